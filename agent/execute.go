@@ -284,13 +284,14 @@ func touched(call *tools.Call) []string {
 
 func (s *step) call(b *batch, u journal.Use) *tools.Call {
 	at, now := s.state.tail.Standing(b.entry.N), s.state.standing()
-	calls := at.Calls - len(b.entry.Uses)
+	batches, calls := at.Of(at.Caller) // of whoever the turn belongs to
+	calls -= len(b.entry.Uses)
 	own := slices.IndexFunc(b.entry.Uses, func(other journal.Use) bool { return other.Call == u.Call })
 	return &tools.Call{
 		ID: u.Call, Batch: b.entry.N, Tool: u.Name, Args: u.Args, Definition: u.Definition,
 		Origin: s.turn.Origin, Trail: &tools.Trail{}, Tools: s.turn.Tools,
 		Ask: s.state.ask(), Suspicious: now.Suspicious,
-		Touched: now.Touched, BatchN: at.Batches, CallN: calls + own + 1,
+		Touched: now.Touched, BatchN: batches, CallN: calls + own + 1,
 		Began: now.Began, Earlier: s.state.earlier(b.entry.N),
 	}
 }

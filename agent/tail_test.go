@@ -95,6 +95,32 @@ func TestWhatIsNotReadCounts(t *testing.T) {
 	}
 }
 
+// TestNumbersByPerson: in a session of several people a call is numbered among those of the person whose turn it is.
+func TestNumbersByPerson(t *testing.T) {
+	t.Parallel()
+	var told []string
+	spy := tools.Tool{
+		Definition: tools.Definition{Name: "spy", ReadOnly: true, Schema: []byte(`{"type":"object"}`)},
+		Run: func(_ context.Context, c *tools.Call) (*tools.Result, error) {
+			told = append(told, fmt.Sprint(c.Origin.Caller, " ", c.BatchN, "/", c.CallN))
+			return &tools.Result{Text: "seen"}, nil
+		},
+	}
+	w := newWorld(t, script(t, "on \"go\": call spy {}\nthen call spy {}\nthen say Done"), "", spy)
+	w.shelf.entries = nil
+	for i, caller := range []string{"telegram:42", "telegram:7", "telegram:7", "telegram:42"} {
+		w.turn.ID, w.turn.Origin.Caller = fmt.Sprint("turn-", i), caller
+		w.shelf.keep(journal.Entry{Turn: w.turn.ID, Kind: journal.UserEntry, Text: "go", Caller: caller})
+		w.must(t.Context())
+	}
+	want := []string{
+		"telegram:42 1/1", "telegram:42 2/2", "telegram:7 1/1", "telegram:7 2/2", "telegram:7 3/3", "telegram:7 4/4", "telegram:42 3/3", "telegram:42 4/4",
+	}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
 // catalogFunc is a catalog made from a function.
 type catalogFunc func(context.Context, *agent.Turn, agent.View) []agent.Offer
 

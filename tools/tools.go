@@ -100,9 +100,9 @@ type Call struct {
 	// Touched are the canonical paths that calls of this session have worked on. They may be read again after flagged
 	// content.
 	Touched []string
-	// BatchN and CallN number the batch and the call within the session, from 1, since its beginning or the last
-	// /clear. They come from the journal, so that a resumed or repeated call has the same numbers. 0 = the call is not
-	// part of a session.
+	// BatchN and CallN number the batch and the call among those of the caller in the session, from 1, since its beginning
+	// or the last /clear. They come from the journal, so that a resumed or repeated call has the same numbers. 0 = the
+	// call is not part of a session.
 	BatchN, CallN int
 	// Began is the number of the journal entry at which the session was last cleared; 0 = never.
 	Began int64

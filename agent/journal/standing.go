@@ -10,10 +10,17 @@ type Standing struct {
 	// is ignored.
 	N int64 `json:"n"`
 	// Began is the number of the entry with which the conversation began; 0 = the first.
-	Began      int64  `json:"began,omitempty"`
-	Summary    int64  `json:"summary,omitempty"`    // number of the summary that the model reads first; 0 = none
-	Batches    int    `json:"batches,omitempty"`    // steps in which the model requested tools
-	Calls      int    `json:"calls,omitempty"`      // tool uses in all batches
+	Began   int64 `json:"began,omitempty"`
+	Summary int64 `json:"summary,omitempty"` // number of the summary that the model reads first; 0 = none
+	Batches int   `json:"batches,omitempty"` // steps in which the model requested tools
+	Calls   int   `json:"calls,omitempty"`   // tool uses in all batches
+	// By holds what the turns of each person have used; the person who used tools last is last. The part of Batches and
+	// Calls that is in none of these counts for everybody: it comes from turns without a caller, or from a version that
+	// did not tell people apart.
+	By []Count `json:"by,omitempty"`
+	// Turn is the turn in progress, and Caller the person who began it; "" between turns.
+	Turn       string `json:"turn,omitempty"`
+	Caller     string `json:"caller,omitempty"`
 	Suspicious string `json:"suspicious,omitempty"` // source of the last text that tried to give instructions
 	// Succeeded lists the tools that have run without failure, each once, in the order of their first success.
 	Succeeded []string `json:"succeeded,omitempty"`
@@ -24,19 +31,46 @@ type Standing struct {
 // a new approval; nothing else depends on it.
 const MostTouched = 256
 
+// Count is what the turns of one person have used in a conversation.
+type Count struct {
+	Caller  string `json:"caller"`
+	Batches int    `json:"batches,omitempty"`
+	Calls   int    `json:"calls,omitempty"`
+}
+
+// MostCallers bounds the length of Standing.By. When there are more people, the count of the one who has used no tools
+// for the longest time is added to what counts for everybody, so that no use is forgotten before the next /clear.
+const MostCallers = 256
+
+// Of returns what counts for a person: the batches and calls of their own turns, and those that count for everybody.
+func (s *Standing) Of(caller string) (batches, calls int) {
+	batches, calls = s.Batches, s.Calls
+	for i := range s.By {
+		if c := &s.By[i]; c.Caller != caller {
+			batches, calls = batches-c.Batches, calls-c.Calls
+		}
+	}
+	return batches, calls
+}
+
 // background is the source of flagged news.
 const background = "a command in the background"
 
 // After returns the Standing after more entries, in order. Entries that it includes already are skipped. The receiver
 // is not changed.
 func (s Standing) After(entries ...Entry) Standing {
-	s.Succeeded, s.Touched = slices.Clip(s.Succeeded), slices.Clone(s.Touched)
+	s.own()
 	for i := range entries {
 		if e := &entries[i]; e.N > s.N {
 			s.add(e)
 		}
 	}
 	return s
+}
+
+// own copies the lists that are changed in place.
+func (s *Standing) own() {
+	s.Succeeded, s.Touched, s.By = slices.Clip(s.Succeeded), slices.Clone(s.Touched), slices.Clone(s.By)
 }
 
 func (s *Standing) add(e *Entry) {
@@ -47,12 +81,16 @@ func (s *Standing) add(e *Entry) {
 		if e.Flagged {
 			s.Suspicious = background
 		}
+		if e.Turn != s.Turn { // a message that joins a turn does not change whose turn it is
+			s.Turn, s.Caller = e.Turn, e.Caller
+		}
 	case AssistantEntry:
-		s.Batches++
-		s.Calls += len(e.Uses)
+		s.used(e)
 	case ResultEntry:
 		s.result(e)
-	case StartedEntry, AnswerEntry, EndEntry:
+	case AnswerEntry, EndEntry:
+		s.Turn, s.Caller = "", ""
+	case StartedEntry:
 	}
 	s.N = e.N
 }
@@ -62,10 +100,30 @@ func (s *Standing) begin(e *Entry) {
 	*s = Standing{Began: e.N}
 	if e.Standing != nil {
 		*s = *e.Standing
-		s.Succeeded, s.Touched = slices.Clip(s.Succeeded), slices.Clone(s.Touched)
+		s.own()
 	}
 	if s.Summary = 0; e.Text != "" {
 		s.Summary = e.N
+	}
+}
+
+// used counts a batch for the person who began its turn.
+func (s *Standing) used(e *Entry) {
+	s.Batches++
+	s.Calls += len(e.Uses)
+	if s.Caller == "" || e.Turn != s.Turn {
+		return
+	}
+	count := Count{Caller: s.Caller}
+	if i := slices.IndexFunc(s.By, func(c Count) bool { return c.Caller == s.Caller }); i >= 0 {
+		count = s.By[i]
+		s.By = slices.Delete(s.By, i, i+1)
+	}
+	count.Batches++
+	count.Calls += len(e.Uses)
+	s.By = append(s.By, count)
+	if over := len(s.By) - MostCallers; over > 0 {
+		s.By = slices.Delete(s.By, 0, over)
 	}
 }
 

@@ -93,7 +93,7 @@ func (b *Back) Take(e Entry) (more bool) {
 // reduced returns an entry without the fields that no Standing uses.
 func (e *Entry) reduced() Entry {
 	r := Entry{
-		N: e.N, Kind: e.Kind, Tool: e.Tool, Failed: e.Failed,
+		N: e.N, Turn: e.Turn, Caller: e.Caller, Kind: e.Kind, Tool: e.Tool, Failed: e.Failed,
 		Source: e.Source, Flagged: e.Flagged, Touched: e.Touched, Standing: e.Standing,
 	}
 	if e.Kind == AssistantEntry {
@@ -148,7 +148,11 @@ func (s *Standing) Size() int {
 	if s == nil {
 		return 0
 	}
-	return 128 + len(s.Suspicious) + sizeOf(s.Succeeded, s.Touched)
+	n := 160 + len(s.Suspicious) + len(s.Turn) + len(s.Caller) + sizeOf(s.Succeeded, s.Touched)
+	for i := range s.By {
+		n += 32 + len(s.By[i].Caller)
+	}
+	return n
 }
 
 func sizeOf(lists ...[]string) int {

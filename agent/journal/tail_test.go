@@ -32,9 +32,15 @@ func draw(t *rapid.T) []journal.Entry {
 		if rapid.IntRange(0, 9).Draw(t, "begins") == 0 {
 			begins(t, standing, add)
 		}
-		add(journal.Entry{Turn: turn, Kind: journal.UserEntry, Text: text.Draw(t, "said"), Flagged: rapid.IntRange(0, 9).Draw(t, "news") == 0}, false)
+		caller := rapid.SampledFrom([]string{"", "ann", "ben"})
+		add(journal.Entry{
+			Turn: turn, Kind: journal.UserEntry, Text: text.Draw(t, "said"), Flagged: rapid.IntRange(0, 9).Draw(t, "news") == 0, Caller: caller.Draw(t, "caller"),
+		}, false)
 		for range rapid.IntRange(0, 3).Draw(t, "batches") {
 			add(journal.Entry{Turn: turn, Kind: journal.AssistantEntry, Uses: make([]journal.Use, rapid.IntRange(1, 3).Draw(t, "uses"))}, false)
+			if rapid.IntRange(0, 3).Draw(t, "joins") == 0 {
+				add(journal.Entry{Turn: turn, Kind: journal.UserEntry, Text: "and", Caller: caller.Draw(t, "joined")}, false)
+			}
 			add(journal.Entry{Turn: turn, Kind: journal.StartedEntry, Tool: "a"}, false)
 			add(journal.Entry{
 				Turn: turn, Kind: journal.ResultEntry, Tool: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "tool"), Failed: rapid.Bool().Draw(t, "failed"),

@@ -128,7 +128,10 @@ func asStored(e journal.Entry) (journal.Entry, bool) {
 	}
 	lists := [][]string{texts, e.Notices, e.Touched, e.Found}
 	if e.Standing != nil {
-		lists = append(lists, e.Standing.Succeeded, e.Standing.Touched, []string{e.Standing.Suspicious})
+		lists = append(lists, e.Standing.Succeeded, e.Standing.Touched, []string{e.Standing.Suspicious, e.Standing.Turn, e.Standing.Caller})
+		for _, c := range e.Standing.By {
+			lists[0] = append(lists[0], c.Caller)
+		}
 	}
 	for _, list := range lists {
 		for _, text := range list {

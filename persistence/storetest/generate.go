@@ -152,6 +152,7 @@ func (g *generator) append(ctx context.Context, s bot.Store, c *bot.Change) {
 func (g *generator) entry(n int64) journal.Entry {
 	e := journal.Entry{Turn: pick(g, "of turn", "t1", "t2"), Kind: journal.UserEntry, At: g.time(), Text: rapid.String().Draw(g.r, "text")}
 	standing := &journal.Standing{N: n + int64(pick(g, "wrong", 0, 0, 1)), Batches: rapid.IntRange(0, 9).Draw(g.r, "batches")}
+	standing.By = pick(g, "by", nil, []journal.Count{{Caller: "telegram:1", Batches: 1, Calls: 2}})
 	switch e.Kind = pick(g, "kind", journal.UserEntry, journal.AnswerEntry, journal.AnswerEntry, journal.SummaryEntry, journal.ResetEntry); e.Kind {
 	case journal.AnswerEntry:
 		e.Standing = pick(g, "standing", nil, standing)

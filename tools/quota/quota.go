@@ -1,5 +1,5 @@
-// Package quota is the stage that limits how many tool calls a session may make (seeds 001 and 003:
-// max_tool_calls_per_session).
+// Package quota is the stage that limits how many tool calls a person may make in a session (seeds 001 and 003:
+// max_tool_calls_per_session). In a session of several people, nobody uses up what another one may use.
 //
 // The stage counts nothing itself. A call carries its numbers (Call.BatchN and Call.CallN), which come from the
 // journal. A retry, a call that waited for a person, and one that another process continues after a crash are therefore
@@ -27,7 +27,7 @@ const Rule = "tools.max_tool_calls_per_session"
 
 // Options configures the stage.
 type Options struct {
-	// Max is how many units a session may use; 0 or less allows none. Leave the stage out for no limit.
+	// Max is how many units a person may use in a session; 0 or less allows none. Leave the stage out for no limit.
 	Max int
 	// Unit is Batch or Call; "" = Batch. Any other value counts calls, which is stricter.
 	Unit string
@@ -59,7 +59,7 @@ func (o Options) blocked(call *tools.Call) *tools.Error {
 	_, unit := o.place(call)
 	return &tools.Error{
 		Category: tools.PolicyBlocked, Denied: true,
-		Message:    fmt.Sprintf("quota_blocked: this conversation may use %d %s, and they are used up; the call did not run.", max(o.Max, 0), unit),
+		Message:    fmt.Sprintf("quota_blocked: a person may use %d %s in one conversation, and they are used up; the call did not run.", max(o.Max, 0), unit),
 		Suggestion: "Call no more tools. Answer with what you have, and tell the user that /clear empties the conversation and resets this limit.",
 	}
 }

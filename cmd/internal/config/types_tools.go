@@ -4,7 +4,7 @@ package config
 type Tools struct {
 	Enabled                bool                    `toml:"enabled" default:"true" doc:"Offer tools to the model at all."`
 	SummarizeOutput        bool                    `toml:"summarize_output" default:"false" doc:"Summarise output that is too long instead of cutting it."`
-	MaxToolCallsPerSession *int                    `toml:"max_tool_calls_per_session" doc:"Tool calls of one conversation. Not set: no limit."`
+	MaxToolCallsPerSession *int                    `toml:"max_tool_calls_per_session" doc:"Tool calls of one person in one conversation. Not set: no limit."`
 	QuotaUnit              string                  `toml:"quota_unit" default:"batch" enum:"batch|call" doc:"What max_tool_calls_per_session counts."`
 	Shell                  Shell                   `toml:"shell" doc:"The tool bash."`
 	File                   File                    `toml:"file" doc:"The file tools."`
