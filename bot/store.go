@@ -32,6 +32,12 @@ type Writer interface {
 	Apply(ctx context.Context, change *Change) (*Applied, error)
 }
 
+// Stop is a turn in progress that somebody asked to stop.
+type Stop struct {
+	Session SessionKey
+	Turn    string
+}
+
 // Reader reads what the loops need. Reads see every Change applied before. A limit of 0 or less means no limit. Times
 // come back in UTC.
 type Reader interface {
@@ -42,6 +48,9 @@ type Reader interface {
 	// ready for a waiting arrival; a running one always; a waiting one after NotBefore; a parked one when the session
 	// has no open question; waiting and parked ones too when the stop of their turn was asked for.
 	Ready(ctx context.Context, channel, bot string, now time.Time, limit int) ([]SessionKey, error)
+	// Stops lists the turns that are to be stopped among those whose lane owner holds, by session: a process asks for all
+	// its turns at once.
+	Stops(ctx context.Context, owner string) ([]Stop, error)
 	// Next lists waiting arrivals of a session in order.
 	Next(ctx context.Context, session SessionKey, limit int) ([]Arrival, error)
 	// Tickets lists what waits in a session (Place.SessionKey) or in all sessions of a chat (Place.ChatKey), in order,

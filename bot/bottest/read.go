@@ -57,6 +57,20 @@ func (s *Store) Ready(ctx context.Context, channel, botID string, now time.Time,
 	return first(sessions, limit), ctx.Err()
 }
 
+// Stops implements bot.Reader.
+func (s *Store) Stops(ctx context.Context, owner string) ([]bot.Stop, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var stops []bot.Stop
+	for _, lane := range s.lanes {
+		if owner != "" && lane.Owner == owner && lane.Turn != "" && lane.Stop == lane.Turn {
+			stops = append(stops, bot.Stop{Session: lane.Session, Turn: lane.Turn})
+		}
+	}
+	slices.SortFunc(stops, func(a, b bot.Stop) int { return cmp.Compare(a.Session, b.Session) })
+	return stops, ctx.Err()
+}
+
 // oldest maps each session of a bot to its first waiting arrival.
 func (s *Store) oldest(channel, botID string) map[bot.SessionKey]int64 {
 	oldest := map[bot.SessionKey]int64{}

@@ -182,6 +182,13 @@ func (r reads) Ready(ctx context.Context, channel, id string, now time.Time, lim
 	return r.Store.Ready(ctx, channel, id, now, limit)
 }
 
+func (r reads) Stops(ctx context.Context, owner string) ([]bot.Stop, error) {
+	if err := r.inject.apply(false); err != nil {
+		return nil, err
+	}
+	return r.Store.Stops(ctx, owner)
+}
+
 func (r reads) Tail(ctx context.Context, session bot.SessionKey, room int) (journal.Tail, error) {
 	if err := r.inject.apply(false); err != nil {
 		return journal.Tail{}, err

@@ -337,16 +337,15 @@ func (d *Dispatcher) keepLeases(ctx context.Context) {
 	defer leases.Stop()
 	defer stops.Stop()
 	for {
-		act := d.keep
 		select {
 		case <-ctx.Done():
 			return
 		case <-leases.C:
+			for _, h := range d.holders() {
+				d.keep(ctx, h)
+			}
 		case <-stops.C:
-			act = d.heed
-		}
-		for _, h := range d.holders() {
-			act(ctx, h)
+			d.heed(ctx, d.holders())
 		}
 	}
 }
@@ -381,11 +380,22 @@ func (d *Dispatcher) keep(ctx context.Context, h holder) {
 	d.report(ctx, err, "extend a lease")
 }
 
-// heed ends a turn that another replica was asked to stop.
-func (d *Dispatcher) heed(ctx context.Context, h holder) {
-	lane, err := d.parts.Store.Lane(ctx, h.lease.Session)
-	if err == nil && stopped(&lane) && lane.Turn == h.turn {
-		h.cancel(agent.ErrStopped)
+// heed ends the turns that another replica was asked to stop.
+func (d *Dispatcher) heed(ctx context.Context, running []holder) {
+	if len(running) == 0 {
+		return
+	}
+	stops, err := d.parts.Store.Stops(ctx, d.opts.Owner)
+	if err != nil {
+		d.report(ctx, err, "look for turns to stop")
+		return
+	}
+	for _, s := range stops {
+		for _, h := range running {
+			if h.lease.Session == s.Session && h.turn == s.Turn {
+				h.cancel(agent.ErrStopped)
+			}
+		}
 	}
 }
 

@@ -1,14 +1,18 @@
 package dispatch_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/turn"
 )
@@ -69,6 +73,67 @@ func TestSharedExpress(t *testing.T) {
 		w.accept(dead, w.private("ben", "/status"))
 		pass(5 * time.Second)
 		w.want(bot.Reply, append(want, "/status running=false admin=false")...)
+	})
+}
+
+// looks counts reads of a store.
+type looks struct {
+	*bottest.Store
+	lanes, stops atomic.Int64
+}
+
+func (l *looks) Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error) {
+	l.lanes.Add(1)
+	return l.Store.Lane(ctx, session)
+}
+
+func (l *looks) Stops(ctx context.Context, owner string) ([]bot.Stop, error) {
+	l.stops.Add(1)
+	return l.Store.Stops(ctx, owner)
+}
+
+// TestStopsAreOneLook: a process looks once a second for stops that another one was asked for, however many turns it has
+// at work, and does not look when it has none. A stop is heeded within that second, of its turn alone.
+func TestStopsAreOneLook(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := setup(t)
+		store := &looks{Store: w.store}
+		w.parts = func(p *dispatch.Parts) { p.Store = store }
+		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, _ agent.Sink) (agent.Outcome, error) {
+			if err := stored(log); err != nil {
+				return agent.Outcome{}, err
+			}
+			out, err, _ := until(ctx, nil, turn)
+			return out, err
+		}
+		p := w.start()
+		pass(5 * time.Second)
+		if n := store.stops.Load(); n != 0 {
+			t.Errorf("%d looks for stops without a turn", n)
+		}
+		const turns = 30
+		for i := range turns {
+			w.accept(p, w.private(fmt.Sprint("p", i), "work"))
+		}
+		pass(2 * time.Second)
+		store.lanes.Store(0)
+		store.stops.Store(0)
+		pass(10 * time.Second)
+		if lanes, stops := store.lanes.Load(), store.stops.Load(); p.Working() != turns || lanes != 0 || stops < 9 || stops > 11 {
+			t.Errorf("%d turns at work: %d reads of lanes and %d looks for stops in 10 s, want none and ten", p.Working(), lanes, stops)
+		}
+		for i, other := range []string{"", "an earlier turn"} { // the stop of a turn that is over counts for nothing
+			lane := w.lane(session(fmt.Sprint("p", i)))
+			turn := cmp.Or(other, lane.Turn)
+			if _, err := w.store.Apply(t.Context(), &bot.Change{Lanes: []bot.LaneUpdate{{Session: lane.Session, Stop: &turn}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pass(time.Second)
+		if p.Working() != turns-1 || w.lane(session("p0")).Turn != "" {
+			t.Errorf("%d turns at work a second after one was stopped, want %d", p.Working(), turns-1)
+		}
 	})
 }
 

@@ -153,6 +153,7 @@ var plans = map[string]string{
 	"stillLives":      "all of process",
 	"stillWaiting":    "inbox_seq",
 	"sumCharges":      "charge_pkey charge_scope",
+	"stopsQuery":      "open lane",
 	"tailQuery":       "journal_pkey journal_reset",
 	"takeRows":        "all of process open outbox",
 	"updateLane":      "lane_pkey",

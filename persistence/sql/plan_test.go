@@ -127,6 +127,7 @@ var plans = map[string]string{
 	"rowsQuery":        "outbox/outbox_session",
 	"setFact":          "",
 	"shortQuery":       "approval/every approval_pending",
+	"stopsQuery":       "lane/lane_held",
 	"strandedQuery":    "outbox/outbox_open",
 	"tailQuery":        "journal/journal_reset journal/key",
 	"updateApproval":   "approval/key",

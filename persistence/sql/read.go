@@ -100,6 +100,15 @@ func (r *reader) Ready(ctx context.Context, channel, botID string, now time.Time
 	return sessions, r.problem("list ready sessions", err)
 }
 
+const stopsQuery = `SELECT session, turn FROM lane
+WHERE owner <> '' AND owner = CAST(? AS TEXT) AND turn <> '' AND stop = turn ORDER BY session`
+
+// Stops implements bot.Reader.
+func (r *reader) Stops(ctx context.Context, owner string) ([]bot.Stop, error) {
+	stops, err := list(ctx, r.q, func(scan scanner) (s bot.Stop, err error) { return s, scan(&s.Session, &s.Turn) }, stopsQuery, owner)
+	return stops, r.problem("list turns to stop", err)
+}
+
 // nextQuery casts its parameters: where SQLite can use a partial index or a LIMIT's value, it compiles a statement anew
 // each time one is bound.
 const nextQuery = `SELECT ` + arrivalColumns + ` FROM inbox

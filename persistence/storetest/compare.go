@@ -122,6 +122,7 @@ func (g *generator) views() []view {
 		{"ready later", func(ctx context.Context, s bot.Store) (any, error) {
 			return s.Ready(ctx, channel, g.bot, start.Add(time.Hour), 2)
 		}},
+		{"stops", func(ctx context.Context, s bot.Store) (any, error) { return s.Stops(ctx, "w") }},
 		{"express", func(ctx context.Context, s bot.Store) (any, error) { return s.Express(ctx, channel, g.bot, 0) }},
 		{"due", func(ctx context.Context, s bot.Store) (any, error) { return s.Due(ctx, channel, g.bot, start, 0) }},
 		{"stranded", func(ctx context.Context, s bot.Store) (any, error) { return s.Stranded(ctx, channel, g.bot) }},

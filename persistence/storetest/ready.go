@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
@@ -15,7 +17,39 @@ func readyTests() map[string]func(*harness) {
 		"a waiting lane is ready after its time, or when stopped":                aWaitingLaneIsReadyAfterItsTimeOrWhenStopped,
 		"a parked lane is ready when its questions are decided, or when stopped": aParkedLaneIsReadyWhenItsQuestionsAreDecidedOrWhenStopped,
 		"ready lists the oldest work first and obeys the limit":                  readyListsTheOldestWorkFirstAndObeysTheLimit,
+		"stops are those of the turns that a process holds":                      stopsAreThoseOfTheTurnsThatAProcessHolds,
 	}
+}
+
+func stopsAreThoseOfTheTurnsThatAProcessHolds(h *harness) {
+	stops := func(owner string) []bot.Stop {
+		h.Helper()
+		list, err := h.Stops(h.Context(), owner)
+		h.ok(err)
+		return list
+	}
+	stop := func(session bot.SessionKey, turn string) {
+		h.Helper()
+		h.do(&bot.Change{Lanes: []bot.LaneUpdate{{Session: session, Stop: &turn}}})
+	}
+	for _, s := range []bot.SessionKey{session, another} {
+		h.claim(s, 0)
+		turn, running := "turn of "+string(s), bot.Running
+		h.do(&bot.Change{Lanes: []bot.LaneUpdate{{Session: s, State: &running, Turn: &turn}}})
+	}
+	same(h, "nobody asked", stops(owner), nil)
+	stop(session, "an earlier turn")
+	same(h, "for another turn", stops(owner), nil)
+	stop(session, "turn of "+string(session))
+	stop(another, "turn of "+string(another))
+	want := []bot.Stop{{Session: session, Turn: "turn of " + string(session)}, {Session: another, Turn: "turn of " + string(another)}}
+	slices.SortFunc(want, func(a, b bot.Stop) int { return cmp.Compare(a.Session, b.Session) })
+	same(h, "both", stops(owner), want)
+	same(h, "of another process", stops("another"), nil)
+	same(h, "of nobody", stops(""), nil)
+	h.do(&bot.Change{Lanes: []bot.LaneUpdate{{Session: another, Release: true}}})
+	same(h, "one was given back", stops(owner), []bot.Stop{{Session: session, Turn: "turn of " + string(session)}})
+	same(h, "and is nobody's", stops(""), nil)
 }
 
 func anIdleLaneIsReadyForAWaitingArrival(h *harness) {
