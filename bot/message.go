@@ -50,6 +50,7 @@ type Message struct {
 	Name     string `json:"name,omitempty"`     // display name: chosen by its owner, untrusted
 	Username string `json:"username,omitempty"` // without @
 	Language string `json:"language,omitempty"` // IETF tag as the client says
+	Title    string `json:"title,omitempty"`    // of the group: chosen by its members, untrusted
 	Text     string `json:"text,omitempty"`
 	// "clear" of "/clear@bot now"; "" = none, or meant for another bot
 	Command string `json:"command,omitempty"`

@@ -6,12 +6,15 @@ package access
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
+	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
@@ -34,6 +37,7 @@ type Chat struct {
 // Options are the access rules of a channel.
 type Options struct {
 	Channel             string
+	Bot                 string   // the bot's own id
 	Users               []string // person ids, "@name", Everyone; empty = nobody
 	Admins              []string // person ids
 	Chats               []string // group ids, Everyone; empty = no group
@@ -44,31 +48,34 @@ type Options struct {
 	SharedSession       bool     // groups talk in one session per chat
 	AnyMessage          bool     // groups need no mention
 	ByChat              map[string]Chat
-	AdminNames          map[string]string // display names by id, for refusals
+	ByRole              map[Role][]string // tools of a role; a role without any has all
+	// Private is the chat of the bot with one person; nil = admins are told nothing.
+	Private func(person string) bot.Place
+	// Line makes facts of what was given or taken in the chat, which are stored with it, for the record; nil = there is
+	// none. Record writes down what Line has made facts of, once they are stored.
+	Line   func(Event) []bot.Fact
+	Record func(ctx context.Context)
+	// Lives says whether the process that a code was made by still runs; nil = all do.
+	Lives func(owner string) bool
 }
 
-// Store keeps pinned names.
+// Store keeps pinned names, and who was admitted in the chat.
 type Store interface {
 	bot.Writer
 	bot.Facts
-}
-
-// Words are the sentences for those who may not talk.
-type Words interface {
-	Stranger(language, id string) string
-	Unlisted(language, id string) string
 }
 
 // Guard implements turn.Guard. Safe for concurrent use.
 type Guard struct {
 	opts  Options
 	store Store
-	words Words
+	words texts.Words
 	now   func() time.Time
+	known atomic.Pointer[map[string]Entry] // people who were admitted in the chat, as Follow has read them
 }
 
-// New makes a Guard.
-func New(opts Options, store Store, words Words, now func() time.Time) *Guard {
+// New makes a Guard. Follow reads who was admitted in the chat.
+func New(opts Options, store Store, words texts.Words, now func() time.Time) *Guard {
 	return &Guard{opts: opts, store: store, words: words, now: now}
 }
 
@@ -79,11 +86,7 @@ func (g *Guard) Admit(ctx context.Context, msg *bot.Message) (turn.Verdict, erro
 		return turn.Verdict{}, err
 	}
 	if !admitted {
-		v := turn.Verdict{Reason: "group not in telegram.allowed_chats"}
-		if msg.Kind == bot.Member {
-			v.Reply, v.Once = g.words.Unlisted(msg.Language, msg.Place.Chat), "unlisted/"+msg.Place.ChatKey()
-		}
-		return v, nil
+		return g.unlisted(ctx, msg)
 	}
 	if msg.Kind == bot.Member {
 		return turn.Verdict{OK: true}, nil
@@ -91,43 +94,85 @@ func (g *Guard) Admit(ctx context.Context, msg *bot.Message) (turn.Verdict, erro
 	if msg.Caller == "" {
 		return turn.Verdict{Reason: "not a person"}, nil
 	}
-	if slices.Contains(g.opts.Admins, msg.Person) {
-		return turn.Verdict{OK: true, Admin: true}, nil
+	role, err := g.role(ctx, msg)
+	if err != nil {
+		return turn.Verdict{}, err
 	}
-	ok, err := g.known(ctx, msg)
-	if err != nil || ok {
-		return turn.Verdict{OK: ok}, err
+	if code := strings.TrimSpace(msg.Args); msg.Command == "start" && code != "" && !msg.Place.Group && role != Admin {
+		if v, tried, err := g.redeem(ctx, msg, code); err != nil || tried {
+			return v, err
+		}
 	}
-	v := turn.Verdict{Reason: "person not in telegram.allowed_users"}
-	switch {
-	case msg.Kind == bot.Press:
-		v.Reply = g.words.Stranger(msg.Language, msg.Person)
-	case !msg.Place.Group:
-		v.Reply, v.Once = g.words.Stranger(msg.Language, msg.Person), "stranger/"+msg.Caller
+	if role == "" {
+		return g.stranger(ctx, msg)
 	}
-	return v, nil
+	return turn.Verdict{OK: true, Admin: role == Admin, Allowed: g.tools(role)}, nil
 }
 
-// group says whether a place is private or in a group on the list. A group that became a supergroup is known by the id
-// it had.
+// tools says which tools a role has; nil = all.
+func (g *Guard) tools(role Role) func(tool string) bool {
+	list := g.opts.ByRole[role]
+	if len(list) == 0 {
+		return nil
+	}
+	return func(tool string) bool { return slices.Contains(list, tool) }
+}
+
+// role is what the sender of a message may do: what the configuration says, or what was given in the chat where that is
+// more. A person whom the configuration admits is looked up only where it makes a difference: a plain message of theirs
+// costs no question to the store. "" = nothing.
+func (g *Guard) role(ctx context.Context, msg *bot.Message) (Role, error) {
+	if slices.Contains(g.opts.Admins, msg.Person) {
+		return Admin, nil
+	}
+	known, err := g.listedPerson(ctx, msg)
+	if err != nil {
+		return "", err
+	}
+	role := Role("")
+	if known {
+		role = User
+		if slices.Contains(g.opts.Approvers, msg.Person) {
+			role = Approver
+		}
+		if _, given := g.remembered(msg.Person); !given && msg.Command == "" && msg.Kind == bot.Text && len(g.opts.ByRole) == 0 {
+			return role, nil
+		}
+	}
+	e, ok, err := g.Person(ctx, msg.Place, msg.Person)
+	if err != nil || !ok || e.Role.rank() == 0 {
+		return role, err
+	}
+	return higher(role, e.Role), nil
+}
+
+// group says whether a place is private or in a group that was admitted. A group that became a supergroup is known by
+// the id it had.
 func (g *Guard) group(ctx context.Context, place bot.Place) (bool, error) {
 	if !place.Group || listed(g.opts.Chats, place.Chat) {
 		return true, nil
+	}
+	if _, ok, err := g.Group(ctx, place, place.Chat); ok || err != nil {
+		return ok, err
 	}
 	old, err := g.store.Fact(ctx, bot.MovedBucket, g.key(place.Chat), g.now())
 	if err != nil {
 		return false, fmt.Errorf("read the former id of %s: %w", place.Chat, err)
 	}
-	return old != "" && listed(g.opts.Chats, old), nil
+	if old == "" || listed(g.opts.Chats, old) {
+		return old != "", nil
+	}
+	_, ok, err := g.Group(ctx, place, old)
+	return ok, err
 }
 
 func listed(list []string, id string) bool {
 	return slices.Contains(list, Everyone) || slices.Contains(list, id)
 }
 
-// known looks a person up by id, then by a listed name that is pinned to this id, then by one that is still free.
-// Whoever gave up a name stays who he is, and does not take a second one.
-func (g *Guard) known(ctx context.Context, msg *bot.Message) (bool, error) {
+// listedPerson looks a person up in the configuration by id, then by a listed name that is pinned to this id, then by one that is still free.
+// Whoever gave up a name keeps their identity, and does not take a second one.
+func (g *Guard) listedPerson(ctx context.Context, msg *bot.Message) (bool, error) {
 	if !strings.HasPrefix(msg.Person, "@") && listed(g.opts.Users, msg.Person) {
 		return true, nil
 	}
@@ -141,18 +186,30 @@ func (g *Guard) known(ctx context.Context, msg *bot.Message) (bool, error) {
 	if !g.named(name) {
 		return false, nil
 	}
-	applied, err := g.store.Apply(ctx, &bot.Change{FactsIf: []bot.Fact{{Bucket: bucket, Key: g.key(name), Value: msg.Person}}})
+	owner, err := g.store.Fact(ctx, bucket, g.key(name), g.now())
+	if err != nil {
+		return false, fmt.Errorf("read the owner of @%s: %w", name, err)
+	}
+	if owner != "" {
+		return owner == msg.Person, nil
+	}
+	told, err := g.pinning(ctx, msg, name)
+	if err != nil {
+		return false, err
+	}
+	told.FactsIf = []bot.Fact{{Bucket: bucket, Key: g.key(name), Value: msg.Person}}
+	applied, err := g.store.Apply(ctx, &told)
 	if err != nil {
 		return false, fmt.Errorf("pin @%s: %w", name, err)
 	}
 	if len(applied.Set) == 1 && applied.Set[0] {
 		return true, nil
 	}
-	owner, err := g.store.Fact(ctx, bucket, g.key(name), g.now())
+	owner, err = g.store.Fact(ctx, bucket, g.key(name), g.now())
 	if err != nil {
 		return false, fmt.Errorf("read the owner of @%s: %w", name, err)
 	}
-	return owner == msg.Person, nil // his own, when two of his first messages came at once
+	return owner == msg.Person, nil // their own, when two of their first messages came at once
 }
 
 // named says whether a name, in lower case, is listed.
@@ -226,7 +283,36 @@ func offers(list []string, tool string) bool {
 }
 
 // Rights says who may decide questions in a place.
-func (g *Guard) Rights(place bot.Place, _ string) approval.Rights {
+func (g *Guard) Rights(ctx context.Context, place bot.Place, _ string) (approval.Rights, error) {
+	r := g.configured(place)
+	list, err := g.People(ctx, place)
+	if err != nil {
+		return approval.Rights{}, err
+	}
+	for _, e := range list {
+		id := g.opts.Channel + ":" + e.ID
+		if e.Role.rank() >= Approver.rank() {
+			r.Approvers = append(r.Approvers, id)
+		}
+		if e.Role == Admin {
+			r.Admins = append(r.Admins, id)
+		}
+	}
+	return r, nil
+}
+
+// Reach says whether enough people could approve what a person asks for in a place. The store is asked only where the
+// configuration does not give enough.
+func (g *Guard) Reach(ctx context.Context, place bot.Place, caller string) (bool, error) {
+	if g.configured(place).Reach(caller) {
+		return true, nil
+	}
+	r, err := g.Rights(ctx, place, "")
+	return err == nil && r.Reach(caller), err
+}
+
+// configured are the rights that the configuration gives.
+func (g *Guard) configured(place bot.Place) approval.Rights {
 	c := g.chat(place)
 	r := approval.Rights{Required: max(1, g.opts.ApprovalsRequired), Requester: g.opts.ApprovalByRequester}
 	if c.ApprovalsRequired > 0 {
@@ -243,12 +329,12 @@ func (g *Guard) Rights(place bot.Place, _ string) approval.Rights {
 	return r
 }
 
-// Admins names the admins, for refusals.
+// Admins names the admins, for refusals: by the name that they had when they were admitted, else by id.
 func (g *Guard) Admins() []string {
-	names := make([]string, len(g.opts.Admins))
-	for i, id := range g.opts.Admins {
-		if names[i] = g.opts.AdminNames[id]; names[i] == "" {
-			names[i] = id
+	names := g.Operators()
+	for i, id := range names {
+		if e, ok := g.remembered(id); ok && e.Name != "" {
+			names[i] = texts.Named(e.Name)
 		}
 	}
 	return names
@@ -268,6 +354,9 @@ func (g *Guard) Summary() string {
 		people = admins
 	case admins != "":
 		people += " and " + admins
+	}
+	if known := g.known.Load(); known != nil && len(*known) > 0 {
+		people += ", " + count(slices.Collect(maps.Keys(*known)), "person", "people") + " by the chat"
 	}
 	groups := count(g.opts.Chats, "group", "groups")
 	switch {

@@ -58,8 +58,12 @@ func ruleChoice(data string, offers int) (choice string, i int, ok bool) {
 
 // standing walks an admin through storing a rule: what there is to choose, then the rule exactly, asked for once more.
 func (b *Broker) standing(ctx context.Context, a *bot.Approval, msg *bot.Message, data string, say func(text string, alert bool) bot.Row) (turn.Effect, error) {
-	w, rights := b.deps.Words, b.deps.Rights(a.Place, a.Tool)
+	w := b.deps.Words
 	info, err := read(a)
+	if err != nil {
+		return turn.Effect{}, err
+	}
+	rights, err := b.deps.Rights(ctx, a.Place, a.Tool)
 	if err != nil {
 		return turn.Effect{}, err
 	}

@@ -35,8 +35,8 @@ type Rights struct {
 	Requester bool     // the person who asked may approve, if one approval is enough
 }
 
-// reach says whether enough people could approve what caller asks for.
-func (r Rights) reach(caller string) bool {
+// Reach says whether enough people could approve what caller asks for.
+func (r Rights) Reach(caller string) bool {
 	people := map[string]bool{}
 	for _, id := range r.Approvers {
 		people[id] = true
@@ -60,9 +60,11 @@ type Store interface {
 // Deps are what a Broker works with.
 type Deps struct {
 	Store  Store
-	Rights func(place bot.Place, tool string) Rights
-	Words  texts.Words
-	Now    func() time.Time
+	Rights func(ctx context.Context, place bot.Place, tool string) (Rights, error)
+	// Reach says whether enough people could approve what a person asks for in a place; nil = Rights say it.
+	Reach func(ctx context.Context, place bot.Place, caller string) (bool, error)
+	Words texts.Words
+	Now   func() time.Time
 	// Blobs keeps the long commands that go out as files; nil = the rows keep them.
 	Blobs blob.Store
 	// Covers says whether grants would have answered a question that was asked before; nil = nobody knows.
@@ -140,9 +142,13 @@ func (b *Broker) replace(a *bot.Approval, change *bot.Change) {
 }
 
 func (b *Broker) ask(ctx context.Context, asked turn.Asked, q tools.Question, taken map[string]bool, change *bot.Change) error {
+	rights, err := b.deps.Rights(ctx, asked.Place, q.Tool)
+	if err != nil {
+		return err
+	}
 	raw, err := json.Marshal(body{
 		Question: q, Steps: asked.Stats.Steps, USD: asked.Stats.USD, Language: asked.Language, Name: asked.Name,
-		Admin: slices.Contains(b.deps.Rights(asked.Place, q.Tool).Admins, asked.Caller),
+		Admin: slices.Contains(rights.Admins, asked.Caller),
 	})
 	if err != nil {
 		return fmt.Errorf("question: %w", err)
@@ -155,7 +161,7 @@ func (b *Broker) ask(ctx context.Context, asked turn.Asked, q tools.Question, ta
 	a := bot.Approval{
 		ID: base64.RawURLEncoding.EncodeToString(id), Short: short(id, taken), Session: asked.Session, Turn: asked.Turn, Call: q.Call,
 		Place: asked.Place, Caller: asked.Caller, Tool: q.Tool, Hash: q.Hash, Body: raw, State: bot.Open,
-		Needed: max(1, b.deps.Rights(asked.Place, q.Tool).Required), Created: now, Expires: now.Add(b.timeout),
+		Needed: max(1, rights.Required), Created: now, Expires: now.Add(b.timeout),
 	}
 	key := "ask/" + a.ID
 	card, file, err := b.card(&a)
@@ -223,8 +229,12 @@ func short(id []byte, taken map[string]bool) string {
 }
 
 // Reachable says whether anybody could approve what a person asks for in a place.
-func (b *Broker) Reachable(place bot.Place, caller string) bool {
-	return b.deps.Rights(place, "").reach(caller)
+func (b *Broker) Reachable(ctx context.Context, place bot.Place, caller string) (bool, error) {
+	if b.deps.Reach != nil {
+		return b.deps.Reach(ctx, place, caller)
+	}
+	rights, err := b.deps.Rights(ctx, place, "")
+	return err == nil && rights.Reach(caller), err
 }
 
 // Approval implements approve.Lookup.
@@ -360,41 +370,4 @@ func (b *Broker) unknown(msg *bot.Message) turn.Effect {
 		Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: true,
 		Content: bot.Content{Text: b.deps.Words.UnknownQuestion(msg.Language)},
 	}}}}
-}
-
-// Command decides by /approve and /deny: the second road, for when a press can no longer arrive.
-func (b *Broker) Command(ctx context.Context, call *turn.Call, state bot.ApprovalState) (turn.Effect, error) {
-	msg := call.Message
-	say := func(text string, _ bool) bot.Row {
-		row := bot.Row{Place: msg.Place, Purpose: bot.Reply, Content: bot.Content{Text: text}}
-		if msg.Place.Group {
-			row.ReplyTo = msg.Message
-		}
-		return row
-	}
-	open, err := b.deps.Store.OpenApprovals(ctx, "")
-	if err != nil {
-		return turn.Effect{}, err
-	}
-	wanted := strings.ToLower(strings.TrimSpace(msg.Args))
-	var found []bot.Approval
-	var names []string
-	for _, a := range open {
-		if a.Place.ChatKey() != msg.Place.ChatKey() {
-			continue
-		}
-		if names = append(names, a.Short); wanted == "" || wanted == a.Short {
-			found = append(found, a)
-		}
-	}
-	switch {
-	case len(found) == 1:
-		return b.decide(ctx, &found[0], msg, state, bot.Once, say)
-	case len(names) == 1:
-		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.OneQuestion(msg.Language, names[0]), false)}}}, nil
-	case len(names) == 0:
-		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.NoQuestion(msg.Language), false)}}}, nil
-	default:
-		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.WhichQuestion(msg.Language, names), false)}}}, nil
-	}
 }

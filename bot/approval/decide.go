@@ -3,6 +3,7 @@ package approval
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
@@ -10,15 +11,56 @@ import (
 	"github.com/zephbot/zephbot/tools/approve"
 )
 
+// Command decides by /approve and /deny: the second road, for when a press can no longer arrive.
+func (b *Broker) Command(ctx context.Context, call *turn.Call, state bot.ApprovalState) (turn.Effect, error) {
+	msg := call.Message
+	say := func(text string, _ bool) bot.Row {
+		row := bot.Row{Place: msg.Place, Purpose: bot.Reply, Content: bot.Content{Text: text}}
+		if msg.Place.Group {
+			row.ReplyTo = msg.Message
+		}
+		return row
+	}
+	open, err := b.deps.Store.OpenApprovals(ctx, "")
+	if err != nil {
+		return turn.Effect{}, err
+	}
+	wanted := strings.ToLower(strings.TrimSpace(msg.Args))
+	var found []bot.Approval
+	var names []string
+	for _, a := range open {
+		if a.Place.ChatKey() != msg.Place.ChatKey() {
+			continue
+		}
+		if names = append(names, a.Short); wanted == "" || wanted == a.Short {
+			found = append(found, a)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return b.decide(ctx, &found[0], msg, state, bot.Once, say)
+	case len(names) == 1:
+		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.OneQuestion(msg.Language, names[0]), false)}}}, nil
+	case len(names) == 0:
+		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.NoQuestion(msg.Language), false)}}}, nil
+	default:
+		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.WhichQuestion(msg.Language, names), false)}}}, nil
+	}
+}
+
 // decide checks who decides and makes the Change; say answers the person who pressed or wrote.
-func (b *Broker) decide(_ context.Context, a *bot.Approval, msg *bot.Message, state bot.ApprovalState, scope string,
+func (b *Broker) decide(ctx context.Context, a *bot.Approval, msg *bot.Message, state bot.ApprovalState, scope string,
 	say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
-	w, rights, now := b.deps.Words, b.deps.Rights(a.Place, a.Tool), b.deps.Now()
+	w, now := b.deps.Words, b.deps.Now()
 	no := func(text string) (turn.Effect, error) {
 		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(text, true)}}}, nil
 	}
 	info, err := read(a)
+	if err != nil {
+		return turn.Effect{}, err
+	}
+	rights, err := b.deps.Rights(ctx, a.Place, a.Tool)
 	if err != nil {
 		return turn.Effect{}, err
 	}

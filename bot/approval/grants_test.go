@@ -34,7 +34,7 @@ func rules(t *testing.T) *ruled {
 	r := &ruled{world: setup(t)}
 	r.rights.Admins = []string{"telegram:boss", "telegram:ann"}
 	r.Broker = approval.New(approval.Deps{
-		Store: r.store, Rights: func(bot.Place, string) approval.Rights { return r.rights }, Words: texts.Words{}, Now: func() time.Time { return r.now },
+		Store: r.store, Rights: func(context.Context, bot.Place, string) (approval.Rights, error) { return r.rights, nil }, Words: texts.Words{}, Now: func() time.Time { return r.now },
 		Covers: func(_ *bot.Approval, q *tools.Question, grants []policy.Grant) bool {
 			return r.covers != nil && r.covers(q, grants)
 		},

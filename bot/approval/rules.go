@@ -99,7 +99,11 @@ func (b *Broker) pressRule(ctx context.Context, msg *bot.Message, parts []string
 	say := func(text string, alert bool) bot.Row {
 		return bot.Row{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: alert, Content: bot.Content{Text: text}}
 	}
-	if !slices.Contains(b.deps.Rights(msg.Place, "").Admins, msg.Caller) {
+	rights, err := b.deps.Rights(ctx, msg.Place, "")
+	if err != nil {
+		return turn.Effect{}, err
+	}
+	if !slices.Contains(rights.Admins, msg.Caller) {
 		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(w.AdminsStore(msg.Language), true)}}}, nil
 	}
 	page, err := strconv.Atoi(parts[2])

@@ -99,8 +99,8 @@ type Event struct {
 
 // Teller tells people what was taken away. All fields are needed.
 type Teller struct {
-	Channel, Bot string      // of the chats that are served
-	Operators    []bot.Place // who are told of every block
+	Channel, Bot string             // of the chats that are served
+	Operators    func() []bot.Place // who are told of every block
 	Lanes        interface {
 		Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error)
 	}
@@ -116,7 +116,7 @@ func (t Teller) Tell(ctx context.Context, e Event) {
 	key := "blocked/" + e.Tool + "/" + strconv.FormatInt(e.Until.UnixNano(), 10)
 	left := e.Until.Sub(t.Now()).Round(time.Minute)
 	told := t.tellSession(ctx, e, key, left)
-	for i, place := range t.Operators {
+	for i, place := range t.Operators() {
 		if place != told {
 			text := t.Words.ToolBlockedAdmins("", e.Tool, told.Chat, e.Failures, e.Samples, left)
 			t.say(ctx, place.SessionKey(""), place, key+"/"+strconv.Itoa(i), text)

@@ -129,7 +129,7 @@ func TestTell(t *testing.T) {
 		var to []bot.Place
 		keys := map[string]int{}
 		teller := blocks.Teller{
-			Channel: "telegram", Bot: "7", Operators: []bot.Place{ann, bob}, Lanes: lanes{}, Now: func() time.Time { return now }, Log: zerolog.Nop(),
+			Channel: "telegram", Bot: "7", Operators: func() []bot.Place { return []bot.Place{ann, bob} }, Lanes: lanes{}, Now: func() time.Time { return now }, Log: zerolog.Nop(),
 			Send: func(_ context.Context, row bot.Row, _ ...bot.Fact) {
 				keys[row.Key]++
 				if keys[row.Key] == 1 {

@@ -77,6 +77,7 @@ type Deps struct {
 	Usage     func(ctx context.Context, msg *bot.Message) ([]texts.Usage, error)
 	About     About
 	Servers   Servers         // nil = there is no MCP client
+	People    People          // nil = nobody is admitted in the chat
 	Blocks    Blocks          // nil = nothing is ever blocked
 	Behind    Background      // nil = nothing runs in the background
 	Admins    func() []string // names or ids, for refusals
@@ -114,6 +115,9 @@ func New(deps Deps) *Table {
 		"new":     {class: turn.Interrupts, run: t.reset(texts.Words.Fresh)},
 		"policy":  {class: turn.Overtakes, admin: true, run: t.policy},
 		"mcp":     {class: turn.Overtakes, admin: true, run: t.mcp},
+		"people":  {class: turn.Overtakes, admin: true, run: t.people(People.People)},
+		"admit":   {class: turn.Overtakes, admin: true, run: t.people(People.Admit)},
+		"remove":  {class: turn.Overtakes, admin: true, run: t.people(People.Remove)},
 	}
 	for name, admin := range map[string]bool{
 		"recap": false, "memory": false, "schedule": false, "why": false, "export": false, "forget": false,
@@ -185,10 +189,6 @@ func (t *Table) notBuilt(name string) func(context.Context, *turn.Call) (turn.Ef
 	}
 }
 
-func (t *Table) start(_ context.Context, call *turn.Call) (turn.Effect, error) {
-	return t.say(call, t.deps.Words.Start(call.Message.Language, call.Message.Name)), nil
-}
-
 func (t *Table) help(_ context.Context, call *turn.Call) (turn.Effect, error) {
 	own, admin := t.names()
 	if !call.Admin {
@@ -224,7 +224,7 @@ func (t *Table) status(ctx context.Context, call *turn.Call) (turn.Effect, error
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	s := texts.Status{Model: about.Model, Lane: lane, Waiting: len(waiting), Tools: about.Tools(place)}
+	s := texts.Status{Model: about.Model, Lane: lane, Waiting: len(waiting), Tools: t.usable(call)}
 	if lane.Turn != "" { // it holds the message that it began with
 		s.Waiting = max(0, s.Waiting-1)
 	}

@@ -225,7 +225,7 @@ func TestClasses(t *testing.T) {
 func TestMenu(t *testing.T) {
 	t.Parallel()
 	d := setup(t)
-	want := []string{"approve", "clear", "deny", "help", "model", "new", "quota", "status", "stop", "tools", "mcp", "policy"}
+	want := []string{"approve", "clear", "deny", "help", "model", "new", "quota", "status", "stop", "tools", "admit", "mcp", "people", "policy", "remove"}
 	if diff := cmp.Diff(want, d.table.Menu()); diff != "" {
 		t.Errorf("menu (-want +got):\n%s", diff)
 	}

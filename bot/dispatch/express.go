@@ -268,7 +268,7 @@ func (d *Dispatcher) expressText(ctx context.Context, a *bot.Arrival, msg *bot.M
 	if !verdict.OK {
 		return d.refuse(ctx, a, msg, verdict)
 	}
-	call := &turn.Call{Message: msg, Session: d.session(msg), Admin: verdict.Admin}
+	call := &turn.Call{Message: msg, Session: d.session(msg), Admin: verdict.Admin, Allowed: verdict.Allowed}
 	call.Running = d.busy(call.Session)
 	var done []int64
 	err = d.effect(ctx, a, func() (turn.Effect, error) {
@@ -363,9 +363,9 @@ func (d *Dispatcher) expressMember(ctx context.Context, a *bot.Arrival, msg *bot
 func (d *Dispatcher) refuse(ctx context.Context, a *bot.Arrival, msg *bot.Message, v turn.Verdict) error {
 	d.parts.Log.Info().Str("caller", msg.Caller).Str("chat", msg.Place.Chat).Str("reason", v.Reason).Msg("refused")
 	return d.effect(ctx, a, func() (turn.Effect, error) {
-		var e turn.Effect
+		e := turn.Effect{Change: bot.Change{Send: slices.Clone(v.Change.Send), Facts: v.Change.Facts}}
 		if v.Reply != "" {
-			e.Change.Send = []bot.Row{d.reply(msg, bot.Reply, v.Reply, onceKey(v.Once, d.parts.Now(), d.opts.OnceFor))}
+			e.Change.Send = append(e.Change.Send, d.reply(msg, bot.Reply, v.Reply, onceKey(v.Once, d.parts.Now(), d.opts.OnceFor)))
 		}
 		return e, nil
 	})

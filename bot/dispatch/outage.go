@@ -57,10 +57,12 @@ func (d *Dispatcher) unstored(ctx context.Context, raws []turn.Raw, cause error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, outageWithin)
 	defer cancel()
-	for _, place := range d.parts.Operators {
-		d.say(ctx, bot.Row{
-			Place: place, Purpose: bot.Notice, Content: bot.Content{Text: d.parts.Words.OutOfOrder("", why.Advice())},
-		})
+	if d.parts.Operators != nil {
+		for _, place := range d.parts.Operators() {
+			d.say(ctx, bot.Row{
+				Place: place, Purpose: bot.Notice, Content: bot.Content{Text: d.parts.Words.OutOfOrder("", why.Advice())},
+			})
+		}
 	}
 	for _, raw := range raws {
 		a := d.received(raw)

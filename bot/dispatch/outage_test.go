@@ -45,7 +45,7 @@ func TestNothingCanBeStored(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		out := &direct{}
 		w.parts = func(p *dispatch.Parts) {
-			p.Direct, p.Operators = out, []bot.Place{{Channel: "test", Bot: "7", Surface: "bot", Chat: "admin"}}
+			p.Direct, p.Operators = out, func() []bot.Place { return []bot.Place{{Channel: "test", Bot: "7", Surface: "bot", Chat: "admin"}} }
 		}
 		var mu sync.Mutex
 		var failure error

@@ -67,7 +67,7 @@ type Parts struct {
 	// Direct sends, without the outbox, what has to be said when nothing can be stored; nil = nothing is said.
 	// Operators are told too.
 	Direct    bot.Sender
-	Operators []bot.Place
+	Operators func() []bot.Place               // nil = there are none
 	Progress  func(turn.Watched) turn.Progress // nil = nothing is shown
 	Words     Words
 	Log       zerolog.Logger

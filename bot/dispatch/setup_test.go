@@ -274,7 +274,9 @@ func setup(t *testing.T) *world {
 		t: t, store: bottest.New(), guard: &guard{out: map[string]bool{}}, meter: &meter{turns: map[string]int{}}, outbox: &outbox{}, runner: echo,
 		opts: dispatch.Options{Channel: "test", Bot: "7"},
 	}
-	rights := func(bot.Place, string) approval.Rights { return approval.Rights{Requester: true} }
+	rights := func(context.Context, bot.Place, string) (approval.Rights, error) {
+		return approval.Rights{Requester: true}, nil
+	}
 	w.broker = approval.New(approval.Deps{Store: w.store, Rights: rights, Words: texts.Words{}, Now: time.Now}, 10*time.Minute)
 	w.commands = &commands{store: w.store, broker: w.broker}
 	return w

@@ -10,25 +10,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
-	"github.com/zephbot/zephbot/tools"
 )
 
 // lookAhead is how many waiting arrivals of a session are read at once.
 const lookAhead = 64
-
-// task is an arrival that a worker handles.
-type task struct {
-	arrival *bot.Arrival
-	msg     *bot.Message // in the chat that its session is in now
-	verdict turn.Verdict
-	rules   turn.Rules
-	waiting []bot.Arrival // waiting arrivals of its session, as far as they were read
-}
 
 // look does the next thing that a session needs: it begins a turn, resumes one, or says that a message waits. It
 // reports whether there may be more to do.
@@ -135,27 +124,6 @@ func (d *Dispatcher) interrupted(ctx context.Context, waiting []bot.Arrival, arr
 		d.report(ctx, err, "check who may talk")
 	}
 	return false
-}
-
-// task decodes an arrival. Access and rules are those of the chat where the message was written; the answer is sent to
-// the chat that its session is in now.
-func (d *Dispatcher) task(ctx context.Context, a *bot.Arrival) (*task, error) {
-	msg, err := d.decode(a)
-	if err != nil {
-		return nil, err
-	}
-	return d.taskOf(ctx, a, msg)
-}
-
-// taskOf is task for an arrival that has been decoded.
-func (d *Dispatcher) taskOf(ctx context.Context, a *bot.Arrival, msg bot.Message) (*task, error) {
-	verdict, err := d.parts.Guard.Admit(ctx, &msg)
-	if err != nil {
-		return nil, fmt.Errorf("check who may talk: %w", err)
-	}
-	rules := d.parts.Guard.Rules(msg.Place)
-	relocate(&msg, a.Session)
-	return &task{arrival: a, msg: &msg, verdict: verdict, rules: rules}, nil
 }
 
 func idle(session bot.SessionKey) bot.LaneUpdate {
@@ -285,7 +253,7 @@ func (d *Dispatcher) settled(ctx context.Context, a *bot.Arrival, err error) boo
 
 // command runs a command that waits its turn in the session.
 func (d *Dispatcher) command(ctx context.Context, lane bot.Lane, t *task) bool {
-	call := &turn.Call{Message: t.msg, Session: lane.Session, Admin: t.verdict.Admin}
+	call := &turn.Call{Message: t.msg, Session: lane.Session, Admin: t.verdict.Admin, Allowed: t.verdict.Allowed}
 	return d.settled(ctx, t.arrival, d.effect(ctx, t.arrival, func() (turn.Effect, error) {
 		e, err := d.parts.Commands.Run(ctx, call)
 		update := bot.LaneUpdate{Session: lane.Session, Stop: new("")}
@@ -377,20 +345,4 @@ func (d *Dispatcher) settledLane(ctx context.Context, session bot.SessionKey, er
 		return false
 	}
 	return true
-}
-
-// turnOf returns what the Runner needs to know about a turn.
-func (d *Dispatcher) turnOf(lane *bot.Lane, t *task) *agent.Turn {
-	place := t.msg.Place
-	return &agent.Turn{
-		ID: lane.Turn, Request: requestID(lane.Turn), System: t.rules.System, Tools: tools.Only(t.rules.Allowed),
-		Group:  place.Group,
-		Shared: place.Group && t.rules.SharedSession,
-		Origin: tools.Origin{
-			Channel: place.Channel, Session: string(lane.Session), Workspace: lane.Workspace, Chat: place.ChatKey(),
-			Turn:   lane.Turn,
-			Caller: t.msg.Caller, Admin: t.verdict.Admin,
-			Alone: !d.parts.Approvals.Reachable(place, t.msg.Caller),
-		},
-	}
 }

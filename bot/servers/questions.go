@@ -11,14 +11,17 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
+// Rights say who decides about the calls of a tool in a place.
+type Rights = func(ctx context.Context, place bot.Place, tool string) (approval.Rights, error)
+
 // OnlyAdmins leaves the decision about a server to admins: those who approve the calls of a chat need not be.
-func OnlyAdmins(rights func(bot.Place, string) approval.Rights) func(bot.Place, string) approval.Rights {
-	return func(place bot.Place, tool string) approval.Rights {
-		r := rights(place, tool)
+func OnlyAdmins(rights Rights) Rights {
+	return func(ctx context.Context, place bot.Place, tool string) (approval.Rights, error) {
+		r, err := rights(ctx, place, tool)
 		if tool == jobTool {
 			r.Approvers = r.Admins
 		}
-		return r
+		return r, err
 	}
 }
 

@@ -86,6 +86,7 @@ func (d Decoder) Decode(raw []byte) (bot.Message, error) {
 func (d Decoder) place(m *bot.Message, chat models.Chat, threadID int, topic bool) {
 	m.Place.Chat = strconv.FormatInt(chat.ID, 10)
 	m.Place.Group = chat.Type != models.ChatTypePrivate && chat.ID < 0
+	m.Title = chat.Title
 	if topic && threadID != 0 {
 		m.Place.Thread = strconv.Itoa(threadID)
 	}

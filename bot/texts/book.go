@@ -56,6 +56,7 @@ type book struct {
 	effects                            map[string]string
 	// access
 	strangerPrivate, groupUnlisted string
+	people                         peopleBook
 	// quota
 	quotaTurns, quotaTurnsChat, quotaTurnsBot, quotaNear, quotaNearChat, quotaAway, quotaUnread string
 	quotaTitle, quotaNone, quotaToday, quotaChat, quotaBot, quotaReset                          string

@@ -111,6 +111,7 @@ func englishApproval(b *book) {
 // englishLimits is the part about who may talk, and how much.
 func englishLimits(b *book) {
 	b.strangerPrivate = "I only talk to people on my list. Your id is %s; give it to the person who runs me."
+	b.people = englishPeople()
 	b.groupUnlisted = "I am not set up for this group. Its id is %s; give it to the person who runs me."
 
 	b.quotaTurns = "Your %d turns for today are used up. It starts afresh at %s. /quota shows the details; an admin can raise them."
@@ -164,6 +165,9 @@ func englishCommands(b *book) {
 		"approve": {"approve a question", "/approve akun"},
 		"deny":    {"deny a question", "/deny akun"},
 		"start":   {"say hello", ""},
+		"people":  {"who may talk to me", ""},
+		"admit":   {"let somebody talk to me", "/admit 4711 approver"},
+		"remove":  {"take that back", "/remove 4711"},
 		"policy":  {"the rules, and what they would decide", "/policy check bash {\"command\":\"ls\"}"},
 	}
 }

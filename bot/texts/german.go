@@ -44,6 +44,7 @@ func german() *book {
 	germanQuotas(b)
 	germanCommands(b)
 	b.strangerPrivate = "Ich spreche nur mit Leuten auf meiner Liste. Deine Nummer ist %s; gib sie der Person, die mich betreibt."
+	b.people = germanPeople()
 	b.groupUnlisted = "Für diese Gruppe bin ich nicht eingerichtet. Ihre Nummer ist %s; gib sie der Person, die mich betreibt."
 	b.seconds = count{"%d Sekunde", "%d Sekunden"}
 	b.minutes = count{"%d Minute", "%d Minuten"}
@@ -107,6 +108,7 @@ func germanCommands(b *book) {
 	b.toolsHead, b.toolsNone = "Werkzeuge in diesem Chat:", "In diesem Chat darf ich keine Werkzeuge benutzen."
 	b.modelLine = "Das Modell ist %s. Es steht in der Konfiguration."
 	for name, words := range map[string]string{
+		"people": "wer mit mir sprechen darf", "admit": "jemanden zulassen", "remove": "das zurücknehmen",
 		"help": "was du hier tun kannst", "new": "ein neues Gespräch beginnen", "clear": "dieses Gespräch vergessen und sein Werkzeug-Kontingent zurücksetzen",
 		"stop": "anhalten und verwerfen, was wartet", "status": "was läuft und was wartet", "quota": "was du heute verbraucht hast",
 		"mcp": "MCP-Server hinzufügen, zeigen und entfernen", "tools": "die Werkzeuge, die ich hier benutzen darf", "model": "das Modell hinter mir", "approve": "eine Frage mit Ja beantworten",

@@ -24,7 +24,7 @@ var (
 )
 
 // neutral are the methods that say the same in every language.
-var neutral = map[string]bool{"Placeholder": true, "Names": true, "Languages": true}
+var neutral = map[string]bool{"Placeholder": true, "Named": true, "Names": true, "Languages": true}
 
 // everything says every sentence there is, by method.
 func everything(l string) map[string][]string {
@@ -71,7 +71,7 @@ func everything(l string) map[string][]string {
 		"NotYours": {w.NotYours(l, "Ann"), w.NotYours(l, "")}, "NotYourself": {w.NotYourself(l)}, "VoteOthers": {w.VoteOthers(l)},
 		"Visible": {w.Visible(l).Blanks, w.Visible(l).Lines}, "Already": {w.Already(l, bot.Approval{State: bot.Denied, ByName: "Ann", Decided: at})},
 		"UnknownQuestion": {w.UnknownQuestion(l)}, "NoQuestion": {w.NoQuestion(l)}, "OneQuestion": {w.OneQuestion(l, "akun")}, "WhichQuestion": {w.WhichQuestion(l, []string{"akun", "bero"})},
-		"Noted": {w.Noted(l, 0), w.Noted(l, 2)}, "Names": w.Names(), "Languages": w.Languages(),
+		"Noted": {w.Noted(l, 0), w.Noted(l, 2)}, "Names": w.Names(), "Named": {texts.Named("Ann")}, "Languages": w.Languages(),
 	}
 	m["Reason"] = []string{w.Reason(l, "No rule allows `x`."), w.Reason(l, "Something else.")}
 	m["Note"] = []string{w.Note(l, "in the workspace of this chat · network off · x")}
@@ -113,6 +113,7 @@ func everything(l string) map[string][]string {
 		m["Describe"] = append(m["Describe"], w.Describe(l, name))
 	}
 	maps.Copy(m, grants(l))
+	maps.Copy(m, people(l))
 	for _, verb := range append(act.Verbs(), "") {
 		m["Line"] = append(m["Line"], w.Line(l, verb, "x", 1, 3, 6*time.Second), w.Line(l, verb, "", 0, 1, 0))
 	}

@@ -27,6 +27,10 @@ type Verdict struct {
 	Reply  string // what to tell who may not; "" = silence
 	Once   string // fact key under which Reply is said once in OnceFor; "" = always
 	Reason string // for the log
+	// Change is stored with the refusal, besides Reply: rows that others are told of it by, and facts.
+	Change bot.Change
+	// Allowed says which tools the person has, besides what the chat allows; nil = all.
+	Allowed func(tool string) bool
 }
 
 // Guard knows who may talk and by which rules a chat lives (bot/access).
@@ -77,7 +81,8 @@ type Call struct {
 	Message *bot.Message
 	Session bot.SessionKey
 	Admin   bool
-	Running bool // a turn of this session is running in this process
+	Allowed func(tool string) bool // which tools the caller has, besides what the chat allows; nil = all
+	Running bool                   // a turn of this session is running in this process
 }
 
 // Effect is what a command or a button press does: applied as one Change together with finishing the arrival. When the
@@ -123,7 +128,7 @@ type Asked struct {
 // Approvals puts questions to people and takes their decisions (bot/approval).
 type Approvals interface {
 	// Reachable says whether anybody could approve what a person asks for in a place.
-	Reachable(place bot.Place, caller string) bool
+	Reachable(ctx context.Context, place bot.Place, caller string) (bool, error)
 	// Ask adds the approvals and cards that are not there yet to change.
 	Ask(ctx context.Context, asked Asked, change *bot.Change) error
 	Press(ctx context.Context, msg *bot.Message) (Effect, error)

@@ -45,6 +45,6 @@ func (c *Core) keptBlocks() blocks.Keeper { return blocks.Keeper{Facts: c.bucket
 func (s *service) teller() blocks.Teller {
 	c := s.core
 	return blocks.Teller{
-		Channel: s.ch.name, Bot: s.ch.bot, Operators: s.ch.operators, Lanes: c.stores.Bot, Send: s.mailer().Send, Words: c.words(), Now: c.now, Log: s.log,
+		Channel: s.ch.name, Bot: s.ch.bot, Operators: s.operators, Lanes: c.stores.Bot, Send: s.mailer().Send, Words: c.words(), Now: c.now, Log: s.log,
 	}
 }

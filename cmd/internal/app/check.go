@@ -291,7 +291,7 @@ func (k *inspector) telegram() {
 			client.Close()
 		}
 		if len(t.AllowedUsers) == 0 && len(t.Admins) == 0 {
-			k.warn("telegram.allowed_users", "nobody may talk to this bot: write to it, it answers with your id; put that into telegram.allowed_users")
+			k.warn("telegram.allowed_users", "names nobody, nor does telegram.admins: only people who were admitted in the chat may talk to this bot. Where there are none, serve shows a code; whoever sends it to the bot is its first admin")
 		}
 	}
 	k.webhook(t)

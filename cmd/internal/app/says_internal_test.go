@@ -90,7 +90,7 @@ func TestAliases(t *testing.T) {
 			}
 		}
 	}
-	if got := accessOptions(b.core).AllowedTools; !slices.Equal(got, []string{"bash", "read"}) {
+	if got := accessOptions(b.core, "1").AllowedTools; !slices.Equal(got, []string{"bash", "read"}) {
 		t.Errorf("allowed tools %v", got)
 	}
 }

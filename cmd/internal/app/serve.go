@@ -58,7 +58,10 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 		return errors.Join(ErrConfig, err)
 	}
 	defer client.Close()
-	guard := access.New(accessOptions(c), c.stores.Bot, c.words(), c.now)
+	guard := access.New(accessOptions(c, client.ID()), c.stores.Bot, c.words(), c.now)
+	if err := guard.Follow(ctx); err != nil {
+		return err
+	}
 	in, err := c.intake(ctx, client)
 	if err != nil {
 		return err
@@ -76,10 +79,14 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 		return err
 	}
 	c.log.Info().Str("bot", "@"+me.Username).Msg("connected to Telegram")
+	if err := c.offer(ctx, guard, me.Username); err != nil {
+		return err
+	}
 	s, err := newService(c, channel{
 		name: telegram.Name, bot: client.ID(), display: me.Name, decoders: map[bot.Source]bot.Decoder{bot.FromTelegram: telegram.Decoder{ID: me.ID, Username: me.Username}},
 		composer: client, sender: client,
-		live: client, guard: guard, rights: guard.Rights, admins: guard.Admins, operators: operators(client.ID(), cfg.Telegram.Admins),
+		live: client, guard: guard, people: access.NewDesk(guard, c.stores.Bot), rights: guard.Rights, reach: guard.Reach, admins: guard.Admins, follow: guard.Follow,
+		operators: func() []bot.Place { return operators(client.ID(), guard.Operators()) },
 		limits: deliver.Limits{
 			PerSecond: cfg.Telegram.Limits.PerSecond, PerChatPerSecond: cfg.Telegram.Limits.PerChatPerSecond,
 			PerGroupPerMinute: cfg.Telegram.Limits.PerGroupPerMinute,
@@ -106,9 +113,9 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 }
 
 // operators are the private chats of the admins.
-func operators(botID string, admins []int64) []bot.Place {
+func operators(botID string, admins []string) []bot.Place {
 	var list []bot.Place
-	for _, id := range ids(admins) {
+	for _, id := range admins {
 		list = append(list, telegram.Private(botID, id))
 	}
 	return list
@@ -252,10 +259,12 @@ func (c *Core) canonical(list []string) []string {
 	return out
 }
 
-func accessOptions(c *Core) access.Options {
+func accessOptions(c *Core, botID string) access.Options {
 	t := c.cfg.Telegram
 	o := access.Options{
-		Channel: telegram.Name, Users: t.AllowedUsers, Admins: ids(t.Admins), Chats: t.AllowedChats, Approvers: ids(t.Approvers),
+		Channel: telegram.Name, Bot: botID, Private: func(person string) bot.Place { return telegram.Private(botID, person) },
+		Line: c.personLine, Record: c.records.Settle, Lives: c.living.Lives, ByRole: c.roleTools(),
+		Users: t.AllowedUsers, Admins: ids(t.Admins), Chats: t.AllowedChats, Approvers: ids(t.Approvers),
 		ApprovalsRequired: t.ApprovalsRequired, ApprovalByRequester: t.ApprovalByRequester, AllowedTools: c.canonical(t.AllowedTools),
 		SharedSession: t.Groups.Session == "chat", AnyMessage: t.Groups.Trigger == "all", ByChat: map[string]access.Chat{},
 	}

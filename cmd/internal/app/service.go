@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/access"
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/command"
 	"github.com/zephbot/zephbot/bot/deliver"
@@ -44,9 +45,12 @@ type channel struct {
 	live      bot.Live // nil: progress is shown by watch
 	watch     func(turn.Watched) turn.Progress
 	guard     turn.Guard
-	rights    func(bot.Place, string) approval.Rights
+	people    *access.Desk // admits people in the chat; nil = nobody does
+	rights    servers.Rights
+	reach     func(ctx context.Context, place bot.Place, caller string) (bool, error)
 	admins    func() []string
-	operators []bot.Place // where admins are told of what cannot be stored
+	operators func() []bot.Place              // where admins are told of what cannot be stored; nil = nowhere
+	follow    func(ctx context.Context) error // reads again who was admitted; nil = nobody is
 	limits    deliver.Limits
 	nobody    bool          // there is nobody to ask: questions are denials
 	grace     time.Duration // how long a shutdown waits for turns; 0 = graceTurns
@@ -82,7 +86,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	}
 	s.pacing = pacing
 	broker := approval.New(approval.Deps{
-		Store: store, Rights: servers.OnlyAdmins(ch.rights), Words: words, Now: c.now, Blobs: c.stores.Blobs, Covers: c.book.Covers, Alive: c.book.Alive, Record: c.records.Settle,
+		Store: store, Rights: servers.OnlyAdmins(ch.rights), Reach: ch.reach, Words: words, Now: c.now, Blobs: c.stores.Blobs, Covers: c.book.Covers, Alive: c.book.Alive, Record: c.records.Settle,
 		Line: func(e approval.RuleEvent) []bot.Fact { return c.book.Line(e, c.records.Due) },
 	}, c.cfg.Telegram.ApprovalTimeout)
 	s.broker = broker
@@ -95,10 +99,15 @@ func newService(c *Core, ch channel) (*service, error) {
 		},
 		ByChat: chatQuotas(c), Payer: c.cfg.Quotas.Payer, AllowOnDown: c.cfg.Quotas.OnRedisDown == "allow",
 	}, c.redis, store, words, c.now, c.metrics.Denied)
-	s.commands = command.New(command.Deps{
+	deps := command.Deps{
 		Store: store, Questions: questions, Policy: rulebook.Answers{Book: c.book, Chain: c.unasked}, Usage: s.meter.Usage, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
 		Blocks: c.blockedTools(), Servers: s.desk, Behind: background{c},
-	})
+	}
+	presses := turn.Approvals(questions)
+	if ch.people != nil {
+		deps.People, presses = ch.people, access.Presses{Approvals: questions, Desk: ch.people}
+	}
+	s.commands = command.New(deps)
 	s.outbox = deliver.NewOutbox(deliver.Deps{
 		Store: store, Sender: ch.sender, Pacer: pacer, Words: words, Language: func(row *bot.Row) string { return row.Content.Language }, Now: c.now, Log: c.log.With().Str("component", "outbox").Logger(),
 		Observe: s.delivered,
@@ -112,7 +121,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	offered := deliver.Offered{Store: store, Outbox: s.outbox}
 	s.dispatcher = dispatch.New(dispatch.Parts{
 		Store: offered, Decoders: ch.decoders, Workspace: c.dirs().ID, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: s.meter, Commands: s.commands,
-		Approvals: questions, Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
+		Approvals: presses, Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
 		Observe: s.observe, News: c.news.Read,
 	}, dispatch.Options{
 		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: turnMemory(), Grace: grace, Shared: c.shared(),
@@ -238,7 +247,7 @@ func (s *service) follow(ctx context.Context) error {
 			c.records.Settle(ctx) // of a process that is gone
 		}
 		return err
-	}, s.moves.Follow, c.news.Follow, background{c}.follow, s.desk.Follow)
+	}, s.moves.Follow, s.followPeople, c.news.Follow, background{c}.follow, s.desk.Follow)
 }
 
 // whenBuried ends the work of a process that was taken for dead: nothing that it does counts any more. stop ends the

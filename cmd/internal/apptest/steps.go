@@ -46,9 +46,31 @@ func (s *scene) names(line string) string {
 	})
 }
 
+// adminCode is what the newest start says of the code of the first admin.
+var adminCode = regexp.MustCompile(`/start ([A-Z0-9]{26})`)
+
+// coded fills in the code of the first admin: $code is that of the newest start.
+func (s *scene) coded(line string) (string, error) {
+	if !strings.Contains(line, "$code") {
+		return line, nil
+	}
+	var found [][]string
+	err := s.wait(func() (bool, error) {
+		found = adminCode.FindAllStringSubmatch(s.log.String(), -1)
+		return len(found) > 0, nil
+	})
+	if err != nil {
+		return "", errors.New("no start has shown a code")
+	}
+	return strings.ReplaceAll(line, "$code", found[len(found)-1][1]), nil
+}
+
 // do plays one line.
 func (s *scene) do(line string) error {
-	line = s.names(line)
+	line, err := s.coded(s.names(line))
+	if err != nil {
+		return err
+	}
 	if m := saysLine.FindStringSubmatch(line); m != nil {
 		return s.say(m[1], m[2], telegramtest.Message{Text: plain(m[6]), Thread: number(m[3]), ReplyTo: number(m[4]), Quote: m[5]})
 	}

@@ -80,7 +80,20 @@ type Telegram struct {
 
 	Limits TelegramLimits  `toml:"limits" doc:"The bot's own send budget; 0 = none. A 429 is obeyed whatever stands here."`
 	Groups TelegramGroups  `toml:"groups" doc:"How the bot behaves in groups."`
+	Roles  TelegramRoles   `toml:"roles" doc:"What the roles of people are narrowed to. A person has the highest role that the configuration or an admin in the chat gives them."`
 	Chats  map[string]Chat `toml:"chats" form:"chatkey" doc:"Settings of one group (\"-100123\") or topic (\"-100123/7\"); what is left out is inherited."`
+}
+
+// TelegramRoles is the table [telegram.roles].
+type TelegramRoles struct {
+	User     TelegramRole `toml:"user" doc:"People who talk to the bot."`
+	Approver TelegramRole `toml:"approver" doc:"People who also approve what others ask for."`
+	Admin    TelegramRole `toml:"admin" doc:"People who manage approvals, people and servers."`
+}
+
+// TelegramRole is a table of [telegram.roles].
+type TelegramRole struct {
+	AllowedTools []string `toml:"allowed_tools" tools:"name" doc:"Tools that people of this role may use, of those that the chat may use. Empty: all."`
 }
 
 // TelegramLimits is the table [telegram.limits].

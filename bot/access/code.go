@@ -1,0 +1,179 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+// The buckets of the first admin's code: its hash by the process that has shown it, who has used it, and wrong tries.
+const (
+	codeBucket = "first_admin"
+	usedBucket = "first_admin_used"
+	tryBucket  = "first_admin_try"
+)
+
+// How often a person may try a code within an hour, and for how long it is remembered who has used one.
+const (
+	codeTries = 5
+	tryFor    = time.Hour
+	usedFor   = 24 * time.Hour
+)
+
+// Offer makes the code with which somebody becomes the first admin; "" when there is an admin. The code has 128 random
+// bits, is stored as a hash only, and lasts until it is used or the process owner ends or starts again.
+func (g *Guard) Offer(ctx context.Context, owner string) (code string, err error) {
+	place := bot.Place{Channel: g.opts.Channel, Bot: g.opts.Bot}
+	admins, err := g.admins(ctx, place)
+	if err != nil {
+		return "", err
+	}
+	codes, err := g.store.FactsOf(ctx, codeBucket, personKey(place, ""), g.now())
+	if err != nil {
+		return "", fmt.Errorf("read codes: %w", err)
+	}
+	var change bot.Change
+	for _, f := range codes {
+		if by := f.Key[strings.LastIndexByte(f.Key, '/')+1:]; len(admins) > 0 || by == owner || !g.lives(by) {
+			change.Facts = append(change.Facts, bot.Fact{Bucket: f.Bucket, Key: f.Key})
+		}
+	}
+	if len(admins) == 0 {
+		code = rand.Text()
+		change.Facts = append(change.Facts, bot.Fact{Bucket: codeBucket, Key: personKey(place, owner), Value: hashed(code)})
+	}
+	if len(change.Facts) == 0 {
+		return code, nil
+	}
+	if _, err := g.store.Apply(ctx, &change); err != nil {
+		return "", fmt.Errorf("store the code of the first admin: %w", err)
+	}
+	return code, nil
+}
+
+func (g *Guard) lives(owner string) bool { return g.opts.Lives == nil || g.opts.Lives(owner) }
+
+// hashed is what is stored of a code. Case does not matter: people type it.
+func hashed(code string) string {
+	sum := sha256.Sum256([]byte(strings.ToUpper(code)))
+	return hex.EncodeToString(sum[:])
+}
+
+// redeem makes the sender of /start CODE the first admin. tried is false when no code is valid: the message is one like
+// any other then.
+func (g *Guard) redeem(ctx context.Context, msg *bot.Message, code string) (v turn.Verdict, tried bool, err error) {
+	codes, err := g.codes(ctx, msg.Place)
+	if err != nil || len(codes) == 0 {
+		return turn.Verdict{}, false, err
+	}
+	left, err := g.try(ctx, msg)
+	if err != nil {
+		return turn.Verdict{}, true, err
+	}
+	if left < 0 {
+		return turn.Verdict{Reason: "too many wrong codes", Reply: g.words.CodeTooOften(msg.Language), Once: "code/" + msg.Caller}, true, nil
+	}
+	right := 0
+	for _, f := range codes {
+		right |= subtle.ConstantTimeCompare([]byte(f.Value), []byte(hashed(code)))
+	}
+	if right == 0 {
+		return turn.Verdict{Reason: "wrong code", Reply: g.words.CodeWrong(msg.Language, left)}, true, nil
+	}
+	mine, err := g.take(ctx, msg, hashed(code))
+	if err != nil || !mine {
+		return turn.Verdict{Reason: "the code was used", Reply: g.words.CodeWrong(msg.Language, left)}, true, err
+	}
+	return turn.Verdict{OK: true, Admin: true, Allowed: g.tools(Admin)}, true, g.crown(ctx, msg, codes)
+}
+
+// codes are those that are valid.
+func (g *Guard) codes(ctx context.Context, place bot.Place) ([]bot.Fact, error) {
+	list, err := g.store.FactsOf(ctx, codeBucket, personKey(place, ""), g.now())
+	if err != nil {
+		return nil, fmt.Errorf("read codes: %w", err)
+	}
+	var valid []bot.Fact
+	for _, f := range list {
+		if g.lives(f.Key[strings.LastIndexByte(f.Key, '/')+1:]) {
+			valid = append(valid, f)
+		}
+	}
+	return valid, nil
+}
+
+// try takes one of a person's tries within an hour and says how many are left; below 0 there was none. The tries are
+// places that only one message can take, whichever process reads it.
+func (g *Guard) try(ctx context.Context, msg *bot.Message) (left int, err error) {
+	taken, err := g.store.FactsOf(ctx, tryBucket, personKey(msg.Place, msg.Person)+"/", g.now())
+	if err != nil {
+		return 0, fmt.Errorf("read tries: %w", err)
+	}
+	for _, f := range taken {
+		if f.Value == msg.ID { // this message, read once more
+			return codeTries - len(taken), nil
+		}
+	}
+	for i := range codeTries {
+		f := bot.Fact{
+			Bucket: tryBucket, Key: personKey(msg.Place, msg.Person) + "/" + strconv.Itoa(i), Value: msg.ID, Expires: g.now().Add(tryFor),
+		}
+		applied, err := g.store.Apply(ctx, &bot.Change{FactsIf: []bot.Fact{f}})
+		if err != nil {
+			return 0, fmt.Errorf("note a try: %w", err)
+		}
+		if applied.Set[0] {
+			return codeTries - len(taken) - 1, nil
+		}
+	}
+	return -1, nil
+}
+
+// take reports whether the person is the one who uses the code: only one is.
+func (g *Guard) take(ctx context.Context, msg *bot.Message, hash string) (bool, error) {
+	f := bot.Fact{Bucket: usedBucket, Key: personKey(msg.Place, hash), Value: msg.Person, Expires: g.now().Add(usedFor)}
+	applied, err := g.store.Apply(ctx, &bot.Change{FactsIf: []bot.Fact{f}})
+	if err != nil || applied.Set[0] {
+		return err == nil, err
+	}
+	by, err := g.store.Fact(ctx, f.Bucket, f.Key, g.now())
+	return by == msg.Person, err // their own, when the process died before it could make them admin
+}
+
+// crown stores the first admin and ends all codes.
+func (g *Guard) crown(ctx context.Context, msg *bot.Message, codes []bot.Fact) error {
+	e := Entry{ID: msg.Person, Role: Admin, Name: msg.Name, At: g.now().UTC()}
+	f, err := e.fact(msg.Place)
+	if err != nil {
+		return err
+	}
+	change := bot.Change{Facts: []bot.Fact{f}}
+	for _, code := range codes {
+		change.Facts = append(change.Facts, bot.Fact{Bucket: code.Bucket, Key: code.Key})
+	}
+	change.Facts = append(change.Facts, g.line(Event{Verb: "admit", Entry: e, By: msg.Caller, Place: msg.Place, ID: msg.ID})...)
+	if _, err := g.store.Apply(ctx, &change); err != nil {
+		return fmt.Errorf("store the first admin: %w", err)
+	}
+	if g.opts.Record != nil {
+		g.opts.Record(ctx)
+	}
+	return g.Follow(ctx)
+}
+
+// line is what the record says of an event.
+func (g *Guard) line(e Event) []bot.Fact {
+	if g.opts.Line == nil {
+		return nil
+	}
+	return g.opts.Line(e)
+}

@@ -1,0 +1,275 @@
+package access
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+// peoplePage is how many of those who were admitted in the chat one message lists.
+const peoplePage = 8
+
+// mostLanes bounds the lanes that are looked through for the work of somebody who is removed.
+const mostLanes = 10000
+
+// Lanes lists the lanes of a bot, by session, at most limit.
+type Lanes interface {
+	Lanes(ctx context.Context, channel, bot string, limit int) ([]bot.Lane, error)
+}
+
+// Desk answers /people, /admit and /remove, and the buttons that admins get. Safe for concurrent use.
+type Desk struct {
+	guard *Guard
+	lanes Lanes
+}
+
+// NewDesk makes a Desk over a Guard.
+func NewDesk(guard *Guard, lanes Lanes) *Desk { return &Desk{guard: guard, lanes: lanes} }
+
+// done is what a request of an admin came to.
+type done struct {
+	text    string
+	effect  turn.Effect // without the answer
+	changed bool
+}
+
+// People answers /people. The caller is an admin. The list names people, so a group does not get it.
+func (d *Desk) People(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	msg := call.Message
+	if msg.Place.Group {
+		return answer(call, bot.Content{Text: d.guard.words.PeopleInPrivate(msg.Language)}), nil
+	}
+	content, err := d.list(ctx, msg, 0, "")
+	if err != nil {
+		return turn.Effect{}, err
+	}
+	return answer(call, content), nil
+}
+
+// Admit answers /admit ID [ROLE]. The caller is an admin.
+func (d *Desk) Admit(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	msg, w := call.Message, d.guard.words
+	words := strings.Fields(msg.Args)
+	if len(words) == 0 || len(words) > 2 || !identifier(words[0]) {
+		return answer(call, bot.Content{Text: w.AdmitHelp(msg.Language)}), nil
+	}
+	role := User
+	if len(words) == 2 {
+		if role = Role(strings.ToLower(words[1])); role.rank() == 0 {
+			return answer(call, bot.Content{Text: w.AdmitHelp(msg.Language)}), nil
+		}
+	}
+	return d.answered(call, func() (done, error) {
+		if strings.HasPrefix(words[0], "-") {
+			return d.admitGroup(ctx, msg, words[0])
+		}
+		return d.admit(ctx, msg, words[0], role)
+	})
+}
+
+// Remove answers /remove ID. The caller is an admin.
+func (d *Desk) Remove(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	msg := call.Message
+	id := strings.TrimSpace(msg.Args)
+	if !identifier(id) {
+		return answer(call, bot.Content{Text: d.guard.words.RemoveHelp(msg.Language)}), nil
+	}
+	return d.answered(call, func() (done, error) { return d.remove(ctx, msg, id) })
+}
+
+// answered is the Effect of a command.
+func (d *Desk) answered(call *turn.Call, work func() (done, error)) (turn.Effect, error) {
+	out, err := work()
+	if err != nil {
+		return turn.Effect{}, err
+	}
+	e := answer(call, bot.Content{Text: out.text, Entities: render.Inert(out.text)})
+	e.Change.Send = append(e.Change.Send, out.effect.Change.Send...)
+	e.Change.Facts, e.Change.Lanes, e.Stop, e.Then = out.effect.Change.Facts, out.effect.Change.Lanes, out.effect.Stop, out.effect.Then
+	return e, nil
+}
+
+func answer(call *turn.Call, content bot.Content) turn.Effect {
+	row := bot.Row{Session: call.Session, Place: call.Message.Place, Purpose: bot.Reply, Content: content}
+	if row.Place.Group {
+		row.ReplyTo = call.Message.Message
+	}
+	return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}
+}
+
+// identifier says whether a word is the id of a person or group: Telegram's have at most 52 bits.
+func identifier(word string) bool {
+	n, err := strconv.ParseInt(word, 10, 64)
+	return err == nil && n != 0 && n < 1<<52 && n > -1<<52 && strconv.FormatInt(n, 10) == word
+}
+
+// admit gives a person a role.
+func (d *Desk) admit(ctx context.Context, msg *bot.Message, id string, role Role) (done, error) {
+	g, w, language := d.guard, d.guard.words, msg.Language
+	configured, key, err := g.Configured(ctx, id)
+	if err != nil {
+		return done{}, err
+	}
+	if configured.rank() >= role.rank() {
+		return done{text: w.PersonConfigured(language, id, string(configured), key)}, nil
+	}
+	before, known, err := g.Person(ctx, msg.Place, id)
+	if err != nil {
+		return done{}, err
+	}
+	if known && before.Role == role {
+		return done{text: w.AdmittedAlready(language, shown(before))}, nil
+	}
+	if last, err := d.last(ctx, msg.Place, id, before.Role); err != nil || last {
+		return done{text: w.LastAdmin(language)}, err
+	}
+	s, err := d.told(ctx, msg.Place, id)
+	if err != nil {
+		return done{}, err
+	}
+	e := Entry{ID: id, Role: role, Name: before.Name, By: msg.Caller, ByName: msg.Name, At: g.now().UTC()}
+	if s != nil {
+		e.Name = s.Name
+	}
+	out, err := d.stored(msg, "admit", e)
+	out.text = w.Admitted(language, shown(e))
+	if err == nil && s != nil && !known && g.opts.Private != nil { // a bot may not begin a chat
+		to := g.opts.Private(id)
+		out.effect.Change.Send = []bot.Row{{
+			Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Content: bot.Content{Text: w.YouAreAdmitted(s.Language), Language: s.Language},
+		}}
+	}
+	return out, err
+}
+
+// admitGroup admits a group.
+func (d *Desk) admitGroup(ctx context.Context, msg *bot.Message, id string) (done, error) {
+	g, w, language := d.guard, d.guard.words, msg.Language
+	if listed(g.opts.Chats, id) {
+		return done{text: w.GroupConfigured(language, id)}, nil
+	}
+	before, known, err := g.Group(ctx, msg.Place, id)
+	if err != nil {
+		return done{}, err
+	}
+	if known {
+		return done{text: w.AdmittedAlready(language, shown(before))}, nil
+	}
+	s, err := d.told(ctx, msg.Place, id)
+	if err != nil {
+		return done{}, err
+	}
+	e := Entry{ID: id, Group: true, By: msg.Caller, ByName: msg.Name, At: g.now().UTC()}
+	if s != nil {
+		e.Name = s.Name
+	}
+	out, err := d.stored(msg, "admit", e)
+	out.text = w.Admitted(language, shown(e))
+	return out, err
+}
+
+// told is what admins were told of a person or group; nil = nothing.
+func (d *Desk) told(ctx context.Context, place bot.Place, id string) (*stranger, error) {
+	list, err := d.guard.strangers(ctx, personKey(place, id))
+	if s, ok := list[personKey(place, id)]; ok {
+		return &s, err
+	}
+	return nil, err
+}
+
+// stored is the Effect that stores an entry.
+func (d *Desk) stored(msg *bot.Message, verb string, e Entry) (done, error) {
+	f, err := e.fact(msg.Place)
+	if verb == "remove" {
+		f = e.key(msg.Place)
+	}
+	if err != nil {
+		return done{}, err
+	}
+	out := done{changed: true}
+	out.effect.Change.Facts = append([]bot.Fact{f}, d.guard.line(Event{Verb: verb, Entry: e, By: msg.Caller, Place: msg.Place, ID: msg.ID})...)
+	out.effect.Then = func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {
+		if d.guard.opts.Record != nil {
+			d.guard.opts.Record(ctx)
+		}
+		return turn.Effect{}, d.guard.Follow(ctx)
+	}
+	return out, nil
+}
+
+// remove takes a person or a group off, and ends what runs for them.
+func (d *Desk) remove(ctx context.Context, msg *bot.Message, id string) (done, error) {
+	g, w, language, group := d.guard, d.guard.words, msg.Language, strings.HasPrefix(id, "-")
+	e, known, err := g.Person(ctx, msg.Place, id)
+	if group {
+		e, known, err = g.Group(ctx, msg.Place, id)
+	}
+	if err != nil {
+		return done{}, err
+	}
+	role, key, err := g.Configured(ctx, id)
+	switch {
+	case err != nil:
+		return done{}, err
+	case group && listed(g.opts.Chats, id):
+		return done{text: w.GroupConfigured(language, id)}, nil
+	case !known && role != "":
+		return done{text: w.PersonConfigured(language, id, string(role), key)}, nil
+	case !known:
+		return done{text: w.NotAdmitted(language, id)}, nil
+	}
+	if last, err := d.last(ctx, msg.Place, id, e.Role); err != nil || last {
+		return done{text: w.LastAdmin(language)}, err
+	}
+	out, err := d.stored(msg, "remove", e)
+	if err != nil {
+		return done{}, err
+	}
+	out.text = w.Removed(language, shown(e), role == "")
+	if role != "" { // what the configuration gives stays
+		out.text += " " + w.PersonConfigured(language, id, string(role), key)
+		return out, nil
+	}
+	return out, d.end(ctx, msg.Place, e, &out.effect)
+}
+
+// last says whether a person with a role is the only admin: whoever is admin by the configuration stays that.
+func (d *Desk) last(ctx context.Context, place bot.Place, id string, role Role) (bool, error) {
+	if role != Admin || slices.Contains(d.guard.opts.Admins, id) {
+		return false, nil
+	}
+	admins, err := d.guard.admins(ctx, place)
+	return !slices.ContainsFunc(admins, func(other string) bool { return other != id }), err
+}
+
+// end has the turns that run for a person or in a group stopped. Those that wait are refused when they are resumed.
+func (d *Desk) end(ctx context.Context, place bot.Place, e Entry, effect *turn.Effect) error {
+	lanes, err := d.lanes.Lanes(ctx, place.Channel, place.Bot, mostLanes)
+	if err != nil {
+		return err
+	}
+	for i := range lanes {
+		lane := &lanes[i]
+		theirs := lane.Caller == place.Channel+":"+e.ID
+		if e.Group {
+			theirs = lane.Session.Chat() == e.ID
+		}
+		if lane.Turn == "" || !theirs {
+			continue
+		}
+		effect.Change.Lanes = append(effect.Change.Lanes, bot.LaneUpdate{Session: lane.Session, Stop: &lane.Turn})
+		effect.Stop = append(effect.Stop, lane.Session)
+	}
+	return nil
+}
+
+// shown is an entry for people.
+func shown(e Entry) texts.Person {
+	return texts.Person{ID: e.ID, Group: e.Group, Name: e.Name, Role: string(e.Role), By: e.ByName, ByCode: e.By == "", At: e.At}
+}

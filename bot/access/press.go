@@ -1,0 +1,212 @@
+package access
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+// Verbs of the buttons of /people: "p1:r:ID:PAGE" removes, "p1:n:PAGE" shows another page.
+const (
+	pressRemove = "r"
+	pressPage   = "n"
+)
+
+// Presses has the buttons of a Desk answered before those of the questions.
+type Presses struct {
+	turn.Approvals
+	Desk *Desk
+}
+
+// Press implements turn.Approvals.
+func (p Presses) Press(ctx context.Context, msg *bot.Message) (turn.Effect, error) {
+	if parts := strings.Split(msg.Data, ":"); parts[0] == press {
+		return p.Desk.press(ctx, msg, parts[1:])
+	}
+	return p.Approvals.Press(ctx, msg)
+}
+
+// press answers a button of the Desk. Whoever has a client of their own can send anything: an admin can do by it what
+// they can do by a command, and anybody else nothing.
+func (d *Desk) press(ctx context.Context, msg *bot.Message, parts []string) (turn.Effect, error) {
+	g, w := d.guard, d.guard.words
+	admins, err := g.admins(ctx, msg.Place)
+	if err != nil {
+		return turn.Effect{}, err
+	}
+	if msg.Caller == "" || !slices.Contains(admins, msg.Person) {
+		return toast(msg, w.AdminsOnly(msg.Language, g.Admins()), true), nil
+	}
+	if len(parts) == 2 && (parts[0] == pressAdmit || parts[0] == pressGroup) && identifier(parts[1]) {
+		return d.decided(ctx, msg, parts[0], parts[1])
+	}
+	id, page, ok := listChoice(parts)
+	switch {
+	case !ok:
+		return toast(msg, w.UnknownQuestion(msg.Language), true), nil
+	case id != "":
+		return d.removed(ctx, msg, id, page)
+	}
+	e := toast(msg, "", false)
+	content, err := d.list(ctx, msg, page, "")
+	e.Change.Send = append(e.Change.Send, redrawn(msg, content)...)
+	return e, err
+}
+
+// listChoice reads a button of the list: whom to remove, "" = nobody, and which page to show.
+func listChoice(parts []string) (id string, page int, ok bool) {
+	switch {
+	case len(parts) == 2 && parts[0] == pressPage:
+	case len(parts) == 3 && parts[0] == pressRemove && identifier(parts[1]):
+		id = parts[1]
+	default:
+		return "", 0, false
+	}
+	page, err := strconv.Atoi(parts[len(parts)-1])
+	return id, page, err == nil && page >= 0
+}
+
+func toast(msg *bot.Message, text string, alert bool) turn.Effect {
+	return turn.Effect{Change: bot.Change{Send: []bot.Row{{
+		Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: alert, Content: bot.Content{Text: text},
+	}}}}
+}
+
+// redrawn puts content into the message of a button.
+func redrawn(msg *bot.Message, content bot.Content) []bot.Row {
+	if msg.Message == "" {
+		return nil
+	}
+	return []bot.Row{{Place: msg.Place, Purpose: bot.Record, Edit: msg.Message, Content: content}}
+}
+
+// decided admits a stranger or a group; what admins were told becomes the record of it.
+func (d *Desk) decided(ctx context.Context, msg *bot.Message, verb, id string) (turn.Effect, error) {
+	var out done
+	var err error
+	if verb == pressGroup {
+		out, err = d.admitGroup(ctx, msg, id)
+	} else {
+		out, err = d.admit(ctx, msg, id, User)
+	}
+	if err != nil {
+		return turn.Effect{}, err
+	}
+	e := toast(msg, d.guard.words.Noted(msg.Language, 0), false)
+	content := bot.Content{Text: out.text, Entities: render.Inert(out.text), Language: msg.Language}
+	e.Change.Send = append(append(e.Change.Send, redrawn(msg, content)...), out.effect.Change.Send...)
+	e.Change.Facts, e.Then = out.effect.Change.Facts, out.effect.Then
+	return e, nil
+}
+
+// removed takes somebody off and draws the list again once they are.
+func (d *Desk) removed(ctx context.Context, msg *bot.Message, id string, page int) (turn.Effect, error) {
+	out, err := d.remove(ctx, msg, id)
+	if err != nil {
+		return turn.Effect{}, err
+	}
+	if !out.changed {
+		return toast(msg, out.text, true), nil
+	}
+	e := out.effect
+	e.Change.Send = toast(msg, "", false).Change.Send
+	then := e.Then
+	e.Then = func(ctx context.Context, applied *bot.Applied) (turn.Effect, error) {
+		if _, err := then(ctx, applied); err != nil {
+			return turn.Effect{}, err
+		}
+		content, err := d.list(ctx, msg, page, out.text)
+		return turn.Effect{Change: bot.Change{Send: redrawn(msg, content)}}, err
+	}
+	return e, nil
+}
+
+// list is a page of who may talk to the bot. note stands below it.
+func (d *Desk) list(ctx context.Context, msg *bot.Message, page int, note string) (bot.Content, error) {
+	g, w, language := d.guard, d.guard.words, msg.Language
+	people, err := g.People(ctx, msg.Place)
+	if err != nil {
+		return bot.Content{}, err
+	}
+	groups, err := g.Groups(ctx, msg.Place)
+	if err != nil {
+		return bot.Content{}, err
+	}
+	all := append(people, groups...)
+	page = min(page, max(0, len(all)-1)/peoplePage)
+	from := page * peoplePage
+	part := all[from:min(from+peoplePage, len(all))]
+	list := texts.People{From: from + 1, All: len(all), Note: note}
+	if page == 0 {
+		if list.Configured, err = g.fromFile(ctx); err != nil {
+			return bot.Content{}, err
+		}
+	}
+	content := bot.Content{Language: language}
+	for i, e := range part {
+		list.Page = append(list.Page, shown(e))
+		content.Buttons = append(content.Buttons, []bot.Button{{
+			Label: w.RemoveButton(language, from+i+1, shown(e)), Data: press + ":" + pressRemove + ":" + e.ID + ":" + strconv.Itoa(page), Style: "danger",
+		}})
+	}
+	var turns []bot.Button
+	newer, older := w.PageButtons(language)
+	if page > 0 {
+		turns = append(turns, bot.Button{Label: newer, Data: press + ":" + pressPage + ":" + strconv.Itoa(page-1)})
+	}
+	if from+peoplePage < len(all) {
+		turns = append(turns, bot.Button{Label: older, Data: press + ":" + pressPage + ":" + strconv.Itoa(page+1)})
+	}
+	if len(turns) > 0 {
+		content.Buttons = append(content.Buttons, turns)
+	}
+	content.Text = w.People(language, list)
+	content.Entities = render.Inert(content.Text)
+	return content, nil
+}
+
+// fromFile lists whom the configuration admits.
+func (g *Guard) fromFile(ctx context.Context) ([]texts.Person, error) {
+	pins, err := g.store.FactsOf(ctx, bucket, g.key(""), g.now())
+	if err != nil {
+		return nil, err
+	}
+	var list []texts.Person
+	seen := map[string]bool{}
+	add := func(id string, role Role) {
+		if seen[id] {
+			return
+		}
+		seen[id] = true
+		p := texts.Person{ID: id, Role: string(role)}
+		if e, ok := g.remembered(id); ok {
+			p.Name = e.Name
+		}
+		for _, f := range pins {
+			if "@"+strings.TrimPrefix(f.Key, g.key("")) == strings.ToLower(id) {
+				p.ID, p.Name = f.Value, id
+			}
+		}
+		list = append(list, p)
+	}
+	for _, of := range []struct {
+		ids  []string
+		role Role
+	}{{g.opts.Admins, Admin}, {g.opts.Approvers, Approver}, {g.opts.Users, User}} {
+		for _, id := range of.ids {
+			add(id, of.role)
+		}
+	}
+	for _, id := range g.opts.Chats {
+		list = append(list, texts.Person{ID: id, Group: true})
+	}
+	return list, nil
+}
+
+var _ turn.Approvals = Presses{}

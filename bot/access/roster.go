@@ -1,0 +1,227 @@
+package access
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+)
+
+// Role is what a person may do. Each role may do what those before it may.
+type Role string
+
+// The roles, the least first.
+const (
+	User     Role = "user"     // talks to the bot
+	Approver Role = "approver" // also decides what others ask for
+	Admin    Role = "admin"    // also admits people, stores standing approvals and manages servers
+)
+
+// Roles lists the roles, the least first.
+func Roles() []Role { return []Role{User, Approver, Admin} }
+
+// rank orders roles. One that this version does not know gives nothing.
+func (r Role) rank() int { return slices.Index(Roles(), r) + 1 }
+
+// higher is the one of two roles that may do more.
+func higher(a, b Role) Role {
+	if b.rank() > a.rank() {
+		return b
+	}
+	return a
+}
+
+// The buckets of who was admitted in the chat. People are CHANNEL/BOT/ID, groups have the key of their chat, so that
+// they follow a group to its new id.
+const (
+	personBucket = "person"
+	groupBucket  = "group"
+)
+
+// Entry is a person or a group that was admitted in the chat.
+type Entry struct {
+	ID     string    `json:"-"`
+	Group  bool      `json:"-"`
+	Role   Role      `json:"role,omitempty"` // of a person
+	Name   string    `json:"name,omitempty"` // chosen by its owner, as it was when they were admitted
+	By     string    `json:"by,omitempty"`   // caller id of who admitted; "" = the code of a start
+	ByName string    `json:"by_name,omitempty"`
+	At     time.Time `json:"at"`
+}
+
+// Event is something that was given or taken in the chat, for the record.
+type Event struct {
+	Verb  string // admit, remove
+	Entry Entry
+	By    string // caller id of who did it
+	Place bot.Place
+	ID    string // of the arrival that did it
+}
+
+// personKey is where a person is stored.
+func personKey(place bot.Place, id string) string { return place.Channel + "/" + place.Bot + "/" + id }
+
+// groupPlace is the chat of a group, whatever topic a message was written in.
+func groupPlace(place bot.Place, id string) bot.Place {
+	return bot.Place{Channel: place.Channel, Bot: place.Bot, Surface: ordinary, Chat: id, Group: true}
+}
+
+// ordinary is the surface of chats that the bot is a member of.
+const ordinary = "bot"
+
+// fact is an entry as it is stored.
+func (e Entry) fact(place bot.Place) (bot.Fact, error) {
+	value, err := json.Marshal(e)
+	if err != nil {
+		return bot.Fact{}, fmt.Errorf("who is admitted: %w", err)
+	}
+	f := e.key(place)
+	f.Value = string(value)
+	return f, nil
+}
+
+// key is the fact of an entry without a value, which deletes it.
+func (e Entry) key(place bot.Place) bot.Fact {
+	if e.Group {
+		return bot.Fact{Bucket: groupBucket, Key: groupPlace(place, e.ID).ChatKey()}
+	}
+	return bot.Fact{Bucket: personBucket, Key: personKey(place, e.ID)}
+}
+
+func parse(key, value string, group bool) (Entry, error) {
+	e := Entry{Group: group, ID: key[strings.LastIndexByte(key, '/')+1:]}
+	if err := json.Unmarshal([]byte(value), &e); err != nil {
+		return e, fmt.Errorf("who is admitted, %s: %w", key, err)
+	}
+	return e, nil
+}
+
+// Person is what was given to a person in the chat; ok is false when that is nothing.
+func (g *Guard) Person(ctx context.Context, place bot.Place, id string) (e Entry, ok bool, err error) {
+	return g.entry(ctx, Entry{ID: id}.key(place), false)
+}
+
+// Group is how a group was admitted in the chat; ok is false when it was not.
+func (g *Guard) Group(ctx context.Context, place bot.Place, id string) (e Entry, ok bool, err error) {
+	return g.entry(ctx, Entry{ID: id, Group: true}.key(place), true)
+}
+
+func (g *Guard) entry(ctx context.Context, f bot.Fact, group bool) (e Entry, ok bool, err error) {
+	value, err := g.store.Fact(ctx, f.Bucket, f.Key, g.now())
+	if err != nil {
+		return e, false, fmt.Errorf("read who is admitted: %w", err)
+	}
+	if value == "" {
+		return e, false, nil
+	}
+	e, err = parse(f.Key, value, group)
+	return e, err == nil, err
+}
+
+// People lists the people who were admitted in the chat, by name.
+func (g *Guard) People(ctx context.Context, place bot.Place) ([]Entry, error) {
+	return g.entries(ctx, personBucket, personKey(place, ""), false)
+}
+
+// Groups lists the groups that were admitted in the chat, by name.
+func (g *Guard) Groups(ctx context.Context, place bot.Place) ([]Entry, error) {
+	return g.entries(ctx, groupBucket, groupPlace(place, "").ChatKey(), true)
+}
+
+func (g *Guard) entries(ctx context.Context, bucket, prefix string, group bool) ([]Entry, error) {
+	facts, err := g.store.FactsOf(ctx, bucket, prefix, g.now())
+	if err != nil {
+		return nil, fmt.Errorf("read who is admitted: %w", err)
+	}
+	list := make([]Entry, 0, len(facts))
+	for _, f := range facts {
+		e, err := parse(f.Key, f.Value, group)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+	slices.SortFunc(list, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)), cmp.Compare(a.ID, b.ID))
+	})
+	return list, nil
+}
+
+// Follow reads again who was admitted in the chat. What is remembered only saves questions to the store about people
+// whom the configuration admits, and names admins in sentences; whoever has a right by it is looked up.
+func (g *Guard) Follow(ctx context.Context) error {
+	list, err := g.People(ctx, bot.Place{Channel: g.opts.Channel, Bot: g.opts.Bot})
+	if err != nil {
+		return err
+	}
+	known := make(map[string]Entry, len(list))
+	for _, e := range list {
+		known[e.ID] = e
+	}
+	g.known.Store(&known)
+	return nil
+}
+
+// remembered is what Follow has read of a person.
+func (g *Guard) remembered(id string) (Entry, bool) {
+	known := g.known.Load()
+	if known == nil {
+		return Entry{}, false
+	}
+	e, ok := (*known)[id]
+	return e, ok
+}
+
+// admins are the ids of all admins, those of the configuration first.
+func (g *Guard) admins(ctx context.Context, place bot.Place) ([]string, error) {
+	list, err := g.People(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	ids := slices.Clone(g.opts.Admins)
+	for _, e := range list {
+		if e.Role == Admin && !slices.Contains(ids, e.ID) {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids, nil
+}
+
+// Operators are the ids of the admins as this process remembers them: for what is said when no store can be asked.
+func (g *Guard) Operators() []string {
+	ids := slices.Clone(g.opts.Admins)
+	if known := g.known.Load(); known != nil {
+		for _, id := range slices.Sorted(maps.Keys(*known)) {
+			if (*known)[id].Role == Admin && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// Configured says which role the configuration gives a person, and by which key. "" = none by name or id; a list that
+// admits everybody names nobody.
+func (g *Guard) Configured(ctx context.Context, id string) (role Role, key string, err error) {
+	switch {
+	case slices.Contains(g.opts.Admins, id):
+		return Admin, "telegram.admins", nil
+	case slices.Contains(g.opts.Approvers, id):
+		role, key = Approver, "telegram.approvers"
+	case slices.Contains(g.opts.Users, id) && !strings.HasPrefix(id, "@") && id != Everyone:
+		role, key = User, "telegram.allowed_users"
+	}
+	if role != "" {
+		return role, key, nil
+	}
+	if pinned, err := g.pinned(ctx, id); err != nil || !pinned {
+		return "", "", err
+	}
+	return User, "telegram.allowed_users", nil
+}

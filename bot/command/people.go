@@ -1,0 +1,49 @@
+package command
+
+import (
+	"context"
+	"strings"
+
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+// People admits people and groups (/people, /admit, /remove); the caller is an admin.
+type People interface {
+	People(ctx context.Context, call *turn.Call) (turn.Effect, error)
+	Admit(ctx context.Context, call *turn.Call) (turn.Effect, error)
+	Remove(ctx context.Context, call *turn.Call) (turn.Effect, error)
+}
+
+func (t *Table) start(_ context.Context, call *turn.Call) (turn.Effect, error) {
+	msg, w := call.Message, t.deps.Words
+	text := w.Start(msg.Language, msg.Name)
+	if call.Admin && strings.TrimSpace(msg.Args) != "" { // the code of the first admin, or what a link brought
+		text += "\n\n" + w.StartAdmin(msg.Language)
+	}
+	return t.say(call, text), nil
+}
+
+// people is one of the commands about who may talk to the bot.
+func (t *Table) people(work func(People, context.Context, *turn.Call) (turn.Effect, error)) func(context.Context, *turn.Call) (turn.Effect, error) {
+	return func(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+		if t.deps.People == nil {
+			return t.say(call, t.deps.Words.PeopleOff(call.Message.Language)), nil
+		}
+		return work(t.deps.People, ctx, call)
+	}
+}
+
+// usable lists the tools that the caller may use here.
+func (t *Table) usable(call *turn.Call) []string {
+	names := t.deps.About.Tools(call.Message.Place)
+	if call.Allowed == nil {
+		return names
+	}
+	var own []string
+	for _, name := range names {
+		if call.Allowed(name) {
+			own = append(own, name)
+		}
+	}
+	return own
+}

@@ -1,0 +1,76 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/tools"
+)
+
+// task is an arrival that a worker handles.
+type task struct {
+	arrival   *bot.Arrival
+	msg       *bot.Message // in the chat that its session is in now
+	verdict   turn.Verdict
+	rules     turn.Rules
+	reachable bool          // somebody could approve what the person asks for
+	waiting   []bot.Arrival // waiting arrivals of its session, as far as they were read
+}
+
+// task decodes an arrival. Access and rules are those of the chat where the message was written; the answer is sent to
+// the chat that its session is in now.
+func (d *Dispatcher) task(ctx context.Context, a *bot.Arrival) (*task, error) {
+	msg, err := d.decode(a)
+	if err != nil {
+		return nil, err
+	}
+	return d.taskOf(ctx, a, msg)
+}
+
+// taskOf is task for an arrival that has been decoded.
+func (d *Dispatcher) taskOf(ctx context.Context, a *bot.Arrival, msg bot.Message) (*task, error) {
+	verdict, err := d.parts.Guard.Admit(ctx, &msg)
+	if err != nil {
+		return nil, fmt.Errorf("check who may talk: %w", err)
+	}
+	rules := d.parts.Guard.Rules(msg.Place)
+	relocate(&msg, a.Session)
+	t := &task{arrival: a, msg: &msg, verdict: verdict, rules: rules}
+	if verdict.OK {
+		if t.reachable, err = d.parts.Approvals.Reachable(ctx, msg.Place, msg.Caller); err != nil {
+			return nil, fmt.Errorf("check who may approve: %w", err)
+		}
+	}
+	return t, nil
+}
+
+// both says which tools two allow-lists have; nil = all.
+func both(a, b func(tool string) bool) func(tool string) bool {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	default:
+		return func(tool string) bool { return a(tool) && b(tool) }
+	}
+}
+
+// turnOf returns what the Runner needs to know about a turn.
+func (d *Dispatcher) turnOf(lane *bot.Lane, t *task) *agent.Turn {
+	place := t.msg.Place
+	return &agent.Turn{
+		ID: lane.Turn, Request: requestID(lane.Turn), System: t.rules.System,
+		Tools: tools.Only(both(t.rules.Allowed, t.verdict.Allowed)), Group: place.Group,
+		Shared: place.Group && t.rules.SharedSession,
+		Origin: tools.Origin{
+			Channel: place.Channel, Session: string(lane.Session), Workspace: lane.Workspace, Chat: place.ChatKey(),
+			Turn:   lane.Turn,
+			Caller: t.msg.Caller, Admin: t.verdict.Admin,
+			Alone: !t.reachable,
+		},
+	}
+}

@@ -1,0 +1,41 @@
+package texts_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/zephbot/zephbot/bot/texts"
+)
+
+// people says the sentences about who may talk to the bot.
+func people(l string) map[string][]string {
+	ann := texts.Person{ID: "4711", Name: "Ann", Role: "user", By: "Cy", At: at}
+	group, first := texts.Person{ID: "-100", Group: true, Name: "Team", By: "Cy", At: at}, texts.Person{ID: "1", Role: "admin", ByCode: true, At: at}
+	return map[string][]string{
+		"StrangerAsks": {w.StrangerAsks(l, "Ann", "ann_a", "4711"), w.StrangerAsks(l, "", "", "4711")},
+		"GroupAsks":    {w.GroupAsks(l, "Team", "-100")},
+		"AdmitButton":  {w.AdmitButton(l)}, "AdmitGroupButton": {w.AdmitGroupButton(l)},
+		"NamePinned": {w.NamePinned(l, "ann", "Ann", "4711")},
+		"CodeWrong":  {w.CodeWrong(l, 1), w.CodeWrong(l, 4)}, "CodeTooOften": {w.CodeTooOften(l)}, "StartAdmin": {w.StartAdmin(l)},
+		"People": {
+			w.People(l, texts.People{From: 1}),
+			w.People(l, texts.People{Configured: []texts.Person{{ID: "*"}, {ID: "*", Group: true}, {ID: "7", Role: "approver"}}, Page: []texts.Person{ann, group, first}, From: 1, All: 9, Note: "X"}),
+		},
+		"PeopleInPrivate": {w.PeopleInPrivate(l)}, "PeopleOff": {w.PeopleOff(l)}, "AdmitHelp": {w.AdmitHelp(l)}, "RemoveHelp": {w.RemoveHelp(l)},
+		"RemoveButton": {w.RemoveButton(l, 1, ann), w.RemoveButton(l, 2, first)}, "PersonConfigured": {w.PersonConfigured(l, "7", "admin", "telegram.admins")},
+		"GroupConfigured": {w.GroupConfigured(l, "-100")}, "Admitted": {w.Admitted(l, ann), w.Admitted(l, group)}, "AdmittedAlready": {w.AdmittedAlready(l, ann)},
+		"Removed": {w.Removed(l, ann, true), w.Removed(l, ann, false)}, "LastAdmin": {w.LastAdmin(l)}, "NotAdmitted": {w.NotAdmitted(l, "5")},
+		"YouAreAdmitted": {w.YouAreAdmitted(l)},
+	}
+}
+
+// TestNamesOfOthers: a name fills no message, breaks no line and hides nothing.
+func TestNamesOfOthers(t *testing.T) {
+	t.Parallel()
+	evil := "A\nB\u202e" + strings.Repeat("x", 500)
+	for _, text := range []string{w.StrangerAsks("en", evil, "", "1"), w.GroupAsks("en", evil, "-1"), w.NamePinned("en", "ann", evil, "1"), texts.Named(evil)} {
+		if strings.ContainsAny(text, "\n\u202e") || len(text) > 400 {
+			t.Errorf("%q", text)
+		}
+	}
+}

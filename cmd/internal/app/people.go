@@ -1,0 +1,71 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/access"
+	"github.com/zephbot/zephbot/tools"
+)
+
+// offer shows the code of the first admin where there is no admin.
+func (c *Core) offer(ctx context.Context, guard *access.Guard, username string) error {
+	code, err := guard.Offer(ctx, c.owner)
+	if err != nil || code == "" {
+		return err
+	}
+	c.log.Info().Str("first_admin", "there is no admin yet: send /start "+code+" to @"+username+", or open https://t.me/"+username+"?start="+code).Msg("start")
+	return nil
+}
+
+// roleTools are the allow-lists of the roles that have one.
+func (c *Core) roleTools() map[access.Role][]string {
+	lists := map[access.Role][]string{}
+	roles := c.cfg.Telegram.Roles
+	for role, list := range map[access.Role][]string{
+		access.User: roles.User.AllowedTools, access.Approver: roles.Approver.AllowedTools, access.Admin: roles.Admin.AllowedTools,
+	} {
+		if len(list) > 0 {
+			lists[role] = c.canonical(list)
+		}
+	}
+	return lists
+}
+
+// operators are the chats where admins are told of what concerns the whole service.
+func (s *service) operators() []bot.Place {
+	if s.ch.operators == nil {
+		return nil
+	}
+	return s.ch.operators()
+}
+
+// followPeople reads whom other processes have admitted or removed.
+func (s *service) followPeople(ctx context.Context) error {
+	if s.ch.follow == nil {
+		return nil
+	}
+	return s.ch.follow(ctx)
+}
+
+// personLine is what the audit says of a person or group that was admitted or removed in the chat.
+func (c *Core) personLine(e access.Event) []bot.Fact {
+	what := map[string]any{"id": e.Entry.ID, "name": e.Entry.Name}
+	if e.Entry.Role != "" {
+		what["role"] = e.Entry.Role
+	}
+	if e.Verb == "remove" {
+		what["admitted_by"], what["admitted_at"] = e.Entry.By, e.Entry.At
+	}
+	args, err := json.Marshal(what)
+	if err != nil {
+		c.log.Error().Err(err).Msg("admission not recorded")
+		return nil
+	}
+	c.log.Info().Str("verb", e.Verb).Str("id", e.Entry.ID).Str("role", string(e.Entry.Role)).Str("by", e.By).Msg("who may talk to the bot")
+	return c.records.Due(&tools.Call{
+		ID: e.ID, Tool: "people_" + e.Verb, Args: args, Trail: &tools.Trail{ApprovedBy: e.By, Rule: "people"},
+		Origin: tools.Origin{Channel: e.Place.Channel, Session: string(e.Place.SessionKey("")), Chat: e.Place.ChatKey(), Caller: e.By, Admin: true},
+	}, nil)
+}
