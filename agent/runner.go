@@ -196,9 +196,10 @@ func (s *step) ask(ctx context.Context) (*Outcome, error) {
 		Tools:     shown(offers),
 		MaxTokens: s.limits.MaxTokens, User: opaque(s.turn.Origin),
 		Party:   s.turn.Origin.Caller,
+		Prefer:  s.turn.Model,
 		OnReset: func() { s.partial.Reset(); s.sink.Emit(ctx, Event{Type: ResetEvent}) },
 	}
-	estimate := s.state.fit(req, s.turn.Shared, s.limits.ContextTokens, llm.AcceptsOf(s.deps.Provider))
+	estimate := s.state.fit(req, s.turn.Shared, s.limits.ContextTokens, llm.AcceptsFor(s.deps.Provider, req.Prefer))
 	s.opens(req)
 	if window.Over(estimate, s.limits.ContextTokens) {
 		return s.end(journal.ReasonContext, ""), nil

@@ -19,6 +19,7 @@ type Turn struct {
 	System  string         // extra instructions of the chat
 	Group   bool           // several people read the answers
 	Shared  bool           // several people speak in this session: label the speakers
+	Model   string         // name of the provider that is asked first; "" = the configured order
 	Tools   *tools.Overlay // changes to the set of tools: the allow-lists of chat and channel; nil = none
 }
 

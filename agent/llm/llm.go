@@ -69,6 +69,7 @@ type Request struct {
 	Tools     []Tool
 	MaxTokens int    // of the answer; 0 = the provider's own setting
 	User      string // stable opaque id of the end user, for the vendor's abuse control; may be empty
+	Prefer    string // name of the provider that a router asks first; "" or an unknown name = its own order
 	Party     string // who asks, for fair turns among waiting requests; never sent; may be empty
 	// Open reads the content of a part by its hash; nil = no part has one. It is called while Chat runs, from one
 	// goroutine. The caller must close the reader.

@@ -66,6 +66,20 @@ type Accepter interface {
 	Accepts() Accepts
 }
 
+// Chooser is a Provider that asks others and knows what each of them takes.
+type Chooser interface {
+	// AcceptsFor returns what the provider takes that is asked first for Request.Prefer.
+	AcceptsFor(prefer string) Accepts
+}
+
+// AcceptsFor returns what the model takes that a request with this Prefer reaches first.
+func AcceptsFor(p Provider, prefer string) Accepts {
+	if c, ok := p.(Chooser); ok {
+		return c.AcceptsFor(prefer)
+	}
+	return AcceptsOf(p)
+}
+
 // AcceptsOf returns what a provider takes: text only if it does not report it.
 func AcceptsOf(p Provider) Accepts {
 	if a, ok := p.(Accepter); ok {

@@ -37,7 +37,7 @@ type Questions interface {
 
 // About is what /status, /tools and /model tell.
 type About struct {
-	Model    string
+	Model    func(session bot.SessionKey) string
 	Sandbox  string
 	Embedded bool   // counters are kept in the process
 	Engine   string // of the database, as people call it
@@ -76,13 +76,15 @@ type Deps struct {
 	Policy    Policy
 	Usage     func(ctx context.Context, msg *bot.Message) ([]texts.Usage, error)
 	About     About
-	Servers   Servers         // nil = there is no MCP client
-	People    People          // nil = nobody is admitted in the chat
-	Blocks    Blocks          // nil = nothing is ever blocked
-	Behind    Background      // nil = nothing runs in the background
-	Admins    func() []string // names or ids, for refusals
-	Words     texts.Words
-	Now       func() time.Time
+	// Model answers /model (bot/choice).
+	Model   func(ctx context.Context, call *turn.Call) (turn.Effect, error)
+	Servers Servers         // nil = there is no MCP client
+	People  People          // nil = nobody is admitted in the chat
+	Blocks  Blocks          // nil = nothing is ever blocked
+	Behind  Background      // nil = nothing runs in the background
+	Admins  func() []string // names or ids, for refusals
+	Words   texts.Words
+	Now     func() time.Time
 }
 
 // Table is the commands. Safe for concurrent use.
@@ -107,7 +109,7 @@ func New(deps Deps) *Table {
 		"status":  {class: turn.Overtakes, run: t.status},
 		"quota":   {class: turn.Overtakes, run: t.quota},
 		"tools":   {class: turn.Overtakes, run: t.tools},
-		"model":   {class: turn.Overtakes, run: t.model},
+		"model":   {class: turn.Overtakes, run: deps.Model},
 		"stop":    {class: turn.Overtakes, run: t.stop},
 		"approve": {class: turn.Overtakes, run: t.decide(bot.Approved)},
 		"deny":    {class: turn.Overtakes, run: t.decide(bot.Denied)},
@@ -197,10 +199,6 @@ func (t *Table) help(_ context.Context, call *turn.Call) (turn.Effect, error) {
 	return t.say(call, t.deps.Words.Help(call.Message.Language, own, admin)), nil
 }
 
-func (t *Table) model(_ context.Context, call *turn.Call) (turn.Effect, error) {
-	return t.say(call, t.deps.Words.Model(call.Message.Language, t.deps.About.Model)), nil
-}
-
 func (t *Table) quota(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	usage, err := t.deps.Usage(ctx, call.Message)
 	if err != nil {
@@ -224,7 +222,7 @@ func (t *Table) status(ctx context.Context, call *turn.Call) (turn.Effect, error
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	s := texts.Status{Model: about.Model, Lane: lane, Waiting: len(waiting), Tools: t.usable(call)}
+	s := texts.Status{Model: about.Model(call.Session), Lane: lane, Waiting: len(waiting), Tools: t.usable(call)}
 	if lane.Turn != "" { // it holds the message that it began with
 		s.Waiting = max(0, s.Waiting-1)
 	}

@@ -116,8 +116,13 @@ func setup(t *testing.T) *desk {
 		Usage: func(context.Context, *bot.Message) ([]texts.Usage, error) {
 			return []texts.Usage{{Scope: texts.User, Used: 18, Limit: 20}}, d.usage
 		},
+		Model: func(_ context.Context, call *turn.Call) (turn.Effect, error) {
+			return turn.Effect{Change: bot.Change{Send: []bot.Row{{
+				Session: call.Session, Place: call.Message.Place, ReplyTo: call.Message.Message, Content: bot.Content{Text: "models"},
+			}}}}, nil
+		},
 		About: command.About{
-			Model: "main/gpt", Sandbox: "sandbox on", Embedded: true, Engine: "PostgreSQL", Version: "1.2", Started: noon.Add(-3 * time.Hour),
+			Model: func(bot.SessionKey) string { return "main/gpt" }, Sandbox: "sandbox on", Embedded: true, Engine: "PostgreSQL", Version: "1.2", Started: noon.Add(-3 * time.Hour),
 			Tools:   func(bot.Place) []string { return []string{"bash", "read"} },
 			Servers: func() texts.Connected { return d.servers },
 		},
@@ -169,7 +174,6 @@ func TestAnswers(t *testing.T) {
 		{"help", false, "/approve – approve a question"},
 		{"quota", false, "18 / 20 turns"},
 		{"tools", false, "• bash\n• read"},
-		{"model", false, "The model is main/gpt."},
 		{"clear", false, "forgotten this conversation"},
 		{"new", false, "A fresh conversation."},
 		{"stop", false, "Nothing is running here."},
@@ -262,13 +266,13 @@ func TestDecisions(t *testing.T) {
 func TestGroupReplies(t *testing.T) {
 	t.Parallel()
 	d := setup(t)
-	c := call("model", false)
+	c := call("tools", false)
 	c.Message.Place.Group, c.Message.Language = true, "de-CH"
 	row := d.run(c).Change.Send[0]
-	if row.ReplyTo != "9" || !strings.HasPrefix(row.Content.Text, "Das Modell ist") {
+	if row.ReplyTo != "9" || !strings.HasPrefix(row.Content.Text, "Werkzeuge in diesem Chat") {
 		t.Errorf("row %+v", row)
 	}
-	if row := d.run(call("model", false)).Change.Send[0]; row.ReplyTo != "" {
+	if row := d.run(call("tools", false)).Change.Send[0]; row.ReplyTo != "" {
 		t.Errorf("a private answer quotes: %+v", row)
 	}
 }

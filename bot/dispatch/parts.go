@@ -76,6 +76,8 @@ type Parts struct {
 	News func(ctx context.Context, session bot.SessionKey) (turn.News, error)
 	// Workspace returns the workspace id for a session that has none yet; nil = none is stored.
 	Workspace func(session bot.SessionKey) string
+	// Model returns the provider that a session has chosen, "" = none; may be nil. It must not block.
+	Model func(session bot.SessionKey) string
 	// Observe receives what metrics count; may be nil. It must not block.
 	Observe func(Observation)
 }

@@ -61,9 +61,13 @@ func both(a, b func(tool string) bool) func(tool string) bool {
 
 // turnOf returns what the Runner needs to know about a turn.
 func (d *Dispatcher) turnOf(lane *bot.Lane, t *task) *agent.Turn {
-	place := t.msg.Place
+	place, model := t.msg.Place, ""
+	if d.parts.Model != nil {
+		model = d.parts.Model(lane.Session)
+	}
 	return &agent.Turn{
-		ID: lane.Turn, Request: requestID(lane.Turn), System: t.rules.System,
+		Model: model,
+		ID:    lane.Turn, Request: requestID(lane.Turn), System: t.rules.System,
 		Tools: tools.Only(both(t.rules.Allowed, t.verdict.Allowed)), Group: place.Group,
 		Shared: place.Group && t.rules.SharedSession,
 		Origin: tools.Origin{

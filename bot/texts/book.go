@@ -47,6 +47,7 @@ type book struct {
 	oneQuestion, voteOthers                                                           string
 	blanks, emptyLines, invisible, lookAlike                                          string // with a number each
 	grants                                                                            grantBook
+	models                                                                            modelBook
 	// English sentences of the policy in this language; nil = as they are
 	reasons func() *phrases
 	// for what is not among them
@@ -64,7 +65,7 @@ type book struct {
 	start, helpHead, helpAdmin, unknown, unknownNear, adminsOnly, cleared, newTopic, nothingRuns, stopping string
 	dropped, droppedQuestions, endedCommands                                                               count
 	status                                                                                                 statusBook
-	toolsHead, toolsNone, modelLine, notBuilt                                                              string
+	toolsHead, toolsNone, notBuilt                                                                         string
 	// tools that are blocked, servers
 	blockedLeft, blockedElsewhere, blockedEverywhere, blockedChat                        string
 	toolBlocked, toolBlockedAdmins                                                       string

@@ -135,11 +135,6 @@ func lined(list []string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Model answers /model.
-func (w Words) Model(language, model string) string {
-	return fmt.Sprintf(w.in(language).modelLine, model)
-}
-
 // Names lists the commands that have a description, sorted.
 func (Words) Names() []string {
 	var names []string

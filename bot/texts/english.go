@@ -92,7 +92,7 @@ func englishApproval(b *book) {
 	b.suspicious = "⚠ Text from %s tried to give me orders before this."
 
 	b.always = "Always…"
-	b.grants = englishGrants()
+	b.grants, b.models = englishGrants(), englishModels()
 	b.storeHead = "Store this rule for this chat?"
 	b.storeFoot = "It runs without asking from then on. A denial in the configuration still wins."
 	b.storeIt = "Store it"
@@ -147,7 +147,6 @@ func englishCommands(b *book) {
 	b.status = englishStatus()
 	b.toolsHead = "Tools in this chat:"
 	b.toolsNone = "No tools may be used in this chat."
-	b.modelLine = "The model is %s. It is set in the configuration."
 	b.notBuilt = "/%s is not part of this version yet."
 	b.seconds = count{"%d second", "%d seconds"}
 	b.minutes = count{"%d minute", "%d minutes"}
@@ -161,7 +160,7 @@ func englishCommands(b *book) {
 		"quota":   {"what you have used today", ""},
 		"tools":   {"the tools I may use here", ""},
 		"mcp":     {"add, list and remove MCP servers", "/mcp add files npx @modelcontextprotocol/server-filesystem /srv"},
-		"model":   {"the model behind me", ""},
+		"model":   {"the model of this conversation, and another one", "/model"},
 		"approve": {"approve a question", "/approve akun"},
 		"deny":    {"deny a question", "/deny akun"},
 		"start":   {"say hello", ""},

@@ -66,7 +66,7 @@ func germanApprovals(b *book) {
 	b.policyHead, b.policyRule = "Geltende Regeln:", "Regel: %s"
 	b.policyHelp = "/policy status zeigt die geltenden Regeln; /policy rules zeigt, was für immer erlaubt wurde, und widerruft es; /policy check WERKZEUG {\"…\":\"…\"} sagt, was sie entscheiden würden, etwa /policy check bash {\"command\":\"git push\"}"
 	b.effects = map[string]string{"allow": "✅ Es würde laufen.", "ask": "✋ Es würde fragen.", "deny": "⛔ Es würde abgelehnt."}
-	b.grants = germanGrants()
+	b.grants, b.models = germanGrants(), germanModels()
 	b.always, b.storeHead, b.storeIt, b.back = "Immer…", "Diese Regel für diesen Chat speichern?", "Speichern", "Zurück"
 	b.storeFoot = "Von da an läuft es, ohne zu fragen. Ein Verbot in der Konfiguration gilt weiter."
 	b.adminsStore = "Nur ein Admin dieses Bots kann eine Regel speichern."
@@ -106,12 +106,11 @@ func germanCommands(b *book) {
 	b.endedCommands = count{"%d Befehl im Hintergrund beendet", "%d Befehle im Hintergrund beendet"}
 	b.status = germanStatus()
 	b.toolsHead, b.toolsNone = "Werkzeuge in diesem Chat:", "In diesem Chat darf ich keine Werkzeuge benutzen."
-	b.modelLine = "Das Modell ist %s. Es steht in der Konfiguration."
 	for name, words := range map[string]string{
 		"people": "wer mit mir sprechen darf", "admit": "jemanden zulassen", "remove": "das zurücknehmen",
 		"help": "was du hier tun kannst", "new": "ein neues Gespräch beginnen", "clear": "dieses Gespräch vergessen und sein Werkzeug-Kontingent zurücksetzen",
 		"stop": "anhalten und verwerfen, was wartet", "status": "was läuft und was wartet", "quota": "was du heute verbraucht hast",
-		"mcp": "MCP-Server hinzufügen, zeigen und entfernen", "tools": "die Werkzeuge, die ich hier benutzen darf", "model": "das Modell hinter mir", "approve": "eine Frage mit Ja beantworten",
+		"mcp": "MCP-Server hinzufügen, zeigen und entfernen", "tools": "die Werkzeuge, die ich hier benutzen darf", "model": "das Modell dieses Gesprächs, und ein anderes", "approve": "eine Frage mit Ja beantworten",
 		"deny": "eine Frage mit Nein beantworten", "start": "Hallo sagen", "policy": "die Regeln, und was sie entscheiden würden",
 	} {
 		b.commands[name] = [2]string{words, b.commands[name][1]}

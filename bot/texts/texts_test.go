@@ -63,7 +63,8 @@ func everything(l string) map[string][]string {
 			w.Stopping(l, texts.Stopped{}), w.Stopping(l, texts.Stopped{Running: true}), w.Stopping(l, texts.Stopped{Running: true, Messages: 1, Questions: 1, Commands: 1}),
 			w.Stopping(l, texts.Stopped{Messages: 2, Questions: 2, Commands: 2}),
 		},
-		"Tools": {w.Tools(l, nil), w.Tools(l, []string{"bash"})}, "Model": {w.Model(l, "gpt")},
+		"Tools": {w.Tools(l, nil), w.Tools(l, []string{"bash"})}, "ModelCard": {w.ModelCard(l, "gpt", "", false, true), w.ModelCard(l, "gpt", "", true, false), w.ModelCard(l, "gpt", "Ann", true, true)},
+		"ModelFixed": {w.ModelFixed(l, "gpt")}, "ModelAdmins": {w.ModelAdmins(l)}, "ModelUnknown": {w.ModelUnknown(l, "", []string{"a", "b"}), w.ModelUnknown(l, "a", []string{"a"})}, "ModelGone": {w.ModelGone(l)},
 		"CardHead": {w.CardHead(l, card), w.CardHead(l, full)}, "CardFoot": {w.CardFoot(l, full)}, "CardHint": {w.CardHint(l, card), w.CardHint(l, full)}, "Buttons": {once, session, deny},
 		"Decided":      {decided(bot.Approved, bot.Once), decided(bot.Approved, bot.Session), decided(bot.Approved, bot.Always), decided(bot.Denied, ""), decided(bot.Expired, ""), decided(bot.Withdrawn, "")},
 		"AlwaysButton": {w.AlwaysButton(l)}, "StoreHead": {w.StoreHead(l)}, "StoreFoot": {w.StoreFoot(l)}, "AdminsStore": {w.AdminsStore(l)}, "StoreButtons": {store, back},
@@ -237,7 +238,7 @@ func TestForeignText(t *testing.T) {
 		for _, language := range w.Languages() {
 			got := []string{
 				w.Start(language, evil), w.NotYours(language, evil), w.UnknownCommand(language, evil, ""), w.Line(language, act.Run, evil, 0, 1, 0),
-				w.CardFoot(language, texts.Card{Reason: w.Reason(language, "No rule allows `"+evil+"`."), Suspicious: evil}), w.Decided(language, bot.Approval{State: bot.Approved, ByName: evil}), w.Model(language, evil),
+				w.CardFoot(language, texts.Card{Reason: w.Reason(language, "No rule allows `"+evil+"`."), Suspicious: evil}), w.Decided(language, bot.Approval{State: bot.Approved, ByName: evil}), w.ModelCard(language, evil, evil, true, true),
 			}
 			for i, text := range got {
 				if !strings.Contains(text, evil) || strings.Contains(text, "%!(") || strings.Contains(strings.ReplaceAll(text, evil, ""), "%!") {

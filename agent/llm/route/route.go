@@ -57,7 +57,8 @@ type Options struct {
 
 // Router is an llm.Provider. Safe for concurrent use.
 type Router struct {
-	providers []*circuit
+	providers []*circuit          // primary and fallbacks, in their order
+	known     map[string]*circuit // all configured ones, by name
 	o         Options
 }
 
@@ -67,30 +68,28 @@ func New(providers []llm.Provider, primary string, fallback []string, o Options)
 	if err != nil {
 		return nil, err
 	}
-	known := map[string]llm.Provider{}
+	r := &Router{o: o, known: map[string]*circuit{}}
 	names := make([]string, 0, len(providers))
 	for _, p := range providers {
-		if known[p.Name()] != nil {
+		if r.known[p.Name()] != nil {
 			return nil, fmt.Errorf("llm.providers: the name %q is used twice", p.Name())
 		}
-		known[p.Name()] = p
+		r.known[p.Name()] = &circuit{provider: p, after: o.BreakAfter, rest: o.BreakFor}
 		names = append(names, p.Name())
 	}
-	r := &Router{o: o}
 	for i, name := range append([]string{primary}, fallback...) {
 		key := "llm.fallback"
 		if i == 0 {
 			key = "llm.primary"
 		}
-		p := known[name]
+		p := r.known[name]
 		if p == nil {
-			return nil, fmt.Errorf("%s names the provider %q, which is not configured; configured are: %s",
-				key, name, strings.Join(names, ", "))
+			return nil, fmt.Errorf("%s names the provider %q, which is not configured; configured are: %s", key, name, strings.Join(names, ", "))
 		}
-		if slices.ContainsFunc(r.providers, func(c *circuit) bool { return c.provider.Name() == name }) {
+		if slices.Contains(r.providers, p) {
 			return nil, fmt.Errorf("%s names the provider %q a second time", key, name)
 		}
-		r.providers = append(r.providers, &circuit{provider: p, after: o.BreakAfter, rest: o.BreakFor})
+		r.providers = append(r.providers, p)
 	}
 	return r, nil
 }
@@ -157,6 +156,28 @@ func (r *Router) Name() string { return r.providers[0].provider.Name() }
 // Accepts implements llm.Accepter for the primary provider. A fallback puts contents that it does not take into words.
 func (r *Router) Accepts() llm.Accepts { return llm.AcceptsOf(r.providers[0].provider) }
 
+// AcceptsFor implements llm.Chooser.
+func (r *Router) AcceptsFor(prefer string) llm.Accepts {
+	return llm.AcceptsOf(r.order(prefer)[0].provider)
+}
+
+// order is the order in which providers are asked: the preferred one, then primary and fallbacks. An unknown name
+// changes nothing: the configuration may have lost a provider that somebody chose.
+func (r *Router) order(prefer string) []*circuit {
+	p := r.known[prefer]
+	if p == nil || p == r.providers[0] {
+		return r.providers
+	}
+	list := make([]*circuit, 0, len(r.providers)+1)
+	list = append(list, p)
+	for _, other := range r.providers {
+		if other != p {
+			list = append(list, other)
+		}
+	}
+	return list
+}
+
 // Chat implements llm.Provider.
 func (r *Router) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
 	c := &call{router: r, onReset: req.OnReset, onDelta: onDelta, end: r.o.Now().Add(r.o.Budget)}
@@ -196,8 +217,9 @@ func (c *call) chat(ctx context.Context, req *llm.Request) (*llm.Response, error
 		inner.OnReset = c.reset
 	}
 	c.req = &inner
-	for i, p := range r.providers {
-		c.asked, c.more = p.provider.Name(), i+1 < len(r.providers)
+	order := r.order(req.Prefer)
+	for i, p := range order {
+		c.asked, c.more = p.provider.Name(), i+1 < len(order)
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("call model: %w", err)
 		}

@@ -366,3 +366,27 @@ func TestNewErrors(t *testing.T) {
 		})
 	}
 }
+
+// The preferred provider is asked first, whether or not it is a fallback; primary and fallbacks follow.
+func TestPrefer(t *testing.T) {
+	t.Parallel()
+	for prefer, want := range map[string]string{
+		"": "main spare", "unknown": "main spare", "main": "main spare", "spare": "spare main", "large": "large main spare",
+	} {
+		b := newBench()
+		var list []llm.Provider
+		for _, name := range []string{"main", "spare", "large"} {
+			list = append(list, llmtest.Named(name, fail(llm.Unauthorized, 0)))
+		}
+		r, err := route.New(list, "main", []string{"spare"}, b.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Chat(t.Context(), &llm.Request{Prefer: prefer}, nil); err == nil {
+			t.Error("no error")
+		}
+		if got := strings.ReplaceAll(strings.Join(b.attempts, " "), " unauthorized", ""); got != want {
+			t.Errorf("%q: asked %s, want %s", prefer, got, want)
+		}
+	}
+}

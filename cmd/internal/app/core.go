@@ -162,7 +162,11 @@ func (c *Core) open(ctx context.Context) error {
 	}
 	c.registry = c.kit.registry
 	c.openNews()
+	c.choices = c.newChoices()
 	c.relocator(nil).Relocate(ctx)
+	if err := c.choices.Follow(ctx); err != nil {
+		return fmt.Errorf("read which models were chosen: %w", err)
+	}
 	if err := c.openChain(ctx); err != nil {
 		return err
 	}

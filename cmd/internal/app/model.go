@@ -15,6 +15,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/pace"
 	"github.com/zephbot/zephbot/agent/llm/route"
 	"github.com/zephbot/zephbot/agent/prompt"
+	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
@@ -156,8 +157,24 @@ func (c *Core) modelLine() string {
 	if c.opts.Provider != nil {
 		return c.opts.Provider.Name()
 	}
+	if id := c.modelID(c.cfg.LLM.Primary); id != "" {
+		return id
+	}
+	return "none"
+}
+
+// modelLineOf names the model of a conversation.
+func (c *Core) modelLineOf(session bot.SessionKey) string {
+	if name := c.choices.Of(session); name != "" {
+		return c.modelID(name)
+	}
+	return c.modelLine()
+}
+
+// modelID is the vendor's name of the model of a provider; "" = there is no such provider.
+func (c *Core) modelID(name string) string {
 	for _, p := range c.cfg.LLM.Providers {
-		if p.Name != c.cfg.LLM.Primary {
+		if p.Name != name {
 			continue
 		}
 		if p.Type == "offline" {
@@ -165,5 +182,5 @@ func (c *Core) modelLine() string {
 		}
 		return p.Model
 	}
-	return "none"
+	return ""
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/catalog"
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/bot/choice"
 	"github.com/zephbot/zephbot/bot/moves"
 	"github.com/zephbot/zephbot/bot/news"
 	"github.com/zephbot/zephbot/bot/servers"
@@ -68,6 +69,7 @@ type guarding struct {
 type thinking struct {
 	provider llm.Provider
 	models   map[string]llm.Provider // by configured name
+	choices  *choice.Choices         // made by people
 }
 
 // shaping is what tools are shown and what becomes of their results.

@@ -19,6 +19,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/access"
 	"github.com/zephbot/zephbot/bot/approval"
+	"github.com/zephbot/zephbot/bot/choice"
 	"github.com/zephbot/zephbot/bot/command"
 	"github.com/zephbot/zephbot/bot/deliver"
 	"github.com/zephbot/zephbot/bot/dispatch"
@@ -78,8 +79,16 @@ func newService(c *Core, ch channel) (*service, error) {
 	}
 	s := &service{core: c, ch: ch, log: c.log}
 	words := c.words()
-	s.moves = c.relocator(func() { s.meter.Forget() })
-	store := moves.Watched{Store: c.stores.Bot, Moved: s.moves.Relocate}
+	s.moves = c.relocator(func() {
+		s.meter.Forget()
+		c.choices.Forget()
+	})
+	store := moves.Watched{Store: c.stores.Bot, Moved: func(ctx context.Context) {
+		s.moves.Relocate(ctx)
+		if err := c.choices.Follow(ctx); err != nil {
+			s.log.Error().Err(err).Msg("which models were chosen is not read")
+		}
+	}}
 	pacer, pacing, err := c.pacer(ch)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
@@ -101,7 +110,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	}, c.redis, store, words, c.now, c.metrics.Denied)
 	deps := command.Deps{
 		Store: store, Questions: questions, Policy: rulebook.Answers{Book: c.book, Chain: c.unasked}, Usage: s.meter.Usage, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
-		Blocks: c.blockedTools(), Servers: s.desk, Behind: background{c},
+		Blocks: c.blockedTools(), Servers: s.desk, Behind: background{c}, Model: c.choices.Command,
 	}
 	presses := turn.Approvals(questions)
 	if ch.people != nil {
@@ -122,7 +131,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	s.dispatcher = dispatch.New(dispatch.Parts{
 		Store: offered, Decoders: ch.decoders, Workspace: c.dirs().ID, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: s.meter, Commands: s.commands,
 		Approvals: presses, Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
-		Observe: s.observe, News: c.news.Read,
+		Observe: s.observe, News: c.news.Read, Model: c.choices.Of, Pressers: map[string]turn.Presser{choice.Prefix: c.choices},
 	}, dispatch.Options{
 		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: turnMemory(), Grace: grace, Shared: c.shared(),
 	})
@@ -156,7 +165,7 @@ func chatQuotas(c *Core) map[string]int64 {
 func (s *service) about() command.About {
 	c := s.core
 	return command.About{
-		Model: c.modelLine(), Sandbox: c.kit.level, Embedded: c.redis.Embedded(), Engine: c.database(), Version: c.opts.Version, Started: c.started,
+		Model: c.modelLineOf, Sandbox: c.kit.level, Embedded: c.redis.Embedded(), Engine: c.database(), Version: c.opts.Version, Started: c.started,
 		Servers: c.connected, Filters: c.filtered.sum, Redis: c.counting, Processes: c.living.Names,
 		Tools: func(place bot.Place) []string {
 			var names []string
@@ -247,7 +256,7 @@ func (s *service) follow(ctx context.Context) error {
 			c.records.Settle(ctx) // of a process that is gone
 		}
 		return err
-	}, s.moves.Follow, s.followPeople, c.news.Follow, background{c}.follow, s.desk.Follow)
+	}, s.moves.Follow, s.followPeople, c.choices.Follow, c.news.Follow, background{c}.follow, s.desk.Follow)
 }
 
 // whenBuried ends the work of a process that was taken for dead: nothing that it does counts any more. stop ends the

@@ -194,6 +194,12 @@ func (k *checker) routes() {
 			k.wrong("llm.fallback", "%s stands there twice", shorten(name))
 		}
 	}
+	for i, name := range llm.Choices {
+		k.provider("llm.choices", name)
+		if slices.Contains(llm.Choices[:i], name) {
+			k.wrong("llm.choices", "%s is listed twice", shorten(name))
+		}
+	}
 	if llm.Embedding == "" {
 		return
 	}

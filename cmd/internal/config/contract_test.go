@@ -55,6 +55,7 @@ func keyDefaults() [][2]string {
 		{"telegram.chats.<key>.quota.usd_per_month", `0.0`},
 		{"llm.primary", `"main"`},
 		{"llm.fallback", `[]`},
+		{"llm.choices", `[]`},
 		{"llm.embedding", `""`},
 		{"llm.timeout", `"120s"`},
 		{"llm.idle_timeout", `"60s"`},

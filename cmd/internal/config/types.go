@@ -124,6 +124,7 @@ type Chat struct {
 type LLM struct {
 	Primary   string        `toml:"primary" default:"main" doc:"Name of the provider that answers."`
 	Fallback  []string      `toml:"fallback" doc:"Names of the providers that are asked, in this order, when the primary fails."`
+	Choices   []string      `toml:"choices" doc:"Names of the providers that people may choose with /model, besides the primary one. Empty: those of fallback."`
 	Embedding string        `toml:"embedding" doc:"Name of the provider that computes embeddings. Empty: none."`
 	Timeout   time.Duration `toml:"timeout" default:"120s" min:"1s" doc:"How long one model call may take in all: waiting, repetitions, fallbacks and the stream together."`
 	Idle      time.Duration `toml:"idle_timeout" default:"60s" doc:"How long a provider may be silent, before its answer and within it, until it is given up and the next try begins. 0: as long as timeout lets it. Raise it for a model that thinks long before its first word."`

@@ -1,0 +1,269 @@
+// Package choice lets people choose the model of a conversation (/model): which ones are offered, who may choose, what
+// was chosen.
+package choice
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/facts"
+	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/nearest"
+)
+
+// Prefix begins the data of the buttons: "m1:<model>", or "m1:" for the configured order.
+const Prefix = "m1"
+
+const (
+	// bucket has the choices. A key is that of a private conversation, or that of a group's chat with wholeChat. Both
+	// begin with the chat, so they follow a group that gets a new id.
+	bucket    = "model"
+	wholeChat = "/*"
+	// revisions has one value, which changes with each choice: other processes read this instead of all choices.
+	revisions = "model_revision"
+)
+
+// Model is a provider that people may choose.
+type Model struct {
+	Name string // of the provider in the configuration
+	ID   string // the vendor's name of the model; may be empty
+}
+
+// Deps are what Choices work with. All but Lock are needed.
+type Deps struct {
+	Store   facts.Store
+	Offered []Model // the first one is what answers where nothing was chosen
+	Words   texts.Words
+	Now     func() time.Time
+	Lock    bool // nobody may choose
+}
+
+// Choices knows what was chosen. Safe for concurrent use; it starts no goroutines.
+type Choices struct {
+	deps Deps
+
+	mu       sync.Mutex
+	known    bool              // revision and chosen were read
+	revision string            // as it was then
+	chosen   map[string]string // provider by key
+}
+
+// New makes Choices. Nothing is chosen before the first Follow.
+func New(deps Deps) *Choices { return &Choices{deps: deps, chosen: map[string]string{}} }
+
+// Of is the provider that a conversation has chosen; "" = the configured order. It reads nothing. A provider that is no
+// longer offered does not count.
+func (c *Choices) Of(session bot.SessionKey) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.chosen) == 0 {
+		return ""
+	}
+	name, ok := c.chosen[string(session)]
+	if !ok {
+		name = c.chosen[session.ChatKey()+wholeChat]
+	}
+	if !c.offers(name) {
+		return ""
+	}
+	return name
+}
+
+func (c *Choices) offers(name string) bool {
+	return !c.deps.Lock && slices.ContainsFunc(c.deps.Offered, func(m Model) bool { return m.Name == name })
+}
+
+// Forget has the next Follow read everything: a group has a new id.
+func (c *Choices) Forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known = false
+}
+
+// Follow reads what was chosen since the last call, by any process.
+func (c *Choices) Follow(ctx context.Context) error {
+	revision, err := c.deps.Store.Fact(ctx, revisions, "", c.deps.Now())
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	known := c.known && revision == c.revision
+	c.mu.Unlock()
+	if known {
+		return nil
+	}
+	list, err := c.deps.Store.FactsOf(ctx, bucket, "", c.deps.Now())
+	if err != nil {
+		return err
+	}
+	chosen := make(map[string]string, len(list))
+	for _, fact := range list {
+		chosen[fact.Key] = fact.Value
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known, c.revision, c.chosen = true, revision, chosen
+	return nil
+}
+
+// key is under which the choice of a conversation is stored: in a group it is one for the whole chat.
+func key(call *turn.Call) string {
+	if call.Message.Place.Group {
+		return call.Message.Place.ChatKey() + wholeChat
+	}
+	return string(call.Session)
+}
+
+// may says whether the caller may choose: in a group, which shares one model, only admins.
+func (c *Choices) may(call *turn.Call) bool {
+	return !c.deps.Lock && len(c.deps.Offered) > 1 && (call.Admin || !call.Message.Place.Group)
+}
+
+// Command answers /model: it shows the models with a button each, or chooses the one that is named.
+func (c *Choices) Command(_ context.Context, call *turn.Call) (turn.Effect, error) {
+	msg, w := call.Message, c.deps.Words
+	wanted := strings.TrimSpace(msg.Args)
+	switch {
+	case wanted == "":
+		return c.reply(call, c.card(call, c.Of(call.Session), "")), nil
+	case !c.may(call):
+		return c.reply(call, bot.Content{Text: w.ModelAdmins(msg.Language)}), nil
+	}
+	name, ok := c.find(wanted)
+	if !ok {
+		near, _ := nearest.Nearest(wanted, c.names())
+		return c.reply(call, bot.Content{Text: w.ModelUnknown(msg.Language, near, c.names())}), nil
+	}
+	e := c.choose(call, name)
+	e.Change.Send = append(e.Change.Send, c.row(call, c.card(call, name, msg.Name)))
+	return e, nil
+}
+
+// find looks for a provider by its name or the name of its model, whatever the case. Where several have the same model,
+// the first one counts.
+func (c *Choices) find(wanted string) (name string, ok bool) {
+	for _, m := range c.deps.Offered {
+		if strings.EqualFold(m.Name, wanted) {
+			return m.Name, true
+		}
+	}
+	for _, m := range c.deps.Offered {
+		if strings.EqualFold(m.ID, wanted) {
+			return m.Name, true
+		}
+	}
+	return "", false
+}
+
+func (c *Choices) names() []string {
+	names := make([]string, len(c.deps.Offered))
+	for i, m := range c.deps.Offered {
+		names[i] = m.Name
+	}
+	return names
+}
+
+// Press implements turn.Presser.
+func (c *Choices) Press(_ context.Context, call *turn.Call) (turn.Effect, error) {
+	msg, w := call.Message, c.deps.Words
+	toast := bot.Row{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query}
+	i := slices.IndexFunc(c.deps.Offered, func(m Model) bool { return msg.Data == data(m.Name) })
+	switch {
+	case !c.may(call):
+		toast.Alert, toast.Content.Text = true, w.ModelAdmins(msg.Language)
+	case i < 0:
+		toast.Alert, toast.Content.Text = true, w.ModelGone(msg.Language)
+	default:
+		e := c.choose(call, c.deps.Offered[i].Name)
+		e.Change.Send = append(e.Change.Send, toast)
+		if msg.Message != "" {
+			card := c.card(call, c.deps.Offered[i].Name, msg.Name)
+			e.Change.Send = append(e.Change.Send, bot.Row{Place: msg.Place, Purpose: bot.Record, Edit: msg.Message, Content: card})
+		}
+		return e, nil
+	}
+	return turn.Effect{Change: bot.Change{Send: []bot.Row{toast}}}, nil
+}
+
+// choose stores a choice. The first model is no choice: what is configured counts again.
+func (c *Choices) choose(call *turn.Call, name string) turn.Effect {
+	where, value := key(call), name
+	if name == c.deps.Offered[0].Name {
+		value = ""
+	}
+	revision := rand.Text()
+	return turn.Effect{
+		Change: bot.Change{Facts: []bot.Fact{{Bucket: bucket, Key: where, Value: value}, {Bucket: revisions, Value: revision}}},
+		Then: func(context.Context, *bot.Applied) (turn.Effect, error) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			// Not the revision: another process may have stored something since the last Follow.
+			if c.chosen[where] = value; value == "" {
+				delete(c.chosen, where)
+			}
+			return turn.Effect{}, nil
+		},
+	}
+}
+
+// card shows which model answers and a button for each that could; by is who has just chosen.
+func (c *Choices) card(call *turn.Call, now, by string) bot.Content {
+	w, lang := c.deps.Words, call.Message.Language
+	if now == "" {
+		now = c.deps.Offered[0].Name
+	}
+	i := slices.IndexFunc(c.deps.Offered, func(m Model) bool { return m.Name == now })
+	content := bot.Content{Language: lang}
+	content.Text = w.ModelCard(lang, label(c.deps.Offered[i]), by, c.may(call), call.Message.Place.Group)
+	if c.deps.Lock || len(c.deps.Offered) == 1 {
+		content.Text = w.ModelFixed(lang, label(c.deps.Offered[i]))
+	}
+	content.Entities = render.Inert(content.Text)
+	if !c.may(call) {
+		return content
+	}
+	for _, m := range c.deps.Offered {
+		b := bot.Button{Label: label(m), Data: data(m.Name)}
+		if m.Name == now {
+			b.Label = "✓ " + b.Label
+		}
+		content.Buttons = append(content.Buttons, []bot.Button{b})
+	}
+	return content
+}
+
+func label(m Model) string {
+	if m.ID == "" || m.ID == m.Name {
+		return m.Name
+	}
+	return m.Name + " · " + m.ID
+}
+
+// data names a provider in a button, whose data has at most 64 bytes (Bot API).
+func data(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return Prefix + ":" + base64.RawURLEncoding.EncodeToString(sum[:12])
+}
+
+func (c *Choices) row(call *turn.Call, content bot.Content) bot.Row {
+	row := bot.Row{Session: call.Session, Place: call.Message.Place, Purpose: bot.Reply, Content: content}
+	if row.Place.Group {
+		row.ReplyTo = call.Message.Message
+	}
+	return row
+}
+
+func (c *Choices) reply(call *turn.Call, content bot.Content) turn.Effect {
+	return turn.Effect{Change: bot.Change{Send: []bot.Row{c.row(call, content)}}}
+}
+
+var _ turn.Presser = (*Choices)(nil)

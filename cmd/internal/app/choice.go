@@ -1,0 +1,27 @@
+package app
+
+import (
+	"slices"
+
+	"github.com/zephbot/zephbot/bot/choice"
+)
+
+// newChoices makes what /model works with. The first model on offer is the primary one.
+func (c *Core) newChoices() *choice.Choices {
+	deps := choice.Deps{Store: c.stores.Bot, Words: c.words(), Now: c.now}
+	llm := c.cfg.LLM
+	offered := llm.Choices
+	if len(offered) == 0 {
+		offered = llm.Fallback
+	}
+	for _, name := range append([]string{llm.Primary}, offered...) {
+		if slices.ContainsFunc(deps.Offered, func(m choice.Model) bool { return m.Name == name }) {
+			continue
+		}
+		deps.Offered = append(deps.Offered, choice.Model{Name: name, ID: c.modelID(name)})
+	}
+	if c.opts.Provider != nil { // it answers alone
+		deps.Offered = []choice.Model{{Name: c.opts.Provider.Name()}}
+	}
+	return choice.New(deps)
+}
