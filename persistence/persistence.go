@@ -1,4 +1,4 @@
-// Package persistence opens the service's memory: it picks the engines and holds them together. Only cmd imports it.
+// Package persistence opens the service's storage: it selects the engines and combines them. Only cmd imports it.
 package persistence
 
 import (
@@ -29,17 +29,17 @@ const fileName = "zephbot.db"
 type Options struct {
 	DataDir     string           // for embedded engines; locked for this process
 	DatabaseURL string           // of PostgreSQL; "" = SQLite below DataDir
-	Shared      bool             // other processes that share may work on the database too: PostgreSQL only
-	Mode        string           // of this process, such as "serve", for the one that is refused the directory
-	Owner       string           // names this process, also in leases: another one for each start
+	Shared      bool             // other processes that share may use the database too: PostgreSQL only
+	Mode        string           // of this process, such as "serve"; shown to a process that finds the directory locked
+	Owner       string           // identifies this process, also in leases; different for each start
 	Now         func() time.Time // nil = time.Now
 	Log         zerolog.Logger
-	Hooks       sql.Hooks // watch the commits; tests only
+	Hooks       sql.Hooks // observe the commits; tests only
 	Vector      Vector
-	BlobBytes   int64 // bound of the files that are kept, all together, in bytes; 0 = no limit
+	BlobBytes   int64 // limit of all stored files together, in bytes; 0 = no limit
 }
 
-// Vector says where vectors are kept ([vector]).
+// Vector configures where vectors are stored ([vector]).
 type Vector struct {
 	Backend string // "" = vector.Embedded
 	URL     string // of Qdrant
@@ -49,10 +49,12 @@ type Vector struct {
 func (o *Options) validate() error {
 	switch {
 	case o.DatabaseURL != "" && !isPostgres(o.DatabaseURL):
-		scheme, _, _ := strings.Cut(o.DatabaseURL, ":") // never the rest: it holds a password
-		return fmt.Errorf("database.url: %q databases are not supported; give a postgres:// URL, or leave it empty for SQLite in data_dir", scheme)
+		scheme, _, _ := strings.Cut(o.DatabaseURL, ":") // never the rest, which contains a password
+		return fmt.Errorf("database.url: %q databases are not supported; "+
+			"give a postgres:// URL, or leave it empty for SQLite in data_dir", scheme)
 	case o.Shared && o.DatabaseURL == "":
-		return errors.New("a database in data_dir is for one process: set database.url to share one, or workspaces.shared = false")
+		return errors.New("a database in data_dir is for one process: " +
+			"set database.url to share one, or workspaces.shared = false")
 	case o.DataDir == "":
 		return errors.New("data_dir is empty: name a directory for the database")
 	case o.Owner == "":
@@ -65,7 +67,7 @@ func isPostgres(url string) bool {
 	return strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://")
 }
 
-// CheckURL says what is wrong with the form of a DatabaseURL; "" is fine. The error shows no password.
+// CheckURL returns what is wrong with the form of a DatabaseURL; "" is valid. The error shows no password.
 func CheckURL(url string) error {
 	if url == "" {
 		return nil
@@ -73,7 +75,7 @@ func CheckURL(url string) error {
 	return postgres.Check(url)
 }
 
-// Passwords are those in a DatabaseURL, as it has them and decoded.
+// Passwords returns the passwords in a DatabaseURL, as written and decoded.
 func Passwords(raw string) []string {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -87,7 +89,7 @@ func Passwords(raw string) []string {
 	return slices.Compact(slices.DeleteFunc(list, func(s string) bool { return s == "" }))
 }
 
-// database is what each of the SQL engines is.
+// database is implemented by both SQL engines.
 type database interface {
 	bot.Store
 	overflow.Store
@@ -96,7 +98,7 @@ type database interface {
 	keeper
 }
 
-// keeper is what is done to a database as a whole; see sql.Store.
+// keeper has the operations on a database as a whole; see sql.Store.
 type keeper interface {
 	Recover(ctx context.Context, owner string) (freed int64, err error)
 	Sweep(ctx context.Context, now time.Time, keep sql.Retention) (sql.Swept, error)
@@ -105,14 +107,14 @@ type keeper interface {
 	member
 }
 
-// member is what a database knows of the processes that work on it; see Stores.
+// member has the operations on the processes that use the database; see Stores.
 type member interface {
 	Alive() bool
 	Buried() <-chan struct{}
 	Living(ctx context.Context) ([]string, error)
 }
 
-// Stores are the open engines. Close them.
+// Stores are the open engines. The caller must close them.
 type Stores struct {
 	Bot      bot.Store
 	Overflow overflow.Store
@@ -123,27 +125,31 @@ type Stores struct {
 	unlock   func()
 }
 
-// openDatabase opens the engine that the options name.
+// openDatabase opens the configured engine.
 func openDatabase(ctx context.Context, o *Options) (database, error) {
 	if o.DatabaseURL != "" {
 		store, err := postgres.Open(ctx, postgres.Options{
-			URL: o.DatabaseURL, Owner: o.Owner, Shared: o.Shared, Now: o.Now, Log: o.Log, Hooks: o.Hooks, BlobBytes: o.BlobBytes,
+			URL: o.DatabaseURL, Owner: o.Owner, Shared: o.Shared,
+			Now: o.Now, Log: o.Log, Hooks: o.Hooks, BlobBytes: o.BlobBytes,
 		})
 		if err != nil {
 			return nil, err // not a nil *postgres.Store in an interface
 		}
 		return store, nil
 	}
-	store, err := sql.Open(ctx, sql.Options{Path: filepath.Join(o.DataDir, fileName), Owner: o.Owner, Now: o.Now, Log: o.Log, Hooks: o.Hooks, BlobBytes: o.BlobBytes})
+	store, err := sql.Open(ctx, sql.Options{
+		Path: filepath.Join(o.DataDir, fileName), Owner: o.Owner,
+		Now: o.Now, Log: o.Log, Hooks: o.Hooks, BlobBytes: o.BlobBytes,
+	})
 	if err != nil {
 		return nil, err
 	}
 	return store, nil
 }
 
-// Open takes the data directory for this process, makes it one of those that work on the database, and frees the leases
-// that dead processes left. ctx bounds the opening. Errors name the directory, file or server and what to do;
-// sql.ErrLocked and *sql.Unavailable are among them.
+// Open locks the data directory for this process, registers it with the database, and frees the leases of dead
+// processes. ctx limits the opening only. Errors name the directory, file or server and what to do; sql.ErrLocked and
+// *sql.Unavailable are among them.
 func Open(ctx context.Context, options Options) (*Stores, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
@@ -158,7 +164,8 @@ func Open(ctx context.Context, options Options) (*Stores, error) {
 		return nil, err
 	}
 	vectors, err := vector.Open(vector.Options{
-		Backend: options.Vector.Backend, URL: options.Vector.URL, APIKey: options.Vector.APIKey, Points: store, Log: options.Log,
+		Backend: options.Vector.Backend, URL: options.Vector.URL, APIKey: options.Vector.APIKey,
+		Points: store, Log: options.Log,
 	})
 	if err != nil {
 		err = errors.Join(err, store.Close())
@@ -176,19 +183,18 @@ func Open(ctx context.Context, options Options) (*Stores, error) {
 	return stores, nil
 }
 
-// Lock takes a directory for one process of its kind, beside a service that may have it: name is the file of the lock.
-// Taken already: sql.ErrLocked, with a sentence for the operator.
+// Lock locks a directory for one process of its kind, independent of a service that may have locked it. name is the
+// lock file. If it is locked already, the error is sql.ErrLocked, with a sentence for the operator.
 func Lock(dir, name, mode string) (release func(), err error) { return sql.LockFile(dir, name, mode) }
 
-// Reader reads what a store holds. Close it.
+// Reader reads a store. The caller must close it.
 type Reader interface {
 	bot.Reader
 	Close() error
 }
 
-// OpenReader opens a database for reading, beside the process that may be working on it: the one at a URL of
-// PostgreSQL, or SQLite's below a data directory when url is empty. Where there is no such file, errors.Is(err,
-// fs.ErrNotExist) holds.
+// OpenReader opens a database for reading while another process may be using it: the PostgreSQL database at url, or
+// SQLite's below dataDir if url is empty. If there is no such file, errors.Is(err, fs.ErrNotExist) is true.
 func OpenReader(ctx context.Context, dataDir, url string) (Reader, error) {
 	if url != "" {
 		reader, err := postgres.OpenReader(ctx, url)
@@ -204,12 +210,11 @@ func OpenReader(ctx context.Context, dataDir, url string) (Reader, error) {
 	return reader, nil
 }
 
-// Schema says which schema a database has, and which this program makes of it.
+// Schema is the schema version of a database and the one that this program needs.
 type Schema = keeping.Schema
 
-// ReadSchema reads which schema a database has, beside processes that may be working on it: the one at a URL of
-// PostgreSQL, or SQLite's below a data directory when url is empty. It changes nothing. A database of a newer version
-// is an error.
+// ReadSchema reads the schema version of a database while other processes may be using it: the PostgreSQL database at
+// url, or SQLite's below dataDir if url is empty. It changes nothing. A database of a newer version is an error.
 func ReadSchema(ctx context.Context, dataDir, url string) (Schema, error) {
 	if url != "" {
 		return postgres.Schema(ctx, url)
@@ -217,8 +222,8 @@ func ReadSchema(ctx context.Context, dataDir, url string) (Schema, error) {
 	return sql.Schema(ctx, filepath.Join(dataDir, fileName))
 }
 
-// Migrate brings a database up to date, as Open does, beside processes that may be working on it, and says which schema
-// it had.
+// Migrate brings a database up to date, as Open does, while other processes may be using it, and returns the schema
+// that it had before.
 func Migrate(ctx context.Context, dataDir, url string) (Schema, error) {
 	if url != "" {
 		return postgres.Migrate(ctx, url)
@@ -226,13 +231,13 @@ func Migrate(ctx context.Context, dataDir, url string) (Schema, error) {
 	return sql.Migrate(ctx, filepath.Join(dataDir, fileName))
 }
 
-// Alive says whether this process can be sure that no other one has taken over its work; it asks nobody, and may be
-// called as often as one likes. What is no Change and cannot be undone (a request to somebody else, the start of a
-// tool) is begun only while it holds.
+// Alive reports whether this process can be sure that no other one has taken over its work. It does no I/O and is
+// cheap. An irreversible action that is not a Change (a request to another service, the start of a tool) may begin only
+// while it returns true.
 func (s *Stores) Alive() bool { return s.database.Alive() }
 
-// Sure waits until Alive holds: the next beat brings it, where the server is not away. ErrBuried when it never will, or
-// the error of ctx.
+// Sure waits until Alive returns true, which the next beat brings about unless the server is down. It returns ErrBuried
+// if that cannot happen any more, or the error of ctx.
 func (s *Stores) Sure(ctx context.Context) error {
 	if s.Alive() {
 		return nil
@@ -253,30 +258,30 @@ func (s *Stores) Sure(ctx context.Context) error {
 	}
 }
 
-// Buried is closed when others have taken this process for dead and gone on with its work: it can store nothing any
-// more (ErrBuried), and has to end. It is nil where that cannot be.
+// Buried is closed when other processes have declared this one dead and taken over its work: it can store nothing any
+// more (ErrBuried) and must end. It is nil if that cannot happen.
 func (s *Stores) Buried() <-chan struct{} { return s.database.Buried() }
 
-// Living lists the processes that work on the database by the names of their leases, this one among them, sorted. One
-// that died is listed until the others have taken over its work, a few seconds later.
+// Living lists the processes that use the database by the names in their leases, including this one, sorted. A dead
+// process is listed until the others have taken over its work, a few seconds later.
 func (s *Stores) Living(ctx context.Context) ([]string, error) { return s.database.Living(ctx) }
 
-// ErrBuried is the error of Changes of a process that others have taken for dead.
+// ErrBuried is the error of Changes of a process that others have declared dead.
 var ErrBuried = keeping.ErrBuried
 
-// Healthy says why nothing can be stored; see sql.Store.Healthy.
+// Healthy returns why nothing can be stored; see sql.Store.Healthy.
 func (s *Stores) Healthy(ctx context.Context) error { return s.database.Healthy(ctx) }
 
-// Retention says for how long what nobody needs any more is kept all the same.
+// Retention says how long data is kept after it is no longer needed.
 type Retention = sql.Retention
 
-// Sweep forgets what is no longer needed at now (see sql.Store.Sweep).
+// Sweep deletes data that is no longer needed at now (see sql.Store.Sweep).
 func (s *Stores) Sweep(ctx context.Context, now time.Time, keep Retention) error {
 	_, err := s.database.Sweep(ctx, now, keep)
 	return err
 }
 
-// Close ends what was begun, closes the engines and gives the directory back.
+// Close ends pending work, closes the engines and unlocks the directory.
 func (s *Stores) Close() error {
 	err := errors.Join(s.Vectors.Close(), s.database.Close())
 	s.unlock()

@@ -39,7 +39,7 @@ func TestSystem(t *testing.T) {
 			}
 			for _, s := range tt.lacks {
 				if strings.Contains(got, s) {
-					t.Errorf("%q stands in:\n%s", s, got)
+					t.Errorf("%q occurs in:\n%s", s, got)
 				}
 			}
 			if got != strings.TrimSpace(got) {
@@ -49,7 +49,7 @@ func TestSystem(t *testing.T) {
 	}
 }
 
-// TestOrder: what changes least comes first, so that a vendor's cache of prompts holds.
+// TestOrder: what changes least comes first, so that a vendor's prompt cache hits.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	a := prompt.System(prompt.Options{Tools: true, Group: true, Operator: "Op", Chat: "One", Day: time.Unix(0, 0)})

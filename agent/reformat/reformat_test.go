@@ -129,7 +129,7 @@ func TestModelFails(t *testing.T) {
 	}
 }
 
-// slow is a model that takes its time, or until nobody waits any more.
+// slow is a model that takes its time, or until the caller gives up.
 type slow struct{ takes time.Duration }
 
 func (slow) Name() string { return "slow" }
@@ -145,7 +145,7 @@ func (s slow) Chat(ctx context.Context, _ *llm.Request, _ func(string)) (*llm.Re
 	}
 }
 
-// TestBudget: the calls of one batch share the time; the clock is the bubble's.
+// TestBudget: the calls of one batch share the time; the clock is that of the synctest bubble.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestBudget(t *testing.T) {
 	})
 }
 
-// TestManyBatches: what is remembered is bounded.
+// TestManyBatches: the memory of batches is bounded.
 func TestManyBatches(t *testing.T) {
 	t.Parallel()
 	correct := reformat.New(reformat.Options{Provider: slow{}, Timeout: time.Hour})

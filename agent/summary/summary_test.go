@@ -10,7 +10,7 @@ import (
 	"github.com/zephbot/zephbot/agent/summary"
 )
 
-// model answers with what it is told, and keeps the request.
+// model answers with a given text and records the request.
 type model struct {
 	resp *llm.Response
 	err  error

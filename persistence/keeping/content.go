@@ -11,12 +11,12 @@ import (
 	"github.com/zephbot/zephbot/agent/blob"
 )
 
-// PieceSize is how much of a content is in memory at a time, and in one row, in bytes.
+// PieceSize is how much of a content is in memory at a time and in one row, in bytes.
 const PieceSize = 128 << 10
 
-// Take reads a content piece by piece: store is given each with the number before it, the last one, which may be empty,
-// with the hash of the whole, the others with "". The piece is store's until it returns. An error of the reader is
-// returned as it is.
+// Take reads a content piece by piece and passes each piece to store with its index. The last piece, which may be
+// empty, is passed with the hash of the whole content, the others with "". A piece must not be used after store
+// returns. An error of the reader is returned unchanged.
 func Take(content io.Reader, store func(n int64, piece []byte, whole string) error) (blob.Ref, error) {
 	sum, ref := sha256.New(), blob.Ref{}
 	piece := make([]byte, PieceSize)
@@ -39,14 +39,15 @@ func Take(content io.Reader, store func(n int64, piece []byte, whole string) err
 	}
 }
 
-// Give reads what Take has stored: piece gives each by its number; found is false when it was swept. For one goroutine.
+// Give returns a reader of what Take has stored. piece returns each piece by its index; found is false if the content
+// was swept. For one goroutine.
 func Give(ref blob.Ref, piece func(n int64) (data []byte, found bool, err error)) io.ReadCloser {
 	return &content{ref: ref, left: ref.Size, sum: sha256.New(), load: piece}
 }
 
 type content struct {
 	ref   blob.Ref
-	left  int64 // bytes that are not read from the database
+	left  int64 // bytes not yet read from the database
 	next  int64
 	piece []byte
 	sum   hash.Hash
@@ -65,7 +66,7 @@ func (c *content) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// advance takes the next piece; io.EOF after the last one, when all of it was what was put.
+// advance reads the next piece. It returns io.EOF after the last one if the content is what was stored.
 func (c *content) advance() error {
 	if c.left <= 0 {
 		if c.left < 0 || hex.EncodeToString(c.sum.Sum(nil)) != c.ref.Hash {
@@ -87,7 +88,7 @@ func (c *content) advance() error {
 	return nil
 }
 
-// Close implements io.Closer. Nothing is held between two pieces.
+// Close implements io.Closer. No resource is held between two pieces.
 func (c *content) Close() error {
 	c.piece = nil
 	return nil

@@ -1,5 +1,5 @@
-// Package keeping is what the stores in SQL have in common for those who open and watch them: that a database does not
-// work, what is kept for how long, what a sweep removed, and how contents of files are cut into pieces.
+// Package keeping contains what the SQL stores share and what their callers need: errors, hooks, retention, what a
+// sweep removed, schema versions, and splitting files into pieces.
 package keeping
 
 import (
@@ -13,16 +13,16 @@ import (
 // ErrClosed is returned by Apply after Close.
 var ErrClosed = errors.New("the store is closed")
 
-// ErrBuried is returned by Apply when other processes have taken this one for dead and gone on with its work: it can
-// store nothing any more, and has to end.
-var ErrBuried = errors.New("other processes have taken this one for dead and gone on with its work; start it anew")
+// ErrBuried is returned by Apply if other processes have declared this one dead and taken over its work. It can store
+// nothing any more and must end.
+var ErrBuried = errors.New("other processes have declared this one dead and taken over its work; restart it")
 
-// Unavailable says that the database does not work, whatever the Change was. Nothing was changed.
+// Unavailable says that the database does not work, independent of the Change. Nothing was changed.
 type Unavailable struct {
 	Path   string
-	Op     string // what was tried: "open", "read", "commit"
-	Reason string // a plain sentence with what to do
-	Err    error  // of the driver; nil when there is none
+	Op     string // what was attempted: "open", "read", "commit"
+	Reason string // a sentence for people, including what to do
+	Err    error  // of the driver; nil = none
 }
 
 // Error implements error.
@@ -34,26 +34,27 @@ func (u *Unavailable) Error() string {
 	return text
 }
 
-// Advice says in plain words what is wrong and what to do, without paths.
+// Advice says what is wrong and what to do, without paths.
 func (u *Unavailable) Advice() string { return u.Reason }
 
 // Unwrap gives the driver's error.
 func (u *Unavailable) Unwrap() error { return u.Err }
 
-// Hooks watch a store. The changes of those of commits are those of one transaction that were not refused; which
-// goroutine calls is the store's matter.
+// Hooks observe a store. AfterCommit gets the Changes of one transaction that were not refused. The hooks can be called
+// on any goroutine.
 type Hooks struct {
 	BeforeCommit func(changes []*bot.Change)
 	AfterCommit  func(changes []*bot.Change) // before the callers are answered
 	Statement    func(query string)          // before each run of a statement, on any goroutine
 }
 
-// Retention says for how long what nobody needs any more is kept all the same; 0 = for ever.
+// Retention says how long data is kept after it is no longer needed; 0 = forever.
 type Retention struct {
-	// what was said before a conversation was begun anew, from then on; decided questions; lanes that nothing refers to
+	// Journal is for entries from before a new conversation, counted from its beginning, for decided questions, and for
+	// lanes that nothing refers to.
 	Journal time.Duration
 	Outbox  time.Duration // rows that were delivered or given up
-	Blobs   time.Duration // files, from the last time that they were put for a session
+	Blobs   time.Duration // files, since they were last put for a session
 }
 
 // Swept says what a Sweep removed.
@@ -69,5 +70,5 @@ type Swept struct {
 	Asked    int64 // questions
 	Lanes    int64
 	Sums     int64 // of charges of a day
-	Blobs    int64 // files that a session had, and those that never came in as a whole
+	Blobs    int64 // files of sessions, and uploads that were never completed
 }

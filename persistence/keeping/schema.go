@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Schema says which schema a database has, and which one this program makes of it.
+// Schema is the schema version of a database and the one that this program needs.
 type Schema struct {
-	Place string // which database, without who connects
+	Place string // the database, without user name and password
 	Found int64  // 0 = none yet
-	Known int64  // by this program
+	Known int64  // known to this program
 	Steps []Step // from Found to Known, in order
 }
 
@@ -21,7 +21,7 @@ type Step struct {
 	Name    string `json:"name"`
 }
 
-// StepOf reads the step of a file of migrations, such as 00002_blob.sql.
+// StepOf returns the step of a migration file such as 00002_blob.sql.
 func StepOf(file string) (Step, error) {
 	number, name, _ := strings.Cut(strings.TrimSuffix(path.Base(file), ".sql"), "_")
 	version, err := strconv.ParseInt(number, 10, 64)
@@ -31,8 +31,8 @@ func StepOf(file string) (Step, error) {
 	return Step{Version: version, Name: name}, nil
 }
 
-// SchemaOf compares a database with the migrations of this program, which are in order. A database of a newer version
-// is an *Unavailable.
+// SchemaOf compares a database with the migrations of this program, which must be in order. It returns *Unavailable if
+// the database was written by a newer version.
 func SchemaOf(place string, found int64, steps []Step) (Schema, error) {
 	s := Schema{Place: place, Found: found}
 	for _, step := range steps {
@@ -46,14 +46,16 @@ func SchemaOf(place string, found int64, steps []Step) (Schema, error) {
 	return s, nil
 }
 
-// Newer refuses a database whose schema this program does not know.
+// Newer is the error for a database whose schema this program does not know.
 func Newer(place string, found, known int64) *Unavailable {
 	return &Unavailable{Path: place, Op: "open", Reason: fmt.Sprintf(
-		"it was written by a newer version of the program (schema %d, this one knows %d); start the newer version, or restore a backup made before it", found, known)}
+		"it was written by a newer version of the program (schema %d, this one knows %d); "+
+			"start the newer version, or restore a backup made before it", found, known)}
 }
 
-// Older refuses to read a database whose schema lacks what this program reads.
+// Older is the error for reading a database whose schema is too old for this program.
 func Older(place string, found, known int64) *Unavailable {
 	return &Unavailable{Path: place, Op: "read", Reason: fmt.Sprintf(
-		"it was written by an older version of the program (schema %d, this one needs %d); start the service once, or run zephbot migrate", found, known)}
+		"it was written by an older version of the program (schema %d, this one needs %d); "+
+			"start the service once, or run zephbot migrate", found, known)}
 }

@@ -13,12 +13,13 @@ import (
 	"github.com/zephbot/zephbot/persistence/keeping"
 )
 
-// meetings is how often a Change may meet others that were faster, each of which was made, before it is given up.
+// meetings is how often a Change can conflict with faster ones before it is given up.
 const meetings = 50
 
-// Apply implements bot.Writer. While the server is away it is tried again for Options.Patience, or until ctx ends; once
-// statements are on their way, the commit decides. Beside the errors of bot.Change there are *keeping.Unavailable,
-// which says when nobody knows whether the Change was made, keeping.ErrBuried and keeping.ErrClosed.
+// Apply implements bot.Writer. While the server is down, Apply retries for Options.Patience, or until ctx ends. Once
+// statements have been sent, the commit decides. In addition to the errors of bot.Change there are
+// *keeping.Unavailable, which says so if it is unknown whether the Change was made, keeping.ErrBuried and
+// keeping.ErrClosed.
 func (s *Store) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, error) {
 	if err := change.Validate(); err != nil {
 		return nil, err
@@ -40,7 +41,7 @@ func (s *Store) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, er
 	return applied, err
 }
 
-// stored is a Change with the ends of leases by the clock of the database.
+// stored returns a Change whose leases end by the clock of the database.
 func (s *Store) stored(change *bot.Change) *bot.Change {
 	if s.clock.apart.Load() == 0 {
 		return change
@@ -61,7 +62,7 @@ func (s *Store) stored(change *bot.Change) *bot.Change {
 	return &c
 }
 
-// try is a Change on its way into the database.
+// try is an attempt to store a Change.
 type try struct {
 	store    *Store
 	change   *bot.Change
@@ -69,10 +70,10 @@ type try struct {
 	needs    *state.Needs
 	wait     *pause
 	met      int
-	locked   bool // what is remembered was wrong, or too little
+	locked   bool // the remembered state was wrong or incomplete
 }
 
-// run repeats the Change until it is made or refused.
+// run retries the Change until it is made or refused.
 func (t *try) run(ctx context.Context) (*bot.Applied, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -102,19 +103,22 @@ func (t *try) run(ctx context.Context) (*bot.Applied, error) {
 	}
 }
 
-// repeat says whether a Change that was not made is tried again: nil, or the error that ends it.
+// repeat returns nil if a Change that was not made is to be tried again, or else the error that ends it.
 func (t *try) repeat(ctx context.Context, what fate, err error) error {
 	t.store.memory.forget(t.needs)
 	t.locked = true
 	switch what {
 	case again:
 		if t.met++; t.met > meetings {
-			return &keeping.Unavailable{Path: t.store.where, Op: "write", Reason: "too many others change the same rows; nothing was stored", Err: err}
+			return &keeping.Unavailable{
+				Path: t.store.where, Op: "write",
+				Reason: "too many others change the same rows; nothing was stored", Err: err,
+			}
 		}
 		return nil
 	case away, unknown:
 		if codeOf(err) == readOnlyServer {
-			t.store.pool.Reset() // the server was demoted: another connection may find the new primary
+			t.store.pool.Reset() // the server was demoted: a new connection may find the new primary
 		}
 		if t.wait.next(ctx) {
 			return nil
@@ -124,7 +128,7 @@ func (t *try) repeat(ctx context.Context, what fate, err error) error {
 	return unavailable(t.store.where, "write", err)
 }
 
-// made tells of a Change that is durable.
+// made reports a Change that is durable.
 func (t *try) made(w *write) *bot.Applied {
 	w.remember(t.store.memory)
 	if w.change.Move != nil {
@@ -136,7 +140,7 @@ func (t *try) made(w *write) *bot.Applied {
 	return w.applied()
 }
 
-// once makes the Change in one trip when what is remembered suffices, else in two.
+// once makes the Change in one round trip if the remembered state suffices, otherwise in two.
 func (t *try) once(ctx context.Context, w *write) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answering)
 	defer cancel()
@@ -144,14 +148,14 @@ func (t *try) once(ctx context.Context, w *write) error {
 		if err := w.decide(t.store.options.Now()); err == nil && w.checked() {
 			return t.commit(ctx, w, t.store.pool)
 		}
-		// What is remembered refuses it, and may be out of date.
+		// The remembered state refuses it, but may be out of date.
 	}
 	w.result = nil
 	conn, err := t.store.pool.Acquire(ctx)
 	if err != nil {
 		return err
 	}
-	defer conn.Release() // ends the connection when a transaction is open on it
+	defer conn.Release() // closes the connection if a transaction is open on it
 	return t.lock(ctx, w, conn)
 }
 
@@ -178,7 +182,7 @@ func (t *try) lock(ctx context.Context, w *write, conn *pgxpool.Conn) error {
 	return t.commit(ctx, w, conn)
 }
 
-// commit sends the statements of a Change, which are one transaction. Without an error it is durable.
+// commit sends the statements of a Change, which are one transaction. If there is no error, the Change is durable.
 func (t *try) commit(ctx context.Context, w *write, on sender) error {
 	s := t.store
 	if w.guess {
@@ -208,15 +212,16 @@ func (t *try) commit(ctx context.Context, w *write, on sender) error {
 }
 
 const (
-	// giveUp keeps a Change that is not made from being made: its own statements may still be on their way.
-	giveUp = `INSERT INTO applied (change, made, at) VALUES ($1, false, (extract(epoch FROM clock_timestamp()) * 1000000000)::bigint)
+	// giveUp prevents a Change from being made later: its statements may still be on their way.
+	giveUp = `INSERT INTO applied (change, made, at) VALUES ($1, false,
+		(extract(epoch FROM clock_timestamp()) * 1000000000)::bigint)
 	ON CONFLICT (change) DO NOTHING`
 	wasMade  = `SELECT made FROM applied WHERE change = $1`
 	rowsMade = `SELECT id FROM outbox WHERE session = ANY($1::text[]) AND change = $2 ORDER BY id`
 )
 
-// settle finds out what became of a Change whose answer was lost, and sees to it that it is made now or never. An error
-// means that nobody knows.
+// settle finds out whether a Change whose answer was lost was made, and prevents it from being made later. An error
+// means that the outcome is unknown.
 func (t *try) settle(ctx context.Context, w *write) (made bool, err error) {
 	for {
 		made, err = t.look(ctx, w)
@@ -264,12 +269,13 @@ func (t *try) look(ctx context.Context, w *write) (made bool, err error) {
 		w.seqs = append(w.seqs, seqs[state.ArrivalKey{Channel: a.Channel, Bot: a.Bot, ID: a.ID}])
 	}
 	if len(w.ids) != len(w.result.Send) {
-		return false, fmt.Errorf("the change was made, and %d of its %d rows are found", len(w.ids), len(w.result.Send))
+		return false, fmt.Errorf("the change was made, but only %d of its %d rows were found",
+			len(w.ids), len(w.result.Send))
 	}
 	return true, nil
 }
 
-// doubt is the error of a Change of which nobody knows whether it was made.
+// doubt is the error of a Change whose outcome is unknown.
 func (s *Store) doubt(err error) error {
 	return &keeping.Unavailable{
 		Path: s.where, Op: "commit", Err: err,

@@ -10,13 +10,14 @@ import (
 type statement struct {
 	query string
 	args  []any
-	see   func(row) error // is shown the rows of the answer; nil = nobody
+	see   func(row) error // called for each row of the answer; nil = not called
 }
 
-// batch is statements that make one trip. Without BEGIN among them they are one transaction, which ends with the trip.
+// batch is a list of statements sent in one round trip. Without BEGIN among them, they are one transaction, which ends
+// with the trip.
 type batch struct{ statements []statement }
 
-// do adds a statement whose answer says nothing.
+// do adds a statement whose answer is ignored.
 func (b *batch) do(query string, args ...any) { b.read(nil, query, args...) }
 
 // read adds a statement.
@@ -24,12 +25,12 @@ func (b *batch) read(see func(row) error, query string, args ...any) {
 	b.statements = append(b.statements, statement{query: query, args: cleaned(args), see: see})
 }
 
-// sender is a connection, or a pool of them.
+// sender is a connection, or a pool of connections.
 type sender interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
-// send makes the trip. Without an error everything was done, and committed when it is a transaction.
+// send sends the statements. If there is no error, all were executed, and committed if they are a transaction.
 func (b *batch) send(ctx context.Context, on sender, watch func(string)) error {
 	queued := &pgx.Batch{}
 	for i := range b.statements {
@@ -39,7 +40,7 @@ func (b *batch) send(ctx context.Context, on sender, watch func(string)) error {
 	results := on.SendBatch(ctx, queued)
 	for i := range b.statements {
 		if err := b.statements[i].answer(results); err != nil {
-			_ = results.Close() // it says the same
+			_ = results.Close() // returns the same error
 			return err
 		}
 	}

@@ -12,32 +12,34 @@ import (
 
 const (
 	beat = `UPDATE process SET until = ` + clockNow + ` + $2 WHERE id = $1 RETURNING 1`
-	// overQuery lists the others whose life has ended.
+	// overQuery lists the other processes whose life has ended.
 	overQuery = `SELECT id, shared, host, pid, true FROM process WHERE until <= ` + clockNow + ` AND id <> $1`
-	// lightly makes the commits of a connection wait for no disk: a beat that a crash of the server loses is nothing
-	// that anybody misses.
+	// lightly makes commits of a connection not wait for the disk. A beat that is lost in a crash of the server does no
+	// harm.
 	lightly = `SET synchronous_commit = off`
 
 	waitShortly = `SELECT set_config('lock_timeout', $1, true)`
-	// stopChanges waits for the Changes of a process that are under way, and lets no other begin.
+	// stopChanges waits for running Changes of a process and blocks new ones.
 	stopChanges = `SELECT pg_advisory_xact_lock(hashtextextended($1, 3))`
-	// deleteProcess buries one whose life has ended, or any.
+	// deleteProcess deletes a process whose life has ended, or any.
 	deleteProcess = `WITH gone AS (DELETE FROM process WHERE id = $1 AND ($2 OR until <= ` + clockNow + `) RETURNING 1)
 	SELECT must(EXISTS (SELECT 1 FROM gone), 'ZB003', 'the process lives, or was buried')`
 	freeLanesOf = `UPDATE lane SET owner = '', until = 0, version = version + 1 WHERE owner <> '' AND owner = $1`
-	// freeLeader ends what a process leads; see bot.LeaderBucket.
-	// giveRows gives the open rows of a process to another one. Of what was being sent nobody knows whether it arrived.
+	// giveRows gives the open rows of a process to another one. For rows that were being sent, it is unknown whether
+	// they arrived.
 	giveRows = `UPDATE outbox SET owner = $2, ` + inDoubt + ` WHERE owner = $1 AND state IN ('pending', 'sending')`
 	inDoubt  = `resent = CASE WHEN state = 'sending' AND resent = 0 THEN ` + clockNow + ` ELSE resent END`
-	// heirQuery finds a process that goes on with what another one has.
-	heirQuery  = `SELECT id FROM process WHERE id <> $1 AND until > ` + clockNow + ` ORDER BY started, id LIMIT 1`
-	noHeir     = `SELECT must(NOT EXISTS (SELECT 1 FROM process WHERE id <> $1 AND until > ` + clockNow + `), 'ZB001', 'a process was started')`
+	// heirQuery finds a process that takes over the work of another one.
+	heirQuery = `SELECT id FROM process WHERE id <> $1 AND until > ` + clockNow + ` ORDER BY started, id LIMIT 1`
+	noHeir    = `SELECT must(NOT EXISTS (SELECT 1 FROM process WHERE id <> $1 AND
+		until > ` + clockNow + `), 'ZB001', 'a process was started')`
+	// freeLeader frees what a process leads; see bot.LeaderBucket.
 	freeLeader = `DELETE FROM fact WHERE bucket = 'leader' AND value = convert_to($1, 'UTF8')`
 )
 
-// bury adds the statements that end what a process has, so that others find it: its leases and what it leads. Its rows
-// of the outbox go to an heir; without one, the next process that is started takes them. It may be repeated. Where the
-// process still lives it fails with codeLives, unless sure says that it is dead.
+// bury adds the statements that end a process so that others can take over: they free its leases and what it leads. Its
+// outbox rows go to an heir, or to the next process that starts. It can be repeated. If the process is still alive, it
+// fails with codeLives, unless sure says that it is dead.
 func bury(b *batch, id, heir string, sure bool) {
 	b.do(waitShortly, buryingWaits)
 	b.do(stopChanges, id)
@@ -49,24 +51,24 @@ func bury(b *batch, id, heir string, sure bool) {
 	b.do(freeLeader, id)
 }
 
-// hold is the place of this process among those that work on the database. It says with each beat that it lives, on a
-// connection of its own, which waits for no other, and buries processes whose beats have stopped. Safe for concurrent
-// use; conn and locked belong to enlist, and then to run.
+// hold is the membership of this process among those that use the database. It reports that the process is alive with
+// each beat, on a connection of its own that waits for no other, and buries processes whose beats have stopped. Safe
+// for concurrent use; conn and locked are used only by enlist, and after it by run.
 type hold struct {
 	me     process
 	life   time.Duration
 	reader *reader
 	log    zerolog.Logger
 
-	conn   *pgx.Conn // nil: none at the moment
+	conn   *pgx.Conn // nil = not connected at the moment
 	locked bool      // conn has holdLock
-	steady time.Time // since when no beat has failed
+	steady time.Time // time since which no beat has failed
 
-	last    atomic.Pointer[time.Time] // when the last beat that the server took was sent
-	still   atomic.Bool               // beats are left out; tests only
+	last    atomic.Pointer[time.Time] // when the last beat that succeeded was sent
+	still   atomic.Bool               // no beats are sent; tests only
 	buried  chan struct{}             // closed by end
 	once    sync.Once                 // of buried
-	leave   func()                    // ends the beats and takes this process off the list; set by start
+	leave   func()                    // ends the beats and removes this process from the list; set by start
 	working sync.WaitGroup
 	burying atomic.Bool // one burial at a time
 }
@@ -75,7 +77,7 @@ func newHold(r *reader, options *Options) *hold {
 	return &hold{me: myself(options), life: options.Life, reader: r, log: options.Log, buried: make(chan struct{})}
 }
 
-// connect makes the connection of the beats.
+// connect opens the connection for the beats.
 func (h *hold) connect(ctx context.Context) (err error) {
 	h.locked = false
 	if h.conn, err = pgx.ConnectConfig(ctx, h.reader.pool.Config().ConnConfig); err != nil {
@@ -86,18 +88,18 @@ func (h *hold) connect(ctx context.Context) (err error) {
 	return err
 }
 
-// disconnect ends the connection of the beats, and with it the lock.
+// disconnect closes the connection for the beats, which releases the lock.
 func (h *hold) disconnect(ctx context.Context) {
 	if h.conn == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connecting)
 	defer cancel()
-	_ = h.conn.Close(ctx) // the server ends the lock with the connection, however that ends
+	_ = h.conn.Close(ctx) // the server releases the lock when the connection ends, in whatever way
 	h.conn, h.locked = nil, false
 }
 
-// start begins the beats, which go on until release.
+// start begins the beats, which continue until release.
 func (h *hold) start(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	beating, stop := context.WithCancel(ctx)
@@ -130,7 +132,8 @@ func (h *hold) run(ctx context.Context) {
 			continue
 		}
 		if ctx.Err() == nil && !failing {
-			h.log.Warn().Err(unavailable(h.reader.where, "write", err)).Msg("the server does not hear that this process lives; tried again")
+			h.log.Warn().Err(unavailable(h.reader.where, "write", err)).
+				Msg("the server did not receive this process's beat; trying again")
 			failing = true
 		}
 		h.steady = time.Time{}
@@ -138,7 +141,7 @@ func (h *hold) run(ctx context.Context) {
 	}
 }
 
-// beat says that this process lives, and looks for others that do not any more.
+// beat reports that this process is alive, and looks for processes that no longer are.
 func (h *hold) beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, h.life)
 	defer cancel()
@@ -167,14 +170,15 @@ func (h *hold) beat(ctx context.Context) error {
 		return nil
 	}
 	h.beaten(from)
-	// After an outage of the server everybody's life is over for a moment: who comes back first gives the others time.
+	// After an outage of the server, the lives of all processes have ended for a moment. The first one to reconnect
+	// gives the others time.
 	if len(over) > 0 && from.Sub(h.steady) >= h.life {
 		h.buryAll(ctx, over)
 	}
 	return nil
 }
 
-// beaten notes a beat that the server took.
+// beaten records a beat that succeeded.
 func (h *hold) beaten(sent time.Time) {
 	if h.steady.IsZero() {
 		h.steady = sent
@@ -182,8 +186,8 @@ func (h *hold) beaten(sent time.Time) {
 	h.last.Store(&sent)
 }
 
-// alive says whether the life that the last beat has brought goes on, with a beat to spare. A machine that slept stops
-// one clock, one that is set moves the other: the later of the two counts.
+// alive reports whether the life granted by the last beat continues, with one beat in reserve. A suspended machine
+// stops one clock, a changed time moves the other, so the later of the two counts.
 func (h *hold) alive() bool {
 	last := h.last.Load()
 	now := time.Now()
@@ -191,7 +195,7 @@ func (h *hold) alive() bool {
 	return gone < h.life-h.life/beatsOfLife
 }
 
-// buryAll buries processes beside the beats, which must not wait for it.
+// buryAll buries processes concurrently with the beats, which must not wait for it.
 func (h *hold) buryAll(ctx context.Context, over []process) {
 	if !h.burying.CompareAndSwap(false, true) {
 		return
@@ -206,28 +210,29 @@ func (h *hold) buryAll(ctx context.Context, over []process) {
 			bury(b, p.id, h.me.id, false)
 			switch err := b.send(ctx, h.reader.pool, h.reader.told); {
 			case err == nil:
-				h.log.Warn().Str("process", p.where()).Msg("a process has died; its work is taken over")
+				h.log.Warn().Str("process", p.where()).Msg("a process has died; taking over its work")
 			case codeOf(err) == codeOusted:
 				h.end()
 				return
 			case codeOf(err) != codeLives:
-				h.log.Warn().Err(err).Str("process", p.where()).Msg("a process that has died is not buried; tried again")
+				h.log.Warn().Err(err).Str("process", p.where()).
+					Msg("could not take over the work of a dead process; trying again")
 			}
 		}
 	})
 }
 
-// end notes that this process was buried.
+// end records that this process was buried.
 func (h *hold) end() { h.once.Do(func() { close(h.buried) }) }
 
-// release ends the beats and takes this process off the list, so that others go on with its work at once.
+// release ends the beats and removes this process from the list, so that others take over its work immediately.
 func (h *hold) release() {
 	if h != nil {
 		h.leave()
 	}
 }
 
-// resign buries this process and ends its connection.
+// resign buries this process and closes its connection.
 func (h *hold) resign(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, connecting)
 	defer cancel()
@@ -236,13 +241,14 @@ func (h *hold) resign(ctx context.Context) {
 		err = h.quit(ctx)
 	}
 	if err != nil && codeOf(err) != codeLives {
-		h.log.Warn().Err(unavailable(h.reader.where, "write", err)).Msg("others learn only from its silence that this process has ended")
+		h.log.Warn().Err(unavailable(h.reader.where, "write", err)).
+			Msg("could not report the end of this process; others will notice when its beats stop")
 	}
 	h.disconnect(ctx)
 }
 
-// quit buries this process. Where no other one lives, none that starts at this moment misses its rows: it waits for
-// startLock too.
+// quit buries this process. If no other one is alive, a process starting at this moment must not miss its rows, so quit
+// also waits for startLock.
 func (h *hold) quit(ctx context.Context) error {
 	heir := ""
 	_, err := one(ctx, h.reader, func(r row) error { return r.Scan(&heir) }, heirQuery, h.me.id)

@@ -13,7 +13,7 @@ import (
 	"github.com/zephbot/zephbot/persistence/keeping"
 )
 
-// abandonTimeout bounds the removal of what came in before a Put failed; what is left then is swept.
+// abandonTimeout limits the removal of what was stored before a Put failed. The rest is swept.
 const abandonTimeout = 5 * time.Second
 
 const (
@@ -23,14 +23,16 @@ const (
 	growBlob    = `UPDATE blob SET size = size + $2 WHERE id = $1`
 	nameBlob    = `UPDATE blob SET hash = $2 WHERE id = $1`
 	knownBlob   = `SELECT id FROM blob WHERE hash = $1 AND hash <> '' FOR UPDATE`
-	setRef      = `INSERT INTO blob_ref (session, blob, used) VALUES ($1, $2, $3) ON CONFLICT (session, blob) DO UPDATE SET used = excluded.used`
-	blobQuery   = `SELECT blob.id, blob.size FROM blob JOIN blob_ref ON blob_ref.blob = blob.id
+	setRef      = `INSERT INTO blob_ref (session, blob, used) VALUES ($1, $2, $3)
+		ON CONFLICT (session, blob) DO UPDATE SET used = excluded.used`
+	blobQuery = `SELECT blob.id, blob.size FROM blob JOIN blob_ref ON blob_ref.blob = blob.id
 WHERE blob.hash = $1 AND blob.hash <> '' AND blob_ref.session = $2`
 	pieceQuery = `SELECT data FROM blob_piece WHERE blob = $1 AND n = $2`
 
 	blobBytes = `SELECT value::bigint FROM meta WHERE name = 'blob_bytes'`
-	// addBlobBytes counts bytes, at most up to a limit; 0 = none.
-	addBlobBytes = `UPDATE meta SET value = (value::bigint + $1)::text WHERE name = 'blob_bytes' AND ($2::bigint = 0 OR value::bigint + $1 <= $2)`
+	// addBlobBytes counts bytes, up to a limit; 0 = none.
+	addBlobBytes = `UPDATE meta SET value = (value::bigint + $1)::text WHERE name = 'blob_bytes' AND ($2::bigint = 0
+		OR value::bigint + $1 <= $2)`
 
 	lockBlob     = `SELECT id FROM blob WHERE id = $1 FOR UPDATE`
 	refOf        = `SELECT blob FROM blob_ref WHERE blob = $1 LIMIT 1`
@@ -41,30 +43,32 @@ WHERE blob.hash = $1 AND blob.hash <> '' AND blob_ref.session = $2`
 
 var _ blob.Store = (*Store)(nil)
 
-// Put implements blob.Store. A content of one piece is one transaction, a longer one a transaction a piece. It gives up
-// with ctx.
+// Put implements blob.Store. A content of one piece is stored in one transaction, a longer one in a transaction per
+// piece. It gives up when ctx ends.
 func (s *Store) Put(ctx context.Context, session string, content io.Reader) (blob.Ref, error) {
 	if session == "" {
-		return blob.Ref{}, errors.New("keep file: it belongs to no session")
+		return blob.Ref{}, errors.New("store file: no session")
 	}
 	u := &upload{store: s, session: session}
-	ref, err := keeping.Take(content, func(n int64, piece []byte, whole string) error { return u.add(ctx, n, piece, whole) })
+	ref, err := keeping.Take(content, func(n int64, piece []byte, whole string) error {
+		return u.add(ctx, n, piece, whole)
+	})
 	if err != nil {
-		return blob.Ref{}, fmt.Errorf("keep file: %w", errors.Join(err, u.abandon(ctx)))
+		return blob.Ref{}, fmt.Errorf("store file: %w", errors.Join(err, u.abandon(ctx)))
 	}
 	return ref, nil
 }
 
-// upload is a content on its way in. For one goroutine.
+// upload is a content being stored. For one goroutine.
 type upload struct {
 	store   *Store
 	session string
 	id      int64 // of the row; 0 = none yet
-	began   bool  // something of it may be stored
+	began   bool  // part of it may be stored
 }
 
-// add stores a piece; with the last one the content gets its name. Its transaction may be made twice: the answer to the
-// first may have been lost.
+// add stores a piece. The last one completes the content with its hash. The transaction may run twice, because the
+// answer to the first may have been lost.
 func (u *upload) add(ctx context.Context, n int64, piece []byte, whole string) error {
 	if u.id == 0 {
 		if _, err := one(ctx, &u.store.reader, func(r row) error { return r.Scan(&u.id) }, newBlob); err != nil {
@@ -92,7 +96,7 @@ func (u *upload) add(ctx context.Context, n int64, piece []byte, whole string) e
 	})
 }
 
-// append writes a piece behind those that are there, where there is room.
+// append stores a piece after the existing ones if there is room.
 func (u *upload) append(ctx context.Context, tx pgx.Tx, n int64, piece []byte) error {
 	if _, err := tx.Exec(ctx, insertBlob, u.id, nanos(u.store.options.Now())); err != nil || len(piece) == 0 {
 		return err
@@ -107,13 +111,13 @@ func (u *upload) append(ctx context.Context, tx pgx.Tx, n int64, piece []byte) e
 	return u.store.reserve(ctx, tx, int64(len(piece)))
 }
 
-// refer notes that the session has the content.
+// refer records that the session has the content.
 func (u *upload) refer(ctx context.Context, tx pgx.Tx, id int64) error {
 	_, err := tx.Exec(ctx, setRef, clean(u.session), id, nanos(u.store.options.Now()))
 	return err
 }
 
-// abandon removes what came in. The end of ctx is often why.
+// abandon removes an incomplete upload. ctx may have ended.
 func (u *upload) abandon(ctx context.Context) error {
 	if !u.began {
 		return nil
@@ -123,7 +127,7 @@ func (u *upload) abandon(ctx context.Context) error {
 	return u.store.transact(ctx, func(ctx context.Context, tx pgx.Tx) error { return dropBlob(ctx, tx, u.id) })
 }
 
-// reserve counts bytes that are stored; ErrFull when there is no room for them.
+// reserve counts bytes to be stored. It fails with ErrFull if there is no room for them.
 func (s *Store) reserve(ctx context.Context, tx pgx.Tx, n int64) error {
 	tag, err := tx.Exec(ctx, addBlobBytes, n, s.options.BlobBytes)
 	if err != nil || tag.RowsAffected() == 1 {
@@ -136,8 +140,8 @@ func (s *Store) reserve(ctx context.Context, tx pgx.Tx, n int64) error {
 	return fmt.Errorf("%w: retention.max_blob_bytes is %d, %d are in use", blob.ErrFull, s.options.BlobBytes, total)
 }
 
-// transact makes a transaction, again while the server is away or was in its way. run must bear to be made twice. It
-// does not stop halfway with ctx.
+// transact runs a transaction, and again while the server is down or the transaction conflicts with another. run must
+// be repeatable. A transaction is not cancelled by ctx halfway.
 func (s *Store) transact(ctx context.Context, run func(ctx context.Context, tx pgx.Tx) error) error {
 	done, err := s.begin()
 	if err != nil {
@@ -162,7 +166,7 @@ func (s *Store) transactOnce(ctx context.Context, run func(ctx context.Context, 
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return run(ctx, tx) })
 }
 
-// numberOf reads the number that a query gives; 0 = none.
+// numberOf reads the number that a query returns; 0 = none.
 func numberOf(ctx context.Context, tx pgx.Tx, query string, args ...any) (n int64, err error) {
 	if err = tx.QueryRow(ctx, query, args...).Scan(&n); errors.Is(err, pgx.ErrNoRows) {
 		return 0, nil
@@ -170,7 +174,7 @@ func numberOf(ctx context.Context, tx pgx.Tx, query string, args ...any) (n int6
 	return n, err
 }
 
-// dropBlob deletes a content, if it is there.
+// dropBlob deletes a content if it exists.
 func dropBlob(ctx context.Context, tx pgx.Tx, id int64) error {
 	if _, err := tx.Exec(ctx, deletePieces, id); err != nil {
 		return err
@@ -183,8 +187,8 @@ func dropBlob(ctx context.Context, tx pgx.Tx, id int64) error {
 	return err
 }
 
-// dropRef takes a content away from a session that has not put it again since a time, and deletes it when no other
-// session has it. The row of the content is locked first: who puts it meanwhile comes before or after.
+// dropRef removes a content from a session that has not put it again since a time, and deletes it if no other session
+// has it. It locks the row of the content first, so that a concurrent Put runs before or after it.
 func dropRef(ctx context.Context, tx pgx.Tx, session string, id, until int64) error {
 	if _, err := tx.Exec(ctx, lockBlob, id); err != nil {
 		return err

@@ -11,15 +11,15 @@ import (
 	"github.com/zephbot/zephbot/bot/state"
 )
 
-// Rows get their numbers from the database, in the trip that stores them, while the Change is decided before: it uses
-// provisional numbers, from this one downwards, and each insert leaves the real one in a setting of the transaction for
-// the statements behind it.
+// The database assigns the numbers of rows in the trip that stores them, but the Change is decided before. It uses
+// provisional numbers, from this one downwards, and each insert leaves the real number in a setting of the transaction
+// for the statements after it.
 const provisional = int64(-1) << 40
 
-// laterThanAll begins the numbers of new questions, which only say that they were asked after all others.
+// laterThanAll begins the numbers of new questions. They only have to sort after all others.
 const laterThanAll = math.MaxInt64 / 2
 
-// numbers makes provisional ones.
+// numbers returns provisional numbers.
 func numbers(needs *state.Needs) state.Numbers {
 	var n state.Numbers
 	for i := range int64(needs.NewArrivals) {
@@ -34,77 +34,102 @@ func numbers(needs *state.Needs) state.Numbers {
 	return n
 }
 
-// The settings that hold real numbers, followed by the place of the provisional one.
+// The settings that hold real numbers; the index of the provisional one is appended.
 const (
 	arrivalSetting = "zephbot.arrival"
 	rowSetting     = "zephbot.row"
 )
 
-// The statements of a Change. Each that takes something for granted asks must; $n that may be provisional are looked
-// up.
+// The statements of a Change. Each that relies on an assumption calls must. A $n that can be provisional is looked up.
 const (
-	makeApplied = `INSERT INTO applied (change, made, at) VALUES ($1, true, (extract(epoch FROM clock_timestamp()) * 1000000000)::bigint)`
+	makeApplied = `INSERT INTO applied (change, made, at) VALUES ($1, true,
+		(extract(epoch FROM clock_timestamp()) * 1000000000)::bigint)`
 
-	noneArrived = `SELECT must(NOT EXISTS (SELECT 1 FROM inbox JOIN unnest($1::text[], $2::text[], $3::text[]) AS key (channel, bot, id)
+	noneArrived = `SELECT must(NOT EXISTS (SELECT 1 FROM inbox
+		JOIN unnest($1::text[], $2::text[], $3::text[]) AS key (channel, bot, id)
 	ON inbox.channel = key.channel AND inbox.bot = key.bot AND inbox.id = key.id), 'ZB001', 'an arrival is known')`
-	noneWaiting = `SELECT must(NOT EXISTS (SELECT 1 FROM inbox WHERE state = 'waiting' AND NOT express AND session <> '' AND session = $1),
+	noneWaiting = `SELECT must(NOT EXISTS (SELECT 1 FROM inbox WHERE state = 'waiting' AND NOT express
+		AND session <> '' AND session = $1),
 	'ZB001', 'an arrival waits')`
-	stillWaiting = `SELECT must(EXISTS (SELECT 1 FROM inbox WHERE seq = $1 AND state = 'waiting'), 'ZB001', 'an arrival waits no more')`
-	noneKeyed    = `SELECT must(NOT EXISTS (SELECT 1 FROM outbox WHERE key = ANY($1::text[]) AND key <> ''), 'ZB001', 'a key is known')`
-	noneAsked    = `SELECT must(NOT EXISTS (SELECT 1 FROM approval WHERE id = ANY($1::text[])), 'ZB001', 'a question is known')`
-	noneOpen     = `SELECT must(NOT EXISTS (SELECT 1 FROM approval WHERE state = 'pending' AND session = $1), 'ZB001', 'a question is open')`
-	noneNamed    = `SELECT must(NOT EXISTS (SELECT 1 FROM approval WHERE state = 'pending' AND short = $1
+	stillWaiting = `SELECT must(EXISTS (SELECT 1 FROM inbox WHERE seq = $1
+		AND state = 'waiting'), 'ZB001', 'an arrival waits no more')`
+	noneKeyed = `SELECT must(NOT EXISTS (SELECT 1 FROM outbox WHERE key = ANY($1::text[])
+		AND key <> ''), 'ZB001', 'a key is known')`
+	noneAsked = `SELECT must(NOT EXISTS (SELECT 1 FROM approval
+		WHERE id = ANY($1::text[])), 'ZB001', 'a question is known')`
+	noneOpen = `SELECT must(NOT EXISTS (SELECT 1 FROM approval WHERE state = 'pending'
+		AND session = $1), 'ZB001', 'a question is open')`
+	noneNamed = `SELECT must(NOT EXISTS (SELECT 1 FROM approval WHERE state = 'pending' AND short = $1
 	AND channel = $2 AND bot = $3 AND surface = $4 AND chat = $5), 'ZB001', 'a short name is in use')`
-	// lockNames keeps two from giving one short name of a chat to two questions, and one call two outputs.
+	// lockNames prevents two questions from getting the same short name in a chat, and one call from getting two
+	// outputs.
 	lockNames = `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`
 
-	// insertLane takes a version that no lane of this session has had before: one that was deleted may still be
-	// remembered.
-	insertLane = `INSERT INTO lane (` + laneColumns + `, version) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, ` +
+	// insertLane starts with a version that no earlier lane of this session can have had, because a deleted one may
+	// still be remembered.
+	insertLane = `INSERT INTO lane (` + laneColumns + `, version)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, ` +
 		arrivalNumber13 + `, $14, $15, $16, $17, $18, ` + rowNumber19 + `, $20, $21, $22, $23)`
-	updateLane = `WITH w AS (UPDATE lane SET channel = $2, bot = $3, surface = $4, chat = $5, thread = $6, grp = $7, state = $8, fence = $9, owner = $10,
-	until = $11, turn = $12, arrival = ` + arrivalNumber13 + `, since = $14, not_before = $15, failing = $16, stop = $17, last = $18,
-	live = ` + rowNumber19 + `, notice = $20, caller = $21, workspace = $22, version = version + 1 WHERE session = $1 AND version = $23 RETURNING 1)
+	updateLane = `WITH w AS (UPDATE lane
+		SET channel = $2, bot = $3, surface = $4, chat = $5, thread = $6, grp = $7, state = $8, fence = $9, owner = $10,
+	until = $11, turn = $12, arrival = ` + arrivalNumber13 + `, since = $14, not_before = $15, failing = $16,
+	stop = $17, last = $18,
+	live = ` + rowNumber19 + `, notice = $20, caller = $21, workspace = $22, version = version + 1 WHERE session = $1
+	AND version = $23 RETURNING 1)
 	SELECT must(EXISTS (SELECT 1 FROM w), 'ZB001', 'a lane was written')`
-	arrivalNumber13 = `CASE WHEN $13::bigint <= -1099511627776 THEN current_setting('zephbot.arrival' || (-1099511627776 - $13))::bigint ELSE $13 END`
-	rowNumber19     = `CASE WHEN $19::bigint <= -1099511627776 THEN current_setting('zephbot.row' || (-1099511627776 - $19))::bigint ELSE $19 END`
-	keepLane        = `WITH w AS (SELECT 1 FROM lane WHERE session = $1 AND version = $2 FOR SHARE)
+	arrivalNumber13 = `CASE WHEN $13::bigint <= -1099511627776
+		THEN current_setting('zephbot.arrival' || (-1099511627776 - $13))::bigint ELSE $13 END`
+	rowNumber19 = `CASE WHEN $19::bigint <= -1099511627776
+		THEN current_setting('zephbot.row' || (-1099511627776 - $19))::bigint ELSE $19 END`
+	keepLane = `WITH w AS (SELECT 1 FROM lane WHERE session = $1 AND version = $2 FOR SHARE)
 	SELECT must(EXISTS (SELECT 1 FROM w), 'ZB001', 'a lane was written')`
 	noLane = `SELECT must(NOT EXISTS (SELECT 1 FROM lane WHERE session = $1), 'ZB001', 'a lane was made')`
 
-	insertArrival = `WITH w AS (INSERT INTO inbox (channel, bot, id, session, express, raw, at, source) VALUES ($1, $2, $3, $4, $5, $6, $7, $9) RETURNING seq)
+	insertArrival = `WITH w AS (INSERT INTO inbox (channel, bot, id, session, express, raw, at, source)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $9) RETURNING seq)
 	SELECT seq, set_config($8, seq::text, true) FROM w`
 	moveArrival = `WITH w AS (UPDATE inbox SET state = $2, attempts = $3, problem = $4, finished = $5
 	WHERE seq = $1 AND state = $6 AND attempts = $7 RETURNING 1) SELECT must(EXISTS (SELECT 1 FROM w), 'ZB001', 'an arrival moved on')`
-	// finishArrival is for arrivals that are only guessed to wait: nothing else is known of them.
-	finishArrival = `WITH w AS (UPDATE inbox SET state = $2, finished = $3 WHERE seq = $1 AND state = 'waiting' RETURNING 1)
+	// finishArrival is for arrivals that are only assumed to be waiting: nothing else is known about them.
+	finishArrival = `WITH w AS (UPDATE inbox SET state = $2, finished = $3 WHERE seq = $1 AND state = 'waiting'
+		RETURNING 1)
 	SELECT must(EXISTS (SELECT 1 FROM w), 'ZB001', 'an arrival waits no more')`
 
-	insertEntries = `INSERT INTO journal (session, n, reset, body) SELECT $1, n, reset, body FROM unnest($2::bigint[], $3::boolean[], $4::bytea[]) AS e (n, reset, body)`
+	insertEntries = `INSERT INTO journal (session, n, reset, body) SELECT $1, n, reset, body
+		FROM unnest($2::bigint[], $3::boolean[], $4::bytea[]) AS e (n, reset, body)`
 
-	insertQuestion = `INSERT INTO approval (` + approvalColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+	insertQuestion = `INSERT INTO approval (` + approvalColumns + `)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
 	$18, $19, $20, $21, $22, $23, $24, ` + rowNumber25 + `)`
-	rowNumber25  = `CASE WHEN $25::bigint <= -1099511627776 THEN current_setting('zephbot.row' || (-1099511627776 - $25))::bigint ELSE $25 END`
-	moveQuestion = `UPDATE approval SET state = $2, scope = $3, decider = $4, name = $5, votes = $6, decided = $7, card = ` + rowNumber8 + ` WHERE id = $1`
-	rowNumber8   = `CASE WHEN $8::bigint <= -1099511627776 THEN current_setting('zephbot.row' || (-1099511627776 - $8))::bigint ELSE $8 END`
+	rowNumber25 = `CASE WHEN $25::bigint <= -1099511627776
+		THEN current_setting('zephbot.row' || (-1099511627776 - $25))::bigint ELSE $25 END`
+	moveQuestion = `UPDATE approval
+		SET state = $2, scope = $3, decider = $4, name = $5, votes = $6, decided = $7, card = ` + rowNumber8 + `
+		WHERE id = $1`
+	rowNumber8 = `CASE WHEN $8::bigint <= -1099511627776
+		THEN current_setting('zephbot.row' || (-1099511627776 - $8))::bigint ELSE $8 END`
 
-	insertRow = `WITH w AS (INSERT INTO outbox (session, turn, channel, bot, surface, chat, thread, grp, purpose, content, reply_to, edit, edit_row, query,
+	insertRow = `WITH w AS (INSERT INTO outbox (session, turn, channel, bot, surface, chat, thread, grp, purpose,
+		content, reply_to, edit, edit_row, query,
 	alert, key, state, message, attempts, resent, not_before, created, problem, finished, owner, change)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26) RETURNING id)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
+	$24, $25, $26) RETURNING id)
 	SELECT id, set_config($27, id::text, true) FROM w`
-	moveRow = `WITH w AS (UPDATE outbox SET state = $2, message = $3, not_before = $4, attempts = $5, resent = $6, problem = $7, finished = $8
+	moveRow = `WITH w AS (UPDATE outbox
+		SET state = $2, message = $3, not_before = $4, attempts = $5, resent = $6, problem = $7, finished = $8
 	WHERE id = $1 AND state = $9 AND message = $10 AND not_before = $11 AND attempts = $12 AND resent = $13 RETURNING 1)
 	SELECT must(EXISTS (SELECT 1 FROM w), 'ZB001', 'a row moved on')`
 
 	deleteFact = `DELETE FROM fact WHERE bucket = $1 AND key = $2`
 	setFact    = `INSERT INTO fact (bucket, key, value, expires) VALUES ($1, $2, $3, $4)
 	ON CONFLICT (bucket, key) DO UPDATE SET value = excluded.value, expires = excluded.expires`
-	insertFact    = `INSERT INTO fact (bucket, key, value, expires) VALUES ($1, $2, $3, $4)`
-	insertCharge  = `INSERT INTO charge (key, scope, unit, day, n) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (key) DO NOTHING`
+	insertFact   = `INSERT INTO fact (bucket, key, value, expires) VALUES ($1, $2, $3, $4)`
+	insertCharge = `INSERT INTO charge (key, scope, unit, day, n) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (key) DO NOTHING`
 	resetOverflow = `DELETE FROM tool_overflow WHERE session = $1`
 )
 
-// write is a Change that was decided, on its way into statements.
+// write is a decided Change that is being converted to statements.
 type write struct {
 	batch
 	change *bot.Change
@@ -112,24 +137,28 @@ type write struct {
 	world  *state.World
 	result *state.Result
 	lanes  map[bot.SessionKey]known
-	// versions are those of the lanes as they are written.
+	// versions are those of the lanes as written so far.
 	versions map[bot.SessionKey]int64
-	guess    bool // nothing of the world is locked
+	guess    bool // no row of the world is locked
 	me       process
 	number   int64
-	seqs     []int64 // that arrivals were given
-	ids      []int64 // that rows were given
+	seqs     []int64 // assigned to arrivals
+	ids      []int64 // assigned to rows
 }
 
 func newWrite(change *bot.Change, needs *state.Needs, h *hold) *write {
-	w := &write{change: change, needs: needs, lanes: map[bot.SessionKey]known{}, versions: map[bot.SessionKey]int64{}, number: newVersion()}
+	w := &write{
+		change: change, needs: needs, number: newVersion(),
+		lanes: map[bot.SessionKey]known{}, versions: map[bot.SessionKey]int64{},
+	}
 	if h != nil {
 		w.me = h.me
 	}
 	return w
 }
 
-// statements makes them. What refuses comes before what inserts, so that a refused Change uses up no number.
+// statements builds the statements. Those that can refuse come before inserts, so that a refused Change uses up no
+// numbers.
 func (w *write) statements() error {
 	w.do(makeApplied, w.number)
 	w.keepSenders()
@@ -143,7 +172,8 @@ func (w *write) statements() error {
 	w.moveArrivals()
 	w.moveRows()
 	w.insertArrivals()
-	for _, part := range []func() error{w.insertRows, w.writeQuestions, w.insertEntries, func() error { return w.writeLanes(true) }} {
+	parts := []func() error{w.insertRows, w.writeQuestions, w.insertEntries, func() error { return w.writeLanes(true) }}
+	for _, part := range parts {
 		if err := part(); err != nil {
 			return err
 		}
@@ -152,7 +182,7 @@ func (w *write) statements() error {
 	return nil
 }
 
-// guards check the guesses of a world that is not locked, apart from what each write checks itself.
+// guards check the assumptions about a world that is not locked, except those that each write checks itself.
 func (w *write) guards() {
 	n := w.needs
 	for _, name := range n.Shorts {
@@ -187,7 +217,7 @@ func (w *write) guards() {
 	}
 }
 
-// keyColumns lists keys of arrivals column by column.
+// keyColumns returns keys of arrivals column by column.
 func keyColumns(keys []state.ArrivalKey) (channels, bots, ids []string) {
 	for _, key := range keys {
 		channels, bots, ids = append(channels, key.Channel), append(bots, key.Bot), append(ids, key.ID)
@@ -195,13 +225,14 @@ func keyColumns(keys []state.ArrivalKey) (channels, bots, ids []string) {
 	return channels, bots, ids
 }
 
-// keepLanes checks lanes that the Change depends on and does not write.
+// keepLanes checks lanes that the Change depends on but does not write.
 func (w *write) keepLanes() {
 	if !w.guess {
 		return
 	}
 	for _, session := range w.needs.Lanes {
-		if slices.ContainsFunc(w.result.Lanes, func(l state.Write[bot.SessionKey, bot.Lane]) bool { return l.Key == session }) {
+		written := func(l state.Write[bot.SessionKey, bot.Lane]) bool { return l.Key == session }
+		if slices.ContainsFunc(w.result.Lanes, written) {
 			continue
 		}
 		if version := w.lanes[session].version; version > 0 {
@@ -212,7 +243,7 @@ func (w *write) keepLanes() {
 	}
 }
 
-// writeLanes writes those that refer to new rows, which must be there before, or the others.
+// writeLanes writes the lanes that refer to new rows, which must be inserted before, or the others.
 func (w *write) writeLanes(refer bool) error {
 	for i := range w.result.Lanes {
 		lane := &w.result.Lanes[i].New
@@ -231,17 +262,21 @@ func (w *write) writeLanes(refer bool) error {
 	return nil
 }
 
-// newVersion is where the versions of a new lane begin.
-func newVersion() int64 { return 1 + rand.Int64N(1<<52) } //nolint:gosec // a number to tell two from each other, not a secret
+// newVersion returns the first version of a new lane.
+func newVersion() int64 {
+	return 1 + rand.Int64N(1<<52) //nolint:gosec // distinguishes versions, not a secret
+}
 
 func (w *write) insertArrivals() {
 	for _, n := range w.result.Arrive {
 		a := &w.change.Arrive[n.Index]
-		w.read(number(&w.seqs), insertArrival, a.Channel, a.Bot, a.ID, a.Session, a.Express, bytesOf(a.Raw), nanos(a.At), setting(arrivalSetting, n.Seq), string(a.Source))
+		w.read(number(&w.seqs), insertArrival, a.Channel, a.Bot, a.ID,
+			a.Session, a.Express, bytesOf(a.Raw), nanos(a.At),
+			setting(arrivalSetting, n.Seq), string(a.Source))
 	}
 }
 
-// number notes the number that an insert was given.
+// number records the number that an insert was given.
 func number(to *[]int64) func(row) error {
 	return func(r row) error {
 		var n int64
@@ -252,7 +287,7 @@ func number(to *[]int64) func(row) error {
 	}
 }
 
-// setting names where the real number behind a provisional one is kept.
+// setting is the name under which the real number for a provisional one is stored.
 func setting(kind string, n int64) string { return fmt.Sprint(kind, provisional-n) }
 
 func (w *write) moveArrivals() {
@@ -261,14 +296,16 @@ func (w *write) moveArrivals() {
 			w.do(finishArrival, a.Key, string(a.New.State), nanos(a.New.Finished))
 			continue
 		}
-		w.do(moveArrival, a.Key, string(a.New.State), a.New.Attempts, a.New.Problem, nanos(a.New.Finished), string(a.Old.State), a.Old.Attempts)
+		w.do(moveArrival, a.Key, string(a.New.State), a.New.Attempts, a.New.Problem, nanos(a.New.Finished),
+			string(a.Old.State), a.Old.Attempts)
 	}
 }
 
 func (w *write) moveRows() {
 	for _, r := range w.result.Rows {
 		d, old := r.New, r.Old
-		w.do(moveRow, r.Key, string(d.State), d.Message, nanos(d.NotBefore), d.Attempts, nanos(d.Doubt), d.Problem, nanos(d.Finished),
+		w.do(moveRow, r.Key, string(d.State), d.Message, nanos(d.NotBefore),
+			d.Attempts, nanos(d.Doubt), d.Problem, nanos(d.Finished),
 			string(old.State), old.Message, nanos(old.NotBefore), old.Attempts, nanos(old.Doubt))
 	}
 }
@@ -281,8 +318,11 @@ func (w *write) insertRows() error {
 			return err
 		}
 		values := append([]any{r.Session, r.Turn}, placeValues(&r.Place)...)
-		values = append(values, string(r.Purpose), content, r.ReplyTo, r.Edit, r.EditRow, r.Query, r.Alert, r.Key, string(d.State), d.Message,
-			d.Attempts, nanos(d.Doubt), nanos(d.NotBefore), nanos(n.Created), d.Problem, nanos(d.Finished), n.Owner, w.number, setting(rowSetting, n.ID))
+		values = append(values, string(r.Purpose), content, r.ReplyTo, r.Edit, r.EditRow, r.Query, r.Alert,
+			r.Key, string(d.State), d.Message,
+			d.Attempts, nanos(d.Doubt), nanos(d.NotBefore),
+			nanos(n.Created), d.Problem, nanos(d.Finished), n.Owner,
+			w.number, setting(rowSetting, n.ID))
 		w.read(number(&w.ids), insertRow, values...)
 	}
 	return nil
@@ -337,7 +377,7 @@ func (w *write) writeFacts() {
 		switch {
 		case f.Value == "":
 			w.do(deleteFact, f.Bucket, f.Key)
-		case slices.Contains(w.needs.Facts, key) && !exists: // nobody else may have set it meanwhile
+		case slices.Contains(w.needs.Facts, key) && !exists: // no other process may have set it meanwhile
 			w.do(insertFact, f.Bucket, f.Key, []byte(f.Value), nanos(f.Expires))
 		default:
 			w.do(setFact, f.Bucket, f.Key, []byte(f.Value), nanos(f.Expires))
@@ -348,7 +388,7 @@ func (w *write) writeFacts() {
 	}
 }
 
-// applied is what the Change did, with real numbers.
+// applied is the result of the Change, with real numbers.
 func (w *write) applied() *bot.Applied {
 	applied := *w.result.Applied
 	for i := range applied.Seqs {
@@ -363,7 +403,7 @@ func (w *write) applied() *bot.Applied {
 	return &applied
 }
 
-// settle gives the real number behind a provisional one.
+// settle returns the real number for a provisional one.
 func settle(n int64, given []int64) int64 {
 	if n > provisional {
 		return n
@@ -371,7 +411,7 @@ func settle(n int64, given []int64) int64 {
 	return given[provisional-n]
 }
 
-// remember teaches the memory what was written.
+// remember updates the memory with what was written.
 func (w *write) remember(m *memory) {
 	for i := range w.result.Lanes {
 		lane := w.result.Lanes[i].New

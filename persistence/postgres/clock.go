@@ -8,27 +8,27 @@ import (
 
 const (
 	clockQuery = `SELECT (extract(epoch FROM clock_timestamp()) * 1000000000)::bigint`
-	// tolerated is how far the clocks may be apart before it counts: shorter than any lease, longer than a trip.
+	// tolerated is the difference between the clocks that is ignored: shorter than any lease, longer than a round trip.
 	tolerated = time.Second
-	// lookEvery is how old a comparison of the clocks may be.
+	// lookEvery is the maximum age of a comparison of the clocks.
 	lookEvery = 15 * time.Second
 )
 
-// offset compares the clock of this process with that of the database. Leases are stored by the clock of the database:
-// processes whose clocks differ agree on when one is over. Safe for concurrent use.
+// offset compares the clock of this process with that of the database. Leases are stored by the clock of the database,
+// so that processes with different clocks agree on when one ends. Safe for concurrent use.
 type offset struct {
 	now    func() time.Time
 	apart  atomic.Int64 // nanoseconds by which the database is ahead
-	looked atomic.Int64 // when they were compared, by the monotonic clock of this process; 0 = never
+	looked atomic.Int64 // when they were last compared, by the monotonic clock of this process; 0 = never
 }
 
-// stored is a time of this process by the clock of the database.
+// stored converts a time of this process to the clock of the database.
 func (o *offset) stored(at time.Time) time.Time { return shift(at, time.Duration(o.apart.Load())) }
 
-// local is a stored time by the clock of this process.
+// local converts a stored time to the clock of this process.
 func (o *offset) local(at time.Time) time.Time { return shift(at, -time.Duration(o.apart.Load())) }
 
-// shift moves a time; none stays none.
+// shift moves a time. The zero time is unchanged.
 func shift(at time.Time, by time.Duration) time.Time {
 	if at.IsZero() || by == 0 {
 		return at
@@ -36,17 +36,16 @@ func shift(at time.Time, by time.Duration) time.Time {
 	return at.Add(by)
 }
 
-// begun is when the program began, for its monotonic clock.
+// begun is when the program started, as a base for its monotonic clock.
 var begun = time.Now()
 
-// due says whether it is time to compare the clocks again.
+// due reports whether the clocks have to be compared again.
 func (o *offset) due() bool {
 	looked := o.looked.Load()
 	return looked == 0 || time.Since(begun)-time.Duration(looked) > lookEvery
 }
 
-// compare takes what the database's clock said between two moments of this process. A trip that took too long says
-// nothing.
+// compare takes the database's time, read between two times of this process. A trip that took too long is ignored.
 func (o *offset) compare(from, to time.Time, database int64) {
 	if trip := to.Sub(from); trip < 0 || trip > tolerated {
 		return
@@ -59,7 +58,7 @@ func (o *offset) compare(from, to time.Time, database int64) {
 	o.looked.Store(int64(time.Since(begun)) + 1)
 }
 
-// look compares the clocks by a query of its own.
+// look compares the clocks with a query.
 func (o *offset) look(ctx context.Context, r *reader) error {
 	from := o.now()
 	var database int64

@@ -13,11 +13,11 @@ import (
 	"github.com/zephbot/zephbot/persistence/keeping"
 )
 
-// Codes that the function must of the schema raises. Class ZB is not one of PostgreSQL's.
+// Codes raised by the schema's function must. PostgreSQL does not use class ZB.
 const (
-	codeStale  = "ZB001" // what the store remembers is not so any more
+	codeStale  = "ZB001" // the remembered state is out of date
 	codeOusted = "ZB002" // this process was buried
-	codeLives  = "ZB003" // a process lives, or was buried already
+	codeLives  = "ZB003" // a process is alive, or was buried already
 )
 
 // Codes of PostgreSQL (Appendix A of its documentation).
@@ -29,7 +29,7 @@ const (
 	readOnlyServer       = "25006"
 )
 
-// codeOf is the SQLSTATE of an error; "" when the server did not say it.
+// codeOf returns the SQLSTATE of an error; "" if it does not come from the server.
 func codeOf(err error) string {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code
@@ -37,17 +37,17 @@ func codeOf(err error) string {
 	return ""
 }
 
-// fate is what is known of a transaction that failed.
+// fate is what is known about a transaction that failed.
 type fate int
 
 const (
-	refused fate = iota // the server undid it, and would undo it again
-	again               // the server undid it, and it may work when it is repeated
-	away                // the server does not work at the moment; nothing was changed
+	refused fate = iota // the server rolled it back, and would do so again
+	again               // the server rolled it back, but a retry may succeed
+	away                // the server is unavailable; nothing was changed
 	unknown             // the answer was lost: it may have been committed
 )
 
-// fateOf tells what an error of a whole transaction means.
+// fateOf interprets an error of a whole transaction.
 func fateOf(err error) fate {
 	code := codeOf(err)
 	switch {
@@ -65,8 +65,7 @@ func fateOf(err error) fate {
 	return refused
 }
 
-// fateOfClass tells what a class of codes means. A server that shuts down may have committed what it does not answer
-// any more.
+// fateOfClass interprets a class of codes. A server that shuts down may have committed without answering.
 func fateOfClass(class string) fate {
 	switch class {
 	case "08", "57", "58", "XX":
@@ -82,32 +81,35 @@ func isConnectError(err error) bool {
 	return ok
 }
 
-// isLost says whether an error comes from the connection and not from the server.
+// isLost reports whether an error comes from the connection and not from the server.
 func isLost(err error) bool {
 	var network net.Error
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, context.DeadlineExceeded) ||
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &network)
 }
 
-// buriedText is what became of a process that was buried.
-const buriedText = "another zephbot has taken over what this one had, because it was not heard of for a while or was started beside it; start this one anew"
+// buriedText is the message for a process that was buried.
+const buriedText = "another zephbot has taken over this one's work, because this one was not heard from for a while " +
+	"or the other was started in parallel; restart this one"
 
-// reason says in plain words what is wrong with the server; "" when it is the fault of what was asked.
+// reason says what is wrong with the server; "" if the request is at fault.
 func reason(err error) string {
 	code := codeOf(err)
 	switch code {
 	case readOnlyServer:
-		return "the server can only be read; it may be a replica, or its disk may be full: name the primary in database.url"
+		return "the server is read-only; it may be a replica, or its disk may be full: " +
+			"name the primary in database.url"
 	case "53100":
 		return "the server's disk is full; free some space, nothing was stored"
 	case "53300":
-		return "the server has no connection left; raise its max_connections, or lower pool_max_conns in database.url"
+		return "the server has no connections left; raise its max_connections, or lower pool_max_conns in database.url"
 	case "28P01", "28000":
-		return "the server refuses the user or the password of database.url"
+		return "the server rejects the user or the password of database.url"
 	case "3D000":
-		return "the database of database.url does not exist; make it"
+		return "the database of database.url does not exist; create it"
 	case "42501":
-		return "the user of database.url may not do this; grant it all rights on the database"
+		return "the user of database.url lacks a permission; grant it all rights on the database"
 	case codeOusted:
 		return buriedText
 	}
@@ -120,8 +122,8 @@ func reason(err error) string {
 	return ""
 }
 
-// unavailable makes an error that concerns the server an *keeping.Unavailable; other errors pass. What pgx says of a
-// failed connection names the user and the host, never the password.
+// unavailable converts an error that concerns the server to *keeping.Unavailable; other errors are returned unchanged.
+// What pgx reports about a failed connection includes the user and the host, never the password.
 func unavailable(where, op string, err error) error {
 	var already *keeping.Unavailable
 	if err == nil || errors.As(err, &already) {

@@ -12,24 +12,25 @@ import (
 	"github.com/zephbot/zephbot/persistence/keeping"
 )
 
-// life is how long a process counts as alive after its last beat, unless Options.Life says otherwise: together with two
-// looks, for it and for its work, it stays below 5 s.
+// life is how long a process counts as alive after its last beat, unless Options.Life says otherwise. Together with two
+// looks, for the process and for its work, it stays below 5 s.
 const life = 3 * time.Second
 
-// Parts of a life.
+// Fractions of a life.
 const (
-	beatsOfLife = 6 // beats in one: some may fail
-	// a start waits for a life and this longer for a process that has just ended: the server notices a moment later
+	beatsOfLife = 6 // beats per life: some can fail
+	// A start waits for a life plus ending for a process that has just ended, because the server notices a moment
+	// later.
 	ending       = 500 * time.Millisecond
-	buryingWaits = "2s" // for Changes of the dead that are under way; the next beat tries again
+	buryingWaits = "2s" // for running Changes of the dead process; the next beat tries again
 )
 
 // Advisory locks.
 const (
-	// holdLock is held for itself by a process that does not share the database, and together by those that do, for as
-	// long as it is connected.
+	// holdLock is held while connected: exclusively by a process that does not share the database, shared by those that
+	// do.
 	holdLock = 0x7a657068_00000002
-	// startLock makes processes that start decide one after the other who may.
+	// startLock serialises the decisions of processes that start.
 	startLock = 0x7a657068_00000003
 )
 
@@ -38,46 +39,48 @@ const (
 	lockShared = `SELECT pg_try_advisory_lock_shared($1)`
 	lockStart  = `SELECT pg_advisory_xact_lock($1)`
 
-	// nameOwner ends the right of a version that knows no table of processes to store anything.
-	nameOwner = `INSERT INTO meta (name, value) VALUES ('owner', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+	// nameOwner prevents versions that do not know the table of processes from storing anything.
+	nameOwner = `INSERT INTO meta (name, value) VALUES ('owner', $1) ON CONFLICT (name) DO UPDATE
+		SET value = excluded.value`
 
-	register = `INSERT INTO process (id, until, shared, started, host, pid) VALUES ($1, ` + clockNow + ` + $2, $3, ` + clockNow + `, $4, $5)`
-	// standing lists all processes, with whether their time is over.
+	register = `INSERT INTO process (id, until, shared, started, host, pid)
+		VALUES ($1, ` + clockNow + ` + $2, $3, ` + clockNow + `, $4, $5)`
+	// standing lists all processes and whether their lives have ended.
 	standing = `SELECT id, shared, host, pid, until <= ` + clockNow + ` FROM process ORDER BY started, id`
 	clockNow = `(extract(epoch FROM clock_timestamp()) * 1000000000)::bigint`
 
-	// takeRows takes the open rows of processes that are gone.
+	// takeRows takes the open rows of processes that no longer exist.
 	takeRows = `UPDATE outbox SET owner = $1, ` + inDoubt + ` WHERE state IN ('pending', 'sending') AND owner <> $1
 	AND NOT EXISTS (SELECT 1 FROM process WHERE id = outbox.owner)`
 
 	sayLiving   = `SELECT living($1)`
 	livingQuery = `SELECT id FROM process ORDER BY id`
-	// freeLanes is for leases of processes that are gone: they cannot store anything any more.
+	// freeLanes frees leases of processes that no longer exist and cannot store anything any more.
 	freeLanes = `UPDATE lane SET owner = '', until = 0, version = version + 1
 	WHERE owner <> '' AND owner <> $1 AND NOT EXISTS (SELECT 1 FROM process WHERE id = lane.owner)`
 )
 
-// process is one of those that work on the database.
+// process is one of those that use the database.
 type process struct {
 	id     string
 	shared bool
 	host   string
 	pid    int
-	over   bool // its life has ended, and it is not buried yet
+	over   bool // its life has ended, but it is not buried yet
 }
 
 func scanProcess(r row) (p process, err error) {
 	return p, r.Scan(&p.id, &p.shared, &p.host, &p.pid, &p.over)
 }
 
-// where is the process for people.
+// where describes the process to people.
 func (p *process) where() string { return fmt.Sprintf("process %d on %s", p.pid, p.host) }
 
-// admit says which of the others are dead before this one begins, or who is in its way. free says that this one has got
-// the lock: then nobody is connected who does not share the database with it.
+// admit returns the processes that are dead before this one begins, or why this one must not start. free says that this
+// one got the lock: then no process is connected that does not share the database with it.
 func (p *process) admit(others []process, free bool) (dead []process, refused string) {
 	const advice = "another running zephbot has this database"
-	stranger := !free // a version that knows no table of processes
+	stranger := !free // a version that does not know the table of processes
 	for _, other := range others {
 		together := p.shared && other.shared
 		switch {
@@ -88,7 +91,8 @@ func (p *process) admit(others []process, free bool) (dead []process, refused st
 		case p.shared:
 			return nil, fmt.Sprintf("%s for itself (%s); let both share it, or stop that one", advice, other.where())
 		case other.shared:
-			return nil, fmt.Sprintf("%s and shares it (%s), which this one does not; let this one share it too, or name another database", advice, other.where())
+			return nil, fmt.Sprintf("%s and shares it (%s), which this one does not; "+
+				"let this one share it too, or name another database", advice, other.where())
 		default:
 			return nil, fmt.Sprintf("%s (%s); stop that one, or name another database", advice, other.where())
 		}
@@ -99,14 +103,14 @@ func (p *process) admit(others []process, free bool) (dead []process, refused st
 	return dead, ""
 }
 
-// enlist makes this process one of those that work on the database; *keeping.Unavailable when others do that it does
-// not stand beside.
+// enlist registers this process with the database. It fails with *keeping.Unavailable if other processes use it that do
+// not share it with this one.
 func enlist(ctx context.Context, r *reader, options *Options) (*hold, error) {
 	h := newHold(r, options)
 	wait := newPause(h.life + ending)
 	for {
 		refused, err := h.enter(ctx)
-		// the others may be gone soon; or somebody buried one of them in this moment
+		// The others may end soon, or another process buried one of them at this moment.
 		if (refused != "" || codeOf(err) == codeLives) && wait.next(ctx) {
 			continue
 		}
@@ -124,7 +128,7 @@ func enlist(ctx context.Context, r *reader, options *Options) (*hold, error) {
 	}
 }
 
-// enter tries once to become one of the processes; refused says who is in the way.
+// enter tries once to become one of the processes. refused says which process prevents it.
 func (h *hold) enter(ctx context.Context) (refused string, err error) {
 	if h.conn == nil {
 		if err := h.connect(ctx); err != nil {
@@ -173,13 +177,13 @@ func (h *hold) enter(ctx context.Context) (refused string, err error) {
 		return "", err
 	}
 	for _, p := range dead {
-		h.log.Info().Str("process", p.where()).Msg("took over from a process that ended early")
+		h.log.Info().Str("process", p.where()).Msg("took over the work of a process that ended early")
 	}
 	h.beaten(from)
 	return "", nil
 }
 
-// undo ends a transaction that was not committed.
+// undo rolls back a transaction that was not committed.
 func (h *hold) undo(ctx context.Context, tx pgx.Tx) error {
 	if err := tx.Rollback(ctx); err != nil && !errors.Is(err, pgx.ErrTxClosed) && !h.conn.IsClosed() {
 		return err
@@ -187,7 +191,7 @@ func (h *hold) undo(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// lock takes the lock of processes that are connected, if it is to be had and this process has not got it.
+// lock takes the lock of connected processes if it is available and this process does not have it.
 func (h *hold) lock(ctx context.Context) error {
 	if h.locked {
 		return nil
@@ -199,7 +203,7 @@ func (h *hold) lock(ctx context.Context) error {
 	return h.conn.QueryRow(ctx, query, int64(holdLock)).Scan(&h.locked)
 }
 
-// myself is this process as others see it.
+// myself describes this process to others.
 func myself(options *Options) process {
 	host, err := os.Hostname()
 	if err != nil {
@@ -208,14 +212,15 @@ func myself(options *Options) process {
 	return process{id: options.Owner, shared: options.Shared, host: host, pid: os.Getpid()}
 }
 
-// guard makes a Change depend on this process being among those that work on the database, until it is committed.
+// guard makes a Change, until it is committed, depend on this process being registered.
 func (h *hold) guard(b *batch) {
 	if h != nil {
 		b.do(sayLiving, h.me.id)
 	}
 }
 
-// Recover frees the leases of processes that are gone and returns how many there were. It is for the start.
+// Recover frees the leases of processes that no longer exist and returns how many there were. It is called at the
+// start.
 func (s *Store) Recover(ctx context.Context, owner string) (freed int64, err error) {
 	if s.hold == nil {
 		return 0, errors.New("free leases: nobody knows which processes live")
@@ -228,18 +233,19 @@ func (s *Store) Recover(ctx context.Context, owner string) (freed int64, err err
 	return tag.RowsAffected(), nil
 }
 
-// Living lists the processes that work on the database by name, this one among them. One that died is listed until it
-// is buried.
+// Living lists the processes that use the database by name, including this one. A dead process is listed until it is
+// buried.
 func (s *Store) Living(ctx context.Context) ([]string, error) {
 	names, err := list(ctx, &s.reader, text[string], livingQuery)
 	return names, s.problem("list processes", err)
 }
 
-// Alive says whether this process can be sure that no other one has taken over its work: it asks nobody. What cannot be
-// undone and is no Change, such as a request to somebody else, is begun only while it holds.
+// Alive reports whether this process can be sure that no other one has taken over its work, without asking the server.
+// An irreversible action that is not a Change, such as a request to another service, may begin only while it returns
+// true.
 func (s *Store) Alive() bool { return s.hold == nil || s.hold.alive() }
 
-// Buried is closed when this process has been buried: another one has taken over its work, and Apply refuses everything
+// Buried is closed when this process has been buried: another one has taken over its work, and Apply rejects everything
 // with keeping.ErrBuried.
 func (s *Store) Buried() <-chan struct{} {
 	if s.hold == nil {

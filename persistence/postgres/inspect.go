@@ -12,10 +12,11 @@ import (
 
 const (
 	approvalQuery   = `SELECT ` + approvalColumns + ` FROM approval WHERE id = $1`
-	approvalOfQuery = `SELECT ` + approvalColumns + ` FROM approval WHERE session = $1 AND call = $2 ORDER BY n DESC LIMIT 1`
-	openQuery       = `SELECT ` + approvalColumns + ` FROM approval WHERE state = 'pending' AND session = $1 ORDER BY n`
-	openAllQuery    = `SELECT ` + approvalColumns + ` FROM approval WHERE state = 'pending' ORDER BY n`
-	grantedQuery    = `SELECT ` + approvalColumns + ` FROM approval
+	approvalOfQuery = `SELECT ` + approvalColumns + ` FROM approval WHERE session = $1 AND call = $2 ORDER BY n DESC
+		LIMIT 1`
+	openQuery    = `SELECT ` + approvalColumns + ` FROM approval WHERE state = 'pending' AND session = $1 ORDER BY n`
+	openAllQuery = `SELECT ` + approvalColumns + ` FROM approval WHERE state = 'pending' ORDER BY n`
+	grantedQuery = `SELECT ` + approvalColumns + ` FROM approval
 WHERE state = 'approved' AND scope = 'session' AND session = $1 AND hash = $2 ORDER BY n DESC LIMIT 1`
 	askedQuery = `SELECT ` + approvalColumns + ` FROM approval
 WHERE channel = $1 AND bot = $2 AND tool = $3 AND created > $4 ORDER BY created DESC, n DESC LIMIT $5`
@@ -31,7 +32,7 @@ func (r *reader) ApprovalOf(ctx context.Context, session bot.SessionKey, call st
 	return r.onlyApproval(ctx, "read question of call", "question of call "+call, approvalOfQuery, session, call)
 }
 
-// onlyApproval reads the question that a query finds; bot.ErrNotFound when there is none.
+// onlyApproval reads the question that a query finds; bot.ErrNotFound if there is none.
 func (r *reader) onlyApproval(ctx context.Context, doing, what, query string, args ...any) (bot.Approval, error) {
 	found, err := list(ctx, r, scanApproval, query, args...)
 	if err != nil {
@@ -54,7 +55,9 @@ func (r *reader) OpenApprovals(ctx context.Context, session bot.SessionKey) ([]b
 }
 
 // GrantedInSession implements bot.Approvals.
-func (r *reader) GrantedInSession(ctx context.Context, session bot.SessionKey, hash string) (bot.Approval, bool, error) {
+func (r *reader) GrantedInSession(
+	ctx context.Context, session bot.SessionKey, hash string,
+) (bot.Approval, bool, error) {
 	found, err := list(ctx, r, scanApproval, grantedQuery, session, hash)
 	if err != nil || len(found) == 0 {
 		return bot.Approval{}, false, r.problem("read grants", err)
@@ -63,19 +66,22 @@ func (r *reader) GrantedInSession(ctx context.Context, session bot.SessionKey, h
 }
 
 // AskedSince implements bot.Approvals.
-func (r *reader) AskedSince(ctx context.Context, channel, botID, tool string, since time.Time, limit int) ([]bot.Approval, error) {
+func (r *reader) AskedSince(
+	ctx context.Context, channel, botID, tool string, since time.Time, limit int,
+) ([]bot.Approval, error) {
 	found, err := list(ctx, r, scanApproval, askedQuery, channel, botID, tool, nanos(since), atMost(limit))
 	return found, r.problem("list questions", err)
 }
 
-// countsQuery counts each kind of open work by the terms of its own partial index.
+// countsQuery counts each kind of open work by the conditions of its own partial index.
 const countsQuery = `SELECT
 (SELECT COUNT(*) FROM lane WHERE state <> 'idle' AND state = 'running' AND channel = $1 AND bot = $2),
 (SELECT COUNT(*) FROM lane WHERE state <> 'idle' AND state = 'parked' AND channel = $1 AND bot = $2),
 (SELECT COUNT(*) FROM lane WHERE state <> 'idle' AND state = 'waiting' AND channel = $1 AND bot = $2),
 (SELECT COUNT(*) FROM inbox WHERE state = 'waiting' AND NOT express AND session <> '' AND channel = $1 AND bot = $2)
 + (SELECT COUNT(*) FROM inbox WHERE state = 'waiting' AND (express OR session = '') AND channel = $1 AND bot = $2),
-(SELECT COUNT(*) FROM outbox WHERE state IN ('pending', 'sending', 'unknown') AND state <> 'unknown' AND channel = $1 AND bot = $2),
+(SELECT COUNT(*) FROM outbox WHERE state IN ('pending', 'sending', 'unknown') AND state <> 'unknown' AND channel = $1
+	AND bot = $2),
 (SELECT COUNT(*) FROM outbox WHERE state = 'unknown' AND channel = $1 AND bot = $2),
 (SELECT COUNT(*) FROM lane WHERE channel = $1 AND bot = $2),
 (SELECT COUNT(*) FROM inbox WHERE state = 'dead' AND channel = $1 AND bot = $2)`
@@ -84,7 +90,8 @@ const countsQuery = `SELECT
 func (r *reader) Counts(ctx context.Context, channel, botID string) (bot.Counts, error) {
 	var c bot.Counts
 	_, err := one(ctx, r, func(row row) error {
-		return row.Scan(&c.Running, &c.Parked, &c.Waiting, &c.Queued, &c.Undelivered, &c.Lost, &c.Sessions, &c.DeadLetters)
+		return row.Scan(&c.Running, &c.Parked, &c.Waiting, &c.Queued,
+			&c.Undelivered, &c.Lost, &c.Sessions, &c.DeadLetters)
 	}, countsQuery, channel, botID)
 	return c, r.problem("count", err)
 }
@@ -107,7 +114,10 @@ func (r *reader) Charges(ctx context.Context, sinceDay string) ([]bot.Charge, er
 		charges = append(charges, some...)
 	}
 	slices.SortFunc(charges, func(a, b bot.Charge) int {
-		return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Unit, b.Unit))
+		return cmp.Or(
+			cmp.Compare(a.Day, b.Day), cmp.Compare(a.Key, b.Key),
+			cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Unit, b.Unit),
+		)
 	})
 	return charges, nil
 }

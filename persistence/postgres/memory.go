@@ -7,20 +7,20 @@ import (
 	"github.com/zephbot/zephbot/bot/state"
 )
 
-// What is remembered at most: as many sessions as may be at work at once, some times over, and some rows of each.
+// Limits of what is remembered: several times as many sessions as can be active at once, and some rows of each.
 const (
 	lanesKept = 4096
 	rowsKept  = 8192
 )
 
-// known is a lane as the database had it. Its times are those of the database's clock.
+// known is a lane as stored in the database. Its times are by the database's clock.
 type known struct {
 	lane    bot.Lane
-	version int64 // of the row; 0 = there was none
+	version int64 // of the row; 0 = there is no row
 }
 
-// memory is the lanes and the open outbox rows that were read and written last. It is a guess: each use is guarded by
-// what was remembered. Safe for concurrent use.
+// memory holds the lanes and the open outbox rows that were last read and written. They may be out of date, so each use
+// is guarded by a check. Safe for concurrent use.
 type memory struct {
 	mu    sync.Mutex
 	lanes map[bot.SessionKey]known
@@ -45,7 +45,7 @@ func (m *memory) row(id int64) (state.Delivery, bool) {
 	return d, ok
 }
 
-// learn takes a lane as it was read or written, unless a newer one is known.
+// learn remembers a lane as it was read or written, unless a newer version is known.
 func (m *memory) learn(k known) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -54,7 +54,7 @@ func (m *memory) learn(k known) {
 	}
 }
 
-// learnRow takes a row as it was read or written; one that is done with is not needed again.
+// learnRow remembers a row as it was read or written. A finished row is not needed again.
 func (m *memory) learnRow(id int64, d state.Delivery) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -65,7 +65,7 @@ func (m *memory) learnRow(id int64, d state.Delivery) {
 	put(m.rows, id, d, rowsKept)
 }
 
-// put bounds a map: there is no harm in forgetting any one.
+// put bounds a map. Any entry can be forgotten without harm.
 func put[K comparable, V any](in map[K]V, key K, value V, most int) {
 	for other := range in {
 		if len(in) < most {
@@ -76,7 +76,7 @@ func put[K comparable, V any](in map[K]V, key K, value V, most int) {
 	in[key] = value
 }
 
-// forget drops what turned out not to be so.
+// forget drops what turned out to be out of date.
 func (m *memory) forget(needs *state.Needs) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

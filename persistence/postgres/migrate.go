@@ -20,20 +20,21 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// migrationLock is the advisory lock of whoever migrates: processes that start together do it one after the other.
+// migrationLock is the advisory lock for migrating: processes that start together do it one after the other.
 const migrationLock = 0x7a657068_00000001
 
-// waits of the lock: seconds between two tries, and how many there are.
+// Waiting for the lock: seconds between two attempts, and their number.
 const lockEvery, lockTries = 1, 120
 
-// migrate brings the schema up to date and returns its version. Migrations only add, so that a process of the version
-// before goes on beside them. A schema that is newer than this program is left alone.
+// migrate brings the schema up to date and returns its version. Migrations only add, so that a process of the previous
+// version can continue to work. A schema that is newer than this program is not touched.
 func migrate(ctx context.Context, pool *pgxpool.Pool, where string) (version int64, err error) {
 	steps, err := readMigrations()
 	if err != nil {
 		return 0, fmt.Errorf("read migrations: %w", err)
 	}
-	locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(migrationLock), lock.WithLockTimeout(lockEvery, lockTries))
+	locker, err := lock.NewPostgresSessionLocker(
+		lock.WithLockID(migrationLock), lock.WithLockTimeout(lockEvery, lockTries))
 	if err != nil {
 		return 0, fmt.Errorf("read migrations: %w", err)
 	}
@@ -60,8 +61,8 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, where string) (version int
 	return target, nil
 }
 
-// readMigrations makes a step of goose of each file, with all of its statements, which run in one transaction. goose's
-// own reader keeps megabytes of buffers.
+// readMigrations returns one goose migration per file, with all of its statements, which run in one transaction.
+// goose's own reader keeps megabytes of buffers.
 func readMigrations() ([]*goose.Migration, error) {
 	names, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil {
@@ -78,7 +79,7 @@ func readMigrations() ([]*goose.Migration, error) {
 			return nil, err
 		}
 		run := func(ctx context.Context, tx *databasesql.Tx) error {
-			// the mode that takes several statements
+			// This mode allows several statements.
 			_, err := tx.ExecContext(ctx, string(text), pgx.QueryExecModeSimpleProtocol)
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/zephbot/zephbot/bot/state"
 )
 
-// The queries of a move. Those that list keys take the bounds of the channel's and bot's keys last.
+// The queries of a move. Those that list keys take the bounds of the keys of the channel and bot last.
 const (
 	lanesFrom   = `SELECT session FROM lane WHERE session >= $1 AND session < $2 ORDER BY session`
 	deleteLane  = `DELETE FROM lane WHERE session = $1`
@@ -22,9 +22,12 @@ const (
 	withdrawAll = `UPDATE approval SET state = 'cancelled', decided = $1 WHERE state = 'pending' AND session = $2`
 	endArrival  = `UPDATE inbox SET state = 'done', finished = $1 WHERE seq = $2 AND state = 'waiting'`
 
-	queuedFrom  = `SELECT DISTINCT session FROM inbox WHERE state = 'waiting' AND NOT express AND session <> '' AND session >= $1 AND session < $2`
-	queuedMove  = `UPDATE inbox SET session = $1 WHERE state = 'waiting' AND NOT express AND session <> '' AND session = $2`
-	expressFrom = `SELECT DISTINCT session FROM inbox WHERE state = 'waiting' AND (express OR session = '') AND session >= $1 AND session < $2`
+	queuedFrom = `SELECT DISTINCT session FROM inbox WHERE state = 'waiting' AND NOT express AND session <> ''
+		AND session >= $1 AND session < $2`
+	queuedMove = `UPDATE inbox SET session = $1 WHERE state = 'waiting' AND NOT express AND session <> ''
+		AND session = $2`
+	expressFrom = `SELECT DISTINCT session FROM inbox WHERE state = 'waiting' AND (express OR session = '')
+		AND session >= $1 AND session < $2`
 	expressMove = `UPDATE inbox SET session = $1 WHERE state = 'waiting' AND (express OR session = '') AND session = $2`
 	deadFrom    = `SELECT DISTINCT session FROM inbox WHERE state = 'dead' AND session >= $1 AND session < $2`
 	deadMove    = `UPDATE inbox SET session = $1 WHERE state = 'dead' AND session = $2`
@@ -33,38 +36,45 @@ const (
 	approvalsMove = `UPDATE approval SET session = $1 WHERE session = $2`
 	approvalsChat = `UPDATE approval SET chat = $1 WHERE channel = $2 AND bot = $3 AND chat = $4`
 
-	rowsFrom     = `SELECT DISTINCT session FROM outbox WHERE session >= $1 AND session < $2`
-	rowsMove     = `UPDATE outbox SET session = $1 WHERE session = $2`
-	rowsChat     = `UPDATE outbox SET chat = $1, message = '', edit = '', reply_to = '' WHERE channel = $2 AND bot = $3 AND chat = $4`
+	rowsFrom = `SELECT DISTINCT session FROM outbox WHERE session >= $1 AND session < $2`
+	rowsMove = `UPDATE outbox SET session = $1 WHERE session = $2`
+	rowsChat = `UPDATE outbox SET chat = $1, message = '', edit = '', reply_to = '' WHERE channel = $2
+		AND bot = $3 AND chat = $4`
 	outputsFrom  = `SELECT DISTINCT session FROM tool_overflow WHERE session >= $1 AND session < $2`
 	moveOverflow = `UPDATE tool_overflow SET session = $1 WHERE session = $2`
 	refsFrom     = `SELECT DISTINCT session FROM blob_ref WHERE session >= $1 AND session < $2`
 	moveRefs     = `WITH gone AS (DELETE FROM blob_ref WHERE session = $2 RETURNING blob, used)
-	INSERT INTO blob_ref (session, blob, used) SELECT $1, blob, used FROM gone ON CONFLICT (session, blob) DO UPDATE SET used = excluded.used`
+	INSERT INTO blob_ref (session, blob, used) SELECT $1, blob, used FROM gone ON CONFLICT (session, blob) DO UPDATE
+	SET used = excluded.used`
 
 	bucketsQuery = `WITH RECURSIVE buckets (bucket) AS (
-	SELECT MIN(bucket) FROM fact UNION ALL SELECT (SELECT MIN(fact.bucket) FROM fact WHERE fact.bucket > buckets.bucket) FROM buckets WHERE bucket IS NOT NULL
+	SELECT MIN(bucket) FROM fact UNION ALL SELECT (SELECT MIN(fact.bucket) FROM fact
+	WHERE fact.bucket > buckets.bucket) FROM buckets WHERE bucket IS NOT NULL
 ) SELECT bucket FROM buckets WHERE bucket IS NOT NULL`
 	factsFrom = `SELECT key FROM fact WHERE bucket = $1 AND key >= $2 AND key < $3`
-	factsMove = `INSERT INTO fact (bucket, key, value, expires) SELECT bucket, $1, value, expires FROM fact WHERE bucket = $2 AND key = $3
+	factsMove = `INSERT INTO fact (bucket, key, value, expires) SELECT bucket, $1, value, expires FROM fact
+		WHERE bucket = $2 AND key = $3
 ON CONFLICT (bucket, key) DO NOTHING`
 
 	daysQuery = `WITH RECURSIVE days (day) AS (
-	SELECT MIN(day) FROM charge UNION ALL SELECT (SELECT MIN(charge.day) FROM charge WHERE charge.day > days.day) FROM days WHERE day IS NOT NULL
+	SELECT MIN(day) FROM charge UNION ALL SELECT (SELECT MIN(charge.day) FROM charge WHERE charge.day > days.day)
+	FROM days WHERE day IS NOT NULL
 ) SELECT day FROM days WHERE day IS NOT NULL`
 	chargesFrom   = `SELECT DISTINCT scope FROM charge WHERE day = $1 AND scope >= $2 AND scope < $3`
 	chargesMove   = `UPDATE charge SET scope = $1 WHERE day = $2 AND scope = $3`
 	usedDaysQuery = `WITH RECURSIVE days (day) AS (
-	SELECT MIN(day) FROM usage UNION ALL SELECT (SELECT MIN(usage.day) FROM usage WHERE usage.day > days.day) FROM days WHERE day IS NOT NULL
+	SELECT MIN(day) FROM usage UNION ALL SELECT (SELECT MIN(usage.day) FROM usage WHERE usage.day > days.day)
+	FROM days WHERE day IS NOT NULL
 ) SELECT day FROM days WHERE day IS NOT NULL`
 	usageFrom = `SELECT DISTINCT scope FROM usage WHERE day = $1 AND scope >= $2 AND scope < $3`
-	usageMove = `INSERT INTO usage (day, scope, unit, n) SELECT day, $1, unit, n FROM usage WHERE day = $2 AND scope = $3
+	usageMove = `INSERT INTO usage (day, scope, unit, n) SELECT day, $1, unit, n FROM usage WHERE day = $2
+		AND scope = $3
 ON CONFLICT (day, scope, unit) DO UPDATE SET n = usage.n + excluded.n`
 	deleteUsage = `DELETE FROM usage WHERE day = $1 AND scope = $2`
 )
 
-// mover carries a chat to its new id, within the transaction of a Change. A group moves once in its life: it may take
-// some trips.
+// mover moves a chat to its new id, within the transaction of a Change. A group moves once in its life, so this may
+// take several round trips.
 type mover struct {
 	ctx   context.Context //nolint:containedctx // it lives as long as one call
 	conn  *pgxpool.Conn
@@ -73,7 +83,7 @@ type mover struct {
 	now   time.Time
 }
 
-// move makes a Change with a Move: what it has beside is written first.
+// move makes a Change with a Move. The other parts of the Change are written first.
 func (t *try) move(ctx context.Context, w *write, conn *pgxpool.Conn) error {
 	if err := w.statements(); err != nil {
 		return err
@@ -116,7 +126,7 @@ func (m *mover) texts(query string, args ...any) ([]string, error) {
 }
 
 // keys lists the keys that the move renames, each with its new one. The query takes args and then the bounds of the
-// channel's and bot's keys: "/" is followed by "0" in order.
+// keys of the channel and bot: "/" is followed by "0" in sort order.
 func (m *mover) keys(prefix, query string, args ...any) (map[string]string, error) {
 	low := prefix + m.chat.Channel + "/" + m.chat.Bot + "/"
 	high := prefix + m.chat.Channel + "/" + m.chat.Bot + "0"
@@ -163,7 +173,7 @@ func (m *mover) lanes() error {
 	return nil
 }
 
-// lane moves one session with its journal, into the one that is there already when there is one.
+// lane moves one session with its journal, and merges it into the existing one if there is one.
 func (m *mover) lane(from, to bot.Lane, met bool) error {
 	merged := state.Merge(m.chat, from, to, met, m.now)
 	if merged.Ended != nil {
@@ -188,7 +198,7 @@ func (m *mover) lane(from, to bot.Lane, met bool) error {
 	return m.exec(insertLane, append(laneValues(&merged.Lane), newVersion())...)
 }
 
-// end ends the turn of a lane whose session meets another turn: only one can go on.
+// end ends the turn of a lane whose session is merged into one with another turn: only one can continue.
 func (m *mover) end(merged *state.Merged) error {
 	body, err := encodeEntry(merged.End)
 	if err != nil {
@@ -203,7 +213,7 @@ func (m *mover) end(merged *state.Merged) error {
 	return m.exec(insertEntries, merged.Ended.Session, []int64{merged.End.N}, []bool{false}, [][]byte{body})
 }
 
-// shift gives a journal to a session and moves its numbers up. In two steps, for numbers must not meet on the way.
+// shift assigns a journal to a session and increases its numbers, in two steps so that numbers never collide.
 func (m *mover) shift(from, to bot.SessionKey, by int64) error {
 	if from == to && by == 0 {
 		return nil
@@ -214,8 +224,8 @@ func (m *mover) shift(from, to bot.SessionKey, by int64) error {
 	return m.exec(landJournal, to)
 }
 
-// sessions renames the sessions of everything but lanes. Of arrivals it renames those that wait or were given up;
-// nobody asks for the session of a finished one.
+// sessions renames the sessions of everything but lanes. Of arrivals, it renames those that are waiting or were given
+// up; the session of a finished one is not used again.
 func (m *mover) sessions() error {
 	for _, of := range []struct{ from, move string }{
 		{queuedFrom, queuedMove},
@@ -239,7 +249,7 @@ func (m *mover) sessions() error {
 	return nil
 }
 
-// places moves what is shown in the chat. Message ids belong to the old one and are forgotten.
+// places updates what is shown in the chat. Message ids belong to the old chat and are removed.
 func (m *mover) places() error {
 	for _, query := range []string{approvalsChat, rowsChat} {
 		if err := m.exec(query, m.chat.To, m.chat.Channel, m.chat.Bot, m.chat.From); err != nil {
@@ -249,7 +259,7 @@ func (m *mover) places() error {
 	return nil
 }
 
-// facts renames keys; where the new chat has the fact already, its own stays.
+// facts renames keys. If the new chat has the fact already, its own is kept.
 func (m *mover) facts() error {
 	buckets, err := m.texts(bucketsQuery)
 	if err != nil {
@@ -273,7 +283,9 @@ func (m *mover) facts() error {
 }
 
 func (m *mover) charges() error {
-	err := m.scopes(daysQuery, chargesFrom, func(day, from, to string) error { return m.exec(chargesMove, to, day, from) })
+	err := m.scopes(daysQuery, chargesFrom, func(day, from, to string) error {
+		return m.exec(chargesMove, to, day, from)
+	})
 	if err != nil {
 		return err
 	}

@@ -26,9 +26,9 @@ func TestOpenRefusesWhatItCannotUse(t *testing.T) {
 		"a newer schema":       {cluster.URL(newer), "newer version of the program (schema 99"},
 		"no such database":     {cluster.URL("nothing"), "does not exist"},
 		"nobody listens":       {"postgres://u:hunter2@127.0.0.1:1/d?connect_timeout=1", "cannot be reached"},
-		"not a URL":            {"postgres://u:hunter2@h:port/d", "is not a URL of PostgreSQL"},
+		"not a URL":            {"postgres://u:hunter2@h:port/d", "is not a PostgreSQL URL"},
 		"texts are not UTF-8":  {cluster.URL(latin), "encoding UTF8"},
-		"a parameter is wrong": {"postgres://u:hunter2@h/d?sslmode=sometimes", "is not a URL of PostgreSQL"},
+		"a parameter is wrong": {"postgres://u:hunter2@h/d?sslmode=sometimes", "is not a PostgreSQL URL"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

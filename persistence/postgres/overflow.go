@@ -18,20 +18,19 @@ WHERE id = $1 AND session = $2 AND (expires = 0 OR expires > $3)`
 
 var _ overflow.Store = (*Store)(nil)
 
-// Save implements overflow.Store: it is durable when Save returns.
+// Save implements overflow.Store. The output is durable when Save returns.
 func (s *Store) Save(ctx context.Context, item overflow.Item) error {
 	if err := item.Validate(); err != nil {
 		return err
 	}
 	b := &batch{}
-	// Two that save an output of one call come one after the other: the second one replaces the first, which it could
-	// not see before.
+	// Concurrent saves for one call are serialised: the second replaces the first, which it could not see otherwise.
 	b.do(lockNames, "output/"+item.Session+"/"+item.Turn+"/"+item.Call)
 	b.do(replaceOverflow, item.Session, item.Turn, item.Call)
 	b.do(insertOverflow, item.ID, item.Session, item.Turn, item.Call, item.Tool, item.Source, len(item.Text),
 		nanos(item.Created), nanos(item.Expires), []byte(item.Text))
 	if err := s.maintain(ctx, b); err != nil {
-		return fmt.Errorf("keep output of call %s: %w", item.Call, err)
+		return fmt.Errorf("store output of call %s: %w", item.Call, err)
 	}
 	return nil
 }
@@ -41,7 +40,8 @@ func (s *Store) Load(ctx context.Context, session, id string, now time.Time) (ov
 	item := overflow.Item{ID: id, Session: session}
 	var text []byte
 	found, err := one(ctx, &s.reader, func(r row) error {
-		return r.Scan(&item.Turn, &item.Call, &item.Tool, &item.Source, stamp{&item.Created}, stamp{&item.Expires}, &text)
+		return r.Scan(&item.Turn, &item.Call, &item.Tool, &item.Source, stamp{&item.Created},
+			stamp{&item.Expires}, &text)
 	}, overflowQuery, id, session, nanos(now))
 	if err != nil {
 		return overflow.Item{}, s.problem("read output", err)
@@ -53,7 +53,7 @@ func (s *Store) Load(ctx context.Context, session, id string, now time.Time) (ov
 	return item, nil
 }
 
-// maintain sends statements that are one transaction and may be made twice, and repeats them while the server is away.
+// maintain sends statements that are one repeatable transaction, and retries while the server is down.
 func (s *Store) maintain(ctx context.Context, b *batch) error {
 	done, err := s.begin()
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *Store) maintain(ctx context.Context, b *batch) error {
 	}
 }
 
-// trip sends statements once. It does not stop halfway with ctx.
+// trip sends statements once. It is not cancelled by ctx halfway.
 func (s *Store) trip(ctx context.Context, b *batch) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answering)
 	defer cancel()

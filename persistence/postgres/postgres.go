@@ -1,9 +1,9 @@
-// Package postgres keeps the service's memory in PostgreSQL, version 14 or later.
+// Package postgres stores the service's data in PostgreSQL, version 14 or later.
 //
-// A Change is one transaction, and as a rule one trip to the server: the store remembers the lanes that it read and
-// wrote, decides in memory, and sends all statements of the Change together. Each statement guards what it takes for
-// granted; where one finds otherwise, nothing is changed, and the Change is decided again with the rows locked. The
-// transitions themselves are in bot/state, as for every store.
+// A Change is one transaction, and usually one round trip to the server: the store remembers the lanes that it read and
+// wrote, decides in memory, and sends all statements of the Change together. Each statement checks its assumptions. If
+// one does not hold, nothing is changed, and the Change is decided again with the rows locked. The transitions
+// themselves are in bot/state, as for every store.
 package postgres
 
 import (
@@ -25,16 +25,16 @@ import (
 )
 
 const (
-	// poolSize is how many connections the store has at most, unless the URL says otherwise (pool_max_conns).
+	// poolSize is the most connections of the store, unless the URL says otherwise (pool_max_conns).
 	poolSize = 16
-	// connecting bounds how long one try to connect takes, unless the URL says otherwise (connect_timeout).
+	// connecting limits one attempt to connect, unless the URL says otherwise (connect_timeout).
 	connecting = 5 * time.Second
-	// answering bounds a trip: a server that says nothing for so long is taken for gone.
+	// answering limits a round trip: a server that is silent for this long is considered gone.
 	answering = 15 * time.Second
-	// patience is for how long a Change or a read is tried while the server is away: long enough for a restart or a
+	// patience is how long a Change or a read is retried while the server is down: long enough for a restart or a
 	// failover.
 	patience = 15 * time.Second
-	// minVersion is the oldest server that is supported, as server_version_num.
+	// minVersion is the oldest supported server, as server_version_num.
 	minVersion = 140000
 )
 
@@ -43,32 +43,33 @@ type Options struct {
 	URL   string           // postgres://…, with the parameters of libpq and pool_max_conns
 	Now   func() time.Time // nil = time.Now; clock of FactsIf and of retention
 	Log   zerolog.Logger
-	Hooks keeping.Hooks // watch the Changes; they may run on several goroutines at once
+	Hooks keeping.Hooks // observe the Changes; can run on several goroutines at once
 
-	// Owner names this process among those that work on the database, in leases too: another name for each start. A
-	// process that lost its connection is buried by one that may not stand beside it, one that is silent for a life by
-	// any other. "" = it is not one of them, and depends on nobody.
+	// Owner identifies this process among those that use the database, and in leases; it must differ for each start. A
+	// process that lost its connection is buried by one that does not share the database, one that is silent for a life
+	// by any other. "" = this process is not registered and depends on no other.
 	Owner string
-	// Shared lets this process stand beside others that share the database; without it, another one is an error.
+	// Shared lets this process use the database together with others that share it. Without it, another process is an
+	// error.
 	Shared bool
-	// Life is how long a process counts as alive after it was heard last; all processes of a database have the same. 0
+	// Life is how long a process counts as alive after its last beat; all processes of a database must use the same. 0
 	// = 3 s.
 	Life time.Duration
-	// BlobBytes bounds the files that are kept, all together, in bytes; 0 = no limit.
+	// BlobBytes limits all stored files together, in bytes; 0 = no limit.
 	BlobBytes int64
-	// Patience is for how long a Change or a read is tried while the server is away; 0 = 15 s.
+	// Patience is how long a Change or a read is retried while the server is down; 0 = 15 s.
 	Patience time.Duration
 }
 
-// Store is a bot.Store in PostgreSQL. Safe for concurrent use. Close it.
+// Store is a bot.Store in PostgreSQL. Safe for concurrent use. The caller must close it.
 type Store struct {
 	reader
 	options Options
 	memory  *memory
-	hold    *hold // nil: it is none of the processes that have a name
+	hold    *hold // nil if Owner is ""
 
-	working sync.WaitGroup // Changes under way
-	mu      sync.Mutex     // of closed, and of beginning to work
+	working sync.WaitGroup // running Changes
+	mu      sync.Mutex     // guards closed, and adding to working
 	closed  bool
 
 	failing atomic.Pointer[keeping.Unavailable] // why the last Change failed; nil = it did not
@@ -76,9 +77,8 @@ type Store struct {
 
 var _ bot.Store = (*Store)(nil)
 
-// Open connects, brings the schema up to date and, with an Owner, makes this process one of those that work on the
-// database. ctx bounds the opening only. Errors of the database are *keeping.Unavailable; none shows the password in
-// the URL.
+// Open connects, brings the schema up to date and, with an Owner, registers this process with the database. ctx limits
+// the opening only. Errors of the database are *keeping.Unavailable; none shows the password in the URL.
 func Open(ctx context.Context, options Options) (*Store, error) {
 	if options.Now == nil {
 		options.Now = time.Now
@@ -94,7 +94,10 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{options: options, memory: newMemory()}
-	s.reader = reader{pool: pool, where: place(pool.Config()), watch: options.Hooks.Statement, patience: options.Patience, clock: &offset{now: options.Now}, process: options.Owner}
+	s.reader = reader{
+		pool: pool, where: place(pool.Config()), watch: options.Hooks.Statement,
+		patience: options.Patience, clock: &offset{now: options.Now}, process: options.Owner,
+	}
 	s.see = s.memory.learn
 	if err := s.prepare(ctx); err != nil {
 		pool.Close()
@@ -123,7 +126,7 @@ func (s *Store) prepare(ctx context.Context) error {
 	return nil
 }
 
-// supported refuses a server that is too old, or whose texts are not UTF-8.
+// supported rejects a server that is too old, or whose encoding is not UTF-8.
 func (r *reader) supported(ctx context.Context) error {
 	var version int
 	var encoding string
@@ -132,16 +135,22 @@ func (r *reader) supported(ctx context.Context) error {
 	}
 	switch {
 	case version < minVersion:
-		return &keeping.Unavailable{Path: r.where, Op: "open", Reason: fmt.Sprintf("the server is PostgreSQL %d, and 14 or later is needed", version/10000)}
+		return &keeping.Unavailable{
+			Path: r.where, Op: "open",
+			Reason: fmt.Sprintf("the server is PostgreSQL %d, and 14 or later is needed", version/10000),
+		}
 	case encoding != "UTF8":
-		return &keeping.Unavailable{Path: r.where, Op: "open", Reason: "the database keeps its texts in " + encoding + "; make one with the encoding UTF8"}
+		return &keeping.Unavailable{
+			Path: r.where, Op: "open",
+			Reason: "the encoding of the database is " + encoding + "; create one with the encoding UTF8",
+		}
 	}
 	return nil
 }
 
 const serverQuery = `SELECT current_setting('server_version_num')::int, current_setting('server_encoding')`
 
-// Check says what is wrong with the form of a URL of PostgreSQL. The error shows no password.
+// Check returns what is wrong with the form of a PostgreSQL URL. The error shows no password.
 func Check(url string) error {
 	_, err := parse(url)
 	return err
@@ -150,14 +159,14 @@ func Check(url string) error {
 func parse(url string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		// err may show the password
-		return nil, errors.New("it is not a URL of PostgreSQL; one looks like postgres://user:password@host:5432/name")
+		// err may show the password.
+		return nil, errors.New("it is not a PostgreSQL URL, such as postgres://user:password@host:5432/name")
 	}
 	return config, nil
 }
 
-// connect makes a pool and waits for its first connection. Where several hosts are named, a writer finds the one that
-// can be written.
+// connect opens a pool and waits for its first connection. If several hosts are named, a writer finds the one that is
+// writable.
 func connect(ctx context.Context, url string, readOnly bool) (*pgxpool.Pool, error) {
 	config, err := parse(url)
 	if err != nil {
@@ -174,9 +183,9 @@ func connect(ctx context.Context, url string, readOnly bool) (*pgxpool.Pool, err
 	}
 	for name, value := range map[string]string{
 		"application_name": "zephbot",
-		// A process that stands still must not keep others waiting for the rows that it has locked.
+		// A suspended process must not keep others waiting for the rows that it has locked.
 		"idle_in_transaction_session_timeout": "4s",
-		// A server notices within half a minute that a machine is gone, with whatever its connections had locked.
+		// A server notices within half a minute that a machine is gone, and releases what its connections had locked.
 		"tcp_keepalives_idle": "15", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
 		"timezone": "UTC",
 	} {
@@ -196,24 +205,25 @@ func connect(ctx context.Context, url string, readOnly bool) (*pgxpool.Pool, err
 	return pool, nil
 }
 
-// writable refuses a server that can only be read.
+// writable rejects a read-only server.
 func writable(ctx context.Context, conn *pgconn.PgConn) error {
 	result := conn.ExecParams(ctx, readOnlyQuery, nil, nil, nil, nil).Read()
 	if result.Err != nil {
 		return result.Err
 	}
 	if len(result.Rows) == 1 && string(result.Rows[0][0]) == "on" {
-		return &pgconn.PgError{Severity: "FATAL", Code: readOnlyServer, Message: "the server can only be read"}
+		return &pgconn.PgError{Severity: "FATAL", Code: readOnlyServer, Message: "the server is read-only"}
 	}
 	return nil
 }
 
-// connectionQuery undoes what loses commits in a crash of the server, and leaves what waits for replicas as it is.
+// connectionQuery overrides settings that lose commits in a crash of the server, and does not touch settings for
+// waiting for replicas.
 //
-// It also keeps plans to the indexes that every query here has. A plan is made once for a connection; made while a
-// table is small, or before the server has counted its rows, it would read the whole table each time until the next
-// ANALYZE, which under load comes minutes too late. Without such plans nothing here is worth compiling, but a walk that
-// has no index would look expensive enough for it.
+// It also restricts plans to the indexes that every query here has. A connection makes a plan once. If the table is
+// small then, or the server has not counted its rows yet, the plan would read the whole table each time until the next
+// ANALYZE, which under load comes minutes too late. With these plans no query is worth compiling, but a walk without an
+// index would look expensive enough for it.
 const connectionQuery = `SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false),
 	CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END`
 
@@ -222,7 +232,7 @@ func prepared(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// place names the server and database for messages, without who connects.
+// place names the server and database for messages, without the user.
 func place(config *pgxpool.Config) string {
 	c := config.ConnConfig
 	if strings.HasPrefix(c.Host, "/") {
@@ -231,7 +241,7 @@ func place(config *pgxpool.Config) string {
 	return fmt.Sprintf("%s:%d/%s", c.Host, c.Port, c.Database)
 }
 
-// Close lets the Changes that are under way come to their end and closes the connections. A second Close does nothing.
+// Close waits for running Changes and closes the connections. A second Close does nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	again := s.closed
@@ -246,7 +256,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// begin says that a Change is under way; done ends it.
+// begin registers a running Change; done ends it.
 func (s *Store) begin() (done func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -257,7 +267,7 @@ func (s *Store) begin() (done func(), err error) {
 	return s.working.Done, nil
 }
 
-// Healthy says why nothing can be stored; nil = the last Change was fine, or the server can be written again. Errors
+// Healthy returns why nothing can be stored; nil = the last Change succeeded, or the server is writable again. Errors
 // are *keeping.Unavailable.
 func (s *Store) Healthy(ctx context.Context) error {
 	if s.failing.Load() == nil {
@@ -273,7 +283,7 @@ func (s *Store) Healthy(ctx context.Context) error {
 
 const readOnlyQuery = `SHOW transaction_read_only`
 
-// note keeps what Healthy says.
+// note records the result of Healthy.
 func (s *Store) note(err error) error {
 	var failed *keeping.Unavailable
 	if errors.As(err, &failed) || err == nil {

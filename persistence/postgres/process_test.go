@@ -75,7 +75,7 @@ func wantBuried(t *testing.T, store *postgres.Store) {
 	if !errors.Is(err, keeping.ErrBuried) {
 		t.Errorf("a Change of a process that was buried: %v", err)
 	}
-	unavailable(t, "a Change of a process that was buried", err, "start this one anew")
+	unavailable(t, "a Change of a process that was buried", err, "restart this one")
 	if !gone(store.Buried()) {
 		t.Error("a process that was buried is not told")
 	}

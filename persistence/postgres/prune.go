@@ -9,36 +9,43 @@ import (
 )
 
 const (
-	// nextQuestions lists questions in the order of asking, with whether their turn goes on and when their conversation
-	// was begun anew.
-	nextQuestions = `SELECT a.n, a.state, a.scope, a.created, a.decided, COALESCE(lane.turn <> '' AND lane.turn = a.turn, false), fact.value
-	FROM approval AS a LEFT JOIN lane ON lane.session = a.session LEFT JOIN fact ON fact.bucket = $3 AND fact.key = a.session
+	// nextQuestions lists questions in the order of asking, with whether their turn continues and when their
+	// conversation was cleared.
+	nextQuestions = `SELECT a.n, a.state, a.scope, a.created, a.decided, COALESCE(lane.turn <> ''
+		AND lane.turn = a.turn, false), fact.value
+	FROM approval AS a LEFT JOIN lane ON lane.session = a.session LEFT JOIN fact ON fact.bucket = $3
+	AND fact.key = a.session
 	WHERE a.n > $1 ORDER BY a.n LIMIT $2`
 	deleteQuestions = `DELETE FROM approval WHERE n = ANY($1::bigint[]) AND state <> 'pending'`
 
-	// aloneQuery lists conversations of which nothing is left but the entry with which they begin, on which nobody
-	// works and to which nothing refers.
-	aloneQuery = `SELECT began.session, began.n, began.body, lane.version FROM journal AS began JOIN lane ON lane.session = began.session
-	WHERE began.reset AND (began.session, began.n) > ($1, $2) AND lane.owner = '' AND lane.turn = '' AND lane.state = 'idle'
+	// aloneQuery lists conversations that consist only of their first entry, on which no process works and to which
+	// nothing refers.
+	aloneQuery = `SELECT began.session, began.n, began.body, lane.version FROM journal AS began
+		JOIN lane ON lane.session = began.session
+	WHERE began.reset AND (began.session, began.n) > ($1, $2) AND lane.owner = '' AND lane.turn = ''
+	AND lane.state = 'idle'
 	AND NOT EXISTS (SELECT 1 FROM journal WHERE session = began.session AND n <> began.n)
-	AND NOT EXISTS (SELECT 1 FROM inbox WHERE state = 'waiting' AND NOT express AND session <> '' AND session = began.session)
-	AND NOT EXISTS (SELECT 1 FROM approval WHERE session = began.session) AND NOT EXISTS (SELECT 1 FROM outbox WHERE session = began.session)
+	AND NOT EXISTS (SELECT 1 FROM inbox WHERE state = 'waiting' AND NOT express AND session <> ''
+	AND session = began.session)
+	AND NOT EXISTS (SELECT 1 FROM approval WHERE session = began.session) AND NOT EXISTS (SELECT 1 FROM outbox
+	WHERE session = began.session)
 	AND NOT EXISTS (SELECT 1 FROM tool_overflow WHERE session = began.session) ORDER BY began.session, began.n LIMIT $3`
 	// deleteAlone deletes a lane that is still as it was read, with the entry.
 	deleteAlone = `WITH gone AS (DELETE FROM lane WHERE session = $1 AND version = $2 RETURNING session)
 	DELETE FROM journal WHERE session IN (SELECT session FROM gone) AND n = $3`
 
-	deleteSums = `DELETE FROM usage WHERE ctid = ANY(ARRAY(SELECT ctid FROM usage WHERE day < $1 ORDER BY day LIMIT $2))`
+	deleteSums = `DELETE FROM usage WHERE ctid = ANY(ARRAY(SELECT ctid FROM usage WHERE day < $1 ORDER BY day
+		LIMIT $2))`
 )
 
-// asked is a question as pruning looks at it.
+// asked is a question with the data that pruning needs.
 type asked struct {
 	n                int64
 	state            bot.ApprovalState
 	scope            string
 	created, decided time.Time
-	goesOn           bool   // the turn that asked
-	anew             []byte // when its conversation was begun anew (RFC 3339); none = never
+	goesOn           bool   // the turn that asked continues
+	anew             []byte // when its conversation was cleared (RFC 3339); none = never
 }
 
 func scanAsked(r row) (asked, error) {
@@ -46,8 +53,8 @@ func scanAsked(r row) (asked, error) {
 	return a, r.Scan(&a.n, &a.state, &a.scope, stamp{&a.created}, stamp{&a.decided}, &a.goesOn, &a.anew)
 }
 
-// needed says whether a question is open, was decided after a time, belongs to a turn that goes on, or approved
-// something for a conversation that goes on.
+// needed reports whether a question is open, was decided after a time, belongs to a turn that continues, or approved
+// something for a conversation that continues.
 func (a *asked) needed(until time.Time) bool {
 	if a.state == bot.Open || a.decided.After(until) || a.goesOn {
 		return true
@@ -70,7 +77,7 @@ func (s *Store) pruneQuestions(ctx context.Context, until time.Time, count *int6
 		var old []int64
 		for i := range found {
 			if found[i].created.After(until) {
-				over = true // what was asked later was decided later
+				over = true // later questions were decided later
 				break
 			}
 			if after = found[i].n; !found[i].needed(until) {
@@ -90,7 +97,7 @@ func (s *Store) pruneQuestions(ctx context.Context, until time.Time, count *int6
 	}
 }
 
-// alone is a conversation in which nothing was said since it was begun anew.
+// alone is a conversation in which nothing was said since it was cleared.
 type alone struct {
 	session string
 	n       int64
@@ -103,8 +110,8 @@ func scanAlone(r row) (alone, error) {
 	return a, r.Scan(&a.session, &a.n, document{&a.reset}, &a.version)
 }
 
-// pruneLanes deletes the lanes of conversations that were begun anew long ago, and in which nothing was said since. One
-// that begins with a summary is not empty.
+// pruneLanes deletes the lanes of conversations that were cleared long ago and have had no message since. A
+// conversation that begins with a summary is not empty.
 func (s *Store) pruneLanes(ctx context.Context, until time.Time, count *int64) error {
 	for at := (alone{}); ; {
 		found, err := list(ctx, &s.reader, scanAlone, aloneQuery, at.session, at.n, int64(sweepBatch))

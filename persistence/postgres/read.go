@@ -30,7 +30,7 @@ func (r *reader) Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, er
 	return r.local(k.lane), nil
 }
 
-// local is a lane with the end of its lease by the clock of this process.
+// local returns a lane whose lease ends by the clock of this process.
 func (r *reader) local(lane bot.Lane) bot.Lane {
 	lane.Until = r.clock.local(lane.Until)
 	return lane
@@ -43,7 +43,8 @@ func (r *reader) scanLane(row row) (bot.Lane, error) {
 	return r.local(lane), err
 }
 
-// readyQuery takes the channel, the bot, now by the clock of the database and by that of the caller, and a limit.
+// readyQuery takes the channel, the bot, the current time by the clock of the database and by that of the caller, and a
+// limit.
 const readyQuery = `WITH queued AS (
 	SELECT session, MIN(seq) AS seq FROM inbox
 	WHERE state = 'waiting' AND NOT express AND session <> '' AND channel = $1 AND bot = $2 GROUP BY session
@@ -60,16 +61,18 @@ SELECT session FROM (
 	AND (lane.state = 'running'
 		OR (lane.stop <> '' AND lane.stop = lane.turn)
 		OR (lane.state = 'waiting' AND lane.not_before <= $4)
-		OR (lane.state = 'parked' AND NOT EXISTS (SELECT 1 FROM approval WHERE approval.state = 'pending' AND approval.session = lane.session)))
+		OR (lane.state = 'parked' AND NOT EXISTS (SELECT 1 FROM approval WHERE approval.state = 'pending'
+		AND approval.session = lane.session)))
 ) AS work ORDER BY age, session LIMIT $5`
 
 // Ready implements bot.Reader.
 func (r *reader) Ready(ctx context.Context, channel, botID string, now time.Time, limit int) ([]bot.SessionKey, error) {
-	sessions, err := list(ctx, r, text[bot.SessionKey], readyQuery, channel, botID, nanos(r.clock.stored(now)), nanos(now), atMost(limit))
+	sessions, err := list(ctx, r, text[bot.SessionKey], readyQuery,
+		channel, botID, nanos(r.clock.stored(now)), nanos(now), atMost(limit))
 	return sessions, r.problem("list ready sessions", err)
 }
 
-// text reads a row of one text.
+// text reads a row of one text column.
 func text[K ~string](row row) (K, error) {
 	var value string
 	err := row.Scan(&value)
@@ -111,16 +114,18 @@ func (r *reader) Tickets(ctx context.Context, scope string) ([]bot.Ticket, error
 	tickets, err := list(ctx, r, func(row row) (t bot.Ticket, err error) {
 		return t, row.Scan(&t.Seq, (*string)(&t.Session), stamp{&t.At})
 	}, queuedQuery, low, high)
-	return tickets, r.problem("list what waits", err)
+	return tickets, r.problem("list waiting work", err)
 }
 
-// scopeRange gives the bounds of a scope as PostgreSQL can hold them. U+0001 is the sign after NUL, which no key has.
+// scopeRange returns the bounds of a scope in a form that PostgreSQL can store. U+0001 follows NUL, and no key contains
+// it.
 func scopeRange(scope string) (low, high string) {
 	from, until := bot.ScopeRange(scope)
 	return string(from), strings.ReplaceAll(string(until), "\x00", "\x01")
 }
 
-const busyQuery = `SELECT ` + laneColumns + ` FROM lane WHERE session >= $1 AND session < $2 AND turn <> '' ORDER BY session`
+const busyQuery = `SELECT ` + laneColumns + ` FROM lane WHERE session >= $1 AND session < $2 AND turn <> ''
+	ORDER BY session`
 
 // Busy implements bot.Reader.
 func (r *reader) Busy(ctx context.Context, chat string) ([]bot.Lane, error) {
@@ -138,15 +143,15 @@ func (r *reader) Journal(ctx context.Context, session bot.SessionKey, after int6
 	return entries, r.problem("read journal", err)
 }
 
-// The size of one look at the end of a journal: the server sends all of it. Most looks are enough.
+// The size of one read from the end of a journal, all of which the server sends. One is usually enough.
 const (
 	tailRows  = 1024
-	tailExtra = 1 << 16 // bytes beyond the room that is asked for
+	tailExtra = 1 << 16 // bytes read beyond the requested room
 )
 
 const (
-	// tailQuery takes a session, the entry to stay before, and the most rows and bytes; the row that goes beyond these
-	// is the last one.
+	// tailQuery takes a session, the entry before which to read, and the most rows and bytes. The row that exceeds
+	// these is the last one.
 	tailQuery = `SELECT n, body, bytes FROM (
 	SELECT n, body, SUM(octet_length(body)) OVER (ORDER BY n DESC) AS bytes FROM journal WHERE session = $1 AND n < $2
 	AND n >= (SELECT COALESCE(MAX(n), 0) FROM journal WHERE session = $1 AND reset) ORDER BY n DESC LIMIT $3
@@ -176,7 +181,7 @@ func (r *reader) Tail(ctx context.Context, session bot.SessionKey, room int) (jo
 		if err != nil {
 			return journal.Tail{}, r.problem("read the end of a journal", err)
 		}
-		more = more && (rows == tailRows || bytes > most) // else there is nothing before
+		more = more && (rows == tailRows || bytes > most) // otherwise, there is nothing before
 	}
 	tail := back.Tail()
 	if back.Wants() == 0 {
@@ -193,12 +198,14 @@ func (r *reader) Tail(ctx context.Context, session bot.SessionKey, room int) (jo
 	return tail, r.problem("read the summary of a conversation", err)
 }
 
-// dueQuery names the columns one by one, for the row that is to be edited is joined. dueOwn is for one process.
+// dueQuery lists its columns explicitly, because the row to be edited is joined. dueOwn is for one process.
 const (
 	dueQuery = `SELECT ` + dueRows + dueOrder
 	dueOwn   = `SELECT ` + dueRows + ` AND o.owner = $5` + dueOrder
-	dueRows  = `o.id, o.session, o.turn, o.channel, o.bot, o.surface, o.chat, o.thread, o.grp, o.purpose, o.content, o.reply_to,
-CASE WHEN target.state = 'sent' THEN target.message ELSE o.edit END, o.edit_row, o.query, o.alert, o.key, o.state, o.message, o.attempts,
+	dueRows  = `o.id, o.session, o.turn, o.channel, o.bot, o.surface, o.chat, o.thread, o.grp, o.purpose, o.content,
+		o.reply_to,
+CASE WHEN target.state = 'sent' THEN target.message
+	ELSE o.edit END, o.edit_row, o.query, o.alert, o.key, o.state, o.message, o.attempts,
 o.resent, o.not_before, o.created, o.problem
 FROM outbox AS o LEFT JOIN outbox AS target ON target.id = o.edit_row
 WHERE o.channel = $1 AND o.bot = $2 AND o.state = 'pending' AND o.not_before <= $3
@@ -234,7 +241,8 @@ const (
 	// stateQuery lists rows in one of the open states.
 	stateQuery = `SELECT ` + rowColumns + ` FROM outbox
 	WHERE channel = $1 AND bot = $2 AND state = $3 AND state IN ('pending', 'sending', 'unknown') ORDER BY id`
-	sendingOwn = `SELECT ` + rowColumns + ` FROM outbox WHERE channel = $1 AND bot = $2 AND owner = $3 AND state = 'sending' ORDER BY id`
+	sendingOwn = `SELECT ` + rowColumns + ` FROM outbox WHERE channel = $1 AND bot = $2 AND owner = $3
+		AND state = 'sending' ORDER BY id`
 )
 
 // Stranded implements bot.Reader.
@@ -255,7 +263,8 @@ func (r *reader) Lost(ctx context.Context, channel, botID string) ([]bot.Row, er
 
 const (
 	factQuery  = `SELECT value FROM fact WHERE bucket = $1 AND key = $2 AND (expires = 0 OR expires > $3)`
-	factsQuery = `SELECT bucket, key, value, expires FROM fact WHERE bucket = $1 AND key >= $2 AND (expires = 0 OR expires > $3) ORDER BY key`
+	factsQuery = `SELECT bucket, key, value, expires FROM fact WHERE bucket = $1 AND key >= $2 AND (expires = 0
+		OR expires > $3) ORDER BY key`
 )
 
 // Fact implements bot.Facts.
@@ -274,7 +283,7 @@ func (r *reader) FactsOf(ctx context.Context, bucket, prefix string, now time.Ti
 			return err
 		}
 		if !strings.HasPrefix(f.Key, prefix) {
-			return errStop // the keys with the prefix lie side by side
+			return errStop // the keys with the prefix are adjacent
 		}
 		facts = append(facts, f)
 		return nil

@@ -13,26 +13,26 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// reader reads. Each query sees everything that was committed before it began. It changes nothing, so it is repeated
-// while the server is away.
+// reader runs queries. Each query sees everything that was committed before it began. Because a query changes nothing,
+// it is retried while the server is down.
 type reader struct {
 	pool     *pgxpool.Pool
 	where    string // the server and database, for messages
 	watch    func(query string)
 	patience time.Duration
 	clock    *offset
-	see      func(known) // is shown every lane that is read; nil = nobody
-	process  string      // whose rows of the outbox are read; "" = everybody's
+	see      func(known) // called for every lane that is read; may be nil
+	process  string      // whose outbox rows are read; "" = those of all processes
 }
 
 // errStop ends the reading of an answer early.
-var errStop = errors.New("enough")
+var errStop = errors.New("stop")
 
-// Reader reads a database that another process may be writing. Close it.
+// Reader reads a database that another process may be writing. The caller must close it.
 type Reader struct{ reader }
 
-// OpenReader connects for reading. It makes no table and changes nothing. ctx bounds the opening. A database whose
-// schema is another one than that of this program is a *keeping.Unavailable.
+// OpenReader connects for reading. It changes nothing. ctx limits the opening. A database whose schema differs from
+// that of this program is a *keeping.Unavailable.
 func OpenReader(ctx context.Context, url string) (*Reader, error) {
 	pool, err := connect(ctx, url, true)
 	if err != nil {
@@ -52,15 +52,15 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// told tells of the run of a statement.
+// told reports a statement to the hook.
 func (r *reader) told(query string) {
 	if r.watch != nil {
 		r.watch(query)
 	}
 }
 
-// each reads every row of a query; errStop ends it early. It is repeated from its beginning when the connection is lost
-// before the first row.
+// each calls see for every row of a query; errStop ends it early. It retries from the beginning if the connection is
+// lost before the first row.
 func (r *reader) each(ctx context.Context, see func(row) error, query string, args ...any) error {
 	r.told(query)
 	wait := newPause(r.patience)
@@ -76,7 +76,7 @@ func (r *reader) each(ctx context.Context, see func(row) error, query string, ar
 	}
 }
 
-// passing says whether an error may be over soon.
+// passing reports whether an error may be temporary.
 func passing(err error) bool {
 	switch fateOf(err) {
 	case again, away, unknown:
@@ -95,7 +95,7 @@ func (r *reader) once(ctx context.Context, see func(row) error, query string, ar
 	return eachRow(rows, see)
 }
 
-// eachRow shows the rows of an answer and ends it.
+// eachRow calls see for the rows of an answer and closes it.
 func eachRow(rows pgx.Rows, see func(row) error) error {
 	defer rows.Close()
 	for rows.Next() {
@@ -110,7 +110,7 @@ func eachRow(rows pgx.Rows, see func(row) error) error {
 	return rows.Err()
 }
 
-// cleaned makes the texts among arguments ones that PostgreSQL takes.
+// cleaned replaces texts among arguments that PostgreSQL does not accept.
 func cleaned(args []any) []any {
 	for i, arg := range args {
 		switch v := arg.(type) {
@@ -135,7 +135,7 @@ func cleaned(args []any) []any {
 	return args
 }
 
-// one reads the only row of a query; found is false when there is none.
+// one reads the only row of a query; found is false if there is none.
 func one(ctx context.Context, r *reader, see func(row) error, query string, args ...any) (found bool, err error) {
 	err = r.each(ctx, func(row row) error {
 		if err := see(row); err != nil {
@@ -169,7 +169,7 @@ func (r *reader) problem(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, unavailable(r.where, "read", err))
 }
 
-// atMost is a LIMIT; none for 0 or less.
+// atMost is the value for LIMIT: no limit for 0 or less.
 func atMost(limit int) int64 {
 	if limit <= 0 {
 		return math.MaxInt64
@@ -177,7 +177,7 @@ func atMost(limit int) int64 {
 	return int64(limit)
 }
 
-// pause waits between tries, longer each time, until patience is over.
+// pause waits between attempts, longer each time, until patience is over.
 type pause struct {
 	until  time.Time
 	length time.Duration
@@ -192,7 +192,7 @@ func newPause(patience time.Duration) *pause {
 	return &pause{until: time.Now().Add(patience), length: firstPause}
 }
 
-// next waits; false when patience or ctx is over.
+// next waits. It returns false if patience or ctx is over.
 func (p *pause) next(ctx context.Context) bool {
 	if time.Now().Add(p.length).After(p.until) {
 		return false

@@ -13,22 +13,24 @@ import (
 	"github.com/zephbot/zephbot/bot/state"
 )
 
-// The columns of each table, in the order in which scan and values name them.
+// The columns of each table, in the order of scan and values.
 const (
 	placeColumns   = `channel, bot, surface, chat, thread, grp`
 	arrivalColumns = `seq, channel, bot, id, source, session, express, raw, at, attempts, problem`
 	laneColumns    = `session, ` + placeColumns +
-		`, state, fence, owner, until, turn, arrival, since, not_before, failing, stop, last, live, notice, caller, workspace`
+		`, state, fence, owner, until, turn, arrival, since, not_before, failing, stop, last,
+			live, notice, caller, workspace`
 	approvalColumns = `id, short, session, turn, call, ` + placeColumns +
 		`, caller, tool, hash, body, state, scope, decider, name, votes, needed, created, expires, decided, card`
 	rowColumns = `id, session, turn, ` + placeColumns +
-		`, purpose, content, reply_to, edit, edit_row, query, alert, key, state, message, attempts, resent, not_before, created, problem`
+		`, purpose, content, reply_to, edit, edit_row, query, alert, key, state, message, attempts, resent,
+			not_before, created, problem`
 )
 
 // row is one row of an answer.
 type row interface{ Scan(dests ...any) error }
 
-// nanos is how a time is stored; 0 = none. What the column cannot hold (after 2262, before 1677) is stored as its end.
+// nanos converts a time for storage; 0 = none. Times outside the range of the column (1677 to 2262) are clamped.
 func nanos(at time.Time) int64 {
 	switch {
 	case at.IsZero():
@@ -41,7 +43,7 @@ func nanos(at time.Time) int64 {
 	return at.UnixNano()
 }
 
-// timeOf is a stored time.
+// timeOf converts a stored time.
 func timeOf(n int64) time.Time {
 	if n == 0 {
 		return time.Time{}
@@ -62,7 +64,7 @@ func (s stamp) Scan(value any) error {
 	return nil
 }
 
-// document scans stored JSON; NULL and nothing at all leave the value empty.
+// document scans stored JSON. NULL and empty leave the value unchanged.
 type document struct{ to any }
 
 // Scan implements sql.Scanner.
@@ -80,7 +82,7 @@ func (d document) Scan(value any) error {
 	return nil
 }
 
-// encode makes JSON to store.
+// encode returns JSON for storage.
 func encode(value any) ([]byte, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -89,7 +91,7 @@ func encode(value any) ([]byte, error) {
 	return data, nil
 }
 
-// encodeEntry makes what the journal keeps of an entry. Its number is a column.
+// encodeEntry returns the stored form of a journal entry. Its number is a column.
 func encodeEntry(entry journal.Entry) ([]byte, error) {
 	if !entry.At.IsZero() {
 		entry.At = entry.At.UTC()
@@ -97,7 +99,7 @@ func encodeEntry(entry journal.Entry) ([]byte, error) {
 	return encode(entry)
 }
 
-// encodeVotes makes what is stored of votes: nothing for none.
+// encodeVotes returns the stored form of votes, nil for none.
 func encodeVotes(votes []string) ([]byte, error) {
 	if len(votes) == 0 {
 		return nil, nil
@@ -105,7 +107,7 @@ func encodeVotes(votes []string) ([]byte, error) {
 	return encode(votes)
 }
 
-// bytesOf is how bytes are stored: none at all as NULL.
+// bytesOf converts bytes for storage: empty becomes NULL.
 func bytesOf(data []byte) []byte {
 	if len(data) == 0 {
 		return nil
@@ -113,7 +115,7 @@ func bytesOf(data []byte) []byte {
 	return data
 }
 
-// clean makes a text one that PostgreSQL takes: it refuses NUL, and bytes that are not UTF-8. Both become U+FFFD.
+// clean replaces what PostgreSQL does not accept in a text, NUL and invalid UTF-8, by U+FFFD.
 func clean(text string) string {
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "\uFFFD")
@@ -128,7 +130,7 @@ func placeValues(p *bot.Place) []any {
 	return []any{p.Channel, p.Bot, p.Surface, p.Chat, p.Thread, p.Group}
 }
 
-// chatValues are the columns that name a chat.
+// chatValues returns the columns that identify a chat.
 func chatValues(p *bot.Place) []any { return []any{p.Channel, p.Bot, p.Surface, p.Chat} }
 
 func chatDests(p *bot.Place) []any { return []any{&p.Channel, &p.Bot, &p.Surface, &p.Chat} }
@@ -139,20 +141,24 @@ func placeDests(p *bot.Place) []any {
 
 func scanArrival(r row) (bot.Arrival, error) {
 	var a bot.Arrival
-	err := r.Scan(&a.Seq, &a.Channel, &a.Bot, &a.ID, (*string)(&a.Source), (*string)(&a.Session), &a.Express, &a.Raw, stamp{&a.At}, &a.Attempts, &a.Problem)
+	err := r.Scan(&a.Seq, &a.Channel, &a.Bot, &a.ID, (*string)(&a.Source),
+		(*string)(&a.Session), &a.Express, &a.Raw, stamp{&a.At}, &a.Attempts,
+		&a.Problem)
 	return a, err
 }
 
-// laneValues are the columns of a lane, its session first.
+// laneValues returns the columns of a lane, its session first.
 func laneValues(l *bot.Lane) []any {
 	values := append([]any{l.Session}, placeValues(&l.Place)...)
-	return append(values, string(l.State), l.Fence, l.Owner, nanos(l.Until), l.Turn, l.Arrival, nanos(l.Since), nanos(l.NotBefore),
+	return append(values, string(l.State), l.Fence, l.Owner, nanos(l.Until), l.Turn,
+		l.Arrival, nanos(l.Since), nanos(l.NotBefore),
 		nanos(l.Failing), l.Stop, l.Last, l.Live, l.Notice, l.Caller, l.Workspace)
 }
 
 func laneDests(l *bot.Lane) []any {
 	dests := append([]any{(*string)(&l.Session)}, placeDests(&l.Place)...)
-	return append(dests, &l.State, &l.Fence, &l.Owner, stamp{&l.Until}, &l.Turn, &l.Arrival, stamp{&l.Since}, stamp{&l.NotBefore},
+	return append(dests, &l.State, &l.Fence, &l.Owner, stamp{&l.Until}, &l.Turn,
+		&l.Arrival, stamp{&l.Since}, stamp{&l.NotBefore},
 		stamp{&l.Failing}, &l.Stop, &l.Last, &l.Live, &l.Notice, &l.Caller, &l.Workspace)
 }
 
@@ -176,13 +182,15 @@ func approvalValues(a *bot.Approval) ([]any, error) {
 		return nil, err
 	}
 	values := append([]any{a.ID, a.Short, a.Session, a.Turn, a.Call}, placeValues(&a.Place)...)
-	return append(values, a.Caller, a.Tool, a.Hash, bytesOf(a.Body), string(a.State), a.Scope, a.By, a.ByName, votes, a.Needed,
+	return append(values, a.Caller, a.Tool, a.Hash, bytesOf(a.Body), string(a.State), a.Scope,
+		a.By, a.ByName, votes, a.Needed,
 		nanos(a.Created), nanos(a.Expires), nanos(a.Decided), a.Row), nil
 }
 
 func approvalDests(a *bot.Approval) []any {
 	dests := append([]any{&a.ID, &a.Short, (*string)(&a.Session), &a.Turn, &a.Call}, placeDests(&a.Place)...)
-	return append(dests, &a.Caller, &a.Tool, &a.Hash, (*[]byte)(&a.Body), &a.State, &a.Scope, &a.By, &a.ByName, document{&a.Votes}, &a.Needed,
+	return append(dests, &a.Caller, &a.Tool, &a.Hash, (*[]byte)(&a.Body), &a.State, &a.Scope,
+		&a.By, &a.ByName, document{&a.Votes}, &a.Needed,
 		stamp{&a.Created}, stamp{&a.Expires}, stamp{&a.Decided}, &a.Row)
 }
 
@@ -200,7 +208,8 @@ func scanQuestion(r row) (state.Question, error) {
 func scanRow(r row) (bot.Row, error) {
 	var o bot.Row
 	dests := append([]any{&o.ID, (*string)(&o.Session), &o.Turn}, placeDests(&o.Place)...)
-	dests = append(dests, &o.Purpose, document{&o.Content}, &o.ReplyTo, &o.Edit, &o.EditRow, &o.Query, &o.Alert, &o.Key, &o.State,
+	dests = append(dests, &o.Purpose, document{&o.Content}, &o.ReplyTo, &o.Edit, &o.EditRow,
+		&o.Query, &o.Alert, &o.Key, &o.State,
 		&o.Message, &o.Attempts, stamp{&o.Doubt}, stamp{&o.NotBefore}, stamp{&o.Created}, &o.Problem)
 	return o, r.Scan(dests...)
 }

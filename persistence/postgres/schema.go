@@ -12,14 +12,14 @@ const (
 	versionQuery = `SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied`
 )
 
-// Schema reads which schema the database at a URL has, beside processes that work on it. One of a newer version is a
-// *keeping.Unavailable. It changes nothing.
+// Schema reads the schema version of the database at url while other processes may be using it. It changes nothing. A
+// database of a newer version is a *keeping.Unavailable.
 func Schema(ctx context.Context, url string) (keeping.Schema, error) {
 	return within(ctx, url, true, func(*reader) error { return nil })
 }
 
-// Migrate brings the database at a URL up to date, beside processes that work on it or migrate it, and says which
-// schema it had. Errors are those of Open.
+// Migrate brings the database at url up to date while other processes may be using or migrating it, and returns the
+// schema that it had before. Errors are those of Open.
 func Migrate(ctx context.Context, url string) (keeping.Schema, error) {
 	return within(ctx, url, false, func(r *reader) error {
 		_, err := migrate(ctx, r.pool, r.where)
@@ -27,7 +27,7 @@ func Migrate(ctx context.Context, url string) (keeping.Schema, error) {
 	})
 }
 
-// within connects, reads which schema there is, and goes on.
+// within connects, reads the schema version, and calls then.
 func within(ctx context.Context, url string, readOnly bool, then func(*reader) error) (keeping.Schema, error) {
 	pool, err := connect(ctx, url, readOnly)
 	if err != nil {
@@ -45,7 +45,7 @@ func within(ctx context.Context, url string, readOnly bool, then func(*reader) e
 	return schema, then(r)
 }
 
-// schema compares what the database has with the migrations of this program.
+// schema compares the database with the migrations of this program.
 func (r *reader) schema(ctx context.Context) (keeping.Schema, error) {
 	var there bool
 	if _, err := one(ctx, r, func(row row) error { return row.Scan(&there) }, hasVersions); err != nil {
@@ -70,7 +70,7 @@ func (r *reader) schema(ctx context.Context) (keeping.Schema, error) {
 	return keeping.SchemaOf(r.where, found, steps)
 }
 
-// current refuses a database whose schema this program cannot read.
+// current rejects a database whose schema this program cannot read.
 func (r *reader) current(ctx context.Context) error {
 	schema, err := r.schema(ctx)
 	if err != nil || len(schema.Steps) == 0 {

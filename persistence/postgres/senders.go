@@ -6,19 +6,21 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// Which process sends the rows of a chat.
+// The process that sends the rows of a chat.
 const (
 	// noneSends checks that a chat has no open rows.
 	noneSends = `SELECT must(NOT EXISTS (SELECT 1 FROM outbox WHERE state IN ('pending', 'sending')
 	AND channel = $1 AND bot = $2 AND surface = $3 AND chat = $4), 'ZB001', 'the chat has open rows')`
-	// keepProcess keeps another process from being buried; stillLives checks afterwards that it was not before.
+	// keepProcess prevents another process from being buried; stillLives checks afterwards that it was not buried
+	// before.
 	keepProcess = `SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 3))`
 	stillLives  = `SELECT must(EXISTS (SELECT 1 FROM process WHERE id = $1), 'ZB001', 'a process was buried')`
-	// sendersQuery finds the owner of the last open row of each chat; one that is none of the processes counts for
-	// nobody.
+	// sendersQuery finds the owner of the last open row of each chat. An owner that is not a registered process is
+	// ignored.
 	sendersQuery = `SELECT c.channel, c.bot, c.surface, c.chat, o.owner
 	FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS c (channel, bot, surface, chat) CROSS JOIN LATERAL (
-		SELECT owner FROM outbox WHERE state IN ('pending', 'sending') AND channel = c.channel AND bot = c.bot AND surface = c.surface AND chat = c.chat
+		SELECT owner FROM outbox WHERE state IN ('pending', 'sending') AND channel = c.channel AND bot = c.bot
+		AND surface = c.surface AND chat = c.chat
 		ORDER BY id DESC LIMIT 1) AS o JOIN process ON process.id = o.owner`
 )
 
@@ -26,7 +28,10 @@ const (
 func (w *write) loadSenders(b *batch) {
 	var channels, bots, surfaces, chats []string
 	for _, p := range w.needs.Chats {
-		channels, bots, surfaces, chats = append(channels, p.Channel), append(bots, p.Bot), append(surfaces, p.Surface), append(chats, p.Chat)
+		channels = append(channels, p.Channel)
+		bots = append(bots, p.Bot)
+		surfaces = append(surfaces, p.Surface)
+		chats = append(chats, p.Chat)
 	}
 	b.read(func(r row) error {
 		var p bot.Place
@@ -37,8 +42,8 @@ func (w *write) loadSenders(b *batch) {
 	}, sendersQuery, channels, bots, surfaces, chats)
 }
 
-// keepSenders keeps the processes that new rows are given to alive until the Change is made: what they have then, their
-// heirs get.
+// keepSenders prevents the processes that new rows are given to from being buried until the Change is made. After that,
+// their heirs get the rows.
 func (w *write) keepSenders() {
 	var kept []string
 	for i := range w.result.Send {

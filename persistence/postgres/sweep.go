@@ -9,26 +9,28 @@ import (
 	"github.com/zephbot/zephbot/persistence/keeping"
 )
 
-// How long things are kept. These are the times of SQLite's store.
+// How long data is kept, as in the SQLite store.
 const (
 	rawKept     = 8 * 24 * time.Hour  // body of a finished arrival
 	arrivalKept = 16 * 24 * time.Hour // its dedupe key
 	contentKept = 30 * 24 * time.Hour // content of a row that was delivered or given up
-	chargeKept  = 3 * 24 * time.Hour  // key of a charge; a turn that is begun again is begun within minutes
-	usageKept   = 400                 // days of sums of charges; quotas look back a month
-	appliedKept = time.Hour           // number of a Change; one whose answer was lost is looked for within seconds
+	chargeKept  = 3 * 24 * time.Hour  // key of a charge; a turn that is restarted is restarted within minutes
+	usageKept   = 400                 // days of sums of charges; quotas look back one month
+	appliedKept = time.Hour           // number of a Change; if its answer was lost, it is looked up within seconds
 	sweepBatch  = 500                 // rows of one transaction
-	largeBatch  = 20                  // rows of one transaction where each may have megabytes
+	largeBatch  = 20                  // rows of one transaction if each can have megabytes
 )
 
-// The queries that sweep take a time, or a day, and the size of a batch.
+// The queries of sweep take a time, or a day, and the size of a batch.
 const (
 	forgetBodies = `UPDATE inbox SET raw = NULL WHERE (session, seq) IN (
-	SELECT session, seq FROM inbox WHERE finished > 0 AND raw IS NOT NULL AND finished <= $1 ORDER BY finished LIMIT $2)`
+	SELECT session, seq FROM inbox WHERE finished > 0 AND raw IS NOT NULL AND finished <= $1 ORDER BY finished
+	LIMIT $2)`
 	deleteArrivals = `DELETE FROM inbox WHERE (session, seq) IN (
 	SELECT session, seq FROM inbox WHERE finished > 0 AND raw IS NULL AND finished <= $1 ORDER BY finished LIMIT $2)`
 	forgetContents = `UPDATE outbox SET content = NULL WHERE (session, id) IN (
-	SELECT session, id FROM outbox WHERE finished > 0 AND content IS NOT NULL AND finished <= $1 ORDER BY finished LIMIT $2)`
+	SELECT session, id FROM outbox WHERE finished > 0 AND content IS NOT NULL AND finished <= $1 ORDER BY finished
+	LIMIT $2)`
 	deleteRows = `DELETE FROM outbox WHERE (session, id) IN (
 	SELECT session, id FROM outbox AS old WHERE finished > 0 AND content IS NULL AND finished <= $1
 	AND NOT EXISTS (SELECT 1 FROM approval WHERE card = old.id AND state = 'pending')
@@ -38,21 +40,24 @@ const (
 	SELECT bucket, key FROM fact WHERE expires > 0 AND expires <= $1 ORDER BY expires LIMIT $2)`
 	deleteOutputs = `DELETE FROM tool_overflow WHERE (session, id) IN (
 	SELECT session, id FROM tool_overflow WHERE expires > 0 AND expires <= $1 ORDER BY expires LIMIT $2)`
-	deleteApplied = `DELETE FROM applied WHERE change = ANY(ARRAY(SELECT change FROM applied WHERE at <= $1 ORDER BY at LIMIT $2))`
-	sumCharges    = `WITH gone AS (
-	DELETE FROM charge WHERE key = ANY(ARRAY(SELECT key FROM charge WHERE day < $1 ORDER BY day LIMIT $2)) RETURNING day, scope, unit, n
+	deleteApplied = `DELETE FROM applied WHERE change = ANY(ARRAY(SELECT change FROM applied WHERE at <= $1
+		ORDER BY at LIMIT $2))`
+	sumCharges = `WITH gone AS (
+	DELETE FROM charge WHERE key = ANY(ARRAY(SELECT key FROM charge WHERE day < $1 ORDER BY day LIMIT $2))
+	RETURNING day, scope, unit, n
 ), sums AS (
 	INSERT INTO usage (day, scope, unit, n) SELECT day, scope, unit, SUM(n)::bigint FROM gone GROUP BY day, scope, unit
 	ON CONFLICT (day, scope, unit) DO UPDATE SET n = usage.n + excluded.n
 ) SELECT day FROM gone`
 
-	// resetsQuery finds the next reset before which something is left.
+	// resetsQuery finds the next reset that has entries before it.
 	resetsQuery = `SELECT session, n, body FROM journal AS began WHERE reset AND (session, n) > ($1, $2)
 AND EXISTS (SELECT 1 FROM journal WHERE session = began.session AND n < began.n) ORDER BY session, n LIMIT 1`
-	deleteEntries = `DELETE FROM journal WHERE session = $1 AND n IN (SELECT n FROM journal WHERE session = $1 AND n < $2 ORDER BY n LIMIT $3)`
+	deleteEntries = `DELETE FROM journal WHERE session = $1 AND n IN (SELECT n FROM journal WHERE session = $1
+		AND n < $2 ORDER BY n LIMIT $3)`
 )
 
-// sweepTask is one kind of what is swept.
+// sweepTask is one kind of data to sweep.
 type sweepTask struct {
 	what  string
 	count *int64
@@ -61,9 +66,9 @@ type sweepTask struct {
 	until any
 }
 
-// Sweep forgets what is no longer needed at now, as the store in SQLite does (sql.Store.Sweep), and the numbers of
-// Changes that are older than an hour. Each batch is a transaction of its own; it stops with ctx. Several processes may
-// sweep at once.
+// Sweep deletes data that is no longer needed at now, as the SQLite store does (sql.Store.Sweep), and the numbers of
+// Changes that are older than an hour. Each batch is a transaction of its own. It stops when ctx ends. Several
+// processes can sweep at once.
 func (s *Store) Sweep(ctx context.Context, now time.Time, keep keeping.Retention) (keeping.Swept, error) {
 	var swept keeping.Swept
 	var numbers int64
@@ -78,7 +83,10 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, keep keeping.Retention
 		{"facts", &swept.Facts, sweepBatch, deleteFacts, nanos(now)},
 		{"outputs", &swept.Outputs, largeBatch, deleteOutputs, nanos(now)},
 		{"charges", &swept.Charges, sweepBatch, sumCharges, now.Add(-chargeKept).UTC().Format(time.DateOnly)},
-		{"sums of charges", &swept.Sums, sweepBatch, deleteSums, now.UTC().AddDate(0, 0, -usageKept).Format(time.DateOnly)},
+		{
+			"sums of charges", &swept.Sums, sweepBatch, deleteSums,
+			now.UTC().AddDate(0, 0, -usageKept).Format(time.DateOnly),
+		},
 		{"numbers of changes", &numbers, sweepBatch, deleteApplied, nanos(s.clock.stored(now).Add(-appliedKept))},
 	}
 	if keep.Outbox > 0 {
@@ -108,7 +116,7 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, keep keeping.Retention
 	return swept, nil
 }
 
-// sweep repeats a batch until one finds less than it may.
+// sweep repeats a batch until one finds less than its limit.
 func (s *Store) sweep(ctx context.Context, task sweepTask) error {
 	for {
 		n, err := s.sweepOnce(ctx, task.query, task.until, task.batch)
@@ -122,7 +130,7 @@ func (s *Store) sweep(ctx context.Context, task sweepTask) error {
 	}
 }
 
-// sweepOnce runs a statement that may be repeated and says how many rows it changed.
+// sweepOnce runs a repeatable statement and returns how many rows it changed.
 func (s *Store) sweepOnce(ctx context.Context, query string, args ...any) (int64, error) {
 	done, err := s.begin()
 	if err != nil {
@@ -134,7 +142,7 @@ func (s *Store) sweepOnce(ctx context.Context, query string, args ...any) (int64
 	return tag.RowsAffected(), unavailable(s.where, "write", err)
 }
 
-// sweepJournals deletes what was said before a reset that is old enough.
+// sweepJournals deletes entries before a reset that is old enough.
 func (s *Store) sweepJournals(ctx context.Context, until time.Time, count *int64) error {
 	return s.eachReset(ctx, resetsQuery, until, func(session string, n int64, _ time.Time) (err error) {
 		for deleted := int64(sweepBatch); deleted == sweepBatch; *count += deleted {
@@ -146,14 +154,17 @@ func (s *Store) sweepJournals(ctx context.Context, until time.Time, count *int64
 	})
 }
 
-// eachReset does something for each place where a conversation began anew, until then, that a query lists one after the
-// other.
-func (s *Store) eachReset(ctx context.Context, query string, until time.Time, do func(session string, n int64, at time.Time) error) error {
+// eachReset calls do for each place where a conversation was cleared up to until, in the order of a query that lists
+// them.
+func (s *Store) eachReset(
+	ctx context.Context, query string, until time.Time, do func(session string, n int64, at time.Time) error,
+) error {
 	var session string
 	var n int64
 	for {
 		var reset journal.Entry
-		found, err := one(ctx, &s.reader, func(r row) error { return r.Scan(&session, &n, document{&reset}) }, query, session, n)
+		find := func(r row) error { return r.Scan(&session, &n, document{&reset}) }
+		found, err := one(ctx, &s.reader, find, query, session, n)
 		if err != nil {
 			return s.problem("find resets", err)
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	uploadKept = 24 * time.Hour // a file of which nothing has come in for so long will not be complete any more
+	uploadKept = 24 * time.Hour // an upload without new data for this long will not be completed
 	blobBatch  = 4              // files that are listed at a time; each is deleted in a transaction of its own
 )
 
@@ -19,10 +19,11 @@ const (
 	oldRefs    = `SELECT session, blob FROM blob_ref WHERE used <= $1 ORDER BY used LIMIT $2`
 	asideRefs  = `SELECT session, blob FROM blob_ref WHERE used <= $1 AND session = $3 LIMIT $2`
 	// beginsQuery finds the next reset.
-	beginsQuery = `SELECT session, n, body FROM journal WHERE reset AND (session, n) > ($1, $2) ORDER BY session, n LIMIT 1`
+	beginsQuery = `SELECT session, n, body FROM journal WHERE reset AND (session, n) > ($1, $2) ORDER BY session, n
+		LIMIT 1`
 )
 
-// refKey is a file that a session has; without a session one that nobody has yet.
+// refKey is a file of a session, or, without a session, an unfinished file.
 type refKey struct {
 	session string
 	blob    int64
@@ -30,8 +31,8 @@ type refKey struct {
 
 func scanRef(r row) (key refKey, err error) { return key, r.Scan(&key.session, &key.blob) }
 
-// sweepFiles deletes what never came in as a whole, what is older than it is to be kept, and what belongs to
-// conversations that ended long ago.
+// sweepFiles deletes uploads that were never completed, files whose retention has expired, and files of conversations
+// that ended long ago.
 func (s *Store) sweepFiles(ctx context.Context, now time.Time, keep keeping.Retention, count *int64) error {
 	if err := s.dropFiles(ctx, count, oldUploads, now.Add(-uploadKept)); err != nil {
 		return err
@@ -47,14 +48,14 @@ func (s *Store) sweepFiles(ctx context.Context, now time.Time, keep keeping.Rete
 	return s.asideFiles(ctx, now.Add(-keep.Journal), count)
 }
 
-// asideFiles deletes the files of conversations that were begun anew. What was put again since then is in use.
+// asideFiles deletes the files of conversations that were cleared. Files that were put again since then are in use.
 func (s *Store) asideFiles(ctx context.Context, until time.Time, count *int64) error {
 	return s.eachReset(ctx, beginsQuery, until, func(session string, _ int64, at time.Time) error {
 		return s.dropFiles(ctx, count, asideRefs, at, session)
 	})
 }
 
-// dropFiles deletes what a query lists that takes a time, the size of a batch and more.
+// dropFiles deletes the files listed by a query that takes a time, the size of a batch and further arguments.
 func (s *Store) dropFiles(ctx context.Context, count *int64, query string, until time.Time, more ...any) error {
 	for {
 		keys, err := list(ctx, &s.reader, scanRef, query, append([]any{nanos(until), int64(blobBatch)}, more...)...)

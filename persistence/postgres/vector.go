@@ -17,8 +17,8 @@ ON CONFLICT (collection, key) DO UPDATE SET hash = excluded.hash, payload = excl
 	deletePoints = `DELETE FROM vector_point WHERE collection = $1 AND key = ANY($2::text[])`
 )
 
-// EachPoint shows every point of a collection, ordered by key; an error of see ends it and is returned. A point that
-// cannot be read is told to the log and passed over: a caller that misses it stores it again.
+// EachPoint calls see for every point of a collection, ordered by key. An error of see ends it and is returned. A point
+// that cannot be read is logged and skipped; a caller that misses it stores it again.
 func (s *Store) EachPoint(ctx context.Context, collection string, see func(knn.Point) error) error {
 	err := s.each(ctx, func(r row) error {
 		var p knn.Point
@@ -27,7 +27,8 @@ func (s *Store) EachPoint(ctx context.Context, collection string, see func(knn.P
 			return err
 		}
 		if err := readPoint(&p, payload, vector); err != nil {
-			s.options.Log.Warn().Err(err).Str("collection", collection).Str("key", p.Key).Msg("a stored vector is passed over")
+			s.options.Log.Warn().Err(err).Str("collection", collection).Str("key", p.Key).
+				Msg("skipped a stored vector")
 			return nil
 		}
 		return see(p)
@@ -40,7 +41,7 @@ func readPoint(p *knn.Point, payload, vector []byte) error {
 		return fmt.Errorf("payload: %w", err)
 	}
 	if len(vector)%4 != 0 {
-		return fmt.Errorf("vector: %d bytes are no float32 numbers", len(vector))
+		return fmt.Errorf("vector: %d bytes are not float32 numbers", len(vector))
 	}
 	p.Vector = make([]float32, len(vector)/4)
 	for i := range p.Vector {
@@ -49,8 +50,8 @@ func readPoint(p *knn.Point, payload, vector []byte) error {
 	return nil
 }
 
-// UpsertPoints stores points, all or none; one whose key exists in the collection is replaced. They are durable when it
-// returns.
+// UpsertPoints stores points, all or none. An existing point with the same key is replaced. The points are durable when
+// it returns.
 func (s *Store) UpsertPoints(ctx context.Context, collection string, points []knn.Point) error {
 	if collection == "" {
 		return errors.New("store vectors: the collection has no name")
@@ -76,7 +77,7 @@ func (s *Store) UpsertPoints(ctx context.Context, collection string, points []kn
 	return nil
 }
 
-// DeletePoints removes points of a collection, all or none; unknown keys are none.
+// DeletePoints removes points of a collection, all or none. Unknown keys are ignored.
 func (s *Store) DeletePoints(ctx context.Context, collection string, keys []string) error {
 	b := &batch{}
 	b.do(deletePoints, collection, keys)

@@ -7,10 +7,12 @@ import (
 	"github.com/zephbot/zephbot/bot/state"
 )
 
-// guessed makes the world of a Change from what is remembered; false when too little is, and the rows have to be read.
+// guessed builds the world of a Change from memory. It returns false if too little is known, and the rows have to be
+// read.
 func (w *write) guessed(m *memory) bool {
 	c, n := w.change, w.needs
-	if c.Move != nil || len(c.Retry) > 0 || len(c.Dead) > 0 || len(c.Decide) > 0 || len(n.Facts) > 0 || len(n.Asked) > len(c.Ask) {
+	reads := c.Move != nil || len(c.Retry) > 0 || len(c.Dead) > 0 || len(c.Decide) > 0
+	if reads || len(n.Facts) > 0 || len(n.Asked) > len(c.Ask) {
 		return false
 	}
 	w.guess = true
@@ -35,25 +37,28 @@ func (w *write) guessed(m *memory) bool {
 	return true
 }
 
-// checked says whether the statements of a guess check all that was guessed. A row or an arrival is checked where it is
+// checked reports whether the statements check everything that was assumed. A row or an arrival is checked where it is
 // written.
 func (w *write) checked() bool {
 	arrivals := len(w.needs.Arrivals)
-	if c := w.change.Claim; c != nil && c.Arrival != 0 && !slices.Contains(w.change.Done, c.Arrival) && w.change.Handles != c.Arrival {
-		arrivals-- // has a guard of its own
+	c := w.change.Claim
+	if c != nil && c.Arrival != 0 && !slices.Contains(w.change.Done, c.Arrival) && w.change.Handles != c.Arrival {
+		arrivals-- // it has a guard of its own
 	}
 	return !w.guess || (len(w.result.Rows) == len(w.needs.Rows) && len(w.result.Arrivals) == arrivals)
 }
 
 func (w *write) newWorld() *state.World {
 	return &state.World{
-		Lanes: map[bot.SessionKey]bot.Lane{}, Arrivals: map[int64]state.Arrival{}, Arrived: map[state.ArrivalKey]int64{}, Questions: map[string]state.Question{},
-		Rows: map[int64]state.Delivery{}, Keys: map[string]int64{}, Facts: map[state.FactKey]bot.Fact{}, Numbers: numbers(w.needs),
+		Lanes: map[bot.SessionKey]bot.Lane{}, Arrivals: map[int64]state.Arrival{},
+		Arrived:   map[state.ArrivalKey]int64{},
+		Questions: map[string]state.Question{},
+		Rows:      map[int64]state.Delivery{}, Keys: map[string]int64{}, Facts: map[state.FactKey]bot.Fact{}, Numbers: numbers(w.needs),
 		Self: w.me.id, Senders: map[string]string{},
 	}
 }
 
-// know takes a lane into the world.
+// know adds a lane to the world.
 func (w *write) know(k known) {
 	w.lanes[k.lane.Session] = k
 	if k.version > 0 {
@@ -61,35 +66,42 @@ func (w *write) know(k known) {
 	}
 }
 
-// The queries that read and lock what a Change depends on, in the order of state.Needs.
+// The queries that read and lock the rows that a Change depends on, in the order of state.Needs.
 const (
 	beginWrite    = `BEGIN`
 	commitWrite   = `COMMIT`
 	rollbackWrite = `ROLLBACK`
 
-	lockLanes = `SELECT ` + laneColumns + `, version FROM lane WHERE session = ANY($1::text[]) ORDER BY session FOR UPDATE`
-	anyQueued = `SELECT seq FROM inbox WHERE state = 'waiting' AND NOT express AND session <> '' AND session = $1 LIMIT 1`
-	lockSeqs  = `SELECT seq, state, attempts, problem, finished FROM inbox WHERE seq = ANY($1::bigint[]) ORDER BY seq FOR UPDATE`
-	arrived   = `SELECT inbox.channel, inbox.bot, inbox.id, inbox.seq FROM inbox JOIN unnest($1::text[], $2::text[], $3::text[]) AS key (channel, bot, id)
+	lockLanes = `SELECT ` + laneColumns + `, version FROM lane WHERE session = ANY($1::text[])
+		ORDER BY session FOR UPDATE`
+	anyQueued = `SELECT seq FROM inbox WHERE state = 'waiting' AND NOT express AND session <> '' AND session = $1
+		LIMIT 1`
+	lockSeqs = `SELECT seq, state, attempts, problem, finished FROM inbox WHERE seq = ANY($1::bigint[])
+		ORDER BY seq FOR UPDATE`
+	arrived = `SELECT inbox.channel, inbox.bot, inbox.id, inbox.seq FROM inbox
+		JOIN unnest($1::text[], $2::text[], $3::text[]) AS key (channel, bot, id)
 	ON inbox.channel = key.channel AND inbox.bot = key.bot AND inbox.id = key.id`
 	lockAsked = `SELECT n, ` + approvalColumns + ` FROM approval WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE`
-	lockOpen  = `SELECT n, ` + approvalColumns + ` FROM approval WHERE state = 'pending' AND session = $1 ORDER BY id FOR UPDATE`
-	named     = `SELECT n, ` + approvalColumns + ` FROM approval WHERE state = 'pending' AND short = $1
+	lockOpen  = `SELECT n, ` + approvalColumns + ` FROM approval WHERE state = 'pending' AND session = $1
+		ORDER BY id FOR UPDATE`
+	named = `SELECT n, ` + approvalColumns + ` FROM approval WHERE state = 'pending' AND short = $1
 	AND channel = $2 AND bot = $3 AND surface = $4 AND chat = $5`
 	lockRows = `SELECT id, state, message, not_before, attempts, resent, problem, finished FROM outbox
 	WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE`
 	keyed     = `SELECT key, id FROM outbox WHERE key = ANY($1::text[]) AND key <> ''`
-	lockFacts = `SELECT fact.bucket, fact.key, fact.value, fact.expires FROM fact JOIN unnest($1::text[], $2::text[]) AS f (bucket, key)
+	lockFacts = `SELECT fact.bucket, fact.key, fact.value, fact.expires FROM fact
+		JOIN unnest($1::text[], $2::text[]) AS f (bucket, key)
 	ON fact.bucket = f.bucket AND fact.key = f.key ORDER BY fact.bucket, fact.key FOR UPDATE OF fact`
 )
 
-// load begins a transaction that reads and locks what the Change depends on, in one trip.
+// load returns the statements that begin a transaction, and read and lock what the Change depends on, in one round
+// trip.
 func (w *write) load(h *hold) *batch {
 	n := w.needs
 	w.guess, w.world = false, w.newWorld()
 	b := &batch{}
 	b.do(beginWrite)
-	h.guard(b) // before any row is locked: who buries this process holds the guard and waits for rows
+	h.guard(b) // before any row is locked: a process that buries this one holds the guard and waits for rows
 	for _, name := range n.Shorts {
 		b.do(lockNames, name.Place.ChatKey())
 	}
@@ -138,7 +150,8 @@ func (w *write) loadQuestions(b *batch) {
 		b.read(w.readQuestion, lockOpen, n.OpenOf)
 	}
 	for _, name := range n.Shorts {
-		b.read(w.readQuestion, named, name.Short, name.Place.Channel, name.Place.Bot, name.Place.Surface, name.Place.Chat)
+		b.read(w.readQuestion, named, name.Short, name.Place.Channel, name.Place.Bot,
+			name.Place.Surface, name.Place.Chat)
 	}
 }
 
@@ -175,7 +188,8 @@ func (w *write) readQuestion(r row) error {
 func (w *write) readRow(r row) error {
 	var id int64
 	var d state.Delivery
-	err := r.Scan(&id, &d.State, &d.Message, stamp{&d.NotBefore}, &d.Attempts, stamp{&d.Doubt}, &d.Problem, stamp{&d.Finished})
+	err := r.Scan(&id, &d.State, &d.Message, stamp{&d.NotBefore}, &d.Attempts, stamp{&d.Doubt},
+		&d.Problem, stamp{&d.Finished})
 	w.world.Rows[id] = d
 	return err
 }

@@ -11,17 +11,19 @@ import (
 	"github.com/zephbot/zephbot/bot/deliver"
 )
 
-// The send budget of a bot is these keys, all in one slot of a cluster since a request counts for the bot and its chat
-// in one step:
+// The send budget of a bot consists of these keys, all in one slot of a cluster, since one step counts a request for
+// the bot and for its chat:
 //
-//	KEYS[1] sorted set: requests of the bot by when they stop counting    KEYS[2] the modest ones among them
-//	KEYS[3] until when the bot is stopped by a 429
-//	KEYS[4…] four for each chat: hash with tokens (t), when they were right (f) and until when a 429 stops the chat (z); sorted set of the requests under way by
-//	when they were let go; sorted sets of the requests and the modest requests of a group's minute, by when they stop counting
+//	KEYS[1] sorted set: requests of the bot by when they stop counting    KEYS[2] the low-priority ones among them
+//	KEYS[3] until when a 429 stops the bot
+//	KEYS[4…] four for each chat:
+//	  hash with tokens (t), when they were valid (f) and until when a 429 stops the chat (z);
+//	  sorted set of the requests in flight by when they were sent;
+//	  sorted sets of the requests and the low-priority requests of a group's minute, by when they stop counting
 //
-// Times are whole milliseconds of the server's clock, which are up to one behind it (tick): so much longer a request
-// counts that is over, or the limit of a second would be that of 999 ms. A request that nobody says to be over counts as leaving for
-// sendOverdue, then it is over.
+// Times are whole milliseconds of the server's clock, which are up to one behind it (tick). A finished request counts
+// for that much longer, because the limit of a second would otherwise be that of 999 ms. A request that is not reported
+// as finished counts as in flight for sendOverdue and is then treated as finished.
 const (
 	sendClock = `
 local t = redis.call('TIME')
@@ -60,16 +62,17 @@ local function over_all(from, at)
     at = at + 4
   end
 end`
-	// ARGV: for each request that is over, id, milliseconds ago, rate and burst of its chat.
+	// ARGV: for each finished request, id, milliseconds ago, rate and burst of its chat.
 	endScript = `
 over_all(1, 4)
 return 1`
-	// ARGV: id, modest, limit a second, of modest ones, limit a minute, of modest ones, rate, burst and need of the
-	// chat; then as endScript. The answer is whether the request is booked, and for how long the chat, the bot and a
-	// 429 keep it waiting at least.
+	// ARGV: id, low priority, limit per second, of low-priority ones, limit per minute, of low-priority ones, rate,
+	// burst and need of the chat; then as for endScript. The result is whether the request is booked, and for how long
+	// at least the chat, the bot and a 429 delay it.
 	spendScript = `
 local id, low = ARGV[1], ARGV[2] == '1'
-local second, low_second, minute, low_minute = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local second, low_second, minute, low_minute = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]),
+	tonumber(ARGV[6])
 local rate, burst, need = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 over_all(10, 8)
 local late = redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', ms(now - OVERDUE))
@@ -109,7 +112,7 @@ if low then
 end
 return {1, 0, 0, 0}`
 	// KEYS[1] until when the bot is stopped, KEYS[2] hash: a chat's last 429 as "when until", KEYS[3] the chat. ARGV:
-	// chat, milliseconds to wait, milliseconds more.
+	// chat, milliseconds to wait, additional milliseconds.
 	freezeScript = `
 local function ms(x) return string.format('%.0f', x) end
 local last = now + tonumber(ARGV[2])
@@ -134,7 +137,7 @@ redis.call('PEXPIRE', KEYS[1], ms(stopped - now + 1000))
 return 1`
 )
 
-// Budget is the send budget of one bot on a server, and implements deliver.Budget. Safe for concurrent use.
+// Budget is the send budget of one bot on a server. It implements deliver.Budget. Safe for concurrent use.
 type Budget struct {
 	server             *server
 	tag                string
@@ -143,10 +146,10 @@ type Budget struct {
 
 var _ deliver.Budget = (*Budget)(nil)
 
-// errEmbedded is the answer to who wants to share what is in the process.
+// errEmbedded is the error of sharing the in-process engine.
 var errEmbedded = errors.New("a send budget is shared on a Redis server only: set redis.url")
 
-// Budget gives the send budget of a bot, by its id; an error with the engine in the process, which nobody shares.
+// Budget returns the send budget of a bot by its id. It fails with the in-process engine, which cannot be shared.
 func (s *Store) Budget(bot string) (*Budget, error) {
 	remote, ok := s.engine.(*server)
 	if !ok {
@@ -162,14 +165,17 @@ func newBudget(s *server, bot, clock string) *Budget {
 	}
 }
 
-// Spend implements deliver.Budget, in one trip.
+// Spend implements deliver.Budget in one round trip.
 func (b *Budget) Spend(ctx context.Context, ask deliver.Ask, over []deliver.Over) (deliver.Verdict, error) {
 	low := 0
 	if ask.Low {
 		low = 1
 	}
 	keys := append(b.bot(), b.chat(ask.Chat)...)
-	args := []any{ask.ID, low, ask.PerSecond, ask.LowPerSecond, ask.PerMinute, ask.LowPerMinute, ask.Rate, ask.Burst, ask.Need}
+	args := []any{
+		ask.ID, low, ask.PerSecond, ask.LowPerSecond, ask.PerMinute, ask.LowPerMinute,
+		ask.Rate, ask.Burst, ask.Need,
+	}
 	keys, args = b.over(keys, args, over)
 	var out []int64
 	err := b.server.do(ctx, func(ctx context.Context) (err error) {
@@ -177,25 +183,28 @@ func (b *Budget) Spend(ctx context.Context, ask deliver.Ask, over []deliver.Over
 		return err
 	})
 	if err != nil {
-		return deliver.Verdict{}, fmt.Errorf("ask the send budget: %w", err)
+		return deliver.Verdict{}, fmt.Errorf("query the send budget: %w", err)
 	}
 	if len(out) != 4 {
-		return deliver.Verdict{}, fmt.Errorf("ask the send budget: %d values, want 4", len(out))
+		return deliver.Verdict{}, fmt.Errorf("query the send budget: %d values, want 4", len(out))
 	}
 	wait := func(i int) time.Duration { return time.Duration(out[i]) * time.Millisecond }
 	return deliver.Verdict{Granted: out[0] == 1, Chat: wait(1), All: wait(2), Frozen: wait(3)}, nil
 }
 
-// End implements deliver.Budget, in one trip.
+// End implements deliver.Budget in one round trip.
 func (b *Budget) End(ctx context.Context, over []deliver.Over) error {
 	keys, args := b.over(b.bot(), nil, over)
-	if err := b.server.do(ctx, func(ctx context.Context) error { return b.end.Run(ctx, b.server.client, keys, args...).Err() }); err != nil {
+	err := b.server.do(ctx, func(ctx context.Context) error {
+		return b.end.Run(ctx, b.server.client, keys, args...).Err()
+	})
+	if err != nil {
 		return fmt.Errorf("end requests in the send budget: %w", err)
 	}
 	return nil
 }
 
-// Freeze implements deliver.Budget, in one trip.
+// Freeze implements deliver.Budget in one round trip.
 func (b *Budget) Freeze(ctx context.Context, chat string, wait, more time.Duration) error {
 	keys := []string{b.tag + "stopped", b.tag + "freezes", b.chat(chat)[0]}
 	err := b.server.do(ctx, func(ctx context.Context) error {
@@ -207,7 +216,7 @@ func (b *Budget) Freeze(ctx context.Context, chat string, wait, more time.Durati
 	return nil
 }
 
-// over adds what is over to keys and arguments.
+// over appends finished requests to keys and arguments.
 func (b *Budget) over(keys []string, args []any, over []deliver.Over) ([]string, []any) {
 	for _, o := range over {
 		keys = append(keys, b.chat(o.Ask.Chat)...)
@@ -224,5 +233,5 @@ func (b *Budget) chat(key string) []string {
 	return []string{b.tag + "chat/" + key, b.tag + "open/" + key, b.tag + "minute/" + key, b.tag + "modest/" + key}
 }
 
-// up is a wait in milliseconds, not shorter than it is.
+// up returns a wait in milliseconds, rounded up.
 func up(wait time.Duration) int64 { return (max(0, wait) + time.Millisecond - 1).Milliseconds() }

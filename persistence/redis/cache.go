@@ -13,16 +13,16 @@ import (
 	"github.com/zephbot/zephbot/tools/cache"
 )
 
-// A scope of the cache is three keys in one slot, so that every operation is one script over keys that it names:
+// A scope of the cache consists of three keys in one slot, so that every operation is one script over known keys:
 //
 //	KEYS[1] hash: gen (generation of the scope), bytes (size of all entries), seq (numbers the entries)
 //	KEYS[2] hash: an entry by its key, "<expiry in unix ms>:<value>"
 //	KEYS[3] sorted set: the keys of the entries by number, the oldest first
 //
-// A generation is random, not a number: a number that starts again after the server has evicted it would bring old
-// entries back. Entries expire by the server's clock; the keys as a whole expire with their youngest entry.
+// A generation is random rather than a number: a number that starts over after the server has evicted it would bring
+// old entries back. Entries expire by the server's clock; the keys as a whole expire with their youngest entry.
 const (
-	// ARGV: key, generation to begin with, milliseconds that a generation lives.
+	// ARGV: key, initial generation, milliseconds that a generation lives.
 	cacheGetScript = `
 local gen = redis.call('HGET', KEYS[1], 'gen')
 if not gen then
@@ -75,8 +75,8 @@ for i = 2, 3 do
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[7])
 return 1`
-	// ARGV: new generation, milliseconds that it lives. Without a generation nobody holds one: the next reader begins
-	// it.
+	// ARGV: new generation, milliseconds that it lives. If there is no generation, nobody holds one: the next reader
+	// starts it.
 	cacheDropScript = `
 local known = redis.call('EXISTS', KEYS[1])
 redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
@@ -87,13 +87,13 @@ end
 return known`
 )
 
-// generationTTL is how long a scope is known after it was last written: longer than any of its entries.
+// generationTTL is how long a scope is kept after it was last written: longer than any of its entries.
 const generationTTL = cache.MaxTTL + time.Hour
 
-// entryOverhead is what an entry takes beside its value.
+// entryOverhead is the size of an entry besides its value.
 const entryOverhead = 14
 
-// results keeps results of tools on a server; it implements cache.Store with one round trip for each operation.
+// results caches results of tools on a server. It implements cache.Store with one round trip per operation.
 type results struct {
 	watch          *watch
 	client         goredis.UniversalClient
@@ -104,12 +104,13 @@ type results struct {
 func (s *server) Cache() cache.Store {
 	return &results{
 		watch: s.watch, client: s.client,
-		get: goredis.NewScript(cacheGetScript), set: goredis.NewScript(cacheSetScript), drop: goredis.NewScript(cacheDropScript),
+		get: goredis.NewScript(cacheGetScript),
+		set: goredis.NewScript(cacheSetScript), drop: goredis.NewScript(cacheDropScript),
 	}
 }
 
-// cacheKeys are the keys of a scope. Its name is hashed: it may hold anything, a brace included, and says who talks
-// with the bot.
+// cacheKeys returns the keys of a scope. Its name is hashed, because it can contain anything, such as a brace, and
+// reveals who talks to the bot.
 func cacheKeys(scope string) []string {
 	sum := sha256.Sum256([]byte(scope))
 	tag := "{cache:" + hex.EncodeToString(sum[:16]) + "}"
@@ -120,7 +121,8 @@ func cacheKeys(scope string) []string {
 func (c *results) Get(ctx context.Context, scope, key string) (cache.Entry, error) {
 	var out []string
 	err := c.watch.do(ctx, func(ctx context.Context) (err error) {
-		out, err = c.get.Run(ctx, c.client, cacheKeys(scope), key, rand.Text(), generationTTL.Milliseconds()).StringSlice()
+		out, err = c.get.Run(ctx, c.client, cacheKeys(scope),
+			key, rand.Text(), generationTTL.Milliseconds()).StringSlice()
 		return err
 	})
 	if err != nil {
@@ -132,7 +134,7 @@ func (c *results) Get(ctx context.Context, scope, key string) (cache.Entry, erro
 	case 2:
 		return cache.Entry{Generation: out[0], Value: []byte(out[1])}, nil
 	default:
-		return cache.Entry{}, fmt.Errorf("read cache: the server gave %d values, want 1 or 2", len(out))
+		return cache.Entry{}, fmt.Errorf("read cache: the server returned %d values, want 1 or 2", len(out))
 	}
 }
 
@@ -145,7 +147,9 @@ func (c *results) Set(ctx context.Context, scope, key string, e cache.Entry, ttl
 		key, e.Generation, e.Value, max(1, min(ttl, cache.MaxTTL).Milliseconds()),
 		cache.MaxEntries, cache.MaxBytes + cache.MaxEntries*entryOverhead, generationTTL.Milliseconds(),
 	}
-	err := c.watch.do(ctx, func(ctx context.Context) error { return c.set.Run(ctx, c.client, cacheKeys(scope), args...).Err() })
+	err := c.watch.do(ctx, func(ctx context.Context) error {
+		return c.set.Run(ctx, c.client, cacheKeys(scope), args...).Err()
+	})
 	if err != nil {
 		return fmt.Errorf("write cache: %w", err)
 	}

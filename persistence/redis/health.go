@@ -12,25 +12,24 @@ import (
 )
 
 const (
-	// patience is how long one operation may take, its repetition included. A turn waits for it.
+	// patience limits one operation, including its retry. A turn waits for it.
 	patience = 2 * time.Second
-	// fair is how long an operation that its caller ended had to wait before that is the server's fault.
+	// fair is how long an operation that its caller cancelled must have waited to count as the server's fault.
 	fair = 500 * time.Millisecond
-	// rest is how long a server that did not answer in time is left alone: what comes meanwhile fails at once, rather
-	// than waiting too.
+	// rest is the pause after a server did not answer in time: operations fail immediately rather than wait too.
 	rest = time.Second
 )
 
-// State is how the server did when it was last asked.
+// State is the result of the last operation on the server.
 type State string
 
 // The states.
 const (
 	Fine     State = "ok"
-	Slow     State = "slow"      // connected, and no answer in time
+	Slow     State = "slow"      // connected, but no answer in time
 	Away     State = "away"      // no connection, or a server that is starting or has lost its cluster
-	ReadOnly State = "read-only" // answers, and takes no writes: a replica, a full memory or disk
-	Refused  State = "refused"   // does not accept the password, or the user may not do what is needed
+	ReadOnly State = "read-only" // answers but rejects writes: a replica, or memory or disk is full
+	Refused  State = "refused"   // rejects the password, or the user lacks a permission
 )
 
 // Health is a state and when it began.
@@ -39,16 +38,16 @@ type Health struct {
 	Since time.Time
 }
 
-// errResting is what is answered in place of a server that is left alone.
-var errResting = errors.New("redis did not answer in time a moment ago")
+// errResting is returned instead of calling a server during the pause.
+var errResting = errors.New("redis is paused because it did not answer in time")
 
-// watch hears how every operation ended. Safe for concurrent use.
+// watch observes the result of every operation. Safe for concurrent use.
 type watch struct {
 	log zerolog.Logger
 
 	mu     sync.Mutex
 	health Health
-	until  time.Time // the server is left alone
+	until  time.Time // the server is not called before this time
 }
 
 func newWatch(log zerolog.Logger) *watch {
@@ -62,7 +61,7 @@ func (w *watch) Health() Health {
 	return w.health
 }
 
-// do runs an operation, within patience.
+// do runs an operation, limited by patience.
 func (w *watch) do(ctx context.Context, op func(ctx context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -77,13 +76,13 @@ func (w *watch) do(ctx context.Context, op func(ctx context.Context) error) erro
 	switch {
 	case err == nil || ctx.Err() == nil:
 		w.heard(err)
-	case time.Since(began) >= fair: // the caller gave up, and had waited
+	case time.Since(began) >= fair: // the caller gave up after waiting
 		w.heard(context.DeadlineExceeded)
 	}
 	return err
 }
 
-// probe runs an operation also while the server is left alone.
+// probe runs an operation even during the pause.
 func (w *watch) probe(ctx context.Context, op func(ctx context.Context) error) error {
 	w.mu.Lock()
 	w.until = time.Time{}
@@ -97,7 +96,7 @@ func (w *watch) resting() bool {
 	return time.Now().Before(w.until)
 }
 
-// heard keeps the state, and tells the log where it changed.
+// heard updates the state and logs a change.
 func (w *watch) heard(err error) {
 	state, now := stateOf(err), time.Now()
 	w.mu.Lock()
@@ -118,7 +117,7 @@ func (w *watch) heard(err error) {
 	}
 }
 
-// stateOf says what the end of an operation tells about the server.
+// stateOf derives the state of the server from the result of an operation.
 func stateOf(err error) State {
 	_, replied := errors.AsType[goredis.Error](err)
 	late, timed := errors.AsType[net.Error](err)
@@ -127,11 +126,13 @@ func stateOf(err error) State {
 		return Fine
 	case goredis.IsAuthError(err), goredis.IsPermissionError(err):
 		return Refused
-	case goredis.IsReadOnlyError(err), goredis.IsOOMError(err), goredis.IsNoReplicasError(err), goredis.HasErrorPrefix(err, "MISCONF"):
+	case goredis.IsReadOnlyError(err), goredis.IsOOMError(err),
+		goredis.IsNoReplicasError(err), goredis.HasErrorPrefix(err, "MISCONF"):
 		return ReadOnly
-	case goredis.IsLoadingError(err), goredis.IsClusterDownError(err), goredis.IsMasterDownError(err), goredis.IsMaxClientsError(err):
+	case goredis.IsLoadingError(err), goredis.IsClusterDownError(err),
+		goredis.IsMasterDownError(err), goredis.IsMaxClientsError(err):
 		return Away
-	case replied: // it works; the answer is about something else
+	case replied: // it works; the error is about something else
 		return Fine
 	case dialing(err):
 		return Away

@@ -11,14 +11,14 @@ import (
 	"github.com/zephbot/zephbot/tools/cache"
 )
 
-// sweepEvery is how often keys that have expired are deleted. Nobody sees one meanwhile.
+// sweepEvery is how often expired keys are deleted. Until then they are invisible.
 const sweepEvery = time.Hour
 
 var errClosed = errors.New("the counters are closed")
 
-// memory is the engine in the process. It speaks no protocol and listens nowhere, so that nothing that runs in the
-// shell tool can reach it. Its answers are those of the scripts in server.go. What it holds is bounded by the charges
-// of three days and by the bounds of cache.Memory.
+// memory is the in-process engine. It has no protocol and no port, so that nothing that runs in the shell tool can
+// reach it. It behaves like the scripts in server.go. Its size is bounded by the charges of three days and by the
+// limits of cache.Memory.
 type memory struct {
 	cache *cache.Memory
 
@@ -26,20 +26,23 @@ type memory struct {
 	closed bool
 	swept  time.Time
 	values map[string]counted
-	ids    map[string]time.Time // when each id that was taken is forgotten
+	ids    map[string]time.Time // when each taken id is forgotten
 }
 
-// counted is a counter. One that has expired counts as nothing.
+// counted is a counter. An expired one counts as zero.
 type counted struct {
 	n     int64
 	until time.Time
 }
 
 func newMemory() *memory {
-	return &memory{cache: cache.NewMemory(nil), swept: time.Now(), values: map[string]counted{}, ids: map[string]time.Time{}}
+	return &memory{
+		cache: cache.NewMemory(nil), swept: time.Now(),
+		values: map[string]counted{}, ids: map[string]time.Time{},
+	}
 }
 
-// begin checks what every operation checks and gives the time of it. Called with mu held.
+// begin makes the checks common to all operations and returns the current time. m.mu must be held.
 func (m *memory) begin(ctx context.Context) (time.Time, error) {
 	if err := ctx.Err(); err != nil {
 		return time.Time{}, err
@@ -54,7 +57,7 @@ func (m *memory) begin(ctx context.Context) (time.Time, error) {
 	return now, nil
 }
 
-// sweep deletes what has expired. Called with mu held.
+// sweep deletes expired keys. m.mu must be held.
 func (m *memory) sweep(now time.Time) {
 	m.swept = now
 	for key, v := range m.values {
@@ -69,7 +72,7 @@ func (m *memory) sweep(now time.Time) {
 	}
 }
 
-// value is what a counter holds now. Called with mu held.
+// value returns the current value of a counter. m.mu must be held.
 func (m *memory) value(key string, now time.Time) int64 {
 	if v, ok := m.values[key]; ok && now.Before(v.until) {
 		return v.n
@@ -77,7 +80,7 @@ func (m *memory) value(key string, now time.Time) int64 {
 	return 0
 }
 
-// set writes a counter; one that has expired already is deleted, as EXPIREAT does it. Called with mu held.
+// set writes a counter. One that has expired already is deleted, as by EXPIREAT. m.mu must be held.
 func (m *memory) set(key string, v counted, now time.Time) {
 	if !now.Before(v.until) {
 		delete(m.values, key)
@@ -94,7 +97,7 @@ func (m *memory) Take(ctx context.Context, id string, takes []quota.Take, expire
 	if err != nil {
 		return nil, -1, fmt.Errorf("take %s: %w", id, err)
 	}
-	expire = expire.Truncate(time.Second) // what a server knows of it
+	expire = expire.Truncate(time.Second) // the resolution of a server
 	counts, denied := make([]int64, len(takes)), -1
 	for i, t := range takes {
 		counts[i] = m.value(t.Key, now)
@@ -109,7 +112,7 @@ func (m *memory) Take(ctx context.Context, id string, takes []quota.Take, expire
 		return counts, denied, nil
 	}
 	for i, t := range takes {
-		counts[i] = m.value(t.Key, now) + t.N // again: two takes may name one counter
+		counts[i] = m.value(t.Key, now) + t.N // read again: two takes can name one counter
 		m.set(t.Key, counted{n: counts[i], until: expire}, now)
 	}
 	m.ids[id] = expire
@@ -177,13 +180,13 @@ func (m *memory) Ping(ctx context.Context) error {
 // Health implements engine.
 func (m *memory) Health() Health { return Health{State: Fine} }
 
-// Renewals implements quota.Counter: a process has one engine.
+// Renewals implements quota.Counter: there is only one engine per process.
 func (m *memory) Renewals() int64 { return 0 }
 
 // Cache implements engine.
 func (m *memory) Cache() cache.Store { return m.cache }
 
-// Close implements engine: what comes later fails, so that quotas stay closed.
+// Close implements engine. Later operations fail, so that quotas deny.
 func (m *memory) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -11,25 +11,25 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// met knows the servers that this process has been connected to, by the id that each run of a server has. A run that is
-// new may have counters that are old: a replica that was promoted lacks what had not reached it, a server that was
-// restarted has what it last saved. Safe for concurrent use.
+// met records the servers that this process has been connected to, by the id that each run of a server has. A new run
+// can have old counters: a promoted replica lacks what had not reached it, a restarted server has what it last saved.
+// Safe for concurrent use.
 type met struct {
 	log   zerolog.Logger
 	count atomic.Int64
 
 	mu      sync.Mutex
 	runs    map[string]bool // grows by one with each restart or failover
-	unnamed time.Time       // when a server that does not tell its id counted as a new one
+	unnamed time.Time       // when a server without an id last counted as new
 }
 
-// unnamedEvery bounds how often such servers count as new: many connections are made at once.
+// unnamedEvery limits how often such servers count as new, because many connections are opened at once.
 const unnamedEvery = 10 * time.Second
 
 func newMet(log zerolog.Logger) *met { return &met{log: log, runs: map[string]bool{}} }
 
-// connected looks at the server of a new connection before anything else is sent through it. Each connection to a
-// server that does not tell (a user without INFO, some hosted ones) counts as one to a new server.
+// connected identifies the server of a new connection before anything else is sent through it. Each connection to a
+// server that does not report its id (a user without INFO, some hosted services) counts as one to a new server.
 func (m *met) connected(ctx context.Context, conn *goredis.Conn) error {
 	text, err := conn.Info(ctx).Result()
 	run := field(text, "run_id")
@@ -37,14 +37,17 @@ func (m *met) connected(ctx context.Context, conn *goredis.Conn) error {
 		return nil
 	}
 	m.count.Add(1)
-	m.log.Info().AnErr("info", err).Str("version", field(text, "redis_version")).Str("run", run).Msg("connected to a redis server")
-	if policy := field(text, "maxmemory_policy"); policy != "" && policy != "noeviction" && field(text, "maxmemory") != "0" {
-		m.log.Warn().Str("maxmemory_policy", policy).Msg("this redis deletes keys when its memory is full: quotas may count too little; use noeviction")
+	m.log.Info().AnErr("info", err).Str("version", field(text, "redis_version")).Str("run", run).
+		Msg("connected to a redis server")
+	policy := field(text, "maxmemory_policy")
+	if policy != "" && policy != "noeviction" && field(text, "maxmemory") != "0" {
+		m.log.Warn().Str("maxmemory_policy", policy).
+			Msg("this redis deletes keys when its memory is full: quotas may count too little; use noeviction")
 	}
 	return nil
 }
 
-// knows says whether this process was connected to a run of a server before, and remembers that it is now.
+// knows reports whether this process was connected to a run of a server before, and records that it is now.
 func (m *met) knows(run string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,7 +63,7 @@ func (m *met) knows(run string) bool {
 	return known
 }
 
-// field is the value of a line of INFO.
+// field returns the value of a line of INFO.
 func field(info, name string) string {
 	for line := range strings.Lines(info) {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {

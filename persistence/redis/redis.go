@@ -1,7 +1,7 @@
-// Package redis keeps what may be lost: the counters of quotas and the result cache, on a Redis server or in an engine
-// of its own inside the process. Nothing in it is the only copy of anything: quotas are mirrored in the durable store
-// and rebuilt from there, and a cache can be empty. docs/redis.md says how a server is set up, and what happens to each
-// feature while it is slow, away, flushed, failed over or read-only.
+// Package redis stores data that may be lost: the counters of quotas and the result cache, on a Redis server or in an
+// in-process engine. Nothing in it is the only copy: quotas are also in the durable store and rebuilt from there, and a
+// cache can be empty. docs/redis.md describes how to set up a server, and what happens to each feature while it is
+// slow, down, flushed, failed over or read-only.
 package redis
 
 import (
@@ -15,34 +15,33 @@ import (
 	"github.com/zephbot/zephbot/tools/cache"
 )
 
-// Options choose the server.
+// Options select the server.
 type Options struct {
-	// URL: "" = embedded; redis://, rediss:// and unix:// a server; redis+cluster:// a cluster; redis+sentinel://…/name
-	// the primary that sentinels name. rediss+cluster:// and rediss+sentinel:// are the same over TLS. See parse.
+	// URL: "" = in-process; redis://, rediss:// and unix:// = a server; redis+cluster:// = a cluster;
+	// redis+sentinel://…/name = the primary named by sentinels. rediss+cluster:// and rediss+sentinel:// are the same
+	// over TLS. See parse.
 	URL string
-	// CAFile has the certificates (PEM) that a server over TLS is checked with; "" = those of the system.
+	// CAFile contains the certificates (PEM) that verify a server over TLS; "" = those of the system.
 	CAFile string
-	// CertFile and KeyFile have the certificate and key (PEM) that the server asks of its clients; "" = none. One
-	// without the other is an error.
+	// CertFile and KeyFile contain the client certificate and key (PEM); "" = none. One without the other is an error.
 	CertFile, KeyFile string
 	Log               zerolog.Logger
 }
 
-// engine keeps the counters and the cache. Every operation is atomic and takes one round trip at most; the tests hold
-// both engines to the same answers.
+// engine stores the counters and the cache. Every operation is atomic and takes one round trip at most. The tests
+// require equal behaviour of both engines.
 type engine interface {
 	quota.Counter
 	io.Closer
-	// Ping says whether the engine counts: it writes.
+	// Ping checks with a write whether the engine can count.
 	Ping(ctx context.Context) error
-	// Health is what the operations before it found.
+	// Health returns the result of earlier operations.
 	Health() Health
-	// Cache is the result cache.
+	// Cache returns the result cache.
 	Cache() cache.Store
 }
 
-// Store is a connection to a server, or the engine in the process. Safe for concurrent use; Close ends the engine in
-// the process too.
+// Store is a connection to a server, or the in-process engine, which Close ends too. Safe for concurrent use.
 type Store struct {
 	engine
 
@@ -50,8 +49,8 @@ type Store struct {
 	closed error
 }
 
-// Open connects when the first operation comes: an unreachable server is not an error here. Errors are about Options,
-// and never repeat a password.
+// Open connects at the first operation: an unreachable server is not an error here. Errors are about Options and never
+// contain a password.
 func Open(opts Options) (*Store, error) {
 	if opts.URL == "" {
 		opts.Log.Debug().Msg("counters and result cache are kept in the process")
@@ -64,7 +63,7 @@ func Open(opts Options) (*Store, error) {
 	return &Store{engine: newServer(options, opts.Log)}, nil
 }
 
-// Check finds what Open would refuse, and connects nowhere.
+// Check returns the error that Open would return, without connecting.
 func Check(opts Options) error {
 	if opts.URL == "" {
 		return nil
@@ -73,21 +72,20 @@ func Check(opts Options) error {
 	return err
 }
 
-// Close ends the connection, or the engine in the process. Again it does nothing.
+// Close ends the connection, or the in-process engine. Further calls do nothing.
 func (s *Store) Close() error {
 	s.once.Do(func() { s.closed = s.engine.Close() })
 	return s.closed
 }
 
-// Embedded says whether the engine runs in this process, and forgets everything with it.
+// Embedded reports whether the engine runs in this process, and loses everything when it ends.
 func (s *Store) Embedded() bool {
 	_, ok := s.engine.(*memory)
 	return ok
 }
 
-// Probe asks the server and gives the state it was found in. The engine in the process is always Fine. ctx bounds the
-// question.
+// Probe calls the server and returns its state. The in-process engine is always Fine. ctx limits the call.
 func (s *Store) Probe(ctx context.Context) Health {
-	_ = s.Ping(ctx) // Health says it
+	_ = s.Ping(ctx) // the error is reflected in Health
 	return s.Health()
 }

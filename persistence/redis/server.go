@@ -14,7 +14,7 @@ import (
 )
 
 // The scripts run atomically on the server and use nothing newer than Redis 6.0. In a cluster all keys of one call must
-// be in one slot: a hash tag sees to it.
+// be in one slot, which a hash tag ensures.
 const (
 	// KEYS[1] the id's marker, the rest counters; ARGV[1] expiry (unix seconds), then amount and limit for each
 	// counter.
@@ -56,7 +56,7 @@ end
 return 1`
 )
 
-// server is the engine of a Redis server: each operation that changes something is one script.
+// server is the engine on a Redis server: each operation that changes something is one script.
 type server struct {
 	*watch
 	client            goredis.UniversalClient
@@ -67,10 +67,11 @@ type server struct {
 func newServer(options *goredis.UniversalOptions, log zerolog.Logger) *server {
 	s := &server{
 		watch: newWatch(log), met: newMet(log),
-		take: goredis.NewScript(takeScript), back: goredis.NewScript(returnScript), raise: goredis.NewScript(restoreScript),
+		take: goredis.NewScript(takeScript), back: goredis.NewScript(returnScript),
+		raise: goredis.NewScript(restoreScript),
 	}
 	options.OnConnect = s.met.connected
-	// it writes lines of its own to stderr; what they tell, errors and the watch tell too
+	// It writes lines of its own to stderr, which contain nothing that errors and the watch do not report.
 	goredis.SetLogger(&logging.VoidLogger{})
 	s.client = goredis.NewUniversalClient(options)
 	return s
@@ -79,15 +80,18 @@ func newServer(options *goredis.UniversalOptions, log zerolog.Logger) *server {
 // Close implements engine.
 func (s *server) Close() error { return s.client.Close() }
 
-// Ping implements engine. What it writes is beside the counters: in a cluster, the node that has those is asked.
+// Ping implements engine. The key that it writes is in the slot of the counters, so that in a cluster, their node is
+// asked.
 func (s *server) Ping(ctx context.Context) error {
-	return s.probe(ctx, func(ctx context.Context) error { return s.client.Set(ctx, tag+"quota/probe", 1, time.Minute).Err() })
+	return s.probe(ctx, func(ctx context.Context) error {
+		return s.client.Set(ctx, tag+"quota/probe", 1, time.Minute).Err()
+	})
 }
 
 // Renewals implements quota.Counter.
 func (s *server) Renewals() int64 { return s.met.count.Load() }
 
-// tag puts all quota keys into one slot of a cluster: they change together.
+// tag puts all quota keys into one slot of a cluster, because they change together.
 const tag = "{quota}"
 
 func keys(id string, takes []quota.Take) []string {
@@ -124,7 +128,9 @@ func (s *server) Return(ctx context.Context, id string, takes []quota.Take) erro
 	for _, t := range takes {
 		args = append(args, t.N)
 	}
-	err := s.do(ctx, func(ctx context.Context) error { return s.back.Run(ctx, s.client, keys(id, takes), args...).Err() })
+	err := s.do(ctx, func(ctx context.Context) error {
+		return s.back.Run(ctx, s.client, keys(id, takes), args...).Err()
+	})
 	if err != nil {
 		return fmt.Errorf("return %s: %w", id, err)
 	}

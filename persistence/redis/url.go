@@ -18,20 +18,20 @@ import (
 
 const (
 	dialTimeout = 2 * time.Second
-	ioTimeout   = 1500 * time.Millisecond // of one attempt; patience bounds all of them
+	ioTimeout   = 1500 * time.Millisecond // of one attempt; patience limits all of them
 	defaultPort = "6379"
 	sentinels   = "26379"
 )
 
-// parse understands the URLs of Options:
+// parse parses the URLs of Options:
 //
 //	redis://[user[:password]@]host[:port][/database]            one server
 //	unix://[user[:password]@]/path/to/socket[?db=n]             one server on a socket
 //	redis+cluster://[user[:password]@]host[:port],…             a cluster, by some of its nodes
 //	redis+sentinel://[user[:password]@]host[:port],…/name[/database][?sentinel_username=…&sentinel_password=…]
 //
-// rediss, rediss+cluster and rediss+sentinel are the same over TLS; "-" may be written for "+". User and password are
-// those of the data nodes. What a form does not know is an error. Errors never repeat the password.
+// rediss, rediss+cluster and rediss+sentinel are the same over TLS; "-" is accepted for "+". User and password are
+// those of the data nodes. Unknown settings are an error. Errors never contain the password.
 func parse(opts Options) (*goredis.UniversalOptions, error) {
 	u, err := url.Parse(opts.URL)
 	if err != nil {
@@ -64,14 +64,18 @@ func parse(opts Options) (*goredis.UniversalOptions, error) {
 }
 
 func unknownScheme(u *url.URL) error {
-	return fmt.Errorf("redis.url: unknown scheme %q: want redis, rediss, unix, redis+cluster, rediss+cluster, redis+sentinel or rediss+sentinel", u.Scheme)
+	return fmt.Errorf(
+		"redis.url: unknown scheme %q: want redis, rediss, unix, redis+cluster, rediss+cluster, redis+sentinel or rediss+sentinel",
+		u.Scheme)
 }
 
-// single is one server, in the words of go-redis.
+// single parses the URL of one server with go-redis.
 func single(u *url.URL, raw string) (*goredis.UniversalOptions, error) {
 	o, err := goredis.ParseURL(raw)
 	if err != nil || (o.TLSConfig != nil && o.TLSConfig.InsecureSkipVerify) {
-		return nil, fmt.Errorf("redis.url (scheme %q, host %q) is not understood: want redis://host:6379/0, rediss://… or unix:///path/to/socket", u.Scheme, u.Host)
+		return nil, fmt.Errorf(
+			"redis.url (scheme %q, host %q) is not understood: want redis://host:6379/0, rediss://… or unix:///path/to/socket",
+			u.Scheme, u.Host)
 	}
 	return &goredis.UniversalOptions{Addrs: []string{o.Addr}, Username: o.Username, Password: o.Password, DB: o.DB}, nil
 }
@@ -109,7 +113,7 @@ func sentinel(u *url.URL) (*goredis.UniversalOptions, error) {
 	return o, nil
 }
 
-// hosts are the addresses of a list, with a port where it names none.
+// hosts returns the addresses of a list, with port where an address has none.
 func hosts(list, port string) []string {
 	addresses := strings.Split(list, ",")
 	for i, address := range addresses {
@@ -120,11 +124,12 @@ func hosts(list, port string) []string {
 	return addresses
 }
 
-// encrypted is how a server over TLS is checked, and nil without TLS. The name in its certificate is the host of the
-// connection.
+// encrypted returns the TLS configuration, or nil without TLS. The name in the server's certificate must be the host of
+// the connection.
 func encrypted(opts Options, on bool) (*tls.Config, error) {
 	if !on {
-		for key, file := range map[string]string{"ca_file": opts.CAFile, "cert_file": opts.CertFile, "key_file": opts.KeyFile} {
+		files := map[string]string{"ca_file": opts.CAFile, "cert_file": opts.CertFile, "key_file": opts.KeyFile}
+		for key, file := range files {
 			if file != "" {
 				return nil, fmt.Errorf("redis.%s: is for TLS, and redis.url is without: write rediss:// there", key)
 			}
@@ -142,7 +147,8 @@ func encrypted(opts Options, on bool) (*tls.Config, error) {
 		}
 	}
 	if (opts.CertFile == "") != (opts.KeyFile == "") {
-		return nil, errors.New("redis.cert_file: a certificate needs its key, and a key its certificate: set redis.cert_file and redis.key_file")
+		return nil, errors.New("redis.cert_file: a certificate needs its key, and a key its certificate: " +
+			"set redis.cert_file and redis.key_file")
 	}
 	if opts.CertFile != "" {
 		pair, err := tls.LoadX509KeyPair(opts.CertFile, opts.KeyFile)
@@ -154,23 +160,23 @@ func encrypted(opts Options, on bool) (*tls.Config, error) {
 	return c, nil
 }
 
-// limited sets what all connections have in common.
+// limited sets the options common to all connections.
 func limited(o *goredis.UniversalOptions) *goredis.UniversalOptions {
-	// Both are newer than Redis 7.0: errors on every connect to an older one.
+	// Both require Redis 7.0 or newer, and would cause errors on every connect to an older one.
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	o.DisableIdentity = true
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = dialTimeout, ioTimeout, ioTimeout
-	// One repetition bridges a connection that was cut and a primary that became a replica. Everything that changes
-	// something may be repeated.
+	// One retry covers a connection that was cut and a primary that became a replica. Every write can be repeated
+	// safely.
 	o.ContextTimeoutEnabled, o.MaxRetries, o.DialerRetries = true, 1, 1
 	return o
 }
 
-// Passwords are those in a URL of Options: what must never appear anywhere else.
+// Passwords returns the passwords in a URL of Options, which must never appear anywhere else.
 func Passwords(raw string) []string {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil // Open refuses it
+		return nil // Open rejects it
 	}
 	password, _ := u.User.Password()
 	return []string{password, u.Query().Get("sentinel_password")}

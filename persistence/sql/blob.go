@@ -13,7 +13,7 @@ import (
 	"github.com/zephbot/zephbot/persistence/keeping"
 )
 
-// abandonTimeout bounds the removal of what came in before a Put failed; what is left then is swept.
+// abandonTimeout limits the removal of what was stored before a Put failed. The rest is swept.
 const abandonTimeout = 5 * time.Second
 
 const (
@@ -22,8 +22,9 @@ const (
 	growBlob    = `UPDATE blob SET size = size + ? WHERE id = ?`
 	nameBlob    = `UPDATE blob SET hash = ? WHERE id = ?`
 	knownBlob   = `SELECT id FROM blob WHERE hash = ? AND hash <> ''`
-	setRef      = `INSERT INTO blob_ref (session, blob, used) VALUES (?, ?, ?) ON CONFLICT (session, blob) DO UPDATE SET used = excluded.used`
-	blobQuery   = `SELECT blob.id, blob.size FROM blob JOIN blob_ref ON blob_ref.blob = blob.id
+	setRef      = `INSERT INTO blob_ref (session, blob, used) VALUES (?, ?, ?) ON CONFLICT (session, blob) DO UPDATE
+		SET used = excluded.used`
+	blobQuery = `SELECT blob.id, blob.size FROM blob JOIN blob_ref ON blob_ref.blob = blob.id
 WHERE blob.hash = ? AND blob.hash <> '' AND blob_ref.session = ?`
 	pieceQuery = `SELECT data FROM blob_piece WHERE blob = ? AND n = ?`
 
@@ -45,27 +46,30 @@ ON CONFLICT (session, blob) DO UPDATE SET used = excluded.used`
 
 var _ blob.Store = (*Store)(nil)
 
-// Put implements blob.Store. A content of one piece is one commit, a longer one a commit a piece. It gives up with ctx.
+// Put implements blob.Store. A content of one piece is stored in one commit, a longer one in a commit per piece. It
+// gives up when ctx ends.
 func (s *Store) Put(ctx context.Context, session string, content io.Reader) (blob.Ref, error) {
 	if session == "" {
-		return blob.Ref{}, errors.New("keep file: it belongs to no session")
+		return blob.Ref{}, errors.New("store file: no session")
 	}
 	u := &upload{store: s, session: session}
-	ref, err := keeping.Take(content, func(n int64, piece []byte, whole string) error { return u.add(ctx, n, piece, whole) })
+	ref, err := keeping.Take(content, func(n int64, piece []byte, whole string) error {
+		return u.add(ctx, n, piece, whole)
+	})
 	if err != nil {
-		return blob.Ref{}, fmt.Errorf("keep file: %w", errors.Join(err, u.abandon(ctx)))
+		return blob.Ref{}, fmt.Errorf("store file: %w", errors.Join(err, u.abandon(ctx)))
 	}
 	return ref, nil
 }
 
-// upload is a content on its way in. For one goroutine.
+// upload is a content being stored. For one goroutine.
 type upload struct {
 	store   *Store
 	session string
 	id      int64 // of the row; 0 = none yet
 }
 
-// add stores a piece; with the last one the content gets its name.
+// add stores a piece. The last one completes the content with its hash.
 func (u *upload) add(ctx context.Context, n int64, piece []byte, whole string) error {
 	id := u.id
 	err := u.store.maintain(ctx, func(ctx context.Context, q *queries) (err error) {
@@ -90,7 +94,7 @@ func (u *upload) add(ctx context.Context, n int64, piece []byte, whole string) e
 	return nil
 }
 
-// append writes a piece behind those that are there, where there is room, and gives the number of the row.
+// append stores a piece after the existing ones if there is room, and returns the number of the row.
 func (u *upload) append(ctx context.Context, q *queries, n int64, piece []byte) (id int64, err error) {
 	if err := u.store.reserve(ctx, q, int64(len(piece))); err != nil {
 		return 0, err
@@ -106,12 +110,12 @@ func (u *upload) append(ctx context.Context, q *queries, n int64, piece []byte) 
 	return id, errors.Join(q.exec(ctx, insertPiece, id, n, piece), q.exec(ctx, growBlob, len(piece), id))
 }
 
-// refer notes that the session has the content.
+// refer records that the session has the content.
 func (u *upload) refer(ctx context.Context, q *queries, id int64) error {
 	return q.exec(ctx, setRef, u.session, id, nanos(u.store.options.Now()))
 }
 
-// abandon removes what came in. The end of ctx is often why.
+// abandon removes an incomplete upload. ctx may have ended.
 func (u *upload) abandon(ctx context.Context) error {
 	if u.id == 0 {
 		return nil
@@ -121,13 +125,13 @@ func (u *upload) abandon(ctx context.Context) error {
 	return u.store.maintain(ctx, func(ctx context.Context, q *queries) error { return u.store.dropBlob(ctx, q, u.id) })
 }
 
-// find reads the number that a query gives.
+// find reads the number that a query returns.
 func find(ctx context.Context, q *queries, query string, args ...any) (n int64, found bool, err error) {
 	found, err = q.one(ctx, func(scan scanner) error { return scan(&n) }, query, args...)
 	return n, found, err
 }
 
-// reserve counts bytes that are to be stored; ErrFull when there is no room for them.
+// reserve counts bytes to be stored. It fails with ErrFull if there is no room for them.
 func (s *Store) reserve(ctx context.Context, q *queries, n int64) error {
 	if limit := s.options.BlobBytes; limit > 0 {
 		total, _, err := find(ctx, q, blobBytes)
@@ -141,7 +145,7 @@ func (s *Store) reserve(ctx context.Context, q *queries, n int64) error {
 	return q.exec(ctx, addBlobBytes, n)
 }
 
-// dropBlob deletes a content, 0 = none.
+// dropBlob deletes a content; 0 = none.
 func (s *Store) dropBlob(ctx context.Context, q *queries, id int64) error {
 	size, found, err := find(ctx, q, sizeOfBlob, id)
 	if err != nil || !found {
@@ -150,7 +154,7 @@ func (s *Store) dropBlob(ctx context.Context, q *queries, id int64) error {
 	return errors.Join(q.exec(ctx, deletePieces, id), q.exec(ctx, deleteBlob, id), q.exec(ctx, addBlobBytes, -size))
 }
 
-// dropRef takes a content away from a session, and deletes it when no other session has it.
+// dropRef removes a content from a session, and deletes it if no other session has it.
 func (s *Store) dropRef(ctx context.Context, q *queries, session string, id int64) error {
 	if err := q.exec(ctx, deleteRef, session, id); err != nil {
 		return err
@@ -177,7 +181,7 @@ func (s *Store) Open(ctx context.Context, session, hash string) (io.ReadCloser, 
 	}), nil
 }
 
-// moveBlobs gives a session's files to the one that it becomes.
+// moveBlobs moves a session's files to its new key.
 func (t *step) moveBlobs(ctx context.Context, m *bot.Move) error {
 	sessions, err := t.keys(ctx, m, "", refSessions)
 	if err != nil {

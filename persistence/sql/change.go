@@ -11,11 +11,11 @@ import (
 	"github.com/zephbot/zephbot/bot/state"
 )
 
-// errGuess says that something which was assumed for a Change does not hold: it is to be run again on what the database
-// says.
-var errGuess = errors.New("a guess does not hold")
+// errGuess means that an assumption about a Change does not hold: the Change has to run again on what the database
+// contains.
+var errGuess = errors.New("an assumption does not hold")
 
-// prepared is a Change with all that can be made ready for it before the writer has it.
+// prepared is a Change with everything that can be computed before the writer takes it.
 type prepared struct {
 	change   *bot.Change
 	needs    state.Needs
@@ -23,7 +23,7 @@ type prepared struct {
 	contents []string // JSON of the contents of Send
 }
 
-// prepare makes a valid Change ready.
+// prepare computes what is needed for a valid Change.
 func prepare(change *bot.Change) (*prepared, error) {
 	p := &prepared{change: change, needs: state.NeedsOf(change)}
 	if change.Append != nil {
@@ -52,13 +52,16 @@ func encodeEntry(entry journal.Entry) (string, error) {
 	return encode(entry)
 }
 
-// world is a state.World whose maps are used again and again: only the writer goroutine has it.
+// world is a state.World whose maps are reused: only the writer goroutine uses it.
 type world struct{ state.World }
 
 func newWorld() *world {
 	return &world{state.World{
-		Lanes: map[bot.SessionKey]bot.Lane{}, Arrivals: map[int64]state.Arrival{}, Arrived: map[state.ArrivalKey]int64{},
-		Questions: map[string]state.Question{}, Rows: map[int64]state.Delivery{}, Keys: map[string]int64{}, Facts: map[state.FactKey]bot.Fact{},
+		Lanes: map[bot.SessionKey]bot.Lane{}, Arrivals: map[int64]state.Arrival{},
+		Arrived:   map[state.ArrivalKey]int64{},
+		Questions: map[string]state.Question{},
+		Rows:      map[int64]state.Delivery{}, Keys: map[string]int64{},
+		Facts: map[state.FactKey]bot.Fact{},
 	}}
 }
 
@@ -73,7 +76,7 @@ func (w *world) reset() {
 	w.Waiting = false
 }
 
-// step is one Change under way, within the writer's transaction.
+// step is the execution of one Change within the writer's transaction.
 type step struct {
 	*prepared
 	q      *queries
@@ -83,7 +86,7 @@ type step struct {
 	sure   bool // nothing is assumed
 }
 
-// run does everything that the Change asks for. A refusal comes before anything is written; errGuess may come after.
+// run executes the Change. A refusal is returned before anything is written, errGuess possibly afterwards.
 func (t *step) run(ctx context.Context) (*bot.Applied, error) {
 	if err := t.load(ctx); err != nil {
 		return nil, err
@@ -91,7 +94,7 @@ func (t *step) run(ctx context.Context) (*bot.Applied, error) {
 	result, err := state.Run(t.change, &t.world.World, t.now)
 	if err != nil {
 		if !t.sure && len(t.needs.Arrived)+len(t.needs.Keys)+len(t.change.Ask) > 0 {
-			return nil, errGuess // the reason may be another one
+			return nil, errGuess // the reason may be a wrong assumption
 		}
 		return nil, err
 	}

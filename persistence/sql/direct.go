@@ -14,13 +14,13 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// direct is a connection to the driver without what database/sql puts between: one goroutine uses it, and nobody ends a
-// statement that runs.
+// direct is a connection to the driver without the layer of database/sql. It is for one goroutine, and running
+// statements cannot be cancelled.
 type direct struct {
 	conn  driver.Conn
 	stmts map[string]statement
-	args  []driver.NamedValue // of the statement that runs
-	wrote bool                // rows were changed since somebody last cleared it
+	args  []driver.NamedValue // of the running statement
+	wrote bool                // rows were changed since this was last cleared
 }
 
 type statement interface {
@@ -37,16 +37,16 @@ func openDirect(dsn string) (*direct, error) {
 	return &direct{conn: conn, stmts: map[string]statement{}}, nil
 }
 
-// version is a number that is another one when a commit has changed the database, of this connection or of others. It
-// costs no statement. What others did counts from the next transaction on.
+// version returns a number that changes when a commit has changed the database, through this connection or another. It
+// runs no statement. Commits of others count from the next transaction on.
 func (d *direct) version() (uint32, error) {
 	file, ok := d.conn.(sqlite.FileControl)
 	if !ok {
-		return 0, fmt.Errorf("the driver's %T does not say whether somebody else has written", d.conn)
+		return 0, fmt.Errorf("the driver's %T does not report writes of others", d.conn)
 	}
 	version, err := file.FileControlDataVersion("main")
 	if err != nil {
-		return 0, fmt.Errorf("look for other writers: %w", err)
+		return 0, fmt.Errorf("check for other writers: %w", err)
 	}
 	return version, nil
 }
@@ -62,13 +62,13 @@ func (d *direct) stmt(query string) (statement, error) {
 	}
 	stmt, ok := prepared.(statement)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("prepare: the driver's %T cannot be run", prepared), prepared.Close())
+		return nil, errors.Join(fmt.Errorf("prepare: the driver's %T cannot be executed", prepared), prepared.Close())
 	}
 	d.stmts[query] = stmt
 	return stmt, nil
 }
 
-// bind makes the arguments of a statement what the driver takes.
+// bind converts the arguments of a statement to the driver's types.
 func (d *direct) bind(args []any) ([]driver.NamedValue, error) {
 	d.args = d.args[:0]
 	for i, arg := range args {
@@ -133,7 +133,7 @@ func (d *direct) read(ctx context.Context, see func(scanner) error, query string
 	}
 }
 
-// close ends the connection, with whatever state it is in.
+// close closes the connection in whatever state it is.
 func (d *direct) close() error {
 	var errs []error
 	for _, stmt := range d.stmts {
@@ -143,10 +143,10 @@ func (d *direct) close() error {
 	return errors.Join(append(errs, d.conn.Close())...)
 }
 
-// assign gives the columns of a row to where they are wanted.
+// assign copies the columns of a row to their destinations.
 func assign(dests []any, row []driver.Value) error {
 	if len(dests) != len(row) {
-		return fmt.Errorf("a row has %d columns, %d are wanted", len(row), len(dests))
+		return fmt.Errorf("a row has %d columns, want %d", len(row), len(dests))
 	}
 	for i, dest := range dests {
 		if !assignOne(dest, row[i]) {
@@ -195,7 +195,7 @@ func assignOne(dest any, value driver.Value) bool {
 			*d = bot.SessionKey(v)
 			return true
 		}
-		// a type of its own
+		// A named type.
 		if d := reflect.ValueOf(dest); d.Kind() == reflect.Pointer && d.Elem().Kind() == reflect.String {
 			d.Elem().SetString(v)
 			return true

@@ -14,8 +14,8 @@ import (
 // Unavailable says that the database does not work; see keeping.Unavailable.
 type Unavailable = keeping.Unavailable
 
-// sqliteReason says in plain words what an SQLite result code means (sqlite.org/rescode.html); "" when it is the fault
-// of one Change, not of the database.
+// sqliteReason explains an SQLite result code (sqlite.org/rescode.html); "" if one Change is at fault, not the
+// database.
 func sqliteReason(code int) string {
 	switch code & 0xff {
 	case sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH:
@@ -43,7 +43,7 @@ func sqliteReason(code int) string {
 	}
 }
 
-// wrap makes a driver's error an *Unavailable; other errors pass.
+// wrap converts a driver's error to *Unavailable. Other errors are returned unchanged.
 func (d *dialect) wrap(op string, err error) error {
 	var failed *sqlite.Error
 	var already *Unavailable
@@ -60,7 +60,7 @@ func (d *dialect) wrap(op string, err error) error {
 	return err
 }
 
-// fatal says whether an error concerns the whole group and not one Change.
+// fatal reports whether an error concerns the whole group and not one Change.
 func (d *dialect) fatal(err error) bool {
 	var u *Unavailable
 	return errors.As(d.wrap("write", err), &u)

@@ -13,29 +13,30 @@ import (
 // markSuffix is added to the name of the database for the file with its high-water mark.
 const markSuffix = "-mark"
 
-// markFormat is the content of that file: which database, and a number that every commit to it raises: numbers given to
-// arrivals, questions and outbox rows, and commits that gave none. The width is fixed, so that one write replaces it
-// whole.
+// markFormat is the content of that file: the id of the database, and a number that every commit to it increases: the
+// sum of the numbers given to arrivals, questions and outbox rows, and of the commits that gave none. The width is
+// fixed, so that one write replaces it completely.
 const markFormat = "%s %020d\n"
 
 const (
 	nameDatabase = `INSERT INTO meta (name, value) VALUES ('id', ?) ON CONFLICT (name) DO NOTHING`
 	nameQuery    = `SELECT value FROM meta WHERE name = 'id'`
-	countCommit  = `INSERT INTO meta (name, value) VALUES ('commits', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+	countCommit  = `INSERT INTO meta (name, value) VALUES ('commits', ?) ON CONFLICT (name) DO UPDATE
+		SET value = excluded.value`
 )
 
-// guard notices that the database lost what was committed: its write-ahead log was removed, or a file was emptied or
-// replaced by another, while the service runs or while it does not. SQLite alone takes what it finds for all there ever
-// was.
+// guard detects that the database lost commits: its write-ahead log was removed, or a file was emptied or replaced,
+// while the service is running or stopped. SQLite itself accepts whatever it finds.
 //
-// Each commit counts in the database, and then in a file beside it. The file is not flushed: after a power cut it may
-// be behind the database, which is fine, and it is never ahead of it. Only the writer goroutine uses a guard.
+// Each commit increases a counter in the database, and then in a file next to it. The file is not flushed: after a
+// power failure it may be behind the database, which is harmless, and it is never ahead of it. Only the writer
+// goroutine uses a guard.
 type guard struct {
 	path  string
 	id    string
 	count int64
 	mark  *os.File
-	seen  map[string]os.FileInfo // the files of the database as they were last, by suffix
+	seen  map[string]os.FileInfo // the files of the database as last seen, by suffix
 	lost  *Unavailable           // set once something is lost: nothing is stored from then on
 }
 
@@ -48,20 +49,26 @@ func (g *guard) open(ctx context.Context, q *queries) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return &Unavailable{Path: g.path + markSuffix, Op: "read", Reason: "the high-water mark cannot be read; check the file", Err: err}
+		return &Unavailable{
+			Path: g.path + markSuffix, Op: "read",
+			Reason: "the high-water mark cannot be read; check the file", Err: err,
+		}
 	case known != g.id:
 		return g.missing("it is not the database that was here before")
 	case count > g.count:
-		return g.missing(fmt.Sprintf("up to %d commits that it had are gone", count-g.count))
+		return g.missing(fmt.Sprintf("up to %d commits are missing", count-g.count))
 	}
 	if g.mark, err = os.OpenFile(g.path+markSuffix, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-		return &Unavailable{Path: g.path + markSuffix, Op: "open", Reason: "the high-water mark cannot be written; check the directory and its permissions", Err: err}
+		return &Unavailable{
+			Path: g.path + markSuffix, Op: "open",
+			Reason: "the high-water mark cannot be written; check the directory and its permissions", Err: err,
+		}
 	}
 	g.store()
 	return nil
 }
 
-// identify reads, or gives, the database's name and count.
+// identify reads, or assigns, the database's id and count.
 func (g *guard) identify(ctx context.Context, q *queries) error {
 	if err := q.exec(ctx, nameDatabase, rand.Text()); err != nil {
 		return fmt.Errorf("name the database: %w", err)
@@ -72,7 +79,7 @@ func (g *guard) identify(ctx context.Context, q *queries) error {
 	return g.recount(ctx, q)
 }
 
-// recount reads how many commits the database knows of.
+// recount reads the number of commits from the database.
 func (g *guard) recount(ctx context.Context, q *queries) error {
 	n, err := readNumbers(ctx, q)
 	g.count = n.sum()
@@ -80,11 +87,12 @@ func (g *guard) recount(ctx context.Context, q *queries) error {
 }
 
 func (g *guard) missing(what string) *Unavailable {
-	return &Unavailable{Path: g.path, Op: "open", Reason: what + ": its file or the one ending in -wal was removed, emptied or replaced. Put the files back, or restore " +
-		"a backup; to go on with what is there, knowing that messages may be lost, remove the file ending in " + markSuffix}
+	return &Unavailable{Path: g.path, Op: "open", Reason: what + ": its file or the one ending in -wal was removed, " +
+		"emptied or replaced. Put the files back, or restore a backup; to continue with what is there, " +
+		"knowing that messages may be lost, remove the file ending in " + markSuffix}
 }
 
-// check looks at the files of the database before a commit. It costs three system calls.
+// check checks the files of the database before a commit. It costs three system calls.
 func (g *guard) check() error {
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		before := g.seen[suffix]
@@ -95,30 +103,36 @@ func (g *guard) check() error {
 			g.seen[suffix] = now
 			continue
 		case err == nil && os.SameFile(before, now):
-			what = "was cut short"
+			what = "was truncated"
 		case err == nil:
 			what = "was replaced"
-		case before == nil && errors.Is(err, fs.ErrNotExist): // not made yet
+		case before == nil && errors.Is(err, fs.ErrNotExist): // not created yet
 			continue
 		case errors.Is(err, fs.ErrNotExist):
 			what = "was removed"
 		default:
-			return &Unavailable{Path: g.path + suffix, Op: "look at", Reason: "the file cannot be looked at; check the directory and its permissions", Err: err}
+			return &Unavailable{
+				Path: g.path + suffix, Op: "look at",
+				Reason: "the file cannot be read; check the directory and its permissions", Err: err,
+			}
 		}
-		g.lost = &Unavailable{Path: g.path + suffix, Op: "write", Reason: "the file " + what + " while the service worked with it; nothing is stored any more. " +
-			"Stop what did it and restart the service: it says then whether something is lost"}
+		g.lost = &Unavailable{
+			Path: g.path + suffix, Op: "write",
+			Reason: "the file " + what + " while the service was using it; nothing is stored any more. " +
+				"Stop what did it and restart the service: it reports then whether something is lost",
+		}
 		return g.lost
 	}
 	return nil
 }
 
-// forget is for a new connection: SQLite may have removed and made the files beside the database meanwhile.
+// forget resets the guard for a new connection: SQLite may have removed and recreated the files next to the database.
 func (g *guard) forget() {
 	delete(g.seen, "-wal")
 	delete(g.seen, "-shm")
 }
 
-// next counts the commit that is under way, within its transaction. One that gave out a number counts by that.
+// next counts the running commit within its transaction. A commit that gave out a number is counted by that.
 func (g *guard) next(ctx context.Context, q *queries, n *numbers) error {
 	if n.sum() > g.count {
 		return nil
@@ -130,13 +144,13 @@ func (g *guard) next(ctx context.Context, q *queries, n *numbers) error {
 	return nil
 }
 
-// done notes that the commit is durable.
+// done records that the commit is durable.
 func (g *guard) done(count int64) {
 	g.count = count
 	g.store()
 }
 
-// store writes the mark. That it cannot be written makes it stale and no more: the next one that can is enough.
+// store writes the mark. If that fails, the mark is merely out of date, until a later write succeeds.
 func (g *guard) store() { _, _ = g.mark.WriteAt(fmt.Appendf(nil, markFormat, g.id, g.count), 0) }
 
 func (g *guard) close() error {
@@ -151,11 +165,11 @@ func readMark(path string) (id string, count int64, err error) {
 	if err != nil {
 		return "", 0, err
 	}
-	if len(raw) == 0 { // the process ended between making and writing it
+	if len(raw) == 0 { // the process ended between creating and writing it
 		return "", 0, fs.ErrNotExist
 	}
 	if _, err := fmt.Fscanf(strings.NewReader(string(raw)), markFormat, &id, &count); err != nil {
-		return "", 0, fmt.Errorf("%q is no mark: %w", raw[:min(len(raw), 64)], err)
+		return "", 0, fmt.Errorf("%q is not a mark: %w", raw[:min(len(raw), 64)], err)
 	}
 	return id, count, nil
 }

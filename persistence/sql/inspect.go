@@ -17,7 +17,7 @@ func listApprovals(ctx context.Context, q *queries, query string, args ...any) (
 
 const approvalQuery = `SELECT ` + approvalColumns + ` FROM approval WHERE id = ?`
 
-// readApproval finds a question by id; bot.ErrNotFound.
+// readApproval finds a question by id, or returns bot.ErrNotFound.
 func readApproval(ctx context.Context, q *queries, id string) (bot.Approval, error) {
 	found, err := listApprovals(ctx, q, approvalQuery, id)
 	if err != nil {
@@ -35,7 +35,8 @@ func (r *reader) Approval(ctx context.Context, id string) (bot.Approval, error) 
 	return a, r.dialect.wrap("read", err)
 }
 
-const approvalOfQuery = `SELECT ` + approvalColumns + ` FROM approval WHERE session = ? AND call = ? ORDER BY n DESC LIMIT 1`
+const approvalOfQuery = `SELECT ` + approvalColumns + ` FROM approval WHERE session = ? AND call = ? ORDER BY n DESC
+	LIMIT 1`
 
 // ApprovalOf implements bot.Approvals.
 func (r *reader) ApprovalOf(ctx context.Context, session bot.SessionKey, call string) (bot.Approval, error) {
@@ -67,7 +68,9 @@ func (r *reader) OpenApprovals(ctx context.Context, session bot.SessionKey) ([]b
 }
 
 // GrantedInSession implements bot.Approvals.
-func (r *reader) GrantedInSession(ctx context.Context, session bot.SessionKey, hash string) (bot.Approval, bool, error) {
+func (r *reader) GrantedInSession(
+	ctx context.Context, session bot.SessionKey, hash string,
+) (bot.Approval, bool, error) {
 	found, err := listApprovals(ctx, r.q, grantedQuery, session, hash)
 	if err != nil || len(found) == 0 {
 		return bot.Approval{}, false, r.problem("read grants", err)
@@ -79,12 +82,14 @@ const askedQuery = `SELECT ` + approvalColumns + ` FROM approval
 WHERE channel = ? AND bot = ? AND tool = ? AND created > ? ORDER BY created DESC, n DESC LIMIT CAST(? AS INTEGER)`
 
 // AskedSince implements bot.Approvals.
-func (r *reader) AskedSince(ctx context.Context, channel, botID, tool string, since time.Time, limit int) ([]bot.Approval, error) {
+func (r *reader) AskedSince(
+	ctx context.Context, channel, botID, tool string, since time.Time, limit int,
+) ([]bot.Approval, error) {
 	found, err := listApprovals(ctx, r.q, askedQuery, channel, botID, tool, nanos(since), atMost(limit))
 	return found, r.problem("list questions", err)
 }
 
-// countsQuery counts each kind of open work by the terms of its own partial index; see ofBot.
+// countsQuery counts each kind of open work by the conditions of its own partial index; see ofBot.
 const countsQuery = `SELECT
 (SELECT COUNT(*) FROM lane WHERE state <> 'idle' AND state = 'running' AND ` + ofBot + `),
 (SELECT COUNT(*) FROM lane WHERE state <> 'idle' AND state = 'parked' AND ` + ofBot + `),
@@ -125,17 +130,22 @@ func (r *reader) Charges(ctx context.Context, sinceDay string) ([]bot.Charge, er
 		charges = append(charges, some...)
 	}
 	slices.SortFunc(charges, func(a, b bot.Charge) int {
-		return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Unit, b.Unit))
+		return cmp.Or(
+			cmp.Compare(a.Day, b.Day), cmp.Compare(a.Key, b.Key),
+			cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Unit, b.Unit),
+		)
 	})
 	return charges, nil
 }
 
-const rowsQuery = `SELECT id, ` + rowColumns + ` FROM outbox WHERE session = ? ORDER BY id DESC LIMIT CAST(? AS INTEGER)`
+const rowsQuery = `SELECT id, ` + rowColumns + ` FROM outbox WHERE session = ? ORDER BY id DESC
+	LIMIT CAST(? AS INTEGER)`
 
 // Used implements bot.Inspector.
 func (r *reader) Used(ctx context.Context, scope, unit, day string) (int64, error) {
 	var sum int64
-	_, err := r.q.one(ctx, func(scan scanner) error { return scan(&sum) }, usedQuery, day, scope, unit, day, scope, unit)
+	_, err := r.q.one(ctx, func(scan scanner) error { return scan(&sum) }, usedQuery,
+		day, scope, unit, day, scope, unit)
 	return sum, r.problem("add charges up", err)
 }
 
@@ -146,7 +156,8 @@ func (r *reader) Rows(ctx context.Context, session bot.SessionKey, limit int) ([
 	return rows, r.problem("list rows", err)
 }
 
-const lanesQuery = `SELECT ` + laneColumns + ` FROM lane WHERE channel = ? AND bot = ? ORDER BY session LIMIT CAST(? AS INTEGER)`
+const lanesQuery = `SELECT ` + laneColumns + ` FROM lane WHERE channel = ? AND bot = ? ORDER BY session
+	LIMIT CAST(? AS INTEGER)`
 
 // Lanes implements bot.Inspector.
 func (r *reader) Lanes(ctx context.Context, channel, botID string, limit int) ([]bot.Lane, error) {
@@ -168,7 +179,8 @@ func (r *reader) ArrivalOf(ctx context.Context, channel, botID, id string) (bot.
 	return found[0], nil
 }
 
-const deadQuery = `SELECT ` + arrivalColumns + ` FROM inbox WHERE state = 'dead' ORDER BY seq DESC LIMIT CAST(? AS INTEGER)`
+const deadQuery = `SELECT ` + arrivalColumns + ` FROM inbox WHERE state = 'dead' ORDER BY seq DESC
+	LIMIT CAST(? AS INTEGER)`
 
 // DeadLetters implements bot.Inspector.
 func (r *reader) DeadLetters(ctx context.Context, limit int) ([]bot.Arrival, error) {

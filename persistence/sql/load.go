@@ -9,20 +9,22 @@ import (
 )
 
 const (
-	// shortQuery looks among open questions only: ofBot keeps the planner from the index of everything that was ever
-	// asked in the chat.
+	// shortQuery searches open questions only: ofBot keeps the planner from using the index of all questions ever asked
+	// in the chat.
 	shortQuery = `SELECT n, ` + approvalColumns + ` FROM approval
 WHERE state = 'pending' AND short = ? AND ` + ofBot + ` AND surface = ? AND COALESCE(chat, '') = ?`
 	questionQuery  = `SELECT n, ` + approvalColumns + ` FROM approval WHERE id = ?`
-	questionsQuery = `SELECT n, ` + approvalColumns + ` FROM approval WHERE state = 'pending' AND session = ? ORDER BY n`
-	anyWaiting     = `SELECT seq FROM inbox WHERE state = 'waiting' AND express = 0 AND session <> '' AND session = CAST(? AS TEXT) LIMIT 1`
-	arrivedQuery   = `SELECT seq FROM inbox WHERE channel = ? AND bot = ? AND id = ?`
-	keyQuery       = `SELECT id FROM outbox WHERE key = ? AND key <> ''`
-	oldFactQuery   = `SELECT value, expires FROM fact WHERE bucket = ? AND key = ?`
+	questionsQuery = `SELECT n, ` + approvalColumns + ` FROM approval WHERE state = 'pending' AND session = ?
+		ORDER BY n`
+	anyWaiting = `SELECT seq FROM inbox WHERE state = 'waiting' AND express = 0 AND session <> ''
+		AND session = CAST(? AS TEXT) LIMIT 1`
+	arrivedQuery = `SELECT seq FROM inbox WHERE channel = ? AND bot = ? AND id = ?`
+	keyQuery     = `SELECT id FROM outbox WHERE key = ? AND key <> ''`
+	oldFactQuery = `SELECT value, expires FROM fact WHERE bucket = ? AND key = ?`
 )
 
-// load fills the step's World. Unless the step is to be sure, unique keys of new rows are assumed to be free and no
-// arrival to wait, as it nearly always is: the inserts check it.
+// load fills the step's World. Unless the step is sure, it assumes that unique keys of new rows are free and no arrival
+// is waiting, which is nearly always true. The inserts check it.
 func (t *step) load(ctx context.Context) error {
 	t.world.reset()
 	for _, part := range []func(*step, context.Context) error{
@@ -44,7 +46,7 @@ func (t *step) load(ctx context.Context) error {
 	return nil
 }
 
-// following are the n numbers after one, in the memory of a list that is not needed any more.
+// following returns the n numbers after last, reusing the memory of list.
 func following(list []int64, last int64, n int) []int64 {
 	list = list[:0]
 	for i := range int64(n) {
@@ -127,7 +129,8 @@ func (t *step) loadRows(ctx context.Context) error {
 func (t *step) loadFacts(ctx context.Context) error {
 	for _, key := range t.needs.Facts {
 		fact := bot.Fact{Bucket: key.Bucket, Key: key.Key}
-		found, err := t.q.one(ctx, func(scan scanner) error { return scan(&fact.Value, stamp{&fact.Expires}) }, oldFactQuery, key.Bucket, key.Key)
+		see := func(scan scanner) error { return scan(&fact.Value, stamp{&fact.Expires}) }
+		found, err := t.q.one(ctx, see, oldFactQuery, key.Bucket, key.Key)
 		if err != nil {
 			return fmt.Errorf("read fact: %w", err)
 		}
@@ -138,7 +141,7 @@ func (t *step) loadFacts(ctx context.Context) error {
 	return nil
 }
 
-// loadKeys looks which unique keys are in use, and whether an arrival waits.
+// loadKeys reads which unique keys are in use, and whether an arrival is waiting.
 func (t *step) loadKeys(ctx context.Context) (err error) {
 	var n int64
 	read := func(scan scanner) error { return scan(&n) }

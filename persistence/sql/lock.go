@@ -13,18 +13,19 @@ import (
 	"syscall"
 )
 
-// ErrLocked means that another process works in the data directory.
+// ErrLocked means that another process uses the data directory.
 var ErrLocked = errors.New("the data directory is in use")
 
-// LockDir makes the directory when it is absent and takes it for this process alone, until release or the end of the
-// process: with embedded engines two processes in one directory would work on the same sessions. The mode, such as
-// "serve", is told to the next one that wants it. Taken already: ErrLocked, with a sentence for the operator.
+// LockDir creates the directory if necessary and locks it for this process until release or the end of the process:
+// with embedded engines, two processes in one directory would work on the same sessions. The mode, such as "serve", is
+// shown to the next process that wants the lock. If the directory is locked already, the error is ErrLocked, with a
+// sentence for the operator.
 func LockDir(dir, mode string) (release func(), err error) { return LockFile(dir, "lock", mode) }
 
-// LockFile does so by a file of another name, for what shares a directory with a service.
+// LockFile does the same with a different lock file, for modes that share a directory with a service.
 func LockFile(dir, name, mode string) (release func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the data directory: %w", err)
+		return nil, fmt.Errorf("create the data directory: %w", err)
 	}
 	file, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -33,7 +34,8 @@ func LockFile(dir, name, mode string) (release func(), err error) {
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	switch {
 	case errors.Is(err, syscall.EWOULDBLOCK):
-		err = fmt.Errorf("%w: %s belongs to another running zephbot%s; stop that one, or give this one its own directory with --data-dir",
+		err = fmt.Errorf("%w: %s belongs to another running zephbot%s; "+
+			"stop that one, or give this one its own directory with --data-dir",
 			ErrLocked, dir, holder(file))
 		return nil, errors.Join(err, file.Close())
 	case err != nil:
@@ -45,8 +47,8 @@ func LockFile(dir, name, mode string) (release func(), err error) {
 	var once sync.Once
 	return func() {
 		once.Do(func() {
-			// Said aloud: a child that is just being made shares the file for a moment, and with it a lock that is only
-			// closed.
+			// Unlock explicitly: a child that is just being forked shares the file for a moment, and with it a lock
+			// that is only closed.
 			_ = syscall.Flock(int(file.Fd()), syscall.LOCK_UN)
 			_ = file.Close()
 		})
@@ -56,7 +58,7 @@ func LockFile(dir, name, mode string) (release func(), err error) {
 // maxSign bounds what is read of a signature, in bytes.
 const maxSign = 64
 
-// sign leaves the number and the mode of this process for the message to the next one.
+// sign writes the id and the mode of this process for the message to the next one.
 func sign(file *os.File, mode string) error {
 	if err := file.Truncate(0); err != nil {
 		return err
@@ -65,16 +67,16 @@ func sign(file *os.File, mode string) error {
 	return err
 }
 
-// holder names the process that has the lock, when it can be read.
+// holder describes the process that has the lock, if it can be read.
 func holder(file *os.File) string {
 	data := make([]byte, maxSign)
-	n, _ := file.ReadAt(data, 0) // the end of the file comes early: that is no error here
+	n, _ := file.ReadAt(data, 0) // reaching the end of the file is not an error here
 	number, mode, _ := strings.Cut(strings.TrimSpace(string(data[:n])), " ")
 	pid, err := strconv.Atoi(number)
 	switch {
 	case err != nil:
 		return ""
-	case mode == "": // of an earlier version
+	case mode == "": // written by an earlier version
 		return fmt.Sprintf(" (process %d)", pid)
 	default:
 		return fmt.Sprintf(" (process %d, zephbot %s)", pid, mode)

@@ -4,13 +4,14 @@ package sql
 
 import "errors"
 
-// ErrLocked means that another process works in the data directory.
+// ErrLocked means that another process uses the data directory.
 var ErrLocked = errors.New("the data directory is in use")
 
-// LockDir needs a file lock that ends with its process; this system offers none that is known here.
+// LockDir needs a file lock that ends with its process. This system has none that is supported.
 func LockDir(dir, _ string) (release func(), err error) {
-	return nil, errors.New("lock the data directory " + dir + ": not possible on this system; set database.url to a PostgreSQL database")
+	return nil, errors.New("lock the data directory " + dir + ": not possible on this system; " +
+		"set database.url to a PostgreSQL database")
 }
 
-// LockFile is as impossible as LockDir.
+// LockFile fails like LockDir.
 func LockFile(dir, _, mode string) (release func(), err error) { return LockDir(dir, mode) }

@@ -9,55 +9,60 @@ import (
 	"github.com/zephbot/zephbot/bot/state"
 )
 
-// kept bounds what the writer remembers of each kind: as many sessions as may be at work at once, some times over.
+// kept bounds how many rows of each kind the writer remembers: several times as many sessions as can be active at once.
 const kept = 4096
 
 const (
-	insertLane = `INSERT INTO lane (` + laneColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	// updateLane leaves the place alone, and with it an index; and the workspace, which does not change.
-	updateLane = `UPDATE lane SET state = ?, fence = ?, owner = ?, until = ?, turn = ?, arrival = ?, since = ?, not_before = ?, failing = ?,
+	insertLane = `INSERT INTO lane (` + laneColumns + `)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	// updateLane does not write the place, and so avoids an index, nor the workspace, which does not change.
+	updateLane = `UPDATE lane SET state = ?, fence = ?, owner = ?,
+		until = ?, turn = ?, arrival = ?, since = ?, not_before = ?, failing = ?,
 stop = ?, last = ?, live = ?, notice = ?, caller = ? WHERE session = ?`
-	placeLane = `UPDATE lane SET channel = ?, bot = ?, surface = ?, chat = ?, thread = ?, grp = ?, workspace = ? WHERE session = ?`
-	holdLane  = `UPDATE lane SET fence = ?, owner = ?, until = ? WHERE session = ?`
+	placeLane = `UPDATE lane SET channel = ?, bot = ?, surface = ?, chat = ?, thread = ?, grp = ?, workspace = ?
+		WHERE session = ?`
+	holdLane = `UPDATE lane SET fence = ?, owner = ?, until = ? WHERE session = ?`
 
 	arrivalQuery  = `SELECT state, attempts, problem, finished FROM inbox WHERE seq = ?`
 	deliveryQuery = `SELECT state, message, not_before, attempts, resent, problem, finished FROM outbox WHERE id = ?`
 
-	// numbersQuery reads what rises with each commit: how many there were that inserted nothing, and the last numbers
-	// that were given.
+	// numbersQuery reads what increases with each commit: the number of commits that inserted nothing, and the last
+	// numbers given.
 	numbersQuery = `SELECT COALESCE((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'commits'), 0),
-COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'inbox'), 0), COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'approval'), 0),
+COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'inbox'), 0), COALESCE((SELECT seq FROM sqlite_sequence
+	WHERE name = 'approval'), 0),
 COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'outbox'), 0)`
 )
 
-// memory is what the writer remembers of the rows that it read and wrote, so that it need not read them again. Lanes
-// are also written only once a group of Changes, though many of them touch one. Only the writer goroutine uses it. It
-// is dropped when a transaction is undone, and when somebody else has written.
+// memory holds the rows that the writer read and wrote, so that it does not have to read them again. Lanes are also
+// written only once per group of Changes, although several may change the same one. Only the writer goroutine uses it.
+// It is dropped when a transaction is rolled back, and when another connection has written.
 type memory struct {
 	lanes    map[bot.SessionKey]*known
-	dirty    []bot.SessionKey         // lanes to write, in the order in which they were touched
-	arrivals map[int64]state.Arrival  // those that wait
-	rows     map[int64]state.Delivery // those that are still to be delivered
+	dirty    []bot.SessionKey         // lanes to write, in the order in which they were changed
+	arrivals map[int64]state.Arrival  // waiting ones
+	rows     map[int64]state.Delivery // rows still to be delivered
 	numbers  numbers
-	version  uint32 // of the database as this connection knows it
-	valid    bool   // version and numbers are
+	version  uint32 // of the database as seen by this connection
+	valid    bool   // version and numbers are valid
 }
 
 type known struct {
 	lane   bot.Lane
-	stored bot.Lane // as the database has it
+	stored bot.Lane // as stored in the database
 	exists bool     // in the database
 	dirty  bool
 }
 
-// numbers are the last ones given.
+// numbers are the last numbers given.
 type numbers struct{ commits, arrival, question, row int64 }
 
-// sum rises with every commit.
+// sum increases with every commit.
 func (n *numbers) sum() int64 { return n.commits + n.arrival + n.question + n.row }
 
 func readNumbers(ctx context.Context, q *queries) (n numbers, err error) {
-	_, err = q.one(ctx, func(scan scanner) error { return scan(&n.commits, &n.arrival, &n.question, &n.row) }, numbersQuery)
+	see := func(scan scanner) error { return scan(&n.commits, &n.arrival, &n.question, &n.row) }
+	_, err = q.one(ctx, see, numbersQuery)
 	if err != nil {
 		return n, fmt.Errorf("read the last numbers: %w", err)
 	}
@@ -65,7 +70,10 @@ func readNumbers(ctx context.Context, q *queries) (n numbers, err error) {
 }
 
 func newMemory() *memory {
-	return &memory{lanes: map[bot.SessionKey]*known{}, arrivals: map[int64]state.Arrival{}, rows: map[int64]state.Delivery{}}
+	return &memory{
+		lanes:    map[bot.SessionKey]*known{},
+		arrivals: map[int64]state.Arrival{}, rows: map[int64]state.Delivery{},
+	}
 }
 
 // drop forgets everything.
@@ -74,7 +82,7 @@ func (m *memory) drop() {
 	m.valid = false
 }
 
-// forget drops the rows, whose numbers stay.
+// forget drops the rows but keeps the numbers.
 func (m *memory) forget() {
 	clear(m.lanes)
 	clear(m.arrivals)
@@ -82,7 +90,7 @@ func (m *memory) forget() {
 	m.dirty = m.dirty[:0]
 }
 
-// begin is for a transaction that has just begun; version is the database's.
+// begin prepares for a transaction that has just begun; version is the database's.
 func (m *memory) begin(ctx context.Context, q *queries, version uint32) (err error) {
 	if len(m.lanes) > kept || len(m.arrivals) > kept || len(m.rows) > kept {
 		m.forget()
@@ -98,7 +106,7 @@ func (m *memory) begin(ctx context.Context, q *queries, version uint32) (err err
 	return nil
 }
 
-// lane gives a lane as it is with all that was done so far; found is false for one that was never seen.
+// lane returns a lane with all changes so far; found is false for one that has never been seen.
 func (m *memory) lane(ctx context.Context, q *queries, session bot.SessionKey) (lane bot.Lane, found bool, err error) {
 	if k, ok := m.lanes[session]; ok {
 		return k.lane, k.exists || k.dirty, nil
@@ -111,7 +119,7 @@ func (m *memory) lane(ctx context.Context, q *queries, session bot.SessionKey) (
 	return lane, found, nil
 }
 
-// put takes a lane that was read before. It is written by flush.
+// put stores a lane that was read before. flush writes it.
 func (m *memory) put(lane *bot.Lane) {
 	k := m.lanes[lane.Session]
 	k.lane = *lane
@@ -121,7 +129,7 @@ func (m *memory) put(lane *bot.Lane) {
 	}
 }
 
-// flush writes what was put.
+// flush writes the lanes that were put.
 func (m *memory) flush(ctx context.Context, q *queries) error {
 	for _, session := range m.dirty {
 		k := m.lanes[session]
@@ -140,21 +148,24 @@ func (k *known) write(ctx context.Context, q *queries) error {
 	if !k.exists {
 		return q.exec(ctx, insertLane, values...)
 	}
-	place, rest := values[1:2+placeWidth], values[2+placeWidth:] // the workspace goes with the place
+	place, rest := values[1:2+placeWidth], values[2+placeWidth:] // the workspace belongs to the place here
 	if k.lane.Place != k.stored.Place || k.lane.Workspace != k.stored.Workspace {
 		if err := q.exec(ctx, placeLane, append(slices.Clip(place), string(k.lane.Session))...); err != nil {
 			return err
 		}
 	}
 	held := k.stored
-	held.Place, held.Workspace, held.Fence, held.Owner, held.Until = k.lane.Place, k.lane.Workspace, k.lane.Fence, k.lane.Owner, k.lane.Until
+	held.Place, held.Workspace = k.lane.Place, k.lane.Workspace
+	held.Fence = k.lane.Fence
+	held.Owner = k.lane.Owner
+	held.Until = k.lane.Until
 	if held == k.lane {
 		return q.exec(ctx, holdLane, k.lane.Fence, k.lane.Owner, nanos(k.lane.Until), string(k.lane.Session))
 	}
 	return q.exec(ctx, updateLane, append(rest, string(k.lane.Session))...)
 }
 
-// arrival gives what changes about an arrival.
+// arrival returns the mutable fields of an arrival.
 func (m *memory) arrival(ctx context.Context, q *queries, seq int64) (a state.Arrival, found bool, err error) {
 	if a, ok := m.arrivals[seq]; ok {
 		return a, true, nil
@@ -177,13 +188,14 @@ func (m *memory) keepArrival(seq int64, a state.Arrival) {
 	}
 }
 
-// row gives what changes about an outbox row.
+// row returns the mutable fields of an outbox row.
 func (m *memory) row(ctx context.Context, q *queries, id int64) (d state.Delivery, found bool, err error) {
 	if d, ok := m.rows[id]; ok {
 		return d, true, nil
 	}
 	found, err = q.one(ctx, func(scan scanner) error {
-		return scan((*string)(&d.State), &d.Message, stamp{&d.NotBefore}, &d.Attempts, stamp{&d.Doubt}, &d.Problem, stamp{&d.Finished})
+		return scan((*string)(&d.State), &d.Message, stamp{&d.NotBefore}, &d.Attempts, stamp{&d.Doubt},
+			&d.Problem, stamp{&d.Finished})
 	}, deliveryQuery, id)
 	if err != nil {
 		return d, false, fmt.Errorf("find row: %w", err)

@@ -18,8 +18,8 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// migrate brings the schema up to date and returns its version. A schema that is newer than this program is left alone.
-// Processes may migrate at the same time: each step is one transaction. db must have one connection.
+// migrate brings the schema up to date and returns its version. A schema that is newer than this program is not
+// touched. Processes can migrate at the same time: each step is one transaction. db must have one connection.
 //
 // The steps are not flushed to the disk one by one. With a write-ahead log that is safe: a power cut undoes the last
 // steps, which the next start repeats, and the first commit of the store flushes them together with itself.
@@ -28,7 +28,7 @@ func (d *dialect) migrate(ctx context.Context, db *sql.DB) (version int64, err e
 		return 0, d.wrap("open", fmt.Errorf("prepare to migrate: %w", err))
 	}
 	version, err = d.advance(ctx, db)
-	// Also when ctx has ended: a connection that does not flush must not be left behind.
+	// Also if ctx has ended: a connection that does not flush must not be left behind.
 	if _, again := db.ExecContext(context.WithoutCancel(ctx), flushEach); again != nil && err == nil {
 		return 0, d.wrap("open", fmt.Errorf("end the migration: %w", again))
 	}
@@ -47,7 +47,8 @@ func (d *dialect) advance(ctx context.Context, db *sql.DB) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read migrations: %w", err)
 	}
-	provider, err := goose.NewProvider(d.engine, db, nil, goose.WithGoMigrations(steps...), goose.WithDisableGlobalRegistry(true))
+	provider, err := goose.NewProvider(d.engine, db, nil,
+		goose.WithGoMigrations(steps...), goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return 0, fmt.Errorf("read migrations: %w", err)
 	}
@@ -65,7 +66,7 @@ func (d *dialect) advance(ctx context.Context, db *sql.DB) (int64, error) {
 		if err == nil {
 			return target, nil
 		}
-		// else another process migrates at the same time, and one of us comes too late for a step
+		// Otherwise, another process migrated at the same time and was faster with a step.
 		if current == before {
 			return 0, d.wrap("migrate", fmt.Errorf("schema %d to %d: %w", current, target, err))
 		}
@@ -111,7 +112,8 @@ func upward(text string) (string, error) {
 	_, rest, began := strings.Cut(text, up)
 	rest, _, ended := strings.Cut(rest, down)
 	if !began || !ended || strings.Count(text, mark) != 2 {
-		return "", errors.New("a migration has one line \"-- +goose Up\", later one line \"-- +goose Down\", and no other annotation")
+		return "", errors.New("a migration has one line \"-- +goose Up\", " +
+			"later one line \"-- +goose Down\", and no other annotation")
 	}
 	return rest, nil
 }

@@ -10,20 +10,24 @@ import (
 	"github.com/zephbot/zephbot/bot/state"
 )
 
-// The queries of a move. Those that list keys take the bounds of the channel's and bot's keys; where the key is not the
-// first column of an index, the values of the columns before it are few, and are walked one by one.
+// The queries of a move. Those that list keys take the bounds of the keys of the channel and bot. If the key is not the
+// first column of an index, the columns before it have few values, which are walked one by one.
 const (
 	lanesFrom   = `SELECT session FROM lane WHERE session >= ? AND session < ? ORDER BY session`
 	deleteLane  = `DELETE FROM lane WHERE session = ?`
 	liftJournal = `UPDATE journal SET session = ?, n = -(n + ?) WHERE session = ?`
 	landJournal = `UPDATE journal SET n = -n WHERE session = ? AND n < 0`
 
-	queuedFrom  = `SELECT DISTINCT session FROM inbox WHERE state = 'waiting' AND express = 0 AND session <> '' AND session >= ? AND session < ?`
-	queuedMove  = `UPDATE inbox SET session = ? WHERE state = 'waiting' AND express = 0 AND session <> '' AND session = ?`
-	expressFrom = `SELECT DISTINCT session FROM inbox WHERE state = 'waiting' AND (express = 1 OR session = '') AND session >= ? AND session < ?`
-	expressMove = `UPDATE inbox SET session = ? WHERE state = 'waiting' AND (express = 1 OR session = '') AND session = ?`
-	deadFrom    = `SELECT DISTINCT session FROM inbox WHERE state = 'dead' AND session >= ? AND session < ?`
-	deadMove    = `UPDATE inbox SET session = ? WHERE state = 'dead' AND session = ?`
+	queuedFrom = `SELECT DISTINCT session FROM inbox WHERE state = 'waiting' AND express = 0 AND session <> ''
+		AND session >= ? AND session < ?`
+	queuedMove = `UPDATE inbox SET session = ? WHERE state = 'waiting' AND express = 0 AND session <> ''
+		AND session = ?`
+	expressFrom = `SELECT DISTINCT session FROM inbox WHERE state = 'waiting' AND (express = 1 OR session = '')
+		AND session >= ? AND session < ?`
+	expressMove = `UPDATE inbox SET session = ? WHERE state = 'waiting' AND (express = 1 OR session = '')
+		AND session = ?`
+	deadFrom = `SELECT DISTINCT session FROM inbox WHERE state = 'dead' AND session >= ? AND session < ?`
+	deadMove = `UPDATE inbox SET session = ? WHERE state = 'dead' AND session = ?`
 
 	approvalsFrom = `SELECT DISTINCT session FROM approval WHERE session >= ? AND session < ?`
 	approvalsMove = `UPDATE approval SET session = ? WHERE session = ?`
@@ -31,22 +35,27 @@ const (
 
 	rowsFrom = `SELECT DISTINCT session FROM outbox WHERE session >= ? AND session < ?`
 	rowsMove = `UPDATE outbox SET session = ? WHERE session = ?`
-	rowsChat = `UPDATE outbox SET chat = ?, message = '', edit = '', reply_to = '' WHERE channel = ? AND bot = ? AND chat = ?`
+	rowsChat = `UPDATE outbox SET chat = ?, message = '', edit = '', reply_to = '' WHERE channel = ? AND bot = ?
+		AND chat = ?`
 
 	bucketsQuery = `WITH RECURSIVE buckets (bucket) AS (
-	SELECT MIN(bucket) FROM fact UNION ALL SELECT (SELECT MIN(fact.bucket) FROM fact WHERE fact.bucket > buckets.bucket) FROM buckets WHERE bucket IS NOT NULL
+	SELECT MIN(bucket) FROM fact UNION ALL SELECT (SELECT MIN(fact.bucket) FROM fact
+	WHERE fact.bucket > buckets.bucket) FROM buckets WHERE bucket IS NOT NULL
 ) SELECT bucket FROM buckets WHERE bucket IS NOT NULL`
 	factsFrom = `SELECT key FROM fact WHERE bucket = ? AND key >= ? AND key < ?`
-	factsMove = `INSERT INTO fact (bucket, key, value, expires) SELECT bucket, ?, value, expires FROM fact WHERE bucket = ? AND key = ?
+	factsMove = `INSERT INTO fact (bucket, key, value, expires) SELECT bucket, ?, value, expires FROM fact
+		WHERE bucket = ? AND key = ?
 ON CONFLICT (bucket, key) DO NOTHING`
 
 	daysQuery = `WITH RECURSIVE days (day) AS (
-	SELECT MIN(day) FROM charge UNION ALL SELECT (SELECT MIN(charge.day) FROM charge WHERE charge.day > days.day) FROM days WHERE day IS NOT NULL
+	SELECT MIN(day) FROM charge UNION ALL SELECT (SELECT MIN(charge.day) FROM charge WHERE charge.day > days.day)
+	FROM days WHERE day IS NOT NULL
 ) SELECT day FROM days WHERE day IS NOT NULL`
 	chargesFrom   = `SELECT DISTINCT scope FROM charge WHERE day = ? AND scope >= ? AND scope < ?`
 	chargesMove   = `UPDATE charge SET scope = ? WHERE day = ? AND scope = ?`
 	usedDaysQuery = `WITH RECURSIVE days (day) AS (
-	SELECT MIN(day) FROM usage UNION ALL SELECT (SELECT MIN(usage.day) FROM usage WHERE usage.day > days.day) FROM days WHERE day IS NOT NULL
+	SELECT MIN(day) FROM usage UNION ALL SELECT (SELECT MIN(usage.day) FROM usage WHERE usage.day > days.day)
+	FROM days WHERE day IS NOT NULL
 ) SELECT day FROM days WHERE day IS NOT NULL`
 	usageFrom = `SELECT DISTINCT scope FROM usage WHERE day = ? AND scope >= ? AND scope < ?`
 	usageMove = `INSERT INTO usage (day, scope, unit, n) SELECT day, ?, unit, n FROM usage WHERE day = ? AND scope = ?
@@ -54,16 +63,17 @@ ON CONFLICT (day, scope, unit) DO UPDATE SET n = usage.n + excluded.n`
 	deleteUsage = `DELETE FROM usage WHERE day = ? AND scope = ?`
 )
 
-// move carries a chat to its new id, as state.Rename, Relocate, MoveRow and Merge have it; where rows are many, in one
-// statement for all. It reads and writes lanes in the database, so what is remembered is written before and dropped
-// then.
+// move moves a chat to its new id as defined by state.Rename, Relocate, MoveRow and Merge, with one statement for all
+// rows where there are many. It reads and writes lanes in the database, so what is remembered is written before and
+// dropped afterwards.
 func (t *step) move(ctx context.Context, m *bot.Move) error {
 	if err := t.memory.flush(ctx, t.q); err != nil {
 		return err
 	}
 	t.memory.forget()
 	for _, part := range []func(context.Context, *bot.Move) error{
-		t.moveLanes, t.moveArrivals, t.moveApprovals, t.moveRows, t.moveFacts, t.moveCharges, t.moveOverflow, t.moveBlobs,
+		t.moveLanes, t.moveArrivals, t.moveApprovals, t.moveRows, t.moveFacts, t.moveCharges,
+		t.moveOverflow, t.moveBlobs,
 	} {
 		if err := part(ctx, m); err != nil {
 			return err
@@ -73,8 +83,8 @@ func (t *step) move(ctx context.Context, m *bot.Move) error {
 	return nil
 }
 
-// keys lists the keys that the move renames. The query takes args and then the bounds of the channel's and bot's keys:
-// "/" is followed by "0" in order.
+// keys lists the keys that the move renames. The query takes args and then the bounds of the keys of the channel and
+// bot: "/" is followed by "0" in sort order.
 func (t *step) keys(ctx context.Context, m *bot.Move, prefix, query string, args ...any) ([]string, error) {
 	var keys []string
 	low := prefix + m.Channel + "/" + m.Bot + "/"
@@ -109,7 +119,7 @@ func (t *step) moveLanes(ctx context.Context, m *bot.Move) error {
 	return nil
 }
 
-// moveLane moves one session with its journal, into the one that is there already when there is one.
+// moveLane moves one session with its journal, and merges it into the existing one if there is one.
 func (t *step) moveLane(ctx context.Context, m *bot.Move, from bot.Lane) error {
 	session, _ := state.Rename(m, from.Session)
 	to, met, err := findLane(ctx, t.q, session)
@@ -137,7 +147,7 @@ func (t *step) moveLane(ctx context.Context, m *bot.Move, from bot.Lane) error {
 	return t.q.exec(ctx, insertLane, laneValues(&merged.Lane)...)
 }
 
-// shift gives a journal to a session and moves its numbers up. In two steps, for numbers must not meet on the way.
+// shift assigns a journal to a session and increases its numbers, in two steps so that numbers never collide.
 func (t *step) shift(ctx context.Context, from, to bot.SessionKey, by int64) error {
 	if from == to && by == 0 {
 		return nil
@@ -149,7 +159,7 @@ func (t *step) shift(ctx context.Context, from, to bot.SessionKey, by int64) err
 	return t.q.exec(ctx, landJournal, to)
 }
 
-// endTurn ends the turn of a lane whose session meets another turn: only one can go on.
+// endTurn ends the turn of a lane whose session is merged into one with another turn: only one can continue.
 func (t *step) endTurn(ctx context.Context, lane *bot.Lane, end journal.Entry) error {
 	open, err := listApprovals(ctx, t.q, openQuery, lane.Session)
 	if err != nil {
@@ -177,9 +187,10 @@ func (t *step) endTurn(ctx context.Context, lane *bot.Lane, end journal.Entry) e
 	return t.q.exec(ctx, insertEntry, lane.Session, end.N, 0, body)
 }
 
-// moveArrivals moves those that wait or were given up; nobody asks for the session of a finished one.
+// moveArrivals moves arrivals that are waiting or were given up; the session of a finished one is not used again.
 func (t *step) moveArrivals(ctx context.Context, m *bot.Move) error {
-	for _, open := range []struct{ from, move string }{{queuedFrom, queuedMove}, {expressFrom, expressMove}, {deadFrom, deadMove}} {
+	opens := []struct{ from, move string }{{queuedFrom, queuedMove}, {expressFrom, expressMove}, {deadFrom, deadMove}}
+	for _, open := range opens {
 		if err := t.moveSessions(ctx, m, open.from, open.move); err != nil {
 			return err
 		}
@@ -209,7 +220,7 @@ func (t *step) moveApprovals(ctx context.Context, m *bot.Move) error {
 	return t.q.exec(ctx, approvalsChat, m.To, m.Channel, m.Bot, m.From)
 }
 
-// moveRows forgets the message ids: they belong to the old chat.
+// moveRows also removes the message ids, which belong to the old chat.
 func (t *step) moveRows(ctx context.Context, m *bot.Move) error {
 	if err := t.moveSessions(ctx, m, rowsFrom, rowsMove); err != nil {
 		return err
@@ -222,7 +233,7 @@ func (t *step) texts(ctx context.Context, query string) ([]string, error) {
 	return list(ctx, t.q, func(scan scanner) (text string, err error) { return text, scan(&text) }, query)
 }
 
-// moveFacts renames keys; where the new chat has the fact already, its own stays.
+// moveFacts renames keys. If the new chat has the fact already, its own is kept.
 func (t *step) moveFacts(ctx context.Context, m *bot.Move) error {
 	buckets, err := t.texts(ctx, bucketsQuery)
 	if err != nil {
@@ -262,7 +273,9 @@ func (t *step) moveCharges(ctx context.Context, m *bot.Move) error {
 }
 
 // moveScopes renames the scopes of a chat, day by day.
-func (t *step) moveScopes(ctx context.Context, m *bot.Move, daysOf, from string, move func(day, from, to string) error) error {
+func (t *step) moveScopes(
+	ctx context.Context, m *bot.Move, daysOf, from string, move func(day, from, to string) error,
+) error {
 	const prefix = "chat/"
 	days, err := t.texts(ctx, daysOf)
 	if err != nil {

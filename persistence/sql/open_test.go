@@ -57,7 +57,7 @@ func TestOpenRefusesWhatItCannotUse(t *testing.T) {
 		"a directory": {func(t *testing.T, path string) {
 			check(t, os.Remove(path))
 			check(t, os.Mkdir(path, 0o700))
-		}, "the file cannot be made"},
+		}, "the file cannot be created"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -11,8 +11,9 @@ import (
 
 const (
 	replaceOverflow = `DELETE FROM tool_overflow WHERE session = ? AND turn = ? AND call = ?`
-	insertOverflow  = `INSERT INTO tool_overflow (id, session, turn, call, tool, source, bytes, created, expires, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	overflowQuery   = `SELECT turn, call, tool, source, created, expires, text FROM tool_overflow
+	insertOverflow  = `INSERT INTO tool_overflow (id, session, turn, call, tool, source, bytes, created, expires,
+		text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	overflowQuery = `SELECT turn, call, tool, source, created, expires, text FROM tool_overflow
 WHERE id = ? AND session = ? AND (expires = 0 OR expires > ?)`
 	resetOverflow    = `DELETE FROM tool_overflow WHERE session = ?`
 	overflowSessions = `SELECT DISTINCT session FROM tool_overflow WHERE session >= ? AND session < ?`
@@ -21,7 +22,8 @@ WHERE id = ? AND session = ? AND (expires = 0 OR expires > ?)`
 
 var _ overflow.Store = (*Store)(nil)
 
-// Save implements overflow.Store: it is durable when Save returns. It gives up with ctx while it waits for the writer.
+// Save implements overflow.Store. The output is durable when Save returns. It gives up with ctx while it waits for the
+// writer.
 func (s *Store) Save(ctx context.Context, item overflow.Item) error {
 	if err := item.Validate(); err != nil {
 		return err
@@ -30,11 +32,12 @@ func (s *Store) Save(ctx context.Context, item overflow.Item) error {
 		if err := q.exec(ctx, replaceOverflow, item.Session, item.Turn, item.Call); err != nil {
 			return err
 		}
-		return q.exec(ctx, insertOverflow, item.ID, item.Session, item.Turn, item.Call, item.Tool, item.Source, len(item.Text),
+		return q.exec(ctx, insertOverflow, item.ID, item.Session, item.Turn, item.Call, item.Tool,
+			item.Source, len(item.Text),
 			nanos(item.Created), nanos(item.Expires), []byte(item.Text))
 	})
 	if err != nil {
-		return fmt.Errorf("keep output of call %s: %w", item.Call, err)
+		return fmt.Errorf("store output of call %s: %w", item.Call, err)
 	}
 	return nil
 }
@@ -56,7 +59,7 @@ func (s *Store) Load(ctx context.Context, session, id string, now time.Time) (ov
 	return item, nil
 }
 
-// moveOverflow moves outputs; they are found under the same ids.
+// moveOverflow moves outputs, which keep their ids.
 func (t *step) moveOverflow(ctx context.Context, m *bot.Move) error {
 	return t.moveSessions(ctx, m, overflowSessions, moveOverflow)
 }

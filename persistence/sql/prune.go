@@ -13,10 +13,11 @@ const (
 	deleteQuestion = `DELETE FROM approval WHERE n = ?`
 	resetQuery     = `SELECT value FROM fact WHERE bucket = ? AND key = ?`
 
-	// aloneQuery finds the next conversation of which nothing is left but the entry with which it begins.
+	// aloneQuery finds the next conversation that consists only of its first entry.
 	aloneQuery = `SELECT session, n, body FROM journal AS began WHERE reset = 1 AND (session, n) > (?, ?)
 AND NOT EXISTS (SELECT 1 FROM journal WHERE session = began.session AND n <> began.n) ORDER BY session, n LIMIT 1`
-	referredQuery = `SELECT 1 WHERE EXISTS (SELECT 1 FROM inbox WHERE state = 'waiting' AND express = 0 AND session <> '' AND session = CAST(? AS TEXT))
+	referredQuery = `SELECT 1 WHERE EXISTS (SELECT 1 FROM inbox WHERE state = 'waiting' AND express = 0
+		AND session <> '' AND session = CAST(? AS TEXT))
 OR EXISTS (SELECT 1 FROM approval WHERE session = ?) OR EXISTS (SELECT 1 FROM outbox WHERE session = ?)
 OR EXISTS (SELECT 1 FROM tool_overflow WHERE session = ?)`
 
@@ -25,15 +26,15 @@ OR EXISTS (SELECT 1 FROM tool_overflow WHERE session = ?)`
 	usageColumns = 3
 )
 
-// oldQuestions walks over the questions in the order of asking and deletes those that were decided long ago, unless
-// their turn still goes on, or what they approved for a conversation still counts in it.
+// oldQuestions iterates over the questions in the order of asking and deletes those that were decided long ago, unless
+// their turn continues, or what they approved for a conversation still counts in it.
 type oldQuestions struct {
 	memory *memory
 	until  time.Time
-	n      int64 // where the walk is: after this question
+	n      int64 // position of the iteration: after this question
 }
 
-// sweep looks at a batch; more is false when the walk is over.
+// sweep processes a batch; more is false at the end of the iteration.
 func (p *oldQuestions) sweep(ctx context.Context, q *queries, batch int) (deleted int, more bool, err error) {
 	found, err := list(ctx, q, scanQuestion, nextQuestions, p.n, batch)
 	if err != nil {
@@ -42,7 +43,7 @@ func (p *oldQuestions) sweep(ctx context.Context, q *queries, batch int) (delete
 	for i := range found {
 		a := &found[i].Approval
 		if a.Created.After(p.until) {
-			return deleted, false, nil // what was asked later was decided later
+			return deleted, false, nil // later questions were decided later
 		}
 		p.n = found[i].N
 		needed, err := p.needed(ctx, q, a)
@@ -72,29 +73,30 @@ func (p *oldQuestions) needed(ctx context.Context, q *queries, a *bot.Approval) 
 		return false, nil
 	}
 	var began string
-	if _, err := q.one(ctx, func(scan scanner) error { return scan(&began) }, resetQuery, bot.ResetBucket, a.Session); err != nil {
+	see := func(scan scanner) error { return scan(&began) }
+	if _, err := q.one(ctx, see, resetQuery, bot.ResetBucket, a.Session); err != nil {
 		return true, err
 	}
 	anew, err := time.Parse(time.RFC3339Nano, began)
-	return err != nil || a.Decided.After(anew), nil //nolint:nilerr // it never began anew
+	return err != nil || a.Decided.After(anew), nil //nolint:nilerr // it was never cleared
 }
 
-// emptyLanes walks over the conversations in which nothing was said since they were begun anew and deletes those that
-// were long ago, with their lanes, unless something still refers to them. A conversation that begins with a summary is
-// not empty.
+// emptyLanes iterates over the conversations without a message since they were cleared, and deletes those cleared long
+// ago, with their lanes, unless something still refers to them. A conversation that begins with a summary is not empty.
 type emptyLanes struct {
 	memory  *memory
 	until   time.Time
-	session bot.SessionKey // where the walk is: after this reset
+	session bot.SessionKey // position of the iteration: after this reset
 	n       int64
 }
 
-// sweep looks at a batch; more is false when the walk is over.
+// sweep processes a batch; more is false at the end of the iteration.
 func (p *emptyLanes) sweep(ctx context.Context, q *queries, batch int) (deleted int, more bool, err error) {
 	for range batch {
 		var reset journal.Entry
 		var session bot.SessionKey
-		found, err := q.one(ctx, func(scan scanner) error { return scan(&session, &reset.N, document{&reset}) }, aloneQuery, p.session, p.n)
+		see := func(scan scanner) error { return scan(&session, &reset.N, document{&reset}) }
+		found, err := q.one(ctx, see, aloneQuery, p.session, p.n)
 		if err != nil || !found {
 			return deleted, false, err
 		}
@@ -117,13 +119,14 @@ func (p *emptyLanes) sweep(ctx context.Context, q *queries, batch int) (deleted 
 	return deleted, true, nil
 }
 
-// needed says whether somebody works on the session, or something refers to it.
+// needed reports whether a process works on the session, or something refers to it.
 func (p *emptyLanes) needed(ctx context.Context, q *queries) (bool, error) {
 	lane, _, err := p.memory.lane(ctx, q, p.session)
 	if err != nil || lane.Owner != "" || lane.Turn != "" || lane.State != bot.Idle {
 		return true, err
 	}
-	return q.one(ctx, func(scan scanner) error { return scan(new(int64)) }, referredQuery, p.session, p.session, p.session, p.session)
+	see := func(scan scanner) error { return scan(new(int64)) }
+	return q.one(ctx, see, referredQuery, p.session, p.session, p.session, p.session)
 }
 
 func (p *emptyLanes) remove(ctx context.Context, q *queries) error {

@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// engine runs statements, each prepared once.
+// engine runs statements, each of which it prepares once.
 type engine interface {
-	// run says how many rows a statement changed.
+	// run returns how many rows a statement changed.
 	run(ctx context.Context, query string, args []any) (changed int64, err error)
-	// read shows every row of a query; errStop ends it early.
+	// read calls see for every row of a query; errStop ends it early.
 	read(ctx context.Context, see func(scanner) error, query string, args []any) error
 	close() error
 }
@@ -25,10 +25,10 @@ var errStop = errors.New("enough")
 // queries are the ways of running a statement.
 type queries struct {
 	engine engine
-	watch  func(query string) // told of each run
+	watch  func(query string) // called before each run
 }
 
-// newQueries makes them; watch may be nil.
+// newQueries returns queries on an engine; watch may be nil.
 func newQueries(on engine, watch func(query string)) *queries {
 	if watch == nil {
 		watch = func(string) {}
@@ -41,13 +41,13 @@ func (q *queries) exec(ctx context.Context, query string, args ...any) error {
 	return err
 }
 
-// changed runs a statement and says how many rows it changed.
+// changed runs a statement and returns how many rows it changed.
 func (q *queries) changed(ctx context.Context, query string, args ...any) (int64, error) {
 	q.watch(query)
 	return q.engine.run(ctx, query, args)
 }
 
-// one reads the only row of a query; found is false when there is none.
+// one reads the only row of a query; found is false if there is none.
 func (q *queries) one(ctx context.Context, see func(scanner) error, query string, args ...any) (found bool, err error) {
 	err = q.each(ctx, func(scan scanner) error {
 		if err := see(scan); err != nil {
@@ -59,7 +59,7 @@ func (q *queries) one(ctx context.Context, see func(scanner) error, query string
 	return found, err
 }
 
-// each reads every row of a query; errStop ends it early.
+// each calls see for every row of a query; errStop ends it early.
 func (q *queries) each(ctx context.Context, see func(scanner) error, query string, args ...any) error {
 	q.watch(query)
 	return q.engine.read(ctx, see, query, args)
@@ -90,7 +90,7 @@ func (p *pooled) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
 	return stmt, nil
 }
 
-// close forgets the statements. Their pool is closed next, so errors say nothing new.
+// close drops the statements. Their pool is closed next, so errors are ignored.
 func (p *pooled) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

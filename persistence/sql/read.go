@@ -11,14 +11,14 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// reader reads through its own connections: each query sees everything that was committed before it began (WAL
+// reader reads through its own connections. Each query sees everything that was committed before it began (WAL
 // snapshot).
 type reader struct {
 	q       *queries
 	dialect dialect
 }
 
-// atMost is a LIMIT; none for 0 or less.
+// atMost is the value for LIMIT: no limit for 0 or less.
 func atMost(limit int) int64 {
 	if limit <= 0 {
 		return math.MaxInt64
@@ -27,7 +27,9 @@ func atMost(limit int) int64 {
 }
 
 // list reads all rows of a query.
-func list[T any](ctx context.Context, q *queries, read func(scanner) (T, error), query string, args ...any) ([]T, error) {
+func list[T any](
+	ctx context.Context, q *queries, read func(scanner) (T, error), query string, args ...any,
+) ([]T, error) {
 	var all []T
 	err := q.each(ctx, func(scan scanner) error {
 		value, err := read(scan)
@@ -48,14 +50,14 @@ func (r *reader) problem(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, r.dialect.wrap("read", err))
 }
 
-// ofBot narrows a query to the bot that is asked for. It is written so that no index can serve it: the planner would
-// take one that leads with channel and bot, like the unique key of the arrivals, and walk over every row that was ever
-// stored, where the partial index holds the few that are open.
+// ofBot restricts a query to a bot. It is written so that no index can serve it. Otherwise the planner would use one
+// that begins with channel and bot, like the unique key of the arrivals, and walk over every row ever stored, while the
+// partial index contains the few that are open.
 const ofBot = `COALESCE(channel, '') = ? AND COALESCE(bot, '') = ?`
 
 const laneQuery = `SELECT ` + laneColumns + ` FROM lane WHERE session = ?`
 
-// findLane reads a lane; one never seen is idle.
+// findLane reads a lane. One that has never been seen is idle.
 func findLane(ctx context.Context, q *queries, session bot.SessionKey) (lane bot.Lane, found bool, err error) {
 	found, err = q.one(ctx, func(scan scanner) (err error) {
 		lane, err = scanLane(scan)
@@ -89,13 +91,15 @@ SELECT session FROM (
 	AND (lane.state = 'running'
 		OR (lane.stop <> '' AND lane.stop = lane.turn)
 		OR (lane.state = 'waiting' AND lane.not_before <= ?)
-		OR (lane.state = 'parked' AND NOT EXISTS (SELECT 1 FROM approval WHERE approval.state = 'pending' AND approval.session = lane.session)))
+		OR (lane.state = 'parked' AND NOT EXISTS (SELECT 1 FROM approval WHERE approval.state = 'pending'
+		AND approval.session = lane.session)))
 ) AS work ORDER BY age, session LIMIT CAST(? AS INTEGER)`
 
 // Ready implements bot.Reader.
 func (r *reader) Ready(ctx context.Context, channel, botID string, now time.Time, limit int) ([]bot.SessionKey, error) {
 	at := nanos(now)
-	sessions, err := list(ctx, r.q, func(scan scanner) (session bot.SessionKey, err error) { return session, scan(&session) },
+	see := func(scan scanner) (session bot.SessionKey, err error) { return session, scan(&session) }
+	sessions, err := list(ctx, r.q, see,
 		readyQuery, channel, botID, at, channel, botID, at, at, atMost(limit))
 	return sessions, r.problem("list ready sessions", err)
 }
@@ -109,10 +113,11 @@ func (r *reader) Stops(ctx context.Context, owner string) ([]bot.Stop, error) {
 	return stops, r.problem("list turns to stop", err)
 }
 
-// nextQuery casts its parameters: where SQLite can use a partial index or a LIMIT's value, it compiles a statement anew
-// each time one is bound.
+// nextQuery casts its parameters: where SQLite can use a partial index or a LIMIT's value, it recompiles a statement
+// each time a parameter is bound.
 const nextQuery = `SELECT ` + arrivalColumns + ` FROM inbox
-WHERE state = 'waiting' AND express = 0 AND session <> '' AND session = CAST(? AS TEXT) ORDER BY seq LIMIT CAST(? AS INTEGER)`
+WHERE state = 'waiting' AND express = 0 AND session <> '' AND session = CAST(? AS TEXT) ORDER BY seq
+	LIMIT CAST(? AS INTEGER)`
 
 // Next implements bot.Reader.
 func (r *reader) Next(ctx context.Context, session bot.SessionKey, limit int) ([]bot.Arrival, error) {
@@ -138,13 +143,14 @@ func (r *reader) Journal(ctx context.Context, session bot.SessionKey, after int6
 	return entries, r.problem("read journal", err)
 }
 
-// tailPage bounds the rows of one query of a tail, for engines that send all of them: more than the entries that a
-// window of 128 000 tokens gives room to.
+// tailPage bounds the rows of one query of a tail, for engines that send all of them. It is more than the entries that
+// fit into a window of 128 000 tokens.
 const tailPage = 1024
 
 const (
 	tailQuery = `SELECT n, body FROM journal WHERE session = ? AND n < ?
-AND n >= (SELECT COALESCE(MAX(n), 0) FROM journal WHERE session = ? AND reset = 1) ORDER BY n DESC LIMIT CAST(? AS INTEGER)`
+AND n >= (SELECT COALESCE(MAX(n), 0) FROM journal WHERE session = ? AND reset = 1) ORDER BY n DESC
+	LIMIT CAST(? AS INTEGER)`
 	entryQuery = `SELECT n, body FROM journal WHERE session = ? AND n = ?`
 )
 
@@ -184,13 +190,16 @@ func (r *reader) Tail(ctx context.Context, session bot.SessionKey, room int) (jo
 	return tail, r.problem("read the summary of a conversation", err)
 }
 
-// dueQuery names the columns one by one, for the row that is to be edited lies beside.
-const dueQuery = `SELECT o.id, o.session, o.turn, o.channel, o.bot, o.surface, o.chat, o.thread, o.grp, o.purpose, o.content, o.reply_to,
-CASE WHEN target.state = 'sent' THEN target.message ELSE o.edit END, o.edit_row, o.query, o.alert, o.key, o.state, o.message, o.attempts,
+// dueQuery lists its columns explicitly, because the row to be edited is joined.
+const dueQuery = `SELECT o.id, o.session, o.turn, o.channel, o.bot, o.surface, o.chat, o.thread, o.grp, o.purpose,
+	o.content, o.reply_to,
+CASE WHEN target.state = 'sent' THEN target.message
+	ELSE o.edit END, o.edit_row, o.query, o.alert, o.key, o.state, o.message, o.attempts,
 o.resent, o.not_before, o.created, o.problem
 FROM outbox AS o LEFT JOIN outbox AS target ON target.id = o.edit_row
 WHERE o.channel = ? AND o.bot = ? AND o.state = 'pending' AND o.not_before <= ?
-AND (target.id IS NULL OR (target.state <> 'pending' AND target.state <> 'sending')) ORDER BY o.id LIMIT CAST(? AS INTEGER)`
+AND (target.id IS NULL OR (target.state <> 'pending' AND target.state <> 'sending')) ORDER BY o.id
+	LIMIT CAST(? AS INTEGER)`
 
 // Due implements bot.Reader.
 func (r *reader) Due(ctx context.Context, channel, botID string, now time.Time, limit int) ([]bot.Row, error) {
@@ -212,7 +221,8 @@ func (r *reader) Row(ctx context.Context, id int64) (bot.Row, error) {
 	return rows[0], nil
 }
 
-const strandedQuery = `SELECT id, ` + rowColumns + ` FROM outbox WHERE channel = ? AND bot = ? AND state = 'sending' ORDER BY id`
+const strandedQuery = `SELECT id, ` + rowColumns + ` FROM outbox WHERE channel = ? AND bot = ? AND state = 'sending'
+	ORDER BY id`
 
 // Stranded implements bot.Reader.
 func (r *reader) Stranded(ctx context.Context, channel, botID string) ([]bot.Row, error) {
@@ -220,7 +230,8 @@ func (r *reader) Stranded(ctx context.Context, channel, botID string) ([]bot.Row
 	return rows, r.problem("list stranded rows", err)
 }
 
-const lostQuery = `SELECT id, ` + rowColumns + ` FROM outbox WHERE channel = ? AND bot = ? AND state = 'unknown' ORDER BY id`
+const lostQuery = `SELECT id, ` + rowColumns + ` FROM outbox WHERE channel = ? AND bot = ? AND state = 'unknown'
+	ORDER BY id`
 
 // Lost implements bot.Reader.
 func (r *reader) Lost(ctx context.Context, channel, botID string) ([]bot.Row, error) {
@@ -230,7 +241,8 @@ func (r *reader) Lost(ctx context.Context, channel, botID string) ([]bot.Row, er
 
 const (
 	factQuery  = `SELECT value FROM fact WHERE bucket = ? AND key = ? AND (expires = 0 OR expires > ?)`
-	factsQuery = `SELECT bucket, key, value, expires FROM fact WHERE bucket = ? AND key >= ? AND (expires = 0 OR expires > ?) ORDER BY key`
+	factsQuery = `SELECT bucket, key, value, expires FROM fact WHERE bucket = ? AND key >= ? AND (expires = 0
+		OR expires > ?) ORDER BY key`
 )
 
 // Fact implements bot.Facts.
@@ -249,7 +261,7 @@ func (r *reader) FactsOf(ctx context.Context, bucket, prefix string, now time.Ti
 			return err
 		}
 		if !strings.HasPrefix(f.Key, prefix) {
-			return errStop // the keys with the prefix lie side by side
+			return errStop // the keys with the prefix are adjacent
 		}
 		facts = append(facts, f)
 		return nil

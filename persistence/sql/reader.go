@@ -8,15 +8,15 @@ import (
 	"os"
 )
 
-// Reader reads a database that another process may be writing, or that nobody writes: it takes no lock on the directory
-// and changes nothing. Close it.
+// Reader reads a database while another process may be writing it. It takes no lock on the directory and changes
+// nothing. The caller must close it.
 type Reader struct {
 	reader
 	pool *sql.DB
 }
 
-// OpenReader opens the SQLite file at path for reading. A file that is not there is an error for which errors.Is(err,
-// fs.ErrNotExist) holds; one whose schema is another one than that of this program is an *Unavailable.
+// OpenReader opens the SQLite file at path for reading. If the file does not exist, errors.Is(err, fs.ErrNotExist) is
+// true. If its schema differs from that of this program, the error is an *Unavailable.
 func OpenReader(ctx context.Context, path string) (*Reader, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("open for reading: %w", err)

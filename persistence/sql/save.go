@@ -8,12 +8,14 @@ import (
 	"github.com/zephbot/zephbot/bot/state"
 )
 
-// The inserts of rows with unique keys look for the key before: a conflict alone would use up a number.
+// The inserts of rows with unique keys check the key first, because a conflict would use up a number.
 const (
-	insertArrival = `INSERT INTO inbox (seq, channel, bot, id, source, session, express, raw, at) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?
+	insertArrival = `INSERT INTO inbox (seq, channel, bot, id, source, session, express, raw, at)
+		SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?
 WHERE NOT EXISTS (SELECT 1 FROM inbox WHERE channel = ? AND bot = ? AND id = ?)`
 	insertFirst = insertArrival + `
-AND NOT EXISTS (SELECT 1 FROM inbox WHERE state = 'waiting' AND express = 0 AND session <> '' AND session = CAST(? AS TEXT))`
+AND NOT EXISTS (SELECT 1 FROM inbox WHERE state = 'waiting' AND express = 0 AND session <> ''
+	AND session = CAST(? AS TEXT))`
 	insertRow = `INSERT INTO outbox (id, ` + rowColumns + `, finished)
 SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
 WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE key = ? AND key <> '')`
@@ -23,8 +25,10 @@ WHERE NOT EXISTS (SELECT 1 FROM approval WHERE id = ?)`
 	insertEntry = `INSERT INTO journal (session, n, reset, body) VALUES (?, ?, ?, ?)`
 
 	updateArrival  = `UPDATE inbox SET state = ?, attempts = ?, problem = ?, finished = ? WHERE seq = ?`
-	updateApproval = `UPDATE approval SET state = ?, scope = ?, decider = ?, name = ?, votes = ?, decided = ?, card = ? WHERE id = ?`
-	updateRow      = `UPDATE outbox SET state = ?, message = ?, not_before = ?, attempts = ?, resent = ?, problem = ?, finished = ? WHERE id = ?`
+	updateApproval = `UPDATE approval
+		SET state = ?, scope = ?, decider = ?, name = ?, votes = ?, decided = ?, card = ? WHERE id = ?`
+	updateRow = `UPDATE outbox
+		SET state = ?, message = ?, not_before = ?, attempts = ?, resent = ?, problem = ?, finished = ? WHERE id = ?`
 
 	deleteFact = `DELETE FROM fact WHERE bucket = ? AND key = ?`
 	setFact    = `INSERT INTO fact (bucket, key, value, expires) VALUES (?, ?, ?, ?)
@@ -32,10 +36,11 @@ ON CONFLICT (bucket, key) DO UPDATE SET value = excluded.value, expires = exclud
 	insertCharge = `INSERT INTO charge (key, scope, unit, day, n) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING`
 )
 
-// save writes a result: first the rows that a wrong guess would refuse.
+// save writes a result, beginning with the rows that a wrong assumption would refuse.
 func (t *step) save(ctx context.Context, r *state.Result) error {
 	for _, part := range []func(*step, context.Context, *state.Result) error{
-		(*step).saveArrive, (*step).saveSend, (*step).saveAsk, (*step).saveEntries, (*step).saveArrivals, (*step).saveQuestions,
+		(*step).saveArrive, (*step).saveSend, (*step).saveAsk,
+		(*step).saveEntries, (*step).saveArrivals, (*step).saveQuestions,
 		(*step).saveRows, (*step).saveFacts, (*step).saveCharges,
 	} {
 		if err := part(t, ctx, r); err != nil {
@@ -48,14 +53,14 @@ func (t *step) save(ctx context.Context, r *state.Result) error {
 	return nil
 }
 
-// insert runs an insert that a unique key may refuse.
+// insert runs an insert that a unique key can refuse.
 func (t *step) insert(ctx context.Context, query string, args ...any) error {
 	n, err := t.q.changed(ctx, query, args...)
 	switch {
 	case err != nil || n > 0:
 		return err
 	case t.sure:
-		return fmt.Errorf("the key of a new row came into use meanwhile: %.40s", query)
+		return fmt.Errorf("the key of a new row is in use: %.40s", query)
 	}
 	return errGuess
 }
@@ -64,7 +69,9 @@ func (t *step) saveArrive(ctx context.Context, r *state.Result) error {
 	for _, arrived := range r.Arrive {
 		a := &t.change.Arrive[arrived.Index]
 		query, args := insertArrival, []any{
-			arrived.Seq, a.Channel, a.Bot, a.ID, string(a.Source), string(a.Session), bit(a.Express), orNull(a.Raw), nanos(a.At), a.Channel, a.Bot, a.ID,
+			arrived.Seq, a.Channel, a.Bot, a.ID, string(a.Source), string(a.Session), bit(a.Express),
+			orNull(a.Raw), nanos(a.At),
+			a.Channel, a.Bot, a.ID,
 		}
 		if t.needs.Waiting != "" && !t.sure {
 			query, args = insertFirst, append(args, t.needs.Waiting)
@@ -116,7 +123,8 @@ func (t *step) saveEntries(ctx context.Context, r *state.Result) error {
 	}
 	for i, body := range t.entries {
 		begins := t.change.Append.Entries[i].Begins()
-		if err := t.q.exec(ctx, insertEntry, string(t.change.Append.Session), r.Entries+int64(i), bit(begins), body); err != nil {
+		if err := t.q.exec(ctx, insertEntry, string(t.change.Append.Session),
+			r.Entries+int64(i), bit(begins), body); err != nil {
 			return fmt.Errorf("write journal: %w", err)
 		}
 	}
@@ -165,7 +173,8 @@ func (t *step) saveRows(ctx context.Context, r *state.Result) error {
 	for i := range r.Rows {
 		id, d := r.Rows[i].Key, r.Rows[i].New
 		err := t.q.exec(ctx, updateRow,
-			string(d.State), d.Message, nanos(d.NotBefore), d.Attempts, nanos(d.Doubt), d.Problem, nanos(d.Finished), id)
+			string(d.State), d.Message, nanos(d.NotBefore), d.Attempts, nanos(d.Doubt),
+			d.Problem, nanos(d.Finished), id)
 		if err != nil {
 			return fmt.Errorf("update row: %w", err)
 		}

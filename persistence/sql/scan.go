@@ -11,19 +11,21 @@ import (
 	"github.com/zephbot/zephbot/bot/state"
 )
 
-// The columns of each table, in the order in which scan and values name them.
+// The columns of each table, in the order of scan and values.
 const (
-	placeColumns    = `channel, bot, surface, chat, thread, grp`
-	placeWidth      = 6
-	arrivalColumns  = `seq, channel, bot, id, source, session, express, raw, at, attempts, problem`
-	laneColumns     = `session, ` + placeColumns + `, workspace, state, fence, owner, until, turn, arrival, since, not_before, failing, stop, last, live, notice, caller`
+	placeColumns   = `channel, bot, surface, chat, thread, grp`
+	placeWidth     = 6
+	arrivalColumns = `seq, channel, bot, id, source, session, express, raw, at, attempts, problem`
+	laneColumns    = `session, ` + placeColumns + `, workspace, state, fence, owner,
+		until, turn, arrival, since, not_before, failing, stop, last, live, notice, caller`
 	approvalColumns = `id, short, session, turn, call, ` + placeColumns +
 		`, caller, tool, hash, body, state, scope, decider, name, votes, needed, created, expires, decided, card`
 	rowColumns = `session, turn, ` + placeColumns +
-		`, purpose, content, reply_to, edit, edit_row, query, alert, key, state, message, attempts, resent, not_before, created, problem`
+		`, purpose, content, reply_to, edit, edit_row, query, alert, key, state, message, attempts, resent,
+			not_before, created, problem`
 )
 
-// nanos is how a time is stored; 0 = none. What the column cannot hold (after 2262, before 1677) is stored as its end.
+// nanos converts a time for storage; 0 = none. Times outside the range of the column (1677 to 2262) are clamped.
 func nanos(at time.Time) int64 {
 	switch {
 	case at.IsZero():
@@ -52,7 +54,7 @@ func (s stamp) Scan(value any) error {
 	return nil
 }
 
-// bit is how a flag is stored.
+// bit converts a flag for storage.
 func bit(flag bool) int64 {
 	if flag {
 		return 1
@@ -73,7 +75,7 @@ func (f flag) Scan(value any) error {
 	return nil
 }
 
-// document scans stored JSON; NULL and "" leave the value empty.
+// document scans stored JSON. NULL and "" leave the value unchanged.
 type document struct{ to any }
 
 // Scan implements sql.Scanner.
@@ -97,7 +99,7 @@ func (d document) Scan(value any) error {
 	return nil
 }
 
-// encode makes JSON to store.
+// encode returns JSON for storage.
 func encode(value any) (string, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -106,7 +108,7 @@ func encode(value any) (string, error) {
 	return string(data), nil
 }
 
-// orNull is how bytes are stored: none at all as NULL.
+// orNull converts bytes for storage: empty becomes NULL.
 func orNull(data []byte) any {
 	if len(data) == 0 {
 		return nil
@@ -124,20 +126,24 @@ func placeDests(p *bot.Place) []any {
 
 func scanArrival(scan scanner) (bot.Arrival, error) {
 	var a bot.Arrival
-	err := scan(&a.Seq, &a.Channel, &a.Bot, &a.ID, &a.Source, &a.Session, flag{&a.Express}, &a.Raw, stamp{&a.At}, &a.Attempts, &a.Problem)
+	err := scan(&a.Seq, &a.Channel, &a.Bot, &a.ID, &a.Source,
+		&a.Session, flag{&a.Express}, &a.Raw, stamp{&a.At}, &a.Attempts,
+		&a.Problem)
 	return a, err
 }
 
 func laneValues(l *bot.Lane) []any {
 	values := append([]any{string(l.Session)}, placeValues(&l.Place)...)
-	return append(values, l.Workspace, string(l.State), l.Fence, l.Owner, nanos(l.Until), l.Turn, l.Arrival, nanos(l.Since), nanos(l.NotBefore),
+	return append(values, l.Workspace, string(l.State), l.Fence, l.Owner, nanos(l.Until),
+		l.Turn, l.Arrival, nanos(l.Since), nanos(l.NotBefore),
 		nanos(l.Failing), l.Stop, l.Last, l.Live, l.Notice, l.Caller)
 }
 
 func scanLane(scan scanner) (bot.Lane, error) {
 	var l bot.Lane
 	dests := append([]any{&l.Session}, placeDests(&l.Place)...)
-	dests = append(dests, &l.Workspace, &l.State, &l.Fence, &l.Owner, stamp{&l.Until}, &l.Turn, &l.Arrival, stamp{&l.Since}, stamp{&l.NotBefore},
+	dests = append(dests, &l.Workspace, &l.State, &l.Fence, &l.Owner, stamp{&l.Until},
+		&l.Turn, &l.Arrival, stamp{&l.Since}, stamp{&l.NotBefore},
 		stamp{&l.Failing}, &l.Stop, &l.Last, &l.Live, &l.Notice, &l.Caller)
 	return l, scan(dests...)
 }
@@ -150,7 +156,7 @@ func scanEntry(scan scanner) (journal.Entry, error) {
 	return e, err
 }
 
-// encodeVotes makes what is stored of the votes; "" = none.
+// encodeVotes returns the stored form of votes; "" = none.
 func encodeVotes(votes []string) (string, error) {
 	if len(votes) == 0 {
 		return "", nil
@@ -164,13 +170,15 @@ func approvalValues(a *bot.Approval) ([]any, error) {
 		return nil, err
 	}
 	values := append([]any{a.ID, a.Short, string(a.Session), a.Turn, a.Call}, placeValues(&a.Place)...)
-	return append(values, a.Caller, a.Tool, a.Hash, orNull(a.Body), string(a.State), a.Scope, a.By, a.ByName, votes, a.Needed,
+	return append(values, a.Caller, a.Tool, a.Hash, orNull(a.Body), string(a.State), a.Scope,
+		a.By, a.ByName, votes, a.Needed,
 		nanos(a.Created), nanos(a.Expires), nanos(a.Decided), a.Row), nil
 }
 
 func approvalDests(a *bot.Approval) []any {
 	dests := append([]any{&a.ID, &a.Short, &a.Session, &a.Turn, &a.Call}, placeDests(&a.Place)...)
-	return append(dests, &a.Caller, &a.Tool, &a.Hash, (*[]byte)(&a.Body), &a.State, &a.Scope, &a.By, &a.ByName, document{&a.Votes}, &a.Needed,
+	return append(dests, &a.Caller, &a.Tool, &a.Hash, (*[]byte)(&a.Body), &a.State, &a.Scope,
+		&a.By, &a.ByName, document{&a.Votes}, &a.Needed,
 		stamp{&a.Created}, stamp{&a.Expires}, stamp{&a.Decided}, &a.Row)
 }
 
@@ -185,10 +193,11 @@ func scanQuestion(scan scanner) (state.Question, error) {
 	return q, scan(append([]any{&q.N}, approvalDests(&q.Approval)...)...)
 }
 
-// rowValues are the id and rowColumns.
+// rowValues returns the id and rowColumns.
 func rowValues(r *bot.Row, content string) []any {
 	values := append([]any{r.ID, string(r.Session), r.Turn}, placeValues(&r.Place)...)
-	return append(values, string(r.Purpose), content, r.ReplyTo, r.Edit, r.EditRow, r.Query, bit(r.Alert), r.Key, string(r.State), r.Message,
+	return append(values, string(r.Purpose), content, r.ReplyTo, r.Edit, r.EditRow, r.Query, bit(r.Alert),
+		r.Key, string(r.State), r.Message,
 		r.Attempts, nanos(r.Doubt), nanos(r.NotBefore), nanos(r.Created), r.Problem)
 }
 
@@ -196,7 +205,8 @@ func rowValues(r *bot.Row, content string) []any {
 func scanRow(scan scanner) (bot.Row, error) {
 	var r bot.Row
 	dests := append([]any{&r.ID, &r.Session, &r.Turn}, placeDests(&r.Place)...)
-	dests = append(dests, &r.Purpose, document{&r.Content}, &r.ReplyTo, &r.Edit, &r.EditRow, &r.Query, flag{&r.Alert}, &r.Key, &r.State,
+	dests = append(dests, &r.Purpose, document{&r.Content}, &r.ReplyTo, &r.Edit, &r.EditRow,
+		&r.Query, flag{&r.Alert}, &r.Key, &r.State,
 		&r.Message, &r.Attempts, stamp{&r.Doubt}, stamp{&r.NotBefore}, stamp{&r.Created}, &r.Problem)
 	return r, scan(dests...)
 }

@@ -21,8 +21,8 @@ const (
 	versionQuery = `SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied = 1`
 )
 
-// Schema reads which schema the SQLite file at path has, beside a process that may be writing; a file that is not there
-// has none. One of a newer version is an *Unavailable. It changes nothing.
+// Schema reads the schema version of the SQLite file at path while another process may be writing it. A missing file
+// has none. A database of a newer version is an *Unavailable. It changes nothing.
 func Schema(ctx context.Context, path string) (keeping.Schema, error) {
 	d := sqliteDialect(path)
 	steps, err := d.steps()
@@ -43,8 +43,8 @@ func Schema(ctx context.Context, path string) (keeping.Schema, error) {
 	return keeping.SchemaOf(d.path, found, steps)
 }
 
-// Migrate brings the SQLite file at path up to date, beside processes that may be writing or migrating it, and says
-// which schema it had. The file is made when it is absent. Errors are those of Open.
+// Migrate brings the SQLite file at path up to date while other processes may be writing or migrating it, and returns
+// the schema that it had before. A missing file is created. Errors are those of Open.
 func Migrate(ctx context.Context, path string) (keeping.Schema, error) {
 	before, err := patiently(ctx, func() (keeping.Schema, error) { return Schema(ctx, path) })
 	if err != nil {
@@ -62,14 +62,14 @@ func Migrate(ctx context.Context, path string) (keeping.Schema, error) {
 }
 
 const (
-	// migrating bounds the wait for other processes that migrate.
+	// migrating limits the wait for other processes that migrate.
 	migrating = 10 * time.Second
-	// migratingEach is the wait between two tries.
+	// migratingEach is the pause between two attempts.
 	migratingEach = 20 * time.Millisecond
 )
 
-// patiently repeats what another process was in the way of. SQLite itself waits for locks of rows, but not while
-// another process makes the file, or makes it one with a write-ahead log.
+// patiently retries what failed because of another process. SQLite itself waits for row locks, but not while another
+// process creates the file, or switches it to a write-ahead log.
 func patiently(ctx context.Context, try func() (keeping.Schema, error)) (keeping.Schema, error) {
 	ctx, cancel := context.WithTimeout(ctx, migrating)
 	defer cancel()
@@ -91,10 +91,14 @@ func patiently(ctx context.Context, try func() (keeping.Schema, error)) (keeping
 // busy reports whether another connection to the file was in the way.
 func busy(err error) bool {
 	var failed *sqlite.Error
-	return errors.As(err, &failed) && (failed.Code()&0xff == sqlite3.SQLITE_BUSY || failed.Code()&0xff == sqlite3.SQLITE_LOCKED)
+	if !errors.As(err, &failed) {
+		return false
+	}
+	code := failed.Code() & 0xff
+	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED
 }
 
-// schemaVersion reads the newest migration that a database has; 0 = none.
+// schemaVersion reads the number of the newest migration in a database; 0 = none.
 func schemaVersion(ctx context.Context, db *sql.DB) (found int64, err error) {
 	if err := db.QueryRowContext(ctx, hasVersions).Scan(&found); err != nil || found == 0 {
 		return 0, err
@@ -102,7 +106,7 @@ func schemaVersion(ctx context.Context, db *sql.DB) (found int64, err error) {
 	return found, db.QueryRowContext(ctx, versionQuery).Scan(&found)
 }
 
-// current refuses a database whose schema this program cannot read.
+// current rejects a database whose schema this program cannot read.
 func (d *dialect) current(ctx context.Context, db *sql.DB) error {
 	steps, err := d.steps()
 	if err != nil {

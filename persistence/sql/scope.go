@@ -16,10 +16,11 @@ func (r *reader) Tickets(ctx context.Context, scope string) ([]bot.Ticket, error
 		err = scan(&t.Seq, &t.Session, stamp{&t.At})
 		return t, err
 	}, queuedQuery, low, high)
-	return tickets, r.problem("list what waits", err)
+	return tickets, r.problem("list waiting work", err)
 }
 
-const busyQuery = `SELECT ` + laneColumns + ` FROM lane WHERE session >= ? AND session < ? AND turn <> '' ORDER BY session`
+const busyQuery = `SELECT ` + laneColumns + ` FROM lane WHERE session >= ? AND session < ? AND turn <> ''
+	ORDER BY session`
 
 // Busy implements bot.Reader.
 func (r *reader) Busy(ctx context.Context, chat string) ([]bot.Lane, error) {

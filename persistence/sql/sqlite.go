@@ -13,26 +13,26 @@ import (
 )
 
 const (
-	busyTimeout = "10000" // milliseconds; only a foreign program (a backup) can make us wait
+	busyTimeout = "10000" // milliseconds; only another program (such as a backup) can cause a wait
 	readers     = 4       // connections of the read pool
-	// readCache is how much of the database each of them keeps: KiB, because it is negative (PRAGMA cache_size). The
-	// default of 2 MiB would hold the same pages four times over, which the system has in its cache anyway; what a turn
-	// needs of its session is remembered above the store.
+	// readCache is the cache of each connection: KiB, because it is negative (PRAGMA cache_size). The default of 2 MiB
+	// would hold the same pages four times, which are also in the system's cache; what a turn needs of its session is
+	// remembered above the store.
 	readCache = "-512"
 )
 
-// dialect is what differs between database engines.
+// dialect contains the differences between database engines.
 type dialect struct {
 	path    string // where the data is, for messages
-	begin   string // opens a transaction that may write
+	begin   string // opens a transaction that can write
 	engine  goose.Dialect
 	folder  string // of migrations
 	dsn     func(readOnly bool) string
 	driver  string
-	prepare func() error // makes the place before the first connection
+	prepare func() error // creates the place before the first connection
 }
 
-// pools are the connections: one that writes, some that read.
+// pools are the connections: one for writing, several for reading.
 type pools struct{ write, read *sql.DB }
 
 func (p pools) close() error { return errors.Join(p.read.Close(), p.write.Close()) }
@@ -52,9 +52,12 @@ func sqliteDialect(path string) dialect {
 	}
 }
 
-// sqliteDSN: WAL lets readers go on beside the writer, synchronous FULL makes each commit durable before it returns.
+// sqliteDSN returns the DSN. WAL lets readers continue during writes; synchronous FULL makes each commit durable before
+// it returns.
 func sqliteDSN(path string, readOnly bool) string {
-	pragmas := []string{"busy_timeout(" + busyTimeout + ")", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)"}
+	pragmas := []string{
+		"busy_timeout(" + busyTimeout + ")", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
+	}
 	if readOnly {
 		pragmas = append(pragmas, "query_only(1)", "cache_size("+readCache+")")
 	}
@@ -63,14 +66,14 @@ func sqliteDSN(path string, readOnly bool) string {
 	return where.String()
 }
 
-// makeFile makes the file readable for its owner only. SQLite gives the same mode to the files beside it.
+// makeFile creates a file that only its owner can read. SQLite gives the same mode to the files next to it.
 func makeFile(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("make the data directory: %w", err)
+		return fmt.Errorf("create the data directory: %w", err)
 	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return fmt.Errorf("make the database file: %w", err)
+		return fmt.Errorf("create the database file: %w", err)
 	}
 	err = file.Chmod(0o600)
 	return errors.Join(err, file.Close())
@@ -79,7 +82,10 @@ func makeFile(path string) error {
 // open connects both pools.
 func (d *dialect) open(ctx context.Context) (pools, error) {
 	if err := d.prepare(); err != nil {
-		return pools{}, &Unavailable{Path: d.path, Op: "open", Reason: "the file cannot be made; check the directory and its permissions", Err: err}
+		return pools{}, &Unavailable{
+			Path: d.path, Op: "open",
+			Reason: "the file cannot be created; check the directory and its permissions", Err: err,
+		}
 	}
 	write, err := sql.Open(d.driver, d.dsn(false))
 	if err != nil {

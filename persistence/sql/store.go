@@ -1,8 +1,5 @@
-// Package sql keeps the service's memory in an SQL database: SQLite in one file. Changes go through one writer that
-// commits all that wait in one transaction; reads go beside it.
-//
-// The queries are written for SQLite and PostgreSQL alike (ON CONFLICT, RETURNING, partial indexes); what differs is in
-// dialect and in the directories of migrations.
+// Package sql stores the service's data in SQLite, in one file. Changes go through one writer, which commits all
+// waiting Changes in one transaction; reads run concurrently.
 package sql
 
 import (
@@ -23,18 +20,18 @@ import (
 // ErrClosed is returned by Apply after Close.
 var ErrClosed = keeping.ErrClosed
 
-// Hooks watch the store. Those of commits run on the writer's goroutine; their changes are those of the group that were
-// not refused.
+// Hooks observe the store. AfterCommit runs on the writer's goroutine and gets the Changes of the group that were not
+// refused.
 type Hooks = keeping.Hooks
 
 // Options of Open.
 type Options struct {
-	Path  string           // of the SQLite file; made when absent, its directory too
-	Owner string           // names this process, the only one that works on the database (LockDir)
+	Path  string           // of the SQLite file; created if it does not exist, like its directory
+	Owner string           // identifies this process, the only one that uses the database (LockDir)
 	Now   func() time.Time // nil = time.Now; clock of FactsIf and of retention
 	Log   zerolog.Logger
 	Hooks Hooks
-	// BlobBytes bounds the files that are kept, all together, in bytes; 0 = no limit.
+	// BlobBytes limits all stored files together, in bytes; 0 = no limit.
 	BlobBytes int64
 }
 
@@ -45,7 +42,7 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// Store is a bot.Store in an SQL database. Safe for concurrent use. Close it.
+// Store is a bot.Store in SQLite. Safe for concurrent use. The caller must close it.
 type Store struct {
 	reader
 	options Options
@@ -53,14 +50,14 @@ type Store struct {
 	pools   pools
 
 	mu     sync.Mutex
-	wake   *sync.Cond // of queue and closed
+	wake   *sync.Cond // for queue and closed
 	queue  []*job
 	closed bool
 
 	failing atomic.Pointer[Unavailable] // why the last commit failed; nil = it did not
 
 	writer sync.WaitGroup
-	// Of the writer goroutine:
+	// For the writer goroutine:
 	direct *direct  // nil = must reconnect
 	write  *queries // on direct
 	memory *memory
@@ -71,7 +68,7 @@ type Store struct {
 var _ bot.Store = (*Store)(nil)
 
 // Open opens the database, brings its schema up to date and starts the writer. Errors of the database are *Unavailable.
-// ctx bounds the opening only.
+// ctx limits the opening only.
 func Open(ctx context.Context, options Options) (*Store, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
@@ -111,8 +108,7 @@ func (s *Store) prepare(ctx context.Context) error {
 	return nil
 }
 
-// Close lets the Changes that wait come to their end, ends the writer and closes the database. A second Close does
-// nothing.
+// Close waits for the queued Changes, stops the writer and closes the database. A second Close does nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	again := s.closed
@@ -127,8 +123,8 @@ func (s *Store) Close() error {
 	return errors.Join(s.q.close(), s.pools.close(), s.guard.close())
 }
 
-// Healthy says why nothing can be stored; nil = the last commit was fine, or one that it makes now to find out. Errors
-// are *Unavailable.
+// Healthy returns why nothing can be stored; nil = the last commit succeeded, or else a commit that Healthy makes to
+// find out. Errors are *Unavailable.
 func (s *Store) Healthy(ctx context.Context) error {
 	if s.failing.Load() == nil {
 		return nil
@@ -138,20 +134,21 @@ func (s *Store) Healthy(ctx context.Context) error {
 
 const (
 	freeLanes = `UPDATE lane SET owner = '', until = 0 WHERE owner <> '' AND owner <> ?`
-	nameOwner = `INSERT INTO meta (name, value) VALUES ('owner', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+	nameOwner = `INSERT INTO meta (name, value) VALUES ('owner', ?) ON CONFLICT (name) DO UPDATE
+		SET value = excluded.value`
 )
 
-// Alive says that nobody has taken over the work of this process: it is the only one.
+// Alive returns true: no other process can take over the work of this one.
 func (s *Store) Alive() bool { return true }
 
-// Buried is nil: nobody takes this process for dead.
+// Buried returns nil: no other process can bury this one.
 func (s *Store) Buried() <-chan struct{} { return nil }
 
 // Living lists this process, the only one.
 func (s *Store) Living(context.Context) ([]string, error) { return []string{s.options.Owner}, nil }
 
 // Recover frees the leases of all other owners and returns how many there were. It is for the start of a process that
-// has the store for itself (LockDir): whoever else held a lease is dead.
+// has exclusive use of the store (LockDir): other owners of leases are dead.
 func (s *Store) Recover(ctx context.Context, owner string) (freed int64, err error) {
 	err = s.maintain(ctx, func(ctx context.Context, q *queries) error {
 		if err := s.memory.flush(ctx, q); err != nil {

@@ -10,37 +10,42 @@ import (
 	"github.com/zephbot/zephbot/persistence/keeping"
 )
 
-// How long things are kept.
+// How long data is kept.
 const (
 	rawKept     = 8 * 24 * time.Hour  // body of a finished arrival
 	arrivalKept = 16 * 24 * time.Hour // its dedupe key
 	contentKept = 30 * 24 * time.Hour // content of a row that was delivered or given up
-	chargeKept  = 3 * 24 * time.Hour  // key of a charge; a turn that is begun again is begun within minutes
-	usageKept   = 400                 // days of sums of charges; quotas look back a month
-	sweepBatch  = 500                 // rows of one transaction, so that Changes come in between
-	largeBatch  = 20                  // rows of one transaction where each may have megabytes
-	blobBatch   = 4                   // files of one transaction: deleting 20 MB takes some 50 ms
-	uploadKept  = 24 * time.Hour      // a file of which nothing has come in for so long will not be complete any more
+	chargeKept  = 3 * 24 * time.Hour  // key of a charge; a turn that is restarted is restarted within minutes
+	usageKept   = 400                 // days of sums of charges; quotas look back one month
+	sweepBatch  = 500                 // rows of one transaction, small enough for Changes to run in between
+	largeBatch  = 20                  // rows of one transaction if each can have megabytes
+	blobBatch   = 4                   // files of one transaction: deleting 20 MB takes about 50 ms
+	uploadKept  = 24 * time.Hour      // an upload without new data for this long will not be completed
 )
 
-// Retention says for how long what nobody needs any more is kept all the same; 0 = for ever.
+// Retention says how long data is kept after it is no longer needed; 0 = forever.
 type Retention = keeping.Retention
 
 // Swept says what a Sweep removed.
 type Swept = keeping.Swept
 
-// The old queries take a time and the size of a batch and give the keys of rows, the others take one such key. They are
-// two, for a planner that finds the keys by a subquery may prefer to walk over the table.
+// The old queries take a time and the size of a batch and return the keys of rows; the others take one such key. They
+// are separate, because with a subquery for the keys the planner may choose to walk over the table.
 const (
-	oldBodies     = `SELECT seq FROM inbox WHERE finished > 0 AND raw IS NOT NULL AND finished <= ? ORDER BY finished LIMIT CAST(? AS INTEGER)`
-	forgetBody    = `UPDATE inbox SET raw = NULL WHERE seq = ?`
-	oldArrivals   = `SELECT seq FROM inbox WHERE finished > 0 AND raw IS NULL AND finished <= ? ORDER BY finished LIMIT CAST(? AS INTEGER)`
+	oldBodies = `SELECT seq FROM inbox WHERE finished > 0 AND raw IS NOT NULL AND finished <= ? ORDER BY finished
+		LIMIT CAST(? AS INTEGER)`
+	forgetBody  = `UPDATE inbox SET raw = NULL WHERE seq = ?`
+	oldArrivals = `SELECT seq FROM inbox WHERE finished > 0 AND raw IS NULL AND finished <= ? ORDER BY finished
+		LIMIT CAST(? AS INTEGER)`
 	deleteArrival = `DELETE FROM inbox WHERE seq = ?`
-	oldContents   = `SELECT id FROM outbox WHERE finished > 0 AND content IS NOT NULL AND finished <= ? ORDER BY finished LIMIT CAST(? AS INTEGER)`
+	oldContents   = `SELECT id FROM outbox WHERE finished > 0 AND content IS NOT NULL AND finished <= ?
+		ORDER BY finished LIMIT CAST(? AS INTEGER)`
 	forgetContent = `UPDATE outbox SET content = NULL WHERE id = ?`
-	oldFacts      = `SELECT bucket, key FROM fact WHERE expires > 0 AND expires <= ? ORDER BY expires LIMIT CAST(? AS INTEGER)`
-	oldOutputs    = `SELECT id FROM tool_overflow WHERE expires > 0 AND expires <= ? ORDER BY expires LIMIT CAST(? AS INTEGER)`
-	deleteOutput  = `DELETE FROM tool_overflow WHERE id = ?`
+	oldFacts      = `SELECT bucket, key FROM fact WHERE expires > 0 AND expires <= ? ORDER BY expires
+		LIMIT CAST(? AS INTEGER)`
+	oldOutputs = `SELECT id FROM tool_overflow WHERE expires > 0 AND expires <= ? ORDER BY expires
+		LIMIT CAST(? AS INTEGER)`
+	deleteOutput = `DELETE FROM tool_overflow WHERE id = ?`
 
 	oldRows = `SELECT id FROM outbox AS old WHERE finished > 0 AND content IS NULL AND finished <= ?
 AND NOT EXISTS (SELECT 1 FROM approval WHERE card = old.id AND state = 'pending')
@@ -48,7 +53,7 @@ AND NOT EXISTS (SELECT 1 FROM outbox WHERE edit_row = old.id AND edit_row > 0 AN
 ORDER BY finished LIMIT CAST(? AS INTEGER)`
 	deleteRow = `DELETE FROM outbox WHERE id = ?`
 
-	// resetsQuery finds the next reset before which something is left.
+	// resetsQuery finds the next reset that has entries before it.
 	resetsQuery = `SELECT session, n, body FROM journal AS began WHERE reset = 1 AND (session, n) > (?, ?)
 AND EXISTS (SELECT 1 FROM journal WHERE session = began.session AND n < began.n) ORDER BY session, n LIMIT 1`
 	asideQuery  = `SELECT session, n FROM journal WHERE session = ? AND n < ? ORDER BY n LIMIT CAST(? AS INTEGER)`
@@ -57,7 +62,8 @@ AND EXISTS (SELECT 1 FROM journal WHERE session = began.session AND n < began.n)
 	oldUploads  = `SELECT id FROM blob WHERE hash = '' AND begun <= ? ORDER BY begun LIMIT CAST(? AS INTEGER)`
 	oldRefs     = `SELECT session, blob FROM blob_ref WHERE used <= ? ORDER BY used LIMIT CAST(? AS INTEGER)`
 	asideRefs   = `SELECT session, blob FROM blob_ref WHERE session = ? AND used <= ? LIMIT CAST(? AS INTEGER)`
-	beginsQuery = `SELECT session, n, body FROM journal WHERE reset = 1 AND (session, n) > (?, ?) ORDER BY session, n LIMIT 1`
+	beginsQuery = `SELECT session, n, body FROM journal WHERE reset = 1 AND (session, n) > (?, ?) ORDER BY session, n
+		LIMIT 1`
 
 	oldCharges   = `SELECT key, scope, unit, day, n FROM charge WHERE day < ? ORDER BY day LIMIT CAST(? AS INTEGER)`
 	deleteCharge = `DELETE FROM charge WHERE key = ?`
@@ -65,36 +71,40 @@ AND EXISTS (SELECT 1 FROM journal WHERE session = began.session AND n < began.n)
 ON CONFLICT (day, scope, unit) DO UPDATE SET n = usage.n + excluded.n`
 )
 
-// Sweep forgets what is no longer needed at now: bodies of arrivals finished more than 8 days ago and, after 16 days,
-// that they came; contents of rows finished more than 30 days ago (the row and its key stay); expired facts and
-// outputs; the keys of charges of more than 3 days ago, which become one sum a day, scope and unit. It works in small
-// batches, between which Changes are made, and stops with ctx.
+// Sweep deletes data that is no longer needed at now: bodies of arrivals finished more than 8 days ago and, after 16
+// days, the fact that they arrived; contents of rows finished more than 30 days ago (the row and its key are kept);
+// expired facts and outputs; the keys of charges more than 3 days old, which become one sum per day, scope and unit. It
+// works in small batches, between which Changes can run, and stops when ctx ends.
 //
-// Files go when keep says so, and with the conversation that they belong to; one that several sessions have goes with
-// the last of them.
+// Files are deleted when keep says so, and with the conversation that they belong to; a file of several sessions is
+// deleted with the last of them.
 //
-// What is kept no longer than keep says goes too: rows of the outbox with their keys, unless an open question or a row
-// that is still to be sent refers to them; what is in a journal before its last reset; questions that were decided,
-// unless their turn goes on or they approved something for a conversation that goes on; and lanes of conversations in
-// which nothing was said since their last reset and to which nothing refers. The fence of such a lane begins at 0
-// again.
+// The following is deleted when keep says so: outbox rows with their keys, unless an open question or a row that is
+// still to be sent refers to them; journal entries before the last reset; decided questions, unless their turn
+// continues or they approved something for a conversation that continues; and lanes of conversations without a message
+// since their last reset and to which nothing refers. The fence of such a lane starts at 0 again.
 func (s *Store) Sweep(ctx context.Context, now time.Time, keep Retention) (Swept, error) {
 	var swept Swept
 	tasks := []sweepTask{
 		{"bodies of arrivals", &swept.Bodies, sweepBatch, sweeper(1, oldBodies, forgetBody, nanos(now.Add(-rawKept)))},
 		{"arrivals", &swept.Arrivals, sweepBatch, sweeper(1, oldArrivals, deleteArrival, nanos(now.Add(-arrivalKept)))},
-		{"contents of rows", &swept.Contents, sweepBatch, sweeper(1, oldContents, forgetContent, nanos(now.Add(-contentsKept(keep))))},
+		{
+			"contents of rows", &swept.Contents, sweepBatch,
+			sweeper(1, oldContents, forgetContent, nanos(now.Add(-contentsKept(keep)))),
+		},
 		{"facts", &swept.Facts, sweepBatch, sweeper(2, oldFacts, deleteFact, nanos(now))},
 		{"outputs", &swept.Outputs, largeBatch, sweeper(1, oldOutputs, deleteOutput, nanos(now))},
 		{"unfinished files", &swept.Blobs, blobBatch, s.sweepUploads(now.Add(-uploadKept))},
 		{"charges", &swept.Charges, sweepBatch, sumCharges(now.Add(-chargeKept).UTC().Format(time.DateOnly))},
 		{"sums of charges", &swept.Sums, sweepBatch, func(ctx context.Context, q *queries, batch int) (int, bool, error) {
-			n, err := deleteKeys(ctx, q, usageColumns, oldUsage, forgetUsage, now.UTC().AddDate(0, 0, -usageKept).Format(time.DateOnly), batch)
+			before := now.UTC().AddDate(0, 0, -usageKept).Format(time.DateOnly)
+			n, err := deleteKeys(ctx, q, usageColumns, oldUsage, forgetUsage, before, batch)
 			return n, n == batch, err
 		}},
 	}
 	if keep.Outbox > 0 {
-		tasks = append(tasks, sweepTask{"rows", &swept.Rows, sweepBatch, sweeper(1, oldRows, deleteRow, nanos(now.Add(-keep.Outbox)))})
+		rows := sweeper(1, oldRows, deleteRow, nanos(now.Add(-keep.Outbox)))
+		tasks = append(tasks, sweepTask{"rows", &swept.Rows, sweepBatch, rows})
 	}
 	if keep.Blobs > 0 {
 		tasks = append(tasks, sweepTask{"files", &swept.Blobs, blobBatch, s.sweepRefs(now.Add(-keep.Blobs))})
@@ -118,16 +128,16 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, keep Retention) (Swept
 	return swept, nil
 }
 
-// sweepTask is one kind of what is swept.
+// sweepTask is one kind of data to sweep.
 type sweepTask struct {
 	what  string
 	count *int64
 	batch int
-	// one batch; more: there may be another
+	// run processes one batch; more: there may be another one.
 	run func(ctx context.Context, q *queries, batch int) (n int, more bool, err error)
 }
 
-// contentsKept is for how long contents of rows are kept: not longer than the rows.
+// contentsKept returns how long contents of rows are kept: not longer than the rows.
 func contentsKept(keep Retention) time.Duration {
 	if keep.Outbox > 0 {
 		return min(contentKept, keep.Outbox)
@@ -135,7 +145,7 @@ func contentsKept(keep Retention) time.Duration {
 	return contentKept
 }
 
-// sweep repeats a batch until there is nothing more.
+// sweep repeats a batch until nothing is left.
 func (s *Store) sweep(ctx context.Context, task *sweepTask) error {
 	for more := true; more; {
 		var n int
@@ -151,7 +161,7 @@ func (s *Store) sweep(ctx context.Context, task *sweepTask) error {
 	return nil
 }
 
-// sweeper runs a statement for each key, of some columns, that a query finds.
+// sweeper runs a statement for each key, which consists of some columns, that a query finds.
 func sweeper(columns int, find, each string, until int64) func(context.Context, *queries, int) (int, bool, error) {
 	return func(ctx context.Context, q *queries, batch int) (int, bool, error) {
 		n, err := deleteKeys(ctx, q, columns, find, each, until, batch)
@@ -179,16 +189,16 @@ func deleteKeys(ctx context.Context, q *queries, columns int, find, each string,
 	return len(keys), nil
 }
 
-// putAside walks over the journals and deletes what belongs before a reset that is old enough.
+// putAside iterates over the journals and deletes what belongs before a reset that is old enough.
 type putAside struct {
 	until   time.Time
 	query   string // finds the next reset
 	remove  func(ctx context.Context, q *queries, session string, reset *journal.Entry, limit int) (int, error)
-	session string // where the walk is: after this reset
+	session string // position of the iteration: after this reset
 	n       int64
 }
 
-// sweep removes at most a batch; more is false when the walk is over.
+// sweep processes at most a batch; more is false at the end of the iteration.
 func (p *putAside) sweep(ctx context.Context, q *queries, batch int) (deleted int, more bool, err error) {
 	for deleted < batch {
 		session, reset, found, err := p.next(ctx, q)
@@ -211,7 +221,8 @@ func (p *putAside) sweep(ctx context.Context, q *queries, batch int) (deleted in
 
 // next reads the next reset.
 func (p *putAside) next(ctx context.Context, q *queries) (session string, reset journal.Entry, found bool, err error) {
-	found, err = q.one(ctx, func(scan scanner) error { return scan(&session, &reset.N, document{&reset}) }, p.query, p.session, p.n)
+	see := func(scan scanner) error { return scan(&session, &reset.N, document{&reset}) }
+	found, err = q.one(ctx, see, p.query, p.session, p.n)
 	return session, reset, found, err
 }
 
@@ -220,7 +231,7 @@ func asideEntries(ctx context.Context, q *queries, session string, reset *journa
 	return deleteKeys(ctx, q, 2, asideQuery, deleteEntry, session, reset.N, limit)
 }
 
-// sumCharges adds charges of days before one to the sums of their days.
+// sumCharges adds charges of days before a date to the sums of their days.
 func sumCharges(before string) func(context.Context, *queries, int) (int, bool, error) {
 	return func(ctx context.Context, q *queries, batch int) (int, bool, error) {
 		charges, err := list(ctx, q, scanCharge, oldCharges, before, batch)

@@ -7,7 +7,7 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 )
 
-// refKey is a file that a session has.
+// refKey is a file of a session.
 type refKey struct {
 	session string
 	blob    int64
@@ -18,7 +18,7 @@ func scanRef(scan scanner) (key refKey, err error) {
 	return key, err
 }
 
-// sweepRefs takes files away from sessions that they were put for before a time.
+// sweepRefs removes files from sessions that last put them before a time.
 func (s *Store) sweepRefs(until time.Time) func(context.Context, *queries, int) (int, bool, error) {
 	return func(ctx context.Context, q *queries, batch int) (int, bool, error) {
 		n, err := s.dropRefs(ctx, q, oldRefs, nanos(until), batch)
@@ -26,12 +26,15 @@ func (s *Store) sweepRefs(until time.Time) func(context.Context, *queries, int) 
 	}
 }
 
-// asideFiles takes away the files of a conversation that ended with a reset. What was put again since then is in use.
-func (s *Store) asideFiles(ctx context.Context, q *queries, session string, reset *journal.Entry, limit int) (int, error) {
+// asideFiles removes the files of a conversation that ended with a reset. Files that were put again since then are in
+// use.
+func (s *Store) asideFiles(
+	ctx context.Context, q *queries, session string, reset *journal.Entry, limit int,
+) (int, error) {
 	return s.dropRefs(ctx, q, asideRefs, session, nanos(reset.At), limit)
 }
 
-// dropRefs takes away the files that a query lists.
+// dropRefs removes the files that a query lists.
 func (s *Store) dropRefs(ctx context.Context, q *queries, query string, args ...any) (int, error) {
 	keys, err := list(ctx, q, scanRef, query, args...)
 	if err != nil {
@@ -45,7 +48,7 @@ func (s *Store) dropRefs(ctx context.Context, q *queries, query string, args ...
 	return len(keys), nil
 }
 
-// sweepUploads deletes what a process that died had taken in of a file.
+// sweepUploads deletes incomplete uploads of processes that died.
 func (s *Store) sweepUploads(until time.Time) func(context.Context, *queries, int) (int, bool, error) {
 	return func(ctx context.Context, q *queries, batch int) (int, bool, error) {
 		ids, err := list(ctx, q, func(scan scanner) (id int64, err error) {

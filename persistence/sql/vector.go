@@ -18,8 +18,8 @@ ON CONFLICT (collection, key) DO UPDATE SET hash = excluded.hash, payload = excl
 	deletePoint = `DELETE FROM vector_point WHERE collection = ? AND key = ?`
 )
 
-// EachPoint shows every point of a collection, ordered by key; an error of see ends it and is returned. A point that
-// cannot be read is told to the log and passed over: whoever misses it stores it anew.
+// EachPoint calls see for every point of a collection, ordered by key. An error of see ends it and is returned. A point
+// that cannot be read is logged and skipped; a caller that misses it stores it again.
 func (s *Store) EachPoint(ctx context.Context, collection string, see func(knn.Point) error) error {
 	err := s.q.each(ctx, func(scan scanner) error {
 		var p knn.Point
@@ -29,7 +29,8 @@ func (s *Store) EachPoint(ctx context.Context, collection string, see func(knn.P
 			return err
 		}
 		if err := readPoint(&p, payload, vector); err != nil {
-			s.options.Log.Warn().Err(err).Str("collection", collection).Str("key", p.Key).Msg("a stored vector is passed over")
+			s.options.Log.Warn().Err(err).Str("collection", collection).Str("key", p.Key).
+				Msg("skipped a stored vector")
 			return nil
 		}
 		return see(p)
@@ -44,7 +45,7 @@ func readPoint(p *knn.Point, payload string, vector []byte) error {
 		}
 	}
 	if len(vector)%4 != 0 {
-		return fmt.Errorf("vector: %d bytes are no float32 numbers", len(vector))
+		return fmt.Errorf("vector: %d bytes are not float32 numbers", len(vector))
 	}
 	p.Vector = make([]float32, len(vector)/4)
 	for i := range p.Vector {
@@ -53,8 +54,8 @@ func readPoint(p *knn.Point, payload string, vector []byte) error {
 	return nil
 }
 
-// UpsertPoints stores points, all or none; one whose key exists in the collection is replaced. They are durable when it
-// returns. It gives up with ctx while it waits for the writer.
+// UpsertPoints stores points, all or none. An existing point with the same key is replaced. The points are durable when
+// it returns. It gives up with ctx while it waits for the writer.
 func (s *Store) UpsertPoints(ctx context.Context, collection string, points []knn.Point) error {
 	if collection == "" {
 		return errors.New("store vectors: the collection has no name")
@@ -63,7 +64,7 @@ func (s *Store) UpsertPoints(ctx context.Context, collection string, points []kn
 		payload string
 		vector  []byte
 	}
-	rows := make([]row, len(points)) // made here, so that the writer does not wait for it
+	rows := make([]row, len(points)) // built here, so that the writer does not wait for it
 	for i, p := range points {
 		if len(p.Payload) > 0 {
 			payload, err := json.Marshal(p.Payload)
@@ -91,8 +92,8 @@ func (s *Store) UpsertPoints(ctx context.Context, collection string, points []kn
 	return nil
 }
 
-// DeletePoints removes points of a collection, all or none; unknown keys are none. It gives up with ctx while it waits
-// for the writer.
+// DeletePoints removes points of a collection, all or none. Unknown keys are ignored. It gives up with ctx while it
+// waits for the writer.
 func (s *Store) DeletePoints(ctx context.Context, collection string, keys []string) error {
 	err := s.maintain(ctx, func(ctx context.Context, q *queries) error {
 		for _, key := range keys {

@@ -8,22 +8,22 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// maxGroup bounds the Changes of one transaction, so that a full queue does not make its first caller wait for all of
+// maxGroup bounds the Changes of one transaction, so that with a full queue the first caller does not wait for all of
 // it.
 const maxGroup = 256
 
-// job is a Change (or a piece of maintenance) on its way through the writer.
+// job is a Change (or a piece of maintenance) in the writer's queue.
 type job struct {
 	change  *bot.Change                                            // nil for maintenance
-	run     func(ctx context.Context, q *queries, sure bool) error // errGuess: to be run again, and be sure
+	run     func(ctx context.Context, q *queries, sure bool) error // errGuess: run again, with sure
 	applied *bot.Applied
 	err     error
 	taken   bool          // guarded by Store.mu
 	done    chan struct{} // closed when applied and err are final
 }
 
-// Apply implements bot.Writer. It gives up with ctx while the Change waits for the writer; after that the commit
-// decides. Beside the errors of bot.Change there are *Unavailable (nothing was changed) and ErrClosed.
+// Apply implements bot.Writer. It gives up with ctx while the Change waits for the writer; after that, the commit
+// decides. In addition to the errors of bot.Change there are *Unavailable (nothing was changed) and ErrClosed.
 func (s *Store) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, error) {
 	if err := change.Validate(); err != nil {
 		return nil, err
@@ -70,12 +70,12 @@ func (s *Store) submit(ctx context.Context, j *job) error {
 		if s.withdraw(j) {
 			return fmt.Errorf("apply change: %w", ctx.Err())
 		}
-		<-j.done // the writer has it, and always answers
+		<-j.done // the writer has it and always answers
 	}
 	return j.err
 }
 
-// withdraw takes a job out of the queue; false when the writer has it.
+// withdraw removes a job from the queue. It returns false if the writer has it already.
 func (s *Store) withdraw(j *job) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,8 +91,8 @@ func (s *Store) withdraw(j *job) bool {
 	return true
 }
 
-// take waits for jobs and gives what is there, without waiting for more; nil when the store is closed and the queue
-// empty.
+// take waits for jobs and returns those in the queue, without waiting for more. It returns nil if the store is closed
+// and the queue is empty.
 func (s *Store) take() []*job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +134,7 @@ func (s *Store) run(ctx context.Context) {
 	}
 }
 
-// note keeps what Healthy says.
+// note records the result of Healthy.
 func (s *Store) note(err error) {
 	var failed *Unavailable
 	if errors.As(err, &failed) || err == nil {
@@ -142,8 +142,8 @@ func (s *Store) note(err error) {
 	}
 }
 
-// commit brings a group into one transaction. What one Change does wrong is its own error and undone alone; an error of
-// commit concerns all.
+// commit runs a group in one transaction. A fault of one Change is that Change's own error, and only that Change is
+// undone; an error of commit concerns the whole group.
 func (s *Store) commit(ctx context.Context, group []*job) error {
 	if s.guard.lost != nil {
 		return s.guard.lost
@@ -190,7 +190,7 @@ func (s *Store) begin(ctx context.Context) error {
 	return nil
 }
 
-// recall makes sure that what is remembered is what the database has.
+// recall makes sure that the memory matches the database.
 func (s *Store) recall(ctx context.Context) error {
 	version, err := s.direct.version()
 	if err != nil {
@@ -199,12 +199,12 @@ func (s *Store) recall(ctx context.Context) error {
 	return s.memory.begin(ctx, s.write, version)
 }
 
-// errUndo says that a Change was refused after it had written.
-var errUndo = errors.New("something is to be undone")
+// errUndo means that a Change was refused after it had written.
+var errUndo = errors.New("a change must be undone")
 
-// together runs the jobs of a group one after the other and says how many were not refused. Most refusals come before a
-// Change has written anything, and most groups have none, so nothing is done to undo one alone: errUndo says that it
-// has to be.
+// together runs the jobs of a group one after the other and returns how many were not refused. Most refusals come
+// before a Change has written anything, and most groups have none, so there are no savepoints; errUndo means that one
+// is needed.
 func (s *Store) together(ctx context.Context, group []*job) (changes []*bot.Change, kept int, err error) {
 	for _, j := range group {
 		s.direct.wrote = false
@@ -229,7 +229,7 @@ func (s *Store) together(ctx context.Context, group []*job) (changes []*bot.Chan
 	return changes, kept, nil
 }
 
-// again undoes a group and runs its jobs once more, each so that it can be undone alone.
+// again rolls a group back and runs its jobs once more, each with a savepoint.
 func (s *Store) again(ctx context.Context, group []*job) (changes []*bot.Change, kept int, err error) {
 	s.memory.drop()
 	if err := s.write.exec(ctx, "ROLLBACK"); err != nil {
@@ -270,7 +270,7 @@ func (s *Store) finish(ctx context.Context, changes []*bot.Change) error {
 	}
 	s.guard.done(s.memory.numbers.sum())
 	if s.memory.version, err = s.direct.version(); err != nil {
-		s.memory.drop() // it is read again
+		s.memory.drop() // it will be read again
 	}
 	if hook := s.options.Hooks.AfterCommit; hook != nil && len(changes) > 0 {
 		hook(changes)
@@ -278,7 +278,8 @@ func (s *Store) finish(ctx context.Context, changes []*bot.Change) error {
 	return nil
 }
 
-// part runs one job within the transaction, and undoes it alone when it is refused. Its error is an error of the group.
+// part runs one job within the transaction, and undoes it alone if it is refused. An error of part is an error of the
+// group.
 func (s *Store) part(ctx context.Context, j *job) error {
 	if err := s.write.exec(ctx, "SAVEPOINT part"); err != nil {
 		return fmt.Errorf("savepoint: %w", err)
@@ -306,14 +307,14 @@ func (s *Store) part(ctx context.Context, j *job) error {
 	return nil
 }
 
-// rollback gives the group up. SQLite may have rolled back by itself: that a second one fails says nothing, for the
-// connection is dropped next.
+// rollback gives up the group. SQLite may have rolled back by itself, and a failure of the second rollback is harmless,
+// because the connection is dropped next.
 func (s *Store) rollback(ctx context.Context, cause error) error {
 	_ = s.write.exec(ctx, "ROLLBACK")
 	return cause
 }
 
-// connect opens the connection of the writer.
+// connect opens the writer's connection.
 func (s *Store) connect() error {
 	conn, err := openDirect(s.dialect.dsn(false))
 	if err != nil {
@@ -324,7 +325,7 @@ func (s *Store) connect() error {
 	return nil
 }
 
-// reconnect takes another connection and makes sure that it sees what was committed.
+// reconnect opens a new connection and checks that it sees what was committed.
 func (s *Store) reconnect(ctx context.Context) error {
 	if err := s.connect(); err != nil {
 		return err
@@ -335,27 +336,27 @@ func (s *Store) reconnect(ctx context.Context) error {
 		return err
 	}
 	if s.guard.count < had {
-		s.guard.lost = s.guard.missing(fmt.Sprintf("up to %d commits that it had are gone", had-s.guard.count))
+		s.guard.lost = s.guard.missing(fmt.Sprintf("up to %d commits are missing", had-s.guard.count))
 		return s.guard.lost
 	}
 	return nil
 }
 
-// rescue brings what only our open files still hold of the write-ahead log into the database, where that is still the
-// one at its path. It is tried whenever damage is found, and what comes of it shows at the next start.
+// rescue writes what only our open files still contain of the write-ahead log to the database, if that is still the one
+// at its path. It is attempted whenever damage is found, and its result shows at the next start.
 func (s *Store) rescue(ctx context.Context) {
 	if err := s.write.exec(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
-		s.options.Log.Error().Err(err).Msg("write-ahead log not rescued")
+		s.options.Log.Error().Err(err).Msg("could not rescue the write-ahead log")
 	}
 }
 
-// disconnect drops the writer's connection for good, with whatever state it is in.
+// disconnect drops the writer's connection for good, in whatever state it is.
 func (s *Store) disconnect() {
 	if s.write == nil {
 		return
 	}
 	if err := s.direct.close(); err != nil {
-		s.options.Log.Warn().Err(err).Msg("connection was not closed")
+		s.options.Log.Warn().Err(err).Msg("could not close the connection")
 	}
 	s.direct, s.write = nil, nil
 	s.memory.drop()

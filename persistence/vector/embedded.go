@@ -9,14 +9,14 @@ import (
 	"github.com/zephbot/zephbot/agent/knn"
 )
 
-// embedded keeps points durably in Points and searches copies in memory, exactly: 10 000 vectors of 1024 numbers take
-// some milliseconds, which no index on disk beats. That is sound because the process has the database for itself (its
-// data directory is locked).
+// embedded stores points durably in Points and searches in-memory copies, exactly: 10 000 vectors of 1024 numbers take
+// a few milliseconds, which no index on disk beats. This requires that the process is the only user of the database
+// (its data directory is locked).
 type embedded struct {
 	points Points
 
 	mu    sync.Mutex
-	named map[string]*collection // one for each name: two copies would part
+	named map[string]*collection // one per name: two copies would diverge
 }
 
 func newEmbedded(points Points) *embedded {
@@ -45,12 +45,12 @@ func (*embedded) Close() error { return nil }
 type collection struct {
 	name   string
 	points Points
-	// has one value while somebody loads or writes, so that both copies see the same order
+	// write holds one value while a goroutine loads or writes, so that both copies see the same order.
 	write  chan struct{}
 	copied atomic.Pointer[knn.Memory] // nil = not loaded yet
 }
 
-// lock waits for the turn to write, at most until ctx ends.
+// lock waits for the right to write, at most until ctx ends.
 func (c *collection) lock(ctx context.Context) (unlock func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("use the vectors of %s: %w", c.name, err)
@@ -63,7 +63,7 @@ func (c *collection) lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// memory is the copy; it is loaded by the first who needs it. A load that failed is tried again by the next.
+// memory returns the copy, loading it at first use. After a failed load, the next call tries again.
 func (c *collection) memory(ctx context.Context) (*knn.Memory, error) {
 	if memory := c.copied.Load(); memory != nil {
 		return memory, nil
@@ -76,7 +76,7 @@ func (c *collection) memory(ctx context.Context) (*knn.Memory, error) {
 	return c.load(ctx)
 }
 
-// load is called by the one who has the lock.
+// load loads the copy. c.write must be held.
 func (c *collection) load(ctx context.Context) (*knn.Memory, error) {
 	if memory := c.copied.Load(); memory != nil {
 		return memory, nil
@@ -90,7 +90,7 @@ func (c *collection) load(ctx context.Context) (*knn.Memory, error) {
 	return memory, nil
 }
 
-// change writes durably, then into the copy. After a write that failed the copy is loaded anew.
+// change writes durably and then to the copy. After a failed write, the copy is loaded again.
 func (c *collection) change(ctx context.Context, durably func() error, copied func(*knn.Memory) error) error {
 	unlock, err := c.lock(ctx)
 	if err != nil {
@@ -117,7 +117,7 @@ func (c *collection) Hashes(ctx context.Context) (map[string]string, error) {
 	return memory.Hashes(ctx)
 }
 
-// Upsert implements knn.Index: what it stored is durable.
+// Upsert implements knn.Index: the points are durable when it returns.
 func (c *collection) Upsert(ctx context.Context, points []knn.Point) error {
 	if len(points) == 0 {
 		return nil

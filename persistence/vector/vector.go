@@ -1,4 +1,4 @@
-// Package vector keeps vectors and finds the most similar: embedded in the database of the process, or in Qdrant.
+// Package vector stores vectors and finds the most similar, in the process's database or in Qdrant.
 package vector
 
 import (
@@ -21,22 +21,23 @@ const (
 // Tools is the collection of the tools of MCP servers (seed 001).
 const Tools = "zeph_mcp_tools"
 
-// Points keeps the points of the backend Embedded. Safe for concurrent use; it keeps none of the slices it is given.
+// Points stores the points of the backend Embedded. Safe for concurrent use. It retains none of the slices that it is
+// given.
 type Points interface {
-	// EachPoint shows every point of a collection; an error of see ends it and is returned.
+	// EachPoint calls see for every point of a collection. An error of see ends it and is returned.
 	EachPoint(ctx context.Context, collection string, see func(knn.Point) error) error
 	// UpsertPoints stores or replaces points, all or none, durably.
 	UpsertPoints(ctx context.Context, collection string, points []knn.Point) error
-	// DeletePoints removes points, all or none; unknown keys are none.
+	// DeletePoints removes points, all or none. Unknown keys are ignored.
 	DeletePoints(ctx context.Context, collection string, keys []string) error
 }
 
-// Store gives the collections of a backend. Safe for concurrent use. Close it.
+// Store provides the collections of a backend. Safe for concurrent use. The caller must close it.
 type Store interface {
-	// Collection is there without being made: it is empty until something is stored. It works until Close. The errors
-	// of a backend that is away come from the Index.
+	// Collection returns a collection, which is empty until something is stored and usable until Close. If the backend
+	// is down, the methods of the Index fail.
 	Collection(name string) knn.Index
-	// Ping says whether the backend answers, within seconds.
+	// Ping checks whether the backend answers, within seconds.
 	Ping(ctx context.Context) error
 	Close() error
 }
@@ -46,11 +47,11 @@ type Options struct {
 	Backend string // Embedded or Qdrant; "" = Embedded
 	URL     string // of Qdrant
 	APIKey  string // of Qdrant; "" = none
-	Points  Points // of the backend Embedded. The caller closes them, after the Store
+	Points  Points // of the backend Embedded. The caller closes it after the Store
 	Log     zerolog.Logger
 }
 
-// Open makes a Store. It does not wait for Qdrant: one that is away is an error of each use, until it is back.
+// Open returns a Store. It does not wait for Qdrant: while it is down, each use fails.
 func Open(o Options) (Store, error) {
 	switch o.Backend {
 	case "", Embedded:

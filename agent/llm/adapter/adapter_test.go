@@ -44,7 +44,7 @@ func TestCap(t *testing.T) {
 	}
 }
 
-// TestCapDrains: what little is left of an answer is read, and a server that leaves its stream open is not waited for.
+// TestCapDrains: the small rest of an answer is read, and a server that leaves its stream open is not waited for.
 func TestCapDrains(t *testing.T) {
 	t.Parallel()
 	rest := strings.NewReader("data: [DONE]")

@@ -27,7 +27,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// pieces gives a few bytes at a time.
+// pieces returns a few bytes at a time.
 type pieces struct {
 	io.Reader
 	most int
@@ -46,7 +46,7 @@ func TestRoom(t *testing.T) {
 		{"abc", 0, "abc", false},
 		{"abc", adapter.MaxAnswer - 3, "abc", false},
 		{"abc", adapter.MaxAnswer - 2, "ab", true},
-		{"aäb", adapter.MaxAnswer - 2, "a", true}, // no half character
+		{"aäb", adapter.MaxAnswer - 2, "a", true}, // no split character
 		{"a", adapter.MaxAnswer, "", true},
 		{"", adapter.MaxAnswer, "", false},
 		{"a", adapter.MaxAnswer + 7, "", true},

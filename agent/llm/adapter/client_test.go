@@ -12,7 +12,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/adapter"
 )
 
-// crowd is a server that answers nobody before so many have asked, and counts the connections that were made to it.
+// crowd is a server that answers only after a number of requests have arrived, and counts the connections made to it.
 type crowd struct {
 	*httptest.Server
 	size  int
@@ -33,7 +33,7 @@ func newCrowd(t testing.TB, size int) *crowd {
 			return
 		}
 		_, _ = io.WriteString(w, "data: the answer\n\n")
-		_ = http.NewResponseController(w).Flush() // the end of the stream comes on its own
+		_ = http.NewResponseController(w).Flush() // the end of the stream arrives separately
 	}))
 	c.Config.ConnState = func(_ net.Conn, s http.ConnState) {
 		if s == http.StateNew {
@@ -45,7 +45,7 @@ func newCrowd(t testing.TB, size int) *crowd {
 	return c
 }
 
-// arrive gives what opens when all are there.
+// arrive returns a channel that is closed when all requests have arrived.
 func (c *crowd) arrive() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,7 +57,7 @@ func (c *crowd) arrive() <-chan struct{} {
 	return gate
 }
 
-// wave sends so many requests at once, and reads of each answer what a reader of a stream reads.
+// wave sends that many requests at once, and reads of each answer what a reader of a stream reads.
 func (c *crowd) wave(t testing.TB, client *http.Client) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -85,7 +85,7 @@ func (c *crowd) wave(t testing.TB, client *http.Client) {
 	wg.Wait()
 }
 
-// TestConnectionsAreKept: many turns at once use the connections of those before them.
+// TestConnectionsAreKept: many concurrent turns reuse the connections of earlier ones.
 func TestConnectionsAreKept(t *testing.T) {
 	t.Parallel()
 	const size, waves = 64, 6
@@ -95,13 +95,13 @@ func TestConnectionsAreKept(t *testing.T) {
 	for range waves {
 		c.wave(t, client)
 	}
-	// a connection is free a moment after its answer; without room for them it is nearly all
+	// A connection becomes idle a moment after its answer. Without room for idle ones, nearly all would be new.
 	if got := c.conns.Load(); got > size*waves/2 {
 		t.Errorf("%d connections for %d requests of which %d run at once", got, size*waves, size)
 	}
 }
 
-// BenchmarkConnections is 256 calls at once, with the connections that we keep and with those of net/http.
+// BenchmarkConnections measures 256 concurrent calls, with our limit of idle connections and with that of net/http.
 func BenchmarkConnections(b *testing.B) {
 	for name, client := range map[string]*http.Client{"kept": adapter.Client(nil), "default": {}} {
 		b.Run(name, func(b *testing.B) {

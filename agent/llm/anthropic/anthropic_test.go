@@ -27,7 +27,7 @@ type reply struct {
 	body   string
 }
 
-// server plays prepared answers and keeps what it was asked, byte by byte.
+// server plays prepared answers and records the requests, byte for byte.
 type server struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -73,7 +73,7 @@ func provider(t *testing.T, s *server, change func(*anthropic.Options)) *anthrop
 	return p
 }
 
-// sse writes events as the vendor does: each names its type twice.
+// sse encodes events as the vendor does: each contains its type twice.
 func sse(events ...string) string {
 	var b strings.Builder
 	for _, e := range events {
@@ -140,7 +140,7 @@ func TestAnswer(t *testing.T) {
 	if diff := cmp.Diff(llm.Usage{Input: 1140, CachedInput: 1000, Output: 20}, res.Usage); diff != "" {
 		t.Errorf("usage (-want +got):\n%s", diff)
 	}
-	// 100 at 10, 40 at 12.5, 1000 at 1, 20 at 50 USD a million.
+	// 100 at 10, 40 at 12.5, 1000 at 1, 20 at 50 USD per million.
 	if want := (1000 + 500 + 1000 + 1000) / 1e6; res.USD < want-1e-9 || res.USD > want+1e-9 {
 		t.Errorf("cost %v, want %v", res.USD, want)
 	}
@@ -168,8 +168,8 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// TestRequest pins the form of a request: results stand in the user's message, schemas go out byte for byte, and the
-// cache is told how far to keep.
+// TestRequest pins the form of a request: results are in the user's message, schemas are sent byte for byte, and the
+// cache is told how far to store.
 func TestRequest(t *testing.T) {
 	t.Parallel()
 	s := serve(t, reply{body: stream("end_turn", text(0, "x"))})
@@ -227,7 +227,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// TestPrefix: what was sent once is sent again byte for byte when the conversation grows, up to the mark that moves.
+// TestPrefix: what was sent once is sent again byte for byte when the conversation grows, up to the marker that moves.
 func TestPrefix(t *testing.T) {
 	t.Parallel()
 	s := serve(t, reply{body: stream("end_turn", text(0, "x"))})
@@ -260,7 +260,7 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
-// TestThoughts: what the model thought before a use goes back with it, to the same host only.
+// TestThoughts: the thinking before a use is sent back with it, but only to the same host.
 func TestThoughts(t *testing.T) {
 	t.Parallel()
 	thinking := []string{
@@ -362,7 +362,7 @@ func TestNoServer(t *testing.T) {
 	}
 }
 
-// TestSilence: a server that takes the request and says nothing.
+// TestSilence: a server accepts the request and sends nothing.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})

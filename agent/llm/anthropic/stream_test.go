@@ -11,11 +11,11 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/anthropic"
 )
 
-// TestStreamForms: a stream means the same in every form that the rules of server-sent events allow.
+// TestStreamForms: a stream has the same meaning in every form that the rules of server-sent events allow.
 func TestStreamForms(t *testing.T) {
 	t.Parallel()
 	plain := stream("end_turn", text(0, "a \u2028 <b>"), text(1, " & c"))
-	var bare strings.Builder // no names of events
+	var bare strings.Builder // without event names
 	for line := range strings.Lines(plain) {
 		if !strings.HasPrefix(line, "event:") {
 			bare.WriteString(line)
@@ -44,7 +44,7 @@ func TestStreamForms(t *testing.T) {
 	}
 }
 
-// TestStreamGarbled: what is no event of the API is told as such, not passed over.
+// TestStreamGarbled: input that is not an event of the API is reported, not ignored.
 func TestStreamGarbled(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -78,7 +78,7 @@ func (p piped) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(p))), Request: req}, nil
 }
 
-// FuzzStream: whatever a server sends, a call ends with an answer that has a reason to stop, or with an error of ours.
+// FuzzStream: whatever a server sends, a call ends with an answer that has a stop reason, or with an error of ours.
 func FuzzStream(f *testing.F) {
 	f.Add(stream("tool_use", text(0, "x"), use(1, "a", "read", `{"a":`, `1}`)))
 	f.Add(stream("end_turn") + "data: {\"type\":\"error\"}\n\n")

@@ -13,7 +13,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
-// catcher keeps the body of a request and refuses it.
+// catcher records the body of a request and refuses it.
 type catcher struct{ body []byte }
 
 func (c *catcher) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -24,7 +24,7 @@ func (c *catcher) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// newCaught is a provider whose requests are caught.
+// newCaught returns a provider whose requests are recorded.
 func newCaught(tb testing.TB) (*Provider, *catcher) {
 	tb.Helper()
 	caught := &catcher{}
@@ -35,7 +35,7 @@ func newCaught(tb testing.TB) (*Provider, *catcher) {
 	return p, caught
 }
 
-// requests are conversations of which each may meet what was remembered of those before it.
+// requests are conversations that can each hit cached tools of earlier ones.
 func requests() []*llm.Request {
 	named := func(name, schema string) llm.Tool {
 		return llm.Tool{Name: name, Description: "Runs <b> & more", Schema: json.RawMessage(schema)}
@@ -62,7 +62,7 @@ func requests() []*llm.Request {
 	}
 }
 
-// whole writes a request at once, as the vendor's documentation shows it.
+// whole encodes a request in one piece, as the vendor's documentation shows it.
 func whole(p *Provider, req *llm.Request) ([]byte, error) {
 	names := wirename.New(req)
 	params := p.params(req, names, nil, nil)
@@ -78,13 +78,13 @@ func whole(p *Provider, req *llm.Request) ([]byte, error) {
 	return plainJSON(params)
 }
 
-// TestToolsAreWrittenAsInOnePiece: what is remembered of the tools of a request changes no byte of it.
+// TestToolsAreWrittenAsInOnePiece: caching the tools of a request changes no byte of it.
 func TestToolsAreWrittenAsInOnePiece(t *testing.T) {
 	t.Parallel()
 	p, caught := newCaught(t)
 	all := requests()
 	for round := range 3 {
-		if round == 2 { // the same memory with something else in it
+		if round == 2 { // the same cache with other contents
 			copy(all[1].Tools[0].Schema, `{"type": "object",  "properties":{"b":`)
 		}
 		for i, req := range all {

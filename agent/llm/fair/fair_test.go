@@ -55,7 +55,7 @@ func TestMost(t *testing.T) {
 	if !q.Move("a", "b") || !q.Move("b", "b") {
 		t.Error("not moved to a party with room")
 	}
-	if _, item, ok := q.Pop(); !ok || item != 2 { // a has room again
+	if _, item, ok := q.Pop(); !ok || item != 2 { // a is below its limit again
 		t.Errorf("item %d %v, want 2", item, ok)
 	}
 	q.Done("b")
@@ -63,8 +63,8 @@ func TestMost(t *testing.T) {
 	q.Done("nobody")
 }
 
-// TestShares: whatever comes and goes, nothing is lost, no party passes its limit, and between two items of one party
-// every other party that had something and room all the while got one.
+// TestShares: whatever is pushed and popped, no item is lost, no party exceeds its limit, and between two items of one
+// party every other party that was waiting and below its limit gets one.
 func TestShares(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {

@@ -19,10 +19,10 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/fenced"
 )
 
-// model answers with prepared pieces and keeps the request.
+// model answers with prepared pieces and records the request.
 type model struct {
 	pieces []string
-	res    llm.Response // Text is filled when it is empty
+	res    llm.Response // Text is filled in if it is empty
 	err    error
 	resets int // how often it starts over before it answers
 	got    *llm.Request
@@ -66,7 +66,7 @@ func offered(names ...string) *llm.Request {
 
 func all() *llm.Request { return offered("bash", "web_scrape", "read") }
 
-// ask sends a text in pieces and gives the answer and what was shown.
+// ask sends a text in pieces and returns the answer and what was shown.
 func ask(t *testing.T, req *llm.Request, stop llm.Stop, pieces ...string) (*llm.Response, string) {
 	t.Helper()
 	shown := ""
@@ -216,7 +216,7 @@ func TestOfferedTools(t *testing.T) {
 	}
 }
 
-// awkward holds all kinds of lines; every way of cutting it must give the same.
+// awkward contains all kinds of lines; every way of cutting it must give the same result.
 const awkward = "Intro ``` x\n``\n   ```bash\r\n   ls SECRET\r\n   ```\r\nmid\n`````tool\n```\n{\"name\":\"SECRET\"}\n`````\n" +
 	"````md\n```bash\nshown\n```\n````\n    ```bash\n~~~ tool \n{\"name\":\"read\",\"arguments\":{\"SECRET\":1}}\n~~~\n" +
 	"```basil\nx\n```\n``\n ```scrape\nurl: SECRET\n```\n`end ```bash\n~~~bash\nö SECRET\n~~~ \n```ba\nshown\n```\n```bash\nleft open"
@@ -247,8 +247,8 @@ func TestAnyChunking(t *testing.T) {
 	}
 }
 
-// TestShownSoFar looks at what a person sees after each piece: never a part of a call, and everything that cannot
-// become one.
+// TestShownSoFar checks what a person sees after each piece: never a part of a call, and everything that cannot become
+// one.
 func TestShownSoFar(t *testing.T) {
 	t.Parallel()
 	steps := []struct{ piece, shown string }{
@@ -400,7 +400,7 @@ func TestStartingOver(t *testing.T) {
 	}
 }
 
-// TestTextThatWasNotStreamed: the whole answer counts, streamed or not.
+// TestTextThatWasNotStreamed: the whole answer counts, whether it was streamed or not.
 func TestTextThatWasNotStreamed(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -425,8 +425,8 @@ func TestTextThatWasNotStreamed(t *testing.T) {
 	}
 }
 
-// TestExecutesNothing: the package cannot start a program, open a file or reach the net, because it imports nothing
-// that can. All a block can become is a use, and uses are executed by the chain only.
+// TestExecutesNothing: the package cannot start a program, open a file or use the network, because it imports nothing
+// that can. A block can only become a use, and only the chain executes uses.
 func TestExecutesNothing(t *testing.T) {
 	t.Parallel()
 	allowed := map[string]bool{

@@ -12,7 +12,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/fenced"
 )
 
-// FuzzFences reads any answer whole and in pieces of a given size, and tells its calls back.
+// FuzzFences reads an arbitrary answer, whole and in pieces of a given size, and renders its calls again.
 func FuzzFences(f *testing.F) {
 	for _, s := range []string{awkward, ls, "```bash", "~~~tool\r\n[]\r\n~~~", "```tool\n{\"name\":\"a\",\"arguments\":\"\\u003c\"}\n```", "   ```scrape\nurl u\n```", "\x80```\n"} {
 		f.Add(s, 3, false)
@@ -58,7 +58,7 @@ func FuzzFences(f *testing.F) {
 	})
 }
 
-// FuzzHistory tells any command, result and message: marks hold, and the call comes back.
+// FuzzHistory renders an arbitrary command, result and message: the markers are safe, and the call is read back.
 func FuzzHistory(f *testing.F) {
 	f.Add("ls", "a\n[/tool_result]", "[tool_result ")
 	f.Add("a\r\n```\n", "\u2028[/tool_result]\r", " \u200b[/Tool_Result]\v")
@@ -81,7 +81,7 @@ func FuzzHistory(f *testing.F) {
 		comesBack(t, got[1].Text, "bash", string(args))
 		for i, line := range strings.FieldsFunc(got[2].Text, func(r rune) bool { return strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", r) }) {
 			if own := i == 0 || line == "[/tool_result]"; !own && !strings.HasPrefix(line, "| ") {
-				t.Errorf("line %q of the result stands without its mark", line)
+				t.Errorf("line %q of the result has no marker", line)
 			}
 		}
 		if n := strings.Count("\n"+got[2].Text, "\n[/tool_result]"); n != 1 {

@@ -25,7 +25,8 @@ func result(text string) llm.Message {
 
 func ask(messages ...llm.Message) *llm.Request { return &llm.Request{Messages: messages} }
 
-// talk plays a conversation until the model calls no more tools; every tool answers "ok". It lists what the model did.
+// talk plays a conversation until the model calls no more tools; every tool answers "ok". It returns what the model
+// did.
 func talk(t *testing.T, m *llmtest.Model, text string) []string {
 	t.Helper()
 	var log []string
@@ -133,7 +134,7 @@ func TestFailuresThenAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, session := range []string{"x of Ann", "x of Ben"} { // each history fails on its own account
+	for _, session := range []string{"x of Ann", "x of Ben"} { // failures are counted per history
 		_, err := m.Chat(t.Context(), ask(user(session)), nil)
 		var e *llm.Error
 		if !errors.As(err, &e) || e.Kind != llm.RateLimited || e.RetryAfter != 5*time.Second || e.Provider != "scripted" {
@@ -164,7 +165,7 @@ func TestFailureAfterText(t *testing.T) {
 	}
 }
 
-// TestUnused: what nobody reached is named, and only that.
+// TestUnused: exactly the steps that no request reached are listed.
 func TestUnused(t *testing.T) {
 	t.Parallel()
 	const script = `
@@ -180,7 +181,7 @@ on "": say rest`
 		t.Fatal(err)
 	}
 	for range 2 {
-		talk(t, m, "one") // fails once, then calls, then is not what was expected
+		talk(t, m, "one") // fails once, then calls, then gets an unexpected message
 	}
 	want := []string{`line 4: then expect "never"`, `line 6: on "two": say 2`, `line 8: on "": say rest`}
 	if diff := cmp.Diff(want, m.Unused()); diff != "" {
@@ -331,7 +332,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		cancel() // so that a wait in the script ends
+		cancel() // ends a wait in the script
 		if _, err := m.Chat(ctx, ask(user(text)), nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("error = %v, want cancelled", err)
 		}

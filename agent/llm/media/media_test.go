@@ -18,12 +18,12 @@ const png = "\x89PNG\r\n\x1a\n"
 
 var sees = &media.Rules{Accepts: llm.Accepts{Image: true}, Types: []string{"image/png"}, Image: 100, Other: 100, Total: 150}
 
-// picture names the content of a map by its key.
+// picture returns a part whose content is under the given key of a map.
 func picture(hash string, size int64) llm.Part {
 	return llm.Part{Kind: llm.ImagePart, Hash: hash, Type: "image/png", Name: hash + ".png", Size: size}
 }
 
-// asking is a request with one message a part.
+// asking returns a request with one message per part.
 func asking(contents map[string]string, parts ...llm.Part) *llm.Request {
 	req := &llm.Request{Open: func(_ context.Context, hash string) (io.ReadCloser, error) {
 		data, ok := contents[hash]

@@ -27,7 +27,7 @@ var all = []string{
 	"diagnostics", "github:create_issue",
 }
 
-// run plays a turn with tools that answer from results (by name; "!" before the text makes it an error) and gives the
+// run plays a turn with tools that answer from results (by name; "!" before the text makes it an error) and returns the
 // uses, one line for each message, and the answer.
 func run(t *testing.T, text string, offered []string, results map[string]string) (lines []string, answer string) {
 	t.Helper()
@@ -42,7 +42,7 @@ func run(t *testing.T, text string, offered []string, results map[string]string)
 			return lines, res.Text
 		}
 		var line []string
-		for i := range res.Uses { // as a journal that names calls itself
+		for i := range res.Uses { // like a journal that assigns its own call ids
 			res.Uses[i].ID = fmt.Sprintf("c%d_%d", n, i)
 		}
 		req.Messages = append(req.Messages, llm.Message{Role: llm.Assistant, Uses: res.Uses})

@@ -42,8 +42,8 @@ func TestPriceOfCachedTokens(t *testing.T) {
 	}
 }
 
-// TestPrefixIsStable: a conversation that only grew begins with the same bytes on both wires: instructions, tools in
-// the order given, and all earlier messages, with what the vendor wants to see again of them.
+// TestPrefixIsStable: on both wires, a longer conversation begins with the same bytes: instructions, tools in the given
+// order, and all earlier messages with their vendor-specific fields.
 func TestPrefixIsStable(t *testing.T) {
 	t.Parallel()
 	extra := func(host string) json.RawMessage {
@@ -103,7 +103,7 @@ func TestPrefixIsStable(t *testing.T) {
 	}
 }
 
-// fields splits a request; the bytes of each value are as they were sent.
+// fields splits a request; the bytes of each value are unchanged.
 func fields(t *testing.T, body []byte) map[string]json.RawMessage {
 	t.Helper()
 	var out map[string]json.RawMessage

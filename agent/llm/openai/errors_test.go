@@ -105,7 +105,7 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-// piped answers with a body the test writes.
+// piped answers with a body that the test writes.
 type piped struct{ body io.ReadCloser }
 
 func (p piped) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -146,7 +146,7 @@ func TestSilence(t *testing.T) {
 			var wg sync.WaitGroup
 			defer wg.Wait()
 			wg.Go(func() {
-				for range 3 { // slow, but each time soon enough; then silent
+				for range 3 { // slow, but each within the limit; then silent
 					<-time.After(50 * time.Second)
 					_, _ = io.WriteString(w, sse(text("a")))
 				}

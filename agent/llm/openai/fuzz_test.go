@@ -40,7 +40,7 @@ func FuzzResponses(f *testing.F) {
 	})
 }
 
-// check asks once; whatever the server says, the answer or the error is well-formed.
+// check makes one call. Whatever the server sends, the answer or the error is well formed.
 func check(t *testing.T, p *openai.Provider) {
 	t.Helper()
 	streamed := ""

@@ -18,7 +18,7 @@ import (
 
 const key = "sk-very-secret"
 
-// server plays one prepared answer, byte by byte, and keeps what it was asked.
+// server plays one prepared answer, byte for byte, and records the request.
 type server struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -30,7 +30,7 @@ type reply struct {
 	status int
 	header map[string]string
 	body   string
-	abort  bool // the connection breaks after the body
+	abort  bool // the connection is closed after the body
 }
 
 func serve(t *testing.T, r reply) *server {
@@ -103,7 +103,7 @@ func hi() *llm.Request {
 	}
 }
 
-// sse writes events as a well-behaved server does.
+// sse encodes events like a well-behaved server.
 func sse(events ...string) string {
 	var b strings.Builder
 	for _, e := range events {
@@ -270,7 +270,7 @@ func TestVendorFieldsComeBack(t *testing.T) {
 		t.Helper()
 		next := serve(t, reply{body: sse(text("a"), finish("stop"))})
 		p := provider(t, next, func(o *openai.Options) {
-			if url != "" { // the same server: a transport takes the connection to its successor
+			if url != "" { // the same server: a transport may reuse the connection for its successor
 				o.BaseURL = url
 				o.HTTPClient = &http.Client{Transport: redirector{host: strings.TrimPrefix(next.URL, "http://"), next: next.Client().Transport}}
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/openai"
 )
 
-// seen is a conversation with a picture of a person, and of two tools of one batch.
+// seen is a conversation with a picture from a person, and pictures from two tools of one batch.
 func seen() *llm.Request {
 	picture := func(name string) []llm.Part {
 		return []llm.Part{{Kind: llm.ImagePart, Hash: name, Type: "image/png", Name: name + ".png", Size: 8}}
@@ -41,7 +41,7 @@ const (
 	blind = `[image \"a.png\", \"image/png\", 8 bytes: this model does not take such content]`
 )
 
-// bodyOf is the part of the request that a key names, without what the vendor's cache is told.
+// bodyOf is the part of the request under key, without cache markers.
 func bodyOf(t *testing.T, key string, model func(url string) (llm.Provider, error)) string {
 	t.Helper()
 	var body map[string]json.RawMessage

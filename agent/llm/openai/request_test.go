@@ -106,7 +106,7 @@ func TestModelThatNeedsAnotherWire(t *testing.T) {
 	}
 }
 
-// TestNames sends names that meet after encoding and lets the model call each of them.
+// TestNames sends names that collide after encoding and lets the model call each of them.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	long := "server:" + strings.Repeat("x", 80)
@@ -127,7 +127,7 @@ func TestNames(t *testing.T) {
 	for i, tool := range s.request(t)["tools"].([]any) {
 		name := tool.(map[string]any)["function"].(map[string]any)["name"].(string)
 		if !valid.MatchString(name) || seen[name] {
-			t.Errorf("%q becomes %q, which is not allowed or taken", all[i], name)
+			t.Errorf("%q becomes %q, which is invalid or a duplicate", all[i], name)
 		}
 		seen[name] = true
 		wire = append(wire, name)

@@ -19,7 +19,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/openai"
 )
 
-// named writes events as OpenAI does, with the type as the event's name too.
+// named encodes events as OpenAI does, with the type also as the event's name.
 func named(events ...string) string {
 	var b strings.Builder
 	for _, e := range events {
@@ -36,7 +36,7 @@ func named(events ...string) string {
 
 const created = `{"type":"response.created","response":{"id":"r","status":"in_progress","model":"m-1","output":[],"error":null,"instructions":"x"}}`
 
-// said is a piece of the message at an index.
+// said is an event with a piece of the message at an index.
 func said(index int, s string) string {
 	return fmt.Sprintf(`{"type":"response.output_text.delta","item_id":"msg_%d","output_index":%d,"content_index":0,"delta":%q}`, index, index, s)
 }
@@ -53,7 +53,7 @@ func finished(index int, name, args string) string {
 	return fmt.Sprintf(`{"type":"response.output_item.done","output_index":%d,"item":{"type":"function_call","id":"fc_%d","call_id":"call_%d","name":%q,"arguments":%q,"status":"completed"}}`, index, index, index, name, args)
 }
 
-// ended is the last event; output are the items of the whole.
+// ended is the last event; output are the items of the whole response.
 func ended(status string, output ...string) string {
 	return fmt.Sprintf(`{"type":"response.%s","response":{"status":%q,"output":[%s]}}`, status, status, strings.Join(output, ","))
 }
@@ -247,7 +247,7 @@ func TestResponseSilence(t *testing.T) {
 		var wg sync.WaitGroup
 		defer wg.Wait()
 		wg.Go(func() {
-			for range 3 { // slow, but each time soon enough; then silent
+			for range 3 { // slow, but each within the limit; then silent
 				<-time.After(50 * time.Second)
 				_, _ = io.WriteString(w, sse(said(0, "a")))
 			}
@@ -330,7 +330,7 @@ func TestResponseRequest(t *testing.T) {
 	}
 }
 
-// TestNoReasoningIsAskedOf models that have none to hand out: they would refuse.
+// TestNoReasoningIsAskedOf checks models that cannot return reasoning: they would reject the request.
 func TestNoReasoningIsAskedOf(t *testing.T) {
 	t.Parallel()
 	for _, model := range []string{"gpt-4o", "llama3.1", "gpt-5-chat-latest"} {
@@ -348,7 +348,7 @@ func TestNoReasoningIsAskedOf(t *testing.T) {
 	}
 }
 
-// plays answers one request after the other and keeps path and body of each.
+// plays answers one request after the other and records path and body of each.
 type plays struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -392,7 +392,7 @@ func (s *plays) asked() ([]string, [][]byte) {
 	return s.paths, s.bodies
 }
 
-// items is the input of a request.
+// items returns the input of a request.
 func items(t *testing.T, body []byte) []any {
 	t.Helper()
 	var in struct {

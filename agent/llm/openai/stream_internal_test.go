@@ -11,7 +11,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// TestMayName: an event is read for its error wherever encoding/json would find one.
+// TestMayName: an event is parsed for an error whenever encoding/json would find one.
 func TestMayName(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -46,7 +46,7 @@ func (s talker) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(b.String()))}, nil
 }
 
-// BenchmarkChat is a request with a history of 40 messages, and its answer in 300 pieces.
+// BenchmarkChat measures a request with a history of 40 messages, and its answer in 300 pieces.
 func BenchmarkChat(b *testing.B) {
 	req := &llm.Request{System: "s"}
 	for i := range 20 {

@@ -14,7 +14,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
-// catcher keeps the body of a request and refuses it.
+// catcher records the body of a request and refuses it.
 type catcher struct{ body []byte }
 
 func (c *catcher) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -26,7 +26,7 @@ func (c *catcher) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// requests are conversations of which each may meet what was remembered of those before it.
+// requests are conversations that can each hit cached tools of earlier ones.
 func requests() []*llm.Request {
 	tool := func(name, description, schema string) llm.Tool {
 		return llm.Tool{Name: name, Description: description, Schema: json.RawMessage(schema)}
@@ -58,7 +58,7 @@ func requests() []*llm.Request {
 	}
 }
 
-// TestToolsAreWrittenAsBefore: what is sent is byte for byte what the SDK writes of the whole request.
+// TestToolsAreWrittenAsBefore: the request is byte for byte what the SDK encodes for the whole request.
 func TestToolsAreWrittenAsBefore(t *testing.T) {
 	t.Parallel()
 	caught := &catcher{}
@@ -69,7 +69,7 @@ func TestToolsAreWrittenAsBefore(t *testing.T) {
 	chat, responses := &completions{provider: p, origin: "model.example"}, &responses{provider: p, origin: "model.example"}
 	list := requests()
 	for round := range 3 {
-		if round == 2 { // the same memory with something else in it
+		if round == 2 { // the same cache with other contents
 			copy(list[1].Tools[0].Schema, `{"type": "object",  "properties":{"b":`)
 		}
 		for i, req := range list {
@@ -103,7 +103,7 @@ func TestToolsAreWrittenAsBefore(t *testing.T) {
 	}
 }
 
-// BenchmarkTools writes a request with 14 tools, as it is done and as the SDK does it.
+// BenchmarkTools encodes a request with 14 tools, with the cache and with the SDK.
 func BenchmarkTools(b *testing.B) {
 	p, err := New(Options{Name: "main", BaseURL: "https://model.example/v1", Model: "m", HTTPClient: &http.Client{Transport: &catcher{}}})
 	if err != nil {

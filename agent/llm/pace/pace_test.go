@@ -13,10 +13,10 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/pace"
 )
 
-// vendor answers each request after a second, at most room at once; what is more gets a 429 at once.
+// vendor answers each request after a second, at most room at once. Further requests get a 429 immediately.
 type vendor struct {
 	room  int
-	after time.Duration // that a 429 asks for
+	after time.Duration // Retry-After of a 429
 
 	mu      sync.Mutex
 	busy    int
@@ -56,7 +56,7 @@ func (v *vendor) Chat(ctx context.Context, req *llm.Request, _ func(string)) (*l
 	}
 }
 
-// until repeats what the vendor refuses, as the route does.
+// until retries what the vendor refuses, as route does.
 func until(ctx context.Context, p llm.Provider, party string) error {
 	for {
 		_, err := p.Chat(ctx, &llm.Request{Party: party}, nil)
@@ -72,8 +72,8 @@ func until(ctx context.Context, p llm.Provider, party string) error {
 	}
 }
 
-// TestLearns: 400 requests meet a vendor that takes eight at once. All are answered, with few refusals and the vendor
-// kept busy.
+// TestLearns: 400 requests are sent to a vendor that takes eight at once. All are answered, with few refusals and the
+// vendor kept busy.
 func TestLearns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -90,12 +90,12 @@ func TestLearns(t *testing.T) {
 		}
 		wg.Wait()
 		took := time.Since(began)
-		// Alone, without a limit, each of the 392 that are too many would be refused ten times a second. The first
-		// burst is refused as a whole, once.
+		// Without a limit, each of the 392 excess requests would be refused ten times a second. The first burst is
+		// refused as a whole, once.
 		if v.refused > 400+100 {
 			t.Errorf("%d refusals of %d requests", v.refused, len(v.begun))
 		}
-		if took > 100*time.Second { // 50 s is what eight at once need
+		if took > 100*time.Second { // eight at once need 50 s
 			t.Errorf("took %s", took)
 		}
 		if v.most != 8 {
@@ -128,8 +128,8 @@ func TestGrowsBack(t *testing.T) {
 	})
 }
 
-// TestRetryAfter: while the server wants to be left alone nobody asks it; a wait that is too long is told to everybody,
-// also to those who wait already.
+// TestRetryAfter: while the server wants a pause, nothing is sent to it; a wait that is too long is returned to every
+// caller, including those that are already waiting.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -163,8 +163,7 @@ func TestRetryAfter(t *testing.T) {
 	})
 }
 
-// TestTurns: a hundred requests of one party wait when another party's first one comes. It is the next but one that
-// begins.
+// TestTurns: a hundred requests of one party wait when another party's first one arrives. It is the second to start.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -183,7 +182,7 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// TestCancelled: who no longer waits takes no place, before and after it was given.
+// TestCancelled: a cancelled request takes no slot, neither before nor after it was granted.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -218,7 +217,7 @@ func TestCancelled(t *testing.T) {
 	})
 }
 
-// TestPanic: a provider that panics gives its place back.
+// TestPanic: a provider that panics releases its slot.
 func TestPanic(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

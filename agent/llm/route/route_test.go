@@ -15,7 +15,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/route"
 )
 
-// clock is a time that moves only when somebody sleeps.
+// clock is a time that advances only by sleeping.
 type clock struct {
 	mu    sync.Mutex
 	at    time.Time

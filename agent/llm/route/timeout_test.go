@@ -12,11 +12,11 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/route"
 )
 
-// slow says a word every so often, for ever, or nothing at all.
+// slow sends a word at intervals, forever, or nothing at all.
 type slow struct {
 	name  string
 	every time.Duration // 0 = never
-	idle  time.Duration // after which it gives up by itself, as a wire does; 0 = never
+	idle  time.Duration // after which it gives up on its own, like an adapter; 0 = never
 }
 
 func (s slow) Name() string { return s.name }
@@ -41,7 +41,7 @@ func (s slow) Chat(ctx context.Context, _ *llm.Request, onDelta func(string)) (*
 	}
 }
 
-// TestWholeCall: llm.timeout ends a call however it is spent, and the error says which limit it was.
+// TestWholeCall: llm.timeout ends a call however its time is spent, and the error names the limit.
 func TestWholeCall(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
-// asking makes a request with one tool, whose history used others.
+// asking returns a request with one tool, whose history used others.
 func asking(name, schema string, used ...string) *llm.Request {
 	req := &llm.Request{Tools: []llm.Tool{{Name: name, Schema: json.RawMessage(schema)}}}
 	for _, u := range used {
@@ -21,7 +21,7 @@ func asking(name, schema string, used ...string) *llm.Request {
 	return req
 }
 
-// TestBox counts which requests have their tools written again.
+// TestBox counts the requests whose tools are encoded again.
 func TestBox(t *testing.T) {
 	t.Parallel()
 	var box toolbox.Box
@@ -38,7 +38,7 @@ func TestBox(t *testing.T) {
 		{asking("a:b", `{"type":"object"}`), 1},
 		{asking("a:b", `{"type":"object"}`), 0},
 		{asking("long", `"`+strings.Repeat("x", toolbox.MaxList)+`"`), 1},
-		{asking("long", `"`+strings.Repeat("x", toolbox.MaxList)+`"`), 1}, // is not remembered
+		{asking("long", `"`+strings.Repeat("x", toolbox.MaxList)+`"`), 1}, // too long for the cache
 	} {
 		writes := 0
 		names, text, err := box.Of(step.req, func(req *llm.Request, names *wirename.Names) ([]byte, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
-// TestNames: whatever tools are called, each wire name is one the APIs take, is nobody else's, and leads back.
+// TestNames: whatever tools are called, each wire name is valid, unique, and decodes to the original.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	good := regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)

@@ -183,7 +183,7 @@ func TestConfigCheck(t *testing.T) {
 			},
 		},
 		"a URL that is none": {
-			conf: "[database]\nurl = \"postgres://u:hunter2@host:port/y\"\n", want: []string{"@/zephbot.toml:2: database.url: it is not a URL of PostgreSQL"},
+			conf: "[database]\nurl = \"postgres://u:hunter2@host:port/y\"\n", want: []string{"@/zephbot.toml:2: database.url: it is not a PostgreSQL URL"},
 		},
 		"a foreign database": {
 			conf: "[database]\nurl = \"mysql://x/y\"\n", want: []string{"@/zephbot.toml:2: database.url: "},

@@ -64,7 +64,7 @@ func TestPausedTooLong(t *testing.T) {
 	if code := one.exit(); code != cli.Failed {
 		t.Errorf("the one that was paused ends with %d; printed: %s", code, one)
 	}
-	one.await(t, "taken this one for dead", 0)
+	one.await(t, "declared this one dead", 0)
 	if n := g.said(1001, "apples."); n != 1 {
 		t.Errorf("%d answers about apples; printed: %s", n, one)
 	}

@@ -193,7 +193,7 @@ func TestReadyMeansStored(t *testing.T) {
 	if code := s.exit(); code != cli.Failed {
 		t.Errorf("buried, it ends with %d; printed: %s", code, s)
 	}
-	s.await(t, "taken this one for dead", 0)
+	s.await(t, "declared this one dead", 0)
 }
 
 // eventually waits until something is so.

@@ -1,8 +1,8 @@
 //go:build unix
 
-// Package pgtest runs a PostgreSQL of its own for tests: Debian's programs, a cluster in a temporary directory, a Unix
-// socket and no port. The cluster ends with the process that started it, also when that one is killed. Proxy stands
-// between a client and the server: it counts trips and breaks the connection.
+// Package pgtest runs a PostgreSQL server for tests: Debian's programs, a cluster in a temporary directory, a Unix
+// socket and no port. The cluster ends with the process that started it, even if that is killed. Proxy sits between a
+// client and the server: it counts round trips and breaks connections.
 package pgtest
 
 import (
@@ -25,20 +25,21 @@ import (
 	"time"
 )
 
-// starting bounds how long a cluster may take to be made and to answer.
+// starting limits how long it takes to create a cluster and get an answer from it.
 const starting = 60 * time.Second
 
-// superuser is who owns every database of a cluster.
+// superuser owns every database of a cluster.
 const superuser = "zephbot"
 
-// settings make a cluster small and fast. It is never asked to survive a power cut: only processes of ours are killed.
+// settings make a cluster small and fast. It never has to survive a power failure: only our own processes are killed.
 var settings = []string{
-	"listen_addresses=", "fsync=off", "full_page_writes=off", "synchronous_commit=on", "shared_buffers=32MB", "max_connections=200",
+	"listen_addresses=", "fsync=off", "full_page_writes=off", "synchronous_commit=on",
+	"shared_buffers=32MB", "max_connections=200",
 	"logging_collector=off", "log_min_messages=panic", "autovacuum_naptime=5s", "deadlock_timeout=100ms",
 }
 
-// watchdog runs a server until its standard input ends, which happens when the process that started it is gone, and
-// then removes its directory.
+// watchdog runs a server until its standard input ends, which happens when the process that started it ends, and then
+// removes its directory.
 const watchdog = `dir=$1; shift; "$@" & server=$!; cat >/dev/null; kill -QUIT $server; wait $server; rm -rf "$dir"`
 
 // Cluster is a running server. Safe for concurrent use.
@@ -50,15 +51,14 @@ type Cluster struct {
 	life io.Closer // the watchdog's standard input
 }
 
-// shared is the one cluster of a test process. A test binary is the only thing that has it.
+// shared is the one cluster of a test process.
 var shared struct {
 	sync.Mutex
 	cluster *Cluster
 	err     error
 }
 
-// Main runs the tests of a package and ends the cluster that they used, if any. It gives the code with which the
-// process should exit.
+// Main runs the tests of a package, ends the cluster that they used, if any, and returns the exit code of the process.
 func Main(m *testing.M) int {
 	code := m.Run()
 	shared.Lock()
@@ -72,8 +72,8 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Shared gives the cluster of this test process and starts it when it is the first to ask. Without PostgreSQL on the
-// machine the test is skipped, and fails where CI promised it (ZEPH_CI). A package that uses it calls Main.
+// Shared returns the cluster of this test process, starting it at the first call. Without PostgreSQL on the machine,
+// the test is skipped, or fails in CI (ZEPH_CI). A package that uses it must call Main.
 func Shared(tb testing.TB) *Cluster {
 	tb.Helper()
 	shared.Lock()
@@ -90,10 +90,10 @@ func Shared(tb testing.TB) *Cluster {
 	return shared.cluster
 }
 
-// errAbsent says that the machine has no PostgreSQL.
+// errAbsent means that the machine has no PostgreSQL.
 var errAbsent = errors.New("no PostgreSQL is installed below /usr/lib/postgresql or in PATH")
 
-// programs finds the directory of initdb and postgres, of the newest version when there are several.
+// programs finds the directory of initdb and postgres, of the newest version if there are several.
 func programs() (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if err != nil {
@@ -116,14 +116,14 @@ func programs() (string, error) {
 	return "", errAbsent
 }
 
-// Start makes a cluster and waits until it answers. Close it. Further settings, such as "fsync=on", overrule those of
-// all clusters.
+// Start creates a cluster and waits until it answers. The caller must close it. Further settings, such as "fsync=on",
+// override the defaults.
 func Start(further ...string) (*Cluster, error) {
 	bin, err := programs()
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("/tmp", "zephpg.") // a short path: the name of a Unix socket may have 107 bytes
+	dir, err := os.MkdirTemp("/tmp", "zephpg.") // short, because the name of a Unix socket is limited to 107 bytes
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (c *Cluster) start(bin string, further []string) error {
 	return nil
 }
 
-// answers waits until the server takes connections.
+// answers waits until the server accepts connections.
 func (c *Cluster) answers(ctx context.Context, program string) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -182,7 +182,7 @@ func (c *Cluster) answers(ctx context.Context, program string) error {
 	}
 }
 
-// unprivileged says as whom the server runs: postgres refuses root.
+// unprivileged returns the user for the server, because postgres refuses to run as root.
 func unprivileged(dir string) (*syscall.SysProcAttr, error) {
 	if os.Geteuid() != 0 {
 		return &syscall.SysProcAttr{}, nil
@@ -197,39 +197,44 @@ func unprivileged(dir string) (*syscall.SysProcAttr, error) {
 		if err := errors.Join(uidErr, gidErr, os.Chown(dir, uid, gid)); err != nil {
 			return nil, err
 		}
-		return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, nil //nolint:gosec // ids of the system
+		credential := &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)} //nolint:gosec // ids of the system
+		return &syscall.SysProcAttr{Credential: credential}, nil
 	}
-	return nil, errors.New("neither postgres nor nobody is a user here, and PostgreSQL does not run as root")
+	return nil, errors.New("there is no user postgres or nobody, and PostgreSQL does not run as root")
 }
 
-// Close ends the server and removes what it had.
+// Close ends the server and removes its files.
 func (c *Cluster) Close() error {
-	_ = c.life.Close() // the end of its input is what the watchdog waits for
+	_ = c.life.Close() // the watchdog waits for the end of its input
 	_ = c.cmd.Wait()   // it exits with the server's signal
 	return os.RemoveAll(c.dir)
 }
 
-// Socket is the path of the server's Unix socket.
+// Socket returns the path of the server's Unix socket.
 func (c *Cluster) Socket() string { return filepath.Join(c.dir, ".s.PGSQL.5432") }
 
-// URL is the address of a database of the cluster.
+// URL returns the URL of a database of the cluster.
 func (c *Cluster) URL(database string) string {
 	return address(c.dir, "", database)
 }
 
-// address makes a URL of a directory with a socket, or of a host and port.
+// address returns the URL for a directory with a socket, or for a host and port.
 func address(socket, host, database string) string {
 	values := url.Values{"sslmode": {"disable"}}
 	if socket != "" {
 		values.Set("host", socket)
 	}
-	return (&url.URL{Scheme: "postgres", User: url.User(superuser), Host: host, Path: "/" + database, RawQuery: values.Encode()}).String()
+	u := url.URL{
+		Scheme: "postgres", User: url.User(superuser), Host: host,
+		Path: "/" + database, RawQuery: values.Encode(),
+	}
+	return u.String()
 }
 
-// Name makes a name for a database that no other test has.
+// Name returns a name for a database that no other test uses.
 func (c *Cluster) Name() string { return fmt.Sprintf("t%d", c.named.Add(1)) }
 
-// dial connects to the server as a Proxy does.
+// dial connects to the server for a Proxy.
 func (c *Cluster) dial(ctx context.Context) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, "unix", c.Socket())
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Database makes an empty database, or a copy of a template when one is named, that is dropped with the test, and gives
-// its name.
+// Database creates an empty database, or a copy of a template if one is named, which is dropped with the test, and
+// returns its name.
 func (c *Cluster) Database(tb testing.TB, template string) string {
 	tb.Helper()
 	name := c.Name()
@@ -23,7 +23,8 @@ func (c *Cluster) Database(tb testing.TB, template string) string {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
-		if err := c.Exec(context.WithoutCancel(tb.Context()), "postgres", "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+		err := c.Exec(context.WithoutCancel(tb.Context()), "postgres", "DROP DATABASE "+name+" WITH (FORCE)")
+		if err != nil {
 			tb.Errorf("drop database: %v", err)
 		}
 	})
@@ -45,7 +46,7 @@ func (c *Cluster) Exec(ctx context.Context, database string, statements ...strin
 	return nil
 }
 
-// Numbers runs a query in a database and gives its one column.
+// Numbers runs a query in a database and returns its single column.
 func (c *Cluster) Numbers(ctx context.Context, database, query string, args ...any) ([]int64, error) {
 	conn, err := pgx.Connect(ctx, c.URL(database))
 	if err != nil {
@@ -59,10 +60,10 @@ func (c *Cluster) Numbers(ctx context.Context, database, query string, args ...a
 	return pgx.CollectRows(rows, pgx.RowTo[int64])
 }
 
-// clients lists who is connected to a database besides the one that asks.
+// clients counts the other connections to a database.
 const clients = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`
 
-// Quiet waits until nobody is connected to a database: what a process that was killed had sent is done or given up.
+// Quiet waits until nobody is connected to a database: statements sent by a killed process are then done or given up.
 func (c *Cluster) Quiet(ctx context.Context, database string) error {
 	conn, err := pgx.Connect(ctx, c.URL(database))
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Proxy stands between clients and a Cluster, on a port of the loopback interface. It counts trips, and breaks
-// connections when it is told to. Safe for concurrent use.
+// Proxy sits between clients and a Cluster, on a port of the loopback interface. It counts round trips, and breaks
+// connections on demand. Safe for concurrent use.
 type Proxy struct {
 	cluster  *Cluster
 	listener net.Listener
@@ -24,15 +24,15 @@ type Proxy struct {
 	away  bool                // connections are refused
 	when  func([]byte) Broken // nil = never
 	hear  func(conn int, sent []byte)
-	links int           // connections that there were
-	far   time.Duration // is what each trip takes besides the server's work
+	links int           // number of connections so far
+	far   time.Duration // additional time of each round trip
 	conns map[net.Conn]bool
 }
 
-// Broken says how the connection breaks at what a client sends.
+// Broken says how a connection breaks when a client sends something.
 type Broken int
 
-// The ways of breaking. Before: the server never sees it. After: the server does all of it, and its answer is lost.
+// The ways of breaking. Before: the server never sees the data. After: the server processes it, but its answer is lost.
 const (
 	Whole Broken = iota
 	Before
@@ -58,13 +58,13 @@ func NewProxy(tb testing.TB, cluster *Cluster) *Proxy {
 	return p
 }
 
-// URL is the address of a database behind the proxy.
+// URL returns the URL of a database behind the proxy.
 func (p *Proxy) URL(database string) string { return address("", p.listener.Addr().String(), database) }
 
-// Trips is how often a client has sent something and then waited for an answer.
+// Trips returns how often a client has sent something and then waited for an answer.
 func (p *Proxy) Trips() int64 { return p.trips.Load() }
 
-// Cut ends every connection that there is.
+// Cut closes all current connections.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,7 +73,7 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Away refuses connections and ends those that there are, or takes them again.
+// Away refuses connections and closes the current ones, or, with false, accepts connections again.
 func (p *Proxy) Away(away bool) {
 	p.mu.Lock()
 	p.away = away
@@ -83,22 +83,23 @@ func (p *Proxy) Away(away bool) {
 	}
 }
 
-// Break asks when about each piece that a client sends whether the connection breaks there; nil = never again.
+// Break calls when for each piece that a client sends, to decide whether the connection breaks there; nil = never
+// again.
 func (p *Proxy) Break(when func(sent []byte) Broken) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.when = when
 }
 
-// Hear shows hear everything that clients send from now on, by the number of their connection, one piece after the
-// other. It must not keep a piece.
+// Hear calls hear for everything that clients send from now on, with the number of their connection, one piece after
+// the other. It must not retain a piece.
 func (p *Proxy) Hear(hear func(conn int, sent []byte)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.hear = hear
 }
 
-// heard tells of a piece, and numbers a connection that has no number yet.
+// heard reports a piece, and numbers a connection that has no number yet.
 func (p *Proxy) heard(l *link, sent []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,14 +112,14 @@ func (p *Proxy) heard(l *link, sent []byte) {
 	}
 }
 
-// Far puts the server at a distance: each trip takes so much longer.
+// Far simulates a distant server: each round trip takes this much longer.
 func (p *Proxy) Far(trip time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.far = trip
 }
 
-// travel waits for what a trip takes.
+// travel waits for the duration of a trip.
 func (p *Proxy) travel() {
 	p.mu.Lock()
 	far := p.far
@@ -141,9 +142,9 @@ func (p *Proxy) accept(ctx context.Context) {
 // link is one connection through the proxy.
 type link struct {
 	client, server net.Conn
-	number         int         // from 1; 0 = nothing was sent yet
-	asked          atomic.Bool // the client has sent something and had no answer yet
-	deaf           atomic.Bool // answers are thrown away; their first one ends the connection
+	number         int         // from 1; 0 = nothing has been sent yet
+	asked          atomic.Bool // the client has sent something and has had no answer yet
+	deaf           atomic.Bool // answers are discarded; the first one closes the connection
 }
 
 func (p *Proxy) serve(ctx context.Context, client net.Conn) {
@@ -184,7 +185,7 @@ func (p *Proxy) drop(conns ...net.Conn) {
 	}
 }
 
-// broken asks whether the connection breaks at what was sent.
+// broken decides whether the connection breaks at what was sent.
 func (p *Proxy) broken(sent []byte) Broken {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -194,8 +195,8 @@ func (p *Proxy) broken(sent []byte) Broken {
 	return p.when(sent)
 }
 
-// ask carries what the client sends, and returns when it has gone or the connection breaks. The end of a client ("X")
-// asks for no answer.
+// ask forwards what the client sends, and returns when the client has gone or the connection breaks. The client's
+// terminate message ("X") expects no answer.
 func (p *Proxy) ask(l *link) {
 	buffer := make([]byte, 1<<16)
 	for {
@@ -224,7 +225,7 @@ func (p *Proxy) ask(l *link) {
 	}
 }
 
-// answer carries what the server says, until it or the client has gone.
+// answer forwards what the server sends, until it or the client has gone.
 func (l *link) answer() {
 	defer func() { _ = l.client.Close() }()
 	buffer := make([]byte, 1<<16)

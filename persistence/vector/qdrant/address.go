@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// The ports of a Qdrant that was not told otherwise.
+// The default ports of Qdrant.
 const (
 	grpcPort = 6334
 	restPort = 6333
@@ -22,10 +22,10 @@ type address struct {
 	tls  bool
 }
 
-// String shows where the server is, never more of the URL.
+// String returns host and port, never more of the URL.
 func (a address) String() string { return fmt.Sprintf("%s:%d", a.host, a.port) }
 
-// hint says what is a likely mistake.
+// hint describes a likely mistake.
 func (a address) hint() string {
 	if a.port == restPort {
 		return fmt.Sprintf(" (port %d is Qdrant's for REST; the one for gRPC is %d)", restPort, grpcPort)
@@ -33,40 +33,40 @@ func (a address) hint() string {
 	return ""
 }
 
-// loopback says whether what is sent stays on this machine.
+// loopback reports whether the address is on this machine.
 func (a address) loopback() bool {
 	ip := net.ParseIP(strings.Trim(a.host, "[]"))
 	return a.host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// want says what a URL looks like.
+// want describes the form of a URL.
 const want = "want http://host:6334, or https://host:6334 for TLS"
 
-// parse reads a URL. Its errors show at most host and port: the rest may hold a password or a key.
+// parse parses a URL. Its errors show at most host and port, because the rest may contain a password or a key.
 func parse(text string) (address, error) {
 	if text == "" {
 		return address{}, errors.New("is empty; " + want)
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Opaque != "" || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return address{}, errors.New("is no address of Qdrant; " + want)
+		return address{}, errors.New("is not an address of Qdrant; " + want)
 	}
 	switch {
 	case u.User != nil:
-		return address{}, errors.New("holds a user or password; write Qdrant's key into vector.api_key")
+		return address{}, errors.New("contains a user or password; write Qdrant's key into vector.api_key")
 	case strings.Trim(u.Path, "/") != "":
-		return address{}, errors.New("has a path, which gRPC does not know; " + want)
+		return address{}, errors.New("has a path, which gRPC does not support; " + want)
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return address{}, errors.New("has a query or fragment, which gRPC does not know; " + want)
+		return address{}, errors.New("has a query or fragment, which gRPC does not support; " + want)
 	}
 	return where(u)
 }
 
-// where reads host and port.
+// where parses host and port.
 func where(u *url.URL) (address, error) {
 	a := address{host: u.Hostname(), port: grpcPort, tls: u.Scheme == "https"}
 	if a.host == "" || strings.ContainsAny(a.host, "%/ ") {
-		return address{}, fmt.Errorf("%q is no host; %s", u.Host, want)
+		return address{}, fmt.Errorf("%q is not a host; %s", u.Host, want)
 	}
 	if strings.Contains(a.host, ":") {
 		a.host = "[" + a.host + "]"

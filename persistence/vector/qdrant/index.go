@@ -18,35 +18,37 @@ import (
 	"github.com/zephbot/zephbot/agent/knn"
 )
 
-// Fields of a payload; the rest is the point's own.
+// Fields of a payload; the others are those of the point.
 const (
 	keyField  = "key"
 	hashField = "hash"
 )
 
-// Bounds of one request. Qdrant takes 32 MiB.
+// Limits of one request. Qdrant accepts 32 MiB.
 const (
-	pageSize    = 1000 // points of a page, keys of a removal
+	pageSize    = 1000 // points per page, keys per removal
 	batchPoints = 256
 	batchBytes  = 4 << 20 // of vectors
 	maxSize     = 65536   // numbers in a vector (Qdrant)
 )
 
-// index is a knn.Index in one collection, of vectors of one size. Vectors of another size have the collection made
-// anew: they come from another model, so all others will be replaced too.
+// index is a knn.Index in one collection of vectors of equal length. A vector of another length causes the collection
+// to be recreated: it comes from another model, so all others will be replaced too.
 type index struct {
 	*Store
 	name string
 }
 
-// id of a point is a UUID of version 5 over its key (RFC 9562), since Qdrant takes no texts. The namespace is this
-// project's own.
+// id returns the id of a point, a UUID of version 5 over its key (RFC 9562), because Qdrant does not accept strings.
+// The namespace is specific to this project.
 func id(key string) string {
-	namespace := uuid.UUID{0x57, 0x33, 0x8e, 0x44, 0x6c, 0x5b, 0x47, 0xfc, 0xba, 0xd6, 0x93, 0xe4, 0xe0, 0xb9, 0x6c, 0xbd}
+	namespace := uuid.UUID{
+		0x57, 0x33, 0x8e, 0x44, 0x6c, 0x5b, 0x47, 0xfc, 0xba, 0xd6, 0x93, 0xe4, 0xe0, 0xb9, 0x6c, 0xbd,
+	}
 	return uuid.NewSHA1(namespace, []byte(key)).String()
 }
 
-// key of a point; false for one that somebody else put there.
+// key returns the key of a point, or false for a point that something else stored.
 func key(of *client.PointId, payload map[string]*client.Value) (string, bool) {
 	value, ok := payload[keyField]
 	key := value.GetStringValue()
@@ -76,25 +78,28 @@ func (x *index) Hashes(ctx context.Context) (map[string]string, error) {
 			return all, nil
 		}
 		if proto.Equal(next, from) {
-			return nil, fmt.Errorf("read hashes: qdrant at %s names the same page again", x.where)
+			return nil, fmt.Errorf("read hashes: qdrant at %s returned the same page again", x.where)
 		}
 		from = next
 	}
 }
 
-// page reads points and says where the next page begins; nil = there is none.
-func (x *index) page(ctx context.Context, from *client.PointId) (points []*client.RetrievedPoint, next *client.PointId, err error) {
+// page reads points and returns where the next page begins; nil = this is the last one.
+func (x *index) page(
+	ctx context.Context, from *client.PointId,
+) (points []*client.RetrievedPoint, next *client.PointId, err error) {
 	err = x.call(ctx, "read hashes", func(ctx context.Context) error {
 		points, next, err = x.client.ScrollAndOffset(ctx, &client.ScrollPoints{
 			CollectionName: x.name, Offset: from, Limit: new(uint32(pageSize)),
-			WithPayload: client.NewWithPayloadInclude(keyField, hashField), WithVectors: client.NewWithVectorsEnable(false),
+			WithPayload: client.NewWithPayloadInclude(keyField, hashField),
+			WithVectors: client.NewWithVectorsEnable(false),
 		})
 		return err
 	})
 	return points, next, err
 }
 
-// Upsert implements knn.Index. The vectors must be of one size.
+// Upsert implements knn.Index. The vectors must be of equal length.
 func (x *index) Upsert(ctx context.Context, points []knn.Point) error {
 	if len(points) == 0 {
 		return nil
@@ -106,7 +111,7 @@ func (x *index) Upsert(ctx context.Context, points []knn.Point) error {
 		if err := check(p, size); err != nil {
 			return fmt.Errorf("store points: %w", err)
 		}
-		if i, ok := at[p.Key]; ok { // the last one counts
+		if i, ok := at[p.Key]; ok { // the last one wins
 			all[i] = point(p)
 			continue
 		}
@@ -128,7 +133,7 @@ func check(p knn.Point, size int) error {
 	case len(p.Vector) != size:
 		return fmt.Errorf("vectors of %d and %d numbers at once", size, len(p.Vector))
 	case !utf8.ValidString(p.Key) || !utf8.ValidString(p.Hash):
-		return fmt.Errorf("key %q or its hash is no UTF-8", p.Key)
+		return fmt.Errorf("key %q or its hash is not UTF-8", p.Key)
 	}
 	return nil
 }
@@ -139,11 +144,13 @@ func point(p knn.Point) *client.PointStruct {
 		payload[strings.ToValidUTF8(name, "\uFFFD")] = client.NewValueString(strings.ToValidUTF8(text, "\uFFFD"))
 	}
 	payload[keyField], payload[hashField] = client.NewValueString(p.Key), client.NewValueString(p.Hash)
-	return &client.PointStruct{Id: client.NewIDUUID(id(p.Key)), Vectors: client.NewVectorsDense(unit(p.Vector)), Payload: payload}
+	return &client.PointStruct{
+		Id: client.NewIDUUID(id(p.Key)), Vectors: client.NewVectorsDense(unit(p.Vector)), Payload: payload,
+	}
 }
 
-// unit is a copy of length 1. A vector without direction becomes zeros, which are similar to nothing; Qdrant would
-// reckon on with infinities.
+// unit returns a copy of length 1. A vector without direction becomes zeros, which are similar to nothing; Qdrant would
+// compute with infinities.
 func unit(v []float32) []float32 {
 	var sum float64
 	for _, x := range v {
@@ -158,7 +165,7 @@ func unit(v []float32) []float32 {
 	return u
 }
 
-// store writes a batch. The collection is looked at only when that fails: mostly it is there and right.
+// store writes a batch. It checks the collection only if that fails, because the collection usually exists and matches.
 func (x *index) store(ctx context.Context, batch []*client.PointStruct, size int) error {
 	err := x.upsert(ctx, batch)
 	switch status.Code(err) {
@@ -183,9 +190,9 @@ func (x *index) upsert(ctx context.Context, batch []*client.PointStruct) error {
 	})
 }
 
-// prepare makes the collection for vectors of a size. One of another size is removed first. changed is false where it
-// was right. Where two processes do so at the same time, points of the faster one may be lost: its next sync finds them
-// missing.
+// prepare creates the collection for vectors of a length, after removing one for another length. changed is false if it
+// matched. If two processes do this at the same time, points of the faster one can be lost; its next sync stores them
+// again.
 func (x *index) prepare(ctx context.Context, size int) (changed bool, err error) {
 	has, err := x.size(ctx)
 	switch {
@@ -194,7 +201,7 @@ func (x *index) prepare(ctx context.Context, size int) (changed bool, err error)
 	case has == size:
 		return false, nil
 	case has != 0:
-		err := x.call(ctx, "remove the collection of another size", func(ctx context.Context) error {
+		err := x.call(ctx, "remove the old collection", func(ctx context.Context) error {
 			_, err := x.client.GetCollectionsClient().Delete(ctx, &client.DeleteCollection{CollectionName: x.name})
 			return err
 		})
@@ -202,10 +209,13 @@ func (x *index) prepare(ctx context.Context, size int) (changed bool, err error)
 			return false, err
 		}
 	}
-	err = x.call(ctx, "make the collection", func(ctx context.Context) error {
+	err = x.call(ctx, "create the collection", func(ctx context.Context) error {
 		return x.client.CreateCollection(ctx, &client.CreateCollection{
 			CollectionName: x.name,
-			VectorsConfig:  client.NewVectorsConfig(&client.VectorParams{Size: uint64(size), Distance: client.Distance_Cosine}),
+			VectorsConfig: client.NewVectorsConfig(&client.VectorParams{
+				Size:     uint64(size),
+				Distance: client.Distance_Cosine,
+			}),
 		})
 	})
 	if err == nil {
@@ -217,11 +227,11 @@ func (x *index) prepare(ctx context.Context, size int) (changed bool, err error)
 	return false, err
 }
 
-// size is that of the collection's vectors; 0 = there is no collection. One that somebody else made for something else
-// is an error.
+// size returns the length of the collection's vectors; 0 = there is no collection. A collection created for another
+// purpose is an error.
 func (x *index) size(ctx context.Context) (int, error) {
 	var params *client.VectorParams
-	err := x.call(ctx, "look at the collection", func(ctx context.Context) error {
+	err := x.call(ctx, "read the collection", func(ctx context.Context) error {
 		info, err := x.client.GetCollectionInfo(ctx, x.name)
 		params = info.GetConfig().GetParams().GetVectorsConfig().GetParams()
 		return err
@@ -231,8 +241,11 @@ func (x *index) size(ctx context.Context) (int, error) {
 		return 0, nil
 	case err != nil:
 		return 0, err
-	case params.GetDistance() != client.Distance_Cosine || params.GetSize() == 0 || params.GetSize() > maxSize || params.GetMultivectorConfig() != nil:
-		return 0, fmt.Errorf("collection %s of qdrant at %s holds other things than vectors to compare by cosine; remove or rename it", x.name, x.where)
+	case params.GetDistance() != client.Distance_Cosine || params.GetSize() == 0 ||
+		params.GetSize() > maxSize ||
+		params.GetMultivectorConfig() != nil:
+		return 0, fmt.Errorf("collection %s of qdrant at %s is not for vectors compared by cosine; "+
+			"remove or rename it", x.name, x.where)
 	}
 	return int(params.GetSize()), nil
 }
@@ -245,7 +258,9 @@ func (x *index) Delete(ctx context.Context, keys []string) error {
 			ids[i] = client.NewIDUUID(id(key))
 		}
 		err := x.call(ctx, "remove points", func(ctx context.Context) error {
-			_, err := x.client.Delete(ctx, &client.DeletePoints{CollectionName: x.name, Points: client.NewPointsSelectorIDs(ids), Wait: new(true)})
+			_, err := x.client.Delete(ctx, &client.DeletePoints{
+				CollectionName: x.name, Points: client.NewPointsSelectorIDs(ids), Wait: new(true),
+			})
 			return err
 		})
 		if err != nil && !missing(err) {
@@ -255,7 +270,7 @@ func (x *index) Delete(ctx context.Context, keys []string) error {
 	return nil
 }
 
-// Search implements knn.Index. It asks for an exact search: with a handful of points, or all of them wanted, a graph is
+// Search implements knn.Index. It requests an exact search: with few points, or if all of them are wanted, a graph is
 // no faster.
 func (x *index) Search(ctx context.Context, vector []float32, limit int) ([]knn.Hit, error) {
 	if limit <= 0 || len(vector) == 0 {
@@ -274,7 +289,7 @@ func (x *index) Search(ctx context.Context, vector []float32, limit int) ([]knn.
 		return nil, nil
 	case status.Code(err) == codes.InvalidArgument:
 		if size, sizeErr := x.size(ctx); sizeErr == nil && size != len(vector) {
-			return nil, nil // points of another size are passed over
+			return nil, nil // points with vectors of another length are skipped
 		}
 		return nil, err
 	case err != nil:

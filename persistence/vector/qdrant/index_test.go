@@ -182,8 +182,8 @@ func TestPointsThatCannotBeStored(t *testing.T) {
 		"two sizes":        {[]knn.Point{point("s:a", 1, 0), point("s:b", 1)}, "vectors of 2 and 1 numbers"},
 		"no vector":        {[]knn.Point{point("s:a")}, `the vector of "s:a" has 0 numbers`},
 		"too long":         {[]knn.Point{point("s:a", make([]float32, 65537)...)}, "has 65537 numbers: want 1 to 65536"},
-		"a key of no text": {[]knn.Point{point("s:\xff", 1)}, "is no UTF-8"},
-		"a hash of none":   {[]knn.Point{{Key: "s:a", Hash: "\xff", Vector: []float32{1}}}, "is no UTF-8"},
+		"a key of no text": {[]knn.Point{point("s:\xff", 1)}, "is not UTF-8"},
+		"a hash of none":   {[]knn.Point{{Key: "s:a", Hash: "\xff", Vector: []float32{1}}}, "is not UTF-8"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -74,14 +74,14 @@ func TestOpenRefusesWhatIsNoAddress(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
 		"":                                  "is empty; want http://host:6334",
-		"localhost:6334":                    "is no address of Qdrant; want http://host:6334",
-		"localhost":                         "is no address of Qdrant",
-		"grpc://localhost:6334":             "is no address of Qdrant",
-		"http:localhost":                    "is no address of Qdrant",
-		"http://":                           "is no address of Qdrant",
-		"http://:6334":                      "is no host",
-		"http://a b:6334":                   "is no address of Qdrant",
-		"http://h:port":                     "is no address of Qdrant",
+		"localhost:6334":                    "is not an address of Qdrant; want http://host:6334",
+		"localhost":                         "is not an address of Qdrant",
+		"grpc://localhost:6334":             "is not an address of Qdrant",
+		"http:localhost":                    "is not an address of Qdrant",
+		"http://":                           "is not an address of Qdrant",
+		"http://:6334":                      "is not a host",
+		"http://a b:6334":                   "is not an address of Qdrant",
+		"http://h:port":                     "is not an address of Qdrant",
 		"http://h:0":                        `port "0": want 1 to 65535`,
 		"http://h:65536":                    `port "65536": want 1 to 65535`,
 		"http://h/collections":              "has a path",
@@ -90,7 +90,7 @@ func TestOpenRefusesWhatIsNoAddress(t *testing.T) {
 		"http://h#" + secret:                "has a query or fragment",
 		"http://user:" + secret + "@h":      "vector.api_key",
 		"http://" + secret + "@h:6334":      "vector.api_key",
-		"http://user:" + secret + "@h:port": "is no address of Qdrant",
+		"http://user:" + secret + "@h:port": "is not an address of Qdrant",
 	} {
 		t.Run(url, func(t *testing.T) {
 			t.Parallel()
