@@ -28,6 +28,7 @@ func TestPrivateChat(t *testing.T) {
 	if !m.FromBot || m.Name != "Zeph" || m.Reply == nil || m.Reply.Text != "hello /help" || m.Reply.Name != "Ann" {
 		t.Errorf("answer: %+v, reply %+v", m, m.Reply)
 	}
+	s.awaitBot("running") // it answers before the page is told that it runs
 	v := s.view(ann, ann, 0)
 	if v.Bot.State != "running" || v.Bot.PID == 0 || v.Bot.Starts != 1 {
 		t.Errorf("bot: %+v", v.Bot)

@@ -79,16 +79,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	}
 	s := &service{core: c, ch: ch, log: c.log}
 	words := c.words()
-	s.moves = c.relocator(func() {
-		s.meter.Forget()
-		c.choices.Forget()
-	})
-	store := moves.Watched{Store: c.stores.Bot, Moved: func(ctx context.Context) {
-		s.moves.Relocate(ctx)
-		if err := c.choices.Follow(ctx); err != nil {
-			s.log.Error().Err(err).Msg("which models were chosen is not read")
-		}
-	}}
+	store := s.watchMoves()
 	pacer, pacing, err := c.pacer(ch)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
@@ -136,6 +127,21 @@ func newService(c *Core, ch channel) (*service, error) {
 		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: turnMemory(), Grace: grace, Shared: c.shared(),
 	})
 	return s, nil
+}
+
+// watchMoves is the store with what follows when a group gets a new id.
+func (s *service) watchMoves() moves.Watched {
+	c := s.core
+	s.moves = c.relocator(func() {
+		s.meter.Forget()
+		c.choices.Forget()
+	})
+	return moves.Watched{Store: c.stores.Bot, Moved: func(ctx context.Context) {
+		s.moves.Relocate(ctx)
+		if err := c.choices.Follow(ctx); err != nil {
+			s.log.Error().Err(err).Msg("which models were chosen is not read")
+		}
+	}}
 }
 
 // progress shows turns under way, as the channel does it itself or by messages that grow; nil = not at all.

@@ -201,7 +201,7 @@ func TestAutoscaler(t *testing.T) {
 		t.Errorf("scaler %+v", s)
 	}
 	m := s.Metrics[0].Pods
-	if !strings.Contains(read(t, "cmd/internal/app/service.go"), `"`+strings.TrimPrefix(m.Metric.Name, "zephbot_")+`"`) || m.Target.AverageValue != "8" {
+	if !strings.Contains(read(t, "cmd/internal/app/measured.go"), `"`+strings.TrimPrefix(m.Metric.Name, "zephbot_")+`"`) || m.Target.AverageValue != "8" {
 		t.Errorf("scaled by %+v, which the program does not export", m)
 	}
 }
