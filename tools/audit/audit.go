@@ -76,7 +76,19 @@ type Log struct {
 	required bool
 	anchor   Anchor // nil = none
 
-	mu      sync.Mutex // guards the fields below
+	mu         sync.Mutex // guards the fields below
+	chain                 // what is written
+	gaps                  // what is not
+	failures   int
+	complained time.Time
+	timer      *time.Timer // set while lines wait for the disk
+	closed     bool
+
+	syncing sync.Mutex // held while the file is flushed or closed
+}
+
+// chain is the file, or the writer, and how far the lines in it go.
+type chain struct {
 	out     io.Writer
 	file    *os.File // nil with Options.Writer
 	durable bool     // file is a regular file and can be flushed
@@ -84,16 +96,13 @@ type Log struct {
 	lines   int64 // of the whole chain, if known
 	size    int64 // of the file, as this process left it
 	end     int64 // end of the last complete line of the file
-	// bytes after the last good line that do not form a line; a marker before the next line accounts for them
-	torn       *torn
-	markers    []*record // written before the next line
-	lost       int       // lines lost since the last one that was written
-	failures   int
-	complained time.Time
-	timer      *time.Timer // set while lines wait for the disk
-	closed     bool
+}
 
-	syncing sync.Mutex // held while the file is flushed or closed
+// gaps are what the next line has to account for.
+type gaps struct {
+	torn    *torn     // bytes after the last good line that do not form a line; a marker before the next line reports them
+	markers []*record // written before the next line
+	lost    int       // lines lost since the last one that was written
 }
 
 // ErrClosed means that the log was closed.

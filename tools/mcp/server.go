@@ -39,7 +39,16 @@ type server struct {
 
 	listing sync.Mutex // serialises changes of the offer; locked before mu
 
-	mu        sync.Mutex
+	mu sync.Mutex // guards the fields below
+	health
+	main    *conn
+	offered *offer
+	scoped
+	lastSeen
+}
+
+// health is how a server is doing, and what it said of itself.
+type health struct {
 	state     State
 	problem   string
 	failure   error // of the first attempt
@@ -49,16 +58,22 @@ type server struct {
 	protocol  string
 	name      string
 	pin       string // protocol revision in use because the newest did not work
-	main      *conn
-	offered   *offer
-	pool      map[string]*slot
-	filling   sync.WaitGroup // slots that are being filled
-	closed    bool           // no further connection of a scope is opened
-	sessions  map[string]struct{}
-	locked    map[string]string // fingerprints at the first connect, with LockToolList
-	told      []string          // waiting tools that were reported before the server went away
-	toldHeld  bool              // the same for its instructions
-	followed  string            // what was accepted when Sync looked last
+}
+
+// scoped are the connections of sessions or people, where the server has such a scope.
+type scoped struct {
+	pool     map[string]*slot
+	filling  sync.WaitGroup // slots that are being filled
+	closed   bool           // no further connection of a scope is opened
+	sessions map[string]struct{}
+}
+
+// lastSeen is what was known of the server's tools, for telling what is new.
+type lastSeen struct {
+	locked   map[string]string // fingerprints at the first connect, with LockToolList
+	told     []string          // waiting tools that were reported before the server went away
+	toldHeld bool              // the same for its instructions
+	followed string            // what was accepted when Sync looked last
 }
 
 func newServer(m *Manager, cfg Server, dynamic bool) *server {
@@ -66,9 +81,9 @@ func newServer(m *Manager, cfg Server, dynamic bool) *server {
 		m: m, cfg: cfg, log: m.o.Log.With().Str("server", cfg.ID).Logger(), dynamic: dynamic,
 		limiter: guard.NewLimiter(cfg.CallsPerMinute), done: make(chan struct{}), tried: make(chan struct{}),
 		changed: make(chan struct{}, 1), suspect: make(chan *conn, 1), moved: make(chan struct{}),
-		state: Connecting, since: m.o.Now(), transport: cfg.transport(), pool: map[string]*slot{},
-		sessions: map[string]struct{}{},
-		cancel:   func() {},
+		health: health{state: Connecting, since: m.o.Now(), transport: cfg.transport()},
+		scoped: scoped{pool: map[string]*slot{}, sessions: map[string]struct{}{}},
+		cancel: func() {},
 	}
 }
 

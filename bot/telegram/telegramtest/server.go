@@ -32,26 +32,41 @@ type Server struct {
 	cancels map[uint64]context.CancelFunc
 	lastID  uint64 // of cancels
 
-	users     map[int64]models.User
-	chats     map[int64]*chat
-	files     map[string]*stored // by file id
-	fileCount int
-	groupIDs  int64 // last id given by Migrate
+	world
 
 	queue     updateQueue
 	hook      webhook
 	callbacks map[string]*callback
 	answers   []CallbackAnswer
-	commands  map[string][]models.BotCommand
-	about     map[string]string // name, description, short description by method and language
 
+	profile
+	traffic
+}
+
+// world is the people, chats and files that there are.
+type world struct {
+	users     map[int64]models.User
+	chats     map[int64]*chat
+	files     map[string]*stored // by file id
+	fileCount int
+	groupIDs  int64 // last id given by Migrate
+}
+
+// profile is what the bot says of itself.
+type profile struct {
+	commands map[string][]models.BotCommand
+	about    map[string]string // name, description, short description by method and language
+}
+
+// traffic is the requests of the bot, and what goes wrong with them.
+type traffic struct {
 	calls     []Call
 	callCount uint64
 	inFlight  int
-	problems  []string
 	faults    []*Fault
 	unhang    chan struct{} // closed by ClearFaults
 	budgets   budgetBook
+	problems  []string // requests that the Bot API refuses, and misuse of the fake
 	loggedOut bool
 }
 
@@ -68,15 +83,11 @@ func New(opt Options) *Server {
 		started:   opt.Now(),
 		closing:   make(chan struct{}),
 		changed:   make(chan struct{}),
-		unhang:    make(chan struct{}),
 		cancels:   map[uint64]context.CancelFunc{},
-		users:     map[int64]models.User{},
-		chats:     map[int64]*chat{},
-		files:     map[string]*stored{},
-		groupIDs:  -1002000000000,
+		world:     world{users: map[int64]models.User{}, chats: map[int64]*chat{}, files: map[string]*stored{}, groupIDs: -1002000000000},
+		traffic:   traffic{unhang: make(chan struct{})},
 		callbacks: map[string]*callback{},
-		commands:  map[string][]models.BotCommand{},
-		about:     map[string]string{},
+		profile:   profile{commands: map[string][]models.BotCommand{}, about: map[string]string{}},
 		queue:     newUpdateQueue(opt.FirstID),
 	}
 	s.methods = methodTable()

@@ -8,31 +8,18 @@ import (
 	"strings"
 )
 
-// Proportions of the program, without its tests. A file may have 400 lines; those in longFiles are longer, and none
-// passes maxCode.
+// Proportions of the program, without its tests.
 const (
 	maxFunc   = 80 // lines of a function
 	usualFunc = 40 // lines that 95 of 100 functions do not pass
-	usualFile = 400
-	maxCode   = 500
+	maxFile   = 400
 	maxFields = 20 // of a struct that is neither configuration nor a record
 )
-
-// longFiles are longer than usualFile. Who touches one splits it by idea and takes it off the list.
-var longFiles = []string{
-	"agent/history.go", "agent/llm/llmtest/model.go", "agent/runner.go", "bot/simulator/replay.go",
-	"bot/telegram/telegramtest/people.go",
-}
 
 // wideRecords are configuration or records: what was written down as one is read as one.
 var wideRecords = []string{
 	"agent/journal.Entry", "bot.Message", "bot/texts.book", "bot/texts.grantBook", "bot/texts.peopleBook", "cmd/internal/apptest.scene", "policy.Request", "tools.Call", "tools.Trail", "tools/audit.record",
 	"tools/mcp.Server", "tools/shell/sandbox/warden.Plan",
-}
-
-// wideStructs work, and have more than maxFields fields. Who touches one takes it apart and off the list.
-var wideStructs = []string{
-	"bot/telegram/telegramtest.Server", "tools/audit.Log", "tools/mcp.conn", "tools/mcp.server",
 }
 
 // proportions checks the length of a file and its functions, and the width of its structs.
@@ -41,8 +28,8 @@ func (f goFile) proportions() []Problem {
 		return nil
 	}
 	var out []Problem
-	if most := f.mostLines(); f.lines > most {
-		out = append(out, Problem{File: f.name, Rule: "length", Text: fmt.Sprintf("has %d lines; at most %d: split it by idea", f.lines, most)})
+	if f.lines > maxFile {
+		out = append(out, Problem{File: f.name, Rule: "length", Text: fmt.Sprintf("has %d lines; at most %d: split it by idea", f.lines, maxFile)})
 	}
 	for _, decl := range f.ast.Decls {
 		switch d := decl.(type) {
@@ -59,13 +46,6 @@ func (f goFile) proportions() []Problem {
 	return out
 }
 
-func (f goFile) mostLines() int {
-	if contains(longFiles, f.name) {
-		return maxCode
-	}
-	return usualFile
-}
-
 // height is how many lines a function has, its comment not counted.
 func (f goFile) height(d *ast.FuncDecl) int {
 	return f.fset.Position(d.End()).Line - f.fset.Position(d.Pos()).Line + 1
@@ -80,7 +60,7 @@ func (f goFile) width(spec ast.Spec) []Problem {
 	s, ok := named.Type.(*ast.StructType)
 	name := f.dir + "." + named.Name.Name
 	if !ok || s.Fields.NumFields() <= maxFields || within(f.dir, "cmd/internal/config") || strings.HasSuffix(name, "Options") ||
-		contains(wideRecords, name) || contains(wideStructs, name) {
+		contains(wideRecords, name) {
 		return nil
 	}
 	return []Problem{f.at(named.Pos(), "struct", fmt.Sprintf("%s has %d fields; at most %d where it is not configuration or a record: name its parts",
