@@ -1,12 +1,14 @@
 package keeping
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
 	"io"
+	"time"
 
 	"github.com/zephbot/zephbot/agent/blob"
 )
@@ -37,6 +39,31 @@ func Take(content io.Reader, store func(n int64, piece []byte, whole string) err
 			return ref, nil
 		}
 	}
+}
+
+// Upload is a content being stored. For one goroutine.
+type Upload interface {
+	// Add stores a piece, as Take passes it. The last one completes the content for the session.
+	Add(ctx context.Context, n int64, piece []byte, whole string) error
+	// Abandon removes an incomplete upload. What it cannot remove is swept.
+	Abandon(ctx context.Context) error
+}
+
+// abandonTimeout limits the removal of what was stored before a Put failed. The rest is swept.
+const abandonTimeout = 5 * time.Second
+
+// Put stores a content for a session (blob.Store). It gives up when ctx ends; what was stored is removed even then.
+func Put(ctx context.Context, session string, content io.Reader, u Upload) (blob.Ref, error) {
+	if session == "" {
+		return blob.Ref{}, errors.New("store file: no session")
+	}
+	ref, err := Take(content, func(n int64, piece []byte, whole string) error { return u.Add(ctx, n, piece, whole) })
+	if err == nil {
+		return ref, nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonTimeout)
+	defer cancel()
+	return blob.Ref{}, fmt.Errorf("store file: %w", errors.Join(err, u.Abandon(ctx)))
 }
 
 // Give returns a reader of what Take has stored. piece returns each piece by its index; found is false if the content

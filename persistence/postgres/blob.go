@@ -5,16 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/persistence/keeping"
 )
-
-// abandonTimeout limits the removal of what was stored before a Put failed. The rest is swept.
-const abandonTimeout = 5 * time.Second
 
 const (
 	newBlob     = `SELECT nextval(pg_get_serial_sequence('blob', 'id'))`
@@ -46,20 +42,10 @@ var _ blob.Store = (*Store)(nil)
 // Put implements blob.Store. A content of one piece is stored in one transaction, a longer one in a transaction per
 // piece. It gives up when ctx ends.
 func (s *Store) Put(ctx context.Context, session string, content io.Reader) (blob.Ref, error) {
-	if session == "" {
-		return blob.Ref{}, errors.New("store file: no session")
-	}
-	u := &upload{store: s, session: session}
-	ref, err := keeping.Take(content, func(n int64, piece []byte, whole string) error {
-		return u.add(ctx, n, piece, whole)
-	})
-	if err != nil {
-		return blob.Ref{}, fmt.Errorf("store file: %w", errors.Join(err, u.abandon(ctx)))
-	}
-	return ref, nil
+	return keeping.Put(ctx, session, content, &upload{store: s, session: session})
 }
 
-// upload is a content being stored. For one goroutine.
+// upload is a content being stored. It implements keeping.Upload. For one goroutine.
 type upload struct {
 	store   *Store
 	session string
@@ -67,9 +53,9 @@ type upload struct {
 	began   bool  // part of it may be stored
 }
 
-// add stores a piece. The last one completes the content with its hash. The transaction may run twice, because the
-// answer to the first may have been lost.
-func (u *upload) add(ctx context.Context, n int64, piece []byte, whole string) error {
+// Add implements keeping.Upload. The last piece completes the content with its hash. The transaction may run twice,
+// because the answer to the first may have been lost.
+func (u *upload) Add(ctx context.Context, n int64, piece []byte, whole string) error {
 	if u.id == 0 {
 		if _, err := one(ctx, &u.store.reader, func(r row) error { return r.Scan(&u.id) }, newBlob); err != nil {
 			return u.store.problem("number a file", err)
@@ -117,13 +103,11 @@ func (u *upload) refer(ctx context.Context, tx pgx.Tx, id int64) error {
 	return err
 }
 
-// abandon removes an incomplete upload. ctx may have ended.
-func (u *upload) abandon(ctx context.Context) error {
+// Abandon implements keeping.Upload.
+func (u *upload) Abandon(ctx context.Context) error {
 	if !u.began {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonTimeout)
-	defer cancel()
 	return u.store.transact(ctx, func(ctx context.Context, tx pgx.Tx) error { return dropBlob(ctx, tx, u.id) })
 }
 
@@ -143,21 +127,7 @@ func (s *Store) reserve(ctx context.Context, tx pgx.Tx, n int64) error {
 // transact runs a transaction, and again while the server is down or the transaction conflicts with another. run must
 // be repeatable. A transaction is not cancelled by ctx halfway.
 func (s *Store) transact(ctx context.Context, run func(ctx context.Context, tx pgx.Tx) error) error {
-	done, err := s.begin()
-	if err != nil {
-		return err
-	}
-	defer done()
-	wait := newPause(s.options.Patience)
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		err := s.transactOnce(ctx, run)
-		if err == nil || !passing(err) || !wait.next(ctx) {
-			return unavailable(s.where, "write", err)
-		}
-	}
+	return s.insist(ctx, passing, func() error { return s.transactOnce(ctx, run) })
 }
 
 func (s *Store) transactOnce(ctx context.Context, run func(ctx context.Context, tx pgx.Tx) error) error {

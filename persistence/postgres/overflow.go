@@ -55,6 +55,12 @@ func (s *Store) Load(ctx context.Context, session, id string, now time.Time) (ov
 
 // maintain sends statements that are one repeatable transaction, and retries while the server is down.
 func (s *Store) maintain(ctx context.Context, b *batch) error {
+	again := func(err error) bool { return passing(err) && codeOf(err) != uniqueViolation }
+	return s.insist(ctx, again, func() error { return s.trip(ctx, b) })
+}
+
+// insist repeats a write as long as again reports that its error is temporary, for at most the configured patience.
+func (s *Store) insist(ctx context.Context, again func(error) bool, write func() error) error {
 	done, err := s.begin()
 	if err != nil {
 		return err
@@ -65,8 +71,8 @@ func (s *Store) maintain(ctx context.Context, b *batch) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := s.trip(ctx, b)
-		if err == nil || !passing(err) || codeOf(err) == uniqueViolation || !wait.next(ctx) {
+		err := write()
+		if err == nil || !again(err) || !wait.next(ctx) {
 			return unavailable(s.where, "write", err)
 		}
 	}

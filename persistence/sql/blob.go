@@ -5,16 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/state"
 	"github.com/zephbot/zephbot/persistence/keeping"
 )
-
-// abandonTimeout limits the removal of what was stored before a Put failed. The rest is swept.
-const abandonTimeout = 5 * time.Second
 
 const (
 	insertBlob  = `INSERT INTO blob (hash, size, begun) VALUES ('', 0, ?) RETURNING id`
@@ -49,28 +45,18 @@ var _ blob.Store = (*Store)(nil)
 // Put implements blob.Store. A content of one piece is stored in one commit, a longer one in a commit per piece. It
 // gives up when ctx ends.
 func (s *Store) Put(ctx context.Context, session string, content io.Reader) (blob.Ref, error) {
-	if session == "" {
-		return blob.Ref{}, errors.New("store file: no session")
-	}
-	u := &upload{store: s, session: session}
-	ref, err := keeping.Take(content, func(n int64, piece []byte, whole string) error {
-		return u.add(ctx, n, piece, whole)
-	})
-	if err != nil {
-		return blob.Ref{}, fmt.Errorf("store file: %w", errors.Join(err, u.abandon(ctx)))
-	}
-	return ref, nil
+	return keeping.Put(ctx, session, content, &upload{store: s, session: session})
 }
 
-// upload is a content being stored. For one goroutine.
+// upload is a content being stored. It implements keeping.Upload. For one goroutine.
 type upload struct {
 	store   *Store
 	session string
 	id      int64 // of the row; 0 = none yet
 }
 
-// add stores a piece. The last one completes the content with its hash.
-func (u *upload) add(ctx context.Context, n int64, piece []byte, whole string) error {
+// Add implements keeping.Upload. The last piece completes the content with its hash.
+func (u *upload) Add(ctx context.Context, n int64, piece []byte, whole string) error {
 	id := u.id
 	err := u.store.maintain(ctx, func(ctx context.Context, q *queries) (err error) {
 		if whole != "" {
@@ -115,13 +101,11 @@ func (u *upload) refer(ctx context.Context, q *queries, id int64) error {
 	return q.exec(ctx, setRef, u.session, id, nanos(u.store.options.Now()))
 }
 
-// abandon removes an incomplete upload. ctx may have ended.
-func (u *upload) abandon(ctx context.Context) error {
+// Abandon implements keeping.Upload.
+func (u *upload) Abandon(ctx context.Context) error {
 	if u.id == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonTimeout)
-	defer cancel()
 	return u.store.maintain(ctx, func(ctx context.Context, q *queries) error { return u.store.dropBlob(ctx, q, u.id) })
 }
 

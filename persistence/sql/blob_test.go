@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent/blob"
-	"github.com/zephbot/zephbot/agent/journal"
-	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/persistence/sql"
 	"github.com/zephbot/zephbot/persistence/storetest"
 )
@@ -38,19 +36,6 @@ func put(t *testing.T, store *sql.Store, session, text string) string {
 	return ref.Hash
 }
 
-// opens says whether the session can read the file.
-func opens(t *testing.T, store *sql.Store, session, hash string) bool {
-	t.Helper()
-	r, err := store.Open(t.Context(), session, hash)
-	if errors.Is(err, blob.ErrNotFound) {
-		return false
-	}
-	check(t, err)
-	_, err = io.ReadAll(r)
-	check(t, errors.Join(err, r.Close()))
-	return true
-}
-
 // rowsIn counts the rows of a table of a store that is open.
 func rowsIn(t *testing.T, path, table string) (n int) {
 	t.Helper()
@@ -59,69 +44,15 @@ func rowsIn(t *testing.T, path, table string) (n int) {
 	return n
 }
 
-func TestFilesGoWithTheirTimeAndTheirConversation(t *testing.T) {
+func TestFiles(t *testing.T) {
 	t.Parallel()
-	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	now := start
-	path := filepath.Join(t.TempDir(), "zephbot.db")
-	store := open(t, sql.Options{Path: path, Now: func() time.Time { return now }, BlobBytes: 1000})
-	said, shared := put(t, store, "a", "said"), put(t, store, "a", "shared")
-	put(t, store, "b", "shared")
-	entries := []journal.Entry{{Turn: "t", Kind: journal.UserEntry, At: start}, {Kind: journal.ResetEntry, At: start.Add(day)}}
-	_, err := store.Apply(t.Context(), &bot.Change{Append: &bot.Append{Session: "a", Entries: entries}})
-	check(t, err)
-	now = start.Add(2 * day)
-	later := put(t, store, "a", "said after the reset")
-
-	sweep := func(at time.Duration, keep sql.Retention, want int64) {
+	empty := emptyDatabase(t)
+	storetest.Files(t, func(t *testing.T, now func() time.Time, limit int64) (storetest.FileStore, storetest.FileRows) {
 		t.Helper()
-		swept, err := store.Sweep(t.Context(), start.Add(at), keep)
-		if err != nil || swept.Blobs != want {
-			t.Errorf("sweep after %v: %d files (%v), want %d", at, swept.Blobs, err, want)
-		}
-	}
-	has := func(session, hash string, want bool) {
-		t.Helper()
-		if got := opens(t, store, session, hash); got != want {
-			t.Errorf("%s has %.8s: %t, want %t", session, hash, got, want)
-		}
-	}
-	sweep(1000*day, sql.Retention{}, 0) // nothing is bounded
-	sweep(61*day-1, sql.Retention{Journal: 60 * day}, 0)
-	sweep(61*day, sql.Retention{Journal: 60 * day}, 2)
-	has("a", said, false)
-	has("a", shared, false)
-	has("b", shared, true)
-	has("a", later, true)
-	sweep(30*day-1, sql.Retention{Blobs: 30 * day}, 0)
-	sweep(30*day, sql.Retention{Blobs: 30 * day}, 1)
-	has("b", shared, false)
-	has("a", later, true)
-	sweep(32*day, sql.Retention{Blobs: 30 * day}, 1)
-	for _, table := range []string{"blob", "blob_piece", "blob_ref"} {
-		if n := rowsIn(t, path, table); n != 0 {
-			t.Errorf("%d rows are left in %s", n, table)
-		}
-	}
-	put(t, store, "c", string(make([]byte, 1000))) // all of the room is there again
-}
-
-func TestFilesMoveWithTheirChat(t *testing.T) {
-	t.Parallel()
-	store := open(t, sql.Options{})
-	const from, to, other = "telegram/1/bot/-100/0/42", "telegram/1/bot/-200/0/42", "telegram/1/bot/-1000/0/42"
-	old, both, kept := put(t, store, from, "old"), put(t, store, from, "both"), put(t, store, other, "kept")
-	put(t, store, to, "both")
-	_, err := store.Apply(t.Context(), &bot.Change{Move: &bot.Move{Channel: "telegram", Bot: "1", From: "-100", To: "-200"}})
-	check(t, err)
-	for _, test := range []struct {
-		session, hash string
-		want          bool
-	}{{from, old, false}, {from, both, false}, {to, old, true}, {to, both, true}, {other, kept, true}} {
-		if got := opens(t, store, test.session, test.hash); got != test.want {
-			t.Errorf("%.8s in %s: %t, want %t", test.hash, test.session, got, test.want)
-		}
-	}
+		path := filepath.Join(t.TempDir(), "zephbot.db")
+		check(t, os.WriteFile(path, empty, 0o600))
+		return open(t, sql.Options{Path: path, Now: now, BlobBytes: limit}), func(table string) int { return rowsIn(t, path, table) }
+	})
 }
 
 // slowly gives its bytes one piece at a time, and calls a function before the last ones.

@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -16,10 +17,10 @@ const uuid = `[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-
 
 // vendors returns the table. TestVendors generates a token for each row, and an incomplete one.
 func vendors() []prefixed {
-	return append(vendorsAToM(), vendorsNToZ()...)
+	return slices.Concat(vendorsAToE(), vendorsFToM(), vendorsNToZ())
 }
 
-func vendorsAToM() []prefixed {
+func vendorsAToE() []prefixed {
 	return []prefixed{
 		{
 			"1password", "a3-",
@@ -53,6 +54,11 @@ func vendorsAToM() []prefixed {
 		{"duffel", "duffel_test_ duffel_live_", `duffel_(?:test|live)_[A-Za-z0-9_=-]{30,}`, false},
 		{"dynatrace", "dt0", `dt0[a-z]\d\d\.[A-Z0-9]{24}\.[A-Z0-9]{64}`, false},
 		{"easypost", "ezak eztk", `EZ[AT]K[A-Za-z0-9]{54}`, false},
+	}
+}
+
+func vendorsFToM() []prefixed {
+	return []prefixed{
 		{"facebook", "eaam eaac", `EAA[MC][A-Za-z0-9]{60,}`, false},
 		{"figma", "figd_", `figd_[A-Za-z0-9_-]{36,}`, true},
 		{"flutterwave", "flwseck flwpubk", `FLW(?:SECK|PUBK)(?:_TEST)?-[A-Za-z0-9]{12,}(?:-X)?`, false},
