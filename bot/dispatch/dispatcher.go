@@ -75,7 +75,7 @@ type job struct {
 
 // New returns a Dispatcher.
 func New(parts Parts, opts Options) *Dispatcher {
-	opts = opts.withDefaults()
+	parts, opts = patiently(parts, opts.withDefaults())
 	return &Dispatcher{
 		parts: parts, opts: opts,
 		line: line{

@@ -111,7 +111,7 @@ func TestNews(t *testing.T) {
 		asked := 0
 		w.parts = func(p *dispatch.Parts) {
 			p.Store = &unwilling{Store: w.store, left: 2}
-			p.News = func(ctx context.Context, session bot.SessionKey) (turn.News, error) {
+			p.News = func(ctx context.Context, session bot.SessionKey, _ bool) (turn.News, error) {
 				if asked++; asked == 2 {
 					return turn.News{}, errors.New("disk is busy")
 				}

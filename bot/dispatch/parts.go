@@ -73,7 +73,8 @@ type Parts struct {
 	Log       zerolog.Logger
 	Now       func() time.Time
 	// News returns what has happened since the session's last turn, for the model; may be nil.
-	News func(ctx context.Context, session bot.SessionKey) (turn.News, error)
+	// moved says that another process may have had the session last, and may have stored something a moment ago.
+	News func(ctx context.Context, session bot.SessionKey, moved bool) (turn.News, error)
 	// Workspace returns the workspace id for a session that has none yet; nil = none is stored.
 	Workspace func(session bot.SessionKey) string
 	// Model returns the provider that a session has chosen, "" = none; may be nil. It must not block.

@@ -169,3 +169,39 @@ func TestHandledOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestMovedSession: what a model has to be told is read from the store where another process may have had the session
+// last, and only there.
+func TestMovedSession(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		shared bool
+		want   []bool
+	}{{true, []bool{true, false, true, false}}, {false, []bool{false, false, false}}} {
+		synctest.Test(t, func(t *testing.T) {
+			w := setup(t)
+			w.opts.Shared = c.shared
+			var moved []bool
+			w.parts = func(p *dispatch.Parts) {
+				p.News = func(_ context.Context, _ bot.SessionKey, m bool) (turn.News, error) {
+					moved = append(moved, m)
+					return turn.News{}, nil
+				}
+			}
+			p := w.start()
+			for i := range c.want {
+				if i == 2 { // another process has the session from now on
+					p.stop()
+					p = w.start()
+				}
+				moved = nil
+				w.accept(p, w.private("ann", fmt.Sprintf("message %d", i)))
+				pass(10 * time.Second)
+				// of a turn that was refused first, since what was remembered is out of date, the last reading counts
+				if n := len(moved); n == 0 || moved[n-1] != c.want[i] {
+					t.Errorf("shared %t, message %d: moved %v, want %v", c.shared, i, moved, c.want[i])
+				}
+			}
+		})
+	}
+}

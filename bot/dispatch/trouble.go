@@ -44,7 +44,8 @@ func (d *Dispatcher) trouble(ctx context.Context, session bot.SessionKey, a *bot
 		tries = max(tries, int(d.opts.GiveUp/d.opts.Sweep))
 	}
 	dead := attempt >= tries
-	if dead || attempt&(attempt-1) == 0 { // the 1st, 2nd, 4th, 8th …
+	usual := errors.Is(cause, errMoving) && attempt <= patience
+	if !usual && (dead || attempt&(attempt-1) == 0) { // the 1st, 2nd, 4th, 8th …
 		d.parts.Log.Error().Err(cause).Str("arrival", a.ID).Str("session", string(session)).Int("attempt", attempt).
 			Bool("given_up", dead).Msg("arrival not handled")
 	}

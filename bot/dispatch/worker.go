@@ -289,7 +289,9 @@ func (d *Dispatcher) news(ctx context.Context, session bot.SessionKey) (turn.New
 	if d.parts.News == nil {
 		return turn.News{}, nil
 	}
-	return d.parts.News(ctx, session)
+	// one that is remembered and was another process's meanwhile is refused, and begins again
+	_, known := d.kept.lane(session)
+	return d.parts.News(ctx, session, d.opts.Shared && !known)
 }
 
 // entry returns the first journal entry of a turn.

@@ -213,7 +213,11 @@ func (n *Ledger) load(ctx context.Context) error {
 }
 
 // Read gives what has happened since a session's last turn. It is told once the Change that deletes News.Told is in.
-func (n *Ledger) Read(ctx context.Context, session bot.SessionKey) (turn.News, error) {
+// moved says that the session may have been another process's a moment ago: then the store is read in any case.
+func (n *Ledger) Read(ctx context.Context, session bot.SessionKey, moved bool) (turn.News, error) {
+	if moved {
+		n.Note(session)
+	}
 	if err := n.load(ctx); err != nil {
 		return turn.News{}, err
 	}

@@ -63,7 +63,7 @@ func run(id string, started time.Time) shell.BackgroundRun {
 // told reads the news of a session and begins a turn with them.
 func told(t *testing.T, l *living, session bot.SessionKey) string {
 	t.Helper()
-	told, err := l.Read(t.Context(), session)
+	told, err := l.Read(t.Context(), session, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestNewsOfAnotherProcess(t *testing.T) {
 	}
 	second := small(t, store, "second")
 	for range 2 { // reading alone takes nothing
-		news, err := second.Read(t.Context(), session)
+		news, err := second.Read(t.Context(), session, false)
 		if err != nil || len(news.Told) != 2 {
 			t.Fatalf("%+v, %v", news, err)
 		}
@@ -205,6 +205,9 @@ func TestSeveralProcesses(t *testing.T) {
 	}
 	if err := a.TellLater(t.Context(), session, "a server is away"); err != nil {
 		t.Fatal(err)
+	}
+	if moved, err := b.Read(t.Context(), session, true); err != nil || moved.Text != "a server is away" {
+		t.Errorf("a session that was just another process's: %q, %v", moved.Text, err)
 	}
 	if err := b.Follow(t.Context()); err != nil {
 		t.Fatal(err)

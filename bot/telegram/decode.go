@@ -113,6 +113,11 @@ func (d Decoder) message(m *bot.Message, msg *models.Message) {
 		m.Kind, m.Target = bot.Migrated, strconv.FormatInt(msg.MigrateToChatID, 10)
 		return
 	}
+	if msg.MigrateFromChatID != 0 { // the same from the other side: updates of two chats come in any order
+		m.Kind, m.Target = bot.Migrated, m.Place.Chat
+		m.Place.Chat = strconv.FormatInt(msg.MigrateFromChatID, 10)
+		return
+	}
 	if msg.ViaBot != nil || msg.IsAutomaticForward {
 		return
 	}

@@ -171,7 +171,7 @@ func TestDecodeInBrief(t *testing.T) {
 		"another bot":          {`"message":{` + here + `,"from":{"id":99,"is_bot":true}}`, `text "" ""`},
 		"via a bot":            {`"message":{` + here + `,"from":{"id":42},"via_bot":{"id":99,"is_bot":true}}`, `ignored "" ""`},
 		"migrated":             {`"message":{"message_id":1,"date":1,"chat":{"id":-5,"type":"group"},"migrate_to_chat_id":-1005}`, `migrate "" "-1005"`},
-		"migrated from":        {`"message":{"message_id":1,"date":1,"chat":{"id":-1005,"type":"supergroup"},"migrate_from_chat_id":-5}`, `ignored "" ""`},
+		"migrated from":        {`"message":{"message_id":1,"date":1,"chat":{"id":-1005,"type":"supergroup"},"migrate_from_chat_id":-5}`, `migrate "" "-1005"`},
 		"somebody came":        {`"message":{"message_id":1,"date":1,"chat":` + group + `,"from":{"id":42},"new_chat_members":[{"id":43}]}`, `ignored "telegram:42" ""`},
 		"a call began":         {`"message":{"message_id":1,"date":1,"chat":` + private + `,"from":{"id":42},"video_chat_started":{}}`, `ignored "telegram:42" ""`},
 		"blocked":              {member(private, "member", "kicked"), `member "telegram:42" "blocked"`},

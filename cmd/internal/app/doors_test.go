@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
+	"github.com/zephbot/zephbot/tools/mcp/mcptest"
 )
 
 // doors are the webhooks of processes; updates go to the one that the test has opened.
@@ -101,8 +102,42 @@ func TestSignInInAnyProcess(t *testing.T) {
 	w.await("guarded: connected, 1 tool.")
 	w.until("/mcp list", `guarded · connected`)
 	w.to("one").until("/mcp list", `guarded · connected`)
-	n, err := w.cluster.Numbers(t.Context(), w.name, `SELECT count(*) FROM fact WHERE bucket IN ('mcp_signin_at', 'mcp_job')`)
+	n, err := w.cluster.Numbers(t.Context(), w.name,
+		`SELECT count(*) FROM fact WHERE bucket IN ('mcp_signin_at', 'mcp_job')`)
 	if err != nil || n[0] != 0 {
 		t.Errorf("%v left behind, %v", n, err)
+	}
+}
+
+// TestServerInAnyProcess: a server that is added in one process and approved in another is connected in both; a command
+// about it holds in both, whichever process it reaches, and is answered once.
+func TestServerInAnyProcess(t *testing.T) {
+	t.Parallel()
+	w := newDoors(t)
+	w.more = "[mcp]\nchat_commands = true\nallowed_commands = [\"" + kindServer + "\"]\n[tools.shell]\nsandbox = \"off\"\n"
+	w.join("one")
+	w.join("two")
+	w.to("one").say("/mcp add kind " + kindServer + " " + string(mcptest.Plain) + " " + t.TempDir())
+	card := w.await("Add the MCP server kind")
+	w.to("two").approve(card)
+	w.await("kind: connected")
+	for _, name := range []string{"one", "two"} {
+		w.to(name).until("/mcp list", `kind · connected`)
+	}
+	w.to("one").say("/mcp restart kind")
+	w.await("kind: connected")
+	w.to("two").say("/mcp remove kind")
+	w.await("kind: removed, with")
+	for _, name := range []string{"one", "two"} {
+		w.to(name).until("/mcp list", `^No MCP server`)
+	}
+	answers := 0
+	for _, m := range w.fake.Chat(1001) {
+		if m.FromBot && strings.HasPrefix(m.Text, "kind: connected") {
+			answers++
+		}
+	}
+	if answers != 2 {
+		t.Errorf("%d answers about connecting, want one for add and one for restart", answers)
 	}
 }

@@ -24,7 +24,8 @@ const fewTogether = 6
 var apart = map[string]struct{ line, reason string }{
 	"deny_rule_later": {
 		"restart with denying",
-		"the press follows the restart at once; of two processes, the first that has the new rule withdraws the question before the second has it",
+		"the press follows the restart at once; of two processes, the first that has the new rule withdraws the " +
+			"question before the second has it",
 	},
 }
 
@@ -74,7 +75,8 @@ func TestScenariosTogether(t *testing.T) {
 	for i, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
 		_, excepted := apart[name]
-		if !everyReplica() && !excepted && uint64(i)%fewTogether != seed%fewTogether {
+		about := strings.HasPrefix(name, "replicas_") // several processes
+		if !everyReplica() && !excepted && !about && uint64(i)%fewTogether != seed%fewTogether {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +112,8 @@ func TestApart(t *testing.T) {
 			if !everyReplica() {
 				return
 			}
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestScenariosTogether$/^"+name+"$", "-test.count=1")
+			alone := "^TestScenariosTogether$/^" + name + "$"
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", alone, "-test.count=1")
 			cmd.Env = append(os.Environ(), playApart+"=1")
 			if out, err := cmd.CombinedOutput(); err == nil {
 				t.Errorf("two processes play it well; take it off the list\n%s", out)

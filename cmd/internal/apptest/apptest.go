@@ -47,6 +47,7 @@
 //	                            (PlayTogether), this line and the next ones are about one of them, which the seed chooses
 //	restart with NAME           the same with the configuration of that part; of two processes, each in turn
 //	stopping / down / start     the parts of it: the signal is given; it is and the service has ended; it has ended and runs again
+//	to one / to two / to any    of two processes, which gets the updates from now on and is restarted; "any": as the seed says. One process gets all of them
 //	fault send* cut 1           telegramtest.Fault: method, kind, count (0: until "faults off"), optionally retry-after seconds, a delay such as 50ms, or a description
 //	faults off
 //	hit send*                   the last fault has been used up

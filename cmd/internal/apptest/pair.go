@@ -40,7 +40,8 @@ func PlayTogether(t *testing.T, archive *txtar.Archive, pair Pair) {
 	t.Helper()
 	t.Logf("seed %d, clocks %s apart", pair.Seed, pair.Off)
 	play(t, archive, &scene{
-		databaseURL: pair.DatabaseURL, pair: newBalancer(pair), processes: []*process{{name: "one"}, {name: "two", off: pair.Off}},
+		databaseURL: pair.DatabaseURL, pair: newBalancer(pair),
+		processes: []*process{{name: "one"}, {name: "two", off: pair.Off}},
 	})
 }
 
@@ -52,13 +53,15 @@ type balancer struct {
 	transport *http.Transport
 
 	mu        sync.Mutex
+	to        string            // the process that gets everything, where the scenario says so and it listens
 	addresses map[string]string // by process: where it listens
 	tries     map[int64]int     // by update: deliveries
 }
 
 func newBalancer(pair Pair) *balancer {
 	return &balancer{
-		Pair: pair, chance: rand.New(rand.NewPCG(pair.Seed, 1)), //nolint:gosec // a choice that can be repeated, no secret
+		Pair:      pair,
+		chance:    rand.New(rand.NewPCG(pair.Seed, 1)), //nolint:gosec // a choice that can be repeated, no secret
 		transport: &http.Transport{}, addresses: map[string]string{}, tries: map[int64]int{},
 	}
 }
@@ -128,10 +131,26 @@ func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.transport.RoundTrip(r)
 }
 
+// direct plays "to NAME": who gets the updates from now on. One process gets them all anyway.
+func (s *scene) direct(name string) error {
+	if !slices.Contains([]string{"one", "two", "any"}, name) {
+		return errors.New("to one, to two, or to any")
+	}
+	if s.pair != nil {
+		s.pair.mu.Lock()
+		defer s.pair.mu.Unlock()
+		s.pair.to = name
+	}
+	return nil
+}
+
 // choose is where a delivery goes.
 func (b *balancer) choose(update int64) (address string, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if address, ok := b.addresses[b.to]; ok {
+		return address, true
+	}
 	b.tries[update]++
 	h := fnv.New64a()
 	_, _ = fmt.Fprintf(h, "%d/%d/%d", b.Seed, update, b.tries[update]) // a hash takes everything

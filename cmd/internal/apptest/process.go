@@ -195,6 +195,11 @@ func (s *scene) chosen() *process {
 	if s.pair == nil {
 		return s.processes[0]
 	}
+	for _, p := range s.processes {
+		if p.name == s.pair.to {
+			return p
+		}
+	}
 	return s.processes[s.pair.pick(len(s.processes))]
 }
 

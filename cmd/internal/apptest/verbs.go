@@ -45,6 +45,8 @@ func (s *scene) command(words []string, rest string) error {
 		return nil
 	case "restart", "stopping", "down", "start":
 		return s.service(words)
+	case "to":
+		return s.direct(rest)
 	case "again":
 		return s.fake.Redeliver(s.said)
 	case "raw":

@@ -43,6 +43,7 @@ type served struct {
 	fake  *telegramtest.Server
 	model *thinking
 	http  string
+	hook  string   // where updates are delivered, in a service of several processes that has a webhook
 	done  chan int // its exit code
 	term  func()
 	// signal sends any other signal; of processes of a service of several.

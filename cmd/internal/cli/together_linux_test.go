@@ -57,12 +57,18 @@ type together struct {
 	api     string
 	model   *listening
 	vendor  string
+	settle  []string // further environment of the processes
 }
 
 func newTogether(t *testing.T) *together {
 	t.Helper()
+	return togetherOn(t, telegramtest.New(telegramtest.Options{}))
+}
+
+func togetherOn(t *testing.T, fake *telegramtest.Server) *together {
+	t.Helper()
 	g := &together{
-		T: t, cluster: pgtest.Shared(t), files: t.TempDir(), fake: telegramtest.New(telegramtest.Options{}),
+		T: t, cluster: pgtest.Shared(t), files: t.TempDir(), fake: fake,
 		model: &listening{asked: make(chan string, 8), answers: map[string]chan string{"apples": make(chan string), "bananas": make(chan string)}},
 	}
 	g.name = g.cluster.Database(t, "")
@@ -75,6 +81,10 @@ func newTogether(t *testing.T) *together {
 	}
 	t.Cleanup(g.fake.Close)
 	g.vendor, g.api = vendor.URL, api
+	g.settle = []string{
+		"ZEPH_LLM_PROVIDERS_MAIN_TYPE=openai", "ZEPH_LLM_PROVIDERS_MAIN_WIRE=chat", "ZEPH_LLM_PROVIDERS_MAIN_MODEL=m",
+		"ZEPH_LLM_PROVIDERS_MAIN_BASE_URL=" + g.vendor + "/v1",
+	}
 	for id, name := range map[int64]string{1001: "Ann", 1002: "Bob"} {
 		g.fake.AddUser(telegramtest.User{ID: id, FirstName: name, Language: "en"})
 		g.fake.AddPrivate(id)
@@ -87,12 +97,13 @@ func (g *together) start() *served {
 	g.Helper()
 	s := &served{heard: newHeard(), t: g.T, fake: g.fake, done: make(chan int, 1), http: "127.0.0.1:" + freePort(g.T)}
 	dir := g.TempDir()
-	cmd := zephbot(g.T, dir, []string{
+	s.hook = "127.0.0.1:" + freePort(g.T)
+	cmd := zephbot(g.T, dir, append([]string{
 		"ZEPH_DATA_DIR=" + filepath.Join(dir, "state"), "ZEPH_TELEGRAM_TOKEN=" + g.fake.Token(), "ZEPH_TELEGRAM_API_URL=" + g.api, "ZEPH_TELEGRAM_ALLOWED_USERS=1001,1002",
-		"ZEPH_LLM_PROVIDERS_MAIN_TYPE=openai", "ZEPH_LLM_PROVIDERS_MAIN_WIRE=chat", "ZEPH_LLM_PROVIDERS_MAIN_MODEL=m", "ZEPH_LLM_PROVIDERS_MAIN_BASE_URL=" + g.vendor + "/v1",
+		"ZEPH_TELEGRAM_WEBHOOK_LISTEN=" + s.hook,
 		"ZEPH_METRICS_LISTEN=" + s.http, "ZEPH_DATABASE_URL=" + g.url, "ZEPH_REDIS_URL=" + g.redis,
 		"ZEPH_WORKSPACES_SHARED=true", "ZEPH_WORKSPACES_DIR=" + g.files,
-	}, "serve")
+	}, g.settle...), "serve")
 	cmd.Stdout, cmd.Stderr = s.heard, s.heard
 	if err := cmd.Start(); err != nil {
 		g.Fatal(err)

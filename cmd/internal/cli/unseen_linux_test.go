@@ -1,0 +1,349 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/telegram"
+	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/persistence"
+)
+
+// balancer is a load balancer before the webhooks of processes: a delivery goes to one of them, by chance, and to
+// another one when nobody is there.
+type balancer struct {
+	transport http.Transport
+
+	mu     sync.Mutex
+	chance *rand.Rand
+	hooks  []string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err := errors.Join(err, r.Body.Close()); err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	hooks := slices.Clone(b.hooks)
+	b.chance.Shuffle(len(hooks), func(i, j int) { hooks[i], hooks[j] = hooks[j], hooks[i] })
+	b.mu.Unlock()
+	problem := errors.New("no process is there")
+	for _, hook := range hooks {
+		try := r.Clone(r.Context())
+		try.URL.Host, try.Body = hook, io.NopCloser(bytes.NewReader(body))
+		resp, err := b.transport.RoundTrip(try)
+		if err == nil {
+			return resp, nil
+		}
+		problem = err
+	}
+	return nil, problem
+}
+
+// CloseIdleConnections is what http.Client asks of its transport.
+func (b *balancer) CloseIdleConnections() { b.transport.CloseIdleConnections() }
+
+// demo is three processes behind a webhook, with the built-in model.
+type demo struct {
+	*together
+	balancer  *balancer
+	processes []*served
+	db        persistence.Reader
+}
+
+// people is how many conversations a demo has at most.
+const people = 60
+
+func newDemo(t *testing.T, chance *rand.Rand) *demo {
+	t.Helper()
+	d := &demo{balancer: &balancer{chance: chance}}
+	d.together = togetherOn(t, telegramtest.New(telegramtest.Options{
+		Local: true, WebhookClient: &http.Client{Transport: d.balancer, Timeout: time.Minute},
+		WebhookPause: func(int) time.Duration { return 50 * time.Millisecond },
+	}))
+	ids := make([]string, people)
+	for i := range ids {
+		id := int64(2000 + i)
+		ids[i] = strconv.FormatInt(id, 10)
+		d.fake.AddUser(telegramtest.User{ID: id, FirstName: "Ann", Language: "en"})
+		d.fake.AddPrivate(id)
+	}
+	d.settle = []string{
+		"ZEPH_LLM_PROVIDERS_MAIN_TYPE=offline", "ZEPH_LLM_PROVIDERS_MAIN_PACE=20ms",
+		"ZEPH_TELEGRAM_ALLOWED_USERS=" + strings.Join(ids, ","),
+		"ZEPH_TELEGRAM_WEBHOOK_URL=http://balancer.invalid/updates", "ZEPH_TOOLS_SHELL_SANDBOX=off",
+	}
+	for range 3 {
+		d.join()
+	}
+	db, err := persistence.OpenReader(t.Context(), "", d.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.db = db
+	t.Cleanup(func() { _ = db.Close() }) // only read
+	return d
+}
+
+// join starts one more process.
+func (d *demo) join() {
+	d.Helper()
+	s := d.start()
+	d.processes = append(d.processes, s)
+	d.balancer.mu.Lock()
+	defer d.balancer.mu.Unlock()
+	d.balancer.hooks = append(d.balancer.hooks, s.hook)
+}
+
+// kill ends a process at once, and says whether it leaves a message of which nobody knows whether it arrived. The
+// balancer finds out by itself.
+func (d *demo) kill(i int) (unknown bool) {
+	d.Helper()
+	s := d.processes[i]
+	s.signal(syscall.SIGKILL)
+	s.exit()
+	n, err := d.cluster.Numbers(d.Context(), d.name, `SELECT count(*) FROM outbox WHERE state = 'sending'`)
+	if err != nil {
+		d.Fatal(err)
+	}
+	d.processes = slices.Delete(d.processes, i, i+1)
+	d.balancer.mu.Lock()
+	defer d.balancer.mu.Unlock()
+	d.balancer.hooks = slices.DeleteFunc(d.balancer.hooks, func(hook string) bool { return hook == s.hook })
+	return n[0] > 0
+}
+
+// settled waits until nothing is on its way.
+func (d *demo) settled() {
+	d.Helper()
+	id := strconv.FormatInt(d.fake.BotID(), 10)
+	still := func() bool {
+		ctx, cancel := context.WithTimeout(d.Context(), patience)
+		defer cancel()
+		if d.fake.PendingUpdates() > 0 {
+			return false
+		}
+		express, err := d.db.Express(ctx, telegram.Name, id, 1)
+		if err != nil || len(express) > 0 {
+			return false
+		}
+		for range 2 { // what moves on between two looks is seen by the second
+			ready, err := d.db.Ready(ctx, telegram.Name, id, time.Now(), 1)
+			if err != nil || len(ready) > 0 {
+				return false
+			}
+			counts, err := d.db.Counts(ctx, telegram.Name, id)
+			if err != nil || counts.Running > 0 || counts.Undelivered > 0 {
+				return false
+			}
+		}
+		return true
+	}
+	eventually(d.T, still)
+}
+
+// steps are the conversation of the README: a question with tools, one that needs an approval, the approval, and a last
+// look.
+var steps = []string{"what files are here?", "delete the temp files", "press Approve once", "what files are here?"}
+
+// take takes a step of the conversation.
+func (d *demo) take(person int64, step string) {
+	d.Helper()
+	label, press := strings.CutPrefix(step, "press ")
+	if !press {
+		d.fake.Say(person, person, telegramtest.Message{Text: step})
+		return
+	}
+	for _, m := range slices.Backward(d.fake.Chat(person)) {
+		if len(m.Keyboard) > 0 {
+			if _, err := d.fake.PressButton(person, person, m.MessageID, label); err != nil {
+				d.Fatal(err)
+			}
+			return
+		}
+	}
+	d.Fatalf("no question to answer: %v", d.seen(person))
+}
+
+// workspace puts the sample files where a person's commands work.
+func (d *demo) workspace(person int64) (dir string) {
+	d.Helper()
+	place := telegram.Private(strconv.FormatInt(d.fake.BotID(), 10), strconv.FormatInt(person, 10))
+	dir = filepath.Join(d.together.files, bot.WorkspaceID(string(place.SessionKey(""))))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		d.Fatal(err)
+	}
+	for _, name := range []string{"report.md", "a.tmp", "b.tmp"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x\n"), 0o600); err != nil {
+			d.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// clocks are times of day in messages.
+var clocks = regexp.MustCompile(`\d\d:\d\d UTC`)
+
+// seen is what a person sees in the chat: texts and buttons.
+func (d *demo) seen(person int64) []string {
+	var list []string
+	for _, m := range d.fake.Chat(person) {
+		if m.Deleted {
+			continue
+		}
+		text := m.Name + ": " + clocks.ReplaceAllString(m.Text, "TIME")
+		for _, row := range m.Keyboard {
+			for _, b := range row {
+				text += " [" + b.Text + "]"
+			}
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+// unmarked takes messages out that say that they were sent again, as far as the first one arrived, and the mark out of
+// the others. It counts the marks.
+func unmarked(list []string) (out []string, marks int) {
+	mark := texts.Words{}.Resent("en")
+	for _, text := range list {
+		if !strings.Contains(text, mark) {
+			out = append(out, text)
+			continue
+		}
+		marks++
+		text = strings.TrimSpace(strings.Replace(text, mark, "", 1))
+		text = strings.ReplaceAll(text, "\n\n [", " [")
+		if !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return out, marks
+}
+
+// forgive takes the answers about commands that were cut off for those about commands that were not, and counts them:
+// a command is not repeated, and people are told that nobody knows how far it came.
+func forgive(got, want []string) (n int) {
+	for i, text := range got {
+		if strings.Contains(text, "was interrupted while it ran") && i < len(want) {
+			got[i] = want[i]
+			n++
+		}
+	}
+	return n
+}
+
+// interruptedCalls is how often the audit logs say that a command was cut off by the end of its process.
+func (d *demo) interruptedCalls() (n int) {
+	logs, _ := filepath.Glob(filepath.Join(d.together.files, ".zephbot", "audit", "*.jsonl")) // a pattern that is one
+	for _, log := range logs {
+		raw, err := os.ReadFile(log)
+		if err != nil {
+			d.Fatal(err)
+		}
+		n += strings.Count(string(raw), "outcome unknown (interrupted)")
+	}
+	return n
+}
+
+// seedOfKills is ZEPH_SEED, or a new one.
+func seedOfKills(t *testing.T) uint64 {
+	t.Helper()
+	text := os.Getenv("ZEPH_SEED")
+	if text == "" {
+		return rand.Uint64N(1_000_000)
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("ZEPH_SEED: %v", err)
+	}
+	return seed
+}
+
+// TestUnseen: of three processes behind a webhook, one is killed (kill -9) at some moment of each step of the README's
+// conversation. People see what they see without a kill: the same texts and buttons, each once. A message is marked as
+// sent again only where its process died while it was being sent; a command that was cut off is told as such.
+//
+//	ZEPH_REPLICAS=full ZEPH_SEED=7 go test ./cmd/internal/cli -run '^TestUnseen$' -v -count=1 -timeout 30m
+func TestUnseen(t *testing.T) {
+	t.Parallel()
+	rounds, seed := 1, seedOfKills(t)
+	if os.Getenv("ZEPH_REPLICAS") == "full" {
+		rounds = 25
+	}
+	t.Logf("seed %d", seed)
+	chance := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // a choice that can be repeated, no secret
+	d := newDemo(t, rand.New(rand.NewPCG(seed, 3)))
+	var took []time.Duration
+	d.workspace(2000)
+	for _, step := range steps {
+		began := time.Now()
+		d.take(2000, step)
+		d.settled()
+		took = append(took, time.Since(began))
+	}
+	want := d.seen(2000)
+	t.Logf("without a kill (%v):\n%s", took, strings.Join(want, "\n"))
+	cut, marked := 0, 0
+	for round := range rounds {
+		person := int64(2001 + round)
+		dir, unknown, told := d.workspace(person), 0, ""
+		for i, step := range steps {
+			at := time.Duration(chance.Int64N(int64(took[i] + took[i]/4)))
+			victim := chance.IntN(len(d.processes))
+			d.take(person, step)
+			<-time.After(at)
+			if d.kill(victim) {
+				unknown++
+			}
+			told += fmt.Sprintf("\n  %s: process %d after %s", step, victim, at.Round(time.Millisecond))
+			d.join()
+			d.settled()
+		}
+		seen := d.seen(person)
+		got, marks := unmarked(seen)
+		before := cut
+		cut = d.interruptedCalls()
+		if n := forgive(got, want); n > cut-before {
+			t.Errorf("round %d, seed %d: told of %d commands that were cut off, want %d%s",
+				round, seed, n, cut-before, told)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("round %d, seed %d%s\nseen (-without a kill +with):\n%s", round, seed, told, diff)
+		}
+		if marks > unknown {
+			t.Errorf("round %d, seed %d: %d messages marked, %d kills in the middle of one%s\n%s",
+				round, seed, marks, unknown, told, strings.Join(seen, "\n"))
+		}
+		left, err := filepath.Glob(filepath.Join(dir, "*.tmp"))
+		if err != nil || len(left) > 0 && cut == before {
+			t.Errorf("round %d: left %q, %v", round, left, err)
+		}
+		marked += marks
+	}
+	t.Logf("%d kills, %d messages marked as sent again, %d commands cut off", rounds*len(steps), marked, cut)
+	for _, s := range d.processes {
+		s.end()
+	}
+}
