@@ -98,6 +98,9 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 	if d.interrupted(ctx, t.waiting, a.Seq) {
 		cancel(agent.ErrStopped)
 	}
+	if f != nil && !f.take() { // it took too long to come here
+		return false
+	}
 	began := time.Now()
 	out, err := w.open(ctx, moving, cancel, j, o)
 	if o.err == nil {
@@ -225,6 +228,9 @@ func (d *Dispatcher) notBegun(
 ) bool {
 	session := o.change.Claim.Session
 	d.kept.drop(session)
+	if wasKept && taken(o.err) {
+		d.kept.mistrust()
+	}
 	switch {
 	case o.first != nil: // it is stored as an ordinary message and begins again
 		return false

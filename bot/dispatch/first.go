@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
@@ -18,13 +19,21 @@ type first struct {
 	// Receives nil once message and turn are stored, else an error: the message has to be stored without a turn.
 	stored chan error
 	begun  bool // what stored received, for Accept
+	// One of the two takes the message: the worker, whose Change stores it with its turn, or Accept, which stores it
+	// without. Both at once would be two Changes, of which one is refused and begins again: a store that is late
+	// because it has too much to do would get more.
+	taken atomic.Bool
 }
 
-// firstTime is how long Accept waits for a turn to begin. After that the message is stored without its turn; of the two
-// Changes, the later one finds the message stored.
+// firstTime is how long Accept waits until the Change that begins a turn is on its way to the store. After that the
+// message is stored without its turn. A Change that is on its way is waited for.
 const firstTime = 500 * time.Millisecond
 
-// awaitFirsts waits until it is known for which messages the turn has begun.
+// take claims the message for the Change that stores it. It returns false if the other side was faster.
+func (f *first) take() bool { return f.taken.CompareAndSwap(false, true) }
+
+// awaitFirsts waits until it is known for which messages the turn has begun, or will not begin before the message is
+// stored.
 func awaitFirsts(batch []incoming) {
 	timer := time.NewTimer(firstTime)
 	defer timer.Stop()
@@ -34,19 +43,17 @@ func awaitFirsts(batch []incoming) {
 		if f == nil {
 			continue
 		}
-		if late {
+		if !late {
 			select {
 			case err := <-f.stored:
 				f.begun = err == nil
-			default:
+				continue
+			case <-timer.C:
+				late = true
 			}
-			continue
 		}
-		select {
-		case err := <-f.stored:
-			f.begun = err == nil
-		case <-timer.C:
-			late = true
+		if !f.take() {
+			f.begun = <-f.stored == nil
 		}
 	}
 }
@@ -161,11 +168,9 @@ func (d *Dispatcher) lookFirst(
 	if empty(t.msg) {
 		return false
 	}
-	lane, known := d.kept.lane(session)
-	if !known {
-		if lane, err = d.parts.Store.Lane(ctx, session); err != nil {
-			return false
-		}
+	lane, err := d.laneOf(ctx, session)
+	if err != nil {
+		return false
 	}
 	if lane.Turn != "" || !d.take(session, t.msg.Person, j) {
 		return false

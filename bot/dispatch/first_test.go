@@ -181,6 +181,120 @@ func TestKnownUpdatesAskNobody(t *testing.T) {
 	})
 }
 
+// TestOneChangeForAMessage: a store that is slow gets no second Change for a message whose turn is on its way to it. What
+// is late before that is stored without its turn, which begins once, after.
+func TestOneChangeForAMessage(t *testing.T) {
+	for name, c := range map[string]struct {
+		store, charge time.Duration
+		changes       []string
+		after         time.Duration // until the message is accepted
+	}{
+		"slow store":  {3 * time.Second, 0, []string{"arrive and begin"}, 3 * time.Second},
+		"slow charge": {0, 3 * time.Second, []string{"arrive", "begin"}, 500 * time.Millisecond},
+		"both":        {3 * time.Second, 3 * time.Second, []string{"arrive", "begin"}, 500 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				asked := 0
+				w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+					asked++
+					return echo(ctx, turn, log, sink)
+				}
+				charge := &slowMeter{meter: w.meter}
+				w.parts = func(p *dispatch.Parts) { p.Meter = charge }
+				p := w.start()
+				w.accept(p, w.private("bob", "of the first batch nothing is certain"))
+				asked, charge.takes = 0, c.charge
+				var mu sync.Mutex
+				var changes []string
+				w.store.Hooks.BeforeApply = func(change *bot.Change) error {
+					what := ""
+					switch {
+					case change.Claim != nil && len(change.Arrive) > 0:
+						what = "arrive and begin"
+					case change.Claim != nil:
+						what = "begin"
+					case len(change.Arrive) > 0:
+						what = "arrive"
+					default:
+						return nil
+					}
+					mu.Lock()
+					changes = append(changes, what)
+					mu.Unlock()
+					if change.Claim != nil {
+						<-time.After(c.store)
+					}
+					return nil
+				}
+				began := time.Now()
+				if err := p.Accept(t.Context(), []turn.Raw{raw(t, w.private("ann", "hi"))}); err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(began); took != c.after {
+					t.Errorf("accepted after %s, want %s", took, c.after)
+				}
+				pass(20 * time.Second)
+				if !slices.Equal(changes, c.changes) || asked != 1 {
+					t.Errorf("changes %q, want %q; the model was asked %d times", changes, c.changes, asked)
+				}
+				w.want(bot.Final, "re: of the first batch nothing is certain", "re: hi")
+			})
+		})
+	}
+}
+
+// slowMeter takes its time.
+type slowMeter struct {
+	*meter
+	takes time.Duration
+}
+
+func (m *slowMeter) Admit(ctx context.Context, msg *bot.Message, id string) (turn.Admission, error) {
+	<-time.After(m.takes)
+	return m.meter.Admit(ctx, msg, id)
+}
+
+// TestTwoTakeTurns: messages of a conversation come to two processes in turn, as a balancer deals them out. What each
+// remembers of it is out of date every time; from the second time on it looks before it asks the model.
+func TestTwoTakeTurns(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		asked := 0
+		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+			asked++
+			return echo(ctx, turn, log, sink)
+		}
+		both := []*process{w.start(), w.start()}
+		var want []string
+		for i, p := range both {
+			w.accept(p, w.private("bob", fmt.Sprint("of the first batch nothing is certain ", i)))
+			want = append(want, fmt.Sprint("re: of the first batch nothing is certain ", i))
+		}
+		asked = 0
+		const turns = 20
+		for i := range turns {
+			w.accept(both[i%2], w.private("ann", fmt.Sprint(i)))
+			want = append(want, fmt.Sprint("re: ", i))
+		}
+		w.want(bot.Final, want...)
+		if asked > turns+2 { // each process is wrong once
+			t.Errorf("the model was asked %d times for %d turns", asked, turns)
+		}
+		// One process alone looks no longer once it was right for a while.
+		store := &counting{Store: w.store}
+		w.parts = func(p *dispatch.Parts) { p.Store = store }
+		alone := w.start()
+		for i := range 3 {
+			w.accept(alone, w.private("ann", fmt.Sprint("alone ", i)))
+		}
+		store.take()
+		w.accept(alone, w.private("ann", "alone"))
+		if reads := store.take(); len(reads) > 0 {
+			t.Errorf("reads %q where nobody else works", reads)
+		}
+	})
+}
+
 // TestOneBatchInOrder: messages of one chat that come together are answered in their order, and a /stop among them
 // finds what came before it.
 func TestOneBatchInOrder(t *testing.T) {

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"container/list"
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -30,6 +31,51 @@ type kept struct {
 	sessions map[bot.SessionKey]*list.Element
 	order    *list.List // of *keptOne, the latest first
 	size     int
+	doubts   int // how many more sessions are compared with the store
+}
+
+// mistrusted is how many sessions are compared with the store after one that was out of date.
+const mistrusted = 64
+
+// mistrust has the next sessions be compared with the store before a turn begins with them: another process works on
+// the same sessions. That costs a read of the lane; a turn that begins with what is out of date costs a refused Change,
+// one more to store its message, and a request to the model in vain.
+func (k *kept) mistrust() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.doubts = mistrusted
+}
+
+// trusted reports whether what is remembered need not be compared.
+func (k *kept) trusted() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.doubts == 0
+}
+
+// confirm compares a session with its lane in the store, and forgets it if it is out of date.
+func (k *kept) confirm(known, lane *bot.Lane) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if known.Fence == lane.Fence && known.Last == lane.Last && lane.Turn == "" {
+		k.doubts = max(0, k.doubts-1)
+		return
+	}
+	k.doubts = mistrusted
+	k.remove(known.Session)
+}
+
+// laneOf returns the lane of a session: as it is remembered, while that is to be trusted, else as the store has it.
+func (d *Dispatcher) laneOf(ctx context.Context, session bot.SessionKey) (bot.Lane, error) {
+	known, ok := d.kept.lane(session)
+	if ok && d.kept.trusted() {
+		return known, nil
+	}
+	lane, err := d.parts.Store.Lane(ctx, session)
+	if err == nil && ok {
+		d.kept.confirm(&known, &lane)
+	}
+	return lane, err
 }
 
 // keptOne is an idle session.

@@ -26,13 +26,10 @@ func (d *Dispatcher) look(ctx context.Context, session bot.SessionKey, j *job) (
 		return false
 	}
 	return d.guarded(ctx, session, j, func(arrival **bot.Arrival) bool {
-		lane, known := d.kept.lane(session)
-		if !known {
-			var err error
-			if lane, err = d.parts.Store.Lane(ctx, session); err != nil {
-				d.failed(ctx, session, err, "read a lane")
-				return false
-			}
+		lane, err := d.laneOf(ctx, session)
+		if err != nil {
+			d.failed(ctx, session, err, "read a lane")
+			return false
 		}
 		next, err := d.parts.Store.Next(ctx, session, lookAhead)
 		if err != nil {
