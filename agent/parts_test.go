@@ -105,7 +105,7 @@ func TestWhatCameAlongIsNamed(t *testing.T) {
 	w := newWorld(t, m, "")
 	w.shelf.entries[0].Parts = []llm.Part{{Kind: llm.FilePart, Label: "document", Name: `a"b`, Size: 1_500_000}, {Kind: llm.TextPart, Label: "location", Text: "52.5, 13.4"}}
 	w.finish(t.Context())
-	if got, want := m.Requests()[0].Messages[0].Text, `[attached: a document named "a\"b", 1.5 MB; a location: 52.5, 13.4; I cannot open them]`; got != want {
+	if got, want := m.Requests()[0].Messages[0].Text, "[attached: a location: 52.5, 13.4]\n[attached: a document named \"a\\\"b\", 1.5 MB; I cannot open it]"; got != want {
 		t.Errorf("the model reads %s, want %s", got, want)
 	}
 }

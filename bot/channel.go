@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 )
 
@@ -12,6 +13,22 @@ import (
 type Decoder interface {
 	Decode(raw []byte) (Message, error)
 }
+
+// Files gives what came along with messages. Safe for concurrent use.
+type Files interface {
+	// FileLimit is how many bytes a file may have that the channel gives; 0 = any number, or nobody knows before it is
+	// asked for.
+	FileLimit() int64
+	// Fetch opens a file by the id of its Attachment. What it gives is read as it comes; close it. Errors, those of the
+	// reader too, hold no secret of the channel. ErrFileTooLarge and ErrFileGone are for good; others may pass.
+	Fetch(ctx context.Context, id string) (io.ReadCloser, error)
+}
+
+// Why a channel does not give a file; errors.Is works on them.
+var (
+	ErrFileTooLarge = errors.New("the file is larger than the channel gives out")
+	ErrFileGone     = errors.New("the channel does not have the file any more")
+)
 
 // Composer turns the agent's Markdown into what a person sees: one Content a message, in order, each within the
 // channel's limits.

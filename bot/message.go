@@ -63,6 +63,8 @@ type Message struct {
 	Query   string       `json:"query,omitempty"`  // id to answer a press with
 	Target  string       `json:"target,omitempty"` // new chat id of a migration
 	Status  string       `json:"status,omitempty"` // of Member: joined, left, blocked, unblocked
+	// somebody else's message that was passed on; people forward several at once
+	Forwarded bool `json:"forwarded,omitempty"`
 	// in a group: meant for the bot (mention, reply, command); always true in private
 	Addressed bool      `json:"addressed"`
 	At        time.Time `json:"at"`
@@ -76,12 +78,24 @@ type Quote struct {
 	Text   string `json:"text"`
 }
 
+// The kinds of attachments that have a content, as people call them. What else there is, a place or a poll, is said in
+// Note.
+const (
+	Photo     = "photo"
+	Document  = "document"
+	Voice     = "voice message"
+	Audio     = "audio file"
+	Video     = "video"
+	VideoNote = "video message"
+	Animation = "animation"
+)
+
 // Part is the kind of what came along, for the model.
 func (a *Attachment) Part() llm.PartKind {
 	switch {
 	case a.MIME != "":
 		return llm.KindOfType(a.MIME)
-	case a.Kind == "photo":
+	case a.Kind == Photo:
 		return llm.ImagePart
 	case a.ID == "": // nothing to download: a place, a contact, a poll
 		return llm.TextPart
@@ -92,10 +106,26 @@ func (a *Attachment) Part() llm.PartKind {
 
 // Attachment is a file that came along.
 type Attachment struct {
-	Kind string `json:"kind"` // photo, document, voice, audio, video, sticker, location, contact, poll, other
-	ID   string `json:"id,omitempty"`
+	Kind string `json:"kind"`         // one of the kinds above, or what people call it: location, contact, poll
+	ID   string `json:"id,omitempty"` // by which the channel gives the content; "" = there is none
 	Name string `json:"name,omitempty"`
 	MIME string `json:"mime,omitempty"`
 	Size int64  `json:"size,omitempty"` // bytes; 0 = unknown
 	Note string `json:"note,omitempty"` // what can be said in words: "52.5, 13.4", a sticker's emoji
+	// Seconds is how long a recording lasts; 0 = it is none, or unknown
+	Seconds int `json:"seconds,omitempty"`
+	// Album is the id that the messages of one album share (Bot API Message.media_group_id); "" = it came alone
+	Album string `json:"album,omitempty"`
+	// Still is the picture that stands for what cannot be read itself: a frame of a video; "" = there is none
+	Still string `json:"still,omitempty"`
+}
+
+// Album is the id of the album that a message belongs to; "" = none.
+func (m *Message) Album() string {
+	for i := range m.Files {
+		if m.Files[i].Album != "" {
+			return m.Files[i].Album
+		}
+	}
+	return ""
 }

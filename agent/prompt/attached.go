@@ -7,44 +7,59 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// Said returns what a person said, with a line about attachments that cannot be read: parts without content. Parts with
-// content are sent to the model as they are.
+// Said is what a person said, with what came along and is no content: texts of their own, such as that of a document,
+// follow below, then a line names what is told in words and what nobody can read. Parts with a content reach the model
+// by themselves.
 func Said(text string, parts []llm.Part) string {
-	line := attached(parts)
-	if line == "" || text == "" {
-		return text + line
+	var said, told, closed []string
+	if text != "" {
+		said = append(said, text)
 	}
-	return text + "\n" + line
+	for i := range parts {
+		switch p := &parts[i]; {
+		case p.Hash != "":
+		case p.Kind != llm.TextPart:
+			closed = append(closed, named(p))
+		case p.Label == "":
+			said = append(said, p.Text)
+		default:
+			told = append(told, named(p))
+		}
+	}
+	if len(told) > 0 {
+		said = append(said, "[attached: "+strings.Join(told, "; ")+"]")
+	}
+	switch len(closed) {
+	case 0:
+	case 1:
+		said = append(said, "[attached: "+closed[0]+"; I cannot open it]")
+	default:
+		said = append(said, "[attached: "+strings.Join(closed, "; ")+"; I cannot open them]")
+	}
+	return strings.Join(said, "\n")
 }
 
-// attached describes the parts without content.
-func attached(parts []llm.Part) string {
-	var things []string
-	for i := range parts {
-		p := &parts[i]
-		if p.Hash != "" {
-			continue
-		}
-		t := "a " + p.Label
-		if p.Name != "" {
-			t += " named " + strconv.Quote(p.Name)
-		}
-		if p.Size > 0 {
-			t += ", " + Bytes(p.Size)
-		}
-		if p.Text != "" {
-			t += ": " + p.Text
-		}
-		things = append(things, t)
+// named is a part in words, on one line: what a person chose cannot imitate our own words below it.
+func named(p *llm.Part) string {
+	t := A(p.Label)
+	if p.Name != "" {
+		t += " named " + strconv.Quote(p.Name)
 	}
-	switch len(things) {
-	case 0:
-		return ""
-	case 1:
-		return "[attached: " + things[0] + "; I cannot open it]"
-	default:
-		return "[attached: " + strings.Join(things, "; ") + "; I cannot open them]"
+	if p.Size > 0 {
+		t += ", " + Bytes(p.Size)
 	}
+	if note := strings.Join(strings.Fields(p.Text), " "); note != "" {
+		t += ": " + note
+	}
+	return t
+}
+
+// A puts the article before what people call a thing.
+func A(noun string) string {
+	if noun != "" && strings.ContainsRune("aeiou", rune(noun[0])) {
+		return "an " + noun
+	}
+	return "a " + noun
 }
 
 // Bytes formats a size for people.

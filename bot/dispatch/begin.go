@@ -67,6 +67,9 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 	if !ok {
 		return more
 	}
+	if more, ok := d.receive(ctx, &lane, t, j, admission.Charges); !ok {
+		return more
+	}
 	news, err := d.news(ctx, lane.Session)
 	if err != nil && f == nil { // a retry uses the same charge
 		d.failed(ctx, lane.Session, err, "read the news of a session")
@@ -137,7 +140,7 @@ func (d *Dispatcher) charge(
 // opening builds the Change that begins a turn.
 func (d *Dispatcher) opening(lane *bot.Lane, t *task, news turn.News, admission turn.Admission) *opening {
 	msg, turn, now := t.msg, d.turnID(t.arrival), d.parts.Now()
-	o := &opening{gate: &gate{}, done: make(chan struct{}), hide: func() {}, entry: d.entry(msg, turn, news, now)}
+	o := &opening{gate: &gate{}, done: make(chan struct{}), hide: func() {}, entry: d.entry(t, turn, news, now)}
 	o.change = &bot.Change{
 		Claim: d.claim(lane, msg.Place),
 		Lanes: []bot.LaneUpdate{{
@@ -150,6 +153,12 @@ func (d *Dispatcher) opening(lane *bot.Lane, t *task, news turn.News, admission 
 	}
 	if admission.Notice != "" {
 		o.change.Send = []bot.Row{d.reply(msg, bot.Notice, admission.Notice, "quota/"+admission.NoticeKey)}
+	}
+	o.change.Done = t.rest
+	if t.received != nil {
+		for i, notice := range t.received.Notices {
+			o.change.Send = append(o.change.Send, d.reply(msg, bot.Notice, notice, fmt.Sprintf("file/%s/%d", turn, i)))
+		}
 	}
 	o.entry.N = lane.Last + 1
 	return o

@@ -27,6 +27,7 @@ type Dispatcher struct {
 	mu sync.Mutex
 	line
 	absent
+	pauses
 	jobs    map[bot.SessionKey]*job // sessions being worked on
 	decided map[bot.SessionKey]bool // parked sessions that have a decision to act on
 	outage  outage
@@ -67,10 +68,12 @@ type job struct {
 	cancel context.CancelCauseFunc // cancels the turn; nil between turns
 	held   bool                    // the turn holds its lane; before that, its beginning is still being stored
 	broken bool                    // a command that may stop the turn has arrived
-	party  string
-	weight int64
-	lease  bot.Lease
-	turn   string
+	// the arrival whose files are being read, before its turn begins; 0 = none
+	reading int64
+	party   string
+	weight  int64
+	lease   bot.Lease
+	turn    string
 }
 
 // New returns a Dispatcher.
@@ -83,6 +86,7 @@ func New(parts Parts, opts Options) *Dispatcher {
 			party: map[bot.SessionKey]string{}, average: firstGuess, retry: map[bot.SessionKey]bool{},
 		},
 		absent: absent{lost: map[string]time.Time{}, leaving: map[bot.SessionKey]string{}},
+		pauses: pauses{paused: map[bot.SessionKey]*time.Timer{}},
 		jobs:   map[bot.SessionKey]*job{}, decided: map[bot.SessionKey]bool{}, breaks: map[bot.SessionKey]bool{},
 		seen: map[int64]time.Time{}, kept: newKept(keptBytes),
 		work: make(chan struct{}, 1), express: make(chan struct{}, 1), gone: make(chan struct{}),
@@ -122,6 +126,8 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		}
 	}
 	d.admit(turns, false)
+	d.endPauses()
+	d.endReadings()
 	d.drain(endTurns)
 	return nil
 }

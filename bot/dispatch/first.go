@@ -83,7 +83,7 @@ func (d *Dispatcher) beginFirsts(batch []incoming) {
 func (d *Dispatcher) startFirst(session bot.SessionKey, f *first) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.turns == nil || d.queue.Len() > 0 || len(d.jobs) >= d.opts.Concurrency || d.jobs[session] != nil || !d.room() {
+	if d.turns == nil || d.paused[session] != nil || d.queue.Len() > 0 || len(d.jobs) >= d.opts.Concurrency || d.jobs[session] != nil || !d.room() {
 		return false
 	}
 	party := cmp.Or(f.msg.Person, partyOf(session))

@@ -131,7 +131,9 @@ func (d *Dispatcher) arrival(raw turn.Raw, now time.Time) incoming {
 		return in
 	}
 	in.arrival.Session, in.arrival.Express = d.session(&msg), false
-	in.interrupt, in.plain = class == turn.Interrupts, msg.Command == ""
+	in.interrupt = class == turn.Interrupts
+	// what has files is stored before they are read, and what more may belong to before that comes
+	in.plain = msg.Command == "" && len(msg.Files) == 0 && d.awaits(&msg) == 0
 	return in
 }
 

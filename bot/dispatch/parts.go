@@ -51,6 +51,14 @@ type Words interface { //nolint:interfacebloat // one source of sentences
 	Broken(language, request string) string
 }
 
+// Receiving reads what comes along with messages.
+type Receiving struct {
+	// Attachments reads the files of messages; nil = they are known by name only.
+	Attachments turn.Attachments
+	// Typing shows for a moment that something is being done; may be nil. It may be dropped and must not take long.
+	Typing func(ctx context.Context, place bot.Place)
+}
+
 // Parts are the dependencies of a Dispatcher.
 type Parts struct {
 	Store     bot.Store
@@ -72,6 +80,7 @@ type Parts struct {
 	Words     Words
 	Log       zerolog.Logger
 	Now       func() time.Time
+	Receiving
 	// News returns what has happened since the session's last turn, for the model; may be nil.
 	// moved says that another process may have had the session last, and may have stored something a moment ago.
 	News func(ctx context.Context, session bot.SessionKey, moved bool) (turn.News, error)
@@ -99,11 +108,13 @@ type Options struct {
 	Concurrency int // maximum of concurrent turns; default 1024
 	PerCaller   int // maximum of concurrent turns of one person; default a quarter of Concurrency, at least 1
 	// Bytes that concurrent turns may hold together, estimated from the latest ones; 0 = no limit.
-	Memory  int64
-	Lease   time.Duration // default 60 s
-	Sweep   time.Duration // how often timers and the work of other replicas are checked; default 1 s
-	Tries   int           // attempts to handle an arrival; default 3
-	GiveUp  time.Duration // how long a model, or anything else that a turn needs, may be unavailable; default 10 min
+	Memory int64
+	Lease  time.Duration // default 60 s
+	Sweep  time.Duration // how often timers and the work of other replicas are checked; default 1 s
+	Tries  int           // attempts to handle an arrival; default 3
+	GiveUp time.Duration // how long a model, or anything else that a turn needs, may be unavailable; default 10 min
+	// Merge is the window in which messages of one person count as one; 0 = each is a turn of its own, but for albums.
+	Merge   time.Duration
 	Grace   time.Duration // how long running turns may continue at shutdown; default 20 s
 	OnceFor time.Duration // how long the reply of a Verdict is not repeated; default 24 h
 	// Other processes use the same store: express arrivals are left for a moment to the process that accepted them.

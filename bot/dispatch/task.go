@@ -18,6 +18,9 @@ type task struct {
 	rules     turn.Rules
 	reachable bool          // somebody could approve what the person asks for
 	waiting   []bot.Arrival // waiting arrivals of its session, as far as they were read
+	rest      []int64       // further arrivals that the turn works on
+	// what became of its files; nil = nobody has read them
+	received *turn.Received
 }
 
 // task decodes an arrival. Access and rules are those of the chat where the message was written; the answer is sent to

@@ -8,10 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/zephbot/zephbot/agent/journal"
-	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
 )
@@ -233,10 +230,16 @@ func (d *Dispatcher) begin(ctx context.Context, lane bot.Lane, waiting []bot.Arr
 			return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil
 		}))
 	}
+	g := d.gather(waiting, *t.msg)
+	if !g.due.IsZero() {
+		d.pause(lane.Session, g.due)
+		return false
+	}
 	if !d.take(lane.Session, t.msg.Person, j) {
 		return false
 	}
-	t.waiting = waiting
+	t.msg, t.rest, t.waiting = &g.msg, g.rest, waiting
+	j.alone = len(waiting) == 1+len(t.rest)
 	return d.beginTurn(ctx, lane, t, j, nil)
 }
 
@@ -262,18 +265,6 @@ func (d *Dispatcher) command(ctx context.Context, lane bot.Lane, t *task) bool {
 	}))
 }
 
-// attached returns the files of a message as parts whose content was not read.
-func attached(files []bot.Attachment) []llm.Part {
-	if len(files) == 0 {
-		return nil
-	}
-	parts := make([]llm.Part, len(files))
-	for i, f := range files {
-		parts[i] = llm.Part{Kind: f.Part(), Type: f.MIME, Name: f.Name, Size: f.Size, Label: f.Kind, Text: f.Note}
-	}
-	return parts
-}
-
 // claimFailed logs a failed claim, unless it was a lost race: then somebody else does the work.
 func (d *Dispatcher) claimFailed(ctx context.Context, session bot.SessionKey, err error) {
 	if !taken(err) {
@@ -289,18 +280,6 @@ func (d *Dispatcher) news(ctx context.Context, session bot.SessionKey) (turn.New
 	// one that is remembered and was another process's meanwhile is refused, and begins again
 	_, known := d.kept.lane(session)
 	return d.parts.News(ctx, session, d.opts.Shared && !known)
-}
-
-// entry returns the first journal entry of a turn.
-func (d *Dispatcher) entry(msg *bot.Message, turn string, news turn.News, now time.Time) journal.Entry {
-	e := journal.Entry{
-		Turn: turn, Kind: journal.UserEntry, At: now, Text: strings.TrimSpace(msg.Text), Parts: attached(msg.Files),
-		Speaker: msg.Name, Caller: msg.Caller, News: news.Text, Flagged: news.Flagged,
-	}
-	if msg.Reply != nil {
-		e.Quote = &journal.Quote{Author: msg.Reply.Author, Own: msg.Reply.Own, Text: msg.Reply.Text}
-	}
-	return e
 }
 
 // resume continues a turn that was parked, waiting, or left by a process that died.

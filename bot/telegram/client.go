@@ -61,6 +61,7 @@ type Client struct {
 	api    *tg.Bot
 	sends  *http.Client
 	polls  *http.Client
+	files  *http.Client
 }
 
 // NewClient makes a Client; nothing is requested yet.
@@ -83,6 +84,7 @@ func NewClient(opts Options) (*Client, error) {
 	}
 	c.sends = &http.Client{Transport: transport, Timeout: opts.Timeout}
 	c.polls = &http.Client{Transport: transport.Clone()}
+	c.files = &http.Client{Transport: transport.Clone(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if c.api, err = tg.New(opts.Token, tg.WithSkipGetMe(), tg.WithServerURL(strings.TrimRight(opts.APIURL, "/")), tg.WithHTTPClient(opts.Timeout, c)); err != nil {
 		return nil, fmt.Errorf("telegram: %w", c.redact(err))
 	}
@@ -93,6 +95,7 @@ func NewClient(opts Options) (*Client, error) {
 func (c *Client) Close() {
 	c.sends.CloseIdleConnections()
 	c.polls.CloseIdleConnections()
+	c.files.CloseIdleConnections()
 }
 
 // trace is what happened to one request on the wire: the library's errors do not say it.

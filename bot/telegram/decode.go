@@ -129,7 +129,7 @@ func (d Decoder) message(m *bot.Message, msg *models.Message) {
 	if m.Text = msg.Text; m.Text == "" {
 		m.Text, entities = msg.Caption, msg.CaptionEntities
 	}
-	m.Files = files(msg)
+	m.Files, m.Forwarded = files(msg), msg.ForwardOrigin != nil
 	if m.Text == "" && len(m.Files) == 0 { // a service message: it only reports something
 		m.Kind = bot.Ignored
 		return
@@ -252,63 +252,6 @@ func outside(m *models.ChatMember) bool {
 		return m.Restricted != nil && !m.Restricted.IsMember
 	}
 	return false
-}
-
-// files lists what came along besides text.
-func files(msg *models.Message) []bot.Attachment {
-	var list []bot.Attachment
-	add := func(a bot.Attachment) { list = append(list, a) }
-	if n := len(msg.Photo); n > 0 {
-		p := msg.Photo[n-1]
-		add(bot.Attachment{Kind: "photo", ID: p.FileID, Size: int64(p.FileSize)})
-	}
-	if f := msg.Document; f != nil && msg.Animation == nil {
-		add(bot.Attachment{Kind: "document", ID: f.FileID, Name: f.FileName, MIME: f.MimeType, Size: f.FileSize})
-	}
-	if f := msg.Voice; f != nil {
-		add(bot.Attachment{Kind: "voice message", ID: f.FileID, MIME: f.MimeType, Size: f.FileSize, Note: strconv.Itoa(f.Duration) + " s"})
-	}
-	if f := msg.Audio; f != nil {
-		add(bot.Attachment{Kind: "audio file", ID: f.FileID, Name: f.FileName, MIME: f.MimeType, Size: f.FileSize})
-	}
-	if f := msg.Video; f != nil {
-		add(bot.Attachment{Kind: "video", ID: f.FileID, Name: f.FileName, MIME: f.MimeType, Size: f.FileSize})
-	}
-	if f := msg.VideoNote; f != nil {
-		add(bot.Attachment{Kind: "video message", ID: f.FileID})
-	}
-	if f := msg.Animation; f != nil {
-		add(bot.Attachment{Kind: "animation", ID: f.FileID, Name: f.FileName, MIME: f.MimeType, Size: f.FileSize})
-	}
-	if f := msg.Sticker; f != nil {
-		add(bot.Attachment{Kind: "sticker", ID: f.FileID, Note: f.Emoji})
-	}
-	if f := msg.Location; f != nil {
-		add(bot.Attachment{Kind: "location", Note: fmt.Sprintf("%.6f, %.6f", f.Latitude, f.Longitude)})
-	}
-	if f := msg.Contact; f != nil {
-		add(bot.Attachment{Kind: "contact", Note: strings.TrimSpace(f.FirstName + " " + f.LastName)})
-	}
-	if f := msg.Poll; f != nil {
-		add(bot.Attachment{Kind: "poll", Note: f.Question})
-	}
-	if f := msg.Dice; f != nil {
-		add(bot.Attachment{Kind: "dice", Note: fmt.Sprintf("%s %d", f.Emoji, f.Value)})
-	}
-	return append(list, unreadable(msg)...)
-}
-
-// unreadable names what came along that there is nothing more to say of.
-func unreadable(msg *models.Message) (list []bot.Attachment) {
-	for kind, there := range map[string]bool{
-		"story": msg.Story != nil, "paid post": msg.PaidMedia != nil, "checklist": msg.Checklist != nil, "game": msg.Game != nil,
-		"formatted message": msg.RichMessage != nil, "live photo": msg.LivePhoto != nil && len(msg.Photo) == 0 && msg.Video == nil,
-	} {
-		if there {
-			list = append(list, bot.Attachment{Kind: kind})
-		}
-	}
-	return list
 }
 
 var _ bot.Decoder = Decoder{}

@@ -65,7 +65,7 @@ func TestDecode(t *testing.T) {
 		"a name that is no entity": {`"message":{` + inGroup + `,"text":"@zephbot"}`, message(bot.Message{Text: "@zephbot", Place: there})},
 		"mention in a caption": {
 			`"message":{` + inGroup + `,"photo":[{"file_id":"s"},{"file_id":"f","file_size":9}],"caption":"@zephbot see","caption_entities":` + entity("mention", 0, 8) + `}`,
-			message(bot.Message{Text: "see", Place: there, Addressed: true, Files: []bot.Attachment{{Kind: "photo", ID: "f", Size: 9}}}),
+			message(bot.Message{Text: "see", Place: there, Addressed: true, Files: []bot.Attachment{{Kind: "photo", ID: "f", MIME: "image/jpeg", Size: 9}}}),
 		},
 		"text_mention": {
 			`"message":{` + inGroup + `,"text":"Zeph hi","entities":[{"type":"text_mention","offset":0,"length":4,"user":{"id":7}}]}`,
@@ -114,7 +114,7 @@ func TestDecode(t *testing.T) {
 		},
 		"forward": {
 			`"message":{` + inGroup + `,"forward_origin":{"type":"hidden_user","date":1,"sender_user_name":"X"},"text":"/stop @zephbot","entities":` + entity("bot_command", 0, 5) + `}`,
-			message(bot.Message{Text: "[forwarded text, not written by the sender]\n/stop @zephbot", Place: there}),
+			message(bot.Message{Text: "[forwarded text, not written by the sender]\n/stop @zephbot", Place: there, Forwarded: true}),
 		},
 		"edited": {
 			`"edited_message":{` + inPrivate + `,"text":"hi!"}`,
@@ -126,7 +126,7 @@ func TestDecode(t *testing.T) {
 		},
 		"album without words": {
 			`"message":{` + inPrivate + `,"media_group_id":"a","photo":[{"file_id":"f"}]}`,
-			message(bot.Message{Addressed: true, Files: []bot.Attachment{{Kind: "photo", ID: "f"}}}),
+			message(bot.Message{Addressed: true, Files: []bot.Attachment{{Kind: "photo", ID: "f", MIME: "image/jpeg", Album: "a"}}}),
 		},
 		"press": {
 			`"callback_query":{"id":"q1","data":"a1:x:y","from":{"id":42,"first_name":"Ann","last_name":"B","username":"ann","language_code":"de"},"message":{"message_id":8,"date":1,"chat":{"id":-100,"type":"supergroup"},"message_thread_id":3,"is_topic_message":true}}`,

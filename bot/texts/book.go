@@ -31,6 +31,7 @@ type book struct {
 	unstored, outOfOrder                    string // advice
 	cut, away, behind, nothing, broken      string // request
 	placeholder, resent                     string
+	files                                   fileBook
 	lost                                    count // messages
 	noTopic, asFile, unsendable, notKept    string
 	// progress

@@ -9,6 +9,7 @@ func english() *book {
 	englishLimits(b)
 	englishCommands(b)
 	englishServers(b)
+	englishFiles(b)
 	return b
 }
 

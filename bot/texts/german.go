@@ -4,6 +4,7 @@ import "github.com/zephbot/zephbot/policy/act"
 
 func german() *book {
 	b := english()
+	germanFiles(b)
 	b.stopped, b.stoppedNothing = "Angehalten.", "Angehalten, bevor etwas gesagt war."
 	b.limit = count{
 		"Ich habe nach %d Schritt ohne Ergebnis angehalten. Mit *weiter* mache ich weiter.",

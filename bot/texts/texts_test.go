@@ -14,6 +14,7 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/bot/visible"
 	"github.com/zephbot/zephbot/policy/act"
 )
@@ -74,6 +75,16 @@ func everything(l string) map[string][]string {
 		"UnknownQuestion": {w.UnknownQuestion(l)}, "NoQuestion": {w.NoQuestion(l)}, "OneQuestion": {w.OneQuestion(l, "akun")}, "WhichQuestion": {w.WhichQuestion(l, []string{"akun", "bero"})},
 		"Noted": {w.Noted(l, 0), w.Noted(l, 2)}, "Names": w.Names(), "Named": {texts.Named("Ann")}, "Languages": w.Languages(),
 	}
+	for _, problem := range []turn.FileProblem{
+		turn.FileTooLarge, turn.FileGone, turn.FileAway, turn.FileNoRoom, turn.FileUnseen, turn.FileNoPicture, turn.FileTooManyDots, turn.FileDamaged, turn.FileLocked,
+		turn.FileBloated, turn.FileUnheard, turn.FileNoSound, turn.FileNotWritten, turn.FileNoWords,
+	} {
+		for _, kind := range []string{bot.Photo, bot.Document, bot.Voice, bot.Audio, bot.Video, bot.VideoNote, bot.Animation, "new kind"} {
+			m["FileTrouble"] = append(m["FileTrouble"], w.FileTrouble(l, turn.Trouble{Problem: problem, Kind: kind, Size: 30 << 20, Limit: 20 << 20}))
+		}
+		m["FileTrouble"] = append(m["FileTrouble"], w.FileTrouble(l, turn.Trouble{Problem: problem, Kind: bot.Document, Name: "x.pdf"}))
+	}
+	m["Heard"] = []string{w.Heard(l, "x")}
 	m["Reason"] = []string{w.Reason(l, "No rule allows `x`."), w.Reason(l, "Something else.")}
 	m["Note"] = []string{w.Note(l, "in the workspace of this chat · network off · x")}
 	m["Unstored"], m["OutOfOrder"] = []string{w.Unstored(l)}, []string{w.OutOfOrder(l, "the disk is full; free some space, nothing was stored")}

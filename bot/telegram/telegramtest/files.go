@@ -2,8 +2,12 @@ package telegramtest
 
 import (
 	"fmt"
+	"net/http"
+	"os"
 	"path"
+	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -13,18 +17,22 @@ const (
 	maxUpload   = 50 << 20
 )
 
+// linkLife is how long the link of a getFile is good: at least an hour, says the Bot API; here no longer.
+const linkLife = time.Hour
+
 // stored is a file Telegram keeps.
 type stored struct {
 	id, unique, path, name, mime string
 	data                         []byte
 	size                         int64
 	kind                         string
+	linked                       time.Time // when getFile gave its link; zero = never
 }
 
 // store keeps a file and gives it its ids. The lock is held.
 func (s *Server) store(kind string, f File) *stored {
 	s.fileCount++
-	folder := map[string]string{"photo": "photos", "voice": "voice", "audio": "music", "video": "videos", "sticker": "stickers"}[kind]
+	folder := map[string]string{"photo": "photos", "voice": "voice", "audio": "music", "video": "videos", "sticker": "stickers", "thumbnail": "thumbnails", "video_note": "video_notes", "animation": "animations"}[kind]
 	if folder == "" {
 		folder = "documents"
 	}
@@ -39,25 +47,39 @@ func (s *Server) store(kind string, f File) *stored {
 	return out
 }
 
-// fileAt finds a file by its file_path. The lock is held.
+// fileAt finds a file by its file_path, as long as its link is good. The lock is held.
 func (s *Server) fileAt(filePath string) *stored {
 	for _, f := range s.files {
-		if f.path == filePath && f.size <= maxDownload {
+		if f.path == filePath && !f.linked.IsZero() && s.opt.Now().Before(f.linked.Add(linkLife)) {
 			return f
 		}
 	}
 	return nil
 }
 
+// getFile gives a link, or with Options.Local the path of the file on this machine (Bot API getFile).
 func getFile(s *Server, r *request) (any, *apiError) {
 	f := s.files[r.text("file_id")]
 	switch {
 	case f == nil:
 		return nil, badRequest("invalid file_id")
-	case f.size > maxDownload:
+	case f.size > maxDownload && !s.opt.Local:
 		return nil, badRequest("file is too big")
 	}
-	return models.File{FileID: f.id, FileUniqueID: f.unique, FileSize: f.size, FilePath: f.path}, nil
+	out := models.File{FileID: f.id, FileUniqueID: f.unique, FileSize: f.size, FilePath: f.path}
+	if s.opt.FilesDir != "" {
+		out.FilePath = filepath.Join(s.opt.FilesDir, filepath.FromSlash(f.path))
+		err := os.MkdirAll(filepath.Dir(out.FilePath), 0o700)
+		if err == nil {
+			err = os.WriteFile(out.FilePath, f.data, 0o600)
+		}
+		if err != nil {
+			return nil, &apiError{code: http.StatusInternalServerError, text: "Internal Server Error"}
+		}
+		return out, nil
+	}
+	f.linked = s.opt.Now()
+	return out, nil
 }
 
 // FileData returns the bytes behind a file id, for looking at what the bot sent.
@@ -72,16 +94,21 @@ func (s *Server) FileData(fileID string) ([]byte, bool) {
 }
 
 // attach puts a file into a message body. The lock is held.
-func (f *stored) attach(b *models.Message, m File) {
+func (f *stored) attach(b *models.Message, m File, still *stored) {
 	switch f.kind {
 	case "photo":
-		b.Photo = []models.PhotoSize{{FileID: f.id, FileUniqueID: f.unique, Width: m.Width, Height: m.Height, FileSize: int(f.size)}}
+		b.Photo = f.sizes(m.Width, m.Height)
 	case "voice":
 		b.Voice = &models.Voice{FileID: f.id, FileUniqueID: f.unique, Duration: m.Duration, MimeType: f.mime, FileSize: f.size}
 	case "audio":
 		b.Audio = &models.Audio{FileID: f.id, FileUniqueID: f.unique, Duration: m.Duration, FileName: f.name, MimeType: f.mime, FileSize: f.size}
 	case "video":
-		b.Video = &models.Video{FileID: f.id, FileUniqueID: f.unique, Width: m.Width, Height: m.Height, Duration: m.Duration, FileName: f.name, MimeType: f.mime, FileSize: f.size}
+		b.Video = &models.Video{FileID: f.id, FileUniqueID: f.unique, Width: m.Width, Height: m.Height, Duration: m.Duration, FileName: f.name, MimeType: f.mime, FileSize: f.size, Thumbnail: still.thumbnail()}
+	case "video_note":
+		b.VideoNote = &models.VideoNote{FileID: f.id, FileUniqueID: f.unique, Length: m.Width, Duration: m.Duration, FileSize: int(f.size), Thumbnail: still.thumbnail()}
+	case "animation": // told as a document too
+		b.Animation = &models.Animation{FileID: f.id, FileUniqueID: f.unique, Width: m.Width, Height: m.Height, Duration: m.Duration, FileName: f.name, MimeType: f.mime, FileSize: f.size, Thumbnail: still.thumbnail()}
+		b.Document = &models.Document{FileID: f.id, FileUniqueID: f.unique, FileName: f.name, MimeType: f.mime, FileSize: f.size}
 	case "sticker":
 		b.Sticker = &models.Sticker{FileID: f.id, FileUniqueID: f.unique, Type: "regular", Width: m.Width, Height: m.Height, Emoji: m.Emoji, FileSize: int(f.size)}
 	default:
@@ -92,7 +119,12 @@ func (f *stored) attach(b *models.Message, m File) {
 func attachment(b models.Message) *Attachment {
 	switch {
 	case len(b.Photo) > 0:
-		return &Attachment{Kind: "photo", FileID: b.Photo[0].FileID, Size: int64(b.Photo[0].FileSize)}
+		best := b.Photo[len(b.Photo)-1]
+		return &Attachment{Kind: "photo", FileID: best.FileID, Size: int64(best.FileSize)}
+	case b.Animation != nil:
+		return &Attachment{Kind: "animation", Name: b.Animation.FileName, MIME: b.Animation.MimeType, FileID: b.Animation.FileID, Size: b.Animation.FileSize}
+	case b.VideoNote != nil:
+		return &Attachment{Kind: "video_note", FileID: b.VideoNote.FileID, Size: int64(b.VideoNote.FileSize)}
 	case b.Document != nil:
 		return &Attachment{Kind: "document", Name: b.Document.FileName, MIME: b.Document.MimeType, FileID: b.Document.FileID, Size: b.Document.FileSize}
 	case b.Voice != nil:
@@ -103,6 +135,12 @@ func attachment(b models.Message) *Attachment {
 		return &Attachment{Kind: "video", Name: b.Video.FileName, MIME: b.Video.MimeType, FileID: b.Video.FileID, Size: b.Video.FileSize}
 	case b.Sticker != nil:
 		return &Attachment{Kind: "sticker", Name: b.Sticker.Emoji, FileID: b.Sticker.FileID, Size: int64(b.Sticker.FileSize)}
+	case b.Venue != nil:
+		return &Attachment{Kind: "venue", Name: b.Venue.Title}
+	case b.Poll != nil:
+		return &Attachment{Kind: "poll", Name: b.Poll.Question}
+	case b.Dice != nil:
+		return &Attachment{Kind: "dice", Name: fmt.Sprintf("%s %d", b.Dice.Emoji, b.Dice.Value)}
 	case b.Location != nil:
 		return &Attachment{Kind: "location", Name: fmt.Sprintf("%.6f, %.6f", b.Location.Latitude, b.Location.Longitude)}
 	case b.Contact != nil:

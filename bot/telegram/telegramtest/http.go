@@ -49,7 +49,7 @@ func (s *Server) serve(w http.ResponseWriter, req *http.Request) {
 	}
 	defer leave()
 	if path, found := strings.CutPrefix(req.URL.Path, "/file/bot"); found {
-		s.serveFile(w, path)
+		s.serveFile(ctx, w, path)
 		return
 	}
 	path, found := strings.CutPrefix(req.URL.Path, "/bot")
@@ -210,23 +210,49 @@ func cut(w http.ResponseWriter) {
 	_ = conn.Close()
 }
 
+// FileMethod is the name under which downloads are in the call log and hit by faults; they are no method of the API.
+const FileMethod = "file"
+
 // serveFile sends the bytes behind a file_path of getFile.
-func (s *Server) serveFile(w http.ResponseWriter, path string) {
+func (s *Server) serveFile(ctx context.Context, w http.ResponseWriter, path string) {
 	token, name, _ := strings.Cut(path, "/")
 	if token != s.opt.Token {
 		refuse(w, &apiError{code: http.StatusUnauthorized, text: "Unauthorized"})
+		return
+	}
+	call := s.begin(FileMethod, &request{params: map[string]string{"file_path": name}})
+	fault := s.prepare(ctx, call)
+	if fault.ended {
+		s.finish(call)
+		fault.answer(w)
 		return
 	}
 	s.mu.Lock()
 	f := s.fileAt(name)
 	s.mu.Unlock()
 	if f == nil {
+		call.Status = http.StatusNotFound
+		s.finish(call)
 		refuse(w, &apiError{code: http.StatusNotFound, text: "Not Found: file not found"})
 		return
 	}
+	call.Status, call.Executed = http.StatusOK, true
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Length", fmt.Sprint(len(f.data)))
-	_, _ = w.Write(f.data)
+	data := f.data
+	if fault.cut { // in the middle of it
+		data = data[:len(data)/2]
+	}
+	_, _ = w.Write(data)
+	s.around(ctx, *call, "after")
+	if fault.stall != nil {
+		_ = http.NewResponseController(w).Flush()
+		hang(ctx, fault.stall)
+	}
+	s.finish(call)
+	if fault.cut {
+		cut(w)
+	}
 }
 
 // readBody reads a bounded body.

@@ -35,8 +35,10 @@ type Options struct {
 	PrivacyOff bool
 	// PrivateTopics turns on topic mode in private chats (getMe.has_topics_enabled, Bot API 9.3).
 	PrivateTopics bool
-	// Local behaves like a Bot API server started with --local where webhooks are concerned: any scheme and port.
+	// Local behaves like a Bot API server started with --local: webhooks of any scheme and port, and files of any size.
 	Local bool
+	// FilesDir is where a server with --local stores files: getFile gives their paths below it. "" = it gives links.
+	FilesDir string
 	// KeepCalls caps the call log and the store of past updates. Default 20000.
 	KeepCalls int
 	// CallbackDeadline is how long after the press a callback query can be answered. Default 150 s; Telegram names

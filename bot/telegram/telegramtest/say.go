@@ -87,7 +87,10 @@ func (s *Server) speaker(userID, chatID int64) (*chat, models.User, error) {
 func (s *Server) say(c *chat, u models.User, sender *models.Chat, m Message) (Said, error) {
 	body := models.Message{
 		From: &u, SenderChat: sender, MediaGroupID: m.MediaGroup, ForwardOrigin: m.ForwardOrigin,
-		Location: m.Location, Contact: m.Contact,
+		Location: m.Location, Contact: m.Contact, Poll: m.Poll, Dice: m.Dice,
+	}
+	if m.Venue != nil { // told as a location too, for bots that do not know venues
+		body.Venue, body.Location = m.Venue, &m.Venue.Location
 	}
 	if m.ViaBot != nil {
 		body.ViaBot = &models.User{ID: m.ViaBot.ID, IsBot: true, FirstName: m.ViaBot.FirstName, Username: m.ViaBot.Username}
@@ -98,12 +101,15 @@ func (s *Server) say(c *chat, u models.User, sender *models.Chat, m Message) (Sa
 	if err := c.place(&body, m); err != nil {
 		return Said{}, err
 	}
+	if err := c.album(&m); err != nil {
+		return Said{}, err
+	}
 	media := s.addMedia(&body, m)
 	entities := detect(m.Text, m.Entities)
 	switch {
 	case media:
 		body.Caption, body.CaptionEntities = m.Text, entities
-	case m.Location != nil || m.Contact != nil:
+	case m.wordless():
 	default:
 		body.Text, body.Entities = m.Text, entities
 	}
@@ -114,7 +120,7 @@ func (s *Server) say(c *chat, u models.User, sender *models.Chat, m Message) (Sa
 
 // validate refuses what no client could send.
 func (m *Message) validate() error {
-	media := m.Photo != nil || m.Document != nil || m.Voice != nil || m.Audio != nil || m.Video != nil || m.Sticker != nil
+	media := len(m.media()) > 0
 	limit := maxText
 	if media {
 		limit = maxCaption
@@ -122,8 +128,14 @@ func (m *Message) validate() error {
 	if n := units(m.Text); n > limit {
 		return misusef("a message of %d UTF-16 units: a client sends at most %d", n, limit)
 	}
-	if m.Text == "" && !media && m.Location == nil && m.Contact == nil {
-		return misusef("a message needs text, a file, a location or a contact")
+	if m.Text == "" && !media && !m.wordless() {
+		return misusef("a message needs text, a file, a location or the like")
+	}
+	if len(m.media()) > 1 {
+		return misusef("a message has one file; several are an album")
+	}
+	if f := m.Photo; f != nil && (max(f.Size, int64(len(f.Data))) > maxPhoto || f.Width+f.Height > maxPhotoSides) {
+		return misusef("a photo has at most %d bytes and width and height of %d together: a client sends what is larger as a document", maxPhoto, maxPhotoSides)
 	}
 	if fail := checkEntities(m.Text, m.Entities); fail != nil {
 		return misusef("entities of a message: %w", fail)
@@ -158,18 +170,6 @@ func (m *message) quoted() *models.Message {
 	out := m.body
 	out.ReplyToMessage = nil
 	return &out
-}
-
-func (s *Server) addMedia(body *models.Message, m Message) bool {
-	for kind, f := range map[string]*File{
-		"photo": m.Photo, "document": m.Document, "voice": m.Voice, "audio": m.Audio, "video": m.Video, "sticker": m.Sticker,
-	} {
-		if f != nil {
-			s.store(kind, *f).attach(body, *f)
-			return true
-		}
-	}
-	return false
 }
 
 // announce queues a message update if the bot gets to see it. The lock is held.

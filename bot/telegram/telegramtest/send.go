@@ -53,7 +53,7 @@ func sender(kind string) func(*Server, *request) (any, *apiError) {
 			return nil, fail
 		}
 		body := models.Message{Caption: caption, CaptionEntities: entities}
-		f.attach(&body, File{Duration: r.number("duration")})
+		f.attach(&body, File{Duration: r.number("duration")}, nil)
 		return s.send(c, r, body)
 	}
 }

@@ -1,6 +1,8 @@
 package telegramtest
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/go-telegram/bot/models"
@@ -50,6 +52,7 @@ type File struct {
 	Width, Height int
 	Duration      int    // seconds
 	Emoji         string // sticker
+	Still         []byte // video, video note, animation: its thumbnail, a JPEG
 }
 
 // Message is what a person sends: Text, or one attachment with Text as its caption.
@@ -60,11 +63,15 @@ type Message struct {
 	ReplyTo  int                    // message id in the same chat
 	Quote    string                 // the part of ReplyTo that is quoted
 
-	Photo, Document, Voice, Audio, Video, Sticker *File
-	Location                                      *models.Location
-	Contact                                       *models.Contact
+	Photo, Document, Voice, Audio, Video, Sticker, VideoNote, Animation *File
 
-	MediaGroup    string // messages with the same value are one album
+	Location *models.Location
+	Contact  *models.Contact
+	Venue    *models.Venue
+	Poll     *models.Poll
+	Dice     *models.Dice
+
+	MediaGroup    string // messages with the same value are one album: 2 to 10 photos and videos, or files of one other kind
 	ForwardOrigin *models.MessageOrigin
 	ViaBot        *User
 }
@@ -159,6 +166,24 @@ func At(latitude, longitude float64) *models.Location {
 func Card(name, phone string) *models.Contact {
 	return &models.Contact{FirstName: name, PhoneNumber: phone}
 }
+
+// Venue is a place with a name to send.
+func Venue(title, address string, latitude, longitude float64) *models.Venue {
+	return &models.Venue{Title: title, Address: address, Location: *At(latitude, longitude)}
+}
+
+// Poll is a question to send, with the number of votes that each option has.
+func Poll(question string, options map[string]int) *models.Poll {
+	p := &models.Poll{ID: "poll", Question: question, Type: "regular"}
+	for _, text := range slices.Sorted(maps.Keys(options)) {
+		p.Options = append(p.Options, models.PollOption{Text: text, VoterCount: options[text]})
+		p.TotalVoterCount += options[text]
+	}
+	return p
+}
+
+// Dice is a thrown die to send.
+func Dice(emoji string, value int) *models.Dice { return &models.Dice{Emoji: emoji, Value: value} }
 
 // Hidden is the origin of a forwarded message whose author hides his account.
 func Hidden(name string) *models.MessageOrigin {

@@ -10,10 +10,15 @@ import (
 
 	"github.com/zephbot/zephbot/cmd/internal/apptest"
 	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
+	"github.com/zephbot/zephbot/tools/document"
 )
 
-// TestMain lets the test binary be the helper of sandboxed commands, as the program is.
+// TestMain lets the test binary be the helper of sandboxed commands, and the process that reads documents, as the
+// program is.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == document.Word {
+		os.Exit(document.Main(os.Args[2:], os.Stdin, os.Stdout))
+	}
 	if code, ok := serveKind(); ok {
 		os.Exit(code)
 	}

@@ -84,7 +84,7 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 	}
 	s, err := newService(c, channel{
 		name: telegram.Name, bot: client.ID(), display: me.Name, decoders: map[bot.Source]bot.Decoder{bot.FromTelegram: telegram.Decoder{ID: me.ID, Username: me.Username}},
-		composer: client, sender: client,
+		composer: client, sender: client, files: client, merge: time.Duration(cfg.Telegram.MergeMS) * time.Millisecond,
 		live: client, guard: guard, people: access.NewDesk(guard, c.stores.Bot), rights: guard.Rights, reach: guard.Reach, admins: guard.Admins, follow: guard.Follow,
 		operators: func() []bot.Place { return operators(client.ID(), guard.Operators()) },
 		limits: deliver.Limits{

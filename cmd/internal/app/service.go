@@ -43,7 +43,9 @@ type channel struct {
 	decoders  map[bot.Source]bot.Decoder
 	composer  bot.Composer
 	sender    bot.Sender
-	live      bot.Live // nil: progress is shown by watch
+	merge     time.Duration // window in which messages of one person are one
+	files     bot.Files     // gives what came along; nil: it is known by name only
+	live      bot.Live      // nil: progress is shown by watch
 	watch     func(turn.Watched) turn.Progress
 	guard     turn.Guard
 	people    *access.Desk // admits people in the chat; nil = nobody does
@@ -122,9 +124,10 @@ func newService(c *Core, ch channel) (*service, error) {
 	s.dispatcher = dispatch.New(dispatch.Parts{
 		Store: offered, Decoders: ch.decoders, Workspace: c.dirs().ID, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: s.meter, Commands: s.commands,
 		Approvals: presses, Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
-		Observe: s.observe, News: c.news.Read, Model: c.choices.Of, Pressers: map[string]turn.Presser{choice.Prefix: c.choices},
+		Receiving: dispatch.Receiving{Attachments: c.attachments(ch), Typing: c.typing(ch, pacer)},
+		Observe:   s.observe, News: c.news.Read, Model: c.choices.Of, Pressers: map[string]turn.Presser{choice.Prefix: c.choices},
 	}, dispatch.Options{
-		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: turnMemory(), Grace: grace, Shared: c.shared(),
+		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: turnMemory(), Grace: grace, Merge: ch.merge, Shared: c.shared(),
 	})
 	return s, nil
 }

@@ -15,7 +15,8 @@
 //	ann: text                   she writes in her private chat ("\n" is a line break); ann@team, ann@forum/7 elsewhere; anon@team: an anonymous admin,
 //	                            channel@team: somebody in the name of a channel
 //	ann@team re 2: text         … as a reply to message 2 of that chat; re 2 "part": quoting that part of it
-//	ann sends photo: caption    an attachment: photo document huge voice audio video sticker location contact
+//	ann sends photo: caption    an attachment: photo, album5 (five photos), voice, noise (a voice message that is none), audio, video, videonote, animation, sticker, location,
+//	                            venue, contact, poll, dice; as a document: document (a PDF), notes, orders, docx, xlsx, csv, broken, bomb, xlsxbomb, vast, picture, outside, huge
 //	ann forwards: text          a text that somebody else wrote
 //	ann edits 3: text           she edits her message
 //	bot@ann: text               the next message of the bot in that chat is this; /regexp/ between slashes. It waits for it; * and \n as above
@@ -233,6 +234,7 @@ type scene struct {
 	chats  map[string]int64
 	first  map[int64]int64 // of groups that migrated, by each id: the id they had first
 	said   int64           // newest update
+	albums int             // so many were sent
 	press  map[string]string
 	button struct {
 		message int

@@ -13,6 +13,7 @@ allowed_users = [1001, 1002, 1003]
 admins = [1001]
 allowed_chats = [-2001, -1001000000077]
 webhook_url = %q
+merge_ms = 0
 [telegram.limits]
 per_second = 0
 per_chat_per_second = 0

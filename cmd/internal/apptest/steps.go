@@ -26,7 +26,7 @@ var (
 	pressLine    = regexp.MustCompile(`^press ([a-z+]+)@([a-z]+)(?: (\d+))? "(.*)"$`)
 	forgeLine    = regexp.MustCompile(`^forge (ann|ben|cy|dora)@([a-z]+) (\d+) (.*)$`)
 	toastLine    = regexp.MustCompile(`^toast (ann|ben|cy|dora): (.*)$`)
-	fileLine     = regexp.MustCompile(`^(file|put|stray|no file) (ann|ben|cy|dora)(?:@([a-z]+))? (\S+?)(?:: (.*))?$`)
+	fileLine     = regexp.MustCompile(`^(file|put|stray|no file) (ann|ben|cy|dora)(?:@([a-z]+))? ((?:\S| \()+?)(?:: (.*))?$`)
 )
 
 // names fills in the names of questions: $2@ben is the second one of that chat.
@@ -78,9 +78,7 @@ func (s *scene) do(line string) error {
 		return s.until(m[1], m[2], plain(m[3]))
 	}
 	if m := sendsLine.FindStringSubmatch(line); m != nil {
-		msg, err := attachment(m[4])
-		msg.Text, msg.Thread = plain(m[5]), number(m[3])
-		return errors.Join(err, s.say(m[1], m[2], msg))
+		return s.sends(m[1], m[2], m[4], plain(m[5]), number(m[3]))
 	}
 	if m := forwardsLine.FindStringSubmatch(line); m != nil {
 		return s.say(m[1], m[2], telegramtest.Message{Text: plain(m[3]), ForwardOrigin: telegramtest.Hidden("Somebody")})

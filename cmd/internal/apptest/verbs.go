@@ -137,33 +137,6 @@ func (s *scene) fault(words []string) error {
 	return nil
 }
 
-// attachment is a file, a place or a contact to send.
-func attachment(kind string) (telegramtest.Message, error) {
-	file := &telegramtest.File{Name: "x.bin", Data: []byte("x"), Size: 1200, Duration: 4}
-	switch kind {
-	case "photo":
-		return telegramtest.Message{Photo: file}, nil
-	case "document":
-		return telegramtest.Message{Document: &telegramtest.File{Name: "report.pdf", MIME: "application/pdf", Data: []byte("x"), Size: 3400000}}, nil
-	case "huge":
-		return telegramtest.Message{Document: &telegramtest.File{Name: "film.mkv", Data: []byte("x"), Size: 1_900_000_000}}, nil
-	case "voice":
-		return telegramtest.Message{Voice: file}, nil
-	case "audio":
-		return telegramtest.Message{Audio: file}, nil
-	case "video":
-		return telegramtest.Message{Video: file}, nil
-	case "sticker":
-		return telegramtest.Message{Sticker: &telegramtest.File{Name: "x", Data: []byte("x"), Emoji: "🙂"}}, nil
-	case "location":
-		return telegramtest.Message{Location: telegramtest.At(52.5, 13.4)}, nil
-	case "contact":
-		return telegramtest.Message{Contact: telegramtest.Card("Eve", "+491")}, nil
-	default:
-		return telegramtest.Message{}, fmt.Errorf("no attachment %q", kind)
-	}
-}
-
 // modelLine is about what the model was asked.
 func (s *scene) modelLine(words []string, line string) error {
 	not := len(words) > 1 && words[1] == "not"

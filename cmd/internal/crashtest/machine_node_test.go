@@ -254,6 +254,7 @@ func (m *machine) config(n *node, l life) string {
 	return fmt.Sprintf(`
 [telegram]
 %s
+merge_ms = 0
 token = %q
 api_url = %q
 allowed_users = [%s]

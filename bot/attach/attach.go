@@ -1,0 +1,241 @@
+// Package attach reads what comes along with messages before their turns begin: pictures become contents that a model
+// sees, documents become files in the workspace of the conversation with their text beside them, what is spoken becomes
+// text. What cannot be read is said to the model and to the person, each in a sentence, and never loses the message.
+package attach
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/agent/blob"
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/tools/document"
+)
+
+// Bounds of the fetching of one file. A slow channel costs a person their own time only: each message is read by the
+// worker of its own session.
+const (
+	fetchTime = 90 * time.Second // of all tries together
+	readTime  = 60 * time.Second // of what is done with the file then, besides its transcription
+	tries     = 3
+)
+
+// pauseBase is the wait before the second try; the next ones take twice as long each.
+const pauseBase = 500 * time.Millisecond
+
+// Transcriber writes down what is said in a recording.
+type Transcriber interface {
+	// Transcribe reads a recording, whose name says its format by its ending. usd is what it cost at the configured
+	// price. Errors are *llm.Error or those of ctx.
+	Transcribe(ctx context.Context, name string, recording io.Reader, length time.Duration) (text string, usd float64, err error)
+}
+
+// Documents read the text of documents (document.Reader).
+type Documents interface {
+	Text(ctx context.Context, f *os.File, kind document.Kind) (text string, cut bool, err error)
+}
+
+// Words are the sentences for people (bot/texts).
+type Words interface {
+	// FileTrouble says why a file cannot be worked with, and what the person can do.
+	FileTrouble(language string, t turn.Trouble) string
+	// Heard quotes what was written down of a recording.
+	Heard(language, text string) string
+}
+
+// Deps are what a Receiver works with.
+type Deps struct {
+	Files bot.Files
+	Blobs blob.Store
+	// Dir is the directory of a workspace, where the file tools of the conversation begin; it exists.
+	Dir func(channel string, session bot.SessionKey, workspace string) (string, error)
+	// Admit says whether so many bytes more may be written at a path; may be nil.
+	Admit       func(ctx context.Context, path string, bytes int64) error
+	Documents   Documents
+	Transcriber Transcriber                                               // nil = nothing is written down
+	Accepts     func() llm.Accepts                                        // what the model takes
+	Wrap        func(source, text string) (marked string, rules []string) // fences texts of strangers (mark.Marker)
+	Words       Words
+	Log         zerolog.Logger
+}
+
+// Receiver implements turn.Attachments. Safe for concurrent use; it keeps nothing between calls.
+type Receiver struct{ deps Deps }
+
+// New makes a Receiver.
+func New(deps Deps) *Receiver { return &Receiver{deps: deps} }
+
+var _ turn.Attachments = (*Receiver)(nil)
+
+// Receive implements turn.Attachments.
+func (r *Receiver) Receive(ctx context.Context, sent *turn.Sent) (turn.Received, error) {
+	w := &work{Receiver: r, sent: sent, said: map[turn.FileProblem]bool{}}
+	for i := range sent.Message.Files {
+		if err := w.one(ctx, &sent.Message.Files[i]); err != nil {
+			return turn.Received{}, err
+		}
+	}
+	return w.got, nil
+}
+
+// work is a Receiver at work on one message.
+type work struct {
+	*Receiver
+	sent *turn.Sent
+	got  turn.Received
+	said map[turn.FileProblem]bool // problems that are no file's own, told once a message
+}
+
+// one reads one file. Its only error is that of ctx.
+func (w *work) one(ctx context.Context, a *bot.Attachment) error {
+	if a.ID == "" {
+		w.add(named(a))
+		return nil
+	}
+	if limit := w.deps.Files.FileLimit(); limit > 0 && a.Size > limit {
+		w.trouble(a, turn.Trouble{Problem: turn.FileTooLarge, Size: a.Size, Limit: limit})
+		return nil
+	}
+	var err error
+	switch a.Kind {
+	case bot.Photo:
+		err = w.picture(ctx, a)
+	case bot.Document:
+		err = w.document(ctx, a)
+	case bot.Voice, bot.Audio:
+		err = w.recording(ctx, a)
+	default:
+		err = w.film(ctx, a)
+	}
+	if err == nil {
+		return nil
+	}
+	if ctxErr := ctx.Err(); ctxErr != nil {
+		return fmt.Errorf("read what came along: %w", ctxErr)
+	}
+	w.failed(a, err)
+	return nil
+}
+
+// failed says what an error means for the person.
+func (w *work) failed(a *bot.Attachment, err error) {
+	t, ok := errors.AsType[*trouble](err)
+	if !ok {
+		t = &trouble{Trouble: turn.Trouble{Problem: turn.FileAway}, err: err}
+		switch {
+		case errors.Is(err, bot.ErrFileTooLarge):
+			t.Problem, t.Size, t.Limit = turn.FileTooLarge, a.Size, cmp.Or(w.deps.Files.FileLimit(), usualLimit)
+		case errors.Is(err, bot.ErrFileGone):
+			t.Problem = turn.FileGone
+		case errors.Is(err, blob.ErrFull):
+			t.Problem = turn.FileNoRoom
+		}
+	}
+	w.deps.Log.Info().Err(t.err).Str("problem", string(t.Problem)).Str("kind", a.Kind).Int64("size", a.Size).Str("turn", w.sent.Turn).Msg("an attachment cannot be read")
+	w.trouble(a, t.Trouble)
+}
+
+// usualLimit is what a Bot API server that does not run with --local gives (Bot API getFile).
+const usualLimit = 20 << 20
+
+// trouble is an error that has a sentence of its own.
+type trouble struct {
+	turn.Trouble
+	err error
+}
+
+// Error implements error.
+func (t *trouble) Error() string { return fmt.Sprintf("%s: %v", t.Problem, t.err) }
+
+// Unwrap gives the cause.
+func (t *trouble) Unwrap() error { return t.err }
+
+func because(problem turn.FileProblem, err error) error {
+	return &trouble{Trouble: turn.Trouble{Problem: problem}, err: err}
+}
+
+// trouble names the file to the model by what is known of it, with the reason, and tells the person.
+func (w *work) trouble(a *bot.Attachment, t turn.Trouble) {
+	t.Kind, t.Name = a.Kind, a.Name
+	p := named(a)
+	p.Text = joined(p.Text, reasons[t.Problem])
+	w.add(p)
+	w.tell(t)
+}
+
+// tell tells the person of a problem. What is not about the one file is told once.
+func (w *work) tell(t turn.Trouble) {
+	if t.Problem == turn.FileUnseen || t.Problem == turn.FileUnheard {
+		if w.said[t.Problem] {
+			return
+		}
+		w.said[t.Problem] = true
+	}
+	w.got.Notices = append(w.got.Notices, w.deps.Words.FileTrouble(w.sent.Message.Language, t))
+}
+
+// reasons are what the model is told of the problems.
+var reasons = map[turn.FileProblem]string{
+	turn.FileTooLarge:    "it is too large to be downloaded",
+	turn.FileGone:        "it is not available any more",
+	turn.FileAway:        "it could not be downloaded",
+	turn.FileNoRoom:      "there was no room to keep it",
+	turn.FileUnseen:      "this model does not take pictures",
+	turn.FileNoPicture:   "it is no picture that can be read",
+	turn.FileTooManyDots: "it has too many pixels",
+	turn.FileDamaged:     "it is damaged",
+	turn.FileLocked:      "it needs a password",
+	turn.FileBloated:     "it unpacks to more than can be read",
+	turn.FileUnheard:     "nothing is set up to write down speech",
+	turn.FileNoSound:     "it is no recording that can be read",
+	turn.FileNotWritten:  "what is said in it could not be written down",
+	turn.FileNoWords:     "no words were heard in it",
+}
+
+func (w *work) add(p llm.Part) { w.got.Parts = append(w.got.Parts, p) }
+
+// named is a file that is known by name only.
+func named(a *bot.Attachment) llm.Part {
+	return llm.Part{Kind: a.Part(), Type: a.MIME, Name: a.Name, Size: a.Size, Label: a.Kind, Text: a.Note}
+}
+
+// fetch gives a file to use, from its beginning each time, as often as it takes: what fails may pass.
+func (w *work) fetch(ctx context.Context, id string, use func(ctx context.Context, content io.Reader) error) error {
+	ctx, cancel := context.WithTimeout(ctx, fetchTime)
+	defer cancel()
+	for n := 0; ; n++ {
+		err := w.once(ctx, id, use)
+		var own *trouble
+		if err == nil || n+1 == tries || errors.As(err, &own) || errors.Is(err, bot.ErrFileGone) || errors.Is(err, bot.ErrFileTooLarge) || errors.Is(err, blob.ErrFull) {
+			return err
+		}
+		wait := pauseBase << n
+		if refused, ok := errors.AsType[*bot.SendError](err); ok {
+			wait = max(wait, refused.RetryAfter)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		}
+	}
+}
+
+func (w *work) once(ctx context.Context, id string, use func(ctx context.Context, content io.Reader) error) error {
+	content, err := w.deps.Files.Fetch(ctx, id)
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(ctx, content), content.Close())
+}

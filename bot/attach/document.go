@@ -1,0 +1,222 @@
+package attach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/prompt"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/tools/document"
+)
+
+// firstPart is how many bytes of a document the model is shown at once; it reads on with its tools.
+const firstPart = 6 << 10
+
+// textEnding is added to the name of a document for the file with its text.
+const textEnding = ".txt"
+
+// document stores a document in the workspace, with its text beside it where it is none itself, and shows the model how
+// it begins. A picture is shown to a model that sees, too.
+func (w *work) document(ctx context.Context, a *bot.Attachment) error {
+	p, err := w.place()
+	if err != nil {
+		return because(turn.FileNoRoom, err)
+	}
+	defer p.close()
+	name, size, err := w.store(ctx, p, a)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	f, err := p.root.Open(name)
+	if err != nil { // a command of the conversation took it away
+		return because(turn.FileAway, err)
+	}
+	defer func() { _ = f.Close() }() // it is only read
+	if a.Part() == llm.ImagePart && w.deps.Accepts().Image {
+		return w.storedPicture(ctx, a, f, name, size)
+	}
+	if a.Part() == llm.AudioPart {
+		return w.storedRecording(ctx, a, f, name, size)
+	}
+	return w.read(ctx, p, a, stored{f: f, name: name, size: size})
+}
+
+// place opens the workspace of the conversation.
+func (w *work) place() (*place, error) {
+	dir, err := w.deps.Dir(w.sent.Message.Place.Channel, w.sent.Session, w.sent.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	return openPlace(dir)
+}
+
+// store fetches a file into the workspace.
+func (w *work) store(ctx context.Context, p *place, a *bot.Attachment) (name string, size int64, err error) {
+	wanted := safeName(a.Name, fallbackName(a))
+	temporary := ".arriving-" + strings.Map(func(r rune) rune {
+		if r == '/' || r == '\\' {
+			return '_'
+		}
+		return r
+	}, w.sent.Turn)
+	err = w.fetch(ctx, a.ID, func(ctx context.Context, content io.Reader) (err error) {
+		if w.deps.Admit != nil { // asked once it is known that the file is to be had
+			if err := w.deps.Admit(ctx, p.dir, a.Size); err != nil {
+				return because(turn.FileNoRoom, err)
+			}
+		}
+		name, size, err = p.write(ctx, wanted, temporary, content)
+		if errors.Is(err, errNoName) {
+			return because(turn.FileNoRoom, err)
+		}
+		return err
+	})
+	return name, size, err
+}
+
+// fallbackName is for a file whose sender gave it none.
+func fallbackName(a *bot.Attachment) string {
+	endings := map[string]string{"application/pdf": ".pdf", "image/jpeg": ".jpg", "image/png": ".png", "audio/mpeg": ".mp3", "audio/ogg": ".ogg", "text/plain": ".txt"}
+	return strings.ReplaceAll(a.Kind, " ", "-") + endings[a.MIME]
+}
+
+// stored is a file in the workspace.
+type stored struct {
+	f    *os.File
+	name string
+	size int64
+}
+
+// read shows the model how a stored document begins.
+func (w *work) read(ctx context.Context, p *place, a *bot.Attachment, s stored) error {
+	head, err := io.ReadAll(io.NewSectionReader(s.f, 0, max(document.HeadSize, firstPart+1)))
+	if err != nil {
+		return because(turn.FileAway, err)
+	}
+	d := described{what: a, name: s.name, size: s.size}
+	kind := document.KindOf(s.name, a.MIME, head[:min(len(head), document.HeadSize)])
+	switch kind {
+	case document.Plain:
+		d.begins, d.more = wholeText(head, firstPart), s.size > firstPart
+	case document.Other:
+		d.note = "its format is not one that has a text to show"
+	default:
+		if err := w.extract(ctx, p, &d, s.f, kind); err != nil {
+			return err
+		}
+	}
+	w.describe(&d)
+	return nil
+}
+
+// extract reads the text out of a document and stores it beside it. A document without a text that can be read is still
+// in the workspace.
+func (w *work) extract(ctx context.Context, p *place, d *described, f *os.File, kind document.Kind) error {
+	text, cut, err := w.deps.Documents.Text(ctx, f, kind)
+	problems := map[error]turn.FileProblem{document.ErrLocked: turn.FileLocked, document.ErrTooLarge: turn.FileBloated, document.ErrDamaged: turn.FileDamaged}
+	for known, problem := range problems {
+		if errors.Is(err, known) {
+			w.deps.Log.Info().Err(err).Str("kind", string(kind)).Str("turn", w.sent.Turn).Msg("a document cannot be read")
+			d.note = reasons[problem]
+			w.tell(turn.Trouble{Problem: problem, Kind: d.what.Kind, Name: d.what.Name})
+			return nil
+		}
+	}
+	switch {
+	case err != nil:
+		return because(turn.FileAway, err)
+	case strings.TrimSpace(text) == "":
+		d.note = "no text was found in it; it may consist of scanned pictures"
+		return nil
+	}
+	d.begins, d.more, d.cut = wholeText([]byte(text), firstPart), len(text) > firstPart, cut
+	d.beside, _, err = p.write(ctx, d.name+textEnding, ".reading-"+path.Base(d.name), strings.NewReader(text))
+	if err != nil {
+		return because(turn.FileNoRoom, err)
+	}
+	return nil
+}
+
+// wholeText is the beginning of a text, cut between two characters.
+func wholeText(text []byte, most int) string {
+	if len(text) > most {
+		for most > 0 && !utf8.RuneStart(text[most]) {
+			most--
+		}
+		text = text[:most]
+	}
+	return string(text)
+}
+
+// described is what the model is told of a document.
+type described struct {
+	what   *bot.Attachment
+	name   string // in the workspace
+	size   int64
+	beside string // file with its text; "" = none
+	begins string
+	more   bool // there is more than begins
+	cut    bool // there is more than is in beside
+	note   string
+}
+
+// describe tells the model of a document: what we know of it in our words, how it begins between the marks of texts of
+// strangers. Its name is the stranger's too.
+func (w *work) describe(d *described) {
+	about := []string{prompt.Bytes(d.size)}
+	if d.what.MIME != "" {
+		about = append(about, fmt.Sprintf("%q", d.what.MIME))
+	}
+	line := fmt.Sprintf("[the person sent %s, stored in the working directory as %q, %s", prompt.A(d.what.Kind), d.name, strings.Join(about, ", "))
+	if d.beside != "" {
+		line += fmt.Sprintf("; its text is in %q", d.beside)
+	}
+	if d.cut {
+		line += fmt.Sprintf(" up to %s", prompt.Bytes(document.MaxText))
+	}
+	if d.note != "" {
+		line += "; " + d.note
+	}
+	line += "]"
+	if strings.TrimSpace(d.begins) != "" {
+		begin := "The whole text:"
+		if d.more {
+			begin = "It begins (read on with the file tools):"
+		}
+		marked, rules := w.deps.Wrap("file:"+d.name, d.begins)
+		w.got.Flagged = w.got.Flagged || len(rules) > 0
+		line += "\n" + begin + "\n" + marked
+	}
+	w.add(llm.Part{Kind: llm.TextPart, Text: line})
+}
+
+// storedPicture shows a picture that is in the workspace.
+func (w *work) storedPicture(ctx context.Context, a *bot.Attachment, f *os.File, name string, size int64) error {
+	part := named(a)
+	kept, err := w.keepPicture(ctx, io.NewSectionReader(f, 0, size))
+	d := &described{what: a, name: name, size: size}
+	if t, ok := errors.AsType[*trouble](err); ok {
+		d.note = reasons[t.Problem]
+		t.Kind, t.Name = a.Kind, a.Name
+		w.tell(t.Trouble)
+		w.describe(d)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	part.Hash, part.Size, part.Type = kept.Hash, kept.Size, kept.kind
+	w.describe(d)
+	w.add(part)
+	return nil
+}

@@ -1,0 +1,167 @@
+package attach
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/prompt"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+// maxRecording is how many bytes of a recording are sent to be written down (OpenAI's limit of audio/transcriptions).
+const maxRecording = 25 << 20
+
+// transcribeTime bounds one transcription, besides the download that it reads from.
+const transcribeTime = 2 * time.Minute
+
+// recording writes down what is said. A voice message is the person's own words; an audio file is somebody's, and is
+// stored in the workspace too.
+func (w *work) recording(ctx context.Context, a *bot.Attachment) error {
+	if a.Kind == bot.Audio {
+		return w.document(ctx, a)
+	}
+	if w.deps.Transcriber == nil {
+		w.trouble(a, turn.Trouble{Problem: turn.FileUnheard})
+		return nil
+	}
+	if a.Size > maxRecording {
+		w.trouble(a, turn.Trouble{Problem: turn.FileTooLarge, Size: a.Size, Limit: maxRecording})
+		return nil
+	}
+	var text string
+	err := w.fetch(ctx, a.ID, func(ctx context.Context, content io.Reader) (err error) {
+		text, err = w.transcribe(ctx, a, content)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(text) == "" {
+		w.trouble(a, turn.Trouble{Problem: turn.FileNoWords})
+		return nil
+	}
+	w.heard(a, text, "")
+	return nil
+}
+
+// storedRecording writes down what is said in a file of the workspace, where that can be done.
+func (w *work) storedRecording(ctx context.Context, a *bot.Attachment, f *os.File, name string, size int64) error {
+	d := &described{what: a, name: name, size: size, note: a.Note}
+	problem := turn.FileProblem("")
+	text := ""
+	switch {
+	case w.deps.Transcriber == nil:
+		problem = turn.FileUnheard
+	case size > maxRecording:
+		d.note = joined(d.note, "it is too large to be written down")
+	default:
+		var err error
+		text, err = w.transcribe(context.WithoutCancel(ctx), a, io.NewSectionReader(f, 0, size))
+		if t, ok := errors.AsType[*trouble](err); ok {
+			problem = t.Problem
+		} else if err != nil {
+			return err
+		}
+	}
+	if problem != "" {
+		d.note = joined(d.note, reasons[problem])
+		w.tell(turn.Trouble{Problem: problem, Kind: a.Kind, Name: a.Name})
+	}
+	w.describe(d)
+	if strings.TrimSpace(text) != "" {
+		w.heard(a, text, name)
+	}
+	return nil
+}
+
+// transcribe has a recording written down.
+func (w *work) transcribe(ctx context.Context, a *bot.Attachment, content io.Reader) (string, error) {
+	sound := bufio.NewReader(content)
+	head, err := sound.Peek(16)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	ending := soundEnding(head)
+	if ending == "" {
+		return "", because(turn.FileNoSound, errors.New("its first bytes are those of no format of sounds"))
+	}
+	ctx, cancel := context.WithTimeout(ctx, transcribeTime)
+	defer cancel()
+	text, usd, err := w.deps.Transcriber.Transcribe(ctx, "recording"+ending, io.LimitReader(sound, maxRecording), time.Duration(a.Seconds)*time.Second)
+	w.got.USD += usd
+	if err == nil {
+		return text, nil
+	}
+	if llm.KindOf(err) == llm.Invalid { // asking again does not help
+		return "", because(turn.FileNoSound, err)
+	}
+	return "", because(turn.FileNotWritten, err)
+}
+
+// heard tells the model what was said, and shows it to the person above the answer. name is a file of the workspace, ""
+// for what the person said themselves.
+func (w *work) heard(a *bot.Attachment, text, name string) {
+	text = strings.TrimSpace(text)
+	if name == "" && !w.sent.Message.Forwarded {
+		w.add(llm.Part{Kind: llm.TextPart, Text: fmt.Sprintf("[transcript of %s of the person%s]\n%s", prompt.A(a.Kind), after(a.Note), text)})
+	} else {
+		source := "file:" + name
+		if name == "" {
+			source = "quotation"
+		}
+		marked, rules := w.deps.Wrap(source, text)
+		w.got.Flagged = w.got.Flagged || len(rules) > 0
+		w.add(llm.Part{Kind: llm.TextPart, Text: fmt.Sprintf("[transcript of %s%s]\n%s", prompt.A(a.Kind), after(a.Note), marked)})
+	}
+	w.got.Notices = append(w.got.Notices, w.deps.Words.Heard(w.sent.Message.Language, text))
+}
+
+func after(note string) string {
+	if note = strings.Join(strings.Fields(note), " "); note != "" {
+		return ", " + note
+	}
+	return ""
+}
+
+// joined are the words that are there.
+func joined(words ...string) string {
+	var list []string
+	for _, word := range words {
+		if word != "" {
+			list = append(list, word)
+		}
+	}
+	return strings.Join(list, "; ")
+}
+
+// soundEnding is the ending of a file's name that says its format, by its first bytes; "" = it is no sound. Whoever
+// writes down speech goes by that ending.
+func soundEnding(head []byte) string {
+	has := func(at int, magic string) bool {
+		return len(head) >= at+len(magic) && bytes.Equal(head[at:at+len(magic)], []byte(magic))
+	}
+	switch {
+	case has(0, "OggS"):
+		return ".ogg"
+	case has(0, "ID3"), len(head) > 1 && head[0] == 0xFF && head[1]&0xE6 == 0xE2: // MPEG audio, layer 1 to 3
+		return ".mp3"
+	case has(0, "RIFF") && has(8, "WAVE"):
+		return ".wav"
+	case has(0, "fLaC"):
+		return ".flac"
+	case has(4, "ftyp"):
+		return ".m4a"
+	case has(0, "\x1aE\xdf\xa3"):
+		return ".webm"
+	}
+	return ""
+}

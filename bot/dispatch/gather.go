@@ -1,0 +1,143 @@
+package dispatch
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/zephbot/zephbot/bot"
+)
+
+// albumWait is how long the next message of an album may take. A client sends the messages of an album one after the
+// other, and the Bot API does not say how many there are.
+const albumWait = 800 * time.Millisecond
+
+// splitPaste is the length in characters from which on a message may be one part of a text that a client split: clients
+// cut at 4096, at a boundary of words.
+const splitPaste = 4000
+
+// dateGrain is the grain of Message.At: the Bot API tells whole seconds.
+const dateGrain = time.Second
+
+// gathered is what one turn works on: the messages at the head of a session's inbox that belong together.
+type gathered struct {
+	msg  bot.Message // of all of them
+	rest []int64     // the arrivals behind the first
+	due  time.Time   // more may come until then; zero = the turn may begin
+}
+
+// gather takes the messages together that a person sent at once: an album, several forwarded messages, the parts of a
+// long text, and what was written within Options.Merge of the message before it and had arrived when the turn begins.
+// It decides from what is stored alone, so every process, and the next one after a crash, finds the same. first is the
+// first arrival, decoded.
+func (d *Dispatcher) gather(waiting []bot.Arrival, first bot.Message) gathered {
+	g := gathered{msg: first}
+	if !d.gathers(&first) {
+		return g
+	}
+	last, n := first, 1
+	for ; n < len(waiting); n++ {
+		next, err := d.decode(&waiting[n])
+		if err != nil || !d.follows(&last, &next, waiting[n].At.Sub(waiting[n-1].At)) {
+			return g
+		}
+		relocate(&next, waiting[n].Session)
+		g.add(&next, waiting[n].Seq)
+		last = next
+	}
+	if n == lookAhead {
+		return g
+	}
+	if wait := d.awaits(&last); wait > 0 {
+		now := d.parts.Now()
+		// not longer than from now on: another process may have stored it, by another clock
+		if due := waiting[n-1].At.Add(wait); due.After(now) {
+			g.due = minTime(due, now.Add(wait))
+		}
+	}
+	return g
+}
+
+func minTime(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// gathers says whether a message may be worked on together with the next one.
+func (d *Dispatcher) gathers(msg *bot.Message) bool {
+	return msg.Kind == bot.Text && msg.Command == "" && (msg.Album() != "" || d.opts.Merge > 0 && msg.Reply == nil)
+}
+
+// follows says whether a message belongs to the one before it, which arrived so long before. After an outage many
+// messages arrive together that were written one by one: their dates tell them apart.
+func (d *Dispatcher) follows(last, next *bot.Message, gap time.Duration) bool {
+	if next.Caller != last.Caller || !d.gathers(next) {
+		return false
+	}
+	if album := next.Album(); album != "" || last.Album() != "" {
+		if album == last.Album() {
+			return true
+		}
+	}
+	return d.opts.Merge > 0 && last.Reply == nil && next.Reply == nil && gap <= d.opts.Merge && next.At.Sub(last.At) <= d.opts.Merge+dateGrain
+}
+
+// awaits is how long the next message may take that belongs to this one; 0 = none is to be expected, so that nobody
+// waits after an ordinary message.
+func (d *Dispatcher) awaits(msg *bot.Message) time.Duration {
+	switch {
+	case msg.Album() != "":
+		return albumWait
+	case d.gathers(msg) && (msg.Forwarded || utf8.RuneCountInString(msg.Text) >= splitPaste):
+		return d.opts.Merge
+	default:
+		return 0
+	}
+}
+
+// add puts a message behind the others.
+func (g *gathered) add(msg *bot.Message, seq int64) {
+	texts := []string{g.msg.Text, msg.Text}
+	if strings.TrimSpace(g.msg.Text) == "" || strings.TrimSpace(msg.Text) == "" {
+		texts = []string{g.msg.Text + msg.Text}
+	}
+	g.msg.Text = strings.Join(texts, "\n")
+	g.msg.Files = append(slices.Clip(g.msg.Files), msg.Files...)
+	g.rest = append(g.rest, seq)
+}
+
+// pauses are sessions that are looked at again at a certain time. Guarded by Dispatcher.mu.
+type pauses struct {
+	paused map[bot.SessionKey]*time.Timer
+}
+
+// pause has a session looked at again when it is due. No worker waits for it.
+func (d *Dispatcher) pause(session bot.SessionKey, due time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.turns == nil {
+		return // the service ends: the next process begins the turn
+	}
+	if t := d.paused[session]; t != nil {
+		t.Stop()
+	}
+	d.paused[session] = time.AfterFunc(due.Sub(d.parts.Now()), func() {
+		d.mu.Lock()
+		delete(d.paused, session)
+		d.mu.Unlock()
+		d.enqueue(session)
+	})
+}
+
+// endPauses forgets all pauses.
+func (d *Dispatcher) endPauses() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for session, t := range d.paused {
+		t.Stop()
+		delete(d.paused, session)
+	}
+}

@@ -1,0 +1,135 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+// typingEvery is how often it is shown that something is being done: a client shows it for some 5 s.
+const typingEvery = 4 * time.Second
+
+// errEnds ends the reading of files because the service ends: nothing of it is stored, so nobody waits for it.
+var errEnds = errors.New("the service ends")
+
+// receive reads the files of a message before its turn begins. Nothing of the turn is stored yet: a process that dies
+// meanwhile leaves a message that waits, whose files are read again. False: the turn does not begin; more says whether
+// to look at the session again.
+func (d *Dispatcher) receive(ctx context.Context, lane *bot.Lane, t *task, j *job, charges []bot.Charge) (more, ok bool) {
+	if len(t.msg.Files) == 0 || d.parts.Attachments == nil {
+		return false, true
+	}
+	reading, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	d.mu.Lock()
+	j.reading, j.cancel = t.arrival.Seq, cancel
+	if d.turns == nil {
+		cancel(errEnds)
+	}
+	d.mu.Unlock()
+	defer func() {
+		d.mu.Lock()
+		j.reading, j.cancel = 0, nil
+		d.mu.Unlock()
+	}()
+	stop := d.typing(reading, t.msg.Place)
+	got, err := d.parts.Attachments.Receive(reading, &turn.Sent{
+		Message: t.msg, Session: lane.Session, Workspace: d.claim(lane, t.msg.Place).Workspace, Turn: d.turnID(t.arrival),
+	})
+	stop()
+	switch {
+	case err == nil:
+		t.received = &got
+		return false, true
+	case ctx.Err() != nil, errors.Is(context.Cause(reading), errEnds): // the service ends: the next process reads them
+		return false, false
+	case errors.Is(context.Cause(reading), agent.ErrStopped): // the message was dropped
+		d.report(ctx, d.parts.Meter.Undo(context.WithoutCancel(ctx), charges), "give a charge back")
+		return true, false
+	default:
+		return d.trouble(ctx, lane.Session, t.arrival, fmt.Errorf("read what came along: %w", err)), false
+	}
+}
+
+// typing shows that something is being done until stop is called.
+func (d *Dispatcher) typing(ctx context.Context, place bot.Place) (stop func()) {
+	if d.parts.Typing == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	d.wg.Go(func() {
+		defer close(done)
+		for {
+			d.parts.Typing(ctx, place)
+			timer := time.NewTimer(typingEvery)
+			select {
+			case <-ctx.Done():
+				timer.Stop()
+				return
+			case <-timer.C:
+			}
+		}
+	})
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// endReadings ends the reading of all files.
+func (d *Dispatcher) endReadings() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, j := range d.jobs {
+		if j.reading != 0 && j.cancel != nil {
+			j.cancel(errEnds)
+		}
+	}
+}
+
+// discard stops the reading of files whose message was dropped.
+func (d *Dispatcher) discard(session bot.SessionKey, done []int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	j := d.jobs[session]
+	if j != nil && j.reading != 0 && j.cancel != nil && slices.Contains(done, j.reading) {
+		j.cancel(agent.ErrStopped)
+	}
+}
+
+// attached are the files of a message as parts whose content nobody has read.
+func attached(files []bot.Attachment) []llm.Part {
+	if len(files) == 0 {
+		return nil
+	}
+	parts := make([]llm.Part, len(files))
+	for i, f := range files {
+		parts[i] = llm.Part{Kind: f.Part(), Type: f.MIME, Name: f.Name, Size: f.Size, Label: f.Kind, Text: f.Note}
+	}
+	return parts
+}
+
+// entry is the journal's first line of a turn.
+func (d *Dispatcher) entry(t *task, turn string, news turn.News, now time.Time) journal.Entry {
+	msg := t.msg
+	e := journal.Entry{Turn: turn, Kind: journal.UserEntry, At: now, Text: strings.TrimSpace(msg.Text), Speaker: msg.Name, Caller: msg.Caller, News: news.Text, Flagged: news.Flagged}
+	if t.received == nil {
+		e.Parts = attached(msg.Files)
+	} else {
+		e.Parts, e.USD, e.Flagged = t.received.Parts, t.received.USD, news.Flagged || t.received.Flagged
+	}
+	if msg.Reply != nil {
+		e.Quote = &journal.Quote{Author: msg.Reply.Author, Own: msg.Reply.Own, Text: msg.Reply.Text}
+	}
+	return e
+}

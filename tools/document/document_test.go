@@ -1,0 +1,173 @@
+package document_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zephbot/zephbot/tools/document"
+	"github.com/zephbot/zephbot/tools/document/documenttest"
+)
+
+// TestMain lets the test binary be the process that reads documents, as the program is.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == document.Word {
+		os.Exit(document.Main(os.Args[2:], os.Stdin, os.Stdout))
+	}
+	os.Exit(m.Run())
+}
+
+// reader starts the test binary.
+func reader(t *testing.T) *document.Reader {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return document.NewReader([]string{self, document.Word})
+}
+
+// file is a file with a content.
+func file(t *testing.T, content []byte) *os.File {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(name, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
+func TestText(t *testing.T) {
+	t.Parallel()
+	r := reader(t)
+	for name, test := range map[string]struct {
+		content []byte
+		kind    document.Kind
+		want    string
+		err     error
+	}{
+		"pdf":          {documenttest.PDF("Invoice 7\nTotal: 12 (net)", "Thank you"), document.PDF, "[page 1 of 2]\nInvoice 7\nTotal: 12 (net)\n[page 2 of 2]\nThank you\n", nil},
+		"docx":         {documenttest.DOCX("First <one>", "Zweiter Absatz: ä"), document.DOCX, "First <one>\nZweiter Absatz: ä\n", nil},
+		"xlsx":         {documenttest.XLSX("Costs", []string{"what", "EUR"}, []string{"rent", "900"}), document.XLSX, "[sheet Costs]\nwhat\tEUR\nrent\t900\n", nil},
+		"html":         {[]byte("<html><head><title>T</title><script>x()</script></head><body><h1>T</h1><p>Hello <b>you</b></p><p style='display:none'>obey</p></body></html>"), document.HTML, "# T\n\nHello **you**", nil},
+		"windows-1252": {[]byte("Gr\xfc\xdfe"), document.Encoded, "Grüße", nil},
+		"utf-16":       {[]byte("\xff\xfeh\x00i\x00"), document.Encoded, "hi", nil},
+		"cut pdf":      {documenttest.PDF("Invoice")[:120], document.PDF, "", document.ErrDamaged},
+		"no pdf":       {[]byte("%PDF-1.4 and then nothing of the kind"), document.PDF, "", document.ErrDamaged},
+		"empty":        {nil, document.PDF, "", document.ErrDamaged},
+		"no zip":       {[]byte("PK\x03\x04 and nothing"), document.DOCX, "", document.ErrDamaged},
+		"zip, no docx": {documenttest.Zip("readme", "x"), document.DOCX, "", document.ErrDamaged},
+		"zip, no xlsx": {documenttest.Zip("readme", "x"), document.XLSX, "", document.ErrDamaged},
+		"broken xml":   {documenttest.Zip("word/document.xml", "<w:p><w:t>a</w:p"), document.DOCX, "", document.ErrDamaged},
+		"deep xml":     {documenttest.Zip("word/document.xml", strings.Repeat("<a>", 5000)), document.DOCX, "", document.ErrTooLarge},
+		"docx bomb":    {documenttest.ZipBomb("word/document.xml", 130<<20), document.DOCX, "", document.ErrTooLarge},
+		"xlsx bomb":    {documenttest.ZipBomb("xl/worksheets/sheet1.xml", 130<<20), document.XLSX, "", document.ErrTooLarge},
+		"many files":   {documenttest.Zip(strings.Split(strings.Repeat("a,b,", 5000), ",")...), document.DOCX, "", document.ErrTooLarge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, cut, err := r.Text(t.Context(), file(t, test.content), test.kind)
+			if got != test.want || cut || !errors.Is(err, test.err) {
+				t.Errorf("%q, cut %t, %v; want %q, %v", got, cut, err, test.want, test.err)
+			}
+		})
+	}
+}
+
+// A page that unpacks to gigabytes costs a process its life, and the service nothing.
+func TestAPDFBomb(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	_, _, err := reader(t).Text(t.Context(), file(t, documenttest.PDFBomb(64<<20)), document.PDF)
+	if !errors.Is(err, document.ErrTooLarge) && !errors.Is(err, document.ErrDamaged) {
+		t.Errorf("%v", err)
+	}
+	if took := time.Since(began); took > 45*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+func TestALongDocumentIsCut(t *testing.T) {
+	t.Parallel()
+	paragraph := strings.Repeat("word ", 2000)
+	paragraphs := make([]string, 300)
+	for i := range paragraphs {
+		paragraphs[i] = paragraph
+	}
+	text, cut, err := reader(t).Text(t.Context(), file(t, documenttest.DOCX(paragraphs...)), document.DOCX)
+	if err != nil || !cut || len(text) > document.MaxText || len(text) < document.MaxText-10 {
+		t.Errorf("%d bytes, cut %t, %v", len(text), cut, err)
+	}
+}
+
+func TestTheEndOfAContextIsAnError(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := reader(t).Text(ctx, file(t, documenttest.PDF("x")), document.PDF); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if _, _, err := document.NewReader([]string{"/nowhere/program"}).Text(t.Context(), file(t, nil), document.PDF); err == nil || errors.Is(err, document.ErrDamaged) {
+		t.Errorf("a process that cannot be started: %v", err)
+	}
+}
+
+func TestKindOf(t *testing.T) {
+	t.Parallel()
+	half := append(bytes.Repeat([]byte("a"), document.HeadSize-1), 0xc3) // the first half of a character
+	for _, test := range []struct {
+		name, mediaType, head string
+		want                  document.Kind
+	}{
+		{"a.txt", "text/plain", "hello", document.Plain},
+		{"a.go", "", "package a", document.Plain},
+		{"a.json", "application/json", `{"a":1}`, document.Plain},
+		{"empty.csv", "text/csv", "", document.Plain},
+		{"long.txt", "", string(half), document.Plain},
+		{"a.html", "", "hello", document.HTML},
+		{"a", "", "<!DOCTYPE html><p>", document.HTML},
+		{"liar.txt", "text/plain", "%PDF-1.7", document.PDF},
+		{"late.pdf", "", "\n\n%PDF-1.7", document.PDF},
+		{"promise.pdf", "application/pdf", "hello", document.PDF},
+		{"a.docx", "", "PK\x03\x04", document.DOCX},
+		{"a", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "PK\x03\x04", document.XLSX},
+		{"a.zip", "application/zip", "PK\x03\x04", document.Other},
+		{"a.docx", "", "hello", document.DOCX},
+		{"a.csv", "", "Stra\xdfe;1", document.Encoded},
+		{"a.bin", "", "\x7fELF\x00", document.Other},
+		{"a.dat", "", "\xfc\xdf", document.Other},
+		{"a.txt", "", "\xff\xfeh\x00", document.Encoded},
+	} {
+		if got := document.KindOf(test.name, test.mediaType, []byte(test.head)); got != test.want {
+			t.Errorf("%s %s %.10q: %s, want %s", test.name, test.mediaType, test.head, got, test.want)
+		}
+	}
+}
+
+// Whatever a stranger writes, the process says something that is known, and no more than that.
+func FuzzMain(f *testing.F) {
+	for _, kind := range []document.Kind{document.PDF, document.DOCX, document.XLSX, document.HTML, document.Encoded} {
+		f.Add(string(kind), documenttest.PDF("a"))
+		f.Add(string(kind), documenttest.DOCX("a"))
+		f.Add(string(kind), documenttest.XLSX("a", []string{"b"}))
+	}
+	f.Fuzz(func(t *testing.T, kind string, content []byte) {
+		text, _, err := document.Read(bytes.NewReader(content), int64(len(content)), document.Kind(kind))
+		if len(text) > document.MaxText {
+			t.Errorf("%d bytes", len(text))
+		}
+		if err != nil && !errors.Is(err, document.ErrDamaged) && !errors.Is(err, document.ErrLocked) && !errors.Is(err, document.ErrTooLarge) {
+			t.Errorf("an error of nobody: %v", err)
+		}
+	})
+}

@@ -1,0 +1,4 @@
+package document
+
+// Read is what the process does.
+var Read = read
