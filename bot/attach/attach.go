@@ -34,9 +34,9 @@ const pauseBase = 500 * time.Millisecond
 
 // Transcriber writes down what is said in a recording.
 type Transcriber interface {
-	// Transcribe reads a recording, whose name says its format by its ending. usd is what it cost at the configured
-	// price. Errors are *llm.Error or those of ctx.
-	Transcribe(ctx context.Context, name string, recording io.Reader, length time.Duration) (text string, usd float64, err error)
+	// Transcribe reads a recording, whose name says its format by its ending. size is its length in bytes, 0 = unknown.
+	// usd is what it cost at the configured price, also where there is an error. Errors are *llm.Error or those of ctx.
+	Transcribe(ctx context.Context, name string, recording io.Reader, size int64, length time.Duration) (text string, usd float64, err error)
 }
 
 // Documents read the text of documents (document.Reader).

@@ -74,7 +74,7 @@ type scribe struct {
 	data int
 }
 
-func (s *scribe) Transcribe(_ context.Context, name string, recording io.Reader, _ time.Duration) (string, float64, error) {
+func (s *scribe) Transcribe(_ context.Context, name string, recording io.Reader, _ int64, _ time.Duration) (string, float64, error) {
 	data, err := io.ReadAll(recording)
 	s.name, s.data = name, len(data)
 	return s.text, 0.006, errors.Join(s.err, err)

@@ -39,7 +39,7 @@ func (w *work) recording(ctx context.Context, a *bot.Attachment) error {
 	}
 	var text string
 	err := w.fetch(ctx, a.ID, func(ctx context.Context, content io.Reader) (err error) {
-		text, err = w.transcribe(ctx, a, content)
+		text, err = w.transcribe(ctx, a, content, a.Size)
 		return err
 	})
 	if err != nil {
@@ -65,7 +65,7 @@ func (w *work) storedRecording(ctx context.Context, a *bot.Attachment, f *os.Fil
 		d.note = joined(d.note, "it is too large to be written down")
 	default:
 		var err error
-		text, err = w.transcribe(context.WithoutCancel(ctx), a, io.NewSectionReader(f, 0, size))
+		text, err = w.transcribe(ctx, a, io.NewSectionReader(f, 0, size), size)
 		if t, ok := errors.AsType[*trouble](err); ok {
 			problem = t.Problem
 		} else if err != nil {
@@ -84,7 +84,7 @@ func (w *work) storedRecording(ctx context.Context, a *bot.Attachment, f *os.Fil
 }
 
 // transcribe has a recording written down.
-func (w *work) transcribe(ctx context.Context, a *bot.Attachment, content io.Reader) (string, error) {
+func (w *work) transcribe(ctx context.Context, a *bot.Attachment, content io.Reader, size int64) (string, error) {
 	sound := bufio.NewReader(content)
 	head, err := sound.Peek(16)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -96,7 +96,7 @@ func (w *work) transcribe(ctx context.Context, a *bot.Attachment, content io.Rea
 	}
 	ctx, cancel := context.WithTimeout(ctx, transcribeTime)
 	defer cancel()
-	text, usd, err := w.deps.Transcriber.Transcribe(ctx, "recording"+ending, io.LimitReader(sound, maxRecording), time.Duration(a.Seconds)*time.Second)
+	text, usd, err := w.deps.Transcriber.Transcribe(ctx, "recording"+ending, io.LimitReader(sound, maxRecording), size, time.Duration(a.Seconds)*time.Second)
 	w.got.USD += usd
 	if err == nil {
 		return text, nil

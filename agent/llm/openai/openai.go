@@ -46,7 +46,10 @@ type Options struct {
 	Key            Key    // "" = no Authorization header (local servers)
 	Model          string // for Chat
 	EmbeddingModel string // for Embed
-	MaxTokens      int    // default limit of an answer; 0 = the server's default
+	// TranscriptionModel is for Transcribe, and what a minute of a recording costs.
+	TranscriptionModel        string
+	TranscriptionUSDPerMinute float64
+	MaxTokens                 int // default limit of an answer; 0 = the server's default
 	// Idle is how long the server may be silent, before the first piece of an answer and between any two. 0 = limited
 	// only by the caller's context.
 	Idle             time.Duration
@@ -140,9 +143,9 @@ func (o *Options) validate() error {
 	switch {
 	case o.Name == "":
 		return errors.New("openai provider: name is empty")
-	case o.Model == "" && o.EmbeddingModel == "":
-		return fmt.Errorf("provider %s: neither model nor embedding_model is set", o.Name)
-	case o.MaxTokens < 0 || o.Idle < 0 || o.InputUSDPerMTok < 0 || o.OutputUSDPerMTok < 0:
+	case o.Model == "" && o.EmbeddingModel == "" && o.TranscriptionModel == "":
+		return fmt.Errorf("provider %s: none of model, embedding_model and transcription_model is set", o.Name)
+	case o.MaxTokens < 0 || o.Idle < 0 || o.InputUSDPerMTok < 0 || o.OutputUSDPerMTok < 0 || o.TranscriptionUSDPerMinute < 0:
 		return fmt.Errorf("provider %s: max_tokens, idle time and prices must not be negative", o.Name)
 	case o.CachedUSDPerMTok != nil && *o.CachedUSDPerMTok < 0:
 		return fmt.Errorf("provider %s: the price of cached tokens must not be negative", o.Name)

@@ -2,14 +2,19 @@ package app
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/openai"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/attach"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/document"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
@@ -19,9 +24,13 @@ import (
 const typingTime = 3 * time.Second
 
 // attachments reads what comes along with the messages of a channel; nil where nothing can.
-func (c *Core) attachments(ch channel) turn.Attachments {
+func (c *Core) attachments(ch channel) (turn.Attachments, error) {
 	if ch.files == nil {
-		return nil
+		return nil, nil //nolint:nilnil // a channel without files has none to read
+	}
+	scribe, err := c.transcriber()
+	if err != nil {
+		return nil, err
 	}
 	log := c.log.With().Str("component", "attachments").Logger()
 	return attach.New(attach.Deps{
@@ -29,9 +38,49 @@ func (c *Core) attachments(ch channel) turn.Attachments {
 		Dir: func(channel string, session bot.SessionKey, workspace string) (string, error) {
 			return c.kit.files.Dir(tools.Origin{Channel: channel, Session: string(session), Workspace: workspace})
 		},
-		Documents: document.NewReader(documentReader()),
-		Accepts:   func() llm.Accepts { return llm.AcceptsOf(c.provider) },
-	})
+		Documents:   document.NewReader(documentReader()),
+		Accepts:     func() llm.Accepts { return llm.AcceptsOf(c.provider) },
+		Transcriber: scribe,
+	}), nil
+}
+
+// transcriber is the provider that writes down speech: the primary one where it can, else a fallback, else any; nil when
+// none can.
+func (c *Core) transcriber() (attach.Transcriber, error) {
+	order := append([]string{c.cfg.LLM.Primary}, c.cfg.LLM.Fallback...)
+	var best *config.Provider
+	rank := func(p *config.Provider) int {
+		if i := slices.Index(order, p.Name); i >= 0 {
+			return i
+		}
+		return len(order)
+	}
+	for i := range c.cfg.LLM.Providers {
+		if p := &c.cfg.LLM.Providers[i]; p.TranscriptionModel != "" && (best == nil || rank(p) < rank(best)) {
+			best = p
+		}
+	}
+	if best == nil {
+		return nil, nil //nolint:nilnil // no speech is written down
+	}
+	provider, err := c.openai(*best)
+	if err != nil {
+		return nil, fmt.Errorf("llm.providers %q: %w", best.Name, err)
+	}
+	return scribe{provider, c.metrics.Model}, nil
+}
+
+// scribe counts what transcriptions cost.
+type scribe struct {
+	*openai.Provider
+	count func(provider string, input, cached, output int, usd float64)
+}
+
+// Transcribe implements attach.Transcriber.
+func (s scribe) Transcribe(ctx context.Context, name string, recording io.Reader, size int64, length time.Duration) (string, float64, error) {
+	text, usd, err := s.Provider.Transcribe(ctx, name, recording, size, length)
+	s.count(s.Name(), 0, 0, 0, usd)
+	return text, usd, err
 }
 
 // documentReader starts this program as the process that reads documents.

@@ -107,6 +107,7 @@ func (c *Core) paced(provider llm.Provider, p config.Provider) llm.Provider {
 func (c *Core) openai(p config.Provider) (*openai.Provider, error) {
 	return openai.New(openai.Options{
 		Name: p.Name, BaseURL: p.BaseURL, Key: openai.Key(p.APIKey.Reveal()), Model: p.Model, EmbeddingModel: p.EmbeddingModel,
+		TranscriptionModel: p.TranscriptionModel, TranscriptionUSDPerMinute: p.TranscriptionUSDPerMinute,
 		MaxTokens: p.MaxTokens, Idle: c.cfg.LLM.Idle, InputUSDPerMTok: p.InputUSDPerMTok, OutputUSDPerMTok: p.OutputUSDPerMTok,
 		CachedUSDPerMTok: p.CachedInputUSDPerMTok, Wire: p.Wire, Accepts: accepts(p), Now: c.now, Log: c.log.With().Str("component", "model").Logger(),
 	})

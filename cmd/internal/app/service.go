@@ -87,6 +87,10 @@ func newService(c *Core, ch channel) (*service, error) {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	s.pacing = pacing
+	files, err := c.attachments(ch)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
 	broker := approval.New(approval.Deps{
 		Store: store, Rights: servers.OnlyAdmins(ch.rights), Reach: ch.reach, Words: words, Now: c.now, Blobs: c.stores.Blobs, Covers: c.book.Covers, Alive: c.book.Alive, Record: c.records.Settle,
 		Line: func(e approval.RuleEvent) []bot.Fact { return c.book.Line(e, c.records.Due) },
@@ -124,7 +128,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	s.dispatcher = dispatch.New(dispatch.Parts{
 		Store: offered, Decoders: ch.decoders, Workspace: c.dirs().ID, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: s.meter, Commands: s.commands,
 		Approvals: presses, Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
-		Receiving: dispatch.Receiving{Attachments: c.attachments(ch), Typing: c.typing(ch, pacer)},
+		Receiving: dispatch.Receiving{Attachments: files, Typing: c.typing(ch, pacer)},
 		Observe:   s.observe, News: c.news.Read, Model: c.choices.Of, Pressers: map[string]turn.Presser{choice.Prefix: c.choices},
 	}, dispatch.Options{
 		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: turnMemory(), Grace: grace, Merge: ch.merge, Shared: c.shared(),

@@ -200,6 +200,7 @@ func (k *checker) routes() {
 			k.wrong("llm.choices", "%s is listed twice", shorten(name))
 		}
 	}
+	k.transcription()
 	if llm.Embedding == "" {
 		return
 	}
@@ -207,6 +208,16 @@ func (k *checker) routes() {
 	for i, p := range llm.Providers {
 		if p.Name == llm.Embedding && p.EmbeddingModel == "" && p.Type != "offline" {
 			k.wrong(join(item("llm.providers", i), "embedding_model"), "is empty; llm.embedding names this provider")
+		}
+	}
+}
+
+// transcription finds providers that are to write down speech and cannot.
+func (k *checker) transcription() {
+	for i, p := range k.c.LLM.Providers {
+		if p.TranscriptionModel != "" && p.Type != "openai" && p.Type != "ollama" {
+			k.wrong(join(item("llm.providers", i), "transcription_model"),
+				"a provider of type %s cannot write down speech; leave it empty here and set it at one of type openai", p.Type)
 		}
 	}
 }

@@ -67,6 +67,8 @@ func keyDefaults() [][2]string {
 		{"llm.providers[].api_key", `""`},
 		{"llm.providers[].model", `""`},
 		{"llm.providers[].embedding_model", `""`},
+		{"llm.providers[].transcription_model", `""`},
+		{"llm.providers[].transcription_usd_per_minute", `0.0`},
 		{"llm.providers[].max_tokens", `4096`},
 		{"llm.providers[].pace", `"0s"`},
 		{"llm.providers[].tool_use", `true`},

@@ -68,6 +68,7 @@ func TestProblems(t *testing.T) {
 			`zephbot.toml:5: llm.fallback: "x" names no provider; configured: main`,
 			`zephbot.toml:5: llm.fallback: "x" stands there twice`,
 		}},
+		{"transcription", "[[llm.providers]]\nname = 'main'\ntype = 'anthropic'\nmodel = 'm'\ntranscription_model = 't'\n", []string{"zephbot.toml:5: llm.providers[0].transcription_model: a provider of type anthropic cannot write down speech; leave it empty here and set it at one of type openai"}},
 		{"embedding", provider + "[llm]\nembedding = 'main'", []string{"zephbot.toml:1: llm.providers[0].embedding_model: is empty; llm.embedding names this provider"}},
 		{"judge", provider + "[tools.adversarial_policy]\nprovider = 'fast'", []string{`zephbot.toml:5: tools.adversarial_policy.provider: "fast" names no provider; configured: main`}},
 		{"two servers of one id", "[[mcp.servers]]\nid='a'\nurl='https://a'\n[[mcp.servers]]\nid='a'\nurl='https://b'", []string{`zephbot.toml:5: mcp.servers[1].id: "a" is the id of an earlier server too; ids must differ`}},

@@ -140,17 +140,19 @@ type Ollama struct {
 
 // Provider is an entry of [[llm.providers]].
 type Provider struct {
-	Name             string        `toml:"name" form:"name" doc:"Name by which the rest of the config calls this provider. Required."`
-	Type             string        `toml:"type" default:"openai" enum:"openai|anthropic|ollama|offline" doc:"Kind of API; openai is any OpenAI-compatible server."`
-	BaseURL          string        `toml:"base_url" default:"https://api.openai.com/v1" url:"https|http" doc:"Address of the API; each type has its own default."`
-	APIKey           Secret        `toml:"api_key" doc:"Key of the API."`
-	Model            string        `toml:"model" doc:"Model that answers. Required, except for type offline."`
-	EmbeddingModel   string        `toml:"embedding_model" doc:"Model that computes embeddings."`
-	MaxTokens        int           `toml:"max_tokens" default:"4096" min:"1" doc:"Longest answer, in tokens."`
-	Pace             time.Duration `toml:"pace" default:"0s" min:"0s" doc:"Only for type offline: how long it waits before each word. The simulator takes 45ms, so that an answer can be seen to grow."`
-	ToolUse          bool          `toml:"tool_use" default:"true" doc:"Use the API's tool calls; false: fenced blocks in the text."`
-	InputUSDPerMTok  float64       `toml:"input_usd_per_mtok" default:"0" doc:"Price of a million input tokens in USD."`
-	OutputUSDPerMTok float64       `toml:"output_usd_per_mtok" default:"0" doc:"Price of a million output tokens in USD."`
+	Name                      string        `toml:"name" form:"name" doc:"Name by which the rest of the config calls this provider. Required."`
+	Type                      string        `toml:"type" default:"openai" enum:"openai|anthropic|ollama|offline" doc:"Kind of API; openai is any OpenAI-compatible server."`
+	BaseURL                   string        `toml:"base_url" default:"https://api.openai.com/v1" url:"https|http" doc:"Address of the API; each type has its own default."`
+	APIKey                    Secret        `toml:"api_key" doc:"Key of the API."`
+	Model                     string        `toml:"model" doc:"Model that answers. Required, except for type offline."`
+	EmbeddingModel            string        `toml:"embedding_model" doc:"Model that computes embeddings."`
+	TranscriptionModel        string        `toml:"transcription_model" place:"none" doc:"Model that writes down voice messages and audio files (POST /audio/transcriptions), for types openai and ollama. The first provider that has one is asked, the primary before the others. Empty: it has none."`
+	TranscriptionUSDPerMinute float64       `toml:"transcription_usd_per_minute" default:"0" min:"0" doc:"Price of a minute of a recording in USD."`
+	MaxTokens                 int           `toml:"max_tokens" default:"4096" min:"1" doc:"Longest answer, in tokens."`
+	Pace                      time.Duration `toml:"pace" default:"0s" min:"0s" doc:"Only for type offline: how long it waits before each word. The simulator takes 45ms, so that an answer can be seen to grow."`
+	ToolUse                   bool          `toml:"tool_use" default:"true" doc:"Use the API's tool calls; false: fenced blocks in the text."`
+	InputUSDPerMTok           float64       `toml:"input_usd_per_mtok" default:"0" doc:"Price of a million input tokens in USD."`
+	OutputUSDPerMTok          float64       `toml:"output_usd_per_mtok" default:"0" doc:"Price of a million output tokens in USD."`
 
 	CachedInputUSDPerMTok *float64 `toml:"cached_input_usd_per_mtok" doc:"Price of a million input tokens read from the vendor's cache, in USD. Not set: a tenth of input_usd_per_mtok for anthropic, else the same."`
 	Accepts               []string `toml:"accepts" place:"none" doc:"What the model takes besides text: image, file (PDF, over anthropic and OpenAI's Responses), or text alone for nothing else. Empty: by a table of well-known models; an unknown one takes text only. What it does not take it is told in words."`

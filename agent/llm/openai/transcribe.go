@@ -1,0 +1,103 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"time"
+
+	"github.com/zephbot/zephbot/agent/llm"
+)
+
+// maxTranscript limits the answer of a transcription, in bytes: several hours of speech.
+const maxTranscript = 1 << 20
+
+// Transcribe writes down what is said in a recording (POST /audio/transcriptions of OpenAI's API, which most compatible
+// servers have). Its name tells the server its format by its ending. The recording is sent while it is read; size is
+// its length in bytes, 0 = unknown. length is how long it lasts, for the price; 0 = unknown. usd is what it cost at the
+// configured price, also when the answer could not be read. Errors are *llm.Error or those of ctx.
+func (p *Provider) Transcribe(
+	ctx context.Context, name string, recording io.Reader, size int64, length time.Duration,
+) (text string, usd float64, err error) {
+	if p.o.TranscriptionModel == "" {
+		return "", 0, &llm.Error{Kind: llm.Invalid, Provider: p.o.Name, Err: errors.New("no transcription_model is configured")}
+	}
+	body, contentType, total, err := p.recording(name, recording, size)
+	if err != nil {
+		return "", 0, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.o.BaseURL+"/audio/transcriptions", body)
+	if err != nil {
+		return "", 0, p.garbled("nothing: the request cannot be made")
+	}
+	req.ContentLength = total
+	req.Header.Set("Content-Type", contentType)
+	if p.o.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+string(p.o.Key))
+	}
+	x := p.exchange()
+	x.limit = maxTranscript
+	answer, err := p.transcript(x, req)
+	if ctxErr := ctx.Err(); err != nil && ctxErr != nil {
+		return "", 0, fmt.Errorf("model %s: %w", p.o.Name, ctxErr)
+	}
+	if x.status == http.StatusOK {
+		usd = length.Minutes() * p.o.TranscriptionUSDPerMinute
+	}
+	if err != nil {
+		return "", usd, p.classify(x, err)
+	}
+	return answer, usd, nil
+}
+
+// recording makes the form around a recording. total is its length, -1 = unknown.
+func (p *Provider) recording(name string, recording io.Reader, size int64) (body io.Reader, contentType string, total int64, err error) {
+	var form bytes.Buffer
+	w := multipart.NewWriter(&form)
+	err = errors.Join(w.WriteField("model", p.o.TranscriptionModel), w.WriteField("response_format", "json"))
+	if err == nil {
+		_, err = w.CreateFormFile("file", name)
+	}
+	if err != nil {
+		return nil, "", 0, p.garbled("nothing: the form cannot be made")
+	}
+	head := bytes.Clone(form.Bytes())
+	form.Reset()
+	if err := w.Close(); err != nil {
+		return nil, "", 0, p.garbled("nothing: the form cannot be made")
+	}
+	tail := form.Bytes()
+	if total = -1; size > 0 {
+		total = int64(len(head)+len(tail)) + size
+		recording = io.LimitReader(recording, size)
+	}
+	return io.MultiReader(bytes.NewReader(head), recording, bytes.NewReader(tail)), w.FormDataContentType(), total, nil
+}
+
+// transcript makes the request and reads the answer.
+func (p *Provider) transcript(x *exchange, req *http.Request) (string, error) {
+	resp, err := x.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = resp.Body.Close() }() // it is read to its end
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return "", fmt.Errorf("read a transcript: %w", err)
+	}
+	var answer struct {
+		Text *string `json:"text"`
+	}
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return "", fmt.Errorf("read a transcript: %w", err)
+	}
+	if answer.Text == nil {
+		return "", p.garbled("a transcription without text")
+	}
+	return *answer.Text, nil
+}
