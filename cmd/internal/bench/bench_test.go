@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
+	"github.com/zephbot/zephbot/tools/document"
 	"github.com/zephbot/zephbot/tools/mcp/mcptest"
 
 	"github.com/zephbot/zephbot/cmd/internal/cli"
@@ -23,6 +24,9 @@ const childVariable = "BENCH_CHILD"
 
 // TestMain lets the test binary be the helper of sandboxed commands, as the program is, and the program itself.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == document.Word {
+		os.Exit(document.Main(os.Args[2:], os.Stdin, os.Stdout))
+	}
 	if code, ok := mcptest.Main(); ok {
 		os.Exit(code)
 	}
