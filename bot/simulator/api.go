@@ -19,7 +19,7 @@ import (
 //	GET  /api/inspect?me&chat&message      what happened behind a message: Inspection
 //	GET  /api/log                          {"lines":[…]}: what the bot process printed last
 //	GET  /api/file?me&id                   a file of a message of a chat the person is in
-//	POST /api/say      {me,chat,thread,text,reply_to,file:{name,mime,data}}  → {"message":ID}
+//	POST /api/say      {me,chat,thread,text,reply_to,file:{name,mime,data,as}} → {"message":ID}
 //	POST /api/edit     {me,chat,message,text}
 //	POST /api/delete   {me,chat,message}
 //	POST /api/press    {me,chat,message,row,column,label}                    → {"press":ID}; its answer appears in View.Answers

@@ -286,6 +286,7 @@ func TestBadRequests(t *testing.T) {
 		{"say", p{"me": ann, "chat": team, "thread": 99, "text": "x"}, "no topic 99"},
 		{"say", p{"me": ann, "chat": ann, "text": "x", "reply_to": 99}, "no message 99"},
 		{"say", p{"me": ann, "chat": ann, "file": p{"name": "e", "data": ""}}, "1 byte to 20 MB"},
+		{"say", p{"me": ann, "chat": ann, "file": p{"name": "e", "data": []byte("x"), "as": "hologram"}}, "use photo, voice, audio, video or document"},
 		{"say", p{"me": ann, "chat": ann, "text": strings.Repeat("x", 4097)}, "4097"},
 		{"say", p{"me": ann, "sender": 4}, "unknown field"},
 		{"edit", p{"me": ann, "chat": ann, "message": 1, "text": ""}, "needs some text"},

@@ -144,6 +144,7 @@ type said struct {
 		Name string `json:"name"`
 		MIME string `json:"mime"`
 		Data []byte `json:"data"` // base64 in JSON
+		As   string `json:"as"`   // photo, voice, audio, video; "" = document
 	} `json:"file"`
 }
 
@@ -156,7 +157,9 @@ func (w *world) say(in said) (int, error) {
 		if len(in.File.Data) == 0 || len(in.File.Data) > maxFile {
 			return 0, fmt.Errorf("file %q has %d bytes: a bot gets files of 1 byte to 20 MB", in.File.Name, len(in.File.Data))
 		}
-		m.Document = &telegramtest.File{Name: in.File.Name, MIME: in.File.MIME, Data: in.File.Data}
+		if err := attach(&m, in.File.As, telegramtest.File{Name: in.File.Name, MIME: in.File.MIME, Data: in.File.Data}); err != nil {
+			return 0, err
+		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -167,6 +170,25 @@ func (w *world) say(in said) (int, error) {
 	w.pushed(out.UpdateID, true)
 	w.reads[readKey(in.Me, in.Chat, w.threadOf(in.Chat, out.MessageID))] = out.MessageID
 	return out.MessageID, nil
+}
+
+// attach puts a file into a message, in the way in which the person sends it.
+func attach(m *telegramtest.Message, as string, f telegramtest.File) error {
+	switch as {
+	case "", "document":
+		m.Document = &f
+	case "photo":
+		m.Photo = &f
+	case "voice":
+		m.Voice = &f
+	case "audio":
+		m.Audio = &f
+	case "video":
+		m.Video = &f
+	default:
+		return fmt.Errorf("a file cannot be sent as %q: use photo, voice, audio, video or document", as)
+	}
+	return nil
 }
 
 // plain takes the name of the fake off its errors; the page shows them to people.

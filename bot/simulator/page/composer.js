@@ -79,7 +79,7 @@ function strip() {
   const m = find(state.editing || state.reply);
   const parts = [];
   if (m) parts.push(h('strong', {}, state.editing ? 'Edit' : `Reply to ${m.name}`), h('span', {}, m.text || (m.attachment ? m.attachment.name : '')));
-  if (file) parts.push(h('strong', {}, `${file.name} · ${bytes(file.size)}`), h('span', {}, 'The bot is told its name and size; it cannot open files that are sent to it yet.'));
+  if (file) parts.push(h('strong', {}, `${file.name} · ${bytes(file.size)}`), h('span', {}, 'The bot stores it in the workspace of this conversation and reads what it can.'));
   $('strip').hidden = parts.length === 0;
   $('strip-text').replaceChildren(...parts);
 }
