@@ -117,10 +117,11 @@ func keep(ctx context.Context) (context.Context, context.CancelFunc) {
 // by an estimate, because vendors charge for it.
 func (s *step) failed(ctx context.Context, key string, estimate int, err error) (*Outcome, error) {
 	var used llm.Usage
+	var usd float64
 	if s.partial.Len() > 0 {
-		used = llm.Usage{Input: estimate, Output: window.Tokens(s.partial.String())}
+		used, usd = llm.Usage{Input: estimate, Output: window.Tokens(s.partial.String())}, UnknownUSD
 	}
-	s.settle(ctx, key, used, 0)
+	s.settle(ctx, key, used, usd)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

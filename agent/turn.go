@@ -124,9 +124,12 @@ type Budget interface {
 	// *Denied.
 	Reserve(ctx context.Context, turn *Turn, key string, estimate llm.Usage) error
 	// Settle replaces the reservation by the actual usage. A call that failed before any text settles zero, one that
-	// failed later an estimate. An error is logged and the turn continues.
+	// failed later an estimate, at the price UnknownUSD. An error is logged and the turn continues.
 	Settle(ctx context.Context, turn *Turn, key string, used llm.Usage, usd float64) error
 }
+
+// UnknownUSD is the price of a call whose provider did not report its usage.
+const UnknownUSD = -1
 
 // Denied says that a budget is used up; Text is for the person.
 type Denied struct {

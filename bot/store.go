@@ -121,8 +121,8 @@ type Inspector interface {
 	// Charges lists what was charged since a day, by day and key: each charge for some days, later one sum a scope and
 	// unit, without a key.
 	Charges(ctx context.Context, sinceDay string) ([]Charge, error)
-	// Used adds up the charges of a scope on one day.
-	Used(ctx context.Context, scope, unit, day string) (int64, error)
+	// Used adds up the charges of a scope on some days, each of which is named once.
+	Used(ctx context.Context, scope, unit string, days ...string) (int64, error)
 	// Rows lists outbox rows of a session, newest last, at most limit.
 	Rows(ctx context.Context, session SessionKey, limit int) ([]Row, error)
 	// Lanes lists lanes of a channel and bot, by session, at most limit.

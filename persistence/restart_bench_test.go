@@ -41,7 +41,7 @@ func BenchmarkFirstTurnAfterRestart(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		meter := quota.New(quota.Options{Limits: quota.Limits{User: 9}}, counter, stores.Bot, texts.Words{}, func() time.Time { return now }, nil)
+		meter := quota.New(quota.Options{Limits: quota.Scopes{User: quota.TurnsADay(9)}}, counter, stores.Bot, texts.Words{}, func() time.Time { return now }, nil)
 		b.StartTimer()
 		first(b.Context(), b, meter)
 		b.StopTimer()

@@ -152,12 +152,12 @@ func (s *Store) Charges(ctx context.Context, sinceDay string) ([]bot.Charge, err
 }
 
 // Used implements bot.Inspector.
-func (s *Store) Used(ctx context.Context, scope, unit, day string) (int64, error) {
+func (s *Store) Used(ctx context.Context, scope, unit string, days ...string) (int64, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var sum int64
 	for _, charge := range s.charges {
-		if charge.Scope == scope && charge.Unit == unit && charge.Day == day {
+		if charge.Scope == scope && charge.Unit == unit && slices.Contains(days, charge.Day) {
 			sum += charge.N
 		}
 	}

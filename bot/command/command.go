@@ -61,6 +61,11 @@ type Policy interface {
 	Check(ctx context.Context, msg *bot.Message, session bot.SessionKey, tool string, args []byte) (effect, rule, reason string, err error)
 }
 
+// Quotas sets limits in the chat (bot/quota). It answers with a sentence and what is stored with it.
+type Quotas interface {
+	Manage(ctx context.Context, call *turn.Call) (text string, effect turn.Effect, err error)
+}
+
 // Background are the commands of a session that run without anybody waiting.
 type Background interface {
 	// Running is how many run in this process, and facts that have other processes end theirs, one a command.
@@ -75,6 +80,7 @@ type Deps struct {
 	Questions Questions
 	Policy    Policy
 	Usage     func(ctx context.Context, msg *bot.Message) ([]texts.Usage, error)
+	Quotas    Quotas // nil = none can be set
 	About     About
 	// Model answers /model (bot/choice).
 	Model   func(ctx context.Context, call *turn.Call) (turn.Effect, error)
@@ -200,6 +206,13 @@ func (t *Table) help(_ context.Context, call *turn.Call) (turn.Effect, error) {
 }
 
 func (t *Table) quota(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	if strings.TrimSpace(call.Message.Args) != "" && t.deps.Quotas != nil {
+		text, e, err := t.deps.Quotas.Manage(ctx, call)
+		if err == nil {
+			e.Change.Send = append(e.Change.Send, t.say(call, text).Change.Send...)
+		}
+		return e, err
+	}
 	usage, err := t.deps.Usage(ctx, call.Message)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -208,8 +221,7 @@ func (t *Table) quota(ctx context.Context, call *turn.Call) (turn.Effect, error)
 		zerolog.Ctx(ctx).Error().Err(err).Msg("quotas not readable")
 		return t.say(call, t.deps.Words.QuotaUnread(call.Message.Language)), nil
 	}
-	since := t.deps.Now().UTC().Truncate(24 * time.Hour) // days of quotas are days in UTC, wherever the reader is
-	return t.say(call, t.deps.Words.Quota(call.Message.Language, usage, since)), nil
+	return t.say(call, t.deps.Words.Quota(call.Message.Language, usage)), nil
 }
 
 func (t *Table) status(ctx context.Context, call *turn.Call) (turn.Effect, error) {

@@ -114,7 +114,7 @@ func setup(t *testing.T) *desk {
 		Store: d.store, Questions: d.questions, Policy: rules{}, Words: texts.Words{}, Now: func() time.Time { return noon },
 		Admins: func() []string { return []string{"Ben", "8"} },
 		Usage: func(context.Context, *bot.Message) ([]texts.Usage, error) {
-			return []texts.Usage{{Scope: texts.User, Used: 18, Limit: 20}}, d.usage
+			return []texts.Usage{{Scope: texts.User, Unit: texts.Turns, Window: texts.Day, Used: 18, Limit: 20}}, d.usage
 		},
 		Model: func(_ context.Context, call *turn.Call) (turn.Effect, error) {
 			return turn.Effect{Change: bot.Change{Send: []bot.Row{{

@@ -91,6 +91,7 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 	lane.Owner, lane.Arrival, lane.Failing, lane.Place = d.opts.Owner, a.Seq, zeroTime, o.change.Claim.Place
 	lane.Workspace = o.change.Claim.Workspace
 	w := d.newWork(&lane, t)
+	defer w.close(ctx)
 	w.fresh, w.alone, w.journal.opening = true, j.alone, o
 	if w.journal.known = known; known {
 		w.journal.tail = tail

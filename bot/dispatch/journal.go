@@ -6,6 +6,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/turn"
 )
 
 // laneJournal is the journal of a session, written by the holder of its lane.
@@ -22,6 +23,7 @@ type laneJournal struct {
 	notices func([]journal.Entry) []bot.Row // returns the rows that are sent in the commit of some entries
 	wake    func()
 	weigh   func(history int64) // receives how many bytes of history were read
+	purse   turn.Purse          // what was spent is stored with the entries for which it was spent
 }
 
 // Load implements agent.Journal.
@@ -64,13 +66,14 @@ func (j *laneJournal) Append(ctx context.Context, entries ...journal.Entry) ([]j
 	if err := j.Stored(); err != nil {
 		return nil, err
 	}
-	rows := j.notices(entries)
+	rows, charges := j.notices(entries), j.purse.Charges()
 	_, err := j.store.Apply(ctx, &bot.Change{
-		Lease: &j.lease, Append: &bot.Append{Session: j.lease.Session, After: j.last, Entries: entries}, Send: rows,
+		Lease: &j.lease, Append: &bot.Append{Session: j.lease.Session, After: j.last, Entries: entries}, Send: rows, Charges: charges,
 	})
 	if err != nil {
 		return nil, err
 	}
+	j.purse.Stored(len(charges))
 	if len(rows) > 0 {
 		j.wake()
 	}

@@ -28,10 +28,12 @@ func (w *work) commit(ctx context.Context, out agent.Outcome) error {
 		}
 		change, err := w.change(ctx, out)
 		if err == nil {
+			w.spent(change)
 			_, err = w.d.parts.Store.Apply(ctx, change)
 		}
 		switch {
 		case err == nil:
+			w.purse.Stored(len(change.Charges))
 			w.keep(out)
 			return nil
 		case taken(err) && failed != nil:
@@ -75,6 +77,14 @@ func (w *work) change(ctx context.Context, out agent.Outcome) (*bot.Change, erro
 		err = w.placeholderNow(ctx, change)
 	}
 	return change, err
+}
+
+// spent adds what the run has spent, and what the person is to be told of it.
+func (w *work) spent(change *bot.Change) {
+	change.Charges = w.purse.Charges()
+	for _, n := range w.purse.Notices() {
+		change.Send = append(change.Send, w.row(bot.Notice, bot.Content{Text: n.Text}, "quota/"+n.Key))
+	}
 }
 
 // placeholderNow turns the first final row into an edit of the placeholder, if there is one.

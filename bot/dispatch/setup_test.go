@@ -157,6 +157,8 @@ type meter struct {
 	notice  string
 	fails   error
 	undone  int
+	opened  int    // purses
+	purse   *purse // of the next turn; nil = one that stays empty
 	invalid bool
 }
 
@@ -175,6 +177,44 @@ func (m *meter) Admit(_ context.Context, _ *bot.Message, id string) (turn.Admiss
 		c.Key = ""
 	}
 	return turn.Admission{Charges: []bot.Charge{c}, Notice: m.notice, NoticeKey: "near"}, nil
+}
+
+func (m *meter) Open(*bot.Message, string) turn.Purse {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.opened++
+	if m.purse != nil {
+		return m.purse
+	}
+	return &purse{meter: m}
+}
+
+// purse holds what a turn has spent.
+type purse struct {
+	meter   *meter
+	mu      sync.Mutex
+	charges []bot.Charge
+	notices []turn.Notice
+}
+
+func (p *purse) Charges() []bot.Charge {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.charges)
+}
+
+func (p *purse) Stored(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.charges = p.charges[n:]
+}
+
+func (p *purse) Notices() []turn.Notice { return p.notices }
+
+func (p *purse) Close() {
+	p.meter.mu.Lock()
+	defer p.meter.mu.Unlock()
+	p.meter.opened--
 }
 
 func (m *meter) Undo(context.Context, []bot.Charge) error {

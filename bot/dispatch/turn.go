@@ -11,6 +11,7 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/turn"
 )
 
 // commitTime limits a Change that must not be abandoned because its turn was cancelled.
@@ -28,6 +29,7 @@ func (d *Dispatcher) goOnWith(ctx context.Context, lane *bot.Lane, t *task, j *j
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w := d.newWork(lane, t)
+	defer w.close(ctx)
 	d.mu.Lock()
 	j.cancel, j.lease, j.turn, j.held = cancel, w.lease, lane.Turn, true
 	d.mu.Unlock()
@@ -58,13 +60,27 @@ func (d *Dispatcher) newWork(lane *bot.Lane, t *task) *work {
 		d: d, lane: lane, arrival: t.arrival, msg: t.msg, lease: bot.Lease{Session: lane.Session, Fence: lane.Fence},
 		turn: d.turnOf(lane, t), live: lane.Live,
 	}
+	w.purse = d.parts.Meter.Open(t.msg, w.turn.ID)
 	w.journal = &laneJournal{
-		store: d.parts.Store, lease: w.lease, last: lane.Last, notices: w.notices,
+		store: d.parts.Store, lease: w.lease, last: lane.Last, notices: w.notices, purse: w.purse,
 		wake: func() { d.parts.Outbox.Wake(w.msg.Place) },
 	}
 	w.journal.weigh = func(history int64) { d.weigh(lane.Session, history) }
 	w.journal.tail, w.journal.known = d.kept.tail(lane)
 	return w
+}
+
+// close ends the run. What was spent on work that could not be stored is stored by itself: the money is gone.
+func (w *work) close(ctx context.Context) {
+	w.purse.Close()
+	charges := w.purse.Charges()
+	if len(charges) == 0 {
+		return
+	}
+	kept, done := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
+	defer done()
+	_, err := w.d.parts.Store.Apply(kept, &bot.Change{Charges: charges})
+	w.d.report(kept, err, "store what was spent")
 }
 
 // logged returns a context whose logger names the turn.
@@ -179,6 +195,7 @@ type work struct {
 	lease   bot.Lease
 	turn    *agent.Turn
 	journal *laneJournal
+	purse   turn.Purse
 	fresh   bool // the turn began with this run: nobody was asked anything yet
 	alone   bool // no other arrival was waiting in the session when it began
 

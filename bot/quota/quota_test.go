@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,6 +36,15 @@ type desk struct {
 	denied  []string
 	clock   time.Time
 }
+
+// scopes are turns a day.
+type scopes struct{ User, Chat, Bot int64 }
+
+func turns(s scopes) quota.Scopes {
+	return quota.Scopes{User: aDay(s.User), Chat: aDay(s.Chat), Bot: aDay(s.Bot)}
+}
+
+func aDay(n int64) quota.Limits { return quota.TurnsADay(n) }
 
 func setup(t *testing.T, o quota.Options) *desk {
 	t.Helper()
@@ -98,9 +108,9 @@ func (d *desk) used(msg *bot.Message) string {
 
 func TestWhoPays(t *testing.T) {
 	t.Parallel()
-	limits := quota.Limits{User: 10, Chat: 20, Bot: 30}
-	own := map[string]int64{"-100": 5}
-	topic := map[string]int64{"-100": 5, "-100/7": 3}
+	limits := turns(scopes{User: 10, Chat: 20, Bot: 30})
+	own := map[string]quota.Limits{"-100": aDay(5)}
+	topic := map[string]quota.Limits{"-100": aDay(5), "-100/7": aDay(3)}
 	tests := []struct {
 		name    string
 		options quota.Options
@@ -115,8 +125,8 @@ func TestWhoPays(t *testing.T) {
 		{"both", quota.Options{Limits: limits, Payer: "both"}, group("42", ""), "user 1/10, chat 1/20, bot 1/30"},
 		{"chat with its own limit", quota.Options{Limits: limits, Payer: "chat", ByChat: own}, group("42", ""), "chat 1/5, bot 1/30"},
 		{"the chat's own limit holds whoever pays", quota.Options{Limits: limits, ByChat: own}, group("42", ""), "user 1/10, chat 1/5, bot 1/30"},
-		{"a chat without limit", quota.Options{Limits: limits, Payer: "chat", ByChat: map[string]int64{"-100": 0}}, group("42", ""), "chat 1/0, bot 1/30"},
-		{"a private chat with its own limit", quota.Options{Limits: limits, ByChat: map[string]int64{"42": 2}}, private("42"), "user 1/10, chat 1/2, bot 1/30"},
+		{"a chat without limit", quota.Options{Limits: limits, Payer: "chat", ByChat: map[string]quota.Limits{"-100": aDay(0)}}, group("42", ""), "chat 1/0, bot 1/30"},
+		{"a private chat with its own limit", quota.Options{Limits: limits, ByChat: map[string]quota.Limits{"42": aDay(2)}}, private("42"), "user 1/10, chat 1/2, bot 1/30"},
 		{"topic", quota.Options{Limits: limits, ByChat: topic}, group("42", "7"), "user 1/10, chat 1/5, chat 1/3, bot 1/30"},
 		{"another topic", quota.Options{Limits: limits, ByChat: topic}, group("42", "8"), "user 1/10, chat 1/5, bot 1/30"},
 		{"no limits", quota.Options{}, private("42"), "user 1/0"},
@@ -137,7 +147,7 @@ func TestWhoPays(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	d := setup(t, quota.Options{Limits: quota.Limits{User: 2, Chat: 3, Bot: 5}, Payer: "both"})
+	d := setup(t, quota.Options{Limits: turns(scopes{User: 2, Chat: 3, Bot: 5}), Payer: "both"})
 	steps := []struct {
 		msg     *bot.Message
 		turn    string
@@ -167,7 +177,7 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("a refusal was charged in part: %s", got)
 	}
 	inGroup, err := d.meter.Admit(t.Context(), group("42", ""), "x")
-	if err != nil || inGroup.Once != "used-up/user/telegram:42/telegram:42/2026-03-04" {
+	if err != nil || inGroup.Once != "used-up/user/telegram:42/turns/2026-03-04/telegram:42" {
 		t.Errorf("in a group: said once as %q, %v", inGroup.Once, err)
 	}
 	alone, err := d.meter.Admit(t.Context(), private("42"), "y")
@@ -187,38 +197,46 @@ func TestNear(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		options quota.Options
-		at      int // the turn at which it is said; 0 = never
-		want    string
+		want    string // which turns say what
 	}{
-		{quota.Options{Limits: quota.Limits{User: 20}}, 18, "You have used 18 of 20 turns"},
-		{quota.Options{Limits: quota.Limits{User: 5}}, 0, ""},
-		{quota.Options{Limits: quota.Limits{User: 11}}, 10, "You have used 10 of 11"},
-		{quota.Options{Limits: quota.Limits{User: 4}}, 0, ""},
-		{quota.Options{Limits: quota.Limits{Chat: 20}, Payer: "chat"}, 18, "This chat has used 18 of 20 turns"},
-		{quota.Options{Limits: quota.Limits{Bot: 20}}, 0, ""},
-		{quota.Options{}, 0, ""},
+		{quota.Options{Limits: turns(scopes{User: 20})}, "15 You have used 15 of 20 turns today; 18 You have used 18 of 20 turns today;"},
+		{quota.Options{Limits: turns(scopes{User: 5})}, "4 You have used 4 of 5 turns today;"},
+		{quota.Options{Limits: turns(scopes{User: 4})}, ""},
+		{quota.Options{Limits: turns(scopes{Chat: 20}), Payer: "chat"}, "15 This chat has used 15 of 20 turns today; 18 This chat has used 18 of 20 turns today;"},
+		{quota.Options{Limits: turns(scopes{Bot: 20})}, ""},
+		{quota.Options{Limits: quota.Scopes{User: quota.Limits{{Unit: quota.Turns, Window: quota.Month}: 10}}}, "8 You have used 8 of 10 turns this month; 9 You have used 9 of 10 turns this month;"},
+		{quota.Options{}, ""},
 	} {
 		d := setup(t, tt.options)
+		said, got := map[string]bool{}, ""
 		for n := 1; n <= 20; n++ {
-			_, notice := d.admit(group("42", ""), fmt.Sprint("t", n))
-			if (notice != "") != (n == tt.at) || !strings.HasPrefix(notice, map[bool]string{true: tt.want}[n == tt.at]) {
-				t.Errorf("%+v: turn %d says %q", tt.options.Limits, n, notice)
+			a, err := d.meter.Admit(t.Context(), group("42", ""), fmt.Sprint("t", n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.Notice != "" && !said[a.NoticeKey] { // as the outbox has it
+				said[a.NoticeKey] = true
+				text, _, _ := strings.Cut(a.Notice, ";")
+				got += fmt.Sprintf("%d %s; ", n, text)
 			}
 		}
+		if strings.TrimSpace(got) != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.options.Limits, got, tt.want)
+		}
 	}
-	d := setup(t, quota.Options{Limits: quota.Limits{User: 20}})
+	d := setup(t, quota.Options{Limits: turns(scopes{User: 20})})
 	for n := range 17 {
 		d.admit(private("42"), fmt.Sprint(n))
 	}
 	a, err := d.meter.Admit(t.Context(), private("42"), "near")
-	if err != nil || a.NoticeKey != "near/user/telegram:42/2026-03-04" {
+	if err != nil || a.NoticeKey != "near/user/telegram:42/turns/2026-03-04/telegram:42/90" {
 		t.Errorf("key %q, %v", a.NoticeKey, err)
 	}
 }
 
 func TestUndo(t *testing.T) {
 	t.Parallel()
-	d := setup(t, quota.Options{Limits: quota.Limits{User: 1, Chat: 9, Bot: 9}, Payer: "both"})
+	d := setup(t, quota.Options{Limits: turns(scopes{User: 1, Chat: 9, Bot: 9}), Payer: "both"})
 	a, err := d.meter.Admit(t.Context(), group("42", ""), "turn/with/slashes")
 	if err != nil {
 		t.Fatal(err)
@@ -251,7 +269,7 @@ func TestUndo(t *testing.T) {
 
 func TestRestore(t *testing.T) {
 	t.Parallel()
-	o := quota.Options{Limits: quota.Limits{User: 3, Bot: 9}}
+	o := quota.Options{Limits: turns(scopes{User: 3, Bot: 9})}
 	d := setup(t, o)
 	yesterday := []bot.Charge{
 		{Key: "old", Scope: "user/telegram:42", Unit: quota.Turns, Day: "2026-03-03", N: 3}, {Key: "else", Scope: "user/telegram:42", Unit: "tokens", Day: "2026-03-04", N: 3},
@@ -295,7 +313,7 @@ func TestRestore(t *testing.T) {
 // other believe in its own.
 func TestOthersNoticeALoss(t *testing.T) {
 	t.Parallel()
-	o := quota.Options{Limits: quota.Limits{User: 2, Bot: 9}}
+	o := quota.Options{Limits: turns(scopes{User: 2, Bot: 9})}
 	d := setup(t, o)
 	first := d.meter
 	d.admit(private("42"), "a")
@@ -337,16 +355,16 @@ func (c *counting) Read(ctx context.Context, keys []string) ([]int64, error) {
 	return c.Counter.Read(ctx, keys)
 }
 
-func (c *counting) Used(ctx context.Context, scope, unit, day string) (int64, error) {
+func (c *counting) Used(ctx context.Context, scope, unit string, days ...string) (int64, error) {
 	c.sums++
-	return c.Mirror.Used(ctx, scope, unit, day)
+	return c.Mirror.Used(ctx, scope, unit, days...)
 }
 
 // TestATurnAsksOnce has many people with charges of today: a restart restores the counters of who writes, not those of
 // everybody.
 func TestATurnAsksOnce(t *testing.T) {
 	t.Parallel()
-	d := setup(t, quota.Options{Limits: quota.Limits{User: 9, Bot: 9999}})
+	d := setup(t, quota.Options{Limits: turns(scopes{User: 9, Bot: 9999})})
 	var change bot.Change
 	for n := range 1000 {
 		for _, scope := range []string{fmt.Sprint("user/telegram:", n), "bot/telegram/1"} {
@@ -357,7 +375,7 @@ func TestATurnAsksOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &counting{Counter: d.counter, Mirror: d.store}
-	d.meter = quota.New(quota.Options{Limits: quota.Limits{User: 9, Bot: 9999}}, c, c, texts.Words{}, func() time.Time { return d.clock }, nil)
+	d.meter = quota.New(quota.Options{Limits: turns(scopes{User: 9, Bot: 9999})}, c, c, texts.Words{}, func() time.Time { return d.clock }, nil)
 	for i, want := range []counting{{trips: 6, sums: 2}, {trips: 1}, {trips: 1}} {
 		c.trips, c.sums = 0, 0
 		d.admit(private("42"), fmt.Sprint("t", i))
@@ -381,19 +399,19 @@ type stuck struct {
 	asked, answer chan struct{}
 }
 
-func (s *stuck) Used(ctx context.Context, scope, unit, day string) (int64, error) {
+func (s *stuck) Used(ctx context.Context, scope, unit string, days ...string) (int64, error) {
 	if scope == "user/telegram:42" {
 		close(s.asked)
 		<-s.answer
 	}
-	return s.Mirror.Used(ctx, scope, unit, day)
+	return s.Mirror.Used(ctx, scope, unit, days...)
 }
 
 func TestNobodyWaitsForAnothersCounters(t *testing.T) {
 	t.Parallel()
-	d := setup(t, quota.Options{Limits: quota.Limits{User: 2}})
+	d := setup(t, quota.Options{Limits: turns(scopes{User: 2})})
 	s := &stuck{Mirror: d.store, asked: make(chan struct{}), answer: make(chan struct{})}
-	d.meter = quota.New(quota.Options{Limits: quota.Limits{User: 2}}, d.counter, s, texts.Words{}, func() time.Time { return d.clock }, nil)
+	d.meter = quota.New(quota.Options{Limits: turns(scopes{User: 2})}, d.counter, s, texts.Words{}, func() time.Time { return d.clock }, nil)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if _, err := d.meter.Admit(t.Context(), private("42"), "slow"); err != nil {
@@ -435,7 +453,7 @@ func TestCountersThatKeepNothing(t *testing.T) {
 // were never lost.
 func TestMove(t *testing.T) {
 	t.Parallel()
-	d := setup(t, quota.Options{Limits: quota.Limits{Chat: 4}, Payer: "chat"})
+	d := setup(t, quota.Options{Limits: turns(scopes{Chat: 4}), Payer: "chat"})
 	old, next := private("42"), private("42")
 	old.Place.Chat, old.Place.Group, next.Place.Chat, next.Place.Group = "-5", true, "-6", true
 	for turn, msg := range map[string]*bot.Message{"a": old, "b": old, "c": next} {
@@ -465,9 +483,9 @@ type mirror struct {
 	err     error
 }
 
-func (m *mirror) Used(_ context.Context, scope, unit, day string) (sum int64, err error) {
+func (m *mirror) Used(_ context.Context, scope, unit string, days ...string) (sum int64, err error) {
 	for _, c := range m.charges {
-		if c.Scope == scope && c.Unit == unit && c.Day == day {
+		if c.Scope == scope && c.Unit == unit && slices.Contains(days, c.Day) {
 			sum += c.N
 		}
 	}
@@ -477,7 +495,7 @@ func (m *mirror) Used(_ context.Context, scope, unit, day string) (sum int64, er
 func TestAway(t *testing.T) {
 	t.Parallel()
 	for _, allow := range []bool{false, true} {
-		o := quota.Options{Limits: quota.Limits{User: 2}, AllowOnDown: allow}
+		o := quota.Options{Limits: turns(scopes{User: 2}), AllowOnDown: allow}
 		d := setup(t, o)
 		d.admit(private("42"), "a")
 		d.counter.Fail(errAway)
@@ -556,7 +574,7 @@ func TestEveryFailureIsSeen(t *testing.T) {
 
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
-	d := setup(t, quota.Options{Limits: quota.Limits{User: 7, Bot: 40}})
+	d := setup(t, quota.Options{Limits: turns(scopes{User: 7, Bot: 40})})
 	var wg sync.WaitGroup
 	for p := range 6 {
 		for n := range 20 {

@@ -16,7 +16,7 @@ import (
 // filled again from the charges. The number beside them is the same.
 func TestOldCounters(t *testing.T) {
 	t.Parallel()
-	d := setup(t, quota.Options{Limits: quota.Limits{User: 4}})
+	d := setup(t, quota.Options{Limits: turns(scopes{User: 4})})
 	d.admit(private("42"), "1")
 	saved := d.counter.Values()
 	for _, turn := range []string{"2", "3"} {
@@ -58,9 +58,9 @@ func TestOldCountersWhileTaking(t *testing.T) {
 	for times := range 5 {
 		t.Run(fmt.Sprint(times, " times"), func(t *testing.T) {
 			t.Parallel()
-			d := setup(t, quota.Options{Limits: quota.Limits{User: 2}})
+			d := setup(t, quota.Options{Limits: turns(scopes{User: 2})})
 			counter := &late{}
-			meter := quota.New(quota.Options{Limits: quota.Limits{User: 2}}, counter, d.store, texts.Words{}, func() time.Time { return d.clock }, nil)
+			meter := quota.New(quota.Options{Limits: turns(scopes{User: 2})}, counter, d.store, texts.Words{}, func() time.Time { return d.clock }, nil)
 			admit := func(turn string) bool {
 				t.Helper()
 				a, err := meter.Admit(t.Context(), private("42"), turn)

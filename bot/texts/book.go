@@ -60,8 +60,7 @@ type book struct {
 	strangerPrivate, groupUnlisted string
 	people                         peopleBook
 	// quota
-	quotaTurns, quotaTurnsChat, quotaTurnsBot, quotaNear, quotaNearChat, quotaAway, quotaUnread string
-	quotaTitle, quotaNone, quotaToday, quotaChat, quotaBot, quotaReset                          string
+	quota quotaBook
 	// commands
 	start, helpHead, helpAdmin, unknown, unknownNear, adminsOnly, cleared, newTopic, nothingRuns, stopping string
 	dropped, droppedQuestions, endedCommands                                                               count

@@ -115,19 +115,7 @@ func englishLimits(b *book) {
 	b.people = englishPeople()
 	b.groupUnlisted = "I am not set up for this group. Its id is %s; give it to the person who runs me."
 
-	b.quotaTurns = "Your %d turns for today are used up. It starts afresh at %s. /quota shows the details; an admin can raise them."
-	b.quotaTurnsChat = "The %d turns of this chat for today are used up. It starts afresh at %s. /quota shows the details; an admin can raise them."
-	b.quotaTurnsBot = "My %d turns for today are used up. It starts afresh at %s."
-	b.quotaNear = "You have used %d of %d turns today; it starts afresh at %s."
-	b.quotaNearChat = "This chat has used %d of %d turns today; it starts afresh at %s."
-	b.quotaUnread = "I cannot read the quotas right now. Please ask again in a few minutes."
-	b.quotaAway = "I cannot check quotas right now, so I do not start anything new. Please send this again in a few minutes."
-	b.quotaTitle = "Today, since %s"
-	b.quotaNone = "%s: %d turns, no limit"
-	b.quotaToday = "You"
-	b.quotaChat = "This chat"
-	b.quotaBot = "The bot"
-	b.quotaReset = "%s %s %d / %d turns"
+	b.quota = englishQuotas()
 }
 
 // englishCommands is the part about commands.

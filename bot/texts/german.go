@@ -42,7 +42,7 @@ func german() *book {
 		"": "Benutze %s",
 	}
 	germanApprovals(b)
-	germanQuotas(b)
+	b.quota = germanQuotas()
 	germanCommands(b)
 	b.strangerPrivate = "Ich spreche nur mit Leuten auf meiner Liste. Deine Nummer ist %s; gib sie der Person, die mich betreibt."
 	b.people = germanPeople()
@@ -80,18 +80,6 @@ func germanApprovals(b *book) {
 	b.whichQuestion = "Hier sind mehrere Fragen offen. Welche ist gemeint: %s"
 	b.decidedToast, b.votedToast = "Notiert.", "Notiert. Es fehlen noch %d."
 	b.suspicious = "⚠ Ein Text von %s hat zuvor versucht, mir Anweisungen zu geben."
-}
-
-func germanQuotas(b *book) {
-	b.quotaTurns = "Deine %d Anfragen für heute sind verbraucht. Um %s beginnt es neu. /quota zeigt mehr; ein Admin kann sie erhöhen."
-	b.quotaTurnsChat = "Die %d Anfragen dieses Chats für heute sind verbraucht. Um %s beginnt es neu. /quota zeigt mehr; ein Admin kann sie erhöhen."
-	b.quotaTurnsBot = "Meine %d Anfragen für heute sind verbraucht. Um %s beginnt es neu."
-	b.quotaNear = "Du hast heute %d von %d Anfragen verbraucht; um %s beginnt es neu."
-	b.quotaNearChat = "Dieser Chat hat heute %d von %d Anfragen verbraucht; um %s beginnt es neu."
-	b.quotaAway = "Ich kann die Kontingente gerade nicht prüfen und fange darum nichts Neues an. Bitte in ein paar Minuten noch einmal senden."
-	b.quotaUnread = "Ich kann die Kontingente gerade nicht lesen. Bitte in ein paar Minuten noch einmal fragen."
-	b.quotaTitle, b.quotaNone, b.quotaReset = "Heute, seit %s", "%s: %d Anfragen, keine Grenze", "%s %s %d / %d Anfragen"
-	b.quotaToday, b.quotaChat, b.quotaBot = "Du", "Dieser Chat", "Der Bot"
 }
 
 func germanCommands(b *book) {

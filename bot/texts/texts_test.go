@@ -54,9 +54,9 @@ func everything(l string) map[string][]string {
 		"Lost": {w.Lost(l, 1), w.Lost(l, 2)}, "NoTopic": {w.NoTopic(l)}, "AsFile": {w.AsFile(l)}, "Unsendable": {w.Unsendable(l)}, "NotKept": {w.NotKept(l, "srv:draw", "map.png")},
 		"Duration": {w.Duration(l, time.Second), w.Duration(l, 5*time.Second), w.Duration(l, 3*time.Minute), w.Duration(l, 49*time.Hour)},
 		"Stranger": {w.Stranger(l, "4711")}, "Unlisted": {w.Unlisted(l, "-100")},
-		"TurnsUsedUp": {w.TurnsUsedUp(l, texts.User, 20, at), w.TurnsUsedUp(l, texts.Chat, 20, at), w.TurnsUsedUp(l, texts.Bot, 20, at)},
-		"TurnsNear":   {w.TurnsNear(l, 18, 20, at)}, "TurnsNearChat": {w.TurnsNearChat(l, 18, 20, at)}, "QuotaAway": {w.QuotaAway(l)}, "QuotaUnread": {w.QuotaUnread(l)},
-		"Quota": {w.Quota(l, []texts.Usage{{Scope: texts.User, Used: 18, Limit: 20}, {Scope: texts.Chat, Used: 3}, {Scope: texts.Bot, Used: 1, Limit: 9}}, at)},
+		"QuotaAway": {w.QuotaAway(l)}, "QuotaBusy": {w.QuotaBusy(l)}, "QuotaUnread": {w.QuotaUnread(l)},
+		"QuotaHelp": {w.QuotaHelp(l)}, "QuotaWho": {w.QuotaWho(l)}, "QuotaPrice": {w.QuotaPrice(l, "gpt")}, "QuotaNotSet": {w.QuotaNotSet(l)},
+		"Level": {w.Level(l, texts.User, "42") + w.Level(l, texts.Chat, "-100")},
 		"Start": {w.Start(l, "Ann"), w.Start(l, "")}, "Help": {w.Help(l, w.Names(), nil), w.Help(l, nil, []string{"policy"})},
 		"UnknownCommand": {w.UnknownCommand(l, "x", ""), w.UnknownCommand(l, "hepl", "help")}, "NotBuilt": {w.NotBuilt(l, "why")},
 		"AdminsOnly": {w.AdminsOnly(l, nil), w.AdminsOnly(l, []string{"Ben", "Cy"})}, "Cleared": {w.Cleared(l)}, "Fresh": {w.Fresh(l)},
@@ -126,6 +126,7 @@ func everything(l string) map[string][]string {
 	}
 	maps.Copy(m, grants(l))
 	maps.Copy(m, people(l))
+	quotas(l, m)
 	for _, verb := range append(act.Verbs(), "") {
 		m["Line"] = append(m["Line"], w.Line(l, verb, "x", 1, 3, 6*time.Second), w.Line(l, verb, "", 0, 1, 0))
 	}
@@ -197,7 +198,6 @@ func TestSentences(t *testing.T) {
 		{w.CardHint("en", texts.Card{Steps: 1, USD: 1.5, Expires: at, Short: "x"}), "So far: 1 step, $1.50 · expires 14:22 UTC · or send /approve x"},
 		{w.Already("en", bot.Approval{State: bot.Approved, ByName: "Ann", Decided: at}), "Already decided: ✅ Approved once by Ann, 14:22 UTC"},
 		{w.NotYours("en", ""), "Only the person who asked or an approver of this chat can decide this."},
-		{w.Quota("en", []texts.Usage{{Scope: texts.User, Used: 18, Limit: 20}, {Scope: texts.Bot, Used: 3}}, at), "Today, since 14:22 UTC\nYou ▓▓▓▓▓▓▓▓▓░ 18 / 20 turns\nThe bot: 3 turns, no limit"},
 		{w.Help("en", []string{"approve", "odd"}, []string{"policy"}), "Write to me in plain words. In a group, mention me or answer one of my messages.\n\n/approve – approve a question (/approve akun)\n/odd\n\nFor admins:\n/policy – the rules, and what they would decide (/policy check bash {\"command\":\"ls\"})"},
 		{w.UnknownCommand("en", strings.Repeat("x", 100), ""), "I do not know /" + strings.Repeat("x", 31) + "…. /help shows what there is."},
 		{w.AdminsOnly("en", []string{"Ben", "Cy"}), "That is for admins of this bot (Ben, Cy)."},

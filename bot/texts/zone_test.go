@@ -13,6 +13,10 @@ import (
 // clockTime is a time of day with what stands behind it.
 var clockTime = regexp.MustCompile(`\d\d:\d\d( UTC)?`)
 
+func day(scope texts.Scope) texts.Usage {
+	return texts.Usage{Scope: scope, Unit: texts.Turns, Window: texts.Day, Used: 1, Limit: 2, Fresh: at}
+}
+
 // TestZone: every time of every sentence is in the one zone that is set, and says UTC where it is that.
 func TestZone(t *testing.T) {
 	t.Parallel()
@@ -24,8 +28,9 @@ func TestZone(t *testing.T) {
 		w := texts.Words{Zone: tt.zone}
 		for _, l := range w.Languages() {
 			all := strings.Join([]string{
-				w.CardHint(l, texts.Card{Expires: at, Short: "akun"}), w.Decided(l, bot.Approval{State: bot.Denied, Decided: at}), w.TurnsUsedUp(l, texts.User, 1, at),
-				w.TurnsUsedUp(l, texts.Chat, 1, at), w.TurnsUsedUp(l, texts.Bot, 1, at), w.TurnsNear(l, 1, 2, at), w.TurnsNearChat(l, 1, 2, at), w.Quota(l, nil, at),
+				w.CardHint(l, texts.Card{Expires: at, Short: "akun"}), w.Decided(l, bot.Approval{State: bot.Denied, Decided: at}), w.UsedUp(l, day(texts.User)),
+				w.UsedUp(l, day(texts.Chat)), w.UsedUp(l, day(texts.Bot)), w.Near(l, day(texts.User)), w.Near(l, day(texts.Chat)),
+				w.Quota(l, []texts.Usage{day(texts.User)}),
 				w.Rules(l, []texts.StoredRule{{By: "Ann", At: at}}, 1, 1, ""),
 			}, "\n")
 			times := clockTime.FindAllString(all, -1)

@@ -58,11 +58,30 @@ type Admission struct {
 	NoticeTill time.Time
 }
 
-// Meter counts turns (bot/quota). Admit is idempotent by turn.
+// Notice is something that a person is told once.
+type Notice struct {
+	Text string
+	Key  string // what is told under it is told once
+}
+
+// Meter counts what is used (bot/quota). Admit is idempotent by turn.
 type Meter interface {
 	Admit(ctx context.Context, msg *bot.Message, turn string) (Admission, error)
 	// Undo gives back what Admit took for a turn that never began.
 	Undo(ctx context.Context, charges []bot.Charge) error
+	// Open begins to count what a turn spends on models in this process, until its Close.
+	Open(msg *bot.Message, turn string) Purse
+}
+
+// Purse is what a turn spends on models. Safe for concurrent use.
+type Purse interface {
+	// Charges are what was spent and is not stored yet. The same one may be stored twice.
+	Charges() []bot.Charge
+	// Stored says that the first n of Charges are in the store.
+	Stored(n int)
+	// Notices are what the person is to be told of the quotas.
+	Notices() []Notice
+	Close()
 }
 
 // Class says how a command runs.

@@ -294,9 +294,7 @@ func (w *write) writeFacts() {
 			w.do(setFact, f.Bucket, f.Key, []byte(f.Value), nanos(f.Expires))
 		}
 	}
-	for _, c := range w.change.Charges {
-		w.do(insertCharge, c.Key, c.Scope, c.Unit, c.Day, c.N)
-	}
+	w.charges(w.change.Charges)
 }
 
 // applied is the result of the Change, with real numbers.

@@ -99,8 +99,8 @@ func (r *reader) Counts(ctx context.Context, channel, botID string) (bot.Counts,
 const (
 	chargesQuery = `SELECT key, scope, unit, day, n FROM charge WHERE day >= $1 ORDER BY day`
 	usageQuery   = `SELECT '', scope, unit, day, n FROM usage WHERE day >= $1 ORDER BY day`
-	usedQuery    = `SELECT ((SELECT COALESCE(SUM(n), 0) FROM charge WHERE day = $1 AND scope = $2 AND unit = $3)
-+ (SELECT COALESCE(SUM(n), 0) FROM usage WHERE day = $1 AND scope = $2 AND unit = $3))::bigint`
+	usedQuery    = `SELECT ((SELECT COALESCE(SUM(n), 0) FROM charge WHERE day = ANY($1::text[]) AND scope = $2 AND unit = $3)
++ (SELECT COALESCE(SUM(n), 0) FROM usage WHERE day = ANY($1::text[]) AND scope = $2 AND unit = $3))::bigint`
 )
 
 // Charges implements bot.Inspector.
@@ -123,9 +123,9 @@ func (r *reader) Charges(ctx context.Context, sinceDay string) ([]bot.Charge, er
 }
 
 // Used implements bot.Inspector.
-func (r *reader) Used(ctx context.Context, scope, unit, day string) (int64, error) {
+func (r *reader) Used(ctx context.Context, scope, unit string, days ...string) (int64, error) {
 	var sum int64
-	_, err := one(ctx, r, func(row row) error { return row.Scan(&sum) }, usedQuery, day, scope, unit)
+	_, err := one(ctx, r, func(row row) error { return row.Scan(&sum) }, usedQuery, days, scope, unit)
 	return sum, r.problem("add charges up", err)
 }
 

@@ -83,8 +83,8 @@ const (
 	deleteFact = `DELETE FROM fact WHERE bucket = $1 AND key = $2`
 	setFact    = `INSERT INTO fact (bucket, key, value, expires) VALUES ($1, $2, $3, $4)
 	ON CONFLICT (bucket, key) DO UPDATE SET value = excluded.value, expires = excluded.expires`
-	insertFact   = `INSERT INTO fact (bucket, key, value, expires) VALUES ($1, $2, $3, $4)`
-	insertCharge = `INSERT INTO charge (key, scope, unit, day, n) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (key) DO NOTHING`
+	insertFact    = `INSERT INTO fact (bucket, key, value, expires) VALUES ($1, $2, $3, $4)`
+	insertCharges = `INSERT INTO charge (key, scope, unit, day, n)
+	SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[]) ON CONFLICT (key) DO NOTHING`
 	resetOverflow = `DELETE FROM tool_overflow WHERE session = $1`
 )

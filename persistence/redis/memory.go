@@ -27,6 +27,7 @@ type memory struct {
 	swept  time.Time
 	values map[string]counted
 	ids    map[string]time.Time // when each taken id is forgotten
+	aside  map[string]asides    // of each counter
 }
 
 // counted is a counter. An expired one counts as zero.
@@ -38,7 +39,7 @@ type counted struct {
 func newMemory() *memory {
 	return &memory{
 		cache: cache.NewMemory(nil), swept: time.Now(),
-		values: map[string]counted{}, ids: map[string]time.Time{},
+		values: map[string]counted{}, ids: map[string]time.Time{}, aside: map[string]asides{},
 	}
 }
 
@@ -70,6 +71,11 @@ func (m *memory) sweep(now time.Time) {
 			delete(m.ids, id)
 		}
 	}
+	for key, a := range m.aside {
+		if !now.Before(a.until) {
+			delete(m.aside, key)
+		}
+	}
 }
 
 // value returns the current value of a counter. m.mu must be held.
@@ -97,7 +103,6 @@ func (m *memory) Take(ctx context.Context, id string, takes []quota.Take, expire
 	if err != nil {
 		return nil, -1, fmt.Errorf("take %s: %w", id, err)
 	}
-	expire = expire.Truncate(time.Second) // the resolution of a server
 	counts, denied := make([]int64, len(takes)), -1
 	for i, t := range takes {
 		counts[i] = m.value(t.Key, now)
@@ -112,10 +117,10 @@ func (m *memory) Take(ctx context.Context, id string, takes []quota.Take, expire
 		return counts, denied, nil
 	}
 	for i, t := range takes {
-		counts[i] = m.value(t.Key, now) + t.N // read again: two takes can name one counter
-		m.set(t.Key, counted{n: counts[i], until: expire}, now)
+		counts[i] = m.value(t.Key, now) + t.N                                                   // read again: two takes can name one counter
+		m.set(t.Key, counted{n: counts[i], until: until(t, expire).Truncate(time.Second)}, now) // the resolution of a server
 	}
-	m.ids[id] = expire
+	m.ids[id] = expire.Truncate(time.Second)
 	return counts, -1, nil
 }
 
@@ -190,6 +195,6 @@ func (m *memory) Cache() cache.Store { return m.cache }
 func (m *memory) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.closed, m.values, m.ids = true, nil, nil
+	m.closed, m.values, m.ids, m.aside = true, nil, nil, nil
 	return nil
 }

@@ -105,7 +105,7 @@ type desk struct {
 func newDesk(s *redis.Store, limit int64) *desk {
 	d := &desk{store: bottest.New()}
 	day := time.Now() // one day, also at midnight
-	d.meter = quota.New(quota.Options{Limits: quota.Limits{User: limit}}, s, d.store, texts.Words{}, func() time.Time { return day }, nil)
+	d.meter = quota.New(quota.Options{Limits: quota.Scopes{User: quota.TurnsADay(limit)}}, s, d.store, texts.Words{}, func() time.Time { return day }, nil)
 	d.msg = &bot.Message{Person: "42", Caller: "telegram:42", Place: bot.Place{Channel: "telegram", Bot: "1", Surface: "bot", Chat: "42"}}
 	return d
 }

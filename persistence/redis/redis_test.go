@@ -80,7 +80,7 @@ func TestMetersEmbedded(t *testing.T) {
 func meters(t *testing.T, counter func(t *testing.T) quota.Counter) {
 	store, day := bottest.New(), time.Now() // one day, also at midnight
 	now := func() time.Time { return day }
-	o := quota.Options{Limits: quota.Limits{User: 5, Chat: 12, Bot: 100}, Payer: "both"}
+	o := quota.Options{Limits: quota.Scopes{User: quota.TurnsADay(5), Chat: quota.TurnsADay(12), Bot: quota.TurnsADay(100)}, Payer: "both"}
 	var admitted atomic.Int64
 	var wg sync.WaitGroup
 	for range 3 {
@@ -115,7 +115,7 @@ func TestRestart(t *testing.T) {
 	t.Parallel()
 	store := bottest.New()
 	msg := &bot.Message{Person: "42", Caller: "telegram:42", Place: bot.Place{Channel: "telegram", Bot: "1", Surface: "bot", Chat: "42"}}
-	o := quota.Options{Limits: quota.Limits{User: 2}}
+	o := quota.Options{Limits: quota.Scopes{User: quota.TurnsADay(2)}}
 	day := time.Now()
 	for n, refused := range []bool{false, false, true} {
 		m := quota.New(o, open(t, ""), store, texts.Words{}, func() time.Time { return day }, nil)

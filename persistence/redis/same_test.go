@@ -47,6 +47,9 @@ func counterOp(r *rand.Rand) func(*testing.T, *redis.Store) string {
 		takes[i] = quota.Take{Key: keys[r.IntN(4)], N: r.Int64N(4), Limit: r.Int64N(3) * (5 + r.Int64N(40))}
 	}
 	n := r.Int64N(30)
+	if r.IntN(3) == 0 {
+		return reservation(r, id, takes, expire)
+	}
 	switch r.IntN(8) {
 	case 0:
 		return func(t *testing.T, s *redis.Store) string {
@@ -66,6 +69,23 @@ func counterOp(r *rand.Rand) func(*testing.T, *redis.Store) string {
 			counts, denied, err := s.Take(t.Context(), id, takes, expire)
 			return fmt.Sprint("take ", id, takes, expire.Unix() < 1000, counts, denied, err)
 		}
+	}
+}
+
+// reservation makes up one operation of reservations, at one of a few moments.
+func reservation(r *rand.Rand, id string, takes []quota.Take, expire time.Time) func(*testing.T, *redis.Store) string {
+	now := time.Unix(1e9, 0).Add(time.Duration(r.IntN(4)) * time.Minute)
+	hold := quota.Hold{Now: now, Until: now.Add(time.Duration(r.IntN(3)) * time.Minute)}
+	name := fmt.Sprint("settlement", r.IntN(900))
+	if r.IntN(2) == 0 {
+		return func(t *testing.T, s *redis.Store) string {
+			room, err := s.Reserve(t.Context(), id, takes, hold, expire)
+			return fmt.Sprint("reserve ", id, takes, hold, room, err)
+		}
+	}
+	return func(t *testing.T, s *redis.Store) string {
+		counts, err := s.Settle(t.Context(), id, name, takes, expire)
+		return fmt.Sprint("settle ", id, name, takes, counts, err)
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 // The scripts run atomically on the server and use nothing newer than Redis 6.0. In a cluster all keys of one call must
 // be in one slot, which a hash tag ensures.
 const (
-	// KEYS[1] the id's marker, the rest counters; ARGV[1] expiry (unix seconds), then amount and limit for each
-	// counter.
+	// KEYS[1] the id's marker, the rest counters; ARGV[1] expiry of the marker (unix seconds), then amount, limit and
+	// expiry of each counter.
 	takeScript = `
 local seen = redis.call('GET', KEYS[1])
 if seen then
@@ -28,14 +28,14 @@ end
 local out = {-1}
 for i = 2, #KEYS do
   local now = tonumber(redis.call('GET', KEYS[i]) or '0')
-  local n, limit = tonumber(ARGV[2*i-2]), tonumber(ARGV[2*i-1])
+  local n, limit = tonumber(ARGV[3*i-4]), tonumber(ARGV[3*i-3])
   out[i] = now
   if limit > 0 and now + n > limit and out[1] == -1 then out[1] = i - 2 end
 end
 if out[1] >= 0 then return out end
 for i = 2, #KEYS do
-  out[i] = redis.call('INCRBY', KEYS[i], ARGV[2*i-2])
-  redis.call('EXPIREAT', KEYS[i], ARGV[1])
+  out[i] = redis.call('INCRBY', KEYS[i], ARGV[3*i-4])
+  redis.call('EXPIREAT', KEYS[i], ARGV[3*i-2])
 end
 redis.call('SET', KEYS[1], '1')
 redis.call('EXPIREAT', KEYS[1], ARGV[1])
@@ -62,6 +62,7 @@ type server struct {
 	client            goredis.UniversalClient
 	met               *met
 	take, back, raise *goredis.Script
+	hold, settle      *goredis.Script
 }
 
 func newServer(options *goredis.UniversalOptions, log zerolog.Logger) *server {
@@ -69,6 +70,7 @@ func newServer(options *goredis.UniversalOptions, log zerolog.Logger) *server {
 		watch: newWatch(log), met: newMet(log),
 		take: goredis.NewScript(takeScript), back: goredis.NewScript(returnScript),
 		raise: goredis.NewScript(restoreScript),
+		hold:  goredis.NewScript(reserveScript), settle: goredis.NewScript(settleScript),
 	}
 	options.OnConnect = s.met.connected
 	// It writes lines of its own to stderr, which contain nothing that errors and the watch do not report.
@@ -106,7 +108,7 @@ func keys(id string, takes []quota.Take) []string {
 func (s *server) Take(ctx context.Context, id string, takes []quota.Take, expire time.Time) ([]int64, int, error) {
 	args := []any{expire.Unix()}
 	for _, t := range takes {
-		args = append(args, t.N, t.Limit)
+		args = append(args, t.N, t.Limit, until(t, expire).Unix())
 	}
 	var out []int64
 	err := s.do(ctx, func(ctx context.Context) (err error) {

@@ -3,6 +3,7 @@ package sql
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -116,8 +117,8 @@ const (
 	usageQuery   = `SELECT '', scope, unit, day, n FROM usage WHERE day >= ? ORDER BY day`
 )
 
-const usedQuery = `SELECT (SELECT COALESCE(SUM(n), 0) FROM charge WHERE day = ? AND scope = ? AND unit = ?)
-+ (SELECT COALESCE(SUM(n), 0) FROM usage WHERE day = ? AND scope = ? AND unit = ?)`
+const usedQuery = `SELECT (SELECT COALESCE(SUM(n), 0) FROM charge WHERE day IN (SELECT value FROM json_each(?1)) AND scope = ?2 AND unit = ?3)
++ (SELECT COALESCE(SUM(n), 0) FROM usage WHERE day IN (SELECT value FROM json_each(?1)) AND scope = ?2 AND unit = ?3)`
 
 // Charges implements bot.Inspector.
 func (r *reader) Charges(ctx context.Context, sinceDay string) ([]bot.Charge, error) {
@@ -142,10 +143,13 @@ const rowsQuery = `SELECT id, ` + rowColumns + ` FROM outbox WHERE session = ? O
 	LIMIT CAST(? AS INTEGER)`
 
 // Used implements bot.Inspector.
-func (r *reader) Used(ctx context.Context, scope, unit, day string) (int64, error) {
+func (r *reader) Used(ctx context.Context, scope, unit string, days ...string) (int64, error) {
+	list, err := json.Marshal(days)
+	if err != nil {
+		return 0, r.problem("name days", err)
+	}
 	var sum int64
-	_, err := r.q.one(ctx, func(scan scanner) error { return scan(&sum) }, usedQuery,
-		day, scope, unit, day, scope, unit)
+	_, err = r.q.one(ctx, func(scan scanner) error { return scan(&sum) }, usedQuery, string(list), scope, unit)
 	return sum, r.problem("add charges up", err)
 }
 

@@ -73,7 +73,7 @@ var plans = map[string]string{
 	"holdLane":         "lane/key",
 	"insertApproval":   "approval/key",
 	"insertArrival":    "inbox/key",
-	"insertCharge":     "",
+	"insertCharges":    "",
 	"insertEntry":      "",
 	"insertFirst":      "inbox/inbox_lane inbox/key",
 	"insertLane":       "",

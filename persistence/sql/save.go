@@ -2,6 +2,7 @@ package sql
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/zephbot/zephbot/bot"
@@ -33,7 +34,9 @@ WHERE NOT EXISTS (SELECT 1 FROM approval WHERE id = ?)`
 	deleteFact = `DELETE FROM fact WHERE bucket = ? AND key = ?`
 	setFact    = `INSERT INTO fact (bucket, key, value, expires) VALUES (?, ?, ?, ?)
 ON CONFLICT (bucket, key) DO UPDATE SET value = excluded.value, expires = excluded.expires`
-	insertCharge = `INSERT INTO charge (key, scope, unit, day, n) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING`
+	// all of a Change at once: its parameter is a list of rows in JSON
+	insertCharges = `INSERT INTO charge (key, scope, unit, day, n)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?) WHERE true ON CONFLICT (key) DO NOTHING`
 )
 
 // save writes a result, beginning with the rows that a wrong assumption would refuse.
@@ -199,10 +202,19 @@ func (t *step) saveFacts(ctx context.Context, r *state.Result) error {
 }
 
 func (t *step) saveCharges(ctx context.Context, _ *state.Result) error {
-	for _, c := range t.change.Charges {
-		if err := t.q.exec(ctx, insertCharge, c.Key, c.Scope, c.Unit, c.Day, c.N); err != nil {
-			return fmt.Errorf("store charge: %w", err)
-		}
+	if len(t.change.Charges) == 0 {
+		return nil
+	}
+	rows := make([][5]any, len(t.change.Charges))
+	for i, c := range t.change.Charges {
+		rows[i] = [5]any{c.Key, c.Scope, c.Unit, c.Day, c.N}
+	}
+	list, err := json.Marshal(rows)
+	if err == nil {
+		err = t.q.exec(ctx, insertCharges, string(list))
+	}
+	if err != nil {
+		return fmt.Errorf("store charges: %w", err)
 	}
 	return nil
 }

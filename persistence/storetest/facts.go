@@ -101,6 +101,20 @@ func aChargeCountsOnce(h *harness) {
 		h.ok(err)
 		same(h, fmt.Sprint("used ", want), used, want.N)
 	}
+	used, err := h.Used(h.Context(), "bot/telegram/1", "turns", "2026-03-02", "2026-03-01", "2026-02-28")
+	h.ok(err)
+	same(h, "used on several days", used, int64(1))
+	h.do(&bot.Change{Charges: []bot.Charge{ // keys that are there already, in the store or in the Change, count once
+		{Key: "more", Scope: "bot/telegram/1", Unit: "turns", Day: "2026-03-02", N: 100},
+		{Key: `odd "key" ä`, Scope: "bot/telegram/1", Unit: "turns", Day: "2026-03-02", N: 1 << 53},
+		{Key: `odd "key" ä`, Scope: "bot/telegram/1", Unit: "turns", Day: "2026-03-02", N: 100},
+	}})
+	used, err = h.Used(h.Context(), "bot/telegram/1", "turns", "2026-03-01", "2026-03-02")
+	h.ok(err)
+	same(h, "used after several charges", used, int64(1<<53+1))
+	used, err = h.Used(h.Context(), "bot/telegram/1", "turns")
+	h.ok(err)
+	same(h, "used on no day", used, int64(0))
 }
 
 func inspectTests() map[string]func(*harness) {

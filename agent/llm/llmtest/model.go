@@ -17,7 +17,7 @@
 //	on "both": call* read {"path":"a"} read {"path":"b"}
 //	on "look": say I will look.         one step: text …
 //	and call list_directory {"path":"."}   … and a tool use, and so on
-//	and usage 120 30                    input and output tokens of the step
+//	and usage 120 30                    input and output tokens of the step; "usage 120 30 0.15": and its price in USD
 //	then expect "main.go"               the step's last user or tool message must contain this
 //	and say Found it
 //	on "x": fail rate_limited 5s        a llm.Kind, RateLimited optionally with RetryAfter

@@ -248,6 +248,13 @@ func (p *parser) wait(step *Step, s string) error {
 
 func usage(step *Step, s string) error {
 	fields := strings.Fields(s)
+	if len(fields) == 3 {
+		usd, err := strconv.ParseFloat(fields[2], 64)
+		if err != nil || usd < 0 {
+			return fmt.Errorf("usage %q is not a price in USD", fields[2])
+		}
+		step.USD, fields = usd, fields[:2]
+	}
 	numbers := make([]int, 0, 2)
 	for _, f := range fields {
 		n, err := strconv.Atoi(f)
@@ -257,7 +264,7 @@ func usage(step *Step, s string) error {
 		numbers = append(numbers, n)
 	}
 	if len(numbers) != 2 {
-		return errors.New("usage needs two numbers: input and output tokens")
+		return errors.New("usage needs two numbers: input and output tokens; a third is the price in USD")
 	}
 	step.Usage = llm.Usage{Input: numbers[0], Output: numbers[1]}
 	return nil

@@ -18,6 +18,13 @@ type Counter struct {
 	renews int64
 	values map[string]int64
 	ids    map[string]bool
+	aside  map[string]map[string]aside // by counter and id
+}
+
+// aside is what an id has set aside of a counter.
+type aside struct {
+	n     int64
+	until time.Time
 }
 
 var _ quota.Counter = (*Counter)(nil)
@@ -33,7 +40,7 @@ func (c *Counter) Fail(err error) {
 func (c *Counter) Lose() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.values, c.ids = nil, nil
+	c.values, c.ids, c.aside = nil, nil, nil
 }
 
 // Renew makes the counters older ones: values, and the ids that were taken, as a server had them when it last saved
@@ -41,7 +48,7 @@ func (c *Counter) Lose() {
 func (c *Counter) Renew(values map[string]int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.values, c.ids = values, nil
+	c.values, c.ids, c.aside = values, nil, nil
 	c.renews++
 }
 
@@ -69,6 +76,9 @@ func (c *Counter) begin(ctx context.Context) error {
 	}
 	if c.ids == nil {
 		c.ids = map[string]bool{}
+	}
+	if c.aside == nil {
+		c.aside = map[string]map[string]aside{}
 	}
 	return c.err
 }
@@ -116,6 +126,67 @@ func (c *Counter) Return(ctx context.Context, id string, takes []quota.Take) err
 		c.values[t.Key] = max(0, c.values[t.Key]-t.N)
 	}
 	return nil
+}
+
+// asideOf is what others than id have set aside of a counter. Called with mu held.
+func (c *Counter) asideOf(key, id string, now time.Time) int64 {
+	var sum int64
+	for other, a := range c.aside[key] {
+		if other != id && a.until.After(now) {
+			sum += a.n
+		}
+	}
+	return sum
+}
+
+// Reserve implements quota.Counter.
+func (c *Counter) Reserve(ctx context.Context, id string, takes []quota.Take, hold quota.Hold, _ time.Time) (quota.Room, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.begin(ctx); err != nil {
+		return quota.Room{Denied: -1}, err
+	}
+	room := quota.Room{Counts: make([]int64, len(takes)), Denied: -1}
+	for i, t := range takes {
+		room.Counts[i] = c.values[t.Key]
+		sum := room.Counts[i] + t.N
+		room.Full = room.Full || (room.Denied < 0 && t.Limit > 0 && sum > t.Limit)
+		sum += c.asideOf(t.Key, id, hold.Now)
+		if room.Denied < 0 && t.Limit > 0 && sum > t.Limit {
+			room.Denied = i
+		}
+	}
+	if room.Denied >= 0 {
+		return room, nil
+	}
+	for _, t := range takes {
+		if c.aside[t.Key] == nil {
+			c.aside[t.Key] = map[string]aside{}
+		}
+		if t.Limit > 0 {
+			c.aside[t.Key][id] = aside{t.N, hold.Until}
+		}
+	}
+	return room, nil
+}
+
+// Settle implements quota.Counter.
+func (c *Counter) Settle(ctx context.Context, id, name string, takes []quota.Take, _ time.Time) ([]int64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.begin(ctx); err != nil {
+		return nil, err
+	}
+	counts := make([]int64, len(takes))
+	for i, t := range takes {
+		if !c.ids[name] {
+			delete(c.aside[t.Key], id)
+			c.values[t.Key] += t.N
+		}
+		counts[i] = c.values[t.Key]
+	}
+	c.ids[name] = true
+	return counts, nil
 }
 
 // Read implements quota.Counter.

@@ -256,6 +256,9 @@ func (k *inspector) models() {
 			k.warn(at+".max_tokens", "an answer of %d tokens leaves nothing of agent.context_budget_tokens (%d) for the conversation; lower it, or raise that",
 				p.MaxTokens, k.c.Agent.ContextBudgetTokens)
 		}
+		if text := unpriced(k.c, &k.c.LLM.Providers[i]); text != "" {
+			k.warn(at+".input_usd_per_mtok", "%s", text)
+		}
 		if p.APIKey == "" && (p.Type == "anthropic" || p.Type == "openai") && strings.HasPrefix(p.BaseURL, "https://api.") {
 			k.warn(at+".api_key", "is empty; %s refuses requests without a key: set it here, or ZEPH_LLM_PROVIDERS_%s_API_KEY", p.BaseURL, variable(p.Name))
 		}

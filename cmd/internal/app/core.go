@@ -346,7 +346,7 @@ func (c *Core) blocked(session string, tool tools.Definition) bool {
 }
 
 // runner builds the agent over a chain.
-func (c *Core) runner(tools agent.Executor, name string) *agent.Runner {
+func (c *Core) runner(tools agent.Executor, budget agent.Budget, name string) *agent.Runner {
 	zone := cmp.Or(c.zone(), time.UTC)
 	system := func(turn *agent.Turn, withTools bool) string {
 		return prompt.System(prompt.Options{
@@ -355,7 +355,7 @@ func (c *Core) runner(tools agent.Executor, name string) *agent.Runner {
 		})
 	}
 	return agent.NewRunner(
-		agent.Deps{Provider: c.provider, Tools: tools, Catalog: c.catalog, Blobs: c.stores.Blobs, System: system, Now: c.now},
+		agent.Deps{Provider: c.provider, Tools: tools, Budget: budget, Catalog: c.catalog, Blobs: c.stores.Blobs, System: system, Now: c.now},
 		agent.Limits{
 			Iterations: c.cfg.Agent.MaxToolIterations, Parallel: c.cfg.Agent.MaxParallelTools, ContextTokens: c.cfg.Agent.ContextBudgetTokens,
 		},

@@ -82,9 +82,10 @@ func (c *Core) newModel(p config.Provider) (llm.Provider, error) {
 		}
 		return c.paced(provider, p), nil
 	case "anthropic":
+		at := countedAt(c.cfg, &p)
 		provider, err := anthropic.New(anthropic.Options{
 			Name: p.Name, BaseURL: p.BaseURL, Key: anthropic.Key(p.APIKey.Reveal()), Model: p.Model, MaxTokens: p.MaxTokens, Idle: c.cfg.LLM.Idle,
-			InputUSDPerMTok: p.InputUSDPerMTok, OutputUSDPerMTok: p.OutputUSDPerMTok, CachedUSDPerMTok: p.CachedInputUSDPerMTok,
+			InputUSDPerMTok: at.Input, OutputUSDPerMTok: at.Output, CachedUSDPerMTok: &at.Cached,
 			Now: c.now, Log: c.log.With().Str("component", "model").Logger(), Accepts: accepts(p),
 		})
 		if err != nil {
@@ -105,11 +106,12 @@ func (c *Core) paced(provider llm.Provider, p config.Provider) llm.Provider {
 }
 
 func (c *Core) openai(p config.Provider) (*openai.Provider, error) {
+	at := countedAt(c.cfg, &p)
 	return openai.New(openai.Options{
 		Name: p.Name, BaseURL: p.BaseURL, Key: openai.Key(p.APIKey.Reveal()), Model: p.Model, EmbeddingModel: p.EmbeddingModel,
 		TranscriptionModel: p.TranscriptionModel, TranscriptionUSDPerMinute: p.TranscriptionUSDPerMinute,
-		MaxTokens: p.MaxTokens, Idle: c.cfg.LLM.Idle, InputUSDPerMTok: p.InputUSDPerMTok, OutputUSDPerMTok: p.OutputUSDPerMTok,
-		CachedUSDPerMTok: p.CachedInputUSDPerMTok, Wire: p.Wire, Accepts: accepts(p), Now: c.now, Log: c.log.With().Str("component", "model").Logger(),
+		MaxTokens: p.MaxTokens, Idle: c.cfg.LLM.Idle, InputUSDPerMTok: at.Input, OutputUSDPerMTok: at.Output,
+		CachedUSDPerMTok: &at.Cached, Wire: p.Wire, Accepts: accepts(p), Now: c.now, Log: c.log.With().Str("component", "model").Logger(),
 	})
 }
 

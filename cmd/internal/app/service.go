@@ -99,14 +99,12 @@ func newService(c *Core, ch channel) (*service, error) {
 	decided := counted{broker, c}
 	s.desk = s.newDesk(decided)
 	questions := servers.Questions{Broker: decided, Desk: s.desk}
-	s.meter = quota.New(quota.Options{
-		Limits: quota.Limits{
-			User: int64(c.cfg.Quotas.User.TurnsPerDay), Chat: int64(c.cfg.Quotas.Chat.TurnsPerDay), Bot: int64(c.cfg.Quotas.Bot.TurnsPerDay),
-		},
-		ByChat: chatQuotas(c), Payer: c.cfg.Quotas.Payer, AllowOnDown: c.cfg.Quotas.OnRedisDown == "allow",
-	}, c.redis, store, words, c.now, c.metrics.Denied)
+	s.meter = quota.New(c.meterOptions(), c.redis, store, words, c.now, c.metrics.Denied)
+	quotas := &quota.Manager{
+		Meter: s.meter, Facts: store, Words: words, Now: c.now, Admins: ch.admins, Priceless: priceless(c.cfg), Record: c.quotaLine, Recorded: c.records.Settle,
+	}
 	deps := command.Deps{
-		Store: store, Questions: questions, Policy: rulebook.Answers{Book: c.book, Chain: c.unasked}, Usage: s.meter.Usage, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
+		Store: store, Questions: questions, Policy: rulebook.Answers{Book: c.book, Chain: c.unasked}, Usage: s.meter.Usage, Quotas: quotas, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
 		Blocks: c.blockedTools(), Servers: s.desk, Behind: background{c}, Model: c.choices.Command,
 	}
 	presses := turn.Approvals(questions)
@@ -122,7 +120,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	if ch.nobody {
 		chain = c.chain(nil)
 	}
-	runner := c.runner(executor{chain: chain, audit: c.audit, metrics: c.metrics}, ch.display)
+	runner := c.runner(executor{chain: chain, audit: c.audit, metrics: c.metrics}, s.meter, ch.display)
 	grace := cmp.Or(ch.grace, graceTurns)
 	offered := deliver.Offered{Store: store, Outbox: s.outbox}
 	s.dispatcher = dispatch.New(dispatch.Parts{
@@ -145,6 +143,9 @@ func (s *service) watchMoves() moves.Watched {
 	})
 	return moves.Watched{Store: c.stores.Bot, Moved: func(ctx context.Context) {
 		s.moves.Relocate(ctx)
+		if err := s.followLimits(ctx); err != nil {
+			c.log.Warn().Err(err).Msg("limits of a group that moved not read; tried again within a second")
+		}
 		if err := c.choices.Follow(ctx); err != nil {
 			s.log.Error().Err(err).Msg("which models were chosen is not read")
 		}
@@ -163,16 +164,6 @@ func (c *Core) progress(ch channel, pacer bot.Pacer) func(turn.Watched) turn.Pro
 			deliver.ProgressOptions{Interval: time.Duration(c.cfg.Telegram.StreamIntervalMS) * time.Millisecond},
 		)
 	}
-}
-
-func chatQuotas(c *Core) map[string]int64 {
-	byChat := map[string]int64{}
-	for id, chat := range c.cfg.Telegram.Chats {
-		if chat.Quota != nil {
-			byChat[id] = int64(chat.Quota.TurnsPerDay)
-		}
-	}
-	return byChat
 }
 
 func (s *service) about() command.About {
@@ -240,7 +231,12 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 	} else {
 		s.desk.Open(mcpCtx, s.desk.Begun(outCtx))
 	}
-	part(&work, "dispatcher", func() error { return s.dispatcher.Run(workCtx) })
+	part(&work, "dispatcher", func() error {
+		if err := s.meter.Follow(workCtx, s.core.stores.Bot); err != nil { // before the first turn is charged
+			return err
+		}
+		return s.dispatcher.Run(workCtx)
+	})
 	part(&out, "housekeeping", func() error { return s.sweep(outCtx) })
 	err := intake(ctx)
 	endWork()
@@ -269,7 +265,7 @@ func (s *service) follow(ctx context.Context) error {
 			c.records.Settle(ctx) // of a process that is gone
 		}
 		return err
-	}, s.moves.Follow, s.followPeople, c.choices.Follow, c.news.Follow, background{c}.follow, s.desk.Follow)
+	}, s.followLimits, s.moves.Follow, s.followPeople, c.choices.Follow, c.news.Follow, background{c}.follow, s.desk.Follow)
 }
 
 // whenBuried ends the work of a process that was taken for dead: nothing that it does counts any more. stop ends the

@@ -126,7 +126,7 @@ url = "https://ci.example.com"
 	got := []any{
 		c.DataDir, c.Telegram.Token.Reveal(), []string(c.Telegram.AllowedUsers), c.Telegram.Admins, []string(c.Telegram.AllowedChats),
 		c.Telegram.ApprovalTimeout, c.Telegram.Limits.PerSecond, c.Telegram.Limits.PerGroupPerMinute, c.Telegram.Groups,
-		chat.Trigger, chat.Approvers, chat.Quota.TurnsPerDay, c.LLM.Providers[0].BaseURL, c.LLM.Providers[0].InputUSDPerMTok,
+		chat.Trigger, chat.Approvers, chat.Quota.TurnsPerDay, c.LLM.Providers[0].BaseURL, *c.LLM.Providers[0].InputUSDPerMTok,
 		c.LLM.Providers[1].BaseURL, c.LLM.Providers[1].MaxTokens, c.LLM.Providers[1].ToolUse, c.LLM.Fallback, c.Tools.Shell.Timeout,
 		c.Tools.Permissions["ci:Deploy.Prod"],
 	}

@@ -168,8 +168,7 @@ func TestWarnings(t *testing.T) {
 		{"idle at its default", "[vector]\nbackend = 'embedded'\n[scheduler]\ntick_secs = 60", nil},
 		{"idle key", "[tools.shell]\nmax_checkpoints = 3", []string{"zephbot.toml:2: tools.shell.max_checkpoints: has no effect yet: undo by checkpoints is not part of this version"}},
 		{"idle list", "[[scheduler.tasks]]\nname = 'a'\ncron = '0 9 * * *'\ntask = 'x'", []string{"zephbot.toml:1: scheduler.tasks: has no effect yet: the scheduler is not part of this version"}},
-		{"idle in a chat", "[telegram.chats.-1.quota]\nturns_per_day = 2\nusd_per_day = 1", []string{"zephbot.toml:3: telegram.chats.-1.quota.usd_per_day: has no effect yet: the USD quota is not part of this version"}},
-		{"working quota", "[quotas.user]\nturns_per_day = 2", nil},
+		{"working quota", "[quotas.user]\nturns_per_day = 2\ntokens_per_month = 9\nusd_per_day = 0.5\n[telegram.chats.-1.quota]\nusd_per_month = 1", nil},
 		{"fast stream", "[telegram]\nstream_interval_ms = 100", []string{"zephbot.toml:2: telegram.stream_interval_ms: 100 is outside 500 to 3600000; 500 is used"}},
 		{"complexity", "[tools.tafc]\ncomplexity_threshold = inf", []string{"zephbot.toml:2: tools.tafc.complexity_threshold: inf is outside 0 to 1; 0.6 is used"}},
 	}

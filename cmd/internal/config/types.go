@@ -151,10 +151,10 @@ type Provider struct {
 	MaxTokens                 int           `toml:"max_tokens" default:"4096" min:"1" doc:"Longest answer, in tokens."`
 	Pace                      time.Duration `toml:"pace" default:"0s" min:"0s" doc:"Only for type offline: how long it waits before each word. The simulator takes 45ms, so that an answer can be seen to grow."`
 	ToolUse                   bool          `toml:"tool_use" default:"true" doc:"Use the API's tool calls; false: fenced blocks in the text."`
-	InputUSDPerMTok           float64       `toml:"input_usd_per_mtok" default:"0" doc:"Price of a million input tokens in USD."`
-	OutputUSDPerMTok          float64       `toml:"output_usd_per_mtok" default:"0" doc:"Price of a million output tokens in USD."`
+	InputUSDPerMTok           *float64      `toml:"input_usd_per_mtok" doc:"Price of a million input tokens in USD; 0: they cost nothing. Not set: by a table of well-known models; ollama and offline cost nothing."`
+	OutputUSDPerMTok          *float64      `toml:"output_usd_per_mtok" doc:"Price of a million output tokens in USD, thinking included. Not set: as input_usd_per_mtok."`
 
-	CachedInputUSDPerMTok *float64 `toml:"cached_input_usd_per_mtok" doc:"Price of a million input tokens read from the vendor's cache, in USD. Not set: a tenth of input_usd_per_mtok for anthropic, else the same."`
+	CachedInputUSDPerMTok *float64 `toml:"cached_input_usd_per_mtok" doc:"Price of a million input tokens read from the vendor's cache, in USD. Not set: by the table too; for a model that is not in it, or with a price of input_usd_per_mtok, a tenth of that for anthropic, else the same."`
 	Accepts               []string `toml:"accepts" place:"none" doc:"What the model takes besides text: image, file (PDF, over anthropic and OpenAI's Responses), or text alone for nothing else. Empty: by a table of well-known models; an unknown one takes text only. What it does not take it is told in words."`
 	Wire                  string   `toml:"wire" default:"auto" enum:"auto|chat|responses" doc:"Which of OpenAI's APIs is used, for type openai. auto: chat completions, and Responses for models that take tools only there."`
 }
@@ -274,8 +274,8 @@ type MemoryLimits struct {
 
 // Quotas is the table [quotas].
 type Quotas struct {
-	OnRedisDown string `toml:"on_redis_down" default:"deny" enum:"deny|allow" doc:"While quotas cannot be counted (docs/redis.md): nobody begins a turn, or everybody may."`
-	Payer       string `toml:"payer" default:"user" enum:"user|chat|both" doc:"Who pays in a group."`
+	OnRedisDown string `toml:"on_redis_down" default:"deny" enum:"deny|allow" doc:"While quotas cannot be counted (docs/redis.md): nobody begins a turn and no model is asked, or everybody may."`
+	Payer       string `toml:"payer" default:"user" enum:"user|chat|both" doc:"Who pays in a group: the person who writes, the group, or both. Limits that are set for a single chat hold there whoever pays."`
 	User        Limits `toml:"user" doc:"Limits of each person. 0: no limit."`
 	Chat        Limits `toml:"chat" doc:"Limits of each chat. 0: no limit."`
 	Bot         Limits `toml:"bot" doc:"Limits of the whole bot. 0: no limit."`
@@ -283,10 +283,12 @@ type Quotas struct {
 
 // Limits is a table of [quotas].
 type Limits struct {
-	TurnsPerDay  int     `toml:"turns_per_day" default:"0" doc:"Turns a day."`
-	TokensPerDay int     `toml:"tokens_per_day" default:"0" idle:"the token quota" doc:"Tokens a day."`
-	USDPerDay    float64 `toml:"usd_per_day" default:"0" idle:"the USD quota" doc:"USD a day."`
-	USDPerMonth  float64 `toml:"usd_per_month" default:"0" idle:"the USD quota" doc:"USD a month."`
+	TurnsPerDay    int     `toml:"turns_per_day" default:"0" min:"0" doc:"Turns a day. Days and months begin at midnight in telegram.time_zone."`
+	TurnsPerMonth  int     `toml:"turns_per_month" default:"0" min:"0" doc:"Turns a month."`
+	TokensPerDay   int     `toml:"tokens_per_day" default:"0" min:"0" doc:"Tokens a day, read and written. A call of the model needs room for its longest answer (max_tokens)."`
+	TokensPerMonth int     `toml:"tokens_per_month" default:"0" min:"0" doc:"Tokens a month."`
+	USDPerDay      float64 `toml:"usd_per_day" default:"0" min:"0" doc:"USD a day, at the prices of llm.providers. A model whose price nobody knows is counted at the highest price that is known."`
+	USDPerMonth    float64 `toml:"usd_per_month" default:"0" min:"0" doc:"USD a month."`
 }
 
 // Audit is the table [audit].

@@ -1,0 +1,245 @@
+package quota
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+// Bucket of facts holds the limits that admins have set in the chat. The key of a chat's begins with the chat's key, so
+// that it moves with the chat.
+const Bucket = "quota"
+
+// stored is the value of such a fact.
+type stored struct {
+	Limit int64     `json:"limit"` // 0 = none
+	By    string    `json:"by"`    // caller id
+	Name  string    `json:"name,omitempty"`
+	At    time.Time `json:"at"`
+}
+
+// setting is one limit that was set.
+type setting struct {
+	level string
+	of    Of
+	stored
+}
+
+func (s *setting) key() string {
+	return strings.TrimPrefix(s.level, "chat/") + "/" + s.of.Unit + "/" + string(s.of.Window)
+}
+
+// parse reads a stored setting; a fact of a newer version that is not understood is left alone.
+func parse(f bot.Fact) (s setting, ok bool) {
+	rest, window, ok := cutLast(f.Key)
+	if !ok {
+		return s, false
+	}
+	s.level, s.of.Unit, ok = cutLast(rest)
+	s.of.Window = texts.Window(window)
+	if !ok || json.Unmarshal([]byte(f.Value), &s.stored) != nil || s.Limit < 0 {
+		return s, false
+	}
+	if !strings.HasPrefix(s.level, "user/") {
+		s.level = ChatLevel(s.level)
+	}
+	return s, true
+}
+
+func cutLast(text string) (before, after string, ok bool) {
+	i := strings.LastIndexByte(text, '/')
+	if i < 0 {
+		return "", "", false
+	}
+	return text[:i], text[i+1:], true
+}
+
+// Follow reads the limits that admins have set, in this process or another.
+func (m *Meter) Follow(ctx context.Context, facts bot.Facts) error {
+	list, err := facts.FactsOf(ctx, Bucket, "", m.now())
+	if err != nil {
+		return fmt.Errorf("read quotas that were set: %w", err)
+	}
+	set := map[string]Limits{}
+	for _, f := range list {
+		if s, ok := parse(f); ok {
+			if set[s.level] == nil {
+				set[s.level] = Limits{}
+			}
+			set[s.level][s.of] = s.Limit
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !maps.EqualFunc(set, m.set, func(a, b Limits) bool { return maps.Equal(a, b) }) {
+		m.set, m.known = set, &known{} // what had no limit was not counted
+	}
+	return nil
+}
+
+// ManageWords are the sentences of /quota set.
+type ManageWords interface { //nolint:interfacebloat // one book of sentences, read as a whole
+	AdminsOnly(language string, admins []string) string
+	Level(language string, scope texts.Scope, id string) string
+	QuotaSet(language string, s texts.Setting) string
+	QuotaUnset(language string, s texts.Setting) string
+	QuotaNotSet(language string) string
+	QuotaSettings(language string, list []texts.Setting) string
+	QuotaHelp(language string) string
+	QuotaWho(language string) string
+	QuotaPrice(language, models string) string
+}
+
+// Manager carries out what admins say about quotas. Safe for concurrent use.
+type Manager struct {
+	Meter  *Meter
+	Facts  bot.Facts
+	Words  ManageWords
+	Now    func() time.Time
+	Admins func() []string
+	// Priceless names the models whose price nobody knows.
+	Priceless []string
+	// Record gives the facts that put a change into the audit log; nil = there is none.
+	Record func(call *turn.Call, args any) []bot.Fact
+	// Recorded is told when such facts are stored; may be nil.
+	Recorded func(ctx context.Context)
+}
+
+// Manage answers /quota with arguments. Everything but a question about one's own is for admins.
+func (g *Manager) Manage(ctx context.Context, call *turn.Call) (string, turn.Effect, error) {
+	msg := call.Message
+	words := strings.Fields(msg.Args)
+	if !call.Admin {
+		return g.Words.AdminsOnly(msg.Language, g.Admins()), turn.Effect{}, nil
+	}
+	switch {
+	case len(words) == 1 && words[0] == "list":
+		text, err := g.list(ctx, msg)
+		return text, turn.Effect{}, err
+	case len(words) == 4 && words[0] == "set":
+		return g.change(ctx, call, words[1], words[2], words[3])
+	case len(words) == 3 && words[0] == "unset":
+		return g.change(ctx, call, words[1], words[2], "")
+	default:
+		return g.Words.QuotaHelp(msg.Language), turn.Effect{}, nil
+	}
+}
+
+// change sets a limit, or takes back what was set when none is given.
+func (g *Manager) change(ctx context.Context, call *turn.Call, who, what, limit string) (string, turn.Effect, error) {
+	msg, w := call.Message, g.Words
+	s := setting{stored: stored{By: msg.Caller, Name: msg.Name, At: g.Now().UTC().Truncate(time.Second)}}
+	var ok bool
+	if s.level, ok = levelOf(msg.Place, who); !ok {
+		return w.QuotaWho(msg.Language), turn.Effect{}, nil
+	}
+	if s.of, ok = of(what); !ok {
+		return w.QuotaHelp(msg.Language), turn.Effect{}, nil
+	}
+	var e turn.Effect
+	answer, value := w.QuotaUnset, ""
+	if limit == "" {
+		was, err := g.Facts.Fact(ctx, Bucket, s.key(), g.Now())
+		if err != nil || was == "" {
+			return w.QuotaNotSet(msg.Language), e, err
+		}
+	} else {
+		if s.Limit, ok = amount(limit, s.of.Unit); !ok {
+			return w.QuotaHelp(msg.Language), e, nil
+		}
+		if s.of.Unit == USD && s.Limit > 0 && len(g.Priceless) > 0 {
+			return w.QuotaPrice(msg.Language, strings.Join(g.Priceless, ", ")), e, nil
+		}
+		raw, err := json.Marshal(s.stored)
+		if err != nil {
+			return "", e, fmt.Errorf("store a quota: %w", err)
+		}
+		answer, value = w.QuotaSet, string(raw)
+	}
+	e.Change.Facts = []bot.Fact{{Bucket: Bucket, Key: s.key(), Value: value}}
+	if g.Record != nil {
+		e.Change.Facts = append(e.Change.Facts, g.Record(call, map[string]string{"who": s.level, "quota": what, "limit": cmp.Or(limit, "configured")})...)
+	}
+	e.Then = func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {
+		if g.Recorded != nil {
+			g.Recorded(ctx)
+		}
+		return turn.Effect{}, g.Meter.Follow(ctx, g.Facts)
+	}
+	return answer(msg.Language, g.said(msg, s)), e, nil
+}
+
+// said is a setting as people are told of it.
+func (g *Manager) said(msg *bot.Message, s setting) texts.Setting {
+	scope, id := texts.User, s.level[strings.LastIndexAny(s.level, "/:")+1:]
+	if !strings.HasPrefix(s.level, "user/") {
+		scope = texts.Chat
+	}
+	return texts.Setting{
+		Level: g.Words.Level(msg.Language, scope, id), Unit: s.of.Unit, Window: s.of.Window, Limit: s.Limit, By: cmp.Or(s.Name, s.By), At: s.At,
+	}
+}
+
+func (g *Manager) list(ctx context.Context, msg *bot.Message) (string, error) {
+	facts, err := g.Facts.FactsOf(ctx, Bucket, "", g.Now())
+	if err != nil {
+		return "", fmt.Errorf("read quotas that were set: %w", err)
+	}
+	var list []texts.Setting
+	for _, f := range facts {
+		if s, ok := parse(f); ok {
+			list = append(list, g.said(msg, s))
+		}
+	}
+	return g.Words.QuotaSettings(msg.Language, list), nil
+}
+
+// levelOf is the level of a person or a chat that is named by its id, or of the chat that the message is in.
+func levelOf(place bot.Place, who string) (string, bool) {
+	if who == "chat" {
+		return ChatLevel(place.ChatKey()), true
+	}
+	id, err := strconv.ParseInt(who, 10, 64)
+	switch {
+	case err != nil || id == 0:
+		return "", false
+	case id < 0:
+		place.Chat = strconv.FormatInt(id, 10)
+		return ChatLevel(place.ChatKey()), true
+	default:
+		return UserLevel(place.Channel + ":" + strconv.FormatInt(id, 10)), true
+	}
+}
+
+// of reads UNIT/WINDOW.
+func of(text string) (Of, bool) {
+	unit, window, ok := strings.Cut(strings.ToLower(text), "/")
+	o := Of{Unit: unit, Window: texts.Window(window)}
+	if unit == "usd" {
+		o.Unit = USD
+	}
+	return o, ok && (o.Unit == Turns || o.Unit == Tokens || unit == "usd") && (o.Window == Day || o.Window == Month)
+}
+
+// amount reads a limit; off is none.
+func amount(text, unit string) (int64, bool) {
+	if text == "off" {
+		return 0, true
+	}
+	if unit == USD {
+		usd, err := strconv.ParseFloat(strings.TrimPrefix(text, "$"), 64)
+		return Micro(usd), err == nil && usd > 0 && usd <= 1e6
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil && n > 0 && n < math.MaxInt64/1000
+}

@@ -1,0 +1,120 @@
+package quota_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/quota"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+func (d *desk) manager() *quota.Manager {
+	return &quota.Manager{
+		Meter: d.meter, Facts: d.store, Words: texts.Words{}, Now: func() time.Time { return d.clock }, Admins: func() []string { return []string{"Ann"} },
+		Record: func(call *turn.Call, _ any) []bot.Fact {
+			return []bot.Fact{{Bucket: "audit", Key: call.Message.Args, Value: "1"}}
+		},
+	}
+}
+
+// manage says something as an admin, and stores what follows as the dispatcher does.
+func (d *desk) manage(g *quota.Manager, msg *bot.Message, admin bool, args string) string {
+	d.t.Helper()
+	said := *msg
+	said.Args, said.Name = args, "Ann"
+	text, e, err := g.Manage(d.t.Context(), &turn.Call{Message: &said, Admin: admin})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if len(e.Change.Facts) == 0 {
+		return text
+	}
+	applied, err := d.store.Apply(d.t.Context(), &e.Change)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if _, err := e.Then(d.t.Context(), applied); err != nil {
+		d.t.Fatal(err)
+	}
+	return text
+}
+
+func TestManage(t *testing.T) {
+	t.Parallel()
+	d := setup(t, quota.Options{Limits: turns(scopes{User: 2})})
+	g := d.manager()
+	for _, step := range []struct {
+		args, want string
+		admin      bool
+	}{
+		{"set 42 turns/day 1", "That is for admins", false},
+		{"set 42 turns/day", "/quota set WHO", true},
+		{"set 42 turns/year 1", "/quota set WHO", true},
+		{"set 42 cakes/day 1", "/quota set WHO", true},
+		{"set 42 turns/day -1", "/quota set WHO", true},
+		{"set 42 turns/day 0", "/quota set WHO", true},
+		{"set 42 usd/day NaN", "/quota set WHO", true},
+		{"set 42 usd/day 1e300", "/quota set WHO", true},
+		{"set somebody turns/day 1", "I do not know whose", true},
+		{"set 0 turns/day 1", "I do not know whose", true},
+		{"list", "No limits were set", true},
+		{"unset 42 turns/day", "Nothing is set there", true},
+		{"set 42 turns/day 1", "The limit of person 42 is 1 turn a day", true},
+		{"set chat usd/month 2.50", "The limit of chat 9 is $2.50 a month", true},
+		{"set -100 Tokens/Month off", "The limit of chat -100 is no limit (tokens) a month", true},
+		{"list", "Limits that were set in the chat:\n• chat -100: no limit (tokens) a month (Ann, 2026-03-04 23:59 UTC)\n• chat 9: $2.50 a month (Ann, 2026-03-04 23:59 UTC)\n• person 42: 1 turn a day", true},
+	} {
+		if got := d.manage(g, private("9"), step.admin, step.args); !strings.HasPrefix(got, step.want) {
+			t.Errorf("%s: %q, want %q", step.args, got, step.want)
+		}
+	}
+	if recorded, err := d.store.Fact(t.Context(), "audit", "set 42 turns/day 1", d.clock); err != nil || recorded == "" {
+		t.Errorf("not recorded: %v", err)
+	}
+	if got := d.used(private("42")); got != "user 0/1" {
+		t.Errorf("used %s", got)
+	}
+	d.manage(g, private("9"), true, "set 42 turns/day 5")
+	d.admit(private("42"), "a")
+	d.admit(private("42"), "b")
+	d.admit(private("42"), "c")
+	d.manage(g, private("9"), true, "unset 42 turns/day")
+	if refusal, _ := d.admit(private("42"), "d"); refusal == "" {
+		t.Error("the configured limit does not hold")
+	}
+	g.Priceless = []string{"local-model"}
+	if got := d.manage(g, private("9"), true, "set 42 usd/day 1"); !strings.Contains(got, "local-model") {
+		t.Errorf("a limit of money without prices: %q", got)
+	}
+}
+
+// TestSetMoves: a limit that was set for a group goes with it to its new id, and holds in another process that looks.
+func TestSetMoves(t *testing.T) {
+	t.Parallel()
+	d := setup(t, quota.Options{})
+	if got := d.manage(d.manager(), group("42", ""), true, "set chat turns/day 1"); !strings.HasPrefix(got, "The limit of chat -100 is 1 turn a day") {
+		t.Errorf("set: %q", got)
+	}
+	d.admit(group("42", ""), "a")
+	d.restart(quota.Options{})
+	if err := d.meter.Follow(t.Context(), d.store); err != nil {
+		t.Fatal(err)
+	}
+	if refusal, _ := d.admit(group("43", ""), "b"); !strings.HasPrefix(refusal, "The 1 turn of this chat for today is used up") {
+		t.Errorf("in another process: %q", refusal)
+	}
+	if _, err := d.store.Apply(t.Context(), &bot.Change{Move: &bot.Move{Channel: "telegram", Bot: "1", From: "-100", To: "-200"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.meter.Follow(t.Context(), d.store); err != nil {
+		t.Fatal(err)
+	}
+	next := group("42", "")
+	next.Place.Chat = "-200"
+	if refusal, _ := d.admit(next, "c"); refusal == "" {
+		t.Error("the limit stayed behind")
+	}
+}
