@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -231,6 +232,24 @@ func cut(err error) bool {
 	return errors.Is(err, context.Canceled) || tools.AsError(err).Category == tools.Cancelled
 }
 
+// refusal says to people why a call did not run; nil when it ran, failed, or a person who was asked did not approve it.
+func refusal(call *tools.Call, err *tools.Error) *journal.Refusal {
+	t := call.Trail
+	judged := t.Judge != "" && t.Judge != "allow"
+	switch {
+	case !err.Denied || t.Started:
+		return nil
+	case t.Effect == "deny":
+		return &journal.Refusal{Why: cmp.Or(t.Reason, err.Message), Rule: t.Rule}
+	case t.Effect == "ask" && call.Origin.Alone:
+		return &journal.Refusal{Why: err.Message, Rule: t.Rule}
+	case t.Effect == "ask" && !judged:
+		return nil
+	default:
+		return &journal.Refusal{Why: err.Message}
+	}
+}
+
 // result builds the journal entry of a finished call. It runs in parallel with other calls, so it must not read the
 // journal.
 func (s *step) result(b *batch, u journal.Use, call *tools.Call, result *tools.Result, err error) journal.Entry {
@@ -245,6 +264,7 @@ func (s *step) result(b *batch, u journal.Use, call *tools.Call, result *tools.R
 		e.Text = tools.Feedback(te) + reflection(te.Category, call.Def, b.failed[u.Name])
 		e.Failed = true
 		e.Category = string(te.Category)
+		e.Refusal = refusal(call, te)
 		if call.Trail.Started && !u.ReadOnly {
 			e.Text += doubt(te.Category)
 		}

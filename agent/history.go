@@ -84,6 +84,9 @@ func (s *state) stats() journal.Stats {
 			st.Steps++
 		case journal.ResultEntry:
 			st.Calls++
+			if e.Refusal != nil {
+				st.Refused++
+			}
 		}
 		st.Usage, st.USD = st.Usage.Add(e.Usage), st.USD+e.USD
 	}

@@ -47,9 +47,11 @@ type Entry struct {
 	Failed   bool   `json:"failed,omitempty"`   // result: it is an error block or a failed command
 	Category string `json:"category,omitempty"` // result: of the error
 	Rule     string `json:"rule,omitempty"`     // result: the policy rule that decided
-	By       string `json:"by,omitempty"`       // result: who approved
-	Millis   int64  `json:"ms,omitempty"`       // result, assistant, answer: how long it took
-	Source   string `json:"source,omitempty"`   // result: untrusted source of the text
+	// result: the call did not run because it was refused, other than by a person who was asked
+	Refusal *Refusal `json:"refusal,omitempty"`
+	By      string   `json:"by,omitempty"`     // result: who approved
+	Millis  int64    `json:"ms,omitempty"`     // result, assistant, answer: how long it took
+	Source  string   `json:"source,omitempty"` // result: untrusted source of the text
 	// Flagged, of a result or user entry: the text from Source, or the News, tries to give instructions.
 	Flagged bool     `json:"flagged,omitempty"`
 	Notices []string `json:"notices,omitempty"` // result: what else the person was told
@@ -74,6 +76,12 @@ func (e *Entry) Begins() bool { return e.Kind == SummaryEntry || e.Kind == Reset
 
 // Anew reports whether nothing before this entry counts any more.
 func (e *Entry) Anew() bool { return e.Begins() && e.Standing == nil }
+
+// Refusal says to people why a call did not run. The model never sees it.
+type Refusal struct {
+	Why  string `json:"why"`            // one English sentence, of the policy or of what refused
+	Rule string `json:"rule,omitempty"` // that refused; "" = no rule did: the tool itself, or a limit of it
+}
 
 // Quote is the message that a person replied to. The model is shown it as an untrusted quotation.
 type Quote struct {
@@ -101,6 +109,8 @@ var ErrConflict = errors.New("the journal was written by another worker")
 type Stats struct {
 	Steps int // model calls with tool uses
 	Calls int // tool calls with a result
-	Usage llm.Usage
-	USD   float64
+	// calls that were refused, other than by a person who was asked
+	Refused int
+	Usage   llm.Usage
+	USD     float64
 }

@@ -24,9 +24,8 @@ const (
 	strangerOnce  = 24 * time.Hour
 )
 
-// The buttons below what admins are told: PRESS:VERB:ID.
+// The buttons below what admins are told: PREFIX:VERB:ID.
 const (
-	press      = "p1"
 	pressAdmit = "a"
 	pressGroup = "g"
 )
@@ -115,7 +114,7 @@ func (g *Guard) tell(ctx context.Context, place bot.Place, id string, s stranger
 			Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Key: fmt.Sprintf("asks/%s/%d/%s", key, s.At.Unix(), admin),
 			Content: bot.Content{
 				Text: text, Entities: render.Inert(text),
-				Buttons: [][]bot.Button{{{Label: label, Data: press + ":" + verb + ":" + id, Style: "success"}}},
+				Buttons: [][]bot.Button{{{Label: label, Data: Prefix + ":" + verb + ":" + id, Style: "success"}}},
 			},
 		})
 	}

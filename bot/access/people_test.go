@@ -118,7 +118,7 @@ func (h *house) press(person, data string) string {
 	h.t.Helper()
 	m := h.message(person, "", "")
 	m.Kind, m.Data, m.Query, m.Message = bot.Press, data, "q", "5"
-	h.apply(access.Presses{Desk: h.desk}.Press(h.t.Context(), m))
+	h.apply(h.desk.Press(h.t.Context(), &turn.Call{Message: m}))
 	if len(h.sent) == 0 || h.sent[0].Purpose != bot.Toast {
 		h.t.Fatalf("the press is not answered first: %+v", h.sent)
 	}

@@ -18,24 +18,14 @@ const (
 	pressPage   = "n"
 )
 
-// Presses has the buttons of a Desk answered before those of the questions.
-type Presses struct {
-	turn.Approvals
-	Desk *Desk
-}
+// Prefix begins the data of the Desk's buttons.
+const Prefix = "p1"
 
-// Press implements turn.Approvals.
-func (p Presses) Press(ctx context.Context, msg *bot.Message) (turn.Effect, error) {
-	if parts := strings.Split(msg.Data, ":"); parts[0] == press {
-		return p.Desk.press(ctx, msg, parts[1:])
-	}
-	return p.Approvals.Press(ctx, msg)
-}
-
-// press answers a button of the Desk. Whoever has a client of their own can send anything: an admin can do by it what
+// Press implements turn.Presser. Whoever has a client of their own can send anything: an admin can do by it what
 // they can do by a command, and anybody else nothing.
-func (d *Desk) press(ctx context.Context, msg *bot.Message, parts []string) (turn.Effect, error) {
-	g, w := d.guard, d.guard.words
+func (d *Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	g, w, msg := d.guard, d.guard.words, call.Message
+	parts := strings.Split(msg.Data, ":")[1:]
 	admins, err := g.admins(ctx, msg.Place)
 	if err != nil {
 		return turn.Effect{}, err
@@ -152,16 +142,16 @@ func (d *Desk) list(ctx context.Context, msg *bot.Message, page int, note string
 	for i, e := range part {
 		list.Page = append(list.Page, shown(e))
 		content.Buttons = append(content.Buttons, []bot.Button{{
-			Label: w.RemoveButton(language, from+i+1, shown(e)), Data: press + ":" + pressRemove + ":" + e.ID + ":" + strconv.Itoa(page), Style: "danger",
+			Label: w.RemoveButton(language, from+i+1, shown(e)), Data: Prefix + ":" + pressRemove + ":" + e.ID + ":" + strconv.Itoa(page), Style: "danger",
 		}})
 	}
 	var turns []bot.Button
 	newer, older := w.PageButtons(language)
 	if page > 0 {
-		turns = append(turns, bot.Button{Label: newer, Data: press + ":" + pressPage + ":" + strconv.Itoa(page-1)})
+		turns = append(turns, bot.Button{Label: newer, Data: Prefix + ":" + pressPage + ":" + strconv.Itoa(page-1)})
 	}
 	if from+peoplePage < len(all) {
-		turns = append(turns, bot.Button{Label: older, Data: press + ":" + pressPage + ":" + strconv.Itoa(page+1)})
+		turns = append(turns, bot.Button{Label: older, Data: Prefix + ":" + pressPage + ":" + strconv.Itoa(page+1)})
 	}
 	if len(turns) > 0 {
 		content.Buttons = append(content.Buttons, turns)
@@ -209,4 +199,4 @@ func (g *Guard) fromFile(ctx context.Context) ([]texts.Person, error) {
 	return list, nil
 }
 
-var _ turn.Approvals = Presses{}
+var _ turn.Presser = (*Desk)(nil)

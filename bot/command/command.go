@@ -84,13 +84,15 @@ type Deps struct {
 	About     About
 	// Model answers /model (bot/choice).
 	Model   func(ctx context.Context, call *turn.Call) (turn.Effect, error)
-	Servers Servers         // nil = there is no MCP client
-	People  People          // nil = nobody is admitted in the chat
-	Blocks  Blocks          // nil = nothing is ever blocked
-	Behind  Background      // nil = nothing runs in the background
-	Admins  func() []string // names or ids, for refusals
-	Words   texts.Words
-	Now     func() time.Time
+	Servers Servers // nil = there is no MCP client
+	// Refusals explains what was refused; nil = nothing is.
+	Refusals Refusals
+	People   People          // nil = nobody is admitted in the chat
+	Blocks   Blocks          // nil = nothing is ever blocked
+	Behind   Background      // nil = nothing runs in the background
+	Admins   func() []string // names or ids, for refusals
+	Words    texts.Words
+	Now      func() time.Time
 }
 
 // Table is the commands. Safe for concurrent use.
@@ -123,12 +125,13 @@ func New(deps Deps) *Table {
 		"new":     {class: turn.Interrupts, run: t.reset(texts.Words.Fresh)},
 		"policy":  {class: turn.Overtakes, admin: true, run: t.policy},
 		"mcp":     {class: turn.Overtakes, admin: true, run: t.mcp},
+		"why":     {class: turn.Overtakes, run: t.why},
 		"people":  {class: turn.Overtakes, admin: true, run: t.people(People.People)},
 		"admit":   {class: turn.Overtakes, admin: true, run: t.people(People.Admit)},
 		"remove":  {class: turn.Overtakes, admin: true, run: t.people(People.Remove)},
 	}
 	for name, admin := range map[string]bool{
-		"recap": false, "memory": false, "schedule": false, "why": false, "export": false, "forget": false,
+		"recap": false, "memory": false, "schedule": false, "export": false, "forget": false,
 	} {
 		t.commands[name] = entry{class: turn.Overtakes, admin: admin, absent: true, run: t.notBuilt(name)}
 	}

@@ -185,7 +185,7 @@ func TestAnswers(t *testing.T) {
 		{"recap", false, "/recap is not part of this version"},
 		{"memory", false, "not part of this version"},
 		{"schedule", false, "not part of this version"},
-		{"why", false, "not part of this version"},
+		{"why", false, "Nothing was refused"},
 		{"export", false, "not part of this version"},
 		{"forget", false, "not part of this version"},
 		{"mcp", false, "That is for admins of this bot (Ben, 8)."},
@@ -229,7 +229,7 @@ func TestClasses(t *testing.T) {
 func TestMenu(t *testing.T) {
 	t.Parallel()
 	d := setup(t)
-	want := []string{"approve", "clear", "deny", "help", "model", "new", "quota", "status", "stop", "tools", "admit", "mcp", "people", "policy", "remove"}
+	want := []string{"approve", "clear", "deny", "help", "model", "new", "quota", "status", "stop", "tools", "why", "admit", "mcp", "people", "policy", "remove"}
 	if diff := cmp.Diff(want, d.table.Menu()); diff != "" {
 		t.Errorf("menu (-want +got):\n%s", diff)
 	}

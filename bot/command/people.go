@@ -7,6 +7,19 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
+// Refusals explains why calls were refused (/why).
+type Refusals interface {
+	Why(ctx context.Context, call *turn.Call) (turn.Effect, error)
+}
+
+// why is /why.
+func (t *Table) why(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	if t.deps.Refusals == nil {
+		return t.say(call, t.deps.Words.WhyNothing(call.Message.Language)), nil
+	}
+	return t.deps.Refusals.Why(ctx, call)
+}
+
 // People admits people and groups (/people, /admit, /remove); the caller is an admin.
 type People interface {
 	People(ctx context.Context, call *turn.Call) (turn.Effect, error)

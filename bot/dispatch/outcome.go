@@ -136,6 +136,9 @@ func (w *work) answered(ctx context.Context, change *bot.Change, out agent.Outco
 			Text: w.d.parts.Words.Ended(w.msg.Language, journal.ReasonEmpty, "", out.Stats, w.turn.Request),
 		}}
 	}
+	if w.d.parts.Below != nil {
+		contents[len(contents)-1].Buttons = w.d.parts.Below(w.msg.Language, w.turn.ID, out.Stats)
+	}
 	change.Send = w.finals(contents)
 	w.finish(change, out.Entries)
 	return w.withdraw(ctx, change)

@@ -69,6 +69,8 @@ type Parts struct {
 	Meter     turn.Meter
 	Commands  turn.Commands
 	Approvals turn.Approvals
+	// Below gives the buttons below the answer of a turn; nil = none.
+	Below func(language, turn string, stats journal.Stats) [][]bot.Button
 	// Pressers handle buttons by what their data begins with, up to the first colon. All others are Approvals'.
 	Pressers map[string]turn.Presser
 	Outbox   Outbox

@@ -59,6 +59,7 @@ type book struct {
 	// access
 	strangerPrivate, groupUnlisted string
 	people                         peopleBook
+	refusals                       whyBook
 	// quota
 	quota quotaBook
 	// commands

@@ -112,7 +112,7 @@ func englishApproval(b *book) {
 // englishLimits is the part about who may talk, and how much.
 func englishLimits(b *book) {
 	b.strangerPrivate = "I only talk to people on my list. Your id is %s; give it to the person who runs me."
-	b.people = englishPeople()
+	b.people, b.refusals = englishPeople(), englishWhy()
 	b.groupUnlisted = "I am not set up for this group. Its id is %s; give it to the person who runs me."
 
 	b.quota = englishQuotas()
@@ -154,6 +154,7 @@ func englishCommands(b *book) {
 		"deny":    {"deny a question", "/deny akun"},
 		"start":   {"say hello", ""},
 		"people":  {"who may talk to me", ""},
+		"why":     {"why something was refused", ""},
 		"admit":   {"let somebody talk to me", "/admit 4711 approver"},
 		"remove":  {"take that back", "/remove 4711"},
 		"policy":  {"the rules, and what they would decide", "/policy check bash {\"command\":\"ls\"}"},

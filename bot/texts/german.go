@@ -45,7 +45,7 @@ func german() *book {
 	b.quota = germanQuotas()
 	germanCommands(b)
 	b.strangerPrivate = "Ich spreche nur mit Leuten auf meiner Liste. Deine Nummer ist %s; gib sie der Person, die mich betreibt."
-	b.people = germanPeople()
+	b.people, b.refusals = germanPeople(), germanWhy()
 	b.groupUnlisted = "Für diese Gruppe bin ich nicht eingerichtet. Ihre Nummer ist %s; gib sie der Person, die mich betreibt."
 	b.seconds = count{"%d Sekunde", "%d Sekunden"}
 	b.minutes = count{"%d Minute", "%d Minuten"}
@@ -96,7 +96,7 @@ func germanCommands(b *book) {
 	b.status = germanStatus()
 	b.toolsHead, b.toolsNone = "Werkzeuge in diesem Chat:", "In diesem Chat darf ich keine Werkzeuge benutzen."
 	for name, words := range map[string]string{
-		"people": "wer mit mir sprechen darf", "admit": "jemanden zulassen", "remove": "das zurücknehmen",
+		"people": "wer mit mir sprechen darf", "why": "warum etwas abgelehnt wurde", "admit": "jemanden zulassen", "remove": "das zurücknehmen",
 		"help": "was du hier tun kannst", "new": "ein neues Gespräch beginnen", "clear": "dieses Gespräch vergessen und sein Werkzeug-Kontingent zurücksetzen",
 		"stop": "anhalten und verwerfen, was wartet", "status": "was läuft und was wartet", "quota": "was du heute verbraucht hast",
 		"mcp": "MCP-Server hinzufügen, zeigen und entfernen", "tools": "die Werkzeuge, die ich hier benutzen darf", "model": "das Modell dieses Gesprächs, und ein anderes", "approve": "eine Frage mit Ja beantworten",

@@ -26,6 +26,34 @@ func people(l string) map[string][]string {
 		"GroupConfigured": {w.GroupConfigured(l, "-100")}, "Admitted": {w.Admitted(l, ann), w.Admitted(l, group)}, "AdmittedAlready": {w.AdmittedAlready(l, ann)},
 		"Removed": {w.Removed(l, ann, true), w.Removed(l, ann, false)}, "LastAdmin": {w.LastAdmin(l)}, "NotAdmitted": {w.NotAdmitted(l, "5")},
 		"YouAreAdmitted": {w.YouAreAdmitted(l)},
+		"WhyButton":      {w.WhyButton(l)}, "WhyNothing": {w.WhyNothing(l)}, "Why": {why(l)},
+	}
+}
+
+// why explains a refusal by a rule of each kind, and one by none.
+func why(l string) string {
+	var list []texts.Refusal
+	for _, rule := range []string{
+		"built-in: autonomy level readonly", "built-in: trust blocked", "built-in: blocklist", "built-in: allow_network = false", "built-in: flagged content (x)",
+		"tools.max_tool_calls_per_session", "hidden in this chat", "not offered", "not possible", "default: ask (no matching rules)", "built-in: bash asks", "tools.policy.rules[0]", "",
+	} {
+		list = append(list, texts.Refusal{Tool: "bash", Args: "{}", Reason: "A policy rule denies this.", Rule: rule})
+	}
+	return strings.NewReplacer("built-in: allow_network = false", "", "hidden in this chat", "", "not offered", "", "not possible", "", "default: ask (no matching rules)", "").Replace(w.Why(l, list))
+}
+
+// TestCures: each kind of rule has its own way out, in every language.
+func TestCures(t *testing.T) {
+	t.Parallel()
+	for _, l := range w.Languages() {
+		seen := map[string]bool{}
+		for part := range strings.SplitSeq(why(l), "\n\n") {
+			lines := strings.Split(part, "\n")
+			seen[lines[len(lines)-1]] = true
+		}
+		if len(seen) != 13 {
+			t.Errorf("%s: %d different ways out: %v", l, len(seen), seen)
+		}
 	}
 }
 

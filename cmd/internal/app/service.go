@@ -24,6 +24,7 @@ import (
 	"github.com/zephbot/zephbot/bot/deliver"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/quota"
+	"github.com/zephbot/zephbot/bot/refusal"
 	"github.com/zephbot/zephbot/bot/servers"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/persistence"
@@ -107,9 +108,11 @@ func newService(c *Core, ch channel) (*service, error) {
 		Store: store, Questions: questions, Policy: rulebook.Answers{Book: c.book, Chain: c.unasked}, Usage: s.meter.Usage, Quotas: quotas, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
 		Blocks: c.blockedTools(), Servers: s.desk, Behind: background{c}, Model: c.choices.Command,
 	}
-	presses := turn.Approvals(questions)
+	why := refusal.Desk{Store: store, Words: words}
+	deps.Refusals = why
+	pressers := map[string]turn.Presser{refusal.Prefix: why, choice.Prefix: c.choices}
 	if ch.people != nil {
-		deps.People, presses = ch.people, access.Presses{Approvals: questions, Desk: ch.people}
+		deps.People, pressers[access.Prefix] = ch.people, ch.people
 	}
 	s.commands = command.New(deps)
 	s.outbox = deliver.NewOutbox(deliver.Deps{
@@ -125,9 +128,9 @@ func newService(c *Core, ch channel) (*service, error) {
 	offered := deliver.Offered{Store: store, Outbox: s.outbox}
 	s.dispatcher = dispatch.New(dispatch.Parts{
 		Store: offered, Decoders: ch.decoders, Workspace: c.dirs().ID, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: s.meter, Commands: s.commands,
-		Approvals: presses, Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
+		Approvals: questions, Pressers: pressers, Below: why.Buttons, Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
 		Receiving: dispatch.Receiving{Attachments: files, Typing: c.typing(ch, pacer)},
-		Observe:   s.observe, News: c.news.Read, Model: c.choices.Of, Pressers: map[string]turn.Presser{choice.Prefix: c.choices},
+		Observe:   s.observe, News: c.news.Read, Model: c.choices.Of,
 	}, dispatch.Options{
 		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: turnMemory(), Grace: grace, Merge: ch.merge, Shared: c.shared(),
 	})

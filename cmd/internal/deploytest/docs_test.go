@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -39,7 +40,7 @@ var (
 func TestDocsPointToWhatExists(t *testing.T) {
 	t.Parallel()
 	tests := testsOfModule(t)
-	for _, doc := range []string{"README.md", "ARCHITECTURE.md", "CHANGELOG.md", "docs/parity.md", "docs/security.md", "docs/figures.md", "docs/filters.md", "docs/mcp.md", "docs/mcp-conformance.md", "docs/redis.md", "docs/simulator.md", "docs/upgrades.md", "docs/postgresql.md", "docs/capacity.md"} {
+	for _, doc := range []string{"README.md", "ARCHITECTURE.md", "CHANGELOG.md", "docs/parity.md", "docs/behaviours.md", "docs/security.md", "docs/figures.md", "docs/filters.md", "docs/mcp.md", "docs/mcp-conformance.md", "docs/redis.md", "docs/simulator.md", "docs/upgrades.md", "docs/postgresql.md", "docs/capacity.md"} {
 		raw, err := os.ReadFile(filepath.Join(root, doc))
 		if err != nil {
 			t.Error(err)
@@ -63,6 +64,30 @@ func TestDocsPointToWhatExists(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(root, "cmd/internal/app/testdata/scenario", m[1]+".txtar")); err != nil {
 				t.Errorf("%s: %v", doc, err)
 			}
+		}
+	}
+}
+
+// behaviour is a row of docs/behaviours.md: its number and its proof.
+var behaviour = regexp.MustCompile(`(?m)^\| (\d+) \| .+ \| (.+) \|$`)
+
+// TestBehaviours: each of the thirty behaviours has its row, in order, and a test or scenario that proves it.
+func TestBehaviours(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile(filepath.Join(root, "docs/behaviours.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := behaviour.FindAllStringSubmatch(string(raw), -1)
+	if len(rows) != 30 {
+		t.Fatalf("%d rows, want 30", len(rows))
+	}
+	for i, row := range rows {
+		if row[1] != strconv.Itoa(i+1) {
+			t.Errorf("row %d has the number %s", i+1, row[1])
+		}
+		if !testName.MatchString(row[2]) && !scenario.MatchString(row[2]) {
+			t.Errorf("behaviour %d names no test: %s", i+1, row[2])
 		}
 	}
 }

@@ -1,0 +1,124 @@
+// Package refusal explains to people why calls of tools were refused: which rule, level or limit it was, and what would
+// allow them. What it tells is in the journal; the model never sees it.
+package refusal
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+// Prefix begins the data of a button below an answer: PREFIX:TURN, where TURN is a hash of the turn's id.
+const Prefix = "w1"
+
+// Limits of an explanation: how far back the journal is read, in bytes, and how many refusals are told.
+const (
+	room     = 256 << 10
+	mostTold = 5
+)
+
+// Store is what explanations are read from.
+type Store interface {
+	Tail(ctx context.Context, session bot.SessionKey, room int) (journal.Tail, error)
+}
+
+// Desk answers /why and the button. Safe for concurrent use.
+type Desk struct {
+	Store Store
+	Words texts.Words
+}
+
+// Buttons are those below the answer of a turn; none when nothing was refused in it.
+func (d Desk) Buttons(language, turn string, stats journal.Stats) [][]bot.Button {
+	if stats.Refused == 0 {
+		return nil
+	}
+	return [][]bot.Button{{{Label: d.Words.WhyButton(language), Data: Prefix + ":" + hash(turn)}}}
+}
+
+func hash(turn string) string {
+	sum := sha256.Sum256([]byte(turn))
+	return hex.EncodeToString(sum[:8])
+}
+
+// Press implements turn.Presser: it explains the refusals of the turn, to whoever is in its conversation.
+func (d Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	msg := call.Message
+	wanted, ok := strings.CutPrefix(msg.Data, Prefix+":")
+	toast := bot.Row{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query}
+	text := ""
+	if ok {
+		var err error
+		if text, err = d.explain(ctx, call, func(turn string) bool { return hash(turn) == wanted }); err != nil {
+			return turn.Effect{}, err
+		}
+	}
+	if text == "" {
+		toast.Alert, toast.Content.Text = true, d.Words.WhyNothing(msg.Language)
+		return turn.Effect{Change: bot.Change{Send: []bot.Row{toast}}}, nil
+	}
+	return turn.Effect{Change: bot.Change{Send: []bot.Row{toast, d.answer(call, text)}}}, nil
+}
+
+// Why answers /why: it explains what was refused last.
+func (d Desk) Why(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	text, err := d.explain(ctx, call, nil)
+	if err != nil {
+		return turn.Effect{}, err
+	}
+	if text == "" {
+		text = d.Words.WhyNothing(call.Message.Language)
+	}
+	return turn.Effect{Change: bot.Change{Send: []bot.Row{d.answer(call, text)}}}, nil
+}
+
+// answer is a reply in the chat; the words of others in it make no links, mentions or commands.
+func (d Desk) answer(call *turn.Call, text string) bot.Row {
+	row := bot.Row{
+		Session: call.Session, Place: call.Message.Place, Purpose: bot.Reply,
+		Content: bot.Content{Text: text, Entities: render.Inert(text), Language: call.Message.Language},
+	}
+	if row.Place.Group {
+		row.ReplyTo = call.Message.Message
+	}
+	return row
+}
+
+// explain tells of the refusals of the turn that is wanted, nil = of the last turn that has any; "" = there are none.
+func (d Desk) explain(ctx context.Context, call *turn.Call, wanted func(turn string) bool) (string, error) {
+	tail, err := d.Store.Tail(ctx, call.Session, room)
+	if err != nil {
+		return "", err
+	}
+	uses := map[string]journal.Use{}
+	for _, e := range tail.Entries {
+		for _, u := range e.Uses {
+			uses[e.Turn+"/"+u.Call] = u
+		}
+	}
+	var list []texts.Refusal
+	last := ""
+	for _, e := range slices.Backward(tail.Entries) {
+		if e.Refusal == nil || last != "" && e.Turn != last || wanted != nil && !wanted(e.Turn) {
+			continue
+		}
+		if last = e.Turn; len(list) < mostTold {
+			list = append(list, texts.Refusal{Tool: e.Tool, Args: string(uses[e.Turn+"/"+e.Call].Args), Reason: e.Refusal.Why, Rule: e.Refusal.Rule})
+		}
+	}
+	slices.Reverse(list)
+	if len(list) == 0 {
+		return "", nil
+	}
+	return d.Words.Why(call.Message.Language, list), nil
+}
+
+var _ turn.Presser = Desk{}
