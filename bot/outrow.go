@@ -50,6 +50,9 @@ type Content struct {
 	File     *File           `json:"file,omitempty"` // sent as a document with Text as its caption
 	// of the reader, an IETF tag; for marks that are added on the way out
 	Language string `json:"language,omitempty"`
+	// Only is the id of the one person of a group whom it concerns: where the channel can show it to them alone, it does.
+	// "" = everybody.
+	Only string `json:"only,omitempty"`
 }
 
 // Button is an inline button. Data is at most 64 bytes (Bot API).

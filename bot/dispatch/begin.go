@@ -134,7 +134,11 @@ func (d *Dispatcher) charge(
 		if key != "" {
 			key = "quota/" + key
 		}
-		return turn.Effect{Change: bot.Change{Send: []bot.Row{d.reply(msg, bot.Reply, admission.Refusal, key)}}}, nil
+		row := d.reply(msg, bot.Reply, admission.Refusal, key)
+		if msg.Place.Group {
+			row.Content.Only = msg.Person
+		}
+		return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil
 	})), false
 }
 

@@ -63,3 +63,25 @@ func TestResultsBringNoticesAndFiles(t *testing.T) {
 		w.want(bot.Final, "done")
 	})
 }
+
+// TestQuotaConcernsOne: in a group a used-up quota is said to the person who has used it up, in private as ever.
+func TestQuotaConcernsOne(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.meter.refuse = "used up"
+		d := w.start()
+		w.accept(d, w.group("-5", "ann", "hello"))
+		w.accept(d, w.private("ben", "hello"))
+		pass(time.Second)
+		due, err := w.store.Due(t.Context(), "test", "7", time.Now(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		only := map[string]string{}
+		for _, row := range due {
+			only[row.Place.Chat] = row.Content.Only
+		}
+		if len(only) == 0 || only["-5"] != "ann" || only["ben"] != "" {
+			t.Errorf("shown only to %v", only)
+		}
+	})
+}

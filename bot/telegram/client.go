@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -62,6 +63,7 @@ type Client struct {
 	sends  *http.Client
 	polls  *http.Client
 	files  *http.Client
+	open   sync.Map // ids of groups in which nothing can be shown to one person alone
 }
 
 // NewClient makes a Client; nothing is requested yet.

@@ -108,16 +108,49 @@ func replyTo(row *bot.Row) *models.ReplyParameters {
 // noPreview keeps link previews out: an answer shows what it says, nothing else.
 func noPreview() *models.LinkPreviewOptions { return &models.LinkPreviewOptions{IsDisabled: tg.True()} }
 
-// message sends a new message (Bot API sendMessage).
+// message sends a new message (Bot API sendMessage). One that concerns a single person of a group is shown to them
+// alone where the server does that: it wants the bot to be an admin of the group. Where it refuses, everybody sees the
+// message, and the next ones of that group.
 func (c *Client) message(ctx context.Context, row *bot.Row) (string, error) {
 	chat, err := chatID(row.Place)
 	if err != nil {
 		return "", err
 	}
+	to := c.receiver(row)
+	if to == nil {
+		return c.text(ctx, row, chat, nil)
+	}
+	message, err := c.text(ctx, row, chat, to)
+	if err == nil || bot.OutcomeOf(err) != bot.Refused {
+		return message, err
+	}
+	if message, err = c.text(ctx, row, chat, nil); err == nil {
+		c.open.Store(row.Place.Chat, true)
+	}
+	return message, err
+}
+
+// receiver is the one person who is to see a row (Bot API 10.2, ephemeral messages); nil = everybody.
+func (c *Client) receiver(row *bot.Row) *models.EphemeralMessageParameters {
+	if _, open := c.open.Load(row.Place.Chat); open || !row.Place.Group {
+		return nil
+	}
+	id, err := strconv.ParseInt(row.Content.Only, 10, 64)
+	if err != nil {
+		return nil
+	}
+	return &models.EphemeralMessageParameters{ReceiverUserID: id}
+}
+
+// text sends a text to everybody in a chat, or to one person of it.
+func (c *Client) text(
+	ctx context.Context, row *bot.Row, chat int64, to *models.EphemeralMessageParameters,
+) (string, error) {
 	return c.deliver(ctx, func(ctx context.Context) (*models.Message, error) {
 		params := &tg.SendMessageParams{
-			ChatID: chat, MessageThreadID: sendThread(row.Place), Text: row.Content.Text, Entities: entities(row.Content.Entities),
-			LinkPreviewOptions: noPreview(), ReplyMarkup: keyboard(row.Content.Buttons),
+			ChatID: chat, MessageThreadID: sendThread(row.Place), Text: row.Content.Text,
+			Entities:           entities(row.Content.Entities),
+			LinkPreviewOptions: noPreview(), ReplyMarkup: keyboard(row.Content.Buttons), EphemeralMessageParameters: to,
 		}
 		if r := replyTo(row); r != nil {
 			params.ReplyParameters = r

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/telegram"
@@ -367,5 +369,48 @@ func TestMeAndCommands(t *testing.T) {
 	}
 	if _, err := answering(t, http.StatusOK, `{"ok":true,"result":5}`).Me(t.Context()); err == nil {
 		t.Error("that is nobody")
+	}
+}
+
+// TestOnly: what concerns one person of a group is shown to them alone where the bot may do that, else to everybody,
+// and then without asking again.
+func TestOnly(t *testing.T) {
+	t.Parallel()
+	w := setup(t, 0)
+	send := func(chat int64, text string, want bot.SendOutcome) (requests int) {
+		t.Helper()
+		before := len(w.Calls())
+		row := hello(strconv.FormatInt(chat, 10))
+		row.Content.Text, row.Content.Only = text, strconv.FormatInt(ann, 10)
+		_, err := w.client.Send(t.Context(), row)
+		if (err != nil) != (want != "") || err != nil && bot.OutcomeOf(err) != want {
+			t.Errorf("%q in %d: %v", text, chat, err)
+		}
+		return len(w.Calls()) - before
+	}
+	for _, step := range []struct {
+		chat     int64
+		text     string
+		outcome  bot.SendOutcome
+		requests int
+	}{
+		{forum, "hers", "", 1},
+		{ann, "in private", "", 1},
+		{group, "", bot.Refused, 2}, // refused in any case: nothing is learnt from it
+		{group, "open", "", 2},
+		{group, "open at once", "", 1},
+		{forum, "hers too", "", 1},
+	} {
+		if n := send(step.chat, step.text, step.outcome); n != step.requests {
+			t.Errorf("%q in %d took %d requests, want %d", step.text, step.chat, n, step.requests)
+		}
+	}
+	if diff := cmp.Diff([]string{"hers", "hers too"}, w.Alone(forum, ann)); diff != "" {
+		t.Errorf("shown to her alone (-want +got):\n%s", diff)
+	}
+	for chat, want := range map[int64]int{forum: 0, group: 2, ann: 1} {
+		if got := len(w.Chat(chat)); got != want || len(w.Alone(chat, bob)) != 0 {
+			t.Errorf("%d shows everybody %d messages, want %d", chat, got, want)
+		}
 	}
 }

@@ -26,6 +26,7 @@ type chat struct {
 	order      []*message
 	draft      *Draft
 	actions    map[int]ChatAction // by thread
+	alone      map[int64][]string // texts of ephemeral messages, by who sees them
 	migratedTo int64
 	instance   string // callback_query.chat_instance
 }

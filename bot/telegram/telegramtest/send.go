@@ -116,6 +116,13 @@ func (s *Server) send(c *chat, r *request, body models.Message) (any, *apiError)
 		return nil, fail
 	}
 	body.From, body.ReplyMarkup = &s.me, keyboard
+	to, fail := c.ephemeral(r)
+	if fail != nil {
+		return nil, fail
+	}
+	if to != 0 {
+		return c.show(to, body, s.opt.Now()), nil
+	}
 	m := c.put(body, s.opt.Now())
 	m.plain = body.Text != ""
 	c.clearFor(thread)
