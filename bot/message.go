@@ -51,6 +51,7 @@ type Message struct {
 	Username string `json:"username,omitempty"` // without @
 	Language string `json:"language,omitempty"` // IETF tag as the client says
 	Title    string `json:"title,omitempty"`    // of the group: chosen by its members, untrusted
+	FromBot  bool   `json:"from_bot,omitempty"` // Caller is another bot
 	Text     string `json:"text,omitempty"`
 	// "clear" of "/clear@bot now"; "" = none, or meant for another bot
 	Command string `json:"command,omitempty"`

@@ -19,7 +19,7 @@ func everything() bot.Message {
 	return bot.Message{
 		ID: "0190", Kind: bot.Text,
 		Place:  bot.Place{Channel: "terminal", Bot: "local", Surface: "bot", Chat: "main", Thread: "12", Group: true},
-		Caller: "terminal:ann", Person: "ann", Name: "Ann", Username: "ann", Language: "de", Title: "Team", Text: "/run it", Command: "run", Args: "it", Message: "7",
+		Caller: "terminal:ann", Person: "ann", Name: "Ann", Username: "ann", Language: "de", Title: "Team", FromBot: true, Text: "/run it", Command: "run", Args: "it", Message: "7",
 		Reply: &bot.Quote{ID: "6", Author: "Ben", Own: true, Text: "well?"},
 		Files: []bot.Attachment{{Kind: "photo", ID: "f", Name: "a.png", MIME: "image/png", Size: 3, Note: "a cat", Seconds: 4, Album: "9", Still: "s"}},
 		Data:  "a1:x:y", Query: "q", Target: "-6", Status: "joined", Forwarded: true, Addressed: true, At: time.Date(2026, 3, 1, 12, 0, 0, 5, time.UTC),

@@ -49,6 +49,7 @@ type Options struct {
 	AnyMessage          bool     // groups need no mention
 	ByChat              map[string]Chat
 	ByRole              map[Role][]string // tools of a role; a role without any has all
+	Bots                Bots
 	// Private is the chat of the bot with one person; nil = admins are told nothing.
 	Private func(person string) bot.Place
 	// Line makes facts of what was given or taken in the chat, which are stored with it, for the record; nil = there is
@@ -93,6 +94,12 @@ func (g *Guard) Admit(ctx context.Context, msg *bot.Message) (turn.Verdict, erro
 	}
 	if msg.Caller == "" {
 		return turn.Verdict{Reason: "not a person"}, nil
+	}
+	if msg.FromBot {
+		return g.otherBot(ctx, msg)
+	}
+	if err := g.broken(ctx, msg); err != nil {
+		return turn.Verdict{}, err
 	}
 	role, err := g.role(ctx, msg)
 	if err != nil {

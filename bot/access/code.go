@@ -7,7 +7,6 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -75,7 +74,7 @@ func (g *Guard) redeem(ctx context.Context, msg *bot.Message, code string) (v tu
 	if err != nil || len(codes) == 0 {
 		return turn.Verdict{}, false, err
 	}
-	left, err := g.try(ctx, msg)
+	left, err := g.slot(ctx, tryBucket, personKey(msg.Place, msg.Person)+"/", codeTries, msg.ID, tryFor)
 	if err != nil {
 		return turn.Verdict{}, true, err
 	}
@@ -109,33 +108,6 @@ func (g *Guard) codes(ctx context.Context, place bot.Place) ([]bot.Fact, error) 
 		}
 	}
 	return valid, nil
-}
-
-// try takes one of a person's tries within an hour and says how many are left; below 0 there was none. The tries are
-// places that only one message can take, whichever process reads it.
-func (g *Guard) try(ctx context.Context, msg *bot.Message) (left int, err error) {
-	taken, err := g.store.FactsOf(ctx, tryBucket, personKey(msg.Place, msg.Person)+"/", g.now())
-	if err != nil {
-		return 0, fmt.Errorf("read tries: %w", err)
-	}
-	for _, f := range taken {
-		if f.Value == msg.ID { // this message, read once more
-			return codeTries - len(taken), nil
-		}
-	}
-	for i := range codeTries {
-		f := bot.Fact{
-			Bucket: tryBucket, Key: personKey(msg.Place, msg.Person) + "/" + strconv.Itoa(i), Value: msg.ID, Expires: g.now().Add(tryFor),
-		}
-		applied, err := g.store.Apply(ctx, &bot.Change{FactsIf: []bot.Fact{f}})
-		if err != nil {
-			return 0, fmt.Errorf("note a try: %w", err)
-		}
-		if applied.Set[0] {
-			return codeTries - len(taken) - 1, nil
-		}
-	}
-	return -1, nil
 }
 
 // take reports whether the person is the one who uses the code: only one is.

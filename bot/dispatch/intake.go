@@ -146,7 +146,7 @@ func (d *Dispatcher) class(msg *bot.Message) turn.Class {
 
 // addressed reports whether a message is meant for the bot.
 func (d *Dispatcher) addressed(msg *bot.Message) bool {
-	return !msg.Place.Group || msg.Addressed || d.parts.Guard.Rules(msg.Place).AnyMessage
+	return !msg.Place.Group || msg.Addressed || !msg.FromBot && d.parts.Guard.Rules(msg.Place).AnyMessage
 }
 
 // session returns the key of the conversation that a message belongs to.

@@ -43,7 +43,11 @@ func (d *Dispatcher) taskOf(ctx context.Context, a *bot.Arrival, msg bot.Message
 	relocate(&msg, a.Session)
 	t := &task{arrival: a, msg: &msg, verdict: verdict, rules: rules}
 	if verdict.OK {
-		if t.reachable, err = d.parts.Approvals.Reachable(ctx, msg.Place, msg.Caller); err != nil {
+		caller := msg.Caller
+		if msg.FromBot { // it presses no buttons
+			caller = ""
+		}
+		if t.reachable, err = d.parts.Approvals.Reachable(ctx, msg.Place, caller); err != nil {
 			return nil, fmt.Errorf("check who may approve: %w", err)
 		}
 	}

@@ -35,6 +35,7 @@ const (
 type Decoder struct {
 	ID       string // numeric id of the bot
 	Username string // without @
+	Bots     bool   // other bots in groups are callers too (Bot API 10.0, bot-to-bot)
 }
 
 // AllowedUpdates are the kinds of updates the bot asks for. Naming them is needed: the server remembers the list, and
@@ -106,6 +107,21 @@ func (d Decoder) person(m *bot.Message, u *models.User) {
 	}
 }
 
+// otherBot fills in another bot that writes in a group, where such are callers.
+func (d Decoder) otherBot(m *bot.Message, u *models.User) {
+	if !d.Bots || !m.Place.Group || u == nil || !u.IsBot || u.ID <= 0 || strconv.FormatInt(u.ID, 10) == d.ID {
+		return
+	}
+	switch u.ID {
+	case anonymousAdmin, channelIdentity, serviceAccount:
+		return
+	}
+	person := *u
+	person.IsBot = false
+	d.person(m, &person)
+	m.FromBot = true
+}
+
 func (d Decoder) message(m *bot.Message, msg *models.Message) {
 	d.place(m, msg.Chat, msg.MessageThreadID, msg.IsTopicMessage)
 	m.Message, m.At = strconv.Itoa(msg.ID), time.Unix(int64(msg.Date), 0).UTC()
@@ -123,6 +139,7 @@ func (d Decoder) message(m *bot.Message, msg *models.Message) {
 	}
 	if msg.SenderChat == nil {
 		d.person(m, msg.From)
+		d.otherBot(m, msg.From)
 	}
 	m.Kind = bot.Text
 	entities := msg.Entities

@@ -83,7 +83,7 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 		return err
 	}
 	s, err := newService(c, channel{
-		name: telegram.Name, bot: client.ID(), display: me.Name, decoders: map[bot.Source]bot.Decoder{bot.FromTelegram: telegram.Decoder{ID: me.ID, Username: me.Username}},
+		name: telegram.Name, bot: client.ID(), display: me.Name, decoders: map[bot.Source]bot.Decoder{bot.FromTelegram: telegram.Decoder{ID: me.ID, Username: me.Username, Bots: cfg.Telegram.BotToBot}},
 		composer: client, sender: client, files: client, merge: time.Duration(cfg.Telegram.MergeMS) * time.Millisecond,
 		live: client, guard: guard, people: access.NewDesk(guard, c.stores.Bot), rights: guard.Rights, reach: guard.Reach, admins: guard.Admins, follow: guard.Follow,
 		operators: func() []bot.Place { return operators(client.ID(), guard.Operators()) },
@@ -264,6 +264,7 @@ func accessOptions(c *Core, botID string) access.Options {
 	o := access.Options{
 		Channel: telegram.Name, Bot: botID, Private: func(person string) bot.Place { return telegram.Private(botID, person) },
 		Line: c.personLine, Record: c.records.Settle, Lives: c.living.Lives, ByRole: c.roleTools(),
+		Bots:  access.Bots{On: t.BotToBot, Allowed: t.AllowedBots, Depth: t.MaxBotChainDepth},
 		Users: t.AllowedUsers, Admins: ids(t.Admins), Chats: t.AllowedChats, Approvers: ids(t.Approvers),
 		ApprovalsRequired: t.ApprovalsRequired, ApprovalByRequester: t.ApprovalByRequester, AllowedTools: c.canonical(t.AllowedTools),
 		SharedSession: t.Groups.Session == "chat", AnyMessage: t.Groups.Trigger == "all", ByChat: map[string]access.Chat{},

@@ -75,9 +75,9 @@ type Telegram struct {
 	AllowedTools        []string      `toml:"allowed_tools" tools:"name" doc:"Tools that Telegram chats may use. Empty: all."`
 	BlockquoteMinLines  int           `toml:"expandable_blockquote_min_lines" default:"10" idle:"collapsing of long quotes" doc:"Quotes of this many lines are collapsed. 0: never."`
 	GuestMode           bool          `toml:"guest_mode" default:"false" idle:"guest mode" doc:"Answer in chats where the bot is a guest."`
-	BotToBot            bool          `toml:"bot_to_bot" default:"false" idle:"talk between bots" doc:"Answer other bots."`
-	AllowedBots         []string      `toml:"allowed_bots" idle:"talk between bots" doc:"Bots that are answered. Empty: all."`
-	MaxBotChainDepth    int           `toml:"max_bot_chain_depth" default:"3" min:"1" idle:"talk between bots" doc:"Bot messages in a row after which the bot is silent."`
+	BotToBot            bool          `toml:"bot_to_bot" default:"false" doc:"Answer other bots in groups, where they mention or answer this one or use a command with its name. BotFather has a switch for it too."`
+	AllowedBots         Refs          `toml:"allowed_bots" form:"user" doc:"Bots that are answered: numeric ids or \"@name\". Empty: all."`
+	MaxBotChainDepth    int           `toml:"max_bot_chain_depth" default:"3" min:"1" doc:"Bot messages in a row after which the bot is silent in a chat, until a person says something. Of one bot it answers at most 20 messages a minute."`
 
 	Limits TelegramLimits  `toml:"limits" doc:"The bot's own send budget; 0 = none. A 429 is obeyed whatever stands here."`
 	Groups TelegramGroups  `toml:"groups" doc:"How the bot behaves in groups."`
