@@ -59,6 +59,14 @@ type Receiving struct {
 	Typing func(ctx context.Context, place bot.Place)
 }
 
+// Buttons are those that are neither of questions nor of drafts.
+type Buttons struct {
+	// Pressers handle buttons by what their data begins with, up to the first colon. All others are Approvals'.
+	Pressers map[string]turn.Presser
+	// Below gives the buttons below the answer of a turn; nil = none.
+	Below func(language, turn string, stats journal.Stats) [][]bot.Button
+}
+
 // Parts are the dependencies of a Dispatcher.
 type Parts struct {
 	Store     bot.Store
@@ -69,11 +77,8 @@ type Parts struct {
 	Meter     turn.Meter
 	Commands  turn.Commands
 	Approvals turn.Approvals
-	// Below gives the buttons below the answer of a turn; nil = none.
-	Below func(language, turn string, stats journal.Stats) [][]bot.Button
-	// Pressers handle buttons by what their data begins with, up to the first colon. All others are Approvals'.
-	Pressers map[string]turn.Presser
-	Outbox   Outbox
+	Buttons
+	Outbox Outbox
 	// Direct sends, without the outbox, what has to be said when nothing can be stored; nil = nothing is said.
 	// Operators are told too.
 	Direct    bot.Sender
