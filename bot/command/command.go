@@ -102,10 +102,11 @@ type Table struct {
 }
 
 type entry struct {
-	class  turn.Class
-	admin  bool
-	absent bool // part of the contract, not of this version
-	run    func(ctx context.Context, call *turn.Call) (turn.Effect, error)
+	class   turn.Class
+	admin   bool
+	private bool // answered in private chats only
+	absent  bool // not part of this version, or of how it is set up: not listed, it answers so
+	run     func(ctx context.Context, call *turn.Call) (turn.Effect, error)
 }
 
 // New makes the table.
@@ -124,11 +125,11 @@ func New(deps Deps) *Table {
 		"clear":   {class: turn.Interrupts, run: t.reset(texts.Words.Cleared)},
 		"new":     {class: turn.Interrupts, run: t.reset(texts.Words.Fresh)},
 		"policy":  {class: turn.Overtakes, admin: true, run: t.policy},
-		"mcp":     {class: turn.Overtakes, admin: true, run: t.mcp},
-		"why":     {class: turn.Overtakes, run: t.why},
-		"people":  {class: turn.Overtakes, admin: true, run: t.people(People.People)},
-		"admit":   {class: turn.Overtakes, admin: true, run: t.people(People.Admit)},
-		"remove":  {class: turn.Overtakes, admin: true, run: t.people(People.Remove)},
+		"mcp":     {class: turn.Overtakes, admin: true, absent: deps.Servers == nil, run: t.mcp},
+		"people":  {class: turn.Overtakes, admin: true, private: true, absent: deps.People == nil, run: t.people(People.People)},
+		"admit":   {class: turn.Overtakes, admin: true, private: true, absent: deps.People == nil, run: t.people(People.Admit)},
+		"remove":  {class: turn.Overtakes, admin: true, private: true, absent: deps.People == nil, run: t.people(People.Remove)},
+		"why":     {class: turn.Overtakes, absent: deps.Refusals == nil, run: t.why},
 	}
 	for name, admin := range map[string]bool{
 		"recap": false, "memory": false, "schedule": false, "export": false, "forget": false,
@@ -138,26 +139,26 @@ func New(deps Deps) *Table {
 	return t
 }
 
-// Menu lists the commands for the channel's menu, in the order of /help.
-func (t *Table) Menu() []string {
-	own, admin := t.names()
-	return append(own, admin...)
+// Menu lists the commands that an admin or anybody else may use in private chats or groups, in the order of /help.
+func (t *Table) Menu(admin, group bool) []string {
+	own, more := t.names(admin, group)
+	return append(own, more...)
 }
 
-// names lists built commands for everybody and for admins, sorted.
-func (t *Table) names() (own, admin []string) {
+// names lists the commands for everybody and those for admins, sorted.
+func (t *Table) names(admin, group bool) (own, more []string) {
 	for _, n := range t.deps.Words.Names() {
 		switch e, ok := t.commands[n]; {
-		case !ok || e.absent || n == "start":
-		case e.admin:
-			admin = append(admin, n)
-		default:
+		case !ok || e.absent || n == "start" || (e.private && group):
+		case e.admin && admin:
+			more = append(more, n)
+		case !e.admin:
 			own = append(own, n)
 		}
 	}
 	sort.Strings(own)
-	sort.Strings(admin)
-	return own, admin
+	sort.Strings(more)
+	return own, more
 }
 
 // Class implements turn.Commands. An unknown command is answered at once.
@@ -176,7 +177,7 @@ func (t *Table) Run(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	case name == "":
 		return turn.Effect{}, nil
 	case !ok:
-		near, _ := nearest.Nearest(name, append(t.Menu(), "start"))
+		near, _ := nearest.Nearest(name, append(t.Menu(call.Admin, call.Message.Place.Group), "start"))
 		return t.say(call, t.deps.Words.UnknownCommand(call.Message.Language, name, near)), nil
 	case e.admin && !call.Admin:
 		return t.say(call, t.deps.Words.AdminsOnly(call.Message.Language, t.deps.Admins())), nil
@@ -201,10 +202,7 @@ func (t *Table) notBuilt(name string) func(context.Context, *turn.Call) (turn.Ef
 }
 
 func (t *Table) help(_ context.Context, call *turn.Call) (turn.Effect, error) {
-	own, admin := t.names()
-	if !call.Admin {
-		admin = nil
-	}
+	own, admin := t.names(call.Admin, call.Message.Place.Group)
 	return t.say(call, t.deps.Words.Help(call.Message.Language, own, admin)), nil
 }
 

@@ -179,8 +179,8 @@ func TestAnswers(t *testing.T) {
 		{"stop", false, "Nothing is running here."},
 		{"statsu", false, "Did you mean /status?"},
 		{"strat", false, "Did you mean /start?"},
-		{"polixy", false, "Did you mean /policy?"},
-		{"mcpp", false, "Did you mean /mcp?"},
+		{"polixy", true, "Did you mean /policy?"},
+		{"polixy", false, "I do not know /polixy. /help shows what there is."},
 		{"xyzzy" + strings.Repeat("z", 100), false, "/help shows what there is."},
 		{"recap", false, "/recap is not part of this version"},
 		{"memory", false, "not part of this version"},
@@ -226,22 +226,57 @@ func TestClasses(t *testing.T) {
 	}
 }
 
+// admitting is a command.People that says which of its commands was given.
+type admitting struct{}
+
+func (admitting) People(context.Context, *turn.Call) (turn.Effect, error) { return turn.Effect{}, nil }
+
+func (admitting) Admit(context.Context, *turn.Call) (turn.Effect, error) { return turn.Effect{}, nil }
+
+func (admitting) Remove(context.Context, *turn.Call) (turn.Effect, error) { return turn.Effect{}, nil }
+
 func TestMenu(t *testing.T) {
 	t.Parallel()
-	d := setup(t)
-	want := []string{"approve", "clear", "deny", "help", "model", "new", "quota", "status", "stop", "tools", "why", "admit", "mcp", "people", "policy", "remove"}
-	if diff := cmp.Diff(want, d.table.Menu()); diff != "" {
-		t.Errorf("menu (-want +got):\n%s", diff)
-	}
-	for _, name := range d.table.Menu() {
-		for _, language := range (texts.Words{}).Languages() {
-			if (texts.Words{}).Describe(language, name) == "" {
-				t.Errorf("/%s is not described in %s", name, language)
+	own := []string{"approve", "clear", "deny", "help", "model", "new", "quota", "status", "stop", "tools"}
+	for name, row := range map[string]struct {
+		admin, group, people bool
+		more                 []string
+	}{
+		"person, private":                    {people: true},
+		"person, group":                      {people: true, group: true},
+		"admin, private":                     {admin: true, people: true, more: []string{"admit", "people", "policy", "remove"}},
+		"admin, group":                       {admin: true, group: true, people: true, more: []string{"policy"}},
+		"admin where nobody can be admitted": {admin: true, more: []string{"policy"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := setup(t)
+			if row.people {
+				d.deps.People = admitting{}
+				d.table = command.New(d.deps)
 			}
-		}
-	}
-	if own, admin := d.answer(call("help", false)), d.answer(call("help", true)); strings.Contains(own, "/policy") || !strings.Contains(admin, "/policy") || strings.Contains(admin, "/recap") {
-		t.Errorf("help names what is not there, or not theirs: %s", admin)
+			list := d.table.Menu(row.admin, row.group)
+			if diff := cmp.Diff(slices.Concat(own, row.more), list); diff != "" {
+				t.Errorf("menu (-want +got):\n%s", diff)
+			}
+			c := call("help", row.admin)
+			if row.group {
+				c.Message.Place.Chat, c.Message.Place.Group = "-5", true
+			}
+			help := d.answer(c)
+			for _, command := range (texts.Words{}).Names() {
+				if told := strings.Contains(help, "\n/"+command+" "); told != slices.Contains(list, command) {
+					t.Errorf("/help tells of /%s: %v", command, told)
+				}
+			}
+			for _, command := range list {
+				for _, language := range (texts.Words{}).Languages() {
+					if text := (texts.Words{}).Describe(language, command); text == "" || len([]rune(text)) > 256 {
+						t.Errorf("/%s in %s: %q", command, language, text)
+					}
+				}
+			}
+		})
 	}
 }
 

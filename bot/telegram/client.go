@@ -315,19 +315,6 @@ func (c *Client) Me(ctx context.Context) (Me, error) {
 // ID is the bot's id as the token tells it, without a request.
 func (c *Client) ID() string { id, _, _ := strings.Cut(c.opts.Token, ":"); return id }
 
-// SetCommands fills the command menu of one language ("" = the default one; Bot API setMyCommands). names and
-// descriptions go together.
-func (c *Client) SetCommands(ctx context.Context, language string, names, descriptions []string) error {
-	commands := make([]models.BotCommand, len(names))
-	for i := range names {
-		commands[i] = models.BotCommand{Command: names[i], Description: descriptions[i]}
-	}
-	return c.call(ctx, func(ctx context.Context) error {
-		_, err := c.api.SetMyCommands(ctx, &tg.SetMyCommandsParams{Commands: commands, LanguageCode: language})
-		return err
-	})
-}
-
 // apiError is a refusal of the Bot API as our own requests see it.
 type apiError struct {
 	Code       int

@@ -343,22 +343,12 @@ func TestDraft(t *testing.T) {
 	wantError(t, w.client.Draft(t.Context(), place("-500"), 5, bot.Content{Text: "x"}), bot.Refused)
 }
 
-func TestMeAndCommands(t *testing.T) {
+func TestMeAndCompose(t *testing.T) {
 	t.Parallel()
 	w := setup(t, time.Minute)
 	me, err := w.client.Me(t.Context())
 	if err != nil || me.ID != w.client.ID() || me.Username != "zephbot" || !me.ReadsAll {
 		t.Errorf("%+v %v", me, err)
-	}
-	if err := w.client.SetCommands(t.Context(), "de", []string{"help"}, []string{"Hilfe"}); err != nil {
-		t.Fatal(err)
-	}
-	found := false
-	for _, list := range w.Commands() {
-		found = found || (len(list) == 1 && list[0].Command == "help")
-	}
-	if !found {
-		t.Errorf("%+v", w.Commands())
 	}
 	if got := w.client.Compose("**b**"); len(got) != 1 || got[0].Text != "b" || len(got[0].Entities) != 1 {
 		t.Errorf("%+v", got)

@@ -15,7 +15,6 @@ import (
 	"github.com/zephbot/zephbot/bot/access"
 	"github.com/zephbot/zephbot/bot/deliver"
 	"github.com/zephbot/zephbot/bot/telegram"
-	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/cmd/internal/metrics"
 	"github.com/zephbot/zephbot/persistence/redis"
 )
@@ -97,18 +96,23 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 	}
 	s.gauges()
 	serving.Store(s)
-	err = s.run(ctx, func(ctx context.Context) error {
-		var menu sync.WaitGroup // the menu is nice to have and must not hold up the first poll
-		menu.Go(func() {
-			tightenCollector()
-			releaseStart()
-			c.menu(ctx, client, s)
-		})
-		err := in.run(ctx, accepting(s.dispatcher))
-		c.log.Info().Msg("stopping")
-		menu.Wait()
-		return err
+	return s.run(ctx, func(ctx context.Context) error { return s.takeIn(ctx, in, c.menus(client, s, guard)) })
+}
+
+// takeIn accepts updates until ctx ends, and keeps the command menus meanwhile.
+func (s *service) takeIn(ctx context.Context, in intake, menus *telegram.Menus) error {
+	menuCtx, endMenus := context.WithCancel(ctx)
+	defer endMenus()
+	var keeping sync.WaitGroup // menus are nice to have and must not hold up the first poll
+	keeping.Go(func() {
+		tightenCollector()
+		releaseStart()
+		menus.Run(menuCtx)
 	})
+	err := in.run(ctx, accepting(s.dispatcher))
+	s.log.Info().Msg("stopping")
+	endMenus()
+	keeping.Wait()
 	return err
 }
 
@@ -179,24 +183,6 @@ func (c *Core) whoAmI(ctx context.Context, client *telegram.Client) (telegram.Me
 			timer.Stop()
 			return me, nil
 		case <-timer.C:
-		}
-	}
-}
-
-// menu fills the command menu in every language there are texts for.
-func (c *Core) menu(ctx context.Context, client *telegram.Client, s *service) {
-	words, names := texts.Words{}, s.commands.Menu()
-	for i, language := range words.Languages() {
-		descriptions := make([]string, len(names))
-		for j, n := range names {
-			descriptions[j] = words.Describe(language, n)
-		}
-		if i == 0 {
-			language = ""
-		}
-		if err := client.SetCommands(ctx, language, names, descriptions); err != nil && ctx.Err() == nil {
-			c.log.Warn().Err(err).Msg("command menu not set")
-			return
 		}
 	}
 }

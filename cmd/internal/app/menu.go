@@ -1,0 +1,38 @@
+package app
+
+import (
+	"github.com/zephbot/zephbot/bot/access"
+	"github.com/zephbot/zephbot/bot/telegram"
+	"github.com/zephbot/zephbot/bot/texts"
+)
+
+// menus keeps the command menus of everybody in private chats, of each admin, and of groups, in every language there
+// are texts for.
+func (c *Core) menus(client *telegram.Client, s *service, guard *access.Guard) *telegram.Menus {
+	log := c.log.With().Str("component", "menus").Logger()
+	return telegram.NewMenus(client, c.stores.Bot, log, c.now, telegram.MenuOptions{Wanted: func() []telegram.Menu {
+		list := menuOf(telegram.AllPrivate(), s.commands.Menu(false, false))
+		list = append(list, menuOf(telegram.AllGroups(), s.commands.Menu(false, true))...)
+		for _, id := range guard.Operators() {
+			list = append(list, menuOf(telegram.OneChat(id), s.commands.Menu(true, false))...)
+		}
+		return list
+	}})
+}
+
+// menuOf describes commands in each language; the first language is also that of people with another one.
+func menuOf(scope telegram.Scope, names []string) []telegram.Menu {
+	words := texts.Words{}
+	var list []telegram.Menu
+	for i, language := range words.Languages() {
+		menu := telegram.Menu{Scope: scope, Language: language}
+		for _, name := range names {
+			menu.Commands = append(menu.Commands, telegram.Command{Name: name, Description: words.Describe(language, name)})
+		}
+		if i == 0 {
+			menu.Language = ""
+		}
+		list = append(list, menu)
+	}
+	return list
+}
