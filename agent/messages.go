@@ -125,12 +125,13 @@ func addAssistant(list []llm.Message, e *journal.Entry, rest []journal.Entry) []
 	return list
 }
 
-// readable returns the parts that have content.
+// readable returns the parts that have content which is meant for models.
 func readable(parts []llm.Part) []llm.Part {
-	if !slices.ContainsFunc(parts, func(p llm.Part) bool { return p.Hash == "" }) {
+	hidden := func(p llm.Part) bool { return p.Hash == "" || p.Outgoing }
+	if !slices.ContainsFunc(parts, hidden) {
 		return parts
 	}
-	return slices.DeleteFunc(slices.Clone(parts), func(p llm.Part) bool { return p.Hash == "" })
+	return slices.DeleteFunc(slices.Clone(parts), hidden)
 }
 
 // userText is what a person said, preceded by the message it replied to, which is marked as a quotation.

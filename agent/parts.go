@@ -12,13 +12,19 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// keepFiles stores the files that a tool made, for the journal, the person and the model. A file that cannot be stored
+// keepFiles stores the files that a tool made and has not stored itself, for the journal, the person and the model. A file that cannot be stored
 // is still listed by name, so that the person is told and the call, which has run, has a result.
 func (s *step) keepFiles(ctx context.Context, files []tools.File) []llm.Part {
 	kept, cancel := keep(ctx)
 	defer cancel()
 	parts := make([]llm.Part, 0, len(files))
 	for _, f := range files {
+		if f.Hash != "" {
+			parts = append(parts, llm.Part{
+				Kind: llm.KindOfType(f.MIME), Type: f.MIME, Name: f.Name, Hash: f.Hash, Size: f.Size, Text: f.Caption, Outgoing: true,
+			})
+			continue
+		}
 		part := llm.Part{Kind: llm.KindOfType(f.MIME), Type: f.MIME, Name: f.Name, Size: int64(len(f.Data))}
 		if s.deps.Blobs != nil {
 			ref, err := s.deps.Blobs.Put(kept, s.turn.Origin.Session, bytes.NewReader(f.Data))

@@ -1,12 +1,8 @@
 package bot
 
 import (
-	"bytes"
-	"context"
-	"io"
 	"time"
 
-	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/bot/render"
 )
 
@@ -47,7 +43,7 @@ type Content struct {
 	Text     string          `json:"text"`
 	Entities []render.Entity `json:"entities,omitempty"`
 	Buttons  [][]Button      `json:"buttons,omitempty"`
-	File     *File           `json:"file,omitempty"` // sent as a document with Text as its caption
+	File     *File           `json:"file,omitempty"` // sent with Text as its caption
 	// of the reader, an IETF tag; for marks that are added on the way out
 	Language string `json:"language,omitempty"`
 	// Only is the id of the one person of a group whom it concerns: where the channel can show it to them alone, it does.
@@ -61,29 +57,6 @@ type Button struct {
 	Data  string `json:"data"`
 	Style string `json:"style,omitempty"` // success, danger, primary; "" = plain
 	Gray  bool   `json:"gray,omitempty"`  // shown but dead: a decision already made
-}
-
-// File is a document that goes out. Its content is kept for the row's session, and Hash names it; or it is in Data: in
-// rows of versions before there was a place for contents, in those that must go out though nothing could be kept, and
-// in what is made while a row is sent.
-type File struct {
-	Name string `json:"name"`
-	Type string `json:"type,omitempty"` // media type, as its source says
-	Hash string `json:"hash,omitempty"` // SHA-256 in lower-case hex
-	Size int64  `json:"size,omitempty"` // bytes behind Hash
-	Data []byte `json:"data,omitempty"`
-}
-
-// Open gives the content, and how many bytes it has. The errors are those of blob.Opener. Close it.
-func (f *File) Open(ctx context.Context, session SessionKey, from blob.Opener) (io.ReadCloser, int64, error) {
-	if f.Hash == "" {
-		return io.NopCloser(bytes.NewReader(f.Data)), int64(len(f.Data)), nil
-	}
-	if from == nil {
-		return nil, 0, blob.ErrNotFound
-	}
-	content, err := from.Open(ctx, string(session), f.Hash)
-	return content, f.Size, err
 }
 
 // Row is one thing to deliver.

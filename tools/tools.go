@@ -201,11 +201,15 @@ type Result struct {
 	Files       []File   // images and the like, for the person; the model only reads that they exist
 }
 
-// File is output that is not text.
+// File is output that is not text. Its content is in Data, or was stored for the session and is named by Hash: then the
+// tool sends it to the people of the chat, and models do not get it.
 type File struct {
-	Name string
-	MIME string
-	Data []byte
+	Name    string
+	MIME    string
+	Data    []byte
+	Hash    string // SHA-256 in lower-case hex; "" = the content is in Data
+	Size    int64  // bytes behind Hash
+	Caption string // shown with the file; "" = the tool and the name of the file are
 }
 
 // Handler executes a call.

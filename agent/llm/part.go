@@ -24,6 +24,8 @@ type Part struct {
 	Label string   `json:"label,omitempty"` // what people call such a thing: "voice message", "location"
 	// Text is what can be said in words: "52.5, 13.4", a sticker's emoji. It is the whole content of a TextPart.
 	Text string `json:"text,omitempty"`
+	// Outgoing: a tool sends the content to the people of the chat, with Text as its caption. Models do not get it.
+	Outgoing bool `json:"outgoing,omitempty"`
 }
 
 // KindOfType returns the kind of part for a media type.

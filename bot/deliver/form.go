@@ -11,6 +11,7 @@ type form int
 
 const (
 	whole    form = iota
+	plainly       // a picture or a sound as a document
 	noReply       // answers no message
 	unstyled      // without entities
 	keyless       // without buttons
@@ -20,7 +21,7 @@ const (
 
 // String implements fmt.Stringer.
 func (f form) String() string {
-	return [...]string{"whole", "without reply", "plain", "without buttons", "as a document", "one sentence"}[f]
+	return [...]string{"whole", "as a plain document", "without reply", "plain", "without buttons", "as a document", "one sentence"}[f]
 }
 
 // outgoing is a row on its way out.
@@ -85,6 +86,13 @@ func (out *outgoing) leaveTopic() {
 func (out *outgoing) take(f form, words Words) bool {
 	content := &out.row.Content
 	switch f {
+	case plainly:
+		if content.File == nil || content.File.Media() == bot.Plain {
+			return false
+		}
+		file := *content.File
+		file.Document, content.File = true, &file
+		return true
 	case noReply:
 		had := out.row.ReplyTo != ""
 		out.row.ReplyTo = ""

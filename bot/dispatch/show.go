@@ -75,20 +75,29 @@ func (w *work) notices(entries []journal.Entry) []bot.Row {
 		}
 		for i := range e.Parts {
 			if e.Kind == journal.ResultEntry {
+				purpose := bot.Notice
+				if e.Parts[i].Outgoing {
+					purpose = bot.Reply // it comes before the answer that speaks of it
+				}
 				rows = append(rows,
-					w.row(bot.Notice, w.made(&e, &e.Parts[i]), "file/"+w.turn.ID+"/"+e.Call+"/"+strconv.Itoa(i)))
+					w.row(purpose, w.made(&e, &e.Parts[i]), "file/"+w.turn.ID+"/"+e.Call+"/"+strconv.Itoa(i)))
 			}
 		}
 	}
 	return rows
 }
 
-// made shows a file that a tool has made, or says that it could not be kept.
+// made shows a file that a tool has made or sends, or says that it could not be kept. A file that is sent comes with
+// its caption only.
 func (w *work) made(e *journal.Entry, p *llm.Part) bot.Content {
 	if p.Hash == "" {
 		return bot.Content{Text: w.d.parts.Words.NotKept(w.msg.Language, e.Tool, p.Name)}
 	}
+	text := p.Text
+	if text == "" && !p.Outgoing {
+		text = e.Tool + " · " + p.Name
+	}
 	return bot.Content{
-		Text: e.Tool + " · " + p.Name, File: &bot.File{Name: p.Name, Type: p.Type, Hash: p.Hash, Size: p.Size},
+		Text: text, File: &bot.File{Name: p.Name, Type: p.Type, Hash: p.Hash, Size: p.Size},
 	}
 }

@@ -1,7 +1,6 @@
 package telegram
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +31,7 @@ func (c *Client) Send(ctx context.Context, row *bot.Row) (string, error) {
 	case row.Edit != "":
 		return row.Edit, c.edit(ctx, row.Place, row.Edit, row.Content)
 	case row.Content.File != nil:
-		return c.document(ctx, row)
+		return c.file(ctx, row)
 	default:
 		return c.message(ctx, row)
 	}
@@ -160,26 +159,6 @@ func (c *Client) text(
 		}
 		err := c.invoke(ctx, "sendMessage", params, &sent)
 		return &models.Message{ID: sent.ID}, err
-	})
-}
-
-// document sends a file with the text as its caption (Bot API sendDocument).
-func (c *Client) document(ctx context.Context, row *bot.Row) (string, error) {
-	chat, err := chatID(row.Place)
-	if err != nil {
-		return "", err
-	}
-	caption, marks := render.Cut(row.Content.Text, captionLength), entities(row.Content.Entities)
-	if caption != row.Content.Text {
-		marks = nil // they may point behind the cut
-	}
-	return c.deliver(ctx, func(ctx context.Context) (*models.Message, error) {
-		ctx, file := c.uploading(ctx, row)
-		return c.api.SendDocument(ctx, &tg.SendDocumentParams{
-			ChatID: chat, MessageThreadID: sendThread(row.Place), Caption: caption, CaptionEntities: marks,
-			Document:        &models.InputFileUpload{Filename: row.Content.File.Name, Data: bytes.NewReader(file.mark)},
-			ReplyParameters: replyTo(row), ReplyMarkup: keyboard(row.Content.Buttons),
-		})
 	})
 }
 

@@ -53,7 +53,7 @@ func englishTurn(b *book) {
 	b.step = "%d of %d steps"
 	b.verbs = map[act.Verb]string{
 		act.Run: "Running %s", act.Read: "Reading %s", act.Write: "Writing %s", act.Edit: "Editing %s", act.Search: "Searching %s", act.Find: "Looking for %s",
-		act.List: "Listing %s", act.Create: "Creating %s", act.Delete: "Deleting %s", act.Move: "Moving %s", act.Copy: "Copying %s", act.Fetch: "Fetching %s",
+		act.List: "Listing %s", act.Create: "Creating %s", act.Delete: "Deleting %s", act.Move: "Moving %s", act.Copy: "Copying %s", act.Fetch: "Fetching %s", act.Send: "Sending %s",
 		"": "Using %s",
 	}
 }

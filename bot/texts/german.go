@@ -38,7 +38,7 @@ func german() *book {
 	b.thinking, b.step = "⏳ Ich denke nach", "%d von %d Schritten"
 	b.verbs = map[act.Verb]string{
 		act.Run: "Führe aus: %s", act.Read: "Lese %s", act.Write: "Schreibe %s", act.Edit: "Ändere %s", act.Search: "Durchsuche %s", act.Find: "Suche %s",
-		act.List: "Liste %s auf", act.Create: "Lege %s an", act.Delete: "Lösche %s", act.Move: "Verschiebe %s", act.Copy: "Kopiere %s", act.Fetch: "Hole %s",
+		act.List: "Liste %s auf", act.Create: "Lege %s an", act.Delete: "Lösche %s", act.Move: "Verschiebe %s", act.Copy: "Kopiere %s", act.Fetch: "Hole %s", act.Send: "Sende %s",
 		"": "Benutze %s",
 	}
 	germanApprovals(b)

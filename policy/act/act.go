@@ -16,6 +16,7 @@ const (
 	Searches      // lists or searches files
 	// reads files through another program (a code index, a compiler), which the autonomy level readonly does not allow
 	Inspects
+	ShowsFile      // reads one file and shows it to the people of the chat
 	WritesFile     // writes or changes a file
 	MakesDirectory // creates a directory
 	RemovesPath    // removes a file or a directory
@@ -28,13 +29,17 @@ const (
 )
 
 // OnlyReads reports whether the autonomy level readonly allows the act: it reads files or web pages (seed 003).
-func (a Act) OnlyReads() bool { return a == ReadsFile || a == Searches || a == ReadsWeb }
+func (a Act) OnlyReads() bool {
+	return a == ReadsFile || a == Searches || a == ReadsWeb || a == ShowsFile
+}
 
-// Quiet reports whether a call changes nothing and sends nothing out.
+// Quiet reports whether a call changes nothing and sends nothing to others than the people of the chat.
 func (a Act) Quiet() bool { return a == Recalls || a.ReadsFiles() }
 
 // ReadsFiles reports whether a call reads files and does nothing else.
-func (a Act) ReadsFiles() bool { return a == ReadsFile || a == Searches || a == Inspects }
+func (a Act) ReadsFiles() bool {
+	return a == ReadsFile || a == Searches || a == Inspects || a == ShowsFile
+}
 
 // Free reports whether a call needs no approval if no rule mentions its tool.
 func (a Act) Free() bool { return a.Quiet() || a == ReadsWeb || a == Keeps }
@@ -56,11 +61,12 @@ const (
 	Move   Verb = "move"
 	Copy   Verb = "copy"
 	Fetch  Verb = "fetch"
+	Send   Verb = "send"
 )
 
 // Verbs returns all verbs.
 func Verbs() []Verb {
-	return []Verb{Run, Read, Write, Edit, Search, Find, List, Create, Delete, Move, Copy, Fetch}
+	return []Verb{Run, Read, Write, Edit, Search, Find, List, Create, Delete, Move, Copy, Fetch, Send}
 }
 
 // Group is a group of cached results that are dropped together.

@@ -1,5 +1,5 @@
 // Package file has the ten file tools: read, write, edit, find_path, grep, list_directory, create_directory,
-// delete_path, move_path and copy_path (seed 003, FileExecutor). They reach only the working directory of the session
+// delete_path, move_path and copy_path (seed 003, FileExecutor), and send_file. They reach only the working directory of the session
 // and the configured paths.
 //
 // Every allowed place is held by an os.Root. A path is made absolute without using the disk, and is then walked down
@@ -40,6 +40,8 @@ type Options struct {
 	// Rules are the globs of deny_read and allow_read; nil denies nothing.
 	Rules *pathrule.Rules
 
+	// Outlet takes the files that send_file sends; nil = there is no send_file.
+	Outlet *Outlet
 	// Disk limits how much may be written; nil = no limit.
 	Disk *disk.Guard
 
@@ -74,7 +76,7 @@ func fill[T int | int64 | time.Duration](v *T, def T) {
 	}
 }
 
-// toolset is shared by the ten tools. It is immutable after New.
+// toolset is shared by the tools. It is immutable after New.
 type toolset struct {
 	Options
 	roots  []rootPath
@@ -82,7 +84,7 @@ type toolset struct {
 	rules  bool         // a glob denies something
 }
 
-// New returns the ten tools in the order of the registry. The error lists every configured path that is not usable.
+// New returns the ten tools in the order of the registry, and send_file if there is an Outlet. The error lists every configured path that is not usable.
 func New(o Options) ([]tools.Tool, error) {
 	t := &toolset{Options: o.withDefaults()}
 	var errs []error
@@ -113,10 +115,14 @@ func New(o Options) ([]tools.Tool, error) {
 		return nil, err
 	}
 	var list []tools.Tool
-	for _, build := range []func() (tools.Tool, error){
+	builds := []func() (tools.Tool, error){
 		t.read, t.write, t.edit, t.findPath, t.grep, t.listDirectory, t.createDirectory, t.deletePath, t.movePath,
 		t.copyPath,
-	} {
+	}
+	if o.Outlet != nil {
+		builds = append(builds, t.sendFile)
+	}
+	for _, build := range builds {
 		tool, err := build()
 		if err != nil {
 			return nil, err

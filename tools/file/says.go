@@ -28,5 +28,6 @@ func Says() []act.Tool {
 		{Name: "delete_path", Statement: act.Statement{Act: act.RemovesPath, Verb: act.Delete, Gain: 0.75}},
 		{Name: "move_path", Statement: act.Statement{Act: act.MovesPath, Verb: act.Move, Gain: 0.75}},
 		{Name: "copy_path", Statement: act.Statement{Act: act.CopiesPath, Verb: act.Copy, Gain: 0.75}},
+		{Name: "send_file", Statement: act.Statement{Act: act.ShowsFile, Verb: act.Send, Gain: 0.75}},
 	}
 }

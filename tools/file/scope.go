@@ -27,11 +27,12 @@ const (
 // scope is what one call can reach. It belongs to one call and holds its handles until close.
 type scope struct {
 	*toolset
-	ctx   context.Context //nolint:containedctx // a scope lives as long as the call whose context it is
-	cwd   rootPath
-	all   []rootPath // cwd and the allowed paths
-	roots map[string]*os.Root
-	links func() *linkIndex // files below the denied paths with several names; determined on first use
+	ctx    context.Context //nolint:containedctx // a scope lives as long as the call whose context it is
+	cwd    rootPath
+	origin tools.Origin
+	all    []rootPath // cwd and the allowed paths
+	roots  map[string]*os.Root
+	links  func() *linkIndex // files below the denied paths with several names; determined on first use
 }
 
 // enter returns the scope of a call. With prepare, the workspace is created if it does not exist.
@@ -49,7 +50,7 @@ func (t *toolset) enter(ctx context.Context, origin tools.Origin, prepare bool) 
 		}
 	}
 	s := &scope{
-		toolset: t, ctx: ctx, cwd: rootPath{alias: filepath.Clean(dir), path: canonical(dir)},
+		toolset: t, ctx: ctx, origin: origin, cwd: rootPath{alias: filepath.Clean(dir), path: canonical(dir)},
 		roots: map[string]*os.Root{},
 	}
 	s.all = append([]rootPath{s.cwd}, t.roots...)

@@ -72,6 +72,9 @@ func (s *Server) inputFile(kind string, r *request) (*stored, *apiError) {
 		case len(up.data) > maxUpload:
 			return nil, &apiError{code: 413, text: "Request Entity Too Large"}
 		}
+		if fail := checkPhoto(kind, up.data); fail != nil {
+			return nil, fail
+		}
 		return s.store(kind, File{Name: up.name, Data: up.data}), nil
 	}
 	switch {

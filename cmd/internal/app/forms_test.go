@@ -1,7 +1,10 @@
 package app_test
 
 import (
+	"bytes"
 	"context"
+	"image"
+	"image/png"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,6 +32,7 @@ func TestRefusedForms(t *testing.T) {
 	t.Parallel()
 	words, long := texts.Words{}, strings.Repeat("x", 4097)
 	bold := []render.Entity{{Type: "bold", Offset: 0, Length: 2}}
+	photo := bot.File{Name: "a.png", Type: "image/png", Data: onePixel(t)}
 	all := bot.Content{Text: "hi there", Entities: bold, Buttons: [][]bot.Button{{{Label: "Approve", Data: "a1:x:y"}}}}
 	wide := bot.Content{Text: "hi there", Entities: bold, Buttons: [][]bot.Button{{{Label: "Approve", Data: strings.Repeat("x", 65)}}}}
 	fault := func(method, has, text string) telegramtest.Fault {
@@ -56,6 +60,9 @@ func TestRefusedForms(t *testing.T) {
 		"text too long":      {content: bot.Content{Text: long}, text: words.AsFile(""), left: "answer.txt"},
 		"text and files":     {content: bot.Content{Text: long}, faults: []telegramtest.Fault{noFiles}, text: words.Unsendable("")},
 		"file":               {content: bot.Content{Text: "a.txt", File: &bot.File{Name: "a.txt", Data: []byte("x")}}, faults: []telegramtest.Fault{noFiles}, text: words.Unsendable("")},
+		"photo":              {content: bot.Content{Text: "see", File: &photo}, text: "see", left: "reply photo"},
+		"photo refused":      {content: bot.Content{Text: "see", File: &photo}, faults: []telegramtest.Fault{fault("sendPhoto", "", "IMAGE_PROCESS_FAILED")}, text: "see", left: "reply a.png"},
+		"photo and files":    {content: bot.Content{Text: "see", File: &photo}, faults: []telegramtest.Fault{fault("sendPhoto", "", "IMAGE_PROCESS_FAILED"), noFiles}, text: words.Unsendable("")},
 		"nothing to see":     {text: words.Unsendable("")},
 		"held up on the way": {content: bot.Content{Text: long}, faults: []telegramtest.Fault{wait}, text: words.AsFile(""), left: "answer.txt"},
 		"full topic":         {topic: "99", content: bot.Content{Text: long[:4096]}, text: long[:4096], left: "keys"},
@@ -73,7 +80,7 @@ func TestRefusedForms(t *testing.T) {
 					}
 					return
 				}
-				if stored.State != bot.Sent || (stored.Problem == "") != strings.Contains(c.left, "reply") {
+				if stored.State != bot.Sent || (stored.Problem == "") != (strings.Contains(c.left, "reply") && c.left != "reply a.png") {
 					t.Errorf("row is %s: %q", stored.State, stored.Problem)
 				}
 				if diff := cmp.Diff([]string{c.text, c.left}, []string{shown.Text, leftOf(&shown)}); diff != "" {
@@ -82,6 +89,16 @@ func TestRefusedForms(t *testing.T) {
 			})
 		}
 	}
+}
+
+// onePixel is a picture.
+func onePixel(t *testing.T) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := png.Encode(&out, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
 }
 
 // leftOf names what a message still has.
@@ -97,7 +114,11 @@ func leftOf(m *telegramtest.Shown) string {
 		left = append(left, "keys")
 	}
 	if m.Attachment != nil {
-		left = append(left, m.Attachment.Name)
+		name := m.Attachment.Name
+		if name == "" {
+			name = m.Attachment.Kind
+		}
+		left = append(left, name)
 	}
 	return strings.Join(left, " ")
 }

@@ -3,11 +3,13 @@ package app
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/bot/rulebook"
+	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/tools/place"
 
 	"github.com/zephbot/zephbot/cmd/internal/config"
@@ -57,7 +59,10 @@ func (c *Core) tools() (*kit, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := file.New(file.Options{Workspace: k.files.Dir, AllowedPaths: k.files.Dirs(), DeniedPaths: k.denied, Rules: c.globs, Disk: k.disk, Now: c.now})
+	files, err := file.New(file.Options{
+		Workspace: k.files.Dir, AllowedPaths: k.files.Dirs(), DeniedPaths: k.denied, Rules: c.globs, Outlet: c.outlet(),
+		Disk: k.disk, Now: c.now,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
@@ -67,6 +72,23 @@ func (c *Core) tools() (*kit, error) {
 	}
 	k.registry, err = tools.NewRegistry(slices.Concat([]tools.Tool{bash}, files, pages)...)
 	return k, err
+}
+
+// outlet is where send_file leaves contents. Only Telegram delivers files. The tools are built before the database is
+// open and run after that.
+func (c *Core) outlet() *file.Outlet {
+	return &file.Outlet{
+		Limit: func(o tools.Origin) int64 {
+			if o.Channel != telegram.Name || c.passing {
+				return 0
+			}
+			return c.cfg.Telegram.MaxUploadBytes
+		},
+		Keep: func(ctx context.Context, session string, content io.Reader) (string, int64, error) {
+			ref, err := c.stores.Blobs.Put(ctx, session, content)
+			return ref.Hash, ref.Size, err
+		},
+	}
 }
 
 // web builds fetch and web_scrape.

@@ -16,6 +16,7 @@ func keyDefaults() [][2]string {
 		{"data_dir", `"./data"`},
 		{"telegram.token", `""`},
 		{"telegram.api_url", `"https://api.telegram.org"`},
+		{"telegram.max_upload_bytes", `52428800`},
 		{"telegram.allowed_users", `[]`},
 		{"telegram.admins", `[]`},
 		{"telegram.allowed_chats", `[]`},

@@ -58,6 +58,7 @@ type Config struct {
 type Telegram struct {
 	Token               Secret        `toml:"token" doc:"Bot token from @BotFather. Empty: no Telegram."`
 	APIURL              string        `toml:"api_url" default:"https://api.telegram.org" url:"https|http" doc:"Bot API server; change it for a local or a test server."`
+	MaxUploadBytes      int64         `toml:"max_upload_bytes" default:"52428800" clamp:"1..2097152000" doc:"Bytes of a file that may be sent to a chat. Telegram takes 50 MB, a Bot API server of your own 2000 MB."`
 	AllowedUsers        Refs          `toml:"allowed_users" form:"user" doc:"Who may talk to the bot: numeric ids or \"@name\". Empty: nobody. \"*\": everyone."`
 	Admins              []int64       `toml:"admins" min:"1" doc:"Numeric ids of the people who manage approvals, MCP and quotas."`
 	AllowedChats        Refs          `toml:"allowed_chats" form:"chat" doc:"Ids of the groups the bot works in. Empty: no group. \"*\": every group."`

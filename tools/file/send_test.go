@@ -1,0 +1,169 @@
+package file_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/zephbot/zephbot/policy/pathrule"
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/file"
+)
+
+// outlet keeps what is sent, at most 32 bytes a file.
+type outlet struct {
+	limit int64
+	kept  []string
+	half  func() // runs when some of a content has been read
+}
+
+func (o *outlet) keep(_ context.Context, _ string, content io.Reader) (string, int64, error) {
+	head := make([]byte, 2)
+	n, err := io.ReadFull(content, head)
+	if err != nil {
+		return "", 0, err
+	}
+	if o.half != nil {
+		o.half()
+	}
+	rest, err := io.ReadAll(content)
+	if err != nil {
+		return "", 0, err
+	}
+	text := string(head[:n]) + string(rest)
+	o.kept = append(o.kept, text)
+	return "hash of " + text, int64(len(text)), nil
+}
+
+func sending(t *testing.T) (*box, *outlet) {
+	t.Helper()
+	out := &outlet{limit: 32}
+	b := newBox(t, func(_ *box, o *file.Options) {
+		o.Outlet = &file.Outlet{Limit: func(tools.Origin) int64 { return out.limit }, Keep: out.keep}
+	})
+	return b, out
+}
+
+func TestSendFile(t *testing.T) {
+	t.Parallel()
+	b, out := sending(t)
+	png := "\x89PNG\x0D\x0A\x1A\x0A"
+	for name, content := range map[string]string{
+		"d/a.txt": "hello", "a.png": png, "a.jpg": "\xFF\xD8\xFF\xE0", "a.webp": "RIFF0000WEBPVP", "s.mp3": "ID3", "s.M4A": "sound", "odd.jpg": "no picture",
+	} {
+		b.put(name, content)
+	}
+	b.link("d/a.txt", "link.txt")
+	for path, want := range map[string]tools.File{
+		"d/a.txt":  {Name: "a.txt", MIME: "text/plain", Hash: "hash of hello", Size: 5, Caption: "see 😀"},
+		"link.txt": {Name: "a.txt", MIME: "text/plain", Hash: "hash of hello", Size: 5, Caption: "see 😀"},
+		"a.png":    {Name: "a.png", MIME: "image/png", Hash: "hash of " + png, Size: 8, Caption: "see 😀"},
+		"a.jpg":    {Name: "a.jpg", MIME: "image/jpeg", Hash: "hash of \xFF\xD8\xFF\xE0", Size: 4, Caption: "see 😀"},
+		"a.webp":   {Name: "a.webp", MIME: "image/webp", Hash: "hash of RIFF0000WEBPVP", Size: 14, Caption: "see 😀"},
+		"s.mp3":    {Name: "s.mp3", MIME: "audio/mpeg", Hash: "hash of ID3", Size: 3, Caption: "see 😀"},
+		"s.M4A":    {Name: "s.M4A", MIME: "audio/mp4", Hash: "hash of sound", Size: 5, Caption: "see 😀"},
+		"odd.jpg":  {Name: "odd.jpg", MIME: "text/plain", Hash: "hash of no picture", Size: 10, Caption: "see 😀"},
+	} {
+		in := args{"path": path, "caption": "see 😀"}
+		res, err := b.tools["send_file"].Run(t.Context(), b.call("send_file", in))
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if diff := cmp.Diff([]tools.File{want}, res.Files); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+	s := b.describe("send_file", args{"path": "d/a.txt", "caption": "see"})
+	if s.Show != "send d/a.txt" || !strings.HasSuffix(s.Note, `with the caption "see"`) {
+		t.Errorf("%+v", s)
+	}
+	out.limit, out.kept = 0, nil
+	if got := b.run("send_file", args{"path": "d/a.txt"}); !strings.Contains(got, b.path("d/a.txt")) || len(out.kept) > 0 {
+		t.Errorf("without files in the channel: %q, kept %q", got, out.kept)
+	}
+}
+
+// TestSendFileRefuses: what cannot be sent is refused with one sentence, before anything is stored.
+func TestSendFileRefuses(t *testing.T) {
+	t.Parallel()
+	b, out := sending(t)
+	b.put("big", strings.Repeat("x", 33))
+	b.put("empty", "")
+	b.put("fine", strings.Repeat("x", 32))
+	b.put(b.shared+"/a.txt", "shared")
+	b.link(b.outside+"/secret.txt", "out")
+	b.link(b.shared+"/a.txt", "other")
+	b.mkdir("d")
+	for _, c := range []struct {
+		in       args
+		category tools.Category
+		holds    string
+	}{
+		{args{"path": "d"}, tools.PermanentFailure, "is a directory"},
+		{args{"path": "none"}, tools.PermanentFailure, "does not exist"},
+		{args{"path": "empty"}, tools.PermanentFailure, "is empty"},
+		{args{"path": "big"}, tools.PermanentFailure, "at most 32"},
+		{args{"path": "out"}, tools.PolicyBlocked, "off limits"},
+		{args{"path": "other"}, tools.PolicyBlocked, "outside the working directory"},
+		{args{"path": b.shared + "/a.txt"}, tools.PolicyBlocked, "outside the working directory"},
+		{args{"path": "../two/other.txt"}, tools.PolicyBlocked, "off limits"},
+		{args{"path": "fine", "caption": strings.Repeat("😀", 513)}, tools.InvalidParameters, "1026 characters"},
+	} {
+		b.refuse("send_file", c.in, c.category, c.holds)
+		check := b.tools["send_file"].Check(t.Context(), b.call("send_file", c.in))
+		if e, ok := errors.AsType[*tools.Error](check); !ok || e.Category != c.category {
+			t.Errorf("%v: the check says %v", c.in, check)
+		}
+	}
+	for name, change := range map[string]func(){
+		"grows":   func() { b.put("fine", strings.Repeat("x", 40)) },
+		"shrinks": func() { b.put("fine", "xxx") },
+		"rewritten": func() {
+			b.put("fine", strings.Repeat("y", 32))
+			if err := os.Chtimes(b.path("fine"), time.Unix(1, 0), time.Unix(1, 0)); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		b.put("fine", strings.Repeat("x", 32))
+		out.half = change
+		b.refuse("send_file", args{"path": "fine"}, tools.PermanentFailure, "changed while it was read")
+		if len(out.kept) > 0 {
+			t.Errorf("%s: kept %q", name, out.kept)
+		}
+	}
+	out.half = nil
+	b.put("fine", strings.Repeat("x", 32))
+	b.run("send_file", args{"path": "fine", "caption": strings.Repeat("😀", 512)})
+}
+
+// TestSendFileObeysDenyRead: what may not be read may not be sent, under any of its names.
+func TestSendFileObeysDenyRead(t *testing.T) {
+	t.Parallel()
+	out := &outlet{limit: 32}
+	o := newBox(t, func(o *box, options *file.Options) {
+		rules, err := pathrule.New([]string{o.top + "/**/*.key"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		options.Rules = rules
+		options.Outlet = &file.Outlet{Limit: func(tools.Origin) int64 { return out.limit }, Keep: out.keep}
+	})
+	o.put("a.key", "SECRET")
+	o.link("a.key", "a.txt")
+	if err := os.Link(o.path("a.key"), o.path("b.txt")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a.key", "a.txt", "b.txt"} {
+		o.refuse("send_file", args{"path": name}, tools.PolicyBlocked, "may not be read")
+	}
+	if len(out.kept) > 0 {
+		t.Errorf("kept %q", out.kept)
+	}
+}
