@@ -238,6 +238,16 @@ func (a apart) Return(ctx context.Context, id string, list []quota.Take) error {
 	return a.Store.Return(ctx, a.name+id, a.takes(list))
 }
 
+// Reserve implements quota.Counter.
+func (a apart) Reserve(ctx context.Context, id string, list []quota.Take, hold quota.Hold, expire time.Time) (quota.Room, error) {
+	return a.Store.Reserve(ctx, a.name+id, a.takes(list), hold, expire)
+}
+
+// Settle implements quota.Counter.
+func (a apart) Settle(ctx context.Context, id, name string, list []quota.Take, expire time.Time) ([]int64, error) {
+	return a.Store.Settle(ctx, a.name+id, a.name+name, a.takes(list), expire)
+}
+
 // Read implements quota.Counter.
 func (a apart) Read(ctx context.Context, keys []string) ([]int64, error) {
 	out := make([]string, len(keys))

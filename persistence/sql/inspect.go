@@ -117,8 +117,8 @@ const (
 	usageQuery   = `SELECT '', scope, unit, day, n FROM usage WHERE day >= ? ORDER BY day`
 )
 
-const usedQuery = `SELECT (SELECT COALESCE(SUM(n), 0) FROM charge WHERE day IN (SELECT value FROM json_each(?1)) AND scope = ?2 AND unit = ?3)
-+ (SELECT COALESCE(SUM(n), 0) FROM usage WHERE day IN (SELECT value FROM json_each(?1)) AND scope = ?2 AND unit = ?3)`
+const usedQuery = `SELECT (SELECT COALESCE(SUM(n), 0) FROM json_each(?1) AS days CROSS JOIN charge ON day = days.value AND scope = ?2 AND unit = ?3)
++ (SELECT COALESCE(SUM(n), 0) FROM json_each(?1) AS days CROSS JOIN usage ON day = days.value AND scope = ?2 AND unit = ?3)`
 
 // Charges implements bot.Inspector.
 func (r *reader) Charges(ctx context.Context, sinceDay string) ([]bot.Charge, error) {

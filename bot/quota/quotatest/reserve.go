@@ -91,6 +91,7 @@ func budget(t *testing.T, b *bench) {
 		room, err := b.Reserve(t.Context(), id, []quota.Take{take}, quota.Hold{Now: at, Until: at.Add(time.Minute)}, b.expire)
 		if err != nil {
 			t.Error(err)
+			return false
 		}
 		if room.Denied >= 0 || (n%5 == 0 && at.Equal(moment)) { // it dies
 			return false
