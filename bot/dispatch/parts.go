@@ -51,8 +51,10 @@ type Words interface { //nolint:interfacebloat // one source of sentences
 	Broken(language, request string) string
 }
 
-// Receiving reads what comes along with messages.
+// Receiving is about what comes along with messages, and where it is stored.
 type Receiving struct {
+	// Workspace returns the workspace id for a session that has none yet; nil = none is stored.
+	Workspace func(session bot.SessionKey) string
 	// Attachments reads the files of messages; nil = they are known by name only.
 	Attachments turn.Attachments
 	// Typing shows for a moment that something is being done; may be nil. It may be dropped and must not take long.
@@ -91,8 +93,6 @@ type Parts struct {
 	// News returns what has happened since the session's last turn, for the model; may be nil.
 	// moved says that another process may have had the session last, and may have stored something a moment ago.
 	News func(ctx context.Context, session bot.SessionKey, moved bool) (turn.News, error)
-	// Workspace returns the workspace id for a session that has none yet; nil = none is stored.
-	Workspace func(session bot.SessionKey) string
 	// Model returns the provider that a session has chosen, "" = none; may be nil. It must not block.
 	Model func(session bot.SessionKey) string
 	// Observe receives what metrics count; may be nil. It must not block.
