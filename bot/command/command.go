@@ -105,7 +105,8 @@ type entry struct {
 	class   turn.Class
 	admin   bool
 	private bool // answered in private chats only
-	absent  bool // not part of this version, or of how it is set up: not listed, it answers so
+	absent  bool // part of the contract, not of this version
+	off     bool // there is nothing here that carries it out: not listed, it answers so
 	run     func(ctx context.Context, call *turn.Call) (turn.Effect, error)
 }
 
@@ -125,11 +126,11 @@ func New(deps Deps) *Table {
 		"clear":   {class: turn.Interrupts, run: t.reset(texts.Words.Cleared)},
 		"new":     {class: turn.Interrupts, run: t.reset(texts.Words.Fresh)},
 		"policy":  {class: turn.Overtakes, admin: true, run: t.policy},
-		"mcp":     {class: turn.Overtakes, admin: true, absent: deps.Servers == nil, run: t.mcp},
-		"people":  {class: turn.Overtakes, admin: true, private: true, absent: deps.People == nil, run: t.people(People.People)},
-		"admit":   {class: turn.Overtakes, admin: true, private: true, absent: deps.People == nil, run: t.people(People.Admit)},
-		"remove":  {class: turn.Overtakes, admin: true, private: true, absent: deps.People == nil, run: t.people(People.Remove)},
-		"why":     {class: turn.Overtakes, absent: deps.Refusals == nil, run: t.why},
+		"mcp":     {class: turn.Overtakes, admin: true, off: deps.Servers == nil, run: t.mcp},
+		"people":  {class: turn.Overtakes, admin: true, private: true, off: deps.People == nil, run: t.people(People.People)},
+		"admit":   {class: turn.Overtakes, admin: true, private: true, off: deps.People == nil, run: t.people(People.Admit)},
+		"remove":  {class: turn.Overtakes, admin: true, private: true, off: deps.People == nil, run: t.people(People.Remove)},
+		"why":     {class: turn.Overtakes, off: deps.Refusals == nil, run: t.why},
 	}
 	for name, admin := range map[string]bool{
 		"recap": false, "memory": false, "schedule": false, "export": false, "forget": false,
@@ -149,7 +150,7 @@ func (t *Table) Menu(admin, group bool) []string {
 func (t *Table) names(admin, group bool) (own, more []string) {
 	for _, n := range t.deps.Words.Names() {
 		switch e, ok := t.commands[n]; {
-		case !ok || e.absent || n == "start" || (e.private && group):
+		case !ok || e.absent || e.off || n == "start" || (e.private && group):
 		case e.admin && admin:
 			more = append(more, n)
 		case !e.admin:
@@ -159,6 +160,18 @@ func (t *Table) names(admin, group bool) (own, more []string) {
 	sort.Strings(own)
 	sort.Strings(more)
 	return own, more
+}
+
+// built lists the commands that an unknown one may have been meant as: each of them answers, if only with who may use
+// it and where.
+func (t *Table) built() []string {
+	var list []string
+	for _, n := range t.deps.Words.Names() {
+		if e, ok := t.commands[n]; ok && !e.absent {
+			list = append(list, n)
+		}
+	}
+	return list
 }
 
 // Class implements turn.Commands. An unknown command is answered at once.
@@ -177,7 +190,7 @@ func (t *Table) Run(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	case name == "":
 		return turn.Effect{}, nil
 	case !ok:
-		near, _ := nearest.Nearest(name, append(t.Menu(call.Admin, call.Message.Place.Group), "start"))
+		near, _ := nearest.Nearest(name, t.built())
 		return t.say(call, t.deps.Words.UnknownCommand(call.Message.Language, name, near)), nil
 	case e.admin && !call.Admin:
 		return t.say(call, t.deps.Words.AdminsOnly(call.Message.Language, t.deps.Admins())), nil
