@@ -162,7 +162,7 @@ func (d *Dispatcher) opening(lane *bot.Lane, t *task, news turn.News, admission 
 	o.change.Done = t.rest
 	if t.received != nil {
 		for i, notice := range t.received.Notices {
-			o.change.Send = append(o.change.Send, d.reply(msg, bot.Notice, notice, fmt.Sprintf("file/%s/%d", turn, i)))
+			o.change.Send = append(o.change.Send, d.reply(msg, bot.Reply, notice, fmt.Sprintf("file/%s/%d", turn, i)))
 		}
 	}
 	o.entry.N = lane.Last + 1
