@@ -15,8 +15,8 @@ import (
 	"github.com/zephbot/zephbot/agent/blob"
 )
 
-// Blobs runs the suite of blob.Store. open gives an empty store that lives as long as its test and holds at most limit
-// bytes, 0 = as many as there are.
+// Blobs runs the suite of blob.Store. open returns an empty store that lives as long as its test and stores at most
+// limit bytes, 0 = no limit.
 func Blobs(t *testing.T, open func(t *testing.T, limit int64) blob.Store) {
 	t.Helper()
 	for name, test := range map[string]struct {
@@ -43,7 +43,7 @@ type files struct {
 	blob.Store
 }
 
-// content makes n bytes that differ from those of another seed.
+// content returns n bytes that depend on seed.
 func content(seed byte, n int) []byte {
 	data := make([]byte, n)
 	for i := range data {
@@ -65,7 +65,7 @@ func (f *files) put(session string, data []byte) string {
 	return ref.Hash
 }
 
-// has wants the session to read the data.
+// has checks that the session can read the data.
 func (f *files) has(session, hash string, want []byte) {
 	f.Helper()
 	r, err := f.Open(f.Context(), session, hash)
@@ -115,7 +115,7 @@ func onlyWhoPutAFileOpensIt(f *files) {
 		f.has(session, hash, data)
 	}
 	if _, err := f.Put(f.Context(), "", bytes.NewReader(nil)); err == nil {
-		f.Error("a file of nobody was kept")
+		f.Error("a file without a session was stored")
 	}
 }
 
@@ -134,7 +134,7 @@ func aFileThatIsCutOffIsNotKept(f *files) {
 func thereIsRoomForSoMuch(f *files) {
 	first, second, third := content(1, 2<<20), content(2, 1<<20), content(3, 1<<19)
 	kept := f.put(session, first)
-	for range 3 { // what is refused leaves nothing behind that takes room
+	for range 3 { // a refused file leaves nothing behind that takes space
 		if _, err := f.Put(f.Context(), session, bytes.NewReader(content(9, 1<<20+1))); !errors.Is(err, blob.ErrFull) {
 			f.Fatalf("put: %v, want ErrFull", err)
 		}

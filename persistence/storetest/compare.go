@@ -15,11 +15,10 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// rounds bounds Compare: a store on a disk is slow under the race detector.
+// rounds limits Compare: a store on a disk is slow under the race detector.
 const rounds = 30
 
-// Compare applies the same random Changes to two stores that begin empty, and wants the same answers and the same
-// contents.
+// Compare applies the same random Changes to two empty stores and requires equal answers and contents.
 func Compare(t *testing.T, one, two bot.Store) {
 	t.Helper()
 	CompareGroups(t, one, two, func(changes []*bot.Change) ([]*bot.Applied, []error) {
@@ -31,8 +30,8 @@ func Compare(t *testing.T, one, two bot.Store) {
 	})
 }
 
-// CompareGroups applies random Changes to one store, one by one, and has them applied to another in the same order, as
-// many at a time as apply is given. Both stores begin empty; it wants the same answers and the same contents.
+// CompareGroups applies random Changes to one store one by one, and to another in the same order in the groups passed
+// to apply. Both stores must be empty. It requires equal answers and contents.
 func CompareGroups(t *testing.T, one, two bot.Store, apply func([]*bot.Change) ([]*bot.Applied, []error)) {
 	t.Helper()
 	round, broken := 0, false
@@ -42,7 +41,7 @@ func CompareGroups(t *testing.T, one, two bot.Store, apply func([]*bot.Change) (
 			return
 		}
 		wasBroken := broken
-		broken = true // until this round has come to its end
+		broken = true // until this round is complete
 		defer func() { broken = broken || wasBroken }()
 		g := newGenerator(r, fmt.Sprint("b", round))
 		var changes []*bot.Change
@@ -68,7 +67,7 @@ func CompareGroups(t *testing.T, one, two bot.Store, apply func([]*bot.Change) (
 	})
 }
 
-// look compares what can be seen of two stores.
+// look compares what can be read from two stores.
 func (g *generator) look(ctx context.Context, one, two bot.Store) {
 	for _, view := range g.views() {
 		got1, err1 := view.read(ctx, one)
@@ -82,7 +81,7 @@ func (g *generator) look(ctx context.Context, one, two bot.Store) {
 	}
 }
 
-// sameEnd compares entries; those that the stores wrote themselves carry each store's own time.
+// sameEnd compares entries. Those that the stores wrote themselves carry each store's own time.
 func sameEnd(a, b journal.Entry) bool {
 	if a.Kind == journal.EndEntry && b.Kind == journal.EndEntry {
 		a.At, b.At = time.Time{}, time.Time{}
@@ -109,13 +108,13 @@ func orNil(err error) error {
 	return err
 }
 
-// view is one way of looking at a store.
+// view is one way of reading a store.
 type view struct {
 	name string
 	read func(context.Context, bot.Store) (any, error)
 }
 
-// views are all Readers with what the generator uses.
+// views returns all Readers, with the generator's arguments.
 func (g *generator) views() []view {
 	views := []view{
 		{"ready", func(ctx context.Context, s bot.Store) (any, error) { return s.Ready(ctx, channel, g.bot, start, 0) }},
@@ -164,7 +163,7 @@ func (g *generator) views() []view {
 	return views
 }
 
-// timeless drops the time of a question that a Move withdrew: it is each store's own.
+// timeless removes the time of a question that a Move withdrew, which is each store's own.
 func timeless(a bot.Approval, err error) (any, error) {
 	if a.State == bot.Withdrawn && a.By == "" {
 		a.Decided = time.Time{}

@@ -12,7 +12,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// generator makes random Changes in a small world of its own, so that they meet each other often.
+// generator makes random Changes in a small set of sessions, so that they often affect the same rows.
 type generator struct {
 	r        *rapid.T
 	bot      string // no other generator uses it
@@ -34,7 +34,7 @@ func pick[T any](g *generator, what string, from ...T) T {
 	return from[rapid.IntRange(0, len(from)-1).Draw(g.r, what)]
 }
 
-// one of some values, or an unknown one.
+// known returns one of some values, or an unknown one.
 func known[T any](g *generator, what string, values []T, unknown T) T {
 	if len(values) == 0 || pick(g, what+" unknown", false, false, false, false, false, true) {
 		return unknown
@@ -60,7 +60,7 @@ func (g *generator) name(what string) string {
 	return fmt.Sprintf("%s-%s%d", g.bot, what, rapid.IntRange(1, 4).Draw(g.r, what))
 }
 
-// change makes a Change of some parts.
+// change returns a Change of some parts.
 func (g *generator) change(ctx context.Context, s bot.Store) *bot.Change {
 	var c bot.Change
 	parts := []func(context.Context, bot.Store, *bot.Change){
@@ -73,7 +73,7 @@ func (g *generator) change(ctx context.Context, s bot.Store) *bot.Change {
 	return &c
 }
 
-// learn remembers what a Change made.
+// learn remembers the result of a Change.
 func (g *generator) learn(applied *bot.Applied) {
 	if applied == nil {
 		return
@@ -147,8 +147,7 @@ func (g *generator) append(ctx context.Context, s bot.Store, c *bot.Change) {
 	}
 }
 
-// entry makes a journal entry that may be the one with the number n: perhaps one that ends a turn and says what the
-// conversation has come to, or a summary.
+// entry returns a journal entry for number n: possibly one that ends a turn and carries a Standing, or a summary.
 func (g *generator) entry(n int64) journal.Entry {
 	e := journal.Entry{Turn: pick(g, "of turn", "t1", "t2"), Kind: journal.UserEntry, At: g.time(), Text: rapid.String().Draw(g.r, "text")}
 	standing := &journal.Standing{N: n + int64(pick(g, "wrong", 0, 0, 1)), Batches: rapid.IntRange(0, 9).Draw(g.r, "batches")}

@@ -171,7 +171,7 @@ func manyWritersAtOnceLoseNothing(h *harness) {
 	}
 }
 
-// appender appends to one journal with others, trying again after each conflict.
+// appender appends to one journal concurrently with others, and retries after each conflict.
 func (h *harness) appender(writer, entries int) {
 	for i := 0; i < entries; {
 		lane, err := h.Lane(h.Context(), session)
@@ -212,7 +212,7 @@ func aConversationBeginsAtItsLastReset(h *harness) {
 	same(h, "asked for more", early, entries[3:])
 }
 
-// turns writes turns of two entries each, the standing on the end of those that carry it.
+// turns writes turns of two entries each; the ends of some turns carry a Standing.
 func (h *harness) turns(session bot.SessionKey, n int, carry func(turn int) bool) {
 	h.Helper()
 	after := h.lane(session).Last
@@ -259,7 +259,7 @@ func aConversationBeginsAtItsLastSummary(h *harness) {
 func theEndOfAJournalIsReadAlone(h *harness) {
 	h.turns(session, 40, always)
 	h.turns(another, 40, never)
-	// the last entry says it, or all before the last turn are counted
+	// The last entry carries it, or all entries before the last turn are counted.
 	for session, before := range map[bot.SessionKey]int64{session: 80, another: 78} {
 		whole, last := h.tail(session, 1<<20), h.tail(session, 0)
 		same(h, "whole", whole.Entries, h.journal(session))

@@ -127,7 +127,7 @@ func laneTests() map[string]func(*harness) {
 }
 
 func aLaneKeepsTheWorkspaceItWasGiven(h *harness) {
-	h.do(&bot.Change{Lanes: []bot.LaneUpdate{{Session: session}}}) // as an earlier version leaves it
+	h.do(&bot.Change{Lanes: []bot.LaneUpdate{{Session: session}}}) // as left by an earlier version
 	take := func(workspace string) {
 		fence := h.lane(session).Fence
 		h.do(&bot.Change{

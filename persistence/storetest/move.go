@@ -110,7 +110,7 @@ func aMoveToNowhereIsRefused(h *harness) {
 	h.refused(&bot.Change{Move: &bot.Move{Channel: channel, Bot: botID, From: "-100", To: "-100"}}, bot.ErrInvalid)
 }
 
-// furnish fills the group with everything a move carries and gives its outbox rows.
+// furnish fills the group with everything that a move affects and returns its outbox rows.
 func (h *harness) furnish() []int64 {
 	h.Helper()
 	seqs := h.arrive(session, "1", "2", "3")
@@ -136,7 +136,7 @@ func (h *harness) furnish() []int64 {
 	return rows
 }
 
-// say writes entries into a session whose turn is given.
+// say writes entries to a session that has a turn.
 func (h *harness) say(session bot.SessionKey, turn string, lines ...string) {
 	h.Helper()
 	var entries []journal.Entry
@@ -158,7 +158,7 @@ func (h *harness) merged(want ...string) {
 	same(h, "last", h.lane(moved).Last, int64(len(want)+1))
 }
 
-// joinedJournalsAreReadAnew: a standing that was written before another journal was put in front knows nothing of that
+// joinedJournalsAreReadAnew: a Standing that was written before another journal was put in front does not include that
 // one.
 func joinedJournalsAreReadAnew(h *harness) {
 	h.do(&bot.Change{Append: &bot.Append{Session: session, Entries: []journal.Entry{

@@ -90,7 +90,7 @@ func aRowMovesOnlyFromTheStatesNamed(h *harness) {
 		ID: id, Session: session, Place: h.place(), State: bot.Unknown, Message: "9", NotBefore: start, Attempts: 2, Doubt: start, Problem: "p",
 	}
 	if want.Created = got.Created; got.Created.IsZero() {
-		h.Error("a row does not know when it was made")
+		h.Error("a row has no creation time")
 	}
 	same(h, "row", got, want)
 	same(h, "twice in one change", h.do(&bot.Change{Rows: []bot.RowUpdate{

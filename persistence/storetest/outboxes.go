@@ -17,16 +17,16 @@ import (
 	"github.com/zephbot/zephbot/bot/deliver"
 )
 
-// Process is a process on a store that several share.
+// Process is one of several processes that share a store.
 type Process struct {
 	Store bot.Store
-	Alive func() bool // as the store says; see persistence.Stores.Alive
-	Kill  func()      // ends it without a word; returns when others have what it had
+	Alive func() bool // as reported by the store; see persistence.Stores.Alive
+	Kill  func()      // kills it; returns when others have taken over its work
 }
 
-// Outboxes has outboxes of several processes deliver what sessions say while processes are killed at random: nothing is
-// lost, nothing is sent twice without its mark, and each session's rows come in order. begin starts a process; there is
-// always one at least.
+// Outboxes lets the outboxes of several processes deliver the messages of sessions while processes are killed at
+// random: nothing is lost, nothing is sent twice without a mark, and each session's rows are sent in order. begin
+// starts a process; there is always at least one.
 func Outboxes(t *testing.T, begin func(t *testing.T, name string) Process, lives, each int) {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
@@ -95,7 +95,7 @@ func (o *outboxes) start() {
 	o.running = append(o.running, p)
 }
 
-// say has a session that any process may work on say something, as the end of a turn does.
+// say sends a message of a session from any process, as the end of a turn does.
 func (o *outboxes) say(chat, text string) {
 	o.Helper()
 	p := o.running[o.random.IntN(len(o.running))]
@@ -108,7 +108,7 @@ func (o *outboxes) say(chat, text string) {
 	}
 }
 
-// kill ends one process while requests of it are on their way.
+// kill kills one process while it has requests in flight.
 func (o *outboxes) kill() {
 	i := o.random.IntN(len(o.running))
 	p := o.running[i]
@@ -150,7 +150,7 @@ func (o *outboxes) settled(ids map[string][]string) {
 
 const again = "(again)"
 
-// check wants every text of a chat, in order, and again only with a mark.
+// check requires every text of a chat, in order, and repeated only with a mark.
 func (o *outboxes) check(chat string, want []string) {
 	o.Helper()
 	o.mu.Lock()
@@ -163,7 +163,7 @@ func (o *outboxes) check(chat string, want []string) {
 		case !slices.Contains(first, plain):
 			first = append(first, plain)
 		case !marked:
-			o.Errorf("%s came again without a mark", text)
+			o.Errorf("%s was sent again without a mark", text)
 		}
 	}
 	if !slices.Equal(first, want) {
@@ -171,7 +171,7 @@ func (o *outboxes) check(chat string, want []string) {
 	}
 }
 
-// letters is the channel: requests take a moment, and some die with their process after they were made.
+// letters is the channel: requests take a moment, and some end with their process after they were made.
 type letters struct {
 	o    *outboxes
 	from *posting
@@ -194,7 +194,7 @@ func (l letters) Send(ctx context.Context, row *bot.Row) (string, error) {
 	}
 }
 
-// marks are the words of the suite.
+// marks are the texts of the suite.
 type marks struct{}
 
 func (marks) Resent(string) string     { return again }

@@ -14,8 +14,8 @@ import (
 	"github.com/zephbot/zephbot/tools/overflow"
 )
 
-// Overflow runs the suite of overflow.Store. open gives an empty store that lives as long as its test and has room for
-// some megabytes.
+// Overflow runs the suite of overflow.Store. open returns an empty store that lives as long as its test and has room
+// for some megabytes.
 func Overflow(t *testing.T, open func(t *testing.T) overflow.Store) {
 	t.Helper()
 	for name, test := range map[string]func(*outputs){
@@ -41,7 +41,7 @@ type outputs struct {
 	overflow.Store
 }
 
-// output is the nth of the suite.
+// output returns the nth output of the suite.
 func output(n int) overflow.Item {
 	return overflow.Item{
 		ID: fmt.Sprintf("0f8fad5b-d9cb-469f-a165-7086%08d", n), Session: session, Turn: "t1", Call: fmt.Sprintf("c%d", n), Tool: "bash",
@@ -58,7 +58,7 @@ func (o *outputs) keep(items ...overflow.Item) {
 	}
 }
 
-// has wants the item to be there as it is, at start.
+// has checks that the item is stored unchanged.
 func (o *outputs) has(want overflow.Item) {
 	o.Helper()
 	got, err := o.Load(o.Context(), want.Session, want.ID, start)
@@ -86,7 +86,7 @@ func anOutputIsGivenBackWhole(o *outputs) {
 		o.keep(item)
 		o.has(item)
 	}
-	bare := overflow.Item{ID: output(9).ID, Session: "s", Call: "c"} // no turn, no source, no end
+	bare := overflow.Item{ID: output(9).ID, Session: "s", Call: "c"} // no turn, no source, no expiry
 	o.keep(bare)
 	o.has(bare)
 	if _, err := o.Load(o.Context(), "s", bare.ID, farFuture); err != nil {
@@ -121,7 +121,7 @@ func anOutputIsGoneAtItsEnd(o *outputs) {
 func aRepeatedCallLeavesOneOutput(o *outputs) {
 	first, again := output(1), output(2)
 	again.Call, again.Text = first.Call, "said anew"
-	turn, place := output(3), output(4) // the same call's name in another turn, in another conversation
+	turn, place := output(3), output(4) // the same call id in another turn and in another conversation
 	turn.Call, turn.Turn = first.Call, "t2"
 	place.Call, place.Session = first.Call, another
 	o.keep(first, turn, place, again)
@@ -143,7 +143,7 @@ func anIDOfAnotherCallIsNotTaken(o *outputs) {
 		o.Error("an id was given twice")
 	}
 	o.has(mine)
-	o.has(older) // the refused one has replaced nothing
+	o.has(older) // the refused one has not replaced anything
 	o.lacks(another, mine.ID, start)
 }
 
@@ -177,7 +177,7 @@ func outputsAreKeptFromManySides(o *outputs) {
 			if got, err := o.Load(o.Context(), session, item.ID, start); err != nil || got != item {
 				o.Errorf("read back %+v (%v)", got, err)
 			}
-			shared := output(sides + n) // all of one call: the last one stays
+			shared := output(sides + n) // all of one call: only the last one is kept
 			shared.Call = "shared"
 			if err := o.Save(o.Context(), shared); err != nil {
 				o.Error(err)

@@ -12,12 +12,12 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// raceRounds is how often each race is run: who comes first is up to the machine.
+// raceRounds is how often each race is run: the order depends on the machine.
 const raceRounds = 20
 
-// Race runs the suite of two handles on one database, as two processes have them: whatever both do at once is as if one
-// had come after the other. open gives two handles on one empty database that live as long as their test; where an
-// engine has one process only, two handles in it.
+// Race runs the suite for two handles on one database, as two processes have them: concurrent operations behave as if
+// one had come after the other. open returns two handles on one empty database that live as long as their test, or two
+// handles in one process if the engine supports only one.
 func Race(t *testing.T, open func(t *testing.T) (one, two bot.Store)) {
 	t.Helper()
 	for name, race := range map[string]func(*racers, int){
@@ -51,13 +51,13 @@ type racers struct {
 	other *harness
 }
 
-// finish is how a Change ended.
+// finish is the result of a Change.
 type finish struct {
 	*bot.Applied
 	err error
 }
 
-// run has each handle apply its Change, both at once.
+// run applies a Change on each handle, both at once.
 func (r *racers) run(one, two *bot.Change) (first, second finish) {
 	r.Helper()
 	var wg sync.WaitGroup
@@ -75,7 +75,7 @@ func (r *racers) run(one, two *bot.Change) (first, second finish) {
 	return first, second
 }
 
-// oneWins wants one of two Changes refused with want, and says whether it was the second.
+// oneWins requires that one of two Changes is refused with want, and reports whether it was the second.
 func (r *racers) oneWins(first, second finish, want error) (firstWon bool) {
 	r.Helper()
 	if (first.err == nil) == (second.err == nil) || !errors.Is(errors.Join(first.err, second.err), want) {
@@ -84,13 +84,13 @@ func (r *racers) oneWins(first, second finish, want error) (firstWon bool) {
 	return first.err == nil
 }
 
-// both wants both Changes applied.
+// both requires that both Changes are applied.
 func (r *racers) both(first, second finish) {
 	r.Helper()
 	r.ok(errors.Join(first.err, second.err))
 }
 
-// onlyOne wants one of two flags set.
+// onlyOne requires that one of two flags is set.
 func (r *racers) onlyOne(what string, first, second bool) {
 	r.Helper()
 	if first == second {
@@ -98,7 +98,7 @@ func (r *racers) onlyOne(what string, first, second bool) {
 	}
 }
 
-// alone gives each round a session of its own.
+// alone returns a session of its own for each round.
 func alone(round int) bot.SessionKey {
 	return bot.SessionKey(fmt.Sprintf("telegram/1/bot/-100/%d/42", round+1))
 }
@@ -108,7 +108,7 @@ func take(session bot.SessionKey, by string, fence int64) *bot.Change {
 }
 
 func ofTwoClaimsOneWins(r *racers, round int) {
-	session := alone(round % 4) // also lanes that were held before
+	session := alone(round % 4) // including lanes that were held before
 	fence := r.lane(session).Fence
 	winner := "b"
 	if r.oneWins(r.run2(take(session, "a", fence), take(session, "b", fence), bot.ErrLost)) {
@@ -262,7 +262,7 @@ func ofTwoFactsSetIfAbsentOneIsSet(r *racers, round int) {
 	same(r.harness, "value", value, map[bool]string{true: "a", false: "b"}[first.Set[0]])
 }
 
-// whatOneDidTheOtherOneKnows hands a session to and fro: neither handle may rely on what it remembers.
+// whatOneDidTheOtherOneKnows passes a session back and forth: neither handle may rely on its memory.
 func whatOneDidTheOtherOneKnows(r *racers, round int) {
 	h, name := r.harness, fmt.Sprint("w", round%2)
 	if round%2 == 1 {
@@ -282,7 +282,7 @@ func whatOneDidTheOtherOneKnows(r *racers, round int) {
 		Send:   []bot.Row{{Session: session, Place: h.place(), Key: fmt.Sprint("answer", round)}},
 	})
 	same(h, "the row is the next one", answered.Rows, []int64{int64(round + 1)})
-	for _, other := range []*harness{r.other, r.harness} { // the one that did not write it too
+	for _, other := range []*harness{r.other, r.harness} { // including the one that did not write it
 		moved := other.do(&bot.Change{Rows: []bot.RowUpdate{{ID: answered.Rows[0], From: []bot.RowState{bot.Pending}, To: bot.Sent}}}).Moved[0]
 		same(h, "moved", moved, other == r.other)
 	}

@@ -139,7 +139,7 @@ func readyListsTheOldestWorkFirstAndObeysTheLimit(h *harness) {
 	same(h, "limited", sessions, []bot.SessionKey{"s3", "s2"})
 }
 
-// turn claims the session's lane and puts it into a state with a turn.
+// turn claims the session's lane and sets a state with a turn.
 func (h *harness) turn(state bot.LaneState, turn string) {
 	h.Helper()
 	h.turnOf(session, state, turn, 0)

@@ -1,6 +1,6 @@
-// Package storetest is the suite that every bot.Store must pass: what each part of a Change does, what each Reader
-// shows, that a Change is atomic, and that two stores behave alike under random Changes. Overflow is the suite of an
-// overflow.Store.
+// Package storetest is the suite that every bot.Store must pass: the effect of each part of a Change, the result of
+// each Reader, that a Change is atomic, and that two stores behave alike under random Changes. It also contains the
+// suites of other stores, such as Overflow for overflow.Store.
 package storetest
 
 import (
@@ -25,14 +25,14 @@ const (
 	owner   = "worker"
 )
 
-// A lifetime that no clock of a store reaches, one that is over for every clock.
+// An expiry that no clock of a store reaches, and one that has passed for every clock.
 var (
 	farFuture = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 	longAgo   = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
 	start     = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
 )
 
-// Run runs the suite. open gives an empty store that lives as long as its test; it is called once for each behaviour.
+// Run runs the suite. open returns an empty store that lives as long as its test; it is called once for each behaviour.
 func Run(t *testing.T, open func(t *testing.T) bot.Store) {
 	t.Helper()
 	for _, group := range []map[string]func(*harness){
@@ -76,11 +76,11 @@ func (h *harness) refused(change *bot.Change, want error) {
 		h.Fatalf("apply: got error %v, want %v", err, want)
 	}
 	if applied != nil {
-		h.Errorf("a refused change says it did %+v", applied)
+		h.Errorf("a refused change returned %+v", applied)
 	}
 }
 
-// arrive stores arrivals of a session and gives their numbers.
+// arrive stores arrivals of a session and returns their numbers.
 func (h *harness) arrive(session bot.SessionKey, ids ...string) []int64 {
 	h.Helper()
 	var change bot.Change
@@ -92,7 +92,7 @@ func (h *harness) arrive(session bot.SessionKey, ids ...string) []int64 {
 	return h.do(&change).Seqs
 }
 
-// claim takes a lane until one minute after start.
+// claim claims a lane until one minute after start.
 func (h *harness) claim(session bot.SessionKey, fence int64) int64 {
 	h.Helper()
 	return h.do(&bot.Change{Claim: &bot.Claim{
@@ -142,7 +142,7 @@ func (h *harness) ok(err error) {
 	}
 }
 
-// same compares; empty lists are equal to none.
+// same compares. Empty lists are equal to nil.
 func same[T any](h *harness, what string, got, want T) {
 	h.Helper()
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {

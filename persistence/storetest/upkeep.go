@@ -13,7 +13,7 @@ import (
 	"github.com/zephbot/zephbot/tools/overflow"
 )
 
-// Kept is a database with what is done to it as a whole.
+// Kept has the operations on a database as a whole.
 type Kept interface {
 	bot.Store
 	overflow.Store
@@ -23,7 +23,7 @@ type Kept interface {
 }
 
 // Upkeep does what a service does for its database over the years: it frees what a dead process held, moves a group
-// with all it has, and forgets. It fails where nothing was there to be forgotten.
+// with all its data, and deletes old data. It fails if there was nothing to delete.
 func Upkeep(t *testing.T, store Kept) {
 	t.Helper()
 	h := &harness{T: t, Store: store}
@@ -57,7 +57,7 @@ func Upkeep(t *testing.T, store Kept) {
 	}
 	_, err := store.Recover(t.Context(), "alive")
 	h.ok(err)
-	first := sweep(0) // charges of days that are over become sums
+	first := sweep(0) // charges of past days become sums
 	h.do(&bot.Change{Move: groupMove})
 	_, err = h.Tickets(t.Context(), moved)
 	h.ok(err)

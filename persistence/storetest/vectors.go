@@ -16,7 +16,7 @@ import (
 	"github.com/zephbot/zephbot/agent/knn"
 )
 
-// Vectors runs the suite of catalog.Index. open gives an empty index that lives as long as its test.
+// Vectors runs the suite of knn.Index. open returns an empty index that lives as long as its test.
 func Vectors(t *testing.T, open func(t *testing.T) knn.Index) {
 	t.Helper()
 	for name, test := range map[string]func(*vectors){
@@ -53,7 +53,7 @@ func tool(key string, vector ...float32) knn.Point {
 	}}
 }
 
-// random gives n points of a size, the same for a seed.
+// random returns n points of a length, the same for the same seed.
 func random(seed uint64, n, size int) []knn.Point {
 	r := rand.New(rand.NewPCG(seed, 0))
 	points := make([]knn.Point, n)
@@ -82,7 +82,7 @@ func (v *vectors) find(limit int, vector ...float32) []knn.Hit {
 	return hits
 }
 
-// holds wants these keys with the hashes that tool gives them.
+// holds requires exactly these keys, with the hashes that tool assigns.
 func (v *vectors) holds(keys ...string) {
 	v.Helper()
 	want := map[string]string{}
@@ -103,7 +103,7 @@ func (v *vectors) hashes(want map[string]string) {
 	}
 }
 
-// hits wants these, with scores as near as float32 allows.
+// hits requires these hits, with scores within the precision of float32.
 func (v *vectors) hits(what string, got []knn.Hit, want ...knn.Hit) {
 	v.Helper()
 	if diff := gocmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.EquateApprox(0, 1e-5)); diff != "" {
@@ -133,7 +133,7 @@ func anEmptyIndexAnswers(v *vectors) {
 	v.holds()
 }
 
-// reference is the cosine in float64, by the definition.
+// reference computes the cosine in float64, by definition.
 func reference(points []knn.Point, query []float32) []knn.Hit {
 	var hits []knn.Hit
 	for _, p := range points {
@@ -164,7 +164,7 @@ func theMostSimilarComeFirst(v *vectors) {
 		for _, h := range want {
 			score[h.Key] = h.Score
 		}
-		for i, h := range got { // neighbours that are equal but for rounding may stand in any order
+		for i, h := range got { // neighbours that are equal but for rounding can be in any order
 			if math.Abs(float64(h.Score-score[h.Key])) > 1e-5 || math.Abs(float64(h.Score-want[i].Score)) > 1e-5 {
 				v.Fatalf("hit %d is %v, whose cosine is %v; want %v", i, h, score[h.Key], want[i])
 			}
@@ -221,8 +221,8 @@ func aPointIsRemoved(v *vectors) {
 	v.holds("s:b")
 }
 
-// anotherLengthReplacesTheOld is what a change of the model does. An index may forget the points of the old length or
-// pass them over.
+// anotherLengthReplacesTheOld is what happens when the model changes. An index may delete the points of the old length
+// or skip them.
 func anotherLengthReplacesTheOld(v *vectors) {
 	v.put(tool("s:a", 1, 0), tool("s:b", 0, 1), tool("s:c", 1, 1))
 	v.hits("a query of another length", v.find(9, 1, 0, 0, 0))

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Promise begins the line of a migration that says what a process of the version before, which does not know it, does
-// with what it finds.
+// Promise begins the line of a migration that says how a process of the previous version, which does not know the
+// migration, is affected.
 const Promise = "-- Old writers: "
 
 var (
@@ -20,11 +20,11 @@ var (
 	defaults = regexp.MustCompile(`(?i)\bdefault\b`)
 )
 
-// forbidden is what takes away, or makes stricter, what a process of the version before relies on.
+// forbidden lists statements that remove or restrict something that a process of the previous version relies on.
 var forbidden = []struct {
 	what  *regexp.Regexp
 	why   string
-	known bool // only of a table that was there before
+	known bool // only for tables that existed before
 }{
 	{regexp.MustCompile(`(?i)\bdrop\s+(table|column|function|sequence|view|schema|type)\b`), "removes what the version before uses", false},
 	{regexp.MustCompile(`(?i)\balter\s+table\b.*\bdrop\s+(?:constraint|default)\b`), "removes what the version before uses", true},
@@ -37,8 +37,8 @@ var forbidden = []struct {
 	{regexp.MustCompile(`(?i)\bcreate\s+(?:constraint\s+)?trigger\b`), "changes what the version before writes", true},
 }
 
-// Forbidden lists what a migration must not do, since processes of the version before go on beside it; none = nothing.
-// text is its upward half.
+// Forbidden lists what a migration must not do, because processes of the previous version continue to run; none = no
+// violation. text is its upward half.
 func Forbidden(text string) []string {
 	text = body.ReplaceAllString(comment.ReplaceAllString(text, ""), "''")
 	created := map[string]bool{}
@@ -71,7 +71,7 @@ func forbiddenIn(statement string, created map[string]bool) (problems []string) 
 	return problems
 }
 
-// Promised says whether a migration tells what a process of the version before does with what it finds.
+// Promised reports whether a migration says how processes of the previous version are affected.
 func Promised(text string) bool {
 	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(line, Promise); ok && len(strings.Fields(rest)) >= 3 {

@@ -1,7 +1,7 @@
-// Package upgradetest keeps what the store of a released version said to its database, so that later versions can let
-// it speak again: a process of the version before goes on writing while a new one has brought the schema up to date. A
-// trace holds the statements of a store with their arguments, as the suite of stores made it say them, and needs
-// nothing of the code that it was recorded from.
+// Package upgradetest records the statements that the store of a released version sends to its database, so that later
+// versions can replay them: a process of the previous version continues to write after a new one has brought the schema
+// up to date. A trace contains the statements with their arguments, as sent during the store suite, and does not need
+// the code that it was recorded from.
 package upgradetest
 
 import (
@@ -26,16 +26,16 @@ type Run struct {
 	Args  []any
 }
 
-// Group is what goes to the database together: one transaction where the engine makes one of it.
+// Group is sent to the database together: in one transaction if the engine uses one for it.
 type Group []Run
 
-// Section is what one test made the store say to a database that was empty at first.
+// Section is what one test made the store send to a database that was empty at first.
 type Section struct {
 	Name   string
 	Groups []Group
 }
 
-// Trace is what the store of a schema said.
+// Trace is what the store of a schema sent.
 type Trace struct {
 	Schema   int64
 	Sections []Section
@@ -47,7 +47,7 @@ type Recorder struct {
 	sections map[string]*Section
 }
 
-// Record adds a group to a section. It keeps the slices.
+// Record adds a group to a section. It retains the slices.
 func (r *Recorder) Record(section string, group Group) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,7 +62,7 @@ func (r *Recorder) Record(section string, group Group) {
 	s.Groups = append(s.Groups, group)
 }
 
-// Trace gives what was recorded, by the names of the sections.
+// Trace returns the recorded sections, ordered by name.
 func (r *Recorder) Trace(schema int64) *Trace {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,7 +74,7 @@ func (r *Recorder) Trace(schema int64) *Trace {
 	return t
 }
 
-// Queries are the texts of the statements, each once, sorted.
+// Queries returns the texts of the statements, each once, sorted.
 func (t *Trace) Queries() []string {
 	var all []string
 	for _, s := range t.Sections {
@@ -88,8 +88,8 @@ func (t *Trace) Queries() []string {
 	return slices.Compact(all)
 }
 
-// line is one line of a file. A file is the schema, then each query once, then for each section its name and its
-// groups: runs, each the number of a query and its arguments.
+// line is one line of a file. A file contains the schema, then each query once, then for each section its name and its
+// groups: runs, each with the number of a query and its arguments.
 type line struct {
 	Schema  int64   `json:"schema,omitempty"`
 	Query   string  `json:"query,omitempty"`
@@ -141,10 +141,10 @@ func packed(queries []string, g Group) [][]any {
 	return runs
 }
 
-// long is how many bytes are written out; more are told by their number.
+// long is how many bytes are written out; of longer values, only the length is written.
 const long = 4096
 
-// packedBytes writes bytes as JSON holds them: in hex, or as a number of them, when what they are is no matter.
+// packedBytes encodes bytes for JSON: in hex, or as their number if the content does not matter.
 func packedBytes(data []byte) map[string]any {
 	if len(data) > long {
 		return map[string]any{"bytes": len(data)}
@@ -190,7 +190,7 @@ func Load(path string) (*Trace, error) {
 	return t, nil
 }
 
-// add takes a line into the trace.
+// add adds a line to the trace.
 func (t *Trace) add(queries []string, l *line) error {
 	switch {
 	case l.Schema != 0:
@@ -242,7 +242,7 @@ func number(v any) (int64, error) {
 	return n.Int64()
 }
 
-// argument is what a value of JSON stands for.
+// argument decodes a JSON value.
 func argument(v any) (any, error) {
 	switch v := v.(type) {
 	case json.Number:
@@ -265,7 +265,7 @@ func argument(v any) (any, error) {
 	}
 }
 
-// Shown are values as a person reads them in the report of a test; long bytes by their checksum.
+// Shown formats values for the report of a test; long bytes as a checksum.
 func Shown(values []any) string {
 	texts := make([]string, len(values))
 	for i, v := range values {

@@ -16,14 +16,14 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// patience is how long a server may take to do what a test waits for; a busy machine is slow.
+// patience is how long a test waits for a server; a busy machine is slow.
 const patience = 40 * time.Second
 
-// Process is a redis-server of its own on loopback, without files unless it is told so. Its methods are for the
-// goroutine of the test.
+// Process is a redis-server on loopback, without files unless the arguments say otherwise. Its methods are for the
+// test's goroutine.
 type Process struct {
 	Port int
-	Dir  string // working directory, gone with the test
+	Dir  string // working directory, deleted with the test
 
 	tb     testing.TB
 	args   []string
@@ -32,8 +32,8 @@ type Process struct {
 	wg     sync.WaitGroup
 }
 
-// Run starts a redis-server with further arguments and waits until it answers. Without the program the test is skipped,
-// in CI it fails.
+// Run starts a redis-server with further arguments and waits until it answers. If the program is not installed, the
+// test is skipped, or fails in CI.
 func Run(tb testing.TB, args ...string) *Process {
 	tb.Helper()
 	p := prepare(tb)
@@ -62,7 +62,7 @@ func prepare(tb testing.TB) *Process {
 	return p
 }
 
-// port is one that nobody listens on.
+// port returns an unused port.
 func port(tb testing.TB) int {
 	tb.Helper()
 	l, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
@@ -73,10 +73,10 @@ func port(tb testing.TB) int {
 	return l.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // it listens on tcp
 }
 
-// Addr is where it listens.
+// Addr returns its address.
 func (p *Process) Addr() string { return "127.0.0.1:" + strconv.Itoa(p.Port) }
 
-// URL is its address, for a server without a password.
+// URL returns its URL, for a server without a password.
 func (p *Process) URL() string { return "redis://" + p.Addr() }
 
 // start starts the program, with arguments before those of the test.
@@ -95,22 +95,22 @@ func (p *Process) start(program string, first ...string) {
 	})
 }
 
-// Kill ends it at once, without letting it save. Again it does nothing.
+// Kill ends it at once, without letting it save. A second Kill does nothing.
 func (p *Process) Kill() {
 	if p.cmd != nil {
-		_ = p.cmd.Process.Kill() // it may be gone already
+		_ = p.cmd.Process.Kill() // it may have ended already
 	}
 	p.wg.Wait()
 }
 
-// Again starts it again after Kill, from what is in its directory.
+// Again restarts it after Kill, from the contents of its directory.
 func (p *Process) Again() {
 	p.tb.Helper()
 	p.start("redis-server")
 	p.Await("up again", func(ctx context.Context) bool { return p.Client().Ping(ctx).Err() == nil })
 }
 
-// Client is a connection without a password, closed with the test.
+// Client returns a connection without a password, closed with the test.
 func (p *Process) Client() *goredis.Client {
 	c := goredis.NewClient(&goredis.Options{
 		Addr: p.Addr(), MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}, MaxRetries: -1, PoolSize: 1,
@@ -129,7 +129,7 @@ func (p *Process) Do(args ...any) any {
 	return out
 }
 
-// Await waits until something is so.
+// Await waits until so returns true.
 func (p *Process) Await(what string, so func(ctx context.Context) bool) {
 	p.tb.Helper()
 	ctx, cancel := context.WithTimeout(p.tb.Context(), patience)

@@ -15,19 +15,19 @@ import (
 	"testing"
 )
 
-// Fault is what a Proxy does with requests.
+// Fault is a way in which a Proxy fails.
 type Fault int
 
 // The faults.
 const (
 	None     Fault = iota
-	Cut            // connections are cut, and new ones at once too
-	Stall          // requests are taken and not answered, until the next fault
-	ReadOnly       // what writes is answered as a replica answers it
+	Cut            // connections are cut, and new ones immediately
+	Stall          // requests are accepted but not answered, until the next fault
+	ReadOnly       // writes get the answer of a replica
 )
 
-// Proxy stands between clients and a server. It counts what clients write at once (a request, or several that make one
-// trip), notes their commands, and pulls the plug. Safe for concurrent use.
+// Proxy sits between clients and a server. It counts what clients write at once (a request, or several in one round
+// trip), records their commands, and breaks connections. Safe for concurrent use.
 type Proxy struct {
 	listener net.Listener
 	trips    atomic.Int64
@@ -42,7 +42,7 @@ type Proxy struct {
 	closed   bool
 }
 
-// Between starts a proxy before the server at an address. It ends with the test, and waits for its goroutines.
+// Between starts a proxy in front of the server at an address. It ends with the test, which waits for its goroutines.
 func Between(tb testing.TB, behind string) *Proxy {
 	tb.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
@@ -55,13 +55,14 @@ func Between(tb testing.TB, behind string) *Proxy {
 	return p
 }
 
-// Addr is where clients connect to.
+// Addr returns the address for clients.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// Trips is how many there were so far.
+// Trips returns the number of round trips so far.
 func (p *Proxy) Trips() int64 { return p.trips.Load() }
 
-// Commands are those that were sent so far, in capitals and in order, a command of a container as "CLIENT SETINFO".
+// Commands returns the commands sent so far, in capitals and in order. A subcommand is included, as in "CLIENT
+// SETINFO".
 func (p *Proxy) Commands() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,8 +74,7 @@ func (p *Proxy) Commands() []string {
 	return list
 }
 
-// Break begins a fault, and ends the one before it; None heals. Requests that were stalled are lost with their
-// connections.
+// Break begins a fault and ends the previous one; None ends all. Stalled requests are lost with their connections.
 func (p *Proxy) Break(f Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,7 +86,7 @@ func (p *Proxy) Break(f Fault) {
 	p.changed = make(chan struct{})
 }
 
-// Turn leads to another server from now on, as a failover does: connections are cut.
+// Turn forwards to another server from now on, as after a failover: connections are cut.
 func (p *Proxy) Turn(behind string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +94,7 @@ func (p *Proxy) Turn(behind string) {
 	p.cut()
 }
 
-// cut closes all connections. Called with mu held.
+// cut closes all connections. p.mu must be held.
 func (p *Proxy) cut() {
 	for c := range p.conns {
 		_ = c.Close() // it is cut
@@ -112,7 +112,7 @@ func (p *Proxy) close() {
 	p.work.Wait()
 }
 
-// add keeps a connection for cut; false: the proxy has ended, or cuts.
+// add registers a connection for cut. It returns false if the proxy has ended or cuts connections.
 func (p *Proxy) add(list ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,7 +156,7 @@ func (p *Proxy) serve() {
 		}
 		p.work.Go(func() {
 			defer p.drop(client, server)
-			_, _ = io.Copy(client, server) // ends with either side
+			_, _ = io.Copy(client, server) // ends when either side closes
 		})
 		p.work.Go(func() {
 			defer p.drop(client, server)
@@ -165,7 +165,7 @@ func (p *Proxy) serve() {
 	}
 }
 
-// counting counts the reads that gave something.
+// counting counts the reads that returned data.
 type counting struct {
 	io.Reader
 	trips *atomic.Int64
@@ -179,7 +179,7 @@ func (c counting) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// forward hands requests over, one by one.
+// forward forwards requests one by one.
 func (p *Proxy) forward(client, server net.Conn) {
 	in := bufio.NewReaderSize(counting{client, &p.trips}, 1<<16)
 	for {
@@ -203,7 +203,7 @@ func (p *Proxy) forward(client, server net.Conn) {
 	}
 }
 
-// wait stalls while that is the fault, and gives the fault that is not; what was stalled is lost.
+// wait blocks while the fault is Stall and returns the next fault; the stalled request is lost.
 func (p *Proxy) wait() Fault {
 	p.mu.Lock()
 	fault, changed := p.fault, p.changed
@@ -225,12 +225,12 @@ func (p *Proxy) note(words []string) {
 	p.commands[name] = true
 }
 
-// writes says whether a command that we use may write.
+// writes reports whether a command that we use can write.
 func writes(command string) bool {
 	return slices.Contains([]string{"SET", "EVAL", "EVALSHA"}, strings.ToUpper(command))
 }
 
-// request reads one request: an array of strings with their lengths before them.
+// request reads one request: an array of strings with length prefixes.
 func request(in *bufio.Reader) (raw []byte, words []string, err error) {
 	var out bytes.Buffer
 	n, err := length(in, &out, '*')

@@ -1,5 +1,5 @@
-// Package redistest has Redis servers for tests: one in memory that counts the trips to it, real ones (a server,
-// sentinels, a cluster) as processes on loopback, and a proxy that pulls the plug.
+// Package redistest provides Redis servers for tests: one in memory that counts round trips, real ones (a server,
+// sentinels, a cluster) as processes on loopback, and a proxy that breaks connections.
 package redistest
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// Server is a Redis in memory behind a proxy. Safe for concurrent use.
+// Server is an in-memory Redis behind a proxy. Safe for concurrent use.
 type Server struct {
 	*Proxy
 	URL string // redis://…

@@ -12,8 +12,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// Sentinels are a primary, a replica, and three sentinels that watch them under the name "mymaster". All have the
-// password that was given.
+// Sentinels are a primary, a replica, and three sentinels that monitor them under the name "mymaster". The servers have
+// the given password.
 type Sentinels struct {
 	Primary, Replica *Process
 	Addrs            []string // of the sentinels
@@ -23,7 +23,7 @@ type Sentinels struct {
 // RunSentinels starts them and waits until each sentinel knows the replica and the other sentinels.
 func RunSentinels(tb testing.TB, password string) *Sentinels {
 	tb.Helper()
-	// Data goes to the replica at once, not after the usual 5 s in which others may come to share it.
+	// Replicate at once rather than after the usual 5 s, during which further replicas could join.
 	auth := []string{"--requirepass", password, "--masterauth", password, "--repl-diskless-sync-delay", "0"}
 	s := &Sentinels{Password: password, Primary: Run(tb, auth...)}
 	s.Replica = Run(tb, append(auth, "--replicaof", "127.0.0.1 "+strconv.Itoa(s.Primary.Port))...)
@@ -56,8 +56,8 @@ func RunSentinels(tb testing.TB, password string) *Sentinels {
 	return s
 }
 
-// Failover kills the primary and waits until the replica is one. Then the counters that match a pattern are set back to
-// n, as if what came later had not reached the replica in time: replication is asynchronous.
+// Failover kills the primary and waits until the replica is promoted. Then it resets the counters that match a pattern
+// to n, as if later changes had not reached the replica in time, because replication is asynchronous.
 func (s *Sentinels) Failover(tb testing.TB, pattern string, n int) {
 	tb.Helper()
 	s.Primary.Kill()
@@ -84,12 +84,12 @@ func (s *Sentinels) client(tb testing.TB, p *Process) *goredis.Client {
 	return c
 }
 
-// URL leads to the primary by way of the sentinels, whose password is another one.
+// URL returns the URL of the primary through the sentinels, which have a different password.
 func (s *Sentinels) URL() string {
 	return fmt.Sprintf("redis+sentinel://:%s@%s/mymaster/0?sentinel_password=%s-too", s.Password, strings.Join(s.Addrs, ","), s.Password)
 }
 
-// RunCluster starts three nodes that share the slots, and gives them when each knows that the cluster is whole.
+// RunCluster starts three nodes that share the slots, and returns them when each knows that the cluster is complete.
 func RunCluster(tb testing.TB) []*Process {
 	tb.Helper()
 	const slots = 16384
@@ -115,7 +115,7 @@ func RunCluster(tb testing.TB) []*Process {
 	return nodes
 }
 
-// ClusterURL names the nodes of a cluster.
+// ClusterURL returns the URL of a cluster.
 func ClusterURL(nodes []*Process) string {
 	var list []string
 	for _, n := range nodes {

@@ -1,5 +1,5 @@
-// Package qdranttest is a Qdrant in memory for tests: the generated gRPC services over a pipe in the process. It knows
-// what our client asks for; everything else answers Unimplemented.
+// Package qdranttest is an in-memory Qdrant for tests: the generated gRPC services over an in-process pipe. It
+// implements the methods that our client uses; everything else returns Unimplemented.
 package qdranttest
 
 import (
@@ -23,7 +23,7 @@ const maxRequest = 32 << 20
 
 // Options of Start.
 type Options struct {
-	APIKey string      // requests must have it; "" = none is needed
+	APIKey string      // required in requests; "" = not required
 	TLS    *tls.Config // with a certificate; nil = plain text
 }
 
@@ -32,7 +32,7 @@ type Server struct {
 	options Options
 
 	mu          sync.Mutex
-	listener    *bufconn.Listener // nil = the server is away
+	listener    *bufconn.Listener // nil = the server is down
 	grpc        *grpc.Server
 	serving     sync.WaitGroup
 	collections map[string]*collection
@@ -40,7 +40,7 @@ type Server struct {
 	calls       map[string]int
 }
 
-// Start starts a Server that is empty.
+// Start starts an empty Server.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	s := &Server{options: o, collections: map[string]*collection{}, calls: map[string]int{}}
@@ -49,7 +49,7 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// Begin brings a server back that was ended. What it stored is still there.
+// Begin restarts a server that was ended. Its data is still there.
 func (s *Server) Begin() {
 	options := []grpc.ServerOption{grpc.UnaryInterceptor(s.intercept), grpc.MaxRecvMsgSize(maxRequest), grpc.MaxSendMsgSize(1 << 30)}
 	if s.options.TLS != nil {
@@ -61,10 +61,10 @@ func (s *Server) Begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listener, s.grpc = listener, server
-	s.serving.Go(func() { _ = server.Serve(listener) }) // it ends with an error that says it was ended
+	s.serving.Go(func() { _ = server.Serve(listener) }) // it returns an error when it is ended
 }
 
-// End breaks all connections; from now on the server is away.
+// End closes all connections; the server is down from now on.
 func (s *Server) End() {
 	s.mu.Lock()
 	server := s.grpc
@@ -76,7 +76,7 @@ func (s *Server) End() {
 	s.serving.Wait()
 }
 
-// Dial connects to the server, whatever the address: it is for the client's options.
+// Dial connects to the server, whatever the address. It is for the client's options.
 func (s *Server) Dial(ctx context.Context, address string) (net.Conn, error) {
 	s.mu.Lock()
 	listener := s.listener
@@ -87,7 +87,7 @@ func (s *Server) Dial(ctx context.Context, address string) (net.Conn, error) {
 	return listener.DialContext(ctx)
 }
 
-// Before has a function look at each call first, such as "Upsert" or "CreateCollection"; its error is the answer. It
+// Before calls look before each call, with a name such as "Upsert" or "CreateCollection"; its error is the answer. It
 // may block. nil = none.
 func (s *Server) Before(look func(method string) error) {
 	s.mu.Lock()
@@ -95,7 +95,7 @@ func (s *Server) Before(look func(method string) error) {
 	s.before = look
 }
 
-// Calls says how often a method was called.
+// Calls returns how often a method was called.
 func (s *Server) Calls(method string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +122,7 @@ func (s *Server) intercept(ctx context.Context, request any, info *grpc.UnarySer
 	return handle(ctx, request)
 }
 
-// method is a short name: those of the points as they are, those of collections with the word.
+// method returns a short name: that of the method for points, with the word Collection for collections.
 func method(full string) string {
 	switch full {
 	case qdrant.Collections_Get_FullMethodName:

@@ -13,33 +13,33 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// collection of one unnamed vector a point.
+// collection has one unnamed vector per point.
 type collection struct {
 	params *qdrant.VectorParams
 	points map[string]*stored // by UUID
 }
 
-// stored is a point. The vector has length 1, as Qdrant keeps those of cosine.
+// stored is a point. The vector has length 1, as in Qdrant for cosine.
 type stored struct {
 	vector  []float32
 	payload map[string]*qdrant.Value
 }
 
-// Foreign makes a collection as somebody else may have made it.
+// Foreign creates a collection as another program may have created it.
 func (s *Server) Foreign(name string, params *qdrant.VectorParams) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.collections[name] = &collection{params: params, points: map[string]*stored{}}
 }
 
-// Drop removes a collection past the client.
+// Drop removes a collection without the client.
 func (s *Server) Drop(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.collections, name)
 }
 
-// Payload of a point as texts; nil = there is no such point.
+// Payload returns the payload of a point as strings; nil = there is no such point.
 func (s *Server) Payload(name, id string) map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +54,7 @@ func (s *Server) Payload(name, id string) map[string]string {
 	return texts
 }
 
-// Put stores a point past the client.
+// Put stores a point without the client.
 func (s *Server) Put(name, id string, vector []float32, payload map[string]string) {
 	values := map[string]*qdrant.Value{}
 	for field, text := range payload {
@@ -65,7 +65,7 @@ func (s *Server) Put(name, id string, vector []float32, payload map[string]strin
 	s.collections[name].points[id] = &stored{normal(vector), values}
 }
 
-// find is called with the lock.
+// find returns a collection. The lock must be held.
 func (s *Server) find(name string) (*collection, error) {
 	if c := s.collections[name]; c != nil {
 		return c, nil
@@ -249,7 +249,7 @@ func (s points) Query(_ context.Context, r *qdrant.QueryPoints) (*qdrant.QueryRe
 	return &qdrant.QueryResponse{Result: found[:min(limit, uint64(len(found)))]}, nil
 }
 
-// choose gives the fields that were asked for; none without a choice.
+// choose returns the requested fields; none if no fields are requested.
 func choose(payload map[string]*qdrant.Value, want *qdrant.WithPayloadSelector) map[string]*qdrant.Value {
 	chosen := map[string]*qdrant.Value{}
 	for field, value := range payload {
@@ -260,7 +260,7 @@ func choose(payload map[string]*qdrant.Value, want *qdrant.WithPayloadSelector) 
 	return chosen
 }
 
-// normal is a vector of length 1, reckoned in float32 as Qdrant does; one that is nearly zero stays as it is.
+// normal returns a vector of length 1, computed in float32 as in Qdrant. One that is nearly zero is unchanged.
 func normal(v []float32) []float32 {
 	var sum float32
 	for _, x := range v {
