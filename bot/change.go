@@ -8,40 +8,42 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 )
 
-// Change is one atomic step: everything in it happens, or nothing. Order within: claim, lease check, then the rest as
-// listed; Move comes last.
+// Change is one atomic step: either everything in it happens, or nothing. The order is: claim, check of the lease, then
+// the rest as listed; Move is last.
 type Change struct {
 	Claim  *Claim
 	Lease  *Lease // checked: ErrLost
 	Arrive []Arrival
-	// the arrival that the Change is the handling of: finished by it; ErrHandled when it no longer waits. 0 = none
+	// The arrival that the Change handles, and finishes; ErrHandled if it no longer waits. 0 = none.
 	Handles int64
-	Done    []int64      // arrivals finished, dead letters too; again is no error, an unknown one is ErrNotFound
-	Retry   []DeadLetter // arrivals whose handling failed: attempts + 1; nothing when it no longer waits
-	Dead    []DeadLetter // arrivals given up; nothing when it no longer waits
-	Append  *Append
-	Lanes   []LaneUpdate // unknown sessions are made
-	Ask     []Approval
-	Decide  []Decision
-	Cancel  *Cancel
-	Send    []Row // IDs are given in Applied.Rows; a doubled Key is skipped and gives the old ID
+	// Finished arrivals, including dead letters; finishing one again is no error, an unknown one is ErrNotFound.
+	Done   []int64
+	Retry  []DeadLetter // arrivals whose handling failed: adds 1 to their attempts; no effect if they no longer wait
+	Dead   []DeadLetter // arrivals given up; no effect if they no longer wait
+	Append *Append
+	Lanes  []LaneUpdate // unknown sessions are created
+	Ask    []Approval
+	Decide []Decision
+	Cancel *Cancel
+	// Ids are returned in Applied.Rows; a row with a known Key is skipped, and the id of the existing one returned.
+	Send    []Row
 	Cards   []Card
 	Rows    []RowUpdate
-	Facts   []Fact // set; "" value deletes
-	FactsIf []Fact // set only when absent or expired by the store's clock: Applied.Set says which
+	Facts   []Fact // set; a value of "" deletes
+	FactsIf []Fact // set only if absent or expired by the store's clock; Applied.Set reports which were
 	Charges []Charge
 	Move    *Move
 	// PlaceholderOf is the session whose lane gets Send[0] as its placeholder (Lane.Live); "" = none.
 	PlaceholderOf SessionKey
 }
 
-// Validate finds what is wrong with a Change whatever the store holds; every Writer calls it first. Errors are
+// Validate checks what must hold for a Change whatever the store contains; every Writer calls it first. Errors are
 // ErrInvalid.
 func (c *Change) Validate() error {
 	return errors.Join(c.validateParts(), c.validateLists())
 }
 
-// invalid is ErrInvalid with its reason when wrong.
+// invalid returns ErrInvalid with a reason if wrong is set.
 func invalid(wrong bool, what string) error {
 	if wrong {
 		return fmt.Errorf("%w: %s", ErrInvalid, what)
@@ -49,41 +51,49 @@ func invalid(wrong bool, what string) error {
 	return nil
 }
 
-// validateParts looks at what a Change has once.
+// validateParts checks the parts that a Change has at most once.
 func (c *Change) validateParts() error {
 	return errors.Join(
-		invalid(c.Claim != nil && (c.Claim.Session == "" || c.Claim.Owner == ""), "a claim needs a session and an owner"),
-		invalid(c.Claim != nil && c.Claim.Arrives && !c.arrives(c.Claim.Session), "a claim that arrives needs the one arrival of its session"),
+		invalid(c.Claim != nil && (c.Claim.Session == "" || c.Claim.Owner == ""),
+			"a claim needs a session and an owner"),
+		invalid(c.Claim != nil && c.Claim.Arrives && !c.arrives(c.Claim.Session),
+			"a claim that arrives needs the one arrival of its session"),
 		invalid(c.Lease != nil && c.Lease.Session == "", "a lease needs a session"),
 		invalid(c.Append != nil && c.Append.Session == "", "an append needs a session"),
 		invalid(c.Cancel != nil && c.Cancel.Session == "", "a cancel needs a session"),
-		invalid(c.Move != nil && (c.Move.From == "" || c.Move.To == "" || c.Move.From == c.Move.To), "a move needs two different chat ids"),
+		invalid(c.Move != nil && (c.Move.From == "" || c.Move.To == "" || c.Move.From == c.Move.To),
+			"a move needs two different chat ids"),
 		invalid(c.PlaceholderOf != "" && len(c.Send) == 0, "a placeholder needs a row to send"),
 	)
 }
 
-// arrives says whether the Change brings one arrival, and that it waits in the session's lane.
+// arrives reports whether the Change stores exactly one arrival, and whether that waits in the session's lane.
 func (c *Change) arrives(session SessionKey) bool {
 	return len(c.Arrive) == 1 && c.Arrive[0].Session == session && !c.Arrive[0].Express
 }
 
-// validateLists looks at what a Change has any number of.
+// validateLists checks the parts that a Change can have any number of.
 func (c *Change) validateLists() error {
 	var errs []error
 	for i := range c.Arrive {
-		errs = append(errs, invalid(c.Arrive[i].Channel == "" || c.Arrive[i].ID == "", "an arrival needs a channel and an id"))
+		errs = append(errs,
+			invalid(c.Arrive[i].Channel == "" || c.Arrive[i].ID == "", "an arrival needs a channel and an id"))
 	}
 	for i := range c.Lanes {
 		errs = append(errs, invalid(c.Lanes[i].Session == "", "a lane update needs a session"))
 	}
 	for i := range c.Ask {
-		errs = append(errs, invalid(c.Ask[i].ID == "" || c.Ask[i].Session == "", "a question needs an id and a session"))
+		errs = append(errs,
+			invalid(c.Ask[i].ID == "" || c.Ask[i].Session == "", "a question needs an id and a session"))
 	}
 	for i := range c.Cards {
-		errs = append(errs, invalid(c.Cards[i].Send < 0 || c.Cards[i].Send >= len(c.Send), "a card points to no row of the change"))
+		errs = append(errs,
+			invalid(c.Cards[i].Send < 0 || c.Cards[i].Send >= len(c.Send), "a card points to no row of the change"))
 	}
 	for i := range c.Rows {
-		errs = append(errs, invalid(len(c.Rows[i].From) == 0 || c.Rows[i].To == "", "a row update needs states to come from and one to go to"))
+		errs = append(errs,
+			invalid(len(c.Rows[i].From) == 0 || c.Rows[i].To == "",
+				"a row update needs states to come from and one to go to"))
 	}
 	for i := range c.FactsIf {
 		errs = append(errs, invalid(c.FactsIf[i].Value == "", "a fact that is set if absent needs a value"))
@@ -94,20 +104,20 @@ func (c *Change) validateLists() error {
 	return errors.Join(errs...)
 }
 
-// Append adds entries to a session's journal. After is the number of the last entry the writer knows; a mismatch is
-// ErrConflict.
+// Append adds entries to a session's journal. After is the number of the last entry that the writer knows; if it
+// differs, the error is ErrConflict.
 type Append struct {
 	Session SessionKey
 	After   int64
 	Entries []journal.Entry
 }
 
-// Charge is a use of quota, mirrored so that counters can be rebuilt.
+// Charge is a use of quota, mirrored so that counters can be restored.
 type Charge struct {
 	Key   string // unique: a second insert is ignored
 	Scope string // "user/telegram:42", "chat/telegram/1/bot/-100", "bot/telegram/1"
 	Unit  string // turns, tokens, microusd
-	Day   string // 2006-01-02, the day the reservation was made
+	Day   string // 2006-01-02, the day of the reservation
 	N     int64
 }
 
@@ -119,15 +129,16 @@ type Fact struct {
 	Expires time.Time // zero = never
 }
 
-// MovedBucket holds, by the new id of a group, the id it had before: who was admitted there is admitted here.
+// MovedBucket holds, by the new id of a group, its former id: a group that was admitted under the one is admitted under
+// the other.
 const MovedBucket = "moved"
 
-// LeaderBucket holds, by what there is to lead, the process that leads (the owner of its leases). A store deletes what
-// a process leads when that is gone.
+// LeaderBucket holds, by subject, the process that leads in it (the owner of its leases). A store deletes the entries
+// of a process that no longer exists.
 const LeaderBucket = "leader"
 
-// ResetBucket holds, by session, when its conversation began anew (RFC 3339): what was approved "for this session"
-// before counts no more.
+// ResetBucket holds, by session, when its conversation was last reset (RFC 3339): approvals "for this session" from
+// before are no longer valid.
 const ResetBucket = "reset"
 
 // DeadLetter says why an arrival was given up or failed.
@@ -136,7 +147,7 @@ type DeadLetter struct {
 	Problem string
 }
 
-// Cancel withdraws every open question of a turn (all turns of the session when Turn is "").
+// Cancel withdraws every open question of a turn (of all turns of the session if Turn is "").
 type Cancel struct {
 	Session SessionKey
 	Turn    string
@@ -150,30 +161,31 @@ type Card struct {
 	Send     int
 }
 
-// Move carries a group's state to its new chat id: sessions, lanes, waiting arrivals, journal, approvals, outbox rows,
-// facts whose key begins with the chat's key, and charges of the chat. It belongs to the sessions whose key
-// (Place.SessionKey) names the chat, on every surface.
+// Move moves a group's state to its new chat id: sessions, lanes, waiting arrivals, journal, approvals, outbox rows,
+// facts whose key begins with the chat's key, and charges of the chat. It applies to the sessions whose key
+// (Place.SessionKey) contains the chat, on every surface.
 //
-// Leases of moved lanes are void (ErrLost for who holds one) and their fences grow. Message ids of the old chat mean
-// nothing in the new one: rows lose Message, Edit and ReplyTo, so what was to be edited is sent. Where both chats have
-// the session, both journals are kept, one after the other: the one whose turn is in progress last, else the old chat's
-// first. When both have a turn, the old chat's is ended: its questions are withdrawn, an end entry (reason "cancelled")
-// is written, the arrival that began it is done. A fact that both have keeps the new chat's value.
+// Leases of moved lanes become void (their holders get ErrLost), and their fences are increased. Message ids of the old
+// chat are not valid in the new one: rows lose Message, Edit and ReplyTo, so that edits are sent as new messages. If
+// both chats have the session, both journals are kept, one after the other: the one whose turn is in progress last,
+// else the old chat's first. If both have a turn, the old chat's is ended: its questions are withdrawn, an end entry
+// (reason "cancelled") is written, and the arrival that began it is finished. A fact that both have keeps the new
+// chat's value.
 type Move struct {
 	Channel, Bot string
 	From, To     string // chat ids
 }
 
-// Applied is what a Change did.
+// Applied is the result of a Change.
 type Applied struct {
 	Fence     int64           // of Claim
-	Seqs      []int64         // of Arrive, 0 where it was a duplicate
+	Seqs      []int64         // of Arrive, 0 for duplicates
 	Rows      []int64         // of Send
-	Skipped   []bool          // of Send: the key existed
+	Skipped   []bool          // of Send: the key existed already
 	Set       []bool          // of FactsIf
 	Moved     []bool          // of Rows: the compare-and-set took effect
-	Decided   []ApprovalState // of Decide: never used on error
-	Withdrawn []string        // approvals that Cancel withdrew
-	// of Rows: pending ones behind open rows of their chat that another process sends, or that were to be sending
+	Decided   []ApprovalState // of Decide; not to be used on an error
+	Withdrawn []string        // approvals that Cancel has withdrawn
+	// Of Rows: pending ones behind open rows of their chat that another process sends, or that were to become sending.
 	Queued []int64
 }

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Decoder turns a stored update into a Message. Pure: the same bytes give the same message, so that a restart sees what
-// was seen before.
+// Decoder decodes a stored update to a Message. It is pure: the same bytes give the same message, also after a restart.
 type Decoder interface {
 	Decode(raw []byte) (Message, error)
 }
@@ -36,39 +35,39 @@ type Composer interface {
 	Compose(markdown string) []Content
 }
 
-// Sender executes one outbox row and says what became of it. Safe for concurrent use; one row of a chat at a time.
+// Sender executes one outbox row and reports its outcome. Safe for concurrent use, with one row of a chat at a time.
 type Sender interface {
-	// Send delivers the row: a new message, an edit when row.Edit is set, a toast when row.Query is. It returns the
-	// message's id. Errors are *SendError.
+	// Send delivers the row: a new message, an edit if row.Edit is set, or a toast if row.Query is set. It returns the
+	// id of the message. Errors are *SendError.
 	Send(ctx context.Context, row *Row) (message string, err error)
 }
 
-// Live shows what is not yet an answer. All of it may be repeated or lost. Errors are *SendError.
+// Live shows what is not an answer yet. All of it may be repeated or lost. Errors are *SendError.
 type Live interface {
-	// Drafts says whether a growing draft can be shown in this place (Bot API sendMessageDraft: private chats).
+	// Drafts reports whether a growing draft can be shown in this place (Bot API sendMessageDraft: private chats).
 	Drafts(place Place) bool
-	// Draft shows content as a draft; the same id animates the same draft. It vanishes when a message is sent or after
-	// some 30 s.
+	// Draft shows content as a draft; a call with the same id animates the same draft. It disappears when a message is
+	// sent or after about 30 s.
 	Draft(ctx context.Context, place Place, id int64, content Content) error
 	// Revise edits a message that is not an answer yet.
 	Revise(ctx context.Context, place Place, message string, content Content) error
-	// Typing shows that something is being done, for some 5 s.
+	// Typing shows for about 5 s that the bot is working.
 	Typing(ctx context.Context, place Place) error
 }
 
-// SendOutcome says what a failed request has done.
+// SendOutcome is what a failed request has done.
 type SendOutcome string
 
-// The outcomes of a request that did not end well (telegram.md outcome table).
+// The outcomes of a failed request (telegram.md outcome table).
 const (
-	NotSent   SendOutcome = "not_sent"  // it certainly was not executed: repeat
+	NotSent   SendOutcome = "not_sent"  // certainly not executed: repeat
 	Throttled SendOutcome = "throttled" // 429: not executed, wait RetryAfter
-	Refused   SendOutcome = "refused"   // executed never: repeating does not help
-	Gone      SendOutcome = "gone"      // the person blocked the bot or the chat is no more: park the chat
+	Refused   SendOutcome = "refused"   // never executed: repeating does not help
+	Gone      SendOutcome = "gone"      // the person blocked the bot or the chat no longer exists: park the chat
 	Moved     SendOutcome = "moved"     // the group has a new id: MovedTo
-	Vague     SendOutcome = "unknown"   // the request was written, the answer never came
-	Missing   SendOutcome = "missing"   // the message to edit is not there any more
-	// the topic is closed or gone, the chat is not: repeating works without the topic
+	Vague     SendOutcome = "unknown"   // the request was written, but no response arrived
+	Missing   SendOutcome = "missing"   // the message to edit no longer exists
+	// The topic is closed or deleted, but the chat exists: repeat without the topic.
 	NoTopic SendOutcome = "no_topic"
 )
 
@@ -83,10 +82,10 @@ type SendError struct {
 // Error implements error.
 func (e *SendError) Error() string { return fmt.Sprintf("%s: %v", e.Outcome, e.Err) }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *SendError) Unwrap() error { return e.Err }
 
-// OutcomeOf classifies any error of a Sender; an unknown one is Vague, because nobody can say that nothing was sent.
+// OutcomeOf classifies any error of a Sender. An unknown error is Vague, because something may have been sent.
 func OutcomeOf(err error) SendOutcome {
 	if e, ok := errors.AsType[*SendError](err); ok {
 		return e.Outcome
@@ -97,25 +96,25 @@ func OutcomeOf(err error) SendOutcome {
 // Priority orders requests that compete for a send budget.
 type Priority int
 
-// Priorities: an answer before a question before what only shows progress.
+// Priorities: answers before questions before progress.
 const (
 	High Priority = iota
 	Middle
 	Low
 )
 
-// Pacer keeps the send budget of a chat and of the bot (contract: telegram.limits) and remembers what a 429 said. Safe
-// for concurrent use.
+// Pacer keeps the send budgets of a chat and of the bot (contract: telegram.limits) and remembers the delay that a 429
+// requested. Safe for concurrent use.
 //
-// A request counts from when it was let go until a while after it is over: the server sees it at some moment in
-// between, so its own count never exceeds the budget, however long the request was on its way. The caller calls done
-// once, when the request is over or was not made after all.
+// A request counts from when it was admitted until a while after it has ended. The server sees it at some moment in
+// between, so that the server's count never exceeds the budget, however long the request takes. The caller calls done
+// once: when the request has ended, or if it was not made after all.
 type Pacer interface {
-	// Wait returns when a request to the chat may go out, or with ctx's error. Low never takes what is kept for the
+	// Wait returns when a request to the chat may be sent, or with ctx's error. Low never uses what is reserved for the
 	// others.
 	Wait(ctx context.Context, place Place, priority Priority) (done func(), err error)
-	// Try is Wait without waiting for the budget; one on a server may be asked.
+	// Try is like Wait, but does not wait for the budget. A budget that is shared through a server may be queried.
 	Try(ctx context.Context, place Place, priority Priority) (done func(), ok bool)
-	// Freeze stops all requests to the chat for a while; several chats frozen together freeze the bot.
+	// Freeze stops all requests to the chat for a while. If several chats are frozen at once, the whole bot is.
 	Freeze(place Place, wait time.Duration)
 }

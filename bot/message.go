@@ -1,5 +1,5 @@
-// Package bot brings messages of people to the agent and answers back to them: inbox, lanes, dispatcher, outbox. It
-// knows no vendor's API; a Channel does. Everything a person would miss is in the Store before it counts.
+// Package bot carries messages from people to the agent and answers back to them: inbox, lanes, dispatcher, outbox. It
+// knows the API of no vendor; a Channel does. Anything that a person would miss is in the Store before it takes effect.
 package bot
 
 import (
@@ -9,21 +9,21 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// Kind says what arrived.
+// Kind is what arrived.
 type Kind string
 
-// The kinds of arrivals. What a channel does not understand is Ignored: stored, counted, done.
+// The kinds of arrivals. One that the channel does not understand is Ignored: stored, counted, finished.
 const (
-	Text     Kind = "text"    // somebody wrote (a caption or an attachment counts)
+	Text     Kind = "text"    // a message (a caption or an attachment counts)
 	Press    Kind = "press"   // a button
-	StopTap  Kind = "stop"    // the Stop button of a growing draft
+	StopTap  Kind = "stop"    // the Stop button of a draft
 	Member   Kind = "member"  // the bot was added, removed, blocked or unblocked
 	Migrated Kind = "migrate" // a group got a new id: Message.Target is the new chat
 	Edited   Kind = "edited"  // an earlier message was changed
 	Ignored  Kind = "ignored"
 )
 
-// Place is where a message came from and where its answer goes.
+// Place is where a message was written and where its answer is sent.
 type Place struct {
 	Channel string `json:"channel"`          // "telegram", "terminal"
 	Bot     string `json:"bot"`              // the bot's own id on the channel
@@ -33,30 +33,30 @@ type Place struct {
 	Group   bool   `json:"group,omitempty"`  // more than one person reads
 }
 
-// ChatKey names the chat without topic: send budgets, order of delivery, quotas of chats.
+// ChatKey returns the key of the chat without its topic, for send budgets, order of delivery and quotas of chats.
 func (p Place) ChatKey() string {
 	return strings.Join([]string{p.Channel, p.Bot, p.Surface, p.Chat}, "/")
 }
 
-// Message is one arrival, decoded.
+// Message is a decoded arrival.
 type Message struct {
-	// the channel's id of the arrival (update id): with Channel and Bot the dedupe key
+	// The channel's id of the arrival (update id); with Channel and Bot it identifies duplicates.
 	ID    string `json:"id"`
 	Kind  Kind   `json:"kind"`
 	Place Place  `json:"place"`
-	// "telegram:42"; "" = nobody that may act (channel identities, service messages)
+	// "telegram:42"; "" = nobody who may act (channel identities, service messages)
 	Caller   string `json:"caller"`
 	Person   string `json:"person"`             // id of the person on the channel, "42"
-	Name     string `json:"name,omitempty"`     // display name: chosen by its owner, untrusted
+	Name     string `json:"name,omitempty"`     // display name, chosen by its owner: untrusted
 	Username string `json:"username,omitempty"` // without @
-	Language string `json:"language,omitempty"` // IETF tag as the client says
+	Language string `json:"language,omitempty"` // IETF tag, as the client states
 	Title    string `json:"title,omitempty"`    // of the group: chosen by its members, untrusted
 	FromBot  bool   `json:"from_bot,omitempty"` // Caller is another bot
 	Text     string `json:"text,omitempty"`
 	// "clear" of "/clear@bot now"; "" = none, or meant for another bot
 	Command string `json:"command,omitempty"`
 	Args    string `json:"args,omitempty"` // what follows the command
-	// id of the message on the channel, to reply to or that carried the button
+	// Id of the message on the channel: the one to reply to, or the one with the button.
 	Message string       `json:"message,omitempty"`
 	Reply   *Quote       `json:"reply,omitempty"`
 	Files   []Attachment `json:"files,omitempty"`
@@ -71,7 +71,7 @@ type Message struct {
 	At        time.Time `json:"at"`
 }
 
-// Quote is what was replied to: an untrusted quotation that never opens another's session.
+// Quote is the message that was replied to: an untrusted quotation that never gives access to another session.
 type Quote struct {
 	ID     string `json:"id"`
 	Author string `json:"author"`
@@ -105,7 +105,7 @@ func (a *Attachment) Part() llm.PartKind {
 	}
 }
 
-// Attachment is a file that came along.
+// Attachment is a file that was sent with a message.
 type Attachment struct {
 	Kind string `json:"kind"`         // one of the kinds above, or what people call it: location, contact, poll
 	ID   string `json:"id,omitempty"` // by which the channel gives the content; "" = there is none

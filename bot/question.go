@@ -8,7 +8,7 @@ import (
 // ApprovalState is the state of a question.
 type ApprovalState string
 
-// States of a question. Everything but Open is final.
+// States of a question. All but Open are final.
 const (
 	Open      ApprovalState = "pending"
 	Approved  ApprovalState = "approved"
@@ -28,21 +28,21 @@ const (
 
 // Approval is a question to a person, and its decision.
 type Approval struct {
-	ID      string // 22 characters, 128 random bits: goes into callback data
-	Short   string // for /approve: unique among open ones of a chat
+	ID      string // 22 characters, 128 random bits: used in callback data
+	Short   string // for /approve: unique among open questions of a chat
 	Session SessionKey
 	Turn    string
 	Call    string
 	Place   Place
 	Caller  string // who asked for the work
 	Tool    string
-	Hash    string          // what is approved: tool, definition, arguments, caller
+	Hash    string          // of what is approved: tool, definition, arguments, caller
 	Body    json.RawMessage // tools.Question
 	State   ApprovalState
 	Scope   string   // of the decision
-	By      string   // caller id of who decided
-	ByName  string   // display name of who decided
-	Votes   []string // caller ids that approved so far, where several are needed
+	By      string   // caller id of the person who decided
+	ByName  string   // display name of the person who decided
+	Votes   []string // caller ids that approved so far, if several are needed
 	Needed  int      // approvals needed, ≥ 1
 	Created time.Time
 	Expires time.Time
@@ -50,11 +50,11 @@ type Approval struct {
 	Row     int64 // outbox row of the card
 }
 
-// Decision moves an open question; ErrDecided when it is not open any more. Votes are added to those stored, each once,
-// so that two people who press at the same time on two replicas are both counted.
+// Decision decides an open question; the error is ErrDecided if it is no longer open. Votes are added to those stored,
+// each once, so that two people who press at the same time on two replicas are both counted.
 type Decision struct {
 	ID string
-	// Open adds a vote only (By votes too); the vote that makes Needed complete approves: Applied.Decided says so
+	// Open only adds votes (By counts as one); the vote that completes Needed approves, as Applied.Decided reports
 	State  ApprovalState
 	Scope  string
 	By     string

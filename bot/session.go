@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// SessionKey names a conversation: CHANNEL/BOT/SURFACE/CHAT/THREAD/PERSON, where "0" stands for no thread and for a
-// conversation that no person has alone. Place.SessionKey makes one, and its methods are the only code that takes one
-// apart. It names no directory (Lane.Workspace does that), and packages below bot (tools, agent) hold it as text that
-// they compare and never read. The zero value belongs to no conversation.
+// SessionKey is the key of a conversation: CHANNEL/BOT/SURFACE/CHAT/THREAD/PERSON, where "0" means no thread, or that
+// the conversation is not one person's own. Place.SessionKey makes one, and its methods are the only code that parses
+// one. It names no directory (Lane.Workspace does), and the packages below bot (tools, agent) treat it as text that
+// they compare and never parse. The zero value belongs to no conversation.
 //
-// Keys that name something else than a conversation (the questions of a command) have other forms; their parts are "".
+// Keys of things other than conversations (the questions of a command) have other forms; their parts are "".
 type SessionKey string
 
-// sessionParts is how many parts a session's key has.
+// sessionParts is the number of parts of a session's key.
 const sessionParts = 6
 
 // The parts of a key, in their order.
@@ -26,11 +26,11 @@ const (
 	personPart
 )
 
-// none is what a key says for a thread or a person that is not there.
+// none is the part of a key for a thread or a person that there is not.
 const none = "0"
 
-// SessionKey names the conversation: chat, topic and, where each person of a group has one of their own, the person.
-// person "" = it is everybody's.
+// SessionKey returns the key of the conversation: chat, topic and, where each person of a group has one of their own,
+// the person. An empty person means that everybody in the chat shares it.
 func (p Place) SessionKey(person string) SessionKey {
 	part := func(s string) string {
 		if s == "" {
@@ -41,27 +41,28 @@ func (p Place) SessionKey(person string) SessionKey {
 	return SessionKey(p.ChatKey() + "/" + part(p.Thread) + "/" + part(person))
 }
 
-// ParseSessionKey reads the key of a conversation that comes from outside of the service.
+// ParseSessionKey parses the key of a conversation that comes from outside the service.
 func ParseSessionKey(text string) (SessionKey, error) {
 	key := SessionKey(text)
 	if !key.Valid() {
-		return "", fmt.Errorf("%q names no session: CHANNEL/BOT/SURFACE/CHAT/THREAD/PERSON is its form", text)
+		return "", fmt.Errorf("%q is not the key of a session (CHANNEL/BOT/SURFACE/CHAT/THREAD/PERSON)", text)
 	}
 	return key, nil
 }
 
-// Valid says whether the key names a conversation: it has six parts, and none of them is empty.
+// Valid reports whether the key is one of a conversation: it has six parts, and none of them is empty.
 func (k SessionKey) Valid() bool {
 	if strings.Count(string(k), "/") != sessionParts-1 {
 		return false
 	}
-	return !strings.HasPrefix(string(k), "/") && !strings.HasSuffix(string(k), "/") && !strings.Contains(string(k), "//")
+	return !strings.HasPrefix(string(k), "/") && !strings.HasSuffix(string(k), "/") &&
+		!strings.Contains(string(k), "//")
 }
 
-// String is the key as text.
+// String returns the key as text.
 func (k SessionKey) String() string { return string(k) }
 
-// part gives one part and where it begins; "" when the key does not have six.
+// part returns one part and its offset; "" if the key does not have six parts.
 func (k SessionKey) part(n int) (part string, at int) {
 	if strings.Count(string(k), "/") != sessionParts-1 {
 		return "", 0
@@ -77,16 +78,16 @@ func (k SessionKey) part(n int) (part string, at int) {
 	return rest, at
 }
 
-// Channel is the channel of the conversation.
+// Channel returns the channel of the conversation.
 func (k SessionKey) Channel() string { return k.named(channelPart) }
 
-// Chat is the id of its chat.
+// Chat returns the id of its chat.
 func (k SessionKey) Chat() string { return k.named(chatPart) }
 
-// Thread is the id of its topic; "" = none.
+// Thread returns the id of its topic; "" = none.
 func (k SessionKey) Thread() string { return k.absent(threadPart) }
 
-// Person is the id of the person that it belongs to; "" = everybody in the chat.
+// Person returns the id of the person that it belongs to; "" = everybody in the chat.
 func (k SessionKey) Person() string { return k.absent(personPart) }
 
 func (k SessionKey) named(n int) string {
@@ -102,19 +103,19 @@ func (k SessionKey) absent(n int) string {
 	return part
 }
 
-// ChatKey is the key of its chat (Place.ChatKey).
+// ChatKey returns the key of its chat (Place.ChatKey).
 func (k SessionKey) ChatKey() string {
 	chat, at := k.part(chatPart)
 	return string(k)[:at+len(chat)]
 }
 
-// InChat says whether the conversation is in a chat (Place.ChatKey).
+// InChat reports whether the conversation is in a chat (Place.ChatKey).
 func (k SessionKey) InChat(chat string) bool {
 	return len(k) > len(chat) && strings.HasPrefix(string(k), chat) && k[len(chat)] == '/'
 }
 
-// Place is where the conversation is; whether more than one person reads there, the key does not say. ok is false when
-// it names no conversation.
+// Place returns where the conversation is. Place.Group is not set, since the key does not contain it. ok is false if
+// the key is not one of a conversation.
 func (k SessionKey) Place() (place Place, ok bool) {
 	if !k.Valid() {
 		return Place{}, false
@@ -124,8 +125,8 @@ func (k SessionKey) Place() (place Place, ok bool) {
 	return place, ok
 }
 
-// WithChat is the key of the same conversation under another id of its chat. A key that names no conversation stays as
-// it is.
+// WithChat returns the key of the same conversation under another id of its chat. A key that is not one of a
+// conversation is returned unchanged.
 func (k SessionKey) WithChat(id string) SessionKey {
 	chat, at := k.part(chatPart)
 	if chat == "" || chat == id {
@@ -134,8 +135,9 @@ func (k SessionKey) WithChat(id string) SessionKey {
 	return k[:at] + SessionKey(id) + k[at+len(chat):]
 }
 
-// CutChat reads a key that begins with that of a chat (Place.ChatKey): the chat, as the part of a Place that names one,
-// and what follows, "" or with its slash. ok is false when the key is too short to name a chat.
+// CutChat splits a key that begins with that of a chat (Place.ChatKey): it returns the chat, as a Place with only the
+// fields that identify it, and the rest, "" or with its leading slash. ok is false if the key is too short to contain a
+// chat.
 func CutChat(key string) (place Place, rest string, ok bool) {
 	for _, part := range []*string{&place.Channel, &place.Bot, &place.Surface} {
 		if *part, key, ok = strings.Cut(key, "/"); !ok {
@@ -150,17 +152,17 @@ func CutChat(key string) (place Place, rest string, ok bool) {
 	return place, key[end:], true
 }
 
-// ScopeRange gives the bounds of the session keys that belong to a scope: a session's own key, or every session of a
-// chat (Place.ChatKey). low is part of it, high is not.
+// ScopeRange returns the bounds of the session keys that belong to a scope: a session's own key, or every session of a
+// chat (Place.ChatKey). low is included, high is not.
 func ScopeRange(scope string) (low, high SessionKey) {
 	if strings.Count(scope, "/") >= sessionParts-1 {
 		return SessionKey(scope), SessionKey(scope + "\x00")
 	}
-	return SessionKey(scope + "/"), SessionKey(scope + "0") // the sign after the slash
+	return SessionKey(scope + "/"), SessionKey(scope + "0") // the character after the slash
 }
 
-// WorkspaceID makes an id of a workspace: what may be the name of a directory on every system. An id is made into
-// itself.
+// WorkspaceID returns a workspace id made from text, which can be the name of a directory on every system. For an id it
+// returns the id itself.
 func WorkspaceID(text string) string {
 	id := strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r == '-' {

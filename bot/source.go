@@ -6,33 +6,33 @@ import (
 	"fmt"
 )
 
-// Source says where an arrival came from, and by that in which form it is stored: each source has one Decoder
-// (dispatch.Parts.Decoders). Ids of arrivals are unique in a channel whatever their source is, so a source of our own
+// Source says where an arrival came from, and thereby in which form it is stored: each source has one Decoder
+// (dispatch.Parts.Decoders). Ids of arrivals are unique within a channel across all sources, so a source of our own
 // puts its name before them.
 type Source string
 
-// The sources there are. A channel's own updates have the channel's name.
+// The sources. A channel's own updates have the channel's name.
 const (
 	FromTelegram Source = "telegram" // an update of the Bot API
 	FromTerminal Source = "terminal" // a Message (EncodeMessage)
 )
 
-// ErrForeign says that an arrival was stored by another version of the program: its source or the version of its form
-// is not known to this one.
+// ErrForeign means that an arrival was stored by another version of the program: this one does not know its source or
+// the version of its form.
 var ErrForeign = errors.New("another version of the program stored this")
 
-// messageVersion is the version of the form in which a Message is stored. A field that is added keeps it; one that
-// means something else raises it.
+// messageVersion is the version of the form in which a Message is stored. Adding a field keeps it; changing the meaning
+// of one increments it.
 const messageVersion = 1
 
-// storedMessage is a Message with the version of its form; 0 is what terminals wrote before there were versions, with
-// the same fields.
+// storedMessage is a Message with the version of its form. Version 0 was written by terminals before there were
+// versions, with the same fields.
 type storedMessage struct {
 	Version int `json:"v"`
 	Message
 }
 
-// EncodeMessage makes what is stored of a message that comes from a source of our own.
+// EncodeMessage returns the stored form of a message from a source of our own.
 func EncodeMessage(m *Message) ([]byte, error) {
 	if err := m.validate(); err != nil {
 		return nil, err
@@ -44,8 +44,8 @@ func EncodeMessage(m *Message) ([]byte, error) {
 	return raw, nil
 }
 
-// MessageDecoder reads what EncodeMessage made. The error is ErrForeign for a version that it does not know. Pure and
-// safe for concurrent use.
+// MessageDecoder decodes what EncodeMessage returns. The error is ErrForeign for a version that it does not know. Pure
+// and safe for concurrent use.
 type MessageDecoder struct{}
 
 // Decode implements Decoder.
@@ -57,7 +57,8 @@ func (MessageDecoder) Decode(raw []byte) (Message, error) {
 		return Message{}, fmt.Errorf("message: %w", err)
 	}
 	if head.Version < 0 || head.Version > messageVersion {
-		return Message{}, fmt.Errorf("message of version %d, %d is known: %w", head.Version, messageVersion, ErrForeign)
+		err := fmt.Errorf("message has version %d, known is %d: %w", head.Version, messageVersion, ErrForeign)
+		return Message{}, err
 	}
 	var stored storedMessage
 	if err := json.Unmarshal(raw, &stored); err != nil {
@@ -69,10 +70,10 @@ func (MessageDecoder) Decode(raw []byte) (Message, error) {
 	return stored.Message, nil
 }
 
-// validate finds what every message has.
+// validate checks for what every message has.
 func (m *Message) validate() error {
 	if m.ID == "" || m.Kind == "" || m.Place.Channel == "" || m.Place.Chat == "" {
-		return errors.New("message: it needs an id, a kind, a channel and a chat")
+		return errors.New("message: id, kind, channel and chat are required")
 	}
 	return nil
 }

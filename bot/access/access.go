@@ -1,6 +1,6 @@
-// Package access says who may talk to the bot, who is an admin, who may approve, and by which rules a chat lives.
-// People are known by their numeric ids; a configured @name belongs to the id that used it first, for ever, so that a
-// name that changes hands opens nothing.
+// Package access decides who may talk to the bot, who is an admin, who may approve, and which rules apply in a chat.
+// People are identified by their numeric ids. A configured @name belongs forever to the id that used it first, so that
+// a name that changes owners gives no access.
 package access
 
 import (
@@ -21,16 +21,16 @@ import (
 // Everyone in a list admits everybody.
 const Everyone = "*"
 
-// bucket holds the pinned names: key is the name in lower case, value the person's id.
+// bucket holds the pinned names: the key is the name in lower case, the value the person's id.
 const bucket = "name"
 
-// Chat is what is configured for one chat ("-100123") or topic ("-100123/7").
+// Chat is the configuration of one chat ("-100123") or topic ("-100123/7").
 type Chat struct {
 	System            string
 	AllowedTools      []string // empty = as for the channel
 	Trigger           string   // mention, all; "" = as for groups
 	Session           string   // user, chat; "" = as for groups
-	Approvers         []string // person ids, besides the general ones
+	Approvers         []string // person ids, in addition to the general ones
 	ApprovalsRequired int      // 0 = as for the channel
 }
 
@@ -45,8 +45,8 @@ type Options struct {
 	ApprovalsRequired   int
 	ApprovalByRequester bool
 	AllowedTools        []string // empty = all
-	SharedSession       bool     // groups talk in one session per chat
-	AnyMessage          bool     // groups need no mention
+	SharedSession       bool     // groups have one session per chat
+	AnyMessage          bool     // messages in groups need no mention
 	ByChat              map[string]Chat
 	ByRole              map[Role][]string // tools of a role; a role without any has all
 	Bots                Bots
@@ -56,7 +56,7 @@ type Options struct {
 	// none. Record writes down what Line has made facts of, once they are stored.
 	Line   func(Event) []bot.Fact
 	Record func(ctx context.Context)
-	// Lives says whether the process that a code was made by still runs; nil = all do.
+	// Lives reports whether the process that a code was made by still runs; nil = all do.
 	Lives func(owner string) bool
 }
 
@@ -75,12 +75,12 @@ type Guard struct {
 	known atomic.Pointer[map[string]Entry] // people who were admitted in the chat, as Follow has read them
 }
 
-// New makes a Guard. Follow reads who was admitted in the chat.
+// New returns a Guard. Follow reads who was admitted in the chat.
 func New(opts Options, store Store, words texts.Words, now func() time.Time) *Guard {
 	return &Guard{opts: opts, store: store, words: words, now: now}
 }
 
-// Admit says whether the sender of a message may talk here.
+// Admit decides whether the sender of a message may talk here.
 func (g *Guard) Admit(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
 	admitted, err := g.group(ctx, msg.Place)
 	if err != nil {
@@ -142,7 +142,8 @@ func (g *Guard) role(ctx context.Context, msg *bot.Message) (Role, error) {
 		if slices.Contains(g.opts.Approvers, msg.Person) {
 			role = Approver
 		}
-		if _, given := g.remembered(msg.Person); !given && msg.Command == "" && msg.Kind == bot.Text && len(g.opts.ByRole) == 0 {
+		if _, given := g.remembered(msg.Person); !given && msg.Command == "" && msg.Kind == bot.Text &&
+			len(g.opts.ByRole) == 0 {
 			return role, nil
 		}
 	}
@@ -153,8 +154,8 @@ func (g *Guard) role(ctx context.Context, msg *bot.Message) (Role, error) {
 	return higher(role, e.Role), nil
 }
 
-// group says whether a place is private or in a group that was admitted. A group that became a supergroup is known by
-// the id it had.
+// group reports whether a place is private or in a group that was admitted. A group that became a supergroup is known
+// by the id it had.
 func (g *Guard) group(ctx context.Context, place bot.Place) (bool, error) {
 	if !place.Group || listed(g.opts.Chats, place.Chat) {
 		return true, nil
@@ -183,7 +184,8 @@ func (g *Guard) listedPerson(ctx context.Context, msg *bot.Message) (bool, error
 	if !strings.HasPrefix(msg.Person, "@") && listed(g.opts.Users, msg.Person) {
 		return true, nil
 	}
-	if msg.Person == "" || !slices.ContainsFunc(g.opts.Users, func(u string) bool { return strings.HasPrefix(u, "@") }) {
+	if msg.Person == "" ||
+		!slices.ContainsFunc(g.opts.Users, func(u string) bool { return strings.HasPrefix(u, "@") }) {
 		return false, nil
 	}
 	if ok, err := g.pinned(ctx, msg.Person); ok || err != nil {
@@ -219,12 +221,14 @@ func (g *Guard) listedPerson(ctx context.Context, msg *bot.Message) (bool, error
 	return owner == msg.Person, nil // their own, when two of their first messages came at once
 }
 
-// named says whether a name, in lower case, is listed.
+// named reports whether a name, in lower case, is listed.
 func (g *Guard) named(name string) bool {
-	return name != "" && slices.ContainsFunc(g.opts.Users, func(u string) bool { return strings.ToLower(u) == "@"+name })
+	return name != "" && slices.ContainsFunc(g.opts.Users, func(u string) bool {
+		return strings.ToLower(u) == "@"+name
+	})
 }
 
-// pinned says whether a person owns a listed name.
+// pinned reports whether a person owns a listed name.
 func (g *Guard) pinned(ctx context.Context, person string) (bool, error) {
 	facts, err := g.store.FactsOf(ctx, bucket, g.key(""), g.now())
 	if err != nil {
@@ -240,7 +244,7 @@ func (g *Guard) pinned(ctx context.Context, person string) (bool, error) {
 
 func (g *Guard) key(name string) string { return g.opts.Channel + "/" + name }
 
-// chat merges what is configured for a chat and for its topic.
+// chat merges the configuration of a chat with that of its topic.
 func (g *Guard) chat(place bot.Place) Chat {
 	c := g.opts.ByChat[place.Chat]
 	if place.Thread == "" {
@@ -284,12 +288,12 @@ func (g *Guard) Rules(place bot.Place) turn.Rules {
 	return r
 }
 
-// offers says whether an allow-list has a tool; an empty one has all.
+// offers reports whether an allowlist contains a tool; an empty one contains all.
 func offers(list []string, tool string) bool {
 	return len(list) == 0 || slices.Contains(list, tool)
 }
 
-// Rights says who may decide questions in a place.
+// Rights returns who may decide questions in a place.
 func (g *Guard) Rights(ctx context.Context, place bot.Place, _ string) (approval.Rights, error) {
 	r := g.configured(place)
 	list, err := g.People(ctx, place)
@@ -308,8 +312,8 @@ func (g *Guard) Rights(ctx context.Context, place bot.Place, _ string) (approval
 	return r, nil
 }
 
-// Reach says whether enough people could approve what a person asks for in a place. The store is asked only where the
-// configuration does not give enough.
+// Reach reports whether enough people could approve what a person asks for in a place. The store is asked only where
+// the configuration does not give enough.
 func (g *Guard) Reach(ctx context.Context, place bot.Place, caller string) (bool, error) {
 	if g.configured(place).Reach(caller) {
 		return true, nil
@@ -347,7 +351,7 @@ func (g *Guard) Admins() []string {
 	return names
 }
 
-// Summary says for the start of the program who may talk.
+// Summary returns a line about who may talk, for the start of the program.
 func (g *Guard) Summary() string {
 	people := count(g.opts.Users, "person", "people")
 	if slices.Contains(g.opts.Users, Everyone) {
@@ -375,7 +379,7 @@ func (g *Guard) Summary() string {
 	return people + ", " + groups
 }
 
-// count counts a list in words; "" when it is empty.
+// count returns the length of a list in words; "" if it is empty.
 func count(list []string, one, many string) string {
 	switch len(list) {
 	case 0:

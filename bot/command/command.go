@@ -1,6 +1,6 @@
-// Package command is the table of slash commands: who may use which, which overtake a running turn, and what they do. A
-// command is computed from the store and applied as one Change together with finishing its arrival, so that it happens
-// once.
+// Package command is the table of slash commands: who may use which, which of them act while a turn is running, and
+// what they do. The effect of a command is computed from the store and applied as one Change that also finishes its
+// arrival, so that it happens once.
 package command
 
 import (
@@ -31,11 +31,11 @@ type Store interface {
 // Questions decides open questions (bot/approval).
 type Questions interface {
 	Command(ctx context.Context, call *turn.Call, state bot.ApprovalState) (turn.Effect, error)
-	// Rules lists what was allowed for always.
+	// Rules lists what is always allowed.
 	Rules(ctx context.Context, call *turn.Call) (turn.Effect, error)
 }
 
-// About is what /status, /tools and /model tell.
+// About is what /status, /tools and /model show.
 type About struct {
 	Model    func(session bot.SessionKey) string
 	Sandbox  string
@@ -46,19 +46,20 @@ type About struct {
 	Tools    func(place bot.Place) []string
 	Servers  func() texts.Connected // may be nil
 	Filters  func() texts.Filtered  // may be nil
-	// Processes are those that work on the same database, this one first. May be nil.
+	// Processes returns the processes that use the same database, this one first. May be nil.
 	Processes func() []string
-	// Redis asks the server how it does; it gives nil where there is none. May be nil.
+	// Redis asks the server for its state; it returns nil if there is no server. May be nil.
 	Redis func(ctx context.Context) *texts.Redis
 }
 
-// Policy tells about the rules (/policy).
+// Policy describes the rules (/policy).
 type Policy interface {
-	// Status lists the rules in force, one line a table.
+	// Status lists the rules in force, one line per table.
 	Status() []string
-	// Check says what the rules would decide about a call of msg's sender, without doing anything. The error is about
-	// the arguments, for a person.
-	Check(ctx context.Context, msg *bot.Message, session bot.SessionKey, tool string, args []byte) (effect, rule, reason string, err error)
+	// Check returns what the rules would decide about a call of msg's sender, without running it. An error is about the
+	// arguments, for the person who typed them.
+	Check(ctx context.Context, msg *bot.Message, session bot.SessionKey, tool string,
+		args []byte) (effect, rule, reason string, err error)
 }
 
 // Quotas sets limits in the chat (bot/quota). It answers with a sentence and what is stored with it.
@@ -74,7 +75,7 @@ type Background interface {
 	End(session bot.SessionKey)
 }
 
-// Deps are what the commands work with.
+// Deps are the dependencies of the commands.
 type Deps struct {
 	Store     Store
 	Questions Questions
@@ -95,7 +96,7 @@ type Deps struct {
 	Now      func() time.Time
 }
 
-// Table is the commands. Safe for concurrent use.
+// Table is the set of commands. Safe for concurrent use.
 type Table struct {
 	deps     Deps
 	commands map[string]entry
@@ -110,7 +111,7 @@ type entry struct {
 	run     func(ctx context.Context, call *turn.Call) (turn.Effect, error)
 }
 
-// New makes the table.
+// New returns the Table.
 func New(deps Deps) *Table {
 	t := &Table{deps: deps}
 	t.commands = map[string]entry{
@@ -198,7 +199,7 @@ func (t *Table) Run(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	return e.run(ctx, call)
 }
 
-// say answers with plain text.
+// say replies with plain text.
 func (t *Table) say(call *turn.Call, text string) turn.Effect {
 	msg := call.Message
 	row := bot.Row{Session: call.Session, Place: msg.Place, Purpose: bot.Reply, Content: bot.Content{Text: text}}
@@ -232,7 +233,7 @@ func (t *Table) quota(ctx context.Context, call *turn.Call) (turn.Effect, error)
 		if ctx.Err() != nil {
 			return turn.Effect{}, err
 		}
-		zerolog.Ctx(ctx).Error().Err(err).Msg("quotas not readable")
+		zerolog.Ctx(ctx).Error().Err(err).Msg("cannot read the quotas")
 		return t.say(call, t.deps.Words.QuotaUnread(call.Message.Language)), nil
 	}
 	return t.say(call, t.deps.Words.Quota(call.Message.Language, usage)), nil
@@ -249,7 +250,7 @@ func (t *Table) status(ctx context.Context, call *turn.Call) (turn.Effect, error
 		return turn.Effect{}, err
 	}
 	s := texts.Status{Model: about.Model(call.Session), Lane: lane, Waiting: len(waiting), Tools: t.usable(call)}
-	if lane.Turn != "" { // it holds the message that it began with
+	if lane.Turn != "" { // it still counts the message that it began with
 		s.Waiting = max(0, s.Waiting-1)
 	}
 	if !lane.Since.IsZero() {
@@ -266,16 +267,19 @@ func (t *Table) status(ctx context.Context, call *turn.Call) (turn.Effect, error
 	return t.say(call, t.deps.Words.Status(call.Message.Language, s)), nil
 }
 
-// details is what /status shows to admins.
+// details returns what /status shows to admins.
 func (t *Table) details(ctx context.Context, place bot.Place) (*texts.Details, error) {
 	about := t.deps.About
 	counts, err := t.deps.Store.Counts(ctx, place.Channel, place.Bot)
 	if err != nil {
 		return nil, err
 	}
-	// What is in progress is not waiting: each turn holds the arrival it began with, and this command is one itself.
+	// Arrivals in progress do not wait: each turn holds the arrival that it began with, and this command is one itself.
 	counts.Queued = max(0, counts.Queued-counts.Running-counts.Parked-counts.Waiting-1)
-	d := &texts.Details{Counts: counts, Sandbox: about.Sandbox, Embedded: about.Embedded, Engine: about.Engine, Version: about.Version, Up: t.deps.Now().Sub(about.Started)}
+	d := &texts.Details{
+		Counts: counts, Sandbox: about.Sandbox, Embedded: about.Embedded, Engine: about.Engine, Version: about.Version,
+		Up: t.deps.Now().Sub(about.Started),
+	}
 	if about.Filters != nil {
 		d.Filters = about.Filters()
 	}
@@ -294,11 +298,11 @@ func (t *Table) decide(state bot.ApprovalState) func(context.Context, *turn.Call
 	}
 }
 
-// expressBatch is how many overtaking messages are looked through for one's own place among them.
+// expressBatch is how many express messages are searched for one's own position among them.
 const expressBatch = 1000
 
-// accepted is the place of an overtaking message in the order of acceptance: what came after a /stop is not meant by
-// it. Both may come in one batch, after a while without a connection.
+// accepted returns the position of an express message in the order of acceptance: /stop does not apply to messages that
+// came after it. Both may arrive in one batch after a time without a connection.
 func (t *Table) accepted(ctx context.Context, msg *bot.Message) (int64, error) {
 	list, err := t.deps.Store.Express(ctx, msg.Place.Channel, msg.Place.Bot, expressBatch)
 	if err != nil {
@@ -309,12 +313,12 @@ func (t *Table) accepted(ctx context.Context, msg *bot.Message) (int64, error) {
 			return a.Seq, nil
 		}
 	}
-	return math.MaxInt64, nil // not among the express arrivals: it means all that waits
+	return math.MaxInt64, nil // not among the express arrivals: it applies to all that wait
 }
 
-// stop ends the running turn and drops what waits in the session: messages, open questions, commands in the background;
-// but not what was written after the command, which may have begun a turn before the command is carried out. The turn's
-// own end says that it has stopped.
+// stop ends the running turn and drops what waits in the session: messages, open questions, commands in the background.
+// It spares what was written after the command, which may have begun a turn before the command is handled. The end of
+// the turn tells the person that it has stopped.
 func (t *Table) stop(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	lane, err := t.deps.Store.Lane(ctx, call.Session)
 	if err != nil {
@@ -360,7 +364,7 @@ func (t *Table) stop(ctx context.Context, call *turn.Call) (turn.Effect, error) 
 	return e, nil
 }
 
-// questions counts the open ones of a turn: its end withdraws them.
+// questions counts the open questions of a turn, which its end withdraws.
 func (t *Table) questions(ctx context.Context, session bot.SessionKey, turn string) (int, error) {
 	open, err := t.deps.Store.OpenApprovals(ctx, session)
 	n := 0
@@ -372,7 +376,7 @@ func (t *Table) questions(ctx context.Context, session bot.SessionKey, turn stri
 	return n, err
 }
 
-// reset begins the conversation anew: the model sees nothing of what stands before.
+// reset starts a new conversation: the model no longer sees what came before.
 func (t *Table) reset(word func(texts.Words, string) string) func(context.Context, *turn.Call) (turn.Effect, error) {
 	return func(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 		lane, err := t.deps.Store.Lane(ctx, call.Session)
@@ -380,7 +384,9 @@ func (t *Table) reset(word func(texts.Words, string) string) func(context.Contex
 			return turn.Effect{}, err
 		}
 		e := t.say(call, word(t.deps.Words, call.Message.Language))
-		e.Change.Facts = append(e.Change.Facts, bot.Fact{Bucket: bot.ResetBucket, Key: string(call.Session), Value: t.deps.Now().UTC().Format(time.RFC3339Nano)})
+		e.Change.Facts = append(e.Change.Facts, bot.Fact{
+			Bucket: bot.ResetBucket, Key: string(call.Session), Value: t.deps.Now().UTC().Format(time.RFC3339Nano),
+		})
 		e.Change.Append = &bot.Append{Session: call.Session, After: lane.Last, Entries: []journal.Entry{{
 			Turn: "reset/" + call.Message.ID, Kind: journal.SummaryEntry, At: t.deps.Now(), Caller: call.Message.Caller,
 		}}}
@@ -403,7 +409,7 @@ func (t *Table) policy(ctx context.Context, call *turn.Call) (turn.Effect, error
 	}
 	effect, rule, reason, err := t.deps.Policy.Check(ctx, msg, call.Session, tool, []byte(strings.TrimSpace(args)))
 	if err != nil {
-		return t.say(call, err.Error()+"\n"+w.PolicyHelp(msg.Language)), nil //nolint:nilerr // the person mends it
+		return t.say(call, err.Error()+"\n"+w.PolicyHelp(msg.Language)), nil //nolint:nilerr // the person can correct it
 	}
 	return t.say(call, w.PolicyDecision(msg.Language, effect, rule, reason)), nil
 }

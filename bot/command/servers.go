@@ -12,34 +12,36 @@ import (
 	"github.com/zephbot/zephbot/policy/nearest"
 )
 
-// ErrNoServer says that no server has the id.
+// ErrNoServer means that no server has the id.
 var ErrNoServer = errors.New("no such server")
 
-// Servers is the MCP client as /mcp sees it. Errors are sentences for the admin who reads them; ErrNoServer among them.
+// Servers is the MCP client as /mcp uses it. Its errors, including ErrNoServer, are sentences for the admin who reads
+// them.
 type Servers interface {
 	List() []texts.Server
 	Tools(id string) ([]texts.ServerTool, error)
-	// Begin is asked to change something: verb is "add", "restart", "remove", "accept" or "signin", target the command
-	// line, the URL, the code of what Pending has shown, or the address where a browser ended. What is wrong at first
-	// sight is the error. The Effect holds what is stored with the answer and what begins once it is stored: how that
-	// went is told in the chat later, also after a restart. Where somebody has to decide first, the Effect holds the
-	// question, which is the answer then.
+	// Begin starts a change. verb is "add", "restart", "remove", "accept" or "signin"; target is the command line, the
+	// URL, the code that Pending has shown, or the address that a browser was redirected to. Mistakes that are visible
+	// at once are returned as an error. The Effect holds what is stored with the reply, and what begins once it is
+	// stored; the result is sent to the chat later, also after a restart. If somebody has to decide first, the Effect
+	// holds the question, which is then the reply.
 	Begin(ctx context.Context, call *turn.Call, verb, id string, target []string) (turn.Effect, error)
-	// Pending shows what of a server waits to be accepted, and the code that names exactly this; "" = nothing waits.
+	// Pending returns the changes of a server that wait to be accepted, and the code that identifies exactly these; ""
+	// if there are none.
 	Pending(ctx context.Context, language, id string) (code string, list []texts.ServerChange, err error)
 }
 
-// Blocks are the tools that were taken away because they failed too often.
+// Blocks are the tools that were blocked because they failed too often.
 type Blocks interface {
-	// Blocked lists those that a conversation may not use now; all = also those of the other conversations.
+	// Blocked lists the tools that a conversation may not use now; all = also those of the other conversations.
 	Blocked(session bot.SessionKey, all bool) []texts.Blocked
-	// Lifted gives a tool back to every conversation at once, and the facts to be stored with the answer that says so.
-	// When they cannot be stored, it is taken away again. Unblock follows, and does the same in the store without them.
+	// Lifted unblocks a tool in every conversation at once, and returns the facts to be stored with the reply that says
+	// so. If they cannot be stored, the block returns. Unblock follows, and does the same in the store without them.
 	Lifted(tool string) []bot.Fact
 	Unblock(ctx context.Context, tool string) (was bool, err error)
 }
 
-// mcp is /mcp.
+// mcp runs /mcp.
 func (t *Table) mcp(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	w, language := t.deps.Words, call.Message.Language
 	if t.deps.Servers == nil {
@@ -58,7 +60,7 @@ func (t *Table) mcp(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 		if err != nil {
 			return t.refuse(call, id, err), nil
 		}
-		if len(begun.Change.Ask) > 0 || verb == "remove" || verb == "accept" { // how it went is the answer
+		if len(begun.Change.Ask) > 0 || verb == "remove" || verb == "accept" { // the result is the reply
 			return begun, nil
 		}
 		e := t.say(call, w.ServerConnecting(language, id))
@@ -85,10 +87,10 @@ func (t *Table) refuse(call *turn.Call, id string, err error) turn.Effect {
 	}
 }
 
-// errUsage says that a command was written wrongly.
+// errUsage means that the syntax of a command is wrong.
 var errUsage = errors.New("usage")
 
-// served does what takes no time; n counts the words. Errors are for the admin, none is ours.
+// served handles the verbs that take no time; n is the number of words. Errors are for the admin; none is internal.
 func (t *Table) served(ctx context.Context, language, verb, id string, n int) (string, error) {
 	w := t.deps.Words
 	switch {
@@ -107,7 +109,7 @@ func (t *Table) served(ctx context.Context, language, verb, id string, n int) (s
 	}
 }
 
-// begins says whether a verb with so many words begins something that takes a while.
+// begins reports whether a verb with this number of words starts something that takes a while.
 func begins(verb string, words int) bool {
 	switch verb {
 	case "add":
@@ -123,7 +125,7 @@ func begins(verb string, words int) bool {
 	}
 }
 
-// blockedNames lists what /tools unblock works on.
+// blockedNames lists the names that /tools unblock accepts.
 func (t *Table) blockedNames() []string {
 	var names []string
 	for _, b := range t.deps.Blocks.Blocked("", true) {
@@ -132,7 +134,7 @@ func (t *Table) blockedNames() []string {
 	return names
 }
 
-// tools is /tools and /tools unblock NAME.
+// tools runs /tools and /tools unblock NAME.
 func (t *Table) tools(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	w, msg := t.deps.Words, call.Message
 	words := strings.Fields(msg.Args)
@@ -151,8 +153,8 @@ func (t *Table) tools(ctx context.Context, call *turn.Call) (turn.Effect, error)
 	return t.say(call, text), nil
 }
 
-// unblock is /tools unblock NAME. That the block is lifted is stored together with the answer: whoever dies in between,
-// neither is true without the other.
+// unblock runs /tools unblock NAME. The end of the block is stored together with the reply, so that a crash leaves
+// either both or neither.
 func (t *Table) unblock(ctx context.Context, call *turn.Call, tool string) (turn.Effect, error) {
 	w, language, names := t.deps.Words, call.Message.Language, t.blockedNames()
 	if slices.Contains(names, tool) {

@@ -105,7 +105,7 @@ func TestForeignSourceIsGivenUpInWords(t *testing.T) {
 	}{
 		"an unknown source":  {nil, `{"v":1}`, `"schedule"`, 11 * time.Minute},
 		"an unknown version": {knows, `{"v":9}`, "version 9", 11 * time.Minute},
-		"not a message":      {knows, `{"v":1}`, "needs an id", 10 * time.Second},
+		"not a message":      {knows, `{"v":1}`, "id, kind, channel", 10 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {

@@ -1,5 +1,5 @@
-// Package facts keeps small durable values in a store for parts that know neither the store nor each other: one Bucket
-// instead of an adapter each, and a Keeper for what must not be lost while the store refuses.
+// Package facts keeps small durable values in a store, for packages that know neither the store nor each other: one
+// Bucket instead of an adapter for each of them, and a Keeper for changes that must not be lost while the store fails.
 package facts
 
 import (
@@ -15,7 +15,7 @@ type Store interface {
 	bot.Facts
 }
 
-// Bucket is one bucket of facts; its owner says what keys and values mean. Safe for concurrent use.
+// Bucket is one bucket of facts; its owner defines what keys and values mean. Safe for concurrent use.
 type Bucket struct {
 	Name  string
 	Store Store
@@ -23,12 +23,12 @@ type Bucket struct {
 	For   time.Duration // how long a value is kept; 0 = until it is deleted
 }
 
-// Load gives the value of a key; "" when there is none.
+// Load returns the value of a key; "" if there is none.
 func (b Bucket) Load(ctx context.Context, key string) (string, error) {
 	return b.Store.Fact(ctx, b.Name, key, b.Now())
 }
 
-// List gives the facts whose keys begin with prefix, by key.
+// List returns the facts whose keys begin with prefix, by key.
 func (b Bucket) List(ctx context.Context, prefix string) ([]bot.Fact, error) {
 	return b.Store.FactsOf(ctx, b.Name, prefix, b.Now())
 }
@@ -38,7 +38,7 @@ func (b Bucket) Save(ctx context.Context, key, value string) error {
 	return b.Apply(ctx, b.Fact(key, value))
 }
 
-// Fact is a value to be stored with a Change; "" deletes it.
+// Fact returns a fact to be stored with a Change; a value of "" deletes it.
 func (b Bucket) Fact(key, value string) bot.Fact {
 	f := bot.Fact{Bucket: b.Name, Key: key, Value: value}
 	if b.For > 0 && value != "" {
@@ -53,8 +53,8 @@ func (b Bucket) Apply(ctx context.Context, facts ...bot.Fact) error {
 	return err
 }
 
-// Once gives the value of a key, which is fresh when there is none yet: of all who ask at the same time, in this
-// process or another, one stores its own.
+// Once returns the value of a key, and stores fresh if there is none. If several callers ask at the same time, in this
+// process or others, only one of them stores its value.
 func (b Bucket) Once(ctx context.Context, key, fresh string) (string, error) {
 	if _, err := b.Store.Apply(ctx, &bot.Change{FactsIf: []bot.Fact{b.Fact(key, fresh)}}); err != nil {
 		return "", err
@@ -62,7 +62,7 @@ func (b Bucket) Once(ctx context.Context, key, fresh string) (string, error) {
 	return b.Load(ctx, key)
 }
 
-// Recall gives what Remember stored for a tool call of a session; "" when there is nothing.
+// Recall returns what Remember stored for a tool call of a session; "" if there is nothing.
 func (b Bucket) Recall(ctx context.Context, session, call string) (string, error) {
 	return b.Load(ctx, session+"/"+call)
 }

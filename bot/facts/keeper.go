@@ -23,8 +23,8 @@ type Keeper struct {
 	Log   zerolog.Logger
 }
 
-// Keep applies a Change again and again until the store takes it, or refuses it for good, or ctx ends. The store's
-// answer may get lost, so the Change must come to the same when it is applied twice.
+// Keep applies a Change until the store accepts it or refuses it for good, or ctx ends. A reply of the store may be
+// lost, so the Change must have the same effect if it is applied twice.
 func (k Keeper) Keep(ctx context.Context, change *bot.Change) error {
 	return k.Insist(ctx, func() error {
 		_, err := k.Store.Apply(ctx, change)
@@ -32,15 +32,15 @@ func (k Keeper) Keep(ctx context.Context, change *bot.Change) error {
 	})
 }
 
-// Insist does something with the store until it succeeds, is refused for good, or ctx ends; then the error is both
-// ctx's and the store's last one.
+// Insist runs work until it succeeds, is refused for good, or ctx ends; in the last case the error wraps both ctx's
+// error and the last one of work.
 func (k Keeper) Insist(ctx context.Context, work func() error) error {
 	for pause := firstPause; ; pause = min(2*pause, mostPause) {
 		err := work()
 		if err == nil || final(err) {
 			return err
 		}
-		k.Log.Warn().Err(err).Dur("wait", pause).Msg("the store refused; tried again")
+		k.Log.Warn().Err(err).Dur("wait", pause).Msg("the store failed; retrying")
 		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
@@ -51,9 +51,11 @@ func (k Keeper) Insist(ctx context.Context, work func() error) error {
 	}
 }
 
-// final says that a Change is not taken at another time either.
+// final reports whether the store would refuse a Change at any other time too.
 func final(err error) bool {
-	return slices.ContainsFunc([]error{bot.ErrInvalid, bot.ErrNotFound, bot.ErrLost, bot.ErrConflict, bot.ErrDecided, bot.ErrTaken}, func(e error) bool {
+	return slices.ContainsFunc([]error{
+		bot.ErrInvalid, bot.ErrNotFound, bot.ErrLost, bot.ErrConflict, bot.ErrDecided, bot.ErrTaken,
+	}, func(e error) bool {
 		return errors.Is(err, e)
 	})
 }

@@ -20,9 +20,9 @@ import (
 // tries bounds how often something is taken again because the counters were lost meanwhile.
 const tries = 5
 
-var errUnsteady = errors.New("the counters are lost again and again")
+var errUnsteady = errors.New("the counters were lost repeatedly")
 
-// epochs are drawn below this: Redis counts exactly up to 2^53.
+// epochs are below this: Redis counts exactly up to 2^53.
 const epochs = 1 << 53
 
 // today is the day of the number beside the counters.
@@ -126,12 +126,12 @@ func cutDay(day string) (month, rest string, ok bool) {
 	return day[:i], day[i+1:], true
 }
 
-// state names the counters that were filled.
+// state identifies the counters that were filled.
 type state struct {
 	epoch, renewals int64
 }
 
-// still says whether counters that have this epoch are those of a state.
+// still reports whether counters with this epoch are those of a state.
 func (m *Meter) still(s state, epoch int64) bool {
 	return epoch == s.epoch && m.counter.Renewals() == s.renewals
 }
@@ -145,7 +145,7 @@ func (m *Meter) fill(ctx context.Context, today string, slots []slot) (s state, 
 		if s.epoch, err = m.epoch(ctx, today); err != nil {
 			return s, err
 		}
-		// before anything is raised: counters that are renewed from here on are filled again
+		// Read before anything is raised: counters that are renewed from here on are filled again.
 		s.renewals = m.counter.Renewals()
 	}
 	for _, l := range missing {
@@ -162,7 +162,8 @@ func (m *Meter) fill(ctx context.Context, today string, slots []slot) (s state, 
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.known == now && (now.epoch == 0 || now.state == s) { // else it was forgotten meanwhile, or another day began
+	// Otherwise it was forgotten in the meantime, or another day began.
+	if m.known == now && (now.epoch == 0 || now.state == s) {
 		now.state = s
 		for _, l := range missing {
 			now.filled[l.key()] = true
@@ -186,7 +187,7 @@ func (m *Meter) missing(today string, slots []slot) (now *known, s state, missin
 	return m.known, m.known.state, missing
 }
 
-// epoch reads the number beside the counters of a day, and draws one where there is none.
+// epoch returns the epoch of the counters of a day, and writes one if there is none.
 func (m *Meter) epoch(ctx context.Context, today string) (int64, error) {
 	for range tries {
 		found, err := m.counter.Read(ctx, []string{mark(today)})

@@ -80,7 +80,7 @@ type Meter struct {
 	purses map[string]*purse // by turn: those under way
 }
 
-// known is what this process knows of the counters: in which state of theirs it filled which of them.
+// known is what this process knows of the counters: which of them it filled, and in which state they were.
 type known struct {
 	day    string // in UTC: every day all is filled again
 	state         // epoch 0 = nobody looked
@@ -98,8 +98,8 @@ func New(opts Options, counter Counter, mirror Mirror, words Words, now func() t
 	}
 }
 
-// Forget makes the next admission fill the counters again from the charges: for a counter that was restarted, and for a
-// group whose charges have moved to its new id.
+// Forget makes the next admission fill the counters again from the charges. It is needed when a counter was restarted,
+// and when the charges of a group were moved to its new id.
 func (m *Meter) Forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -219,14 +219,15 @@ func (m *Meter) away(ctx context.Context, msg *bot.Message, a turn.Admission, ca
 	if ctx.Err() != nil {
 		return turn.Admission{}, cause
 	}
-	zerolog.Ctx(ctx).Error().Err(cause).Bool("allowed", m.opts.AllowOnDown).Msg("quota counters are away")
+	zerolog.Ctx(ctx).Error().Err(cause).Bool("allowed", m.opts.AllowOnDown).Msg("quota counters are unreachable")
 	if m.opts.AllowOnDown {
 		return a, nil
 	}
 	m.denied("down")
 	refusal := turn.Admission{Refusal: m.words.QuotaAway(msg.Language)}
 	if msg.Place.Group {
-		refusal.Once = "away/" + msg.Place.ChatKey() + "/" + msg.Caller + "/" + m.now().UTC().Truncate(10*time.Minute).Format("2006-01-02T15:04")
+		window := m.now().UTC().Truncate(10 * time.Minute).Format("2006-01-02T15:04")
+		refusal.Once = "away/" + msg.Place.ChatKey() + "/" + msg.Caller + "/" + window
 	}
 	return refusal, nil
 }

@@ -1,6 +1,6 @@
-// Package telegram is the Telegram channel: updates in (polling or webhook, stored before they are confirmed), messages
-// out. It uses the vendor library for methods and models, and its own intake, because that library confirms updates
-// before anybody has handled them.
+// Package telegram is the Telegram channel: it receives updates (by polling or webhook, stored before they are
+// confirmed) and sends messages. It uses the vendor library for methods and models, but receives updates itself,
+// because that library confirms them before they are handled.
 package telegram
 
 import (
@@ -29,29 +29,29 @@ import (
 	"github.com/zephbot/zephbot/bot/render"
 )
 
-// maxAnswer bounds the body of an answer: 100 updates of the largest kind fit many times.
+// maxAnswer limits the body of a response; it is many times the size of 100 updates of the largest kind.
 const maxAnswer = 32 << 20
 
-// tokenShape also makes sure that the token reads the same in a URL, so that redaction finds it.
+// tokenShape also ensures that URL encoding does not change the token, so that redaction finds it.
 var tokenShape = regexp.MustCompile(`^[0-9]+:[A-Za-z0-9_-]+$`)
 
-// errorLength bounds what is kept of an error: a proxy answers with whole pages.
+// errorLength limits what is kept of an error: proxies respond with whole pages.
 const errorLength = 300
 
-// maxRetryAfter bounds what a proxy's Retry-After may ask for, in seconds.
+// maxRetryAfter limits the Retry-After of a proxy, in seconds.
 const maxRetryAfter = 600
 
-// keptAnswer bounds how much of an answer is kept to find a message id in it.
+// keptAnswer limits how much of a response is kept to find a message id in it.
 const keptAnswer = 64 << 10
 
-// Options are what a Client needs to know.
+// Options configure a Client.
 type Options struct {
 	Token   string
 	APIURL  string        // https://api.telegram.org, a local Bot API server, or a test server
-	Timeout time.Duration // of one request besides long polls; default 30 s
-	// Observe takes every request: method, HTTP status (0 = none) and how long it took. May be nil.
+	Timeout time.Duration // of one request, except long polls; default 30 s
+	// Observe is called with every request: its method, HTTP status (0 = none) and duration. May be nil.
 	Observe func(method string, status int, took time.Duration)
-	// Files holds the contents that rows name; nil = rows bring their own.
+	// Files holds the contents that rows refer to; nil = rows contain them.
 	Files blob.Opener
 }
 
@@ -66,7 +66,7 @@ type Client struct {
 	open   sync.Map // ids of groups in which nothing can be shown to one person alone
 }
 
-// NewClient makes a Client; nothing is requested yet.
+// NewClient returns a Client. It makes no request.
 func NewClient(opts Options) (*Client, error) {
 	if opts.Timeout == 0 {
 		opts.Timeout = 30 * time.Second
@@ -76,13 +76,15 @@ func NewClient(opts Options) (*Client, error) {
 		return nil, fmt.Errorf("telegram.api_url %q: want an http or https address", opts.APIURL)
 	}
 	if !tokenShape.MatchString(opts.Token) {
-		return nil, errors.New("telegram.token is not a bot token: it looks like 123456:ABC-DEF…, as @BotFather gives it")
+		return nil, errors.New(
+			"telegram.token is not a bot token: it looks like 123456:ABC-DEF…, as @BotFather gives it")
 	}
 	c := &Client{opts: opts, secret: secretPattern(opts.Token)}
-	// An idle connection that the server closes surfaces as a lost request: keep them short.
+	// An idle connection that the server closes looks like a lost request, so idle connections are closed early.
 	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext, TLSHandshakeTimeout: 10 * time.Second,
-		IdleConnTimeout: 25 * time.Second, MaxIdleConnsPerHost: 64, ForceAttemptHTTP2: true,
+		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		TLSHandshakeTimeout: 10 * time.Second,
+		IdleConnTimeout:     25 * time.Second, MaxIdleConnsPerHost: 64, ForceAttemptHTTP2: true,
 	}
 	c.sends = &http.Client{Transport: transport, Timeout: opts.Timeout}
 	c.polls = &http.Client{Transport: transport.Clone()}
@@ -93,32 +95,32 @@ func NewClient(opts Options) (*Client, error) {
 	return c, nil
 }
 
-// Close drops idle connections.
+// Close closes idle connections.
 func (c *Client) Close() {
 	c.sends.CloseIdleConnections()
 	c.polls.CloseIdleConnections()
 	c.files.CloseIdleConnections()
 }
 
-// trace is what happened to one request on the wire: the library's errors do not say it.
+// trace is what happened to one request on the wire, which the library's errors do not say.
 type trace struct {
 	wrote  atomic.Bool
 	status atomic.Int64
-	wait   time.Duration // of a Retry-After in seconds
+	wait   time.Duration // of a Retry-After header in seconds
 	body   kept
 }
 
-// kept is the beginning of an answer.
+// kept is the beginning of a response.
 type kept struct{ data []byte }
 
-// Write implements io.Writer; what is too much is let go.
+// Write implements io.Writer. It drops what exceeds keptAnswer.
 func (k *kept) Write(p []byte) (int, error) {
 	k.data = append(k.data, p[:min(len(p), keptAnswer-len(k.data))]...)
 	return len(p), nil
 }
 
-// executed says that the Bot API did what it was asked, and names the message that came of it, where the answer got
-// that far.
+// executed reports that the Bot API has executed the request, and returns the id of the resulting message if that part
+// of the response arrived.
 func (t *trace) executed() (message string, ok bool) {
 	head := bytes.TrimSpace(t.body.data)
 	if t.status.Load() != http.StatusOK || !accepted.Match(head) {
@@ -130,7 +132,7 @@ func (t *trace) executed() (message string, ok bool) {
 	return message, true
 }
 
-// failed says that the Bot API itself answered that it did not do what it was asked.
+// failed reports that the Bot API itself responded that it did not execute the request.
 func (t *trace) failed() bool { return denied.Match(bytes.TrimSpace(t.body.data)) }
 
 var (
@@ -141,7 +143,7 @@ var (
 
 type traceKey struct{}
 
-// Do implements the library's HTTP client: it notes whether the request was written and what status came back.
+// Do implements the library's HTTP client: it records whether the request was written and which status was returned.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	began := time.Now()
 	t, _ := req.Context().Value(traceKey{}).(*trace)
@@ -175,7 +177,7 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// call runs one library method and turns its error into a *bot.SendError with what is known of the wire.
+// call runs one library method and converts its error to a *bot.SendError, using what is known of the wire.
 func (c *Client) call(ctx context.Context, method func(ctx context.Context) error) error {
 	t := &trace{}
 	err := method(context.WithValue(ctx, traceKey{}, t))
@@ -185,9 +187,11 @@ func (c *Client) call(ctx context.Context, method func(ctx context.Context) erro
 	return c.classify(err, t)
 }
 
-// deliver runs a library method that makes a message. A message is there once the Bot API said so, even when its answer
-// got cut or cannot be understood: its id is then "" or what could be read of it.
-func (c *Client) deliver(ctx context.Context, method func(ctx context.Context) (*models.Message, error)) (string, error) {
+// deliver runs a library method that creates a message. The message exists once the Bot API has said so, even if its
+// response was cut off or cannot be parsed; its id is then "" or what could be read of it.
+func (c *Client) deliver(
+	ctx context.Context, method func(ctx context.Context) (*models.Message, error),
+) (string, error) {
 	t := &trace{}
 	sent, err := method(context.WithValue(ctx, traceKey{}, t))
 	if err == nil {
@@ -199,9 +203,9 @@ func (c *Client) deliver(ctx context.Context, method func(ctx context.Context) (
 	return "", c.classify(err, t)
 }
 
-// classify is the outcome table of a request.
+// classify returns the outcome of a failed request.
 func (c *Client) classify(err error, t *trace) *bot.SendError {
-	if refused, ok := errors.AsType[*bot.SendError](err); ok { // before anything was sent
+	if refused, ok := errors.AsType[*bot.SendError](err); ok { // an error from before anything was sent
 		return refused
 	}
 	e := &bot.SendError{Err: c.redact(err)}
@@ -217,7 +221,7 @@ func (c *Client) classify(err error, t *trace) *bot.SendError {
 		e.Outcome = bot.Gone
 	case errors.Is(err, tg.ErrorUnauthorized), errors.Is(err, tg.ErrorConflict):
 		e.Outcome, e.RetryAfter = bot.NotSent, 10*time.Second
-	case errors.Is(err, tg.ErrorNotFound): // of the method or the token: nothing of the message is wrong
+	case errors.Is(err, tg.ErrorNotFound): // of the method or the token: the message is not at fault
 		e.Outcome = bot.NotSent
 	case errors.Is(err, tg.ErrorBadRequest):
 		e.Outcome = badRequest(err.Error())
@@ -225,20 +229,23 @@ func (c *Client) classify(err error, t *trace) *bot.SendError {
 		e.Outcome = bot.NotSent
 	case status == http.StatusRequestEntityTooLarge:
 		e.Outcome = bot.Refused
-	case status == http.StatusTooManyRequests: // a proxy's
+	case status == http.StatusTooManyRequests: // sent by a proxy
 		e.Outcome, e.RetryAfter = bot.Throttled, t.wait
 	case (status == http.StatusInternalServerError || status == http.StatusServiceUnavailable) && t.failed():
 		e.Outcome = bot.NotSent
-	default: // also what a proxy answers, whatever its status: it may have passed the request on
+	default: // includes any response of a proxy, whatever its status: it may have passed the request on
 		e.Outcome = bot.Vague
 	}
 	return e
 }
 
-// badRequest tells the refusals of a 400 apart by the server's own words.
+// badRequest distinguishes the refusals with status 400 by the words of the server.
 func badRequest(text string) bot.SendOutcome {
 	text = strings.ToLower(text)
-	for _, gone := range []string{"chat not found", "user is deactivated", "have no rights to send", "not enough rights to send text messages", "group chat was deactivated", "chat_write_forbidden", "peer_id_invalid"} {
+	for _, gone := range []string{
+		"chat not found", "user is deactivated", "have no rights to send", "not enough rights to send text messages",
+		"group chat was deactivated", "chat_write_forbidden", "peer_id_invalid",
+	} {
 		if strings.Contains(text, gone) {
 			return bot.Gone
 		}
@@ -248,7 +255,10 @@ func badRequest(text string) bot.SendOutcome {
 			return bot.NoTopic
 		}
 	}
-	for _, missing := range []string{"message to edit not found", "message can't be edited", "message_id_invalid", "message identifier is not specified"} {
+	for _, missing := range []string{
+		"message to edit not found", "message can't be edited", "message_id_invalid",
+		"message identifier is not specified",
+	} {
 		if strings.Contains(text, missing) {
 			return bot.Missing
 		}
@@ -256,7 +266,7 @@ func badRequest(text string) bot.SendOutcome {
 	return bot.Refused
 }
 
-// redact keeps the token out of errors: it is part of every URL.
+// redact removes the token, which is part of every URL, from errors.
 func (c *Client) redact(err error) error {
 	text := err.Error()
 	clean := c.hide(text)
@@ -266,17 +276,17 @@ func (c *Client) redact(err error) error {
 	return errors.New(clean)
 }
 
-// hide keeps the token out of a text that a server or a library wrote, also where only its secret half is there or it
-// was escaped for a URL, and bounds the length.
+// hide removes the token from a text that a server or a library wrote, even if only its secret half is there or it was
+// escaped for a URL, and limits the length.
 func (c *Client) hide(text string) string {
 	return render.Cut(c.secret.ReplaceAllLiteralString(text, "[redacted]"), errorLength)
 }
 
-// shortSecret is the shortest secret half that is looked for alone: a shorter one, which Telegram does not give out,
-// would be found in words.
+// shortSecret is the length of the shortest secret half that is searched for alone. A shorter one, which Telegram does
+// not issue, would match ordinary words.
 const shortSecret = 16
 
-// secretPattern finds a token, or its secret half alone.
+// secretPattern matches a token, or its secret half alone.
 func secretPattern(token string) *regexp.Regexp {
 	id, secret, _ := strings.Cut(token, ":")
 	before := "(?:" + id + "(?::|%3A))"
@@ -296,7 +306,7 @@ type Me struct {
 	GuestQuery bool
 }
 
-// Me asks who the bot is (Bot API getMe): it proves token and connection.
+// Me returns who the bot is (Bot API getMe), which also checks token and connection.
 func (c *Client) Me(ctx context.Context) (Me, error) {
 	var user *models.User
 	err := c.call(ctx, func(ctx context.Context) (err error) {
@@ -307,12 +317,13 @@ func (c *Client) Me(ctx context.Context) (Me, error) {
 		return Me{}, err
 	}
 	return Me{
-		ID: fmt.Sprint(user.ID), Username: user.Username, Name: user.FirstName, ReadsAll: user.CanReadAllGroupMessages, HasTopics: user.HasTopicsEnabled,
+		ID: fmt.Sprint(user.ID), Username: user.Username, Name: user.FirstName, ReadsAll: user.CanReadAllGroupMessages,
+		HasTopics:  user.HasTopicsEnabled,
 		GuestQuery: user.SupportsGuestQueries,
 	}, nil
 }
 
-// ID is the bot's id as the token tells it, without a request.
+// ID returns the bot's id, which is part of the token, without a request.
 func (c *Client) ID() string { id, _, _ := strings.Cut(c.opts.Token, ":"); return id }
 
 // apiError is a refusal of the Bot API as our own requests see it.
@@ -325,7 +336,7 @@ type apiError struct {
 // Error implements error.
 func (e *apiError) Error() string { return fmt.Sprintf("telegram answered %d: %s", e.Code, e.Text) }
 
-// post makes a request that the library does not: long polls, whose raw updates are kept as they came.
+// post makes a request that the library does not make: long polls, whose raw updates are kept as they are.
 func (c *Client) post(ctx context.Context, client *http.Client, method string, params, result any) error {
 	body, err := json.Marshal(params)
 	if err != nil {
@@ -349,7 +360,7 @@ func (c *Client) post(ctx context.Context, client *http.Client, method string, p
 	if err != nil {
 		return c.redact(err)
 	}
-	defer func() { _ = resp.Body.Close() }() // read to the end below: closing cannot lose anything
+	defer func() { _ = resp.Body.Close() }() // the body is read to the end below: closing cannot lose anything
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		return fmt.Errorf("read the answer of %s: %w", method, c.redact(err))
@@ -367,7 +378,10 @@ func (c *Client) post(ctx context.Context, client *http.Client, method string, p
 		return &apiError{Code: resp.StatusCode, Text: "the answer is not JSON"}
 	}
 	if !answer.OK {
-		return &apiError{Code: answer.ErrorCode, Text: c.hide(answer.Description), RetryAfter: time.Duration(answer.Parameters.RetryAfter) * time.Second}
+		return &apiError{
+			Code: answer.ErrorCode, Text: c.hide(answer.Description),
+			RetryAfter: time.Duration(answer.Parameters.RetryAfter) * time.Second,
+		}
 	}
 	if err := json.Unmarshal(answer.Result, result); err != nil {
 		return fmt.Errorf("answer of %s: %w", method, err)

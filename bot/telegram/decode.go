@@ -16,21 +16,21 @@ import (
 // Name is the channel's name.
 const Name = "telegram"
 
-// Surfaces: the chat ids of different ones may coincide (Bot API: guest and business messages).
+// Surfaces. Chat ids of different surfaces may coincide (Bot API: guest and business messages).
 const (
 	surfaceBot      = "bot"
 	surfaceBusiness = "business"
 	surfaceGuest    = "guest"
 )
 
-// Identities that are not the person they seem to be: no rights, no quota, no approval.
+// Identities that do not represent a person: they have no rights, no quota and no approvals.
 const (
 	anonymousAdmin  = 1087968824
 	channelIdentity = 136817688
 	serviceAccount  = 777000
 )
 
-// Decoder turns updates into messages. It needs to know the bot, to tell what is meant for it. Pure and safe for
+// Decoder decodes updates to messages. It knows the bot, so that it can tell what is meant for it. Pure and safe for
 // concurrent use.
 type Decoder struct {
 	ID       string // numeric id of the bot
@@ -38,16 +38,17 @@ type Decoder struct {
 	Bots     bool   // other bots in groups are callers too (Bot API 10.0, bot-to-bot)
 }
 
-// AllowedUpdates are the kinds of updates the bot asks for. Naming them is needed: the server remembers the list, and
-// its default leaves kinds out.
+// AllowedUpdates returns the kinds of updates that the bot requests. They have to be named: the server remembers the
+// list, and its default omits some kinds.
 func AllowedUpdates() []string {
 	return []string{
-		models.AllowedUpdateMessage, models.AllowedUpdateEditedMessage, models.AllowedUpdateCallbackQuery, models.AllowedUpdateMyChatMember,
+		models.AllowedUpdateMessage, models.AllowedUpdateEditedMessage, models.AllowedUpdateCallbackQuery,
+		models.AllowedUpdateMyChatMember,
 		models.AllowedUpdateStoppedMessageGeneration,
 	}
 }
 
-// Private is the chat of a bot with one person: its id is that of the person.
+// Private returns the chat of a bot with one person; its id is that of the person.
 func Private(botID, person string) bot.Place {
 	return bot.Place{Channel: Name, Bot: botID, Surface: surfaceBot, Chat: person}
 }
@@ -58,7 +59,10 @@ func (d Decoder) Decode(raw []byte) (bot.Message, error) {
 	if err := json.Unmarshal(raw, &u); err != nil {
 		return bot.Message{}, fmt.Errorf("update: %w", err)
 	}
-	m := bot.Message{ID: strconv.FormatInt(u.ID, 10), Kind: bot.Ignored, Place: bot.Place{Channel: Name, Bot: d.ID, Surface: surfaceBot}}
+	m := bot.Message{
+		ID: strconv.FormatInt(u.ID, 10), Kind: bot.Ignored,
+		Place: bot.Place{Channel: Name, Bot: d.ID, Surface: surfaceBot},
+	}
 	switch {
 	case u.Message != nil:
 		d.message(&m, u.Message)
@@ -83,7 +87,8 @@ func (d Decoder) Decode(raw []byte) (bot.Message, error) {
 	return m, nil
 }
 
-// place fills in where. A thread counts only where it is a topic: replies in ordinary groups carry thread ids too.
+// place sets the place of a message. The thread is only set if it is a topic: replies in ordinary groups have thread
+// ids too.
 func (d Decoder) place(m *bot.Message, chat models.Chat, threadID int, topic bool) {
 	m.Place.Chat = strconv.FormatInt(chat.ID, 10)
 	m.Place.Group = chat.Type != models.ChatTypePrivate && chat.ID < 0
@@ -93,7 +98,7 @@ func (d Decoder) place(m *bot.Message, chat models.Chat, threadID int, topic boo
 	}
 }
 
-// person fills in who. Channel and anonymous identities leave Caller empty.
+// person sets the sender. Caller remains empty for channels and anonymous identities.
 func (d Decoder) person(m *bot.Message, u *models.User) {
 	if u == nil || u.IsBot || u.ID == anonymousAdmin || u.ID == channelIdentity || u.ID == serviceAccount || u.ID <= 0 {
 		return
@@ -161,7 +166,7 @@ func (d Decoder) message(m *bot.Message, msg *models.Message) {
 	m.Addressed = !m.Place.Group || m.Command != "" || mentioned || (own && !foreign)
 }
 
-// reply takes over what was replied to, as a quotation; it says whether that is a message of this bot.
+// reply sets the message that was replied to as a quotation, and reports whether it was written by this bot.
 func (d Decoder) reply(m *bot.Message, msg *models.Message) (own bool) {
 	r := msg.ReplyToMessage
 	if r == nil || r.ForumTopicCreated != nil {
@@ -185,8 +190,8 @@ func (d Decoder) reply(m *bot.Message, msg *models.Message) (own bool) {
 }
 
 // command finds a leading command and mentions of the bot, by entities with UTF-16 offsets. It returns the text without
-// its command's name and without a leading mention. A command for another bot (foreign) addresses nobody here, not even
-// as an answer to a message of ours.
+// the command's name and without a leading mention. A command for another bot (foreign) is never meant for this one,
+// even if it replies to one of its messages.
 func (d Decoder) command(m *bot.Message, list []models.MessageEntity) (text string, mentioned, foreign bool) {
 	units := utf16.Encode([]rune(m.Text))
 	text = m.Text
@@ -221,7 +226,7 @@ func (d Decoder) command(m *bot.Message, list []models.MessageEntity) (text stri
 	return text, mentioned, foreign
 }
 
-// within says whether an entity lies inside a text of so many UTF-16 units.
+// within reports whether an entity lies within a text of the given number of UTF-16 units.
 func within(e models.MessageEntity, units int) bool {
 	return e.Offset >= 0 && e.Length > 0 && e.Offset <= units && e.Length <= units-e.Offset
 }
@@ -236,7 +241,7 @@ func (d Decoder) press(m *bot.Message, q *models.CallbackQuery) {
 	case q.Message.InaccessibleMessage != nil:
 		d.place(m, q.Message.InaccessibleMessage.Chat, 0, false)
 		m.Message = strconv.Itoa(q.Message.InaccessibleMessage.MessageID)
-	default: // nobody knows any more on what: it is answered as if it came from the person's own chat
+	default: // the origin is no longer known: it is answered as if it came from the person's own chat
 		d.place(m, models.Chat{ID: q.From.ID, Type: models.ChatTypePrivate}, 0, false)
 	}
 	d.person(m, &q.From)
@@ -248,7 +253,7 @@ func (d Decoder) member(m *bot.Message, u *models.ChatMemberUpdated) {
 	d.person(m, &u.From)
 	out := outside(&u.NewChatMember)
 	switch {
-	case out == outside(&u.OldChatMember): // rights changed, nothing else
+	case out == outside(&u.OldChatMember): // only rights changed
 	case m.Place.Group && out:
 		m.Status = "left"
 	case m.Place.Group:
@@ -260,7 +265,7 @@ func (d Decoder) member(m *bot.Message, u *models.ChatMemberUpdated) {
 	}
 }
 
-// outside says whether a member is none.
+// outside reports whether a member is not in the chat.
 func outside(m *models.ChatMember) bool {
 	switch m.Type {
 	case models.ChatMemberTypeLeft, models.ChatMemberTypeBanned:

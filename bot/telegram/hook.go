@@ -21,46 +21,47 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// Buckets of facts, both by bot id: what this service registered with Telegram last, as a digest, and which process may
-// register.
+// Buckets of facts, both by bot id: the digest of what this service registered with Telegram last, and the process that
+// may register.
 const (
 	hookBucket   = "webhook"
 	setterBucket = "webhook_setter"
 )
 
 const (
-	// hookConnections is how many updates Telegram may deliver at once (max_connections; the most it allows). Those of
-	// one chat come one by one.
+	// hookConnections is how many updates Telegram may deliver at once (max_connections; the maximum). Those of one
+	// chat arrive one by one.
 	hookConnections = 100
-	// setterLease is for how long a process that registers keeps the others from it.
+	// setterLease is how long a process that registers excludes the others.
 	setterLease = 30 * time.Second
-	// hookHeaders bounds the head of a request.
+	// hookHeaders limits the header of a request.
 	hookHeaders = 16 << 10
-	// hookGrace bounds how long deliveries that are under way may take at the end.
+	// hookGrace limits how long deliveries in progress may take at shutdown.
 	hookGrace = 10 * time.Second
 )
 
-// HookStore is what a Hook keeps: facts.
+// HookStore stores the facts of a Hook.
 type HookStore interface {
 	bot.Writer
 	Fact(ctx context.Context, bucket, key string, now time.Time) (string, error)
 }
 
-// HookOptions say where updates come in.
+// HookOptions configure a Hook.
 type HookOptions struct {
-	URL string // public address; its path is served, and nothing else
-	// that Telegram sends with every update; "" = made from the token, the same in every process
+	URL string // public address; only its path is served
+	// Secret that Telegram sends with every update; "" = derived from the token, the same in every process.
 	Secret string
 	Owner  string           // of this process, unique among processes
 	Now    func() time.Time // nil = time.Now
-	Look   time.Duration    // between two looks at what Telegram has registered; default 1 min
-	Again  time.Duration    // … while another process registers, or after a failure; default 5 s
-	// Connected is called once the webhook is registered, by whichever process. May be nil.
+	Look   time.Duration    // between two checks of what Telegram has registered; default 1 min
+	Again  time.Duration    // the same while another process registers, or after a failure; default 5 s
+	// Connected is called once the webhook is registered, by any process. May be nil.
 	Connected func()
 }
 
-// Hook takes updates that Telegram delivers (Bot API setWebhook). Any number of processes may run one for the same bot:
-// each takes what reaches it, one of them registers the address, and only when it differs from what is registered.
+// Hook receives updates that Telegram delivers (Bot API setWebhook). Any number of processes may run one for the same
+// bot: each receives what reaches it, and one of them registers the address, but only if it differs from what is
+// registered.
 type Hook struct {
 	client *Client
 	accept Accept
@@ -68,10 +69,10 @@ type Hook struct {
 	log    zerolog.Logger
 	opts   HookOptions
 
-	told int64 // time of the last failed delivery that was told of
+	told int64 // time of the last failed delivery that was logged
 }
 
-// NewHook makes a Hook.
+// NewHook returns a Hook.
 func NewHook(client *Client, accept Accept, store HookStore, log zerolog.Logger, opts HookOptions) *Hook {
 	opts.Secret = cmp.Or(opts.Secret, ownSecret(client.opts.Token))
 	opts.Look, opts.Again = cmp.Or(opts.Look, time.Minute), cmp.Or(opts.Again, 5*time.Second)
@@ -81,20 +82,21 @@ func NewHook(client *Client, accept Accept, store HookStore, log zerolog.Logger,
 	return &Hook{client: client, accept: accept, store: store, log: log, opts: opts}
 }
 
-// ownSecret is a secret that every process with the token knows, and nobody without it.
+// ownSecret returns a secret that every process can derive from the token, and nobody without it.
 func ownSecret(token string) string {
 	mac := hmac.New(sha256.New, []byte(token))
 	mac.Write([]byte("webhook secret"))
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// Run takes updates from the listener, which it closes, and keeps the registration until ctx ends; deliveries under way
-// may then end. The registration stays: Telegram keeps updates for the next process. An address or token that Telegram
-// refuses ends it with an error.
+// Run receives updates from the listener, which it closes, and maintains the registration until ctx ends; then
+// deliveries in progress may finish. The registration remains, so that Telegram keeps updates for the next process. If
+// Telegram refuses the address or the token, Run returns an error.
 func (h *Hook) Run(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler: h.handler(), MaxHeaderBytes: hookHeaders,
-		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute,
+		IdleTimeout: 2 * time.Minute,
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -108,7 +110,7 @@ func (h *Hook) Run(ctx context.Context, listener net.Listener) error {
 	end, done := context.WithTimeout(context.WithoutCancel(ctx), hookGrace)
 	defer done()
 	if server.Shutdown(end) != nil {
-		_ = server.Close() // it is ending anyway; Telegram delivers again what was cut
+		_ = server.Close() // it is ending anyway; Telegram delivers again what was cut off
 	}
 	serving.Wait()
 	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
@@ -117,7 +119,7 @@ func (h *Hook) Run(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// handler answers at the path of the address alone.
+// handler serves only the path of the address.
 func (h *Hook) handler() http.Handler {
 	path := "/"
 	if u, err := url.Parse(h.opts.URL); err == nil {
@@ -133,7 +135,7 @@ func (h *Hook) handler() http.Handler {
 	})
 }
 
-// keep looks at the registration until ctx ends.
+// keep checks the registration until ctx ends.
 func (h *Hook) keep(ctx context.Context) error {
 	connected, failures := false, 0
 	for ctx.Err() == nil {
@@ -166,7 +168,7 @@ func (h *Hook) keep(ctx context.Context) error {
 	return nil
 }
 
-// refusal is what no repetition mends, before the webhook was ever registered.
+// refusal returns an error that retrying does not mend, before the webhook was ever registered.
 func refusal(err error) error {
 	refused, ok := errors.AsType[*apiError](err)
 	if ok && refused.Code == http.StatusBadRequest {
@@ -175,7 +177,7 @@ func refusal(err error) error {
 	return hopeless(refused, false)
 }
 
-// pauseAfter says that the registration could not be looked at or made, more rarely the longer it lasts, and for how
+// pauseAfter logs that the registration could not be checked or made, less often the longer it lasts, and returns how
 // long to wait.
 func (h *Hook) pauseAfter(err error, failures int) time.Duration {
 	wait := h.opts.Again
@@ -183,13 +185,14 @@ func (h *Hook) pauseAfter(err error, failures int) time.Duration {
 		wait = max(wait, refused.RetryAfter)
 	}
 	if failures&(failures-1) == 0 {
-		h.log.Warn().Err(err).Int("failures", failures).Dur("wait", wait).Msg("the webhook's registration is not certain; nothing is lost, telegram keeps updates for 24 hours")
+		h.log.Warn().Err(err).Int("failures", failures).Dur("wait", wait).
+			Msg("the webhook's registration is not certain; nothing is lost, telegram keeps updates for 24 hours")
 	}
 	return wait
 }
 
-// look compares what Telegram has registered with what should be, and registers when it differs and no other process
-// does. It reports whether the registration is as it should be.
+// look compares what Telegram has registered with what should be registered, and registers if it differs and no other
+// process does. It reports whether the registration is correct.
 func (h *Hook) look(ctx context.Context) (bool, error) {
 	info, err := h.client.hookInfo(ctx)
 	if err != nil {
@@ -200,7 +203,7 @@ func (h *Hook) look(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("webhook: %w", err)
 	}
-	// Telegram tells everything but the secret; of that, the digest of what was registered last knows.
+	// Telegram returns everything but the secret, which is covered by the digest of what was registered last.
 	if known == h.digest() && info.is(h.opts.URL) {
 		h.complain(info)
 		return true, nil
@@ -215,13 +218,15 @@ func (h *Hook) look(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	if info.URL != "" && info.URL != h.opts.URL {
-		h.log.Warn().Str("host", host(info.URL)).Msg("another webhook was set for this bot; it gets no updates any more")
+		h.log.Warn().Str("host", host(info.URL)).
+			Msg("another webhook was set for this bot; it gets no updates any more")
 	}
 	if err := h.client.setHook(ctx, h.opts.URL, h.opts.Secret); err != nil {
 		return false, errors.Join(err, h.note(ctx, bot.Fact{Bucket: setterBucket, Key: key}))
 	}
 	h.log.Info().Str("host", host(h.opts.URL)).Msg("webhook registered")
-	return true, h.note(ctx, bot.Fact{Bucket: hookBucket, Key: key, Value: h.digest()}, bot.Fact{Bucket: setterBucket, Key: key})
+	return true, h.note(ctx, bot.Fact{Bucket: hookBucket, Key: key, Value: h.digest()},
+		bot.Fact{Bucket: setterBucket, Key: key})
 }
 
 func (h *Hook) note(ctx context.Context, facts ...bot.Fact) error {
@@ -231,23 +236,24 @@ func (h *Hook) note(ctx context.Context, facts ...bot.Fact) error {
 	return nil
 }
 
-// digest names a registration without giving its secret away.
+// digest identifies a registration without revealing its secret.
 func (h *Hook) digest() string {
 	sum := sha256.Sum256([]byte(strings.Join(append([]string{h.opts.URL, h.opts.Secret}, AllowedUpdates()...), "\n")))
 	return hex.EncodeToString(sum[:])
 }
 
-// complain passes on, once each, what Telegram says went wrong with deliveries.
+// complain logs, once each, the errors that Telegram reports about deliveries.
 func (h *Hook) complain(info hookInfo) {
 	if info.LastErrorDate <= h.told || info.LastError == "" {
 		return
 	}
 	h.told = info.LastErrorDate
-	h.log.Warn().Str("error", info.LastError).Int("pending", info.Pending).Time("at", time.Unix(info.LastErrorDate, 0).UTC()).
+	at := time.Unix(info.LastErrorDate, 0).UTC()
+	h.log.Warn().Str("error", info.LastError).Int("pending", info.Pending).Time("at", at).
 		Msg("telegram could not deliver updates to the webhook; it tries again")
 }
 
-// hookInfo is what Telegram knows of a webhook (Bot API WebhookInfo).
+// hookInfo is the state of a webhook at Telegram (Bot API WebhookInfo).
 type hookInfo struct {
 	URL            string   `json:"url"`
 	Pending        int      `json:"pending_update_count"`
@@ -257,7 +263,7 @@ type hookInfo struct {
 	AllowedUpdates []string `json:"allowed_updates"`
 }
 
-// is says whether the registration is what setHook makes of this address.
+// is reports whether the registration is what setHook makes of this address.
 func (i hookInfo) is(address string) bool {
 	wanted, got := AllowedUpdates(), slices.Clone(i.AllowedUpdates)
 	slices.Sort(wanted)
@@ -282,8 +288,8 @@ func (c *Client) setHook(ctx context.Context, address, secret string) error {
 	return nil
 }
 
-// Unhook removes the webhook of a bot that polls (Bot API deleteWebhook); what waits stays. It is forgotten that it was
-// ever registered.
+// Unhook removes the webhook of a bot that polls (Bot API deleteWebhook), and the record of its registration. Waiting
+// updates are kept.
 func (c *Client) Unhook(ctx context.Context, store HookStore) error {
 	var done bool
 	if err := c.post(ctx, c.sends, "deleteWebhook", map[string]any{}, &done); err != nil {
@@ -295,7 +301,7 @@ func (c *Client) Unhook(ctx context.Context, store HookStore) error {
 	return nil
 }
 
-// host is what may be said of an address: its path may be a secret.
+// host returns what may be logged of an address: its path may be a secret.
 func host(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

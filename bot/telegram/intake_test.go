@@ -158,7 +158,7 @@ func TestPollConfirmsWhatIsStored(t *testing.T) {
 	if len(offsets) < 4 || strings.Join(offsets[:3], "") != "" {
 		t.Errorf("offsets %q", offsets)
 	}
-	if text := log.String(); !strings.Contains(text, "updates cannot be stored") || !strings.Contains(text, "answers again") {
+	if text := log.String(); !strings.Contains(text, "updates cannot be stored") || !strings.Contains(text, "responds again") {
 		t.Errorf("log %s", text)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	tg "github.com/go-telegram/bot"
 )
 
-// invoke calls a method with its parameters as JSON. The library writes a form, a part for each parameter, which costs
-// several times as much for a message that every answer needs. Errors are those of the library, so that classify tells
-// both apart alike.
+// invoke calls a method with its parameters as JSON. The library writes a form with a part for each parameter, which
+// costs several times as much for the message that every answer needs. Errors are those of the library, so that
+// classify treats both alike.
 func (c *Client) invoke(ctx context.Context, method string, params, result any) error {
 	body, err := json.Marshal(params)
 	if err != nil {
@@ -23,14 +23,14 @@ func (c *Client) invoke(ctx context.Context, method string, params, result any) 
 	address := strings.TrimRight(c.opts.APIURL, "/") + "/bot" + c.opts.Token + "/" + method
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
-		return err //nolint:wrapcheck // classify cleans it of the token
+		return err //nolint:wrapcheck // classify removes the token from it
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := c.Do(req)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = resp.Body.Close() }() // read to the end below: closing cannot lose anything
+	defer func() { _ = resp.Body.Close() }() // the body is read to the end below: closing cannot lose anything
 	raw, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return fmt.Errorf("read the answer of %s: %w", method, err)
@@ -49,7 +49,8 @@ func (c *Client) invoke(ctx context.Context, method string, params, result any) 
 		return fmt.Errorf("answer of %s: %w: %s", method, err, raw)
 	}
 	if !answer.OK {
-		return refused(answer.ErrorCode, answer.Description, answer.Parameters.RetryAfter, answer.Parameters.MigrateToChatID)
+		return refused(answer.ErrorCode, answer.Description, answer.Parameters.RetryAfter,
+			answer.Parameters.MigrateToChatID)
 	}
 	if err := json.Unmarshal(answer.Result, result); err != nil {
 		return fmt.Errorf("result of %s: %w", method, err)
@@ -57,11 +58,12 @@ func (c *Client) invoke(ctx context.Context, method string, params, result any) 
 	return nil
 }
 
-// refused is the library's error for what the Bot API refused. retryAfter is in seconds.
+// refused returns the library's error for a refusal of the Bot API. retryAfter is in seconds.
 func refused(code int, description string, retryAfter, movedTo int) error {
 	kinds := map[int]error{
-		http.StatusForbidden: tg.ErrorForbidden, http.StatusBadRequest: tg.ErrorBadRequest, http.StatusUnauthorized: tg.ErrorUnauthorized,
-		http.StatusNotFound: tg.ErrorNotFound, http.StatusConflict: tg.ErrorConflict,
+		http.StatusForbidden: tg.ErrorForbidden, http.StatusBadRequest: tg.ErrorBadRequest,
+		http.StatusUnauthorized: tg.ErrorUnauthorized,
+		http.StatusNotFound:     tg.ErrorNotFound, http.StatusConflict: tg.ErrorConflict,
 	}
 	kind, known := kinds[code]
 	switch {

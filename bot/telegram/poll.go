@@ -15,7 +15,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Accept stores updates durably; only when it returns nil are they confirmed. Repeated ones are harmless.
+// Accept stores updates durably; they are confirmed only if it returns nil. Repeated updates are harmless.
 type Accept func(ctx context.Context, updates []Update) error
 
 // Update is a raw update.
@@ -24,23 +24,23 @@ type Update struct {
 	Raw []byte
 }
 
-// PollOptions tune a Poller. Zero values mean the documented default.
+// PollOptions configure a Poller. Zero values mean the documented default.
 type PollOptions struct {
 	Hold     time.Duration // how long the server may hold an empty poll; default 45 s (the server caps it at 50)
 	Conflict time.Duration // pause after a 409; default 5 s
 	Longest  time.Duration // longest pause after failures; default 30 s
-	Silence  time.Duration // a poll without an answer for this long is given up; default Hold + 15 s
-	// Lead says whether this process polls, where only one of several may: it is asked before every poll, when what the
-	// last one brought is stored. nil = it does.
+	Silence  time.Duration // a poll without a response for this long is abandoned; default Hold + 15 s
+	// Lead reports whether this process polls, if only one of several may. It is called before every poll, when the
+	// result of the previous one is stored. nil = it does.
 	Lead func(ctx context.Context) (bool, error)
-	Look time.Duration // between two questions of a process that does not lead; default 1 s
-	// Takeover is for how long a process that has begun to lead takes a 409 for the request of the one before it;
+	Look time.Duration // between two calls of Lead in a process that does not lead; default 1 s
+	// Takeover is how long a process that has begun to lead attributes a 409 to the request of the previous leader;
 	// default 15 s. Telegram ends the older of two requests, which takes it some seconds.
 	Takeover time.Duration
-	// Connected is called after the first poll that worked. May be nil.
+	// Connected is called after the first successful poll. May be nil.
 	Connected func()
-	// Unhook removes a webhook that keeps updates from being polled. It is called once: who sets one again meanwhile
-	// means it. May be nil.
+	// Unhook removes a webhook that prevents polling. It is called once: a webhook that is set again later is set on
+	// purpose. May be nil.
 	Unhook func(ctx context.Context) error
 }
 
@@ -52,13 +52,13 @@ type Poller struct {
 	opts   PollOptions
 
 	unhooked bool
-	leading  bool      // what Lead said last
-	watching bool      // it was said that another process polls
+	leading  bool      // the last result of Lead
+	watching bool      // it was logged that another process polls
 	took     time.Time // when this process began to lead
-	foreign  bool      // it was said that a program of somebody else polls
+	foreign  bool      // it was logged that a foreign program polls
 }
 
-// NewPoller makes a Poller.
+// NewPoller returns a Poller.
 func NewPoller(client *Client, accept Accept, log zerolog.Logger, opts PollOptions) *Poller {
 	def := func(v *time.Duration, d time.Duration) {
 		if *v == 0 {
@@ -74,14 +74,14 @@ func NewPoller(client *Client, accept Accept, log zerolog.Logger, opts PollOptio
 	return &Poller{client: client, accept: accept, log: log, opts: opts}
 }
 
-// Run polls until ctx ends. Failures are waited out; a wrong token ends it with an error.
+// Run polls until ctx ends. It waits and retries after failures; a wrong token ends it with an error.
 func (p *Poller) Run(ctx context.Context) error {
 	var offset int64
 	failures, connected := 0, false
 	for ctx.Err() == nil {
 		lead, err := p.lead(ctx)
 		if err == nil && !lead {
-			offset = 0 // what is confirmed meanwhile is another's to know
+			offset = 0 // another process may confirm updates in the meantime
 			wait(ctx, p.opts.Look)
 			continue
 		}
@@ -100,7 +100,7 @@ func (p *Poller) Run(ctx context.Context) error {
 		}
 		if err == nil {
 			if failures > 0 {
-				p.log.Info().Int("failures", failures).Msg("telegram answers again")
+				p.log.Info().Int("failures", failures).Msg("telegram responds again")
 			}
 			failures = 0
 			next, ok := following(updates, offset)
@@ -125,7 +125,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	return nil
 }
 
-// lead asks whether this process polls.
+// lead reports whether this process polls.
 func (p *Poller) lead(ctx context.Context) (bool, error) {
 	if p.opts.Lead == nil {
 		return true, nil
@@ -137,19 +137,19 @@ func (p *Poller) lead(ctx context.Context) (bool, error) {
 	switch {
 	case lead && !p.leading:
 		p.took, p.watching = time.Now(), false
-		p.log.Info().Msg("this process polls now")
+		p.log.Info().Msg("this process now polls")
 	case !lead && !p.watching:
 		p.watching = true
-		p.log.Info().Msg("another process of this service polls; this one goes on with it when that one ends")
+		p.log.Info().Msg("another process of this service polls; this one takes over when that one ends")
 	}
 	p.leading = lead
 	return lead, nil
 }
 
-// takingOver says whether the request of a process that led before may still be under way.
+// takingOver reports whether the request of the previous leader may still be running.
 func (p *Poller) takingOver() bool { return p.opts.Lead != nil && time.Since(p.took) < p.opts.Takeover }
 
-// wait waits for a while, or for the end of ctx.
+// wait waits for a duration, or until ctx ends.
 func wait(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -159,7 +159,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// hopeless is a refusal that no repetition mends.
+// hopeless returns an error for a refusal that retrying does not mend.
 func hopeless(refused *apiError, connected bool) error {
 	switch {
 	case refused == nil:
@@ -167,21 +167,23 @@ func hopeless(refused *apiError, connected bool) error {
 	case refused.Code == http.StatusUnauthorized:
 		return errors.New("telegram does not accept the token (401): check telegram.token or ZEPH_TELEGRAM_TOKEN")
 	case refused.Code == http.StatusNotFound && !connected:
-		return errors.New("there is no Bot API under telegram.api_url for this token (404): check telegram.api_url and telegram.token")
+		return errors.New("there is no Bot API under telegram.api_url for this token (404): check telegram.api_url " +
+			"and telegram.token")
 	default:
 		return nil
 	}
 }
 
-// webhookWords stand in the 409 that a webhook makes of a poll; other 409s come of another poller.
+// webhookWords are part of the 409 that an active webhook causes; any other 409 is caused by another poller.
 const webhookWords = "webhook is active"
 
-// byWebhook says whether a poll was refused because a webhook is set.
+// byWebhook reports whether a poll was refused because a webhook is set.
 func byWebhook(refused *apiError) bool {
-	return refused != nil && refused.Code == http.StatusConflict && strings.Contains(strings.ToLower(refused.Text), webhookWords)
+	return refused != nil && refused.Code == http.StatusConflict &&
+		strings.Contains(strings.ToLower(refused.Text), webhookWords)
 }
 
-// unhook removes the webhook that refused a poll, the first time that one does.
+// unhook removes the webhook that refused a poll, the first time that this happens.
 func (p *Poller) unhook(ctx context.Context, refused *apiError) bool {
 	if p.unhooked || p.opts.Unhook == nil || !byWebhook(refused) {
 		return false
@@ -191,15 +193,19 @@ func (p *Poller) unhook(ctx context.Context, refused *apiError) bool {
 		return false
 	}
 	p.unhooked = true
-	p.log.Warn().Msg("a webhook was set for this bot; it is removed, because polling is configured (telegram.webhook_url is empty)")
+	p.log.Warn().
+		Msg("a webhook was set for this bot; it is removed, because polling is configured (telegram.webhook_url is " +
+			"empty)")
 	return true
 }
 
-// poll makes one long poll. A connection that went silent is given up after Silence.
+// poll makes one long poll. A silent connection is abandoned after Silence.
 func (p *Poller) poll(ctx context.Context, offset int64) ([]Update, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.opts.Silence)
 	defer cancel()
-	params := map[string]any{"timeout": max(1, int(p.opts.Hold.Seconds())), "limit": 100, "allowed_updates": AllowedUpdates()}
+	params := map[string]any{
+		"timeout": max(1, int(p.opts.Hold.Seconds())), "limit": 100, "allowed_updates": AllowedUpdates(),
+	}
 	if offset != 0 {
 		params["offset"] = offset
 	}
@@ -210,7 +216,7 @@ func (p *Poller) poll(ctx context.Context, offset int64) ([]Update, error) {
 	return split(raws), nil
 }
 
-// errNoID is a batch that cannot be confirmed: it has nothing but updates without an id.
+// errNoID is a batch that cannot be confirmed: it contains only updates without an id.
 var errNoID = errors.New("telegram sent updates without an id")
 
 // storeError is a failure to store, as opposed to one of the connection.
@@ -219,8 +225,8 @@ type storeError struct{ err error }
 func (e *storeError) Error() string { return "store updates: " + e.err.Error() }
 func (e *storeError) Unwrap() error { return e.err }
 
-// following is the offset that confirms a batch: one above its last id, not its highest, because after a week of
-// silence ids may begin lower.
+// following returns the offset that confirms a batch: one above its last id. The last id need not be the highest,
+// because after a week of silence ids may begin lower.
 func following(updates []Update, offset int64) (next int64, ok bool) {
 	for _, update := range slices.Backward(updates) {
 		if id := update.ID; id > 0 {
@@ -230,8 +236,8 @@ func following(updates []Update, offset int64) (next int64, ok bool) {
 	return offset, len(updates) == 0
 }
 
-// split reads the ids only: an update that nobody can decode further is stored all the same. One whose id cannot be
-// read gets a negative id made from its bytes, so that it is stored once however often it comes.
+// split reads only the ids: an update that cannot be decoded any further is stored nevertheless. If the id cannot be
+// read, a negative one is derived from the bytes, so that the update is stored once however often it is delivered.
 func split(raws []json.RawMessage) []Update {
 	updates := make([]Update, 0, len(raws))
 	for _, raw := range raws {
@@ -254,7 +260,7 @@ func (p *Poller) store(ctx context.Context, updates []Update) error {
 	return p.accept(ctx, updates)
 }
 
-// pause waits before the next poll and says why: at once, and then ever more rarely.
+// pause waits before the next poll and logs why: at once, then less and less often.
 func (p *Poller) pause(ctx context.Context, err error, failures int) {
 	rest := min(time.Duration(1<<min(failures-1, 10))*250*time.Millisecond, p.opts.Longest)
 	taking := false
@@ -279,7 +285,7 @@ func (p *Poller) pause(ctx context.Context, err error, failures int) {
 	wait(ctx, rest)
 }
 
-// trouble is a failure in words: what it means, and what to do.
+// trouble describes a failure: what it means, and what to do.
 func (p *Poller) trouble(err error, refused *apiError, taking bool) string {
 	var unstored *storeError
 	conflict := refused != nil && refused.Code == http.StatusConflict
@@ -287,12 +293,13 @@ func (p *Poller) trouble(err error, refused *apiError, taking bool) string {
 	case errors.As(err, &unstored):
 		return "updates cannot be stored; nothing is lost, telegram keeps them for 24 hours"
 	case byWebhook(refused):
-		return "somebody has set a webhook for this bot, so nothing can be polled: stop that program, or set telegram.webhook_url; this one waits"
+		return "somebody has set a webhook for this bot, so nothing can be polled: stop that program, or set " +
+			"telegram.webhook_url; this one waits"
 	case taking:
 		return "the process that polled before has not quite ended; this one waits a moment"
 	case conflict && p.opts.Lead != nil:
-		return "a program that does not share this database polls with this token, and updates that it gets are lost for this service: " +
-			"stop it, or give it a bot of its own; this one waits"
+		return "a program that does not share this database polls with this token, and updates that it gets are lost " +
+			"for this service: stop it, or give it a bot of its own; this one waits"
 	case conflict:
 		return "another program polls with this token: stop it, or give one of the two a bot of its own; this one waits"
 	default:

@@ -20,7 +20,7 @@ const toastLength = 200
 // captionLength is the limit of a caption in UTF-16 units (Bot API sendDocument).
 const captionLength = 1024
 
-// generalTopic is the id of a forum's General topic: sending with it is refused, typing wants it.
+// generalTopic is the id of a forum's General topic: sendMessage refuses it, sendChatAction requires it.
 const generalTopic = 1
 
 // Send implements bot.Sender.
@@ -53,7 +53,7 @@ func thread(place bot.Place) int {
 	return n
 }
 
-// sendThread is the topic as sending wants it: none for General.
+// sendThread returns the topic for sending: none for General.
 func sendThread(place bot.Place) int {
 	if n := thread(place); n != generalTopic {
 		return n
@@ -72,7 +72,10 @@ func messageID(id string) (int, error) {
 func entities(list []render.Entity) []models.MessageEntity {
 	out := make([]models.MessageEntity, len(list))
 	for i, e := range list {
-		out[i] = models.MessageEntity{Type: models.MessageEntityType(e.Type), Offset: e.Offset, Length: e.Length, URL: e.URL, Language: e.Language}
+		out[i] = models.MessageEntity{
+			Type: models.MessageEntityType(e.Type), Offset: e.Offset, Length: e.Length, URL: e.URL,
+			Language: e.Language,
+		}
 	}
 	return out
 }
@@ -104,7 +107,7 @@ func replyTo(row *bot.Row) *models.ReplyParameters {
 	return &models.ReplyParameters{MessageID: n, AllowSendingWithoutReply: true}
 }
 
-// noPreview keeps link previews out: an answer shows what it says, nothing else.
+// noPreview disables link previews.
 func noPreview() *models.LinkPreviewOptions { return &models.LinkPreviewOptions{IsDisabled: tg.True()} }
 
 // message sends a new message (Bot API sendMessage). One that concerns a single person of a group is shown to them
@@ -178,8 +181,9 @@ func (c *Client) edit(ctx context.Context, place bot.Place, message string, cont
 			return err
 		}
 		_, err := c.api.EditMessageText(ctx, &tg.EditMessageTextParams{
-			ChatID: chat, MessageID: id, Text: content.Text, Entities: entities(content.Entities), LinkPreviewOptions: noPreview(),
-			ReplyMarkup: keyboard(content.Buttons),
+			ChatID: chat, MessageID: id, Text: content.Text, Entities: entities(content.Entities),
+			LinkPreviewOptions: noPreview(),
+			ReplyMarkup:        keyboard(content.Buttons),
 		})
 		return err
 	})
@@ -189,7 +193,7 @@ func (c *Client) edit(ctx context.Context, place bot.Place, message string, cont
 	return err
 }
 
-// toast answers a button press (Bot API answerCallbackQuery). One that comes too late is no failure: the press has had
+// toast answers a button press (Bot API answerCallbackQuery). If it is too late, that is no failure: the press has had
 // its effect.
 func (c *Client) toast(ctx context.Context, row *bot.Row) error {
 	err := c.call(ctx, func(ctx context.Context) error {
@@ -205,7 +209,7 @@ func (c *Client) toast(ctx context.Context, row *bot.Row) error {
 	return err
 }
 
-// Drafts implements bot.Live: growing drafts exist in private chats only.
+// Drafts implements bot.Live: drafts exist only in private chats.
 func (c *Client) Drafts(place bot.Place) bool { return !place.Group && place.Surface == surfaceBot }
 
 // Draft implements bot.Live (Bot API sendMessageDraft, with a Stop button).
@@ -216,8 +220,9 @@ func (c *Client) Draft(ctx context.Context, place bot.Place, id int64, content b
 	}
 	return c.call(ctx, func(ctx context.Context) error {
 		_, err := c.api.SendMessageDraft(ctx, &tg.SendMessageDraftParams{
-			ChatID: chat, MessageThreadID: sendThread(place), DraftID: strconv.FormatInt(id, 10), Text: content.Text, Entities: entities(content.Entities),
-			CanStop: true,
+			ChatID: chat, MessageThreadID: sendThread(place), DraftID: strconv.FormatInt(id, 10), Text: content.Text,
+			Entities: entities(content.Entities),
+			CanStop:  true,
 		})
 		return err
 	})
@@ -235,7 +240,9 @@ func (c *Client) Typing(ctx context.Context, place bot.Place) error {
 		return err
 	}
 	return c.call(ctx, func(ctx context.Context) error {
-		_, err := c.api.SendChatAction(ctx, &tg.SendChatActionParams{ChatID: chat, MessageThreadID: thread(place), Action: models.ChatActionTyping})
+		_, err := c.api.SendChatAction(ctx, &tg.SendChatActionParams{
+			ChatID: chat, MessageThreadID: thread(place), Action: models.ChatActionTyping,
+		})
 		return err
 	})
 }

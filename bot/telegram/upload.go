@@ -13,8 +13,8 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// upload is a file on its way into a request. The library writes a whole request into memory, so it is given a mark in
-// place of the content, and the content takes the mark's place while the request is sent.
+// upload is a file that is part of a request. The library writes the whole request to memory, so it is given a mark in
+// place of the content, and the content replaces the mark while the request is sent.
 type upload struct {
 	mark []byte
 	file *bot.File
@@ -27,16 +27,19 @@ type uploadKey struct{}
 
 // uploading adds a file to the next request with ctx.
 func (c *Client) uploading(ctx context.Context, row *bot.Row) (context.Context, *upload) {
-	u := &upload{mark: []byte("content " + rand.Text() + rand.Text()), file: row.Content.File, from: c.opts.Files, of: row.Session}
+	u := &upload{
+		mark: []byte("content " + rand.Text() + rand.Text()), file: row.Content.File, from: c.opts.Files,
+		of: row.Session,
+	}
 	u.ctx = ctx
 	return context.WithValue(ctx, uploadKey{}, u), u
 }
 
-// errNoMark says that the library's form of a request is not what it was.
+// errNoMark means that the library's form of a request has changed.
 var errNoMark = errors.New("the request has no place for its file")
 
-// into puts the content where the mark is. A content that is no longer kept is refused: repeating the request does not
-// bring it back.
+// into puts the content where the mark is. If the content is no longer kept, the row is refused: repeating the request
+// would not help.
 func (u *upload) into(req *http.Request) error {
 	form, err := io.ReadAll(req.Body)
 	if err != nil {
@@ -57,7 +60,8 @@ func (u *upload) into(req *http.Request) error {
 		}{io.MultiReader(bytes.NewReader(before), content, bytes.NewReader(after)), content}
 	}
 	req.Body, req.ContentLength = body(content), int64(len(before)+len(after))+size
-	req.GetBody = func() (io.ReadCloser, error) { // a connection that the server is closing: HTTP/2 sends it again
+	// HTTP/2 sends the request again if the server is closing the connection.
+	req.GetBody = func() (io.ReadCloser, error) {
 		again, _, err := u.file.Open(u.ctx, u.of, u.from)
 		if err != nil {
 			return nil, err
@@ -67,7 +71,7 @@ func (u *upload) into(req *http.Request) error {
 	return nil
 }
 
-// failed is why a content cannot be sent. Nothing was.
+// failed returns why a content cannot be sent. Nothing was sent.
 func (u *upload) failed(err error) error {
 	outcome := bot.NotSent
 	if errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrDamaged) {

@@ -11,11 +11,11 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// maxUpdate bounds a webhook request.
+// maxUpdate limits the size of a webhook request.
 const maxUpdate = 1 << 20
 
-// Webhook is the handler that webhook mode will listen with: it stores the update, then answers 200; anything else
-// makes Telegram deliver it again.
+// Webhook is the handler of webhook mode: it stores the update, then responds with 200; any other status makes Telegram
+// deliver it again.
 type Webhook struct {
 	Secret string // value of X-Telegram-Bot-Api-Secret-Token; must not be empty
 	Accept Accept

@@ -1,6 +1,6 @@
-// Package turn is the contract of a turn: what decides about people, quotas, commands and approvals says it in these
-// types, and the engine that runs turns (bot/dispatch) asks for it through these interfaces. Nobody who keeps the
-// contract knows the engine.
+// Package turn defines the contract of a turn. The packages that decide about people, quotas, commands and approvals
+// return these types, and the engine that runs turns (bot/dispatch) calls them through these interfaces. They do not
+// import the engine.
 package turn
 
 import (
@@ -20,12 +20,12 @@ type Raw struct {
 	Source bot.Source // "" = the channel itself
 }
 
-// Verdict says whether a person may talk here.
+// Verdict reports whether a person may talk here.
 type Verdict struct {
 	OK     bool
 	Admin  bool
-	Reply  string // what to tell who may not; "" = silence
-	Once   string // fact key under which Reply is said once in OnceFor; "" = always
+	Reply  string // what to tell a person who may not; "" = nothing
+	Once   string // fact key under which Reply is said once per OnceFor; "" = always
 	Reason string // for the log
 	// Change is stored with the refusal, besides Reply: rows that others are told of it by, and facts.
 	Change bot.Change
@@ -33,27 +33,27 @@ type Verdict struct {
 	Allowed func(tool string) bool
 }
 
-// Guard knows who may talk and by which rules a chat lives (bot/access).
+// Guard decides who may talk and which rules apply in a chat (bot/access).
 type Guard interface {
 	Admit(ctx context.Context, msg *bot.Message) (Verdict, error)
 	Rules(place bot.Place) Rules
 }
 
-// Rules are what is configured for a chat or topic.
+// Rules are the configuration of a chat or topic.
 type Rules struct {
-	SharedSession bool // all people of the group talk in one session
-	AnyMessage    bool // a group message needs no mention
+	SharedSession bool // all people of the group share one session
+	AnyMessage    bool // messages in a group need no mention
 	System        string
 	Allowed       func(tool string) bool // nil = all tools
 }
 
-// Admission is what a quota says about a new turn.
+// Admission is the decision of a quota about a new turn.
 type Admission struct {
-	Charges    []bot.Charge // mirrored with the turn's beginning
-	Refusal    string       // not "" = no: what the person is told
+	Charges    []bot.Charge // stored with the beginning of the turn
+	Refusal    string       // what the person is told; "" = the turn is admitted
 	Once       string       // fact key under which Refusal is said once per window
 	OnceTill   time.Time
-	Notice     string // said besides ("18 of 20 turns today")
+	Notice     string // said in addition ("18 of 20 turns today")
 	NoticeKey  string
 	NoticeTill time.Time
 }
@@ -67,7 +67,7 @@ type Notice struct {
 // Meter counts what is used (bot/quota). Admit is idempotent by turn.
 type Meter interface {
 	Admit(ctx context.Context, msg *bot.Message, turn string) (Admission, error)
-	// Undo gives back what Admit took for a turn that never began.
+	// Undo takes back what Admit charged for a turn that never began.
 	Undo(ctx context.Context, charges []bot.Charge) error
 	// Open begins to count what a turn spends on models in this process, until its Close.
 	Open(msg *bot.Message, turn string) Purse
@@ -84,18 +84,18 @@ type Purse interface {
 	Close()
 }
 
-// Class says how a command runs.
+// Class is how a command runs.
 type Class int
 
 // The classes of commands.
 const (
-	Unknown    Class = iota // not a command of ours: answered with the nearest known one
-	Overtakes               // acts at once, beside a running turn
-	InLane                  // waits for its place in the session
-	Interrupts              // stops the turn in progress, then runs in its place in the session
+	Unknown    Class = iota // not a command of ours: the reply names the nearest known one
+	Overtakes               // acts at once, next to a running turn
+	InLane                  // waits its turn in the session
+	Interrupts              // stops the turn in progress, then waits its turn in the session
 )
 
-// Call is a command on its way.
+// Call is a command that is to run.
 type Call struct {
 	Message *bot.Message
 	Session bot.SessionKey
@@ -104,19 +104,19 @@ type Call struct {
 	Running bool                   // a turn of this session is running in this process
 }
 
-// Effect is what a command or a button press does: applied as one Change together with finishing the arrival. When the
-// store refuses it because the state moved on (ErrDecided, ErrConflict), it is asked for again.
+// Effect is what a command or a button press does. It is applied as one Change that also finishes the arrival. If the
+// store refuses it because the state has changed (ErrDecided, ErrConflict), it is computed again.
 type Effect struct {
 	Change  bot.Change
-	Stop    []bot.SessionKey // sessions whose running turn is to be stopped once the Change is in
+	Stop    []bot.SessionKey // sessions whose running turn is stopped once the Change is stored
 	Decided []bot.SessionKey // sessions whose parked turn has a decision
 	Wake    []bot.SessionKey // sessions to look at
-	// Then says what follows from what the store made of the Change (a vote that turned out to be the last); may be
-	// nil. It is applied too.
+	// Then returns what follows from the result of the Change (a vote that turned out to be the last one); may be nil.
+	// It is applied too.
 	Then func(ctx context.Context, applied *bot.Applied) (Effect, error)
 }
 
-// TurnToStop is the turn of a session that the Change asks to stop; "" = any.
+// TurnToStop returns the turn of a session that the Change asks to stop; "" = any.
 func (e *Effect) TurnToStop(session bot.SessionKey) string {
 	for i := range e.Change.Lanes {
 		if u := &e.Change.Lanes[i]; u.Session == session && u.Stop != nil {
@@ -132,7 +132,7 @@ type Commands interface {
 	Run(ctx context.Context, call *Call) (Effect, error)
 }
 
-// Asked is a turn's questions on their way to people.
+// Asked are a turn's questions that are to be put to people.
 type Asked struct {
 	Session      bot.SessionKey
 	Turn         string
@@ -144,14 +144,14 @@ type Asked struct {
 	Stats        journal.Stats
 }
 
-// Approvals puts questions to people and takes their decisions (bot/approval).
+// Approvals puts questions to people and handles their decisions (bot/approval).
 type Approvals interface {
-	// Reachable says whether anybody could approve what a person asks for in a place.
+	// Reachable reports whether there is anybody who could approve what a person asks for in a place.
 	Reachable(ctx context.Context, place bot.Place, caller string) (bool, error)
-	// Ask adds the approvals and cards that are not there yet to change.
+	// Ask adds the missing approvals and cards to change.
 	Ask(ctx context.Context, asked Asked, change *bot.Change) error
 	Press(ctx context.Context, msg *bot.Message) (Effect, error)
-	// Expired decides what nobody decided in time; nil effects when there is nothing.
+	// Expired decides the questions that nobody decided in time; it returns nil if there are none.
 	Expired(ctx context.Context, now time.Time) ([]Effect, error)
 	// Withdraw adds the withdrawal of a turn's open questions, and of their cards, to change.
 	Withdraw(ctx context.Context, session bot.SessionKey, turn, by string, change *bot.Change) error
@@ -164,33 +164,33 @@ type Presser interface {
 	Press(ctx context.Context, call *Call) (Effect, error)
 }
 
-// Progress shows a running turn to the person who waits.
+// Progress shows a running turn to the person who waits for it.
 type Progress interface {
 	agent.Sink
-	// Run shows until ctx ends or Close is called.
+	// Run shows the turn until ctx ends or Close is called.
 	Run(ctx context.Context) error
-	// Close ends it; afterwards nothing more is shown.
+	// Close ends it; after that, nothing more is shown.
 	Close()
 }
 
-// Watched says what a Progress shows.
+// Watched is what a Progress shows.
 type Watched struct {
 	Place    bot.Place
 	Turn     string
 	Draft    int64 // id of the draft, positive
 	Language string
-	// Placeholder makes the durable message that grows in a group, or finds it again; "" while it is on its way.
+	// Placeholder creates the durable message that grows in a group, or finds it again; "" while it is being delivered.
 	Placeholder func(ctx context.Context) (message string, err error)
-	// Gone is told when the channel says that nothing reaches the place any more. It must not block.
+	// Gone is called when the channel reports that the place cannot be reached any more. It must not block.
 	Gone func()
 }
 
-// News is what the model of a session is told at the beginning of its next turn: commands that ended in the background,
-// servers that came or went.
+// News is what the model is told at the beginning of a session's next turn: commands that ended in the background,
+// servers that appeared or disappeared.
 type News struct {
 	Text    string
-	Flagged bool // it tries to give instructions
-	// deleted by the Change that begins the turn, so that everything is told once, and nothing is lost when that Change
-	// fails
+	Flagged bool // the text tries to give instructions
+	// Deleted by the Change that begins the turn, so that everything is told once, and nothing is lost if that Change
+	// fails.
 	Told []bot.Fact
 }
