@@ -15,25 +15,26 @@ import (
 const (
 	// panicked is the outcome of a Sender that panicked.
 	panicked bot.SendOutcome = "panic"
-	// lastTries is how often a write is tried after the end was asked for, and lastWait the time between.
+	// lastTries is how often a write is attempted after ctx has ended, and lastWait the time between attempts.
 	lastTries = 5
 	lastWait  = 100 * time.Millisecond
 )
 
-// verdict is what follows from an attempt.
+// verdict is the consequence of an attempt.
 type verdict struct {
 	update  bot.RowUpdate
 	move    *bot.Move
 	outcome string
-	told    []lost // what the message told the loss of
+	told    []lost // the losses that the message reported
 }
 
-// errNothingToChange is the outcome of an edit that only takes a keyboard away from a message that is not there any
-// more.
-var errNothingToChange = &bot.SendError{Outcome: bot.Missing, Err: errors.New("the message is not there any more, and nothing of it is left to say")}
+// errNothingToChange is the outcome of an edit that only removes a keyboard, if its message no longer exists.
+var errNothingToChange = &bot.SendError{
+	Outcome: bot.Missing, Err: errors.New("the message is not there any more, and nothing of it is left to say"),
+}
 
-// deliver makes one attempt at a row of a chat and stores what became of it. held is the place in the budget that the
-// row has waited for.
+// deliver makes one attempt at a row of a chat and stores the outcome. held is the place in the budget that was
+// reserved for the row.
 func (o *Outbox) deliver(ctx context.Context, c *chat, it *item, held func()) {
 	out := o.outgoing(c, it, held)
 	if it.row.Edit != "" {
@@ -51,14 +52,14 @@ func (o *Outbox) deliver(ctx context.Context, c *chat, it *item, held func()) {
 	it.claimed = false
 	message, err := o.send(ctx, out)
 	for err != nil && out.row.Vital() && out.lessen(o.deps.Words, err) {
-		o.log(&it.row).Warn().Err(err).Str("form", out.form.String()).Msg("message refused; tried in another form")
+		o.log(&it.row).Warn().Err(err).Str("form", out.form.String()).Msg("message refused; retrying in another form")
 		message, err = o.send(ctx, out)
 	}
 	it.form, it.noTopic = out.form, out.noTopic
 	o.settle(ctx, c, it, o.judge(out, bot.Sending, message, err))
 }
 
-// edit makes one attempt at an edit, which is repeatable and needs no state of its own.
+// edit makes one attempt at an edit, which may be repeated and needs no state of its own.
 func (o *Outbox) edit(ctx context.Context, out *outgoing) (message string, err error) {
 	message, err = o.send(ctx, out)
 	if refused(err) && out.row.Vital() && len(out.row.Content.Entities) > 0 {
@@ -68,8 +69,8 @@ func (o *Outbox) edit(ctx context.Context, out *outgoing) (message string, err e
 	return message, err
 }
 
-// sentAfresh says whether a new message takes the place of an edit that failed. What only takes a keyboard away has
-// nothing to say of its own.
+// sentAfresh reports whether a new message replaces an edit that failed. An edit that only removes a keyboard has
+// nothing to send.
 func (o *Outbox) sentAfresh(out *outgoing, err error) bool {
 	if err == nil || (out.row.Content.Text == "" && out.row.Content.File == nil) {
 		return false
@@ -79,11 +80,12 @@ func (o *Outbox) sentAfresh(out *outgoing, err error) bool {
 
 func refused(err error) bool { return err != nil && bot.OutcomeOf(err) == bot.Refused }
 
-// claim stores that the one request is about to be made that cannot be repeated; false when the row is not ours to send
-// or the end came.
+// claim stores that the one request that cannot be repeated is about to be made. It returns false if the row may not be
+// sent by this process, or ctx has ended.
 func (o *Outbox) claim(ctx context.Context, c *chat, it *item) bool {
 	change := &bot.Change{Rows: []bot.RowUpdate{{
-		ID: it.row.ID, From: []bot.RowState{bot.Pending}, To: bot.Sending, NotBefore: it.row.NotBefore, Problem: it.row.Problem,
+		ID: it.row.ID, From: []bot.RowState{bot.Pending}, To: bot.Sending, NotBefore: it.row.NotBefore,
+		Problem: it.row.Problem,
 	}}}
 	for n := 0; ; n++ {
 		applied, err := o.apply(ctx, change)
@@ -91,14 +93,14 @@ func (o *Outbox) claim(ctx context.Context, c *chat, it *item) bool {
 		case err == nil && applied.Moved[0]:
 			return true
 		case err == nil, hopeless(err):
-			o.log(&it.row).Warn().AnErr("store", err).Msg("row is no longer ours to send")
+			o.log(&it.row).Warn().AnErr("store", err).Msg("row belongs to another process")
 			o.drop(c, it)
 			return false
 		case ctx.Err() != nil:
 			return false
 		}
-		o.log(&it.row).Warn().Err(err).Msg("row not taken; tried again")
-		// The write that failed may have happened all the same.
+		o.log(&it.row).Warn().Err(err).Msg("row not claimed; retrying")
+		// The failed write may have been executed nevertheless.
 		change.Rows[0].From = []bot.RowState{bot.Pending, bot.Sending}
 		sleep(ctx, o.backoff(n))
 		if ctx.Err() != nil {
@@ -107,8 +109,8 @@ func (o *Outbox) claim(ctx context.Context, c *chat, it *item) bool {
 	}
 }
 
-// request makes one request. The end of ctx does not cut it off at once: it has its own time limit, and Options.Grace
-// from the end on.
+// request makes one request. The end of ctx does not cancel it at once: it has its own time limit, and Options.Grace
+// after ctx has ended.
 func (o *Outbox) request(outer context.Context, row *bot.Row) (message string, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(outer), o.opts.Request)
 	defer cancel()
@@ -137,8 +139,8 @@ func (o *Outbox) send(ctx context.Context, out *outgoing) (string, error) {
 	return o.request(ctx, &row)
 }
 
-// judge says what follows from an attempt that began in state from: Sending for a new message, Pending for what may be
-// repeated.
+// judge returns the consequence of an attempt that began in state from: Sending for a new message, Pending for what may
+// be repeated.
 func (o *Outbox) judge(out *outgoing, from bot.RowState, message string, err error) verdict {
 	row := &out.row
 	if err == nil {
@@ -152,17 +154,18 @@ func (o *Outbox) judge(out *outgoing, from bot.RowState, message string, err err
 	}
 	later := func(wait time.Duration) verdict {
 		return verdict{outcome: string(failed.Outcome), update: bot.RowUpdate{
-			ID: row.ID, From: []bot.RowState{from}, To: bot.Pending, Attempts: 1, NotBefore: o.deps.Now().Add(wait), Problem: problem(err),
+			ID: row.ID, From: []bot.RowState{from}, To: bot.Pending, Attempts: 1, NotBefore: o.deps.Now().Add(wait),
+			Problem: problem(err),
 		}}
 	}
 	switch failed.Outcome {
 	case bot.NotSent:
-		o.log(row).Info().Err(err).Msg("not sent; tried again")
+		o.log(row).Info().Err(err).Msg("not sent; retrying")
 		return later(o.backoff(row.Attempts))
 	case bot.Throttled:
 		wait := max(failed.RetryAfter, leastFreeze)
 		o.deps.Pacer.Freeze(row.Place, wait)
-		o.log(row).Warn().Dur("wait", wait).Msg("sending too fast; the chat waits")
+		o.log(row).Warn().Dur("wait", wait).Msg("rate limited; the chat waits")
 		return later(wait)
 	case bot.Moved:
 		if to := failed.MovedTo; to != "" && to != row.Place.Chat {
@@ -182,7 +185,7 @@ func (o *Outbox) judge(out *outgoing, from bot.RowState, message string, err err
 	return o.over(row, from, err)
 }
 
-// afterMove is the wait before the new chat is tried: none the first time.
+// afterMove returns the delay before the new chat is tried: none the first time.
 func (o *Outbox) afterMove(row *bot.Row) time.Duration {
 	if row.Attempts < 2 {
 		return 0
@@ -190,10 +193,10 @@ func (o *Outbox) afterMove(row *bot.Row) time.Duration {
 	return o.backoff(row.Attempts)
 }
 
-// vague decides about a request of which nobody knows whether it was executed: what somebody waits for, and an edit, is
-// repeated for as long as Options.GiveUp. The waits grow with the time that has passed, so that an outage delays an
-// answer by no more than its own length again, and what the server executes without ever saying so is not there a
-// hundred times.
+// vague decides about a request whose outcome is unknown. Edits, and rows that somebody waits for, are repeated for as
+// long as Options.GiveUp. The delays grow with the time that has passed, so that an outage at most doubles the time
+// that an answer takes, and a request that the server executes without ever confirming it is not repeated a hundred
+// times.
 func (o *Outbox) vague(row *bot.Row, from bot.RowState, err error) verdict {
 	now := o.deps.Now()
 	since := row.Doubt
@@ -204,15 +207,16 @@ func (o *Outbox) vague(row *bot.Row, from bot.RowState, err error) verdict {
 	if lasting >= o.opts.GiveUp || (from == bot.Sending && !row.Vital()) {
 		return o.over(row, from, err)
 	}
-	o.log(row).Warn().Err(err).Msg("nobody knows whether this arrived; repeated")
+	o.log(row).Warn().Err(err).Msg("outcome unknown; repeating")
 	wait := min(max(lasting, o.opts.Backoff), o.opts.MaxDoubt)
 	return verdict{outcome: string(bot.Vague), update: bot.RowUpdate{
-		ID: row.ID, From: []bot.RowState{from}, To: bot.Pending, Attempts: 1, Doubt: since, NotBefore: now.Add(wait), Problem: problem(err),
+		ID: row.ID, From: []bot.RowState{from}, To: bot.Pending, Attempts: 1, Doubt: since, NotBefore: now.Add(wait),
+		Problem: problem(err),
 	}}
 }
 
-// over ends a row that did not arrive for sure. Where somebody waits for it they are told with the next message to
-// them; until then it is unknown.
+// over ends a row that may not have arrived. If somebody waits for it, they are told with their next message; until
+// then the row is unknown.
 func (o *Outbox) over(row *bot.Row, from bot.RowState, err error) verdict {
 	level, to := zerolog.WarnLevel, bot.Dead
 	if row.Vital() {
@@ -230,12 +234,12 @@ func (o *Outbox) over(row *bot.Row, from bot.RowState, err error) verdict {
 	}}
 }
 
-// settle stores a verdict and brings the memory in line with it.
+// settle stores a verdict and updates the memory accordingly.
 func (o *Outbox) settle(ctx context.Context, c *chat, it *item, v verdict) {
 	err := o.persist(ctx, &bot.Change{Rows: []bot.RowUpdate{v.update}, Move: v.move})
 	o.deps.Observe(it.row, v.outcome)
 	switch {
-	case err != nil && !hopeless(err): // the end has come; the next process finds the row as it is
+	case err != nil && !hopeless(err): // ctx has ended; the next process finds the row as it is
 		return
 	case v.move != nil && err == nil:
 		o.log(&it.row).Info().Str("to", v.move.To).Msg("the group has a new id")
@@ -255,7 +259,7 @@ func (o *Outbox) settle(ctx context.Context, c *chat, it *item, v verdict) {
 			o.lose(c.key, &it.row, v.update)
 		}
 		o.drop(c, it)
-		// a row that waits for the message of this one is due now
+		// A row that waits for the message of this one is due now.
 		if it.row.Purpose == bot.Placeholder || it.row.Purpose == bot.Question {
 			o.nudge()
 		}
@@ -279,8 +283,8 @@ func (o *Outbox) dropAll(c *chat) {
 	c.items = nil
 }
 
-// persist makes a Change however long the store is away. After the end was asked for it tries a little longer, then
-// leaves it.
+// persist makes a Change and retries while the store is unavailable. After ctx has ended, it makes a few more attempts
+// and then gives up.
 func (o *Outbox) persist(ctx context.Context, change *bot.Change) error {
 	last := 0
 	for n := 0; ; n++ {
@@ -290,13 +294,13 @@ func (o *Outbox) persist(ctx context.Context, change *bot.Change) error {
 		}
 		id := change.Rows[0].ID
 		if hopeless(err) {
-			o.deps.Log.Error().Err(err).Int64("row", id).Msg("outcome cannot be stored")
+			o.deps.Log.Error().Err(err).Int64("row", id).Msg("cannot store the outcome")
 			return err
 		}
-		o.deps.Log.Warn().Err(err).Int64("row", id).Msg("outcome not stored; tried again")
+		o.deps.Log.Warn().Err(err).Int64("row", id).Msg("outcome not stored; retrying")
 		if !sleep(ctx, o.backoff(n)) {
 			if last++; last >= lastTries {
-				o.deps.Log.Error().Err(err).Int64("row", id).Msg("outcome not stored before the end")
+				o.deps.Log.Error().Err(err).Int64("row", id).Msg("outcome not stored before shutdown")
 				return err
 			}
 			sleep(context.WithoutCancel(ctx), lastWait)
@@ -311,7 +315,7 @@ func (o *Outbox) apply(ctx context.Context, change *bot.Change) (*bot.Applied, e
 	return o.deps.Store.Apply(ctx, change)
 }
 
-// hopeless says that trying a Change again does not help.
+// hopeless reports whether retrying a Change is useless.
 func hopeless(err error) bool {
 	return errors.Is(err, bot.ErrNotFound) || errors.Is(err, bot.ErrInvalid)
 }

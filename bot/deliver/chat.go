@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// parkFrom is the wait from which on the rows behind a waiting one are made to wait in the store too, so that looks
-	// do not read them again and again.
+	// parkFrom is the delay from which on the rows behind a waiting one are delayed in the store too, so that looks do
+	// not read them repeatedly.
 	parkFrom = 5 * time.Second
-	// around is how many rows of a session are looked through for one that takes the place of another.
+	// around is how many rows of a session are searched for one that replaces another.
 	around = 64
-	// parkedProblem tells a row that was made to wait from one that was made for a later time: it keeps its place when
-	// it is read again.
+	// parkedProblem marks a row that was delayed, as opposed to one that was made for a later time: it keeps its place
+	// when it is read again.
 	parkedProblem = "waits behind an earlier message"
 )
 
@@ -23,17 +23,16 @@ const (
 type chat struct {
 	key       string
 	items     []*item            // by row id
-	interrupt context.CancelFunc // ends the waiting of the chat's goroutine
+	interrupt context.CancelFunc // interrupts the waiting of the chat's goroutine
 }
 
 // item is a row in memory. Only the goroutine of its chat changes row.
 type item struct {
 	row     bot.Row
-	form    form // the least that the server has refused
+	form    form // the fullest form that was not refused yet
 	noTopic bool
-	claimed bool // stored as being sent, and no request was made yet
-	// not_before in the store, guarded by Outbox.mu; may be later than row.NotBefore while another row holds the chat
-	// up
+	claimed bool // stored as being sent, but not requested yet
+	// Not_before in the store, guarded by Outbox.mu; may be later than row.NotBefore while another row delays the chat.
 	stored time.Time
 }
 
@@ -55,7 +54,7 @@ func (c *chat) stir() {
 	}
 }
 
-// modest says that the purpose lets answers and questions go first.
+// modest reports whether rows of the purpose are sent after answers and questions.
 func modest(p bot.Purpose) bool { return p == bot.Notice || p == bot.Placeholder }
 
 func priority(p bot.Purpose) bot.Priority {
@@ -71,8 +70,8 @@ func priority(p bot.Purpose) bot.Priority {
 	}
 }
 
-// next chooses the row to send and says how long it still has to wait. Rows go in order of id, modest ones when nothing
-// else is there. A row that failed holds up those behind it; one that was made for a later time does not.
+// next returns the row to send and how long it still has to wait. Rows are sent by id, modest ones only if there are no
+// others. A row that failed delays those behind it; one that was made for a later time does not.
 func (c *chat) next(now time.Time) (*item, time.Duration) {
 	var early *item
 	for _, second := range []bool{false, true} {
@@ -95,9 +94,9 @@ func (c *chat) next(now time.Time) (*item, time.Duration) {
 	return early, early.row.NotBefore.Sub(now)
 }
 
-// serve delivers the rows of one chat until there are none or ctx ends.
+// serve delivers the rows of one chat until there are none left or ctx ends.
 func (o *Outbox) serve(ctx context.Context, c *chat) {
-	again := false // this row has been waited for: what takes its place may have come
+	again := false // the row has waited: a row that replaces it may have arrived
 	for ctx.Err() == nil {
 		waiting, interrupt := context.WithCancel(ctx)
 		o.mu.Lock()
@@ -125,8 +124,8 @@ func (o *Outbox) serve(ctx context.Context, c *chat) {
 	}
 }
 
-// turnOf waits for the budget and for a free place, then delivers. A modest row gives up waiting when something else
-// comes, and from time to time: then it reports false.
+// turnOf waits for the budget and a free slot, then delivers. A modest row stops waiting when another row arrives, and
+// from time to time; it then returns false.
 func (o *Outbox) turnOf(ctx, waiting context.Context, c *chat, it *item) bool {
 	if modest(it.row.Purpose) {
 		limited, cancel := context.WithTimeout(waiting, o.opts.Poll)
@@ -157,7 +156,7 @@ func (o *Outbox) turnOf(ctx, waiting context.Context, c *chat, it *item) bool {
 	return true
 }
 
-// park makes the rows behind a waiting one wait in the store too.
+// park delays the rows behind a waiting one in the store too.
 func (o *Outbox) park(ctx context.Context, c *chat, head *item, wait time.Duration) {
 	if wait < parkFrom {
 		return
@@ -170,7 +169,8 @@ func (o *Outbox) park(ctx context.Context, c *chat, head *item, wait time.Durati
 		if it != head && !it.claimed && it.stored.Before(until) {
 			behind = append(behind, it)
 			change.Rows = append(change.Rows, bot.RowUpdate{
-				ID: it.row.ID, From: []bot.RowState{bot.Pending}, To: bot.Pending, NotBefore: until, Problem: parkedProblem,
+				ID: it.row.ID, From: []bot.RowState{bot.Pending}, To: bot.Pending, NotBefore: until,
+				Problem: parkedProblem,
 			})
 		}
 	}
@@ -178,7 +178,7 @@ func (o *Outbox) park(ctx context.Context, c *chat, head *item, wait time.Durati
 	if len(behind) == 0 {
 		return
 	}
-	// It only saves reading: when it fails, the rows are read again.
+	// This only saves reads: if it fails, the rows are read again.
 	if _, err := o.deps.Store.Apply(ctx, change); err != nil {
 		o.deps.Log.Debug().Err(err).Str("chat", c.key).Msg("rows not parked")
 		return
@@ -190,20 +190,20 @@ func (o *Outbox) park(ctx context.Context, c *chat, head *item, wait time.Durati
 	}
 }
 
-// replaceable says that a row is worth asking the store whether another takes its place. Others are sent, then edited.
+// replaceable reports whether the store should be asked for a row that replaces this one. Other rows are sent and then
+// edited.
 func replaceable(row *bot.Row) bool {
 	return row.Purpose == bot.Placeholder || row.Purpose == bot.Question || row.Attempts > 0
 }
 
-// replaced drops a row that has not got out yet when a younger one of its session is to edit its message: that one is
-// sent instead.
+// replaced drops an unsent row if a younger one of its session is to edit its message: that one is sent instead.
 func (o *Outbox) replaced(ctx context.Context, c *chat, it *item) bool {
-	if it.claimed || !it.row.Doubt.IsZero() { // it may have got out
+	if it.claimed || !it.row.Doubt.IsZero() { // it may have been sent
 		return false
 	}
 	rows, err := o.deps.Store.Rows(ctx, it.row.Session, around)
 	if err != nil {
-		return false // it is sent, then edited: the same in the end
+		return false // it is sent and then edited, with the same result
 	}
 	by := slices.IndexFunc(rows, func(r bot.Row) bool { return r.EditRow == it.row.ID && r.State == bot.Pending })
 	if by < 0 {

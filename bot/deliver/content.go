@@ -15,11 +15,11 @@ import (
 const (
 	// maxCaption is the longest caption of a document (Bot API sendDocument), in UTF-16 units.
 	maxCaption = 1024
-	// maxProblem bounds what is kept of an error, in bytes.
+	// maxProblem limits what is kept of an error, in bytes.
 	maxProblem = 500
 )
 
-// marked adds a line below a content, or as a dead button where the text leaves no room for it: nothing of an answer is
+// marked adds a line below a content, or as an inactive button if the text leaves no room for it: an answer is never
 // cut for a mark.
 func marked(content bot.Content, line string) bot.Content {
 	switch {
@@ -34,7 +34,7 @@ func marked(content bot.Content, line string) bot.Content {
 	return content
 }
 
-// room is the length of the longest text that a content can have.
+// room returns the maximum length of the text of a content.
 func room(content bot.Content) int {
 	if content.File != nil {
 		return maxCaption
@@ -42,7 +42,7 @@ func room(content bot.Content) int {
 	return render.MaxLength
 }
 
-// problem is an error as it is stored with a row.
+// problem returns an error as it is stored with a row.
 func problem(err error) string {
 	text := err.Error()
 	if len(text) <= maxProblem {
@@ -55,14 +55,14 @@ func problem(err error) string {
 	return text[:end]
 }
 
-// log is a logger that names the row.
+// log returns a logger that names the row.
 func (o *Outbox) log(row *bot.Row) *zerolog.Logger {
 	log := o.deps.Log.With().Int64("row", row.ID).Str("purpose", string(row.Purpose)).Str("chat", row.Place.ChatKey()).
 		Str("session", string(row.Session)).Str("turn", row.Turn).Logger()
 	return &log
 }
 
-// toast answers a press at once: it is worth something for seconds only.
+// toast replies to a press at once, because that is useful only for seconds.
 func (o *Outbox) toast(ctx context.Context, row bot.Row) {
 	defer func() {
 		o.mu.Lock()
@@ -86,17 +86,20 @@ func (o *Outbox) toast(ctx context.Context, row bot.Row) {
 	if now := o.deps.Now(); !o.stale(&row, now) {
 		v = o.judgeToast(ctx, &row, now)
 	}
-	// Nothing is lost when the outcome is not stored: the answer is repeated, or too old by then.
+	// Nothing is lost if the outcome is not stored: the reply is repeated, or too old by then.
 	_ = o.persist(ctx, &bot.Change{Rows: []bot.RowUpdate{v.update}})
 	o.deps.Observe(row, v.outcome)
 }
 
-// judgeToast sends a toast and says what follows: it is repeated while it is worth something. A second answer to a
-// press does no harm.
+// judgeToast sends a toast and returns the consequence: it is repeated while it is useful. A second reply to a press
+// does no harm.
 func (o *Outbox) judgeToast(ctx context.Context, row *bot.Row, now time.Time) verdict {
 	message, err := o.request(ctx, row)
 	outcome := bot.OutcomeOf(err)
-	v := verdict{outcome: string(outcome), update: bot.RowUpdate{ID: row.ID, From: []bot.RowState{bot.Pending}, To: bot.Dead, Attempts: 1}}
+	v := verdict{
+		outcome: string(outcome),
+		update:  bot.RowUpdate{ID: row.ID, From: []bot.RowState{bot.Pending}, To: bot.Dead, Attempts: 1},
+	}
 	switch {
 	case err == nil:
 		v.outcome, v.update.To, v.update.Message = "sent", bot.Sent, message
@@ -108,7 +111,7 @@ func (o *Outbox) judgeToast(ctx context.Context, row *bot.Row, now time.Time) ve
 		}
 	}
 	v.update.Problem = problem(err)
-	o.log(row).Debug().Err(err).Time("at", now).Msg("answer to a press dropped")
+	o.log(row).Debug().Err(err).Time("at", now).Msg("reply to a press dropped")
 	return v
 }
 

@@ -114,7 +114,7 @@ func TestEndWithoutStore(t *testing.T) {
 		if got := w.row(ids[0]).State; got != bot.Sending {
 			t.Fatalf("row is %s", got)
 		}
-		if !strings.Contains(w.log.String(), "outcome not stored before the end") {
+		if !strings.Contains(w.log.String(), "outcome not stored before shutdown") {
 			t.Error("not logged")
 		}
 		broken.Store(false)

@@ -5,8 +5,8 @@ import (
 	"github.com/zephbot/zephbot/bot/render"
 )
 
-// form is how much is left of a row that the server refuses for good: each form lacks something more that it may have
-// found fault with.
+// form is how much is left of a row that the server refuses permanently: each form omits something more that the server
+// may have refused.
 type form int
 
 const (
@@ -16,7 +16,7 @@ const (
 	unstyled      // without entities
 	keyless       // without buttons
 	filed         // the text as a document
-	sentence      // one sentence that says that there is something to say
+	sentence      // one sentence that says that something could not be sent
 )
 
 // String implements fmt.Stringer.
@@ -24,18 +24,18 @@ func (f form) String() string {
 	return [...]string{"whole", "as a plain document", "without reply", "plain", "without buttons", "as a document", "one sentence"}[f]
 }
 
-// outgoing is a row on its way out.
+// outgoing is a row that is being sent.
 type outgoing struct {
 	row      bot.Row
 	language string
 	form     form
-	noTopic  bool   // goes to the chat, not to its topic
-	owed     []lost // what this message tells the loss of
-	refusal  string // why it is not whole
-	held     func() // place in the budget for the next request; nil = wait for one
+	noTopic  bool   // sent to the chat, not to its topic
+	owed     []lost // the losses that this message reports
+	refusal  string // why it is incomplete
+	held     func() // reserved place in the budget for the next request; nil = wait for one
 }
 
-// outgoing prepares a row: in the form that it had to take before, and with the news that earlier ones may not have
+// outgoing prepares a row: in the form that it needed before, and with the report that earlier ones may not have
 // arrived.
 func (o *Outbox) outgoing(c *chat, it *item, held func()) *outgoing {
 	out := &outgoing{row: it.row, language: o.deps.Language(&it.row), held: held}
@@ -51,13 +51,14 @@ func (o *Outbox) outgoing(c *chat, it *item, held func()) *outgoing {
 		out.owed = o.lost[c.key]
 		o.mu.Unlock()
 		if len(out.owed) > 0 && !fits(out.row.Content, o.deps.Words.Lost(out.language, len(out.owed))) {
-			out.owed = nil // the next message tells it
+			out.owed = nil // the next message reports it
 		}
 	}
 	return out
 }
 
-// lessen takes the next form after a refusal; false when there is none left or the refusal is not one of the form.
+// lessen switches to the next form after a refusal. It returns false if there is none left, or the refusal is not due
+// to the form.
 func (out *outgoing) lessen(words Words, err error) bool {
 	outcome := bot.OutcomeOf(err)
 	if outcome != bot.Refused && outcome != bot.NoTopic {
@@ -82,7 +83,7 @@ func (out *outgoing) leaveTopic() {
 	out.row.Place.Thread, out.row.ReplyTo = "", ""
 }
 
-// take brings the row into a form; false when that changes nothing.
+// take converts the row to a form; it returns false if that changes nothing.
 func (out *outgoing) take(f form, words Words) bool {
 	content := &out.row.Content
 	switch f {
@@ -120,7 +121,7 @@ func (out *outgoing) take(f form, words Words) bool {
 	return false
 }
 
-// dressed is the row as it goes out: with the lines that say what is special about it.
+// dressed returns the row as it is sent, with the lines that explain what is special about it.
 func (out *outgoing) dressed(words Words) bot.Row {
 	row := out.row
 	if row.Edit == "" && !row.Doubt.IsZero() && row.Purpose != bot.Question {
@@ -135,7 +136,7 @@ func (out *outgoing) dressed(words Words) bot.Row {
 	return row
 }
 
-// lacking says for the record why a message is not what it should have been.
+// lacking returns, for the stored row, why a message is not what it should have been.
 func (out *outgoing) lacking() string {
 	if out.form == whole && !out.noTopic {
 		return ""
@@ -147,7 +148,7 @@ func (out *outgoing) lacking() string {
 	return "sent " + how + ": " + out.refusal
 }
 
-// fits says whether a line can be added below a content without cutting it.
+// fits reports whether a line can be added below a content without cutting it.
 func fits(content bot.Content, line string) bool {
 	return render.Length(content.Text)+render.Length(line)+2 <= room(content)
 }

@@ -13,23 +13,23 @@ import (
 	"github.com/zephbot/zephbot/policy/act"
 )
 
-// state is what a turn is doing: the newest only, however many events came. Safe for concurrent use.
+// state is what a turn is doing at the moment, however many events there were. Safe for concurrent use.
 type state struct {
 	now func() time.Time
 
 	mu      sync.Mutex
-	version uint64 // grows with what may change the frame
+	version uint64 // increases with every change of the frame
 	text    strings.Builder
 	running []running // oldest first
-	since   time.Time // since when tools run without a break
+	since   time.Time // since when tools have been running without a break
 	done    int
 	total   int
 }
 
-// saidLength bounds what is shown of a tool's own words, in UTF-16 units.
+// saidLength limits what is shown of a tool's own words, in UTF-16 units.
 const saidLength = 200
 
-// running is a tool call in progress; said is the last line it told of itself.
+// running is a tool call in progress; said is the last line that it reported.
 type running struct {
 	call, show, said string
 	does             act.Verb // "" = show is the name of the tool
@@ -37,7 +37,7 @@ type running struct {
 
 func newState(now func() time.Time) *state { return &state{now: now} }
 
-// take notes an event.
+// take records an event.
 func (s *state) take(event agent.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,11 +72,11 @@ func (s *state) take(event agent.Event) {
 	}
 }
 
-// glance is what can be said of a frame without making it.
+// glance describes a frame without building it.
 type glance struct {
 	version uint64
 	empty   bool          // there is nothing to show
-	line    bool          // tools are named, with a time that goes on
+	line    bool          // tools are named, with a running time
 	change  time.Duration // when that changes by itself
 }
 
@@ -96,7 +96,7 @@ func (s *state) glance(now time.Time) glance {
 	return g
 }
 
-// frame is what to show at now. Its text is empty while there is nothing to show.
+// frame returns what to show at now. Its text is empty if there is nothing to show.
 func (s *state) frame(words ProgressWords, language string, now time.Time) bot.Content {
 	s.mu.Lock()
 	text, done, total := s.text.String(), s.done, s.total
@@ -108,7 +108,7 @@ func (s *state) frame(words ProgressWords, language string, now time.Time) bot.C
 	s.mu.Unlock()
 	if took > lineAfter {
 		line := words.Line(language, current.does, current.show, done, total, took)
-		if current.said != "" { // the last thing a long command printed
+		if current.said != "" { // the last line that a long command printed
 			line += "\n" + render.Cut(visible.Name(current.said), saidLength)
 		}
 		return bot.Content{Text: line, Entities: render.Inert(line)}

@@ -8,7 +8,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// recoverStranded decides about rows that a dead process left in state sending; false when ctx ended first.
+// recoverStranded decides about rows that a dead process left in state sending. It returns false if ctx ended first.
 func (o *Outbox) recoverStranded(ctx context.Context) bool {
 	for n := 0; ctx.Err() == nil; n++ {
 		rows, err := o.deps.Store.Stranded(ctx, o.opts.Channel, o.opts.Bot)
@@ -18,7 +18,7 @@ func (o *Outbox) recoverStranded(ctx context.Context) bool {
 		if err == nil {
 			return true
 		}
-		o.deps.Log.Warn().Err(err).Msg("rows of the last process not taken over; tried again")
+		o.deps.Log.Warn().Err(err).Msg("rows of the last process not taken over; retrying")
 		sleep(ctx, o.backoff(n))
 	}
 	return false
@@ -39,8 +39,9 @@ func (o *Outbox) doubted(ctx context.Context, rows []bot.Row) error {
 	return err
 }
 
-// inherit takes what other processes left in state sending while this one runs (true when there was any), and what
-// people were not told. adopt says that rows are looked for whose commit was not answered.
+// inherit takes over the rows that other processes left in state sending while this one runs (found reports whether
+// there were any), and the losses that people were not told about. adopt says that there may be rows of a commit whose
+// reply was lost.
 func (o *Outbox) inherit(ctx context.Context, look uint64, adopt bool) (found bool, err error) {
 	if !adopt && !o.opts.Shared {
 		return false, nil

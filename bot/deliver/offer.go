@@ -9,20 +9,19 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// adoptFor is how long rows in state sending are looked for after a commit whose answer got lost: longer than any
+// adoptFor is how long rows in state sending are searched for after a commit whose reply was lost: longer than any
 // commit takes.
 const adoptFor = time.Minute
 
-// Offered is a Store whose Changes offer the rows that they write to the outbox: it need not read them back. Where a
-// row can be sent at once, because its chat is free and the budget has room, the Change stores it as being sent
-// already, which saves the commit of the claim. It is an Outbox for the dispatcher too, which has nothing left to be
-// woken for.
+// Offered is a Store whose Changes offer the rows that they write to the outbox, which then need not read them back. If
+// a row can be sent at once, because its chat is free and the budget has room, the Change stores it as being sent
+// already, which saves the commit of the claim. For the dispatcher it is also an Outbox, which needs no wake-up.
 type Offered struct {
 	bot.Store
 	Outbox *Outbox
 }
 
-// Wake does nothing: the outbox has the rows.
+// Wake does nothing: the outbox has the rows already.
 func (s Offered) Wake(bot.Place) {}
 
 // Apply implements bot.Writer.
@@ -43,14 +42,16 @@ func (s Offered) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, e
 	return applied, nil
 }
 
-// refusedChange says that a Change certainly changed nothing.
+// refusedChange reports whether a Change has certainly changed nothing.
 func refusedChange(err error) bool {
-	return slices.ContainsFunc([]error{bot.ErrLost, bot.ErrConflict, bot.ErrDecided, bot.ErrNotFound, bot.ErrTaken, bot.ErrInvalid}, func(kind error) bool {
+	return slices.ContainsFunc([]error{
+		bot.ErrLost, bot.ErrConflict, bot.ErrDecided, bot.ErrNotFound, bot.ErrTaken, bot.ErrInvalid,
+	}, func(kind error) bool {
 		return errors.Is(err, kind)
 	})
 }
 
-// offer is a row that a Change stores as being sent. It holds its chat, a place among the requests in flight and one in
+// offer is a row that a Change stores as being sent. It occupies its chat, a slot for requests in flight and a place in
 // the budget until it is taken or withdrawn.
 type offer struct {
 	index int // in Change.Send
@@ -59,14 +60,14 @@ type offer struct {
 	held  func() // nil = the budget is asked before the request
 }
 
-// leave gives the place in the budget back.
+// leave returns the place in the budget.
 func (f *offer) leave() {
 	if f.held != nil {
 		f.held()
 	}
 }
 
-// offer marks the rows that can be sent as soon as they are stored: the first of each chat.
+// offer marks the rows that can be sent as soon as they are stored: the first one of each chat.
 func (o *Outbox) offer(rows []bot.Row) []*offer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -77,7 +78,8 @@ func (o *Outbox) offer(rows []bot.Row) []*offer {
 	for i := range rows {
 		row := &rows[i]
 		chatKey := row.Place.ChatKey()
-		if !o.mine(row) || !immediate(row, o.deps.Now()) || row.Key == "" || o.chats[chatKey] != nil || o.offers[row.Key] > 0 {
+		if !o.mine(row) || !immediate(row, o.deps.Now()) || row.Key == "" || o.chats[chatKey] != nil ||
+			o.offers[row.Key] > 0 {
 			continue
 		}
 		if f := o.hold(row, chatKey); f != nil {
@@ -88,7 +90,7 @@ func (o *Outbox) offer(rows []bot.Row) []*offer {
 	return offers
 }
 
-// hold takes what a row needs to be sent; nil when there is none. o.mu is held.
+// hold reserves what a row needs to be sent; it returns nil if that is not available. o.mu must be held.
 func (o *Outbox) hold(row *bot.Row, chatKey string) *offer {
 	select {
 	case o.slots <- struct{}{}:
@@ -103,12 +105,12 @@ func (o *Outbox) hold(row *bot.Row, chatKey string) *offer {
 	f := &offer{key: row.Key, chat: &chat{key: chatKey}, held: held}
 	o.chats[chatKey] = f.chat
 	o.offers[row.Key]++
-	o.wg.Add(1) // its goroutine
+	o.wg.Add(1) // for its goroutine
 	return f
 }
 
-// reserve takes a row's place in the budget. One on a server is asked right before the request instead, so that nobody
-// waits for it here: held is nil then.
+// reserve takes a place in the budget for a row. A budget on a server is asked right before the request instead, so
+// that nothing waits for it here: held is then nil.
 func (o *Outbox) reserve(row *bot.Row) (held func(), ok bool) {
 	at := priority(row.Purpose)
 	if shared, is := o.deps.Pacer.(interface {
@@ -119,19 +121,20 @@ func (o *Outbox) reserve(row *bot.Row) (held func(), ok bool) {
 	return o.deps.Pacer.Try(o.run, row.Place, at)
 }
 
-// mine says that a row is for this outbox.
+// mine reports whether a row is for this outbox.
 func (o *Outbox) mine(row *bot.Row) bool {
 	return row.Place.Channel == o.opts.Channel && row.Place.Bot == o.opts.Bot
 }
 
-// immediate says that nothing has to be looked up or waited for before a new row is sent.
+// immediate reports whether a new row can be sent without reading anything or waiting.
 func immediate(row *bot.Row, now time.Time) bool {
-	return row.Purpose != bot.Toast && !modest(row.Purpose) && row.Edit == "" && row.EditRow == 0 && (row.State == "" || row.State == bot.Pending) &&
+	return row.Purpose != bot.Toast && !modest(row.Purpose) && row.Edit == "" && row.EditRow == 0 &&
+		(row.State == "" || row.State == bot.Pending) &&
 		!row.NotBefore.After(now)
 }
 
-// withdraw gives back what the offers of a failed Change hold. When nobody knows whether it was stored, its rows are
-// looked for.
+// withdraw releases what the offers of a failed Change hold. If it is unknown whether it was stored, its rows are
+// searched for.
 func (o *Outbox) withdraw(offers []*offer, doubtful bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -148,7 +151,7 @@ func (o *Outbox) withdraw(offers []*offer, doubtful bool) {
 	}
 }
 
-// release ends an offer. o.mu is held.
+// release ends an offer. o.mu must be held.
 func (o *Outbox) release(f *offer) {
 	if o.offers[f.key]--; o.offers[f.key] <= 0 {
 		delete(o.offers, f.key)
@@ -160,7 +163,7 @@ func (o *Outbox) serveAndLeave(ctx context.Context, c *chat) {
 	o.serve(ctx, c)
 }
 
-// take takes the rows of a Change that is stored into memory, and sends those that were offered.
+// take reads the rows of a stored Change into memory, and sends those that were offered.
 func (o *Outbox) take(rows []bot.Row, applied *bot.Applied, offers []*offer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -189,17 +192,19 @@ func (o *Outbox) take(rows []bot.Row, applied *bot.Applied, offers []*offer) {
 	}
 }
 
-// next says that a new row is the next one of its chat that is not in memory, and may be sent. Where several processes
-// deliver, another one may have put rows before it, which only a look finds. o.mu is held.
+// next reports whether a new row is the next one of its chat that is not in memory, and may be sent. If several
+// processes deliver, another one may have written rows before it, which only a look at the store finds. o.mu must be
+// held.
 func (o *Outbox) next(row *bot.Row) bool {
-	return o.current && !o.opts.Shared && row.EditRow == 0 && !row.NotBefore.After(o.deps.Now()) && (row.State == "" || row.State == bot.Pending)
+	return o.current && !o.opts.Shared && row.EditRow == 0 && !row.NotBefore.After(o.deps.Now()) &&
+		(row.State == "" || row.State == bot.Pending)
 }
 
-// begun sends a row that its own Change stored as being sent. o.mu is held.
+// begun sends a row that its own Change stored as being sent. o.mu must be held.
 func (o *Outbox) begun(row *bot.Row, f *offer, skipped bool) {
 	o.release(f)
 	ctx := o.run
-	if skipped || o.known[row.ID] { // the row was there before, and has had its turn
+	if skipped || o.known[row.ID] { // the row existed before and has been handled
 		f.leave()
 		<-o.slots
 		go o.serveAndLeave(ctx, f.chat)
@@ -221,9 +226,9 @@ func (o *Outbox) begun(row *bot.Row, f *offer, skipped bool) {
 	}()
 }
 
-// adopted takes rows into memory that a Change stored as being sent, whose answer got lost: no request was made for
-// them. In this process every other row in that state is known, or was offered a moment ago, or comes from a process
-// that died: those are left over.
+// adopted reads rows into memory that a Change stored as being sent, but whose reply was lost: no request was made for
+// them. Every other row in that state is known in this process, was offered a moment ago, or comes from a process that
+// died; the last ones are returned as left.
 func (o *Outbox) adopted(ctx context.Context, rows []bot.Row, look uint64, adopt bool) (left []bot.Row) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -239,7 +244,7 @@ func (o *Outbox) adopted(ctx context.Context, rows []bot.Row, look uint64, adopt
 		if !adopt {
 			continue
 		}
-		o.log(&rows[i]).Info().Msg("row of a commit whose answer got lost is sent")
+		o.log(&rows[i]).Info().Msg("sending a row of a commit whose reply was lost")
 		o.admitItem(ctx, &item{row: rows[i], stored: rows[i].NotBefore, claimed: true})
 	}
 	return left

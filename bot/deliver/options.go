@@ -18,21 +18,21 @@ type Store interface {
 	Lost(ctx context.Context, channel, bot string) ([]bot.Row, error)
 }
 
-// Words are the sentences the outbox adds.
+// Words are the sentences that the outbox adds.
 type Words interface {
-	// Resent is the line below an answer that is sent a second time because nobody knows whether the first arrived.
+	// Resent is the line below an answer that is sent again because it is unknown whether the first one arrived.
 	Resent(language string) string
 	// Lost is the line below a message that says that n earlier ones may not have arrived.
 	Lost(language string, n int) string
-	// NoTopic is the line below a message that could not go to its topic.
+	// NoTopic is the line below a message that could not be sent to its topic.
 	NoTopic(language string) string
 	// AsFile is the caption of an answer that the server refuses as a text.
 	AsFile(language string) string
-	// Unsendable says that there is something to say that the server refuses in every form.
+	// Unsendable says that the server refused a message in every form.
 	Unsendable(language string) string
 }
 
-// Deps are what an Outbox works with.
+// Deps are the dependencies of an Outbox.
 type Deps struct {
 	Store  Store
 	Sender bot.Sender
@@ -40,27 +40,27 @@ type Deps struct {
 	Words  Words
 	Now    func() time.Time // default time.Now
 	Log    zerolog.Logger
-	// Language is the IETF tag of the reader of a row; nil = the default language.
+	// Language returns the IETF tag of the reader of a row; nil = the default language.
 	Language func(row *bot.Row) string
-	// Observe takes what became of each attempt: "sent", an outcome of bot.SendError, "panic", "replaced", "expired".
-	// May be nil; must not block.
+	// Observe receives the outcome of each attempt: "sent", an outcome of bot.SendError, "panic", "replaced",
+	// "expired". May be nil; it must not block.
 	Observe func(row bot.Row, outcome string)
 }
 
-// Options tune an Outbox. Zero values mean the documented default.
+// Options configure an Outbox. Zero values mean the documented default.
 type Options struct {
 	Channel, Bot string
-	Shared       bool          // other processes deliver rows of this bot too, and may leave theirs to this one
-	Chats        int           // requests in flight at once, each of another chat; default 32
-	Poll         time.Duration // how often rows are looked for that nobody woke us for; default 1 s
-	Backoff      time.Duration // first wait after a failure, doubled each time; default 1 s
+	Shared       bool          // other processes also deliver rows of this bot, and may leave theirs to this one
+	Chats        int           // concurrent requests, each to another chat; default 32
+	Poll         time.Duration // how often the store is checked for rows that were not announced; default 1 s
+	Backoff      time.Duration // delay after the first failure, doubled each time; default 1 s
 	MaxBackoff   time.Duration // default 1 min
 	Request      time.Duration // time limit of one request; default 30 s
-	Grace        time.Duration // how long a request in flight may go on after the end of Run's context; default 10 s
+	Grace        time.Duration // how long a request in flight may continue after the end of Run's context; default 10 s
 	Commit       time.Duration // time limit of one write to the store; default 10 s
-	ToastAge     time.Duration // an older answer to a press is dropped; default 2 min
-	MaxDoubt     time.Duration // longest wait before something is repeated whose outcome is unknown; default 5 min
-	GiveUp       time.Duration // how long that is done; default 1 h
+	ToastAge     time.Duration // an older reply to a press is dropped; default 2 min
+	MaxDoubt     time.Duration // longest delay before something is repeated whose outcome is unknown; default 5 min
+	GiveUp       time.Duration // how long it is repeated; default 1 h
 }
 
 func (o Options) withDefaults() Options {

@@ -1,5 +1,5 @@
-// Package deliver brings what is said to people: the outbox sends durable rows, the pacer keeps send budgets, progress
-// shows a turn that is not done yet.
+// Package deliver sends to people: the outbox delivers durable rows, the pacer enforces send budgets, and progress
+// shows a turn that has not ended yet.
 package deliver
 
 import (
@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// batch is how many rows that are not known yet a look at the store may bring.
+	// batch is how many unknown rows one look at the store may return.
 	batch = 256
-	// ages is later than any row's time: a look at the start finds rows that wait for a later time too.
+	// ages is later than the time of any row: the look at startup also finds rows for a later time.
 	ages = 50 * 365 * 24 * time.Hour
-	// drainEvery is how often Drain looks.
+	// drainEvery is how often Drain checks.
 	drainEvery = 20 * time.Millisecond
 )
 
-// Outbox delivers the rows of one channel and bot that the store says are this process's. One Outbox a channel and bot
-// may run in a process: a row found in state sending at its start counts as left by a dead process. Make it with
-// NewOutbox, call Run once; Wake and Drain are safe for concurrent use.
+// Outbox delivers those rows of one channel and bot that the store assigns to this process. A process may run one
+// Outbox per channel and bot: a row found in state sending at its start counts as left by a dead process. Make it with
+// NewOutbox and call Run once; Wake and Drain are safe for concurrent use.
 type Outbox struct {
 	deps Deps
 	opts Options
@@ -30,14 +30,14 @@ type Outbox struct {
 	mu       sync.Mutex
 	chats    map[string]*chat
 	known    map[int64]bool   // rows in memory
-	finished map[int64]uint64 // rows that left memory, with the look at the store that was the last one then
+	finished map[int64]uint64 // rows that left memory, with the number of the latest look at that time
 	looks    uint64
 	strange  uint64            // rows that were stored without being offered, so that a look has to find them
-	lost     map[string][]lost // by chat: what nobody was told yet
-	run      context.Context   //nolint:containedctx // of Run, which bounds the goroutines that a Change begins; nil before and after
-	current  bool              // what is due is in memory: a new row may be sent before a look
-	offers   map[string]int    // keys of rows that a Change under way stores as being sent
-	adopt    time.Time         // until then rows in state sending that nobody knows are looked for
+	lost     map[string][]lost // by chat: the losses that nobody was told about yet
+	run      context.Context   //nolint:containedctx // of Run, for goroutines that a Change starts; else nil
+	current  bool              // all due rows are in memory: a new row may be sent before a look
+	offers   map[string]int    // keys of rows that a Change in progress stores as being sent
+	adopt    time.Time         // until then, unknown rows in state sending are searched for
 	busy     int               // deliveries in progress
 
 	wake  chan struct{}
@@ -46,7 +46,7 @@ type Outbox struct {
 	wg    sync.WaitGroup
 }
 
-// NewOutbox makes an Outbox.
+// NewOutbox returns an Outbox.
 func NewOutbox(deps Deps, opts Options) *Outbox {
 	if deps.Now == nil {
 		deps.Now = time.Now
@@ -60,13 +60,14 @@ func NewOutbox(deps Deps, opts Options) *Outbox {
 	opts = opts.withDefaults()
 	return &Outbox{
 		deps: deps, opts: opts,
-		chats: map[string]*chat{}, known: map[int64]bool{}, finished: map[int64]uint64{}, lost: map[string][]lost{}, offers: map[string]int{},
-		wake: make(chan struct{}, 1), slots: make(chan struct{}, opts.Chats), quick: make(chan struct{}, opts.Chats),
+		chats: map[string]*chat{}, known: map[int64]bool{}, finished: map[int64]uint64{}, lost: map[string][]lost{},
+		offers: map[string]int{},
+		wake:   make(chan struct{}, 1), slots: make(chan struct{}, opts.Chats), quick: make(chan struct{}, opts.Chats),
 	}
 }
 
 // Run delivers until ctx ends. Then no new row is taken, requests in flight are finished and their outcomes stored, and
-// Run returns nil when all its goroutines are gone. What is left is delivered by the next process.
+// Run returns nil when all its goroutines have ended. The remaining rows are delivered by the next process.
 func (o *Outbox) Run(ctx context.Context) error {
 	defer o.leave()
 	if !o.recoverStranded(ctx) || !o.recall(ctx) || !o.resume(ctx) {
@@ -82,7 +83,7 @@ func (o *Outbox) Run(ctx context.Context) error {
 			failures = 0
 			wait = o.stretch(wait)
 		} else if ctx.Err() == nil {
-			o.deps.Log.Warn().Err(err).Msg("outbox not read; looked at again")
+			o.deps.Log.Warn().Err(err).Msg("outbox not read; it will be read again")
 			wait = max(wait, o.backoff(failures))
 			failures++
 		}
@@ -91,7 +92,7 @@ func (o *Outbox) Run(ctx context.Context) error {
 	return nil
 }
 
-// leave takes no more offers and waits for all goroutines.
+// leave stops taking offers and waits for all goroutines.
 func (o *Outbox) leave() {
 	o.mu.Lock()
 	o.current = false
@@ -114,18 +115,18 @@ func (o *Outbox) pause(ctx context.Context, wait time.Duration, wakeable bool) {
 	}
 }
 
-// stretch makes looks rarer while there is much in memory that each of them reads again.
+// stretch makes looks less frequent while there is much in memory that each of them would read again.
 func (o *Outbox) stretch(wait time.Duration) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return wait * time.Duration(1+len(o.known)/batch)
 }
 
-// Wake says that rows for the place are there. It is a hint that saves waiting for the next look.
+// Wake announces rows for the place. It is a hint that saves waiting for the next look.
 func (o *Outbox) Wake(place bot.Place) {
 	o.mu.Lock()
 	o.strange++
-	o.current = false // a row of this chat may stand before the next one that is offered
+	o.current = false // a row of this chat may precede the next one that is offered
 	if c := o.chats[place.ChatKey()]; c != nil {
 		c.stir()
 	}
@@ -140,13 +141,13 @@ func (o *Outbox) nudge() {
 	}
 }
 
-// Drain waits, while Run runs, until no row is due and nothing is in flight; rows that wait for a later time do not
-// count. It returns ctx's error when that ends first.
+// Drain waits, while Run runs, until no row is due and nothing is in flight; rows for a later time do not count. It
+// returns ctx's error if that ends first.
 func (o *Outbox) Drain(ctx context.Context) error {
 	ticker := time.NewTicker(drainEvery)
 	defer ticker.Stop()
 	for {
-		// In this order: a row that leaves the list is counted as busy before.
+		// In this order: a row that leaves the list is counted as busy first.
 		rows, err := o.deps.Store.Due(ctx, o.opts.Channel, o.opts.Bot, o.deps.Now(), 1)
 		if err == nil && len(rows) == 0 && o.idle() {
 			return nil
@@ -165,8 +166,8 @@ func (o *Outbox) idle() bool {
 	return o.busy == 0
 }
 
-// resume takes rows into memory that wait for a later time, with all others of their chats, so that no younger row
-// overtakes an older one; false when ctx ended first.
+// resume reads rows for a later time into memory, with all others of their chats, so that no younger row overtakes an
+// older one. It returns false if ctx ended first.
 func (o *Outbox) resume(ctx context.Context) bool {
 	for n := 0; ctx.Err() == nil; n++ {
 		now := o.deps.Now()
@@ -178,7 +179,9 @@ func (o *Outbox) resume(ctx context.Context) bool {
 					later[rows[i].Place.ChatKey()] = true
 				}
 			}
-			rows = slices.DeleteFunc(rows, func(r bot.Row) bool { return r.Purpose == bot.Toast || !later[r.Place.ChatKey()] })
+			rows = slices.DeleteFunc(rows, func(r bot.Row) bool {
+				return r.Purpose == bot.Toast || !later[r.Place.ChatKey()]
+			})
 			o.mu.Lock()
 			defer o.mu.Unlock()
 			for i := range rows {
@@ -186,20 +189,20 @@ func (o *Outbox) resume(ctx context.Context) bool {
 			}
 			return true
 		}
-		o.deps.Log.Warn().Err(err).Msg("outbox not read; tried again")
+		o.deps.Log.Warn().Err(err).Msg("outbox not read; retrying")
 		sleep(ctx, o.backoff(n))
 	}
 	return false
 }
 
-// look reads what is due and gives it to the chats.
+// look reads the due rows and queues them in their chats.
 func (o *Outbox) look(ctx context.Context) error {
 	now := o.deps.Now()
 	o.mu.Lock()
 	o.looks++
 	until := now
 	if o.opts.Shared {
-		until = now.Add(ages) // what another process left and waits for a later time must not be overtaken either
+		until = now.Add(ages) // rows for a later time that another process left must not be overtaken either
 	}
 	this, limit, adopt, strange := o.looks, batch+o.listed(until), now.Before(o.adopt), o.strange
 	o.mu.Unlock()
@@ -213,7 +216,7 @@ func (o *Outbox) look(ctx context.Context) error {
 	fresh := 0
 	for i := range rows {
 		left, gone := o.finished[rows[i].ID]
-		if o.known[rows[i].ID] || (gone && left >= this) { // the list may be older than what became of the row
+		if o.known[rows[i].ID] || (gone && left >= this) { // the list may be older than the outcome of the row
 			continue
 		}
 		fresh++
@@ -232,8 +235,8 @@ func (o *Outbox) look(ctx context.Context) error {
 	return nil
 }
 
-// read lists what is due until a time. What a process that died was sending goes before what waited behind it: it is
-// looked for afterwards, and where there is any, the list is read again.
+// read returns the rows that are due until a time. What a process that died was sending comes before what waited behind
+// it: such rows are searched for afterwards, and if there are any, the list is read again.
 func (o *Outbox) read(ctx context.Context, until time.Time, limit int, look uint64, adopt bool) ([]bot.Row, error) {
 	for {
 		rows, err := o.deps.Store.Due(ctx, o.opts.Channel, o.opts.Bot, until, limit)
@@ -247,7 +250,7 @@ func (o *Outbox) read(ctx context.Context, until time.Time, limit int, look uint
 	}
 }
 
-// listed is how many rows in memory the store lists as due. o.mu is held.
+// listed returns how many rows in memory the store lists as due. o.mu must be held.
 func (o *Outbox) listed(now time.Time) int {
 	n := len(o.known)
 	for _, c := range o.chats {
@@ -260,7 +263,7 @@ func (o *Outbox) listed(now time.Time) int {
 	return n
 }
 
-// admit takes a row into memory. o.mu is held.
+// admit adds a row to memory. o.mu must be held.
 func (o *Outbox) admit(ctx context.Context, row *bot.Row) {
 	o.known[row.ID] = true
 	if row.Purpose == bot.Toast {
@@ -270,7 +273,7 @@ func (o *Outbox) admit(ctx context.Context, row *bot.Row) {
 	o.admitItem(ctx, &item{row: *row, stored: row.NotBefore})
 }
 
-// admitItem puts an item into the queue of its chat. o.mu is held.
+// admitItem adds an item to the queue of its chat. o.mu must be held.
 func (o *Outbox) admitItem(ctx context.Context, it *item) {
 	o.known[it.row.ID] = true
 	if it.row.Problem == parkedProblem {
@@ -287,7 +290,7 @@ func (o *Outbox) admitItem(ctx context.Context, it *item) {
 	c.stir()
 }
 
-// forget takes a row out of memory. o.mu is held.
+// forget removes a row from memory. o.mu must be held.
 func (o *Outbox) forget(id int64) {
 	delete(o.known, id)
 	o.finished[id] = o.looks
@@ -305,12 +308,12 @@ func (o *Outbox) end() {
 	o.busy--
 }
 
-// backoff is the wait after n earlier failures.
+// backoff returns the delay after n earlier failures.
 func (o *Outbox) backoff(n int) time.Duration {
 	return min(o.opts.Backoff<<min(n, 16), o.opts.MaxBackoff)
 }
 
-// sleep waits; false when ctx ended first.
+// sleep waits; it returns false if ctx ended first.
 func sleep(ctx context.Context, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

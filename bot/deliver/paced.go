@@ -7,7 +7,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// Paced is a Sender whose requests keep the budget, for what is sent beside the outbox.
+// Paced is a Sender whose requests respect the budget, for what is sent without the outbox.
 type Paced struct {
 	bot.Sender
 	Pacer bot.Pacer

@@ -11,40 +11,41 @@ import (
 )
 
 const (
-	// overdue is how long a request that is not over keeps its place in the budget as if it were leaving just now: one
-	// that hangs must not hold up the bot.
+	// overdue is how long an unfinished request keeps its place in the budget as if it were sent just now: one that
+	// hangs must not delay the bot.
 	overdue = 10 * time.Second
-	// privateBurst is how many seconds' worth of messages may go to a private chat at once ("short bursts allowed").
+	// privateBurst is how many seconds' worth of messages may be sent to a private chat at once ("short bursts
+	// allowed").
 	privateBurst = 3
-	// together is how close the freezes of several chats must lie to count as one of the whole bot.
+	// together is the time within which the freezes of several chats count as one of the whole bot.
 	together = 2 * time.Second
-	// lengthens is how much longer a wait gets by a request that does not keep it.
+	// lengthens is how much longer a wait becomes by a request that ignores it.
 	lengthens = time.Second
 	// manyChats is how many chats frozen together freeze the bot.
 	manyChats = 3
 	// sweepEvery is how often idle chats are forgotten.
 	sweepEvery = time.Minute
-	// leastFreeze stands for a 429 that names no time.
+	// leastFreeze is used for a 429 that names no time.
 	leastFreeze = time.Second
 )
 
-// Limits is the own send budget (contract: telegram.limits). 0 = none. A 429 is obeyed whatever stands here.
+// Limits are our own send budget (contract: telegram.limits). 0 = none. A 429 is obeyed whatever the limits are.
 type Limits struct {
 	PerSecond         int // requests of the bot in any second
-	PerChatPerSecond  int // average of one chat; a private chat may take 3 s' worth at once
+	PerChatPerSecond  int // average for one chat; a private chat may receive 3 s' worth at once
 	PerGroupPerMinute int // requests to one group in any minute; Low takes at most three fifths of them
 }
 
-// PacerOptions tune a Pacer. Zero values mean the documented default.
+// PacerOptions configure a Pacer. Zero values mean the documented default.
 type PacerOptions struct {
 	Now func() time.Time // default time.Now
-	// added to a freeze; default random, at most a tenth of wait and 1 s
+	// Added to a freeze; default random, at most a tenth of wait and 1 s.
 	Jitter func(wait time.Duration) (more time.Duration)
-	// Throttled hears of every 429 before it counts. It must be fast. May be nil.
+	// Throttled is called with every 429 before it takes effect. It must be fast. May be nil.
 	Throttled func(place bot.Place, wait time.Duration)
 }
 
-// Pacer keeps the send budget of one bot in this process and implements bot.Pacer. Chats that are not written to are
+// Pacer keeps the send budget of one bot in this process and implements bot.Pacer. Chats that nothing is sent to are
 // forgotten. Safe for concurrent use.
 type Pacer struct {
 	limits Limits
@@ -53,7 +54,7 @@ type Pacer struct {
 	told   func(bot.Place, time.Duration)
 
 	mu      sync.Mutex
-	all     window // of the bot: a second
+	all     window // of the bot, per second
 	frozen  time.Time
 	freezes []freeze
 	chats   map[string]*budget
@@ -70,17 +71,17 @@ type freeze struct {
 	at, until time.Time
 }
 
-// budget is what one chat may still be sent.
+// budget is what may still be sent to one chat.
 type budget struct {
 	tokens  float64
-	filled  time.Time // when tokens was right
-	open    int       // requests under way: tokens do not grow meanwhile
+	filled  time.Time // the time at which tokens was computed
+	open    int       // requests in progress: tokens do not grow in the meantime
 	minute  window
 	frozen  time.Time
 	waiting int
 }
 
-// waiter is one Wait.
+// waiter is one call of Wait.
 type waiter struct {
 	place    bot.Place
 	priority bot.Priority
@@ -88,7 +89,7 @@ type waiter struct {
 	done     func()
 }
 
-// NewPacer makes a Pacer.
+// NewPacer returns a Pacer.
 func NewPacer(limits Limits, opts PacerOptions) *Pacer {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -101,7 +102,10 @@ func NewPacer(limits Limits, opts PacerOptions) *Pacer {
 	if opts.Throttled == nil {
 		opts.Throttled = func(bot.Place, time.Duration) {}
 	}
-	return &Pacer{limits: limits, now: opts.Now, jitter: opts.Jitter, told: opts.Throttled, all: window{per: time.Second}, chats: map[string]*budget{}}
+	return &Pacer{
+		limits: limits, now: opts.Now, jitter: opts.Jitter, told: opts.Throttled, all: window{per: time.Second},
+		chats: map[string]*budget{},
+	}
 }
 
 // Wait implements bot.Pacer.
@@ -129,7 +133,7 @@ func (p *Pacer) Wait(ctx context.Context, place bot.Place, priority bot.Priority
 	if i := slices.Index(p.waiting, w); i >= 0 {
 		p.waiting = slices.Delete(p.waiting, i, i+1)
 		p.chat(place).waiting--
-		p.grant() // sets the timer for those who are left
+		p.grant() // sets the timer for the remaining ones
 		return nil, ctx.Err()
 	}
 	return w.done, nil // granted just now
@@ -153,9 +157,9 @@ func (p *Pacer) Try(_ context.Context, place bot.Place, priority bot.Priority) (
 }
 
 // Freeze implements bot.Pacer. Three or more chats frozen within 2 s freeze the bot: until the first of them may be
-// written to again, and a second more for every other one, as far as they were told to wait. Where the bot as a whole
-// sends too fast, each refusal makes the wait longer, so the first time that was told is no longer true; a bot that
-// believed it would be refused for ever. Only the chats themselves wait for the jitter too.
+// written to again, and one second more for every other one, limited by their own waits. While the bot as a whole sends
+// too fast, each refusal lengthens the wait, so that the time of the first 429 is no longer true; a bot that relied on
+// it would be refused forever. The jitter is only added to the waits of the chats.
 func (p *Pacer) Freeze(place bot.Place, wait time.Duration) {
 	p.told(place, wait)
 	p.mu.Lock()
@@ -184,7 +188,7 @@ func (p *Pacer) Freeze(place bot.Place, wait time.Duration) {
 	p.frozen = latest(p.frozen, last)
 }
 
-// Frozen says whether a 429 stops all requests to the place at the moment. It takes nothing from the budget.
+// Frozen reports whether a 429 stops all requests to the place at the moment. It takes nothing from the budget.
 func (p *Pacer) Frozen(place bot.Place) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,15 +197,15 @@ func (p *Pacer) Frozen(place bot.Place) bool {
 	return p.frozen.After(now) || (chat != nil && chat.frozen.After(now))
 }
 
-// Chats is the number of chats remembered.
+// Chats returns the number of chats remembered.
 func (p *Pacer) Chats() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.chats)
 }
 
-// grant lets go whoever may, in order, and sets the timer for the next. When the bot as a whole has to wait, nobody
-// further down is looked at.
+// grant admits waiting requests in order, and sets the timer for the next one. If the bot as a whole has to wait, it
+// does not look at the rest.
 func (p *Pacer) grant() {
 	now := p.now()
 	p.sweep(now)
@@ -219,7 +223,7 @@ func (p *Pacer) grant() {
 		if next < 0 || delay < next {
 			next = delay
 		}
-		if all > 0 { // those behind have to wait as long at least
+		if all > 0 { // those behind have to wait at least as long
 			next = min(next, all)
 			left = append(left, p.waiting[i:]...)
 			break
@@ -241,18 +245,18 @@ func (p *Pacer) grant() {
 	}
 }
 
-// delay is how long a request has to wait at least; 0 = it may go.
+// delay returns how long a request has to wait at least; 0 = it may be sent.
 func (p *Pacer) delay(place bot.Place, priority bot.Priority, now time.Time) time.Duration {
 	return max(p.common(priority, now), p.own(place, priority, now))
 }
 
-// common is the part of delay that all chats share.
+// common returns the part of delay that all chats share.
 func (p *Pacer) common(priority bot.Priority, now time.Time) time.Duration {
 	limit := p.limits.PerSecond
 	return max(p.frozen.Sub(now), p.all.delay(limit, fifths(limit, 4), priority >= bot.Low, now), 0)
 }
 
-// own is the part of delay that is the chat's.
+// own returns the part of delay that is specific to the chat.
 func (p *Pacer) own(place bot.Place, priority bot.Priority, now time.Time) time.Duration {
 	chat := p.chat(place)
 	wait := max(chat.frozen.Sub(now), 0)
@@ -263,7 +267,7 @@ func (p *Pacer) own(place bot.Place, priority bot.Priority, now time.Time) time.
 	if rate := float64(p.limits.PerChatPerSecond); rate > 0 {
 		need := 1.0
 		if low && p.burst(place) >= 2 {
-			need = 2 // the last one is kept for an answer
+			need = 2 // the last one is reserved for an answer
 		}
 		if missing := need - p.fill(chat, place, now); missing > 1e-9 {
 			wait = max(wait, time.Duration(missing/rate*float64(time.Second))+time.Nanosecond)
@@ -272,7 +276,7 @@ func (p *Pacer) own(place bot.Place, priority bot.Priority, now time.Time) time.
 	return wait
 }
 
-// take books a request; the returned function says that it is over.
+// take books a request; the returned function ends it.
 func (p *Pacer) take(place bot.Place, priority bot.Priority, now time.Time) (done func()) {
 	chat := p.chat(place)
 	d := &departure{at: now, open: true, low: priority >= bot.Low}
@@ -288,7 +292,7 @@ func (p *Pacer) take(place bot.Place, priority bot.Priority, now time.Time) (don
 	return sync.OnceFunc(func() { p.over(chat, place, d) })
 }
 
-// over ends a departure: from now on its place in the budget gets free.
+// over ends a departure: from now on, its place in the budget becomes free.
 func (p *Pacer) over(chat *budget, place bot.Place, d *departure) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -303,10 +307,10 @@ func (p *Pacer) over(chat *budget, place bot.Place, d *departure) {
 	p.grant()
 }
 
-// burst is how many requests may go to a chat at once.
+// burst returns how many requests may be sent to a chat at once.
 func (p *Pacer) burst(place bot.Place) float64 { return float64(p.limits.burst(place)) }
 
-// fill is the number of tokens of a chat at now.
+// fill returns the number of tokens of a chat at now.
 func (p *Pacer) fill(chat *budget, place bot.Place, now time.Time) float64 {
 	if chat.open > 0 {
 		return chat.tokens
@@ -315,7 +319,7 @@ func (p *Pacer) fill(chat *budget, place bot.Place, now time.Time) float64 {
 	return min(p.burst(place), chat.tokens+gained)
 }
 
-// chat finds the budget of a chat; a new one is full.
+// chat returns the budget of a chat; a new one is full.
 func (p *Pacer) chat(place bot.Place) *budget {
 	key := place.ChatKey()
 	chat := p.chats[key]
@@ -326,7 +330,7 @@ func (p *Pacer) chat(place bot.Place) *budget {
 	return chat
 }
 
-// sweep forgets chats whose budget is as good as new.
+// sweep forgets chats whose budget is full again.
 func (p *Pacer) sweep(now time.Time) {
 	if now.Sub(p.swept) < sweepEvery {
 		return

@@ -13,41 +13,41 @@ import (
 )
 
 const (
-	// firstSign is when something is shown at the earliest: a quick answer needs no sign.
+	// firstSign is the time before anything is shown: a quick answer needs no sign.
 	firstSign = 400 * time.Millisecond
-	// draftEvery is the least time between two frames of a draft.
+	// draftEvery is the minimum time between two frames of a draft.
 	draftEvery = 500 * time.Millisecond
-	// draftAgain is when an unchanged draft is shown anew; it vanishes after some 30 s.
+	// draftAgain is when an unchanged draft is shown again; it disappears after about 30 s.
 	draftAgain = 22 * time.Second
 	// typingEvery is how often "typing" is renewed; it lasts 5 s.
 	typingEvery = 4 * time.Second
-	// typingFor is how long "typing" is shown at most.
+	// typingFor is the maximum time for which "typing" is shown.
 	typingFor = 10 * time.Minute
-	// placeholderAfter is how long a turn may take before it gets a message that grows.
+	// placeholderAfter is how long a turn takes before it gets a message that grows.
 	placeholderAfter = 2 * time.Second
-	// placeholderPoll is how often the placeholder's id is asked for while it is on its way.
+	// placeholderPoll is how often the placeholder's id is requested while it is being delivered.
 	placeholderPoll = 250 * time.Millisecond
 	// lineAfter is how long tools run before they are named.
 	lineAfter = 2 * time.Second
-	// budgetPoll is how soon a frame is tried again that the budget did not let go.
+	// budgetPoll is the delay before retrying a frame that the budget did not admit.
 	budgetPoll = 250 * time.Millisecond
-	// requestTime bounds one request; closeTime is how long Close waits for one in flight before it is cut off.
+	// requestTime limits one request; closeTime is how long Close waits for one in flight before it is cancelled.
 	requestTime = 10 * time.Second
 	closeTime   = 5 * time.Second
-	// never is a time to look again that something else will come before.
+	// never is used as the next time to look when something else will happen before.
 	never = 1000 * time.Hour
 )
 
 // ProgressWords are the sentences that are shown while somebody waits.
 type ProgressWords interface {
-	// Line says what is being done: does is what the tool does to show; when it is "", show is the name of the tool.
-	// done and total count tool calls, took is how long the tools run already.
+	// Line says what is being done: does is what the tool does to show; if it is "", show is the name of the tool. done
+	// and total count tool calls; took is how long the tools have been running.
 	Line(language string, does act.Verb, show string, done, total int, took time.Duration) string
-	// Thinking says that the model is at work.
+	// Thinking says that the model is working.
 	Thinking(language string) string
 }
 
-// ProgressDeps are what a Progress works with.
+// ProgressDeps are the dependencies of a Progress.
 type ProgressDeps struct {
 	Live  bot.Live
 	Pacer bot.Pacer
@@ -60,21 +60,21 @@ type Spec struct {
 	Place    bot.Place
 	Draft    int64 // id of the draft, not 0
 	Language string
-	// Placeholder makes the durable message that grows where drafts cannot be shown, or finds it again; "" while it is
-	// on its way.
+	// Placeholder creates the durable message that grows where drafts cannot be shown, or finds it again; "" while it
+	// is being delivered.
 	Placeholder func(ctx context.Context) (message string, err error)
-	// Gone is told, once, when nothing reaches the place any more; nil = nobody is. It must not block.
+	// Gone is called once if the place cannot be reached any more; may be nil. It must not block.
 	Gone func()
 }
 
-// ProgressOptions tune a Progress. Zero values mean the documented default.
+// ProgressOptions configure a Progress. Zero values mean the documented default.
 type ProgressOptions struct {
-	Interval time.Duration // least time between two edits of a message; default 3 s
+	Interval time.Duration // minimum time between two edits of a message; default 3 s
 }
 
-// Progress shows a running turn: a draft that grows where there are drafts, else "typing" and a message that is edited.
-// It implements agent.Sink. All of it may be lost without harm. Make it with NewProgress, call Run once; Emit and Close
-// are safe for concurrent use.
+// Progress shows a running turn: a growing draft where there are drafts, otherwise "typing" and a message that is
+// edited. It implements agent.Sink. All of it may be lost without harm. Make it with NewProgress and call Run once;
+// Emit and Close are safe for concurrent use.
 type Progress struct {
 	deps ProgressDeps
 	spec Spec
@@ -86,41 +86,41 @@ type Progress struct {
 
 	mu      sync.Mutex
 	ended   bool
-	running chan struct{} // closed when the request in flight is done; nil = none
+	running chan struct{} // closed when the request in flight has ended; nil = none
 	cut     context.CancelFunc
 
-	// The rest belongs to Run's goroutine.
+	// The rest is used only by Run's goroutine.
 	begun time.Time
 	screen
 	barred
 	typed   time.Time
-	asked   time.Time // last time Placeholder was called
-	message string    // the placeholder
+	asked   time.Time // last call of Placeholder
+	message string    // id of the placeholder
 	problem error
 }
 
-// screen is what the reader sees, as far as we know.
+// screen is what the reader sees, as far as known.
 type screen struct {
 	shown    bot.Content
-	version  uint64    // of the state it shows
-	showing  bool      // shown is there
+	version  uint64    // of the state that it shows
+	showing  bool      // shown is visible
 	last     time.Time // when it was shown
-	next     time.Time // no frame is shown before
-	failures int       // frames in a row that did not get through
+	next     time.Time // no frame is shown before this time
+	failures int       // consecutive frames that could not be shown
 }
 
-// barred is what the channel does not let us show.
+// barred is what the channel does not allow to be shown.
 type barred struct {
-	frozen   time.Time // a 429 said so: nothing until then
+	frozen   time.Time // set by a 429: nothing is shown until then
 	noDrafts bool
 	noEdits  bool
 	noTyping bool
-	gone     bool // nobody is there to show anything to
+	gone     bool // nobody can be reached there
 }
 
 var _ agent.Sink = (*Progress)(nil)
 
-// NewProgress makes a Progress for one run of a turn.
+// NewProgress returns a Progress for one run of a turn.
 func NewProgress(deps ProgressDeps, spec Spec, opts ProgressOptions) *Progress {
 	if deps.Now == nil {
 		deps.Now = time.Now
@@ -144,8 +144,8 @@ func (p *Progress) Emit(_ context.Context, event agent.Event) {
 	}
 }
 
-// Run shows until ctx ends or Close is called. The error is a failure of Placeholder that lasted; what the channel
-// refuses is no error.
+// Run shows the turn until ctx ends or Close is called. The error is a persistent failure of Placeholder; a refusal of
+// the channel is no error.
 func (p *Progress) Run(ctx context.Context) error {
 	p.begun = p.deps.Now()
 	timer := time.NewTimer(firstSign)
@@ -172,8 +172,8 @@ func (p *Progress) Run(ctx context.Context) error {
 	return p.problem
 }
 
-// Close ends the showing. When it returns nothing is in flight and nothing more is shown; a request that takes too long
-// is cut off.
+// Close stops showing the turn. When it returns, nothing is in flight and nothing more is shown; a request that takes
+// too long is cancelled.
 func (p *Progress) Close() {
 	p.mu.Lock()
 	if !p.ended {
@@ -196,8 +196,8 @@ func (p *Progress) Close() {
 	<-running
 }
 
-// request makes one request unless the end has come; it reports whether it was made. The end of ctx does not cut it
-// off: it would arrive late.
+// request makes one request unless Close was called, and reports whether it was made. The end of ctx does not cancel
+// it, because it might then arrive late.
 func (p *Progress) request(ctx context.Context, do func(ctx context.Context) error) (made bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime)
 	defer cancel()
@@ -218,7 +218,7 @@ func (p *Progress) request(ctx context.Context, do func(ctx context.Context) err
 	return true, do(ctx)
 }
 
-// step does what is due and says when to look again.
+// step does what is due and returns when to look again.
 func (p *Progress) step(ctx context.Context, now time.Time) time.Duration {
 	switch {
 	case p.gone:
@@ -240,14 +240,14 @@ func (p *Progress) draft(ctx context.Context, now time.Time) time.Duration {
 
 // track is a way to show frames.
 type track struct {
-	every   time.Duration // least time between two frames
-	again   time.Duration // when an unchanged frame is shown anew
-	refused *bool         // set when the channel does not want any
+	every   time.Duration // minimum time between two frames
+	again   time.Duration // when an unchanged frame is shown again
+	refused *bool         // set if the channel does not accept any
 	show    func(ctx context.Context, content bot.Content) error
 }
 
-// frame shows the newest frame when it is time, there is something new and the budget lets it go. It is made last:
-// rendering costs time too.
+// frame shows the newest frame if it is time, there is something new and the budget admits it. The frame is rendered
+// last, because rendering takes time too.
 func (p *Progress) frame(ctx context.Context, now time.Time, t track) time.Duration {
 	if wait := p.next.Sub(now); wait > 0 {
 		return wait
@@ -295,7 +295,7 @@ func (p *Progress) typing(ctx context.Context, now time.Time) time.Duration {
 		return wait
 	}
 	if f, ok := p.deps.Pacer.(interface{ Frozen(place bot.Place) bool }); ok && f.Frozen(p.spec.Place) {
-		return budgetPoll // somebody else was told to wait
+		return budgetPoll // another request was rate limited
 	}
 	made, err := p.request(ctx, func(ctx context.Context) error { return p.deps.Live.Typing(ctx, p.spec.Place) })
 	if made {
@@ -305,7 +305,7 @@ func (p *Progress) typing(ctx context.Context, now time.Time) time.Duration {
 	return typingEvery
 }
 
-// grow gets a message and edits it.
+// grow obtains a message and edits it.
 func (p *Progress) grow(ctx context.Context, now time.Time) time.Duration {
 	if p.noEdits || p.gone || p.frozen.After(now) {
 		return max(p.frozen.Sub(now), budgetPoll)
@@ -317,14 +317,14 @@ func (p *Progress) grow(ctx context.Context, now time.Time) time.Duration {
 		return p.placeholder(ctx, now)
 	}
 	if g := p.state.glance(now); g.empty && !p.showing {
-		return g.change // the placeholder says as much
+		return g.change // the placeholder says the same
 	}
 	return p.frame(ctx, now, track{p.opts.Interval, never, &p.noEdits, func(ctx context.Context, c bot.Content) error {
 		return p.deps.Live.Revise(ctx, p.spec.Place, p.message, c)
 	}})
 }
 
-// placeholder asks for the message that grows until it is there.
+// placeholder requests the message that grows, until it is there.
 func (p *Progress) placeholder(ctx context.Context, now time.Time) time.Duration {
 	if wait := p.asked.Add(placeholderPoll).Sub(now); wait > 0 {
 		return wait
@@ -347,7 +347,7 @@ func (p *Progress) placeholder(ctx context.Context, now time.Time) time.Duration
 	return placeholderPoll
 }
 
-// saw notes what became of a frame.
+// saw records the outcome of a frame.
 func (p *Progress) saw(frame bot.Content, err error, refused *bool) {
 	if p.showing = err == nil; p.showing {
 		p.shown, p.failures = frame, 0
@@ -357,7 +357,7 @@ func (p *Progress) saw(frame bot.Content, err error, refused *bool) {
 	p.failed(err, refused)
 }
 
-// failed draws the conclusions from a failed request; refused is set when that kind of request is not worth repeating.
+// failed handles a failed request; refused is set if that kind of request is not worth repeating.
 func (p *Progress) failed(err error, refused *bool) {
 	if err == nil {
 		return

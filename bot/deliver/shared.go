@@ -13,23 +13,26 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// Ask is a request that wants to go out, with the limits that hold for it. 0 = no limit.
+// Ask is a request that waits to be sent, with its limits. 0 = no limit.
 type Ask struct {
 	ID   string // unique among all requests of all processes
 	Chat string
 	Low  bool
-	// PerSecond is the bot's limit and LowPerSecond what modest requests may take of it. PerMinute and LowPerMinute are
-	// the same of a group.
+	// PerSecond is the bot's limit, and LowPerSecond what modest requests may use of it. PerMinute and LowPerMinute are
+	// the same for a group.
 	PerSecond, LowPerSecond int
 	PerMinute, LowPerMinute int
-	// Rate is how many tokens a chat gains in a second, Burst how many it holds at most, Need how many have to be
-	// there. A request takes one.
+	// Rate is how many tokens a chat gains per second, Burst how many it holds at most, Need how many it must hold. A
+	// request takes one.
 	Rate, Burst, Need int
 }
 
-// Ask is the request of an id with what these limits say about it.
+// Ask returns the request with an id and these limits.
 func (l Limits) Ask(id string, place bot.Place, priority bot.Priority) Ask {
-	a := Ask{ID: id, Chat: place.ChatKey(), Low: priority >= bot.Low, PerSecond: l.PerSecond, Rate: l.PerChatPerSecond, Burst: l.burst(place), Need: 1}
+	a := Ask{
+		ID: id, Chat: place.ChatKey(), Low: priority >= bot.Low, PerSecond: l.PerSecond, Rate: l.PerChatPerSecond,
+		Burst: l.burst(place), Need: 1,
+	}
 	if a.PerSecond > 0 {
 		a.LowPerSecond = fifths(a.PerSecond, 4)
 	}
@@ -37,12 +40,12 @@ func (l Limits) Ask(id string, place bot.Place, priority bot.Priority) Ask {
 		a.PerMinute, a.LowPerMinute = l.PerGroupPerMinute, fifths(l.PerGroupPerMinute, 3)
 	}
 	if a.Low && a.Burst >= 2 {
-		a.Need = 2 // the last one is kept for an answer
+		a.Need = 2 // the last one is reserved for an answer
 	}
 	return a
 }
 
-// burst is how many requests may go to a chat at once.
+// burst returns how many requests may be sent to a chat at once.
 func (l Limits) burst(place bot.Place) int {
 	if place.Group {
 		return l.PerChatPerSecond
@@ -56,7 +59,7 @@ type Over struct {
 	Ago time.Duration
 }
 
-// Verdict says whether a request may go. If not, it says how long to wait at least until it is worth asking again.
+// Verdict reports whether a request may be sent. If not, it says how long to wait at least before asking again.
 type Verdict struct {
 	Granted bool
 	Chat    time.Duration // because of the chat
@@ -64,15 +67,15 @@ type Verdict struct {
 	Frozen  time.Duration // for how long a 429 stops the chat or the bot
 }
 
-// Budget is a send budget that several processes share; redis.Store has one. It keeps the limits as Pacer does, by its
+// Budget is a send budget that several processes share; redis.Store has one. It enforces the limits like Pacer, by its
 // own clock. Safe for concurrent use.
 type Budget interface {
-	// Spend books what is over, and then a request if it may go now. After an error nobody knows whether it did: a
-	// booked request that is never over counts as long as one that hangs.
+	// Spend books what has ended, and then a request if it may be sent now. After an error it is unknown whether it
+	// did; a booked request that never ends counts as long as one that hangs.
 	Spend(ctx context.Context, ask Ask, over []Over) (Verdict, error)
-	// End books what is over.
+	// End books what has ended.
 	End(ctx context.Context, over []Over) error
-	// Freeze stops a chat for wait and more; three or more chats within 2 s stop the bot, as those of a Pacer do.
+	// Freeze stops a chat for wait and more; three or more chats within 2 s stop the bot, as in a Pacer.
 	Freeze(ctx context.Context, chat string, wait, more time.Duration) error
 }
 
@@ -80,23 +83,25 @@ const (
 	// askPatience is the default of SharedOptions.Patience. A budget that took longer is left alone for askAgain.
 	askPatience = 600 * time.Millisecond
 	askAgain    = time.Second
-	// tellEvery bounds how long other processes take a request for one under way that is over. Most of what is over
-	// travels with the next request.
+	// tellEvery limits how long other processes regard a request as in progress after it has ended. Most ended requests
+	// are reported along with the next request.
 	tellEvery = 100 * time.Millisecond
-	// tellMost is how many requests that are over are told of at once.
+	// tellMost is how many ended requests are reported at once.
 	tellMost = 64
 	// leastWait is the shortest pause before the budget is asked again for the same request.
 	leastWait = 10 * time.Millisecond
-	// partingPatience bounds how long the end of a process is told to the others.
+	// partingPatience limits how long a process that ends reports to the others.
 	partingPatience = time.Second
 )
 
-// SharedOptions tune a SharedPacer.
+// SharedOptions configure a SharedPacer.
 type SharedOptions struct {
 	PacerOptions
-	// Patience bounds how long the budget may take to answer, before this process sends its part for a while; 0 = 600 ms.
+	// Patience limits how long the budget may take to answer, before this process sends its part for a while; 0 = 600
+	// ms.
 	Patience time.Duration
-	// Living is how many processes share the budget; nil = 2. While the budget does not answer, each sends its part.
+	// Living returns how many processes share the budget; nil = 2. While the budget does not respond, each sends its
+	// share.
 	Living func() int
 	Log    zerolog.Logger
 }
@@ -109,7 +114,7 @@ type SharedPacer struct {
 	budget Budget
 	opts   SharedOptions
 	limits Limits
-	own    *Pacer // what this process has sent, for when the budget does not answer
+	own    *Pacer // what this process has sent, for when the budget does not respond
 
 	mu      sync.Mutex
 	waiting []*sharedWaiter // by priority, first come first served
@@ -117,41 +122,41 @@ type SharedPacer struct {
 	freezes []sharedFreeze
 	chats   map[string]verdictUntil
 	all     [2]time.Time // until when the bot may send nothing; [1] nothing modest
-	alone   bool         // the budget does not answer
-	rest    time.Time    // it is left alone until then
+	alone   bool         // the budget does not respond
+	rest    time.Time    // it is not asked until then
 	swept   time.Time
 	nudge   chan struct{}
 }
 
 var _ bot.Pacer = (*SharedPacer)(nil)
 
-// sharedWaiter is one Wait.
+// sharedWaiter is one call of Wait.
 type sharedWaiter struct {
 	ask      Ask
 	place    bot.Place
 	priority bot.Priority
 	granted  chan struct{}
-	done     func() // of one that was granted
-	gone     bool   // nobody waits any more
+	done     func() // of a granted one
+	gone     bool   // its caller has stopped waiting
 }
 
-// ended is a request that is over and was not told yet.
+// ended is a request that has ended and was not reported yet.
 type ended struct {
 	ask Ask
 	at  time.Time
 }
 
-// sharedFreeze is a 429 that was not told yet.
+// sharedFreeze is a 429 that was not reported yet.
 type sharedFreeze struct {
 	chat       string
 	wait, more time.Duration
 	at         time.Time
 }
 
-// verdictUntil is what the budget said of a chat.
+// verdictUntil is what the budget said about a chat.
 type verdictUntil struct{ wait, frozen time.Time }
 
-// NewSharedPacer makes a SharedPacer. Every process has to give the same limits.
+// NewSharedPacer returns a SharedPacer. Every process has to use the same limits.
 func NewSharedPacer(budget Budget, limits Limits, opts SharedOptions) *SharedPacer {
 	own := NewPacer(limits, opts.PacerOptions)
 	opts.Now, opts.Jitter = own.now, own.jitter
@@ -161,7 +166,10 @@ func NewSharedPacer(budget Budget, limits Limits, opts SharedOptions) *SharedPac
 	if opts.Living == nil {
 		opts.Living = func() int { return 2 }
 	}
-	return &SharedPacer{budget: budget, opts: opts, limits: limits, own: own, chats: map[string]verdictUntil{}, nudge: make(chan struct{}, 1)}
+	return &SharedPacer{
+		budget: budget, opts: opts, limits: limits, own: own, chats: map[string]verdictUntil{},
+		nudge: make(chan struct{}, 1),
+	}
 }
 
 // Wait implements bot.Pacer.
@@ -169,7 +177,10 @@ func (p *SharedPacer) Wait(ctx context.Context, place bot.Place, priority bot.Pr
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	w := &sharedWaiter{ask: p.limits.Ask(uuid.NewString(), place, priority), place: place, priority: priority, granted: make(chan struct{})}
+	w := &sharedWaiter{
+		ask: p.limits.Ask(uuid.NewString(), place, priority), place: place, priority: priority,
+		granted: make(chan struct{}),
+	}
 	p.mu.Lock()
 	at := len(p.waiting)
 	for at > 0 && p.waiting[at-1].priority > priority {
@@ -201,7 +212,8 @@ func (p *SharedPacer) Try(ctx context.Context, place bot.Place, priority bot.Pri
 	return p.spend(ctx, p.limits.Ask(uuid.NewString(), place, priority), place, priority)
 }
 
-// Likely says, without asking the budget, whether a request may go as far as this process knows. It takes nothing.
+// Likely reports, without asking the budget, whether a request may be sent as far as this process knows. It takes
+// nothing.
 func (p *SharedPacer) Likely(place bot.Place, priority bot.Priority) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -213,7 +225,7 @@ func (p *SharedPacer) Likely(place bot.Place, priority bot.Priority) bool {
 	return p.delay(place.ChatKey(), priority, p.opts.Now()) <= 0
 }
 
-// Freeze implements bot.Pacer. The other processes are told a moment later.
+// Freeze implements bot.Pacer. It is reported to the other processes a moment later.
 func (p *SharedPacer) Freeze(place bot.Place, wait time.Duration) {
 	wait = max(wait, leastFreeze)
 	p.own.Freeze(place, wait)
@@ -227,15 +239,17 @@ func (p *SharedPacer) Freeze(place bot.Place, wait time.Duration) {
 	p.wake()
 }
 
-// Frozen says whether a 429 stops all requests to the place at the moment, as far as this process knows.
+// Frozen reports whether a 429 stops all requests to the place at the moment, as far as this process knows.
 func (p *SharedPacer) Frozen(place bot.Place) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.own.Frozen(place) || p.chats[place.ChatKey()].frozen.After(p.opts.Now())
 }
 
-// spend asks the budget for a request, or this process's share while the budget does not answer.
-func (p *SharedPacer) spend(outer context.Context, ask Ask, place bot.Place, priority bot.Priority) (done func(), ok bool) {
+// spend asks the budget for a request, or this process's share while the budget does not respond.
+func (p *SharedPacer) spend(
+	outer context.Context, ask Ask, place bot.Place, priority bot.Priority,
+) (done func(), ok bool) {
 	if p.resting() {
 		return p.spendOwn(ask, place, priority, nil)
 	}
@@ -275,18 +289,19 @@ func (p *SharedPacer) spendOwn(ask Ask, place bot.Place, priority bot.Priority, 
 	}
 	if !p.alone {
 		p.alone = true
-		p.opts.Log.Warn().Err(why).Int("processes", living).Msg("the send budget is not shared for now; this process sends its part of it")
+		p.opts.Log.Warn().Err(why).Int("processes", living).
+			Msg("the send budget is not shared for now; this process sends its part of it")
 	}
 	if done == nil {
 		known := p.chats[ask.Chat]
-		known.wait = latest(known.wait, p.opts.Now().Add(min(wait, tellEvery))) // the budget may be back sooner
+		known.wait = latest(known.wait, p.opts.Now().Add(min(wait, tellEvery))) // the budget may respond again sooner
 		p.chats[ask.Chat] = known
 		return nil, false
 	}
 	return done, true
 }
 
-// booked makes what ends a request that the budget has booked. p.mu is held.
+// booked returns the function that ends a request that the budget has booked. p.mu must be held.
 func (p *SharedPacer) booked(ask Ask, place bot.Place, priority bot.Priority) func() {
 	own := p.own.book(place, priority)
 	return sync.OnceFunc(func() {
@@ -301,7 +316,7 @@ func (p *SharedPacer) booked(ask Ask, place bot.Place, priority bot.Priority) fu
 	})
 }
 
-// heed remembers what the budget said. p.mu is held.
+// heed remembers what the budget said. p.mu must be held.
 func (p *SharedPacer) heed(ask Ask, v Verdict, now time.Time) {
 	if v.Frozen > 0 || v.Chat > 0 {
 		known := p.chats[ask.Chat]
@@ -322,7 +337,7 @@ func (p *SharedPacer) heed(ask Ask, v Verdict, now time.Time) {
 	}
 }
 
-// delay is for how long the budget need not be asked. p.mu is held.
+// delay returns for how long the budget need not be asked. p.mu must be held.
 func (p *SharedPacer) delay(chat string, priority bot.Priority, now time.Time) time.Duration {
 	until := latest(p.all[0], p.chats[chat].wait)
 	if priority >= bot.Low {
@@ -331,17 +346,17 @@ func (p *SharedPacer) delay(chat string, priority bot.Priority, now time.Time) t
 	return until.Sub(now)
 }
 
-// resting says whether the budget did not answer a moment ago.
+// resting reports whether the budget recently failed to respond.
 func (p *SharedPacer) resting() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.rest.After(p.opts.Now())
 }
 
-// wake has Run look again.
+// wake makes Run look again.
 func (p *SharedPacer) wake() {
 	select {
 	case p.nudge <- struct{}{}:
-	default: // it will
+	default: // it will anyway
 	}
 }

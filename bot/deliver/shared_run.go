@@ -7,7 +7,8 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// Run lets go who waits, in their order, and tells the budget what is over and what a 429 said, until ctx ends.
+// Run admits waiting requests in their order, and reports to the budget which requests have ended and what a 429 said,
+// until ctx ends.
 func (p *SharedPacer) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		timer := time.NewTimer(p.work(ctx))
@@ -21,13 +22,13 @@ func (p *SharedPacer) Run(ctx context.Context) error {
 	if over := p.untold(); len(over) > 0 {
 		parting, cancel := context.WithTimeout(context.WithoutCancel(ctx), partingPatience)
 		defer cancel()
-		// else they end by themselves, as those of a process that was killed
+		// Otherwise they expire, like those of a process that was killed.
 		_ = p.budget.End(parting, told(over, p.opts.Now()))
 	}
 	return nil
 }
 
-// work asks for everybody who may be let go now, and gives the time until there is something to do.
+// work asks the budget for every waiter that may be admitted now, and returns the time until there is something to do.
 func (p *SharedPacer) work(ctx context.Context) time.Duration {
 	for ctx.Err() == nil {
 		p.tellFreezes(ctx)
@@ -40,13 +41,13 @@ func (p *SharedPacer) work(ctx context.Context) time.Duration {
 			continue
 		}
 		if !p.letGo(w, done) {
-			done() // nobody waits for it any more
+			done() // its caller has stopped waiting
 		}
 	}
 	return 0
 }
 
-// letGo ends the wait of one whose request is booked; false when it has ended already.
+// letGo ends the wait of a request that was booked; it returns false if that has ended already.
 func (p *SharedPacer) letGo(w *sharedWaiter, done func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,7 +65,7 @@ func (p *SharedPacer) letGo(w *sharedWaiter, done func()) bool {
 	return true
 }
 
-// next is the first of those who wait that is worth asking for; without one, the time until there may be one.
+// next returns the first waiter that is worth asking for, or, without one, the time until there may be one.
 func (p *SharedPacer) next() (*sharedWaiter, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,7 +81,7 @@ func (p *SharedPacer) next() (*sharedWaiter, time.Duration) {
 	return nil, wait
 }
 
-// forget drops what no longer counts. p.mu is held.
+// forget drops what no longer counts. p.mu must be held.
 func (p *SharedPacer) forget(now time.Time) {
 	if now.Sub(p.swept) < sweepEvery {
 		return
@@ -93,7 +94,7 @@ func (p *SharedPacer) forget(now time.Time) {
 	}
 }
 
-// untold takes what is over and was not told yet.
+// untold takes the ended requests that were not reported yet.
 func (p *SharedPacer) untold() []ended {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,19 +104,19 @@ func (p *SharedPacer) untold() []ended {
 	return list
 }
 
-// tellLater puts back what could not be told.
+// tellLater puts back what could not be reported.
 func (p *SharedPacer) tellLater(over []ended) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.opts.Now()
 	for _, e := range over {
-		if now.Sub(e.at) < overdue { // an older one has ended by itself
+		if now.Sub(e.at) < overdue { // older ones have expired
 			p.over = append(p.over, e)
 		}
 	}
 }
 
-// told is what is over as the budget wants to hear it.
+// told returns ended requests in the form that the budget expects.
 func told(over []ended, now time.Time) []Over {
 	list := make([]Over, len(over))
 	for i, e := range over {
@@ -124,8 +125,8 @@ func told(over []ended, now time.Time) []Over {
 	return list
 }
 
-// tellOver tells what is over when no request has taken it along for a while, and gives the time until there may be
-// something to tell.
+// tellOver reports ended requests if no request has done so for a while, and returns the time until there may be
+// something to report.
 func (p *SharedPacer) tellOver(ctx context.Context) time.Duration {
 	p.mu.Lock()
 	wait := sweepEvery
@@ -144,7 +145,7 @@ func (p *SharedPacer) tellOver(ctx context.Context) time.Duration {
 	return leastWait
 }
 
-// tellFreezes passes on what a 429 said.
+// tellFreezes reports what a 429 said.
 func (p *SharedPacer) tellFreezes(ctx context.Context) {
 	p.mu.Lock()
 	list := p.freezes
@@ -153,12 +154,13 @@ func (p *SharedPacer) tellFreezes(ctx context.Context) {
 	for _, f := range list {
 		left := f.wait - p.opts.Now().Sub(f.at)
 		if err := p.budget.Freeze(ctx, f.chat, left, f.more); err != nil {
-			p.opts.Log.Debug().Err(err).Str("chat", f.chat).Msg("the other processes find the 429 themselves")
+			p.opts.Log.Debug().Err(err).Str("chat", f.chat).
+				Msg("freeze not shared; the other processes get the 429 themselves")
 		}
 	}
 }
 
-// book books a request that somebody else has let go.
+// book books a request that the budget has admitted.
 func (p *Pacer) book(place bot.Place, priority bot.Priority) (done func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -167,7 +169,7 @@ func (p *Pacer) book(place bot.Place, priority bot.Priority) (done func()) {
 	return p.take(place, priority, now)
 }
 
-// part lets a request go as far as one of so many processes may; done is nil when it has to wait.
+// part admits a request as far as one of the given number of processes may; done is nil if it has to wait.
 func (p *Pacer) part(place bot.Place, priority bot.Priority, of int) (done func(), wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

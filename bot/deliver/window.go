@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// window is the requests that count against a limit, in the order in which they were let go.
+// window contains the requests that count against a limit, in the order in which they were admitted.
 type window struct {
 	per  time.Duration
 	gone []*departure
 }
 
-// departure is one request that was let go. It reaches the server at some moment between being let go and being over,
-// so it counts until a whole window after it was over.
+// departure is one admitted request. It reaches the server at some moment between its admission and its end, so that it
+// counts until a whole window after its end.
 type departure struct {
-	at   time.Time // when it was over; while it is open, when it was let go
+	at   time.Time // when it ended; while it is open, when it was admitted
 	open bool
 	low  bool
 }
 
-// until is when a departure stops counting; of an open one at the latest.
+// until returns when a departure stops counting; for an open one, the latest time.
 func (d *departure) until(per time.Duration) time.Time {
 	if d.open {
 		return d.at.Add(overdue + per)
@@ -27,7 +27,7 @@ func (d *departure) until(per time.Duration) time.Time {
 	return d.at.Add(per)
 }
 
-// fifths is the part of a limit that Low may use, at least one.
+// fifths returns the part of a limit that Low may use, at least one.
 func fifths(limit, part int) int { return max(1, limit*part/5) }
 
 // forget drops what no longer counts.
@@ -35,7 +35,7 @@ func (w *window) forget(now time.Time) {
 	w.gone = slices.DeleteFunc(w.gone, func(d *departure) bool { return !d.until(w.per).After(now) })
 }
 
-// delay is how long to wait at most until one more request fits; limit 0 = no limit. It may be sooner where an open
+// delay returns how long to wait at most until one more request fits; limit 0 = no limit. It may be sooner if an open
 // request ends.
 func (w *window) delay(limit, lowLimit int, low bool, now time.Time) time.Duration {
 	if limit <= 0 {
@@ -49,7 +49,7 @@ func (w *window) delay(limit, lowLimit int, low bool, now time.Time) time.Durati
 	return wait
 }
 
-// full is how long limit requests, or the modest ones among them, leave no room for another.
+// full returns how long limit requests, or the modest ones among them, leave no room for another.
 func (w *window) full(limit int, lowOnly bool, now time.Time) time.Duration {
 	if len(w.gone) < limit {
 		return 0
