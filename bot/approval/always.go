@@ -15,8 +15,8 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// Choices of the buttons that store a standing approval: show what there is to choose, show one rule (with its number),
-// store it (with its number), go back to the question.
+// Choices of the buttons that store a standing approval: show the offers, show one rule (with its number), store it
+// (with its number), return to the question.
 const (
 	showRule  = "a"
 	storeRule = "A"
@@ -24,7 +24,7 @@ const (
 	wholeTool = "t" // approve every call of the tool in this conversation
 )
 
-// How far back a rule is tried out, on how many questions, and how many of them are shown.
+// How far back a rule is tested, on how many questions, and how many of them are shown.
 const (
 	pastDays     = 7
 	pastMost     = 500
@@ -43,7 +43,7 @@ type RuleEvent struct {
 	ID      string // of the arrival that did it
 }
 
-// ruleChoice reads what a button about rules says; i is the number of the offer, -1 where it has none.
+// ruleChoice parses the choice of a button about rules; i is the number of the offer, -1 if it has none.
 func ruleChoice(data string, offers int) (choice string, i int, ok bool) {
 	if data == "" {
 		return "", 0, false
@@ -53,11 +53,14 @@ func ruleChoice(data string, offers int) (choice string, i int, ok bool) {
 		return choice, -1, choice == showRule || choice == hideRule
 	}
 	i, err := strconv.Atoi(number)
-	return choice, i, err == nil && number == strconv.Itoa(i) && i >= 0 && i < offers && (choice == showRule || choice == storeRule)
+	return choice, i, err == nil && number == strconv.Itoa(i) && i >= 0 && i < offers &&
+		(choice == showRule || choice == storeRule)
 }
 
-// standing walks an admin through storing a rule: what there is to choose, then the rule exactly, asked for once more.
-func (b *Broker) standing(ctx context.Context, a *bot.Approval, msg *bot.Message, data string, say func(text string, alert bool) bot.Row) (turn.Effect, error) {
+// standing guides an admin through storing a rule: it shows the offers, then the exact rule, which has to be confirmed.
+func (b *Broker) standing(
+	ctx context.Context, a *bot.Approval, msg *bot.Message, data string, say func(text string, alert bool) bot.Row,
+) (turn.Effect, error) {
 	w := b.deps.Words
 	info, err := read(a)
 	if err != nil {
@@ -72,7 +75,7 @@ func (b *Broker) standing(ctx context.Context, a *bot.Approval, msg *bot.Message
 	case !slices.Contains(rights.Admins, msg.Caller):
 		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(w.AdminsStore(msg.Language), true)}}}, nil
 	case a.State != bot.Open || !a.Expires.After(b.deps.Now()):
-		return b.decide(ctx, a, msg, bot.Denied, bot.Once, say) // says what has become of it
+		return b.decide(ctx, a, msg, bot.Denied, bot.Once, say) // the row says that the question is decided
 	case !ok || len(info.Question.Offers) == 0:
 		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(w.UnknownQuestion(msg.Language), true)}}}, nil
 	case choice == storeRule:
@@ -91,10 +94,13 @@ func (b *Broker) standing(ctx context.Context, a *bot.Approval, msg *bot.Message
 }
 
 // store approves the call and stores the rules of an offer.
-func (b *Broker) store(ctx context.Context, a *bot.Approval, msg *bot.Message, info body, o policy.Offer, say func(text string, alert bool) bot.Row) (turn.Effect, error) {
+func (b *Broker) store(
+	ctx context.Context, a *bot.Approval, msg *bot.Message, info body, o policy.Offer,
+	say func(text string, alert bool) bot.Row,
+) (turn.Effect, error) {
 	e, err := b.decide(ctx, a, msg, bot.Approved, bot.Always, say)
 	if err != nil || len(e.Change.Decide) == 0 || e.Change.Decide[0].State != bot.Approved {
-		return e, err // one of several approvals so far: nothing stands yet
+		return e, err // only one of several approvals: nothing is stored yet
 	}
 	var events []RuleEvent
 	for _, g := range o.Grants {
@@ -107,7 +113,9 @@ func (b *Broker) store(ctx context.Context, a *bot.Approval, msg *bot.Message, i
 }
 
 // whole approves the call and every later one of its tool in this conversation.
-func (b *Broker) whole(ctx context.Context, a *bot.Approval, msg *bot.Message, say func(text string, alert bool) bot.Row) (turn.Effect, error) {
+func (b *Broker) whole(
+	ctx context.Context, a *bot.Approval, msg *bot.Message, say func(text string, alert bool) bot.Row,
+) (turn.Effect, error) {
 	info, err := read(a)
 	if err != nil {
 		return turn.Effect{}, err
@@ -128,18 +136,23 @@ func (b *Broker) whole(ctx context.Context, a *bot.Approval, msg *bot.Message, s
 }
 
 // keep adds a standing approval to a change.
-func (b *Broker) keep(a *bot.Approval, msg *bot.Message, info body, g policy.Grant, change *bot.Change, events *[]RuleEvent) error {
+func (b *Broker) keep(
+	a *bot.Approval, msg *bot.Message, info body, g policy.Grant, change *bot.Change, events *[]RuleEvent,
+) error {
 	stored := Grant{Grant: g, Root: info.Question.Dir, By: msg.Caller, Name: name(msg), At: b.deps.Now().UTC()}
 	f, err := grantFact(a.Place.ChatKey(), stored)
 	if err != nil {
 		return err
 	}
 	change.Facts = append(change.Facts, f)
-	*events = append(*events, RuleEvent{Verb: "store", Grant: stored, Chat: a.Place.ChatKey(), Session: a.Session, Place: a.Place, By: msg.Caller, ID: msg.ID})
+	*events = append(*events, RuleEvent{
+		Verb: "store", Grant: stored, Chat: a.Place.ChatKey(), Session: a.Session, Place: a.Place, By: msg.Caller,
+		ID: msg.ID,
+	})
 	return nil
 }
 
-// recorded has events stored with the change, and written down once it is in.
+// recorded stores the events with the change, and has them recorded once it is stored.
 func (b *Broker) recorded(e *turn.Effect, events []RuleEvent) {
 	if b.deps.Line == nil || len(events) == 0 {
 		return
@@ -160,7 +173,7 @@ func (b *Broker) recorded(e *turn.Effect, events []RuleEvent) {
 	}
 }
 
-// chooseCard shows what there is to choose.
+// chooseCard shows the offers.
 func (b *Broker) chooseCard(a *bot.Approval, info body) bot.Content {
 	w, lang, offers := b.deps.Words, info.Language, info.Question.Offers
 	lines := make([]string, len(offers))
@@ -183,7 +196,7 @@ func ruleData(a *bot.Approval, choice string, i int) string {
 	return "a1:" + a.ID + ":" + choice + strconv.Itoa(i)
 }
 
-// ruleCard shows exactly what would be stored, and what it would have covered of late.
+// ruleCard shows exactly what would be stored, and which recent questions it would have covered.
 func (b *Broker) ruleCard(ctx context.Context, a *bot.Approval, info body, i int) (bot.Content, error) {
 	w, lang, offer := b.deps.Words, info.Language, info.Question.Offers[i]
 	store, back := w.StoreButtons(lang)
@@ -207,20 +220,24 @@ func (b *Broker) ruleCard(ctx context.Context, a *bot.Approval, info body, i int
 		foot = append(foot, w.Past(lang, n, examples))
 	}
 	foot = append(foot, w.StoreFoot(lang))
-	content := framed(w.StoreHead(lang), render.Cut(strings.Join(rules, "\n"), cardLength), strings.Join(foot, "\n"), "")
+	content := framed(w.StoreHead(lang), render.Cut(strings.Join(rules, "\n"), cardLength), strings.Join(foot, "\n"),
+		"")
 	behind := hideRule
 	if len(info.Question.Offers) > 1 {
 		behind = showRule
 	}
 	content.Buttons = [][]bot.Button{{
-		{Label: store, Data: ruleData(a, storeRule, i), Style: "success"}, {Label: back, Data: "a1:" + a.ID + ":" + behind},
+		{Label: store, Data: ruleData(a, storeRule, i), Style: "success"},
+		{Label: back, Data: "a1:" + a.ID + ":" + behind},
 	}}
 	return content, nil
 }
 
-// past tries grants out on what this bot asked about of late: how many of the questions they would have answered, and
-// the newest of them.
-func (b *Broker) past(ctx context.Context, a *bot.Approval, lang string, grants []policy.Grant) (n int, examples []string, err error) {
+// past tests grants on the recent questions of this bot: it returns how many of them they would have answered, and the
+// newest of those.
+func (b *Broker) past(
+	ctx context.Context, a *bot.Approval, lang string, grants []policy.Grant,
+) (n int, examples []string, err error) {
 	w := b.deps.Words
 	if b.deps.Covers == nil {
 		return 0, nil, nil
@@ -232,7 +249,8 @@ func (b *Broker) past(ctx context.Context, a *bot.Approval, lang string, grants 
 	}
 	for i := range list {
 		var before body
-		if list[i].ID == a.ID || json.Unmarshal(list[i].Body, &before) != nil || !b.deps.Covers(&list[i], &before.Question, grants) {
+		if list[i].ID == a.ID || json.Unmarshal(list[i].Body, &before) != nil ||
+			!b.deps.Covers(&list[i], &before.Question, grants) {
 			continue
 		}
 		if n++; len(examples) < pastExamples {
@@ -243,7 +261,8 @@ func (b *Broker) past(ctx context.Context, a *bot.Approval, lang string, grants 
 	return n, examples, nil
 }
 
-// example is a call in one line. In another chat's question only what a rule of this chat covers is ever shown.
+// example returns a call in one line. Of another chat's questions, only those that a rule of this chat covers are ever
+// shown.
 func example(q tools.Question) string {
 	line, _, _ := strings.Cut(shown(q), "\n")
 	return render.Cut(line, pastLength)

@@ -13,7 +13,7 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// Limits of what a card shows itself, in UTF-16 units and lines. A longer command goes out whole as a file: what is
+// Limits of what a card itself shows, in UTF-16 units and lines. A longer command is sent in full as a file: what is
 // approved is always what was shown.
 const (
 	cardLength = 2800
@@ -22,8 +22,8 @@ const (
 	noteLength = 300 // of each sentence around the command
 )
 
-// card is the question as a person sees it, with a file in front when the command is too long for it. The file holds
-// the command byte for byte; the card shows what cannot be seen in it, and counts it in any case.
+// card returns the question as a person sees it, with a file before it if the command is too long. The file contains
+// the command byte for byte; the card reveals invisible characters in it, and always counts them.
 func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 	info, err := read(a)
 	if err != nil {
@@ -46,7 +46,7 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 	for _, name := range q.Changed {
 		c.Changed = append(c.Changed, line(name))
 	}
-	c.Found = c.Found.Most(found) // the reason repeats what the command has
+	c.Found = c.Found.Most(found) // the reason repeats parts of the command
 	var file *bot.File
 	if strings.Count(show, "\n") >= cardLines || render.Length(show) > cardLength {
 		sum := sha256.Sum256([]byte(exact))
@@ -57,9 +57,10 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 	content := framed(w.CardHead(lang, c), show, w.CardFoot(lang, c), w.CardHint(lang, c))
 	once, session, deny := w.Buttons(lang)
 	data := func(choice string) string { return "a1:" + a.ID + ":" + choice }
-	yes, last := []bot.Button{{Label: once, Data: data("y"), Style: "success"}}, []bot.Button{{Label: deny, Data: data("n"), Style: "danger"}}
+	yes := []bot.Button{{Label: once, Data: data("y"), Style: "success"}}
+	last := []bot.Button{{Label: deny, Data: data("n"), Style: "danger"}}
 	content.Buttons = [][]bot.Button{yes, last}
-	if a.Needed > 1 { // several people decide about one call, and nobody about more in their name
+	if a.Needed > 1 { // several people decide about one call, and nobody decides about more in their name
 		return content, file, nil
 	}
 	content.Buttons[0] = append(yes, bot.Button{Label: session, Data: data("s")})
@@ -67,12 +68,14 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 		content.Buttons[1] = append([]bot.Button{{Label: w.AlwaysButton(lang), Data: data(showRule)}}, last...)
 	}
 	if q.Whole != nil {
-		content.Buttons = slices.Insert(content.Buttons, 1, []bot.Button{{Label: w.WholeButton(lang), Data: data(wholeTool)}})
+		content.Buttons = slices.Insert(content.Buttons, 1, []bot.Button{
+			{Label: w.WholeButton(lang), Data: data(wholeTool)},
+		})
 	}
 	return content, file, nil
 }
 
-// shown is what is approved.
+// shown returns what is approved.
 func shown(q tools.Question) string {
 	if show := strings.TrimRight(q.Show, "\n"); show != "" {
 		return show
@@ -80,8 +83,8 @@ func shown(q tools.Question) string {
 	return q.Args
 }
 
-// record is what the card becomes: the same command, and who decided what, when. No buttons. A question that cannot be
-// read any more can still be ended.
+// record returns what the card becomes: the same command, and who decided what, when. It has no buttons. A question
+// that cannot be decoded any more can still be ended.
 func (b *Broker) record(a *bot.Approval) bot.Content {
 	info, err := read(a)
 	decision := b.deps.Words.Decided(info.Language, *a)
@@ -97,8 +100,8 @@ func (b *Broker) record(a *bot.Approval) bot.Content {
 	return framed(render.Cut(tool, noteLength), show, decision, "")
 }
 
-// framed sets text in code between a head and a foot. What stands in head and foot is inert: the words of others make
-// no links, mentions or commands. The hint is ours, and stays as it is.
+// framed puts text as code between a head and a foot. Head and foot are made inert, because they contain words of
+// others, which must not become links, mentions or commands. The hint is ours and is not changed.
 func framed(head, code, foot, hint string) bot.Content {
 	content := bot.Content{Text: head, Entities: render.Inert(head)}
 	add := func(text string) (offset int) {
@@ -107,7 +110,9 @@ func framed(head, code, foot, hint string) bot.Content {
 	}
 	if code != "" {
 		offset := add(code)
-		content.Entities = append(content.Entities, render.Entity{Type: "pre", Offset: offset, Length: render.Length(code)})
+		content.Entities = append(content.Entities, render.Entity{
+			Type: "pre", Offset: offset, Length: render.Length(code),
+		})
 	}
 	if foot != "" {
 		foot, entities := render.Quoted(foot)
@@ -123,7 +128,7 @@ func framed(head, code, foot, hint string) bot.Content {
 	return content
 }
 
-// first is the beginning of a long text, with a sign that more follows.
+// first returns the beginning of a long text, with a sign that more follows.
 func first(text string) string {
 	lines := strings.SplitN(text, "\n", headLines+1)
 	if len(lines) > headLines {

@@ -40,15 +40,17 @@ func (b *Broker) Command(ctx context.Context, call *turn.Call, state bot.Approva
 	case len(found) == 1:
 		return b.decide(ctx, &found[0], msg, state, bot.Once, say)
 	case len(names) == 1:
-		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.OneQuestion(msg.Language, names[0]), false)}}}, nil
+		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.OneQuestion(msg.Language, names[0]),
+			false)}}}, nil
 	case len(names) == 0:
 		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.NoQuestion(msg.Language), false)}}}, nil
 	default:
-		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.WhichQuestion(msg.Language, names), false)}}}, nil
+		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.WhichQuestion(msg.Language, names),
+			false)}}}, nil
 	}
 }
 
-// decide checks who decides and makes the Change; say answers the person who pressed or wrote.
+// decide checks who decides and returns the Effect; say replies to the person who pressed or wrote.
 func (b *Broker) decide(ctx context.Context, a *bot.Approval, msg *bot.Message, state bot.ApprovalState, scope string,
 	say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
@@ -86,11 +88,16 @@ func (b *Broker) decide(ctx context.Context, a *bot.Approval, msg *bot.Message, 
 			return no(w.NotYourself(msg.Language))
 		}
 	}
-	return b.count(a, bot.Decision{ID: a.ID, State: state, Scope: scope, By: msg.Caller, ByName: name(msg), At: now, Votes: a.Votes}, msg, say)
+	return b.count(a,
+		bot.Decision{
+			ID: a.ID, State: state, Scope: scope, By: msg.Caller, ByName: name(msg), At: now, Votes: a.Votes,
+		}, msg, say)
 }
 
-// count makes the Change of a decision by somebody who may decide: a vote, or the last one.
-func (b *Broker) count(a *bot.Approval, d bot.Decision, msg *bot.Message, say func(text string, alert bool) bot.Row) (turn.Effect, error) {
+// count returns the Effect of a decision by somebody who may decide: one vote, or the last one.
+func (b *Broker) count(
+	a *bot.Approval, d bot.Decision, msg *bot.Message, say func(text string, alert bool) bot.Row,
+) (turn.Effect, error) {
 	if d.State == bot.Approved {
 		if !slices.Contains(d.Votes, msg.Caller) {
 			d.Votes = append(slices.Clone(d.Votes), msg.Caller)
@@ -111,7 +118,7 @@ func (b *Broker) count(a *bot.Approval, d bot.Decision, msg *bot.Message, say fu
 	return e, remember(a.Session, &info.Question, d.At, &e.Change)
 }
 
-// name is how a decision is signed.
+// name returns how a decision is signed.
 func name(msg *bot.Message) string {
 	if msg.Name != "" {
 		return msg.Name
@@ -119,8 +126,8 @@ func name(msg *bot.Message) string {
 	return msg.Caller
 }
 
-// vote counts one of several approvals and shows it on the card. Somebody else may vote in the same moment on another
-// replica: when the store finds that the votes are complete, the card becomes the record and the turn goes on.
+// vote counts one of several approvals and shows it on the card. Somebody else may vote at the same moment on another
+// replica: if the store finds that the votes are complete, the card becomes the record and the turn continues.
 func (b *Broker) vote(a *bot.Approval, d bot.Decision, answer bot.Row) (turn.Effect, error) {
 	d.State = bot.Open
 	voted := *a
@@ -145,14 +152,16 @@ func (b *Broker) vote(a *bot.Approval, d bot.Decision, answer bot.Row) (turn.Eff
 	}, nil
 }
 
-// after is a question as a decision leaves it.
+// after returns a question as a decision leaves it.
 func after(a *bot.Approval, d bot.Decision) *bot.Approval {
 	next := *a
-	next.State, next.Scope, next.By, next.ByName, next.Decided, next.Votes = d.State, d.Scope, d.By, d.ByName, d.At, d.Votes
+	next.State, next.Scope = d.State, d.Scope
+	next.By, next.ByName = d.By, d.ByName
+	next.Decided, next.Votes = d.At, d.Votes
 	return &next
 }
 
-// decided makes the Change of a decision: the row, the card that becomes its record, and the turn that goes on.
+// decided returns the Effect of a decision: the row, the card that becomes its record, and the turn that continues.
 func (b *Broker) decided(a *bot.Approval, d bot.Decision) turn.Effect {
 	return turn.Effect{
 		Change:  bot.Change{Decide: []bot.Decision{d}, Send: []bot.Row{b.edit(a, b.record(after(a, d)))}},
@@ -161,14 +170,16 @@ func (b *Broker) decided(a *bot.Approval, d bot.Decision) turn.Effect {
 }
 
 func (b *Broker) edit(a *bot.Approval, content bot.Content) bot.Row {
-	return bot.Row{Session: a.Session, Turn: a.Turn, Place: a.Place, Purpose: bot.Record, EditRow: a.Row, Content: content}
+	return bot.Row{
+		Session: a.Session, Turn: a.Turn, Place: a.Place, Purpose: bot.Record, EditRow: a.Row, Content: content,
+	}
 }
 
 func (b *Broker) expire(a *bot.Approval) turn.Effect {
 	return b.decided(a, bot.Decision{ID: a.ID, State: bot.Expired, At: b.deps.Now(), Votes: a.Votes})
 }
 
-// Expired decides what nobody decided in time.
+// Expired decides the questions that nobody decided in time.
 func (b *Broker) Expired(ctx context.Context, now time.Time) ([]turn.Effect, error) {
 	open, err := b.deps.Store.OpenApprovals(ctx, "")
 	if err != nil {

@@ -20,35 +20,35 @@ import (
 // GrantBucket holds standing approvals as facts: the key begins with the chat's, the value is a Grant.
 const GrantBucket = "grant"
 
-// allowedBucket holds, by conversation and call, the files as they were when somebody last approved the call.
+// allowedBucket holds, by conversation and call, the state of the files when somebody last approved the call.
 const allowedBucket = "allowed"
 
-// allowedFor is how long that is kept.
+// allowedFor is how long that state is kept.
 const allowedFor = 30 * 24 * time.Hour
 
 // Grant is a standing approval as it is stored.
 type Grant struct {
 	policy.Grant
-	// working directory of the conversation that it was stored in, from which its paths are shown
+	// Working directory of the conversation that it was stored in, from which its paths are shown.
 	Root string    `json:"root,omitempty"`
 	By   string    `json:"by"`
-	Name string    `json:"name,omitempty"` // of who stored it
+	Name string    `json:"name,omitempty"` // of the person who stored it
 	At   time.Time `json:"at"`
-	// Pattern is what versions before words stored: a glob over the text. It says too little to cover anything now; the
-	// rule is listed, and asks.
+	// Pattern is a glob over the text, which old versions stored instead of words. It is too imprecise to cover
+	// anything now; the rule is listed, and the calls need approval.
 	Pattern string `json:"pattern,omitempty"`
 }
 
-// held is a Grant with where it is.
+// held is a Grant with its key.
 type held struct {
 	Grant
 	key string
 }
 
-// id names a stored grant in callback data.
+// id returns the id of a stored grant in callback data.
 func (h *held) id() string { return shortHash(h.key) }
 
-// chat is where it was stored.
+// chat returns the chat that it was stored in.
 func (h *held) chat() bot.Place {
 	place, _, _ := bot.CutChat(h.key)
 	return place
@@ -59,8 +59,10 @@ func shortHash(text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Grants lists the standing approvals that hold for a conversation of a chat.
-func Grants(ctx context.Context, facts bot.Facts, chat string, session bot.SessionKey, now time.Time) ([]policy.Grant, error) {
+// Grants lists the standing approvals that are valid for a conversation of a chat.
+func Grants(
+	ctx context.Context, facts bot.Facts, chat string, session bot.SessionKey, now time.Time,
+) ([]policy.Grant, error) {
 	list, err := grantsOf(ctx, facts, chat+"/", now)
 	if err != nil {
 		return nil, err
@@ -74,7 +76,7 @@ func Grants(ctx context.Context, facts bot.Facts, chat string, session bot.Sessi
 	return out, nil
 }
 
-// grantsOf lists what is stored below a key; an approval for a conversation only until it begins anew.
+// grantsOf lists what is stored under a key. An approval for a conversation is only valid until its next reset.
 func grantsOf(ctx context.Context, facts bot.Facts, prefix string, now time.Time) ([]held, error) {
 	list, err := facts.FactsOf(ctx, GrantBucket, prefix, now)
 	if err != nil {
@@ -100,17 +102,17 @@ func grantsOf(ctx context.Context, facts bot.Facts, prefix string, now time.Time
 	return grants, nil
 }
 
-// beganSince says whether a conversation began anew at or after a time.
+// beganSince reports whether a conversation was reset at or after a time.
 func beganSince(ctx context.Context, facts bot.Facts, session bot.SessionKey, at, now time.Time) (bool, error) {
 	began, err := facts.Fact(ctx, bot.ResetBucket, string(session), now)
 	if err != nil {
 		return false, fmt.Errorf("read the beginning of the conversation: %w", err)
 	}
 	t, err := time.Parse(time.RFC3339Nano, began)
-	return err == nil && !at.After(t), nil //nolint:nilerr // it never began anew
+	return err == nil && !at.After(t), nil //nolint:nilerr // it was never reset
 }
 
-// grantFact is a standing approval of a chat as it is stored. The same rule has the same key.
+// grantFact returns a standing approval of a chat as it is stored. The same rule has the same key.
 func grantFact(chat string, g Grant) (bot.Fact, error) {
 	rule, err := json.Marshal(g.Grant)
 	if err != nil {
@@ -120,10 +122,12 @@ func grantFact(chat string, g Grant) (bot.Fact, error) {
 	if err != nil {
 		return bot.Fact{}, fmt.Errorf("standing approval: %w", err)
 	}
-	return bot.Fact{Bucket: GrantBucket, Key: chat + "/" + g.Tool + "/" + shortHash(string(rule)), Value: string(value)}, nil
+	return bot.Fact{
+		Bucket: GrantBucket, Key: chat + "/" + g.Tool + "/" + shortHash(string(rule)), Value: string(value),
+	}, nil
 }
 
-// EndServer is what ends the standing approvals of a server's tools, in every chat.
+// EndServer returns the facts that end the standing approvals of a server's tools, in every chat.
 func EndServer(ctx context.Context, facts bot.Facts, server string, now time.Time) ([]bot.Fact, error) {
 	list, err := grantsOf(ctx, facts, "", now)
 	if err != nil {
@@ -143,12 +147,13 @@ func newest(list []held) {
 	slices.SortStableFunc(list, func(a, b held) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.key, b.key)) })
 }
 
-// allowedKey names a call by what it is, whatever its files hold.
+// allowedKey identifies a call, whatever the content of its files.
 func allowedKey(session bot.SessionKey, q *tools.Question) string {
-	return string(session) + "/" + shortHash(fmt.Sprintf("%d:%s%d:%s%s", len(q.Tool), q.Tool, len(q.Caller), q.Caller, q.Args))
+	return string(session) + "/" + shortHash(fmt.Sprintf("%d:%s%d:%s%s", len(q.Tool), q.Tool, len(q.Caller), q.Caller,
+		q.Args))
 }
 
-// remember notes the files of a call that was approved, so that the next question can say which of them changed.
+// remember records the files of an approved call, so that the next question can say which of them changed.
 func remember(session bot.SessionKey, q *tools.Question, now time.Time, change *bot.Change) error {
 	if len(q.Files) == 0 {
 		return nil
@@ -157,11 +162,13 @@ func remember(session bot.SessionKey, q *tools.Question, now time.Time, change *
 	if err != nil {
 		return fmt.Errorf("files of an approved call: %w", err)
 	}
-	change.Facts = append(change.Facts, bot.Fact{Bucket: allowedBucket, Key: allowedKey(session, q), Value: string(value), Expires: now.Add(allowedFor)})
+	change.Facts = append(change.Facts, bot.Fact{
+		Bucket: allowedBucket, Key: allowedKey(session, q), Value: string(value), Expires: now.Add(allowedFor),
+	})
 	return nil
 }
 
-// changedSince names the files of a call that are not what they were when it was last approved in this conversation.
+// changedSince returns the files of a call that have changed since it was last approved in this conversation.
 func (b *Broker) changedSince(ctx context.Context, session bot.SessionKey, q *tools.Question) ([]string, error) {
 	if len(q.Files) == 0 || len(q.Changed) > 0 {
 		return q.Changed, nil

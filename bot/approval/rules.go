@@ -14,10 +14,11 @@ import (
 // rulesPage is how many standing approvals one message lists.
 const rulesPage = 5
 
-// pressRules begins the data of the buttons of /policy rules: "g1:<id>:<page>" revokes, "g1::<page>" turns the page.
+// pressRules begins the data of the buttons of /policy rules: "g1:<id>:<page>" revokes a rule, "g1::<page>" shows
+// another page.
 const pressRules = "g1"
 
-// Rules answers /policy rules. The caller is an admin.
+// Rules replies to /policy rules. The caller is an admin.
 func (b *Broker) Rules(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg := call.Message
 	content, err := b.rulesList(ctx, msg, 0, "")
@@ -31,8 +32,8 @@ func (b *Broker) Rules(ctx context.Context, call *turn.Call) (turn.Effect, error
 	return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil
 }
 
-// visibleRules are the standing approvals that may be seen in a place: in a group its own, in a private chat those of
-// all chats of the bot.
+// visibleRules returns the standing approvals that may be seen in a place: in a group its own, in a private chat those
+// of all chats of the bot.
 func (b *Broker) visibleRules(ctx context.Context, place bot.Place) ([]held, error) {
 	prefix := place.Channel + "/" + place.Bot + "/"
 	if place.Group {
@@ -43,7 +44,7 @@ func (b *Broker) visibleRules(ctx context.Context, place bot.Place) ([]held, err
 	return list, err
 }
 
-// rulesList is one page of the list.
+// rulesList returns one page of the list.
 func (b *Broker) rulesList(ctx context.Context, msg *bot.Message, page int, note string) (bot.Content, error) {
 	list, err := b.visibleRules(ctx, msg.Place)
 	if err != nil {
@@ -58,11 +59,12 @@ func (b *Broker) rulesList(ctx context.Context, msg *bot.Message, page int, note
 	for i := range part {
 		shown[i] = b.shownRule(&part[i], msg.Place)
 		content.Buttons = append(content.Buttons, []bot.Button{{
-			Label: w.RevokeButton(lang, from+i+1), Data: pressRules + ":" + part[i].id() + ":" + strconv.Itoa(page), Style: "danger",
+			Label: w.RevokeButton(lang, from+i+1), Data: pressRules + ":" + part[i].id() + ":" + strconv.Itoa(page),
+			Style: "danger",
 		}})
 	}
 	content.Text = w.Rules(lang, shown, from+1, len(list), note)
-	content.Entities = render.Inert(content.Text) // the words of others make no links, mentions or commands
+	content.Entities = render.Inert(content.Text) // the words of others must not become links, mentions or commands
 	newer, older := w.PageButtons(lang)
 	var turn []bot.Button
 	if page > 0 {
@@ -77,7 +79,7 @@ func (b *Broker) rulesList(ctx context.Context, msg *bot.Message, page int, note
 	return content, nil
 }
 
-// shownRule is a standing approval as it is listed in a place.
+// shownRule returns a standing approval as it is listed in a place.
 func (b *Broker) shownRule(h *held, place bot.Place) texts.StoredRule {
 	r := texts.StoredRule{Grant: h.Grant.Grant, Root: h.Root, By: h.Name, At: h.At, Old: h.Kind == ""}
 	if r.By == "" {
@@ -93,11 +95,14 @@ func (b *Broker) shownRule(h *held, place bot.Place) texts.StoredRule {
 	return r
 }
 
-// pressRule revokes a standing approval, or turns the page. Only an admin may; a second press finds the rule gone.
+// pressRule revokes a standing approval, or shows another page. Only an admin may; a second press finds that the rule
+// is gone.
 func (b *Broker) pressRule(ctx context.Context, msg *bot.Message, parts []string) (turn.Effect, error) {
 	w := b.deps.Words
 	say := func(text string, alert bool) bot.Row {
-		return bot.Row{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: alert, Content: bot.Content{Text: text}}
+		return bot.Row{
+			Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: alert, Content: bot.Content{Text: text},
+		}
 	}
 	rights, err := b.deps.Rights(ctx, msg.Place, "")
 	if err != nil {
@@ -121,12 +126,13 @@ func (b *Broker) pressRule(ctx context.Context, msg *bot.Message, parts []string
 	i := slices.IndexFunc(list, func(h held) bool { return h.id() == parts[1] })
 	if i < 0 {
 		content, err := b.rulesList(ctx, msg, page, "")
-		return turn.Effect{Change: bot.Change{Send: b.redrawn(msg, say(w.RevokedAlready(msg.Language), false), content)}}, err
+		rows := b.redrawn(msg, say(w.RevokedAlready(msg.Language), false), content)
+		return turn.Effect{Change: bot.Change{Send: rows}}, err
 	}
 	return b.revoke(ctx, msg, &list[i], page, say("", false))
 }
 
-// revoke ends one rule; the list is drawn again once it is gone.
+// revoke ends one rule and shows the list again once that is stored.
 func (b *Broker) revoke(_ context.Context, msg *bot.Message, h *held, page int, answer bot.Row) (turn.Effect, error) {
 	rule := b.shownRule(h, msg.Place)
 	e := turn.Effect{Change: bot.Change{Send: []bot.Row{answer}, Facts: []bot.Fact{{Bucket: GrantBucket, Key: h.key}}}}
@@ -134,11 +140,13 @@ func (b *Broker) revoke(_ context.Context, msg *bot.Message, h *held, page int, 
 		content, err := b.rulesList(ctx, msg, page, b.deps.Words.Revoked(msg.Language, rule))
 		return turn.Effect{Change: bot.Change{Send: b.redrawn(msg, bot.Row{}, content)}}, err
 	}
-	b.recorded(&e, []RuleEvent{{Verb: "revoke", Grant: h.Grant, Chat: h.chat().ChatKey(), Place: msg.Place, By: msg.Caller, ID: msg.ID}})
+	b.recorded(&e, []RuleEvent{{
+		Verb: "revoke", Grant: h.Grant, Chat: h.chat().ChatKey(), Place: msg.Place, By: msg.Caller, ID: msg.ID,
+	}})
 	return e, nil
 }
 
-// redrawn are the rows that answer a press and put the list into its message.
+// redrawn returns the rows that reply to a press and put the list into its message.
 func (b *Broker) redrawn(msg *bot.Message, answer bot.Row, content bot.Content) []bot.Row {
 	var rows []bot.Row
 	if answer.Purpose != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/zephbot/zephbot/bot/state"
 )
 
-// world is what the store has of what a Change depends on. Its maps are the store's own: state.Run changes nothing in
+// world returns what the store has of what a Change depends on. Its maps are the store's own: state.Run does not change
 // them.
 func (s *Store) world(needs *state.Needs) *state.World {
 	w := &state.World{
@@ -21,14 +21,17 @@ func (s *Store) world(needs *state.Needs) *state.World {
 		},
 	}
 	for _, a := range s.arrivals {
-		w.Waiting = w.Waiting || (a.state == state.Waiting && !a.Express && a.Session != "" && a.Session == needs.Waiting)
+		w.Waiting = w.Waiting ||
+			(a.state == state.Waiting && !a.Express && a.Session != "" && a.Session == needs.Waiting)
 	}
 	if s.self != "" && len(needs.Chats) > 0 {
 		w.Senders = s.senders()
 	}
 	for _, seq := range needs.Arrivals {
 		if a, ok := s.arrivals[seq]; ok {
-			w.Arrivals[seq] = state.Arrival{State: a.state, Attempts: a.Attempts, Problem: a.Problem, Finished: a.finished}
+			w.Arrivals[seq] = state.Arrival{
+				State: a.state, Attempts: a.Attempts, Problem: a.Problem, Finished: a.finished,
+			}
 		}
 	}
 	for _, id := range needs.Rows {
@@ -39,7 +42,7 @@ func (s *Store) world(needs *state.Needs) *state.World {
 	return w
 }
 
-// following are the n numbers after one.
+// following returns the n numbers after one.
 func following(last int64, n int) []int64 {
 	numbers := make([]int64, n)
 	for i := range numbers {
@@ -48,7 +51,7 @@ func following(last int64, n int) []int64 {
 	return numbers
 }
 
-// contents are deep copies of what a Change brings, as a durable store makes them.
+// contents are deep copies of what a Change stores, as in a durable store.
 type contents struct {
 	entries []journal.Entry
 	rows    []bot.Content
@@ -74,7 +77,7 @@ func copies(change *bot.Change) (c contents, err error) {
 	return c, nil
 }
 
-// save stores what a Change has made.
+// save stores the result of a Change.
 func (s *Store) save(change *bot.Change, done *state.Result, c *contents) {
 	for _, a := range done.Arrive {
 		s.insertArrival(change.Arrive[a.Index], a.Seq)
@@ -146,7 +149,8 @@ func (s *Store) saveRow(row bot.Row) {
 }
 
 func (s *Store) saveLane(lane bot.Lane) {
-	lane.Until, lane.Since, lane.NotBefore, lane.Failing = utc(lane.Until), utc(lane.Since), utc(lane.NotBefore), utc(lane.Failing)
+	lane.Until, lane.Since = utc(lane.Until), utc(lane.Since)
+	lane.NotBefore, lane.Failing = utc(lane.NotBefore), utc(lane.Failing)
 	s.lanes[lane.Session] = lane
 }
 

@@ -20,7 +20,9 @@ func (s *Store) Approval(ctx context.Context, id string) (bot.Approval, error) {
 
 // ApprovalOf implements bot.Approvals.
 func (s *Store) ApprovalOf(ctx context.Context, session bot.SessionKey, call string) (bot.Approval, error) {
-	return s.lastApproval(ctx, "question of call "+call, func(a *bot.Approval) bool { return a.Session == session && a.Call == call })
+	return s.lastApproval(ctx, "question of call "+call, func(a *bot.Approval) bool {
+		return a.Session == session && a.Call == call
+	})
 }
 
 func (s *Store) lastApproval(ctx context.Context, what string, is func(*bot.Approval) bool) (bot.Approval, error) {
@@ -50,7 +52,9 @@ func (s *Store) GrantedInSession(ctx context.Context, session bot.SessionKey, ha
 }
 
 // AskedSince implements bot.Approvals.
-func (s *Store) AskedSince(ctx context.Context, channel, botID, tool string, since time.Time, limit int) ([]bot.Approval, error) {
+func (s *Store) AskedSince(
+	ctx context.Context, channel, botID, tool string, since time.Time, limit int,
+) ([]bot.Approval, error) {
 	list := s.approvalsWhere(func(a *bot.Approval) bool {
 		return a.Place.Channel == channel && a.Place.Bot == botID && a.Tool == tool && a.Created.After(since)
 	})
@@ -75,7 +79,7 @@ func (s *Store) approvalsWhere(keep func(*bot.Approval) bool) []bot.Approval {
 	return list
 }
 
-// ordered lists questions in the order of asking.
+// ordered lists questions in the order in which they were asked.
 func (s *Store) ordered() []state.Question {
 	return slices.SortedFunc(maps.Values(s.questions), func(a, b state.Question) int { return cmp.Compare(a.N, b.N) })
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/zephbot/zephbot/bot/state"
 )
 
-// move carries a chat to its new id.
+// move moves a chat to its new id.
 func (s *Store) move(m *bot.Move, now time.Time) {
 	for _, old := range slices.Sorted(maps.Keys(s.lanes)) {
 		if session, ok := state.Rename(m, old); ok {
@@ -35,7 +35,7 @@ func (s *Store) move(m *bot.Move, now time.Time) {
 	s.moveKeys(m)
 }
 
-// moveLane moves one session, its journal too.
+// moveLane moves one session with its journal.
 func (s *Store) moveLane(old bot.SessionKey, merged state.Merged, now time.Time) {
 	from, to := s.journal[old], s.journal[merged.Lane.Session]
 	if merged.Ended != nil {
@@ -51,7 +51,7 @@ func (s *Store) moveLane(old bot.SessionKey, merged state.Merged, now time.Time)
 	s.journal[merged.Lane.Session] = entries
 }
 
-// shifted gives a journal whose numbers are higher.
+// shifted returns a journal with increased numbers.
 func shifted(entries []journal.Entry, by int64) []journal.Entry {
 	entries = slices.Clone(entries)
 	for i := range entries {
@@ -60,7 +60,7 @@ func shifted(entries []journal.Entry, by int64) []journal.Entry {
 	return entries
 }
 
-// endTurn ends the turn of a lane whose session meets another turn.
+// endTurn ends the turn of a lane that is merged with another one.
 func (s *Store) endTurn(lane *bot.Lane, now time.Time) {
 	for _, q := range s.questions {
 		if q.Session == lane.Session && q.State == bot.Open {
@@ -73,7 +73,7 @@ func (s *Store) endTurn(lane *bot.Lane, now time.Time) {
 	}
 }
 
-// moveKeys moves facts and charges; where the new chat has a fact already, its own stays.
+// moveKeys moves facts and charges; a fact that the new chat has already is kept.
 func (s *Store) moveKeys(m *bot.Move) {
 	for old, fact := range maps.Clone(s.facts) {
 		key, ok := state.Rename(m, old.Key)

@@ -36,7 +36,8 @@ func (s *Store) Ready(ctx context.Context, channel, botID string, now time.Time,
 		}
 	}
 	for _, lane := range s.lanes {
-		if lane.State == bot.Idle || lane.Place.Channel != channel || lane.Place.Bot != botID || !free(&lane, now) || !s.runnable(&lane, now) {
+		if lane.State == bot.Idle || lane.Place.Channel != channel || lane.Place.Bot != botID || !free(&lane, now) ||
+			!s.runnable(&lane, now) {
 			continue
 		}
 		seq, queued := oldest[lane.Session]
@@ -92,7 +93,7 @@ func (s *Store) lane(session bot.SessionKey) bot.Lane {
 
 func free(lane *bot.Lane, now time.Time) bool { return lane.Owner == "" || !lane.Until.After(now) }
 
-// runnable says whether the state of a lane lets it go on.
+// runnable reports whether the state of a lane lets it continue.
 func (s *Store) runnable(lane *bot.Lane, now time.Time) bool {
 	if lane.State == bot.Running || (lane.Stop != "" && lane.Stop == lane.Turn) {
 		return true
@@ -129,7 +130,9 @@ func (s *Store) arrivalsIn(in state.ArrivalState) []bot.Arrival {
 func (s *Store) Next(ctx context.Context, session bot.SessionKey, limit int) ([]bot.Arrival, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	list := slices.DeleteFunc(s.queue(), func(a bot.Arrival) bool { return a.Express || a.Session != session || session == "" })
+	list := slices.DeleteFunc(s.queue(), func(a bot.Arrival) bool {
+		return a.Express || a.Session != session || session == ""
+	})
 	return first(list, limit), ctx.Err()
 }
 
@@ -188,7 +191,8 @@ func (s *Store) Tail(ctx context.Context, session bot.SessionKey, room int) (jou
 // Due implements bot.Reader.
 func (s *Store) Due(ctx context.Context, channel, botID string, now time.Time, limit int) ([]bot.Row, error) {
 	rows, err := s.rowsWhere(func(r *bot.Row) bool {
-		if !s.mine(r) || r.State != bot.Pending || r.NotBefore.After(now) || r.Place.Channel != channel || r.Place.Bot != botID {
+		if !s.mine(r) || r.State != bot.Pending || r.NotBefore.After(now) || r.Place.Channel != channel ||
+			r.Place.Bot != botID {
 			return false
 		}
 		target := s.rows[r.EditRow]
@@ -200,7 +204,7 @@ func (s *Store) Due(ctx context.Context, channel, botID string, now time.Time, l
 	return first(rows, limit), ctx.Err()
 }
 
-// rowsWhere lists rows by id; resolve fills in what EditRow points to.
+// rowsWhere lists rows by id; if resolve is set, it fills in what EditRow refers to.
 func (s *Store) rowsWhere(keep func(*bot.Row) bool, resolve bool) ([]bot.Row, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

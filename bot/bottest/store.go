@@ -1,5 +1,5 @@
-// Package bottest is an in-memory bot.Store for tests: the same semantics as the durable ones, nothing on disk, and
-// hooks that make it fail.
+// Package bottest provides an in-memory bot.Store for tests: it has the semantics of the durable ones, nothing on disk,
+// and hooks that make it fail.
 package bottest
 
 import (
@@ -21,8 +21,8 @@ import (
 type Hooks struct {
 	// BeforeApply runs before a Change; its error is returned and nothing is changed.
 	BeforeApply func(*bot.Change) error
-	// AfterApply runs after a Change that took effect; its error is returned all the same, like a commit whose outcome
-	// got lost.
+	// AfterApply runs after a Change that took effect; its error is returned nevertheless, like that of a commit whose
+	// result was lost.
 	AfterApply func(*bot.Change) error
 }
 
@@ -30,11 +30,11 @@ type Hooks struct {
 type Store struct {
 	Hooks Hooks
 	Now   func() time.Time // the clock of FactsIf; New sets time.Now
-	self  string           // the process; "" = one that has everything
+	self  string           // the process; "" = one that owns everything
 	*memory
 }
 
-// memory is what the processes of a store share.
+// memory is what the processes share.
 type memory struct {
 	mu        sync.RWMutex
 	counters  counters
@@ -61,7 +61,7 @@ type arrival struct {
 	finished time.Time
 }
 
-// New makes an empty store.
+// New returns an empty store.
 func New() *Store {
 	return &Store{Now: time.Now, memory: &memory{
 		arrivals:  map[int64]arrival{},
@@ -78,10 +78,10 @@ func New() *Store {
 	}}
 }
 
-// ErrBuried is the error of Changes of a process that was buried.
-var ErrBuried = errors.New("the process was buried")
+// ErrBuried is the error of Changes of a process that was declared dead.
+var ErrBuried = errors.New("the process was declared dead")
 
-// Beside is the store as another process has it, which works on it until it is buried. Its hooks are its own.
+// Beside returns the store as seen by another process, which uses it until it is buried. It has its own hooks.
 func (s *Store) Beside(process string) *Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +89,7 @@ func (s *Store) Beside(process string) *Store {
 	return &Store{Now: s.Now, self: process, memory: s.memory}
 }
 
-// Bury ends what a process may do, and gives what it had to another one.
+// Bury declares a process dead, and assigns its rows to another one.
 func (s *Store) Bury(process string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +116,7 @@ func (s *Store) Bury(process string) {
 	}
 }
 
-// senders are the processes that have open rows of chats.
+// senders returns the processes that have open rows of chats.
 func (s *Store) senders() map[string]string {
 	found := map[string]string{}
 	for _, id := range slices.Sorted(maps.Keys(s.owners)) {
@@ -127,7 +127,7 @@ func (s *Store) senders() map[string]string {
 	return found
 }
 
-// mine says whether this process sends a row.
+// mine reports whether this process sends a row.
 func (s *Store) mine(r *bot.Row) bool { return s.self == "" || s.owners[r.ID] == s.self }
 
 // Apply implements bot.Writer.
@@ -177,7 +177,7 @@ func (s *Store) apply(change *bot.Change) (*bot.Applied, error) {
 	return done.Applied, nil
 }
 
-// copied is a deep copy by way of JSON, as a durable store makes it.
+// copied returns a deep copy made through JSON, as in a durable store.
 func copied[T any](value T) (T, error) {
 	var out T
 	data, err := json.Marshal(value)
@@ -190,7 +190,7 @@ func copied[T any](value T) (T, error) {
 	return out, nil
 }
 
-// utc is the time as a durable store gives it back.
+// utc returns the time as a durable store returns it.
 func utc(at time.Time) time.Time {
 	if at.IsZero() {
 		return time.Time{}

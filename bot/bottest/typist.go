@@ -8,7 +8,7 @@ import (
 )
 
 // Typist is a person at a terminal: a reader of what they type and a writer of what they see. They type the next line
-// when they see a prompt, which ends in a blank, and what was typed ahead before. Safe for concurrent use.
+// when they see a prompt, which ends with a blank, and may have typed ahead. Safe for concurrent use.
 type Typist struct {
 	mu    sync.Mutex
 	ready bytes.Buffer // typed, and not read yet
@@ -18,8 +18,8 @@ type Typist struct {
 	gone  bool
 }
 
-// NewTypist makes a Typist who has typed ahead already, and has lines to type when they are asked; after the last one
-// the input ends at the next prompt.
+// NewTypist returns a Typist who has typed ahead, and types one of lines at each prompt; after the last line, the input
+// ends at the next prompt.
 func NewTypist(ahead string, lines ...string) *Typist {
 	t := &Typist{lines: lines}
 	t.ready.WriteString(ahead)
@@ -57,7 +57,7 @@ func (t *Typist) Read(p []byte) (int, error) {
 	return t.ready.Read(p)
 }
 
-// Seen is all that the person saw.
+// Seen returns everything that the person saw.
 func (t *Typist) Seen() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -69,7 +69,8 @@ type Quotas interface {
 
 // Background are the commands of a session that run without anybody waiting.
 type Background interface {
-	// Running is how many run in this process, and facts that have other processes end theirs, one a command.
+	// Running returns how many run in this process, and the facts that make other processes end theirs, one per
+	// command.
 	Running(ctx context.Context, session bot.SessionKey) (here int, elsewhere []bot.Fact, err error)
 	// End ends those of this process.
 	End(session bot.SessionKey)

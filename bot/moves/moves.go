@@ -1,5 +1,5 @@
-// Package moves knows which groups got new ids, and brings in line with them what is not in the store: names of
-// sessions that outlive a move, and the directories of conversations.
+// Package moves knows which groups got new ids, and updates what is not in the store accordingly: names of sessions
+// that outlive a move, and the directories of conversations.
 package moves
 
 import (
@@ -14,22 +14,22 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// Map knows which groups got new ids. What outlives a move and is not a row of the store is named by the first id of
-// its chat (workspaces), or finds its session by it (background runs). The zero value knows none. Safe for concurrent
-// use.
+// Map knows which groups got new ids. Things that outlive a move and are not rows of the store are named by the first
+// id of their chat (workspaces), or use the Map to find their session (background runs). The zero value knows no moves.
+// Safe for concurrent use.
 type Map struct {
 	mu   sync.Mutex
-	old  map[string]string // by channel and new id: the id before
-	next map[string]string // by channel and old id: the id after
+	old  map[string]string // by channel and new id: the previous id
+	next map[string]string // by channel and old id: the next id
 }
 
-// Load reads them from the store. What it read before counts until then.
+// Load reads the moves from the store. Until it returns, the earlier ones remain in use.
 func (m *Map) Load(ctx context.Context, store bot.Facts, now time.Time) error {
 	_, err := m.Refresh(ctx, store, now)
 	return err
 }
 
-// Refresh is Load, and says whether anything is new: another process may have moved a group.
+// Refresh is like Load, and reports whether anything is new: another process may have moved a group.
 func (m *Map) Refresh(ctx context.Context, store bot.Facts, now time.Time) (changed bool, err error) {
 	facts, err := store.FactsOf(ctx, bot.MovedBucket, "", now)
 	if err != nil {
@@ -49,12 +49,12 @@ func (m *Map) Refresh(ctx context.Context, store bot.Facts, now time.Time) (chan
 	return changed, nil
 }
 
-// follow gives the names of a session from this one on along the ids of its chat.
+// follow returns the names of a session from this one on along the ids of its chat.
 func (m *Map) follow(session bot.SessionKey, ids func(*Map) map[string]string) []bot.SessionKey {
 	list := []bot.SessionKey{session}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for range ids(m) { // bounded: ids that lead in a circle come from no messenger
+	for range ids(m) { // limited, although ids that form a circle come from no messenger
 		id, ok := ids(m)[session.Channel()+"/"+session.Chat()]
 		if !ok {
 			break
@@ -65,19 +65,19 @@ func (m *Map) follow(session bot.SessionKey, ids func(*Map) map[string]string) [
 	return list
 }
 
-// First is the name of a session as long as its chat had its first id.
+// First returns the key that a session had under the first id of its chat.
 func (m *Map) First(session bot.SessionKey) bot.SessionKey {
 	list := m.follow(session, func(m *Map) map[string]string { return m.old })
 	return list[len(list)-1]
 }
 
-// Current is the name of a session now.
+// Current returns the current key of a session.
 func (m *Map) Current(session bot.SessionKey) bot.SessionKey {
 	list := m.follow(session, func(m *Map) map[string]string { return m.next })
 	return list[len(list)-1]
 }
 
-// Names are all names of a session that there were, its current one first.
+// Names returns all keys that a session has had, the current one first.
 func (m *Map) Names(session bot.SessionKey) []bot.SessionKey {
 	return m.follow(m.Current(session), func(m *Map) map[string]string { return m.old })
 }
@@ -89,7 +89,7 @@ func (m *Map) ids() []string {
 	return slices.Sorted(maps.Keys(m.old))
 }
 
-// Watched is the store as the loops use it: a Change that moves a group is followed by what is not in the store.
+// Watched is the store as the loops use it: after a Change that moves a group, it updates what is not in the store.
 type Watched struct {
 	bot.Store
 	// Moved is called after every Change with a Move, also after one that failed.
@@ -99,7 +99,7 @@ type Watched struct {
 // Apply implements bot.Writer.
 func (w Watched) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, error) {
 	applied, err := w.Store.Apply(ctx, change)
-	if change.Move != nil { // its answer may have got lost: the store is asked
+	if change.Move != nil { // its reply may have been lost, so the store is asked
 		w.Moved(ctx)
 	}
 	return applied, err

@@ -24,7 +24,7 @@ type Workspaces struct {
 	Own map[string]string
 	// Lanes says which workspace a session has; Join needs it.
 	Lanes Lanes
-	// Tell has the model of a session told about its files at its next turn.
+	// Tell tells the model of a session about its files at its next turn.
 	Tell func(ctx context.Context, session bot.SessionKey, text string) error
 	Log  zerolog.Logger
 }
@@ -34,12 +34,13 @@ type Lanes interface {
 	Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error)
 }
 
-// ID is the id of the workspace of a session whose lane has none yet: made of the key that the session had first.
+// ID returns the id of the workspace of a session whose lane has none yet. It is derived from the first key of the
+// session.
 func (w *Workspaces) ID(session bot.SessionKey) string {
 	return bot.WorkspaceID(string(w.Map.First(session)))
 }
 
-// Dir is the directory of a workspace. It need not exist.
+// Dir returns the directory of a workspace. It need not exist.
 func (w *Workspaces) Dir(id string) string { return filepath.Join(w.Root, bot.WorkspaceID(id)) }
 
 // Open is the working directory of a conversation, made where it does not exist yet. It is that of the channel where
@@ -55,8 +56,8 @@ func (w *Workspaces) Open(o tools.Origin) (string, error) {
 	return dir, nil
 }
 
-// Join brings the files that conversations wrote under the new id of a group to those that they wrote under the old
-// one: each directory moves in one step, so that it is whole in one of the two places whenever the process ends.
+// Join moves the files that conversations wrote under the new id of a group to those written under the old one. Each
+// directory moves in one step, so that it is complete in one of the two places whenever the process ends.
 func (w *Workspaces) Join(ctx context.Context) {
 	entries, err := os.ReadDir(w.Root)
 	if err != nil {
@@ -67,23 +68,24 @@ func (w *Workspaces) Join(ctx context.Context) {
 		for _, e := range entries {
 			if session, ok := movedSession(e.Name(), channel, id); ok && e.IsDir() {
 				if err := w.joinOne(ctx, session, e.Name(), "group"+id); err != nil {
-					w.Log.Error().Err(err).Str("directory", e.Name()).Msg("files of a group with a new id stay in a directory of their own")
+					w.Log.Error().Err(err).Str("directory", e.Name()).
+						Msg("files of a group with a new id stay in a directory of their own")
 				}
 			}
 		}
 	}
 }
 
-// movedSession reads the name of a directory as that of a session of a chat; names of sessions hold "/" only between
-// their parts.
+// movedSession parses the name of a directory as the key of a session of a chat; keys contain "/" only between their
+// parts.
 func movedSession(name, channel, chat string) (session bot.SessionKey, ok bool) {
 	rest, ok := strings.CutPrefix(name, bot.WorkspaceID(channel)+"_")
 	session = bot.SessionKey(channel + "/" + strings.ReplaceAll(rest, "_", "/"))
 	return session, ok && session.Valid() && session.Chat() == chat
 }
 
-// joinOne brings a directory to the workspace of its session, unless it is that: a session that began after the move
-// may have it for its own.
+// joinOne moves a directory to the workspace of its session, unless it is that workspace: a session that began after
+// the move may own it.
 func (w *Workspaces) joinOne(ctx context.Context, session bot.SessionKey, from, name string) error {
 	lane, err := w.Lanes.Lane(ctx, w.Map.Current(session))
 	if err != nil {
@@ -96,13 +98,13 @@ func (w *Workspaces) joinOne(ctx context.Context, session bot.SessionKey, from, 
 	return w.join(ctx, session, from, id, name)
 }
 
-// join moves a directory to where its session works: as the workspace with an id, or into that under a name.
+// join moves a directory to where its session works: as the workspace with an id, or to a subdirectory of it.
 func (w *Workspaces) join(ctx context.Context, session bot.SessionKey, from, id, name string) error {
 	source, target := filepath.Join(w.Root, from), w.Dir(id)
 	if os.Remove(source) == nil {
 		return nil // it was empty
 	}
-	_ = os.Remove(target) // only where it is empty
+	_ = os.Remove(target) // succeeds only if it is empty
 	if os.Rename(source, target) == nil {
 		return nil
 	}
@@ -118,7 +120,8 @@ func (w *Workspaces) join(ctx context.Context, session bot.SessionKey, from, id,
 	if err := os.Rename(source, filepath.Join(target, free)); err != nil {
 		return err
 	}
-	text := fmt.Sprintf("[The files that were written under the new id of this group are in the directory %s/ now; those from before are where they were.]", free)
+	text := fmt.Sprintf("[The files that were written under the new id of this group are in the directory %s/ now; "+
+		"those from before are where they were.]", free)
 	if err := w.Tell(ctx, w.Map.Current(session), text); err != nil {
 		return fmt.Errorf("moved to %s, which the model is not told: %w", free, err)
 	}

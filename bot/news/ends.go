@@ -39,7 +39,7 @@ func (n *Ledger) End(ctx context.Context, session bot.SessionKey) ([]bot.Fact, e
 	return list, nil
 }
 
-// Ending gives the ids of the commands that are to end, of whatever process.
+// Ending returns the ids of the commands that are to end, of whatever process.
 func (n *Ledger) Ending(ctx context.Context) (map[string]bool, error) {
 	facts, err := n.deps.Store.FactsOf(ctx, endBucket, "", n.deps.Now())
 	if err != nil {
@@ -52,7 +52,7 @@ func (n *Ledger) Ending(ctx context.Context) (map[string]bool, error) {
 	return ids, nil
 }
 
-// elsewhere reads a command that was begun; false when no other living process runs it.
+// elsewhere reads a command that was begun; false if no other living process runs it.
 func (n *Ledger) elsewhere(f bot.Fact) (item, bool) {
 	var i item
 	if err := json.Unmarshal([]byte(f.Value), &i); err != nil {
@@ -62,7 +62,7 @@ func (n *Ledger) elsewhere(f bot.Fact) (item, bool) {
 	return i, i.ID != "" && i.Owner != n.deps.Owner && n.deps.Lives(i.Owner)
 }
 
-// Elsewhere says whether another process runs a command of a session in the background, as this one last saw it.
+// Elsewhere reports whether another process runs a command of a session in the background, as this one last saw it.
 func (n *Ledger) Elsewhere(session bot.SessionKey) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

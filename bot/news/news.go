@@ -1,5 +1,5 @@
 // Package news keeps what the models of sessions have to be told at their next turn: ends of background commands, news
-// of MCP servers, files that moved. It is in the store until the Change that begins the turn which tells it.
+// of MCP servers, files that moved. It remains in the store until the Change that begins the turn in which it is told.
 package news
 
 import (
@@ -22,28 +22,28 @@ import (
 	"github.com/zephbot/zephbot/tools/shell"
 )
 
-// Buckets of what the model of a session has to be told at its next turn. Keys are the session, a time and an id; what
-// is told is deleted by the Change that begins the turn.
+// Buckets of what the model of a session has to be told at its next turn. Keys consist of the session, a time and an
+// id; the Change that begins the turn deletes what is told.
 const (
 	newsBucket = "news"
-	// commands that were begun; one of another process was interrupted by the end of that process
+	// Commands that were started; one of another process was interrupted by the end of that process.
 	runBucket = "background"
 )
 
-// Bounds of what one turn is told; older news are only counted.
+// Limits of what one turn is told; older news are only counted.
 const (
 	maxRunNews    = 32
 	maxServerNews = 8
 )
 
-// noteWithin bounds how long a command waits for being noted.
+// noteWithin limits how long a command waits until it is recorded.
 const noteWithin = 10 * time.Second
 
 // item is a piece of news as it is stored.
 type item struct {
-	Kind    string `json:"kind"`            // run: a command ended; other: what is ours to say
-	Text    string `json:"text,omitempty"`  // as the model reads it
-	Owner   string `json:"owner,omitempty"` // of a command that was begun: the process
+	Kind    string `json:"kind"`            // run: a command ended; other: a message of ours
+	Text    string `json:"text,omitempty"`  // as the model sees it
+	Owner   string `json:"owner,omitempty"` // of a command that was started: the process
 	ID      string `json:"id,omitempty"`
 	Command string `json:"command,omitempty"`
 }
@@ -53,36 +53,35 @@ const (
 	otherItem = "other"
 )
 
-// Deps are what a Ledger works with. All are needed.
+// Deps are the dependencies of a Ledger. All are needed.
 type Deps struct {
 	Store  facts.Store
 	Keeper facts.Keeper
 	Moves  *moves.Map
-	// names this process: a command of one that does not live was interrupted
+	// Name of this process: commands of a process that no longer lives were interrupted.
 	Owner string
-	// says whether a process lives; nil = this one alone
+	// Reports whether a process lives; nil = only this one does.
 	Lives func(owner string) bool
-	// says whether a command of this process is under way
+	// Reports whether a command of this process is running.
 	Running func(run string) bool
-	Wrap    func(source, text string) (marked string, rules []string) // fences what commands printed (mark.Marker)
+	Wrap    func(source, text string) (marked string, rules []string) // marks what commands printed (mark.Marker)
 	Now     func() time.Time
 	Log     zerolog.Logger
 }
 
-// Ledger keeps what the models of sessions have to be told, as facts. It implements shell.Ledger. Which sessions have
-// some is remembered as a hint, so that a turn without news reads nothing. Safe for concurrent use; it starts no
-// goroutines.
+// Ledger keeps what the models of sessions have to be told, as facts. It implements shell.Ledger. It remembers which
+// sessions may have news, so that a turn without news reads nothing. Safe for concurrent use; it starts no goroutines.
 type Ledger struct {
 	deps Deps
 
 	mu     sync.Mutex
 	loaded bool                   // may is complete
-	may    map[bot.SessionKey]int // by session: the number of its newest piece
+	may    map[bot.SessionKey]int // by session: the number of its newest item
 	n      int
 	others map[bot.SessionKey]bool // sessions with commands under way in other processes
 }
 
-// New makes a Ledger. It reads the store when it is asked first.
+// New returns a Ledger. It reads the store at its first use.
 func New(deps Deps) *Ledger {
 	if deps.Lives == nil {
 		deps.Lives = func(owner string) bool { return owner == deps.Owner }
@@ -90,12 +89,12 @@ func New(deps Deps) *Ledger {
 	return &Ledger{deps: deps, may: map[bot.SessionKey]int{}}
 }
 
-// newsKey puts news of a session in the order of time.
+// newsKey returns a key that sorts news of a session by time.
 func newsKey(session bot.SessionKey, at time.Time, id string) string {
 	return fmt.Sprintf("%s/%020d/%s", session, at.UnixNano(), id)
 }
 
-// sessionOf is the session in a key.
+// sessionOf returns the session in a key.
 func sessionOf(key string) bot.SessionKey {
 	for range 2 { // the id and the time
 		key = key[:max(0, strings.LastIndexByte(key, '/'))]
@@ -121,11 +120,13 @@ func (n *Ledger) Begun(ctx context.Context, run shell.BackgroundRun) error {
 	}})
 }
 
-// Ended implements shell.Ledger: that it is under way ends with the news of its end.
+// Ended implements shell.Ledger. Storing the news of a command's end also deletes its record as running.
 func (n *Ledger) Ended(ctx context.Context, done shell.Completion) error {
 	at, session := done.Started.Add(done.Elapsed), bot.SessionKey(done.Origin.Session)
-	change := &bot.Change{Facts: []bot.Fact{fact(newsBucket, newsKey(session, at, done.ID), item{Kind: runItem, Text: done.Message()})}}
-	// the group may have got a new id meanwhile, and the fact with it
+	change := &bot.Change{
+		Facts: []bot.Fact{fact(newsBucket, newsKey(session, at, done.ID), item{Kind: runItem, Text: done.Message()})},
+	}
+	// The group may have got a new id in the meantime, and with it the fact.
 	for _, name := range n.deps.Moves.Names(session) {
 		run := done.BackgroundRun
 		run.Origin.Session = string(name)
@@ -137,17 +138,18 @@ func (n *Ledger) Ended(ctx context.Context, done shell.Completion) error {
 	return err
 }
 
-// About is what the model of a session is told of a server; false when that concerns people alone.
+// About returns what the model of a session is told about a server; false if that is only meant for people.
 func About(session bot.SessionKey, at time.Time, n mcp.Notice) (bot.Fact, bool) {
 	switch n.Kind {
 	case mcp.Away, mcp.Back, mcp.Changed, mcp.Withdrawn:
-		return fact(newsBucket, newsKey(session, at, n.Server+"-"+string(n.Kind)), item{Kind: otherItem, Text: n.Text}), true
+		return fact(newsBucket, newsKey(session, at, n.Server+"-"+string(n.Kind)),
+			item{Kind: otherItem, Text: n.Text}), true
 	default:
 		return bot.Fact{}, false
 	}
 }
 
-// TellLater has the model of a session told something of ours at its next turn. It returns once that is stored.
+// TellLater has the model of a session told text at its next turn. It returns once that is stored.
 func (n *Ledger) TellLater(ctx context.Context, session bot.SessionKey, text string) error {
 	ctx, cancel := context.WithTimeout(ctx, noteWithin)
 	defer cancel()
@@ -159,7 +161,7 @@ func (n *Ledger) TellLater(ctx context.Context, session bot.SessionKey, text str
 	return nil
 }
 
-// Note remembers that a session may have news. It is called after they were stored.
+// Note records that a session may have news. It must be called after they were stored.
 func (n *Ledger) Note(session bot.SessionKey) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -167,7 +169,7 @@ func (n *Ledger) Note(session bot.SessionKey) {
 	n.may[n.deps.Moves.Current(session)] = n.n
 }
 
-// Reload makes the hint anew, from the store, when it is needed next.
+// Reload discards what is remembered; it is read from the store at the next use.
 func (n *Ledger) Reload() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -247,7 +249,7 @@ func (n *Ledger) Read(ctx context.Context, session bot.SessionKey, moved bool) (
 	return n.tell(found), nil
 }
 
-// tell puts news into words, in the order of time.
+// tell describes news in words, sorted by time.
 func (n *Ledger) tell(found []bot.Fact) turn.News {
 	when := func(f bot.Fact) string { return strings.TrimPrefix(f.Key, string(sessionOf(f.Key))) }
 	slices.SortStableFunc(found, func(a, b bot.Fact) int { return cmp.Compare(when(a), when(b)) })
@@ -262,9 +264,9 @@ func (n *Ledger) tell(found []bot.Fact) turn.News {
 		switch {
 		case f.Bucket == runBucket && i.Owner == n.deps.Owner && n.deps.Running(i.ID):
 			continue
-		// its end is kept already; it was noted under another id of the chat
+		// Its end is stored already; it was recorded under another id of the chat.
 		case f.Bucket == runBucket && i.Owner == n.deps.Owner:
-		case f.Bucket == runBucket && n.deps.Lives(i.Owner): // it is under way in another process
+		case f.Bucket == runBucket && n.deps.Lives(i.Owner): // it is running in another process
 			continue
 		case f.Bucket == runBucket:
 			runs = append(runs, interrupted(i))
@@ -276,7 +278,9 @@ func (n *Ledger) tell(found []bot.Fact) turn.News {
 		out.Told = append(out.Told, bot.Fact{Bucket: f.Bucket, Key: f.Key})
 	}
 	if more := len(runs) - maxRunNews; more > 0 {
-		runs = append([]string{fmt.Sprintf("[%d more background runs ended before these; what they printed is not shown]", more)}, runs[more:]...)
+		runs = append([]string{
+			fmt.Sprintf("[%d more background runs ended before these; what they printed is not shown]", more),
+		}, runs[more:]...)
 	}
 	about := strings.Join(servers[max(0, len(servers)-maxServerNews):], "\n")
 	if len(runs) == 0 {
@@ -288,7 +292,8 @@ func (n *Ledger) tell(found []bot.Fact) turn.News {
 	return out
 }
 
-// interrupted tells of a command that was under way when its process ended.
+// interrupted describes a command that was running when its process ended.
 func interrupted(i item) string {
-	return fmt.Sprintf("[background run %.8s was interrupted: the service was restarted while it ran. It may not have finished, and what it printed is lost]\n$ %s", i.ID, i.Command)
+	return fmt.Sprintf("[background run %.8s was interrupted: the service was restarted while it ran. It may not "+
+		"have finished, and what it printed is lost]\n$ %s", i.ID, i.Command)
 }

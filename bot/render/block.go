@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// indent stands before nested and continued lines of a list item.
+	// indent precedes nested and continued lines of a list item.
 	indent = "   "
-	// maxPrefix bounds the indentation in bytes: a phone shows no more levels, and
-	// hostile nesting must not make the output quadratic.
+	// maxPrefix limits the indentation in bytes: a phone shows no more levels, and hostile nesting must not make the
+	// output quadratic.
 	maxPrefix = 8 * len(indent)
 
-	// A quote longer than this is collapsed until the reader opens it.
+	// A longer quote is collapsed until the reader opens it.
 	longQuote      = 700 // UTF-16 units
 	longQuoteLines = 10
 
@@ -29,21 +29,21 @@ type writer struct {
 	document
 	src  []byte
 	root ast.Node        // of the whole document
-	used map[string]bool // labels of link definitions that links refer to; nil until needed
+	used map[string]bool // labels of link definitions that are used by links; nil until needed
 
 	style   style
 	prefix  string // of every line of text in the current block
-	bol     bool   // at the beginning of a line, prefix not written yet
+	bol     bool   // at the beginning of a line, with the prefix not written yet
 	pending int    // newlines to write before the next text
 	gap     int    // newlines between the blocks of the current container
-	glue    bool   // a list marker was written: text follows on its line
+	glue    bool   // a list marker was written: text continues on its line
 	quoted  int    // depth of block quotes
 
-	cell  bool         // in a table: no entities, links are noted
+	cell  bool         // in a table: no entities, links are collected
 	links []linkedText // links of the table
 }
 
-// linkedText is a link that could not be written where it stands.
+// linkedText is a link that could not be written at its place.
 type linkedText struct{ label, url string }
 
 // separate starts a new block. Text may follow a list marker directly, other blocks
@@ -60,7 +60,7 @@ func (w *writer) separate(isText bool) {
 	w.pending = max(w.pending, gap)
 }
 
-// flush writes the newlines that are due.
+// flush writes the pending newlines.
 func (w *writer) flush() {
 	if w.pending > 0 && w.text != "" {
 		w.append(strings.Repeat("\n", w.pending), style{kindQuote: w.style[kindQuote]})
@@ -69,7 +69,7 @@ func (w *writer) flush() {
 	w.pending = 0
 }
 
-// write adds text in the current style, the prefix in front of each line.
+// write adds text in the current style, with the prefix before each line.
 func (w *writer) write(s string) {
 	if s == "" {
 		return
@@ -84,8 +84,7 @@ func (w *writer) write(s string) {
 	}
 }
 
-// within runs body with an attribute of kind k, unless one applies already: the same
-// kinds cannot be nested.
+// within runs body with an attribute of kind k, unless one applies already: entities of the same kind cannot be nested.
 func (w *writer) within(k kind, e Entity, body func()) {
 	if w.style[k] != 0 || w.cell {
 		body()
@@ -135,7 +134,7 @@ func (w *writer) block(n ast.Node) {
 	}
 }
 
-// lines is the raw text of a block.
+// lines returns the raw text of a block.
 func (w *writer) lines(n ast.Node) string {
 	return string(n.Lines().Value(w.src))
 }
@@ -157,7 +156,7 @@ func (w *writer) code(s, lang string) {
 // maxLanguage is longer than the name of any language.
 const maxLanguage = 32
 
-// language is the name for syntax colouring, or "" if the info string is something else.
+// language returns the name for syntax highlighting, or "" if the info string is something else.
 func language(info []byte) string {
 	if len(info) > maxLanguage {
 		return ""
@@ -170,7 +169,7 @@ func language(info []byte) string {
 	return string(info)
 }
 
-// html shows markup as the text it is.
+// html shows markup as text.
 func (w *writer) html(n *ast.HTMLBlock) {
 	s := w.lines(n)
 	if n.HasClosure() {
@@ -180,7 +179,7 @@ func (w *writer) html(n *ast.HTMLBlock) {
 	w.write(strings.TrimRight(s, "\n"))
 }
 
-// quote writes a block quote. Telegram has one level; deeper ones get "> ".
+// quote writes a block quote. Telegram supports one level; deeper ones get "> ".
 func (w *writer) quote(n ast.Node) {
 	w.separate(false)
 	prefix, gap := w.prefix, w.gap
@@ -234,7 +233,7 @@ func (w *writer) list(n *ast.List) {
 	w.gap = gap
 }
 
-// marker is what stands before an item; a box replaces the bullet of a task.
+// marker returns what precedes an item; a box replaces the bullet of a task.
 func marker(list *ast.List, item ast.Node, number int) string {
 	box := ""
 	if first := item.FirstChild(); first != nil {
@@ -254,8 +253,8 @@ func marker(list *ast.List, item ast.Node, number int) string {
 	return "• "
 }
 
-// definition shows a link definition that nothing refers to: a model that ends its
-// answer with "[1]: https://…" means it to be read.
+// definition shows a link definition that no link uses: a model that ends its answer with "[1]: https://…" intends it
+// to be read.
 func (w *writer) definition(n *ast.LinkReferenceDefinition) {
 	if w.referenced(util.ToLinkReference(n.Label)) {
 		return

@@ -24,15 +24,14 @@ const (
 	kindCount
 )
 
-// style says for each kind which attribute of the document applies; 0 is none.
-// Two neighbours with the same number belong to one entity.
+// style holds for each kind which attribute of the document applies; 0 is none. Two neighbours with the same number
+// belong to one entity.
 type style [kindCount]int
 
-// verbatim reports whether the text is code: nothing else may be formatted inside
-// it and its white space counts.
+// verbatim reports whether the text is code: nothing else may be formatted inside it, and its white space counts.
 func (s style) verbatim() bool { return s[kindPre] != 0 || s[kindCode] != 0 }
 
-// run is a stretch of text with one style, from the end of the run before it.
+// run is a stretch of text with one style, starting at the end of the previous run.
 type run struct {
 	end   int // byte offset
 	style style
@@ -53,9 +52,8 @@ func (d *document) attr(e Entity) int {
 	return len(d.attrs)
 }
 
-// append adds text. Telegram allows only block quotes around code, and no code in
-// links, so other styles give way to code. Only a spoiler does not: what is hidden
-// must stay hidden.
+// append adds text. Telegram allows only block quotes around code, and no code in links, so other styles are dropped
+// there. A spoiler is kept: what is hidden must remain hidden.
 func (d *document) append(s string, st style) {
 	if s == "" {
 		return
@@ -75,7 +73,7 @@ func (d *document) append(s string, st style) {
 	d.runs = append(d.runs, run{end: len(d.text), style: st})
 }
 
-// runAt is the index of the run that covers the byte offset.
+// runAt returns the index of the run that contains the byte offset.
 func (d *document) runAt(pos int) int {
 	return sort.Search(len(d.runs), func(i int) bool { return d.runs[i].end > pos })
 }
@@ -100,8 +98,8 @@ type located struct {
 	kind kind
 }
 
-// entities lists the entities of text[start:end], offsets relative to start, without
-// white space at their ends and without those that cover nothing visible.
+// entities returns the entities of text[start:end], with offsets relative to start, without white space at their ends
+// and without those that cover nothing visible.
 func (d *document) entities(start, end int) []Entity {
 	var (
 		open  [kindCount]span
@@ -151,9 +149,8 @@ func order(found []located) []Entity {
 	return out
 }
 
-// extent returns where the visible part of s begins and ends and how long s is, in
-// UTF-16 units; first == last when nothing is visible. White space of code counts
-// as visible if the code is not blank.
+// extent returns where the visible part of s begins and ends and how long s is, in UTF-16 units; first == last if
+// nothing is visible. White space of code counts as visible if the code is not blank.
 func extent(s string, verbatim bool) (first, last, length int) {
 	first = -1
 	for _, r := range s {
@@ -178,7 +175,7 @@ func extent(s string, verbatim bool) (first, last, length int) {
 	return first, last, length
 }
 
-// message cuts text[start:end] out as a message, with lead in front of it.
+// message returns text[start:end] as a message, with lead before it.
 func (d *document) message(lead string, start, end int) Message {
 	end = start + len(strings.TrimRightFunc(d.text[start:end], unicode.IsSpace))
 	m := Message{Text: lead + d.text[start:end], Entities: d.entities(start, end)}
@@ -189,8 +186,8 @@ func (d *document) message(lead string, start, end int) Message {
 	return m
 }
 
-// skipSpace moves start over white space, but not over that of code: Telegram trims
-// the start of a message only up to its first entity.
+// skipSpace moves start past white space, except that of code: Telegram trims the start of a message only up to its
+// first entity.
 func (d *document) skipSpace(start int) int {
 	for start < len(d.text) {
 		r, size := utf8.DecodeRuneInString(d.text[start:])

@@ -10,8 +10,8 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// emphasis is CommonMark's emphasis where models write prose, and none where they write names and sums: "__init__" and
-// "2*3*4" keep their letters. It also takes "**x:**y", which CommonMark refuses because no space follows the colon.
+// emphasis is CommonMark's emphasis in prose, but not in names and calculations: "__init__" and "2*3*4" keep their
+// characters. It also accepts "**x:**y", which CommonMark does not because no space follows the colon.
 type emphasis struct{}
 
 // Trigger implements parser.InlineParser.
@@ -36,7 +36,7 @@ func (emphasis) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.Node
 	return push(d, segment, block, pc)
 }
 
-// push puts a delimiter on the stack of which pairs are made when the block ends.
+// push puts a delimiter on the stack from which pairs are made when the block ends.
 func push(d *parser.Delimiter, segment text.Segment, block text.Reader, pc parser.Context) ast.Node {
 	d.Segment = segment.WithStop(segment.Start + d.OriginalLength)
 	block.Advance(d.OriginalLength)
@@ -44,20 +44,20 @@ func push(d *parser.Delimiter, segment text.Segment, block text.Reader, pc parse
 	return d
 }
 
-// amend changes what a run of asterisks between before and after may do.
+// amend changes what a run of asterisks between before and after can do.
 func amend(d *parser.Delimiter, before, after rune) {
 	switch {
 	case isWord(before) && isWord(after):
 		amendInWord(d, before, after)
 	case isWord(after) && endsBefore(before, d.OriginalLength):
-		d.CanClose = true // "**x:**y"; with no pair to close it opens one, as before
+		d.CanClose = true // "**x:**y"; if there is no pair to close, it still opens one
 	case isWord(before) && !ascii(before) && unicode.IsPunct(after):
 		d.CanOpen = true // scripts without spaces: 这是**“x”**
 	}
 }
 
-// amendInWord is amend between two letters or digits. A digit beside it: a sum. Letters on both sides: a single
-// asterisk may end emphasis ("*cat*s") but not begin it ("a*b*c"). Scripts without spaces have no other place for it.
+// amendInWord is amend between two letters or digits. Next to a digit it is a calculation. Between letters, a single
+// asterisk can end emphasis ("*cat*s") but not begin it ("a*b*c"). Scripts without spaces have no other place for it.
 func amendInWord(d *parser.Delimiter, before, after rune) {
 	if !ascii(before) || !ascii(after) {
 		return
@@ -67,17 +67,17 @@ func amendInWord(d *parser.Delimiter, before, after rune) {
 	d.CanClose = d.CanClose && !sum
 }
 
-// endsBefore says whether size asterisks may end emphasis behind the punctuation r although a word follows. A bracket
-// is not believed: x**(1/2)**y.
+// endsBefore reports whether size asterisks can end emphasis after the punctuation r although a word follows. A bracket
+// does not count: x**(1/2)**y.
 func endsBefore(r rune, size int) bool {
 	return strings.ContainsRune(":.,;!?", r) || size > 1 && r != ')' && unicode.IsPunct(r)
 }
 
 func ascii(r rune) bool { return r < utf8.RuneSelf }
 
-// dunder is the length of the name with two underscores at both ends that line begins with, such as "__init__", or 0. A
-// name is written in letters of one case, digits and underscores, and is longer than one letter; "__Note__" and "__two
-// words__" are bold.
+// dunder returns the length of a name with two underscores at both ends, such as "__init__", at the beginning of line,
+// or 0. A name consists of letters of one case, digits and underscores, and is longer than one letter; "__Note__" and
+// "__two words__" are bold.
 func dunder(line []byte, before rune) int {
 	if isWord(before) || before == '_' {
 		return 0
@@ -117,8 +117,8 @@ func (emphasisKind) CanOpenCloser(opener, closer *parser.Delimiter) bool {
 // OnMatch implements parser.DelimiterProcessor.
 func (emphasisKind) OnMatch(consumes int) ast.Node { return ast.NewEmphasis(consumes) }
 
-// spoilers are texts between two bars at each end, hidden until they are touched. In conditions ("a || b", "x||y") the
-// bars are no spoilers: an opening pair has no word before it, a closing one none behind it.
+// spoilers are texts between two bars at each end, hidden until they are tapped. In conditions ("a || b", "x||y") the
+// bars are no spoilers: an opening pair has no word before it, a closing one none after it.
 type spoilers struct{}
 
 // Trigger implements parser.InlineParser.

@@ -6,27 +6,29 @@ import (
 	"unicode/utf8"
 )
 
-// clickable is what Telegram makes a link, a mention, a hashtag or a command of by itself, generously.
+// clickable matches, generously, what Telegram turns into a link, a mention, a hashtag or a command by itself.
 var clickable = regexp.MustCompile(`\S*([@#$][\pL\d_]|:/|\S\.\pL)\S*|(^|[^\pL\d_/.])/[\pL\d_]\S*|\+?\d[\d ()-]{5,}\d`)
 
-// Inert keeps Telegram from making links, mentions, hashtags and commands of a plain text: it sets what could become
-// one in code, from the first to the last on each line. The entities are in the order of the text.
+// Inert prevents Telegram from turning parts of a plain text into links, mentions, hashtags or commands: it formats
+// what could become one as code, from the first to the last on each line. The entities are in the order of the text.
 func Inert(text string) []Entity {
 	var list []Entity
 	offset := 0
 	for line := range strings.SplitSeq(text, "\n") {
 		if found := clickable.FindAllStringIndex(line, -1); found != nil {
 			from, to := found[0][0], found[len(found)-1][1]
-			list = append(list, Entity{Type: "code", Offset: offset + Length(line[:from]), Length: Length(line[from:to])})
+			list = append(list, Entity{
+				Type: "code", Offset: offset + Length(line[:from]), Length: Length(line[from:to]),
+			})
 		}
 		offset += Length(line) + 1
 	}
 	return list
 }
 
-// Quoted sets what a text quotes in back ticks in code, without the ticks, and makes the rest inert. A line whose ticks
-// are not plain pairs, such as one that quotes a command with ticks of its own, keeps them all and is only made inert.
-// The entities are in the order of the text.
+// Quoted formats what a text quotes in backticks as code, without the backticks, and makes the rest inert. A line whose
+// backticks are not plain pairs, such as one that quotes a command with backticks of its own, keeps them all and is
+// only made inert. The entities are in the order of the text.
 func Quoted(text string) (string, []Entity) {
 	var b strings.Builder
 	var list []Entity
@@ -58,7 +60,7 @@ func Quoted(text string) (string, []Entity) {
 	return b.String(), list
 }
 
-// paired says whether the parts between back ticks are quotations in turn: each is more than space, begins after a
+// paired reports whether every second part between backticks is a quotation: it is more than space, begins after a
 // space or an opening sign, and ends before a space or a closing one.
 func paired(parts []string) bool {
 	if len(parts)%2 == 0 {

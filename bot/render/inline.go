@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxURL is the longest URL in bytes that becomes a link.
+	// maxURL is the maximum length, in bytes, of a URL that becomes a link.
 	maxURL = 2048
 	// maxTarget is how much of a target that cannot be a link is shown, in UTF-16
 	// units; an embedded image would fill the chat.
@@ -72,8 +72,7 @@ func (w *writer) textNode(n *ast.Text) {
 	}
 }
 
-// codeSpan writes inline code; inside a link the link wins, because Telegram keeps
-// only one of both.
+// codeSpan writes inline code; inside a link it is written as plain link text, because Telegram keeps only one of both.
 func (w *writer) codeSpan(n *ast.CodeSpan) {
 	var b strings.Builder
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
@@ -100,8 +99,7 @@ func (w *writer) rawHTML(n *ast.RawHTML) {
 	w.write(s)
 }
 
-// link writes the text of a link or an image. A target that cannot be a link in
-// Telegram is shown behind the text.
+// link writes the text of a link or an image. A target that cannot be a link in Telegram is shown after the text.
 func (w *writer) link(n ast.Node, target string) {
 	label := w.textOf(n)
 	href, ok := linkURL(target)
@@ -141,7 +139,7 @@ func labelOr(label, target string) string {
 	return label
 }
 
-// shown is a target as text: whole if a person could use it, else its beginning.
+// shown returns a target as text: in full if a person could use it, else its beginning.
 func shown(target string) string {
 	if strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://") {
 		return target
@@ -175,14 +173,14 @@ func (w *writer) autoLink(n *ast.AutoLink) {
 	w.within(kindLink, Entity{Type: "text_link", URL: href}, func() { w.write(label) })
 }
 
-// textOf is the text of inline nodes without formatting.
+// textOf returns the text of inline nodes without formatting.
 func (w *writer) textOf(n ast.Node) string {
 	sub := &writer{src: w.src, root: w.root, cell: true}
 	sub.inlines(n)
 	return sub.text
 }
 
-// linkURL reports whether Telegram would open raw from a link, and the URL to give it.
+// linkURL reports whether Telegram would open raw from a link, and returns the URL to use.
 func linkURL(raw string) (string, bool) {
 	raw = strings.ReplaceAll(strings.TrimSpace(raw), " ", "%20")
 	if raw == "" || len(raw) > maxURL || clean(raw) != raw {
@@ -229,8 +227,8 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// reference resolves the character reference at the start of s and returns how many
-// bytes it takes; an ampersand that starts none stands for itself.
+// reference resolves the character reference at the start of s and returns how many bytes it takes; an ampersand that
+// starts none is returned as it is.
 func reference(s string) (text string, size int) {
 	end := strings.IndexByte(s[:min(len(s), maxReference)], ';')
 	if end < 2 {

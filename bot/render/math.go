@@ -37,7 +37,7 @@ func (mathInline) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Nod
 	return ast.NewRawTextSegment(segment.WithStop(segment.Start + size))
 }
 
-// mathMarks are the marks of the formula that line may begin with.
+// mathMarks returns the marks of the formula that line may begin with.
 func mathMarks(line []byte) (opening, closing string) {
 	for _, m := range [][2]string{{"$$", "$$"}, {"$", "$"}, {`\(`, `\)`}, {`\[`, `\]`}} {
 		if bytes.HasPrefix(line, []byte(m[0])) {
@@ -47,8 +47,8 @@ func mathMarks(line []byte) (opening, closing string) {
 	return "", ""
 }
 
-// mathSize is the length of the formula at the start of line with its marks, or 0. Between single dollars nothing but a
-// formula counts: no space at its ends, no letter or digit behind it ("$5 and $6"), no code and no bold text in it.
+// mathSize returns the length of the formula at the start of line with its marks, or 0. Between single dollars only a
+// formula counts: no space at its ends, no letter or digit after it ("$5 and $6"), no code and no bold text in it.
 func mathSize(line []byte, opening, closing string) int {
 	rest := line[len(opening):min(len(line), maxMath)]
 	n := bytes.Index(rest, []byte(closing))
@@ -66,7 +66,8 @@ func mathSize(line []byte, opening, closing string) int {
 	case "$$", `\(`:
 		return end
 	}
-	if bytes.ContainsAny(inner[:1], " \t") || bytes.ContainsAny(inner[n-1:], " \t") || bytes.ContainsRune(inner, '`') || bytes.Contains(inner, []byte("**")) {
+	if bytes.ContainsAny(inner[:1], " \t") || bytes.ContainsAny(inner[n-1:], " \t") || bytes.ContainsRune(inner, '`') ||
+		bytes.Contains(inner, []byte("**")) {
 		return 0
 	}
 	if end < len(line) && nameByte(line[end]) {
@@ -77,7 +78,7 @@ func mathSize(line []byte, opening, closing string) int {
 
 // mathBlock keeps formulas over several lines, in which a line that begins with "+" or "#" would be a list or a
 // heading. It begins with a line that begins with "$$" or "\[" and ends with the first line that ends with its
-// counterpart; a blank line before that, and it is no formula.
+// counterpart. If a blank line comes before that, it is no formula.
 type mathBlock struct{}
 
 // Trigger implements parser.BlockParser.
@@ -100,7 +101,7 @@ func (mathBlock) Open(_ ast.Node, reader text.Reader, _ parser.Context) (ast.Nod
 	return node, parser.NoChildren
 }
 
-// mathEnds says whether a line of rest ends with closing before a blank one.
+// mathEnds reports whether a line of rest ends with closing before a blank one.
 func mathEnds(rest []byte, closing string) bool {
 	for line := range bytes.Lines(rest[:min(len(rest), maxMathBlock)]) {
 		line = bytes.Trim(line, " \t>\n")

@@ -20,7 +20,7 @@ var sharedParser = sync.OnceValue(func() parser.Parser {
 		goldmark.WithParserOptions(
 			parser.WithInlineParsers(
 				util.Prioritized(mathInline{}, 150), // after code, before everything else
-				util.Prioritized(emphasis{}, 490),   // before goldmark's own, which is never asked
+				util.Prioritized(emphasis{}, 490),   // before goldmark's own, which is never called
 				util.Prioritized(doubleTilde{extension.NewStrikethroughParser()}, 500),
 				util.Prioritized(spoilers{}, 500),
 			),
@@ -33,8 +33,8 @@ var sharedParser = sync.OnceValue(func() parser.Parser {
 	).Parser()
 })
 
-// doubleTilde is strikethrough that needs two tildes. With one, as GitHub also
-// accepts it, ranges like "10~20 and 30~40" would be struck out.
+// doubleTilde is strikethrough that requires two tildes. With one, which GitHub also accepts, ranges like "10~20 and
+// 30~40" would be struck out.
 type doubleTilde struct{ parser.InlineParser }
 
 // Parse implements parser.InlineParser.
@@ -45,12 +45,12 @@ func (p doubleTilde) Parse(parent ast.Node, block text.Reader, pc parser.Context
 	return p.InlineParser.Parse(parent, block, pc)
 }
 
-// Sources beyond these bounds are shown as text. No answer comes near them, and the
-// parser needs time that is quadratic in the last two.
+// Sources beyond these limits are shown as text. No answer comes near them, and the parser takes time that is quadratic
+// in the last two.
 const (
 	maxMarkdown = 256 << 10 // bytes
 	maxBrackets = 4000      // "[" outside of code
-	maxNesting  = 64        // quote and list markers in front of one line
+	maxNesting  = 64        // quote and list markers at the beginning of one line
 )
 
 // build parses and renders src.
@@ -83,7 +83,7 @@ func hostile(src string) bool {
 	return false
 }
 
-// markers counts the quote and bullet markers in front of a line.
+// markers counts the quote and bullet markers at the beginning of a line.
 func markers(line string) int {
 	n := 0
 	for i := range len(line) {

@@ -8,26 +8,23 @@ import (
 	"unicode/utf8"
 )
 
-// maxPartial is how much of the end of a growing answer is rendered, in bytes: two
-// messages of three-byte characters. It keeps a frame cheap however long the answer is.
+// maxPartial is how much of the end of a growing answer is rendered, in bytes: two messages of three-byte characters.
+// It keeps a frame cheap however long the answer is.
 const maxPartial = 24 << 10
 
 var (
-	// halfMarker is a last line that will become something else with the next characters:
-	// the start of a list item, a heading, a fence or a table, or the underline that
-	// would turn the line above into a heading.
+	// halfMarker is a last line that the next characters will turn into something else: the start of a list item, a
+	// heading, a fence or a table, or the underline that would turn the line above into a heading.
 	halfMarker = regexp.MustCompile("(?:^|\n)[ \t>]*(?:[-=+*_#~`|:]+|[0-9]+[.)]?)[ \t]*$")
 	// halfLink is a link whose target is still being written.
 	halfLink = regexp.MustCompile(`!?\[([^\[\]\n]*)\]\([^()\s]*$`)
-	// newItem is the start of a line that no open formatting reaches into.
+	// newItem is the start of a line that open formatting does not extend into.
 	newItem = regexp.MustCompile(`^[ \t]*(?:[-*+]|[0-9]+[.)]|#{1,6}|\|)[ \t]`)
 )
 
-// Partial renders an answer that is still being written as one message: open code
-// fences, code and emphasis are closed, half-written markers at the end are left out.
-// When it does not fit, the newest text stays and "…" stands in front. Text is empty
-// while there is nothing to show. Safe for concurrent use; well below a millisecond
-// for 4 KB.
+// Partial renders an answer that is still being written as one message: open code fences, code and emphasis are closed,
+// half-written markers at the end are omitted. If it does not fit, the newest text is kept, with "…" before it. Text is
+// empty while there is nothing to show. Safe for concurrent use; takes well below a millisecond for 4 KB.
 func Partial(src string) Message {
 	src = normalize(src)
 	src, cut := lastPart(src)
@@ -46,7 +43,7 @@ type fence struct {
 	line   string // the opening line
 }
 
-// scanFences follows the fences of src line by line.
+// scanFences returns the state of the fences at the end of src.
 func scanFences(src string) fence {
 	var f fence
 	for line := range strings.Lines(src) {
@@ -55,7 +52,7 @@ func scanFences(src string) fence {
 	return f
 }
 
-// next follows one more line.
+// next processes one more line.
 func (f *fence) next(line string) {
 	body := strings.TrimLeft(line, " \t>")
 	n := 0
@@ -74,8 +71,8 @@ func (f *fence) next(line string) {
 	}
 }
 
-// lastPart returns the end of src from a line on, with the fence that is open there,
-// and whether something was left out.
+// lastPart returns the end of src from the start of a line, with the fence that is open there, and reports whether
+// something was omitted.
 func lastPart(src string) (part string, cut bool) {
 	if len(src) <= maxPartial {
 		return src, false
@@ -93,7 +90,7 @@ func lastPart(src string) (part string, cut bool) {
 	return src[at:], true
 }
 
-// trimHalfFence drops a closing fence that is not complete yet from the end of open code.
+// trimHalfFence removes an incomplete closing fence from the end of open code.
 func trimHalfFence(src string, f fence) string {
 	i := strings.LastIndexByte(src, '\n')
 	if i < 0 {
@@ -106,7 +103,7 @@ func trimHalfFence(src string, f fence) string {
 	return src
 }
 
-// closeInline closes the emphasis and code that is open at the end of src.
+// closeInline closes the emphasis and code that are open at the end of src.
 func closeInline(src string) string {
 	src = strings.TrimRight(src, " \t\n")
 	if loc := halfMarker.FindStringIndex(lastLineOf(src)); loc != nil {
@@ -168,7 +165,7 @@ func closeDelimiters(block string) string {
 	return finish(block, open)
 }
 
-// finish appends the closers, of which the block may end with a half: "**bold*".
+// finish appends the closing delimiters; the block may end with half of one: "**bold*".
 func finish(block string, open []string) string {
 	if len(open) == 0 {
 		return block
@@ -187,8 +184,7 @@ func closers(open []string) string {
 	return strings.Join(out, "")
 }
 
-// closeCode closes the inline code that opens at i, or drops its ticks when nothing
-// follows them.
+// closeCode closes the inline code that opens at i, or removes its backticks if nothing follows them.
 func closeCode(block string, i, n int) string {
 	rest := strings.TrimRight(block[i+n:], "`\n\t ")
 	if rest == "" {
@@ -246,8 +242,8 @@ func closesAt(block string, i int, c byte) bool {
 	return i > 0 && !unicode.IsSpace(before) && (c != '_' || !isWord(after))
 }
 
-// opensAt reports whether the run at i can open emphasis. It asks for a word behind
-// it, so that "count(*)" and "2 * 3" stay as they are.
+// opensAt reports whether the run at i can open emphasis. It requires a word after it, so that "count(*)" and "2 * 3"
+// are not changed.
 func opensAt(block string, i int) bool {
 	before, _ := utf8.DecodeLastRuneInString(block[:i])
 	after, _ := utf8.DecodeRuneInString(strings.TrimLeft(block[i:], block[i:i+1]))

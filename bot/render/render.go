@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// MaxLength is the longest text of one message in UTF-16 units. Telegram says
-	// 4096 "characters" and leaves the unit open; UTF-16 is safe under every reading.
+	// MaxLength is the maximum length of one message's text in UTF-16 units. Telegram says 4096 "characters" and leaves
+	// the unit open; UTF-16 is safe under every reading.
 	MaxLength = 4096
 	// MaxEntities is how many entities Telegram shows in one message; it silently
 	// ignores the rest.
 	MaxEntities = 100
 
-	// maxWeight bounds the size of all entities of a message in bytes. Telegram
-	// answers ENTITIES_TOO_LONG at about 9500 (tdlib/telegram-bot-api issue 165).
+	// maxWeight limits the size of all entities of a message in bytes. Telegram answers ENTITIES_TOO_LONG at about 9500
+	// (tdlib/telegram-bot-api issue 165).
 	maxWeight = 8500
-	// entityWeight is what one entity counts besides its URL and language.
+	// entityWeight is the size of one entity without its URL and language.
 	entityWeight = 24
 
 	ellipsis    = "…"
@@ -45,10 +45,9 @@ type Message struct {
 	Entities []Entity `json:"entities"` // never nil, sorted by offset, outer before inner
 }
 
-// Markdown renders src and splits it into messages of at most MaxLength units and
-// MaxEntities entities. No message is empty; blank input gives an empty list.
-// It never fails: what is no Markdown is text. Single line breaks are kept, because
-// models use them as line breaks in chats. Safe for concurrent use.
+// Markdown renders src and splits it into messages of at most MaxLength units and MaxEntities entities. No message is
+// empty; blank input gives an empty list. It never fails: what is not Markdown is text. Single line breaks are kept,
+// because models use them as line breaks in chats. Safe for concurrent use.
 func Markdown(src string) []Message {
 	return build(src).split()
 }
@@ -60,8 +59,8 @@ func Plain(text string) []Message {
 	return doc.split()
 }
 
-// Length is the length of s in UTF-16 units. A byte that is not UTF-8 counts one,
-// as the replacement character that stands for it in JSON.
+// Length returns the length of s in UTF-16 units. A byte that is not UTF-8 counts as one, like the replacement
+// character that JSON has for it.
 func Length(s string) int {
 	n := 0
 	for _, r := range s {
@@ -90,8 +89,7 @@ func Cut(s string, limit int) string {
 	return strings.TrimRightFunc(s[:end], unicode.IsSpace) + ellipsis
 }
 
-// forward returns the byte offset that lies at most units UTF-16 units behind
-// start, on a rune boundary.
+// forward returns the byte offset that lies at most units UTF-16 units after start, on a rune boundary.
 func forward(s string, start, units int) int {
 	for i, r := range s[start:] {
 		units--
@@ -105,7 +103,7 @@ func forward(s string, start, units int) int {
 	return len(s)
 }
 
-// backward is forward counted from the end of s.
+// backward is like forward, but counts from the end of s.
 func backward(s string, units int) int {
 	i := len(s)
 	for i > 0 {
@@ -122,12 +120,11 @@ func backward(s string, units int) int {
 	return i
 }
 
-// graphemeLookahead is how many bytes behind a cut decide whether it would tear a
-// character apart.
+// graphemeLookahead is how many bytes after a cut are examined to see whether it would split a character.
 const graphemeLookahead = 128
 
-// graphemeBefore returns the last grapheme boundary of s in (start, limit], or limit
-// when one grapheme fills the whole range.
+// graphemeBefore returns the last grapheme boundary of s in (start, limit], or limit if one grapheme fills the whole
+// range.
 func graphemeBefore(s string, start, limit int) int {
 	stop := min(len(s), limit+graphemeLookahead)
 	for stop < len(s) && !utf8.RuneStart(s[stop]) {
@@ -145,7 +142,7 @@ func graphemeBefore(s string, start, limit int) int {
 	return best
 }
 
-// graphemeAfter returns the first grapheme boundary of s at or behind pos.
+// graphemeAfter returns the first grapheme boundary of s at or after pos.
 func graphemeAfter(s string, pos int) int {
 	start := max(0, pos-graphemeLookahead)
 	for start > 0 && !utf8.RuneStart(s[start]) {
@@ -160,7 +157,7 @@ func graphemeAfter(s string, pos int) int {
 	return pos
 }
 
-// normalize makes src valid UTF-8 with \n as the only line end and without NULs.
+// normalize converts src to valid UTF-8 with \n as the only line end and without NULs.
 func normalize(src string) string {
 	src = strings.ToValidUTF8(src, replacement)
 	if !strings.ContainsAny(src, "\r\x00") {
@@ -169,10 +166,9 @@ func normalize(src string) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", replacement).Replace(src)
 }
 
-// clean replaces what Telegram's server would replace or drop by itself, so that
-// entity offsets and lengths are right before and after: control characters become
-// spaces, bidirectional overrides vanish. A tab would become one space there; four
-// keep code readable.
+// clean replaces what Telegram's server would replace or drop by itself, so that entity offsets and lengths are right
+// before and after: control characters become spaces, bidirectional overrides are removed. There, a tab would become
+// one space; four keep code readable.
 func clean(s string) string {
 	if !needsCleaning(s) {
 		return s
@@ -206,7 +202,7 @@ func needsCleaning(s string) bool {
 	return false
 }
 
-// blank reports whether a reader would see nothing of s; Telegram refuses such texts.
+// blank reports whether s shows nothing to a reader; Telegram refuses such texts.
 func blank(s string) bool {
 	for _, r := range s {
 		if !unicode.IsSpace(r) && !unicode.Is(unicode.Cf, r) {

@@ -39,9 +39,9 @@ func (d *document) limit(start int) int {
 
 func weigh(e Entity) int { return entityWeight + len(e.URL) + len(e.Language) }
 
-// breakAt chooses where a message that may reach to limit ends and where the next one
-// begins: between blocks, else at a line end, else at a space, else between characters.
-// A better kind of break wins only while the message stays reasonably full.
+// breakAt chooses where a message that may reach to limit ends and where the next one begins: between blocks, else at a
+// line end, else at a space, else between characters. A better kind of break is only used if the message remains
+// reasonably full.
 func (d *document) breakAt(start, limit int) (end, next int) {
 	half, quarter := start+(limit-start)/2, start+(limit-start)/4
 	if i := d.lastParagraph(half, limit); i > start {
@@ -63,8 +63,8 @@ func (d *document) breakAt(start, limit int) (end, next int) {
 
 func isNewline(r rune) bool { return r == '\n' }
 
-// breakLine ends a message before the newline at line. Of code exactly this newline
-// is dropped, so that the parts joined with newlines are the code again.
+// breakLine ends a message before the newline at line. In code, exactly this newline is dropped, so that the parts
+// joined with newlines give the code again.
 func (d *document) breakLine(line int) (end, next int) {
 	if d.styleAt(line).verbatim() {
 		return line, line + 1
@@ -72,7 +72,7 @@ func (d *document) breakLine(line int) (end, next int) {
 	return line, line
 }
 
-// lastParagraph finds the last empty line outside of code in [from, limit].
+// lastParagraph finds the last empty line outside code in [from, limit].
 func (d *document) lastParagraph(from, limit int) int {
 	for stop := min(limit+2, len(d.text)); from < stop; {
 		i := strings.LastIndex(d.text[from:stop], "\n\n")
@@ -87,9 +87,8 @@ func (d *document) lastParagraph(from, limit int) int {
 	return -1
 }
 
-// lastSpace finds the last white space of a kind in (start, limit], or -1. Of several
-// in a row it takes the first: trailing space of a message is lost, leading space of
-// code is not.
+// lastSpace returns the last white space of a kind in (start, limit], or -1. Of several in a row it returns the first:
+// trailing space of a message is lost, leading space of code is not.
 func (d *document) lastSpace(start, limit int, is func(rune) bool) int {
 	stop := limit
 	if r, size := utf8.DecodeRuneInString(d.text[limit:]); size > 0 && is(r) {
@@ -106,8 +105,8 @@ func (d *document) lastSpace(start, limit int, is func(rune) bool) int {
 	return start + i
 }
 
-// tail returns the end of the document as one message; what does not fit is cut off
-// at the front. With cut the front is marked even when everything fits.
+// tail returns the end of the document as one message; what does not fit is cut off at the front. If cut is set, the
+// front is marked even if everything fits.
 func (d *document) tail(cut bool) Message {
 	start := d.skipSpace(0)
 	if start == len(d.text) {
@@ -125,8 +124,8 @@ func (d *document) tail(cut bool) Message {
 	return m
 }
 
-// tailStart moves start on until the entities behind it fit and a line or word begins
-// there, and returns what to write in front.
+// tailStart moves start forward until the entities after it fit and a line or word begins there, and returns what to
+// write before it.
 func (d *document) tailStart(start int) (pos int, lead string) {
 	start = d.lighten(start)
 	if start == 0 || d.text[start-1] == '\n' {
@@ -145,7 +144,7 @@ func (d *document) tailStart(start int) (pos int, lead string) {
 	return graphemeAfter(d.text, start), ellipsis
 }
 
-// lighten moves start behind the entities that end first until the rest fit.
+// lighten moves start past the entities that end first until the rest fit.
 func (d *document) lighten(start int) int {
 	list := d.entities(start, len(d.text))
 	count, weight := len(list), 0

@@ -11,8 +11,8 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// table writes a table as aligned text in a code block, because Telegram has no
-// tables. Links cannot be in code, so they follow below.
+// table writes a table as aligned text in a code block, because Telegram has no tables. Links cannot be in code, so
+// they are listed below it.
 func (w *writer) table(n *extast.Table) {
 	var (
 		rows  [][]string
@@ -50,8 +50,8 @@ func (w *writer) table(n *extast.Table) {
 	}
 }
 
-// surplus lists the cells of the row at the start of src that stand behind its last column. The parser drops them, as
-// CommonMark's tables do; here they are what somebody is told.
+// surplus lists the cells of the row at the start of src that are beyond its last column. The parser drops them, as
+// CommonMark's tables do; here they are shown.
 func surplus(src []byte, columns int) []string {
 	line, _, _ := bytes.Cut(src, []byte{'\n'})
 	line = bytes.TrimSuffix(bytes.TrimPrefix(bytes.TrimSpace(line), []byte{'|'}), []byte{'|'})
@@ -69,7 +69,7 @@ func surplus(src []byte, columns int) []string {
 	return cells
 }
 
-// piece renders the Markdown of one cell on its own.
+// piece renders the Markdown of one cell separately.
 func (w *writer) piece(src string) *writer {
 	sub := &writer{src: []byte(strings.TrimSpace(src)), cell: true}
 	sub.root = sharedParser().Parse(text.NewReader(sub.src))
@@ -77,8 +77,8 @@ func (w *writer) piece(src string) *writer {
 	return sub
 }
 
-// maxColumn is the widest column that is padded. A longer cell would fill every row
-// with space and let a small table grow to megabytes.
+// maxColumn is the maximum width to which a column is padded. A longer cell would fill every row with spaces and let a
+// small table grow to megabytes.
 const maxColumn = 60
 
 // grid aligns the cells for a fixed-width font; the first row is the header.
@@ -104,7 +104,7 @@ func grid(rows [][]string, align []extast.Alignment) string {
 	return b.String()
 }
 
-// gridRow writes a row up to its last cell with text.
+// gridRow writes a row up to its last non-empty cell.
 func gridRow(row []string, widths []int, align []extast.Alignment) string {
 	for len(row) > 1 && row[len(row)-1] == "" {
 		row = row[:len(row)-1]
@@ -137,8 +137,8 @@ func gridRule(widths []int) string {
 	return strings.Join(parts, "-+-")
 }
 
-// ruleBelowTable makes a line of dashes directly below a table the rule that it is meant to be. For CommonMark it makes
-// a heading of the lines above, which the parser would put behind the table that it finds in them.
+// ruleBelowTable makes a line of dashes directly below a table a rule, as intended. In CommonMark it turns the lines
+// above into a heading, which the parser would put after the table that it finds in them.
 type ruleBelowTable struct{ parser.BlockParser }
 
 // Open implements parser.BlockParser.
@@ -155,7 +155,7 @@ func (r ruleBelowTable) Open(parent ast.Node, reader text.Reader, pc parser.Cont
 	return ast.NewThematicBreak(), parser.NoChildren
 }
 
-// holdsTable says whether one of the lines is the line below a table's header.
+// holdsTable reports whether one of the lines is the line below a table's header.
 func holdsTable(lines *text.Segments, src []byte) bool {
 	for i := range lines.Len() {
 		at := lines.At(i)

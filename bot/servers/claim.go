@@ -9,16 +9,16 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// Several processes may find a job that nobody carries out. Who does is a chain of facts in claimBucket: under MESSAGE/
-// is the process that took it first, under MESSAGE/PROCESS the one that took it over when that one was gone. Each link
-// is set only where there is none.
+// Several processes may find a job that nobody performs. The one that does is determined by a chain of facts in
+// claimBucket: under MESSAGE/ is the process that took it first, under MESSAGE/PROCESS the one that took it over from a
+// process that was gone. Each link is only set if absent.
 const (
 	claimBucket = "mcp_job_by"
 	claimFor    = 48 * time.Hour
 )
 
-// claim takes a job for this process. It reports false when a living process has it. The job says afterwards whether
-// another one had begun it.
+// claim takes a job for this process. It returns false if a living process has it. Afterwards the job says whether
+// another process had begun it.
 func (d *Desk) claim(ctx context.Context, j *Job) (bool, error) {
 	if !d.deps.Shared {
 		return true, nil
@@ -27,14 +27,16 @@ func (d *Desk) claim(ctx context.Context, j *Job) (bool, error) {
 	switch {
 	case err != nil:
 		return false, err
-	case holder == d.deps.Owner: // the answer to an earlier attempt got lost: one attempt at a time is made here
+	case holder == d.deps.Owner: // the reply to an earlier attempt was lost: this process makes one attempt at a time
 		return d.open(ctx, j.Message.ID)
 	case holder != "" && d.deps.Lives(holder):
 		return false, nil
 	case holder != "":
-		j.Owner = holder // which may have got anywhere with it
+		j.Owner = holder // which may have done any part of it
 	}
-	link := bot.Fact{Bucket: claimBucket, Key: j.Message.ID + "/" + holder, Value: d.deps.Owner, Expires: d.deps.Now().Add(claimFor)}
+	link := bot.Fact{
+		Bucket: claimBucket, Key: j.Message.ID + "/" + holder, Value: d.deps.Owner, Expires: d.deps.Now().Add(claimFor),
+	}
 	applied, err := d.deps.Keeper.Store.Apply(ctx, &bot.Change{FactsIf: []bot.Fact{link}})
 	if err != nil {
 		return false, fmt.Errorf("take a command about a server: %w", err)
@@ -45,7 +47,7 @@ func (d *Desk) claim(ctx context.Context, j *Job) (bool, error) {
 	return d.open(ctx, j.Message.ID)
 }
 
-// open says whether a job is still to be carried out.
+// open reports whether a job still has to be performed.
 func (d *Desk) open(ctx context.Context, message string) (bool, error) {
 	job, err := d.deps.Store.Fact(ctx, jobBucket, message, d.deps.Now())
 	if err != nil {
@@ -54,12 +56,12 @@ func (d *Desk) open(ctx context.Context, message string) (bool, error) {
 	return job != "", nil
 }
 
-// holder is the process that took a job last; "" = none.
+// holder returns the process that took a job last; "" = none.
 func (d *Desk) holder(ctx context.Context, message string) (holder string, err error) {
 	for {
 		next, err := d.deps.Store.Fact(ctx, claimBucket, message+"/"+holder, d.deps.Now())
 		if err != nil {
-			return "", fmt.Errorf("who carries out a command about a server: %w", err)
+			return "", fmt.Errorf("read who performs a command about a server: %w", err)
 		}
 		if next == "" {
 			return holder, nil
@@ -100,7 +102,7 @@ func (d *Desk) TakeUp(ctx context.Context) error {
 	return nil
 }
 
-// read gives the job in a fact, if it is one of the chats that are served.
+// read returns the job in a fact, if it is from one of the chats that are served.
 func (d *Desk) read(f bot.Fact) (j Job, ok bool) {
 	if err := json.Unmarshal([]byte(f.Value), &j); err != nil {
 		d.deps.Log.Error().Err(err).Str("command", f.Key).Msg("command about a server not taken up")
@@ -110,7 +112,7 @@ func (d *Desk) read(f bot.Fact) (j Job, ok bool) {
 	return j, place.Channel == d.deps.Channel && place.Bot == d.deps.Bot
 }
 
-// begin notes that a job is under way here; false when it is already.
+// begin records that a job is being performed here; false if it is already.
 func (d *Desk) begin(message string) bool {
 	d.aside.Lock()
 	defer d.aside.Unlock()
@@ -121,14 +123,14 @@ func (d *Desk) begin(message string) bool {
 	return true
 }
 
-// end notes that a job is not under way any more.
+// end records that a job is no longer being performed.
 func (d *Desk) end(message string) {
 	d.aside.Lock()
 	defer d.aside.Unlock()
 	delete(d.doing, message)
 }
 
-// has says whether a job is under way here.
+// has reports whether a job is being performed here.
 func (d *Desk) has(message string) bool {
 	d.aside.Lock()
 	defer d.aside.Unlock()

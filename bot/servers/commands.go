@@ -24,14 +24,15 @@ func (d *Desk) List() []texts.Server {
 		share := shares[st.ID]
 		list = append(list, texts.Server{
 			Fit: share.Fit, Of: share.Of, Budget: budget,
-			ID: st.ID, State: string(st.State), Tools: len(st.Tools), Trust: string(st.Trust), Problem: st.Problem, Changed: st.Withdrawn, Fresh: st.Fresh, Held: st.Held,
+			ID: st.ID, State: string(st.State), Tools: len(st.Tools), Trust: string(st.Trust), Problem: st.Problem,
+			Changed: st.Withdrawn, Fresh: st.Fresh, Held: st.Held,
 			Dropped: len(st.Dropped), Dynamic: st.Dynamic,
 		})
 	}
 	return list
 }
 
-// maxToolLine bounds the description of a tool in /mcp tools, in characters.
+// maxToolLine limits the description of a tool in /mcp tools, in characters.
 const maxToolLine = 120
 
 // Tools implements command.Servers.
@@ -52,7 +53,9 @@ func (d *Desk) Tools(id string) ([]texts.ServerTool, error) {
 			continue
 		}
 		for _, d := range st.Dropped {
-			list = append(list, texts.ServerTool{Name: guard.Qualified(id, d.Tool), Description: d.Reason, Dropped: true})
+			list = append(list, texts.ServerTool{
+				Name: guard.Qualified(id, d.Tool), Description: d.Reason, Dropped: true,
+			})
 		}
 	}
 	return list, nil
@@ -63,7 +66,7 @@ func (d *Desk) known(id string) bool {
 	return ok
 }
 
-// proposed says what is wrong with /mcp add at first sight. A refusal stands in the audit.
+// proposed returns what is obviously wrong with /mcp add. A refusal is recorded in the audit.
 func (d *Desk) proposed(call *turn.Call, id string, target []string) error {
 	server, err := d.parse(id, target)
 	if err == nil && !d.known(id) {
@@ -101,8 +104,8 @@ func isURL(word string) bool {
 	return strings.HasPrefix(word, "http://") || strings.HasPrefix(word, "https://")
 }
 
-// audited does what a command asks for, and writes a line of it into the audit like one of a tool's call: tool "/mcp
-// VERB", the arguments, who asked, who approved. It returns the error in words for the person.
+// audited does what a command asks for, and records it in the audit like the call of a tool: tool "/mcp VERB", the
+// arguments, who asked, who approved. It returns the error in words for the person.
 func (d *Desk) audited(call *turn.Call, verb string, args map[string]any, by string, work func() error) error {
 	err := work()
 	d.deps.Audit.Record(mcpCall(call, verb, args, by, err), err)
@@ -114,7 +117,7 @@ func (d *Desk) audited(call *turn.Call, verb string, args map[string]any, by str
 	return err
 }
 
-// mcpCall is a command of /mcp as the audit sees it.
+// mcpCall returns a command of /mcp as a call for the audit.
 func mcpCall(call *turn.Call, verb string, args map[string]any, by string, err error) *tools.Call {
 	raw, jsonErr := json.Marshal(args)
 	if jsonErr != nil {
@@ -123,7 +126,10 @@ func mcpCall(call *turn.Call, verb string, args map[string]any, by string, err e
 	id, _ := args["id"].(string)
 	c := &tools.Call{
 		ID: call.Message.ID, Tool: "/mcp " + verb, Args: raw, Trail: &tools.Trail{ApprovedBy: by, MCPServer: id},
-		Origin: tools.Origin{Channel: call.Message.Place.Channel, Session: string(call.Session), Chat: call.Message.Place.ChatKey(), Caller: call.Message.Caller, Admin: call.Admin},
+		Origin: tools.Origin{
+			Channel: call.Message.Place.Channel, Session: string(call.Session), Chat: call.Message.Place.ChatKey(),
+			Caller: call.Message.Caller, Admin: call.Admin,
+		},
 	}
 	if e, ok := errors.AsType[*guard.Error](err); ok {
 		c.Trail.MCPErrorCode = string(e.Code)
@@ -131,7 +137,7 @@ func mcpCall(call *turn.Call, verb string, args map[string]any, by string, err e
 	return c
 }
 
-// parse reads what follows /mcp add ID.
+// parse parses what follows /mcp add ID.
 func (d *Desk) parse(id string, target []string) (mcp.Server, error) {
 	server := mcp.Server{ID: id, Trust: guard.Untrusted}
 	if err := guard.ServerID(id); err != nil {
@@ -140,7 +146,7 @@ func (d *Desk) parse(id string, target []string) (mcp.Server, error) {
 	first := target[0]
 	if isURL(first) {
 		if len(target) > 1 {
-			return server, errors.New("after a URL nothing may follow")
+			return server, errors.New("nothing may follow the URL")
 		}
 		server.URL = first
 		return server, nil
@@ -161,12 +167,14 @@ func (d *Desk) Pending(ctx context.Context, language, id string) (string, []text
 	}
 	list := make([]texts.ServerChange, len(p.Changes))
 	for i, c := range p.Changes {
-		list[i] = texts.ServerChange{Tool: c.Tool, New: c.New, Old: shownLines(w, language, c.Old), Now: shownLines(w, language, c.Now)}
+		list[i] = texts.ServerChange{
+			Tool: c.Tool, New: c.New, Old: shownLines(w, language, c.Old), Now: shownLines(w, language, c.Now),
+		}
 	}
 	return p.Code, list, nil
 }
 
-// shownLines are the lines by which a person compares two states of a tool.
+// shownLines returns the lines by which a person compares two states of a tool.
 func shownLines(w texts.Words, language string, s mcp.Shown) []string {
 	var lines []string
 	add := func(head, text string) {
@@ -192,7 +200,7 @@ func shownLines(w texts.Words, language string, s mcp.Shown) []string {
 	return lines
 }
 
-// sentence is an error as a person may read it: what the client says in plain words, else the error's own text.
+// sentence returns an error in words for people: the client's explanation if there is one, else the error's own text.
 func sentence(err error) string {
 	var e *guard.Error
 	if errors.As(err, &e) && e.Message != "" {

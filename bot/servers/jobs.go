@@ -18,21 +18,21 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
-// jobBucket holds the commands of /mcp that change something, from the Change that finishes their message to the one
-// that stores how they went: whatever dies in between, the next start finishes them. jobFor is how long such a command
-// is worth being carried out, once it may.
+// jobBucket holds the /mcp commands that change something, from the Change that finishes their message to the one that
+// stores their result: after a crash in between, the next start finishes them. jobFor is how long such a command may be
+// performed, once it is allowed.
 const (
 	jobBucket = "mcp_job"
 	jobFor    = time.Hour
 )
 
-// jobTool is what a card about /mcp add is about, as the rights of approvers and the audit name it.
+// jobTool is the tool in a card about /mcp add, for the rights of approvers and the audit.
 const jobTool = "/mcp add"
 
-// jobSession is where the question of a job stands: apart from the conversation, which does not wait for it.
+// jobSession is the session of a job's question: it is separate from the conversation, which does not wait for it.
 const jobSession = "mcp/"
 
-// Job is a command that takes a while, by the id of its message.
+// Job is a command that takes a while. Jobs are identified by their message.
 type Job struct {
 	Verb    string         `json:"verb"` // add, restart, remove, accept, signin
 	ID      string         `json:"id"`
@@ -40,8 +40,8 @@ type Job struct {
 	Session bot.SessionKey `json:"session"`
 	Message bot.Message    `json:"message"`
 	At      time.Time      `json:"at"`
-	Owner   string         `json:"owner"`           // the process that carries it out; another one was interrupted
-	Count   int            `json:"count,omitempty"` // of remove: the tools that go
+	Owner   string         `json:"owner"`           // the process that performs it; another one was interrupted
+	Count   int            `json:"count,omitempty"` // of remove: how many tools are removed
 	Names   []string       `json:"names,omitempty"` // of accept: the tools that are accepted
 }
 
@@ -49,7 +49,7 @@ func (j Job) call() *turn.Call {
 	return &turn.Call{Session: j.Session, Message: &j.Message, Admin: true}
 }
 
-// args are what the audit says of the command.
+// args returns the arguments of the command for the audit.
 func (j Job) args() map[string]any {
 	switch j.Verb {
 	case "add":
@@ -61,7 +61,7 @@ func (j Job) args() map[string]any {
 	}
 }
 
-// hash is what an approval of the job binds: every word of the command, and who wrote it.
+// hash returns what an approval of the job is bound to: every word of the command, and who wrote it.
 func (j Job) hash() string {
 	h := sha256.New()
 	for _, word := range append([]string{j.Verb, j.ID, j.Message.Caller, j.Message.ID}, j.Target...) {
@@ -71,8 +71,8 @@ func (j Job) hash() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Begin implements command.Servers. What can be seen at once is refused at once. The rest goes on beside the chat,
-// which is told how it went; what is added is asked about first.
+// Begin implements command.Servers. Obvious mistakes are refused at once. The rest is done in the background, and the
+// chat is told the result; adding a server needs approval first.
 func (d *Desk) Begin(ctx context.Context, call *turn.Call, verb, id string, target []string) (turn.Effect, error) {
 	var e turn.Effect
 	if verb == "signin" && len(target) > 0 {
@@ -81,7 +81,10 @@ func (d *Desk) Begin(ctx context.Context, call *turn.Call, verb, id string, targ
 			return err
 		})
 	}
-	j := Job{Verb: verb, ID: id, Target: target, Session: call.Session, Message: *call.Message, At: d.deps.Now(), Owner: d.deps.Owner}
+	j := Job{
+		Verb: verb, ID: id, Target: target, Session: call.Session, Message: *call.Message, At: d.deps.Now(),
+		Owner: d.deps.Owner,
+	}
 	if err := d.prepare(ctx, call, &j); err != nil {
 		return e, err
 	}
@@ -104,7 +107,7 @@ func (d *Desk) Begin(ctx context.Context, call *turn.Call, verb, id string, targ
 	return e, nil
 }
 
-// prepare says what is wrong with a command at first sight, and notes what it is about to change.
+// prepare returns what is obviously wrong with a command, and records what it is about to change.
 func (d *Desk) prepare(ctx context.Context, call *turn.Call, j *Job) error {
 	if j.Verb == "add" {
 		return d.proposed(call, j.ID, j.Target)
@@ -116,7 +119,7 @@ func (d *Desk) prepare(ctx context.Context, call *turn.Call, j *Job) error {
 	switch j.Verb {
 	case "remove":
 		if !st.Dynamic {
-			return errors.New("it stands in the configuration; take it out there")
+			return errors.New("it is in the configuration; remove it there")
 		}
 		j.Count = len(st.Tools)
 	case "accept":
@@ -132,10 +135,11 @@ func (d *Desk) prepare(ctx context.Context, call *turn.Call, j *Job) error {
 	return nil
 }
 
-// start carries a job out beside the chat. When the service is ending, the next start does it.
+// start performs a job in the background. If the service is stopping, the next start does it.
 func (d *Desk) start(j Job) {
 	if err := d.beside(func(ctx context.Context) { d.perform(ctx, j) }); err != nil {
-		d.deps.Log.Info().Str("server", j.ID).Str("verb", j.Verb).Msg("the service ends; the next start carries the command out")
+		d.deps.Log.Info().Str("server", j.ID).Str("verb", j.Verb).
+			Msg("the service ends; the next start carries the command out")
 	}
 }
 
@@ -160,8 +164,11 @@ func (d *Desk) propose(ctx context.Context, j Job, change *bot.Change) error {
 	show := w.ServerAdd(language, p)
 	key := jobSession + j.Message.ID
 	asked := turn.Asked{
-		Session: bot.SessionKey(key), Turn: key, Place: j.Message.Place, Caller: j.Message.Caller, Name: j.Message.Name, Language: language,
-		Questions: []tools.Question{{Call: key, Tool: jobTool, Hash: j.hash(), Show: show, Caller: j.Message.Caller, Args: string(raw)}},
+		Session: bot.SessionKey(key), Turn: key, Place: j.Message.Place, Caller: j.Message.Caller, Name: j.Message.Name,
+		Language: language,
+		Questions: []tools.Question{{
+			Call: key, Tool: jobTool, Hash: j.hash(), Show: show, Caller: j.Message.Caller, Args: string(raw),
+		}},
 	}
 	if j.Message.Place.Group {
 		asked.ReplyTo = j.Message.Message
@@ -169,7 +176,7 @@ func (d *Desk) propose(ctx context.Context, j Job, change *bot.Change) error {
 	return d.deps.Broker.Ask(ctx, asked, change)
 }
 
-// decided says what people have said to a job: StateOpen as long as nothing.
+// decided returns the decision about a job: StateOpen as long as there is none.
 func (d *Desk) decided(ctx context.Context, j Job) (a approve.Approval, err error) {
 	key := jobSession + j.Message.ID
 	err = d.deps.Keeper.Insist(ctx, func() (err error) {
@@ -182,7 +189,7 @@ func (d *Desk) decided(ctx context.Context, j Job) (a approve.Approval, err erro
 	return a, err
 }
 
-// Begun lists the commands that an earlier process has begun. It is asked before this one takes up any.
+// Begun lists the commands that an earlier process has begun. It must be called before this one takes up any.
 func (d *Desk) Begun(ctx context.Context) []Job {
 	var facts []bot.Fact
 	err := d.deps.Keeper.Insist(ctx, func() (err error) {
@@ -201,7 +208,7 @@ func (d *Desk) Begun(ctx context.Context) []Job {
 	return list
 }
 
-// resume does what an earlier process has begun.
+// resume performs what an earlier process has begun.
 func (d *Desk) resume(ctx context.Context, list []Job) {
 	if len(list) == 0 || d.deps.Client.Ready(ctx) != nil { // not ready: ctx has ended
 		return
@@ -211,7 +218,7 @@ func (d *Desk) resume(ctx context.Context, list []Job) {
 	}
 }
 
-// relocated is a job in the chat where its session is now.
+// relocated returns a job in the chat that its session is in now.
 func (d *Desk) relocated(j Job) Job {
 	j.Session = d.deps.Moves.Current(j.Session)
 	if chat := j.Session.Chat(); chat != "" && chat != j.Message.Place.Chat {
@@ -220,10 +227,10 @@ func (d *Desk) relocated(j Job) Job {
 	return j
 }
 
-// interrupted says that another process had begun to carry the job out.
+// interrupted reports whether another process had begun to perform the job.
 func (d *Desk) interrupted(j Job) bool { return j.Owner != d.deps.Owner }
 
-// late says that an interrupted job has waited for too long to be what somebody still wants.
+// late reports whether an interrupted job has waited so long that its sender may no longer want it.
 func (d *Desk) late(j Job) bool {
 	return !j.At.IsZero() && d.deps.Now().Sub(j.At) > d.deps.Patience+jobFor
 }

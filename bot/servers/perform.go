@@ -11,18 +11,18 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
-// finishWithin bounds how long a job that is done tries to say so when the service ends: else the next start finds it
-// done, and says it.
+// finishWithin limits how long a finished job tries to report its result while the service is stopping: otherwise the
+// next start finds it finished, and reports it.
 const finishWithin = 10 * time.Second
 
-// perform carries a job out and tells the chat how it went, in one commit with forgetting it. Each verb comes to the
-// same when it is done twice, or says that it was done; so when the service ends meanwhile, the next start does it.
+// perform performs a job and tells the chat the result, in the commit that deletes the job. Each verb has the same
+// effect if it is done twice, or says that it was done, so that the next start can do it again after a crash.
 func (d *Desk) perform(ctx context.Context, j Job) {
 	if d.deps.Shared && d.deps.Client.Ready(ctx) != nil { // ctx has ended
 		return
 	}
 	if !d.begin(j.Message.ID) {
-		return // it is under way here
+		return // it is being performed here
 	}
 	waits := false // for a person, in the background
 	defer func() {
@@ -38,7 +38,7 @@ func (d *Desk) perform(ctx context.Context, j Job) {
 			d.deps.Log.Error().Err(err).Str("server", j.ID).Msg("decision about a server not read")
 			return
 		case a.State != approve.Approved && !final(a.State):
-			return // the press that decides it comes here again
+			return // the press that decides it calls perform again
 		case !d.mine(ctx, &j):
 			return
 		case final(a.State):
@@ -60,12 +60,12 @@ func (d *Desk) perform(ctx context.Context, j Job) {
 	d.finish(ctx, j, d.outcome(j, text, err), d.line(j, by, err))
 }
 
-// final says that nobody will approve any more.
+// final reports whether nobody will approve any more.
 func final(s approve.State) bool {
 	return s == approve.Denied || s == approve.Expired || s == approve.Cancelled
 }
 
-// mine takes a job for this process, and says whether it has it.
+// mine takes a job for this process, and reports whether it has it.
 func (d *Desk) mine(ctx context.Context, j *Job) (ok bool) {
 	err := d.deps.Keeper.Insist(ctx, func() (err error) {
 		ok, err = d.claim(ctx, j)
@@ -77,7 +77,7 @@ func (d *Desk) mine(ctx context.Context, j *Job) (ok bool) {
 	return ok && err == nil
 }
 
-// outcome is what the chat is told.
+// outcome returns what the chat is told.
 func (d *Desk) outcome(j Job, text string, err error) string {
 	w, language := d.deps.Words, j.Message.Language
 	switch {
@@ -96,7 +96,7 @@ func (d *Desk) carryOut(ctx context.Context, j Job) (text string, err error) {
 	switch j.Verb {
 	case "add":
 		switch {
-		case d.interrupted(j) && known: // it was connected and kept before that could be told
+		case d.interrupted(j) && known: // it was connected and stored before that could be reported
 		case d.interrupted(j) && d.late(j):
 			return "", errors.New(w.Late(language))
 		default:
@@ -109,7 +109,7 @@ func (d *Desk) carryOut(ctx context.Context, j Job) (text string, err error) {
 			err = command.ErrNoServer
 		case !d.interrupted(j):
 			st, err = d.deps.Client.Restart(ctx, j.ID)
-		case st.State != mcp.Connected: // the restart of the service was one of the server, too
+		case st.State != mcp.Connected: // the restart of the service restarted the server, too
 			err = errors.New(st.Problem)
 		}
 		return w.ServerAdded(language, j.ID, len(st.Tools)), err
@@ -128,7 +128,7 @@ func (d *Desk) add(ctx context.Context, j Job) (mcp.Status, error) {
 	return d.deps.Client.Add(ctx, server)
 }
 
-// accept takes what a server offers.
+// accept accepts what a server offers.
 func (d *Desk) accept(ctx context.Context, j Job, known bool) (text string, err error) {
 	var by string
 	list := j.Names
@@ -138,7 +138,7 @@ func (d *Desk) accept(ctx context.Context, j Job, known bool) (text string, err 
 			return err
 		})
 	}
-	if err == nil && by != j.Message.ID { // else it was accepted before that could be told
+	if err == nil && by != j.Message.ID { // otherwise it was accepted before that could be reported
 		list, err = d.deps.Client.Accept(ctx, j.ID, j.Target[0], j.Message.ID)
 	}
 	return d.deps.Words.ServerAccepted(j.Message.Language, j.ID, list), err
@@ -160,12 +160,12 @@ func (d *Desk) remove(ctx context.Context, j Job, known bool) (text string, err 
 	return d.deps.Words.ServerRemoved(j.Message.Language, j.ID, n), err
 }
 
-// line is what the audit says of a job, as facts.
+// line returns the audit line of a job, as facts.
 func (d *Desk) line(j Job, by string, err error) []bot.Fact {
 	return d.deps.Audit.Due(mcpCall(j.call(), j.Verb, j.args(), by, err), err)
 }
 
-// finish tells the chat how a job went, and forgets it.
+// finish tells the chat the result of a job, and deletes it.
 func (d *Desk) finish(ctx context.Context, j Job, text string, facts []bot.Fact) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
 	defer cancel()
@@ -173,7 +173,7 @@ func (d *Desk) finish(ctx context.Context, j Job, text string, facts []bot.Fact)
 	d.deps.Audit.Settle(ctx)
 }
 
-// forget drops a job of which the card has said everything.
+// forget deletes a job about which the card has said everything.
 func (d *Desk) forget(ctx context.Context, j Job, facts []bot.Fact) {
 	change := &bot.Change{Facts: append(facts, bot.Fact{Bucket: jobBucket, Key: j.Message.ID})}
 	if err := d.deps.Keeper.Keep(ctx, change); err != nil {

@@ -14,7 +14,7 @@ import (
 // Rights say who decides about the calls of a tool in a place.
 type Rights = func(ctx context.Context, place bot.Place, tool string) (approval.Rights, error)
 
-// OnlyAdmins leaves the decision about a server to admins: those who approve the calls of a chat need not be.
+// OnlyAdmins leaves decisions about servers to admins: the approvers of a chat's calls need not be admins.
 func OnlyAdmins(rights Rights) Rights {
 	return func(ctx context.Context, place bot.Place, tool string) (approval.Rights, error) {
 		r, err := rights(ctx, place, tool)
@@ -25,7 +25,7 @@ func OnlyAdmins(rights Rights) Rights {
 	}
 }
 
-// Questions puts questions to people like the broker under it, and goes on with a job once its question is decided.
+// Questions puts questions to people like the broker that it wraps, and continues a job once its question is decided.
 type Questions struct {
 	Broker
 	Desk *Desk
@@ -52,7 +52,7 @@ func (q Questions) Expired(ctx context.Context, now time.Time) ([]turn.Effect, e
 	return effects, err
 }
 
-// follow adds to a decision what it means for a job: no conversation goes on with it, but the job does.
+// follow adds to a decision what it means for a job: no conversation continues because of it, but the job does.
 func (q Questions) follow(ctx context.Context, e turn.Effect) turn.Effect {
 	for _, d := range e.Change.Decide {
 		asked, err := q.Desk.deps.Store.Approval(ctx, d.ID)
@@ -77,7 +77,7 @@ func (q Questions) follow(ctx context.Context, e turn.Effect) turn.Effect {
 	return e
 }
 
-// goOn carries out the job of a message beside the chat, as far as it is decided.
+// goOn performs the job of a message in the background, as far as it is decided.
 func (d *Desk) goOn(ctx context.Context, message string) error {
 	var text string
 	err := d.deps.Keeper.Insist(ctx, func() (err error) {
@@ -91,7 +91,7 @@ func (d *Desk) goOn(ctx context.Context, message string) error {
 	if err := json.Unmarshal([]byte(text), &j); err != nil {
 		return err
 	}
-	j.Owner = d.deps.Owner // nobody has begun it: it was not decided
+	j.Owner = d.deps.Owner // nobody has begun it, since it was not decided
 	d.start(d.relocated(j))
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
-// maxSampleTokens bounds what a server may have the model say at once.
+// maxSampleTokens limits the length of one response that a server may request from the model.
 const maxSampleTokens = 2000
 
 // Approvals finds the question about a tool call.
@@ -17,7 +17,7 @@ type Approvals interface {
 	ApprovalOf(ctx context.Context, session bot.SessionKey, call string) (bot.Approval, error)
 }
 
-// Sampler answers servers that ask the model.
+// Sampler serves servers that ask the model.
 type Sampler struct {
 	Provider  llm.Provider
 	Approvals Approvals // nil: nobody approves anything, so every request is refused

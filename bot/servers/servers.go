@@ -1,5 +1,5 @@
-// Package servers is what people do with MCP servers in a chat: /mcp and its jobs, sign-ins, what a server's people and
-// models are told, and servers that ask the model. The client of the servers is tools/mcp.
+// Package servers is what people do with MCP servers in a chat: /mcp and its jobs, sign-ins, what people and models are
+// told about a server, and servers that ask the model. The client of the servers is tools/mcp.
 package servers
 
 import (
@@ -35,32 +35,32 @@ type Broker interface {
 	approve.Lookup
 }
 
-// Audit keeps what people did with servers on record.
+// Audit records what people did with servers.
 type Audit interface {
-	// Record writes a line about something that is over.
+	// Record writes a line about something that has ended.
 	Record(call *tools.Call, err error)
-	// Due are facts of a line that is written once they are stored.
+	// Due returns the facts of a line, which is written once they are stored.
 	Due(call *tools.Call, err error) []bot.Fact
 	// Settle writes the lines that are due.
 	Settle(ctx context.Context)
 }
 
-// News is told which sessions have some (news.Ledger).
+// News records which sessions have news (news.Ledger).
 type News interface{ Note(session bot.SessionKey) }
 
-// Setup is what is configured about servers.
+// Setup is the configuration of servers.
 type Setup struct {
 	Channel, Bot    string                  // of the chats that are served
-	Owner           string                  // names this process: what another one has begun was interrupted
-	Shared          bool                    // other processes work on the same store
-	Lives           func(owner string) bool // says whether one of them lives; needed with Shared
-	Nobody          bool                    // there is nobody to ask: nothing is added
+	Owner           string                  // name of this process: what another one has begun was interrupted
+	Shared          bool                    // other processes use the same store
+	Lives           func(owner string) bool // reports whether one of them lives; required if Shared
+	Nobody          bool                    // there is nobody to ask: no server can be added
 	Programs        bool                    // programs may be added, too
 	AllowedCommands []string
 	Patience        time.Duration // how long a question waits
 }
 
-// Deps are what a Desk works with. All are needed but SignIns.
+// Deps are the dependencies of a Desk. All but SignIns are required.
 type Deps struct {
 	Setup
 	Client    Client
@@ -75,26 +75,26 @@ type Deps struct {
 	Shares    func() (map[string]catalog.Share, int)         // of what a model is shown
 	EndGrants func(ctx context.Context, server string) error // ends the standing approvals for a server's tools
 	Send      func(ctx context.Context, row bot.Row, facts ...bot.Fact)
-	Wake      func(place bot.Place) // a row is stored
+	Wake      func(place bot.Place) // announces that a row was stored
 	Now       func() time.Time
 	Log       zerolog.Logger
 }
 
-// Desk answers /mcp. What takes a while goes on beside the chats, between Open and Close. Safe for concurrent use.
+// Desk handles /mcp. What takes a while is done in the background, between Open and Close. Safe for concurrent use.
 type Desk struct {
 	deps Deps
 
 	aside     sync.Mutex      // guards asideCtx
-	asideCtx  context.Context //nolint:containedctx // of Open, for work that commands begin; nil before and after
+	asideCtx  context.Context //nolint:containedctx // of Open, for work that commands start; nil before and after
 	asideWork sync.WaitGroup
-	doing     map[string]bool // by message: jobs under way
+	doing     map[string]bool // by message: jobs that are being performed
 }
 
-// New makes a Desk.
+// New returns a Desk.
 func New(deps Deps) *Desk { return &Desk{deps: deps, doing: map[string]bool{}} }
 
-// Open lets commands begin work beside the chats until Close, or until ctx ends, and resumes jobs that an earlier
-// process has begun.
+// Open lets commands start background work until Close is called or ctx ends, and resumes jobs that an earlier process
+// has begun.
 func (d *Desk) Open(ctx context.Context, begun []Job) {
 	d.aside.Lock()
 	defer d.aside.Unlock()
@@ -102,7 +102,7 @@ func (d *Desk) Open(ctx context.Context, begun []Job) {
 	d.asideWork.Go(func() { d.resume(ctx, begun) })
 }
 
-// Close begins no more of that work, has end stop what it needs, and waits for it.
+// Close stops accepting such work, has end stop what it needs, and waits for it.
 func (d *Desk) Close(end func()) {
 	d.aside.Lock()
 	d.asideCtx = nil
@@ -111,7 +111,7 @@ func (d *Desk) Close(end func()) {
 	d.asideWork.Wait()
 }
 
-// beside runs work that a command began, until the service ends. Its errors are its own to tell.
+// beside runs work that a command started, until the service stops. The work reports its own errors.
 func (d *Desk) beside(work func(ctx context.Context)) error {
 	d.aside.Lock()
 	defer d.aside.Unlock()

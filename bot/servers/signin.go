@@ -11,20 +11,20 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/oauth"
 )
 
-// beginPause is the wait before a sign-in is begun again that came before its time.
+// beginPause is the delay before a sign-in that came too early is begun again.
 const beginPause = 50 * time.Millisecond
 
-// SignIns lets people sign in to MCP servers that want it. Safe for concurrent use.
+// SignIns lets people sign in to MCP servers that require it. Safe for concurrent use.
 type SignIns struct {
 	manager *oauth.Manager
 	servers map[string]oauth.Server
 
 	mu  sync.Mutex
-	ask map[string]func(ctx context.Context, link string) error // by server: who is shown the link
-	end map[string]func(err error)                              // by server: who is told how it ended
+	ask map[string]func(ctx context.Context, link string) error // by server: receives the link
+	end map[string]func(err error)                              // by server: receives the result
 }
 
-// NewSignIns lets people sign in to these servers. Ask and Done of the options are its own.
+// NewSignIns returns the SignIns of these servers. It sets Ask and Done of the options itself.
 func NewSignIns(list map[string]oauth.Server, o oauth.Options) (*SignIns, error) {
 	s := &SignIns{servers: list, ask: map[string]func(context.Context, string) error{}, end: map[string]func(error){}}
 	o.Ask, o.Done = s.show, s.ended
@@ -36,7 +36,7 @@ func NewSignIns(list map[string]oauth.Server, o oauth.Options) (*SignIns, error)
 	return s, nil
 }
 
-// Attach has the client of the servers use the sign-ins.
+// Attach makes the client of the servers use the sign-ins.
 func (s *SignIns) Attach(o *mcp.Options) {
 	o.OAuth = s.manager.Hook(func(id string) (oauth.Server, bool) {
 		server, ok := s.servers[id]
@@ -44,10 +44,10 @@ func (s *SignIns) Attach(o *mcp.Options) {
 	})
 }
 
-// Run owns the sign-ins that wait for a person until ctx ends.
+// Run runs the sign-ins that wait for a person until ctx ends.
 func (s *SignIns) Run(ctx context.Context) error { return s.manager.Run(ctx) }
 
-// Wanted says whether a server wants a sign-in.
+// Wanted reports whether a server requires a sign-in.
 func (s *SignIns) Wanted(id string) bool { return s.servers[id].ID != "" }
 
 // show implements oauth.Options.Ask.
@@ -71,11 +71,11 @@ func (s *SignIns) ended(server string, err error) {
 	}
 }
 
-// maySignIn says why nobody can sign in to a server now; nil = somebody can.
+// maySignIn returns why nobody can sign in to a server now; nil = somebody can.
 func (d *Desk) maySignIn(id string) error {
 	in := d.deps.SignIns
 	if in == nil || !in.Wanted(id) {
-		return errors.New("it does not want a sign-in; oauth.enabled in its configuration turns that on")
+		return errors.New("it requires no sign-in; oauth.enabled in its configuration enables that")
 	}
 	if st, ok := in.manager.Status(id); ok && st.State == oauth.Waiting {
 		return waitingAlready(id)
@@ -99,16 +99,16 @@ func waitingAlready(id string) error {
 	return errors.New("a sign-in to " + id + " is waiting already; open the link that was sent")
 }
 
-// signIn is /mcp signin ID: it begins a sign-in, which shows the link and says how it ended. What waits for a person
-// ends with the process, since its listener and its secrets do; the next start, or another process, begins it again and
-// says that the link has changed. It reports whether somebody is waited for.
+// signIn runs /mcp signin ID: it begins a sign-in, which shows the link and reports its result. A sign-in that waits
+// for a person ends with the process, because its listener and its secrets do; the next start, or another process,
+// begins it again and says that the link has changed. waits reports whether it waits for a person.
 func (d *Desk) signIn(ctx context.Context, j Job) (waits bool) {
 	w, language := d.deps.Words, j.Message.Language
 	again := d.interrupted(j)
 	if again {
 		st, _ := d.status(j.ID)
 		switch err := d.maySignIn(j.ID); {
-		case st.State == mcp.Connected: // it was signed in before that could be told
+		case st.State == mcp.Connected: // the sign-in succeeded before that could be reported
 			d.finish(ctx, j, w.ServerAdded(language, j.ID, len(st.Tools)), nil)
 			return false
 		case err == nil && d.late(j):
@@ -129,7 +129,8 @@ func (d *Desk) signIn(ctx context.Context, j Job) (waits bool) {
 	}, func(err error) {
 		// Not in this goroutine: restarting waits for the server.
 		if d.beside(func(ctx context.Context) { d.signedIn(ctx, j, err) }) != nil {
-			d.deps.Log.Info().Str("server", j.ID).Msg("a sign-in waits while the service stops; the next start goes on with it")
+			d.deps.Log.Info().Str("server", j.ID).
+				Msg("a sign-in waits while the service stops; the next start goes on with it")
 		}
 	})
 	if err != nil && ctx.Err() == nil {
@@ -138,20 +139,22 @@ func (d *Desk) signIn(ctx context.Context, j Job) (waits bool) {
 	return err == nil
 }
 
-// begin begins a sign-in whose link goes to ask, and whose end goes to end.
-func (s *SignIns) begin(ctx context.Context, id string, ask func(ctx context.Context, link string) error, end func(error)) error {
+// begin begins a sign-in; ask receives its link, and end its result.
+func (s *SignIns) begin(
+	ctx context.Context, id string, ask func(ctx context.Context, link string) error, end func(error),
+) error {
 	for {
 		s.mu.Lock()
 		err := s.manager.Begin(id)
 		if err == nil {
-			s.ask[id], s.end[id] = ask, end // nobody asks for them before the lock is free
+			s.ask[id], s.end[id] = ask, end // nobody calls them before the lock is free
 		}
 		s.mu.Unlock()
 		if !errors.Is(err, oauth.ErrNotRunning) {
 			return err
 		}
 		timer := time.NewTimer(beginPause)
-		select { // at the start the commands may be faster than the sign-ins
+		select { // at startup, commands may arrive before the sign-ins are ready
 		case <-ctx.Done():
 			timer.Stop()
 			return err
@@ -160,7 +163,7 @@ func (s *SignIns) begin(ctx context.Context, id string, ask func(ctx context.Con
 	}
 }
 
-// signedIn reconnects after a sign-in, and tells the chat how it went.
+// signedIn reconnects after a sign-in, and tells the chat the result.
 func (d *Desk) signedIn(ctx context.Context, j Job, err error) {
 	defer d.end(j.Message.ID)
 	w, language := d.deps.Words, j.Message.Language
@@ -177,9 +180,11 @@ func (d *Desk) signedIn(ctx context.Context, j Job, err error) {
 	d.finish(ctx, j, d.outcome(j, w.ServerAdded(language, j.ID, len(st.Tools)), err), nil)
 }
 
-// Once signs in to a server that wants it, without Run, for a command line: show gets the link, and pasted gives the
-// address at which the browser ended, if it cannot reach this machine.
-func (s *SignIns) Once(ctx context.Context, id string, show func(link string) error, pasted func(ctx context.Context) (string, error)) error {
+// Once signs in to a server that requires it, without Run, for a command line: show receives the link, and pasted
+// returns the address that the browser was redirected to, if it cannot reach this machine.
+func (s *SignIns) Once(
+	ctx context.Context, id string, show func(link string) error, pasted func(ctx context.Context) (string, error),
+) error {
 	if _, err := s.manager.Handler(s.servers[id]); err != nil {
 		return err
 	}

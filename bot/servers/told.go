@@ -11,11 +11,12 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
-// tellLater answers a command later than at once; what tells the answers of one command apart. facts are stored with
+// tellLater replies to a command at a later time; what distinguishes the replies to one command. facts are stored with
 // it.
 func (d *Desk) tellLater(ctx context.Context, call *turn.Call, what, text string, facts ...bot.Fact) {
 	row := bot.Row{
-		Session: call.Session, Place: call.Message.Place, Purpose: bot.Reply, Key: "later/" + what + "/" + call.Message.ID,
+		Session: call.Session, Place: call.Message.Place, Purpose: bot.Reply,
+		Key:     "later/" + what + "/" + call.Message.ID,
 		Content: bot.Content{Text: text, Language: call.Message.Language},
 	}
 	if call.Message.Place.Group {
@@ -24,7 +25,8 @@ func (d *Desk) tellLater(ctx context.Context, call *turn.Call, what, text string
 	d.deps.Send(ctx, row, facts...)
 }
 
-// Tell returns what tells the chats that use a server, and their models at the next turn, what happened to it.
+// Tell returns a function that tells the chats that use a server, and their models at the next turn, what happened to
+// it.
 func (d *Desk) Tell(ctx context.Context) func(mcp.Notice) {
 	return func(n mcp.Notice) {
 		for i, name := range n.Sessions {
@@ -42,8 +44,8 @@ func (d *Desk) Tell(ctx context.Context) func(mcp.Notice) {
 	}
 }
 
-// toldBucket holds what a session was told of a server last: every process has connections of its own, and sees it go
-// and come.
+// toldBucket holds what a session was last told about a server: every process has connections of its own, and sees it
+// disappear and return.
 const (
 	toldBucket   = "mcp_told"
 	toldFor      = 7 * 24 * time.Hour // that it is away, or back
@@ -51,15 +53,18 @@ const (
 	toldTogether = 2                  // seconds
 )
 
-// told is the fact that a session was told of a notice; known when it is one already.
+// told returns the fact that a session was told of a notice; known reports whether it exists already.
 func (d *Desk) told(ctx context.Context, n mcp.Notice, lane bot.Lane) (told bot.Fact, known bool) {
-	told = bot.Fact{Bucket: toldBucket, Key: string(lane.Session) + "/" + n.Server, Value: string(n.Kind), Expires: d.deps.Now().Add(toldFor)}
+	told = bot.Fact{
+		Bucket: toldBucket, Key: string(lane.Session) + "/" + n.Server, Value: string(n.Kind),
+		Expires: d.deps.Now().Add(toldFor),
+	}
 	if n.Kind != mcp.Away && n.Kind != mcp.Back {
 		told.Key += "/" + string(n.Kind)
 		told.Value, told.Expires = fmt.Sprint(n.Tools, n.Fresh, n.Held), d.deps.Now().Add(toldShortly)
 	}
 	last, err := d.deps.Store.Fact(ctx, toldBucket, told.Key, d.deps.Now())
-	return told, err == nil && last == told.Value // twice is better than never
+	return told, err == nil && last == told.Value // telling twice is better than never
 }
 
 // tellServer tells one of them, in one commit.
@@ -89,13 +94,16 @@ func (d *Desk) tellServer(ctx context.Context, n mcp.Notice, lane bot.Lane, i in
 	}
 	if text != "" {
 		key := fmt.Sprintf("mcp/%s/%s/%d/%d", n.Server, n.Kind, now.UnixNano(), i)
-		if d.deps.Shared { // of two that tell in the same moment, one row is stored
+		if d.deps.Shared { // if two processes tell it at the same moment, one row is stored
 			key = fmt.Sprintf("mcp/%s/%s/%s/%d", n.Server, n.Kind, lane.Session, now.Unix()/toldTogether)
 		}
-		change.Send = []bot.Row{{Session: lane.Session, Place: lane.Place, Purpose: bot.Notice, Key: key, Content: bot.Content{Text: text}}}
+		change.Send = []bot.Row{{
+			Session: lane.Session, Place: lane.Place, Purpose: bot.Notice, Key: key, Content: bot.Content{Text: text},
+		}}
 	}
 	if err := d.deps.Keeper.Keep(ctx, change); err != nil {
-		d.deps.Log.Error().Err(err).Str("server", n.Server).Str("chat", lane.Place.Chat).Msg("news of a server not kept")
+		d.deps.Log.Error().Err(err).Str("server", n.Server).Str("chat", lane.Place.Chat).
+			Msg("news of a server not kept")
 		return
 	}
 	d.deps.News.Note(lane.Session)

@@ -6,7 +6,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// ArrivalState says whether an arrival still waits.
+// ArrivalState is whether an arrival waits, or how it ended.
 type ArrivalState string
 
 // States of an arrival.
@@ -16,15 +16,15 @@ const (
 	Dead    ArrivalState = "dead" // given up
 )
 
-// Arrival is what changes about a stored arrival.
+// Arrival is the part of a stored arrival that changes.
 type Arrival struct {
 	State    ArrivalState
 	Attempts int
 	Problem  string
-	Finished time.Time // when it was done or given up first; zero = it waits
+	Finished time.Time // when it was first finished or given up; zero = it waits
 }
 
-// Finish ends an arrival, a dead letter too. Again changes nothing.
+// Finish finishes an arrival, including a dead letter. Finishing it again changes nothing.
 func (a Arrival) Finish(now time.Time) Arrival {
 	a.State = Done
 	if a.Finished.IsZero() {
@@ -33,7 +33,7 @@ func (a Arrival) Finish(now time.Time) Arrival {
 	return a
 }
 
-// Retry counts a handling that failed; an arrival that waits no more stays as it is.
+// Retry counts a failed attempt; an arrival that no longer waits is not changed.
 func (a Arrival) Retry(problem string) Arrival {
 	if a.State == Waiting {
 		a.Attempts++
@@ -42,7 +42,7 @@ func (a Arrival) Retry(problem string) Arrival {
 	return a
 }
 
-// GiveUp makes a dead letter; an arrival that waits no more stays as it is.
+// GiveUp makes it a dead letter; an arrival that no longer waits is not changed.
 func (a Arrival) GiveUp(problem string, now time.Time) Arrival {
 	if a.State == Waiting {
 		a.State, a.Problem, a.Finished = Dead, problem, now

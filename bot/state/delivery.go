@@ -7,7 +7,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// Delivery is what changes about a stored outbox row.
+// Delivery is the part of a stored outbox row that changes.
 type Delivery struct {
 	State     bot.RowState
 	Message   string
@@ -15,23 +15,26 @@ type Delivery struct {
 	Attempts  int
 	Doubt     time.Time
 	Problem   string
-	Finished  time.Time // since when nothing is to be done for it any more; zero = something is
+	Finished  time.Time // since when nothing remains to be done for it; zero = something does
 }
 
-// DeliveryOf is the part of a row that changes, Finished apart.
+// DeliveryOf returns the part of a row that changes, except Finished.
 func DeliveryOf(row *bot.Row) Delivery {
 	return Delivery{
-		State: row.State, Message: row.Message, NotBefore: row.NotBefore, Attempts: row.Attempts, Doubt: row.Doubt, Problem: row.Problem,
+		State: row.State, Message: row.Message, NotBefore: row.NotBefore, Attempts: row.Attempts, Doubt: row.Doubt,
+		Problem: row.Problem,
 	}
 }
 
-// On gives the row with this delivery.
+// On returns the row with this delivery.
 func (d Delivery) On(row bot.Row) bot.Row {
-	row.State, row.Message, row.NotBefore, row.Attempts, row.Doubt, row.Problem = d.State, d.Message, d.NotBefore, d.Attempts, d.Doubt, d.Problem
+	row.State, row.Message = d.State, d.Message
+	row.NotBefore, row.Attempts = d.NotBefore, d.Attempts
+	row.Doubt, row.Problem = d.Doubt, d.Problem
 	return row
 }
 
-// Deliver is how the delivery of a new row begins.
+// Deliver returns the initial Delivery of a new row.
 func Deliver(row *bot.Row, now time.Time) Delivery {
 	d := DeliveryOf(row)
 	if d.State == "" {
@@ -40,9 +43,9 @@ func Deliver(row *bot.Row, now time.Time) Delivery {
 	return d.finish(now)
 }
 
-// by says which process sends a new row: the one that has open rows of its chat, so that they stay in order, else the
-// one that writes it. Behind open rows nothing is being sent yet; queued says that the writer has nothing to do with
-// the row, or has not begun as it meant to.
+// by decides which process sends a new row: the one that has open rows of its chat, so that they are sent in order,
+// else the one that writes it. A row behind open rows is not sent yet; queued reports that the writer does not send the
+// row, or not yet, although it was stored as being sent.
 func (d Delivery) by(self, sender string) (after Delivery, owner string, queued bool) {
 	if sender == "" {
 		return d, self, false
@@ -54,7 +57,7 @@ func (d Delivery) by(self, sender string) (after Delivery, owner string, queued 
 	return d, sender, queued
 }
 
-// Advance moves a row on; false when it is in none of the states that the update comes from.
+// Advance changes the state of a row; false if it is in none of the states that the update requires.
 func (d Delivery) Advance(u *bot.RowUpdate, now time.Time) (Delivery, bool) {
 	if !slices.Contains(u.From, d.State) {
 		return d, false
@@ -70,7 +73,7 @@ func (d Delivery) Advance(u *bot.RowUpdate, now time.Time) (Delivery, bool) {
 	return d.finish(now), true
 }
 
-// finish notes since when the row is done with.
+// finish records since when nothing remains to be done for the row.
 func (d Delivery) finish(now time.Time) Delivery {
 	d.Finished = time.Time{}
 	if d.State == bot.Sent || d.State == bot.Dead {

@@ -8,11 +8,11 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// Idle is the lane of a session that was never seen.
+// Idle returns the lane of an unknown session.
 func Idle(session bot.SessionKey) bot.Lane { return bot.Lane{Session: session, State: bot.Idle} }
 
-// Claim takes a lane for a worker. bot.ErrLost when somebody else holds it, or has held it since the claimant read its
-// fence.
+// Claim takes a lane for a worker. The error is bot.ErrLost if somebody else holds it, or has held it since the
+// claimant read its fence.
 func Claim(lane bot.Lane, c *bot.Claim) (bot.Lane, error) {
 	held := lane.Owner != "" && lane.Until.After(c.Now)
 	if held || lane.Fence != c.Fence {
@@ -27,8 +27,8 @@ func Claim(lane bot.Lane, c *bot.Claim) (bot.Lane, error) {
 	return lane, nil
 }
 
-// Begin gives a lane the arrival that its claim was made for; seq 0 is an arrival that is known already:
-// bot.ErrConflict.
+// Begin sets the arrival that a lane's claim was made for. seq 0 means an arrival that is known already, for which the
+// error is bot.ErrConflict.
 func Begin(lane bot.Lane, seq int64) (bot.Lane, error) {
 	if seq == 0 {
 		return lane, fmt.Errorf("begin a turn of %s: the arrival is known: %w", lane.Session, bot.ErrConflict)
@@ -37,7 +37,7 @@ func Begin(lane bot.Lane, seq int64) (bot.Lane, error) {
 	return lane, nil
 }
 
-// Holds checks a lease: bot.ErrLost when somebody took the lane over, or nobody holds it.
+// Holds checks a lease: bot.ErrLost if somebody took over the lane, or nobody holds it.
 func Holds(lane bot.Lane, l *bot.Lease) error {
 	if lane.Owner == "" || lane.Fence != l.Fence {
 		return fmt.Errorf("work on %s: %w", l.Session, bot.ErrLost)
@@ -45,12 +45,13 @@ func Holds(lane bot.Lane, l *bot.Lease) error {
 	return nil
 }
 
-// Append numbers new entries of a journal: the first is the old Lane.Last + 1. bot.ErrConflict when the journal has
-// entries that the writer does not know. forget says that the conversation begins anew: what was kept of its outputs
-// goes.
+// Append numbers new journal entries: the first is the previous Lane.Last + 1. The error is bot.ErrConflict if the
+// journal has entries that the writer does not know. forget reports that the entries begin a new conversation, so that
+// the stored outputs are deleted.
 func Append(lane bot.Lane, a *bot.Append) (after bot.Lane, forget bool, err error) {
 	if lane.Last != a.After {
-		return lane, false, fmt.Errorf("append to %s after %d, it is at %d: %w", a.Session, a.After, lane.Last, bot.ErrConflict)
+		return lane, false, fmt.Errorf("append to %s after %d, it is at %d: %w", a.Session, a.After, lane.Last,
+			bot.ErrConflict)
 	}
 	for i := range a.Entries {
 		forget = forget || a.Entries[i].Anew()
@@ -59,7 +60,7 @@ func Append(lane bot.Lane, a *bot.Append) (after bot.Lane, forget bool, err erro
 	return lane, forget, nil
 }
 
-// Update sets what an update names, and then gives the lease back if it says so.
+// Update sets the fields in an update, and then releases the lease if requested.
 func Update(lane bot.Lane, u *bot.LaneUpdate) bot.Lane {
 	set(&lane.Place, u.Place)
 	set(&lane.State, u.State)
@@ -79,7 +80,7 @@ func Update(lane bot.Lane, u *bot.LaneUpdate) bot.Lane {
 	return lane
 }
 
-// Release gives a lease back; the fence stays.
+// Release gives up the lease; the fence is kept.
 func Release(lane bot.Lane) bot.Lane {
 	lane.Owner, lane.Until = "", time.Time{}
 	return lane

@@ -8,11 +8,11 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// movedText ends a turn that had to give way when two sessions became one.
+// movedText ends the turn that is cancelled when two sessions become one.
 const movedText = "The group got a new id while this was being worked on, and the work was given up."
 
-// Rename gives a key under the new id of a chat that moves: a session's, or any key that begins with the key of the
-// chat. false = it is another's.
+// Rename returns a key under the new id of a chat that moves: the key of a session, or any key that begins with the key
+// of the chat. false = it belongs to another chat.
 func Rename[K ~string](m *bot.Move, key K) (K, bool) {
 	place, rest, ok := bot.CutChat(string(key))
 	if !ok || place.Channel != m.Channel || place.Bot != m.Bot || place.Chat != m.From {
@@ -22,10 +22,10 @@ func Rename[K ~string](m *bot.Move, key K) (K, bool) {
 	return K(place.ChatKey() + rest), true
 }
 
-// chargePrefix begins the scope of what a chat was charged.
+// chargePrefix begins the scope of charges to a chat.
 const chargePrefix = "chat/"
 
-// RenameScope gives the scope of a charge under the new id of the chat.
+// RenameScope returns the scope of a charge under the new id of the chat.
 func RenameScope(m *bot.Move, scope string) (string, bool) {
 	key, ok := strings.CutPrefix(scope, chargePrefix)
 	if !ok {
@@ -35,7 +35,7 @@ func RenameScope(m *bot.Move, scope string) (string, bool) {
 	return chargePrefix + key, ok
 }
 
-// Relocate gives a place in the old chat its new id.
+// Relocate returns a place in the old chat with its new id.
 func Relocate(m *bot.Move, place bot.Place) (bot.Place, bool) {
 	if place.Channel != m.Channel || place.Bot != m.Bot || place.Chat != m.From {
 		return place, false
@@ -44,8 +44,8 @@ func Relocate(m *bot.Move, place bot.Place) (bot.Place, bool) {
 	return place, true
 }
 
-// MoveRow takes an outbox row along. Message ids of the old chat mean nothing in the new one, so they are dropped: what
-// was to be edited is sent.
+// MoveRow moves an outbox row. Message ids of the old chat are not valid in the new one, so they are dropped: edits are
+// sent as new messages.
 func MoveRow(m *bot.Move, row bot.Row) (bot.Row, bool) {
 	session, ok := Rename(m, row.Session)
 	row.Session = session
@@ -56,20 +56,20 @@ func MoveRow(m *bot.Move, row bot.Row) (bot.Row, bool) {
 	return row, ok || moved
 }
 
-// Merged is what becomes of a session whose chat moves.
+// Merged is the result of moving a session.
 type Merged struct {
 	Lane bot.Lane // under its new key; its lease is void
-	// Ended is the lane of the old chat's turn, when it had to give way: its open questions are withdrawn, the arrival
-	// that began it is done, and End is the last entry of the old journal, numbered. nil = no turn had to give way.
+	// Ended is the lane of the old chat's turn, if that was cancelled: its open questions are withdrawn, the arrival
+	// that began it is finished, and End is the last entry of the old journal, numbered. nil = no turn was cancelled.
 	Ended *bot.Lane
 	End   journal.Entry
 	// What is added to the numbers of the entries of both journals, which become one; one of them is 0.
 	ShiftFrom, ShiftTo int64
 }
 
-// Merge moves a session of the old chat, into the one that the new chat has when there is one (met). Both journals are
-// kept: the one whose turn is in progress comes last, else the old chat's first. When both have a turn, the old chat's
-// is ended.
+// Merge moves a session of the old chat, and merges it with that of the new chat if there is one (met). Both journals
+// are kept: the one whose turn is in progress is last, else the old chat's is first. If both have a turn, the old
+// chat's is ended.
 func Merge(m *bot.Move, from, to bot.Lane, met bool, now time.Time) Merged {
 	var merged Merged
 	if !met {

@@ -11,11 +11,10 @@ import (
 // Question is a stored approval.
 type Question struct {
 	bot.Approval
-	N int64 // order of asking
+	N int64 // order in which questions were asked
 }
 
-// Ask completes a new question: one approval is enough where nothing else is said, and it is open where it has no
-// state.
+// Ask completes a new question: by default it needs one approval and is open.
 func Ask(a bot.Approval) bot.Approval {
 	a.Needed = max(a.Needed, 1)
 	if a.State == "" {
@@ -24,15 +23,18 @@ func Ask(a bot.Approval) bot.Approval {
 	return a
 }
 
-// named says whether a new question needs a short name that no open question of its chat has.
+// named reports whether a new question needs a short name that no open question of its chat has.
 func named(a *bot.Approval) bool { return a.Short != "" && (a.State == "" || a.State == bot.Open) }
 
 func shortOf(a *bot.Approval) ShortName {
-	return ShortName{Place: bot.Place{Channel: a.Place.Channel, Bot: a.Place.Bot, Surface: a.Place.Surface, Chat: a.Place.Chat}, Short: a.Short}
+	return ShortName{
+		Place: bot.Place{Channel: a.Place.Channel, Bot: a.Place.Bot, Surface: a.Place.Surface, Chat: a.Place.Chat},
+		Short: a.Short,
+	}
 }
 
-// Vote counts the votes of a decision, each person once, and decides the question when that is the end of it.
-// bot.ErrDecided when it is not open.
+// Vote counts the votes of a decision, each person once, and decides the question if that completes it. The error is
+// bot.ErrDecided if it is not open.
 func Vote(a bot.Approval, d *bot.Decision) (bot.Approval, error) {
 	if a.State != bot.Open {
 		return a, fmt.Errorf("question %s is %s: %w", d.ID, a.State, bot.ErrDecided)
@@ -52,7 +54,7 @@ func Vote(a bot.Approval, d *bot.Decision) (bot.Approval, error) {
 	return a, nil
 }
 
-// votes adds those of a decision to a copy of what was given so far.
+// votes adds the votes of a decision to a copy of the earlier ones.
 func votes(given []string, d *bot.Decision) []string {
 	all := slices.Clone(given)
 	add := func(vote string) {
@@ -69,7 +71,7 @@ func votes(given []string, d *bot.Decision) []string {
 	return all
 }
 
-// Withdraw ends an open question that nobody has to answer any more; by is who asked for that, "" = the service.
+// Withdraw ends an open question that nobody has to decide any more; by is who requested that, "" = the service.
 func Withdraw(a bot.Approval, by string, at time.Time) bot.Approval {
 	a.State, a.By, a.Decided = bot.Withdrawn, by, at
 	return a

@@ -9,7 +9,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// run is one Change under way.
+// run is the execution of one Change.
 type run struct {
 	change    *bot.Change
 	world     *World
@@ -23,8 +23,9 @@ type run struct {
 	result    *Result
 }
 
-// Run does everything that a valid Change asks for, Move apart, in the order that bot.Change promises. world has what
-// NeedsOf lists; now is the store's clock. An error refuses the Change as a whole; it is one of those of bot.Change.
+// Run executes everything that a valid Change asks for, except Move, in the order that bot.Change promises. world has
+// what NeedsOf lists; now is the store's time. An error refuses the Change as a whole; it is one of those of
+// bot.Change.
 func Run(c *bot.Change, world *World, now time.Time) (*Result, error) {
 	r := run{
 		change: c, world: world, now: now, numbers: world.Numbers, result: &Result{Applied: &bot.Applied{}},
@@ -69,7 +70,7 @@ func Run(c *bot.Change, world *World, now time.Time) (*Result, error) {
 	return r.done(), nil
 }
 
-// done lists what is to be written.
+// done lists what has to be written.
 func (r *run) done() *Result {
 	r.result.Lanes = r.lanes.sorted(cmp.Compare[bot.SessionKey])
 	r.result.Arrivals = r.arrivals.sorted(cmp.Compare[int64])
@@ -83,7 +84,10 @@ func (r *run) done() *Result {
 		asked := &r.result.Ask[i]
 		asked.Question, _ = r.questions.get(asked.Question.ID)
 	}
-	for _, w := range r.facts.sorted(func(a, b FactKey) int { return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Key, b.Key)) }) {
+	for _, w := range r.facts.sorted(func(a, b FactKey) int {
+		return cmp.Or(cmp.Compare(a.Bucket, b.Bucket),
+			cmp.Compare(a.Key, b.Key))
+	}) {
 		r.result.Facts = append(r.result.Facts, w.New)
 	}
 	return r.result
@@ -113,7 +117,8 @@ func (r *run) claim() error {
 	return nil
 }
 
-// mayBegin says whether the arrival of a claim still waits, or whether one that comes with it has none in front of it.
+// mayBegin reports whether the arrival of a claim still waits, or whether no other arrival waits before one that is
+// stored with it.
 func (r *run) mayBegin(c *bot.Claim) bool {
 	if c.Arrives {
 		return !r.world.Waiting
@@ -150,14 +155,14 @@ func (r *run) arrive() error {
 	return nil
 }
 
-// take gives the next free number.
+// take returns the next free number.
 func take(from *[]int64) int64 {
 	n := (*from)[0]
 	*from = (*from)[1:]
 	return n
 }
 
-// finish moves arrivals on: handled, done, failed, given up.
+// finish changes the state of arrivals: handled, done, failed, given up.
 func (r *run) finish() error {
 	if seq := r.change.Handles; seq != 0 {
 		if a, ok := r.arrivals.get(seq); ok && a.State != Waiting {
@@ -238,10 +243,12 @@ func (r *run) ask() error {
 }
 
 func (r *run) shortTaken(name ShortName) bool {
-	return slices.ContainsFunc(r.known(), func(q Question) bool { return q.State == bot.Open && shortOf(&q.Approval) == name })
+	return slices.ContainsFunc(r.known(), func(q Question) bool {
+		return q.State == bot.Open && shortOf(&q.Approval) == name
+	})
 }
 
-// known lists the questions that the Change can see, in the order of asking.
+// known lists the questions that the Change can see, in the order in which they were asked.
 func (r *run) known() []Question {
 	all := make([]Question, 0, len(r.world.Questions)+len(r.questions.writes))
 	for id, q := range r.world.Questions {
@@ -344,7 +351,7 @@ func (r *run) rowUpdates() error {
 	return nil
 }
 
-// setFacts sets what is to be set whatever there was, and then what is to be set where there is nothing.
+// setFacts sets the unconditional facts, then those that are only set if absent.
 func (r *run) setFacts() {
 	for _, fact := range r.change.Facts {
 		r.facts.set(FactKey{fact.Bucket, fact.Key}, fact)
@@ -360,7 +367,7 @@ func (r *run) setFacts() {
 	}
 }
 
-// Over says whether a lifetime has ended; zero = it has no end.
+// Over reports whether a lifetime has ended; zero = it has no end.
 func Over(end, now time.Time) bool { return !end.IsZero() && !end.After(now) }
 
 func (r *run) placeholder() {

@@ -29,57 +29,57 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// Needs lists what the outcome of a Change depends on. Every list is sorted and holds each key once.
+// Needs lists what the outcome of a Change depends on. Every list is sorted and contains each key once.
 type Needs struct {
 	Lanes    []bot.SessionKey
-	Waiting  bot.SessionKey // session of which one must know whether any arrival waits in its lane; "" = of none
+	Waiting  bot.SessionKey // session for which it must be known whether any arrival waits in its lane; "" = none
 	Arrivals []int64        // by Seq
 	Arrived  []ArrivalKey   // keys of new arrivals
-	Asked    []string       // questions by id; those of new questions are among them
-	OpenOf   bot.SessionKey // session of which all open questions are needed; "" = of none
+	Asked    []string       // questions by id, including those of new questions
+	OpenOf   bot.SessionKey // session whose open questions are all needed; "" = none
 	Shorts   []ShortName    // open questions with these names are needed
 	Rows     []int64        // outbox rows by id
-	Keys     []string       // keys of new outbox rows, "" left out
+	Keys     []string       // keys of new outbox rows, except ""
 	Facts    []FactKey
-	Chats    []bot.Place // of new outbox rows; only what Place.ChatKey names is set
-	// How many numbers new rows need at most.
+	Chats    []bot.Place // of new outbox rows; only the fields in Place.ChatKey are set
+	// Maximum numbers of new rows.
 	NewArrivals, NewQuestions, NewRows int
 }
 
-// ArrivalKey is what makes an arrival unique.
+// ArrivalKey identifies an arrival.
 type ArrivalKey struct{ Channel, Bot, ID string }
 
 // ShortName is the name of an open question in a chat.
 type ShortName struct {
-	Place bot.Place // only what Place.ChatKey names is set
+	Place bot.Place // only the fields in Place.ChatKey are set
 	Short string
 }
 
-// FactKey names a fact.
+// FactKey identifies a fact.
 type FactKey struct{ Bucket, Key string }
 
-// World is what a store has of Needs. What is missing in a map does not exist. Run changes nothing in it.
+// World is what a store has of Needs. A key that is missing in a map does not exist. Run does not change it.
 type World struct {
 	Lanes     map[bot.SessionKey]bot.Lane
 	Waiting   bool // an arrival waits in the lane of Needs.Waiting
 	Arrivals  map[int64]Arrival
-	Arrived   map[ArrivalKey]int64 // Seq of those that are known
+	Arrived   map[ArrivalKey]int64 // Seq of the known ones
 	Questions map[string]Question  // Needs.Asked, OpenOf and Shorts together
 	Rows      map[int64]Delivery
 	Keys      map[string]int64 // id of the row that has the key
 	Facts     map[FactKey]bot.Fact
 	Numbers   Numbers
 	// Self is the process that makes the Change. Senders are the processes that have open rows (pending, sending) of a
-	// chat, by Place.ChatKey; one that is not listed is free, or nobody else's.
+	// chat, by Place.ChatKey; a chat that is not listed has none, or only ones of no other process.
 	Self    string
 	Senders map[string]string
 }
 
-// Numbers are free numbers for new rows, in rising order: at least as many as Needs says. Run takes them from the
+// Numbers are unused numbers for new rows in ascending order, at least as many as Needs says. Run takes them from the
 // front.
 type Numbers struct{ Arrivals, Questions, Rows []int64 }
 
-// Write is a row that a Change updates, or a lane that it makes.
+// Write is a row that a Change updates, or a lane that it creates.
 type Write[K comparable, V any] struct {
 	Key    K
 	Old    V
@@ -93,7 +93,7 @@ type NewArrival struct {
 	Index int
 }
 
-// NewRow is an outbox row to insert: Send[Index] of the Change with what is here instead of its own.
+// NewRow is an outbox row to insert: Send[Index] of the Change, with the values given here in place of its own.
 type NewRow struct {
 	ID       int64
 	Index    int
@@ -102,13 +102,13 @@ type NewRow struct {
 	Delivery Delivery
 }
 
-// NewQuestion is a question to insert: all of it is as the Change leaves it.
+// NewQuestion is a question to insert, as the Change leaves it.
 type NewQuestion struct {
 	Index    int // of Ask
 	Question Question
 }
 
-// Result is what a store has to write, in this order; all of it belongs into one transaction.
+// Result is what a store has to write, in this order and in one transaction.
 type Result struct {
 	Applied *bot.Applied
 
@@ -116,15 +116,15 @@ type Result struct {
 	Send      []NewRow
 	Ask       []NewQuestion
 	Entries   int64          // number of the first entry of Append
-	Forget    bot.SessionKey // session that began anew: its stored outputs are deleted; "" = none
+	Forget    bot.SessionKey // session with a new conversation: its stored outputs are deleted; "" = none
 	Lanes     []Write[bot.SessionKey, bot.Lane]
 	Arrivals  []Write[int64, Arrival]
 	Questions []Write[string, Question]
 	Rows      []Write[int64, Delivery]
-	Facts     []bot.Fact // as they are to be; "" value = absent
+	Facts     []bot.Fact // with their new values; a value of "" = absent
 }
 
-// NeedsOf lists what must be known to run a Change that is valid. Move is not part of it: see Merge.
+// NeedsOf lists what must be known to run a valid Change. Move is not included: see Merge.
 func NeedsOf(c *bot.Change) Needs {
 	n := Needs{NewArrivals: len(c.Arrive), NewQuestions: len(c.Ask), NewRows: len(c.Send)}
 	n.lanes(c)
@@ -134,7 +134,9 @@ func NeedsOf(c *bot.Change) Needs {
 	for i := range c.FactsIf {
 		n.Facts = append(n.Facts, FactKey{c.FactsIf[i].Bucket, c.FactsIf[i].Key})
 	}
-	n.Facts = unique(n.Facts, func(a, b FactKey) int { return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Key, b.Key)) })
+	n.Facts = unique(n.Facts, func(a, b FactKey) int {
+		return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Key, b.Key))
+	})
 	return n
 }
 
@@ -226,7 +228,7 @@ func (n *Needs) rows(c *bot.Change) {
 	n.Chats = unique(n.Chats, func(a, b bot.Place) int { return cmp.Compare(a.ChatKey(), b.ChatKey()) })
 }
 
-// unique sorts a list and drops what it has twice.
+// unique sorts a list and removes duplicates.
 func unique[T comparable](list []T, compare func(a, b T) int) []T {
 	if len(list) < 2 {
 		return list

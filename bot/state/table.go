@@ -2,14 +2,15 @@ package state
 
 import "slices"
 
-// table is the rows of one kind as a Change sees them: those of the World, and what the Change has made of them so far.
+// table contains the rows of one kind as a Change sees them: those of the World, with what the Change has changed so
+// far.
 type table[K comparable, V any] struct {
 	loaded map[K]V
 	writes []Write[K, V]
 	at     map[K]int // index of writes, once there are many
 }
 
-// few is how many writes are searched one by one: most Changes have one or two.
+// few is how many writes are searched linearly: most Changes have one or two.
 const few = 8
 
 func (t *table[K, V]) find(key K) int {
@@ -22,7 +23,7 @@ func (t *table[K, V]) find(key K) int {
 	return slices.IndexFunc(t.writes, func(w Write[K, V]) bool { return w.Key == key })
 }
 
-// get gives a row as it is by now.
+// get returns the current state of a row.
 func (t *table[K, V]) get(key K) (V, bool) {
 	if i := t.find(key); i >= 0 {
 		return t.writes[i].New, true
@@ -31,7 +32,7 @@ func (t *table[K, V]) get(key K) (V, bool) {
 	return value, ok
 }
 
-// set says what a row is to be.
+// set sets the new state of a row.
 func (t *table[K, V]) set(key K, value V) {
 	if i := t.find(key); i >= 0 {
 		t.writes[i].New = value
@@ -50,7 +51,7 @@ func (t *table[K, V]) set(key K, value V) {
 	}
 }
 
-// sorted gives the writes in the order of their keys.
+// sorted returns the writes ordered by key.
 func (t *table[K, V]) sorted(compare func(a, b K) int) []Write[K, V] {
 	slices.SortFunc(t.writes, func(a, b Write[K, V]) int { return compare(a.Key, b.Key) })
 	return t.writes

@@ -16,10 +16,10 @@ type Request struct {
 	Server string
 	Tool   string
 	Form   content.Form
-	Warn   bool // say so when a field sounds like a secret
+	Warn   bool // warn if a field seems to ask for a secret
 }
 
-// Reply is what the person said.
+// Reply is the person's answer.
 type Reply struct {
 	Accept bool
 	Cancel bool
@@ -31,16 +31,16 @@ const cancelWord = "/cancel"
 
 // form is a request that waits for the person.
 type form struct {
-	ctx   context.Context //nolint:containedctx // of the request, which ends when the server has waited long enough
+	ctx   context.Context //nolint:containedctx // of the request, which ends when the server stops waiting
 	req   Request
 	reply chan Reply
 }
 
-// Elicit asks the person, one request after the other, while a message is being worked on; it waits for the answer as
-// long as ctx lives.
+// Elicit asks the person, one request after the other, while a message is being worked on. It waits for the answer
+// until ctx ends.
 func (t *Terminal) Elicit(ctx context.Context, req Request) (Reply, error) {
 	if !t.opts.Ask || t.opts.JSON {
-		return Reply{}, errors.New("nobody sits at the terminal")
+		return Reply{}, errors.New("there is nobody at the terminal")
 	}
 	f := form{ctx: ctx, req: req, reply: make(chan Reply, 1)}
 	t.mu.Lock()
@@ -55,7 +55,7 @@ func (t *Terminal) Elicit(ctx context.Context, req Request) (Reply, error) {
 	}
 }
 
-// signal wakes whoever waits for something to happen; the caller holds the lock.
+// signal wakes everything that waits for a change; the caller holds the lock.
 func (t *Terminal) signal() {
 	close(t.change)
 	t.change = make(chan struct{})
@@ -75,7 +75,7 @@ func (t *Terminal) nextForm() (form, bool) {
 	return form{}, false
 }
 
-// fill shows a request and reads its fields. An error is the terminal's own: its input has failed.
+// fill shows a request and reads its fields. An error means that the terminal's own input has failed.
 func (t *Terminal) fill(ctx context.Context, f form) error {
 	asked := f
 	var cancel context.CancelFunc
@@ -84,7 +84,7 @@ func (t *Terminal) fill(ctx context.Context, f form) error {
 	defer context.AfterFunc(ctx, cancel)() // Ctrl-C ends the form too
 	reply, err := t.ask(asked)
 	f.reply <- reply
-	if err != nil && f.ctx.Err() != nil && ctx.Err() == nil { // the server waits no longer
+	if err != nil && f.ctx.Err() != nil && ctx.Err() == nil { // the server no longer waits
 		t.print("\nToo late: the server " + f.req.Server + " waits no longer.\n")
 		return nil
 	}
@@ -94,15 +94,16 @@ func (t *Terminal) fill(ctx context.Context, f form) error {
 	return err
 }
 
-// print writes to the person; a prompt nobody sees is no harm.
+// print writes to the person; it does no harm if nobody sees a prompt.
 func (t *Terminal) print(text string) { _, _ = fmt.Fprint(t.opts.Err, visible.Controls(text)) }
 
-// ask reads the fields. The name of the server comes first: what follows are its words.
+// ask reads the fields. It first names the server, because the rest are the server's words.
 func (t *Terminal) ask(f form) (Reply, error) {
 	asked := t.asking()
 	t.print("\nThe MCP server " + f.req.Server + " asks (" + f.req.Tool + "):\n" + f.req.Form.Message + "\n")
 	if f.req.Warn && f.req.Form.Sensitive() {
-		t.print("Careful: it asks for something that sounds like a secret. What you write goes to the server " + f.req.Server + ".\n")
+		t.print("Careful: it asks for something that sounds like a secret. What you write goes to the server " +
+			f.req.Server + ".\n")
 	}
 	t.print(cancelWord + " ends this.\n")
 	values := map[string]any{}
@@ -121,7 +122,7 @@ func (t *Terminal) ask(f form) (Reply, error) {
 	return t.consent(f.ctx, asked)
 }
 
-// field asks for one value until it fits.
+// field asks for one value until it is valid.
 func (t *Terminal) field(ctx context.Context, field content.Field, asked int) (value any, cancelled bool, err error) {
 	for {
 		t.print(label(field))
@@ -143,7 +144,7 @@ func (t *Terminal) field(ctx context.Context, field content.Field, asked int) (v
 	}
 }
 
-// label is the line before a field.
+// label returns the line before a field.
 func label(field content.Field) string {
 	var b strings.Builder
 	b.WriteString(field.Label())

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// maxLine bounds one line of input.
+	// maxLine limits one line of input.
 	maxLine = 1 << 20
-	// maxAhead is how much is read ahead where nobody sits at the terminal and the rest can wait.
+	// maxAhead is how much is read ahead if there is nobody at the terminal, so that the rest can wait.
 	maxAhead = 4 << 20
 	// chunk is how much is read at once.
 	chunk = 64 << 10
@@ -21,15 +21,16 @@ const (
 // errTooLong ends the input.
 var errTooLong = fmt.Errorf("a line of more than %d bytes", maxLine)
 
-// input reads lines as they come and remembers before which question each was begun: what somebody typed or pasted
-// before they could see a question is no answer to it, and stays for the conversation. Safe for concurrent use.
+// input reads lines as they arrive and remembers before which question each of them was begun. What somebody typed or
+// pasted before they could see a question is not an answer to it; it is kept for the conversation. Safe for concurrent
+// use.
 type input struct {
 	in    io.Reader
-	eager bool // reads on however much waits: a person types it
+	eager bool // keeps reading however much is waiting: a person is typing it
 
 	mu     sync.Mutex
 	lines  []line
-	size   int // of the lines that wait
+	size   int // bytes of the waiting lines
 	part   []byte
 	begun  int // question before which part was begun
 	asked  int // questions shown so far
@@ -40,14 +41,14 @@ type input struct {
 
 type line struct {
 	text  string
-	asked int // questions that were shown when its first byte came
+	asked int // questions that were shown when its first byte arrived
 }
 
 func newInput(in io.Reader, eager bool) *input {
 	return &input{in: in, eager: eager, stir: make(chan struct{})}
 }
 
-// mark says that a question is shown now; the number is that of the lines which may answer it.
+// mark records that a question is shown now; it returns the number that lines must have to answer it.
 func (i *input) mark() int {
 	i.open()
 	i.mu.Lock()
@@ -56,8 +57,8 @@ func (i *input) mark() int {
 	return i.asked
 }
 
-// next takes the oldest line that was begun after so many questions; 0 takes any. It gives up when ctx ends. The
-// goroutine that reads cannot be interrupted: it ends with the input.
+// next takes the oldest line that was begun after asked questions; 0 takes any line. It returns when ctx ends. The
+// reading goroutine cannot be interrupted: it ends with the input.
 func (i *input) next(ctx context.Context, asked int) (string, error) {
 	i.open()
 	for {
@@ -73,7 +74,7 @@ func (i *input) next(ctx context.Context, asked int) (string, error) {
 	}
 }
 
-// take is next without waiting; a channel says what to wait for.
+// take is next without waiting; the channel is closed when it is worth trying again.
 func (i *input) take(asked int) (string, <-chan struct{}, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -91,13 +92,13 @@ func (i *input) take(asked int) (string, <-chan struct{}, error) {
 	return "", i.stir, nil
 }
 
-// wake tells all who wait; the caller holds the lock.
+// wake wakes all waiting calls; the caller holds the lock.
 func (i *input) wake() {
 	close(i.stir)
 	i.stir = make(chan struct{})
 }
 
-// open begins to read, once.
+// open starts reading, once.
 func (i *input) open() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -117,7 +118,7 @@ func (i *input) run() {
 	}
 }
 
-// add takes what was read in, and waits while too much is there; false ends the reading.
+// add appends data that was read, and waits while too much is waiting; it returns false to stop reading.
 func (i *input) add(data []byte, err error) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -153,7 +154,7 @@ func (i *input) add(data []byte, err error) bool {
 	return i.err == nil
 }
 
-// finish makes a line of what was read of it; the caller holds the lock.
+// finish completes the current line; the caller holds the lock.
 func (i *input) finish() {
 	text := string(bytes.TrimSuffix(i.part, []byte("\r")))
 	i.lines = append(i.lines, line{text: text, asked: i.begun})

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// ErrStopped is what Once gives when the person ended the turn.
+// ErrStopped is the error of Once if the person ended the turn.
 var ErrStopped = errors.New("stopped")
 
 // ErrLeft means that the person left while a turn was being ended.
@@ -21,12 +21,13 @@ var errPressed = errors.New("interrupted")
 // stopCommand ends the running turn, as in every chat.
 const stopCommand = "/stop"
 
-// Interrupts says where each press of Ctrl-C is told. One ends the running turn; one at the prompt, or while a turn is
-// being ended, leaves. To be called before Once and Talk.
+// Interrupts sets the channel that receives each press of Ctrl-C. A press ends the running turn; one at the prompt, or
+// while a turn is being ended, leaves. It must be called before Once and Talk.
 func (t *Terminal) Interrupts(pressed <-chan struct{}) { t.pressed = pressed }
 
-// Once hands in one message and waits for its answer. A question is put to the person when somebody sits there; it is
-// denied otherwise. ErrStopped: the person ended the turn. ErrLeft: and did not wait for its end.
+// Once accepts one message and waits for its answer. Questions are put to the person if there is one at the terminal,
+// and denied otherwise. The error is ErrStopped if the person ended the turn, and ErrLeft if they did not wait for its
+// end.
 func (t *Terminal) Once(ctx context.Context, accept Accept, text string) error {
 	if err := t.hand(ctx, accept, t.message(text)); err != nil {
 		return err
@@ -38,11 +39,11 @@ func (t *Terminal) Once(ctx context.Context, accept Accept, text string) error {
 	return t.stop(ctx, accept)
 }
 
-// Talk hands in every line of the input, one answer after the other, until the input ends or the person leaves.
+// Talk accepts every line of the input, one answer after the other, until the input ends or the person leaves.
 func (t *Terminal) Talk(ctx context.Context, accept Accept) error {
 	for {
 		if t.opts.Ask && !t.opts.JSON {
-			_, _ = fmt.Fprint(t.opts.Err, "> ") // a prompt nobody sees is no harm
+			_, _ = fmt.Fprint(t.opts.Err, "> ") // it does no harm if nobody sees a prompt
 		}
 		var text string
 		err := t.interruptible(ctx, func(ctx context.Context) (err error) {
@@ -67,7 +68,7 @@ func (t *Terminal) Talk(ctx context.Context, accept Accept) error {
 	}
 }
 
-// interruptible runs do with a context that Ctrl-C ends; then the error is errPressed.
+// interruptible runs do with a context that Ctrl-C cancels; the error is then errPressed.
 func (t *Terminal) interruptible(ctx context.Context, do func(ctx context.Context) error) error {
 	inner, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
@@ -87,11 +88,12 @@ func (t *Terminal) interruptible(ctx context.Context, do func(ctx context.Contex
 	return err
 }
 
-// stop ends the running turn and waits for its end, which is told like every answer. What was asked meanwhile is void.
+// stop ends the running turn and waits for its end, which is shown like every answer. Questions that were asked in the
+// meantime are void.
 func (t *Terminal) stop(ctx context.Context, accept Accept) error {
 	t.newline()
 	t.mu.Lock()
-	done := t.answered > t.waiting // the answer was quicker
+	done := t.answered > t.waiting // the answer was faster
 	waiting := t.waiting
 	t.questions = nil
 	t.mu.Unlock()
@@ -103,7 +105,7 @@ func (t *Terminal) stop(ctx context.Context, accept Accept) error {
 		return err
 	}
 	t.mu.Lock()
-	t.waiting = waiting // an end that came before the command was handed in counts too
+	t.waiting = waiting // an end that came before the command was accepted counts too
 	t.mu.Unlock()
 	err := t.interruptible(ctx, func(ctx context.Context) error { return t.await(ctx, accept) })
 	switch {
@@ -116,7 +118,7 @@ func (t *Terminal) stop(ctx context.Context, accept Accept) error {
 	}
 }
 
-// void ends the requests of servers that wait for the person.
+// void cancels the requests of servers that wait for the person.
 func (t *Terminal) void() {
 	for {
 		f, ok := t.nextForm()
@@ -127,9 +129,9 @@ func (t *Terminal) void() {
 	}
 }
 
-// newline ends the line on which a person's ^C stands.
+// newline ends the line that contains a person's ^C.
 func (t *Terminal) newline() {
 	if t.opts.Ask && !t.opts.JSON {
-		_, _ = fmt.Fprintln(t.opts.Err) // as every prompt
+		_, _ = fmt.Fprintln(t.opts.Err) // as for every prompt
 	}
 }

@@ -1,5 +1,5 @@
-// Package terminal is the channel of `zephbot chat`: one person, lines in, text or JSON events out. It goes through the
-// same inbox, lanes and outbox as every other channel.
+// Package terminal is the channel of `zephbot chat`: one person, lines in, text or JSON events out. It uses the same
+// inbox, lanes and outbox as every other channel.
 package terminal
 
 import (
@@ -33,12 +33,12 @@ type Options struct {
 	In       io.Reader
 	Out      io.Writer // answers, or JSON events
 	Err      io.Writer // prompts and progress
-	JSON     bool      // one JSON object an event on Out
-	Ask      bool      // somebody sits there: prompts are shown and questions asked
-	Chat     string    // names the conversation
+	JSON     bool      // one JSON object per event on Out
+	Ask      bool      // there is a person: prompts are shown and questions asked
+	Chat     string    // name of the conversation
 	Caller   string    // person's id without channel; "" = "local"
 	Language string
-	Flush    func() // drops what was typed and not read yet; may be nil
+	Flush    func() // discards what was typed and not read yet; may be nil
 	Now      func() time.Time
 }
 
@@ -49,9 +49,9 @@ type Terminal struct {
 	mu        sync.Mutex
 	sent      int64
 	questions []question // open ones, oldest first
-	forms     []form     // requests of MCP servers that wait, oldest first
+	forms     []form     // waiting requests of MCP servers, oldest first
 	answered  int        // answers and replies shown
-	waiting   int        // answered as of the last message handed in
+	waiting   int        // value of answered when the last message was accepted
 	change    chan struct{}
 	input     *input
 	pressed   <-chan struct{} // see Interrupts; nil = never
@@ -62,7 +62,7 @@ type question struct {
 	press string // callback data without the choice
 }
 
-// New makes a Terminal.
+// New returns a Terminal.
 func New(opts Options) *Terminal {
 	if opts.Caller == "" {
 		opts.Caller = "local"
@@ -85,7 +85,7 @@ func (t *Terminal) place() bot.Place {
 	return bot.Place{Channel: Name, Bot: BotID, Surface: "bot", Chat: t.opts.Chat}
 }
 
-// Session is the key of the conversation.
+// Session returns the key of the conversation.
 func (t *Terminal) Session() bot.SessionKey { return t.place().SessionKey("") }
 
 // Compose implements bot.Composer: a terminal shows Markdown as it is.
@@ -96,10 +96,11 @@ func (t *Terminal) Compose(markdown string) []bot.Content {
 	return []bot.Content{{Text: markdown}}
 }
 
-// message makes what a person typed.
+// message returns the message for what a person typed.
 func (t *Terminal) message(text string) bot.Message {
 	m := bot.Message{
-		ID: uuid.Must(uuid.NewV7()).String(), Kind: bot.Text, Place: t.place(), Caller: Name + ":" + t.opts.Caller, Person: t.opts.Caller, Name: t.opts.Caller,
+		ID: uuid.Must(uuid.NewV7()).String(), Kind: bot.Text, Place: t.place(), Caller: Name + ":" + t.opts.Caller,
+		Person: t.opts.Caller, Name: t.opts.Caller,
 		Language: t.opts.Language, Text: text, Addressed: true, At: t.opts.Now(),
 	}
 	if rest, ok := strings.CutPrefix(text, "/"); ok && rest != "" && !strings.HasPrefix(rest, "/") {
@@ -118,7 +119,8 @@ func (t *Terminal) Send(_ context.Context, row *bot.Row) (string, error) {
 	event := Event{Session: row.Session, Turn: row.Turn, Text: row.Content.Text}
 	switch row.Purpose {
 	case bot.Question:
-		t.show(Event{Type: "notice", Session: row.Session, Turn: row.Turn, Text: t.fileText(row)}, row.Content.File != nil)
+		t.show(Event{Type: "notice", Session: row.Session, Turn: row.Turn, Text: t.fileText(row)},
+			row.Content.File != nil)
 		if q, ok := ask(row); ok {
 			t.questions = append(t.questions, q)
 			event.Type, event.Approval = "approval", q.press+"y"
@@ -144,7 +146,7 @@ func (t *Terminal) Send(_ context.Context, row *bot.Row) (string, error) {
 	return id, nil
 }
 
-// fileText is the long command of a card: exact for a program, with signs for what cannot be seen for a person.
+// fileText returns the long command of a card: exact for a program, with signs for invisible characters for a person.
 func (t *Terminal) fileText(row *bot.Row) string {
 	if row.Content.File == nil {
 		return ""
@@ -156,7 +158,7 @@ func (t *Terminal) fileText(row *bot.Row) string {
 	return row.Content.File.Name + ":\n" + text
 }
 
-// ask reads off the buttons of a card what its question is called.
+// ask reads the name of a card's question from its buttons.
 func ask(row *bot.Row) (question, bool) {
 	for _, line := range row.Content.Buttons {
 		for _, b := range line {
@@ -186,7 +188,7 @@ func (t *Terminal) show(e Event, wanted bool) {
 			out = t.opts.Err
 		}
 		text := e.Text
-		if t.opts.Ask { // a terminal would obey it
+		if t.opts.Ask { // a terminal would obey control characters
 			text = visible.Controls(text)
 		}
 		_, _ = fmt.Fprintln(out, text) // a closed pipe: nobody reads any more
@@ -198,7 +200,7 @@ func (t *Terminal) show(e Event, wanted bool) {
 	}
 }
 
-// Watch implements the progress of a turn: events with --json, tool lines otherwise.
+// Watch shows the progress of a turn: events with --json, lines about tools otherwise.
 func (t *Terminal) Watch(w turn.Watched) turn.Progress {
 	return &progress{t: t, turn: w.Turn, done: make(chan struct{})}
 }
@@ -258,7 +260,7 @@ func (t *Terminal) hand(ctx context.Context, accept Accept, m bot.Message) error
 	return accept(ctx, []turn.Raw{{ID: m.ID, Source: bot.FromTerminal, Body: raw}})
 }
 
-// await returns when the last message is answered, asking what has to be asked meanwhile.
+// await returns once the last message is answered, and asks pending questions in the meantime.
 func (t *Terminal) await(ctx context.Context, accept Accept) error {
 	asked := ""
 	for {
@@ -293,7 +295,7 @@ func (t *Terminal) await(ctx context.Context, accept Accept) error {
 	}
 }
 
-// asking begins a question: only lines that are begun from now on may answer it.
+// asking begins a question: only lines that are begun from now on can answer it.
 func (t *Terminal) asking() int {
 	if t.opts.Flush != nil {
 		t.opts.Flush()
@@ -301,7 +303,7 @@ func (t *Terminal) asking() int {
 	return t.input.mark()
 }
 
-// decide asks the person and hands in the decision. When the input ends without one, nobody has decided.
+// decide asks the person and accepts the decision. If the input ends without one, nobody has decided.
 func (t *Terminal) decide(ctx context.Context, accept Accept, q *question) error {
 	choice, asked := approval.Gone, t.asking()
 	for t.opts.Ask {
@@ -331,7 +333,7 @@ func (t *Terminal) decide(ctx context.Context, accept Accept, q *question) error
 	return accept(ctx, []turn.Raw{{ID: m.ID, Source: bot.FromTerminal, Body: raw}})
 }
 
-// Admit implements turn.Guard: whoever sits at the terminal may do what its account may.
+// Admit implements turn.Guard: whoever uses the terminal may do what their account may do.
 func (t *Terminal) Admit(context.Context, *bot.Message) (turn.Verdict, error) {
 	return turn.Verdict{OK: true, Admin: true}, nil
 }

@@ -25,14 +25,14 @@ import (
 )
 
 const (
-	// lineWidth is how many columns a line has before it goes on below.
+	// lineWidth is how many columns a line has before it is continued below.
 	lineWidth = 72
-	// wordWidth is how far from the end of a line a blank is preferred to break at.
+	// wordWidth is how far from the end of a line a break at a blank is preferred.
 	wordWidth = 24
-	// mostBlanks and mostEmpty are how many blanks and empty lines in a row are shown as they are.
+	// mostBlanks and mostEmpty are how many consecutive blanks and empty lines are shown as they are.
 	mostBlanks = 16
 	mostEmpty  = 2
-	// mostMarks is how many marks one letter may carry: more of them would cover what is above and below.
+	// mostMarks is how many marks one letter may have: more would cover what is above and below.
 	mostMarks = 3
 )
 
@@ -43,7 +43,7 @@ const (
 	goesOn    = "↩"
 )
 
-// Words are the sentences in signs, each with one %d. Empty ones are English.
+// Words are the sentences in signs, each with one %d. Empty ones default to English.
 type Words struct {
 	Blanks string // "%d blanks"
 	Lines  string // "%d empty lines"
@@ -51,22 +51,22 @@ type Words struct {
 
 // Found counts what was made visible and deserves a warning. Tabs, blanks and line breaks do not count.
 type Found struct {
-	Invisible int // controls, and characters that nobody sees
+	Invisible int // controls, and invisible characters
 	Alike     int // characters that look like others
 }
 
-// Add sums up.
+// Add returns the sum.
 func (f Found) Add(other Found) Found {
 	return Found{Invisible: f.Invisible + other.Invisible, Alike: f.Alike + other.Alike}
 }
 
-// Most is the higher of both counts each.
+// Most returns the higher value of each count.
 func (f Found) Most(other Found) Found {
 	return Found{Invisible: max(f.Invisible, other.Invisible), Alike: max(f.Alike, other.Alike)}
 }
 
-// Text shows a text of several lines: line breaks stay, long lines are wrapped. Safe for concurrent use, as all of this
-// package.
+// Text shows a text of several lines: line breaks are kept, long lines are wrapped. Safe for concurrent use, like all
+// of this package.
 func (w Words) Text(s string) (string, Found) {
 	var out []string
 	var found Found
@@ -90,7 +90,7 @@ func (w Words) Text(s string) (string, Found) {
 	return strings.Join(out, "\n"), found
 }
 
-// Line shows a text in a single line, for names and sentences around what is judged.
+// Line shows a text in a single line, for names and for sentences around the text that is judged.
 func (w Words) Line(s string) (string, Found) {
 	var b strings.Builder
 	var found Found
@@ -123,7 +123,7 @@ func Name(s string) string {
 	return shown
 }
 
-// fold is the sign for n things in a row.
+// fold returns the sign for n consecutive things.
 func fold(word, english string, n int) string {
 	if word == "" {
 		word = english
@@ -131,7 +131,7 @@ func fold(word, english string, n int) string {
 	return "⟨… " + fmt.Sprintf(word, n) + " …⟩"
 }
 
-// pieces shows one line in parts between which it may be broken.
+// pieces returns one line as parts between which it may be broken.
 func (w Words) pieces(line string, found *Found) []string {
 	var out []string
 	var before rune
@@ -162,7 +162,7 @@ func (w Words) pieces(line string, found *Found) []string {
 	return out
 }
 
-// blanks shows a run of blanks; at the end of a line each of them is a sign.
+// blanks shows a run of blanks; at the end of a line, each of them becomes a sign.
 func (w Words) blanks(n int, last bool) []string {
 	if n > mostBlanks {
 		return []string{fold(w.Blanks, "%d blanks", n)}
@@ -178,7 +178,7 @@ func (w Words) blanks(n int, last bool) []string {
 	return out
 }
 
-// wrap breaks a line that is too long, at a blank where one is near.
+// wrap breaks a line that is too long, at a blank if one is near.
 func wrap(pieces []string) string {
 	var b strings.Builder
 	for {
@@ -193,7 +193,7 @@ func wrap(pieces []string) string {
 	}
 }
 
-// fitting is how many pieces the next line takes: at least one.
+// fitting returns how many pieces the next line takes, at least one.
 func fitting(pieces []string) int {
 	used, blank, after := 0, 0, 0
 	for i, p := range pieces {
@@ -211,7 +211,7 @@ func fitting(pieces []string) int {
 	return len(pieces)
 }
 
-// columns is the room that a piece takes in a font of fixed width, never too little.
+// columns returns the width of a piece in a monospaced font; it never underestimates.
 func columns(p string) int {
 	n := 0
 	for _, r := range p {

@@ -11,26 +11,30 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// latinLike are letters of other scripts that look like Latin letters or like digits.
+// latinLike contains letters of other scripts that look like Latin letters or digits.
 const latinLike = "асеорхуѕіјԁһԛԝӏгѵүкАВЕКМНОРСТХУЅІЈԌҮЗӀЬбѴԚԜЕҺԀҽѡпми" + // Cyrillic
 	"ονακιρτυχγσωηεϳϲςΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϜͿϺ" + // Greek
 	"ոսօհցգզյքԼՏՍՕՅՋԶլՈ" + // Armenian
 	"ჿᲿ" + "ഠଠဝ၀๐໐" + "〇ー一丨ノㅇㅣㅡ" // and others
 
-// plain are the scripts that people write in and that nobody takes for Latin, but for single letters. A word in any
+// plain are the scripts that people write and that nobody mistakes for Latin, except for single letters. A word in any
 // other script is named.
 var plain = []string{
-	"Latin", "Han", "Hiragana", "Katakana", "Hangul", "Cyrillic", "Greek", "Armenian", "Georgian", "Bopomofo", "Devanagari", "Bengali", "Gurmukhi", "Gujarati",
-	"Oriya", "Tamil", "Telugu", "Kannada", "Malayalam", "Sinhala", "Thai", "Lao", "Tibetan", "Myanmar", "Ethiopic", "Khmer", "Mongolian", "Arabic", "Hebrew",
+	"Latin", "Han", "Hiragana", "Katakana", "Hangul", "Cyrillic", "Greek", "Armenian", "Georgian", "Bopomofo",
+	"Devanagari", "Bengali", "Gurmukhi", "Gujarati",
+	"Oriya", "Tamil", "Telugu", "Kannada", "Malayalam", "Sinhala", "Thai", "Lao", "Tibetan", "Myanmar", "Ethiopic",
+	"Khmer", "Mongolian", "Arabic", "Hebrew",
 }
 
 // others are the names of the scripts that are not plain, in a fixed order.
-var others = slices.DeleteFunc(slices.Sorted(maps.Keys(unicode.Scripts)), func(name string) bool { return slices.Contains(plain, name) })
+var others = slices.DeleteFunc(slices.Sorted(maps.Keys(unicode.Scripts)), func(name string) bool {
+	return slices.Contains(plain, name)
+})
 
-// eastAsian are scripts that stand beside Latin within a word.
+// eastAsian are scripts that occur next to Latin within a word.
 const eastAsian = "Han Hiragana Katakana Hangul Bopomofo"
 
-// script names the script of a letter or mark.
+// script returns the script of a letter or mark.
 func script(r rune) string {
 	if r < utf8.RuneSelf {
 		return "Latin"
@@ -45,7 +49,7 @@ func script(r rune) string {
 	return "Unknown"
 }
 
-// wordLength is how many bytes of letters and marks the text begins with.
+// wordLength returns how many bytes of letters and marks are at the beginning of the text.
 func wordLength(s string) int {
 	for i, r := range s {
 		if r == utf8.RuneError || !unicode.IsLetter(r) && !unicode.Is(unicode.M, r) || rightToLeft(r) {
@@ -55,7 +59,7 @@ func wordLength(s string) int {
 	return len(s)
 }
 
-// word shows a run of letters and marks. A letter is judged by the letters beside it.
+// word shows a run of letters and marks. A letter is judged by its neighbours.
 func word(s string, found *Found) []string {
 	if ascii(s) {
 		return strings.Split(s, "")
@@ -75,7 +79,7 @@ func ascii(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
-// scriptsOf lists the scripts of the letters that are not marked whatever stands beside them.
+// scriptsOf returns the scripts of those letters that are not marked in any case.
 func scriptsOf(s string) (latin bool, scripts []string) {
 	for _, r := range s {
 		if !unicode.IsLetter(r) || confusing(r) || unseen(r) {
@@ -91,14 +95,15 @@ func scriptsOf(s string) (latin bool, scripts []string) {
 	return latin, scripts
 }
 
-// letters shows the letters and marks of a word; judged says that some letter is not marked.
+// letters shows the letters and marks of a word; judged reports whether some letter is not marked.
 func letters(s string, composed, mixed bool, found *Found) (out []string, judged bool) {
-	var base rune // 0: a mark would have nothing to stand on
+	var base rune // 0: a mark would have no letter
 	marks := 0
 	for _, r := range s {
 		switch {
 		case unicode.Is(unicode.M, r):
-			if marks++; base != 0 && composed && marks <= mostMarks && !unseen(r) && !confusing(r) && script(r) == script(base) {
+			if marks++; base != 0 && composed && marks <= mostMarks && !unseen(r) && !confusing(r) &&
+				script(r) == script(base) {
 				out[len(out)-1] += string(r)
 				continue
 			}
@@ -122,7 +127,7 @@ func letters(s string, composed, mixed bool, found *Found) (out []string, judged
 
 func east(name string) bool { return strings.Contains(eastAsian, name) }
 
-// posing says whether a word of one foreign script could be read as a Latin one.
+// posing reports whether a word of one foreign script could be read as Latin.
 func posing(s, name string) bool {
 	if slices.Contains(others, name) {
 		return true
@@ -135,7 +140,7 @@ func posing(s, name string) bool {
 	return true
 }
 
-// rightToLeft says whether a character is written to the left of the one before it.
+// rightToLeft reports whether a character is written to the left of the one before it.
 func rightToLeft(r rune) bool {
 	if r < 0x0590 || unseen(r) || unicode.Is(unicode.M, r) {
 		return false
@@ -145,8 +150,8 @@ func rightToLeft(r rune) bool {
 	return c == bidi.R || c == bidi.AL || c == bidi.AN
 }
 
-// span shows words that read from right to left, with single blanks between them, and says how many bytes they are. The
-// Latin letters around them keep their order from spreading to what is beside.
+// span shows words that read from right to left, with single blanks between them, and returns how many bytes they take.
+// The Latin letters around them keep their direction from affecting the rest.
 func span(s string, found *Found) (int, []string) {
 	end, marks := 0, 0
 	for i, r := range s {
@@ -165,7 +170,7 @@ func span(s string, found *Found) (int, []string) {
 	return end, []string{framed(s[:end], found)}
 }
 
-// joins says whether a mark belongs to letters that read from right to left.
+// joins reports whether a mark belongs to letters that read from right to left.
 func joins(r rune) bool {
 	name := script(r)
 	return name == "Arabic" || name == "Hebrew" || r >= 0x064B && r <= 0x0655 || r == 0x0670

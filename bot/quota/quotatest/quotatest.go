@@ -1,4 +1,4 @@
-// Package quotatest has a counter in memory for tests, and the suite that every counter passes.
+// Package quotatest provides a counter in memory for tests, and the suite that every counter passes.
 package quotatest
 
 import (
@@ -29,22 +29,21 @@ type aside struct {
 
 var _ quota.Counter = (*Counter)(nil)
 
-// Fail makes every call fail with err, as a server that is away; nil brings it back.
+// Fail makes every call fail with err, like a server that is unreachable; nil ends that.
 func (c *Counter) Fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.err = err
 }
 
-// Lose forgets everything, as a server without persistence that was restarted.
+// Lose deletes everything, like the restart of a server without persistence.
 func (c *Counter) Lose() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.values, c.ids, c.aside = nil, nil, nil
 }
 
-// Renew makes the counters older ones: values, and the ids that were taken, as a server had them when it last saved
-// them.
+// Renew replaces the counters by older ones: values, and the ids that were known when the server last saved them.
 func (c *Counter) Renew(values map[string]int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +51,7 @@ func (c *Counter) Renew(values map[string]int64) {
 	c.renews++
 }
 
-// Values are all counters, to be given to Renew.
+// Values returns all counters, for use with Renew.
 func (c *Counter) Values() map[string]int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +102,7 @@ func (c *Counter) Take(ctx context.Context, id string, takes []quota.Take, expir
 	if denied >= 0 {
 		return counts, denied, nil
 	}
-	gone := !expire.After(time.Unix(1, 0)) // the suite's word for long ago
+	gone := !expire.After(time.Unix(1, 0)) // what the suite uses for long ago
 	for i, t := range takes {
 		counts[i] += t.N
 		if !gone {

@@ -12,7 +12,7 @@ import (
 	"github.com/zephbot/zephbot/bot/quota"
 )
 
-// Suite runs every check on an empty counter of its own, made by open.
+// Suite runs each check on an empty counter of its own, made by open.
 func Suite(t *testing.T, open func(t *testing.T) quota.Counter) {
 	t.Helper()
 	for name, check := range map[string]func(*testing.T, *bench){
@@ -113,7 +113,7 @@ func returned(t *testing.T, b *bench) {
 	b.want(t, abc, 0, 0, 0)
 	counts, denied := b.take(t, "1", takes...)
 	equal(t, "after its return", counts, denied, -1, 1, 3)
-	takes[1].N = 10 // more than was taken: never below nothing
+	takes[1].N = 10 // more than was taken: a counter never becomes negative
 	back("1")
 	b.want(t, abc, 0, 0, 0)
 }
@@ -146,8 +146,8 @@ func expiry(t *testing.T, b *bench) {
 	b.want(t, []string{"a"}, 0)
 }
 
-// atOnce lets many take of a shared limit at the same time: exactly as many get through as the limit allows, and
-// nothing is charged to those who do not.
+// atOnce takes from a shared limit many times at once: exactly as many calls succeed as the limit allows, and nothing
+// is charged to the others.
 func atOnce(t *testing.T, b *bench) {
 	const people, each, shared = 8, 10, 33
 	var got atomic.Int64

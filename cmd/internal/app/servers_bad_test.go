@@ -150,7 +150,7 @@ func TestServerAddressRefused(t *testing.T) {
 		{"three https://localhost/mcp", "three: server three: The host name is not a public one: it has no domain." + private},
 		{"four http://u:p@example.com/", "four: server four: A URL with a user name or password is not allowed. (invalid_input)"},
 		{"five https:///mcp", "five: server five: The URL has no host. (invalid_input)"},
-		{"six https://example.com/mcp extra", "six: after a URL nothing may follow"},
+		{"six https://example.com/mcp extra", "six: nothing may follow the URL"},
 	} {
 		w.say("/mcp add " + tt.add)
 		w.says(tt.answer, 1)

@@ -26,7 +26,7 @@ func (c *command) chatCommand() *cobra.Command {
 		Long: "Talks to the agent in the terminal; its tools work in the current directory. Ctrl-C ends the running turn, and at the prompt the program.\n" +
 			"--once answers one message and ends; without a message, or with -, it reads stdin. --json prints one JSON object an event:\n" +
 			"{\"type\",\"session\",\"turn\",\"text\",\"call\",\"approval\"} with the types delta, tool_started, tool_finished, notice, approval, answer, error.\n" +
-			"Where nobody sits at the terminal, what needs an approval is denied.",
+			"If there is nobody at the terminal, calls that need approval are denied.",
 		Example: "  zephbot chat --once \"what is in this directory?\"\n  git diff | zephbot chat --once",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := c.once(cmd.Flags().Changed("once"), once, args)
