@@ -41,7 +41,7 @@ const (
 	octetStream = "application/octet-stream"
 )
 
-// routes are the handlers of the API.
+// routes returns the handlers of the API.
 func (s *Simulator) routes(serving context.Context) *http.ServeMux {
 	mux := http.NewServeMux()
 	w := s.world
@@ -100,7 +100,7 @@ type target struct {
 	Name    string `json:"name"`
 }
 
-// pressed names a button. The label guards against a keyboard that changed meanwhile.
+// pressed identifies a button. The label guards against a keyboard that has changed in the meantime.
 type pressed struct {
 	Me      int64  `json:"me"`
 	Chat    int64  `json:"chat"`
@@ -141,7 +141,7 @@ func post[In any](s *Simulator, mux *http.ServeMux, path string, do func(context
 		dec := json.NewDecoder(http.MaxBytesReader(rw, r.Body, maxRequest))
 		dec.DisallowUnknownFields()
 		if err := dec.Decode(&in); err != nil {
-			s.refuse(rw, http.StatusBadRequest, fmt.Errorf("the request is not what %s takes: %w", path, err))
+			s.refuse(rw, http.StatusBadRequest, fmt.Errorf("%s does not accept this request: %w", path, err))
 			return
 		}
 		out, err := do(r.Context(), in)
@@ -167,7 +167,7 @@ func (s *Simulator) getView(rw http.ResponseWriter, r *http.Request) {
 	s.answer(rw, out, err)
 }
 
-// name is how the bot is called on the page.
+// name returns what the bot is called on the page.
 func (s *Simulator) name() (name, username string) {
 	name, username = "Zeph", "zephbot"
 	if s.opt.Fake.Name != "" {
@@ -190,8 +190,8 @@ func (s *Simulator) getInspection(rw http.ResponseWriter, r *http.Request) {
 	s.answer(rw, out, err)
 }
 
-// getFile hands a file out. Whoever wrote it, it must not become a page of this origin: it is a download, and only what
-// certainly is a picture is shown.
+// getFile serves a file. Whoever wrote it, it must not become a page of this origin: it is a download, and only what
+// certainly is a picture is displayed.
 func (s *Simulator) getFile(rw http.ResponseWriter, r *http.Request) {
 	q := numbers{query: r}
 	me, id := q.number("me"), r.URL.Query().Get("id")
@@ -255,7 +255,7 @@ func (s *Simulator) events(serving context.Context, rw http.ResponseWriter, r *h
 	}
 }
 
-// numbers reads numbers of a query and keeps the first error.
+// numbers parses numbers of a query and keeps the first error.
 type numbers struct {
 	query *http.Request
 	err   error

@@ -89,7 +89,7 @@ func TestButtons(t *testing.T) {
 		return p{"me": ann, "chat": ann, "message": m.MessageID, "row": row, "column": column, "label": label}
 	}
 	s.refused("press", press(1, 0, "Later"), "switched off")
-	s.refused("press", press(0, 0, "Deny"), "has become")
+	s.refused("press", press(0, 0, "Deny"), "has changed to")
 	s.refused("press", press(0, 7, "Deny"), "gone")
 	var pressed struct{ Press string }
 	s.post("press", press(0, 1, "Deny"), &pressed)

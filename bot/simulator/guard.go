@@ -14,15 +14,16 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-// policy is the Content-Security-Policy of the page: nothing from elsewhere, no inline code, and no text of a chat that
-// becomes markup.
-const policy = "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; object-src 'none'; base-uri 'none'; " +
+// policy is the Content-Security-Policy of the page: nothing from other origins, no inline code, and no text of a chat
+// that becomes markup.
+const policy = "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"object-src 'none'; base-uri 'none'; " +
 	"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// pageHandler serves the page and its API to this origin alone.
+// pageHandler serves the page and its API, but only to this origin.
 func (s *Simulator) pageHandler(serving context.Context) http.Handler {
 	mux := s.routes(serving)
-	// The directory is part of the program: Sub cannot fail.
+	// The directory is embedded in the program: Sub cannot fail.
 	files, _ := fs.Sub(pageFiles, "page")
 	static := http.FileServerFS(files)
 	mux.HandleFunc("GET /{$}", static.ServeHTTP)
@@ -40,8 +41,8 @@ func noListing(next http.Handler) http.Handler {
 	})
 }
 
-// guard refuses what does not come from the page itself. A foreign name in Host is a web page that had its own name
-// resolve to this machine (DNS rebinding); a foreign Origin or Sec-Fetch-Site is a web page that calls across.
+// guard refuses requests that do not come from the page itself. A foreign name in Host is a web page whose own name
+// resolves to this machine (DNS rebinding); a foreign Origin or Sec-Fetch-Site is a cross-origin request.
 func (s *Simulator) guard(next http.Handler) http.Handler {
 	cross := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -54,7 +55,8 @@ func (s *Simulator) guard(next http.Handler) http.Handler {
 		head.Set("Cross-Origin-Resource-Policy", "same-origin")
 		head.Set("Cache-Control", "no-store")
 		if !slices.Contains(s.hosts, strings.ToLower(r.Host)) {
-			s.refuse(rw, http.StatusMisdirectedRequest, fmt.Errorf("this is the simulator at %s, not %q", s.URL(), r.Host))
+			s.refuse(rw, http.StatusMisdirectedRequest,
+				fmt.Errorf("this is the simulator at %s, not %q", s.URL(), r.Host))
 			return
 		}
 		if err := cross.Check(r); err != nil || s.foreign(r) {
@@ -65,8 +67,8 @@ func (s *Simulator) guard(next http.Handler) http.Handler {
 	})
 }
 
-// foreign says whether another web page asks, also for what changes nothing: cross.Check lets every GET pass. Following
-// a link to the page is fine.
+// foreign reports whether the request comes from another web page, even if it changes nothing: cross.Check lets every
+// GET pass. Following a link to the page is allowed.
 func (s *Simulator) foreign(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" {
 		return !slices.Contains(s.hosts, strings.TrimPrefix(strings.ToLower(origin), "http://"))

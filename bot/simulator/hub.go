@@ -2,7 +2,7 @@ package simulator
 
 import "sync"
 
-// hub tells everybody who waits that something changed.
+// hub notifies all waiting callers that something has changed.
 type hub struct {
 	mu      sync.Mutex
 	version uint64

@@ -15,13 +15,13 @@ const maxInspected = 200 // calls behind one message
 // Inspection is what the inspector shows for a selected message.
 type Inspection struct {
 	Message int                 `json:"message"`
-	Person  int64               `json:"person"` // whose question it was
+	Person  int64               `json:"person"` // who asked the question
 	Turn    *StoryTurn          `json:"turn,omitempty"`
 	Calls   []telegramtest.Call `json:"calls"`
 	Problem string              `json:"problem,omitempty"` // why there is no story
 }
 
-// inspect gathers the story behind a message.
+// inspect collects the story behind a message.
 func (w *world) inspect(ctx context.Context, from Inspector, me, chat int64, message int) (*Inspection, error) {
 	messages := w.fake.Chat(chat)
 	at := slices.IndexFunc(messages, func(m telegramtest.Shown) bool { return m.MessageID == message })
@@ -54,8 +54,8 @@ func (w *world) inspect(ctx context.Context, from Inspector, me, chat int64, mes
 	return out, nil
 }
 
-// question finds the message of a person that the message at index answers: itself, the one it replies to, or the last
-// one before it.
+// question returns the index of the person's message that the message at index at answers: itself, the one it replies
+// to, or the last one before it.
 func question(messages []telegramtest.Shown, at int) int {
 	m := &messages[at]
 	if !m.FromBot {
@@ -76,7 +76,7 @@ func question(messages []telegramtest.Shown, at int) int {
 	return -1
 }
 
-// nextQuestion is when the same person wrote again in the same place; zero when not yet.
+// nextQuestion returns when the same person wrote again in the same place; zero if they have not.
 func nextQuestion(messages []telegramtest.Shown, asked int) time.Time {
 	q := &messages[asked]
 	for i := asked + 1; i < len(messages); i++ {
@@ -88,8 +88,8 @@ func nextQuestion(messages []telegramtest.Shown, asked int) time.Time {
 	return time.Time{}
 }
 
-// callsBehind are the Bot API calls that belong to the message: those about it, and those in its chat between question
-// and next question.
+// callsBehind returns the Bot API calls that belong to the message: those about it, and those in its chat between the
+// question and the next one.
 func (w *world) callsBehind(chat int64, message int, since, until time.Time) []telegramtest.Call {
 	pressed := map[string]press{}
 	w.mu.Lock()
@@ -101,7 +101,8 @@ func (w *world) callsBehind(chat int64, message int, since, until time.Time) []t
 	for _, c := range w.keptCalls() {
 		p, isAnswer := pressed[c.Params["callback_query_id"]]
 		about := c.Chat == chat && c.Message == message || isAnswer && p.Chat == chat && p.Message == message
-		within := (c.Chat == chat || isAnswer && p.Chat == chat) && !c.At.Before(since) && (until.IsZero() || c.At.Before(until))
+		within := (c.Chat == chat || isAnswer && p.Chat == chat) && !c.At.Before(since) &&
+			(until.IsZero() || c.At.Before(until))
 		if about || within {
 			out = append(out, c)
 		}
@@ -109,9 +110,9 @@ func (w *world) callsBehind(chat int64, message int, since, until time.Time) []t
 	return out[max(0, len(out)-maxInspected):]
 }
 
-// turnOf picks the turn behind a message: the one that names it, else the first with the question's words since the
-// question, else the last that began between the question and the next one. Turns know the second they began, questions
-// the second they were sent.
+// turnOf returns the turn behind a message: the one that names it, else the first one since the question that has the
+// question's words, else the last one that began between the question and the next one. Turns know the second in which
+// they began, questions the second in which they were sent.
 func turnOf(story Story, message int, text string, since, until time.Time) *StoryTurn {
 	since = since.Truncate(time.Second)
 	var worded, timed *StoryTurn

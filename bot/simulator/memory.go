@@ -37,13 +37,13 @@ type memory struct {
 	Calls      []telegramtest.Call            `json:"calls"`
 }
 
-// store is the directory the world is kept in. The zero store keeps nothing.
+// store is the directory in which the world is kept. The zero store keeps nothing.
 type store struct {
 	dir  string
-	last [sha256.Size]byte // of what was written, so that a quiet world is not written again
+	last [sha256.Size]byte // of what was written, so that an unchanged world is not written again
 }
 
-// load reads the world; nil when there is none. A file that cannot be read as one is moved aside and reported by set.
+// load reads the world; nil if there is none. A file that cannot be decoded is moved to aside.
 func (s *store) load() (m *memory, aside string, err error) {
 	if s.dir == "" {
 		return nil, "", nil
@@ -70,7 +70,7 @@ func (s *store) load() (m *memory, aside string, err error) {
 
 func (s *store) path() string { return filepath.Join(s.dir, memoryFile) }
 
-// setAside moves a broken file out of the way and says where it is.
+// setAside renames a broken file and returns its new name.
 func (s *store) setAside(now time.Time) (string, error) {
 	to := s.path() + "." + now.UTC().Format("20060102T150405.000") + brokenSuffix
 	if err := os.Rename(s.path(), to); err != nil {
@@ -79,7 +79,7 @@ func (s *store) setAside(now time.Time) (string, error) {
 	return to, nil
 }
 
-// save writes the world in one step: the old file or the new one is there, never a part.
+// save writes the world in one step: either the old file or the new one exists, never a part.
 func (s *store) save(m *memory) error {
 	if s.dir == "" {
 		return nil
@@ -99,7 +99,7 @@ func (s *store) save(m *memory) error {
 	return nil
 }
 
-// keep stores the bytes of a file and returns its sum.
+// keep stores the content of a file and returns its checksum.
 func (s *store) keep(data []byte) (string, error) {
 	h := sha256.Sum256(data)
 	sum := hex.EncodeToString(h[:])
@@ -125,7 +125,7 @@ func (s *store) bytes(sum string) ([]byte, error) {
 	return data, nil
 }
 
-// replace writes a file beside its place and moves it there.
+// replace writes a temporary file next to the target and renames it.
 func replace(path string, data []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
 	if err != nil {
@@ -148,8 +148,8 @@ func replace(path string, data []byte) (err error) {
 	return os.Rename(f.Name(), path)
 }
 
-// snapshot takes the world as it is. People wait meanwhile; the bot does not, so undelivered updates are taken first:
-// an update may be stored that the bot has already answered, never the other way round.
+// snapshot returns the current state of the world. People wait in the meantime; the bot does not, so undelivered
+// updates are read first: an update may be stored that the bot has already answered, never the other way round.
 func (w *world) snapshot(pending []json.RawMessage, disk *store) (*memory, error) {
 	m := &memory{
 		Version: memoryVersion, NextUpdate: w.nextUpdate, Topics: w.fake.Topics(Team), Chats: w.books(), Files: w.files,

@@ -5,8 +5,8 @@ import (
 	"runtime"
 )
 
-// open shows the page in the browser. The browser outlives the simulator, so it belongs to nobody's context; that it
-// cannot be opened is only worth a word, because the address is printed anyway.
+// open shows the page in the browser. The browser outlives the simulator, so it belongs to no context. A failure is
+// only logged, because the address is printed anyway.
 func (s *Simulator) open() {
 	args := []string{"xdg-open"}
 	switch runtime.GOOS {

@@ -20,40 +20,41 @@ const (
 	defaultGrace  = 30 * time.Second
 )
 
-// Options configures a Simulator.
+// Options configure a Simulator.
 type Options struct {
 	// Listen is the address of the page; it must be a loopback address. Default "127.0.0.1:0".
 	Listen string
-	// Command makes the bot process, not started yet. It has to talk to the Bot API at apiURL with this token. Its
-	// output and process group are set by the simulator. Required.
+	// Command returns the command of the bot process, not started yet. The process has to use the Bot API at apiURL
+	// with this token. The simulator sets its output and process group. Required.
 	Command func(apiURL, token string) *exec.Cmd
-	// Dir keeps people's messages, files and undelivered updates over restarts. "" keeps them for the life of the
-	// Simulator only.
+	// Dir keeps people's messages, files and undelivered updates over restarts. With "" they are only kept as long as
+	// the Simulator.
 	Dir string
-	// Stdout gets one line, "simulator: http://127.0.0.1:PORT". Default: nowhere.
+	// Stdout receives one line, "simulator: http://127.0.0.1:PORT". Default: discarded.
 	Stdout io.Writer
-	// Stderr gets what the bot process prints. Default: nowhere.
+	// Stderr receives what the bot process prints. Default: discarded.
 	Stderr io.Writer
 	// Log is the simulator's own log.
 	Log zerolog.Logger
-	// Inspect reads what the bot remembers of its turns. Without it the inspector shows the Bot API calls alone.
+	// Inspect reads what the bot remembers of its turns. Without it, the inspector only shows the Bot API calls.
 	Inspect Inspector
-	// Fake configures the Bot API. An empty Token is replaced by one that is made anew at every start, so that nothing
-	// else on the machine can use it.
+	// Fake configures the Bot API. An empty Token is replaced by one that differs at every start, so that nothing else
+	// on the machine can use it.
 	Fake telegramtest.Options
 	// Open opens the page in the browser.
 	Open bool
-	// Pause is how long a bot that died stays dead; it doubles with every death in a row, up to 30 s. Default 1 s.
+	// Pause is how long the supervisor waits before it restarts a bot that died; it doubles with every consecutive
+	// death, up to 30 s. Default 1 s.
 	Pause time.Duration
-	// Grace is how long the bot may take to end by itself before it is killed. Default 30 s.
+	// Grace is how long the bot may take to exit before it is killed. Default 30 s.
 	Grace time.Duration
 }
 
-// Inspector reads the bot's store for the inspector panel. It is called while the bot runs and while it is dead, from
-// several goroutines.
+// Inspector reads the bot's store for the inspector panel. It is called from several goroutines, whether or not the bot
+// runs.
 type Inspector interface {
-	// Story tells what the bot did for a person in a chat, oldest turn first. thread is "" outside topics. A chat the
-	// bot does not know is an empty Story.
+	// Story returns what the bot did for a person in a chat, oldest turn first. thread is "" outside topics. For a chat
+	// that the bot does not know, the Story is empty.
 	Story(ctx context.Context, chat, thread, person string) (Story, error)
 }
 
@@ -65,10 +66,10 @@ type Story struct {
 // StoryTurn is one question and everything done for it.
 type StoryTurn struct {
 	ID       string    `json:"id"`
-	State    string    `json:"state"` // running, waiting for a decision, done …: as people should read it
+	State    string    `json:"state"` // running, waiting for a decision, done …: in words for people
 	Began    time.Time `json:"began"`
 	Text     string    `json:"text"`               // what was asked
-	Messages []int     `json:"messages,omitempty"` // ids of the chat messages the turn made, as far as known
+	Messages []int     `json:"messages,omitempty"` // ids of the chat messages that the turn made, as far as known
 	Steps    []Step    `json:"steps"`
 }
 
@@ -126,14 +127,15 @@ func (o Options) validate() error {
 	return nil
 }
 
-// CheckListen says what is wrong with an address of the page.
+// CheckListen returns what is wrong with an address of the page.
 func CheckListen(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return fmt.Errorf("listen address %q: want HOST:PORT, such as %s: %w", address, defaultListen, err)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("listen address %q is not a loopback address: whoever reaches the page can act as every person; use %s", address, defaultListen)
+		return fmt.Errorf("listen address %q is not a loopback address: whoever reaches the page can act as every "+
+			"person; use %s", address, defaultListen)
 	}
 	return nil
 }

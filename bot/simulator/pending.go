@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// gate stands before the Bot API: it hears the bot and knows whether a poll is under way.
+// gate is a handler in front of the Bot API that sees the bot's calls and knows whether a poll is in progress.
 type gate struct {
 	next  http.Handler
 	heard func()
@@ -36,9 +36,9 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(w, r)
 }
 
-// pending takes a look at the updates the bot has not confirmed. It polls for them itself, which is safe only while the
-// bot does not; ok is false when it does and there are some. At most 100 come back unless last is set; then the queue
-// is emptied, which only the end of the simulator may do. The lock of the world is held.
+// pending reads the updates that the bot has not confirmed. It polls for them itself, which is only safe while the bot
+// does not; ok is false if the bot does and there are some. It returns at most 100 unless last is set; then it empties
+// the queue, which only the end of the simulator may do. The lock of the world must be held.
 func (w *world) pending(ctx context.Context, g *gate, last bool) (batch []json.RawMessage, ok bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -77,8 +77,8 @@ func (w *world) fetch(ctx context.Context, offset int64) ([]json.RawMessage, err
 	return batch, nil
 }
 
-// giveBack queues again the second deliveries that a look at the queue used up: taken of them, those that are doubled
-// first.
+// giveBack queues second deliveries again that reading the queue has used up: taken of them, starting with those that
+// are doubled.
 func (w *world) giveBack(batch []json.RawMessage, taken int) {
 	count := map[int64]int{}
 	for _, raw := range batch {
@@ -98,7 +98,7 @@ func updateID(raw json.RawMessage) int64 {
 	var u struct {
 		ID int64 `json:"update_id"`
 	}
-	// The fake made it: it has an id.
+	// Made by the fake: it has an id.
 	_ = json.Unmarshal(raw, &u)
 	return u.ID
 }

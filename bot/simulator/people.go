@@ -4,7 +4,7 @@ import (
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 )
 
-// Ids of the simulated people and of their group. The bot that is simulated has to admit them.
+// Ids of the simulated people and of their group. The simulated bot has to admit them.
 const (
 	Ann  int64 = 1001 // admin
 	Ben  int64 = 1002
@@ -27,11 +27,11 @@ type Person struct {
 	Username string `json:"username"` // without "@"
 	Language string `json:"language"`
 	Admin    bool   `json:"admin"`
-	Listed   bool   `json:"listed"` // meant to be admitted
-	Unread   int    `json:"unread"` // over all chats, filled in by the view
+	Listed   bool   `json:"listed"` // should be admitted
+	Unread   int    `json:"unread"` // over all chats, set by the view
 }
 
-// People are the people of the simulator, the admin first.
+// People returns the people of the simulator, the admin first.
 func People() []Person {
 	return []Person{
 		{ID: Ann, Name: "Ann", Username: "ann", Language: "en", Admin: true, Listed: true},
@@ -41,25 +41,26 @@ func People() []Person {
 	}
 }
 
-// AllowedUsers are the ids to admit (telegram.allowed_users).
+// AllowedUsers returns the ids to admit (telegram.allowed_users).
 func AllowedUsers() []int64 { return []int64{Ann, Ben, Cy} }
 
-// Admins are the ids of the admins (telegram.admins).
+// Admins returns the ids of the admins (telegram.admins).
 func Admins() []int64 { return []int64{Ann} }
 
-// AllowedChats are the ids of the groups to admit (telegram.allowed_chats).
+// AllowedChats returns the ids of the groups to admit (telegram.allowed_chats).
 func AllowedChats() []int64 { return []int64{Team} }
 
-// members are the people of the group.
+// members returns the people of the group.
 func members() []int64 { return AllowedUsers() }
 
-// populate makes the people and chats.
+// populate creates the people and chats.
 func populate(fake *telegramtest.Server) {
 	for _, p := range People() {
 		fake.AddUser(telegramtest.User{ID: p.ID, FirstName: p.Name, Username: p.Username, Language: p.Language})
 		fake.AddPrivate(p.ID)
 	}
 	fake.AddGroup(telegramtest.Group{
-		ID: Team, Title: "Team", Forum: true, Members: members(), Topics: []telegramtest.Topic{{ID: DeploysTopic, Name: "Deploys"}},
+		ID: Team, Title: "Team", Forum: true, Members: members(),
+		Topics: []telegramtest.Topic{{ID: DeploysTopic, Name: "Deploys"}},
 	})
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 )
 
-// pressLife is how long Telegram keeps a press nobody fetched (telegram-bot-api Client.cpp).
+// pressLife is how long Telegram keeps a press that nobody has fetched (telegram-bot-api Client.cpp).
 const pressLife = 150 * time.Second
 
-// placeholder stands in a message until its edit is replayed.
+// placeholder is the text of a message until its edit is replayed.
 const placeholder = "…"
 
-// replay brings a new world to where a stored one was, by doing everything again with the clock turned back: the ids
-// come out the same, and whatever the Bot API would not accept is found here and not later.
+// replay rebuilds a stored world in a new one by repeating all actions with the clock turned back. The ids come out the
+// same, and anything that the Bot API would not accept is found here and not later.
 type replay struct {
 	w    *world
 	m    *memory
@@ -33,7 +33,7 @@ func (r *replay) run(ctx context.Context) error {
 		r.w.past.Store(nil)
 		r.w.silent.Store(false)
 	}()
-	// The bot heard all this once: nothing of it becomes an update again.
+	// The bot has received all this once: nothing of it becomes an update again.
 	if err := r.call(ctx, "getUpdates", map[string]any{"allowed_updates": []string{"poll"}, "timeout": 0}); err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ type entry struct {
 	m    *telegramtest.Shown
 }
 
-// messages lists all messages in the order they were written.
+// messages returns all messages in the order in which they were written.
 func (r *replay) messages() []entry {
 	var all []entry
 	for chat, list := range r.m.Chats {
@@ -91,7 +91,7 @@ func (r *replay) message(ctx context.Context, chat int64, m *telegramtest.Shown)
 		}
 		got, err = r.w.fake.StartTopic(m.From, chat, name)
 	case m.Service != "":
-		return fmt.Errorf("a service message %q cannot be made again", m.Service)
+		return fmt.Errorf("cannot repeat a service message %q", m.Service)
 	case m.FromBot:
 		got, err = r.bot(ctx, chat, m)
 	default:
@@ -101,7 +101,7 @@ func (r *replay) message(ctx context.Context, chat int64, m *telegramtest.Shown)
 		return err
 	}
 	if got != m.MessageID {
-		return fmt.Errorf("it came back as %d", got)
+		return fmt.Errorf("it was created as %d", got)
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (r *replay) person(chat int64, m *telegramtest.Shown) (int, error) {
 	return said.MessageID, err
 }
 
-// first is the text a message had before its edits, which nobody remembers.
+// first returns the text that a message had before its edits, which is not known.
 func first(m *telegramtest.Shown) string {
 	if m.Edited {
 		return placeholder
@@ -137,7 +137,7 @@ func (r *replay) file(a *telegramtest.Attachment) (fileInfo, []byte, error) {
 	return info, data, err
 }
 
-// bot makes the bot's message again.
+// bot creates the bot's message again.
 func (r *replay) bot(ctx context.Context, chat int64, m *telegramtest.Shown) (int, error) {
 	params := map[string]any{"chat_id": chat}
 	if m.Thread != 0 {
@@ -176,9 +176,11 @@ func (r *replay) bot(ctx context.Context, chat int64, m *telegramtest.Shown) (in
 	return made.ID, nil
 }
 
-// intact says whether a message still has the words it was sent with, so that they can be quoted.
+// intact reports whether a message still has its original text, so that it can be quoted.
 func (r *replay) intact(chat int64, message int) bool {
-	return slices.ContainsFunc(r.m.Chats[chat], func(m telegramtest.Shown) bool { return m.MessageID == message && !m.Edited })
+	return slices.ContainsFunc(r.m.Chats[chat], func(m telegramtest.Shown) bool {
+		return m.MessageID == message && !m.Edited
+	})
 }
 
 func (r *replay) send(ctx context.Context, params map[string]any, a *telegramtest.Attachment) (json.RawMessage, error) {
@@ -200,8 +202,8 @@ func (r *replay) send(ctx context.Context, params map[string]any, a *telegramtes
 	return r.w.upload(ctx, params, info, data)
 }
 
-// pushes presses the buttons again, in order: the ids of presses are counted, and one the bot has still to answer needs
-// its id.
+// pushes presses the buttons again, in order: the ids of presses are counted, and one that the bot has yet to answer
+// needs its id.
 func (r *replay) pushes(ctx context.Context) error {
 	for _, p := range r.m.Presses {
 		r.w.past.Store(&p.At)
@@ -223,7 +225,7 @@ func (r *replay) pushes(ctx context.Context) error {
 	return nil
 }
 
-// changes edits, reacts and deletes, in the order of the edits.
+// changes repeats edits, reactions and deletions, in the order of the edits.
 func (r *replay) changes(ctx context.Context) error {
 	all := r.messages()
 	slices.SortStableFunc(all, func(a, b entry) int { return a.m.EditedAt.Compare(b.m.EditedAt) })
@@ -260,7 +262,7 @@ func (r *replay) change(ctx context.Context, chat int64, m *telegramtest.Shown) 
 
 func (r *replay) edit(ctx context.Context, chat int64, m *telegramtest.Shown) error {
 	if m.Text == placeholder && len(m.Keyboard) == 0 {
-		return nil // nothing to change it to
+		return nil // there is nothing to change it to
 	}
 	if !m.FromBot {
 		_, err := r.w.fake.EditText(m.From, chat, m.MessageID, m.Text)

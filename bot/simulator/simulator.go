@@ -2,9 +2,9 @@
 // private and in a group, on top of the strict fake Bot API. The bot itself is a real process, so that it can be killed
 // and must come back with nothing lost.
 //
-// Run owns everything: the fake Bot API and the page, both on loopback, and the bot process, which is started again
-// whenever it dies. Messages, files and undelivered updates are kept in Options.Dir. See api.go for what the page and
-// the server say to each other.
+// Run owns everything: the fake Bot API and the page, both on loopback, and the bot process, which is restarted
+// whenever it dies. Messages, files and undelivered updates are kept in Options.Dir. The protocol between page and
+// server is described in api.go.
 package simulator
 
 import (
@@ -25,13 +25,13 @@ import (
 )
 
 const (
-	saveAfter     = 500 * time.Millisecond // of the first change that is not saved yet
-	saveAgain     = 100 * time.Millisecond // when the queue could not be looked at
+	saveAfter     = 500 * time.Millisecond // after the first change that is not saved yet
+	saveAgain     = 100 * time.Millisecond // if the queue could not be read
 	shutdownAfter = 5 * time.Second
 	headerTimeout = 10 * time.Second
 )
 
-// Simulator is the page, the fake Bot API and the bot process.
+// Simulator runs the page, the fake Bot API and the bot process.
 type Simulator struct {
 	opt   Options
 	log   zerolog.Logger
@@ -45,7 +45,7 @@ type Simulator struct {
 	hosts []string // allowed Host headers
 }
 
-// New loads what is stored and listens on both ports. Run has to be called: it ends what New began.
+// New loads what is stored and listens on both ports. Run must be called to release them.
 func New(opt Options) (*Simulator, error) {
 	if err := opt.withDefaults().validate(); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func New(opt Options) (*Simulator, error) {
 		opt.Fake.Token = "7000000001:" + rand.Text()
 	}
 	s := &Simulator{opt: opt, log: opt.Log, hub: newHub(), disk: &store{dir: opt.Dir}}
-	if err := s.remember(context.Background()); err != nil { //nolint:forbidigo // in-process calls on a fake that nobody else uses yet: nothing to cancel
+	if err := s.remember(context.Background()); err != nil { //nolint:forbidigo // only in-process calls
 		return nil, err
 	}
 	if err := s.listen(); err != nil {
@@ -65,14 +65,15 @@ func New(opt Options) (*Simulator, error) {
 	apiURL := "http://" + s.api.Addr().String()
 	s.bot = &supervisor{
 		command: func() *exec.Cmd { return opt.Command(apiURL, opt.Fake.Token) },
-		pause:   opt.Pause, grace: opt.Grace, now: opt.Fake.Now, log: s.log, hub: s.hub, out: &tail{to: opt.Stderr}, orders: make(chan order),
+		pause:   opt.Pause, grace: opt.Grace, now: opt.Fake.Now, log: s.log, hub: s.hub, out: &tail{to: opt.Stderr},
+		orders: make(chan order),
 		status: BotStatus{State: botStarting, Since: opt.Fake.Now()},
 	}
 	s.gate = &gate{next: s.world.fake.Handler(), heard: s.bot.heard}
 	return s, nil
 }
 
-// remember makes the world, as it was if that is known.
+// remember creates the world, in its stored state if there is one.
 func (s *Simulator) remember(ctx context.Context) error {
 	m, broken, err := s.disk.load()
 	if err != nil {
@@ -90,10 +91,11 @@ func (s *Simulator) remember(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.log.Warn().Str("file", to).Str("problem", broken).Msg("the stored chats cannot be read; they are set aside and the simulator begins with empty ones")
+		s.log.Warn().Str("file", to).Str("problem", broken).
+			Msg("the stored chats cannot be read; they are set aside and the simulator begins with empty ones")
 	}
 	if m == nil {
-		// The bot may remember updates of people whose chats are gone: ids begin where none can have been.
+		// The bot may remember updates of people whose chats are gone: ids begin where none can have been used.
 		s.world = newWorld(s.opt.Fake, s.hub, cmp.Or(s.opt.Fake.FirstID, s.opt.Fake.Now().Unix()))
 	}
 	return nil
@@ -116,14 +118,14 @@ func (s *Simulator) listen() (err error) {
 	return nil
 }
 
-// URL is the address of the page, "http://127.0.0.1:PORT".
+// URL returns the address of the page, "http://127.0.0.1:PORT".
 func (s *Simulator) URL() string { return "http://" + s.page.Addr().String() }
 
-// Fake is the Bot API behind the page, for tests and for looking at it.
+// Fake returns the Bot API behind the page, for tests and inspection.
 func (s *Simulator) Fake() *telegramtest.Server { return s.world.fake }
 
-// Run serves until ctx ends, or until a listener breaks. When it returns the bot process has ended with everything it
-// started, the chats are stored and no goroutine is left.
+// Run serves until ctx ends or a listener fails. When it returns, the bot process has ended with everything it started,
+// the chats are stored and no goroutine is left.
 func (s *Simulator) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -165,10 +167,12 @@ func (s *Simulator) Run(ctx context.Context) error {
 }
 
 func (s *Simulator) server(ctx context.Context, h http.Handler) *http.Server {
-	return &http.Server{Handler: h, ReadHeaderTimeout: headerTimeout, BaseContext: func(net.Listener) context.Context { return ctx }}
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: headerTimeout, BaseContext: func(net.Listener) context.Context { return ctx },
+	}
 }
 
-// ended lets the requests under way finish, and cuts them when they do not.
+// ended lets the requests in progress finish, and closes their connections if they do not.
 func ended(ctx context.Context, srv *http.Server) error {
 	if err := srv.Shutdown(ctx); err != nil {
 		return errors.Join(fmt.Errorf("simulator: end a server: %w", err), srv.Close())
@@ -176,7 +180,7 @@ func ended(ctx context.Context, srv *http.Server) error {
 	return nil
 }
 
-// pump passes changes of the fake on to the page.
+// pump forwards changes of the fake to the page.
 func (s *Simulator) pump(ctx context.Context) {
 	version := s.world.fake.Version()
 	for {
@@ -207,7 +211,7 @@ func (s *Simulator) keepSaving(ctx context.Context) {
 			ok, err := s.save(ctx, false)
 			switch {
 			case err != nil && ctx.Err() == nil:
-				s.log.Error().Err(err).Msg("the chats could not be stored")
+				s.log.Error().Err(err).Msg("cannot store the chats")
 				wait = 0
 			case ok:
 				wait = 0
@@ -218,7 +222,7 @@ func (s *Simulator) keepSaving(ctx context.Context) {
 	}
 }
 
-// save stores the world; false when it has to be tried again because the bot is just fetching updates.
+// save stores the world. It returns false if it has to be called again because the bot is fetching updates.
 func (s *Simulator) save(ctx context.Context, last bool) (bool, error) {
 	if s.opt.Dir == "" {
 		return true, nil
@@ -236,7 +240,7 @@ func (s *Simulator) save(ctx context.Context, last bool) (bool, error) {
 	return true, s.disk.save(m)
 }
 
-// sleep waits; false when ctx ended first.
+// sleep waits; false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -15,16 +15,16 @@ import (
 const (
 	botStarting   = "starting"   // started, has not called the Bot API yet
 	botRunning    = "running"    // has called the Bot API
-	botRestarting = "restarting" // was asked to end, starts again then
-	botStopping   = "stopping"   // was asked to end
-	botDead       = "dead"       // died or was killed; starts again after a pause
-	botStopped    = "stopped"    // stays down until somebody starts it
+	botRestarting = "restarting" // was asked to exit, and is then restarted
+	botStopping   = "stopping"   // was asked to exit
+	botDead       = "dead"       // died or was killed; restarts after a pause
+	botStopped    = "stopped"    // remains down until somebody starts it
 )
 
 const (
 	maxPause  = 30 * time.Second
-	steadyFor = 30 * time.Second // a bot that lived that long starts the count of deaths anew
-	pipeGrace = 2 * time.Second  // for output that a left-over grandchild holds open
+	steadyFor = 30 * time.Second // a bot that lives this long resets the count of deaths
+	pipeGrace = 2 * time.Second  // for output that a left-over grandchild keeps open
 )
 
 // BotStatus is the state of the bot process.
@@ -34,11 +34,11 @@ type BotStatus struct {
 	Since  time.Time `json:"since"`
 	Starts int       `json:"starts"`
 	Exit   string    `json:"exit,omitempty"`      // how the last process ended
-	Last   string    `json:"last_line,omitempty"` // last line it printed before it died
-	Next   time.Time `json:"next,omitzero"`       // when a dead bot is started again
+	Last   string    `json:"last_line,omitempty"` // last line that it printed before it died
+	Next   time.Time `json:"next,omitzero"`       // when a dead bot is restarted
 }
 
-// order is what somebody wants of the supervisor.
+// order is an order to the supervisor.
 type order string
 
 const (
@@ -59,19 +59,20 @@ type supervisor struct {
 	out     *tail
 	orders  chan order
 
-	killed bool // by order; used by the goroutine of run only
+	killed bool // by order; only used by the goroutine of run
 
 	mu     sync.Mutex
 	status BotStatus
 }
 
-// give hands an order to the loop; it waits until the loop takes it, so that the answer to a click means something.
+// give passes an order to the loop, and waits until the loop has taken it, so that the response to a click is
+// meaningful.
 func (b *supervisor) give(ctx context.Context, o order) error {
 	select {
 	case b.orders <- o:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("the bot could not be told to %s: %w", o, context.Cause(ctx))
+		return fmt.Errorf("cannot tell the bot to %s: %w", o, context.Cause(ctx))
 	}
 }
 
@@ -88,7 +89,7 @@ func (b *supervisor) change(set func(*BotStatus)) {
 	b.hub.bump()
 }
 
-// heard notes that the process called the Bot API.
+// heard records that the process called the Bot API.
 func (b *supervisor) heard() {
 	b.mu.Lock()
 	first := b.status.State == botStarting
@@ -101,9 +102,9 @@ func (b *supervisor) heard() {
 	}
 }
 
-// run starts the bot again and again until ctx ends; no process is left when it returns.
+// run restarts the bot until ctx ends; no process is left when it returns.
 func (b *supervisor) run(ctx context.Context) {
-	// The kernel kills the child when the thread that made it ends (Pdeathsig): this goroutine keeps its thread.
+	// The kernel kills the child when the thread that created it ends (Pdeathsig): this goroutine keeps its thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	deaths := 0
@@ -115,7 +116,7 @@ func (b *supervisor) run(ctx context.Context) {
 			deaths = 0
 		case botDead:
 			if b.killed || b.now().Sub(began) >= steadyFor {
-				deaths = 0 // who kills it for fun does not want to wait longer each time
+				deaths = 0 // after kills on purpose, the pause does not grow
 			}
 			b.rest(ctx, b.now().Add(backOff(b.pause, deaths)))
 			deaths++
@@ -129,7 +130,7 @@ func backOff(pause time.Duration, deaths int) time.Duration {
 	return min(pause<<min(deaths, 10), max(maxPause, pause))
 }
 
-// once runs one process to its end and says what comes next: dead, stopped, or starting.
+// once runs one process to its end and returns what is next: dead, stopped, or starting.
 func (b *supervisor) once(ctx context.Context) string {
 	b.killed = false
 	cmd := b.command()
@@ -151,7 +152,7 @@ func (b *supervisor) once(ctx context.Context) string {
 	wg.Go(func() { done <- cmd.Wait() })
 	next := b.attend(ctx, cmd, done)
 	wg.Wait()
-	// What the bot started and left behind goes with it.
+	// What the bot has started and left behind is killed too.
 	killGroup(cmd)
 	b.out.finish()
 	exit := "ended"
@@ -165,7 +166,7 @@ func (b *supervisor) once(ctx context.Context) string {
 	return next
 }
 
-// attend waits for the end of the process and obeys orders meanwhile.
+// attend waits for the end of the process and obeys orders in the meantime.
 func (b *supervisor) attend(ctx context.Context, cmd *exec.Cmd, done <-chan error) string {
 	for {
 		select {
@@ -192,7 +193,7 @@ func (b *supervisor) attend(ctx context.Context, cmd *exec.Cmd, done <-chan erro
 	}
 }
 
-// end asks the process to end, and kills it when it takes too long or somebody orders it.
+// end asks the process to exit, and kills it if it takes too long or on an order.
 func (b *supervisor) end(cmd *exec.Cmd, done <-chan error, state string) {
 	b.change(func(s *BotStatus) { s.State = state })
 	terminate(cmd)
@@ -203,7 +204,7 @@ func (b *supervisor) end(cmd *exec.Cmd, done <-chan error, state string) {
 		case <-done: //nolint:errcheck // how it ended is told by its status
 			return
 		case <-timer.C:
-			b.log.Warn().Dur("grace", b.grace).Msg("bot process did not end in time and is killed")
+			b.log.Warn().Dur("grace", b.grace).Msg("bot process did not exit in time; killing it")
 			killGroup(cmd)
 		case o := <-b.orders:
 			if o == orderKill {
@@ -213,7 +214,7 @@ func (b *supervisor) end(cmd *exec.Cmd, done <-chan error, state string) {
 	}
 }
 
-// rest waits until the time to start again (zero: for ever) or an order to.
+// rest waits until the time to restart (zero: forever) or an order to do so.
 func (b *supervisor) rest(ctx context.Context, until time.Time) {
 	b.change(func(s *BotStatus) { s.Next = until })
 	var due <-chan time.Time

@@ -10,10 +10,10 @@ import (
 
 const (
 	tailLines = 300
-	tailWidth = 2000 // bytes of a line that are kept
+	tailWidth = 2000 // bytes that are kept of a line
 )
 
-// tail passes what the bot prints on and keeps the last lines.
+// tail forwards what the bot prints and keeps the last lines.
 type tail struct {
 	to io.Writer
 
@@ -22,8 +22,8 @@ type tail struct {
 	open  []byte // line without its end
 }
 
-// Write implements io.Writer. A reader that went away must not stop the bot, so errors of the other side are not passed
-// back.
+// Write implements io.Writer. A reader that has gone must not stop the bot, so errors of the other side are not
+// returned.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -26,14 +26,14 @@ type View struct {
 	BotName  string         `json:"bot_name"`
 	BotUser  string         `json:"bot_user"`
 	Bot      BotStatus      `json:"bot"`
-	Pending  int            `json:"pending"` // updates the bot has not fetched
+	Pending  int            `json:"pending"` // updates that the bot has not fetched
 	People   []Person       `json:"people"`
 	Chats    []ChatRow      `json:"chats"`
 	Messages []ViewMessage  `json:"messages"`
-	More     bool           `json:"more"` // older messages are left out
+	More     bool           `json:"more"` // there are older messages
 	Draft    *ViewDraft     `json:"draft,omitempty"`
 	Typing   string         `json:"typing,omitempty"` // chat action shown now
-	Until    time.Time      `json:"until,omitzero"`   // when draft or typing ends: look again then
+	Until    time.Time      `json:"until,omitzero"`   // when draft or typing ends: look again at that time
 	Answers  []ViewAnswer   `json:"answers"`
 	Faults   map[string]int `json:"faults"`
 	Commands []ViewCommand  `json:"commands"`
@@ -44,7 +44,7 @@ type ChatRow struct {
 	Chat     int64     `json:"chat"`
 	Thread   int       `json:"thread"`
 	Title    string    `json:"title"`
-	Group    string    `json:"group,omitempty"`    // title of the group when this is a topic
+	Group    string    `json:"group,omitempty"`    // title of the group if this is a topic
 	Subtitle string    `json:"subtitle,omitempty"` // who is in it
 	Unread   int       `json:"unread"`
 	LastName string    `json:"last_name,omitempty"`
@@ -53,23 +53,23 @@ type ChatRow struct {
 	Typing   bool      `json:"typing,omitempty"`
 }
 
-// ViewMessage is a message with what it answers.
+// ViewMessage is a message with the one that it replies to.
 type ViewMessage struct {
 	telegramtest.Shown
 	Reply  *ReplyTo `json:"reply,omitempty"`
-	Unseen bool     `json:"unseen,omitempty"` // the first message the person has not read
+	Unseen bool     `json:"unseen,omitempty"` // the first message that the person has not read
 	Topic  string   `json:"topic,omitempty"`  // service message: name of the topic
-	Ticks  int      `json:"ticks,omitempty"`  // of an own message: 1 = Telegram has it, 2 = the bot has fetched it
+	Ticks  int      `json:"ticks,omitempty"`  // of one's own message: 1 = Telegram has it, 2 = the bot has fetched it
 }
 
-// ReplyTo is the head of the message that was answered.
+// ReplyTo is the head of the message that was replied to.
 type ReplyTo struct {
 	ID   int    `json:"id"`
 	Name string `json:"name"`
 	Text string `json:"text"`
 }
 
-// ViewDraft is an answer that grows.
+// ViewDraft is a growing answer.
 type ViewDraft struct {
 	telegramtest.Draft
 }
@@ -130,7 +130,7 @@ func (w *world) books() map[int64][]telegramtest.Shown {
 	return out
 }
 
-// rows is the list of chats of one person: the private one, then the topics of the group.
+// rows returns the list of chats of one person: the private one, then the topics of the group.
 func (w *world) rows(me int64, all map[int64][]telegramtest.Shown) []ChatRow {
 	rows := []ChatRow{w.row(me, ChatRow{Chat: me, Title: "Zeph", Subtitle: "bot"}, all[me])}
 	if !inChat(me, Team) {
@@ -167,7 +167,7 @@ func (w *world) row(me int64, row ChatRow, messages []telegramtest.Shown) ChatRo
 	return row
 }
 
-// head is the beginning of a message for lists and replies.
+// head returns the beginning of a message for lists and replies.
 func head(m *telegramtest.Shown) string {
 	const most = 120
 	text := []rune(m.Text)
@@ -185,8 +185,7 @@ func head(m *telegramtest.Shown) string {
 	return ""
 }
 
-// messages adds the messages of the open conversation, with what they reply to; the first one that was not seen yet is
-// marked.
+// messages adds the messages of the open conversation, with what they reply to, and marks the first unread one.
 func (w *world) messages(out *View, messages []telegramtest.Shown, seen int) {
 	byID := make(map[int]*telegramtest.Shown, len(messages))
 	names := map[int]string{}
@@ -242,7 +241,7 @@ func (w *world) fill(out *View, messages []telegramtest.Shown, limit int) {
 	out.Commands = w.commands(out.Me, out.Chat)
 }
 
-// answers are the last answers to presses of the person. Their numbers only grow.
+// answers returns the last answers to presses of the person. Their numbers only increase.
 func (w *world) answers(me int64) []ViewAnswer {
 	out := []ViewAnswer{}
 	for i, a := range w.fake.CallbackAnswers() {
@@ -253,8 +252,8 @@ func (w *world) answers(me int64) []ViewAnswer {
 	return out[max(0, len(out)-shownAnswers):]
 }
 
-// commands is the menu Telegram would show: the narrowest scope that has one, in the person's language or else without
-// one (Bot API BotCommandScope).
+// commands returns the menu that Telegram would show: the narrowest scope that has one, in the person's language or
+// else without one (Bot API BotCommandScope).
 func (w *world) commands(me, chat int64) []ViewCommand {
 	language := ""
 	for _, p := range People() {
@@ -265,7 +264,9 @@ func (w *world) commands(me, chat int64) []ViewCommand {
 	id := strconv.FormatInt(chat, 10)
 	scopes := []string{"chat:" + id, "all_private_chats", "default"}
 	if chat < 0 {
-		scopes = []string{"chat_member:" + id + ":" + strconv.FormatInt(me, 10), "chat:" + id, "all_group_chats", "default"}
+		scopes = []string{
+			"chat_member:" + id + ":" + strconv.FormatInt(me, 10), "chat:" + id, "all_group_chats", "default",
+		}
 	}
 	menus := w.fake.Commands()
 	out := []ViewCommand{}

@@ -29,21 +29,21 @@ const (
 	faultSlow      = "slow"
 )
 
-// world is the people, their chats, and what the page remembers besides.
+// world is the people, their chats, and what the page remembers in addition.
 type world struct {
 	fake *telegramtest.Server
 	hub  *hub
 	now  func() time.Time
 
 	past   atomic.Pointer[time.Time] // clock while the past is replayed
-	silent atomic.Bool               // calls are the replay's, not the bot's
+	silent atomic.Bool               // the calls are made by the replay, not by the bot
 
 	mu         sync.Mutex // one action of a person at a time
 	nextUpdate int64
 	presses    []press
 	reads      map[string]int // last message read, by readKey
-	duplicates int            // updates still to be delivered twice
-	again      []int64        // updates that were delivered twice, the last ones
+	duplicates int            // updates that are still to be delivered twice
+	again      []int64        // the last updates that were delivered twice
 	files      map[string]fileInfo
 
 	callMu sync.Mutex
@@ -62,7 +62,7 @@ type press struct {
 	Answered bool      `json:"answered,omitempty"`
 }
 
-// fileInfo is what the page knows of a file beyond its bytes.
+// fileInfo is what the page knows about a file apart from its content.
 type fileInfo struct {
 	Kind string `json:"kind"`
 	Name string `json:"name,omitempty"`
@@ -70,7 +70,7 @@ type fileInfo struct {
 	Sum  string `json:"sum"` // SHA-256 of the bytes, name of the stored file
 }
 
-// newWorld makes the fake with its people. first is the id of the first update.
+// newWorld creates the fake with its people. first is the id of the first update.
 func newWorld(opt telegramtest.Options, h *hub, first int64) *world {
 	w := &world{hub: h, now: opt.Now, reads: map[string]int{}, files: map[string]fileInfo{}}
 	log := opt.Log
@@ -92,7 +92,7 @@ func newWorld(opt telegramtest.Options, h *hub, first int64) *world {
 	return w
 }
 
-// note keeps a call for the inspector. Polls are left out unless something is wrong with them: there is one every few
+// note keeps a call for the inspector. Polls are omitted unless something is wrong with them: there is one every few
 // seconds.
 func (w *world) note(c telegramtest.Call) {
 	if w.silent.Load() || c.Method == "getUpdates" && c.Fault == "" && c.Error == "" {
@@ -114,8 +114,9 @@ func (w *world) keptCalls() []telegramtest.Call {
 	return slices.Clone(w.calls[max(0, len(w.calls)-keepCalls):])
 }
 
-// pushed notes an update that an action made, and delivers it twice when that was asked for. The lock is held. id 0
-// with certain false: the id is not told, so it is the next one if the bot asked for the kind at all.
+// pushed records an update that an action made, and delivers it twice if that was requested. The lock must be held. An
+// id of 0 with certain false means that the id is unknown; it is then the next one, if the bot requested that kind of
+// update.
 func (w *world) pushed(id int64, certain bool) {
 	if id == 0 {
 		if certain {
@@ -133,7 +134,7 @@ func (w *world) pushed(id int64, certain bool) {
 	}
 }
 
-// said is a message a person wants to write.
+// said is a message that a person wants to write.
 type said struct {
 	Me      int64  `json:"me"`
 	Chat    int64  `json:"chat"`
@@ -155,7 +156,8 @@ func (w *world) say(in said) (int, error) {
 	}
 	if in.File != nil {
 		if len(in.File.Data) == 0 || len(in.File.Data) > maxFile {
-			return 0, fmt.Errorf("file %q has %d bytes: a bot gets files of 1 byte to 20 MB", in.File.Name, len(in.File.Data))
+			return 0, fmt.Errorf("file %q has %d bytes: a bot gets files of 1 byte to 20 MB", in.File.Name,
+				len(in.File.Data))
 		}
 		if err := attach(&m, in.File.As, telegramtest.File{Name: in.File.Name, MIME: in.File.MIME, Data: in.File.Data}); err != nil {
 			return 0, err
@@ -201,7 +203,7 @@ func (w *world) threadOf(chat int64, message int) int {
 	return thread(m.Thread)
 }
 
-// thread is the number a topic has on the page: General, which messages leave out, is 0.
+// thread returns the number of a topic on the page: General, which messages omit, is 0.
 func thread(id int) int {
 	if id == GeneralTopic {
 		return 0
@@ -223,7 +225,7 @@ func (w *world) edit(me, chat int64, message int, text string) error {
 	return nil
 }
 
-// remove deletes a person's own message, or in a private chat anyone's.
+// remove deletes a person's own message, or anybody's in a private chat.
 func (w *world) remove(me, chat int64, message int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -242,13 +244,14 @@ func (w *world) push(in pressed) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m, ok := w.fake.Message(in.Chat, in.Message)
-	if !ok || m.Deleted || in.Row < 0 || in.Row >= len(m.Keyboard) || in.Column < 0 || in.Column >= len(m.Keyboard[in.Row]) {
+	if !ok || m.Deleted || in.Row < 0 || in.Row >= len(m.Keyboard) || in.Column < 0 ||
+		in.Column >= len(m.Keyboard[in.Row]) {
 		return "", errors.New("this button is gone")
 	}
 	b := m.Keyboard[in.Row][in.Column]
 	switch {
 	case b.Text != in.Label:
-		return "", fmt.Errorf("the button %q has become %q meanwhile", in.Label, b.Text)
+		return "", fmt.Errorf("the button %q has changed to %q", in.Label, b.Text)
 	case b.Disabled != nil:
 		return "", fmt.Errorf("the button %q is switched off", in.Label)
 	case b.CallbackData == "":
@@ -258,7 +261,9 @@ func (w *world) push(in pressed) (string, error) {
 	if err != nil {
 		return "", plain(err)
 	}
-	w.presses = append(w.presses, press{ID: id, User: in.Me, Chat: in.Chat, Message: in.Message, Data: b.CallbackData, At: w.now()})
+	w.presses = append(w.presses, press{
+		ID: id, User: in.Me, Chat: in.Chat, Message: in.Message, Data: b.CallbackData, At: w.now(),
+	})
 	w.pushed(0, false)
 	return id, nil
 }
@@ -274,7 +279,7 @@ func (w *world) stop(me, chat int64, draft int) error {
 	return nil
 }
 
-// startTopic opens a topic; the update it makes has an id nobody tells.
+// startTopic opens a topic. The id of the resulting update is unknown.
 func (w *world) startTopic(me, chat int64, name string) (int, error) {
 	name = strings.TrimSpace(name)
 	if n := len([]rune(name)); n == 0 || n > 128 {
@@ -309,7 +314,7 @@ func known(me int64) bool {
 	return slices.ContainsFunc(People(), func(p Person) bool { return p.ID == me })
 }
 
-// attached finds the attachment with this file in a chat the person is in; nil when there is none.
+// attached returns the attachment with this file in a chat that the person is in; nil if there is none.
 func (w *world) attached(me int64, file string) *telegramtest.Attachment {
 	for _, chat := range []int64{me, Team} {
 		if !known(me) || !inChat(me, chat) {
@@ -324,12 +329,12 @@ func (w *world) attached(me int64, file string) *telegramtest.Attachment {
 	return nil
 }
 
-// inChat says whether the person sees the chat.
+// inChat reports whether the person sees the chat.
 func inChat(me, chat int64) bool {
 	return known(me) && chat == me || chat == Team && slices.Contains(members(), me)
 }
 
-// arm makes the next count calls or updates go wrong.
+// arm makes the next count calls or updates fail.
 func (w *world) arm(kind string, count int) error {
 	if count < 1 || count > maxFaults {
 		return fmt.Errorf("%d faults: want 1 to %d", count, maxFaults)

@@ -10,7 +10,7 @@ import (
 	"github.com/zephbot/zephbot/bot/visible"
 )
 
-// Card is what an approval question shows besides the command itself.
+// Card is what an approval question shows in addition to the command itself.
 type Card struct {
 	Tool, Note, Reason string
 	Suspicious         string
@@ -19,25 +19,25 @@ type Card struct {
 	Expires            time.Time
 	Short              string
 	Needed, Votes      int
-	FileLines          int    // > 0: the whole text goes out as a file
+	FileLines          int    // > 0: the whole text is sent as a file
 	FileHash           string // of that file
 	Found              visible.Found
-	Changed            []string // files that are not what they were when this was allowed
+	Changed            []string // files that have changed since this was allowed
 }
 
-// nameLength bounds the name of a person, in UTF-16 units.
+// nameLength limits the name of a person, in UTF-16 units.
 const nameLength = 60
 
-// named is how a person's name is written: they choose it themselves.
+// named formats a person's name, which they choose themselves.
 func named(name string) string { return render.Cut(visible.Name(name), nameLength) }
 
-// Visible are the words in signs for what cannot be seen.
+// Visible returns the words in signs for what cannot be seen.
 func (w Words) Visible(language string) visible.Words {
 	b := w.in(language)
 	return visible.Words{Blanks: b.blanks, Lines: b.emptyLines}
 }
 
-// CardHead is what stands above the command.
+// CardHead is the text above the command.
 func (w Words) CardHead(language string, c Card) string {
 	b := w.in(language)
 	note := c.Note
@@ -47,7 +47,7 @@ func (w Words) CardHead(language string, c Card) string {
 	return b.mayI + "\n" + c.Tool + " · " + note
 }
 
-// CardFoot is what stands below the command, before the hint; it may be empty.
+// CardFoot is the text below the command, before the hint; it may be empty.
 func (w Words) CardFoot(language string, c Card) string {
 	b := w.in(language)
 	var lines []string
@@ -75,7 +75,7 @@ func (w Words) CardFoot(language string, c Card) string {
 	return strings.Join(lines, "\n")
 }
 
-// CardHint is the last line of a card: what the turn has cost, how long the question is open, and how it is answered in
+// CardHint is the last line of a card: what the turn has cost, how long the question is open, and how to answer it in
 // words.
 func (w Words) CardHint(language string, c Card) string {
 	b := w.in(language)
@@ -170,10 +170,10 @@ func (w Words) StoreButtons(language string) (store, back string) {
 	return b.storeIt, b.back
 }
 
-// StoreHead stands above the rule that would be stored.
+// StoreHead is the text above the rule that would be stored.
 func (w Words) StoreHead(language string) string { return w.in(language).storeHead }
 
-// StoreFoot stands below it.
+// StoreFoot is the text below it.
 func (w Words) StoreFoot(language string) string { return w.in(language).storeFoot }
 
 // AdminsStore answers somebody who may not store rules.

@@ -7,7 +7,7 @@ import (
 	"github.com/zephbot/zephbot/bot/visible"
 )
 
-// Blocked is a tool that was taken away for a while because it failed too often.
+// Blocked is a tool that was blocked for a while because it failed too often.
 type Blocked struct {
 	Tool      string
 	Reason    string
@@ -29,7 +29,7 @@ func (w Words) ToolsBlocked(language string, list []Blocked) string {
 	return lined(lines)
 }
 
-// ToolBlocked tells a conversation that it has to do without a tool for a while.
+// ToolBlocked tells a conversation that a tool is blocked for a while.
 func (w Words) ToolBlocked(language, tool string, left time.Duration) string {
 	return fmt.Sprintf(w.in(language).toolBlocked, visible.Name(tool), w.Duration(language, left), visible.Name(tool))
 }
@@ -41,5 +41,6 @@ func (w Words) ToolBlockedAdmins(language, tool, chat string, failures, calls in
 	if chat != "" {
 		where = fmt.Sprintf(b.blockedChat, visible.Name(chat))
 	}
-	return fmt.Sprintf(b.toolBlockedAdmins, visible.Name(tool), failures, calls, where, w.Duration(language, left), visible.Name(tool))
+	return fmt.Sprintf(b.toolBlockedAdmins, visible.Name(tool), failures, calls, where, w.Duration(language, left),
+		visible.Name(tool))
 }

@@ -1,5 +1,5 @@
-// Package texts holds every sentence the bot says on its own, one file a language, so that each can be read, reviewed
-// and translated as a whole.
+// Package texts contains every sentence that the bot says on its own, with one file per language, so that each can be
+// read, reviewed and translated as a whole.
 package texts
 
 import (
@@ -19,9 +19,9 @@ func (c count) say(n int) string {
 	return fmt.Sprintf(c[1], n)
 }
 
-// book is all sentences of one language. Verbs in %s and %d order are the same in every language.
+// book contains all sentences of one language. Verbs and the order of %s and %d are the same in every language.
 type book struct {
-	// a turn that ends without an answer
+	// A turn that ends without an answer.
 	stopped, stoppedNothing, gone, loopMute string
 	limit                                   count  // steps
 	loop                                    string // output
@@ -34,10 +34,10 @@ type book struct {
 	files                                   fileBook
 	lost                                    count // messages
 	noTopic, asFile, unsendable, notKept    string
-	// progress
+	// Progress.
 	thinking, working, step string
 	verbs                   map[act.Verb]string // of a tool
-	// approval
+	// Approval.
 	mayI, inWorkspace, why, soFar, expires, longFile, needs                           string
 	steps                                                                             count
 	once, session, deny                                                               string
@@ -49,14 +49,14 @@ type book struct {
 	blanks, emptyLines, invisible, lookAlike                                          string // with a number each
 	grants                                                                            grantBook
 	models                                                                            modelBook
-	// English sentences of the policy in this language; nil = as they are
+	// English sentences of the policy in this language; nil = not translated
 	reasons func() *phrases
-	// for what is not among them
+	// For what is not among them.
 	someReason string
-	// policy
+	// Policy.
 	policyHead, policyHelp, policyRule string
 	effects                            map[string]string
-	// access
+	// Access.
 	strangerPrivate, groupUnlisted string
 	people                         peopleBook
 	refusals                       whyBook
@@ -67,7 +67,7 @@ type book struct {
 	dropped, droppedQuestions, endedCommands                                                               count
 	status                                                                                                 statusBook
 	toolsHead, toolsNone, notBuilt                                                                         string
-	// tools that are blocked, servers
+	// Tools that are blocked, servers.
 	blockedLeft, blockedElsewhere, blockedEverywhere, blockedChat                        string
 	toolBlocked, toolBlockedAdmins                                                       string
 	toolsBlocked, unblocked, notBlocked, meant                                           string
@@ -82,11 +82,11 @@ type book struct {
 	serverStates                                                                         map[string]string
 	serverTools, serverAdded, serverRemoved                                              count
 	seconds, minutes, hours                                                              count
-	// name → what it does, example
+	// Name → what it does, example.
 	commands map[string][2]string
 }
 
-// in chooses the book for an IETF language tag; English where there is none.
+// in returns the book for an IETF language tag, by default English.
 func in(tag string) *book {
 	base, _, _ := strings.Cut(strings.ReplaceAll(strings.ToLower(tag), "_", "-"), "-")
 	if base == "de" {

@@ -85,7 +85,7 @@ type Stopped struct {
 	Commands  int  // in the background
 }
 
-// Any says whether anything but the turn was ended.
+// Any reports whether anything but the turn was ended.
 func (s Stopped) Any() bool { return s.Messages > 0 || s.Questions > 0 || s.Commands > 0 }
 
 // Stopping answers /stop.

@@ -10,7 +10,7 @@ import (
 	"github.com/zephbot/zephbot/policy"
 )
 
-// grantBook is what is said of standing approvals in one language.
+// grantBook is what is said about standing approvals in one language.
 type grantBook struct {
 	chooseHead, chooseFoot                        string
 	offers                                        map[policy.OfferKind]string // line of the list; with the rule
@@ -69,10 +69,10 @@ func germanGrants() grantBook {
 	}
 }
 
-// labelLength bounds what stands on a button, in UTF-16 units.
+// labelLength limits the text of a button, in UTF-16 units.
 const labelLength = 40
 
-// Changed warns that files are not what they were when somebody allowed the call; "" for none.
+// Changed warns that files have changed since somebody allowed the call; "" for none.
 func (w Words) Changed(language string, files []string) string {
 	b := w.in(language).grants
 	switch len(files) {
@@ -88,10 +88,10 @@ func (w Words) Changed(language string, files []string) string {
 // WholeButton is the label of the button that approves every call of a tool in this conversation.
 func (w Words) WholeButton(language string) string { return w.in(language).grants.whole }
 
-// ChooseHead stands above the choices of a standing approval.
+// ChooseHead is the text above the offers of a standing approval.
 func (w Words) ChooseHead(language string) string { return w.in(language).grants.chooseHead }
 
-// ChooseFoot stands below them.
+// ChooseFoot is the text below them.
 func (w Words) ChooseFoot(language string) string { return w.in(language).grants.chooseFoot }
 
 // OfferLabel is the label of a choice. root is the directory from which paths are shown.
@@ -134,7 +134,7 @@ func (w Words) Rule(language string, g *policy.Grant, root string) (rule string,
 	return rule, limits
 }
 
-// ruleText is the rule with paths as people of the conversation know them.
+// ruleText returns the rule with paths as people of the conversation know them.
 func ruleText(g *policy.Grant, root string) string {
 	if g.Kind == policy.GrantPath || g.Kind == policy.GrantExact && strings.HasPrefix(g.Input, "/") {
 		return fromRoot(g.Text(), root)
@@ -142,7 +142,7 @@ func ruleText(g *policy.Grant, root string) string {
 	return g.Text()
 }
 
-// fromRoot is a path below root as it is named there.
+// fromRoot returns a path relative to root, if it is below it.
 func fromRoot(p, root string) string {
 	if rest, ok := strings.CutPrefix(p, root+"/"); ok && root != "" {
 		return rest
@@ -174,11 +174,11 @@ type StoredRule struct {
 	By    string
 	At    time.Time
 	Chat  string // "" = the chat where it is listed
-	Old   bool   // from a version that stored texts: it counts no more
-	Ended bool   // its server is another one, or gone
+	Old   bool   // from a version that stored texts: it is no longer valid
+	Ended bool   // its server has been replaced or removed
 }
 
-// Rules is the page of a list that begins with rule number from, counted from 1, of so many in all. note stands below
+// Rules is the page of a list that begins with rule number from, counted from 1, of all rules. note is written below
 // it.
 func (w Words) Rules(language string, page []StoredRule, from, all int, note string) string {
 	b := w.in(language).grants
@@ -214,7 +214,7 @@ func (w Words) Rules(language string, page []StoredRule, from, all int, note str
 	return strings.Join(lines, "\n")
 }
 
-// seen is a line of others' words, with what cannot be seen as signs.
+// seen returns a line of others' words, with signs for what cannot be seen.
 func (w Words) seen(language, text string) string {
 	line, _ := w.Visible(language).Line(text)
 	return render.Cut(line, ruleLength)

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Reason says why a call is asked about or refused. The policy gives its reasons in English sentences, which the audit
-// keeps; a reader of another language gets the same sentence in theirs. What has no translation is said in general
-// words rather than in English.
+// Reason says why a call needs approval or is refused. The policy gives its reasons in English sentences, which the
+// audit keeps; a reader of another language gets the same sentence in theirs. A sentence without a translation is
+// replaced by general words rather than shown in English.
 func (w Words) Reason(language, english string) string {
 	b := w.in(language)
 	if b.reasons == nil || english == "" {
@@ -20,8 +20,8 @@ func (w Words) Reason(language, english string) string {
 	return b.someReason
 }
 
-// Note says where a call runs and under which limits. Its parts are divided by " · "; a part that has no translation,
-// such as a name, stays as it is.
+// Note says where a call runs and under which limits. Its parts are separated by " · "; a part without a translation,
+// such as a name, is not changed.
 func (w Words) Note(language, english string) string {
 	b := w.in(language)
 	if b.reasons == nil {
@@ -49,9 +49,9 @@ type phrase struct {
 
 var gap = regexp.MustCompile(`\{[-:,]?\}`)
 
-// newPhrases reads a table with a sentence and its translation on each line, divided by " = "; both have the same gaps
-// in the same order. {} stands for words that stay as they are, {,} for clauses divided by commas, which are
-// translated, {:} for ": " and a clause that is left out if it cannot be, {-} for words that are left out.
+// newPhrases parses a table with a sentence and its translation on each line, separated by " = "; both have the same
+// gaps in the same order. {} stands for words that are not changed, {,} for clauses separated by commas, which are
+// translated, {:} for ": " and a clause that is omitted if it cannot be translated, {-} for words that are omitted.
 func newPhrases(table string) *phrases {
 	p := &phrases{}
 	for line := range strings.Lines(table) {
@@ -63,7 +63,10 @@ func newPhrases(table string) *phrases {
 		for mark, group := range map[string]string{"{}": `(.+)`, "{:}": `: (.+)`, "{,}": "([^`]+?)", "{-}": "(.+)"} {
 			pattern = strings.ReplaceAll(pattern, regexp.QuoteMeta(mark), group)
 		}
-		p.list = append(p.list, phrase{match: regexp.MustCompile(`(?s)^` + pattern + `$`), gaps: gap.FindAllString(from, -1), pieces: gap.Split(to, -1)})
+		p.list = append(p.list, phrase{
+			match: regexp.MustCompile(`(?s)^` + pattern + `$`), gaps: gap.FindAllString(from, -1),
+			pieces: gap.Split(to, -1),
+		})
 	}
 	return p
 }
@@ -88,7 +91,7 @@ func (p *phrases) say(text string) (string, bool) {
 	return "", false
 }
 
-// fill is what stands in a gap.
+// fill returns the content of a gap.
 func (p *phrases) fill(mark, words string) string {
 	switch mark {
 	case "{:}":
@@ -110,8 +113,8 @@ func (p *phrases) fill(mark, words string) string {
 	return words
 }
 
-// germanReasons are the sentences of the policy and of the tools in German, the longer before the shorter where both
-// fit.
+// germanReasons are the sentences of the policy and of the tools in German, longer ones before shorter ones where both
+// match.
 var germanReasons = sync.OnceValue(func() *phrases {
 	return newPhrases(`
 The source of this call is blocked. = Die Quelle dieses Aufrufs ist gesperrt.

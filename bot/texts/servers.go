@@ -11,16 +11,16 @@ import (
 // Server is a line of /mcp list.
 type Server struct {
 	ID      string
-	State   string // connecting, connected, away, failed …: as the client says it
+	State   string // connecting, connected, away, failed …: as the client reports it
 	Tools   int
 	Trust   string
 	Problem string // why it is not connected, in words
 	Changed []string
-	Fresh   []string // tools that came later and wait
-	Held    bool     // the instructions have changed and wait
+	Fresh   []string // new tools that wait to be accepted
+	Held    bool     // the instructions have changed and wait to be accepted
 	Dropped int      // tools that are not offered at all
-	Dynamic bool     // added in the chat
-	Fit, Of int      // tools that the model can be shown at once, of those that it may use
+	Dynamic bool     // added in a chat
+	Fit, Of int      // tools that the model can be shown at once, out of those that it may use
 	Budget  int      // tokens that the definitions of all servers' tools may take together; 0 = no limit
 }
 
@@ -31,7 +31,7 @@ type ServerTool struct {
 	Dropped     bool   // it is not offered
 }
 
-// ServersOff says that there is no MCP client here.
+// ServersOff says that there is no MCP client.
 func (w Words) ServersOff(language string) string { return w.in(language).serversOff }
 
 // ServersHelp says how /mcp is used.
@@ -87,7 +87,7 @@ func (w Words) ServerTools(language, id string, list []ServerTool) string {
 	return lined(lines)
 }
 
-// ServerConnecting answers /mcp add and /mcp restart at once: how it went is told later.
+// ServerConnecting replies to /mcp add and /mcp restart at once: the result follows later.
 func (w Words) ServerConnecting(language, id string) string {
 	return fmt.Sprintf(w.in(language).serverConnecting, id)
 }
@@ -100,7 +100,7 @@ func (w Words) SignIn(language, id, link string) string {
 // SignInAgain says that the link of a sign-in has changed.
 func (Words) SignInAgain(language string) string { return in(language).signInAgain }
 
-// Late says that a command has waited for too long to be carried out.
+// Late says that a command has waited for too long to be performed.
 func (Words) Late(language string) string { return in(language).late }
 
 // ServerAdded says that a server is connected.
@@ -138,13 +138,13 @@ func (w Words) ServerAway(language, id string) string {
 	return fmt.Sprintf(w.in(language).serverAway, id)
 }
 
-// ServerBack tells them that it is there again.
+// ServerBack tells them that it is back.
 func (w Words) ServerBack(language, id string, tools int) string {
 	b := w.in(language)
 	return fmt.Sprintf(b.serverBack, id, b.serverTools.say(tools))
 }
 
-// ServerWaits tells people what of a server waits until an admin accepts it: tools that changed, new ones, the
+// ServerWaits tells people which changes of a server wait until an admin accepts them: changed tools, new ones, the
 // instructions.
 func (w Words) ServerWaits(language, id string, changed, fresh []string, held bool) string {
 	return strings.Join(serverWaits(w.in(language), id, changed, fresh, held), "\n")
@@ -164,7 +164,7 @@ func serverWaits(b *book, id string, changed, fresh []string, held bool) []strin
 	return lines
 }
 
-// ServerChange is one thing that waits to be accepted, in the server's words; Tool "" = the instructions.
+// ServerChange is one change that waits to be accepted, in the server's words; Tool "" = the instructions.
 type ServerChange struct {
 	Tool     string
 	New      bool
@@ -174,7 +174,7 @@ type ServerChange struct {
 // Limits of what ServerPending shows.
 const maxPendingLines = 400
 
-// ServerPending shows what would be accepted, as lines that go and lines that come, and how; no code: nothing waits.
+// ServerPending shows what would be accepted, as removed and added lines, and how; no code: nothing waits.
 func (w Words) ServerPending(language, id, code string, changes []ServerChange) string {
 	b := w.in(language)
 	if code == "" {
@@ -202,7 +202,7 @@ func (w Words) ServerPending(language, id, code string, changes []ServerChange) 
 	return lined(append(lines, fmt.Sprintf(b.serverAccept, id, code)))
 }
 
-// without are the lines of list that other does not have, each as often as it has more of them.
+// without returns the lines of list that other lacks, each as often as list has more of them.
 func without(mark string, list, other []string) []string {
 	have := map[string]int{}
 	for _, line := range other {
@@ -219,7 +219,7 @@ func without(mark string, list, other []string) []string {
 	return out
 }
 
-// ServerLong stands in the place of a schema that is too long to be shown.
+// ServerLong replaces a schema that is too long to be shown.
 func (w Words) ServerLong(language string) string { return w.in(language).serverLong }
 
 // ServerPrograms says that programs are not added from the chat, and what would change that.
@@ -233,11 +233,11 @@ type ServerProposal struct {
 	ID      string
 	Program []string // words of the command line
 	URL     string
-	Env     []string // names of variables that it is given
+	Env     []string // names of variables that it receives
 	Holds   string   // how it is confined; "" for a URL
 }
 
-// ServerAdd is what is decided about: every word of a command line on a line of its own, so that none can look like
+// ServerAdd is what has to be decided: every word of a command line on a line of its own, so that none can look like
 // two.
 func (w Words) ServerAdd(language string, p ServerProposal) string {
 	b := w.in(language)
@@ -272,7 +272,7 @@ func (w Words) Unblocked(language, tool string, was bool) string {
 	return fmt.Sprintf(b.unblocked, tool)
 }
 
-// Meant proposes another name for a misspelt one.
+// Meant suggests another name for a misspelt one.
 func (w Words) Meant(language, name string) string {
 	return fmt.Sprintf(w.in(language).meant, visible.Name(name))
 }

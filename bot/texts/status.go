@@ -16,30 +16,30 @@ type Status struct {
 	Waiting int           // messages that wait in this conversation
 	Tools   []string
 	Servers Connected
-	Details *Details // for admins; nil = the reader is none
+	Details *Details // for admins; nil = the reader is not one
 }
 
 // Connected says how many MCP servers there are.
 type Connected struct{ Connected, All int }
 
-// Details are what /status shows to admins beside.
+// Details are what /status shows to admins in addition.
 type Details struct {
 	Counts  bot.Counts
-	Sandbox string // as the log says it
-	// Embedded is true when the counters are kept in the process. Where anything is on the disk concerns the operator
-	// alone.
+	Sandbox string // as in the log
+	// Embedded is true if the counters are kept in the process. Paths on the disk concern only the operator.
 	Embedded bool
 	// Engine is the name of the database.
 	Engine  string
 	Redis   *Redis // nil = there is no server
 	Filters Filtered
-	// Processes work on the same database, by their short names, this one first; fewer than two are not told of.
+	// Processes use the same database; they are given by their short names, this one first. If there is only one,
+	// nothing is said.
 	Processes []string
 	Version   string
 	Up        time.Duration
 }
 
-// Redis says how the server of the counters does, and so what becomes of the features that use it.
+// Redis is the state of the server of the counters, and so of the features that use it.
 type Redis struct {
 	State string        // ok, slow, away, read-only, refused
 	For   time.Duration // how long it has been so
@@ -52,7 +52,7 @@ type Filtered struct {
 	Full, Partial, Fallback int
 }
 
-// Status answers /status: what happens here, in words, and for admins how the service does.
+// Status replies to /status: what happens in the conversation, in words, and for admins the state of the service.
 func (w Words) Status(language string, s Status) string {
 	b := w.in(language)
 	lines := []string{w.here(language, s)}
@@ -73,7 +73,7 @@ func (w Words) Status(language string, s Status) string {
 	return lined(lines) + "\n\n" + lined(w.details(b, language, s.Details))
 }
 
-// here says what the conversation does.
+// here describes what the conversation is doing.
 func (w Words) here(language string, s Status) string {
 	b, since := w.in(language), w.Duration(language, s.Since)
 	switch {
@@ -111,7 +111,7 @@ func (w Words) details(b *book, language string, d *Details) []string {
 	return append(lines, fmt.Sprintf(b.status.version, d.Version, w.Duration(language, d.Up)))
 }
 
-// redis says what works without it and what does not.
+// redis says what works without the server and what does not.
 func (w Words) redis(b *book, language string, r *Redis) string {
 	if r.State == "ok" {
 		return b.status.redisFine
@@ -132,7 +132,7 @@ func (w Words) redis(b *book, language string, r *Redis) string {
 	return fmt.Sprintf(cause, w.Duration(language, r.For)) + " " + quotas
 }
 
-// storesBook is what it says of where things are kept, and by how many processes.
+// storesBook is what it says about where data is kept, and by how many processes.
 type storesBook struct {
 	embedded, server string
 	processes        string // number, this one, the others

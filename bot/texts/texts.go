@@ -14,15 +14,15 @@ import (
 	"github.com/zephbot/zephbot/policy/act"
 )
 
-// Words says things in the reader's language. The zero value is ready; methods are safe for concurrent use. language is
-// an IETF tag as the client sends it ("de-CH"); an unknown one means English. The Bot API does not tell a reader's time
-// zone: all times of a sentence are in Zone.
+// Words are the bot's sentences in the reader's language. The zero value is ready; methods are safe for concurrent use.
+// language is an IETF tag as sent by the client ("de-CH"); an unknown one means English. The Bot API does not tell a
+// reader's time zone: all times in sentences are in Zone.
 type Words struct {
 	Zone     *time.Location // nil = UTC
-	Language string         // an IETF tag, where a reader's language is not known; "" = English
+	Language string         // an IETF tag for readers whose language is unknown; "" = English
 }
 
-// in chooses the book for a language.
+// in returns the book for a language.
 func (w Words) in(language string) *book {
 	if language == "" {
 		language = w.Language
@@ -30,7 +30,7 @@ func (w Words) in(language string) *book {
 	return in(language)
 }
 
-// local is a moment in the zone of the readers, and what stands behind its time of day: nothing, or that it is UTC.
+// local returns a moment in the zone of the readers, and what follows its time of day: nothing, or that it is UTC.
 func (w Words) local(t time.Time) (at time.Time, mark string) {
 	if w.Zone == nil {
 		return t.UTC(), " UTC"
@@ -85,7 +85,7 @@ func (w Words) Ended(language, reason, text string, stats journal.Stats, request
 	}
 }
 
-// failed is the sentence of a turn that ended by a failure; it takes the name of the request.
+// failed returns the sentence for a turn that failed; it contains the id of the request.
 func (b *book) failed(reason string) string {
 	switch reason {
 	case journal.ReasonModel:
@@ -103,7 +103,7 @@ func (b *book) failed(reason string) string {
 	}
 }
 
-// quoted shows foreign output as code, cut to what a chat can bear.
+// quoted shows foreign output as code, shortened to what fits a chat.
 func quoted(text string) string {
 	return "```\n" + strings.ReplaceAll(render.Cut(text, 600), "```", "'''") + "\n```"
 }
@@ -133,13 +133,13 @@ func (w Words) Away(language, request string) string {
 // Behind says that a message waits behind a decision.
 func (w Words) Behind(language string) string { return w.in(language).behind }
 
-// Nothing answers a message without anything to work on.
+// Nothing replies to a message that contains nothing to work on.
 func (w Words) Nothing(language string) string { return w.in(language).nothing }
 
 // Placeholder is the first text of a message that will grow.
 func (w Words) Placeholder(language string) string { return w.in(language).placeholder }
 
-// Broken says that a message could not be handled because of a fault of ours.
+// Broken says that a message could not be handled because of an internal error.
 func (w Words) Broken(language, request string) string {
 	return fmt.Sprintf(w.in(language).broken, request)
 }
@@ -161,7 +161,7 @@ func (w Words) NotKept(language, tool, name string) string {
 	return fmt.Sprintf(w.in(language).notKept, tool, name)
 }
 
-// Unsendable takes the place of what Telegram refuses in every form.
+// Unsendable replaces what Telegram refuses in every form.
 func (w Words) Unsendable(language string) string { return w.in(language).unsendable }
 
 // Bytes says a size for people.

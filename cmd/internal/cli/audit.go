@@ -18,13 +18,16 @@ import (
 func (c *command) auditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "audit", Short: "Read or verify the audit logs", Args: oneOfSubs, RunE: needSub,
-		Long: "Reads or verifies the audit logs of every mode: serve, simulate, chat and tools. --mode takes those of one; a file takes that alone.",
+		Long: "Reads or verifies the audit logs of every mode: serve, simulate, chat and tools. --mode takes those " +
+			"of one; a file takes that alone.",
 	}
 	var mode string
-	cmd.PersistentFlags().StringVar(&mode, "mode", "", "only the logs of this mode: "+strings.Join(app.AuditModes(), ", "))
+	cmd.PersistentFlags().StringVar(&mode, "mode", "",
+		"only the logs of this mode: "+strings.Join(app.AuditModes(), ", "))
 	var lines int
 	tail := &cobra.Command{
-		Use: "tail [FILE]", Short: "Print the last lines of each log; which it is of stands on stderr", Args: cobra.MaximumNArgs(1),
+		Use: "tail [FILE]", Short: "Print the last lines of each log; which it is of stands on stderr",
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if lines < 1 {
 				return usageError{fmt.Errorf("--lines %d: want 1 or more", lines)}
@@ -73,7 +76,7 @@ func (c *command) tailLog(path string, lines int) error {
 	return err
 }
 
-// verifyAudit checks every log, or the named files as one chain, and goes on behind a broken one.
+// verifyAudit verifies every log, or the named files as one chain, and continues after a broken one.
 func (c *command) verifyAudit(ctx context.Context, args []string, mode string) error {
 	logs, err := c.auditLogs(args, mode)
 	if err != nil {
@@ -90,8 +93,8 @@ func (c *command) verifyAudit(ctx context.Context, args []string, mode string) e
 	return errors.Join(broken...)
 }
 
-// verifyLog checks the files of a chain, the oldest first: those that are named, or those that the hashes of the log
-// lead to. The database of the mode says how far the log had come.
+// verifyLog verifies the files of a chain, the oldest first: those that are named, or those that the hashes of the log
+// lead to. The database of the mode contains the position of the log.
 func (c *command) verifyLog(ctx context.Context, log app.AuditLog, names []string) (err error) {
 	if names == nil {
 		if names, err = audit.Files(log.Path); err != nil {
@@ -142,7 +145,7 @@ func (c *command) auditReport(name string, report audit.Report, mark *audit.Mark
 	return err
 }
 
-// auditLogs are the log that is named last, or all that exist.
+// auditLogs returns the log that is named last, or all that exist.
 func (c *command) auditLogs(args []string, mode string) ([]app.AuditLog, error) {
 	if mode != "" && !slices.Contains(app.AuditModes(), mode) {
 		return nil, usageError{fmt.Errorf("--mode %q: there are %s", mode, strings.Join(app.AuditModes(), ", "))}
@@ -171,6 +174,6 @@ func (c *command) auditLogs(args []string, mode string) ([]app.AuditLog, error) 
 	case cfg.Audit.Destination == "stdout" && mode != app.AuditTools:
 		return nil, usageError{errors.New("the audit goes to stdout (audit.destination): there is no file to read")}
 	default:
-		return nil, fmt.Errorf("no audit log was written yet; looked for %s", strings.Join(looked, ", "))
+		return nil, fmt.Errorf("no audit log exists yet; looked for %s", strings.Join(looked, ", "))
 	}
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
-// maxInput bounds a line of `policy check -` and `scan`.
+// maxInput limits a line of `policy check -` and `scan`, in bytes.
 const maxInput = 4 << 20
 
-// bench opens tools and rules, runs, and closes them.
+// bench opens tools and rules, calls run, and closes them.
 func (c *command) bench(run func(b *app.Bench) error) error {
 	cfg, err := c.load()
 	if err != nil {
@@ -27,10 +27,10 @@ func (c *command) bench(run func(b *app.Bench) error) error {
 	return c.benchOf(cfg, run)
 }
 
-// benchOf does so with a configuration that was read already.
+// benchOf does the same with a configuration that has been read.
 func (c *command) benchOf(cfg *config.Config, run func(b *app.Bench) error) error {
 	if cfg.Log.Level == "info" {
-		cfg.Log.Level = "warn" // the answer is what one came for
+		cfg.Log.Level = "warn" // only the answer matters here
 	}
 	b, err := app.OpenBench(c.options(cfg))
 	if err != nil {
@@ -40,7 +40,9 @@ func (c *command) benchOf(cfg *config.Config, run func(b *app.Bench) error) erro
 }
 
 func (c *command) toolsCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "tools", Short: "List the tools, or call one without a model", Args: oneOfSubs, RunE: needSub}
+	cmd := &cobra.Command{
+		Use: "tools", Short: "List the tools, or call one without a model", Args: oneOfSubs, RunE: needSub,
+	}
 	var asJSON bool
 	list := &cobra.Command{
 		Use: "list", Short: "List the registered tools", Args: cobra.NoArgs,
@@ -58,9 +60,12 @@ func (c *command) toolsCommand() *cobra.Command {
 	list.Flags().BoolVar(&asJSON, "json", false, "print definitions with their schemas")
 	var o app.CallOptions
 	call := &cobra.Command{
-		Use: "call NAME JSON", Short: "Execute one call through the whole chain: policy, approval, audit", Args: cobra.ExactArgs(2),
-		Long: "Executes one call in the current directory. What the rules ask about is denied, because nobody can be asked here; --yes approves it.\n" +
-			"--json prints {\"text\",\"error_category\",\"exit_code\",\"raw\",\"cached\",\"policy_match\"}. Exit code 1 when the call failed.",
+		Use: "call NAME JSON", Short: "Execute one call through the whole chain: policy, approval, audit",
+		Args: cobra.ExactArgs(2),
+		Long: "Executes one call in the current directory. What the rules ask about is denied, because nobody can be " +
+			"asked here; --yes approves it.\n" +
+			"--json prints {\"text\",\"error_category\",\"exit_code\",\"raw\",\"cached\",\"policy_match\"}. Exit " +
+			"code 1 when the call failed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Tool, o.Args = args[0], json.RawMessage(args[1])
 			return c.bench(func(b *app.Bench) error {
@@ -121,7 +126,7 @@ func (c *command) callTool(ctx context.Context, b *app.Bench, o app.CallOptions,
 	return err
 }
 
-// errSilent ends with exit code 1 after everything has been said.
+// errSilent makes the exit code 1 without another message.
 var errSilent = errors.New("")
 
 func (c *command) policyCommand() *cobra.Command {
@@ -129,7 +134,8 @@ func (c *command) policyCommand() *cobra.Command {
 	var caller string
 	check := &cobra.Command{
 		Use: "check TOOL JSON | -", Short: "Print decision and trace as JSON", Args: cobra.RangeArgs(1, 2),
-		Long: "Prints {\"effect\":\"allow|ask|deny\",\"rule\",\"reason\"}. With - it reads one {\"tool\":\"…\",\"args\":{…}} a line and answers one decision a line;\n" +
+		Long: "Prints {\"effect\":\"allow|ask|deny\",\"rule\",\"reason\"}. With - it reads one " +
+			"{\"tool\":\"…\",\"args\":{…}} a line and answers one decision a line;\n" +
 			"a line that is wrong is answered with {\"error\":\"…\"} and the others go on (exit code 1 at the end).",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (args[0] == "-") != (len(args) == 1) {
@@ -139,7 +145,9 @@ func (c *command) policyCommand() *cobra.Command {
 				if args[0] == "-" {
 					return c.checkLines(cmd.Context(), b, caller)
 				}
-				d, err := b.Check(cmd.Context(), app.CallOptions{Tool: args[0], Args: json.RawMessage(args[1]), Caller: caller})
+				d, err := b.Check(cmd.Context(), app.CallOptions{
+					Tool: args[0], Args: json.RawMessage(args[1]), Caller: caller,
+				})
 				if err != nil {
 					return err
 				}
@@ -185,7 +193,7 @@ func (c *command) checkLines(ctx context.Context, b *app.Bench, caller string) e
 	return err
 }
 
-// lines reads stdin line by line; empty lines are passed over.
+// lines reads stdin line by line and skips empty lines.
 func (c *command) lines(do func(line string) error) error {
 	return c.everyLine(func(line string) error {
 		if strings.TrimSpace(line) == "" {
@@ -195,7 +203,7 @@ func (c *command) lines(do func(line string) error) error {
 	})
 }
 
-// everyLine reads stdin line by line, also empty ones.
+// everyLine reads stdin line by line, including empty lines.
 func (c *command) everyLine(do func(line string) error) error {
 	scanner := bufio.NewScanner(c.env.In)
 	scanner.Buffer(make([]byte, 0, 64<<10), maxInput)

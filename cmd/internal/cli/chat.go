@@ -12,7 +12,7 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
-// maxMessage bounds a message that --once reads from stdin, in bytes.
+// maxMessage limits a message that --once reads from stdin, in bytes.
 const maxMessage = 1 << 20
 
 // fromStdin is the value of --once that means stdin.
@@ -23,9 +23,12 @@ func (c *command) chatCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "chat", Short: "Chat in the terminal", Args: cobra.MaximumNArgs(1),
-		Long: "Talks to the agent in the terminal; its tools work in the current directory. Ctrl-C ends the running turn, and at the prompt the program.\n" +
-			"--once answers one message and ends; without a message, or with -, it reads stdin. --json prints one JSON object an event:\n" +
-			"{\"type\",\"session\",\"turn\",\"text\",\"call\",\"approval\"} with the types delta, tool_started, tool_finished, notice, approval, answer, error.\n" +
+		Long: "Talks to the agent in the terminal; its tools work in the current directory. Ctrl-C ends the running " +
+			"turn, and at the prompt the program.\n" +
+			"--once answers one message and ends; without a message, or with -, it reads stdin. --json prints one " +
+			"JSON object an event:\n" +
+			"{\"type\",\"session\",\"turn\",\"text\",\"call\",\"approval\"} with the types delta, tool_started, " +
+			"tool_finished, notice, approval, answer, error.\n" +
 			"If there is nobody at the terminal, calls that need approval are denied.",
 		Example: "  zephbot chat --once \"what is in this directory?\"\n  git diff | zephbot chat --once",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -38,10 +41,11 @@ func (c *command) chatCommand() *cobra.Command {
 				return err
 			}
 			if cfg.Log.Level == "info" && cfg.Origin("log.level") == (config.Origin{}) {
-				cfg.Log.Level = "warn" // the conversation is what one came for
+				cfg.Log.Level = "warn" // only the conversation matters here
 			}
 			return app.Chat(cmd.Context(), c.options(cfg), app.ChatOptions{
-				In: c.env.In, Out: c.env.Out, Err: c.env.Err, Once: text, JSON: asJSON, Ask: c.env.InTerm, Flush: c.env.Flush, Language: language(c.env.Environ),
+				In: c.env.In, Out: c.env.Out, Err: c.env.Err, Once: text, JSON: asJSON, Ask: c.env.InTerm,
+				Flush: c.env.Flush, Language: language(c.env.Environ),
 				Interrupts: c.interrupts.take,
 			})
 		},
@@ -52,11 +56,12 @@ func (c *command) chatCommand() *cobra.Command {
 	return cmd
 }
 
-// once is the message of --once, "" without the flag. As the flag may stand alone, `--once TEXT` comes as an argument.
+// once returns the message of --once, "" without the flag. Because the flag's value is optional, the text of `--once
+// TEXT` arrives as an argument.
 func (c *command) once(set bool, value string, args []string) (string, error) {
 	switch {
 	case !set && len(args) > 0:
-		return "", usageError{fmt.Errorf("chat takes no argument: --once %q answers one message", args[0])}
+		return "", usageError{fmt.Errorf("chat takes no argument: use --once %q for a single message", args[0])}
 	case !set:
 		return "", nil
 	case len(args) > 0 && value != fromStdin:
@@ -75,7 +80,7 @@ func (c *command) once(set bool, value string, args []string) (string, error) {
 		value = strings.TrimRight(strings.ToValidUTF8(string(raw), "\uFFFD"), "\r\n")
 	}
 	if strings.TrimSpace(value) == "" {
-		return "", usageError{errors.New("--once needs a message: write it behind the flag, or give it on stdin")}
+		return "", usageError{errors.New("--once needs a message: write it after the flag, or provide it on stdin")}
 	}
 	return value, nil
 }

@@ -10,15 +10,17 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
-// checkConfig tells all that is wrong at once: what cannot be read, what makes a start impossible, what its use will
-// find, and, apart, what is strange.
+// checkConfig reports everything that is wrong at once: what cannot be read, what makes a start impossible, what will
+// fail in use, and, separately, what is unusual.
 func (c *command) checkConfig() error {
 	cfg, err := config.Examine(c.source())
 	problems, known := errors.AsType[config.Problems](err)
 	if err != nil && (!known || cfg == nil) {
 		return err
 	}
-	found := app.Check(c.options(cfg), app.Use{Telegram: true, Model: cfg.Telegram.Token != "" || len(cfg.LLM.Providers) > 0})
+	found := app.Check(c.options(cfg), app.Use{
+		Telegram: true, Model: cfg.Telegram.Token != "" || len(cfg.LLM.Providers) > 0,
+	})
 	loaded := problems
 	for _, p := range slices.Concat(found.Problems, found.Faults) {
 		if !told(loaded, p) {
@@ -46,10 +48,11 @@ func (c *command) checkConfig() error {
 	return c.checked(cfg)
 }
 
-// told says whether something is said already of the same key, of what holds it, or of what is in it.
+// told reports whether there is already a problem of the same key, of its table, or of something in it.
 func told(problems config.Problems, p config.Problem) bool {
 	return slices.ContainsFunc(problems, func(q config.Problem) bool {
-		return p.Key != "" && q.Key != "" && p.File == q.File && (strings.HasPrefix(p.Key, q.Key) || strings.HasPrefix(q.Key, p.Key))
+		return p.Key != "" && q.Key != "" && p.File == q.File &&
+			(strings.HasPrefix(p.Key, q.Key) || strings.HasPrefix(q.Key, p.Key))
 	})
 }
 

@@ -1,4 +1,4 @@
-// Package cli is the command line: flags, exit codes and what is printed. The work is done in package app.
+// Package cli is the command line: flags, exit codes and output. Package app does the work.
 package cli
 
 import (
@@ -28,7 +28,7 @@ const (
 	Usage  = 2
 )
 
-// Env is what a command sees of the world.
+// Env is the environment of a command.
 type Env struct {
 	In         io.Reader
 	Out, Err   io.Writer
@@ -36,18 +36,21 @@ type Env struct {
 	WorkDir    string
 	Home       string
 	Executable string
-	InTerm     bool   // In is a terminal: somebody sits there
-	Flush      func() // drops what was typed there and not read yet; may be nil
+	InTerm     bool   // In is a terminal: there is a person
+	Flush      func() // discards what was typed and not read yet; may be nil
 	ErrTerm    bool   // Err is a terminal: colours
-	// Interrupts are the times somebody pressed Ctrl-C; nil = never. The first one ends the command, unless the command
-	// asks for them.
+	// Interrupts receives each Ctrl-C; nil = none. The first one ends the command, unless the command handles them
+	// itself.
 	Interrupts <-chan os.Signal
 }
 
-// Standard is the world of the process. What cannot be found out stays empty and is missed, with a clear word, by who
-// needs it.
+// Standard returns the environment of the process. Values that cannot be determined are empty; what needs them reports
+// that.
 func Standard() Env {
-	e := Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), InTerm: terminal(os.Stdin), Flush: flush(os.Stdin), ErrTerm: terminal(os.Stderr)}
+	e := Env{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), InTerm: terminal(os.Stdin),
+		Flush: flush(os.Stdin), ErrTerm: terminal(os.Stderr),
+	}
 	e.WorkDir, _ = os.Getwd()
 	e.Home, _ = os.UserHomeDir()
 	e.Executable, _ = os.Executable()
@@ -59,10 +62,10 @@ func terminal(f *os.File) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 }
 
-// usageError is a fault of the command line or the configuration.
+// usageError is a mistake in the command line or the configuration.
 type usageError struct{ error }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (u usageError) Unwrap() error { return u.error }
 
 // Main runs a command line and returns the exit code. Errors are printed once, here.
@@ -101,12 +104,12 @@ func Main(ctx context.Context, args []string, env Env) int {
 	}
 }
 
-// complain prints an error, one line a problem.
+// complain prints an error, with one line per problem.
 func (c *command) complain(err error) {
 	text := strings.ReplaceAll(err.Error(), app.ErrConfig.Error()+": ", "")
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" && line != app.ErrConfig.Error() {
-			_, _ = fmt.Fprintln(c.env.Err, "zephbot: "+line) // stderr is gone: nowhere to say so
+			_, _ = fmt.Fprintln(c.env.Err, "zephbot: "+line) // stderr is gone: it cannot be reported
 		}
 	}
 }
@@ -125,7 +128,8 @@ func (c *command) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "zephbot",
 		Short: "A Telegram service through which people talk to an agent that runs tools",
-		Long: "zephbot serves Telegram when a token is configured, and else simulates it: a page in the browser on which several people chat with the bot.\n" +
+		Long: "zephbot serves Telegram when a token is configured, and else simulates it: a page in the browser on " +
+			"which several people chat with the bot.\n" +
 			"Exit codes: 0 fine, 1 failed, 2 usage or configuration.",
 		Args: oneOfSubs, SilenceErrors: true, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -148,19 +152,21 @@ func (c *command) root() *cobra.Command {
 	// method of every type.
 	root.Flags().BoolVarP(&c.flags.version, "version", "v", false, "print version, commit and Go version")
 	p := root.PersistentFlags()
-	p.StringVar(&c.flags.config, "config", "", "config file (default ./zephbot.toml, then $XDG_CONFIG_HOME/zephbot/zephbot.toml)")
+	p.StringVar(&c.flags.config, "config", "",
+		"config file (default ./zephbot.toml, then $XDG_CONFIG_HOME/zephbot/zephbot.toml)")
 	p.StringVar(&c.flags.dataDir, "data-dir", "", "directory of the database, the audit log and workspaces")
 	p.StringVar(&c.flags.logLevel, "log-level", "", "trace, debug, info, warn or error")
 	p.StringVar(&c.flags.logFormat, "log-format", "", "console or json")
-	root.AddCommand(c.serveCommand(), c.simulateCommand(), c.chatCommand(), c.configCommand(), c.versionCommand(), c.renderCommand(), c.auditCommand(),
-		c.toolsCommand(), c.policyCommand(), c.scanCommand(), c.filter(), c.mcpCommand(), c.migrateCommand(), c.debugCommand())
+	root.AddCommand(c.serveCommand(), c.simulateCommand(), c.chatCommand(), c.configCommand(), c.versionCommand(),
+		c.renderCommand(), c.auditCommand(), c.toolsCommand(), c.policyCommand(), c.scanCommand(), c.filter(),
+		c.mcpCommand(), c.migrateCommand(), c.debugCommand())
 	for _, sub := range root.Commands() {
 		wrapArgs(sub)
 	}
 	return root
 }
 
-// wrapArgs makes wrong arguments a usage error that shows what is right.
+// wrapArgs makes wrong arguments a usage error that shows the correct usage.
 func wrapArgs(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -168,7 +174,7 @@ func wrapArgs(cmd *cobra.Command) {
 			if _, told := errors.AsType[usageError](err); err == nil || told {
 				return err
 			}
-			return usageError{fmt.Errorf("%s: %w; it is used as: %s", cmd.CommandPath(), err, cmd.UseLine())}
+			return usageError{fmt.Errorf("%s: %w; usage: %s", cmd.CommandPath(), err, cmd.UseLine())}
 		}
 	}
 	for _, sub := range cmd.Commands() {
@@ -176,18 +182,22 @@ func wrapArgs(cmd *cobra.Command) {
 	}
 }
 
-// load reads the configuration: flags before environment before file before defaults.
+// load reads the configuration: flags override the environment, which overrides the file, which overrides the defaults.
 func (c *command) load() (*config.Config, error) { return config.Load(c.source()) }
 
-// source is where the configuration comes from.
+// source returns where the configuration comes from.
 func (c *command) source() config.Source {
-	return config.Source{File: c.flags.config, Env: c.env.Environ, Flags: c.keys(), Home: c.env.Home, WorkDir: c.env.WorkDir}
+	return config.Source{
+		File: c.flags.config, Env: c.env.Environ, Flags: c.keys(), Home: c.env.Home, WorkDir: c.env.WorkDir,
+	}
 }
 
-// keys are the keys that flags set.
+// keys returns the keys that flags set.
 func (c *command) keys() map[string]string {
 	flags := map[string]string{}
-	for key, value := range map[string]string{"data_dir": c.flags.dataDir, "log.level": c.flags.logLevel, "log.format": c.flags.logFormat} {
+	for key, value := range map[string]string{
+		"data_dir": c.flags.dataDir, "log.level": c.flags.logLevel, "log.format": c.flags.logFormat,
+	} {
 		if value != "" {
 			flags[key] = value
 		}
@@ -195,7 +205,7 @@ func (c *command) keys() map[string]string {
 	return flags
 }
 
-// logger writes to stderr: stdout belongs to answers.
+// logger returns a logger to stderr: stdout is for answers.
 func (c *command) logger(cfg *config.Config) zerolog.Logger {
 	level, err := zerolog.ParseLevel(cfg.Log.Level)
 	if err != nil {
@@ -212,11 +222,11 @@ func (c *command) options(cfg *config.Config) app.Options {
 	return app.Options{Config: cfg, Version: version(), Log: c.logger(cfg), WorkDir: c.env.WorkDir, State: c.stateDir()}
 }
 
-// stateDir is where programs keep the state of a person on this system; "" when that cannot be found out.
+// stateDir returns the directory for the state of a person's programs on this system; "" if it cannot be determined.
 func (c *command) stateDir() string {
 	value := func(name string) string {
 		for _, pair := range c.env.Environ {
-			// the XDG specification ignores relative paths
+			// The XDG specification ignores relative paths.
 			if v, ok := strings.CutPrefix(pair, name+"="); ok && filepath.IsAbs(v) {
 				return v
 			}
@@ -247,7 +257,9 @@ func (c *command) serve(ctx context.Context, cfg *config.Config, simulated bool)
 
 func (c *command) simulate(ctx context.Context, cfg *config.Config, listen string, open bool) error {
 	var args []string
-	for flag, value := range map[string]string{"--config": c.flags.config, "--log-level": c.flags.logLevel, "--log-format": c.flags.logFormat} {
+	for flag, value := range map[string]string{
+		"--config": c.flags.config, "--log-level": c.flags.logLevel, "--log-format": c.flags.logFormat,
+	} {
 		if value != "" {
 			args = append(args, flag, value)
 		}
@@ -283,8 +295,10 @@ func (c *command) simulateCommand() *cobra.Command {
 	var open bool
 	cmd := &cobra.Command{
 		Use: "simulate", Short: "Serve a simulated Telegram, with a page to chat on", Args: cobra.NoArgs,
-		Long: "Runs the service against a Telegram simulator on this machine. The page has a private chat for each person and a group with a topic; the bot is a\n" +
-			"process of its own that can be restarted and killed. State lives in data_dir/simulate. Without a configured model the built-in offline one answers.",
+		Long: "Runs the service against a Telegram simulator on this machine. The page has a private chat for each " +
+			"person and a group with a topic; the bot is a\n" +
+			"process of its own that can be restarted and killed. State lives in data_dir/simulate. Without a " +
+			"configured model the built-in offline one answers.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := c.load()
 			if err != nil {
@@ -298,7 +312,7 @@ func (c *command) simulateCommand() *cobra.Command {
 	return cmd
 }
 
-// language reads the terminal's language.
+// language returns the language of the terminal.
 func language(environ []string) string {
 	values := map[string]string{}
 	for _, pair := range environ {
@@ -322,18 +336,18 @@ func (c *command) versionCommand() *cobra.Command {
 	}
 }
 
-// printVersion writes the version as a line.
+// printVersion prints the version as a line.
 func (c *command) printVersion() error {
 	_, err := fmt.Fprintln(c.env.Out, versionLine())
 	return err
 }
 
-// versionLine is what version and --version print.
+// versionLine returns what version and --version print.
 func versionLine() string {
 	return fmt.Sprintf("zephbot %s %s %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// version is what the build recorded: a tag, or the commit.
+// version returns what the build recorded: a tag, or the commit.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

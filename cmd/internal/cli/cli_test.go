@@ -84,7 +84,7 @@ func TestExitCodes(t *testing.T) {
 		{args: []string{"version", "x"}, code: cli.Usage},
 		{args: []string{"serve", "--nonsense"}, code: cli.Usage, err: "unknown flag"},
 		{args: []string{"render", "x"}, code: cli.Usage, err: "x"},
-		{args: []string{"tools", "call", "bash"}, code: cli.Usage, err: "accepts 2 arg(s), received 1; it is used as: zephbot tools call NAME JSON"},
+		{args: []string{"tools", "call", "bash"}, code: cli.Usage, err: "accepts 2 arg(s), received 1; usage: zephbot tools call NAME JSON"},
 		{args: []string{"tools"}, code: cli.Usage, err: "subcommands"},
 		{args: []string{"debug", "dump", "nonsense"}, code: cli.Usage, err: "nonsense\" is no turn"},
 		{args: []string{"policy", "check", "bash"}, code: cli.Usage, err: "needs TOOL and JSON"},
@@ -380,7 +380,7 @@ func TestAuditOfEveryMode(t *testing.T) {
 			t.Parallel()
 			w := &world{dir: t.TempDir()}
 			w.env = []string{"ZEPH_LLM_PROVIDERS_MAIN_TYPE=offline", destination}
-			if code := w.run(t, "audit", "verify"); code != cli.Failed || !strings.Contains(w.err.String(), "no audit log was written yet; looked for ") {
+			if code := w.run(t, "audit", "verify"); code != cli.Failed || !strings.Contains(w.err.String(), "no audit log exists yet; looked for ") {
 				t.Errorf("nothing there: exit %d: %s", code, w.err.String())
 			}
 			for _, args := range [][]string{{"chat", "--once", "what files are here?"}, {"tools", "call", "list_directory", `{"path":"."}`}} {

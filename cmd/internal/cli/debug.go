@@ -10,9 +10,13 @@ func (c *command) debugCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "debug", Short: "Gather what a bug report needs", Args: oneOfSubs, RunE: needSub}
 	var texts bool
 	dump := &cobra.Command{
-		Use: "dump TURN", Short: "Print what is known of a turn as JSON: journal, outbox, audit; credentials never, texts with --texts", Args: cobra.ExactArgs(1),
-		Long: "Prints what is known of a turn as JSON: its journal since the conversation began, its rows of the outbox, its lines of the audit with the codes of MCP servers.\n" +
-			"The log of the service and the audit name turns. Texts and arguments are left out, unless --texts is given; credentials are taken out always. It may be run beside the service.",
+		Use:   "dump TURN",
+		Short: "Print what is known of a turn as JSON: journal, outbox, audit; credentials never, texts with --texts",
+		Args:  cobra.ExactArgs(1),
+		Long: "Prints what is known of a turn as JSON: its journal since the conversation began, its rows of the " +
+			"outbox, its lines of the audit with the codes of MCP servers.\n" +
+			"The log of the service and the audit name turns. Texts and arguments are left out, unless --texts is " +
+			"given; credentials are taken out always. It may be run beside the service.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := c.load()
 			if err != nil {

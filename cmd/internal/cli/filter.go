@@ -14,7 +14,7 @@ import (
 	"github.com/zephbot/zephbot/tools/filter"
 )
 
-// maxFiltered bounds what filter reads, in bytes.
+// maxFiltered limits what filter reads, in bytes.
 const maxFiltered = 64 << 20
 
 // filtered is what `filter --json` prints (contract).
@@ -38,8 +38,10 @@ type filterFlags struct {
 func (c *command) filter() *cobra.Command {
 	var f filterFlags
 	cmd := &cobra.Command{
-		Use: "filter --command CMD", Short: "Filter the output of a command on stdin as the model would see it", Args: cobra.NoArgs,
-		Long: "Filter the output of a command on stdin as the model would see it: credentials hidden, noise dropped by the rules of [tools.filters].\n" +
+		Use: "filter --command CMD", Short: "Filter the output of a command on stdin as the model would see it",
+		Args: cobra.NoArgs,
+		Long: "Filter the output of a command on stdin as the model would see it: credentials hidden, noise dropped " +
+			"by the rules of [tools.filters].\n" +
 			"What was removed is counted on stderr.",
 		Example: `  go test ./... 2>&1 | zephbot filter --command "go test ./..." --exit-code 1`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -47,7 +49,9 @@ func (c *command) filter() *cobra.Command {
 				return usageError{errors.New("filter needs --command: the command whose output is on stdin")}
 			}
 			if f.exit < -1 || f.exit > 255 {
-				return usageError{fmt.Errorf("--exit-code %d: want 0 to 255, or -1 for a command that was killed", f.exit)}
+				return usageError{
+					fmt.Errorf("--exit-code %d: want 0 to 255, or -1 for a command that was killed", f.exit),
+				}
 			}
 			return c.runFilter(f)
 		},
@@ -91,7 +95,8 @@ func (c *command) runFilter(f filterFlags) error {
 func (c *command) printFiltered(out filter.Output, asJSON bool) error {
 	if asJSON {
 		v := filtered{
-			Text: out.Text, Rules: out.Rules, Confidence: out.Level.String(), LinesIn: out.LinesIn, LinesOut: out.LinesOut, CharsIn: out.CharsIn, CharsOut: out.CharsOut,
+			Text: out.Text, Rules: out.Rules, Confidence: out.Level.String(), LinesIn: out.LinesIn,
+			LinesOut: out.LinesOut, CharsIn: out.CharsIn, CharsOut: out.CharsOut,
 		}
 		if v.Rules == nil {
 			v.Rules = []string{}
@@ -106,8 +111,8 @@ func (c *command) printFiltered(out filter.Output, asJSON bool) error {
 	return err
 }
 
-// outputFilter makes the filter of the configuration, and what hides credentials before it. What is wrong with the
-// rules is said on stderr.
+// outputFilter builds the filter of the configuration, and the function that hides credentials before it. Problems of
+// the rules are printed to stderr.
 func (c *command) outputFilter(cfg *config.Config) (*filter.Engine, func(string) string, error) {
 	options := cfg.Tools.Filters
 	beside := ""
@@ -128,5 +133,7 @@ func (c *command) outputFilter(cfg *config.Config) (*filter.Engine, func(string)
 		}
 		masked = redactor.String
 	}
-	return filter.NewEngine(filter.Options{Rules: rules, Disabled: !options.Enabled, Quiet: !options.Security.Enabled}), masked, nil
+	return filter.NewEngine(filter.Options{
+		Rules: rules, Disabled: !options.Enabled, Quiet: !options.Security.Enabled,
+	}), masked, nil
 }

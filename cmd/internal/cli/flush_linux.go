@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// flush drops what was typed at a terminal and not read yet, also a line that is not ended.
+// flush discards what was typed at a terminal and not read yet, including an unfinished line.
 func flush(f *os.File) func() {
-	// no terminal: there is nothing to drop
+	// No terminal: there is nothing to discard.
 	return func() { _ = unix.IoctlSetInt(int(f.Fd()), unix.TCFLSH, unix.TCIFLUSH) }
 }

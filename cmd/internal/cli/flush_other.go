@@ -4,5 +4,5 @@ package cli
 
 import "os"
 
-// flush has no way to drop what was typed; what was read before a question is no answer to it all the same.
+// flush cannot discard what was typed on this system; what was read before a question is not an answer to it anyway.
 func flush(*os.File) func() { return nil }

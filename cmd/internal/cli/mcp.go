@@ -19,7 +19,10 @@ import (
 const connectLimit = 2 * time.Minute
 
 func (c *command) mcpCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "mcp", Short: "Connect to the configured MCP servers and show what they offer", Args: oneOfSubs, RunE: needSub}
+	cmd := &cobra.Command{
+		Use: "mcp", Short: "Connect to the configured MCP servers and show what they offer", Args: oneOfSubs,
+		RunE: needSub,
+	}
 	var asJSON bool
 	list := &cobra.Command{
 		Use: "list", Short: "Connect to all servers, one line each", Args: cobra.NoArgs,
@@ -30,7 +33,8 @@ func (c *command) mcpCommand() *cobra.Command {
 	}
 	list.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	test := &cobra.Command{
-		Use: "test ID", Short: "Connect to one server and print its tools, instructions and problems", Args: cobra.ExactArgs(1),
+		Use: "test ID", Short: "Connect to one server and print its tools, instructions and problems",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := c.load()
 			if err != nil {
@@ -44,7 +48,8 @@ func (c *command) mcpCommand() *cobra.Command {
 	}
 	signin := &cobra.Command{
 		Use: "signin ID", Short: "Sign in to a server that wants OAuth", Args: cobra.ExactArgs(1),
-		Long: "Prints a link to open in a browser and waits until it comes back to this machine. Where the browser runs elsewhere, paste the address at which it ended.",
+		Long: "Prints a link to open in a browser and waits until it comes back to this machine. Where the browser " +
+			"runs elsewhere, paste the address at which it ended.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.bench(func(b *app.Bench) error { return c.signIn(cmd.Context(), b, args[0]) })
 		},
@@ -66,14 +71,15 @@ func (c *command) signIn(ctx context.Context, b *app.Bench, id string) error {
 		}
 	}()
 	show := func(link string) error {
-		_, err := fmt.Fprintf(c.env.Out, "Open this link in a browser:\n%s\nIf it ends at a page that does not load, paste its address here.\n", link)
+		_, err := fmt.Fprintf(c.env.Out,
+			"Open this link in a browser:\n%s\nIf it ends at a page that does not load, paste its address here.\n", link)
 		return err
 	}
 	err := b.SignIn(ctx, id, show, func(ctx context.Context) (string, error) {
 		select {
 		case line, ok := <-lines:
 			if !ok {
-				<-ctx.Done() // the input has ended: the browser may still come back by itself
+				<-ctx.Done() // the input has ended: the browser may still redirect by itself
 				return "", ctx.Err()
 			}
 			return line, nil
@@ -131,7 +137,7 @@ func (c *command) listServers(ctx context.Context, b *app.Bench, asJSON bool) er
 	return err
 }
 
-// only leaves one server in the configuration: the others need not start.
+// only keeps one server in the configuration: the others need not start.
 func only(cfg *config.Config, id string) error {
 	var known []string
 	for _, s := range cfg.MCP.Servers {
@@ -153,7 +159,7 @@ func (c *command) testServer(ctx context.Context, b *app.Bench) error {
 	return errors.New("the server is gone")
 }
 
-// describeServer prints all that is known of a server, and fails when it is not connected.
+// describeServer prints what is known of a server, and fails if it is not connected.
 func (c *command) describeServer(b *app.Bench, s mcp.Status) error {
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }

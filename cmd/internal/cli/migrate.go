@@ -14,18 +14,21 @@ import (
 // migrated is what `migrate --json` prints.
 type migrated struct {
 	Database string         `json:"database"`
-	Found    int64          `json:"found"`   // schema that it had
-	Known    int64          `json:"known"`   // schema of this program
-	Applied  []keeping.Step `json:"applied"` // now
+	Found    int64          `json:"found"`   // the schema that it had
+	Known    int64          `json:"known"`   // the schema of this program
+	Applied  []keeping.Step `json:"applied"` // by this run
 	Pending  []keeping.Step `json:"pending"` // still
 }
 
 func (c *command) migrateCommand() *cobra.Command {
 	var look, asJSON bool
 	cmd := &cobra.Command{
-		Use: "migrate", Short: "Bring the database of the service up to date, or show what that would do (--dry-run)", Args: cobra.NoArgs,
-		Long: "Brings the database of the service up to date: the one of database.url, or SQLite in data_dir. `serve` does so at its start; this does it beforehand.\n" +
-			"It may be run while services work on the database, those of the version before too: migrations only add. A database of a newer version is refused.",
+		Use: "migrate", Short: "Bring the database of the service up to date, or show what that would do (--dry-run)",
+		Args: cobra.NoArgs,
+		Long: "Brings the database of the service up to date: the one of database.url, or SQLite in data_dir. " +
+			"`serve` does so at its start; this does it beforehand.\n" +
+			"It may be run while services work on the database, those of the version before too: migrations only " +
+			"add. A database of a newer version is refused.",
 		Example: "  zephbot migrate --dry-run",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := c.load()
@@ -62,7 +65,8 @@ func (c *command) printSchema(s *persistence.Schema, look, asJSON bool) error {
 		_, _ = fmt.Fprintf(&text, "%s %d %s\n", did, step.Version, step.Name)
 	}
 	if look && len(steps) > 0 {
-		_, _ = fmt.Fprintf(&text, "%s: schema %d, this version makes it %d; zephbot migrate or the next start of the service does so\n", s.Place, s.Found, s.Known)
+		_, _ = fmt.Fprintf(&text,
+			"%s: schema %d, this version makes it %d; zephbot migrate or the next start of the service does so\n", s.Place, s.Found, s.Known)
 	} else {
 		_, _ = fmt.Fprintf(&text, "%s: schema %d, up to date\n", s.Place, s.Known)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
-// maxMarkdown bounds what render reads.
+// maxMarkdown limits what render reads, in bytes.
 const maxMarkdown = 8 << 20
 
 func (c *command) renderCommand() *cobra.Command {
@@ -44,7 +44,8 @@ func (c *command) configCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "Check, print or begin a configuration", Args: oneOfSubs, RunE: needSub}
 	var changed, force, all bool
 	print := &cobra.Command{
-		Use: "print", Short: "Print the effective configuration and where each value comes from; secrets stay hidden", Args: cobra.NoArgs,
+		Use: "print", Short: "Print the effective configuration and where each value comes from; secrets stay hidden",
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			cfg, err := c.load()
 			if err != nil {
@@ -59,7 +60,8 @@ func (c *command) configCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return c.checkConfig() },
 	}
 	begin := &cobra.Command{
-		Use: "init [FILE]", Short: "Write a commented configuration to begin with (default ./zephbot.toml)", Args: cobra.MaximumNArgs(1),
+		Use: "init [FILE]", Short: "Write a commented configuration to begin with (default ./zephbot.toml)",
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := config.FileName
 			if len(args) == 1 {

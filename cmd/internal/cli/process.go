@@ -12,7 +12,7 @@ import (
 func Process(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	pressed := make(chan os.Signal, 8) // as many as anybody presses in anger
+	pressed := make(chan os.Signal, 8) // more than anybody presses
 	signal.Notify(pressed, os.Interrupt)
 	defer signal.Stop(pressed)
 	env := Standard()
@@ -20,7 +20,7 @@ func Process(args []string) int {
 	return Main(ctx, args, env)
 }
 
-// interrupts hands Ctrl-C to whoever wants it: at first to the end of the command.
+// interrupts passes Ctrl-C to the current receiver: initially it ends the command.
 type interrupts struct {
 	mu    sync.Mutex
 	taken chan struct{}
@@ -49,7 +49,7 @@ func (i *interrupts) watch(ctx context.Context, pressed <-chan os.Signal, end fu
 	}
 }
 
-// take asks for the signals until give is called; whoever does so reads them.
+// take redirects the signals to the caller until give is called.
 func (i *interrupts) take() (pressed <-chan struct{}, give func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -19,7 +19,8 @@ type verdict struct {
 
 func (c *command) scanCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "scan secrets|injection", Short: "Look for credentials or for prompt injection in stdin, one text a line", Args: cobra.ExactArgs(1),
+		Use: "scan secrets|injection", Short: "Look for credentials or for prompt injection in stdin, one text a line",
+		Args:      cobra.ExactArgs(1),
 		ValidArgs: []string{"secrets", "injection"},
 		RunE: func(_ *cobra.Command, args []string) error {
 			look, err := c.scanner(args[0])
@@ -31,7 +32,7 @@ func (c *command) scanCommand() *cobra.Command {
 	}
 }
 
-// scanner makes the look at one text. Credentials are looked for as the service does, with
+// scanner returns the function that scans one text. It looks for credentials like the service, with
 // tools.filters.security.extra_patterns.
 func (c *command) scanner(kind string) (func(string) verdict, error) {
 	switch kind {
@@ -68,7 +69,7 @@ func (c *command) scanner(kind string) (func(string) verdict, error) {
 	}
 }
 
-// extraRedactor knows shapes and the extra patterns of the configuration.
+// extraRedactor returns a Redactor with the known shapes and the extra patterns of the configuration.
 func (c *command) extraRedactor() (*redact.Redactor, error) {
 	cfg, err := c.load()
 	if err != nil {

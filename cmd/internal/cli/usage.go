@@ -11,12 +11,15 @@ import (
 	"github.com/zephbot/zephbot/policy/nearest"
 )
 
-// needSub ends a command that only groups others.
+// needSub fails a command that only groups others.
 func needSub(cmd *cobra.Command, _ []string) error {
-	return usageError{fmt.Errorf("%s needs one of its subcommands: %s; see %s --help", cmd.Name(), strings.Join(subs(cmd), ", "), cmd.CommandPath())}
+	return usageError{
+		fmt.Errorf("%s needs one of its subcommands: %s; see %s --help", cmd.Name(), strings.Join(subs(cmd), ", "),
+			cmd.CommandPath()),
+	}
 }
 
-// oneOfSubs refuses what is no subcommand, and names the nearest.
+// oneOfSubs refuses an unknown subcommand, and suggests the nearest one.
 func oneOfSubs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -28,7 +31,7 @@ func oneOfSubs(cmd *cobra.Command, args []string) error {
 	return usageError{fmt.Errorf("%sthere are: %s", text, strings.Join(subs(cmd), ", "))}
 }
 
-// subs are the names of the subcommands that a person may type.
+// subs returns the names of the subcommands that a person may type.
 func subs(cmd *cobra.Command) []string {
 	var names []string
 	for _, sub := range cmd.Commands() {
@@ -39,7 +42,7 @@ func subs(cmd *cobra.Command) []string {
 	return names
 }
 
-// wrongFlag makes a wrong flag a usage error, and names the nearest.
+// wrongFlag makes a wrong flag a usage error, and suggests the nearest one.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	missing, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok || missing.GetSpecifiedShortnames() != "" {

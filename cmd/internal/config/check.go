@@ -12,15 +12,15 @@ import (
 	"github.com/zephbot/zephbot/policy/nearest"
 )
 
-// checker looks at the values of a decoded Config and at what they have to do with each other.
+// checker checks the values of a decoded Config and the relations between them.
 type checker struct {
 	c        *Config
 	bad      map[string]bool
 	problems Problems
 	warnings Problems
-	names    []string // of the providers
+	names    []string // of all providers
 	stat     func(string) (fs.FileInfo, error)
-	unsure   bool // some provider has no name that can be read, so names that seem unknown are not told
+	unsure   bool // some provider has no valid name, so unknown names are not reported
 }
 
 func (k *checker) wrong(key, format string, args ...any) {
@@ -31,7 +31,7 @@ func (k *checker) warn(key, format string, args ...any) {
 	k.warnings = append(k.warnings, k.c.place(key).problem(key, fmt.Sprintf(format, args...)))
 }
 
-// place is the origin of key, or of what holds it when the key itself is not set.
+// place returns the origin of key, or of its table if the key itself is not set.
 func (c *Config) place(key string) Origin {
 	for at := key; at != ""; {
 		if o, ok := c.origins[at]; ok {
@@ -66,7 +66,7 @@ func (k *checker) run() {
 	k.idle(reflect.ValueOf(k.c).Elem(), "", "", schema{})
 }
 
-// leaf checks one value by its tags.
+// leaf checks one value against its tags.
 func (k *checker) leaf(l leaf) {
 	if l.clamp {
 		k.clamp(l)
@@ -79,7 +79,7 @@ func (k *checker) leaf(l leaf) {
 	}
 }
 
-// clamp moves a number into its range and says so. What is not a number becomes the default.
+// clamp moves a number into its range and warns. If it is not a number, it becomes the default.
 func (k *checker) clamp(l leaf) {
 	before := formatValue(l.value)
 	switch v := l.value; v.Kind() {
@@ -97,7 +97,7 @@ func (k *checker) clamp(l leaf) {
 	}
 }
 
-// provider wants name to be the name of a provider.
+// provider checks that name is the name of a provider.
 func (k *checker) provider(key, name string) {
 	if k.unsure || slices.Contains(k.names, name) {
 		return
@@ -113,12 +113,14 @@ func (k *checker) provider(key, name string) {
 	k.wrong(key, "%s names no provider; configured: %s%s", shorten(name), strings.Join(k.names, ", "), text)
 }
 
-// baseURLs are the addresses of the APIs whose providers name none.
+// baseURLs returns the default addresses of the APIs.
 func baseURLs() map[string]string {
-	return map[string]string{"anthropic": "https://api.anthropic.com", "ollama": "http://localhost:11434", "offline": ""}
+	return map[string]string{
+		"anthropic": "https://api.anthropic.com", "ollama": "http://localhost:11434", "offline": "",
+	}
 }
 
-// accepts checks what a model is said to take.
+// accepts checks what a model is configured to accept.
 func (k *checker) accepts(kinds []string, at string) {
 	for _, kind := range kinds {
 		if kind != "text" && kind != "image" && kind != "file" {
@@ -153,14 +155,15 @@ func (k *checker) providers() {
 	}
 }
 
-// ollama takes the other spelling of tool_use.
+// ollama handles the other spelling of tool_use.
 func (k *checker) ollama(p *Provider, at string) {
 	o := k.c.LLM.Ollama.ToolUse
 	if o == nil || p.Type != "ollama" {
 		return
 	}
 	if k.set(join(at, "tool_use")) && p.ToolUse != *o {
-		k.wrong("llm.ollama.tool_use", "is another spelling of %s, which is also set, to something else; keep one of them", join(at, "tool_use"))
+		k.wrong("llm.ollama.tool_use",
+			"is another spelling of %s, which is also set, to something else; keep one of them", join(at, "tool_use"))
 	}
 	p.ToolUse = *o
 }
@@ -255,7 +258,7 @@ func (k *checker) servers() {
 	}
 }
 
-// rules wants the required keys of permissions and policy rules.
+// rules checks the required keys of permissions and policy rules.
 func (k *checker) rules() {
 	for _, tool := range slices.Sorted(maps.Keys(k.c.Tools.Permissions)) {
 		for i, p := range k.c.Tools.Permissions[tool] {
@@ -320,7 +323,7 @@ func (k *checker) atMost(key, text string, limit int) {
 	}
 }
 
-// idle warns of keys that are set to something, and that nothing reads yet. Of a list or map it names only the whole.
+// idle warns about keys that are set, but that nothing reads yet. Of a list or map it names only the whole.
 func (k *checker) idle(v reflect.Value, path, part string, s schema) {
 	for _, f := range s.fields(v.Type()) {
 		key, value, part := join(path, f.name), v.Field(f.index), part

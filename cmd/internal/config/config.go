@@ -1,8 +1,8 @@
 // Package config reads the configuration of zephbot: a TOML file, the environment and flags become one Config, and
-// everything that is wrong with them is told at once, with file, line, key and what is allowed. It is the only
-// package that knows viper; the others declare plain option structs, which are filled from a Config.
+// everything that is wrong with them is reported at once, with file, line, key and what is allowed. It is the only
+// package that uses viper; the others declare plain option structs, which are filled from a Config.
 //
-// Flags win over the environment, the environment over the file, the file over the defaults.
+// Flags override the environment, which overrides the file, which overrides the defaults.
 package config
 
 import (
@@ -28,25 +28,25 @@ const maxFile = 256 << 10
 // delimiter separates keys for viper; the usual dot may be part of a key.
 const delimiter = "::"
 
-// Source is everything Load looks at; it asks neither the process's environment nor its flags.
+// Source is the input of Load, which reads neither the process's environment nor its flags by itself.
 type Source struct {
-	// File is the config file. Empty: zephbot.toml in WorkDir, then in $XDG_CONFIG_HOME/zephbot
-	// (Home/.config/zephbot); when neither exists the defaults hold.
+	// File is the config file. If it is empty: zephbot.toml in WorkDir, then in $XDG_CONFIG_HOME/zephbot
+	// (Home/.config/zephbot); if neither exists, the defaults apply.
 	File string
 	// Env is the environment, "NAME=value" each, as os.Environ returns it. Empty values count as not set.
 	Env []string
-	// Flags are values by the name of their key, such as "log.level", written as in the environment.
+	// Flags are values by the name of their key, such as "log.level", in the form of environment variables.
 	Flags map[string]string
 	// Home and WorkDir are the person's home and the working directory, for relative paths and "~".
 	Home, WorkDir string
-	// ReadFile replaces os.ReadFile where it is not nil.
+	// ReadFile replaces os.ReadFile if it is not nil.
 	ReadFile func(name string) ([]byte, error)
-	// Stat replaces os.Stat where it is not nil. It looks at directories that must exist.
+	// Stat replaces os.Stat if it is not nil. It is called for directories that must exist.
 	Stat func(name string) (fs.FileInfo, error)
 }
 
-// Load reads the configuration. Its error is of type Problems and holds everything that is wrong; what is only strange
-// is in Config.Warnings.
+// Load reads the configuration. Its error is of type Problems and contains everything that is wrong; what is only
+// unusual is in Config.Warnings.
 func Load(src Source) (*Config, error) {
 	c, err := Examine(src)
 	if err != nil {
@@ -55,8 +55,8 @@ func Load(src Source) (*Config, error) {
 	return c, nil
 }
 
-// Examine reads as Load does, and gives the Config beside its error as far as it could be read, nil when it could not
-// at all: to find more that is wrong, not to work with. What is wrong has its default there.
+// Examine is like Load, but also returns a Config together with an error, as far as it could be read; nil if it could
+// not be read at all. Invalid values have their defaults. The Config is for finding further problems, not for use.
 func Examine(src Source) (*Config, error) {
 	data, name, err := src.read()
 	if err != nil {
@@ -118,7 +118,9 @@ func (src Source) read() (data []byte, name string, err error) {
 		data, err := readFile(src.resolve(name))
 		switch {
 		case err == nil && len(data) > maxFile:
-			return nil, "", Problems{{File: name, Text: fmt.Sprintf("is larger than %d KiB; a config file is smaller", maxFile>>10)}}
+			return nil, "", Problems{{
+				File: name, Text: fmt.Sprintf("is larger than %d KiB; a config file is smaller", maxFile>>10),
+			}}
 		case err == nil:
 			return data, name, nil
 		case errors.Is(err, fs.ErrNotExist) && src.File == "":
@@ -130,7 +132,7 @@ func (src Source) read() (data []byte, name string, err error) {
 	return nil, "", nil
 }
 
-// places are the paths of the config file when none is given.
+// places returns the paths of the config file if none is given.
 func (src Source) places() []string {
 	places := []string{FileName}
 	dir := ""
@@ -155,7 +157,7 @@ func (src Source) resolve(path string) string {
 	return filepath.Join(src.WorkDir, path)
 }
 
-// readFailure says in a sentence why a file cannot be read.
+// readFailure returns in a sentence why a file cannot be read.
 func readFailure(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -185,14 +187,14 @@ func parseFile(name string, data []byte) (map[string]any, map[string]int, error)
 	return tree, indexLines(data), nil
 }
 
-// movedKeys are the keys that stand in another table in older configurations, with their place today.
+// movedKeys are the keys that are in another table in older configurations, with their current place.
 func movedKeys() map[[2]string][2]string {
 	return map[[2]string][2]string{
 		{"memory", "vector_backend"}: {"vector", "backend"}, // seed 000
 	}
 }
 
-// moveKeys puts the keys of older configurations in their place of today.
+// moveKeys moves the keys of older configurations to their current place.
 func (d *decoder) moveKeys(tree map[string]any) {
 	for from, to := range movedKeys() {
 		table, _ := tree[from[0]].(map[string]any)
@@ -206,12 +208,13 @@ func (d *decoder) moveKeys(tree map[string]any) {
 		}
 		target, ok := tree[to[0]].(map[string]any)
 		if !ok {
-			continue // the wrong type of the table is told when it is decoded
+			continue // the wrong type of the table is reported when it is decoded
 		}
 		delete(table, from[1])
 		if other, set := target[to[1]]; set {
 			if !reflect.DeepEqual(other, raw) {
-				d.wrong(oldKey, "is another spelling of %s, which is also set, to something else; keep one of them", newKey)
+				d.wrong(oldKey, "is another spelling of %s, which is also set, to something else; keep one of them",
+					newKey)
 			}
 			continue
 		}
@@ -221,8 +224,8 @@ func (d *decoder) moveKeys(tree map[string]any) {
 	}
 }
 
-// layer lets viper merge defaults, file, environment and flags, and sets every key of a fixed place to the outcome.
-// Entries of lists and maps are decoded without viper, which would write their keys in lower case.
+// layer has viper merge defaults, file, environment and flags, and sets every key with a fixed place to the result.
+// Entries of lists and maps are decoded without viper, which would convert their keys to lower case.
 func layer(c *Config, data []byte, d *decoder, env map[string]any, flags map[string]any) error {
 	v := viper.NewWithOptions(viper.KeyDelimiter(delimiter))
 	v.SetConfigType("toml")
@@ -268,10 +271,10 @@ func layer(c *Config, data []byte, d *decoder, env map[string]any, flags map[str
 	return nil
 }
 
-// viperKey writes the path of a fixed key, whose words need no quotes, for viper.
+// viperKey returns the path of a fixed key, whose words need no quotes, in viper's form.
 func viperKey(key string) string { return strings.ReplaceAll(key, ".", delimiter) }
 
-// nest makes a tree of values by path. Paths of entries of lists are left out: viper does not hold them.
+// nest returns a tree of values by path. Paths of list entries are omitted, because viper does not support them.
 func nest(values map[string]any) map[string]any {
 	root := map[string]any{}
 	for key, value := range values {
@@ -293,12 +296,12 @@ func nest(values map[string]any) map[string]any {
 	return root
 }
 
-// Origin says where the value of key comes from. Keys are written as in the file, with dots; entries of lists as in
+// Origin returns where the value of key comes from. Keys are written as in the file, with dots; list entries as in
 // "llm.providers[0].model".
 func (c *Config) Origin(key string) Origin { return c.origins[key] }
 
-// Path resolves a path of the configuration: "~" is the person's home, what is relative starts at the working
-// directory. The empty path stays empty.
+// Path resolves a path of the configuration: "~" is the person's home, relative paths start at the working directory.
+// The empty path remains empty.
 func (c *Config) Path(path string) string {
 	rest, home := strings.CutPrefix(path, "~")
 	switch {

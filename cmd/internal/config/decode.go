@@ -10,10 +10,10 @@ import (
 	"github.com/zephbot/zephbot/policy/nearest"
 )
 
-// maxSuggestions bounds how many unknown keys get a nearest known one, so that a hostile file costs little.
+// maxSuggestions limits for how many unknown keys a known one is suggested, so that a hostile file costs little.
 const maxSuggestions = 200
 
-// decoder fills a Config from the tree of a TOML document and notes what does not fit.
+// decoder fills a Config from the tree of a TOML document and records what does not fit.
 type decoder struct {
 	file     string
 	lines    map[string]int
@@ -21,9 +21,9 @@ type decoder struct {
 	problems Problems
 	origins  map[string]Origin
 	bad      map[string]bool // keys of the wrong type
-	moved    map[string]any  // values of keys that were spelled by an alias, by the key's own name
+	moved    map[string]any  // values of keys that were spelled with an alias, by the key's canonical name
 	unknown  int
-	places   map[string]string // the place of keys that exist only once, by their last word
+	places   map[string]string // by their last word, the place of keys with a unique last word
 }
 
 func (d *decoder) origin(key string) Origin { return Origin{File: d.file, Line: d.lines[key]} }
@@ -53,7 +53,7 @@ func (d *decoder) table(path string, tree map[string]any, dst reflect.Value) {
 	}
 }
 
-// pick finds the value of f in tree under its name or an alias. Two spellings with different values are a problem.
+// pick returns the value of f in tree under its name or an alias. Two spellings with different values are a problem.
 func (d *decoder) pick(path string, tree map[string]any, f field) (raw any, spelled string, ok bool) {
 	for _, name := range append([]string{f.name}, f.aliases...) {
 		r, there := tree[name]
@@ -62,7 +62,8 @@ func (d *decoder) pick(path string, tree map[string]any, f field) (raw any, spel
 		case !ok:
 			raw, spelled, ok = r, name, true
 		case !same(raw, r, f.typ):
-			d.wrong(join(path, name), "is another spelling of %s, which is also set, to something else; keep one of them",
+			d.wrong(join(path, name), "is another spelling of %s, which is also set, to something else; keep one of "+
+				"them",
 				join(path, spelled))
 		}
 	}
@@ -137,7 +138,7 @@ func (d *decoder) value(key string, raw any, dst reflect.Value, f field) {
 	}
 }
 
-// tree wants raw to be a table.
+// tree checks that raw is a table.
 func (d *decoder) tree(key string, raw any) (map[string]any, bool) {
 	tree, ok := raw.(map[string]any)
 	if !ok {
@@ -167,7 +168,7 @@ func (d *decoder) array(key string, raw any, t reflect.Type) reflect.Value {
 	return out
 }
 
-// mapping decodes a table whose keys the person chose; they stay as they are written.
+// mapping decodes a table with keys that the person chose; they are kept as written.
 func (d *decoder) mapping(key string, tree map[string]any, dst reflect.Value, f field) {
 	dst.Set(reflect.MakeMap(f.typ))
 	elem := f.typ.Elem()

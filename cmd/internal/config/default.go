@@ -2,7 +2,7 @@ package config
 
 import "reflect"
 
-// confirmDefault is how the tag of a key refers to confirmPatterns, which a tag cannot hold.
+// confirmDefault is how a key's tag refers to confirmPatterns, which a tag cannot contain.
 const confirmDefault = "@confirm_patterns"
 
 // confirmPatterns returns the default of tools.shell.confirm_patterns.
@@ -20,7 +20,7 @@ func Default() Config {
 	return c
 }
 
-// defaultOf returns the value of a leaf that nobody sets.
+// defaultOf returns the value of a leaf that is not set.
 func defaultOf(f field) reflect.Value {
 	zero := reflect.Zero(f.typ)
 	if f.def == confirmDefault {
@@ -48,7 +48,7 @@ func setDefaults(s schema, v reflect.Value) {
 			v.Field(f.index).Set(defaultOf(f))
 		case tableShape:
 			setDefaults(s, v.Field(f.index))
-		default: // what holds entries begins empty
+		default: // lists and maps of entries are empty by default
 		}
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// maxDoubled bounds how many headers are left out, so that a hostile file costs little.
+// maxDoubled limits how many headers are ignored, so that a hostile file costs little.
 const maxDoubled = 64
 
-// doubledHeader is a line [table] before [[table]], as an example of older documentation has it. It says nothing, and
+// doubledHeader is a line [table] before [[table]], as in an example of older documentation. It has no meaning, and
 // TOML forbids it.
 type doubledHeader struct {
 	line int
@@ -24,8 +24,8 @@ func (h doubledHeader) warning(file string) Problem {
 		"[%s] directly before [[%s]] is not valid TOML; it is read as if it did not stand there: remove this line", h.name, h.name)}
 }
 
-// withoutDoubled blanks the lines [table] that stand directly before [[table]] with nothing of their own, where the
-// document cannot be read because of them. Lines keep their numbers. Every other document is returned as it is.
+// withoutDoubled blanks the lines [table] that come directly before [[table]] and contain nothing of their own, if they
+// are why the document cannot be parsed. Line numbers do not change. Every other document is returned unchanged.
 func withoutDoubled(data []byte) ([]byte, []doubledHeader) {
 	var left []doubledHeader
 	now := data
@@ -45,7 +45,7 @@ func withoutDoubled(data []byte) ([]byte, []doubledHeader) {
 		now = bytes.Join(copied, nil)
 		left = append(left, doubledHeader{line: i + 1, name: name})
 	}
-	return now, left // wrong in another way too: the reader's own words say how
+	return now, left // it has other errors too, which the parser describes
 }
 
 func decodeError(data []byte) (*toml.DecodeError, bool) {
@@ -55,7 +55,7 @@ func decodeError(data []byte) (*toml.DecodeError, bool) {
 }
 
 // headerBefore finds the line [name] before the line [[name]] with the number at, from 0; only empty lines and comments
-// may stand between. -1 = none.
+// may be between them. -1 = none.
 func headerBefore(lines [][]byte, at int) (name string, line int) {
 	if at < 1 || at >= len(lines) {
 		return "", -1
@@ -77,7 +77,7 @@ func headerBefore(lines [][]byte, at int) (name string, line int) {
 	return "", -1
 }
 
-// header reads the name between brackets; a comment may follow.
+// header parses the name between brackets; a comment may follow.
 func header(line []byte, open, shut string) (string, bool) {
 	text := strings.TrimSpace(string(line))
 	rest, ok := strings.CutPrefix(text, open)
@@ -86,5 +86,6 @@ func header(line []byte, open, shut string) (string, bool) {
 	}
 	name, after, ok := strings.Cut(rest, shut)
 	after = strings.TrimSpace(after)
-	return strings.TrimSpace(name), ok && (after == "" || strings.HasPrefix(after, "#")) && strings.TrimSpace(name) != ""
+	return strings.TrimSpace(name), ok && (after == "" || strings.HasPrefix(after, "#")) &&
+		strings.TrimSpace(name) != ""
 }

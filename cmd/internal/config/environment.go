@@ -9,7 +9,7 @@ import (
 	"github.com/zephbot/zephbot/policy/nearest"
 )
 
-// environment holds the variables whose names begin with "ZEPH_" and what became of them.
+// environment contains the variables whose names begin with "ZEPH_", and how they were used.
 type environment struct {
 	vars     map[string]string
 	used     map[string]string // key that a variable set
@@ -28,8 +28,8 @@ func newEnvironment(env []string) *environment {
 	return e
 }
 
-// addProviders makes the providers that only the environment describes, when the file has none: for each
-// ZEPH_LLM_PROVIDERS_<NAME>_MODEL or _TYPE one that is called by the name in lower case.
+// addProviders creates providers that are only described in the environment, if the file has none: for each
+// ZEPH_LLM_PROVIDERS_<NAME>_MODEL or _TYPE, a provider with the name in lower case.
 func (e *environment) addProviders(c *Config) {
 	if len(c.LLM.Providers) > 0 {
 		return
@@ -55,7 +55,7 @@ func (e *environment) addProviders(c *Config) {
 	}
 }
 
-// splitField divides "MAIN_API_KEY" into the name "MAIN" and the key "api_key"; the longest key that fits wins.
+// splitField splits "MAIN_API_KEY" into the name "MAIN" and the key "api_key"; the longest matching key wins.
 func splitField(rest string, fields []field) (name, key string) {
 	for _, f := range fields {
 		n, ok := strings.CutSuffix(rest, envName("", f.name))
@@ -66,7 +66,7 @@ func splitField(rest string, fields []field) (name, key string) {
 	return name, key
 }
 
-// apply reads the variable of every key. Values of entries of lists and maps are set at once, the others collected.
+// apply reads the variable of every key. Values of list and map entries are set at once, the others are collected.
 func (e *environment) apply(c *Config) {
 	known := map[string]bool{}
 	walk(c, func(l leaf) {
@@ -126,9 +126,9 @@ func (e *environment) wrong(name, text string) {
 	e.problems = append(e.problems, Problem{Key: name, Text: text})
 }
 
-// warnUnknown tells of the variables that no key reads. One that is nearly the name of a key is a mistake, as a key of
-// the file would be: what it was meant to set, perhaps who may talk to the bot, would silently keep its default. Others
-// may belong to another program.
+// warnUnknown reports the variables that no key reads. One that is similar to a key is a mistake, as in the file: what
+// it was meant to set, perhaps who may talk to the bot, would silently keep its default. Others may belong to another
+// program.
 func (e *environment) warnUnknown(known map[string]bool) {
 	names := slices.Sorted(maps.Keys(known))
 	provider := envName(envName(envPrefix, "llm"), "providers") + "_"
@@ -140,8 +140,9 @@ func (e *environment) warnUnknown(known map[string]bool) {
 		text := "names no known key; docs/config.md lists the variables"
 		rest, ofProvider := strings.CutPrefix(name, provider)
 		who, key := splitField(rest, fields)
-		if ofProvider && who != "" && key != "" { // perhaps one that is not configured at the moment
-			text = "has no effect: there is no provider of this name; set " + provider + who + "_MODEL too, or add it to the file"
+		if ofProvider && who != "" && key != "" { // perhaps a provider that is not configured at the moment
+			text = "has no effect: there is no provider of this name; set " + provider + who +
+				"_MODEL too, or add it to the file"
 		} else if near, ok := nearest.Nearest(name, names); ok {
 			e.wrong(name, "names no known key; did you mean "+near+"?")
 			continue
@@ -150,7 +151,7 @@ func (e *environment) warnUnknown(known map[string]bool) {
 	}
 }
 
-// envTypeName says what a variable for a key of type t must hold.
+// envTypeName says what a variable for a key of type t must contain.
 func envTypeName(t reflect.Type) string {
 	if t.Kind() == reflect.Slice {
 		return typeName(t) + ", separated by commas"

@@ -8,15 +8,15 @@ import (
 // Key describes one key of the config file.
 type Key struct {
 	Name    string // as in the file, such as "llm.providers[].model" or "telegram.chats.<key>.trigger"
-	Env     string // environment variable; "" when there is none
+	Env     string // environment variable; "" if there is none
 	Type    string // in words
-	Default string // as TOML; "" when the key is not set by default
+	Default string // as TOML; "" if the key is not set by default
 	Doc     string // one line
-	Idle    string // what reads it, when that is not part of this version; else ""
-	Table   string // table it stands in, as in the file; "" at the top
+	Idle    string // what will read it, if that is not part of this version; else ""
+	Table   string // its table, as in the file; "" for the top level
 }
 
-// entryMark stands for the name of an entry in Key.Name and Key.Env.
+// entryMark represents the name of an entry in Key.Name and Key.Env.
 const entryMark = "<key>"
 
 // Keys returns every key, in the order of the documentation.
@@ -31,7 +31,7 @@ type keyLister struct {
 	keys   []Key
 }
 
-// table lists the leaves of a table first, and then the tables in it, as a TOML file must.
+// table lists the leaves of a table first, and then the tables in it, as in a TOML file.
 func (k *keyLister) table(p place, t reflect.Type) {
 	fields := k.schema.fields(t)
 	for _, f := range fields {
@@ -62,7 +62,7 @@ func (k *keyLister) table(p place, t reflect.Type) {
 	}
 }
 
-// mapping lists what an entry of a map holds: keys of a table, or one value.
+// mapping lists what an entry of a map contains: keys of a table, or one value.
 func (k *keyLister) mapping(at place, f field) {
 	if f.typ.Elem().Kind() == reflect.Struct {
 		at.path += "." + entryMark
@@ -77,7 +77,8 @@ func (k *keyLister) mapping(at place, f field) {
 		env = at.env + "_<KEY>"
 	}
 	k.keys = append(k.keys, Key{
-		Name: at.path + "." + entryMark, Env: env, Type: typeName(f.typ.Elem()), Doc: f.doc, Idle: at.idle, Table: at.path,
+		Name: at.path + "." + entryMark, Env: env, Type: typeName(f.typ.Elem()), Doc: f.doc, Idle: at.idle,
+		Table: at.path,
 	})
 }
 
@@ -96,7 +97,7 @@ func (k *keyLister) key(p place, f field) Key {
 	return out
 }
 
-// within is the place of a key in the table at p.
+// within returns the place of a key in the table at p.
 func (p place) within(f field) place {
 	at := place{path: f.name, idle: p.idle}
 	if p.path != "" {
@@ -111,7 +112,7 @@ func (p place) within(f field) place {
 	return at
 }
 
-// anyItem is the place of some entry of a list of tables.
+// anyItem returns the place of any entry of a list of tables.
 func (p place) anyItem(t reflect.Type) place {
 	p.path += "[]"
 	if !named(t) {
@@ -123,7 +124,7 @@ func (p place) anyItem(t reflect.Type) place {
 	return p
 }
 
-// uniquePlaces maps the last word of a key to its place, for words that exist once.
+// uniquePlaces maps the last word of a key to its place, for words that are unique.
 func uniquePlaces() map[string]string {
 	places, count := map[string]string{}, map[string]int{}
 	for _, k := range Keys() {

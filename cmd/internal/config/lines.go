@@ -6,14 +6,14 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// maxDepth is the number of keys in a path that are followed; deeper ones keep the line of what they are in.
+// maxDepth limits the length of paths that are indexed; deeper keys have the line of the table that contains them.
 const maxDepth = 12
 
 // lines finds the line of every key and table of a document by its path (see join and item).
 type lines struct {
 	at     map[string]int
 	starts []int          // offset of the beginning of each line
-	counts map[string]int // entries seen of each [[table]]
+	counts map[string]int // number of entries of each [[table]] so far
 }
 
 // indexLines reads the positions of data, which must be a valid document.
@@ -40,7 +40,7 @@ func indexLines(data []byte) map[string]int {
 	return l.at
 }
 
-// header notes a table header and returns the path of the table.
+// header records a table header and returns the path of the table.
 func (l *lines) header(keys unstable.Iterator, array bool) string {
 	path, depth := "", 0
 	for keys.Next() {
@@ -74,7 +74,7 @@ func (l *lines) keyValue(path string, kv *unstable.Node, depth int) {
 	l.value(path, kv.Value(), depth)
 }
 
-// value notes the keys inside inline tables and lists of them.
+// value records the keys inside inline tables and lists of them.
 func (l *lines) value(path string, v *unstable.Node, depth int) {
 	if depth > maxDepth {
 		return
@@ -90,7 +90,7 @@ func (l *lines) value(path string, v *unstable.Node, depth int) {
 			l.at[item(path, i)] = l.at[path]
 			l.value(item(path, i), children.Node(), depth+1)
 		}
-	default: // scalars hold no keys
+	default: // scalars contain no keys
 	}
 }
 

@@ -2,7 +2,7 @@ package config
 
 import "github.com/zephbot/zephbot/policy/redact"
 
-// credentialPatterns wants every pattern that means a credential to be one: a credential that is not found is shown.
+// credentialPatterns checks that every pattern for credentials is valid: a credential that is not found is shown.
 func (k *checker) credentialPatterns() {
 	const key = "tools.filters.security.extra_patterns"
 	for i, pattern := range k.c.Tools.Filters.Security.ExtraPatterns {

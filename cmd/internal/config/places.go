@@ -12,8 +12,8 @@ import (
 // Here is the entry of allowed_paths that means the working directory of the conversation.
 const Here = "."
 
-// granted wants the directories of a list to exist: a misspelt one would silently take away what the list was meant to
-// grant, and one that somebody makes later would be granted unseen.
+// granted checks that the directories of a list exist: a misspelt one would silently remove what the list was meant to
+// grant, and one that somebody creates later would be granted without notice.
 func (k *checker) granted(key string, list []string) {
 	if k.bad[key] {
 		return
@@ -36,7 +36,7 @@ func (k *checker) granted(key string, list []string) {
 	}
 }
 
-// withoutPath is an error of the file system without the path, which the message names already.
+// withoutPath returns an error of the file system without the path, which the message contains already.
 func withoutPath(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err.Error()
@@ -44,10 +44,10 @@ func withoutPath(err error) string {
 	return err.Error()
 }
 
-// Obeyed lists the files and directories, absolute and without repetition, that this configuration makes the program
-// keep, read or run, now or at its next start: whoever writes one of them changes what the bot does, and most hold
-// secrets. No tool and no child may reach them. Some need not exist yet: a config file in a place where one is looked
-// for, a .env file beside it.
+// Obeyed lists the files and directories, absolute and without duplicates, that this configuration makes the program
+// store, read or run, now or at its next start: writing to one of them changes what the bot does, and most contain
+// secrets. No tool and no child may access them. Some need not exist yet: a config file in a place where one is
+// searched for, or a .env file next to it.
 func (c *Config) Obeyed() []string {
 	var list []string
 	add := func(p string) {
@@ -76,7 +76,7 @@ func (c *Config) Obeyed() []string {
 			add(c.program(value.Reveal()))
 		}
 	}
-	// what stands beside the config: the environment that deployments read, and the rules of output filters
+	// Files next to the config: the environment that deployments read, and the rules of output filters.
 	if c.File != "" {
 		dir := filepath.Dir(c.Path(c.File))
 		list = append(list, filepath.Join(dir, ".env"), filepath.Join(dir, "filters.toml"))
@@ -86,7 +86,7 @@ func (c *Config) Obeyed() []string {
 	return slices.Compact(list)
 }
 
-// texts are the values of a leaf that holds text.
+// texts returns the values of a leaf that contains text.
 func texts(l leaf) []string {
 	switch v := l.value.Interface().(type) {
 	case string:
@@ -97,8 +97,8 @@ func texts(l leaf) []string {
 	return nil
 }
 
-// program is the file that an argument or a variable of a server names, such as its script or its key; "" when it is
-// none. A directory is what the server works in, and is left to the tools.
+// program returns the file that an argument or a variable of a server names, such as its script or its key; "" if there
+// is none. A directory is what the server works in, and is left to the tools.
 func (c *Config) program(arg string) string {
 	if _, value, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(arg, "-") {
 		arg = value

@@ -29,7 +29,8 @@ type printer struct {
 	out         bytes.Buffer
 }
 
-// table writes the values of a table and then the tables in it. The path has the numbers of entries, the header not.
+// table prints the values of a table and then the tables in it. The path contains the numbers of entries, the header
+// does not.
 func (p *printer) table(path, header string, v reflect.Value) {
 	var lines strings.Builder
 	fields := p.schema.fields(v.Type())
@@ -58,7 +59,7 @@ func joinHeader(table, key string) string {
 	return table + "." + quoteKey(key)
 }
 
-// inline reports whether a field is written on a line of its table: a leaf, or a map of texts.
+// inline reports whether a field is printed on a line of its table: a leaf, or a map of texts.
 func inline(f field) bool {
 	s := shapeOf(f.typ)
 	return s == leafShape || s == mapShape && f.typ.Elem().Kind() == reflect.String
@@ -88,7 +89,7 @@ func printable(r rune) rune {
 	return r
 }
 
-// sub writes the tables in a table.
+// sub prints the tables in a table.
 func (p *printer) sub(path, name string, f field, v reflect.Value) {
 	if inline(f) {
 		return
@@ -118,7 +119,7 @@ func (p *printer) sub(path, name string, f field, v reflect.Value) {
 	}
 }
 
-// formatField writes the value of a field as TOML, without secrets.
+// formatField returns the value of a field as TOML, without secrets.
 func formatField(f field, v reflect.Value) string {
 	if shapeOf(f.typ) == mapShape {
 		items := []string{}
@@ -139,7 +140,7 @@ func formatField(f field, v reflect.Value) string {
 	return formatValue(v)
 }
 
-// maskURL takes the user name and the password out of a URL.
+// maskURL removes the user name and the password from a URL.
 func maskURL(s string) string {
 	if !strings.Contains(s, "@") {
 		return s
@@ -169,7 +170,7 @@ type initWriter struct {
 	schema schema
 }
 
-// table writes a table; as an example it is commented out whole.
+// table prints a table; an example is commented out as a whole.
 func (w initWriter) table(header string, t reflect.Type, doc, idle string, example bool) {
 	mark := ""
 	if example {
@@ -215,7 +216,7 @@ func exampleKey(f field) string {
 	return "deploy"
 }
 
-// note tells that a table or key is not read yet. What is in an idle table needs no note of its own.
+// note returns the remark that a table or key is not read yet. Keys in an idle table need no remark of their own.
 func note(idle string) string {
 	if idle == "" {
 		return ""
@@ -251,9 +252,11 @@ func (w initWriter) line(f field, outer string, example bool) {
 // Doc returns the reference of all keys as Markdown.
 func Doc() []byte {
 	var b bytes.Buffer
-	b.WriteString("# Configuration\n\nMade from the source; do not edit. `<key>` and `<NAME>` stand for what an entry is called; in names of\n" +
+	b.WriteString("# Configuration\n\nMade from the source; do not edit. `<key>` and `<NAME>` stand for what an " +
+		"entry is called; in names of\n" +
 		"environment variables that is in upper case, with `_` for everything but letters and digits.\n" +
-		"Lists in environment variables are separated by commas. Flags win over the environment, the environment over the file.\n")
+		"Lists in environment variables are separated by commas. Flags win over the environment, the environment " +
+		"over the file.\n")
 	table := "\x00"
 	for _, k := range Keys() {
 		if k.Table != table {
@@ -265,7 +268,8 @@ func Doc() []byte {
 			case strings.HasSuffix(table, "[]"):
 				title = "`[[" + strings.TrimSuffix(table, "[]") + "]]`"
 			}
-			fmt.Fprintf(&b, "\n## %s\n\n| key | type | default | environment | meaning |\n|---|---|---|---|---|\n", title)
+			fmt.Fprintf(&b, "\n## %s\n\n| key | type | default | environment | meaning |\n|---|---|---|---|---|\n",
+				title)
 		}
 		doc := k.Doc + note(k.Idle)
 		name := strings.TrimPrefix(strings.TrimPrefix(k.Name, table), ".")
@@ -276,7 +280,7 @@ func Doc() []byte {
 
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
-// code writes s as code in a cell of a table; the double mark lets s hold a backtick.
+// code returns s as code in a cell of a table; the double delimiter allows backticks in s.
 func code(s string) string {
 	switch {
 	case s == "":

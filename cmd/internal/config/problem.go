@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Problem is one thing that is wrong, or in Config.Warnings strange, about the configuration.
+// Problem is one thing in the configuration that is wrong, or, in Config.Warnings, unusual.
 type Problem struct {
-	File string // config file; "" when the problem is not in a file
-	Line int    // line in File, from 1; 0 when it has none
-	Key  string // key, or name of an environment variable; "" when the problem is about the whole file
-	Text string // what is wrong and what is allowed; never holds a secret
+	File string // config file; "" if the problem is not in a file
+	Line int    // line in File, from 1; 0 = none
+	Key  string // key, or name of an environment variable; "" if the problem is about the whole file
+	Text string // what is wrong and what is allowed; never contains a secret
 }
 
 // String returns "file:line: key: text" without the parts that are empty.
@@ -45,7 +45,7 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// sorted orders by line; what has no line comes last, in the order it was found.
+// sorted sorts by line; problems without a line are last, in the order in which they were found.
 func (p Problems) sorted() Problems {
 	slices.SortStableFunc(p, func(a, b Problem) int {
 		if (a.Line == 0) != (b.Line == 0) {
@@ -56,12 +56,12 @@ func (p Problems) sorted() Problems {
 	return p
 }
 
-// Origin says where a value comes from.
+// Origin is where a value comes from.
 type Origin struct {
 	File string // config file
 	Line int    // line in File
 	Env  string // environment variable
-	Flag string // command line flag, by the name of the key it sets
+	Flag string // command line flag, by the name of the key that it sets
 }
 
 // String returns "default", "file:line", the name of the variable, or "flag".
@@ -78,7 +78,7 @@ func (o Origin) String() string {
 	}
 }
 
-// problem puts a text about key where the value came from: its line in the file, or its variable.
+// problem returns a Problem of key at the origin of its value: its line in the file, or its variable.
 func (o Origin) problem(key, text string) Problem {
 	if o.Env != "" {
 		return Problem{Key: o.Env, Text: text}
@@ -86,8 +86,8 @@ func (o Origin) problem(key, text string) Problem {
 	return Problem{File: o.File, Line: o.Line, Key: key, Text: text}
 }
 
-// Problem puts a text about key where its value came from: the line of the file, or the variable. A key that nobody set
-// stands where what holds it does.
+// Problem returns a Problem of key at the origin of its value: the line in the file, or the variable. For a key that is
+// not set, the origin is that of its table.
 func (c *Config) Problem(key, text string) Problem { return c.place(key).problem(key, text) }
 
 // Set reports whether the file, the environment or a flag sets key.
@@ -96,8 +96,8 @@ func (c *Config) Set(key string) bool {
 	return ok
 }
 
-// Sorted orders by line; what has no line comes last, in the order it was found.
+// Sorted sorts by line; problems without a line are last, in the order in which they were found.
 func (p Problems) Sorted() Problems { return p.sorted() }
 
-// Entry appends the name of an entry to the key of its table, in quotes where it needs them.
+// Entry appends the name of an entry to the key of its table, in quotes if necessary.
 func Entry(table, name string) string { return join(table, name) }

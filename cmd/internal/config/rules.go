@@ -15,13 +15,13 @@ import (
 	"github.com/zephbot/zephbot/policy/nearest"
 )
 
-// form is what a text must look like, and how that is said.
+// form is the required form of a text, and its description.
 type form struct {
 	pattern *regexp.Regexp
 	allowed string
 }
 
-// formOf returns the rule for a tag form; ok is false when it is not about a pattern.
+// formOf returns the rule for a form tag; ok is false if it is not about a pattern.
 func formOf(name string) (rule form, ok bool) {
 	switch name {
 	case "user":
@@ -39,7 +39,10 @@ func formOf(name string) (rule form, ok bool) {
 	case "command":
 		return form{commandForm, "the name of a program without a path"}, true
 	case "redis":
-		return form{redisForm, "a URL that begins with redis:// or rediss:// (also redis+cluster://, redis+sentinel://, unix://)"}, true
+		return form{
+			redisForm,
+			"a URL that begins with redis:// or rediss:// (also redis+cluster://, redis+sentinel://, unix://)",
+		}, true
 	case "postgres":
 		return form{postgresForm, "a URL that begins with postgres://"}, true
 	default:
@@ -105,7 +108,7 @@ func checkRange(f field, x float64, shown string, duration bool) string {
 	}
 	switch {
 	case f.clamp:
-		return "" // mended, not refused
+		return "" // corrected, not refused
 	case x >= f.min && (f.max == 0 || x <= f.max):
 		return ""
 	case f.max == 0:
@@ -115,7 +118,7 @@ func checkRange(f field, x float64, shown string, duration bool) string {
 	}
 }
 
-// checkText checks a text that is set; whether it may be empty is decided where it is needed.
+// checkText checks a text that is set; whether it may be empty is decided elsewhere.
 func checkText(f field, s string, secret bool) string {
 	if s == "" {
 		return ""
@@ -133,7 +136,8 @@ func checkText(f field, s string, secret bool) string {
 	case "zone":
 		return checkZone(s)
 	}
-	if len(f.enum) > 0 && !slices.ContainsFunc(f.enum, func(w string) bool { return w == s || f.fold && strings.EqualFold(w, s) }) {
+	if len(f.enum) > 0 &&
+		!slices.ContainsFunc(f.enum, func(w string) bool { return w == s || f.fold && strings.EqualFold(w, s) }) {
 		text := shown + " is not allowed; allowed: " + strings.Join(f.enum, ", ")
 		if near, ok := nearest.Nearest(s, f.enum); ok {
 			text += " (did you mean " + near + "?)"
@@ -146,7 +150,7 @@ func checkText(f field, s string, secret bool) string {
 	return ""
 }
 
-// checkURL refuses what is not a URL with an allowed scheme. A URL that may hold a password is not repeated.
+// checkURL refuses what is not a URL with an allowed scheme. A URL that may contain a password is not repeated.
 func checkURL(f field, s string) string {
 	shown := shorten(s)
 	if strings.Contains(s, "@") {
@@ -154,16 +158,18 @@ func checkURL(f field, s string) string {
 	}
 	allowed := " is not allowed; allowed: a URL that begins with " + strings.Join(f.urls, ":// or ") + "://"
 	u, err := url.Parse(s)
-	if err != nil || !slices.Contains(f.urls, u.Scheme) || u.Scheme != "file" && u.Hostname() == "" || u.Scheme == "file" && u.Path == "" {
+	if err != nil || !slices.Contains(f.urls, u.Scheme) || u.Scheme != "file" && u.Hostname() == "" ||
+		u.Scheme == "file" && u.Path == "" {
 		return shown + allowed
 	}
 	return ""
 }
 
-// checkZone wants a zone that this machine knows.
+// checkZone checks that this machine knows a time zone.
 func checkZone(s string) string {
 	if _, err := time.LoadLocation(s); err != nil {
-		return shorten(s) + ` is not allowed; allowed: a time zone that this machine knows, such as "Europe/Berlin", or "Local" for the machine's own`
+		return shorten(s) +
+			` is not allowed; allowed: a time zone that this machine knows, such as "Europe/Berlin", or "Local" for the machine's own`
 	}
 	return ""
 }

@@ -34,7 +34,7 @@ type field struct {
 	clamp   bool
 }
 
-// schema remembers the fields of the tables that were looked at. It is not safe for concurrent use.
+// schema caches the fields of tables. It is not safe for concurrent use.
 type schema map[reflect.Type][]field
 
 // fields returns the keys of the table that t describes, in the order of the struct.
@@ -58,7 +58,8 @@ func (s schema) fields(t reflect.Type) []field {
 func newField(name string, index int, f reflect.StructField) field {
 	out := field{
 		name: name, index: index, typ: f.Type,
-		doc: f.Tag.Get("doc"), def: f.Tag.Get("default"), idle: f.Tag.Get("idle"), form: f.Tag.Get("form"), place: f.Tag.Get("place"), tools: f.Tag.Get("tools"),
+		doc: f.Tag.Get("doc"), def: f.Tag.Get("default"), idle: f.Tag.Get("idle"), form: f.Tag.Get("form"),
+		place: f.Tag.Get("place"), tools: f.Tag.Get("tools"),
 		aliases: words(f.Tag.Get("alias")), urls: words(f.Tag.Get("url")), enum: words(f.Tag.Get("enum")),
 	}
 	if fold := f.Tag.Get("enumfold"); fold != "" {
@@ -78,7 +79,7 @@ func words(tag string) []string {
 	return strings.Split(tag, "|")
 }
 
-// bound reads a limit of a tag: a number, or for durations a duration in nanoseconds.
+// bound parses a limit in a tag: a number, or for durations a duration in nanoseconds.
 func bound(tag string, t reflect.Type) float64 {
 	if t == durationType {
 		d, _ := time.ParseDuration(tag)
@@ -88,7 +89,7 @@ func bound(tag string, t reflect.Type) float64 {
 	return n
 }
 
-// find returns the field that is called name, or has it as an alias.
+// find returns the field with a name or alias.
 func find(fields []field, name string) (field, bool) {
 	for _, f := range fields {
 		if f.name == name {
@@ -101,7 +102,7 @@ func find(fields []field, name string) (field, bool) {
 	return field{}, false
 }
 
-// shape is how a value is written and walked.
+// shape is how a value is written and traversed.
 type shape int
 
 const (
@@ -152,7 +153,7 @@ func quoteKey(key string) string {
 	return quoteText(key)
 }
 
-// join appends a key to the path of its table; paths are unambiguous because other than bare keys are quoted.
+// join appends a key to the path of its table; paths are unambiguous because all but bare keys are quoted.
 func join(path, key string) string {
 	if path == "" {
 		return quoteKey(key)
@@ -166,7 +167,8 @@ func item(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]"
 // envPrefix begins the names of all environment variables that zephbot reads.
 const envPrefix = "ZEPH"
 
-// envName appends a key to the environment variable of its table: upper case, other than letters and digits as "_".
+// envName appends a key to the environment variable of its table: in upper case, with "_" for all but letters and
+// digits.
 func envName(parent, key string) string {
 	var b strings.Builder
 	b.WriteString(parent)

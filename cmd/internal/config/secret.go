@@ -6,11 +6,11 @@ import (
 	"strconv"
 )
 
-// redacted stands for a secret wherever one would be printed.
+// redacted is printed in place of a secret.
 const redacted = "[redacted]"
 
-// Secret is a text that is never printed: fmt, JSON, text, TOML and zerolog all show "[redacted]" (nothing when it is
-// empty). Only Reveal gives it away.
+// Secret is a text that is never printed: fmt, JSON, text, TOML and zerolog all show "[redacted]" (nothing if it is
+// empty). Only Reveal returns it.
 type Secret string
 
 // Reveal returns the secret itself.

@@ -10,32 +10,35 @@ import (
 	"github.com/zephbot/zephbot/policy/nearest"
 )
 
-// KnownTools are the names of our own tools, those of parts that are not built yet included: a rule about them is no
+// KnownTools returns the names of our own tools, including those that are not built yet: a rule about them is not a
 // mistake.
 func KnownTools() []string {
 	return []string{
-		"bash", "read", "write", "edit", "grep", "find_path", "list_directory", "create_directory", "delete_path", "move_path", "copy_path",
+		"bash", "read", "write", "edit", "grep", "find_path", "list_directory", "create_directory", "delete_path",
+		"move_path", "copy_path",
 		"fetch", "web_scrape", "read_overflow",
-		"search_code", "diagnostics", "memory_search", "memory_save", "memory_forget", "schedule_periodic", "schedule_deferred", "list_tasks",
-		"cancel_task", "send_file", "use_skill", "load_skill", "invoke_skill", "delegate", "web_search", "search_tools", "find_tools", "tool_search",
+		"search_code", "diagnostics", "memory_search", "memory_save", "memory_forget", "schedule_periodic",
+		"schedule_deferred", "list_tasks",
+		"cancel_task", "send_file", "use_skill", "load_skill", "invoke_skill", "delegate", "web_search", "search_tools",
+		"find_tools", "tool_search",
 	}
 }
 
-// aliases are other names of tools, as the tools state them.
+// aliases returns other names of tools, as the tools state them.
 func aliases() []string { return []string{"shell", "sh", "read_file", "write_file", "glob"} }
 
 // Kinds of tool names, the values of the tag "tools".
 const (
 	toolName = "name" // of a tool of our own, or server:tool
 	toolGlob = "glob" // of such names
-	// as name, or the name that a server gives its tool, which nobody knows before it is connected
+	// a name, or the name that a server gives its tool, which is unknown until it is connected
 	toolBare   = "bare"
 	toolServer = "server" // what a server calls its tool
 )
 
-// ToolProblem says what is wrong with the name of a tool, or with a glob of such names; "" = nothing. A qualified name,
-// server:tool, has to begin with the id of a configured server; sure is false when the server may still be added in the
-// chat, so that the name may be right.
+// ToolProblem returns what is wrong with the name of a tool, or with a glob of such names; "" = nothing. A qualified
+// name, server:tool, has to begin with the id of a configured server; sure is false if the server may still be added in
+// a chat, so that the name may be right.
 func (c *Config) ToolProblem(name string, glob bool) (problem string, sure bool) {
 	server, _, qualified := strings.Cut(strings.TrimSpace(name), ":")
 	if qualified {
@@ -43,7 +46,8 @@ func (c *Config) ToolProblem(name string, glob bool) (problem string, sure bool)
 	}
 	canonical := strings.ToLower(strings.TrimSpace(name))
 	known := KnownTools()
-	if slices.Contains(known, canonical) || slices.Contains(aliases(), canonical) || glob && slices.ContainsFunc(known, func(k string) bool { return matches(canonical, k) }) {
+	if slices.Contains(known, canonical) || slices.Contains(aliases(), canonical) ||
+		glob && slices.ContainsFunc(known, func(k string) bool { return matches(canonical, k) }) {
 		return "", true
 	}
 	text := shorten(name) + " names no tool"
@@ -58,13 +62,13 @@ func (c *Config) ToolProblem(name string, glob bool) (problem string, sure bool)
 	return text, true
 }
 
-// matches says whether a glob of a rule covers a name. What is no glob is refused by the rules themselves.
+// matches reports whether a glob of a rule covers a name. An invalid glob is refused by the rules themselves.
 func matches(glob, name string) bool {
 	g, err := policy.CompileGlob(glob, true)
 	return err != nil || g.Match(name)
 }
 
-// serverProblem looks at the part of a qualified name before the colon.
+// serverProblem checks the part of a qualified name before the colon.
 func (c *Config) serverProblem(name, server string, glob bool) (problem string, sure bool) {
 	var ids []string
 	for _, s := range c.MCP.Servers {
@@ -74,7 +78,7 @@ func (c *Config) serverProblem(name, server string, glob bool) (problem string, 
 		ids = append(ids, s.ID)
 	}
 	if glob && strings.ContainsAny(server, "*?[{") {
-		return "", true // of whatever servers there are
+		return "", true // of any server
 	}
 	if near, ok := nearest.Nearest(server, ids); ok {
 		return shorten(name) + ": there is no server " + shorten(server) + " (did you mean " + near + "?)", true
@@ -82,7 +86,7 @@ func (c *Config) serverProblem(name, server string, glob bool) (problem string, 
 	return shorten(name) + ": there is no server " + shorten(server), c.MCP.MaxDynamicServers == 0
 }
 
-// toolNames checks every name of a tool, wherever one is written.
+// toolNames checks all names of tools.
 func (k *checker) toolNames() {
 	walk(k.c, func(l leaf) {
 		if l.tools == "" || k.bad[l.key] {
@@ -108,7 +112,8 @@ func (k *checker) toolNames() {
 func (k *checker) toolName(key, kind, name string) {
 	if kind == toolServer {
 		if server, own, ok := strings.Cut(name, ":"); ok {
-			k.wrong(key, "%s: here a tool has the name that the server gives it; write %s without %s", shorten(name), shorten(own), shorten(server+":"))
+			k.wrong(key, "%s: here a tool has the name that the server gives it; write %s without %s", shorten(name),
+				shorten(own), shorten(server+":"))
 		}
 		return
 	}
@@ -125,7 +130,7 @@ func (k *checker) toolName(key, kind, name string) {
 	}
 }
 
-// textsOf lists the texts of a list, also of one that may be absent.
+// textsOf returns the texts of a list, which may be absent.
 func textsOf(v reflect.Value) []string {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {

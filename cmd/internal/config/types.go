@@ -44,13 +44,13 @@ type Config struct {
 	Tracing    Tracing    `toml:"tracing" idle:"tracing" doc:"OpenTelemetry traces."`
 	Log        Log        `toml:"log" doc:"The log of the program."`
 
-	// File is the config file that was read, "" when there was none.
+	// File is the config file that was read, "" if there was none.
 	File string `toml:"-"`
-	// Warnings are what Load found strange but not wrong, in the order of the file.
+	// Warnings are what Load found unusual but not wrong, in the order of the file.
 	Warnings Problems `toml:"-"`
 
 	home, workDir string
-	places        []string // where a config file is looked for
+	places        []string // where a config file is searched for
 	origins       map[string]Origin
 }
 
@@ -217,7 +217,7 @@ type Database struct {
 	URL Secret `toml:"url" form:"postgres" doc:"postgres:// URL of PostgreSQL 14 or later, for serve. Empty: SQLite in data_dir, as for the terminal and the simulator in any case."`
 }
 
-// Retention is the table [retention]. What is still needed is never deleted.
+// Retention is the table [retention]. Data that is still needed is never deleted.
 type Retention struct {
 	Journal int `toml:"journal" default:"365" min:"0" max:"36500" doc:"Days for which the words of a conversation are kept after /new or /clear began another, and questions after their decision. 0: for ever. The present conversation and what was approved for it are always kept; where nothing was said since /new, the session is deleted after that time too, once no message that was sent in it is on record."`
 	Outbox  int `toml:"outbox" default:"90" min:"0" max:"36500" doc:"Days for which a record of each message that was sent is kept. 0: for ever. Its text is deleted after 30 days in any case."`

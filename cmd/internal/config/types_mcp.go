@@ -57,7 +57,7 @@ type TrustCalibration struct {
 	VerifierProvider   string  `toml:"verifier_provider" form:"provider" doc:"Provider that looks at servers. Empty: none."`
 }
 
-// MCPServer is an entry of [[mcp.servers]]. It has a command or a url.
+// MCPServer is an entry of [[mcp.servers]]. It has either a command or a url.
 type MCPServer struct {
 	ID                 string                  `toml:"id" form:"server" doc:"Id of the server, the part before the colon in its tools' names. Required."`
 	Command            string                  `toml:"command" place:"none" doc:"Program to start; must be in mcp.allowed_commands."`

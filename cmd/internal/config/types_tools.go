@@ -60,10 +60,10 @@ type ShellLimits struct {
 	OutputBytes int64 `toml:"output_bytes" default:"268435456" doc:"What a command may print; over it the command is ended. 0: no limit."`
 }
 
-// Reach says what a command may reach over the network.
+// Reach is what a command may reach over the network.
 type Reach string
 
-// Reaches: nothing, the internet without this machine and its neighbourhood, everything.
+// Reaches: nothing, the internet without this machine and its local network, everything.
 const (
 	ReachNone     Reach = "false"
 	ReachInternet Reach = "true"

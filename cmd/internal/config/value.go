@@ -17,7 +17,7 @@ var (
 	reachType    = reflect.TypeFor[Reach]()
 )
 
-// typeName says in words what a key of type t holds.
+// typeName describes in words what a key of type t contains.
 func typeName(t reflect.Type) string {
 	switch {
 	case t == durationType:
@@ -54,7 +54,7 @@ func typeName(t reflect.Type) string {
 	}
 }
 
-// found says in words what raw, a value of the TOML decoder, is. With show false the value itself is left out.
+// found describes in words what raw, a value of the TOML decoder, is. If show is false, the value itself is omitted.
 func found(raw any, show bool) string {
 	switch v := raw.(type) {
 	case string:
@@ -92,8 +92,8 @@ func shorten(s string) string {
 	return quoteText(s)
 }
 
-// convert turns raw, a value of the TOML decoder, into a value of the leaf type t. It reports false when raw has
-// another type; text then says what is wrong.
+// convert converts raw, a value of the TOML decoder, to a value of the leaf type t. It returns false if raw has another
+// type; text then says what is wrong.
 func convert(raw any, t reflect.Type) (value reflect.Value, text string, ok bool) {
 	wrong := func(r any) (reflect.Value, string, bool) {
 		return reflect.Value{}, fmt.Sprintf("wanted %s, found %s", typeName(t), found(r, !isSecret(t))), false
@@ -124,7 +124,7 @@ func convert(raw any, t reflect.Type) (value reflect.Value, text string, ok bool
 	return v, "", true
 }
 
-// convertScalar turns raw into a text, bool or number of type t.
+// convertScalar converts raw to a text, bool or number of type t.
 func convertScalar(raw any, t reflect.Type) (reflect.Value, bool) {
 	v := reflect.New(t).Elem()
 	switch r := raw.(type) {
@@ -184,8 +184,8 @@ func convertList(raw any, t reflect.Type, wrong func(any) (reflect.Value, string
 	return out, "", true
 }
 
-// parse reads the text of an environment variable, a flag or a default tag as the TOML value of a key of type t.
-// Lists are separated by commas; blanks around an item and empty items do not count.
+// parse parses the text of an environment variable, a flag or a default tag as the TOML value of a key of type t. Lists
+// are separated by commas; spaces around an item and empty items do not count.
 func parse(text string, t reflect.Type) (any, bool) {
 	switch {
 	case t.Kind() == reflect.Pointer:
@@ -226,7 +226,7 @@ func parseList(text string, t reflect.Type) (any, bool) {
 	return list, true
 }
 
-// formatValue writes a value of a leaf type as TOML; secrets are redacted. Unset pointers give "".
+// formatValue returns a value of a leaf type as TOML; secrets are redacted. For unset pointers it returns "".
 func formatValue(v reflect.Value) string {
 	switch {
 	case v.Kind() == reflect.Pointer:
@@ -239,7 +239,7 @@ func formatValue(v reflect.Value) string {
 	case v.Type() == secretType:
 		return quoteText(Secret(v.String()).String())
 	case v.Type() == reachType && v.String() != string(ReachAll):
-		return v.String() // true and false are no texts
+		return v.String() // true and false are not texts
 	}
 	switch v.Kind() {
 	case reflect.String:
@@ -259,7 +259,7 @@ func formatValue(v reflect.Value) string {
 	}
 }
 
-// formatDuration leaves out the zero parts that Duration.String appends: "10m", not "10m0s".
+// formatDuration omits the zero parts that Duration.String appends: "10m", not "10m0s".
 func formatDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -271,7 +271,7 @@ func formatDuration(d time.Duration) string {
 	return s
 }
 
-// formatFloat writes a float as TOML, always with a point or an exponent.
+// formatFloat returns a float as TOML, always with a point or an exponent.
 func formatFloat(x float64) string {
 	switch {
 	case math.IsNaN(x):
@@ -286,7 +286,7 @@ func formatFloat(x float64) string {
 	return s
 }
 
-// quoteText writes s as a TOML basic string.
+// quoteText returns s as a TOML basic string.
 func quoteText(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// leaf is a key that holds a value, met on a walk over a Config.
+// leaf is a key with a value, as visited by a walk over a Config.
 type leaf struct {
 	field
 	key   string
-	env   string        // environment variable; "" when the key has none
+	env   string        // environment variable; "" if the key has none
 	alts  []string      // environment variables of the aliases
 	fixed bool          // the key is not in an entry of a list or map
-	idle  string        // what reads it, when that is not built yet
-	value reflect.Value // may be set
+	idle  string        // what will read it, if that is not built yet
+	value reflect.Value // settable
 }
 
 // walker visits all leaves of a table, also in the entries of lists and maps, in the order of the structs.
@@ -23,7 +23,7 @@ type walker struct {
 	visit  func(leaf)
 }
 
-// place is where a walk is.
+// place is the current position of a walk.
 type place struct {
 	path, env, idle string
 	entry           bool // inside an entry of a list or map
@@ -114,7 +114,7 @@ func stringKeys(v reflect.Value) map[string]bool {
 	return keys
 }
 
-// identity is what an entry of a list is called: its name or id, "" when it has neither.
+// identity returns the name or id of a list entry, "" if it has neither.
 func identity(v reflect.Value) string {
 	if !named(v.Type()) {
 		return ""
@@ -125,14 +125,14 @@ func identity(v reflect.Value) string {
 	return v.FieldByName("Name").String()
 }
 
-// named reports whether entries of type t are called by a name or id.
+// named reports whether entries of type t have a name or id.
 func named(t reflect.Type) bool {
 	_, name := t.FieldByName("Name")
 	_, id := t.FieldByName("ID")
 	return (name || id) && t != reflect.TypeFor[MCPRoot]()
 }
 
-// names reports whether f is what entries of type t are called by; no environment variable can set it.
+// names reports whether f is the name or id of entries of type t; no environment variable can set it.
 func names(t reflect.Type, f field) bool {
 	return named(t) && (f.name == "name" || f.name == "id")
 }

@@ -1,5 +1,5 @@
-// Package metrics holds the Prometheus metrics of the service (contract: prefix zephbot_) and the HTTP handler for them
-// and for health checks.
+// Package metrics provides the Prometheus metrics of the service (contract: prefix zephbot_) and the HTTP handler for
+// them and for health checks.
 package metrics
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics counts. Its methods are safe for concurrent use.
+// Metrics counts events. Its methods are safe for concurrent use.
 type Metrics struct {
 	registry  *prometheus.Registry
 	updates   *prometheus.CounterVec
@@ -36,7 +36,7 @@ type Metrics struct {
 	sweeps    *prometheus.CounterVec
 }
 
-// New makes the metrics.
+// New returns the metrics.
 func New() *Metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "zephbot", Name: name, Help: help}, labels)
@@ -47,22 +47,26 @@ func New() *Metrics {
 		}, labels)
 	}
 	m := &Metrics{
-		registry:  prometheus.NewRegistry(),
-		updates:   counter("updates_total", "Accepted updates by kind.", "kind"),
-		turns:     counter("turns_total", "Turns by outcome.", "outcome"),
-		turnTime:  histogram("turn_duration_seconds", "How long a turn spends in each phase.", "phase"),
-		calls:     counter("tool_calls_total", "Tool calls by tool and error category (ok = none).", "tool", "category"),
+		registry: prometheus.NewRegistry(),
+		updates:  counter("updates_total", "Accepted updates by kind.", "kind"),
+		turns:    counter("turns_total", "Turns by outcome.", "outcome"),
+		turnTime: histogram("turn_duration_seconds", "How long a turn spends in each phase.", "phase"),
+		calls: counter("tool_calls_total", "Tool calls by tool and error category (ok = none).", "tool",
+			"category"),
 		callTime:  histogram("tool_duration_seconds", "How long tools run.", "tool"),
 		approvals: counter("approvals_total", "Decided approvals by decision.", "decision"),
 		denied:    counter("quota_denied_total", "Refusals by quota scope.", "scope"),
 		tokens:    counter("llm_tokens_total", "Tokens by provider and kind.", "provider", "kind"),
 		cost:      counter("llm_cost_usd_total", "Cost of model calls in USD.", "provider"),
-		requests:  counter("telegram_requests_total", "Bot API requests by method and HTTP status (0 = no answer).", "method", "status"),
+		requests: counter("telegram_requests_total", "Bot API requests by method and HTTP status (0 = no answer).",
+			"method", "status"),
 		throttled: prometheus.NewCounter(prometheus.CounterOpts{
-			Namespace: "zephbot", Name: "telegram_throttled_seconds_total", Help: "Seconds the Bot API told us to wait.",
+			Namespace: "zephbot", Name: "telegram_throttled_seconds_total",
+			Help: "Seconds the Bot API told us to wait.",
 		}),
 	}
-	m.chars = counter("filter_chars_total", "Characters of command output before (raw) and after (filtered) the filter.", "stage")
+	m.chars = counter("filter_chars_total",
+		"Characters of command output before (raw) and after (filtered) the filter.", "stage")
 	m.levels = counter("filter_confidence_total", "Filtered outputs by confidence: full, partial, fallback.", "level")
 	m.cached = counter("cache_requests_total", "Look-ups in the result cache: hit, miss, bypass.", "result")
 	m.utility = counter("utility_decisions_total", "Decisions of the utility gate.", "decision")
@@ -70,15 +74,17 @@ func New() *Metrics {
 	m.anomalies = counter("tool_anomalies_total", "Tools that failed too often: warning, critical.", "tool", "level")
 	m.sweeps = counter("retention_sweeps_total", "Sweeps of what retention forgets, by outcome: ok, error.", "outcome")
 	m.registry.MustRegister(
-		m.sweeps, m.chars, m.levels, m.cached, m.utility, m.retries, m.anomalies, m.updates, m.turns, m.turnTime, m.calls, m.callTime, m.approvals, m.denied, m.tokens, m.cost, m.requests, m.throttled,
+		m.sweeps, m.chars, m.levels, m.cached, m.utility, m.retries, m.anomalies, m.updates, m.turns, m.turnTime,
+		m.calls, m.callTime, m.approvals, m.denied, m.tokens, m.cost, m.requests, m.throttled,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m
 }
 
-// Gauge registers a gauge that is read when somebody asks: sessions_active, queue_depth.
+// Gauge registers a gauge that is read at each scrape: sessions_active, queue_depth.
 func (m *Metrics) Gauge(name, help string, read func() float64) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "zephbot", Name: name, Help: help}, read))
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "zephbot", Name: name, Help: help},
+		read))
 }
 
 // Update counts an accepted update.
@@ -128,13 +134,13 @@ func (m *Metrics) Cached(result string) { m.cached.WithLabelValues(result).Inc()
 // Utility counts a decision of the utility gate.
 func (m *Metrics) Utility(decision string) { m.utility.WithLabelValues(decision).Inc() }
 
-// Retried counts a repetition of a tool call.
+// Retried counts a retry of a tool call.
 func (m *Metrics) Retried(tool string) { m.retries.WithLabelValues(tool).Inc() }
 
 // Anomaly counts a tool that failed too often.
 func (m *Metrics) Anomaly(tool, level string) { m.anomalies.WithLabelValues(tool, level).Inc() }
 
-// Swept counts a sweep of what retention forgets.
+// Swept counts a sweep of expired data.
 func (m *Metrics) Swept(ok bool) {
 	outcome := "ok"
 	if !ok {
@@ -143,12 +149,14 @@ func (m *Metrics) Swept(ok bool) {
 	m.sweeps.WithLabelValues(outcome).Inc()
 }
 
-// GaugesBy registers gauges with one label that are read when somebody asks: mcp_servers by state.
+// GaugesBy registers gauges with one label that are read at each scrape: mcp_servers by state.
 func (m *Metrics) GaugesBy(name, help, label string, read func() map[string]float64) {
-	m.registry.MustRegister(collector{desc: prometheus.NewDesc("zephbot_"+name, help, []string{label}, nil), read: read})
+	m.registry.MustRegister(collector{
+		desc: prometheus.NewDesc("zephbot_"+name, help, []string{label}, nil), read: read,
+	})
 }
 
-// collector reads its values when somebody asks.
+// collector reads its values at each scrape.
 type collector struct {
 	desc *prometheus.Desc
 	read func() map[string]float64
@@ -169,26 +177,26 @@ func (m *Metrics) Request(method string, status int) {
 	m.requests.WithLabelValues(method, strconv.Itoa(status)).Inc()
 }
 
-// Throttled counts how long the Bot API told us to wait.
+// Throttled counts the delays that the Bot API requested.
 func (m *Metrics) Throttled(wait time.Duration) { m.throttled.Add(wait.Seconds()) }
 
-// Health answers whoever watches the process.
+// Health answers health probes.
 type Health struct {
-	// Alive returns once the process has shown that it moves. One that does not return is a process to be restarted:
-	// whoever asks gives up.
+	// Alive returns once the process has shown that it makes progress. If it does not return, the probe times out and
+	// the process should be restarted.
 	Alive func()
-	// Ready says why the process cannot do its job; nil = it can.
+	// Ready returns why the process cannot do its job; nil = it can.
 	Ready func(ctx context.Context) error
 }
 
-// Handler serves /metrics, /healthz (the process moves) and /readyz (it can do its job, or the reason why not, with
-// 503).
+// Handler serves /metrics, /healthz (the process makes progress) and /readyz (it can do its job, or 503 with the reason
+// why not).
 func (m *Metrics) Handler(health Health) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		health.Alive()
-		_, _ = w.Write([]byte("ok\n")) // the prober went away: nobody to tell
+		_, _ = w.Write([]byte("ok\n")) // the prober has gone: the error concerns nobody
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), 3*time.Second)
