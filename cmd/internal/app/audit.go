@@ -19,10 +19,10 @@ import (
 	"github.com/zephbot/zephbot/tools/audit"
 )
 
-// auditName is the file of the log within the directory of state, when the configuration names none.
+// auditName is the log's file name in the state directory, if the configuration sets none.
 const auditName = "audit.jsonl"
 
-// markBucket holds how far the audit log had come, by markKey; markWithin bounds the reading and writing of it.
+// markBucket holds the position of the audit log, by markKey; markWithin limits reading and writing it.
 const (
 	markBucket = "audit"
 	markWithin = 10 * time.Second
@@ -67,7 +67,7 @@ func (c *Core) openRecords() {
 	c.records = record.New(deps)
 }
 
-// auditPath is the file of the audit log; dir is that of the state.
+// auditPath returns the path of the audit log; dir is the state directory.
 func auditPath(cfg *config.Config, dir string) string {
 	if cfg.Audit.Destination == "" {
 		return filepath.Join(dir, auditName)
@@ -75,7 +75,7 @@ func auditPath(cfg *config.Config, dir string) string {
 	return cfg.Path(cfg.Audit.Destination)
 }
 
-// auditTo says for the start where the audit goes.
+// auditTo returns where the audit is written, for the startup messages.
 func (c *Core) auditTo() string {
 	switch {
 	case !c.cfg.Audit.Enabled:
@@ -87,7 +87,7 @@ func (c *Core) auditTo() string {
 	}
 }
 
-// marks keeps the mark of an audit log as a fact. It implements audit.Anchor.
+// marks stores the mark of an audit log as a fact. It implements audit.Anchor.
 type marks struct {
 	facts facts.Bucket
 	key   string
@@ -111,7 +111,7 @@ func (m marks) Save(mark audit.Mark) error {
 	return m.facts.Save(ctx, m.key, string(value))
 }
 
-// markKey names a log within the database of dir: a directory that is moved as a whole keeps its mark.
+// markKey returns the key of a log in the database of dir: a directory that is moved as a whole keeps its mark.
 func markKey(dir, path string) string {
 	if within, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(within) {
 		return filepath.ToSlash(within)
@@ -125,13 +125,13 @@ func readMark(ctx context.Context, facts bot.Facts, key string, now time.Time) (
 		return mark, false, err
 	}
 	if err := json.Unmarshal([]byte(value), &mark); err != nil {
-		return mark, false, fmt.Errorf("the mark of the audit log is not readable: %w", err)
+		return mark, false, fmt.Errorf("cannot decode the mark of the audit log: %w", err)
 	}
 	return mark, true, nil
 }
 
-// AuditMark reads, for the command line, how far the service's log had come, while the service runs or not. It asks the
-// database at log.URL, then the one beside the log, and then the one in each of log.Dirs; the mark is nil when none of
+// AuditMark reads the position of the service's log for the command line, whether or not the service runs. It reads the
+// database at log.URL, then the one next to the log, and then the one in each of log.Dirs; the mark is nil if none of
 // them knows the log.
 func AuditMark(ctx context.Context, log AuditLog) (*audit.Mark, error) {
 	path, err := filepath.Abs(log.Path)

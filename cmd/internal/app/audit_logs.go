@@ -11,7 +11,7 @@ const (
 	AuditServe    = "serve"
 	AuditSimulate = "simulate"
 	AuditChat     = "chat"
-	AuditTools    = "tools" // and the other commands that execute tools without a conversation
+	AuditTools    = "tools" // and all other commands that run tools without a conversation
 )
 
 // AuditModes lists them.
@@ -21,13 +21,13 @@ func AuditModes() []string { return []string{AuditServe, AuditSimulate, AuditCha
 type AuditLog struct {
 	Mode string
 	Path string
-	Dirs []string // whose databases may know how far the log had come
-	// of the database that is used instead of the one in the first of Dirs; "" = none. It may hold a password
+	Dirs []string // whose databases may know the position of the log
+	// of the database that is used instead of the one in the first of Dirs; "" = none. It may contain a password
 	URL string
 }
 
-// AuditLogs lists the logs that this configuration makes each mode write, whether they exist or not. With
-// audit.destination the modes that hold conversations share one. With stdout they have no file.
+// AuditLogs lists the logs that each mode writes with this configuration, whether or not they exist. If
+// audit.destination is set, the modes that hold conversations share one log. With stdout they have no file.
 func AuditLogs(opts Options) []AuditLog {
 	cfg := opts.Config
 	data, terminal := cfg.Path(cfg.DataDir), terminalHome(opts)
@@ -51,7 +51,7 @@ func AuditLogs(opts Options) []AuditLog {
 		}
 	}
 	tools := []string{filepath.Join(terminal, "audit-cli.jsonl")}
-	// a directory whose name is no pattern has none
+	// a directory whose name is no valid pattern has none
 	more, _ := filepath.Glob(filepath.Join(terminal, "audit-cli-*.jsonl"))
 	slices.Sort(more)
 	for _, path := range append(tools, more...) {
@@ -60,7 +60,7 @@ func AuditLogs(opts Options) []AuditLog {
 	return list
 }
 
-// Exists says whether the log was written yet.
+// Exists reports whether the log has been written.
 func (l AuditLog) Exists() bool {
 	info, err := os.Stat(l.Path)
 	return err == nil && info.Mode().IsRegular()

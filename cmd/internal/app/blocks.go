@@ -30,7 +30,7 @@ func (c *Core) anomalies(ctx context.Context) (*anomaly.Detector, error) {
 	return anomaly.New(ctx, o)
 }
 
-// blockedTools is what /tools unblock works on; nil when nothing is ever blocked.
+// blockedTools returns what /tools unblock works on; nil if nothing is ever blocked.
 func (c *Core) blockedTools() command.Blocks {
 	if c.stages.anomaly == nil {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/zephbot/zephbot/persistence/vector"
 )
 
-// openCatalog builds what chooses the tools of a turn.
+// openCatalog builds the catalog, which chooses the tools of a turn.
 func (c *Core) openCatalog() error {
 	f, d, p, deps, t := c.cfg.Agent.ToolFilter, c.cfg.MCP.ToolDiscovery, c.cfg.MCP.Pruning, c.cfg.Tools.Dependencies, c.cfg.Tools.TAFC
 	o := catalog.Options{

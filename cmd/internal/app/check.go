@@ -24,18 +24,18 @@ import (
 type Use struct {
 	Telegram bool // people talk to it over Telegram
 	Model    bool // a model answers
-	Terminal bool // it runs at the terminal, with the state of that
+	Terminal bool // it runs at the terminal, with the terminal's state
 }
 
-// Findings are what Check found, each in the order of the file.
+// Findings are the results of Check, each in the order of the file.
 type Findings struct {
-	Problems config.Problems // nothing can start like that
-	Faults   config.Problems // it starts, and the first use of something fails
-	Warnings config.Problems // strange, and perhaps meant
+	Problems config.Problems // nothing can start with this configuration
+	Faults   config.Problems // it starts, but the first use of something fails
+	Warnings config.Problems // unusual, but perhaps intended
 }
 
-// ready is the beginning of every mode: it refuses a configuration with which nothing can start, and warns, once, of
-// what is strange or will fail.
+// ready is the first step of every mode: it refuses a configuration with which nothing can start, and warns once about
+// what is unusual or will fail.
 func ready(opts Options, use Use) error {
 	if opts.Checked {
 		return nil
@@ -74,13 +74,13 @@ func Check(opts Options, use Use) Findings {
 	return Findings{Problems: f.Problems.Sorted(), Faults: f.Faults.Sorted(), Warnings: f.Warnings.Sorted()}
 }
 
-// Try builds everything that a start builds, in a directory that is thrown away, and gives what made that impossible.
+// Try builds everything that a start builds, in a temporary directory, and returns what made that impossible.
 func Try(opts Options) (found Findings, err error) {
 	home, err := os.MkdirTemp("", "zephbot-check-")
 	if err != nil {
 		return found, fmt.Errorf("directory for the check: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(home) }() // left-overs are the system's
+	defer func() { _ = os.RemoveAll(home) }() // the system removes left-overs
 	cfg := *opts.Config
 	cfg.Audit.Enabled = false
 	opts.Config, opts.Home, opts.Log, opts.Now = &cfg, home, zerolog.Nop(), now(opts)
@@ -94,7 +94,7 @@ func Try(opts Options) (found Findings, err error) {
 	return k.found, b.Close()
 }
 
-// inspector collects what is found.
+// inspector collects the findings.
 type inspector struct {
 	c     *config.Config
 	opts  Options
@@ -113,14 +113,14 @@ func (k *inspector) warn(key, format string, args ...any) {
 	k.found.Warnings = append(k.found.Warnings, k.c.Problem(key, fmt.Sprintf(format, args...)))
 }
 
-// refuse tells the errors of a part, one each, where they say that they are; else at key.
+// refuse reports the errors of a part one by one: at the key that they name, else at key.
 func (k *inspector) refuse(key string, err error) {
 	for _, one := range leaves(err) {
 		k.found.Problems = append(k.found.Problems, k.locate(key, one.Error()))
 	}
 }
 
-// leaves takes joined errors apart.
+// leaves splits joined errors.
 func leaves(err error) []error {
 	if err == nil {
 		return nil
@@ -137,7 +137,7 @@ func leaves(err error) []error {
 	return []error{err}
 }
 
-// locate reads "tools.permissions.bash[0].pattern: …" and "rules.toml:7 rules[2].tool: …" as what stands where.
+// locate splits "tools.permissions.bash[0].pattern: …" and "rules.toml:7 rules[2].tool: …" into place and problem.
 func (k *inspector) locate(key, text string) config.Problem {
 	where, rest, ok := strings.Cut(text, ": ")
 	if !ok {
@@ -155,7 +155,7 @@ func (k *inspector) locate(key, text string) config.Problem {
 	return k.c.Problem(key, text)
 }
 
-// rules reads the rules as the start does, and the policy file.
+// rules reads the rules and the policy file like a start.
 func (k *inspector) rules() {
 	globs, err := pathrule.New(expand(k.c.Path, k.c.Tools.File.DenyRead, "*/"), expand(k.c.Path, k.c.Tools.File.AllowRead, ""))
 	k.refuse("tools.file", err)
@@ -163,14 +163,14 @@ func (k *inspector) rules() {
 	k.refuse("tools.policy.policy_file", err)
 }
 
-// patterns looks at the expressions that other parts compile.
+// patterns checks the expressions that other parts compile.
 func (k *inspector) patterns() {
 	for _, err := range leaves(checkScope(k.c.Tools.Shell.TransactionScope)) {
 		k.wrong("tools.shell.transaction_scope", "%s", err)
 	}
 }
 
-// files looks at the files that other parts read.
+// files checks the files that other parts read.
 func (k *inspector) files() {
 	if a := k.c.Tools.Adversarial; a.Enabled && a.PolicyFile != "" {
 		if text := unreadableFile(k.c.Path(a.PolicyFile), maxJudgeFile); text != "" {
@@ -198,7 +198,7 @@ func (k *inspector) files() {
 	}
 }
 
-// filterFault puts what is wrong with a rule of a filter into its own file.
+// filterFault attributes a problem of a filter rule to its file.
 func (k *inspector) filterFault(p filter.Problem) config.Problem {
 	text := p.What
 	if p.Do != "" {
@@ -210,7 +210,7 @@ func (k *inspector) filterFault(p filter.Problem) config.Problem {
 	return config.Problem{File: p.File, Key: p.Rule, Text: text}
 }
 
-// unreadableFile says why a file cannot be read; "" = it can.
+// unreadableFile returns why a file cannot be read; "" = it can.
 func unreadableFile(path string, limit int64) string {
 	info, err := os.Stat(path)
 	switch {
@@ -231,7 +231,7 @@ func unreadableFile(path string, limit int64) string {
 	return ""
 }
 
-// reason is an error of the file system without the path.
+// reason returns an error of the file system without the path.
 func reason(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err.Error()
@@ -239,7 +239,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// models builds what answers, as the start does.
+// models builds the models like a start.
 func (k *inspector) models() {
 	c := newCore(Options{Config: k.c, Log: zerolog.Nop(), Now: now(k.opts)})
 	if len(k.c.LLM.Providers) == 0 {
@@ -273,7 +273,7 @@ func (k *inspector) models() {
 	}
 }
 
-// variable is a name as it stands in environment variables.
+// variable returns a name in the form of environment variables.
 func variable(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
@@ -283,7 +283,7 @@ func variable(name string) string {
 	}, strings.ToUpper(name))
 }
 
-// telegram looks at the token and at who may do what.
+// telegram checks the token and who may do what.
 func (k *inspector) telegram() {
 	t := k.c.Telegram
 	if t.Token != "" {
@@ -316,7 +316,7 @@ func (k *inspector) telegram() {
 	}
 }
 
-// trimmed takes the key from an error that begins with it: the place says it.
+// trimmed removes the key from an error that begins with it, because the place contains it.
 func trimmed(err error) error {
 	if rest, ok := strings.CutPrefix(err.Error(), "telegram.token "); ok {
 		return errors.New("telegram.token: " + rest)

@@ -10,23 +10,23 @@ import (
 	"github.com/zephbot/zephbot/tools/shell"
 )
 
-// sortedKeys are the keys of a map in order.
+// sortedKeys returns the keys of a map in order.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// everybody refuses a bot on which everyone may run everything unasked.
+// everybody refuses a bot on which everybody may run everything without approval.
 func (k *inspector) everybody() {
 	t, tools := k.c.Telegram, k.c.Tools
 	if !slices.Contains(t.AllowedUsers, "*") || k.c.Security.AutonomyLevel != "full" || !tools.Enabled {
 		return
 	}
 	if len(t.AllowedTools) > 0 || tools.Policy.Enabled || tools.Authorization.Enabled || len(tools.Permissions) > 0 {
-		return // somebody has thought about what strangers may do
+		return // somebody has considered what strangers may do
 	}
 	k.wrong("telegram.allowed_users", "\"*\" lets everyone on Telegram run every tool unasked, because security.autonomy_level is full; "+
 		"name people, set autonomy_level = \"supervised\", or limit the tools (telegram.allowed_tools, tools.permissions, tools.policy)")
 }
 
-// approversOf are the approvers that a chat, and the group around a topic, have of their own.
+// approversOf returns the approvers of a chat's own, and those of the group of a topic.
 func (k *inspector) approversOf(id string) []int64 {
 	chats := k.c.Telegram.Chats
 	own := chats[id].Approvers
@@ -36,12 +36,12 @@ func (k *inspector) approversOf(id string) []int64 {
 	return own
 }
 
-// approvals looks whether what is asked can be approved at all. own are the approvers of one chat, besides those of
-// all.
+// approvals checks whether questions can be approved at all. own are the approvers of one chat, in addition to those of
+// all chats.
 func (k *inspector) approvals(key string, required int, own []int64) {
 	t := k.c.Telegram
 	if k.c.Security.AutonomyLevel != "supervised" || !k.c.Tools.Enabled {
-		return // nothing is asked
+		return // nothing needs approval
 	}
 	may := map[int64]bool{}
 	for _, id := range slices.Concat(t.Approvers, t.Admins, own) {
@@ -60,7 +60,7 @@ func (k *inspector) approvals(key string, required int, own []int64) {
 	}
 }
 
-// byOthers looks whether there is anybody to approve what people may not approve for themselves.
+// byOthers checks whether there is anybody to approve what people may not approve for themselves.
 func (k *inspector) byOthers(may map[int64]bool) {
 	const key, cure = "telegram.approval_by_requester", "; add people to telegram.approvers or telegram.admins, or allow it"
 	switch {
@@ -84,7 +84,7 @@ func (k *inspector) onlyApproversAsk(may map[int64]bool) bool {
 	return true
 }
 
-// number says a small number in words where it is none or one.
+// number returns a number, as a word if it is zero or one.
 func number(n int) string {
 	switch n {
 	case 0:
@@ -96,7 +96,7 @@ func number(n int) string {
 	}
 }
 
-// contradictions looks at settings that switch each other off.
+// contradictions checks for settings that disable each other.
 func (k *inspector) contradictions() {
 	k.uselessRules()
 	k.uselessShell()
@@ -125,7 +125,7 @@ func (k *inspector) contradictions() {
 	k.circles()
 }
 
-// uselessRules looks at rules that nothing asks.
+// uselessRules checks for rules that are never consulted.
 func (k *inspector) uselessRules() {
 	p, a, t := k.c.Tools.Policy, k.c.Tools.Authorization, k.c.Tools
 	noRule := len(p.Rules) == 0 && p.File == "" && (!a.Enabled || len(a.Rules) == 0)
@@ -156,7 +156,7 @@ func (k *inspector) uselessRules() {
 	}
 }
 
-// uselessShell looks at settings of transactions that there are none of.
+// uselessShell checks for settings of transactions that do not exist.
 func (k *inspector) uselessShell() {
 	if k.c.Tools.Shell.Transactional {
 		return

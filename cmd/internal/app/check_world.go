@@ -20,7 +20,7 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
-// now is the clock of options that may have none.
+// now returns the clock of options that may have none.
 func now(opts Options) func() time.Time {
 	if opts.Now != nil {
 		return opts.Now
@@ -28,7 +28,7 @@ func now(opts Options) func() time.Time {
 	return time.Now
 }
 
-// checkScope finds globs that cannot be read.
+// checkScope finds invalid globs.
 func checkScope(globs []string) error {
 	var errs []error
 	for _, g := range globs {
@@ -39,7 +39,7 @@ func checkScope(globs []string) error {
 	return errors.Join(errs...)
 }
 
-// directories looks at the places that are written to.
+// directories checks the places that are written to.
 func (k *inspector) directories(use Use) {
 	home := k.c.Path(k.c.DataDir)
 	if use.Terminal {
@@ -71,13 +71,13 @@ func (k *inspector) directories(use Use) {
 	k.writable("audit.destination", filepath.Dir(path))
 }
 
-// writable wants a directory to be one in which files can be made, or one that can be made.
+// writable checks that files can be created in a directory, or that it can be created.
 func (k *inspector) writable(key, dir string) {
 	for at := dir; ; at = filepath.Dir(at) {
 		info, err := os.Stat(at)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at):
-			continue // it will be made
+			continue // it will be created
 		case errors.Is(err, fs.ErrNotExist):
 			k.wrong(key, "%s cannot be made: there is no %s", dir, at)
 		case err != nil:
@@ -93,7 +93,7 @@ func (k *inspector) writable(key, dir string) {
 	}
 }
 
-// servers looks at the programs and directories of MCP servers.
+// servers checks the programs and directories of MCP servers.
 func (k *inspector) servers() {
 	for i, s := range k.c.MCP.Servers {
 		at := fmt.Sprintf("mcp.servers[%d]", i)
@@ -103,7 +103,7 @@ func (k *inspector) servers() {
 		for j, r := range s.Roots {
 			u, err := url.Parse(r.URI)
 			if err != nil || u.Scheme != "file" {
-				continue // told when it was read
+				continue // reported when it was read
 			}
 			if info, err := os.Stat(u.Path); err != nil || !info.IsDir() {
 				k.fault(fmt.Sprintf("%s.roots[%d].uri", at, j), "%s is no directory that exists; make it, or correct the address", u.Path)
@@ -115,7 +115,7 @@ func (k *inspector) servers() {
 	}
 }
 
-// program wants the command of a server to be allowed and installed.
+// program checks that the command of a server is allowed and installed.
 func (k *inspector) program(key string, s config.MCPServer) {
 	if err := guard.Command(s.Command, k.c.MCP.AllowedCommands); err != nil {
 		k.fault(key, "%s", err)
@@ -129,7 +129,7 @@ func (k *inspector) program(key string, s config.MCPServer) {
 	}
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {
-			continue // the client passes over it too
+			continue // the client skips it too
 		}
 		if _, err := exec.LookPath(filepath.Join(dir, s.Command)); err == nil {
 			return

@@ -15,13 +15,14 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
-// commonDir holds, where several processes share, what is in data_dir otherwise and has to be seen by all of them, or
-// to outlive a machine. It is on the volume of the workspaces, in a directory that is nobody's workspace.
+// commonDir returns, if several processes share, the directory for what is otherwise in data_dir but has to be visible
+// to all of them, or to outlive a machine. It is on the volume of the workspaces, in a directory that is nobody's
+// workspace.
 func commonDir(cfg *config.Config) string {
 	return filepath.Join(cfg.Path(cfg.Workspaces.Dir), ".zephbot")
 }
 
-// tokenDir holds the tokens of signed-in MCP servers, for the service and the command line.
+// tokenDir returns the directory for the tokens of signed-in MCP servers, for the service and the command line.
 func tokenDir(cfg *config.Config) string {
 	if cfg.Workspaces.Shared && cfg.Workspaces.Dir != "" {
 		return filepath.Join(commonDir(cfg), "mcp-tokens")
@@ -29,7 +30,7 @@ func tokenDir(cfg *config.Config) string {
 	return filepath.Join(cfg.Path(cfg.DataDir), "mcp-tokens")
 }
 
-// sharedAudit is what the names of the logs of processes that share begin with, and end with.
+// sharedAudit returns what the log names of processes that share begin and end with.
 func sharedAudit(cfg *config.Config) (stem, ext string) {
 	path := filepath.Join(commonDir(cfg), "audit", auditName)
 	if cfg.Audit.Destination != "" {
@@ -39,11 +40,11 @@ func sharedAudit(cfg *config.Config) (stem, ext string) {
 	return strings.TrimSuffix(path, ext) + "-", ext
 }
 
-// writerID ends the name of a writer; ten digits are no date, with which the names of rotated files end.
+// writerID matches the end of a writer's name; ten digits are no date, with which the names of rotated files end.
 var writerID = regexp.MustCompile(`-[0-9a-f]{10}$`)
 
-// writers names the log of this process, and one for when another process has that. The same machine with the same
-// directory of state goes on with its chain.
+// writers returns the name of this process's log, and one for when another process uses that. The same machine with the
+// same state directory continues its chain.
 func writers(dir string) [2]string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -62,7 +63,7 @@ func writers(dir string) [2]string {
 	}
 }
 
-// auditFiles are the names that the log of this process may have, the first that is free.
+// auditFiles returns the possible names of this process's log, in order of preference.
 func (c *Core) auditFiles() []string {
 	if !c.shared() {
 		return []string{auditPath(c.cfg, c.dir)}
@@ -78,7 +79,7 @@ func (c *Core) auditFiles() []string {
 // sharedLogs lists the logs of all processes that share, or have shared.
 func sharedLogs(cfg *config.Config) []string {
 	stem, ext := sharedAudit(cfg)
-	found, _ := filepath.Glob(stem + "*" + ext) // a name that is no pattern has none
+	found, _ := filepath.Glob(stem + "*" + ext) // a name that is no valid pattern has none
 	found = slices.DeleteFunc(found, func(path string) bool { return !writerID.MatchString(strings.TrimSuffix(path, ext)) })
 	slices.Sort(found)
 	return found

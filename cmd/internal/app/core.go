@@ -45,55 +45,55 @@ import (
 	"github.com/zephbot/zephbot/tools/web"
 )
 
-// Options are what the program knows besides its configuration.
+// Options are what the program is given besides its configuration.
 type Options struct {
 	Config  *config.Config
 	Version string
 	Log     zerolog.Logger
 	WorkDir string           // of the process: where the terminal's tools work
 	Now     func() time.Time // nil = time.Now
-	// Provider replaces the configured models: tests and scenarios. nil = as configured.
+	// Provider replaces the configured models, for tests and scenarios. nil = as configured.
 	Provider llm.Provider
-	// Internet replaces name resolution, connections and trusted roots of the web tools: tests. No check is switched
-	// off by it.
+	// Internet replaces name resolution, connections and trusted roots of the web tools, for tests. It disables no
+	// check.
 	Internet Internet
-	// Listen replaces how addresses are opened for incoming connections: tests. nil = TCP.
+	// Listen replaces how addresses are opened for incoming connections, for tests. nil = TCP.
 	Listen func(ctx context.Context, address string) (net.Listener, error)
-	// Mode names the command that runs, such as "serve", for the process that is refused the directory.
+	// Mode is the name of the running command, such as "serve". It is shown to a process that is refused the directory.
 	Mode string
-	// Checked: a simulator runs this process, which has checked the configuration and warned already.
+	// Checked is set if a simulator runs this process, which has checked the configuration and warned already.
 	Checked bool
-	// Home is the directory of state when it is not data_dir itself.
+	// Home is the state directory, if it is not data_dir itself.
 	Home string
 	// State is the directory for the state of the person's programs; "" = data_dir (see terminalHome).
 	State string
-	// Zone is that of the people, where telegram.time_zone says none; nil = UTC.
+	// Zone is the people's time zone if telegram.time_zone is not set; nil = UTC.
 	Zone *time.Location
 	// elicit asks the person at the terminal what a server wants to know; nil = such questions are declined.
 	elicit func(context.Context, mcp.Elicitation) (mcp.Answer, error)
-	// Hooks watch the database's commits: crash tests end the process in them.
+	// Hooks observe the database's commits: crash tests end the process in them.
 	Hooks sql.Hooks
-	// Housekeeping is the time between two sweeps of what retention forgets: tests. 0 = an hour, and a minute from the
-	// start to the first.
+	// Housekeeping is the time between two sweeps of expired data, for tests. 0 = an hour, and a minute from the start
+	// to the first one.
 	Housekeeping time.Duration
 }
 
-// Internet is what the web tools see of the network; the zero value is the real one.
+// Internet is the network of the web tools; the zero value is the real one.
 type Internet struct {
 	Resolver web.Resolver
 	Dial     func(ctx context.Context, network, address string) (net.Conn, error)
 	Roots    *x509.CertPool
 }
 
-// bucket is one bucket of facts in the open store.
+// bucket returns a bucket of facts in the open store.
 func (c *Core) bucket(name string) facts.Bucket {
 	return facts.Bucket{Name: name, Store: c.stores.Bot, Now: c.now}
 }
 
-// keeper makes changes in the open store that must not be lost.
+// keeper returns a Keeper for changes in the open store that must not be lost.
 func (c *Core) keeper() facts.Keeper { return facts.Keeper{Store: c.stores.Bot, Log: c.log} }
 
-// zone is the time zone of the people; nil = UTC.
+// zone returns the time zone of the people; nil = UTC.
 func (c *Core) zone() *time.Location {
 	name := c.cfg.Telegram.TimeZone
 	if name == "" {
@@ -101,20 +101,20 @@ func (c *Core) zone() *time.Location {
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil { // the configuration was checked with the same list of zones
-		c.log.Warn().Err(err).Str("key", "telegram.time_zone").Msg("zone not known; times are in UTC")
+		c.log.Warn().Err(err).Str("key", "telegram.time_zone").Msg("unknown time zone; times are in UTC")
 	}
 	return zone
 }
 
-// words are the sentences for people.
+// words returns the sentences for people.
 func (c *Core) words() texts.Words {
 	return texts.Words{Zone: c.zone(), Language: c.cfg.Telegram.Language}
 }
 
-// ErrConfig marks errors that are the configuration's fault: exit code 2.
+// ErrConfig marks errors that are caused by the configuration: exit code 2.
 var ErrConfig = errors.New("configuration")
 
-// OpenCore opens the stores and builds what needs them. Close it.
+// OpenCore opens the stores and builds what needs them. The caller must close it.
 func OpenCore(ctx context.Context, opts Options) (*Core, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -141,7 +141,7 @@ func newCore(opts Options) *Core {
 	return c
 }
 
-// open builds part by part; what was opened is closed by Close.
+// open builds part by part; Close closes what was opened.
 func (c *Core) open(ctx context.Context) error {
 	err := c.openRules()
 	if err != nil {
@@ -150,7 +150,7 @@ func (c *Core) open(ctx context.Context) error {
 	if c.provider, err = c.route(); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	var parts errgroup.Group // the sandbox is asked about in a process of its own: the database opens meanwhile
+	var parts errgroup.Group // the sandbox is tested in a process of its own: the database opens in the meantime
 	parts.Go(func() error { return c.openStores(ctx) })
 	parts.Go(func() (err error) {
 		c.kit, err = c.tools()
@@ -181,7 +181,7 @@ func (c *Core) open(ctx context.Context) error {
 	return nil
 }
 
-// openChain builds what stands between a model's wish and a tool: judge, stages, and the catalog that it wishes from.
+// openChain builds what is between the model and a tool: judge, stages, and the catalog that the model chooses from.
 func (c *Core) openChain(ctx context.Context) (err error) {
 	if c.judge, err = c.adversary(); err != nil {
 		return fmt.Errorf("%w: tools.adversarial_policy: %w", ErrConfig, err)
@@ -212,7 +212,7 @@ func (c *Core) openBook() {
 // openStores opens the database and Redis.
 func (c *Core) openStores(ctx context.Context) (err error) {
 	url := ""
-	if c.opts.Home == "" { // the simulator and the terminal keep what is theirs in SQLite
+	if c.opts.Home == "" { // the simulator and the terminal store their data in SQLite
 		url = c.cfg.Database.URL.Reveal()
 	}
 	if c.stores, err = persistence.Open(ctx, persistence.Options{
@@ -227,10 +227,10 @@ func (c *Core) openStores(ctx context.Context) (err error) {
 	return nil
 }
 
-// openRules builds what needs the configuration only: redaction and policy.
+// openRules builds what needs only the configuration: redaction and policy.
 func (c *Core) openRules() error {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
-		return fmt.Errorf("%w: data_dir %s cannot be made: %w", ErrConfig, c.dir, err)
+		return fmt.Errorf("%w: cannot create data_dir %s: %w", ErrConfig, c.dir, err)
 	}
 	var err error
 	options := redact.Options{Secrets: secrets(c.cfg)}
@@ -249,7 +249,7 @@ func (c *Core) openRules() error {
 	return nil
 }
 
-// Close closes what OpenCore opened, in reverse.
+// Close closes what OpenCore opened, in reverse order.
 func (c *Core) Close() error {
 	var errs []error
 	if c.kit != nil {
@@ -267,7 +267,7 @@ func (c *Core) Close() error {
 	return errors.Join(errs...)
 }
 
-// secrets are the values that must never appear anywhere.
+// secrets returns the values that must never appear anywhere.
 func secrets(cfg *config.Config) []string {
 	list := []string{cfg.Telegram.Token.Reveal(), cfg.Telegram.WebhookSecret.Reveal(), cfg.Vector.APIKey.Reveal()}
 	for _, p := range cfg.LLM.Providers {
@@ -284,7 +284,7 @@ func secrets(cfg *config.Config) []string {
 	return set
 }
 
-// chain builds the one chain; approvals is nil where there is nobody to ask.
+// chain builds the one chain; approvals is nil if there is nobody to ask.
 func (c *Core) chain(approvals approve.Lookup) *chain.Chain {
 	o := chain.Options{
 		Registry: c.registry, Audit: c.audit, Approvals: approvals, Now: c.now,
@@ -295,13 +295,13 @@ func (c *Core) chain(approvals approve.Lookup) *chain.Chain {
 	}
 	c.stages.shape(&o)
 	o.Decode.Thinking = c.catalog.Thinks
-	if c.stores != nil { // a call that is resumed may come before its server
+	if c.stores != nil { // a resumed call may come before its server is connected
 		o.Decode.Await = c.servers.Await
 	}
 	return chain.New(o)
 }
 
-// executor makes the chain what the agent calls, and counts.
+// executor is the chain as called by the agent, with metrics.
 type executor struct {
 	chain   *chain.Chain
 	audit   *audit.Log
@@ -325,8 +325,8 @@ func (e executor) Execute(ctx context.Context, call *tools.Call) (*tools.Result,
 // Interrupted implements agent.Executor.
 func (e executor) Interrupted(_ context.Context, call *tools.Call) { e.audit.Interrupted(call) }
 
-// usable lists what is registered, as a turn leaves it, not denied altogether, not blocked in a conversation, and not
-// of a server that is away.
+// usable lists the registered tools, as modified by a turn, without those that are denied altogether, blocked in a
+// conversation, or on a server that is unreachable.
 func (c *Core) usable(session string, overlay *tools.Overlay) []tools.Definition {
 	if !c.cfg.Tools.Enabled {
 		return nil
@@ -336,7 +336,7 @@ func (c *Core) usable(session string, overlay *tools.Overlay) []tools.Definition
 	})
 }
 
-// blocked says whether a tool was taken away from a conversation because it failed too often.
+// blocked reports whether a tool is blocked in a conversation because it failed too often.
 func (c *Core) blocked(session string, tool tools.Definition) bool {
 	if c.stages == nil || c.stages.anomaly == nil {
 		return false
@@ -362,7 +362,7 @@ func (c *Core) runner(tools agent.Executor, budget agent.Budget, name string) *a
 	)
 }
 
-// instructions are what the MCP servers of a turn say about themselves.
+// instructions returns what the MCP servers of a turn say about themselves.
 func (c *Core) instructions(turn *agent.Turn, withTools bool) string {
 	if !withTools {
 		return ""

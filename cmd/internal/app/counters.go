@@ -11,7 +11,7 @@ import (
 	"github.com/zephbot/zephbot/persistence/redis"
 )
 
-// redisOptions are [redis] as the store wants them.
+// redisOptions converts [redis] to the store's options.
 func redisOptions(cfg *config.Config, log zerolog.Logger) redis.Options {
 	r := cfg.Redis
 	o := redis.Options{URL: r.URL.Reveal(), Log: log}
@@ -29,7 +29,7 @@ func redisOptions(cfg *config.Config, log zerolog.Logger) redis.Options {
 // glance is how long /status waits for Redis.
 const glance = time.Second
 
-// counting asks Redis how it does, for /status; nil = the counters are in the process.
+// counting asks Redis for its state, for /status; nil = the counters are in the process.
 func (c *Core) counting(ctx context.Context) *texts.Redis {
 	if c.redis.Embedded() {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/zephbot/zephbot/bot/servers"
 )
 
-// newDesk builds what answers /mcp.
+// newDesk builds what handles /mcp.
 func (s *service) newDesk(broker servers.Broker) *servers.Desk {
 	c := s.core
 	return servers.New(servers.Deps{
@@ -27,7 +27,7 @@ func (s *service) mailer() deliver.Mailer {
 	return deliver.Mailer{Keeper: s.core.keeper(), Wake: func(place bot.Place) { s.outbox.Wake(place) }, Log: s.log}
 }
 
-// serverCounts are the MCP servers by state, for the metrics.
+// serverCounts returns the number of MCP servers by state, for the metrics.
 func (c *Core) serverCounts() map[string]float64 {
 	counts := map[string]float64{}
 	for state, n := range c.servers.Counts() {
@@ -36,7 +36,7 @@ func (c *Core) serverCounts() map[string]float64 {
 	return counts
 }
 
-// connected says for /status how many servers there are.
+// connected returns how many servers there are, for /status.
 func (c *Core) connected() texts.Connected {
 	counts := c.servers.Counts()
 	all := 0

@@ -21,8 +21,8 @@ import (
 	"github.com/zephbot/zephbot/tools/audit"
 )
 
-// TurnDump is what a report of a fault needs to know of one turn. What people, models and tools said is in it only when
-// it was asked for, and never with a credential; else its length stands in its place.
+// TurnDump is what a bug report needs about one turn. It contains the words of people, models and tools only on
+// request, and never a credential; otherwise only their length.
 type TurnDump struct {
 	Version  string            `json:"version"`
 	Go       string            `json:"go"`
@@ -30,7 +30,7 @@ type TurnDump struct {
 	Mode     string            `json:"mode"` // whose database knows the turn
 	Turn     string            `json:"turn"`
 	Session  string            `json:"session"`
-	State    string            `json:"state"` // of the session, now
+	State    string            `json:"state"` // current state of the session
 	Attempts int               `json:"attempts,omitempty"`
 	Problem  string            `json:"problem,omitempty"` // of the arrival that began the turn
 	Entries  []EntryDump       `json:"entries"`
@@ -81,11 +81,11 @@ type RowDump struct {
 	Text     string       `json:"text,omitempty"`
 }
 
-// dumpRows is how many of a session's newest outbox rows are looked through.
+// dumpRows is how many of a session's newest outbox rows are searched.
 const dumpRows = 10_000
 
-// Dump gathers what is known of a turn in the databases and audit logs of every mode, beside a service that may be
-// running. Errors say what to do.
+// Dump collects what is known about a turn from the databases and audit logs of every mode, also while a service runs.
+// Errors say what to do.
 func Dump(ctx context.Context, opts Options, turn string, texts bool) (*TurnDump, error) {
 	channel, botID, id, ok := turnParts(turn)
 	if !ok {
@@ -114,7 +114,7 @@ func Dump(ctx context.Context, opts Options, turn string, texts bool) (*TurnDump
 	return nil, fmt.Errorf("no database knows the turn %s: it is too old, or --config or --data-dir name another service's", turn)
 }
 
-// turnParts takes the name of a turn apart: channel, bot and the id of the message that began it.
+// turnParts splits the name of a turn into channel, bot and the id of the message that began it.
 func turnParts(turn string) (channel, botID, id string, ok bool) {
 	channel, rest, _ := strings.Cut(turn, "-")
 	botID, id, ok = strings.Cut(rest, "-")
@@ -128,7 +128,7 @@ type dumper struct {
 	clean func(string) string
 }
 
-// database looks for the turn where a mode keeps its state.
+// database searches for the turn where a mode keeps its state.
 func (d *dumper) database(ctx context.Context, log AuditLog, channel, botID, id string) (found bool, err error) {
 	for i, dir := range log.Dirs {
 		url := ""
@@ -154,7 +154,7 @@ func (d *dumper) database(ctx context.Context, log AuditLog, channel, botID, id 
 	return false, nil
 }
 
-// ignore makes nothing of one error.
+// ignore drops one kind of error.
 func ignore(err, what error) error {
 	if errors.Is(err, what) {
 		return nil
@@ -211,7 +211,7 @@ func (d *dumper) text(s string) string {
 	return d.clean(s)
 }
 
-// audit takes the lines about the turn from a log and its rotated files. A log that is not there has none.
+// audit reads the lines about the turn from a log and its rotated files. A log that does not exist has none.
 func (d *dumper) audit(log AuditLog) error {
 	if !log.Exists() {
 		return nil
@@ -244,13 +244,13 @@ func (d *dumper) auditFile(name string) error {
 		if bytes.Contains(line, append([]byte(`"turn":`), mark...)) {
 			d.auditLine(line)
 		}
-		if err != nil { // the end: what was read is a line being written
+		if err != nil { // the end: the rest is a line that is being written
 			return nil
 		}
 	}
 }
 
-// auditLine keeps a line without what the call was about, unless texts were asked for. A broken line is left to audit
+// auditLine keeps a line, without what the call was about unless texts were requested. Broken lines are left to audit
 // verify.
 func (d *dumper) auditLine(line []byte) {
 	var fields map[string]any

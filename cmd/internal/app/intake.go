@@ -18,10 +18,10 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
-// resignWithin bounds how long a process that ends tries to let another one poll at once.
+// resignWithin limits how long a process that ends tries to let another one poll at once.
 const resignWithin = 2 * time.Second
 
-// listen opens an address for incoming connections; key is the one that names it.
+// listen opens an address for incoming connections; key is the configuration key that sets it.
 func (c *Core) listen(ctx context.Context, key, address string) (net.Listener, error) {
 	open := c.opts.Listen
 	if open == nil {
@@ -36,11 +36,11 @@ func (c *Core) listen(ctx context.Context, key, address string) (net.Listener, e
 	return listener, nil
 }
 
-// intake is the way by which updates come in, ready to run: a webhook where one is configured, else polling.
+// intake is the source of updates, ready to run: a webhook if one is configured, else polling.
 type intake struct {
 	run   func(ctx context.Context, accept telegram.Accept) error
 	words string // for the operator
-	end   func() // of one that never ran
+	end   func() // closes one that never ran
 }
 
 func (c *Core) intake(ctx context.Context, client *telegram.Client) (intake, error) {
@@ -66,7 +66,7 @@ func (c *Core) intake(ctx context.Context, client *telegram.Client) (intake, err
 	}}, nil
 }
 
-// polling polls; of several processes that share, the one that leads.
+// polling returns an intake that polls; of several processes that share, only the leader polls.
 func (c *Core) polling(ctx context.Context, client *telegram.Client, accept telegram.Accept, log zerolog.Logger) error {
 	opts := telegram.PollOptions{Unhook: func(ctx context.Context) error { return client.Unhook(ctx, c.stores.Bot) }}
 	if !c.shared() {
@@ -78,12 +78,12 @@ func (c *Core) polling(ctx context.Context, client *telegram.Client, accept tele
 	parting, cancel := context.WithTimeout(context.WithoutCancel(ctx), resignWithin)
 	defer cancel()
 	if err := leader.Resign(parting); err != nil {
-		log.Info().Err(err).Msg("another process polls once this one counts as gone")
+		log.Info().Err(err).Msg("another process will poll once this one counts as gone")
 	}
 	return err
 }
 
-// accepting hands updates to the dispatcher.
+// accepting passes updates to the dispatcher.
 func accepting(d *dispatch.Dispatcher) telegram.Accept {
 	return func(ctx context.Context, updates []telegram.Update) error {
 		raws := make([]turn.Raw, len(updates))
@@ -94,13 +94,13 @@ func accepting(d *dispatch.Dispatcher) telegram.Accept {
 	}
 }
 
-// hookSecret is what Telegram takes for a secret_token (Bot API setWebhook).
+// hookSecret matches what Telegram accepts as a secret_token (Bot API setWebhook).
 var hookSecret = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
 
-// publicAPI is the Bot API server that delivers to public addresses only.
+// publicAPI is the Bot API server that only delivers to public addresses.
 const publicAPI = "https://api.telegram.org"
 
-// webhook looks whether Telegram could deliver to the address, and takes the secret.
+// webhook checks whether Telegram could deliver to the address, and would accept the secret.
 func (k *inspector) webhook(t config.Telegram) {
 	if t.WebhookSecret != "" && !hookSecret.MatchString(t.WebhookSecret.Reveal()) {
 		k.wrong("telegram.webhook_secret", "Telegram takes 1 to 256 of A-Z, a-z, 0-9, _ and - only; leave it empty, and one is made from the token")
@@ -113,7 +113,7 @@ func (k *inspector) webhook(t config.Telegram) {
 	}
 	u, err := url.Parse(t.WebhookURL)
 	if err != nil || t.APIURL != publicAPI {
-		return // a server of one's own delivers anywhere
+		return // a self-hosted server delivers to any address
 	}
 	switch {
 	case u.Scheme != "https":

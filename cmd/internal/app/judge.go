@@ -19,7 +19,7 @@ const (
 	maxJudgeFile  = 256 << 10
 )
 
-// adversary builds the judge stage; nil when it is off.
+// adversary builds the judge stage; nil if it is disabled.
 func (c *Core) adversary() (tools.Middleware, error) {
 	a := c.cfg.Tools.Adversarial
 	if !a.Enabled {
@@ -53,7 +53,7 @@ func (c *Core) adversary() (tools.Middleware, error) {
 	return judge.New(o), nil
 }
 
-// judgeModel finds the provider that judges: the named one, else the route that answers people.
+// judgeModel returns the provider that judges: the named one, else the route that answers people.
 func (c *Core) judgeModel(name string) (llm.Provider, error) {
 	if name == "" || c.opts.Provider != nil {
 		if c.provider != nil {

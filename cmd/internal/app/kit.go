@@ -28,16 +28,16 @@ type kit struct {
 	workspace func(tools.Origin) (string, error) // where the commands of a conversation run
 	commands  place.Set
 	files     place.Set
-	denied    []string // to every tool and child
+	denied    []string // for every tool and child
 	disk      *disk.Guard
-	confined  bool   // the kernel bounds what a command may reach
+	confined  bool   // the kernel limits what a command can reach
 	level     string // for people
 }
 
 func (k *kit) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	// What does not end in time is killed with its process group by the helper that holds it.
+	// The helper that holds a process kills its group if it does not end in time.
 	_ = k.runner.Shutdown(ctx)
 }
 
@@ -109,7 +109,7 @@ func (c *Core) shell(k *kit) (tools.Tool, error) {
 	s := c.cfg.Tools.Shell
 	background := s.MaxBackgroundRuns
 	if background == 0 {
-		background = -1 // none, where the runner's own zero means its default
+		background = -1 // none; the runner's own zero means its default
 	}
 	bash, runner, err := shell.New(shell.Options{
 		Timeout: time.Duration(s.Timeout) * time.Second, Workspace: k.workspace, AllowedPaths: k.commands.Dirs(), DeniedPaths: k.denied,
@@ -135,7 +135,7 @@ func (c *Core) shell(k *kit) (tools.Tool, error) {
 	return bash, nil
 }
 
-// ledger keeps background runs where there is a database to keep them in.
+// ledger returns where background runs are recorded, if there is a database.
 func (c *Core) ledger() shell.Ledger {
 	if c.passing {
 		return nil
@@ -143,8 +143,8 @@ func (c *Core) ledger() shell.Ledger {
 	return ledger{c}
 }
 
-// ledger is the news as the runner of commands sees it, which is built beside the database and runs nothing before that
-// is open.
+// ledger passes background runs to the news. The runner of commands is built at the same time as the database, but runs
+// nothing before that is open.
 type ledger struct{ core *Core }
 
 // Begun implements shell.Ledger.
@@ -157,7 +157,7 @@ func (l ledger) Ended(ctx context.Context, done shell.Completion) error {
 	return l.core.news.Ended(ctx, done)
 }
 
-// reach is the network of commands.
+// reach converts the network setting of commands.
 func reach(r config.Reach) sandbox.Network {
 	switch r {
 	case config.ReachAll:
@@ -169,7 +169,7 @@ func reach(r config.Reach) sandbox.Network {
 	}
 }
 
-// limits are what a command may use.
+// limits converts the resource limits of commands.
 func limits(l config.ShellLimits) sandbox.Limits {
 	memory := l.MemoryBytes
 	if memory == 0 {
@@ -180,8 +180,8 @@ func limits(l config.ShellLimits) sandbox.Limits {
 	}
 }
 
-// expand makes globs absolute that begin with ~; what is put before a relative one says where it holds, nothing leaves
-// it to be refused.
+// expand makes globs that begin with ~ absolute. It prepends before to relative ones; if that is empty, they are left
+// as they are, to be refused later.
 func expand(path func(string) string, globs []string, before string) []string {
 	out := make([]string, len(globs))
 	for i, g := range globs {

@@ -15,7 +15,7 @@ import (
 	"github.com/zephbot/zephbot/persistence/redis"
 )
 
-// observe feeds the metrics.
+// observe updates the metrics.
 func (s *service) observe(o dispatch.Observation) {
 	m := s.core.metrics
 	switch o.What {
@@ -28,10 +28,10 @@ func (s *service) observe(o dispatch.Observation) {
 	}
 }
 
-// throttled counts what the Bot API told us to wait.
+// throttled counts the delays that the Bot API requested.
 func (c *Core) throttled(place bot.Place, wait time.Duration) {
 	c.metrics.Throttled(wait)
-	c.log.Warn().Str("chat", place.Chat).Dur("wait", wait).Msg("told to slow down")
+	c.log.Warn().Str("chat", place.Chat).Dur("wait", wait).Msg("rate limited by Telegram")
 }
 
 // counted counts decisions.
@@ -64,7 +64,7 @@ func (a counted) count(list []bot.Decision) {
 	}
 }
 
-// serveHTTP serves metrics and health checks until ctx ends; no address, no server.
+// serveHTTP serves metrics and health checks until ctx ends; without an address there is no server.
 func (c *Core) serveHTTP(ctx context.Context, health metrics.Health) (stop func(), err error) {
 	if c.cfg.Metrics.Listen == "" {
 		return func() {}, nil
@@ -91,7 +91,7 @@ func (c *Core) serveHTTP(ctx context.Context, health metrics.Health) (stop func(
 	}, nil
 }
 
-// gauges are read when somebody looks at the metrics.
+// gauges registers values that are read when the metrics are requested.
 func (s *service) gauges() {
 	s.core.metrics.Gauge("sessions_active", "Sessions being worked on in this process.", func() float64 { return float64(s.dispatcher.Working()) })
 	s.core.metrics.GaugesBy("mcp_servers", "MCP servers by state.", "state", s.core.serverCounts)

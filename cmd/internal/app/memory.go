@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Turns at once may hold a quarter of the memory that the process may have, and this much in any case.
+// Concurrent turns may hold a quarter of the memory that the process may have, and at least this much.
 const (
 	turnsShare = 4
 	turnsLeast = 64 << 20
 )
 
-// Where Linux says how much memory there is: the limit of the control group, and the machine's.
+// Where Linux reports how much memory there is: the limit of the control group, and the machine's.
 const (
 	groupLimit  = "/sys/fs/cgroup/memory.max"
 	machineInfo = "/proc/meminfo"
@@ -34,9 +34,9 @@ func tightenCollector() {
 	}
 }
 
-// turnMemory is how many bytes the turns at once may hold; 0 = nobody knows how much there is.
+// turnMemory returns how many bytes the concurrent turns may hold; 0 = the amount of memory is unknown.
 func turnMemory() int64 {
-	limit := debug.SetMemoryLimit(-1) // asks, sets nothing
+	limit := debug.SetMemoryLimit(-1) // reads the limit without setting it
 	for _, known := range []int64{kernelNumber(groupLimit, ""), kernelNumber(machineInfo, "MemTotal:") << 10} {
 		if known > 0 {
 			limit = min(limit, known)
@@ -48,7 +48,7 @@ func turnMemory() int64 {
 	return max(turnsLeast, limit/turnsShare)
 }
 
-// kernelNumber reads a number from a file of the kernel: the first one of the line that begins with key. 0 = there is
+// kernelNumber reads a number from a file of the kernel: the first one in the line that begins with key. 0 = there is
 // none.
 func kernelNumber(file, key string) int64 {
 	data, err := os.ReadFile(file)

@@ -7,8 +7,8 @@ import (
 	"github.com/zephbot/zephbot/persistence"
 )
 
-// Migrate brings the database of the service up to date, or only looks at it, and says which schema it had. It may be
-// run beside services that work on the database, and beside another Migrate.
+// Migrate updates the schema of the service's database, or only inspects it if look is set, and returns which schema it
+// had. It may run at the same time as services that use the database, and as another Migrate.
 func Migrate(ctx context.Context, opts Options, look bool) (persistence.Schema, error) {
 	url := opts.Config.Database.URL.Reveal()
 	if err := persistence.CheckURL(url); err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
-// route puts the configured providers behind one route.
+// route combines the configured providers in one route.
 func (c *Core) route() (llm.Provider, error) {
 	if c.opts.Provider != nil {
 		return c.opts.Provider, nil
@@ -44,7 +44,7 @@ func (c *Core) route() (llm.Provider, error) {
 	})
 }
 
-// model makes a provider, once: whoever uses it shares its limit of requests.
+// model returns a provider, and makes it at the first call: all users of a provider share its request limit.
 func (c *Core) model(p config.Provider) (llm.Provider, error) {
 	if made, ok := c.models[p.Name]; ok {
 		return made, nil
@@ -56,7 +56,7 @@ func (c *Core) model(p config.Provider) (llm.Provider, error) {
 	return made, err
 }
 
-// between waits before each word; nil = no waiting.
+// between returns a function that waits before each word; nil = no waiting.
 func between(d time.Duration) func(context.Context) error {
 	if d <= 0 {
 		return nil
@@ -97,7 +97,7 @@ func (c *Core) newModel(p config.Provider) (llm.Provider, error) {
 	}
 }
 
-// paced bounds the requests to a provider by what it can take, whoever asks it.
+// paced limits the requests to a provider to what it allows, across all callers.
 func (c *Core) paced(provider llm.Provider, p config.Provider) llm.Provider {
 	log := c.log.With().Str("component", "model").Str("provider", p.Name).Logger()
 	return withTools(pace.New(provider, pace.Options{Most: c.cfg.Agent.Concurrency, Now: c.now, Observe: func(limit int, wait time.Duration) {
@@ -115,7 +115,7 @@ func (c *Core) openai(p config.Provider) (*openai.Provider, error) {
 	})
 }
 
-// accepts is what the configuration says that a model takes besides text; nil = nothing.
+// accepts returns what a model accepts besides text, according to the configuration; nil = nothing.
 func accepts(p config.Provider) *llm.Accepts {
 	if len(p.Accepts) == 0 {
 		return nil
@@ -124,7 +124,7 @@ func accepts(p config.Provider) *llm.Accepts {
 	return &llm.Accepts{Image: takes(llm.ImagePart), Audio: takes(llm.AudioPart), File: takes(llm.FilePart)}
 }
 
-// withTools lets a model without tool calls of its own write them into its text.
+// withTools lets a model without native tool calls write them in its text.
 func withTools(provider llm.Provider, p config.Provider) llm.Provider {
 	if p.ToolUse {
 		return provider
@@ -132,7 +132,7 @@ func withTools(provider llm.Provider, p config.Provider) llm.Provider {
 	return fenced.New(provider, fenced.Options{Native: prompt.Native})
 }
 
-// embedder is the provider that computes embeddings, and the name of its model; nil when none is configured.
+// embedder returns the provider that computes embeddings, and the name of its model; nil if none is configured.
 func (c *Core) embedder(name string) (llm.Embedder, string, error) {
 	if name == "" {
 		name = c.cfg.LLM.Embedding

@@ -31,7 +31,7 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
-// Core is what every command that executes tools shares: stores, policy, tools, model.
+// Core is what all commands that run tools share: stores, policy, tools, model.
 type Core struct {
 	opts    Options
 	cfg     *config.Config
@@ -51,7 +51,7 @@ type Core struct {
 	registry *tools.Registry
 	kit      *kit
 	passing  bool     // for one command line: nothing is stored
-	warnings []string // of what was read at the start
+	warnings []string // about what was read at startup
 	metrics  *metrics.Metrics
 }
 
@@ -60,19 +60,19 @@ type guarding struct {
 	redactor *redact.Redactor
 	policy   *policy.Set
 	globs    *pathrule.Rules  // deny_read and allow_read
-	reader   *command.Reader  // of the texts of commands, for all who read them
+	reader   *command.Reader  // parses the texts of commands, for everything that needs that
 	judge    tools.Middleware // nil = off
 	book     *rulebook.Book   // the rules, applied to what the service knows
 }
 
-// thinking is the models.
+// thinking holds the models.
 type thinking struct {
 	provider llm.Provider
 	models   map[string]llm.Provider // by configured name
 	choices  *choice.Choices         // made by people
 }
 
-// shaping is what tools are shown and what becomes of their results.
+// shaping is what tools are offered and how their results are processed.
 type shaping struct {
 	stages   *stages
 	catalog  *catalog.Catalog
@@ -80,12 +80,12 @@ type shaping struct {
 	filtered tally
 }
 
-// connecting is the MCP servers and those who are told of them.
+// connecting holds the MCP servers and what is told about them.
 type connecting struct {
 	servers *mcp.Manager
-	signIns *servers.SignIns // nil = no server wants a sign-in
-	resync  chan struct{}    // the index of tools is behind
-	tell    func(mcp.Notice) // told to people; nil = nobody; set before the client runs
+	signIns *servers.SignIns // nil = no server requires a sign-in
+	resync  chan struct{}    // signals that the index of tools is outdated
+	tell    func(mcp.Notice) // tells people; nil = nobody; set before the client runs
 	elicit  func(context.Context, mcp.Elicitation) (mcp.Answer, error)
 }
 
@@ -96,7 +96,7 @@ type recording struct {
 	records   *record.Book // of what is no call of a tool; nil where nothing is stored
 }
 
-// remembering is what is kept in the store besides conversations.
+// remembering is what is stored besides conversations.
 type remembering struct {
 	living *processes.Living  // that work on the same database
 	news   *news.Ledger       // for the models of sessions

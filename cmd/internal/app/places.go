@@ -25,7 +25,8 @@ func (c *Core) places(key string, list []string) (place.Set, error) {
 	return set, nil
 }
 
-// workspaceRoot holds the workspaces. The simulator has its own below its own state, whatever is configured.
+// workspaceRoot returns the directory of the workspaces. The simulator has its own below its own state, whatever is
+// configured.
 func (c *Core) workspaceRoot() string {
 	if dir := c.cfg.Workspaces.Dir; dir != "" && c.opts.Home == "" {
 		return c.cfg.Path(dir)
@@ -33,8 +34,8 @@ func (c *Core) workspaceRoot() string {
 	return filepath.Join(c.dir, "workspaces")
 }
 
-// obeyed are the files and directories that no tool and no child may reach: the state, and what the next start obeys
-// (Config.Obeyed), the program itself among it.
+// obeyed returns the files and directories that no tool and no child may access: the state, and what the next start
+// obeys (Config.Obeyed), including the program itself.
 func (c *Core) obeyed() []string {
 	list := append([]string{c.dir, c.cfg.Path(c.cfg.DataDir)}, c.cfg.Obeyed()...)
 	if self, err := os.Executable(); err == nil {
@@ -45,7 +46,7 @@ func (c *Core) obeyed() []string {
 	return slices.Compact(list)
 }
 
-// environment names the variables of the process.
+// environment returns the names of the process's environment variables.
 func environment() []string {
 	var names []string
 	for _, pair := range os.Environ() {

@@ -19,12 +19,12 @@ import (
 	"github.com/zephbot/zephbot/tools/web"
 )
 
-// builtins is what our own tools say of themselves.
+// builtins returns the statements of our own tools.
 func builtins() []act.Tool {
 	return slices.Concat(shell.Says(), file.Says(), web.Says(), overflow.Says(), catalog.Says())
 }
 
-// buildPolicy turns the configuration into the rules. One wrong rule refuses all.
+// buildPolicy converts the configuration to rules. One invalid rule refuses all.
 func buildPolicy(cfg *config.Config, workDir string, files *pathrule.Rules, reader *command.Reader) (*policy.Set, error) {
 	opts := policy.Options{
 		Tools:           builtins(),
@@ -84,11 +84,11 @@ func rules(raw []config.Rule, table string) ([]policy.Rule, error) {
 	return list, errors.Join(errs...)
 }
 
-// maxPolicyFile is the largest policy file (seed 003).
+// maxPolicyFile is the maximum size of a policy file (seed 003).
 const maxPolicyFile = 256 << 10
 
-// policyFile reads a policy file, which must lie below the working directory, links resolved: a link must not bring in
-// rules from elsewhere.
+// policyFile reads a policy file, which must be below the working directory after links are resolved: a link must not
+// bring in rules from elsewhere.
 func policyFile(cfg *config.Config, path, workDir string) ([]policy.Rule, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -119,7 +119,7 @@ func policyFile(cfg *config.Config, path, workDir string) ([]policy.Rule, error)
 	return list, namedRules(cfg, path, list)
 }
 
-// namedRules refuses rules of a policy file about tools that there are not.
+// namedRules refuses rules of a policy file about tools that do not exist.
 func namedRules(cfg *config.Config, path string, list []policy.Rule) error {
 	var errs []error
 	for i, rule := range list {

@@ -2,5 +2,5 @@
 
 package app
 
-// private cannot be found out here.
+// private cannot be determined on this system.
 func private(string) bool { return false }

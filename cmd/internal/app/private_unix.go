@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// private says whether this account owns a directory that nobody else can look into, as the program makes its own.
+// private reports whether this account owns a directory that nobody else can read, like those that the program creates.
 func private(dir string) bool {
 	info, err := os.Lstat(dir)
 	if err != nil || !info.IsDir() || info.Mode().Perm()&0o077 != 0 {

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// releaseStart returns what only the start needed: the garbage of the heap, and the program's own pages of code and
-// constants. Those pages stay in the page cache, from where they are mapped again when something needs them, but they
-// no longer count as resident and the kernel can reclaim them first. About half of what the start touches is never used
-// again. What fails only leaves the process larger.
+// releaseStart releases the memory that only the start needed: the garbage of the heap, and the program's own pages of
+// code and constants. Those pages remain in the page cache, from where they are mapped again when they are needed, but
+// they no longer count as resident and the kernel can reclaim them first. About half of the pages that the start
+// touches are never used again. A failure only leaves the process larger.
 func releaseStart() {
 	debug.FreeOSMemory()
 	exe, err := os.Readlink("/proc/self/exe")
@@ -31,8 +31,8 @@ func releaseStart() {
 // mapping is a range of addresses.
 type mapping struct{ from, to uintptr }
 
-// cleanMappings lists the read-only mappings of a file in which every page is as the file has it. smaps is the text of
-// /proc/PID/smaps. A page that is not (a relocation, a debugger's breakpoint) would be lost if it were dropped, so one
+// cleanMappings lists the read-only mappings of a file in which every page is equal to the file. smaps is the text of
+// /proc/PID/smaps. A page that differs (a relocation, a debugger's breakpoint) would be lost if it were dropped, so one
 // such page excludes its mapping.
 func cleanMappings(smaps, file string) []mapping {
 	var list []mapping
@@ -58,7 +58,7 @@ func cleanMappings(smaps, file string) []mapping {
 	return list
 }
 
-// addresses reads "400000-1548000".
+// addresses parses "400000-1548000".
 func addresses(text string) (from, to uintptr, ok bool) {
 	first, last, ok := strings.Cut(text, "-")
 	a, errA := strconv.ParseUint(first, 16, strconv.IntSize)

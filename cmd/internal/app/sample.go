@@ -16,9 +16,8 @@ import (
 //go:embed sample
 var sample embed.FS
 
-// layOut puts a few files into the workspace of the simulator's first person, so that there is something to ask about
-// and temporary files to delete. It does so once, for a workspace that nobody has used: what a person deleted does not
-// come back.
+// layOut writes a few files to the workspace of the simulator's first person, so that there is something to ask about
+// and temporary files to delete. It does so once, for an unused workspace: what a person deleted does not come back.
 func layOut(home, botID string) error {
 	place := telegram.Private(botID, strconv.FormatInt(simulator.Ann, 10))
 	dir := filepath.Join(home, "workspaces", bot.WorkspaceID(string(place.SessionKey(""))))
@@ -32,7 +31,7 @@ func layOut(home, botID string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
 	}
-	// In one step, so that an end in between leaves no half of it.
+	// in one step, so that a crash in between leaves no half of it
 	made, err := os.MkdirTemp(filepath.Dir(dir), ".sample")
 	if err != nil {
 		return err
@@ -43,7 +42,7 @@ func layOut(home, botID string) error {
 	return os.Rename(made, dir)
 }
 
-// writable undoes that embedded files are read-only.
+// writable makes files writable, because embedded files are read-only.
 func writable(dir string) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

@@ -19,8 +19,8 @@ import (
 	"github.com/zephbot/zephbot/persistence/redis"
 )
 
-// Serve is the Telegram service. It returns when ctx has ended and everything has stopped, or with what made it
-// impossible to serve.
+// Serve runs the Telegram service. It returns when ctx has ended and everything has stopped, or with the error that
+// made it impossible to serve.
 func Serve(ctx context.Context, opts Options) error {
 	cfg := opts.Config
 	if cfg.Telegram.Token == "" {
@@ -38,8 +38,7 @@ func Serve(ctx context.Context, opts Options) error {
 	return errors.Join(unlessTold(ctx, err), c.Close())
 }
 
-// unlessTold takes back the error of a start that was broken off because the process was told to end: that is what was
-// wanted.
+// unlessTold drops the error of a start that was cancelled because the process was told to stop.
 func unlessTold(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil
@@ -116,7 +115,7 @@ func (s *service) takeIn(ctx context.Context, in intake, menus *telegram.Menus) 
 	return err
 }
 
-// operators are the private chats of the admins.
+// operators returns the private chats of the admins.
 func operators(botID string, admins []string) []bot.Place {
 	var list []bot.Place
 	for _, id := range admins {
@@ -125,10 +124,10 @@ func operators(botID string, admins []string) []bot.Place {
 	return list
 }
 
-// health answers probes of a process that serves until ctx ends.
+// health returns the health checks of a process that serves until ctx ends.
 func (c *Core) health(ctx context.Context, serving *atomic.Pointer[service]) metrics.Health {
 	return metrics.Health{
-		// Whatever starts, ends or looks at a turn takes the lock that this waits for.
+		// Everything that starts, ends or reads a turn takes the lock that this waits for.
 		Alive: func() {
 			if s := serving.Load(); s != nil {
 				s.dispatcher.Working()
@@ -146,13 +145,13 @@ func (c *Core) health(ctx context.Context, serving *atomic.Pointer[service]) met
 	}
 }
 
-// ready says why the service cannot do its job.
+// ready returns why the service cannot do its job.
 func (c *Core) ready(ctx context.Context) error {
 	if !c.stores.Alive() {
 		return errors.New("the database has not heard of this process for too long: others may have gone on with its work")
 	}
 	if _, err := c.stores.Bot.Counts(ctx, telegram.Name, ""); err != nil {
-		return errors.New("the database does not answer")
+		return errors.New("the database does not respond")
 	}
 	if err := c.stores.Healthy(ctx); err != nil {
 		return fmt.Errorf("nothing can be stored: %w", err)
@@ -163,7 +162,7 @@ func (c *Core) ready(ctx context.Context) error {
 	return nil
 }
 
-// whoAmI asks Telegram for the bot's name, for as long as it takes: nothing is lost meanwhile. A wrong token ends it.
+// whoAmI asks Telegram for the bot's name until it succeeds: nothing is lost in the meantime. A wrong token ends it.
 func (c *Core) whoAmI(ctx context.Context, client *telegram.Client) (telegram.Me, error) {
 	for failures := 0; ; failures++ {
 		me, err := client.Me(ctx)
@@ -195,7 +194,7 @@ func (c *Core) database() string {
 	return "SQLite"
 }
 
-// banner says at the start, in a few lines, what this process is, and warns of what is insecure with the key to change.
+// banner logs at startup what this process is, and warns about insecure settings with the key to change.
 func (c *Core) banner(channel, allowed string) {
 	info := func(key, value string) { c.log.Info().Str(key, value).Msg("start") }
 	info("zephbot", c.opts.Version)
@@ -236,7 +235,7 @@ func ids(list []int64) []string {
 	return out
 }
 
-// canonical is a list of tools without aliases.
+// canonical returns a list of tools without aliases.
 func (c *Core) canonical(list []string) []string {
 	out := make([]string, len(list))
 	for i, tool := range list {

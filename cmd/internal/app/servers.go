@@ -16,8 +16,8 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
-// mcpBucket holds what the MCP client keeps over a restart: servers that were added in the chat, and tools as they were
-// accepted.
+// mcpBucket holds what the MCP client keeps over a restart: servers that were added in a chat, and tools in the state
+// in which they were accepted.
 const mcpBucket = "mcp"
 
 // openServers builds the MCP client; it connects when it runs.
@@ -40,7 +40,7 @@ func (c *Core) openServers() error {
 		Log: c.log.With().Str("component", "mcp").Logger(),
 	}
 	if o.MaxDynamicServers == 0 {
-		o.MaxDynamicServers = -1 // none, where the client's own zero means its default
+		o.MaxDynamicServers = -1 // none; the client's own zero means its default
 	}
 	if m.ToolTimeoutSecs != nil {
 		o.ToolTimeout = time.Duration(*m.ToolTimeoutSecs) * time.Second
@@ -76,7 +76,7 @@ func (c *Core) openServers() error {
 	return nil
 }
 
-// serverConfig translates an entry of [[mcp.servers]].
+// serverConfig converts an entry of [[mcp.servers]].
 func serverConfig(s config.MCPServer) mcp.Server {
 	out := mcp.Server{
 		ID: s.ID, Command: s.Command, Args: s.Args, Env: map[string]string{}, URL: s.URL, Headers: map[string]string{}, Timeout: time.Duration(s.Timeout) * time.Second,
@@ -99,19 +99,18 @@ func serverConfig(s config.MCPServer) mcp.Server {
 	return out
 }
 
-// serverNotice takes what happened to a server to where it matters: to the people and models that use it, and to the
-// index of tools.
+// serverNotice passes on what happened to a server: to the people and models that use it, and to the index of tools.
 func (c *Core) serverNotice(n mcp.Notice) {
 	select {
 	case c.resync <- struct{}{}:
-	default: // it is asked for already
+	default: // it has been requested already
 	}
 	if c.tell != nil {
 		c.tell(n)
 	}
 }
 
-// resyncing keeps the index of tools in step with the servers until ctx ends.
+// resyncing updates the index of tools when servers change, until ctx ends.
 func (c *Core) resyncing(ctx context.Context) error {
 	for {
 		select {
@@ -119,7 +118,7 @@ func (c *Core) resyncing(ctx context.Context) error {
 			return nil
 		case <-c.resync:
 			if report, err := c.catalog.Sync(ctx); err != nil && ctx.Err() == nil {
-				c.log.Warn().Err(err).Msg("index of tools not brought up to date; tools are ranked by words")
+				c.log.Warn().Err(err).Msg("index of tools not updated; tools are ranked by words")
 			} else if report.Added+report.Updated+report.Removed > 0 {
 				c.log.Debug().Int("added", report.Added).Int("updated", report.Updated).Int("removed", report.Removed).Msg("index of tools")
 			}
@@ -127,7 +126,7 @@ func (c *Core) resyncing(ctx context.Context) error {
 	}
 }
 
-// approvals reads the questions to people; nil where nothing is stored.
+// approvals returns the questions to people; nil if nothing is stored.
 func (c *Core) approvals() servers.Approvals {
 	if c.stores == nil {
 		return nil

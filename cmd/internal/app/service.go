@@ -31,13 +31,13 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// Times of a shutdown; together they stay below the 30 s that platforms give.
+// Time limits of a shutdown; together they are below the 30 s that platforms allow.
 const (
 	graceTurns  = 18 * time.Second
 	graceOutbox = 5 * time.Second
 )
 
-// channel is what a service needs of the channel it serves.
+// channel is what a service needs from the channel that it serves.
 type channel struct {
 	name, bot string
 	display   string // the bot's name, for its prompt
@@ -56,11 +56,11 @@ type channel struct {
 	operators func() []bot.Place              // where admins are told of what cannot be stored; nil = nowhere
 	follow    func(ctx context.Context) error // reads again who was admitted; nil = nobody is
 	limits    deliver.Limits
-	nobody    bool          // there is nobody to ask: questions are denials
+	nobody    bool          // there is nobody to ask: questions are denied
 	grace     time.Duration // how long a shutdown waits for turns; 0 = graceTurns
 }
 
-// service is a channel at work: dispatcher and outbox over the core.
+// service is a running channel: dispatcher and outbox on top of the core.
 type service struct {
 	core       *Core
 	ch         channel
@@ -69,9 +69,9 @@ type service struct {
 	commands   *command.Table
 	broker     *approval.Broker
 	meter      *quota.Meter
-	desk       *servers.Desk // answers /mcp
+	desk       *servers.Desk // handles /mcp
 	moves      *moves.Relocator
-	pacing     func(context.Context) error // keeps the send budget with other processes; nil = there are none
+	pacing     func(context.Context) error // shares the send budget with other processes; nil = there are none
 	log        zerolog.Logger
 }
 
@@ -155,7 +155,7 @@ func (s *service) watchMoves() moves.Watched {
 	}}
 }
 
-// progress shows turns under way, as the channel does it itself or by messages that grow; nil = not at all.
+// progress returns how turns are shown, either by the channel itself or by growing messages; nil = not at all.
 func (c *Core) progress(ch channel, pacer bot.Pacer) func(turn.Watched) turn.Progress {
 	if ch.watch != nil || ch.live == nil {
 		return ch.watch
@@ -184,16 +184,15 @@ func (s *service) about() command.About {
 	}
 }
 
-// delivered hears what became of each attempt to deliver. What is refused because the chat is gone ends the work that
-// goes on for it.
+// delivered receives the outcome of each attempt to deliver. If a chat is gone, it ends the work for that chat.
 func (s *service) delivered(row bot.Row, outcome string) {
 	if outcome == string(bot.Gone) && row.Purpose != bot.Toast {
 		s.dispatcher.Gone(row.Place)
 	}
 }
 
-// run serves until ctx ends or intake fails: outbox and dispatcher first, then the intake; ended in reverse, so that
-// what was accepted is still worked on and what was answered is still sent.
+// run serves until ctx ends or intake fails. It starts outbox and dispatcher before the intake, and stops them in
+// reverse order, so that what was accepted is still worked on and what was answered is still sent.
 func (s *service) run(ctx context.Context, intake func(ctx context.Context) error) error {
 	outCtx, endOut := context.WithCancel(context.WithoutCancel(ctx))
 	defer endOut()
@@ -229,7 +228,7 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 	}
 	part(&clients, "index of tools", func() error { return s.core.resyncing(mcpCtx) })
 	if s.core.shared() {
-		s.desk.Open(mcpCtx, nil) // what nobody carries out is found by looking
+		s.desk.Open(mcpCtx, nil) // jobs that nobody performs are found by the regular check
 		part(&clients, "what others store", func() error { return s.follow(mcpCtx) })
 	} else {
 		s.desk.Open(mcpCtx, s.desk.Begun(outCtx))
@@ -248,7 +247,7 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 	clients.Wait()
 	drain, done := context.WithTimeout(outCtx, graceOutbox)
 	if drainErr := s.outbox.Drain(drain); drainErr != nil {
-		s.log.Warn().Err(drainErr).Msg("answers left in the outbox; the next start sends them")
+		s.log.Warn().Err(drainErr).Msg("answers left in the outbox; the next process sends them")
 	}
 	done()
 	endOut()
@@ -271,8 +270,8 @@ func (s *service) follow(ctx context.Context) error {
 	}, s.followLimits, s.moves.Follow, s.followPeople, c.choices.Follow, c.news.Follow, background{c}.follow, s.desk.Follow)
 }
 
-// whenBuried ends the work of a process that was taken for dead: nothing that it does counts any more. stop ends the
-// watch.
+// whenBuried ends the work of a process that was declared dead, because nothing that it does counts any more. stop ends
+// the watch.
 func (s *service) whenBuried(end func()) (stop func()) {
 	var watching sync.WaitGroup
 	over := make(chan struct{})
@@ -291,14 +290,14 @@ func (s *service) whenBuried(end func()) (stop func()) {
 	}
 }
 
-// When the service forgets what is no longer needed: soon after its start, so that one that is restarted often does so
-// too, and then by the hour.
+// When the service deletes expired data: soon after its start, so that one that is restarted often does so too, and
+// then every hour.
 const (
 	firstSweep = time.Minute
 	sweepEvery = time.Hour
 )
 
-// sweep forgets, again and again, what is no longer needed.
+// sweep deletes expired data regularly.
 func (s *service) sweep(ctx context.Context) error {
 	const day = 24 * time.Hour
 	keep := persistence.Retention{

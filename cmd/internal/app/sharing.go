@@ -8,10 +8,11 @@ import (
 	"github.com/zephbot/zephbot/bot/deliver"
 )
 
-// shared says whether other processes work on the same database. The simulator and the terminal are alone with theirs.
+// shared reports whether other processes use the same database. The simulator and the terminal have databases of their
+// own.
 func (c *Core) shared() bool { return c.cfg.Workspaces.Shared && c.opts.Home == "" }
 
-// sharing wants what several processes have to have in common.
+// sharing checks what several processes must have in common.
 func (k *inspector) sharing() {
 	if !k.c.Workspaces.Shared {
 		return
@@ -36,8 +37,8 @@ func (k *inspector) sharing() {
 	}
 }
 
-// pacer keeps the send budget of a channel, with the other processes where there are some. run is nil when nothing has
-// to run for it.
+// pacer returns the pacer of a channel, shared with the other processes if there are any. run is nil if nothing has to
+// run for it.
 func (c *Core) pacer(ch channel) (pacer bot.Pacer, run func(context.Context) error, err error) {
 	o := deliver.PacerOptions{Now: c.now, Throttled: c.throttled}
 	if !c.shared() {

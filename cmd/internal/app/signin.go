@@ -11,7 +11,7 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/oauth"
 )
 
-// openSignIns prepares the servers with oauth.enabled; nil where there are none.
+// openSignIns prepares the servers with oauth.enabled; nil if there are none.
 func (c *Core) openSignIns(o *mcp.Options) (*servers.SignIns, error) {
 	list := map[string]oauth.Server{}
 	files := oauth.NewFiles(tokenDir(c.cfg)) // shared by the service and `zephbot mcp signin`
@@ -50,8 +50,8 @@ func signinConfig(s config.MCPServer, files *oauth.Files, o *mcp.Options) oauth.
 	return out
 }
 
-// SignIn signs in to a configured server at the terminal: show gets the link, and pasted gives the address at which the
-// browser ended, if it cannot reach this machine.
+// SignIn signs in to a configured server at the terminal: show receives the link, and pasted returns the address that
+// the browser was redirected to, if it cannot reach this machine.
 func (b *Bench) SignIn(ctx context.Context, id string, show func(link string) error, pasted func(ctx context.Context) (string, error)) error {
 	in := b.core.signIns
 	if in == nil || !in.Wanted(id) {

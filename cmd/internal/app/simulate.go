@@ -17,21 +17,21 @@ import (
 // SimulatedFlag tells `serve` that a simulator runs it, which has checked the configuration and warned already.
 const SimulatedFlag = "--simulated"
 
-// SimulateOptions are what `zephbot simulate` was told.
+// SimulateOptions are the options of `zephbot simulate`.
 type SimulateOptions struct {
 	Listen     string
 	Stdout     io.Writer
 	Stderr     io.Writer
-	Executable string   // this program: the bot runs as a process of its own, so that it can be killed
-	Args       []string // common flags to hand on: --config, --log-level, --log-format
+	Executable string   // path of this program: the bot runs as a process of its own, so that it can be killed
+	Args       []string // common flags to pass on: --config, --log-level, --log-format
 	Open       bool
 }
 
 // simulateName is the directory of the simulator's state, below data_dir.
 const simulateName = "simulate"
 
-// simulatorLock is the file by which a simulator has its directory for itself: the bot that it starts locks the same
-// directory as a service does.
+// simulatorLock is the file with which a simulator locks its directory: the bot that it starts locks the same directory
+// like a service.
 const simulatorLock = "simulator.lock"
 
 // Simulate runs the same service against a local Telegram, with a page to chat on.
@@ -60,7 +60,7 @@ func Simulate(ctx context.Context, opts Options, sim SimulateOptions) error {
 			id, _, _ := strings.Cut(token, ":")
 			stories.bot.Store(id)
 			if err := layOut(home, id); err != nil {
-				opts.Log.Warn().Err(err).Msg("the sample files are not there; everything else works")
+				opts.Log.Warn().Err(err).Msg("cannot create the sample files; everything else works")
 			}
 			cmd := exec.Command(sim.Executable, append([]string{"serve", SimulatedFlag, "--data-dir", home}, sim.Args...)...) //nolint:noctx // the simulator ends it with its process group
 			cmd.Env = append(childEnv(os.Environ()), simulated(opts, apiURL, token)...)
@@ -73,7 +73,7 @@ func Simulate(ctx context.Context, opts Options, sim SimulateOptions) error {
 	return s.Run(ctx)
 }
 
-// childEnv leaves out what would point the simulated bot at the real Telegram.
+// childEnv removes the variables that would point the simulated bot to the real Telegram.
 func childEnv(env []string) []string {
 	var out []string
 	for _, pair := range env {
@@ -84,8 +84,8 @@ func childEnv(env []string) []string {
 	return out
 }
 
-// simulated is the configuration of the simulated bot: its own people and group are admitted; without a model it uses
-// the built-in one.
+// simulated returns the configuration of the simulated bot: its own people and group are admitted; without a model it
+// uses the built-in one.
 func simulated(opts Options, apiURL, token string) []string {
 	env := []string{
 		"ZEPH_TELEGRAM_TOKEN=" + token, "ZEPH_TELEGRAM_API_URL=" + apiURL,
@@ -95,7 +95,7 @@ func simulated(opts Options, apiURL, token string) []string {
 	}
 	zone := opts.Config.Telegram.TimeZone
 	if zone == "" {
-		zone = "Local" // the page is looked at on this machine
+		zone = "Local" // the page is viewed on this machine
 	}
 	env = append(env, "ZEPH_TELEGRAM_TIME_ZONE="+zone)
 	if opts.Config.Telegram.Language != "" {

@@ -29,16 +29,16 @@ import (
 	"github.com/zephbot/zephbot/tools/utility"
 )
 
-// Buckets of facts that the stages own.
+// Buckets of facts of the stages.
 const (
 	mendedBucket = "mended" // corrected arguments by session and call
-	secretBucket = "secret" // keys that are made once
+	secretBucket = "secret" // keys that are generated once
 )
 
 // mendedFor is how long corrected arguments are kept: longer than any turn lives.
 const mendedFor = 7 * 24 * time.Hour
 
-// stages are the parts of the chain that shape what the model sees.
+// stages are the parts of the chain that determine what the model sees.
 type stages struct {
 	decode   decode.Options
 	quota    tools.Middleware
@@ -51,7 +51,7 @@ type stages struct {
 	anomaly  *anomaly.Detector
 }
 
-// openStages builds them; c.kit, c.redactor, c.provider and the stores (nil on the command line) stand already.
+// openStages builds the stages. c.kit, c.redactor, c.provider and the stores (nil on the command line) must be set.
 func (c *Core) openStages(ctx context.Context) (err error) {
 	s := &stages{}
 	if s.marker, err = c.marker(ctx); err != nil {
@@ -75,8 +75,8 @@ func (c *Core) openStages(ctx context.Context) (err error) {
 	return nil
 }
 
-// marker makes the stage that fences foreign content. Its key is made once and kept, so that equal content has equal
-// marks over a restart.
+// marker builds the stage that marks foreign content. Its key is generated once and stored, so that equal content has
+// equal marks after a restart.
 func (c *Core) marker(ctx context.Context) (*mark.Marker, error) {
 	key := make([]byte, mark.KeySize)
 	if _, err := rand.Read(key); err != nil {
@@ -94,7 +94,7 @@ func (c *Core) marker(ctx context.Context) (*mark.Marker, error) {
 	return mark.New(mark.Options{Key: key})
 }
 
-// openFilter loads the rules of tools.filters. Those of a file are compiled here, the built-in ones at the first
+// openFilter loads the rules of tools.filters. Those in a file are compiled here, the built-in ones at the first
 // output.
 func (c *Core) openFilter() {
 	f := c.cfg.Tools.Filters
@@ -108,7 +108,7 @@ func (c *Core) openFilter() {
 	}
 	var rules *filter.Rules // the built-in ones
 	if path := filter.Find(configured, dir); path != "" {
-		rules, _ = filter.Load(path) // Check tells what is wrong with them
+		rules, _ = filter.Load(path) // Check reports what is wrong with them
 	}
 	c.engine = filter.NewEngine(filter.Options{Rules: rules, Disabled: !f.Enabled, Quiet: true})
 }
@@ -120,7 +120,7 @@ func (c *Core) filters() tools.Middleware {
 	}})
 }
 
-// openOverflow builds the stage and registers the tool that reads what was kept.
+// openOverflow builds the stage, and registers the tool that reads what was stored.
 func (c *Core) openOverflow(s *stages) error {
 	o := c.cfg.Tools.Overflow
 	options := overflow.Options{
@@ -140,14 +140,14 @@ func (c *Core) openOverflow(s *stages) error {
 		return fmt.Errorf("read_overflow: %w", err)
 	}
 	s.overflow = overflow.New(options)
-	if c.stores == nil { // this process reads nothing back, and no other has its memory
+	if c.stores == nil { // this process reads nothing back, and no other one has its memory
 		s.overflow = overflow.Whole
 	}
 	return c.registry.Add(reader)
 }
 
-// shapeBackground takes the result of a background run through the stages that every output walks. What fails there
-// shows nothing rather than a secret.
+// shapeBackground passes the result of a background run through the stages that every output passes. If that fails,
+// nothing is shown rather than a secret.
 func (c *Core) shapeBackground(ctx context.Context, call *tools.Call, result *tools.Result) string {
 	handler := func(context.Context, *tools.Call) (*tools.Result, error) { return result, nil }
 	for _, stage := range []tools.Middleware{redacting.New(c.redactor), c.stages.filter, c.stages.overflow, c.stages.warn} {
@@ -157,7 +157,7 @@ func (c *Core) shapeBackground(ctx context.Context, call *tools.Call, result *to
 	}
 	shown, err := handler(ctx, call)
 	if err != nil {
-		c.log.Error().Err(err).Str("call", call.ID).Msg("output of a background run was not shaped")
+		c.log.Error().Err(err).Str("call", call.ID).Msg("output of a background run was not processed")
 		return ""
 	}
 	return shown.Text
@@ -201,7 +201,7 @@ func (c *Core) caching() *cache.Cache {
 	o := cache.Options{
 		TTL: time.Duration(r.TTLSecs) * time.Second, Scope: conversation, Observe: c.metrics.Cached, Now: c.now,
 		Live: func(call *tools.Call) bool {
-			// At the terminal a person works in the same directory.
+			// at the terminal, a person works in the same directory
 			return call.Origin.Channel == terminal.Name || background{c}.any(call.Origin.Session)
 		},
 		Log: c.log.With().Str("component", "cache").Logger(),
@@ -214,7 +214,7 @@ func (c *Core) caching() *cache.Cache {
 	return cache.New(o)
 }
 
-// conversation names a session from its beginning, or its last /clear, on; "" outside of one.
+// conversation returns an id of a session since its beginning, or its last /clear; "" outside a session.
 func conversation(call *tools.Call) string {
 	if call.BatchN == 0 {
 		return ""
@@ -234,7 +234,7 @@ func (c *Core) retries() tools.Middleware {
 		},
 	}
 	if o.Max == 0 {
-		o.Max = -1 // none, where the stage's own zero means its default
+		o.Max = -1 // none; the stage's own zero means its default
 	}
 	return retry.New(o)
 }
@@ -256,7 +256,7 @@ func (c *Core) decoding() (decode.Options, error) {
 	return o, nil
 }
 
-// shape puts the stages into the options of a chain.
+// shape adds the stages to the options of a chain.
 func (s *stages) shape(o *chain.Options) {
 	o.Warn = s.warn
 	o.Decode, o.Quota, o.Mark, o.Overflow, o.Filter, o.Retry = s.decode, s.quota, s.marker.Middleware, s.overflow, s.filter, s.retry
@@ -268,7 +268,7 @@ func (s *stages) shape(o *chain.Options) {
 	}
 }
 
-// tally sums up what the filter did since the start, for /status.
+// tally sums up what the filter has done since the start, for /status.
 type tally struct {
 	mu                      sync.Mutex
 	in, out                 int
@@ -289,7 +289,7 @@ func (t *tally) add(st filter.Stats) {
 	}
 }
 
-// sum is what was added up.
+// sum returns the totals.
 func (t *tally) sum() texts.Filtered {
 	t.mu.Lock()
 	defer t.mu.Unlock()

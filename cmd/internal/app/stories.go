@@ -17,7 +17,7 @@ import (
 	"github.com/zephbot/zephbot/persistence/sql"
 )
 
-// stories tells what the bot did, from its database, which another process writes. It works while that process is dead.
+// stories reads what the bot did from its database, which another process writes. It works while that process is dead.
 type stories struct {
 	path string
 	bot  atomic.Value // string: id of the bot, known once it was started
@@ -25,7 +25,7 @@ type stories struct {
 	db   *sql.Reader
 }
 
-// reader opens the database once it exists.
+// reader opens the database as soon as it exists.
 func (s *stories) reader(ctx context.Context) (*sql.Reader, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +74,7 @@ func (s *stories) Story(ctx context.Context, chat, thread, person string) (simul
 	return simulator.Story{Turns: turns(entries, rows, lane)}, nil
 }
 
-// find looks for the session of a person in a chat: in a group it may be the person's own or the chat's.
+// find returns the session of a person in a chat: in a group it may be the person's own or the chat's.
 func find(ctx context.Context, db *sql.Reader, botID string, place bot.Place, person string) (bot.Lane, bool, error) {
 	lanes, err := db.Lanes(ctx, telegram.Name, botID, 10000)
 	if err != nil {

@@ -17,32 +17,32 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
-// ChatOptions are what `zephbot chat` was told.
+// ChatOptions are the options of `zephbot chat`.
 type ChatOptions struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Once     string // one message; "" = talk
 	JSON     bool
 	Ask      bool   // a person sits at the terminal
-	Flush    func() // drops what they typed and nobody read yet; may be nil
+	Flush    func() // discards what was typed and not read yet; may be nil
 	Language string
-	// Interrupts asks for the person's Ctrl-C, until give is called; nil = they end ctx. Not asked for before somebody
-	// can be talked to.
+	// Interrupts subscribes to the person's Ctrl-C until give is called; nil = a Ctrl-C ends ctx. It is not called
+	// before the conversation can begin.
 	Interrupts func() (pressed <-chan struct{}, give func())
 }
 
-// ErrStopped means that the person ended the turn of --once. The end of the turn has told so.
+// ErrStopped means that the person ended the turn of --once. The end of the turn has said so.
 var ErrStopped = errors.New("stopped by Ctrl-C")
 
-// graceTerminal is how long the end of the terminal waits for a turn: whoever leaves in the middle of one has said so
-// twice.
+// graceTerminal is how long the terminal waits for a turn at its end: a person who leaves in the middle of one has
+// pressed Ctrl-C twice.
 const graceTerminal = time.Second
 
-// serversWait is how long the terminal waits for its MCP servers before the first message: here nobody else is kept
-// waiting, and a model that is asked once must see their tools.
+// serversWait is how long the terminal waits for its MCP servers before the first message: nobody else has to wait
+// here, and a model that is called once must see their tools.
 const serversWait = 15 * time.Second
 
-// awaitServers waits until every configured server had its first attempt, or for too long.
+// awaitServers waits until the first connection attempt of every configured server is over, or for serversWait.
 func (c *Core) awaitServers(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, serversWait)
 	defer cancel()
@@ -59,7 +59,7 @@ func elicitor(t *terminal.Terminal, warn bool) func(context.Context, mcp.Elicita
 	}
 }
 
-// Chat is the terminal channel. Its state lives apart from the service's, so that both may run at once (see
+// Chat runs the terminal channel. Its state is separate from the service's, so that both may run at once (see
 // terminalHome).
 func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 	opts.Home, opts.Mode = terminalHome(opts), "chat"
@@ -75,7 +75,7 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 		return err
 	}
 	if moved != "" {
-		_, _ = fmt.Fprintln(chat.Err, "zephbot: "+moved) // nobody reads it: no harm
+		_, _ = fmt.Fprintln(chat.Err, "zephbot: "+moved) // no harm if nobody reads it
 	}
 	name := "main"
 	if chat.Once != "" {
@@ -123,7 +123,7 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 	return errors.Join(err, c.Close())
 }
 
-// opened is a terminal with the contents of files at hand: it prints them.
+// opened is a terminal with access to the contents of files: it prints them.
 type opened struct {
 	bot.Sender
 	files blob.Opener
@@ -131,7 +131,7 @@ type opened struct {
 
 // Send implements bot.Sender.
 func (o opened) Send(ctx context.Context, row *bot.Row) (string, error) {
-	if row.Purpose != bot.Question || row.Content.File == nil { // the command of a card; other files are named only
+	if row.Purpose != bot.Question || row.Content.File == nil { // the command of a card; other files are only named
 		return o.Sender.Send(ctx, row)
 	}
 	content, size, err := row.Content.File.Open(ctx, row.Session, o.files)

@@ -9,12 +9,12 @@ import (
 	"github.com/zephbot/zephbot/persistence"
 )
 
-// terminalName is the directory of the terminal's state, below data_dir or the person's directory of state.
+// terminalName is the directory of the terminal's state, below data_dir or the person's state directory.
 const terminalName = "terminal"
 
-// terminalHome is the directory of the terminal's state: below data_dir where somebody has set that, else in the
-// person's directory of state. The default data_dir lies in the working directory: a conversation would end where the
-// next directory begins, and whoever makes a directory for others could put one with approvals into it.
+// terminalHome returns the directory of the terminal's state: below data_dir if that is set, else in the person's state
+// directory. The default data_dir is in the working directory: a conversation would end where the next directory
+// begins, and somebody who prepares a directory for others could put one with approvals into it.
 func terminalHome(opts Options) string {
 	if opts.State == "" || opts.Config.Origin("data_dir") != (config.Origin{}) {
 		return filepath.Join(opts.Config.Path(opts.Config.DataDir), terminalName)
@@ -22,7 +22,7 @@ func terminalHome(opts Options) string {
 	return filepath.Join(opts.State, terminalName)
 }
 
-// formerTerminal is where earlier versions kept the terminal's state when no data_dir is set; "" when it is the same.
+// formerTerminal returns where earlier versions kept the terminal's state if data_dir is not set; "" if it is the same.
 func formerTerminal(opts Options) string {
 	old := filepath.Join(opts.Config.Path(opts.Config.DataDir), terminalName)
 	if old == terminalHome(opts) {
@@ -31,9 +31,9 @@ func formerTerminal(opts Options) string {
 	return old
 }
 
-// moveTerminal takes over the state that an earlier version has left in the working directory, once: where the new
-// place has none. Only what this account made itself, readable to nobody else, is taken: a directory that came with
-// foreign files may hold standing approvals. It says what it did or why not, "" = there is nothing to say.
+// moveTerminal moves the state that an earlier version left in the working directory, once: if the new place has none.
+// It only takes what this account created itself and nobody else can read, because a directory that came with foreign
+// files may contain standing approvals. It returns what it did or why not, "" = nothing to report.
 func moveTerminal(opts Options) (string, error) {
 	old, now := formerTerminal(opts), terminalHome(opts)
 	if old == "" {
@@ -59,7 +59,7 @@ func moveTerminal(opts Options) (string, error) {
 	return fmt.Sprintf("earlier conversations were moved from %s to %s", old, now), nil
 }
 
-// holdsState says whether the terminal has been at work in a directory.
+// holdsState reports whether the terminal has used a directory.
 func holdsState(dir string) bool {
 	info, err := os.Lstat(filepath.Join(dir, "zephbot.db"))
 	return err == nil && info.Mode().IsRegular()

@@ -20,11 +20,11 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
-// Bench is the tools and rules without a model, a channel or a database: for `tools` and `policy` on the command line.
-// They work in the process's own directory. Close it.
+// Bench provides the tools and rules without a model, a channel or a database: for `tools` and `policy` on the command
+// line. They work in the process's own directory. The caller must close it.
 type Bench struct {
 	core *Core
-	stop func() // ends the MCP client; nil when it does not run
+	stop func() // ends the MCP client; nil if it does not run
 }
 
 // OpenBench builds rules, tools and an audit log of its own in the terminal's directory.
@@ -61,7 +61,7 @@ func (b *Bench) open(ctx context.Context) error {
 	if !c.cfg.Audit.Enabled {
 		return nil
 	}
-	// One file and one chain per writing process: when another call is at work, this one writes a file of its own.
+	// One file and one chain per writing process: while another call runs, this one writes a file of its own.
 	for _, name := range []string{"audit-cli.jsonl", "audit-cli-" + uuid.NewString()[:8] + ".jsonl"} {
 		c.audit, err = audit.New(audit.Options{Path: filepath.Join(c.dir, name), Redactor: c.redactor, Now: c.now, ID: c.owner, Log: c.log})
 		if err == nil {
@@ -71,7 +71,7 @@ func (b *Bench) open(ctx context.Context) error {
 	return fmt.Errorf("audit log: %w", err)
 }
 
-// Connect connects the configured MCP servers and waits until each was tried once, at most so long.
+// Connect connects the configured MCP servers and waits for the first attempt of each, at most for limit.
 func (b *Bench) Connect(ctx context.Context, limit time.Duration) error {
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
@@ -85,7 +85,7 @@ func (b *Bench) Connect(ctx context.Context, limit time.Duration) error {
 	return b.core.servers.Ready(ready)
 }
 
-// Servers says how it stands with the MCP servers.
+// Servers returns the state of the MCP servers.
 func (b *Bench) Servers() []mcp.Status { return b.core.servers.Statuses() }
 
 // Offered lists the tools of a server.
@@ -94,7 +94,7 @@ func (b *Bench) Offered(id string) []tools.Definition { return b.core.servers.To
 // Configured says whether any MCP server is configured.
 func (b *Bench) Configured() bool { return len(b.core.cfg.MCP.Servers) > 0 }
 
-// Close ends what OpenBench and Connect began.
+// Close ends what OpenBench and Connect have started.
 func (b *Bench) Close() error {
 	if b.stop != nil {
 		b.stop()
@@ -105,15 +105,15 @@ func (b *Bench) Close() error {
 // Definitions lists the registered tools.
 func (b *Bench) Definitions() []tools.Definition { return b.core.registry.Definitions() }
 
-// CallOptions say what `tools call` was told.
+// CallOptions are the options of `tools call`.
 type CallOptions struct {
 	Tool   string
 	Args   json.RawMessage
 	Caller string // "" = terminal:local
-	Yes    bool   // approves what asks
+	Yes    bool   // approves questions
 }
 
-// CallOutcome is what a call came to (contract: tools call --json).
+// CallOutcome is the result of a call (contract: tools call --json).
 type CallOutcome struct {
 	Text     string `json:"text"`
 	Category string `json:"error_category"`
@@ -124,7 +124,7 @@ type CallOutcome struct {
 	Failed   bool   `json:"-"`
 }
 
-// yes approves everything: whoever typed --yes has seen the call.
+// yes approves everything: a person who typed --yes has seen the call.
 type yes struct{ by string }
 
 // Approval implements approve.Lookup.
@@ -144,7 +144,8 @@ func (b *Bench) call(o CallOptions) *tools.Call {
 	}
 }
 
-// Call executes one call through the whole chain. An ask is a denial unless Yes is set: there is nobody to ask.
+// Call executes one call through the whole chain. A question is a denial unless Yes is set, because there is nobody to
+// ask.
 func (b *Bench) Call(ctx context.Context, o CallOptions) CallOutcome {
 	call := b.call(o)
 	var lookup approve.Lookup
@@ -168,11 +169,11 @@ func (b *Bench) Call(ctx context.Context, o CallOptions) CallOutcome {
 	return out
 }
 
-// Decision is what the policy says to a call (contract: policy check).
+// Decision is the policy's decision about a call (contract: policy check).
 type Decision = rulebook.Decision
 
-// Check says what the policy would decide, without doing anything. A tool that is not registered, or arguments it would
-// refuse, are judged by the rules alone.
+// Check returns what the policy would decide, without running anything. If the tool is not registered, or would refuse
+// the arguments, only the rules are applied.
 func (b *Bench) Check(ctx context.Context, o CallOptions) (Decision, error) {
 	d, err := b.core.book.Check(ctx, b.core.unasked(), b.call(o))
 	if errors.Is(err, rulebook.ErrMistaken) {
@@ -184,5 +185,5 @@ func (b *Bench) Check(ctx context.Context, o CallOptions) (Decision, error) {
 // unasked makes a chain that has nobody to ask.
 func (c *Core) unasked() rulebook.Chain { return c.chain(nil) }
 
-// Sandbox says what the kernel enforces for commands.
+// Sandbox returns what the kernel enforces for commands.
 func (b *Bench) Sandbox() string { return b.core.kit.level }

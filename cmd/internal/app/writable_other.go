@@ -2,5 +2,5 @@
 
 package app
 
-// notWritable cannot be found out here without writing.
+// notWritable cannot be determined on this system without writing.
 func notWritable(string) string { return "" }

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// notWritable says why this account cannot write to a file or make files in a directory; "" = it can, or there is no
-// such file.
+// notWritable returns why this account cannot write to a file or create files in a directory; "" = it can, or it does
+// not exist.
 func notWritable(path string) string {
 	err := unix.Access(path, unix.W_OK)
 	switch {

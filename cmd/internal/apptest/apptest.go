@@ -85,25 +85,25 @@ import (
 	"github.com/zephbot/zephbot/persistence"
 )
 
-// rulesFile is the part that becomes the file of the output filter's rules.
+// rulesFile is the part that becomes the rules file of the output filter.
 const rulesFile = "filters.toml"
 
-// patience bounds each wait: long, because a test machine may be slow; a scenario that works never comes near it.
+// patience limits each wait. It is long, because a test machine may be slow; a scenario that works never comes near it.
 const patience = 90 * time.Second
 
-// Play runs one scenario; the service polls.
+// Play plays one scenario; the service polls.
 func Play(t *testing.T, archive *txtar.Archive) {
 	t.Helper()
 	play(t, archive, &scene{})
 }
 
-// PlayOn runs one scenario on a service whose memory is in the empty database at a URL of PostgreSQL.
+// PlayOn plays one scenario on a service with the empty PostgreSQL database at a URL.
 func PlayOn(t *testing.T, archive *txtar.Archive, databaseURL string) {
 	t.Helper()
 	play(t, archive, &scene{databaseURL: databaseURL})
 }
 
-// PlayHooked runs one scenario; updates are delivered to a webhook of the service.
+// PlayHooked plays one scenario; updates are delivered to a webhook of the service.
 func PlayHooked(t *testing.T, archive *txtar.Archive) {
 	t.Helper()
 	front, err := telegramtest.NewFront(t.Context())
@@ -114,7 +114,7 @@ func PlayHooked(t *testing.T, archive *txtar.Archive) {
 	play(t, archive, &scene{front: front})
 }
 
-// play runs a scenario in a scene that has what is special about it.
+// play plays a scenario in a prepared scene.
 func play(t *testing.T, archive *txtar.Archive, s *scene) {
 	t.Helper()
 	parts := map[string]string{}
@@ -150,7 +150,7 @@ func play(t *testing.T, archive *txtar.Archive, s *scene) {
 	s.judge()
 }
 
-// judge looks at what has to be true when a chat is over.
+// judge checks what must be true at the end of every scenario.
 func (s *scene) judge() {
 	t := s.t
 	t.Helper()
@@ -168,8 +168,8 @@ func (s *scene) judge() {
 	}
 }
 
-// unused are the lines of the model's script that nobody asked for. What is on its way at the end of the chat may still
-// come to them.
+// unused returns the lines of the model's script that were never reached. Work that is still in progress at the end of
+// the chat may still reach them.
 func (s *scene) unused() []string {
 	if len(s.model.Unused()) > 0 && s.runs() {
 		if err := s.idle(); err != nil {
@@ -216,21 +216,21 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-// scene is a scenario at work.
+// scene is a running scenario.
 type scene struct {
 	t      *testing.T
 	dir    string
 	parts  map[string]string
 	extra  string
 	fake   *telegramtest.Server
-	front  *telegramtest.Front // that updates are delivered to; nil: they are polled
+	front  *telegramtest.Front // receives the updates to be delivered; nil: they are polled
 	url    string
 	model  *knowing
 	web    *site
 	clock  *clock
 	log    buffer
-	seen   map[int64]map[int]bool // per chat: the messages of the bot that were looked at
-	last   map[int64]int          // … the one that was looked at last
+	seen   map[int64]map[int]bool // per chat: the messages of the bot that were checked
+	last   map[int64]int          // … the one that was checked last
 	chats  map[string]int64
 	first  map[int64]int64 // of groups that migrated, by each id: the id they had first
 	said   int64           // newest update
@@ -239,10 +239,10 @@ type scene struct {
 	button struct {
 		message int
 		data    string
-	} // that was pressed last
+	} // pressed last
 	processes []*process         // of the service
-	pair      *balancer          // before them when there are two; nil: there is one
-	db        persistence.Reader // of the service that runs; nil until somebody looks
+	pair      *balancer          // in front of two processes; nil: there is one
+	db        persistence.Reader // of the running service; nil until it is needed
 
 	databaseURL string // of PostgreSQL; "" = SQLite
 }
@@ -264,7 +264,7 @@ func expand(text string) string {
 	})
 }
 
-// people are who there is. A person's fields may change in a scenario, so each has its own list.
+// people returns the people. A person's fields may change in a scenario, so each scenario has its own list.
 func people() map[string]telegramtest.User {
 	return map[string]telegramtest.User{
 		"ann":  {ID: ann, FirstName: "Ann", Username: "ann_a", Language: "en"},

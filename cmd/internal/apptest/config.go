@@ -2,8 +2,8 @@ package apptest
 
 import "strings"
 
-// base admits the people of the scene. telegram.limits are off, and a counter that a busy machine does not answer in
-// time lets a turn pass: a scenario tests order and content, not patience.
+// base admits the people of the scene. telegram.limits are off, and a counter that does not respond in time on a busy
+// machine lets a turn pass: a scenario tests order and content, not timing.
 const base = `
 data_dir = %q
 [telegram]
@@ -26,7 +26,7 @@ sandbox = "off"
 url = %q
 `
 
-// sharing is what processes have in common besides the database.
+// sharing is what processes share in addition to the database.
 const sharing = `
 [redis]
 url = %q
@@ -35,7 +35,7 @@ dir = %q
 shared = true
 `
 
-// merge puts a scenario's tables into the base: keys of a table that the base has go into that table.
+// merge merges a scenario's tables into the base: keys of a table that the base has are added to that table.
 func merge(base, extra string) string {
 	head, tables := split(base)
 	extraHead, extraTables := split(extra)
@@ -54,7 +54,7 @@ func merge(base, extra string) string {
 	return b.String()
 }
 
-// override leaves out lines of a table that another text sets too.
+// override removes lines of a table that another text sets too.
 func override(base, extra string) string {
 	set := map[string]bool{}
 	for line := range strings.Lines(extra) {
@@ -76,7 +76,7 @@ type tableSet struct {
 	body  map[string]string
 }
 
-// split cuts TOML text at its table headers; arrays of tables stay one piece each.
+// split splits TOML text at its table headers; each array of tables remains one piece.
 func split(text string) (head string, set tableSet) {
 	set.body = map[string]string{}
 	name := ""
@@ -84,7 +84,7 @@ func split(text string) (head string, set tableSet) {
 		if trimmed := strings.TrimSpace(line); strings.HasPrefix(trimmed, "[") && !strings.Contains(trimmed, "=") {
 			name = trimmed
 			if strings.HasPrefix(name, "[[") {
-				name += strings.Repeat(" ", len(set.order)) // each entry on its own
+				name += strings.Repeat(" ", len(set.order)) // each entry separately
 			}
 			if _, ok := set.body[name]; !ok {
 				set.order = append(set.order, name)

@@ -12,7 +12,7 @@ import (
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 )
 
-// looked plays a line about what is seen in a chat.
+// looked plays a line about what is visible in a chat.
 func (s *scene) looked(what string, chat int64, want string) error {
 	switch what {
 	case "silent":
@@ -67,7 +67,7 @@ func labelled(m telegramtest.Shown, want string) error {
 	return nil
 }
 
-// formatted looks for an entity by type and the text below it.
+// formatted checks for an entity by type and the text that it covers.
 func formatted(m telegramtest.Shown, want string) error {
 	kind, text, _ := strings.Cut(want, " ")
 	units := utf16.Encode([]rune(m.Text))
@@ -85,7 +85,7 @@ func formatted(m telegramtest.Shown, want string) error {
 	return fmt.Errorf("its formatting is %q", have)
 }
 
-// carries looks at the file of a message.
+// carries checks the file of a message.
 func (s *scene) carries(m telegramtest.Shown, want string) error {
 	name, text, _ := strings.Cut(want, " ")
 	if m.Attachment == nil || m.Attachment.Name != name {
@@ -111,7 +111,7 @@ func (s *scene) draft(chat int64, want string) error {
 	})
 }
 
-// growing waits for the message that says that an answer is on its way.
+// growing waits for the message that says that an answer is being written.
 func (s *scene) growing(chat int64, want string) error {
 	return s.wait(func() (bool, error) {
 		for _, m := range s.bots(chat) {
@@ -123,19 +123,19 @@ func (s *scene) growing(chat int64, want string) error {
 	})
 }
 
-// lines are the audit log or the service's log.
+// lines returns the audit log or the service's log.
 func (s *scene) lines(which string) string {
 	if which == "log" {
 		return s.log.String()
 	}
 	files := []string{filepath.Join(s.dir, "data", "audit.jsonl")}
-	if s.pair != nil { // a log for each process; a pattern that is none finds nothing
+	if s.pair != nil { // one log per process; an invalid pattern finds nothing
 		files, _ = filepath.Glob(filepath.Join(s.files(), ".zephbot", "audit", "*.jsonl"))
 	}
 	var all strings.Builder
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
-		if err == nil { // else it is not there yet
+		if err == nil { // otherwise it does not exist yet
 			all.Write(raw)
 		}
 	}
@@ -160,7 +160,7 @@ func (s *scene) written(which, want string) error {
 	return err
 }
 
-// notWritten says that no line of a log matches, once the service has nothing to do.
+// notWritten checks that no line of a log matches, once the service is idle.
 func (s *scene) notWritten(words []string, rest string) error {
 	if len(words) < 3 || (words[1] != "audit" && words[1] != "log") {
 		return errors.New("no audit /regexp/, no log /regexp/, or no file PERSON NAME")
@@ -175,7 +175,7 @@ func (s *scene) notWritten(words []string, rest string) error {
 	return err
 }
 
-// never looks for a text in everything that leaves the service: chats, drafts, logs and the calls to Telegram.
+// never checks that a text is in nothing that leaves the service: chats, drafts, logs and the calls to Telegram.
 func (s *scene) never(want string) error {
 	texts := map[string]string{"audit log": s.lines("audit"), "log": s.lines("log")}
 	for name, chat := range s.chats {
@@ -196,8 +196,8 @@ func (s *scene) never(want string) error {
 	return nil
 }
 
-// doubled is the first line of a log in JSON that has a field twice, which readers of logs resolve each in their own
-// way; "" = none.
+// doubled returns the first line of a JSON log that has a field twice, which readers of logs resolve differently; "" =
+// none.
 func doubled(log string) string {
 	for line := range strings.Lines(log) {
 		if twice(line) {
@@ -207,7 +207,7 @@ func doubled(log string) string {
 	return ""
 }
 
-// twice says whether an object in JSON has a field twice.
+// twice reports whether a JSON object has a field twice.
 func twice(object string) bool {
 	d := json.NewDecoder(strings.NewReader(object))
 	if first, err := d.Token(); err != nil || first != json.Delim('{') {

@@ -19,23 +19,22 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// hookURL is where the fake delivers for two processes: no host that is looked up, since the balancer leads each
+// hookURL is where the fake delivers for two processes. The host is never resolved, since the balancer routes each
 // delivery to one of them.
 const hookURL = "http://balancer.invalid/updates"
 
-// Pair says how two processes play a scenario.
+// Pair describes how two processes play a scenario.
 type Pair struct {
 	DatabaseURL string // of an empty database of PostgreSQL
 	RedisURL    string
-	// Seed decides to which process each delivery goes, and which one a restart concerns. The same seed decides the
-	// same.
+	// Seed decides which process receives each delivery, and which one a restart concerns. It makes a run repeatable.
 	Seed uint64
-	// Off is by how much the clock of the second process is ahead of that of the first.
+	// Off is how far the clock of the second process is ahead of the first one's.
 	Off time.Duration
 }
 
-// PlayTogether runs one scenario on two processes of one service, behind a balancer that leads each delivery to one of
-// them.
+// PlayTogether plays one scenario on two processes of one service, behind a balancer that routes each delivery to one
+// of them.
 func PlayTogether(t *testing.T, archive *txtar.Archive, pair Pair) {
 	t.Helper()
 	t.Logf("seed %d, clocks %s apart", pair.Seed, pair.Off)
@@ -45,8 +44,8 @@ func PlayTogether(t *testing.T, archive *txtar.Archive, pair Pair) {
 	})
 }
 
-// balancer leads deliveries to processes: an http.RoundTripper of the fake. Which one an update goes to depends on the
-// seed, the update and how often it was delivered, and on nothing else, as long as both are there.
+// balancer routes deliveries to processes: it is an http.RoundTripper of the fake. As long as both processes run, the
+// choice only depends on the seed, the update and how often it was delivered.
 type balancer struct {
 	Pair
 	chance    *rand.Rand // of the scenario's goroutine
@@ -66,10 +65,10 @@ func newBalancer(pair Pair) *balancer {
 	}
 }
 
-// pick is the next choice for the scenario: a number below n.
+// pick returns the next choice for the scenario: a number below n.
 func (b *balancer) pick(n int) int { return b.chance.IntN(n) }
 
-// listening is how many processes take deliveries.
+// listening returns how many processes accept deliveries.
 func (b *balancer) listening() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,7 +87,7 @@ func (b *balancer) listen(ctx context.Context, name string) (net.Listener, error
 	return &backend{Listener: l, closed: func() { b.left(name, l.Addr().String()) }}, nil
 }
 
-// left takes a process out that listens no longer.
+// left removes a process that no longer listens.
 func (b *balancer) left(name, address string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -144,7 +143,7 @@ func (s *scene) direct(name string) error {
 	return nil
 }
 
-// choose is where a delivery goes.
+// choose returns where a delivery is sent.
 func (b *balancer) choose(update int64) (address string, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -18,16 +18,16 @@ import (
 // process is one process of the service.
 type process struct {
 	name   string             // of its data_dir
-	off    time.Duration      // by which its clock is ahead of the scene's
-	told   bool               // to end
-	cancel context.CancelFunc // nil: it does not run
+	off    time.Duration      // how far its clock is ahead of the scene's
+	told   bool               // was told to stop
+	cancel context.CancelFunc // nil: it is not running
 	done   chan error
 }
 
 // alone is the only process of a service.
 func alone() []*process { return []*process{{name: "data"}} }
 
-// start starts the processes that do not run, on the scene's state.
+// start starts the processes that are not running, with the scene's state.
 func (s *scene) start() {
 	for _, p := range s.processes {
 		if p.cancel == nil {
@@ -90,7 +90,7 @@ func (s *scene) configure(p *process) (file string) {
 	return file
 }
 
-// files is where the workspaces are.
+// files returns the directory of the workspaces.
 func (s *scene) files() string {
 	if s.pair != nil {
 		return filepath.Join(s.dir, "files")
@@ -98,7 +98,7 @@ func (s *scene) files() string {
 	return filepath.Join(s.dir, "data", "workspaces")
 }
 
-// fallen is the end of a process that nobody told to end; nil = there is none.
+// fallen returns the end of a process that was not told to stop; nil = there is none.
 func (s *scene) fallen() error {
 	for _, p := range s.processes {
 		if p.cancel == nil || p.told {
@@ -124,13 +124,13 @@ func (s *scene) runs() bool {
 	return false
 }
 
-// stopping tells a process to end, as SIGTERM does.
+// stopping tells a process to stop, like SIGTERM.
 func (p *process) stopping() {
 	p.told = true
 	p.cancel()
 }
 
-// halt stops processes and says how they ended.
+// halt stops processes and returns how they ended.
 func (s *scene) halt(list ...*process) error {
 	if s.db != nil {
 		if err := s.db.Close(); err != nil {
@@ -160,7 +160,7 @@ func (s *scene) halt(list ...*process) error {
 }
 
 func (s *scene) close() {
-	// as the command line sees it: it was told to end
+	// the error that the command line sees: it was told to stop
 	if err := s.halt(s.processes...); err != nil && !errors.Is(err, context.Canceled) {
 		s.t.Errorf("the service ended with: %v\n%s", err, s.dump())
 	}
@@ -168,7 +168,7 @@ func (s *scene) close() {
 	s.web.server.Close()
 }
 
-// service plays the lines that stop and start the service: of several processes one, which the seed chooses.
+// service plays the lines that stop and start the service: with several processes one of them, which the seed chooses.
 func (s *scene) service(words []string) error {
 	switch words[0] {
 	case "stopping":
@@ -190,7 +190,7 @@ func (s *scene) service(words []string) error {
 	}
 }
 
-// chosen is the process that a line is about.
+// chosen returns the process that a line concerns.
 func (s *scene) chosen() *process {
 	if s.pair == nil {
 		return s.processes[0]
@@ -203,7 +203,7 @@ func (s *scene) chosen() *process {
 	return s.processes[s.pair.pick(len(s.processes))]
 }
 
-// startAgain starts what was told to end, once it has ended.
+// startAgain restarts what was told to stop, once it has ended.
 func (s *scene) startAgain() error {
 	for _, p := range s.processes {
 		if p.told && p.cancel != nil {
@@ -216,7 +216,7 @@ func (s *scene) startAgain() error {
 	return nil
 }
 
-// startWith starts every process again, one after the other, with another configuration.
+// startWith restarts every process, one after the other, with another configuration.
 func (s *scene) startWith(part string) error {
 	extra, ok := s.parts[part]
 	if !ok {

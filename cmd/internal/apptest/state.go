@@ -12,7 +12,7 @@ import (
 	"github.com/zephbot/zephbot/persistence"
 )
 
-// idle waits until nothing is on its way: no update unconfirmed, no arrival waiting, no turn running, no row
+// idle waits until nothing is in progress: no update unconfirmed, no arrival waiting, no turn running, no row
 // undelivered. A parked turn is idle.
 func (s *scene) idle() error {
 	if s.db == nil {
@@ -25,8 +25,8 @@ func (s *scene) idle() error {
 	return s.wait(func() (bool, error) { return s.still(s.db) })
 }
 
-// still looks in the order in which work moves on, and at what waits once more at the end: else something that moves
-// from one place to the next between two looks would be seen in neither.
+// still checks in the order in which work proceeds, and checks what waits again at the end: otherwise something that
+// moves from one place to the next between two checks would be missed by both.
 func (s *scene) still(db persistence.Reader) (bool, error) {
 	if s.fake.PendingUpdates() > 0 {
 		return false, nil
@@ -45,7 +45,7 @@ func (s *scene) still(db persistence.Reader) (bool, error) {
 	return err == nil && len(ready) == 0, err
 }
 
-// database opens the service's database for reading, once the service has made it.
+// database opens the service's database for reading, once the service has created it.
 func (s *scene) database() (persistence.Reader, error) {
 	var db persistence.Reader
 	err := s.wait(func() (bool, error) {
@@ -69,7 +69,7 @@ func (s *scene) silent(chat int64) error {
 	return nil
 }
 
-// file looks at, or makes, a file in the workspace of a person in a chat.
+// file checks, or creates, a file in the workspace of a person in a chat.
 func (s *scene) file(verb, person string, chat int64, name, text string) error {
 	group := "0"
 	if chat < 0 {

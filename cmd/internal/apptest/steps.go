@@ -29,7 +29,7 @@ var (
 	fileLine     = regexp.MustCompile(`^(file|put|stray|no file) (ann|ben|cy|dora)(?:@([a-z]+))? ((?:\S| \()+?)(?:: (.*))?$`)
 )
 
-// names fills in the names of questions: $2@ben is the second one of that chat.
+// names replaces the names of questions: $2@ben is the second one of that chat.
 func (s *scene) names(line string) string {
 	return nameOf.ReplaceAllStringFunc(line, func(word string) string {
 		m := nameOf.FindStringSubmatch(word)
@@ -116,10 +116,10 @@ func number(text string) int {
 	return n
 }
 
-// plain undoes the escapes of a line.
+// plain resolves the escapes of a line.
 func plain(text string) string { return strings.ReplaceAll(text, `\n`, "\n") }
 
-// place is a chat by name; a person's own private chat when it has none.
+// place returns a chat by name, by default the person's private chat.
 func (s *scene) place(person, chat string) int64 {
 	if chat == "" {
 		return s.chats[person]
@@ -144,7 +144,7 @@ func (s *scene) say(person, chat string, msg telegramtest.Message) error {
 	return err
 }
 
-// until has a person say something in the private chat, over and over, until the audit log has a line.
+// until has a person say something in the private chat repeatedly, until the audit log has a line.
 func (s *scene) until(want, person, text string) error {
 	chat := s.chats[person]
 	for began := time.Now(); time.Since(began) < patience; {
@@ -164,7 +164,7 @@ func (s *scene) until(want, person, text string) error {
 	return fmt.Errorf("said in vain; the audit log is\n%s", s.lines("audit"))
 }
 
-// look notes that a message of the bot was looked at.
+// look records that a message of the bot was checked.
 func (s *scene) look(chat int64, message int) {
 	if s.seen[chat] == nil {
 		s.seen[chat] = map[int]bool{}
@@ -172,7 +172,7 @@ func (s *scene) look(chat int64, message int) {
 	s.seen[chat][message], s.last[chat] = true, message
 }
 
-// matches compares what was shown with what is wanted: /regexp/ or the text itself.
+// matches compares a text with an expectation: /regexp/ or the text itself.
 func matches(got, want string) (bool, error) {
 	if len(want) > 1 && strings.HasPrefix(want, "/") && strings.HasSuffix(want, "/") {
 		re, err := regexp.Compile("(?s)" + want[1:len(want)-1])
@@ -184,8 +184,8 @@ func matches(got, want string) (bool, error) {
 	return got == plain(want), nil
 }
 
-// wait waits until check says done, looking again whenever the fake changes and every now and then, because state that
-// is not the fake's changes too.
+// wait waits until check returns true. It checks again whenever the fake changes, and at intervals, because state
+// outside the fake changes too.
 func (s *scene) wait(check func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -203,7 +203,7 @@ func (s *scene) wait(check func() (bool, error)) error {
 		}
 		select {
 		case <-s.fake.Changed(version):
-		case <-timer.C: // looking costs the machine time that the service needs: less and less often
+		case <-timer.C: // checking costs the machine time that the service needs, so it becomes less frequent
 			pause = min(2*pause, 150*time.Millisecond)
 			timer.Reset(pause)
 		case <-ctx.Done():
@@ -212,7 +212,7 @@ func (s *scene) wait(check func() (bool, error)) error {
 	}
 }
 
-// bots are the bot's messages in a chat.
+// bots returns the bot's messages in a chat.
 func (s *scene) bots(chat int64) []telegramtest.Shown {
 	var list []telegramtest.Shown
 	for _, m := range s.fake.Chat(chat) {
@@ -223,11 +223,11 @@ func (s *scene) bots(chat int64) []telegramtest.Shown {
 	return list
 }
 
-// working begins a message that only says that an answer is on its way. It appears when a machine is slow, and becomes
+// working begins a message that only says that an answer is being written. It appears if a machine is slow, and becomes
 // the answer.
 const working = "⏳"
 
-// next is the oldest message of the bot that was not looked at yet.
+// next returns the oldest message of the bot that was not checked yet.
 func (s *scene) next(chat int64) (telegramtest.Shown, bool) {
 	for _, m := range s.bots(chat) {
 		if !s.seen[chat][m.MessageID] && !strings.HasPrefix(m.Text, working) {
@@ -237,7 +237,7 @@ func (s *scene) next(chat int64) (telegramtest.Shown, bool) {
 	return telegramtest.Shown{}, false
 }
 
-// expect waits for the next message of the bot to be what is wanted; it may grow into it.
+// expect waits for the next message of the bot to be the expected one; it may grow into it.
 func (s *scene) expect(chat int64, thread int, want string) error {
 	var m telegramtest.Shown
 	err := s.wait(func() (bool, error) {
@@ -270,7 +270,7 @@ func (s *scene) card(chat int64, want string) error {
 	})
 }
 
-// pressLabel presses the newest button with a label, once it is there; several people joined by + press it in the same
+// pressLabel presses the newest button with a label, once it exists; several people joined by + press it at the same
 // moment.
 func (s *scene) pressLabel(people string, chat int64, wanted int, label string) error {
 	err := s.wait(func() (bool, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 )
 
-// verb plays a line that begins with a word of its own.
+// verb plays a line that begins with a verb.
 func (s *scene) verb(words []string, line string) error {
 	rest := strings.TrimSpace(strings.TrimPrefix(line, words[0]))
 	if words[0] == "repress" && len(words) == 2 {
@@ -69,7 +69,7 @@ func (s *scene) command(words []string, rest string) error {
 	}
 }
 
-// happens is what people and Telegram do besides writing.
+// happens plays what people and Telegram do apart from writing.
 func (s *scene) happens(words []string) error {
 	if len(words) < 2 {
 		return errors.New("not a line of a scenario")
@@ -169,7 +169,7 @@ func (s *scene) modelLine(words []string, line string) error {
 	}
 }
 
-// offered looks for a tool in the newest request, and for how it is shown there; want = "" takes it in any form.
+// offered checks for a tool in the newest request, and its form there; want = "" accepts any form.
 func (s *scene) offered(tool, want string, not bool) error {
 	list := s.model.Requests()
 	if len(list) == 0 {

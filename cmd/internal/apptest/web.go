@@ -21,8 +21,8 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/app"
 )
 
-// site answers for every host below example.com with the parts of the scenario that are named by their address, and is
-// the only web there is. What the scenario does not have is a 404.
+// site is the only web of a scenario: it serves the parts of the scenario that are named by their address, for every
+// host below example.com. Everything else is a 404.
 type site struct {
 	server *httptest.Server
 	pages  map[string]string // by address without https://
@@ -35,7 +35,7 @@ type site struct {
 // brokenPage is an address that fails for a while.
 type brokenPage struct {
 	address      string
-	status, left int // left = -1: for good
+	status, left int // left = -1: forever
 }
 
 const scheme = "https://"
@@ -124,7 +124,7 @@ func (w *site) line(words []string) error {
 	}
 }
 
-// internet leads every name to the site.
+// internet resolves every name to the site.
 func (w *site) internet() app.Internet {
 	roots := x509.NewCertPool()
 	roots.AddCert(w.server.Certificate())
@@ -136,7 +136,7 @@ func (w *site) internet() app.Internet {
 	}
 }
 
-// onePublicAddress answers every name with one public address, so that the checks of addresses stay what they are.
+// onePublicAddress resolves every name to one public address, so that the checks of addresses are unchanged.
 type onePublicAddress struct{}
 
 // LookupNetIP implements web.Resolver.
@@ -144,8 +144,8 @@ func (onePublicAddress) LookupNetIP(context.Context, string, string) ([]netip.Ad
 	return []netip.Addr{netip.MustParseAddr("93.184.216.34")}, nil
 }
 
-// knowing is the scripted model, which cannot know beforehand under which name a long output is put aside: $overflow in
-// the arguments of a call is the newest such name that it was shown, in whatever conversation.
+// knowing is the scripted model, extended because a script cannot know the name of a stored long output in advance:
+// $overflow in the arguments of a call is the newest such name that it was shown, in any conversation.
 type knowing struct {
 	*llmtest.Model
 	mu   sync.Mutex
@@ -167,7 +167,7 @@ func (k *knowing) Chat(ctx context.Context, req *llm.Request, onDelta func(strin
 	return resp, nil
 }
 
-// look remembers the newest name of the request.
+// look remembers the newest name in the request.
 func (k *knowing) look(req *llm.Request) string {
 	found := ""
 	for _, m := range req.Messages {

@@ -1,6 +1,6 @@
-// Package archtest reads a checkout of the project and tells where it breaks the rules of its house: which package may
-// import which, how deep imports go, where third-party clients live, how packages are named, and how long files are.
-// It parses files and builds nothing, so it also judges a tree that does not compile.
+// Package archtest reads a checkout of the project and reports where it breaks the rules of its architecture: which
+// package may import which, how deep imports go, where third-party clients are used, how packages are named, and how
+// long files are. It parses files and builds nothing, so it also checks a tree that does not compile.
 package archtest
 
 import (
@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// Problem is one place that breaks a rule.
+// Problem is one violation of a rule.
 type Problem struct {
 	File string // slash-separated, from the root of the module
-	Line int    // from 1; 0 when the problem is the file or package as a whole
+	Line int    // from 1; 0 if the problem concerns the whole file or package
 	Rule string // one word, such as "layer"
 	Text string // what is wrong and what is allowed
 }
@@ -29,11 +29,11 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d: %s: %s", p.File, p.Line, p.Rule, p.Text)
 }
 
-// maxText is the size in bytes above which a file is taken for data and its words are not read.
+// maxText is the size in bytes above which a file is treated as data and its words are not read.
 const maxText = 4 << 20
 
-// Check reads the named files of a tree whose root holds go.mod, and returns what is wrong, by file and line. A named
-// file that does not exist is passed over: a list from git may name one that was just deleted. The error is about
+// Check reads the named files of a tree whose root contains go.mod, and returns what is wrong, by file and line. A
+// named file that does not exist is skipped: a list from git may contain one that was just deleted. The error is about
 // reading, not about rules.
 func Check(tree fs.FS, names []string) ([]Problem, error) {
 	module, err := moduleOf(tree)
@@ -79,7 +79,7 @@ func Check(tree fs.FS, names []string) ([]Problem, error) {
 	return problems, nil
 }
 
-// moduleOf returns the path that go.mod gives the module.
+// moduleOf returns the module path in go.mod.
 func moduleOf(tree fs.FS) (string, error) {
 	data, err := fs.ReadFile(tree, "go.mod")
 	if err != nil {

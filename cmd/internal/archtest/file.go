@@ -11,27 +11,27 @@ import (
 	"strings"
 )
 
-// maxLines is the longest a test file may be. Files of the program are shorter (proportions).
+// maxLines is the maximum length of a test file. Other files are shorter (proportions).
 const maxLines = 600
 
-// topLevels are the directories at the root; design knows no others.
+// topLevels are the directories at the root; the design has no others.
 var topLevels = []string{"cmd", "bot", "agent", "tools", "policy", "persistence", "charts", "docs", ".ci", ".github"}
 
-// keysAreReadIn is where the form of a session key is known.
+// keysAreReadIn is the file that parses session keys.
 const keysAreReadIn = "bot/session.go"
 
 // vagueNames say nothing about what a package is for.
 var vagueNames = []string{"util", "utils", "common", "helper", "helpers", "shared", "base", "types", "models", "interfaces"}
 
-// unfinished finds marks that say "not done"; a tracked issue is the place for that.
+// unfinished finds marks of unfinished work, which belongs in a tracked issue.
 var unfinished = regexp.MustCompile(`\b(TODO|FIXME)\b`)
 
-// foreign finds paths of the machine on which the project was written, and of notes beside the checkout. They are put
-// together here so that this file does not hold them.
+// foreign finds paths of the machine on which the project was written, and of notes next to the checkout. They are
+// concatenated here so that this file does not contain them.
 var foreign = regexp.MustCompile(regexp.QuoteMeta("../"+"shared") + `/(design|contract|style|ux|spec|seeds|hooks|README)\b|` +
 	regexp.QuoteMeta("/work"+"/") + `(main|shared)\b`)
 
-// goFile is what the rules need to know of one source file.
+// goFile is what the rules need to know about one source file.
 type goFile struct {
 	name    string // path from the root
 	dir     string // its package's directory; "." for the root
@@ -42,7 +42,7 @@ type goFile struct {
 	ast     *ast.File
 	fset    *token.FileSet
 	lines   int
-	marked  bool // holds a mark of something unfinished, perhaps as data
+	marked  bool // contains a mark of unfinished work, perhaps as data
 }
 
 // imported is one import of a file.
@@ -52,7 +52,7 @@ type imported struct {
 	line  int
 }
 
-// parse reads one file.
+// parse parses one file.
 func parse(module, name string, data []byte) (goFile, error) {
 	fset := token.NewFileSet()
 	tree, err := parser.ParseFile(fset, name, data, parser.ParseComments|parser.SkipObjectResolution)
@@ -73,7 +73,7 @@ func parse(module, name string, data []byte) (goFile, error) {
 	return f, nil
 }
 
-// shape checks the length of the file and that nothing happens by importing it.
+// shape checks the length of the file and that importing it has no side effects.
 func (f goFile) shape() []Problem {
 	var out []Problem
 	if f.test && f.lines > maxLines && !ast.IsGenerated(f.ast) {
@@ -88,7 +88,7 @@ func (f goFile) shape() []Problem {
 	return out
 }
 
-// comments checks that no comment says that something is not done.
+// comments checks that no comment marks unfinished work.
 func (f goFile) comments() []Problem {
 	if !f.marked {
 		return nil
@@ -104,8 +104,8 @@ func (f goFile) comments() []Problem {
 	return out
 }
 
-// sessionKeys checks that the keys of sessions are taken apart in one place: in the packages that hold them, nothing
-// else is split at slashes.
+// sessionKeys checks that the keys of sessions are parsed in one place: in the packages that use them, nothing else is
+// split at slashes.
 func (f goFile) sessionKeys() []Problem {
 	if f.test || f.name == keysAreReadIn || !contains([]string{"bot", "persistence", wiring}, topOf(f.dir)) {
 		return nil
@@ -128,7 +128,7 @@ func (f goFile) sessionKeys() []Problem {
 	return out
 }
 
-// topOf is the top-level directory of a package; the wiring counts as one.
+// topOf returns the top-level directory of a package; the wiring counts as one.
 func topOf(dir string) string {
 	if dir == wiring {
 		return dir
@@ -150,8 +150,8 @@ func topLevel(name string) []Problem {
 	return []Problem{{File: name, Rule: "directory", Text: fmt.Sprintf("%s is not a top-level directory of the project; those are %s", dir, strings.Join(topLevels, ", "))}}
 }
 
-// words checks every line of a text file, whatever it is written in. A mark of something unfinished counts where it
-// opens a comment of a script or a page; Go's comments are read by comments.
+// words checks every line of a text file, whatever its format. A mark of unfinished work counts if it opens a comment
+// of a script or a page; Go's comments are checked by comments.
 func words(name string, data []byte) []Problem {
 	marks := !strings.HasSuffix(name, ".go") && !strings.Contains(name, "testdata/") && marked(data)
 	if !marks && !suspicious(data) {
@@ -171,15 +171,15 @@ func words(name string, data []byte) []Problem {
 	return out
 }
 
-// marked says whether unfinished could find anything; it is quick, as suspicious is.
+// marked reports whether unfinished could find anything; it is fast, like suspicious.
 func marked(data []byte) bool {
 	return bytes.Contains(data, []byte("TODO")) || bytes.Contains(data, []byte("FIXME"))
 }
 
-// suspicious says whether foreign could find anything; it is quick, and most files hold neither beginning.
+// suspicious reports whether foreign could find anything; it is fast, and most files contain neither beginning.
 func suspicious(data []byte) bool {
 	return bytes.Contains(data, []byte("../"+"shared/")) || bytes.Contains(data, []byte("/work"+"/"))
 }
 
-// unfinishedOpening is unfinished in text where a search pattern or an example may name the word too.
+// unfinishedOpening is unfinished for text in which a search pattern or an example may contain the word too.
 var unfinishedOpening = regexp.MustCompile(`(?:^|#|//|--|/\*|<!--)\s*(TODO|FIXME)\b`)

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// layers in the order in which they may be imported: policy by all, cmd by none.
+// The layers, in the order in which they may be imported: policy by all, cmd by none.
 var layers = []string{"policy", "tools", "agent", "bot", "persistence", "cmd"}
 
-// channels are the ways in which people reach the bot. They share bot and not each other.
+// channels are the ways in which people reach the bot. They share bot, but do not import each other.
 var channels = []string{"bot/telegram", "bot/terminal", "bot/simulator", "bot/acp"}
 
-// simulatorsFake is the one package of another channel that the simulator stands on.
+// simulatorsFake is the one package of another channel that the simulator uses.
 const simulatorsFake = "bot/telegram/telegramtest"
 
 // stages are the steps of the chain. Who imports them could build a second chain around the first.
