@@ -1,5 +1,5 @@
-// Package blocks keeps tools that were taken away because they failed too often, and says so: to the conversations that
-// have to do without them, to the operators, and to /tools.
+// Package blocks stores which tools were blocked because they failed too often, and reports it: to the conversations
+// affected, to the operators, and to /tools.
 package blocks
 
 import (
@@ -19,10 +19,10 @@ import (
 // Bucket is the bucket of the facts of a Keeper.
 const Bucket = "blocked"
 
-// Keeper keeps blocks as facts, by tool and session. It implements anomaly.Store. Safe for concurrent use.
+// Keeper stores blocks as facts, by tool and session. It implements anomaly.Store and is safe for concurrent use.
 type Keeper struct{ Facts facts.Bucket }
 
-// Blocks lists what is stored. What an earlier version stored had no end; it is left out, and so lifted.
+// Blocks lists what is stored. Blocks that an earlier version stored had no end; they are omitted, which lifts them.
 func (k Keeper) Blocks(ctx context.Context) ([]tools.Block, error) {
 	stored, err := k.Facts.List(ctx, "")
 	var list []tools.Block
@@ -35,7 +35,7 @@ func (k Keeper) Blocks(ctx context.Context) ([]tools.Block, error) {
 	return list, err
 }
 
-// Block stores a block, until it no longer matters for the next one.
+// Block stores a block until it no longer matters for the next one.
 func (k Keeper) Block(ctx context.Context, block tools.Block) error {
 	raw, err := json.Marshal(block)
 	if err != nil {
@@ -53,22 +53,22 @@ func (k Keeper) Unblock(ctx context.Context, session, tool string) error {
 
 func key(session, tool string) string { return tool + " " + session }
 
-// Detector knows what is blocked (anomaly.Detector).
+// Detector knows which tools are blocked (anomaly.Detector).
 type Detector interface {
 	Blocks() []tools.Block
 	// Lift lifts the blocks of a tool in every session at once; the caller removes them from the store.
 	Lift(tool string) []tools.Block
-	// Unblock lifts them in the store too.
+	// Unblock also lifts them in the store.
 	Unblock(ctx context.Context, tool string) (was bool, err error)
 }
 
-// List is what /tools tells of blocks, and lifts. It implements command.Blocks.
+// List shows blocks in /tools and lifts them. It implements command.Blocks.
 type List struct {
 	Detector
 	Keeper Keeper
 }
 
-// Blocked lists the blocks of a session; all = also those of the other sessions.
+// Blocked lists the blocks of a session; with all, also those of the other sessions.
 func (l List) Blocked(session bot.SessionKey, all bool) []texts.Blocked {
 	var list []texts.Blocked
 	for _, block := range l.Blocks() {
@@ -80,7 +80,7 @@ func (l List) Blocked(session bot.SessionKey, all bool) []texts.Blocked {
 	return list
 }
 
-// Lifted lifts the blocks of a tool, and gives the facts that remove them from the store.
+// Lifted lifts the blocks of a tool and returns the facts that remove them from the store.
 func (l List) Lifted(tool string) []bot.Fact {
 	var list []bot.Fact
 	for _, block := range l.Lift(tool) {
@@ -89,18 +89,18 @@ func (l List) Lifted(tool string) []bot.Fact {
 	return list
 }
 
-// Event is a tool that was taken away just now.
+// Event reports a tool that has just been blocked.
 type Event struct {
 	Tool              string // "server:*" = all tools of a server
-	Session           string // that has to do without it; "" = all
+	Session           string // the session affected; "" = all
 	Until             time.Time
-	Failures, Samples int // of how many calls how many failed
+	Failures, Samples int // Failures of Samples calls failed
 }
 
-// Teller tells people what was taken away. All fields are needed.
+// Teller reports blocked tools to people. All fields are required.
 type Teller struct {
-	Channel, Bot string             // of the chats that are served
-	Operators    func() []bot.Place // who are told of every block
+	Channel, Bot string             // the chats that are served
+	Operators    func() []bot.Place // who is told of every block
 	Lanes        interface {
 		Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error)
 	}
@@ -110,8 +110,8 @@ type Teller struct {
 	Log   zerolog.Logger
 }
 
-// Tell tells the conversation that a tool was taken away from, and the operators. An operator whose conversation it is
-// is told once. Rows of one event have the same keys whoever tells it, so it may be told twice.
+// Tell informs the conversation in which a tool was blocked, and the operators. An operator who is in that conversation
+// is told once. The rows of one event always have the same keys, so several processes may report it.
 func (t Teller) Tell(ctx context.Context, e Event) {
 	key := "blocked/" + e.Tool + "/" + strconv.FormatInt(e.Until.UnixNano(), 10)
 	left := e.Until.Sub(t.Now()).Round(time.Minute)
@@ -124,7 +124,7 @@ func (t Teller) Tell(ctx context.Context, e Event) {
 	}
 }
 
-// tellSession tells the conversation, and says where that is; the zero place where it is none of this channel.
+// tellSession informs the conversation and returns its place; the zero place if it does not belong to this channel.
 func (t Teller) tellSession(ctx context.Context, e Event, key string, left time.Duration) bot.Place {
 	if e.Session == "" {
 		return bot.Place{}
@@ -132,7 +132,7 @@ func (t Teller) tellSession(ctx context.Context, e Event, key string, left time.
 	session := bot.SessionKey(e.Session)
 	lane, err := t.Lanes.Lane(ctx, session)
 	if err != nil {
-		t.Log.Error().Err(err).Str("tool", e.Tool).Str("session", e.Session).Msg("nobody was told of a blocked tool")
+		t.Log.Error().Err(err).Str("tool", e.Tool).Str("session", e.Session).Msg("block of a tool not reported to its conversation")
 		return bot.Place{}
 	}
 	if lane.Place.Channel != t.Channel || lane.Place.Bot != t.Bot {

@@ -31,8 +31,8 @@ var (
 	bob = bot.Place{Channel: "telegram", Bot: "7", Surface: "bot", Chat: "2"}
 )
 
-// TestKeeper: a block is kept until it no longer matters, is replaced by the next one of its tool and session, and what
-// cannot be read, or has no tool, is none.
+// TestKeeper: a block is kept until it no longer matters, and is replaced by the next one of its tool and session; an
+// entry that is unreadable or has no tool is ignored.
 func TestKeeper(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// lanes knows the sessions of Ann, of somebody in another channel, and one that cannot be read.
+// lanes knows the sessions of Ann, one of another channel, and one that cannot be read.
 type lanes struct{}
 
 func (lanes) Lane(_ context.Context, session bot.SessionKey) (bot.Lane, error) {
@@ -120,8 +120,8 @@ func (lanes) Lane(_ context.Context, session bot.SessionKey) (bot.Lane, error) {
 	}
 }
 
-// TestTell: the conversation and the operators are told, an operator in the own conversation once, and a session of
-// another channel by nobody here; telling the same again stores the same rows.
+// TestTell: the conversation and the operators are told; an operator in that conversation is told once; a session of
+// another channel is not told here; a repeated report stores the same rows.
 func TestTell(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 4, 5, 0, 0, 0, time.UTC)

@@ -1,5 +1,5 @@
-// Package choice lets people choose the model of a conversation (/model): which ones are offered, who may choose, what
-// was chosen.
+// Package choice lets people choose the model of a conversation (/model): which models are offered, who may choose, and
+// what was chosen.
 package choice
 
 import (
@@ -24,44 +24,44 @@ import (
 const Prefix = "m1"
 
 const (
-	// bucket has the choices. A key is that of a private conversation, or that of a group's chat with wholeChat. Both
+	// bucket holds the choices. A key is that of a private conversation, or that of a group's chat with wholeChat. Both
 	// begin with the chat, so they follow a group that gets a new id.
 	bucket    = "model"
 	wholeChat = "/*"
-	// revisions has one value, which changes with each choice: other processes read this instead of all choices.
+	// revisions holds one value, which changes with each choice: other processes read it instead of all choices.
 	revisions = "model_revision"
 )
 
-// Model is a provider that people may choose.
+// Model is a provider that people can choose.
 type Model struct {
 	Name string // of the provider in the configuration
 	ID   string // the vendor's name of the model; may be empty
 }
 
-// Deps are what Choices work with. All but Lock are needed.
+// Deps are the dependencies of Choices. All but Lock are required.
 type Deps struct {
 	Store   facts.Store
-	Offered []Model // the first one is what answers where nothing was chosen
+	Offered []Model // the first one answers if nothing was chosen
 	Words   texts.Words
 	Now     func() time.Time
 	Lock    bool // nobody may choose
 }
 
-// Choices knows what was chosen. Safe for concurrent use; it starts no goroutines.
+// Choices knows what was chosen. It is safe for concurrent use and starts no goroutines.
 type Choices struct {
 	deps Deps
 
 	mu       sync.Mutex
-	known    bool              // revision and chosen were read
-	revision string            // as it was then
+	known    bool              // revision and chosen have been read
+	revision string            // when chosen was read
 	chosen   map[string]string // provider by key
 }
 
-// New makes Choices. Nothing is chosen before the first Follow.
+// New returns Choices. Nothing is chosen before the first Follow.
 func New(deps Deps) *Choices { return &Choices{deps: deps, chosen: map[string]string{}} }
 
-// Of is the provider that a conversation has chosen; "" = the configured order. It reads nothing. A provider that is no
-// longer offered does not count.
+// Of returns the provider that a conversation has chosen; "" = the configured order. It reads nothing from the store. A
+// provider that is no longer offered is ignored.
 func (c *Choices) Of(session bot.SessionKey) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,14 +82,14 @@ func (c *Choices) offers(name string) bool {
 	return !c.deps.Lock && slices.ContainsFunc(c.deps.Offered, func(m Model) bool { return m.Name == name })
 }
 
-// Forget has the next Follow read everything: a group has a new id.
+// Forget makes the next Follow read everything again, because a group has a new id.
 func (c *Choices) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.known = false
 }
 
-// Follow reads what was chosen since the last call, by any process.
+// Follow reads what any process has chosen since the last call.
 func (c *Choices) Follow(ctx context.Context) error {
 	revision, err := c.deps.Store.Fact(ctx, revisions, "", c.deps.Now())
 	if err != nil {
@@ -115,7 +115,7 @@ func (c *Choices) Follow(ctx context.Context) error {
 	return nil
 }
 
-// key is under which the choice of a conversation is stored: in a group it is one for the whole chat.
+// key returns the key of the choice of a conversation; a group has one for the whole chat.
 func key(call *turn.Call) string {
 	if call.Message.Place.Group {
 		return call.Message.Place.ChatKey() + wholeChat
@@ -123,12 +123,12 @@ func key(call *turn.Call) string {
 	return string(call.Session)
 }
 
-// may says whether the caller may choose: in a group, which shares one model, only admins.
+// may reports whether the caller may choose: in a group, which shares one model, only admins may.
 func (c *Choices) may(call *turn.Call) bool {
 	return !c.deps.Lock && len(c.deps.Offered) > 1 && (call.Admin || !call.Message.Place.Group)
 }
 
-// Command answers /model: it shows the models with a button each, or chooses the one that is named.
+// Command answers /model: it shows the models with a button for each, or chooses the model named.
 func (c *Choices) Command(_ context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, c.deps.Words
 	wanted := strings.TrimSpace(msg.Args)
@@ -148,8 +148,8 @@ func (c *Choices) Command(_ context.Context, call *turn.Call) (turn.Effect, erro
 	return e, nil
 }
 
-// find looks for a provider by its name or the name of its model, whatever the case. Where several have the same model,
-// the first one counts.
+// find finds a provider by its name or the name of its model, ignoring case. If several have the same model, the first
+// one is returned.
 func (c *Choices) find(wanted string) (name string, ok bool) {
 	for _, m := range c.deps.Offered {
 		if strings.EqualFold(m.Name, wanted) {
@@ -194,7 +194,7 @@ func (c *Choices) Press(_ context.Context, call *turn.Call) (turn.Effect, error)
 	return turn.Effect{Change: bot.Change{Send: []bot.Row{toast}}}, nil
 }
 
-// choose stores a choice. The first model is no choice: what is configured counts again.
+// choose stores a choice. Choosing the first model removes the choice, so that the configured order applies again.
 func (c *Choices) choose(call *turn.Call, name string) turn.Effect {
 	where, value := key(call), name
 	if name == c.deps.Offered[0].Name {
@@ -215,7 +215,7 @@ func (c *Choices) choose(call *turn.Call, name string) turn.Effect {
 	}
 }
 
-// card shows which model answers and a button for each that could; by is who has just chosen.
+// card shows which model answers, with a button for each alternative; by is the person who has just chosen.
 func (c *Choices) card(call *turn.Call, now, by string) bot.Content {
 	w, lang := c.deps.Words, call.Message.Language
 	if now == "" {
@@ -248,7 +248,7 @@ func label(m Model) string {
 	return m.Name + " · " + m.ID
 }
 
-// data names a provider in a button, whose data has at most 64 bytes (Bot API).
+// data identifies a provider in a button, whose data has at most 64 bytes (Bot API).
 func data(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return Prefix + ":" + base64.RawURLEncoding.EncodeToString(sum[:12])

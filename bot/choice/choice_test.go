@@ -17,7 +17,7 @@ import (
 
 var models = []choice.Model{{Name: "main", ID: "gpt"}, {Name: "large", ID: "gpt-large"}, {Name: "own"}}
 
-// desk is a process with a store, which several may share.
+// desk is a process with a store that it may share with others.
 type desk struct {
 	t     *testing.T
 	store *bottest.Store
@@ -42,7 +42,7 @@ func (d *desk) follow() {
 	}
 }
 
-// apply stores an effect as the dispatcher does, and returns its rows.
+// apply stores an effect like the dispatcher and returns its rows.
 func (d *desk) apply(e turn.Effect, err error) []bot.Row {
 	d.t.Helper()
 	if err != nil {
@@ -78,7 +78,7 @@ func call(chat, person string, admin bool) *turn.Call {
 	return &turn.Call{Message: msg, Session: place.SessionKey(person), Admin: admin}
 }
 
-// buttons are the labels of a row, and their data.
+// buttons returns the labels of a row and their data.
 func buttons(row *bot.Row) (labels, data []string) {
 	for _, line := range row.Content.Buttons {
 		for _, b := range line {
@@ -88,7 +88,7 @@ func buttons(row *bot.Row) (labels, data []string) {
 	return labels, data
 }
 
-// A private conversation is its person's, a group's model is its admins'.
+// The model of a private conversation is chosen by its person, that of a group by its admins.
 func TestWhoChooses(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -129,7 +129,8 @@ func TestWhoChooses(t *testing.T) {
 	}
 }
 
-// A choice holds where it was made, in each process, until the first model is chosen again or it is no longer offered.
+// A choice applies where it was made, in every process, until the first model is chosen again or it is no longer
+// offered.
 func TestWhereAChoiceHolds(t *testing.T) {
 	t.Parallel()
 	store := bottest.New()
@@ -186,7 +187,7 @@ func TestChoiceMoves(t *testing.T) {
 	}
 }
 
-// What is pressed or named but not offered changes nothing, and is answered.
+// Pressing or naming a model that is not offered changes nothing and is answered.
 func TestNotOffered(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{"m1", "m1:", "m1:x", "m1:" + strings.Repeat("A", 60), "a1:x:y"} {
@@ -207,14 +208,14 @@ func TestNotOffered(t *testing.T) {
 	}
 }
 
-// failing refuses to read.
+// failing cannot be read.
 type failing struct{ *bottest.Store }
 
 func (failing) Fact(context.Context, string, string, time.Time) (string, error) {
 	return "", context.DeadlineExceeded
 }
 
-// What cannot be read leaves what was known.
+// An unreadable store leaves what was known.
 func TestFollowFails(t *testing.T) {
 	t.Parallel()
 	c := choice.New(choice.Deps{Store: failing{bottest.New()}, Offered: models, Now: time.Now})

@@ -1,5 +1,5 @@
-// Package moves knows which groups got new ids, and updates what is not in the store accordingly: names of sessions
-// that outlive a move, and the directories of conversations.
+// Package moves knows which groups got new ids, and updates what is not in the store accordingly: the names of sessions
+// that are still used after a move, and the directories of conversations.
 package moves
 
 import (
@@ -16,7 +16,7 @@ import (
 
 // Map knows which groups got new ids. Things that outlive a move and are not rows of the store are named by the first
 // id of their chat (workspaces), or use the Map to find their session (background runs). The zero value knows no moves.
-// Safe for concurrent use.
+// It is safe for concurrent use.
 type Map struct {
 	mu   sync.Mutex
 	old  map[string]string // by channel and new id: the previous id
@@ -33,7 +33,7 @@ func (m *Map) Load(ctx context.Context, store bot.Facts, now time.Time) error {
 func (m *Map) Refresh(ctx context.Context, store bot.Facts, now time.Time) (changed bool, err error) {
 	facts, err := store.FactsOf(ctx, bot.MovedBucket, "", now)
 	if err != nil {
-		return false, fmt.Errorf("read which groups got a new id: %w", err)
+		return false, fmt.Errorf("read the moves of groups: %w", err)
 	}
 	old, next := map[string]string{}, map[string]string{}
 	for _, f := range facts {
@@ -49,12 +49,12 @@ func (m *Map) Refresh(ctx context.Context, store bot.Facts, now time.Time) (chan
 	return changed, nil
 }
 
-// follow returns the names of a session from this one on along the ids of its chat.
+// follow returns the names of a session, beginning with this one, along the ids of its chat.
 func (m *Map) follow(session bot.SessionKey, ids func(*Map) map[string]string) []bot.SessionKey {
 	list := []bot.SessionKey{session}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for range ids(m) { // limited, although ids that form a circle come from no messenger
+	for range ids(m) { // limited, although no messenger produces ids that form a circle
 		id, ok := ids(m)[session.Channel()+"/"+session.Chat()]
 		if !ok {
 			break
@@ -99,7 +99,7 @@ type Watched struct {
 // Apply implements bot.Writer.
 func (w Watched) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, error) {
 	applied, err := w.Store.Apply(ctx, change)
-	if change.Move != nil { // its reply may have been lost, so the store is asked
+	if change.Move != nil { // the commit may have succeeded although its reply was lost, so the store is asked
 		w.Moved(ctx)
 	}
 	return applied, err

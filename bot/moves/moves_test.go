@@ -16,7 +16,7 @@ import (
 	"github.com/zephbot/zephbot/bot/moves"
 )
 
-// TestNames: a session has one name for each id of its chat; ids that lead in a circle end.
+// TestNames: a session has one name for each id of its chat; ids that form a circle end.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	const first, second, last = "telegram/7/bot/-5/0/42", "telegram/7/bot/-6/0/42", "telegram/7/bot/-7/0/42"
@@ -47,8 +47,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestJoinWorkspaces: whatever there is under the old and the new id of a group, afterwards everything is where the
-// sessions work, and doing it again changes nothing.
+// TestJoinWorkspaces: whatever exists under the old and the new id of a group, everything ends up where the sessions
+// work, and a second run changes nothing.
 func TestJoinWorkspaces(t *testing.T) {
 	t.Parallel()
 	const old, moved = "telegram_7_bot_-5_0_42", "telegram_7_bot_-6_0_42"

@@ -24,7 +24,7 @@ func (r runs) Rename(name func(string) string) {
 	}
 }
 
-// notes counts what else was told that a group moved.
+// notes counts the other notifications that a group moved.
 type notes struct{ reloads, forgets int }
 
 func (n *notes) Reload() { n.reloads++ }
@@ -37,8 +37,8 @@ func (away) FactsOf(context.Context, string, string, time.Time) ([]bot.Fact, err
 	return nil, errors.New("away")
 }
 
-// TestRelocate: after a move, runs, news and counters follow the group's new id; doing it again changes nothing; what
-// another process moved is found by looking, once.
+// TestRelocate: after a move, runs, news and counters follow the group's new id; a second run changes nothing; a move
+// by another process is noticed once.
 func TestRelocate(t *testing.T) {
 	t.Parallel()
 	const before, after, last = "telegram/7/bot/-5/0/42", "telegram/7/bot/-6/0/42", "telegram/7/bot/-7/0/42"
@@ -80,15 +80,15 @@ func TestRelocate(t *testing.T) {
 	broken.Store, broken.Forget = away{store}, nil
 	broken.Relocate(t.Context())
 	if err := broken.Follow(t.Context()); err == nil {
-		t.Error("a store that is away is no error")
+		t.Error("an unreachable store causes no error")
 	}
 	want("away", runs{last, "terminal/main"}, notes{2, 3})
-	broken.Forget = n.forget // whatever the store says, the counters are asked for again
+	broken.Forget = n.forget // the counters are refilled even if the store cannot be read
 	broken.Relocate(t.Context())
 	want("away", runs{last, "terminal/main"}, notes{2, 4})
 }
 
-// TestOpen: a conversation gets its workspace made, by the id that its lane has or by its first name; a channel with a
+// TestOpen: the workspace of a conversation is created under the id in its lane or its first name; a channel with a
 // place of its own works there.
 func TestOpen(t *testing.T) {
 	t.Parallel()
@@ -108,6 +108,6 @@ func TestOpen(t *testing.T) {
 	}
 	w.Root = "/dev/null/w"
 	if _, err := w.Open(tools.Origin{Channel: "telegram", Session: "telegram/7/bot/1/0/0"}); err == nil {
-		t.Error("a directory that cannot be made is no error")
+		t.Error("a directory that cannot be created causes no error")
 	}
 }

@@ -22,14 +22,14 @@ type Workspaces struct {
 	Map  *Map
 	// Own are the directories of channels that work in a place of their own, by channel.
 	Own map[string]string
-	// Lanes says which workspace a session has; Join needs it.
+	// Lanes returns the workspace of a session; Join needs it.
 	Lanes Lanes
-	// Tell tells the model of a session about its files at its next turn.
+	// Tell informs the model of a session about its files at its next turn.
 	Tell func(ctx context.Context, session bot.SessionKey, text string) error
 	Log  zerolog.Logger
 }
 
-// Lanes reads what a session has (bot.Store).
+// Lanes reads the lane of a session (bot.Store).
 type Lanes interface {
 	Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error)
 }
@@ -43,8 +43,8 @@ func (w *Workspaces) ID(session bot.SessionKey) string {
 // Dir returns the directory of a workspace. It need not exist.
 func (w *Workspaces) Dir(id string) string { return filepath.Join(w.Root, bot.WorkspaceID(id)) }
 
-// Open is the working directory of a conversation, made where it does not exist yet. It is that of the channel where
-// that has one, else the workspace that the origin names.
+// Open returns the working directory of a conversation and creates it if necessary: the directory of its channel if
+// that has one, otherwise the workspace that the origin names.
 func (w *Workspaces) Open(o tools.Origin) (string, error) {
 	if dir, ok := w.Own[o.Channel]; ok {
 		return dir, nil
@@ -61,7 +61,7 @@ func (w *Workspaces) Open(o tools.Origin) (string, error) {
 func (w *Workspaces) Join(ctx context.Context) {
 	entries, err := os.ReadDir(w.Root)
 	if err != nil {
-		return // no conversation has a file yet
+		return // no conversation has files yet
 	}
 	for _, key := range w.Map.ids() {
 		channel, id, _ := strings.Cut(key, "/")
@@ -69,14 +69,14 @@ func (w *Workspaces) Join(ctx context.Context) {
 			if session, ok := movedSession(e.Name(), channel, id); ok && e.IsDir() {
 				if err := w.joinOne(ctx, session, e.Name(), "group"+id); err != nil {
 					w.Log.Error().Err(err).Str("directory", e.Name()).
-						Msg("files of a group with a new id stay in a directory of their own")
+						Msg("files of a group with a new id remain in a directory of their own")
 				}
 			}
 		}
 	}
 }
 
-// movedSession parses the name of a directory as the key of a session of a chat; keys contain "/" only between their
+// movedSession parses the name of a directory as the key of a session of a chat. A key contains "/" only between its
 // parts.
 func movedSession(name, channel, chat string) (session bot.SessionKey, ok bool) {
 	rest, ok := strings.CutPrefix(name, bot.WorkspaceID(channel)+"_")
@@ -84,8 +84,8 @@ func movedSession(name, channel, chat string) (session bot.SessionKey, ok bool) 
 	return session, ok && session.Valid() && session.Chat() == chat
 }
 
-// joinOne moves a directory to the workspace of its session, unless it is that workspace: a session that began after
-// the move may own it.
+// joinOne moves a directory to the workspace of its session, unless it already is that workspace: a session that began
+// after the move may own it.
 func (w *Workspaces) joinOne(ctx context.Context, session bot.SessionKey, from, name string) error {
 	lane, err := w.Lanes.Lane(ctx, w.Map.Current(session))
 	if err != nil {
@@ -98,7 +98,7 @@ func (w *Workspaces) joinOne(ctx context.Context, session bot.SessionKey, from, 
 	return w.join(ctx, session, from, id, name)
 }
 
-// join moves a directory to where its session works: as the workspace with an id, or to a subdirectory of it.
+// join moves a directory to where its session works: as the workspace of that id, or into a subdirectory of it.
 func (w *Workspaces) join(ctx context.Context, session bot.SessionKey, from, id, name string) error {
 	source, target := filepath.Join(w.Root, from), w.Dir(id)
 	if os.Remove(source) == nil {
@@ -120,10 +120,10 @@ func (w *Workspaces) join(ctx context.Context, session bot.SessionKey, from, id,
 	if err := os.Rename(source, filepath.Join(target, free)); err != nil {
 		return err
 	}
-	text := fmt.Sprintf("[The files that were written under the new id of this group are in the directory %s/ now; "+
-		"those from before are where they were.]", free)
+	text := fmt.Sprintf("[The files written under the new id of this group are now in the directory %s/; "+
+		"the earlier ones are where they were.]", free)
 	if err := w.Tell(ctx, w.Map.Current(session), text); err != nil {
-		return fmt.Errorf("moved to %s, which the model is not told: %w", free, err)
+		return fmt.Errorf("moved to %s, but the model is not told: %w", free, err)
 	}
 	return nil
 }

@@ -21,8 +21,8 @@ const (
 	young = "cccccccc-3"
 )
 
-// TestLiving: who lives, who acts for the dead and what people are told follows from what was last read; before that, a
-// process takes nothing from anybody.
+// TestLiving: which processes run, which one acts for the dead, and what people are shown follows from the last read;
+// before the first read, a process takes over nothing.
 func TestLiving(t *testing.T) {
 	t.Parallel()
 	type view struct {
@@ -49,10 +49,10 @@ func TestLiving(t *testing.T) {
 			l := processes.New(own, tt.shared)
 			for _, owners := range tt.learnt {
 				if !l.Learn(owners) {
-					t.Errorf("%q is nothing new", owners)
+					t.Errorf("%q is not reported as new", owners)
 				}
 				if l.Learn(owners) {
-					t.Errorf("%q is new twice", owners)
+					t.Errorf("%q is reported as new twice", owners)
 				}
 			}
 			got := view{l.Lives(own), l.Lives(elder), l.Eldest(), l.Count(), l.Names()}
@@ -62,12 +62,12 @@ func TestLiving(t *testing.T) {
 		})
 	}
 	if got := processes.New("a", false).Names(); !cmp.Equal(got, []string{"a"}) {
-		t.Errorf("a short name: %q", got)
+		t.Errorf("short name: %q", got)
 	}
 }
 
-// TestFollow: rounds are a second apart, the looks are taken in their order, a failure ends its round alone and is
-// logged once.
+// TestFollow: rounds are a second apart, the looks are called in order, a failure ends only its own round and is logged
+// once.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

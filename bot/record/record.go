@@ -1,5 +1,6 @@
-// Package record puts on record what people did without a tool: standing approvals, commands about servers. A line about
-// what is stored in one Change is stored with it, and is in the audit log once, whenever a process dies.
+// Package record writes to the audit log what people do without a tool: standing approvals, commands about servers. A
+// line about something that a Change stores is stored in the same Change, and reaches the log exactly once, even if the
+// process dies in between.
 package record
 
 import (
@@ -19,42 +20,42 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// bucket holds lines of the audit log that are stored with what they are about, until they are in the log: neither is
-// there without the other. Keys are a time, the process, and an id that the line gets.
+// bucket holds audit lines that are not in the log yet. They are stored together with what they describe, so that
+// neither exists without the other. A key consists of a time, the process, and the correlation id of the line.
 const bucket = "audit_due"
 
 // Log is the audit log of this process (audit.Log).
 type Log interface {
-	// Record writes the line of a call that is over; the log itself reports what it cannot write.
+	// Record writes the line of a finished call; the log itself reports errors.
 	Record(call *tools.Call, res *tools.Result, err error)
-	// Keep is Record, and says when the line is not written.
+	// Keep is like Record, but returns an error if the line was not written.
 	Keep(call *tools.Call, res *tools.Result, err error) error
-	// Has says whether one of the latest lines has this correlation id.
+	// Has reports whether one of the latest lines has this correlation id.
 	Has(correlation string) bool
 }
 
-// Deps are what a Book works with. All are needed but Audit.
+// Deps are the dependencies of a Book. All but Audit are required.
 type Deps struct {
 	Audit  Log // nil = nothing is recorded
 	Store  bot.Facts
 	Keeper facts.Keeper
-	Owner  string                  // names this process
-	Lives  func(owner string) bool // says whether another process has not ended
-	Eldest func() bool             // says whether this process writes the lines of those that have
+	Owner  string                  // the name of this process
+	Lives  func(owner string) bool // reports whether a process is still running
+	Eldest func() bool             // reports whether this process writes the lines of those that died
 	Now    func() time.Time
 	Log    zerolog.Logger
 }
 
-// Book records. Safe for concurrent use; it starts no goroutines.
+// Book writes records. It is safe for concurrent use and starts no goroutines.
 type Book struct {
 	deps     Deps
 	settling sync.Mutex
 }
 
-// New makes a Book.
+// New returns a Book.
 func New(deps Deps) *Book { return &Book{deps: deps} }
 
-// Record writes a line about something that is over.
+// Record writes a line about something that is finished.
 func (b *Book) Record(call *tools.Call, err error) {
 	if b.deps.Audit == nil {
 		return
@@ -86,8 +87,8 @@ type line struct {
 	Denied     bool            `json:"denied,omitempty"`
 }
 
-// Due makes facts of the line about something that is no call of a tool, to be stored in the Change that does it; none
-// when nothing is recorded. Settle writes the line once they are stored.
+// Due returns the line about an action that is not a tool call as facts, to be stored in the Change that performs the
+// action; none if nothing is recorded. Settle writes the line once they are stored.
 func (b *Book) Due(call *tools.Call, err error) []bot.Fact {
 	if b.deps.Audit == nil {
 		return nil
@@ -103,37 +104,37 @@ func (b *Book) Due(call *tools.Call, err error) []bot.Fact {
 	}
 	raw, err := json.Marshal(l)
 	if err != nil {
-		b.deps.Log.Error().Err(err).Str("tool", call.Tool).Msg("audit line not kept")
+		b.deps.Log.Error().Err(err).Str("tool", call.Tool).Msg("audit line not stored")
 		return nil
 	}
 	key := fmt.Sprintf("%020d/%s/%s", b.deps.Now().UnixNano(), b.deps.Owner, uuid.NewString())
 	return []bot.Fact{{Bucket: bucket, Key: key, Value: string(raw)}}
 }
 
-// Settle writes the lines that are due, in the order of time. A line that another process wrote, and died before it
-// could say so, is not written again. What cannot be written stays due.
+// Settle writes the lines that are due, in order of time. A line that another process wrote before it died, without
+// marking it as written, is not written again. A line that cannot be written remains due.
 func (b *Book) Settle(ctx context.Context) {
 	b.settling.Lock()
 	defer b.settling.Unlock()
 	due, err := b.deps.Store.FactsOf(ctx, bucket, "", b.deps.Now())
 	if err != nil {
-		b.deps.Log.Error().Err(err).Msg("audit lines that are due not read; they are written later")
+		b.deps.Log.Error().Err(err).Msg("audit lines that are due could not be read; they are written later")
 		return
 	}
 	for _, f := range due {
 		_, rest, _ := strings.Cut(f.Key, "/")
 		owner, id, _ := strings.Cut(rest, "/")
 		if owner != b.deps.Owner && (b.deps.Lives(owner) || !b.deps.Eldest()) {
-			continue // another process has it in its log, or writes it
+			continue // another process has it in its log, or is writing it
 		}
 		if owner == b.deps.Owner || !b.has(id) {
 			if err := b.settle(f.Value, id); err != nil {
-				b.deps.Log.Error().Err(err).Msg("audit line not written; it is tried again later")
-				return // what comes later stays behind it
+				b.deps.Log.Error().Err(err).Msg("audit line not written; trying again later")
+				return // later lines wait, to keep the order
 			}
 		}
 		if err := b.deps.Keeper.Keep(ctx, &bot.Change{Facts: []bot.Fact{{Bucket: f.Bucket, Key: f.Key}}}); err != nil {
-			b.deps.Log.Error().Err(err).Msg("an audit line that was written is still noted as due")
+			b.deps.Log.Error().Err(err).Msg("an audit line was written but is still stored as due")
 			return
 		}
 	}
@@ -141,11 +142,11 @@ func (b *Book) Settle(ctx context.Context) {
 
 func (b *Book) has(id string) bool { return b.deps.Audit != nil && b.deps.Audit.Has(id) }
 
-// settle writes one line. One that nobody can read is dropped; so is one that was due before the log was switched off.
+// settle writes one line. An unreadable line is dropped, and so is one that was due before the log was disabled.
 func (b *Book) settle(value, id string) error {
 	var l line
 	if err := json.Unmarshal([]byte(value), &l); err != nil {
-		b.deps.Log.Error().Err(err).Msg("audit line that was due is not readable")
+		b.deps.Log.Error().Err(err).Msg("audit line that was due is unreadable")
 		return nil
 	}
 	if b.deps.Audit == nil {

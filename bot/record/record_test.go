@@ -18,7 +18,7 @@ import (
 	"github.com/zephbot/zephbot/tools/audit"
 )
 
-// process is one life of a process with a Book over a log that is a file.
+// process is one run of a process, with a Book over a log file.
 type process struct {
 	t     *testing.T
 	store *bottest.Store
@@ -49,7 +49,7 @@ func (p *process) die() {
 	}
 }
 
-// due stores a line with what it is about.
+// due stores a line together with what it describes.
 func (p *process) due(tool string, failed error) []bot.Fact {
 	p.t.Helper()
 	facts := p.Due(&tools.Call{ID: "7", Tool: tool, Args: []byte(`{"id":"kind"}`), Trail: &tools.Trail{ApprovedBy: "telegram:1"}}, failed)
@@ -69,7 +69,7 @@ func (p *process) left() int {
 	return len(left)
 }
 
-// written wants each of these in the log once, and nothing due.
+// written checks that each of these is in the log once, and that nothing is due.
 func (p *process) written(want ...string) {
 	p.t.Helper()
 	raw, err := os.ReadFile(p.path)
@@ -78,7 +78,7 @@ func (p *process) written(want ...string) {
 	}
 	for _, w := range want {
 		if n := strings.Count(string(raw), w); n != 1 {
-			p.t.Errorf("%s is there %d times:\n%s", w, n, raw)
+			p.t.Errorf("%s is in the log %d times:\n%s", w, n, raw)
 		}
 	}
 	if n := p.left(); n > 0 {
@@ -86,8 +86,8 @@ func (p *process) written(want ...string) {
 	}
 }
 
-// TestDue: a line that is stored with what it is about comes into the log once, whenever the process dies, and a log
-// that cannot be written loses none.
+// TestDue: a line that is stored together with what it describes reaches the log once, whenever the process dies, and a
+// log that cannot be written loses no line.
 func TestDue(t *testing.T) {
 	t.Parallel()
 	path, store := filepath.Join(t.TempDir(), "audit.jsonl"), bottest.New()
@@ -100,7 +100,7 @@ func TestDue(t *testing.T) {
 	second.written(`"tool":"never-written"`, `"reason":"no"`)
 	facts := second.due("written", nil)
 	second.Settle(t.Context())
-	if _, err := store.Apply(t.Context(), &bot.Change{Facts: facts}); err != nil { // it died before that was noted
+	if _, err := store.Apply(t.Context(), &bot.Change{Facts: facts}); err != nil { // it died before the line was marked as written
 		t.Fatal(err)
 	}
 	second.die()
@@ -110,9 +110,9 @@ func TestDue(t *testing.T) {
 	third.written(`"tool":"written"`)
 	third.due("closed", nil)
 	third.die()
-	third.Settle(t.Context()) // nothing can be written any more
+	third.Settle(t.Context()) // the log can no longer be written
 	if third.left() != 1 {
-		t.Error("what could not be written is not due any more")
+		t.Error("a line that could not be written is no longer due")
 	}
 	fourth := live(t, store, path, "fourth")
 	fourth.Settle(t.Context())
@@ -120,7 +120,7 @@ func TestDue(t *testing.T) {
 	fourth.die()
 }
 
-// TestDueOfAnother: the line of a process that lives is its own to write, and that of one that is gone the eldest's.
+// TestDueOfAnother: a running process writes its own lines; the eldest process writes those of a dead one.
 func TestDueOfAnother(t *testing.T) {
 	t.Parallel()
 	dir, store := t.TempDir(), bottest.New()
@@ -129,7 +129,7 @@ func TestDueOfAnother(t *testing.T) {
 	second := live(t, store, filepath.Join(dir, "second.jsonl"), "second", "first")
 	second.Settle(t.Context())
 	if second.left() != 1 {
-		t.Error("the line of a process that lives was taken")
+		t.Error("the line of a running process was taken")
 	}
 	first.die()
 	younger := live(t, store, filepath.Join(dir, "third.jsonl"), "third", "second")
@@ -145,7 +145,7 @@ func TestDueOfAnother(t *testing.T) {
 	last.die()
 }
 
-// TestUnreadable: a line that nobody can read holds up no other.
+// TestUnreadable: an unreadable line does not hold up the others.
 func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	path, store := filepath.Join(t.TempDir(), "audit.jsonl"), bottest.New()
@@ -161,7 +161,7 @@ func TestUnreadable(t *testing.T) {
 	p.die()
 }
 
-// TestNoLog: without a log nothing is made due, what was due before it was switched off is dropped, and nothing fails.
+// TestNoLog: without a log no line becomes due, lines from before it was disabled are dropped, and nothing fails.
 func TestNoLog(t *testing.T) {
 	t.Parallel()
 	path, store := filepath.Join(t.TempDir(), "audit.jsonl"), bottest.New()
@@ -175,10 +175,10 @@ func TestNoLog(t *testing.T) {
 	call := &tools.Call{Trail: &tools.Trail{}}
 	off.Record(call, errors.New("x"))
 	if facts := off.Due(call, errors.New("x")); facts != nil {
-		t.Errorf("without a log there is %v", facts)
+		t.Errorf("without a log got %v", facts)
 	}
 	off.Settle(t.Context())
 	if before.left() != 0 {
-		t.Error("a line is due for ever")
+		t.Error("a line remains due forever")
 	}
 }

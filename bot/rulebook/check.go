@@ -15,20 +15,21 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// Chain takes a call through the stages (chain.Chain).
+// Chain passes a call through the stages (chain.Chain).
 type Chain interface {
 	Execute(ctx context.Context, call *tools.Call) (*tools.Result, error)
 }
 
-// Decision is what the rules say to a call (contract: policy check).
+// Decision is what the rules decide about a call (contract: policy check).
 type Decision struct {
 	Effect string `json:"effect"`
 	Rule   string `json:"rule"`
 	Reason string `json:"reason"`
 }
 
-// Check says what would be decided about a call, without doing anything. chain has nobody to ask. A tool that is not
-// registered, or arguments it would refuse, are judged by the rules alone. Errors are ErrMistaken.
+// Check returns what would be decided about a call, without any effect. chain cannot ask anybody. A call of an
+// unregistered tool, or with arguments that the tool would refuse, is judged by the rules alone. Errors are
+// ErrMistaken.
 func (b *Book) Check(ctx context.Context, chain Chain, call *tools.Call) (Decision, error) {
 	if err := b.named(call.Tool); err != nil {
 		return Decision{}, err
@@ -51,8 +52,8 @@ func (b *Book) Check(ctx context.Context, chain Chain, call *tools.Call) (Decisi
 	return Decision{Effect: string(d.Effect), Rule: d.Rule, Reason: d.Reason}, nil
 }
 
-// named refuses the name of a tool that there is not, with the nearest one: what the rules say to a misspelt name is
-// the answer to another question.
+// named refuses the name of a tool that does not exist and suggests the nearest one: an answer about a misspelled name
+// would mislead.
 func (b *Book) named(tool string) error {
 	if _, ok := b.deps.Tools.Lookup(tool); ok {
 		return nil
@@ -75,7 +76,7 @@ func (b *Book) named(tool string) error {
 	return nil
 }
 
-// inputs picks what permission rules look at from arguments that no tool has explained (seed 003).
+// inputs extracts what permission rules look at from arguments that no tool has explained (seed 003).
 func inputs(args map[string]any) []string {
 	for _, key := range []string{"command", "file_path", "path", "source", "url", "uri", "query"} {
 		if text, ok := args[key].(string); ok {
@@ -88,11 +89,11 @@ func inputs(args map[string]any) []string {
 // Answers answers /policy. It implements command.Policy.
 type Answers struct {
 	Book *Book
-	// Chain makes the chain of one call, with nobody to ask.
+	// Chain returns the chain of one call, which cannot ask anybody.
 	Chain func() Chain
 }
 
-// Status lists the rules in force, one line a table.
+// Status lists the rules in force, one line per table.
 func (a Answers) Status() []string {
 	d := &a.Book.deps
 	s := d.Policy.Status()
@@ -120,8 +121,8 @@ func (a Answers) Status() []string {
 	return append(lines, "sandbox "+d.Sandbox)
 }
 
-// Check says what would be decided about a call of the person who asks, in the conversation where it is asked: what is
-// decided about a path depends on where that works.
+// Check returns what would be decided about a call of the person who asks, in the conversation where the question is
+// asked: decisions about paths depend on where that works.
 func (a Answers) Check(ctx context.Context, msg *bot.Message, session bot.SessionKey, tool string, args []byte) (effect, rule, reason string, err error) {
 	if !json.Valid(args) {
 		return "", "", "", mistakenf("these arguments are not JSON: %s", strings.TrimSpace(string(args)))

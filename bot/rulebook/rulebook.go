@@ -1,5 +1,5 @@
-// Package rulebook applies the rules to what the service knows: which standing approvals hold for a call, where it may
-// work, whether a server is still the one that somebody trusted; and it answers /policy.
+// Package rulebook applies the rules to what the service knows: which standing approvals apply to a call, where it may
+// work, and whether a server is still the one that was approved. It also answers /policy.
 package rulebook
 
 import (
@@ -30,24 +30,24 @@ type Store interface {
 
 // Servers knows the MCP servers (mcp.Manager).
 type Servers interface {
-	// Address tells a server from another one of the same name; "" when there is none.
+	// Address distinguishes a server from another one of the same name; "" if there is none.
 	Address(id string) string
-	// Tools lists the tools of a server that is connected.
+	// Tools lists the tools of a connected server.
 	Tools(id string) []tools.Definition
 }
 
 // Runner runs the commands (shell.Runner).
 type Runner interface {
-	// Bars says whether all files that a command in a directory must not read can be hidden from it.
+	// Bars reports whether all files that a command in a directory must not read can be hidden from it.
 	Bars(ctx context.Context, dir string) (list []string, complete bool)
 }
 
-// Deps are what a Book works with. All are needed but Store and Judged.
+// Deps are the dependencies of a Book. All but Store and Judged are required.
 type Deps struct {
 	Policy   *policy.Set
 	Off      bool   // tools.enabled is false: every call is refused
-	Judged   bool   // a model judges calls too
-	Confined bool   // the kernel bounds what a command may reach
+	Judged   bool   // a model also judges calls
+	Confined bool   // the kernel restricts what a command can access
 	Sandbox  string // what the kernel enforces, for people
 	Commands place.Set
 	Files    place.Set
@@ -56,19 +56,20 @@ type Deps struct {
 	Servers  Servers
 	Store    Store           // nil = nothing is stored: there are no standing approvals
 	Env      func() []string // names of the process's variables
-	// Problem says what is wrong with the name of a tool as far as the configuration knows; sure when it cannot be right.
+	// Problem reports what is wrong with the name of a tool, as far as the configuration knows; sure means that it
+	// cannot be right.
 	Problem func(tool string) (problem string, sure bool)
 	Now     func() time.Time
 	Log     zerolog.Logger
 }
 
-// Book applies the rules. Safe for concurrent use; it starts no goroutines.
+// Book applies the rules. It is safe for concurrent use and starts no goroutines.
 type Book struct{ deps Deps }
 
-// New makes a Book.
+// New returns a Book.
 func New(deps Deps) *Book { return &Book{deps: deps} }
 
-// Request adds to a call what the policy has to know of the service (gate.Options.Request).
+// Request adds to a call what the policy needs to know about the service (gate.Options.Request).
 func (b *Book) Request(ctx context.Context, call *tools.Call) (policy.Request, error) {
 	d := &b.deps
 	r := policy.Request{Trust: policy.Trusted, Confined: d.Confined}
@@ -103,7 +104,7 @@ func (b *Book) Request(ctx context.Context, call *tools.Call) (policy.Request, e
 	return r, nil
 }
 
-// Covers says whether grants would have answered a question that was asked before, by the rules of today.
+// Covers reports whether grants would have answered an earlier question under the current rules.
 func (b *Book) Covers(a *bot.Approval, q *tools.Question, grants []policy.Grant) bool {
 	r := policy.Request{
 		Caller: a.Caller, Chat: a.Place.ChatKey(), Session: string(a.Session), Tool: q.Tool, Inputs: q.Inputs, Dir: q.Dir, Scripts: q.Files, ReadOnly: q.ReadOnly,
@@ -119,8 +120,8 @@ func (b *Book) Covers(a *bot.Approval, q *tools.Question, grants []policy.Grant)
 	return b.deps.Policy.Decide(r).Effect == policy.Allow
 }
 
-// Alive says whether the server of a grant is the one that it was stored for, and says the same about the tool. A
-// server that is away for the moment is not another one.
+// Alive reports whether the server of a grant is still the one for which it was stored, and describes the tool in the
+// same way. A server that is temporarily away counts as the same.
 func (b *Book) Alive(g policy.Grant) bool {
 	id, _, _ := strings.Cut(g.Tool, ":")
 	if b.deps.Servers.Address(id) != g.Server {
@@ -130,7 +131,7 @@ func (b *Book) Alive(g policy.Grant) bool {
 	return !ok || tool.Definition.Hash() == g.Definition
 }
 
-// EndServer ends the standing approvals for the tools of a server that is no more.
+// EndServer ends the standing approvals for the tools of a server that was removed.
 func (b *Book) EndServer(ctx context.Context, server string) error {
 	facts, err := approval.EndServer(ctx, b.deps.Store, server, b.deps.Now())
 	if err != nil || len(facts) == 0 {
@@ -140,7 +141,7 @@ func (b *Book) EndServer(ctx context.Context, server string) error {
 	return err
 }
 
-// Line is what the audit says of a standing approval that was stored or revoked, made into facts by due.
+// Line is the audit line of a standing approval that was stored or revoked; due turns it into facts.
 func (b *Book) Line(e approval.RuleEvent, due func(call *tools.Call, err error) []bot.Fact) []bot.Fact {
 	args, err := json.Marshal(map[string]any{"rule": e.Grant.Grant, "chat": e.Chat, "stored_by": e.Grant.By, "stored_at": e.Grant.At})
 	if err != nil {
@@ -153,8 +154,8 @@ func (b *Book) Line(e approval.RuleEvent, due func(call *tools.Call, err error) 
 	}, nil)
 }
 
-// Unreadable says what commands in a directory may not read; false when nothing restricts reading. env gives the names
-// of the process's variables.
+// Unreadable returns what commands in a directory must not read; false if nothing restricts reading. env returns the
+// names of the process's variables.
 func Unreadable(rules *policy.Set, env func() []string) func(dir string) (shell.Unreadable, bool) {
 	return func(dir string) (shell.Unreadable, bool) {
 		limits := rules.ReadLimits()
@@ -163,16 +164,16 @@ func Unreadable(rules *policy.Set, env func() []string) func(dir string) (shell.
 		}
 		r := &policy.Request{Dir: dir, Trust: policy.Trusted, Env: env()}
 		return shell.Unreadable{Places: limits.Places, Denied: func(path string, isDir bool) bool {
-			// A directory is closed as a whole only where nothing below it may be an exception.
+			// A directory is hidden as a whole only if nothing below it can be an exception.
 			return !(isDir && (limits.Exceptions || path == dir)) && rules.DeniesRead(r, path)
 		}}, true
 	}
 }
 
-// ErrMistaken marks errors about what was asked, for the one who asked it.
+// ErrMistaken marks errors about the question, to be shown to the person who asked it.
 var ErrMistaken = errors.New("the question is wrong")
 
-// mistake is an ErrMistaken that says only what is wrong.
+// mistake is an ErrMistaken whose text says only what is wrong.
 type mistake struct{ error }
 
 // Unwrap makes it an ErrMistaken.

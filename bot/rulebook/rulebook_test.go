@@ -45,7 +45,7 @@ func does(server string) tools.Definition {
 	return tools.Definition{Name: server + ":do", Server: server, Schema: json.RawMessage(`{"type":"object"}`)}
 }
 
-// bars says that every command can be confined, and where it was asked.
+// bars can hide everything from every command, and records the directories it was asked about.
 type bars struct{ dirs []string }
 
 func (b *bars) Bars(_ context.Context, dir string) ([]string, bool) {
@@ -53,7 +53,7 @@ func (b *bars) Bars(_ context.Context, dir string) ([]string, bool) {
 	return nil, true
 }
 
-// world is a Book over two servers, of which "known" has its tool registered.
+// world is a Book over two servers; a tool of the server "known" is registered.
 type world struct {
 	*rulebook.Book
 	dir   string
@@ -111,7 +111,7 @@ func (w world) grant(t *testing.T, server string) policy.Grant {
 	return g.Grant
 }
 
-// TestRequest: a call is judged by the place it works in, the approvals of its conversation, and the server it goes to.
+// TestRequest: a call is judged by the place it works in, the approvals of its conversation, and its server.
 func TestRequest(t *testing.T) {
 	t.Parallel()
 	w := setup(t, nil)
@@ -129,7 +129,7 @@ func TestRequest(t *testing.T) {
 	}
 	bash := tools.Definition{Name: "bash", Says: &act.Statement{Act: act.Runs}}
 	if _, err = w.Request(t.Context(), &tools.Call{Def: bash}); err != nil || len(w.bars.dirs) > 0 {
-		t.Errorf("nothing restricts reading, and files were looked for in %q, %v", w.bars.dirs, err)
+		t.Errorf("nothing restricts reading, but files were looked for in %q, %v", w.bars.dirs, err)
 	}
 	off := setup(t, func(d *rulebook.Deps) { d.Off = true })
 	if _, err := off.Request(t.Context(), &tools.Call{}); tools.AsError(err).Category != tools.PolicyBlocked {
@@ -139,7 +139,7 @@ func TestRequest(t *testing.T) {
 		d.Files, _ = place.New(nil, ".", func(tools.Origin) (string, error) { return "", errors.New("no place") }, nil)
 	})
 	if _, err := nowhere.Request(t.Context(), &tools.Call{}); err == nil {
-		t.Error("without a place there is no error")
+		t.Error("no error without a place")
 	}
 	bare := setup(t, func(d *rulebook.Deps) { d.Store = nil })
 	if r, err := bare.Request(t.Context(), &tools.Call{}); err != nil || len(r.Grants) > 0 {
@@ -149,11 +149,12 @@ func TestRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := w.Request(t.Context(), &tools.Call{Origin: tools.Origin{Chat: chat}}); err == nil {
-		t.Error("approvals that cannot be read are no error")
+		t.Error("unreadable approvals cause no error")
 	}
 }
 
-// TestAlive: a standing approval holds for the server and the tool that it was stored for, also while that is away.
+// TestAlive: a standing approval applies to the server and the tool for which it was stored, even while that server is
+// away.
 func TestAlive(t *testing.T) {
 	t.Parallel()
 	w := setup(t, nil)
@@ -177,7 +178,7 @@ func TestAlive(t *testing.T) {
 	}
 }
 
-// TestCovers: only what is asked about by the rules of today, and would not be with the grants, is covered.
+// TestCovers: a grant covers only what the current rules ask about and would not ask about with the grant.
 func TestCovers(t *testing.T) {
 	t.Parallel()
 	w := setup(t, nil)
@@ -185,7 +186,7 @@ func TestCovers(t *testing.T) {
 	a := &bot.Approval{Caller: "telegram:1", Session: session, Place: bot.Place{Channel: "telegram", Bot: "7", Surface: "bot", Chat: "1"}}
 	q := tools.Question{Tool: "known:do", Server: "a", Definition: "d", Args: "{}", Dir: w.dir, Inputs: []string{"{}"}, ReadOnly: true}
 	if w.Covers(a, &q, nil) {
-		t.Error("nothing covers it")
+		t.Error("it is covered without a grant")
 	}
 	if !w.Covers(a, &q, []policy.Grant{g}) {
 		t.Error("the grant for the tool does not cover it")
@@ -193,7 +194,7 @@ func TestCovers(t *testing.T) {
 	broken := q
 	broken.Args = "{"
 	if w.Covers(a, &broken, []policy.Grant{g}) {
-		t.Error("what cannot be read is covered")
+		t.Error("an unreadable call is covered")
 	}
 	other := q
 	other.Definition = "e"
@@ -202,7 +203,7 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// TestEndServer: the approvals of a server end with it, in every chat, and no others.
+// TestEndServer: the approvals of a server end with it in every chat; no others do.
 func TestEndServer(t *testing.T) {
 	t.Parallel()
 	w := setup(t, nil)
@@ -219,7 +220,7 @@ func TestEndServer(t *testing.T) {
 	}
 }
 
-// TestLine pins what the audit says of a standing approval.
+// TestLine pins the audit line of a standing approval.
 func TestLine(t *testing.T) {
 	t.Parallel()
 	w := setup(t, nil)
@@ -240,7 +241,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// chain is what the stages say to a call.
+// chain is the verdict of the stages about a call.
 type chain func(call *tools.Call) error
 
 func (c chain) Execute(_ context.Context, call *tools.Call) (*tools.Result, error) {
@@ -250,8 +251,8 @@ func (c chain) Execute(_ context.Context, call *tools.Call) (*tools.Result, erro
 	return nil, c(call)
 }
 
-// TestCheck: the stages decide; what they do not come to is decided by the rules alone; a name that nothing has is
-// refused with the nearest one.
+// TestCheck: the stages decide; what they do not reach is decided by the rules alone; an unknown name is refused with
+// the nearest one.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	w := setup(t, nil)
@@ -284,7 +285,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestAnswers: /policy tells the rules in force, and judges a call where the conversation works.
+// TestAnswers: /policy shows the rules in force, and judges a call where the conversation works.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	w := setup(t, func(d *rulebook.Deps) { d.Judged = true })

@@ -1,4 +1,4 @@
-// Package place says where the tools of a conversation may work.
+// Package place determines where the tools of a conversation may work.
 package place
 
 import (
@@ -10,16 +10,16 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// Set is the places of one kind of tools, commands or file tools. Safe for concurrent use.
+// Set is the places of one kind of tool: commands, or file tools. It is safe for concurrent use.
 type Set struct {
 	workspace func(tools.Origin) (string, error)
 	dirs      []string
 	here      bool
 }
 
-// New reads a list of allowed paths: an empty one is the working directory of the conversation; a list replaces it, and
-// here in the list means it. workspace gives that directory; path makes an entry absolute. The error is about an entry
-// that is not there.
+// New reads a list of allowed paths. An empty list means the working directory of the conversation. A list replaces it,
+// unless one of its entries is "." (here). workspace returns the working directory; path makes an entry absolute. The
+// error names an entry that does not exist.
 func New(list []string, here string, workspace func(tools.Origin) (string, error), path func(string) string) (Set, error) {
 	s := Set{workspace: workspace, here: len(list) == 0}
 	for _, entry := range list {
@@ -36,11 +36,11 @@ func New(list []string, here string, workspace func(tools.Origin) (string, error
 	return s, nil
 }
 
-// Dirs are the directories that are allowed besides the working directory, or instead of it; canonical.
+// Dirs returns the allowed directories besides or instead of the working directory, as canonical paths.
 func (s Set) Dirs() []string { return s.dirs }
 
-// Dir is the directory that a conversation's relative paths start at, and that its commands run in: the working
-// directory where that is allowed, else the first allowed one.
+// Dir returns the directory in which a conversation's commands run and at which its relative paths start: the working
+// directory if that is allowed, otherwise the first allowed directory.
 func (s Set) Dir(o tools.Origin) (string, error) {
 	dir, err := s.workspace(o)
 	if err != nil || s.here {
@@ -56,7 +56,7 @@ func (s Set) Dir(o tools.Origin) (string, error) {
 	return s.dirs[0], nil
 }
 
-// Roots are all places of a conversation, the one it starts at first.
+// Roots returns all places of a conversation; the first is the one at which it starts.
 func (s Set) Roots(o tools.Origin) ([]string, error) {
 	dir, err := s.Dir(o)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/zephbot/zephbot/tools/place"
 )
 
-// TestRoots: an empty list is the working directory, a list replaces it unless it names it, and a working directory
-// below an allowed one stays where a conversation starts.
+// TestRoots: an empty list means the working directory, a list replaces it unless it names it, and a conversation whose
+// working directory is below an allowed one still starts there.
 func TestRoots(t *testing.T) {
 	t.Parallel()
 	base, err := filepath.EvalSymlinks(t.TempDir())
@@ -38,7 +38,7 @@ func TestRoots(t *testing.T) {
 		{"a list replaces it", []string{"a", "b"}, "work", []string{"a", "a", "b"}},
 		{"a list that names it", []string{"b", "."}, "work", []string{"work", "b"}},
 		{"it is below an allowed one", []string{"b", "a"}, "a/inner", []string{"a/inner", "b", "a"}},
-		{"a link is what it leads to", []string{"link"}, "work", []string{"a", "a"}},
+		{"a link is resolved", []string{"link"}, "work", []string{"a", "a"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -71,20 +71,20 @@ func TestNoPlace(t *testing.T) {
 	in := func(dir string) string { return filepath.Join(base, dir) }
 	refused := errors.New("refused")
 	if _, err := place.New([]string{"missing"}, ".", nil, in); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("an entry that is not there: %v", err)
+		t.Errorf("missing entry: %v", err)
 	}
 	s, err := place.New([]string{""}, ".", func(tools.Origin) (string, error) { return in("missing"), nil }, in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Roots(tools.Origin{}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a working directory that is not there: %v", err)
+		t.Errorf("missing working directory: %v", err)
 	}
 	s, err = place.New(nil, ".", func(tools.Origin) (string, error) { return "", refused }, in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Roots(tools.Origin{}); !errors.Is(err, refused) {
-		t.Errorf("a working directory that is refused: %v", err)
+		t.Errorf("refused working directory: %v", err)
 	}
 }
