@@ -22,22 +22,22 @@ import "time"
 //
 // A Config is not changed after Load; it may be read by many goroutines.
 type Config struct {
-	DataDir    string     `toml:"data_dir" default:"./data" place:"obeyed" doc:"Directory of the database, the audit log and downloads. Not set: the terminal uses the person's directory of state ($XDG_STATE_HOME/zephbot) instead."`
+	DataDir    string     `toml:"data_dir" default:"./data" place:"obeyed" doc:"Directory of the database, the audit log and downloads. Not set: the terminal uses the user's state directory ($XDG_STATE_HOME/zephbot) instead."`
 	Telegram   Telegram   `toml:"telegram" doc:"The Telegram bot: who may talk to it, and how it answers."`
 	LLM        LLM        `toml:"llm" doc:"Which models answer."`
-	Agent      Agent      `toml:"agent" doc:"Limits of one conversation turn."`
+	Agent      Agent      `toml:"agent" doc:"Limits of one turn of a conversation."`
 	Session    Session    `toml:"session" doc:"Stored conversations."`
-	Security   Security   `toml:"security" doc:"How much the agent may do unasked."`
-	Tools      Tools      `toml:"tools" doc:"The tools and the chain that every tool call walks."`
+	Security   Security   `toml:"security" doc:"What the agent may do without asking."`
+	Tools      Tools      `toml:"tools" doc:"The tools, and the checks that every tool call passes."`
 	MCP        MCP        `toml:"mcp" doc:"Model Context Protocol servers."`
 	Workspaces Workspaces `toml:"workspaces" doc:"The working directories of the conversations."`
 	Redis      Redis      `toml:"redis" doc:"Quotas, caches and send budgets."`
 	Database   Database   `toml:"database" doc:"Messages, journals, approvals."`
-	Retention  Retention  `toml:"retention" doc:"How long what nobody needs any more is kept."`
-	Vector     Vector     `toml:"vector" doc:"Where embeddings are kept."`
-	Index      Index      `toml:"index" idle:"the code index" doc:"The code index that search_code asks."`
-	Scheduler  Scheduler  `toml:"scheduler" idle:"the scheduler" doc:"Tasks that run at a time."`
-	Memory     Memory     `toml:"memory" idle:"memory" doc:"What the agent remembers over conversations."`
+	Retention  Retention  `toml:"retention" doc:"How long data that is no longer needed is kept."`
+	Vector     Vector     `toml:"vector" doc:"Where embeddings are stored."`
+	Index      Index      `toml:"index" idle:"the code index" doc:"The code index that search_code uses."`
+	Scheduler  Scheduler  `toml:"scheduler" idle:"the scheduler" doc:"Scheduled tasks."`
+	Memory     Memory     `toml:"memory" idle:"memory" doc:"What the agent remembers between conversations."`
 	Quotas     Quotas     `toml:"quotas" doc:"How much people may use."`
 	Audit      Audit      `toml:"audit" doc:"The record of every tool call."`
 	Metrics    Metrics    `toml:"metrics" doc:"Prometheus metrics and health checks."`
@@ -63,9 +63,9 @@ type Telegram struct {
 	Admins              []int64       `toml:"admins" min:"1" doc:"Numeric ids of the people who manage approvals, MCP and quotas."`
 	AllowedChats        Refs          `toml:"allowed_chats" form:"chat" doc:"Ids of the groups the bot works in. Empty: no group. \"*\": every group."`
 	Approvers           []int64       `toml:"approvers" min:"1" doc:"Numeric ids of people who may approve besides the person who asked."`
-	ApprovalTimeout     time.Duration `toml:"approval_timeout" default:"10m" min:"1s" doc:"An approval nobody gave in this time is a denial."`
-	ApprovalsRequired   int           `toml:"approvals_required" default:"1" min:"1" doc:"How many people must approve. Of several, the person who asked does not count."`
-	ApprovalByRequester bool          `toml:"approval_by_requester" default:"true" doc:"Whether people may approve what they asked for themselves, where one approval is enough."`
+	ApprovalTimeout     time.Duration `toml:"approval_timeout" default:"10m" min:"1s" doc:"A question that nobody answers in this time is denied."`
+	ApprovalsRequired   int           `toml:"approvals_required" default:"1" min:"1" doc:"How many people must approve. If more than one must, the person who asked does not count."`
+	ApprovalByRequester bool          `toml:"approval_by_requester" default:"true" doc:"Whether people may approve their own requests if one approval is enough."`
 	StreamIntervalMS    int           `toml:"stream_interval_ms" default:"3000" clamp:"500..3600000" doc:"Milliseconds between two edits of a growing answer; at least 500."`
 	MergeMS             int           `toml:"merge_ms" default:"600" min:"0" max:"10000" doc:"Milliseconds within which the next message of a person counts to the one before. Nobody waits for this after an ordinary message: only after a forwarded one and a part of a long text is the next one awaited. 0: each message is a turn of its own, except for albums."`
 	Language            string        `toml:"language" enum:"en|de" doc:"Language of what the bot says where a person's is not known: notices to a chat, news. Empty: English."`
@@ -80,10 +80,10 @@ type Telegram struct {
 	AllowedBots         Refs          `toml:"allowed_bots" form:"user" doc:"Bots that are answered: numeric ids or \"@name\". Empty: all."`
 	MaxBotChainDepth    int           `toml:"max_bot_chain_depth" default:"3" min:"1" doc:"Bot messages in a row after which the bot is silent in a chat, until a person says something. Of one bot it answers at most 20 messages a minute."`
 
-	Limits TelegramLimits  `toml:"limits" doc:"The bot's own send budget; 0 = none. A 429 is obeyed whatever stands here."`
+	Limits TelegramLimits  `toml:"limits" doc:"The bot's own send budget; 0 = none. A 429 from Telegram is always obeyed."`
 	Groups TelegramGroups  `toml:"groups" doc:"How the bot behaves in groups."`
-	Roles  TelegramRoles   `toml:"roles" doc:"What the roles of people are narrowed to. A person has the highest role that the configuration or an admin in the chat gives them."`
-	Chats  map[string]Chat `toml:"chats" form:"chatkey" doc:"Settings of one group (\"-100123\") or topic (\"-100123/7\"); what is left out is inherited."`
+	Roles  TelegramRoles   `toml:"roles" doc:"Restrictions of the roles. A person has the highest role that the configuration or an admin in the chat gives them."`
+	Chats  map[string]Chat `toml:"chats" form:"chatkey" doc:"Settings of one group (\"-100123\") or topic (\"-100123/7\"); missing keys are inherited."`
 }
 
 // TelegramRoles is the table [telegram.roles].
@@ -95,7 +95,7 @@ type TelegramRoles struct {
 
 // TelegramRole is a table of [telegram.roles].
 type TelegramRole struct {
-	AllowedTools []string `toml:"allowed_tools" tools:"name" doc:"Tools that people of this role may use, of those that the chat may use. Empty: all."`
+	AllowedTools []string `toml:"allowed_tools" tools:"name" doc:"Tools that people with this role may use, among those of the chat. Empty: all."`
 }
 
 // TelegramLimits is the table [telegram.limits].
@@ -107,13 +107,13 @@ type TelegramLimits struct {
 
 // TelegramGroups is the table [telegram.groups].
 type TelegramGroups struct {
-	Session string `toml:"session" default:"user" enum:"user|chat" doc:"A conversation per person (user), or one for the whole chat."`
+	Session string `toml:"session" default:"user" enum:"user|chat" doc:"One conversation per person (user), or one for the whole chat (chat)."`
 	Trigger string `toml:"trigger" default:"mention" enum:"mention|all" doc:"Answer when mentioned or replied to (mention), or every message (all)."`
 }
 
 // Chat is a table [telegram.chats."ID"]. Zero values inherit from [telegram], [telegram.groups] and [quotas.chat].
 type Chat struct {
-	SystemPrompt      string   `toml:"system_prompt" doc:"System prompt of this chat. Empty: that of [agent]."`
+	SystemPrompt      string   `toml:"system_prompt" doc:"System prompt of this chat. Empty: the one of [agent]."`
 	AllowedTools      []string `toml:"allowed_tools" tools:"name" doc:"Tools this chat may use. Empty: those of [telegram]."`
 	Trigger           string   `toml:"trigger" enum:"mention|all" doc:"As in [telegram.groups]."`
 	Session           string   `toml:"session" enum:"user|chat" doc:"As in [telegram.groups]."`
@@ -125,13 +125,13 @@ type Chat struct {
 // LLM is the table [llm].
 type LLM struct {
 	Primary   string        `toml:"primary" default:"main" doc:"Name of the provider that answers."`
-	Fallback  []string      `toml:"fallback" doc:"Names of the providers that are asked, in this order, when the primary fails."`
-	Choices   []string      `toml:"choices" doc:"Names of the providers that people may choose with /model, besides the primary one. Empty: those of fallback."`
+	Fallback  []string      `toml:"fallback" doc:"Names of the providers that are tried, in this order, when the primary one fails."`
+	Choices   []string      `toml:"choices" doc:"Names of the providers that people can choose with /model, besides the primary one. Empty: those of fallback."`
 	Embedding string        `toml:"embedding" doc:"Name of the provider that computes embeddings. Empty: none."`
-	Timeout   time.Duration `toml:"timeout" default:"120s" min:"1s" doc:"How long one model call may take in all: waiting, repetitions, fallbacks and the stream together."`
-	Idle      time.Duration `toml:"idle_timeout" default:"60s" doc:"How long a provider may be silent, before its answer and within it, until it is given up and the next try begins. 0: as long as timeout lets it. Raise it for a model that thinks long before its first word."`
-	Ollama    Ollama        `toml:"ollama" doc:"Older place of a setting of Ollama providers."`
-	Providers []Provider    `toml:"providers" doc:"The models. Without any, simulate uses the built-in offline model."`
+	Timeout   time.Duration `toml:"timeout" default:"120s" min:"1s" doc:"Total time limit of one model call: waiting, retries, fallbacks and the stream."`
+	Idle      time.Duration `toml:"idle_timeout" default:"60s" doc:"How long a provider may be silent, before or during its answer, before the next attempt begins. 0: no limit but timeout. Raise it for a model that thinks for a long time before its first word."`
+	Ollama    Ollama        `toml:"ollama" doc:"Old location of a setting of Ollama providers."`
+	Providers []Provider    `toml:"providers" doc:"The models. If there are none, simulate uses the built-in offline model."`
 }
 
 // Ollama is the table [llm.ollama] (seed 004). Load applies it to every provider of type ollama.
@@ -162,33 +162,33 @@ type Provider struct {
 
 // Agent is the table [agent].
 type Agent struct {
-	MaxToolIterations   int        `toml:"max_tool_iterations" default:"10" min:"1" max:"100" doc:"Model calls with tools in one turn."`
+	MaxToolIterations   int        `toml:"max_tool_iterations" default:"10" min:"1" max:"100" doc:"Maximum number of model calls with tools in one turn."`
 	ContextBudgetTokens int        `toml:"context_budget_tokens" default:"128000" min:"1000" doc:"Size of the model's context window, in tokens."`
-	SystemPrompt        string     `toml:"system_prompt" doc:"Text put before every conversation. Empty: the built-in one."`
-	MaxParallelTools    int        `toml:"max_parallel_tools" default:"4" min:"1" doc:"Reading tools of one step that run at the same time."`
-	Concurrency         int        `toml:"concurrency" default:"1024" min:"1" doc:"Turns that run at the same time, at most: fewer where the memory is short (a quarter of GOMEMLIMIT or of the machine's, by what the latest turns held), and a quarter of them for one person. Also the most requests that one provider gets at once; its 429s lower that."`
-	ToolFilter          ToolFilter `toml:"tool_filter" doc:"Show the model only the tools that fit the question."`
+	SystemPrompt        string     `toml:"system_prompt" doc:"Text that precedes every conversation. Empty: the built-in one."`
+	MaxParallelTools    int        `toml:"max_parallel_tools" default:"4" min:"1" doc:"Maximum number of reading tools of one step that run at the same time."`
+	Concurrency         int        `toml:"concurrency" default:"1024" min:"1" doc:"Maximum number of turns that run at the same time; fewer if memory is short (they may use a quarter of GOMEMLIMIT or of the machine's memory, judged by the latest turns). One person gets at most a quarter of them. Also the maximum number of concurrent requests to one provider; its 429s lower that."`
+	ToolFilter          ToolFilter `toml:"tool_filter" doc:"Show the model only the tools that are relevant to the question."`
 }
 
 // ToolFilter is the table [agent.tool_filter].
 type ToolFilter struct {
 	Enabled       bool     `toml:"enabled" default:"false" doc:"Turn the filter on."`
-	TopK          int      `toml:"top_k" default:"0" doc:"Most tools to show. 0: all above the threshold."`
-	MinSimilarity float64  `toml:"min_similarity" default:"0.3" max:"1" doc:"Least similarity of a tool to the question."`
+	TopK          int      `toml:"top_k" default:"0" doc:"Maximum number of tools to show. 0: all above the threshold."`
+	MinSimilarity float64  `toml:"min_similarity" default:"0.3" max:"1" doc:"Minimum similarity of a tool to the question."`
 	AlwaysOn      []string `toml:"always_on" tools:"name" default:"bash,read,edit,memory_search,memory_save" doc:"Tools that are always shown."`
 }
 
 // Session is the table [session].
 type Session struct {
-	Recap Recap `toml:"recap" idle:"the recap" doc:"A summary when a conversation is taken up again."`
+	Recap Recap `toml:"recap" idle:"the recap" doc:"A summary when a conversation is resumed."`
 }
 
 // Recap is the table [session.recap] (seed 001).
 type Recap struct {
-	OnResume         bool   `toml:"on_resume" default:"true" doc:"Make a recap when a conversation is resumed."`
+	OnResume         bool   `toml:"on_resume" default:"true" doc:"Write a recap when a conversation is resumed."`
 	Provider         string `toml:"recap_provider" form:"provider" doc:"Provider that writes it. Empty: the primary."`
 	MaxTokens        int    `toml:"max_tokens" default:"500" min:"1" doc:"Longest recap, in tokens."`
-	MaxInputMessages int    `toml:"max_input_messages" default:"50" doc:"Messages it is made of. 0: no recap."`
+	MaxInputMessages int    `toml:"max_input_messages" default:"50" doc:"Maximum number of messages that it summarizes. 0: no recap."`
 }
 
 // Security is the table [security].
@@ -199,63 +199,63 @@ type Security struct {
 // Workspaces is the table [workspaces].
 type Workspaces struct {
 	Dir          string `toml:"dir" place:"obeyed" doc:"Directory of the working directories. Empty: data_dir/workspaces."`
-	Shared       bool   `toml:"shared" default:"false" doc:"The directory is on a volume that every process of the service sees: several may run on one database. Needs dir, database.url and redis.url; docs/postgresql.md says how. The terminal and the simulator ignore it."`
-	MaxBytes     int64  `toml:"max_bytes" default:"1073741824" doc:"Bytes that the files of one conversation may take. 0: no limit."`
-	ReserveBytes int64  `toml:"reserve_bytes" default:"268435456" doc:"Bytes of the disk that stay free for the bot's own files, at most an eighth of the disk. 0: none."`
+	Shared       bool   `toml:"shared" default:"false" doc:"The directory is on a volume that every process of the service can access, so that several processes can use one database. Requires dir, database.url and redis.url; see docs/postgresql.md. The terminal and the simulator ignore it."`
+	MaxBytes     int64  `toml:"max_bytes" default:"1073741824" doc:"Maximum total size of the files of one conversation, in bytes. 0: no limit."`
+	ReserveBytes int64  `toml:"reserve_bytes" default:"268435456" doc:"Bytes of the disk that are kept free for the bot's own files, at most an eighth of the disk. 0: none."`
 }
 
 // Redis is the table [redis].
 type Redis struct {
-	URL      Secret `toml:"url" form:"redis" doc:"redis://, rediss://, cluster or sentinel URL; docs/redis.md has the forms. Empty: embedded in the process."`
-	CAFile   string `toml:"ca_file" place:"obeyed" doc:"File (PEM) with the authorities that a server over TLS is checked with. Empty: those of the system."`
-	CertFile string `toml:"cert_file" place:"obeyed" doc:"File (PEM) with our certificate, for a server that asks its clients for one. Empty: none."`
-	KeyFile  string `toml:"key_file" place:"obeyed" doc:"File (PEM) with the key of cert_file."`
+	URL      Secret `toml:"url" form:"redis" doc:"redis://, rediss://, cluster or sentinel URL; docs/redis.md lists the forms. Empty: embedded in the process."`
+	CAFile   string `toml:"ca_file" place:"obeyed" doc:"PEM file with the certificate authorities for verifying a TLS server. Empty: those of the system."`
+	CertFile string `toml:"cert_file" place:"obeyed" doc:"PEM file with the client certificate, for a server that requires one. Empty: none."`
+	KeyFile  string `toml:"key_file" place:"obeyed" doc:"PEM file with the key of cert_file."`
 }
 
 // Database is the table [database].
 type Database struct {
-	URL Secret `toml:"url" form:"postgres" doc:"postgres:// URL of PostgreSQL 14 or later, for serve. Empty: SQLite in data_dir, as for the terminal and the simulator in any case."`
+	URL Secret `toml:"url" form:"postgres" doc:"postgres:// URL of PostgreSQL 14 or later, for serve. Empty: SQLite in data_dir. The terminal and the simulator always use SQLite."`
 }
 
 // Retention is the table [retention]. Data that is still needed is never deleted.
 type Retention struct {
-	Journal int `toml:"journal" default:"365" min:"0" max:"36500" doc:"Days for which the words of a conversation are kept after /new or /clear began another, and questions after their decision. 0: for ever. The present conversation and what was approved for it are always kept; where nothing was said since /new, the session is deleted after that time too, once no message that was sent in it is on record."`
-	Outbox  int `toml:"outbox" default:"90" min:"0" max:"36500" doc:"Days for which a record of each message that was sent is kept. 0: for ever. Its text is deleted after 30 days in any case."`
-	Blobs   int `toml:"blobs" default:"30" min:"0" max:"36500" doc:"Days for which files of a conversation are kept (what tools made, long commands on cards). 0: as long as the conversation."`
+	Journal int `toml:"journal" default:"365" min:"0" max:"36500" doc:"Days for which the text of a conversation is kept after /new or /clear has begun another one, and questions after their decision. 0: forever. The current conversation and its approvals are always kept. If nothing was said since /new, the session is also deleted after that time, once there is no record of a message sent in it."`
+	Outbox  int `toml:"outbox" default:"90" min:"0" max:"36500" doc:"Days for which a record of each sent message is kept. 0: forever. Its text is deleted after 30 days in any case."`
+	Blobs   int `toml:"blobs" default:"30" min:"0" max:"36500" doc:"Days for which the files of a conversation are kept (output of tools, long commands on cards). 0: as long as the conversation."`
 
-	MaxBlobBytes int64 `toml:"max_blob_bytes" default:"2147483648" min:"0" doc:"Bytes of all kept files together. What does not fit is refused, and the person is told. 0: no limit."`
+	MaxBlobBytes int64 `toml:"max_blob_bytes" default:"2147483648" min:"0" doc:"Maximum total size of all kept files, in bytes. A file that does not fit is refused, and the person is told. 0: no limit."`
 }
 
 // Vector is the table [vector].
 type Vector struct {
-	Backend string `toml:"backend" default:"embedded" enum:"embedded|qdrant" doc:"Where embeddings are kept."`
+	Backend string `toml:"backend" default:"embedded" enum:"embedded|qdrant" doc:"Where embeddings are stored."`
 	URL     string `toml:"url" url:"https|http" doc:"Address of Qdrant."`
 	APIKey  Secret `toml:"api_key" doc:"Key of Qdrant."`
 }
 
 // Index is the table [index].
 type Index struct {
-	Enabled   bool     `toml:"enabled" default:"false" doc:"Keep an index of the code."`
-	AutoIndex bool     `toml:"auto_index" default:"true" doc:"Index at start."`
+	Enabled   bool     `toml:"enabled" default:"false" doc:"Maintain an index of the code."`
+	AutoIndex bool     `toml:"auto_index" default:"true" doc:"Index at startup."`
 	Paths     []string `toml:"paths" place:"granted" doc:"Directories to index. Empty: the working directory."`
-	Languages []string `toml:"languages" doc:"Languages to index. Empty: all that are known."`
-	Watch     bool     `toml:"watch" default:"true" doc:"Index again what changes."`
+	Languages []string `toml:"languages" doc:"Languages to index. Empty: all known ones."`
+	Watch     bool     `toml:"watch" default:"true" doc:"Index changed files again."`
 }
 
 // Scheduler is the table [scheduler].
 type Scheduler struct {
 	Enabled  bool   `toml:"enabled" default:"true" doc:"Run scheduled tasks and offer the schedule tools."`
-	TickSecs int    `toml:"tick_secs" default:"60" min:"1" doc:"Seconds between two looks at the clock."`
-	MaxTasks int    `toml:"max_tasks" default:"100" doc:"Most tasks that may be stored."`
+	TickSecs int    `toml:"tick_secs" default:"60" min:"1" doc:"Seconds between two checks for due tasks."`
+	MaxTasks int    `toml:"max_tasks" default:"100" doc:"Maximum number of stored tasks."`
 	Tasks    []Task `toml:"tasks" doc:"Tasks that exist from the start."`
 }
 
 // Task is an entry of [[scheduler.tasks]].
 type Task struct {
 	Name  string `toml:"name" doc:"Name of the task, at most 128 characters. Required."`
-	Cron  string `toml:"cron" doc:"When it runs again and again: 5 or 6 fields, at most 64 characters."`
+	Cron  string `toml:"cron" doc:"When it runs repeatedly: 5 or 6 fields, at most 64 characters."`
 	RunAt string `toml:"run_at" doc:"When it runs once: an ISO 8601 time."`
-	Kind  string `toml:"kind" default:"custom" doc:"Kind of task, at most 64 characters; custom gives the text to the agent."`
+	Kind  string `toml:"kind" default:"custom" doc:"Kind of task, at most 64 characters; custom passes the text to the agent."`
 	Task  string `toml:"task" doc:"Text for the agent, at most 512 characters."`
 }
 
@@ -268,9 +268,9 @@ type Memory struct {
 
 // MemoryLimits is the table [memory.limits].
 type MemoryLimits struct {
-	Entries       int `toml:"entries" default:"1000" min:"1" doc:"Most entries of one person."`
-	ContentBytes  int `toml:"content_bytes" default:"4096" min:"1" doc:"Longest entry, in bytes."`
-	SearchResults int `toml:"search_results" default:"5" min:"1" max:"20" doc:"Results of a search unless the model asks for more."`
+	Entries       int `toml:"entries" default:"1000" min:"1" doc:"Maximum number of entries of one person."`
+	ContentBytes  int `toml:"content_bytes" default:"4096" min:"1" doc:"Maximum size of an entry, in bytes."`
+	SearchResults int `toml:"search_results" default:"5" min:"1" max:"20" doc:"Number of search results unless the model asks for more."`
 }
 
 // Quotas is the table [quotas].
@@ -296,8 +296,8 @@ type Limits struct {
 type Audit struct {
 	Enabled         bool   `toml:"enabled" default:"true" doc:"Write the audit log."`
 	Destination     string `toml:"destination" place:"obeyed" doc:"File path, or stdout. Empty: data_dir/audit.jsonl."`
-	Required        bool   `toml:"required" default:"true" doc:"Refuse calls of tools while the audit log cannot be written."`
-	ToolRiskSummary bool   `toml:"tool_risk_summary" default:"false" idle:"the risk summary" doc:"Add a summary of the risks of the tools."`
+	Required        bool   `toml:"required" default:"true" doc:"Refuse tool calls while the audit log cannot be written."`
+	ToolRiskSummary bool   `toml:"tool_risk_summary" default:"false" idle:"the risk summary" doc:"Add a summary of the tools' risks."`
 }
 
 // Metrics is the table [metrics].
@@ -312,6 +312,6 @@ type Tracing struct {
 
 // Log is the table [log].
 type Log struct {
-	Level  string `toml:"level" default:"info" enum:"trace|debug|info|warn|error" doc:"Least important line that is written."`
-	Format string `toml:"format" default:"console" enum:"console|json" doc:"Lines for people (console) or for machines (json)."`
+	Level  string `toml:"level" default:"info" enum:"trace|debug|info|warn|error" doc:"Lowest level that is logged."`
+	Format string `toml:"format" default:"console" enum:"console|json" doc:"Format of log lines: for people (console) or for machines (json)."`
 }
