@@ -4,7 +4,7 @@ package bench_test
 
 import (
 	"context"
-	"database/sql" //nolint:depguard // years of work are written into the file of the database, not lived
+	"database/sql" //nolint:depguard // years of work are written directly into the database file
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -23,8 +23,8 @@ const (
 	idleFor     = 10 * time.Second
 )
 
-// age fills the database in dir with what a service keeps of sessions × turns: it plays one turn, then copies all that
-// this has left behind. It returns how many entries the journals have.
+// age fills the database in dir with what a service stores for sessions × turns: it plays one turn, then copies every
+// row that this has produced. It returns the number of entries in the journals.
 func age(ctx context.Context, tb testing.TB, path, dir string, sessions, turns int) (entries int, err error) {
 	tb.Helper()
 	w := newWorld(tb, 1)
@@ -54,15 +54,15 @@ func age(ctx context.Context, tb testing.TB, path, dir string, sessions, turns i
 	return entries, err
 }
 
-// multiply makes the rows of the one session, and of its one turn, those of many. The turn gets other names too: a new
-// world counts its updates anew.
+// multiply turns the rows of one session, and of its one turn, into those of many. The turn also gets other names: a
+// new world counts its updates from the beginning.
 func multiply(ctx context.Context, db *sql.DB, sessions, turns int) error {
 	var name string
 	if err := db.QueryRowContext(ctx, "SELECT json_extract(body, '$.turn') FROM journal").Scan(&name); err != nil {
 		return err
 	}
 	first := fmt.Sprint(person(0))
-	// Who a row belongs to: the first person's number becomes that of another wherever it stands.
+	// The owner of a row: the first person's number is replaced by another one wherever it occurs.
 	whose := func(column string) string {
 		return fmt.Sprintf("replace(%s, '%s', CAST(%s + s.i AS TEXT))", column, first, first)
 	}
@@ -125,7 +125,7 @@ func columnsOf(ctx context.Context, db *sql.DB, table string) (columns []string,
 	return columns, nil
 }
 
-// aged is what was measured of a young and an old service.
+// aged is what was measured for a young and an old service.
 type aged struct {
 	young, old []time.Duration // turns
 	first      time.Duration   // turn of the old one after its start
@@ -134,7 +134,7 @@ type aged struct {
 	memory     float64         // in MB, before anybody does
 }
 
-// compare starts the old service in dir beside a young one, and has both answer in turn.
+// compare starts the old service in dir and a young one, and has both answer alternately.
 //
 // In PostgreSQL, the databases are named by their URLs, the young one first.
 func compare(ctx context.Context, tb testing.TB, path, dir string, turns int, idle time.Duration, urls ...string) (got aged, err error) {
@@ -181,8 +181,8 @@ func compare(ctx context.Context, tb testing.TB, path, dir string, turns int, id
 	return got, err
 }
 
-// BenchmarkAge compares a service that has worked for long with a young one: 100 000 sessions with a million entries in
-// their journals, half a million messages in and half a million out.
+// BenchmarkAge compares a service that has worked for a long time with a young one: 100 000 sessions with a million
+// entries in their journals, half a million incoming and half a million outgoing messages.
 func BenchmarkAge(b *testing.B) {
 	ctx, path := b.Context(), program(b)
 	b.Run(sqlite, func(b *testing.B) {
@@ -197,7 +197,7 @@ func BenchmarkAge(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		// Before the databases are asked for: they are dropped first.
+		// Registered before the databases are created: they are dropped first.
 		b.Cleanup(func() {
 			if err := cluster.Close(); err != nil {
 				b.Error(err)

@@ -11,8 +11,8 @@ import (
 	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
 )
 
-// agePostgres is age for a database in PostgreSQL. The server counts the rows at the end, as it does by itself in
-// years.
+// agePostgres is age for a PostgreSQL database. At the end the server analyzes its tables, as it does by itself over
+// the years.
 func agePostgres(ctx context.Context, tb testing.TB, path, dir string, cluster *pgtest.Cluster, database string, sessions, turns int) (entries int64, err error) {
 	tb.Helper()
 	w := newWorld(tb, 1)
@@ -47,7 +47,7 @@ func multiplied(sessions, turns int) []string {
 	for _, table := range []struct {
 		name    string
 		turns   int
-		changes string // in pairs: a column and its value
+		changes string // pairs of a column and its value
 	}{
 		{"lane", 1, fmt.Sprintf("'session', %s, 'chat', %s, 'caller', %s, 'last', %d", whose("session"), whose("chat"), whose("caller"), 2*turns)},
 		{"journal", turns, fmt.Sprintf("'session', %s, 'n', m.n + 2 * t, 'body', convert_to(%s, 'UTF8')", whose("session"), which("convert_from(m.body, 'UTF8')"))},

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// balancer is a load balancer before the webhooks of several processes: each delivery goes to the next of them.
+// balancer is a load balancer in front of the webhooks of several processes: each delivery goes to the next of them.
 type balancer struct {
 	mu        sync.Mutex
 	addresses []string
@@ -15,7 +15,7 @@ type balancer struct {
 	transport *http.Transport
 }
 
-// spread says which processes there are.
+// spread sets the list of processes.
 func (b *balancer) spread(addresses ...string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -37,7 +37,7 @@ func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return transport.RoundTrip(r)
 }
 
-// CloseIdleConnections is what http.Client asks of its transport.
+// CloseIdleConnections is called by http.Client.
 func (b *balancer) CloseIdleConnections() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

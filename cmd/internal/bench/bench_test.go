@@ -22,7 +22,7 @@ import (
 // childVariable makes this binary the program: the small run needs no build.
 const childVariable = "BENCH_CHILD"
 
-// TestMain lets the test binary be the helper of sandboxed commands, as the program is, and the program itself.
+// TestMain lets the test binary act as the helper of sandboxed commands, like the program, and as the program itself.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == document.Word {
 		os.Exit(document.Main(os.Args[2:], os.Stdin, os.Stdout))
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 
 // Sizes of the scenarios.
 const (
-	talkers = 50 // of the turns one by one, so that no history grows long
+	talkers = 50 // who take the single turns, so that no history becomes long
 	people  = 500
 	rounds  = 4
 	think   = 200 * time.Millisecond
@@ -52,15 +52,16 @@ const (
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// quantile of sorted values.
+// quantile returns a quantile of sorted values.
 func quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
 }
 
-// block is how many turns one subject has before it is the other's turn, so that what a process uses can be told apart.
+// block is how many turns one subject makes before it is the other's turn, so that their resource usage can be told
+// apart.
 const block = 10
 
-// track is what was measured of one subject.
+// track is what was measured for one subject.
 type track struct {
 	subject subject
 	world   *world
@@ -69,7 +70,7 @@ type track struct {
 	cpu     time.Duration
 }
 
-// play has a block of turns, one after another.
+// play makes a block of turns, one after another.
 func (t *track) play(ctx context.Context) error {
 	before, err := used()
 	if err != nil {
@@ -97,14 +98,14 @@ func (t *track) play(ctx context.Context) error {
 	return err
 }
 
-// quantile of the turns in ms.
+// quantile returns a quantile of the turns in ms.
 func (t *track) quantile(q float64) float64 {
 	return millis(quantile(slices.Sorted(slices.Values(t.took)), q))
 }
 
-// BenchmarkTurn is the overhead of a turn: from the update to the accepted answer, with a model beside it that takes no
-// time. Service and echo bot take turns. What is allocated and used includes the fake, the model and the person, with
-// both alike.
+// BenchmarkTurn measures the overhead of a turn: from the update to the accepted answer, with a model that takes no
+// time. Service and echo bot alternate. Allocations and processor time include the fake, the model and the person,
+// which are the same for both.
 func BenchmarkTurn(b *testing.B) {
 	ctx := b.Context()
 	tracks := []*track{{subject: service()}, {subject: echo()}}
@@ -176,8 +177,8 @@ func BenchmarkCrowd(b *testing.B) {
 	b.ReportMetric(used["service"]/used["echo"], "x-echo-cpu")
 }
 
-// crowdRate is how many answers a second a crowd gets, and the processor time of one in ms: that of the bot, the fake
-// and the crowd together.
+// crowdRate returns how many answers a second a crowd gets, and the processor time per answer in ms, of the bot, the
+// fake and the crowd together.
 func crowdRate(ctx context.Context, tb testing.TB, s subject, people, rounds int, think time.Duration) (rate, cpu float64, err error) {
 	w := newWorld(tb, people)
 	defer s.begin(ctx, tb, w, mirror(tb, think))()
@@ -203,7 +204,7 @@ func processorTime() (time.Duration, error) {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), nil
 }
 
-// TestBenchSmoke plays each scenario in small, so that the benchmarks do not rot.
+// TestBenchSmoke plays a small version of each scenario, so that the benchmarks keep working.
 func TestBenchSmoke(t *testing.T) {
 	t.Parallel()
 	for _, s := range []subject{service(), echo()} {
@@ -248,7 +249,7 @@ func TestBenchSmokeProcess(t *testing.T) {
 	}
 }
 
-// TestBenchSmokeAge has a service grow old in small.
+// TestBenchSmokeAge plays a small version of BenchmarkAge.
 func TestBenchSmokeAge(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

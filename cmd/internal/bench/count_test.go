@@ -23,8 +23,8 @@ import (
 	"github.com/zephbot/zephbot/persistence/sql"
 )
 
-// tally counts what a service asks of its database, and how long the disk takes to make commits durable: that says
-// something of SQLite alone, whose commits come one after the other.
+// tally counts the statements that a service sends to its database, and measures how long the disk takes to make
+// commits durable. The latter is meaningful only for SQLite, whose commits happen one after another.
 type tally struct {
 	took    atomic.Int64
 	commits atomic.Int64
@@ -58,7 +58,7 @@ func (t *tally) hooks() sql.Hooks {
 	}
 }
 
-// reset forgets what was counted.
+// reset sets all counts to zero.
 func (t *tally) reset() {
 	t.took.Store(0)
 	t.commits.Store(0)
@@ -67,8 +67,8 @@ func (t *tally) reset() {
 	clear(t.statements)
 }
 
-// perTurn is how many statements each of n turns took, those left out that did not run in nearly every turn: the looks
-// of a clock.
+// perTurn returns how many statements each of n turns took, without those that did not run in nearly every turn because
+// they run on a timer.
 func (t *tally) perTurn(n int) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,10 +92,10 @@ func (t *tally) report(n int) string {
 	return b.String()
 }
 
-// use is what this process has taken from the machine so far.
+// use is the resources that this process has used so far.
 type use struct {
 	allocations uint64
-	written     int64 // bytes that went to the disk
+	written     int64 // bytes written to the disk
 }
 
 func used() (use, error) {
@@ -105,13 +105,13 @@ func used() (use, error) {
 	return use{sample[0].Value.Uint64(), written}, err
 }
 
-// add adds what was used between two looks.
+// add adds what was used between two measurements.
 func (u *use) add(from, to use) {
 	u.allocations += to.allocations - from.allocations
 	u.written += to.written - from.written
 }
 
-// ioCounter reads one line of a file in /proc; 0 where the system has no such file.
+// ioCounter reads one line of a file in /proc; 0 if the system has no such file.
 func ioCounter(path, name string) (int64, error) {
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
@@ -128,7 +128,7 @@ func ioCounter(path, name string) (int64, error) {
 	return 0, fmt.Errorf("%s has no line %s", path, name)
 }
 
-// cost is what one turn with one call of the model takes, as counted over several.
+// cost is the cost of one turn with one call of the model, as counted over several turns.
 type cost struct{ statements, commits, trips int64 }
 
 // measureCost plays n turns one after another on a service whose counters are in a Redis that counts its commands.
@@ -145,7 +145,7 @@ func measureCost(ctx context.Context, tb testing.TB, n int) (cost, string) {
 			}
 		}
 	}
-	say(3) // connections, caches
+	say(3) // warms up connections and caches
 	w.tally.reset()
 	before := redis.Trips()
 	say(n)
@@ -153,7 +153,7 @@ func measureCost(ctx context.Context, tb testing.TB, n int) (cost, string) {
 	return cost{w.tally.perTurn(n), rounded(w.tally.commits.Load()), rounded(redis.Trips() - before)}, w.tally.report(n)
 }
 
-// The most that a turn with one call of the model may cost. What costs less moves its bound.
+// Maximum costs of a turn with one call of the model. A change that makes a turn cheaper lowers them.
 const (
 	mostStatements = 17
 	mostCommits    = 3
@@ -161,7 +161,8 @@ const (
 	mostTripsOfAll = 4 // to PostgreSQL and Redis together
 )
 
-// TestTurnTripsOnPostgreSQL counts every trip of a turn, to PostgreSQL and to Redis, by a proxy before each.
+// TestTurnTripsOnPostgreSQL counts every round trip of a turn, to PostgreSQL and to Redis, with a proxy in front of
+// each.
 func TestTurnTripsOnPostgreSQL(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -172,8 +173,8 @@ func TestTurnTripsOnPostgreSQL(t *testing.T) {
 	w := newWorld(t, 1)
 	w.environment = []string{"ZEPH_REDIS_URL=" + redis.URL, "ZEPH_DATABASE_URL=" + proxy.URL(cluster.Database(t, "")) + "&pool_max_conns=2"}
 	defer service().begin(ctx, t, w, mirror(t, 0))()
-	// A person who writes before their last answer is known to be sent makes the next one wait for that: it costs a
-	// commit more.
+	// A person who writes before their last answer is recorded as sent makes the next one wait for that, which costs
+	// one more commit.
 	quiet := func() {
 		tick := time.NewTicker(5 * time.Millisecond)
 		defer tick.Stop()
@@ -200,13 +201,13 @@ func TestTurnTripsOnPostgreSQL(t *testing.T) {
 	perTurn := func(sum int64) float64 { return float64(sum) / n }
 	t.Logf("trips of a turn: %.2f to PostgreSQL, %.2f to Redis", perTurn(proxy.Trips()-postgres), perTurn(redis.Trips()-other))
 	t.Logf("statements that run in a turn:\n%s", w.tally.report(n))
-	// the looks of a clock are among them
+	// this includes statements that run on a timer
 	if got := perTurn(proxy.Trips() - postgres + redis.Trips() - other); got > mostTripsOfAll+0.5 {
 		t.Errorf("a turn takes %.2f trips, at most %d are wanted", got, mostTripsOfAll)
 	}
 }
 
-// TestTurnCost holds the counts of a turn, which do not depend on the machine.
+// TestTurnCost limits the counts of a turn, which do not depend on the machine.
 func TestTurnCost(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

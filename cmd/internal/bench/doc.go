@@ -2,15 +2,15 @@
 //
 //	go test ./cmd/internal/bench -run '^$' -bench .
 //
-// The echo bot polls, asks the model once and sends; it stores nothing. What the service takes longer is the price of
-// not losing anything.
+// The echo bot polls, asks the model once and sends; it stores nothing. The additional time of the service is the price
+// of losing nothing.
 //
-// How the service bears many active chats, in which deployment, is measured with processes of their own
+// How many active chats the service can handle, in which deployment, is measured in separate processes
 // (docs/capacity.md):
 //
 //	bash .ci/run load
 //
-// Whether it holds out is looked for by soaking it: months of its own time in minutes.
+// A soak test checks its endurance: months of its own time in minutes.
 //
 //	bash .ci/run soak
 package bench

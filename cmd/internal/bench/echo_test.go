@@ -15,7 +15,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/openai"
 )
 
-// wire speaks the Bot API in the plainest way.
+// wire speaks the Bot API as simply as possible.
 type wire struct {
 	http http.Client
 	base string
@@ -56,7 +56,7 @@ type update struct {
 	} `json:"message"`
 }
 
-// echoBot is the least a bot can do: it polls, asks the model once for each message and sends what it says.
+// echoBot is the simplest possible bot: it polls, asks the model once for each message and sends the answer.
 func echoBot(ctx context.Context, _ string, w *world, model string) error {
 	transport := &http.Transport{MaxIdleConnsPerHost: 512}
 	defer transport.CloseIdleConnections()
@@ -86,7 +86,7 @@ func echoBot(ctx context.Context, _ string, w *world, model string) error {
 				res, err := m.Chat(ctx, &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: u.Message.Text}}}, nil)
 				if err == nil {
 					var sent json.RawMessage
-					// it is missed if it fails
+					// a failure shows as a missing answer
 					_ = api.call(ctx, "sendMessage", map[string]any{"chat_id": u.Message.Chat.ID, "text": res.Text}, &sent)
 				}
 			})

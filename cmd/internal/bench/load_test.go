@@ -15,14 +15,14 @@ import (
 	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
 )
 
-// loadVariable asks for the whole table instead of a few chats.
+// loadVariable requests the whole table instead of a few chats.
 const loadVariable = "ZEPH_LOAD"
 
-// How people talk and how long it is measured. A chat is active when its person writes again some seconds after each
+// How people talk, and for how long it is measured. A chat is active if its person writes again some seconds after each
 // answer.
 const (
 	loadThink = time.Second     // of the model
-	loadPause = 4 * time.Second // on the average, until the next message
+	loadPause = 4 * time.Second // on average, until the next message
 	loadFor   = 15 * time.Second
 	loadReach = 5 * time.Minute // for one line of the table
 )
@@ -37,7 +37,7 @@ type line struct {
 	after  toll
 }
 
-// loadLine measures a deployment while so many chats are active.
+// loadLine measures a deployment with this number of active chats.
 func loadLine(ctx context.Context, r *rig, t *talks, d time.Duration) (l line, err error) {
 	ctx, cancel := context.WithTimeout(ctx, loadReach)
 	defer cancel()
@@ -58,7 +58,7 @@ func loadLine(ctx context.Context, r *rig, t *talks, d time.Duration) (l line, e
 	return l, t.end(ctx)
 }
 
-// loadTable measures a deployment under one load after another, and writes a line of the table for each.
+// loadTable measures a deployment under increasing loads, and writes a line of the table for each.
 func loadTable(ctx context.Context, tb testing.TB, path string, s setup, habits []habit, d time.Duration, cluster *pgtest.Cluster) []line {
 	tb.Helper()
 	most := 0
@@ -88,11 +88,11 @@ func loadTable(ctx context.Context, tb testing.TB, path string, s setup, habits 
 	return lines
 }
 
-// loadHead is the head of the table.
+// loadHead is the header of the table.
 const loadHead = `| engine, intake | processes | active chats | turns/s | update → model asked, p50 / p99 | update → first sign, p50 / p99 | update → answer, p50 / p99 | CPU-ms a turn: service + PostgreSQL | cores: service + PostgreSQL | RSS of a process | connections | written a turn | stored a turn |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|`
 
-// String is the line in Markdown.
+// String returns the line in Markdown.
 func (l line) String() string {
 	turns := float64(l.heard.answers)
 	both := func(list []time.Duration) string {
@@ -118,11 +118,11 @@ func (l line) String() string {
 	return "| " + strings.Join(cells, " | ") + " |"
 }
 
-// whole says whether the whole table is asked for.
+// whole reports whether the whole table was requested.
 func whole() bool { return os.Getenv(loadVariable) == "full" }
 
-// TestLoad measures how the service bears load: few chats with each way to run it, so that the measurement does not
-// rot, and the whole table with ZEPH_LOAD=full (.ci/run load), which it prints.
+// TestLoad measures how the service performs under load: with few chats for each deployment, so that the measurement
+// keeps working, and the whole table with ZEPH_LOAD=full (.ci/run load), which it prints.
 func TestLoad(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("processor time is read from /proc, which this system does not have")
@@ -156,7 +156,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// check looks for what was not measured.
+// check looks for values that were not measured.
 func (l line) check(t *testing.T) {
 	t.Helper()
 	t.Log(l)
@@ -170,7 +170,8 @@ func (l line) check(t *testing.T) {
 	}
 }
 
-// countsWrites says whether the system counts what is written to the test's directory: not where that is in memory.
+// countsWrites reports whether the system counts what is written to the test's directory; it does not if that is in
+// memory.
 func countsWrites(t *testing.T) bool {
 	t.Helper()
 	before, err := used()

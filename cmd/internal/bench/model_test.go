@@ -16,20 +16,20 @@ import (
 	"time"
 )
 
-// mirror speaks the OpenAI wire and gives every message itself, after some time. It stands for another machine, so it
-// does as little as it can with this one's processor: it reads the messages of a request, which come first, and passes
-// over its tools.
+// mirror speaks the OpenAI wire and returns every message after some time. It represents another machine, so it uses as
+// little of this one's processor as possible: it reads the messages of a request, which come first, and skips its
+// tools.
 func mirror(tb testing.TB, latency time.Duration) string {
 	tb.Helper()
 	return mirrorOf(tb, latency, func(string) {})
 }
 
-// mirrorOf is a mirror that tells of each message when it is asked about it.
+// mirrorOf is a mirror that reports each message when it is asked about it.
 func mirrorOf(tb testing.TB, latency time.Duration, asked func(text string)) string {
 	tb.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := lastContent(r.Body)
-		answer, _ := json.Marshal(mirrored(text)) // a string can always be written
+		answer, _ := json.Marshal(mirrored(text)) // a string can always be encoded
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
@@ -46,7 +46,7 @@ func mirrorOf(tb testing.TB, latency time.Duration, asked func(text string)) str
 // requests are buffers for lastContent.
 var requests = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// lastContent is the text of the last message of a request.
+// lastContent returns the text of the last message of a request.
 func lastContent(body io.Reader) (text string, err error) {
 	data := requests.Get().(*bytes.Buffer)
 	defer requests.Put(data)

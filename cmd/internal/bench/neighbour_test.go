@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// neighbour is how long a person waits for an answer who writes right after others have written each messages in so
-// many chats, and how long when nobody else does.
+// neighbour measures how long a person waits for an answer who writes right after others have written a number of
+// messages in each of a number of chats, and how long when nobody else writes.
 func neighbour(ctx context.Context, tb testing.TB, chats, each int, latency time.Duration) (waited, quiet time.Duration, err error) {
 	w := newWorld(tb, chats+1)
 	defer service().begin(ctx, tb, w, mirror(tb, latency))()
@@ -40,8 +40,8 @@ func neighbour(ctx context.Context, tb testing.TB, chats, each int, latency time
 	}
 }
 
-// BenchmarkNeighbour is the wait of one person behind 10 000 messages of another, and behind 2 000 chats that write at
-// once; the model takes 200 ms.
+// BenchmarkNeighbour measures the wait of one person behind 10 000 messages of another, and behind 2 000 chats that
+// write at once; the model takes 200 ms.
 func BenchmarkNeighbour(b *testing.B) {
 	for name, flood := range map[string][2]int{"messages10000": {1, 10_000}, "chats2000": {2_000, 1}} {
 		b.Run(name, func(b *testing.B) {
@@ -60,7 +60,7 @@ func BenchmarkNeighbour(b *testing.B) {
 	}
 }
 
-// TestBenchSmokeNeighbour plays it in small.
+// TestBenchSmokeNeighbour plays a small version of it.
 func TestBenchSmokeNeighbour(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

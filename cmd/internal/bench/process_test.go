@@ -27,18 +27,18 @@ func program(tb testing.TB) string {
 	return path
 }
 
-// process is zephbot at work.
+// process is a running zephbot.
 type process struct {
 	cmd    *exec.Cmd
 	exited chan error
 }
 
-// launch starts the program on a world, with further variables for this process alone.
+// launch starts the program on a world, with additional variables for this process only.
 func launch(tb testing.TB, path, dir, model string, w *world, further ...string) (*process, error) {
 	tb.Helper()
 	p := &process{cmd: exec.CommandContext(context.WithoutCancel(tb.Context()), path, "serve"), exited: make(chan error, 1)}
 	p.cmd.Dir, p.cmd.Stderr = dir, os.Stderr
-	// the last of equal ones counts
+	// the last of several equal ones counts
 	p.cmd.Env = append(append(environment(dir, w, model), childVariable+"=1"), further...)
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func launch(tb testing.TB, path, dir, model string, w *world, further ...string)
 	return p, nil
 }
 
-// end stops the program as a deploy does.
+// end stops the program as a deployment does.
 func (p *process) end(ctx context.Context) error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
@@ -60,7 +60,8 @@ func (p *process) end(ctx context.Context) error {
 	}
 }
 
-// memory is a line of the process's status, in MB: VmRSS or, at its peak, VmHWM. An error where there is no /proc.
+// memory returns a line of the process's status, in MB: VmRSS or, for the peak, VmHWM. It is an error if there is no
+// /proc.
 func (p *process) memory(name string) (float64, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
@@ -74,10 +75,10 @@ func (p *process) memory(name string) (float64, error) {
 	return kB / 1024, err
 }
 
-// cpu is the processor time of the process so far; 0 where there is no /proc.
+// cpu returns the processor time of the process so far; 0 if there is no /proc.
 func (p *process) cpu() (time.Duration, error) { return cpuOf(p.cmd.Process.Pid) }
 
-// start starts the program and says how long it took to its first poll.
+// start starts the program and returns how long it took until its first poll.
 func start(ctx context.Context, tb testing.TB, path, dir, model string, w *world) (*process, time.Duration, error) {
 	tb.Helper()
 	began := time.Now()
@@ -95,7 +96,7 @@ func start(ctx context.Context, tb testing.TB, path, dir, model string, w *world
 	}
 }
 
-// memory is how much the program takes when it has just started, and after some people have talked with it.
+// memory measures the memory of the program just after the start, and after some people have talked with it.
 func memory(ctx context.Context, tb testing.TB, path string, people int) (idle, talked float64, err error) {
 	tb.Helper()
 	w := newWorld(tb, people)
@@ -125,7 +126,7 @@ func memory(ctx context.Context, tb testing.TB, path string, people int) (idle, 
 	return idle, talked, err
 }
 
-// peak is the most that the program has taken while a crowd talked with it.
+// peak is the maximum memory of the program while a crowd talked with it.
 func peak(ctx context.Context, tb testing.TB, path string, people, rounds int, think time.Duration) (most float64, err error) {
 	tb.Helper()
 	w := newWorld(tb, people)
@@ -140,8 +141,8 @@ func peak(ctx context.Context, tb testing.TB, path string, people, rounds int, t
 	return p.memory("VmHWM")
 }
 
-// BenchmarkStart is the time from the start of the process to its first poll: with nothing there, and with a database
-// of its own.
+// BenchmarkStart measures the time from the start of the process to its first poll: in an empty directory, and with an
+// existing database.
 func BenchmarkStart(b *testing.B) {
 	path, model := program(b), mirror(b, 0)
 	for _, fresh := range []bool{true, false} {
@@ -167,8 +168,8 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory is the resident memory of the process: idle, with 1000 sessions that have talked, and at its peak
-// with a crowd.
+// BenchmarkMemory measures the resident memory of the process: idle, after 1000 sessions have talked, and its peak with
+// a crowd.
 func BenchmarkMemory(b *testing.B) {
 	path := program(b)
 	var idle, talked, most, n float64

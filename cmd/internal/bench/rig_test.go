@@ -37,14 +37,14 @@ func (s setup) intake() string {
 	return "polling"
 }
 
-// durable are the settings of a server that survives a power cut, unlike one of a test.
+// durable are the settings of a server that survives a power failure, unlike a test server.
 var durable = []string{"fsync=on", "full_page_writes=on", "shared_buffers=256MB", "autovacuum_naptime=1min"}
 
-// loadPlaces is how many turns all processes together may have at once: more than the people who wait at any moment for
-// a model that takes a second.
+// loadPlaces is the maximum number of concurrent turns of all processes together: more than the people who are waiting
+// at any moment for a model that takes a second.
 const loadPlaces = 4096
 
-// rig is a deployment at work.
+// rig is a running deployment.
 type rig struct {
 	setup
 	world     *world
@@ -98,7 +98,7 @@ func newRig(ctx context.Context, tb testing.TB, path string, s setup, w *world, 
 	return r, w.fake.WaitFor(ctx, func() bool { return len(w.fake.CallsOf("setWebhook")) > 0 })
 }
 
-// freeAddress is one that nobody listens on.
+// freeAddress returns an address on which nobody listens.
 func freeAddress(ctx context.Context) (string, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -107,7 +107,7 @@ func freeAddress(ctx context.Context) (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// answers waits until the process listens at an address.
+// answers waits until the process listens on an address.
 func (p *process) answers(ctx context.Context, address string) error {
 	for {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
@@ -126,7 +126,7 @@ func (p *process) answers(ctx context.Context, address string) error {
 	}
 }
 
-// end stops all processes, as a deploy does.
+// end stops all processes, as a deployment does.
 func (r *rig) end(ctx context.Context) error {
 	var errs []error
 	for _, p := range r.processes {
@@ -135,7 +135,7 @@ func (r *rig) end(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// toll is what a deployment has taken from its machines so far.
+// toll is the resources that a deployment has used on its machines so far.
 type toll struct {
 	at          time.Time
 	cpu         time.Duration // of the service
@@ -181,8 +181,8 @@ func (r *rig) toll(ctx context.Context) (t toll, err error) {
 	return t, nil
 }
 
-// serverToll adds what PostgreSQL has taken. A server process that has ended takes its times with it; those of a pool
-// do not end.
+// serverToll adds what PostgreSQL has used. The times of a server process that has ended are lost; those of a pool do
+// not end.
 func (r *rig) serverToll(ctx context.Context, t *toll) error {
 	pids, err := r.cluster.Numbers(ctx, r.database, "SELECT pid::bigint FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
 	if err != nil {
@@ -210,7 +210,7 @@ func (r *rig) serverToll(ctx context.Context, t *toll) error {
 	return nil
 }
 
-// cpuOf is the processor time of a process so far; 0 where there is no /proc, or the process has ended.
+// cpuOf returns the processor time of a process so far; 0 if there is no /proc, or the process has ended.
 func cpuOf(pid int) (time.Duration, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if errors.Is(err, os.ErrNotExist) {
@@ -219,13 +219,13 @@ func cpuOf(pid int) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	_, rest, _ := strings.Cut(string(raw), ") ") // behind the name, which may hold anything
+	_, rest, _ := strings.Cut(string(raw), ") ") // after the name, which may contain anything
 	fields := strings.Fields(rest)
 	if len(fields) < 13 {
 		return 0, errors.New("the process has no times")
 	}
 	var ticks int64
-	for _, field := range fields[11:13] { // in the user's code and in the system's
+	for _, field := range fields[11:13] { // user and system time
 		n, err := strconv.ParseInt(field, 10, 64)
 		if err != nil {
 			return 0, err

@@ -5,7 +5,7 @@ package bench_test
 import (
 	"cmp"
 	"context"
-	"database/sql" //nolint:depguard // the tables are counted beside the service
+	"database/sql" //nolint:depguard // the test counts the rows of the service's tables
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,22 +27,22 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/mcptest"
 )
 
-// soaking is how long and how much the service is soaked. In each round everybody says something, which every tenth
-// person needs a tool for, and begins a new conversation; between two rounds four days pass. In the first rounds the
-// process is ended or killed again and again, then it lives on.
+// soaking is the size and duration of a soak test. In each round everybody writes something, for which every tenth
+// person needs a tool, and begins a new conversation; four days pass between two rounds. In the first rounds the
+// process is repeatedly ended or killed, then it keeps running.
 type soaking struct {
 	people    int
 	restarted int // rounds with restarts
 	rounds    int
 	sweep     time.Duration // between two sweeps of retention
-	rest      time.Duration // after the last round, at most, until idle connections are closed; 0 = it is not waited for
+	rest      time.Duration // maximum wait after the last round until idle connections are closed; 0 = no wait
 }
 
-// settled is the first round by which everything that is kept for some days is there: the longest is 16 days, four
-// rounds.
+// settled is the first round by which everything that is kept for some days has accumulated: the longest period is 16
+// days, four rounds.
 const settled = 6
 
-// soak is a service that is soaked.
+// soak is a service in a soak test.
 type soak struct {
 	soaking
 	tb      testing.TB
@@ -52,7 +52,7 @@ type soak struct {
 	model   *httptest.Server
 	metrics string // address
 	probed  string // address of soakProbe
-	servers string // directory of the numbers of its servers' processes
+	servers string // directory with the process numbers of its servers
 	process *process
 	strides int
 	heard   hearing
@@ -65,7 +65,7 @@ type sample struct {
 	counts map[string]float64
 }
 
-// hearing waits until each chat has got a text.
+// hearing waits until each chat has received a text.
 type hearing struct {
 	mu   sync.Mutex
 	want map[int64]string
@@ -81,7 +81,7 @@ func (h *hearing) expect(want map[int64]string) {
 	h.want, h.of, h.half, h.all = want, len(want), make(chan struct{}), make(chan struct{})
 }
 
-// missing is what was expected and did not come.
+// missing returns what was expected and did not arrive.
 func (h *hearing) missing() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -131,7 +131,7 @@ func (s *soak) config() error {
 	return os.WriteFile(filepath.Join(s.dir, "zephbot.toml"), []byte(text), 0o600)
 }
 
-// start starts the service in the time of the soak.
+// start starts the service with the clock of the soak test.
 func (s *soak) start(ctx context.Context) (err error) {
 	s.process, err = launch(s.tb, s.path, s.dir, s.model.URL, s.world, fmt.Sprintf("%s=%d %d", soakVariable, s.strides, s.sweep), soakProbeVariable+"="+s.probed)
 	if err != nil {
@@ -162,7 +162,7 @@ func (s *soak) kill(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-// say lets everybody write and gives what each is to be told.
+// say makes everybody write, and waits until each has received the expected text.
 func (s *soak) say(text func(i int) string, answer func(text string) string) error {
 	want := map[int64]string{}
 	for i := range s.people {
@@ -177,8 +177,8 @@ func (s *soak) say(text func(i int) string, answer func(text string) string) err
 	return nil
 }
 
-// round is a round of the soak. Where the process is to be killed, it is as soon as half of the people have their
-// answers.
+// round is a round of the soak test. If the process is to be killed, that happens as soon as half of the people have
+// their answers.
 func (s *soak) round(ctx context.Context, n int, killed bool) error {
 	err := s.say(func(i int) string {
 		text := fmt.Sprintf("message %d of %d", n, person(i))
@@ -235,7 +235,7 @@ func (s *soak) endServers() error {
 	return nil
 }
 
-// pass lets days pass: at a restart, or in the life of the process.
+// pass lets days pass: at a restart, or while the process runs.
 func (s *soak) pass(ctx context.Context, restart bool) error {
 	s.strides++
 	if !restart {
@@ -247,7 +247,7 @@ func (s *soak) pass(ctx context.Context, restart bool) error {
 	return s.start(ctx)
 }
 
-// count adds a sample, once the service has forgotten what it has to.
+// count adds a sample, once the service has deleted what it has to.
 func (s *soak) count(ctx context.Context, life int) error {
 	const sweeps = `zephbot_retention_sweeps_total{outcome="ok"}`
 	for from := -1.0; ; {
@@ -365,11 +365,11 @@ func (s *soak) play(ctx context.Context) error {
 // workspaces are counted by this name.
 const workspaces = "workspaces"
 
-// usesTool says whether a person's messages want a tool.
+// usesTool reports whether a person's messages use a tool.
 func usesTool(i int) bool { return i%10 == 0 }
 
-// grows are what grows for good reasons, and how far: a sum for each day, person and unit is kept for 400 days, and
-// everybody has one workspace from the first call of a tool that worked.
+// grows is what may grow, and how far: a sum for each day, person and unit is kept for 400 days, and everybody has one
+// workspace from the first call of a tool that worked.
 func (s *soak) grows() map[string]float64 {
 	users := 0
 	for i := range s.people {
@@ -377,33 +377,33 @@ func (s *soak) grows() map[string]float64 {
 			users++
 		}
 	}
-	// A round is on one day, or on two where midnight passes; there is a sum for all people too.
+	// A round is on one day, or on two if midnight passes; there is also a sum for all people.
 	return map[string]float64{"rows of usage": float64(2 * s.rounds * (s.people + 1)), workspaces: float64(users)}
 }
 
-// slack is by how much a fitted line may rise over the rounds that it is fitted to: a share of the median, and a few
-// besides. What leaks leaks with each message, each call or each reconnection, of which a round has thousands, a hundred
-// and a few: a goroutine or a descriptor for each of the latter is 40 over the rounds that are fitted.
+// slack is by how much a fitted line may rise over the rounds to which it is fitted: a share of the median plus a
+// constant. A leak occurs with each message, each call or each reconnection, of which a round has thousands, a hundred
+// and a few: a goroutine or a descriptor for each of the latter is 40 over the fitted rounds.
 var slack = map[string]struct{ share, few float64 }{
-	// Pages of the heap that are in use for one object cannot be given back; which ones those are settles over some
+	// Pages of the heap that are in use for one object cannot be returned; which ones these are settles over some
 	// rounds. The heap itself is measured after a collection.
 	"MB": {0.10, 4}, "MB of the heap": {0.05, 1},
-	// to Telegram; 64 are kept
+	// connections to Telegram; 64 are kept
 	httpClients: {0.15, 6},
-	// a server is being started at that moment, or is away
+	// a server may be starting or away at that moment
 	"goroutines besides": {0.02, 4}, "descriptors besides": {0.02, 4},
-	// a file beside the database comes and goes
+	// a file next to the database comes and goes
 	"files": {0, 2},
-	// pages are split and filled by the order in which rows come
+	// pages are split and filled depending on the order of rows
 	"pages without usage": {0.05, 40},
-	// How often a person is told of a server that went and came back is a matter of luck.
+	// How often a person is told that a server went away and came back varies.
 	"rows of fact": {0.1, 10}, "rows of outbox": {0.1, 10}, "rows of journal": {0.05, 10},
 }
 
-// ofProcess are what one process holds: it begins again with the next one.
+// ofProcess is what one process holds: it starts again with the next one.
 var ofProcess = []string{"MB", "MB of the heap", httpClients, "goroutines besides", "descriptors besides"}
 
-// check lists what is not flat, and gives a table of all.
+// check lists what grows, and returns a table of everything.
 func (s *soak) check() (table string, wrong []string) {
 	var names []string
 	for name := range s.seen[0].counts {
@@ -415,7 +415,7 @@ func (s *soak) check() (table string, wrong []string) {
 	for _, name := range names {
 		var values []float64
 		for n, seen := range s.seen {
-			// of one process only, which has warmed up
+			// of one process only, after its warm-up
 			process := slices.Contains(ofProcess, name)
 			if n >= settled && (!process || seen.life == last && n > s.restarted+1) {
 				values = append(values, seen.counts[name])
@@ -440,15 +440,15 @@ func (s *soak) check() (table string, wrong []string) {
 	return table, wrong
 }
 
-// TestSoakSees shows that the check can fail: for everything that is counted, a rise over the rounds is found, and luck
-// is not taken for one.
+// TestSoakSees shows that the check can fail: it finds steady growth of everything that is counted, and does not
+// mistake variation for growth.
 func TestSoakSees(t *testing.T) {
 	t.Parallel()
 	values := map[string]float64{
 		"MB": 75, "MB of the heap": 12, httpClients: 66, "goroutines besides": 34, "descriptors besides": 54, "files": 12,
 		"pages without usage": 1600, "rows of fact": 1081, "rows of journal": 3900, "rows of outbox": 2077, "rows of inbox": 8000, "rows of usage": 12012, workspaces: 90,
 	}
-	// what grows in a round, and must be seen after the 22 that are fitted
+	// growth per round, which must be found after the 22 fitted rounds
 	leaks := map[string]float64{
 		"MB": 0.8, "MB of the heap": 0.1, httpClients: 1, "goroutines besides": 0.5, "descriptors besides": 0.5, "files": 0.5,
 		"pages without usage": 10, "rows of fact": 10, "rows of journal": 20, "rows of outbox": 20, "rows of inbox": 20, "rows of usage": 3000, workspaces: 5,
@@ -476,8 +476,8 @@ func TestSoakSees(t *testing.T) {
 	}
 }
 
-// fit is the slope of the line through values of which up to a quarter may be anything (Theil and Sen: the median of
-// the slopes between all pairs).
+// fit returns the slope of the line through values of which up to a quarter may be outliers (Theil and Sen: the median
+// of the slopes between all pairs).
 func fit(values []float64) float64 {
 	var slopes []float64
 	for i := range values {
@@ -488,7 +488,7 @@ func fit(values []float64) float64 {
 	return median(slopes)
 }
 
-// median of values; 0 of none.
+// median of values; 0 if there are none.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -506,8 +506,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestSoak is a service that runs for months in minutes, while its servers die and it is killed: what it takes of the
-// machine, and what it keeps, does not grow. ZEPH_SOAK=full (.ci/run soak) has a thousand people talk with it.
+// TestSoak runs a service for months within minutes, while its servers die and it is killed: neither its resource usage
+// nor its stored data grows. With ZEPH_SOAK=full (.ci/run soak) a thousand people talk with it.
 func TestSoak(t *testing.T) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		t.Skip("descriptors and memory are read from /proc, which this system does not have")
@@ -531,9 +531,9 @@ func TestSoak(t *testing.T) {
 		}
 	}
 	s.world.watch = s.heard.call
-	// Counters in the process expire by the machine's clock, which does not go ahead, so they would be kept for all the
+	// Counters in the process expire by the machine's clock, which does not advance, so they would be kept for all the
 	// months.
-	// A machine that does other things meanwhile keeps Redis from answering for a moment; nobody is to be refused for it.
+	// Other work on the machine may keep Redis from answering for a moment; nobody may be refused for that.
 	s.world.environment = append(s.world.environment, "ZEPH_REDIS_URL="+redistest.Start(t).URL, "ZEPH_QUOTAS_ON_REDIS_DOWN=allow")
 	if err := s.play(ctx); err != nil {
 		t.Fatal(err)

@@ -17,14 +17,14 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
-// soakVariable makes this binary a service whose clock goes ahead: it says for how many days at its start, and how
-// often it sweeps. SIGUSR1 brings the next stride.
+// soakVariable makes this binary a service whose clock is ahead: it says by how many days at the start, and how often
+// the service sweeps. SIGUSR1 advances the clock by the next stride.
 const (
 	soakVariable = "BENCH_SOAK"
 	soakStride   = 4 * 24 * time.Hour
 )
 
-// soakService is the service as the program runs it, in a time of its own. It gives the code to exit with.
+// soakService is the service as the program runs it, with a clock of its own. It returns the exit code.
 func soakService() int {
 	log := zerolog.New(os.Stderr).With().Timestamp().Logger().Level(zerolog.ErrorLevel)
 	var strides int64

@@ -12,11 +12,11 @@ import (
 	"testing"
 )
 
-// soakMessage is what people say.
+// soakMessage is a message of a person.
 var soakMessage = regexp.MustCompile(`message \d+ of \d+( with \w+)?`)
 
-// soakModel speaks the OpenAI wire: a message that ends in "with NAME" has it call the tool NAME first, and every
-// message is given back at last.
+// soakModel speaks the OpenAI wire: for a message that ends in "with NAME" it first calls the tool NAME, and it finally
+// returns every message.
 func soakModel(tb testing.TB) *httptest.Server {
 	tb.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -32,7 +32,7 @@ func soakModel(tb testing.TB) *httptest.Server {
 		}
 		said, last := "", body.Messages[len(body.Messages)-1].Role
 		for _, m := range body.Messages {
-			// what the service adds stands around it
+			// the service surrounds it with text of its own
 			if found := soakMessage.Find(m.Content); m.Role == "user" && found != nil {
 				said = string(found)
 			}
@@ -49,7 +49,7 @@ func soakModel(tb testing.TB) *httptest.Server {
 			return
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = fmt.Fprintf(w, "data: %s\n\ndata: [DONE]\n\n", frame) // a client that is gone needs no answer
+		_, _ = fmt.Fprintf(w, "data: %s\n\ndata: [DONE]\n\n", frame) // no answer is needed if the client has gone
 	}))
 	tb.Cleanup(server.Close)
 	return server

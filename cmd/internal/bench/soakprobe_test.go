@@ -19,12 +19,12 @@ import (
 	"time"
 )
 
-// soakProbeVariable is the address at which the service lets the test look into it.
+// soakProbeVariable is the address at which the service lets the test examine it.
 const soakProbeVariable = "BENCH_SOAK_PROBE"
 
-// soakProbe serves, until the process ends, what only a test needs: POST /settle collects garbage and gives free memory
-// back to the system, so that resident memory is what is held and not what the collector has left for later. GET
-// /profile/NAME is a profile, with ?debug=1 as text.
+// soakProbe serves, until the process ends, what only a test needs: POST /settle collects garbage and returns free
+// memory to the system, so that resident memory is memory in use and not memory that the collector has not freed yet.
+// GET /profile/NAME returns a profile, with ?debug=1 as text.
 func soakProbe(ctx context.Context, address string) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -42,7 +42,7 @@ func soakProbe(ctx context.Context, address string) error {
 		if r.FormValue("debug") != "" {
 			form = 1
 		}
-		_ = profile.WriteTo(w, form) // a client that is gone needs no answer
+		_ = profile.WriteTo(w, form) // no answer is needed if the client has gone
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
 	server.SetKeepAlivesEnabled(false)         // a connection that is kept would be counted
@@ -50,7 +50,7 @@ func soakProbe(ctx context.Context, address string) error {
 	return nil
 }
 
-// probe asks the service for something at its probe.
+// probe sends a request to the service's probe.
 func (s *soak) probe(ctx context.Context, method, path string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, method, "http://"+s.probed+path, nil)
 	if err != nil {
@@ -68,11 +68,11 @@ func (s *soak) probe(ctx context.Context, method, path string) ([]byte, error) {
 	return body, err
 }
 
-// stack begins a group of goroutines with the same stack in a profile as text: how many they are.
+// stack begins a group of goroutines with the same stack in a text profile: their number.
 var stack = regexp.MustCompile(`(?m)^(\d+) @ `)
 
-// clients is how many connections a process keeps open to servers it asks over HTTP, in use or idle, as its profile of
-// goroutines says: each has a goroutine that reads.
+// clients returns how many HTTP connections to servers a process keeps open, in use or idle, according to its goroutine
+// profile: each has a goroutine that reads.
 func clients(profile string) (n int, err error) {
 	for group := range strings.SplitSeq(profile, "\n\n") {
 		if !strings.Contains(group, "net/http.(*persistConn).readLoop+") {
@@ -94,10 +94,10 @@ func clients(profile string) (n int, err error) {
 // httpClients is the name of what clients counts.
 const httpClients = "connections over HTTP"
 
-// look adds what the process holds at this moment, while nobody talks. A connection to a server over HTTP is a
-// descriptor and two goroutines, with their buffers and stacks. The service keeps as many to the model as there were
-// requests at once in the last minute and a half: how busy the machine was, which is no matter of the service. So those
-// are closed first, by the model's side, and the others (at most 64 to Telegram) are counted by themselves.
+// look adds what the process holds at this moment, while nobody talks. An HTTP connection to a server is a descriptor
+// and two goroutines, with their buffers and stacks. The service keeps as many to the model as there were concurrent
+// requests in the last minute and a half, which depends on how busy the machine was. These are therefore closed first,
+// from the model's side, and the others (at most 64 to Telegram) are counted separately.
 func (s *soak) look(ctx context.Context, counts map[string]float64) error {
 	s.model.CloseClientConnections()
 	if _, err := s.probe(ctx, http.MethodPost, "/settle"); err != nil {
@@ -123,12 +123,11 @@ func (s *soak) look(ctx context.Context, counts map[string]float64) error {
 	return s.keep(ctx, profile)
 }
 
-// fewClients is how many connections over HTTP the service may keep when nobody talks: the poll, and what was used for
-// it.
+// fewClients is how many HTTP connections the service may keep when nobody talks: the poll, and what was used for it.
 const fewClients = 4
 
-// quiet waits until the connections of the last rush are closed, since check takes their number for a matter of luck:
-// the longest that one is kept idle is 90 s.
+// quiet waits until the connections of the last rush are closed, since check allows their number to vary: an idle
+// connection is kept for at most 90 s.
 func (s *soak) quiet(ctx context.Context) error {
 	if s.rest == 0 {
 		return nil
@@ -148,8 +147,8 @@ func (s *soak) quiet(ctx context.Context) error {
 	}
 }
 
-// keep writes profiles of the service into the directory that ZEPH_SOAK_PROFILES names, if it does: of each round the
-// heap, the goroutines and what the descriptors are.
+// keep writes profiles of the service into the directory that ZEPH_SOAK_PROFILES names, if set: the heap, the
+// goroutines and the open descriptors of each round.
 func (s *soak) keep(ctx context.Context, goroutines []byte) error {
 	dir := os.Getenv("ZEPH_SOAK_PROFILES")
 	if dir == "" {
@@ -166,7 +165,7 @@ func (s *soak) keep(ctx context.Context, goroutines []byte) error {
 		return err
 	}
 	for _, fd := range list {
-		if to, err := os.Readlink(filepath.Join(fds, fd.Name())); err == nil { // else it was closed meanwhile
+		if to, err := os.Readlink(filepath.Join(fds, fd.Name())); err == nil { // otherwise it has been closed meanwhile
 			open.WriteString(to + "\n")
 		}
 	}

@@ -14,15 +14,15 @@ import (
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 )
 
-// habit is how people write who are active: each waits for the answer, pauses and writes again.
+// habit is how active people write: each waits for the answer, pauses and writes again.
 type habit struct {
 	chats int
 	think time.Duration // of the model
-	pause time.Duration // on the average; each pause lies between half of it and one and a half
+	pause time.Duration // on average; each pause is between half and one and a half of it
 }
 
-// talks are people who talk at once, each in a chat. They write by timers, so that many of them cost little beside what
-// is measured.
+// talks are people who talk at the same time, each in a chat. They write by timers, so that many of them cost little
+// compared with what is measured.
 type talks struct {
 	world *world
 	habit habit
@@ -30,10 +30,10 @@ type talks struct {
 	mu      sync.Mutex
 	random  *rand.Rand
 	chats   map[int64]*talk
-	on      bool          // what is written now is measured
-	due     int           // messages that are measured and have no answer yet
-	heard   chan struct{} // closed when due is 0, once nothing more is measured
-	enough  chan struct{} // closed when so many answers are measured
+	on      bool          // whether new messages are measured
+	due     int           // measured messages without an answer
+	heard   chan struct{} // closed when due is 0 and nothing more is measured
+	enough  chan struct{} // closed when the wanted number of answers is measured
 	ended   bool          // nobody writes any more
 	open    int           // messages without an answer
 	idle    chan struct{} // closed when open is 0, after the end
@@ -41,7 +41,7 @@ type talks struct {
 	problem error
 }
 
-// talk is one chat. What a person waits for comes from the message that was written last.
+// talk is one chat. The times are those of the newest message.
 type talk struct {
 	round  int
 	text   string
@@ -51,15 +51,15 @@ type talk struct {
 	shown  bool // anything, to the person
 }
 
-// heard is what was measured: the time from a message written until each.
+// heard is what was measured: the time from a written message until each event.
 type heard struct {
 	asked    []time.Duration // the model is asked: the turn is dispatched
-	shown    []time.Duration // something can be seen in the chat
+	shown    []time.Duration // something is visible in the chat
 	answered []time.Duration
-	answers  int // that came while it was measured
+	answers  int // received during the measurement
 }
 
-// visible are the methods that a person sees something of.
+// visible are the methods whose effect a person can see.
 var visible = []string{"sendMessage", "sendMessageDraft", "sendChatAction", "editMessageText"}
 
 func newTalks(w *world, h habit) *talks {
@@ -73,7 +73,7 @@ func newTalks(w *world, h habit) *talks {
 	return t
 }
 
-// begin lets everybody write first within one round of the conversation, so that they do not keep step.
+// begin spreads the first messages over one round of the conversation, so that people do not write in step.
 func (t *talks) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,7 +82,7 @@ func (t *talks) begin() {
 	}
 }
 
-// after has a person write. t.mu is held.
+// after makes a person write. t.mu is held.
 func (t *talks) after(chat int64, pause time.Duration) {
 	time.AfterFunc(pause, func() { t.write(chat) })
 }
@@ -106,7 +106,7 @@ func (t *talks) write(chat int64) {
 	}
 }
 
-// fail keeps the first thing that went wrong.
+// fail records the first error.
 func (t *talks) fail(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,12 +115,12 @@ func (t *talks) fail(err error) {
 	}
 }
 
-// asked hears the model being asked.
+// asked is called when the model is asked.
 func (t *talks) asked(text string) {
 	var round int
 	var chat int64
 	if _, err := fmt.Sscanf(text, "message %d of %d", &round, &chat); err != nil {
-		return // not a message of ours
+		return // not one of these messages
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -130,14 +130,14 @@ func (t *talks) asked(text string) {
 	}
 }
 
-// note measures something about the newest message of a chat. t.mu is held.
+// note measures an event of the newest message of a chat. t.mu is held.
 func (t *talks) note(list *[]time.Duration, c *talk) {
 	if c.on {
 		*list = append(*list, time.Since(c.posted))
 	}
 }
 
-// call hears what the service asks of Telegram.
+// call is called for each request of the service to Telegram.
 func (t *talks) call(call telegramtest.Call) {
 	if !slices.Contains(visible, call.Method) {
 		return
@@ -186,10 +186,10 @@ func (t *talks) settle(c *talk) {
 	}
 }
 
-// leastAnswers are measured, however long it takes.
+// leastAnswers is the minimum number of measured answers, however long it takes.
 const leastAnswers = 20
 
-// measure measures what is written from now on for some time, until each of it is answered. Meanwhile is called at the
+// measure measures the messages of some time from now on, until each of them is answered. meanwhile is called at the
 // end of that time.
 func (t *talks) measure(ctx context.Context, d time.Duration, meanwhile func() error) (heard, error) {
 	t.mu.Lock()
@@ -222,7 +222,7 @@ func (t *talks) measure(ctx context.Context, d time.Duration, meanwhile func() e
 	return got, t.problem
 }
 
-// end has nobody write any more and waits for the answers that are due.
+// end makes everybody stop writing and waits for the outstanding answers.
 func (t *talks) end(ctx context.Context) error {
 	t.mu.Lock()
 	t.ended = true
@@ -248,7 +248,7 @@ func await(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
-// listeners hands what happens to those who talk now.
+// listeners passes events to those who are talking now.
 type listeners struct {
 	mu  sync.Mutex
 	now *talks

@@ -19,7 +19,7 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
-// patience bounds each wait; a measurement that works never comes near it.
+// patience limits each wait; a working measurement never comes near it.
 const patience = 2 * time.Minute
 
 const firstPerson int64 = 10_000
@@ -38,10 +38,10 @@ type world struct {
 	answers chan answer
 	polled  chan time.Time // the first getUpdates
 	tally   tally
-	watch   func(telegramtest.Call) // takes every call instead of answers and polled; nil = none does
+	watch   func(telegramtest.Call) // receives every call instead of answers and polled; nil = none does
 	hooks   balancer
 
-	environment []string // of the service, besides the usual
+	environment []string // of the service, in addition to the usual
 }
 
 func newWorld(tb testing.TB, people int) *world {
@@ -93,7 +93,7 @@ func (w *world) next(ctx context.Context) (answer, error) {
 	}
 }
 
-// listening waits until a poll is held.
+// listening waits until a poll is open.
 func (w *world) listening(ctx context.Context) error { return w.fake.WaitFor(ctx, w.fake.Polling) }
 
 func mirrored(text string) string { return "re: " + text }
@@ -127,8 +127,8 @@ func (s subject) begin(ctx context.Context, tb testing.TB, w *world, model strin
 	return stop
 }
 
-// serve is the real service in this process. Send limits are off and there are more places than the default: the
-// machine is measured, not the brakes.
+// serve is the real service in this process. Send limits are off and concurrency is higher than the default: the
+// machine is measured, not the limits.
 func serve(ctx context.Context, dir string, w *world, model string) error {
 	cfg, err := config.Load(config.Source{Env: environment(dir, w, model), WorkDir: dir, Home: dir})
 	if err != nil {
@@ -148,7 +148,7 @@ func environment(dir string, w *world, model string) []string {
 	}, w.environment...)
 }
 
-// turn sends one message and waits for its answer: the time from the update to the accepted answer.
+// turn sends one message and waits for its answer. It returns the time from the update to the accepted answer.
 func turn(ctx context.Context, w *world, chat int64, text string) (time.Duration, error) {
 	if err := w.listening(ctx); err != nil {
 		return 0, err
@@ -167,8 +167,8 @@ func turn(ctx context.Context, w *world, chat int64, text string) (time.Duration
 	return a.at.Sub(began), nil
 }
 
-// crowd lets people talk at once, each of them rounds times, the next message after the answer to the last. It checks
-// that every message was answered once and in order, and says how long it took.
+// crowd makes people talk at once, each of them for a number of rounds, writing the next message after each answer. It
+// checks that every message was answered once and in order, and returns how long it took.
 func crowd(ctx context.Context, w *world, people, rounds int) (time.Duration, error) {
 	line := func(chat int64, round int) string { return fmt.Sprintf("message %d of %d", round, chat) }
 	began := time.Now()

@@ -17,7 +17,8 @@ import (
 	"github.com/zephbot/zephbot/persistence"
 )
 
-// background is the story of a command that nobody waits for: Ann hears of its end once, with one of her next messages.
+// background is the story of a command that nobody waits for: Ann is told once that it has ended, with one of her next
+// messages.
 var background = story{
 	script: `
 on "begin the work": call bash {"command":"echo line >> notes.txt","background":true}
@@ -26,14 +27,15 @@ on "the second thing": say ` + answer2,
 	step: (*run).stepBackground, promise: (*run).promiseBackground,
 }
 
-// TestCrashBackground kills the process at every point of that story: what ran is told, whenever the process ends.
+// TestCrashBackground kills the process at every point of that story: the result of what ran is reported, whenever the
+// process ends.
 func TestCrashBackground(t *testing.T) { crash(t, background, 10) }
 
 func (r *run) stepBackground(ctx context.Context) (done bool, err error) {
 	shown := r.fake.Chat(ann)
 	card := newestCard(shown)
 	switch {
-	case r.requests("getUpdates") == r.polls: // this life does not listen yet
+	case r.requests("getUpdates") == r.polls: // this process does not poll yet
 		return false, nil
 	case r.said == 0:
 		return false, r.say("begin the work")
@@ -55,16 +57,16 @@ func (r *run) stepBackground(ctx context.Context) (done bool, err error) {
 	return true, nil
 }
 
-// heard is what is known of the command at the end of a message.
+// heard is what is known about the command at the end of a message.
 type heard struct {
-	told    int // beginnings of turns that tell of its end
-	started int // results that tell that it was started
-	begun   int // facts that it is under way
-	kept    int // facts about it that nobody was told yet, those among them
+	told    int // beginnings of turns that report its end
+	started int // results that report its start
+	begun   int // facts that say it is running
+	kept    int // facts that nobody was told of yet, including those
 	ran     int
 }
 
-// due says that somebody has to be told yet.
+// due reports whether somebody still has to be told.
 func (h heard) due() bool { return h.told == 0 && h.started+h.kept+h.ran > 0 }
 
 func (r *run) heard(ctx context.Context) (h heard, err error) {
@@ -97,7 +99,8 @@ func (r *run) heard(ctx context.Context) (h heard, err error) {
 	})
 }
 
-// promiseBackground: the command ran at most once; if it ran, or was said to run, its end was told, and once.
+// promiseBackground: the command ran at most once; if it ran, or was reported to run, its end was reported exactly
+// once.
 func (r *run) promiseBackground(ctx context.Context) error {
 	h, err := r.heard(ctx)
 	if err != nil {

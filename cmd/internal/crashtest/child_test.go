@@ -23,19 +23,19 @@ import (
 
 const (
 	childVariable = "CRASHTEST_CHILD" // set: this process is the bot
-	killVariable  = "CRASHTEST_KILL"  // "phase change": where it ends itself; empty = nowhere
-	laneVariable  = "CRASHTEST_LANES" // set: it reports when it takes a lane and gives it back
+	killVariable  = "CRASHTEST_KILL"  // "phase change": where it kills itself; empty = nowhere
+	laneVariable  = "CRASHTEST_LANES" // set: it reports when it takes and releases a lane
 )
 
 // Exit codes of the bot process.
 const (
 	exitFailed = 1
-	exitOrphan = 3 // the test is gone
+	exitOrphan = 3 // the test has ended
 )
 
 // serve is the bot process: the service as the program runs it, configured by the environment.
 func serve() int {
-	go func() { // the process must not outlive the test, whatever ends that
+	go func() { // the process must not outlive the test, however that ends
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(exitOrphan)
 	}()
@@ -60,12 +60,12 @@ func serve() int {
 	return 0
 }
 
-// commits counts the changes of this process. Hooks of PostgreSQL's store run on several goroutines.
+// commits counts the changes of this process. The hooks of PostgreSQL's store run on several goroutines.
 type commits struct {
 	mu    sync.Mutex
 	n     int // changes committed
 	phase string
-	at    int // the change around which the process ends; 0 = none
+	at    int // the change around which the process is killed; 0 = none
 	lanes bool
 }
 
@@ -79,19 +79,19 @@ func hooksOf(kill string) (sql.Hooks, error) {
 	return sql.Hooks{BeforeCommit: c.before, AfterCommit: c.after}, nil
 }
 
-// here says whether a group holds the change to end at. Changes are counted, not commits: which of them share a commit
-// is a matter of luck.
+// here reports whether a group contains the change at which to end. Changes are counted, not commits, because which of
+// them share a commit varies.
 func (c *commits) here(group []*bot.Change) bool { return c.n < c.at && c.at <= c.n+len(group) }
 
 func (c *commits) before(group []*bot.Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tell(group, false) // once it is committed, another process may have the lane before we can say so
+	c.tell(group, false) // as soon as it is committed, another process may take the lane, before it is reported here
 	switch {
 	case !c.here(group):
 	case c.phase == before:
 		die()
-	case c.phase == during: // it falls where it falls: into the commit or just behind
+	case c.phase == during: // during the commit or just after it
 		go die()
 	}
 }
@@ -105,11 +105,11 @@ func (c *commits) after(group []*bot.Change) {
 	c.tell(group, true)
 	for _, change := range group {
 		c.n++
-		_, _ = fmt.Fprintln(os.Stdout, c.n, describe(change)) // a test that is gone needs no report
+		_, _ = fmt.Fprintln(os.Stdout, c.n, describe(change)) // no report is needed if the test has ended
 	}
 }
 
-// tell reports which lanes a group of changes takes or gives back.
+// tell reports which lanes a group of changes takes or releases.
 func (c *commits) tell(group []*bot.Change, taken bool) {
 	if !c.lanes {
 		return
@@ -117,18 +117,18 @@ func (c *commits) tell(group []*bot.Change, taken bool) {
 	now := time.Now()
 	for _, change := range group {
 		for _, line := range lanesOf(change, taken, now) {
-			_, _ = fmt.Fprintln(os.Stdout, line) // a test that is gone needs no report
+			_, _ = fmt.Fprintln(os.Stdout, line) // no report is needed if the test has ended
 		}
 	}
 }
 
-// die ends this process as kill -9 does.
+// die ends this process like kill -9.
 func die() {
-	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // one's own process can always be killed
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // a process can always kill itself
 	select {}
 }
 
-// describe names a change by what is in it.
+// describe names a change by its content.
 func describe(c *bot.Change) string {
 	var parts []string
 	add := func(there bool, name string) {

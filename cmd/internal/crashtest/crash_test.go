@@ -13,7 +13,7 @@ import (
 	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
 )
 
-// TestMain lets the test binary be the helper of sandboxed commands and the bot itself.
+// TestMain lets the test binary act as the helper of sandboxed commands and as the bot itself.
 func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) != "" {
 		os.Exit(serve())
@@ -27,10 +27,10 @@ const (
 	sideBySide = 2
 )
 
-// TestCrash kills the process at every point of the story and looks whether the promise is kept.
+// TestCrash kills the process at every point of the story and checks that the promise is kept.
 func TestCrash(t *testing.T) { crash(t, noted, fewPoints) }
 
-// TestCrashOnPostgreSQL tells the same story with the service's memory in PostgreSQL.
+// TestCrashOnPostgreSQL plays the same story with the service's data in PostgreSQL.
 func TestCrashOnPostgreSQL(t *testing.T) {
 	s := noted
 	s.cluster = pgtest.Shared(t)
@@ -42,7 +42,7 @@ func crash(t *testing.T, s story, few int) {
 	points := enumerate(t, s)
 	all := len(points)
 	variable := "ZEPH_CRASH"
-	if s.cluster != nil { // CI has no time for all of it twice
+	if s.cluster != nil { // CI has no time to play all of it twice
 		variable = "ZEPH_POSTGRES"
 	}
 	if os.Getenv(variable) != "full" {
@@ -61,7 +61,7 @@ func crash(t *testing.T, s story, few int) {
 	}
 }
 
-// enumerate tells the story without a kill and lists its points.
+// enumerate plays the story without a kill and lists its points.
 func enumerate(t *testing.T, s story) []point {
 	t.Helper()
 	r := newRun(t, s, nil)
@@ -84,7 +84,7 @@ func enumerate(t *testing.T, s story) []point {
 	return points
 }
 
-// spread takes about n points evenly.
+// spread selects about n points at even distances.
 func spread(points []point, n int) []point {
 	every := max(1, (len(points)+n-1)/n)
 	var few []point
@@ -94,7 +94,7 @@ func spread(points []point, n int) []point {
 	return few
 }
 
-// certain are the requests that come in every telling; how many drafts there are is a matter of time.
+// certain are the requests that occur in every run; the number of drafts depends on timing.
 var certain = []string{model, "sendMessage", "answerCallbackQuery"}
 
 func play(t *testing.T, s story, p point) {
@@ -109,7 +109,7 @@ func play(t *testing.T, s story, p point) {
 	}
 }
 
-// play tells the story, ends the service and checks the promise.
+// play plays the story, ends the service and checks the promise.
 func (r *run) play(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -17,37 +17,37 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// engine is where the service of a machine has its memory, and what may go wrong there.
+// engine is where the service of a machine stores its data, and what can fail there.
 type engine interface {
 	keeper
 	breaker
 }
 
-// keeper is a place for the memory.
+// keeper is a place for the data.
 type keeper interface {
 	name() string
-	// home is the data_dir of a process.
+	// home returns the data_dir of a process.
 	home(m *machine, index int) string
-	// config is what a process's configuration says about it.
+	// config returns the part of a process's configuration about it.
 	config(m *machine, n *node) string
-	// url is the database's; "" = SQLite in the home of process 0.
+	// url returns the URL of the database; "" = SQLite in the home of process 0.
 	url() string
 }
 
-// breaker makes the faults of a place.
+// breaker causes the faults of a place.
 type breaker interface {
 	kinds() []weighted
 	apply(ctx context.Context, m *machine, f fault)
-	// fell judges the end of a process that nobody ended; last is the end of its log.
+	// fell judges a process that ended without being told to; last is the end of its log.
 	fell(m *machine, n *node, c *child, last string)
-	// excused says whether a process may end with an error now: what it has to store at its end cannot be stored, and
-	// it says so.
+	// excused reports whether a process may end with an error now, because what it has to store at its end cannot be
+	// stored and it says so.
 	excused(last string) bool
 }
 
 const diskSize = 768 << 20
 
-// files is SQLite, on a small disk of its own where the machine lets us make one.
+// files is SQLite, on a small disk of its own if the machine allows mounting one.
 type files struct {
 	dir  string // where the disk is mounted; "" = there is none
 	lock sync.Mutex
@@ -58,10 +58,10 @@ type files struct {
 	healed time.Time // when the last one ended
 }
 
-// fallen is how long after a fault of the database a process may still end of it: it repeats for that long.
+// fallen is how long after a fault of the database a process may still end because of it: it retries for that long.
 const fallen = 10 * time.Second
 
-// ill counts a fault under way; the function that it gives ends it.
+// ill counts a current fault; the returned function ends it.
 func (f *files) ill() func() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,7 +74,7 @@ func (f *files) ill() func() {
 	}
 }
 
-// newFiles makes the disk: root may mount one in memory. Without it the disk is never full.
+// newFiles creates the disk: root may mount one in memory. Without it the disk is never full.
 func newFiles(t *testing.T) *files {
 	t.Helper()
 	dir := t.TempDir()
@@ -117,21 +117,21 @@ func (f *files) apply(ctx context.Context, m *machine, what fault) {
 	}
 }
 
-// walWriteLock is the byte of the -shm file that SQLite locks to write (https://sqlite.org/walformat.html#locks).
+// walWriteLock is the byte of the -shm file that SQLite locks for writing (https://sqlite.org/walformat.html#locks).
 const walWriteLock = 120
 
-// locked holds the write lock of the database, as a backup program may.
+// locked holds the write lock of the database, as a backup program might.
 func (f *files) locked(ctx context.Context, m *machine, length time.Duration) {
 	if !f.lock.TryLock() {
 		return
 	}
 	defer f.lock.Unlock()
 	shm, err := os.OpenFile(filepath.Join(f.home(m, 0), database+"-shm"), os.O_RDWR, 0)
-	if err != nil { // no process has begun yet
+	if err != nil { // no process has started yet
 		return
 	}
-	defer func() { _ = shm.Close() }() // which gives up the lock
-	// An open-file-description lock: those of POSIX would end with any other descriptor of this process.
+	defer func() { _ = shm.Close() }() // which releases the lock
+	// An open-file-description lock: POSIX locks would end with any other descriptor of this process.
 	for ctx.Err() == nil {
 		err := unix.FcntlFlock(shm.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Start: walWriteLock, Len: 1})
 		if err == nil {
@@ -179,8 +179,8 @@ func (f *files) full(ctx context.Context, m *machine, length time.Duration) {
 	pause(ctx, length)
 }
 
-// fell: a process may end, with a sentence, when it finds at its start that nothing can be stored. Else it has no
-// reason to end by itself.
+// fell: a process may end, with a message, if it finds at startup that nothing can be stored. It has no other reason to
+// end by itself.
 func (f *files) fell(m *machine, n *node, c *child, last string) {
 	if f.excused(last) {
 		return
@@ -198,7 +198,7 @@ func (f *files) excused(last string) bool {
 	return (f.sick > 0 || time.Since(f.healed) < fallen) && saidWhy(last)
 }
 
-// saidWhy says that a log ends with the reason why the service ended.
+// saidWhy reports whether a log ends with the reason why the service ended.
 func saidWhy(last string) bool {
 	return strings.HasSuffix(strings.TrimSpace(last), `"message":"serve"}`)
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestMachineSees: the verdict notices each promise that is not kept, and nothing else.
+// TestMachineSees: the verdict notices each broken promise, and nothing else.
 func TestMachineSees(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -17,7 +17,7 @@ func TestMachineSees(t *testing.T) {
 		excused bool
 		answers []said
 		ran     map[string]int
-		want    string // in what is said; "" = nothing
+		want    string // in the verdict; "" = nothing
 	}{
 		{name: "answered", kind: askSay, answers: []said{{}}},
 		{name: "answered again, marked", kind: askSay, answers: []said{{}, {marked: true}}},

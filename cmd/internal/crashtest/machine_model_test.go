@@ -28,7 +28,7 @@ const (
 	modelGarbage = "garbage in the stream"
 )
 
-// What people ask for. The question says it: "q17q pair".
+// What people ask for. The question contains it: "q17q pair".
 const (
 	askSay  = "say"  // an answer
 	askLong = "long" // an answer that grows for a while
@@ -51,15 +51,15 @@ func effect(n, step, verb string) string {
 
 const effects = "effects.txt"
 
-// oracle is a model that reads everything from the conversation: what was asked last, which commands have results, and
-// says what came of each. It is asked over the OpenAI wire, under a path for each process, and fails as it is told to.
+// oracle is a model that derives everything from the conversation: what was asked last and which commands have results,
+// and reports the result of each. It speaks the OpenAI wire, under a path for each process, and fails as instructed.
 type oracle struct {
 	*httptest.Server
 	m *machine
 
 	mu     sync.Mutex
 	faults []fault
-	calm   chan struct{} // closed when everything that hangs is to go on
+	calm   chan struct{} // closed to release every hanging request
 }
 
 func newOracle(t *testing.T, m *machine) *oracle {
@@ -72,16 +72,16 @@ func newOracle(t *testing.T, m *machine) *oracle {
 	return o
 }
 
-// add makes the next requests go wrong.
+// add makes the next requests fail.
 func (o *oracle) add(f fault) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.faults) < 8 { // the rest is what nobody met in time
+	if len(o.faults) < 8 { // drops faults that no request has met in time
 		o.faults = append(o.faults, f)
 	}
 }
 
-// clear ends all faults, those under way too.
+// clear ends all faults, including current ones.
 func (o *oracle) clear() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -148,7 +148,7 @@ func (o *oracle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.stream(r.Context(), w, answer, kind, pace, calm, func() { o.m.diary.end(j, false) })
 }
 
-// stream writes an answer in its pieces, as far as the fault lets it. last is called before the last one.
+// stream writes an answer in pieces, as far as the fault allows. last is called before the last piece.
 func (o *oracle) stream(ctx context.Context, w http.ResponseWriter, answer *llm.Response, kind string, pace time.Duration, calm chan struct{}, last func()) {
 	pieces := frames(answer)
 	for i, piece := range pieces {
@@ -173,14 +173,14 @@ func (o *oracle) stream(ctx context.Context, w http.ResponseWriter, answer *llm.
 	_, _ = fmt.Fprint(w, "data: [DONE]\n\n")
 }
 
-// sever ends a connection in the middle of its answer.
+// sever closes a connection in the middle of its answer.
 func sever(w http.ResponseWriter) {
-	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil { // else it is over already
+	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil { // otherwise it is already closed
 		_ = conn.Close()
 	}
 }
 
-// wait waits, unless the weather is to be calm.
+// wait waits, unless all faults are to end.
 func wait(ctx context.Context, d time.Duration, calm <-chan struct{}) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -191,7 +191,7 @@ func wait(ctx context.Context, d time.Duration, calm <-chan struct{}) {
 	}
 }
 
-// answer is what the model says to a conversation, and to which question.
+// answer returns what the model says to a conversation, and the question it answers.
 func (o *oracle) answer(messages []wireMessage) (said *llm.Response, question int, err error) {
 	asked, from := []string(nil), 0
 	for i, m := range messages {
@@ -237,7 +237,7 @@ func (o *oracle) answer(messages []wireMessage) (said *llm.Response, question in
 	return &llm.Response{Text: fmt.Sprintf("Answer q%sq%s.%s Over.", n, came.String(), filler)}, question, nil
 }
 
-// outcome is what a result says of a command: done, unknown, the category of an error, or odd.
+// outcome is what a result reports about a command: done, unknown, the category of an error, or odd.
 func outcome(n, step, result string) string {
 	switch failed := category.FindStringSubmatch(result); {
 	case strings.Contains(result, llm.OutcomeUnknown):

@@ -16,7 +16,7 @@ import (
 const (
 	// endsWithin is how long a process may take to end when it is told to: the turns have 18 s, the outbox 5 s.
 	endsWithin = 40 * time.Second
-	// restartPause is how long the supervisor waits before it starts a process again.
+	// restartPause is how long the supervisor waits before it restarts a process.
 	restartPause = 200 * time.Millisecond
 )
 
@@ -29,8 +29,7 @@ const (
 	ending = "told to end"
 )
 
-// node is one place for a process: its directory, its log, and the supervisor that starts it again whenever it has
-// ended.
+// node is one place for a process: its directory, its log, and the supervisor that restarts it whenever it has ended.
 type node struct {
 	m     *machine
 	index int
@@ -40,10 +39,10 @@ type node struct {
 	mu    sync.Mutex
 	child *child
 	state string
-	since time.Time // of the state
+	since time.Time // when it entered the state
 	lives int
 	hook  string   // address of its webhook; "" where updates are polled
-	own   []string // how lives ended that nobody ended
+	own   []string // how processes ended that were not told to
 }
 
 func newNode(m *machine, index int) *node {
@@ -66,13 +65,13 @@ func newNode(m *machine, index int) *node {
 
 func (n *node) logName() string { return filepath.Join(n.m.dir, fmt.Sprintf("process%d.log", n.index)) }
 
-// journal is a log that grows too long to be kept in memory.
+// journal is a log that is too long to be kept in memory.
 type journalFile struct{ *os.File }
 
-// String gives the end of the log.
+// String returns the end of the log.
 func (f journalFile) String() string { return tail(f.Name(), 4000) }
 
-// tail reads the end of a file, at most so many bytes.
+// tail reads the last bytes of a file, at most this many.
 func tail(name string, most int64) string {
 	f, err := os.Open(name)
 	if err != nil {
@@ -90,7 +89,7 @@ func tail(name string, most int64) string {
 	return string(raw)
 }
 
-// run keeps a process alive until ctx ends, and ends the last one as a deploy does.
+// run keeps a process running until ctx ends, and ends the last one as a deployment does.
 func (n *node) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		c, err := n.next(ctx)
@@ -112,7 +111,7 @@ func (n *node) run(ctx context.Context) {
 	}
 }
 
-// next prepares the next life.
+// next prepares the next process.
 func (n *node) next(ctx context.Context) (*child, error) {
 	n.mu.Lock()
 	l := life{n.index, n.lives + 1}
@@ -134,7 +133,7 @@ func (n *node) begun(c *child) {
 	n.lives++
 }
 
-// await waits for the end of a process and looks whether it is the one that was meant.
+// await waits for the end of a process and checks that it was the intended one.
 func (n *node) await(c *child) {
 	for {
 		select {
@@ -153,7 +152,7 @@ func (n *node) await(c *child) {
 	}
 }
 
-// ended notes how a life ended.
+// ended records how a process ended.
 func (n *node) ended(c *child) {
 	_ = c.stdin.Close() // nobody reads it any more
 	n.mu.Lock()
@@ -161,14 +160,14 @@ func (n *node) ended(c *child) {
 	n.state, n.since = down, time.Now()
 	over := silence{life: life{n.index, n.lives}, from: n.since}
 	n.mu.Unlock()
-	if state != dying && state != ending { // others took it for dead some time ago
+	if state != dying && state != ending { // others considered it dead some time ago
 		over.from, over.doubt = over.from.Add(-fallen), true
 	}
 	n.m.diary.silent(over)
 	last := tail(n.logName(), 600)
 	switch {
 	case state == dying && c.killed():
-	// by the signal itself: it was not yet listening
+	// by the signal itself: it had not installed its handler yet
 	case state == ending && (c.err == nil || c.ended(syscall.SIGTERM)):
 	case state == ending && n.m.store.excused(last):
 	case state == ending:
@@ -181,7 +180,7 @@ func (n *node) ended(c *child) {
 	}
 }
 
-// turn changes the state of a process that is up, and says whether it was.
+// turn changes the state of a running process, and reports whether it was running.
 func (n *node) turn(state string) *child {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -195,7 +194,7 @@ func (n *node) turn(state string) *child {
 	return n.child
 }
 
-// kill ends the process as power does.
+// kill ends the process like a power failure.
 func (n *node) kill() {
 	if c := n.turn(dying); c != nil {
 		n.m.hit(faultKill)
@@ -203,7 +202,7 @@ func (n *node) kill() {
 	}
 }
 
-// term ends the process as a deploy does.
+// term ends the process like a deployment.
 func (n *node) term() {
 	if c := n.turn(ending); c != nil {
 		n.m.hit(faultTerm)
@@ -211,7 +210,7 @@ func (n *node) term() {
 	}
 }
 
-// stop stops the process for a while, in the middle of whatever it does.
+// stop pauses the process for a while, in the middle of whatever it does.
 func (n *node) stop(ctx context.Context, length time.Duration) {
 	c := n.turn(frozen)
 	if c == nil {
@@ -234,11 +233,11 @@ func (n *node) stop(ctx context.Context, length time.Duration) {
 	})
 }
 
-// workspaces is the directory that every process sees.
+// workspaces is the directory that all processes share.
 func (m *machine) workspaces() string { return filepath.Join(m.dir, "workspaces") }
 
-// config is the configuration of a process. Commands that begin with "echo free" run without asking, all others are
-// asked about. The anomaly detector is off: it would take the shell away after some calls that were cut, and be right.
+// config is the configuration of a process. Commands that begin with "echo free" run without asking, all others need an
+// approval. The anomaly detector is off: it would rightly block the shell after several interrupted calls.
 func (m *machine) config(n *node, l life) string {
 	var users, chats []string
 	for _, p := range m.talkers {

@@ -14,31 +14,32 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// Two processes must never work for one session at the same time. The fake model and the fake tool note each request
-// with its process, and each process reports when it takes a session's lane and when it gives it back. A pair of
-// requests for one session by two processes fails the run where the newer one begins while the older one is under way.
+// Two processes must never work on one session at the same time. The fake model and the fake tool record each request
+// with its process, and each process reports when it takes and when it releases a session's lane. The run fails if two
+// processes make requests for one session and the newer request begins while the older one is in progress.
 // What counts:
 //
-//   - a call of the tool, from the moment that it arrives until its answer is written;
-//   - a request to the model, from the moment that it has arrived and its process has reported the lane, until the last
-//     piece of its answer is written: the model is asked while the lane is being taken, and whoever is refused drops the
-//     answer.
+//   - a call of the tool, from the moment it arrives until its answer is written;
+//   - a request to the model, from the moment it has arrived and its process has reported the lane, until the last
+//     piece of its answer is written. The model is asked while the lane is being taken, and a process that does not get
+//     the lane drops the answer.
 //
 // What does not count:
 //
-//   - what lies after the moment at which its process reported that it gives the lane back, or was killed or stopped
-//     (SIGSTOP): nobody can take back a request that is on its way;
-//   - what begins within settling after SIGCONT: a process finishes the step at which it was stopped before it can
-//     notice that time has passed;
-//   - what a process was already at when others took it for dead, because it was silent for too long: it ends then, and
-//     what it began in the last fallen before its end is not held against others. What it begins counts.
+//   - anything after the moment at which its process reported releasing the lane, or was killed or stopped (SIGSTOP): a
+//     request that is under way cannot be taken back;
+//   - anything that begins within settling after SIGCONT: a process finishes the step at which it was stopped before it
+//     can notice that time has passed;
+//   - anything that a process was already doing when others declared it dead because it was silent for too long: it ends
+//     then, and requests that it began in the last fallen before its end are not counted. Requests that it begins later
+//     are.
 const (
 	settling = time.Second
-	// noticing is how long a fake may take to notice that whoever asked has gone.
+	// noticing is how long a fake may take to notice that its caller has gone.
 	noticing = time.Second
 )
 
-// life is one life of one process.
+// life is one run of one process.
 type life struct{ process, number int }
 
 // job is a request of a process for a session.
@@ -46,30 +47,30 @@ type job struct {
 	life
 	session string
 	what    string
-	tool    bool // else it asks the model
+	tool    bool // otherwise it asks the model
 	from    time.Time
 	to      time.Time // zero: it was never answered
 	left    bool      // whoever asked went away before the answer
 }
 
-// hold is a process's possession of a session's lane, as the process reports it.
+// hold is the time for which a process has a session's lane, as the process reports it.
 type hold struct {
 	life
 	session string
 	from    time.Time
-	to      time.Time // zero: it did not give it back
+	to      time.Time // zero: it was not released
 }
 
-// silence is when a life was dead or stopped, or was taken for dead.
+// silence is a time during which a process was dead or stopped, or declared dead.
 type silence struct {
 	life
 	from   time.Time
-	to     time.Time // zero: for good
+	to     time.Time // zero: forever
 	doubt  bool      // others took it for dead
 	frozen bool
 }
 
-// diary is what the processes of a machine did, and for which session.
+// diary records what the processes of a machine did, and for which session.
 type diary struct {
 	mu       sync.Mutex
 	jobs     []*job
@@ -78,7 +79,7 @@ type diary struct {
 	silences []silence
 }
 
-// begin notes a request that has arrived.
+// begin records a request that has arrived.
 func (d *diary) begin(j job) *job {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -87,7 +88,7 @@ func (d *diary) begin(j job) *job {
 	return &j
 }
 
-// end notes that a request is over, if it is not yet.
+// end records that a request has ended, unless it has already.
 func (d *diary) end(j *job, left bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -96,14 +97,14 @@ func (d *diary) end(j *job, left bool) {
 	}
 }
 
-// silent notes when a process stops to be up.
+// silent records that a process is no longer running.
 func (d *diary) silent(s silence) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.silences = append(d.silences, s)
 }
 
-// again notes that a process goes on that was stopped.
+// again records that a stopped process continues.
 func (d *diary) again(l life, at time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -120,7 +121,7 @@ const (
 	laneGiven = "lane given back"
 )
 
-// lanesOf are the lines about the lanes that a Change takes or gives back.
+// lanesOf returns the lines about the lanes that a Change takes or releases.
 func lanesOf(c *bot.Change, taken bool, at time.Time) (lines []string) {
 	if taken && c.Claim != nil {
 		lines = append(lines, fmt.Sprintf("%s %d %s", laneTaken, at.UnixNano(), c.Claim.Session))
@@ -133,7 +134,7 @@ func lanesOf(c *bot.Change, taken bool, at time.Time) (lines []string) {
 	return lines
 }
 
-// heard takes a line of a process's report.
+// heard reads a line of a process's report.
 func (d *diary) heard(l life, line string) {
 	var nanos int64
 	var session string
@@ -163,13 +164,13 @@ func (d *diary) heard(l life, line string) {
 	}
 }
 
-// verdict is what came of a diary.
+// verdict is the result of evaluating a diary.
 type verdict struct {
-	model, early int // requests to the model, and those of them that were over before their process had the lane, if it ever had
+	model, early int // requests to the model, and those that ended before their process had the lane, if it ever did
 	tools        int
 	counted      int
 	passed       int        // how often a session's next request came from another process than the one before
-	twice        [][2]*span // requests at once, the older one first
+	twice        [][2]*span // concurrent requests, the older one first
 }
 
 // span is the part of a job that counts.
@@ -178,7 +179,7 @@ type span struct {
 	from, to time.Time
 }
 
-// verdict looks for requests at once.
+// verdict looks for concurrent requests.
 func (d *diary) verdict() (v verdict) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -224,8 +225,8 @@ func (d *diary) verdict() (v verdict) {
 	return v
 }
 
-// held is the possession of the lane in which a request was made, or that was reported while it was under way; nil if
-// there is none.
+// held returns the hold during which a request was made, or that was reported while it was in progress; nil if there is
+// none.
 func held(j *job, holds []*hold) (found *hold) {
 	for _, h := range holds {
 		if (h.to.IsZero() || h.to.After(j.from)) && (j.to.IsZero() || h.from.Before(j.to)) {
@@ -235,7 +236,7 @@ func held(j *job, holds []*hold) (found *hold) {
 	return found
 }
 
-// counts is the part of a request that counts; nil if none does.
+// counts returns the part of a request that counts; nil if none does.
 func counts(j *job, held *hold, silences []silence) *span {
 	if held == nil && !j.tool {
 		return nil
@@ -267,7 +268,7 @@ func counts(j *job, held *hold, silences []silence) *span {
 	return s
 }
 
-// once says whether two processes worked for one session at once.
+// once checks that no two processes worked on one session at the same time.
 func (m *machine) once() {
 	v := m.diary.verdict()
 	m.tally.verdict = v
@@ -283,7 +284,7 @@ func (m *machine) once() {
 
 func (m *machine) since(at time.Time) float64 { return at.Sub(m.began).Seconds() }
 
-// TestTwoAtOnce shows that the check can fail, and what it passes over.
+// TestTwoAtOnce shows that the check can fail, and what it ignores.
 func TestTwoAtOnce(t *testing.T) {
 	t.Parallel()
 	zero := time.Unix(1_800_000_000, 0)
@@ -347,7 +348,7 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 }
 
-// TestLanesAreReported: what a process says of its lanes is what the diary reads.
+// TestLanesAreReported: the diary can read what a process reports about its lanes.
 func TestLanesAreReported(t *testing.T) {
 	t.Parallel()
 	from, to := time.Unix(1_800_000_000, 7), time.Unix(1_800_000_004, 9)

@@ -41,7 +41,7 @@ func (p *talker) session() bot.SessionKey {
 	return place.SessionKey("")
 }
 
-// question is a message that wants an answer.
+// question is a message that expects an answer.
 type question struct {
 	n       int
 	kind    string
@@ -58,19 +58,19 @@ type command struct {
 	talker *talker
 	at     time.Time
 	heard  bool
-	vague  bool // an answer was all that was heard after /stop: it may still be on its way, and stop what is asked next
+	vague  bool // only an answer followed /stop: the command may still be in progress and stop what is asked next
 }
 
-// replies are what commands are answered with, in a private chat.
+// replies are the replies to commands in a private chat.
 var replies = map[string]*regexp.Regexp{
 	"/help": regexp.MustCompile(`^Write to me in plain words`),
-	// The end of the turn says that it has stopped, or is its answer, where that was quicker; what else was dropped is
-	// told besides.
+	// The end of the turn says that it was stopped, or is its answer if that was quicker; other dropped work is
+	// reported separately.
 	"/stop": regexp.MustCompile(`(?:^(?:Stopping|Nothing is running here|\d+ waiting message|\d+ question)|(?:^|\n)Stopped(?: before anything was said)?\.)`),
 	"/new":  regexp.MustCompile(`^A fresh conversation`),
 }
 
-// populate makes people and chats.
+// populate creates people and chats.
 func (m *machine) populate() {
 	add := func(person, chat int64) {
 		index := len(m.talkers)
@@ -95,10 +95,10 @@ func (m *machine) populate() {
 	}
 }
 
-// talk writes until ctx ends: questions of every kind, commands now and then.
+// talk writes until ctx ends: questions of every kind, with occasional commands.
 func (p *talker) talk(ctx context.Context) {
 	slower, most := time.Duration(1), mostOpen
-	if p.chat < 0 { // a group may be sent twenty messages a minute
+	if p.chat < 0 { // at most twenty messages a minute may be sent to a group
 		slower, most = 15, 1
 	}
 	for ctx.Err() == nil {
@@ -141,7 +141,7 @@ func (p *talker) ask() {
 	q.message = p.post(text)
 }
 
-// post writes a message. Called with mu held, so that messages have the order of their numbers.
+// post writes a message. It is called with mu held, so that messages are in the order of their numbers.
 func (p *talker) post(text string) int {
 	said, err := p.m.fake.Post(p.person, p.chat, telegramtest.Message{Text: text})
 	if err != nil || said.UpdateID == 0 {
@@ -163,8 +163,7 @@ func (p *talker) order(text string) *command {
 	return c
 }
 
-// stop sends /stop, which nobody can be sure of what it drops, and waits until it is answered before anything else is
-// said.
+// stop sends /stop, whose exact effect nobody can predict, and waits for the reply before anything else is written.
 func (p *talker) stop(ctx context.Context) {
 	p.m.mu.Lock()
 	for _, q := range p.m.questions {
@@ -197,7 +196,7 @@ func (m *machine) open(p *talker) (n int) {
 	return n
 }
 
-// saw looks at each call of the bot when it is over: which faults it met, what people see by it.
+// saw examines each finished call of the bot: which faults it met, and what people see as a result.
 func (m *machine) saw(c telegramtest.Call) {
 	if c.Fault != "" {
 		m.hit(faultTelegram + c.Fault)
@@ -234,13 +233,13 @@ func (m *machine) saw(c telegramtest.Call) {
 	}
 }
 
-// late is the answer to a command that waited too long.
+// late is the reply to a command that waited too long.
 const late = "I was away for too long"
 
 // cardOf finds the question that a card is about.
 var cardOf = regexp.MustCompile(`\bq([0-9]+)q-[ab]\b`)
 
-// held lets the person who asked decide about a card, after a while and until something comes of it.
+// held makes the person who asked decide about a card, after a while and until it takes effect.
 func (m *machine) held(chat int64, message int, text string) {
 	found := cardOf.FindStringSubmatch(text)
 	if found == nil {
@@ -269,7 +268,7 @@ func (m *machine) held(chat int64, message int, text string) {
 			default:
 			}
 			if _, err := m.fake.PressButton(q.talker.person, chat, message, label); err != nil {
-				return // it has no such button any more
+				return // the button no longer exists
 			}
 			m.mu.Lock()
 			m.presses++

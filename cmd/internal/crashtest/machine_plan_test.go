@@ -11,7 +11,7 @@ import (
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 )
 
-// Kinds of faults. Those of Telegram and of the model hit the requests that come next; the others happen at their time.
+// Kinds of faults. Those of Telegram and of the model affect the next requests; the others happen at their time.
 const (
 	faultAgain    = "update delivered again"
 	faultOutage   = "outage of the Bot API"
@@ -24,18 +24,18 @@ const (
 	faultFull     = "disk full"
 )
 
-// fault is one thing that the plan wants to go wrong.
+// fault is one planned fault.
 type fault struct {
 	After  time.Duration // since the fault before it
 	Kind   string
 	Node   int           // which process, for faults of processes
-	Length time.Duration // of what lasts
+	Length time.Duration // of a fault that lasts
 	Count  int           // requests to hit
 	Method string        // of the Bot API; "" = every one
 	Dice   uint64        // whatever else is left to chance
 }
 
-// weighted is a kind of fault and how often it comes, compared with the others.
+// weighted is a kind of fault and its frequency relative to the others.
 type weighted struct {
 	kind   string
 	weight int
@@ -66,14 +66,14 @@ var faultsEverywhere = []weighted{
 	{faultTerm, 2, 0, 0},
 }
 
-// methods of the Bot API that a fault may pick; "" is all of them, polls included.
+// methods are the methods of the Bot API that a fault can pick; "" is all of them, including polls.
 var methods = []string{"", "send*", "sendMessage", "edit*", "answerCallbackQuery", "getUpdates"}
 
-// everyFault is how long one fault follows the other, on average.
+// everyFault is the average time between two faults.
 const everyFault = 80 * time.Millisecond
 
-// faultPlan is the endless list of faults that a seed stands for. What comes when is decided by the seed alone; what a
-// fault meets, by the scheduler of the machine too.
+// faultPlan is the endless list of faults that a seed produces. Only the seed decides which fault happens when; what a
+// fault hits also depends on the scheduler of the machine.
 type faultPlan struct {
 	random *rand.Rand
 	nodes  int
@@ -89,7 +89,7 @@ func newPlan(seed uint64, nodes int, more ...weighted) *faultPlan {
 	return p
 }
 
-// next draws the next fault. It draws the same numbers whatever the kind, so that plans with the same kinds stay
+// next draws the next fault. It draws equally many numbers for every kind, so that plans with the same kinds remain
 // comparable.
 func (p *faultPlan) next() fault {
 	pick, node, method, share := p.random.IntN(p.sum), p.random.IntN(p.nodes), p.random.IntN(len(methods)), p.random.Float64()
@@ -107,7 +107,8 @@ func (p *faultPlan) next() fault {
 	return f
 }
 
-// TestPlanIsItsSeed: a seed stands for one list of faults, another seed for another, and every kind comes.
+// TestPlanIsItsSeed: a seed always produces the same list of faults, another seed a different one, and every kind
+// occurs.
 func TestPlanIsItsSeed(t *testing.T) {
 	t.Parallel()
 	draw := func(seed uint64) (list []string, kinds map[string]int) {

@@ -16,7 +16,7 @@ import (
 	"github.com/zephbot/zephbot/persistence/redis/redistest"
 )
 
-// Faults of the servers that keep the memory of several processes.
+// Faults of the servers that store the data of several processes.
 const (
 	faultCut        = "PostgreSQL: connections cut"
 	faultTorn       = "PostgreSQL: an answer lost"
@@ -30,7 +30,7 @@ const (
 	faultRedisKill  = "Redis: killed"
 )
 
-// servers is PostgreSQL and Redis, each behind a proxy, and what may go wrong there.
+// servers is PostgreSQL and Redis, each behind a proxy, and what can fail there.
 type servers struct {
 	cluster    *pgtest.Cluster
 	base       string
@@ -109,10 +109,10 @@ func (s *servers) apply(ctx context.Context, m *machine, f fault) {
 	}
 }
 
-// torn loses the answer to the next thing that a client sends, or the thing itself.
+// torn loses either the answer to the next message of a client or the message itself.
 func (s *servers) torn(m *machine, f fault) {
 	left, how := f.Count, []pgtest.Broken{pgtest.Before, pgtest.After}[f.Dice%2]
-	s.proxy.Break(func([]byte) pgtest.Broken { // one at a time, says the proxy
+	s.proxy.Break(func([]byte) pgtest.Broken { // the proxy allows one at a time
 		if left <= 0 {
 			return pgtest.Whole
 		}
@@ -122,7 +122,7 @@ func (s *servers) torn(m *machine, f fault) {
 	})
 }
 
-// endSessions ends every session of the database, as a restart of the server does.
+// endSessions ends every session of the database, like a restart of the server.
 func (s *servers) endSessions(ctx context.Context, m *machine, f fault) {
 	const all = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`
 	if err := s.cluster.Exec(ctx, s.base, all); err == nil {
@@ -130,7 +130,7 @@ func (s *servers) endSessions(ctx context.Context, m *machine, f fault) {
 	}
 }
 
-// last makes a fault that lasts; two of one server do not overlap.
+// last makes a fault that lasts; two faults of one server do not overlap.
 func (s *servers) last(ctx context.Context, m *machine, f fault, one *sync.Mutex, begin, end func()) {
 	if !one.TryLock() {
 		return
@@ -151,8 +151,8 @@ func (s *servers) last(ctx context.Context, m *machine, f fault, one *sync.Mutex
 	})
 }
 
-// fell: a process ends by itself when it was silent for so long that another one buried it, and when it cannot start;
-// it says so.
+// fell: a process may end by itself if it was silent for so long that another one declared it dead, or if it cannot
+// start; it says so.
 func (s *servers) fell(m *machine, n *node, c *child, last string) {
 	if !saidWhy(last) {
 		m.fail("process %d ended by itself (%v): …%s", n.index, c.err, last)
@@ -165,7 +165,7 @@ func (s *servers) excused(last string) bool {
 	return (s.sick > 0 || time.Since(s.healed) < fallen) && saidWhy(last)
 }
 
-// balancer is a load balancer before the webhooks of several processes: each delivery goes to the next of them,
+// balancer is a load balancer in front of the webhooks of several processes: each delivery goes to the next of them,
 // whatever its state.
 type balancer struct {
 	mu        sync.Mutex
@@ -185,7 +185,7 @@ func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.transport.RoundTrip(r)
 }
 
-// CloseIdleConnections is what http.Client asks of its transport.
+// CloseIdleConnections is called by http.Client.
 func (b *balancer) CloseIdleConnections() { b.transport.CloseIdleConnections() }
 
 // listen finds an address for another process.

@@ -32,17 +32,17 @@ const (
 	fewFaults     = 40  // of a plain `go test`
 	minuteFaults  = 250 // … with ZEPH_CRASH=full
 	maxViolations = 200
-	// aftermath is how long the service may take after the last fault until nothing is on its way any more. Model and
-	// Bot API are asked again after pauses that grow, so it takes minutes where much was broken at the end.
+	// aftermath is how long the service may take after the last fault to finish everything. It retries the model and
+	// the Bot API at growing intervals, so this takes minutes if much was broken at the end.
 	aftermath = 4 * time.Minute
 	// firstPerson and firstGroup are the ids of the people and groups of a machine's world.
 	firstPerson = 2000
 	firstGroup  = -5000
 )
 
-// machine is a world with many people whose service is broken again and again, in every manner that the plan of a seed
-// lists. What people saw is looked at from the outside: the fake Bot API, the file that every command leaves a line in,
-// the audit log, the database.
+// machine is a world with many people, whose service is broken again and again in every way that the plan of a seed
+// lists. The results are checked from outside: the fake Bot API, the file to which every command appends a line, the
+// audit log, the database.
 type machine struct {
 	t        *testing.T
 	seed     uint64
@@ -56,16 +56,16 @@ type machine struct {
 	talkers  []*talker
 	store    engine
 	shared   bool      // several processes work on it
-	front    *balancer // before their webhooks; nil: updates are polled
+	front    *balancer // in front of their webhooks; nil: updates are polled
 	began    time.Time
 	working  sync.WaitGroup // what ends by itself soon after the last fault
-	pressing sync.WaitGroup // people before a card
+	pressing sync.WaitGroup // people deciding about a card
 	over     chan struct{}  // closed when nobody presses any more
 	sky      sync.Mutex     // held by an outage
 	tally    tally
 
 	mu        sync.Mutex
-	hits      map[string]int // faults that met something, by kind
+	hits      map[string]int // faults that hit something, by kind
 	questions []*question
 	commands  []*command
 	presses   int
@@ -75,14 +75,14 @@ type machine struct {
 	wrong     []string
 }
 
-// TestMachine makes faults by a plan and looks whether every promise is kept. It prints the seed, which repeats the
+// TestMachine causes faults by a plan and checks that every promise is kept. It prints the seed, which repeats the
 // plan:
 //
 //	go test ./cmd/internal/crashtest -run TestMachine -v -timeout 0 -faults 10000 -seed 7
 //
-// The plan (which fault, when, of which process, how long) is a function of the seed; which request or which
-// instruction a fault meets depends on the scheduler of the machine too. So a seed that failed makes the failure likely
-// again, not certain.
+// The plan (which fault, when, in which process, for how long) is a function of the seed; which request or instruction
+// a fault hits also depends on the scheduler of the machine. A seed that failed is therefore likely, but not certain,
+// to fail again.
 func TestMachine(t *testing.T) {
 	wanted, seed := *faultsWanted, *machineSeed
 	switch {
@@ -115,7 +115,7 @@ func newMachine(t *testing.T, seed uint64, store engine, processes int, webhook 
 	if webhook {
 		m.front = &balancer{}
 	}
-	// Telegram's own limits: a 429 that no fault asked for is a budget that was not kept.
+	// Telegram's own limits: a 429 that no fault caused means that a budget was exceeded.
 	m.fake = telegramtest.New(telegramtest.Options{PrivacyOff: true, Log: m.saw, Local: webhook, WebhookClient: m.client(), WebhookPause: hookPause, Budgets: telegramtest.Budgets{
 		Global: telegramtest.Limit{Count: 30, Per: time.Second}, Group: telegramtest.Limit{Count: 20, Per: time.Minute},
 		Chat: telegramtest.Limit{Count: 4, Per: time.Second},
@@ -133,7 +133,7 @@ func newMachine(t *testing.T, seed uint64, store engine, processes int, webhook 
 	return m
 }
 
-// client delivers updates to webhooks; nil where they are polled. A process that does not answer loses its turn after a
+// client delivers updates to webhooks; nil if they are polled. A process that does not answer loses its turn after a
 // while.
 func (m *machine) client() *http.Client {
 	if m.front == nil {
@@ -142,12 +142,12 @@ func (m *machine) client() *http.Client {
 	return &http.Client{Transport: m.front, Timeout: 5 * time.Second}
 }
 
-// hookPause is shorter than Telegram's minute at most: what a storm of a minute shows is not to wait for that.
+// hookPause is shorter than Telegram's maximum of one minute, which would be too long for a storm of a minute.
 func hookPause(attempt int) time.Duration {
 	return min(time.Duration(attempt)*100*time.Millisecond, 3*time.Second)
 }
 
-// run makes the wanted number of faults and gives the verdict.
+// run causes the requested number of faults and returns the verdict.
 func (m *machine) run(wanted int) {
 	t := m.t
 	t.Helper()
@@ -181,7 +181,7 @@ func (m *machine) run(wanted int) {
 	}
 }
 
-// storm makes faults by the plan until enough of them have met something.
+// storm causes faults by the plan until enough of them have hit something.
 func (m *machine) storm(ctx context.Context, wanted int) {
 	p := newPlan(m.seed, len(m.nodes), m.store.kinds()...)
 	told := time.Now()
@@ -196,7 +196,7 @@ func (m *machine) storm(ctx context.Context, wanted int) {
 	}
 }
 
-// apply makes one fault.
+// apply causes one fault.
 func (m *machine) apply(ctx context.Context, f fault) {
 	kind, ofBotAPI := strings.CutPrefix(f.Kind, faultTelegram)
 	switch {
@@ -219,9 +219,9 @@ func (m *machine) apply(ctx context.Context, f fault) {
 	}
 }
 
-// breakCalls makes the next calls of the Bot API go wrong. They are counted when they do.
+// breakCalls makes the next calls of the Bot API fail. They are counted when they do.
 func (m *machine) breakCalls(ctx context.Context, kind string, f fault) {
-	if len(m.fake.Faults()) >= 8 { // nobody has met those yet
+	if len(m.fake.Faults()) >= 8 { // they have hit no call yet
 		return
 	}
 	armed := telegramtest.Fault{Method: f.Method, Kind: kind, Count: f.Count}
@@ -239,7 +239,7 @@ func (m *machine) breakCalls(ctx context.Context, kind string, f fault) {
 	m.fake.AddFault(armed)
 }
 
-// outage breaks the way to Telegram for a while, in a mix of manners: all of it, or sending alone.
+// outage breaks the connection to Telegram for a while, in various ways: entirely, or for sending only.
 func (m *machine) outage(ctx context.Context, f fault) {
 	if !m.sky.TryLock() {
 		return
@@ -280,13 +280,13 @@ func (m *machine) again(f fault) {
 	}
 }
 
-// calm ends every fault. What a stopped process missed comes when it goes on.
+// calm ends every fault. A stopped process receives what it missed when it continues.
 func (m *machine) calm() {
 	m.fake.ClearFaults()
 	m.oracle.clear()
 }
 
-// pause lets time go by: people and the weather keep their own time.
+// pause lets time pass, while people and outages go on by themselves.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -296,7 +296,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// hit counts a fault that met something.
+// hit counts a fault that hit something.
 func (m *machine) hit(kind string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -312,7 +312,7 @@ func (m *machine) faults() (n int) {
 	return n
 }
 
-// fail notes a promise that was not kept.
+// fail records a broken promise.
 func (m *machine) fail(format string, args ...any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -325,7 +325,7 @@ func (m *machine) violations() []string {
 	return slices.Clone(m.wrong)
 }
 
-// summary is one line about how far it is.
+// summary is one line about the progress.
 func (m *machine) summary() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -344,7 +344,7 @@ func (m *machine) summary() string {
 	return fmt.Sprintf("%.0f s: %d faults, %d questions, %d answered, %d open, %d wrong", time.Since(m.began).Seconds(), faults, len(m.questions), answered, open, len(m.wrong))
 }
 
-// table is the outcome.
+// table is the result.
 func (m *machine) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d, %s, %d process(es), %d faults in %.0f s\n", m.seed, m.store.name(), len(m.nodes), m.faults(), time.Since(m.began).Seconds())
@@ -356,7 +356,7 @@ func (m *machine) table() string {
 	return b.String() + m.tally.String()
 }
 
-// keep saves the logs of a run that failed.
+// keep saves the logs of a failed run.
 func (m *machine) keep() {
 	if *machineDir != "" {
 		m.t.Logf("logs and state are in %s", m.dir)

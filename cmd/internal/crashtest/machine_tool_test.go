@@ -19,16 +19,16 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/mcptest"
 )
 
-// The fake tool is that of an MCP server.
+// The fake tool is one of an MCP server.
 const (
 	toolServer = "desk"
 	toolName   = toolServer + "__echo"
-	// processHeader is how a process tells the server of the tool who it is: its number and that of its life.
+	// processHeader tells the tool's server which process calls: its number and that of its run.
 	processHeader = "Machine-Process"
 	longestTool   = 400 * time.Millisecond
 )
 
-// workbench is an MCP server whose tool notes who calls it, for which question, and from when to when.
+// workbench is an MCP server whose tool records who calls it, for which question, and when.
 type workbench struct {
 	*httptest.Server
 	m    *machine
@@ -48,7 +48,7 @@ func newWorkbench(t *testing.T, m *machine) *workbench {
 	return b
 }
 
-// lifeOf reads "2-7": the seventh life of process 2.
+// lifeOf reads "2-7": the seventh run of process 2.
 func lifeOf(text string) (l life, err error) {
 	_, err = fmt.Sscanf(text, "%d-%d", &l.process, &l.number)
 	return l, err
@@ -69,7 +69,7 @@ action = "allow"
 `, toolServer, b.URL, processHeader, l.process, l.number, toolServer+":echo")
 }
 
-// called is the name of the command in a call.
+// called returns the name of the command in a call.
 var called = regexp.MustCompile(`"(q([0-9]+)q-[ab])"`)
 
 // ServeHTTP implements http.Handler: every call takes a while, everything else is answered at once.
@@ -85,7 +85,7 @@ func (b *workbench) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Params json.RawMessage `json:"params"`
 	}
 	if r.Method == http.MethodPost {
-		_ = json.Unmarshal(body, &call) // what is no call is for the server to judge
+		_ = json.Unmarshal(body, &call) // the server judges whatever is not a call
 	}
 	if call.Method == "tools/call" {
 		b.work(r, call.Params)
@@ -93,7 +93,7 @@ func (b *workbench) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.real.ServeHTTP(w, r)
 }
 
-// work is what a call does. It is over before its answer is written, and so before whoever called can know of it.
+// work performs a call. It finishes before its answer is written, and so before the caller can know the result.
 func (b *workbench) work(r *http.Request, params json.RawMessage) {
 	by, err := lifeOf(r.Header.Get(processHeader))
 	found := called.FindSubmatch(params)
@@ -126,7 +126,7 @@ func (b *workbench) add(counts map[string]int) {
 	}
 }
 
-// sessionOf is the session of a question; "" = there is no such question.
+// sessionOf returns the session of a question; "" = there is no such question.
 func (m *machine) sessionOf(n int) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

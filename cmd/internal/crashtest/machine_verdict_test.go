@@ -36,7 +36,7 @@ func (s tally) String() string {
 		s.verdict.model, s.verdict.early, s.verdict.tools, s.verdict.counted, s.verdict.passed, len(s.verdict.twice))
 }
 
-// settle waits until nothing is on its way any more.
+// settle waits until nothing is in progress any more.
 func (m *machine) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, aftermath)
 	defer cancel()
@@ -58,7 +58,7 @@ func (m *machine) settle(ctx context.Context) error {
 	return fmt.Errorf("%s after the last fault this is still on its way: %s", aftermath, last)
 }
 
-// waits names what is still on its way; "" = nothing.
+// waits names what is still in progress; "" = nothing.
 func (m *machine) waits(ctx context.Context) (string, error) {
 	var list []string
 	m.mu.Lock()
@@ -97,7 +97,7 @@ func (m *machine) read(ctx context.Context, look func(db persistence.Reader) err
 	return errors.Join(look(db), db.Close())
 }
 
-// judge gives the verdict: what people saw, what ran, what is stored, what the logs say.
+// judge returns the verdict: what people saw, what ran, what is stored, and what the logs say.
 func (m *machine) judge() {
 	if p := m.fake.Problems(); len(p) > 0 {
 		m.fail("misuse of the fake: %v", p)
@@ -134,11 +134,11 @@ func (m *machine) judge() {
 
 // said is one message that answers a question.
 type said struct {
-	words  string // what came of its commands: " a=done b=unknown"
+	words  string // the results of its commands: " a=done b=unknown"
 	marked bool   // it says that it comes again
 }
 
-// answers collects the answers by question, and looks at their order: in each conversation that of the questions.
+// answers collects the answers by question and checks that they are in the order of the questions in each conversation.
 func (m *machine) answers() map[int][]said {
 	all, torn := map[int][]said{}, regexp.MustCompile(`Answer q([0-9]+)q`)
 	seen := map[int64]bool{}
@@ -177,7 +177,7 @@ func (m *machine) answers() map[int][]said {
 	return all
 }
 
-// story tells what a chat shows about some questions, and the calls that made it.
+// story returns what a chat shows about some questions, and the calls that produced it.
 func (m *machine) story(chat int64, about ...int) string {
 	var b strings.Builder
 	names := func(text string) bool {
@@ -198,7 +198,7 @@ func (m *machine) story(chat int64, about ...int) string {
 	return b.String()
 }
 
-// lines are what a chat shows from a moment on, at most ten messages.
+// lines returns what a chat shows from a moment on, at most ten messages.
 func (m *machine) lines(chat int64, from time.Time) string {
 	var b strings.Builder
 	left := 10
@@ -224,10 +224,11 @@ func (m *machine) lines(chat int64, from time.Time) string {
 	return b.String()
 }
 
-// mayHaveRun are the outcomes of a command that may have run, or not.
+// mayHaveRun are the outcomes of a command that may or may not have run.
 var mayHaveRun = []string{"unknown", "timeout", "network_error", "server_error", "cancelled", "permanent_failure"}
 
-// judgeQuestion looks at one question: answered, once without a mark, and its commands ran as often as the answer says.
+// judgeQuestion checks one question: it was answered, once without a mark, and its commands ran as often as the answer
+// says.
 func (m *machine) judgeQuestion(q *question, answers []said, ran map[string]int) {
 	plain, words := 0, map[string]string{}
 	for _, a := range answers {
@@ -258,7 +259,7 @@ func (m *machine) judgeQuestion(q *question, answers []said, ran map[string]int)
 	}
 }
 
-// judgeEffect compares what the answer says of a command with how often it ran.
+// judgeEffect compares what the answer says about a command with how often it ran.
 func (m *machine) judgeEffect(q *question, step, outcome string, told bool, n int) {
 	m.tally.commands++
 	m.tally.ran += n
@@ -282,7 +283,7 @@ func (m *machine) judgeEffect(q *question, step, outcome string, told bool, n in
 	}
 }
 
-// ran counts the lines that commands have left, in every workspace.
+// ran counts the lines that commands have written, in every workspace.
 func (m *machine) ran() map[string]int {
 	counts := map[string]int{}
 	err := filepath.WalkDir(m.workspaces(), func(path string, entry fs.DirEntry, err error) error {
@@ -302,8 +303,8 @@ func (m *machine) ran() map[string]int {
 	return counts
 }
 
-// replied counts the replies to commands, in each chat: as many as there were commands, and those that come again say
-// so.
+// replied compares the number of replies to commands in each chat with the number of commands; repeated replies must
+// say that they are.
 func (m *machine) replied() {
 	for _, p := range m.talkers {
 		if p.chat < 0 {
@@ -336,8 +337,8 @@ func (m *machine) replied() {
 	}
 }
 
-// stored looks at the store: nothing is left over; each message has one turn, each turn one end, each call one result
-// and at most one start.
+// stored checks the store: nothing is left over; each message has one turn, each turn one end, each call one result and
+// at most one start.
 func (m *machine) stored(db persistence.Reader) error {
 	ctx, id := m.t.Context(), fmt.Sprint(m.fake.BotID())
 	c, err := db.Counts(ctx, channel, id)
@@ -370,7 +371,7 @@ func (m *machine) stored(db persistence.Reader) error {
 	return nil
 }
 
-// journal looks at one conversation.
+// journal checks one conversation.
 func (m *machine) journal(session string, entries []journal.Entry) {
 	asked, results, started, turns := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	for i := range entries {
@@ -411,12 +412,12 @@ func (m *machine) journal(session string, entries []journal.Entry) {
 	}
 }
 
-// audits are the patterns of the files with the audit log that a process writes.
+// audits are the patterns of the names of a process's audit log files.
 func (m *machine) audits(n *node) []string {
 	return []string{filepath.Join(n.dir, "audit*.jsonl*"), filepath.Join(m.workspaces(), ".zephbot", "audit", "audit*.jsonl*")}
 }
 
-// logs looks at the audit log of a process, and for panics in its log.
+// logs checks the audit log of a process, and its log for panics.
 func (m *machine) logs(n *node) {
 	var names []string
 	for _, pattern := range m.audits(n) {
@@ -430,7 +431,7 @@ func (m *machine) logs(n *node) {
 	if len(names) == 0 {
 		m.fail("process %d has no audit log", n.index)
 	}
-	if m.shared { // a chain for each process that ever wrote
+	if m.shared { // one chain for each process that ever wrote
 		for _, name := range names {
 			if err := whole(name); err != nil {
 				m.fail("%s: %v", filepath.Base(name), err)

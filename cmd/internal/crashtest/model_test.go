@@ -27,11 +27,11 @@ type wireMessage struct {
 	ToolCallID string `json:"tool_call_id"`
 }
 
-// modelServer speaks the OpenAI wire for a scripted model, which so survives the bot.
+// modelServer speaks the OpenAI wire for a scripted model, which thus survives the bot.
 type modelServer struct {
 	*httptest.Server
 	script *llmtest.Model
-	// before the script is asked, during the answer, after it and before its end
+	// before the script is asked, during the answer, and after it but before its end
 	hook func(ctx context.Context, phase string)
 }
 
@@ -62,7 +62,7 @@ func (m *modelServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if i == len(pieces)-1 {
 			m.hook(r.Context(), after)
 		}
-		_, _ = fmt.Fprintf(w, "data: %s\n\n", f) // a client that is gone ends the request's context
+		_, _ = fmt.Fprintf(w, "data: %s\n\n", f) // if the client has gone, the request's context ends
 		if err := http.NewResponseController(w).Flush(); err != nil {
 			return
 		}
@@ -92,14 +92,14 @@ func conversation(messages []wireMessage) *llm.Request {
 	return req
 }
 
-// frames cuts an answer into the events of a stream: text and arguments in two halves, then the reason to stop.
+// frames splits an answer into the events of a stream: text and arguments in two halves, then the reason to stop.
 func frames(answer *llm.Response) []string {
 	var out []string
 	delta := func(delta any, finish any) {
 		raw, err := json.Marshal(map[string]any{
 			"model": "scripted", "choices": []any{map[string]any{"index": 0, "delta": delta, "finish_reason": finish}},
 		})
-		if err == nil { // maps of strings can always be written
+		if err == nil { // maps of strings can always be encoded
 			out = append(out, string(raw))
 		}
 	}

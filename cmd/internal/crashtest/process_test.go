@@ -16,20 +16,20 @@ import (
 	"testing"
 )
 
-// child is a bot process at work.
+// child is a running bot process.
 type child struct {
 	cmd    *exec.Cmd
 	stdin  io.Closer     // the process ends when it closes
 	stdout io.Reader     // its report
 	log    fmt.Stringer  // its log
-	news   chan struct{} // it has committed something
+	news   chan struct{} // signals that it has committed something
 	report *lines        // a line a change
 	heard  func(string)  // takes the lines of the report instead of it; nil = nothing does
 	exited chan struct{} // closed when err is set
 	err    error
 }
 
-// lines is a text that is read while it is written.
+// lines is a text that can be read while it is written.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -48,7 +48,8 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// newChild prepares a bot process with the machine's part of its environment and what is its own. It logs to log.
+// newChild prepares a bot process with the environment that all processes share and variables of its own. It logs to
+// log.
 func newChild(ctx context.Context, home string, env []string, log interface {
 	io.Writer
 	fmt.Stringer
@@ -75,7 +76,7 @@ func (c *child) begin(t *testing.T) error {
 		return err
 	}
 	go c.watch()
-	t.Cleanup(func() { // ended already, unless the run failed
+	t.Cleanup(func() { // it has already ended, unless the run failed
 		_ = c.stdin.Close()
 		_ = c.cmd.Process.Kill()
 		<-c.exited
@@ -100,18 +101,18 @@ func (c *child) watch() {
 	close(c.exited)
 }
 
-// killed says whether the process ended by SIGKILL.
+// killed reports whether the process ended by SIGKILL.
 func (c *child) killed() bool { return c.ended(syscall.SIGKILL) }
 
-// ended says whether the process ended by a signal.
+// ended reports whether the process ended by a signal.
 func (c *child) ended(by syscall.Signal) bool {
 	status, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled() && status.Signal() == by
 }
 
-// end ends the process as a deploy does and waits for it.
+// end ends the process as a deployment does and waits for it.
 func (c *child) end(ctx context.Context) error {
-	_ = c.cmd.Process.Signal(syscall.SIGTERM) // it may be gone already: then its exit says more
+	_ = c.cmd.Process.Signal(syscall.SIGTERM) // it may have ended already: then its exit code says more
 	select {
 	case <-c.exited:
 		return c.err

@@ -29,7 +29,7 @@ const (
 func behind() string { return texts.Words{}.Behind("en") }
 func resent() string { return texts.Words{}.Resent("en") }
 
-// wreck is what a killed process left.
+// wreck is what a killed process left behind.
 type wreck struct {
 	Sending []string // texts of the rows that were being sent
 	Running bool     // a call was journalled as started and has no result
@@ -40,7 +40,7 @@ func session(botID int64) bot.SessionKey {
 	return bot.Place{Channel: channel, Bot: fmt.Sprint(botID), Surface: "bot", Chat: fmt.Sprint(ann)}.SessionKey("")
 }
 
-// copyFiles copies SQLite's files, so that the next process finds them as the last one left them.
+// copyFiles copies SQLite's files, so that the next process finds them as the previous one left them.
 func (r *run) copyFiles(scratch string) error {
 	for _, name := range []string{database, database + "-wal"} {
 		raw, err := os.ReadFile(filepath.Join(r.dir, name))
@@ -57,7 +57,7 @@ func (r *run) copyFiles(scratch string) error {
 	return nil
 }
 
-// inspect reads what the killed process left. On a server, what it had sent is waited for.
+// inspect reads what the killed process left behind. On a server, it waits for what the process had sent.
 func (r *run) inspect(ctx context.Context) (*wreck, error) {
 	dir := r.t.TempDir()
 	var err error
@@ -96,7 +96,7 @@ func (r *run) read(ctx context.Context, look func(db persistence.Reader) error) 
 	return r.readIn(ctx, r.dir, look)
 }
 
-// readIn reads from a copy, where the memory is in files.
+// readIn reads from a copy if the data is in files.
 func (r *run) readIn(ctx context.Context, dir string, look func(db persistence.Reader) error) error {
 	db, err := persistence.OpenReader(ctx, dir, r.databaseURL())
 	if err != nil {
@@ -105,8 +105,8 @@ func (r *run) readIn(ctx context.Context, dir string, look func(db persistence.R
 	return errors.Join(look(db), db.Close())
 }
 
-// still says that nothing is on its way: no update unconfirmed, nothing accepted unhandled, no turn in progress, no row
-// undelivered.
+// still reports that nothing is in progress: no update unconfirmed, no accepted message unhandled, no turn in progress,
+// no row undelivered.
 func (r *run) still(ctx context.Context) (still bool, err error) {
 	if r.fake.PendingUpdates() > 0 {
 		return false, nil
@@ -120,7 +120,7 @@ func (r *run) still(ctx context.Context) (still bool, err error) {
 	return still, err
 }
 
-// promise lists everything in which the promise is not kept.
+// promise lists every violation of the promise.
 func (r *run) promise(ctx context.Context) error {
 	shown := r.fake.Chat(ann)
 	errs := []error{r.answered(shown, answer1), r.answered(shown, answer2), r.inOrder(shown), r.cards(shown)}
@@ -138,7 +138,7 @@ func (r *run) promise(ctx context.Context) error {
 	return errors.Join(append(errs, r.ranOnce(unknown), r.audited(unknown))...)
 }
 
-// answered: once; twice only when the kill fell while it was being sent, and then the second says so.
+// answered: once; twice only if the process was killed while sending, and then the second copy says so.
 func (r *run) answered(shown []telegramtest.Shown, text string) error {
 	plain, marked := 0, 0
 	for _, m := range shown {
@@ -185,7 +185,7 @@ func (r *run) inOrder(shown []telegramtest.Shown) error {
 	return nil
 }
 
-// cards: one, two only when the kill fell while it was being sent; decided in the end.
+// cards: one, or two if the process was killed while sending; decided in the end.
 func (r *run) cards(shown []telegramtest.Shown) error {
 	asked, records := 0, 0
 	for _, m := range shown {
@@ -213,8 +213,8 @@ func (r *run) cards(shown []telegramtest.Shown) error {
 	return nil
 }
 
-// stored looks at the store: nothing is left over, each turn has one answer, each call one result. unknown: a call
-// whose outcome nobody knows.
+// stored checks the store: nothing is left over, each turn has one answer, each call one result. unknown: the outcome
+// of a call is unknown.
 func (r *run) stored(ctx context.Context, db persistence.Reader) (unknown bool, err error) {
 	var errs []error
 	add := func(bad bool, format string, args ...any) {
@@ -264,7 +264,7 @@ func orNone(err error) error {
 	return err
 }
 
-// ranOnce: what changes something ran once, or its outcome is said to be unknown and it ran at most once.
+// ranOnce: what changes something ran once, or its outcome is reported as unknown and it ran at most once.
 func (r *run) ranOnce(unknown bool) error {
 	raw, err := os.ReadFile(filepath.Join(r.workspace(), notes))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -278,7 +278,7 @@ func (r *run) ranOnce(unknown bool) error {
 	return nil
 }
 
-// audited: the log's chain is whole, and it tells of the command.
+// audited: the chain of the log is intact, and it contains the command.
 func (r *run) audited(unknown bool) error {
 	name := filepath.Join(r.dir, "audit.jsonl")
 	if err := whole(name); err != nil {
@@ -303,7 +303,7 @@ func (r *run) audited(unknown bool) error {
 	return nil
 }
 
-// whole looks at the chain of an audit log, over its files from the oldest to the newest.
+// whole checks the chain of an audit log across its files, from the oldest to the newest.
 func whole(names ...string) error {
 	var files []audit.File
 	for _, name := range names {

@@ -25,10 +25,10 @@ const (
 	after  = "after"
 )
 
-// patience bounds one point. It is long, because a test machine may be slow; a run that works never comes near it.
+// patience limits one point. It is long because a test machine may be slow; a working run never comes near it.
 const patience = 2 * time.Minute
 
-// The story that is told at every point.
+// The story that is played at every point.
 const (
 	ann     int64 = 1001
 	first         = "please note it"
@@ -59,19 +59,19 @@ const (
 	model  = "model"
 )
 
-// story is what happens, and what has to be true at its end.
+// story is what happens, and what must be true at its end.
 type story struct {
 	script  string
 	step    func(r *run, ctx context.Context) (done bool, err error)
 	promise func(r *run, ctx context.Context) error
 	fixed   bool            // it comes to the same requests each time
-	cluster *pgtest.Cluster // has the service's memory; nil = SQLite has
+	cluster *pgtest.Cluster // stores the service's data; nil = SQLite does
 }
 
 // noted is the story of a command that Ann approves, and of a message that waits behind it.
 var noted = story{script: script, step: (*run).step, promise: (*run).promise, fixed: true}
 
-// run is the story told once, with or without a kill.
+// run is the story played once, with or without a kill.
 type run struct {
 	t     *testing.T
 	story story
@@ -87,13 +87,13 @@ type run struct {
 	seen   []point        // requests as they came
 	child  *child
 
-	dead      *wreck // what the killed process left
+	dead      *wreck // what the killed process left behind
 	said      int    // how many of the two messages are written
 	presses   map[int]string
 	lives     int
 	polls     int    // getUpdates of earlier lives
 	pressedIn int    // the life in which a card was pressed last
-	first     string // the report of a life without a kill
+	first     string // the report of a process without a kill
 	frozen    bool   // the story is told: what comes now is the end of the process
 }
 
@@ -129,8 +129,8 @@ func (r *run) workspace() string {
 	return filepath.Join(r.dir, "workspaces", fmt.Sprintf("telegram_%d_bot_%d_0_0", r.fake.BotID(), ann))
 }
 
-// request counts a request and ends the process there when it is the one to end it at. It returns only when the
-// connection is gone, so that a request killed before its execution is not executed.
+// request counts a request, and ends the process at the one where it is to be killed. It returns only after the
+// connection is closed, so that a request that is killed before its execution is not executed.
 func (r *run) request(ctx context.Context, method, phase string) {
 	r.mu.Lock()
 	key := method + "/" + phase
@@ -153,7 +153,7 @@ func (r *run) request(ctx context.Context, method, phase string) {
 	<-ctx.Done()
 }
 
-// databaseURL is where the service's memory is; "" = in SQLite.
+// databaseURL is where the service's data is stored; "" = in SQLite.
 func (r *run) databaseURL() string {
 	if r.story.cluster == nil {
 		return ""
@@ -178,7 +178,7 @@ func (r *run) start() error {
 	if err != nil {
 		return err
 	}
-	r.mu.Lock() // the first request comes after the child is known
+	r.mu.Lock() // the first request arrives after child is set
 	defer r.mu.Unlock()
 	if err := c.begin(r.t); err != nil {
 		return err
@@ -189,7 +189,7 @@ func (r *run) start() error {
 	return nil
 }
 
-// close ends the service. Where the last of it fell to the kill, the next process finishes first.
+// close ends the service. If the process is killed during that, the next one finishes first.
 func (r *run) close(ctx context.Context) error {
 	r.freeze()
 	err := r.child.end(ctx)
@@ -208,7 +208,7 @@ func (r *run) close(ctx context.Context) error {
 	return nil
 }
 
-// tell tells the story to its end: whatever dies on the way is started again once.
+// tell plays the story to its end: a process that dies on the way is restarted once.
 func (r *run) tell(ctx context.Context) error {
 	if err := r.start(); err != nil {
 		return err
@@ -216,7 +216,7 @@ func (r *run) tell(ctx context.Context) error {
 	return r.listen(ctx)
 }
 
-// listen goes on with the story.
+// listen continues the story.
 func (r *run) listen(ctx context.Context) error {
 	for {
 		version := r.fake.Version()
@@ -237,7 +237,7 @@ func (r *run) listen(ctx context.Context) error {
 	}
 }
 
-// bury looks at what the killed process left, and starts the next one.
+// bury examines what the killed process left behind, and starts the next one.
 func (r *run) bury(ctx context.Context) error {
 	if r.kill == nil || !r.child.killed() {
 		return fmt.Errorf("the process ended by itself: %w", errors.Join(r.child.err, errors.New("nobody killed it")))
@@ -275,7 +275,7 @@ func (r *run) step(ctx context.Context) (done bool, err error) {
 	if still, err := r.still(ctx); err != nil || !still {
 		return false, err
 	}
-	if orphan := r.orphan(shown); orphan != 0 { // a card that was sent twice: the other copy decides nothing any more
+	if orphan := r.orphan(shown); orphan != 0 { // a card that was sent twice: the other copy no longer decides anything
 		return false, r.press(orphan)
 	}
 	return true, nil
@@ -294,12 +294,13 @@ func (r *run) press(message int) error {
 	return err
 }
 
-// queued says that the second message is accepted and said to wait: without a kill the story has one order only.
+// queued reports that the second message was accepted and announced as waiting: without a kill the story has only one
+// order.
 func (r *run) queued(shown []telegramtest.Shown) bool {
 	return r.fake.PendingUpdates() == 0 && count(shown, behind()) > 0
 }
 
-// orphan is a card with buttons that was not pressed yet.
+// orphan is a card with buttons that has not been pressed yet.
 func (r *run) orphan(shown []telegramtest.Shown) int {
 	for _, m := range shown {
 		if asks(m) && r.presses[m.MessageID] == "" {
@@ -320,7 +321,7 @@ func asks(m telegramtest.Shown) bool {
 	return false
 }
 
-// freeze ends the list of points: what comes now belongs to the end of the process.
+// freeze ends the list of points: later ones belong to the end of the process.
 func (r *run) freeze() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -355,7 +356,7 @@ func (r *run) requests(method string) int {
 	return r.counts[method+"/"+before]
 }
 
-// dump shows what happened, for a run that failed.
+// dump shows what happened in a run that failed.
 func (r *run) dump() string {
 	var b strings.Builder
 	for _, m := range r.fake.Chat(ann) {
