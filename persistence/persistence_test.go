@@ -86,7 +86,7 @@ func TestOpenRefusesBadOptions(t *testing.T) {
 	}
 }
 
-// TestPasswords: what must not be said of a URL is known in every form in which it may be said.
+// TestPasswords: the passwords of a URL are returned in every form in which they may be printed.
 func TestPasswords(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string][]string{

@@ -16,8 +16,8 @@ import (
 	"github.com/zephbot/zephbot/persistence/redis/redistest"
 )
 
-// BenchmarkTake reserves a turn over three counters: in the process, and over a socket on a server in the process that
-// runs the scripts.
+// BenchmarkTake reserves a turn over three counters: with the in-process engine, and over a socket on a test server
+// that runs the scripts.
 func BenchmarkTake(b *testing.B) {
 	m := miniredis.RunT(b)
 	for name, url := range map[string]string{"process": "", "scripts": "redis://" + m.Addr()} {
@@ -41,7 +41,7 @@ func BenchmarkTake(b *testing.B) {
 	}
 }
 
-// BenchmarkSpend asks a send budget on a server for a request, and tells of the one before it.
+// BenchmarkSpend books a request in a send budget on a server and reports the end of the previous one.
 func BenchmarkSpend(b *testing.B) {
 	real := redistest.Run(b)
 	s, err := redis.Open(redis.Options{URL: real.URL(), Log: zerolog.Nop()})

@@ -17,7 +17,7 @@ import (
 	"github.com/zephbot/zephbot/persistence/redis/redistest"
 )
 
-// limits are those of Telegram.
+// limits returns Telegram's limits.
 func limits() deliver.Limits {
 	return deliver.Limits{PerSecond: 30, PerChatPerSecond: 1, PerGroupPerMinute: 20}
 }
@@ -26,7 +26,7 @@ func chatOf(id string) bot.Place {
 	return bot.Place{Channel: "telegram", Bot: "1", Surface: "bot", Chat: id, Group: id[0] == '-'}
 }
 
-// twins are a pacer in memory and one whose budget is on a server, with one clock.
+// twins are an in-memory pacer and one whose budget is on a server, with one clock.
 type twins struct {
 	t      *testing.T
 	real   *redistest.Process
@@ -38,7 +38,7 @@ type twins struct {
 	open   []open1
 }
 
-// open1 is a request that both let go.
+// open1 is a request that both have granted.
 type open1 struct {
 	ask  deliver.Ask
 	done func()
@@ -52,7 +52,7 @@ func newTwins(t *testing.T, real *redistest.Process, name string, l deliver.Limi
 	return w
 }
 
-// try asks both for a request and compares.
+// try asks both for a request and compares the answers.
 func (w *twins) try(step int, place bot.Place, priority bot.Priority) {
 	w.t.Helper()
 	w.n++
@@ -73,7 +73,7 @@ func (w *twins) try(step int, place bot.Place, priority bot.Priority) {
 	}
 }
 
-// end ends one of the requests under way in both.
+// end ends one of the running requests in both.
 func (w *twins) end(i int) {
 	w.t.Helper()
 	o := w.open[i]
@@ -84,8 +84,7 @@ func (w *twins) end(i int) {
 	o.done()
 }
 
-// TestSameBudget: a budget on a server lets go the requests that deliver.Pacer lets go, for thousands of steps made up
-// at random.
+// TestSameBudget: a budget on a server grants the same requests as deliver.Pacer, for thousands of random steps.
 func TestSameBudget(t *testing.T) {
 	t.Parallel()
 	real := redistest.Run(t)
@@ -101,7 +100,7 @@ func TestSameBudget(t *testing.T) {
 				if err := client.Set(t.Context(), "{send:"+name+"}now", w.now.UnixMilli(), 0).Err(); err != nil {
 					t.Fatal(err)
 				}
-				// one that hangs for longer is another test's
+				// Requests that hang for longer are covered by another test.
 				for len(w.open) > 0 && w.now.Sub(w.open[0].at) > 9*time.Second {
 					w.end(0)
 				}
@@ -131,7 +130,7 @@ func TestSameBudget(t *testing.T) {
 	}
 }
 
-// TestHangingRequest: a request of a process that has died counts for ten seconds, then its place is free.
+// TestHangingRequest: a request of a process that has died counts for ten seconds, then its slot is free.
 func TestHangingRequest(t *testing.T) {
 	t.Parallel()
 	real := redistest.Run(t)
@@ -150,7 +149,7 @@ func TestHangingRequest(t *testing.T) {
 	}
 }
 
-// TestBudgetExpires: nothing stays on the server when nobody sends any more.
+// TestBudgetExpires: nothing is left on the server when nobody sends any more.
 func TestBudgetExpires(t *testing.T) {
 	t.Parallel()
 	real := redistest.Run(t)
@@ -209,8 +208,8 @@ func paces(t *testing.T, s *redis.Store) {
 	}
 }
 
-// TestWholeSeconds: the server's clock is read in whole milliseconds. A request that was over at the end of one counts
-// for a second from there.
+// TestWholeSeconds: the server's clock is read in whole milliseconds. A request that ended at the end of one counts for
+// a second from there.
 func TestWholeSeconds(t *testing.T) {
 	t.Parallel()
 	real := redistest.Run(t)
@@ -236,8 +235,8 @@ func TestWholeSeconds(t *testing.T) {
 	}
 }
 
-// TestTwoPacers: two processes that send as much as they can keep one budget together, as long as it answers both: on a
-// machine that is too busy for that, they are let try again.
+// TestTwoPacers: two processes that send as much as they can share one budget while it answers both. On a machine that
+// is too busy for that, they try again.
 func TestTwoPacers(t *testing.T) {
 	t.Parallel()
 	for range 3 {
@@ -248,7 +247,7 @@ func TestTwoPacers(t *testing.T) {
 	t.Error("three times the budget did not answer in time: nothing was shown")
 }
 
-// twoPacers says whether the budget always answered.
+// twoPacers reports whether the budget always answered.
 func twoPacers(t *testing.T) (answered bool) {
 	t.Helper()
 	real := redistest.Run(t)
@@ -323,7 +322,7 @@ func twoPacers(t *testing.T) (answered bool) {
 	return true
 }
 
-// within is the largest number of times within any window.
+// within returns the largest number of times within any window.
 func within(times []time.Time, window time.Duration) int {
 	best := 0
 	for i := range times {

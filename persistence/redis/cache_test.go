@@ -46,7 +46,7 @@ func cached(t *testing.T, c cache.Store, scope, key string) string {
 	return string(e.Value)
 }
 
-// TestCacheExpiry: nothing of a conversation stays on the server, and an entry goes to the millisecond.
+// TestCacheExpiry: nothing of a conversation is left on the server, and an entry expires to the millisecond.
 func TestCacheExpiry(t *testing.T) {
 	t.Parallel()
 	m := miniredis.RunT(t)
@@ -89,8 +89,8 @@ func TestCacheExpiry(t *testing.T) {
 	}
 }
 
-// TestCacheEviction: a server that throws single keys out makes misses, never stale answers or a cache that keeps
-// nothing any more.
+// TestCacheEviction: a server that evicts single keys causes misses, but no stale answers, and the cache still stores
+// results.
 func TestCacheEviction(t *testing.T) {
 	t.Parallel()
 	for n := range 3 {
@@ -113,7 +113,7 @@ func TestCacheEviction(t *testing.T) {
 				}
 			}
 			m.Del(keys[n])
-			if strings.HasSuffix(keys[n], "}") { // the generation: what it held is nobody's
+			if strings.HasSuffix(keys[n], "}") { // the generation: entries under it can no longer be read
 				held.Value = []byte("stale")
 				if err := c.Set(t.Context(), "a", "k", held, time.Hour); err != nil {
 					t.Fatal(err)
@@ -130,7 +130,7 @@ func TestCacheEviction(t *testing.T) {
 					t.Errorf("entry %s = %q", key, got)
 				}
 			}
-			for _, key := range keys { // what counts the entries counts these three
+			for _, key := range keys { // the bookkeeping consists of these three keys
 				switch {
 				case strings.HasSuffix(key, "order"):
 					if members, err := m.ZMembers(key); err != nil || len(members) != 3 {
@@ -146,7 +146,7 @@ func TestCacheEviction(t *testing.T) {
 	}
 }
 
-// TestCacheForeign: what somebody else wrote under our keys is a miss or an error, not an answer.
+// TestCacheForeign: a value that another program wrote under our keys is a miss or an error, not an answer.
 func TestCacheForeign(t *testing.T) {
 	t.Parallel()
 	m := miniredis.RunT(t)
@@ -176,7 +176,7 @@ func TestCacheForeign(t *testing.T) {
 	if err := c.Set(t.Context(), "a", "k", cache.Entry{Generation: "x"}, time.Hour); err == nil || !strings.HasPrefix(err.Error(), "write cache: ") {
 		t.Errorf("err = %v", err)
 	}
-	if err := c.Drop(t.Context(), "a"); err != nil { // it mends what is broken
+	if err := c.Drop(t.Context(), "a"); err != nil { // it repairs what is broken
 		t.Errorf("drop: %v", err)
 	}
 	put(t, c, "a", "k", "v", time.Hour)
@@ -191,7 +191,7 @@ func TestCacheAway(t *testing.T) {
 	c := open(t, "redis://:hunter2@"+m.Addr()).Cache()
 	m.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // so that nothing waits for another try
+	cancel() // no wait for a retry
 	_, getErr := c.Get(ctx, "a", "k")
 	for _, err := range []error{getErr, c.Set(ctx, "a", "k", cache.Entry{Generation: "1"}, time.Hour), c.Drop(ctx, "a")} {
 		if err == nil || strings.Contains(err.Error(), "hunter2") {

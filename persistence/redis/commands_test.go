@@ -18,11 +18,11 @@ import (
 	"github.com/zephbot/zephbot/tools/cache/cachetest"
 )
 
-// since is every command that a client sends or a script calls, with the version of Redis that has it, as
-// https://redis.io/docs/latest/commands has it. Options of commands that came later: KEEPTTL of SET 6.0, several fields
-// of HSET 4.0.
+// since lists every command that a client sends or a script calls, with the first version of Redis that has it
+// according to https://redis.io/docs/latest/commands. Options that came later: KEEPTTL of SET 6.0, several fields of
+// HSET 4.0.
 var since = map[string]string{
-	// A connection. CLUSTER SLOTS in a cluster alone, SENTINEL and PUBSUB with sentinels.
+	// Connecting. CLUSTER SLOTS only in a cluster, SENTINEL and PUBSUB with sentinels.
 	"AUTH": "1.0", "HELLO": "6.0", "INFO": "1.0", "PING": "1.0", "SELECT": "1.0",
 	"EVAL": "2.6", "EVALSHA": "2.6", "MGET": "1.0", "SET": "1.0",
 	// In scripts.
@@ -31,7 +31,7 @@ var since = map[string]string{
 	"ZREMRANGEBYSCORE": "1.2", "ZSCORE": "1.2",
 }
 
-// inScripts is every command that a script calls.
+// inScripts returns every command that a script calls.
 func inScripts(t *testing.T) map[string]bool {
 	t.Helper()
 	called := regexp.MustCompile(`redis\.p?call\('([A-Z]+)'`)
@@ -70,8 +70,8 @@ func inScripts(t *testing.T) map[string]bool {
 	return all
 }
 
-// TestCommands: nothing newer than Redis 7.0 is used, and a user who may do no more than these commands on these keys
-// passes every suite.
+// TestCommands: nothing newer than Redis 7.0 is used, and a user with rights to exactly these commands and keys passes
+// every suite.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	server := redistest.Run(t)
@@ -99,13 +99,13 @@ func TestCommands(t *testing.T) {
 		}
 	}
 	for name := range since {
-		if !all[name] && name != "AUTH" && name != "PING" { // an older HELLO, and what an operator tries first
+		if !all[name] && name != "AUTH" && name != "PING" { // for an older HELLO, and what an operator tries first
 			t.Errorf("%s is in the list and not used", name)
 		}
 	}
 }
 
-// documented is the command of docs/redis.md that makes a user.
+// documented returns the command in docs/redis.md that creates a user.
 func documented(t *testing.T) []any {
 	t.Helper()
 	docs, err := os.ReadFile("../../docs/redis.md")
@@ -117,7 +117,7 @@ func documented(t *testing.T) []any {
 		words = append(words, word)
 	}
 	if len(words) == 0 {
-		t.Fatal("docs/redis.md makes no user")
+		t.Fatal("docs/redis.md creates no user")
 	}
 	for name := range since {
 		if !slices.Contains(words, any("+"+strings.ToLower(name))) {
@@ -127,8 +127,8 @@ func documented(t *testing.T) []any {
 	return words
 }
 
-// TestUnnamedServer: where the user may not ask who the server is, everything works, and counters that are gone are
-// seen by their mark.
+// TestUnnamedServer: if the user may not query the server's id, everything works, and missing counters are detected by
+// their marker.
 func TestUnnamedServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.Run(t)

@@ -27,7 +27,7 @@ import (
 	"github.com/zephbot/zephbot/tools/cache/cachetest"
 )
 
-// authority signs certificates: one of its own for a server and its clients.
+// authority signs certificates of a server and its clients.
 type authority struct{ file, cert, key string }
 
 func newAuthority(t *testing.T, dir string) authority {
@@ -107,7 +107,7 @@ func works(t *testing.T, s *redis.Store) {
 	}
 }
 
-// TestTLS: a server over TLS is checked with an authority of its own, and may ask for a certificate of ours.
+// TestTLS: a server over TLS is verified with a private authority, and may require a client certificate.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	a, other := newAuthority(t, t.TempDir()), newAuthority(t, t.TempDir())
@@ -142,7 +142,8 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // it listens on tcp
 }
 
-// TestRefused: who may not is told so, and becomes able without a restart.
+// TestRefused: an operation without permission fails with an explanation, and works without a restart once it is
+// granted.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	p := redistest.Run(t)
@@ -214,7 +215,7 @@ func TestCluster(t *testing.T) {
 	})
 }
 
-// apart gives the checks of a suite counters of their own in one database: a cluster has no second one.
+// apart gives the checks of a suite separate counters in one database, because a cluster has no second one.
 type apart struct {
 	*redis.Store
 	name string

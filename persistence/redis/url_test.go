@@ -43,7 +43,7 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-// opened opens a store and closes it, or wants an error with some words, and never the password.
+// opened opens a store and closes it, or requires an error that contains want and never the password.
 func opened(t *testing.T, opts redis.Options, want string) {
 	t.Helper()
 	s, err := redis.Open(opts)
@@ -64,7 +64,7 @@ func opened(t *testing.T, opts redis.Options, want string) {
 	}
 }
 
-// TestCertificateFiles: what is wrong with them is told at the start, with the key.
+// TestCertificateFiles: an error in them is reported at the start, with the key.
 func TestCertificateFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

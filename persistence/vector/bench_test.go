@@ -10,7 +10,7 @@ import (
 	"github.com/zephbot/zephbot/persistence/vector"
 )
 
-// filled is an embedded index of n vectors, and a query.
+// filled returns an embedded index of n vectors, and a query.
 func filled(b *testing.B, n, size int) (vector.Store, []float32) {
 	b.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -27,7 +27,7 @@ func filled(b *testing.B, n, size int) (vector.Store, []float32) {
 	}
 	db := database(b, filepath.Join(b.TempDir(), "zephbot.db"))
 	check(b, embedded(b, db).Collection(vector.Tools).Upsert(b.Context(), points))
-	return embedded(b, db), random() // one that has not loaded yet
+	return embedded(b, db), random() // one that has not been loaded yet
 }
 
 func benchmarkSearch(b *testing.B, n, size int) {
@@ -44,7 +44,7 @@ func benchmarkSearch(b *testing.B, n, size int) {
 func BenchmarkSearch1000(b *testing.B)  { benchmarkSearch(b, 1000, 256) }
 func BenchmarkSearch10000(b *testing.B) { benchmarkSearch(b, 10_000, 256) }
 
-// BenchmarkLoad10000 is what the first search after a start costs more.
+// BenchmarkLoad10000 measures the additional time of the first search after a start.
 func BenchmarkLoad10000(b *testing.B) {
 	db := database(b, filepath.Join(b.TempDir(), "zephbot.db"))
 	points := make([]knn.Point, 10_000)

@@ -19,7 +19,7 @@ import (
 	"github.com/zephbot/zephbot/persistence/vector"
 )
 
-// database opens the file in which an embedded store keeps its points.
+// database opens the file in which an embedded store stores its points.
 func database(t testing.TB, path string) *sql.Store {
 	t.Helper()
 	db, err := sql.Open(t.Context(), sql.Options{Path: path, Log: zerolog.Nop()})
@@ -48,7 +48,7 @@ func point(key, hash string, vector ...float32) knn.Point {
 	return knn.Point{Key: key, Hash: hash, Vector: vector, Payload: map[string]string{"key": key}}
 }
 
-// holds wants these hashes.
+// holds requires these hashes.
 func holds(t *testing.T, index knn.Index, want map[string]string) {
 	t.Helper()
 	got, err := index.Hashes(t.Context())
@@ -69,7 +69,7 @@ func finds(t *testing.T, index knn.Index, query []float32, want ...knn.Hit) {
 
 func TestEmbedded(t *testing.T) {
 	t.Parallel()
-	made := filepath.Join(t.TempDir(), "zephbot.db") // a copy of it is opened faster than a new one is made
+	made := filepath.Join(t.TempDir(), "zephbot.db") // a copy of it is opened faster than a new one is created
 	check(t, database(t, made).Close())
 	empty, err := os.ReadFile(made)
 	check(t, err)
@@ -118,7 +118,7 @@ func TestACollectionIsOneHoweverOftenItIsAskedFor(t *testing.T) {
 	holds(t, second, map[string]string{"s:a": "1"})
 }
 
-// faulty is a database that can be told to fail, or to wait.
+// faulty is a database that fails or blocks on demand.
 type faulty struct {
 	vector.Points
 	reads, writes atomic.Pointer[error]

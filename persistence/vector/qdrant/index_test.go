@@ -18,7 +18,7 @@ import (
 	"github.com/zephbot/zephbot/persistence/vector/qdrant/qdranttest"
 )
 
-// Ids of keys, reckoned by Python's uuid.uuid5. A change would leave all points of all installations behind.
+// Ids of keys, computed by Python's uuid.uuid5. A change would orphan the points of all installations.
 const (
 	idOfRead  = "9d6c7aa6-e595-5704-9182-e9ba949b2ac8"
 	idOfEmpty = "94382af4-8717-5639-bd07-0e8c0f590bb6"
@@ -35,7 +35,7 @@ func put(t *testing.T, index knn.Index, points ...knn.Point) {
 	check(t, index.Upsert(t.Context(), points))
 }
 
-// keys of what the index holds.
+// keys returns the keys in the index.
 func keys(t *testing.T, index knn.Index) []string {
 	t.Helper()
 	hashes, err := index.Hashes(t.Context())
@@ -43,7 +43,7 @@ func keys(t *testing.T, index knn.Index) []string {
 	return slices.Sorted(maps.Keys(hashes))
 }
 
-// called wants so many calls of these methods since the start of the server.
+// called requires these numbers of calls since the start of the server.
 func called(t *testing.T, server *qdranttest.Server, want map[string]int) {
 	t.Helper()
 	for method, n := range want {
@@ -75,7 +75,7 @@ func TestTheCollectionIsMadeOnceAndAnewForAnotherSize(t *testing.T) {
 	if _, err := index.Search(t.Context(), []float32{1, 0}, 5); err != nil {
 		t.Error(err)
 	}
-	called(t, server, map[string]int{"CreateCollection": 0}) // who only reads makes nothing
+	called(t, server, map[string]int{"CreateCollection": 0}) // reading creates nothing
 	put(t, index, point("s:a", 1, 0))
 	put(t, index, point("s:b", 0, 1))
 	put(t, index, point("s:c", 1, 1))
@@ -161,7 +161,7 @@ func TestManyPointsGoInPagesAndBatches(t *testing.T) {
 	}
 	check(t, index.Delete(t.Context(), all))
 	called(t, server, map[string]int{"Upsert": 1 + 4, "Scroll": 2, "Delete": 2})
-	large := make([]knn.Point, 17) // 17 of 256 KiB do not go at once
+	large := make([]knn.Point, 17) // 17 of 256 KiB do not fit into one request
 	for n := range large {
 		large[n] = point(fmt.Sprint(n), make([]float32, 1<<16)...)
 		large[n].Vector[n] = 1
@@ -170,7 +170,7 @@ func TestManyPointsGoInPagesAndBatches(t *testing.T) {
 	if got := keys(t, index); len(got) != len(large) {
 		t.Errorf("%d large points", len(got))
 	}
-	called(t, server, map[string]int{"Upsert": 5 + 1 + 2}) // one was refused for its size
+	called(t, server, map[string]int{"Upsert": 5 + 1 + 2}) // one was rejected because of its size
 }
 
 func TestPointsThatCannotBeStored(t *testing.T) {
@@ -196,7 +196,7 @@ func TestPointsThatCannotBeStored(t *testing.T) {
 	}
 }
 
-// TestErrorsOfTheServer has each method fail, wherever it is called.
+// TestErrorsOfTheServer makes each method fail, wherever it is called.
 func TestErrorsOfTheServer(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -205,7 +205,7 @@ func TestErrorsOfTheServer(t *testing.T) {
 		fails  []string
 	}{
 		{"Upsert", codes.Internal, []string{"upsert"}},
-		{"Upsert", codes.InvalidArgument, []string{"upsert"}}, // though the collection is right
+		{"Upsert", codes.InvalidArgument, []string{"upsert"}}, // although the collection is right
 		{"Upsert", codes.ResourceExhausted, []string{"upsert"}},
 		{"Scroll", codes.Internal, []string{"hashes"}},
 		{"Delete", codes.Internal, []string{"delete"}},

@@ -33,7 +33,7 @@ const (
 	patience   = time.Hour // with a server in the same process: a test that waits so long hangs
 )
 
-// connect opens a store at the server that is closed with its test.
+// connect opens a store on the server, which is closed with its test.
 func connect(t *testing.T, server *qdranttest.Server, o qdrant.Options) *qdrant.Store {
 	t.Helper()
 	if o.Dial == nil {
@@ -111,7 +111,7 @@ func TestOpenRefusesWhatIsNoAddress(t *testing.T) {
 	}
 }
 
-// TestOpenDialsTheAddress sees which address is dialled; hosts are literal, so that nothing is looked up.
+// TestOpenDialsTheAddress checks which address is dialled; hosts are literal, so that there are no DNS queries.
 func TestOpenDialsTheAddress(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
@@ -129,7 +129,7 @@ func TestOpenDialsTheAddress(t *testing.T) {
 			store := connect(t, nil, qdrant.Options{URL: url, Dial: func(_ context.Context, address string) (net.Conn, error) {
 				select {
 				case dialled <- address:
-				default: // tried again
+				default: // retried
 				}
 				return nil, errors.New("nobody is there")
 			}})
@@ -182,7 +182,7 @@ func TestAKeyInPlainTextIsWarnedOf(t *testing.T) {
 	}
 }
 
-// certificate is one for an address that signs itself, and the roots that trust it.
+// certificate returns a self-signed certificate for an address, and the roots that trust it.
 func certificate(t *testing.T, ip string) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -210,7 +210,7 @@ func TestTLSByTheURL(t *testing.T) {
 		want  codes.Code
 	}{
 		{"https://127.0.0.1", roots, codes.OK},
-		{"https://127.0.0.1", x509.NewCertPool(), codes.Unavailable}, // nobody it trusts
+		{"https://127.0.0.1", x509.NewCertPool(), codes.Unavailable}, // not trusted
 		{"https://127.0.0.2", roots, codes.Unavailable},              // another name
 		{"http://127.0.0.1", roots, codes.Unavailable},               // plain text to a server with TLS
 	} {
@@ -242,7 +242,7 @@ func TestAServerThatIsAwayIsAnErrorUntilItIsBack(t *testing.T) {
 	})
 }
 
-// every does one of each.
+// every performs one of each operation.
 func every(ctx context.Context, index knn.Index) map[string]error {
 	_, hashes := index.Hashes(ctx)
 	_, search := index.Search(ctx, []float32{1, 0}, 1)
