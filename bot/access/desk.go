@@ -12,34 +12,34 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
-// peoplePage is how many of those who were admitted in the chat one message lists.
+// peoplePage is the maximum number of people admitted in the chat that one message lists.
 const peoplePage = 8
 
-// mostLanes bounds the lanes that are looked through for the work of somebody who is removed.
+// mostLanes limits the lanes that are searched for work of a person who is removed.
 const mostLanes = 10000
 
-// Lanes lists the lanes of a bot, by session, at most limit.
+// Lanes lists at most limit lanes of a bot, by session.
 type Lanes interface {
 	Lanes(ctx context.Context, channel, bot string, limit int) ([]bot.Lane, error)
 }
 
-// Desk answers /people, /admit and /remove, and the buttons that admins get. Safe for concurrent use.
+// Desk answers /people, /admit and /remove, and the buttons that admins get. It is safe for concurrent use.
 type Desk struct {
 	guard *Guard
 	lanes Lanes
 }
 
-// NewDesk makes a Desk over a Guard.
+// NewDesk returns a Desk over a Guard.
 func NewDesk(guard *Guard, lanes Lanes) *Desk { return &Desk{guard: guard, lanes: lanes} }
 
-// done is what a request of an admin came to.
+// done is the outcome of an admin's request.
 type done struct {
 	text    string
 	effect  turn.Effect // without the answer
 	changed bool
 }
 
-// People answers /people. The caller is an admin. The list names people, so a group does not get it.
+// People answers /people. The caller is an admin. The list names people, so it is not shown in groups.
 func (d *Desk) People(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg := call.Message
 	if msg.Place.Group {
@@ -83,7 +83,7 @@ func (d *Desk) Remove(ctx context.Context, call *turn.Call) (turn.Effect, error)
 	return d.answered(call, func() (done, error) { return d.remove(ctx, msg, id) })
 }
 
-// answered is the Effect of a command.
+// answered returns the Effect of a command with its reply.
 func (d *Desk) answered(call *turn.Call, work func() (done, error)) (turn.Effect, error) {
 	out, err := work()
 	if err != nil {
@@ -103,13 +103,13 @@ func answer(call *turn.Call, content bot.Content) turn.Effect {
 	return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}
 }
 
-// identifier says whether a word is the id of a person or group: Telegram's have at most 52 bits.
+// identifier reports whether a word is the id of a person or group: Telegram's ids have at most 52 bits.
 func identifier(word string) bool {
 	n, err := strconv.ParseInt(word, 10, 64)
 	return err == nil && n != 0 && n < 1<<52 && n > -1<<52 && strconv.FormatInt(n, 10) == word
 }
 
-// admit gives a person a role.
+// admit assigns a role to a person.
 func (d *Desk) admit(ctx context.Context, msg *bot.Message, id string, role Role) (done, error) {
 	g, w, language := d.guard, d.guard.words, msg.Language
 	configured, key, err := g.Configured(ctx, id)
@@ -139,7 +139,7 @@ func (d *Desk) admit(ctx context.Context, msg *bot.Message, id string, role Role
 	}
 	out, err := d.stored(msg, "admit", e)
 	out.text = w.Admitted(language, shown(e))
-	if err == nil && s != nil && !known && g.opts.Private != nil { // a bot may not begin a chat
+	if err == nil && s != nil && !known && g.opts.Private != nil { // a bot cannot begin a chat
 		to := g.opts.Private(id)
 		out.effect.Change.Send = []bot.Row{{
 			Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Content: bot.Content{Text: w.YouAreAdmitted(s.Language), Language: s.Language},
@@ -174,7 +174,7 @@ func (d *Desk) admitGroup(ctx context.Context, msg *bot.Message, id string) (don
 	return out, err
 }
 
-// told is what admins were told of a person or group; nil = nothing.
+// told returns what admins were told about a person or group; nil = nothing.
 func (d *Desk) told(ctx context.Context, place bot.Place, id string) (*stranger, error) {
 	list, err := d.guard.strangers(ctx, personKey(place, id))
 	if s, ok := list[personKey(place, id)]; ok {
@@ -183,7 +183,7 @@ func (d *Desk) told(ctx context.Context, place bot.Place, id string) (*stranger,
 	return nil, err
 }
 
-// stored is the Effect that stores an entry.
+// stored returns the Effect that stores an entry.
 func (d *Desk) stored(msg *bot.Message, verb string, e Entry) (done, error) {
 	f, err := e.fact(msg.Place)
 	if verb == "remove" {
@@ -203,7 +203,7 @@ func (d *Desk) stored(msg *bot.Message, verb string, e Entry) (done, error) {
 	return out, nil
 }
 
-// remove takes a person or a group off, and ends what runs for them.
+// remove removes a person or a group, and ends their running work.
 func (d *Desk) remove(ctx context.Context, msg *bot.Message, id string) (done, error) {
 	g, w, language, group := d.guard, d.guard.words, msg.Language, strings.HasPrefix(id, "-")
 	e, known, err := g.Person(ctx, msg.Place, id)
@@ -232,14 +232,14 @@ func (d *Desk) remove(ctx context.Context, msg *bot.Message, id string) (done, e
 		return done{}, err
 	}
 	out.text = w.Removed(language, shown(e), role == "")
-	if role != "" { // what the configuration gives stays
+	if role != "" { // the configured role remains
 		out.text += " " + w.PersonConfigured(language, id, string(role), key)
 		return out, nil
 	}
 	return out, d.end(ctx, msg.Place, e, &out.effect)
 }
 
-// last says whether a person with a role is the only admin: whoever is admin by the configuration stays that.
+// last reports whether a person with a role is the only admin; admins by the configuration always remain.
 func (d *Desk) last(ctx context.Context, place bot.Place, id string, role Role) (bool, error) {
 	if role != Admin || slices.Contains(d.guard.opts.Admins, id) {
 		return false, nil
@@ -248,7 +248,7 @@ func (d *Desk) last(ctx context.Context, place bot.Place, id string, role Role) 
 	return !slices.ContainsFunc(admins, func(other string) bool { return other != id }), err
 }
 
-// end has the turns that run for a person or in a group stopped. Those that wait are refused when they are resumed.
+// end stops the running turns of a person or group. Waiting ones are refused when they are resumed.
 func (d *Desk) end(ctx context.Context, place bot.Place, e Entry, effect *turn.Effect) error {
 	lanes, err := d.lanes.Lanes(ctx, place.Channel, place.Bot, mostLanes)
 	if err != nil {
@@ -269,7 +269,7 @@ func (d *Desk) end(ctx context.Context, place bot.Place, e Entry, effect *turn.E
 	return nil
 }
 
-// shown is an entry for people.
+// shown converts an entry for display.
 func shown(e Entry) texts.Person {
 	return texts.Person{ID: e.ID, Group: e.Group, Name: e.Name, Role: string(e.Role), By: e.ByName, ByCode: e.By == "", At: e.At}
 }

@@ -13,23 +13,23 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// Role is what a person may do. Each role may do what those before it may.
+// Role is what a person may do. Each role includes the rights of the previous ones.
 type Role string
 
-// The roles, the least first.
+// The roles, in ascending order.
 const (
 	User     Role = "user"     // talks to the bot
 	Approver Role = "approver" // also decides what others ask for
 	Admin    Role = "admin"    // also admits people, stores standing approvals and manages servers
 )
 
-// Roles lists the roles, the least first.
+// Roles lists the roles in ascending order.
 func Roles() []Role { return []Role{User, Approver, Admin} }
 
-// rank orders roles. One that this version does not know gives nothing.
+// rank orders roles. A role unknown to this version has no rights.
 func (r Role) rank() int { return slices.Index(Roles(), r) + 1 }
 
-// higher is the one of two roles that may do more.
+// higher returns the role with more rights.
 func higher(a, b Role) Role {
 	if b.rank() > a.rank() {
 		return b
@@ -37,8 +37,8 @@ func higher(a, b Role) Role {
 	return a
 }
 
-// The buckets of who was admitted in the chat. People are CHANNEL/BOT/ID, groups have the key of their chat, so that
-// they follow a group to its new id.
+// The buckets of people and groups admitted in the chat. The key of a person is CHANNEL/BOT/ID; that of a group is the
+// key of its chat, so that it follows the group to its new id.
 const (
 	personBucket = "person"
 	groupBucket  = "group"
@@ -49,25 +49,25 @@ type Entry struct {
 	ID     string    `json:"-"`
 	Group  bool      `json:"-"`
 	Role   Role      `json:"role,omitempty"` // of a person
-	Name   string    `json:"name,omitempty"` // chosen by its owner, as it was when they were admitted
-	By     string    `json:"by,omitempty"`   // caller id of who admitted; "" = the code of a start
+	Name   string    `json:"name,omitempty"` // chosen by its owner, as it was at admission
+	By     string    `json:"by,omitempty"`   // caller id of the admin; "" = the startup code
 	ByName string    `json:"by_name,omitempty"`
 	At     time.Time `json:"at"`
 }
 
-// Event is something that was given or taken in the chat, for the record.
+// Event is a right that was granted or removed in the chat, for the audit log.
 type Event struct {
 	Verb  string // admit, remove
 	Entry Entry
-	By    string // caller id of who did it
+	By    string // caller id of the person who did it
 	Place bot.Place
 	ID    string // of the arrival that did it
 }
 
-// personKey is where a person is stored.
+// personKey returns the key of a person.
 func personKey(place bot.Place, id string) string { return place.Channel + "/" + place.Bot + "/" + id }
 
-// groupPlace is the chat of a group, whatever topic a message was written in.
+// groupPlace returns the chat of a group, without the topic of a message.
 func groupPlace(place bot.Place, id string) bot.Place {
 	return bot.Place{Channel: place.Channel, Bot: place.Bot, Surface: ordinary, Chat: id, Group: true}
 }
@@ -75,7 +75,7 @@ func groupPlace(place bot.Place, id string) bot.Place {
 // ordinary is the surface of chats that the bot is a member of.
 const ordinary = "bot"
 
-// fact is an entry as it is stored.
+// fact returns an entry as it is stored.
 func (e Entry) fact(place bot.Place) (bot.Fact, error) {
 	value, err := json.Marshal(e)
 	if err != nil {
@@ -86,7 +86,7 @@ func (e Entry) fact(place bot.Place) (bot.Fact, error) {
 	return f, nil
 }
 
-// key is the fact of an entry without a value, which deletes it.
+// key returns the fact of an entry without a value, which deletes it.
 func (e Entry) key(place bot.Place) bot.Fact {
 	if e.Group {
 		return bot.Fact{Bucket: groupBucket, Key: groupPlace(place, e.ID).ChatKey()}
@@ -102,12 +102,12 @@ func parse(key, value string, group bool) (Entry, error) {
 	return e, nil
 }
 
-// Person is what was given to a person in the chat; ok is false when that is nothing.
+// Person returns what was granted to a person in the chat; ok is false if nothing was.
 func (g *Guard) Person(ctx context.Context, place bot.Place, id string) (e Entry, ok bool, err error) {
 	return g.entry(ctx, Entry{ID: id}.key(place), false)
 }
 
-// Group is how a group was admitted in the chat; ok is false when it was not.
+// Group returns how a group was admitted in the chat; ok is false if it was not.
 func (g *Guard) Group(ctx context.Context, place bot.Place, id string) (e Entry, ok bool, err error) {
 	return g.entry(ctx, Entry{ID: id, Group: true}.key(place), true)
 }
@@ -153,8 +153,8 @@ func (g *Guard) entries(ctx context.Context, bucket, prefix string, group bool) 
 	return list, nil
 }
 
-// Follow reads again who was admitted in the chat. What is remembered only saves questions to the store about people
-// whom the configuration admits, and names admins in sentences; whoever has a right by it is looked up.
+// Follow reads again who was admitted in the chat. The cached entries only save queries about people whom the
+// configuration admits, and provide the names of admins for messages; every right that depends on them is looked up.
 func (g *Guard) Follow(ctx context.Context) error {
 	list, err := g.People(ctx, bot.Place{Channel: g.opts.Channel, Bot: g.opts.Bot})
 	if err != nil {
@@ -168,7 +168,7 @@ func (g *Guard) Follow(ctx context.Context) error {
 	return nil
 }
 
-// remembered is what Follow has read of a person.
+// remembered returns what Follow has read about a person.
 func (g *Guard) remembered(id string) (Entry, bool) {
 	known := g.known.Load()
 	if known == nil {
@@ -178,7 +178,7 @@ func (g *Guard) remembered(id string) (Entry, bool) {
 	return e, ok
 }
 
-// admins are the ids of all admins, those of the configuration first.
+// admins returns the ids of all admins, those of the configuration first.
 func (g *Guard) admins(ctx context.Context, place bot.Place) ([]string, error) {
 	list, err := g.People(ctx, place)
 	if err != nil {
@@ -193,7 +193,7 @@ func (g *Guard) admins(ctx context.Context, place bot.Place) ([]string, error) {
 	return ids, nil
 }
 
-// Operators are the ids of the admins as this process remembers them: for what is said when no store can be asked.
+// Operators returns the ids of the admins as cached by this process, for messages while the store is unavailable.
 func (g *Guard) Operators() []string {
 	ids := slices.Clone(g.opts.Admins)
 	if known := g.known.Load(); known != nil {
@@ -206,8 +206,8 @@ func (g *Guard) Operators() []string {
 	return ids
 }
 
-// Configured says which role the configuration gives a person, and by which key. "" = none by name or id; a list that
-// admits everybody names nobody.
+// Configured returns the role that the configuration gives a person, and the key that does so; "" = no entry by name or
+// id. A list that admits everybody names nobody.
 func (g *Guard) Configured(ctx context.Context, id string) (role Role, key string, err error) {
 	switch {
 	case slices.Contains(g.opts.Admins, id):
