@@ -74,7 +74,10 @@ func (l List) Blocked(session bot.SessionKey, all bool) []texts.Blocked {
 	for _, block := range l.Blocks() {
 		here := block.Session == "" || block.Session == string(session)
 		if here || all {
-			list = append(list, texts.Blocked{Tool: block.Tool, Reason: block.Reason, Left: block.Until.Sub(l.Keeper.Facts.Now()), Elsewhere: !here})
+			list = append(list, texts.Blocked{
+				Tool: block.Tool, Reason: block.Reason,
+				Left: block.Until.Sub(l.Keeper.Facts.Now()), Elsewhere: !here,
+			})
 		}
 	}
 	return list
@@ -132,7 +135,8 @@ func (t Teller) tellSession(ctx context.Context, e Event, key string, left time.
 	session := bot.SessionKey(e.Session)
 	lane, err := t.Lanes.Lane(ctx, session)
 	if err != nil {
-		t.Log.Error().Err(err).Str("tool", e.Tool).Str("session", e.Session).Msg("block of a tool not reported to its conversation")
+		t.Log.Error().Err(err).Str("tool", e.Tool).Str("session", e.Session).
+			Msg("block of a tool not reported to its conversation")
 		return bot.Place{}
 	}
 	if lane.Place.Channel != t.Channel || lane.Place.Bot != t.Bot {

@@ -187,7 +187,9 @@ func (c *Choices) Press(_ context.Context, call *turn.Call) (turn.Effect, error)
 		e.Change.Send = append(e.Change.Send, toast)
 		if msg.Message != "" {
 			card := c.card(call, c.deps.Offered[i].Name, msg.Name)
-			e.Change.Send = append(e.Change.Send, bot.Row{Place: msg.Place, Purpose: bot.Record, Edit: msg.Message, Content: card})
+			e.Change.Send = append(e.Change.Send, bot.Row{
+				Place: msg.Place, Purpose: bot.Record, Edit: msg.Message, Content: card,
+			})
 		}
 		return e, nil
 	}

@@ -95,7 +95,8 @@ func (b *Book) Due(call *tools.Call, err error) []bot.Fact {
 	}
 	o, t := call.Origin, call.Trail
 	l := line{
-		Call: call.ID, Tool: call.Tool, Args: call.Args, Channel: o.Channel, Session: o.Session, Chat: o.Chat, Caller: o.Caller, Admin: o.Admin,
+		Call: call.ID, Tool: call.Tool, Args: call.Args,
+		Channel: o.Channel, Session: o.Session, Chat: o.Chat, Caller: o.Caller, Admin: o.Admin,
 		ApprovedBy: t.ApprovedBy, Rule: t.Rule, Server: t.MCPServer, Code: t.MCPErrorCode,
 	}
 	if err != nil {
@@ -160,5 +161,7 @@ func (b *Book) settle(value, id string) error {
 	if !l.Failed {
 		return b.deps.Audit.Keep(call, &tools.Result{}, nil)
 	}
-	return b.deps.Audit.Keep(call, nil, &tools.Error{Category: l.Category, Message: l.Message, Denied: l.Denied, Err: errors.New(l.Message)})
+	return b.deps.Audit.Keep(call, nil, &tools.Error{
+		Category: l.Category, Message: l.Message, Denied: l.Denied, Err: errors.New(l.Message),
+	})
 }

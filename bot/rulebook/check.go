@@ -47,7 +47,8 @@ func (b *Book) Check(ctx context.Context, chain Chain, call *tools.Call) (Decisi
 		return Decision{Effect: string(policy.Allow), Rule: call.Trail.Rule, Reason: call.Trail.Reason}, nil
 	}
 	d := b.deps.Policy.Decide(policy.Request{
-		Caller: call.Origin.Caller, Tool: call.Tool, Args: args, Inputs: inputs(args), Trust: policy.Trusted, Confined: b.deps.Confined,
+		Caller: call.Origin.Caller, Tool: call.Tool, Args: args, Inputs: inputs(args),
+		Trust: policy.Trusted, Confined: b.deps.Confined,
 	})
 	return Decision{Effect: string(d.Effect), Rule: d.Rule, Reason: d.Reason}, nil
 }
@@ -123,7 +124,9 @@ func (a Answers) Status() []string {
 
 // Check returns what would be decided about a call of the person who asks, in the conversation where the question is
 // asked: decisions about paths depend on where that works.
-func (a Answers) Check(ctx context.Context, msg *bot.Message, session bot.SessionKey, tool string, args []byte) (effect, rule, reason string, err error) {
+func (a Answers) Check(
+	ctx context.Context, msg *bot.Message, session bot.SessionKey, tool string, args []byte,
+) (effect, rule, reason string, err error) {
 	if !json.Valid(args) {
 		return "", "", "", mistakenf("these arguments are not JSON: %s", strings.TrimSpace(string(args)))
 	}
@@ -135,7 +138,8 @@ func (a Answers) Check(ctx context.Context, msg *bot.Message, session bot.Sessio
 	d, err := a.Book.Check(ctx, a.Chain(), &tools.Call{
 		ID: id, Tool: a.Book.deps.Policy.Canonical(tool), Args: args, Trail: &tools.Trail{},
 		Origin: tools.Origin{
-			Channel: msg.Place.Channel, Session: string(session), Workspace: lane.Workspace, Chat: msg.Place.ChatKey(), Turn: id, Caller: msg.Caller, Admin: true,
+			Channel: msg.Place.Channel, Session: string(session), Workspace: lane.Workspace,
+			Chat: msg.Place.ChatKey(), Turn: id, Caller: msg.Caller, Admin: true,
 		},
 	})
 	return d.Effect, d.Rule, d.Reason, err

@@ -107,7 +107,8 @@ func (b *Book) Request(ctx context.Context, call *tools.Call) (policy.Request, e
 // Covers reports whether grants would have answered an earlier question under the current rules.
 func (b *Book) Covers(a *bot.Approval, q *tools.Question, grants []policy.Grant) bool {
 	r := policy.Request{
-		Caller: a.Caller, Chat: a.Place.ChatKey(), Session: string(a.Session), Tool: q.Tool, Inputs: q.Inputs, Dir: q.Dir, Scripts: q.Files, ReadOnly: q.ReadOnly,
+		Caller: a.Caller, Chat: a.Place.ChatKey(), Session: string(a.Session),
+		Tool: q.Tool, Inputs: q.Inputs, Dir: q.Dir, Scripts: q.Files, ReadOnly: q.ReadOnly,
 		Trust: policy.Trusted, Confined: b.deps.Confined, Server: q.Server, Definition: q.Definition,
 	}
 	if q.Dir != "" {
@@ -143,13 +144,16 @@ func (b *Book) EndServer(ctx context.Context, server string) error {
 
 // Line is the audit line of a standing approval that was stored or revoked; due turns it into facts.
 func (b *Book) Line(e approval.RuleEvent, due func(call *tools.Call, err error) []bot.Fact) []bot.Fact {
-	args, err := json.Marshal(map[string]any{"rule": e.Grant.Grant, "chat": e.Chat, "stored_by": e.Grant.By, "stored_at": e.Grant.At})
+	args, err := json.Marshal(map[string]any{
+		"rule": e.Grant.Grant, "chat": e.Chat, "stored_by": e.Grant.By, "stored_at": e.Grant.At,
+	})
 	if err != nil {
 		b.deps.Log.Error().Err(err).Msg("standing approval not recorded")
 		return nil
 	}
 	return due(&tools.Call{
-		ID: e.ID, Tool: "policy_" + e.Verb, Args: args, Trail: &tools.Trail{ApprovedBy: e.By, Rule: "grant: " + e.Grant.Tool},
+		ID: e.ID, Tool: "policy_" + e.Verb, Args: args,
+		Trail:  &tools.Trail{ApprovedBy: e.By, Rule: "grant: " + e.Grant.Tool},
 		Origin: tools.Origin{Channel: e.Place.Channel, Session: string(e.Session), Chat: e.Place.ChatKey(), Caller: e.By},
 	}, nil)
 }
