@@ -103,7 +103,7 @@ func allowedBy(g *Grant) answer {
 	}
 	return answer{
 		effect: Allow, rule: "grant: " + g.Tool + " " + quoted(text), before: "An admin allowed ",
-		about: &text, after: " for always.",
+		about: &text, after: " permanently.",
 	}
 }
 

@@ -141,6 +141,6 @@ func (s *Set) obeyed(target string, carries bool) (answer, bool) {
 		effect: Ask,
 		rule:   "built-in: a file that programs obey when they start",
 		about:  &target,
-		after:  " is obeyed by " + runs + ": what stands there decides what later commands do.",
+		after:  " is obeyed by " + runs + ": its content decides what later commands do.",
 	}, true
 }

@@ -151,7 +151,7 @@ func TestFirstAdmin(t *testing.T) {
 	}
 	for i := range 5 {
 		v := h.says("9", "/start WRONG", "")
-		want(t, "wrong", v.Reply, "That is not the code. "+fmt.Sprint(4-i)+" tr")
+		want(t, "wrong", v.Reply, "That is not the code. You have "+fmt.Sprint(4-i)+" tr")
 	}
 	want(t, "no try left", h.says("9", "/start "+code, "").Reply, "Too many wrong codes.")
 	want(t, "in a group", h.says("9", "/start "+code, "-5").Reply, "")
@@ -278,7 +278,7 @@ func TestStrangerIsAdmitted(t *testing.T) {
 	if v := h.says("9", "hi", ""); !v.Admin {
 		t.Errorf("as admin: %+v", v)
 	}
-	want(t, "removed", h.command("7", "/remove 9", ""), "⛔ Removed: P9 (9). What runs for them ends.")
+	want(t, "removed", h.command("7", "/remove 9", ""), "⛔ Removed: P9 (9). Whatever is running for them is stopped.")
 	if v, err := elsewhere.Admit(t.Context(), h.message("9", "hi", "")); err != nil || v.OK {
 		t.Errorf("removed, in another process: %+v, %v", v, err)
 	}
@@ -303,8 +303,8 @@ func TestConfigurationWins(t *testing.T) {
 		"/remove -100":            "The group -100 is admitted by the configuration (telegram.allowed_chats).",
 		"/remove 99":              "99 was not admitted in the chat.",
 		"/remove -99":             "-99 was not admitted in the chat.",
-		"/remove":                 "/remove ID takes away",
-		"/remove @ann":            "/remove ID takes away",
+		"/remove":                 "/remove ID removes a person",
+		"/remove @ann":            "/remove ID removes a person",
 		"/admit 42":               "42 is user by the configuration",
 		"/admit 8 approver":       "8 is approver by the configuration",
 		"/admit -100":             "The group -100 is admitted by the configuration",
@@ -466,7 +466,7 @@ func TestPeopleList(t *testing.T) {
 	want(t, "second page", h.press("7", "p1:n:1"), "Admitted in the chat:\n9. 108")
 	want(t, "far away", h.press("7", "p1:n:99"), "Admitted in the chat:\n9. 108")
 	text = h.press("7", "p1:r:100:0")
-	if strings.Contains(text, "100 –") || !strings.HasSuffix(text, "⛔ Removed: 100. What runs for them ends.") {
+	if strings.Contains(text, "100 –") || !strings.HasSuffix(text, "⛔ Removed: 100. Whatever is running for them is stopped.") {
 		t.Errorf("after a removal: %q", text)
 	}
 	want(t, "removed already", h.press("7", "p1:r:100:0"), "100 was not admitted in the chat.")
@@ -527,7 +527,7 @@ func TestNamesAreTold(t *testing.T) {
 		t.Fatalf("%+v, %v", v, err)
 	}
 	rows, err := h.store.Rows(t.Context(), h.opts.Private("7").SessionKey(""), 10)
-	if err != nil || len(rows) != 1 || rows[0].Content.Text != "@ann of telegram.allowed_users is now Somebody (1), who used it first. Somebody who takes the name over is refused." {
+	if err != nil || len(rows) != 1 || rows[0].Content.Text != "@ann of telegram.allowed_users is now Somebody (1), who used it first. Anybody else who takes over the name is refused." {
 		t.Errorf("%+v, %v", rows, err)
 	}
 }

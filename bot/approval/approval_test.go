@@ -472,7 +472,7 @@ func (w *world) command(person, args string, state bot.ApprovalState) string {
 func TestCommand(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	if got := w.command("ann", "", bot.Approved); got != "Nothing waits for a decision here." {
+	if got := w.command("ann", "", bot.Approved); got != "Nothing is waiting for a decision here." {
 		t.Error(got)
 	}
 	elsewhere := asked(question("c9"))
@@ -482,7 +482,7 @@ func TestCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.apply(change)
-	if got := w.command("ann", "", bot.Approved); got != "Nothing waits for a decision here." {
+	if got := w.command("ann", "", bot.Approved); got != "Nothing is waiting for a decision here." {
 		t.Error(got)
 	}
 	w.ask(question("c1"), question("c2"), question("c3"))

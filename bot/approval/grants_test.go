@@ -128,7 +128,7 @@ func TestChooseAndStore(t *testing.T) {
 
 	e, _ := r.pressIn("boss", data(a, "a"), here)
 	c := r.card(e)
-	if want := "What may always run in this chat?\n1. exactly git push\n2. everything that begins with git push *\n"; !strings.HasPrefix(c.Text, want) {
+	if want := "What may always run in this chat?\n1. exactly git push\n2. everything beginning with git push *\n"; !strings.HasPrefix(c.Text, want) {
 		t.Errorf("choices: %q", c.Text)
 	}
 	if diff := cmp.Diff([]string{"1. Exactly this", "2. Begins with git push *", "Back"}, labels(c)); diff != "" {
@@ -304,7 +304,7 @@ func TestRulesList(t *testing.T) {
 	}
 	e, _ := r.pressIn("boss", got.Buttons[5][0].Data, here)
 	got = r.card(e)
-	for _, want := range []string{"6. srv:read: {}\n", "counts no more: the server was removed or has changed", "7. bash: git *\nthis chat · by telegram:1", "counts no more: stored by an older version", "6 to 7 of 7"} {
+	for _, want := range []string{"6. srv:read: {}\n", "no longer valid: the server was removed or has changed", "7. bash: git *\nthis chat · by telegram:1", "no longer valid: stored by an older version", "6 to 7 of 7"} {
 		if !strings.Contains(got.Text, want) {
 			t.Errorf("no %q in %q", want, got.Text)
 		}

@@ -198,8 +198,8 @@ func TestNotOffered(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"lrage": "I have no such model. There are: main, large, own. Did you mean large?",
-		"x y":   "I have no such model. There are: main, large, own.",
+		"lrage": "I have no such model. Available: main, large, own. Did you mean large?",
+		"x y":   "I have no such model. Available: main, large, own.",
 	} {
 		d := open(t, bottest.New(), nil)
 		if rows := d.command(call("1", "1", true), args); rows[0].Content.Text != want {

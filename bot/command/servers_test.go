@@ -70,7 +70,7 @@ func TestServers(t *testing.T) {
 		{"mcp remove nope", "There is no server nope.", ""},
 		{
 			"mcp accept files",
-			"• files:write\n+ password\n• files:new (new)\n+ x\n• files: instructions\n- be good\n+ be bad\nTo take exactly this: /mcp accept files c0de", "",
+			"• files:write\n+ password\n• files:new (new)\n+ x\n• files: instructions\n- be good\n+ be bad\nTo accept exactly this: /mcp accept files c0de", "",
 		},
 		{"mcp accept files c0de", "", "accept files c0de"},
 		{"mcp accept other", "other: nothing has changed", ""},
@@ -126,7 +126,7 @@ func TestBlockedTools(t *testing.T) {
 		{"tools", false, "• fetch – 8 of 10 calls failed (5 minutes left)", ""},
 		{"tools", true, "• fetch – 8 of 10 calls failed (5 minutes left)\n• grep – it too (30 seconds left, in another conversation)", ""},
 		{"tools unblock fetch", false, "That is for admins", ""},
-		{"tools unblock fetch", true, "fetch may be used again.", "fetch"},
+		{"tools unblock fetch", true, "fetch can be used again.", "fetch"},
 		{"tools unblock bash", true, "bash is not blocked.", "bash"},
 	} {
 		t.Run(tt.text, func(t *testing.T) {

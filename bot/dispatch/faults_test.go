@@ -173,7 +173,7 @@ func TestPanics(t *testing.T) {
 			}
 			w.accept(w.start(), w.private("ann", "bad"), w.private("ann", "good"))
 			w.want(bot.Final, "re: good")
-			if got := w.texts(bot.Reply); len(got) != 1 || !strings.Contains(got[0], "fault of mine") || runs != 3 {
+			if got := w.texts(bot.Reply); len(got) != 1 || !strings.Contains(got[0], "error on my side") || runs != 3 {
 				t.Errorf("replies %q after %d runs", got, runs)
 			}
 			if c := w.counts(); c.DeadLetters != 1 || c.Queued != 0 {
@@ -442,7 +442,7 @@ func TestStrangersAndGroups(t *testing.T) {
 		got := w.texts(bot.Reply)
 		slices.Sort(got)
 		want := []string{
-			"/lane running=false admin=true", "I do not know you", "There is nothing in this message that I can work on. Send me text, please.", "not set up here",
+			"/lane running=false admin=true", "I do not know you", "There is nothing in this message that I can work with. Send me text, please.", "not set up here",
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("replies %q", got)

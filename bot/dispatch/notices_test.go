@@ -50,7 +50,7 @@ func TestResultsBringNoticesAndFiles(t *testing.T) {
 		if !failed {
 			t.Fatal("the result was never stored")
 		}
-		w.want(bot.Notice, "The server srv asked for your city; it was declined.", "srv:draw · map.png", "srv:draw made the file lost.png, and it could not be kept here, so I cannot send it.")
+		w.want(bot.Notice, "The server srv asked for your city; it was declined.", "srv:draw · map.png", "srv:draw made the file lost.png, but it could not be stored here, so I cannot send it.")
 		rows, err := w.store.Rows(t.Context(), "", 0)
 		if err != nil {
 			t.Error(err)

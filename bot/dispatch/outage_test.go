@@ -70,8 +70,8 @@ func TestNothingCanBeStored(t *testing.T) {
 			}
 		}
 		want := []string{
-			"admin: ⚠ My database is out of order: the disk is full; free some space. Nothing is lost and nothing is run; I go on by myself once it works.",
-			"ann: I cannot store anything at the moment. Your message is not lost: I get it again and answer as soon as this works.",
+			"admin: ⚠ My database is out of order: the disk is full; free some space. Nothing is lost and nothing runs; I will continue by myself once it works.",
+			"ann: I cannot store anything at the moment. Your message is not lost: I will receive it again, and answer as soon as this works.",
 		}
 		if got := out.take(); !slices.Equal(got, want) {
 			t.Errorf("said %q", got)

@@ -100,7 +100,7 @@ func TestProgressThatFailsOrPanics(t *testing.T) {
 			return answered(turn, " "), nil // nothing to see
 		}
 		w.accept(w.start(), w.private("ann", "hi"))
-		w.want(bot.Final, "The model gave an empty answer. Please ask again, perhaps in other words.")
+		w.want(bot.Final, "The model gave an empty answer. Please ask again, perhaps with different wording.")
 		if !slices.Equal(log, []string{"closed", "closed"}) {
 			t.Errorf("log %q", log)
 		}

@@ -29,21 +29,21 @@ func englishGrants() grantBook {
 	return grantBook{
 		chooseHead: "What may always run in this chat?", chooseFoot: "The next card shows the rule once more before it is stored.",
 		offers: map[policy.OfferKind]string{
-			policy.OfferExact: "exactly %s", policy.OfferPrefix: "everything that begins with %s", policy.OfferDirectory: "all files below %s",
+			policy.OfferExact: "exactly %s", policy.OfferPrefix: "everything beginning with %s", policy.OfferDirectory: "all files below %s",
 			policy.OfferExtension: "all files like %s",
 		},
 		labels: map[policy.OfferKind]string{
 			policy.OfferExact: "Exactly this", policy.OfferPrefix: "Begins with %s", policy.OfferDirectory: "Files %s", policy.OfferExtension: "Files %s",
 		},
-		where: "Only in %s.", while: "Only as long as this stays as it is: %s.",
+		where: "Only in %s.", while: "Only as long as this does not change: %s.",
 		past:     count{"In the last 7 days I asked %d time about what this rule covers:", "In the last 7 days I asked %d times about what this rule covers:"},
 		pastNone: "In the last 7 days I asked about nothing else that this rule covers.",
 		whole:    "Approve this tool in this conversation", wholeApproved: "✅ Tool approved for this conversation by %s, %s",
 		changed: "⚠ %s has changed since you allowed it.", changedMany: "⚠ These have changed since you allowed them: %s.",
-		rulesHead: "What may run without asking:", rulesNone: "No rule is stored. Admins store one with Always… on a question.",
-		rulesEnded: "counts no more: the server was removed or has changed", rulesOld: "counts no more: stored by an older version",
+		rulesHead: "What may run without asking:", rulesNone: "No rule is stored. Admins can store one with Always… on a question.",
+		rulesEnded: "no longer valid: the server was removed or has changed", rulesOld: "no longer valid: stored by an older version",
 		ruleBy: "by %s, %s", ruleHere: "this chat", ruleChat: "chat %s", revoke: "Revoke %d", revoked: "Revoked: %s",
-		revokedAlready: "This rule is revoked already.", older: "Older ›", newer: "‹ Newer", more: "%d to %d of %d", wholeRule: "every call, in one conversation",
+		revokedAlready: "This rule has already been revoked.", older: "Older ›", newer: "‹ Newer", more: "%d to %d of %d", wholeRule: "every call, in one conversation",
 	}
 }
 

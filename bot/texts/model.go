@@ -15,10 +15,10 @@ type modelBook struct {
 func englishModels() modelBook {
 	return modelBook{
 		now: "The model of this conversation is %s.", nowGroup: "The model of this chat is %s.", chosen: "%s chose it.",
-		choose: "Choose another one below; it counts from the next question on.", fixed: "The model is %s. It is set in the configuration.",
-		admins:  "Only admins of this bot choose the model here.",
-		unknown: "I have no such model. There are: %s.", near: "Did you mean %s?",
-		gone: "This model is no longer offered. /model shows the present ones.",
+		choose: "Choose another one below; it applies from the next question on.", fixed: "The model is %s. It is set in the configuration.",
+		admins:  "Only admins of this bot can choose the model here.",
+		unknown: "I have no such model. Available: %s.", near: "Did you mean %s?",
+		gone: "This model is no longer offered. /model shows the current ones.",
 	}
 }
 

@@ -25,7 +25,7 @@ func TestReason(t *testing.T) {
 		"It is not certain which files `cat $x` reads: a word is not known before it runs.":     "Es ist nicht sicher, welche Dateien `cat $x` liest: ein Wort steht erst fest, wenn es läuft.",
 		"`--output` of git diff writes a file, and the rule does not name it.":                  "`--output` kann mehr, als die Regel nennt.",
 		"The redirection in `a > b` writes to `b`.":                                             "Die Umleitung in `a > b` schreibt nach `b`.",
-		"`.bashrc` is obeyed by every shell: what stands there decides what later commands do.": "Nach `.bashrc` richten sich Programme beim Start: Was dort steht, bestimmt, was spätere Befehle tun.",
+		"`.bashrc` is obeyed by every shell: its content decides what later commands do.": "Nach `.bashrc` richten sich Programme beim Start: Was dort steht, bestimmt, was spätere Befehle tun.",
 		"A sentence of tomorrow.":                                                               "Eine Regel verlangt hier eine Entscheidung.",
 	} {
 		if got := w.Reason("de", english); got != want {

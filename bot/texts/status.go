@@ -157,16 +157,16 @@ func englishStatus() statusBook {
 		running: "I have been working here for %s.", parked: "A question has been waiting for your decision for %s.", away: "The model has been away for %s; I try again.",
 		waiting: count{"%d message waits.", "%d messages wait."}, with: "I use the model %s and %s; /tools lists them.", bare: "I use the model %s, and no tools.",
 		servers: "MCP servers: %d of %d connected", all: "Everywhere: %d working, %d waiting for a decision, %d messages in the queue, %d not delivered yet, %d perhaps lost",
-		stores: "Stores: %s", filters: "Filters: %.1f%% of %d characters taken out, F %d P %d B %d", version: "zephbot %s, up %s",
+		stores: "Stores: %s", filters: "Filters: %.1f%% of %d characters removed, F %d P %d B %d", version: "zephbot %s, up %s",
 		kept: storesBook{
 			embedded: "%s, counters in the process", server: "%s, Redis server",
-			processes: "Processes: %d work together. This one is %s, the others %s. What is said of MCP servers is what this one sees.",
+			processes: "Processes: %d work together. This one is %s, the others %s. The state of MCP servers is as this one sees it.",
 		},
-		redisFine: "Redis answers: quotas are counted, results of tools are cached.",
-		redisSlow: "Redis has been too slow for %s.", redisAway: "Redis has been away for %s.", redisReadOnly: "Redis has taken no writes for %s.",
-		redisRefused: "Redis has refused our password or our rights for %s.",
-		redisClosed:  "Quotas are closed: I start nothing new (quotas.on_redis_down). Results of tools are not cached.",
-		redisOpen:    "Quotas are open: turns are not limited, and are charged later (quotas.on_redis_down). Results of tools are not cached.",
+		redisFine: "Redis is available: quotas are counted, and tool results are cached.",
+		redisSlow: "Redis has been too slow for %s.", redisAway: "Redis has been away for %s.", redisReadOnly: "Redis has accepted no writes for %s.",
+		redisRefused: "Redis has refused our password or permissions for %s.",
+		redisClosed:  "Quotas are closed: I start nothing new (quotas.on_redis_down). Tool results are not cached.",
+		redisOpen:    "Quotas are open: turns are not limited, and are charged later (quotas.on_redis_down). Tool results are not cached.",
 	}
 }
 

@@ -167,7 +167,7 @@ func TestLanguageTags(t *testing.T) {
 	t.Parallel()
 	for tag, want := range map[string]string{
 		"de": "Hier wartet", "de-CH": "Hier wartet", "DE": "Hier wartet", "de_AT": "Hier wartet", "de-Latn-DE": "Hier wartet",
-		"": "Nothing waits", "en": "Nothing waits", "en-GB": "Nothing waits", "tlh": "Nothing waits", "den": "Nothing waits", "-": "Nothing waits",
+		"": "Nothing is waiting", "en": "Nothing is waiting", "en-GB": "Nothing is waiting", "tlh": "Nothing is waiting", "den": "Nothing is waiting", "-": "Nothing is waiting",
 	} {
 		if got := w.NoQuestion(tag); !strings.HasPrefix(got, want) {
 			t.Errorf("%q: %q", tag, got)

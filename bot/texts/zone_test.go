@@ -53,7 +53,7 @@ func TestLanguageOfTheBot(t *testing.T) {
 	if got := german.NoQuestion(""); !strings.HasPrefix(got, "Hier wartet") {
 		t.Error(got)
 	}
-	if got := german.NoQuestion("en"); !strings.HasPrefix(got, "Nothing waits") {
+	if got := german.NoQuestion("en"); !strings.HasPrefix(got, "Nothing is waiting") {
 		t.Error(got)
 	}
 }

@@ -24,7 +24,7 @@ func TestModelChosen(t *testing.T) {
 	}
 	if err := w.fake.WaitFor(t.Context(), func() bool {
 		m, _ := w.fake.Message(1001, card.MessageID)
-		return m.Text == "The model of this conversation is large · gpt-big. Ann chose it.\nChoose another one below; it counts from the next question on."
+		return m.Text == "The model of this conversation is large · gpt-big. Ann chose it.\nChoose another one below; it applies from the next question on."
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestModelChosen(t *testing.T) {
 	w.say("third")
 	w.await("big two")
 	w.say("/model lagre")
-	w.await("I have no such model. There are: main, large. Did you mean large?")
+	w.await("I have no such model. Available: main, large. Did you mean large?")
 	w.say("/model M")
 	w.await("The model of this conversation is main · m. Ann chose it.")
 	w.say("fourth")

@@ -202,7 +202,7 @@ func TestRedisTable(t *testing.T) {
 				}
 				p.say("/status")
 				if got, want := p.which(map[string]string{
-					"ok": "Redis answers", "slow": "Redis has been too slow", "away": "Redis has been away", "read-only": "Redis has taken no writes", "refused": "Redis has refused",
+					"ok": "Redis is available", "slow": "Redis has been too slow", "away": "Redis has been away", "read-only": "Redis has accepted no writes", "refused": "Redis has refused",
 				}), row["`/status` of an admin"]; got != want {
 					t.Errorf("/status: %s, want %s", got, want)
 				}

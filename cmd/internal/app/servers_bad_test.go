@@ -168,7 +168,7 @@ func TestServerUnknown(t *testing.T) {
 		w.say("/mcp " + verb + " nobody" + verb)
 	}
 	for _, verb := range []string{"tools", "remove", "accept", "restart", "signin"} {
-		w.says("There is no server nobody"+verb+". /mcp list shows those there are.", 1)
+		w.says("There is no server nobody"+verb+". /mcp list shows the servers.", 1)
 	}
 	w.end()
 }
@@ -360,8 +360,8 @@ func TestServerChangesItsTool(t *testing.T) {
 	w.card("kind:change")
 	w.press("Approve once")
 	w.says("It has changed.", 1)
-	w.says("Tools of kind have changed and are withdrawn until an admin takes them with /mcp accept: kind:echo", 1)
-	w.says("kind has new tools that wait until an admin takes them with /mcp accept: kind:fresh", 1)
+	w.says("Tools of kind have changed and are withdrawn until an admin accepts them with /mcp accept: kind:echo", 1)
+	w.says("kind has new tools that wait until an admin accepts them with /mcp accept: kind:fresh", 1)
 	w.say("/mcp list")
 	w.says("kind · connected · 1 tool · untrusted", 1)
 	w.say("second")
@@ -372,14 +372,14 @@ func TestServerChangesItsTool(t *testing.T) {
 	w.says("• kind:fresh (new)\n", 1)
 	w.say("/mcp accept kind 0badc0de")
 	w.says("kind: what the server kind offers is not what was shown under this code", 1)
-	w.say("/mcp accept kind " + w.code("To take exactly this: /mcp accept kind "))
+	w.say("/mcp accept kind " + w.code("To accept exactly this: /mcp accept kind "))
 	w.says("kind: accepted as they are now: kind:echo, kind:fresh", 1)
 	w.say("third")
 	w.card("as it is now")
 	w.press("Approve once")
 	w.says("It works again.", 1)
 	w.say("/mcp accept kind")
-	w.says("kind: nothing has changed, there is nothing to accept.", 1)
+	w.says("kind: nothing has changed, so there is nothing to accept.", 1)
 	w.end()
 }
 

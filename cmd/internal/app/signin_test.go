@@ -104,7 +104,7 @@ func TestSignInOverARestart(t *testing.T) {
 	w.say("/mcp signin guarded")
 	first := w.link("")
 	w.again()
-	w.says("I was restarted, and the link that I sent before works no longer.", 1)
+	w.says("I was restarted, and the link that I sent before no longer works.", 1)
 	second := w.link(first)
 	u, err := url.Parse(second)
 	if err != nil {
