@@ -185,7 +185,7 @@ func TestFilesAreReadBeforeTheTurn(t *testing.T) {
 		w.want(bot.Final, "re: hello")
 		pass(10 * time.Second)
 		w.want(bot.Final, "re: hello", "re: look")
-		w.want(bot.Notice, "careful")
+		w.want(bot.Reply, "careful")
 		entries, err := w.store.Journal(t.Context(), session("ann"), 0)
 		if err != nil || len(entries) == 0 || len(entries[0].Parts) != 1 || entries[0].Parts[0].Text != "read f1" || entries[0].USD != 0.5 || !entries[0].Flagged {
 			t.Errorf("journal: %+v, %v", entries, err)

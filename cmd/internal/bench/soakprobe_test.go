@@ -98,7 +98,13 @@ const httpClients = "connections over HTTP"
 // and two goroutines, with their buffers and stacks. The service keeps as many to the model as there were concurrent
 // requests in the last minute and a half, which depends on how busy the machine was. These are therefore closed first,
 // from the model's side, and the others (at most 64 to Telegram) are counted separately.
+//
+// A connected MCP server has pipes and goroutines, and one that has died is connected again after a pause. It is waited
+// for, so that all rounds are alike.
 func (s *soak) look(ctx context.Context, counts map[string]float64) error {
+	if err := s.connected(ctx); err != nil {
+		return err
+	}
 	s.model.CloseClientConnections()
 	if _, err := s.probe(ctx, http.MethodPost, "/settle"); err != nil {
 		return err
@@ -121,6 +127,25 @@ func (s *soak) look(ctx context.Context, counts map[string]float64) error {
 	counts["goroutines besides"] = got["go_goroutines"] - 2*float64(open)
 	counts["descriptors besides"] = got["process_open_fds"] - float64(open)
 	return s.keep(ctx, profile)
+}
+
+// soakServers is how many MCP servers the service has.
+const soakServers = 2
+
+// connected waits until the service is connected to its MCP servers.
+func (s *soak) connected(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		got, err := scrape(ctx, s.metrics)
+		n := got[`zephbot_mcp_servers{state="connected"}`]
+		if err == nil && n == soakServers {
+			return nil
+		}
+		if wait(ctx, 20*time.Millisecond); ctx.Err() != nil {
+			return errors.Join(fmt.Errorf("%v of %d MCP servers are connected", n, soakServers), err)
+		}
+	}
 }
 
 // fewClients is how many HTTP connections the service may keep when nobody talks: the poll, and what was used for it.
