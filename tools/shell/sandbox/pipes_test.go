@@ -25,7 +25,11 @@ func TestPiped(t *testing.T) {
 				t.Parallel()
 				text := echo
 				if end == "exit" {
-					text = `read -r line; echo "got $line"; echo "heard $line" >&2; setsid sleep 600 & exit 0`
+					left := "600"
+					if helper == "" { // nobody ends it
+						left = "5"
+					}
+					text = `read -r line; echo "got $line"; echo "heard $line" >&2; setsid sleep ` + left + ` & exit 0`
 				}
 				p, err := sandbox.StartPiped(t.Context(), sandbox.Spec{
 					Helper: helper, Dir: t.TempDir(), Argv: []string{bash, "-c", text}, Env: []string{"PATH=/usr/bin:/bin"}, Linger: -1, Off: helper == "",
