@@ -86,7 +86,7 @@ func New(parts Parts, opts Options) *Dispatcher {
 			party: map[bot.SessionKey]string{}, average: firstGuess, retry: map[bot.SessionKey]bool{},
 		},
 		absent: absent{lost: map[string]time.Time{}, leaving: map[bot.SessionKey]string{}},
-		pauses: pauses{paused: map[bot.SessionKey]*time.Timer{}},
+		pauses: pauses{paused: map[bot.SessionKey]*time.Timer{}, awaited: map[bot.SessionKey]lookout{}},
 		jobs:   map[bot.SessionKey]*job{}, decided: map[bot.SessionKey]bool{}, breaks: map[bot.SessionKey]bool{},
 		seen: map[int64]time.Time{}, kept: newKept(keptBytes),
 		work: make(chan struct{}, 1), express: make(chan struct{}, 1), gone: make(chan struct{}),

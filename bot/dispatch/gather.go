@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -29,7 +30,7 @@ type gathered struct {
 
 // gather takes the messages together that a person sent at once: an album, several forwarded messages, the parts of a
 // long text, and what was written within Options.Merge of the message before it and had arrived when the turn begins.
-// It decides from what is stored alone, so every process, and the next one after a crash, finds the same. first is the
+// It decides from what is stored, so every process, and the next one after a crash, finds the same messages. first is the
 // first arrival, decoded.
 func (d *Dispatcher) gather(waiting []bot.Arrival, first bot.Message) gathered {
 	g := gathered{msg: first}
@@ -50,20 +51,38 @@ func (d *Dispatcher) gather(waiting []bot.Arrival, first bot.Message) gathered {
 		return g
 	}
 	if wait := d.awaits(&last); wait > 0 {
-		now := d.parts.Now()
-		// not longer than from now on: another process may have stored it, by another clock
-		if due := waiting[n-1].At.Add(wait); due.After(now) {
-			g.due = minTime(due, now.Add(wait))
-		}
+		g.due = d.due(waiting[0].Session, waiting[n-1].Seq, wait)
 	}
 	return g
 }
 
-func minTime(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
+// due returns until when more may follow an arrival, or zero once that is over. It counts from when this process first
+// looked at it: the time stored with it can be of another process, whose clock is wrong.
+func (d *Dispatcher) due(session bot.SessionKey, seq int64, wait time.Duration) time.Time {
+	now := d.parts.Now()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l, known := d.awaited[session]
+	if !known || l.seq != seq {
+		d.tidy(now)
+		l = lookout{seq: seq, due: now.Add(wait)}
+		d.awaited[session] = l
 	}
-	return a
+	if !l.due.After(now) {
+		delete(d.awaited, session)
+		return time.Time{}
+	}
+	return l.due
+}
+
+// manyAwaited is how many lookouts are kept before those are forgotten whose messages were dropped meanwhile.
+const manyAwaited = 1024
+
+// tidy forgets lookouts that nobody came back to. mu is held.
+func (d *Dispatcher) tidy(now time.Time) {
+	if len(d.awaited) >= manyAwaited {
+		maps.DeleteFunc(d.awaited, func(_ bot.SessionKey, l lookout) bool { return now.Sub(l.due) > time.Minute })
+	}
 }
 
 // gathers says whether a message may be worked on together with the next one.
@@ -111,7 +130,14 @@ func (g *gathered) add(msg *bot.Message, seq int64) {
 
 // pauses are sessions that are looked at again at a certain time. Guarded by Dispatcher.mu.
 type pauses struct {
-	paused map[bot.SessionKey]*time.Timer
+	paused  map[bot.SessionKey]*time.Timer
+	awaited map[bot.SessionKey]lookout // what may be followed by more
+}
+
+// lookout is an arrival that more may follow until due.
+type lookout struct {
+	seq int64
+	due time.Time
 }
 
 // pause has a session looked at again when it is due. No worker waits for it.
