@@ -21,7 +21,10 @@ type opening struct {
 	gate   *gate
 	done   chan struct{}
 	hide   func() // stops showing the turn
-	err    error  // why the turn has not begun; final once done is closed
+	// contended: other processes may be beginning the same turn, because they have waited for the same messages too. The
+	// model is called only when this one has it.
+	contended bool
+	err       error // why the turn has not begun; final once done is closed
 }
 
 // wait waits until the outcome of the commit is known.
@@ -78,6 +81,7 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 		return false
 	}
 	o := d.opening(&lane, t, news, admission)
+	o.contended = d.opts.Shared && (len(t.rest) > 0 || d.awaits(t.msg) > 0)
 	tail, known := d.kept.tail(&lane)
 	if o.first = f; f != nil {
 		o.change.Claim.Arrives, o.change.Arrive = true, []bot.Arrival{*a}
@@ -190,7 +194,7 @@ func (w *work) open(
 		<-o.done
 		o.hide()
 	}()
-	if o.first != nil && !o.first.fresh { // it may have been answered long ago
+	if o.first != nil && !o.first.fresh || o.contended { // it may have been answered long ago, or begins elsewhere too
 		if err := o.wait(); err != nil {
 			return agent.Outcome{}, err
 		}

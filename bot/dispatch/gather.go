@@ -101,7 +101,17 @@ func (d *Dispatcher) follows(last, next *bot.Message, gap time.Duration) bool {
 			return true
 		}
 	}
-	return d.opts.Merge > 0 && last.Reply == nil && next.Reply == nil && gap <= d.opts.Merge && next.At.Sub(last.At) <= d.opts.Merge+dateGrain
+	return d.opts.Merge > 0 && last.Reply == nil && next.Reply == nil && d.atOnce(gap, next.At.Sub(last.At))
+}
+
+// atOnce reports whether two messages were written at once: by their dates, and by when they arrived, which is finer.
+// Where arrival and dates disagree by more than the grain of dates, one was delayed on its way, or two processes with
+// different clocks stored them; then the dates decide.
+func (d *Dispatcher) atOnce(gap, dates time.Duration) bool {
+	if dates > d.opts.Merge+dateGrain {
+		return false
+	}
+	return gap <= d.opts.Merge || gap > dates+2*dateGrain
 }
 
 // awaits is how long the next message may take that belongs to this one; 0 = none is to be expected, so that nobody
