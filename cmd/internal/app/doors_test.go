@@ -126,8 +126,8 @@ func TestServerInAnyProcess(t *testing.T) {
 	}
 	w.to("one").say("/mcp restart kind")
 	w.await("kind: connected")
-	w.to("two").say("/mcp remove kind")
-	w.await("kind: removed, with")
+	// Until the other process is ready again, the command is refused with a request to repeat it.
+	w.to("two").until("/mcp remove kind", `^kind: removed, with`)
 	for _, name := range []string{"one", "two"} {
 		w.to(name).until("/mcp list", `^No MCP server`)
 	}
