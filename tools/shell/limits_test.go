@@ -1,8 +1,12 @@
 package shell_test
 
 import (
+	"fmt"
+	"os"
 	"runtime"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/zephbot/zephbot/tools/shell"
@@ -57,5 +61,34 @@ func TestAttackScore(t *testing.T) {
 	k := setup(t, shell.Options{Helper: sandbox.Self, Sandbox: shell.SandboxOff})
 	if res := k.run(`cat /proc/self/oom_score_adj`); !strings.HasPrefix(res.Text, "1000") {
 		t.Errorf("score %q, want 1000", res.Text)
+	}
+}
+
+// TestAttackPriority: the supervisor is served before the processes it counts. Otherwise a fork bomb takes every process
+// of the machine before the supervisor comes to its turn.
+func TestAttackPriority(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has a supervisor")
+	}
+	ours, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours = 20 - ours // the system call returns it this way
+	supervisor := ours
+	if os.Getuid() == 0 {
+		supervisor = -20
+	}
+	command := min(ours+10, 19)
+	const field = `sed 's/.*) //' "/proc/$PPID/stat" | cut -d ' ' -f 17`
+	for _, tc := range []struct{ sandbox, text, want string }{
+		{shell.SandboxOff, `echo "$(nice)" "$(` + field + `)"`, fmt.Sprintf("%d %d", command, supervisor)},
+		{shell.SandboxAuto, `nice`, strconv.Itoa(command)}, // which hides the supervisor
+	} {
+		k := setup(t, shell.Options{Helper: sandbox.Self, Sandbox: tc.sandbox})
+		if res := k.run(tc.text); res.Text != tc.want {
+			t.Errorf("sandbox %s: niceness %q, want %q", tc.sandbox, res.Text, tc.want)
+		}
 	}
 }

@@ -67,8 +67,12 @@ func (s *supervisor) start(out *os.File) error {
 	before := expendable()
 	defer func() { keepAlive(before) }()
 	say(out, Report{Starting: true})
+	nice := goFirst()
 	var err error
-	onOtherThread(func() { err = s.spawn() })
+	onOtherThread(func() {
+		yield(nice)
+		err = s.spawn()
+	})
 	if err != nil {
 		return err
 	}
