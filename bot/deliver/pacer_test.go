@@ -64,7 +64,9 @@ func TestPacerChat(t *testing.T) {
 	})
 }
 
-func TestPacerGroupMinute(t *testing.T) {
+// TestBehaviour05LongAnswerInAGroup: five minutes of edits in a group stay within 20 requests a minute, and leave room
+// for what matters more.
+func TestBehaviour05LongAnswerInAGroup(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := exact(deliver.Limits{PerChatPerSecond: 1, PerGroupPerMinute: 20})
 		group := place("-7")

@@ -171,9 +171,9 @@ then expect "declined"
 and say It wanted to know something.
 `
 
-// TestServerAsks: what a server wants to know from a person in Telegram is declined at once; the person and the model
+// TestBehaviour28ServerAsks: what a server wants to know from a person in Telegram is declined at once; the person and the model
 // are told why.
-func TestServerAsks(t *testing.T) {
+func TestBehaviour28ServerAsks(t *testing.T) {
 	t.Parallel()
 	w := begin(t, asks, app.Internet{}, permitted, chatted)
 	w.fake.Say(1001, 1001, telegramtest.Message{Text: "/mcp add kind " + kindServer + " " + strings.ReplaceAll(string(mcptest.ElicitForm), " ", "_") + " " + t.TempDir()})
