@@ -189,3 +189,24 @@ func BenchmarkMemory(b *testing.B) {
 	b.ReportMetric(talked/n, "sessions-1000-MB")
 	b.ReportMetric(most/n, "peak-MB")
 }
+
+// BenchmarkIdleSession measures what a session more costs that is remembered but idle: the growth of the resident memory
+// between two numbers of people who have talked, a process each.
+func BenchmarkIdleSession(b *testing.B) {
+	const few, many = 1000, 4000
+	path := program(b)
+	var each, n float64
+	for b.Loop() {
+		_, small, err := memory(b.Context(), b, path, few)
+		if err != nil {
+			b.Fatal(err)
+		}
+		_, large, err := memory(b.Context(), b, path, many)
+		if err != nil {
+			b.Fatal(err)
+		}
+		each, n = each+(large-small)*1024/(many-few), n+1
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(each/n, "KB/session")
+}
