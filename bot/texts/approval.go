@@ -34,7 +34,7 @@ func named(name string) string { return render.Cut(visible.Name(name), nameLengt
 // Visible returns the words in signs for what cannot be seen.
 func (w Words) Visible(language string) visible.Words {
 	b := w.in(language)
-	return visible.Words{Blanks: b.blanks, Lines: b.emptyLines}
+	return visible.Words{Blanks: b.Card.Blanks, Lines: b.Card.EmptyLines}
 }
 
 // CardHead is the text above the command.
@@ -42,9 +42,9 @@ func (w Words) CardHead(language string, c Card) string {
 	b := w.in(language)
 	note := c.Note
 	if note == "" {
-		note = b.inWorkspace
+		note = b.Card.InWorkspace
 	}
-	return b.mayI + "\n" + c.Tool + " · " + note
+	return b.Card.MayI + "\n" + c.Tool + " · " + note
 }
 
 // CardFoot is the text below the command, before the hint; it may be empty.
@@ -52,25 +52,25 @@ func (w Words) CardFoot(language string, c Card) string {
 	b := w.in(language)
 	var lines []string
 	if c.FileLines > 0 {
-		lines = append(lines, fmt.Sprintf(b.longFile, c.FileLines, c.FileHash), "")
+		lines = append(lines, fmt.Sprintf(b.Card.LongFile, c.FileLines, c.FileHash), "")
 	}
 	if n := c.Found.Invisible; n > 0 {
-		lines = append(lines, fmt.Sprintf(b.invisible, n))
+		lines = append(lines, fmt.Sprintf(b.Card.Invisible, n))
 	}
 	if n := c.Found.Alike; n > 0 {
-		lines = append(lines, fmt.Sprintf(b.lookAlike, n))
+		lines = append(lines, fmt.Sprintf(b.Card.LookAlike, n))
 	}
 	if warning := w.Changed(language, c.Changed); warning != "" {
 		lines = append(lines, warning)
 	}
 	if c.Suspicious != "" {
-		lines = append(lines, fmt.Sprintf(b.suspicious, c.Suspicious))
+		lines = append(lines, fmt.Sprintf(b.Card.Suspicious, c.Suspicious))
 	}
 	if c.Reason != "" {
-		lines = append(lines, fmt.Sprintf(b.why, c.Reason))
+		lines = append(lines, fmt.Sprintf(b.Card.Why, c.Reason))
 	}
 	if c.Needed > 1 {
-		lines = append(lines, fmt.Sprintf(b.needs, c.Needed, c.Votes))
+		lines = append(lines, fmt.Sprintf(b.Card.Needs, c.Needed, c.Votes))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -79,9 +79,9 @@ func (w Words) CardFoot(language string, c Card) string {
 // words.
 func (w Words) CardHint(language string, c Card) string {
 	b := w.in(language)
-	last := fmt.Sprintf(b.expires, w.clock(c.Expires), c.Short)
+	last := fmt.Sprintf(b.Card.Expires, w.clock(c.Expires), c.Short)
 	if c.Steps > 1 || c.USD > 0 {
-		last = fmt.Sprintf(b.soFar, b.steps.say(c.Steps), Money(c.USD)) + " · " + last
+		last = fmt.Sprintf(b.Card.SoFar, b.Card.Steps.say(c.Steps), Money(c.USD)) + " · " + last
 	}
 	return last
 }
@@ -89,7 +89,7 @@ func (w Words) CardHint(language string, c Card) string {
 // Buttons are the labels of the card's buttons.
 func (w Words) Buttons(language string) (once, session, deny string) {
 	b := w.in(language)
-	return b.once, b.session, b.deny
+	return b.Buttons.Once, b.Buttons.Session, b.Buttons.Deny
 }
 
 // Decided is the record that a card becomes.
@@ -99,21 +99,21 @@ func (w Words) Decided(language string, a bot.Approval) string {
 	switch a.State {
 	case bot.Approved:
 		if a.Scope == bot.Tool {
-			return fmt.Sprintf(b.grants.wholeApproved, named(a.ByName), at)
+			return fmt.Sprintf(b.Grants.WholeApproved, named(a.ByName), at)
 		}
 		if a.Scope == bot.Always {
-			return fmt.Sprintf(b.approvedAlways, named(a.ByName), at)
+			return fmt.Sprintf(b.Decisions.ApprovedAlways, named(a.ByName), at)
 		}
 		if a.Scope == bot.Session {
-			return fmt.Sprintf(b.approvedSession, named(a.ByName), at)
+			return fmt.Sprintf(b.Decisions.ApprovedSession, named(a.ByName), at)
 		}
-		return fmt.Sprintf(b.approved, named(a.ByName), at)
+		return fmt.Sprintf(b.Decisions.Approved, named(a.ByName), at)
 	case bot.Denied:
-		return fmt.Sprintf(b.denied, named(a.ByName), at)
+		return fmt.Sprintf(b.Decisions.Denied, named(a.ByName), at)
 	case bot.Expired:
-		return fmt.Sprintf(b.expired, at)
+		return fmt.Sprintf(b.Decisions.Expired, at)
 	default:
-		return fmt.Sprintf(b.withdrawn, at)
+		return fmt.Sprintf(b.Decisions.Withdrawn, at)
 	}
 }
 
@@ -121,78 +121,80 @@ func (w Words) Decided(language string, a bot.Approval) string {
 func (w Words) NotYours(language, who string) string {
 	b := w.in(language)
 	if who = named(who); who == "" {
-		who = b.asker
+		who = b.Decisions.Asker
 	}
-	return fmt.Sprintf(b.stranger, who)
+	return fmt.Sprintf(b.Decisions.Stranger, who)
 }
 
 // NotYourself answers the press of the person who asked, where somebody else has to approve.
-func (w Words) NotYourself(language string) string { return w.in(language).notYourself }
+func (w Words) NotYourself(language string) string { return w.in(language).Decisions.NotYourself }
 
 // VoteOthers answers the press of the person who asked, where several have to approve.
-func (w Words) VoteOthers(language string) string { return w.in(language).voteOthers }
+func (w Words) VoteOthers(language string) string { return w.in(language).Decisions.VoteOthers }
 
 // Already answers a second press.
 func (w Words) Already(language string, a bot.Approval) string {
-	return fmt.Sprintf(w.in(language).already, w.Decided(language, a))
+	return fmt.Sprintf(w.in(language).Decisions.Already, w.Decided(language, a))
 }
 
 // UnknownQuestion answers a button that belongs to nothing.
-func (w Words) UnknownQuestion(language string) string { return w.in(language).unknownQuestion }
+func (w Words) UnknownQuestion(language string) string {
+	return w.in(language).Decisions.UnknownQuestion
+}
 
 // NoQuestion answers /approve and /deny where nothing is open.
-func (w Words) NoQuestion(language string) string { return w.in(language).noQuestion }
+func (w Words) NoQuestion(language string) string { return w.in(language).Decisions.NoQuestion }
 
 // OneQuestion answers /approve and /deny with a name that is not that of the only open question.
 func (w Words) OneQuestion(language, short string) string {
-	return fmt.Sprintf(w.in(language).oneQuestion, short)
+	return fmt.Sprintf(w.in(language).Decisions.OneQuestion, short)
 }
 
 // WhichQuestion answers /approve and /deny where several questions are open.
 func (w Words) WhichQuestion(language string, short []string) string {
-	return fmt.Sprintf(w.in(language).whichQuestion, strings.Join(short, ", "))
+	return fmt.Sprintf(w.in(language).Decisions.WhichQuestion, strings.Join(short, ", "))
 }
 
 // Noted answers a press that was counted.
 func (w Words) Noted(language string, missing int) string {
 	if missing > 0 {
-		return fmt.Sprintf(w.in(language).votedToast, missing)
+		return fmt.Sprintf(w.in(language).Decisions.NotedMore, missing)
 	}
-	return w.in(language).decidedToast
+	return w.in(language).Decisions.Noted
 }
 
 // AlwaysButton is the label of the button that begins storing a rule.
-func (w Words) AlwaysButton(language string) string { return w.in(language).always }
+func (w Words) AlwaysButton(language string) string { return w.in(language).Buttons.Always }
 
 // StoreButtons are the labels of the card that shows the rule.
 func (w Words) StoreButtons(language string) (store, back string) {
 	b := w.in(language)
-	return b.storeIt, b.back
+	return b.Buttons.StoreIt, b.Buttons.Back
 }
 
 // StoreHead is the text above the rule that would be stored.
-func (w Words) StoreHead(language string) string { return w.in(language).storeHead }
+func (w Words) StoreHead(language string) string { return w.in(language).Policy.StoreHead }
 
 // StoreFoot is the text below it.
-func (w Words) StoreFoot(language string) string { return w.in(language).storeFoot }
+func (w Words) StoreFoot(language string) string { return w.in(language).Policy.StoreFoot }
 
 // AdminsStore answers somebody who may not store rules.
-func (w Words) AdminsStore(language string) string { return w.in(language).adminsStore }
+func (w Words) AdminsStore(language string) string { return w.in(language).Policy.AdminsStore }
 
 // PolicyStatus answers /policy status.
 func (w Words) PolicyStatus(language string, lines []string) string {
-	return w.in(language).policyHead + "\n" + strings.Join(lines, "\n")
+	return w.in(language).Policy.Head + "\n" + strings.Join(lines, "\n")
 }
 
 // PolicyDecision answers /policy check.
 func (w Words) PolicyDecision(language, effect, rule, reason string) string {
 	b := w.in(language)
-	lines := []string{b.effects[effect]}
+	lines := []string{b.Policy.Effects[effect]}
 	if reason = w.Reason(language, reason); reason != "" {
 		lines = append(lines, reason)
 	}
-	return strings.Join(append(lines, fmt.Sprintf(b.policyRule, rule)), "\n")
+	return strings.Join(append(lines, fmt.Sprintf(b.Policy.Rule, rule)), "\n")
 }
 
 // PolicyHelp says how /policy is used.
-func (w Words) PolicyHelp(language string) string { return w.in(language).policyHelp }
+func (w Words) PolicyHelp(language string) string { return w.in(language).Policy.Help }

@@ -18,11 +18,11 @@ type Blocked struct {
 // ToolsBlocked follows /tools when something is blocked.
 func (w Words) ToolsBlocked(language string, list []Blocked) string {
 	b := w.in(language)
-	lines := []string{b.toolsBlocked}
+	lines := []string{b.Blocked.Head}
 	for _, t := range list {
-		left := fmt.Sprintf(b.blockedLeft, w.Duration(language, t.Left))
+		left := fmt.Sprintf(b.Blocked.Left, w.Duration(language, t.Left))
 		if t.Elsewhere {
-			left += ", " + b.blockedElsewhere
+			left += ", " + b.Blocked.Elsewhere
 		}
 		lines = append(lines, "• "+t.Tool+" – "+t.Reason+" ("+left+")")
 	}
@@ -31,16 +31,16 @@ func (w Words) ToolsBlocked(language string, list []Blocked) string {
 
 // ToolBlocked tells a conversation that a tool is blocked for a while.
 func (w Words) ToolBlocked(language, tool string, left time.Duration) string {
-	return fmt.Sprintf(w.in(language).toolBlocked, visible.Name(tool), w.Duration(language, left), visible.Name(tool))
+	return fmt.Sprintf(w.in(language).Blocked.Tool, visible.Name(tool), w.Duration(language, left), visible.Name(tool))
 }
 
 // ToolBlockedAdmins tells the admins the same; chat is where, "" = everywhere.
 func (w Words) ToolBlockedAdmins(language, tool, chat string, failures, calls int, left time.Duration) string {
 	b := w.in(language)
-	where := b.blockedEverywhere
+	where := b.Blocked.Everywhere
 	if chat != "" {
-		where = fmt.Sprintf(b.blockedChat, visible.Name(chat))
+		where = fmt.Sprintf(b.Blocked.Chat, visible.Name(chat))
 	}
-	return fmt.Sprintf(b.toolBlockedAdmins, visible.Name(tool), failures, calls, where, w.Duration(language, left),
+	return fmt.Sprintf(b.Blocked.ToolAdmins, visible.Name(tool), failures, calls, where, w.Duration(language, left),
 		visible.Name(tool))
 }

@@ -1,96 +1,182 @@
-// Package texts contains every sentence that the bot says on its own, with one file per language, so that each can be
-// read, reviewed and translated as a whole.
+// Package texts contains every sentence that the bot says on its own. The sentences of a language are one file,
+// languages/XX.toml, so that they can be read, reviewed and translated as a whole; docs/languages.md says how to add
+// one. What is not sentences, such as which of them is said when, is in Go.
 package texts
 
-import (
-	"fmt"
-	"strings"
-
-	"github.com/zephbot/zephbot/policy/act"
-)
+import "fmt"
 
 // count is a sentence about a number: singular and plural, each with one %d.
 type count [2]string
 
-func (c count) say(n int) string {
+func (c count) say(n int) string { return c.with(n, n) }
+
+// with says the sentence with these values, in the form that fits n.
+func (c count) with(n int, values ...any) string {
 	if n == 1 {
-		return fmt.Sprintf(c[0], n)
+		return fmt.Sprintf(c[0], values...)
 	}
-	return fmt.Sprintf(c[1], n)
+	return fmt.Sprintf(c[1], values...)
 }
 
-// book contains all sentences of one language. Verbs and the order of %s and %d are the same in every language.
+// book contains all sentences of one language. A part is a table of its file, a field a sentence: ended.stopped_nothing
+// is Ended.StoppedNothing. What a sentence leaves open (%s, %d) is the same in every language, in any order (%[2]s).
 type book struct {
-	// A turn that ends without an answer.
-	stopped, stoppedNothing, gone, loopMute string
-	limit                                   count  // steps
-	loop                                    string // output
-	context, modelRefused, key, empty       string // request
-	refusal, givenUp, internal              string // request
-	overtime, oversize                      string // request
-	unstored, outOfOrder                    string // advice
-	cut, away, behind, nothing, broken      string // request
-	placeholder, resent                     string
-	files                                   fileBook
-	lost                                    count // messages
-	noTopic, asFile, unsendable, notKept    string
-	// Progress.
-	thinking, working, step string
-	verbs                   map[act.Verb]string // of a tool
-	// Approval.
-	mayI, inWorkspace, why, soFar, expires, longFile, needs                           string
-	steps                                                                             count
-	once, session, deny                                                               string
-	approved, approvedSession, denied, expired, withdrawn                             string
-	stranger, asker, already, unknownQuestion, notYourself, noQuestion, whichQuestion string
-	decidedToast, votedToast, suspicious                                              string
-	always, storeHead, storeFoot, storeIt, back, adminsStore, approvedAlways          string
-	oneQuestion, voteOthers                                                           string
-	blanks, emptyLines, invisible, lookAlike                                          string // with a number each
-	grants                                                                            grantBook
-	models                                                                            modelBook
-	// English sentences of the policy in this language; nil = not translated
+	Ended     endedBook
+	Notices   noticeBook
+	Progress  progressBook
+	Card      cardBook
+	Buttons   buttonBook
+	Decisions decisionBook
+	Policy    policyBook
+	Commands  commandBook
+	Blocked   blockedBook
+	Servers   serverBook
+	Changes   changeBook
+	Proposal  proposalBook
+	Files     fileBook
+	Grants    grantBook
+	Models    modelBook
+	People    peopleBook
+	Refusals  whyBook
+	Quota     quotaBook
+	Status    statusBook
+
+	// English sentences of the policy and of tools in this language; nil = this is English
 	reasons func() *phrases
-	// For what is not among them.
-	someReason string
-	// Policy.
-	policyHead, policyHelp, policyRule string
-	effects                            map[string]string
-	// Access.
-	strangerPrivate, groupUnlisted string
-	people                         peopleBook
-	refusals                       whyBook
-	// quota
-	quota quotaBook
-	// commands
-	start, helpHead, helpAdmin, unknown, unknownNear, adminsOnly, cleared, newTopic, nothingRuns, stopping string
-	dropped, droppedQuestions, endedCommands                                                               count
-	status                                                                                                 statusBook
-	toolsHead, toolsNone, notBuilt                                                                         string
-	// Tools that are blocked, servers.
-	blockedLeft, blockedElsewhere, blockedEverywhere, blockedChat                        string
-	toolBlocked, toolBlockedAdmins                                                       string
-	toolsBlocked, unblocked, notBlocked, meant                                           string
-	serverFits                                                                           string
-	serversOff, serversNone, serversHead, serversHelp                                    string
-	serverConnecting, serverNone, serverAccepted, serverNothing                          string
-	serverFailed, serverAway, serverBack, serverChanged, serverSignIn, signInAgain, late string
-	serverFresh, serverHeld, serverPending, serverWords, serverIsNew                     string
-	serverAccept, serverLong, serverMore, serverChat, serverNotNow                       string
-	serverDropped                                                                        count
-	serverAdd, serverAddProgram, serverAddURL, serverEnv, serverHolds                    string
-	serverStates                                                                         map[string]string
-	serverTools, serverAdded, serverRemoved                                              count
-	seconds, minutes, hours                                                              count
-	// Name → what it does, example.
-	commands map[string][2]string
 }
 
-// in returns the book for an IETF language tag, by default English.
-func in(tag string) *book {
-	base, _, _ := strings.Cut(strings.ReplaceAll(strings.ToLower(tag), "_", "-"), "-")
-	if base == "de" {
-		return german()
-	}
-	return english()
+// endedBook is why a turn ended without an answer.
+type endedBook struct {
+	Stopped, StoppedNothing, Gone, LoopMute string
+	Limit                                   count  // steps
+	Loop                                    string // output
+	Context, Empty, Refusal                 string
+	// request
+	ModelRefused, Key, GivenUp, Internal, Overtime, Oversize string
+}
+
+// noticeBook is what is said about messages and files that did not go as they should.
+type noticeBook struct {
+	Unstored, Behind, Nothing   string
+	OutOfOrder                  string // advice
+	Away, Broken                string // request
+	Cut, Placeholder, Resent    string
+	Lost                        count // messages
+	NoTopic, AsFile, Unsendable string
+	NotKept                     string // tool, file
+	Stranger, GroupUnlisted     string // id
+}
+
+// progressBook is what is said while a turn runs.
+type progressBook struct {
+	Thinking         string
+	Working          string            // what a tool does
+	Step             string            // steps done, of how many
+	Verbs            map[string]string // what a tool does to what, by act.Verb; other = for a tool without one
+	Seconds, Minutes count
+	Hours            count
+}
+
+// cardBook is what a question about a call shows.
+type cardBook struct {
+	MayI, InWorkspace                        string
+	Why                                      string // reason
+	SoFar                                    string // steps, money
+	Steps                                    count
+	Expires                                  string // time, name of the question
+	LongFile                                 string // lines, hash
+	Needs                                    string // approvals, those so far
+	Suspicious                               string // source
+	Blanks, EmptyLines, Invisible, LookAlike string // with a number each
+}
+
+// buttonBook is the labels of a question's buttons.
+type buttonBook struct {
+	Once, Session, Always, Deny, StoreIt, Back string
+}
+
+// decisionBook is what is said of decisions.
+type decisionBook struct {
+	Approved, ApprovedSession, ApprovedAlways, Denied string // name, time
+	Expired, Withdrawn                                string // time
+	Stranger                                          string // who may decide
+	Asker                                             string
+	Already                                           string // the decision
+	UnknownQuestion, NoQuestion                       string
+	OneQuestion, WhichQuestion                        string // names of questions
+	NotYourself, VoteOthers, Noted                    string
+	NotedMore                                         string // approvals that are missing
+}
+
+// policyBook is what is said about rules.
+type policyBook struct {
+	StoreHead, StoreFoot, AdminsStore string
+	Head, Help                        string
+	Rule                              string // name
+	Effects                           map[string]string
+	SomeReason                        string // for a reason that is not in the table of reasons
+}
+
+// commandBook is what commands answer.
+type commandBook struct {
+	Start                           string // " " and a name, or nothing
+	HelpHead, HelpAdmin             string
+	Unknown, NotBuilt               string // name
+	UnknownNear                     string // name, nearest name
+	AdminsOnly                      string // " (names)", or nothing
+	Cleared, Fresh                  string
+	NothingRuns, Stopping           string
+	Dropped                         count // messages
+	DroppedQuestions, EndedCommands count
+	ToolsHead, ToolsNone            string
+	List                            map[string]command // by name
+}
+
+// command is what a command does, and how it is used.
+type command struct {
+	Does    string
+	Example string `catalogue:"optional"`
+}
+
+// blockedBook is about tools that are switched off because they failed too often.
+type blockedBook struct {
+	Head                  string
+	Left                  string // duration
+	Elsewhere, Everywhere string
+	Chat                  string // id
+	Tool                  string // tool, duration, tool
+	ToolAdmins            string // tool, failures, calls, where, duration, tool
+	Unblocked, NotBlocked string // tool
+	Meant                 string // name
+}
+
+// serverBook is about MCP servers.
+type serverBook struct {
+	Off, None, Head, Help     string
+	States                    map[string]string
+	Tools, Dropped            count
+	Fits                      string // tools shown, all, tokens
+	Connecting, Unknown, Away string // id
+	Failed                    string // id, problem
+	Back                      string // id, tools
+	SignIn                    string // id, link, id
+	SignInAgain, Late         string
+	Added, Removed            count // tools
+	Programs, Nobody          string
+}
+
+// changeBook is about changes of servers, which wait until an admin accepts them.
+type changeBook struct {
+	Changed, Fresh     string // id, tools
+	Held               string // id
+	Pending, Nothing   string // id
+	Words, IsNew, Long string
+	Accept             string // id, code
+	Accepted           string // id, tools
+	More               string // lines
+}
+
+// proposalBook is what a card about /mcp add shows.
+type proposalBook struct {
+	Add, Program, URL, Env, Holds string // what it is
 }

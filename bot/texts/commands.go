@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/texts/languages"
 	"github.com/zephbot/zephbot/bot/visible"
 )
 
@@ -14,15 +15,15 @@ func (w Words) Start(language, name string) string {
 	if name != "" {
 		name = " " + render.Cut(name, 64)
 	}
-	return fmt.Sprintf(w.in(language).start, name)
+	return fmt.Sprintf(w.in(language).Commands.Start, name)
 }
 
 // Help lists the commands a person may use.
 func (w Words) Help(language string, own, admin []string) string {
 	b := w.in(language)
-	lines := append([]string{b.helpHead, ""}, b.lines(own)...)
+	lines := append([]string{b.Commands.HelpHead, ""}, b.lines(own)...)
 	if len(admin) > 0 {
-		lines = append(append(lines, "", b.helpAdmin), b.lines(admin)...)
+		lines = append(append(lines, "", b.Commands.HelpAdmin), b.lines(admin)...)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -30,14 +31,14 @@ func (w Words) Help(language string, own, admin []string) string {
 func (b *book) lines(names []string) []string {
 	var lines []string
 	for _, n := range names {
-		c, ok := b.commands[n]
+		c, ok := b.Commands.List[n]
 		if !ok {
 			lines = append(lines, "/"+n)
 			continue
 		}
-		line := "/" + n + " – " + c[0]
-		if c[1] != "" {
-			line += " (" + c[1] + ")"
+		line := "/" + n + " – " + c.Does
+		if c.Example != "" {
+			line += " (" + c.Example + ")"
 		}
 		lines = append(lines, line)
 	}
@@ -45,21 +46,23 @@ func (b *book) lines(names []string) []string {
 }
 
 // Describe says what a command does, for the command menu.
-func (w Words) Describe(language, command string) string { return w.in(language).commands[command][0] }
+func (w Words) Describe(language, command string) string {
+	return w.in(language).Commands.List[command].Does
+}
 
 // UnknownCommand names the nearest known command.
 func (w Words) UnknownCommand(language, name, nearest string) string {
 	b := w.in(language)
 	name = render.Cut(name, 32)
 	if nearest == "" {
-		return fmt.Sprintf(b.unknown, name)
+		return fmt.Sprintf(b.Commands.Unknown, name)
 	}
-	return fmt.Sprintf(b.unknownNear, name, nearest)
+	return fmt.Sprintf(b.Commands.UnknownNear, name, nearest)
 }
 
 // NotBuilt says that a command of the contract is not part of this version.
 func (w Words) NotBuilt(language, name string) string {
-	return fmt.Sprintf(w.in(language).notBuilt, name)
+	return fmt.Sprintf(w.in(language).Commands.NotBuilt, name)
 }
 
 // AdminsOnly refuses an admin command by name.
@@ -68,14 +71,14 @@ func (w Words) AdminsOnly(language string, admins []string) string {
 	if len(admins) > 0 {
 		names = " (" + strings.Join(admins, ", ") + ")"
 	}
-	return fmt.Sprintf(w.in(language).adminsOnly, names)
+	return fmt.Sprintf(w.in(language).Commands.AdminsOnly, names)
 }
 
 // Cleared answers /clear.
-func (w Words) Cleared(language string) string { return w.in(language).cleared }
+func (w Words) Cleared(language string) string { return w.in(language).Commands.Cleared }
 
 // Fresh answers /new.
-func (w Words) Fresh(language string) string { return w.in(language).newTopic }
+func (w Words) Fresh(language string) string { return w.in(language).Commands.Fresh }
 
 // Stopped is what a /stop has ended.
 type Stopped struct {
@@ -95,7 +98,7 @@ func (w Words) Stopping(language string, s Stopped) string {
 	for _, thing := range []struct {
 		n     int
 		words count
-	}{{s.Messages, b.dropped}, {s.Questions, b.droppedQuestions}, {s.Commands, b.endedCommands}} {
+	}{{s.Messages, b.Commands.Dropped}, {s.Questions, b.Commands.DroppedQuestions}, {s.Commands, b.Commands.EndedCommands}} {
 		if thing.n > 0 {
 			ended = append(ended, thing.words.say(thing.n))
 		}
@@ -103,9 +106,9 @@ func (w Words) Stopping(language string, s Stopped) string {
 	var text []string
 	switch {
 	case s.Running:
-		text = append(text, b.stopping)
+		text = append(text, b.Commands.Stopping)
 	case len(ended) == 0:
-		text = append(text, b.nothingRuns)
+		text = append(text, b.Commands.NothingRuns)
 	}
 	if len(ended) > 0 {
 		text = append(text, strings.Join(ended, ", ")+".")
@@ -117,9 +120,9 @@ func (w Words) Stopping(language string, s Stopped) string {
 func (w Words) Tools(language string, names []string) string {
 	b := w.in(language)
 	if len(names) == 0 {
-		return b.toolsNone
+		return b.Commands.ToolsNone
 	}
-	lines := []string{b.toolsHead}
+	lines := []string{b.Commands.ToolsHead}
 	for _, name := range names {
 		lines = append(lines, "• "+name)
 	}
@@ -138,7 +141,7 @@ func lined(list []string) string {
 // Names lists the commands that have a description, sorted.
 func (Words) Names() []string {
 	var names []string
-	for n := range english().commands {
+	for n := range in(languages.Standard).Commands.List {
 		names = append(names, n)
 	}
 	sort.Strings(names)

@@ -12,61 +12,17 @@ import (
 
 // grantBook is what is said about standing approvals in one language.
 type grantBook struct {
-	chooseHead, chooseFoot                        string
-	offers                                        map[policy.OfferKind]string // line of the list; with the rule
-	labels                                        map[policy.OfferKind]string // of the button; with what is short of it
-	where, while                                  string                      // directory; files
-	past                                          count
-	pastNone                                      string
-	whole, wholeApproved                          string
-	changed, changedMany                          string
-	rulesHead, rulesNone, rulesEnded, rulesOld    string
-	ruleBy, ruleHere, ruleChat, revoke, revoked   string // ruleBy: name, time
-	revokedAlready, older, newer, more, wholeRule string
-}
-
-func englishGrants() grantBook {
-	return grantBook{
-		chooseHead: "What may always run in this chat?", chooseFoot: "The next card shows the rule once more before it is stored.",
-		offers: map[policy.OfferKind]string{
-			policy.OfferExact: "exactly %s", policy.OfferPrefix: "everything beginning with %s", policy.OfferDirectory: "all files below %s",
-			policy.OfferExtension: "all files like %s",
-		},
-		labels: map[policy.OfferKind]string{
-			policy.OfferExact: "Exactly this", policy.OfferPrefix: "Begins with %s", policy.OfferDirectory: "Files %s", policy.OfferExtension: "Files %s",
-		},
-		where: "Only in %s.", while: "Only as long as this does not change: %s.",
-		past:     count{"In the last 7 days I asked %d time about what this rule covers:", "In the last 7 days I asked %d times about what this rule covers:"},
-		pastNone: "In the last 7 days I asked about nothing else that this rule covers.",
-		whole:    "Approve this tool in this conversation", wholeApproved: "✅ Tool approved for this conversation by %s, %s",
-		changed: "⚠ %s has changed since you allowed it.", changedMany: "⚠ These have changed since you allowed them: %s.",
-		rulesHead: "What may run without asking:", rulesNone: "No rule is stored. Admins can store one with Always… on a question.",
-		rulesEnded: "no longer valid: the server was removed or has changed", rulesOld: "no longer valid: stored by an older version",
-		ruleBy: "by %s, %s", ruleHere: "this chat", ruleChat: "chat %s", revoke: "Revoke %d", revoked: "Revoked: %s",
-		revokedAlready: "This rule has already been revoked.", older: "Older ›", newer: "‹ Newer", more: "%d to %d of %d", wholeRule: "every call, in one conversation",
-	}
-}
-
-func germanGrants() grantBook {
-	return grantBook{
-		chooseHead: "Was darf in diesem Chat immer laufen?", chooseFoot: "Die nächste Karte zeigt die Regel noch einmal, bevor sie gespeichert wird.",
-		offers: map[policy.OfferKind]string{
-			policy.OfferExact: "genau %s", policy.OfferPrefix: "alles, was so beginnt: %s", policy.OfferDirectory: "alle Dateien unter %s",
-			policy.OfferExtension: "alle Dateien wie %s",
-		},
-		labels: map[policy.OfferKind]string{
-			policy.OfferExact: "Genau das", policy.OfferPrefix: "Beginnt mit %s", policy.OfferDirectory: "Dateien %s", policy.OfferExtension: "Dateien %s",
-		},
-		where: "Nur in %s.", while: "Nur solange das bleibt, wie es ist: %s.",
-		past:     count{"In den letzten 7 Tagen habe ich %d Mal gefragt, was diese Regel abdeckt:", "In den letzten 7 Tagen habe ich %d Mal gefragt, was diese Regel abdeckt:"},
-		pastNone: "In den letzten 7 Tagen habe ich sonst nichts gefragt, was diese Regel abdeckt.",
-		whole:    "Werkzeug in diesem Gespräch erlauben", wholeApproved: "✅ Werkzeug für dieses Gespräch erlaubt von %s, %s",
-		changed: "⚠ %s wurde geändert, seit du es erlaubt hast.", changedMany: "⚠ Geändert, seit du es erlaubt hast: %s.",
-		rulesHead: "Was läuft, ohne zu fragen:", rulesNone: "Keine Regel ist gespeichert. Admins speichern eine mit Immer… auf einer Frage.",
-		rulesEnded: "gilt nicht mehr: der Server wurde entfernt oder geändert", rulesOld: "gilt nicht mehr: von einer älteren Version gespeichert",
-		ruleBy: "von %s, %s", ruleHere: "dieser Chat", ruleChat: "Chat %s", revoke: "%d widerrufen", revoked: "Widerrufen: %s",
-		revokedAlready: "Diese Regel ist schon widerrufen.", older: "Ältere ›", newer: "‹ Neuere", more: "%d bis %d von %d", wholeRule: "jeder Aufruf, in einem Gespräch",
-	}
+	ChooseHead, ChooseFoot                        string
+	Offers                                        map[policy.OfferKind]string // line of the list; with the rule
+	Labels                                        map[policy.OfferKind]string // of the button; with what is short of it
+	Where, While                                  string                      // directory; files
+	Past                                          count
+	PastNone                                      string
+	Whole, WholeApproved                          string
+	Changed, ChangedMany                          string
+	RulesHead, RulesNone, RulesEnded, RulesOld    string
+	RuleBy, RuleHere, RuleChat, Revoke, Revoked   string // ruleBy: name, time
+	RevokedAlready, Older, Newer, More, WholeRule string
 }
 
 // labelLength limits the text of a button, in UTF-16 units.
@@ -74,29 +30,29 @@ const labelLength = 40
 
 // Changed warns that files have changed since somebody allowed the call; "" for none.
 func (w Words) Changed(language string, files []string) string {
-	b := w.in(language).grants
+	b := w.in(language).Grants
 	switch len(files) {
 	case 0:
 		return ""
 	case 1:
-		return fmt.Sprintf(b.changed, files[0])
+		return fmt.Sprintf(b.Changed, files[0])
 	default:
-		return fmt.Sprintf(b.changedMany, strings.Join(files, ", "))
+		return fmt.Sprintf(b.ChangedMany, strings.Join(files, ", "))
 	}
 }
 
 // WholeButton is the label of the button that approves every call of a tool in this conversation.
-func (w Words) WholeButton(language string) string { return w.in(language).grants.whole }
+func (w Words) WholeButton(language string) string { return w.in(language).Grants.Whole }
 
 // ChooseHead is the text above the offers of a standing approval.
-func (w Words) ChooseHead(language string) string { return w.in(language).grants.chooseHead }
+func (w Words) ChooseHead(language string) string { return w.in(language).Grants.ChooseHead }
 
 // ChooseFoot is the text below them.
-func (w Words) ChooseFoot(language string) string { return w.in(language).grants.chooseFoot }
+func (w Words) ChooseFoot(language string) string { return w.in(language).Grants.ChooseFoot }
 
 // OfferLabel is the label of a choice. root is the directory from which paths are shown.
 func (w Words) OfferLabel(language string, o policy.Offer, root string) string {
-	label := w.in(language).grants.labels[o.Kind]
+	label := w.in(language).Grants.Labels[o.Kind]
 	if !strings.Contains(label, "%s") {
 		return label
 	}
@@ -109,18 +65,18 @@ func (w Words) Offer(language string, o policy.Offer, root string) string {
 	for i := range o.Grants {
 		rules[i] = ruleText(&o.Grants[i], root)
 	}
-	return fmt.Sprintf(w.in(language).grants.offers[o.Kind], strings.Join(rules, ", "))
+	return fmt.Sprintf(w.in(language).Grants.Offers[o.Kind], strings.Join(rules, ", "))
 }
 
 // Rule is a standing approval in one line, and what limits it in further ones.
 func (w Words) Rule(language string, g *policy.Grant, root string) (rule string, limits []string) {
-	b := w.in(language).grants
+	b := w.in(language).Grants
 	rule = g.Tool + ": " + ruleText(g, root)
 	if g.Kind == policy.GrantTool {
-		rule = g.Tool + ": " + b.wholeRule
+		rule = g.Tool + ": " + b.WholeRule
 	}
 	if len(g.Words) > 0 && g.Dir != "" && g.Dir != root {
-		limits = append(limits, fmt.Sprintf(b.where, fromRoot(g.Dir, root)))
+		limits = append(limits, fmt.Sprintf(b.Where, fromRoot(g.Dir, root)))
 	}
 	var files []string
 	for _, f := range g.Files {
@@ -129,7 +85,7 @@ func (w Words) Rule(language string, g *policy.Grant, root string) (rule string,
 		}
 	}
 	if len(files) > 0 {
-		limits = append(limits, fmt.Sprintf(b.while, strings.Join(files, ", ")))
+		limits = append(limits, fmt.Sprintf(b.While, strings.Join(files, ", ")))
 	}
 	return rule, limits
 }
@@ -152,11 +108,11 @@ func fromRoot(p, root string) string {
 
 // Past says how often this bot asked about what a rule would cover, with examples.
 func (w Words) Past(language string, n int, examples []string) string {
-	b := w.in(language).grants
+	b := w.in(language).Grants
 	if n == 0 {
-		return b.pastNone
+		return b.PastNone
 	}
-	return strings.Join(append([]string{b.past.say(n)}, bulleted(examples)...), "\n")
+	return strings.Join(append([]string{b.Past.say(n)}, bulleted(examples)...), "\n")
 }
 
 func bulleted(list []string) []string {
@@ -181,11 +137,11 @@ type StoredRule struct {
 // Rules is the page of a list that begins with rule number from, counted from 1, of all rules. note is written below
 // it.
 func (w Words) Rules(language string, page []StoredRule, from, all int, note string) string {
-	b := w.in(language).grants
+	b := w.in(language).Grants
 	if all == 0 {
-		return strings.TrimPrefix(note+"\n", "\n") + b.rulesNone
+		return strings.TrimPrefix(note+"\n", "\n") + b.RulesNone
 	}
-	lines := []string{b.rulesHead}
+	lines := []string{b.RulesHead}
 	for i := range page {
 		r := &page[i]
 		rule, limits := w.Rule(language, &r.Grant, r.Root)
@@ -193,20 +149,20 @@ func (w Words) Rules(language string, page []StoredRule, from, all int, note str
 		for _, limit := range limits {
 			lines = append(lines, w.seen(language, limit))
 		}
-		where := b.ruleHere
+		where := b.RuleHere
 		if r.Chat != "" {
-			where = fmt.Sprintf(b.ruleChat, r.Chat)
+			where = fmt.Sprintf(b.RuleChat, r.Chat)
 		}
-		lines = append(lines, where+" · "+fmt.Sprintf(b.ruleBy, named(r.By), w.moment(r.At)))
+		lines = append(lines, where+" · "+fmt.Sprintf(b.RuleBy, named(r.By), w.moment(r.At)))
 		switch {
 		case r.Old:
-			lines = append(lines, "⚠ "+b.rulesOld)
+			lines = append(lines, "⚠ "+b.RulesOld)
 		case r.Ended:
-			lines = append(lines, "⚠ "+b.rulesEnded)
+			lines = append(lines, "⚠ "+b.RulesEnded)
 		}
 	}
 	if all > len(page) {
-		lines = append(lines, "", fmt.Sprintf(b.more, from, from+len(page)-1, all))
+		lines = append(lines, "", fmt.Sprintf(b.More, from, from+len(page)-1, all))
 	}
 	if note != "" {
 		lines = append(lines, "", note)
@@ -225,20 +181,20 @@ const ruleLength = 300
 
 // RevokeButton is the label of the button that ends rule number n.
 func (w Words) RevokeButton(language string, n int) string {
-	return fmt.Sprintf(w.in(language).grants.revoke, n)
+	return fmt.Sprintf(w.in(language).Grants.Revoke, n)
 }
 
 // PageButtons turn the pages of the list.
 func (w Words) PageButtons(language string) (newer, older string) {
-	b := w.in(language).grants
-	return b.newer, b.older
+	b := w.in(language).Grants
+	return b.Newer, b.Older
 }
 
 // Revoked says which rule was ended.
 func (w Words) Revoked(language string, r StoredRule) string {
 	rule, _ := w.Rule(language, &r.Grant, r.Root)
-	return fmt.Sprintf(w.in(language).grants.revoked, w.seen(language, rule))
+	return fmt.Sprintf(w.in(language).Grants.Revoked, w.seen(language, rule))
 }
 
 // RevokedAlready answers a press on a rule that is gone.
-func (w Words) RevokedAlready(language string) string { return w.in(language).grants.revokedAlready }
+func (w Words) RevokedAlready(language string) string { return w.in(language).Grants.RevokedAlready }

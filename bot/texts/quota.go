@@ -56,33 +56,33 @@ type Setting struct {
 
 // quotaBook is what is said of quotas in one language.
 type quotaBook struct {
-	turns, tokens      count
-	pair               string           // used, limit
-	of                 map[Scope]string // whose they are, after an amount
-	are, is            string           // after what is used up
-	usedUp             map[Scope]string // what, when it starts afresh
-	near, nearChat     string           // of which amounts, window, when it starts afresh
-	in, limitFor       map[Window]string
-	at                 map[Window]string // when it starts afresh: time or date
-	away, unread, busy string
-	list               quotaList
-	manage             quotaManage
+	Turns, Tokens      count
+	Pair               string           // used, limit
+	Of                 map[Scope]string // whose they are, after an amount
+	Are, Is            string           // after what is used up
+	UsedUp             map[Scope]string // what, when it starts afresh
+	Near, NearChat     string           // of which amounts, window, when it starts afresh
+	In, LimitFor       map[Window]string
+	At                 map[Window]string // when it starts afresh: time or date
+	Away, Unread, Busy string
+	List               quotaList
+	Manage             quotaManage
 }
 
 // quotaList is what /quota shows.
 type quotaList struct {
-	title, bar, none string
-	names            map[Scope]string
+	Title, Bar, None string
+	Names            map[Scope]string
 }
 
 // quotaManage is what is said of limits that admins set.
 type quotaManage struct {
-	each                         map[Window]string
-	noLimit                      string
-	set, unset, notSet           string
-	settings, noSetting, setting string
-	help, who, price             string
-	person, chat                 string
+	Each                         map[Window]string
+	NoLimit                      string
+	Set, Unset, NotSet           string
+	Settings, NoSetting, Setting string
+	Help, Who, Price             string
+	Person, Chat                 string
 }
 
 // amount says how much of a unit.
@@ -91,9 +91,9 @@ func (b *book) amount(n int64, unit string) string {
 	case USD:
 		return Money(float64(n) / 1e6)
 	case Tokens:
-		return b.quota.tokens.say(clip(n))
+		return b.Quota.Tokens.say(clip(n))
 	default:
-		return b.quota.turns.say(clip(n))
+		return b.Quota.Turns.say(clip(n))
 	}
 }
 
@@ -111,41 +111,41 @@ func (b *book) amounts(pattern string, u Usage) string {
 func (w Words) starts(b *book, u Usage) string {
 	if u.Window == Month {
 		at, _ := w.local(u.Fresh)
-		return fmt.Sprintf(b.quota.at[Month], at.Format(time.DateOnly))
+		return fmt.Sprintf(b.Quota.At[Month], at.Format(time.DateOnly))
 	}
-	return fmt.Sprintf(b.quota.at[Day], w.clock(u.Fresh))
+	return fmt.Sprintf(b.Quota.At[Day], w.clock(u.Fresh))
 }
 
 // UsedUp says that a quota is used up until the next window begins.
 func (w Words) UsedUp(language string, u Usage) string {
 	b := w.in(language)
-	q := &b.quota
-	verb := q.are
+	q := &b.Quota
+	verb := q.Are
 	if u.Unit == USD || u.Limit == 1 {
-		verb = q.is
+		verb = q.Is
 	}
-	what := b.amount(u.Limit, u.Unit) + q.of[u.Scope] + " " + q.limitFor[u.Window] + " " + verb
-	return fmt.Sprintf(q.usedUp[u.Scope], what, w.starts(b, u))
+	what := b.amount(u.Limit, u.Unit) + q.Of[u.Scope] + " " + q.LimitFor[u.Window] + " " + verb
+	return fmt.Sprintf(q.UsedUp[u.Scope], what, w.starts(b, u))
 }
 
 // Near warns that a quota is nearly used up.
 func (w Words) Near(language string, u Usage) string {
 	b := w.in(language)
-	pattern := b.quota.near
+	pattern := b.Quota.Near
 	if u.Scope != User {
-		pattern = b.quota.nearChat
+		pattern = b.Quota.NearChat
 	}
-	return fmt.Sprintf(pattern, b.amounts(b.quota.pair, u), b.quota.in[u.Window], w.starts(b, u))
+	return fmt.Sprintf(pattern, b.amounts(b.Quota.Pair, u), b.Quota.In[u.Window], w.starts(b, u))
 }
 
 // QuotaUnread answers /quota while the counters cannot be read.
-func (w Words) QuotaUnread(language string) string { return w.in(language).quota.unread }
+func (w Words) QuotaUnread(language string) string { return w.in(language).Quota.Unread }
 
 // QuotaAway says that quotas cannot be checked.
-func (w Words) QuotaAway(language string) string { return w.in(language).quota.away }
+func (w Words) QuotaAway(language string) string { return w.in(language).Quota.Away }
 
 // QuotaBusy says that what is left of a quota is set aside for answers under way.
-func (w Words) QuotaBusy(language string) string { return w.in(language).quota.busy }
+func (w Words) QuotaBusy(language string) string { return w.in(language).Quota.Busy }
 
 // Quota is the answer to /quota.
 func (w Words) Quota(language string, usage []Usage) string {
@@ -160,34 +160,34 @@ func (w Words) Quota(language string, usage []Usage) string {
 			if !title {
 				lines, title = append(lines, w.quotaTitle(b, u)), true
 			}
-			name := b.quota.list.names[u.Scope]
+			name := b.Quota.List.Names[u.Scope]
 			if u.Limit <= 0 {
-				lines = append(lines, fmt.Sprintf(b.quota.list.none, name, b.amount(u.Used, u.Unit)))
+				lines = append(lines, fmt.Sprintf(b.Quota.List.None, name, b.amount(u.Used, u.Unit)))
 				continue
 			}
-			lines = append(lines, fmt.Sprintf(b.quota.list.bar, name, Bar(u.Used, u.Limit), b.amounts("%s / %s", u)))
+			lines = append(lines, fmt.Sprintf(b.Quota.List.Bar, name, Bar(u.Used, u.Limit), b.amounts("%s / %s", u)))
 		}
 	}
 	return lined(lines)
 }
 
 func (w Words) quotaTitle(b *book, u Usage) string {
-	window := b.quota.in[u.Window]
-	return fmt.Sprintf(b.quota.list.title, strings.ToUpper(window[:1])+window[1:], w.starts(b, u))
+	window := b.Quota.In[u.Window]
+	return fmt.Sprintf(b.Quota.List.Title, strings.ToUpper(window[:1])+window[1:], w.starts(b, u))
 }
 
 // Level names a person or a chat whose limits are set; id is that of the channel.
 func (w Words) Level(language string, scope Scope, id string) string {
 	b := w.in(language)
 	if scope == User {
-		return fmt.Sprintf(b.quota.manage.person, id)
+		return fmt.Sprintf(b.Quota.Manage.Person, id)
 	}
-	return fmt.Sprintf(b.quota.manage.chat, id)
+	return fmt.Sprintf(b.Quota.Manage.Chat, id)
 }
 
 // allowance says a limit and its window.
 func (b *book) allowance(s Setting) string {
-	amount := b.quota.manage.noLimit
+	amount := b.Quota.Manage.NoLimit
 	if s.Limit > 0 {
 		amount = b.amount(s.Limit, s.Unit)
 	} else if s.Unit != USD {
@@ -195,45 +195,45 @@ func (b *book) allowance(s Setting) string {
 	} else {
 		amount += " (USD)"
 	}
-	return fmt.Sprintf(b.quota.manage.each[s.Window], amount)
+	return fmt.Sprintf(b.Quota.Manage.Each[s.Window], amount)
 }
 
 // QuotaSet says that a limit was set.
 func (w Words) QuotaSet(language string, s Setting) string {
 	b := w.in(language)
-	return fmt.Sprintf(b.quota.manage.set, s.Level, b.allowance(s))
+	return fmt.Sprintf(b.Quota.Manage.Set, s.Level, b.allowance(s))
 }
 
 // QuotaUnset says that a limit is the configured one again.
 func (w Words) QuotaUnset(language string, s Setting) string {
-	return fmt.Sprintf(w.in(language).quota.manage.unset, s.Level, s.Unit+"/"+string(s.Window))
+	return fmt.Sprintf(w.in(language).Quota.Manage.Unset, s.Level, s.Unit+"/"+string(s.Window))
 }
 
 // QuotaNotSet says that nothing was set there.
-func (w Words) QuotaNotSet(language string) string { return w.in(language).quota.manage.notSet }
+func (w Words) QuotaNotSet(language string) string { return w.in(language).Quota.Manage.NotSet }
 
 // QuotaSettings lists what admins have set.
 func (w Words) QuotaSettings(language string, list []Setting) string {
 	b := w.in(language)
 	if len(list) == 0 {
-		return b.quota.manage.noSetting
+		return b.Quota.Manage.NoSetting
 	}
-	lines := []string{b.quota.manage.settings}
+	lines := []string{b.Quota.Manage.Settings}
 	for _, s := range list {
-		lines = append(lines, fmt.Sprintf(b.quota.manage.setting, s.Level, b.allowance(s), s.By, w.moment(s.At)))
+		lines = append(lines, fmt.Sprintf(b.Quota.Manage.Setting, s.Level, b.allowance(s), s.By, w.moment(s.At)))
 	}
 	return lined(lines)
 }
 
 // QuotaHelp says how limits are set.
-func (w Words) QuotaHelp(language string) string { return w.in(language).quota.manage.help }
+func (w Words) QuotaHelp(language string) string { return w.in(language).Quota.Manage.Help }
 
 // QuotaWho says that nobody is named whose limit could be set.
-func (w Words) QuotaWho(language string) string { return w.in(language).quota.manage.who }
+func (w Words) QuotaWho(language string) string { return w.in(language).Quota.Manage.Who }
 
 // QuotaPrice says that a limit of money needs the prices of all models.
 func (w Words) QuotaPrice(language, models string) string {
-	return fmt.Sprintf(w.in(language).quota.manage.price, models)
+	return fmt.Sprintf(w.in(language).Quota.Manage.Price, models)
 }
 
 // Bar draws a part of a whole in ten steps.
@@ -243,70 +243,4 @@ func Bar(used, limit int64) string {
 		full = int(min(10, (max(0, used)*10+limit-1)/limit))
 	}
 	return strings.Repeat("▓", full) + strings.Repeat("░", 10-full)
-}
-
-func englishQuotas() quotaBook {
-	return quotaBook{
-		turns: count{"%d turn", "%d turns"}, tokens: count{"%d token", "%d tokens"}, pair: "%s of %s",
-		of: map[Scope]string{Chat: " of this chat"}, are: "are", is: "is",
-		usedUp: map[Scope]string{
-			User: "Your %s used up. It starts afresh %s. /quota shows the details; an admin can raise them.",
-			Chat: "The %s used up. It starts afresh %s. /quota shows the details; an admin can raise them.",
-			Bot:  "My %s used up. It starts afresh %s.",
-		},
-		near: "You have used %s %s; it starts afresh %s.", nearChat: "This chat has used %s %s; it starts afresh %s.",
-		in: map[Window]string{Day: "today", Month: "this month"}, limitFor: map[Window]string{Day: "for today", Month: "for this month"},
-		at: map[Window]string{Day: "at %s", Month: "on %s"},
-		list: quotaList{
-			title: "%s (starts afresh %s)", bar: "%s %s %s", none: "%s: %s, no limit",
-			names: map[Scope]string{User: "You", Chat: "This chat", Bot: "The bot"},
-		},
-		unread: "I cannot read the quotas right now. Please ask again in a few minutes.",
-		away:   "I cannot check quotas right now, so I do not start anything new. Please send this again in a few minutes.",
-		busy:   "What is left of the quota is set aside for answers that are being written. Please send this again in a minute.",
-		manage: quotaManage{
-			each: map[Window]string{Day: "%s a day", Month: "%s a month"}, noLimit: "no limit",
-			set: "The limit of %s is %s from now on. /quota list shows what is set; /quota unset takes it back.", unset: "The limit of %s is the configured one again: %s.",
-			notSet: "Nothing is set there. /quota list shows what is.", settings: "Limits that were set in the chat:", noSetting: "No limits were set in the chat; those of the configuration hold.",
-			setting: "• %s: %s (%s, %s)",
-			help: "/quota set WHO UNIT/WINDOW LIMIT sets a limit, such as /quota set 4711 usd/day 2.50 or /quota set chat turns/month 500; /quota unset WHO UNIT/WINDOW takes it back; /quota list shows them. " +
-				"WHO is the id of a person or a group, or chat for this one. UNIT is turns, tokens or usd, WINDOW day or month. LIMIT off means no limit.",
-			who:    "I do not know whose limit that is. Give the id of a person or a group, or chat for this one.",
-			price:  "A limit in USD needs to know what every model costs, and it is not known of: %s. Set input_usd_per_mtok and output_usd_per_mtok of its provider first.",
-			person: "person %s", chat: "chat %s",
-		},
-	}
-}
-
-func germanQuotas() quotaBook {
-	return quotaBook{
-		turns: count{"%d Anfrage", "%d Anfragen"}, tokens: count{"%d Token", "%d Tokens"}, pair: "%s von %s",
-		of: map[Scope]string{Chat: " dieses Chats"}, are: "sind", is: "ist",
-		usedUp: map[Scope]string{
-			User: "Deine %s verbraucht. %s beginnt es neu. /quota zeigt mehr; ein Admin kann sie erhöhen.",
-			Chat: "Die %s verbraucht. %s beginnt es neu. /quota zeigt mehr; ein Admin kann sie erhöhen.",
-			Bot:  "Meine %s verbraucht. %s beginnt es neu.",
-		},
-		near: "Du hast %[2]s %[1]s verbraucht. %[3]s beginnt es neu.", nearChat: "Dieser Chat hat %[2]s %[1]s verbraucht. %[3]s beginnt es neu.",
-		in: map[Window]string{Day: "heute", Month: "diesen Monat"}, limitFor: map[Window]string{Day: "für heute", Month: "für diesen Monat"},
-		at: map[Window]string{Day: "Um %s", Month: "Am %s"},
-		list: quotaList{
-			title: "%s. %s beginnt es neu", bar: "%s %s %s", none: "%s: %s, keine Grenze",
-			names: map[Scope]string{User: "Du", Chat: "Dieser Chat", Bot: "Der Bot"},
-		},
-		unread: "Ich kann die Kontingente gerade nicht lesen. Bitte in ein paar Minuten noch einmal fragen.",
-		away:   "Ich kann die Kontingente gerade nicht prüfen und fange darum nichts Neues an. Bitte in ein paar Minuten noch einmal senden.",
-		busy:   "Was vom Kontingent übrig ist, ist für Antworten zurückgelegt, die gerade entstehen. Bitte in einer Minute noch einmal senden.",
-		manage: quotaManage{
-			each: map[Window]string{Day: "%s am Tag", Month: "%s im Monat"}, noLimit: "keine Grenze",
-			set: "Die Grenze für %s ist ab jetzt %s. /quota list zeigt, was gesetzt ist; /quota unset nimmt es zurück.", unset: "Für %s gilt wieder die Grenze der Konfiguration: %s.",
-			notSet: "Dort ist nichts gesetzt. /quota list zeigt, was es gibt.", settings: "Im Chat gesetzte Grenzen:", noSetting: "Im Chat wurden keine Grenzen gesetzt; es gelten die der Konfiguration.",
-			setting: "• %s: %s (%s, %s)",
-			help: "/quota set WER EINHEIT/FENSTER GRENZE setzt eine Grenze, etwa /quota set 4711 usd/day 2.50 oder /quota set chat turns/month 500; /quota unset WER EINHEIT/FENSTER nimmt sie zurück; /quota list zeigt alle. " +
-				"WER ist die Nummer einer Person oder Gruppe, oder chat für diesen Chat. EINHEIT ist turns, tokens oder usd, FENSTER day oder month. Mit off gibt es keine Grenze.",
-			who:    "Ich weiß nicht, wessen Grenze das ist. Nenne die Nummer einer Person oder Gruppe, oder chat für diesen Chat.",
-			price:  "Eine Grenze in USD setzt voraus, dass der Preis jedes Modells bekannt ist. Unbekannt ist er bei: %s. Setze zuerst input_usd_per_mtok und output_usd_per_mtok des Anbieters.",
-			person: "Person %s", chat: "Chat %s",
-		},
-	}
 }

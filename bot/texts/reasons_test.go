@@ -62,7 +62,7 @@ func TestEveryReasonIsTranslated(t *testing.T) {
 			for _, sentence := range sentences(n) {
 				found++
 				if got := w.Reason("de", sentence); got == w.Reason("de", "A sentence of tomorrow.") {
-					t.Errorf("%s: %q has no German sentence in reasons.go", name, sentence)
+					t.Errorf("%s: %q has no German sentence in languages/de.toml", name, sentence)
 				}
 			}
 			return true
@@ -147,7 +147,7 @@ func TestEveryOutageIsTranslated(t *testing.T) {
 			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && text(lit) != "" {
 				found++
 				if got := w.OutOfOrder("de", text(lit)); strings.Contains(got, text(lit)) {
-					t.Errorf("%q has no German sentence in reasons.go", text(lit))
+					t.Errorf("%q has no German sentence in languages/de.toml", text(lit))
 				}
 			}
 			return true

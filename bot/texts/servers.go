@@ -32,33 +32,33 @@ type ServerTool struct {
 }
 
 // ServersOff says that there is no MCP client.
-func (w Words) ServersOff(language string) string { return w.in(language).serversOff }
+func (w Words) ServersOff(language string) string { return w.in(language).Servers.Off }
 
 // ServersHelp says how /mcp is used.
-func (w Words) ServersHelp(language string) string { return w.in(language).serversHelp }
+func (w Words) ServersHelp(language string) string { return w.in(language).Servers.Help }
 
 // Servers answers /mcp list.
 func (w Words) Servers(language string, list []Server) string {
 	b := w.in(language)
 	if len(list) == 0 {
-		return b.serversNone
+		return b.Servers.None
 	}
-	lines := []string{b.serversHead}
+	lines := []string{b.Servers.Head}
 	for _, s := range list {
 		state := s.State
-		if word, ok := b.serverStates[s.State]; ok {
+		if word, ok := b.Servers.States[s.State]; ok {
 			state = word
 		}
-		line := fmt.Sprintf("• %s · %s · %s · %s", s.ID, state, b.serverTools.say(s.Tools), s.Trust)
+		line := fmt.Sprintf("• %s · %s · %s · %s", s.ID, state, b.Servers.Tools.say(s.Tools), s.Trust)
 		if s.Problem != "" {
 			line += " · " + s.Problem
 		}
 		lines = append(append(lines, line), serverWaits(b, s.ID, s.Changed, s.Fresh, s.Held)...)
 		if s.Dropped > 0 {
-			lines = append(lines, b.serverDropped.say(s.Dropped))
+			lines = append(lines, b.Servers.Dropped.say(s.Dropped))
 		}
 		if s.Fit < s.Of {
-			lines = append(lines, fmt.Sprintf(b.serverFits, s.Fit, s.Of, s.Budget))
+			lines = append(lines, fmt.Sprintf(b.Servers.Fits, s.Fit, s.Of, s.Budget))
 		}
 	}
 	return lined(lines)
@@ -73,7 +73,7 @@ func (w Words) ServerTools(language, id string, list []ServerTool) string {
 			offered++
 		}
 	}
-	lines := []string{id + " · " + b.serverTools.say(offered)}
+	lines := []string{id + " · " + b.Servers.Tools.say(offered)}
 	for _, t := range list {
 		line := "• " + t.Name
 		if t.Dropped {
@@ -89,59 +89,59 @@ func (w Words) ServerTools(language, id string, list []ServerTool) string {
 
 // ServerConnecting replies to /mcp add and /mcp restart at once: the result follows later.
 func (w Words) ServerConnecting(language, id string) string {
-	return fmt.Sprintf(w.in(language).serverConnecting, id)
+	return fmt.Sprintf(w.in(language).Servers.Connecting, id)
 }
 
 // SignIn shows the link with which an admin signs in to a server.
 func (w Words) SignIn(language, id, link string) string {
-	return fmt.Sprintf(w.in(language).serverSignIn, id, link, id)
+	return fmt.Sprintf(w.in(language).Servers.SignIn, id, link, id)
 }
 
 // SignInAgain says that the link of a sign-in has changed.
-func (Words) SignInAgain(language string) string { return in(language).signInAgain }
+func (w Words) SignInAgain(language string) string { return w.in(language).Servers.SignInAgain }
 
 // Late says that a command has waited for too long to be performed.
-func (Words) Late(language string) string { return in(language).late }
+func (w Words) Late(language string) string { return w.in(language).Servers.Late }
 
 // ServerAdded says that a server is connected.
 func (w Words) ServerAdded(language, id string, tools int) string {
 	b := w.in(language)
-	return id + ": " + b.serverAdded.say(tools)
+	return id + ": " + b.Servers.Added.say(tools)
 }
 
 // ServerFailed says why something with a server did not work.
 func (w Words) ServerFailed(language, id, problem string) string {
-	return fmt.Sprintf(w.in(language).serverFailed, visible.Name(id), visible.Controls(problem))
+	return fmt.Sprintf(w.in(language).Servers.Failed, visible.Name(id), visible.Controls(problem))
 }
 
 // ServerRemoved answers /mcp remove.
 func (w Words) ServerRemoved(language, id string, tools int) string {
-	return id + ": " + w.in(language).serverRemoved.say(tools)
+	return id + ": " + w.in(language).Servers.Removed.say(tools)
 }
 
 // ServerAccepted answers /mcp accept; no tools: nothing had changed.
 func (w Words) ServerAccepted(language, id string, tools []string) string {
 	b := w.in(language)
 	if len(tools) == 0 {
-		return fmt.Sprintf(b.serverNothing, id)
+		return fmt.Sprintf(b.Changes.Nothing, id)
 	}
-	return fmt.Sprintf(b.serverAccepted, id, visible.Name(strings.Join(tools, ", ")))
+	return fmt.Sprintf(b.Changes.Accepted, id, visible.Name(strings.Join(tools, ", ")))
 }
 
 // ServerUnknown says that no server has this id.
 func (w Words) ServerUnknown(language, id string) string {
-	return fmt.Sprintf(w.in(language).serverNone, id)
+	return fmt.Sprintf(w.in(language).Servers.Unknown, id)
 }
 
 // ServerAway tells people who use a server that it has ended.
 func (w Words) ServerAway(language, id string) string {
-	return fmt.Sprintf(w.in(language).serverAway, id)
+	return fmt.Sprintf(w.in(language).Servers.Away, id)
 }
 
 // ServerBack tells them that it is back.
 func (w Words) ServerBack(language, id string, tools int) string {
 	b := w.in(language)
-	return fmt.Sprintf(b.serverBack, id, b.serverTools.say(tools))
+	return fmt.Sprintf(b.Servers.Back, id, b.Servers.Tools.say(tools))
 }
 
 // ServerWaits tells people which changes of a server wait until an admin accepts them: changed tools, new ones, the
@@ -153,13 +153,13 @@ func (w Words) ServerWaits(language, id string, changed, fresh []string, held bo
 func serverWaits(b *book, id string, changed, fresh []string, held bool) []string {
 	var lines []string
 	if len(changed) > 0 {
-		lines = append(lines, fmt.Sprintf(b.serverChanged, id, visible.Name(strings.Join(changed, ", "))))
+		lines = append(lines, fmt.Sprintf(b.Changes.Changed, id, visible.Name(strings.Join(changed, ", "))))
 	}
 	if len(fresh) > 0 {
-		lines = append(lines, fmt.Sprintf(b.serverFresh, id, visible.Name(strings.Join(fresh, ", "))))
+		lines = append(lines, fmt.Sprintf(b.Changes.Fresh, id, visible.Name(strings.Join(fresh, ", "))))
 	}
 	if held {
-		lines = append(lines, fmt.Sprintf(b.serverHeld, id))
+		lines = append(lines, fmt.Sprintf(b.Changes.Held, id))
 	}
 	return lines
 }
@@ -178,17 +178,17 @@ const maxPendingLines = 400
 func (w Words) ServerPending(language, id, code string, changes []ServerChange) string {
 	b := w.in(language)
 	if code == "" {
-		return fmt.Sprintf(b.serverNothing, id)
+		return fmt.Sprintf(b.Changes.Nothing, id)
 	}
-	lines := []string{fmt.Sprintf(b.serverPending, id)}
+	lines := []string{fmt.Sprintf(b.Changes.Pending, id)}
 	left, hidden := maxPendingLines, 0
 	for _, c := range changes {
 		head := c.Tool
 		if head == "" {
-			head = id + ": " + b.serverWords
+			head = id + ": " + b.Changes.Words
 		}
 		if c.New {
-			head += " (" + b.serverIsNew + ")"
+			head += " (" + b.Changes.IsNew + ")"
 		}
 		lines = append(lines, "• "+head)
 		diff := append(without("- ", c.Old, c.Now), without("+ ", c.Now, c.Old)...)
@@ -197,9 +197,9 @@ func (w Words) ServerPending(language, id, code string, changes []ServerChange) 
 		left, hidden = left-shown, hidden+len(diff)-shown
 	}
 	if hidden > 0 {
-		lines = append(lines, fmt.Sprintf(b.serverMore, hidden))
+		lines = append(lines, fmt.Sprintf(b.Changes.More, hidden))
 	}
-	return lined(append(lines, fmt.Sprintf(b.serverAccept, id, code)))
+	return lined(append(lines, fmt.Sprintf(b.Changes.Accept, id, code)))
 }
 
 // without returns the lines of list that other lacks, each as often as list has more of them.
@@ -220,13 +220,13 @@ func without(mark string, list, other []string) []string {
 }
 
 // ServerLong replaces a schema that is too long to be shown.
-func (w Words) ServerLong(language string) string { return w.in(language).serverLong }
+func (w Words) ServerLong(language string) string { return w.in(language).Changes.Long }
 
 // ServerPrograms says that programs are not added from the chat, and what would change that.
-func (w Words) ServerPrograms(language string) string { return w.in(language).serverChat }
+func (w Words) ServerPrograms(language string) string { return w.in(language).Servers.Programs }
 
 // ServerNobody says that there is nobody to ask about a server.
-func (w Words) ServerNobody(language string) string { return w.in(language).serverNotNow }
+func (w Words) ServerNobody(language string) string { return w.in(language).Servers.Nobody }
 
 // ServerProposal is what a card about /mcp add shows.
 type ServerProposal struct {
@@ -241,24 +241,24 @@ type ServerProposal struct {
 // two.
 func (w Words) ServerAdd(language string, p ServerProposal) string {
 	b := w.in(language)
-	lines := []string{fmt.Sprintf(b.serverAdd, p.ID)}
+	lines := []string{fmt.Sprintf(b.Proposal.Add, p.ID)}
 	if p.URL != "" {
-		lines = append(lines, fmt.Sprintf(b.serverAddURL, p.URL))
+		lines = append(lines, fmt.Sprintf(b.Proposal.URL, p.URL))
 	}
 	for i, word := range p.Program {
 		word = strconv.Quote(word)
 		if i == 0 {
-			word = fmt.Sprintf(b.serverAddProgram, word)
+			word = fmt.Sprintf(b.Proposal.Program, word)
 		} else {
 			word = "· " + word
 		}
 		lines = append(lines, word)
 	}
 	if len(p.Env) > 0 {
-		lines = append(lines, fmt.Sprintf(b.serverEnv, strings.Join(p.Env, ", ")))
+		lines = append(lines, fmt.Sprintf(b.Proposal.Env, strings.Join(p.Env, ", ")))
 	}
 	if p.Holds != "" {
-		lines = append(lines, fmt.Sprintf(b.serverHolds, p.Holds))
+		lines = append(lines, fmt.Sprintf(b.Proposal.Holds, p.Holds))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -267,12 +267,12 @@ func (w Words) ServerAdd(language string, p ServerProposal) string {
 func (w Words) Unblocked(language, tool string, was bool) string {
 	b := w.in(language)
 	if !was {
-		return fmt.Sprintf(b.notBlocked, visible.Name(tool))
+		return fmt.Sprintf(b.Blocked.NotBlocked, visible.Name(tool))
 	}
-	return fmt.Sprintf(b.unblocked, tool)
+	return fmt.Sprintf(b.Blocked.Unblocked, tool)
 }
 
 // Meant suggests another name for a misspelt one.
 func (w Words) Meant(language, name string) string {
-	return fmt.Sprintf(w.in(language).meant, visible.Name(name))
+	return fmt.Sprintf(w.in(language).Blocked.Meant, visible.Name(name))
 }

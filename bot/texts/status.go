@@ -57,15 +57,15 @@ func (w Words) Status(language string, s Status) string {
 	b := w.in(language)
 	lines := []string{w.here(language, s)}
 	if s.Waiting > 0 {
-		lines = append(lines, b.status.waiting.say(s.Waiting))
+		lines = append(lines, b.Status.Waiting.say(s.Waiting))
 	}
 	if n := len(s.Tools); n == 0 {
-		lines = append(lines, fmt.Sprintf(b.status.bare, s.Model))
+		lines = append(lines, fmt.Sprintf(b.Status.Bare, s.Model))
 	} else {
-		lines = append(lines, fmt.Sprintf(b.status.with, s.Model, b.serverTools.say(n)))
+		lines = append(lines, fmt.Sprintf(b.Status.With, s.Model, b.Servers.Tools.say(n)))
 	}
 	if s.Servers.All > 0 {
-		lines = append(lines, fmt.Sprintf(b.status.servers, s.Servers.Connected, s.Servers.All))
+		lines = append(lines, fmt.Sprintf(b.Status.Servers, s.Servers.Connected, s.Servers.All))
 	}
 	if s.Details == nil {
 		return lined(lines)
@@ -78,112 +78,76 @@ func (w Words) here(language string, s Status) string {
 	b, since := w.in(language), w.Duration(language, s.Since)
 	switch {
 	case s.Lane.Turn == "":
-		return b.nothingRuns
+		return b.Commands.NothingRuns
 	case s.Lane.State == bot.Parked:
-		return fmt.Sprintf(b.status.parked, since)
+		return fmt.Sprintf(b.Status.Parked, since)
 	case s.Lane.State == bot.Waiting:
-		return fmt.Sprintf(b.status.away, since)
+		return fmt.Sprintf(b.Status.Away, since)
 	default:
-		return fmt.Sprintf(b.status.running, since)
+		return fmt.Sprintf(b.Status.Running, since)
 	}
 }
 
 func (w Words) details(b *book, language string, d *Details) []string {
-	stores := b.status.kept.server
+	stores := b.Status.Kept.Server
 	if d.Embedded {
-		stores = b.status.kept.embedded
+		stores = b.Status.Kept.Embedded
 	}
 	lines := []string{
-		b.helpAdmin,
-		fmt.Sprintf(b.status.all, d.Counts.Running, d.Counts.Parked, d.Counts.Queued, d.Counts.Undelivered, d.Counts.Lost),
+		b.Commands.HelpAdmin,
+		fmt.Sprintf(b.Status.All, d.Counts.Running, d.Counts.Parked, d.Counts.Queued, d.Counts.Undelivered, d.Counts.Lost),
 		strings.ToUpper(d.Sandbox[:min(1, len(d.Sandbox))]) + d.Sandbox[min(1, len(d.Sandbox)):],
-		fmt.Sprintf(b.status.stores, fmt.Sprintf(stores, d.Engine)),
+		fmt.Sprintf(b.Status.Stores, fmt.Sprintf(stores, d.Engine)),
 	}
 	if d.Redis != nil {
 		lines = append(lines, w.redis(b, language, d.Redis))
 	}
 	if n := len(d.Processes); n > 1 {
-		lines = append(lines, fmt.Sprintf(b.status.kept.processes, n, d.Processes[0], strings.Join(d.Processes[1:], ", ")))
+		lines = append(lines, fmt.Sprintf(b.Status.Kept.Processes, n, d.Processes[0], strings.Join(d.Processes[1:], ", ")))
 	}
 	if f := d.Filters; f.In > 0 {
-		lines = append(lines, fmt.Sprintf(b.status.filters, 100*float64(f.In-f.Out)/float64(f.In), f.In, f.Full, f.Partial, f.Fallback))
+		lines = append(lines, fmt.Sprintf(b.Status.Filters, 100*float64(f.In-f.Out)/float64(f.In), f.In, f.Full, f.Partial, f.Fallback))
 	}
-	return append(lines, fmt.Sprintf(b.status.version, d.Version, w.Duration(language, d.Up)))
+	return append(lines, fmt.Sprintf(b.Status.Version, d.Version, w.Duration(language, d.Up)))
 }
 
 // redis says what works without the server and what does not.
 func (w Words) redis(b *book, language string, r *Redis) string {
 	if r.State == "ok" {
-		return b.status.redisFine
+		return b.Status.RedisFine
 	}
-	quotas := b.status.redisClosed
+	quotas := b.Status.RedisClosed
 	if r.Open {
-		quotas = b.status.redisOpen
+		quotas = b.Status.RedisOpen
 	}
-	cause := b.status.redisAway
+	cause := b.Status.RedisAway
 	switch r.State {
 	case "slow":
-		cause = b.status.redisSlow
+		cause = b.Status.RedisSlow
 	case "read-only":
-		cause = b.status.redisReadOnly
+		cause = b.Status.RedisReadOnly
 	case "refused":
-		cause = b.status.redisRefused
+		cause = b.Status.RedisRefused
 	}
 	return fmt.Sprintf(cause, w.Duration(language, r.For)) + " " + quotas
 }
 
 // storesBook is what it says about where data is kept, and by how many processes.
 type storesBook struct {
-	embedded, server string
-	processes        string // number, this one, the others
+	Embedded, Server string
+	Processes        string // number, this one, the others
 }
 
 // statusBook is what /status says in one language.
 type statusBook struct {
-	running, parked, away         string // duration
-	waiting                       count
-	with, bare                    string // model, number of tools
-	servers                       string // connected, all
-	all, stores, filters, version string
-	kept                          storesBook
+	Running, Parked, Away         string // duration
+	Waiting                       count
+	With, Bare                    string // model, number of tools
+	Servers                       string // connected, all
+	All, Stores, Filters, Version string
+	Kept                          storesBook
 
-	redisFine                                         string
-	redisSlow, redisAway, redisReadOnly, redisRefused string // duration
-	redisClosed, redisOpen                            string
-}
-
-func englishStatus() statusBook {
-	return statusBook{
-		running: "I have been working here for %s.", parked: "A question has been waiting for your decision for %s.", away: "The model has been away for %s; I try again.",
-		waiting: count{"%d message waits.", "%d messages wait."}, with: "I use the model %s and %s; /tools lists them.", bare: "I use the model %s, and no tools.",
-		servers: "MCP servers: %d of %d connected", all: "Everywhere: %d working, %d waiting for a decision, %d messages in the queue, %d not delivered yet, %d perhaps lost",
-		stores: "Stores: %s", filters: "Filters: %.1f%% of %d characters removed, F %d P %d B %d", version: "zephbot %s, up %s",
-		kept: storesBook{
-			embedded: "%s, counters in the process", server: "%s, Redis server",
-			processes: "Processes: %d work together. This one is %s, the others %s. The state of MCP servers is as this one sees it.",
-		},
-		redisFine: "Redis is available: quotas are counted, and tool results are cached.",
-		redisSlow: "Redis has been too slow for %s.", redisAway: "Redis has been away for %s.", redisReadOnly: "Redis has accepted no writes for %s.",
-		redisRefused: "Redis has refused our password or permissions for %s.",
-		redisClosed:  "Quotas are closed: I start nothing new (quotas.on_redis_down). Tool results are not cached.",
-		redisOpen:    "Quotas are open: turns are not limited, and are charged later (quotas.on_redis_down). Tool results are not cached.",
-	}
-}
-
-func germanStatus() statusBook {
-	return statusBook{
-		running: "Hier arbeite ich seit %s.", parked: "Hier wartet eine Frage seit %s auf deine Entscheidung.", away: "Das Modell ist seit %s nicht da; ich versuche es weiter.",
-		waiting: count{"%d Nachricht wartet.", "%d Nachrichten warten."}, with: "Ich benutze das Modell %s und %s; /tools zeigt sie.", bare: "Ich benutze das Modell %s und keine Werkzeuge.",
-		servers: "MCP-Server: %d von %d verbunden", all: "Überall: %d in Arbeit, %d warten auf eine Entscheidung, %d Nachrichten in der Schlange, %d noch nicht zugestellt, %d vielleicht verloren",
-		stores: "Speicher: %s", filters: "Filter: %.1f%% von %d Zeichen herausgenommen, F %d P %d B %d", version: "zephbot %s, läuft seit %s",
-		kept: storesBook{
-			embedded: "%s, Zähler im Programm", server: "%s, Redis-Server",
-			processes: "Prozesse: %d arbeiten zusammen. Dieser ist %s, die anderen sind %s. Über MCP-Server steht hier, was dieser sieht.",
-		},
-		redisFine: "Redis antwortet: Kontingente werden gezählt, Ergebnisse von Werkzeugen zwischengespeichert.",
-		redisSlow: "Redis ist seit %s zu langsam.", redisAway: "Redis ist seit %s nicht da.", redisReadOnly: "Redis nimmt seit %s nichts an.",
-		redisRefused: "Redis lehnt seit %s unser Passwort oder unsere Rechte ab.",
-		redisClosed:  "Kontingente sind gesperrt: ich fange nichts Neues an (quotas.on_redis_down). Ergebnisse von Werkzeugen werden nicht zwischengespeichert.",
-		redisOpen:    "Kontingente sind offen: Anfragen sind nicht begrenzt und werden später angerechnet (quotas.on_redis_down). Ergebnisse von Werkzeugen werden nicht zwischengespeichert.",
-	}
+	RedisFine                                         string
+	RedisSlow, RedisAway, RedisReadOnly, RedisRefused string // duration
+	RedisClosed, RedisOpen                            string
 }

@@ -60,26 +60,26 @@ func (w Words) Ended(language, reason, text string, stats journal.Stats, request
 	switch reason {
 	case journal.ReasonStopped:
 		if text == "" {
-			return b.stoppedNothing
+			return b.Ended.StoppedNothing
 		}
-		return text + "\n\n" + b.stopped
+		return text + "\n\n" + b.Ended.Stopped
 	case journal.ReasonGone:
-		return b.gone
+		return b.Ended.Gone
 	case journal.ReasonLimit:
-		return b.limit.say(stats.Steps)
+		return b.Ended.Limit.say(stats.Steps)
 	case journal.ReasonLoop:
 		if text == "" {
-			return b.loopMute
+			return b.Ended.LoopMute
 		}
-		return fmt.Sprintf(b.loop, "\n"+quoted(text))
+		return fmt.Sprintf(b.Ended.Loop, "\n"+quoted(text))
 	case journal.ReasonContext:
-		return b.context
+		return b.Ended.Context
 	case journal.ReasonBudget:
 		return text
 	case journal.ReasonEmpty:
-		return b.empty
+		return b.Ended.Empty
 	case journal.ReasonRefusal:
-		return b.refusal
+		return b.Ended.Refusal
 	default:
 		return fmt.Sprintf(b.failed(reason), request)
 	}
@@ -89,17 +89,17 @@ func (w Words) Ended(language, reason, text string, stats journal.Stats, request
 func (b *book) failed(reason string) string {
 	switch reason {
 	case journal.ReasonModel:
-		return b.modelRefused
+		return b.Ended.ModelRefused
 	case journal.ReasonKey:
-		return b.key
+		return b.Ended.Key
 	case journal.ReasonOvertime:
-		return b.overtime
+		return b.Ended.Overtime
 	case journal.ReasonOversize:
-		return b.oversize
+		return b.Ended.Oversize
 	case journal.ReasonGivenUp:
-		return b.givenUp
+		return b.Ended.GivenUp
 	default:
-		return b.internal
+		return b.Ended.Internal
 	}
 }
 
@@ -109,10 +109,10 @@ func quoted(text string) string {
 }
 
 // Cut is added under an answer that the token limit cut.
-func (w Words) Cut(language string) string { return w.in(language).cut }
+func (w Words) Cut(language string) string { return w.in(language).Notices.Cut }
 
 // Unstored says that a message cannot be stored now and is not lost.
-func (w Words) Unstored(language string) string { return w.in(language).unstored }
+func (w Words) Unstored(language string) string { return w.in(language).Notices.Unstored }
 
 // OutOfOrder tells an admin why nothing can be stored, and what to do.
 func (w Words) OutOfOrder(language, advice string) string {
@@ -122,70 +122,70 @@ func (w Words) OutOfOrder(language, advice string) string {
 			advice = text
 		}
 	}
-	return fmt.Sprintf(b.outOfOrder, advice)
+	return fmt.Sprintf(b.Notices.OutOfOrder, advice)
 }
 
 // Away says that the model does not answer and that the message is kept.
 func (w Words) Away(language, request string) string {
-	return fmt.Sprintf(w.in(language).away, request)
+	return fmt.Sprintf(w.in(language).Notices.Away, request)
 }
 
 // Behind says that a message waits behind a decision.
-func (w Words) Behind(language string) string { return w.in(language).behind }
+func (w Words) Behind(language string) string { return w.in(language).Notices.Behind }
 
 // Nothing replies to a message that contains nothing to work on.
-func (w Words) Nothing(language string) string { return w.in(language).nothing }
+func (w Words) Nothing(language string) string { return w.in(language).Notices.Nothing }
 
 // Placeholder is the first text of a message that will grow.
-func (w Words) Placeholder(language string) string { return w.in(language).placeholder }
+func (w Words) Placeholder(language string) string { return w.in(language).Notices.Placeholder }
 
 // Broken says that a message could not be handled because of an internal error.
 func (w Words) Broken(language, request string) string {
-	return fmt.Sprintf(w.in(language).broken, request)
+	return fmt.Sprintf(w.in(language).Notices.Broken, request)
 }
 
 // Resent marks an answer that was sent again after its first sending had an unknown outcome.
-func (w Words) Resent(language string) string { return w.in(language).resent }
+func (w Words) Resent(language string) string { return w.in(language).Notices.Resent }
 
 // Lost says below a message that n earlier ones may not have arrived.
-func (w Words) Lost(language string, n int) string { return w.in(language).lost.say(n) }
+func (w Words) Lost(language string, n int) string { return w.in(language).Notices.Lost.say(n) }
 
 // NoTopic says below a message why it is not in its topic.
-func (w Words) NoTopic(language string) string { return w.in(language).noTopic }
+func (w Words) NoTopic(language string) string { return w.in(language).Notices.NoTopic }
 
 // AsFile is the caption of an answer that Telegram refuses as a text.
-func (w Words) AsFile(language string) string { return w.in(language).asFile }
+func (w Words) AsFile(language string) string { return w.in(language).Notices.AsFile }
 
 // NotKept says that a file which a tool made could not be kept.
 func (w Words) NotKept(language, tool, name string) string {
-	return fmt.Sprintf(w.in(language).notKept, tool, name)
+	return fmt.Sprintf(w.in(language).Notices.NotKept, tool, name)
 }
 
 // Unsendable replaces what Telegram refuses in every form.
-func (w Words) Unsendable(language string) string { return w.in(language).unsendable }
+func (w Words) Unsendable(language string) string { return w.in(language).Notices.Unsendable }
 
 // Bytes says a size for people.
 func Bytes(n int64) string { return prompt.Bytes(n) }
 
 // Thinking is the progress line before the first tool.
-func (w Words) Thinking(language string) string { return w.in(language).thinking }
+func (w Words) Thinking(language string) string { return w.in(language).Progress.Thinking }
 
 // Line is the progress line while tools run: what a tool does to what (without a verb, show is the name of the tool),
 // how many steps are done, for how long.
 func (w Words) Line(language string, does act.Verb, show string, done, total int, took time.Duration) string {
 	b := w.in(language)
-	verb, ok := b.verbs[does]
+	verb, ok := b.Progress.Verbs[string(does)]
 	if !ok {
-		verb = b.verbs[""]
+		verb = b.Progress.Verbs["other"]
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(show), "\n")
 	first = visible.Name(first)
 	if first == "" {
 		first = "…"
 	}
-	parts := []string{fmt.Sprintf(b.working, fmt.Sprintf(verb, render.Cut(first, 60)))}
+	parts := []string{fmt.Sprintf(b.Progress.Working, fmt.Sprintf(verb, render.Cut(first, 60)))}
 	if total > 1 {
-		parts = append(parts, fmt.Sprintf(b.step, min(done+1, total), total))
+		parts = append(parts, fmt.Sprintf(b.Progress.Step, min(done+1, total), total))
 	}
 	return strings.Join(append(parts, strconv.Itoa(int(took.Seconds()))+" s"), " · ")
 }
@@ -193,12 +193,12 @@ func (w Words) Line(language string, does act.Verb, show string, done, total int
 // Duration says how long something has lasted, roughly.
 func (w Words) Duration(language string, d time.Duration) string {
 	b := w.in(language)
-	n, unit := int(d.Seconds()), b.seconds
+	n, unit := int(d.Seconds()), b.Progress.Seconds
 	switch {
 	case d >= 2*time.Hour:
-		n, unit = int(d.Hours()), b.hours
+		n, unit = int(d.Hours()), b.Progress.Hours
 	case d >= 2*time.Minute:
-		n, unit = int(d.Minutes()), b.minutes
+		n, unit = int(d.Minutes()), b.Progress.Minutes
 	}
 	return unit.say(n)
 }
@@ -221,13 +221,10 @@ func Money(usd float64) string {
 
 // Stranger tells somebody who is not on the list how to get there.
 func (w Words) Stranger(language, id string) string {
-	return fmt.Sprintf(w.in(language).strangerPrivate, id)
+	return fmt.Sprintf(w.in(language).Notices.Stranger, id)
 }
 
 // Unlisted tells a group that it is not on the list.
 func (w Words) Unlisted(language, id string) string {
-	return fmt.Sprintf(w.in(language).groupUnlisted, id)
+	return fmt.Sprintf(w.in(language).Notices.GroupUnlisted, id)
 }
-
-// Languages lists the languages there are texts for; English, the default, first.
-func (Words) Languages() []string { return []string{"en", "de"} }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/zephbot/zephbot/bot/texts/languages"
 )
 
 // Refs is a list of ids and words: numbers, "@name" or "*". Numbers are kept as decimal text.
@@ -64,6 +66,9 @@ func newField(name string, index int, f reflect.StructField) field {
 	}
 	if fold := f.Tag.Get("enumfold"); fold != "" {
 		out.enum, out.fold = words(fold), true
+	}
+	if out.form == "language" {
+		out.enum = languages.Tags()
 	}
 	out.min, out.max = bound(f.Tag.Get("min"), f.Type), bound(f.Tag.Get("max"), f.Type)
 	if low, high, ok := strings.Cut(f.Tag.Get("clamp"), ".."); ok {

@@ -14,7 +14,7 @@ import "time"
 //	clamp    "low..high": values outside are moved inside and told as a warning
 //	url      the allowed schemes, separated by "|"
 //	tools    names of tools: "name", "glob" of such names, "bare" (also as a server calls it), or "server" (only as the server calls it)
-//	form     what a word, a key of a table or an address must look like
+//	form     what a word, a key of a table or an address must look like; "language": one that there are texts for
 //	place    what a key that names files is to the tools: "obeyed" (the program keeps it or reads it again at its next start, so no tool and
 //	         no child reaches it), "granted" (tools work in it), "pattern" (it says which files a rule is about), "none" (it names no file)
 //	alias    other spellings of the key, separated by "|"
@@ -68,7 +68,7 @@ type Telegram struct {
 	ApprovalByRequester bool          `toml:"approval_by_requester" default:"true" doc:"Whether people may approve their own requests if one approval is enough."`
 	StreamIntervalMS    int           `toml:"stream_interval_ms" default:"3000" clamp:"500..3600000" doc:"Milliseconds between two edits of a growing answer; at least 500."`
 	MergeMS             int           `toml:"merge_ms" default:"600" min:"0" max:"10000" doc:"Milliseconds within which the next message of a person counts to the one before. Nobody waits for this after an ordinary message: only after a forwarded one and a part of a long text is the next one awaited. 0: each message is a turn of its own, except for albums."`
-	Language            string        `toml:"language" enum:"en|de" doc:"Language of what the bot says where a person's is not known: notices to a chat, news. Empty: English."`
+	Language            string        `toml:"language" form:"language" doc:"Language of what the bot says where a person's is not known: notices to a chat, news. Empty: English."`
 	TimeZone            string        `toml:"time_zone" form:"zone" doc:"Zone of the times in messages, such as \"Europe/Berlin\"; Telegram does not tell a person's. \"Local\": the machine's. Empty: UTC; in the terminal and the simulator the machine's."`
 	WebhookURL          string        `toml:"webhook_url" url:"https|http" place:"none" doc:"Public https address at which Telegram delivers updates; a proxy, ingress or platform before webhook_listen holds the certificate. http only with a Bot API server of your own. Empty: polling."`
 	WebhookListen       string        `toml:"webhook_listen" default:":8443" form:"listen" place:"none" doc:"Address the webhook listens on, in clear text. Only the path of webhook_url answers there."`
