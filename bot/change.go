@@ -14,6 +14,9 @@ type Change struct {
 	Claim  *Claim
 	Lease  *Lease // checked: ErrLost
 	Arrive []Arrival
+	// Replace gives arrivals that wait a new content. The claims of their idle lanes become void, so that no turn begins
+	// with the former one.
+	Replace []Replacement
 	// The arrival that the Change handles, and finishes; ErrHandled if it no longer waits. 0 = none.
 	Handles int64
 	// Finished arrivals, including dead letters; finishing one again is no error, an unknown one is ErrNotFound.
@@ -79,6 +82,11 @@ func (c *Change) validateLists() error {
 		errs = append(errs,
 			invalid(c.Arrive[i].Channel == "" || c.Arrive[i].ID == "", "an arrival needs a channel and an id"))
 	}
+	for i := range c.Replace {
+		r := &c.Replace[i]
+		errs = append(errs, invalid(r.Session == "" || r.Seq == 0 || len(r.Raw) == 0,
+			"a replacement needs a session, an arrival and a content"))
+	}
 	for i := range c.Lanes {
 		errs = append(errs, invalid(c.Lanes[i].Session == "", "a lane update needs a session"))
 	}
@@ -110,6 +118,15 @@ type Append struct {
 	Session SessionKey
 	After   int64
 	Entries []journal.Entry
+}
+
+// Replacement is the new content of an arrival that waits in a lane. If the arrival no longer waits, the error is
+// ErrHandled; if a turn has begun with it, ErrConflict.
+type Replacement struct {
+	Seq     int64
+	Session SessionKey // of the arrival
+	Source  Source
+	Raw     []byte
 }
 
 // Charge is a use of quota, mirrored so that counters can be restored.

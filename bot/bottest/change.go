@@ -82,6 +82,12 @@ func (s *Store) save(change *bot.Change, done *state.Result, c *contents) {
 	for _, a := range done.Arrive {
 		s.insertArrival(change.Arrive[a.Index], a.Seq)
 	}
+	for _, i := range done.Replace {
+		r := &change.Replace[i]
+		a := s.arrivals[r.Seq]
+		a.Source, a.Raw = r.Source, slices.Clone(r.Raw)
+		s.arrivals[r.Seq] = a
+	}
 	for _, row := range done.Send {
 		s.insertRow(change.Send[row.Index], row, c.rows[row.Index])
 	}

@@ -44,6 +44,9 @@ func Run(c *bot.Change, world *World, now time.Time) (*Result, error) {
 	if err := r.arrive(); err != nil {
 		return nil, err
 	}
+	if err := r.replace(); err != nil {
+		return nil, err
+	}
 	if err := r.finish(); err != nil {
 		return nil, err
 	}

@@ -202,3 +202,36 @@ func TestRowsOfAChatStayWithOneProcess(t *testing.T) {
 	same(t, "rows", rows, []string{"1 me sending", "2 other pending", "3 me pending", "4 other pending"})
 	same(t, "queued", got.Applied.Queued, []int64{2, 3, 4})
 }
+
+// TestReplace: an arrival gets a new content while it waits and no turn has begun with it; then a claim of its idle lane
+// from before is void, and the lease of a turn that it waits behind is not.
+func TestReplace(t *testing.T) {
+	t.Parallel()
+	world := func(of state.ArrivalState, lane bot.Lane) *state.World {
+		return &state.World{Arrivals: map[int64]state.Arrival{7: {State: of}}, Lanes: map[bot.SessionKey]bot.Lane{"s": lane}}
+	}
+	change := &bot.Change{Replace: []bot.Replacement{{Seq: 7, Session: "s", Source: "edit", Raw: []byte("new")}}}
+	for name, c := range map[string]struct {
+		world *state.World
+		fence int64
+		want  error
+	}{
+		"idle":             {world(state.Waiting, bot.Lane{Session: "s", Fence: 3}), 4, nil},
+		"behind a turn":    {world(state.Waiting, bot.Lane{Session: "s", Fence: 3, Turn: "t", Arrival: 6}), 3, nil},
+		"begun":            {world(state.Waiting, bot.Lane{Session: "s", Fence: 3, Turn: "t", Arrival: 7}), 0, bot.ErrConflict},
+		"done":             {world(state.Done, bot.Lane{Session: "s"}), 0, bot.ErrHandled},
+		"given up":         {world(state.Dead, bot.Lane{Session: "s"}), 0, bot.ErrHandled},
+		"unknown":          {&state.World{}, 0, bot.ErrNotFound},
+		"held between two": {world(state.Waiting, bot.Lane{Session: "s", Fence: 3, Owner: "o"}), 3, nil},
+	} {
+		got, err := state.Run(change, c.world, noon)
+		if refused(t, err, c.want); err != nil {
+			continue
+		}
+		same(t, name, got.Replace, []int{0})
+		same(t, name, got.Lanes[0].New.Fence, c.fence)
+	}
+	for _, wrong := range []bot.Replacement{{Session: "s", Raw: []byte("x")}, {Seq: 1, Raw: []byte("x")}, {Seq: 1, Session: "s"}} {
+		refused(t, (&bot.Change{Replace: []bot.Replacement{wrong}}).Validate(), bot.ErrInvalid)
+	}
+}

@@ -113,6 +113,7 @@ type Result struct {
 	Applied *bot.Applied
 
 	Arrive    []NewArrival
+	Replace   []int // indexes of the Change's Replace
 	Send      []NewRow
 	Ask       []NewQuestion
 	Entries   int64          // number of the first entry of Append
@@ -153,6 +154,9 @@ func (n *Needs) lanes(c *bot.Change) {
 	for i := range c.Lanes {
 		n.Lanes = append(n.Lanes, c.Lanes[i].Session)
 	}
+	for i := range c.Replace {
+		n.Lanes = append(n.Lanes, c.Replace[i].Session)
+	}
 	if c.PlaceholderOf != "" {
 		n.Lanes = append(n.Lanes, c.PlaceholderOf)
 	}
@@ -167,6 +171,9 @@ func (n *Needs) arrivals(c *bot.Change) {
 		case c.Claim.Arrival != 0:
 			n.Arrivals = append(n.Arrivals, c.Claim.Arrival)
 		}
+	}
+	for i := range c.Replace {
+		n.Arrivals = append(n.Arrivals, c.Replace[i].Seq)
 	}
 	if c.Handles != 0 {
 		n.Arrivals = append(n.Arrivals, c.Handles)

@@ -80,6 +80,7 @@ func (w *write) statements() error {
 	if err := w.writeLanes(false); err != nil {
 		return err
 	}
+	w.replaceArrivals()
 	w.moveArrivals()
 	w.moveRows()
 	w.insertArrivals()
@@ -200,6 +201,14 @@ func number(to *[]int64) func(row) error {
 
 // setting is the name under which the real number for a provisional one is stored.
 func setting(kind string, n int64) string { return fmt.Sprint(kind, provisional-n) }
+
+// replaceArrivals relies on locked rows: see guessed.
+func (w *write) replaceArrivals() {
+	for _, i := range w.result.Replace {
+		r := &w.change.Replace[i]
+		w.do(replaceArrival, r.Seq, string(r.Source), bytesOf(r.Raw))
+	}
+}
 
 func (w *write) moveArrivals() {
 	for _, a := range w.result.Arrivals {

@@ -138,6 +138,7 @@ var plans = map[string]string{
 	"refOf":           "blob_ref_blob",
 	"refsFrom":        "blob_ref_pkey",
 	"replaceOverflow": "tool_overflow_call",
+	"replaceArrival":  "inbox_seq",
 	"resetOverflow":   "tool_overflow_call",
 	"resetsQuery":     "journal_pkey journal_reset",
 	"rowQuery":        "outbox_id",

@@ -55,6 +55,8 @@ const (
 		RETURNING 1)
 	SELECT must(EXISTS (SELECT 1 FROM w), 'ZB001', 'an arrival waits no more')`
 
+	replaceArrival = `UPDATE inbox SET source = $2, raw = $3 WHERE seq = $1`
+
 	insertEntries = `INSERT INTO journal (session, n, reset, body) SELECT $1, n, reset, body
 		FROM unnest($2::bigint[], $3::boolean[], $4::bytea[]) AS e (n, reset, body)`
 

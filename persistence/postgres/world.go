@@ -11,7 +11,7 @@ import (
 // read.
 func (w *write) guessed(m *memory) bool {
 	c, n := w.change, w.needs
-	reads := c.Move != nil || len(c.Retry) > 0 || len(c.Dead) > 0 || len(c.Decide) > 0
+	reads := c.Move != nil || len(c.Replace) > 0 || len(c.Retry) > 0 || len(c.Dead) > 0 || len(c.Decide) > 0
 	if reads || len(n.Facts) > 0 || len(n.Asked) > len(c.Ask) {
 		return false
 	}

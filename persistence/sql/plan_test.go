@@ -116,6 +116,7 @@ var plans = map[string]string{
 	"queuedQuery":      "inbox/inbox_lane",
 	"readyQuery":       "approval/approval_open inbox/every inbox_lane lane/every lane_busy lane/key",
 	"referredQuery":    "approval/approval_call inbox/inbox_lane outbox/outbox_session tool_overflow/tool_overflow_call",
+	"replaceArrival":   "inbox/rowid",
 	"replaceOverflow":  "tool_overflow/tool_overflow_call",
 	"resetOverflow":    "tool_overflow/tool_overflow_call",
 	"resetQuery":       "fact/key",

@@ -26,6 +26,7 @@ WHERE NOT EXISTS (SELECT 1 FROM approval WHERE id = ?)`
 	insertEntry = `INSERT INTO journal (session, n, reset, body) VALUES (?, ?, ?, ?)`
 
 	updateArrival  = `UPDATE inbox SET state = ?, attempts = ?, problem = ?, finished = ? WHERE seq = ?`
+	replaceArrival = `UPDATE inbox SET source = ?, raw = ? WHERE seq = ?`
 	updateApproval = `UPDATE approval
 		SET state = ?, scope = ?, decider = ?, name = ?, votes = ?, decided = ?, card = ? WHERE id = ?`
 	updateRow = `UPDATE outbox
@@ -42,7 +43,7 @@ SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json
 // save writes a result, beginning with the rows that a wrong assumption would refuse.
 func (t *step) save(ctx context.Context, r *state.Result) error {
 	for _, part := range []func(*step, context.Context, *state.Result) error{
-		(*step).saveArrive, (*step).saveSend, (*step).saveAsk,
+		(*step).saveArrive, (*step).saveReplace, (*step).saveSend, (*step).saveAsk,
 		(*step).saveEntries, (*step).saveArrivals, (*step).saveQuestions,
 		(*step).saveRows, (*step).saveFacts, (*step).saveCharges,
 	} {
@@ -84,6 +85,16 @@ func (t *step) saveArrive(ctx context.Context, r *state.Result) error {
 		}
 		t.memory.numbers.arrival = arrived.Seq
 		t.memory.keepArrival(arrived.Seq, state.Arrival{State: state.Waiting})
+	}
+	return nil
+}
+
+func (t *step) saveReplace(ctx context.Context, r *state.Result) error {
+	for _, i := range r.Replace {
+		c := &t.change.Replace[i]
+		if err := t.q.exec(ctx, replaceArrival, string(c.Source), orNull(c.Raw), c.Seq); err != nil {
+			return fmt.Errorf("replace arrival: %w", err)
+		}
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func (g *generator) change(ctx context.Context, s bot.Store) *bot.Change {
 	var c bot.Change
 	parts := []func(context.Context, bot.Store, *bot.Change){
 		g.claim, g.lease, g.arrive, g.arrive, g.finish, g.append, g.lane, g.lane, g.ask, g.ask, g.decide, g.cancel, g.send, g.send,
-		g.update, g.facts, g.charge, g.move,
+		g.update, g.facts, g.charge, g.move, g.replace,
 	}
 	for range rapid.IntRange(1, 4).Draw(g.r, "parts") {
 		pick(g, "part", parts...)(ctx, s, &c)
@@ -137,6 +137,12 @@ func (g *generator) finish(_ context.Context, _ bot.Store, c *bot.Change) {
 	default:
 		c.Dead = append(c.Dead, letter)
 	}
+}
+
+func (g *generator) replace(_ context.Context, _ bot.Store, c *bot.Change) {
+	c.Replace = append(c.Replace, bot.Replacement{
+		Seq: known(g, "replaced", g.seqs, 1<<40), Session: g.session(), Source: bot.FromTelegram, Raw: []byte(pick(g, "new raw", "{1}", "{2}")),
+	})
 }
 
 func (g *generator) append(ctx context.Context, s bot.Store, c *bot.Change) {

@@ -14,6 +14,7 @@ func arrivalTests() map[string]func(*harness) {
 		"a doubled arrival is ignored, by channel, bot and id":   aDoubledArrivalIsIgnoredByChannelBotAndId,
 		"express arrivals and those without a lane do not queue": expressArrivalsAndThoseWithoutALaneDoNotQueue,
 		"an arrival is retried, given up, done":                  anArrivalIsRetriedGivenUpDone,
+		"what waits gets a new content, what has begun does not": whatWaitsGetsANewContentWhatHasBegunDoesNot,
 	}
 }
 

@@ -32,6 +32,7 @@ func Race(t *testing.T, open func(t *testing.T) (one, two bot.Store)) {
 		"two turns do not begin with one message": twoTurnsDoNotBeginWithOneMessage,
 		"of two equal rows one is new":            ofTwoEqualRowsOneIsNew,
 		"of two facts set if absent one is set":   ofTwoFactsSetIfAbsentOneIsSet,
+		"an edit and a begin do not mix":          anEditAndABeginDoNotMix,
 		"what one did the other one knows":        whatOneDidTheOtherOneKnows,
 	} {
 		t.Run(name, func(t *testing.T) {
