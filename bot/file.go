@@ -22,6 +22,38 @@ type File struct {
 	Document bool `json:"document,omitempty"`
 }
 
+// Limits of an album: how many files it has, and how many bytes all of them have, since they are one request (Bot API
+// sendMediaGroup).
+const (
+	MaxAlbum      = 10
+	MaxAlbumBytes = 50 << 20
+)
+
+// Files returns the files of a content in their order.
+func (c *Content) Files() []*File {
+	if c.File == nil {
+		return nil
+	}
+	list := []*File{c.File}
+	for i := range c.More {
+		list = append(list, &c.More[i])
+	}
+	return list
+}
+
+// Apart returns the contents that show the files of an album one by one. The text stays with the first one.
+func (c *Content) Apart() []Content {
+	var list []Content
+	for i, f := range c.Files() {
+		one := Content{File: f, Language: c.Language, Only: c.Only}
+		if i == 0 {
+			one.Text, one.Entities = c.Text, c.Entities
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
 // Media is what a file is to a channel that shows pictures and plays sounds.
 type Media int
 

@@ -47,6 +47,8 @@ type Content struct {
 	Entities []render.Entity `json:"entities,omitempty"`
 	Buttons  [][]Button      `json:"buttons,omitempty"`
 	File     *File           `json:"file,omitempty"` // sent with Text as its caption
+	// More are the other files of an album, whose first one is File: they are sent in one request, with one caption.
+	More []File `json:"more,omitempty"`
 	// of the reader, an IETF tag; for marks that are added on the way out
 	Language string `json:"language,omitempty"`
 	// Only is the id of the one person of a group whom it concerns: where the channel can show it to them alone, it does.

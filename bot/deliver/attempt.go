@@ -26,6 +26,7 @@ type verdict struct {
 	move    *bot.Move
 	outcome string
 	told    []lost // the losses that the message reported
+	send    []bot.Row
 }
 
 // errNothingToChange is the outcome of an edit that only removes a keyboard, if its message no longer exists.
@@ -56,6 +57,10 @@ func (o *Outbox) deliver(ctx context.Context, c *chat, it *item, held func()) {
 		message, err = o.send(ctx, out)
 	}
 	it.form, it.noTopic = out.form, out.noTopic
+	if refused(err) && len(out.row.Content.More) > 0 {
+		o.settle(ctx, c, it, o.apart(&it.row, err))
+		return
+	}
 	o.settle(ctx, c, it, o.judge(out, bot.Sending, message, err))
 }
 
@@ -236,7 +241,7 @@ func (o *Outbox) over(row *bot.Row, from bot.RowState, err error) verdict {
 
 // settle stores a verdict and updates the memory accordingly.
 func (o *Outbox) settle(ctx context.Context, c *chat, it *item, v verdict) {
-	err := o.persist(ctx, &bot.Change{Rows: []bot.RowUpdate{v.update}, Move: v.move})
+	err := o.persist(ctx, &bot.Change{Rows: []bot.RowUpdate{v.update}, Move: v.move, Send: v.send})
 	o.deps.Observe(it.row, v.outcome)
 	switch {
 	case err != nil && !hopeless(err): // ctx has ended; the next process finds the row as it is
@@ -264,6 +269,9 @@ func (o *Outbox) settle(ctx context.Context, c *chat, it *item, v verdict) {
 			o.nudge()
 		}
 		o.settleTold(ctx, c.key, v.told)
+		if len(v.send) > 0 {
+			o.Wake(it.row.Place)
+		}
 	}
 }
 

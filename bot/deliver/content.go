@@ -28,6 +28,9 @@ func marked(content bot.Content, line string) bot.Content {
 		content.Text = line
 	case fits(content, line):
 		content.Text += "\n\n" + line
+	case len(content.More) > 0: // an album has no buttons
+		content.Text = render.Cut(content.Text, room(content)-render.Length(line)-2) + "\n\n" + line
+		content.Entities = nil
 	default:
 		content.Buttons = append(slices.Clip(content.Buttons), []bot.Button{{Label: line, Gray: true}})
 	}

@@ -64,6 +64,9 @@ func (out *outgoing) lessen(words Words, err error) bool {
 	if outcome != bot.Refused && outcome != bot.NoTopic {
 		return false
 	}
+	if outcome == bot.Refused && len(out.row.Content.More) > 0 {
+		return false // its files are sent one by one
+	}
 	out.refusal = problem(err)
 	if outcome == bot.NoTopic && out.row.Place.Thread != "" {
 		out.leaveTopic()

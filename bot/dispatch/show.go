@@ -9,7 +9,6 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
-	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
 )
@@ -73,31 +72,17 @@ func (w *work) notices(entries []journal.Entry) []bot.Row {
 			rows = append(rows,
 				w.row(bot.Notice, bot.Content{Text: text}, "note/"+w.turn.ID+"/"+e.Call+"/"+strconv.Itoa(i)))
 		}
-		for i := range e.Parts {
-			if e.Kind == journal.ResultEntry {
-				purpose := bot.Notice
-				if e.Parts[i].Outgoing {
-					purpose = bot.Reply // it comes before the answer that speaks of it
-				}
-				rows = append(rows,
-					w.row(purpose, w.made(&e, &e.Parts[i]), "file/"+w.turn.ID+"/"+e.Call+"/"+strconv.Itoa(i)))
+		if e.Kind != journal.ResultEntry {
+			continue
+		}
+		for _, a := range albums(e.Parts) {
+			purpose := bot.Notice
+			if e.Parts[a.first].Outgoing {
+				purpose = bot.Reply // it comes before the answer that speaks of it
 			}
+			rows = append(rows,
+				w.row(purpose, w.made(&e, a), "file/"+w.turn.ID+"/"+e.Call+"/"+strconv.Itoa(a.first)))
 		}
 	}
 	return rows
-}
-
-// made shows a file that a tool has made or sends, or says that it could not be kept. A file that is sent comes with
-// its caption only.
-func (w *work) made(e *journal.Entry, p *llm.Part) bot.Content {
-	if p.Hash == "" {
-		return bot.Content{Text: w.d.parts.Words.NotKept(w.msg.Language, e.Tool, p.Name)}
-	}
-	text := p.Text
-	if text == "" && !p.Outgoing {
-		text = e.Tool + " · " + p.Name
-	}
-	return bot.Content{
-		Text: text, File: &bot.File{Name: p.Name, Type: p.Type, Hash: p.Hash, Size: p.Size},
-	}
 }

@@ -138,7 +138,7 @@ func (t *trace) failed() bool { return denied.Match(bytes.TrimSpace(t.body.data)
 var (
 	denied          = regexp.MustCompile(`^\{\s*"ok"\s*:\s*false\b`)
 	accepted        = regexp.MustCompile(`^\{\s*"ok"\s*:\s*true\b`)
-	acceptedMessage = regexp.MustCompile(`^\{\s*"ok"\s*:\s*true\s*,\s*"result"\s*:\s*\{\s*"message_id"\s*:\s*([0-9]+)\b`)
+	acceptedMessage = regexp.MustCompile(`^\{\s*"ok"\s*:\s*true\s*,\s*"result"\s*:\s*\[?\s*\{\s*"message_id"\s*:\s*([0-9]+)\b`)
 )
 
 type traceKey struct{}

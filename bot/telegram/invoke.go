@@ -20,12 +20,17 @@ func (c *Client) invoke(ctx context.Context, method string, params, result any) 
 	if err != nil {
 		return fmt.Errorf("%s: %w", method, err)
 	}
+	return c.request(ctx, method, "application/json", body, result)
+}
+
+// request calls a method with a body of a content type. The files that ctx has are put into the body.
+func (c *Client) request(ctx context.Context, method, contentType string, body []byte, result any) error {
 	address := strings.TrimRight(c.opts.APIURL, "/") + "/bot" + c.opts.Token + "/" + method
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
 		return err //nolint:wrapcheck // classify removes the token from it
 	}
-	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Content-Type", contentType)
 	resp, err := c.Do(req)
 	if err != nil {
 		return err

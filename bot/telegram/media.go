@@ -14,7 +14,6 @@ import (
 	_ "golang.org/x/image/webp"
 
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/render"
 )
 
 // Limits of a photo (Bot API sendPhoto).
@@ -69,14 +68,11 @@ func (c *Client) file(ctx context.Context, row *bot.Row) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	caption, marks := render.Cut(row.Content.Text, captionLength), entities(row.Content.Entities)
-	if caption != row.Content.Text {
-		marks = nil // they may point behind the cut
-	}
+	caption, marks := caption(row)
 	as := c.medium(ctx, row.Session, row.Content.File)
 	return c.deliver(ctx, func(ctx context.Context) (*models.Message, error) {
 		ctx, file := c.uploading(ctx, row)
-		input := &models.InputFileUpload{Filename: row.Content.File.Name, Data: bytes.NewReader(file.mark)}
+		input := &models.InputFileUpload{Filename: row.Content.File.Name, Data: bytes.NewReader(file.files[0].mark)}
 		thread, reply, keys := sendThread(row.Place), replyTo(row), keyboard(row.Content.Buttons)
 		switch as {
 		case asPhoto:

@@ -30,6 +30,8 @@ func (c *Client) Send(ctx context.Context, row *bot.Row) (string, error) {
 		return "", c.toast(ctx, row)
 	case row.Edit != "":
 		return row.Edit, c.edit(ctx, row.Place, row.Edit, row.Content)
+	case len(row.Content.More) > 0:
+		return c.album(ctx, row)
 	case row.Content.File != nil:
 		return c.file(ctx, row)
 	default:

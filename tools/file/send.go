@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf16"
 
@@ -29,37 +30,108 @@ type Outlet struct {
 	Keep func(ctx context.Context, session string, content io.Reader) (hash string, size int64, err error)
 }
 
+// maxSent is how many files one call sends: as many as one album has (Bot API sendMediaGroup).
+const maxSent = 10
+
 type sendArgs struct {
-	Path    string `json:"path" jsonschema:"file to send, relative to the working directory or absolute"`
-	Caption string `json:"caption,omitempty" jsonschema:"text shown with the file, at most 1024 characters"`
+	Path    string   `json:"path,omitempty" jsonschema:"file to send, relative to the working directory or absolute"`
+	Paths   []string `json:"paths,omitempty" jsonschema:"several files to send together as one album, at most 10"`
+	Caption string   `json:"caption,omitempty" jsonschema:"text shown with the file or the album, at most 1024 characters"`
 }
 
 func (t *toolset) sendFile() (tools.Tool, error) {
-	return onPath[sendArgs]{
-		def: tools.Definition{
+	return tools.New(tools.Typed[sendArgs]{
+		Definition: tools.Definition{
 			Name: "send_file", ReadOnly: true,
 			Description: "Sends a file of the working directory to the chat, where everybody can open it: pictures as " +
-				"photos, MP3 and M4A as audio, everything else as a document. It leaves when this call has ended.",
+				"photos, MP3 and M4A as audio, everything else as a document. Several files of one kind become an album: " +
+				"give them as paths. Long output that somebody asks for as a document goes out like this too: write it to " +
+				"a file first. It leaves when this call has ended.",
 		},
-		path: func(in sendArgs) string { return in.Path }, follow: true,
-		show: said[sendArgs]("send"),
-		note: func(_ *scope, _ place, in sendArgs) string {
-			if in.Caption == "" {
-				return ""
-			}
-			return "with the caption " + quote(in.Caption)
+		Describe: func(ctx context.Context, call *tools.Call, in sendArgs) (subject tools.Subject, err error) {
+			err = t.withSent(ctx, call, in, false, func(s *scope, list []place) error {
+				subject = s.describeSent(list, in)
+				return nil
+			})
+			return subject, err
 		},
-		check: checkSent,
-		may: func(s *scope, p place, _ sendArgs) error {
-			f, st, err := s.openContent(p)
-			if err != nil {
+		Check: func(ctx context.Context, call *tools.Call, in sendArgs) error {
+			return t.withSent(ctx, call, in, false, func(s *scope, list []place) error {
+				for _, p := range list {
+					if err := s.maySend(p); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+		Run: func(ctx context.Context, call *tools.Call, in sendArgs) (res *tools.Result, err error) {
+			err = t.withSent(ctx, call, in, true, func(s *scope, list []place) error {
+				res, err = s.sendAll(list, in)
 				return err
-			}
-			_ = f.Close() // opened for reading
-			return s.sendable(p, st.Size)
+			})
+			return res, err
 		},
-		run: sendFile,
-	}.tool(t)
+	})
+}
+
+// withSent calls do with the places of the files, each once and in their order. create says whether missing directories
+// of the conversation are created.
+func (t *toolset) withSent(
+	ctx context.Context, call *tools.Call, in sendArgs, create bool, do func(s *scope, list []place) error,
+) error {
+	given := in.Paths
+	if in.Path != "" {
+		given = append([]string{in.Path}, given...)
+	}
+	if len(given) == 0 {
+		return wrong("Give path, or paths for several files.", "no file is named")
+	}
+	s, err := t.enter(ctx, call.Origin, create)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	var list []place
+	for _, path := range given {
+		p, err := s.resolve(path, true)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(list, func(q place) bool { return q.abs == p.abs }) {
+			continue
+		}
+		if list = append(list, p); len(list) > maxSent {
+			return wrong("Send the others with another call.", "at most %d files can be sent at once", maxSent)
+		}
+		if err := checkSent(s, p, in); err != nil {
+			return err
+		}
+	}
+	return do(s, list)
+}
+
+// describeSent returns what the policy and a person check.
+func (s *scope) describeSent(list []place, in sendArgs) tools.Subject {
+	var paths, shown []string
+	for _, p := range list {
+		paths, shown = append(paths, p.abs), append(shown, show(s.display(p.abs)))
+	}
+	note := s.note(list[0])
+	if in.Caption != "" {
+		note += " · with the caption " + quote(in.Caption)
+	}
+	return tools.Subject{Inputs: paths, Paths: paths, Show: "send " + strings.Join(shown, ", "), Note: note}
+}
+
+// maySend refuses what cannot be sent at present.
+func (s *scope) maySend(p place) error {
+	f, st, err := s.openContent(p)
+	if err != nil {
+		return err
+	}
+	_ = f.Close() // opened for reading
+	return s.sendable(p, st.Size)
 }
 
 // checkSent refuses files outside the working directory, which may belong to others than the people of the chat, and
@@ -89,6 +161,26 @@ func (s *scope) sendable(p place, size int64) error {
 			"%s has %d bytes, at most %d (%d MB) can be sent here", quote(p.given), size, most, most>>20)
 	}
 	return nil
+}
+
+// sendAll stores the contents of the files. If one of them cannot be sent, none is.
+func (s *scope) sendAll(list []place, in sendArgs) (*tools.Result, error) {
+	if len(list) == 1 {
+		return sendFile(s, list[0], in)
+	}
+	out := &tools.Result{}
+	var lines []string
+	for _, p := range list {
+		one, err := sendFile(s, p, in)
+		if err != nil {
+			return nil, err
+		}
+		in.Caption = "" // the first file has the one of the album
+		lines = append(lines, one.Text)
+		out.Files = append(out.Files, one.Files...)
+	}
+	out.Text = strings.Join(lines, "\n")
+	return out, nil
 }
 
 func sendFile(s *scope, p place, in sendArgs) (*tools.Result, error) {

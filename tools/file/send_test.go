@@ -89,6 +89,47 @@ func TestSendFile(t *testing.T) {
 	}
 }
 
+// TestSendFiles: several files are one result in the order given, each once, with one caption.
+func TestSendFiles(t *testing.T) {
+	t.Parallel()
+	b, out := sending(t)
+	for _, name := range []string{"a.txt", "b.txt", "c.txt"} {
+		b.put(name, name)
+	}
+	in := args{"path": "b.txt", "paths": []string{"a.txt", "./b.txt", "c.txt"}, "caption": "all"}
+	res, err := b.tools["send_file"].Run(t.Context(), b.call("send_file", in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range res.Files {
+		got = append(got, f.Name+" "+f.Hash+" "+f.Caption)
+	}
+	want := []string{"b.txt hash of b.txt all", "a.txt hash of a.txt ", "c.txt hash of c.txt "}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	s := b.describe("send_file", in)
+	if diff := cmp.Diff([]string{b.path("b.txt"), b.path("a.txt"), b.path("c.txt")}, s.Paths); diff != "" || s.Show != "send b.txt, a.txt, c.txt" {
+		t.Errorf("%q %s", s.Show, diff)
+	}
+	out.kept = nil
+	many := make([]string, 11)
+	for i := range many {
+		many[i] = string(rune('d'+i)) + ".txt"
+		b.put(many[i], many[i])
+	}
+	b.run("send_file", args{"paths": many[:10]})
+	out.kept = nil
+	b.refuse("send_file", args{"paths": many}, tools.InvalidParameters, "at most 10")
+	b.refuse("send_file", args{}, tools.InvalidParameters, "no file is named")
+	b.refuse("send_file", args{"paths": []string{"a.txt", "../two/other.txt"}}, tools.PolicyBlocked, "off limits")
+	b.refuse("send_file", args{"paths": []string{"a.txt", "c.txt"}, "caption": strings.Repeat("😀", 513)}, tools.InvalidParameters, "1026 characters")
+	if len(out.kept) > 0 {
+		t.Errorf("kept %q of what was refused", out.kept)
+	}
+}
+
 // TestSendFileRefuses: what cannot be sent is refused with one sentence, before anything is stored.
 func TestSendFileRefuses(t *testing.T) {
 	t.Parallel()

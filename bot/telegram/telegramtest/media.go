@@ -4,11 +4,10 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// Limits of what clients send (Bot API, sendPhoto and sendMediaGroup).
+// Limits of what clients send (Bot API, sendPhoto).
 const (
 	maxPhoto      = 10 << 20
 	maxPhotoSides = 10_000
-	maxAlbum      = 10
 )
 
 // media are the files of a message by kind.
@@ -39,7 +38,7 @@ func (c *chat) album(m *Message) error {
 	for kind := range m.media() {
 		own = kind
 	}
-	groups := map[string]string{"photo": "seen", "video": "seen", "document": "document", "audio": "audio"}
+	groups := albumGroups()
 	if groups[own] == "" {
 		return misusef("an album of kind %q: only photos and videos, documents, or audio files go into one", own)
 	}

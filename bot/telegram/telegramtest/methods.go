@@ -19,6 +19,7 @@ func methodTable() map[string]method {
 		{name: "sendAudio", run: sender("audio"), budgeted: true},
 		{name: "sendVideo", run: sender("video"), budgeted: true},
 		{name: "sendSticker", run: sender("sticker"), budgeted: true},
+		{name: "sendMediaGroup", run: sendMediaGroup, budgeted: true},
 		{name: "sendLocation", run: sendLocation, budgeted: true},
 		{name: "editMessageText", run: editMessageText, budgeted: true},
 		{name: "editMessageCaption", run: editMessageCaption, budgeted: true},
