@@ -21,8 +21,9 @@ type opening struct {
 	gate   *gate
 	done   chan struct{}
 	hide   func() // stops showing the turn
-	// contended: other processes may be beginning the same turn, because they have waited for the same messages too. The
-	// model is called only when this one has it.
+	// contended: other processes may be beginning the same turn, because the message was stored before and they see it
+	// too: it waited for others, behind a turn, or until its files were read. The model is called only when this one has
+	// the turn.
 	contended bool
 	err       error // why the turn has not begun; final once done is closed
 }
@@ -81,7 +82,7 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 		return false
 	}
 	o := d.opening(&lane, t, news, admission)
-	o.contended = d.opts.Shared && (len(t.rest) > 0 || d.awaits(t.msg) > 0)
+	o.contended = d.opts.Shared && (f == nil || len(t.rest) > 0)
 	tail, known := d.kept.tail(&lane)
 	if o.first = f; f != nil {
 		o.change.Claim.Arrives, o.change.Arrive = true, []bot.Arrival{*a}
