@@ -178,13 +178,11 @@ func (b *Broker) chooseCard(a *bot.Approval, info body) bot.Content {
 	w, lang, offers := b.deps.Words, info.Language, info.Question.Offers
 	lines := make([]string, len(offers))
 	for i, o := range offers {
-		line, _ := w.Visible(lang).Line(w.Offer(lang, o, info.Question.Dir))
-		lines[i] = strconv.Itoa(i+1) + ". " + line
+		lines[i] = strconv.Itoa(i+1) + ". " + w.Offer(lang, o, info.Question.Dir)
 	}
 	content := framed(w.ChooseHead(lang), render.Cut(strings.Join(lines, "\n"), cardLength), w.ChooseFoot(lang), "")
 	for i, o := range offers {
-		label, _ := w.Visible(lang).Line(w.OfferLabel(lang, o, info.Question.Dir))
-		label = strconv.Itoa(i+1) + ". " + label
+		label := strconv.Itoa(i+1) + ". " + w.OfferLabel(lang, o, info.Question.Dir)
 		content.Buttons = append(content.Buttons, []bot.Button{{Label: label, Data: ruleData(a, showRule, i)}})
 	}
 	_, back := w.StoreButtons(lang)
@@ -202,13 +200,14 @@ func (b *Broker) ruleCard(ctx context.Context, a *bot.Approval, info body, i int
 	store, back := w.StoreButtons(lang)
 	var rules, foot []string
 	for j := range offer.Grants {
-		rule, limits := w.Rule(lang, &offer.Grants[j], info.Question.Dir)
-		rule, _ = w.Visible(lang).Text(rule)
+		rule, limits := w.Rule(lang, &offer.Grants[j], info.Question.Dir, func(text string) string {
+			text, _ = w.Visible(lang).Text(text)
+			return text
+		})
 		rules = append(rules, rule)
 		for _, limit := range limits {
 			if !slices.Contains(foot, limit) {
-				line, _ := w.Visible(lang).Line(limit)
-				foot = append(foot, render.Cut(line, noteLength))
+				foot = append(foot, render.Cut(limit, noteLength))
 			}
 		}
 	}

@@ -40,9 +40,9 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 		found = found.Add(more)
 		return render.Cut(text, noteLength)
 	}
-	c.Tool, c.Note, c.Suspicious = line(q.Tool), line(w.Note(lang, q.Note)), line(q.Suspicious)
+	c.Tool, c.Note, c.Suspicious = line(q.Tool), w.Note(lang, line(q.Note)), line(q.Suspicious)
 	c.Found, found = found, visible.Found{}
-	c.Reason = line(w.Reason(lang, q.Reason))
+	c.Reason = w.Reason(lang, line(q.Reason))
 	for _, name := range q.Changed {
 		c.Changed = append(c.Changed, line(name))
 	}

@@ -2,6 +2,7 @@ package texts
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/bot/visible"
@@ -24,9 +25,9 @@ func (w Words) ToolsBlocked(language string, list []Blocked) string {
 		if t.Elsewhere {
 			left += ", " + b.Blocked.Elsewhere
 		}
-		lines = append(lines, "• "+t.Tool+" – "+t.Reason+" ("+left+")")
+		lines = append(lines, "• "+visible.Name(t.Tool)+" – "+visible.Name(t.Reason)+" ("+left+")")
 	}
-	return lined(lines)
+	return strings.Join(lines, "\n")
 }
 
 // ToolBlocked tells a conversation that a tool is blocked for a while.

@@ -3,21 +3,6 @@
 // one. What is not sentences, such as which of them is said when, is in Go.
 package texts
 
-import "fmt"
-
-// count is a sentence about a number: singular and plural, each with one %d.
-type count [2]string
-
-func (c count) say(n int) string { return c.with(n, n) }
-
-// with says the sentence with these values, in the form that fits n.
-func (c count) with(n int, values ...any) string {
-	if n == 1 {
-		return fmt.Sprintf(c[0], values...)
-	}
-	return fmt.Sprintf(c[1], values...)
-}
-
 // book contains all sentences of one language. A part is a table of its file, a field a sentence: ended.stopped_nothing
 // is Ended.StoppedNothing. What a sentence leaves open (%s, %d) is the same in every language, in any order (%[2]s).
 type book struct {

@@ -64,9 +64,9 @@ func read(files fs.FS) *shelf {
 // file reads a language, and what its table of reasons says. standard and known are these of English; nil for English
 // itself.
 func (s *shelf) file(files fs.FS, tag string, standard *book, known map[string]string) (*book, map[string]string) {
-	r := &reader{file: tag + ".toml"}
+	r := &reader{tag: tag}
 	content := map[string]any{}
-	data, err := fs.ReadFile(files, r.file)
+	data, err := fs.ReadFile(files, tag+".toml")
 	if err == nil {
 		err = toml.Unmarshal(data, &content)
 	}
@@ -90,12 +90,12 @@ func (s *shelf) file(files fs.FS, tag string, standard *book, known map[string]s
 
 // reader fills a book with what a file says. What the file lacks, or has with other gaps, is taken from English.
 type reader struct {
-	file     string
+	tag      string
 	problems []string
 }
 
 func (r *reader) problem(format string, values ...any) {
-	r.problems = append(r.problems, r.file+": "+fmt.Sprintf(format, values...))
+	r.problems = append(r.problems, r.tag+".toml: "+fmt.Sprintf(format, values...))
 }
 
 // fill sets to, a part of a book, to what the file says there, or to known, the same part in English. In English itself
@@ -202,17 +202,23 @@ func (r *reader) sentence(at string, known reflect.Value, said any) string {
 	return english
 }
 
-// forms fills a sentence about a number: one.
+// forms fills a sentence about a number: one for each form that the language needs.
 func (r *reader) forms(at string, to, known reflect.Value, said any) {
 	table := r.table(at, said)
-	for i, form := range []string{"one", "other"} {
+	forms := formsOf(r.tag)
+	for _, form := range forms {
 		english := reflect.Value{}
 		if known.IsValid() {
-			english = known.Index(i)
+			english = known.Index(otherForm)
+			if form == oneForm {
+				english = known.Index(oneForm)
+			}
 		}
-		to.Index(i).SetString(r.sentence(join(at, form), english, table[form]))
-		delete(table, form)
+		name := formNames[form]
+		to.Index(form).SetString(r.sentence(join(at, name), english, table[name]))
+		delete(table, name)
 	}
+	to.Index(languageOfForms).SetString(r.tag)
 	r.unknown(at, table)
 }
 

@@ -124,16 +124,7 @@ func (w Words) Tools(language string, names []string) string {
 	}
 	lines := []string{b.Commands.ToolsHead}
 	for _, name := range names {
-		lines = append(lines, "• "+name)
-	}
-	return lined(lines)
-}
-
-// lined is a list of lines with names and words of others in them: each stays one line, and nothing in it is invisible.
-func lined(list []string) string {
-	lines := make([]string, len(list))
-	for i, line := range list {
-		lines[i] = visible.Name(line)
+		lines = append(lines, "• "+visible.Name(name))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -56,27 +56,30 @@ func (w Words) OfferLabel(language string, o policy.Offer, root string) string {
 	if !strings.Contains(label, "%s") {
 		return label
 	}
-	return render.Cut(fmt.Sprintf(label, ruleText(&o.Grants[0], root)), labelLength)
+	return render.Cut(fmt.Sprintf(label, w.shown(language, ruleText(&o.Grants[0], root))), labelLength)
 }
 
 // Offer says one choice in a line.
 func (w Words) Offer(language string, o policy.Offer, root string) string {
 	rules := make([]string, len(o.Grants))
 	for i := range o.Grants {
-		rules[i] = ruleText(&o.Grants[i], root)
+		rules[i] = w.shown(language, ruleText(&o.Grants[i], root))
 	}
 	return fmt.Sprintf(w.in(language).Grants.Offers[o.Kind], strings.Join(rules, ", "))
 }
 
-// Rule is a standing approval in one line, and what limits it in further ones.
-func (w Words) Rule(language string, g *policy.Grant, root string) (rule string, limits []string) {
+// Rule is a standing approval, as show makes it visible, and lines about what limits it.
+func (w Words) Rule(
+	language string, g *policy.Grant, root string, show func(string) string,
+) (rule string, limits []string) {
 	b := w.in(language).Grants
-	rule = g.Tool + ": " + ruleText(g, root)
 	if g.Kind == policy.GrantTool {
-		rule = g.Tool + ": " + b.WholeRule
+		rule = show(g.Tool) + ": " + b.WholeRule
+	} else {
+		rule = show(g.Tool + ": " + ruleText(g, root))
 	}
 	if len(g.Words) > 0 && g.Dir != "" && g.Dir != root {
-		limits = append(limits, fmt.Sprintf(b.Where, fromRoot(g.Dir, root)))
+		limits = append(limits, fmt.Sprintf(b.Where, w.shown(language, fromRoot(g.Dir, root))))
 	}
 	var files []string
 	for _, f := range g.Files {
@@ -85,7 +88,7 @@ func (w Words) Rule(language string, g *policy.Grant, root string) (rule string,
 		}
 	}
 	if len(files) > 0 {
-		limits = append(limits, fmt.Sprintf(b.While, strings.Join(files, ", ")))
+		limits = append(limits, fmt.Sprintf(b.While, w.shown(language, strings.Join(files, ", "))))
 	}
 	return rule, limits
 }
@@ -144,10 +147,10 @@ func (w Words) Rules(language string, page []StoredRule, from, all int, note str
 	lines := []string{b.RulesHead}
 	for i := range page {
 		r := &page[i]
-		rule, limits := w.Rule(language, &r.Grant, r.Root)
-		lines = append(lines, "", fmt.Sprintf("%d. %s", from+i, w.seen(language, rule)))
+		rule, limits := w.Rule(language, &r.Grant, r.Root, func(s string) string { return w.shown(language, s) })
+		lines = append(lines, "", fmt.Sprintf("%d. %s", from+i, render.Cut(rule, ruleLength)))
 		for _, limit := range limits {
-			lines = append(lines, w.seen(language, limit))
+			lines = append(lines, render.Cut(limit, ruleLength))
 		}
 		where := b.RuleHere
 		if r.Chat != "" {
@@ -170,10 +173,17 @@ func (w Words) Rules(language string, page []StoredRule, from, all int, note str
 	return strings.Join(lines, "\n")
 }
 
-// seen returns a line of others' words, with signs for what cannot be seen.
-func (w Words) seen(language, text string) string {
+// shown returns words of others in one line, with signs for what cannot be seen. Sentences of the bot do not pass
+// through it: in a language that is not written in Latin letters, it would mark their words as words that pose as Latin
+// ones.
+func (w Words) shown(language, text string) string {
 	line, _ := w.Visible(language).Line(text)
-	return render.Cut(line, ruleLength)
+	return line
+}
+
+// seen returns the beginning of words of others, shown in a line.
+func (w Words) seen(language, text string) string {
+	return render.Cut(w.shown(language, text), ruleLength)
 }
 
 // ruleLength bounds a line about a rule, in UTF-16 units.
@@ -192,8 +202,8 @@ func (w Words) PageButtons(language string) (newer, older string) {
 
 // Revoked says which rule was ended.
 func (w Words) Revoked(language string, r StoredRule) string {
-	rule, _ := w.Rule(language, &r.Grant, r.Root)
-	return fmt.Sprintf(w.in(language).Grants.Revoked, w.seen(language, rule))
+	rule, _ := w.Rule(language, &r.Grant, r.Root, func(s string) string { return w.shown(language, s) })
+	return fmt.Sprintf(w.in(language).Grants.Revoked, render.Cut(rule, ruleLength))
 }
 
 // RevokedAlready answers a press on a rule that is gone.

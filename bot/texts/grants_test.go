@@ -6,6 +6,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/visible"
 	"github.com/zephbot/zephbot/policy"
 )
 
@@ -22,8 +23,8 @@ func grants(l string) map[string][]string {
 		lines = append(lines, w.Offer(l, policy.Offer{Kind: kind, Grants: []policy.Grant{src, push}}, "/work"))
 		labels = append(labels, w.OfferLabel(l, policy.Offer{Kind: kind, Grants: []policy.Grant{src}}, "/work"))
 	}
-	_, limits := w.Rule(l, &push, "/work")
-	every, _ := w.Rule(l, &whole, "/work")
+	_, limits := w.Rule(l, &push, "/work", visible.Name)
+	every, _ := w.Rule(l, &whole, "/work", visible.Name)
 	newer, older := w.PageButtons(l)
 	rules := []texts.StoredRule{
 		{Grant: push, Root: "/work", By: "Ann", At: at},

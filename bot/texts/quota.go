@@ -6,6 +6,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/zephbot/zephbot/bot/visible"
 )
 
 // Scope says whose quota is meant.
@@ -57,11 +61,9 @@ type Setting struct {
 // quotaBook is what is said of quotas in one language.
 type quotaBook struct {
 	Turns, Tokens      count
-	Pair               string           // used, limit
-	Of                 map[Scope]string // whose they are, after an amount
-	Are, Is            string           // after what is used up
-	UsedUp             map[Scope]string // what, when it starts afresh
-	Near, NearChat     string           // of which amounts, window, when it starts afresh
+	Pair               string          // used, limit
+	UsedUp             map[Scope]count // amount, window, when it starts afresh
+	Near, NearChat     string          // of which amounts, window, when it starts afresh
 	In, LimitFor       map[Window]string
 	At                 map[Window]string // when it starts afresh: time or date
 	Away, Unread, Busy string
@@ -119,13 +121,11 @@ func (w Words) starts(b *book, u Usage) string {
 // UsedUp says that a quota is used up until the next window begins.
 func (w Words) UsedUp(language string, u Usage) string {
 	b := w.in(language)
-	q := &b.Quota
-	verb := q.Are
-	if u.Unit == USD || u.Limit == 1 {
-		verb = q.Is
+	n := clip(u.Limit)
+	if u.Unit == USD {
+		n = 1 // an amount of money is one thing
 	}
-	what := b.amount(u.Limit, u.Unit) + q.Of[u.Scope] + " " + q.LimitFor[u.Window] + " " + verb
-	return fmt.Sprintf(q.UsedUp[u.Scope], what, w.starts(b, u))
+	return b.Quota.UsedUp[u.Scope].with(n, b.amount(u.Limit, u.Unit), b.Quota.LimitFor[u.Window], w.starts(b, u))
 }
 
 // Near warns that a quota is nearly used up.
@@ -168,21 +168,27 @@ func (w Words) Quota(language string, usage []Usage) string {
 			lines = append(lines, fmt.Sprintf(b.Quota.List.Bar, name, Bar(u.Used, u.Limit), b.amounts("%s / %s", u)))
 		}
 	}
-	return lined(lines)
+	return strings.Join(lines, "\n")
 }
 
 func (w Words) quotaTitle(b *book, u Usage) string {
 	window := b.Quota.In[u.Window]
-	return fmt.Sprintf(b.Quota.List.Title, strings.ToUpper(window[:1])+window[1:], w.starts(b, u))
+	return fmt.Sprintf(b.Quota.List.Title, capital(window), w.starts(b, u))
+}
+
+// capital begins a text with a capital letter.
+func capital(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:]
 }
 
 // Level names a person or a chat whose limits are set; id is that of the channel.
 func (w Words) Level(language string, scope Scope, id string) string {
 	b := w.in(language)
 	if scope == User {
-		return fmt.Sprintf(b.Quota.Manage.Person, id)
+		return fmt.Sprintf(b.Quota.Manage.Person, visible.Name(id))
 	}
-	return fmt.Sprintf(b.Quota.Manage.Chat, id)
+	return fmt.Sprintf(b.Quota.Manage.Chat, visible.Name(id))
 }
 
 // allowance says a limit and its window.
@@ -220,9 +226,9 @@ func (w Words) QuotaSettings(language string, list []Setting) string {
 	}
 	lines := []string{b.Quota.Manage.Settings}
 	for _, s := range list {
-		lines = append(lines, fmt.Sprintf(b.Quota.Manage.Setting, s.Level, b.allowance(s), s.By, w.moment(s.At)))
+		lines = append(lines, fmt.Sprintf(b.Quota.Manage.Setting, s.Level, b.allowance(s), visible.Name(s.By), w.moment(s.At)))
 	}
-	return lined(lines)
+	return strings.Join(lines, "\n")
 }
 
 // QuotaHelp says how limits are set.

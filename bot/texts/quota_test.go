@@ -50,6 +50,13 @@ func TestQuotaSentences(t *testing.T) {
 			"The $2.50 of this chat for this month is used up. It starts afresh on 2026-04-01. /quota shows the details; an admin can raise them.",
 		},
 		{w.UsedUp("de", use(texts.Bot, texts.Tokens, texts.Day, 1, 1)), "Meine 1 Token für heute ist verbraucht. Um 14:22 UTC beginnt es neu."},
+		{
+			w.UsedUp("es", use(texts.Chat, texts.USD, texts.Month, 20, 2_500_000)),
+			"El límite de este chat de este mes está agotado: $2.50. Empieza de nuevo el 2026-04-01. /quota muestra los detalles; un administrador puede subirlo.",
+		},
+		{w.UsedUp("ru", use(texts.Bot, texts.Turns, texts.Day, 3, 3)), "Мой лимит на сегодня исчерпан: 3 запроса. Счёт начнётся заново в 14:22 UTC."},
+		{w.Near("ru", use(texts.User, texts.Turns, texts.Month, 18, 25)), "Вы израсходовали в этом месяце 18 / 25 запросов; счёт начнётся заново с даты 2026-04-01."},
+		{w.Quota("ru", []texts.Usage{use(texts.User, texts.Turns, texts.Day, 1, 21)}), "Сегодня (счёт начнётся заново в 14:22 UTC)\nВы ▓░░░░░░░░░ 1 / 21 запрос"},
 		{w.Near("en", use(texts.User, texts.USD, texts.Day, 310_000, 1_000_000)), "You have used $0.31 of $1.00 today; it starts afresh at 14:22 UTC."},
 		{w.Near("de", use(texts.User, texts.Turns, texts.Month, 18, 20)), "Du hast diesen Monat 18 von 20 Anfragen verbraucht. Am 2026-04-01 beginnt es neu."},
 		{

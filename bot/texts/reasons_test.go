@@ -41,8 +41,24 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// TestEveryReasonIsTranslated looks into the source of the policy: what a reason begins with must have a German
-// sentence.
+func TestReasonsElsewhere(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ language, english, want string }{
+		{"es", "A rule denies to write `/a b`.", "Una regla prohíbe escribir: `/a b`."},
+		{"es", "A rule denies `rm`.", "Una regla prohíbe `rm`."},
+		{"es", "It is not certain what `$x` runs: the text cannot be parsed.", "No es seguro qué ejecuta `$x`: el texto no se puede analizar."},
+		{"ru", "No rule allows read, write on `a`.", "Ни одно правило не разрешает читать, записывать: `a`."},
+		{"ru", "The tool bash is blocked for 3 more min because it failed too often (5 of 6 calls).", "Инструмент bash отключён ещё на 3 мин, потому что слишком часто не срабатывал."},
+		{"ru", "A sentence of tomorrow.", "Правило требует здесь решения."},
+	} {
+		if got := w.Reason(tt.language, tt.english); got != tt.want {
+			t.Errorf("%q: %q, want %q", tt.english, got, tt.want)
+		}
+	}
+}
+
+// TestEveryReasonIsTranslated looks into the source of the policy: what a reason begins with must have a sentence
+// in every language.
 func TestEveryReasonIsTranslated(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../policy/*.go")
@@ -61,8 +77,10 @@ func TestEveryReasonIsTranslated(t *testing.T) {
 		ast.Inspect(file, func(n ast.Node) bool {
 			for _, sentence := range sentences(n) {
 				found++
-				if got := w.Reason("de", sentence); got == w.Reason("de", "A sentence of tomorrow.") {
-					t.Errorf("%s: %q has no German sentence in languages/de.toml", name, sentence)
+				for _, l := range w.Languages()[1:] {
+					if got := w.Reason(l, sentence); got == w.Reason(l, "A sentence of tomorrow.") {
+						t.Errorf("%s: %q is not in [reasons] of languages/%s.toml", name, sentence, l)
+					}
 				}
 			}
 			return true
@@ -146,8 +164,10 @@ func TestEveryOutageIsTranslated(t *testing.T) {
 		ast.Inspect(f.Body, func(n ast.Node) bool {
 			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && text(lit) != "" {
 				found++
-				if got := w.OutOfOrder("de", text(lit)); strings.Contains(got, text(lit)) {
-					t.Errorf("%q has no German sentence in languages/de.toml", text(lit))
+				for _, l := range w.Languages()[1:] {
+					if got := w.OutOfOrder(l, text(lit)); strings.Contains(got, text(lit)) {
+						t.Errorf("%q is not in [reasons] of languages/%s.toml", text(lit), l)
+					}
 				}
 			}
 			return true

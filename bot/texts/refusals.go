@@ -39,7 +39,7 @@ func (w Words) Why(language string, list []Refusal) string {
 	parts := make([]string, len(list))
 	for i, r := range list {
 		args, _ := w.Visible(language).Line(r.Args)
-		lines := []string{"⛔ " + strings.TrimSpace(named(r.Tool)+" "+render.Cut(args, argsLength)), w.seen(language, w.Reason(language, r.Reason))}
+		lines := []string{"⛔ " + strings.TrimSpace(named(r.Tool)+" "+render.Cut(args, argsLength)), render.Cut(w.Reason(language, w.shown(language, r.Reason)), ruleLength)}
 		if r.Rule != "" {
 			lines = append(lines, fmt.Sprintf(b.Rule, w.seen(language, r.Rule)))
 		}

@@ -49,9 +49,9 @@ func (w Words) Servers(language string, list []Server) string {
 		if word, ok := b.Servers.States[s.State]; ok {
 			state = word
 		}
-		line := fmt.Sprintf("• %s · %s · %s · %s", s.ID, state, b.Servers.Tools.say(s.Tools), s.Trust)
+		line := fmt.Sprintf("• %s · %s · %s · %s", visible.Name(s.ID), state, b.Servers.Tools.say(s.Tools), w.Note(language, s.Trust))
 		if s.Problem != "" {
-			line += " · " + s.Problem
+			line += " · " + visible.Name(s.Problem)
 		}
 		lines = append(append(lines, line), serverWaits(b, s.ID, s.Changed, s.Fresh, s.Held)...)
 		if s.Dropped > 0 {
@@ -61,7 +61,7 @@ func (w Words) Servers(language string, list []Server) string {
 			lines = append(lines, fmt.Sprintf(b.Servers.Fits, s.Fit, s.Of, s.Budget))
 		}
 	}
-	return lined(lines)
+	return strings.Join(lines, "\n")
 }
 
 // ServerTools answers /mcp tools: those that are offered, and those that are not, with the reason.
@@ -73,18 +73,18 @@ func (w Words) ServerTools(language, id string, list []ServerTool) string {
 			offered++
 		}
 	}
-	lines := []string{id + " · " + b.Servers.Tools.say(offered)}
+	lines := []string{visible.Name(id) + " · " + b.Servers.Tools.say(offered)}
 	for _, t := range list {
-		line := "• " + t.Name
+		line := "• " + visible.Name(t.Name)
 		if t.Dropped {
-			line = "✗ " + t.Name
+			line = "✗ " + visible.Name(t.Name)
 		}
 		if t.Description != "" {
-			line += " – " + t.Description
+			line += " – " + visible.Name(t.Description)
 		}
 		lines = append(lines, line)
 	}
-	return lined(lines)
+	return strings.Join(lines, "\n")
 }
 
 // ServerConnecting replies to /mcp add and /mcp restart at once: the result follows later.
@@ -151,6 +151,7 @@ func (w Words) ServerWaits(language, id string, changed, fresh []string, held bo
 }
 
 func serverWaits(b *book, id string, changed, fresh []string, held bool) []string {
+	id = visible.Name(id)
 	var lines []string
 	if len(changed) > 0 {
 		lines = append(lines, fmt.Sprintf(b.Changes.Changed, id, visible.Name(strings.Join(changed, ", "))))
@@ -180,10 +181,11 @@ func (w Words) ServerPending(language, id, code string, changes []ServerChange) 
 	if code == "" {
 		return fmt.Sprintf(b.Changes.Nothing, id)
 	}
+	id = visible.Name(id)
 	lines := []string{fmt.Sprintf(b.Changes.Pending, id)}
 	left, hidden := maxPendingLines, 0
 	for _, c := range changes {
-		head := c.Tool
+		head := visible.Name(c.Tool)
 		if head == "" {
 			head = id + ": " + b.Changes.Words
 		}
@@ -193,13 +195,15 @@ func (w Words) ServerPending(language, id, code string, changes []ServerChange) 
 		lines = append(lines, "• "+head)
 		diff := append(without("- ", c.Old, c.Now), without("+ ", c.Now, c.Old)...)
 		shown := min(len(diff), left)
-		lines = append(lines, diff[:shown]...)
+		for _, line := range diff[:shown] {
+			lines = append(lines, visible.Name(line))
+		}
 		left, hidden = left-shown, hidden+len(diff)-shown
 	}
 	if hidden > 0 {
 		lines = append(lines, fmt.Sprintf(b.Changes.More, hidden))
 	}
-	return lined(append(lines, fmt.Sprintf(b.Changes.Accept, id, code)))
+	return strings.Join(append(lines, fmt.Sprintf(b.Changes.Accept, id, code)), "\n")
 }
 
 // without returns the lines of list that other lacks, each as often as list has more of them.

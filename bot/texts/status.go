@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/visible"
 )
 
 // Status is what /status shows.
@@ -60,17 +61,17 @@ func (w Words) Status(language string, s Status) string {
 		lines = append(lines, b.Status.Waiting.say(s.Waiting))
 	}
 	if n := len(s.Tools); n == 0 {
-		lines = append(lines, fmt.Sprintf(b.Status.Bare, s.Model))
+		lines = append(lines, fmt.Sprintf(b.Status.Bare, visible.Name(s.Model)))
 	} else {
-		lines = append(lines, fmt.Sprintf(b.Status.With, s.Model, b.Servers.Tools.say(n)))
+		lines = append(lines, fmt.Sprintf(b.Status.With, visible.Name(s.Model), b.Servers.Tools.say(n)))
 	}
 	if s.Servers.All > 0 {
 		lines = append(lines, fmt.Sprintf(b.Status.Servers, s.Servers.Connected, s.Servers.All))
 	}
-	if s.Details == nil {
-		return lined(lines)
+	if s.Details != nil {
+		lines = append(append(lines, ""), w.details(b, language, s.Details)...)
 	}
-	return lined(lines) + "\n\n" + lined(w.details(b, language, s.Details))
+	return strings.Join(lines, "\n")
 }
 
 // here describes what the conversation is doing.
@@ -96,19 +97,19 @@ func (w Words) details(b *book, language string, d *Details) []string {
 	lines := []string{
 		b.Commands.HelpAdmin,
 		fmt.Sprintf(b.Status.All, d.Counts.Running, d.Counts.Parked, d.Counts.Queued, d.Counts.Undelivered, d.Counts.Lost),
-		strings.ToUpper(d.Sandbox[:min(1, len(d.Sandbox))]) + d.Sandbox[min(1, len(d.Sandbox)):],
+		capital(visible.Name(d.Sandbox)),
 		fmt.Sprintf(b.Status.Stores, fmt.Sprintf(stores, d.Engine)),
 	}
 	if d.Redis != nil {
 		lines = append(lines, w.redis(b, language, d.Redis))
 	}
 	if n := len(d.Processes); n > 1 {
-		lines = append(lines, fmt.Sprintf(b.Status.Kept.Processes, n, d.Processes[0], strings.Join(d.Processes[1:], ", ")))
+		lines = append(lines, fmt.Sprintf(b.Status.Kept.Processes, n, visible.Name(d.Processes[0]), visible.Name(strings.Join(d.Processes[1:], ", "))))
 	}
 	if f := d.Filters; f.In > 0 {
 		lines = append(lines, fmt.Sprintf(b.Status.Filters, 100*float64(f.In-f.Out)/float64(f.In), f.In, f.Full, f.Partial, f.Fallback))
 	}
-	return append(lines, fmt.Sprintf(b.Status.Version, d.Version, w.Duration(language, d.Up)))
+	return append(lines, fmt.Sprintf(b.Status.Version, visible.Name(d.Version), w.Duration(language, d.Up)))
 }
 
 // redis says what works without the server and what does not.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -133,8 +134,8 @@ func everything(l string) map[string][]string {
 	return m
 }
 
-// englishWords are words that no German sentence has.
-var englishWords = regexp.MustCompile(`(?i)\b(the|and|is|are|of|to|your|you|with|not|cannot|by|waiting|since|nothing|this|that|it|for|from|has|have)\b`)
+// englishWords are words that no sentence in another language has.
+var englishWords = regexp.MustCompile(`(?i)\b(the|and|is|are|of|to|your|you|with|not|cannot|by|waiting|since|nothing|this|that|it|for|from|have|what|there|my|can|nobody|file)\b`)
 
 // TestEverySentence says everything in every language: nothing is empty, no verb is left over, nothing stays
 // untranslated, nothing is forgotten here.
@@ -152,8 +153,8 @@ func TestEverySentence(t *testing.T) {
 				if strings.TrimSpace(text) == "" || strings.Contains(text, "%!") || strings.Contains(text, "%s") || strings.Contains(text, "%d") && method != "Visible" || strings.Contains(text, "  ") {
 					t.Errorf("%s: %s: %q", language, method, text)
 				}
-				if found := englishWords.FindString(text); language == "de" && !neutral[method] && found != "" {
-					t.Errorf("%s says %q in German: %q", method, found, text)
+				if found := englishWords.FindString(text); language != "en" && !neutral[method] && found != "" {
+					t.Errorf("%s says %q in %s: %q", method, found, language, text)
 				}
 				if language != "en" && !neutral[method] && text == english[method][i] {
 					t.Errorf("%s: %s is not translated: %q", language, method, text)
@@ -167,6 +168,7 @@ func TestLanguageTags(t *testing.T) {
 	t.Parallel()
 	for tag, want := range map[string]string{
 		"de": "Hier wartet", "de-CH": "Hier wartet", "DE": "Hier wartet", "de_AT": "Hier wartet", "de-Latn-DE": "Hier wartet",
+		"es": "Aquí no hay nada", "es-419": "Aquí no hay nada", "ru": "Здесь ничто", "ru-RU": "Здесь ничто",
 		"": "Nothing is waiting", "en": "Nothing is waiting", "en-GB": "Nothing is waiting", "tlh": "Nothing is waiting", "den": "Nothing is waiting", "-": "Nothing is waiting",
 	} {
 		if got := w.NoQuestion(tag); !strings.HasPrefix(got, want) {
@@ -210,6 +212,7 @@ func TestSentences(t *testing.T) {
 		{w.Stopping("de", texts.Stopped{Running: true, Messages: 1, Questions: 2, Commands: 1}), "Ich halte an. 1 wartende Nachricht verworfen, 2 Fragen zurückgezogen, 1 Befehl im Hintergrund beendet."},
 		{w.Duration("en", 119*time.Second), "119 seconds"},
 		{w.Duration("de", time.Second), "1 Sekunde"},
+		{w.Stopping("es", texts.Stopped{Messages: 1, Questions: 2}), "1 mensaje en espera descartado, 2 preguntas retiradas."},
 	}
 	for _, tt := range tests {
 		if diff := cmp.Diff(tt.want, tt.got); diff != "" {
@@ -260,5 +263,39 @@ func TestForeignText(t *testing.T) {
 	}
 	if got := w.Start("en", strings.Repeat("x", 5000)); len(got) > 400 {
 		t.Errorf("a name fills the message: %d bytes", len(got))
+	}
+}
+
+// latin are the words that a sentence in another script may have in Latin letters: names, units, and what is typed as
+// it is.
+var latin = strings.Fields(`MCP Redis Telegram USD JPEG PNG WebP GIF OGG MP3 M4A WAV FLAC WebM SHA UTC UTF KiB zephbot SQLite ID URL COMMAND
+	full readonly supervised true false off chat approver admin list set unset tools usd turns tokens day month`)
+
+// TestOtherScript: a sentence in a language that is not written in Latin letters has only such words of them that are
+// the same in English, as commands, names of settings and what the tests fill in are.
+func TestOtherScript(t *testing.T) {
+	t.Parallel()
+	word := regexp.MustCompile(`[/@.:_a-zA-Z0-9\-]*[a-zA-Z]{2,}[/@.:_a-zA-Z0-9\-]*`)
+	english := everything("en")
+	for method, list := range everything("ru") {
+		for i, text := range list {
+			if neutral[method] {
+				continue
+			}
+			for _, found := range word.FindAllString(text, -1) {
+				plain := strings.Trim(found, ":.-")
+				if strings.ContainsAny(plain, "/@._:0123456789") || slices.Contains(latin, plain) {
+					continue
+				}
+				if !strings.Contains(english[method][i], plain) || englishWords.MatchString(plain) {
+					t.Errorf("%s says %q in Russian: %q", method, plain, text)
+				}
+			}
+		}
+	}
+	for _, text := range everything("ru")["ServerAdd"] { // a card shows this like words of others
+		if shown, _ := w.Visible("ru").Text(text); shown != text {
+			t.Errorf("on a card: %q", shown)
+		}
 	}
 }

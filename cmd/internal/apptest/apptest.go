@@ -65,6 +65,7 @@
 //	migrate team                the group gets a new id; the name goes with it
 //	block dora / unblock dora
 //	rename ben dora             his username
+//	speaks ben ru               the language of his client
 //	join foreign                the bot is added to that group; leave team: removed
 //	clock +5m                   the service's clock goes on; "clock day" to the next day, UTC
 package apptest

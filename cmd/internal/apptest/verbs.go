@@ -93,9 +93,16 @@ func (s *scene) happens(words []string) error {
 		_, err = s.fake.Join(dora, chat)
 	case "leave":
 		_, err = s.fake.Leave(ann, chat)
-	case "rename":
+	case "rename", "speaks":
+		if len(words) < 3 {
+			return errors.New("rename PERSON NAME, speaks PERSON LANGUAGE")
+		}
 		u := people()[words[1]]
-		u.Username = words[2]
+		if words[0] == "rename" {
+			u.Username = words[2]
+		} else {
+			u.Language = words[2]
+		}
 		s.fake.AddUser(u)
 	default:
 		return errors.New("not a line of a scenario")
