@@ -14,6 +14,7 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
+	"github.com/zephbot/zephbot/agent/llm/pay"
 )
 
 // purse is an in-memory budget.
@@ -48,6 +49,8 @@ func (p *purse) Settle(ctx context.Context, _ *agent.Turn, key string, used llm.
 	p.usd += usd
 	return nil
 }
+
+func (*purse) Payer(*agent.Turn) pay.Payer { return pay.Unlimited{} }
 
 func TestBudget(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,7 @@ import (
 	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/pay"
 	"github.com/zephbot/zephbot/agent/window"
 )
 
@@ -71,6 +72,7 @@ func NewRunner(deps Deps, limits Limits) *Runner {
 // is unavailable. An error means that the store failed, that the turn belongs to another worker (journal.ErrConflict),
 // or that ctx ended for a reason other than ErrStopped. The turn then stays as journalled.
 func (r *Runner) Run(ctx context.Context, turn *Turn, of Journal, sink Sink) (Outcome, error) {
+	ctx = pay.With(ctx, r.payer(turn))
 	// A stopped turn is loaded too: its open calls have to be closed.
 	loading, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	tail, err := of.Load(loading, window.Room(r.limits.ContextTokens))
@@ -101,6 +103,14 @@ func (r *Runner) Run(ctx context.Context, turn *Turn, of Journal, sink Sink) (Ou
 			return *out, nil
 		}
 	}
+}
+
+// payer returns who pays for what the turn spends besides the calls of its own model.
+func (r *Runner) payer(turn *Turn) pay.Payer {
+	if r.deps.Budget == nil {
+		return pay.Unlimited{}
+	}
+	return r.deps.Budget.Payer(turn)
 }
 
 // ending returns the reason with which a cancelled turn ends, or false if the turn is left to another worker.

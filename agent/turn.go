@@ -7,6 +7,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/pay"
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -126,16 +127,12 @@ type Budget interface {
 	// Settle replaces the reservation by the actual usage. A call that failed before any text settles zero, one that
 	// failed later an estimate, at the price UnknownUSD. An error is logged and the turn continues.
 	Settle(ctx context.Context, turn *Turn, key string, used llm.Usage, usd float64) error
+	// Payer pays for what a turn spends besides the calls of its own model: the judge, summaries, embeddings.
+	Payer(turn *Turn) pay.Payer
 }
 
 // UnknownUSD is the price of a call whose provider did not report its usage.
-const UnknownUSD = -1
+const UnknownUSD = pay.Unknown
 
 // Denied says that a budget is used up; Text is for the person.
-type Denied struct {
-	Scope string
-	Text  string
-}
-
-// Error implements error.
-func (d *Denied) Error() string { return "quota of " + d.Scope + " is used up" }
+type Denied = pay.Denied

@@ -18,7 +18,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/knn"
-	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/policy/nearest"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -92,10 +92,10 @@ type Options struct {
 	// OutputHint describes a structured result in words. The text is added to the description of MCP tools that have an
 	// output schema. nil = none. It must not call the catalog.
 	OutputHint func(schema json.RawMessage) string
-	Embedder   llm.Embedder // nil = tools are ranked by words
-	Model      string       // name of the embedding model: vectors of another model are computed again
-	Chooser    llm.Provider // for the strategy Llm and for pruning
-	Index      knn.Index    // of the MCP tools; nil = in memory
+	Embedder   *spend.Embedder // nil = tools are ranked by words
+	Model      string          // name of the embedding model: vectors of another model are computed again
+	Chooser    *spend.Model    // for the strategy Llm and for pruning
+	Index      knn.Index       // of the MCP tools; nil = in memory
 	Log        zerolog.Logger
 	Observe    func(Selection)  // called for each choice, also one that only grew; nil = not called. Must not block
 	Now        func() time.Time // nil = time.Now

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,8 @@ import (
 	"unicode"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/spend"
 )
 
 // Limits of the question to the model that chooses.
@@ -49,8 +52,8 @@ func (c *Catalog) ask(ctx context.Context, query, key string, list []candidate, 
 		return known.chosen, known.err
 	}
 	chosen, err := choose(ctx, c.o.Chooser, query, list, limit)
-	if ctx.Err() != nil { // the turn ended, which says nothing about the model
-		return nil, fmt.Errorf("choose tools: %w", ctx.Err())
+	if ctx.Err() != nil || pay.Refused(err) { // it says nothing about the model for the next turn
+		return nil, fmt.Errorf("choose tools: %w", cmp.Or(ctx.Err(), err))
 	}
 	c.mu.Lock()
 	c.answers.put(key, answer{chosen, err, c.o.Now()})
@@ -59,7 +62,7 @@ func (c *Catalog) ask(ctx context.Context, query, key string, list []candidate, 
 }
 
 func choose(
-	ctx context.Context, model llm.Provider, query string, list []candidate, limit int,
+	ctx context.Context, model *spend.Model, query string, list []candidate, limit int,
 ) (map[string]bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, chooseLimit)
 	defer cancel()
@@ -78,7 +81,7 @@ func choose(
 	}
 	resp, err := model.Chat(ctx, &llm.Request{
 		System: chooseSystem, Messages: []llm.Message{{Role: llm.User, Text: b.String()}}, MaxTokens: chooseTokens,
-	}, nil)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("choose tools: %w", err)
 	}

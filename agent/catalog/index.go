@@ -13,7 +13,8 @@ import (
 	"github.com/zeebo/blake3"
 
 	"github.com/zephbot/zephbot/agent/knn"
-	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -35,7 +36,7 @@ type SyncReport struct{ Added, Updated, Removed, Unchanged int }
 // vectors keeps an Index in sync with a list of tools.
 type vectors struct {
 	index knn.Index
-	embed llm.Embedder
+	embed *spend.Embedder
 	model string
 	name  string
 	now   func() time.Time
@@ -117,7 +118,7 @@ func (v *vectors) run(ctx context.Context, defs []tools.Definition, dim int) (re
 		defer v.mu.Unlock()
 		if v.inStep = done && err == nil; v.inStep {
 			v.synced, v.dim, v.size, v.failed = defs, dim, size, time.Time{}
-		} else if stopped := ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded); !stopped {
+		} else if stopped := ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded); !stopped && !pay.Refused(err) {
 			v.failed = v.now()
 		}
 		close(v.flight)

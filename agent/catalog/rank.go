@@ -13,7 +13,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/zeebo/blake3"
 
-	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -277,7 +278,7 @@ func wordRune(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.I
 
 // embedding embeds messages. It pauses after a failure, so that not every turn waits for a provider that is down.
 type embedding struct {
-	llm.Embedder
+	*spend.Embedder
 	now func() time.Time
 	log zerolog.Logger
 
@@ -302,7 +303,7 @@ func (e *embedding) of(ctx context.Context, query string) ([]float32, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err != nil {
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && !pay.Refused(err) { // the next turn may have money
 			e.failed = e.now()
 		}
 		return nil, fmt.Errorf("embed the message: %w", err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/catalog"
+	"github.com/zephbot/zephbot/agent/llm/pay"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -63,6 +64,11 @@ func setup(t *testing.T, o catalog.Options, defs ...tools.Definition) *kit {
 	}
 	k.Catalog = c
 	return k
+}
+
+// Tools is that of the catalog, for a turn that pays nothing.
+func (k *kit) Tools(ctx context.Context, turn *agent.Turn, view agent.View) []agent.Offer {
+	return k.Catalog.Tools(pay.With(ctx, pay.Unlimited{}), turn, view)
 }
 
 func (k *kit) source(session string, overlay *tools.Overlay) []tools.Definition {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/catalog"
 	"github.com/zephbot/zephbot/agent/knn"
+	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -73,13 +74,13 @@ func TestASyncThatIsCutShortGoesOnWhereItStopped(t *testing.T) {
 	}
 	calls, embedded := 0, 0
 	index := knn.NewMemory()
-	k := setup(t, catalog.Options{Index: index, Embedder: embedder(func(texts []string) ([][]float32, error) {
+	k := setup(t, catalog.Options{Index: index, Embedder: spend.NewEmbedder(embedder(func(texts []string) ([][]float32, error) {
 		if calls++; calls == 3 { // the first call learns the dimensions
 			return nil, errDown
 		}
 		embedded += len(texts)
 		return slices.Repeat([][]float32{{1, 2}}, len(texts)), nil
-	})}, defs...)
+	}), 0, nil)}, defs...)
 	if _, err := k.Sync(t.Context()); !errors.Is(err, errDown) || !strings.Contains(err.Error(), "sync the index of mcp tools: embed: ") {
 		t.Errorf("error = %v", err)
 	}
@@ -113,7 +114,7 @@ func TestSyncRefusesOddVectors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			give := embedder(func(texts []string) ([][]float32, error) { return tt.give(len(texts)), nil })
-			for _, o := range []catalog.Options{{Embedder: give}, {Embedder: give, Filter: filter()}} {
+			for _, o := range []catalog.Options{{Embedder: spend.NewEmbedder(give, 0, nil)}, {Embedder: spend.NewEmbedder(give, 0, nil), Filter: filter()}} {
 				defs := github()
 				if o.Filter.Enabled {
 					defs = builtins()[:6]
@@ -133,7 +134,7 @@ func TestSyncRefusesOddVectors(t *testing.T) {
 func TestSyncWithoutNeed(t *testing.T) {
 	t.Parallel()
 	w := newWords("a")
-	for _, o := range []catalog.Options{{}, {Embedder: w, Discovery: catalog.Discovery{Strategy: "None"}}} {
+	for _, o := range []catalog.Options{{}, {Embedder: spend.NewEmbedder(w, 0, nil), Discovery: catalog.Discovery{Strategy: "None"}}} {
 		if report, err := setup(t, o, github()...).Sync(t.Context()); err != nil || report != (catalog.SyncReport{}) {
 			t.Errorf("sync = %+v, %v", report, err)
 		}

@@ -17,6 +17,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -38,7 +40,7 @@ type Memory interface {
 
 // Options configure the stage (tools.adversarial_policy).
 type Options struct {
-	Provider llm.Provider
+	Model    *spend.Model
 	Policies []string      // the lines of policy_file
 	Question bool          // block_on_reject = false: a person is asked about rejected calls
 	FailOpen bool          // a call passes if the judge fails
@@ -82,6 +84,7 @@ const (
 	allow       = "allow"
 	denyPrefix  = "deny:"
 	errorPrefix = "error:"
+	unpaid      = errorPrefix + "the quota is used up"
 )
 
 // pass obtains the verdict and enforces it. The reason goes to the audit log only: a model that reads it would learn
@@ -96,6 +99,9 @@ func (j *judge) pass(ctx context.Context, call *tools.Call) error {
 	}
 	call.Trail.Judge = verdict
 	switch {
+	case verdict == unpaid: // whoever has used up a quota must not get rid of the judge by it
+		doubt(call, verdict)
+		return nil
 	case verdict == allow, j.FailOpen && strings.HasPrefix(verdict, errorPrefix):
 		return nil
 	case j.Question:
@@ -165,9 +171,13 @@ func (j *judge) verdict(ctx context.Context, call *tools.Call) (string, error) {
 func (j *judge) ask(ctx context.Context, call *tools.Call) string {
 	ctx, cancel := context.WithTimeout(ctx, j.Timeout)
 	defer cancel()
-	resp, err := j.Provider.Chat(ctx, &llm.Request{
+	resp, err := j.Model.Chat(ctx, &llm.Request{
 		System: j.system(), Messages: []llm.Message{{Role: llm.User, Text: j.question(call)}}, MaxTokens: 200,
-	}, nil)
+	})
+	if pay.Refused(err) {
+		zerolog.Ctx(ctx).Info().Err(err).Str("tool", call.Def.Name).Msg("safety check not made")
+		return unpaid
+	}
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Str("tool", call.Def.Name).Msg("safety check failed")
 		if errors.Is(err, context.DeadlineExceeded) || llm.KindOf(err) == llm.Timeout {

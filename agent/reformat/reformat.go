@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/policy/redact"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -38,7 +39,7 @@ var (
 
 // Options configure New.
 type Options struct {
-	Provider llm.Provider
+	Model *spend.Model
 	// Timeout is the limit for all corrections of one batch together; default DefaultTimeout.
 	Timeout time.Duration
 	// Redact removes credentials from a text. Arguments that it changes are not shown to the model and not corrected;
@@ -93,9 +94,9 @@ func (r *reformatter) correct(
 	ctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
 	began := r.Now()
-	resp, err := r.Provider.Chat(ctx, &llm.Request{
+	resp, err := r.Model.Chat(ctx, &llm.Request{
 		System: system, Messages: []llm.Message{{Role: llm.User, Text: question}}, MaxTokens: 4096,
-	}, nil)
+	})
 	r.spend(key, r.Now().Sub(began))
 	if err != nil {
 		return nil, fmt.Errorf("ask for a correction: %w", err)

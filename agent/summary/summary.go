@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/spend"
 )
 
 // MaxTokens limits a summary.
@@ -22,18 +23,18 @@ places, and exit codes word for word. Leave out repetition and progress. Say wha
 the summary only, without an introduction.`
 
 // New returns the function that summarises. It fails with the provider's error, or if the answer is empty.
-func New(provider llm.Provider) func(ctx context.Context, question, tool, text string) (string, error) {
+func New(model *spend.Model) func(ctx context.Context, question, tool, text string) (string, error) {
 	return func(ctx context.Context, question, tool, text string) (string, error) {
 		if r := []rune(question); len(r) > maxQuestion {
 			question = string(r[:maxQuestion]) + " …"
 		}
-		resp, err := provider.Chat(ctx, &llm.Request{
+		resp, err := model.Chat(ctx, &llm.Request{
 			System: instructions, MaxTokens: MaxTokens,
 			Messages: []llm.Message{{
 				Role: llm.User,
 				Text: "The person's question:\n" + question + "\n\nOutput of the tool " + tool + ":\n" + text,
 			}},
-		}, nil)
+		})
 		if err != nil {
 			return "", fmt.Errorf("summarise output: %w", err)
 		}

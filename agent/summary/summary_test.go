@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/llmtest"
+	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/agent/summary"
 )
 
@@ -24,10 +27,16 @@ func (m *model) Chat(_ context.Context, req *llm.Request, _ func(string)) (*llm.
 	return m.resp, m.err
 }
 
+// paid makes a context whose calls cost nothing.
+func paidCtx(t *testing.T) context.Context {
+	t.Helper()
+	return pay.With(t.Context(), pay.Unlimited{})
+}
+
 func TestSummary(t *testing.T) {
 	t.Parallel()
 	m := &model{resp: &llm.Response{Text: "  three errors in a.go \n", Stop: llm.StopEnd}}
-	got, err := summary.New(m)(t.Context(), strings.Repeat("q", 3000), "bash", "a.go:1: bad")
+	got, err := summary.New(spend.NewModel("summary", m))(paidCtx(t), strings.Repeat("q", 3000), "bash", "a.go:1: bad")
 	if err != nil || got != "three errors in a.go" {
 		t.Fatalf("%q, %v", got, err)
 	}
@@ -43,10 +52,19 @@ func TestNoSummary(t *testing.T) {
 	for name, m := range map[string]*model{
 		"failed": {err: away}, "silent": {resp: &llm.Response{Text: " \n"}}, "refused": {resp: &llm.Response{Text: "I cannot", Stop: llm.StopRefusal}},
 	} {
-		if got, err := summary.New(m)(t.Context(), "q", "bash", "x"); err == nil || got != "" {
+		if got, err := summary.New(spend.NewModel("summary", m))(paidCtx(t), "q", "bash", "x"); err == nil || got != "" {
 			t.Errorf("%s: %q, %v", name, got, err)
 		} else if m.err != nil && !errors.Is(err, away) {
 			t.Errorf("%s: %v does not name the cause", name, err)
 		}
+	}
+}
+
+// TestUnpaid: a summary that the quota has no room for is not asked for.
+func TestUnpaid(t *testing.T) {
+	t.Parallel()
+	m := llmtest.New(llmtest.Step{Text: "short"})
+	if _, err := summary.New(spend.NewModel("summary", m))(t.Context(), "q", "bash", "x"); !pay.Refused(err) || len(m.Requests()) != 0 {
+		t.Errorf("%v, asked %d times", err, len(m.Requests()))
 	}
 }

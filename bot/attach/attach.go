@@ -16,6 +16,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools/document"
@@ -31,13 +32,6 @@ const (
 
 // pauseBase is the wait before the second try; the next ones take twice as long each.
 const pauseBase = 500 * time.Millisecond
-
-// Transcriber writes down what is said in a recording.
-type Transcriber interface {
-	// Transcribe reads a recording, whose name says its format by its ending. size is its length in bytes, 0 = unknown.
-	// usd is what it cost at the configured price, also where there is an error. Errors are *llm.Error or those of ctx.
-	Transcribe(ctx context.Context, name string, recording io.Reader, size int64, length time.Duration) (text string, usd float64, err error)
-}
 
 // Documents read the text of documents (document.Reader).
 type Documents interface {
@@ -61,7 +55,7 @@ type Deps struct {
 	// Admit says whether so many bytes more may be written at a path; may be nil.
 	Admit       func(ctx context.Context, path string, bytes int64) error
 	Documents   Documents
-	Transcriber Transcriber                                               // nil = nothing is written down
+	Transcriber *spend.Transcriber                                        // nil = nothing is written down
 	Accepts     func() llm.Accepts                                        // what the model takes
 	Wrap        func(source, text string) (marked string, rules []string) // fences texts of strangers (mark.Marker)
 	Words       Words
@@ -167,7 +161,7 @@ func because(problem turn.FileProblem, err error) error {
 func (w *work) trouble(a *bot.Attachment, t turn.Trouble) {
 	t.Kind, t.Name = a.Kind, a.Name
 	p := named(a)
-	p.Text = joined(p.Text, reasons[t.Problem])
+	p.Text = joined(p.Text, reasonOf(&t))
 	w.add(p)
 	w.tell(t)
 }
@@ -180,7 +174,7 @@ func (w *work) tell(t turn.Trouble) {
 		}
 		w.said[t.Problem] = true
 	}
-	w.got.Notices = append(w.got.Notices, w.deps.Words.FileTrouble(w.sent.Message.Language, t))
+	w.got.Notices = append(w.got.Notices, joinedBy(" ", w.deps.Words.FileTrouble(w.sent.Message.Language, t), t.Note))
 }
 
 // reasons are what the model is told of the problems.
@@ -199,6 +193,14 @@ var reasons = map[turn.FileProblem]string{
 	turn.FileNoSound:     "it is no recording that can be read",
 	turn.FileNotWritten:  "what is said in it could not be written down",
 	turn.FileNoWords:     "no words were heard in it",
+}
+
+// reasonOf is what the model is told of a problem.
+func reasonOf(t *turn.Trouble) string {
+	if t.Problem == turn.FileNotWritten && t.Note != "" {
+		return "it was not written down, because a quota is used up"
+	}
+	return reasons[t.Problem]
 }
 
 func (w *work) add(p llm.Part) { w.got.Parts = append(w.got.Parts, p) }

@@ -19,6 +19,8 @@ import (
 
 	"github.com/zephbot/zephbot/agent/blob/blobtest"
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/attach"
 	"github.com/zephbot/zephbot/bot/texts"
@@ -129,7 +131,7 @@ func setup(t *testing.T) *world {
 
 func (w *world) receive(t *testing.T, files ...bot.Attachment) turn.Received {
 	t.Helper()
-	got, err := attach.New(w.deps).Receive(t.Context(), &turn.Sent{
+	got, err := attach.New(w.deps).Receive(pay.With(t.Context(), pay.Unlimited{}), &turn.Sent{
 		Message: &bot.Message{Files: files, Place: bot.Place{Channel: "test"}}, Session: "s", Workspace: "w", Turn: "test-7/1",
 	})
 	if err != nil {
@@ -284,31 +286,33 @@ func TestReceive(t *testing.T) {
 		},
 		"voice": {
 			bot.Attachment{Kind: bot.Voice, Note: "4 s"},
-			documenttest.OGG(90), func(w *world) { w.deps.Transcriber = &scribe{text: " buy tea "} },
+			documenttest.OGG(90), func(w *world) { w.deps.Transcriber = spend.NewTranscriber(&scribe{text: " buy tea "}, 0.006, nil) },
 			[]string{"text [transcript of a voice message of the person, 4 s]\nbuy tea", "said: I heard: “buy tea”"},
 			nil,
 		},
 		"silence": {
 			bot.Attachment{Kind: bot.Voice, Note: "4 s"},
-			documenttest.OGG(90), func(w *world) { w.deps.Transcriber = &scribe{} },
+			documenttest.OGG(90), func(w *world) { w.deps.Transcriber = spend.NewTranscriber(&scribe{}, 0.006, nil) },
 			[]string{"file voice message 4 s; no words were heard in it", "said: I heard no words in the voice message."},
 			nil,
 		},
 		"noise": {
 			bot.Attachment{Kind: bot.Voice},
-			[]byte("no sound at all"), func(w *world) { w.deps.Transcriber = &scribe{} },
+			[]byte("no sound at all"), func(w *world) { w.deps.Transcriber = spend.NewTranscriber(&scribe{}, 0.006, nil) },
 			[]string{"file voice message it is no recording that can be read", "said: I cannot read the voice message as a recording. OGG, MP3, M4A, WAV, FLAC and WebM work."},
 			nil,
 		},
 		"not written down": {
 			bot.Attachment{Kind: bot.Voice},
-			documenttest.OGG(90), func(w *world) { w.deps.Transcriber = &scribe{err: &llm.Error{Kind: llm.Unavailable, Err: io.EOF}} },
+			documenttest.OGG(90), func(w *world) {
+				w.deps.Transcriber = spend.NewTranscriber(&scribe{err: &llm.Error{Kind: llm.Unavailable, Err: io.EOF}}, 0.006, nil)
+			},
 			[]string{"file voice message what is said in it could not be written down", "said: I could not write down what is said in the voice message. Please send it again later, or write it."},
 			nil,
 		},
 		"audio": {
 			bot.Attachment{Kind: bot.Audio, Name: "t.mp3", MIME: "audio/mpeg", Note: "90 s"},
-			[]byte("ID3 and sounds"), func(w *world) { w.deps.Transcriber = &scribe{text: "obey me"} },
+			[]byte("ID3 and sounds"), func(w *world) { w.deps.Transcriber = spend.NewTranscriber(&scribe{text: "obey me"}, 0.006, nil) },
 			[]string{`text [the person sent an audio file, stored in the working directory as "t.mp3", 14 B, "audio/mpeg"; 90 s]`, "text [transcript of an audio file, 90 s]\n<file:t.mp3|obey me>", "said: I heard: “obey me”"},
 			[]string{"t.mp3"},
 		},
@@ -366,8 +370,8 @@ func TestAForwardedVoiceMessageIsMarked(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.files["f"] = documenttest.OGG(90)
-	w.deps.Transcriber = &scribe{text: "obey"}
-	got, err := attach.New(w.deps).Receive(t.Context(), &turn.Sent{
+	w.deps.Transcriber = spend.NewTranscriber(&scribe{text: "obey"}, 0.006, nil)
+	got, err := attach.New(w.deps).Receive(pay.With(t.Context(), pay.Unlimited{}), &turn.Sent{
 		Message: &bot.Message{Forwarded: true, Files: []bot.Attachment{{Kind: bot.Voice, ID: "f"}}}, Session: "s",
 	})
 	if err != nil || !got.Flagged || got.Parts[0].Text != "[transcript of a voice message]\n<quotation|obey>" {
@@ -429,4 +433,34 @@ func TestTheEndOfAContext(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// broke is a payer whose quota is used up.
+type broke struct{ pay.Unlimited }
+
+func (broke) Reserve(context.Context, string, pay.Amount) error {
+	return &pay.Denied{Scope: "user", Text: "Your $1.00 for today is used up."}
+}
+
+// TestUnpaidRecording: a recording that the quota has no room for is not written down; the person is told why in one
+// line, and the model that there was one.
+func TestUnpaidRecording(t *testing.T) {
+	t.Parallel()
+	for kind, content := range map[string][]byte{bot.Voice: documenttest.OGG(90), bot.Audio: []byte("ID3 and sounds")} {
+		w := setup(t)
+		w.files["f"] = content
+		listener := &scribe{text: "buy tea"}
+		w.deps.Transcriber = spend.NewTranscriber(listener, 0.006, nil)
+		got, err := attach.New(w.deps).Receive(pay.With(t.Context(), broke{}), &turn.Sent{
+			Message: &bot.Message{Files: []bot.Attachment{{Kind: kind, ID: "f", Name: "t.mp3", MIME: "audio/mpeg", Seconds: 60}}, Place: bot.Place{Channel: "test"}}, Session: "s", Workspace: "w",
+		},
+		)
+		if err != nil || listener.name != "" || len(got.Notices) != 1 || !strings.HasSuffix(got.Notices[0], ". Your $1.00 for today is used up.") {
+			t.Errorf("%s: %v, asked %q, told %q", kind, err, listener.name, got.Notices)
+		}
+		said := fmt.Sprint(got.Parts)
+		if !strings.Contains(said, "it was not written down, because a quota is used up") {
+			t.Errorf("%s: the model is told %s", kind, said)
+		}
+	}
 }

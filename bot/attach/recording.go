@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/pay"
 	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -56,25 +57,25 @@ func (w *work) recording(ctx context.Context, a *bot.Attachment) error {
 // storedRecording writes down what is said in a file of the workspace, where that can be done.
 func (w *work) storedRecording(ctx context.Context, a *bot.Attachment, f *os.File, name string, size int64) error {
 	d := &described{what: a, name: name, size: size, note: a.Note}
-	problem := turn.FileProblem("")
+	problem := turn.Trouble{Kind: a.Kind, Name: a.Name}
 	text := ""
 	switch {
 	case w.deps.Transcriber == nil:
-		problem = turn.FileUnheard
+		problem.Problem = turn.FileUnheard
 	case size > maxRecording:
 		d.note = joined(d.note, "it is too large to be written down")
 	default:
 		var err error
 		text, err = w.transcribe(ctx, a, io.NewSectionReader(f, 0, size), size)
 		if t, ok := errors.AsType[*trouble](err); ok {
-			problem = t.Problem
+			problem.Problem, problem.Note = t.Problem, t.Note
 		} else if err != nil {
 			return err
 		}
 	}
-	if problem != "" {
-		d.note = joined(d.note, reasons[problem])
-		w.tell(turn.Trouble{Problem: problem, Kind: a.Kind, Name: a.Name})
+	if problem.Problem != "" {
+		d.note = joined(d.note, reasonOf(&problem))
+		w.tell(problem)
 	}
 	w.describe(d)
 	if strings.TrimSpace(text) != "" {
@@ -100,6 +101,9 @@ func (w *work) transcribe(ctx context.Context, a *bot.Attachment, content io.Rea
 	w.got.USD += usd
 	if err == nil {
 		return text, nil
+	}
+	if denied, ok := errors.AsType[*pay.Denied](err); ok {
+		return "", &trouble{Trouble: turn.Trouble{Problem: turn.FileNotWritten, Note: denied.Text}, err: err}
 	}
 	if llm.KindOf(err) == llm.Invalid { // asking again does not help
 		return "", because(turn.FileNoSound, err)
@@ -133,14 +137,16 @@ func after(note string) string {
 }
 
 // joined are the words that are there.
-func joined(words ...string) string {
+func joined(words ...string) string { return joinedBy("; ", words...) }
+
+func joinedBy(between string, words ...string) string {
 	var list []string
 	for _, word := range words {
 		if word != "" {
 			list = append(list, word)
 		}
 	}
-	return strings.Join(list, "; ")
+	return strings.Join(list, between)
 }
 
 // soundEnding is the ending of a file's name that says its format, by its first bytes; "" = it is no sound. Whoever

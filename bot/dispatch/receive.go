@@ -11,6 +11,7 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/pay"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
 )
@@ -41,8 +42,11 @@ func (d *Dispatcher) receive(ctx context.Context, lane *bot.Lane, t *task, j *jo
 		j.reading, j.cancel = 0, nil
 		d.mu.Unlock()
 	}()
+	// What writing down speech costs is stored by itself: it is spent even if the turn never begins.
+	purse := d.parts.Meter.Open(t.msg, d.turnID(t.arrival))
+	defer d.closePurse(ctx, purse)
 	stop := d.typing(reading, t.msg.Place)
-	got, err := d.parts.Attachments.Receive(reading, &turn.Sent{
+	got, err := d.parts.Attachments.Receive(pay.With(reading, purse), &turn.Sent{
 		Message: t.msg, Session: lane.Session, Workspace: d.claim(lane, t.msg.Place).Workspace, Turn: d.turnID(t.arrival),
 	})
 	stop()

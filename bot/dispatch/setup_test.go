@@ -17,6 +17,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/agent/llm/pay"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/bottest"
@@ -207,6 +208,17 @@ func (p *purse) Stored(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.charges = p.charges[n:]
+}
+
+func (p *purse) Reserve(context.Context, string, pay.Amount) error { return nil }
+
+func (p *purse) Settle(_ context.Context, key string, used pay.Amount) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if used.USD > 0 {
+		p.charges = append(p.charges, bot.Charge{Key: key, Scope: "user/1", Unit: "usd", Day: "2026-01-01", N: int64(used.USD * 1e6)})
+	}
+	return nil
 }
 
 func (p *purse) Notices() []turn.Notice { return p.notices }

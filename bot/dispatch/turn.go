@@ -72,15 +72,20 @@ func (d *Dispatcher) newWork(lane *bot.Lane, t *task) *work {
 
 // close ends the run. What was spent on work that could not be stored is stored by itself: the money is gone.
 func (w *work) close(ctx context.Context) {
-	w.purse.Close()
-	charges := w.purse.Charges()
+	w.d.closePurse(ctx, w.purse)
+}
+
+// closePurse ends a purse, and stores by themselves the charges that no other Change has stored.
+func (d *Dispatcher) closePurse(ctx context.Context, p turn.Purse) {
+	p.Close()
+	charges := p.Charges()
 	if len(charges) == 0 {
 		return
 	}
 	kept, done := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
 	defer done()
-	_, err := w.d.parts.Store.Apply(kept, &bot.Change{Charges: charges})
-	w.d.report(kept, err, "store what was spent")
+	_, err := d.parts.Store.Apply(kept, &bot.Change{Charges: charges})
+	d.report(kept, err, "store what was spent")
 }
 
 // logged returns a context whose logger names the turn.

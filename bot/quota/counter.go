@@ -3,6 +3,8 @@ package quota
 import (
 	"context"
 	"time"
+
+	"github.com/zephbot/zephbot/bot"
 )
 
 // Take asks for N of one counter.
@@ -52,6 +54,8 @@ type Counter interface { //nolint:interfacebloat // what is atomic over the same
 
 // Mirror is the durable copy of what was charged.
 type Mirror interface {
+	// Apply stores charges by themselves. One that is stored already changes nothing.
+	Apply(ctx context.Context, change *bot.Change) (*bot.Applied, error)
 	// Used adds up the charges of a scope on some days.
 	Used(ctx context.Context, scope, unit string, days ...string) (int64, error)
 }

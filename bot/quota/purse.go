@@ -13,6 +13,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/pay"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -23,8 +24,10 @@ type purse struct {
 	meter *Meter
 	turn  string
 	msg   *bot.Message
+	house bool // of the service itself: the bot alone pays
 
 	mu      sync.Mutex
+	closed  bool            // nobody stores its charges any more: it stores them itself
 	open    map[string]hold // by key: what is set aside
 	charges []bot.Charge    // spent and not stored yet
 	notices []turn.Notice
@@ -56,11 +59,29 @@ func (m *Meter) Open(msg *bot.Message, id string) turn.Purse {
 
 // Close implements turn.Purse.
 func (p *purse) Close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
 	p.meter.mu.Lock()
 	defer p.meter.mu.Unlock()
 	if p.meter.purses[p.turn] == p {
 		delete(p.meter.purses, p.turn)
 	}
+}
+
+// House pays for what the service does for itself, such as the embeddings of its tools: the bot's limits apply to it.
+// What it has spent is stored at once.
+func (m *Meter) House(channel, name string) pay.Payer {
+	place := bot.Place{Channel: channel, Bot: name}
+	return &purse{meter: m, turn: "house", msg: &bot.Message{Place: place}, house: true, closed: true, open: map[string]hold{}}
+}
+
+// levels are those that pay.
+func (p *purse) levels() []level {
+	if p.house {
+		return []level{p.meter.botLevel(p.msg.Place)}
+	}
+	return p.meter.levels(p.msg)
 }
 
 // errNoPurse is a programmer's mistake: the money of a turn is asked for that nobody has opened.
@@ -82,22 +103,56 @@ func (m *Meter) Reserve(ctx context.Context, t *agent.Turn, key string, estimate
 	if err != nil {
 		return err
 	}
-	return p.reserve(ctx, key, estimate)
+	return p.Reserve(ctx, key, pay.Amount{Tokens: estimate, USD: pay.Unknown})
 }
 
-func (p *purse) reserve(ctx context.Context, key string, estimate llm.Usage) error {
-	m := p.meter
-	if estimate.Output <= 0 {
-		estimate.Output = m.opts.Output
+// Payer implements agent.Budget.
+func (m *Meter) Payer(t *agent.Turn) pay.Payer { return m.PayerOf(t.ID) }
+
+// PayerOf returns the payer of a turn by its id. It refuses everything if the turn is not under way in this process.
+func (m *Meter) PayerOf(turn string) pay.Payer {
+	p, err := m.purse(turn)
+	if err != nil {
+		return nobody{err}
 	}
-	h := hold{at: m.now(), levels: m.levels(p.msg)}
-	h.slots = m.slots(h.levels, h.at, false, Tokens, USD)
-	price := Micro(m.opts.Price(estimate))
-	for i := range h.slots {
-		if h.slots[i].n = int64(estimate.Total()); h.slots[i].unit == USD {
-			h.slots[i].n = price
+	return p
+}
+
+// nobody is the payer of a turn that is not under way.
+type nobody struct{ err error }
+
+// Reserve implements pay.Payer.
+func (n nobody) Reserve(context.Context, string, pay.Amount) error { return n.err }
+
+// Settle implements pay.Payer.
+func (nobody) Settle(context.Context, string, pay.Amount) error { return nil }
+
+// most fills in what a caller leaves open: the longest answer and the highest price.
+func (m *Meter) most(a pay.Amount) pay.Amount {
+	if a.USD < 0 {
+		if a.Tokens.Output <= 0 {
+			a.Tokens.Output = m.opts.Output
+		}
+		a.USD = m.opts.Price(a.Tokens)
+	}
+	return a
+}
+
+// ask fills in what is asked of each slot.
+func ask(slots []slot, a pay.Amount) {
+	for i := range slots {
+		if slots[i].n = int64(a.Tokens.Total()); slots[i].unit == USD {
+			slots[i].n = Micro(a.USD)
 		}
 	}
+}
+
+// Reserve implements pay.Payer.
+func (p *purse) Reserve(ctx context.Context, key string, most pay.Amount) error {
+	m := p.meter
+	h := hold{at: m.now(), levels: p.levels()}
+	h.slots = m.slots(h.levels, h.at, false, Tokens, USD)
+	ask(h.slots, m.most(most))
 	p.mu.Lock()
 	p.open[key] = h
 	p.mu.Unlock()
@@ -172,60 +227,70 @@ func (m *Meter) Settle(ctx context.Context, t *agent.Turn, key string, used llm.
 	if err != nil {
 		return err
 	}
-	return p.settle(ctx, key, used, usd)
+	return p.Settle(ctx, key, pay.Amount{Tokens: used, USD: usd})
 }
 
-func (p *purse) settle(ctx context.Context, key string, used llm.Usage, usd float64) error {
+// Settle implements pay.Payer.
+func (p *purse) Settle(ctx context.Context, key string, used pay.Amount) error {
 	m := p.meter
-	if usd < 0 {
-		usd = m.opts.Price(used)
+	if used.USD < 0 {
+		used.USD = m.opts.Price(used.Tokens)
 	}
 	p.mu.Lock()
 	h, ok := p.open[key]
 	delete(p.open, key)
 	p.mu.Unlock()
 	if !ok {
-		h = hold{at: m.now(), levels: m.levels(p.msg)}
+		h = hold{at: m.now(), levels: p.levels()}
 		h.slots = m.slots(h.levels, h.at, false, Tokens, USD)
 	}
 	name := key + "/" + rand.Text()
-	p.book(name, h, used, usd)
+	stored := p.book(ctx, name, h, used)
 	if len(h.slots) == 0 {
-		return nil
+		return stored
 	}
-	for i := range h.slots {
-		if h.slots[i].n = int64(used.Total()); h.slots[i].unit == USD {
-			h.slots[i].n = Micro(usd)
-		}
-	}
+	ask(h.slots, used)
 	counts, err := m.counter.Settle(ctx, key, name, takes(h.slots), markEnd(m.now()))
 	if err != nil { // the charges have it: the counters are filled from them
 		m.Forget()
-		return fmt.Errorf("settle: %w", err)
+		return errors.Join(stored, fmt.Errorf("settle: %w", err))
 	}
 	if note, ok := m.near(p.msg, h.slots, counts); ok {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.notices = append(p.notices, note)
 	}
-	return nil
+	return stored
 }
 
-// book notes what is to be stored of a call.
-func (p *purse) book(name string, h hold, used llm.Usage, usd float64) {
+// book notes what is to be stored of a call. After the turn has ended it is stored here: a call of the model that a
+// server has asked for can outlive the turn.
+func (p *purse) book(ctx context.Context, name string, h hold, used pay.Amount) error {
 	day := p.meter.window(Day, h.at).label
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	var list []bot.Charge
 	for _, amount := range []struct {
 		unit string
 		n    int64
-	}{{Tokens, int64(used.Total())}, {USD, Micro(usd)}} {
+	}{{Tokens, int64(used.Tokens.Total())}, {USD, Micro(used.USD)}} {
 		for _, l := range h.levels {
 			if amount.n > 0 {
-				p.charges = append(p.charges, bot.Charge{Key: name + "/" + amount.unit + "/" + l.name, Scope: l.name, Unit: amount.unit, Day: day, N: amount.n})
+				list = append(list, bot.Charge{Key: name + "/" + amount.unit + "/" + l.name, Scope: l.name, Unit: amount.unit, Day: day, N: amount.n})
 			}
 		}
 	}
+	p.mu.Lock()
+	closed := p.closed
+	if !closed {
+		p.charges = append(p.charges, list...)
+	}
+	p.mu.Unlock()
+	if !closed || len(list) == 0 {
+		return nil
+	}
+	if _, err := p.meter.mirror.Apply(ctx, &bot.Change{Charges: list}); err != nil {
+		return fmt.Errorf("store what was spent: %w", err)
+	}
+	return nil
 }
 
 // Charges implements turn.Purse.

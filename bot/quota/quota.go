@@ -133,7 +133,12 @@ func (m *Meter) levels(msg *bot.Message) []level {
 	if limits := m.opts.ByChat[p.Chat+"/"+p.Thread]; p.Thread != "" && limits.any() {
 		list = append(list, m.level(texts.Chat, ChatLevel(p.ChatKey()+"/"+p.Thread), limits))
 	}
-	return append(list, m.level(texts.Bot, "bot/"+p.Channel+"/"+p.Bot, m.opts.Limits.Bot))
+	return append(list, m.botLevel(p))
+}
+
+// botLevel is that of a whole bot.
+func (m *Meter) botLevel(p bot.Place) level {
+	return m.level(texts.Bot, "bot/"+p.Channel+"/"+p.Bot, m.opts.Limits.Bot)
 }
 
 // level applies what admins have set to what is configured.

@@ -483,6 +483,10 @@ type mirror struct {
 	err     error
 }
 
+func (m *mirror) Apply(context.Context, *bot.Change) (*bot.Applied, error) {
+	return nil, errors.New("nothing is stored here")
+}
+
 func (m *mirror) Used(_ context.Context, scope, unit string, days ...string) (sum int64, err error) {
 	for _, c := range m.charges {
 		if c.Scope == scope && c.Unit == unit && slices.Contains(days, c.Day) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/tools/mcp"
 )
@@ -19,8 +21,9 @@ type Approvals interface {
 
 // Sampler serves servers that ask the model.
 type Sampler struct {
-	Provider  llm.Provider
-	Approvals Approvals // nil: nobody approves anything, so every request is refused
+	Model     *spend.Model
+	Payer     func(turn string) pay.Payer // who pays for the requests during a call of a turn; nil = they are refused
+	Approvals Approvals                   // nil: nobody approves anything, so every request is refused
 }
 
 // Sample lets a server ask the primary model, within a call that a person has approved: its card said so.
@@ -32,6 +35,9 @@ func (s Sampler) Sample(ctx context.Context, r mcp.SampleRequest) (mcp.SampleRes
 	if err != nil || a.State != bot.Approved {
 		return mcp.SampleResult{}, errors.Join(errors.New("the call was not approved by a person"), err)
 	}
+	if s.Payer != nil {
+		ctx = pay.With(ctx, s.Payer(r.Origin.Turn))
+	}
 	req := &llm.Request{System: r.System, MaxTokens: min(max(r.MaxTokens, 1), maxSampleTokens)}
 	for _, m := range r.Messages {
 		role := llm.User
@@ -40,7 +46,10 @@ func (s Sampler) Sample(ctx context.Context, r mcp.SampleRequest) (mcp.SampleRes
 		}
 		req.Messages = append(req.Messages, llm.Message{Role: role, Text: m.Text})
 	}
-	resp, err := s.Provider.Chat(ctx, req, nil)
+	resp, err := s.Model.Chat(ctx, req)
+	if pay.Refused(err) {
+		return mcp.SampleResult{}, errors.Join(&mcp.SampleRefusal{Reason: "the quota of the person who made this call is used up"}, err)
+	}
 	if err != nil {
 		return mcp.SampleResult{}, err
 	}

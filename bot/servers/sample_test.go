@@ -2,11 +2,15 @@ package servers_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/servers"
 	"github.com/zephbot/zephbot/tools"
@@ -34,6 +38,9 @@ func (o one) ApprovalOf(_ context.Context, session bot.SessionKey, call string) 
 	return bot.Approval(o), nil
 }
 
+// free pays for every turn.
+func free(string) pay.Payer { return pay.Unlimited{} }
+
 // TestSampler: a server asks the model only within a call that a person has approved, and for so many tokens.
 func TestSampler(t *testing.T) {
 	t.Parallel()
@@ -57,7 +64,7 @@ func TestSampler(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			m := &model{}
-			got, err := servers.Sampler{Provider: m, Approvals: tt.approvals}.Sample(t.Context(), mcp.SampleRequest{
+			got, err := servers.Sampler{Model: spend.NewModel("sample", m), Approvals: tt.approvals, Payer: free}.Sample(t.Context(), mcp.SampleRequest{
 				Origin: tools.Origin{Session: "s"}, Call: tt.call, System: "be short", MaxTokens: tt.tokens,
 				Messages: []mcp.SampleMessage{{Role: "user", Text: "a"}, {Role: "assistant", Text: "b"}},
 			})
@@ -72,5 +79,32 @@ func TestSampler(t *testing.T) {
 				t.Errorf("%v, %v; asked (-want +got):\n%s", got, err, diff)
 			}
 		})
+	}
+}
+
+// broke is a payer whose quota is used up.
+type broke struct{ pay.Unlimited }
+
+func (broke) Reserve(context.Context, string, pay.Amount) error {
+	return &pay.Denied{Scope: "user", Text: "Used up."}
+}
+
+// TestSamplerPays: a server is told that the person's quota is used up, and gets nothing if nobody knows who pays.
+func TestSamplerPays(t *testing.T) {
+	t.Parallel()
+	turns := map[string]pay.Payer{"turn": broke{}, "paid": pay.Unlimited{}}
+	for turn, want := range map[string]bool{"turn": false, "paid": true, "": false} {
+		m := &model{}
+		s := servers.Sampler{Model: spend.NewModel("sample", m), Approvals: one{Session: "s", Call: "c", State: bot.Approved}}
+		if turn != "" {
+			s.Payer = func(id string) pay.Payer { return turns[id] }
+		}
+		_, err := s.Sample(t.Context(), mcp.SampleRequest{
+			Origin: tools.Origin{Session: "s", Turn: turn}, Call: "c", MaxTokens: 5, Messages: []mcp.SampleMessage{{Role: "user", Text: "a"}},
+		})
+		refusal, told := errors.AsType[*mcp.SampleRefusal](err)
+		if (err == nil) != want || (m.asked != nil) != want || (!want && (!told || !strings.Contains(refusal.Reason, "used up"))) {
+			t.Errorf("turn %q: %v, asked %v", turn, err, m.asked != nil)
+		}
 	}
 }

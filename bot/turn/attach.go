@@ -60,4 +60,5 @@ type Trouble struct {
 	Name    string // "" = it has none
 	Size    int64
 	Limit   int64
+	Note    string // a sentence that follows: which quota is used up; "" = none
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/agent/llm/pay"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -75,12 +76,14 @@ type Meter interface {
 
 // Purse is what a turn spends on models. Safe for concurrent use.
 type Purse interface {
+	pay.Payer
 	// Charges are what was spent and is not stored yet. The same one may be stored twice.
 	Charges() []bot.Charge
 	// Stored says that the first n of Charges are in the store.
 	Stored(n int)
 	// Notices are what the person is to be told of the quotas.
 	Notices() []Notice
+	// Close ends it. What is settled later is stored by itself and not among Charges.
 	Close()
 }
 

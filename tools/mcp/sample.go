@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -37,6 +38,12 @@ type SampleResult struct {
 	Model string
 }
 
+// SampleRefusal is an error of Sample whose reason the server is told.
+type SampleRefusal struct{ Reason string }
+
+// Error implements error.
+func (e *SampleRefusal) Error() string { return e.Reason }
+
 const (
 	maxSampleText     = 64 << 10 // bytes of all messages
 	maxSampleMessages = 50
@@ -70,6 +77,9 @@ func (c *conn) sample(
 	res, err := c.s.m.o.Sample(ctx, r)
 	if err != nil {
 		c.s.log.Warn().Err(err).Msg("the model did not answer an mcp server")
+		if refusal, ok := errors.AsType[*SampleRefusal](err); ok {
+			return nil, refuse("the model cannot be asked: " + refusal.Reason)
+		}
 		return nil, refuse("the model cannot be asked now")
 	}
 	return &sdk.CreateMessageResult{ //nolint:staticcheck // most servers speak an older revision

@@ -19,7 +19,8 @@ const maxTranscript = 1 << 20
 
 // Transcribe writes down what is said in a recording (POST /audio/transcriptions of OpenAI's API, which most compatible
 // servers have). Its name tells the server its format by its ending. The recording is sent while it is read; size is
-// its length in bytes, 0 = unknown. length is how long it lasts, for the price; 0 = unknown. usd is what it cost at the
+// its length in bytes, 0 = unknown. length is how long it lasts, for the price, if the
+// server does not tell it; 0 = unknown. usd is what it cost at the
 // configured price, also when the answer could not be read. Errors are *llm.Error or those of ctx.
 func (p *Provider) Transcribe(
 	ctx context.Context, name string, recording io.Reader, size int64, length time.Duration,
@@ -42,11 +43,14 @@ func (p *Provider) Transcribe(
 	}
 	x := p.exchange()
 	x.limit = maxTranscript
-	answer, err := p.transcript(x, req)
+	answer, heard, err := p.transcript(x, req)
 	if ctxErr := ctx.Err(); err != nil && ctxErr != nil {
 		return "", 0, fmt.Errorf("model %s: %w", p.o.Name, ctxErr)
 	}
 	if x.status == http.StatusOK {
+		if heard > 0 { // what the sender of a recording says of its length may be wrong
+			length = heard
+		}
 		usd = length.Minutes() * p.o.TranscriptionUSDPerMinute
 	}
 	if err != nil {
@@ -79,25 +83,31 @@ func (p *Provider) recording(name string, recording io.Reader, size int64) (body
 	return io.MultiReader(bytes.NewReader(head), recording, bytes.NewReader(tail)), w.FormDataContentType(), total, nil
 }
 
-// transcript makes the request and reads the answer.
-func (p *Provider) transcript(x *exchange, req *http.Request) (string, error) {
+// transcript makes the request and reads the answer. heard is the length that is charged; 0 = the server does not say.
+func (p *Provider) transcript(x *exchange, req *http.Request) (text string, heard time.Duration, err error) {
 	resp, err := x.Do(req)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	defer func() { _ = resp.Body.Close() }() // it is read to its end
 	raw, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return "", fmt.Errorf("read a transcript: %w", err)
+		return "", 0, fmt.Errorf("read a transcript: %w", err)
 	}
 	var answer struct {
-		Text *string `json:"text"`
+		Text  *string `json:"text"`
+		Usage struct {
+			Seconds float64 `json:"seconds"`
+		} `json:"usage"`
 	}
 	if err := json.Unmarshal(raw, &answer); err != nil {
-		return "", fmt.Errorf("read a transcript: %w", err)
+		return "", 0, fmt.Errorf("read a transcript: %w", err)
+	}
+	if s := answer.Usage.Seconds; s > 0 && s < 1e6 {
+		heard = time.Duration(s * float64(time.Second))
 	}
 	if answer.Text == nil {
-		return "", p.garbled("a transcription without text")
+		return "", heard, p.garbled("a transcription without text")
 	}
-	return *answer.Text, nil
+	return *answer.Text, heard, nil
 }

@@ -68,6 +68,16 @@ func TestTranscribe(t *testing.T) {
 	}
 }
 
+// TestTranscribeCharged: what the server says that it charges comes before what the sender says of the recording.
+func TestTranscribeCharged(t *testing.T) {
+	t.Parallel()
+	s, _ := scribe(t, http.StatusOK, `{"text":"buy tea","usage":{"type":"duration","seconds":120}}`)
+	_, usd, err := listener(t, s).Transcribe(t.Context(), "a.ogg", strings.NewReader("OggS"), 4, time.Second)
+	if err != nil || usd != 0.012 {
+		t.Errorf("%v USD, %v", usd, err)
+	}
+}
+
 func TestTranscribeFails(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -95,13 +95,22 @@ var edition = regexp.MustCompile(`^(?:-latest|[-@](?:19|20)\d{6}|-(?:19|20)\d\d-
 // is false when nobody knows the price: also of a name that only resembles a known one, since a small difference of
 // names may be a great one of prices.
 func Of(model string) (p Price, ok bool) {
-	name := strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
+	name := plain(model)
 	for _, r := range table() {
-		if rest, found := strings.CutPrefix(name, r.model); found && edition.MatchString(rest) {
+		if named(name, r.model) {
 			return r.Price, true
 		}
 	}
 	return Price{}, false
+}
+
+// plain is the name of a model without that of a router.
+func plain(model string) string { return strings.ToLower(model[strings.LastIndexByte(model, '/')+1:]) }
+
+// named reports whether a name is that of a model of the table.
+func named(name, model string) bool {
+	rest, found := strings.CutPrefix(name, model)
+	return found && edition.MatchString(rest)
 }
 
 // Highest is the highest price of each kind that the table has.

@@ -3,14 +3,13 @@ package app
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"slices"
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/openai"
+	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/attach"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -46,7 +45,7 @@ func (c *Core) attachments(ch channel) (turn.Attachments, error) {
 
 // transcriber is the provider that writes down speech: the primary one where it can, else a fallback, else any; nil when
 // none can.
-func (c *Core) transcriber() (attach.Transcriber, error) {
+func (c *Core) transcriber() (*spend.Transcriber, error) {
 	order := append([]string{c.cfg.LLM.Primary}, c.cfg.LLM.Fallback...)
 	var best *config.Provider
 	rank := func(p *config.Provider) int {
@@ -67,20 +66,7 @@ func (c *Core) transcriber() (attach.Transcriber, error) {
 	if err != nil {
 		return nil, fmt.Errorf("llm.providers %q: %w", best.Name, err)
 	}
-	return scribe{provider, c.metrics.Model}, nil
-}
-
-// scribe counts what transcriptions cost.
-type scribe struct {
-	*openai.Provider
-	count func(provider string, input, cached, output int, usd float64)
-}
-
-// Transcribe implements attach.Transcriber.
-func (s scribe) Transcribe(ctx context.Context, name string, recording io.Reader, size int64, length time.Duration) (string, float64, error) {
-	text, usd, err := s.Provider.Transcribe(ctx, name, recording, size, length)
-	s.count(s.Name(), 0, 0, 0, usd)
-	return text, usd, err
+	return spend.NewTranscriber(provider, minuteAt(c.cfg, best), func(usd float64) { c.metrics.Model(best.Name, 0, 0, 0, usd) }), nil
 }
 
 // documentReader starts this program as the process that reads documents.

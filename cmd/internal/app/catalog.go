@@ -20,7 +20,7 @@ func (c *Core) openCatalog() error {
 		Dependencies: catalog.Dependencies{Enabled: deps.Enabled, BoostPerDep: deps.BoostPerDep, MaxTotalBoost: deps.MaxTotalBoost, Rules: map[string]catalog.Rule{}},
 		TAFC:         catalog.TAFC{Enabled: t.Enabled, Threshold: t.ComplexityThreshold},
 		Budget:       int(c.cfg.MCP.MaxDefinitionShare * float64(c.cfg.Agent.ContextBudgetTokens)),
-		Chooser:      c.provider, Now: c.now, Log: c.log.With().Str("component", "catalog").Logger(),
+		Now:          c.now, Log: c.log.With().Str("component", "catalog").Logger(),
 	}
 	if c.stores != nil {
 		o.Index = c.stores.Vectors.Collection(vector.Tools)
@@ -28,9 +28,13 @@ func (c *Core) openCatalog() error {
 	for tool, r := range deps.Rules {
 		o.Dependencies.Rules[tool] = catalog.Rule{Requires: r.Requires, Prefers: r.Prefers}
 	}
+	chooser := ""
+	if p.Enabled {
+		chooser = p.Provider
+	}
 	var err error
-	if p.Provider != "" && p.Enabled {
-		if o.Chooser, err = c.judgeModel(p.Provider); err != nil {
+	if chooser != "" || c.provider != nil { // a call from the command line needs no model
+		if o.Chooser, err = c.paid("choose", chooser); err != nil {
 			return fmt.Errorf("%w: mcp.pruning.pruning_provider: %w", ErrConfig, err)
 		}
 	}

@@ -286,6 +286,10 @@ func secrets(cfg *config.Config) []string {
 
 // chain builds the one chain; approvals is nil if there is nobody to ask.
 func (c *Core) chain(approvals approve.Lookup) *chain.Chain {
+	return chain.New(c.chainOptions(approvals))
+}
+
+func (c *Core) chainOptions(approvals approve.Lookup) chain.Options {
 	o := chain.Options{
 		Registry: c.registry, Audit: c.audit, Approvals: approvals, Now: c.now,
 		Gate: gate.Options{Policy: c.policy, Request: c.book.Request}, Judge: c.judge, Redact: redacting.New(c.redactor),
@@ -298,7 +302,7 @@ func (c *Core) chain(approvals approve.Lookup) *chain.Chain {
 	if c.stores != nil { // a resumed call may come before its server is connected
 		o.Decode.Await = c.servers.Await
 	}
-	return chain.New(o)
+	return o
 }
 
 // executor is the chain as called by the agent, with metrics.

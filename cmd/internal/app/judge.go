@@ -9,6 +9,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/judge"
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -25,12 +26,12 @@ func (c *Core) adversary() (tools.Middleware, error) {
 	if !a.Enabled {
 		return nil, nil
 	}
-	provider, err := c.judgeModel(a.Provider)
+	model, err := c.paid("judge", a.Provider)
 	if err != nil {
 		return nil, err
 	}
 	o := judge.Options{
-		Provider: provider, Question: !a.BlockOnReject, FailOpen: a.FailOpen, Timeout: time.Duration(a.TimeoutMS) * time.Millisecond,
+		Model: model, Question: !a.BlockOnReject, FailOpen: a.FailOpen, Timeout: time.Duration(a.TimeoutMS) * time.Millisecond,
 		Exempt: a.ExemptTools, Redact: c.redactor.Value,
 	}
 	if a.PolicyFile != "" {
@@ -53,8 +54,17 @@ func (c *Core) adversary() (tools.Middleware, error) {
 	return judge.New(o), nil
 }
 
-// judgeModel returns the provider that judges: the named one, else the route that answers people.
-func (c *Core) judgeModel(name string) (llm.Provider, error) {
+// paid returns a model for a purpose besides the answers to people: the named one, else the route that answers them.
+// Whoever its calls are made for pays for them.
+func (c *Core) paid(purpose, name string) (*spend.Model, error) {
+	provider, err := c.helper(name)
+	if err != nil {
+		return nil, err
+	}
+	return spend.NewModel(purpose, provider), nil
+}
+
+func (c *Core) helper(name string) (llm.Provider, error) {
 	if name == "" || c.opts.Provider != nil {
 		if c.provider != nil {
 			return c.provider, nil

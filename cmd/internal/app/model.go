@@ -15,6 +15,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/pace"
 	"github.com/zephbot/zephbot/agent/llm/route"
 	"github.com/zephbot/zephbot/agent/prompt"
+	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
@@ -109,7 +110,7 @@ func (c *Core) openai(p config.Provider) (*openai.Provider, error) {
 	at := countedAt(c.cfg, &p)
 	return openai.New(openai.Options{
 		Name: p.Name, BaseURL: p.BaseURL, Key: openai.Key(p.APIKey.Reveal()), Model: p.Model, EmbeddingModel: p.EmbeddingModel,
-		TranscriptionModel: p.TranscriptionModel, TranscriptionUSDPerMinute: p.TranscriptionUSDPerMinute,
+		TranscriptionModel: p.TranscriptionModel, TranscriptionUSDPerMinute: minuteAt(c.cfg, &p),
 		MaxTokens: p.MaxTokens, Idle: c.cfg.LLM.Idle, InputUSDPerMTok: at.Input, OutputUSDPerMTok: at.Output,
 		CachedUSDPerMTok: &at.Cached, Wire: p.Wire, Accepts: accepts(p), Now: c.now, Log: c.log.With().Str("component", "model").Logger(),
 	})
@@ -133,7 +134,7 @@ func withTools(provider llm.Provider, p config.Provider) llm.Provider {
 }
 
 // embedder returns the provider that computes embeddings, and the name of its model; nil if none is configured.
-func (c *Core) embedder(name string) (llm.Embedder, string, error) {
+func (c *Core) embedder(name string) (*spend.Embedder, string, error) {
 	if name == "" {
 		name = c.cfg.LLM.Embedding
 	}
@@ -149,7 +150,7 @@ func (c *Core) embedder(name string) (llm.Embedder, string, error) {
 			if err != nil {
 				return nil, "", err
 			}
-			return provider, p.EmbeddingModel, nil
+			return spend.NewEmbedder(provider, embeddingAt(c.cfg, &p), func(usd float64) { c.metrics.Model(p.Name, 0, 0, 0, usd) }), p.EmbeddingModel, nil
 		}
 	}
 	return nil, "", fmt.Errorf("provider %q is not configured", name)

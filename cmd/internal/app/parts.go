@@ -13,6 +13,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/catalog"
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/pay"
 	"github.com/zephbot/zephbot/bot/choice"
 	"github.com/zephbot/zephbot/bot/moves"
 	"github.com/zephbot/zephbot/bot/news"
@@ -70,6 +71,8 @@ type thinking struct {
 	provider llm.Provider
 	models   map[string]llm.Provider // by configured name
 	choices  *choice.Choices         // made by people
+	// payer pays for what is asked for a turn by its id, while the turn is under way; set before anything runs
+	payer func(turn string) pay.Payer
 }
 
 // shaping is what tools are offered and how their results are processed.

@@ -52,6 +52,31 @@ func countedAt(cfg *config.Config, p *config.Provider) price.Price {
 	return high
 }
 
+// minuteAt is the price at which a minute of a recording is counted, by the same rules as countedAt.
+func minuteAt(cfg *config.Config, p *config.Provider) float64 {
+	if p.TranscriptionUSDPerMinute != nil {
+		return *p.TranscriptionUSDPerMinute
+	}
+	return countedOr(cfg, p, p.TranscriptionModel, price.OfTranscription, price.HighestTranscription)
+}
+
+// embeddingAt is the price at which a million tokens of texts that are embedded are counted.
+func embeddingAt(cfg *config.Config, p *config.Provider) float64 {
+	return countedOr(cfg, p, p.EmbeddingModel, price.OfEmbedding, price.HighestEmbedding)
+}
+
+func countedOr(cfg *config.Config, p *config.Provider, model string, of func(string) (float64, bool), highest func() float64) float64 {
+	usd, known := of(model)
+	switch {
+	case p.Type == "ollama" || p.Type == "offline":
+		return 0
+	case known || !limitsMoney(cfg):
+		return usd
+	default:
+		return highest()
+	}
+}
+
 // limitsMoney says whether the configuration limits USD anywhere.
 func limitsMoney(cfg *config.Config) bool {
 	q := cfg.Quotas

@@ -56,3 +56,31 @@ func TestPrices(t *testing.T) {
 		t.Errorf("longest answer %d", got)
 	}
 }
+
+// TestOtherPrices: recordings and embeddings are priced by the same rules.
+func TestOtherPrices(t *testing.T) {
+	t.Parallel()
+	free := 0.0
+	limited, open := &config.Config{}, &config.Config{}
+	limited.Quotas.Bot.USDPerMonth = 1
+	for _, tt := range []struct {
+		name   string
+		cfg    *config.Config
+		p      config.Provider
+		minute float64
+		tokens float64
+	}{
+		{"table", open, config.Provider{Type: "openai", TranscriptionModel: "whisper-1", EmbeddingModel: "text-embedding-3-small"}, 0.006, 0.02},
+		{"configured", limited, config.Provider{Type: "openai", TranscriptionModel: "whisper-1", TranscriptionUSDPerMinute: &free, EmbeddingModel: "text-embedding-3-large"}, 0, 0.13},
+		{"local", limited, config.Provider{Type: "ollama", TranscriptionModel: "whisper-1", EmbeddingModel: "x"}, 0, 0},
+		{"unknown", limited, config.Provider{Type: "openai", TranscriptionModel: "x", EmbeddingModel: "x"}, price.HighestTranscription(), price.HighestEmbedding()},
+		{"unknown, no limit", open, config.Provider{Type: "openai", TranscriptionModel: "x", EmbeddingModel: "x"}, 0, 0},
+	} {
+		if got := minuteAt(tt.cfg, &tt.p); got != tt.minute {
+			t.Errorf("%s: a minute costs %v, want %v", tt.name, got, tt.minute)
+		}
+		if got := embeddingAt(tt.cfg, &tt.p); got != tt.tokens {
+			t.Errorf("%s: embeddings cost %v, want %v", tt.name, got, tt.tokens)
+		}
+	}
+}

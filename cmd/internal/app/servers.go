@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot/servers"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/tools"
@@ -52,7 +54,9 @@ func (c *Core) openServers() error {
 		o.Elicit = c.elicit
 	}
 	if m.Sampling && c.provider != nil {
-		o.Sample = servers.Sampler{Provider: c.provider, Approvals: c.approvals()}.Sample
+		o.Sample = servers.Sampler{
+			Model: spend.NewModel("sample", c.provider), Approvals: c.approvals(), Payer: func(turn string) pay.Payer { return c.payer(turn) },
+		}.Sample
 	}
 	o.Sandbox = mcp.Sandbox{
 		Helper: sandbox.Self, Off: c.cfg.Tools.Shell.Sandbox == shell.SandboxOff, Require: c.cfg.Tools.Shell.Sandbox == shell.SandboxRequired,

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zephbot/zephbot/agent/llm/pay"
 	"github.com/zephbot/zephbot/bot/blocks"
 	"github.com/zephbot/zephbot/bot/processes"
 	"github.com/zephbot/zephbot/bot/rulebook"
@@ -101,6 +102,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	s.desk = s.newDesk(decided)
 	questions := servers.Questions{Broker: decided, Desk: s.desk}
 	s.meter = quota.New(c.meterOptions(), c.redis, store, words, c.now, c.metrics.Denied)
+	c.payer = s.meter.PayerOf
 	quotas := &quota.Manager{
 		Meter: s.meter, Facts: store, Words: words, Now: c.now, Admins: ch.admins, Priceless: priceless(c.cfg), Record: c.quotaLine, Recorded: c.records.Settle,
 	}
@@ -226,7 +228,7 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 	if in := s.core.signIns; in != nil {
 		part(&clients, "sign-ins", func() error { return in.Run(mcpCtx) })
 	}
-	part(&clients, "index of tools", func() error { return s.core.resyncing(mcpCtx) })
+	part(&clients, "index of tools", func() error { return s.core.resyncing(pay.With(mcpCtx, s.meter.House(s.ch.name, s.ch.bot))) })
 	if s.core.shared() {
 		s.desk.Open(mcpCtx, nil) // jobs that nobody performs are found by the regular check
 		part(&clients, "what others store", func() error { return s.follow(mcpCtx) })

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent/reformat"
+	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/agent/summary"
 	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/bot/terminal"
@@ -133,7 +134,7 @@ func (c *Core) openOverflow(s *stages) error {
 		options.Store = overflow.NewMemory(0)
 	}
 	if c.cfg.Tools.SummarizeOutput && c.provider != nil {
-		options.Summarize = summary.New(c.provider)
+		options.Summarize = summary.New(spend.NewModel("summary", c.provider))
 	}
 	reader, err := overflow.Tool(options)
 	if err != nil {
@@ -245,12 +246,12 @@ func (c *Core) decoding() (decode.Options, error) {
 		o.Memory = facts.Bucket{Name: mendedBucket, Store: c.stores.Bot, Now: c.now, For: mendedFor}
 	}
 	if name := c.cfg.Tools.Retry.ReformatProvider; name != "" {
-		provider, err := c.judgeModel(name)
+		model, err := c.paid("reformat", name)
 		if err != nil {
 			return o, err
 		}
 		o.Reformat = reformat.New(reformat.Options{
-			Provider: provider, Timeout: time.Duration(c.cfg.Tools.Retry.BudgetSecs) * time.Second, Redact: c.redactor.String, Now: c.now,
+			Model: model, Timeout: time.Duration(c.cfg.Tools.Retry.BudgetSecs) * time.Second, Redact: c.redactor.String, Now: c.now,
 		})
 	}
 	return o, nil

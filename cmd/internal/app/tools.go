@@ -9,7 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zephbot/zephbot/agent/llm/pay"
 	"github.com/zephbot/zephbot/bot/rulebook"
+	"github.com/zephbot/zephbot/tools/chain"
 
 	"github.com/google/uuid"
 
@@ -152,7 +154,7 @@ func (b *Bench) Call(ctx context.Context, o CallOptions) CallOutcome {
 	if o.Yes {
 		lookup = yes{by: call.Origin.Caller}
 	}
-	result, err := b.core.chain(lookup).Execute(ctx, call)
+	result, err := b.core.chain(lookup).Execute(pay.With(ctx, pay.Unlimited{}), call)
 	out := CallOutcome{Cached: call.Trail.Cached, Rule: call.Trail.Rule, ExitCode: call.Trail.ExitCode}
 	if err != nil {
 		e := tools.AsError(err)
@@ -182,8 +184,13 @@ func (b *Bench) Check(ctx context.Context, o CallOptions) (Decision, error) {
 	return d, err
 }
 
-// unasked makes a chain that has nobody to ask.
-func (c *Core) unasked() rulebook.Chain { return c.chain(nil) }
+// unasked makes a chain that tells what the rules say of a call: it asks neither a person nor the model that judges, which
+// somebody would have to pay for.
+func (c *Core) unasked() rulebook.Chain {
+	o := c.chainOptions(nil)
+	o.Judge = nil
+	return chain.New(o)
+}
 
 // Sandbox returns what the kernel enforces for commands.
 func (b *Bench) Sandbox() string { return b.core.kit.level }

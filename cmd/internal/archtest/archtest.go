@@ -72,6 +72,7 @@ func Check(tree fs.FS, names []string) ([]Problem, error) {
 	problems = append(problems, checkPackages(files)...)
 	problems = append(problems, checkImports(files)...)
 	problems = append(problems, checkDepth(files)...)
+	problems = append(problems, checkMoney(files)...)
 	problems = append(problems, checkFunctions(files)...)
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))

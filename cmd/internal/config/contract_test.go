@@ -71,7 +71,7 @@ func keyDefaults() [][2]string {
 		{"llm.providers[].model", `""`},
 		{"llm.providers[].embedding_model", `""`},
 		{"llm.providers[].transcription_model", `""`},
-		{"llm.providers[].transcription_usd_per_minute", `0.0`},
+		{"llm.providers[].transcription_usd_per_minute", ""},
 		{"llm.providers[].max_tokens", `4096`},
 		{"llm.providers[].pace", `"0s"`},
 		{"llm.providers[].tool_use", `true`},

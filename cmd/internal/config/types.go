@@ -148,7 +148,7 @@ type Provider struct {
 	Model                     string        `toml:"model" doc:"Model that answers. Required, except for type offline."`
 	EmbeddingModel            string        `toml:"embedding_model" doc:"Model that computes embeddings."`
 	TranscriptionModel        string        `toml:"transcription_model" place:"none" doc:"Model that writes down voice messages and audio files (POST /audio/transcriptions), for types openai and ollama. The first provider that has one is asked, the primary before the others. Empty: it has none."`
-	TranscriptionUSDPerMinute float64       `toml:"transcription_usd_per_minute" default:"0" min:"0" doc:"Price of a minute of a recording in USD."`
+	TranscriptionUSDPerMinute *float64      `toml:"transcription_usd_per_minute" doc:"Price of a minute of a recording in USD; 0: it costs nothing. Not set: by a table of well-known models; ollama costs nothing."`
 	MaxTokens                 int           `toml:"max_tokens" default:"4096" min:"1" doc:"Longest answer, in tokens."`
 	Pace                      time.Duration `toml:"pace" default:"0s" min:"0s" doc:"Only for type offline: how long it waits before each word. The simulator takes 45ms, so that an answer can be seen to grow."`
 	ToolUse                   bool          `toml:"tool_use" default:"true" doc:"Use the API's tool calls; false: fenced blocks in the text."`

@@ -1,0 +1,71 @@
+// Package pay says who pays for calls of models: the payer comes with the context, and agent/spend asks it before each
+// call.
+package pay
+
+import (
+	"context"
+	"errors"
+
+	"github.com/zephbot/zephbot/agent/llm"
+)
+
+// Unknown is the price of a call that nobody knows: the most that its tokens may cost is counted.
+const Unknown = -1
+
+// Amount is what a call may cost at most, or has cost.
+type Amount struct {
+	Tokens llm.Usage
+	USD    float64 // Unknown = the most that Tokens may cost
+}
+
+// Payer is the budget of somebody, usually of a turn. Safe for concurrent use.
+type Payer interface {
+	// Reserve sets an amount aside under a key. A refusal is a *Denied. The reservation ends with Settle, or by itself if
+	// the process dies.
+	Reserve(ctx context.Context, key string, most Amount) error
+	// Settle replaces the reservation by what the call has cost, and makes that durable.
+	Settle(ctx context.Context, key string, used Amount) error
+}
+
+// Denied says that a budget is used up; Text is for the person.
+type Denied struct {
+	Scope string
+	Text  string
+}
+
+// Error implements error.
+func (d *Denied) Error() string { return "quota of " + d.Scope + " is used up" }
+
+// ErrNobody refuses a call whose context names no payer.
+var ErrNobody = errors.New("nobody pays for this call of a model")
+
+// ErrBusy refuses a call that had no time to wait for what others have set aside of a budget.
+var ErrBusy = errors.New("what is left of a budget is set aside for other calls")
+
+// Refused reports whether a call was not made because of money.
+func Refused(err error) bool {
+	_, denied := errors.AsType[*Denied](err)
+	return denied || errors.Is(err, ErrNobody) || errors.Is(err, ErrBusy)
+}
+
+// payerKey is the key of the payer in a context. A parameter would have to pass through every stage of the chain and
+// through tools, which must not know of money.
+type payerKey struct{}
+
+// With returns a context whose calls are paid for by somebody.
+func With(ctx context.Context, p Payer) context.Context { return context.WithValue(ctx, payerKey{}, p) }
+
+// From returns the payer of a context; false if nobody pays.
+func From(ctx context.Context) (Payer, bool) {
+	p, ok := ctx.Value(payerKey{}).(Payer)
+	return p, ok
+}
+
+// Unlimited is the payer of calls that the operator makes on the command line, which no quota limits.
+type Unlimited struct{}
+
+// Reserve implements Payer.
+func (Unlimited) Reserve(context.Context, string, Amount) error { return nil }
+
+// Settle implements Payer.
+func (Unlimited) Settle(context.Context, string, Amount) error { return nil }

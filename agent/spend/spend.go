@@ -1,0 +1,185 @@
+// Package spend makes every call of a model, of embeddings and of a transcription pass the budget of whoever it is made
+// for. Features other than the turn itself (the judge, summaries, corrections, the choice of tools, servers that ask the
+// model) get a Model, an Embedder or a Transcriber of this package and never the provider below it, so none can forget
+// to pay. The payer comes with the context. A call that nobody pays for is refused.
+package spend
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/window"
+)
+
+// held is an amount that is set aside.
+type held struct {
+	payer pay.Payer
+	key   string
+}
+
+// hold sets an amount aside for the payer of a context.
+func hold(ctx context.Context, purpose string, most pay.Amount) (held, error) {
+	p, ok := pay.From(ctx)
+	if !ok {
+		return held{}, fmt.Errorf("%w (%s)", pay.ErrNobody, purpose)
+	}
+	h := held{payer: p, key: purpose + "/" + rand.Text()}
+	if err := p.Reserve(ctx, h.key, most); err != nil {
+		h.settle(ctx, pay.Amount{}) // an attempt that was interrupted may have set it aside
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = errors.Join(pay.ErrBusy, err)
+		}
+		return held{}, fmt.Errorf("reserve: %w", err)
+	}
+	return h, nil
+}
+
+// settle runs even if the call was cancelled: money that was spent is counted. An error is only logged, because the
+// answer exists and is paid for.
+func (h held) settle(ctx context.Context, used pay.Amount) {
+	kept, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	if err := h.payer.Settle(kept, h.key, used); err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Str("key", h.key).Msg("call of a model not settled")
+	}
+}
+
+const settleTime = 5 * time.Second
+
+// Model is a language model whose calls are paid for by the payer of their context.
+type Model struct {
+	purpose  string
+	provider llm.Provider
+}
+
+// NewModel returns a model for a purpose, which names its calls in charges and logs.
+func NewModel(purpose string, provider llm.Provider) *Model {
+	return &Model{purpose: purpose, provider: provider}
+}
+
+// Chat asks the model. The most that the answer may cost is set aside before, and what it has cost is settled after, also
+// if it failed after it had begun. Errors are a *pay.Denied, pay.ErrNobody, or those of llm.Provider.
+func (m *Model) Chat(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	input := window.Fixed(req) + window.Messages(req.Messages)
+	h, err := hold(ctx, m.purpose, pay.Amount{Tokens: llm.Usage{Input: input, Output: req.MaxTokens}, USD: pay.Unknown})
+	if err != nil {
+		return nil, err
+	}
+	written := 0
+	resp, err := m.provider.Chat(ctx, req, func(text string) { written += window.Tokens(text) })
+	switch {
+	case err != nil && written > 0: // vendors charge for what they have written
+		h.settle(ctx, pay.Amount{Tokens: llm.Usage{Input: input, Output: written}, USD: pay.Unknown})
+	case err != nil:
+		h.settle(ctx, pay.Amount{})
+	case resp.Stop == llm.StopLength && resp.Usage.Total() == 0: // abandoned before it reported its usage
+		h.settle(ctx, pay.Amount{Tokens: llm.Usage{Input: input, Output: window.Tokens(resp.Text)}, USD: pay.Unknown})
+	default:
+		h.settle(ctx, pay.Amount{Tokens: resp.Usage, USD: resp.USD})
+	}
+	return resp, err //nolint:wrapcheck // the provider's own error
+}
+
+// Embedder computes embeddings that are paid for. Their tokens do not count as tokens of a quota, because they cost a
+// fraction of those of an answer; their price does.
+type Embedder struct {
+	embedder llm.Embedder
+	price    float64 // of a million tokens, in USD
+	observe  func(usd float64)
+}
+
+// NewEmbedder returns an embedder at a price of USD for a million tokens; 0 = it costs nothing, and nobody has to pay.
+// observe is told what each call has cost; may be nil.
+func NewEmbedder(embedder llm.Embedder, price float64, observe func(usd float64)) *Embedder {
+	return &Embedder{embedder: embedder, price: price, observe: observe}
+}
+
+// Embed implements llm.Embedder. A failed call may have computed a part of its texts, so it is counted as a whole.
+func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	tokens := 0
+	for _, text := range texts {
+		tokens += window.Tokens(text)
+	}
+	usd := float64(tokens) * e.price / 1e6
+	if usd <= 0 {
+		return e.embedder.Embed(ctx, texts) //nolint:wrapcheck // the provider's own error
+	}
+	h, err := hold(ctx, "embed", pay.Amount{USD: usd})
+	if err != nil {
+		return nil, err
+	}
+	vectors, err := e.embedder.Embed(ctx, texts)
+	if err != nil && !charged(err) {
+		usd = 0
+	}
+	h.settle(ctx, pay.Amount{USD: usd})
+	if e.observe != nil && usd > 0 {
+		e.observe(usd)
+	}
+	return vectors, err //nolint:wrapcheck // the provider's own error
+}
+
+// charged reports whether a call that failed may have cost something: not if the vendor refused it.
+func charged(err error) bool {
+	switch llm.KindOf(err) {
+	case llm.Invalid, llm.Unauthorized, llm.RateLimited, llm.TooLong:
+		return false
+	default:
+		return true
+	}
+}
+
+// Listener is a provider that writes down speech. It returns what that cost, also with an error.
+type Listener interface {
+	Transcribe(
+		ctx context.Context, name string, recording io.Reader, size int64, length time.Duration,
+	) (text string, usd float64, err error)
+}
+
+// Transcriber writes down speech that is paid for.
+type Transcriber struct {
+	listener Listener
+	price    float64 // of a minute, in USD
+	observe  func(usd float64)
+}
+
+// NewTranscriber returns a transcriber at a price of USD for a minute; 0 = it costs nothing, and nobody has to pay.
+// observe is told what each call has cost; may be nil.
+func NewTranscriber(listener Listener, price float64, observe func(usd float64)) *Transcriber {
+	return &Transcriber{listener: listener, price: price, observe: observe}
+}
+
+// slowest is the fewest bytes of a recording a second that are expected, if nobody says how long it lasts: speech in
+// Opus at 6 kbit/s.
+const slowest = 750
+
+// Transcribe writes down a recording. size and length are 0 if they are unknown; one of them bounds what is reserved.
+func (t *Transcriber) Transcribe(
+	ctx context.Context, name string, recording io.Reader, size int64, length time.Duration,
+) (string, float64, error) {
+	if length <= 0 {
+		length = time.Duration(size) * time.Second / slowest
+	}
+	if t.price <= 0 {
+		text, _, err := t.listener.Transcribe(ctx, name, recording, size, length)
+		return text, 0, err //nolint:wrapcheck // the provider's own error
+	}
+	h, err := hold(ctx, "transcribe", pay.Amount{USD: length.Minutes() * t.price})
+	if err != nil {
+		return "", 0, err
+	}
+	text, usd, err := t.listener.Transcribe(ctx, name, recording, size, length)
+	h.settle(ctx, pay.Amount{USD: usd})
+	if t.observe != nil && usd > 0 {
+		t.observe(usd)
+	}
+	return text, usd, err //nolint:wrapcheck // the provider's own error
+}

@@ -1,0 +1,234 @@
+package spend_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/llmtest"
+	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/spend"
+)
+
+// purse keeps what it is asked for.
+type purse struct {
+	refuse   error
+	reserved []pay.Amount
+	settled  []pay.Amount
+	keys     map[string]int // by key: reservations without their settlement
+}
+
+func (p *purse) Reserve(_ context.Context, key string, most pay.Amount) error {
+	if p.keys == nil {
+		p.keys = map[string]int{}
+	}
+	p.keys[key]++
+	p.reserved = append(p.reserved, most)
+	return p.refuse
+}
+
+func (p *purse) Settle(ctx context.Context, key string, used pay.Amount) error {
+	p.keys[key]--
+	if used != (pay.Amount{}) {
+		p.settled = append(p.settled, used)
+	}
+	return ctx.Err()
+}
+
+// check checks what was settled, and that nothing is left aside.
+func (p *purse) check(t *testing.T, want ...pay.Amount) {
+	t.Helper()
+	if diff := cmp.Diff(want, p.settled); diff != "" {
+		t.Errorf("settled (-want +got):\n%s", diff)
+	}
+	for key, n := range p.keys {
+		if n != 0 {
+			t.Errorf("%s is set aside %d times", key, n)
+		}
+	}
+}
+
+func question(n int) *llm.Request {
+	return &llm.Request{System: "s", MaxTokens: n, Messages: []llm.Message{{Role: llm.User, Text: "go on"}}}
+}
+
+// TestNobodyPays: without a payer nothing is asked.
+func TestNobodyPays(t *testing.T) {
+	t.Parallel()
+	m := llmtest.New(llmtest.Step{Text: "yes"})
+	if _, err := spend.NewModel("judge", m).Chat(t.Context(), question(5)); !errors.Is(err, pay.ErrNobody) || !pay.Refused(err) {
+		t.Errorf("a model: %v", err)
+	}
+	words := &vectors{}
+	if _, err := spend.NewEmbedder(words, 1, nil).Embed(t.Context(), []string{"a"}); !errors.Is(err, pay.ErrNobody) {
+		t.Errorf("embeddings: %v", err)
+	}
+	ear := &ear{}
+	if _, _, err := spend.NewTranscriber(ear, 1, nil).Transcribe(t.Context(), "a.ogg", strings.NewReader("x"), 1, time.Second); !errors.Is(err, pay.ErrNobody) {
+		t.Errorf("a transcription: %v", err)
+	}
+	if len(m.Requests()) != 0 || words.asked != 0 || ear.asked != 0 {
+		t.Errorf("asked %d, %d and %d times", len(m.Requests()), words.asked, ear.asked)
+	}
+	if _, err := spend.NewEmbedder(words, 0, nil).Embed(t.Context(), []string{"a"}); err != nil {
+		t.Errorf("embeddings that cost nothing: %v", err)
+	}
+	if _, _, err := spend.NewTranscriber(ear, 0, nil).Transcribe(t.Context(), "a.ogg", strings.NewReader("x"), 1, 0); err != nil {
+		t.Errorf("a transcription that costs nothing: %v", err)
+	}
+}
+
+// TestModel: the most that a call may cost is set aside, and what it has cost is settled, however it ends.
+func TestModel(t *testing.T) {
+	t.Parallel()
+	down := &llm.Error{Kind: llm.Unavailable}
+	for name, tt := range map[string]struct {
+		step llmtest.Step
+		want []pay.Amount
+	}{
+		"an answer":       {llmtest.Step{Text: "yes", Usage: llm.Usage{Input: 7, Output: 2}, USD: 0.5}, []pay.Amount{{Tokens: llm.Usage{Input: 7, Output: 2}, USD: 0.5}}},
+		"a failure":       {llmtest.Step{Err: down}, nil},
+		"a broken answer": {llmtest.Step{Text: "yes and no", Err: down}, []pay.Amount{{Tokens: llm.Usage{Input: 7, Output: 3}, USD: pay.Unknown}}},
+		"a cut answer":    {llmtest.Step{Text: "yes", Stop: llm.StopLength}, []pay.Amount{{Tokens: llm.Usage{Input: 7, Output: 1}, USD: pay.Unknown}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := &purse{}
+			resp, err := spend.NewModel("judge", llmtest.New(tt.step)).Chat(pay.With(t.Context(), p), question(200))
+			if (err == nil) != (tt.step.Err == nil) || (resp == nil) != (err != nil) {
+				t.Errorf("%v, %v", resp, err)
+			}
+			if r := p.reserved; len(r) != 1 || r[0].Tokens.Output != 200 || r[0].Tokens.Input < 5 || r[0].USD != pay.Unknown {
+				t.Errorf("reserved %+v", r)
+			}
+			p.check(t, tt.want...)
+		})
+	}
+}
+
+// TestDenied: what is refused is not asked, and nothing stays set aside of it.
+func TestDenied(t *testing.T) {
+	t.Parallel()
+	p := &purse{refuse: &pay.Denied{Scope: "user", Text: "Used up."}}
+	m := llmtest.New(llmtest.Step{Text: "yes"})
+	_, err := spend.NewModel("judge", m).Chat(pay.With(t.Context(), p), question(5))
+	denied, ok := errors.AsType[*pay.Denied](err)
+	if !ok || denied.Text != "Used up." || !pay.Refused(err) || len(m.Requests()) != 0 {
+		t.Errorf("%v, asked %d times", err, len(m.Requests()))
+	}
+	p.check(t)
+	if pay.Refused(io.EOF) {
+		t.Error("a failure is no refusal")
+	}
+}
+
+// TestSettledWhenStopped: a turn that is stopped pays for what it has used.
+func TestSettledWhenStopped(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	p := &purse{}
+	words := &vectors{during: cancel}
+	if _, err := spend.NewEmbedder(words, 1e6, nil).Embed(pay.With(ctx, p), []string{"abcdefg"}); err != nil {
+		t.Error(err)
+	}
+	p.check(t, pay.Amount{USD: 2})
+}
+
+// vectors fail as they are told.
+type vectors struct {
+	asked  int
+	err    error
+	during func()
+}
+
+func (v *vectors) Embed(_ context.Context, texts []string) ([][]float32, error) {
+	v.asked++
+	if v.during != nil {
+		v.during()
+	}
+	return make([][]float32, len(texts)), v.err
+}
+
+func TestEmbedder(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		err  error
+		want []pay.Amount
+	}{
+		"works":      {nil, []pay.Amount{{USD: 0.2}}},
+		"breaks off": {&llm.Error{Kind: llm.Timeout}, []pay.Amount{{USD: 0.2}}},
+		"refused":    {&llm.Error{Kind: llm.Unauthorized}, nil},
+	} {
+		p, seen := &purse{}, 0.0
+		e := spend.NewEmbedder(&vectors{err: tt.err}, 1e5, func(usd float64) { seen += usd })
+		if _, err := e.Embed(pay.With(t.Context(), p), []string{"abc", "def"}); !errors.Is(err, tt.err) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if len(p.reserved) != 1 || p.reserved[0] != (pay.Amount{USD: 0.2}) {
+			t.Errorf("%s: reserved %+v", name, p.reserved)
+		}
+		p.check(t, tt.want...)
+		if (seen > 0) != (len(tt.want) > 0) {
+			t.Errorf("%s: observed $%v", name, seen)
+		}
+	}
+}
+
+// ear says what it was told of a recording.
+type ear struct {
+	asked  int
+	length time.Duration
+	usd    float64
+	err    error
+}
+
+func (e *ear) Transcribe(_ context.Context, _ string, _ io.Reader, _ int64, length time.Duration) (string, float64, error) {
+	e.asked++
+	e.length = length
+	return "hello", e.usd, e.err
+}
+
+// TestTranscriber: a recording is reserved by its length, or by its size if nobody says how long it is, and costs what
+// the vendor charges.
+func TestTranscriber(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		size   int64
+		length time.Duration
+		want   float64
+	}{
+		"by its length": {90_000, time.Minute, 0.6},
+		"by its size":   {90_000, 0, 1.2},
+	} {
+		p, listener := &purse{}, &ear{usd: 0.9, err: io.EOF}
+		text, usd, err := spend.NewTranscriber(listener, 0.6, nil).Transcribe(pay.With(t.Context(), p), "a.ogg", strings.NewReader(""), tt.size, tt.length)
+		if text != "hello" || usd != 0.9 || !errors.Is(err, io.EOF) || listener.length <= 0 {
+			t.Errorf("%s: %q, %v, %v", name, text, usd, err)
+		}
+		if len(p.reserved) != 1 || p.reserved[0] != (pay.Amount{USD: tt.want}) {
+			t.Errorf("%s: reserved %+v", name, p.reserved)
+		}
+		p.check(t, pay.Amount{USD: 0.9})
+	}
+}
+
+// TestNoTimeToWait: a call that has less time than a budget needs to have room again is refused because of money, and
+// not as one whose model failed.
+func TestNoTimeToWait(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]bool{context.DeadlineExceeded: true, context.Canceled: false, io.EOF: false} {
+		p := &purse{refuse: err}
+		m := llmtest.New(llmtest.Step{Text: "yes"})
+		_, got := spend.NewModel("judge", m).Chat(pay.With(t.Context(), p), question(5))
+		if !errors.Is(got, err) || pay.Refused(got) != want || len(m.Requests()) != 0 {
+			t.Errorf("%v: %v, refused %v", err, got, pay.Refused(got))
+		}
+		p.check(t)
+	}
+}

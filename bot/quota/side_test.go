@@ -1,0 +1,126 @@
+package quota_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/bot/quota"
+)
+
+// stored is what the store holds of a scope, in tokens and millionths of a dollar.
+func (d *desk) stored(scope string) [2]int64 {
+	d.t.Helper()
+	var got [2]int64
+	for i, unit := range []string{quota.Tokens, quota.USD} {
+		n, err := d.store.Used(d.t.Context(), scope, unit, "2026-03-04")
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		got[i] = n
+	}
+	return got
+}
+
+// TestSideCalls: what a turn spends besides the calls of its model is reserved at the same levels, refused like them,
+// and stored with the next entry of its journal.
+func TestSideCalls(t *testing.T) {
+	t.Parallel()
+	o := aLimit(quota.USD, quota.Day, 100_000)
+	o.Patience = time.Nanosecond
+	d := setup(t, o)
+	p := d.meter.Open(private("42"), "turn")
+	payer := d.meter.Payer(&agent.Turn{ID: "turn"})
+	if err := payer.Reserve(t.Context(), "transcribe/1", pay.Amount{USD: 0.06}); err != nil {
+		t.Fatal(err)
+	}
+	err := payer.Reserve(t.Context(), "judge/1", pay.Amount{Tokens: tokens(40, 10), USD: pay.Unknown}) // at most $0.05
+	if denied, ok := errors.AsType[*pay.Denied](err); !ok || denied.Text == "" {
+		t.Errorf("more than is left: %v", err)
+	}
+	if err := payer.Settle(t.Context(), "transcribe/1", pay.Amount{USD: 0.01}); err != nil {
+		t.Fatal(err)
+	}
+	if err := payer.Reserve(t.Context(), "judge/2", pay.Amount{Tokens: tokens(40, 10), USD: pay.Unknown}); err != nil {
+		t.Errorf("what the recording did not cost is not given back: %v", err)
+	}
+	if err := payer.Settle(t.Context(), "judge/2", pay.Amount{Tokens: tokens(30, 1), USD: pay.Unknown}); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range p.Charges() {
+		if c.Scope == "user/telegram:42" {
+			name, _, _ := strings.Cut(c.Key, "/")
+			got = append(got, name+" "+c.Unit)
+		}
+	}
+	if diff := cmp.Diff([]string{"transcribe microusd", "judge tokens", "judge microusd"}, got); diff != "" {
+		t.Errorf("charges (-want +got):\n%s", diff)
+	}
+	p.Close()
+	if err := d.meter.PayerOf("turn").Reserve(t.Context(), "x", pay.Amount{}); err == nil {
+		t.Error("reserved for a turn that is over")
+	}
+}
+
+// TestLateSettlement: a call that outlives its turn is stored by itself, once, and is counted after a restart.
+func TestLateSettlement(t *testing.T) {
+	t.Parallel()
+	o := aLimit(quota.Tokens, quota.Day, 100)
+	d := setup(t, o)
+	p := d.meter.Open(private("42"), "turn")
+	if err := p.Reserve(t.Context(), "sample/1", pay.Amount{Tokens: tokens(40, 10), USD: pay.Unknown}); err != nil {
+		t.Fatal(err)
+	}
+	p.Close()
+	if err := p.Settle(t.Context(), "sample/1", pay.Amount{Tokens: tokens(40, 5), USD: 0.5}); err != nil {
+		t.Fatal(err)
+	}
+	if left := p.Charges(); len(left) > 0 {
+		t.Errorf("somebody is to store it again: %+v", left)
+	}
+	if got := d.stored("user/telegram:42"); got != [2]int64{45, 500_000} {
+		t.Errorf("stored %v", got)
+	}
+	d.counter.Lose()
+	d.restart(o)
+	if got := d.used(private("42")); got != "user 0/0, user 45/100" {
+		t.Errorf("after a restart: %s", got)
+	}
+}
+
+// TestHouse: what the service does for itself is charged to the bot alone, stored at once, and refused when the bot's
+// budget is used up.
+func TestHouse(t *testing.T) {
+	t.Parallel()
+	o := quota.Options{Limits: quota.Scopes{
+		User: quota.Limits{{Unit: quota.USD, Window: quota.Day}: 1}, Bot: quota.Limits{{Unit: quota.USD, Window: quota.Month}: 1_000_000},
+	}}
+	d := setup(t, o)
+	place := private("42").Place
+	house := d.meter.House(place.Channel, place.Bot)
+	for n, refused := range []bool{false, false, true} {
+		key := string(rune('a' + n))
+		err := house.Reserve(t.Context(), key, pay.Amount{USD: 0.5})
+		if _, denied := errors.AsType[*pay.Denied](err); denied != refused {
+			t.Errorf("call %d: %v", n, err)
+		}
+		if refused {
+			continue
+		}
+		if err := house.Settle(t.Context(), key, pay.Amount{USD: 0.5}); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := d.stored("bot/" + place.Channel + "/" + place.Bot); got != [2]int64{0, 1_000_000} {
+		t.Errorf("stored %v", got)
+	}
+	if got := d.stored("user/"); got != [2]int64{} {
+		t.Errorf("charged to a person: %v", got)
+	}
+}
