@@ -114,10 +114,10 @@ func (o *Outbox) claim(ctx context.Context, c *chat, it *item) bool {
 	}
 }
 
-// request makes one request. The end of ctx does not cancel it at once: it has its own time limit, and Options.Grace
-// after ctx has ended.
+// request makes one request. The end of ctx does not cancel it at once: it has its own time limit, which grows with the
+// file it sends, and Options.Grace after ctx has ended.
 func (o *Outbox) request(outer context.Context, row *bot.Row) (message string, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(outer), o.opts.Request)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(outer), o.opts.Request+bot.UploadTime(row.Content.Bytes()))
 	defer cancel()
 	stop := context.AfterFunc(outer, func() { time.AfterFunc(o.opts.Grace, cancel) })
 	defer stop()

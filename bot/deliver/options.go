@@ -55,7 +55,7 @@ type Options struct {
 	Poll         time.Duration // how often the store is checked for rows that were not announced; default 1 s
 	Backoff      time.Duration // delay after the first failure, doubled each time; default 1 s
 	MaxBackoff   time.Duration // default 1 min
-	Request      time.Duration // time limit of one request; default 30 s
+	Request      time.Duration // time limit of one request, besides the bytes of its file; default 30 s
 	Grace        time.Duration // how long a request in flight may continue after the end of Run's context; default 10 s
 	Commit       time.Duration // time limit of one write to the store; default 10 s
 	ToastAge     time.Duration // an older reply to a press is dropped; default 2 min

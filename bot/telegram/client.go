@@ -48,7 +48,7 @@ const keptAnswer = 64 << 10
 type Options struct {
 	Token   string
 	APIURL  string        // https://api.telegram.org, a local Bot API server, or a test server
-	Timeout time.Duration // of one request, except long polls; default 30 s
+	Timeout time.Duration // of one request, except long polls, besides its bytes; default 30 s
 	// Observe is called with every request: its method, HTTP status (0 = none) and duration. May be nil.
 	Observe func(method string, status int, took time.Duration)
 	// Files holds the contents that rows refer to; nil = rows contain them.
@@ -158,7 +158,9 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	resp, err := c.sends.Do(req)
+	client := *c.sends
+	client.Timeout += bot.UploadTime(req.ContentLength)
+	resp, err := client.Do(req)
 	status := 0
 	if err == nil {
 		status = resp.StatusCode

@@ -122,3 +122,26 @@ func (zeros) Read(b []byte) (int, error) {
 	clear(b)
 	return len(b), nil
 }
+
+// TestASlowLine: a server that takes its time gets a file, whose request may last longer than that of a text.
+func TestASlowLine(t *testing.T) {
+	t.Parallel()
+	const size = 256 << 10 // 2 s more
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-time.After(700 * time.Millisecond):
+		case <-r.Context().Done():
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = w.Write([]byte(`{"ok":true,"result":{"message_id":7}}`))
+	}))
+	t.Cleanup(s.Close)
+	client := newClient(t, telegram.Options{Token: telegramtest.DefaultToken, APIURL: s.URL, Timeout: 200 * time.Millisecond, Files: opener(func() (io.ReadCloser, error) {
+		return io.NopCloser(io.LimitReader(zeros{}, size)), nil
+	})})
+	if message, err := client.Send(t.Context(), upload("h", size)); err != nil || message != "7" {
+		t.Errorf("a file: %q, %v", message, err)
+	}
+	_, err := client.Send(t.Context(), hello("11"))
+	wantError(t, err, bot.Vague)
+}
