@@ -20,14 +20,16 @@ const (
 	Member   Kind = "member"  // the bot was added, removed, blocked or unblocked
 	Migrated Kind = "migrate" // a group got a new id: Message.Target is the new chat
 	Edited   Kind = "edited"  // an earlier message was changed
-	Ignored  Kind = "ignored"
+	// A person has connected the bot to their business account, or disconnected it: Message.Target is the connection.
+	Connection Kind = "connection"
+	Ignored    Kind = "ignored"
 )
 
 // Place is where a message was written and where its answer is sent.
 type Place struct {
 	Channel string `json:"channel"`          // "telegram", "terminal"
 	Bot     string `json:"bot"`              // the bot's own id on the channel
-	Surface string `json:"surface"`          // bot (ordinary), business, guest: chat ids may coincide between surfaces
+	Surface string `json:"surface"`          // SurfaceBot, SurfaceGuest or that of a business account
 	Chat    string `json:"chat"`             // chat id as text
 	Thread  string `json:"thread,omitempty"` // topic id; "" = none
 	Group   bool   `json:"group,omitempty"`  // more than one person reads
@@ -56,14 +58,15 @@ type Message struct {
 	// "clear" of "/clear@bot now"; "" = none, or meant for another bot
 	Command string `json:"command,omitempty"`
 	Args    string `json:"args,omitempty"` // what follows the command
-	// Id of the message on the channel: the one to reply to, or the one with the button.
+	// Id of the message on the channel: the one to reply to, or the one with the button. Of a guest's question, the id to
+	// answer it with.
 	Message string       `json:"message,omitempty"`
 	Reply   *Quote       `json:"reply,omitempty"`
 	Files   []Attachment `json:"files,omitempty"`
 	Data    string       `json:"data,omitempty"`   // of a pressed button
 	Query   string       `json:"query,omitempty"`  // id to answer a press with
 	Target  string       `json:"target,omitempty"` // new chat id of a migration
-	Status  string       `json:"status,omitempty"` // of Member: joined, left, blocked, unblocked
+	Status  string       `json:"status,omitempty"` // of Member: joined, left, blocked, unblocked; of Connection: connected, mute, disconnected
 	// somebody else's message that was passed on; people forward several at once
 	Forwarded bool `json:"forwarded,omitempty"`
 	// in a group: meant for the bot (mention, reply, command); always true in private

@@ -6,7 +6,6 @@ package access
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -50,6 +49,10 @@ type Options struct {
 	ByChat              map[string]Chat
 	ByRole              map[Role][]string // tools of a role; a role without any has all
 	Bots                Bots
+	Guests              bool // people who are admitted may ask in chats that the bot is not in
+	// Connection asks the channel who has connected the bot to their business account by a connection, and its state; the
+	// person is "" if the channel does not know the connection. nil = there are none.
+	Connection func(ctx context.Context, id string) (person, state string, err error)
 	// Private is the chat of the bot with one person; nil = admins are told nothing.
 	Private func(person string) bot.Place
 	// Line makes facts of what was given or taken in the chat, which are stored with it, for the record; nil = there is
@@ -82,6 +85,20 @@ func New(opts Options, store Store, words texts.Words, now func() time.Time) *Gu
 
 // Admit decides whether the sender of a message may talk here.
 func (g *Guard) Admit(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
+	switch {
+	case msg.Place.Guest():
+		return g.guest(ctx, msg)
+	case msg.Kind == bot.Connection:
+		return g.connection(ctx, msg)
+	case msg.Place.Business() != "":
+		return g.business(ctx, msg)
+	default:
+		return g.member(ctx, msg)
+	}
+}
+
+// member decides about a message in a chat that the bot is in itself.
+func (g *Guard) member(ctx context.Context, msg *bot.Message) (turn.Verdict, error) {
 	admitted, err := g.group(ctx, msg.Place)
 	if err != nil {
 		return turn.Verdict{}, err
@@ -246,6 +263,9 @@ func (g *Guard) key(name string) string { return g.opts.Channel + "/" + name }
 
 // chat merges the configuration of a chat with that of its topic.
 func (g *Guard) chat(place bot.Place) Chat {
+	if !place.Ordinary() { // another chat, even if its id is the same
+		return Chat{}
+	}
 	c := g.opts.ByChat[place.Chat]
 	if place.Thread == "" {
 		return c
@@ -274,7 +294,10 @@ func (g *Guard) chat(place bot.Place) Chat {
 // Rules implements turn.Guard.
 func (g *Guard) Rules(place bot.Place) turn.Rules {
 	c := g.chat(place)
-	r := turn.Rules{System: c.System, SharedSession: g.opts.SharedSession, AnyMessage: g.opts.AnyMessage}
+	r := turn.Rules{System: c.System}
+	if place.Ordinary() {
+		r.SharedSession, r.AnyMessage = g.opts.SharedSession, g.opts.AnyMessage
+	}
 	if c.Session != "" {
 		r.SharedSession = c.Session == "chat"
 	}
@@ -315,6 +338,9 @@ func (g *Guard) Rights(ctx context.Context, place bot.Place, _ string) (approval
 // Reach reports whether enough people could approve what a person asks for in a place. The store is asked only where
 // the configuration does not give enough.
 func (g *Guard) Reach(ctx context.Context, place bot.Place, caller string) (bool, error) {
+	if !place.Ordinary() {
+		return false, nil // a question would be read by people who have nothing to do with the bot
+	}
 	if g.configured(place).Reach(caller) {
 		return true, nil
 	}
@@ -349,46 +375,6 @@ func (g *Guard) Admins() []string {
 		}
 	}
 	return names
-}
-
-// Summary returns a line about who may talk, for the start of the program.
-func (g *Guard) Summary() string {
-	people := count(g.opts.Users, "person", "people")
-	if slices.Contains(g.opts.Users, Everyone) {
-		people = "EVERYONE (all people)"
-	}
-	admins := count(g.opts.Admins, "admin", "admins")
-	switch {
-	case people == "" && admins == "":
-		people = "nobody"
-	case people == "":
-		people = admins
-	case admins != "":
-		people += " and " + admins
-	}
-	if known := g.known.Load(); known != nil && len(*known) > 0 {
-		people += ", " + count(slices.Collect(maps.Keys(*known)), "person", "people") + " by the chat"
-	}
-	groups := count(g.opts.Chats, "group", "groups")
-	switch {
-	case slices.Contains(g.opts.Chats, Everyone):
-		groups = "ALL GROUPS"
-	case groups == "":
-		groups = "no group"
-	}
-	return people + ", " + groups
-}
-
-// count returns the length of a list in words; "" if it is empty.
-func count(list []string, one, many string) string {
-	switch len(list) {
-	case 0:
-		return ""
-	case 1:
-		return "1 " + one
-	default:
-		return fmt.Sprintf("%d %s", len(list), many)
-	}
 }
 
 var _ turn.Guard = (*Guard)(nil)

@@ -61,7 +61,7 @@ func (g *Guard) unlisted(ctx context.Context, msg *bot.Message) (turn.Verdict, e
 	switch {
 	case msg.Kind == bot.Member:
 		v.Reply, v.Once = g.words.Unlisted(msg.Language, msg.Place.Chat), "unlisted/"+msg.Place.ChatKey()
-	case msg.Kind == bot.Text && msg.Addressed && msg.Place.Surface == ordinary:
+	case msg.Kind == bot.Text && msg.Addressed && msg.Place.Ordinary():
 		v.Change, err = g.tell(ctx, msg.Place, msg.Place.Chat, stranger{Name: msg.Title}, pressGroup)
 	}
 	return v, err

@@ -69,11 +69,8 @@ func personKey(place bot.Place, id string) string { return place.Channel + "/" +
 
 // groupPlace returns the chat of a group, without the topic of a message.
 func groupPlace(place bot.Place, id string) bot.Place {
-	return bot.Place{Channel: place.Channel, Bot: place.Bot, Surface: ordinary, Chat: id, Group: true}
+	return bot.Place{Channel: place.Channel, Bot: place.Bot, Surface: bot.SurfaceBot, Chat: id, Group: true}
 }
-
-// ordinary is the surface of chats that the bot is a member of.
-const ordinary = "bot"
 
 // fact returns an entry as it is stored.
 func (e Entry) fact(place bot.Place) (bot.Fact, error) {

@@ -89,6 +89,9 @@ func (out *outgoing) leaveTopic() {
 // take converts the row to a form; it returns false if that changes nothing.
 func (out *outgoing) take(f form, words Words) bool {
 	content := &out.row.Content
+	if out.row.Place.Guest() && (f == noReply || f == filed) {
+		return false // a guest sends text, and only as the answer to a question
+	}
 	switch f {
 	case plainly:
 		if content.File == nil || content.File.Media() == bot.Plain {

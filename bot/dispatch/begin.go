@@ -161,17 +161,29 @@ func (d *Dispatcher) opening(lane *bot.Lane, t *task, news turn.News, admission 
 		Charges: admission.Charges,
 		Facts:   news.Told,
 	}
-	if admission.Notice != "" {
-		o.change.Send = []bot.Row{d.reply(msg, bot.Notice, admission.Notice, "quota/"+admission.NoticeKey)}
-	}
+	o.entry.N = lane.Last + 1
 	o.change.Done = t.rest
+	switch {
+	case msg.Place.Guest():
+		d.answerFirst(o, msg)
+	case msg.Place.Ordinary():
+		o.change.Send = d.besides(t, turn, admission)
+	}
+	return o
+}
+
+// besides returns what a person is told at the beginning of a turn.
+func (d *Dispatcher) besides(t *task, turn string, admission turn.Admission) []bot.Row {
+	var rows []bot.Row
+	if admission.Notice != "" {
+		rows = append(rows, d.reply(t.msg, bot.Notice, admission.Notice, "quota/"+admission.NoticeKey))
+	}
 	if t.received != nil {
 		for i, notice := range t.received.Notices {
-			o.change.Send = append(o.change.Send, d.reply(msg, bot.Reply, notice, fmt.Sprintf("file/%s/%d", turn, i)))
+			rows = append(rows, d.reply(t.msg, bot.Reply, notice, fmt.Sprintf("file/%s/%d", turn, i)))
 		}
 	}
-	o.entry.N = lane.Last + 1
-	return o
+	return rows
 }
 
 // open runs the Runner with the context moving while the beginning of the turn is being stored. It returns when both
@@ -220,6 +232,9 @@ func (w *work) store(ctx, moving context.Context, j *job, o *opening) (err error
 	if o.first != nil {
 		w.arrival.Seq = applied.Seqs[0]
 		w.lane.Arrival = w.arrival.Seq
+	}
+	if o.change.PlaceholderOf != "" {
+		w.live = applied.Rows[0]
 	}
 	d.mu.Lock()
 	j.lease, j.held = w.lease, true

@@ -159,6 +159,8 @@ func (d *Dispatcher) expressOne(ctx context.Context, a *bot.Arrival) (err error)
 		return d.effect(ctx, a, func() (turn.Effect, error) { return d.stopTap(ctx, a, &msg) })
 	case bot.Member:
 		return d.expressMember(ctx, a, &msg)
+	case bot.Connection:
+		return d.expressConnection(ctx, a, &msg)
 	case bot.Migrated:
 		return d.move(ctx, a, &msg)
 	default:
@@ -180,7 +182,7 @@ func (d *Dispatcher) move(ctx context.Context, a *bot.Arrival, msg *bot.Message)
 		return handled(err)
 	}
 	for _, h := range d.holders() {
-		if h.lease.Session.Chat() == msg.Place.Chat {
+		if h.lease.Session.InChat(msg.Place.ChatKey()) {
 			h.cancel(bot.ErrLost)
 		}
 	}
@@ -212,6 +214,7 @@ func (d *Dispatcher) effect(ctx context.Context, a *bot.Arrival, compute func() 
 			return err
 		}
 		e.Change.Handles = a.Seq
+		e.Change.Send = slices.DeleteFunc(e.Change.Send, unsaid)
 		for i := range e.Change.Send {
 			if e.Change.Send[i].Key == "" {
 				e.Change.Send[i].Key = fmt.Sprintf("reply/%s/%d", d.turnID(a), i)

@@ -87,13 +87,16 @@ func (d *Dispatcher) tidy(now time.Time) {
 
 // gathers says whether a message may be worked on together with the next one.
 func (d *Dispatcher) gathers(msg *bot.Message) bool {
+	if msg.Place.Guest() { // each question has to be answered
+		return false
+	}
 	return msg.Kind == bot.Text && msg.Command == "" && (msg.Album() != "" || d.opts.Merge > 0 && msg.Reply == nil)
 }
 
 // follows says whether a message belongs to the one before it, which arrived so long before. After an outage many
 // messages arrive together that were written one by one: their dates tell them apart.
 func (d *Dispatcher) follows(last, next *bot.Message, gap time.Duration) bool {
-	if next.Caller != last.Caller || !d.gathers(next) {
+	if next.Person != last.Person || !d.gathers(next) {
 		return false
 	}
 	if album := next.Album(); album != "" || last.Album() != "" {

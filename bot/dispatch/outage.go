@@ -67,7 +67,7 @@ func (d *Dispatcher) unstored(ctx context.Context, raws []turn.Raw, cause error)
 	for _, raw := range raws {
 		a := d.received(raw)
 		msg, err := d.decode(&a)
-		if err != nil || msg.Kind != bot.Text || msg.Caller == "" || !d.addressed(&msg) {
+		if err != nil || msg.Kind != bot.Text || msg.Caller == "" || !d.addressed(&msg) || !msg.Place.Ordinary() {
 			continue
 		}
 		verdict, err := d.parts.Guard.Admit(ctx, &msg)

@@ -82,6 +82,9 @@ func (w *work) change(ctx context.Context, out agent.Outcome) (*bot.Change, erro
 // spent adds what the run has spent, and what the person is to be told of it.
 func (w *work) spent(change *bot.Change) {
 	change.Charges = w.purse.Charges()
+	if w.quiet() {
+		return
+	}
 	for _, n := range w.purse.Notices() {
 		change.Send = append(change.Send, w.row(bot.Notice, bot.Content{Text: n.Text}, "quota/"+n.Key))
 	}
@@ -107,6 +110,7 @@ func (w *work) placeholderNow(ctx context.Context, change *bot.Change) error {
 
 // finals returns the rows of an answer.
 func (w *work) finals(contents []bot.Content) []bot.Row {
+	contents = w.only(contents)
 	rows := make([]bot.Row, len(contents))
 	for i, c := range contents {
 		rows[i] = w.row(bot.Final, c, "final/"+w.turn.ID+"/"+strconv.Itoa(i))
@@ -158,7 +162,8 @@ func (w *work) ended(ctx context.Context, change *bot.Change, out agent.Outcome)
 		text = w.d.parts.Words.Ended(w.msg.Language, out.Reason, out.Text, out.Stats, w.turn.Request)
 		out.Entries[len(out.Entries)-1].Text = text
 	}
-	if out.Reason != journal.ReasonGone { // nobody could receive it
+	// Nobody could receive it, or it would be said in the name of the owner of a business account.
+	if out.Reason != journal.ReasonGone && w.msg.Place.Business() == "" {
 		change.Send = w.finals(w.d.parts.Composer.Compose(text))
 	}
 	w.finish(change, out.Entries)
@@ -197,6 +202,9 @@ func (w *work) later(ctx context.Context, change *bot.Change, out agent.Outcome)
 	change.Lanes = []bot.LaneUpdate{{
 		Session: w.lane.Session, State: ptr(bot.Waiting), Failing: &since, NotBefore: &due, Release: true,
 	}}
+	if w.quiet() {
+		return nil
+	}
 	change.Send = []bot.Row{
 		w.row(bot.Notice, bot.Content{Text: w.d.parts.Words.Away(w.msg.Language, w.turn.Request)}, "away/"+w.turn.ID),
 	}

@@ -43,6 +43,8 @@ type Words interface { //nolint:interfacebloat // one source of sentences
 	Nothing(language string) string
 	// Placeholder is the first text of a message that grows into the answer.
 	Placeholder(language string) string
+	// OnlyOne says that the rest of an answer is left out, because only one message can be sent in the chat.
+	OnlyOne(language string) string
 	// Unstored says that a message cannot be stored at the moment and is not lost.
 	Unstored(language string) string
 	// OutOfOrder tells an admin why nothing can be stored, and what to do.

@@ -24,11 +24,14 @@ func (w *work) watch(ctx context.Context) (agent.Sink, func()) {
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(w.turn.ID)) // a hash never fails
-	p := w.d.parts.Progress(turn.Watched{
+	watched := turn.Watched{
 		Place: w.msg.Place, Turn: w.turn.ID, Draft: int64(h.Sum32()&0x3fffffff) + 1, Language: w.msg.Language,
-		Placeholder: w.placeholder,
-		Gone:        func() { w.d.Gone(w.msg.Place) },
-	})
+		Gone: func() { w.d.Gone(w.msg.Place) },
+	}
+	if w.msg.Place.Business() == "" { // the owner would not write and rewrite a message either
+		watched.Placeholder = w.placeholder
+	}
+	p := w.d.parts.Progress(watched)
 	done := make(chan struct{})
 	w.d.wg.Go(func() {
 		defer close(done)
@@ -66,6 +69,9 @@ func (w *work) placeholder(ctx context.Context) (string, error) {
 
 // notices returns the rows that tell the person about the side results of a call.
 func (w *work) notices(entries []journal.Entry) []bot.Row {
+	if w.quiet() {
+		return nil
+	}
 	var rows []bot.Row
 	for _, e := range entries {
 		for i, text := range e.Notices {

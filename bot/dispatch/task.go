@@ -39,6 +39,9 @@ func (d *Dispatcher) taskOf(ctx context.Context, a *bot.Arrival, msg bot.Message
 	if err != nil {
 		return nil, fmt.Errorf("check who may talk: %w", err)
 	}
+	if verdict.Payer != "" {
+		msg.Caller = verdict.Payer
+	}
 	rules := d.parts.Guard.Rules(msg.Place)
 	relocate(&msg, a.Session)
 	t := &task{arrival: a, msg: &msg, verdict: verdict, rules: rules}

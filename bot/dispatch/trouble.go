@@ -99,6 +99,7 @@ func (d *Dispatcher) giveUp(ctx context.Context, session bot.SessionKey, a *bot.
 // that was addressed to the bot, otherwise none.
 func (d *Dispatcher) broken(msg *bot.Message, text, turn string) []bot.Row {
 	switch {
+	case msg.Place.Business() != "":
 	case msg.Kind == bot.Press:
 		return []bot.Row{{
 			Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: true, Content: bot.Content{Text: text},
@@ -117,7 +118,7 @@ func brokenIn(lane *bot.Lane, text, turn string) []bot.Row {
 	if place.Channel == "" {
 		place, ok = lane.Session.Place()
 	}
-	if !ok {
+	if !ok || !place.Ordinary() {
 		return nil
 	}
 	return []bot.Row{{Place: place, Purpose: bot.Reply, Content: bot.Content{Text: text}, Key: "broken/" + turn}}

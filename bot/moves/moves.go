@@ -52,6 +52,9 @@ func (m *Map) Refresh(ctx context.Context, store bot.Facts, now time.Time) (chan
 // follow returns the names of a session, beginning with this one, along the ids of its chat.
 func (m *Map) follow(session bot.SessionKey, ids func(*Map) map[string]string) []bot.SessionKey {
 	list := []bot.SessionKey{session}
+	if place, ok := session.Place(); ok && !place.Ordinary() {
+		return list // only chats that the bot is in move
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for range ids(m) { // limited, although no messenger produces ids that form a circle

@@ -117,6 +117,11 @@ type level struct {
 // there whoever pays.
 func (m *Meter) levels(msg *bot.Message) []level {
 	p := msg.Place
+	if !p.Ordinary() { // who asks, or whose account it is, pays; the limits of a chat with the same id are not its own
+		return []level{
+			m.level(texts.User, UserLevel(msg.Caller), m.opts.Limits.User), m.level(texts.Bot, "bot/"+p.Channel+"/"+p.Bot, m.opts.Limits.Bot),
+		}
+	}
 	var list []level
 	if payer := m.opts.Payer; !p.Group || payer != "chat" {
 		list = append(list, m.level(texts.User, UserLevel(msg.Caller), m.opts.Limits.User))

@@ -15,11 +15,16 @@ const movedText = "The group got a new id while this was being worked on, and th
 // of the chat. false = it belongs to another chat.
 func Rename[K ~string](m *bot.Move, key K) (K, bool) {
 	place, rest, ok := bot.CutChat(string(key))
-	if !ok || place.Channel != m.Channel || place.Bot != m.Bot || place.Chat != m.From {
+	if !ok || !moves(m, &place) {
 		return key, false
 	}
 	place.Chat = m.To
 	return K(place.ChatKey() + rest), true
+}
+
+// moves reports whether a chat is the one that moves. The same id on another surface is another chat.
+func moves(m *bot.Move, p *bot.Place) bool {
+	return p.Channel == m.Channel && p.Bot == m.Bot && p.Chat == m.From && p.Ordinary()
 }
 
 // chargePrefix begins the scope of charges to a chat.
@@ -37,7 +42,7 @@ func RenameScope(m *bot.Move, scope string) (string, bool) {
 
 // Relocate returns a place in the old chat with its new id.
 func Relocate(m *bot.Move, place bot.Place) (bot.Place, bool) {
-	if place.Channel != m.Channel || place.Bot != m.Bot || place.Chat != m.From {
+	if !moves(m, &place) {
 		return place, false
 	}
 	place.Chat = m.To

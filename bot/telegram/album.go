@@ -78,6 +78,9 @@ func albumForm(row *bot.Row, items []groupItem, files []marked) (body []byte, co
 		return nil, "", fmt.Errorf("album: %w", err)
 	}
 	fields := [][2]string{{"chat_id", row.Place.Chat}, {"media", string(media)}}
+	if connection := row.Place.Business(); connection != "" {
+		fields = append(fields, [2]string{"business_connection_id", connection})
+	}
 	if n := sendThread(row.Place); n != 0 {
 		fields = append(fields, [2]string{"message_thread_id", strconv.Itoa(n)})
 	}

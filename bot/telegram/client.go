@@ -189,15 +189,13 @@ func (c *Client) call(ctx context.Context, method func(ctx context.Context) erro
 	return c.classify(err, t)
 }
 
-// deliver runs a library method that creates a message. The message exists once the Bot API has said so, even if its
-// response was cut off or cannot be parsed; its id is then "" or what could be read of it.
-func (c *Client) deliver(
-	ctx context.Context, method func(ctx context.Context) (*models.Message, error),
-) (string, error) {
+// deliverAs runs a method that creates a message and returns its id. The message exists once the Bot API has said so,
+// even if its response was cut off or cannot be parsed; its id is then "" or what could be read of it.
+func (c *Client) deliverAs(ctx context.Context, method func(ctx context.Context) (string, error)) (string, error) {
 	t := &trace{}
 	sent, err := method(context.WithValue(ctx, traceKey{}, t))
 	if err == nil {
-		return strconv.Itoa(sent.ID), nil
+		return sent, nil
 	}
 	if message, ok := t.executed(); ok {
 		return message, nil

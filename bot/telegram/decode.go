@@ -16,13 +16,6 @@ import (
 // Name is the channel's name.
 const Name = "telegram"
 
-// Surfaces. Chat ids of different surfaces may coincide (Bot API: guest and business messages).
-const (
-	surfaceBot      = "bot"
-	surfaceBusiness = "business"
-	surfaceGuest    = "guest"
-)
-
 // Identities that do not represent a person: they have no rights, no quota and no approvals.
 const (
 	anonymousAdmin  = 1087968824
@@ -44,13 +37,14 @@ func AllowedUpdates() []string {
 	return []string{
 		models.AllowedUpdateMessage, models.AllowedUpdateEditedMessage, models.AllowedUpdateCallbackQuery,
 		models.AllowedUpdateMyChatMember,
-		models.AllowedUpdateStoppedMessageGeneration,
+		models.AllowedUpdateStoppedMessageGeneration, models.AllowedUpdateGuestMessage,
+		models.AllowedUpdateBusinessConnection, models.AllowedUpdateBusinessMessage,
 	}
 }
 
 // Private returns the chat of a bot with one person; its id is that of the person.
 func Private(botID, person string) bot.Place {
-	return bot.Place{Channel: Name, Bot: botID, Surface: surfaceBot, Chat: person}
+	return bot.Place{Channel: Name, Bot: botID, Surface: bot.SurfaceBot, Chat: person}
 }
 
 // Decode implements bot.Decoder.
@@ -61,7 +55,7 @@ func (d Decoder) Decode(raw []byte) (bot.Message, error) {
 	}
 	m := bot.Message{
 		ID: strconv.FormatInt(u.ID, 10), Kind: bot.Ignored,
-		Place: bot.Place{Channel: Name, Bot: d.ID, Surface: surfaceBot},
+		Place: bot.Place{Channel: Name, Bot: d.ID, Surface: bot.SurfaceBot},
 	}
 	switch {
 	case u.Message != nil:
@@ -69,12 +63,12 @@ func (d Decoder) Decode(raw []byte) (bot.Message, error) {
 	case u.EditedMessage != nil:
 		d.message(&m, u.EditedMessage)
 		m.Kind = bot.Edited
+	case u.BusinessConnection != nil:
+		d.connection(&m, u.BusinessConnection)
 	case u.BusinessMessage != nil:
-		d.place(&m, u.BusinessMessage.Chat, 0, false)
-		m.Place.Surface = surfaceBusiness
+		d.business(&m, u.BusinessMessage)
 	case u.GuestMessage != nil:
-		d.place(&m, u.GuestMessage.Chat, 0, false)
-		m.Place.Surface = surfaceGuest
+		d.guest(&m, u.GuestMessage)
 	case u.CallbackQuery != nil:
 		d.press(&m, u.CallbackQuery)
 	case u.StoppedMessageGeneration != nil:

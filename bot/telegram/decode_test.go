@@ -181,8 +181,17 @@ func TestDecodeInBrief(t *testing.T) {
 		"restricted, outside":  {member(group, "member", "restricted"), `member "telegram:42" "left"`},
 		"stop button":          {`"stopped_message_generation":{"chat":` + private + `,"message_thread_id":8,"draft_id":5}`, `stop "telegram:42" "8"`},
 		"press without chat":   {`"callback_query":{"id":"q","from":{"id":42},"data":"x"}`, `press "telegram:42" ""`},
-		"business":             {`"business_message":{` + inPrivate + `,"text":"x"}`, `ignored "" "business"`},
-		"guest":                {`"guest_message":{` + inPrivate + `,"text":"x"}`, `ignored "" "guest"`},
+		"business":             {`"business_message":{` + inPrivate + `,"text":"hi","business_connection_id":"c1"}`, `text "telegram:42" "biz:c1"`},
+		"business, no account": {`"business_message":{` + inPrivate + `,"text":"hi"}`, `ignored "telegram:42" "biz:"`},
+		"business, owner":      {`"business_message":{"message_id":1,"date":1,"chat":` + private + `,"from":{"id":43},"text":"hi","business_connection_id":"c1"}`, `ignored "telegram:43" "biz:c1"`},
+		"business, own answer": {`"business_message":{` + inPrivate + `,"text":"hi","sender_business_bot":{"id":7,"is_bot":true},"business_connection_id":"c1"}`, `ignored "telegram:42" "biz:c1"`},
+		"business, odd id":     {`"business_message":{` + inPrivate + `,"text":"hi","business_connection_id":"a/b"}`, `ignored "telegram:42" "biz:a/b"`},
+		"connected":            {`"business_connection":{"id":"c1","user":{"id":42},"user_chat_id":42,"is_enabled":true,"rights":{"can_reply":true}}`, `connection "telegram:42" "c1connected"`},
+		"connected, mute":      {`"business_connection":{"id":"c1","user":{"id":42},"user_chat_id":42,"is_enabled":true}`, `connection "telegram:42" "c1mute"`},
+		"disconnected":         {`"business_connection":{"id":"c1","user":{"id":42},"user_chat_id":42,"rights":{"can_reply":true}}`, `connection "telegram:42" "c1disconnected"`},
+		"guest":                {`"guest_message":{` + inPrivate + `,"text":"hi","guest_query_id":"g1"}`, `text "telegram:42" "guest"`},
+		"guest, no question":   {`"guest_message":{` + inPrivate + `,"text":"hi"}`, `ignored "telegram:42" "guest"`},
+		"guest, a channel":     {`"guest_message":{` + here + `,"from":{"id":136817688,"is_bot":true},"sender_chat":{"id":-1009},"guest_query_id":"g1"}`, `ignored "" "guest"`},
 		"a kind nobody knows":  {`"telepathy":{"strength":9}`, `ignored "" ""`},
 		"an unknown reaction":  {`"message_reaction":{"chat":` + private + `,"message_id":1,"date":1,"old_reaction":[],"new_reaction":[{"type":"smell"}]}`, `ignored "" ""`},
 		"only a user's name":   {`"message":{"message_id":1,"date":1,"chat":` + private + `,"from":{"id":42,"username":"ann"},"text":"x"}`, `text "telegram:42" "ann"`},
@@ -233,7 +242,7 @@ func TestDecodeRefuses(t *testing.T) {
 			t.Errorf("%q is no update", raw)
 		}
 	}
-	if !cmp.Equal(telegram.AllowedUpdates(), []string{"message", "edited_message", "callback_query", "my_chat_member", "stopped_message_generation"}) {
+	if !cmp.Equal(telegram.AllowedUpdates(), []string{"message", "edited_message", "callback_query", "my_chat_member", "stopped_message_generation", "guest_message", "business_connection", "business_message"}) {
 		t.Errorf("%q", telegram.AllowedUpdates())
 	}
 }

@@ -77,17 +77,17 @@ func (c *Client) file(ctx context.Context, row *bot.Row) (string, error) {
 		switch as {
 		case asPhoto:
 			return c.api.SendPhoto(ctx, &tg.SendPhotoParams{
-				ChatID: chat, MessageThreadID: thread, Caption: caption, CaptionEntities: marks, Photo: input,
+				BusinessConnectionID: row.Place.Business(), ChatID: chat, MessageThreadID: thread, Caption: caption, CaptionEntities: marks, Photo: input,
 				ReplyParameters: reply, ReplyMarkup: keys,
 			})
 		case asAudio:
 			return c.api.SendAudio(ctx, &tg.SendAudioParams{
-				ChatID: chat, MessageThreadID: thread, Caption: caption, CaptionEntities: marks, Audio: input,
+				BusinessConnectionID: row.Place.Business(), ChatID: chat, MessageThreadID: thread, Caption: caption, CaptionEntities: marks, Audio: input,
 				ReplyParameters: reply, ReplyMarkup: keys,
 			})
 		default:
 			return c.api.SendDocument(ctx, &tg.SendDocumentParams{
-				ChatID: chat, MessageThreadID: thread, Caption: caption, CaptionEntities: marks, Document: input,
+				BusinessConnectionID: row.Place.Business(), ChatID: chat, MessageThreadID: thread, Caption: caption, CaptionEntities: marks, Document: input,
 				ReplyParameters: reply, ReplyMarkup: keys,
 			})
 		}

@@ -30,6 +30,8 @@ func (c *Client) Send(ctx context.Context, row *bot.Row) (string, error) {
 		return "", c.toast(ctx, row)
 	case row.Edit != "":
 		return row.Edit, c.edit(ctx, row.Place, row.Edit, row.Content)
+	case row.Place.Guest():
+		return c.guest(ctx, row)
 	case len(row.Content.More) > 0:
 		return c.album(ctx, row)
 	case row.Content.File != nil:
@@ -152,7 +154,8 @@ func (c *Client) text(
 ) (string, error) {
 	return c.deliver(ctx, func(ctx context.Context) (*models.Message, error) {
 		params := &tg.SendMessageParams{
-			ChatID: chat, MessageThreadID: sendThread(row.Place), Text: row.Content.Text,
+			BusinessConnectionID: row.Place.Business(),
+			ChatID:               chat, MessageThreadID: sendThread(row.Place), Text: row.Content.Text,
 			Entities:           entities(row.Content.Entities),
 			LinkPreviewOptions: noPreview(), ReplyMarkup: keyboard(row.Content.Buttons), EphemeralMessageParameters: to,
 		}
@@ -169,6 +172,9 @@ func (c *Client) text(
 
 // edit changes a message; empty text takes only the keyboard away. An edit that changes nothing has succeeded.
 func (c *Client) edit(ctx context.Context, place bot.Place, message string, content bot.Content) error {
+	if place.Guest() {
+		return c.editGuest(ctx, message, content)
+	}
 	chat, err := chatID(place)
 	if err != nil {
 		return err
@@ -179,16 +185,24 @@ func (c *Client) edit(ctx context.Context, place bot.Place, message string, cont
 	}
 	err = c.call(ctx, func(ctx context.Context) error {
 		if content.Text == "" {
-			_, err := c.api.EditMessageReplyMarkup(ctx, &tg.EditMessageReplyMarkupParams{ChatID: chat, MessageID: id})
+			_, err := c.api.EditMessageReplyMarkup(ctx, &tg.EditMessageReplyMarkupParams{
+				BusinessConnectionID: place.Business(), ChatID: chat, MessageID: id,
+			})
 			return err
 		}
 		_, err := c.api.EditMessageText(ctx, &tg.EditMessageTextParams{
-			ChatID: chat, MessageID: id, Text: content.Text, Entities: entities(content.Entities),
+			BusinessConnectionID: place.Business(),
+			ChatID:               chat, MessageID: id, Text: content.Text, Entities: entities(content.Entities),
 			LinkPreviewOptions: noPreview(),
 			ReplyMarkup:        keyboard(content.Buttons),
 		})
 		return err
 	})
+	return unlessSame(err)
+}
+
+// unlessSame drops the refusal of an edit that changes nothing.
+func unlessSame(err error) error {
 	if err != nil && strings.Contains(strings.ToLower(err.Error()), "message is not modified") {
 		return nil
 	}
@@ -212,7 +226,7 @@ func (c *Client) toast(ctx context.Context, row *bot.Row) error {
 }
 
 // Drafts implements bot.Live: drafts exist only in private chats.
-func (c *Client) Drafts(place bot.Place) bool { return !place.Group && place.Surface == surfaceBot }
+func (c *Client) Drafts(place bot.Place) bool { return !place.Group && place.Surface == bot.SurfaceBot }
 
 // Draft implements bot.Live (Bot API sendMessageDraft, with a Stop button).
 func (c *Client) Draft(ctx context.Context, place bot.Place, id int64, content bot.Content) error {
@@ -235,15 +249,19 @@ func (c *Client) Revise(ctx context.Context, place bot.Place, message string, co
 	return c.edit(ctx, place, message, content)
 }
 
-// Typing implements bot.Live (Bot API sendChatAction).
+// Typing implements bot.Live (Bot API sendChatAction). A guest can show nothing but its message.
 func (c *Client) Typing(ctx context.Context, place bot.Place) error {
+	if place.Guest() {
+		return nil
+	}
 	chat, err := chatID(place)
 	if err != nil {
 		return err
 	}
 	return c.call(ctx, func(ctx context.Context) error {
 		_, err := c.api.SendChatAction(ctx, &tg.SendChatActionParams{
-			ChatID: chat, MessageThreadID: thread(place), Action: models.ChatActionTyping,
+			BusinessConnectionID: place.Business(),
+			ChatID:               chat, MessageThreadID: thread(place), Action: models.ChatActionTyping,
 		})
 		return err
 	})

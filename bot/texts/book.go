@@ -25,6 +25,7 @@ type book struct {
 	Refusals  whyBook
 	Quota     quotaBook
 	Status    statusBook
+	guest     guestBook
 
 	// English sentences of the policy and of tools in this language; nil = this is English
 	reasons func() *phrases

@@ -1,4 +1,6 @@
 package texts
 
 // english adds to the English book what its file does not have yet: the sentences of a part that is being written.
-func english(*book) {}
+func english(b *book) {
+	b.guest = englishGuest()
+}

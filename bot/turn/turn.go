@@ -30,6 +30,8 @@ type Verdict struct {
 	Reason string // for the log
 	// Change is stored with the refusal, besides Reply: rows that others are told of it by, and facts.
 	Change bot.Change
+	// Payer is the caller in whose name the message is handled, and who pays for it; "" = its sender.
+	Payer string
 	// Allowed says which tools the person has, besides what the chat allows; nil = all.
 	Allowed func(tool string) bool
 }

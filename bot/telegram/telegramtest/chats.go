@@ -159,6 +159,9 @@ func (s *Server) lookupChat(id string) (*chat, *apiError) {
 
 // readable resolves the chat of a request the bot may look at.
 func (s *Server) readable(r *request) (*chat, *apiError) {
+	if r.text("business_connection_id") != "" {
+		return s.businessChat(r)
+	}
 	c, fail := s.lookupChat(r.text("chat_id"))
 	if fail != nil {
 		return nil, fail

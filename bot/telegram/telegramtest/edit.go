@@ -10,7 +10,10 @@ const deleteWindow = 48 * time.Hour
 
 // editable finds the bot's own message a request wants to edit.
 func (s *Server) editable(r *request) (*message, *apiError) {
-	if r.text("inline_message_id") != "" {
+	if id := r.text("inline_message_id"); id != "" {
+		if m := s.away.inline[id]; m != nil {
+			return m, nil
+		}
 		return nil, badRequest("MESSAGE_ID_INVALID")
 	}
 	c, fail := s.readable(r)
@@ -45,6 +48,9 @@ func (s *Server) edited(m *message, r *request, body models.Message) (any, *apiE
 	}
 	m.body = body
 	s.markEdited(m)
+	if r.text("inline_message_id") != "" {
+		return true, nil
+	}
 	return m.body, nil
 }
 

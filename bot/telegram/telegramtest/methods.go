@@ -30,6 +30,8 @@ func methodTable() map[string]method {
 		{name: "sendChatAction", run: sendChatAction},
 		{name: "setMessageReaction", run: setMessageReaction},
 		{name: "answerCallbackQuery", run: answerCallbackQuery},
+		{name: "answerGuestQuery", run: answerGuestQuery},
+		{name: "getBusinessConnection", run: getBusinessConnection},
 		{name: "getFile", run: getFile},
 		{name: "getChat", run: getChat},
 		{name: "getChatMember", run: getChatMember},

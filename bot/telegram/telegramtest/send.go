@@ -119,6 +119,9 @@ func (s *Server) send(c *chat, r *request, body models.Message) (any, *apiError)
 		return nil, fail
 	}
 	body.From, body.ReplyMarkup = &s.me, keyboard
+	if body.BusinessConnectionID = r.text("business_connection_id"); body.BusinessConnectionID != "" {
+		body.SenderBusinessBot = &s.me
+	}
 	to, fail := c.ephemeral(r)
 	if fail != nil {
 		return nil, fail

@@ -50,6 +50,7 @@ type world struct {
 	files     map[string]*stored // by file id
 	fileCount int
 	groupIDs  int64 // last id given by Migrate
+	away      away
 }
 
 // profile is what the bot says of itself.
@@ -79,12 +80,16 @@ func New(opt Options) *Server {
 		me: models.User{
 			ID: id, IsBot: true, FirstName: opt.Name, Username: opt.Username, CanJoinGroups: true,
 			CanReadAllGroupMessages: opt.PrivacyOff, HasTopicsEnabled: opt.PrivateTopics,
+			SupportsGuestQueries: true, CanConnectToBusiness: true,
 		},
-		started:   opt.Now(),
-		closing:   make(chan struct{}),
-		changed:   make(chan struct{}),
-		cancels:   map[uint64]context.CancelFunc{},
-		world:     world{users: map[int64]models.User{}, chats: map[int64]*chat{}, files: map[string]*stored{}, groupIDs: -1002000000000},
+		started: opt.Now(),
+		closing: make(chan struct{}),
+		changed: make(chan struct{}),
+		cancels: map[uint64]context.CancelFunc{},
+		world: world{
+			users: map[int64]models.User{}, chats: map[int64]*chat{}, files: map[string]*stored{}, groupIDs: -1002000000000,
+			away: away{guests: map[string]*guestQuery{}, inline: map[string]*message{}, business: map[string]*connection{}},
+		},
 		traffic:   traffic{unhang: make(chan struct{})},
 		callbacks: map[string]*callback{},
 		profile:   profile{commands: map[string][]models.BotCommand{}, about: map[string]string{}},

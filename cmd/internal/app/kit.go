@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/rulebook"
 	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/tools/place"
@@ -79,7 +80,7 @@ func (c *Core) tools() (*kit, error) {
 func (c *Core) outlet() *file.Outlet {
 	return &file.Outlet{
 		Limit: func(o tools.Origin) int64 {
-			if o.Channel != telegram.Name || c.passing {
+			if place, _, _ := bot.CutChat(o.Chat); o.Channel != telegram.Name || c.passing || !place.Ordinary() {
 				return 0
 			}
 			return c.cfg.Telegram.MaxUploadBytes

@@ -56,7 +56,9 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 		return errors.Join(ErrConfig, err)
 	}
 	defer client.Close()
-	guard := access.New(accessOptions(c, client.ID()), c.stores.Bot, c.words(), c.now)
+	rules := accessOptions(c, client.ID())
+	rules.Connection = client.Connection
+	guard := access.New(rules, c.stores.Bot, c.words(), c.now)
 	if err := guard.Follow(ctx); err != nil {
 		return err
 	}
@@ -77,6 +79,9 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 		return err
 	}
 	c.log.Info().Str("bot", "@"+me.Username).Msg("connected to Telegram")
+	if cfg.Telegram.GuestMode && !me.GuestQuery {
+		c.log.Warn().Str("key", "telegram.guest_mode").Msg("guest mode is off at @BotFather: nobody can mention this bot in chats that it is not in")
+	}
 	if err := c.offer(ctx, guard, me.Username); err != nil {
 		return err
 	}
@@ -249,8 +254,9 @@ func accessOptions(c *Core, botID string) access.Options {
 	o := access.Options{
 		Channel: telegram.Name, Bot: botID, Private: func(person string) bot.Place { return telegram.Private(botID, person) },
 		Line: c.personLine, Record: c.records.Settle, Lives: c.living.Lives, ByRole: c.roleTools(),
-		Bots:  access.Bots{On: t.BotToBot, Allowed: t.AllowedBots, Depth: t.MaxBotChainDepth},
-		Users: t.AllowedUsers, Admins: ids(t.Admins), Chats: t.AllowedChats, Approvers: ids(t.Approvers),
+		Guests: t.GuestMode,
+		Bots:   access.Bots{On: t.BotToBot, Allowed: t.AllowedBots, Depth: t.MaxBotChainDepth},
+		Users:  t.AllowedUsers, Admins: ids(t.Admins), Chats: t.AllowedChats, Approvers: ids(t.Approvers),
 		ApprovalsRequired: t.ApprovalsRequired, ApprovalByRequester: t.ApprovalByRequester, AllowedTools: c.canonical(t.AllowedTools),
 		SharedSession: t.Groups.Session == "chat", AnyMessage: t.Groups.Trigger == "all", ByChat: map[string]access.Chat{},
 	}

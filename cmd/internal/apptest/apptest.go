@@ -8,7 +8,8 @@
 // scenario in which a line of the model's script is never reached fails: it proves less than it promises. {300×text} in
 // model, chat, filters.toml and pages stands for 300 times that text. People: ann (1001, admin), ben (1002), cy (1003,
 // German) and dora (1004, a stranger). Chats: a private one each, by the person's name; team, a group with ann, ben and
-// cy; forum, a supergroup with the topics General and 7; foreign, a group that is not on the list. The shell runs
+// cy; forum, a supergroup with the topics General and 7; foreign, a group that is not on the list; away, a group that the bot
+// is not in, where everybody can mention it; shop, the chat of ben's business account with dora, once it is connected. The shell runs
 // without the kernel sandbox unless the scenario says otherwise, so that what asks does not depend on the machine.
 // Lines of chat:
 //
@@ -66,6 +67,7 @@
 //	block dora / unblock dora
 //	rename ben dora             his username
 //	speaks ben ru               the language of his client
+//	connect ben on              his business account is connected with the bot; mute: it may not answer there; off: no longer
 //	join foreign                the bot is added to that group; leave team: removed
 //	clock +5m                   the service's clock goes on; "clock day" to the next day, UTC
 package apptest
@@ -250,10 +252,13 @@ type scene struct {
 
 const (
 	ann, ben, cy, dora int64 = 1001, 1002, 1003, 1004
-	team, foreign      int64 = -2001, -2002
+	team, foreign, out int64 = -2001, -2002, -2003
 	forum              int64 = -1001000000077
 	news               int64 = -1001000000099 // a channel that somebody writes in the name of
 )
+
+// shop is the connection of ben's business account.
+const shop = "shop-1"
 
 // repeat is {300×text}.
 var repeat = regexp.MustCompile(`\{(\d+)×([^}]*)\}`)
@@ -296,9 +301,10 @@ func (s *scene) stage() {
 	}
 	s.fake.AddGroup(telegramtest.Group{ID: team, Title: "Team", Members: []int64{ann, ben, cy}, Admins: []int64{ann}})
 	s.fake.AddGroup(telegramtest.Group{ID: foreign, Title: "Foreign", Members: []int64{ann, dora}, Admins: []int64{dora}, NoBot: true})
+	s.fake.AddGroup(telegramtest.Group{ID: out, Title: "Away", Members: []int64{ann, ben, cy, dora}, NoBot: true})
 	s.fake.AddGroup(telegramtest.Group{
 		ID: forum, Title: "Forum", Forum: true, Topics: []telegramtest.Topic{{ID: 7, Name: "Deploys"}}, Members: []int64{ann, ben, cy}, Admins: []int64{ann},
 	})
-	s.chats = map[string]int64{"ann": ann, "ben": ben, "cy": cy, "dora": dora, "team": team, "forum": forum, "foreign": foreign}
+	s.chats = map[string]int64{"ann": ann, "ben": ben, "cy": cy, "dora": dora, "team": team, "forum": forum, "foreign": foreign, "away": out}
 	s.press, s.first = map[string]string{}, map[int64]int64{}
 }

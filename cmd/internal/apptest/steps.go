@@ -130,10 +130,14 @@ func (s *scene) place(person, chat string) int64 {
 func (s *scene) say(person, chat string, msg telegramtest.Message) error {
 	var said telegramtest.Said
 	var err error
-	switch person {
-	case "anon":
+	switch {
+	case chat == "away":
+		said, err = s.fake.GuestSay(s.chats[person], s.chats[chat], msg)
+	case chat == "shop":
+		s.chats[chat], said, err = s.fake.BusinessSay(shop, dora, person == "ben", msg)
+	case person == "anon":
 		said.MessageID, said.UpdateID = s.fake.AnonymousSay(s.chats[chat], msg)
-	case "channel":
+	case person == "channel":
 		said.MessageID, said.UpdateID = s.fake.ChannelSay(s.chats[chat], telegramtest.Group{ID: news, Title: "News"}, msg)
 	default:
 		said, err = s.fake.Post(s.chats[person], s.place(person, chat), msg)

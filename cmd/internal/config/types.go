@@ -75,7 +75,7 @@ type Telegram struct {
 	WebhookSecret       Secret        `toml:"webhook_secret" doc:"Secret that Telegram sends with every update: 1 to 256 of A-Z, a-z, 0-9, _ and -. Empty: made from the token, the same in every process."`
 	AllowedTools        []string      `toml:"allowed_tools" tools:"name" doc:"Tools that Telegram chats may use. Empty: all."`
 	BlockquoteMinLines  int           `toml:"expandable_blockquote_min_lines" default:"10" idle:"collapsing of long quotes" doc:"Quotes of this many lines are collapsed. 0: never."`
-	GuestMode           bool          `toml:"guest_mode" default:"false" idle:"guest mode" doc:"Answer in chats where the bot is a guest."`
+	GuestMode           bool          `toml:"guest_mode" default:"false" doc:"Answer people who are admitted where they mention the bot in chats that it is not in. BotFather has a switch for it too."`
 	BotToBot            bool          `toml:"bot_to_bot" default:"false" doc:"Answer other bots in groups, where they mention or answer this one or use a command with its name. BotFather has a switch for it too."`
 	AllowedBots         Refs          `toml:"allowed_bots" form:"user" doc:"Bots that are answered: numeric ids or \"@name\". Empty: all."`
 	MaxBotChainDepth    int           `toml:"max_bot_chain_depth" default:"3" min:"1" doc:"Bot messages in a row after which the bot is silent in a chat, until a person says something. Of one bot it answers at most 20 messages a minute."`

@@ -1,0 +1,47 @@
+package access
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Summary returns a line about who may talk, for the start of the program.
+func (g *Guard) Summary() string {
+	people := count(g.opts.Users, "person", "people")
+	if slices.Contains(g.opts.Users, Everyone) {
+		people = "EVERYONE (all people)"
+	}
+	admins := count(g.opts.Admins, "admin", "admins")
+	switch {
+	case people == "" && admins == "":
+		people = "nobody"
+	case people == "":
+		people = admins
+	case admins != "":
+		people += " and " + admins
+	}
+	if known := g.known.Load(); known != nil && len(*known) > 0 {
+		people += ", " + count(slices.Collect(maps.Keys(*known)), "person", "people") + " by the chat"
+	}
+	groups := count(g.opts.Chats, "group", "groups")
+	switch {
+	case slices.Contains(g.opts.Chats, Everyone):
+		groups = "ALL GROUPS"
+	case groups == "":
+		groups = "no group"
+	}
+	return people + ", " + groups
+}
+
+// count returns the length of a list in words; "" if it is empty.
+func count(list []string, one, many string) string {
+	switch len(list) {
+	case 0:
+		return ""
+	case 1:
+		return "1 " + one
+	default:
+		return fmt.Sprintf("%d %s", len(list), many)
+	}
+}
