@@ -55,6 +55,12 @@ type Live interface {
 	Typing(ctx context.Context, place Place) error
 }
 
+// Reactor shows small signs on messages of people. Errors are *SendError.
+type Reactor interface {
+	// React sets the bot's one reaction on a message, "" removes it. It may be repeated.
+	React(ctx context.Context, place Place, message, emoji string) error
+}
+
 // SendOutcome is what a failed request has done.
 type SendOutcome string
 

@@ -63,6 +63,7 @@ type Spec struct {
 	// Placeholder creates the durable message that grows where drafts cannot be shown, or finds it again; "" while it
 	// is being delivered.
 	Placeholder func(ctx context.Context) (message string, err error)
+	Buttons     [][]bot.Button // below the placeholder
 	// Gone is called once if the place cannot be reached any more; may be nil. It must not block.
 	Gone func()
 }
@@ -320,6 +321,7 @@ func (p *Progress) grow(ctx context.Context, now time.Time) time.Duration {
 		return g.change // the placeholder says the same
 	}
 	return p.frame(ctx, now, track{p.opts.Interval, never, &p.noEdits, func(ctx context.Context, c bot.Content) error {
+		c.Buttons = p.spec.Buttons // an edit without buttons removes them
 		return p.deps.Live.Revise(ctx, p.spec.Place, p.message, c)
 	}})
 }

@@ -17,7 +17,8 @@ import (
 type opening struct {
 	change *bot.Change
 	entry  journal.Entry // the first entry of the turn
-	first  *first        // the message, if this Change stores it too; nil = it was stored before
+	task   *task
+	first  *first // the message, if this Change stores it too; nil = it was stored before
 	gate   *gate
 	done   chan struct{}
 	hide   func() // stops showing the turn
@@ -150,7 +151,7 @@ func (d *Dispatcher) charge(
 // opening builds the Change that begins a turn.
 func (d *Dispatcher) opening(lane *bot.Lane, t *task, news turn.News, admission turn.Admission) *opening {
 	msg, turn, now := t.msg, d.turnID(t.arrival), d.parts.Now()
-	o := &opening{gate: &gate{}, done: make(chan struct{}), hide: func() {}, entry: d.entry(t, turn, news, now)}
+	o := &opening{task: t, gate: &gate{}, done: make(chan struct{}), hide: func() {}, entry: d.entry(t, turn, news, now)}
 	o.change = &bot.Change{
 		Claim: d.claim(lane, msg.Place),
 		Lanes: []bot.LaneUpdate{{
@@ -246,6 +247,7 @@ func (w *work) store(ctx, moving context.Context, j *job, o *opening) (err error
 	if broken {
 		d.nudge(d.express)
 	}
+	d.merged(w.lane.Session, o.task)
 	if len(applied.Rows) > 0 {
 		d.parts.Outbox.Wake(w.msg.Place)
 	}

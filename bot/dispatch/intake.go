@@ -92,6 +92,7 @@ func (d *Dispatcher) hint(list []*incoming) {
 			d.mu.Unlock()
 		}
 		d.enqueueFor(in.arrival.Session, in.msg.Person)
+		d.queuedBehind(in.arrival.Session)
 	}
 	if express {
 		d.nudge(d.express)

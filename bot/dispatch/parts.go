@@ -53,7 +53,17 @@ type Words interface { //nolint:interfacebloat // one source of sentences
 	Broken(language, request string) string
 }
 
-// Receiving is about what comes along with messages, and where it is stored.
+// Signs are shown on messages that are not answered at once (bot/sign). They must not block.
+type Signs interface {
+	// Waits reports that a message may wait behind a turn of the session.
+	Waits(session bot.SessionKey)
+	// Ended reports that a turn of the session has ended.
+	Ended(session bot.SessionKey)
+	// Merged reports messages that a turn took along with the one before them.
+	Merged(session bot.SessionKey, messages []bot.Message)
+}
+
+// Receiving is about messages that come in: what comes along with them, where it is stored, and which of them wait.
 type Receiving struct {
 	// Workspace returns the workspace id for a session that has none yet; nil = none is stored.
 	Workspace func(session bot.SessionKey) string
@@ -61,6 +71,7 @@ type Receiving struct {
 	Attachments turn.Attachments
 	// Typing shows for a moment that something is being done; may be nil. It may be dropped and must not take long.
 	Typing func(ctx context.Context, place bot.Place)
+	Signs  Signs // nil = none are shown
 }
 
 // Buttons are those that are neither of questions nor of drafts.
@@ -69,6 +80,8 @@ type Buttons struct {
 	Pressers map[string]turn.Presser
 	// Below gives the buttons below the answer of a turn; nil = none.
 	Below func(language, turn string, stats journal.Stats) [][]bot.Button
+	// Stop gives the buttons below an answer that is being written; nil = none.
+	Stop func(language, turn string) [][]bot.Button
 }
 
 // Parts are the dependencies of a Dispatcher.

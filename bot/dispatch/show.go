@@ -29,7 +29,7 @@ func (w *work) watch(ctx context.Context) (agent.Sink, func()) {
 		Gone: func() { w.d.Gone(w.msg.Place) },
 	}
 	if w.msg.Place.Business() == "" { // the owner would not write and rewrite a message either
-		watched.Placeholder = w.placeholder
+		watched.Placeholder, watched.Buttons = w.placeholder, w.stopButtons()
 	}
 	p := w.d.parts.Progress(watched)
 	done := make(chan struct{})
@@ -45,6 +45,14 @@ func (w *work) watch(ctx context.Context) (agent.Sink, func()) {
 	}
 }
 
+// stopButtons are those below the message that grows.
+func (w *work) stopButtons() [][]bot.Button {
+	if w.d.parts.Stop == nil {
+		return nil
+	}
+	return w.d.parts.Stop(w.msg.Language, w.turn.ID)
+}
+
 // placeholder creates the message that grows into the answer. It returns its id once it is delivered.
 func (w *work) placeholder(ctx context.Context) (string, error) {
 	if w.live != 0 {
@@ -54,7 +62,8 @@ func (w *work) placeholder(ctx context.Context) (string, error) {
 		}
 		return row.Message, nil
 	}
-	row := w.row(bot.Placeholder, bot.Content{Text: w.d.parts.Words.Placeholder(w.msg.Language)}, "live/"+w.turn.ID)
+	first := bot.Content{Text: w.d.parts.Words.Placeholder(w.msg.Language), Buttons: w.stopButtons()}
+	row := w.row(bot.Placeholder, first, "live/"+w.turn.ID)
 	w.unsure = true
 	applied, err := w.d.parts.Store.Apply(ctx, &bot.Change{
 		Lease: &w.lease, Send: []bot.Row{row}, Lanes: []bot.LaneUpdate{{Session: w.lane.Session}},

@@ -108,6 +108,7 @@ func (w *work) conclude(ctx context.Context, out agent.Outcome, err error, took 
 		return w.unfinished(kept, err)
 	}
 	w.d.parts.Outbox.Wake(w.msg.Place)
+	w.d.ended(w.lane.Session)
 	return !w.alone
 }
 

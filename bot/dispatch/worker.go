@@ -79,6 +79,7 @@ func (d *Dispatcher) failed(ctx context.Context, session bot.SessionKey, err err
 // goOn handles a session with a turn in progress.
 func (d *Dispatcher) goOn(ctx context.Context, lane bot.Lane, next []bot.Arrival, j *job, arrival **bot.Arrival) bool {
 	if lane.Owner != "" && lane.Owner != d.opts.Owner && lane.Until.After(d.parts.Now()) {
+		d.behindTurn(&lane, next)
 		return false // another replica works on it
 	}
 	own := func(a bot.Arrival) bool { return a.Seq == lane.Arrival }
@@ -95,6 +96,7 @@ func (d *Dispatcher) goOn(ctx context.Context, lane bot.Lane, next []bot.Arrival
 		return d.orphan(ctx, &lane)
 	}
 	*arrival = &next[i]
+	d.behindTurn(&lane, next)
 	if !d.mayResume(ctx, lane, next) {
 		return false
 	}

@@ -17,19 +17,16 @@ const (
 	// output quadratic.
 	maxPrefix = 8 * len(indent)
 
-	// A longer quote is collapsed until the reader opens it.
-	longQuote      = 700 // UTF-16 units
-	longQuoteLines = 10
-
 	rule = "———"
 )
 
 // writer renders the syntax tree into a document.
 type writer struct {
 	document
-	src  []byte
-	root ast.Node        // of the whole document
-	used map[string]bool // labels of link definitions that are used by links; nil until needed
+	folding Folding
+	src     []byte
+	root    ast.Node        // of the whole document
+	used    map[string]bool // labels of link definitions that are used by links; nil until needed
 
 	style   style
 	prefix  string // of every line of text in the current block
@@ -148,6 +145,9 @@ func (w *writer) code(s, lang string) {
 	w.separate(false)
 	w.flush()
 	st := w.style
+	if w.folds(s, lang) {
+		st[kindQuote] = w.attr(Entity{Type: "expandable_blockquote"})
+	}
 	st[kindPre] = w.attr(Entity{Type: "pre", Language: lang})
 	w.append(s, st)
 	w.bol = false
@@ -192,7 +192,7 @@ func (w *writer) quote(n ast.Node) {
 		w.style[kindQuote] = id
 		w.blocks(n)
 		w.style[kindQuote] = 0
-		if s := strings.TrimSpace(w.text[start:]); Length(s) > longQuote || strings.Count(s, "\n") >= longQuoteLines {
+		if s := strings.TrimSpace(w.text[start:]); long(s, w.folding.Quotes) {
 			w.attrs[id-1].Type = "expandable_blockquote"
 		}
 	} else {

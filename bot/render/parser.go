@@ -54,9 +54,9 @@ const (
 )
 
 // build parses and renders src.
-func build(src string) *document {
+func build(src string, folding Folding) *document {
 	src = normalize(src)
-	w := &writer{gap: 2, bol: true}
+	w := &writer{gap: 2, bol: true, folding: folding}
 	if len(src) > maxMarkdown || hostile(src) {
 		w.append(clean(src), style{})
 		return &w.document

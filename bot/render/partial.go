@@ -33,7 +33,7 @@ func Partial(src string) Message {
 	} else {
 		src = closeInline(src)
 	}
-	return build(src).tail(cut)
+	return build(src, Folding{}).tail(cut) // collapsed, the newest text could not be read
 }
 
 // fence is the state of code fences at the end of a text.

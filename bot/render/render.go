@@ -49,7 +49,7 @@ type Message struct {
 // empty; blank input gives an empty list. It never fails: what is not Markdown is text. Single line breaks are kept,
 // because models use them as line breaks in chats. Safe for concurrent use.
 func Markdown(src string) []Message {
-	return build(src).split()
+	return Folding{Quotes: defaultQuotes}.Markdown(src)
 }
 
 // Plain splits text into messages without any formatting, with the limits of Markdown.

@@ -53,6 +53,8 @@ type Options struct {
 	Observe func(method string, status int, took time.Duration)
 	// Files holds the contents that rows refer to; nil = rows contain them.
 	Files blob.Opener
+	// Folding says what is collapsed in answers.
+	Folding render.Folding
 }
 
 // Client speaks the Bot API. Safe for concurrent use.

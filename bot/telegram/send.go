@@ -267,10 +267,40 @@ func (c *Client) Typing(ctx context.Context, place bot.Place) error {
 	})
 }
 
+// React implements bot.Reactor (Bot API setMessageReaction). There are no reactions in chats of business accounts and
+// where the bot is a guest.
+func (c *Client) React(ctx context.Context, place bot.Place, message, emoji string) error {
+	chat, err := chatID(place)
+	if err != nil {
+		return err
+	}
+	id, err := messageID(message)
+	switch {
+	case err != nil:
+		return err
+	case place.Surface != bot.SurfaceBot:
+		return &bot.SendError{Outcome: bot.Refused, Err: errors.New("no reactions on this surface")}
+	}
+	reactions := []models.ReactionType{} // an empty list removes
+	if emoji != "" {
+		reactions = append(reactions, models.ReactionType{
+			Type: models.ReactionTypeTypeEmoji, ReactionTypeEmoji: &models.ReactionTypeEmoji{Emoji: emoji},
+		})
+	}
+	return c.call(ctx, func(ctx context.Context) error {
+		var done bool
+		return c.invoke(ctx, "setMessageReaction", struct {
+			Chat     int64                 `json:"chat_id"`
+			Message  int                   `json:"message_id"`
+			Reaction []models.ReactionType `json:"reaction"`
+		}{chat, id, reactions}, &done)
+	})
+}
+
 // Compose implements bot.Composer.
 func (c *Client) Compose(markdown string) []bot.Content {
 	var list []bot.Content
-	for _, m := range render.Markdown(markdown) {
+	for _, m := range c.opts.Folding.Markdown(markdown) {
 		list = append(list, bot.Content{Text: m.Text, Entities: m.Entities})
 	}
 	return list
@@ -280,4 +310,5 @@ var (
 	_ bot.Sender   = (*Client)(nil)
 	_ bot.Live     = (*Client)(nil)
 	_ bot.Composer = (*Client)(nil)
+	_ bot.Reactor  = (*Client)(nil)
 )

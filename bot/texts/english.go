@@ -3,4 +3,5 @@ package texts
 // english adds to the English book what its file does not have yet: the sentences of a part that is being written.
 func english(b *book) {
 	b.guest = englishGuest()
+	b.showing = englishShowing()
 }

@@ -103,9 +103,12 @@ func (b *book) failed(reason string) string {
 	}
 }
 
+// maxQuoted limits foreign output in a message, in UTF-16 units. The channel collapses what is long.
+const maxQuoted = 2000
+
 // quoted shows foreign output as code, shortened to what fits a chat.
 func quoted(text string) string {
-	return "```\n" + strings.ReplaceAll(render.Cut(text, 600), "```", "'''") + "\n```"
+	return "```\n" + strings.ReplaceAll(render.Cut(text, maxQuoted), "```", "'''") + "\n```"
 }
 
 // Cut is added under an answer that the token limit cut.

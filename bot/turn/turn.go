@@ -186,6 +186,7 @@ type Watched struct {
 	Language string
 	// Placeholder creates the durable message that grows in a group, or finds it again; "" while it is being delivered.
 	Placeholder func(ctx context.Context) (message string, err error)
+	Buttons     [][]bot.Button // below the placeholder
 	// Gone is called when the channel reports that the place cannot be reached any more. It must not block.
 	Gone func()
 }

@@ -24,9 +24,11 @@ import (
 	"github.com/zephbot/zephbot/bot/command"
 	"github.com/zephbot/zephbot/bot/deliver"
 	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/halt"
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/refusal"
 	"github.com/zephbot/zephbot/bot/servers"
+	"github.com/zephbot/zephbot/bot/sign"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/tools"
@@ -47,8 +49,7 @@ type channel struct {
 	sender    bot.Sender
 	merge     time.Duration // window in which messages of one person are one
 	files     bot.Files     // gives what came along; nil: it is known by name only
-	live      bot.Live      // nil: progress is shown by watch
-	watch     func(turn.Watched) turn.Progress
+	showing
 	guard     turn.Guard
 	people    *access.Desk // admits people in the chat; nil = nobody does
 	rights    servers.Rights
@@ -59,6 +60,13 @@ type channel struct {
 	limits    deliver.Limits
 	nobody    bool          // there is nobody to ask: questions are denied
 	grace     time.Duration // how long a shutdown waits for turns; 0 = graceTurns
+}
+
+// showing is how a channel shows what is not an answer.
+type showing struct {
+	live    bot.Live // nil: progress is shown by watch
+	watch   func(turn.Watched) turn.Progress
+	reactor bot.Reactor // shows signs on messages that wait; nil = there are none
 }
 
 // service is a running channel: dispatcher and outbox on top of the core.
@@ -72,6 +80,7 @@ type service struct {
 	meter      *quota.Meter
 	desk       *servers.Desk // handles /mcp
 	moves      *moves.Relocator
+	signs      *sign.Desk                  // signs on messages that wait; nil = the channel has none
 	pacing     func(context.Context) error // shares the send budget with other processes; nil = there are none
 	log        zerolog.Logger
 }
@@ -112,7 +121,8 @@ func newService(c *Core, ch channel) (*service, error) {
 	}
 	why := refusal.Desk{Store: store, Words: words}
 	deps.Refusals = why
-	pressers := map[string]turn.Presser{refusal.Prefix: why, choice.Prefix: c.choices}
+	stops := halt.Desk{Store: store, Words: words, Rights: ch.rights}
+	pressers := map[string]turn.Presser{refusal.Prefix: why, choice.Prefix: c.choices, halt.Prefix: stops}
 	if ch.people != nil {
 		deps.People, pressers[access.Prefix] = ch.people, ch.people
 	}
@@ -130,8 +140,8 @@ func newService(c *Core, ch channel) (*service, error) {
 	offered := deliver.Offered{Store: store, Outbox: s.outbox}
 	s.dispatcher = dispatch.New(dispatch.Parts{
 		Store: offered, Decoders: ch.decoders, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: s.meter, Commands: s.commands,
-		Approvals: questions, Buttons: dispatch.Buttons{Pressers: pressers, Below: why.Buttons}, Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
-		Receiving: dispatch.Receiving{Workspace: c.dirs().ID, Attachments: files, Typing: c.typing(ch, pacer)},
+		Approvals: questions, Buttons: dispatch.Buttons{Pressers: pressers, Below: why.Buttons, Stop: stops.Buttons}, Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
+		Receiving: dispatch.Receiving{Workspace: c.dirs().ID, Attachments: files, Typing: c.typing(ch, pacer), Signs: s.newSigns(pacer)},
 		Observe:   s.observe, News: c.news.Read, Model: c.choices.Of,
 	}, dispatch.Options{
 		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: turnMemory(), Grace: grace, Merge: ch.merge, Shared: c.shared(),
@@ -165,7 +175,7 @@ func (c *Core) progress(ch channel, pacer bot.Pacer) func(turn.Watched) turn.Pro
 	return func(w turn.Watched) turn.Progress {
 		return deliver.NewProgress(
 			deliver.ProgressDeps{Live: ch.live, Pacer: pacer, Words: c.words(), Now: c.now},
-			deliver.Spec{Place: w.Place, Draft: w.Draft, Language: w.Language, Placeholder: w.Placeholder, Gone: w.Gone},
+			deliver.Spec{Place: w.Place, Draft: w.Draft, Language: w.Language, Placeholder: w.Placeholder, Buttons: w.Buttons, Gone: w.Gone},
 			deliver.ProgressOptions{Interval: time.Duration(c.cfg.Telegram.StreamIntervalMS) * time.Millisecond},
 		)
 	}
@@ -215,8 +225,8 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 		endOut()
 	})()
 	part(&out, "outbox", func() error { return s.outbox.Run(outCtx) })
-	if s.pacing != nil {
-		part(&out, "send budget", func() error { return s.pacing(outCtx) })
+	for name, run := range s.aside() {
+		part(&out, name, func() error { return run(outCtx) })
 	}
 	s.core.tell = s.desk.Tell(outCtx)
 	tell := s.teller()
@@ -258,6 +268,18 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 		err = cause
 	}
 	return err
+}
+
+// aside returns what not every service has, by name.
+func (s *service) aside() map[string]func(ctx context.Context) error {
+	parts := map[string]func(ctx context.Context) error{}
+	if s.signs != nil {
+		parts["signs"] = s.signs.Run
+	}
+	if s.pacing != nil {
+		parts["send budget"] = s.pacing
+	}
+	return parts
 }
 
 // follow keeps what this process remembers in step with what other processes have stored, until ctx ends.

@@ -34,6 +34,7 @@
 //	toast ann: /regexp/         her newest press was answered with this
 //	card@ann: /regexp/          the newest message with or without buttons that was edited matches
 //	draft@ann: /regexp/         the draft that she sees matches
+//	sign@ann: 2 👀              the bot's reaction on message 2 is this; "2 none": there is none
 //	growing@team: /regexp/      a message that shows that an answer is on its way (⏳ …); "bot" and "silent" pass over such
 //	stop ann                    the Stop button of her draft
 //	idle                        the service has nothing to do

@@ -21,6 +21,8 @@ func (s *scene) looked(what string, chat int64, want string) error {
 		return s.draft(chat, want)
 	case "growing":
 		return s.growing(chat, want)
+	case "sign":
+		return s.signed(chat, want)
 	case "to", "looks", "attached", "buttons":
 	default:
 		return errors.New("not a line of a scenario")
@@ -121,6 +123,24 @@ func (s *scene) growing(chat int64, want string) error {
 		}
 		return false, nil
 	})
+}
+
+// signed waits for the bot's reaction on a message: "2 👀", or "2 none".
+func (s *scene) signed(chat int64, want string) error {
+	message, emoji, _ := strings.Cut(want, " ")
+	have := ""
+	err := s.wait(func() (bool, error) {
+		m, ok := s.fake.Message(chat, number(message))
+		if !ok {
+			return false, errors.New("there is no such message")
+		}
+		have = strings.Join(m.Reactions, " ")
+		return have == strings.TrimSpace(strings.TrimSuffix(emoji, "none")), nil
+	})
+	if err != nil {
+		err = fmt.Errorf("%w; its reaction is %q", err, have)
+	}
+	return err
 }
 
 // lines returns the audit log or the service's log.

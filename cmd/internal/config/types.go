@@ -74,7 +74,7 @@ type Telegram struct {
 	WebhookListen       string        `toml:"webhook_listen" default:":8443" form:"listen" place:"none" doc:"Address the webhook listens on, in clear text. Only the path of webhook_url answers there."`
 	WebhookSecret       Secret        `toml:"webhook_secret" doc:"Secret that Telegram sends with every update: 1 to 256 of A-Z, a-z, 0-9, _ and -. Empty: made from the token, the same in every process."`
 	AllowedTools        []string      `toml:"allowed_tools" tools:"name" doc:"Tools that Telegram chats may use. Empty: all."`
-	BlockquoteMinLines  int           `toml:"expandable_blockquote_min_lines" default:"10" idle:"collapsing of long quotes" doc:"Quotes of this many lines are collapsed. 0: never."`
+	BlockquoteMinLines  int           `toml:"expandable_blockquote_min_lines" default:"10" min:"0" doc:"Quotes of this many lines, and blocks of output of twice as many, are collapsed until the reader opens them. A long line counts as several. 0: never."`
 	GuestMode           bool          `toml:"guest_mode" default:"false" doc:"Answer people who are admitted where they mention the bot in chats that it is not in. BotFather has a switch for it too."`
 	BotToBot            bool          `toml:"bot_to_bot" default:"false" doc:"Answer other bots in groups, where they mention or answer this one or use a command with its name. BotFather has a switch for it too."`
 	AllowedBots         Refs          `toml:"allowed_bots" form:"user" doc:"Bots that are answered: numeric ids or \"@name\". Empty: all."`
