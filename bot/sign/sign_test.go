@@ -214,7 +214,9 @@ func TestALateSignIsRemoved(t *testing.T) {
 		first := w.say("1", nil)
 		w.turn("a", first)
 		second := w.say("2", nil)
+		w.chat.mu.Lock()
 		w.chat.blocked = make(chan struct{})
+		w.chat.mu.Unlock()
 		pass(time.Second)
 		w.turn("", 0, first, second)
 		synctest.Wait()
@@ -290,4 +292,7 @@ func TestFailures(t *testing.T) {
 }
 
 // pass lets virtual time go by.
-func pass(d time.Duration) { <-time.After(d) }
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
