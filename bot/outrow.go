@@ -54,6 +54,9 @@ type Content struct {
 	// Only is the id of the one person of a group whom it concerns: where the channel can show it to them alone, it does.
 	// "" = everybody.
 	Only string `json:"only,omitempty"`
+	// Quote is the part of the message replied to (Row.ReplyTo) that is quoted, exactly as it was written there. Where
+	// the channel does not find it, the reply goes out without it.
+	Quote string `json:"quote,omitempty"`
 }
 
 // Button is an inline button. Data is at most 64 bytes (Bot API).

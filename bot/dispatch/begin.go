@@ -99,6 +99,7 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 	w := d.newWork(&lane, t)
 	defer w.close(ctx)
 	w.fresh, w.alone, w.journal.opening = true, j.alone, o
+	w.crowd = d.crowdOf(t, lane.Session, f == nil)
 	if w.journal.known = known; known {
 		w.journal.tail = tail
 		w.journal.learn(o.entry)
@@ -193,7 +194,7 @@ func (w *work) open(
 	ctx, moving context.Context, cancel context.CancelCauseFunc, j *job, o *opening,
 ) (agent.Outcome, error) {
 	w.d.mu.Lock()
-	j.cancel, j.turn = cancel, w.lane.Turn
+	j.cancel, j.turn, j.followed = cancel, w.lane.Turn, false
 	w.d.mu.Unlock()
 	w.d.wg.Go(func() {
 		defer close(o.done)

@@ -47,12 +47,13 @@ type Dispatcher struct {
 
 // line holds the sessions that wait for a worker. Guarded by Dispatcher.mu.
 type line struct {
-	queue   fair.Queue[bot.SessionKey] // sessions to look at, by party; it also counts the busy sessions of each party
-	queued  map[bot.SessionKey]bool    // members of queue
-	party   map[bot.SessionKey]string  // of queued sessions whose key does not contain it
-	weight  int64                      // estimated bytes that the running turns hold
-	average int64                      // estimated bytes that the next turn will hold
-	retry   map[bot.SessionKey]bool    // sessions to look at again in the next sweep, because the store failed
+	queue   fair.Queue[bot.SessionKey]   // sessions to look at, by party; it also counts the busy sessions of each party
+	queued  map[bot.SessionKey]bool      // members of queue
+	party   map[bot.SessionKey]string    // of queued sessions whose key does not contain it
+	weight  int64                        // estimated bytes that the running turns hold
+	average int64                        // estimated bytes that the next turn will hold
+	over    map[bot.SessionKey]time.Time // when the turn ended that the waiting messages of a session were behind
+	retry   map[bot.SessionKey]bool      // sessions to look at again in the next sweep, because the store failed
 }
 
 // absent holds the chats that cannot be reached. Guarded by Dispatcher.mu.
@@ -69,11 +70,12 @@ type job struct {
 	held   bool                    // the turn holds its lane; before that, its beginning is still being stored
 	broken bool                    // a command that may stop the turn has arrived
 	// the arrival whose files are being read, before its turn begins; 0 = none
-	reading int64
-	party   string
-	weight  int64
-	lease   bot.Lease
-	turn    string
+	reading  int64
+	followed bool // a message was stored for the session while the turn ran
+	party    string
+	weight   int64
+	lease    bot.Lease
+	turn     string
 }
 
 // New returns a Dispatcher.
@@ -83,7 +85,7 @@ func New(parts Parts, opts Options) *Dispatcher {
 		parts: parts, opts: opts,
 		line: line{
 			queue: fair.Queue[bot.SessionKey]{Most: opts.PerCaller}, queued: map[bot.SessionKey]bool{},
-			party: map[bot.SessionKey]string{}, average: firstGuess, retry: map[bot.SessionKey]bool{},
+			party: map[bot.SessionKey]string{}, average: firstGuess, over: map[bot.SessionKey]time.Time{}, retry: map[bot.SessionKey]bool{},
 		},
 		absent: absent{lost: map[string]time.Time{}, leaving: map[bot.SessionKey]string{}},
 		pauses: pauses{paused: map[bot.SessionKey]*time.Timer{}, awaited: map[bot.SessionKey]lookout{}},

@@ -116,7 +116,9 @@ func (w *work) finals(contents []bot.Content) []bot.Row {
 		rows[i] = w.row(bot.Final, c, "final/"+w.turn.ID+"/"+strconv.Itoa(i))
 		if i > 0 {
 			rows[i].ReplyTo = ""
+			continue
 		}
+		w.addressed(&rows[i])
 	}
 	return rows
 }

@@ -8,13 +8,13 @@ import (
 
 // queuedBehind reports a message that was stored for a session that a worker is busy with.
 func (d *Dispatcher) queuedBehind(session bot.SessionKey) {
-	if d.parts.Signs == nil {
-		return
-	}
 	d.mu.Lock()
-	busy := d.jobs[session] != nil
+	j := d.jobs[session]
+	if j != nil {
+		j.followed = true
+	}
 	d.mu.Unlock()
-	if busy {
+	if j != nil && d.parts.Signs != nil {
 		d.parts.Signs.Waits(session)
 	}
 }
@@ -29,10 +29,16 @@ func (d *Dispatcher) behindTurn(lane *bot.Lane, waiting []bot.Arrival) {
 	}
 }
 
-// ended reports that the turn of a session is over.
-func (d *Dispatcher) ended(session bot.SessionKey) {
+// over reports that the turn has ended.
+func (w *work) over() {
+	d := w.d
+	if now := d.parts.Now(); w.crowded() {
+		d.mu.Lock()
+		d.line.over[w.lane.Session] = now
+		d.mu.Unlock()
+	}
 	if d.parts.Signs != nil {
-		d.parts.Signs.Ended(session)
+		d.parts.Signs.Ended(w.lane.Session)
 	}
 }
 

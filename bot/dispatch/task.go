@@ -21,6 +21,7 @@ type task struct {
 	rest      []int64       // further arrivals that the turn works on
 	// what became of its files; nil = nobody has read them
 	received *turn.Received
+	first    *bot.Message // the message of arrival alone
 }
 
 // task decodes an arrival. Access and rules are those of the chat where the message was written; the answer is sent to
@@ -44,7 +45,8 @@ func (d *Dispatcher) taskOf(ctx context.Context, a *bot.Arrival, msg bot.Message
 	}
 	rules := d.parts.Guard.Rules(msg.Place)
 	relocate(&msg, a.Session)
-	t := &task{arrival: a, msg: &msg, verdict: verdict, rules: rules}
+	first := msg
+	t := &task{arrival: a, msg: &msg, first: &first, verdict: verdict, rules: rules}
 	if verdict.OK {
 		caller := msg.Caller
 		if msg.FromBot { // it presses no buttons

@@ -34,7 +34,8 @@ func (d *Dispatcher) goOnWith(ctx context.Context, lane *bot.Lane, t *task, j *j
 	j.cancel, j.lease, j.turn, j.held = cancel, w.lease, lane.Turn, true
 	d.mu.Unlock()
 	// Whatever arrived since the lane was read is in the store.
-	stop, dropped := d.overtaken(ctx, lane)
+	stop, dropped, others := d.overtaken(ctx, lane)
+	w.others, w.quote = others, excerpt(t.first)
 	if dropped {
 		return d.orphan(ctx, lane)
 	}
@@ -108,24 +109,25 @@ func (w *work) conclude(ctx context.Context, out agent.Outcome, err error, took 
 		return w.unfinished(kept, err)
 	}
 	w.d.parts.Outbox.Wake(w.msg.Place)
-	w.d.ended(w.lane.Session)
+	w.over()
 	return !w.alone
 }
 
 // overtaken reports whether the turn was stopped, or its message dropped, before there was anything here to cancel.
-func (d *Dispatcher) overtaken(ctx context.Context, lane *bot.Lane) (stop, dropped bool) {
+// others reports whether other messages wait in its session.
+func (d *Dispatcher) overtaken(ctx context.Context, lane *bot.Lane) (stop, dropped, others bool) {
 	if now, err := d.parts.Store.Lane(ctx, lane.Session); err == nil && stopped(&now) && now.Turn == lane.Turn {
 		stop = true
 	}
 	waiting, err := d.parts.Store.Next(ctx, lane.Session, lookAhead)
 	if err != nil {
-		return stop, false
+		return stop, false, false
 	}
 	own := slices.ContainsFunc(waiting, func(a bot.Arrival) bool { return a.Seq == lane.Arrival })
 	if !own && len(waiting) < lookAhead {
-		return stop, true
+		return stop, true, false
 	}
-	return stop || d.interrupted(ctx, waiting, lane.Arrival), false
+	return stop || d.interrupted(ctx, waiting, lane.Arrival), false, len(waiting) > 1
 }
 
 // unfinished leaves a turn for later: for another worker, the next process or the next sweep.
@@ -204,6 +206,8 @@ type work struct {
 	purse   turn.Purse
 	fresh   bool // the turn began with this run: nobody was asked anything yet
 	alone   bool // no other arrival was waiting in the session when it began
+
+	crowd
 
 	live   int64 // outbox row of the placeholder; used by the goroutine that shows the turn, then by the worker
 	unsure bool  // the store may have a placeholder that is not known here

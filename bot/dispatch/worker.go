@@ -39,6 +39,9 @@ func (d *Dispatcher) look(ctx context.Context, session bot.SessionKey, j *job) (
 		d.mu.Lock()
 		delete(d.decided, session)
 		delete(d.leaving, session)
+		if len(next) == 0 {
+			delete(d.line.over, session)
+		}
 		d.mu.Unlock()
 		if len(next) == 0 {
 			return false

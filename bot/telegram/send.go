@@ -108,7 +108,7 @@ func replyTo(row *bot.Row) *models.ReplyParameters {
 	if err != nil {
 		return nil
 	}
-	return &models.ReplyParameters{MessageID: n, AllowSendingWithoutReply: true}
+	return &models.ReplyParameters{MessageID: n, AllowSendingWithoutReply: true, Quote: row.Content.Quote}
 }
 
 // noPreview disables link previews.
@@ -124,7 +124,7 @@ func (c *Client) message(ctx context.Context, row *bot.Row) (string, error) {
 	}
 	to := c.receiver(row)
 	if to == nil {
-		return c.text(ctx, row, chat, nil)
+		return c.quoting(ctx, row, chat)
 	}
 	message, err := c.text(ctx, row, chat, to)
 	if err == nil || bot.OutcomeOf(err) != bot.Refused {
@@ -134,6 +134,18 @@ func (c *Client) message(ctx context.Context, row *bot.Row) (string, error) {
 		c.open.Store(row.Place.Chat, true)
 	}
 	return message, err
+}
+
+// quoting sends a text, without its quotation if the server does not find that in the message replied to: it compares
+// formatting too, and the message may have been edited.
+func (c *Client) quoting(ctx context.Context, row *bot.Row, chat int64) (string, error) {
+	message, err := c.text(ctx, row, chat, nil)
+	if row.Content.Quote == "" || err == nil || bot.OutcomeOf(err) != bot.Refused {
+		return message, err
+	}
+	plain := *row
+	plain.Content.Quote = ""
+	return c.text(ctx, &plain, chat, nil)
 }
 
 // receiver is the one person who is to see a row (Bot API 10.2, ephemeral messages); nil = everybody.

@@ -22,6 +22,7 @@
 //	ann edits 3: text           she edits her message
 //	bot@ann: text               the next message of the bot in that chat is this; /regexp/ between slashes. It waits for it; * and \n as above
 //	to@team 2                   the message of the last "bot" line answers message 2 (0: none)
+//	quotes@ann: the first       … it quotes this part of the message that it answers
 //	looks@ann: bold Ann         … it has this formatting: entity type and the text under it; "looks@ann: plain" none at all
 //	$2@ann                      (in any line) the name of the second open question in that chat, as in /approve NAME
 //	$code                       (in any line) the code of the first admin, as the newest start has shown it

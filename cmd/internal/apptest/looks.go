@@ -23,7 +23,7 @@ func (s *scene) looked(what string, chat int64, want string) error {
 		return s.growing(chat, want)
 	case "sign":
 		return s.signed(chat, want)
-	case "to", "looks", "attached", "buttons":
+	case "to", "looks", "attached", "buttons", "quotes":
 	default:
 		return errors.New("not a line of a scenario")
 	}
@@ -37,6 +37,11 @@ func (s *scene) looked(what string, chat int64, want string) error {
 		case "to":
 			if m.ReplyTo != number(want) {
 				return false, fmt.Errorf("it answers message %d", m.ReplyTo)
+			}
+			return true, nil
+		case "quotes":
+			if m.Quote != want {
+				return false, fmt.Errorf("it quotes %q", m.Quote)
 			}
 			return true, nil
 		case "looks":
