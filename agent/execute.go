@@ -88,7 +88,7 @@ func (s *step) unknown(ctx context.Context, b *batch) error {
 		err := s.append(ctx, journal.Entry{
 			Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(),
 			Call: u.Call, Tool: u.Name,
-			Text: outcomeUnknown, Failed: true, Category: unknownOutcome,
+			Text: outcomeUnknown, Failed: true, Category: unknownOutcome, Ran: true,
 		})
 		if err != nil {
 			return err
@@ -257,6 +257,7 @@ func (s *step) result(b *batch, u journal.Use, call *tools.Call, result *tools.R
 		Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(),
 		Call: u.Call, Tool: u.Name, Flagged: call.Trail.Injection,
 		Rule: call.Trail.Rule, By: call.Trail.ApprovedBy,
+		Ran: call.Trail.Started || call.Trail.Cached, Audit: call.Trail.Audit,
 		Millis: call.Trail.Duration.Milliseconds(), Notices: call.Trail.Notices,
 	}
 	if err != nil {
@@ -349,7 +350,7 @@ func (s *step) cancelled(ctx context.Context) []journal.Entry {
 		}
 		entries = append(entries, journal.Entry{
 			Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(),
-			Call: u.Call, Tool: u.Name,
+			Call: u.Call, Tool: u.Name, Ran: begun || b.started[u.Call],
 			Text: text, Failed: true, Category: string(tools.Cancelled),
 		})
 	}

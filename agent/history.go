@@ -84,6 +84,9 @@ func (s *state) stats() journal.Stats {
 			st.Steps++
 		case journal.ResultEntry:
 			st.Calls++
+			if e.Ran {
+				st.Ran++
+			}
 			if e.Refusal != nil {
 				st.Refused++
 			}

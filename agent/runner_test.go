@@ -57,7 +57,7 @@ and say Done
 and usage 20 5`)
 	w := newWorld(t, m, "go")
 	out := w.must(t.Context())
-	if out.Text != "Done" || out.Stats != (journal.Stats{Steps: 1, Calls: 2, Usage: llm.Usage{Input: 10, Output: 5}}) {
+	if out.Text != "Done" || out.Stats != (journal.Stats{Steps: 1, Calls: 2, Ran: 2, Usage: llm.Usage{Input: 10, Output: 5}}) {
 		t.Errorf("outcome %+v", out)
 	}
 	if got, want := w.kinds(), "user assistant result started result answer"; got != want {

@@ -169,6 +169,7 @@ type Trail struct {
 	Summary  string
 	Started  bool
 	Duration time.Duration
+	Audit    string // hash of the call's line in the audit log; "" = it has none
 }
 
 // Egress is one outgoing request of a tool, including blocked ones.

@@ -50,6 +50,8 @@ type Entry struct {
 	// result: the call did not run because it was refused, other than by a person who was asked
 	Refusal *Refusal `json:"refusal,omitempty"`
 	By      string   `json:"by,omitempty"`     // result: who approved
+	Ran     bool     `json:"ran,omitempty"`    // result: the tool was started, or its result was remembered
+	Audit   string   `json:"audit,omitempty"`  // result: hash of the call's line in the audit log
 	Millis  int64    `json:"ms,omitempty"`     // result, assistant, answer: how long it took
 	Source  string   `json:"source,omitempty"` // result: untrusted source of the text
 	// Flagged, of a result or user entry: the text from Source, or the News, tries to give instructions.
@@ -109,6 +111,7 @@ var ErrConflict = errors.New("the journal was written by another worker")
 type Stats struct {
 	Steps int // model calls with tool uses
 	Calls int // tool calls with a result
+	Ran   int // those of them that ran
 	// calls that were refused, other than by a person who was asked
 	Refused int
 	Usage   llm.Usage

@@ -142,12 +142,21 @@ func (w *work) answered(ctx context.Context, change *bot.Change, out agent.Outco
 			Text: w.d.parts.Words.Ended(w.msg.Language, journal.ReasonEmpty, "", out.Stats, w.turn.Request),
 		}}
 	}
-	if w.d.parts.Below != nil {
-		contents[len(contents)-1].Buttons = w.d.parts.Below(w.msg.Language, w.turn.ID, out.Stats)
-	}
-	change.Send = w.finals(contents)
+	change.Send = w.finals(w.below(contents, out.Stats))
 	w.finish(change, out.Entries)
 	return w.withdraw(ctx, change)
+}
+
+// below puts the buttons below the last content. Where the bot is a guest, or answers in somebody's name, there are none:
+// who reads the answer there has no say in the turn.
+func (w *work) below(contents []bot.Content, stats journal.Stats) []bot.Content {
+	if w.d.parts.Below == nil || len(contents) == 0 || w.msg.Place.Surface != bot.SurfaceBot {
+		return contents
+	}
+	contents[len(contents)-1].Buttons = w.d.parts.Below(turn.Answer{
+		Language: w.msg.Language, Session: w.lane.Session, Turn: w.turn.ID, Stats: stats,
+	})
+	return contents
 }
 
 // withdraw adds the withdrawal of the questions that people have not decided.
@@ -166,7 +175,7 @@ func (w *work) ended(ctx context.Context, change *bot.Change, out agent.Outcome)
 	}
 	// Nobody could receive it, or it would be said in the name of the owner of a business account.
 	if out.Reason != journal.ReasonGone && w.msg.Place.Business() == "" {
-		change.Send = w.finals(w.d.parts.Composer.Compose(text))
+		change.Send = w.finals(w.below(w.d.parts.Composer.Compose(text), out.Stats))
 	}
 	w.finish(change, out.Entries)
 	return w.withdraw(ctx, change)

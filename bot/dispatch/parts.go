@@ -78,8 +78,8 @@ type Receiving struct {
 type Buttons struct {
 	// Pressers handle buttons by what their data begins with, up to the first colon. All others are Approvals'.
 	Pressers map[string]turn.Presser
-	// Below gives the buttons below the answer of a turn; nil = none.
-	Below func(language, turn string, stats journal.Stats) [][]bot.Button
+	// Below gives the buttons below an answer, or below what ends a turn without one; nil = none.
+	Below func(answer turn.Answer) [][]bot.Button
 	// Stop gives the buttons below an answer that is being written; nil = none.
 	Stop func(language, turn string) [][]bot.Button
 }

@@ -37,11 +37,11 @@ type Desk struct {
 }
 
 // Buttons are those below the answer of a turn; none when nothing was refused in it.
-func (d Desk) Buttons(language, turn string, stats journal.Stats) [][]bot.Button {
-	if stats.Refused == 0 {
+func (d Desk) Buttons(a turn.Answer) []bot.Button {
+	if a.Stats.Refused == 0 {
 		return nil
 	}
-	return [][]bot.Button{{{Label: d.Words.WhyButton(language), Data: Prefix + ":" + hash(turn)}}}
+	return []bot.Button{{Label: d.Words.WhyButton(a.Language), Data: Prefix + ":" + hash(a.Turn)}}
 }
 
 func hash(turn string) string {

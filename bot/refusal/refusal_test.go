@@ -41,14 +41,14 @@ func conversation(t *testing.T) (refusal.Desk, *turn.Call) {
 func TestRefusal(t *testing.T) {
 	t.Parallel()
 	desk, call := conversation(t)
-	if b := desk.Buttons("en", "t1", journal.Stats{Calls: 3}); b != nil {
+	if b := desk.Buttons(turn.Answer{Language: "en", Turn: "t1", Stats: journal.Stats{Calls: 3}}); b != nil {
 		t.Errorf("a button where nothing was refused: %+v", b)
 	}
-	buttons := desk.Buttons("en", "t1", journal.Stats{Refused: 1})
-	if len(buttons) != 1 || buttons[0][0].Label != "Why?" || len(buttons[0][0].Data) > 64 {
+	buttons := desk.Buttons(turn.Answer{Language: "en", Turn: "t1", Stats: journal.Stats{Refused: 1}})
+	if len(buttons) != 1 || buttons[0].Label != "Why?" || len(buttons[0].Data) > 64 {
 		t.Fatalf("%+v", buttons)
 	}
-	call.Message.Data = buttons[0][0].Data
+	call.Message.Data = buttons[0].Data
 	e, err := desk.Press(t.Context(), call)
 	if err != nil || len(e.Change.Send) != 2 || e.Change.Send[0].Purpose != bot.Toast {
 		t.Fatalf("%+v, %v", e, err)
@@ -65,14 +65,14 @@ func TestRefusal(t *testing.T) {
 	if strings.Count(text, "⛔") != 5 || strings.Contains(text, "rm 2.0") || !strings.Contains(text, "rm 2.5") || strings.Contains(text, "Rule:") {
 		t.Errorf("the newest five of the last turn: %q", text)
 	}
-	for _, data := range []string{"w1", "w1:", "w1:0000000000000000", buttons[0][0].Data + "0"} {
+	for _, data := range []string{"w1", "w1:", "w1:0000000000000000", buttons[0].Data + "0"} {
 		call.Message.Data = data
 		e, err := desk.Press(t.Context(), call)
 		if err != nil || len(e.Change.Send) != 1 || !e.Change.Send[0].Alert || e.Change.Send[0].Content.Text != "Nothing was refused in this conversation lately." {
 			t.Errorf("%s: %+v, %v", data, e, err)
 		}
 	}
-	call.Session, call.Message.Data = call.Message.Place.SessionKey("43"), buttons[0][0].Data
+	call.Session, call.Message.Data = call.Message.Place.SessionKey("43"), buttons[0].Data
 	if e, err := desk.Press(t.Context(), call); err != nil || len(e.Change.Send) != 1 || !e.Change.Send[0].Alert {
 		t.Errorf("somebody else of the group: %+v, %v", e, err)
 	}

@@ -26,6 +26,7 @@ type book struct {
 	Quota     quotaBook
 	Status    statusBook
 	guest     guestBook
+	receipts  receiptBook
 	showing   showingBook
 
 	// English sentences of the policy and of tools in this language; nil = this is English

@@ -4,4 +4,5 @@ package texts
 func english(b *book) {
 	b.guest = englishGuest()
 	b.showing = englishShowing()
+	b.receipts = englishReceipts()
 }

@@ -4,4 +4,5 @@ package texts
 func german(b *book) {
 	b.guest = germanGuest()
 	b.showing = germanShowing()
+	b.receipts = germanReceipts()
 }

@@ -169,6 +169,14 @@ type Presser interface {
 	Press(ctx context.Context, call *Call) (Effect, error)
 }
 
+// Answer is an answer that is about to be sent.
+type Answer struct {
+	Language string
+	Session  bot.SessionKey
+	Turn     string
+	Stats    journal.Stats
+}
+
 // Progress shows a running turn to the person who waits for it.
 type Progress interface {
 	agent.Sink

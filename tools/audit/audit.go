@@ -248,7 +248,14 @@ func (l *Log) record(call *tools.Call, res *tools.Result, err error) error {
 	if l == nil || undecided(err) {
 		return nil
 	}
-	return l.append(append(l.egress(call), l.line(call, res, err))...)
+	line := l.line(call, res, err)
+	if err := l.append(append(l.egress(call), line)...); err != nil {
+		return err
+	}
+	if call.Trail != nil {
+		call.Trail.Audit = line.hash
+	}
+	return nil
 }
 
 // Interrupted records a call that had started when the process died. Its outcome is unknown.
@@ -276,7 +283,7 @@ func (l *Log) link(buf []byte, list []*record) ([]byte, []link, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		buf, prev = append(buf, line...), hash
+		buf, prev, r.hash = append(buf, line...), hash, hash
 		links = append(links, link{end: len(buf), hash: hash})
 	}
 	return buf, links, nil

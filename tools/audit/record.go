@@ -67,6 +67,8 @@ type record struct {
 
 	Writer   string `json:"writer"`
 	PrevHash string `json:"prev_hash,omitempty"`
+
+	hash string // of the line, once it is sealed
 }
 
 // outcome is the field result: {"type":…, "reason"?}.

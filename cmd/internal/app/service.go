@@ -26,6 +26,7 @@ import (
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/halt"
 	"github.com/zephbot/zephbot/bot/quota"
+	"github.com/zephbot/zephbot/bot/receipt"
 	"github.com/zephbot/zephbot/bot/refusal"
 	"github.com/zephbot/zephbot/bot/servers"
 	"github.com/zephbot/zephbot/bot/sign"
@@ -121,8 +122,9 @@ func newService(c *Core, ch channel) (*service, error) {
 	}
 	why := refusal.Desk{Store: store, Words: words}
 	deps.Refusals = why
+	receipts := c.receipts(ch, store)
 	stops := halt.Desk{Store: store, Words: words, Rights: ch.rights}
-	pressers := map[string]turn.Presser{refusal.Prefix: why, choice.Prefix: c.choices, halt.Prefix: stops}
+	pressers := map[string]turn.Presser{refusal.Prefix: why, receipt.Prefix: receipts, choice.Prefix: c.choices, halt.Prefix: stops}
 	if ch.people != nil {
 		deps.People, pressers[access.Prefix] = ch.people, ch.people
 	}
@@ -140,7 +142,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	offered := deliver.Offered{Store: store, Outbox: s.outbox}
 	s.dispatcher = dispatch.New(dispatch.Parts{
 		Store: offered, Decoders: ch.decoders, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: s.meter, Commands: s.commands,
-		Approvals: questions, Buttons: dispatch.Buttons{Pressers: pressers, Below: why.Buttons, Stop: stops.Buttons}, Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
+		Approvals: questions, Buttons: dispatch.Buttons{Pressers: pressers, Below: below(why.Buttons, receipts.Buttons), Stop: stops.Buttons}, Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
 		Receiving: dispatch.Receiving{Workspace: c.dirs().ID, Attachments: files, Typing: c.typing(ch, pacer), Signs: s.newSigns(pacer)},
 		Observe:   s.observe, News: c.news.Read, Model: c.choices.Of,
 	}, dispatch.Options{

@@ -1,0 +1,290 @@
+// Package receipt tells people what an answer took: tools, approvals, tokens, money, time and the lines of the audit
+// log. All of it is read from the journal when somebody asks, so it can be told after a restart and by every process.
+package receipt
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/approval"
+	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+// Prefix begins the data of the buttons: PREFIX:VERB:THREAD:PERSON:TURN, where THREAD and PERSON are those of the
+// session's key, "0" = none, and TURN is a hash of the turn's id.
+const Prefix = "r1"
+
+// pressShow is the verb of the button below an answer.
+const pressShow = "s"
+
+// none is a thread or a person that there is not.
+const none = "0"
+
+// rooms are how many bytes at the end of a journal are searched for a turn. Most presses are about recent turns.
+var rooms = []int{256 << 10, 2 << 20}
+
+// mostApprovals is how many approvals a receipt lists.
+const mostApprovals = 5
+
+// Store is what receipts are read from (bot.Store).
+type Store interface {
+	Tail(ctx context.Context, session bot.SessionKey, room int) (journal.Tail, error)
+	ApprovalOf(ctx context.Context, session bot.SessionKey, call string) (bot.Approval, error)
+}
+
+// Deps are what a Desk needs.
+type Deps struct {
+	Store Store
+	// Rights say who may approve in a place: these people may read receipts, besides whoever asked.
+	Rights func(ctx context.Context, place bot.Place, tool string) (approval.Rights, error)
+	Words  texts.Words
+}
+
+// Desk answers the buttons. Safe for concurrent use.
+type Desk struct{ deps Deps }
+
+// New returns a Desk.
+func New(deps Deps) *Desk { return &Desk{deps: deps} }
+
+// Buttons are those below the answer of a turn; none if no tool ran in it.
+func (d *Desk) Buttons(a turn.Answer) []bot.Button {
+	if a.Stats.Ran == 0 {
+		return nil
+	}
+	data := target{a.Session.Thread(), a.Session.Person(), hash(a.Turn)}.data(pressShow)
+	if len(data) > mostData {
+		return nil
+	}
+	return []bot.Button{{Label: d.deps.Words.ReceiptButton(a.Language), Data: data}}
+}
+
+// mostData is how many bytes the data of a button can have (Bot API).
+const mostData = 64
+
+// target is the turn that a button is about.
+type target struct{ thread, person, turn string }
+
+// data returns the data of a button.
+func (t target) data(verb string) string {
+	part := func(s string) string {
+		if s == "" {
+			return none
+		}
+		return s
+	}
+	return strings.Join([]string{Prefix, verb, part(t.thread), part(t.person), t.turn}, ":")
+}
+
+var identifier = regexp.MustCompile(`^-?[A-Za-z0-9_]+$`)
+
+// parse reads the data of a press. It comes from anybody.
+func parse(data string) (verb string, t target, ok bool) {
+	parts := strings.Split(data, ":")
+	if len(parts) != 5 || !identifier.MatchString(parts[2]) || !identifier.MatchString(parts[3]) {
+		return "", t, false
+	}
+	t = target{parts[2], parts[3], parts[4]}
+	for _, part := range []*string{&t.thread, &t.person} {
+		if *part == none {
+			*part = ""
+		}
+	}
+	return parts[1], t, len(t.turn) == hashLength
+}
+
+// hashLength is the length of the hash of a turn's id, in hex digits.
+const hashLength = 16
+
+func hash(turn string) string {
+	sum := sha256.Sum256([]byte(turn))
+	return hex.EncodeToString(sum[:hashLength/2])
+}
+
+// session returns the session of a turn: one of the chat in which the button was pressed.
+func (t target) session(place bot.Place) bot.SessionKey {
+	place.Thread = t.thread
+	return place.SessionKey(t.person)
+}
+
+// Press implements turn.Presser.
+func (d *Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	msg, w := call.Message, d.deps.Words
+	verb, t, ok := parse(msg.Data)
+	if !ok || verb != pressShow {
+		return popUp(msg, w.ReceiptGone(msg.Language)), nil
+	}
+	allowed, err := d.trusted(ctx, call)
+	switch {
+	case err != nil:
+		return turn.Effect{}, err
+	case !allowed && t.person != "" && t.person != msg.Person:
+		return popUp(msg, w.ReceiptOther(msg.Language)), nil
+	}
+	session := t.session(msg.Place)
+	entries, err := d.find(ctx, session, t.turn)
+	switch {
+	case err != nil:
+		return turn.Effect{}, err
+	case len(entries) == 0:
+		return popUp(msg, w.ReceiptGone(msg.Language)), nil
+	case !allowed && asker(entries) != msg.Caller:
+		return popUp(msg, w.ReceiptOther(msg.Language)), nil
+	}
+	r, err := d.sum(ctx, session, entries)
+	if err != nil {
+		return turn.Effect{}, err
+	}
+	return show(call, w.Receipt(msg.Language, &r)), nil
+}
+
+// trusted reports whether somebody may read the receipts of everybody in a chat.
+func (d *Desk) trusted(ctx context.Context, call *turn.Call) (bool, error) {
+	if call.Admin {
+		return true, nil
+	}
+	rights, err := d.deps.Rights(ctx, call.Message.Place, "")
+	return err == nil && slices.Contains(rights.Approvers, call.Message.Caller), err
+}
+
+func popUp(msg *bot.Message, text string) turn.Effect {
+	return turn.Effect{Change: bot.Change{Send: []bot.Row{{
+		Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: true, Content: bot.Content{Text: text},
+	}}}}
+}
+
+// show answers a press with a message. In a group it is for whoever pressed.
+func show(call *turn.Call, text string) turn.Effect {
+	msg := call.Message
+	row := bot.Row{
+		Session: call.Session, Place: msg.Place, Purpose: bot.Reply,
+		Content: bot.Content{Text: text, Entities: render.Inert(text), Language: msg.Language},
+	}
+	if msg.Place.Group {
+		row.ReplyTo, row.Content.Only = msg.Message, msg.Person
+	}
+	toast := bot.Row{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query}
+	return turn.Effect{Change: bot.Change{Send: []bot.Row{toast, row}}}
+}
+
+// find reads the entries of a turn; none if the conversation no longer has it.
+func (d *Desk) find(ctx context.Context, session bot.SessionKey, wanted string) ([]journal.Entry, error) {
+	for _, room := range rooms {
+		tail, err := d.deps.Store.Tail(ctx, session, room)
+		if err != nil {
+			return nil, err
+		}
+		var entries []journal.Entry
+		for i := range tail.Entries {
+			if hash(tail.Entries[i].Turn) == wanted {
+				entries = append(entries, tail.Entries[i])
+			}
+		}
+		if len(entries) > 0 {
+			return entries, nil
+		}
+	}
+	return nil, nil
+}
+
+// asker returns who asked.
+func asker(entries []journal.Entry) string {
+	for i := range entries {
+		if entries[i].Kind == journal.UserEntry {
+			return entries[i].Caller
+		}
+	}
+	return ""
+}
+
+// sum adds up the entries of a turn.
+func (d *Desk) sum(ctx context.Context, session bot.SessionKey, entries []journal.Entry) (texts.Receipt, error) {
+	r := texts.Receipt{Took: entries[len(entries)-1].At.Sub(entries[0].At)}
+	var until time.Time
+	for i := range entries {
+		e := &entries[i]
+		if e.Model != "" || e.Usage.Total() > 0 {
+			r.Models++
+		}
+		r.Input, r.Output, r.USD = r.Input+e.Usage.Input, r.Output+e.Usage.Output, r.USD+e.USD
+		if e.Kind != journal.ResultEntry {
+			continue
+		}
+		if e.Audit != "" {
+			r.Audit, r.Lines = e.Audit, r.Lines+1
+		}
+		count(&r, e)
+		if e.By == "" {
+			continue
+		}
+		if err := d.approved(ctx, session, e, &r, &until); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// count adds a call.
+func count(r *texts.Receipt, e *journal.Entry) {
+	if !e.Ran {
+		if !slices.Contains(r.NotRun, e.Tool) {
+			r.NotRun = append(r.NotRun, e.Tool)
+		}
+		return
+	}
+	at := slices.IndexFunc(r.Tools, func(t texts.ReceiptTool) bool { return t.Name == e.Tool })
+	if at < 0 {
+		at = len(r.Tools)
+		r.Tools = append(r.Tools, texts.ReceiptTool{Name: e.Tool})
+	}
+	r.Tools[at].Calls++
+	if e.Failed {
+		r.Tools[at].Failed++
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// approved adds the approval of a call. until is the time up to which waiting was counted.
+func (d *Desk) approved(
+	ctx context.Context, session bot.SessionKey, e *journal.Entry, r *texts.Receipt, until *time.Time,
+) error {
+	if len(r.Approvals) == mostApprovals {
+		r.MoreApprovals++
+		return nil
+	}
+	_, id, _ := strings.Cut(e.By, ":")
+	given := texts.ReceiptApproval{Tool: e.Tool, By: id}
+	a, err := d.deps.Store.ApprovalOf(ctx, session, e.Call)
+	switch {
+	case errors.Is(err, bot.ErrNotFound): // it was given earlier, for more than this call
+	case err != nil:
+		return err
+	case a.State == bot.Approved && a.Turn == e.Turn:
+		given.At = a.Decided
+		if from := later(a.Created, *until); a.Decided.After(from) { // questions can be open at the same time
+			r.Waited, *until = r.Waited+a.Decided.Sub(from), a.Decided
+		}
+		if a.ByName != "" {
+			given.By = a.ByName
+		}
+	}
+	r.Approvals = append(r.Approvals, given)
+	return nil
+}
+
+var _ turn.Presser = (*Desk)(nil)

@@ -1,0 +1,147 @@
+package texts
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/bot/render"
+)
+
+// Receipt is what an answer took.
+type Receipt struct {
+	Models        int // calls of the model
+	Tools         []ReceiptTool
+	NotRun        []string // tools of calls that did not run, each once
+	Approvals     []ReceiptApproval
+	MoreApprovals int // that are not listed
+	Input, Output int // tokens
+	USD           float64
+	Took          time.Duration // from the message to the answer
+	Waited        time.Duration // of it, for decisions
+	Lines         int           // in the audit log
+	Audit         string        // hash of the last of them
+}
+
+// ReceiptTool is a tool that ran.
+type ReceiptTool struct {
+	Name          string
+	Calls, Failed int
+}
+
+// ReceiptApproval is an approval of a call.
+type ReceiptApproval struct {
+	Tool string
+	By   string    // name, or id if the name is not known
+	At   time.Time // zero = a standing approval, or one for the session
+}
+
+// receiptBook is what receipts say in one language.
+type receiptBook struct {
+	button, gone, other            string
+	models, lines, moreApprovals   count
+	tokens, took, waited           string
+	tools, failed, notRun          string
+	approved, approvedAt, standing string
+	audit                          string // lines, hash
+}
+
+func englishReceipts() receiptBook {
+	return receiptBook{
+		button: "Receipt", gone: "What this answer took is no longer stored: the conversation was cleared since, or it is long ago.",
+		other:  "Only the person who asked, an approver or an admin can read this.",
+		models: count{"%d call of the model", "%d calls of the model"}, tokens: "%d tokens in, %d out", took: "took %s", waited: "waited %s for decisions",
+		tools: "Tools: %s", failed: "%d failed", notRun: "Did not run: %s",
+		approved: "Approved: %s", approvedAt: "%s by %s, %s", standing: "%s by %s, earlier", moreApprovals: count{"%d more", "%d more"},
+		audit: "Audit log: %s, the last one %s", lines: count{"%d line", "%d lines"},
+	}
+}
+
+func germanReceipts() receiptBook {
+	return receiptBook{
+		button: "Beleg", gone: "Was diese Antwort gebraucht hat, ist nicht mehr gespeichert: Das Gespräch wurde seither geleert, oder es ist lange her.",
+		other:  "Das kann nur lesen, wer gefragt hat, wer freigeben darf oder ein Admin.",
+		models: count{"%d Modellaufruf", "%d Modellaufrufe"}, tokens: "%d Tokens hinein, %d heraus", took: "%s gebraucht", waited: "%s auf Entscheidungen gewartet",
+		tools: "Werkzeuge: %s", failed: "%d gescheitert", notRun: "Nicht ausgeführt: %s",
+		approved: "Freigegeben: %s", approvedAt: "%s von %s, %s", standing: "%s von %s, schon früher", moreApprovals: count{"%d weitere", "%d weitere"},
+		audit: "Audit-Protokoll: %s, die letzte %s", lines: count{"%d Zeile", "%d Zeilen"},
+	}
+}
+
+// ReceiptButton is the label of the button below an answer for which tools ran.
+func (w Words) ReceiptButton(language string) string { return w.in(language).receipts.button }
+
+// ReceiptGone says that it is no longer known what an answer took.
+func (w Words) ReceiptGone(language string) string { return w.in(language).receipts.gone }
+
+// ReceiptOther tells somebody who can read a receipt.
+func (w Words) ReceiptOther(language string) string { return w.in(language).receipts.other }
+
+// auditLength is how many characters of a hash are shown: enough to find its line.
+const auditLength = 16
+
+// Receipt says what an answer took.
+func (w Words) Receipt(language string, r *Receipt) string {
+	b := &w.in(language).receipts
+	head := []string{b.models.say(r.Models), fmt.Sprintf(b.tokens, r.Input, r.Output)}
+	if r.USD > 0 {
+		head = append(head, Money(r.USD))
+	}
+	head = append(head, fmt.Sprintf(b.took, w.Duration(language, r.Took)))
+	if r.Waited >= time.Second {
+		head = append(head, fmt.Sprintf(b.waited, w.Duration(language, r.Waited)))
+	}
+	lines := []string{strings.Join(head, " · ")}
+	add := func(pattern string, list []string) {
+		if len(list) > 0 {
+			lines = append(lines, fmt.Sprintf(pattern, strings.Join(list, ", ")))
+		}
+	}
+	add(b.tools, b.ran(r.Tools))
+	var idle []string
+	for _, name := range r.NotRun {
+		idle = append(idle, named(name))
+	}
+	add(b.notRun, idle)
+	add(b.approved, w.receiptApprovals(b, r))
+	if r.Audit != "" {
+		hash := r.Audit[:min(len(r.Audit), auditLength)]
+		lines = append(lines, fmt.Sprintf(b.audit, b.lines.say(r.Lines), hash))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// ran names the tools that ran, and how often.
+func (b *receiptBook) ran(tools []ReceiptTool) []string {
+	var list []string
+	for _, t := range tools {
+		text := named(t.Name)
+		if t.Calls > 1 {
+			text = fmt.Sprintf("%s × %d", text, t.Calls)
+		}
+		if t.Failed > 0 {
+			text += " (" + fmt.Sprintf(b.failed, t.Failed) + ")"
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+func (w Words) receiptApprovals(b *receiptBook, r *Receipt) []string {
+	var list []string
+	for _, a := range r.Approvals {
+		by := render.Cut(named(a.By), nameLength)
+		text := fmt.Sprintf(b.standing, named(a.Tool), by)
+		if !a.At.IsZero() {
+			text = fmt.Sprintf(b.approvedAt, named(a.Tool), by, w.clock(a.At))
+		}
+		if !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	if r.MoreApprovals > 0 {
+		list = append(list, b.moreApprovals.say(r.MoreApprovals))
+	}
+	return list
+}
