@@ -26,7 +26,7 @@ type chat struct {
 	order      []*message
 	draft      *Draft
 	actions    map[int]ChatAction // by thread
-	alone      map[int64][]string // texts of ephemeral messages, by who sees them
+	alone      []*message         // ephemeral: each is seen by its receiver alone
 	migratedTo int64
 	instance   string // callback_query.chat_instance
 }
@@ -40,6 +40,7 @@ type message struct {
 	deleted   bool
 	reactions []string
 	plain     bool // text message, not media with a caption
+	after     int  // ephemeral: id of the message before it
 }
 
 func newChat(info models.Chat) *chat {
@@ -230,8 +231,9 @@ func (s *Server) shown(m *message) Shown {
 	b := m.body
 	out := Shown{
 		MessageID: b.ID, Text: b.Text, Entities: slices.Clone(b.Entities), Thread: b.MessageThreadID,
-		Edited: m.edits > 0, EditedAt: m.editedAt, Edits: m.edits, Date: m.date, Deleted: m.deleted,
+		Changed: Changed{Edited: m.edits > 0, EditedAt: m.editedAt, Edits: m.edits}, Date: m.date, Deleted: m.deleted,
 		Reactions: slices.Clone(m.reactions), Attachment: attachment(b), Service: service(b),
+		Album: b.MediaGroupID, Ephemeral: b.EphemeralMessageID, After: m.after,
 	}
 	if b.Caption != "" {
 		out.Text, out.Entities = b.Caption, slices.Clone(b.CaptionEntities)

@@ -27,22 +27,34 @@ func (c *chat) ephemeral(r *request) (int64, *apiError) {
 }
 
 // show keeps a message that one person sees. It is none of the chat's messages, and has no id among them.
-func (c *chat) show(to int64, body models.Message, now time.Time) models.Message {
-	if c.alone == nil {
-		c.alone = map[int64][]string{}
-	}
-	c.alone[to] = append(c.alone[to], body.Text)
-	body.Chat, body.Date, body.EphemeralMessageID = c.info, int(now.Unix()), len(c.alone[to])
+func (c *chat) show(to models.User, body models.Message, now time.Time) models.Message {
+	body.Chat, body.Date, body.EphemeralMessageID, body.ReceiverUser = c.info, int(now.Unix()), len(c.alone)+1, &to
+	c.alone = append(c.alone, &message{body: body, date: now, plain: body.Text != "", after: c.lastID})
 	return body
 }
 
 // Alone lists the texts of the ephemeral messages that a person of a chat was sent.
 func (s *Server) Alone(chatID, userID int64) []string {
+	var out []string
+	for _, m := range s.Ephemeral(chatID, userID) {
+		out = append(out, m.Text)
+	}
+	return out
+}
+
+// Ephemeral returns the ephemeral messages that a person of a chat was sent, as that person sees them.
+func (s *Server) Ephemeral(chatID, userID int64) []Shown {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.chats[chatID]
 	if c == nil {
 		return nil
 	}
-	return append([]string(nil), c.alone[userID]...)
+	var out []Shown
+	for _, m := range c.alone {
+		if m.body.ReceiverUser != nil && m.body.ReceiverUser.ID == userID {
+			out = append(out, s.shown(m))
+		}
+	}
+	return out
 }

@@ -120,19 +120,21 @@ func attachment(b models.Message) *Attachment {
 	switch {
 	case len(b.Photo) > 0:
 		best := b.Photo[len(b.Photo)-1]
-		return &Attachment{Kind: "photo", FileID: best.FileID, Size: int64(best.FileSize)}
+		return &Attachment{
+			Kind: "photo", FileID: best.FileID, Size: int64(best.FileSize), Width: best.Width, Height: best.Height,
+		}
 	case b.Animation != nil:
 		return &Attachment{Kind: "animation", Name: b.Animation.FileName, MIME: b.Animation.MimeType, FileID: b.Animation.FileID, Size: b.Animation.FileSize}
 	case b.VideoNote != nil:
-		return &Attachment{Kind: "video_note", FileID: b.VideoNote.FileID, Size: int64(b.VideoNote.FileSize)}
+		return &Attachment{Kind: "video_note", FileID: b.VideoNote.FileID, Size: int64(b.VideoNote.FileSize), Duration: b.VideoNote.Duration}
 	case b.Document != nil:
 		return &Attachment{Kind: "document", Name: b.Document.FileName, MIME: b.Document.MimeType, FileID: b.Document.FileID, Size: b.Document.FileSize}
 	case b.Voice != nil:
-		return &Attachment{Kind: "voice", MIME: b.Voice.MimeType, FileID: b.Voice.FileID, Size: b.Voice.FileSize}
+		return &Attachment{Kind: "voice", MIME: b.Voice.MimeType, FileID: b.Voice.FileID, Size: b.Voice.FileSize, Duration: b.Voice.Duration}
 	case b.Audio != nil:
-		return &Attachment{Kind: "audio", Name: b.Audio.FileName, MIME: b.Audio.MimeType, FileID: b.Audio.FileID, Size: b.Audio.FileSize}
+		return &Attachment{Kind: "audio", Name: b.Audio.FileName, MIME: b.Audio.MimeType, FileID: b.Audio.FileID, Size: b.Audio.FileSize, Duration: b.Audio.Duration}
 	case b.Video != nil:
-		return &Attachment{Kind: "video", Name: b.Video.FileName, MIME: b.Video.MimeType, FileID: b.Video.FileID, Size: b.Video.FileSize}
+		return &Attachment{Kind: "video", Name: b.Video.FileName, MIME: b.Video.MimeType, FileID: b.Video.FileID, Size: b.Video.FileSize, Width: b.Video.Width, Height: b.Video.Height, Duration: b.Video.Duration}
 	case b.Sticker != nil:
 		return &Attachment{Kind: "sticker", Name: b.Sticker.Emoji, FileID: b.Sticker.FileID, Size: int64(b.Sticker.FileSize)}
 	case b.Venue != nil:

@@ -127,7 +127,7 @@ func (s *Server) send(c *chat, r *request, body models.Message) (any, *apiError)
 		return nil, fail
 	}
 	if to != 0 {
-		return c.show(to, body, s.opt.Now()), nil
+		return c.show(s.users[to], body, s.opt.Now()), nil
 	}
 	m := c.put(body, s.opt.Now())
 	m.plain = body.Text != ""

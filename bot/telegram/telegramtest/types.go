@@ -76,8 +76,16 @@ type Message struct {
 	ViaBot        *User
 }
 
+// Changed tells how often the text of a message was changed, and when last.
+type Changed struct {
+	Edited   bool      `json:"edited,omitempty"`
+	EditedAt time.Time `json:"edited_at,omitzero"`
+	Edits    int       `json:"edits,omitempty"`
+}
+
 // Shown is a message as the people of the chat see it.
 type Shown struct {
+	Changed
 	MessageID  int                    `json:"message_id"`
 	From       int64                  `json:"from"` // user id, or the bot's
 	FromBot    bool                   `json:"from_bot"`
@@ -89,14 +97,16 @@ type Shown struct {
 	Thread     int                    `json:"thread,omitempty"`
 	ReplyTo    int                    `json:"reply_to,omitempty"`
 	Quote      string                 `json:"quote,omitempty"`
-	Edited     bool                   `json:"edited,omitempty"`
-	EditedAt   time.Time              `json:"edited_at,omitzero"`
-	Edits      int                    `json:"edits,omitempty"`
 	Date       time.Time              `json:"date"`
 	Deleted    bool                   `json:"deleted,omitempty"`
 	Reactions  []string               `json:"reactions,omitempty"` // set by the bot
 	Attachment *Attachment            `json:"attachment,omitempty"`
 	Service    string                 `json:"service,omitempty"` // kind of a service message, e.g. "migrate_to_chat_id"
+	Album      string                 `json:"album,omitempty"`   // media_group_id
+
+	// Ephemeral is the id of a message that one person alone sees; it has no MessageID, and follows the message After.
+	Ephemeral int `json:"ephemeral,omitempty"`
+	After     int `json:"after,omitempty"`
 }
 
 // Attachment is the media of a message.
@@ -106,6 +116,10 @@ type Attachment struct {
 	MIME   string `json:"mime,omitempty"`
 	FileID string `json:"file_id,omitempty"`
 	Size   int64  `json:"size,omitempty"`
+
+	Width    int `json:"width,omitempty"`
+	Height   int `json:"height,omitempty"`
+	Duration int `json:"duration,omitempty"` // seconds
 }
 
 // Draft is the preview sendMessageDraft shows for 30 seconds (Bot API 9.3).
