@@ -1,15 +1,19 @@
 package simulator
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"mime"
 	"net/http"
+	"path"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 )
 
 // The page and the server speak JSON:
@@ -19,7 +23,8 @@ import (
 //	GET  /api/inspect?me&chat&message      what happened behind a message: Inspection
 //	GET  /api/log                          {"lines":[…]}: what the bot process printed last
 //	GET  /api/file?me&id                   a file of a message of a chat the person is in
-//	POST /api/say      {me,chat,thread,text,reply_to,file:{name,mime,data,as}} → {"message":ID}
+//	POST /api/say      {me,chat,thread,text,reply_to,quote,files:[{name,mime,data,as,duration}]}
+//	                                                         → {"message":ID,"messages":[ID…]}, several for an album
 //	POST /api/edit     {me,chat,message,text}
 //	POST /api/delete   {me,chat,message}
 //	POST /api/press    {me,chat,message,row,column,label}                    → {"press":ID}; its answer appears in View.Answers
@@ -34,7 +39,7 @@ import (
 // another web page makes are refused.
 
 const (
-	maxRequest  = 30 << 20 // a 20 MB file in base64, and some room
+	maxRequest  = 30 << 20 // a 20 MB file in base64, and some room: the limit of an album too
 	eventPause  = 50 * time.Millisecond
 	eventBeat   = 15 * time.Second
 	orderWait   = 5 * time.Second
@@ -53,8 +58,11 @@ func (s *Simulator) routes(serving context.Context) *http.ServeMux {
 	})
 	mux.HandleFunc("GET /api/events", func(rw http.ResponseWriter, r *http.Request) { s.events(serving, rw, r) })
 	post(s, mux, "/api/say", func(_ context.Context, in said) (any, error) {
-		id, err := w.say(in)
-		return map[string]int{"message": id}, err
+		ids, err := w.say(in)
+		if err != nil {
+			return nil, err
+		}
+		return map[string]any{"message": ids[0], "messages": ids}, nil
 	})
 	post(s, mux, "/api/edit", func(_ context.Context, in target) (any, error) {
 		return nil, w.edit(in.Me, in.Chat, in.Message, in.Text)
@@ -191,7 +199,7 @@ func (s *Simulator) getInspection(rw http.ResponseWriter, r *http.Request) {
 }
 
 // getFile serves a file. Whoever wrote it, it must not become a page of this origin: it is a download, and only what
-// certainly is a picture is displayed.
+// certainly is a picture, a sound or a film is displayed.
 func (s *Simulator) getFile(rw http.ResponseWriter, r *http.Request) {
 	q := numbers{query: r}
 	me, id := q.number("me"), r.URL.Query().Get("id")
@@ -201,30 +209,34 @@ func (s *Simulator) getFile(rw http.ResponseWriter, r *http.Request) {
 		s.refuse(rw, http.StatusNotFound, fmt.Errorf("there is no file %q for person %d", id, me))
 		return
 	}
-	kind := octetStream
-	if sniffed := http.DetectContentType(data); picture(sniffed) {
-		kind = sniffed
-	}
-	name := a.Name
-	if name == "" {
-		name = a.Kind
-	}
 	head := rw.Header()
-	head.Set("Content-Type", kind)
-	head.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+	head.Set("Content-Type", displayed(data))
+	name := mime.FormatMediaType("attachment", map[string]string{"filename": fileName(a)})
+	head.Set("Content-Disposition", name)
 	head.Set("Content-Security-Policy", "sandbox; default-src 'none'")
-	head.Set("Content-Length", strconv.Itoa(len(data)))
-	if _, err := rw.Write(data); err != nil {
-		s.log.Debug().Err(err).Msg("send a file to the page")
-	}
+	// Players ask for parts.
+	http.ServeContent(rw, r, "", time.Time{}, bytes.NewReader(data))
 }
 
-func picture(kind string) bool {
-	switch kind {
-	case "image/png", "image/jpeg", "image/gif", "image/webp":
-		return true
+// fileName returns the name under which a file is downloaded: what a name of a path would do elsewhere is the business
+// of the person who sent it, here it is only its last part.
+func fileName(a *telegramtest.Attachment) string {
+	name := path.Base(strings.ReplaceAll(a.Name, "\\", "/"))
+	if name == "." || name == ".." || name == "/" {
+		return a.Kind
 	}
-	return false
+	return name
+}
+
+// displayed returns the type under which a file is served. It is found in the content, never in what the sender says.
+func displayed(data []byte) string {
+	switch kind := http.DetectContentType(data); kind {
+	case "image/png", "image/jpeg", "image/gif", "image/webp", "audio/mpeg", "audio/wave", "video/webm", "video/mp4":
+		return kind
+	case "application/ogg":
+		return "audio/ogg"
+	}
+	return octetStream
 }
 
 // events tells the page when to look again, at most every eventPause.

@@ -145,7 +145,7 @@ func TestEditAndDelete(t *testing.T) {
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	s := launch(t, nil)
-	s.post("say", p{"me": ann, "chat": ann, "text": "look", "file": p{"name": "a.txt", "mime": "text/plain", "data": []byte("data of a")}}, nil)
+	s.post("say", p{"me": ann, "chat": ann, "text": "look", "files": []p{{"name": "a.txt", "mime": "text/plain", "data": []byte("data of a")}}}, nil)
 	s.awaitText(ann, ann, 0, "got a.txt")
 	s.say(ann, ann, 0, "file")
 	v := s.await(ann, ann, 0, func(v *simulator.View) bool {
@@ -285,8 +285,8 @@ func TestBadRequests(t *testing.T) {
 		{"say", p{"me": 5, "chat": 5, "text": "x"}, "no user 5"},
 		{"say", p{"me": ann, "chat": team, "thread": 99, "text": "x"}, "no topic 99"},
 		{"say", p{"me": ann, "chat": ann, "text": "x", "reply_to": 99}, "no message 99"},
-		{"say", p{"me": ann, "chat": ann, "file": p{"name": "e", "data": ""}}, "1 byte to 20 MB"},
-		{"say", p{"me": ann, "chat": ann, "file": p{"name": "e", "data": []byte("x"), "as": "hologram"}}, "use photo, voice, audio, video or document"},
+		{"say", p{"me": ann, "chat": ann, "files": []p{{"name": "e", "data": ""}}}, "1 byte to 20 MB"},
+		{"say", p{"me": ann, "chat": ann, "files": []p{{"name": "e", "data": []byte("x"), "as": "hologram"}}}, "use photo, voice, audio, video or document"},
 		{"say", p{"me": ann, "chat": ann, "text": strings.Repeat("x", 4097)}, "4097"},
 		{"say", p{"me": ann, "sender": 4}, "unknown field"},
 		{"edit", p{"me": ann, "chat": ann, "message": 1, "text": ""}, "needs some text"},

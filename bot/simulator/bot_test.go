@@ -3,8 +3,11 @@ package simulator_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
+	"image"
+	"image/color"
+	"image/png"
 	"mime/multipart"
 	"net"
 	"net/http"
@@ -27,7 +30,13 @@ type tinyUpdate struct {
 		ID     int    `json:"message_id"`
 		Thread int    `json:"message_thread_id"`
 		Text   string `json:"text"`
-		Chat   struct {
+		From   struct {
+			ID int64 `json:"id"`
+		} `json:"from"`
+		Caption string `json:"caption"`
+		Photo   []any  `json:"photo"`
+		Voice   any    `json:"voice"`
+		Chat    struct {
 			ID int64 `json:"id"`
 		} `json:"chat"`
 		Document *struct {
@@ -95,11 +104,15 @@ func (b *tinyBot) handle(u *tinyUpdate) error {
 	case u.Stopped != nil:
 		_, err := b.call("sendMessage", p{"chat_id": u.Stopped.Chat.ID, "text": "stopped"})
 		return err
-	case u.Message == nil:
+	case u.Message == nil || u.Message.Chat.ID < 0 && !strings.Contains(u.Message.Text+u.Message.Caption, "@zephbot"):
 		return nil
 	case u.Message.Document != nil:
 		_, err := b.call("sendMessage", p{"chat_id": u.Message.Chat.ID, "text": "got " + u.Message.Document.Name})
 		return err
+	case u.Message.Photo != nil, u.Message.Voice != nil:
+		return b.try("setMessageReaction", p{
+			"chat_id": u.Message.Chat.ID, "message_id": u.Message.ID, "reaction": []p{{"type": "emoji", "emoji": "👀"}},
+		})
 	}
 	return b.said(u)
 }
@@ -127,7 +140,13 @@ func (b *tinyBot) said(u *tinyUpdate) error {
 	case "typing":
 		return b.try("sendChatAction", p{"chat_id": m.Chat.ID, "message_thread_id": m.Thread, "action": "typing"})
 	case "file":
-		return b.upload(m.Chat.ID)
+		return b.upload(m.Chat.ID, "document", "report.html", "", []byte("<script>alert(1)</script>"))
+	case "photo":
+		return b.upload(m.Chat.ID, "photo", "chart.png", "a chart", picture(640, 360))
+	case "aside":
+		send["text"], send["ephemeral_message_parameters"] = "for you alone", p{"receiver_user_id": m.From.ID}
+	case "quote":
+		send["text"], send["reply_parameters"] = "quoted", p{"message_id": m.ID, "quote": "quote"}
 	case "crash":
 		fmt.Fprintln(os.Stderr, "bot: boom")
 		// Confirms first: otherwise it would crash for ever.
@@ -226,24 +245,38 @@ func (b *tinyBot) call(method string, params p) (json.RawMessage, error) {
 	return b.post(method, "application/json", raw)
 }
 
-func (b *tinyBot) upload(chat int64) error {
+func (b *tinyBot) upload(chat int64, kind, name, caption string, data []byte) error {
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
-	if err := form.WriteField("chat_id", fmt.Sprint(chat)); err != nil {
+	if err := errors.Join(form.WriteField("chat_id", fmt.Sprint(chat)), form.WriteField("caption", caption)); err != nil {
 		return err
 	}
-	part, err := form.CreateFormFile("document", "report.html")
+	part, err := form.CreateFormFile(kind, name)
 	if err != nil {
 		return err
 	}
-	if _, err := io.WriteString(part, "<script>alert(1)</script>"); err != nil {
+	if _, err := part.Write(data); err != nil {
 		return err
 	}
 	if err := form.Close(); err != nil {
 		return err
 	}
-	_, err = b.post("sendDocument", form.FormDataContentType(), body.Bytes())
+	_, err = b.post("send"+strings.ToUpper(kind[:1])+kind[1:], form.FormDataContentType(), body.Bytes())
 	return err
+}
+
+// picture is a PNG of this size with a gradient.
+func picture(width, height int) []byte {
+	m := image.NewNRGBA(image.Rect(0, 0, width, height))
+	for y := range height {
+		for x := range width {
+			m.Set(x, y, color.NRGBA{R: uint8(40 + 160*x/width), G: 140, B: uint8(60 + 160*y/height), A: 255})
+		}
+	}
+	var out bytes.Buffer
+	// Writing to memory cannot fail, and the picture is not empty.
+	_ = png.Encode(&out, m)
+	return out.Bytes()
 }
 
 func (b *tinyBot) post(method, kind string, body []byte) (json.RawMessage, error) {

@@ -87,6 +87,8 @@ func openPage(t *testing.T, s *site) *tab {
 	flags := append([]chromedp.ExecAllocatorOption{chromedp.ExecPath(chromium(t)), chromedp.UserDataDir(t.TempDir()), chromedp.NoFirstRun},
 		chromedp.Flag("headless", "new"), chromedp.Flag("no-sandbox", true), chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
+		// A microphone that beeps, and nobody who has to allow it.
+		chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true), chromedp.Flag("mute-audio", true),
 		chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(browserTime), chromedp.WindowSize(1440, 900))
 	// The test's context ends before its cleanup, which closes the browser gently.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(t.Context()), browserTime)
@@ -167,12 +169,15 @@ func click(selector string) chromedp.Action[chromedp.Void] {
 		"if (e && !e.disabled) { e.click(); done(); } else requestAnimationFrame(look); }; look(); })", selector), chromedp.EvalAwaitPromise)
 }
 
-// enter presses Enter. chromedp's own adds the character even when the page took the key.
-func enter() chromedp.Action[chromedp.Void] {
+// enter presses Enter.
+func enter() chromedp.Action[chromedp.Void] { return strike("Enter", 13) }
+
+// strike presses a key that the page takes. chromedp's own KeyEvent adds the character all the same.
+func strike(key string, code int64) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		for _, kind := range []input.DispatchKeyEventType{input.DispatchKeyEventTypeRawKeyDown, input.DispatchKeyEventTypeKeyUp} {
 			_, err := cdp.Call(ctx, t, input.DispatchKeyEvent, input.DispatchKeyEventParams{
-				Type: kind, Key: "Enter", Code: "Enter", WindowsVirtualKeyCode: 13, NativeVirtualKeyCode: 13,
+				Type: kind, Key: key, Code: key, WindowsVirtualKeyCode: code, NativeVirtualKeyCode: code,
 			})
 			if err != nil {
 				return err
@@ -234,7 +239,12 @@ func TestBrowser(t *testing.T) {
 		{"entities", (*tab).entities},
 		{"button", (*tab).button},
 		{"draft", (*tab).draft},
+		{"pictures", (*tab).pictures},
+		{"voice", (*tab).voice},
+		{"quote", (*tab).quote},
 		{"another person in the group", (*tab).group},
+		{"for one alone", (*tab).alone},
+		{"topic", (*tab).topic},
 		{"kill", (*tab).kill},
 		{"faults", (*tab).faults},
 		{"dark", (*tab).dark},

@@ -16,7 +16,7 @@ func TestHeaders(t *testing.T) {
 	t.Parallel()
 	s := launch(t, nil)
 	for path, kind := range map[string]string{
-		"/": "text/html; charset=utf-8", "/page/app.js": "text/javascript; charset=utf-8", "/page/base.css": "text/css; charset=utf-8",
+		"/": "text/html; charset=utf-8", "/page/app.js": "text/javascript; charset=utf-8", "/page/page.css": "text/css; charset=utf-8",
 		"/page/icon.svg": "image/svg+xml", "/api/view?me=1001&chat=1001": "application/json", "/api/log": "application/json",
 	} {
 		status, head, _ := s.request(http.MethodGet, path, nil, nil)
@@ -40,7 +40,7 @@ func TestPageLoadsNothingFromElsewhere(t *testing.T) {
 	s := launch(t, nil)
 	for _, path := range []string{
 		"/", "/page/app.js", "/page/bar.js", "/page/list.js", "/page/messages.js", "/page/composer.js", "/page/inspector.js",
-		"/page/render.js", "/page/dom.js", "/page/api.js", "/page/base.css", "/page/chat.css",
+		"/page/render.js", "/page/dom.js", "/page/api.js", "/page/media.js", "/page/files.js", "/page/voice.js", "/page/page.css",
 	} {
 		status, _, body := s.request(http.MethodGet, path, nil, nil)
 		if status != http.StatusOK {

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	memoryVersion = 1
+	memoryVersion = 2
 	memoryFile    = "simulator.json"
 	filesDir      = "files"
 	brokenSuffix  = ".broken"
@@ -26,15 +26,21 @@ var sumPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // memory is the world as it is stored.
 type memory struct {
-	Version    int                            `json:"version"`
-	NextUpdate int64                          `json:"next_update"`
-	Topics     []telegramtest.Topic           `json:"topics"` // of the group
-	Chats      map[int64][]telegramtest.Shown `json:"chats"`
-	Files      map[string]fileInfo            `json:"files"` // by file id
-	Presses    []press                        `json:"presses"`
-	Reads      map[string]int                 `json:"reads"`
-	Pending    []json.RawMessage              `json:"pending"` // updates the bot has not confirmed
-	Calls      []telegramtest.Call            `json:"calls"`
+	Version    int                           `json:"version"`
+	NextUpdate int64                         `json:"next_update"`
+	Topics     []telegramtest.Topic          `json:"topics"` // of the group
+	Chats      map[int64][]telegramtest.Kept `json:"chats"`
+	Files      []file                        `json:"files"`
+	Presses    []press                       `json:"presses"`
+	Reads      map[string]int                `json:"reads"`
+	Pending    []json.RawMessage             `json:"pending"` // updates the bot has not confirmed
+	Calls      []telegramtest.Call           `json:"calls"`
+}
+
+// file is a file of the chats. Its content is stored beside the memory, once for all that have the same.
+type file struct {
+	telegramtest.KeptFile
+	Sum string `json:"sum"` // SHA-256 of the bytes, name of the stored file
 }
 
 // store is the directory in which the world is kept. The zero store keeps nothing.
@@ -152,39 +158,40 @@ func replace(path string, data []byte) (err error) {
 // updates are read first: an update may be stored that the bot has already answered, never the other way round.
 func (w *world) snapshot(pending []json.RawMessage, disk *store) (*memory, error) {
 	m := &memory{
-		Version: memoryVersion, NextUpdate: w.nextUpdate, Topics: w.fake.Topics(Team), Chats: w.books(), Files: w.files,
-		Presses: append([]press{}, w.presses...), Reads: w.reads, Pending: pending, Calls: w.keptCalls(),
+		Version: memoryVersion, NextUpdate: w.nextUpdate, Topics: w.fake.Topics(Team),
+		Chats: map[int64][]telegramtest.Kept{Team: w.fake.Keep(Team)}, Presses: append([]press{}, w.presses...),
+		Reads: w.reads, Pending: pending, Calls: w.keptCalls(),
 	}
 	for i := range m.Presses {
 		if _, ok := w.fake.CallbackAnswered(m.Presses[i].ID); ok {
 			m.Presses[i].Answered = true
 		}
 	}
-	for _, messages := range m.Chats {
-		for i := range messages {
-			if err := w.keepFile(messages[i].Attachment, disk); err != nil {
-				return nil, err
-			}
-		}
+	for _, p := range People() {
+		m.Chats[p.ID] = w.fake.Keep(p.ID)
 	}
-	return m, nil
+	// After the messages: a file is known before the message that has it.
+	var err error
+	m.Files, err = w.keepFiles(disk)
+	return m, err
 }
 
-func (w *world) keepFile(a *telegramtest.Attachment, disk *store) error {
-	if a == nil || a.FileID == "" {
-		return nil
+// keepFiles stores the content of files that are new.
+func (w *world) keepFiles(disk *store) ([]file, error) {
+	out := []file{}
+	for _, f := range w.fake.Files() {
+		if w.sums[f.ID] == "" {
+			data, ok := w.fake.FileData(f.ID)
+			if !ok {
+				continue
+			}
+			sum, err := disk.keep(data)
+			if err != nil {
+				return nil, err
+			}
+			w.sums[f.ID] = sum
+		}
+		out = append(out, file{KeptFile: f, Sum: w.sums[f.ID]})
 	}
-	if _, known := w.files[a.FileID]; known {
-		return nil
-	}
-	data, ok := w.fake.FileData(a.FileID)
-	if !ok {
-		return nil
-	}
-	sum, err := disk.keep(data)
-	if err != nil {
-		return err
-	}
-	w.files[a.FileID] = fileInfo{Kind: a.Kind, Name: a.Name, MIME: a.MIME, Sum: sum}
-	return nil
+	return out, nil
 }

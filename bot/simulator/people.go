@@ -61,6 +61,8 @@ func populate(fake *telegramtest.Server) {
 	}
 	fake.AddGroup(telegramtest.Group{
 		ID: Team, Title: "Team", Forum: true, Members: members(),
+		// As an admin the bot can show a message to one person alone.
+		Admins: []int64{Ann, fake.BotID()},
 		Topics: []telegramtest.Topic{{ID: DeploysTopic, Name: "Deploys"}},
 	})
 }

@@ -2,13 +2,10 @@ package simulator
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"mime/multipart"
 	"net/http"
-	"strings"
 )
 
 // call calls a method of the Bot API without a network.
@@ -18,37 +15,6 @@ func (w *world) call(ctx context.Context, method string, params map[string]any) 
 		return nil, fmt.Errorf("%s: %w", method, err)
 	}
 	return w.post(ctx, method, "application/json", raw)
-}
-
-// upload sends a file as the bot did. The method is named after the kind.
-func (w *world) upload(ctx context.Context, params map[string]any, info fileInfo, data []byte) (json.RawMessage, error) {
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
-	for name, v := range params {
-		text, isText := v.(string)
-		if !isText {
-			raw, err := json.Marshal(v)
-			if err != nil {
-				return nil, fmt.Errorf("encode %s: %w", name, err)
-			}
-			text = string(raw)
-		}
-		if err := form.WriteField(name, text); err != nil {
-			return nil, fmt.Errorf("write %s: %w", name, err)
-		}
-	}
-	part, err := form.CreateFormFile(info.Kind, cmp.Or(info.Name, "file"))
-	if err != nil {
-		return nil, fmt.Errorf("write the file: %w", err)
-	}
-	if _, err := part.Write(data); err != nil {
-		return nil, fmt.Errorf("write the file: %w", err)
-	}
-	if err := form.Close(); err != nil {
-		return nil, fmt.Errorf("write the file: %w", err)
-	}
-	method := "send" + strings.ToUpper(info.Kind[:1]) + info.Kind[1:]
-	return w.post(ctx, method, form.FormDataContentType(), body.Bytes())
 }
 
 func (w *world) post(ctx context.Context, method, kind string, body []byte) (json.RawMessage, error) {

@@ -180,9 +180,24 @@ func head(m *telegramtest.Shown) string {
 	case m.Attachment != nil && m.Attachment.Name != "":
 		return "📎 " + m.Attachment.Name
 	case m.Attachment != nil:
-		return m.Attachment.Kind
+		return kindName(m.Attachment.Kind)
 	}
 	return ""
+}
+
+// kindName stands for a file without a name.
+func kindName(kind string) string {
+	switch kind {
+	case kindPhoto:
+		return "Photo"
+	case kindVideo:
+		return "Video"
+	case kindVoice:
+		return "Voice message"
+	case "video_note":
+		return "Video message"
+	}
+	return kind
 }
 
 // messages adds the messages of the open conversation, with what they reply to, and marks the first unread one.
@@ -218,6 +233,27 @@ func (w *world) messages(out *View, messages []telegramtest.Shown, seen int) {
 			vm.Unseen, marked = true, true
 		}
 		out.Messages = append(out.Messages, vm)
+	}
+	w.aside(out)
+}
+
+// aside adds what the person alone sees, where it was said.
+func (w *world) aside(out *View) {
+	for _, m := range w.fake.Ephemeral(out.Chat, out.Me) {
+		if thread(m.Thread) != out.Thread {
+			continue
+		}
+		at := slices.IndexFunc(out.Messages, func(o ViewMessage) bool {
+			return o.Ephemeral == 0 && o.MessageID > m.After || o.Ephemeral != 0 && o.After > m.After
+		})
+		if at < 0 {
+			at = len(out.Messages)
+		}
+		vm := ViewMessage{Shown: m}
+		if to, ok := w.fake.Message(out.Chat, m.ReplyTo); ok && m.ReplyTo != 0 {
+			vm.Reply = &ReplyTo{ID: to.MessageID, Name: to.Name, Text: head(&to)}
+		}
+		out.Messages = slices.Insert(out.Messages, at, vm)
 	}
 }
 

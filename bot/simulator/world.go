@@ -15,7 +15,6 @@ import (
 
 const (
 	keepCalls   = 2000
-	maxFile     = 20 << 20 // what a bot can download, Bot API getFile
 	maxFaults   = 100
 	slowSeconds = 3
 	waitSeconds = 3 // retry_after of a simulated 429
@@ -41,10 +40,10 @@ type world struct {
 	mu         sync.Mutex // one action of a person at a time
 	nextUpdate int64
 	presses    []press
-	reads      map[string]int // last message read, by readKey
-	duplicates int            // updates that are still to be delivered twice
-	again      []int64        // the last updates that were delivered twice
-	files      map[string]fileInfo
+	reads      map[string]int    // last message read, by readKey
+	duplicates int               // updates that are still to be delivered twice
+	again      []int64           // the last updates that were delivered twice
+	sums       map[string]string // of the files that are stored, by file id
 
 	callMu sync.Mutex
 	calls  []telegramtest.Call
@@ -62,17 +61,9 @@ type press struct {
 	Answered bool      `json:"answered,omitempty"`
 }
 
-// fileInfo is what the page knows about a file apart from its content.
-type fileInfo struct {
-	Kind string `json:"kind"`
-	Name string `json:"name,omitempty"`
-	MIME string `json:"mime,omitempty"`
-	Sum  string `json:"sum"` // SHA-256 of the bytes, name of the stored file
-}
-
 // newWorld creates the fake with its people. first is the id of the first update.
 func newWorld(opt telegramtest.Options, h *hub, first int64) *world {
-	w := &world{hub: h, now: opt.Now, reads: map[string]int{}, files: map[string]fileInfo{}}
+	w := &world{hub: h, now: opt.Now, reads: map[string]int{}, sums: map[string]string{}}
 	log := opt.Log
 	opt.Log = func(c telegramtest.Call) {
 		w.note(c)
@@ -132,65 +123,6 @@ func (w *world) pushed(id int64, certain bool) {
 		w.duplicates--
 		w.again = append(w.again[max(0, len(w.again)-maxFaults):], id)
 	}
-}
-
-// said is a message that a person wants to write.
-type said struct {
-	Me      int64  `json:"me"`
-	Chat    int64  `json:"chat"`
-	Thread  int    `json:"thread"`
-	Text    string `json:"text"`
-	ReplyTo int    `json:"reply_to"`
-	File    *struct {
-		Name string `json:"name"`
-		MIME string `json:"mime"`
-		Data []byte `json:"data"` // base64 in JSON
-		As   string `json:"as"`   // photo, voice, audio, video; "" = document
-	} `json:"file"`
-}
-
-func (w *world) say(in said) (int, error) {
-	m := telegramtest.Message{Text: in.Text, Thread: in.Thread, ReplyTo: in.ReplyTo}
-	if strings.TrimSpace(in.Text) == "" && in.File == nil {
-		return 0, errors.New("there is nothing to send: write something or attach a file")
-	}
-	if in.File != nil {
-		if len(in.File.Data) == 0 || len(in.File.Data) > maxFile {
-			return 0, fmt.Errorf("file %q has %d bytes: a bot gets files of 1 byte to 20 MB", in.File.Name,
-				len(in.File.Data))
-		}
-		if err := attach(&m, in.File.As, telegramtest.File{Name: in.File.Name, MIME: in.File.MIME, Data: in.File.Data}); err != nil {
-			return 0, err
-		}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	out, err := w.fake.Post(in.Me, in.Chat, m)
-	if err != nil {
-		return 0, plain(err)
-	}
-	w.pushed(out.UpdateID, true)
-	w.reads[readKey(in.Me, in.Chat, w.threadOf(in.Chat, out.MessageID))] = out.MessageID
-	return out.MessageID, nil
-}
-
-// attach puts a file into a message, in the way in which the person sends it.
-func attach(m *telegramtest.Message, as string, f telegramtest.File) error {
-	switch as {
-	case "", "document":
-		m.Document = &f
-	case "photo":
-		m.Photo = &f
-	case "voice":
-		m.Voice = &f
-	case "audio":
-		m.Audio = &f
-	case "video":
-		m.Video = &f
-	default:
-		return fmt.Errorf("a file cannot be sent as %q: use photo, voice, audio, video or document", as)
-	}
-	return nil
 }
 
 // plain takes the name of the fake off its errors; the page shows them to people.
@@ -320,7 +252,7 @@ func (w *world) attached(me int64, file string) *telegramtest.Attachment {
 		if !known(me) || !inChat(me, chat) {
 			continue
 		}
-		for _, m := range w.fake.Chat(chat) {
+		for _, m := range append(w.fake.Chat(chat), w.fake.Ephemeral(chat, me)...) {
 			if m.Attachment != nil && m.Attachment.FileID == file && !m.Deleted {
 				return m.Attachment
 			}

@@ -6,12 +6,14 @@ import { chats, showChats } from './list.js';
 import { messages, showMessages } from './messages.js';
 import { composer, showComposer } from './composer.js';
 import { inspector, showInspector } from './inspector.js';
+import { viewer } from './media.js';
 
 export const state = {
   me: 1001, chat: 1001, thread: 0, limit: 200,
   view: null,      // the last View of the server
   selected: 0,     // message in the inspector
   reply: 0,        // message being answered
+  quote: '',       // the part of it that is quoted
   editing: 0,      // own message being edited
   unseen: 0,       // message above which "new messages" stands
   pressing: new Map(), // "chat/message/row/column" -> press id, "" until known
@@ -89,7 +91,7 @@ export function go(me, chat, thread = 0, pane = 'chat') {
   const moved = me !== state.me || chat !== state.chat || thread !== state.thread;
   if (me !== state.me) $('toasts').replaceChildren();
   Object.assign(state, { me, chat, thread });
-  if (moved) Object.assign(state, { selected: 0, reply: 0, editing: 0, limit: 200 });
+  if (moved) Object.assign(state, { selected: 0, reply: 0, quote: '', editing: 0, limit: 200 });
   document.body.dataset.pane = pane;
   history.replaceState(null, '', `#${me}/${chat}/${thread}`);
   if (abort) abort.abort();
@@ -126,6 +128,7 @@ function start() {
   messages();
   composer();
   inspector();
+  viewer();
   $('alert-ok').addEventListener('click', () => $('alert').close());
   // Chromium gives the focus back without a caret: keys would fall into nothing.
   $('alert').addEventListener('close', () => { $('text').blur(); $('text').focus(); });

@@ -1,9 +1,10 @@
 // Writing: the text field, answering, editing, files, the command menu.
 import { base64, post } from './api.js';
-import { $, bytes, h, toast } from './dom.js';
+import { $, h, toast } from './dom.js';
 import { refresh, state } from './app.js';
+import { attached, batches, clear, encoded, preview, put, take, waiting } from './files.js';
+import { stop, voice } from './voice.js';
 
-let file = null;
 let place = '';
 const unsent = new Map(); // what was typed in a conversation and not sent
 
@@ -11,12 +12,8 @@ export function composer() {
   $('composer').addEventListener('submit', (e) => { e.preventDefault(); send(); });
   $('text').addEventListener('keydown', keys);
   $('text').addEventListener('input', () => { grow(); menu(); });
-  $('file').addEventListener('change', () => {
-    file = $('file').files[0] || null;
-    $('file').value = '';
-    strip();
-    $('text').focus();
-  });
+  attached(strip);
+  voice(record);
   $('strip-close').addEventListener('click', cancel);
 }
 
@@ -54,8 +51,9 @@ export function suggest(text) {
   $('text').focus();
 }
 
-export function replyTo(id) {
-  Object.assign(state, { reply: id, editing: 0 });
+// replyTo answers a message; quote is the part of it that is quoted.
+export function replyTo(id, quote = '') {
+  Object.assign(state, { reply: id, quote, editing: 0 });
   strip();
   $('text').focus();
 }
@@ -63,23 +61,23 @@ export function replyTo(id) {
 export function edit(id) {
   const m = find(id);
   if (!m) return;
-  Object.assign(state, { editing: id, reply: 0 });
+  Object.assign(state, { editing: id, reply: 0, quote: '' });
   strip();
   suggest(m.text);
 }
 
 function cancel() {
   if (state.editing) suggest('');
-  Object.assign(state, { reply: 0, editing: 0 });
-  file = null;
+  Object.assign(state, { reply: 0, quote: '', editing: 0 });
+  clear();
   strip();
 }
 
 function strip() {
   const m = find(state.editing || state.reply);
   const parts = [];
-  if (m) parts.push(h('strong', {}, state.editing ? 'Edit' : `Reply to ${m.name}`), h('span', {}, m.text || (m.attachment ? m.attachment.name : '')));
-  if (file) parts.push(h('strong', {}, `${file.name} · ${bytes(file.size)}`), h('span', {}, 'The bot stores it in the workspace of this conversation and reads what it can.'));
+  if (m) parts.push(h('strong', {}, state.editing ? 'Edit' : `${state.quote ? 'Quote' : 'Reply to'} ${m.name}`), h('span', {}, state.quote || m.text || (m.attachment ? m.attachment.name || m.attachment.kind : '')));
+  if (waiting()) parts.push(preview());
   $('strip').hidden = parts.length === 0;
   $('strip-text').replaceChildren(...parts);
 }
@@ -111,17 +109,16 @@ export function pieces(text, limit = MESSAGE) {
 
 async function send() {
   const text = $('text').value;
-  const { me, chat, thread, reply, editing } = state;
-  const sending = file;
-  if (!text.trim() && !sending) return;
+  const { me, chat, thread, reply, quote, editing } = state;
+  if (!text.trim() && !waiting()) return;
   if (editing && text.length > MESSAGE) {
     toast(`A message has at most ${MESSAGE} characters; this one has ${text.length}. Shorten it.`, true);
     return;
   }
+  const files = editing ? { files: [] } : take();
   suggest('');
   $('commands').hidden = true;
-  Object.assign(state, { reply: 0, editing: 0, unseen: 0 });
-  file = null;
+  Object.assign(state, { reply: 0, quote: '', editing: 0, unseen: 0 });
   strip();
   $('scroll').scrollTop = $('scroll').scrollHeight;
   try {
@@ -129,31 +126,50 @@ async function send() {
       await post('edit', { me, chat, message: editing, text });
     } else {
       unsaid = text;
-      await say({ me, chat, thread, reply_to: reply }, text, sending);
+      await say({ me, chat, thread, reply_to: reply, quote }, text, files);
     }
   } catch (err) {
     toast(err.message, true);
     if ($('text').value === '') suggest(editing ? text : unsaid); // nothing typed may get lost
+    if (files.files.length && !waiting()) put(files);
   }
   refresh();
 }
 
 let unsaid = ''; // what of a long text was not sent yet
 
-// say sends a text as one message or several; a file goes out first, with the text below it when that is short enough.
-async function say(place, text, sending) {
+// say sends a text as one message or several; files go out first, with the text below them when that is short enough.
+async function say(place, text, files) {
   let parts = pieces(text);
-  if (sending) {
-    const below = text.length <= CAPTION ? text : '';
-    await post('say', { ...place, text: below, file: { name: sending.name, mime: sending.type, data: await base64(sending) } });
-    if (below || !text.trim()) return;
+  const reply = { reply_to: place.reply_to, quote: place.quote };
+  Object.assign(place, { reply_to: 0, quote: '' });
+  const below = text.length <= CAPTION ? text : '';
+  for (const [i, batch] of batches(files).entries()) {
+    await post('say', { ...place, ...(i === 0 ? reply : {}), text: i === 0 ? below : '', files: await encoded(batch) });
+    files.files = files.files.slice(batch.files.length); // what was sent is not sent again when the rest fails
+    if (i === 0 && below) unsaid = '';
+    if (i === 0 && (below || !text.trim())) parts = [];
+    if (i === 0) Object.assign(reply, { reply_to: 0, quote: '' });
   }
   while (parts.length > 0) {
     unsaid = parts.join('\n');
-    await post('say', { ...place, reply_to: sending ? 0 : place.reply_to, text: parts[0] });
-    place.reply_to = 0;
+    await post('say', { ...place, ...reply, text: parts[0] });
+    Object.assign(reply, { reply_to: 0, quote: '' });
     parts = parts.slice(1);
   }
+}
+
+// record sends a recording as a voice message.
+async function record(file, duration) {
+  const { me, chat, thread, reply } = state;
+  Object.assign(state, { reply: 0, quote: '', unseen: 0 });
+  strip();
+  try {
+    await post('say', { me, chat, thread, reply_to: reply, files: [{ name: file.name, mime: file.type, as: 'voice', duration, data: await base64(file) }] });
+  } catch (err) {
+    toast(err.message, true);
+  }
+  refresh();
 }
 
 const items = () => [...$('commands').children];
@@ -165,6 +181,13 @@ function move(step) {
   const next = all[(at + step + all.length) % all.length];
   for (const el of all) el.setAttribute('aria-selected', String(el === next));
   next.scrollIntoView({ block: 'nearest' });
+  point();
+}
+
+// point tells screen readers which command is chosen while the caret stays in the text.
+function point() {
+  if ($('commands').hidden || !chosen()) $('text').removeAttribute('aria-activedescendant');
+  else $('text').setAttribute('aria-activedescendant', chosen().id);
 }
 
 // menu offers the bot's commands while the text begins with a slash.
@@ -174,9 +197,10 @@ function menu() {
   const fits = match && view ? view.commands.filter((c) => c.command.startsWith(match[1])) : [];
   $('commands').hidden = fits.length === 0;
   $('commands').replaceChildren(...fits.map((c, i) => h('li', {
-    role: 'option', 'aria-selected': String(i === 0), 'data-command': `/${c.command}${view.chat < 0 ? `@${view.bot_user}` : ''}`,
+    role: 'option', id: `command-${i}`, 'aria-selected': String(i === 0), 'data-command': `/${c.command}${view.chat < 0 ? `@${view.bot_user}` : ''}`,
     onclick: (e) => { $('text').value = e.currentTarget.dataset.command; send(); },
   }, h('strong', {}, `/${c.command}`), h('span', {}, c.text))));
+  point();
 }
 
 export function showComposer(view) {
@@ -184,7 +208,8 @@ export function showComposer(view) {
   if (now !== place) {
     if (place) unsent.set(place, $('text').value);
     place = now;
-    file = null;
+    clear();
+    stop(false);
     $('text').value = unsent.get(now) || '';
     $('commands').hidden = true;
     grow();
@@ -193,5 +218,5 @@ export function showComposer(view) {
   }
   const me = view.people.find((p) => p.id === view.me).name;
   $('text').placeholder = view.chat < 0 ? `Write as ${me} … @${view.bot_user} calls the bot` : `Write as ${me} …`;
-  $('hint').textContent = 'Enter sends · Shift+Enter new line · ↑ edits';
+  $('hint').textContent = 'Enter sends · Shift+Enter new line · ↑ edits · paste or drop files';
 }

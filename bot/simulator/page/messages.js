@@ -1,10 +1,11 @@
 // The conversation in the middle.
-import { fileURL, post } from './api.js';
-import { $, alertBox, bytes, copy, day, dayOf, h, reconcile, time, toast } from './dom.js';
+import { post } from './api.js';
+import { $, alertBox, copy, day, dayOf, h, reconcile, time, toast } from './dom.js';
 import { home } from './bar.js';
 import { refresh, state } from './app.js';
 import { edit, replyTo, suggest } from './composer.js';
 import { select } from './inspector.js';
+import { album, attachment } from './media.js';
 import { render } from './render.js';
 
 const TRY = ['what files are here?', 'delete the temp files', 'write notes.txt: hello'];
@@ -14,6 +15,7 @@ const ACTIONS = {
 };
 
 let newest = 0; // id of the newest message that was announced
+let aside = new Set(); // ephemeral messages that were announced
 let stuck = true; // the reader is at the end
 
 export function messages() {
@@ -33,7 +35,10 @@ export function messages() {
     refresh();
   });
   $('messages').addEventListener('keydown', keys);
-  new ResizeObserver(() => { if (stuck) toEnd(); }).observe($('scroll'));
+  // Photos grow when they arrive: who is at the end stays there.
+  const follow = new ResizeObserver(() => { if (stuck) toEnd(); });
+  follow.observe($('scroll'));
+  follow.observe($('messages'));
 }
 
 const atEnd = () => $('scroll').scrollHeight - $('scroll').scrollTop - $('scroll').clientHeight < 60;
@@ -51,28 +56,28 @@ function below() {
   $('to-end-badge').textContent = row ? String(row.unread) : '';
 }
 
-// keys: arrows walk over the messages; Enter looks behind one, r answers it, e changes an own one, Delete takes it back.
+// keys: arrows walk over the messages; Enter looks behind one, r answers it, c copies it, o goes to what it answers, e changes an own one, Delete takes it back.
 function keys(e) {
   const row = e.target.closest('li.message');
-  if (!row || e.target !== row) return;
+  if (!row || e.target !== row || e.ctrlKey || e.metaKey || e.altKey) return;
   const rows = [...$('messages').querySelectorAll('li.message')];
   const at = rows.indexOf(row);
   const to = { ArrowUp: at - 1, ArrowDown: at + 1, Home: 0, End: rows.length - 1 }[e.key];
+  const use = (name) => { const b = row.querySelector(`[data-act="${name}"]`); if (b) b.click(); };
+  const act = {
+    Enter: () => { if (row.dataset.message) select(Number(row.dataset.message)); },
+    r: () => use('reply'), e: () => use('edit'), Delete: () => use('delete'),
+    c: () => copy((row.querySelector('figure.pre code') || row.querySelector('.text') || row).textContent),
+    o: () => { const quote = row.querySelector('.quote'); if (quote) quote.click(); },
+  }[e.key];
   if (to !== undefined) {
     e.preventDefault();
     const next = rows[Math.min(Math.max(to, 0), rows.length - 1)];
     for (const r of rows) r.tabIndex = r === next ? 0 : -1;
     next.focus();
-  } else if (e.key === 'Enter') {
-    select(Number(row.dataset.message));
-  } else if (e.key === 'r' && !e.ctrlKey && !e.metaKey) {
+  } else if (act) {
     e.preventDefault();
-    replyTo(Number(row.dataset.message));
-  } else if (row.classList.contains('mine') && e.key === 'e' && !e.ctrlKey && !e.metaKey) {
-    e.preventDefault();
-    edit(Number(row.dataset.message));
-  } else if (row.classList.contains('mine') && e.key === 'Delete') {
-    row.querySelector('[data-act="delete"]').click();
+    act();
   }
 }
 
@@ -106,26 +111,38 @@ function items(view) {
   const out = [];
   let today = '';
   let before = null;
-  for (const m of view.messages) {
+  for (const list of albums(view.messages)) {
+    const [m] = list;
     if (dayOf(m.date) !== today) {
       today = dayOf(m.date);
       out.push({ key: `day ${today}`, version: day(m.date), make: () => h('li', { class: 'day' }, h('span', {}, day(m.date))) });
       before = null;
     }
-    if (m.message_id === state.unseen) {
+    if (state.unseen && list.some((o) => o.message_id === state.unseen)) {
       out.push({ key: 'unseen', version: '', make: () => h('li', { class: 'unseen' }, h('span', {}, 'New messages')) });
       before = null;
     }
     const follows = before !== null && before.from === m.from && !before.service && new Date(m.date) - new Date(before.date) < 300000;
     const busy = [...state.pressing.keys()].filter((k) => k.startsWith(`${view.chat}/${m.message_id}/`));
     out.push({
-      key: `m ${view.me} ${view.chat} ${m.message_id}`,
-      version: JSON.stringify([m, follows, busy, m.message_id === state.selected]),
-      make: () => (m.service ? service(m) : message(view, m, follows)),
+      key: m.ephemeral ? `e ${view.me} ${view.chat} ${m.ephemeral}` : `m ${view.me} ${view.chat} ${m.message_id}`,
+      version: JSON.stringify([list, follows, busy, state.selected !== 0 && list.some((o) => o.message_id === state.selected)]),
+      make: () => (m.service ? service(m) : message(view, list, follows)),
     });
     before = m;
   }
   if (view.draft) out.push({ key: `draft ${view.draft.id}`, version: JSON.stringify(view.draft), make: () => draft(view) });
+  return out;
+}
+
+// albums puts messages together that are one album.
+function albums(list) {
+  const out = [];
+  for (const m of list) {
+    const last = out[out.length - 1];
+    if (m.album && m.attachment && last && last[0].album === m.album && last[0].from === m.from) last.push(m);
+    else out.push([m]);
+  }
   return out;
 }
 
@@ -134,25 +151,43 @@ function service(m) {
   return h('li', { class: 'day' }, h('span', {}, words[m.service] || m.service.replaceAll('_', ' ')));
 }
 
-function message(view, m, follows) {
+// message shows one message, or the messages of an album as one.
+function message(view, list, follows) {
+  const m = list.find((o) => o.text) || list[0];
+  const id = list[0].message_id;
   const mine = m.from === view.me;
-  const chosen = m.message_id === state.selected;
+  const chosen = state.selected !== 0 && list.some((o) => o.message_id === state.selected);
+  const reactions = [...new Set(list.flatMap((o) => o.reactions || []))];
   return h('li', {
-    class: ['message', mine ? 'mine' : '', m.from_bot ? 'bot-made' : '', follows ? 'follows' : '', chosen ? 'chosen' : ''].join(' '),
-    'data-message': m.message_id, tabindex: '-1', 'aria-label': `${m.name}, ${time(m.date)}`,
+    class: ['message', mine ? 'mine' : '', m.from_bot ? 'bot-made' : '', follows ? 'follows' : '', chosen ? 'chosen' : '', m.ephemeral ? 'alone' : ''].join(' '),
+    'data-message': id || null, 'data-all': list.map((o) => o.message_id).join(' '), tabindex: '-1', 'aria-label': spoken(list, m), 'aria-describedby': 'keys-help',
   },
   h('div', { class: 'stack' },
-    h('div', { class: 'bubble', onclick: () => { if (m.from_bot && !String(getSelection())) select(m.message_id); } },
+    h('div', { class: `bubble ${m.attachment && ['photo', 'video'].includes(m.attachment.kind) ? 'pictured' : ''}`, onclick: () => { if (m.from_bot && id && !String(getSelection())) select(id); } },
       !mine && !follows && view.chat < 0 ? h('strong', { class: `name n${m.from_bot ? 'zeph' : m.from}` }, m.name) : null,
-      m.reply ? h('button', { type: 'button', tabindex: '-1', class: 'quote', onclick: (e) => { e.stopPropagation(); jump(m.reply.id); } },
+      m.ephemeral ? h('small', { class: 'only' }, h('span', { 'aria-hidden': 'true' }, '◉ '), 'Only you see this') : null,
+      m.reply ? h('button', { type: 'button', tabindex: '-1', class: m.quote ? 'quote cited' : 'quote', onclick: (e) => { e.stopPropagation(); jump(m.reply.id); } },
         h('strong', {}, m.reply.name), h('span', {}, m.quote || m.reply.text)) : null,
-      m.attachment ? attachment(view, m.attachment) : null,
+      list.length > 1 ? album(view, list) : m.attachment ? attachment(view, m) : null,
       m.text ? h('div', { class: 'text' }, render(m.text, m.entities, suggest)) : null,
-      h('span', { class: 'meta' }, m.edited ? h('span', { title: `edited ${m.edits} times, last ${time(m.edited_at)}` }, 'edited') : null, h('time', { datetime: m.date }, time(m.date)), ticks(m))),
-    m.reactions ? h('div', { class: 'reactions' }, m.reactions.map((r) => h('span', {}, r))) : null,
+      h('span', { class: 'meta' }, m.edited ? h('span', { title: `edited ${m.edits} times, last ${time(m.edited_at)}` }, 'edited') : null, h('time', { datetime: m.date }, time(m.date)), ticks(list[list.length - 1]))),
+    reactions.length ? h('div', { class: 'reactions', role: 'img', 'aria-label': `Reactions: ${reactions.join(' ')}` }, reactions.map((r) => h('span', { 'aria-hidden': 'true' }, r))) : null,
     m.keyboard ? keyboard(view, m) : null),
-  actions(view, m, mine));
+  m.ephemeral ? null : actions(view, list, m, mine));
 }
+
+const KINDS = { photo: 'photo', voice: 'voice message', video: 'video', audio: 'audio file', document: 'file', video_note: 'video message', animation: 'GIF', sticker: 'sticker', location: 'location', contact: 'contact', poll: 'poll' };
+
+// told is a message in words.
+function told(list, m) {
+  const files = list.filter((o) => o.attachment);
+  const kind = files.length ? KINDS[files[0].attachment.kind] || files[0].attachment.kind : '';
+  const what = files.length > 1 ? `album of ${files.length}` : kind && files[0].attachment.name ? `${kind} ${files[0].attachment.name}` : kind;
+  const keys = (m.keyboard || []).flat().map((b) => b.text);
+  return [what, m.text, keys.length ? `Buttons: ${keys.join(', ')}` : ''].filter(Boolean).join('. ');
+}
+
+const spoken = (list, m) => `${m.name}, ${time(m.date)}${m.ephemeral ? ', only for you' : ''}: ${told(list, m).slice(0, 300)}`;
 
 // ticks: one when Telegram has the message, two when the bot has fetched it.
 function ticks(m) {
@@ -162,21 +197,35 @@ function ticks(m) {
 }
 
 function jump(id) {
-  const row = $('messages').querySelector(`[data-message="${id}"]`);
+  const row = $('messages').querySelector(`[data-all~="${id}"]`);
   if (!row) return;
   row.scrollIntoView({ block: 'center' });
+  for (const r of $('messages').querySelectorAll('li.message')) r.tabIndex = r === row ? 0 : -1;
+  row.focus({ preventScroll: true });
   row.classList.add('flash');
   setTimeout(() => row.classList.remove('flash'), 1200);
 }
 
-function actions(view, m, mine) {
-  // No stops of Tab: the keys of the message do the same.
-  const b = (label, sign, act) => h('button', { type: 'button', tabindex: '-1', 'data-act': label.toLowerCase(), 'aria-label': label, title: label, onclick: (e) => { e.stopPropagation(); act(); } }, sign);
+function actions(view, list, m, mine) {
+  // No stops of Tab: the keys of the message do the same. The selection of the text must survive the press: it is what gets quoted.
+  const b = (label, sign, act) => h('button', {
+    type: 'button', tabindex: '-1', 'data-act': label.toLowerCase(), 'aria-label': label, title: label,
+    onpointerdown: (e) => e.preventDefault(), onclick: (e) => { e.stopPropagation(); act(e.currentTarget.closest('li')); },
+  }, sign);
+  const remove = async () => { for (const o of list) await attempt(post('delete', { me: view.me, chat: view.chat, message: o.message_id })); };
   return h('div', { class: 'actions' },
-    b('Reply', '↩', () => replyTo(m.message_id)),
+    b('Reply', '↩', (row) => replyTo(m.message_id, quoted(row, m))),
     mine && m.text ? b('Edit', '✎', () => edit(m.message_id)) : null,
-    mine ? b('Delete', '✕', () => attempt(post('delete', { me: view.me, chat: view.chat, message: m.message_id }))) : null,
-    m.from_bot ? b('What happened', h('span', { class: 'info', 'aria-hidden': 'true' }, 'i'), () => select(m.message_id)) : null);
+    mine ? b('Delete', '✕', remove) : null,
+    m.from_bot ? b('What happened', h('span', { class: 'info', 'aria-hidden': 'true' }, 'i'), () => select(list[0].message_id)) : null);
+}
+
+// quoted is what is selected of a message: a reply quotes it.
+function quoted(row, m) {
+  const selection = getSelection();
+  const text = row.querySelector('.text');
+  const words = String(selection).trim();
+  return text && words && text.contains(selection.anchorNode) && text.contains(selection.focusNode) && m.text.includes(words) && words.length <= 1024 ? words : '';
 }
 
 async function attempt(promise) {
@@ -186,15 +235,6 @@ async function attempt(promise) {
     toast(err.message, true);
     return null;
   }
-}
-
-function attachment(view, a) {
-  if (a.kind === 'location' || a.kind === 'contact') return h('p', { class: 'file' }, h('span', { class: 'file-sign', 'aria-hidden': 'true' }, '⌖'), a.name);
-  const url = fileURL(view.me, a.file_id);
-  if (a.kind === 'photo') return h('a', { href: url, download: a.name || 'photo', class: 'photo' }, h('img', { src: url, alt: 'Photo', loading: 'lazy' }));
-  return h('a', { class: 'file', href: url, download: a.name || a.kind, onclick: (e) => e.stopPropagation() },
-    h('span', { class: 'file-sign', 'aria-hidden': 'true' }, '↓'),
-    h('span', {}, h('strong', {}, a.name || a.kind), h('small', {}, [a.size ? bytes(a.size) : '', a.mime].filter(Boolean).join(' · '))));
 }
 
 function keyboard(view, m) {
@@ -259,16 +299,19 @@ function empty(view, row) {
 
 // announce reads new messages out to screen readers.
 function announce(view, moved) {
-  const last = Math.max(0, ...view.messages.map((m) => m.message_id));
+  const heard = new Set(view.messages.filter((m) => m.ephemeral).map((m) => m.ephemeral));
   if (!moved) {
-    for (const m of view.messages) {
-      if (m.message_id > newest && m.from !== view.me && m.text) $('live').append(h('p', {}, `${m.name}: ${m.text}`));
+    for (const list of albums(view.messages)) {
+      const m = list.find((o) => o.text) || list[0];
+      const fresh = m.ephemeral ? !aside.has(m.ephemeral) : list[list.length - 1].message_id > newest;
+      if (fresh && m.from !== view.me && !m.service) $('live').append(h('p', {}, `${m.name}${m.ephemeral ? ', only for you' : ''}: ${told(list, m)}`));
     }
     while ($('live').childElementCount > 5) $('live').firstElementChild.remove();
   } else {
     $('live').replaceChildren();
   }
-  newest = last;
+  newest = Math.max(0, ...view.messages.map((m) => m.message_id));
+  aside = heard;
 }
 
 function markRead() {

@@ -117,6 +117,8 @@ function spoiler(children) {
 function expandable(children) {
   const more = h('button', { type: 'button', class: 'more', 'aria-expanded': 'false' }, 'Show more');
   const el = h('blockquote', { class: 'expandable', 'data-block': '' }, h('div', {}, children), more);
+  // What fits has nothing more to show. That is known once it is on the page.
+  requestAnimationFrame(() => { more.hidden = !el.classList.contains('open') && el.isConnected && el.firstChild.scrollHeight <= el.firstChild.clientHeight + 2; });
   more.addEventListener('click', (ev) => {
     ev.stopPropagation();
     const open = el.classList.toggle('open');

@@ -1,0 +1,115 @@
+// What messages hold besides text: photos, albums, recordings, films, files, and the viewer of photos.
+import { fileURL } from './api.js';
+import { $, bytes, h } from './dom.js';
+import { state } from './app.js';
+
+const SIGNS = { location: '⌖', venue: '⌖', contact: '☺', poll: '▤', dice: '⚄' };
+
+// attachment returns what shows the file of one message.
+export function attachment(view, m) {
+  const a = m.attachment;
+  if (!a.file_id) return h('p', { class: 'file' }, h('span', { class: 'file-sign', 'aria-hidden': 'true' }, SIGNS[a.kind] || '·'), `${a.name || a.kind}`);
+  switch (a.kind) {
+    case 'photo':
+      return photo(view, m);
+    case 'voice': case 'audio':
+      return player(view, m, a);
+    case 'video': case 'video_note': case 'animation':
+      return h('video', { class: 'film', src: fileURL(view.me, a.file_id), controls: true, preload: 'metadata', playsinline: true, 'aria-label': `Video from ${m.name}` });
+    default:
+      return file(view, a);
+  }
+}
+
+// album returns the files of several messages as one: photos side by side, others below each other.
+export function album(view, list) {
+  const pictures = list.filter((m) => ['photo', 'video'].includes(m.attachment.kind));
+  if (pictures.length === list.length) return h('div', { class: `album of-${Math.min(list.length, 5)}` }, list.map((m) => attachment(view, m)));
+  return h('div', {}, list.map((m) => attachment(view, m)));
+}
+
+function photo(view, m) {
+  const a = m.attachment;
+  const size = a.width ? { width: a.width, height: a.height } : {};
+  return h('button', {
+    type: 'button', class: 'photo', 'data-photo': a.file_id, 'aria-label': `Photo from ${m.name}${m.text ? `: ${m.text}` : ''}, open`,
+    onclick: (e) => { e.stopPropagation(); open(m); },
+  }, h('img', { src: fileURL(view.me, a.file_id), alt: '', ...size }));
+}
+
+function file(view, a) {
+  return h('a', { class: 'file', href: fileURL(view.me, a.file_id), download: a.name || a.kind, onclick: (e) => e.stopPropagation() },
+    h('span', { class: 'file-sign', 'aria-hidden': 'true' }, '↓'),
+    h('span', {}, h('strong', {}, a.name || a.kind), h('small', {}, [a.size ? bytes(a.size) : '', a.mime].filter(Boolean).join(' · '))));
+}
+
+const clock = (s) => `${Math.floor(s / 60)}:${String(Math.floor(s % 60)).padStart(2, '0')}`;
+
+// player plays a recording. Recordings of browsers do not say how long they are; Telegram does.
+function player(view, m, a) {
+  const sound = new Audio();
+  sound.preload = 'none';
+  sound.src = fileURL(view.me, a.file_id);
+  const long = () => (Number.isFinite(sound.duration) && sound.duration > 0 ? sound.duration : a.duration || 0);
+  const what = a.kind === 'voice' ? `Voice message from ${m.name}` : a.name || `Audio from ${m.name}`;
+  const button = h('button', { type: 'button', class: 'play', 'aria-label': `Play: ${what}` }, '▶');
+  const bar = h('input', { type: 'range', min: '0', max: '1000', value: '0', 'aria-label': `Position in: ${what}` });
+  const left = h('small', { class: 'left' }, long() ? clock(long()) : bytes(a.size || 0));
+  const show = () => {
+    button.textContent = sound.paused ? '▶' : '❚❚';
+    button.setAttribute('aria-label', `${sound.paused ? 'Play' : 'Pause'}: ${what}`);
+    if (long()) bar.value = String(Math.round(1000 * sound.currentTime / long()));
+    if (long()) left.textContent = sound.currentTime > 0 ? `${clock(sound.currentTime)} / ${clock(long())}` : clock(long());
+  };
+  for (const event of ['play', 'pause', 'timeupdate', 'durationchange', 'ended']) sound.addEventListener(event, show);
+  sound.addEventListener('error', () => { left.textContent = 'this browser cannot play it'; });
+  button.addEventListener('click', (e) => {
+    e.stopPropagation();
+    if (sound.paused) sound.play().catch(() => { left.textContent = 'this browser cannot play it'; });
+    else sound.pause();
+  });
+  bar.addEventListener('input', () => { if (long()) sound.currentTime = Number(bar.value) / 1000 * long(); });
+  return h('div', { class: 'player', onclick: (e) => e.stopPropagation() }, button, h('div', { class: 'player-text' }, a.kind === 'audio' && a.name ? h('strong', {}, a.name) : null, bar), left, sound);
+}
+
+// The viewer shows one photo in full, and the others of the conversation by the arrow keys.
+let shown = { view: null, list: [], at: 0 };
+
+export function viewer() {
+  const box = $('viewer');
+  $('viewer-close').addEventListener('click', () => box.close());
+  $('viewer-before').addEventListener('click', () => step(-1));
+  $('viewer-after').addEventListener('click', () => step(1));
+  box.addEventListener('click', (e) => { if (e.target === box || e.target.id === 'viewer-image') box.close(); });
+  box.addEventListener('keydown', (e) => {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
+    if (by) { e.preventDefault(); step(by); }
+  });
+  box.addEventListener('close', () => {
+    $('viewer-image').removeAttribute('src');
+    const from = shown.list.length ? document.querySelector(`[data-photo="${CSS.escape(shown.list[shown.at].attachment.file_id)}"]`) : null;
+    if (from) from.focus({ preventScroll: true });
+  });
+}
+
+function open(m) {
+  const { view } = state; // newer than the one that the photo was drawn with
+  const list = view.messages.filter((o) => o.attachment && o.attachment.kind === 'photo');
+  shown = { view, list, at: Math.max(list.findIndex((o) => o.attachment.file_id === m.attachment.file_id), 0) };
+  step(0);
+  if (!$('viewer').open) $('viewer').showModal();
+  $('viewer-close').focus();
+}
+
+function step(by) {
+  shown.at = Math.min(Math.max(shown.at + by, 0), shown.list.length - 1);
+  const m = shown.list[shown.at];
+  $('viewer-image').src = fileURL(shown.view.me, m.attachment.file_id);
+  $('viewer-image').alt = `Photo from ${m.name}`;
+  $('viewer-text').textContent = m.text || '';
+  $('viewer-count').textContent = shown.list.length > 1 ? `${m.name} · ${shown.at + 1} of ${shown.list.length}` : m.name;
+  $('viewer-save').href = fileURL(shown.view.me, m.attachment.file_id);
+  $('viewer-save').download = 'photo';
+  $('viewer-before').disabled = shown.at === 0;
+  $('viewer-after').disabled = shown.at === shown.list.length - 1;
+}
