@@ -25,9 +25,9 @@ type book struct {
 	Refusals  whyBook
 	Quota     quotaBook
 	Status    statusBook
-	guest     guestBook
-	receipts  receiptBook
-	showing   showingBook
+	Guest     guestBook
+	Receipts  receiptBook
+	Showing   showingBook
 
 	// English sentences of the policy and of tools in this language; nil = this is English
 	reasons func() *phrases

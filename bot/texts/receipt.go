@@ -39,58 +39,36 @@ type ReceiptApproval struct {
 
 // receiptBook is what receipts say in one language.
 type receiptBook struct {
-	button, gone, other            string
-	models, lines, moreApprovals   count
-	tokens, took, waited           string
-	tools, failed, notRun          string
-	approved, approvedAt, standing string
-	audit                          string // lines, hash
-}
-
-func englishReceipts() receiptBook {
-	return receiptBook{
-		button: "Receipt", gone: "What this answer took is no longer stored: the conversation was cleared since, or it is long ago.",
-		other:  "Only the person who asked, an approver or an admin can read this.",
-		models: count{"%d call of the model", "%d calls of the model"}, tokens: "%d tokens in, %d out", took: "took %s", waited: "waited %s for decisions",
-		tools: "Tools: %s", failed: "%d failed", notRun: "Did not run: %s",
-		approved: "Approved: %s", approvedAt: "%s by %s, %s", standing: "%s by %s, earlier", moreApprovals: count{"%d more", "%d more"},
-		audit: "Audit log: %s, the last one %s", lines: count{"%d line", "%d lines"},
-	}
-}
-
-func germanReceipts() receiptBook {
-	return receiptBook{
-		button: "Beleg", gone: "Was diese Antwort gebraucht hat, ist nicht mehr gespeichert: Das Gespräch wurde seither geleert, oder es ist lange her.",
-		other:  "Das kann nur lesen, wer gefragt hat, wer freigeben darf oder ein Admin.",
-		models: count{"%d Modellaufruf", "%d Modellaufrufe"}, tokens: "%d Tokens hinein, %d heraus", took: "%s gebraucht", waited: "%s auf Entscheidungen gewartet",
-		tools: "Werkzeuge: %s", failed: "%d gescheitert", notRun: "Nicht ausgeführt: %s",
-		approved: "Freigegeben: %s", approvedAt: "%s von %s, %s", standing: "%s von %s, schon früher", moreApprovals: count{"%d weitere", "%d weitere"},
-		audit: "Audit-Protokoll: %s, die letzte %s", lines: count{"%d Zeile", "%d Zeilen"},
-	}
+	Button, Gone, Other            string
+	Models, Lines, MoreApprovals   count
+	Tokens, Took, Waited           string
+	Tools, Failed, NotRun          string
+	Approved, ApprovedAt, Standing string
+	Audit                          string // lines, hash
 }
 
 // ReceiptButton is the label of the button below an answer for which tools ran.
-func (w Words) ReceiptButton(language string) string { return w.in(language).receipts.button }
+func (w Words) ReceiptButton(language string) string { return w.in(language).Receipts.Button }
 
 // ReceiptGone says that it is no longer known what an answer took.
-func (w Words) ReceiptGone(language string) string { return w.in(language).receipts.gone }
+func (w Words) ReceiptGone(language string) string { return w.in(language).Receipts.Gone }
 
 // ReceiptOther tells somebody who can read a receipt.
-func (w Words) ReceiptOther(language string) string { return w.in(language).receipts.other }
+func (w Words) ReceiptOther(language string) string { return w.in(language).Receipts.Other }
 
 // auditLength is how many characters of a hash are shown: enough to find its line.
 const auditLength = 16
 
 // Receipt says what an answer took.
 func (w Words) Receipt(language string, r *Receipt) string {
-	b := &w.in(language).receipts
-	head := []string{b.models.say(r.Models), fmt.Sprintf(b.tokens, r.Input, r.Output)}
+	b := &w.in(language).Receipts
+	head := []string{b.Models.say(r.Models), fmt.Sprintf(b.Tokens, r.Input, r.Output)}
 	if r.USD > 0 {
 		head = append(head, Money(r.USD))
 	}
-	head = append(head, fmt.Sprintf(b.took, w.Duration(language, r.Took)))
+	head = append(head, fmt.Sprintf(b.Took, w.Duration(language, r.Took)))
 	if r.Waited >= time.Second {
-		head = append(head, fmt.Sprintf(b.waited, w.Duration(language, r.Waited)))
+		head = append(head, fmt.Sprintf(b.Waited, w.Duration(language, r.Waited)))
 	}
 	lines := []string{strings.Join(head, " · ")}
 	add := func(pattern string, list []string) {
@@ -98,16 +76,16 @@ func (w Words) Receipt(language string, r *Receipt) string {
 			lines = append(lines, fmt.Sprintf(pattern, strings.Join(list, ", ")))
 		}
 	}
-	add(b.tools, b.ran(r.Tools))
+	add(b.Tools, b.ran(r.Tools))
 	var idle []string
 	for _, name := range r.NotRun {
 		idle = append(idle, named(name))
 	}
-	add(b.notRun, idle)
-	add(b.approved, w.receiptApprovals(b, r))
+	add(b.NotRun, idle)
+	add(b.Approved, w.receiptApprovals(b, r))
 	if r.Audit != "" {
 		hash := r.Audit[:min(len(r.Audit), auditLength)]
-		lines = append(lines, fmt.Sprintf(b.audit, b.lines.say(r.Lines), hash))
+		lines = append(lines, fmt.Sprintf(b.Audit, b.Lines.say(r.Lines), hash))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -121,7 +99,7 @@ func (b *receiptBook) ran(tools []ReceiptTool) []string {
 			text = fmt.Sprintf("%s × %d", text, t.Calls)
 		}
 		if t.Failed > 0 {
-			text += " (" + fmt.Sprintf(b.failed, t.Failed) + ")"
+			text += " (" + fmt.Sprintf(b.Failed, t.Failed) + ")"
 		}
 		list = append(list, text)
 	}
@@ -132,16 +110,16 @@ func (w Words) receiptApprovals(b *receiptBook, r *Receipt) []string {
 	var list []string
 	for _, a := range r.Approvals {
 		by := render.Cut(named(a.By), nameLength)
-		text := fmt.Sprintf(b.standing, named(a.Tool), by)
+		text := fmt.Sprintf(b.Standing, named(a.Tool), by)
 		if !a.At.IsZero() {
-			text = fmt.Sprintf(b.approvedAt, named(a.Tool), by, w.clock(a.At))
+			text = fmt.Sprintf(b.ApprovedAt, named(a.Tool), by, w.clock(a.At))
 		}
 		if !slices.Contains(list, text) {
 			list = append(list, text)
 		}
 	}
 	if r.MoreApprovals > 0 {
-		list = append(list, b.moreApprovals.say(r.MoreApprovals))
+		list = append(list, b.MoreApprovals.say(r.MoreApprovals))
 	}
 	return list
 }
