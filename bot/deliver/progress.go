@@ -94,6 +94,7 @@ type Progress struct {
 	begun time.Time
 	screen
 	barred
+	pace
 	typed   time.Time
 	asked   time.Time // last call of Placeholder
 	message string    // id of the placeholder
@@ -234,7 +235,7 @@ func (p *Progress) step(ctx context.Context, now time.Time) time.Duration {
 
 // draft shows the newest frame as a draft.
 func (p *Progress) draft(ctx context.Context, now time.Time) time.Duration {
-	return p.frame(ctx, now, track{draftEvery, draftAgain, &p.noDrafts, func(ctx context.Context, c bot.Content) error {
+	return p.frame(ctx, now, track{draftEvery, draftAgain, false, &p.noDrafts, func(ctx context.Context, c bot.Content) error {
 		return p.deps.Live.Draft(ctx, p.spec.Place, p.spec.Draft, c)
 	}})
 }
@@ -243,6 +244,7 @@ func (p *Progress) draft(ctx context.Context, now time.Time) time.Duration {
 type track struct {
 	every   time.Duration // minimum time between two frames
 	again   time.Duration // when an unchanged frame is shown again
+	paced   bool          // the time between two frames grows
 	refused *bool         // set if the channel does not accept any
 	show    func(ctx context.Context, content bot.Content) error
 }
@@ -260,8 +262,12 @@ func (p *Progress) frame(ctx context.Context, now time.Time, t track) time.Durat
 	}
 	over, ok := p.deps.Pacer.Try(ctx, p.spec.Place, bot.Low)
 	if !ok {
-		p.next = now.Add(budgetPoll)
-		return budgetPoll
+		wait := budgetPoll
+		if t.paced {
+			wait = p.pace.wait()
+		}
+		p.next = now.Add(wait)
+		return wait
 	}
 	defer over()
 	content := p.state.frame(p.deps.Words, p.spec.Language, now)
@@ -279,7 +285,11 @@ func (p *Progress) frame(ctx context.Context, now time.Time, t track) time.Durat
 	}
 	p.last = p.deps.Now()
 	p.saw(content, err, t.refused)
-	every := t.every << min(p.failures, 4)
+	every := t.every
+	if t.paced {
+		every = p.after(every, &content, p.begun, p.last)
+	}
+	every <<= min(p.failures, 4)
 	if g.line {
 		every = max(every, time.Second) // it shows whole seconds
 	}
@@ -320,7 +330,7 @@ func (p *Progress) grow(ctx context.Context, now time.Time) time.Duration {
 	if g := p.state.glance(now); g.empty && !p.showing {
 		return g.change // the placeholder says the same
 	}
-	return p.frame(ctx, now, track{p.opts.Interval, never, &p.noEdits, func(ctx context.Context, c bot.Content) error {
+	return p.frame(ctx, now, track{p.opts.Interval, never, true, &p.noEdits, func(ctx context.Context, c bot.Content) error {
 		c.Buttons = p.spec.Buttons // an edit without buttons removes them
 		return p.deps.Live.Revise(ctx, p.spec.Place, p.message, c)
 	}})

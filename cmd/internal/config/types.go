@@ -66,7 +66,7 @@ type Telegram struct {
 	ApprovalTimeout     time.Duration `toml:"approval_timeout" default:"10m" min:"1s" doc:"A question that nobody answers in this time is denied."`
 	ApprovalsRequired   int           `toml:"approvals_required" default:"1" min:"1" doc:"How many people must approve. If more than one must, the person who asked does not count."`
 	ApprovalByRequester bool          `toml:"approval_by_requester" default:"true" doc:"Whether people may approve their own requests if one approval is enough."`
-	StreamIntervalMS    int           `toml:"stream_interval_ms" default:"3000" clamp:"500..3600000" doc:"Milliseconds between two edits of a growing answer; at least 500."`
+	StreamIntervalMS    int           `toml:"stream_interval_ms" default:"3000" clamp:"500..3600000" doc:"Milliseconds between two edits of a growing answer; at least 500. The longer it grows, the more, up to 2.5 times as many, and more still while the budget of the chat is low."`
 	MergeMS             int           `toml:"merge_ms" default:"600" min:"0" max:"10000" doc:"Milliseconds within which the next message of a person counts to the one before. Nobody waits for this after an ordinary message: only after a forwarded one and a part of a long text is the next one awaited. 0: each message is a turn of its own, except for albums."`
 	Language            string        `toml:"language" form:"language" doc:"Language of what the bot says where a person's is not known: notices to a chat, news. Empty: English."`
 	TimeZone            string        `toml:"time_zone" form:"zone" doc:"Zone of the times in messages, such as \"Europe/Berlin\"; Telegram does not tell a person's. \"Local\": the machine's. Empty: UTC; in the terminal and the simulator the machine's."`
