@@ -144,6 +144,9 @@ type Fact struct {
 	Key     string
 	Value   string
 	Expires time.Time // zero = never
+	// Was, of a Fact in Change.Facts, is the value that the Change was computed from, "" = none. If it is another one by
+	// the store's clock, the Change is refused with ErrConflict. nil = any. It is not stored.
+	Was *string
 }
 
 // MovedBucket holds, by the new id of a group, its former id: a group that was admitted under the one is admitted under

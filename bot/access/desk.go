@@ -2,7 +2,7 @@ package access
 
 import (
 	"context"
-	"slices"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -126,8 +126,12 @@ func (d *Desk) admit(ctx context.Context, msg *bot.Message, id string, role Role
 	if known && before.Role == role {
 		return done{text: w.AdmittedAlready(language, shown(before))}, nil
 	}
-	if last, err := d.last(ctx, msg.Place, id, before.Role); err != nil || last {
-		return done{text: w.LastAdmin(language)}, err
+	fewer, err := d.fewerAdmins(ctx, msg, id, before.Role)
+	if errors.Is(err, errLastAdmin) {
+		return done{text: w.LastAdmin(language)}, nil
+	}
+	if err != nil {
+		return done{}, err
 	}
 	s, err := d.told(ctx, msg.Place, id)
 	if err != nil {
@@ -138,6 +142,9 @@ func (d *Desk) admit(ctx context.Context, msg *bot.Message, id string, role Role
 		e.Name = s.Name
 	}
 	out, err := d.stored(msg, "admit", e)
+	if fewer != nil {
+		out.effect.Change.Facts = append(out.effect.Change.Facts, *fewer)
+	}
 	out.text = w.Admitted(language, shown(e))
 	if err == nil && s != nil && !known && g.opts.Private != nil { // a bot cannot begin a chat
 		to := g.opts.Private(id)
@@ -224,12 +231,19 @@ func (d *Desk) remove(ctx context.Context, msg *bot.Message, id string) (done, e
 	case !known:
 		return done{text: w.NotAdmitted(language, id)}, nil
 	}
-	if last, err := d.last(ctx, msg.Place, id, e.Role); err != nil || last {
-		return done{text: w.LastAdmin(language)}, err
+	fewer, err := d.fewerAdmins(ctx, msg, id, e.Role)
+	if errors.Is(err, errLastAdmin) {
+		return done{text: w.LastAdmin(language)}, nil
+	}
+	if err != nil {
+		return done{}, err
 	}
 	out, err := d.stored(msg, "remove", e)
 	if err != nil {
 		return done{}, err
+	}
+	if fewer != nil {
+		out.effect.Change.Facts = append(out.effect.Change.Facts, *fewer)
 	}
 	out.text = w.Removed(language, shown(e), role == "")
 	if role != "" { // the configured role remains
@@ -237,15 +251,6 @@ func (d *Desk) remove(ctx context.Context, msg *bot.Message, id string) (done, e
 		return out, nil
 	}
 	return out, d.end(ctx, msg.Place, e, &out.effect)
-}
-
-// last reports whether a person with a role is the only admin; admins by the configuration always remain.
-func (d *Desk) last(ctx context.Context, place bot.Place, id string, role Role) (bool, error) {
-	if role != Admin || slices.Contains(d.guard.opts.Admins, id) {
-		return false, nil
-	}
-	admins, err := d.guard.admins(ctx, place)
-	return !slices.ContainsFunc(admins, func(other string) bool { return other != id }), err
 }
 
 // end stops the running turns of a person or group. Waiting ones are refused when they are resumed.

@@ -41,6 +41,9 @@ func Run(c *bot.Change, world *World, now time.Time) (*Result, error) {
 	if err := r.lease(); err != nil {
 		return nil, err
 	}
+	if err := r.expected(); err != nil {
+		return nil, err
+	}
 	if err := r.arrive(); err != nil {
 		return nil, err
 	}
@@ -353,25 +356,6 @@ func (r *run) rowUpdates() error {
 	}
 	return nil
 }
-
-// setFacts sets the unconditional facts, then those that are only set if absent.
-func (r *run) setFacts() {
-	for _, fact := range r.change.Facts {
-		r.facts.set(FactKey{fact.Bucket, fact.Key}, fact)
-	}
-	for _, fact := range r.change.FactsIf {
-		key := FactKey{fact.Bucket, fact.Key}
-		old, ok := r.facts.get(key)
-		free := !ok || old.Value == "" || Over(old.Expires, r.now)
-		if free {
-			r.facts.set(key, fact)
-		}
-		r.result.Applied.Set = append(r.result.Applied.Set, free)
-	}
-}
-
-// Over reports whether a lifetime has ended; zero = it has no end.
-func Over(end, now time.Time) bool { return !end.IsZero() && !end.After(now) }
 
 func (r *run) placeholder() {
 	session := r.change.PlaceholderOf

@@ -135,6 +135,11 @@ func NeedsOf(c *bot.Change) Needs {
 	for i := range c.FactsIf {
 		n.Facts = append(n.Facts, FactKey{c.FactsIf[i].Bucket, c.FactsIf[i].Key})
 	}
+	for i := range c.Facts {
+		if c.Facts[i].Was != nil {
+			n.Facts = append(n.Facts, FactKey{c.Facts[i].Bucket, c.Facts[i].Key})
+		}
+	}
 	n.Facts = unique(n.Facts, func(a, b FactKey) int {
 		return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Key, b.Key))
 	})

@@ -19,6 +19,7 @@ func factTests() map[string]func(*harness) {
 		"facts are set, replaced, deleted, expire": factsAreSetReplacedDeletedExpire,
 		"facts of a bucket by prefix":              factsOfABucketByPrefix,
 		"a fact is set if absent or expired":       aFactIsSetIfAbsentOrExpired,
+		"a fact is changed from what it was":       aChangeExpectsFacts,
 		"a charge counts once":                     aChargeCountsOnce,
 	}
 }
@@ -74,6 +75,27 @@ func aFactIsSetIfAbsentOrExpired(h *harness) {
 		{Bucket: "b", Key: "n", Value: "1"}, {Bucket: "b", Key: "n", Value: "2"},
 	}}).Set, []bool{true, false})
 	h.refused(&bot.Change{FactsIf: []bot.Fact{{Bucket: "b", Key: "x"}}}, bot.ErrInvalid)
+}
+
+func aChangeExpectsFacts(h *harness) {
+	change := func(was, value string) *bot.Change {
+		return &bot.Change{Facts: []bot.Fact{{Bucket: "b", Key: "k", Value: value, Was: &was}, {Bucket: "b", Key: "beside", Value: value}}}
+	}
+	h.refused(change("1", "2"), bot.ErrConflict)
+	h.do(change("", "1"))
+	h.refused(change("", "2"), bot.ErrConflict)
+	h.refused(change("2", "3"), bot.ErrConflict)
+	same(h, "what is beside it", h.fact("b", "beside", start), "1")
+	h.do(change("1", "2"))
+	same(h, "value", h.fact("b", "k", start), "2")
+	h.do(&bot.Change{Facts: []bot.Fact{{Bucket: "b", Key: "k", Value: "3", Expires: longAgo}}})
+	h.refused(change("3", "4"), bot.ErrConflict)
+	h.do(change("", "4"))
+	none, four := "", "4"
+	h.refused(&bot.Change{Facts: []bot.Fact{{Bucket: "b", Key: "other", Value: "1", Was: &none}, {Bucket: "b", Key: "k", Value: "5", Was: &none}}}, bot.ErrConflict)
+	h.do(&bot.Change{Facts: []bot.Fact{{Bucket: "b", Key: "other", Value: "1", Was: &none}, {Bucket: "b", Key: "k", Value: "4", Was: &four}}})
+	h.do(change("4", ""))
+	h.refused(change("4", "5"), bot.ErrConflict)
 }
 
 func aChargeCountsOnce(h *harness) {

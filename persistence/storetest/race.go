@@ -33,6 +33,7 @@ func Race(t *testing.T, open func(t *testing.T) (one, two bot.Store)) {
 		"of two equal rows one is new":            ofTwoEqualRowsOneIsNew,
 		"of two facts set if absent one is set":   ofTwoFactsSetIfAbsentOneIsSet,
 		"an edit and a begin do not mix":          anEditAndABeginDoNotMix,
+		"of two changes of a fact one wins":       ofTwoThatExpectAFactOneWins,
 		"what one did the other one knows":        whatOneDidTheOtherOneKnows,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -261,6 +262,26 @@ func ofTwoFactsSetIfAbsentOneIsSet(r *racers, round int) {
 	value, err := r.other.Fact(r.Context(), "b", fmt.Sprint(round), start)
 	r.ok(err)
 	same(r.harness, "value", value, map[bool]string{true: "a", false: "b"}[first.Set[0]])
+}
+
+func ofTwoThatExpectAFactOneWins(r *racers, round int) {
+	key := fmt.Sprint("e", round/2)
+	before := ""
+	if round%2 == 1 { // the second of two rounds changes what the first has set
+		var err error
+		before, err = r.other.Fact(r.Context(), "b", key, start)
+		r.ok(err)
+	}
+	change := func(value string) *bot.Change {
+		return &bot.Change{Facts: []bot.Fact{{Bucket: "b", Key: key, Value: value + fmt.Sprint(round), Was: &before}}}
+	}
+	want := "b"
+	if r.oneWins(r.run2(change("a"), change("b"), bot.ErrConflict)) {
+		want = "a"
+	}
+	value, err := r.other.Fact(r.Context(), "b", key, start)
+	r.ok(err)
+	same(r.harness, "value", value, want+fmt.Sprint(round))
 }
 
 // whatOneDidTheOtherOneKnows passes a session back and forth: neither handle may rely on its memory.
