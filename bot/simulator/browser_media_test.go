@@ -111,6 +111,7 @@ func (b *tab) alone() {
 	b.until(`document.querySelector("li.alone .text")?.textContent === "for you alone" && document.querySelector("li.alone .only").textContent.includes("Only you see this")`)
 	b.until(`document.querySelector("#live").textContent.includes("only for you: for you alone")`)
 	b.shot("24-alone")
+	b.until(`document.querySelector("#strip").hidden`)
 	b.do("be Ben", click(`[data-person="1002"]`))
 	b.until(`document.body.dataset.ready === "1002/-1001/7"`)
 	b.until(shows("", "@zephbot aside") + ` && !document.querySelector("li.alone")`)

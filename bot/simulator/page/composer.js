@@ -42,7 +42,7 @@ function keys(e) {
   }
 }
 
-const find = (id) => (state.view ? state.view.messages.find((m) => m.message_id === id) : null);
+const find = (id) => (state.view && id ? state.view.messages.find((m) => m.message_id === id) : null);
 
 // suggest puts words into the text field.
 export function suggest(text) {

@@ -62,12 +62,11 @@ function line(view, row, open) {
   const who = row.last_name && (row.chat < 0 || mine) ? `${mine ? 'You' : row.last_name}: ` : '';
   return h('li', {}, h('button', {
     type: 'button', class: row.group ? 'chat-row topic' : 'chat-row', 'aria-current': open ? 'true' : null, 'data-chat': `${row.chat}/${row.thread}`,
-    'aria-label': `${row.group ? `${row.group}, ` : ''}${row.title}${row.unread ? `, ${row.unread} unread` : ''}`,
     onclick: () => go(state.me, row.chat, row.thread),
   },
   h('span', { class: row.group ? 'hash' : 'avatar zeph', 'aria-hidden': 'true' }, row.group ? '#' : 'Z'),
   h('span', { class: 'chat-row-text' },
-    h('span', { class: 'chat-row-top' }, h('strong', {}, row.title), row.last_at ? h('time', {}, time(row.last_at)) : null),
+    h('span', { class: 'chat-row-top' }, row.group ? h('span', { class: 'hidden' }, `${row.group}, `) : null, h('strong', {}, row.title), row.last_at ? h('time', {}, time(row.last_at)) : null),
     h('span', { class: 'chat-row-last' }, row.typing ? h('em', {}, 'typing …') : h('span', {}, who + (row.last_text || (row.group ? 'no messages yet' : 'say hello'))),
-      row.unread > 0 ? h('span', { class: 'badge', 'aria-hidden': 'true' }, String(row.unread)) : null))));
+      row.unread > 0 ? h('span', { class: 'badge' }, String(row.unread), h('span', { class: 'hidden' }, ' unread')) : null))));
 }
