@@ -351,7 +351,7 @@ func TestShowingFails(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w := begin(t, "-7", &screen{answer: func(string, string) error { return fail(outcome) }})
 				w.say("text")
-				pass(30 * time.Second)
+				pass(90 * time.Second) // each failure doubles the time to the next try, which grows by itself too
 				edits := w.screen.kinds("edit")
 				gaps(t, edits, 3*time.Second)
 				switch lost := outcome == bot.NotSent || outcome == bot.Vague; {

@@ -122,11 +122,8 @@ func newService(c *Core, ch channel) (*service, error) {
 	}
 	why := refusal.Desk{Store: store, Words: words}
 	deps.Refusals = why
-	receipts := c.receipts(ch, store)
-	stops := halt.Desk{Store: store, Words: words, Rights: ch.rights}
-	pressers := map[string]turn.Presser{refusal.Prefix: why, receipt.Prefix: receipts, choice.Prefix: c.choices, halt.Prefix: stops}
 	if ch.people != nil {
-		deps.People, pressers[access.Prefix] = ch.people, ch.people
+		deps.People = ch.people
 	}
 	s.commands = command.New(deps)
 	s.outbox = deliver.NewOutbox(deliver.Deps{
@@ -142,13 +139,30 @@ func newService(c *Core, ch channel) (*service, error) {
 	offered := deliver.Offered{Store: store, Outbox: s.outbox}
 	s.dispatcher = dispatch.New(dispatch.Parts{
 		Store: offered, Decoders: ch.decoders, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: s.meter, Commands: s.commands,
-		Approvals: questions, Buttons: dispatch.Buttons{Pressers: pressers, Below: below(why.Buttons, receipts.Buttons), Stop: stops.Buttons}, Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
+		Approvals: questions, Buttons: s.buttons(store, why), Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
 		Receiving: dispatch.Receiving{Workspace: c.dirs().ID, Attachments: files, Typing: c.typing(ch, pacer), Signs: s.newSigns(pacer)},
 		Observe:   s.observe, News: c.news.Read, Model: c.choices.Of,
 	}, dispatch.Options{
 		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: turnMemory(), Grace: grace, Merge: ch.merge, Shared: c.shared(),
 	})
 	return s, nil
+}
+
+// buttons returns the buttons below answers, and what handles them and others.
+func (s *service) buttons(store bot.Store, why refusal.Desk) dispatch.Buttons {
+	c, ch := s.core, s.ch
+	receipts := c.receipts(ch, store)
+	stops := halt.Desk{Store: store, Words: c.words(), Rights: ch.rights}
+	b := dispatch.Buttons{
+		Pressers: map[string]turn.Presser{
+			refusal.Prefix: why, receipt.Prefix: receipts, choice.Prefix: c.choices, halt.Prefix: stops,
+		},
+		Below: below(why.Buttons, receipts.Buttons), Stop: stops.Buttons,
+	}
+	if ch.people != nil {
+		b.Pressers[access.Prefix] = ch.people
+	}
+	return b
 }
 
 // watchMoves is the store with what follows when a group gets a new id.
