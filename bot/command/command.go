@@ -357,7 +357,7 @@ func (t *Table) policy(ctx context.Context, call *turn.Call) (turn.Effect, error
 	}
 	effect, rule, reason, err := t.deps.Policy.Check(ctx, msg, call.Session, tool, []byte(strings.TrimSpace(args)))
 	if err != nil {
-		return t.say(call, err.Error()+"\n"+w.PolicyHelp(msg.Language)), nil //nolint:nilerr // a reply
+		return t.say(call, w.Said(msg.Language, err.Error())+"\n"+w.PolicyHelp(msg.Language)), nil //nolint:nilerr // a reply
 	}
 	return t.say(call, w.PolicyDecision(msg.Language, effect, rule, reason)), nil
 }

@@ -183,7 +183,11 @@ func (w Words) AdminsStore(language string) string { return w.in(language).Polic
 
 // PolicyStatus answers /policy status.
 func (w Words) PolicyStatus(language string, lines []string) string {
-	return w.in(language).Policy.Head + "\n" + strings.Join(lines, "\n")
+	said := []string{w.in(language).Policy.Head}
+	for _, line := range lines {
+		said = append(said, w.Said(language, line))
+	}
+	return strings.Join(said, "\n")
 }
 
 // PolicyDecision answers /policy check.
@@ -193,7 +197,7 @@ func (w Words) PolicyDecision(language, effect, rule, reason string) string {
 	if reason = w.Reason(language, reason); reason != "" {
 		lines = append(lines, reason)
 	}
-	return strings.Join(append(lines, fmt.Sprintf(b.Policy.Rule, rule)), "\n")
+	return strings.Join(append(lines, fmt.Sprintf(b.Policy.Rule, w.Said(language, rule))), "\n")
 }
 
 // PolicyHelp says how /policy is used.

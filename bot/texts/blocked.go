@@ -25,7 +25,7 @@ func (w Words) ToolsBlocked(language string, list []Blocked) string {
 		if t.Elsewhere {
 			left += ", " + b.Blocked.Elsewhere
 		}
-		lines = append(lines, "• "+visible.Name(t.Tool)+" – "+visible.Name(t.Reason)+" ("+left+")")
+		lines = append(lines, "• "+visible.Name(t.Tool)+" – "+w.Said(language, visible.Name(t.Reason))+" ("+left+")")
 	}
 	return strings.Join(lines, "\n")
 }

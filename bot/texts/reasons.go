@@ -38,9 +38,20 @@ func (w Words) Note(language, english string) string {
 	return strings.Join(parts, " · ")
 }
 
+// Said is what a part of the program says about its state or about a mistake, in English, in the reader's language.
+// What has no translation, such as the name of a rule, is not changed.
+func (w Words) Said(language, english string) string {
+	if b := w.in(language); b.reasons != nil {
+		if text, ok := b.reasons().say(english); ok {
+			return text
+		}
+	}
+	return english
+}
+
 // phrases translate sentences with gaps. Safe for concurrent use.
 type phrases struct {
-	list []phrase
+	all []phrase
 }
 
 type phrase struct {
@@ -49,13 +60,13 @@ type phrase struct {
 	pieces []string // of the translation, around its gaps
 }
 
-var gap = regexp.MustCompile(`\{[-:,]?\}`)
+var gap = regexp.MustCompile(`\{[-:,+]?\}`)
 
 // gaps are the patterns of what a sentence leaves open.
-var gaps = strings.NewReplacer(`\{\}`, `(.+)`, `\{:\}`, `: (.+)`, `\{,\}`, "([^`]+?)", `\{-\}`, `(.+)`)
+var gaps = strings.NewReplacer(`\{\}`, `(.+)`, `\{:\}`, `: (.+)`, `\{,\}`, "([^`]+?)", `\{\+\}`, "([^`]+?)", `\{-\}`, `(.+)`)
 
 // newPhrases prepares sentences and their translations, which have the same gaps in the same order. {} stands for words
-// that are not changed, {,} for clauses separated by commas, which are translated, {:} for ": " and a clause that is
+// that are not changed, {,} and {+} for clauses separated by these signs, which are translated, {:} for ": " and a clause that is
 // omitted if it cannot be translated, {-} for words that are omitted. Where several sentences match, the one with the
 // most words of its own is meant.
 func newPhrases(table map[string]string) *phrases {
@@ -67,7 +78,7 @@ func newPhrases(table map[string]string) *phrases {
 	})
 	p := &phrases{}
 	for _, sentence := range sentences {
-		p.list = append(p.list, phrase{
+		p.all = append(p.all, phrase{
 			match: regexp.MustCompile(`(?s)^` + gaps.Replace(regexp.QuoteMeta(sentence)) + `$`),
 			gaps:  gap.FindAllString(sentence, -1), pieces: gap.Split(table[sentence], -1),
 		})
@@ -77,8 +88,8 @@ func newPhrases(table map[string]string) *phrases {
 
 // say translates a sentence.
 func (p *phrases) say(text string) (string, bool) {
-	for i := range p.list {
-		ph := &p.list[i]
+	for i := range p.all {
+		ph := &p.all[i]
 		found := ph.match.FindStringSubmatch(text)
 		if found == nil {
 			continue
@@ -104,15 +115,27 @@ func (p *phrases) fill(mark, words string) string {
 		}
 		return ""
 	case "{,}":
-		parts := strings.Split(words, ", ")
-		for i, part := range parts {
-			if said, ok := p.say(part); ok {
-				parts[i] = said
-			}
-		}
-		return strings.Join(parts, ", ")
+		return p.list(words, ", ")
+	case "{+}":
+		return p.list(words, " + ")
 	case "{-}":
 		return ""
 	}
 	return words
+}
+
+// list translates clauses with a sign between them; a clause may contain the sign.
+func (p *phrases) list(words, sign string) string {
+	parts, out := strings.Split(words, sign), []string{}
+	for len(parts) > 0 {
+		n, said := 1, parts[0]
+		for m := len(parts); m > 0; m-- {
+			if text, ok := p.say(strings.Join(parts[:m], sign)); ok {
+				n, said = m, text
+				break
+			}
+		}
+		parts, out = parts[n:], append(out, said)
+	}
+	return strings.Join(out, sign)
 }

@@ -57,6 +57,21 @@ func TestReasonsElsewhere(t *testing.T) {
 	}
 }
 
+func TestSandboxElsewhere(t *testing.T) {
+	t.Parallel()
+	level := "kernel sandbox: Landlock ABI 5 + seccomp + a root of its own; but the processes of a command share the table of the machine, modes, owners and times of files outside can be changed (only Linux has one, this is x)"
+	want := "Sandbox des Kernels: Landlock ABI 5 + seccomp + eigenes Wurzelverzeichnis; aber die Prozesse eines Befehls sind in der Tabelle der Maschine, Rechte, Besitzer und Zeiten von Dateien außerhalb sind änderbar (die hat nur Linux, das hier ist x)"
+	if got := w.Said("de", level); got != want {
+		t.Errorf("%q", got)
+	}
+	if got := w.Said("de", "sandbox "+level); got != "Sandbox: "+want {
+		t.Errorf("%q", got)
+	}
+	if got := w.Said("de", "tools.policy.rules[0]"); got != "tools.policy.rules[0]" {
+		t.Errorf("a name: %q", got)
+	}
+}
+
 // TestEveryReasonIsTranslated looks into the source of the policy: what a reason begins with must have a sentence
 // in every language.
 func TestEveryReasonIsTranslated(t *testing.T) {

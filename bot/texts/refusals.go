@@ -41,7 +41,7 @@ func (w Words) Why(language string, list []Refusal) string {
 		args, _ := w.Visible(language).Line(r.Args)
 		lines := []string{"⛔ " + strings.TrimSpace(named(r.Tool)+" "+render.Cut(args, argsLength)), render.Cut(w.Reason(language, w.shown(language, r.Reason)), ruleLength)}
 		if r.Rule != "" {
-			lines = append(lines, fmt.Sprintf(b.Rule, w.seen(language, r.Rule)))
+			lines = append(lines, fmt.Sprintf(b.Rule, w.Said(language, w.seen(language, r.Rule))))
 		}
 		parts[i] = strings.Join(append(lines, fmt.Sprintf(b.Cure, b.cureOf(r.Rule))), "\n")
 	}

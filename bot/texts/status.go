@@ -97,7 +97,7 @@ func (w Words) details(b *book, language string, d *Details) []string {
 	lines := []string{
 		b.Commands.HelpAdmin,
 		fmt.Sprintf(b.Status.All, d.Counts.Running, d.Counts.Parked, d.Counts.Queued, d.Counts.Undelivered, d.Counts.Lost),
-		capital(visible.Name(d.Sandbox)),
+		capital(w.Said(language, visible.Name(d.Sandbox))),
 		fmt.Sprintf(b.Status.Stores, fmt.Sprintf(stores, d.Engine)),
 	}
 	if d.Redis != nil {

@@ -93,6 +93,7 @@ func everything(l string) map[string][]string {
 	})}
 	m["Heard"] = []string{w.Heard(l, "x")}
 	m["Reason"] = []string{w.Reason(l, "No rule allows `x`."), w.Reason(l, "Something else.")}
+	m["Said"] = []string{w.Said(l, "this program is not set up as its own helper"), w.Said(l, "\"x\" names no tool (did you mean y?)")}
 	m["Note"] = []string{w.Note(l, "in the workspace of this chat · network off · x")}
 	m["Unstored"], m["OutOfOrder"] = []string{w.Unstored(l)}, []string{w.OutOfOrder(l, "the disk is full; free some space, nothing was stored")}
 	m["Servers"] = []string{w.Servers(l, nil), w.Servers(l, []texts.Server{

@@ -76,6 +76,7 @@ package apptest
 
 import (
 	"bytes"
+	"iter"
 	"net/http"
 	"regexp"
 	"strings"
@@ -122,6 +123,34 @@ func PlayHooked(t *testing.T, archive *txtar.Archive) {
 // play plays a scenario in a prepared scene.
 func play(t *testing.T, archive *txtar.Archive, s *scene) {
 	t.Helper()
+	s.open(t, archive)
+	defer s.close()
+	s.start()
+	for i, line := range s.chat() {
+		if err := s.do(line); err != nil {
+			t.Fatalf("line %d: %s: %v\n%s", i+1, line, err, s.dump())
+		}
+	}
+	s.judge()
+}
+
+// chat returns the lines of the chat by number, from 0, without those that say nothing.
+func (s *scene) chat() iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		for i, line := range strings.Split(s.parts["chat"], "\n") {
+			if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+				continue
+			}
+			if !yield(i, line) {
+				return
+			}
+		}
+	}
+}
+
+// open reads a scenario and sets up its scene.
+func (s *scene) open(t *testing.T, archive *txtar.Archive) {
+	t.Helper()
 	parts := map[string]string{}
 	for _, f := range archive.Files {
 		parts[f.Name] = string(f.Data)
@@ -142,17 +171,6 @@ func play(t *testing.T, archive *txtar.Archive, s *scene) {
 		s.processes = alone()
 	}
 	s.stage()
-	defer s.close()
-	s.start()
-	for i, line := range strings.Split(parts["chat"], "\n") {
-		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		if err := s.do(line); err != nil {
-			t.Fatalf("line %d: %s: %v\n%s", i+1, line, err, s.dump())
-		}
-	}
-	s.judge()
 }
 
 // judge checks what must be true at the end of every scenario.
@@ -250,6 +268,8 @@ type scene struct {
 	db        persistence.Reader // of the running service; nil until it is needed
 
 	databaseURL string // of PostgreSQL; "" = SQLite
+	language    string // of everybody; "" = each has their own, and the lines of the chat are what the bot must say
+	looking     bool   // a line is played that only looks
 }
 
 const (
@@ -298,6 +318,9 @@ func (s *scene) stage() {
 	}
 	s.url = url
 	for _, u := range people() {
+		if s.language != "" {
+			u.Language = s.language
+		}
 		s.fake.AddUser(u)
 		s.fake.AddPrivate(u.ID)
 	}

@@ -191,7 +191,7 @@ func matches(got, want string) (bool, error) {
 // wait waits until check returns true. It checks again whenever the fake changes, and at intervals, because state
 // outside the fake changes too.
 func (s *scene) wait(check func() (bool, error)) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), s.patience())
 	defer cancel()
 	pause := 5 * time.Millisecond
 	timer := time.NewTimer(pause)
@@ -284,7 +284,7 @@ func (s *scene) pressLabel(people string, chat int64, wanted int, label string) 
 			}
 			for _, row := range m.Keyboard {
 				for _, b := range row {
-					if b.Text == label {
+					if b.Text == label || s.language != "" && s.translated(b.Text, label) {
 						s.button.message, s.button.data = m.MessageID, b.CallbackData
 						return true, nil
 					}

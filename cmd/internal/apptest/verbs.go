@@ -105,6 +105,9 @@ func (s *scene) happens(words []string) error {
 		} else {
 			u.Language = words[2]
 		}
+		if s.language != "" {
+			u.Language = s.language
+		}
 		s.fake.AddUser(u)
 	default:
 		return errors.New("not a line of a scenario")
