@@ -18,6 +18,10 @@ import (
 func TestLanguageFiles(t *testing.T) {
 	t.Parallel()
 	for _, problem := range library().problems {
+		if Drafts() && !strings.HasPrefix(problem, "de.") && strings.HasSuffix(problem, " is missing") {
+			t.Log(problem)
+			continue
+		}
 		t.Error(problem)
 	}
 	if n := len(library().books); n < 2 || n != len(languages.Tags()) {

@@ -157,6 +157,9 @@ func TestEverySentence(t *testing.T) {
 	for _, language := range w.Languages() {
 		for method, list := range everything(language) {
 			for i, text := range list {
+				if language != "de" && texts.Drafts() && text == english[method][i] {
+					continue
+				}
 				if strings.TrimSpace(text) == "" || strings.Contains(text, "%!") || strings.Contains(text, "%s") || strings.Contains(text, "%d") && method != "Visible" || strings.Contains(text, "  ") {
 					t.Errorf("%s: %s: %q", language, method, text)
 				}
@@ -286,7 +289,7 @@ func TestOtherScript(t *testing.T) {
 	english := everything("en")
 	for method, list := range everything("ru") {
 		for i, text := range list {
-			if neutral[method] {
+			if neutral[method] || texts.Drafts() && text == english[method][i] {
 				continue
 			}
 			for _, found := range word.FindAllString(text, -1) {
