@@ -194,7 +194,7 @@ func (w Words) PolicyStatus(language string, lines []string) string {
 func (w Words) PolicyDecision(language, effect, rule, reason string) string {
 	b := w.in(language)
 	lines := []string{b.Policy.Effects[effect]}
-	if reason = w.Reason(language, reason); reason != "" {
+	if reason = w.refused(language, &Refusal{Reason: reason, Rule: rule}); reason != "" {
 		lines = append(lines, reason)
 	}
 	return strings.Join(append(lines, fmt.Sprintf(b.Policy.Rule, w.Said(language, rule))), "\n")

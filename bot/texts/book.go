@@ -102,7 +102,7 @@ type policyBook struct {
 	Head, Help                        string
 	Rule                              string // name
 	Effects                           map[string]string
-	SomeReason                        string // for a reason that is not in the table of reasons
+	SomeReason, SomeRefusal           string // of a rule, of a tool: what is not in the table of reasons
 }
 
 // commandBook is what commands answer.

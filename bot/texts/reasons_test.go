@@ -163,6 +163,50 @@ func text(e ast.Expr) string {
 	return "x"
 }
 
+// TestEveryRefusalIsTranslated looks into the source of the tools: why they refuse a file or an address, whoever asks.
+func TestEveryRefusalIsTranslated(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, from := range []struct {
+		files, function string
+		argument        int
+	}{{"../../tools/file/*.go", "refused", 1}, {"../../policy/netrule/*.go", "refuse", 1}} {
+		files, err := filepath.Glob(from.files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range files {
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok || len(call.Args) <= from.argument {
+					return true
+				}
+				if function, ok := call.Fun.(*ast.Ident); !ok || function.Name != from.function {
+					return true
+				}
+				sentence := strings.ReplaceAll(text(call.Args[from.argument]), "%s", `"x"`)
+				if sentence == "x" {
+					return true
+				}
+				found++
+				for _, l := range w.Languages()[1:] {
+					if w.Said(l, sentence) == sentence {
+						t.Errorf("%s: %q is not in [reasons] of languages/%s.toml", name, sentence, l)
+					}
+				}
+				return true
+			})
+		}
+	}
+	if found < 25 {
+		t.Errorf("only %d refusals found", found)
+	}
+}
+
 // TestEveryOutageIsTranslated looks into the source of the store: what it says of a database that is out of order.
 func TestEveryOutageIsTranslated(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package texts
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/zephbot/zephbot/bot/render"
@@ -39,13 +40,31 @@ func (w Words) Why(language string, list []Refusal) string {
 	parts := make([]string, len(list))
 	for i, r := range list {
 		args, _ := w.Visible(language).Line(r.Args)
-		lines := []string{"⛔ " + strings.TrimSpace(named(r.Tool)+" "+render.Cut(args, argsLength)), render.Cut(w.Reason(language, w.shown(language, r.Reason)), ruleLength)}
+		lines := []string{"⛔ " + strings.TrimSpace(named(r.Tool)+" "+render.Cut(args, argsLength)), render.Cut(w.refused(language, &r), ruleLength)}
 		if r.Rule != "" {
 			lines = append(lines, fmt.Sprintf(b.Rule, w.Said(language, w.seen(language, r.Rule))))
 		}
 		parts[i] = strings.Join(append(lines, fmt.Sprintf(b.Cure, b.cureOf(r.Rule))), "\n")
 	}
 	return strings.Join(parts, "\n\n")
+}
+
+// byTool are the rules whose reason is what a tool says.
+var byTool = []string{"", "not possible"}
+
+// refused says why a call was refused, in words of the policy or of the tool.
+func (w Words) refused(language string, r *Refusal) string {
+	b, english := w.in(language), w.shown(language, r.Reason)
+	if b.reasons == nil || english == "" {
+		return english
+	}
+	if text, ok := b.reasons().say(english); ok {
+		return text
+	}
+	if slices.Contains(byTool, r.Rule) {
+		return b.Policy.SomeRefusal
+	}
+	return b.Policy.SomeReason
 }
 
 // cureOf says what would allow what a rule refuses.
