@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,8 +27,8 @@ const (
 
 // Scope says who sees a menu.
 type Scope struct {
-	Type string `json:"type"`
-	Chat string `json:"chat_id,omitempty"` // of one chat; "" = all chats of the type
+	Type string      `json:"type"`
+	Chat json.Number `json:"chat_id,omitempty"` // of one chat; "" = all chats of the type
 }
 
 // AllPrivate is every private chat without a menu of its own.
@@ -37,7 +38,7 @@ func AllPrivate() Scope { return Scope{Type: scopePrivate} }
 func AllGroups() Scope { return Scope{Type: scopeGroups} }
 
 // OneChat is one chat, by its id.
-func OneChat(id string) Scope { return Scope{Type: scopeChat, Chat: id} }
+func OneChat(id string) Scope { return Scope{Type: scopeChat, Chat: json.Number(id)} }
 
 // Command is a line of a menu (Bot API BotCommand).
 type Command struct {
@@ -191,7 +192,7 @@ func (m *Menus) state(menu Menu) *menuState {
 func (m *Menus) keep(ctx context.Context, menu Menu) error {
 	if menu.Scope.Chat != "" && len(menu.Commands) > 0 {
 		// Recorded first: a menu that nobody knows of would never be deleted.
-		fact := bot.Fact{Bucket: menuBucket, Key: m.key(menu.Scope.Chat), Value: scopeChat}
+		fact := bot.Fact{Bucket: menuBucket, Key: m.key(menu.Scope.Chat.String()), Value: scopeChat}
 		known, err := m.store.Fact(ctx, fact.Bucket, fact.Key, m.now())
 		if err != nil {
 			return fmt.Errorf("menu: %w", err)
@@ -246,7 +247,7 @@ func (m *Menus) unwanted(ctx context.Context, wanted []Menu) (list []Menu, err e
 	chats := map[string]bool{}
 	languages := []string{}
 	for _, menu := range wanted {
-		chats[menu.Scope.Chat] = true
+		chats[menu.Scope.Chat.String()] = true
 		if !slices.Contains(languages, menu.Language) {
 			languages = append(languages, menu.Language)
 		}
@@ -272,7 +273,7 @@ func (m *Menus) forget(ctx context.Context, unwanted []Menu) error {
 	}
 	change := &bot.Change{}
 	for _, menu := range unwanted {
-		key := m.key(menu.Scope.Chat)
+		key := m.key(menu.Scope.Chat.String())
 		if open[menu.Scope] || slices.ContainsFunc(change.Facts, func(f bot.Fact) bool { return f.Key == key }) {
 			continue
 		}

@@ -88,7 +88,9 @@ func (s *Server) handle(ctx context.Context, w http.ResponseWriter, name string,
 	case bad == nil:
 		result, fail = s.execute(ctx, m, r, call)
 	}
-	call.Executed = fail == nil
+	if call.Executed = fail == nil; call.Executed {
+		s.fits(m.name, r)
+	}
 	call.Status = http.StatusOK
 	if fail != nil {
 		call.Status, call.Error, call.RetryAfter = fail.code, fail.text, fail.retryAfter
