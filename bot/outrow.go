@@ -105,3 +105,11 @@ type RowUpdate struct {
 	Doubt     time.Time // an earlier one is kept
 	Problem   string
 }
+
+// Aside returns a reply as one that concerns nobody but the sender of a message: a refusal, or numbers of their own.
+func (r Row) Aside(msg *Message) Row {
+	if msg.Place.Group {
+		r.Content.Only = msg.Person
+	}
+	return r
+}

@@ -14,10 +14,13 @@ import (
 // Command decides by /approve and /deny: the second road, for when a press can no longer arrive.
 func (b *Broker) Command(ctx context.Context, call *turn.Call, state bot.ApprovalState) (turn.Effect, error) {
 	msg := call.Message
-	say := func(text string, _ bool) bot.Row {
+	say := func(text string, refused bool) bot.Row {
 		row := bot.Row{Place: msg.Place, Purpose: bot.Reply, Content: bot.Content{Text: text}}
 		if msg.Place.Group {
 			row.ReplyTo = msg.Message
+		}
+		if refused {
+			row = row.Aside(msg)
 		}
 		return row
 	}
@@ -41,12 +44,12 @@ func (b *Broker) Command(ctx context.Context, call *turn.Call, state bot.Approva
 		return b.decide(ctx, &found[0], msg, state, bot.Once, say)
 	case len(names) == 1:
 		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.OneQuestion(msg.Language, names[0]),
-			false)}}}, nil
+			true)}}}, nil
 	case len(names) == 0:
-		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.NoQuestion(msg.Language), false)}}}, nil
+		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.NoQuestion(msg.Language), true)}}}, nil
 	default:
 		return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.WhichQuestion(msg.Language, names),
-			false)}}}, nil
+			true)}}}, nil
 	}
 }
 

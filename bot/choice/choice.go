@@ -70,6 +70,9 @@ func (c *Choices) Of(session bot.SessionKey) string {
 	}
 	name, ok := c.chosen[string(session)]
 	if !ok {
+		name, ok = c.chosen[topicKey(session.ChatKey(), session.Thread())]
+	}
+	if !ok {
 		name = c.chosen[session.ChatKey()+wholeChat]
 	}
 	if !c.offers(name) {
@@ -115,12 +118,21 @@ func (c *Choices) Follow(ctx context.Context) error {
 	return nil
 }
 
-// key returns the key of the choice of a conversation; a group has one for the whole chat.
+// key returns the key of the choice of a conversation. A group has one for the whole chat, and each of its topics may
+// have another one.
 func key(call *turn.Call) string {
-	if call.Message.Place.Group {
-		return call.Message.Place.ChatKey() + wholeChat
+	if p := call.Message.Place; p.Group {
+		return topicKey(p.ChatKey(), p.Thread)
 	}
 	return string(call.Session)
+}
+
+// topicKey returns the key of the choice of a topic, or of the whole chat outside of topics.
+func topicKey(chat, thread string) string {
+	if thread != "" {
+		chat += "/" + thread
+	}
+	return chat + wholeChat
 }
 
 // may reports whether the caller may choose: in a group, which shares one model, only admins may.
@@ -136,12 +148,12 @@ func (c *Choices) Command(_ context.Context, call *turn.Call) (turn.Effect, erro
 	case wanted == "":
 		return c.reply(call, c.card(call, c.Of(call.Session), "")), nil
 	case !c.may(call):
-		return c.reply(call, bot.Content{Text: w.ModelAdmins(msg.Language)}), nil
+		return c.aside(call, w.ModelAdmins(msg.Language)), nil
 	}
 	name, ok := c.find(wanted)
 	if !ok {
 		near, _ := nearest.Nearest(wanted, c.names())
-		return c.reply(call, bot.Content{Text: w.ModelUnknown(msg.Language, near, c.names())}), nil
+		return c.aside(call, w.ModelUnknown(msg.Language, near, c.names())), nil
 	}
 	e := c.choose(call, name)
 	e.Change.Send = append(e.Change.Send, c.row(call, c.card(call, name, msg.Name)))
@@ -196,11 +208,12 @@ func (c *Choices) Press(_ context.Context, call *turn.Call) (turn.Effect, error)
 	return turn.Effect{Change: bot.Change{Send: []bot.Row{toast}}}, nil
 }
 
-// choose stores a choice. Choosing the first model removes the choice, so that the configured order applies again.
+// choose stores a choice. Choosing the first model removes the choice outside of topics, so that the configured order
+// applies again.
 func (c *Choices) choose(call *turn.Call, name string) turn.Effect {
 	where, value := key(call), name
-	if name == c.deps.Offered[0].Name {
-		value = ""
+	if name == c.deps.Offered[0].Name && (!call.Message.Place.Group || call.Message.Place.Thread == "") {
+		value = "" // in a topic, the choice of the whole chat would apply
 	}
 	revision := rand.Text()
 	return turn.Effect{
@@ -225,7 +238,7 @@ func (c *Choices) card(call *turn.Call, now, by string) bot.Content {
 	}
 	i := slices.IndexFunc(c.deps.Offered, func(m Model) bool { return m.Name == now })
 	content := bot.Content{Language: lang}
-	content.Text = w.ModelCard(lang, label(c.deps.Offered[i]), by, c.may(call), call.Message.Place.Group)
+	content.Text = w.ModelCard(lang, label(c.deps.Offered[i]), by, c.may(call), call.Message.Place.Group && call.Message.Place.Thread == "")
 	if c.deps.Lock || len(c.deps.Offered) == 1 {
 		content.Text = w.ModelFixed(lang, label(c.deps.Offered[i]))
 	}
@@ -266,6 +279,12 @@ func (c *Choices) row(call *turn.Call, content bot.Content) bot.Row {
 
 func (c *Choices) reply(call *turn.Call, content bot.Content) turn.Effect {
 	return turn.Effect{Change: bot.Change{Send: []bot.Row{c.row(call, content)}}}
+}
+
+// aside answers with what concerns nobody but the caller.
+func (c *Choices) aside(call *turn.Call, text string) turn.Effect {
+	row := c.row(call, bot.Content{Text: text}).Aside(call.Message)
+	return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}
 }
 
 var _ turn.Presser = (*Choices)(nil)

@@ -223,3 +223,35 @@ func TestFollowFails(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// A topic has the model of its chat until an admin chooses another one there, even the first of the list.
+func TestTopics(t *testing.T) {
+	t.Parallel()
+	d := open(t, bottest.New(), nil)
+	in := func(thread string) *turn.Call {
+		c := call("-5", "2", true)
+		c.Message.Place.Thread = thread
+		c.Session = c.Message.Place.SessionKey("2")
+		return c
+	}
+	want := func(of map[string]string) {
+		t.Helper()
+		for thread, name := range of {
+			if got := d.c.Of(in(thread).Session); got != name {
+				t.Errorf("topic %q has %q, want %q", thread, got, name)
+			}
+		}
+	}
+	d.command(in(""), "large")
+	want(map[string]string{"": "large", "7": "large", "8": "large"})
+	d.command(in("7"), "own")
+	d.command(in("8"), "main")
+	want(map[string]string{"": "large", "7": "own", "8": "main", "9": "large"})
+	d.command(in(""), "main")
+	want(map[string]string{"": "", "7": "own", "8": "main", "9": ""})
+	d = open(t, d.store, nil)
+	want(map[string]string{"": "", "7": "own", "8": "main"})
+	if rows := d.command(in("7"), ""); !strings.HasPrefix(rows[0].Content.Text, "The model of this conversation is own.") {
+		t.Errorf("%q", rows[0].Content.Text)
+	}
+}

@@ -193,9 +193,9 @@ func (t *Table) Run(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 		return turn.Effect{}, nil
 	case !ok:
 		near, _ := nearest.Nearest(name, t.built())
-		return t.say(call, t.deps.Words.UnknownCommand(call.Message.Language, name, near)), nil
+		return t.aside(call, t.deps.Words.UnknownCommand(call.Message.Language, name, near)), nil
 	case e.admin && !call.Admin:
-		return t.say(call, t.deps.Words.AdminsOnly(call.Message.Language, t.deps.Admins())), nil
+		return t.aside(call, t.deps.Words.AdminsOnly(call.Message.Language, t.deps.Admins())), nil
 	}
 	return e.run(ctx, call)
 }
@@ -208,6 +208,13 @@ func (t *Table) say(call *turn.Call, text string) turn.Effect {
 		row.ReplyTo = msg.Message
 	}
 	return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}
+}
+
+// aside replies with text that concerns nobody but the person who gave the command.
+func (t *Table) aside(call *turn.Call, text string) turn.Effect {
+	e := t.say(call, text)
+	e.Change.Send[0] = e.Change.Send[0].Aside(call.Message)
+	return e
 }
 
 func (t *Table) notBuilt(name string) func(context.Context, *turn.Call) (turn.Effect, error) {
@@ -225,7 +232,7 @@ func (t *Table) quota(ctx context.Context, call *turn.Call) (turn.Effect, error)
 	if strings.TrimSpace(call.Message.Args) != "" && t.deps.Quotas != nil {
 		text, e, err := t.deps.Quotas.Manage(ctx, call)
 		if err == nil {
-			e.Change.Send = append(e.Change.Send, t.say(call, text).Change.Send...)
+			e.Change.Send = append(e.Change.Send, t.aside(call, text).Change.Send...)
 		}
 		return e, err
 	}
@@ -235,9 +242,9 @@ func (t *Table) quota(ctx context.Context, call *turn.Call) (turn.Effect, error)
 			return turn.Effect{}, err
 		}
 		zerolog.Ctx(ctx).Error().Err(err).Msg("cannot read the quotas")
-		return t.say(call, t.deps.Words.QuotaUnread(call.Message.Language)), nil
+		return t.aside(call, t.deps.Words.QuotaUnread(call.Message.Language)), nil
 	}
-	return t.say(call, t.deps.Words.Quota(call.Message.Language, usage)), nil
+	return t.aside(call, t.deps.Words.Quota(call.Message.Language, usage)), nil
 }
 
 func (t *Table) decide(state bot.ApprovalState) func(context.Context, *turn.Call) (turn.Effect, error) {

@@ -140,7 +140,7 @@ func (t *Table) tools(ctx context.Context, call *turn.Call) (turn.Effect, error)
 	words := strings.Fields(msg.Args)
 	if len(words) == 2 && strings.EqualFold(words[0], "unblock") && t.deps.Blocks != nil {
 		if !call.Admin {
-			return t.say(call, w.AdminsOnly(msg.Language, t.deps.Admins())), nil
+			return t.aside(call, w.AdminsOnly(msg.Language, t.deps.Admins())), nil
 		}
 		return t.unblock(ctx, call, words[1])
 	}

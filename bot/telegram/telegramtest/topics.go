@@ -1,6 +1,8 @@
 package telegramtest
 
 import (
+	"slices"
+
 	"github.com/go-telegram/bot/models"
 )
 
@@ -82,4 +84,23 @@ func (s *Server) StartTopic(userID, chatID int64, name string) (topicID int, err
 	c.addTopic(Topic{ID: m.body.ID, Name: name})
 	s.announce(c, m, models.AllowedUpdateMessage)
 	return m.body.ID, nil
+}
+
+// DeleteTopic makes an admin delete a topic of a forum, with all that was written in it. The bot hears nothing of it.
+func (s *Server) DeleteTopic(chatID int64, topicID int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.chats[chatID]
+	if c == nil || c.topics[topicID] == nil || c.general(topicID) {
+		return misusef("chat %d has no topic %d to delete", chatID, topicID)
+	}
+	delete(c.topics, topicID)
+	c.topicOrder = slices.DeleteFunc(c.topicOrder, func(id int) bool { return id == topicID })
+	for _, m := range c.order {
+		if m.body.IsTopicMessage && m.body.MessageThreadID == topicID {
+			m.deleted = true
+		}
+	}
+	s.touch()
+	return nil
 }

@@ -8,7 +8,8 @@
 // scenario in which a line of the model's script is never reached fails: it proves less than it promises. {300×text} in
 // model, chat, filters.toml and pages stands for 300 times that text. People: ann (1001, admin), ben (1002), cy (1003,
 // German) and dora (1004, a stranger). Chats: a private one each, by the person's name; team, a group with ann, ben and
-// cy; forum, a supergroup with the topics General and 7; foreign, a group that is not on the list; away, a group that the bot
+// cy; forum, a supergroup with the topics General and 7; foreign, a group that is not on the list; board, a group that is not on the list
+// either and that the bot is an admin of; away, a group that the bot
 // is not in, where everybody can mention it; shop, the chat of ben's business account with dora, once it is connected. The shell runs
 // without the kernel sandbox unless the scenario says otherwise, so that what asks does not depend on the machine.
 // Lines of chat:
@@ -39,6 +40,7 @@
 //	growing@team: /regexp/      a message that shows that an answer is on its way (⏳ …); "bot" and "silent" pass over such
 //	stop ann                    the Stop button of her draft
 //	idle                        the service has nothing to do
+//	alone@board ben /regexp/    the newest message that only he sees there matches
 //	silent@ann                  … and the bot has said nothing new there
 //	release NAME                lets the model's "wait NAME" go on
 //	model asked 3               the model was asked so often in all
@@ -70,6 +72,7 @@
 //	rename ben dora             his username
 //	speaks ben ru               the language of his client
 //	connect ben on              his business account is connected with the bot; mute: it may not answer there; off: no longer
+//	untopic forum 7             the topic is deleted with all that is in it
 //	join foreign                the bot is added to that group; leave team: removed
 //	clock +5m                   the service's clock goes on; "clock day" to the next day, UTC
 package apptest
@@ -275,6 +278,7 @@ type scene struct {
 const (
 	ann, ben, cy, dora int64 = 1001, 1002, 1003, 1004
 	team, foreign, out int64 = -2001, -2002, -2003
+	board              int64 = -2004
 	forum              int64 = -1001000000077
 	news               int64 = -1001000000099 // a channel that somebody writes in the name of
 )
@@ -326,10 +330,11 @@ func (s *scene) stage() {
 	}
 	s.fake.AddGroup(telegramtest.Group{ID: team, Title: "Team", Members: []int64{ann, ben, cy}, Admins: []int64{ann}})
 	s.fake.AddGroup(telegramtest.Group{ID: foreign, Title: "Foreign", Members: []int64{ann, dora}, Admins: []int64{dora}, NoBot: true})
+	s.fake.AddGroup(telegramtest.Group{ID: board, Title: "Board", Members: []int64{ann, ben, cy}, Admins: []int64{ann, s.fake.BotID()}})
 	s.fake.AddGroup(telegramtest.Group{ID: out, Title: "Away", Members: []int64{ann, ben, cy, dora}, NoBot: true})
 	s.fake.AddGroup(telegramtest.Group{
 		ID: forum, Title: "Forum", Forum: true, Topics: []telegramtest.Topic{{ID: 7, Name: "Deploys"}}, Members: []int64{ann, ben, cy}, Admins: []int64{ann},
 	})
-	s.chats = map[string]int64{"ann": ann, "ben": ben, "cy": cy, "dora": dora, "team": team, "forum": forum, "foreign": foreign, "away": out}
+	s.chats = map[string]int64{"ann": ann, "ben": ben, "cy": cy, "dora": dora, "team": team, "forum": forum, "foreign": foreign, "away": out, "board": board}
 	s.press, s.first = map[string]string{}, map[int64]int64{}
 }

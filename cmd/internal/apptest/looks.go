@@ -19,6 +19,8 @@ func (s *scene) looked(what string, chat int64, want string) error {
 		return s.silent(chat)
 	case "draft":
 		return s.draft(chat, want)
+	case "alone":
+		return s.alone(chat, want)
 	case "growing":
 		return s.growing(chat, want)
 	case "sign":
@@ -54,6 +56,18 @@ func (s *scene) looked(what string, chat int64, want string) error {
 		}
 	})
 	return errors.Join(err, problem)
+}
+
+// alone waits for the newest message that one person alone sees in a chat.
+func (s *scene) alone(chat int64, want string) error {
+	person, want, _ := strings.Cut(want, " ")
+	return s.wait(func() (bool, error) {
+		list := s.fake.Alone(chat, s.chats[person])
+		if len(list) == 0 {
+			return false, nil
+		}
+		return matches(list[len(list)-1], want)
+	})
 }
 
 // labelled compares the buttons of a message with "[A] [B]", or "none".

@@ -71,7 +71,7 @@ func (s *scene) command(words []string, rest string) error {
 
 // happens plays what people and Telegram do apart from writing.
 func (s *scene) happens(words []string) error {
-	if len(words) < 2 || words[0] == "connect" && len(words) < 3 {
+	if len(words) < 2 || (words[0] == "connect" || words[0] == "untopic") && len(words) < 3 {
 		return errors.New("not a line of a scenario")
 	}
 	chat := s.chats[words[1]]
@@ -93,6 +93,8 @@ func (s *scene) happens(words []string) error {
 		_, err = s.fake.Join(dora, chat)
 	case "leave":
 		_, err = s.fake.Leave(ann, chat)
+	case "untopic":
+		return s.fake.DeleteTopic(chat, number(words[2]))
 	case "connect":
 		_, err = s.fake.Connect(chat, shop, words[2] != "off", words[2] == "on")
 	case "rename", "speaks":
