@@ -120,9 +120,10 @@ func Plain(d tools.Definition) Offer {
 
 // Budget reserves the cost of a model call beforehand and settles it afterwards.
 type Budget interface {
-	// Reserve is idempotent by key (turn and step) while the reservation is open. Once settled, the same key can be
-	// reserved again: a model call that failed or whose step was lost is repeated and costs again. A denial is a
-	// *Denied.
+	// Reserve is idempotent by key (turn and step) within this process while the reservation is open. Another process
+	// that goes on with the turn reserves again, and what a dead one has set aside ends by itself. Once settled, the same
+	// key can be reserved again: a model call that failed or whose step was lost is repeated and costs again. A denial
+	// is a *Denied.
 	Reserve(ctx context.Context, turn *Turn, key string, estimate llm.Usage) error
 	// Settle replaces the reservation by the actual usage. A call that failed before any text settles zero, one that
 	// failed later an estimate, at the price UnknownUSD. An error is logged and the turn continues.

@@ -83,7 +83,7 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 		return false
 	}
 	o := d.opening(&lane, t, news, admission)
-	o.contended = d.opts.Shared && (f == nil || len(t.rest) > 0)
+	o.contended = d.opts.Shared && (f == nil || len(t.rest) > 0 || d.awaits(t.msg) > 0)
 	tail, known := d.kept.tail(&lane)
 	if o.first = f; f != nil {
 		o.change.Claim.Arrives, o.change.Arrive = true, []bot.Arrival{*a}

@@ -161,7 +161,7 @@ func (p *purse) Reserve(ctx context.Context, key string, most pay.Amount) error 
 	}
 	waited, pause := time.Duration(0), 100*time.Millisecond
 	for ; ; waited, pause = waited+pause, min(2*pause, time.Second) {
-		room, err := m.reserve(ctx, key, h.slots)
+		room, err := m.reserve(ctx, m.held(key), h.slots)
 		switch {
 		case err != nil:
 			m.Forget()
@@ -207,6 +207,9 @@ func (p *purse) unsure(ctx context.Context, cause error) error {
 	return &agent.Denied{Scope: "down", Text: p.meter.words.QuotaAway(p.msg.Language)}
 }
 
+// held is the id of a reservation of this process.
+func (m *Meter) held(key string) string { return key + "/" + m.id }
+
 // reserve sets aside what slots ask for, on counters that are filled.
 func (m *Meter) reserve(ctx context.Context, key string, slots []slot) (room Room, err error) {
 	list := takes(slots)
@@ -250,7 +253,7 @@ func (p *purse) Settle(ctx context.Context, key string, used pay.Amount) error {
 		return stored
 	}
 	ask(h.slots, used)
-	counts, err := m.counter.Settle(ctx, key, name, takes(h.slots), markEnd(m.now()))
+	counts, err := m.counter.Settle(ctx, m.held(key), name, takes(h.slots), markEnd(m.now()))
 	if err != nil { // the charges have it: the counters are filled from them
 		m.Forget()
 		return errors.Join(stored, fmt.Errorf("settle: %w", err))

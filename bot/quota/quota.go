@@ -6,6 +6,7 @@ package quota
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"sync"
 	"time"
@@ -73,6 +74,9 @@ type Meter struct {
 	words   Words
 	now     func() time.Time
 	denied  func(scope string)
+	// id is part of the keys of reservations: two processes can begin the same turn at once, and the one that does not get
+	// it must not give back what the other one has set aside.
+	id string
 
 	mu     sync.Mutex // never held while the counters or the mirror are asked
 	known  *known
@@ -94,7 +98,7 @@ func New(opts Options, counter Counter, mirror Mirror, words Words, now func() t
 	}
 	return &Meter{
 		opts: opts.withDefaults(), counter: counter, mirror: mirror, words: words, now: now, denied: denied, known: &known{},
-		purses: map[string]*purse{},
+		purses: map[string]*purse{}, id: rand.Text(),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/llm/pay"
 	"github.com/zephbot/zephbot/bot/quota"
+	"github.com/zephbot/zephbot/bot/texts"
 )
 
 // stored is what the store holds of a scope, in tokens and millionths of a dollar.
@@ -91,6 +92,33 @@ func TestLateSettlement(t *testing.T) {
 	d.restart(o)
 	if got := d.used(private("42")); got != "user 0/0, user 45/100" {
 		t.Errorf("after a restart: %s", got)
+	}
+}
+
+// TestTwoBeginTheSameTurn: a process that did not get a turn gives back its own reservation, and not that of the one that
+// did, which would let another call through.
+func TestTwoBeginTheSameTurn(t *testing.T) {
+	t.Parallel()
+	o := aLimit(quota.Tokens, quota.Day, 100)
+	o.Patience = time.Nanosecond
+	d := setup(t, o)
+	other := quota.New(o, d.counter, d.store, texts.Words{}, func() time.Time { return d.clock }, nil)
+	turn := &agent.Turn{ID: "turn"}
+	defer d.meter.Open(private("42"), "turn").Close()
+	defer other.Open(private("42"), "turn").Close()
+	if err := errors.Join(d.meter.Reserve(t.Context(), turn, "turn/1", tokens(40, 10)), other.Reserve(t.Context(), turn, "turn/1", tokens(40, 10))); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Settle(t.Context(), turn, "turn/1", tokens(0, 0), 0); err != nil {
+		t.Fatal(err)
+	}
+	defer other.Open(private("42"), "next").Close()
+	next := &agent.Turn{ID: "next"}
+	if err := other.Reserve(t.Context(), next, "next/1", tokens(41, 10)); err == nil {
+		t.Error("what is set aside for the turn was given away")
+	}
+	if err := other.Reserve(t.Context(), next, "next/1", tokens(40, 10)); err != nil {
+		t.Errorf("what is left: %v", err)
 	}
 }
 
