@@ -1,0 +1,305 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/gofont/goregular"
+	"golang.org/x/image/font/opentype"
+	"golang.org/x/image/math/fixed"
+
+	"github.com/zephbot/zephbot/bot/simulator"
+)
+
+// storyteller is a model that sees: it reads the chart of the story and writes down what it read.
+type storyteller struct {
+	mu     sync.Mutex
+	looked bool // a request had the photo in it
+}
+
+type storyMessage struct {
+	Role    string          `json:"role"`
+	Content json.RawMessage `json:"content"`
+}
+
+// ServeHTTP implements http.Handler with OpenAI's chat completions.
+func (m *storyteller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		Messages []storyMessage `json:"messages"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	asked, results := "", 0
+	for i := range in.Messages {
+		switch text := string(in.Messages[i].Content); in.Messages[i].Role {
+		case "user":
+			asked, results = text, 0
+		case "tool":
+			results++
+		}
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	for _, delta := range m.next(asked, results) {
+		_, _ = fmt.Fprintf(w, "data: %s\n\n", delta) // the service may have been stopped
+	}
+	_, _ = io.WriteString(w, `data: {"choices":[],"usage":{"prompt_tokens":2140,"completion_tokens":86,"total_tokens":2226}}`+"\n\ndata: [DONE]\n\n")
+}
+
+func (m *storyteller) next(asked string, results int) []string {
+	switch {
+	case strings.Contains(asked, "latency.csv") && results == 0:
+		return calls(call("write", map[string]any{"path": "latency.csv", "content": "hour,ms\n10,41\n11,43\n12,40\n13,44\n14,118\n15,121\n"}))
+	case strings.Contains(asked, "latency.csv"):
+		return say("Done: `latency.csv` has the six values of the chart.")
+	case strings.Contains(asked, "chart"):
+		m.mu.Lock()
+		m.looked = m.looked || strings.Contains(asked, "data:image/png;base64,")
+		m.mu.Unlock()
+		return say("Latency is flat at about **42 ms** until 13:00. Since 14:00 it is **three times that**, about 120 ms.")
+	}
+	return say("Ask me about the chart.")
+}
+
+func say(text string) []string {
+	raw, _ := json.Marshal(text) // a string always has a JSON form
+	return []string{fmt.Sprintf(`{"choices":[{"index":0,"delta":{"content":%s},"finish_reason":"stop"}]}`, raw)}
+}
+
+func call(name string, args map[string]any) map[string]any {
+	raw, _ := json.Marshal(args)
+	return map[string]any{"type": "function", "function": map[string]any{"name": name, "arguments": string(raw)}}
+}
+
+func calls(list ...map[string]any) []string {
+	for i := range list {
+		list[i]["index"], list[i]["id"] = i, fmt.Sprintf("call_%d", i)
+	}
+	raw, _ := json.Marshal(list)
+	return []string{fmt.Sprintf(`{"choices":[{"index":0,"delta":{"tool_calls":%s},"finish_reason":"tool_calls"}]}`, raw)}
+}
+
+// chart is the photo of the story: six bars with their hours.
+func chart(t *testing.T) []byte {
+	t.Helper()
+	img := image.NewRGBA(image.Rect(0, 0, 960, 540))
+	fill := func(r image.Rectangle, c color.Color) {
+		draw.Draw(img, r, image.NewUniform(c), image.Point{}, draw.Src)
+	}
+	fill(img.Bounds(), color.RGBA{250, 250, 247, 255})
+	letters, err := opentype.Parse(goregular.TTF)
+	if err != nil {
+		t.Fatal(err)
+	}
+	face, err := opentype.NewFace(letters, &opentype.FaceOptions{Size: 30, DPI: 72, Hinting: font.HintingFull})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pen := &font.Drawer{Dst: img, Src: image.NewUniform(color.RGBA{60, 66, 70, 255}), Face: face}
+	text := func(x, y int, s string) {
+		pen.Dot = fixed.P(x, y)
+		pen.DrawString(s)
+	}
+	text(42, 66, "p95 latency, ms")
+	for i, ms := range []int{41, 43, 40, 44, 118, 121} {
+		x, bar := 66+i*147, color.RGBA{66, 133, 160, 255}
+		if ms > 100 {
+			bar = color.RGBA{201, 92, 66, 255}
+		}
+		top := 456 - ms*27/10
+		fill(image.Rect(x, top, x+96, 456), bar)
+		text(x+48-pen.MeasureString(fmt.Sprint(ms)).Round()/2, top-12, fmt.Sprint(ms))
+		text(x+14, 504, fmt.Sprintf("%d:00", 10+i))
+	}
+	fill(image.Rect(42, 456, 924, 458), color.RGBA{120, 126, 130, 255})
+	var out bytes.Buffer
+	if err := png.Encode(&out, img); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// story is `zephbot simulate` as a process, with a model that sees.
+type story struct {
+	*testing.T
+	heard *heard
+	url   string
+	model *storyteller
+}
+
+func tell(t *testing.T) *story {
+	t.Helper()
+	s := &story{T: t, heard: newHeard(), model: &storyteller{}}
+	vendor := httptest.NewServer(s.model)
+	t.Cleanup(vendor.Close)
+	dir := t.TempDir()
+	cmd := zephbot(t, dir, []string{
+		"ZEPH_DATA_DIR=" + filepath.Join(dir, "state"), "ZEPH_LLM_PROVIDERS_MAIN_TYPE=openai", "ZEPH_LLM_PROVIDERS_MAIN_WIRE=chat",
+		"ZEPH_LLM_PROVIDERS_MAIN_MODEL=gpt-4.1-mini", "ZEPH_LLM_PROVIDERS_MAIN_BASE_URL=" + vendor.URL + "/v1",
+		"ZEPH_QUOTAS_USER_TURNS_PER_DAY=20", "ZEPH_QUOTAS_USER_USD_PER_DAY=1", "ZEPH_QUOTAS_USER_USD_PER_MONTH=20",
+	}, "simulate")
+	cmd.Stdout, cmd.Stderr = s.heard, s.heard
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+		if code := ended(t, cmd); code != 0 {
+			t.Errorf("the simulator ended with %d: %s", code, s.heard)
+		}
+	})
+	end := s.heard.await(t, "simulator: ", 0)
+	s.heard.await(t, "\n", end)
+	s.url, _, _ = strings.Cut(s.heard.String()[end:], "\n")
+	return s
+}
+
+// ask sends a request of the page; body nil is a GET.
+func (s *story) ask(path string, body, into any) {
+	s.Helper()
+	method, raw := http.MethodGet, []byte(nil)
+	if body != nil {
+		method = http.MethodPost
+		var err error
+		if raw, err = json.Marshal(body); err != nil {
+			s.Fatal(err)
+		}
+	}
+	req, err := http.NewRequestWithContext(s.Context(), method, s.url+"/api/"+path, bytes.NewReader(raw))
+	if err != nil {
+		s.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	raw, err = io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		s.Fatalf("%s: %d %s %v", path, resp.StatusCode, raw, err)
+	}
+	if into == nil {
+		return
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		s.Fatal(err)
+	}
+}
+
+type fields map[string]any
+
+const storyTopic = simulator.DeploysTopic
+
+// await waits until a person sees a message of the bot with these words in the topic of the story.
+func (s *story) await(me int64, words ...string) simulator.ViewMessage {
+	s.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.After(patience)
+	for {
+		var v simulator.View
+		s.ask(fmt.Sprintf("view?me=%d&chat=%d&thread=%d", me, simulator.Team, storyTopic), nil, &v)
+		for _, m := range slices.Backward(v.Messages) {
+			if m.FromBot && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(m.Text, w) }) {
+				return m
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-limit:
+			s.Fatalf("%d never saw %q; printed: %s; %+v", me, words, s.heard, v.Messages)
+		}
+	}
+}
+
+func (s *story) say(me int64, text string, files ...fields) {
+	s.Helper()
+	s.ask("say", fields{"me": me, "chat": simulator.Team, "thread": storyTopic, "text": text, "files": files}, nil)
+}
+
+// press presses the button with this label.
+func (s *story) press(me int64, m *simulator.ViewMessage, label string) {
+	s.Helper()
+	for r, row := range m.Keyboard {
+		for c, b := range row {
+			if b.Text == label {
+				s.ask("press", fields{"me": me, "chat": simulator.Team, "message": m.MessageID, "row": r, "column": c, "label": label}, nil)
+				return
+			}
+		}
+	}
+	s.Fatalf("no button %q under %q: %v", label, m.Text, m.Keyboard)
+}
+
+// shot makes the picture of README anew with ZEPH_UPDATE=1: what a person sees, in docs/story-NAME.png.
+func (s *story) shot(me int64, name string) {
+	s.Helper()
+	if os.Getenv("ZEPH_UPDATE") == "" {
+		return
+	}
+	file, err := filepath.Abs(filepath.Join("..", "..", "..", "docs", "story-"+name+".png"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	profile := s.TempDir()
+	for _, args := range [][]string{
+		{
+			"chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-device-scale-factor=1.25", "--window-size=1080,800",
+			"--user-data-dir=" + profile, "--timeout=9000", "--screenshot=" + file, fmt.Sprintf("%s#%d/%d/%d", s.url, me, simulator.Team, storyTopic),
+		},
+		{"pngquant", "--force", "--skip-if-larger", "--strip", "--output", file, "160", file},
+	} {
+		cmd := exec.CommandContext(context.WithoutCancel(s.Context()), args[0], args[1:]...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			s.Fatalf("%s: %v\n%s", args[0], err, out)
+		}
+	}
+}
+
+// TestStory is the story that README tells in pictures, on the whole program: a photo is asked about in a group, an
+// admin approves what the bot wants to run, and the quota says what it cost. ZEPH_UPDATE=1 makes the pictures anew; that
+// needs chromium and pngquant.
+func TestStory(t *testing.T) {
+	t.Parallel()
+	s := tell(t)
+	s.say(simulator.Ben, "@zephbot what does this chart say?", fields{"name": "chart.png", "as": "photo", "data": chart(t)})
+	s.await(simulator.Ben, "three times that")
+	s.model.mu.Lock()
+	if !s.model.looked {
+		t.Error("the model did not get the photo")
+	}
+	s.model.mu.Unlock()
+	s.shot(simulator.Ben, "photo")
+	s.say(simulator.Ben, "@zephbot put the numbers into latency.csv")
+	card := s.await(simulator.Ann, "May I run this?", "write latency.csv")
+	s.shot(simulator.Ann, "approve")
+	s.press(simulator.Ann, &card, "Approve once")
+	s.await(simulator.Ben, "Approved", "Ann")
+	s.await(simulator.Ben, "Done: latency.csv")
+	s.say(simulator.Ben, "/quota@zephbot")
+	s.await(simulator.Ben, "2 / 20", "$1")
+	s.shot(simulator.Ben, "quota")
+}
