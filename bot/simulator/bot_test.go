@@ -143,6 +143,8 @@ func (b *tinyBot) said(u *tinyUpdate) error {
 		return b.upload(m.Chat.ID, "document", "report.html", "", []byte("<script>alert(1)</script>"))
 	case "photo":
 		return b.upload(m.Chat.ID, "photo", "chart.png", "a chart", picture(640, 360))
+	case "album":
+		return b.album(m.Chat.ID)
 	case "aside":
 		send["text"], send["ephemeral_message_parameters"] = "for you alone", p{"receiver_user_id": m.From.ID}
 	case "quote":
@@ -262,6 +264,30 @@ func (b *tinyBot) upload(chat int64, kind, name, caption string, data []byte) er
 		return err
 	}
 	_, err = b.post("send"+strings.ToUpper(kind[:1])+kind[1:], form.FormDataContentType(), body.Bytes())
+	return err
+}
+
+// album sends two pictures as one message.
+func (b *tinyBot) album(chat int64) error {
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	media := `[{"type":"photo","media":"attach://one","caption":"two charts"},{"type":"photo","media":"attach://two"}]`
+	if err := errors.Join(form.WriteField("chat_id", fmt.Sprint(chat)), form.WriteField("media", media)); err != nil {
+		return err
+	}
+	for _, name := range []string{"one", "two"} {
+		part, err := form.CreateFormFile(name, name+".png")
+		if err != nil {
+			return err
+		}
+		if _, err := part.Write(picture(200, 150)); err != nil {
+			return err
+		}
+	}
+	if err := form.Close(); err != nil {
+		return err
+	}
+	_, err := b.post("sendMediaGroup", form.FormDataContentType(), body.Bytes())
 	return err
 }
 

@@ -68,6 +68,16 @@ func (b *tab) pictures() {
 	b.until(`document.querySelector("#live").textContent.includes("photo. a chart") || document.querySelector("#live").textContent.includes("got notes.txt")`)
 }
 
+// sent: an album of the bot is one message with one caption.
+func (b *tab) sent() {
+	b.write("album")
+	b.until(`document.querySelectorAll("li.bot-made .album.of-2 .photo img").length === 2`)
+	b.until(shows(".bot-made", "two charts"))
+	b.until(`document.querySelector("#live").textContent.includes("album of 2. two charts")`)
+	b.until(`(document.querySelector("#scroll").scrollHeight - document.querySelector("#scroll").scrollTop - document.querySelector("#scroll").clientHeight) < 3`)
+	b.shot("26-bots-album")
+}
+
 // voice: a recording is made, sent and played.
 func (b *tab) voice() {
 	b.do("record", click("#record"))

@@ -240,6 +240,7 @@ func TestBrowser(t *testing.T) {
 		{"button", (*tab).button},
 		{"draft", (*tab).draft},
 		{"pictures", (*tab).pictures},
+		{"album of the bot", (*tab).sent},
 		{"voice", (*tab).voice},
 		{"quote", (*tab).quote},
 		{"another person in the group", (*tab).group},

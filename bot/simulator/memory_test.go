@@ -39,6 +39,11 @@ func fill(s *site) {
 	s.await(ann, ann, 0, func(v *simulator.View) bool {
 		return slices.ContainsFunc(v.Messages, func(m simulator.ViewMessage) bool { return m.FromBot && m.Text == "a chart" })
 	})
+	s.say(ann, ann, 0, "album")
+	s.await(ann, ann, 0, func(v *simulator.View) bool {
+		last := v.Messages[len(v.Messages)-1]
+		return last.FromBot && last.Album != "" && last.Album == v.Messages[len(v.Messages)-2].Album
+	})
 	s.say(ben, team, deploys, "@zephbot aside")
 	s.await(ben, team, deploys, func(v *simulator.View) bool { return v.Messages[len(v.Messages)-1].Ephemeral == 1 })
 	s.post("say", p{"me": ben, "chat": team, "thread": deploys, "text": "@zephbot look", "files": []p{{"name": "ä.txt", "mime": "text/plain", "data": []byte("data")}}}, nil)
