@@ -233,7 +233,7 @@ func (s *Server) shown(m *message) Shown {
 		MessageID: b.ID, Text: b.Text, Entities: slices.Clone(b.Entities), Thread: b.MessageThreadID,
 		Changed: Changed{Edited: m.edits > 0, EditedAt: m.editedAt, Edits: m.edits}, Date: m.date, Deleted: m.deleted,
 		Reactions: slices.Clone(m.reactions), Attachment: attachment(b), Service: service(b),
-		Album: b.MediaGroupID, Ephemeral: b.EphemeralMessageID, After: m.after,
+		Album: b.MediaGroupID, Alone: Alone{Ephemeral: b.EphemeralMessageID, After: m.after},
 	}
 	if b.Caption != "" {
 		out.Text, out.Entities = b.Caption, slices.Clone(b.CaptionEntities)

@@ -83,9 +83,16 @@ type Changed struct {
 	Edits    int       `json:"edits,omitempty"`
 }
 
+// Alone is the place of a message that one person alone sees: it has no MessageID, and follows the message After.
+type Alone struct {
+	Ephemeral int `json:"ephemeral,omitempty"` // its id
+	After     int `json:"after,omitempty"`
+}
+
 // Shown is a message as the people of the chat see it.
 type Shown struct {
 	Changed
+	Alone
 	MessageID  int                    `json:"message_id"`
 	From       int64                  `json:"from"` // user id, or the bot's
 	FromBot    bool                   `json:"from_bot"`
@@ -103,10 +110,6 @@ type Shown struct {
 	Attachment *Attachment            `json:"attachment,omitempty"`
 	Service    string                 `json:"service,omitempty"` // kind of a service message, e.g. "migrate_to_chat_id"
 	Album      string                 `json:"album,omitempty"`   // media_group_id
-
-	// Ephemeral is the id of a message that one person alone sees; it has no MessageID, and follows the message After.
-	Ephemeral int `json:"ephemeral,omitempty"`
-	After     int `json:"after,omitempty"`
 }
 
 // Attachment is the media of a message.
