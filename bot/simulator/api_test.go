@@ -68,7 +68,7 @@ func TestGroup(t *testing.T) {
 	if n := len(s.view(cy, team, 0).Messages); n != 0 {
 		t.Errorf("General shows %d messages of Deploys", n)
 	}
-	if rows := s.view(dora, dora, 0).Chats; len(rows) != 1 {
+	if rows := s.view(dora, dora, 0).Chats; len(rows) != 2 || rows[1].Title != "Garden" {
 		t.Errorf("Dora sees %d chats", len(rows))
 	}
 	var made struct{ Thread int }

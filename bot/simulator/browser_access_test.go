@@ -169,7 +169,7 @@ func (b *tab) states(name string) {
 			[]chromedp.Action[chromedp.Void]{click(`#pill`)},
 		},
 		{"group", []chromedp.Action[chromedp.Void]{click(`[data-chat="-1001/7"]`)}, `document.querySelector("li.alone") && document.body.dataset.ready === "1001/-1001/7"`, nil},
-		{"list", []chromedp.Action[chromedp.Void]{click(`#back`)}, `document.querySelectorAll(".chat-row").length === 3`, nil},
+		{"list", []chromedp.Action[chromedp.Void]{click(`#back`)}, `document.querySelectorAll(".chat-row").length === 4`, nil},
 		{"topic", []chromedp.Action[chromedp.Void]{click(`[data-topic]`)}, `document.querySelector("#topic").open`, []chromedp.Action[chromedp.Void]{click(`#topic-cancel`)}},
 		{"empty", []chromedp.Action[chromedp.Void]{click(`[data-person="1004"]`), click(`[data-chat="1004/0"]`)}, `!document.querySelector("#empty").hidden && document.querySelector(".tries")`, nil},
 	} {

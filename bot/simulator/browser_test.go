@@ -23,7 +23,7 @@ import (
 )
 
 // browserTime bounds all browser tests together; it is only there so that a broken page fails and does not hang.
-const browserTime = 2 * time.Minute
+const browserTime = 4 * time.Minute
 
 // chromium finds a browser, or skips. Where CI promised one, its absence is a failure.
 func chromium(t *testing.T) string {

@@ -159,7 +159,7 @@ func replace(path string, data []byte) (err error) {
 func (w *world) snapshot(pending []json.RawMessage, disk *store) (*memory, error) {
 	m := &memory{
 		Version: memoryVersion, NextUpdate: w.nextUpdate, Topics: w.fake.Topics(Team),
-		Chats: map[int64][]telegramtest.Kept{Team: w.fake.Keep(Team)}, Presses: append([]press{}, w.presses...),
+		Chats: map[int64][]telegramtest.Kept{}, Presses: append([]press{}, w.presses...),
 		Reads: w.reads, Pending: pending, Calls: w.keptCalls(),
 	}
 	for i := range m.Presses {
@@ -169,6 +169,9 @@ func (w *world) snapshot(pending []json.RawMessage, disk *store) (*memory, error
 	}
 	for _, p := range People() {
 		m.Chats[p.ID] = w.fake.Keep(p.ID)
+	}
+	for _, g := range groups() {
+		m.Chats[g] = w.fake.Keep(g)
 	}
 	// After the messages: a file is known before the message that has it.
 	var err error

@@ -1,17 +1,20 @@
 package simulator
 
 import (
+	"slices"
+
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 )
 
-// Ids of the simulated people and of their group. The simulated bot has to admit them.
+// Ids of the simulated people and of their groups. The simulated bot has to admit those that are on its lists.
 const (
 	Ann  int64 = 1001 // admin
 	Ben  int64 = 1002
 	Cy   int64 = 1003 // speaks German
-	Dora int64 = 1004 // on no list: the bot should refuse her
+	Dora int64 = 1004 // on no list: the bot should refuse her, and ask whether to admit her
 
-	Team int64 = -1001 // a forum with Ann, Ben and Cy
+	Team   int64 = -1001 // a forum with Ann, Ben and Cy
+	Garden int64 = -1002 // a group with Ann and Dora, on no list: the bot should ask whether to admit it
 )
 
 // Topics of the group.
@@ -29,15 +32,17 @@ type Person struct {
 	Admin    bool   `json:"admin"`
 	Listed   bool   `json:"listed"` // should be admitted
 	Unread   int    `json:"unread"` // over all chats, set by the view
+
+	Groups []int64 `json:"groups"` // that the person is in
 }
 
 // People returns the people of the simulator, the admin first.
 func People() []Person {
 	return []Person{
-		{ID: Ann, Name: "Ann", Username: "ann", Language: "en", Admin: true, Listed: true},
-		{ID: Ben, Name: "Ben", Username: "ben", Language: "en", Listed: true},
-		{ID: Cy, Name: "Cy", Username: "cy", Language: "de", Listed: true},
-		{ID: Dora, Name: "Dora", Username: "dora", Language: "en"},
+		{ID: Ann, Name: "Ann", Username: "ann", Language: "en", Admin: true, Listed: true, Groups: []int64{Team, Garden}},
+		{ID: Ben, Name: "Ben", Username: "ben", Language: "en", Listed: true, Groups: []int64{Team}},
+		{ID: Cy, Name: "Cy", Username: "cy", Language: "de", Listed: true, Groups: []int64{Team}},
+		{ID: Dora, Name: "Dora", Username: "dora", Language: "en", Groups: []int64{Garden}},
 	}
 }
 
@@ -50,8 +55,19 @@ func Admins() []int64 { return []int64{Ann} }
 // AllowedChats returns the ids of the groups to admit (telegram.allowed_chats).
 func AllowedChats() []int64 { return []int64{Team} }
 
-// members returns the people of the group.
-func members() []int64 { return AllowedUsers() }
+// groups returns the ids of all groups.
+func groups() []int64 { return []int64{Team, Garden} }
+
+// members returns the people of a group.
+func members(group int64) []int64 {
+	var out []int64
+	for _, p := range People() {
+		if slices.Contains(p.Groups, group) {
+			out = append(out, p.ID)
+		}
+	}
+	return out
+}
 
 // populate creates the people and chats.
 func populate(fake *telegramtest.Server) {
@@ -60,9 +76,10 @@ func populate(fake *telegramtest.Server) {
 		fake.AddPrivate(p.ID)
 	}
 	fake.AddGroup(telegramtest.Group{
-		ID: Team, Title: "Team", Forum: true, Members: members(),
+		ID: Team, Title: "Team", Forum: true, Members: members(Team),
 		// As an admin the bot can show a message to one person alone.
 		Admins: []int64{Ann, fake.BotID()},
 		Topics: []telegramtest.Topic{{ID: DeploysTopic, Name: "Deploys"}},
 	})
+	fake.AddGroup(telegramtest.Group{ID: Garden, Title: "Garden", Members: members(Garden), Admins: []int64{Dora}})
 }

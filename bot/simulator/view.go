@@ -123,23 +123,28 @@ func (w *world) view(me, chat int64, topic, limit int) (*View, error) {
 
 // books reads all chats once.
 func (w *world) books() map[int64][]telegramtest.Shown {
-	out := map[int64][]telegramtest.Shown{Team: w.fake.Chat(Team)}
+	out := map[int64][]telegramtest.Shown{}
+	for _, g := range groups() {
+		out[g] = w.fake.Chat(g)
+	}
 	for _, p := range People() {
 		out[p.ID] = w.fake.Chat(p.ID)
 	}
 	return out
 }
 
-// rows returns the list of chats of one person: the private one, then the topics of the group.
+// rows returns the list of chats of one person: the private one, the topics of the forum, the other group.
 func (w *world) rows(me int64, all map[int64][]telegramtest.Shown) []ChatRow {
 	rows := []ChatRow{w.row(me, ChatRow{Chat: me, Title: "Zeph", Subtitle: "bot"}, all[me])}
-	if !inChat(me, Team) {
-		return rows
+	if inChat(me, Team) {
+		for _, t := range w.fake.Topics(Team) {
+			rows = append(rows, w.row(me, ChatRow{
+				Chat: Team, Thread: thread(t.ID), Title: t.Name, Group: "Team", Subtitle: "Ann, Ben, Cy, Zeph",
+			}, all[Team]))
+		}
 	}
-	for _, t := range w.fake.Topics(Team) {
-		rows = append(rows, w.row(me, ChatRow{
-			Chat: Team, Thread: thread(t.ID), Title: t.Name, Group: "Team", Subtitle: "Ann, Ben, Cy, Zeph",
-		}, all[Team]))
+	if inChat(me, Garden) {
+		rows = append(rows, w.row(me, ChatRow{Chat: Garden, Title: "Garden", Subtitle: "Ann, Dora, Zeph"}, all[Garden]))
 	}
 	return rows
 }

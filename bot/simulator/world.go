@@ -248,7 +248,7 @@ func known(me int64) bool {
 
 // attached returns the attachment with this file in a chat that the person is in; nil if there is none.
 func (w *world) attached(me int64, file string) *telegramtest.Attachment {
-	for _, chat := range []int64{me, Team} {
+	for _, chat := range append(groups(), me) {
 		if !known(me) || !inChat(me, chat) {
 			continue
 		}
@@ -263,7 +263,7 @@ func (w *world) attached(me int64, file string) *telegramtest.Attachment {
 
 // inChat reports whether the person sees the chat.
 func inChat(me, chat int64) bool {
-	return known(me) && chat == me || chat == Team && slices.Contains(members(), me)
+	return known(me) && chat == me || slices.Contains(groups(), chat) && slices.Contains(members(chat), me)
 }
 
 // arm makes the next count calls or updates fail.

@@ -100,7 +100,7 @@ export function go(me, chat, thread = 0, pane = 'chat') {
 
 function place() {
   const [me, chat, thread] = location.hash.slice(1).split('/').map(Number);
-  if ([1001, 1002, 1003, 1004].includes(me) && (chat === me || (chat < 0 && me !== 1004))) go(me, chat, thread || 0);
+  if ([1001, 1002, 1003, 1004].includes(me) && (chat === me || (chat === -1001 && me !== 1004) || (chat === -1002 && [1001, 1004].includes(me)))) go(me, chat, thread || 0);
   else go(1001, 1001, 0, 'list');
 }
 

@@ -114,7 +114,10 @@ function person(p, mine) {
   return h('button', {
     type: 'button', class: 'person', role: 'radio', 'aria-checked': String(mine), tabindex: mine ? '0' : '-1', 'data-person': p.id,
     'aria-label': `${p.name}, ${role}${p.unread && !mine ? `, ${p.unread} unread` : ''}`, title: `Be ${p.name} (${role})`,
-    onclick: () => { if (p.id !== state.me) go(p.id, state.chat < 0 && p.listed ? state.chat : p.id, state.chat < 0 && p.listed ? state.thread : 0, document.body.dataset.pane); },
+    onclick: () => { // who is in the same group sees it too
+      const there = p.groups.includes(state.chat);
+      if (p.id !== state.me) go(p.id, there ? state.chat : p.id, there ? state.thread : 0, document.body.dataset.pane);
+    },
   },
   h('span', { class: `avatar small p${p.id}`, 'aria-hidden': 'true' }, p.name[0]),
   h('span', { class: 'person-name' }, p.name, h('small', {}, role)),

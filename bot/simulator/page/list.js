@@ -64,9 +64,9 @@ function line(view, row, open) {
     type: 'button', class: row.group ? 'chat-row topic' : 'chat-row', 'aria-current': open ? 'true' : null, 'data-chat': `${row.chat}/${row.thread}`,
     onclick: () => go(state.me, row.chat, row.thread),
   },
-  h('span', { class: row.group ? 'hash' : 'avatar zeph', 'aria-hidden': 'true' }, row.group ? '#' : 'Z'),
+  h('span', { class: row.group ? 'hash' : row.chat < 0 ? 'avatar garden' : 'avatar zeph', 'aria-hidden': 'true' }, row.group ? '#' : row.title[0]),
   h('span', { class: 'chat-row-text' },
     h('span', { class: 'chat-row-top' }, row.group ? h('span', { class: 'hidden' }, `${row.group}, `) : null, h('strong', {}, row.title), row.last_at ? h('time', {}, time(row.last_at)) : null),
-    h('span', { class: 'chat-row-last' }, row.typing ? h('em', {}, 'typing …') : h('span', {}, who + (row.last_text || (row.group ? 'no messages yet' : 'say hello'))),
+    h('span', { class: 'chat-row-last' }, row.typing ? h('em', {}, 'typing …') : h('span', {}, who + (row.last_text || (row.chat < 0 ? 'no messages yet' : 'say hello'))),
       row.unread > 0 ? h('span', { class: 'badge' }, String(row.unread), h('span', { class: 'hidden' }, ' unread')) : null))));
 }

@@ -85,9 +85,10 @@ export function showMessages(view, moved) {
   if (moved) stuck = true;
   const row = view.chats.find((c) => c.chat === view.chat && c.thread === view.thread);
   $('chat-title').textContent = row ? row.title : '';
-  $('chat-subtitle').textContent = row && row.group ? `${row.group} · ${row.subtitle}` : `@${view.bot_user} · bot`;
-  $('chat-avatar').textContent = row && row.group ? '#' : 'Z';
-  $('chat-avatar').className = row && row.group ? 'avatar team' : 'avatar zeph';
+  const group = view.chat < 0 && row;
+  $('chat-subtitle').textContent = group ? [row.group, row.subtitle].filter(Boolean).join(' · ') : `@${view.bot_user} · bot`;
+  $('chat-avatar').textContent = group ? (row.group ? '#' : row.title[0]) : 'Z';
+  $('chat-avatar').className = group ? (row.group ? 'avatar team' : 'avatar garden') : 'avatar zeph';
   $('earlier').hidden = !view.more;
   const height = $('scroll').scrollHeight;
   reconcile($('messages'), items(view));
@@ -291,8 +292,8 @@ function empty(view, row) {
   const stranger = !view.people.find((p) => p.id === view.me).listed;
   $('empty').replaceChildren(
     h('span', { class: 'avatar big zeph', 'aria-hidden': 'true' }, 'Z'),
-    h('h3', {}, row && row.group ? `${row.group} › ${row.title}` : `Chat with ${view.bot_name}`),
-    h('p', {}, stranger ? 'Dora is on no list: see how the bot refuses her.' : view.chat < 0 ? `In the group the bot listens when it is mentioned or answered. Ask:` : 'Ask:'),
+    h('h3', {}, view.chat < 0 && row ? [row.group, row.title].filter(Boolean).join(' › ') : `Chat with ${view.bot_name}`),
+    h('p', {}, view.chat === -1002 ? 'This group is on no list: mention the bot, and Ann is asked whether to admit it.' : stranger ? 'Dora is on no list: write, and Ann is asked whether to admit her.' : view.chat < 0 ? 'In the group the bot listens when it is mentioned or answered. Ask:' : 'Ask:'),
     h('ul', { class: 'tries' }, TRY.map((t, i) => h('li', {}, h('button', { type: 'button', onclick: () => suggest(prefix + t) }, t), i === 1 ? h('small', {}, 'asks you first') : null))),
     h('p', { class: 'quiet' }, 'Then switch person, restart the bot or kill it in the middle: nothing gets lost.'));
 }

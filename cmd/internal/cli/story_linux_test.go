@@ -216,12 +216,18 @@ const storyTopic = simulator.DeploysTopic
 // await waits until a person sees a message of the bot with these words in the topic of the story.
 func (s *story) await(me int64, words ...string) simulator.ViewMessage {
 	s.Helper()
+	return s.see(me, simulator.Team, storyTopic, words...)
+}
+
+// see waits until a person sees a message of the bot with these words.
+func (s *story) see(me, chat int64, topic int, words ...string) simulator.ViewMessage {
+	s.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	limit := time.After(patience)
 	for {
 		var v simulator.View
-		s.ask(fmt.Sprintf("view?me=%d&chat=%d&thread=%d", me, simulator.Team, storyTopic), nil, &v)
+		s.ask(fmt.Sprintf("view?me=%d&chat=%d&thread=%d", me, chat, topic), nil, &v)
 		for _, m := range slices.Backward(v.Messages) {
 			if m.FromBot && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(m.Text, w) }) {
 				return m
@@ -241,12 +247,12 @@ func (s *story) say(me int64, text string, files ...fields) {
 }
 
 // press presses the button with this label.
-func (s *story) press(me int64, m *simulator.ViewMessage, label string) {
+func (s *story) press(me, chat int64, m *simulator.ViewMessage, label string) {
 	s.Helper()
 	for r, row := range m.Keyboard {
 		for c, b := range row {
 			if b.Text == label {
-				s.ask("press", fields{"me": me, "chat": simulator.Team, "message": m.MessageID, "row": r, "column": c, "label": label}, nil)
+				s.ask("press", fields{"me": me, "chat": chat, "message": m.MessageID, "row": r, "column": c, "label": label}, nil)
 				return
 			}
 		}
@@ -296,10 +302,30 @@ func TestStory(t *testing.T) {
 	s.say(simulator.Ben, "@zephbot put the numbers into latency.csv")
 	card := s.await(simulator.Ann, "May I run this?", "write latency.csv")
 	s.shot(simulator.Ann, "approve")
-	s.press(simulator.Ann, &card, "Approve once")
+	s.press(simulator.Ann, simulator.Team, &card, "Approve once")
 	s.await(simulator.Ben, "Approved", "Ann")
 	s.await(simulator.Ben, "Done: latency.csv")
 	s.say(simulator.Ben, "/quota@zephbot")
 	s.await(simulator.Ben, "2 / 20", "$1")
 	s.shot(simulator.Ben, "quota")
+}
+
+// TestAdmission is what the page is tried with first: a person and a group that are on no list, and an admin who admits
+// them in the chat.
+func TestAdmission(t *testing.T) {
+	t.Parallel()
+	s := tell(t)
+	s.ask("say", fields{"me": simulator.Dora, "chat": simulator.Dora, "text": "hello"}, nil)
+	s.see(simulator.Dora, simulator.Dora, 0, "1004")
+	card := s.see(simulator.Ann, simulator.Ann, 0, "Dora", "1004")
+	s.press(simulator.Ann, simulator.Ann, &card, "Admit")
+	s.see(simulator.Ann, simulator.Ann, 0, "Admitted: Dora")
+	s.ask("say", fields{"me": simulator.Dora, "chat": simulator.Dora, "text": "hello again"}, nil)
+	s.see(simulator.Dora, simulator.Dora, 0, "Ask me about the chart.")
+	s.ask("say", fields{"me": simulator.Dora, "chat": simulator.Garden, "text": "@zephbot and here?"}, nil)
+	card = s.see(simulator.Ann, simulator.Ann, 0, "Garden", "-1002")
+	s.press(simulator.Ann, simulator.Ann, &card, "Admit this group")
+	s.see(simulator.Ann, simulator.Ann, 0, "Garden", "Admitted")
+	s.ask("say", fields{"me": simulator.Dora, "chat": simulator.Garden, "text": "@zephbot and now?"}, nil)
+	s.see(simulator.Dora, simulator.Garden, 0, "Ask me about the chart.")
 }
