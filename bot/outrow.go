@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/zephbot/zephbot/bot/render"
@@ -57,6 +58,9 @@ type Content struct {
 	// Quote is the part of the message replied to (Row.ReplyTo) that is quoted, exactly as it was written there. Where
 	// the channel does not find it, the reply goes out without it.
 	Quote string `json:"quote,omitempty"`
+	// Rich is the same in a richer form of the channel's (Bot API InputRichMessage); nil = there is none. Text and
+	// Entities are what is shown where it cannot be.
+	Rich json.RawMessage `json:"rich,omitempty"`
 }
 
 // Button is an inline button. Data is at most 64 bytes (Bot API).

@@ -27,6 +27,7 @@ func marked(content bot.Content, line string) bot.Content {
 	case content.Text == "":
 		content.Text = line
 	case fits(content, line):
+		content.Rich = nil // it does not have the line
 		content.Text += "\n\n" + line
 	case len(content.More) > 0: // an album has no buttons
 		content.Text = render.Cut(content.Text, room(content)-render.Length(line)-2) + "\n\n" + line

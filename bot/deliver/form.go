@@ -92,6 +92,9 @@ func (out *outgoing) take(f form, words Words) bool {
 	if out.row.Place.Guest() && (f == noReply || f == filed) {
 		return false // a guest sends text, and only as the answer to a question
 	}
+	if f != whole {
+		content.Rich = nil // it was refused too
+	}
 	switch f {
 	case plainly:
 		if content.File == nil || content.File.Media() == bot.Plain {

@@ -53,6 +53,9 @@ type Options struct {
 	Observe func(method string, status int, took time.Duration)
 	// Files holds the contents that rows refer to; nil = rows contain them.
 	Files blob.Opener
+	// Rich sends answers with tables, formulas and headings as rich messages (Bot API 10.1). Old clients of Telegram
+	// show a notice to update instead.
+	Rich bool
 	// Folding says what is collapsed in answers.
 	Folding render.Folding
 }
@@ -65,7 +68,8 @@ type Client struct {
 	sends  *http.Client
 	polls  *http.Client
 	files  *http.Client
-	open   sync.Map // ids of groups in which nothing can be shown to one person alone
+	poor   atomic.Int64 // until when no rich message is tried, in Unix nanoseconds
+	open   sync.Map     // ids of groups in which nothing can be shown to one person alone
 }
 
 // NewClient returns a Client. It makes no request.

@@ -139,6 +139,9 @@ func (c *Client) message(ctx context.Context, row *bot.Row) (string, error) {
 // quoting sends a text, without its quotation if the server does not find that in the message replied to: it compares
 // formatting too, and the message may have been edited.
 func (c *Client) quoting(ctx context.Context, row *bot.Row, chat int64) (string, error) {
+	if message, err, done := c.rich(ctx, row, chat); done {
+		return message, err
+	}
 	message, err := c.text(ctx, row, chat, nil)
 	if row.Content.Quote == "" || err == nil || bot.OutcomeOf(err) != bot.Refused {
 		return message, err
@@ -314,6 +317,11 @@ func (c *Client) Compose(markdown string) []bot.Content {
 	var list []bot.Content
 	for _, m := range c.opts.Folding.Markdown(markdown) {
 		list = append(list, bot.Content{Text: m.Text, Entities: m.Entities})
+	}
+	if c.opts.Rich && len(list) == 1 { // what fits into one message can be sent as text too
+		if rich, ok := render.Rich(markdown); ok {
+			list[0].Rich = rich
+		}
 	}
 	return list
 }

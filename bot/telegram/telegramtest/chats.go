@@ -230,7 +230,7 @@ func (s *Server) Message(chatID int64, messageID int) (Shown, bool) {
 func (s *Server) shown(m *message) Shown {
 	b := m.body
 	out := Shown{
-		MessageID: b.ID, Text: b.Text, Entities: slices.Clone(b.Entities), Thread: b.MessageThreadID,
+		MessageID: b.ID, Text: b.Text, Rich: b.RichMessage != nil, Entities: slices.Clone(b.Entities), Thread: b.MessageThreadID,
 		Changed: Changed{Edited: m.edits > 0, EditedAt: m.editedAt, Edits: m.edits}, Date: m.date, Deleted: m.deleted,
 		Reactions: slices.Clone(m.reactions), Attachment: attachment(b), Service: service(b),
 		Album: b.MediaGroupID, Alone: Alone{Ephemeral: b.EphemeralMessageID, After: m.after},

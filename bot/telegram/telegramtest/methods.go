@@ -13,6 +13,7 @@ func methodTable() map[string]method {
 		{name: "logOut", run: logOut},
 		{name: "close", run: closeBot},
 		{name: "sendMessage", run: sendMessage, budgeted: true},
+		{name: "sendRichMessage", run: sendRichMessage, budgeted: true},
 		{name: "sendDocument", run: sender("document"), budgeted: true},
 		{name: "sendPhoto", run: sender("photo"), budgeted: true},
 		{name: "sendVoice", run: sender("voice"), budgeted: true},

@@ -61,6 +61,7 @@ type profile struct {
 
 // traffic is the requests of the bot, and what goes wrong with them.
 type traffic struct {
+	noRich    bool // rich messages are not known
 	calls     []Call
 	callCount uint64
 	inFlight  int

@@ -104,6 +104,7 @@ type Shown struct {
 	Thread     int                    `json:"thread,omitempty"`
 	ReplyTo    int                    `json:"reply_to,omitempty"`
 	Quote      string                 `json:"quote,omitempty"`
+	Rich       bool                   `json:"rich,omitempty"` // a rich message; Text is its text without formatting
 	Date       time.Time              `json:"date"`
 	Deleted    bool                   `json:"deleted,omitempty"`
 	Reactions  []string               `json:"reactions,omitempty"` // set by the bot

@@ -51,7 +51,7 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 	cfg := c.cfg
 	client, err := telegram.NewClient(telegram.Options{
 		Token: cfg.Telegram.Token.Reveal(), APIURL: cfg.Telegram.APIURL, Files: c.stores.Blobs,
-		Folding: render.Folding{Quotes: cfg.Telegram.BlockquoteMinLines, Output: 2 * cfg.Telegram.BlockquoteMinLines},
+		Rich: cfg.Telegram.RichMessages, Folding: render.Folding{Quotes: cfg.Telegram.BlockquoteMinLines, Output: 2 * cfg.Telegram.BlockquoteMinLines},
 		Observe: func(method string, status int, _ time.Duration) { c.metrics.Request(method, status) },
 	})
 	if err != nil {

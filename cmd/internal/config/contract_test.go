@@ -33,6 +33,7 @@ func keyDefaults() [][2]string {
 		{"telegram.webhook_secret", `""`},
 		{"telegram.allowed_tools", `[]`},
 		{"telegram.expandable_blockquote_min_lines", `10`},
+		{"telegram.rich_messages", `false`},
 		{"telegram.guest_mode", `false`},
 		{"telegram.bot_to_bot", `false`},
 		{"telegram.allowed_bots", `[]`},

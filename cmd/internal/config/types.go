@@ -75,6 +75,7 @@ type Telegram struct {
 	WebhookSecret       Secret        `toml:"webhook_secret" doc:"Secret that Telegram sends with every update: 1 to 256 of A-Z, a-z, 0-9, _ and -. Empty: made from the token, the same in every process."`
 	AllowedTools        []string      `toml:"allowed_tools" tools:"name" doc:"Tools that Telegram chats may use. Empty: all."`
 	BlockquoteMinLines  int           `toml:"expandable_blockquote_min_lines" default:"10" min:"0" doc:"Quotes of this many lines, and blocks of output of twice as many, are collapsed until the reader opens them. A long line counts as several. 0: never."`
+	RichMessages        bool          `toml:"rich_messages" default:"false" doc:"Send answers with tables, formulas or headings as rich messages, where they fit into one message and none was growing before. Clients of Telegram from before June 2026 show a notice to update instead."`
 	GuestMode           bool          `toml:"guest_mode" default:"false" doc:"Answer people who are admitted where they mention the bot in chats that it is not in. BotFather has a switch for it too."`
 	BotToBot            bool          `toml:"bot_to_bot" default:"false" doc:"Answer other bots in groups, where they mention or answer this one or use a command with its name. BotFather has a switch for it too."`
 	AllowedBots         Refs          `toml:"allowed_bots" form:"user" doc:"Bots that are answered: numeric ids or \"@name\". Empty: all."`
