@@ -228,6 +228,8 @@ type Tool struct {
 	// Check returns why the call cannot run at present, before a person is asked about it; nil = it can. It changes
 	// nothing, and Run checks again. A nil Check never refuses.
 	Check func(ctx context.Context, call *Call) error
+	// Changes returns what Run may change, so that it can be kept before. It changes nothing. nil = it is not known.
+	Changes func(ctx context.Context, call *Call) (Changes, error)
 	// Run executes the call. If it cannot do what was asked, it returns an *Error. A process that ran and failed is a
 	// Result with Error set.
 	Run Handler

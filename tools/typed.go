@@ -20,6 +20,8 @@ type Typed[In any] struct {
 	Describe func(ctx context.Context, call *Call, in In) (Subject, error)
 	// Check is like Tool.Check, with decoded arguments; may be nil.
 	Check func(ctx context.Context, call *Call, in In) error
+	// Changes is like Tool.Changes, with decoded arguments; may be nil.
+	Changes func(ctx context.Context, call *Call, in In) (Changes, error)
 	Run   func(ctx context.Context, call *Call, in In) (*Result, error)
 	// Adjust can refine the generated schema (enums, limits); may be nil.
 	Adjust func(s *jsonschema.Schema)
@@ -56,6 +58,15 @@ func New[In any](t Typed[In]) (Tool, error) {
 				return err
 			}
 			return t.Check(ctx, call, in)
+		}
+	}
+	if t.Changes != nil {
+		tool.Changes = func(ctx context.Context, call *Call) (Changes, error) {
+			in, err := decode[In](call.Args)
+			if err != nil {
+				return Changes{}, err
+			}
+			return t.Changes(ctx, call, in)
 		}
 	}
 	if t.Describe != nil {

@@ -149,11 +149,17 @@ func About(session bot.SessionKey, at time.Time, n mcp.Notice) (bot.Fact, bool) 
 	}
 }
 
+// Told returns a fact with which the model of a session is told text at its next turn; id is unique at that time. Note
+// must be called once it is stored.
+func Told(session bot.SessionKey, at time.Time, id, text string) bot.Fact {
+	return fact(newsBucket, newsKey(session, at, id), item{Kind: otherItem, Text: text})
+}
+
 // TellLater has the model of a session told text at its next turn. It returns once that is stored.
 func (n *Ledger) TellLater(ctx context.Context, session bot.SessionKey, text string) error {
 	ctx, cancel := context.WithTimeout(ctx, noteWithin)
 	defer cancel()
-	told := fact(newsBucket, newsKey(session, n.deps.Now(), "files"), item{Kind: otherItem, Text: text})
+	told := Told(session, n.deps.Now(), "files", text)
 	if err := n.deps.Keeper.Keep(ctx, &bot.Change{Facts: []bot.Fact{told}}); err != nil {
 		return err
 	}

@@ -1,11 +1,9 @@
 // Package receipt tells people what an answer took: tools, approvals, tokens, money, time and the lines of the audit
-// log. All of it is read from the journal when somebody asks, so it can be told after a restart and by every process.
+// log. It also lets them put back the files that the answer's calls have changed. All of it is read from the journal when somebody asks, so it can be told after a restart and by every process.
 package receipt
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"regexp"
 	"slices"
@@ -18,14 +16,20 @@ import (
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/tools/undo"
 )
 
 // Prefix begins the data of the buttons: PREFIX:VERB:THREAD:PERSON:TURN, where THREAD and PERSON are those of the
-// session's key, "0" = none, and TURN is a hash of the turn's id.
+// session's key, "0" = none, and TURN is undo.Key of the turn's id.
 const Prefix = "r1"
 
-// pressShow is the verb of the button below an answer.
-const pressShow = "s"
+// Verbs of the buttons.
+const (
+	pressShow = "s" // below an answer
+	pressAsk  = "u" // below a receipt
+	pressDo   = "y" // below the question whether to put files back
+	pressBack = "n"
+)
 
 // none is a thread or a person that there is not.
 const none = "0"
@@ -39,6 +43,7 @@ const mostApprovals = 5
 // Store is what receipts are read from (bot.Store).
 type Store interface {
 	Tail(ctx context.Context, session bot.SessionKey, room int) (journal.Tail, error)
+	Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error)
 	ApprovalOf(ctx context.Context, session bot.SessionKey, call string) (bot.Approval, error)
 }
 
@@ -48,6 +53,38 @@ type Deps struct {
 	// Rights say who may approve in a place: these people may read receipts, besides whoever asked.
 	Rights func(ctx context.Context, place bot.Place, tool string) (approval.Rights, error)
 	Words  texts.Words
+	Putting
+}
+
+// Putting is what putting files back needs.
+type Putting struct {
+	Files Files // nil = nothing is kept
+	// Workspace returns the name under which the changes of a session are kept, from the workspace that its lane names.
+	Workspace func(workspace string, session bot.SessionKey) string
+	// Line returns the facts that record that files were put back; they are stored with the answer.
+	Line func(Event) []bot.Fact
+	// Tell returns a fact with which the model of a session is told something at its next turn, and Told follows when
+	// that is stored.
+	Tell func(session bot.SessionKey, id, text string) bot.Fact
+	Told func(ctx context.Context, session bot.SessionKey)
+	// Changed says that files of a conversation have changed, which began with an entry of that number.
+	Changed func(ctx context.Context, session bot.SessionKey, began int64)
+}
+
+// Files is what turns have changed in files (undo.Store).
+type Files interface {
+	Look(ctx context.Context, workspace, key string) (undo.Report, bool, error)
+	Undo(ctx context.Context, workspace, key string, by undo.Undone) (undo.Report, error)
+}
+
+// Event is that somebody has put back the files of a turn.
+type Event struct {
+	ID      string // of the press
+	Place   bot.Place
+	Session bot.SessionKey // of the turn
+	Turn    string         // its key
+	By      string         // caller id
+	Files   []undo.File
 }
 
 // Desk answers the buttons. Safe for concurrent use.
@@ -61,7 +98,7 @@ func (d *Desk) Buttons(a turn.Answer) []bot.Button {
 	if a.Stats.Ran == 0 {
 		return nil
 	}
-	data := target{a.Session.Thread(), a.Session.Person(), hash(a.Turn)}.data(pressShow)
+	data := target{a.Session.Thread(), a.Session.Person(), undo.Key(a.Turn)}.data(pressShow)
 	if len(data) > mostData {
 		return nil
 	}
@@ -85,6 +122,8 @@ func (t target) data(verb string) string {
 	return strings.Join([]string{Prefix, verb, part(t.thread), part(t.person), t.turn}, ":")
 }
 
+var turnKey = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
 var identifier = regexp.MustCompile(`^-?[A-Za-z0-9_]+$`)
 
 // parse reads the data of a press. It comes from anybody.
@@ -99,15 +138,7 @@ func parse(data string) (verb string, t target, ok bool) {
 			*part = ""
 		}
 	}
-	return parts[1], t, len(t.turn) == hashLength
-}
-
-// hashLength is the length of the hash of a turn's id, in hex digits.
-const hashLength = 16
-
-func hash(turn string) string {
-	sum := sha256.Sum256([]byte(turn))
-	return hex.EncodeToString(sum[:hashLength/2])
+	return parts[1], t, turnKey.MatchString(t.turn)
 }
 
 // session returns the session of a turn: one of the chat in which the button was pressed.
@@ -120,31 +151,36 @@ func (t target) session(place bot.Place) bot.SessionKey {
 func (d *Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.deps.Words
 	verb, t, ok := parse(msg.Data)
-	if !ok || verb != pressShow {
+	if !ok {
 		return popUp(msg, w.ReceiptGone(msg.Language)), nil
 	}
-	allowed, err := d.trusted(ctx, call)
+	trusted, err := d.trusted(ctx, call)
 	switch {
 	case err != nil:
 		return turn.Effect{}, err
-	case !allowed && t.person != "" && t.person != msg.Person:
+	case !trusted && t.person != "" && t.person != msg.Person:
 		return popUp(msg, w.ReceiptOther(msg.Language)), nil
 	}
-	session := t.session(msg.Place)
-	entries, err := d.find(ctx, session, t.turn)
+	a, err := d.find(ctx, msg.Place, t)
 	switch {
 	case err != nil:
 		return turn.Effect{}, err
-	case len(entries) == 0:
+	case len(a.entries) == 0 && !a.kept:
 		return popUp(msg, w.ReceiptGone(msg.Language)), nil
-	case !allowed && asker(entries) != msg.Caller:
+	case !trusted && a.asker() != msg.Caller:
 		return popUp(msg, w.ReceiptOther(msg.Language)), nil
 	}
-	r, err := d.sum(ctx, session, entries)
-	if err != nil {
-		return turn.Effect{}, err
+	switch verb {
+	case pressShow, pressBack:
+		content, err := d.receipt(ctx, msg, &a)
+		return show(call, content, verb == pressBack), err
+	case pressAsk:
+		return d.ask(call, &a), nil
+	case pressDo:
+		return d.undo(ctx, call, &a)
+	default:
+		return popUp(msg, w.ReceiptGone(msg.Language)), nil
 	}
-	return show(call, w.Receipt(msg.Language, &r)), nil
 }
 
 // trusted reports whether somebody may read the receipts of everybody in a chat.
@@ -162,48 +198,92 @@ func popUp(msg *bot.Message, text string) turn.Effect {
 	}}}}
 }
 
-// show answers a press with a message. In a group it is for whoever pressed.
-func show(call *turn.Call, text string) turn.Effect {
+// show answers a press with a message: an own one, which in a group is for whoever pressed, or in place of the message
+// of the button.
+func show(call *turn.Call, content bot.Content, replace bool) turn.Effect {
 	msg := call.Message
-	row := bot.Row{
-		Session: call.Session, Place: msg.Place, Purpose: bot.Reply,
-		Content: bot.Content{Text: text, Entities: render.Inert(text), Language: msg.Language},
-	}
-	if msg.Place.Group {
+	row := bot.Row{Session: call.Session, Place: msg.Place, Purpose: bot.Reply, Content: content}
+	switch {
+	case replace && msg.Message != "" && msg.Message != none: // what one person alone sees has no id
+		row.Purpose, row.Edit = bot.Record, msg.Message
+	case msg.Place.Group:
 		row.ReplyTo, row.Content.Only = msg.Message, msg.Person
 	}
 	toast := bot.Row{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query}
 	return turn.Effect{Change: bot.Change{Send: []bot.Row{toast, row}}}
 }
 
-// find reads the entries of a turn; none if the conversation no longer has it.
-func (d *Desk) find(ctx context.Context, session bot.SessionKey, wanted string) ([]journal.Entry, error) {
+// about is what is known of a turn.
+type about struct {
+	target
+	session   bot.SessionKey
+	entries   []journal.Entry // none if the conversation no longer has it
+	began     int64           // number of the entry with which the conversation began
+	workspace string          // name under which its changes are kept
+	changes   undo.Report
+	kept      bool // changes are known
+}
+
+// find reads what is known of a turn.
+func (d *Desk) find(ctx context.Context, place bot.Place, t target) (about, error) {
+	a := about{target: t, session: t.session(place)}
 	for _, room := range rooms {
-		tail, err := d.deps.Store.Tail(ctx, session, room)
+		tail, err := d.deps.Store.Tail(ctx, a.session, room)
 		if err != nil {
-			return nil, err
+			return a, err
 		}
-		var entries []journal.Entry
+		a.began = tail.Standing(tail.Last()).Began
 		for i := range tail.Entries {
-			if hash(tail.Entries[i].Turn) == wanted {
-				entries = append(entries, tail.Entries[i])
+			if undo.Key(tail.Entries[i].Turn) == t.turn {
+				a.entries = append(a.entries, tail.Entries[i])
 			}
 		}
-		if len(entries) > 0 {
-			return entries, nil
+		if len(a.entries) > 0 {
+			break
 		}
 	}
-	return nil, nil
+	if d.deps.Files == nil {
+		return a, nil
+	}
+	lane, err := d.deps.Store.Lane(ctx, a.session)
+	if err != nil {
+		return a, err
+	}
+	a.workspace = d.deps.Workspace(lane.Workspace, a.session)
+	a.changes, a.kept, err = d.deps.Files.Look(ctx, a.workspace, t.turn)
+	return a, err
 }
 
 // asker returns who asked.
-func asker(entries []journal.Entry) string {
-	for i := range entries {
-		if entries[i].Kind == journal.UserEntry {
-			return entries[i].Caller
+func (a *about) asker() string {
+	for i := range a.entries {
+		if a.entries[i].Kind == journal.UserEntry {
+			return a.entries[i].Caller
 		}
 	}
-	return ""
+	return a.changes.Caller
+}
+
+// receipt is the message that says what an answer took, with a button if something can be put back.
+func (d *Desk) receipt(ctx context.Context, msg *bot.Message, a *about) (bot.Content, error) {
+	w := d.deps.Words
+	changes := d.changed(a)
+	content := bot.Content{Language: msg.Language}
+	if len(a.entries) > 0 {
+		r, err := d.sum(ctx, a.session, a.entries)
+		if err != nil {
+			return content, err
+		}
+		r.Changes = changes
+		content.Text = w.Receipt(msg.Language, &r)
+	} else {
+		content.Text = w.ReceiptGone(msg.Language) + "\n" + w.Undone(msg.Language, &changes)
+	}
+	content.Entities = render.Inert(content.Text)
+	if a.changes.Count(undo.Ready) > 0 {
+		content.Buttons = [][]bot.Button{{{Label: w.UndoButton(msg.Language), Data: a.data(pressAsk)}}}
+	}
+	return content, nil
 }
 
 // sum adds up the entries of a turn.

@@ -22,6 +22,22 @@ type Receipt struct {
 	Waited        time.Duration // of it, for decisions
 	Lines         int           // in the audit log
 	Audit         string        // hash of the last of them
+	Changes       ReceiptChanges
+}
+
+// ReceiptChanges is what the calls of an answer have changed.
+type ReceiptChanges struct {
+	Made, Edited, Deleted []string       // names of files
+	Stays                 []ReceiptStays // files that cannot be put back
+	Beyond                []ReceiptStays // tools that may have changed more
+	UndoneBy              string         // who has put the files back; "" = nobody
+	UndoneAt              time.Time
+}
+
+// ReceiptStays is something that cannot be undone.
+type ReceiptStays struct {
+	Name string
+	Why  string // as package undo says it, or "server"
 }
 
 // ReceiptTool is a tool that ran.
@@ -45,6 +61,18 @@ type receiptBook struct {
 	Tools, Failed, NotRun          string
 	Approved, ApprovedAt, Standing string
 	Audit                          string // lines, hash
+	Undo                           undoBook
+}
+
+// undoBook is what is said of putting files back.
+type undoBook struct {
+	Button, Ask, Yes, No  string
+	Made, Edited, Deleted string // files
+	Stays, Beyond         string // files, calls
+	Done                  string // name, time
+	Busy, Nothing         string
+	More                  count
+	Why                   map[string]string
 }
 
 // ReceiptButton is the label of the button below an answer for which tools ran.
@@ -83,6 +111,7 @@ func (w Words) Receipt(language string, r *Receipt) string {
 	}
 	add(b.NotRun, idle)
 	add(b.Approved, w.receiptApprovals(b, r))
+	lines = append(lines, w.changes(language, &r.Changes)...)
 	if r.Audit != "" {
 		hash := r.Audit[:min(len(r.Audit), auditLength)]
 		lines = append(lines, fmt.Sprintf(b.Audit, b.Lines.say(r.Lines), hash))
@@ -122,4 +151,78 @@ func (w Words) receiptApprovals(b *receiptBook, r *Receipt) []string {
 		list = append(list, b.MoreApprovals.say(r.MoreApprovals))
 	}
 	return list
+}
+
+// mostNamed is how many files or tools one line of a receipt names.
+const mostNamed = 10
+
+// changes says what was changed, what of it stays, and who has put it back.
+func (w Words) changes(language string, c *ReceiptChanges) []string {
+	b := &w.in(language).Receipts.Undo
+	var lines []string
+	add := func(pattern string, list []string) {
+		if more := len(list) - mostNamed; more > 0 {
+			list = append(slices.Clip(list[:mostNamed]), b.More.say(more))
+		}
+		if len(list) > 0 {
+			lines = append(lines, fmt.Sprintf(pattern, strings.Join(list, ", ")))
+		}
+	}
+	files := func(list []string) []string {
+		shown := make([]string, len(list))
+		for i, name := range list {
+			shown[i] = w.seen(language, name)
+		}
+		return shown
+	}
+	reasons := func(list []ReceiptStays) []string {
+		var names []string
+		whys := map[string][]string{}
+		for _, s := range list {
+			if whys[s.Name] == nil {
+				names = append(names, s.Name)
+			}
+			if why := b.Why[s.Why]; !slices.Contains(whys[s.Name], why) {
+				whys[s.Name] = append(whys[s.Name], why)
+			}
+		}
+		for i, name := range names {
+			names[i] = fmt.Sprintf("%s (%s)", w.seen(language, name), strings.Join(whys[name], ", "))
+		}
+		return names
+	}
+	add(b.Made, files(c.Made))
+	add(b.Edited, files(c.Edited))
+	add(b.Deleted, files(c.Deleted))
+	if c.UndoneBy != "" {
+		lines = append(lines, fmt.Sprintf(b.Done, render.Cut(named(c.UndoneBy), nameLength), w.clock(c.UndoneAt)))
+	}
+	add(b.Stays, reasons(c.Stays))
+	add(b.Beyond, reasons(c.Beyond))
+	return lines
+}
+
+// UndoButton is the label of the button that begins to put files back.
+func (w Words) UndoButton(language string) string { return w.in(language).Receipts.Undo.Button }
+
+// UndoButtons are the labels of the buttons below UndoAsk.
+func (w Words) UndoButtons(language string) (yes, no string) {
+	b := &w.in(language).Receipts.Undo
+	return b.Yes, b.No
+}
+
+// UndoAsk asks once more before files are put back. What stays is listed apart.
+func (w Words) UndoAsk(language string, c *ReceiptChanges) string {
+	return strings.Join(append([]string{w.in(language).Receipts.Undo.Ask}, w.changes(language, c)...), "\n")
+}
+
+// UndoBusy says that files cannot be put back while something runs.
+func (w Words) UndoBusy(language string) string { return w.in(language).Receipts.Undo.Busy }
+
+// UndoNothing says that no file could be put back.
+func (w Words) UndoNothing(language string) string { return w.in(language).Receipts.Undo.Nothing }
+
+// Undone says who has put files back, and what has become of them.
+func (w Words) Undone(language string, c *ReceiptChanges) string {
+	return strings.Join(w.changes(language, c), "\n")
 }

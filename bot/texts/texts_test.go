@@ -18,6 +18,8 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/bot/visible"
 	"github.com/zephbot/zephbot/policy/act"
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/undo"
 )
 
 var (
@@ -91,6 +93,15 @@ func everything(l string) map[string][]string {
 		Models: 2, Tools: []texts.ReceiptTool{{Name: "read", Calls: 2, Failed: 1}}, NotRun: []string{"x"}, Approvals: []texts.ReceiptApproval{{Tool: "a", By: "Ann", At: at}, {Tool: "b", By: "1"}},
 		MoreApprovals: 2, USD: 0.1, Waited: time.Minute, Lines: 2, Audit: "0123456789abcdef0",
 	})}
+	yes, no := w.UndoButtons(l)
+	m["UndoButton"], m["UndoButtons"], m["UndoBusy"], m["UndoNothing"] = []string{w.UndoButton(l)}, []string{yes, no}, []string{w.UndoBusy(l)}, []string{w.UndoNothing(l)}
+	for _, why := range []string{
+		undo.Changed, undo.Mixed, undo.Special, undo.Large, undo.Full, undo.Names, undo.Failed, undo.Many, undo.Slow, undo.Interrupted,
+		string(tools.Network), string(tools.Elsewhere), string(tools.Background), "server",
+	} {
+		c := texts.ReceiptChanges{Made: []string{"a"}, Edited: make([]string, 12), Deleted: []string{"b"}, Stays: []texts.ReceiptStays{{Name: "c", Why: why}}, UndoneBy: "Ann", UndoneAt: at}
+		m["UndoAsk"], m["Undone"] = append(m["UndoAsk"], w.UndoAsk(l, &c)), append(m["Undone"], w.Undone(l, &c), w.Undone(l, &texts.ReceiptChanges{Beyond: c.Stays}))
+	}
 	m["Heard"] = []string{w.Heard(l, "x")}
 	m["Reason"] = []string{w.Reason(l, "No rule allows `x`."), w.Reason(l, "Something else.")}
 	m["Said"] = []string{w.Said(l, "this program is not set up as its own helper"), w.Said(l, "\"x\" names no tool (did you mean y?)")}

@@ -2,7 +2,7 @@
 // scheduled work and calls from the command line all use it.
 //
 //	in ▼  audit · conclude · decode · block · gate · judge · quota · approve · probe · warn ·
-//	      mark · cache · overflow · filter · redact · retry · anomaly · start · registry  ▲ out
+//	      mark · cache · overflow · filter · redact · retry · anomaly · start · keep · registry  ▲ out
 //
 // On the way in, policy, quota and approval come before cache and execution, so a cached call has passed all three. On
 // the way out, secrets are redacted from the raw output before anything stores or shows it.
@@ -60,6 +60,9 @@ type Options struct {
 	// Anomaly counts the failures of tools.
 	Anomaly tools.Middleware
 
+	// Keep keeps the files that a call changes, so that they can be put back.
+	Keep tools.Middleware
+
 	// Sure waits until this process can be sure that its work is still its own, after a call was recorded as started
 	// and before each of its runs; an error when it is not any more. nil = it always is.
 	Sure func(ctx context.Context) error
@@ -109,6 +112,7 @@ func New(o Options) *Chain {
 		{"retry", o.Retry},
 		{"anomaly", o.Anomaly},
 		{"start", start(registry, o.Audit, o.Sure)},
+		{"keep", o.Keep},
 	}
 	c := &Chain{}
 	h := runner{tools: registry, now: now}.run

@@ -16,7 +16,7 @@ func (t *toolset) copyPath() (tools.Tool, error) {
 	return t.pair(tools.Definition{
 		Name:        "copy_path",
 		Description: "Copies a file, or a directory with all that is in it. A file at the destination is replaced, a directory is not.",
-	}, "copy", mayCopy, func(s *scope, from, to place) (*tools.Result, error) {
+	}, "copy", mayCopy, func(_, to place) []place { return []place{to} }, func(s *scope, from, to place) (*tools.Result, error) {
 		src, err := s.parent(from)
 		if err != nil {
 			return nil, err

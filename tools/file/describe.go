@@ -22,12 +22,14 @@ type onPath[In any] struct {
 	// may returns why the call cannot be executed at present (tools.Tool.Check); may be nil.
 	may    func(s *scope, p place, in In) error
 	run    func(s *scope, p place, in In) (*tools.Result, error)
+	writes bool // it changes what is at the path
 	adjust func(*jsonschema.Schema)
 }
 
 func (o onPath[In]) tool(t *toolset) (tools.Tool, error) {
 	return tools.New(tools.Typed[In]{
 		Definition: o.def,
+		Changes:    o.changes(t),
 		Adjust:     o.adjust,
 		Describe: func(ctx context.Context, call *tools.Call, in In) (tools.Subject, error) {
 			s, err := t.enter(ctx, call.Origin, false)
@@ -76,6 +78,25 @@ func (o onPath[In]) tool(t *toolset) (tools.Tool, error) {
 			return o.run(s, p, in)
 		},
 	})
+}
+
+// changes returns the tool's function of that name; nil for a tool that changes nothing.
+func (o onPath[In]) changes(t *toolset) func(ctx context.Context, call *tools.Call, in In) (tools.Changes, error) {
+	if !o.writes {
+		return nil
+	}
+	return func(ctx context.Context, call *tools.Call, in In) (c tools.Changes, err error) {
+		s, err := t.enter(ctx, call.Origin, false)
+		if err != nil {
+			return c, err
+		}
+		defer s.close()
+		p, err := o.place(s, in)
+		if err != nil {
+			return c, err
+		}
+		return s.changes(p)
+	}
 }
 
 // said returns a show function with only the verb and the path.

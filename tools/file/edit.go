@@ -43,8 +43,9 @@ func (t *toolset) edit() (tools.Tool, error) {
 			}
 			return nil
 		},
-		may: mayEdit,
-		run: editFile,
+		may:    mayEdit,
+		writes: true,
+		run:    editFile,
 	}.tool(t)
 }
 

@@ -18,10 +18,10 @@ type pairArgs struct {
 }
 
 // pair builds a tool that works on a source and a destination. The policy gets both. may returns why the call cannot be
-// executed at present.
+// executed at present, and changed which of the two it changes.
 func (t *toolset) pair(
 	def tools.Definition, verb string, may func(s *scope, from, to place) error,
-	run func(*scope, place, place) (*tools.Result, error),
+	changed func(from, to place) []place, run func(*scope, place, place) (*tools.Result, error),
 ) (tools.Tool, error) {
 	return tools.New(tools.Typed[pairArgs]{
 		Definition: def,
@@ -42,6 +42,13 @@ func (t *toolset) pair(
 				}
 				return may(s, from, to)
 			})
+		},
+		Changes: func(ctx context.Context, call *tools.Call, in pairArgs) (c tools.Changes, err error) {
+			err = t.withBoth(ctx, call, in, false, func(s *scope, from, to place) error {
+				c, err = s.changes(changed(from, to)...)
+				return err
+			})
+			return c, err
 		},
 		Run: func(ctx context.Context, call *tools.Call, in pairArgs) (res *tools.Result, err error) {
 			err = t.withBoth(ctx, call, in, true, func(s *scope, from, to place) error {
@@ -122,7 +129,7 @@ func (t *toolset) movePath() (tools.Tool, error) {
 	return t.pair(tools.Definition{
 		Name: "move_path", Destructive: true,
 		Description: "Moves or renames a file, a link or a directory. A file at the destination is replaced, a directory is not.",
-	}, "move", mayMove, move)
+	}, "move", mayMove, func(from, to place) []place { return []place{from, to} }, move)
 }
 
 // mayMove refuses what must not be moved.

@@ -150,8 +150,9 @@ func (t *toolset) createDirectory() (tools.Tool, error) {
 			Description: "Makes a directory and those above it. That it is there already is fine.",
 		},
 		path: func(in createArgs) string { return in.Path }, follow: true,
-		show: said[createArgs]("create directory"),
-		may:  mayCreate,
+		show:   said[createArgs]("create directory"),
+		may:    mayCreate,
+		writes: true,
 		run: func(s *scope, p place, in createArgs) (*tools.Result, error) {
 			if err := mayCreate(s, p, in); err != nil {
 				return nil, err
@@ -197,8 +198,9 @@ func (t *toolset) deletePath() (tools.Tool, error) {
 		show: func(s *scope, p place, _ deleteArgs) string {
 			return "delete " + show(s.display(p.abs)) + " (" + s.contents(p) + ")"
 		},
-		may: func(s *scope, p place, _ deleteArgs) error { return s.mayGo(p, "deleted") },
-		run: remove,
+		may:    func(s *scope, p place, _ deleteArgs) error { return s.mayGo(p, "deleted") },
+		writes: true,
+		run:    remove,
 	}.tool(t)
 }
 

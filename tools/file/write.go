@@ -42,7 +42,8 @@ func (t *toolset) write() (tools.Tool, error) {
 			}
 			return masked(p)
 		},
-		may: mayWrite,
+		may:    mayWrite,
+		writes: true,
 		run: func(s *scope, p place, in writeArgs) (*tools.Result, error) {
 			if err := mayWrite(s, p, in); err != nil {
 				return nil, err

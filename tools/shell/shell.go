@@ -167,6 +167,7 @@ func New(o Options) (tools.Tool, *Runner, error) {
 		},
 		Describe: r.describe,
 		Check:    r.may,
+		Changes:  r.changes,
 		Run:      r.run,
 	})
 	if err != nil {

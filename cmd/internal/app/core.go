@@ -42,6 +42,7 @@ import (
 	"github.com/zephbot/zephbot/tools/gate"
 	"github.com/zephbot/zephbot/tools/mcp"
 	redacting "github.com/zephbot/zephbot/tools/redact"
+	"github.com/zephbot/zephbot/tools/undo"
 	"github.com/zephbot/zephbot/tools/web"
 )
 
@@ -162,6 +163,7 @@ func (c *Core) open(ctx context.Context) error {
 	}
 	c.registry = c.kit.registry
 	c.openNews()
+	c.openUndo()
 	c.choices = c.newChoices()
 	c.relocator(nil).Relocate(ctx)
 	if err := c.choices.Follow(ctx); err != nil {
@@ -295,7 +297,7 @@ func (c *Core) chainOptions(approvals approve.Lookup) chain.Options {
 		Gate: gate.Options{Policy: c.policy, Request: c.book.Request}, Judge: c.judge, Redact: redacting.New(c.redactor),
 	}
 	if c.stores != nil { // a call from the command line has none
-		o.Sure = c.stores.Sure
+		o.Sure, o.Keep = c.stores.Sure, c.undo.Middleware
 	}
 	c.stages.shape(&o)
 	o.Decode.Thinking = c.catalog.Thinks
@@ -310,6 +312,7 @@ type executor struct {
 	chain   *chain.Chain
 	audit   *audit.Log
 	metrics *metrics.Metrics
+	undo    *undo.Store
 }
 
 // Execute implements agent.Executor.
@@ -327,7 +330,10 @@ func (e executor) Execute(ctx context.Context, call *tools.Call) (*tools.Result,
 }
 
 // Interrupted implements agent.Executor.
-func (e executor) Interrupted(_ context.Context, call *tools.Call) { e.audit.Interrupted(call) }
+func (e executor) Interrupted(ctx context.Context, call *tools.Call) {
+	e.audit.Interrupted(call)
+	e.undo.Interrupted(ctx, call)
+}
 
 // usable lists the registered tools, as modified by a turn, without those that are denied altogether, blocked in a
 // conversation, or on a server that is unreachable.

@@ -30,6 +30,7 @@ import (
 	"github.com/zephbot/zephbot/tools/audit"
 	"github.com/zephbot/zephbot/tools/filter"
 	"github.com/zephbot/zephbot/tools/mcp"
+	"github.com/zephbot/zephbot/tools/undo"
 )
 
 // Core is what all commands that run tools share: stores, policy, tools, model.
@@ -104,5 +105,6 @@ type remembering struct {
 	living *processes.Living  // that work on the same database
 	news   *news.Ledger       // for the models of sessions
 	moves  *moves.Map         // groups with new ids
+	undo   *undo.Store        // of files that calls change; nil where nothing is stored
 	told   func(blocks.Event) // told to people; nil = nobody; set before turns run
 }

@@ -38,6 +38,9 @@ func (c *Core) workspaceRoot() string {
 // obeys (Config.Obeyed), including the program itself.
 func (c *Core) obeyed() []string {
 	list := append([]string{c.dir, c.cfg.Path(c.cfg.DataDir)}, c.cfg.Obeyed()...)
+	if c.shared() && c.cfg.Workspaces.Dir != "" {
+		list = append(list, commonDir(c.cfg))
+	}
 	if self, err := os.Executable(); err == nil {
 		list = append(list, self)
 	}

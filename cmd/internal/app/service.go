@@ -134,7 +134,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	if ch.nobody {
 		chain = c.chain(nil)
 	}
-	runner := c.runner(executor{chain: chain, audit: c.audit, metrics: c.metrics}, s.meter, ch.display)
+	runner := c.runner(executor{chain: chain, audit: c.audit, metrics: c.metrics, undo: c.undo}, s.meter, ch.display)
 	grace := cmp.Or(ch.grace, graceTurns)
 	offered := deliver.Offered{Store: store, Outbox: s.outbox}
 	s.dispatcher = dispatch.New(dispatch.Parts{
@@ -355,6 +355,9 @@ func (s *service) sweep(ctx context.Context) error {
 			err := s.core.stores.Sweep(ctx, s.core.now(), keep)
 			if err != nil && ctx.Err() == nil {
 				s.log.Error().Err(err).Msg("old rows not removed")
+			}
+			if err := s.core.undo.Sweep(ctx); err != nil && ctx.Err() == nil {
+				s.log.Error().Err(err).Msg("old copies of changed files not removed")
 			}
 			s.core.metrics.Swept(err == nil)
 			timer.Reset(cmp.Or(own, sweepEvery))

@@ -220,7 +220,12 @@ func conversation(call *tools.Call) string {
 	if call.BatchN == 0 {
 		return ""
 	}
-	return call.Origin.Session + "#" + strconv.FormatInt(call.Began, 10)
+	return conversationOf(call.Origin.Session, call.Began)
+}
+
+// conversationOf is the id of a session since an entry of its journal.
+func conversationOf(session string, began int64) string {
+	return session + "#" + strconv.FormatInt(began, 10)
 }
 
 func (c *Core) retries() tools.Middleware {

@@ -1,0 +1,155 @@
+package receipt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/tools/undo"
+)
+
+// onServer is why a call of a server's tool cannot be undone.
+const onServer = "server"
+
+// changed says in words what a turn has changed, and what of it cannot be undone.
+func (d *Desk) changed(a *about) texts.ReceiptChanges {
+	c := inWords(&a.changes)
+	if d.deps.Files == nil {
+		return c
+	}
+	reads := map[string]bool{}
+	for i := range a.entries {
+		e := &a.entries[i]
+		for _, u := range e.Uses {
+			reads[u.Call] = u.ReadOnly
+		}
+		// What a server does is not known here.
+		if e.Kind == journal.ResultEntry && e.Ran && !reads[e.Call] && strings.Contains(e.Tool, ":") {
+			c.Beyond = append(c.Beyond, texts.ReceiptStays{Name: e.Tool, Why: onServer})
+		}
+	}
+	return c
+}
+
+func inWords(r *undo.Report) texts.ReceiptChanges {
+	var c texts.ReceiptChanges
+	for _, f := range r.Files {
+		switch f.What {
+		case undo.Made:
+			c.Made = append(c.Made, f.Path)
+		case undo.Deleted:
+			c.Deleted = append(c.Deleted, f.Path)
+		default:
+			c.Edited = append(c.Edited, f.Path)
+		}
+		if f.State != undo.Ready && f.State != undo.Done {
+			c.Stays = append(c.Stays, texts.ReceiptStays{Name: f.Path, Why: f.State})
+		}
+	}
+	for _, call := range r.Calls {
+		if call.Problem != "" {
+			c.Beyond = append(c.Beyond, texts.ReceiptStays{Name: call.Tool, Why: call.Problem})
+		}
+		for _, b := range call.Beyond {
+			c.Beyond = append(c.Beyond, texts.ReceiptStays{Name: call.Tool, Why: string(b)})
+		}
+	}
+	if r.Undone != nil {
+		c.UndoneBy, c.UndoneAt = r.Undone.Name, r.Undone.At
+		if c.UndoneBy == "" {
+			_, c.UndoneBy, _ = strings.Cut(r.Undone.By, ":")
+		}
+	}
+	return c
+}
+
+// ask asks once more before files are put back.
+func (d *Desk) ask(call *turn.Call, a *about) turn.Effect {
+	msg, w := call.Message, d.deps.Words
+	if a.changes.Count(undo.Ready) == 0 {
+		return popUp(msg, w.UndoNothing(msg.Language))
+	}
+	changes := d.changed(a)
+	text := w.UndoAsk(msg.Language, &changes)
+	yes, no := w.UndoButtons(msg.Language)
+	return show(call, bot.Content{
+		Text: text, Entities: render.Inert(text), Language: msg.Language,
+		Buttons: [][]bot.Button{{{Label: yes, Data: a.data(pressDo), Style: "danger"}, {Label: no, Data: a.data(pressBack)}}},
+	}, true)
+}
+
+// undo puts files back. If the process dies in between, the press is handled again: what is back already stays, the
+// rest follows, and then it is recorded.
+func (d *Desk) undo(ctx context.Context, call *turn.Call, a *about) (turn.Effect, error) {
+	msg, w := call.Message, d.deps.Words
+	if !a.kept {
+		return popUp(msg, w.UndoNothing(msg.Language)), nil
+	}
+	lane, err := d.deps.Store.Lane(ctx, a.session)
+	if err != nil {
+		return turn.Effect{}, err
+	}
+	if lane.Turn != "" {
+		return popUp(msg, w.UndoBusy(msg.Language)), nil
+	}
+	report, err := d.deps.Files.Undo(ctx, a.workspace, a.turn, undo.Undone{ID: msg.ID, By: msg.Caller, Name: msg.Name})
+	switch {
+	case errors.Is(err, undo.ErrBusy):
+		return popUp(msg, w.UndoBusy(msg.Language)), nil
+	case errors.Is(err, fs.ErrNotExist): // it was too old
+		return popUp(msg, w.ReceiptGone(msg.Language)), nil
+	case err != nil:
+		return turn.Effect{}, err
+	}
+	a.changes = report
+	changes := d.changed(a)
+	text := w.Undone(msg.Language, &changes)
+	if report.Undone == nil {
+		text = w.UndoNothing(msg.Language) + "\n" + text
+	}
+	e := show(call, bot.Content{Text: text, Entities: render.Inert(text), Language: msg.Language}, true)
+	if report.Undone == nil || report.Undone.ID != msg.ID { // nothing was left to do
+		return e, nil
+	}
+	d.deps.Changed(ctx, a.session, a.began)
+	e.Change.Facts = append(d.deps.Line(Event{
+		ID: msg.ID, Place: msg.Place, Session: a.session, Turn: a.turn, By: msg.Caller, Files: report.Files,
+	}), d.deps.Tell(a.session, "undo-"+msg.ID, told(report.Files)))
+	e.Then = func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {
+		d.deps.Told(ctx, a.session)
+		return turn.Effect{}, nil
+	}
+	return e, nil
+}
+
+// mostTold is how many files the model is told of.
+const mostTold = 20
+
+// told tells the model which files are as before an answer.
+func told(files []undo.File) string {
+	text := func(done bool) string {
+		var list []string
+		for _, f := range files {
+			if (f.State == undo.Done) == done {
+				list = append(list, fmt.Sprintf("%q", f.Path))
+			}
+		}
+		if more := len(list) - mostTold; more > 0 {
+			list = append(slices.Clip(list[:mostTold]), fmt.Sprintf("%d more", more))
+		}
+		return strings.Join(list, ", ")
+	}
+	said := "[The user has undone the file changes of an earlier answer. These are as they were before it: " + text(true) + "."
+	if kept := text(false); kept != "" {
+		said += " These were not put back: " + kept + "."
+	}
+	return said + "]"
+}
