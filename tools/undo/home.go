@@ -93,14 +93,14 @@ func (h *home) leave() { _ = h.lock.Close() } // nothing was written to it
 
 func (h *home) turn(name string) string { return filepath.Join(h.dir, "turns", name) }
 
-// read decodes a file of a turn; fs.ErrNotExist if there is none.
+// read decodes a file of a turn; fs.ErrNotExist if there is none, or it is damaged.
 func (h *home) read(name string, into any) error {
 	raw, err := os.ReadFile(h.turn(name))
 	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("decode %s: %w", name, err)
+		return fmt.Errorf("%w: %s is damaged: %w", fs.ErrNotExist, name, err)
 	}
 	return nil
 }

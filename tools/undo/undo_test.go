@@ -503,4 +503,16 @@ func TestDamaged(t *testing.T) {
 	if names, _ := filepath.Glob(filepath.Join(w.dir, ".*")); len(names) > 0 {
 		t.Errorf("left: %v", names)
 	}
+	record := filepath.Join(filepath.Dir(w.dir), "undo/ws/turns", undo.Key("t")+".json")
+	put(t, record, "{")
+	if _, ok, err := w.store.Look(t.Context(), "ws", undo.Key("t")); ok || err != nil {
+		t.Errorf("look at a damaged record: %v, %v", ok, err)
+	}
+	if _, err := w.store.Undo(t.Context(), "ws", undo.Key("t"), undo.Undone{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("undo with a damaged record: %v", err)
+	}
+	w.run(t.Context(), "t", func() { put(t, at, "newer") })
+	if r := w.undo(t.Context(), t, "t"); states(r) != "a=edited:done" {
+		t.Errorf("undo of the rest of the turn: %s", states(r))
+	}
 }
