@@ -3,6 +3,7 @@ package agent
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/prompt"
@@ -107,12 +108,23 @@ func (s *state) view() View {
 
 // ask returns what the person said in this turn.
 func (s *state) ask() string {
-	for _, e := range s.current() {
-		if e.Kind == journal.UserEntry {
-			return prompt.Said(e.Text, e.Parts)
+	var first *journal.Entry
+	var more strings.Builder
+	for i, e := range s.current() {
+		switch {
+		case e.Kind != journal.UserEntry:
+		case first == nil:
+			first = &s.current()[i]
+		case e.Joins == journal.Edited:
+			first = revised(first, &e)
+		default:
+			more.WriteString("\n" + prompt.Said(e.Text, e.Parts))
 		}
 	}
-	return ""
+	if first == nil {
+		return ""
+	}
+	return prompt.Said(first.Text, first.Parts) + more.String()
 }
 
 // earlier lists the calls of this turn that have a result and precede the batch with number n.

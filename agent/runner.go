@@ -23,6 +23,9 @@ var ErrStopped = errors.New("stopped by a person")
 // chat. The turn ends.
 var ErrGone = errors.New("the chat cannot be reached any more")
 
+// ErrOvertaken is the cancellation cause of a turn that the next message of its person ends.
+var ErrOvertaken = errors.New("overtaken by the person's next message")
+
 // Limits bound a turn. Zero means the documented default; a negative value means no limit.
 type Limits struct {
 	Iterations    int // model calls with tools in one turn; default 10 (seed 003)
@@ -118,6 +121,8 @@ func ending(ctx context.Context) (reason string, ends bool) {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, ErrStopped):
 		return journal.ReasonStopped, true
+	case errors.Is(cause, ErrOvertaken):
+		return journal.ReasonOvertaken, true
 	case errors.Is(cause, ErrGone):
 		return journal.ReasonGone, true
 	default:
@@ -160,7 +165,11 @@ func (s *step) next(ctx context.Context) (*Outcome, error) {
 		return s.end(journal.ReasonInternal, ""), nil
 	}
 	b := s.state.batch()
-	if b != nil && len(b.open()) > 0 {
+	open := b != nil && len(b.open()) > 0
+	if joined, err := s.join(ctx, b, open); joined || err != nil {
+		return nil, err
+	}
+	if open {
 		return s.execute(ctx, b)
 	}
 	if b != nil {

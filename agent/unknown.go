@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/zephbot/zephbot/agent/journal"
@@ -36,20 +37,30 @@ func cutShort(ctx context.Context) (text, category string) {
 	case journal.ReasonStopped:
 		return unknownMark + "The person stopped this call while it ran. " + unknownPart + askPerson,
 			string(tools.Cancelled)
+	case journal.ReasonOvertaken:
+		return unknownMark + "The person's next message ended this call while it ran. " + unknownPart + askPerson,
+			string(tools.Cancelled)
 	case journal.ReasonGone:
 		return unknownMark + "The bot was blocked or removed from the chat while this call ran, so it was ended. " +
 			unknownPart + askPerson, string(tools.Cancelled)
-	default: // nobody asked for this, so the category is not "cancelled"
-		return unknownMark + "This call was ended half-way because the service was restarted. " +
-			unknownPart + tellPerson, unknownOutcome
 	}
+	if errors.Is(context.Cause(ctx), ErrRevised) {
+		return unknownMark + "The person changed the message while this call ran, so it was ended. " + unknownPart,
+			string(tools.Cancelled)
+	}
+	// nobody asked for this, so the category is not "cancelled"
+	return unknownMark + "This call was ended half-way because the service was restarted. " +
+		unknownPart + tellPerson, unknownOutcome
 }
 
 // notBegun is what the model reads for a call that had not started when its turn was ended.
 func notBegun(ctx context.Context) string {
-	if reason, _ := ending(ctx); reason == journal.ReasonGone {
+	switch reason, _ := ending(ctx); reason {
+	case journal.ReasonGone:
 		const gone = "the bot was blocked or removed from the chat before this ran"
 		return tools.Feedback(tools.Errorf(tools.Cancelled, gone))
+	case journal.ReasonOvertaken:
+		return tools.Feedback(tools.Errorf(tools.Cancelled, "the person's next message ended this before it ran"))
 	}
 	return tools.Feedback(tools.Errorf(tools.Cancelled, "the person stopped this before it ran"))
 }

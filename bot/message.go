@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
@@ -70,8 +71,10 @@ type Message struct {
 	// somebody else's message that was passed on; people forward several at once
 	Forwarded bool `json:"forwarded,omitempty"`
 	// in a group: meant for the bot (mention, reply, command); always true in private
-	Addressed bool      `json:"addressed"`
-	At        time.Time `json:"at"`
+	Addressed bool `json:"addressed"`
+	// The messages that this one was put together from, in order; none = it is as it came.
+	Heard []journal.Heard `json:"heard,omitempty"`
+	At    time.Time       `json:"at"`
 }
 
 // Quote is the message that was replied to: an untrusted quotation that never gives access to another session.

@@ -15,6 +15,8 @@ type Source string
 const (
 	FromTelegram Source = "telegram" // an update of the Bot API
 	FromTerminal Source = "terminal" // a Message (EncodeMessage)
+	FromEdit     Source = "edit"     // a Message: how an edited one reads now
+	FromAgain    Source = "again"    // a Message: one that is answered once more
 )
 
 // ErrForeign means that an arrival was stored by another version of the program: this one does not know its source or

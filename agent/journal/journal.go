@@ -39,14 +39,18 @@ type Entry struct {
 	Speaker string    `json:"speaker,omitempty"` // user: name, where several people share a session
 	Caller  string    `json:"caller,omitempty"`  // user: caller id
 	// News, of a user entry: what tools have finished in the background since the last turn.
-	News     string `json:"news,omitempty"`
-	Quote    *Quote `json:"quote,omitempty"`    // user: what was replied to
-	Uses     []Use  `json:"uses,omitempty"`     // assistant
-	Call     string `json:"call,omitempty"`     // started, result: Use.Call
-	Tool     string `json:"tool,omitempty"`     // started, result: qualified name
-	Failed   bool   `json:"failed,omitempty"`   // result: it is an error block or a failed command
-	Category string `json:"category,omitempty"` // result: of the error
-	Rule     string `json:"rule,omitempty"`     // result: the policy rule that decided
+	News  string `json:"news,omitempty"`
+	Quote *Quote `json:"quote,omitempty"` // user: what was replied to
+	// Joins says how a user entry came into a turn that an earlier one had begun; "" = this one began it.
+	Joins Joining `json:"joins,omitempty"`
+	// Heard are the messages that a user entry was made from, in order. It finds the turn of a message that was edited.
+	Heard    []Heard `json:"heard,omitempty"`
+	Uses     []Use   `json:"uses,omitempty"`     // assistant
+	Call     string  `json:"call,omitempty"`     // started, result: Use.Call
+	Tool     string  `json:"tool,omitempty"`     // started, result: qualified name
+	Failed   bool    `json:"failed,omitempty"`   // result: it is an error block or a failed command
+	Category string  `json:"category,omitempty"` // result: of the error
+	Rule     string  `json:"rule,omitempty"`     // result: the policy rule that decided
 	// result: the call did not run because it was refused, other than by a person who was asked
 	Refusal *Refusal `json:"refusal,omitempty"`
 	By      string   `json:"by,omitempty"`     // result: who approved
@@ -71,6 +75,21 @@ type Entry struct {
 
 	// Standing is carried by summaries and by some entries that end a turn, so that entries before it need not be read.
 	Standing *Standing `json:"standing,omitempty"`
+}
+
+// Joining is how a message came into a turn that runs.
+type Joining string
+
+// The ways of joining a turn.
+const (
+	Edited    Joining = "edited"    // the person changed the message that began the turn: Text is how it reads now
+	Meanwhile Joining = "meanwhile" // the person said it while the turn was running
+)
+
+// Heard is a message of a person, and the arrival that brought it.
+type Heard struct {
+	Message string `json:"m"` // id on the channel
+	Arrival string `json:"a"` // id of the arrival
 }
 
 // Begins reports whether a reader of the journal can start here.

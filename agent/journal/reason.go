@@ -2,20 +2,21 @@ package journal
 
 // Reasons of an outcome without an answer, and of EndEntry.Reason.
 const (
-	ReasonStopped  = "stopped"  // a person stopped the turn
-	ReasonGone     = "gone"     // the chat cannot be reached any more: nobody is told
-	ReasonLimit    = "limit"    // max_tool_iterations reached
-	ReasonLoop     = "loop"     // the same result three times
-	ReasonContext  = "context"  // the conversation exceeds the model's window
-	ReasonBudget   = "budget"   // a quota is used up; Outcome.Text is the sentence for the person
-	ReasonModel    = "model"    // the model rejects the request permanently
-	ReasonKey      = "key"      // the model rejects our key
-	ReasonEmpty    = "empty"    // the model returned nothing
-	ReasonRefusal  = "refusal"  // the vendor's filter ended the answer
-	ReasonGivenUp  = "given_up" // the model was unavailable for too long
-	ReasonOvertime = "overtime" // the model was still answering when the call timed out
-	ReasonOversize = "oversize" // the model's answer exceeds the size limit
-	ReasonInternal = "internal" // a fault of this service
+	ReasonStopped   = "stopped"   // a person stopped the turn
+	ReasonOvertaken = "overtaken" // a person's next message ended the turn
+	ReasonGone      = "gone"      // the chat cannot be reached any more: nobody is told
+	ReasonLimit     = "limit"     // max_tool_iterations reached
+	ReasonLoop      = "loop"      // the same result three times
+	ReasonContext   = "context"   // the conversation exceeds the model's window
+	ReasonBudget    = "budget"    // a quota is used up; Outcome.Text is the sentence for the person
+	ReasonModel     = "model"     // the model rejects the request permanently
+	ReasonKey       = "key"       // the model rejects our key
+	ReasonEmpty     = "empty"     // the model returned nothing
+	ReasonRefusal   = "refusal"   // the vendor's filter ended the answer
+	ReasonGivenUp   = "given_up"  // the model was unavailable for too long
+	ReasonOvertime  = "overtime"  // the model was still answering when the call timed out
+	ReasonOversize  = "oversize"  // the model's answer exceeds the size limit
+	ReasonInternal  = "internal"  // a fault of this service
 )
 
 // ReasonLength is the Reason of an answer, or of a request to call tools, that was cut at the token limit.

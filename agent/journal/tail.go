@@ -140,6 +140,9 @@ func (e *Entry) Size() int {
 	for i := range e.Parts {
 		n += 128 + len(e.Parts[i].Hash) + len(e.Parts[i].Type) + len(e.Parts[i].Name) + len(e.Parts[i].Text)
 	}
+	for i := range e.Heard {
+		n += 32 + len(e.Heard[i].Message) + len(e.Heard[i].Arrival)
+	}
 	return n + sizeOf(e.Notices, e.Touched, e.Found)
 }
 

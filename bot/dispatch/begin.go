@@ -106,8 +106,8 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 	}
 	moving, cancel := context.WithCancelCause(w.logged(ctx))
 	defer cancel(nil)
-	if d.interrupted(ctx, t.waiting, a.Seq) {
-		cancel(agent.ErrStopped)
+	if cause := d.interrupted(ctx, &lane, t.waiting); cause != nil {
+		cancel(cause)
 	}
 	if f != nil && !f.take() { // it took too long to come here
 		return false

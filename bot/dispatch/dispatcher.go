@@ -80,6 +80,7 @@ type job struct {
 
 // New returns a Dispatcher.
 func New(parts Parts, opts Options) *Dispatcher {
+	parts.Decoders = withOwn(parts.Decoders)
 	parts, opts = patiently(parts, opts.withDefaults())
 	return &Dispatcher{
 		parts: parts, opts: opts,
@@ -211,21 +212,21 @@ func (d *Dispatcher) decide(session bot.SessionKey) {
 
 // stop cancels a turn if it runs in this process, and wakes the session so that a parked turn is ended too. An empty
 // turn means the current one.
-func (d *Dispatcher) stop(session bot.SessionKey, turn string) {
+func (d *Dispatcher) stop(session bot.SessionKey, turn string, cause error) {
 	d.mu.Lock()
 	if j := d.jobs[session]; j != nil && j.cancel != nil && (turn == "" || j.turn == turn) {
-		j.cancel(d.stopCause(session, j.turn))
+		j.cancel(d.stopCause(session, j.turn, cause))
 	}
 	d.mu.Unlock()
 	d.enqueue(session)
 }
 
 // stopCause returns the cause with which a turn is cancelled. d.mu must be held.
-func (d *Dispatcher) stopCause(session bot.SessionKey, turn string) error {
+func (d *Dispatcher) stopCause(session bot.SessionKey, turn string, cause error) error {
 	if d.leaving[session] == turn {
 		return agent.ErrGone
 	}
-	return agent.ErrStopped
+	return cause
 }
 
 // later schedules a session for the next sweep, after a failure that may be temporary.
@@ -326,7 +327,7 @@ func (d *Dispatcher) report(ctx context.Context, err error, what string) {
 // after does what follows from an Effect that was stored.
 func (d *Dispatcher) after(e turn.Effect) {
 	for _, s := range e.Stop {
-		d.stop(s, e.TurnToStop(s))
+		d.stop(s, e.TurnToStop(s), agent.ErrStopped)
 	}
 	for _, s := range e.Decided {
 		d.decide(s)

@@ -7,9 +7,9 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
 )
@@ -113,10 +113,13 @@ func (d *Dispatcher) breakTurn(ctx context.Context, session bot.SessionKey) (err
 		}
 	}
 	waiting, err := d.parts.Store.Next(ctx, session, lookAhead)
-	if err != nil || !d.interrupted(ctx, waiting, lane.Arrival) {
+	if err != nil {
 		return err
 	}
-	return d.stopTurn(ctx, &lane)
+	if cause := d.interrupted(ctx, &lane, waiting); cause != nil {
+		return d.stopTurn(ctx, &lane, cause)
+	}
+	return nil
 }
 
 // breakLater arranges that a turn whose beginning is still being stored is looked at again once it is stored. It
@@ -133,9 +136,9 @@ func (d *Dispatcher) breakLater(session bot.SessionKey) (begun bool) {
 }
 
 // stopTurn requests the end of a turn in any process, and ends it at once if it runs in this one.
-func (d *Dispatcher) stopTurn(ctx context.Context, lane *bot.Lane) error {
+func (d *Dispatcher) stopTurn(ctx context.Context, lane *bot.Lane, cause error) error {
 	_, err := d.parts.Store.Apply(ctx, &bot.Change{Lanes: []bot.LaneUpdate{{Session: lane.Session, Stop: &lane.Turn}}})
-	d.stop(lane.Session, lane.Turn)
+	d.stop(lane.Session, lane.Turn, cause)
 	return err
 }
 
@@ -153,6 +156,8 @@ func (d *Dispatcher) expressOne(ctx context.Context, a *bot.Arrival) (err error)
 	switch msg.Kind {
 	case bot.Text:
 		return d.expressText(ctx, a, &msg)
+	case bot.Edited:
+		return d.expressEdited(ctx, a, &msg)
 	case bot.Press:
 		return d.expressPress(ctx, a, &msg)
 	case bot.StopTap:
@@ -239,6 +244,9 @@ func (d *Dispatcher) forget(change *bot.Change) {
 	for i := range change.Lanes {
 		d.kept.drop(change.Lanes[i].Session)
 	}
+	for i := range change.Replace {
+		d.kept.drop(change.Replace[i].Session)
+	}
 	if change.Append != nil {
 		d.kept.drop(change.Append.Session)
 	}
@@ -291,7 +299,7 @@ func (d *Dispatcher) dropped(ctx context.Context, session bot.SessionKey, done [
 	d.discard(session, done)
 	lane, err := d.parts.Store.Lane(ctx, session)
 	if err == nil && lane.Turn != "" && !stopped(&lane) && slices.Contains(done, lane.Arrival) {
-		err = d.stopTurn(ctx, &lane)
+		err = d.stopTurn(ctx, &lane, agent.ErrStopped)
 	}
 	d.report(ctx, err, "stop a dropped message")
 }
@@ -302,44 +310,6 @@ func (d *Dispatcher) busy(session bot.SessionKey) bool {
 	defer d.mu.Unlock()
 	j := d.jobs[session]
 	return j != nil && j.cancel != nil && j.held
-}
-
-func (d *Dispatcher) expressPress(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {
-	verdict, err := d.parts.Guard.Admit(ctx, msg)
-	if err != nil {
-		return err
-	}
-	if !verdict.OK {
-		row := bot.Row{
-			Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: true,
-			Content: bot.Content{Text: verdict.Reply},
-		}
-		return d.effect(ctx, a, func() (turn.Effect, error) {
-			return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil
-		})
-	}
-	prefix, _, _ := strings.Cut(msg.Data, ":")
-	presser := d.parts.Pressers[prefix]
-	return d.effect(ctx, a, func() (turn.Effect, error) {
-		if presser == nil {
-			return d.parts.Approvals.Press(ctx, msg)
-		}
-		call := &turn.Call{Message: msg, Session: d.session(msg), Admin: verdict.Admin, Running: d.busy(d.session(msg))}
-		return presser.Press(ctx, call)
-	})
-}
-
-// stopTap handles the Stop button of a draft. It never stops a turn that a later message began.
-func (d *Dispatcher) stopTap(ctx context.Context, a *bot.Arrival, msg *bot.Message) (turn.Effect, error) {
-	session := d.session(msg)
-	lane, err := d.parts.Store.Lane(ctx, session)
-	if err != nil || lane.Turn == "" || lane.Arrival > a.Seq {
-		return turn.Effect{}, err
-	}
-	return turn.Effect{
-		Change: bot.Change{Lanes: []bot.LaneUpdate{{Session: session, Stop: new(lane.Turn)}}},
-		Stop:   []bot.SessionKey{session},
-	}, nil
 }
 
 // expressMember tells a group that is not on the allowlist so, once, and ends the work of a chat that the bot has left.

@@ -33,6 +33,7 @@ type gathered struct {
 // It decides from what is stored, so every process, and the next one after a crash, finds the same messages. first is the
 // first arrival, decoded.
 func (d *Dispatcher) gather(waiting []bot.Arrival, first bot.Message) gathered {
+	first.Heard = heardOf(&first, waiting[0].ID)
 	g := gathered{msg: first}
 	if !d.gathers(&first) {
 		return g
@@ -44,6 +45,7 @@ func (d *Dispatcher) gather(waiting []bot.Arrival, first bot.Message) gathered {
 			return g
 		}
 		relocate(&next, waiting[n].Session)
+		next.Heard = heardOf(&next, waiting[n].ID)
 		g.add(&next, waiting[n].Seq)
 		last = next
 	}
@@ -138,6 +140,7 @@ func (g *gathered) add(msg *bot.Message, seq int64) {
 	}
 	g.msg.Text = strings.Join(texts, "\n")
 	g.msg.Files = append(slices.Clip(g.msg.Files), msg.Files...)
+	g.msg.Heard = append(slices.Clip(g.msg.Heard), msg.Heard...)
 	g.rest = append(g.rest, seq)
 }
 

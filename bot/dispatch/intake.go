@@ -132,7 +132,7 @@ func (d *Dispatcher) arrival(raw turn.Raw, now time.Time) incoming {
 		return in
 	}
 	in.arrival.Session, in.arrival.Express = d.session(&msg), false
-	in.interrupt = class == turn.Interrupts
+	in.interrupt = class == turn.Interrupts || d.opts.Busy == Interrupt
 	// what has files is stored before they are read, and what more may belong to before that comes
 	in.plain = msg.Command == "" && len(msg.Files) == 0 && d.awaits(&msg) == 0
 	return in

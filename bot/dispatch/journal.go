@@ -24,6 +24,7 @@ type laneJournal struct {
 	wake    func()
 	weigh   func(history int64) // receives how many bytes of history were read
 	purse   turn.Purse          // what was spent is stored with the entries for which it was spent
+	ear     *ear                // hears what the person says while the turn runs
 }
 
 // Load implements agent.Journal.
@@ -67,14 +68,17 @@ func (j *laneJournal) Append(ctx context.Context, entries ...journal.Entry) ([]j
 		return nil, err
 	}
 	rows, charges := j.notices(entries), j.purse.Charges()
-	_, err := j.store.Apply(ctx, &bot.Change{
+	change := &bot.Change{
 		Lease: &j.lease, Append: &bot.Append{Session: j.lease.Session, After: j.last, Entries: entries}, Send: rows, Charges: charges,
-	})
-	if err != nil {
+	}
+	if err := j.ear.joins(ctx, change); err != nil {
 		return nil, err
 	}
+	if _, err := j.store.Apply(ctx, change); err != nil {
+		return nil, j.ear.refused(change, err)
+	}
 	j.purse.Stored(len(charges))
-	if len(rows) > 0 {
+	if len(change.Send) > 0 {
 		j.wake()
 	}
 	for i := range entries {

@@ -169,6 +169,9 @@ func asStored(e journal.Entry) (journal.Entry, bool) {
 	for _, u := range e.Uses {
 		texts = append(texts, u.Call, u.Model, u.Name, u.Definition)
 	}
+	for _, h := range e.Heard {
+		texts = append(texts, h.Message, h.Arrival)
+	}
 	for _, p := range e.Parts {
 		texts = append(texts, p.Hash, p.Type, p.Name, p.Label, p.Text)
 	}

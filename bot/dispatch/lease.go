@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
 )
 
@@ -58,6 +57,18 @@ func (d *Dispatcher) keep(ctx context.Context, h holder) {
 	d.report(ctx, err, "extend a lease")
 }
 
+// heedOne cancels a turn that was asked to stop, with the cause that the store tells.
+func (d *Dispatcher) heedOne(ctx context.Context, h holder) {
+	lane, err := d.parts.Store.Lane(ctx, h.lease.Session)
+	if err == nil && lane.Turn == h.turn {
+		var waiting []bot.Arrival
+		if waiting, err = d.parts.Store.Next(ctx, h.lease.Session, lookAhead); err == nil && stopped(&lane) {
+			h.cancel(d.cause(ctx, &lane, waiting, true))
+		}
+	}
+	d.report(ctx, err, "look why a turn is to be stopped")
+}
+
 // heed ends the turns that another replica was asked to stop.
 func (d *Dispatcher) heed(ctx context.Context, running []holder) {
 	if len(running) == 0 {
@@ -71,7 +82,7 @@ func (d *Dispatcher) heed(ctx context.Context, running []holder) {
 	for _, s := range stops {
 		for _, h := range running {
 			if h.lease.Session == s.Session && h.turn == s.Turn {
-				h.cancel(agent.ErrStopped)
+				d.heedOne(ctx, h)
 			}
 		}
 	}

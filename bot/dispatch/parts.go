@@ -49,6 +49,7 @@ type Words interface { //nolint:interfacebloat // one source of sentences
 	Unstored(language string) string
 	// OutOfOrder tells an admin why nothing can be stored, and what to do.
 	OutOfOrder(language, advice string) string
+	Editing
 	// Broken says that a message could not be handled because of an internal error.
 	Broken(language, request string) string
 }
@@ -136,7 +137,9 @@ type Options struct {
 	Tries  int           // attempts to handle an arrival; default 3
 	GiveUp time.Duration // how long a model, or anything else that a turn needs, may be unavailable; default 10 min
 	// Merge is the window in which messages of one person count as one; 0 = each is a turn of its own, but for albums.
-	Merge   time.Duration
+	Merge time.Duration
+	// Busy is what becomes of a text that arrives while a turn of the same person runs; default Queue.
+	Busy    Busy
 	Grace   time.Duration // how long running turns may continue at shutdown; default 20 s
 	OnceFor time.Duration // how long the reply of a Verdict is not repeated; default 24 h
 	// Other processes use the same store: express arrivals are left for a moment to the process that accepted them.

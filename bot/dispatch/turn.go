@@ -34,14 +34,18 @@ func (d *Dispatcher) goOnWith(ctx context.Context, lane *bot.Lane, t *task, j *j
 	j.cancel, j.lease, j.turn, j.held = cancel, w.lease, lane.Turn, true
 	d.mu.Unlock()
 	// Whatever arrived since the lane was read is in the store.
-	stop, dropped, others := d.overtaken(ctx, lane)
+	dropped, others, cause := d.overtaken(ctx, lane)
 	w.others, w.quote = others, excerpt(t.first)
 	if dropped {
 		return d.orphan(ctx, lane)
 	}
-	if stop || !t.verdict.OK {
+	if cause == nil && !t.verdict.OK {
+		cause = agent.ErrStopped
+	}
+	w.journal.ear.look = true
+	if cause != nil && !errors.Is(cause, agent.ErrRevised) { // a changed message is read by the run
 		d.mu.Lock()
-		cause := d.stopCause(lane.Session, lane.Turn)
+		cause = d.stopCause(lane.Session, lane.Turn, cause)
 		d.mu.Unlock()
 		cancel(cause)
 	}
@@ -66,6 +70,7 @@ func (d *Dispatcher) newWork(lane *bot.Lane, t *task) *work {
 		store: d.parts.Store, lease: w.lease, last: lane.Last, notices: w.notices, purse: w.purse,
 		wake: func() { d.parts.Outbox.Wake(w.msg.Place) },
 	}
+	w.journal.ear = &ear{work: w}
 	w.journal.weigh = func(history int64) { d.weigh(lane.Session, history) }
 	w.journal.tail, w.journal.known = d.kept.tail(lane)
 	return w
@@ -113,30 +118,37 @@ func (w *work) conclude(ctx context.Context, out agent.Outcome, err error, took 
 	return !w.alone
 }
 
-// overtaken reports whether the turn was stopped, or its message dropped, before there was anything here to cancel.
-// others reports whether other messages wait in its session.
-func (d *Dispatcher) overtaken(ctx context.Context, lane *bot.Lane) (stop, dropped, others bool) {
+// overtaken reports whether the message of a turn was dropped, whether other messages wait in its session, or with what
+// the turn has to be cancelled (nil = nothing), before there was anything here to cancel.
+func (d *Dispatcher) overtaken(ctx context.Context, lane *bot.Lane) (dropped, others bool, cause error) {
+	stop := false
 	if now, err := d.parts.Store.Lane(ctx, lane.Session); err == nil && stopped(&now) && now.Turn == lane.Turn {
 		stop = true
 	}
 	waiting, err := d.parts.Store.Next(ctx, lane.Session, lookAhead)
 	if err != nil {
-		return stop, false, false
+		if stop {
+			return false, false, agent.ErrStopped
+		}
+		return false, false, nil
 	}
 	own := slices.ContainsFunc(waiting, func(a bot.Arrival) bool { return a.Seq == lane.Arrival })
 	if !own && len(waiting) < lookAhead {
-		return stop, true, false
+		return true, false, nil
 	}
-	return stop || d.interrupted(ctx, waiting, lane.Arrival), false, len(waiting) > 1
+	return false, len(waiting) > 1, d.cause(ctx, lane, waiting, stop)
 }
 
 // unfinished leaves a turn for later: for another worker, the next process or the next sweep.
 func (w *work) unfinished(ctx context.Context, err error) bool {
 	log := zerolog.Ctx(ctx)
+	revised := errors.Is(context.Cause(ctx), agent.ErrRevised)
 	switch {
 	case taken(err), errors.Is(context.Cause(ctx), bot.ErrLost):
 		log.Info().Err(err).Msg("turn taken over by another worker")
 		return false
+	case revised:
+		log.Info().Msg("the message was changed; its turn goes on with it")
 	case errors.Is(context.Cause(ctx), context.Canceled):
 		log.Info().Msg("turn interrupted; the next process resumes it")
 	default:
@@ -150,7 +162,7 @@ func (w *work) unfinished(ctx context.Context, err error) bool {
 	if err != nil && !taken(err) {
 		log.Error().Err(err).Msg("lane not given back")
 	}
-	return false
+	return revised
 }
 
 // faulty keeps a turn that failed because of an internal error for another attempt, and gives it up in the end.

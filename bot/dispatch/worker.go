@@ -106,25 +106,6 @@ func (d *Dispatcher) goOn(ctx context.Context, lane bot.Lane, next []bot.Arrival
 	return d.resume(ctx, lane, *arrival, j)
 }
 
-// interrupted reports whether a waiting command stops the turn that the arrival began, and its sender may give it.
-func (d *Dispatcher) interrupted(ctx context.Context, waiting []bot.Arrival, arrival int64) bool {
-	for i := range waiting {
-		if waiting[i].Seq == arrival {
-			continue
-		}
-		msg, err := d.decode(&waiting[i])
-		if err != nil || d.class(&msg) != turn.Interrupts {
-			continue
-		}
-		verdict, err := d.parts.Guard.Admit(ctx, &msg)
-		if err == nil && verdict.OK {
-			return true
-		}
-		d.report(ctx, err, "check who may talk")
-	}
-	return false
-}
-
 func idle(session bot.SessionKey) bot.LaneUpdate {
 	return bot.LaneUpdate{
 		Session: session, State: ptr(bot.Idle), Turn: new(""), Arrival: new(int64(0)), Stop: new(""),
@@ -136,7 +117,7 @@ func idle(session bot.SessionKey) bot.LaneUpdate {
 // mayResume reports whether a turn in progress can continue now. If a parked turn cannot, a person is told once that a
 // message waits behind it.
 func (d *Dispatcher) mayResume(ctx context.Context, lane bot.Lane, waiting []bot.Arrival) bool {
-	if stopped(&lane) || lane.State == bot.Running || d.interrupted(ctx, waiting, lane.Arrival) {
+	if stopped(&lane) || lane.State == bot.Running || d.interrupted(ctx, &lane, waiting) != nil {
 		return true
 	}
 	if lane.State == bot.Waiting {
@@ -223,6 +204,9 @@ func (d *Dispatcher) begin(ctx context.Context, lane bot.Lane, waiting []bot.Arr
 	if err != nil {
 		return d.trouble(ctx, lane.Session, a, err)
 	}
+	if t.msg.Kind == bot.Edited {
+		return d.editedLate(ctx, t)
+	}
 	if !t.verdict.OK {
 		return d.settled(ctx, a, d.refuse(ctx, a, t.msg, t.verdict))
 	}
@@ -297,7 +281,7 @@ func (d *Dispatcher) resume(ctx context.Context, lane bot.Lane, a *bot.Arrival, 
 		return false
 	}
 	applied, err := d.parts.Store.Apply(ctx, &bot.Change{
-		Claim: d.claim(&lane, lane.Place), Lanes: []bot.LaneUpdate{{Session: lane.Session, State: ptr(bot.Running)}},
+		Claim: d.claim(&lane, lane.Place), Lanes: []bot.LaneUpdate{d.resumed(&lane)},
 	})
 	if err != nil {
 		d.claimFailed(ctx, lane.Session, err)

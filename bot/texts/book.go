@@ -28,6 +28,7 @@ type book struct {
 	Guest     guestBook
 	Receipts  receiptBook
 	Showing   showingBook
+	Edits     editBook
 
 	// English sentences of the policy and of tools in this language; nil = this is English
 	reasons func() *phrases

@@ -63,6 +63,8 @@ func (w Words) Ended(language, reason, text string, stats journal.Stats, request
 			return b.Ended.StoppedNothing
 		}
 		return text + "\n\n" + b.Ended.Stopped
+	case journal.ReasonOvertaken:
+		return strings.TrimPrefix(text+"\n\n"+b.Edits.Overtaken, "\n\n")
 	case journal.ReasonGone:
 		return b.Ended.Gone
 	case journal.ReasonLimit:

@@ -14,6 +14,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/access"
 	"github.com/zephbot/zephbot/bot/deliver"
+	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/cmd/internal/metrics"
@@ -89,8 +90,9 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 	}
 	s, err := newService(c, channel{
 		name: telegram.Name, bot: client.ID(), display: me.Name, decoders: map[bot.Source]bot.Decoder{bot.FromTelegram: telegram.Decoder{ID: me.ID, Username: me.Username, Bots: cfg.Telegram.BotToBot}},
-		composer: client, sender: client, files: client, merge: time.Duration(cfg.Telegram.MergeMS) * time.Millisecond,
-		showing: showing{live: client, reactor: client}, guard: guard, people: access.NewDesk(guard, c.stores.Bot), rights: guard.Rights, reach: guard.Reach, admins: guard.Admins, follow: guard.Follow,
+		composer: client, sender: client, files: client,
+		arrivals: arrivals{merge: time.Duration(cfg.Telegram.MergeMS) * time.Millisecond, busy: dispatch.Busy(cfg.Telegram.Busy)},
+		showing:  showing{live: client, reactor: client}, guard: guard, people: access.NewDesk(guard, c.stores.Bot), rights: guard.Rights, reach: guard.Reach, admins: guard.Admins, follow: guard.Follow,
 		operators: func() []bot.Place { return operators(client.ID(), guard.Operators()) },
 		limits: deliver.Limits{
 			PerSecond: cfg.Telegram.Limits.PerSecond, PerChatPerSecond: cfg.Telegram.Limits.PerChatPerSecond,

@@ -41,6 +41,12 @@ const (
 	graceOutbox = 5 * time.Second
 )
 
+// arrivals says what becomes of messages that come close together.
+type arrivals struct {
+	merge time.Duration // window in which messages of one person are one
+	busy  dispatch.Busy // what becomes of a text that arrives during a turn
+}
+
 // channel is what a service needs from the channel that it serves.
 type channel struct {
 	name, bot string
@@ -48,8 +54,8 @@ type channel struct {
 	decoders  map[bot.Source]bot.Decoder
 	composer  bot.Composer
 	sender    bot.Sender
-	merge     time.Duration // window in which messages of one person are one
-	files     bot.Files     // gives what came along; nil: it is known by name only
+	arrivals
+	files bot.Files // gives what came along; nil: it is known by name only
 	showing
 	guard     turn.Guard
 	people    *access.Desk // admits people in the chat; nil = nobody does
@@ -143,7 +149,7 @@ func newService(c *Core, ch channel) (*service, error) {
 		Receiving: dispatch.Receiving{Workspace: c.dirs().ID, Attachments: files, Typing: c.typing(ch, pacer), Signs: s.newSigns(pacer)},
 		Observe:   s.observe, News: c.news.Read, Model: c.choices.Of,
 	}, dispatch.Options{
-		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: turnMemory(), Grace: grace, Merge: ch.merge, Shared: c.shared(),
+		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: turnMemory(), Grace: grace, Merge: ch.merge, Busy: ch.busy, Shared: c.shared(),
 	})
 	return s, nil
 }

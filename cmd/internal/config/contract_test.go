@@ -26,6 +26,7 @@ func keyDefaults() [][2]string {
 		{"telegram.approval_by_requester", `true`},
 		{"telegram.stream_interval_ms", `3000`},
 		{"telegram.merge_ms", `600`},
+		{"telegram.busy", `"queue"`},
 		{"telegram.language", `""`},
 		{"telegram.time_zone", `""`},
 		{"telegram.webhook_url", `""`},

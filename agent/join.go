@@ -1,0 +1,74 @@
+package agent
+
+import (
+	"context"
+	"errors"
+
+	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/tools"
+)
+
+// ErrRevised is the cancellation cause of a turn whose person has changed its message. The turn stays open: the next Run
+// continues it with what its Journal, a Listener, has heard.
+var ErrRevised = errors.New("the person has changed the message")
+
+// ErrUnheard means that what a Listener has told was withdrawn before it was stored.
+var ErrUnheard = errors.New("what was said is withdrawn")
+
+// Listener is a Journal that hears what a person says while the turn runs.
+type Listener interface {
+	// Hear returns what was said and joins the turn: user entries with Joins set, which Append stores, alone or after
+	// results. It is called before every step and costs nothing while nobody says anything. If revised is set, the
+	// entries replace the message of the turn, so that calls of tools that have not begun must not run; otherwise Hear is
+	// called again until no call is open.
+	Hear(ctx context.Context) (said []journal.Entry, revised bool, err error)
+}
+
+// What the model reads before a message that joined a turn.
+var joinLabels = map[journal.Joining]string{
+	journal.Edited:    "[the message of this turn was changed by its writer; it now reads]\n",
+	journal.Meanwhile: "[said while you were working]\n",
+}
+
+// notWanted is what the model reads for a call that did not run because the message that it was made for was changed.
+const notWanted = "the person changed the message before this ran"
+
+// revised returns the message of a turn as a later entry changes it.
+func revised(said, edit *journal.Entry) *journal.Entry {
+	e := *said
+	e.Text = edit.Text
+	return &e
+}
+
+// join journals what a person has said meanwhile. It reports whether the next step has to be derived again.
+func (s *step) join(ctx context.Context, b *batch, open bool) (joined bool, err error) {
+	l, ok := s.journal.(Listener)
+	if !ok {
+		return false, nil
+	}
+	said, anew, err := l.Hear(ctx)
+	if err != nil || len(said) == 0 || open && !anew {
+		return false, err
+	}
+	var entries []journal.Entry
+	if open {
+		if err := s.closed(ctx, b); err != nil {
+			return false, err
+		}
+		for _, u := range s.state.batch().open() {
+			entries = append(entries, journal.Entry{
+				Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name,
+				Text: tools.Feedback(tools.Errorf(tools.Cancelled, notWanted)), Failed: true, Category: string(tools.Cancelled),
+			})
+		}
+	}
+	kept, cancel := keep(ctx)
+	defer cancel()
+	if err := s.append(kept, append(entries, said...)...); err != nil {
+		if errors.Is(err, ErrUnheard) {
+			return false, nil
+		}
+		return false, err
+	}
+	return true, nil
+}

@@ -1,0 +1,283 @@
+package dispatch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+// editedBucket holds, by chat and message, the id of the arrival with the newest version of a message that was edited,
+// for as long as stores keep the content of arrivals. People can edit a message for 48 hours (Bot API).
+const (
+	editedBucket = "edited"
+	editedFor    = 8 * 24 * time.Hour
+)
+
+// editRoom is how many bytes of a conversation are searched for the turn of an edited message.
+const editRoom = 256 << 10
+
+// withOwn adds the sources that the dispatcher writes itself.
+func withOwn(decoders map[bot.Source]bot.Decoder) map[bot.Source]bot.Decoder {
+	all := maps.Clone(decoders)
+	if all == nil {
+		all = map[bot.Source]bot.Decoder{}
+	}
+	all[bot.FromEdit], all[bot.FromAgain] = bot.MessageDecoder{}, bot.MessageDecoder{}
+	return all
+}
+
+// heardOf returns the messages that a message was put together from; by itself it is one of an arrival.
+func heardOf(msg *bot.Message, arrival string) []journal.Heard {
+	if len(msg.Heard) > 0 || msg.Message == "" {
+		return msg.Heard
+	}
+	return []journal.Heard{{Message: msg.Message, Arrival: arrival}}
+}
+
+func hears(list []journal.Heard, message string) bool {
+	return slices.ContainsFunc(list, func(h journal.Heard) bool { return h.Message == message })
+}
+
+// expressEdited handles a message that its writer has changed. What waits is replaced. The turn in progress is
+// cancelled and goes on with the new text. Below what was answered there is a button. Anything else is not a question of
+// that person, and an edit makes none of it: bots are addressed by new messages only. The same holds for commands.
+func (d *Dispatcher) expressEdited(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {
+	if msg.Caller == "" || msg.Command != "" || msg.Message == "" || empty(msg) {
+		return d.done(ctx, a)
+	}
+	verdict, err := d.parts.Guard.Admit(ctx, msg)
+	if err != nil {
+		return err
+	}
+	if !verdict.OK {
+		return d.done(ctx, a)
+	}
+	session, revised := d.session(msg), ""
+	err = d.effect(ctx, a, func() (e turn.Effect, err error) {
+		e, revised, err = d.edit(ctx, a, msg, session)
+		return e, err
+	})
+	if err == nil && revised != "" {
+		d.stop(session, revised, agent.ErrRevised)
+	}
+	return err
+}
+
+// edit returns what an edit does, and the turn in progress that it revises.
+func (d *Dispatcher) edit(
+	ctx context.Context, a *bot.Arrival, msg *bot.Message, session bot.SessionKey,
+) (e turn.Effect, revised string, err error) {
+	lane, err := d.parts.Store.Lane(ctx, session)
+	if err != nil {
+		return e, "", err
+	}
+	waiting, err := d.parts.Store.Next(ctx, session, 0)
+	if err != nil {
+		return e, "", err
+	}
+	for i := range waiting {
+		if old := d.waits(&lane, &waiting[i], msg); old != nil {
+			e, err = d.replaced(ctx, a, &waiting[i], old, msg)
+			return e, "", err
+		}
+	}
+	said, err := d.saidIn(ctx, session, msg)
+	if err != nil || said == nil {
+		return e, "", err
+	}
+	before, err := d.version(ctx, msg.Place, said.Heard, msg.Message)
+	if err != nil || before == nil || alike(before, msg) {
+		return e, "", err
+	}
+	ends := stopped(&lane) && len(editsOf(waiting, lane.Turn)) == 0
+	if said.Turn != lane.Turn || ends || !slices.Equal(contents(before), contents(msg)) {
+		return d.offer(session, said, a, msg), "", nil
+	}
+	e, err = d.revision(a, msg, &lane)
+	return e, lane.Turn, err
+}
+
+// waits returns the message of an arrival if it is the edited one and no turn has begun with it.
+func (d *Dispatcher) waits(lane *bot.Lane, a *bot.Arrival, edited *bot.Message) *bot.Message {
+	if lane.Turn != "" && lane.Arrival == a.Seq {
+		return nil
+	}
+	m, err := d.decode(a)
+	if err != nil || m.Kind != bot.Text || m.Command != "" || m.Caller != edited.Caller {
+		return nil
+	}
+	if relocate(&m, a.Session); !hears(heardOf(&m, a.ID), edited.Message) {
+		return nil
+	}
+	return &m
+}
+
+// replaced gives a message that waits its new content.
+func (d *Dispatcher) replaced(
+	ctx context.Context, edit, a *bot.Arrival, old, edited *bot.Message,
+) (e turn.Effect, err error) {
+	next := *edited
+	if len(old.Heard) > 0 {
+		whole, err := d.composed(ctx, edited.Place, old.Heard, edited)
+		if err != nil || whole == nil {
+			return e, err
+		}
+		next = *whole
+	}
+	if alike(old, &next) {
+		return e, nil
+	}
+	next.ID, next.Kind, next.Addressed = old.ID, bot.Text, old.Addressed
+	raw, err := bot.EncodeMessage(&next)
+	if err != nil {
+		return e, poison{err}
+	}
+	e.Change.Replace = []bot.Replacement{{Seq: a.Seq, Session: a.Session, Source: bot.FromEdit, Raw: raw}}
+	e.Change.Facts = []bot.Fact{d.newest(edited, edit)}
+	e.Wake = []bot.SessionKey{a.Session}
+	return e, nil
+}
+
+// revision puts an edit into the inbox of the turn in progress, and asks the turn to stop, so that it is continued with
+// the edit (ear). /stop drops what waits, and this with it.
+func (d *Dispatcher) revision(a *bot.Arrival, msg *bot.Message, lane *bot.Lane) (e turn.Effect, err error) {
+	next := *msg
+	next.ID = editID(lane.Turn) + a.ID
+	raw, err := bot.EncodeMessage(&next)
+	if err != nil {
+		return e, poison{err}
+	}
+	e.Change.Arrive = []bot.Arrival{{
+		Channel: d.opts.Channel, Bot: d.opts.Bot, ID: next.ID, Source: bot.FromEdit, Session: lane.Session, Raw: raw, At: d.parts.Now(),
+	}}
+	e.Change.Lanes = []bot.LaneUpdate{{Session: lane.Session, Stop: new(lane.Turn)}}
+	e.Change.Facts = []bot.Fact{d.newest(msg, a)}
+	e.Wake = []bot.SessionKey{lane.Session}
+	return e, nil
+}
+
+// editID begins the ids of edits that are for a turn.
+func editID(turn string) string { return "edit-" + againHash(turn) + "-" }
+
+// editsOf lists the waiting edits that are for a turn.
+func editsOf(waiting []bot.Arrival, turn string) (seqs []int64) {
+	for i := range waiting {
+		if turn != "" && waiting[i].Source == bot.FromEdit && strings.HasPrefix(waiting[i].ID, editID(turn)) {
+			seqs = append(seqs, waiting[i].Seq)
+		}
+	}
+	return seqs
+}
+
+// newest records the arrival with the newest version of a message.
+func (d *Dispatcher) newest(msg *bot.Message, a *bot.Arrival) bot.Fact {
+	return bot.Fact{
+		Bucket: editedBucket, Key: editedKey(msg.Place, msg.Message), Value: a.ID, Expires: d.parts.Now().Add(editedFor),
+	}
+}
+
+func editedKey(place bot.Place, message string) string { return place.ChatKey() + "/" + message }
+
+// saidIn returns the newest entry of a conversation that a message of the edit's writer is in; nil = none.
+func (d *Dispatcher) saidIn(ctx context.Context, session bot.SessionKey, msg *bot.Message) (*journal.Entry, error) {
+	tail, err := d.parts.Store.Tail(ctx, session, editRoom)
+	if err != nil {
+		return nil, err
+	}
+	return lastSaid(tail.Entries, func(e *journal.Entry) bool {
+		return e.Caller == msg.Caller && hears(e.Heard, msg.Message)
+	}), nil
+}
+
+// lastSaid returns the last user entry that is wanted; nil = none.
+func lastSaid(entries []journal.Entry, wanted func(*journal.Entry) bool) *journal.Entry {
+	for i := len(entries) - 1; i >= 0; i-- {
+		if e := &entries[i]; e.Kind == journal.UserEntry && wanted(e) {
+			return e
+		}
+	}
+	return nil
+}
+
+// version returns a message as it reads now, as far as is known; nil = its content is no longer kept.
+func (d *Dispatcher) version(
+	ctx context.Context, place bot.Place, heard []journal.Heard, message string,
+) (*bot.Message, error) {
+	i := slices.IndexFunc(heard, func(h journal.Heard) bool { return h.Message == message })
+	if i < 0 {
+		return nil, nil
+	}
+	edit, err := d.parts.Store.Fact(ctx, editedBucket, editedKey(place, message), d.parts.Now())
+	if err != nil {
+		return nil, err
+	}
+	a, err := d.parts.Store.ArrivalOf(ctx, d.opts.Channel, d.opts.Bot, cmp.Or(edit, heard[i].Arrival))
+	if errors.Is(err, bot.ErrNotFound) || err == nil && len(a.Raw) == 0 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := d.decode(&a)
+	if err != nil {
+		return nil, nil //nolint:nilerr // it cannot be read any more, like one that is not kept
+	}
+	m.Kind = bot.Text
+	return &m, nil
+}
+
+// composed puts messages together as they read now; edited is the newest version of one of them, nil = the stored ones
+// are. It returns nil if the content of one is no longer kept.
+func (d *Dispatcher) composed(
+	ctx context.Context, place bot.Place, heard []journal.Heard, edited *bot.Message,
+) (*bot.Message, error) {
+	var g gathered
+	for i, h := range heard {
+		m := edited
+		if edited == nil || h.Message != edited.Message {
+			var err error
+			if m, err = d.version(ctx, place, heard, h.Message); err != nil || m == nil {
+				return nil, err
+			}
+		}
+		if one := *m; i == 0 {
+			one.Files = slices.Clone(m.Files)
+			g.msg = one
+		} else {
+			g.add(&one, 0)
+		}
+	}
+	for i := range g.msg.Files {
+		g.msg.Files[i].Album = "" // it is complete: nobody waits for more
+	}
+	g.msg.Kind, g.msg.Heard = bot.Text, heard
+	return &g.msg, nil
+}
+
+// alike reports whether two versions of a message look the same: clients send edits for the preview of a link, a
+// reaction, or a moving position, too.
+func alike(a, b *bot.Message) bool {
+	return strings.TrimSpace(a.Text) == strings.TrimSpace(b.Text) && slices.Equal(contents(a), contents(b))
+}
+
+// contents are the files of a message that have a content, without the ids by which they are fetched: those can differ
+// from update to update.
+func contents(m *bot.Message) []bot.Attachment {
+	var list []bot.Attachment
+	for _, f := range m.Files {
+		if f.ID != "" {
+			f.ID, f.Still, f.Album = "", "", ""
+			list = append(list, f)
+		}
+	}
+	return list
+}

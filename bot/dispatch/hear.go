@@ -1,0 +1,250 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+// Busy says what becomes of a text that arrives while a turn of the same person runs. Commands act as always, and while
+// a turn waits for a decision, texts wait too: nobody gets round a question.
+type Busy string
+
+// The answers to a text that arrives during a turn.
+const (
+	Queue     Busy = "queue"     // it waits its turn
+	Steer     Busy = "steer"     // the turn reads it before its next call of the model
+	Interrupt Busy = "interrupt" // it ends the turn, and is answered next
+)
+
+// ear hears what the person of a turn says while the turn runs.
+type ear struct {
+	*work
+	look  bool // look at the inbox although nobody has announced anything
+	heard *joining
+}
+
+// joining is what was told to the Runner and is not stored yet.
+type joining struct {
+	edits []int64 // the arrivals, if the message of the turn was changed
+	texts []int64 // those of other messages
+}
+
+// Hear implements agent.Listener.
+func (j *laneJournal) Hear(ctx context.Context) ([]journal.Entry, bool, error) {
+	if j.opening != nil && !j.opening.over() {
+		return nil, false, nil
+	}
+	return j.ear.hear(ctx)
+}
+
+// over reports whether the outcome of the commit is known.
+func (o *opening) over() bool {
+	select {
+	case <-o.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// announced reports whether something may have arrived in the session since the turn began. Of what other processes
+// accept nobody tells.
+func (e *ear) announced() bool {
+	d := e.d
+	if d.opts.Busy != Steer {
+		return false // what changes the message of the turn cancels its run
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	j := d.jobs[e.lane.Session]
+	return d.opts.Shared || j != nil && j.again
+}
+
+func (e *ear) hear(ctx context.Context) (said []journal.Entry, revised bool, err error) {
+	e.heard = nil
+	if !e.look && !e.announced() {
+		return nil, false, nil
+	}
+	waiting, err := e.d.parts.Store.Next(ctx, e.lane.Session, lookAhead)
+	if err != nil {
+		return nil, false, err
+	}
+	e.look = false
+	if edits := editsOf(waiting, e.turn.ID); len(edits) > 0 {
+		entry, err := e.changed(ctx, waiting, edits)
+		if err != nil || entry == nil {
+			return nil, false, errors.Join(err, e.drop(ctx, edits, err))
+		}
+		e.heard, e.look = &joining{edits: edits}, true
+		return []journal.Entry{*entry}, true, nil
+	}
+	if e.d.opts.Busy == Steer {
+		said, err = e.steered(ctx, waiting)
+	}
+	return said, false, err
+}
+
+// changed returns the message of the turn as it reads now; nil = it is no longer known.
+func (e *ear) changed(ctx context.Context, waiting []bot.Arrival, edits []int64) (*journal.Entry, error) {
+	last := slices.IndexFunc(waiting, func(a bot.Arrival) bool { return a.Seq == edits[len(edits)-1] })
+	msg, err := e.d.decode(&waiting[last])
+	if err != nil {
+		return nil, nil //nolint:nilerr // it is dropped
+	}
+	said := lastSaid(e.journal.tail.Entries, func(s *journal.Entry) bool {
+		return s.Turn == e.turn.ID && hears(s.Heard, msg.Message)
+	})
+	if said == nil {
+		return nil, nil
+	}
+	whole, err := e.d.composed(ctx, msg.Place, said.Heard, nil)
+	if err != nil || whole == nil {
+		return nil, err
+	}
+	joins := journal.Edited
+	if said.Joins == journal.Meanwhile {
+		joins = journal.Meanwhile
+	}
+	return &journal.Entry{
+		Turn: e.turn.ID, Kind: journal.UserEntry, At: e.d.parts.Now(), Text: strings.TrimSpace(whole.Text),
+		Speaker: msg.Name, Caller: said.Caller, Joins: joins, Heard: said.Heard,
+	}, nil
+}
+
+// drop finishes edits that cannot be read, so that the turn goes on as it was.
+func (e *ear) drop(ctx context.Context, edits []int64, failed error) error {
+	if failed != nil {
+		return nil
+	}
+	_, err := e.d.parts.Store.Apply(ctx, &bot.Change{
+		Lease: &e.lease, Done: edits, Lanes: []bot.LaneUpdate{{Session: e.lane.Session, Stop: new("")}},
+	})
+	return err
+}
+
+// steered returns the texts of the turn's person that have arrived since it began, in order, up to the first that can
+// only be a turn of its own.
+func (e *ear) steered(ctx context.Context, waiting []bot.Arrival) (said []journal.Entry, err error) {
+	heard := &joining{}
+	for i := range waiting {
+		a := &waiting[i]
+		msg, err := e.d.decode(a)
+		if a.Seq == e.lane.Arrival || err != nil || msg.Caller != e.msg.Caller {
+			continue
+		}
+		if relocate(&msg, a.Session); !steers(&msg) {
+			break
+		}
+		verdict, err := e.d.parts.Guard.Admit(ctx, &msg)
+		if err != nil {
+			return nil, err
+		}
+		if !verdict.OK {
+			break
+		}
+		entry := e.d.entry(&task{arrival: a, msg: &msg}, e.turn.ID, turn.News{}, e.d.parts.Now())
+		entry.Joins = journal.Meanwhile
+		said, heard.texts = append(said, entry), append(heard.texts, a.Seq)
+	}
+	if len(said) > 0 {
+		e.heard = heard
+	}
+	return said, nil
+}
+
+// steers reports whether a message can join a turn. Files have to be read before a turn, and a command is no text.
+func steers(msg *bot.Message) bool {
+	return msg.Kind == bot.Text && msg.Command == "" && len(msg.Files) == 0 && !empty(msg)
+}
+
+// joins adds to a Change that appends what was heard that its arrivals are finished. The questions of a turn whose
+// message was changed are withdrawn.
+func (e *ear) joins(ctx context.Context, change *bot.Change) error {
+	if e.heard == nil || !slices.ContainsFunc(change.Append.Entries, func(s journal.Entry) bool { return s.Joins != "" }) {
+		return nil
+	}
+	change.Done = e.heard.texts
+	if len(e.heard.edits) == 0 {
+		return nil
+	}
+	change.Handles, change.Done = e.heard.edits[0], e.heard.edits[1:]
+	change.Lanes = []bot.LaneUpdate{{Session: e.lane.Session, Stop: new("")}}
+	e.fresh = false // an earlier run may have asked
+	return e.withdraw(ctx, change)
+}
+
+// refused translates the error of a Change that appends what was heard: /stop drops it.
+func (e *ear) refused(change *bot.Change, err error) error {
+	if change.Handles != 0 && errors.Is(err, bot.ErrHandled) {
+		return agent.ErrUnheard
+	}
+	return err
+}
+
+// cause returns with what a turn in progress has to be cancelled, because of what waits in its session, or because it
+// was asked to stop; nil = with nothing.
+func (d *Dispatcher) cause(ctx context.Context, lane *bot.Lane, waiting []bot.Arrival, stop bool) error {
+	if cause := d.interrupted(ctx, lane, waiting); cause != nil {
+		return cause
+	}
+	switch {
+	case !stop:
+		return nil
+	case len(editsOf(waiting, lane.Turn)) > 0:
+		return agent.ErrRevised
+	default:
+		return agent.ErrStopped
+	}
+}
+
+// interrupted returns with what a turn in progress is cancelled because of a waiting message whose sender may do that;
+// nil = there is none.
+func (d *Dispatcher) interrupted(ctx context.Context, lane *bot.Lane, waiting []bot.Arrival) (cause error) {
+	for i := range waiting {
+		if waiting[i].Seq == lane.Arrival {
+			continue
+		}
+		msg, err := d.decode(&waiting[i])
+		if err != nil {
+			continue
+		}
+		command := d.class(&msg) == turn.Interrupts
+		if !command && !d.overtakes(lane, &waiting[i], &msg) {
+			continue
+		}
+		verdict, err := d.parts.Guard.Admit(ctx, &msg)
+		switch {
+		case err != nil:
+			d.report(ctx, err, "check who may talk")
+		case !verdict.OK:
+		case command:
+			return agent.ErrStopped
+		default:
+			cause = agent.ErrOvertaken
+		}
+	}
+	return cause
+}
+
+// overtakes reports whether a message ends the turn of its person that was running when it arrived.
+func (d *Dispatcher) overtakes(lane *bot.Lane, a *bot.Arrival, msg *bot.Message) bool {
+	return d.opts.Busy == Interrupt && lane.State != bot.Parked && msg.Kind == bot.Text && msg.Command == "" &&
+		msg.Caller == lane.Caller && a.At.After(lane.Since)
+}
+
+// resumed is the update of a lane whose turn goes on. What arrived while the turn waited for a person does not overtake
+// it afterwards.
+func (d *Dispatcher) resumed(lane *bot.Lane) bot.LaneUpdate {
+	u := bot.LaneUpdate{Session: lane.Session, State: ptr(bot.Running)}
+	if d.opts.Busy == Interrupt && lane.State == bot.Parked {
+		u.Since = new(d.parts.Now())
+	}
+	return u
+}
