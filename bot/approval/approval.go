@@ -35,6 +35,14 @@ type Rights struct {
 	Requester bool     // the person who asked may approve, if one approval is enough
 }
 
+// Everybody reports whether all people may decide what they asked for themselves.
+func (r Rights) Everybody() bool { return r.Requester && r.Required <= 1 }
+
+// Decides reports whether a person may decide anything.
+func (r Rights) Decides(caller string) bool {
+	return r.Everybody() || slices.Contains(r.Approvers, caller)
+}
+
 // Reach reports whether enough people could approve what caller asks for.
 func (r Rights) Reach(caller string) bool {
 	people := map[string]bool{}

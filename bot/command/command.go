@@ -89,12 +89,14 @@ type Deps struct {
 	Servers Servers // nil = there is no MCP client
 	// Refusals explains what was refused; nil = nothing is.
 	Refusals Refusals
-	People   People          // nil = nobody is admitted in the chat
-	Blocks   Blocks          // nil = nothing is ever blocked
-	Behind   Background      // nil = nothing runs in the background
-	Admins   func() []string // names or ids, for refusals
-	Words    texts.Words
-	Now      func() time.Time
+	People   People // nil = nobody is admitted in the chat
+	// Decides reports whether a person may decide questions somewhere in a place, own or others'; nil = everybody may.
+	Decides func(ctx context.Context, msg *bot.Message) (bool, error)
+	Blocks  Blocks          // nil = nothing is ever blocked
+	Behind  Background      // nil = nothing runs in the background
+	Admins  func() []string // names or ids, for refusals
+	Words   texts.Words
+	Now     func() time.Time
 }
 
 // Table is the set of commands. Safe for concurrent use.
@@ -106,6 +108,7 @@ type Table struct {
 type entry struct {
 	class   turn.Class
 	admin   bool
+	decides bool // listed for those who may decide questions
 	private bool // answered in private chats only
 	absent  bool // part of the contract, not of this version
 	off     bool // there is nothing here that carries it out: not listed, it answers so
@@ -123,8 +126,8 @@ func New(deps Deps) *Table {
 		"tools":   {class: turn.Overtakes, run: t.tools},
 		"model":   {class: turn.Overtakes, run: deps.Model},
 		"stop":    {class: turn.Overtakes, run: t.stop},
-		"approve": {class: turn.Overtakes, run: t.decide(bot.Approved)},
-		"deny":    {class: turn.Overtakes, run: t.decide(bot.Denied)},
+		"approve": {class: turn.Overtakes, decides: true, run: t.decide(bot.Approved)},
+		"deny":    {class: turn.Overtakes, decides: true, run: t.decide(bot.Denied)},
 		"clear":   {class: turn.Interrupts, run: t.reset(texts.Words.Cleared)},
 		"new":     {class: turn.Interrupts, run: t.reset(texts.Words.Fresh)},
 		"policy":  {class: turn.Overtakes, admin: true, run: t.policy},
@@ -142,18 +145,25 @@ func New(deps Deps) *Table {
 	return t
 }
 
-// Menu lists the commands that an admin or anybody else may use in private chats or groups, in the order of /help.
-func (t *Table) Menu(admin, group bool) []string {
-	own, more := t.names(admin, group)
+// Reader is for whom commands are listed.
+type Reader struct {
+	Admin   bool
+	Decides bool // they may decide questions
+	Group   bool // who reads in a group
+}
+
+// Menu lists the commands that somebody may use, in the order of /help.
+func (t *Table) Menu(of Reader) []string {
+	own, more := t.names(of)
 	return append(own, more...)
 }
 
 // names lists the commands for everybody and those for admins, sorted.
-func (t *Table) names(admin, group bool) (own, more []string) {
+func (t *Table) names(of Reader) (own, more []string) {
 	for _, n := range t.deps.Words.Names() {
 		switch e, ok := t.commands[n]; {
-		case !ok || e.absent || e.off || n == "start" || (e.private && group):
-		case e.admin && admin:
+		case !ok || e.absent || e.off || n == "start" || (e.private && of.Group) || (e.decides && !of.Decides):
+		case e.admin && of.Admin:
 			more = append(more, n)
 		case !e.admin:
 			own = append(own, n)
@@ -223,8 +233,15 @@ func (t *Table) notBuilt(name string) func(context.Context, *turn.Call) (turn.Ef
 	}
 }
 
-func (t *Table) help(_ context.Context, call *turn.Call) (turn.Effect, error) {
-	own, admin := t.names(call.Admin, call.Message.Place.Group)
+func (t *Table) help(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	of := Reader{Admin: call.Admin, Decides: true, Group: call.Message.Place.Group}
+	if t.deps.Decides != nil {
+		var err error
+		if of.Decides, err = t.deps.Decides(ctx, call.Message); err != nil {
+			return turn.Effect{}, err
+		}
+	}
+	own, admin := t.names(of)
 	return t.say(call, t.deps.Words.Help(call.Message.Language, own, admin)), nil
 }
 

@@ -238,14 +238,16 @@ func (admitting) Remove(context.Context, *turn.Call) (turn.Effect, error) { retu
 func TestMenu(t *testing.T) {
 	t.Parallel()
 	own := []string{"approve", "clear", "deny", "help", "model", "new", "quota", "status", "stop", "tools"}
+	undecided := []string{"clear", "help", "model", "new", "quota", "status", "stop", "tools"}
 	for name, row := range map[string]struct {
-		admin, group, people bool
-		more                 []string
+		admin, group, people, bound bool
+		more                        []string
 	}{
 		"person, private":                    {people: true},
 		"person, group":                      {people: true, group: true},
 		"admin, private":                     {admin: true, people: true, more: []string{"admit", "people", "policy", "remove"}},
 		"admin, group":                       {admin: true, group: true, people: true, more: []string{"policy"}},
+		"person who decides nothing":         {people: true, bound: true},
 		"admin where nobody can be admitted": {admin: true, more: []string{"policy"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -253,10 +255,15 @@ func TestMenu(t *testing.T) {
 			d := setup(t)
 			if row.people {
 				d.deps.People = admitting{}
-				d.table = command.New(d.deps)
 			}
-			list := d.table.Menu(row.admin, row.group)
-			if diff := cmp.Diff(slices.Concat(own, row.more), list); diff != "" {
+			want := own
+			if row.bound {
+				want = undecided
+			}
+			d.deps.Decides = func(context.Context, *bot.Message) (bool, error) { return !row.bound, nil }
+			d.table = command.New(d.deps)
+			list := d.table.Menu(command.Reader{Admin: row.admin, Decides: !row.bound, Group: row.group})
+			if diff := cmp.Diff(slices.Concat(want, row.more), list); diff != "" {
 				t.Errorf("menu (-want +got):\n%s", diff)
 			}
 			c := call("help", row.admin)

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"strings"
 
 	"github.com/zephbot/zephbot/bot/turn"
 )
@@ -25,15 +24,6 @@ type People interface {
 	People(ctx context.Context, call *turn.Call) (turn.Effect, error)
 	Admit(ctx context.Context, call *turn.Call) (turn.Effect, error)
 	Remove(ctx context.Context, call *turn.Call) (turn.Effect, error)
-}
-
-func (t *Table) start(_ context.Context, call *turn.Call) (turn.Effect, error) {
-	msg, w := call.Message, t.deps.Words
-	text := w.Start(msg.Language, msg.Name)
-	if call.Admin && strings.TrimSpace(msg.Args) != "" { // the code of the first admin, or what a link brought
-		text += "\n\n" + w.StartAdmin(msg.Language)
-	}
-	return t.say(call, text), nil
 }
 
 // people is one of the commands about who may talk to the bot.

@@ -1,8 +1,8 @@
 package texts
 
-// editBook is what is said about messages that were changed, or overtaken by the next one.
+// editBook is what is said about messages that were changed, overtaken by the next one, or brought by a link.
 type editBook struct {
-	Overtaken, Offer, Again, Runs, NotYours, Lost, Already string
+	Overtaken, Offer, Again, Runs, NotYours, Lost, Already, Link string
 }
 
 // EditedLate says that a message was changed after it was answered; AgainButton is on the button below.
@@ -22,3 +22,6 @@ func (w Words) AgainLost(language string) string { return w.in(language).Edits.L
 
 // AgainAlready says that a button was pressed before.
 func (w Words) AgainAlready(language string) string { return w.in(language).Edits.Already }
+
+// StartUnknown follows Start when a link brought something unknown.
+func (w Words) StartUnknown(language string) string { return w.in(language).Edits.Link }

@@ -9,4 +9,5 @@ func edits(l string, m map[string][]string) {
 	}
 	m["EditedLate"], m["AgainButton"], m["AgainRuns"] = []string{w.EditedLate(l)}, []string{w.AgainButton(l)}, []string{w.AgainRuns(l)}
 	m["AgainNotYours"], m["AgainLost"], m["AgainAlready"] = []string{w.AgainNotYours(l)}, []string{w.AgainLost(l)}, []string{w.AgainAlready(l)}
+	m["StartUnknown"] = []string{w.StartUnknown(l)}
 }

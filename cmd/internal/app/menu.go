@@ -1,20 +1,28 @@
 package app
 
 import (
+	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/access"
+	"github.com/zephbot/zephbot/bot/command"
 	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/bot/texts"
 )
 
-// menus keeps the command menus of everybody in private chats, of each admin, and of groups, in every language there
-// are texts for.
+// menus keeps the command menus of everybody in private chats, of each admin, of each approver where not everybody may
+// decide, and of groups, in every language there are texts for.
 func (c *Core) menus(client *telegram.Client, s *service, guard *access.Guard) *telegram.Menus {
 	log := c.log.With().Str("component", "menus").Logger()
 	return telegram.NewMenus(client, c.stores.Bot, log, c.now, telegram.MenuOptions{Wanted: func() []telegram.Menu {
-		list := menuOf(telegram.AllPrivate(), s.commands.Menu(false, false))
-		list = append(list, menuOf(telegram.AllGroups(), s.commands.Menu(false, true))...)
+		all := guard.EverybodyDecides(bot.Place{})
+		list := menuOf(telegram.AllPrivate(), s.commands.Menu(command.Reader{Decides: all}))
+		list = append(list, menuOf(telegram.AllGroups(), s.commands.Menu(command.Reader{Decides: all, Group: true}))...)
 		for _, id := range guard.Operators() {
-			list = append(list, menuOf(telegram.OneChat(id), s.commands.Menu(true, false))...)
+			list = append(list, menuOf(telegram.OneChat(id), s.commands.Menu(command.Reader{Admin: true, Decides: true}))...)
+		}
+		if !all {
+			for _, id := range guard.Deciders() {
+				list = append(list, menuOf(telegram.OneChat(id), s.commands.Menu(command.Reader{Decides: true}))...)
+			}
 		}
 		return list
 	}})
