@@ -51,8 +51,8 @@ func hears(list []journal.Heard, message string) bool {
 // cancelled and goes on with the new text. Below what was answered there is a button. Anything else is not a question of
 // that person, and an edit makes none of it: bots are addressed by new messages only. The same holds for commands.
 func (d *Dispatcher) expressEdited(ctx context.Context, a *bot.Arrival, msg *bot.Message) error {
-	if msg.Caller == "" || msg.Command != "" || msg.Message == "" || empty(msg) {
-		return d.done(ctx, a)
+	if msg.Caller == "" || msg.FromBot || msg.Command != "" || msg.Message == "" || empty(msg) {
+		return d.done(ctx, a) // other bots let their messages grow by edits
 	}
 	verdict, err := d.parts.Guard.Admit(ctx, msg)
 	if err != nil {
@@ -62,14 +62,22 @@ func (d *Dispatcher) expressEdited(ctx context.Context, a *bot.Arrival, msg *bot
 		return d.done(ctx, a)
 	}
 	session, revised := d.session(msg), ""
+	var replaced []bot.Replacement
 	err = d.effect(ctx, a, func() (e turn.Effect, err error) {
 		e, revised, err = d.edit(ctx, a, msg, session)
+		replaced = e.Change.Replace
 		return e, err
 	})
-	if err == nil && revised != "" {
+	if err != nil {
+		return err
+	}
+	for i := range replaced {
+		d.endReading(session, []int64{replaced[i].Seq}, errReplaced)
+	}
+	if revised != "" {
 		d.stop(session, revised, agent.ErrRevised)
 	}
-	return err
+	return nil
 }
 
 // edit returns what an edit does, and the turn in progress that it revises.

@@ -3,7 +3,9 @@ package dispatch_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,9 +102,9 @@ func TestEditOfWhatWaits(t *testing.T) {
 	})
 }
 
-// TestEditOfWhatIsAnswered: nothing runs by itself. There is one button, which works once, for its writer alone, after a
+// Behaviour 27 of a good bot: nothing runs by itself. There is one button, which works once, for its writer alone, after a
 // restart, and with the newest text; what it began can be changed like any other message.
-func TestEditOfWhatIsAnswered(t *testing.T) {
+func TestBehaviour27AnEditIsNoSecondQuestion(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		p := w.start()
 		m := w.group("g", "ann", "wath is it")
@@ -180,11 +182,30 @@ func TestEditOfParts(t *testing.T) {
 	})
 }
 
+// record is what a model was asked, by several processes.
+type record struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (r *record) add(text string) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.list = append(r.list, text)
+	return len(r.list)
+}
+
+func (r *record) all() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.list)
+}
+
 // changing is a model that wants the two tools of the crash tests until it reads what was changed.
-func changing(asked *[]string) talking {
+func changing(asked *record) talking {
 	return func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 		text := said(req)
-		*asked = append(*asked, text)
+		asked.add(text)
 		switch last := req.Messages[len(req.Messages)-1]; {
 		case strings.HasSuffix(text, "think"):
 			<-ctx.Done()
@@ -201,7 +222,7 @@ func changing(asked *[]string) talking {
 // there is one answer.
 func TestEditOfWhatRuns(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
-		var asked []string
+		var asked record
 		w.talks(changing(&asked), &chain{w: w, ran: map[string]int{}})
 		p := w.start()
 		m, behind := w.private("ann", "think"), w.private("ann", "instead of that")
@@ -213,8 +234,8 @@ func TestEditOfWhatRuns(t *testing.T) {
 		pass(time.Minute)
 		w.want(bot.Final, "re: do this instead", "re: do this instead|instead of that")
 		w.want(bot.Notice)
-		if len(asked) != 3 {
-			t.Errorf("asked %q", asked)
+		if list := asked.all(); len(list) != 3 {
+			t.Errorf("asked %q", list)
 		}
 		if charges, _ := w.store.Charges(t.Context(), ""); len(charges) != 2 {
 			t.Errorf("charged %d times", len(charges))
@@ -230,7 +251,7 @@ func TestEditOfWhatRuns(t *testing.T) {
 // TestEditOfWhatWaitsForAPerson: the question is withdrawn, its call never runs, and what ran before is not repeated.
 func TestEditOfWhatWaitsForAPerson(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
-		var asked []string
+		var asked record
 		c := &chain{w: w, ran: map[string]int{}}
 		w.talks(changing(&asked), c)
 		p := w.start()
@@ -260,7 +281,7 @@ func TestEditOfWhatWaitsForAPerson(t *testing.T) {
 // TestEditInAnotherProcess: the process that handles the edit is not the one that runs the turn.
 func TestEditInAnotherProcess(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
-		var asked []string
+		var asked record
 		w.talks(changing(&asked), &chain{w: w, ran: map[string]int{}})
 		w.opts.Shared = true
 		p, q := w.start(), w.start()
@@ -277,7 +298,7 @@ func TestStopBeatsAnEdit(t *testing.T) {
 	for _, way := range []string{"/stop", "tap", "/clear"} {
 		t.Run(way, func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
-				var asked []string
+				var asked record
 				w.talks(changing(&asked), &chain{w: w, ran: map[string]int{}})
 				p := w.start()
 				m := w.private("ann", "think")
@@ -318,7 +339,7 @@ func TestEveryPointOfAnEdit(t *testing.T) {
 func editPoint(t *testing.T, inject *injector) bool {
 	w := setup(t)
 	c := &chain{w: w, ran: map[string]int{}}
-	var asked []string
+	var asked record
 	w.talks(changing(&asked), c)
 	w.opts.Grace = time.Second
 	w.store.Hooks.BeforeApply = func(*bot.Change) error { return inject.apply(false) }
@@ -400,81 +421,41 @@ func TestEditsAndClaims(t *testing.T) {
 	}
 }
 
-// TestBusySteer: a text of the same person is read before the next call of the model, without a turn of its own; one of
-// somebody else, a command and a file are not.
-func TestBusySteer(t *testing.T) {
-	in(t, func(t *testing.T, w *world) {
-		w.opts.Busy = dispatch.Steer
-		hold, c := make(chan struct{}), &chain{w: w, ran: map[string]int{}}
-		var asked []string
-		w.talks(func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-			asked = append(asked, said(req))
-			if last := req.Messages[len(req.Messages)-1]; last.Result == nil && len(asked) == 1 {
-				<-hold
-				return &llm.Response{Uses: []llm.ToolUse{{ID: "1", Name: "look", Args: []byte(`{}`)}}, Stop: llm.StopTools}, nil
-			}
-			return &llm.Response{Text: fmt.Sprint("answer ", len(asked)), Stop: llm.StopEnd}, nil
-		}, c)
-		p := w.start()
-		w.accept(p, w.group("s1", "ann", "look"))
-		file := w.group("s1", "ann", "with this")
-		file.Files = []bot.Attachment{{Kind: bot.Document, ID: "f"}}
-		w.accept(p, w.group("s1", "ben", "me too"), w.group("s1", "ann", "but briefly"), file, w.group("s1", "ann", "thanks"))
-		close(hold)
-		pass(time.Minute)
-		if want := "ann: look|[said while you were working]\nann: but briefly"; len(asked) < 2 || asked[1] != want {
-			t.Errorf("asked %q, want %q second", asked, want)
+// slowly reads files until it is told to go on.
+type slowly struct {
+	hold  chan struct{}
+	began *record
+}
+
+func (s slowly) Receive(ctx context.Context, sent *turn.Sent) (turn.Received, error) {
+	if s.began.add(sent.Message.Text) == 1 {
+		select {
+		case <-s.hold:
+		case <-ctx.Done():
+			return turn.Received{}, ctx.Err()
 		}
-		w.want(bot.Final, "answer 2", "answer 3", "answer 4", "answer 5")
-		if charges, _ := w.store.Charges(t.Context(), ""); len(charges) != 4 {
+	}
+	return turn.Received{}, nil
+}
+
+// TestEditWhileFilesAreRead: the reading ends, and the model is asked once, with the new text.
+func TestEditWhileFilesAreRead(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		var asked, read record
+		w.talks(changing(&asked), &chain{w: w, ran: map[string]int{}})
+		w.parts = func(parts *dispatch.Parts) { parts.Attachments = slowly{make(chan struct{}), &read} }
+		p := w.start()
+		m := w.private("ann", "smu it up instead")
+		m.Files = []bot.Attachment{{Kind: bot.Document, ID: "f"}}
+		w.accept(p, m)
+		w.accept(p, w.edit(m, "sum it up instead"))
+		pass(time.Minute)
+		w.want(bot.Final, "re: sum it up instead")
+		if a, r := asked.all(), read.all(); len(a) != 1 || !slices.Equal(r, []string{"smu it up instead", "sum it up instead"}) {
+			t.Errorf("asked %q, read %q", a, r)
+		}
+		if charges, _ := w.store.Charges(t.Context(), ""); len(charges) != 1 {
 			t.Errorf("charged %d times", len(charges))
-		}
-	})
-}
-
-// TestBusyInterrupt: a text of the same person ends the turn, and is answered next; one of somebody else does not, and
-// none ends a turn that waits for a decision.
-func TestBusyInterrupt(t *testing.T) {
-	in(t, func(t *testing.T, w *world) {
-		w.opts.Busy = dispatch.Interrupt
-		var asked []string
-		w.talks(changing(&asked), &chain{w: w, ran: map[string]int{}})
-		p := w.start()
-		w.accept(p, w.group("s1", "ann", "think"))
-		w.accept(p, w.group("s1", "ben", "instead"))
-		pass(time.Second)
-		w.want(bot.Final)
-		w.accept(p, w.group("s1", "ann", "this instead"))
-		pass(time.Second)
-		if got := w.texts(bot.Final); len(got) != 3 || got[0] != "I left this for your next message." {
-			t.Errorf("answers %q", got)
-		}
-		w.accept(p, w.private("ann", "do it"))
-		pass(time.Second)
-		open := w.open()
-		w.accept(p, w.private("ann", "something instead"))
-		pass(time.Second)
-		w.accept(p, w.press("ann", &open[0], "y"))
-		pass(time.Minute)
-		if got := w.texts(bot.Final); len(got) != 5 || got[3] != "re: do it" || got[4] != "re: do it|something instead" {
-			t.Errorf("answers %q", got)
-		}
-	})
-}
-
-// TestBusyInterruptElsewhere: the process that accepts the text is not the one that runs the turn.
-func TestBusyInterruptElsewhere(t *testing.T) {
-	in(t, func(t *testing.T, w *world) {
-		w.opts.Busy, w.opts.Shared = dispatch.Interrupt, true
-		var asked []string
-		w.talks(changing(&asked), &chain{w: w, ran: map[string]int{}})
-		p, q := w.start(), w.start()
-		w.accept(p, w.private("ann", "think"))
-		pass(time.Second)
-		w.accept(q, w.private("ann", "this instead"))
-		pass(time.Minute)
-		if got := w.texts(bot.Final); len(got) != 2 || got[0] != "I left this for your next message." {
-			t.Errorf("answers %q", got)
 		}
 	})
 }

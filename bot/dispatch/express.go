@@ -296,7 +296,7 @@ func (d *Dispatcher) expressText(ctx context.Context, a *bot.Arrival, msg *bot.M
 
 // dropped stops a turn whose message a command dropped while the turn was beginning.
 func (d *Dispatcher) dropped(ctx context.Context, session bot.SessionKey, done []int64) {
-	d.discard(session, done)
+	d.endReading(session, done, agent.ErrStopped)
 	lane, err := d.parts.Store.Lane(ctx, session)
 	if err == nil && lane.Turn != "" && !stopped(&lane) && slices.Contains(done, lane.Arrival) {
 		err = d.stopTurn(ctx, &lane, agent.ErrStopped)

@@ -87,6 +87,7 @@ func (e *ear) hear(ctx context.Context) (said []journal.Entry, revised bool, err
 	}
 	if e.d.opts.Busy == Steer {
 		said, err = e.steered(ctx, waiting)
+		e.look = len(said) > 0 // they may have to wait for an open call
 	}
 	return said, false, err
 }
@@ -161,7 +162,7 @@ func (e *ear) steered(ctx context.Context, waiting []bot.Arrival) (said []journa
 
 // steers reports whether a message can join a turn. Files have to be read before a turn, and a command is no text.
 func steers(msg *bot.Message) bool {
-	return msg.Kind == bot.Text && msg.Command == "" && len(msg.Files) == 0 && !empty(msg)
+	return msg.Kind == bot.Text && msg.Command == "" && !msg.FromBot && len(msg.Files) == 0 && !empty(msg)
 }
 
 // joins adds to a Change that appends what was heard that its arrivals are finished. The questions of a turn whose
@@ -236,7 +237,7 @@ func (d *Dispatcher) interrupted(ctx context.Context, lane *bot.Lane, waiting []
 // overtakes reports whether a message ends the turn of its person that was running when it arrived.
 func (d *Dispatcher) overtakes(lane *bot.Lane, a *bot.Arrival, msg *bot.Message) bool {
 	return d.opts.Busy == Interrupt && lane.State != bot.Parked && msg.Kind == bot.Text && msg.Command == "" &&
-		msg.Caller == lane.Caller && a.At.After(lane.Since)
+		!msg.FromBot && msg.Caller == lane.Caller && a.At.After(lane.Since)
 }
 
 // resumed is the update of a lane whose turn goes on. What arrived while the turn waited for a person does not overtake

@@ -22,6 +22,9 @@ const typingEvery = 4 * time.Second
 // errEnds ends the reading of files because the service ends: nothing of it is stored, so nobody waits for it.
 var errEnds = errors.New("the service ends")
 
+// errReplaced ends the reading of files because their message was edited: it is read again as it is now.
+var errReplaced = errors.New("the message was edited")
+
 // receive reads the files of a message before its turn begins. Nothing of the turn is stored yet: a process that dies
 // meanwhile leaves a message that waits, whose files are read again. False: the turn does not begin; more says whether
 // to look at the session again.
@@ -56,6 +59,8 @@ func (d *Dispatcher) receive(ctx context.Context, lane *bot.Lane, t *task, j *jo
 		return false, true
 	case ctx.Err() != nil, errors.Is(context.Cause(reading), errEnds): // the service ends: the next process reads them
 		return false, false
+	case errors.Is(context.Cause(reading), errReplaced): // the charge is the same
+		return true, false
 	case errors.Is(context.Cause(reading), agent.ErrStopped): // the message was dropped
 		d.report(ctx, d.parts.Meter.Undo(context.WithoutCancel(ctx), charges), "give a charge back")
 		return true, false
@@ -101,13 +106,13 @@ func (d *Dispatcher) endReadings() {
 	}
 }
 
-// discard stops the reading of files whose message was dropped.
-func (d *Dispatcher) discard(session bot.SessionKey, done []int64) {
+// endReading stops the reading of files whose message was dropped or edited.
+func (d *Dispatcher) endReading(session bot.SessionKey, of []int64, cause error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	j := d.jobs[session]
-	if j != nil && j.reading != 0 && j.cancel != nil && slices.Contains(done, j.reading) {
-		j.cancel(agent.ErrStopped)
+	if j != nil && j.reading != 0 && j.cancel != nil && slices.Contains(of, j.reading) {
+		j.cancel(cause)
 	}
 }
 

@@ -1,6 +1,8 @@
 package app
 
 import (
+	"context"
+
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/access"
 	"github.com/zephbot/zephbot/bot/command"
@@ -26,6 +28,12 @@ func (c *Core) menus(client *telegram.Client, s *service, guard *access.Guard) *
 		}
 		return list
 	}})
+}
+
+// decides reports whether the sender of a message may decide questions.
+func (ch *channel) decides(ctx context.Context, msg *bot.Message) (bool, error) {
+	rights, err := ch.rights(ctx, msg.Place, msg.Caller)
+	return rights.Decides(msg.Caller), err
 }
 
 // menuOf describes commands in each language; the first language is also that of people with another one.

@@ -125,10 +125,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	deps := command.Deps{
 		Store: store, Questions: questions, Policy: rulebook.Answers{Book: c.book, Chain: c.unasked}, Usage: s.meter.Usage, Quotas: quotas, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
 		Blocks: c.blockedTools(), Servers: s.desk, Behind: background{c}, Model: c.choices.Command,
-		Decides: func(ctx context.Context, msg *bot.Message) (bool, error) {
-			rights, err := ch.rights(ctx, msg.Place, msg.Caller)
-			return rights.Decides(msg.Caller), err
-		},
+		Decides: ch.decides,
 	}
 	why := refusal.Desk{Store: store, Words: words}
 	deps.Refusals = why

@@ -139,7 +139,14 @@ func turns(entries []journal.Entry, rows []bot.Row, lane bot.Lane) []simulator.S
 func addEntry(t *simulator.StoryTurn, e journal.Entry) {
 	switch e.Kind {
 	case journal.UserEntry:
-		t.Text, t.Began = prompt.Said(e.Text, e.Parts), e.At
+		switch text := prompt.Said(e.Text, e.Parts); e.Joins {
+		case journal.Edited:
+			t.Text = text
+		case journal.Meanwhile:
+			t.Text += "\n" + text
+		default:
+			t.Text, t.Began = text, e.At
+		}
 	case journal.AssistantEntry:
 		var names []string
 		for _, u := range e.Uses {
