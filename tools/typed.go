@@ -22,7 +22,7 @@ type Typed[In any] struct {
 	Check func(ctx context.Context, call *Call, in In) error
 	// Changes is like Tool.Changes, with decoded arguments; may be nil.
 	Changes func(ctx context.Context, call *Call, in In) (Changes, error)
-	Run   func(ctx context.Context, call *Call, in In) (*Result, error)
+	Run     func(ctx context.Context, call *Call, in In) (*Result, error)
 	// Adjust can refine the generated schema (enums, limits); may be nil.
 	Adjust func(s *jsonschema.Schema)
 }

@@ -97,12 +97,7 @@ func (out *outgoing) take(f form, words Words) bool {
 	}
 	switch f {
 	case plainly:
-		if content.File == nil || content.File.Media() == bot.Plain {
-			return false
-		}
-		file := *content.File
-		file.Document, content.File = true, &file
-		return true
+		return plain(content)
 	case noReply:
 		had := out.row.ReplyTo != ""
 		out.row.ReplyTo = ""
@@ -128,6 +123,16 @@ func (out *outgoing) take(f form, words Words) bool {
 	case whole:
 	}
 	return false
+}
+
+// plain makes a document of a photo or audio; it returns false if there is none.
+func plain(content *bot.Content) bool {
+	if content.File == nil || content.File.Media() == bot.Plain {
+		return false
+	}
+	file := *content.File
+	file.Document, content.File = true, &file
+	return true
 }
 
 // dressed returns the row as it is sent, with the lines that explain what is special about it.

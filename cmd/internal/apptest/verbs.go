@@ -98,23 +98,29 @@ func (s *scene) happens(words []string) error {
 	case "connect":
 		_, err = s.fake.Connect(chat, shop, words[2] != "off", words[2] == "on")
 	case "rename", "speaks":
-		if len(words) < 3 {
-			return errors.New("rename PERSON NAME, speaks PERSON LANGUAGE")
-		}
-		u := people()[words[1]]
-		if words[0] == "rename" {
-			u.Username = words[2]
-		} else {
-			u.Language = words[2]
-		}
-		if s.language != "" {
-			u.Language = s.language
-		}
-		s.fake.AddUser(u)
+		return s.changes(words)
 	default:
 		return errors.New("not a line of a scenario")
 	}
 	return err
+}
+
+// changes gives a person another name or language.
+func (s *scene) changes(words []string) error {
+	if len(words) < 3 {
+		return errors.New("rename PERSON NAME, speaks PERSON LANGUAGE")
+	}
+	u := people()[words[1]]
+	if words[0] == "rename" {
+		u.Username = words[2]
+	} else {
+		u.Language = words[2]
+	}
+	if s.language != "" {
+		u.Language = s.language
+	}
+	s.fake.AddUser(u)
+	return nil
 }
 
 // setClock moves the service's clock forward.
