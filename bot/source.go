@@ -15,7 +15,7 @@ type Source string
 const (
 	FromTelegram Source = "telegram" // an update of the Bot API
 	FromTerminal Source = "terminal" // a Message (EncodeMessage)
-	FromEdit     Source = "edit"     // a Message: how an edited one reads now
+	FromEdit     Source = "edited"   // a Message: how an edited one reads now
 	FromAgain    Source = "again"    // a Message: one that is answered once more
 )
 

@@ -96,10 +96,10 @@ func parseForm(words []string) (form, error) {
 		f.of = rest
 	case "list":
 		f.item = &form{kind: "json", of: rest}
-		if slices.Contains([]string{"id", "int", "word", "text"}, rest) {
+		if slices.Contains([]string{"id", "int", "word", "text", "block"}, rest) {
 			f.item = &form{kind: rest, low: math.Inf(-1), high: math.Inf(1)}
 		}
-	case "chat", "id", "int", "number", "bool", "text", "bytes", "file", "keyboard":
+	case "chat", "id", "int", "number", "bool", "text", "bytes", "file", "keyboard", "block":
 	default:
 		return f, fmt.Errorf("no type %q", f.kind)
 	}
@@ -182,6 +182,8 @@ func (a api) check(name string, f form, v any, say tell) {
 		return
 	case "json":
 		a.checkObject(name, f.of, v, say)
+		return
+	case "block": // of a rich message; its kinds are checked when it is received
 		return
 	}
 	switch v := v.(type) {
