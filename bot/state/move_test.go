@@ -95,3 +95,21 @@ func TestMerge(t *testing.T) {
 		})
 	}
 }
+
+// Only chats that the bot is in move: the same id on another surface is another chat.
+func TestOtherSurfacesStay(t *testing.T) {
+	t.Parallel()
+	m := &bot.Move{Channel: "telegram", Bot: "1", From: "-1", To: "-2"}
+	for surface, moves := range map[string]bool{"bot": true, "guest": false, "biz:c1": false} {
+		if _, ok := state.Rename(m, "telegram/1/"+surface+"/-1/0/42"); ok != moves {
+			t.Errorf("%s: renamed %v", surface, ok)
+		}
+		place := bot.Place{Channel: "telegram", Bot: "1", Surface: surface, Chat: "-1"}
+		if _, ok := state.Relocate(m, place); ok != moves {
+			t.Errorf("%s: relocated %v", surface, ok)
+		}
+		if _, ok := state.RenameScope(m, "chat/"+place.ChatKey()); ok != moves {
+			t.Errorf("%s: charges moved %v", surface, ok)
+		}
+	}
+}
