@@ -10,10 +10,11 @@ func UploadTime(bytes int64) time.Duration {
 	return time.Duration(max(bytes, 0)) * time.Second / slowLine
 }
 
-// Bytes is how much of a content is a file.
+// Bytes is how much of a content is files.
 func (c *Content) Bytes() int64 {
-	if c.File == nil {
-		return 0
+	var n int64
+	for _, f := range c.Files() {
+		n += max(f.Size, int64(len(f.Data)))
 	}
-	return max(c.File.Size, int64(len(c.File.Data)))
+	return n
 }

@@ -12,14 +12,17 @@ import (
 func TestALargeFileHasMoreTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		for _, tt := range []struct {
-			size  int64
-			limit time.Duration
-		}{{0, 30 * time.Second}, {50 << 20, 430 * time.Second}} {
+			size, more int64 // of the first file, and of the second one of an album
+			limit      time.Duration
+		}{{0, 0, 30 * time.Second}, {50 << 20, 0, 430 * time.Second}, {20 << 20, 30 << 20, 430 * time.Second}} {
 			w := setup(t)
 			w.sender.wait = true
 			r := row(bot.Reply, "file")
 			if tt.size > 0 {
 				r.Content.File = &bot.File{Name: "film.mkv", Hash: "h", Size: tt.size}
+			}
+			if tt.more > 0 {
+				r.Content.More = []bot.File{{Name: "more.mkv", Hash: "h", Size: tt.more}}
 			}
 			w.start()
 			id := w.say(r)[0]
