@@ -28,6 +28,9 @@ type Outlet struct {
 	// Keep stores a content for a session before it is sent, and returns its SHA-256 in lower-case hex and its size in
 	// bytes. An error of the reader is returned wrapped, and then nothing is stored.
 	Keep func(ctx context.Context, session string, content io.Reader) (hash string, size int64, err error)
+	// Output returns a long output that was put aside for a session, by its reference; ok is false for one that is not
+	// there, has expired or belongs to another session. nil = there are none.
+	Output func(ctx context.Context, session, id string) (text string, ok bool, err error)
 }
 
 // maxSent is how many files one call sends: as many as one album has (Bot API sendMediaGroup).
@@ -36,6 +39,7 @@ const maxSent = 10
 type sendArgs struct {
 	Path    string   `json:"path,omitempty" jsonschema:"file to send, relative to the working directory or absolute"`
 	Paths   []string `json:"paths,omitempty" jsonschema:"several files to send together as one album, at most 10"`
+	Output  string   `json:"output,omitempty" jsonschema:"instead of a file: the reference of a long output (overflow:<uuid>) to send whole as a text file"`
 	Caption string   `json:"caption,omitempty" jsonschema:"text shown with the file or the album, at most 1024 characters"`
 }
 
@@ -45,10 +49,13 @@ func (t *toolset) sendFile() (tools.Tool, error) {
 			Name: "send_file", ReadOnly: true,
 			Description: "Sends a file of the working directory to the chat, where everybody can open it: pictures as " +
 				"photos, MP3 and M4A as audio, everything else as a document. Several files of one kind become an album: " +
-				"give them as paths. Long output that somebody asks for as a document goes out like this too: write it to " +
-				"a file first. It leaves when this call has ended.",
+				"give them as paths. A long output that was put aside goes out whole if you give its reference as output, for " +
+				"people who ask for it as a document. It leaves when this call has ended.",
 		},
 		Describe: func(ctx context.Context, call *tools.Call, in sendArgs) (subject tools.Subject, err error) {
+			if in.Output != "" {
+				return in.describeOutput()
+			}
 			err = t.withSent(ctx, call, in, false, func(s *scope, list []place) error {
 				subject = s.describeSent(list, in)
 				return nil
@@ -56,6 +63,10 @@ func (t *toolset) sendFile() (tools.Tool, error) {
 			return subject, err
 		},
 		Check: func(ctx context.Context, call *tools.Call, in sendArgs) error {
+			if in.Output != "" {
+				_, err := t.output(ctx, call, in)
+				return err
+			}
 			return t.withSent(ctx, call, in, false, func(s *scope, list []place) error {
 				for _, p := range list {
 					if err := s.maySend(p); err != nil {
@@ -66,6 +77,9 @@ func (t *toolset) sendFile() (tools.Tool, error) {
 			})
 		},
 		Run: func(ctx context.Context, call *tools.Call, in sendArgs) (res *tools.Result, err error) {
+			if in.Output != "" {
+				return t.sendOutput(ctx, call, in)
+			}
 			err = t.withSent(ctx, call, in, true, func(s *scope, list []place) error {
 				res, err = s.sendAll(list, in)
 				return err
@@ -141,6 +155,10 @@ func checkSent(s *scope, p place, in sendArgs) error {
 		return refused("Copy it into the working directory first, if it may be shown.",
 			"%s is outside the working directory: only files inside it can be sent", quote(p.given))
 	}
+	return in.checkCaption()
+}
+
+func (in *sendArgs) checkCaption() error {
 	if n := len(utf16.Encode([]rune(in.Caption))); n > maxCaption {
 		return wrong("Shorten the caption and say the rest in the answer.",
 			"the caption has %d characters (UTF-16 units), at most %d fit", n, maxCaption)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -206,5 +207,51 @@ func TestSendFileObeysDenyRead(t *testing.T) {
 	}
 	if len(out.kept) > 0 {
 		t.Errorf("kept %q", out.kept)
+	}
+}
+
+// TestSendOutput: a long output that was put aside goes out whole as a text file, in its own conversation only.
+func TestSendOutput(t *testing.T) {
+	t.Parallel()
+	out := &outlet{limit: 32}
+	b := newBox(t, func(_ *box, o *file.Options) {
+		o.Outlet = &file.Outlet{
+			Limit: func(tools.Origin) int64 { return out.limit }, Keep: out.keep,
+			Output: func(_ context.Context, _, id string) (string, bool, error) {
+				texts := map[string]string{"a1": "a long text", "b2": strings.Repeat("x", 33), "c3": ""}
+				if id == "broken" {
+					return "", false, errors.New("the disk is away")
+				}
+				text, ok := texts[id]
+				return text, ok, nil
+			},
+		}
+	})
+	res, err := b.tools["send_file"].Run(t.Context(), b.call("send_file", args{"output": " overflow:A1", "caption": "all of it"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []tools.File{{Name: "output.txt", MIME: "text/plain", Hash: "hash of a long text", Size: 11, Caption: "all of it"}}
+	if diff := cmp.Diff(want, res.Files); diff != "" || !strings.Contains(res.Text, "11 bytes") {
+		t.Errorf("%q (-want +got):\n%s", res.Text, diff)
+	}
+	s := b.describe("send_file", args{"output": "a1"})
+	if s.Show != "send overflow:a1" || len(s.Paths) > 0 || !slices.Equal(s.Inputs, []string{"overflow:a1"}) {
+		t.Errorf("%+v", s)
+	}
+	out.kept = nil
+	b.refuse("send_file", args{"output": "none"}, tools.PermanentFailure, "not found in this conversation")
+	b.refuse("send_file", args{"output": "b2"}, tools.PermanentFailure, "at most 32")
+	b.refuse("send_file", args{"output": "a1", "path": "a.txt"}, tools.InvalidParameters, "either files or an output")
+	b.refuse("send_file", args{"output": "a1", "caption": strings.Repeat("😀", 513)}, tools.InvalidParameters, "1026 characters")
+	if _, err := b.tools["send_file"].Run(t.Context(), b.call("send_file", args{"output": "broken"})); err == nil {
+		t.Error("sent what could not be read")
+	}
+	if len(out.kept) > 0 {
+		t.Errorf("kept %q", out.kept)
+	}
+	out.limit = 0
+	if got := b.run("send_file", args{"output": "a1"}); !strings.Contains(got, "shows no files") || len(out.kept) > 0 {
+		t.Errorf("without files in the channel: %q", got)
 	}
 }

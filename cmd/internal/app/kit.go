@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/disk"
 	"github.com/zephbot/zephbot/tools/file"
+	"github.com/zephbot/zephbot/tools/overflow"
 	"github.com/zephbot/zephbot/tools/shell"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 	"github.com/zephbot/zephbot/tools/web"
@@ -84,6 +86,13 @@ func (c *Core) outlet() *file.Outlet {
 				return 0
 			}
 			return c.cfg.Telegram.MaxUploadBytes
+		},
+		Output: func(ctx context.Context, session, id string) (string, bool, error) {
+			item, err := c.stores.Overflow.Load(ctx, session, id, c.now())
+			if errors.Is(err, overflow.ErrNotFound) {
+				return "", false, nil
+			}
+			return item.Text, err == nil, err
 		},
 		Keep: func(ctx context.Context, session string, content io.Reader) (string, int64, error) {
 			ref, err := c.stores.Blobs.Put(ctx, session, content)
