@@ -71,8 +71,8 @@ type Request struct {
 	User      string // stable opaque id of the end user, for the vendor's abuse control; may be empty
 	Prefer    string // name of the provider that a router asks first; "" or an unknown name = its own order
 	Party     string // who asks, for fair turns among waiting requests; never sent; may be empty
-	// Open reads the content of a part by its hash; nil = no part has one. It is called while Chat runs, from one
-	// goroutine. The caller must close the reader.
+	// Open reads the content of a part by its hash; nil = no part has one. It is called while Chat runs and its request is
+	// being sent, by one goroutine at a time. The caller must close the reader.
 	Open func(ctx context.Context, hash string) (io.ReadCloser, error)
 	// OnReset is called by a router before it starts over after text had reached onDelta: the text so far is void, and
 	// the answer starts from the beginning. It is called from the goroutine that calls onDelta. With nil, a failure

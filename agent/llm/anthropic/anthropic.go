@@ -153,7 +153,7 @@ func (p *Provider) chat(
 		defer timer.Stop()
 		listen, pause = func() { timer.Reset(p.o.Idle) }, func() { timer.Stop() }
 	}
-	x := &exchange{client: p.client}
+	x := &exchange{client: p.client, contents: contents}
 	names, tools, err := p.tools(req)
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", p.o.Name, err)

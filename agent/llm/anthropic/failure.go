@@ -14,6 +14,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/adapter"
+	"github.com/zephbot/zephbot/agent/llm/media"
 )
 
 const maxErrorBody = 64 << 10
@@ -23,11 +24,12 @@ var errRefused = errors.New("server refused the request")
 // exchange performs one request and keeps what came back: the status, the headers, and the body if the request was
 // refused. Not safe for concurrent use.
 type exchange struct {
-	client *http.Client
-	sent   bool
-	status int
-	header http.Header
-	body   []byte
+	contents *media.Contents
+	client   *http.Client
+	sent     bool
+	status   int
+	header   http.Header
+	body     []byte
 }
 
 // send sends the request and returns the body of the answer.
@@ -41,6 +43,9 @@ func (x *exchange) send(ctx context.Context, url string, key Key, body []byte) (
 		"Anthropic-Version": version, "X-Api-Key": string(key), "User-Agent": "zephbot",
 	} {
 		req.Header.Set(name, value)
+	}
+	if err := x.contents.Fill(req); err != nil {
+		return nil, err //nolint:wrapcheck // classified by failure
 	}
 	x.sent = true
 	resp, err := x.client.Do(req)

@@ -5,7 +5,7 @@ package media
 
 import (
 	"context"
-	"encoding/base64"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -29,7 +29,7 @@ type Rules struct {
 // Content is a content as it is sent.
 type Content struct {
 	Type string // detected type, whatever its source said
-	Data string // in base64
+	Data string // a mark that Fill replaces by the content in base64
 	Size int    // bytes
 }
 
@@ -40,6 +40,7 @@ func (c Content) URL() string { return "data:" + c.Type + ";base64," + c.Data }
 type Contents struct {
 	found   map[string]Content
 	missing map[string]string // by hash: the reason
+	open    func(ctx context.Context, hash string) (io.ReadCloser, error)
 	rules   *Rules
 }
 
@@ -86,7 +87,7 @@ func Read(ctx context.Context, req *llm.Request, rules *Rules) (*Contents, error
 		for _, list := range [...][]llm.Part{m.Parts, m.Result.Attached()} {
 			for k := range list {
 				if c == nil {
-					c = &Contents{found: map[string]Content{}, missing: map[string]string{}, rules: rules}
+					c = &Contents{found: map[string]Content{}, missing: map[string]string{}, rules: rules, open: req.Open}
 				}
 				if err := c.add(ctx, req, &list[k], &room); err != nil {
 					return nil, err
@@ -126,33 +127,41 @@ func (c *Contents) add(ctx context.Context, req *llm.Request, p *llm.Part, room 
 		c.missing[p.Hash] = why
 		return nil
 	}
-	data, err := read(ctx, req, p.Hash, limit)
+	kind, size, err := look(ctx, req, p.Hash, limit)
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return fmt.Errorf("read request contents: %w", ctxErr)
 	}
-	kind := mediaType(data)
 	switch {
 	case err != nil:
 		c.missing[p.Hash] = unread
-	case int64(len(data)) > limit:
+	case size > limit:
 		c.missing[p.Hash] = tooLarge
 	case !slices.Contains(c.rules.Types, kind):
 		c.missing[p.Hash] = otherType
 	default:
-		*room -= int64(len(data))
-		c.found[p.Hash] = Content{Type: kind, Data: base64.StdEncoding.EncodeToString(data), Size: len(data)}
+		*room -= size
+		c.found[p.Hash] = Content{Type: kind, Data: "content" + rand.Text() + rand.Text(), Size: int(size)}
 	}
 	return nil
 }
 
-// read reads a content, at most one byte more than the limit.
-func read(ctx context.Context, req *llm.Request, hash string, limit int64) ([]byte, error) {
+// sniffed is how much of a content tells its type (http.DetectContentType).
+const sniffed = 512
+
+// look reads a content once, at most one byte more than the limit, and keeps nothing but its type and size.
+func look(ctx context.Context, req *llm.Request, hash string, limit int64) (kind string, size int64, err error) {
 	r, err := req.Open(ctx, hash)
 	if err != nil {
-		return nil, err
+		return "", 0, err
 	}
-	data, err := io.ReadAll(io.LimitReader(r, limit+1))
-	return data, errors.Join(err, r.Close())
+	defer func() { err = errors.Join(err, r.Close()) }()
+	head := make([]byte, sniffed)
+	n, err := io.ReadFull(r, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return "", 0, err
+	}
+	rest, err := io.Copy(io.Discard, io.LimitReader(r, limit+1-int64(n)))
+	return mediaType(head[:n]), int64(n) + rest, err
 }
 
 // mediaType detects the type of a content by its first bytes, because a vendor rejects the whole request if the type is

@@ -3,7 +3,6 @@ package media_test
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"io"
 	"strings"
@@ -75,7 +74,7 @@ func TestRead(t *testing.T) {
 				if line != want || ok != (want == "") {
 					t.Errorf("part %d: line %q, sent %t; want %q", i, line, ok, want)
 				}
-				if data, _ := base64.StdEncoding.DecodeString(content.Data); ok && (string(data) != contents[test.parts[i].Hash] || content.Type != "image/png") {
+				if data := sent(t, got, content.Data); ok && (data != contents[test.parts[i].Hash] || content.Type != "image/png") {
 					t.Errorf("part %d: %s, %q", i, content.Type, data)
 				}
 			}

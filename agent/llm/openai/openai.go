@@ -206,6 +206,7 @@ func (p *Provider) chat(
 	}
 	var res *llm.Response
 	x := p.exchange()
+	x.contents = contents
 	err := p.watched(ctx, x, func(ctx context.Context) error {
 		var err error
 		res, err = p.wire.chat(ctx, x, req, contents, emit)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/zephbot/zephbot/agent/llm/adapter"
+	"github.com/zephbot/zephbot/agent/llm/media"
 )
 
 // maxErrorBody bounds how much is read of a refusal, in bytes.
@@ -24,6 +25,7 @@ type exchange struct {
 	client   *http.Client
 	messages []byte // list that replaces its placeholder; nil = no replacement
 	tools    []byte // likewise
+	contents *media.Contents
 	stream   bool
 	limit    int64 // of the body of an answer
 
@@ -58,6 +60,9 @@ func (x *exchange) rejected(err error) (complaint, bool) {
 // Do implements the SDK's HTTPDoer.
 func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	if err := x.fill(req); err != nil {
+		return nil, err
+	}
+	if err := x.contents.Fill(req); err != nil {
 		return nil, err
 	}
 	req.Header.Set("User-Agent", "zephbot")
