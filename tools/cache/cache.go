@@ -61,6 +61,9 @@ type Store interface {
 type Options struct {
 	// Store is required.
 	Store Store
+	// Notes keep drops that did not reach the store for other processes, and for the next start of this one; nil = this
+	// process alone remembers them, which is enough for a Store in it.
+	Notes Notes
 	// TTL is how long a result is stored; 0 or more than MaxTTL = MaxTTL.
 	TTL time.Duration
 	// Scope returns who shares results: one session, since its beginning or the last /clear. "" = nothing is cached.
@@ -183,7 +186,7 @@ func (c *Cache) read(ctx context.Context, call *tools.Call, g act.Group, where s
 		c.o.Observe(Miss)
 		return next(ctx, call)
 	}
-	if found.Value != nil {
+	if found.Value != nil && !c.noted(ctx, where) {
 		if res, err := decode(found.Value); err == nil {
 			call.Trail.Cached = true
 			c.o.Observe(Hit)
@@ -225,6 +228,7 @@ func (c *Cache) drop(ctx context.Context, where string) {
 	version := c.stale.version(where)
 	if err := c.ask(ctx, func(ctx context.Context) error { return c.o.Store.Drop(ctx, where) }); err != nil {
 		c.stale.set(where, c.o.Now())
+		c.note(ctx, where)
 		return
 	}
 	c.stale.clear(where, version)

@@ -34,7 +34,11 @@ import (
 const (
 	mendedBucket = "mended" // corrected arguments by session and call
 	secretBucket = "secret" // keys that are generated once
+	staleBucket  = "stale"  // conversations whose cached results are out of date
 )
+
+// staleFor is longer than a cached result can live.
+const staleFor = cache.MaxTTL + time.Hour
 
 // mendedFor is how long corrected arguments are kept: longer than any turn lives.
 const mendedFor = 7 * 24 * time.Hour
@@ -209,6 +213,9 @@ func (c *Core) caching() *cache.Cache {
 	}
 	if c.redis != nil {
 		o.Store = c.redis.Cache()
+		if c.stores != nil && !c.redis.Embedded() {
+			o.Notes = facts.Notes{Bucket: facts.Bucket{Name: staleBucket, Store: c.stores.Bot, Now: c.now, For: staleFor}}
+		}
 	} else {
 		o.Store = cache.NewMemory(c.now)
 	}
