@@ -286,7 +286,7 @@ func (s *story) shot(me int64, name string) {
 }
 
 // TestStory is the story that README tells in pictures, on the whole program: a photo is asked about in a group, an
-// admin approves what the bot wants to run, and the quota says what it cost. ZEPH_UPDATE=1 makes the pictures anew; that
+// admin approves what the bot wants to run, the receipt says what it took, and the quota what is left. ZEPH_UPDATE=1 makes the pictures anew; that
 // needs chromium and pngquant.
 func TestStory(t *testing.T) {
 	t.Parallel()
@@ -304,7 +304,10 @@ func TestStory(t *testing.T) {
 	s.shot(simulator.Ann, "approve")
 	s.press(simulator.Ann, simulator.Team, &card, "Approve once")
 	s.await(simulator.Ben, "Approved", "Ann")
-	s.await(simulator.Ben, "Done: latency.csv")
+	done := s.await(simulator.Ben, "Done: latency.csv")
+	s.press(simulator.Ben, simulator.Team, &done, "Receipt")
+	s.await(simulator.Ben, "Tools: write", "Approved: write by Ann", "Audit log")
+	s.shot(simulator.Ben, "receipt")
 	s.say(simulator.Ben, "/quota@zephbot")
 	s.await(simulator.Ben, "2 / 20", "$1")
 	s.shot(simulator.Ben, "quota")
