@@ -27,7 +27,7 @@ import (
 //	                                                         → {"message":ID,"messages":[ID…]}, several for an album
 //	POST /api/edit     {me,chat,message,text}
 //	POST /api/delete   {me,chat,message}
-//	POST /api/press    {me,chat,message,row,column,label}                    → {"press":ID}; its answer appears in View.Answers
+//	POST /api/press    {me,chat,message,alone,row,column,label}              → {"press":ID}; its answer appears in View.Answers
 //	POST /api/stop     {me,chat,draft}
 //	POST /api/topic    {me,chat,name}                                        → {"thread":ID}
 //	POST /api/read     {me,chat,thread,message}
@@ -113,6 +113,7 @@ type pressed struct {
 	Me      int64  `json:"me"`
 	Chat    int64  `json:"chat"`
 	Message int    `json:"message"`
+	Alone   int    `json:"alone"` // id of an ephemeral message, instead of message
 	Row     int    `json:"row"`
 	Column  int    `json:"column"`
 	Label   string `json:"label"`

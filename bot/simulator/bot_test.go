@@ -147,6 +147,7 @@ func (b *tinyBot) said(u *tinyUpdate) error {
 		return b.album(m.Chat.ID)
 	case "aside":
 		send["text"], send["ephemeral_message_parameters"] = "for you alone", p{"receiver_user_id": m.From.ID}
+		send["reply_markup"] = p{"inline_keyboard": [][]p{{{"text": "Fine", "callback_data": "fine"}}}}
 	case "quote":
 		send["text"], send["reply_parameters"] = "quoted", p{"message_id": m.ID, "quote": "quote"}
 	case "crash":
@@ -229,6 +230,9 @@ func (b *tinyBot) pressed(u *tinyUpdate) error {
 	c := u.Press
 	if err := b.try("answerCallbackQuery", p{"callback_query_id": c.ID, "text": "Thanks, " + c.From.Name, "show_alert": c.Data == "no"}); err != nil {
 		return err
+	}
+	if c.Message.ID == 0 {
+		return nil // an ephemeral message has no id
 	}
 	words := map[string]string{"yes": "✅ Approved by ", "no": "⛔ Denied by "}
 	return b.try("editMessageText", p{"chat_id": c.Message.Chat.ID, "message_id": c.Message.ID, "text": words[c.Data] + c.From.Name})

@@ -46,6 +46,8 @@ func fill(s *site) {
 	})
 	s.say(ben, team, deploys, "@zephbot aside")
 	s.await(ben, team, deploys, func(v *simulator.View) bool { return v.Messages[len(v.Messages)-1].Ephemeral == 1 })
+	s.post("press", p{"me": ben, "chat": team, "alone": 1, "row": 0, "column": 0, "label": "Fine"}, nil)
+	s.await(ben, team, deploys, func(v *simulator.View) bool { return len(v.Answers) == 1 })
 	s.post("say", p{"me": ben, "chat": team, "thread": deploys, "text": "@zephbot look", "files": []p{{"name": "ä.txt", "mime": "text/plain", "data": []byte("data")}}}, nil)
 	s.awaitText(ben, team, 0, "got ä.txt")
 	var made struct{ Thread int }

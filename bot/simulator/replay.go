@@ -72,17 +72,17 @@ func (r *replay) chats() error {
 func (r *replay) pushes(ctx context.Context) error {
 	for _, p := range r.m.Presses {
 		r.w.past.Store(&p.At)
-		id, err := r.w.fake.Press(p.User, p.Chat, p.Message, p.Data)
-		if err != nil {
+		again := p
+		if err := r.w.press(&again); err != nil {
 			return fmt.Errorf("press of %q: %w", p.Data, err)
 		}
-		if id != p.ID {
-			return fmt.Errorf("press of %q: its id %s came back as %s", p.Data, p.ID, id)
+		if again.ID != p.ID {
+			return fmt.Errorf("press of %q: its id %s came back as %s", p.Data, p.ID, again.ID)
 		}
 		if !p.Answered {
 			continue
 		}
-		if err := r.call(ctx, "answerCallbackQuery", map[string]any{"callback_query_id": id}); err != nil {
+		if err := r.call(ctx, "answerCallbackQuery", map[string]any{"callback_query_id": p.ID}); err != nil {
 			return err
 		}
 	}

@@ -181,6 +181,14 @@ func TestForOneAlone(t *testing.T) {
 	if n := len(s.view(ben, team, 0).Messages); n != 0 {
 		t.Errorf("%d messages in another topic", n)
 	}
+	button := p{"me": ben, "chat": team, "message": 0, "alone": last(v).Ephemeral, "row": 0, "column": 0, "label": "Fine"}
+	var made struct{ Press string }
+	s.post("press", button, &made)
+	s.await(ben, team, deploys, func(v *simulator.View) bool {
+		return len(v.Answers) == 1 && v.Answers[0].ID == made.Press && v.Answers[0].Text == "Thanks, Ben"
+	})
+	button["me"] = cy
+	s.refused("press", button, "gone")
 }
 
 func TestQuotes(t *testing.T) {

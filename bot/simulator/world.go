@@ -56,6 +56,7 @@ type press struct {
 	User     int64     `json:"user"`
 	Chat     int64     `json:"chat"`
 	Message  int       `json:"message"`
+	Alone    int       `json:"alone,omitempty"` // id of an ephemeral message, instead of Message
 	Data     string    `json:"data"`
 	At       time.Time `json:"at"`
 	Answered bool      `json:"answered,omitempty"`
@@ -175,12 +176,11 @@ func (w *world) remove(me, chat int64, message int) error {
 func (w *world) push(in pressed) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	m, ok := w.fake.Message(in.Chat, in.Message)
-	if !ok || m.Deleted || in.Row < 0 || in.Row >= len(m.Keyboard) || in.Column < 0 ||
-		in.Column >= len(m.Keyboard[in.Row]) {
+	keyboard := w.keyboard(in)
+	if in.Row < 0 || in.Row >= len(keyboard) || in.Column < 0 || in.Column >= len(keyboard[in.Row]) {
 		return "", errors.New("this button is gone")
 	}
-	b := m.Keyboard[in.Row][in.Column]
+	b := keyboard[in.Row][in.Column]
 	switch {
 	case b.Text != in.Label:
 		return "", fmt.Errorf("the button %q has changed to %q", in.Label, b.Text)
@@ -189,15 +189,40 @@ func (w *world) push(in pressed) (string, error) {
 	case b.CallbackData == "":
 		return "", fmt.Errorf("the button %q sends nothing to the bot", in.Label)
 	}
-	id, err := w.fake.Press(in.Me, in.Chat, in.Message, b.CallbackData)
-	if err != nil {
+	p := press{User: in.Me, Chat: in.Chat, Message: in.Message, Alone: in.Alone, Data: b.CallbackData, At: w.now()}
+	if err := w.press(&p); err != nil {
 		return "", plain(err)
 	}
-	w.presses = append(w.presses, press{
-		ID: id, User: in.Me, Chat: in.Chat, Message: in.Message, Data: b.CallbackData, At: w.now(),
-	})
+	w.presses = append(w.presses, p)
 	w.pushed(0, false)
-	return id, nil
+	return p.ID, nil
+}
+
+// keyboard returns the buttons of a message, as the person sees it.
+func (w *world) keyboard(in pressed) [][]telegramtest.Button {
+	if in.Alone == 0 {
+		m, ok := w.fake.Message(in.Chat, in.Message)
+		if !ok || m.Deleted {
+			return nil
+		}
+		return m.Keyboard
+	}
+	for _, m := range w.fake.Ephemeral(in.Chat, in.Me) {
+		if m.Ephemeral == in.Alone {
+			return m.Keyboard
+		}
+	}
+	return nil
+}
+
+// press sends a press to the bot and sets its id.
+func (w *world) press(p *press) (err error) {
+	if p.Alone != 0 {
+		p.ID, err = w.fake.PressAlone(p.User, p.Chat, p.Alone, p.Data)
+		return err
+	}
+	p.ID, err = w.fake.Press(p.User, p.Chat, p.Message, p.Data)
+	return err
 }
 
 func (w *world) stop(me, chat int64, draft int) error {

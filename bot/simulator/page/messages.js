@@ -124,7 +124,7 @@ function items(view) {
       before = null;
     }
     const follows = before !== null && before.from === m.from && !before.service && new Date(m.date) - new Date(before.date) < 300000;
-    const busy = [...state.pressing.keys()].filter((k) => k.startsWith(`${view.chat}/${m.message_id}/`));
+    const busy = [...state.pressing.keys()].filter((k) => k.startsWith(`${view.chat}/${m.ephemeral ? `e${m.ephemeral}` : m.message_id}/`));
     out.push({
       key: m.ephemeral ? `e ${view.me} ${view.chat} ${m.ephemeral}` : `m ${view.me} ${view.chat} ${m.message_id}`,
       version: JSON.stringify([list, follows, busy, state.selected !== 0 && list.some((o) => o.message_id === state.selected)]),
@@ -243,7 +243,7 @@ function keyboard(view, m) {
 }
 
 function key(view, m, b, r, c) {
-  const id = `${view.chat}/${m.message_id}/${r}/${c}`;
+  const id = `${view.chat}/${m.ephemeral ? `e${m.ephemeral}` : m.message_id}/${r}/${c}`;
   const busy = state.pressing.has(id);
   const off = b.disabled !== undefined;
   const style = ['primary', 'success', 'danger'].includes(b.style) ? b.style : '';
@@ -269,7 +269,7 @@ async function press(view, m, b, row, column, id) {
   refresh();
   // A client stops its spinner when the bot says nothing for long.
   setTimeout(() => { if (state.pressing.delete(id)) refresh(); }, 15000);
-  const out = await attempt(post('press', { me: view.me, chat: view.chat, message: m.message_id, row, column, label: b.text }));
+  const out = await attempt(post('press', { me: view.me, chat: view.chat, message: m.message_id, alone: m.ephemeral || 0, row, column, label: b.text }));
   if (out && state.pressing.has(id)) state.pressing.set(id, out.press);
   else state.pressing.delete(id);
   refresh();

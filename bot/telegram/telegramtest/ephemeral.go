@@ -1,6 +1,7 @@
 package telegramtest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/go-telegram/bot/models"
@@ -57,4 +58,25 @@ func (s *Server) Ephemeral(chatID, userID int64) []Shown {
 		}
 	}
 	return out
+}
+
+// PressAlone presses a button of an ephemeral message, with the data of one of its buttons.
+func (s *Server) PressAlone(userID, chatID int64, ephemeralID int, data string) (callbackID string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, u, err := s.speaker(userID, chatID)
+	if err != nil {
+		return "", err
+	}
+	for _, m := range c.alone {
+		if m.body.EphemeralMessageID != ephemeralID || m.body.ReceiverUser == nil || m.body.ReceiverUser.ID != userID {
+			continue
+		}
+		if m.body.ReplyMarkup != nil && slices.ContainsFunc(slices.Concat(m.body.ReplyMarkup.InlineKeyboard...), func(b Button) bool {
+			return b.CallbackData == data && data != "" && b.Disabled == nil
+		}) {
+			return s.press(c, u, m, data), nil
+		}
+	}
+	return "", misusef("user %d sees no ephemeral message %d with a button of %q in chat %d", userID, ephemeralID, data, chatID)
 }

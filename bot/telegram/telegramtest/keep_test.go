@@ -155,3 +155,32 @@ func TestWhatIsNotRestored(t *testing.T) {
 		t.Error("topics of a basic group")
 	}
 }
+
+// TestPressAlone: only the receiver of an ephemeral message presses its buttons, and the bot is told which one it was.
+func TestPressAlone(t *testing.T) {
+	t.Parallel()
+	w := setup(t, telegramtest.Options{})
+	w.must("sendMessage", p{
+		"chat_id": forum, "text": "alone", "ephemeral_message_parameters": json.RawMessage(`{"receiver_user_id":12}`),
+		"reply_markup": json.RawMessage(`{"inline_keyboard":[[{"text":"Yes","callback_data":"y"},{"text":"No","disabled":{}}]]}`),
+	}, nil)
+	for _, tc := range []struct {
+		user int64
+		id   int
+		data string
+	}{{ann, 1, "y"}, {bob, 2, "y"}, {bob, 1, "n"}, {bob, 1, ""}} {
+		if _, err := w.PressAlone(tc.user, forum, tc.id, tc.data); err == nil {
+			t.Errorf("%+v was pressed", tc)
+		}
+	}
+	id, err := w.PressAlone(bob, forum, 1, "y")
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := w.call("getUpdates", p{"timeout": 0}).raw
+	for _, part := range []string{`"id":"` + id + `"`, `"message_id":0`, `"ephemeral_message_id":1`, `"data":"y"`} {
+		if !strings.Contains(raw, part) {
+			t.Errorf("the update lacks %s: %s", part, raw)
+		}
+	}
+}
