@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"golang.org/x/image/font"
 	"golang.org/x/image/font/gofont/goregular"
 	"golang.org/x/image/font/opentype"
@@ -270,19 +271,44 @@ func (s *story) shot(me int64, name string) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	profile := s.TempDir()
-	for _, args := range [][]string{
-		{
-			"chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-device-scale-factor=1.25", "--window-size=1080,800",
-			"--user-data-dir=" + profile, "--timeout=9000", "--screenshot=" + file, fmt.Sprintf("%s#%d/%d/%d", s.url, me, simulator.Team, storyTopic),
-		},
-		{"pngquant", "--force", "--skip-if-larger", "--strip", "--output", file, "160", file},
-	} {
-		cmd := exec.CommandContext(context.WithoutCancel(s.Context()), args[0], args[1:]...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			s.Fatalf("%s: %v\n%s", args[0], err, out)
-		}
+	if err := os.WriteFile(file, s.photograph(fmt.Sprintf("%d/%d/%d", me, simulator.Team, storyTopic)), 0o600); err != nil {
+		s.Fatal(err)
 	}
+	smaller := exec.CommandContext(s.Context(), "pngquant", "--force", "--skip-if-larger", "--strip", "--output", file, "160", file)
+	if out, err := smaller.CombinedOutput(); err != nil {
+		s.Fatalf("pngquant: %v\n%s", err, out)
+	}
+}
+
+// photograph returns a picture of the page with this place, PERSON/CHAT/TOPIC, when everything is drawn.
+func (s *story) photograph(place string) []byte {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context()), patience)
+	defer cancel()
+	flags := []chromedp.ExecAllocatorOption{
+		chromedp.UserDataDir(s.TempDir()), chromedp.NoFirstRun, chromedp.Flag("headless", "new"), chromedp.Flag("no-sandbox", true),
+		chromedp.Flag("disable-gpu", true), chromedp.Flag("hide-scrollbars", true), chromedp.WSURLReadTimeout(patience),
+	}
+	alloc, end := chromedp.NewExecAllocator(ctx, flags...)
+	defer end()
+	page, closePage := chromedp.NewContext(alloc)
+	defer closePage()
+	drawn := fmt.Sprintf(`new Promise((done) => { const look = () => { if (document.body.dataset.ready === %q &&
+		document.querySelector("#pill").dataset.state === "running" && [...document.images].every((i) => i.complete)) requestAnimationFrame(done);
+		else requestAnimationFrame(look); }; look(); }).then(() => {})`, place)
+	err := chromedp.Do(page, chromedp.EmulateViewport(1080, 800, chromedp.EmulateScale(1.25)), chromedp.Navigate(s.url+"/#"+place),
+		chromedp.Evaluate[chromedp.Void](drawn, chromedp.EvalAwaitPromise))
+	if err != nil {
+		s.Fatal(err)
+	}
+	png, err := chromedp.Run(page, chromedp.CaptureScreenshot())
+	if err != nil {
+		s.Fatal(err)
+	}
+	if err := chromedp.Cancel(page); err != nil {
+		s.Logf("close the browser: %v", err)
+	}
+	return png
 }
 
 // TestStory is the story that README tells in pictures, on the whole program: a photo is asked about in a group, an
