@@ -53,6 +53,7 @@ func (s *Simulator) guard(next http.Handler) http.Handler {
 		head.Set("Referrer-Policy", "no-referrer")
 		head.Set("Cross-Origin-Opener-Policy", "same-origin")
 		head.Set("Cross-Origin-Resource-Policy", "same-origin")
+		head.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(self)") // voice messages
 		head.Set("Cache-Control", "no-store")
 		if !slices.Contains(s.hosts, strings.ToLower(r.Host)) {
 			s.refuse(rw, http.StatusMisdirectedRequest,

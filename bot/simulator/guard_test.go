@@ -29,6 +29,9 @@ func TestHeaders(t *testing.T) {
 				t.Errorf("%s: policy %q lacks %q", path, csp, part)
 			}
 		}
+		if !strings.Contains(head.Get("Permissions-Policy"), "camera=()") {
+			t.Errorf("%s: the page may use %q", path, head.Get("Permissions-Policy"))
+		}
 		if strings.Contains(csp, "unsafe") || head.Get("X-Content-Type-Options") != "nosniff" || head.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("%s: headers %v", path, head)
 		}

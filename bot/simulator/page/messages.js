@@ -167,6 +167,7 @@ function message(view, list, follows) {
     h('div', { class: `bubble ${m.attachment && ['photo', 'video'].includes(m.attachment.kind) ? 'pictured' : ''}`, onclick: () => { if (m.from_bot && id && !String(getSelection())) select(id); } },
       !mine && !follows && view.chat < 0 ? h('strong', { class: `name n${m.from_bot ? 'zeph' : m.from}` }, m.name) : null,
       m.ephemeral ? h('small', { class: 'only' }, h('span', { 'aria-hidden': 'true' }, '◉ '), 'Only you see this') : null,
+      m.rich ? h('small', { class: 'only' }, 'Rich message, as text') : null,
       m.reply ? h('button', { type: 'button', tabindex: '-1', class: m.quote ? 'quote cited' : 'quote', onclick: (e) => { e.stopPropagation(); jump(m.reply.id); } },
         h('strong', {}, m.reply.name), h('span', {}, m.quote || m.reply.text)) : null,
       list.length > 1 ? album(view, list) : m.attachment ? attachment(view, m) : null,
