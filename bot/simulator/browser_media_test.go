@@ -133,6 +133,9 @@ func (b *tab) alone() {
 func (b *tab) topic() {
 	b.do("plus", chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-topic="-1001"]').focus()`), chromedp.KeyEvent(kb.Enter))
 	b.until(`document.querySelector("#topic").open && document.activeElement.id === "topic-name"`)
+	if n := eval[int](b, `document.querySelectorAll("li.group").length`); n != 1 {
+		b.t.Errorf("%d headings of groups with topics, want 1", n)
+	}
 	b.shot("25-topic")
 	b.do("name", chromedp.KeyEvent("Plans"), chromedp.KeyEvent(kb.Enter))
 	b.until(`!document.querySelector("#topic").open && document.querySelector("#chat-title").textContent === "Plans"`)

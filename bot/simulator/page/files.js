@@ -116,10 +116,10 @@ export function preview() {
 // thumb draws a picture small; the page's policy allows no picture that does not come from the server.
 function thumb(f) {
   if (as(f, plain) !== 'photo') return h('span', { class: 'thumb', 'aria-hidden': 'true' }, f.name.includes('.') ? f.name.split('.').pop().slice(0, 4) : '↑');
-  const canvas = h('canvas', { class: 'thumb', width: '88', height: '88', role: 'img', 'aria-label': f.name });
+  const canvas = h('canvas', { class: 'thumb', width: '120', height: '120', role: 'img', 'aria-label': f.name });
   createImageBitmap(f).then((image) => {
-    const scale = Math.max(88 / image.width, 88 / image.height);
-    canvas.getContext('2d').drawImage(image, (88 - image.width * scale) / 2, (88 - image.height * scale) / 2, image.width * scale, image.height * scale);
+    const scale = Math.max(120 / image.width, 120 / image.height);
+    canvas.getContext('2d').drawImage(image, (120 - image.width * scale) / 2, (120 - image.height * scale) / 2, image.width * scale, image.height * scale);
     image.close();
   }).catch(() => canvas.replaceWith(h('span', { class: 'thumb', 'aria-hidden': 'true' }, '?')));
   return canvas;

@@ -48,7 +48,7 @@ export function showChats(view) {
     if ((row.group || '') !== last) {
       last = row.group || '';
       const title = last;
-      items.push({ key: `group ${title}`, version: row.subtitle, make: () => h('li', { class: 'group' }, h('span', { class: 'avatar small team', 'aria-hidden': 'true' }, title[0]), h('span', { class: 'group-name' }, title, h('small', {}, row.subtitle)),
+      if (title) items.push({ key: `group ${title}`, version: row.subtitle, make: () => h('li', { class: 'group' }, h('span', { class: 'avatar small team', 'aria-hidden': 'true' }, title[0]), h('span', { class: 'group-name' }, title, h('small', {}, row.subtitle)),
         h('button', { type: 'button', class: 'icon', 'data-topic': row.chat, 'aria-label': `New topic in ${title}`, title: 'New topic', onclick: () => ask(row.chat) }, '+')) });
     }
     const open = row.chat === view.chat && row.thread === view.thread;
