@@ -21,6 +21,8 @@ func TestMarkdownKeepsLetters(t *testing.T) {
 		{"escaped bracket is no math", `\(*a* \[b]`, `(a [b]`, []string{"italic a"}},
 		{"product", "2*3*4 = 24, 2*x*y, 2**10 and 3**5", "2*3*4 = 24, 2*x*y, 2**10 and 3**5", nil},
 		{"product of names", "a*b*c and area=width*height*depth", "a*b*c and area=width*height*depth", nil},
+		{"product of brackets", "(a+b)*c*d, x[i]*y*z and (a)*(b)*(c)", "(a+b)*c*d, x[i]*y*z and (a)*(b)*(c)", nil},
+		{"italics after a bracket", "(see) *there* and (*here*)", "(see) there and (here)", []string{"italic there", "italic here"}},
 		{"product in italics", "*so 2*3 is 6*", "so 2*3 is 6", []string{"italic so 2*3 is 6"}},
 		{"part of a word", "*cat*s, **un**believable, pho**bia**", "cats, unbelievable, phobia", []string{"italic cat", "bold un", "bold bia"}},
 		{"chinese", "他*强调*文字和**粗体**文字", "他强调文字和粗体文字", []string{"italic 强调", "bold 粗体"}},

@@ -2,6 +2,8 @@ package render
 
 import (
 	"bytes"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
@@ -74,6 +76,20 @@ func mathSize(line []byte, opening, closing string) int {
 		return 0
 	}
 	return end
+}
+
+// formulaAt returns the length of the formula within a line that begins at i, or 0.
+func formulaAt(block string, i int) int {
+	if block[i] != '$' && block[i] != '\\' {
+		return 0
+	}
+	line, _, _ := strings.Cut(block[i:], "\n")
+	opening, closing := mathMarks([]byte(line))
+	before, _ := utf8.DecodeLastRuneInString(block[:i])
+	if opening == "" || line[0] == '$' && isWord(before) {
+		return 0
+	}
+	return mathSize([]byte(line), opening, closing)
 }
 
 // mathBlock keeps formulas over several lines, in which a line that begins with "+" or "#" would be a list or a

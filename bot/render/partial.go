@@ -141,6 +141,10 @@ func lastBlock(src string) int {
 func closeDelimiters(block string) string {
 	var open []string
 	for i := 0; i < len(block); {
+		if size := formulaAt(block, i); size > 0 { // nothing in it opens anything
+			i += size
+			continue
+		}
 		c := block[i]
 		n := len(block[i:]) - len(strings.TrimLeft(block[i:], block[i:i+1]))
 		switch {

@@ -11,6 +11,17 @@ import (
 	"github.com/zephbot/zephbot/bot/render"
 )
 
+// A formula that is complete opens nothing.
+func TestPartialFormula(t *testing.T) {
+	t.Parallel()
+	for _, src := range []string{"so $a__m*b$ and", "so \\(a__m*b\\) **and", "$$x*y_1$$"} {
+		want := strings.ReplaceAll(src, "**", "")
+		if got := render.Partial(src).Text; got != want {
+			t.Errorf("%q became %q", src, got)
+		}
+	}
+}
+
 func TestPartialClosesWhatIsOpen(t *testing.T) {
 	t.Parallel()
 	for _, c := range []example{
