@@ -99,7 +99,7 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 	w := d.newWork(&lane, t)
 	defer w.close(ctx)
 	w.fresh, w.alone, w.journal.opening = true, j.alone, o
-	w.crowd = d.crowdOf(t, lane.Session, f == nil)
+	w.crowd = d.crowdOf(ctx, t, lane.Session, f == nil)
 	if w.journal.known = known; known {
 		w.journal.tail = tail
 		w.journal.learn(o.entry)

@@ -140,6 +140,13 @@ func (s *signs) Merged(session bot.SessionKey, messages []bot.Message) {
 	}
 }
 
+// Shown says that every message has a sign once one waits.
+func (s *signs) Shown(context.Context, bot.SessionKey, int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.list, func(line string) bool { return strings.HasPrefix(line, "waits") })
+}
+
 func (s *signs) take() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,5 +188,25 @@ func TestWhatIsReportedForSigns(t *testing.T) {
 		w.accept(p, w.pictured("dora", "x", ""))
 		pass(2 * time.Second)
 		check("an album", "ended dora")
+	})
+}
+
+// Of several processes, each knows what another one has accepted, or was busy with.
+func TestAnswersSayWhatTheyAnswerTogether(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.opts.Shared = true
+		w.parts = func(parts *dispatch.Parts) { parts.Signs = &signs{} }
+		gate := make(chan struct{})
+		w.runner = gated(map[string]chan struct{}{"one": gate})
+		a, b := w.start(), w.start()
+		w.accept(b, w.private("ann", "alone"))
+		w.accept(a, w.private("ann", "one"))
+		w.accept(b, w.private("ann", "two"))
+		pass(time.Second)
+		close(gate)
+		pass(5 * time.Second)
+		if diff := cmp.Diff([]string{`re: alone >  ""`, `re: one > m2 "one"`, `re: two > m3 "two"`}, w.replies()); diff != "" {
+			t.Errorf("answers (-want +got):\n%s", diff)
+		}
 	})
 }

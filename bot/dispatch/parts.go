@@ -54,7 +54,7 @@ type Words interface { //nolint:interfacebloat // one source of sentences
 	Broken(language, request string) string
 }
 
-// Signs are shown on messages that are not answered at once (bot/sign). They must not block.
+// Signs are shown on messages that are not answered at once (bot/sign). What is reported must not block.
 type Signs interface {
 	// Waits reports that a message may wait behind a turn of the session.
 	Waits(session bot.SessionKey)
@@ -62,6 +62,8 @@ type Signs interface {
 	Ended(session bot.SessionKey)
 	// Merged reports messages that a turn took along with the one before them.
 	Merged(session bot.SessionKey, messages []bot.Message)
+	// Shown reports whether a waiting message has a sign, in whichever process. It reads the store.
+	Shown(ctx context.Context, session bot.SessionKey, arrival int64) bool
 }
 
 // Receiving is about messages that come in: what comes along with them, where it is stored, and which of them wait.

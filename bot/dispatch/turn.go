@@ -110,6 +110,7 @@ func (w *work) conclude(ctx context.Context, out agent.Outcome, err error, took 
 	w.d.observe("turn", string(out.Kind), took)
 	kept, done := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
 	defer done()
+	w.lookAround(kept, took)
 	if err := w.commit(kept, out); err != nil {
 		return w.unfinished(kept, err)
 	}

@@ -54,7 +54,7 @@ type Store interface {
 	bot.Writer
 	Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error)
 	Next(ctx context.Context, session bot.SessionKey, limit int) ([]bot.Arrival, error)
-	FactsOf(ctx context.Context, bucket, prefix string, now time.Time) ([]bot.Fact, error)
+	bot.Facts
 }
 
 // Deps are the dependencies of a Desk. All are required but Pacer.
@@ -142,6 +142,13 @@ func (d *Desk) Merged(key bot.SessionKey, messages []bot.Message) {
 	s.taken = append(s.taken, messages[:min(len(messages), most)]...)
 	s.due = d.deps.Now()
 	d.nudge()
+}
+
+// Shown reports whether a message has a sign because it waits, or is about to have one.
+func (d *Desk) Shown(ctx context.Context, key bot.SessionKey, arrival int64) bool {
+	value, err := d.deps.Store.Fact(ctx, Bucket, fact(key, arrival, "").Key, d.deps.Now())
+	d.report(ctx, err, "sign not read")
+	return value != ""
 }
 
 // of returns the state of a session. d.mu must be held.

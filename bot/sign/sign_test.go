@@ -155,6 +155,9 @@ func TestSignUntilTheAnswer(t *testing.T) {
 		pass(sign.After)
 		w.chat.has(t, map[string]string{"2": sign.Seen})
 		w.facts(1)
+		if w.desk.Shown(t.Context(), session, first) || !w.desk.Shown(t.Context(), session, second) {
+			t.Error("Shown does not tell which one has a sign")
+		}
 		w.turn("b", second, first)
 		w.chat.has(t, map[string]string{"2": sign.Seen}) // its answer is being written
 		w.turn("", 0, second)
