@@ -290,10 +290,12 @@ func (d *Desk) receipt(ctx context.Context, msg *bot.Message, a *about) (bot.Con
 func (d *Desk) sum(ctx context.Context, session bot.SessionKey, entries []journal.Entry) (texts.Receipt, error) {
 	r := texts.Receipt{Took: entries[len(entries)-1].At.Sub(entries[0].At)}
 	var until time.Time
+	var asked time.Duration
 	for i := range entries {
 		e := &entries[i]
 		if e.Model != "" || e.Usage.Total() > 0 {
 			r.Models++
+			asked += time.Duration(e.Millis) * time.Millisecond
 		}
 		r.Input, r.Output, r.USD = r.Input+e.Usage.Input, r.Output+e.Usage.Output, r.USD+e.USD
 		if e.Kind != journal.ResultEntry {
@@ -310,6 +312,7 @@ func (d *Desk) sum(ctx context.Context, session bot.SessionKey, entries []journa
 			return r, err
 		}
 	}
+	r.Took = max(r.Took, asked) // the entries may be of processes whose clocks differ
 	return r, nil
 }
 

@@ -131,6 +131,28 @@ func TestReceipt(t *testing.T) {
 	}
 }
 
+// TestClocks: the time between entries of processes whose clocks differ is at least that of the model.
+func TestClocks(t *testing.T) {
+	t.Parallel()
+	store, session := bottest.New(), private.SessionKey("")
+	_, err := store.Apply(t.Context(), &bot.Change{Append: &bot.Append{Session: session, Entries: []journal.Entry{
+		{Turn: "t", Kind: journal.UserEntry, At: noon, Caller: "telegram:42"},
+		{Turn: "t", Kind: journal.ResultEntry, At: noon, Tool: "read", Ran: true, Call: "1.0"},
+		{Turn: "t", Kind: journal.AnswerEntry, At: noon.Add(-time.Minute), Model: "m", Millis: 3000},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	desk := receipt.New(receipt.Deps{
+		Store: store, Words: texts.Words{}, Rights: func(context.Context, bot.Place, string) (approval.Rights, error) { return approval.Rights{}, nil },
+	})
+	w := world{desk: desk, place: private}
+	row, _ := w.press(t, "42", desk.Buttons(turn.Answer{Session: session, Turn: "t", Stats: journal.Stats{Ran: 1}})[0].Data)
+	if row == nil || !strings.Contains(row.Content.Text, "· took 3 seconds\n") {
+		t.Errorf("receipt %+v", row)
+	}
+}
+
 // TestGroup: in a group, whoever asked, approvers and admins read a receipt, each as a message for them alone.
 func TestGroup(t *testing.T) {
 	t.Parallel()
