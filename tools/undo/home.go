@@ -36,6 +36,8 @@ var errHeld = errors.New("the lock is held")
 // enter creates the directory of a workspace if it does not exist, and waits for its lock.
 func (s *Store) enter(ctx context.Context, workspace string) (*home, error) {
 	h := &home{name: workspace, dir: filepath.Join(s.o.Dir, workspace)}
+	ctx, cancel := context.WithTimeoutCause(ctx, s.o.Limits.Wait, errHeld)
+	defer cancel()
 	for {
 		err := h.acquire()
 		if err == nil {
@@ -48,7 +50,7 @@ func (s *Store) enter(ctx context.Context, workspace string) (*home, error) {
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return nil, ctx.Err()
+			return nil, fmt.Errorf("lock the copies of a workspace: %w", context.Cause(ctx))
 		case <-timer.C:
 		}
 	}

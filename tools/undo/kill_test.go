@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/zephbot/zephbot/tools/undo"
 )
@@ -80,4 +81,39 @@ func child(t *testing.T, top string, after time.Duration) error {
 		t.Fatalf("the child: %v", err)
 	}
 	return err
+}
+
+// TestLocked: putting back does not wait for somebody who does not leave, and neither does a call.
+func TestLocked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, t.TempDir(), undo.Limits{Wait: 300 * time.Millisecond})
+	at := filepath.Join(w.dir, "a")
+	w.run(t.Context(), "t", func() { put(t, at, "new") })
+	lock, err := os.OpenFile(filepath.Join(filepath.Dir(w.dir), "undo/ws/lock"), os.O_RDWR, 0)
+	if err == nil {
+		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := w.store.Undo(t.Context(), "ws", undo.Key("t"), undo.Undone{})
+		done <- err
+	}()
+	stopped, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	w.run(stopped, "u", func() {}) // it was stopped while it waited
+	if err := <-done; !errors.Is(err, undo.ErrBusy) {
+		t.Errorf("undo while another process holds the lock: %v", err)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.undo(t.Context(), t, "t"); states(r) != "a=made:done" {
+		t.Errorf("undo after that: %s", states(r))
+	}
+	if _, ok, err := w.store.Look(t.Context(), "ws", undo.Key("u")); ok || err != nil {
+		t.Errorf("a call that was stopped before it began: %v, %v", ok, err)
+	}
 }

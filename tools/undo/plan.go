@@ -210,6 +210,9 @@ func (s *Store) Undo(ctx context.Context, workspace, key string, by Undone) (Rep
 		return Report{}, err
 	}
 	home, err := s.enter(ctx, workspace)
+	if errors.Is(err, errHeld) {
+		return Report{}, ErrBusy
+	}
 	if err != nil {
 		return Report{}, err
 	}

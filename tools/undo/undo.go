@@ -56,6 +56,7 @@ type Limits struct {
 	Call      int64         // bytes of all files that one call may change; default 64 MiB
 	Entries   int           // files and directories that one call may change; default 10 000
 	Time      time.Duration // for looking at them; default 5 s
+	Wait      time.Duration // for others who look at the same workspace; default 10 s
 	Workspace int64         // bytes of a workspace; default 256 MiB
 	Total     int64         // bytes of all workspaces; default 2 GiB
 	Turns     int           // of a workspace; default 50
@@ -67,6 +68,7 @@ func (l Limits) withDefaults() Limits {
 	fill(&l.Call, 64<<20)
 	fill(&l.Entries, 10_000)
 	fill(&l.Time, 5*time.Second)
+	fill(&l.Wait, 10*time.Second)
 	fill(&l.Workspace, 256<<20)
 	fill(&l.Total, 2<<30)
 	fill(&l.Turns, 50)
@@ -148,9 +150,10 @@ func (s *Store) begin(ctx context.Context, call *tools.Call) *kept {
 		Call: call.ID, Attempt: call.Trail.Attempts, Tool: call.Def.Name, Beyond: changes.Beyond,
 	}}
 	if err := s.keep(ctx, k, call.Origin, changes.Files); err != nil {
-		if ctx.Err() == nil {
-			s.o.Log.Warn().Err(err).Str("call", call.ID).Msg("files are not kept before a call; it cannot be undone")
+		if ctx.Err() != nil {
+			return nil // the call ends before it has begun
 		}
+		s.o.Log.Warn().Err(err).Str("call", call.ID).Msg("files are not kept before a call; it cannot be undone")
 		k.open.Areas, k.open.Before, k.open.Problem = nil, nil, problem(err)
 	}
 	return k
