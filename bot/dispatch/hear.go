@@ -34,6 +34,7 @@ type ear struct {
 type joining struct {
 	edits []int64 // the arrivals, if the message of the turn was changed
 	texts []int64 // those of other messages
+	said  []bot.Message
 }
 
 // Hear implements agent.Listener.
@@ -153,6 +154,7 @@ func (e *ear) steered(ctx context.Context, waiting []bot.Arrival) (said []journa
 		entry := e.d.entry(&task{arrival: a, msg: &msg}, e.turn.ID, turn.News{}, e.d.parts.Now())
 		entry.Joins = journal.Meanwhile
 		said, heard.texts = append(said, entry), append(heard.texts, a.Seq)
+		heard.said = append(heard.said, msg)
 	}
 	if len(said) > 0 {
 		e.heard = heard
@@ -179,6 +181,17 @@ func (e *ear) joins(ctx context.Context, change *bot.Change) error {
 	change.Lanes = []bot.LaneUpdate{{Session: e.lane.Session, Stop: new("")}}
 	e.fresh = false // an earlier run may have asked
 	return e.withdraw(ctx, change)
+}
+
+// joined follows a Change that was stored: what joined the turn gets the sign of it.
+func (e *ear) joined(change *bot.Change) {
+	if e.heard == nil || len(e.heard.said) == 0 || len(change.Done) == 0 {
+		return
+	}
+	if signs := e.d.parts.Signs; signs != nil {
+		signs.Merged(e.lane.Session, e.heard.said)
+	}
+	e.heard = nil
 }
 
 // refused translates the error of a Change that appends what was heard: /stop drops it.

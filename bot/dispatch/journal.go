@@ -78,6 +78,7 @@ func (j *laneJournal) Append(ctx context.Context, entries ...journal.Entry) ([]j
 		return nil, j.ear.refused(change, err)
 	}
 	j.purse.Stored(len(charges))
+	j.ear.joined(change)
 	if len(change.Send) > 0 {
 		j.wake()
 	}

@@ -91,7 +91,9 @@ func TestBehaviour24DeliveredTwice(t *testing.T) { behave(t, "duplicate", "lower
 
 func TestBehaviour25UnknownUpdates(t *testing.T) { behave(t, "unknown_updates") }
 
-func TestBehaviour27EditedQuestion(t *testing.T) { behave(t, "edited") }
+func TestBehaviour27EditedQuestion(t *testing.T) {
+	behave(t, "edited", "edited_waiting", "edited_running")
+}
 
 func TestBehaviour29Outage(t *testing.T) { behave(t, "model_unavailable") }
 
