@@ -61,7 +61,7 @@ func (d *Dispatcher) editedLate(ctx context.Context, t *task) bool {
 		if !t.verdict.OK {
 			return e, nil
 		}
-		said, err := d.saidIn(ctx, t.arrival.Session, t.msg)
+		said, _, err := d.saidIn(ctx, t.arrival.Session, t.msg)
 		if err != nil || said == nil {
 			return e, err
 		}

@@ -25,6 +25,10 @@ const (
 // editRoom is how many bytes of a conversation are searched for the turn of an edited message.
 const editRoom = 256 << 10
 
+// mostRevisions is how often the message of a turn can be changed while it runs: each time the model is called once more,
+// within one turn of the quota. After that there is the button.
+const mostRevisions = 5
+
 // withOwn adds the sources that the dispatcher writes itself.
 func withOwn(decoders map[bot.Source]bot.Decoder) map[bot.Source]bot.Decoder {
 	all := maps.Clone(decoders)
@@ -98,7 +102,7 @@ func (d *Dispatcher) edit(
 			return e, "", err
 		}
 	}
-	said, err := d.saidIn(ctx, session, msg)
+	said, revisions, err := d.saidIn(ctx, session, msg)
 	if err != nil || said == nil {
 		return e, "", err
 	}
@@ -107,7 +111,8 @@ func (d *Dispatcher) edit(
 		return e, "", err
 	}
 	ends := stopped(&lane) && len(editsOf(waiting, lane.Turn)) == 0
-	if said.Turn != lane.Turn || ends || !slices.Equal(contents(before), contents(msg)) {
+	ends = ends || said.Turn != lane.Turn || revisions >= mostRevisions
+	if ends || !slices.Equal(contents(before), contents(msg)) {
 		return d.offer(session, said, a, msg), "", nil
 	}
 	e, err = d.revision(a, msg, &lane)
@@ -195,15 +200,24 @@ func (d *Dispatcher) newest(msg *bot.Message, a *bot.Arrival) bot.Fact {
 
 func editedKey(place bot.Place, message string) string { return place.ChatKey() + "/" + message }
 
-// saidIn returns the newest entry of a conversation that a message of the edit's writer is in; nil = none.
-func (d *Dispatcher) saidIn(ctx context.Context, session bot.SessionKey, msg *bot.Message) (*journal.Entry, error) {
+// saidIn returns the newest entry of a conversation that a message of the edit's writer is in, nil = none, and how often
+// the message of its turn was changed while it ran.
+func (d *Dispatcher) saidIn(
+	ctx context.Context, session bot.SessionKey, msg *bot.Message,
+) (said *journal.Entry, revisions int, err error) {
 	tail, err := d.parts.Store.Tail(ctx, session, editRoom)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return lastSaid(tail.Entries, func(e *journal.Entry) bool {
+	said = lastSaid(tail.Entries, func(e *journal.Entry) bool {
 		return e.Caller == msg.Caller && hears(e.Heard, msg.Message)
-	}), nil
+	})
+	for i := range tail.Entries {
+		if e := &tail.Entries[i]; said != nil && e.Turn == said.Turn && e.Joins == journal.Edited {
+			revisions++
+		}
+	}
+	return said, revisions, nil
 }
 
 // lastSaid returns the last user entry that is wanted; nil = none.

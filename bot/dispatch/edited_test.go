@@ -459,3 +459,29 @@ func TestEditWhileFilesAreRead(t *testing.T) {
 		}
 	})
 }
+
+// TestEditedTooOften: who changes the message again and again while it is answered does not get a model call for each.
+func TestEditedTooOften(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		var asked record
+		w.talks(changing(&asked), &chain{w: w, ran: map[string]int{}})
+		p := w.start()
+		m := w.private("ann", "think")
+		w.accept(p, m)
+		for i := range 9 {
+			w.accept(p, w.edit(m, fmt.Sprint(i, " think")))
+			pass(time.Second)
+		}
+		if n := len(asked.all()); n != 6 {
+			t.Errorf("asked %d times: %q", n, asked.all())
+		}
+		w.want(bot.Notice, offered)
+		w.accept(p, w.private("ann", "/stop"))
+		w.accept(p, w.edit(m, "this instead"))
+		w.accept(p, w.again("ann", m.Place))
+		pass(time.Minute)
+		if finals := w.texts(bot.Final); len(finals) != 2 || !strings.HasSuffix(finals[1], "this instead") {
+			t.Errorf("answers %q", finals)
+		}
+	})
+}

@@ -164,7 +164,7 @@ func (e *ear) steered(ctx context.Context, waiting []bot.Arrival) (said []journa
 
 // steers reports whether a message can join a turn. Files have to be read before a turn, and a command is no text.
 func steers(msg *bot.Message) bool {
-	return msg.Kind == bot.Text && msg.Command == "" && !msg.FromBot && len(msg.Files) == 0 && !empty(msg)
+	return msg.Kind == bot.Text && msg.Command == "" && !msg.FromBot && msg.Place.Ordinary() && len(msg.Files) == 0 && !empty(msg)
 }
 
 // joins adds to a Change that appends what was heard that its arrivals are finished. The questions of a turn whose
@@ -250,7 +250,7 @@ func (d *Dispatcher) interrupted(ctx context.Context, lane *bot.Lane, waiting []
 // overtakes reports whether a message ends the turn of its person that was running when it arrived.
 func (d *Dispatcher) overtakes(lane *bot.Lane, a *bot.Arrival, msg *bot.Message) bool {
 	return d.opts.Busy == Interrupt && lane.State != bot.Parked && msg.Kind == bot.Text && msg.Command == "" &&
-		!msg.FromBot && msg.Caller == lane.Caller && a.At.After(lane.Since)
+		!msg.FromBot && msg.Place.Ordinary() && msg.Caller == lane.Caller && a.At.After(lane.Since)
 }
 
 // resumed is the update of a lane whose turn goes on. What arrived while the turn waited for a person does not overtake
