@@ -61,6 +61,7 @@ type progressBook struct {
 	Thinking         string
 	Working          string            // what a tool does
 	Step             string            // steps done, of how many
+	Short            string            // seconds, as short as can be
 	Verbs            map[string]string // what a tool does to what, by act.Verb; other = for a tool without one
 	Seconds, Minutes count
 	Hours            count

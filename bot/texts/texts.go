@@ -192,7 +192,7 @@ func (w Words) Line(language string, does act.Verb, show string, done, total int
 	if total > 1 {
 		parts = append(parts, fmt.Sprintf(b.Progress.Step, min(done+1, total), total))
 	}
-	return strings.Join(append(parts, strconv.Itoa(int(took.Seconds()))+" s"), " · ")
+	return strings.Join(append(parts, fmt.Sprintf(b.Progress.Short, int(took.Seconds()))), " · ")
 }
 
 // Duration says how long something has lasted, roughly.
