@@ -67,6 +67,9 @@ func TestSandboxElsewhere(t *testing.T) {
 	if got := w.Said("de", "sandbox "+level); got != "Sandbox: "+want {
 		t.Errorf("%q", got)
 	}
+	if got := w.ServerFailed("es", "files", "there is a server files already; /mcp remove files takes it away"); got != "files no funciona: ya hay un servidor files; /mcp remove files lo quita" {
+		t.Errorf("%q", got)
+	}
 	if got := w.Said("de", "tools.policy.rules[0]"); got != "tools.policy.rules[0]" {
 		t.Errorf("a name: %q", got)
 	}

@@ -111,7 +111,7 @@ func (w Words) ServerAdded(language, id string, tools int) string {
 
 // ServerFailed says why something with a server did not work.
 func (w Words) ServerFailed(language, id, problem string) string {
-	return fmt.Sprintf(w.in(language).Servers.Failed, visible.Name(id), visible.Controls(problem))
+	return fmt.Sprintf(w.in(language).Servers.Failed, visible.Name(id), w.Said(language, visible.Controls(problem)))
 }
 
 // ServerRemoved answers /mcp remove.
