@@ -23,6 +23,7 @@ func whatWaitsGetsANewContentWhatHasBegunDoesNot(h *harness) {
 	})
 	same(h, "the next one", string(got[1].Raw), "raw 2")
 	same(h, "a claim from before", h.lane(session).Fence, 1)
+	same(h, "it is still to be worked on", h.ready(start), []bot.SessionKey{session})
 	h.refused(begin(session, seqs[0], 0), bot.ErrLost)
 
 	h.do(begin(session, seqs[0], 1))
