@@ -95,7 +95,7 @@ func (d *Desk) markOf(key bot.SessionKey, a *bot.Arrival) (*mark, bool) {
 		return nil, false
 	}
 	msg, err := decoder.Decode(a.Raw)
-	if err != nil || msg.Kind != bot.Text || msg.Command != "" || msg.Message == "" || msg.FromBot ||
+	if err != nil || msg.Kind != bot.Text || msg.Command != "" || msg.Message == "" || msg.FromBot || !msg.Place.Ordinary() ||
 		!key.InChat(msg.Place.ChatKey()) || d.silenced(msg.Place) {
 		return nil, false
 	}
