@@ -6,8 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// clickable matches, generously, what Telegram turns into a link, a mention, a hashtag or a command by itself.
-var clickable = regexp.MustCompile(`\S*([@#$][\pL\d_]|:/|\S\.\pL)\S*|(^|[^\pL\d_/.])/[\pL\d_]\S*|\+?\d[\d ()-]{5,}\d`)
+// clickable matches, generously, what Telegram turns into a link, a mention, a hashtag or a command by itself. What
+// looks like a number of a telephone is matched with the letters around it, so that a hash stays in one piece.
+var clickable = regexp.MustCompile(`\S*([@#][\pL\d_]|\$\pL|:/|\S\.\pL)\S*|(^|[^\pL\d_/.])/[\pL\d_]\S*|[^\s,;:]*\+?\d[\d ()-]{5,}\d[^\s,;:]*`)
 
 // Inert prevents Telegram from turning parts of a plain text into links, mentions, hashtags or commands: it formats
 // what could become one as code, from the first to the last on each line. The entities are in the order of the text.

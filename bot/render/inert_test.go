@@ -18,6 +18,9 @@ func TestInert(t *testing.T) {
 		"😀 @ben":                         {{Type: "code", Offset: 3, Length: 4}},
 		"a\nsee t.me/x or /go now":       {{Type: "code", Offset: 6, Length: 13}},
 		"$ABC #tag":                      {{Type: "code", Offset: 0, Length: 9}},
+		"2 calls · $0.0020 · $12":        nil,
+		"call +49 (30) 123456, please":   {{Type: "code", Offset: 5, Length: 15}},
+		"the last one 9d599026560d48d9":  {{Type: "code", Offset: 13, Length: 16}},
 		"(/stop)":                        {{Type: "code", Offset: 0, Length: 7}},
 		"tg://resolve?domain=x":          {{Type: "code", Offset: 0, Length: 21}},
 	} {
