@@ -253,7 +253,9 @@ func (s *story) press(me, chat int64, m *simulator.ViewMessage, label string) {
 	for r, row := range m.Keyboard {
 		for c, b := range row {
 			if b.Text == label {
-				s.ask("press", fields{"me": me, "chat": chat, "message": m.MessageID, "row": r, "column": c, "label": label}, nil)
+				s.ask("press", fields{
+					"me": me, "chat": chat, "message": m.MessageID, "alone": m.Ephemeral, "row": r, "column": c, "label": label,
+				}, nil)
 				return
 			}
 		}
@@ -332,11 +334,15 @@ func TestStory(t *testing.T) {
 	s.await(simulator.Ben, "Approved", "Ann")
 	done := s.await(simulator.Ben, "Done: latency.csv")
 	s.press(simulator.Ben, simulator.Team, &done, "Receipt")
-	s.await(simulator.Ben, "Tools: write", "Approved: write by Ann", "Audit log")
+	receipt := s.await(simulator.Ben, "Tools: write", "Approved: write by Ann", "New: latency.csv", "Audit log")
 	s.shot(simulator.Ben, "receipt")
 	s.say(simulator.Ben, "/quota@zephbot")
 	s.await(simulator.Ben, "2 / 20", "$1")
 	s.shot(simulator.Ben, "quota")
+	s.press(simulator.Ben, simulator.Team, &receipt, "Undo…")
+	ask := s.await(simulator.Ben, "as they were before this answer?")
+	s.press(simulator.Ben, simulator.Team, &ask, "Put back")
+	s.await(simulator.Ben, "Put back by Ben")
 }
 
 // TestAdmission is what the page is tried with first: a person and a group that are on no list, and an admin who admits
