@@ -49,11 +49,13 @@ func TestBehaviour08LongAnswer(t *testing.T) { behave(t, "answer_long") }
 
 func TestBehaviour09AnyText(t *testing.T) { behave(t, "answer_markdown", "fault_refused_format") }
 
-func TestBehaviour10LongOutput(t *testing.T) { behave(t, "overflow", "approve_long_command") }
+func TestBehaviour10LongOutput(t *testing.T) { behave(t, "overflow", "folded", "approve_long_command") }
 
-func TestBehaviour11Stop(t *testing.T) { behave(t, "stop_draft", "stop_model", "stop_tool") }
+func TestBehaviour11Stop(t *testing.T) {
+	behave(t, "stop_draft", "stop_group", "stop_model", "stop_tool")
+}
 
-func TestBehaviour12MessageDuringATurn(t *testing.T) { behave(t, "queue_running") }
+func TestBehaviour12MessageDuringATurn(t *testing.T) { behave(t, "queue_running", "queue_sign") }
 
 func TestBehaviour13Approval(t *testing.T) {
 	behave(t, "approve", "approve_stranger", "approvers_list")
@@ -75,7 +77,7 @@ func TestBehaviour19QuotasOfTwo(t *testing.T) {
 	behave(t, "quota_group", "group_two_users", "group_apart")
 }
 
-func TestBehaviour20Topics(t *testing.T) { behave(t, "group_topics", "fault_topic") }
+func TestBehaviour20Topics(t *testing.T) { behave(t, "group_topics", "fault_topic", "topic_deleted") }
 
 func TestBehaviour21Identities(t *testing.T) { behave(t, "name_taken_over", "group_identities") }
 
