@@ -69,7 +69,7 @@ func (j *laneJournal) Append(ctx context.Context, entries ...journal.Entry) ([]j
 	}
 	rows, charges := j.notices(entries), j.purse.Charges()
 	change := &bot.Change{
-		Lease: &j.lease, Append: &bot.Append{Session: j.lease.Session, After: j.last, Entries: entries}, Send: rows, Charges: charges,
+		Lease: &j.lease, Append: &bot.Append{Session: j.lease.Session, After: j.last, Entries: entries}, Send: rows, Charges: charges, Facts: j.purse.Facts(),
 	}
 	if err := j.ear.joins(ctx, change); err != nil {
 		return nil, err

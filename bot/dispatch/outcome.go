@@ -82,6 +82,7 @@ func (w *work) change(ctx context.Context, out agent.Outcome) (*bot.Change, erro
 // spent adds what the run has spent, and what the person is to be told of it.
 func (w *work) spent(change *bot.Change) {
 	change.Charges = w.purse.Charges()
+	change.Facts = append(change.Facts, w.purse.Facts()...)
 	if w.quiet() {
 		return
 	}

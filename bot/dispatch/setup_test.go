@@ -204,6 +204,8 @@ func (p *purse) Charges() []bot.Charge {
 	return slices.Clone(p.charges)
 }
 
+func (p *purse) Facts() []bot.Fact { return nil }
+
 func (p *purse) Stored(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -90,7 +90,7 @@ func (d *Dispatcher) closePurse(ctx context.Context, p turn.Purse) {
 	}
 	kept, done := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
 	defer done()
-	_, err := d.parts.Store.Apply(kept, &bot.Change{Charges: charges})
+	_, err := d.parts.Store.Apply(kept, &bot.Change{Charges: charges, Facts: p.Facts()})
 	d.report(kept, err, "store what was spent")
 }
 

@@ -30,6 +30,9 @@ type purse struct {
 	closed  bool            // nobody stores its charges any more: it stores them itself
 	open    map[string]hold // by key: what is set aside
 	charges []bot.Charge    // spent and not stored yet
+	aside   turn.Aside      // spent besides the answers of the turn's model
+	told    [2]int          // calls of it that were asked for to be stored, and that are stored
+	run     string          // names what is stored of it: a turn can be run again, in another process
 	notices []turn.Notice
 }
 
@@ -50,7 +53,7 @@ func Micro(usd float64) int64 {
 
 // Open implements turn.Meter.
 func (m *Meter) Open(msg *bot.Message, id string) turn.Purse {
-	p := &purse{meter: m, turn: id, msg: msg, open: map[string]hold{}}
+	p := &purse{meter: m, turn: id, msg: msg, open: map[string]hold{}, run: rand.Text()}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.purses[id] = p
@@ -230,14 +233,22 @@ func (m *Meter) Settle(ctx context.Context, t *agent.Turn, key string, used llm.
 	if err != nil {
 		return err
 	}
-	return p.Settle(ctx, key, pay.Amount{Tokens: used, USD: usd})
+	return p.settle(ctx, key, pay.Amount{Tokens: used, USD: usd}, false)
 }
 
 // Settle implements pay.Payer.
 func (p *purse) Settle(ctx context.Context, key string, used pay.Amount) error {
+	return p.settle(ctx, key, used, true)
+}
+
+// settle counts what a call has cost. What is spent aside is not in the entries of the journal.
+func (p *purse) settle(ctx context.Context, key string, used pay.Amount, aside bool) error {
 	m := p.meter
 	if used.USD < 0 {
 		used.USD = m.opts.Price(used.Tokens)
+	}
+	if aside {
+		p.besides(used)
 	}
 	p.mu.Lock()
 	h, ok := p.open[key]
@@ -266,6 +277,29 @@ func (p *purse) Settle(ctx context.Context, key string, used pay.Amount) error {
 	return stored
 }
 
+// besides notes what was spent besides the answers of the turn's model.
+func (p *purse) besides(used pay.Amount) {
+	if used.Tokens.Total() == 0 && used.USD <= 0 {
+		return // it was not made
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.aside.Calls++
+	p.aside.Input, p.aside.Output = p.aside.Input+used.Tokens.Input, p.aside.Output+used.Tokens.Output
+	p.aside.USD += used.USD
+}
+
+// Facts implements turn.Purse.
+func (p *purse) Facts() []bot.Fact {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.told[0] = p.aside.Calls
+	if p.house || p.told[0] == p.told[1] {
+		return nil
+	}
+	return []bot.Fact{p.aside.Fact(p.turn, p.run, p.meter.now())}
+}
+
 // book notes what is to be stored of a call. After the turn has ended it is stored here: a call of the model that a
 // server has asked for can outlive the turn.
 func (p *purse) book(ctx context.Context, name string, h hold, used pay.Amount) error {
@@ -290,7 +324,7 @@ func (p *purse) book(ctx context.Context, name string, h hold, used pay.Amount) 
 	if !closed || len(list) == 0 {
 		return nil
 	}
-	if _, err := p.meter.mirror.Apply(ctx, &bot.Change{Charges: list}); err != nil {
+	if _, err := p.meter.mirror.Apply(ctx, &bot.Change{Charges: list, Facts: p.Facts()}); err != nil {
 		return fmt.Errorf("store what was spent: %w", err)
 	}
 	return nil
@@ -308,6 +342,7 @@ func (p *purse) Stored(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.charges = p.charges[min(n, len(p.charges)):]
+	p.told[1] = p.told[0]
 }
 
 // Notices implements turn.Purse.

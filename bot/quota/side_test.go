@@ -10,8 +10,10 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
 )
 
 // stored is what the store holds of a scope, in tokens and millionths of a dollar.
@@ -92,6 +94,54 @@ func TestLateSettlement(t *testing.T) {
 	d.restart(o)
 	if got := d.used(private("42")); got != "user 0/0, user 45/100" {
 		t.Errorf("after a restart: %s", got)
+	}
+}
+
+// TestAside: what was spent for a turn besides its answers is stored for the receipt, as a sum of each run, also what is
+// settled when the turn is over.
+func TestAside(t *testing.T) {
+	t.Parallel()
+	o := aLimit(quota.Tokens, quota.Day, 1000)
+	d := setup(t, o)
+	sum := func() turn.Aside {
+		facts, err := d.store.FactsOf(t.Context(), turn.AsideBucket, "turn/", d.clock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return turn.SumAside(facts)
+	}
+	keep := func(p turn.Purse) {
+		charges := p.Charges()
+		if _, err := d.store.Apply(t.Context(), &bot.Change{Charges: charges, Facts: p.Facts()}); err != nil {
+			t.Fatal(err)
+		}
+		p.Stored(len(charges))
+	}
+	for range 2 { // in two runs
+		p := d.meter.Open(private("42"), "turn")
+		of := &agent.Turn{ID: "turn"}
+		if err := d.meter.Settle(t.Context(), of, "turn/1", tokens(7, 7), 0.5); err != nil {
+			t.Fatal(err)
+		}
+		if facts := p.Facts(); facts != nil {
+			t.Errorf("an answer is in the journal: %+v", facts)
+		}
+		for _, used := range []pay.Amount{{Tokens: tokens(40, 5), USD: 0.25}, {}, {USD: 0.25}} {
+			if err := p.Settle(t.Context(), "judge/1", used); err != nil {
+				t.Fatal(err)
+			}
+			keep(p)
+		}
+		if facts := p.Facts(); facts != nil {
+			t.Errorf("stored already: %+v", facts)
+		}
+		p.Close()
+		if err := p.Settle(t.Context(), "sample/1", pay.Amount{Tokens: tokens(1, 1), USD: 0.5}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := sum(), (turn.Aside{Calls: 6, Input: 82, Output: 12, USD: 2}); got != want {
+		t.Errorf("stored %+v, want %+v", got, want)
 	}
 }
 

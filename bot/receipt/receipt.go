@@ -45,6 +45,7 @@ type Store interface {
 	Tail(ctx context.Context, session bot.SessionKey, room int) (journal.Tail, error)
 	Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error)
 	ApprovalOf(ctx context.Context, session bot.SessionKey, call string) (bot.Approval, error)
+	FactsOf(ctx context.Context, bucket, prefix string, now time.Time) ([]bot.Fact, error)
 }
 
 // Deps are what a Desk needs.
@@ -53,6 +54,7 @@ type Deps struct {
 	// Rights say who may approve in a place: these people may read receipts, besides whoever asked.
 	Rights func(ctx context.Context, place bot.Place, tool string) (approval.Rights, error)
 	Words  texts.Words
+	Now    func() time.Time
 	Putting
 }
 
@@ -312,6 +314,13 @@ func (d *Desk) sum(ctx context.Context, session bot.SessionKey, entries []journa
 			return r, err
 		}
 	}
+	spent, err := d.deps.Store.FactsOf(ctx, turn.AsideBucket, entries[0].Turn+"/", d.deps.Now())
+	if err != nil {
+		return r, err
+	}
+	aside := turn.SumAside(spent)
+	r.Models, r.Input, r.Output = r.Models+aside.Calls, r.Input+aside.Input, r.Output+aside.Output
+	r.USD += aside.USD
 	r.Took = max(r.Took, asked) // the entries may be of processes whose clocks differ
 	return r, nil
 }

@@ -49,6 +49,11 @@ func newWorld(t *testing.T, place bot.Place, person string) world {
 	for _, change := range []bot.Change{
 		{Ask: []bot.Approval{ask("1.1", time.Second), ask("1.2", 2*time.Second)}},
 		{Decide: []bot.Decision{decide("1.1", "telegram:1", "Ann", 61*time.Second), decide("1.2", "telegram:7", "", 31*time.Second)}},
+		{Facts: []bot.Fact{ // it was judged in two runs
+			turn.Aside{Calls: 1, Input: 40, Output: 2, USD: 0.01}.Fact("telegram-7-100", "a", noon),
+			turn.Aside{Calls: 2, Input: 60, Output: 8, USD: 0.04}.Fact("telegram-7-100", "b", noon),
+			turn.Aside{Calls: 9, Input: 9, USD: 9}.Fact("telegram-7-1000", "c", noon),
+		}},
 		{Append: &bot.Append{Session: session, Entries: []journal.Entry{
 			{Turn: "telegram-7-99", Kind: journal.AnswerEntry, At: noon, Usage: llm.Usage{Input: 999}, Model: "m"},
 			entry(journal.Entry{Kind: journal.UserEntry, Text: "clean up", Caller: "telegram:42"}, 0),
@@ -67,7 +72,7 @@ func newWorld(t *testing.T, place bot.Place, person string) world {
 	}
 	w := world{place: place, session: session}
 	w.desk = receipt.New(receipt.Deps{
-		Store: store, Words: texts.Words{},
+		Store: store, Words: texts.Words{}, Now: func() time.Time { return noon },
 		Rights: func(context.Context, bot.Place, string) (approval.Rights, error) {
 			return approval.Rights{Approvers: []string{"telegram:1", "telegram:7"}, Admins: []string{"telegram:1"}}, nil
 		},
@@ -109,7 +114,7 @@ func TestReceipt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, private, "42")
 	got, _ := w.press(t, "42", w.data)
-	const want = "2 calls of the model · 300 tokens in, 30 out · $0.15 · took 2 minutes · waited 60 seconds for decisions\n" +
+	const want = "5 calls of the model · 400 tokens in, 40 out · $0.20 · took 2 minutes · waited 60 seconds for decisions\n" +
 		"Tools: read, bash × 2 (1 failed), srv:x\nDid not run: write\n" +
 		"Approved: bash by Ann, 12:01 UTC, bash by 7, 12:00 UTC, srv:x by 1, earlier\n" +
 		"Audit log: 4 lines, the last one 0123456789abcdef"
@@ -144,7 +149,7 @@ func TestClocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	desk := receipt.New(receipt.Deps{
-		Store: store, Words: texts.Words{}, Rights: func(context.Context, bot.Place, string) (approval.Rights, error) { return approval.Rights{}, nil },
+		Store: store, Words: texts.Words{}, Now: time.Now, Rights: func(context.Context, bot.Place, string) (approval.Rights, error) { return approval.Rights{}, nil },
 	})
 	w := world{desk: desk, place: private}
 	row, _ := w.press(t, "42", desk.Buttons(turn.Answer{Session: session, Turn: "t", Stats: journal.Stats{Ran: 1}})[0].Data)
@@ -163,7 +168,7 @@ func TestGroup(t *testing.T) {
 			for person, reads := range map[string]bool{"42": true, "1": true, "7": true, "43": false} {
 				row, text := w.press(t, person, w.data)
 				switch {
-				case reads && (row == nil || row.Content.Only != person || row.ReplyTo != "6" || !strings.HasPrefix(row.Content.Text, "2 calls of the model")):
+				case reads && (row == nil || row.Content.Only != person || row.ReplyTo != "6" || !strings.HasPrefix(row.Content.Text, "5 calls of the model")):
 					t.Errorf("%s reads %+v, %q", person, row, text)
 				case !reads && (row != nil || !strings.HasPrefix(text, "Only the person who asked")):
 					t.Errorf("%s reads %+v, %q", person, row, text)

@@ -69,7 +69,7 @@ func newFiles(t *testing.T) *files {
 		t.Fatal(err)
 	}
 	f.desk = receipt.New(receipt.Deps{
-		Store: f.store, Words: texts.Words{},
+		Store: f.store, Words: texts.Words{}, Now: func() time.Time { return noon },
 		Rights: func(context.Context, bot.Place, string) (approval.Rights, error) {
 			return approval.Rights{Approvers: []string{"telegram:7"}}, nil
 		},

@@ -81,7 +81,9 @@ type Purse interface {
 	pay.Payer
 	// Charges are what was spent and is not stored yet. The same one may be stored twice.
 	Charges() []bot.Charge
-	// Stored says that the first n of Charges are in the store.
+	// Facts are what the store is to know besides, for the receipt. They are stored together with Charges.
+	Facts() []bot.Fact
+	// Stored says that the first n of Charges, and the Facts that were asked for last, are in the store.
 	Stored(n int)
 	// Notices are what the person is to be told of the quotas.
 	Notices() []Notice
