@@ -79,16 +79,21 @@ type Meter interface {
 // Purse is what a turn spends on models. Safe for concurrent use.
 type Purse interface {
 	pay.Payer
-	// Charges are what was spent and is not stored yet. The same one may be stored twice.
+	Unstored
+	// Notices are what the person is to be told of the quotas.
+	Notices() []Notice
+	// Close ends it. What is settled later is stored by itself and not among Charges.
+	Close()
+}
+
+// Unstored is what a turn has spent and nobody has stored yet.
+type Unstored interface {
+	// Charges are what was spent. The same one may be stored twice.
 	Charges() []bot.Charge
 	// Facts are what the store is to know besides, for the receipt. They are stored together with Charges.
 	Facts() []bot.Fact
 	// Stored says that the first n of Charges, and the Facts that were asked for last, are in the store.
 	Stored(n int)
-	// Notices are what the person is to be told of the quotas.
-	Notices() []Notice
-	// Close ends it. What is settled later is stored by itself and not among Charges.
-	Close()
 }
 
 // Class is how a command runs.
