@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -259,9 +260,9 @@ func (m *slowMeter) Admit(ctx context.Context, msg *bot.Message, id string) (tur
 // remembers of it is out of date every time; from the second time on it looks before it asks the model.
 func TestTwoTakeTurns(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
-		asked := 0
+		var asked atomic.Int64 // by two processes, of two conversations at once
 		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
-			asked++
+			asked.Add(1)
 			return echo(ctx, turn, log, sink)
 		}
 		both := []*process{w.start(), w.start()}
@@ -270,15 +271,15 @@ func TestTwoTakeTurns(t *testing.T) {
 			w.accept(p, w.private("bob", fmt.Sprint("of the first batch nothing is certain ", i)))
 			want = append(want, fmt.Sprint("re: of the first batch nothing is certain ", i))
 		}
-		asked = 0
+		asked.Store(0)
 		const turns = 20
 		for i := range turns {
 			w.accept(both[i%2], w.private("ann", fmt.Sprint(i)))
 			want = append(want, fmt.Sprint("re: ", i))
 		}
 		w.want(bot.Final, want...)
-		if asked > turns+2 { // each process is wrong once
-			t.Errorf("the model was asked %d times for %d turns", asked, turns)
+		if n := asked.Load(); n > turns+2 { // each process is wrong once
+			t.Errorf("the model was asked %d times for %d turns", n, turns)
 		}
 		// One process alone looks no longer once it was right for a while.
 		store := &counting{Store: w.store}

@@ -13,6 +13,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -81,12 +83,22 @@ func TestFiftyPicturesAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%d pictures of %d MB at once: %.0f MB at the peak (%.0f before), %s", senders, size, peak, before, took.Round(10*time.Millisecond))
-	if peak-before > filesGrow {
-		t.Errorf("the service grew from %.0f to %.0f MB; at most by %d", before, peak, filesGrow)
+	grow := float64(filesGrow)
+	if raced() { // each request and its goroutines are several times as large, pictures are not
+		grow *= 3
+	}
+	if peak-before > grow {
+		t.Errorf("the service grew from %.0f to %.0f MB; at most by %.0f", before, peak, grow)
 	}
 	if err := p.end(ctx); err != nil {
 		t.Error(err)
 	}
+}
+
+// raced reports whether this program, which is also the service, was built with the race detector.
+func raced() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 // photograph is a PNG of about so many bytes.
