@@ -59,8 +59,9 @@ type Options struct {
 	// none. Record writes down what Line has made facts of, once they are stored.
 	Line   func(Event) []bot.Fact
 	Record func(ctx context.Context)
-	// Lives reports whether the process that a code was made by still runs; nil = all do.
-	Lives func(owner string) bool
+	// Living returns which processes run now, for the codes that they have made; nil = all do. It reads the store: what
+	// this process remembers may not have one yet that has just started, and shown a code.
+	Living func(ctx context.Context) (func(owner string) bool, error)
 }
 
 // Store keeps pinned names, and who was admitted in the chat.

@@ -40,9 +40,13 @@ func (g *Guard) Offer(ctx context.Context, owner string) (code string, err error
 	if err != nil {
 		return "", fmt.Errorf("read codes: %w", err)
 	}
+	lives, err := g.living(ctx)
+	if err != nil {
+		return "", err
+	}
 	var change bot.Change
 	for _, f := range codes {
-		if by := f.Key[strings.LastIndexByte(f.Key, '/')+1:]; len(admins) > 0 || by == owner || !g.lives(by) {
+		if by := f.Key[strings.LastIndexByte(f.Key, '/')+1:]; len(admins) > 0 || by == owner || !lives(by) {
 			change.Facts = append(change.Facts, bot.Fact{Bucket: f.Bucket, Key: f.Key})
 		}
 	}
@@ -59,7 +63,17 @@ func (g *Guard) Offer(ctx context.Context, owner string) (code string, err error
 	return code, nil
 }
 
-func (g *Guard) lives(owner string) bool { return g.opts.Lives == nil || g.opts.Lives(owner) }
+// living returns which processes run now.
+func (g *Guard) living(ctx context.Context) (func(owner string) bool, error) {
+	if g.opts.Living == nil {
+		return func(string) bool { return true }, nil
+	}
+	lives, err := g.opts.Living(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read which processes run: %w", err)
+	}
+	return lives, nil
+}
 
 // hashed is what is stored of a code. Case does not matter: people type it.
 func hashed(code string) string {
@@ -101,9 +115,16 @@ func (g *Guard) codes(ctx context.Context, place bot.Place) ([]bot.Fact, error) 
 	if err != nil {
 		return nil, fmt.Errorf("read codes: %w", err)
 	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	lives, err := g.living(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var valid []bot.Fact
 	for _, f := range list {
-		if g.lives(f.Key[strings.LastIndexByte(f.Key, '/')+1:]) {
+		if lives(f.Key[strings.LastIndexByte(f.Key, '/')+1:]) {
 			valid = append(valid, f)
 		}
 	}

@@ -182,7 +182,9 @@ func TestFirstAdmin(t *testing.T) {
 func TestCodesEnd(t *testing.T) {
 	t.Parallel()
 	living := map[string]bool{"p1": true, "p2": true, "p3": true}
-	h := newHouse(t, access.Options{Lives: func(owner string) bool { return living[owner] }})
+	h := newHouse(t, access.Options{Living: func(context.Context) (func(string) bool, error) {
+		return func(owner string) bool { return living[owner] }, nil
+	}})
 	offer := func(owner string) string {
 		code, err := h.guard.Offer(t.Context(), owner)
 		if err != nil {

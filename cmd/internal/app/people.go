@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/access"
@@ -68,4 +69,13 @@ func (c *Core) personLine(e access.Event) []bot.Fact {
 		ID: e.ID, Tool: "people_" + e.Verb, Args: args, Trail: &tools.Trail{ApprovedBy: e.By, Rule: "people"},
 		Origin: tools.Origin{Channel: e.Place.Channel, Session: string(e.Place.SessionKey("")), Chat: e.Place.ChatKey(), Caller: e.By, Admin: true},
 	}, nil)
+}
+
+// livingNow returns which processes run at this moment.
+func (c *Core) livingNow(ctx context.Context) (func(owner string) bool, error) {
+	if !c.shared() {
+		return c.living.Lives, nil
+	}
+	owners, err := c.stores.Living(ctx)
+	return func(owner string) bool { return slices.Contains(owners, owner) }, err
 }

@@ -257,7 +257,7 @@ func accessOptions(c *Core, botID string) access.Options {
 	t := c.cfg.Telegram
 	o := access.Options{
 		Channel: telegram.Name, Bot: botID, Private: func(person string) bot.Place { return telegram.Private(botID, person) },
-		Line: c.personLine, Record: c.records.Settle, Lives: c.living.Lives, ByRole: c.roleTools(),
+		Line: c.personLine, Record: c.records.Settle, Living: c.livingNow, ByRole: c.roleTools(),
 		Guests: t.GuestMode,
 		Bots:   access.Bots{On: t.BotToBot, Allowed: t.AllowedBots, Depth: t.MaxBotChainDepth},
 		Users:  t.AllowedUsers, Admins: ids(t.Admins), Chats: t.AllowedChats, Approvers: ids(t.Approvers),
