@@ -247,13 +247,20 @@ func unmarked(list []string) (out []string, marks int) {
 	return out, marks
 }
 
-// forgive takes the answers about commands that were cut off for those about commands that were not, and counts them:
-// a command is not repeated, and people are told that nobody knows how far it came.
+// forgive takes the answers about commands that were cut off for those about commands that were not, and counts them: a
+// command is not repeated, and people are told that nobody knows how far it came. What they see of its files afterwards
+// is what it left.
 func forgive(got, want []string) (n int) {
 	for i, text := range got {
-		if strings.Contains(text, "was interrupted while it ran") && i < len(want) {
+		if i >= len(want) {
+			break
+		}
+		switch {
+		case strings.Contains(text, "was interrupted while it ran"):
 			got[i] = want[i]
 			n++
+		case n > 0 && strings.HasPrefix(text, "Zeph: This is in"):
+			got[i] = want[i]
 		}
 	}
 	return n
