@@ -30,6 +30,10 @@ var apart = map[string]struct{ line, reason string }{
 		"the press follows the restart at once; of two processes, the first that has the new rule withdraws the " +
 			"question before the second has it",
 	},
+	"model_unavailable": {
+		"model asked 2",
+		"a try is due by the clock of the process that looks; one whose clock is a minute ahead makes the next one at once",
+	},
 	"quota_set": {
 		"ann: /quota unset 1002 turns/day",
 		"the next message follows at once; a process that did not set a limit has it a second later",
