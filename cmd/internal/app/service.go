@@ -39,6 +39,7 @@ import (
 const (
 	graceTurns  = 18 * time.Second
 	graceOutbox = 5 * time.Second
+	graceAudit  = 2 * time.Second
 )
 
 // arrivals says what becomes of messages that come close together.
@@ -280,17 +281,29 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 	work.Wait()
 	s.desk.Close(endMCP)
 	clients.Wait()
-	drain, done := context.WithTimeout(outCtx, graceOutbox)
-	if drainErr := s.outbox.Drain(drain); drainErr != nil {
-		s.log.Warn().Err(drainErr).Msg("answers left in the outbox; the next process sends them")
-	}
-	done()
+	s.drain(outCtx)
 	endOut()
 	out.Wait()
 	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
 		err = cause
 	}
 	return err
+}
+
+// drain sends what is still to be sent, and writes what is due to the audit log: a process that ended in order leaves
+// neither to the next one.
+func (s *service) drain(ctx context.Context) {
+	sending, done := context.WithTimeout(ctx, graceOutbox)
+	defer done()
+	if err := s.outbox.Drain(sending); err != nil {
+		s.log.Warn().Err(err).Msg("answers left in the outbox; the next process sends them")
+	}
+	if ctx.Err() != nil { // it was buried
+		return
+	}
+	recording, done := context.WithTimeout(ctx, graceAudit)
+	defer done()
+	s.core.records.Settle(recording)
 }
 
 // aside returns what not every service has, by name.

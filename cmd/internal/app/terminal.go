@@ -114,13 +114,18 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 		}
 		return t.Talk(ctx, accept)
 	})
-	if errors.Is(err, terminal.ErrStopped) {
-		err = ErrStopped
+	return errors.Join(leave(err), c.Close())
+}
+
+// leave says in words of the command line how a conversation was left.
+func leave(err error) error {
+	switch {
+	case errors.Is(err, terminal.ErrStopped):
+		return ErrStopped
+	case errors.Is(err, terminal.ErrLeft):
+		return errors.New("left in the middle of a turn; the next start ends it")
 	}
-	if errors.Is(err, terminal.ErrLeft) {
-		err = errors.New("left in the middle of a turn; the next start ends it")
-	}
-	return errors.Join(err, c.Close())
+	return err
 }
 
 // opened is a terminal with access to the contents of files: it prints them.
