@@ -227,6 +227,45 @@ func TestKeyboard(t *testing.T) {
 	b.approve()
 }
 
+// TestFocusStays: where the element with the focus is hidden or removed, its place has the focus, not the top of the page.
+func TestFocusStays(t *testing.T) {
+	t.Parallel()
+	chromium(t)
+	b := openPage(t, launch(t, nil))
+	b.converse()
+	b.until(`document.querySelectorAll("#messages button.key").length === 3`)
+	b.until(`(document.querySelector("#scroll").scrollTop = 0, !document.querySelector("#to-end").hidden)`)
+	b.do("the way to the end", chromedp.Evaluate[chromedp.Void](`document.querySelector("#to-end").focus()`))
+	b.until(`(document.querySelector("#scroll").scrollTop = 1e6, document.querySelector("#to-end").hidden)`)
+	if at := eval[string](b, `document.activeElement.localName`); at != "li" {
+		t.Errorf("the way to the end was hidden: the focus is at %q", at)
+	}
+	for _, c := range []struct{ name, focus, then, want string }{
+		{"the last one", "2", "01", "1"},
+		{"the first one", "0", "12", "1"},
+		{"one between", "1", "02", "2"},
+		{"replaced", "1", "01*2", "1*"},
+		{"moved", "2", "210", "2"},
+		{"all", "0", "", ""},
+	} {
+		at := evalPromise(b, fmt.Sprintf(`(async () => {
+			const { h, reconcile } = await import("/page/dom.js");
+			const list = document.body.appendChild(h("ul"));
+			const show = (keys) => reconcile(list, [...keys.matchAll(/(\d)(\*?)/g)].map(([all, key, mark]) =>
+				({ key, version: mark, make: () => h("li", {}, h("button", {}, key + mark)) })));
+			show("012");
+			list.querySelectorAll("button")[%s].focus();
+			show(%q);
+			const at = list.contains(document.activeElement) ? document.activeElement.textContent : "";
+			list.remove();
+			return at;
+		})()`, c.focus, c.then))
+		if at != c.want {
+			t.Errorf("%s: the focus is at %q instead of %q", c.name, at, c.want)
+		}
+	}
+}
+
 // approve decides about the question with the keyboard alone, looks behind it and goes to another chat.
 func (b *tab) approve() {
 	b.do("to the button", chromedp.Evaluate[chromedp.Void](`document.querySelector("button.key.success").focus()`), chromedp.KeyEvent(kb.Enter))

@@ -1,6 +1,6 @@
 // Writing: the text field, answering, editing, files, the command menu.
 import { base64, post } from './api.js';
-import { $, h, toast } from './dom.js';
+import { $, h, hide, toast } from './dom.js';
 import { refresh, state } from './app.js';
 import { attached, batches, clear, encoded, preview, put, take, waiting } from './files.js';
 import { stop, voice } from './voice.js';
@@ -78,7 +78,7 @@ function strip() {
   const parts = [];
   if (m) parts.push(h('strong', {}, state.editing ? 'Edit' : `${state.quote ? 'Quote' : 'Reply to'} ${m.name}`), h('span', {}, state.quote || m.text || (m.attachment ? m.attachment.name || m.attachment.kind : '')));
   if (waiting()) parts.push(preview());
-  $('strip').hidden = parts.length === 0;
+  hide($('strip'), parts.length === 0, () => $('text'));
   $('strip-text').replaceChildren(...parts);
 }
 

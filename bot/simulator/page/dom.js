@@ -23,7 +23,7 @@ export function reconcile(parent, items) {
   const active = document.activeElement;
   const row = active && active.closest ? active.closest('[data-key]') : null;
   if (row && row.parentNode === parent) {
-    focus = { key: row.dataset.key, index: [...row.querySelectorAll('button, a, [tabindex]')].indexOf(active) };
+    focus = { key: row.dataset.key, at: [...parent.children].indexOf(row), index: [...row.querySelectorAll('button, a, [tabindex]')].indexOf(active) };
   }
   let at = parent.firstElementChild;
   for (const item of items) {
@@ -51,12 +51,26 @@ export function reconcile(parent, items) {
   if (focus && !parent.contains(document.activeElement)) restore(parent, focus);
 }
 
+// restore gives the focus back after its element was replaced. If that is gone for good, what is in its place has it: who uses the keyboard goes on from there.
 function restore(parent, focus) {
   const row = [...parent.children].find((el) => el.dataset.key === focus.key);
-  if (!row) return;
+  if (!row) {
+    const near = parent.children[Math.min(focus.at, parent.children.length - 1)];
+    const el = near && (near.matches('button, a, [tabindex]') ? near : near.querySelector('button, a, [tabindex]'));
+    if (el) el.focus({ preventScroll: true });
+    return;
+  }
   const inner = [...row.querySelectorAll('button, a, [tabindex]')];
   const el = focus.index < 0 ? row : inner[Math.min(focus.index, inner.length - 1)] || row;
   el.focus({ preventScroll: true });
+}
+
+// hide hides an element, or shows it. If it is hidden while the focus is in it, the focus goes to what next returns, instead of to the top of the page.
+export function hide(el, hidden, next) {
+  const had = hidden && el.contains(document.activeElement);
+  el.hidden = hidden;
+  const to = had ? next() : null;
+  if (to) to.focus({ preventScroll: true });
 }
 
 export function toast(text, bad = false) {

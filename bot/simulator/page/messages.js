@@ -1,6 +1,6 @@
 // The conversation in the middle.
 import { post } from './api.js';
-import { $, alertBox, copy, day, dayOf, h, reconcile, time, toast } from './dom.js';
+import { $, alertBox, copy, day, dayOf, h, hide, reconcile, time, toast } from './dom.js';
 import { home } from './bar.js';
 import { refresh, state } from './app.js';
 import { edit, replyTo, suggest } from './composer.js';
@@ -49,7 +49,7 @@ function toEnd() {
 
 // below offers the way to the end, with the number of messages that are new there.
 function below() {
-  $('to-end').hidden = stuck || atEnd();
+  hide($('to-end'), stuck || atEnd(), reachable);
   const { view } = state;
   const row = view ? view.chats.find((c) => c.chat === view.chat && c.thread === view.thread) : null;
   $('to-end-badge').hidden = !row || row.unread === 0;
@@ -89,7 +89,7 @@ export function showMessages(view, moved) {
   $('chat-subtitle').textContent = group ? [row.group, row.subtitle].filter(Boolean).join(' · ') : `@${view.bot_user} · bot`;
   $('chat-avatar').textContent = group ? (row.group ? '#' : row.title[0]) : 'Z';
   $('chat-avatar').className = group ? (row.group ? 'avatar team' : 'avatar garden') : 'avatar zeph';
-  $('earlier').hidden = !view.more;
+  hide($('earlier'), !view.more, reachable);
   const height = $('scroll').scrollHeight;
   reconcile($('messages'), items(view));
   if (stuck) toEnd();
@@ -101,6 +101,9 @@ export function showMessages(view, moved) {
   if (stuck) markRead();
   below();
 }
+
+// reachable is the message that Tab reaches.
+const reachable = () => $('messages').querySelector('li.message[tabindex="0"]') || $('text');
 
 // rove keeps exactly one message reachable by Tab.
 function rove() {

@@ -1,5 +1,5 @@
 // Text with entities, as Telegram shows it. Offsets and lengths are UTF-16 units, which is what JavaScript counts in.
-import { copy, h } from './dom.js';
+import { copy, h, hide } from './dom.js';
 
 const BLOCKS = new Set(['pre', 'blockquote', 'expandable_blockquote']);
 
@@ -118,7 +118,7 @@ function expandable(children) {
   const more = h('button', { type: 'button', class: 'more', 'aria-expanded': 'false' }, 'Show more');
   const el = h('blockquote', { class: 'expandable', 'data-block': '' }, h('div', {}, children), more);
   // What fits has nothing more to show. That is known once it is on the page.
-  requestAnimationFrame(() => { more.hidden = !el.classList.contains('open') && el.isConnected && el.firstChild.scrollHeight <= el.firstChild.clientHeight + 2; });
+  requestAnimationFrame(() => { hide(more, !el.classList.contains('open') && el.isConnected && el.firstChild.scrollHeight <= el.firstChild.clientHeight + 2, () => el.closest('li.message')); });
   more.addEventListener('click', (ev) => {
     ev.stopPropagation();
     const open = el.classList.toggle('open');
