@@ -151,7 +151,7 @@ func (w *work) answered(ctx context.Context, change *bot.Change, out agent.Outco
 // below puts the buttons below the last content. Where the bot is a guest, or answers in somebody's name, there are none:
 // who reads the answer there has no say in the turn.
 func (w *work) below(contents []bot.Content, stats journal.Stats) []bot.Content {
-	if w.d.parts.Below == nil || len(contents) == 0 || w.msg.Place.Surface != bot.SurfaceBot {
+	if w.d.parts.Below == nil || len(contents) == 0 || w.quiet() {
 		return contents
 	}
 	contents[len(contents)-1].Buttons = w.d.parts.Below(turn.Answer{

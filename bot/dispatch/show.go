@@ -45,9 +45,10 @@ func (w *work) watch(ctx context.Context) (agent.Sink, func()) {
 	}
 }
 
-// stopButtons are those below the message that grows.
+// stopButtons are those below the message that grows. A guest has none: a press would not say which conversation it
+// belongs to.
 func (w *work) stopButtons() [][]bot.Button {
-	if w.d.parts.Stop == nil {
+	if w.d.parts.Stop == nil || w.quiet() {
 		return nil
 	}
 	return w.d.parts.Stop(w.msg.Language, w.turn.ID)

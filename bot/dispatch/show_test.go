@@ -84,6 +84,45 @@ func TestProgressAndPlaceholder(t *testing.T) {
 	})
 }
 
+// TestButtonsOnlyWhereTheBotIs: a growing message and an answer have buttons in chats that the bot is in. Where it is a
+// guest or answers in somebody's name, nobody who reads them has a say in the turn.
+func TestButtonsOnlyWhereTheBotIs(t *testing.T) {
+	business, ok := bot.SurfaceBusiness("c1")
+	if !ok {
+		t.Fatal("no surface")
+	}
+	for surface, want := range map[string]bool{bot.SurfaceBot: true, bot.SurfaceGuest: false, business: false} {
+		t.Run(surface, func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				var log []string
+				var shown *progress
+				w.parts = func(parts *dispatch.Parts) {
+					some := [][]bot.Button{{{Label: "b", Data: "x:1"}}}
+					parts.Stop = func(string, string) [][]bot.Button { return some }
+					parts.Below = func(turn.Answer) [][]bot.Button { return some }
+					parts.Progress = func(watched turn.Watched) turn.Progress {
+						shown = &progress{watched: watched, log: &log, closed: make(chan struct{})}
+						return shown
+					}
+				}
+				msg := w.private("ann", "hi")
+				msg.Place.Surface = surface
+				w.accept(w.start(), msg)
+				rows, err := w.store.Rows(t.Context(), msg.Place.SessionKey(""), 0)
+				if err != nil || len(rows) == 0 {
+					t.Fatalf("rows %+v, %v", rows, err)
+				}
+				if got := len(shown.watched.Buttons) > 0; got != want {
+					t.Errorf("%s: buttons below what grows: %t", surface, got)
+				}
+				if got := len(rows[len(rows)-1].Content.Buttons) > 0; got != want {
+					t.Errorf("%s: buttons below the answer: %t", surface, got)
+				}
+			})
+		})
+	}
+}
+
 func TestProgressThatFailsOrPanics(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		var log []string

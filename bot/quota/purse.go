@@ -32,7 +32,7 @@ type purse struct {
 	charges []bot.Charge    // spent and not stored yet
 	aside   turn.Aside      // spent besides the answers of the turn's model
 	told    [2]int          // calls of it that were asked for to be stored, and that are stored
-	run     string          // names what is stored of it: a turn can be run again, in another process
+	run     string          // names what is stored of it, made when it is needed: a turn can be run again, in another process
 	notices []turn.Notice
 }
 
@@ -53,7 +53,7 @@ func Micro(usd float64) int64 {
 
 // Open implements turn.Meter.
 func (m *Meter) Open(msg *bot.Message, id string) turn.Purse {
-	p := &purse{meter: m, turn: id, msg: msg, open: map[string]hold{}, run: rand.Text()}
+	p := &purse{meter: m, turn: id, msg: msg, open: map[string]hold{}}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.purses[id] = p
@@ -296,6 +296,9 @@ func (p *purse) Facts() []bot.Fact {
 	p.told[0] = p.aside.Calls
 	if p.house || p.told[0] == p.told[1] {
 		return nil
+	}
+	if p.run == "" {
+		p.run = rand.Text()
 	}
 	return []bot.Fact{p.aside.Fact(p.turn, p.run, p.meter.now())}
 }
