@@ -46,6 +46,9 @@ func crash(t *testing.T, s story, few int) {
 		variable = "ZEPH_POSTGRES"
 	}
 	if os.Getenv(variable) != "full" {
+		if testing.Short() { // with the race detector, which makes each life longer
+			few = (few + 1) / 2
+		}
 		points = spread(points, few)
 	}
 	began := time.Now()

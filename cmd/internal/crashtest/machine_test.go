@@ -91,6 +91,9 @@ func TestMachine(t *testing.T) {
 		wanted = minuteFaults
 	default:
 		wanted = fewFaults
+		if testing.Short() {
+			wanted /= 2
+		}
 		t.Parallel()
 	}
 	if seed == 0 {
