@@ -25,37 +25,59 @@ const (
 	filesGrow = 105
 )
 
-// Fifty people send a file each at once. The service downloads all of them side by side and holds none of them.
-func TestFiftyFilesAtOnce(t *testing.T) {
-	size := 2
-	if text := os.Getenv(filesVariable); text != "" {
-		var err error
-		if size, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
+// crowdOfFiles is fifty people who send a file each at once.
+type crowdOfFiles struct {
+	size        int // of a file, in MB
+	what, reply string
+	message     func(i int) telegramtest.Message // the i-th person's
+	model       string                           // its address
+	environment []string
+	grow        float64 // how much the service may grow, in MB
+}
+
+// sizeOf returns the size of a file in MB: few, or what the variable says, for figures.
+func sizeOf(t *testing.T, variable string) int {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return 2
 	}
+	size, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return size
+}
+
+// send sends the files, waits until everyone has the reply, and compares the memory of the service with that before.
+func (c *crowdOfFiles) send(t *testing.T) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	path, err := os.Executable()
-	if size >= 20 {
-		path = program(t) // for the figures
+	if c.size > 2 {
+		path = program(t)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := newWorld(t, senders)
-	p, _, err := start(ctx, t, path, t.TempDir(), mirror(t, 0), w)
+	p, err := launch(t, path, t.TempDir(), c.model, w, c.environment...)
 	if err != nil {
 		t.Fatal(err)
+	}
+	select {
+	case <-w.polled:
+	case err := <-p.exited:
+		t.Fatalf("the program ended: %v", err)
 	}
 	before, err := p.memory("VmHWM")
 	if err != nil {
 		t.Skip(err) // no /proc
 	}
-	data := bytes.Repeat([]byte("\x00\x01binary"), size<<20/8) // one for all: the memory of the fake is not measured
 	began := time.Now()
 	for i := range senders {
-		if _, err := w.fake.Post(person(i), person(i), telegramtest.Message{Document: &telegramtest.File{Name: fmt.Sprintf("%d.bin", i), Data: data}}); err != nil {
+		if _, err := w.fake.Post(person(i), person(i), c.message(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -64,7 +86,7 @@ func TestFiftyFilesAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(a.text, "stored in the working directory") {
+		if !strings.Contains(a.text, c.reply) {
 			t.Fatalf("chat %d got %q", a.chat, a.text)
 		}
 	}
@@ -73,11 +95,24 @@ func TestFiftyFilesAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d files of %d MB at once: %.0f MB at the peak (%.0f before), %s", senders, size, peak, before, took.Round(10*time.Millisecond))
-	if peak-before > filesGrow {
-		t.Errorf("the service grew from %.0f to %.0f MB; at most by %d", before, peak, filesGrow)
+	t.Logf("%d %s of %d MB at once: %.0f MB at the peak (%.0f before), %s", senders, c.what, c.size, peak, before, took.Round(10*time.Millisecond))
+	if peak-before > c.grow {
+		t.Errorf("the service grew from %.0f to %.0f MB; at most by %.0f", before, peak, c.grow)
 	}
 	if err := p.end(ctx); err != nil {
 		t.Error(err)
 	}
+}
+
+// Fifty people send a file each at once. The service downloads all of them side by side and holds none of them.
+func TestFiftyFilesAtOnce(t *testing.T) {
+	size := sizeOf(t, filesVariable)
+	data := bytes.Repeat([]byte("\x00\x01binary"), size<<20/8) // one for all: the memory of the fake is not measured
+	c := crowdOfFiles{
+		size: size, what: "files", reply: "stored in the working directory", model: mirror(t, 0), grow: filesGrow,
+		message: func(i int) telegramtest.Message {
+			return telegramtest.Message{Document: &telegramtest.File{Name: fmt.Sprintf("%d.bin", i), Data: data}}
+		},
+	}
+	c.send(t)
 }

@@ -4,7 +4,6 @@ package bench_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"fmt"
 	"image"
@@ -12,11 +11,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"runtime/debug"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -30,69 +26,19 @@ const picturesVariable = "BENCH_PICTURES_MB"
 // Fifty people send a large picture each at once, and a model that sees takes its time for each of them. The service
 // holds none of the pictures while it sends them.
 func TestFiftyPicturesAtOnce(t *testing.T) {
-	size := 2
-	if text := os.Getenv(picturesVariable); text != "" {
-		var err error
-		if size, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-	defer cancel()
-	path, err := os.Executable()
-	if size >= 9 {
-		path = program(t) // for the figures
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	size := sizeOf(t, picturesVariable)
 	data := photograph(t, size<<20)
-	model := looking(t, int64(base64.StdEncoding.EncodedLen(len(data))))
-	w := newWorld(t, senders)
-	p, err := launch(t, path, t.TempDir(), model, w, "ZEPH_LLM_PROVIDERS_MAIN_ACCEPTS=image")
-	if err != nil {
-		t.Fatal(err)
+	c := crowdOfFiles{
+		size: size, what: "pictures", reply: "seen", model: looking(t, int64(base64.StdEncoding.EncodedLen(len(data)))), grow: filesGrow,
+		environment: []string{"ZEPH_LLM_PROVIDERS_MAIN_ACCEPTS=image"},
+		message: func(i int) telegramtest.Message {
+			return telegramtest.Message{Document: &telegramtest.File{Name: fmt.Sprintf("%d.png", i), MIME: "image/png", Data: data}}
+		},
 	}
-	select {
-	case <-w.polled:
-	case err := <-p.exited:
-		t.Fatalf("the program ended: %v", err)
-	}
-	before, err := p.memory("VmHWM")
-	if err != nil {
-		t.Skip(err) // no /proc
-	}
-	began := time.Now()
-	for i := range senders {
-		if _, err := w.fake.Post(person(i), person(i), telegramtest.Message{Document: &telegramtest.File{Name: fmt.Sprintf("%d.png", i), MIME: "image/png", Data: data}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for range senders {
-		a, err := w.next(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(a.text, "seen") {
-			t.Fatalf("chat %d got %q", a.chat, a.text)
-		}
-	}
-	took := time.Since(began)
-	peak, err := p.memory("VmHWM")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%d pictures of %d MB at once: %.0f MB at the peak (%.0f before), %s", senders, size, peak, before, took.Round(10*time.Millisecond))
-	grow := float64(filesGrow)
 	if raced() { // each request and its goroutines are several times as large, pictures are not
-		grow *= 3
+		c.grow *= 3
 	}
-	if peak-before > grow {
-		t.Errorf("the service grew from %.0f to %.0f MB; at most by %.0f", before, peak, grow)
-	}
-	if err := p.end(ctx); err != nil {
-		t.Error(err)
-	}
+	c.send(t)
 }
 
 // raced reports whether this program, which is also the service, was built with the race detector.
