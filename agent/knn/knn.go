@@ -1,22 +1,26 @@
-// Package knn finds the nearest of many vectors. It defines the Index interface and provides an in-memory
-// implementation with exact search. It knows nothing about the meaning of the vectors, so that stores can implement
-// Index without depending on the catalog.
+// Package knn finds the nearest of many vectors. An Index belongs to the service as a whole (the descriptions of tools); a
+// Space keeps the vectors of many owners apart (code, memories). Both interfaces have an in-memory implementation with
+// exact search here. The package knows nothing about the meaning of the vectors, so that stores can implement the
+// interfaces without depending on what uses them.
 package knn
 
 import "context"
 
-// Point is one vector in an Index. Key names the thing that the vector represents, Hash distinguishes versions of it,
-// and Payload is stored with it for people to look at.
+// Point is one vector. Key names the thing that the vector represents, unique in its Index, or in its Scope of a Space.
+// Hash distinguishes versions of it. Payload is stored with it: an Index keeps it for people to look at, a Space returns
+// it with hits.
 type Point struct {
+	Scope     string // the owner, in a Space; "" in an Index
 	Key, Hash string
 	Vector    []float32
 	Payload   map[string]string
 }
 
-// Hit is a point that was found. Score is the cosine similarity, -1..1.
+// Hit is a point that was found. Score is the cosine similarity, -1..1. An Index sets Key and Score only.
 type Hit struct {
-	Key   string
-	Score float32
+	Scope, Key string
+	Score      float32
+	Payload    map[string]string
 }
 
 // Index stores vectors. Safe for concurrent use. It retains none of the slices that it is given.

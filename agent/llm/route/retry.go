@@ -1,0 +1,47 @@
+package route
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/zephbot/zephbot/agent/llm"
+)
+
+// Retry repeats calls of a provider that are not answers to a conversation, such as embeddings, after the same errors and
+// with the same pauses as a Router. Each attempt is a call of its own for whoever counts and pays. Safe for concurrent
+// use.
+type Retry struct{ o Options }
+
+// NewRetry uses Attempts, BaseDelay, MaxDelay, MaxRetryAfter, Budget, Now, Sleep, Jitter and Log of the options.
+func NewRetry(o Options) (*Retry, error) {
+	o, err := o.complete()
+	if err != nil {
+		return nil, err
+	}
+	return &Retry{o: o}, nil
+}
+
+// Do runs a call until it succeeds or a further attempt is pointless, and returns its last error. what names it in logs.
+func (r *Retry) Do(ctx context.Context, what string, run func(ctx context.Context) error) error {
+	end := r.o.Now().Add(r.o.Budget)
+	for number := 1; ; number++ {
+		err := run(ctx)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		e, ok := errors.AsType[*llm.Error](err)
+		if !ok {
+			return err
+		}
+		delay, again := r.o.delay(e, number, end)
+		if !again {
+			return err
+		}
+		r.o.Log.Debug().Str("call", what).Str("kind", string(e.Kind)).Dur("delay", delay).Int("attempt", number).
+			Msg("call of a provider is retried")
+		if err := r.o.Sleep(ctx, delay); err != nil {
+			return fmt.Errorf("wait before retrying to %s: %w", what, err)
+		}
+	}
+}
