@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -29,7 +30,8 @@ type Space interface {
 	Hashes(ctx context.Context, scope string) (map[string]string, error)
 	// Upsert stores points durably, each in its own scope; one with the same scope and key is replaced. A point without a
 	// vector keeps the one that is stored, and is ignored if there is none: what is said about a thing can change without
-	// its meaning. Points of one scope are stored all or none, up to UpsertMost of them.
+	// its meaning. Up to UpsertMost points are stored
+	// all or none.
 	Upsert(ctx context.Context, points []Point) error
 	// Delete removes points of a scope. Unknown keys are ignored.
 	Delete(ctx context.Context, scope string, keys []string) error
@@ -75,12 +77,27 @@ func (k Kind) Check() error {
 	switch {
 	case k.Name == "" || len(k.Name) > MostName || !plain(k.Name):
 		return fmt.Errorf("collection %q: want 1 to %d letters, digits, '_' or '-'", k.Name, MostName)
-	case k.Model == "" || len(k.Model) > MostName || !utf8.ValidString(k.Model):
+	case k.Model == "" || len(k.Model) > MostName || !utf8.ValidString(k.Model) || strings.ContainsRune(k.Model, 0):
 		return fmt.Errorf("collection %s: the name of its model %q: want 1 to %d bytes", k.Name, k.Model, MostName)
 	case k.Size < 1 || k.Size > MostSize:
 		return fmt.Errorf("collection %s: vectors of %d numbers: want 1 to %d", k.Name, k.Size, MostSize)
 	}
 	return nil
+}
+
+// String is a name of the Kind that ParseKind understands. Models are named freely, so that they come last.
+func (k Kind) String() string { return fmt.Sprintf("%s|%d|%s", k.Name, k.Size, k.Model) }
+
+// ParseKind reverses Kind.String.
+func ParseKind(text string) (Kind, error) {
+	name, rest, ok := strings.Cut(text, "|")
+	size, model, found := strings.Cut(rest, "|")
+	n, err := strconv.Atoi(size)
+	kind := Kind{Name: name, Model: model, Size: n}
+	if !ok || !found || err != nil || kind.Check() != nil {
+		return Kind{}, fmt.Errorf("%.200q is not a kind of vectors", text)
+	}
+	return kind, nil
 }
 
 // plain reports whether a name can be part of a name in every store.

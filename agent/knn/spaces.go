@@ -81,8 +81,11 @@ func (s *memorySpace) owners() []string {
 }
 
 // Hashes implements Space.
-func (s *memorySpace) Hashes(_ context.Context, scope string) (map[string]string, error) {
+func (s *memorySpace) Hashes(ctx context.Context, scope string) (map[string]string, error) {
 	if err := CheckScope(scope); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	s.mu.RLock()
@@ -95,11 +98,14 @@ func (s *memorySpace) Hashes(_ context.Context, scope string) (map[string]string
 }
 
 // Upsert implements Space.
-func (s *memorySpace) Upsert(_ context.Context, points []Point) error {
+func (s *memorySpace) Upsert(ctx context.Context, points []Point) error {
 	for _, p := range points {
 		if err := s.kind.CheckPoint(p); err != nil {
 			return err
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,12 +152,12 @@ func (s *memorySpace) Forget(_ context.Context, scope string) error {
 }
 
 // Search implements Space.
-func (s *memorySpace) Search(_ context.Context, filter Filter, vector []float32, limit int) ([]Hit, error) {
+func (s *memorySpace) Search(ctx context.Context, filter Filter, vector []float32, limit int) ([]Hit, error) {
 	if err := s.kind.CheckSearch(filter, vector); err != nil {
 		return nil, err
 	}
-	if limit <= 0 {
-		return nil, nil
+	if limit <= 0 || ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
 	query := Unit(vector)
 	var hits []Hit

@@ -39,7 +39,7 @@ func (w *words) Embed(ctx context.Context, texts []string) ([][]float32, error) 
 	out := make([][]float32, len(texts))
 	for i, text := range texts {
 		out[i] = make([]float32, w.size)
-		for _, word := range strings.Fields(text) {
+		for word := range strings.FieldsSeq(text) {
 			h := fnv.New32a()
 			_, _ = h.Write([]byte(w.salt + word))
 			out[i][h.Sum32()%uint32(w.size)]++ //nolint:gosec // small

@@ -227,17 +227,17 @@ func (s *syncing) vectors(ctx context.Context, docs []Doc) (good []Doc, vectors 
 	if err == nil {
 		return docs, vectors, nil
 	}
-	if kind := llm.KindOf(err); len(docs) == 1 || ctx.Err() != nil || kind != llm.Invalid && kind != llm.TooLong {
+	if len(docs) == 1 || !refusal(ctx, err) {
 		return nil, nil, err
 	}
 	var refused []Doc
 	var why error
 	for half := range slices.Chunk(docs, (len(docs)+1)/2) {
 		some, part, err := s.vectors(ctx, half)
-		if kind := llm.KindOf(err); err != nil && (ctx.Err() != nil || kind != llm.Invalid && kind != llm.TooLong) {
+		switch {
+		case err != nil && !refusal(ctx, err):
 			return nil, nil, err
-		}
-		if err != nil {
+		case err != nil:
 			refused, why = append(refused, half...), err
 			continue
 		}
@@ -253,6 +253,12 @@ func (s *syncing) vectors(ctx context.Context, docs []Doc) (good []Doc, vectors 
 		s.skip(d, why)
 	}
 	return good, vectors, nil
+}
+
+// refusal reports whether an error is about the texts, and not about the model or the caller.
+func refusal(ctx context.Context, err error) bool {
+	kind := llm.KindOf(err)
+	return ctx.Err() == nil && (kind == llm.Invalid || kind == llm.TooLong)
 }
 
 // remove deletes what is stored and was not seen.

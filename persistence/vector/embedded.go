@@ -14,14 +14,22 @@ import (
 // (its data directory is locked).
 type embedded struct {
 	points Points
+	spaces knn.Spaces
 
 	mu    sync.Mutex
 	named map[string]*collection // one per name: two copies would diverge
 }
 
-func newEmbedded(points Points) *embedded {
-	return &embedded{points: points, named: map[string]*collection{}}
+func newEmbedded(o Options) *embedded {
+	e := &embedded{points: o.Points, spaces: knn.NewSpaces(), named: map[string]*collection{}}
+	if o.Rows != nil {
+		e.spaces = newExact(o.Rows, o.Memory, o.Log)
+	}
+	return e
 }
+
+// Spaces implements Store.
+func (e *embedded) Spaces() knn.Spaces { return e.spaces }
 
 // Collection implements Store.
 func (e *embedded) Collection(name string) knn.Index {

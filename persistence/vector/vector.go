@@ -37,6 +37,8 @@ type Store interface {
 	// Collection returns a collection, which is empty until something is stored and usable until Close. If the backend
 	// is down, the methods of the Index fail.
 	Collection(name string) knn.Index
+	// Spaces are the collections that keep the vectors of many owners apart.
+	Spaces() knn.Spaces
 	// Ping checks whether the backend answers, within seconds.
 	Ping(ctx context.Context) error
 	Close() error
@@ -48,7 +50,11 @@ type Options struct {
 	URL     string // of Qdrant
 	APIKey  string // of Qdrant; "" = none
 	Points  Points // of the backend Embedded. The caller closes it after the Store
-	Log     zerolog.Logger
+	// Rows stores the Spaces of the backend Embedded. The caller closes it after the Store; nil = they are kept in memory.
+	Rows knn.Rows
+	// Memory bounds the copies of vectors of the backend Embedded, in bytes; 0 = 64 MiB.
+	Memory int64
+	Log    zerolog.Logger
 }
 
 // Open returns a Store. It does not wait for Qdrant: while it is down, each use fails.
@@ -58,7 +64,7 @@ func Open(o Options) (Store, error) {
 		if o.Points == nil {
 			return nil, errors.New("the embedded vector store has no database")
 		}
-		return newEmbedded(o.Points), nil
+		return newEmbedded(o), nil
 	case Qdrant:
 		store, err := qdrant.Open(qdrant.Options{URL: o.URL, APIKey: o.APIKey, Log: o.Log})
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -145,24 +144,8 @@ func point(p knn.Point) *client.PointStruct {
 	}
 	payload[keyField], payload[hashField] = client.NewValueString(p.Key), client.NewValueString(p.Hash)
 	return &client.PointStruct{
-		Id: client.NewIDUUID(id(p.Key)), Vectors: client.NewVectorsDense(unit(p.Vector)), Payload: payload,
+		Id: client.NewIDUUID(id(p.Key)), Vectors: client.NewVectorsDense(knn.Unit(p.Vector)), Payload: payload,
 	}
-}
-
-// unit returns a copy of length 1. A vector without direction becomes zeros, which are similar to nothing; Qdrant would
-// compute with infinities.
-func unit(v []float32) []float32 {
-	var sum float64
-	for _, x := range v {
-		sum += float64(x) * float64(x)
-	}
-	u := make([]float32, len(v))
-	if length := math.Sqrt(sum); length > 0 && !math.IsInf(length, 0) && !math.IsNaN(length) {
-		for i, x := range v {
-			u[i] = float32(float64(x) / length)
-		}
-	}
-	return u
 }
 
 // store writes a batch. It checks the collection only if that fails, because the collection usually exists and matches.
@@ -279,7 +262,7 @@ func (x *index) Search(ctx context.Context, vector []float32, limit int) ([]knn.
 	var points []*client.ScoredPoint
 	err := x.call(ctx, "search", func(ctx context.Context) (err error) {
 		points, err = x.client.Query(ctx, &client.QueryPoints{
-			CollectionName: x.name, Query: client.NewQueryDense(unit(vector)), Limit: new(uint64(limit)),
+			CollectionName: x.name, Query: client.NewQueryDense(knn.Unit(vector)), Limit: new(uint64(limit)),
 			Params: &client.SearchParams{Exact: new(true)}, WithPayload: client.NewWithPayloadInclude(keyField),
 		})
 		return err

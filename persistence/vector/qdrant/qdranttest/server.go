@@ -141,6 +141,12 @@ func method(full string) string {
 		return "Scroll"
 	case qdrant.Points_Query_FullMethodName:
 		return "Query"
+	case qdrant.Points_Facet_FullMethodName:
+		return "Facet"
+	case qdrant.Points_OverwritePayload_FullMethodName:
+		return "OverwritePayload"
+	case qdrant.Points_CreateFieldIndex_FullMethodName:
+		return "CreateFieldIndex"
 	}
 	return full
 }

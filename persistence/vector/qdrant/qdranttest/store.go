@@ -15,8 +15,9 @@ import (
 
 // collection has one unnamed vector per point.
 type collection struct {
-	params *qdrant.VectorParams
-	points map[string]*stored // by UUID
+	params  *qdrant.VectorParams
+	points  map[string]*stored // by UUID
+	indexed map[string]bool    // the payload fields with an index of keywords
 }
 
 // stored is a point. The vector has length 1, as in Qdrant for cosine.
@@ -172,7 +173,7 @@ func (c *collection) fits(vector []float32) error {
 	return nil
 }
 
-// Delete implements qdrant.PointsServer, by ids.
+// Delete implements qdrant.PointsServer, by ids or a filter.
 func (s points) Delete(_ context.Context, r *qdrant.DeletePoints) (*qdrant.PointsOperationResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,8 +181,17 @@ func (s points) Delete(_ context.Context, r *qdrant.DeletePoints) (*qdrant.Point
 	switch {
 	case err != nil:
 		return nil, err
-	case r.GetPoints().GetPoints() == nil || !r.GetWait():
-		return nil, status.Error(codes.Unimplemented, "removal by filter, or that nobody waits for")
+	case !r.GetWait():
+		return nil, status.Error(codes.Unimplemented, "a removal that nobody waits for")
+	case r.GetPoints().GetFilter() != nil:
+		accepts, err := accepting(r.GetPoints().GetFilter())
+		if err != nil {
+			return nil, err
+		}
+		maps.DeleteFunc(c.points, func(_ string, p *stored) bool { return accepts(p) })
+		return done(), nil
+	case r.GetPoints().GetPoints() == nil:
+		return nil, status.Error(codes.InvalidArgument, "nothing is selected")
 	}
 	for _, id := range r.GetPoints().GetPoints().GetIds() {
 		delete(c.points, id.GetUuid())
@@ -197,8 +207,12 @@ func (s points) Scroll(_ context.Context, r *qdrant.ScrollPoints) (*qdrant.Scrol
 	switch {
 	case err != nil:
 		return nil, err
-	case r.GetFilter() != nil || r.GetOrderBy() != nil || r.GetWithVectors().GetEnable():
-		return nil, status.Error(codes.Unimplemented, "filters, orders and vectors of a scroll")
+	case r.GetOrderBy() != nil || r.GetWithVectors().GetEnable():
+		return nil, status.Error(codes.Unimplemented, "orders and vectors of a scroll")
+	}
+	accepts, err := accepting(r.GetFilter())
+	if err != nil {
+		return nil, err
 	}
 	limit := 10
 	if r.Limit != nil {
@@ -206,7 +220,7 @@ func (s points) Scroll(_ context.Context, r *qdrant.ScrollPoints) (*qdrant.Scrol
 	}
 	var page []*qdrant.RetrievedPoint
 	for _, id := range slices.Sorted(maps.Keys(c.points)) {
-		if id < r.GetOffset().GetUuid() {
+		if id < r.GetOffset().GetUuid() || !accepts(c.points[id]) {
 			continue
 		}
 		if len(page) == limit {
@@ -226,10 +240,14 @@ func (s points) Query(_ context.Context, r *qdrant.QueryPoints) (*qdrant.QueryRe
 	switch {
 	case err != nil:
 		return nil, err
-	case r.GetFilter() != nil || r.GetPrefetch() != nil || r.Offset != nil || dense == nil:
+	case r.GetPrefetch() != nil || r.Offset != nil || dense == nil:
 		return nil, status.Error(codes.Unimplemented, "queries by other things than a dense vector")
 	}
 	if err := c.fits(dense.GetData()); err != nil {
+		return nil, err
+	}
+	accepts, err := accepting(r.GetFilter())
+	if err != nil {
 		return nil, err
 	}
 	limit := uint64(10)
@@ -239,6 +257,9 @@ func (s points) Query(_ context.Context, r *qdrant.QueryPoints) (*qdrant.QueryRe
 	query := normal(dense.GetData())
 	found := make([]*qdrant.ScoredPoint, 0, len(c.points))
 	for id, p := range c.points {
+		if !accepts(p) {
+			continue
+		}
 		var score float32
 		for i := range query {
 			score += query[i] * p.vector[i]

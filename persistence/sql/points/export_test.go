@@ -1,0 +1,12 @@
+package points
+
+import (
+	"context"
+	"fmt"
+)
+
+// SetVersion makes the file one of another version.
+func (f *File) SetVersion(ctx context.Context, version int) error {
+	_, err := f.write.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", version))
+	return err
+}

@@ -1,0 +1,45 @@
+package points_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/agent/knn"
+	"github.com/zephbot/zephbot/persistence/sql/points"
+)
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestADamagedFileIsMadeAgain: what is derived must not stop the service.
+func TestADamagedFileIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(path string) error{
+		"no database": func(path string) error { return os.WriteFile(path, []byte("this is no database, but a text"), 0o600) },
+		"another version": func(path string) error {
+			f, err := points.Open(t.Context(), path, zerolog.Nop())
+			return errors.Join(err, f.SetVersion(t.Context(), 99), f.Close())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "v.db")
+			check(t, spoil(path))
+			f, err := points.Open(t.Context(), path, zerolog.Nop())
+			check(t, err)
+			check(t, f.Store(t.Context(), knn.Kind{Name: "code", Model: "m", Size: 1}, []knn.Row{{Scope: "a", Key: "1", Vector: make([]byte, 4)}}))
+			check(t, f.Close())
+		})
+	}
+	if _, err := points.Open(t.Context(), t.TempDir(), zerolog.Nop()); err == nil {
+		t.Error("a directory was opened")
+	}
+}
