@@ -18,12 +18,16 @@ import (
 	"github.com/zephbot/zephbot/persistence/keeping"
 	"github.com/zephbot/zephbot/persistence/postgres"
 	"github.com/zephbot/zephbot/persistence/sql"
+	"github.com/zephbot/zephbot/persistence/sql/points"
 	"github.com/zephbot/zephbot/persistence/vector"
 	"github.com/zephbot/zephbot/tools/overflow"
 )
 
-// fileName of the SQLite database below the data directory.
-const fileName = "zephbot.db"
+// Files below the data directory.
+const (
+	fileName   = "zephbot.db" // the SQLite database
+	vectorFile = "vectors.db" // vectors of code and memories, which can be made again
+)
 
 // Options of Open.
 type Options struct {
@@ -122,6 +126,7 @@ type Stores struct {
 	Blobs    blob.Store
 
 	database database
+	points   *points.File // nil = they are in the database, or in Qdrant
 	unlock   func()
 }
 
@@ -163,16 +168,12 @@ func Open(ctx context.Context, options Options) (*Stores, error) {
 		unlock()
 		return nil, err
 	}
-	vectors, err := vector.Open(vector.Options{
-		Backend: options.Vector.Backend, URL: options.Vector.URL, APIKey: options.Vector.APIKey,
-		Points: store, Log: options.Log,
-	})
-	if err != nil {
+	stores := &Stores{Bot: store, Overflow: store, Blobs: store, database: store, unlock: unlock}
+	if stores.Vectors, err = stores.openVectors(options); err != nil {
 		err = errors.Join(err, store.Close())
 		unlock()
 		return nil, err
 	}
-	stores := &Stores{Bot: store, Overflow: store, Vectors: vectors, Blobs: store, database: store, unlock: unlock}
 	freed, err := store.Recover(ctx, options.Owner)
 	if err != nil {
 		return nil, errors.Join(err, stores.Close())
@@ -181,6 +182,21 @@ func Open(ctx context.Context, options Options) (*Stores, error) {
 		options.Log.Info().Int64("lanes", freed).Msg("took over the work of a process that ended early")
 	}
 	return stores, nil
+}
+
+// openVectors opens the store of vectors. Those of many owners are in PostgreSQL if it is the database, so that processes
+// share them, and otherwise in a file of their own, which is opened at its first use.
+func (s *Stores) openVectors(o Options) (vector.Store, error) {
+	vectors := vector.Options{
+		Backend: o.Vector.Backend, URL: o.Vector.URL, APIKey: o.Vector.APIKey, Points: s.database, Log: o.Log,
+	}
+	if shared, ok := s.database.(*postgres.Store); ok {
+		vectors.Rows = shared.Entries()
+	} else {
+		s.points = points.New(filepath.Join(o.DataDir, vectorFile), o.Log)
+		vectors.Rows = s.points
+	}
+	return vector.Open(vectors)
 }
 
 // Lock locks a directory for one process of its kind, independent of a service that may have locked it. name is the
@@ -283,7 +299,11 @@ func (s *Stores) Sweep(ctx context.Context, now time.Time, keep Retention) error
 
 // Close ends pending work, closes the engines and unlocks the directory.
 func (s *Stores) Close() error {
-	err := errors.Join(s.Vectors.Close(), s.database.Close())
+	err := s.Vectors.Close()
+	if s.points != nil {
+		err = errors.Join(err, s.points.Close())
+	}
+	err = errors.Join(err, s.database.Close())
 	s.unlock()
 	return err
 }

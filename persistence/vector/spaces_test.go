@@ -16,8 +16,7 @@ import (
 // file opens a file of vectors.
 func file(t testing.TB, path string) *points.File {
 	t.Helper()
-	f, err := points.Open(t.Context(), path, zerolog.Nop())
-	check(t, err)
+	f := points.New(path, zerolog.Nop())
 	t.Cleanup(func() { check(t, f.Close()) })
 	return f
 }
@@ -50,8 +49,7 @@ func TestSpacesOutliveTheProcess(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "v.db")
 	kind := knn.Kind{Name: "code", Model: "m", Size: 2}
-	first, err := points.Open(t.Context(), path, zerolog.Nop())
-	check(t, err)
+	first := points.New(path, zerolog.Nop())
 	space, err := spaces(t, first, 0).Space(kind)
 	check(t, err)
 	check(t, space.Upsert(t.Context(), []knn.Point{{Scope: "a", Key: "1", Hash: "h", Vector: []float32{1, 0}}}))

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/rs/zerolog"
 	_ "modernc.org/sqlite" // the driver
@@ -58,57 +59,84 @@ AND NOT EXISTS (SELECT 1 FROM point WHERE point.kind = owner.kind AND point.scop
 )
 
 // File keeps the points of many owners in a SQLite file, which can be deleted while nobody uses it: it is made again from
-// what it was derived from. It implements vector.Rows. Safe for concurrent use, by one process. The caller must close it.
+// what it was derived from. It implements knn.Rows. Safe for concurrent use, by one process. The caller must close it.
 type File struct {
-	path        string
-	write, read *sql.DB
-	log         zerolog.Logger
+	path string
+	log  zerolog.Logger
+
+	mu    sync.Mutex
+	pools *pools // nil = not open yet
 }
 
-// Open opens the file, or creates it with its directory. One that is damaged or of another version is deleted and created
-// again.
-func Open(ctx context.Context, path string, log zerolog.Logger) (*File, error) {
-	f, err := open(ctx, path, log)
-	if err == nil || ctx.Err() != nil {
-		return f, err
+// pools are the connections: one for writing, several for reading.
+type pools struct{ write, read *sql.DB }
+
+func (p *pools) close() error { return errors.Join(p.read.Close(), p.write.Close()) }
+
+// New returns a file that is opened, or created with its directory, at its first use. One that is damaged or of another
+// version is deleted and created again.
+func New(path string, log zerolog.Logger) *File { return &File{path: path, log: log} }
+
+// open returns the connections. After a failure, the next call tries again.
+func (f *File) open(ctx context.Context) (*pools, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.pools != nil {
+		return f.pools, nil
 	}
-	if info, statErr := os.Stat(path); statErr != nil || !info.Mode().IsRegular() {
-		return nil, err
+	p, err := connect(ctx, f.path)
+	if err != nil && ctx.Err() == nil && f.discard(err) {
+		p, err = connect(ctx, f.path)
 	}
-	log.Warn().Err(err).Str("file", path).Msg("the file of vectors cannot be used; it is made again")
+	if err != nil {
+		return nil, fmt.Errorf("open the vectors in %s: %w", f.path, err)
+	}
+	f.pools = p
+	return p, nil
+}
+
+// discard deletes the file, if it is one.
+func (f *File) discard(why error) bool {
+	info, err := os.Stat(f.path)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	f.log.Warn().Err(why).Str("file", f.path).Msg("the file of vectors cannot be used; it is made again")
 	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if gone := os.Remove(path + suffix); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
-			return nil, errors.Join(err, gone)
+		if err := os.Remove(f.path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false
 		}
 	}
-	return open(ctx, path, log)
+	return true
 }
 
-func open(ctx context.Context, path string, log zerolog.Logger) (*File, error) {
+func connect(ctx context.Context, path string) (*pools, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("create the directory of the vectors: %w", err)
+		return nil, err
 	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // SQLite gives the same mode to the files next to it
 	if err != nil {
-		return nil, fmt.Errorf("create the file of the vectors: %w", err)
+		return nil, err
 	}
 	if err := file.Close(); err != nil {
-		return nil, fmt.Errorf("create the file of the vectors: %w", err)
+		return nil, err
 	}
-	f := &File{path: path, log: log}
-	if f.write, err = sql.Open("sqlite", dsn(path)); err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
+	write, err := sql.Open("sqlite", dsn(path))
+	if err != nil {
+		return nil, err
 	}
-	f.write.SetMaxOpenConns(1)
-	if f.read, err = sql.Open("sqlite", dsn(path, "query_only(1)")); err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), f.write.Close())
+	write.SetMaxOpenConns(1)
+	read, err := sql.Open("sqlite", dsn(path, "query_only(1)"))
+	if err != nil {
+		return nil, errors.Join(err, write.Close())
 	}
-	f.read.SetMaxOpenConns(readers)
-	f.read.SetMaxIdleConns(readers)
-	if err := f.prepare(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), f.Close())
+	read.SetMaxOpenConns(readers)
+	read.SetMaxIdleConns(readers)
+	p := &pools{write: write, read: read}
+	if err := prepare(ctx, write); err != nil {
+		return nil, errors.Join(err, p.close())
 	}
-	return f, nil
+	return p, nil
 }
 
 // dsn of a file. What was committed survives the end of the process; a power cut may undo the last changes, which the next
@@ -126,14 +154,14 @@ func dsn(path string, more ...string) string {
 }
 
 // prepare creates the schema of a new file, and checks that of another one.
-func (f *File) prepare(ctx context.Context) error {
+func prepare(ctx context.Context, write *sql.DB) error {
 	var found int
-	if err := f.write.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&found); err != nil {
+	if err := write.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&found); err != nil {
 		return err
 	}
 	switch found {
 	case 0:
-		_, err := f.write.ExecContext(ctx, schema)
+		_, err := write.ExecContext(ctx, schema)
 		return err
 	case version:
 		return nil
@@ -142,8 +170,17 @@ func (f *File) prepare(ctx context.Context) error {
 	}
 }
 
-// Close closes the file.
-func (f *File) Close() error { return errors.Join(f.read.Close(), f.write.Close()) }
+// Close closes the file. A later use would open it again.
+func (f *File) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.pools == nil {
+		return nil
+	}
+	err := f.pools.close()
+	f.pools = nil
+	return err
+}
 
 // scanner reads the columns of one row.
 type scanner func(dest ...any) error
@@ -154,7 +191,11 @@ func (f *File) each(ctx context.Context, what string, see func(scanner) error, q
 			err = fmt.Errorf("%s of %s: %w", what, f.path, err)
 		}
 	}()
-	rows, err := f.read.QueryContext(ctx, query, args...)
+	p, err := f.open(ctx)
+	if err != nil {
+		return err
+	}
+	rows, err := p.read.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
 	}
@@ -167,7 +208,7 @@ func (f *File) each(ctx context.Context, what string, see func(scanner) error, q
 	return rows.Err()
 }
 
-// Kinds implements vector.Rows.
+// Kinds implements knn.Rows.
 func (f *File) Kinds(ctx context.Context, name string) (kinds []knn.Kind, err error) {
 	err = f.each(ctx, "read the kinds of vectors", func(scan scanner) error {
 		var text string
@@ -185,7 +226,7 @@ func (f *File) Kinds(ctx context.Context, name string) (kinds []knn.Kind, err er
 	return kinds, err
 }
 
-// Owners implements vector.Rows.
+// Owners implements knn.Rows.
 func (f *File) Owners(ctx context.Context, kind knn.Kind) (scopes []string, err error) {
 	err = f.each(ctx, "read the owners of vectors", func(scan scanner) error {
 		var scope string
@@ -199,14 +240,14 @@ func (f *File) Owners(ctx context.Context, kind knn.Kind) (scopes []string, err 
 	return scopes, err
 }
 
-// Version implements vector.Rows.
+// Version implements knn.Rows.
 func (f *File) Version(ctx context.Context, kind knn.Kind, scope string) (version int64, err error) {
 	err = f.each(ctx, "read the version of vectors", func(scan scanner) error { return scan(&version) },
 		versionQuery, kind.String(), scope)
 	return version, err
 }
 
-// Hashes implements vector.Rows.
+// Hashes implements knn.Rows.
 func (f *File) Hashes(ctx context.Context, kind knn.Kind, scope string) (map[string]string, error) {
 	all := map[string]string{}
 	err := f.each(ctx, "read the hashes of vectors", func(scan scanner) error {
@@ -220,7 +261,7 @@ func (f *File) Hashes(ctx context.Context, kind knn.Kind, scope string) (map[str
 	return all, err
 }
 
-// EachVector implements vector.Rows.
+// EachVector implements knn.Rows.
 func (f *File) EachVector(
 	ctx context.Context, kind knn.Kind, scope string, see func(id int64, vector []byte) error,
 ) error {
@@ -234,7 +275,7 @@ func (f *File) EachVector(
 	}, vectorsQuery, kind.String(), scope)
 }
 
-// Named implements vector.Rows.
+// Named implements knn.Rows.
 func (f *File) Named(
 	ctx context.Context, kind knn.Kind, scope string, ids []int64, see func(id int64, key string, payload string),
 ) error {
@@ -256,7 +297,11 @@ func (f *File) Named(
 
 // change runs a transaction.
 func (f *File) change(ctx context.Context, what string, run func(exec func(query string, args ...any) error) error) error {
-	tx, err := f.write.BeginTx(ctx, nil)
+	p, err := f.open(ctx)
+	if err != nil {
+		return err
+	}
+	tx, err := p.write.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("%s in %s: %w", what, f.path, err)
 	}
@@ -275,7 +320,7 @@ func (f *File) change(ctx context.Context, what string, run func(exec func(query
 	return nil
 }
 
-// Store implements vector.Rows.
+// Store implements knn.Rows.
 func (f *File) Store(ctx context.Context, kind knn.Kind, rows []knn.Row) error {
 	name := kind.String()
 	return f.change(ctx, "store vectors", func(exec func(string, ...any) error) error {
@@ -302,7 +347,7 @@ func (f *File) Store(ctx context.Context, kind knn.Kind, rows []knn.Row) error {
 	})
 }
 
-// Remove implements vector.Rows.
+// Remove implements knn.Rows.
 func (f *File) Remove(ctx context.Context, kind knn.Kind, scope string, keys []string) error {
 	name := kind.String()
 	return f.change(ctx, "remove vectors", func(exec func(string, ...any) error) error {
@@ -318,7 +363,7 @@ func (f *File) Remove(ctx context.Context, kind knn.Kind, scope string, keys []s
 	})
 }
 
-// Forget implements vector.Rows.
+// Forget implements knn.Rows.
 func (f *File) Forget(ctx context.Context, kind knn.Kind, scope string) error {
 	return f.change(ctx, "remove vectors", func(exec func(string, ...any) error) error {
 		if err := exec(forgetPoints, kind.String(), scope); err != nil {
@@ -328,7 +373,7 @@ func (f *File) Forget(ctx context.Context, kind knn.Kind, scope string) error {
 	})
 }
 
-// Drop implements vector.Rows.
+// Drop implements knn.Rows.
 func (f *File) Drop(ctx context.Context, kind knn.Kind) error {
 	return f.change(ctx, "drop vectors", func(exec func(string, ...any) error) error {
 		if err := exec(dropPoints, kind.String()); err != nil {

@@ -25,21 +25,20 @@ func TestADamagedFileIsMadeAgain(t *testing.T) {
 	for name, spoil := range map[string]func(path string) error{
 		"no database": func(path string) error { return os.WriteFile(path, []byte("this is no database, but a text"), 0o600) },
 		"another version": func(path string) error {
-			f, err := points.Open(t.Context(), path, zerolog.Nop())
-			return errors.Join(err, f.SetVersion(t.Context(), 99), f.Close())
+			f := points.New(path, zerolog.Nop())
+			return errors.Join(f.SetVersion(t.Context(), 99), f.Close())
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "v.db")
 			check(t, spoil(path))
-			f, err := points.Open(t.Context(), path, zerolog.Nop())
-			check(t, err)
+			f := points.New(path, zerolog.Nop())
 			check(t, f.Store(t.Context(), knn.Kind{Name: "code", Model: "m", Size: 1}, []knn.Row{{Scope: "a", Key: "1", Vector: make([]byte, 4)}}))
 			check(t, f.Close())
 		})
 	}
-	if _, err := points.Open(t.Context(), t.TempDir(), zerolog.Nop()); err == nil {
+	if _, err := points.New(t.TempDir(), zerolog.Nop()).Kinds(t.Context(), "code"); err == nil {
 		t.Error("a directory was opened")
 	}
 }
