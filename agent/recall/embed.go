@@ -6,15 +6,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/zeebo/blake3"
 
+	"github.com/zephbot/zephbot/agent/knn"
 	"github.com/zephbot/zephbot/agent/spend"
-	"github.com/zephbot/zephbot/tools/cache"
 )
 
 // Limits of embedding.
@@ -24,9 +23,7 @@ const (
 
 	batchTexts = 64
 	batchBytes = 64 << 10 // of all texts of a batch
-	cacheFor   = cache.MaxTTL
-	// shards is the number of scopes of the cache. Each holds at most cache.MaxEntries vectors: 4096 together, 8 MB of
-	// vectors of 512 numbers.
+	// shards is the number of groups in the cache, each of which the cache bounds.
 	shards    = 8
 	cacheRest = 5 * time.Second // after a failure of the cache
 	// cacheAtOnce is how many reads or writes of the cache are on their way at the same time.
@@ -148,8 +145,8 @@ func (e *embedder) ask(ctx context.Context, texts []string) (vectors [][]float32
 	return vectors, nil
 }
 
-// key returns the scope and the key of a text in the cache.
-func (e *embedder) key(text string) (scope, key string) {
+// key returns the group and the key of a text in the cache.
+func (e *embedder) key(text string) (group, key string) {
 	sum := digest(e.model, text)
 	return fmt.Sprintf("embedding/%d", sum[0]%shards), hex.EncodeToString(sum[1:])
 }
@@ -209,13 +206,11 @@ func (e *embedder) cached(ctx context.Context, texts []string, size int) [][]flo
 		return out
 	}
 	e.failed(ctx, each(len(texts), func(i int) error {
-		scope, key := e.key(texts[i])
-		entry, err := e.o.Cache.Get(ctx, scope, key)
-		if n := len(entry.Value); err == nil && n > 0 && n%4 == 0 && (size == 0 || n == 4*size) {
+		group, key := e.key(texts[i])
+		value, err := e.o.Cache.Get(ctx, group, key)
+		if n := len(value); err == nil && n > 0 && n%4 == 0 && (size == 0 || n == 4*size) {
 			out[i] = make([]float32, n/4)
-			for j := range out[i] {
-				out[i][j] = math.Float32frombits(binary.LittleEndian.Uint32(entry.Value[4*j:]))
-			}
+			knn.DecodeVector(out[i], value)
 		}
 		return err
 	}))
@@ -228,15 +223,7 @@ func (e *embedder) keep(ctx context.Context, texts []string, vectors [][]float32
 		return
 	}
 	e.failed(ctx, each(len(texts), func(i int) error {
-		scope, key := e.key(texts[i])
-		entry, err := e.o.Cache.Get(ctx, scope, key) // for its generation
-		if err != nil {
-			return err
-		}
-		entry.Value = make([]byte, 0, 4*len(vectors[i]))
-		for _, number := range vectors[i] {
-			entry.Value = binary.LittleEndian.AppendUint32(entry.Value, math.Float32bits(number))
-		}
-		return e.o.Cache.Set(ctx, scope, key, entry, cacheFor)
+		group, key := e.key(texts[i])
+		return e.o.Cache.Set(ctx, group, key, knn.EncodeVector(vectors[i]))
 	}))
 }

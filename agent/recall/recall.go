@@ -20,7 +20,6 @@ import (
 	"github.com/zephbot/zephbot/agent/knn"
 	"github.com/zephbot/zephbot/agent/llm/route"
 	"github.com/zephbot/zephbot/agent/spend"
-	"github.com/zephbot/zephbot/tools/cache"
 )
 
 // Doc is a text that can be found.
@@ -64,10 +63,19 @@ type Options struct {
 	// again by the new model, questions are answered from the old ones, if this can embed them; otherwise from what is
 	// there of the new ones. May be nil.
 	Former func(model string) *spend.Embedder
-	Cache  cache.Store  // of vectors by the hash of model and text; nil = none
+	Cache  Cache        // of vectors by the hash of model and text; nil = none
 	Retry  *route.Retry // of calls that failed for a moment; nil = none
 	Now    func() time.Time
 	Log    zerolog.Logger
+}
+
+// Cache keeps values for a while, in groups whose size it bounds. It may forget anything at any time. Safe for concurrent
+// use.
+type Cache interface {
+	// Get returns the value of a key in a group; nil = it has none.
+	Get(ctx context.Context, group, key string) ([]byte, error)
+	// Set stores a copy of a value.
+	Set(ctx context.Context, group, key string, value []byte) error
 }
 
 // Index is a searchable collection. Safe for concurrent use, also by several processes with a store that they share:

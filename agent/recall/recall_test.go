@@ -21,7 +21,6 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/route"
 	"github.com/zephbot/zephbot/agent/recall"
 	"github.com/zephbot/zephbot/agent/spend"
-	"github.com/zephbot/zephbot/tools/cache"
 )
 
 func TestSyncEmbedsOnlyWhatChanged(t *testing.T) {
@@ -208,7 +207,7 @@ func TestAnotherModelIsBuiltBesideTheOldOne(t *testing.T) {
 
 func TestAnotherLengthOfTheSameModel(t *testing.T) {
 	t.Parallel()
-	spaces, store := knn.NewSpaces(), cache.NewMemory(nil)
+	spaces, store := knn.NewSpaces(), &kept{values: map[string][]byte{}}
 	cached := func(o *recall.Options) { o.Cache = store }
 	model := &words{size: 512}
 	x := index(t, spaces, "m", model, cached)
@@ -235,7 +234,7 @@ func TestAnotherLengthOfTheSameModel(t *testing.T) {
 
 func TestTheCacheSavesEmbeddings(t *testing.T) {
 	t.Parallel()
-	store, model := cache.NewMemory(nil), &words{size: 512}
+	store, model := &kept{values: map[string][]byte{}}, &words{size: 512}
 	cached := func(o *recall.Options) { o.Cache = store }
 	x := index(t, knn.NewSpaces(), "m", model, cached)
 	synced(t, x, "a", recall.Report{Added: 3}, doc("1", "one"), doc("2", "two"), doc("also 2", "two"))
@@ -254,13 +253,13 @@ func TestTheCacheSavesEmbeddings(t *testing.T) {
 
 // broken is a cache that is down.
 type broken struct {
-	cache.Store
+	recall.Cache
 	calls atomic.Int64
 }
 
-func (b *broken) Get(context.Context, string, string) (cache.Entry, error) {
+func (b *broken) Get(context.Context, string, string) ([]byte, error) {
 	b.calls.Add(1)
-	return cache.Entry{}, errors.New("no route to host")
+	return nil, errors.New("no route to host")
 }
 
 func TestACacheThatIsDownIsLeftAloneForAWhile(t *testing.T) {

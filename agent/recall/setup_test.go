@@ -57,6 +57,27 @@ func (w *words) take() []string {
 	return asked
 }
 
+// kept is a cache that forgets nothing.
+type kept struct {
+	mu     sync.Mutex
+	values map[string][]byte
+}
+
+// Get implements recall.Cache.
+func (k *kept) Get(_ context.Context, group, key string) ([]byte, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.values[group+" "+key], nil
+}
+
+// Set implements recall.Cache.
+func (k *kept) Set(_ context.Context, group, key string, value []byte) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.values[group+" "+key] = slices.Clone(value)
+	return nil
+}
+
 func (w *words) paid() *spend.Embedder { return spend.NewEmbedder(w, 0, nil) }
 
 func check(t testing.TB, err error) {
