@@ -30,9 +30,13 @@ func (s *step) ask(ctx context.Context) (*Outcome, error) {
 		Prefer:  s.turn.Model,
 		OnReset: func() { s.partial.Reset(); s.sink.Emit(ctx, Event{Type: ResetEvent}) },
 	}
-	estimate := s.state.fit(req, s.turn.Shared, s.limits.ContextTokens, llm.AcceptsFor(s.deps.Provider, req.Prefer))
+	budget := s.window()
+	estimate, err := s.render(ctx, req, budget)
+	if err != nil {
+		return nil, err
+	}
 	s.opens(req)
-	if window.Over(estimate, s.limits.ContextTokens) {
+	if window.Over(estimate, budget) {
 		return s.end(journal.ReasonContext, ""), nil
 	}
 	stepNo := s.state.stats().Steps + 1

@@ -8,20 +8,21 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/prompt"
-	"github.com/zephbot/zephbot/agent/window"
 )
 
-// groups turns entries into messages, one group per turn, so that a long history can be dropped turn by turn. Entries
-// before the last summary are left out; head is the summary itself.
+// groups turns entries into messages, one group per turn, so that a long history can be dropped turn by turn. What the
+// last summary takes the place of is left out; head is the summary itself.
 func groups(entries []journal.Entry, shared bool) (head []llm.Message, all [][]llm.Message) {
+	if said, first := journal.Summary(entries); said != nil {
+		head, entries = summary(said), entries[first:]
+	}
 	list := make([]llm.Message, 0, len(entries))
 	var starts []int // of the groups in list
 	turn := ""
 	var said *journal.Entry // the message of the turn, while the model has not replied to it
 	for i := range entries {
 		e := &entries[i]
-		if e.Begins() {
-			head, list, starts, turn = summary(e), list[:0], starts[:0], ""
+		if e.Shortens() {
 			continue
 		}
 		if e.Turn != turn || len(starts) == 0 {
@@ -202,22 +203,4 @@ func label(name string) string {
 		return "somebody"
 	}
 	return clean
-}
-
-// fit builds the messages of a request within the budget and estimates the size of the whole request. A summary is
-// never dropped.
-func (s *state) fit(req *llm.Request, shared bool, budget int, accepts llm.Accepts) (estimate int) {
-	head, list := groups(s.tail.Entries, shared)
-	sizes := make([]int, len(list))
-	for i, g := range list {
-		sizes[i] = window.Messages(g) + window.Parts(g, accepts)
-	}
-	fixed := window.Fixed(req) + window.Messages(head)
-	estimate = fixed
-	dropped := window.Fit(sizes, fixed, budget)
-	req.Messages = slices.Concat(append([][]llm.Message{req.Messages, head}, list[dropped:]...)...)
-	for _, size := range sizes[dropped:] {
-		estimate += size
-	}
-	return estimate
 }

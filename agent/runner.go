@@ -57,6 +57,7 @@ type Deps struct {
 	Blobs    blob.Store                              // for files that tools make; nil = files are not stored
 	System   func(turn *Turn, withTools bool) string // the system prompt
 	Now      func() time.Time
+	Compaction
 }
 
 // Runner advances turns. It holds no state of a turn: everything is read from the journal, so any Runner can continue
@@ -101,7 +102,7 @@ func (r *Runner) Run(ctx context.Context, turn *Turn, of Journal, sink Sink) (Ou
 			return r.interrupted(ctx, step, turn, err)
 		}
 		if out != nil {
-			out.Stats = s.stats()
+			out.Stats, out.LeftOut = s.stats(), step.leftOut
 			s.carry(out.Entries)
 			return *out, nil
 		}
@@ -154,6 +155,8 @@ type step struct {
 	sink    Sink
 	state   *state
 	partial strings.Builder // text of the answer so far
+	summed  bool            // a summary was tried in this run
+	leftOut bool            // messages were left out because there is no summary of them
 
 	mu    sync.Mutex
 	begun map[string]bool // calls that have started in this run; read-only calls are not journalled as started

@@ -181,7 +181,7 @@ func TestSummary(t *testing.T) {
 	for _, entries := range [][]journal.Entry{past(40)[1:], carried(append([]journal.Entry{sum}, past(40)[1:]...))[1:]} {
 		m := script(t, "on \"go\": say Done")
 		w := newWorld(t, m, "")
-		w.shelf.entries, w.limits.ContextTokens = nil, 3000
+		w.shelf.entries, w.limits.ContextTokens = nil, 2000
 		w.shelf.keep(sum)
 		w.shelf.keep(entries...)
 		w.shelf.keep(said("go"))

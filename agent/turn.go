@@ -47,6 +47,7 @@ type Outcome struct {
 	RetryAfter time.Duration
 	Err        error // of Later: for the log
 	Stats      journal.Stats
+	LeftOut    bool // the model did not read the oldest messages, because they could not be summed up
 }
 
 // EventType names what happens during a Run.

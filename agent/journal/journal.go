@@ -22,9 +22,9 @@ const (
 	AnswerEntry    Kind = "answer"    // the answer: the turn is over
 	// EndEntry ends a turn without an answer of the model: Text was told to the person, Reason says why.
 	EndEntry Kind = "end"
-	// SummaryEntry begins the conversation that the model sees: entries before it are no longer read. Text sums them
-	// up, "" = the model is told nothing about them. Standing is what still counts of them, nil = nothing. /new and
-	// /clear start a new conversation with an entry that has neither.
+	// SummaryEntry begins the conversation that the model sees: entries before it are no longer read, except the last
+	// Keeps of them. Text sums up the others, "" = the model is told nothing about them. Standing is what still counts
+	// of them, nil = nothing. /new and /clear start a new conversation with an entry that has none of these.
 	SummaryEntry Kind = "summary"
 	ResetEntry   Kind = "reset" // written by /new and /clear before there were summaries; read like an empty one
 )
@@ -73,6 +73,11 @@ type Entry struct {
 	USD    float64    `json:"usd,omitempty"`
 	Model  string     `json:"model,omitempty"`
 
+	// Keeps, of a summary: how many entries directly before it the model still reads after it. They are whole turns. It
+	// is a count and not a number, because journals that are joined are numbered again. With Keeps, the summary does not
+	// end the conversation but shortens it: everything that counts of the entries before it goes on counting.
+	Keeps int `json:"keeps,omitempty"`
+
 	// Standing is carried by summaries and by some entries that end a turn, so that entries before it need not be read.
 	Standing *Standing `json:"standing,omitempty"`
 }
@@ -93,7 +98,14 @@ type Heard struct {
 }
 
 // Begins reports whether a reader of the journal can start here.
-func (e *Entry) Begins() bool { return e.Kind == SummaryEntry || e.Kind == ResetEntry }
+func (e *Entry) Begins() bool { return e.Kind == SummaryEntry && e.Keeps == 0 || e.Kind == ResetEntry }
+
+// Shortens reports whether the entry is a summary that takes the place of entries some way before it: of those up to
+// the number Floor.
+func (e *Entry) Shortens() bool { return e.Kind == SummaryEntry && e.Keeps > 0 }
+
+// Floor returns the number of the last entry that a summary with Keeps takes the place of.
+func (e *Entry) Floor() int64 { return e.N - int64(e.Keeps) - 1 }
 
 // Anew reports whether nothing before this entry counts any more.
 func (e *Entry) Anew() bool { return e.Begins() && e.Standing == nil }

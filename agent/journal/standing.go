@@ -53,8 +53,11 @@ func (s *Standing) Of(caller string) (batches, calls int) {
 	return batches, calls
 }
 
-// background is the source of flagged news.
-const background = "a command in the background"
+// Sources of flagged text that no tool has named.
+const (
+	background = "a command in the background"
+	summarised = "the summary of the conversation"
+)
 
 // After returns the Standing after more entries, in order. Entries that it includes already are skipped. The receiver
 // is not changed.
@@ -76,7 +79,11 @@ func (s *Standing) own() {
 func (s *Standing) add(e *Entry) {
 	switch e.Kind {
 	case SummaryEntry, ResetEntry:
-		s.begin(e)
+		if e.Shortens() {
+			s.shorten(e)
+		} else {
+			s.begin(e)
+		}
 	case UserEntry:
 		if e.Flagged {
 			s.Suspicious = background
@@ -104,6 +111,15 @@ func (s *Standing) begin(e *Entry) {
 	}
 	if s.Summary = 0; e.Text != "" {
 		s.Summary = e.N
+	}
+}
+
+// shorten applies a summary within a conversation. Nothing that counted stops counting: a model that sums up flagged
+// content could otherwise wash the flag off.
+func (s *Standing) shorten(e *Entry) {
+	s.Summary = e.N
+	if e.Flagged {
+		s.Suspicious = summarised
 	}
 }
 

@@ -9,6 +9,25 @@ type Tail struct {
 	Entries []Entry // in order; a gap is possible only after a leading summary
 }
 
+// Summary returns the last entry with which the conversation that the model sees begins, or nil, and the index of the
+// first entry that the model reads after it. Those up to that index, and other summaries behind it, it does not read.
+func Summary(entries []Entry) (summary *Entry, first int) {
+	for i := len(entries) - 1; i >= 0; i-- {
+		e := &entries[i]
+		if e.Begins() {
+			return e, i + 1
+		}
+		if e.Shortens() {
+			first = i
+			for first > 0 && entries[first-1].N > e.Floor() && !entries[first-1].Begins() {
+				first--
+			}
+			return e, first
+		}
+	}
+	return nil, 0
+}
+
 // Standing sums up the conversation up to the entry with number n, which must not be less than Before.N.
 func (t *Tail) Standing(n int64) Standing {
 	to := len(t.Entries)
@@ -28,11 +47,14 @@ func (t *Tail) Last() int64 {
 
 // Cut returns the tail without the turns that do not fit into room bytes.
 func (t *Tail) Cut(room int) Tail {
-	size := 0
+	size, floor := 0, int64(0)
 	for i := range t.Entries {
 		size += t.Entries[i].Size()
+		if e := &t.Entries[i]; e.Shortens() {
+			floor = max(floor, e.Floor())
+		}
 	}
-	if size < room {
+	if size < room && (len(t.Entries) == 0 || t.Entries[0].N > floor || t.Entries[0].Shortens()) {
 		return *t
 	}
 	back := Back{Room: room, before: t.Before}
@@ -42,10 +64,11 @@ func (t *Tail) Cut(room int) Tail {
 		}
 	}
 	tail := back.Tail()
-	if back.Wants() == 0 {
-		return tail
+	wanted := func(e Entry) bool { return e.N == back.Wants() }
+	if at := slices.IndexFunc(t.Entries, wanted); at >= 0 && back.Wants() > 0 {
+		return tail.With(t.Entries[at])
 	}
-	return tail.With(t.Entries[0])
+	return tail
 }
 
 // With returns the tail with the summary that Back.Wants in front.
@@ -54,7 +77,7 @@ func (t *Tail) With(summary Entry) Tail {
 }
 
 // Back reads a journal from its last entry backwards. It takes whole turns until their entries have Room bytes
-// (Entry.Size), and the last turn whatever its size. Of earlier entries only the Standing is needed: unless an entry
+// (Entry.Size), and the last turn whatever its size; beyond a summary it takes what that keeps (Entry.Keeps). Of earlier entries only the Standing is needed: unless an entry
 // that was taken carries it, Back continues until one does and keeps nothing else.
 type Back struct {
 	Room int
@@ -64,6 +87,7 @@ type Back struct {
 	taken   []Entry   // from the last one backwards
 	counted []Entry   // those before, also backwards, reduced to what a Standing counts
 	full    bool      // no more are taken
+	floor   *int64    // number of the last entry that a summary takes the place of
 	said    *Standing // from the last entry that carries one
 	summary int64
 }
@@ -71,13 +95,11 @@ type Back struct {
 // Take takes the entry before the last one taken. It returns false if no more are needed.
 func (b *Back) Take(e Entry) (more bool) {
 	boundary := len(b.taken) > 0 && b.taken[len(b.taken)-1].Turn != e.Turn
-	b.full = b.full || boundary && b.size >= b.Room
+	b.full = b.full || boundary && b.size >= b.Room || b.floor != nil && e.N <= *b.floor
 	if b.full && b.said != nil {
 		return false
 	}
-	if b.said == nil && !e.Begins() && e.Standing != nil && e.Standing.N == e.N {
-		b.said = e.Standing
-	}
+	b.learn(&e)
 	switch {
 	case !b.full:
 		b.size += e.Size()
@@ -90,11 +112,21 @@ func (b *Back) Take(e Entry) (more bool) {
 	return !e.Begins()
 }
 
+// learn notes what an entry says about those before it.
+func (b *Back) learn(e *Entry) {
+	if b.said == nil && !e.Begins() && e.Standing != nil && e.Standing.N == e.N {
+		b.said = e.Standing
+	}
+	if b.floor == nil && !b.full && e.Shortens() {
+		b.floor = new(e.Floor())
+	}
+}
+
 // reduced returns an entry without the fields that no Standing uses.
 func (e *Entry) reduced() Entry {
 	r := Entry{
 		N: e.N, Turn: e.Turn, Caller: e.Caller, Kind: e.Kind, Tool: e.Tool, Failed: e.Failed,
-		Source: e.Source, Flagged: e.Flagged, Touched: e.Touched, Standing: e.Standing,
+		Source: e.Source, Flagged: e.Flagged, Touched: e.Touched, Keeps: e.Keeps, Standing: e.Standing,
 	}
 	if e.Kind == AssistantEntry {
 		r.Uses = make([]Use, len(e.Uses))
@@ -109,12 +141,12 @@ func (e *Entry) reduced() Entry {
 func (b *Back) Tail() Tail {
 	t := Tail{Before: b.before, Entries: b.taken}
 	slices.Reverse(t.Entries)
-	if b.said != nil {
+	if b.said != nil && b.said.N > b.before.N { // a summary in front of a gap knows less
 		t.Before = *b.said
 	}
 	slices.Reverse(b.counted)
 	t.Before = t.Before.After(b.counted...)
-	if b.full && (len(t.Entries) == 0 || t.Entries[0].N > t.Before.Summary) {
+	if b.full && b.floor == nil && (len(t.Entries) == 0 || t.Entries[0].N > t.Before.Summary) {
 		b.summary = t.Before.Summary
 	}
 	return t

@@ -27,11 +27,24 @@ func draw(t *rapid.T) []journal.Entry {
 		entries = append(entries, e)
 	}
 	text := rapid.SampledFrom([]string{"", "short", strings.Repeat("long ", 300)})
+	least := 0 // a summary is written from what an earlier one keeps
+	shorten := func(turn string, whole []int) {
+		from := max(least, whole[max(0, len(whole)-1-rapid.IntRange(0, 2).Draw(t, "kept"))])
+		if rapid.IntRange(0, 5).Draw(t, "shortens") == 0 {
+			least = from
+			add(journal.Entry{
+				Turn: turn, Kind: journal.SummaryEntry, Text: "what was", Keeps: len(entries) - from, Flagged: rapid.Bool().Draw(t, "suspicious"),
+			}, true)
+		}
+	}
+	var starts []int // of the turns of this conversation
 	for i := range rapid.IntRange(0, 12).Draw(t, "turns") {
 		turn := fmt.Sprint("t", i)
 		if rapid.IntRange(0, 9).Draw(t, "begins") == 0 {
 			begins(t, standing, add)
+			starts = nil
 		}
+		starts = append(starts, len(entries))
 		caller := rapid.SampledFrom([]string{"", "ann", "ben"})
 		add(journal.Entry{
 			Turn: turn, Kind: journal.UserEntry, Text: text.Draw(t, "said"), Flagged: rapid.IntRange(0, 9).Draw(t, "news") == 0, Caller: caller.Draw(t, "caller"),
@@ -47,6 +60,7 @@ func draw(t *rapid.T) []journal.Entry {
 				Flagged: rapid.IntRange(0, 5).Draw(t, "flagged") == 0, Source: fmt.Sprint("page ", i), Text: text.Draw(t, "result"),
 				Touched: rapid.SliceOfN(rapid.SampledFrom([]string{"/x", "/y", "/z"}), 0, 2).Draw(t, "touched"),
 			}, false)
+			shorten(turn, starts)
 		}
 		add(journal.Entry{Turn: turn, Kind: journal.AnswerEntry, Text: text.Draw(t, "answer")}, rapid.Bool().Draw(t, "carries"))
 	}
@@ -136,8 +150,9 @@ func TestTheTailIsWholeTurns(t *testing.T) {
 			t.Errorf("what was carried changes what is read:\n%s", diff)
 		}
 		list := tail.Entries
-		if len(list) > 1 && list[0].Begins() && list[1].N != list[0].N+1 {
-			list = list[1:] // a summary in front of a gap
+		front := false // a summary in front of a gap
+		if len(list) > 1 && (list[0].Begins() || list[0].Shortens()) && list[1].N != list[0].N+1 {
+			list, front = list[1:], true
 		}
 		if len(list) == 0 {
 			return
@@ -151,7 +166,9 @@ func TestTheTailIsWholeTurns(t *testing.T) {
 				t.Fatalf("a gap at %d", list[i].N)
 			}
 		}
-		if whole := first == 1 || list[0].Begins(); !whole && size < room {
+		if s, at := journal.Summary(list); s != nil && s.Shortens() && list[at].N != first {
+			t.Errorf("the tail begins with %d, before %d, which is what the summary keeps", first, list[at].N)
+		} else if whole := first == 1 || list[0].Begins() || s != nil && !front && first == s.Floor()+1; !whole && size < room {
 			t.Errorf("%d bytes of %d, and more was there", size, room)
 		}
 		if last := slices.IndexFunc(list, func(e journal.Entry) bool { return e.Turn != list[0].Turn }); last > 0 && list[0].Text != "what was" {

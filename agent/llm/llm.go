@@ -70,7 +70,13 @@ type Request struct {
 	MaxTokens int    // of the answer; 0 = the provider's own setting
 	User      string // stable opaque id of the end user, for the vendor's abuse control; may be empty
 	Prefer    string // name of the provider that a router asks first; "" or an unknown name = its own order
-	Party     string // who asks, for fair turns among waiting requests; never sent; may be empty
+	// Window is the size of the window, in tokens, that Messages were chosen for; 0 = any.
+	Window int
+	// Smaller returns Messages for a smaller window, or false if the request does not fit into it whatever is left out. A
+	// router calls it before it asks a provider with a smaller window, or after one that found the conversation too long.
+	// It is called while Chat runs, by one goroutine at a time; nil = Messages cannot be shortened.
+	Smaller func(window int) (messages []Message, fits bool)
+	Party   string // who asks, for fair turns among waiting requests; never sent; may be empty
 	// Open reads the content of a part by its hash; nil = no part has one. It is called while Chat runs and its request is
 	// being sent, by one goroutine at a time. The caller must close the reader.
 	Open func(ctx context.Context, hash string) (io.ReadCloser, error)

@@ -79,41 +79,28 @@ func Tool(t llm.Tool) int {
 	return perMessage + Tokens(t.Name) + Tokens(t.Description) + inJSON(t.Schema)
 }
 
-// Shares of the budget. A request may use at most Limit of it (seed 003: stop at 80 %). History before the current turn
-// is dropped, turn by turn, once everything together exceeds High.
+// Shares of the budget. A request may use at most Limit of it (seed 003: stop at 80 %). A conversation is summed up, or
+// without a summary loses its oldest turns, once everything together exceeds High.
 const (
 	Limit = 0.80
 	High  = 0.60
 )
 
-// Fit drops the oldest groups (earlier turns; the last group, which is the current turn, is always kept) until the rest
-// fits into High of the budget. A budget of 0 means no limit. It returns how many groups were dropped.
-func Fit(groups []int, fixed, budget int) (dropped int) {
-	if budget <= 0 || len(groups) == 0 {
-		return 0
-	}
-	total := fixed
-	for _, g := range groups {
-		total += g
-	}
-	room := int(float64(budget) * High)
-	for dropped < len(groups)-1 && total > room {
-		total -= groups[dropped]
-		dropped++
-	}
-	return dropped
-}
-
-// maxRoom bounds the history that is read for a turn, in bytes, if the window is huge or unknown.
-const maxRoom = 4 << 20
+// Bounds of the history that is read for a turn, in bytes: at most if the window is huge or unknown, at least because
+// in a small window most of the size is not text.
+const (
+	maxRoom = 4 << 20
+	minRoom = 256 << 10
+)
 
 // Room returns how many bytes of history are read for a budget of tokens: four per token, which is more than High of
-// the budget holds, including the overhead of entries. Without a limit (0 or less) and at most, it is 4 MiB.
+// the budget holds, including the overhead of entries, and at least 256 KiB. Without a limit (0 or less) and at most, it
+// is 4 MiB.
 func Room(budget int) int {
 	if budget <= 0 || budget > maxRoom/4 {
 		return maxRoom
 	}
-	return budget * 4
+	return max(budget*4, minRoom)
 }
 
 // Over reports whether an estimate exceeds the limit at which a turn stops.

@@ -43,28 +43,6 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-func TestFit(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name                 string
-		groups               []int
-		fixed, budget, wants int
-	}{
-		{"nothing", nil, 10, 100, 0},
-		{"all fits", []int{20, 20, 10}, 10, 100, 0},
-		{"one too many", []int{20, 20, 11}, 10, 100, 1},
-		{"only the turn", []int{50, 50, 50}, 10, 100, 2},
-		{"the turn stays whatever it is", []int{500}, 10, 100, 0},
-		{"no limit", []int{500, 500}, 10, 0, 0},
-		{"unknown window", []int{500, 500}, 10, -1, 0},
-	}
-	for _, tt := range tests {
-		if got := window.Fit(tt.groups, tt.fixed, tt.budget); got != tt.wants {
-			t.Errorf("%s: dropped %d, want %d", tt.name, got, tt.wants)
-		}
-	}
-}
-
 func TestOver(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

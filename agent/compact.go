@@ -1,0 +1,300 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/transcript"
+	"github.com/zephbot/zephbot/agent/window"
+)
+
+// Talk is the part of a conversation that is to be summed up.
+type Talk struct {
+	Earlier   string // the summary of what was before it; "" = there is none
+	Text      string // what was said and done, as package transcript writes it
+	MaxTokens int    // of the summary
+	Prefer    string // as in llm.Request
+	Party     string // as in llm.Request
+}
+
+// Compaction shortens conversations that become too long for the model.
+type Compaction struct {
+	// SumUp sums up a part of a conversation; the payer of the turn is in ctx. nil = without a summary: the oldest turns
+	// are dropped.
+	SumUp func(ctx context.Context, talk Talk) (string, error)
+	// Suspect reports whether a text tries to give instructions; nil = none does.
+	Suspect func(text string) bool
+	Zone    func() *time.Location // of the days in a summary; nil = UTC
+}
+
+const (
+	sumTime = 60 * time.Second // for one summary
+
+	// keepShare is the part of the budget that the newest turns may have which a summary leaves as they are.
+	keepShare = 0.10
+	// sumShare is the part of the budget that may be summed up at once.
+	sumShare = 0.70
+)
+
+// window returns the size of the window that the next request may fill, in tokens; 0 or less = no limit.
+func (s *step) window() int {
+	budget, own := s.limits.ContextTokens, llm.WindowFor(s.deps.Provider, s.turn.Model)
+	if own > 0 && (budget <= 0 || own < budget) {
+		return own
+	}
+	return budget
+}
+
+// render fills in the messages of a request. A conversation that has become too long is summed up before that, once in a
+// run: the summary is journalled, so every later request begins with it.
+func (s *step) render(ctx context.Context, req *llm.Request, budget int) (estimate int, err error) {
+	accepts := llm.AcceptsFor(s.deps.Provider, req.Prefer)
+	view := s.state.conversation(req, s.turn.Shared, accepts)
+	plan := view.plan(budget, false)
+	if s.state.crowded(plan.Total, budget) && !s.summed {
+		s.summed = true
+		done, err := s.sumUp(ctx, view, plan, budget)
+		if err != nil {
+			return 0, err
+		}
+		if done {
+			view = s.state.conversation(req, s.turn.Shared, accepts)
+			plan = view.plan(budget, false)
+		}
+	}
+	if budget > 0 && plan.Total > int(float64(budget)*window.High) {
+		plan = view.plan(budget, true)
+		s.leftOut = s.leftOut || plan.Dropped > 0 && s.deps.SumUp != nil
+	}
+	req.Messages, req.Window = view.messages(plan), max(0, budget)
+	req.Smaller = func(tokens int) ([]llm.Message, bool) {
+		v := s.state.conversation(req, s.turn.Shared, accepts)
+		smaller := v.plan(tokens, true)
+		return v.messages(smaller), !window.Over(smaller.Total, tokens)
+	}
+	return plan.Total, nil
+}
+
+// crowded reports whether a conversation should be summed up: it fills the window, or more is read for each turn than a
+// window has room for.
+func (s *state) crowded(total, budget int) bool {
+	if budget <= 0 {
+		return false
+	}
+	if total > int(float64(budget)*window.High) {
+		return true
+	}
+	size := 0
+	for i := range s.tail.Entries {
+		size += s.tail.Entries[i].Size()
+	}
+	return size > window.Room(budget)/4*3
+}
+
+// sumUp replaces the older turns by a summary of the model. It reports false if there is nothing to sum up, or if the
+// model did not; the conversation then goes on without it.
+func (s *step) sumUp(ctx context.Context, view *conversation, plan window.Plan, budget int) (bool, error) {
+	earlier, first := journal.Summary(s.state.tail.Entries)
+	from := s.state.keepFrom(view, plan, first, budget)
+	if s.deps.SumUp == nil || from <= first {
+		return false, nil
+	}
+	talk := Talk{
+		Text:      transcript.Write(s.state.tail.Entries[first:from], int(float64(budget)*sumShare), s.zone()),
+		MaxTokens: min(max(budget/16, 256), 4096), Prefer: s.turn.Model, Party: s.turn.Origin.Caller,
+	}
+	if earlier != nil {
+		talk.Earlier = earlier.Text
+	}
+	bounded, cancel := context.WithTimeout(ctx, sumTime)
+	defer cancel()
+	text, err := s.deps.SumUp(bounded, talk)
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	if err == nil && (text == "" || !utf8.ValidString(text)) {
+		err = errors.New("the summary is empty or no text")
+	}
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("conversation not summed up; its oldest messages are left out")
+		return false, nil
+	}
+	kept, done := keep(ctx)
+	defer done()
+	return true, s.append(kept, s.summaryEntry(text, from))
+}
+
+// summaryEntry is the entry that takes the place of the entries before number from of the tail.
+func (s *step) summaryEntry(text string, from int) journal.Entry {
+	entry := journal.Entry{
+		N: s.state.last() + 1, Turn: s.turn.ID, Kind: journal.SummaryEntry, At: s.deps.Now(), Text: text,
+		Flagged: s.deps.Suspect != nil && s.deps.Suspect(text),
+	}
+	entry.Keeps = int(entry.N - s.state.tail.Entries[from].N)
+	standing := s.state.standing().After(entry)
+	entry.Standing = &standing
+	return entry
+}
+
+func (s *step) zone() *time.Location {
+	if s.deps.Zone == nil {
+		return time.UTC
+	}
+	return s.deps.Zone()
+}
+
+// keepFrom returns the index of the first entry that a summary leaves as it is: the current turn, and before it the
+// turns that take little room, but not all of them.
+func (s *state) keepFrom(view *conversation, plan window.Plan, first, budget int) int {
+	starts := turnsOf(s.tail.Entries, first)
+	from := s.from
+	sizes := view.sizes(plan)
+	tokens, size := 0, 0
+	for k := len(starts) - 1; k > 0; k-- {
+		if starts[k] >= s.from {
+			continue
+		}
+		for i := starts[k]; i < from; i++ {
+			size += s.tail.Entries[i].Size()
+		}
+		tokens += sizes[k]
+		if tokens > int(float64(budget)*keepShare) || size > window.Room(budget)/8 {
+			break
+		}
+		from = starts[k]
+	}
+	return from
+}
+
+// turnsOf returns the indexes at which the turns of a conversation begin, as groups groups them.
+func turnsOf(entries []journal.Entry, first int) []int {
+	var starts []int
+	turn := ""
+	for i := first; i < len(entries); i++ {
+		if e := &entries[i]; !e.Shortens() && (len(starts) == 0 || e.Turn != turn) {
+			starts, turn = append(starts, i), e.Turn
+		}
+	}
+	return starts
+}
+
+// conversation is what a request can contain of a journal.
+type conversation struct {
+	fixed  int // tokens of what always belongs to it
+	total  int
+	head   []llm.Message   // the summary
+	turns  [][]llm.Message // the others, by turn
+	accept llm.Accepts
+	repeat func(call string) bool // a call can be repeated without harm
+}
+
+// conversation builds the messages of the journal; what is in the request already precedes them.
+func (s *state) conversation(req *llm.Request, shared bool, accepts llm.Accepts) *conversation {
+	c := &conversation{fixed: window.Fixed(req), accept: accepts, repeat: s.repeatable}
+	c.head, c.turns = groups(s.tail.Entries, shared)
+	c.fixed += window.Messages(c.head)
+	c.total = c.fixed
+	for _, g := range c.turns {
+		c.total += window.Messages(g) + window.Parts(g, accepts)
+	}
+	return c
+}
+
+// repeatable reports whether a call only read something.
+func (s *state) repeatable(call string) bool {
+	for i := range s.tail.Entries {
+		for _, u := range s.tail.Entries[i].Uses {
+			if u.Call == call {
+				return u.ReadOnly
+			}
+		}
+	}
+	return false
+}
+
+// plan decides what is sent within a budget. A short conversation costs no more than its size.
+func (c *conversation) plan(budget int, drop bool) window.Plan {
+	if budget <= 0 || c.total <= int(float64(budget)*(window.Soft-1.0/16)) {
+		return window.Plan{Total: c.total}
+	}
+	return window.Compact(c.pieces(), c.fixed, budget, drop)
+}
+
+// pieces are the messages of the turns, one after the other.
+func (c *conversation) pieces() []window.Piece {
+	var list []window.Piece
+	batch := 0
+	for k, g := range c.turns {
+		for i := range g {
+			m := &g[i]
+			if len(m.Uses) > 0 {
+				batch++
+			}
+			p := window.Piece{Size: window.Message(*m) + window.Parts(g[i:i+1], c.accept), Group: k, Batch: batch}
+			if m.Result != nil {
+				if short := window.Message(c.reference(m)); p.Size > 2*short {
+					p.Short = short
+				}
+			}
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// reference is what the model reads in place of the output of a tool: which tool, how large, and how to read it.
+func (c *conversation) reference(m *llm.Message) llm.Message {
+	result := *m.Result
+	result.Parts = nil
+	size := fmt.Sprintf("[output of %s left out to save room, %d characters", result.Name, utf8.RuneCountInString(m.Result.Text))
+	switch id := volatile.FindString(m.Result.Text); {
+	case id != "":
+		result.Text = size + "; read_overflow reads " + id + " again]"
+	case c.repeat(result.ID):
+		result.Text = size + "; the same call reads it again]"
+	default:
+		result.Text = size + "; the call has ended, and only its output is missing here]"
+	}
+	short := *m
+	short.Result = &result
+	return short
+}
+
+// sizes are the tokens of each turn in a plan.
+func (c *conversation) sizes(plan window.Plan) []int {
+	sizes, n := make([]int, len(c.turns)), 0
+	for k, g := range c.turns {
+		for i := range g {
+			m := g[i]
+			if n < len(plan.Short) && plan.Short[n] {
+				m = c.reference(&g[i])
+			}
+			sizes[k] += window.Message(m)
+			n++
+		}
+		sizes[k] += window.Parts(g, c.accept)
+	}
+	return sizes
+}
+
+// messages are those that a plan sends.
+func (c *conversation) messages(plan window.Plan) []llm.Message {
+	n := 0
+	for _, g := range c.turns {
+		for i := range g {
+			if n < len(plan.Short) && plan.Short[n] {
+				g[i] = c.reference(&g[i])
+			}
+			n++
+		}
+	}
+	return slices.Concat(append([][]llm.Message{c.head}, c.turns[plan.Dropped:]...)...)
+}

@@ -1,0 +1,114 @@
+package window
+
+// Shares of the budget for a conversation that grows. Compaction works in steps and not message by message, because
+// every change of the beginning of a request voids what the vendor has cached of it: once it has begun, nothing of the
+// beginning changes until the conversation has grown by Step.
+const (
+	Soft = 0.50 // above it, old output of tools becomes references …
+	Low  = 0.35 // … until everything together is below this share, or there is no more to shorten
+	Step = 0.10 // by how much a conversation has to grow before more of its output is shortened, unless it reaches Limit
+	// Floor is what is left when the oldest turns are dropped because there is no summary of them.
+	Floor = 0.45
+)
+
+// Piece is a message of a conversation, as Compact sees it.
+type Piece struct {
+	Size  int // tokens
+	Short int // tokens as a reference; 0 = it cannot be shortened
+	Group int // index of its turn
+	Batch int // how many times tools were requested up to it
+}
+
+// Plan says what becomes of a conversation in a request.
+type Plan struct {
+	Short   []bool // by piece: it becomes a reference; nil = none
+	Dropped int    // how many turns are left out, from the first one
+	Total   int    // tokens of the whole request
+}
+
+// Compact decides what a request contains of a conversation, of which fixed tokens besides always belong to it. Output
+// of the newest batch of tools stays whole, unless the request would otherwise exceed Limit; the last turn is never
+// dropped. With drop, the oldest turns are dropped once everything together exceeds High.
+//
+// The pieces are taken one by one, as the conversation grew: what was decided before the last one is decided again in
+// the same way, so requests of a growing conversation begin alike until a threshold is passed. A budget of 0 means no
+// limit.
+func Compact(pieces []Piece, fixed, budget int, drop bool) Plan {
+	if budget <= 0 {
+		total := fixed
+		for i := range pieces {
+			total += pieces[i].Size
+		}
+		return Plan{Total: total}
+	}
+	c := compaction{pieces: pieces, short: make([]bool, len(pieces)), budget: budget, fixed: rounded(fixed, budget)}
+	c.total = c.fixed
+	for i := range pieces {
+		c.total += pieces[i].Size
+		if c.total > share(budget, Soft) && (c.total > c.next || c.total > share(budget, Limit)) {
+			c.shorten(i+1, pieces[i].Batch, share(budget, Low))
+			c.next = c.total + share(budget, Step)
+		}
+		if drop && c.total > share(budget, High) && c.dropped < pieces[i].Group {
+			c.drop(pieces[i].Group)
+			c.next = c.total + share(budget, Step)
+		}
+	}
+	total := c.total - c.fixed + fixed
+	if Over(total, budget) {
+		c.total = total
+		c.shorten(len(pieces), -1, share(budget, Limit))
+		total = c.total
+	}
+	return Plan{Short: c.short, Dropped: c.dropped, Total: total}
+}
+
+// share is a part of the budget.
+func share(budget int, of float64) int { return int(float64(budget) * of) }
+
+// rounded rounds the fixed part up to sixteenths of the budget, so that a tool more or less does not move the points at
+// which a conversation was compacted.
+func rounded(fixed, budget int) int {
+	unit := max(1, budget/16)
+	return (fixed + unit - 1) / unit * unit
+}
+
+// compaction is the state of Compact.
+type compaction struct {
+	pieces         []Piece
+	short          []bool
+	budget, fixed  int
+	total, next    int
+	first, dropped int // the first piece and group that are left
+	at             int // pieces before it are shortened, if they can be
+}
+
+// shorten turns output into references, from the first piece up to number end, until the total is small enough. batch is
+// left whole.
+func (c *compaction) shorten(end, batch, enough int) {
+	for c.at = max(c.at, c.first); c.at < end && c.total > enough; c.at++ {
+		p := &c.pieces[c.at]
+		if p.Batch == batch {
+			return
+		}
+		if p.Short > 0 && !c.short[c.at] {
+			c.short[c.at] = true
+			c.total -= p.Size - p.Short
+		}
+	}
+}
+
+// drop leaves out the first turns before group current until the rest is at most Floor of the budget.
+func (c *compaction) drop(current int) {
+	for c.dropped < current && c.total > share(c.budget, Floor) {
+		for c.first < len(c.pieces) && c.pieces[c.first].Group <= c.dropped {
+			if c.short[c.first] {
+				c.total -= c.pieces[c.first].Short
+			} else {
+				c.total -= c.pieces[c.first].Size
+			}
+			c.first++
+		}
+		c.dropped++
+	}
+}
