@@ -160,6 +160,7 @@ type Error struct {
 	Status     int           // HTTP status, 0 when there was none
 	RetryAfter time.Duration // 0 = not given
 	Streamed   bool          // some text had already been handed to onDelta
+	Window     int           // how many tokens the provider takes, if it said so with TooLong; 0 = unknown
 	Err        error
 }
 

@@ -92,11 +92,13 @@ type Deps struct {
 	People   People // nil = nobody is admitted in the chat
 	// Decides reports whether a person may decide questions somewhere in a place, own or others'; nil = everybody may.
 	Decides func(ctx context.Context, msg *bot.Message) (bool, error)
-	Blocks  Blocks          // nil = nothing is ever blocked
-	Behind  Background      // nil = nothing runs in the background
-	Admins  func() []string // names or ids, for refusals
-	Words   texts.Words
-	Now     func() time.Time
+	Blocks  Blocks     // nil = nothing is ever blocked
+	Behind  Background // nil = nothing runs in the background
+	// Recap answers /recap (bot/recap); nil = there are none.
+	Recap  func(ctx context.Context, call *turn.Call) (turn.Effect, error)
+	Admins func() []string // names or ids, for refusals
+	Words  texts.Words
+	Now    func() time.Time
 }
 
 // Table is the set of commands. Safe for concurrent use.
@@ -138,9 +140,13 @@ func New(deps Deps) *Table {
 		"why":     {class: turn.Overtakes, off: deps.Refusals == nil, run: t.why},
 	}
 	for name, admin := range map[string]bool{
-		"recap": false, "memory": false, "schedule": false, "export": false, "forget": false,
+		"memory": false, "schedule": false, "export": false, "forget": false,
 	} {
 		t.commands[name] = entry{class: turn.Overtakes, admin: admin, absent: true, run: t.notBuilt(name)}
+	}
+	t.commands["recap"] = entry{class: turn.Overtakes, run: deps.Recap}
+	if deps.Recap == nil {
+		t.commands["recap"] = entry{class: turn.Overtakes, absent: true, run: t.notBuilt("recap")}
 	}
 	return t
 }

@@ -29,6 +29,7 @@ func (w *work) commit(ctx context.Context, out agent.Outcome) error {
 		change, err := w.change(ctx, out)
 		if err == nil {
 			w.spent(change)
+			w.shortened(change, out)
 			_, err = w.d.parts.Store.Apply(ctx, change)
 		}
 		switch {
@@ -88,6 +89,14 @@ func (w *work) spent(change *bot.Change) {
 	}
 	for _, n := range w.purse.Notices() {
 		change.Send = append(change.Send, w.row(bot.Notice, bot.Content{Text: n.Text}, "quota/"+n.Key))
+	}
+}
+
+// shortened tells the person, once in a conversation, that the model does not read its oldest messages any more.
+func (w *work) shortened(change *bot.Change, out agent.Outcome) {
+	if out.LeftOut && !w.quiet() {
+		content := bot.Content{Text: w.d.parts.Words.LeftOut(w.msg.Language)}
+		change.Send = append(change.Send, w.row(bot.Notice, content, w.once("left-out")))
 	}
 }
 

@@ -39,6 +39,10 @@ type Words interface { //nolint:interfacebloat // one source of sentences
 	Behind(language string) string
 	// NotKept says that a file made by a tool could not be kept and is therefore not sent.
 	NotKept(language, tool, name string) string
+	// Summed says that the model now works with a summary of the older part of the conversation.
+	Summed(language string) string
+	// LeftOut says that the model no longer reads the oldest messages, because they could not be summed up.
+	LeftOut(language string) string
 	// Nothing replies to a message that contains nothing to work on.
 	Nothing(language string) string
 	// Placeholder is the first text of a message that grows into the answer.

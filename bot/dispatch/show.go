@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"fmt"
 	"hash/fnv"
 	"strconv"
 
@@ -78,6 +79,12 @@ func (w *work) placeholder(ctx context.Context) (string, error) {
 	return "", err
 }
 
+// once returns the key of a row that is sent once in a conversation.
+func (w *work) once(what string) string {
+	tail := w.journal.tail
+	return fmt.Sprintf("%s/%s/%d", what, w.lane.Session, tail.Standing(tail.Last()).Began)
+}
+
 // notices returns the rows that tell the person about the side results of a call.
 func (w *work) notices(entries []journal.Entry) []bot.Row {
 	if w.quiet() {
@@ -85,6 +92,9 @@ func (w *work) notices(entries []journal.Entry) []bot.Row {
 	}
 	var rows []bot.Row
 	for _, e := range entries {
+		if e.Shortens() {
+			rows = append(rows, w.row(bot.Notice, bot.Content{Text: w.d.parts.Words.Summed(w.msg.Language)}, w.once("summed")))
+		}
 		for i, text := range e.Notices {
 			rows = append(rows,
 				w.row(bot.Notice, bot.Content{Text: text}, "note/"+w.turn.ID+"/"+e.Call+"/"+strconv.Itoa(i)))

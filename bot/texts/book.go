@@ -29,6 +29,7 @@ type book struct {
 	Receipts  receiptBook
 	Showing   showingBook
 	Edits     editBook
+	Recap     recapBook
 
 	// English sentences of the policy and of tools in this language; nil = this is English
 	reasons func() *phrases

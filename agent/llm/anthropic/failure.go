@@ -81,6 +81,7 @@ func (p *Provider) failure(ctx, callCtx context.Context, x *exchange, err error,
 	case errors.Is(err, errRefused):
 		kind, message := complaint(x.body)
 		e.Kind, e.RetryAfter = kindOf(x.status, kind, message), adapter.RetryAfter(x.header, p.o.Now())
+		e.Window = adapter.Window(message)
 		if message == "" {
 			message = http.StatusText(x.status)
 		}
@@ -91,7 +92,7 @@ func (p *Provider) failure(ctx, callCtx context.Context, x *exchange, err error,
 		return e
 	case errors.As(err, &told): // within the stream
 		kind, message := complaint(told.data)
-		e.Kind = kindOf(0, kind, message)
+		e.Kind, e.Window = kindOf(0, kind, message), adapter.Window(message)
 		e.RetryAfter = adapter.RetryAfter(x.header, p.o.Now())
 		e.Err = errors.New(p.o.Key.Clean(message + " (" + kind + ")"))
 		return e

@@ -124,7 +124,7 @@ func (p *Provider) classify(x *exchange, err error) error {
 		if f.complaint.status != 0 {
 			e.Status = f.complaint.status
 		}
-		e.Kind = kindOfStream(f.complaint)
+		e.Kind, e.Window = kindOfStream(f.complaint), adapter.Window(f.complaint.message)
 		e.RetryAfter = adapter.RetryAfter(x.header, p.o.Now())
 		e.Err = errors.New(p.o.Key.Clean(f.complaint.text()))
 		x.refusal = f.complaint.has("content_filter", "content_policy") && e.Kind == llm.Invalid
@@ -154,7 +154,7 @@ func (p *Provider) classify(x *exchange, err error) error {
 // refused classifies an HTTP status other than success.
 func (p *Provider) refused(x *exchange, e *llm.Error) error {
 	c := readComplaint(x.body)
-	e.Kind = kindOfStatus(x.status, c)
+	e.Kind, e.Window = kindOfStatus(x.status, c), adapter.Window(c.message)
 	e.RetryAfter = adapter.RetryAfter(x.header, p.o.Now())
 	x.refusal = e.Kind == llm.Invalid && c.has("content_filter", "content_policy")
 	text := p.o.Key.Clean(c.text())

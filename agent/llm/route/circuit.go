@@ -18,6 +18,7 @@ type circuit struct {
 	failures int
 	until    time.Time // set while failures >= after
 	probing  bool
+	tokens   int // size of its window, as configured or as it has said; 0 = unknown
 }
 
 // enter admits a call, or returns how long the provider must not be called. probe marks the one call that tries after

@@ -3,8 +3,12 @@
 //
 // Providers are tried in the order primary, fallback. With each, a retryable error is retried with exponential back-off
 // and full jitter (or after the RetryAfter that the provider asked for), up to Attempts and within Budget. After that,
-// or immediately after llm.Unauthorized, the next provider is tried. llm.Invalid and llm.TooLong are returned
-// immediately, because another provider would be sent the same conversation. A cancelled context ends everything.
+// or immediately after llm.Unauthorized, the next provider is tried. llm.Invalid is returned immediately, because another
+// provider would be sent the same conversation; so is llm.TooLong, unless Request.Smaller can shorten it. A cancelled
+// context ends everything.
+//
+// A provider with a smaller window than the request was made for (Options.Windows) is sent what Request.Smaller leaves
+// of it. One that finds a conversation too long is sent a smaller one once, and the router remembers how much it takes.
 //
 // After text was streamed, a retry starts a new stream, so the code that shows the text must be told: Request.OnReset
 // is called before it. Without OnReset such a failure is final and returned with Streamed set.
@@ -50,6 +54,8 @@ type Options struct {
 	Now    func() time.Time                                 // [time.Now]
 	Sleep  func(ctx context.Context, d time.Duration) error // [a timer]; returns ctx's error when it ends first
 	Jitter func(limit time.Duration) time.Duration          // random delay in [0, limit) [math/rand]
+	// Windows are the sizes of the providers' windows, in tokens, by name; a missing one is unknown.
+	Windows map[string]int
 	// Observe is called after each attempt, from the caller's goroutine; may be nil.
 	Observe func(Attempt)
 	Log     zerolog.Logger
@@ -74,7 +80,7 @@ func New(providers []llm.Provider, primary string, fallback []string, o Options)
 		if r.known[p.Name()] != nil {
 			return nil, fmt.Errorf("llm.providers: the name %q is used twice", p.Name())
 		}
-		r.known[p.Name()] = &circuit{provider: p, after: o.BreakAfter, rest: o.BreakFor}
+		r.known[p.Name()] = &circuit{provider: p, after: o.BreakAfter, rest: o.BreakFor, tokens: o.Windows[p.Name()]}
 		names = append(names, p.Name())
 	}
 	for i, name := range append([]string{primary}, fallback...) {
@@ -216,7 +222,7 @@ func (c *call) chat(ctx context.Context, req *llm.Request) (*llm.Response, error
 		// A router below this one can start over by itself.
 		inner.OnReset = c.reset
 	}
-	c.req = &inner
+	c.whole = &inner
 	order := r.order(req.Prefer)
 	for i, p := range order {
 		c.asked, c.more = p.provider.Name(), i+1 < len(order)
@@ -235,7 +241,7 @@ func (c *call) chat(ctx context.Context, req *llm.Request) (*llm.Response, error
 			})
 			continue
 		}
-		res, err := c.try(ctx, p)
+		res, err := c.fitted(ctx, p)
 		p.leave(probe)
 		if err == nil || c.final {
 			return res, err
@@ -247,7 +253,8 @@ func (c *call) chat(ctx context.Context, req *llm.Request) (*llm.Response, error
 // call is one Chat of the router.
 type call struct {
 	router  *Router
-	req     *llm.Request
+	whole   *llm.Request // as it was made
+	req     *llm.Request // as it is sent to the current provider
 	onReset func()
 	onDelta func(string)
 	end     time.Time
@@ -293,7 +300,7 @@ func (c *call) try(ctx context.Context, p *circuit) (*llm.Response, error) {
 		e := asError(err, p.provider.Name())
 		e.Streamed = e.Streamed || c.shown
 		c.failed(e)
-		rejected := e.Kind == llm.Invalid || e.Kind == llm.TooLong
+		rejected := e.Kind == llm.Invalid || e.Kind == llm.TooLong && c.whole.Smaller == nil
 		unlimited := e.Kind == llm.Oversize || e.Kind == llm.Overtime
 		if rejected || unlimited || (c.shown && c.onReset == nil) {
 			c.final = true

@@ -365,7 +365,7 @@ func (c *Core) runner(tools agent.Executor, budget agent.Budget, name string) *a
 		})
 	}
 	return agent.NewRunner(
-		agent.Deps{Provider: c.provider, Tools: tools, Budget: budget, Catalog: c.catalog, Blobs: c.stores.Blobs, System: system, Now: c.now},
+		agent.Deps{Provider: c.provider, Tools: tools, Budget: budget, Catalog: c.catalog, Blobs: c.stores.Blobs, System: system, Now: c.now, Compaction: c.compaction()},
 		agent.Limits{
 			Iterations: c.cfg.Agent.MaxToolIterations, Parallel: c.cfg.Agent.MaxParallelTools, ContextTokens: c.cfg.Agent.ContextBudgetTokens,
 		},

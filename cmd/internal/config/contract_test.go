@@ -75,6 +75,7 @@ func keyDefaults() [][2]string {
 		{"llm.providers[].transcription_model", `""`},
 		{"llm.providers[].transcription_usd_per_minute", ""},
 		{"llm.providers[].max_tokens", `4096`},
+		{"llm.providers[].context_tokens", `0`},
 		{"llm.providers[].pace", `"0s"`},
 		{"llm.providers[].tool_use", `true`},
 		{"llm.providers[].input_usd_per_mtok", ``},

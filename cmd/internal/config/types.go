@@ -152,6 +152,7 @@ type Provider struct {
 	TranscriptionModel        string        `toml:"transcription_model" place:"none" doc:"Model that writes down voice messages and audio files (POST /audio/transcriptions), for types openai and ollama. The first provider that has one is asked, the primary before the others. Empty: it has none."`
 	TranscriptionUSDPerMinute *float64      `toml:"transcription_usd_per_minute" doc:"Price of a minute of a recording in USD; 0: it costs nothing. Not set: by a table of well-known models; ollama costs nothing."`
 	MaxTokens                 int           `toml:"max_tokens" default:"4096" min:"1" doc:"Longest answer, in tokens."`
+	ContextTokens             int           `toml:"context_tokens" default:"0" min:"0" doc:"Size of the model's context window in tokens, the answer included, if it is smaller than agent.context_budget_tokens; a longer conversation is shortened for this provider. 0: as agent.context_budget_tokens, until the provider says that a conversation is too long."`
 	Pace                      time.Duration `toml:"pace" default:"0s" min:"0s" doc:"Only for type offline: how long it waits before each word. The simulator takes 45ms, so that an answer can be seen to grow."`
 	ToolUse                   bool          `toml:"tool_use" default:"true" doc:"Use the API's tool calls; false: fenced blocks in the text."`
 	InputUSDPerMTok           *float64      `toml:"input_usd_per_mtok" doc:"Price of a million input tokens in USD; 0: they cost nothing. Not set: by a table of well-known models; ollama and offline cost nothing."`

@@ -1,0 +1,27 @@
+package texts
+
+// recapBook is what is said about the older part of a conversation.
+type recapBook struct {
+	Head, Nothing, Failed, Off string
+	Summed, LeftOut            string
+}
+
+// Recap is a reminder of a conversation; text was written by a model, as Markdown.
+func (w Words) Recap(language, text string) string {
+	return "*" + w.in(language).Recap.Head + "*\n\n" + text
+}
+
+// RecapNothing says that there is nothing to remind of.
+func (w Words) RecapNothing(language string) string { return w.in(language).Recap.Nothing }
+
+// RecapFailed says that the model gave no reminder in time.
+func (w Words) RecapFailed(language string) string { return w.in(language).Recap.Failed }
+
+// RecapOff says that reminders are switched off.
+func (w Words) RecapOff(language string) string { return w.in(language).Recap.Off }
+
+// Summed says, once in a conversation, that the model now works with a summary of its older part.
+func (w Words) Summed(language string) string { return w.in(language).Recap.Summed }
+
+// LeftOut says that the model no longer reads the oldest messages, because there is no summary of them.
+func (w Words) LeftOut(language string) string { return w.in(language).Recap.LeftOut }
