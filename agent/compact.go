@@ -12,17 +12,17 @@ import (
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/transcript"
 	"github.com/zephbot/zephbot/agent/window"
 )
 
 // Talk is the part of a conversation that is to be summed up.
 type Talk struct {
-	Earlier   string // the summary of what was before it; "" = there is none
-	Text      string // what was said and done, as package transcript writes it
-	MaxTokens int    // of the summary
-	Prefer    string // as in llm.Request
-	Party     string // as in llm.Request
+	Earlier   string          // the summary of what was before it; "" = there is none
+	Entries   []journal.Entry // what was said and done
+	MaxInput  int             // tokens that its text may have
+	MaxTokens int             // of the summary
+	Prefer    string          // as in llm.Request
+	Party     string          // as in llm.Request
 }
 
 // Compaction shortens conversations that become too long for the model.
@@ -32,7 +32,6 @@ type Compaction struct {
 	SumUp func(ctx context.Context, talk Talk) (string, error)
 	// Suspect reports whether a text tries to give instructions; nil = none does.
 	Suspect func(text string) bool
-	Zone    func() *time.Location // of the days in a summary; nil = UTC
 }
 
 const (
@@ -108,7 +107,7 @@ func (s *step) sumUp(ctx context.Context, view *conversation, plan window.Plan, 
 		return false, nil
 	}
 	talk := Talk{
-		Text:      transcript.Write(s.state.tail.Entries[first:from], int(float64(budget)*sumShare), s.zone()),
+		Entries: s.state.tail.Entries[first:from:from], MaxInput: int(float64(budget) * sumShare),
 		MaxTokens: min(max(budget/16, 256), 4096), Prefer: s.turn.Model, Party: s.turn.Origin.Caller,
 	}
 	if earlier != nil {
@@ -142,13 +141,6 @@ func (s *step) summaryEntry(text string, from int) journal.Entry {
 	standing := s.state.standing().After(entry)
 	entry.Standing = &standing
 	return entry
-}
-
-func (s *step) zone() *time.Location {
-	if s.deps.Zone == nil {
-		return time.UTC
-	}
-	return s.deps.Zone()
 }
 
 // keepFrom returns the index of the first entry that a summary leaves as it is: the current turn, and before it the

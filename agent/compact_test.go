@@ -15,6 +15,7 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
+	"github.com/zephbot/zephbot/agent/transcript"
 	"github.com/zephbot/zephbot/agent/window"
 )
 
@@ -31,12 +32,16 @@ func (s *scribe) sumUp(_ context.Context, talk agent.Talk) (string, error) {
 		return "", s.err
 	}
 	facts := []string{"what was"}
-	for line := range strings.Lines(talk.Earlier + "\n" + talk.Text) {
+	for line := range strings.Lines(talk.Earlier + "\n" + written(talk)) {
 		if strings.Contains(line, "decided") && !slices.Contains(facts, strings.TrimSpace(line)) {
 			facts = append(facts, strings.TrimSpace(line))
 		}
 	}
 	return strings.Join(facts, "\n"), nil
+}
+
+func written(talk agent.Talk) string {
+	return transcript.Write(talk.Entries, talk.MaxInput, nil)
 }
 
 // spoken is a world in which so many turns of about 100 tokens were made, in the first of which something was decided.
@@ -99,7 +104,7 @@ func TestLongTalkIsSummedUp(t *testing.T) {
 		}
 	}
 	for i, talk := range s.talks {
-		if (talk.Earlier != "") != (i > 0) || !strings.HasPrefix(talk.Text, "[2026-03-04]\nperson Ann: ") || talk.MaxTokens != 256 {
+		if (talk.Earlier != "") != (i > 0) || !strings.HasPrefix(written(talk), "[2026-03-04]\nperson Ann: ") || talk.MaxTokens != 256 {
 			t.Errorf("talk %d: %+v", i, talk)
 		}
 	}

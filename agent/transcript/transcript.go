@@ -109,9 +109,14 @@ func result(e *journal.Entry, most int) string {
 }
 
 func line(who, text string, most int) string {
-	text = strings.ReplaceAll(strings.TrimSpace(middle(text, most)), "\n", "\n  ")
+	text = breaks.Replace(strings.TrimSpace(middle(text, most)))
 	return who + ": " + text + "\n"
 }
+
+// breaks indents what follows a character that a reader may take for a line break.
+var breaks = strings.NewReplacer(
+	"\r\n", "\n  ", "\n", "\n  ", "\r", "\n  ", "\v", "\n  ", "\f", "\n  ", "\u0085", "\n  ", "\u2028", "\n  ", "\u2029", "\n  ",
+)
 
 // middle leaves out the middle of a long text.
 func middle(text string, most int) string {

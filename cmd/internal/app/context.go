@@ -30,12 +30,11 @@ func windows(cfg *config.Config) map[string]int {
 
 // compaction is how the agent shortens conversations that become too long: the model of a turn sums up what is old.
 func (c *Core) compaction() agent.Compaction {
-	sumUp := summary.Conversation(spend.NewModel("conversation", c.provider))
+	sumUp := summary.Conversation(spend.NewModel("conversation", c.provider), cmp.Or(c.zone(), time.UTC))
 	return agent.Compaction{
 		SumUp: func(ctx context.Context, talk agent.Talk) (string, error) { return sumUp(ctx, summary.Talk(talk)) },
 		Suspect: func(text string) bool {
 			return slices.ContainsFunc(scan.Find(text), func(m scan.Match) bool { return m.Category != "exfiltration" })
 		},
-		Zone: func() *time.Location { return cmp.Or(c.zone(), time.UTC) },
 	}
 }
