@@ -21,7 +21,11 @@ import (
 
 // ask calls the model once.
 func (s *step) ask(ctx context.Context) (*Outcome, error) {
-	offers := s.deps.Catalog.Tools(ctx, s.turn, s.state.view())
+	return s.askWith(ctx, s.deps.Catalog.Tools(ctx, s.turn, s.state.view()), "")
+}
+
+// askWith calls the model once with some tools. more is what it is told after the conversation; "" = nothing.
+func (s *step) askWith(ctx context.Context, offers []Offer, more string) (*Outcome, error) {
 	req := &llm.Request{
 		System:    s.deps.System(s.turn, len(offers) > 0),
 		Tools:     shown(offers),
@@ -36,11 +40,14 @@ func (s *step) ask(ctx context.Context) (*Outcome, error) {
 		return nil, err
 	}
 	s.opens(req)
+	if more != "" {
+		req.Messages = append(req.Messages, llm.Message{Role: llm.User, Text: more})
+	}
 	if window.Over(estimate, budget) {
 		return s.end(journal.ReasonContext, ""), nil
 	}
 	stepNo := s.state.stats().Steps + 1
-	key := fmt.Sprintf("%s/%d", s.turn.ID, stepNo)
+	key := s.costKey(stepNo)
 	reserved := llm.Usage{Input: estimate, Output: s.limits.MaxTokens}
 	if out, err := s.reserve(ctx, key, reserved); out != nil || err != nil {
 		return out, err
@@ -66,6 +73,9 @@ func (s *step) ask(ctx context.Context) (*Outcome, error) {
 	entry := journal.Entry{
 		Turn: s.turn.ID, At: s.deps.Now(), Text: resp.Text, Usage: resp.Usage, USD: resp.USD, Model: resp.Model,
 		Millis: s.deps.Now().Sub(began).Milliseconds(),
+	}
+	if more != "" {
+		resp.Uses = nil // it was told to call no more tools
 	}
 	if len(resp.Uses) > 0 && resp.Stop != llm.StopRefusal {
 		return nil, s.wish(ctx, entry, resp, offers)
@@ -155,16 +165,12 @@ func (s *step) wish(ctx context.Context, entry journal.Entry, resp *llm.Response
 	for _, d := range offers {
 		known[d.Name] = d.Definition
 	}
-	n := s.state.last() + 1
 	entry.Kind = journal.AssistantEntry
 	if resp.Stop == llm.StopLength {
 		entry.Reason = journal.ReasonLength // the last use may be incomplete
 	}
-	for i, u := range resp.Uses {
-		use := journal.Use{
-			Call: fmt.Sprintf("c%d_%d", n, i), Model: u.ID, Name: u.Name,
-			Args: rawArgs(u.Args), Extra: u.Extra,
-		}
+	for _, u := range resp.Uses {
+		use := journal.Use{Model: u.ID, Name: u.Name, Args: rawArgs(u.Args), Extra: u.Extra}
 		if d, ok := known[u.Name]; ok {
 			use.Definition, use.ReadOnly = d.Hash(), d.ReadOnly
 		}
@@ -174,7 +180,12 @@ func (s *step) wish(ctx context.Context, entry journal.Entry, resp *llm.Response
 	s.sink.Emit(ctx, Event{Type: ResetEvent})
 	kept, cancel := keep(ctx)
 	defer cancel()
-	return s.append(kept, entry)
+	return s.state.append(kept, func(n int64) []journal.Entry {
+		for i := range entry.Uses {
+			entry.Uses[i].Call = fmt.Sprintf("c%d_%d", n, i)
+		}
+		return []journal.Entry{entry}
+	})
 }
 
 // answer ends the turn with the model's answer.

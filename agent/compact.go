@@ -92,8 +92,9 @@ func (s *state) crowded(total, budget int) bool {
 		return true
 	}
 	size := 0
-	for i := range s.tail.Entries {
-		size += s.tail.Entries[i].Size()
+	entries := s.read().Entries
+	for i := range entries {
+		size += entries[i].Size()
 	}
 	return size > window.Room(budget)/4*3
 }
@@ -101,13 +102,17 @@ func (s *state) crowded(total, budget int) bool {
 // sumUp replaces the older turns by a summary of the model. It reports false if there is nothing to sum up, or if the
 // model did not; the conversation then goes on without it.
 func (s *step) sumUp(ctx context.Context, view *conversation, plan window.Plan, budget int) (bool, error) {
-	earlier, first := journal.Summary(s.state.tail.Entries)
+	if s.deps.SumUp == nil || s.state.child != "" { // a sub-agent has one turn, which a summary leaves as it is
+		return false, nil
+	}
+	entries := s.state.read().Entries
+	earlier, first := journal.Summary(entries)
 	from := s.state.keepFrom(view, plan, first, budget)
-	if s.deps.SumUp == nil || from <= first {
+	if from <= first {
 		return false, nil
 	}
 	talk := Talk{
-		Entries: s.state.tail.Entries[first:from:from], MaxInput: int(float64(budget) * sumShare),
+		Entries: s.state.only(entries[first:from:from], ""), MaxInput: int(float64(budget) * sumShare),
 		MaxTokens: min(max(budget/16, 256), 4096), Prefer: s.turn.Model, Party: s.turn.Origin.Caller,
 	}
 	if earlier != nil {
@@ -128,16 +133,16 @@ func (s *step) sumUp(ctx context.Context, view *conversation, plan window.Plan, 
 	}
 	kept, done := keep(ctx)
 	defer done()
-	return true, s.append(kept, s.summaryEntry(text, from))
+	return true, s.state.append(kept, func(n int64) []journal.Entry { return []journal.Entry{s.summaryEntry(n, text, &entries[from])} })
 }
 
-// summaryEntry is the entry that takes the place of the entries before number from of the tail.
-func (s *step) summaryEntry(text string, from int) journal.Entry {
+// summaryEntry is entry number n, which takes the place of the entries before from.
+func (s *step) summaryEntry(n int64, text string, from *journal.Entry) journal.Entry {
 	entry := journal.Entry{
-		N: s.state.last() + 1, Turn: s.turn.ID, Kind: journal.SummaryEntry, At: s.deps.Now(), Text: text,
+		N: n, Turn: s.turn.ID, Kind: journal.SummaryEntry, At: s.deps.Now(), Text: text,
 		Flagged: s.deps.Suspect != nil && s.deps.Suspect(text),
 	}
-	entry.Keeps = int(entry.N - s.state.tail.Entries[from].N)
+	entry.Keeps = int(n - from.N)
 	standing := s.state.standing().After(entry)
 	entry.Standing = &standing
 	return entry
@@ -146,7 +151,8 @@ func (s *step) summaryEntry(text string, from int) journal.Entry {
 // keepFrom returns the index of the first entry that a summary leaves as it is: the current turn, and before it the
 // turns that take little room, but not all of them.
 func (s *state) keepFrom(view *conversation, plan window.Plan, first, budget int) int {
-	starts := turnsOf(s.tail.Entries, first)
+	entries := s.read().Entries
+	starts := turnsOf(entries, first)
 	from := s.from
 	sizes := view.sizes(plan)
 	tokens, size := 0, 0
@@ -155,7 +161,7 @@ func (s *state) keepFrom(view *conversation, plan window.Plan, first, budget int
 			continue
 		}
 		for i := starts[k]; i < from; i++ {
-			size += s.tail.Entries[i].Size()
+			size += entries[i].Size()
 		}
 		tokens += sizes[k]
 		if tokens > int(float64(budget)*keepShare) || size > window.Room(budget)/8 {
@@ -191,7 +197,7 @@ type conversation struct {
 // conversation builds the messages of the journal; what is in the request already precedes them.
 func (s *state) conversation(req *llm.Request, shared bool, accepts llm.Accepts) *conversation {
 	c := &conversation{fixed: window.Fixed(req), accept: accepts, repeat: s.repeatable}
-	c.head, c.turns = groups(s.tail.Entries, shared)
+	c.head, c.turns = groups(s.said(), shared)
 	c.fixed += window.Messages(c.head)
 	c.total = c.fixed
 	for _, g := range c.turns {
@@ -202,8 +208,9 @@ func (s *state) conversation(req *llm.Request, shared bool, accepts llm.Accepts)
 
 // repeatable reports whether a call only read something.
 func (s *state) repeatable(call string) bool {
-	for i := range s.tail.Entries {
-		for _, u := range s.tail.Entries[i].Uses {
+	entries := s.said()
+	for i := range entries {
+		for _, u := range entries[i].Uses {
 			if u.Call == call {
 				return u.ReadOnly
 			}

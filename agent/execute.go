@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -37,6 +36,7 @@ func (s *step) execute(ctx context.Context, b *batch) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	away := s.unavailable()
 	questions = append(questions, late...)
 	for _, u := range writers {
 		if ctx.Err() != nil { // a stopped turn asks no more questions
@@ -45,28 +45,34 @@ func (s *step) execute(ctx context.Context, b *batch) (*Outcome, error) {
 		if waiting[u.Call] {
 			break
 		}
-		q, err := s.run(ctx, b, u)
+		asked, err := s.run(ctx, b, u)
 		if err != nil {
 			return nil, err
 		}
-		if q != nil {
-			questions = append(questions, *q)
+		if questions = append(questions, asked...); len(asked) > 0 {
 			break
 		}
 	}
+	return waits(ctx, open, questions, away)
+}
+
+// waits returns what a batch waits for; nil = for nothing. A model that is unavailable is waited for first: what then
+// still needs a person is asked again.
+func waits(ctx context.Context, open []journal.Use, questions []tools.Question, away *Outcome) (*Outcome, error) {
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case len(questions) > 0:
-		order := map[string]int{}
-		for i, u := range open {
-			order[u.Call] = i
-		}
-		slices.SortFunc(questions, func(a, b tools.Question) int { return order[a.Call] - order[b.Call] })
-		return &Outcome{Kind: Parked, Questions: questions}, nil
-	default:
+	case away != nil:
+		return away, nil
+	case len(questions) == 0:
 		return nil, nil
 	}
+	order := map[string]int{}
+	for i, u := range open {
+		order[u.Call] = i
+	}
+	slices.SortStableFunc(questions, func(a, b tools.Question) int { return order[a.Call] - order[b.Call] })
+	return &Outcome{Kind: Parked, Questions: questions}, nil
 }
 
 // closed writes a result for the uses that must not run: those that were running when another worker died, and those
@@ -118,11 +124,9 @@ func (s *step) probe(
 	return waiting, questions
 }
 
-// sideBySide runs read-only uses in parallel, at most Limits.Parallel at once. Appends are serialised because a Journal
-// takes one at a time.
+// sideBySide runs read-only uses in parallel, at most Limits.Parallel at once.
 func (s *step) sideBySide(ctx context.Context, b *batch, uses []journal.Use) ([]tools.Question, error) {
-	var mu sync.Mutex
-	var questions []tools.Question
+	questions := make([][]tools.Question, len(uses))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(s.limits.Parallel) // negative: no limit
 	calls := make([]*tools.Call, len(uses))
@@ -131,47 +135,46 @@ func (s *step) sideBySide(ctx context.Context, b *batch, uses []journal.Use) ([]
 	}
 	for i, u := range uses {
 		g.Go(func() error {
-			entry, q, err := s.perform(gctx, b, u, calls[i], nil)
+			entry, asked, err := s.perform(gctx, b, u, calls[i], nil)
 			if err != nil {
 				return err
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			if q != nil {
-				questions = append(questions, *q)
+			if entry == nil {
+				questions[i] = asked
 				return nil
 			}
 			kept, cancel := keep(gctx) // a result that was read is kept, even if another call of the batch fails
 			defer cancel()
-			return s.append(kept, entry)
+			return s.append(kept, append(s.abandoned(kept, u), *entry)...)
 		})
 	}
 	err := g.Wait()
-	return questions, err
+	return slices.Concat(questions...), err
 }
 
 // run executes one use that can change something. The journal has a started entry before it and the result after it.
-func (s *step) run(ctx context.Context, b *batch, u journal.Use) (*tools.Question, error) {
-	entry, q, err := s.perform(ctx, b, u, s.call(b, u), func(ctx context.Context) error {
+func (s *step) run(ctx context.Context, b *batch, u journal.Use) ([]tools.Question, error) {
+	entry, asked, err := s.perform(ctx, b, u, s.call(b, u), func(ctx context.Context) error {
 		return s.append(ctx, journal.Entry{
 			Turn: s.turn.ID, Kind: journal.StartedEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name,
 		})
 	})
-	if err != nil || q != nil {
-		return q, err
+	if err != nil || entry == nil {
+		return asked, err
 	}
 	// The work is done: its result must reach the journal even if the turn is being stopped or the service is shutting
 	// down.
 	kept, cancel := keep(ctx)
 	defer cancel()
-	return nil, s.append(kept, entry)
+	return nil, s.append(kept, append(s.abandoned(kept, u), *entry)...)
 }
 
-// perform walks the chain for one use. An error comes from the journal or the context, never from the tool: a failure
-// of the tool is a result.
+// perform walks the chain for one use. It returns its result, nil if the use has to wait, and the questions for which
+// it waits. An error comes from the journal or the context, never from the tool: a failure of the tool is a result.
 func (s *step) perform(
 	ctx context.Context, b *batch, u journal.Use, call *tools.Call, onStart func(context.Context) error,
-) (journal.Entry, *tools.Question, error) {
+) (*journal.Entry, []tools.Question, error) {
+	held := s.delegates(call)
 	var startErr error
 	call.OnStart = func(ctx context.Context) error {
 		s.begins(u.Call)
@@ -192,14 +195,16 @@ func (s *step) perform(
 	result, err := s.deps.Tools.Execute(ctx, call)
 	var pending *tools.Pending
 	switch {
+	case held.over():
+		return nil, held.questions, held.err
 	case errors.As(err, &pending):
-		return journal.Entry{}, &pending.Question, nil
+		return nil, []tools.Question{pending.Question}, nil
 	case startErr != nil:
-		return journal.Entry{}, nil, startErr
+		return nil, nil, startErr
 	case err != nil && ctx.Err() != nil && !call.Trail.Started:
-		return journal.Entry{}, nil, context.Cause(ctx)
+		return nil, nil, context.Cause(ctx)
 	case err != nil && ctx.Err() != nil && u.ReadOnly:
-		return journal.Entry{}, nil, context.Cause(ctx) // the call will be read again
+		return nil, nil, context.Cause(ctx) // the call will be read again
 	}
 	entry := s.result(b, u, call, result, err)
 	if err == nil && len(result.Files) > 0 {
@@ -210,7 +215,7 @@ func (s *step) perform(
 		Type: ToolFinishedEvent, Call: u.Call, Tool: u.Name,
 		Failed: entry.Failed, Text: call.Trail.Summary,
 	})
-	return entry, nil, nil
+	return &entry, nil, nil
 }
 
 // shorten marks the result of a call that was cut off because its turn ended. Output printed before that is kept.
@@ -304,14 +309,14 @@ func touched(call *tools.Call) []string {
 }
 
 func (s *step) call(b *batch, u journal.Use) *tools.Call {
-	at, now := s.state.tail.Standing(b.entry.N), s.state.standing()
+	at, now := s.state.standingAt(b.entry.N), s.state.standing()
 	batches, calls := at.Of(at.Caller) // of whoever the turn belongs to
 	calls -= len(b.entry.Uses)
 	own := slices.IndexFunc(b.entry.Uses, func(other journal.Use) bool { return other.Call == u.Call })
 	return &tools.Call{
 		ID: u.Call, Batch: b.entry.N, Tool: u.Name, Args: u.Args, Definition: u.Definition,
 		Origin: s.turn.Origin, Trail: &tools.Trail{}, Tools: s.turn.Tools,
-		Ask: s.state.ask(), Suspicious: now.Suspicious,
+		Ask: s.wanted(), Suspicious: now.Suspicious,
 		Touched: now.Touched, BatchN: batches, CallN: calls + own + 1,
 		Began: now.Began, Earlier: s.state.earlier(b.entry.N),
 	}
@@ -337,6 +342,7 @@ func (s *step) cancelled(ctx context.Context) []journal.Entry {
 	defer cancel()
 	var entries []journal.Entry
 	for _, u := range b.open() {
+		entries = append(entries, s.abandoned(ctx, u)...)
 		text := notBegun(ctx)
 		s.mu.Lock()
 		begun := s.begun[u.Call]
@@ -349,7 +355,7 @@ func (s *step) cancelled(ctx context.Context) []journal.Entry {
 			text, _ = cutShort(ctx)
 		}
 		entries = append(entries, journal.Entry{
-			Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(),
+			Turn: s.turn.ID, Child: s.state.child, Kind: journal.ResultEntry, At: s.deps.Now(),
 			Call: u.Call, Tool: u.Name, Ran: begun || b.started[u.Call],
 			Text: text, Failed: true, Category: string(tools.Cancelled),
 		})

@@ -10,15 +10,18 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// state is the end of a session's journal, read for one turn. It is all that the Runner decides from.
+// state is the end of a session's journal, read for one turn, or for one of its sub-agents. It is all that the Runner
+// decides from.
 type state struct {
-	tail journal.Tail
-	turn string
-	from int // index of the first entry of the current turn
+	*book
+	turn  string
+	child string // call that began the sub-agent; "" = the turn itself
+	from  int    // index of the first entry of the current turn
 }
 
-func newState(tail journal.Tail, turn string) *state {
-	s := &state{tail: tail, turn: turn, from: len(tail.Entries)}
+func newState(b *book, turn string) *state {
+	tail := b.tail
+	s := &state{book: b, turn: turn, from: len(tail.Entries)}
 	for i := range tail.Entries {
 		if tail.Entries[i].Turn == turn {
 			s.from = i
@@ -28,14 +31,11 @@ func newState(tail journal.Tail, turn string) *state {
 	return s
 }
 
-func (s *state) add(entries ...journal.Entry) { s.tail.Entries = append(s.tail.Entries, entries...) }
-
-// standing summarises the conversation up to its last entry.
-func (s *state) standing() journal.Standing { return s.tail.Standing(s.last()) }
-
-// current returns the entries of this turn. Entries after its end belong to other turns.
-func (s *state) current() []journal.Entry {
-	own := s.tail.Entries[min(s.from, len(s.tail.Entries)):]
+// whole returns the entries of this turn, including those of its sub-agents. Entries after its end belong to other
+// turns.
+func (s *state) whole() []journal.Entry {
+	tail := s.read()
+	own := tail.Entries[min(s.from, len(tail.Entries)):]
 	for i := range own {
 		if own[i].Turn != s.turn {
 			return own[:i]
@@ -44,7 +44,8 @@ func (s *state) current() []journal.Entry {
 	return own
 }
 
-func (s *state) last() int64 { return s.tail.Last() }
+// current returns the entries of this turn, or those of its sub-agent.
+func (s *state) current() []journal.Entry { return s.only(s.whole(), s.child) }
 
 // batch returns the last assistant entry of the turn with the results of its uses, or nil if the model has not
 // requested tools yet.
@@ -77,12 +78,19 @@ func (s *state) over() *journal.Entry {
 	return nil
 }
 
+// stats sums up the turn with its sub-agents, whose steps are not those of the turn; or one sub-agent.
 func (s *state) stats() journal.Stats {
 	var st journal.Stats
-	for _, e := range s.current() {
+	entries := s.whole()
+	if s.child != "" {
+		entries = s.current()
+	}
+	for _, e := range entries {
 		switch e.Kind {
 		case journal.AssistantEntry:
-			st.Steps++
+			if e.Child == s.child {
+				st.Steps++
+			}
 		case journal.ResultEntry:
 			st.Calls++
 			if e.Ran {
@@ -196,9 +204,10 @@ func (s *state) carry(entries []journal.Entry) {
 	if len(entries) == 0 {
 		return
 	}
-	said := s.tail.Before.N
-	for i := range s.tail.Entries {
-		if e := &s.tail.Entries[i]; e.Begins() || (e.Standing != nil && e.Standing.N == e.N) {
+	tail := s.read()
+	said := tail.Before.N
+	for i := range tail.Entries {
+		if e := &tail.Entries[i]; e.Begins() || (e.Standing != nil && e.Standing.N == e.N) {
 			said = max(said, e.N)
 		}
 	}

@@ -56,6 +56,7 @@ func (s *step) join(ctx context.Context, b *batch, open bool) (joined bool, err 
 			return false, err
 		}
 		for _, u := range s.state.batch().open() {
+			entries = append(entries, s.abandoned(ctx, u)...)
 			entries = append(entries, journal.Entry{
 				Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name,
 				Text: tools.Feedback(tools.Errorf(tools.Cancelled, notWanted)), Failed: true, Category: string(tools.Cancelled),

@@ -84,7 +84,7 @@ func (r *Runner) Run(ctx context.Context, turn *Turn, of Journal, sink Sink) (Ou
 	if err != nil {
 		return Outcome{}, fmt.Errorf("load the journal: %w", err)
 	}
-	s := newState(tail, turn.ID)
+	s := newState(newBook(of, tail), turn.ID)
 	step := &step{Runner: r, turn: turn, journal: of, sink: sink, state: s}
 	if e := s.over(); e != nil { // checked before a stop: a finished turn cannot be stopped
 		kind := Answered
@@ -160,6 +160,8 @@ type step struct {
 
 	mu    sync.Mutex
 	begun map[string]bool // calls that have started in this run; read-only calls are not journalled as started
+
+	delegation
 }
 
 // next takes the next step that the journal requires. A nil outcome means: continue.
@@ -169,6 +171,9 @@ func (s *step) next(ctx context.Context) (*Outcome, error) {
 	}
 	b := s.state.batch()
 	open := b != nil && len(b.open()) > 0
+	if s.task != nil {
+		return s.nextOfTask(ctx, b, open)
+	}
 	if joined, err := s.join(ctx, b, open); joined || err != nil {
 		return nil, err
 	}
@@ -203,11 +208,7 @@ func (s *step) end(reason, text string) *Outcome {
 	}
 }
 
+// append stores entries of the turn, or of its sub-agent.
 func (s *step) append(ctx context.Context, entries ...journal.Entry) error {
-	stored, err := s.journal.Append(ctx, entries...)
-	if err != nil {
-		return fmt.Errorf("journal: %w", err)
-	}
-	s.state.add(stored...)
-	return nil
+	return s.state.append(ctx, func(int64) []journal.Entry { return entries })
 }

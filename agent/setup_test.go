@@ -150,12 +150,14 @@ type hand struct {
 	ran         []string // calls that were started, in order
 	probed      []string
 	interrupted []string
+	calls       []*tools.Call // all that were executed, probes too
 }
 
 func (h *hand) Execute(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 	res, err := h.chain.Execute(ctx, call)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.calls = append(h.calls, call)
 	if call.Probe {
 		h.probed = append(h.probed, call.ID)
 	}

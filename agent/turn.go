@@ -22,6 +22,8 @@ type Turn struct {
 	Shared  bool           // several people speak in this session: label the speakers
 	Model   string         // name of the provider that is asked first; "" = the configured order
 	Tools   *tools.Overlay // changes to the set of tools: the allow-lists of chat and channel; nil = none
+	// Child is the call that began the sub-agent for whose work this is, and Origin.Agent its name; "" = the turn itself.
+	Child string
 }
 
 // OutcomeKind says how a Run ended.

@@ -107,7 +107,8 @@ type Question struct {
 	Note       string `json:"note,omitempty"`
 	Reason     string `json:"reason,omitempty"` // why the question is asked
 	Caller     string `json:"caller"`
-	Args       string `json:"args"` // canonical arguments
+	Agent      string `json:"agent,omitempty"` // sub-agent that makes the call for the caller; "" = none
+	Args       string `json:"args"`            // canonical arguments
 	ReadOnly   bool   `json:"read_only,omitempty"`
 	Command    bool   `json:"command,omitempty"` // Show is a shell command
 	Destroys   bool   `json:"destroys,omitempty"`

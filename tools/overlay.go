@@ -16,6 +16,7 @@ type Set interface {
 type Overlay struct {
 	takes func(name string) bool
 	added []Tool
+	why   func(name string) string // see Narrow; nil = nothing to say
 }
 
 // NewOverlay returns an overlay. takes reports whether a tool is removed, by its name. It must always return the same

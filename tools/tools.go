@@ -67,6 +67,8 @@ type Origin struct {
 	Chat      string // chat that gets the answer, for rules per chat
 	Turn      string // id of the turn
 	Caller    string // "telegram:42"; "" only if there is no person (tools call without --caller)
+	Agent     string // name of the sub-agent that makes the call for the caller; "" = none
+	Parent    string // call of the turn that began the sub-agent; "" = none
 	Admin     bool
 	Alone     bool // nobody can approve a call: there is no approver, or nobody at the terminal
 }
@@ -92,6 +94,9 @@ type Call struct {
 	// Progress receives a line about what the tool is doing, for the person who waits. It may be nil and must not
 	// block.
 	Progress func(text string)
+	// Delegate gives a task to a sub-agent and waits for its result, or for as long as the turn can go on: an error that
+	// it returns must be returned as it is. nil = the caller cannot delegate.
+	Delegate func(ctx context.Context, task Task) (*Result, error)
 	// Ask is what the person wants in this turn, for stages that judge relevance; may be empty.
 	Ask string
 	// Suspicious is the untrusted source whose content was flagged earlier in this session; "" = none. The gate passes

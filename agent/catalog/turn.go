@@ -90,7 +90,7 @@ func (c *Catalog) turn(turn *agent.Turn) *turnState {
 	if turn.ID == "" {
 		return &turnState{}
 	}
-	key := turn.Origin.Session + "\x00" + turn.ID
+	key := turn.Origin.Session + "\x00" + turn.ID + "\x00" + turn.Child
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t, ok := c.turns.get(key)
@@ -145,7 +145,7 @@ func arrange(s *snapshot, before []string, choices []Choice) (names []string, of
 // carry keeps the tools of the turn before if the person only agrees: "yes, please" names no tool and means the one
 // under discussion.
 func (c *Catalog) carry(turn *agent.Turn, query string, r *ranking) {
-	if turn.Origin.Session == "" || r.how == ByNothing {
+	if turn.Origin.Session == "" || turn.Child != "" || r.how == ByNothing {
 		return
 	}
 	if list, _ := terms(query); len(list) > 0 {
@@ -160,7 +160,7 @@ func (c *Catalog) carry(turn *agent.Turn, query string, r *ranking) {
 
 // remember stores, for the session, the tools that its turn was shown because of what the person said.
 func (c *Catalog) remember(turn *agent.Turn, choices []Choice, shown []string) {
-	if turn.Origin.Session == "" || len(shown) == 0 {
+	if turn.Origin.Session == "" || turn.Child != "" || len(shown) == 0 {
 		return
 	}
 	var names []string

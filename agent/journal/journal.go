@@ -31,12 +31,14 @@ const (
 
 // Entry is one line of a session's journal. Entries are numbered from 1 without gaps and are never changed.
 type Entry struct {
-	N       int64     `json:"-"`
-	Turn    string    `json:"turn"`
+	N    int64  `json:"-"`
+	Turn string `json:"turn"`
+	// Child is the call of the turn that began the sub-agent to whose work the entry belongs; "" = the turn's own.
+	Child   string    `json:"child,omitempty"`
 	Kind    Kind      `json:"kind"`
 	At      time.Time `json:"at"`
 	Text    string    `json:"text,omitempty"`    // what was said; of a result: what the model reads
-	Speaker string    `json:"speaker,omitempty"` // user: name, where several people share a session
+	Speaker string    `json:"speaker,omitempty"` // user: name, where several people share a session; of a task: the sub-agent's
 	Caller  string    `json:"caller,omitempty"`  // user: caller id
 	// News, of a user entry: what tools have finished in the background since the last turn.
 	News  string `json:"news,omitempty"`

@@ -96,7 +96,9 @@ func (s *Standing) add(e *Entry) {
 	case ResultEntry:
 		s.result(e)
 	case AnswerEntry, EndEntry:
-		s.Turn, s.Caller = "", ""
+		if e.Child == "" { // the turn goes on after its sub-agents
+			s.Turn, s.Caller = "", ""
+		}
 	case StartedEntry:
 	}
 	s.N = e.N

@@ -96,6 +96,9 @@ type Back struct {
 func (b *Back) Take(e Entry) (more bool) {
 	boundary := len(b.taken) > 0 && b.taken[len(b.taken)-1].Turn != e.Turn
 	b.full = b.full || boundary && b.size >= b.Room || b.floor != nil && e.N <= *b.floor
+	if e.Child != "" && len(b.taken) > 0 && b.taken[0].Turn != e.Turn {
+		e = e.outline()
+	}
 	if b.full && b.said != nil {
 		return false
 	}
@@ -125,7 +128,7 @@ func (b *Back) learn(e *Entry) {
 // reduced returns an entry without the fields that no Standing uses.
 func (e *Entry) reduced() Entry {
 	r := Entry{
-		N: e.N, Turn: e.Turn, Caller: e.Caller, Kind: e.Kind, Tool: e.Tool, Failed: e.Failed,
+		N: e.N, Turn: e.Turn, Child: e.Child, Caller: e.Caller, Kind: e.Kind, Tool: e.Tool, Failed: e.Failed,
 		Source: e.Source, Flagged: e.Flagged, Touched: e.Touched, Keeps: e.Keeps, Standing: e.Standing,
 	}
 	if e.Kind == AssistantEntry {

@@ -41,6 +41,7 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 		return render.Cut(text, noteLength)
 	}
 	c.Tool, c.Note, c.Suspicious = line(q.Tool), w.Note(lang, line(q.Note)), line(q.Suspicious)
+	c.Agent = line(q.Agent)
 	c.Found, found = found, visible.Found{}
 	c.Reason = w.Reason(lang, line(q.Reason))
 	for _, name := range q.Changed {

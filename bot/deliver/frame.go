@@ -29,6 +29,9 @@ type state struct {
 // saidLength limits what is shown of a tool's own words, in UTF-16 units.
 const saidLength = 200
 
+// mostSaid is how many calls that run at the same time are shown with their own words.
+const mostSaid = 4
+
 // running is a tool call in progress; said is the last line that it reported.
 type running struct {
 	call, show, said string
@@ -101,16 +104,19 @@ func (s *state) frame(words ProgressWords, language string, now time.Time) bot.C
 	s.mu.Lock()
 	text, done, total := s.text.String(), s.done, s.total
 	var current running
+	var said []string // the last line that a long command printed, or what sub-agents do
 	took := time.Duration(0)
 	if len(s.running) > 0 {
 		current, took = s.running[0], now.Sub(s.since)
 	}
+	for i := range s.running {
+		if text := s.running[i].said; text != "" && len(said) < mostSaid {
+			said = append(said, render.Cut(visible.Name(text), saidLength))
+		}
+	}
 	s.mu.Unlock()
 	if took > lineAfter {
-		line := words.Line(language, current.does, current.show, done, total, took)
-		if current.said != "" { // the last line that a long command printed
-			line += "\n" + render.Cut(visible.Name(current.said), saidLength)
-		}
+		line := strings.Join(append([]string{words.Line(language, current.does, current.show, done, total, took)}, said...), "\n")
 		return bot.Content{Text: line, Entities: render.Inert(line)}
 	}
 	m := render.Partial(text)

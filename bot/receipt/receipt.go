@@ -293,20 +293,25 @@ func (d *Desk) sum(ctx context.Context, session bot.SessionKey, entries []journa
 	r := texts.Receipt{Took: entries[len(entries)-1].At.Sub(entries[0].At)}
 	var until time.Time
 	var asked time.Duration
+	var at map[string]int
+	r.Agents, at = agentsOf(entries)
 	for i := range entries {
 		e := &entries[i]
 		if e.Model != "" || e.Usage.Total() > 0 {
 			r.Models++
-			asked += time.Duration(e.Millis) * time.Millisecond
+			if e.Child == "" { // sub-agents work side by side
+				asked += time.Duration(e.Millis) * time.Millisecond
+			}
 		}
 		r.Input, r.Output, r.USD = r.Input+e.Usage.Input, r.Output+e.Usage.Output, r.USD+e.USD
+		by := agent(&r, at, e)
 		if e.Kind != journal.ResultEntry {
 			continue
 		}
 		if e.Audit != "" {
 			r.Audit, r.Lines = e.Audit, r.Lines+1
 		}
-		count(&r, e)
+		count(&r, by, e)
 		if e.By == "" {
 			continue
 		}
@@ -325,22 +330,26 @@ func (d *Desk) sum(ctx context.Context, session bot.SessionKey, entries []journa
 	return r, nil
 }
 
-// count adds a call.
-func count(r *texts.Receipt, e *journal.Entry) {
+// count adds a call to the receipt, or to what a sub-agent took.
+func count(r *texts.Receipt, agent *texts.ReceiptAgent, e *journal.Entry) {
 	if !e.Ran {
 		if !slices.Contains(r.NotRun, e.Tool) {
 			r.NotRun = append(r.NotRun, e.Tool)
 		}
 		return
 	}
-	at := slices.IndexFunc(r.Tools, func(t texts.ReceiptTool) bool { return t.Name == e.Tool })
-	if at < 0 {
-		at = len(r.Tools)
-		r.Tools = append(r.Tools, texts.ReceiptTool{Name: e.Tool})
+	ran := &r.Tools
+	if agent != nil {
+		ran = &agent.Tools
 	}
-	r.Tools[at].Calls++
+	at := slices.IndexFunc(*ran, func(t texts.ReceiptTool) bool { return t.Name == e.Tool })
+	if at < 0 {
+		at = len(*ran)
+		*ran = append(*ran, texts.ReceiptTool{Name: e.Tool})
+	}
+	(*ran)[at].Calls++
 	if e.Failed {
-		r.Tools[at].Failed++
+		(*ran)[at].Failed++
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 // Card is what an approval question shows in addition to the command itself.
 type Card struct {
 	Tool, Note, Reason string
+	Agent              string // name of the sub-agent that asks; "" = none
 	Suspicious         string
 	Steps              int
 	USD                float64
@@ -44,7 +45,11 @@ func (w Words) CardHead(language string, c Card) string {
 	if note == "" {
 		note = b.Card.InWorkspace
 	}
-	return b.Card.MayI + "\n" + c.Tool + " · " + note
+	head := b.Card.MayI + "\n" + c.Tool + " · " + note
+	if c.Agent != "" {
+		head += "\n" + fmt.Sprintf(b.Card.Agent, c.Agent)
+	}
+	return head
 }
 
 // CardFoot is the text below the command, before the hint; it may be empty.

@@ -71,6 +71,7 @@ type progressBook struct {
 // cardBook is what a question about a call shows.
 type cardBook struct {
 	MayI, InWorkspace                        string
+	Agent                                    string // name of a sub-agent
 	Why                                      string // reason
 	SoFar                                    string // steps, money
 	Steps                                    count

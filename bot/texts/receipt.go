@@ -11,9 +11,10 @@ import (
 
 // Receipt is what an answer took.
 type Receipt struct {
-	Models        int // calls of the model
+	Models        int // calls of models, those of sub-agents too, like the tokens and the money
 	Tools         []ReceiptTool
-	NotRun        []string // tools of calls that did not run, each once
+	Agents        []ReceiptAgent // its sub-agents, in the order in which they began
+	NotRun        []string       // tools of calls that did not run, each once
 	Approvals     []ReceiptApproval
 	MoreApprovals int // that are not listed
 	Input, Output int // tokens
@@ -46,6 +47,15 @@ type ReceiptTool struct {
 	Calls, Failed int
 }
 
+// ReceiptAgent is what a sub-agent took.
+type ReceiptAgent struct {
+	Name          string
+	Models        int // calls of the model
+	Tools         []ReceiptTool
+	Input, Output int // tokens
+	USD           float64
+}
+
 // ReceiptApproval is an approval of a call.
 type ReceiptApproval struct {
 	Tool string
@@ -59,6 +69,7 @@ type receiptBook struct {
 	Models, Lines, MoreApprovals   count
 	Tokens, Took, Waited           string
 	Tools, Failed, NotRun          string
+	Agent                          string // name, what it took
 	Approved, ApprovedAt, Standing string
 	Audit                          string // lines, hash
 	Undo                           undoBook
@@ -105,6 +116,7 @@ func (w Words) Receipt(language string, r *Receipt) string {
 		}
 	}
 	add(b.Tools, b.ran(r.Tools))
+	lines = append(lines, b.agents(r.Agents)...)
 	var idle []string
 	for _, name := range r.NotRun {
 		idle = append(idle, named(name))
@@ -117,6 +129,23 @@ func (w Words) Receipt(language string, r *Receipt) string {
 		lines = append(lines, fmt.Sprintf(b.Audit, b.Lines.say(r.Lines), hash))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// agents returns a line for each sub-agent.
+func (b *receiptBook) agents(list []ReceiptAgent) []string {
+	var lines []string
+	for i := range list {
+		a := &list[i]
+		parts := []string{b.Models.say(a.Models), fmt.Sprintf(b.Tokens, a.Input, a.Output)}
+		if a.USD > 0 {
+			parts = append(parts, Money(a.USD))
+		}
+		if ran := b.ran(a.Tools); len(ran) > 0 {
+			parts = append(parts, strings.Join(ran, ", "))
+		}
+		lines = append(lines, fmt.Sprintf(b.Agent, named(a.Name), strings.Join(parts, " · ")))
+	}
+	return lines
 }
 
 // ran names the tools that ran, and how often.

@@ -26,6 +26,8 @@ const (
 	ReadsWeb
 	Recalls // reads the session's own data: long outputs, memory, tasks, the list of tools
 	Keeps   // changes the session's own data: memory, tasks
+	// gives work to a sub-agent, whose calls are decided one by one; the call itself does nothing else
+	Delegates
 )
 
 // OnlyReads reports whether the autonomy level readonly allows the act: it reads files or web pages (seed 003).
@@ -34,7 +36,7 @@ func (a Act) OnlyReads() bool {
 }
 
 // Quiet reports whether a call changes nothing and sends nothing to others than the people of the chat.
-func (a Act) Quiet() bool { return a == Recalls || a.ReadsFiles() }
+func (a Act) Quiet() bool { return a == Recalls || a == Delegates || a.ReadsFiles() }
 
 // ReadsFiles reports whether a call reads files and does nothing else.
 func (a Act) ReadsFiles() bool {

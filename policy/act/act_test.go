@@ -15,7 +15,7 @@ func TestActs(t *testing.T) {
 		act.Unknown: {}, act.Runs: {}, act.WritesFile: {}, act.MakesDirectory: {}, act.RemovesPath: {}, act.MovesPath: {}, act.CopiesPath: {},
 		act.ReadsFile: {true, true, true, true}, act.Searches: {true, true, true, true}, act.Inspects: {false, true, true, true},
 		act.ShowsFile: {true, true, true, true},
-		act.ReadsWeb:  {onlyReads: true, free: true}, act.Recalls: {quiet: true, free: true}, act.Keeps: {free: true},
+		act.ReadsWeb:  {onlyReads: true, free: true}, act.Recalls: {quiet: true, free: true}, act.Keeps: {free: true}, act.Delegates: {quiet: true, free: true},
 	} {
 		if got := (kind{a.OnlyReads(), a.Quiet(), a.ReadsFiles(), a.Free()}); got != want {
 			t.Errorf("act %d: %+v, want %+v", a, got, want)

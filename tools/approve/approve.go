@@ -135,7 +135,7 @@ func question(call *tools.Call, hash string) tools.Question {
 	}
 	q := tools.Question{
 		Call: call.ID, Tool: name(call), Hash: hash, Show: show, Note: call.Subject.Note, Reason: call.Trail.Reason,
-		Caller: call.Origin.Caller, Args: string(call.Args),
+		Caller: call.Origin.Caller, Agent: call.Origin.Agent, Args: string(call.Args),
 		ReadOnly: call.Def.ReadOnly, Command: call.Def.Runs(), Destroys: call.Def.Destructive,
 		Suspicious: call.Trail.Suspicious,
 		Offers:     call.Trail.Offers, Inputs: call.Subject.Inputs, Dir: call.Subject.Dir, Files: call.Subject.Scripts,

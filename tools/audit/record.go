@@ -35,6 +35,7 @@ type record struct {
 	Tool        string          `json:"tool,omitempty"`
 	Args        json.RawMessage `json:"args,omitempty"`
 	Caller      string          `json:"caller_id,omitempty"`
+	Parent      string          `json:"parent_call,omitempty"` // of a sub-agent's call: the call that began it
 	Channel     string          `json:"channel,omitempty"`
 	Result      *outcome        `json:"result,omitempty"`
 	Category    tools.Category  `json:"error_category,omitempty"`
@@ -103,7 +104,7 @@ func (l *Log) head(call *tools.Call) *record {
 	}
 	return &record{
 		Timestamp: l.stamp(), Session: o.Session, Turn: o.Turn, Call: call.ID, Tool: cut(name, maxName),
-		Args: l.args(call.Args), Caller: o.Caller, Channel: o.Channel, Server: call.Def.Server,
+		Args: l.args(call.Args), Caller: o.CallerID(), Parent: o.Parent, Channel: o.Channel, Server: call.Def.Server,
 	}
 }
 

@@ -51,12 +51,7 @@ type gate struct {
 // pass sets Subject and Trail. nil means that the call goes on to the approve stage, not that it may run.
 func (g *gate) pass(ctx context.Context, call *tools.Call) error {
 	if call.Tools.Takes(call.Def.Name) {
-		call.Trail.Effect, call.Trail.Rule = string(policy.Deny), "hidden in this chat"
-		return &tools.Error{
-			Category: tools.PolicyBlocked, Denied: true,
-			Message:    "The tool " + call.Def.Name + " is not permitted in this chat.",
-			Suggestion: "Use one of the tools you were offered.",
-		}
+		return hidden(call)
 	}
 	if g.options.Policy == nil {
 		call.Trail.Effect, call.Trail.Rule = string(policy.Deny), "no policy"
@@ -94,6 +89,21 @@ func (g *gate) pass(ctx context.Context, call *tools.Call) error {
 		call.Trail.Effect = string(policy.Deny)
 		return denied()
 	}
+}
+
+// hidden refuses a tool that the turn has taken away.
+func hidden(call *tools.Call) *tools.Error {
+	call.Trail.Effect, call.Trail.Rule = string(policy.Deny), "hidden in this chat"
+	e := &tools.Error{
+		Category: tools.PolicyBlocked, Denied: true,
+		Message:    "The tool " + call.Def.Name + " is not permitted in this chat.",
+		Suggestion: "Use one of the tools you were offered.",
+	}
+	if why := call.Tools.Why(call.Def.Name); why != "" {
+		call.Trail.Rule, e.Message = "not a tool of the sub-agent", why
+		e.Suggestion = "Use one of the tools you were offered, or say in your answer what you could not do."
+	}
+	return e
 }
 
 // possible refuses calls that the policy permits but that cannot run.

@@ -118,6 +118,8 @@ func kind(call *tools.Call, source string) string {
 		return "command output"
 	case lower == "quotation", strings.HasPrefix(lower, "quotation:"):
 		return "quotation"
+	case strings.HasPrefix(lower, "sub-agent:"):
+		return "sub-agent"
 	case lower == "file", strings.HasPrefix(lower, "file:"):
 		return "file"
 	default:

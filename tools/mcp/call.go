@@ -187,7 +187,7 @@ func (c *conn) callTool(ctx context.Context, f *flight, t guard.Tool) (*sdk.Call
 	}
 	params := &sdk.CallToolParams{Name: t.Original, Arguments: args, Meta: sdk.Meta{}}
 	if f.call.Origin.Caller != "" {
-		params.Meta[callerKey] = f.call.Origin.Caller
+		params.Meta[callerKey] = f.call.Origin.CallerID()
 	}
 	params.SetProgressToken(f.token)
 	session := c.ready()

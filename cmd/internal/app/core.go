@@ -361,7 +361,7 @@ func (c *Core) runner(tools agent.Executor, budget agent.Budget, name string) *a
 	system := func(turn *agent.Turn, withTools bool) string {
 		return prompt.System(prompt.Options{
 			Bot: name, Operator: c.cfg.Agent.SystemPrompt, Chat: turn.System, Group: turn.Group, Shared: turn.Shared, Channel: turn.Origin.Channel,
-			Tools: withTools, Day: c.now().In(zone), Servers: c.instructions(turn, withTools),
+			Agent: turn.Origin.Agent, Tools: withTools, Day: c.now().In(zone), Servers: c.instructions(turn, withTools),
 		})
 	}
 	return agent.NewRunner(

@@ -41,6 +41,7 @@ type TurnDump struct {
 // EntryDump is a journal entry of a turn.
 type EntryDump struct {
 	N        int64        `json:"n"`
+	Child    string       `json:"child,omitempty"` // call that began the sub-agent that the entry belongs to
 	Kind     journal.Kind `json:"kind"`
 	At       time.Time    `json:"at"`
 	Call     string       `json:"call,omitempty"`
@@ -195,7 +196,7 @@ func (d *dumper) read(ctx context.Context, store bot.Reader, a *bot.Arrival) err
 
 func (d *dumper) entry(e *journal.Entry) EntryDump {
 	out := EntryDump{
-		N: e.N, Kind: e.Kind, At: e.At, Call: e.Call, Tool: e.Tool, Failed: e.Failed, Category: e.Category, Rule: d.clean(e.Rule), By: e.By, Millis: e.Millis,
+		N: e.N, Child: e.Child, Kind: e.Kind, At: e.At, Call: e.Call, Tool: e.Tool, Failed: e.Failed, Category: e.Category, Rule: d.clean(e.Rule), By: e.By, Millis: e.Millis,
 		Source: d.clean(e.Source), Flagged: e.Flagged, Reason: e.Reason, Model: e.Model, Usage: e.Usage, USD: e.USD, Bytes: len(e.Text), Text: d.text(e.Text),
 	}
 	for _, u := range e.Uses {

@@ -73,8 +73,10 @@ func (c *Core) tools() (*kit, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.registry, err = tools.NewRegistry(slices.Concat([]tools.Tool{bash}, files, pages)...)
-	return k, err
+	if k.registry, err = tools.NewRegistry(slices.Concat([]tools.Tool{bash}, files, pages)...); err != nil {
+		return nil, err
+	}
+	return k, addDelegate(k.registry)
 }
 
 // outlet is where send_file leaves contents. Only Telegram delivers files. The tools are built before the database is

@@ -101,7 +101,7 @@ func find(ctx context.Context, db *sql.Reader, botID string, place bot.Place, pe
 // turns groups a journal into turns with their steps.
 func turns(entries []journal.Entry, rows []bot.Row, lane bot.Lane) []simulator.StoryTurn {
 	var list []simulator.StoryTurn
-	at := map[string]int{}
+	at, agents := map[string]int{}, map[string]string{}
 	for _, e := range entries {
 		if e.Begins() {
 			continue
@@ -111,6 +111,13 @@ func turns(entries []journal.Entry, rows []bot.Row, lane bot.Lane) []simulator.S
 			i = len(list)
 			at[e.Turn] = i
 			list = append(list, simulator.StoryTurn{ID: e.Turn, State: "running", Began: e.At})
+		}
+		if e.Child != "" {
+			if e.Kind == journal.UserEntry {
+				agents[e.Turn+"/"+e.Child] = e.Speaker
+			}
+			list[i].Steps = append(list[i].Steps, stepsOf(agents[e.Turn+"/"+e.Child], e)...)
+			continue
 		}
 		addEntry(&list[i], e)
 	}

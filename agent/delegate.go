@@ -1,0 +1,345 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/tools"
+)
+
+// delegation is the part of a step that concerns sub-agents: its own, or the one that it works for.
+//
+// A sub-agent has no journal of its own. Its entries are in the journal of its turn, marked with the call that began it
+// (journal.Entry.Child), and its next step is derived from them as the turn's is from the others. So whatever ends,
+// moves, keeps or deletes a turn does the same to its sub-agents, and a call of a sub-agent that waits for a person parks
+// the turn like any other call. The call that began it only reads, so it is made again when the turn is resumed, and
+// the sub-agent goes on where its entries end.
+type delegation struct {
+	task     *tools.Task // what the sub-agent has to do; nil = the step is one of the turn itself
+	wants    string      // what the person wants in the turn
+	children map[string]*step
+	later    *Outcome // a sub-agent's model was unavailable
+}
+
+// held is why a call that gave work to a sub-agent has no result yet.
+type held struct {
+	set       bool
+	questions []tools.Question // that the sub-agent waits for
+	err       error            // of the journal
+}
+
+func (h *held) over() bool { return h != nil && h.set }
+
+// waits records why there is no result, and returns the error with which the call leaves the chain without a trace.
+func (h *held) waits(questions []tools.Question, err error) error {
+	h.set, h.questions, h.err = true, questions, err
+	return &tools.Pending{}
+}
+
+// delegates lets a call of the turn give work to a sub-agent. A sub-agent's own calls cannot.
+func (s *step) delegates(call *tools.Call) *held {
+	if s.task != nil {
+		return nil
+	}
+	h := &held{}
+	call.Delegate = func(ctx context.Context, task tools.Task) (*tools.Result, error) {
+		child := s.child(call.ID, &task)
+		child.turn.Tools = s.turn.Tools.Narrow(
+			func(name string) bool { return name != call.Def.Name && task.Has(name) },
+			func(name string) string { return notGiven(name, call.Def.Name, task.Name) },
+		)
+		out, err := child.work(ctx)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil:
+			return nil, h.waits(nil, err)
+		case out.Kind == Parked:
+			return nil, h.waits(out.Questions, nil)
+		case out.Kind == Later:
+			s.postpone(out)
+			return nil, h.waits(nil, nil)
+		}
+		call.Trail.Summary = child.spent()
+		return child.report(&out), nil
+	}
+	return h
+}
+
+// notGiven says why a sub-agent cannot call a tool.
+func notGiven(name, delegating, agent string) string {
+	if name == delegating {
+		return "A sub-agent cannot delegate: " + name + " is not a tool of " + agent + "."
+	}
+	return "The tool " + name + " was not given to the sub-agent " + agent + "."
+}
+
+// child returns the step of a sub-agent. Without a task, it can only be closed.
+func (s *step) child(call string, task *tools.Task) *step {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.children[call]
+	if c == nil {
+		c = &step{Runner: s.Runner, journal: s.journal}
+		c.state = &state{book: s.state.book, turn: s.state.turn, child: call, from: s.state.from}
+		if s.children == nil {
+			s.children = map[string]*step{}
+		}
+		s.children[call] = c
+	}
+	if task == nil && c.task == nil {
+		task = &tools.Task{}
+		if begun := c.state.current(); len(begun) > 0 {
+			task.Name = begun[0].Speaker
+		}
+	}
+	if task != nil {
+		c.task = task
+	}
+	turn := *s.turn
+	turn.Child, turn.Shared, turn.Group = call, false, false
+	turn.Origin.Agent, turn.Origin.Parent = c.task.Name, call
+	c.turn, c.wants = &turn, s.state.ask()
+	c.sink = muffled{to: s.sink, call: call, name: c.task.Name}
+	return c
+}
+
+// postpone keeps what a sub-agent's unavailable model means for the turn: it waits for the longest of them.
+func (s *step) postpone(out Outcome) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.later == nil || s.later.RetryAfter < out.RetryAfter {
+		s.later = &Outcome{Kind: Later, Err: out.Err, RetryAfter: out.RetryAfter}
+	}
+}
+
+// unavailable returns what postpone has kept.
+func (s *step) unavailable() *Outcome {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.later
+	s.later = nil
+	return out
+}
+
+// work advances a sub-agent as far as possible. Unlike those of a turn, its last entries are stored.
+func (s *step) work(ctx context.Context) (Outcome, error) {
+	ctx = zerolog.Ctx(ctx).With().Str("agent", s.task.Name).Logger().WithContext(ctx)
+	if len(s.state.current()) == 0 {
+		err := s.append(ctx, journal.Entry{
+			Turn: s.turn.ID, Kind: journal.UserEntry, At: s.deps.Now(), Text: s.task.Text, Speaker: s.task.Name,
+		})
+		if err != nil {
+			return Outcome{}, err
+		}
+	}
+	for {
+		if e := s.state.over(); e != nil {
+			kind := Answered
+			if e.Kind == journal.EndEntry {
+				kind = Ended
+			}
+			return Outcome{Kind: kind, Text: e.Text, Reason: e.Reason}, nil
+		}
+		if ctx.Err() != nil {
+			return Outcome{}, context.Cause(ctx)
+		}
+		out, err := s.next(ctx)
+		switch {
+		case err != nil:
+			return Outcome{}, err
+		case out == nil:
+		case out.Kind == Answered, out.Kind == Ended:
+			kept, cancel := keep(ctx)
+			err := s.append(kept, out.Entries...)
+			cancel()
+			if err != nil {
+				return Outcome{}, err
+			}
+		default:
+			return *out, nil
+		}
+	}
+}
+
+// nextOfTask takes the next step of a sub-agent.
+func (s *step) nextOfTask(ctx context.Context, b *batch, open bool) (*Outcome, error) {
+	if open {
+		if err := s.overBudget(ctx, b); err != nil {
+			return nil, err
+		}
+		return s.execute(ctx, b)
+	}
+	if b != nil {
+		if text, ok := repeated(s.state.current(), s.limits.Repeats); ok {
+			return s.end(journal.ReasonLoop, text), nil
+		}
+	}
+	offers, more := s.deps.Catalog.Tools(ctx, s.turn, s.state.view()), ""
+	if used := s.usedUp(); used != "" {
+		more = fmt.Sprintf(windUp, used)
+	}
+	return s.askWith(ctx, offers, more)
+}
+
+// windUp is the last thing that a sub-agent is told.
+const windUp = "[the budget of this task is used up: %s. Call no more tools. " +
+	"Give the result now, from what you have, and say what is missing]"
+
+// usedUp says which limit of the budget is reached; "" = none.
+func (s *step) usedUp() string {
+	b, st := s.task.Budget, s.state.stats()
+	switch {
+	case st.Steps >= b.Steps:
+		return fmt.Sprintf("%d steps", b.Steps)
+	case s.requested() >= b.Calls:
+		return fmt.Sprintf("%d tool calls", b.Calls)
+	case st.Usage.Total() >= b.Tokens:
+		return fmt.Sprintf("%d tokens", b.Tokens)
+	default:
+		return ""
+	}
+}
+
+// requested counts the calls that the sub-agent's model has requested.
+func (s *step) requested() int {
+	n := 0
+	for _, e := range s.state.current() {
+		n += len(e.Uses)
+	}
+	return n
+}
+
+// overBudget closes the uses of a batch that exceed the number of calls.
+func (s *step) overBudget(ctx context.Context, b *batch) error {
+	most := s.task.Budget.Calls
+	over := min(s.requested()-most, len(b.entry.Uses))
+	if over <= 0 {
+		return nil
+	}
+	refused := b.entry.Uses[len(b.entry.Uses)-over:]
+	text := tools.Feedback(&tools.Error{
+		Category: tools.PolicyBlocked, Message: fmt.Sprintf("the budget of %d tool calls is used up, so this did not run", most),
+		Suggestion: "Give the result from what you have.",
+	})
+	var entries []journal.Entry
+	for _, u := range b.open() {
+		if b.started[u.Call] || !slices.ContainsFunc(refused, func(r journal.Use) bool { return r.Call == u.Call }) {
+			continue
+		}
+		entries = append(entries, journal.Entry{
+			Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name,
+			Text: text, Failed: true, Category: string(tools.PolicyBlocked),
+		})
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	return s.append(ctx, entries...)
+}
+
+// report is what the caller reads of a sub-agent that has ended. Its words are those of a model that may have read
+// anything, so they are data to the caller.
+func (s *step) report(out *Outcome) *tools.Result {
+	result := &tools.Result{Text: out.Text, Untrusted: "sub-agent:" + s.task.Name}
+	if out.Kind == Answered {
+		if out.Reason == journal.ReasonLength {
+			result.Text += "\n(cut at the token limit)"
+		}
+		return result
+	}
+	result.Text = ""
+	for _, e := range s.state.current() {
+		if e.Kind == journal.AssistantEntry && strings.TrimSpace(e.Text) != "" {
+			result.Text = e.Text
+		}
+	}
+	why := noResult[out.Reason]
+	if why == "" {
+		why = "its model could not go on (" + out.Reason + ")"
+	}
+	result.Failure = &tools.Error{
+		Category: tools.PermanentFailure, Mistake: true, // not a failure of the tool
+		Message:    "The sub-agent " + s.task.Name + " ended without a result: " + why + ".",
+		Suggestion: "What it said last follows, if it said anything. Do the rest yourself, or tell the person what is missing.",
+	}
+	return result
+}
+
+// noResult says why a sub-agent has no result.
+var noResult = map[string]string{
+	journal.ReasonLoop:    "it repeated the same calls",
+	journal.ReasonContext: "what it read exceeds the model's window",
+	journal.ReasonBudget:  "a quota of the person is used up",
+	journal.ReasonEmpty:   "it said nothing",
+	journal.ReasonStopped: "a person stopped it",
+}
+
+// spent is the line about a sub-agent for the person who watches.
+func (s *step) spent() string {
+	st := s.state.stats()
+	return fmt.Sprintf("[%s] %d steps, %d tool calls, %d tokens", s.task.Name, st.Steps, st.Calls, st.Usage.Total())
+}
+
+// abandoned returns the entries that end the sub-agent of a use, if it has one that has not ended.
+func (s *step) abandoned(ctx context.Context, u journal.Use) []journal.Entry {
+	if s.task != nil || !s.state.hasChildren() {
+		return nil
+	}
+	child := s.child(u.Call, nil)
+	if len(child.state.current()) == 0 || child.state.over() != nil {
+		return nil
+	}
+	reason, ends := ending(ctx)
+	if !ends {
+		reason = journal.ReasonStopped
+	}
+	return append(child.cancelled(ctx), journal.Entry{
+		Turn: s.turn.ID, Child: u.Call, Kind: journal.EndEntry, At: s.deps.Now(), Reason: reason,
+	})
+}
+
+// costKey is the name under which the cost of a model call is reserved.
+func (s *step) costKey(step int) string {
+	if s.state.child != "" {
+		return fmt.Sprintf("%s/%s/%d", s.turn.ID, s.state.child, step)
+	}
+	return fmt.Sprintf("%s/%d", s.turn.ID, step)
+}
+
+// wanted is what the person wants, for stages that judge a call: a sub-agent's task is not the person's own words, so
+// these come first.
+func (s *step) wanted() string {
+	if s.task == nil {
+		return s.state.ask()
+	}
+	return s.wants + "\n[task of the sub-agent " + s.task.Name + "]\n" + s.task.Text
+}
+
+// muffled is the Sink of a sub-agent: of what it does, the person sees one line, with the call that began it. Its words
+// are not part of the answer.
+type muffled struct {
+	to         Sink
+	call, name string
+}
+
+// Emit implements Sink.
+func (m muffled) Emit(ctx context.Context, e Event) {
+	line := ""
+	switch e.Type {
+	case ModelEvent:
+		line = "…"
+	case ToolStartedEvent:
+		line = strings.TrimSpace(e.Tool + " " + e.Args)
+	case ToolProgressEvent:
+		line = e.Tool + ": " + e.Text
+	case DeltaEvent, ResetEvent, ToolFinishedEvent:
+		return
+	}
+	m.to.Emit(ctx, Event{Type: ToolProgressEvent, Call: m.call, Text: m.name + " · " + line})
+}
