@@ -32,7 +32,7 @@ func (s *scribe) sumUp(_ context.Context, talk agent.Talk) (string, error) {
 		return "", s.err
 	}
 	facts := []string{"what was"}
-	for line := range strings.Lines(talk.Earlier + "\n" + written(talk)) {
+	for line := range strings.Lines(talk.Earlier + "\n" + transcribed(talk)) {
 		if strings.Contains(line, "decided") && !slices.Contains(facts, strings.TrimSpace(line)) {
 			facts = append(facts, strings.TrimSpace(line))
 		}
@@ -40,7 +40,7 @@ func (s *scribe) sumUp(_ context.Context, talk agent.Talk) (string, error) {
 	return strings.Join(facts, "\n"), nil
 }
 
-func written(talk agent.Talk) string {
+func transcribed(talk agent.Talk) string {
 	return transcript.Write(talk.Entries, talk.MaxInput, nil)
 }
 
@@ -104,7 +104,7 @@ func TestLongTalkIsSummedUp(t *testing.T) {
 		}
 	}
 	for i, talk := range s.talks {
-		if (talk.Earlier != "") != (i > 0) || !strings.HasPrefix(written(talk), "[2026-03-04]\nperson Ann: ") || talk.MaxTokens != 256 {
+		if (talk.Earlier != "") != (i > 0) || !strings.HasPrefix(transcribed(talk), "[2026-03-04]\nperson Ann: ") || talk.MaxTokens != 256 {
 			t.Errorf("talk %d: %+v", i, talk)
 		}
 	}

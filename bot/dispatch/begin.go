@@ -99,6 +99,9 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 	w := d.newWork(&lane, t)
 	defer w.close(ctx)
 	w.fresh, w.alone, w.journal.opening = true, j.alone, o
+	if d.parts.Resumed != nil {
+		w.journal.resumed = func(before []journal.Entry) { d.parts.Resumed(t.msg, lane.Session, before, o.wait) }
+	}
 	w.crowd = d.crowdOf(ctx, t, lane.Session, f == nil)
 	if w.journal.known = known; known {
 		w.journal.tail = tail

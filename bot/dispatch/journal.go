@@ -22,9 +22,10 @@ type laneJournal struct {
 	opening *opening                        // of a turn that is beginning; nil = its beginning is stored
 	notices func([]journal.Entry) []bot.Row // returns the rows that are sent in the commit of some entries
 	wake    func()
-	weigh   func(history int64) // receives how many bytes of history were read
-	purse   turn.Purse          // what was spent is stored with the entries for which it was spent
-	ear     *ear                // hears what the person says while the turn runs
+	weigh   func(history int64)          // receives how many bytes of history were read
+	purse   turn.Purse                   // what was spent is stored with the entries for which it was spent
+	resumed func(before []journal.Entry) // is told what was said before the turn; may be nil
+	ear     *ear                         // hears what the person says while the turn runs
 }
 
 // Load implements agent.Journal.
@@ -46,6 +47,9 @@ func (j *laneJournal) Load(ctx context.Context, room int) (journal.Tail, error) 
 	j.tail = j.tail.Cut(room) // the remembered tail may have grown beyond room
 	if len(j.tail.Entries) > 0 {
 		j.last = j.tail.Last()
+	}
+	if j.resumed != nil && j.opening != nil {
+		j.resumed(j.tail.Entries[:max(0, len(j.tail.Entries)-1)])
 	}
 	if j.weigh != nil {
 		j.weigh(historyBytes(j.tail.Entries))

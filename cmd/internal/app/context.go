@@ -3,12 +3,16 @@ package app
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/agent/summary"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/recap"
+	"github.com/zephbot/zephbot/bot/terminal"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/policy/scan"
 )
@@ -26,6 +30,34 @@ func windows(cfg *config.Config) map[string]int {
 		}
 	}
 	return sizes
+}
+
+// recapInput is how many tokens a recap is made of at most: the model has seconds to read them.
+const recapInput = 16_000
+
+// recaps builds what reminds people of conversations.
+func (s *service) recaps(composer bot.Composer) (*recap.Desk, error) {
+	c, own := s.core, s.core.cfg.Session.Recap
+	model, err := c.paid("recap", own.Provider)
+	if err != nil {
+		return nil, fmt.Errorf("%w: session.recap.recap_provider: %w", ErrConfig, err)
+	}
+	write := summary.Recap(model, cmp.Or(c.zone(), time.UTC))
+	options := recap.Options{OnResume: own.OnResume && !s.ch.once, Messages: own.MaxInputMessages}
+	if s.ch.name == terminal.Name {
+		options.Began = c.started
+	}
+	return recap.New(recap.Deps{
+		Store: c.stores.Bot, Keeper: c.keeper(), Open: s.meter.Open, Composer: composer, Words: c.words(), Current: c.moves.Current,
+		Owner: c.owner, Lives: c.living.Lives, Now: c.now, Log: c.log.With().Str("component", "recap").Logger(),
+		Wake: func(place bot.Place) { s.outbox.Wake(place) },
+		Write: func(ctx context.Context, talk recap.Talk) (string, error) {
+			return write(ctx, summary.Talk{
+				Earlier: talk.Earlier, Entries: talk.Entries, MaxInput: min(c.cfg.Agent.ContextBudgetTokens/2, recapInput), MaxTokens: own.MaxTokens,
+				Prefer: c.choices.Of(talk.Session), Party: talk.Caller,
+			})
+		},
+	}, options), nil
 }
 
 // compaction is how the agent shortens conversations that become too long: the model of a turn sums up what is old.

@@ -26,6 +26,7 @@ import (
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/halt"
 	"github.com/zephbot/zephbot/bot/quota"
+	"github.com/zephbot/zephbot/bot/recap"
 	"github.com/zephbot/zephbot/bot/receipt"
 	"github.com/zephbot/zephbot/bot/refusal"
 	"github.com/zephbot/zephbot/bot/servers"
@@ -67,6 +68,7 @@ type channel struct {
 	follow    func(ctx context.Context) error // reads again who was admitted; nil = nobody is
 	limits    deliver.Limits
 	nobody    bool          // there is nobody to ask: questions are denied
+	once      bool          // one message is answered, and nothing else is said
 	grace     time.Duration // how long a shutdown waits for turns; 0 = graceTurns
 }
 
@@ -88,6 +90,7 @@ type service struct {
 	meter      *quota.Meter
 	desk       *servers.Desk // handles /mcp
 	moves      *moves.Relocator
+	recap      *recap.Desk
 	signs      *sign.Desk                  // signs on messages that wait; nil = the channel has none
 	pacing     func(context.Context) error // shares the send budget with other processes; nil = there are none
 	log        zerolog.Logger
@@ -123,7 +126,11 @@ func newService(c *Core, ch channel) (*service, error) {
 	quotas := &quota.Manager{
 		Meter: s.meter, Facts: store, Words: words, Now: c.now, Admins: ch.admins, Priceless: priceless(c.cfg), Record: c.quotaLine, Recorded: c.records.Settle,
 	}
+	if s.recap, err = s.recaps(ch.composer); err != nil {
+		return nil, err
+	}
 	deps := command.Deps{
+		Recap: s.recap.Command,
 		Store: store, Questions: questions, Policy: rulebook.Answers{Book: c.book, Chain: c.unasked}, Usage: s.meter.Usage, Quotas: quotas, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
 		Blocks: c.blockedTools(), Servers: s.desk, Behind: background{c}, Model: c.choices.Command,
 		Decides: ch.decides,
@@ -149,7 +156,7 @@ func newService(c *Core, ch channel) (*service, error) {
 		Store: offered, Decoders: ch.decoders, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: s.meter, Commands: s.commands,
 		Approvals: questions, Buttons: s.buttons(store, why), Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
 		Receiving: dispatch.Receiving{Workspace: c.dirs().ID, Attachments: files, Typing: c.typing(ch, pacer), Signs: s.newSigns(pacer)},
-		Observe:   s.observe, News: c.news.Read, Model: c.choices.Of,
+		Observe:   s.observe, News: c.news.Read, Model: c.choices.Of, Resumed: s.recap.Resumed,
 	}, dispatch.Options{
 		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: turnMemory(), Grace: grace, Merge: ch.merge, Busy: ch.busy, Shared: c.shared(),
 	})
@@ -308,7 +315,7 @@ func (s *service) drain(ctx context.Context) {
 
 // aside returns what not every service has, by name.
 func (s *service) aside() map[string]func(ctx context.Context) error {
-	parts := map[string]func(ctx context.Context) error{}
+	parts := map[string]func(ctx context.Context) error{"recaps": s.recap.Run}
 	if s.signs != nil {
 		parts["signs"] = s.signs.Run
 	}
@@ -327,7 +334,7 @@ func (s *service) follow(ctx context.Context) error {
 			c.records.Settle(ctx) // of a process that is gone
 		}
 		return err
-	}, s.followLimits, s.moves.Follow, s.followPeople, c.choices.Follow, c.news.Follow, background{c}.follow, s.desk.Follow)
+	}, s.followLimits, s.moves.Follow, s.followPeople, c.choices.Follow, c.news.Follow, background{c}.follow, s.desk.Follow, s.recap.Follow)
 }
 
 // whenBuried ends the work of a process that was declared dead, because nothing that it does counts any more. stop ends

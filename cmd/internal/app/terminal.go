@@ -92,7 +92,7 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 		return err
 	}
 	s, err := newService(c, channel{
-		name: terminal.Name, bot: terminal.BotID, decoders: map[bot.Source]bot.Decoder{bot.FromTerminal: bot.MessageDecoder{}}, composer: t, sender: opened{t, c.stores.Blobs}, showing: showing{watch: t.Watch}, guard: t, grace: graceTerminal,
+		name: terminal.Name, bot: terminal.BotID, decoders: map[bot.Source]bot.Decoder{bot.FromTerminal: bot.MessageDecoder{}}, composer: t, sender: opened{t, c.stores.Blobs}, showing: showing{watch: t.Watch}, guard: t, grace: graceTerminal, once: chat.Once != "",
 		rights: func(context.Context, bot.Place, string) (approval.Rights, error) {
 			return approval.Rights{Required: 1, Requester: chat.Ask}, nil
 		},

@@ -1,0 +1,353 @@
+// Package recap reminds people of a conversation: when they ask (/recap), and when they come back to it after a long
+// time. A recap is a message of the service: it never becomes part of the conversation. Its model is paid for by the
+// person who is reminded.
+package recap
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/facts"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+const (
+	// bucket holds the recaps that were asked for and not given yet, by the id of the message: after a crash, another
+	// process gives them.
+	bucket = "recap_job"
+	jobFor = time.Hour // after that, nobody waits for it any more
+
+	// Limit is the time that the model has (seed 001).
+	Limit = 5 * time.Second
+	// Pause is how long a conversation has to rest before a recap is given unasked.
+	Pause = 24 * time.Hour
+
+	room    = 512 << 10 // bytes of a conversation that are read
+	finish  = 10 * time.Second
+	atOnce  = 8 // recaps being written
+	fewest  = 2 // answers that a conversation needs for an unasked recap
+	entries = 4 // entries of a turn that are counted at most, besides messages
+)
+
+// Store is what the Desk needs of a store.
+type Store interface {
+	facts.Store
+	Tail(ctx context.Context, session bot.SessionKey, room int) (journal.Tail, error)
+}
+
+// Words are the sentences (bot/texts).
+type Words interface {
+	Recap(language, text string) string
+	RecapNothing(language string) string
+	RecapFailed(language string) string
+	RecapOff(language string) string
+}
+
+// Talk is what a recap is written from.
+type Talk struct {
+	Earlier string          // the summary of what was before it; "" = there is none
+	Entries []journal.Entry // the newest messages, and what was done for them
+	Caller  string          // who is reminded
+	Session bot.SessionKey
+}
+
+// Deps are the dependencies of a Desk. All are required.
+type Deps struct {
+	Store    Store
+	Keeper   facts.Keeper
+	Open     func(msg *bot.Message, id string) turn.Purse // who pays (bot/quota)
+	Write    func(ctx context.Context, talk Talk) (string, error)
+	Composer bot.Composer
+	Words    Words
+	Wake     func(place bot.Place)
+	Current  func(session bot.SessionKey) bot.SessionKey // the name of a session whose chat may have moved
+	Owner    string                                      // this process
+	Lives    func(owner string) bool
+	Now      func() time.Time
+	Log      zerolog.Logger
+}
+
+// Options configure a Desk.
+type Options struct {
+	OnResume bool
+	Messages int           // most messages that a recap is made of; 0 = there are no recaps
+	Pause    time.Duration // 0 = Pause
+	// Began is when the program was started, where a person resumes a conversation by starting it: what is older is a
+	// conversation that they come back to. Zero = only Pause counts.
+	Began time.Time
+}
+
+// Desk gives recaps. Safe for concurrent use. It works while Run runs.
+type Desk struct {
+	deps Deps
+	opts Options
+
+	mu      sync.Mutex
+	ctx     context.Context //nolint:containedctx // bounds the goroutines of the Desk; nil = Run does not run
+	working sync.WaitGroup
+	begun   map[string]bool // what is being written, by key
+	slots   chan struct{}
+}
+
+// New returns a Desk.
+func New(deps Deps, opts Options) *Desk {
+	if opts.Pause == 0 {
+		opts.Pause = Pause
+	}
+	return &Desk{deps: deps, opts: opts, begun: map[string]bool{}, slots: make(chan struct{}, atOnce)}
+}
+
+// job is a recap that somebody has asked for.
+type job struct {
+	Session bot.SessionKey `json:"session"`
+	Message bot.Message    `json:"message"`
+	Owner   string         `json:"owner"` // the process that was asked
+}
+
+// Command answers /recap: at once that there is none, else in the background, so that no other command waits for the
+// model.
+func (d *Desk) Command(_ context.Context, call *turn.Call) (turn.Effect, error) {
+	if d.opts.Messages <= 0 {
+		row := d.row(call.Message, bot.Reply, bot.Content{Text: d.deps.Words.RecapOff(call.Message.Language)})
+		return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil
+	}
+	j := job{Session: call.Session, Message: *call.Message, Owner: d.deps.Owner}
+	value, err := json.Marshal(j)
+	if err != nil {
+		return turn.Effect{}, fmt.Errorf("note a recap: %w", err)
+	}
+	note := bot.Fact{Bucket: bucket, Key: call.Message.ID, Value: string(value), Expires: d.deps.Now().Add(jobFor)}
+	return turn.Effect{
+		Change: bot.Change{Facts: []bot.Fact{note}},
+		Then: func(context.Context, *bot.Applied) (turn.Effect, error) {
+			d.start(j.Message.ID, func(ctx context.Context) { d.give(ctx, &j) })
+			return turn.Effect{}, nil
+		},
+	}, nil
+}
+
+// Run gives what is asked for until ctx ends, beginning with what a dead process has left.
+func (d *Desk) Run(ctx context.Context) error {
+	d.mu.Lock()
+	d.ctx = ctx
+	d.mu.Unlock()
+	if err := d.Follow(ctx); err != nil && ctx.Err() == nil {
+		d.deps.Log.Error().Err(err).Msg("recaps of an earlier process not given")
+	}
+	<-ctx.Done()
+	d.mu.Lock()
+	d.ctx = nil
+	d.mu.Unlock()
+	d.working.Wait()
+	return nil
+}
+
+// Follow takes up the recaps of processes that are dead.
+func (d *Desk) Follow(ctx context.Context) error {
+	list, err := d.deps.Store.FactsOf(ctx, bucket, "", d.deps.Now())
+	if err != nil {
+		return fmt.Errorf("read which recaps are waited for: %w", err)
+	}
+	for _, f := range list {
+		var j job
+		if err := json.Unmarshal([]byte(f.Value), &j); err != nil {
+			d.deps.Log.Error().Err(err).Str("recap", f.Key).Msg("recap not readable")
+			continue
+		}
+		if j.Owner == d.deps.Owner || d.deps.Lives(j.Owner) {
+			continue
+		}
+		d.start(j.Message.ID, func(ctx context.Context) { d.give(ctx, &j) })
+	}
+	return nil
+}
+
+// start runs work in the background, once at a time for a key. What is not run because the service ends is found by the
+// next start.
+func (d *Desk) start(key string, work func(ctx context.Context)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ctx == nil || d.begun[key] {
+		return
+	}
+	ctx := d.ctx
+	d.begun[key] = true
+	d.working.Go(func() {
+		defer func() {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			delete(d.begun, key)
+		}()
+		select {
+		case d.slots <- struct{}{}:
+			defer func() { <-d.slots }()
+			work(ctx)
+		case <-ctx.Done():
+		}
+	})
+}
+
+// give answers a /recap. Its rows have keys, so that it is answered once, however often it is begun.
+func (d *Desk) give(ctx context.Context, j *job) {
+	j.Session = d.deps.Current(j.Session)
+	if chat := j.Session.Chat(); chat != "" && chat != j.Message.Place.Chat {
+		j.Message.Place.Chat, j.Message.Message = chat, ""
+	}
+	text, err := d.asked(d.paid(ctx, &j.Message, "recap/"+j.Message.ID), j)
+	if ctx.Err() != nil {
+		return
+	}
+	language := j.Message.Language
+	var contents []bot.Content
+	denied, refused := errors.AsType[*pay.Denied](err)
+	switch {
+	case refused:
+		contents = []bot.Content{{Text: denied.Text}}
+	case errors.Is(err, errNothing):
+		contents = []bot.Content{{Text: d.deps.Words.RecapNothing(language)}}
+	case err != nil:
+		d.deps.Log.Warn().Err(err).Str("session", string(j.Session)).Msg("no recap")
+		contents = []bot.Content{{Text: d.deps.Words.RecapFailed(language)}}
+	default:
+		contents = d.deps.Composer.Compose(d.deps.Words.Recap(language, text))
+	}
+	change := &bot.Change{Facts: []bot.Fact{{Bucket: bucket, Key: j.Message.ID}}}
+	d.send(ctx, change, &j.Message, bot.Reply, "recap/"+j.Message.ID, contents)
+}
+
+// paid returns a context in which the sender of a message pays. No turn stores what is spent, so the purse is closed at
+// once: it stores that itself.
+func (d *Desk) paid(ctx context.Context, msg *bot.Message, id string) context.Context {
+	purse := d.deps.Open(msg, id)
+	purse.Close()
+	return pay.With(ctx, purse)
+}
+
+var errNothing = errors.New("nothing was said yet")
+
+// asked writes the recap of a job.
+func (d *Desk) asked(ctx context.Context, j *job) (string, error) {
+	tail, err := d.deps.Store.Tail(ctx, j.Session, room)
+	if err != nil {
+		return "", fmt.Errorf("read a conversation: %w", err)
+	}
+	talk := d.talk(tail.Entries)
+	if talk.Earlier == "" && len(talk.Entries) == 0 {
+		return "", errNothing
+	}
+	talk.Caller, talk.Session = j.Message.Caller, j.Session
+	return d.write(ctx, talk)
+}
+
+// write asks the model, which has Limit for it.
+func (d *Desk) write(ctx context.Context, talk Talk) (string, error) {
+	bounded, cancel := context.WithTimeout(ctx, Limit)
+	defer cancel()
+	return d.deps.Write(bounded, talk)
+}
+
+// talk selects what a recap is written from: the newest messages of a conversation, with the summary of what is before
+// them.
+func (d *Desk) talk(list []journal.Entry) Talk {
+	var talk Talk
+	summary, first := journal.Summary(list)
+	if summary != nil {
+		talk.Earlier = summary.Text
+	}
+	list = list[first:]
+	from, messages := len(list), 0
+	for i := len(list) - 1; i >= 0 && messages < d.opts.Messages && len(list)-i <= d.opts.Messages*entries; i-- {
+		switch list[i].Kind {
+		case journal.UserEntry, journal.AnswerEntry, journal.EndEntry:
+			messages, from = messages+1, i
+		case journal.AssistantEntry, journal.StartedEntry, journal.ResultEntry, journal.SummaryEntry, journal.ResetEntry:
+		}
+	}
+	talk.Entries = list[from:]
+	return talk
+}
+
+// Resumed is told that a message begins a turn, with the conversation before it. If the person comes back to it after a
+// long time, they are reminded of it, beside the turn. begun waits until the turn is stored. It does not block, and a
+// recap that does not succeed is not given.
+func (d *Desk) Resumed(msg *bot.Message, session bot.SessionKey, before []journal.Entry, begun func() error) {
+	if !d.resumes(msg, before) {
+		return
+	}
+	own, last := *msg, before[len(before)-1].N
+	talk := d.talk(before)
+	talk.Caller, talk.Session = msg.Caller, session
+	key := fmt.Sprintf("recap/%s/%d", session, last)
+	d.start(key, func(ctx context.Context) {
+		if begun() != nil {
+			return
+		}
+		text, err := d.write(d.paid(ctx, &own, key), talk)
+		if err != nil {
+			d.deps.Log.Warn().Err(err).Str("session", string(session)).Msg("no recap")
+			return
+		}
+		contents := d.deps.Composer.Compose(d.deps.Words.Recap(own.Language, text))
+		d.send(ctx, &bot.Change{}, &own, bot.Notice, key, contents)
+	})
+}
+
+// resumes reports whether somebody comes back to a conversation that is worth a reminder. In a group nobody is reminded
+// unasked: others would have to read it. A conversation with a summary has none (seed 001).
+func (d *Desk) resumes(msg *bot.Message, before []journal.Entry) bool {
+	if !d.opts.OnResume || d.opts.Messages <= 0 || len(before) == 0 || msg.Place.Group || !msg.Place.Ordinary() {
+		return false
+	}
+	last := before[len(before)-1].At
+	rested := d.deps.Now().Sub(last) >= d.opts.Pause || last.Before(d.opts.Began)
+	if !rested || last.IsZero() {
+		return false
+	}
+	summary, first := journal.Summary(before)
+	if summary != nil && summary.Text != "" {
+		return false
+	}
+	answers := 0
+	for i := first; i < len(before); i++ {
+		if before[i].Kind == journal.AnswerEntry {
+			answers++
+		}
+	}
+	return answers >= fewest
+}
+
+// send stores what is said.
+func (d *Desk) send(
+	ctx context.Context, change *bot.Change, msg *bot.Message, purpose bot.Purpose, key string, contents []bot.Content,
+) {
+	for i, c := range contents {
+		row := d.row(msg, purpose, c)
+		row.Key = fmt.Sprintf("%s/%d", key, i)
+		change.Send = append(change.Send, row)
+	}
+	kept, cancel := context.WithTimeout(context.WithoutCancel(ctx), finish)
+	defer cancel()
+	if err := d.deps.Keeper.Keep(kept, change); err != nil {
+		d.deps.Log.Error().Err(err).Msg("recap not stored")
+		return
+	}
+	d.deps.Wake(msg.Place)
+}
+
+func (d *Desk) row(msg *bot.Message, purpose bot.Purpose, content bot.Content) bot.Row {
+	content.Language = msg.Language
+	row := bot.Row{Place: msg.Place, Purpose: purpose, Content: content}
+	if msg.Place.Group && purpose == bot.Reply {
+		row.ReplyTo = msg.Message
+	}
+	return row
+}
