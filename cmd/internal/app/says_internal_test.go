@@ -98,6 +98,7 @@ func TestAliases(t *testing.T) {
 // mayName are the directories whose code may name tools: their own packages, the configuration, what speaks in the
 // place of a model or reads its language, and those where the same words mean something else.
 var mayName = []string{
+	"tools/delegate/",
 	"tools/file/", "tools/web/", "tools/shell/", "tools/overflow/", "agent/catalog/search.go", // their own
 	"cmd/internal/config/",
 	"agent/llm/offline/", "agent/llm/fenced/", // a model, and the fences of one
