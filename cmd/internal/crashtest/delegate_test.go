@@ -1,0 +1,92 @@
+//go:build unix
+
+package crashtest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/persistence"
+)
+
+// delegated is the story of two sub-agents that work side by side; one of them asks for approval.
+var delegated = story{
+	script: `
+on "please note it": call* delegate {"task":"look up what is planned","name":"scout","tools":["read"]} delegate {"task":"write one line","name":"writer","tools":["bash"]}
+then say ` + answer1 + `
+on "look up what": call read {"path":"plan.txt"}
+then say it is the plan
+on "write one line": call bash {"command":"echo line >> notes.txt"}
+then say it is written`,
+	step: (*run).stepDelegated, promise: (*run).promiseDelegated,
+}
+
+// TestCrashDelegate kills the process at every point of that story: whenever it ends, each sub-agent gets its task once
+// and ends once, nothing runs twice, and there is one answer.
+func TestCrashDelegate(t *testing.T) { crash(t, delegated, 9) }
+
+func (r *run) stepDelegated(ctx context.Context) (done bool, err error) {
+	shown := r.fake.Chat(ann)
+	card := newestCard(shown)
+	switch {
+	case r.requests("getUpdates") == r.polls: // this process does not poll yet
+		return false, nil
+	case r.said == 0:
+		return false, r.say(first)
+	case card != 0 && r.pressedIn < r.lives:
+		return false, r.press(card)
+	case count(shown, answer1) == 0:
+		return false, nil
+	}
+	return r.still(ctx)
+}
+
+// promiseDelegated looks at the journal, the file and the chat.
+func (r *run) promiseDelegated(ctx context.Context) error {
+	tasks, ends, seen := map[string]int{}, map[string]int{}, map[string]int{}
+	unknown := false
+	errs := []error{r.read(ctx, func(db persistence.Reader) error {
+		entries, err := db.Journal(ctx, session(r.fake.BotID()), 0)
+		for _, e := range entries {
+			switch {
+			case e.Kind == journal.StartedEntry, e.Kind == journal.ResultEntry:
+				seen[string(e.Kind)+" "+e.Call]++
+				unknown = unknown || e.Category == "unknown"
+			case e.Child == "":
+			case e.Kind == journal.UserEntry:
+				tasks[e.Speaker]++
+			case e.Kind == journal.AnswerEntry, e.Kind == journal.EndEntry:
+				ends[e.Child]++
+			}
+		}
+		return err
+	})}
+	for what, n := range seen {
+		if n != 1 {
+			errs = append(errs, fmt.Errorf("%d times %s", n, what))
+		}
+	}
+	if len(ends) != 2 || tasks["scout"] != 1 || tasks["writer"] != 1 {
+		errs = append(errs, fmt.Errorf("tasks %v, ends %v", tasks, ends))
+	}
+	for child, n := range ends {
+		if n != 1 {
+			errs = append(errs, fmt.Errorf("the sub-agent of %s ended %d times", child, n))
+		}
+	}
+	raw, err := os.ReadFile(filepath.Join(r.workspace(), notes))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		errs = append(errs, err)
+	}
+	if lines := strings.Count(string(raw), "line\n"); lines > 1 || lines == 0 && !unknown {
+		errs = append(errs, fmt.Errorf("the command ran %d times; outcome unknown: %t", lines, unknown))
+	}
+	return errors.Join(append(errs, r.answered(r.fake.Chat(ann), answer1))...)
+}
