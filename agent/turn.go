@@ -24,6 +24,7 @@ type Turn struct {
 	Tools   *tools.Overlay // changes to the set of tools: the allow-lists of chat and channel; nil = none
 	// Child is the call that began the sub-agent for whose work this is, and Origin.Agent its name; "" = the turn itself.
 	Child string
+	Skills  []string       // what the prompt lists of skills; set by the Catalog before each model call
 }
 
 // OutcomeKind says how a Run ended.

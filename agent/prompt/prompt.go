@@ -9,15 +9,16 @@ import (
 
 // Options are the inputs of the prompt.
 type Options struct {
-	Bot      string // the bot's name
-	Operator string // agent.system_prompt of the configuration
-	Chat     string // system prompt of the chat
-	Group    bool   // several people read
-	Shared   bool   // several people speak in this conversation
-	Channel  string // telegram, terminal
-	Tools    bool   // tools are offered in this call
+	Bot      string   // the bot's name
+	Operator string   // agent.system_prompt of the configuration
+	Chat     string   // system prompt of the chat
+	Group    bool     // several people read
+	Shared   bool     // several people speak in this conversation
+	Channel  string   // telegram, terminal
+	Tools    bool     // tools are offered in this call
 	Agent    string // name of the sub-agent whose prompt this is; "" = the bot itself
-	Servers  string // what MCP servers say about their tools, marked as their text; "" = nothing
+	Skills   []string // "name: description" of the skills that may help
+	Servers  string   // what MCP servers say about their tools, marked as their text; "" = nothing
 	// Day is the date in its zone, without the time of day, so that the prompt is the same all day; zero = left out.
 	Day time.Time
 }
@@ -49,6 +50,9 @@ How you work
 const Native = `
 - Call tools through the function interface only. Do not write commands into code fences in the hope that they run.`
 
+// skills is above the list of skills.
+const skills = `Skills are instructions and scripts that people have written for kinds of work. When one of these fits what you are asked, load it with use_skill before you begin, and follow it:`
+
 // System writes the prompt.
 func System(o Options) string {
 	name := o.Bot
@@ -78,6 +82,9 @@ func System(o Options) string {
 	}
 	if !o.Day.IsZero() {
 		b.WriteString("\n\nToday is " + o.Day.Format("Monday, 2 January 2006 (MST)") + ".")
+	}
+	if o.Tools && len(o.Skills) > 0 {
+		b.WriteString("\n\n" + skills + "\n- " + strings.Join(o.Skills, "\n- "))
 	}
 	for _, extra := range []string{o.Servers, o.Operator, o.Chat} {
 		if t := strings.TrimSpace(extra); t != "" {

@@ -85,7 +85,9 @@ type Deps struct {
 	Quotas    Quotas // nil = none can be set
 	About     About
 	// Model answers /model (bot/choice).
-	Model   func(ctx context.Context, call *turn.Call) (turn.Effect, error)
+	Model func(ctx context.Context, call *turn.Call) (turn.Effect, error)
+	// Skills answers /skills (bot/skills); nil = there are none.
+	Skills  func(ctx context.Context, call *turn.Call) (turn.Effect, error)
 	Servers Servers // nil = there is no MCP client
 	// Refusals explains what was refused; nil = nothing is.
 	Refusals Refusals
@@ -137,6 +139,7 @@ func New(deps Deps) *Table {
 		"people":  {class: turn.Overtakes, admin: true, private: true, off: deps.People == nil, run: t.people(People.People)},
 		"admit":   {class: turn.Overtakes, admin: true, private: true, off: deps.People == nil, run: t.people(People.Admit)},
 		"remove":  {class: turn.Overtakes, admin: true, private: true, off: deps.People == nil, run: t.people(People.Remove)},
+		"skills":  {class: turn.Overtakes, off: deps.Skills == nil, run: t.skills},
 		"why":     {class: turn.Overtakes, off: deps.Refusals == nil, run: t.why},
 	}
 	for name, admin := range map[string]bool{

@@ -59,8 +59,10 @@ type Deps struct {
 	// Problem reports what is wrong with the name of a tool, as far as the configuration knows; sure means that it
 	// cannot be right.
 	Problem func(tool string) (problem string, sure bool)
-	Now     func() time.Time
-	Log     zerolog.Logger
+	// Trust returns how far the source of a call is trusted; nil = completely.
+	Trust func(call *tools.Call) policy.Trust
+	Now   func() time.Time
+	Log   zerolog.Logger
 }
 
 // Book applies the rules. It is safe for concurrent use and starts no goroutines.
@@ -94,6 +96,9 @@ func (b *Book) Request(ctx context.Context, call *tools.Call) (policy.Request, e
 	}
 	if call.Def.Server != "" {
 		r.Server = d.Servers.Address(call.Def.Server)
+	}
+	if d.Trust != nil {
+		r.Trust = d.Trust(call)
 	}
 	r.InsidePaths = roots
 	r.Dir = sandbox.Canonical(roots[0])

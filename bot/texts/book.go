@@ -30,6 +30,7 @@ type book struct {
 	Showing   showingBook
 	Edits     editBook
 	Recap     recapBook
+	Skills    skillBook
 
 	// English sentences of the policy and of tools in this language; nil = this is English
 	reasons func() *phrases

@@ -148,6 +148,7 @@ func everything(l string) map[string][]string {
 	}
 	maps.Copy(m, grants(l))
 	maps.Copy(m, people(l))
+	maps.Copy(m, skill(l))
 	edits(l, m)
 	quotas(l, m)
 	for _, verb := range append(act.Verbs(), "") {

@@ -162,7 +162,7 @@ func (r *Runner) runBackground(ctx context.Context, run *backgroundRun, ws strin
 	done := Completion{BackgroundRun: run.BackgroundRun, Ended: "failed"}
 	o, err := r.execute(ctx, job{
 		text: run.Command, ws: ws, timeout: r.opts.BackgroundTimeout, cancel: run.cancel,
-		bared: run.bared,
+		bared: run.bared, read: r.readable(run.Origin),
 	})
 	done.Elapsed = max(0, r.opts.Now().Sub(run.Started))
 	if err != nil {

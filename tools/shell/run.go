@@ -45,6 +45,7 @@ type job struct {
 	timeout  time.Duration
 	cancel   <-chan struct{} // in addition to the context; may be nil
 	progress func(string)    // may be nil
+	read     []string        // directories that it may read in addition
 	bared    bool            // allowed because the kernel hides from it the files that it must not read
 }
 
@@ -244,7 +245,7 @@ func (r *Runner) spec(j job, bars []string) sandbox.Spec {
 		Argv:    argv,
 		Dir:     j.ws,
 		Env:     env,
-		Read:    append(r.shellDir(), r.opts.ReadPaths...),
+		Read:    slices.Concat(r.shellDir(), r.opts.ReadPaths, j.read),
 		Write:   append([]string{j.ws}, r.opts.AllowedPaths...),
 		Deny:    slices.Concat(r.barred(j.ws), bars),
 		Network: r.opts.Network,
@@ -263,7 +264,7 @@ func (r *Runner) foreground(ctx context.Context, call *tools.Call, text, ws stri
 	defer tx.close()
 	o, err := r.execute(ctx, job{
 		text: text, ws: ws, timeout: r.opts.Timeout, progress: call.Progress,
-		bared: bared(call),
+		bared: bared(call), read: r.readable(call.Origin),
 	})
 	if err != nil {
 		return nil, startFailure(err)
@@ -273,6 +274,14 @@ func (r *Runner) foreground(ctx context.Context, call *tools.Call, text, ws stri
 		lines = tx.settle(call, o)
 	}
 	return r.conclude(call, o, tx.warnings, lines), nil
+}
+
+// readable returns the directories that the commands of a conversation may read in addition.
+func (r *Runner) readable(o tools.Origin) []string {
+	if r.opts.Readable == nil {
+		return nil
+	}
+	return r.opts.Readable(o)
 }
 
 // bared reports whether a call was allowed without a question because the kernel hides from it what it must not read.

@@ -61,6 +61,9 @@ type Options struct {
 	AllowedPaths []string // readable and writable in addition to the workspace
 	// readable and executable in addition to the system's directories, such as a toolchain in a home directory
 	ReadPaths []string
+	// Readable returns further directories that the commands of a conversation may read and execute from: its skills. It
+	// is asked before each command; nil = none.
+	Readable func(tools.Origin) []string
 	// DeniedPaths cannot be reached even inside the workspace and AllowedPaths: the config file, the data directory.
 	// See sandbox.Spec.Deny. A rollback does not touch them. A path that does not exist when a command starts is
 	// ignored; the policy decides whether a command may create it.

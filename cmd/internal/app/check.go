@@ -62,6 +62,7 @@ func Check(opts Options, use Use) Findings {
 	k.files()
 	k.directories(use)
 	k.servers()
+	k.skills()
 	k.contradictions()
 	if use.Model {
 		k.models()

@@ -172,6 +172,12 @@ func (c *Core) open(ctx context.Context) error {
 	if err := c.openChain(ctx); err != nil {
 		return err
 	}
+	if err := c.openShelf(); err != nil {
+		return err
+	}
+	if err := c.followSkills(ctx); err != nil {
+		return err
+	}
 	for _, w := range c.warnings {
 		c.log.Warn().Str("config", w).Msg("start")
 	}
@@ -203,7 +209,7 @@ func (c *Core) openBook() {
 	deps := rulebook.Deps{
 		Policy: c.policy, Off: !c.cfg.Tools.Enabled, Judged: c.judge != nil, Confined: c.kit.confined, Sandbox: c.kit.level, Commands: c.kit.commands, Files: c.kit.files,
 		Runner: c.kit.runner, Tools: c.registry, Servers: c.servers, Env: environment, Problem: func(tool string) (string, bool) { return c.cfg.ToolProblem(tool, false) },
-		Now: c.now, Log: c.log,
+		Trust: c.trust, Now: c.now, Log: c.log,
 	}
 	if c.stores != nil {
 		deps.Store = c.stores.Bot
@@ -342,7 +348,7 @@ func (c *Core) usable(session string, overlay *tools.Overlay) []tools.Definition
 		return nil
 	}
 	return catalog.Without(overlay.Over(c.registry).Definitions(), func(d tools.Definition) bool {
-		return c.policy.Hides(d.Name, d.Says) || c.blocked(session, d) || d.Server != "" && c.servers.Away(d.Server)
+		return c.policy.Hides(d.Name, d.Says) || c.blocked(session, d) || c.unskilled(d) || d.Server != "" && c.servers.Away(d.Server)
 	})
 }
 
@@ -361,11 +367,11 @@ func (c *Core) runner(tools agent.Executor, budget agent.Budget, name string) *a
 	system := func(turn *agent.Turn, withTools bool) string {
 		return prompt.System(prompt.Options{
 			Bot: name, Operator: c.cfg.Agent.SystemPrompt, Chat: turn.System, Group: turn.Group, Shared: turn.Shared, Channel: turn.Origin.Channel,
-			Agent: turn.Origin.Agent, Tools: withTools, Day: c.now().In(zone), Servers: c.instructions(turn, withTools),
+			Agent: turn.Origin.Agent, Tools: withTools, Day: c.now().In(zone), Servers: c.instructions(turn, withTools), Skills: turn.Skills,
 		})
 	}
 	return agent.NewRunner(
-		agent.Deps{Provider: c.provider, Tools: tools, Budget: budget, Catalog: c.catalog, Blobs: c.stores.Blobs, System: system, Now: c.now, Compaction: c.compaction()},
+		agent.Deps{Provider: c.provider, Tools: tools, Budget: budget, Catalog: c.offering(), Blobs: c.stores.Blobs, System: system, Now: c.now, Compaction: c.compaction()},
 		agent.Limits{
 			Iterations: c.cfg.Agent.MaxToolIterations, Parallel: c.cfg.Agent.MaxParallelTools, ContextTokens: c.cfg.Agent.ContextBudgetTokens,
 		},

@@ -32,7 +32,7 @@ func (c *Core) adversary() (tools.Middleware, error) {
 	}
 	o := judge.Options{
 		Model: model, Question: !a.BlockOnReject, FailOpen: a.FailOpen, Timeout: time.Duration(a.TimeoutMS) * time.Millisecond,
-		Exempt: a.ExemptTools, Redact: c.redactor.Value,
+		Exempt: c.canonical(a.ExemptTools), Redact: c.redactor.Value,
 	}
 	if a.PolicyFile != "" {
 		f, err := os.Open(c.cfg.Path(a.PolicyFile))

@@ -58,6 +58,10 @@ func (c *Core) tools() (*kit, error) {
 	k.disk = disk.New(disk.Options{
 		Root: c.workspaceRoot(), MaxBytes: c.cfg.Workspaces.MaxBytes, Reserve: c.cfg.Workspaces.ReserveBytes, Own: c.dir, Now: c.now,
 	})
+	learnt, err := c.openSkills()
+	if err != nil {
+		return nil, err
+	}
 	bash, err := c.shell(k)
 	if err != nil {
 		return nil, err
@@ -73,7 +77,7 @@ func (c *Core) tools() (*kit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if k.registry, err = tools.NewRegistry(slices.Concat([]tools.Tool{bash}, files, pages)...); err != nil {
+	if k.registry, err = tools.NewRegistry(slices.Concat([]tools.Tool{bash}, files, pages, learnt)...); err != nil {
 		return nil, err
 	}
 	return k, addDelegate(k.registry)
@@ -125,7 +129,7 @@ func (c *Core) shell(k *kit) (tools.Tool, error) {
 	}
 	bash, runner, err := shell.New(shell.Options{
 		Timeout: time.Duration(s.Timeout) * time.Second, Workspace: k.workspace, AllowedPaths: k.commands.Dirs(), DeniedPaths: k.denied,
-		Unreadable: rulebook.Unreadable(c.policy, environment), Disk: k.disk, Reader: c.reader,
+		Unreadable: rulebook.Unreadable(c.policy, environment), Readable: c.readable(), Disk: k.disk, Reader: c.reader,
 		Network: reach(s.AllowNetwork), Limits: limits(s.Limits), MaxOutput: s.Limits.OutputBytes, AllowedCommands: s.AllowedCommands, EnvBlocklist: s.EnvBlocklist,
 		Transactional: s.Transactional, AutoRollback: s.AutoRollback, AutoRollbackExitCodes: s.AutoRollbackExitCodes,
 		SnapshotRequired: s.SnapshotRequired, TransactionScope: s.TransactionScope, MaxSnapshotBytes: s.MaxSnapshotBytes,

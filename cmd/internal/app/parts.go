@@ -82,6 +82,7 @@ type shaping struct {
 	catalog  *catalog.Catalog
 	engine   *filter.Engine
 	filtered tally
+	skilling
 }
 
 // connecting holds the MCP servers and what is told about them.

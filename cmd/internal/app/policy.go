@@ -17,12 +17,13 @@ import (
 	"github.com/zephbot/zephbot/tools/file"
 	"github.com/zephbot/zephbot/tools/overflow"
 	"github.com/zephbot/zephbot/tools/shell"
+	"github.com/zephbot/zephbot/tools/skill"
 	"github.com/zephbot/zephbot/tools/web"
 )
 
 // builtins returns the statements of our own tools.
 func builtins() []act.Tool {
-	return slices.Concat(shell.Says(), file.Says(), web.Says(), overflow.Says(), catalog.Says(), delegate.Says())
+	return slices.Concat(shell.Says(), file.Says(), web.Says(), overflow.Says(), catalog.Says(), delegate.Says(), skill.Says())
 }
 
 // buildPolicy converts the configuration to rules. One invalid rule refuses all.

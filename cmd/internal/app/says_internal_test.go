@@ -28,7 +28,7 @@ func TestSays(t *testing.T) {
 	want := map[string]act.Act{
 		"bash": act.Runs, "read": act.ReadsFile, "write": act.WritesFile, "edit": act.WritesFile, "find_path": act.Searches, "grep": act.Searches,
 		"list_directory": act.Searches, "create_directory": act.MakesDirectory, "delete_path": act.RemovesPath, "move_path": act.MovesPath,
-		"copy_path": act.CopiesPath, "send_file": act.ShowsFile, "fetch": act.ReadsWeb, "web_scrape": act.ReadsWeb, "read_overflow": act.Recalls, "tool_search": act.Recalls, "delegate": act.Delegates,
+		"copy_path": act.CopiesPath, "send_file": act.ShowsFile, "fetch": act.ReadsWeb, "web_scrape": act.ReadsWeb, "read_overflow": act.Recalls, "tool_search": act.Recalls, "delegate": act.Delegates, "use_skill": act.Recalls,
 	}
 	got, cached := map[string]act.Act{}, []string{}
 	for _, tool := range builtins() {
@@ -60,7 +60,7 @@ func TestSays(t *testing.T) {
 func sayingBench(t *testing.T) *Bench {
 	t.Helper()
 	dir := t.TempDir()
-	cfg, err := config.Load(config.Source{WorkDir: dir, Home: dir, Env: []string{"ZEPH_DATA_DIR=" + filepath.Join(dir, "data"), "ZEPH_TELEGRAM_ALLOWED_TOOLS=shell,read_file"}})
+	cfg, err := config.Load(config.Source{WorkDir: dir, Home: dir, Env: []string{"ZEPH_DATA_DIR=" + filepath.Join(dir, "data"), "ZEPH_TELEGRAM_ALLOWED_TOOLS=shell,read_file", "ZEPH_SKILLS_PATHS=" + dir}})
 	if err != nil {
 		t.Fatal(err)
 	}

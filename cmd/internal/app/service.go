@@ -31,6 +31,7 @@ import (
 	"github.com/zephbot/zephbot/bot/refusal"
 	"github.com/zephbot/zephbot/bot/servers"
 	"github.com/zephbot/zephbot/bot/sign"
+	"github.com/zephbot/zephbot/bot/skills"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/tools"
@@ -133,7 +134,7 @@ func newService(c *Core, ch channel) (*service, error) {
 		Recap: s.recap.Command,
 		Store: store, Questions: questions, Policy: rulebook.Answers{Book: c.book, Chain: c.unasked}, Usage: s.meter.Usage, Quotas: quotas, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
 		Blocks: c.blockedTools(), Servers: s.desk, Behind: background{c}, Model: c.choices.Command,
-		Decides: ch.decides,
+		Decides: ch.decides, Skills: c.skillCommand(),
 	}
 	why := refusal.Desk{Store: store, Words: words}
 	deps.Refusals = why
@@ -173,6 +174,9 @@ func (s *service) buttons(store bot.Store, why refusal.Desk) dispatch.Buttons {
 			refusal.Prefix: why, receipt.Prefix: receipts, choice.Prefix: c.choices, halt.Prefix: stops,
 		},
 		Below: below(why.Buttons, receipts.Buttons), Stop: stops.Buttons,
+	}
+	if c.skillDesk != nil {
+		b.Pressers[skills.Prefix] = c.skillDesk
 	}
 	if ch.people != nil {
 		b.Pressers[access.Prefix] = ch.people
@@ -322,6 +326,9 @@ func (s *service) aside() map[string]func(ctx context.Context) error {
 	if s.pacing != nil {
 		parts["send budget"] = s.pacing
 	}
+	if c := s.core; c.library != nil {
+		parts["skills"] = func(ctx context.Context) error { return c.library.Follow(ctx, skillsEvery) }
+	}
 	return parts
 }
 
@@ -334,7 +341,7 @@ func (s *service) follow(ctx context.Context) error {
 			c.records.Settle(ctx) // of a process that is gone
 		}
 		return err
-	}, s.followLimits, s.moves.Follow, s.followPeople, c.choices.Follow, c.news.Follow, background{c}.follow, s.desk.Follow, s.recap.Follow)
+	}, s.followLimits, s.moves.Follow, s.followPeople, c.choices.Follow, c.followSkills, c.news.Follow, background{c}.follow, s.desk.Follow, s.recap.Follow)
 }
 
 // whenBuried ends the work of a process that was declared dead, because nothing that it does counts any more. stop ends

@@ -177,7 +177,7 @@ func (c *Core) quotas() tools.Middleware {
 	if u := c.cfg.Tools.Utility; u.Enabled {
 		list = append(list, utility.New(utility.Options{
 			Threshold: u.Threshold, GainWeight: u.GainWeight, CostWeight: u.CostWeight, RedundancyWeight: u.RedundancyWeight, UncertaintyBonus: u.UncertaintyBonus,
-			ExemptTools: u.ExemptTools, HighGainTools: u.HighGainTools,
+			ExemptTools: c.canonical(u.ExemptTools), HighGainTools: c.canonical(u.HighGainTools),
 			Seen: func(call *tools.Call) utility.History {
 				past := make([]utility.Past, len(call.Earlier))
 				for i, e := range call.Earlier {

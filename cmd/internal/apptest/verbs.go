@@ -62,6 +62,9 @@ func (s *scene) command(words []string, rest string) error {
 		return s.wait(func() (bool, error) { return len(s.fake.Faults()) == 0, nil })
 	case "clock":
 		return s.setClock(words[1])
+	case "skill":
+		name, text, _ := strings.Cut(rest, ": ")
+		return s.skill(skillsDir+name, strings.ReplaceAll(text, `\n`, "\n"))
 	case "web":
 		return s.web.line(words)
 	default:

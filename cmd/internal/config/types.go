@@ -38,6 +38,8 @@ type Config struct {
 	Index      Index      `toml:"index" idle:"the code index" doc:"The code index that search_code uses."`
 	Scheduler  Scheduler  `toml:"scheduler" idle:"the scheduler" doc:"Scheduled tasks."`
 	Memory     Memory     `toml:"memory" idle:"memory" doc:"What the agent remembers between conversations."`
+	Skills     Skills     `toml:"skills" doc:"Instructions and scripts for certain kinds of work (docs/skills.md)."`
+	WebSearch  WebSearch  `toml:"web_search" doc:"The tool web_search."`
 	Quotas     Quotas     `toml:"quotas" doc:"How much people may use."`
 	Audit      Audit      `toml:"audit" doc:"The record of every tool call."`
 	Metrics    Metrics    `toml:"metrics" doc:"Prometheus metrics and health checks."`
@@ -115,13 +117,14 @@ type TelegramGroups struct {
 
 // Chat is a table [telegram.chats."ID"]. Zero values inherit from [telegram], [telegram.groups] and [quotas.chat].
 type Chat struct {
-	SystemPrompt      string   `toml:"system_prompt" doc:"System prompt of this chat. Empty: the one of [agent]."`
-	AllowedTools      []string `toml:"allowed_tools" tools:"name" doc:"Tools this chat may use. Empty: those of [telegram]."`
-	Trigger           string   `toml:"trigger" enum:"mention|all" doc:"As in [telegram.groups]."`
-	Session           string   `toml:"session" enum:"user|chat" doc:"As in [telegram.groups]."`
-	ApprovalsRequired int      `toml:"approvals_required" doc:"As in [telegram]. 0: inherited."`
-	Approvers         []int64  `toml:"approvers" min:"1" doc:"As in [telegram]. Empty: inherited."`
-	Quota             *Limits  `toml:"quota" doc:"Limits of this chat instead of [quotas.chat]."`
+	SystemPrompt      string    `toml:"system_prompt" doc:"System prompt of this chat. Empty: the one of [agent]."`
+	AllowedTools      []string  `toml:"allowed_tools" tools:"name" doc:"Tools this chat may use. Empty: those of [telegram]."`
+	Skills            *[]string `toml:"skills" doc:"Names of the accepted skills that this chat may use. Not set: all."`
+	Trigger           string    `toml:"trigger" enum:"mention|all" doc:"As in [telegram.groups]."`
+	Session           string    `toml:"session" enum:"user|chat" doc:"As in [telegram.groups]."`
+	ApprovalsRequired int       `toml:"approvals_required" doc:"As in [telegram]. 0: inherited."`
+	Approvers         []int64   `toml:"approvers" min:"1" doc:"As in [telegram]. Empty: inherited."`
+	Quota             *Limits   `toml:"quota" doc:"Limits of this chat instead of [quotas.chat]."`
 }
 
 // LLM is the table [llm].

@@ -1,0 +1,230 @@
+// Package skills lets people see skills, and admins decide about them (/skills). A decision is about exactly what a
+// folder holds: it is stored with its hash, and says nothing about what the folder holds later.
+package skills
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/facts"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/nearest"
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/skill"
+)
+
+const (
+	// bucket holds the latest decision about each skill, by its name.
+	bucket = "skill"
+	// revisions holds one value, which changes with each decision: other processes read it instead of all decisions.
+	revisions = "skill_revision"
+)
+
+// Deps are the dependencies of a Desk.
+type Deps struct {
+	Store   facts.Store
+	Library *skill.Library // nil = no skills are configured
+	Words   texts.Words
+	Now     func() time.Time
+	// Line makes facts of a decision for the audit log, which are stored with it; Recorded writes down what is stored.
+	// Both may be nil.
+	Line     func(call *tools.Call) []bot.Fact
+	Recorded func(ctx context.Context)
+}
+
+// Desk answers /skills and its buttons. It is safe for concurrent use and starts no goroutines.
+type Desk struct {
+	deps Deps
+
+	mu       sync.Mutex
+	known    bool
+	revision string // when the decisions were read
+}
+
+// New returns a Desk. Nothing is decided before the first Follow.
+func New(deps Deps) *Desk { return &Desk{deps: deps} }
+
+// Follow reads what was decided in any process since the last call.
+func (d *Desk) Follow(ctx context.Context) error {
+	if d.deps.Library == nil {
+		return nil
+	}
+	revision, err := d.deps.Store.Fact(ctx, revisions, "", d.deps.Now())
+	if err != nil {
+		return fmt.Errorf("read whether skills were decided: %w", err)
+	}
+	d.mu.Lock()
+	known := d.known && d.revision == revision
+	d.mu.Unlock()
+	if known {
+		return nil
+	}
+	list, err := d.deps.Store.FactsOf(ctx, bucket, "", d.deps.Now())
+	if err != nil {
+		return fmt.Errorf("read what was decided about skills: %w", err)
+	}
+	decisions := make(map[string]skill.Decision, len(list))
+	for _, f := range list {
+		var made skill.Decision
+		if json.Unmarshal([]byte(f.Value), &made) == nil && made.Verdict.Known() { // others are of a later version
+			decisions[f.Key] = made
+		}
+	}
+	d.deps.Library.Decide(decisions)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.known, d.revision = true, revision
+	return nil
+}
+
+// verdicts are the words of the command.
+func verdicts(word string) skill.Verdict {
+	switch word {
+	case "accept":
+		return skill.Accepted
+	case "limit":
+		return skill.Limited
+	case "refuse":
+		return skill.Refused
+	}
+	return ""
+}
+
+// Command answers /skills. Only admins see details and decide.
+func (d *Desk) Command(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	msg, w := call.Message, d.deps.Words
+	if d.deps.Library == nil {
+		return d.say(call, bot.Content{Text: w.SkillsOff(msg.Language)}), nil
+	}
+	d.deps.Library.Sync()
+	if err := d.Follow(ctx); err != nil {
+		return turn.Effect{}, err
+	}
+	words := strings.Fields(msg.Args)
+	switch {
+	case len(words) == 0:
+		return d.say(call, d.list(call, 0, "")), nil
+	case !call.Admin, msg.Place.Group:
+		return d.aside(call, w.SkillsInPrivate(msg.Language)), nil
+	case len(words) == 1:
+		e, ok := d.named(words[0])
+		if !ok {
+			return d.unknown(call, words[0]), nil
+		}
+		return d.say(call, d.details(msg.Language, e, 0)), nil
+	case len(words) == 3 && verdicts(words[0]) != "":
+		return d.typed(ctx, call, verdicts(words[0]), words[1], words[2])
+	}
+	return d.say(call, bot.Content{Text: w.SkillsHelp(msg.Language)}), nil
+}
+
+// typed decides by a command, about the content that a code names.
+func (d *Desk) typed(ctx context.Context, call *turn.Call, v skill.Verdict, name, code string) (turn.Effect, error) {
+	e, ok := d.named(name)
+	switch {
+	case !ok:
+		return d.unknown(call, name), nil
+	case !strings.EqualFold(code, e.Brief()):
+		return d.say(call, bot.Content{Text: d.deps.Words.SkillOutdated(call.Message.Language)}), nil
+	}
+	out, text, err := d.decide(ctx, call, e, v)
+	if err != nil {
+		return turn.Effect{}, err
+	}
+	out.Change.Send = append(out.Change.Send, d.say(call, bot.Content{Text: text}).Change.Send...)
+	return out, nil
+}
+
+func (d *Desk) unknown(call *turn.Call, name string) turn.Effect {
+	var names []string
+	list, _ := d.deps.Library.Entries()
+	for i := range list {
+		names = append(names, list[i].Name)
+	}
+	near, _ := nearest.Nearest(name, names)
+	return d.say(call, bot.Content{Text: d.deps.Words.SkillUnknown(call.Message.Language, name, near)})
+}
+
+func (d *Desk) named(name string) (skill.Entry, bool) {
+	list, _ := d.deps.Library.Entries()
+	for i := range list {
+		if list[i].Name == name {
+			return list[i], true
+		}
+	}
+	return skill.Entry{}, false
+}
+
+// decide returns the Effect that stores a decision about a skill as it is, without an answer, and what to say. A
+// decision that is there already changes nothing.
+func (d *Desk) decide(ctx context.Context, call *turn.Call, e skill.Entry, v skill.Verdict) (turn.Effect, string, error) {
+	msg, w := call.Message, d.deps.Words
+	// Another process may have stored something since the last Follow.
+	stored, err := d.deps.Store.Fact(ctx, bucket, e.Name, d.deps.Now())
+	if err != nil {
+		return turn.Effect{}, "", fmt.Errorf("read what was decided about a skill: %w", err)
+	}
+	var before skill.Decision
+	if json.Unmarshal([]byte(stored), &before) == nil && before.Verdict == v && before.Hash == e.Hash {
+		e.Decision, e.State = before, skill.State(v)
+		return turn.Effect{}, w.SkillAlready(msg.Language, shown(e)), nil
+	}
+	made := skill.Decision{Verdict: v, Hash: e.Hash, By: msg.Caller, ByName: msg.Name, At: d.deps.Now().UTC()}
+	value, err := json.Marshal(made)
+	if err != nil {
+		return turn.Effect{}, "", fmt.Errorf("store what was decided about a skill: %w", err)
+	}
+	change := bot.Change{Facts: []bot.Fact{
+		{Bucket: bucket, Key: e.Name, Value: string(value)}, {Bucket: revisions, Value: rand.Text()},
+	}}
+	if d.deps.Line != nil {
+		change.Facts = append(change.Facts, d.deps.Line(line(call, e, v))...)
+	}
+	then := func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {
+		if d.deps.Recorded != nil {
+			d.deps.Recorded(ctx)
+		}
+		return turn.Effect{}, d.Follow(ctx)
+	}
+	return turn.Effect{Change: change, Then: then}, w.SkillDecided(msg.Language, string(v), e.Name), nil
+}
+
+// line is the audit line of a decision.
+func line(call *turn.Call, e skill.Entry, v skill.Verdict) *tools.Call {
+	msg := call.Message
+	args, _ := json.Marshal(map[string]any{"skill": e.Name, "hash": e.Hash, "verdict": v, "dir": e.Dir}) // texts only: cannot fail
+	return &tools.Call{
+		ID: msg.ID, Tool: "skill_" + string(v), Args: args, Trail: &tools.Trail{ApprovedBy: msg.Caller, Rule: "skills"},
+		Origin: tools.Origin{
+			Channel: msg.Place.Channel, Session: string(call.Session), Chat: msg.Place.ChatKey(), Caller: msg.Caller, Admin: true,
+		},
+	}
+}
+
+func (d *Desk) row(call *turn.Call, content bot.Content) bot.Row {
+	content.Language = call.Message.Language
+	row := bot.Row{Session: call.Session, Place: call.Message.Place, Purpose: bot.Reply, Content: content}
+	if row.Place.Group {
+		row.ReplyTo = call.Message.Message
+	}
+	return row
+}
+
+func (d *Desk) say(call *turn.Call, content bot.Content) turn.Effect {
+	return turn.Effect{Change: bot.Change{Send: []bot.Row{d.row(call, content)}}}
+}
+
+// aside answers with what concerns nobody but the caller.
+func (d *Desk) aside(call *turn.Call, text string) turn.Effect {
+	row := d.row(call, bot.Content{Text: text}).Aside(call.Message)
+	return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}
+}
+
+var _ turn.Presser = (*Desk)(nil)
