@@ -23,8 +23,8 @@ type Turn struct {
 	Model   string         // name of the provider that is asked first; "" = the configured order
 	Tools   *tools.Overlay // changes to the set of tools: the allow-lists of chat and channel; nil = none
 	// Child is the call that began the sub-agent for whose work this is, and Origin.Agent its name; "" = the turn itself.
-	Child string
-	Skills  []string       // what the prompt lists of skills; set by the Catalog before each model call
+	Child  string
+	Skills []string // what the prompt lists of skills; set by the Catalog before each model call
 }
 
 // OutcomeKind says how a Run ended.

@@ -16,7 +16,7 @@ type Options struct {
 	Shared   bool     // several people speak in this conversation
 	Channel  string   // telegram, terminal
 	Tools    bool     // tools are offered in this call
-	Agent    string // name of the sub-agent whose prompt this is; "" = the bot itself
+	Agent    string   // name of the sub-agent whose prompt this is; "" = the bot itself
 	Skills   []string // "name: description" of the skills that may help
 	Servers  string   // what MCP servers say about their tools, marked as their text; "" = nothing
 	// Day is the date in its zone, without the time of day, so that the prompt is the same all day; zero = left out.
