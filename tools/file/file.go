@@ -86,6 +86,30 @@ type toolset struct {
 
 // New returns the ten tools in the order of the registry, and send_file if there is an Outlet. The error lists every configured path that is not usable.
 func New(o Options) ([]tools.Tool, error) {
+	t, err := newToolset(o)
+	if err != nil {
+		return nil, err
+	}
+	var list []tools.Tool
+	builds := []func() (tools.Tool, error){
+		t.read, t.write, t.edit, t.findPath, t.grep, t.listDirectory, t.createDirectory, t.deletePath, t.movePath,
+		t.copyPath,
+	}
+	if o.Outlet != nil {
+		builds = append(builds, t.sendFile)
+	}
+	for _, build := range builds {
+		tool, err := build()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, tool)
+	}
+	return tools.State(list, Says())
+}
+
+// newToolset checks the options. The error lists every configured path that is not usable.
+func newToolset(o Options) (*toolset, error) {
 	t := &toolset{Options: o.withDefaults()}
 	var errs []error
 	if o.Workspace == nil {
@@ -114,22 +138,7 @@ func New(o Options) ([]tools.Tool, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	var list []tools.Tool
-	builds := []func() (tools.Tool, error){
-		t.read, t.write, t.edit, t.findPath, t.grep, t.listDirectory, t.createDirectory, t.deletePath, t.movePath,
-		t.copyPath,
-	}
-	if o.Outlet != nil {
-		builds = append(builds, t.sendFile)
-	}
-	for _, build := range builds {
-		tool, err := build()
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, tool)
-	}
-	return tools.State(list, Says())
+	return t, nil
 }
 
 // rootPath is a directory in which the tools work.

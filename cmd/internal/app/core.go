@@ -200,6 +200,9 @@ func (c *Core) openChain(ctx context.Context) (err error) {
 	if err := c.openServers(); err != nil {
 		return err
 	}
+	if err := c.openCode(ctx); err != nil {
+		return err
+	}
 	c.openBook()
 	return c.openCatalog()
 }
@@ -263,6 +266,7 @@ func (c *Core) Close() error {
 	if c.kit != nil {
 		c.kit.close()
 	}
+	errs = append(errs, c.closeCode())
 	if c.audit != nil {
 		errs = append(errs, c.audit.Close())
 	}

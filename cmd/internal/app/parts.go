@@ -106,6 +106,7 @@ type remembering struct {
 	living *processes.Living  // that work on the same database
 	news   *news.Ledger       // for the models of sessions
 	moves  *moves.Map         // groups with new ids
+	code   indexing           // of the code of workspaces
 	undo   *undo.Store        // of files that calls change; nil where nothing is stored
 	told   func(blocks.Event) // told to people; nil = nobody; set before turns run
 }

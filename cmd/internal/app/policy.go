@@ -14,6 +14,7 @@ import (
 	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/policy/pathrule"
 	"github.com/zephbot/zephbot/tools/delegate"
+	"github.com/zephbot/zephbot/tools/code"
 	"github.com/zephbot/zephbot/tools/file"
 	"github.com/zephbot/zephbot/tools/overflow"
 	"github.com/zephbot/zephbot/tools/shell"
@@ -23,7 +24,7 @@ import (
 
 // builtins returns the statements of our own tools.
 func builtins() []act.Tool {
-	return slices.Concat(shell.Says(), file.Says(), web.Says(), overflow.Says(), catalog.Says(), delegate.Says(), skill.Says())
+	return slices.Concat(shell.Says(), file.Says(), web.Says(), overflow.Says(), catalog.Says(), delegate.Says(), skill.Says(), code.Says())
 }
 
 // buildPolicy converts the configuration to rules. One invalid rule refuses all.

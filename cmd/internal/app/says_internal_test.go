@@ -29,6 +29,7 @@ func TestSays(t *testing.T) {
 		"bash": act.Runs, "read": act.ReadsFile, "write": act.WritesFile, "edit": act.WritesFile, "find_path": act.Searches, "grep": act.Searches,
 		"list_directory": act.Searches, "create_directory": act.MakesDirectory, "delete_path": act.RemovesPath, "move_path": act.MovesPath,
 		"copy_path": act.CopiesPath, "send_file": act.ShowsFile, "fetch": act.ReadsWeb, "web_scrape": act.ReadsWeb, "read_overflow": act.Recalls, "tool_search": act.Recalls, "delegate": act.Delegates, "use_skill": act.Recalls,
+		"search_code": act.Inspects,
 	}
 	got, cached := map[string]act.Act{}, []string{}
 	for _, tool := range builtins() {
@@ -40,7 +41,7 @@ func TestSays(t *testing.T) {
 		t.Errorf("acts (-want +got):\n%s", diff)
 	}
 	slices.Sort(cached)
-	if diff := cmp.Diff(strings.Split("fetch web,find_path file,grep file,list_directory file,read file,web_scrape web", ","), cached); diff != "" {
+	if diff := cmp.Diff(strings.Split("fetch web,find_path file,grep file,list_directory file,read file,search_code file,web_scrape web", ","), cached); diff != "" {
 		t.Errorf("cached (-want +got):\n%s", diff)
 	}
 	b := sayingBench(t)

@@ -44,6 +44,7 @@ var confined = []struct {
 	{"github.com/qdrant/go-client", []string{"persistence/vector/qdrant"}},
 	{"github.com/spf13/viper", []string{"cmd/internal/config"}},
 	{"github.com/PuerkitoBio/goquery", []string{"tools/web"}},
+	{"github.com/fsnotify/fsnotify", []string{"tools/code/watch"}},
 	{"github.com/ledongthuc/pdf", []string{"tools/document"}},
 	{"github.com/xuri/excelize", []string{"tools/document"}},
 	{"github.com/modelcontextprotocol/go-sdk", []string{"tools/mcp"}},

@@ -60,6 +60,7 @@ func (k *checker) run() {
 	k.credentialPatterns()
 	k.granted("tools.shell.allowed_paths", k.c.Tools.Shell.AllowedPaths)
 	k.granted("tools.file.allowed_paths", k.c.Tools.File.AllowedPaths)
+	k.granted("index.paths", k.c.Index.Paths)
 	if k.c.Vector.Backend == "qdrant" && k.c.Vector.URL == "" {
 		k.wrong("vector.url", "is empty; backend \"qdrant\" needs the address of Qdrant")
 	}

@@ -35,7 +35,7 @@ type Config struct {
 	Database   Database   `toml:"database" doc:"Messages, journals, approvals."`
 	Retention  Retention  `toml:"retention" doc:"How long data that is no longer needed is kept."`
 	Vector     Vector     `toml:"vector" doc:"Where embeddings are stored."`
-	Index      Index      `toml:"index" idle:"the code index" doc:"The code index that search_code uses."`
+	Index      Index      `toml:"index" doc:"The code index that search_code uses."`
 	Scheduler  Scheduler  `toml:"scheduler" idle:"the scheduler" doc:"Scheduled tasks."`
 	Memory     Memory     `toml:"memory" idle:"memory" doc:"What the agent remembers between conversations."`
 	Skills     Skills     `toml:"skills" doc:"Instructions and scripts for certain kinds of work (docs/skills.md)."`
@@ -241,11 +241,22 @@ type Vector struct {
 
 // Index is the table [index].
 type Index struct {
-	Enabled   bool     `toml:"enabled" default:"false" doc:"Maintain an index of the code."`
-	AutoIndex bool     `toml:"auto_index" default:"true" doc:"Index at startup."`
-	Paths     []string `toml:"paths" place:"granted" doc:"Directories to index. Empty: the working directory."`
-	Languages []string `toml:"languages" doc:"Languages to index. Empty: all known ones."`
-	Watch     bool     `toml:"watch" default:"true" doc:"Index changed files again."`
+	Enabled   bool     `toml:"enabled" default:"false" doc:"Store the index of the code, and keep it up to date. Without it, search_code reads the files when it is called, and remembers them until the process ends."`
+	AutoIndex bool     `toml:"auto_index" default:"true" doc:"Index the directories in paths at startup; in the terminal without paths, the working directory. Other directories are indexed at their first search."`
+	Paths     []string `toml:"paths" place:"granted" doc:"Directories to search instead of the working directory and tools.file.allowed_paths. They must be inside of these: a conversation finds nothing that its file tools may not read. Empty: the working directory of the conversation, and allowed_paths."`
+	Languages []string `toml:"languages" enum:"go|rust|python|javascript|typescript|java|c|cpp|ruby|bash|toml|json|yaml|markdown" doc:"Languages to index. Empty: all of them."`
+	Watch     bool     `toml:"watch" default:"true" doc:"Watch the indexed directories, so that a search does not have to look for changed files. Where not all of them can be watched, each search looks."`
+	LSP       IndexLSP `toml:"lsp" doc:"A language server that answers search_code through an MCP server."`
+}
+
+// IndexLSP is the table [index.lsp]. The other keys name a tool of the server and its arguments as a JSON object, in
+// which $symbol, $file, $line and $column are replaced.
+type IndexLSP struct {
+	Server     string `toml:"server" doc:"Id of an MCP server, see mcp.servers. Empty: none. A tool of it that needs an approval is not asked."`
+	Symbols    string `toml:"symbols" default:"go_search {\"query\": \"$symbol\"}" place:"none" doc:"How symbols are searched: the name of a tool, and its arguments as a JSON object, in which $symbol is replaced. The default is for gopls. Empty: not at all."`
+	References string `toml:"references" default:"go_symbol_references {\"file\": \"$file\", \"symbol\": \"$symbol\"}" place:"none" doc:"How the uses of a symbol are found; $file (absolute), $line and $column (from 1) say where it is declared. Empty: by the text of the files."`
+	Definition string `toml:"definition" place:"none" doc:"How the declaration of a symbol is found; $file, $line and $column say where it is used. Empty: not at all."`
+	Hover      string `toml:"hover" place:"none" doc:"How a symbol is explained; $file, $line and $column say where it is declared. Empty: not at all."`
 }
 
 // Scheduler is the table [scheduler].

@@ -1,0 +1,188 @@
+package code
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/tools/code/outline"
+	"github.com/zephbot/zephbot/tools/file"
+)
+
+// Limits of a search in the text of files.
+const (
+	maxTextFiles = 20_000
+	maxTextBytes = 256 << 20
+	maxTextHits  = 1000
+)
+
+// textHit is a line that contains what is looked for.
+type textHit struct {
+	abs   string
+	line  int
+	score float64
+}
+
+// text searches the lines of all files: for a name as a whole word, or for a text, and if it is a question, for the
+// lines that contain most of its words.
+func (s *search) text(term string, reference bool) {
+	if term == "" {
+		return
+	}
+	list := s.textLines(newTextMatcher(term, reference))
+	slices.SortStableFunc(list, func(a, b textHit) int { return cmp.Compare(b.score, a.score) })
+	source, score, name := fromGrep, textOnly, ""
+	if reference {
+		source, score, name = fromText, textRefs, term
+	}
+	for _, t := range list[:min(len(list), 2*s.args.limit())] {
+		if reference && slices.ContainsFunc(s.hits, func(h hit) bool { return h.abs == t.abs && h.line == t.line }) {
+			continue // the declaration itself
+		}
+		s.hits = append(s.hits, s.hit(t.abs, t.line, t.line, t.line, name, score*t.score, source))
+	}
+}
+
+// textLines returns the lines that fit, in the order of the files.
+func (s *search) textLines(m *textMatcher) (list []textHit) {
+	var spent int64
+	files := 0
+	for _, r := range s.roots {
+		tree, err := s.textTree(r.path)
+		if err != nil {
+			s.note("[the text of " + s.view.Display(r.path) + " could not be searched]")
+			continue
+		}
+		for _, name := range tree {
+			if files++; s.ctx.Err() != nil || spent > maxTextBytes || files > maxTextFiles || len(list) > maxTextHits {
+				s.note("[the search in the text of the files is not complete: narrow it by file_pattern]")
+				return list
+			}
+			content, _, err := s.view.Read(r.path+"/"+name, outline.MaxBytes)
+			if err != nil || bytes.IndexByte(content[:min(len(content), 8<<10)], 0) >= 0 {
+				continue
+			}
+			spent += int64(len(content))
+			list = append(list, m.lines(r.path+"/"+name, content)...)
+		}
+	}
+	return list
+}
+
+// textTree lists the files whose text is searched, of any language.
+func (s *search) textTree(root string) ([]string, error) {
+	var names []string
+	tree, err := s.walk(root, func(name string) bool { return s.want.match(name) })
+	for name := range tree.Files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names, err
+}
+
+func (s *search) walk(root string, want func(string) bool) (file.Tree, error) {
+	ctx, cancel := context.WithTimeout(s.ctx, s.x.Patience)
+	defer cancel()
+	view := s.x.Sources.Below(ctx, filepath.Clean(root))
+	defer view.Close()
+	return view.Walk(root, want)
+}
+
+// textMatcher finds lines without regard to case.
+type textMatcher struct {
+	whole     string
+	words     []string
+	reference bool
+}
+
+func newTextMatcher(term string, reference bool) *textMatcher {
+	m := &textMatcher{whole: strings.ToLower(term), reference: reference}
+	if reference {
+		m.whole = term
+		return m
+	}
+	for _, word := range strings.FieldsFunc(m.whole, func(r rune) bool { return classOf(r) == classOther && r != '_' }) {
+		if len(word) > 2 && !filler(word) {
+			m.words = append(m.words, word)
+		}
+	}
+	return m
+}
+
+// lines returns the lines of a file that fit. Those with the whole term have the score 1, others the share of its words,
+// of which more than half must be in the line.
+func (m *textMatcher) lines(abs string, content []byte) []textHit {
+	search := content
+	if !m.reference {
+		search = bytes.ToLower(content)
+	}
+	if !m.possible(search) {
+		return nil
+	}
+	var out []textHit
+	number := 0
+	for line := range bytes.Lines(search) {
+		number++
+		if score := m.score(line); score > 0 {
+			out = append(out, textHit{abs, number, score})
+			if len(out) >= maxTextHits {
+				break
+			}
+		}
+	}
+	return out
+}
+
+// possible reports whether a file can have a line that fits.
+func (m *textMatcher) possible(content []byte) bool {
+	if bytes.Contains(content, []byte(m.whole)) {
+		return true
+	}
+	return !m.reference && slices.ContainsFunc(m.words, func(w string) bool { return bytes.Contains(content, []byte(w)) })
+}
+
+func (m *textMatcher) score(line []byte) float64 {
+	if m.reference {
+		if wholeWord(line, m.whole) {
+			return 1
+		}
+		return 0
+	}
+	if bytes.Contains(line, []byte(m.whole)) {
+		return 1
+	}
+	n := 0
+	for _, word := range m.words {
+		if bytes.Contains(line, []byte(word)) {
+			n++
+		}
+	}
+	if n == 0 || 2*n <= len(m.words) {
+		return 0
+	}
+	return 0.95 * float64(n) / float64(len(m.words))
+}
+
+// wholeWord reports whether a line contains a word that is not a part of a longer one.
+func wholeWord(line []byte, word string) bool {
+	for from := 0; ; {
+		i := bytes.Index(line[from:], []byte(word))
+		if i < 0 {
+			return false
+		}
+		i += from
+		before := i > 0 && wordByte(line[i-1])
+		after := i+len(word) < len(line) && wordByte(line[i+len(word)])
+		if !before && !after {
+			return true
+		}
+		from = i + 1
+	}
+}
+
+func wordByte(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0x80
+}

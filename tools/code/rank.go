@@ -1,0 +1,256 @@
+package code
+
+import (
+	"cmp"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/tools/code/outline"
+)
+
+// found is a symbol that fits, before it is read again.
+type found struct {
+	root  *root
+	path  string
+	entry entry
+	score float64
+}
+
+// Scores of the layers. A structural hit for words is between weakest and structural, by how well it fits.
+const (
+	structural = 0.98
+	lspSymbol  = 0.95
+	lspRefs    = 0.90
+	semantic   = 0.75
+	textRefs   = 0.60
+	textOnly   = 0.45
+	weakest    = 0.46
+)
+
+// saturation is the weight at which a word counts half.
+const saturation = 4.0
+
+// wanted is what symbols are compared with.
+type wanted struct {
+	words       []string
+	identifiers []string
+	symbol      string // as given
+	name        string // its last part
+	container   string // what qualifies it; "" = anything
+	match       func(path string) bool
+	tests       bool // the question is about tests
+	limit       int
+}
+
+// newWanted prepares a search.
+func newWanted(query, symbol string, match func(string) bool, limit int) *wanted {
+	w := &wanted{match: match, limit: limit, symbol: strings.TrimSpace(symbol)}
+	w.words, w.identifiers = question(query)
+	w.tests = slices.Contains(w.words, "test")
+	w.name = strings.TrimRight(w.symbol, "()")
+	for _, mark := range []string{"::", ".", "#"} {
+		if i := strings.LastIndex(w.name, mark); i > 0 {
+			w.container, w.name = w.name[:i], w.name[i+len(mark):]
+			break
+		}
+	}
+	if i := strings.LastIndexAny(w.container, ".:"); i >= 0 {
+		w.container = w.container[i+1:]
+	}
+	w.container = strings.Trim(w.container, "(*)&")
+	return w
+}
+
+// rank returns the best symbols of a root.
+func (r *root) rank(w *wanted) []found {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	q := r.query(w.words)
+	var best top
+	for p, f := range r.files {
+		if !w.match(p) {
+			continue
+		}
+		base := q.weights(f.path)
+		factor := quality(p, w.tests)
+		for i := range f.entries {
+			e := &f.entries[i]
+			score := w.named(e)
+			if len(w.words) > 0 && score < structural {
+				fit := q.fit(e, base) * factor * worth(e.kind)
+				if fit > leastFit {
+					score = max(score, weakest+(structural-0.01-weakest)*fit)
+				}
+			}
+			if score > 0 {
+				best.add(found{r, p, *e, score}, w.limit)
+			}
+		}
+	}
+	return best.list
+}
+
+// leastFit is how well a symbol fits a question at least: below, it has a common word in its comment and nothing else.
+const leastFit = 0.12
+
+// query is a question in the terms of a root.
+type query struct {
+	ids   map[uint32]int // position by id of the word
+	idf   []float64
+	total float64
+}
+
+// query looks up the words of a question. A word that no symbol has counts too, because a hit lacks it.
+func (r *root) query(words []string) *query {
+	q := &query{ids: map[uint32]int{}}
+	n := float64(r.symbols + len(r.files) + 1)
+	for i, word := range words {
+		count := 0.0
+		if id, ok := r.ids[word]; ok {
+			q.ids[id] = i
+			count = float64(r.counts[id])
+		}
+		idf := math.Log(1 + n/(count+0.5))
+		if count == 0 { // nobody has it: it must not make every hit bad
+			idf = 1
+		}
+		q.idf = append(q.idf, idf)
+		q.total += idf
+	}
+	return q
+}
+
+// weights returns the weight of each word of the question in a list of terms; nil = none is in it.
+func (q *query) weights(terms []term) []uint32 {
+	var out []uint32
+	for _, t := range terms {
+		if i, ok := q.ids[t.id()]; ok {
+			if out == nil {
+				out = make([]uint32, len(q.idf))
+			}
+			out[i] = max(out[i], t.weight())
+		}
+	}
+	return out
+}
+
+// fit returns how well a symbol fits, from 0 to 1: the share of the words that it has, rare words counting more (BM25
+// with fields), and how much of its name the question mentions.
+func (q *query) fit(e *entry, base []uint32) float64 {
+	if q.total == 0 || len(q.ids) == 0 {
+		return 0
+	}
+	own := q.weights(e.terms)
+	if own == nil {
+		return 0 // only its file fits; another symbol of it may fit better
+	}
+	sum, covered, named := 0.0, 0.0, 0
+	for i, idf := range q.idf {
+		weight := own[i]
+		if base != nil {
+			weight += base[i]
+		}
+		if weight == 0 {
+			continue
+		}
+		if own[i] >= inName {
+			named++
+		}
+		sum += idf * float64(weight) / (float64(weight) + saturation)
+		covered += idf
+	}
+	precision := float64(named) / float64(max(int(e.words), 1))
+	return sum / q.total * (0.55 + 0.3*covered/q.total + 0.15*min(precision, 1))
+}
+
+// named returns the score of a symbol by its name alone; 0 = it has another one.
+func (w *wanted) named(e *entry) float64 {
+	if slices.Contains(w.identifiers, e.name) {
+		return structural - 0.005
+	}
+	if w.name == "" {
+		return 0
+	}
+	if w.container != "" && !strings.EqualFold(e.container, w.container) {
+		return 0
+	}
+	switch {
+	case e.name == w.name || e.name == w.symbol:
+		return structural
+	case len(e.name) < len(w.name):
+		return 0
+	case strings.EqualFold(e.name, w.name):
+		return structural - 0.01
+	case containsFold(e.name, w.name):
+		return structural - 0.02 - 0.06*(1-float64(len(w.name))/float64(len(e.name)))
+	}
+	return 0
+}
+
+// containsFold reports whether s contains part, ignoring the case of ASCII letters.
+func containsFold(s, part string) bool {
+	for i := 0; i+len(part) <= len(s); i++ {
+		if s[i]|0x20 == part[0]|0x20 && strings.EqualFold(s[i:i+len(part)], part) {
+			return true
+		}
+	}
+	return false
+}
+
+// quality is below 1 for files that are rarely looked for.
+func quality(p string, tests bool) float64 {
+	base := strings.ToLower(path.Base(p))
+	test := strings.Contains(base, "_test.") || strings.HasPrefix(base, "test_") || strings.Contains(base, ".test.") ||
+		strings.Contains(base, ".spec.") || strings.Contains(base, "_spec.") || strings.Contains(p, "testdata/") ||
+		strings.HasPrefix(p, "test/") || strings.HasPrefix(p, "tests/") || strings.Contains(p, "/test/") || strings.Contains(p, "/tests/")
+	switch {
+	case test && !tests:
+		return 0.75
+	case strings.HasPrefix(p, "vendor/") || strings.Contains(p, "/vendor/") || strings.Contains(p, "third_party/"),
+		strings.HasSuffix(base, ".min.js"), strings.HasSuffix(base, ".pb.go"), strings.Contains(base, "generated"):
+		return 0.7
+	}
+	return 1
+}
+
+// worth is below 1 for symbols that are rarely looked for.
+func worth(kind outline.Kind) float64 {
+	switch kind {
+	case outline.Key, outline.Section:
+		return 0.75
+	case outline.Constant, outline.Variable:
+		return 0.85
+	}
+	return 1
+}
+
+// top keeps the best hits.
+type top struct {
+	list []found
+	bar  float64 // of the worst, once the list is full
+}
+
+func (t *top) add(f found, limit int) {
+	if len(t.list) >= 4*limit {
+		if f.score < t.bar {
+			return
+		}
+		t.cut(limit * 2)
+	}
+	t.list = append(t.list, f)
+}
+
+func (t *top) cut(n int) {
+	slices.SortFunc(t.list, compare)
+	if len(t.list) > n {
+		t.list = t.list[:n]
+	}
+	t.bar = t.list[len(t.list)-1].score
+}
+
+func compare(a, b found) int {
+	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.path, b.path), cmp.Compare(a.entry.line, b.entry.line),
+		cmp.Compare(a.entry.name, b.entry.name))
+}

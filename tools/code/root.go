@@ -1,0 +1,163 @@
+package code
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/zephbot/zephbot/tools/code/outline"
+	"github.com/zephbot/zephbot/tools/file"
+)
+
+// indexed is a file in memory.
+type indexed struct {
+	stamp   file.Stamp
+	hash    string
+	entries []entry
+	path    []term // of its name
+}
+
+// entry is a symbol in memory.
+type entry struct {
+	name, container string
+	kind            outline.Kind
+	start, line     int32
+	end             int32
+	words           uint8 // of the name
+	terms           []term
+}
+
+// term is a word with its weight in a symbol: the number of the word times 256, and the weight.
+type term uint32
+
+func (t term) id() uint32     { return uint32(t) >> 8 }
+func (t term) weight() uint32 { return uint32(t) & 0xff }
+
+// maxTerms limits the different words of a root; others are not found.
+const maxTerms = 1 << 23
+
+// root is the state of a directory.
+type root struct {
+	path string
+	turn chan struct{} // holds one value while somebody refreshes it
+	used int64         // guarded by Index.mu
+
+	mu      sync.RWMutex
+	files   map[string]*indexed
+	symbols int
+	ids     map[string]uint32
+	counts  []uint32 // by id: symbols and files with the word
+	loaded  bool     // from the store
+	dirty   bool     // something may have changed
+	watched bool
+	walked  time.Time
+	partial string // why not everything is in it; "" = it is complete
+}
+
+func (r *root) size() int {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.symbols
+}
+
+// lock waits for the right to refresh the root.
+func (r *root) lock(ctx context.Context) error {
+	select {
+	case r.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (r *root) unlock() { <-r.turn }
+
+// touch says that something may have changed.
+func (r *root) touch() {
+	r.mu.Lock()
+	r.dirty = true
+	r.mu.Unlock()
+}
+
+// Weights of the words of a symbol, by where they are.
+const (
+	inName      = 16
+	inContainer = 6
+	inPath      = 6
+	inDoc       = 3
+)
+
+// put stores or replaces a file. The caller must hold mu.
+func (r *root) put(path string, stamp file.Stamp, hash string, list []outline.Symbol) {
+	r.remove(path)
+	f := &indexed{stamp: stamp, hash: hash, entries: make([]entry, 0, len(list))}
+	weights := map[uint32]uint32{}
+	f.path = r.terms(weights, part{path, inPath})
+	for i := range list {
+		s := &list[i]
+		e := entry{
+			name: s.Name, container: s.Container, kind: s.Kind,
+			start: line32(s.Start), line: line32(s.Line), end: line32(s.End),
+			words: uint8(min(len(Words(s.Name)), math.MaxUint8)),
+		}
+		e.terms = r.terms(weights, part{s.Name, inName}, part{s.Container, inContainer}, part{string(s.Kind), inDoc}, part{s.Doc, inDoc})
+		f.entries = append(f.entries, e)
+	}
+	r.files[path] = f
+	r.symbols += len(f.entries)
+}
+
+func line32(n int) int32 { return int32(min(n, math.MaxInt32)) }
+
+// part is a text with the weight of its words.
+type part struct {
+	text   string
+	weight uint32
+}
+
+// terms returns the words of some texts and counts them. A word that occurs repeatedly has the largest of its weights.
+func (r *root) terms(weights map[uint32]uint32, parts ...part) []term {
+	clear(weights)
+	for _, p := range parts {
+		for _, word := range Words(p.text) {
+			id, ok := r.ids[word]
+			if !ok {
+				if len(r.counts) >= maxTerms {
+					continue
+				}
+				if r.ids == nil {
+					r.ids = map[string]uint32{}
+				}
+				id = uint32(len(r.counts))
+				r.ids[word] = id
+				r.counts = append(r.counts, 0)
+			}
+			weights[id] = max(weights[id], p.weight)
+		}
+	}
+	out := make([]term, 0, len(weights))
+	for id, weight := range weights {
+		out = append(out, term(id<<8|weight))
+		r.counts[id]++
+	}
+	return out
+}
+
+// remove removes a file. The caller must hold mu.
+func (r *root) remove(path string) {
+	f := r.files[path]
+	if f == nil {
+		return
+	}
+	for _, t := range f.path {
+		r.counts[t.id()]--
+	}
+	for i := range f.entries {
+		for _, t := range f.entries[i].terms {
+			r.counts[t.id()]--
+		}
+	}
+	r.symbols -= len(f.entries)
+	delete(r.files, path)
+}

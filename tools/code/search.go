@@ -1,0 +1,258 @@
+package code
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/code/outline"
+	"github.com/zephbot/zephbot/tools/file"
+)
+
+// Sources of hits, as shown.
+const (
+	fromStructure = "structural"
+	fromVectors   = "vector search"
+	fromSymbols   = "LSP symbol search"
+	fromServer    = "LSP references"
+	fromText      = "text references"
+	fromGrep      = "grep fallback"
+)
+
+// hit is a result.
+type hit struct {
+	Path    string  `json:"file_path"` // as shown
+	Start   int     `json:"line_start"`
+	End     int     `json:"line_end"`
+	Snippet string  `json:"snippet"`
+	Source  string  `json:"source"`
+	Score   float64 `json:"score"`
+	Symbol  string  `json:"symbol_name,omitempty"`
+	Hover   string  `json:"hover,omitempty"`
+
+	abs  string
+	line int // with the name
+}
+
+// search is one call of the tool.
+type search struct {
+	x     *Index
+	ctx   context.Context //nolint:containedctx // a search lives as long as the call whose context it is
+	call  *tools.Call
+	view  *file.View
+	pages *pages
+	args  searchArgs
+	want  *wanted
+	roots []*root
+	hits  []hit
+	notes []string
+}
+
+// run searches layer by layer.
+func (s *search) run() error {
+	fresh := s.ready(false)
+	s.structure()
+	if len(s.hits) == 0 && !fresh && s.ctx.Err() == nil { // a file may have been written a moment ago
+		s.ready(true)
+		s.structure()
+	}
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	s.meaning()
+	s.server()
+	if s.args.IncludeReferences && s.want.name != "" && !s.any(fromServer) {
+		s.text(s.want.name, true)
+	}
+	if len(s.hits) == 0 {
+		s.text(cmp.Or(s.want.name, strings.TrimSpace(s.args.Query)), false)
+	}
+	s.merge()
+	return s.ctx.Err()
+}
+
+func (s *search) any(source string) bool {
+	return slices.ContainsFunc(s.hits, func(h hit) bool { return h.Source == source })
+}
+
+// ready brings the index of each root up to date, within the time that a search waits. It reports whether the files
+// were looked at.
+func (s *search) ready(again bool) (fresh bool) {
+	fresh = true
+	until, cancel := context.WithTimeout(s.ctx, s.x.Patience)
+	defer cancel()
+	s.notes = nil
+	for _, r := range s.roots {
+		if !again && s.x.current(until, r) {
+			fresh = false
+			continue
+		}
+		err := s.x.Refresh(until, r.path, s.progress)
+		r.mu.RLock()
+		known, partial := len(r.files), r.partial
+		r.mu.RUnlock()
+		switch {
+		case errors.Is(err, context.DeadlineExceeded) && s.ctx.Err() == nil:
+			s.note(fmt.Sprintf("[the index is not complete yet: %d files were read so far; ask again to go on]", known))
+		case err != nil && s.ctx.Err() == nil:
+			s.x.say(err, "code index: a directory cannot be read")
+			s.note("[" + s.view.Display(r.path) + " could not be read]")
+		case partial != "":
+			s.note("[not everything is indexed, because " + partial + ": narrow the directory, or [index] paths]")
+		}
+	}
+	return fresh
+}
+
+func (s *search) note(text string) {
+	if !slices.Contains(s.notes, text) {
+		s.notes = append(s.notes, text)
+	}
+}
+
+// progress tells the person who waits how far the index is.
+func (s *search) progress(p Progress) {
+	if s.call.Progress == nil || p.Total == 0 {
+		return
+	}
+	const width = 10
+	full := min(width, width*p.Done/p.Total)
+	bar := strings.Repeat("▓", full) + strings.Repeat("░", width-full)
+	s.call.Progress(fmt.Sprintf("%s %d / %d", bar, p.Done, p.Total))
+}
+
+// current reports whether the index of a root is up to date without looking at its files.
+func (x *Index) current(ctx context.Context, r *root) bool {
+	r.mu.RLock()
+	watched := r.watched
+	r.mu.RUnlock()
+	if !watched || x.Watcher == nil || !x.Watcher.Sync(ctx) {
+		return false
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return !r.dirty && r.watched
+}
+
+// structure searches the symbols.
+func (s *search) structure() {
+	var list []found
+	for _, r := range s.roots {
+		list = append(list, r.rank(s.want)...)
+	}
+	slices.SortFunc(list, compare)
+	for i := range list {
+		if len(s.hits) >= 2*s.args.limit() {
+			break
+		}
+		if h, ok := s.confirm(&list[i]); ok {
+			s.hits = append(s.hits, h)
+		}
+	}
+}
+
+// confirm reads the file of a symbol again, as the conversation may. A file that changed meanwhile is understood again.
+func (s *search) confirm(f *found) (hit, bool) {
+	abs := f.root.path + "/" + f.path
+	p := s.pages.of(abs)
+	if p == nil {
+		return hit{}, false
+	}
+	e := f.entry
+	f.root.mu.RLock()
+	known := f.root.files[f.path]
+	same := known != nil && known.stamp.Size == p.stamp.Size && known.stamp.Modified == p.stamp.Modified
+	f.root.mu.RUnlock()
+	if !same {
+		at := -1
+		list := outline.Parse(s.x.language(f.path), p.content).Symbols
+		for i := range list {
+			if list[i].Name == e.name && list[i].Container == e.container && list[i].Kind == e.kind {
+				at = i
+				break
+			}
+		}
+		if at < 0 {
+			return hit{}, false
+		}
+		e.start, e.line, e.end = line32(list[at].Start), line32(list[at].Line), line32(list[at].End)
+	}
+	name := e.name
+	if e.container != "" {
+		name = e.container + "." + e.name
+	}
+	return s.hit(abs, int(e.start), int(e.end), int(e.line), name, f.score, fromStructure), true
+}
+
+// hit makes a result of lines of a file.
+func (s *search) hit(abs string, start, end, line int, symbol string, score float64, source string) hit {
+	h := hit{
+		Path: s.view.Display(abs), Start: start, End: max(start, end), Source: source, Score: score, Symbol: symbol,
+		abs: abs, line: line,
+	}
+	if p := s.pages.of(abs); p != nil {
+		h.Snippet = p.snippet(line)
+		h.End = min(h.End, len(p.lines))
+	}
+	return h
+}
+
+// meaning searches passages.
+func (s *search) meaning() {
+	if s.x.Semantic == nil || strings.TrimSpace(s.args.Query) == "" {
+		return
+	}
+	for _, r := range s.roots {
+		list, err := s.x.Semantic.Near(s.ctx, r.path, s.args.Query, 2*s.args.limit())
+		if err != nil {
+			if s.ctx.Err() == nil {
+				s.x.say(err, "code index: the search by meaning failed; the other layers answer")
+				s.note("[the search by meaning is not available at the moment]")
+			}
+			return
+		}
+		for _, near := range list {
+			abs, ok := s.view.Canonical(r.path + "/" + near.Path)
+			if !ok || !s.want.match(near.Path) {
+				continue
+			}
+			p := s.pages.of(abs)
+			if p == nil || near.Start < 1 || near.Start > len(p.lines) {
+				continue
+			}
+			score := near.Score
+			if score <= 0 {
+				score = semantic
+			}
+			line := near.Start
+			for line < near.End && strings.TrimSpace(p.line(line)) == "" {
+				line++
+			}
+			s.hits = append(s.hits, s.hit(abs, near.Start, near.End, line, near.Symbol, min(score, 1), fromVectors))
+		}
+	}
+}
+
+// merge removes hits of the same lines, the better one wins, and orders the rest.
+func (s *search) merge() {
+	slices.SortStableFunc(s.hits, func(a, b hit) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Start, b.Start))
+	})
+	type key struct {
+		path       string
+		start, end int
+	}
+	seen := map[key]bool{}
+	s.hits = slices.DeleteFunc(s.hits, func(h hit) bool {
+		k := key{h.abs, h.Start, h.End}
+		defer func() { seen[k] = true }()
+		return seen[k]
+	})
+	if n := s.args.limit(); len(s.hits) > n {
+		s.hits = s.hits[:n]
+	}
+}

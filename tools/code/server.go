@@ -1,0 +1,239 @@
+package code
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+// Server asks a language server through the tools of an MCP server. Safe for concurrent use.
+type Server interface {
+	// Ask calls a tool of the server on behalf of a call of search_code, under the same policy as any call of that tool;
+	// what would need an approval is an error.
+	Ask(ctx context.Context, call *tools.Call, tool string, args json.RawMessage) (string, error)
+}
+
+// Asks says how a language server is asked: the name of a tool, followed by its arguments as a JSON object, in which
+// $symbol, $file (absolute), $line and $column (from 1) are replaced. Empty = it is not asked that.
+type Asks struct{ Symbols, References, Definition, Hover string }
+
+// Validate returns what is wrong with a question to a language server; nil = nothing.
+func Validate(ask string) error {
+	_, _, err := prepare(ask, position{})
+	return err
+}
+
+// position is what a language server is asked about.
+type position struct {
+	symbol, file string
+	line, column int
+}
+
+// prepare returns the tool and the arguments of a question.
+func prepare(ask string, at position) (tool string, args json.RawMessage, err error) {
+	tool, template, _ := strings.Cut(strings.TrimSpace(ask), " ")
+	if template = strings.TrimSpace(template); template == "" {
+		template = "{}"
+	}
+	var values map[string]any
+	if err := json.Unmarshal([]byte(template), &values); err != nil {
+		return "", nil, fmt.Errorf("want the name of a tool and a JSON object, such as go_search {\"query\": \"$symbol\"}: %w", err)
+	}
+	for key, value := range values {
+		text, ok := value.(string)
+		switch {
+		case !ok:
+		case text == "$line":
+			values[key] = at.line
+		case text == "$column":
+			values[key] = at.column
+		default:
+			values[key] = strings.NewReplacer("$symbol", at.symbol, "$file", at.file).Replace(text)
+		}
+	}
+	args, err = json.Marshal(values)
+	return tool, args, err
+}
+
+// maxServerHits limits what is used of one answer of a language server.
+const maxServerHits = 200
+
+// server asks the language server about the symbol. Its errors cost nothing but its hits.
+func (s *search) server() {
+	name := s.want.asked()
+	if s.x.Server == nil || name == "" {
+		return
+	}
+	at := position{symbol: name}
+	if text, ok := s.ask(s.x.Asks.Symbols, at); ok {
+		s.symbols(text, name)
+	}
+	best := slices.IndexFunc(s.hits, func(h hit) bool { return h.Symbol == name || strings.HasSuffix(h.Symbol, "."+name) })
+	if best < 0 && s.x.Asks.Definition != "" {
+		best = s.define(name)
+	}
+	if best < 0 {
+		return
+	}
+	h := s.hits[best]
+	at.file, at.line, at.column = h.abs, h.line, s.columnOf(h, name)
+	if text, ok := s.ask(s.x.Asks.Hover, at); ok {
+		s.hits[best].Hover = oneLine(text)
+	}
+	if !s.args.IncludeReferences {
+		return
+	}
+	if text, ok := s.ask(s.x.Asks.References, at); ok {
+		s.uses(text, h)
+	}
+}
+
+// uses adds the references in an answer about the symbol of a hit.
+func (s *search) uses(text string, of hit) {
+	for _, l := range locations(text) {
+		if r, ok := s.located(l, s.nameOf(of), lspRefs, fromServer); ok && (r.abs != of.abs || r.line != of.line) {
+			s.hits = append(s.hits, r)
+		}
+	}
+}
+
+// nameOf returns the name of the symbol of a hit, without its container.
+func (s *search) nameOf(h hit) string { return h.Symbol[strings.LastIndexByte(h.Symbol, '.')+1:] }
+
+// asked returns the name that a language server is asked for; "" = none.
+func (w *wanted) asked() string {
+	if w.name == "" && len(w.identifiers) > 0 {
+		return w.identifiers[0]
+	}
+	return w.name
+}
+
+// symbols adds the symbols in an answer.
+func (s *search) symbols(text, name string) {
+	for _, l := range locations(text) {
+		if h, ok := s.located(l, name, lspSymbol, fromSymbols); ok && containsFold(cmp.Or(l.symbol, name), name) {
+			s.hits = append(s.hits, h)
+		}
+	}
+}
+
+// columnOf returns where a name is in the line of a hit, from 1.
+func (s *search) columnOf(h hit, name string) int {
+	p := s.pages.of(h.abs)
+	if p == nil {
+		return 1
+	}
+	return 1 + max(0, strings.Index(p.line(h.line), name))
+}
+
+// define asks for the definition of a symbol at the first place where it is used. It returns the index of the hit.
+func (s *search) define(name string) int {
+	before := len(s.hits)
+	s.text(name, true)
+	used := slices.Clone(s.hits[before:])
+	s.hits = s.hits[:before]
+	for _, u := range used[:min(len(used), 1)] {
+		text, ok := s.ask(s.x.Asks.Definition, position{name, u.abs, u.line, s.columnOf(u, name)})
+		if !ok {
+			return -1
+		}
+		for _, l := range locations(text) {
+			if h, ok := s.located(l, name, lspSymbol, fromSymbols); ok {
+				h.Symbol = name
+				s.hits = append(s.hits, h)
+				return len(s.hits) - 1
+			}
+		}
+	}
+	return -1
+}
+
+// ask asks the language server; false = it gave no answer.
+func (s *search) ask(ask string, at position) (string, bool) {
+	if ask == "" || s.ctx.Err() != nil {
+		return "", false
+	}
+	tool, args, err := prepare(ask, at)
+	if err == nil {
+		var text string
+		if text, err = s.x.Server.Ask(s.ctx, s.call, tool, args); err == nil {
+			return text, true
+		}
+	}
+	if s.ctx.Err() == nil {
+		s.x.say(err, "code index: the language server did not answer; the other layers do")
+	}
+	return "", false
+}
+
+// located turns a place into a hit, if the conversation may read it and the symbol is there. Servers count lines from 0
+// or from 1; the line with the symbol decides.
+func (s *search) located(l location, name string, score float64, source string) (hit, bool) {
+	abs, ok := s.canonical(l.path)
+	if !ok {
+		return hit{}, false
+	}
+	p := s.pages.of(abs)
+	if p == nil {
+		return hit{}, false
+	}
+	line, end := 0, l.end
+	if l.line < 0 { // the server names the file only
+		if f, ok := s.symbolIn(abs, cmp.Or(l.symbol, name)); ok {
+			line, end = int(f.line), int(f.end)
+		}
+	}
+	for _, n := range []int{l.line, l.line + 1} {
+		if line == 0 && l.line >= 0 && strings.Contains(p.line(n), name) {
+			line = n
+		}
+	}
+	if line == 0 {
+		return hit{}, false
+	}
+	h := s.hit(abs, line, max(end, line), line, cmp.Or(l.symbol, name), score, source)
+	if source == fromServer {
+		h.End = line
+	}
+	return h, true
+}
+
+// canonical returns the path of a file that a server names, if it is in a directory that is searched.
+func (s *search) canonical(path string) (string, bool) {
+	abs, ok := s.view.Canonical(path)
+	if !ok {
+		return "", false
+	}
+	for _, r := range s.roots {
+		if rel, inside := strings.CutPrefix(abs, strings.TrimSuffix(r.path, "/")+"/"); inside {
+			return abs, s.want.match(rel)
+		}
+	}
+	return "", false
+}
+
+// symbolIn returns a symbol of a file that is indexed.
+func (s *search) symbolIn(abs, name string) (entry, bool) {
+	if i := strings.LastIndexByte(name, '.'); i >= 0 {
+		name = name[i+1:]
+	}
+	for _, r := range s.roots {
+		rel, ok := strings.CutPrefix(abs, strings.TrimSuffix(r.path, "/")+"/")
+		if !ok {
+			continue
+		}
+		r.mu.RLock()
+		defer r.mu.RUnlock()
+		if f := r.files[rel]; f != nil {
+			if i := slices.IndexFunc(f.entries, func(e entry) bool { return e.name == name }); i >= 0 {
+				return f.entries[i], true
+			}
+		}
+	}
+	return entry{}, false
+}
