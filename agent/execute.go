@@ -84,10 +84,11 @@ func (s *step) closed(ctx context.Context, b *batch) error {
 	return s.halfWritten(ctx, b)
 }
 
-// unknown closes the calls that were running when another worker died, unless they are read-only.
+// unknown closes the calls that were running when another worker died, unless they may run again: those that only read,
+// and those whose effect is stored once for each call.
 func (s *step) unknown(ctx context.Context, b *batch) error {
 	for _, u := range b.open() {
-		if !b.started[u.Call] || u.ReadOnly {
+		if !b.started[u.Call] || u.ReadOnly || u.Again {
 			continue
 		}
 		s.deps.Tools.Interrupted(ctx, s.call(b, u))
@@ -280,6 +281,7 @@ func (s *step) result(b *batch, u journal.Use, call *tools.Call, result *tools.R
 		return e
 	}
 	e.Text, e.Failed, e.Source = result.Text, result.Error, result.Untrusted
+	e.Brought = call.Def.Stated().Act.Brings() || result.Untrusted != "" && result.Untrusted != tools.Remembered
 	if result.Failure != nil {
 		e.Category = string(result.Failure.Category)
 	}
@@ -316,7 +318,7 @@ func (s *step) call(b *batch, u journal.Use) *tools.Call {
 	return &tools.Call{
 		ID: u.Call, Batch: b.entry.N, Tool: u.Name, Args: u.Args, Definition: u.Definition,
 		Origin: s.turn.Origin, Trail: &tools.Trail{}, Tools: s.turn.Tools,
-		Ask: s.wanted(), Suspicious: now.Suspicious,
+		Ask: s.wanted(), Said: s.state.typed(), Foreign: now.Foreign, Suspicious: now.Suspicious,
 		Touched: now.Touched, BatchN: batches, CallN: calls + own + 1,
 		Began: now.Began, Earlier: s.state.earlier(b.entry.N),
 	}

@@ -135,6 +135,31 @@ func (s *state) ask() string {
 	return prompt.Said(first.Text, first.Parts) + more.String()
 }
 
+// typed returns what the person has written or said themselves in this turn: nothing in a sub-agent, whose task a model
+// has written.
+func (s *state) typed() string {
+	if s.child != "" {
+		return ""
+	}
+	var list []string
+	for _, e := range s.current() {
+		switch {
+		case e.Kind != journal.UserEntry || e.Foreign != "":
+			continue
+		case e.Joins == journal.Edited && len(list) > 0:
+			list[0] = e.Text
+		default:
+			list = append(list, e.Text)
+		}
+		for i := range e.Parts {
+			if e.Parts[i].Own {
+				list = append(list, e.Parts[i].Text)
+			}
+		}
+	}
+	return strings.Join(list, "\n")
+}
+
 // earlier lists the calls of this turn that have a result and precede the batch with number n.
 func (s *state) earlier(n int64) []tools.Earlier {
 	uses := map[string]journal.Use{}

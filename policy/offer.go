@@ -9,9 +9,9 @@ import (
 )
 
 // Offers returns the standing approvals that would answer a request that asks. It is empty if the call does not ask, if
-// no grant can cover it, and if there is flagged content in this turn.
+// no grant can cover it, and if there is flagged or foreign content because of which it asks.
 func (s *Set) Offers(r Request) []Offer {
-	if r.Suspicious != "" || s.Decide(r).Effect != Ask {
+	if r.Suspicious != "" || r.Foreign != "" || s.Decide(r).Effect != Ask {
 		return nil
 	}
 	c := s.newCall(&r)

@@ -101,6 +101,10 @@ type Request struct {
 	// Suspicious is the untrusted source whose content was flagged in this session. An allow becomes an ask for
 	// everything that changes something, brings in something new or could carry something out.
 	Suspicious string
+	// Foreign is the source of text in this session that the person has not written and that the call may be made of; "" =
+	// there is none, or the call's text is the person's own words. An allow becomes an ask for what keeps text for later
+	// conversations.
+	Foreign string
 	// Touched are the canonical paths on which this session has worked. They may be read again in spite of Suspicious.
 	Touched []string
 	// Grants are the standing approvals of the chat.
@@ -282,15 +286,34 @@ func (s *Set) inner(c *call) Decision {
 			Rule:   "built-in: autonomy level full (" + a.rule + ")",
 			Reason: "The autonomy level is full, so nothing is asked.",
 		}
-	case a.effect == Allow && r.Suspicious != "" && s.level != Full && !c.contained():
+	case a.effect == Allow && s.level != Full:
+		if d, asks := doubted(c, a); asks {
+			return d
+		}
+	}
+	return a.decision(c.req.InsidePaths)
+}
+
+// doubted asks about a call that is allowed, because a text that nobody in the conversation has written may be behind it.
+func doubted(c *call, a answer) (Decision, bool) {
+	r := c.req
+	switch {
+	case r.Suspicious != "" && !c.contained():
 		return Decision{
 			Effect: Ask,
 			Rule:   "built-in: flagged content (" + a.rule + ")",
 			Reason: "Content from " + shorten(r.Suspicious) +
 				" tried to give instructions in this conversation, so this needs a person's approval.",
-		}
+		}, true
+	case r.Foreign != "" && c.act == act.Remembers:
+		return Decision{
+			Effect: Ask,
+			Rule:   "built-in: foreign content (" + a.rule + ")",
+			Reason: "This conversation contains text from " + shorten(r.Foreign) +
+				", and these are not your own words, so keeping them needs a person's approval.",
+		}, true
 	}
-	return a.decision(c.req.InsidePaths)
+	return Decision{}, false
 }
 
 // levelDecision denies what the level readonly does not permit.

@@ -21,7 +21,10 @@ type Definition struct {
 	Schema       json.RawMessage // JSON Schema of the arguments: always an object
 	OutputSchema json.RawMessage // for a structured result; may be nil
 	ReadOnly     bool            // changes nothing: can run concurrently with others and be retried
-	Destructive  bool            // may destroy existing data; shown on the approval card
+	// Repeatable: a call that runs again with the same turn and id has no further effect, so one that was interrupted is
+	// run again.
+	Repeatable  bool
+	Destructive bool // may destroy existing data; shown on the approval card
 	// its MCP server states that it only reads, whether the server is trusted or not: enough for a person to approve it
 	// for a session
 	Reads   bool
@@ -69,8 +72,11 @@ type Origin struct {
 	Caller    string // "telegram:42"; "" only if there is no person (tools call without --caller)
 	Agent     string // name of the sub-agent that makes the call for the caller; "" = none
 	Parent    string // call of the turn that began the sub-agent; "" = none
-	Admin     bool
-	Alone     bool // nobody can approve a call: there is no approver, or nobody at the terminal
+	Name      string // how the caller calls themselves; "" = not known. Untrusted
+	// Private: the chat is the caller's alone, and nobody else reads it.
+	Private bool
+	Admin   bool
+	Alone   bool // nobody can approve a call: there is no approver, or nobody at the terminal
 }
 
 // Call is one call of a tool. It is owned by one goroutine at a time.
@@ -99,6 +105,11 @@ type Call struct {
 	Delegate func(ctx context.Context, task Task) (*Result, error)
 	// Ask is what the person wants in this turn, for stages that judge relevance; may be empty.
 	Ask string
+	// Said is what the person has written or said themselves in this turn: no quotation, no file, nothing forwarded.
+	Said string
+	// Foreign is the source of the latest text in this session that was not written by the people who talk in it, nor by
+	// the model: a page, a file, the output of a command; "" = there is none.
+	Foreign string
 	// Suspicious is the untrusted source whose content was flagged earlier in this session; "" = none. The gate passes
 	// it to the policy.
 	Suspicious string
@@ -138,6 +149,7 @@ type Subject struct {
 	Files map[string][]string
 	Show  string // what a person sees when asked: the whole command, the path …
 	Note  string // location and limits: "in the workspace of this chat · network off"
+	Own   bool   // the text that the call keeps consists of the person's own words (Call.Said)
 	// Dir is the working directory of the call, set by the gate; "" = not known.
 	Dir string
 	// Scripts are the files whose content determines what the call does, as they were at the time of the decision; set
@@ -217,6 +229,10 @@ type File struct {
 	Size    int64  // bytes behind Hash
 	Caption string // shown with the file; "" = the tool and the name of the file are
 }
+
+// Remembered is the source of texts that people have had the agent remember (Result.Untrusted). They are data like any
+// foreign text, but a person has accepted them already.
+const Remembered = "memory"
 
 // Handler executes a call.
 type Handler func(ctx context.Context, call *Call) (*Result, error)

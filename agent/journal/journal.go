@@ -41,8 +41,12 @@ type Entry struct {
 	Speaker string    `json:"speaker,omitempty"` // user: name, where several people share a session; of a task: the sub-agent's
 	Caller  string    `json:"caller,omitempty"`  // user: caller id
 	// News, of a user entry: what tools have finished in the background since the last turn.
-	News  string `json:"news,omitempty"`
-	Quote *Quote `json:"quote,omitempty"` // user: what was replied to
+	News string `json:"news,omitempty"`
+	// Recalled, of a user entry: what the model is reminded of besides, from earlier conversations.
+	Recalled *Recalled `json:"recalled,omitempty"`
+	// Foreign, of a user entry: where text in it comes from that its sender has not written, such as a forwarded message.
+	Foreign string `json:"foreign,omitempty"`
+	Quote   *Quote `json:"quote,omitempty"` // user: what was replied to
 	// Joins says how a user entry came into a turn that an earlier one had begun; "" = this one began it.
 	Joins Joining `json:"joins,omitempty"`
 	// Heard are the messages that a user entry was made from, in order. It finds the turn of a message that was edited.
@@ -60,6 +64,8 @@ type Entry struct {
 	Audit   string   `json:"audit,omitempty"`  // result: hash of the call's line in the audit log
 	Millis  int64    `json:"ms,omitempty"`     // result, assistant, answer: how long it took
 	Source  string   `json:"source,omitempty"` // result: untrusted source of the text
+	// Brought, of a result: the text may contain what nobody in the conversation has written.
+	Brought bool `json:"brought,omitempty"`
 	// Flagged, of a result or user entry: the text from Source, or the News, tries to give instructions.
 	Flagged bool     `json:"flagged,omitempty"`
 	Notices []string `json:"notices,omitempty"` // result: what else the person was told
@@ -82,6 +88,12 @@ type Entry struct {
 
 	// Standing is carried by summaries and by some entries that end a turn, so that entries before it need not be read.
 	Standing *Standing `json:"standing,omitempty"`
+}
+
+// Recalled is what was remembered in earlier conversations and may matter to a message.
+type Recalled struct {
+	IDs  []string `json:"ids"`  // of the memories
+	Text string   `json:"text"` // as the model reads it, a line or more for each
 }
 
 // Joining is how a message came into a turn that runs.
@@ -135,6 +147,7 @@ type Use struct {
 	// Definition is the hash of the definition that the model was shown; "" if it named no known tool.
 	Definition string `json:"def,omitempty"`
 	ReadOnly   bool   `json:"ro,omitempty"`
+	Again      bool   `json:"again,omitempty"` // may be run again if it was interrupted
 }
 
 // ErrConflict means that another worker wrote to the journal: this Runner has lost the turn and must stop.

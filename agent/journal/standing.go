@@ -1,6 +1,11 @@
 package journal
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/zephbot/zephbot/agent/llm"
+)
 
 // Standing sums up a conversation up to one of its entries: everything that a turn has to know about the entries before
 // those that it reads.
@@ -22,6 +27,9 @@ type Standing struct {
 	Turn       string `json:"turn,omitempty"`
 	Caller     string `json:"caller,omitempty"`
 	Suspicious string `json:"suspicious,omitempty"` // source of the last text that tried to give instructions
+	// Foreign is the source of the last text that nobody in the conversation has written: a page, a file, the output of a
+	// command, somebody else's message.
+	Foreign string `json:"foreign,omitempty"`
 	// Succeeded lists the tools that have run without failure, each once, in the order of their first success.
 	Succeeded []string `json:"succeeded,omitempty"`
 	Touched   []string `json:"touched,omitempty"` // paths that calls worked on, each once, the last MostTouched
@@ -53,9 +61,12 @@ func (s *Standing) Of(caller string) (batches, calls int) {
 	return batches, calls
 }
 
-// Sources of flagged text that no tool has named.
+// The sources of texts that no tool has named: what comes with a person's message, and the summary.
 const (
 	background = "a command in the background"
+	memories   = "what was remembered"
+	quotation  = "a quoted message"
+	attachment = "an attached file"
 	summarised = "the summary of the conversation"
 )
 
@@ -85,9 +96,7 @@ func (s *Standing) add(e *Entry) {
 			s.begin(e)
 		}
 	case UserEntry:
-		if e.Flagged {
-			s.Suspicious = background
-		}
+		s.heard(e)
 		if e.Turn != s.Turn { // a message that joins a turn does not change whose turn it is
 			s.Turn, s.Caller = e.Turn, e.Caller
 		}
@@ -102,6 +111,25 @@ func (s *Standing) add(e *Entry) {
 	case StartedEntry:
 	}
 	s.N = e.N
+}
+
+// heard notes what a message of a person brings that they have not written.
+func (s *Standing) heard(e *Entry) {
+	if e.Flagged {
+		if s.Suspicious = background; e.News == "" && e.Recalled != nil {
+			s.Suspicious = memories
+		}
+	}
+	switch {
+	case e.News != "":
+		s.Foreign = background
+	case e.Foreign != "":
+		s.Foreign = e.Foreign
+	case e.Quote != nil && !e.Quote.Own:
+		s.Foreign = quotation
+	case slices.ContainsFunc(e.Parts, func(p llm.Part) bool { return !p.Own }):
+		s.Foreign = attachment
+	}
 }
 
 // begin applies an entry with which a conversation begins.
@@ -148,6 +176,9 @@ func (s *Standing) used(e *Entry) {
 func (s *Standing) result(e *Entry) {
 	if e.Flagged {
 		s.Suspicious = e.Source
+	}
+	if e.Brought {
+		s.Foreign = cmp.Or(e.Source, e.Tool)
 	}
 	if !e.Failed && !slices.Contains(s.Succeeded, e.Tool) {
 		s.Succeeded = append(s.Succeeded, e.Tool)

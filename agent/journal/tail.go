@@ -165,7 +165,10 @@ const overhead = 512
 // Size estimates the memory of an entry without its Standing, in bytes. So an entry has the same size whether it
 // carries one or not.
 func (e *Entry) Size() int {
-	n := overhead + len(e.Turn) + len(e.Text) + len(e.Speaker) + len(e.Caller) + len(e.News) + len(e.Source) + len(e.Audit)
+	n := overhead + len(e.Turn) + len(e.Text) + len(e.Speaker) + len(e.Caller) + len(e.News) + len(e.Foreign) + len(e.Source) + len(e.Audit)
+	if e.Recalled != nil {
+		n += len(e.Recalled.Text) + sizeOf(e.Recalled.IDs)
+	}
 	if e.Quote != nil {
 		n += len(e.Quote.Author) + len(e.Quote.Text)
 	}
@@ -186,7 +189,7 @@ func (s *Standing) Size() int {
 	if s == nil {
 		return 0
 	}
-	n := 160 + len(s.Suspicious) + len(s.Turn) + len(s.Caller) + sizeOf(s.Succeeded, s.Touched)
+	n := 160 + len(s.Suspicious) + len(s.Foreign) + len(s.Turn) + len(s.Caller) + sizeOf(s.Succeeded, s.Touched)
 	for i := range s.By {
 		n += 32 + len(s.By[i].Caller)
 	}

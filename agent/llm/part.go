@@ -26,6 +26,8 @@ type Part struct {
 	Text string `json:"text,omitempty"`
 	// Outgoing: a tool sends the content to the people of the chat, with Text as its caption. Models do not get it.
 	Outgoing bool `json:"outgoing,omitempty"`
+	// Own: Text is what the person said themselves, written down.
+	Own bool `json:"own,omitempty"`
 }
 
 // KindOfType returns the kind of part for a media type.

@@ -116,7 +116,7 @@ func (w *work) transcribe(ctx context.Context, a *bot.Attachment, content io.Rea
 func (w *work) heard(a *bot.Attachment, text, name string) {
 	text = strings.TrimSpace(text)
 	if name == "" && !w.sent.Message.Forwarded {
-		w.add(llm.Part{Kind: llm.TextPart, Text: fmt.Sprintf("[transcript of %s of the person%s]\n%s", prompt.A(a.Kind), after(a.Note), text)})
+		w.add(llm.Part{Kind: llm.TextPart, Own: true, Text: fmt.Sprintf("[transcript of %s of the person%s]\n%s", prompt.A(a.Kind), after(a.Note), text)})
 	} else {
 		source := "file:" + name
 		if name == "" {

@@ -87,7 +87,9 @@ type Deps struct {
 	// Model answers /model (bot/choice).
 	Model func(ctx context.Context, call *turn.Call) (turn.Effect, error)
 	// Skills answers /skills (bot/skills); nil = there are none.
-	Skills  func(ctx context.Context, call *turn.Call) (turn.Effect, error)
+	Skills func(ctx context.Context, call *turn.Call) (turn.Effect, error)
+	// Memory answers /memory (bot/memory); nil = nothing is remembered.
+	Memory  func(ctx context.Context, call *turn.Call) (turn.Effect, error)
 	Servers Servers // nil = there is no MCP client
 	// Refusals explains what was refused; nil = nothing is.
 	Refusals Refusals
@@ -129,6 +131,7 @@ func New(deps Deps) *Table {
 		"quota":   {class: turn.Overtakes, run: t.quota},
 		"tools":   {class: turn.Overtakes, run: t.tools},
 		"model":   {class: turn.Overtakes, run: deps.Model},
+		"memory":  {class: turn.Overtakes, off: deps.Memory == nil, run: t.memory},
 		"stop":    {class: turn.Overtakes, run: t.stop},
 		"approve": {class: turn.Overtakes, decides: true, run: t.decide(bot.Approved)},
 		"deny":    {class: turn.Overtakes, decides: true, run: t.decide(bot.Denied)},
@@ -143,7 +146,7 @@ func New(deps Deps) *Table {
 		"why":     {class: turn.Overtakes, off: deps.Refusals == nil, run: t.why},
 	}
 	for name, admin := range map[string]bool{
-		"memory": false, "schedule": false, "export": false, "forget": false,
+		"schedule": false, "export": false, "forget": false,
 	} {
 		t.commands[name] = entry{class: turn.Overtakes, admin: admin, absent: true, run: t.notBuilt(name)}
 	}

@@ -183,7 +183,7 @@ func TestAnswers(t *testing.T) {
 		{"mcpp", false, "Did you mean /mcp?"},
 		{"xyzzy" + strings.Repeat("z", 100), false, "/help shows what there is."},
 		{"recap", false, "/recap is not part of this version"},
-		{"memory", false, "not part of this version"},
+		{"memory", false, "I remember nothing between conversations here"},
 		{"schedule", false, "not part of this version"},
 		{"why", false, "Nothing was refused"},
 		{"export", false, "not part of this version"},

@@ -82,6 +82,7 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 	if err != nil {
 		return false
 	}
+	d.remind(ctx, &lane, t)
 	o := d.opening(&lane, t, news, admission)
 	o.contended = d.opts.Shared && (f == nil || len(t.rest) > 0 || d.awaits(t.msg) > 0)
 	tail, known := d.kept.tail(&lane)

@@ -140,6 +140,7 @@ func (g *gathered) add(msg *bot.Message, seq int64) {
 	}
 	g.msg.Text = strings.Join(texts, "\n")
 	g.msg.Files = append(slices.Clip(g.msg.Files), msg.Files...)
+	g.msg.Forwarded = g.msg.Forwarded || msg.Forwarded
 	g.msg.Heard = append(slices.Clip(g.msg.Heard), msg.Heard...)
 	g.rest = append(g.rest, seq)
 }

@@ -78,7 +78,8 @@ type Receiving struct {
 	Attachments turn.Attachments
 	// Typing shows for a moment that something is being done; may be nil. It may be dropped and must not take long.
 	Typing func(ctx context.Context, place bot.Place)
-	Signs  Signs // nil = none are shown
+	Signs  Signs       // nil = none are shown
+	Memory turn.Memory // nil = nothing is remembered between conversations
 }
 
 // Buttons are those that are neither of questions nor of drafts.

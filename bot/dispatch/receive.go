@@ -138,6 +138,10 @@ func (d *Dispatcher) entry(t *task, turn string, news turn.News, now time.Time) 
 	} else {
 		e.Parts, e.USD, e.Flagged = t.received.Parts, t.received.USD, news.Flagged || t.received.Flagged
 	}
+	e.Recalled, e.Flagged = t.recalled, e.Flagged || t.flagged
+	if msg.Forwarded {
+		e.Foreign = "a forwarded message"
+	}
 	if msg.Reply != nil {
 		e.Quote = &journal.Quote{Author: msg.Reply.Author, Own: msg.Reply.Own, Text: msg.Reply.Text}
 	}

@@ -22,6 +22,7 @@ type task struct {
 	// what became of its files; nil = nobody has read them
 	received *turn.Received
 	first    *bot.Message // the message of arrival alone
+	reminder
 }
 
 // task decodes an arrival. Access and rules are those of the chat where the message was written; the answer is sent to
@@ -71,6 +72,11 @@ func both(a, b func(tool string) bool) func(tool string) bool {
 	}
 }
 
+// private reports whether nobody but the writer of a message reads its chat.
+func private(msg *bot.Message) bool {
+	return !msg.Place.Group && msg.Place.Ordinary() && msg.Caller != "" && !msg.FromBot
+}
+
 // turnOf returns what the Runner needs to know about a turn.
 func (d *Dispatcher) turnOf(lane *bot.Lane, t *task) *agent.Turn {
 	place, model := t.msg.Place, ""
@@ -85,8 +91,9 @@ func (d *Dispatcher) turnOf(lane *bot.Lane, t *task) *agent.Turn {
 		Origin: tools.Origin{
 			Channel: place.Channel, Session: string(lane.Session), Workspace: lane.Workspace, Chat: place.ChatKey(),
 			Turn:   lane.Turn,
-			Caller: t.msg.Caller, Admin: t.verdict.Admin,
-			Alone: !t.reachable,
+			Caller: t.msg.Caller, Name: t.msg.Name, Admin: t.verdict.Admin,
+			Private: private(t.msg),
+			Alone:   !t.reachable,
 		},
 	}
 }

@@ -20,6 +20,7 @@ type book struct {
 	Proposal  proposalBook
 	Files     fileBook
 	Grants    grantBook
+	Memory    memoryBook
 	Models    modelBook
 	People    peopleBook
 	Refusals  whyBook

@@ -106,6 +106,7 @@ func everything(l string) map[string][]string {
 	m["Recap"], m["RecapNothing"] = []string{w.Recap(l, "x")}, []string{w.RecapNothing(l)}
 	m["RecapFailed"], m["RecapOff"] = []string{w.RecapFailed(l)}, []string{w.RecapOff(l)}
 	m["Summed"], m["LeftOut"] = []string{w.Summed(l)}, []string{w.LeftOut(l)}
+	maps.Copy(m, memories(l))
 	m["Reason"] = []string{w.Reason(l, "No rule allows `x`."), w.Reason(l, "Something else.")}
 	m["Said"] = []string{w.Said(l, "this program is not set up as its own helper"), w.Said(l, "\"x\" names no tool (did you mean y?)")}
 	m["Note"] = []string{w.Note(l, "in the workspace of this chat · network off · x")}

@@ -215,3 +215,18 @@ type News struct {
 	// fails.
 	Told []bot.Fact
 }
+
+// Reminder is a message of which the model is perhaps to be reminded of something.
+type Reminder struct {
+	Message *bot.Message
+	Known   []string // ids of what the conversation was reminded of already, as far as that is known
+}
+
+// Memory is what is remembered between conversations (bot/memory). Safe for concurrent use.
+type Memory interface {
+	// Has reports whether there may be something to recall for a message. It reads nothing from the store.
+	Has(msg *bot.Message) bool
+	// Recall returns what may matter to a message; nil = nothing. The payer of what it costs is in ctx. flagged: it tries
+	// to give instructions.
+	Recall(ctx context.Context, of *Reminder) (recalled *journal.Recalled, flagged bool)
+}

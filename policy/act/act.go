@@ -28,6 +28,8 @@ const (
 	Keeps   // changes the session's own data: memory, tasks
 	// gives work to a sub-agent, whose calls are decided one by one; the call itself does nothing else
 	Delegates
+	// keeps a text that later conversations are shown: what a page or a tool says is not kept without a person
+	Remembers
 )
 
 // OnlyReads reports whether the autonomy level readonly allows the act: it reads files or web pages (seed 003).
@@ -44,7 +46,17 @@ func (a Act) ReadsFiles() bool {
 }
 
 // Free reports whether a call needs no approval if no rule mentions its tool.
-func (a Act) Free() bool { return a.Quiet() || a == ReadsWeb || a == Keeps }
+func (a Act) Free() bool { return a.Quiet() || a == ReadsWeb || a == Keeps || a == Remembers }
+
+// Brings reports whether a call may bring text into the conversation that nobody in it has written: everything but
+// work on the session's own data, and changes of files, whose results are our own words.
+func (a Act) Brings() bool {
+	switch a {
+	case Recalls, Keeps, Remembers, WritesFile, MakesDirectory, RemovesPath, MovesPath, CopiesPath:
+		return false
+	}
+	return true
+}
 
 // Verb is an English word for what a call does, for use in sentences. "" = use the tool's name.
 type Verb string

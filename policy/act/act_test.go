@@ -10,14 +10,14 @@ import (
 // TestActs checks what each act implies. A tool without a statement counts as one that may do anything.
 func TestActs(t *testing.T) {
 	t.Parallel()
-	type kind struct{ onlyReads, quiet, readsFiles, free bool }
+	type kind struct{ onlyReads, quiet, readsFiles, free, own bool }
 	for a, want := range map[act.Act]kind{
-		act.Unknown: {}, act.Runs: {}, act.WritesFile: {}, act.MakesDirectory: {}, act.RemovesPath: {}, act.MovesPath: {}, act.CopiesPath: {},
-		act.ReadsFile: {true, true, true, true}, act.Searches: {true, true, true, true}, act.Inspects: {false, true, true, true},
-		act.ShowsFile: {true, true, true, true},
-		act.ReadsWeb:  {onlyReads: true, free: true}, act.Recalls: {quiet: true, free: true}, act.Keeps: {free: true}, act.Delegates: {quiet: true, free: true},
+		act.Unknown: {}, act.Runs: {}, act.WritesFile: {own: true}, act.MakesDirectory: {own: true}, act.RemovesPath: {own: true}, act.MovesPath: {own: true}, act.CopiesPath: {own: true},
+		act.ReadsFile: {true, true, true, true, false}, act.Searches: {true, true, true, true, false}, act.Inspects: {false, true, true, true, false},
+		act.ShowsFile: {true, true, true, true, false},
+		act.ReadsWeb:  {onlyReads: true, free: true}, act.Recalls: {quiet: true, free: true, own: true}, act.Keeps: {free: true, own: true}, act.Remembers: {free: true, own: true}, act.Delegates: {quiet: true, free: true},
 	} {
-		if got := (kind{a.OnlyReads(), a.Quiet(), a.ReadsFiles(), a.Free()}); got != want {
+		if got := (kind{a.OnlyReads(), a.Quiet(), a.ReadsFiles(), a.Free(), !a.Brings()}); got != want {
 			t.Errorf("act %d: %+v, want %+v", a, got, want)
 		}
 	}

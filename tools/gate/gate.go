@@ -231,6 +231,9 @@ func (g *gate) request(ctx context.Context, call *tools.Call) (policy.Request, e
 	if r.Suspicious == "" {
 		r.Suspicious = call.Suspicious
 	}
+	if !call.Subject.Own {
+		r.Foreign = call.Foreign
+	}
 	r.Touched = call.Touched
 	r.Session = call.Origin.Session
 	r.TrustedServer = call.Def.Server != "" && call.Def.Trusted

@@ -116,6 +116,8 @@ func kind(call *tools.Call, source string) string {
 		return "web page"
 	case lower == "command", strings.HasPrefix(lower, "command:"):
 		return "command output"
+	case lower == tools.Remembered:
+		return "memory"
 	case lower == "quotation", strings.HasPrefix(lower, "quotation:"):
 		return "quotation"
 	case strings.HasPrefix(lower, "sub-agent:"):

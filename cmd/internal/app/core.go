@@ -197,6 +197,9 @@ func (c *Core) openChain(ctx context.Context) (err error) {
 	if err := c.openStages(ctx); err != nil {
 		return err
 	}
+	if err := c.openMemory(ctx); err != nil {
+		return err
+	}
 	if err := c.openServers(); err != nil {
 		return err
 	}

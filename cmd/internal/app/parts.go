@@ -15,6 +15,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/pay"
 	"github.com/zephbot/zephbot/bot/choice"
+	"github.com/zephbot/zephbot/bot/memory"
 	"github.com/zephbot/zephbot/bot/moves"
 	"github.com/zephbot/zephbot/bot/news"
 	"github.com/zephbot/zephbot/bot/servers"
@@ -108,5 +109,6 @@ type remembering struct {
 	moves  *moves.Map         // groups with new ids
 	code   indexing           // of the code of workspaces
 	undo   *undo.Store        // of files that calls change; nil where nothing is stored
+	memory *memory.Store      // between conversations; nil = off
 	told   func(blocks.Event) // told to people; nil = nobody; set before turns run
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/zephbot/zephbot/agent/catalog"
+	"github.com/zephbot/zephbot/bot/memory"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/act"
@@ -24,7 +25,7 @@ import (
 
 // builtins returns the statements of our own tools.
 func builtins() []act.Tool {
-	return slices.Concat(shell.Says(), file.Says(), web.Says(), overflow.Says(), catalog.Says(), delegate.Says(), skill.Says(), code.Says())
+	return slices.Concat(shell.Says(), file.Says(), web.Says(), overflow.Says(), catalog.Says(), delegate.Says(), skill.Says(), code.Says(), memory.Says())
 }
 
 // buildPolicy converts the configuration to rules. One invalid rule refuses all.

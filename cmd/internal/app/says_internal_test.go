@@ -30,6 +30,7 @@ func TestSays(t *testing.T) {
 		"list_directory": act.Searches, "create_directory": act.MakesDirectory, "delete_path": act.RemovesPath, "move_path": act.MovesPath,
 		"copy_path": act.CopiesPath, "send_file": act.ShowsFile, "fetch": act.ReadsWeb, "web_scrape": act.ReadsWeb, "read_overflow": act.Recalls, "tool_search": act.Recalls, "delegate": act.Delegates, "use_skill": act.Recalls,
 		"search_code": act.Inspects,
+		"memory_save": act.Remembers, "memory_search": act.Recalls, "memory_forget": act.Remembers,
 	}
 	got, cached := map[string]act.Act{}, []string{}
 	for _, tool := range builtins() {
@@ -100,7 +101,7 @@ func TestAliases(t *testing.T) {
 // place of a model or reads its language, and those where the same words mean something else.
 var mayName = []string{
 	"tools/delegate/",
-	"tools/file/", "tools/web/", "tools/shell/", "tools/overflow/", "agent/catalog/search.go", // their own
+	"tools/file/", "tools/web/", "tools/shell/", "tools/overflow/", "agent/catalog/search.go", "bot/memory/tools.go", // their own
 	"cmd/internal/config/",
 	"agent/llm/offline/", "agent/llm/fenced/", // a model, and the fences of one
 	"policy/act/",                      // the verbs

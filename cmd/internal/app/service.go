@@ -13,6 +13,7 @@ import (
 	"github.com/zephbot/zephbot/bot/processes"
 	"github.com/zephbot/zephbot/bot/rulebook"
 
+	"github.com/zephbot/zephbot/bot/memory"
 	"github.com/zephbot/zephbot/bot/moves"
 
 	"github.com/rs/zerolog"
@@ -133,7 +134,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	deps := command.Deps{
 		Recap: s.recap.Command,
 		Store: store, Questions: questions, Policy: rulebook.Answers{Book: c.book, Chain: c.unasked}, Usage: s.meter.Usage, Quotas: quotas, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
-		Blocks: c.blockedTools(), Servers: s.desk, Behind: background{c}, Model: c.choices.Command,
+		Blocks: c.blockedTools(), Servers: s.desk, Behind: background{c}, Model: c.choices.Command, Memory: s.memoryCommand(),
 		Decides: ch.decides, Skills: c.skillCommand(),
 	}
 	why := refusal.Desk{Store: store, Words: words}
@@ -156,7 +157,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	s.dispatcher = dispatch.New(dispatch.Parts{
 		Store: offered, Decoders: ch.decoders, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: s.meter, Commands: s.commands,
 		Approvals: questions, Buttons: s.buttons(store, why), Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
-		Receiving: dispatch.Receiving{Workspace: c.dirs().ID, Attachments: files, Typing: c.typing(ch, pacer), Signs: s.newSigns(pacer)},
+		Receiving: dispatch.Receiving{Workspace: c.dirs().ID, Attachments: files, Typing: c.typing(ch, pacer), Signs: s.newSigns(pacer), Memory: c.recalls()},
 		Observe:   s.observe, News: c.news.Read, Model: c.choices.Of, Resumed: s.recap.Resumed,
 	}, dispatch.Options{
 		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: turnMemory(), Grace: grace, Merge: ch.merge, Busy: ch.busy, Shared: c.shared(),
@@ -178,6 +179,9 @@ func (s *service) buttons(store bot.Store, why refusal.Desk) dispatch.Buttons {
 	if c.skillDesk != nil {
 		b.Pressers[skills.Prefix] = c.skillDesk
 	}
+	if c.memory != nil {
+		b.Pressers[memory.Prefix] = s.memories()
+	}
 	if ch.people != nil {
 		b.Pressers[access.Prefix] = ch.people
 	}
@@ -190,6 +194,7 @@ func (s *service) watchMoves() moves.Watched {
 	s.moves = c.relocator(func() {
 		s.meter.Forget()
 		c.choices.Forget()
+		c.movedMemory()
 	})
 	return moves.Watched{Store: c.stores.Bot, Moved: func(ctx context.Context) {
 		s.moves.Relocate(ctx)
@@ -198,6 +203,9 @@ func (s *service) watchMoves() moves.Watched {
 		}
 		if err := c.choices.Follow(ctx); err != nil {
 			s.log.Error().Err(err).Msg("which models were chosen is not read")
+		}
+		if err := c.followMemory(ctx); err != nil {
+			s.log.Error().Err(err).Msg("what is remembered is not known")
 		}
 	}}
 }
@@ -341,7 +349,7 @@ func (s *service) follow(ctx context.Context) error {
 			c.records.Settle(ctx) // of a process that is gone
 		}
 		return err
-	}, s.followLimits, s.moves.Follow, s.followPeople, c.choices.Follow, c.followSkills, c.news.Follow, background{c}.follow, s.desk.Follow, s.recap.Follow)
+	}, s.followLimits, s.moves.Follow, s.followPeople, c.choices.Follow, c.followSkills, c.followMemory, c.news.Follow, background{c}.follow, s.desk.Follow, s.recap.Follow)
 }
 
 // whenBuried ends the work of a process that was declared dead, because nothing that it does counts any more. stop ends

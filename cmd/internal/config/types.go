@@ -37,7 +37,7 @@ type Config struct {
 	Vector     Vector     `toml:"vector" doc:"Where embeddings are stored."`
 	Index      Index      `toml:"index" doc:"The code index that search_code uses."`
 	Scheduler  Scheduler  `toml:"scheduler" idle:"the scheduler" doc:"Scheduled tasks."`
-	Memory     Memory     `toml:"memory" idle:"memory" doc:"What the agent remembers between conversations."`
+	Memory     Memory     `toml:"memory" doc:"What the agent remembers between conversations."`
 	Skills     Skills     `toml:"skills" doc:"Instructions and scripts for certain kinds of work (docs/skills.md)."`
 	WebSearch  WebSearch  `toml:"web_search" doc:"The tool web_search."`
 	Quotas     Quotas     `toml:"quotas" doc:"How much people may use."`

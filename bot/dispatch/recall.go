@@ -1,0 +1,40 @@
+package dispatch
+
+import (
+	"context"
+
+	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+// reminder is what the model of a turn is reminded of.
+type reminder struct {
+	recalled *journal.Recalled // nil = nothing
+	flagged  bool              // it tries to give instructions
+}
+
+// remind looks up what may matter to the message of a turn that begins. It becomes part of the message's entry, so that
+// the conversation before it, which a vendor may have cached, stays the same.
+func (d *Dispatcher) remind(ctx context.Context, lane *bot.Lane, t *task) {
+	memory := d.parts.Memory
+	if memory == nil || !memory.Has(t.msg) {
+		return
+	}
+	of := &turn.Reminder{Message: t.msg}
+	if tail, ok := d.kept.tail(lane); ok {
+		for i := range tail.Entries {
+			switch e := &tail.Entries[i]; {
+			case e.Begins():
+				of.Known = nil
+			case e.Recalled != nil:
+				of.Known = append(of.Known, e.Recalled.IDs...)
+			}
+		}
+	}
+	// What it costs is stored by itself: it is spent even if the turn never begins.
+	purse := d.parts.Meter.Open(t.msg, d.turnID(t.arrival))
+	defer d.closePurse(ctx, purse)
+	t.recalled, t.flagged = memory.Recall(pay.With(ctx, purse), of)
+}

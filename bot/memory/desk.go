@@ -1,0 +1,278 @@
+package memory
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/tools"
+)
+
+// Prefix begins the data of the Desk's buttons: "k1:VERB:ID:PAGE".
+const Prefix = "k1"
+
+// Verbs of the buttons.
+const (
+	pressPage   = "p" // shows a page
+	pressAsk    = "d" // asks whether to delete a memory
+	pressDelete = "y" // deletes it
+	pressEdit   = "e" // says how to change it
+	pressAll    = "a" // asks whether to delete all
+	pressClear  = "c" // deletes all
+)
+
+// listPage is how many memories a page of /memory shows.
+const listPage = 5
+
+// Desk answers /memory and its buttons. It shows a person's own memories in their private chat, and those of a group in
+// the group, where everybody may change single ones and admins delete all. Safe for concurrent use.
+type Desk struct {
+	Memory *Store
+	Words  texts.Words
+	Admins func() []string // names or ids, for refusals
+}
+
+// reader is who looks at which memories.
+type reader struct {
+	call  *turn.Call
+	scope Scope
+}
+
+// origin is where a command or a press comes from, for the audit log.
+func (r *reader) origin() tools.Origin {
+	msg := r.call.Message
+	return tools.Origin{
+		Channel: msg.Place.Channel, Session: string(r.call.Session), Chat: msg.Place.ChatKey(), Caller: msg.Caller, Name: msg.Name,
+		Admin: r.call.Admin, Private: !r.scope.shared,
+	}
+}
+
+// may reports whether the reader may delete everything.
+func (r *reader) may() bool { return !r.scope.shared || r.call.Admin }
+
+// Command answers /memory, and /memory change ID TEXT.
+func (d Desk) Command(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	msg, w := call.Message, d.Words
+	scope, ok := ScopeOf(msg)
+	if !ok {
+		return d.reply(call, bot.Content{Text: w.MemoryNowhere(msg.Language)}), nil
+	}
+	r := &reader{call, scope}
+	verb, rest, _ := strings.Cut(strings.TrimSpace(msg.Args), " ")
+	switch {
+	case verb == "":
+		list, err := d.Memory.list(ctx, scope)
+		return d.reply(call, d.page(r, list, 0, "")), err
+	case strings.EqualFold(verb, "change"):
+		id, text, _ := strings.Cut(strings.TrimSpace(rest), " ")
+		return d.edit(ctx, r, id, text)
+	default:
+		return d.reply(call, bot.Content{Text: w.MemoryHelp(msg.Language)}), nil
+	}
+}
+
+// edit changes the text of a memory.
+func (d Desk) edit(ctx context.Context, r *reader, id, text string) (turn.Effect, error) {
+	msg, w, s := r.call.Message, d.Words, d.Memory
+	draft, err := s.draft(ctx, r.scope)
+	if err != nil {
+		return turn.Effect{}, err
+	}
+	m, ok := draft.find(strings.ToLower(id))
+	if !ok {
+		return d.reply(r.call, bot.Content{Text: w.MemoryGone(msg.Language)}), nil
+	}
+	size := len(text)
+	text, bad := s.clean(text, s.deps.Limits.Bytes)
+	if bad != "" {
+		return d.reply(r.call, bot.Content{Text: w.MemoryRefused(msg.Language, string(bad), size, s.deps.Limits.Bytes)}), nil
+	}
+	m.Text, m.By, m.Name, m.At = text, msg.Caller, msg.Name, s.deps.Now().UTC()
+	draft.put(m)
+	draft.event = append(draft.event, Event{What: Edited, IDs: []string{m.ID}, Origin: r.origin()})
+	e := d.reply(r.call, bot.Content{Text: w.MemoryEdited(msg.Language, d.entry(&m, 0)), Language: msg.Language})
+	return d.effect(draft, e), nil
+}
+
+// effect adds a Change of memories to an answer.
+func (d Desk) effect(draft *draft, e turn.Effect) turn.Effect {
+	e.Change.Facts = d.Memory.change(draft).Facts
+	e.Then = func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {
+		d.Memory.stored(ctx, draft)
+		return turn.Effect{}, nil
+	}
+	return e
+}
+
+// Press implements turn.Presser. Whose memories a button is about depends on where it was pressed and by whom, never on
+// its data.
+func (d Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	msg, w := call.Message, d.Words
+	scope, ok := ScopeOf(msg)
+	parts := strings.Split(msg.Data, ":")
+	if !ok || len(parts) != 4 {
+		return toast(msg, w.UnknownQuestion(msg.Language)), nil
+	}
+	page, err := strconv.Atoi(parts[3])
+	if err != nil || page < 0 {
+		return toast(msg, w.UnknownQuestion(msg.Language)), nil
+	}
+	r := &reader{call, scope}
+	draft, err := d.Memory.draft(ctx, scope)
+	if err != nil {
+		return turn.Effect{}, err
+	}
+	switch verb := parts[1]; verb {
+	case pressPage:
+		return redraw(msg, d.page(r, draft.list, page, "")), nil
+	case pressAll, pressClear:
+		if !r.may() {
+			return toast(msg, w.AdminsOnly(msg.Language, d.Admins())), nil
+		}
+		if verb == pressAll {
+			return redraw(msg, d.askAll(r, len(draft.list))), nil
+		}
+		n := draft.clear(r.origin())
+		return d.effect(draft, redraw(msg, d.page(r, nil, 0, w.MemoryCleared(msg.Language, n)))), nil
+	case pressAsk, pressDelete, pressEdit:
+		return d.pressed(r, draft, verb, parts[2], page), nil
+	default:
+		return toast(msg, w.UnknownQuestion(msg.Language)), nil
+	}
+}
+
+// pressed is a button of one memory.
+func (d Desk) pressed(r *reader, draft *draft, verb, id string, page int) turn.Effect {
+	msg, w := r.call.Message, d.Words
+	m, ok := draft.find(id)
+	switch {
+	case !ok:
+		e := redraw(msg, d.page(r, draft.list, page, ""))
+		e.Change.Send[0] = toast(msg, w.MemoryGone(msg.Language)).Change.Send[0]
+		return e
+	case verb == pressAsk:
+		return redraw(msg, d.ask(msg.Language, &m, page))
+	case verb == pressEdit:
+		return redraw(msg, d.how(msg.Language, &m, page))
+	}
+	draft.drop(&m)
+	draft.event = append(draft.event, Event{What: Deleted, IDs: []string{m.ID}, Origin: r.origin()})
+	left := make([]Memory, 0, len(draft.list))
+	for _, other := range draft.list {
+		if other.ID != m.ID {
+			left = append(left, other)
+		}
+	}
+	return d.effect(draft, redraw(msg, d.page(r, left, page, w.MemoryDeleted(msg.Language))))
+}
+
+// page shows a page of memories. note is said below it.
+func (d Desk) page(r *reader, list []Memory, page int, note string) bot.Content {
+	w, lang := d.Words, r.call.Message.Language
+	page = min(page, max(0, len(list)-1)/listPage)
+	from := page * listPage
+	part := list[from:min(from+listPage, len(list))]
+	shown := texts.Memories{Shared: r.scope.shared, From: from + 1, All: len(list), Note: note}
+	content := bot.Content{Language: lang}
+	labels := w.MemoryLabels(lang)
+	for i := range part {
+		shown.Page = append(shown.Page, d.entry(&part[i], from+i+1))
+		n := strconv.Itoa(from + i + 1)
+		content.Buttons = append(content.Buttons, []bot.Button{
+			{Label: labels.Change + " " + n, Data: data(pressEdit, part[i].ID, page)},
+			{Label: labels.Delete + " " + n, Data: data(pressAsk, part[i].ID, page), Style: "danger"},
+		})
+	}
+	var turns []bot.Button
+	newer, older := w.PageButtons(lang)
+	if page > 0 {
+		turns = append(turns, bot.Button{Label: newer, Data: data(pressPage, "", page-1)})
+	}
+	if from+listPage < len(list) {
+		turns = append(turns, bot.Button{Label: older, Data: data(pressPage, "", page+1)})
+	}
+	if len(turns) > 0 {
+		content.Buttons = append(content.Buttons, turns)
+	}
+	if len(list) > 1 && r.may() {
+		content.Buttons = append(content.Buttons, []bot.Button{{Label: labels.All, Data: data(pressAll, "", page), Style: "danger"}})
+	}
+	return inert(content, w.Memories(lang, shown))
+}
+
+// entry is a memory as people see it.
+func (d Desk) entry(m *Memory, n int) texts.Memory {
+	return texts.Memory{N: n, Key: m.Key, Text: m.Text, Name: m.Name, At: m.At}
+}
+
+// ask asks whether to delete a memory.
+func (d Desk) ask(lang string, m *Memory, page int) bot.Content {
+	labels := d.Words.MemoryLabels(lang)
+	return inert(bot.Content{Language: lang, Buttons: [][]bot.Button{{
+		{Label: labels.Yes, Data: data(pressDelete, m.ID, page), Style: "danger"},
+		{Label: labels.Back, Data: data(pressPage, "", page)},
+	}}}, d.Words.MemoryAsk(lang, d.entry(m, 0)))
+}
+
+// how says how to change a memory: by a command that can be copied.
+func (d Desk) how(lang string, m *Memory, page int) bot.Content {
+	labels := d.Words.MemoryLabels(lang)
+	return inert(bot.Content{Language: lang, Buttons: [][]bot.Button{{
+		{Label: labels.Back, Data: data(pressPage, "", page)},
+	}}}, d.Words.MemoryHow(lang, d.entry(m, 0), m.ID))
+}
+
+// askAll asks whether to delete everything.
+func (d Desk) askAll(r *reader, n int) bot.Content {
+	lang := r.call.Message.Language
+	labels := d.Words.MemoryLabels(lang)
+	return inert(bot.Content{Language: lang, Buttons: [][]bot.Button{{
+		{Label: labels.YesAll, Data: data(pressClear, "", 0), Style: "danger"},
+		{Label: labels.Back, Data: data(pressPage, "", 0)},
+	}}}, d.Words.MemoryAskAll(lang, n, r.scope.shared))
+}
+
+// data is what a button carries; at most 64 bytes (Bot API).
+func data(verb, id string, page int) string {
+	return strings.Join([]string{Prefix, verb, id, strconv.Itoa(page)}, ":")
+}
+
+// inert gives content a text in which nothing can be clicked.
+func inert(content bot.Content, text string) bot.Content {
+	content.Text, content.Entities = text, render.Inert(text)
+	return content
+}
+
+// reply answers a command. What is remembered in a group is nobody's secret there.
+func (d Desk) reply(call *turn.Call, content bot.Content) turn.Effect {
+	msg := call.Message
+	row := bot.Row{Session: call.Session, Place: msg.Place, Purpose: bot.Reply, Content: content}
+	if msg.Place.Group {
+		row.ReplyTo = msg.Message
+	}
+	if content.Entities == nil {
+		row.Content = inert(content, content.Text)
+	}
+	return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}
+}
+
+func toast(msg *bot.Message, text string) turn.Effect {
+	return turn.Effect{Change: bot.Change{Send: []bot.Row{{
+		Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: text != "", Content: bot.Content{Text: text},
+	}}}}
+}
+
+// redraw answers a press and puts content into the message of its button.
+func redraw(msg *bot.Message, content bot.Content) turn.Effect {
+	e := toast(msg, "")
+	if msg.Message != "" {
+		e.Change.Send = append(e.Change.Send, bot.Row{Place: msg.Place, Purpose: bot.Record, Edit: msg.Message, Content: content})
+	}
+	return e
+}
+
+var _ turn.Presser = Desk{}
