@@ -1,0 +1,273 @@
+package recap_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/bottest"
+	"github.com/zephbot/zephbot/bot/facts"
+	"github.com/zephbot/zephbot/bot/recap"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+var (
+	private = bot.Place{Channel: "telegram", Bot: "1", Chat: "42", Surface: bot.SurfaceBot}
+	session = private.SessionKey("")
+)
+
+type plain struct{}
+
+func (plain) Compose(markdown string) []bot.Content { return []bot.Content{{Text: markdown}} }
+
+// purse pays for everything.
+type purse struct{ pay.Unlimited }
+
+func (purse) Charges() []bot.Charge  { return nil }
+func (purse) Facts() []bot.Fact      { return nil }
+func (purse) Stored(int)             {}
+func (purse) Notices() []turn.Notice { return nil }
+func (purse) Close()                 {}
+
+// desk is a Desk with what it has done.
+type desk struct {
+	*recap.Desk
+	store *bottest.Store
+	mu    sync.Mutex
+	talks []recap.Talk
+	write func(ctx context.Context) error
+	end   func()
+}
+
+// open returns a running Desk of a process, which ends with the test.
+func open(t *testing.T, store *bottest.Store, owner string, o recap.Options) *desk {
+	t.Helper()
+	d := &desk{store: store, write: func(context.Context) error { return nil }}
+	d.Desk = recap.New(recap.Deps{
+		Store: store, Keeper: facts.Keeper{Store: store, Log: zerolog.Nop()}, Composer: plain{}, Words: texts.Words{}, Wake: func(bot.Place) {},
+		Open: func(*bot.Message, string) turn.Purse { return purse{} }, Current: func(s bot.SessionKey) bot.SessionKey { return s },
+		Owner: owner, Lives: func(other string) bool { return other == owner }, Now: time.Now, Log: zerolog.Nop(),
+		Write: func(ctx context.Context, talk recap.Talk) (string, error) {
+			d.mu.Lock()
+			d.talks = append(d.talks, talk)
+			d.mu.Unlock()
+			if _, ok := pay.From(ctx); !ok {
+				return "", pay.ErrNobody
+			}
+			return "It was about Heron.", d.write(ctx)
+		},
+	}, o)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = d.Run(ctx) }) // it has no error
+	d.end = sync.OnceFunc(func() { cancel(); running.Wait() })
+	t.Cleanup(d.end)
+	synctest.Wait()
+	return d
+}
+
+// said stores a conversation of so many turns, and returns it.
+func said(t *testing.T, store *bottest.Store, turns int) []journal.Entry {
+	t.Helper()
+	for i := range turns {
+		lane, err := store.Lane(t.Context(), session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := fmt.Sprint("t", i)
+		_, err = store.Apply(t.Context(), &bot.Change{Append: &bot.Append{Session: session, After: lane.Last, Entries: []journal.Entry{
+			{Turn: id, Kind: journal.UserEntry, At: time.Now(), Text: fmt.Sprint("question ", i)},
+			{Turn: id, Kind: journal.AssistantEntry, At: time.Now(), Uses: []journal.Use{{Call: id, Name: "read"}}},
+			{Turn: id, Kind: journal.ResultEntry, At: time.Now(), Call: id, Text: "x"},
+			{Turn: id, Kind: journal.AnswerEntry, At: time.Now(), Text: fmt.Sprint("answer ", i)},
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries, err := store.Journal(t.Context(), session, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entries
+}
+
+// ask gives the command and stores its effect; then carries on what follows from it.
+func (d *desk) ask(t *testing.T, id string, then bool) {
+	t.Helper()
+	msg := &bot.Message{ID: id, Place: private, Caller: "telegram:42", Command: "recap"}
+	e, err := d.Command(t.Context(), &turn.Call{Message: msg, Session: session})
+	if err == nil {
+		_, err = d.store.Apply(t.Context(), &e.Change)
+	}
+	if err == nil && then && e.Then != nil {
+		_, err = e.Then(t.Context(), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sent returns what is to be sent.
+func (d *desk) sent(t *testing.T) []string {
+	t.Helper()
+	rows, err := d.store.Due(t.Context(), "telegram", "1", time.Now().Add(time.Hour), 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, r := range rows {
+		list = append(list, string(r.Purpose)+": "+r.Content.Text)
+	}
+	return list
+}
+
+const given = "reply: *Recap of this conversation*\n\nIt was about Heron."
+
+func TestCommand(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		turns, most int
+		write       func(ctx context.Context) error
+		want        string
+		entries     int // that the model reads
+	}{
+		"a recap":     {turns: 3, most: 50, want: given, entries: 12},
+		"the newest":  {turns: 9, most: 4, want: given, entries: 8},
+		"nothing yet": {most: 50, want: "reply: There is nothing to recap yet: this conversation has just begun."},
+		"off":         {turns: 3, want: "reply: Recaps are switched off here."},
+		"too slow": {turns: 1, most: 50, entries: 4, want: "reply: I could not write a recap just now. Please try again in a moment.", write: func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}},
+		"no money": {turns: 1, most: 50, entries: 4, want: "reply: Used up.", write: func(context.Context) error { return &pay.Denied{Text: "Used up."} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				d := open(t, bottest.New(), "one", recap.Options{Messages: tt.most})
+				if tt.write != nil {
+					d.write = tt.write
+				}
+				before := said(t, d.store, tt.turns)
+				began := time.Now()
+				d.ask(t, "m1", true)
+				synctest.Wait()
+				if name == "too slow" {
+					time.Sleep(recap.Limit) // of the fake clock
+					synctest.Wait()
+				}
+				if got := d.sent(t); len(got) != 1 || got[0] != tt.want {
+					t.Errorf("sent %q, want %q", got, tt.want)
+				}
+				if took := time.Since(began); took > recap.Limit {
+					t.Errorf("it took %s", took)
+				}
+				if n := len(d.talks); (tt.entries > 0) != (n == 1) || n == 1 && len(d.talks[0].Entries) != tt.entries {
+					t.Errorf("the model reads %+v", d.talks)
+				}
+				if after, err := d.store.Journal(t.Context(), session, 0); err != nil || len(after) != len(before) {
+					t.Errorf("%d entries, before %d (%v)", len(after), len(before), err)
+				}
+				if left, err := d.store.FactsOf(t.Context(), "recap_job", "", time.Now()); err != nil || len(left) != 0 {
+					t.Errorf("left: %v, %v", left, err)
+				}
+				d.end()
+			})
+		})
+	}
+}
+
+// TestCommandIsKilled: what a process was asked for and did not give, the next one gives, once.
+func TestCommandIsKilled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := bottest.New()
+		dead := open(t, store, "one", recap.Options{Messages: 50})
+		said(t, store, 2)
+		dead.ask(t, "m1", false)
+		dead.end()
+		next := open(t, store, "two", recap.Options{Messages: 50})
+		synctest.Wait()
+		for range 2 {
+			if err := next.Follow(t.Context()); err != nil {
+				t.Error(err)
+			}
+			synctest.Wait()
+		}
+		if got := next.sent(t); len(got) != 1 || got[0] != given {
+			t.Errorf("sent %q", got)
+		}
+		next.end()
+	})
+}
+
+func TestResumed(t *testing.T) {
+	t.Parallel()
+	group := private
+	group.Group = true
+	for name, tt := range map[string]struct {
+		turns   int
+		pause   time.Duration
+		place   bot.Place
+		off     bool
+		summary bool
+		lost    error // the turn did not begin
+		fails   error
+		started bool // the program was started after the conversation
+		want    int
+	}{
+		"after a day":             {turns: 2, pause: recap.Pause, want: 1},
+		"soon":                    {turns: 2, pause: recap.Pause - time.Second},
+		"at the start":            {turns: 2, pause: time.Minute, started: true, want: 1},
+		"off":                     {turns: 2, pause: recap.Pause, off: true},
+		"in a group":              {turns: 2, pause: recap.Pause, place: group},
+		"hardly anything is said": {turns: 1, pause: recap.Pause},
+		"nothing is said":         {pause: recap.Pause},
+		"summed up":               {turns: 3, pause: recap.Pause, summary: true},
+		"the turn is another's":   {turns: 2, pause: recap.Pause, lost: errors.New("lost")},
+		"the model fails":         {turns: 2, pause: recap.Pause, fails: errors.New("down")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := bottest.New()
+				before := said(t, store, tt.turns)
+				time.Sleep(tt.pause) // of the fake clock
+				o := recap.Options{OnResume: !tt.off, Messages: 50}
+				if tt.started {
+					o.Began = time.Now()
+				}
+				if tt.summary {
+					before[4] = journal.Entry{N: 5, Kind: journal.SummaryEntry, Text: "was", Keeps: 1}
+				}
+				d := open(t, store, "one", o)
+				d.write = func(context.Context) error { return tt.fails }
+				msg := &bot.Message{ID: "m1", Place: private, Caller: "telegram:42"}
+				if tt.place.Chat != "" {
+					msg.Place = tt.place
+				}
+				for range 2 {
+					d.Resumed(msg, session, before, func() error { return tt.lost })
+					synctest.Wait()
+				}
+				got := d.sent(t)
+				if len(got) != tt.want || tt.want == 1 && !strings.HasPrefix(got[0], "notice: *Recap") {
+					t.Errorf("sent %q", got)
+				}
+				d.end()
+			})
+		})
+	}
+}
