@@ -99,10 +99,7 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 	lane.Workspace = o.change.Claim.Workspace
 	w := d.newWork(&lane, t)
 	defer w.close(ctx)
-	w.fresh, w.alone, w.journal.opening = true, j.alone, o
-	if d.parts.Resumed != nil {
-		w.journal.resumed = func(before []journal.Entry) { d.parts.Resumed(t.msg, lane.Session, before, o.wait) }
-	}
+	w.begins(o, j.alone)
 	w.crowd = d.crowdOf(ctx, t, lane.Session, f == nil)
 	if w.journal.known = known; known {
 		w.journal.tail = tail
@@ -122,6 +119,14 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 		return w.conclude(moving, out, err, time.Since(began))
 	}
 	return d.notBegun(ctx, o, a, admission, known)
+}
+
+// begins makes the run that of a turn whose beginning is being stored.
+func (w *work) begins(o *opening, alone bool) {
+	w.fresh, w.alone, w.journal.opening = true, alone, o
+	if resumed := w.d.parts.Resumed; resumed != nil {
+		w.journal.resumed = func(before []journal.Entry) { resumed(w.msg, w.lane.Session, before, o.wait) }
+	}
 }
 
 // charge asks whether the turn may begin. If it may not, the person is told, provided that the message is stored. more

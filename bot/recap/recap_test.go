@@ -165,7 +165,7 @@ func TestCommand(t *testing.T) {
 				d.ask(t, "m1", true)
 				synctest.Wait()
 				if name == "too slow" {
-					time.Sleep(recap.Limit) // of the fake clock
+					<-time.After(recap.Limit) // of the fake clock
 					synctest.Wait()
 				}
 				if got := d.sent(t); len(got) != 1 || got[0] != tt.want {
@@ -244,7 +244,7 @@ func TestResumed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := bottest.New()
 				before := said(t, store, tt.turns)
-				time.Sleep(tt.pause) // of the fake clock
+				<-time.After(tt.pause) // of the fake clock
 				o := recap.Options{OnResume: !tt.off, Messages: 50}
 				if tt.started {
 					o.Began = time.Now()

@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/recap"
 	"github.com/zephbot/zephbot/bot/terminal"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/policy/scan"
 )
@@ -35,21 +35,23 @@ func windows(cfg *config.Config) map[string]int {
 // recapInput is how many tokens a recap is made of at most: the model has seconds to read them.
 const recapInput = 16_000
 
-// recaps builds what reminds people of conversations.
-func (s *service) recaps(composer bot.Composer) (*recap.Desk, error) {
+// recalling adds what reminds people of conversations.
+func (s *service) recalling() *service {
 	c, own := s.core, s.core.cfg.Session.Recap
 	model, err := c.paid("recap", own.Provider)
-	if err != nil {
-		return nil, fmt.Errorf("%w: session.recap.recap_provider: %w", ErrConfig, err)
+	if err != nil { // the configuration was checked: the name is that of a provider
+		c.log.Warn().Err(err).Str("key", "session.recap.recap_provider").Msg("recaps are written by the model of the conversation")
+		model = spend.NewModel("recap", c.provider)
 	}
 	write := summary.Recap(model, cmp.Or(c.zone(), time.UTC))
 	options := recap.Options{OnResume: own.OnResume && !s.ch.once, Messages: own.MaxInputMessages}
 	if s.ch.name == terminal.Name {
 		options.Began = c.started
 	}
-	return recap.New(recap.Deps{
-		Store: c.stores.Bot, Keeper: c.keeper(), Open: s.meter.Open, Composer: composer, Words: c.words(), Current: c.moves.Current,
+	s.recap = recap.New(recap.Deps{
+		Store: c.stores.Bot, Keeper: c.keeper(), Composer: s.ch.composer, Words: c.words(), Current: c.moves.Current,
 		Owner: c.owner, Lives: c.living.Lives, Now: c.now, Log: c.log.With().Str("component", "recap").Logger(),
+		Open: func(msg *bot.Message, id string) turn.Purse { return s.meter.Open(msg, id) },
 		Wake: func(place bot.Place) { s.outbox.Wake(place) },
 		Write: func(ctx context.Context, talk recap.Talk) (string, error) {
 			return write(ctx, summary.Talk{
@@ -57,7 +59,8 @@ func (s *service) recaps(composer bot.Composer) (*recap.Desk, error) {
 				Prefer: c.choices.Of(talk.Session), Party: talk.Caller,
 			})
 		},
-	}, options), nil
+	}, options)
+	return s
 }
 
 // compaction is how the agent shortens conversations that become too long: the model of a turn sums up what is old.

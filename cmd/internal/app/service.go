@@ -103,7 +103,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	if ch.live != nil {
 		ch.live = deliver.SurelyLive{Live: ch.live, Sure: c.stores.Sure}
 	}
-	s := &service{core: c, ch: ch, log: c.log}
+	s := (&service{core: c, ch: ch, log: c.log}).recalling()
 	words := c.words()
 	store := s.watchMoves()
 	pacer, pacing, err := c.pacer(ch)
@@ -128,14 +128,10 @@ func newService(c *Core, ch channel) (*service, error) {
 	quotas := &quota.Manager{
 		Meter: s.meter, Facts: store, Words: words, Now: c.now, Admins: ch.admins, Priceless: priceless(c.cfg), Record: c.quotaLine, Recorded: c.records.Settle,
 	}
-	if s.recap, err = s.recaps(ch.composer); err != nil {
-		return nil, err
-	}
 	deps := command.Deps{
-		Recap: s.recap.Command,
 		Store: store, Questions: questions, Policy: rulebook.Answers{Book: c.book, Chain: c.unasked}, Usage: s.meter.Usage, Quotas: quotas, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
 		Blocks: c.blockedTools(), Servers: s.desk, Behind: background{c}, Model: c.choices.Command, Memory: s.memoryCommand(),
-		Decides: ch.decides, Skills: c.skillCommand(),
+		Decides: ch.decides, Skills: c.skillCommand(), Recap: s.recap.Command,
 	}
 	why := refusal.Desk{Store: store, Words: words}
 	deps.Refusals = why
