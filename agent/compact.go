@@ -60,7 +60,7 @@ func (s *step) render(ctx context.Context, req *llm.Request, budget int) (estima
 	plan := view.plan(budget, false)
 	if s.state.crowded(plan.Total, budget) && !s.summed {
 		s.summed = true
-		done, err := s.sumUp(ctx, view, plan, budget)
+		done, err := s.sumUp(ctx, &view, plan, budget)
 		if err != nil {
 			return 0, err
 		}
@@ -191,12 +191,12 @@ type conversation struct {
 	head   []llm.Message   // the summary
 	turns  [][]llm.Message // the others, by turn
 	accept llm.Accepts
-	repeat func(call string) bool // a call can be repeated without harm
+	state  *state
 }
 
 // conversation builds the messages of the journal; what is in the request already precedes them.
-func (s *state) conversation(req *llm.Request, shared bool, accepts llm.Accepts) *conversation {
-	c := &conversation{fixed: window.Fixed(req), accept: accepts, repeat: s.repeatable}
+func (s *state) conversation(req *llm.Request, shared bool, accepts llm.Accepts) conversation {
+	c := conversation{fixed: window.Fixed(req), accept: accepts, state: s}
 	c.head, c.turns = groups(s.said(), shared)
 	c.fixed += window.Messages(c.head)
 	c.total = c.fixed
@@ -257,7 +257,7 @@ func (c *conversation) reference(m *llm.Message) llm.Message {
 	switch id := volatile.FindString(m.Result.Text); {
 	case id != "":
 		result.Text = size + "; read_overflow reads " + id + " again]"
-	case c.repeat(result.ID):
+	case c.state.repeatable(result.ID):
 		result.Text = size + "; the same call reads it again]"
 	default:
 		result.Text = size + "; the call has ended, and only its output is missing here]"

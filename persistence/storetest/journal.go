@@ -8,6 +8,7 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/state"
 )
 
 func journalTests() map[string]func(*harness) {
@@ -18,6 +19,7 @@ func journalTests() map[string]func(*harness) {
 		"a conversation begins at its last summary":       aConversationBeginsAtItsLastSummary,
 		"the end of a journal is read alone":              theEndOfAJournalIsReadAlone,
 		"a summary comes along with the end":              aSummaryComesAlongWithTheEnd,
+		"a summary keeps what it says":                    aSummaryKeepsWhatItSays,
 	}
 }
 
@@ -290,4 +292,34 @@ func aSummaryComesAlongWithTheEnd(h *harness) {
 		h.Errorf("tail %+v", tail)
 	}
 	same(h, "before", tail.Before, journal.Standing{N: 47, Began: 7, Summary: 7})
+}
+
+// aSummaryKeepsWhatItSays: a summary within a conversation is read with the entries that it keeps, and the others stay
+// for exports. What counts goes on counting, also when the group gets a new id and its journal is joined with another.
+func aSummaryKeepsWhatItSays(h *harness) {
+	h.turns(session, 3, always)
+	flagged := journal.Entry{Turn: "f", Kind: journal.ResultEntry, At: start, Source: "a page", Flagged: true, Tool: "fetch", Failed: true}
+	question := said("u", "and now?")
+	sum := journal.Entry{N: 9, Turn: "u", Kind: journal.SummaryEntry, At: start, Text: "what was", Keeps: 1}
+	standing := journal.Standing{N: 9, Summary: 9, Suspicious: "a page", Turn: "u", Caller: question.Caller}
+	sum.Standing = &standing
+	h.do(&bot.Change{Append: &bot.Append{Session: session, After: 6, Entries: []journal.Entry{flagged, question, sum}}})
+	tail := h.tail(session, 1<<20)
+	if len(tail.Entries) != 2 || tail.Entries[0].N != 8 || tail.Entries[1].Keeps != 1 {
+		h.Errorf("read: %+v", tail.Entries)
+	}
+	same(h, "standing", tail.Standing(9), standing)
+	if all := h.journal(session); len(all) != 9 || all[0].N != 1 {
+		h.Errorf("%d entries are left for an export", len(all))
+	}
+	moved, _ := state.Rename(groupMove, bot.SessionKey(session))
+	h.turns(moved, 1, never)
+	h.do(&bot.Change{Move: groupMove})
+	joined := h.tail(moved, 1<<20)
+	if at := joined.Standing(joined.Last()); at.Suspicious != "a page" || at.Summary == 0 || joined.Last() != 11 {
+		h.Errorf("after the move: %+v", at)
+	}
+	if summary, first := journal.Summary(joined.Entries); summary == nil || summary.Text != "what was" || joined.Entries[first].Text != "and now?" {
+		h.Errorf("after the move the model reads %+v", joined.Entries)
+	}
 }
