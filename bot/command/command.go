@@ -44,6 +44,7 @@ type About struct {
 	Version  string
 	Started  time.Time
 	Tools    func(place bot.Place) []string
+	Unset    func() []texts.Unset   // tools that are absent because a key is not set; may be nil
 	Servers  func() texts.Connected // may be nil
 	Filters  func() texts.Filtered  // may be nil
 	// Processes returns the processes that use the same database, this one first. May be nil.

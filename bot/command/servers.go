@@ -145,6 +145,9 @@ func (t *Table) tools(ctx context.Context, call *turn.Call) (turn.Effect, error)
 		return t.unblock(ctx, call, words[1])
 	}
 	text := w.Tools(msg.Language, t.usable(call))
+	if t.deps.About.Unset != nil && call.Admin {
+		text += w.ToolsUnset(msg.Language, t.deps.About.Unset())
+	}
 	if t.deps.Blocks != nil {
 		if list := t.deps.Blocks.Blocked(call.Session, call.Admin); len(list) > 0 {
 			text += "\n" + w.ToolsBlocked(msg.Language, list)

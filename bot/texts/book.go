@@ -123,6 +123,7 @@ type commandBook struct {
 	Dropped                         count // messages
 	DroppedQuestions, EndedCommands count
 	ToolsHead, ToolsNone            string
+	ToolsUnset                      string             // tools with the keys that they need
 	List                            map[string]command // by name
 }
 

@@ -129,6 +129,21 @@ func (w Words) Tools(language string, names []string) string {
 	return strings.Join(lines, "\n")
 }
 
+// Unset is a tool that is absent because a key of the configuration is not set.
+type Unset struct{ Tool, Key string }
+
+// ToolsUnset follows Tools for those who can change it; "" if nothing is missing.
+func (w Words) ToolsUnset(language string, list []Unset) string {
+	if len(list) == 0 {
+		return ""
+	}
+	names := make([]string, len(list))
+	for i, u := range list {
+		names[i] = u.Tool + " (" + u.Key + ")"
+	}
+	return "\n" + fmt.Sprintf(w.in(language).Commands.ToolsUnset, strings.Join(names, ", "))
+}
+
 // Names lists the commands that have a description, sorted.
 func (Words) Names() []string {
 	var names []string

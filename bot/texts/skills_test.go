@@ -23,6 +23,7 @@ func skill(l string) map[string][]string {
 	m := map[string][]string{
 		"SkillDetails":  {w.SkillDetails(l, &s)},
 		"SkillButtons":  {},
+		"ToolsUnset":    {strings.TrimSpace(w.ToolsUnset(l, []texts.Unset{{Tool: "x", Key: "y.z"}}))},
 		"SkillAlready":  {w.SkillAlready(l, &s)},
 		"SkillUnknown":  {w.SkillUnknown(l, "x", ""), w.SkillUnknown(l, "x", "y")},
 		"SkillOutdated": {w.SkillOutdated(l)}, "SkillsOff": {w.SkillsOff(l)}, "SkillsHelp": {w.SkillsHelp(l)}, "SkillsInPrivate": {w.SkillsInPrivate(l)},

@@ -46,6 +46,7 @@ type job struct {
 	cancel   <-chan struct{} // in addition to the context; may be nil
 	progress func(string)    // may be nil
 	read     []string        // directories that it may read in addition
+	stream   int             // bytes that are kept of each stream; 0 = maxStream
 	bared    bool            // allowed because the kernel hides from it the files that it must not read
 }
 
@@ -112,7 +113,7 @@ func (r *Runner) execute(ctx context.Context, j job) (*outcome, error) {
 		return nil, errors.Join(err, outR.Close(), errR.Close())
 	}
 	began := r.opts.Now()
-	c := newCapture(r.opts.MaxCapture, maxStream, r.opts.MaxOutput, r.opts.SnapshotDir)
+	c := newCapture(r.opts.MaxCapture, orDefault(j.stream, maxStream), r.opts.MaxOutput, r.opts.SnapshotDir)
 	defer c.close()
 	var readers sync.WaitGroup
 	readers.Go(func() { r.read(c, outR, stdout) })

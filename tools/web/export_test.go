@@ -19,3 +19,12 @@ func HiddenStyle(style string) bool { return hiddenStyle(style) }
 
 // Markdown converts a page.
 func Markdown(doc *html.Node, location *url.URL) (string, error) { return markdown(doc, location) }
+
+// ReadAnswer reads an answer of a search service as web_search does.
+func ReadAnswer(backend string, data []byte) string {
+	list, err := backends()[backend].read(data)
+	if err != nil {
+		return ""
+	}
+	return result(list, maxFoundPages).Text
+}

@@ -1,5 +1,5 @@
-// Package web has the two tools that read the web: fetch returns a page as readable text, and web_scrape returns the
-// elements that match a CSS selector (seed 003, WebScrapeExecutor).
+// Package web has the tools that read the web: fetch returns a page as readable text, web_scrape returns the elements
+// that match a CSS selector (seed 003, WebScrapeExecutor), and web_search asks a search service.
 //
 // Every request, including each redirect, is handled in the same way. The URL is checked before its host is resolved,
 // the host is resolved once, all resulting addresses must be public, and exactly these addresses are dialled. The name

@@ -284,7 +284,7 @@ func (c *Core) Close() error {
 
 // secrets returns the values that must never appear anywhere.
 func secrets(cfg *config.Config) []string {
-	list := []string{cfg.Telegram.Token.Reveal(), cfg.Telegram.WebhookSecret.Reveal(), cfg.Vector.APIKey.Reveal()}
+	list := []string{cfg.Telegram.Token.Reveal(), cfg.Telegram.WebhookSecret.Reveal(), cfg.Vector.APIKey.Reveal(), cfg.WebSearch.APIKey.Reveal()}
 	for _, p := range cfg.LLM.Providers {
 		list = append(list, p.APIKey.Reveal())
 	}

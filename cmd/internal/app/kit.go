@@ -58,6 +58,10 @@ func (c *Core) tools() (*kit, error) {
 	k.disk = disk.New(disk.Options{
 		Root: c.workspaceRoot(), MaxBytes: c.cfg.Workspaces.MaxBytes, Reserve: c.cfg.Workspaces.ReserveBytes, Own: c.dir, Now: c.now,
 	})
+	searching, err := c.search()
+	if err != nil {
+		return nil, err
+	}
 	learnt, err := c.openSkills()
 	if err != nil {
 		return nil, err
@@ -77,7 +81,7 @@ func (c *Core) tools() (*kit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if k.registry, err = tools.NewRegistry(slices.Concat([]tools.Tool{bash}, files, pages, learnt)...); err != nil {
+	if k.registry, err = tools.NewRegistry(slices.Concat([]tools.Tool{bash}, files, pages, searching, learnt)...); err != nil {
 		return nil, err
 	}
 	return k, addDelegate(k.registry)
@@ -109,16 +113,21 @@ func (c *Core) outlet() *file.Outlet {
 
 // web builds fetch and web_scrape.
 func (c *Core) web() ([]tools.Tool, error) {
-	s, e := c.cfg.Tools.Scrape, c.cfg.Tools.Egress
-	list, err := web.New(web.Options{
-		Timeout: time.Duration(s.Timeout) * time.Second, MaxBody: int(min(s.MaxBodyBytes, 64<<20)), AllowedDomains: s.AllowedDomains, DeniedDomains: s.DeniedDomains,
-		LogRequests: e.Enabled, LogBlocked: e.LogBlocked, LogBytes: e.LogResponseBytes, Now: c.now,
-		Resolver: c.opts.Internet.Resolver, Dial: c.opts.Internet.Dial, Roots: c.opts.Internet.Roots,
-	})
+	list, err := web.New(c.webOptions())
 	if err != nil {
 		return nil, fmt.Errorf("%w: tools.scrape: %w", ErrConfig, err)
 	}
 	return list, nil
+}
+
+// webOptions are the options of the tools that read the web.
+func (c *Core) webOptions() web.Options {
+	s, e := c.cfg.Tools.Scrape, c.cfg.Tools.Egress
+	return web.Options{
+		Timeout: time.Duration(s.Timeout) * time.Second, MaxBody: int(min(s.MaxBodyBytes, 64<<20)), AllowedDomains: s.AllowedDomains, DeniedDomains: s.DeniedDomains,
+		LogRequests: e.Enabled, LogBlocked: e.LogBlocked, LogBytes: e.LogResponseBytes, Now: c.now,
+		Resolver: c.opts.Internet.Resolver, Dial: c.opts.Internet.Dial, Roots: c.opts.Internet.Roots,
+	}
 }
 
 func (c *Core) shell(k *kit) (tools.Tool, error) {

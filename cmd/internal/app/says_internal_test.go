@@ -30,7 +30,7 @@ func TestSays(t *testing.T) {
 		"list_directory": act.Searches, "create_directory": act.MakesDirectory, "delete_path": act.RemovesPath, "move_path": act.MovesPath,
 		"copy_path": act.CopiesPath, "send_file": act.ShowsFile, "fetch": act.ReadsWeb, "web_scrape": act.ReadsWeb, "read_overflow": act.Recalls, "tool_search": act.Recalls, "delegate": act.Delegates, "use_skill": act.Recalls,
 		"search_code": act.Inspects,
-		"memory_save": act.Remembers, "memory_search": act.Recalls, "memory_forget": act.Remembers,
+		"memory_save": act.Remembers, "memory_search": act.Recalls, "memory_forget": act.Remembers, "web_search": act.ReadsWeb,
 	}
 	got, cached := map[string]act.Act{}, []string{}
 	for _, tool := range builtins() {
@@ -42,7 +42,7 @@ func TestSays(t *testing.T) {
 		t.Errorf("acts (-want +got):\n%s", diff)
 	}
 	slices.Sort(cached)
-	if diff := cmp.Diff(strings.Split("fetch web,find_path file,grep file,list_directory file,read file,search_code file,web_scrape web", ","), cached); diff != "" {
+	if diff := cmp.Diff(strings.Split("fetch web,find_path file,grep file,list_directory file,read file,search_code file,web_scrape web,web_search web", ","), cached); diff != "" {
 		t.Errorf("cached (-want +got):\n%s", diff)
 	}
 	b := sayingBench(t)
@@ -62,7 +62,7 @@ func TestSays(t *testing.T) {
 func sayingBench(t *testing.T) *Bench {
 	t.Helper()
 	dir := t.TempDir()
-	cfg, err := config.Load(config.Source{WorkDir: dir, Home: dir, Env: []string{"ZEPH_DATA_DIR=" + filepath.Join(dir, "data"), "ZEPH_TELEGRAM_ALLOWED_TOOLS=shell,read_file", "ZEPH_SKILLS_PATHS=" + dir}})
+	cfg, err := config.Load(config.Source{WorkDir: dir, Home: dir, Env: []string{"ZEPH_DATA_DIR=" + filepath.Join(dir, "data"), "ZEPH_TELEGRAM_ALLOWED_TOOLS=shell,read_file", "ZEPH_SKILLS_PATHS=" + dir, "ZEPH_WEB_SEARCH_BACKEND=searxng", "ZEPH_WEB_SEARCH_URL=http://127.0.0.1:8080"}})
 	if err != nil {
 		t.Fatal(err)
 	}

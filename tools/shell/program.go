@@ -1,0 +1,54 @@
+package shell
+
+import (
+	"context"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+// programStream is how many bytes of each stream Output keeps: the first and the last half of a longer one.
+const programStream = 4 << 20
+
+// Output is what a command of another tool has printed.
+type Output struct {
+	Stdout, Stderr string        // at most 4 MiB each
+	Result         *tools.Result // as the tool for commands would return it
+}
+
+// Subject describes a command that another tool runs, as if it were run by the tool for commands.
+func (r *Runner) Subject(ctx context.Context, call *tools.Call, text string) (tools.Subject, error) {
+	return r.describe(ctx, call, In{Command: text})
+}
+
+// May returns why a command of another tool cannot run here even if it is approved.
+func (r *Runner) May(ctx context.Context, call *tools.Call, text string) error {
+	return r.may(ctx, call, In{Command: text})
+}
+
+// Changes returns what a command of another tool may change.
+func (r *Runner) Changes(ctx context.Context, call *tools.Call, text string) (tools.Changes, error) {
+	return r.changes(ctx, call, In{Command: text})
+}
+
+// Output runs a command of another tool, with the sandbox, the limits and the environment of every command, and waits
+// for its end.
+func (r *Runner) Output(ctx context.Context, call *tools.Call, text string) (*Output, error) {
+	if err := r.May(ctx, call, text); err != nil {
+		return nil, err
+	}
+	ws, err := r.workspace(call.Origin)
+	if err != nil {
+		return nil, err
+	}
+	o, err := r.execute(ctx, job{
+		text: text, ws: ws, timeout: r.opts.Timeout, progress: call.Progress, bared: bared(call), read: r.readable(call.Origin),
+		stream: programStream,
+	})
+	if err != nil {
+		return nil, startFailure(err)
+	}
+	return &Output{Stdout: o.stdout, Stderr: o.stderr, Result: r.conclude(call, o, nil, nil)}, nil
+}
+
+// Dir returns the working directory of a conversation, which is created if it does not exist.
+func (r *Runner) Dir(o tools.Origin) (string, error) { return r.workspace(o) }
