@@ -70,6 +70,10 @@ func (c *Core) tools() (*kit, error) {
 	if err != nil {
 		return nil, err
 	}
+	checking, err := c.checking(k)
+	if err != nil {
+		return nil, err
+	}
 	files, err := file.New(file.Options{
 		Workspace: k.files.Dir, AllowedPaths: k.files.Dirs(), DeniedPaths: k.denied, Rules: c.globs, Outlet: c.outlet(),
 		Disk: k.disk, Now: c.now,
@@ -81,7 +85,7 @@ func (c *Core) tools() (*kit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if k.registry, err = tools.NewRegistry(slices.Concat([]tools.Tool{bash}, files, pages, searching, learnt)...); err != nil {
+	if k.registry, err = tools.NewRegistry(slices.Concat([]tools.Tool{bash}, files, pages, searching, checking, learnt)...); err != nil {
 		return nil, err
 	}
 	return k, addDelegate(k.registry)

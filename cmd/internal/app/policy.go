@@ -16,6 +16,7 @@ import (
 	"github.com/zephbot/zephbot/policy/pathrule"
 	"github.com/zephbot/zephbot/tools/code"
 	"github.com/zephbot/zephbot/tools/delegate"
+	"github.com/zephbot/zephbot/tools/diagnostics"
 	"github.com/zephbot/zephbot/tools/file"
 	"github.com/zephbot/zephbot/tools/overflow"
 	"github.com/zephbot/zephbot/tools/shell"
@@ -25,7 +26,7 @@ import (
 
 // builtins returns the statements of our own tools.
 func builtins() []act.Tool {
-	return slices.Concat(shell.Says(), file.Says(), web.Says(), overflow.Says(), catalog.Says(), delegate.Says(), skill.Says(), code.Says(), memory.Says())
+	return slices.Concat(shell.Says(), file.Says(), web.Says(), overflow.Says(), catalog.Says(), delegate.Says(), skill.Says(), code.Says(), memory.Says(), diagnostics.Says())
 }
 
 // buildPolicy converts the configuration to rules. One invalid rule refuses all.

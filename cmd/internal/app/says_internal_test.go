@@ -30,7 +30,7 @@ func TestSays(t *testing.T) {
 		"list_directory": act.Searches, "create_directory": act.MakesDirectory, "delete_path": act.RemovesPath, "move_path": act.MovesPath,
 		"copy_path": act.CopiesPath, "send_file": act.ShowsFile, "fetch": act.ReadsWeb, "web_scrape": act.ReadsWeb, "read_overflow": act.Recalls, "tool_search": act.Recalls, "delegate": act.Delegates, "use_skill": act.Recalls,
 		"search_code": act.Inspects,
-		"memory_save": act.Remembers, "memory_search": act.Recalls, "memory_forget": act.Remembers, "web_search": act.ReadsWeb,
+		"memory_save": act.Remembers, "memory_search": act.Recalls, "memory_forget": act.Remembers, "web_search": act.ReadsWeb, "diagnostics": act.Runs,
 	}
 	got, cached := map[string]act.Act{}, []string{}
 	for _, tool := range builtins() {

@@ -20,7 +20,7 @@ type Tools struct {
 	Dependencies           Dependencies            `toml:"dependencies" doc:"Tools that are offered only after others."`
 	TAFC                   TAFC                    `toml:"tafc" doc:"A field for thoughts in the schema of complex tools."`
 	Anomaly                Anomaly                 `toml:"anomaly" doc:"Block a tool that fails too often."`
-	Diagnostics            Diagnostics             `toml:"diagnostics" idle:"the diagnostics tool" doc:"The tool diagnostics."`
+	Diagnostics            Diagnostics             `toml:"diagnostics" doc:"The tool diagnostics."`
 	Retry                  Retry                   `toml:"retry" doc:"Retry reading calls that failed for a temporary reason."`
 	Utility                Utility                 `toml:"utility" doc:"Skip calls that are unlikely to help."`
 }
