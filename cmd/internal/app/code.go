@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/zephbot/zephbot/agent/passages"
 	"github.com/zephbot/zephbot/bot/terminal"
 	"github.com/zephbot/zephbot/persistence/sql"
 	"github.com/zephbot/zephbot/tools"
@@ -27,6 +28,8 @@ type indexing struct {
 	stored  *sql.CodeIndex // nil = the index is not stored
 	watcher *watch.Watcher // nil = nothing is watched
 	first   []string       // roots that are read at the start
+
+	passages *passages.Code // found by meaning; nil = nothing computes embeddings
 }
 
 // openCode builds the code index, and registers the tool that searches it. Without index.enabled it is in memory only,
@@ -93,6 +96,9 @@ func (c *Core) keepCode(ctx context.Context, o *code.Options, configured []strin
 		return err
 	}
 	o.Store = c.code.stored
+	if err := c.openPassages(o); err != nil {
+		return fmt.Errorf("%w: llm.embedding: %w", ErrConfig, err)
+	}
 	if c.cfg.Index.Watch {
 		if c.code.watcher, err = watch.New(c.dir, 0); err != nil {
 			c.log.Warn().Err(err).Msg("directories cannot be watched: each search of the code looks for changed files")

@@ -133,27 +133,45 @@ func withTools(provider llm.Provider, p config.Provider) llm.Provider {
 	return fenced.New(provider, fenced.Options{Native: prompt.Native})
 }
 
-// embedder returns the provider that computes embeddings, and the name of its model; nil if none is configured.
+// embedder returns what computes embeddings by the provider of a name, "" = the configured one, and the name of its model;
+// nil if none is configured.
 func (c *Core) embedder(name string) (*spend.Embedder, string, error) {
+	p, err := c.embedding(name)
+	if err != nil || p == nil {
+		return nil, "", err
+	}
+	embedder, err := c.embedderOf(*p)
+	return embedder, p.EmbeddingModel, err
+}
+
+// embedding returns the provider that computes embeddings; nil if none is configured.
+func (c *Core) embedding(name string) (*config.Provider, error) {
 	if name == "" {
 		name = c.cfg.LLM.Embedding
 	}
 	if name == "" {
-		return nil, "", nil
+		return nil, nil
 	}
-	for _, p := range c.cfg.LLM.Providers {
-		if p.Name == name {
-			if p.Type != "openai" && p.Type != "ollama" {
-				return nil, "", fmt.Errorf("provider %q cannot compute embeddings: its type is %s", name, p.Type)
-			}
-			provider, err := c.openai(p)
-			if err != nil {
-				return nil, "", err
-			}
-			return spend.NewEmbedder(provider, embeddingAt(c.cfg, &p), func(usd float64) { c.metrics.Model(p.Name, 0, 0, 0, usd) }), p.EmbeddingModel, nil
+	for i := range c.cfg.LLM.Providers {
+		p := &c.cfg.LLM.Providers[i]
+		switch {
+		case p.Name != name:
+		case p.Type != "openai" && p.Type != "ollama":
+			return nil, fmt.Errorf("provider %q cannot compute embeddings: its type is %s", name, p.Type)
+		default:
+			return p, nil
 		}
 	}
-	return nil, "", fmt.Errorf("provider %q is not configured", name)
+	return nil, fmt.Errorf("provider %q is not configured", name)
+}
+
+// embedderOf returns what computes embeddings by a provider.
+func (c *Core) embedderOf(p config.Provider) (*spend.Embedder, error) {
+	provider, err := c.openai(p)
+	if err != nil {
+		return nil, err
+	}
+	return spend.NewEmbedder(provider, embeddingAt(c.cfg, &p), func(usd float64) { c.metrics.Model(p.Name, 0, 0, 0, usd) }), nil
 }
 
 // modelLine names the model for people.

@@ -323,7 +323,7 @@ func (s *service) drain(ctx context.Context) {
 
 // aside returns what not every service has, by name.
 func (s *service) aside() map[string]func(ctx context.Context) error {
-	parts := map[string]func(ctx context.Context) error{"recaps": s.recap.Run, "code index": s.core.indexes}
+	parts := map[string]func(ctx context.Context) error{"recaps": s.recap.Run, "code index": s.core.indexes, "passages of code": s.embedsCode}
 	if s.signs != nil {
 		parts["signs"] = s.signs.Run
 	}
