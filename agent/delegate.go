@@ -60,7 +60,7 @@ func (s *step) delegates(call *tools.Call) *held {
 		case err != nil:
 			return nil, h.waits(nil, err)
 		case out.Kind == Parked:
-			return nil, h.waits(out.Questions, nil)
+			return nil, h.waits(out.Questions, s.askNow(ctx, out.Questions))
 		case out.Kind == Later:
 			s.postpone(out)
 			return nil, h.waits(nil, nil)
@@ -69,6 +69,23 @@ func (s *step) delegates(call *tools.Call) *held {
 		return child.report(&out), nil
 	}
 	return h
+}
+
+// askNow puts the questions of a sub-agent to people if other calls of the turn still run.
+func (s *step) askNow(ctx context.Context, questions []tools.Question) error {
+	asker, ok := s.journal.(Asker)
+	if !ok || ctx.Err() != nil || len(s.state.batch().open()) < 2 {
+		return nil
+	}
+	s.state.appending.Lock()
+	defer s.state.appending.Unlock()
+	if s.state.broken != nil {
+		return s.state.broken
+	}
+	if err := asker.Ask(ctx, questions, s.state.stats()); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("ask: %w", err)
+	}
+	return nil
 }
 
 // notGiven says why a sub-agent cannot call a tool.

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/tools"
 )
 
 // Journal is the journal of one session as seen by the holder of its lane (the lock that one worker holds on a
@@ -27,4 +28,10 @@ type Pending interface {
 	// answer is dropped and only its price counts. Stored takes no context because the commit is short and decides the
 	// outcome.
 	Stored() error
+}
+
+// Asker is a Journal that can put questions to people while the turn goes on, so that nobody waits for a question until
+// everything else has ended. The turn parks later with the same questions, which are asked once.
+type Asker interface {
+	Ask(ctx context.Context, questions []tools.Question, stats journal.Stats) error
 }

@@ -92,6 +92,9 @@ func (j *laneJournal) Append(ctx context.Context, entries ...journal.Entry) ([]j
 	}
 	if j.known {
 		j.learn(entries...)
+		if j.weigh != nil && slices.ContainsFunc(entries, func(e journal.Entry) bool { return e.Child != "" }) {
+			j.weigh(historyBytes(j.tail.Entries)) // a sub-agent has a window of its own
+		}
 	}
 	return entries, nil
 }

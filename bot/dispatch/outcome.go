@@ -196,15 +196,7 @@ func (w *work) parked(ctx context.Context, change *bot.Change, out agent.Outcome
 	change.Lanes = []bot.LaneUpdate{{
 		Session: w.lane.Session, State: ptr(bot.Parked), Since: &now, Failing: &zeroTime, Release: true,
 	}}
-	asked := turn.Asked{
-		Session: w.lane.Session, Turn: w.turn.ID, Place: w.msg.Place, Caller: w.msg.Caller, Name: w.msg.Name,
-		Language:  w.msg.Language,
-		Questions: out.Questions, Stats: out.Stats,
-	}
-	if w.msg.Place.Group {
-		asked.ReplyTo = w.msg.Message
-	}
-	return w.d.parts.Approvals.Ask(ctx, asked, change)
+	return w.d.parts.Approvals.Ask(ctx, w.asked(out.Questions, out.Stats), change)
 }
 
 // later keeps the turn while the model is unavailable, tells the person once, and gives up in the end.

@@ -83,6 +83,7 @@ func (d *Dispatcher) failed(ctx context.Context, session bot.SessionKey, err err
 func (d *Dispatcher) goOn(ctx context.Context, lane bot.Lane, next []bot.Arrival, j *job, arrival **bot.Arrival) bool {
 	if lane.Owner != "" && lane.Owner != d.opts.Owner && lane.Until.After(d.parts.Now()) {
 		d.behindTurn(&lane, next)
+		d.decidedLater(lane.Session)
 		return false // another replica works on it
 	}
 	own := func(a bot.Arrival) bool { return a.Seq == lane.Arrival }
