@@ -1,0 +1,78 @@
+package delegate_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/delegate"
+	"github.com/zephbot/zephbot/tools/toolstest"
+)
+
+func tool(t *testing.T) tools.Tool {
+	t.Helper()
+	list, err := tools.NewRegistry(toolstest.Echo(), (&toolstest.Counter{}).Tool())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := delegate.New(list)
+	if err == nil {
+		err = list.Add(d)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// TestTask: what a sub-agent gets, by what the model wrote.
+func TestTask(t *testing.T) {
+	t.Parallel()
+	d := tool(t)
+	for args, want := range map[string]tools.Task{
+		`{"task":" look "}`: {Name: "researcher", Text: "look", Tools: []string{"echo"}, Budget: delegate.Usual},
+		`{"task":"look","name":" Scout ","tools":["count","echo","count"],"budget":{"tokens":500,"steps":2}}`: {
+			Name: "scout", Text: "look", Tools: []string{"count", "echo"}, Budget: tools.Budget{Steps: 2, Calls: delegate.Usual.Calls, Tokens: 500},
+		},
+	} {
+		call := toolstest.Call(delegate.Name, args)
+		var got tools.Task
+		call.Delegate = func(_ context.Context, task tools.Task) (*tools.Result, error) {
+			got = task
+			return &tools.Result{Text: "done"}, nil
+		}
+		res, err := d.Run(t.Context(), call)
+		if err != nil || res.Text != "done" {
+			t.Fatalf("%s: %v, %v", args, res, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", args, diff)
+		}
+	}
+}
+
+// TestNowhere: without a conversation, as for a call from the command line, the tool says so.
+func TestNowhere(t *testing.T) {
+	t.Parallel()
+	d := tool(t)
+	_, err := d.Run(t.Context(), toolstest.Call(delegate.Name, `{"task":"look"}`))
+	if e := tools.AsError(err); e.Category != tools.PolicyBlocked || !e.Denied || !strings.Contains(e.Message, "no conversation") {
+		t.Errorf("%+v", e)
+	}
+}
+
+// TestSubject: rules are matched against the name, and a person who is asked sees the whole task.
+func TestSubject(t *testing.T) {
+	t.Parallel()
+	d := tool(t)
+	s, err := d.Describe(t.Context(), toolstest.Call(delegate.Name, `{"task":"look at all","name":"scout"}`))
+	want := tools.Subject{
+		Inputs: []string{"scout"}, Show: "scout: look at all\n\necho", Note: "a sub-agent · 10 steps, 20 tool calls, 100000 tokens",
+	}
+	if diff := cmp.Diff(want, s); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
