@@ -56,7 +56,7 @@ func (s *Store) clean(text string, limit int) (string, Wrong) {
 	}
 	text = strings.TrimSpace(scan.Visible(strings.ReplaceAll(text, "\r\n", "\n")))
 	switch {
-	case text == "":
+	case !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }):
 		return "", Empty
 	case len(text) > limit:
 		return "", Long
