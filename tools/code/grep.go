@@ -146,10 +146,13 @@ func (m *textMatcher) possible(content []byte) bool {
 
 func (m *textMatcher) score(line []byte) float64 {
 	if m.reference {
-		if wholeWord(line, m.whole) {
-			return 1
+		switch {
+		case !wholeWord(line, m.whole):
+			return 0
+		case remark(line):
+			return 0.9
 		}
-		return 0
+		return 1
 	}
 	if bytes.Contains(line, []byte(m.whole)) {
 		return 1
@@ -164,6 +167,12 @@ func (m *textMatcher) score(line []byte) float64 {
 		return 0
 	}
 	return 0.95 * float64(n) / float64(len(m.words))
+}
+
+// remark reports whether a line is a comment.
+func remark(line []byte) bool {
+	line = bytes.TrimSpace(line)
+	return bytes.HasPrefix(line, []byte("//")) || bytes.HasPrefix(line, []byte("#")) || bytes.HasPrefix(line, []byte("*"))
 }
 
 // wholeWord reports whether a line contains a word that is not a part of a longer one.

@@ -69,7 +69,7 @@ func (s *search) run() error {
 		s.text(s.want.name, true)
 	}
 	if len(s.hits) == 0 {
-		s.text(cmp.Or(s.want.name, strings.TrimSpace(s.args.Query)), false)
+		s.text(cmp.Or(s.want.symbol, strings.TrimSpace(s.args.Query)), false)
 	}
 	s.merge()
 	return s.ctx.Err()

@@ -1,7 +1,7 @@
 package outline
 
-// maxHead is how many tokens of a statement are kept; a declaration is recognised by its first ones.
-const maxHead = 400
+// maxHead is how many tokens of a statement are kept. A longer one is no declaration.
+const maxHead = 320
 
 // scopeKind is what a pair of braces contains.
 type scopeKind byte
@@ -76,9 +76,9 @@ func (p *parser) run() {
 		t := p.next()
 		switch t.kind {
 		case tokEnd:
-			p.finish(t.line)
-			for len(p.scopes) > 1 {
-				p.close(t.line)
+			for p.finish(t.line); len(p.scopes) > 1; p.finish(t.line) { // what is never closed
+				p.out.end(p.top().symbol, t.line)
+				p.leave()
 			}
 			return
 		case '\n':
@@ -144,8 +144,8 @@ func (p *parser) ends() bool {
 		if p.lang != Go && (last.text == "extends" || last.text == "implements" || last.text == "const" || last.text == "export" || last.text == "default") {
 			return false
 		}
-	case '+', '-': // i++ and i--; a sum that goes on in the next line is lost, which no declaration is
-		return true
+	case '+', '-': // i++ and i--
+		return len(s) > 1 && s[len(s)-2].kind == last.kind
 	default:
 		return false
 	}
@@ -204,10 +204,17 @@ func (p *parser) open(t token) {
 		p.enter(scope{kind: kind, name: p.top().name, symbol: -1, goesOn: true})
 		return
 	}
+	if p.full() {
+		p.enter(scope{kind: inOpaque, symbol: -1, goesOn: true})
+		return
+	}
 	d := p.classify(p, p.statement(), true)
 	symbol := p.record(d, t.line)
 	p.enter(scope{kind: d.opens, name: d.name, symbol: symbol, goesOn: d.goesOn})
 }
+
+// full reports whether the statement, or what is around it, is too long to be understood.
+func (p *parser) full() bool { return p.extra > 0 || len(p.statement()) >= maxHead }
 
 // record adds the symbols of a statement and returns the index of the last one.
 func (p *parser) record(d declared, line int) int {
@@ -268,7 +275,7 @@ func (p *parser) close(line int) {
 
 // finish ends a statement without braces.
 func (p *parser) finish(line int) {
-	if s := p.statement(); len(s) > 0 && p.top().kind != inOpaque {
+	if s := p.statement(); len(s) > 0 && p.top().kind != inOpaque && !p.full() {
 		p.record(p.classify(p, s, false), line)
 	}
 	p.head, p.depth = p.head[:p.base], 0

@@ -10,6 +10,9 @@ func classifyGo(p *parser, head []token, open bool) declared {
 	}
 	switch top.kind {
 	case inType:
+		if open { // of a type in the signature
+			return none
+		}
 		return goMember(top.name, head, list, none)
 	case inGroup:
 		return goSpec(top.keyword, head, list, open, none)
