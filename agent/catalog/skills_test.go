@@ -50,7 +50,7 @@ func TestSkills(t *testing.T) {
 	if names, lines := show("hello", tools.Only(func(name string) bool { return name == "bash" })); len(names) != 1 || lines != nil {
 		t.Errorf("a chat without the tool: %v %v", names, lines)
 	}
-	for _, name := range strings.FieldsSeq("alpha beta gamma delta epsilon zeta eta theta iota kappa") {
+	for name := range strings.FieldsSeq("alpha beta gamma delta epsilon zeta eta theta iota kappa") {
 		add(name, "Deals with "+name+" particles in accelerators.")
 	}
 	add("travel", "Books trains and hotels for a journey.")
