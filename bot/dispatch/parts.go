@@ -80,6 +80,9 @@ type Receiving struct {
 	Typing func(ctx context.Context, place bot.Place)
 	Signs  Signs       // nil = none are shown
 	Memory turn.Memory // nil = nothing is remembered between conversations
+	// Resumed is told of each message that begins a turn, with what was said before it in the conversation, as far as the
+	// turn reads it; may be nil. begun waits until the turn is stored. It must not block.
+	Resumed func(msg *bot.Message, session bot.SessionKey, before []journal.Entry, begun func() error)
 }
 
 // Buttons are those that are neither of questions nor of drafts.
@@ -116,9 +119,6 @@ type Parts struct {
 	// News returns what has happened since the session's last turn, for the model; may be nil.
 	// moved says that another process may have had the session last, and may have stored something a moment ago.
 	News func(ctx context.Context, session bot.SessionKey, moved bool) (turn.News, error)
-	// Resumed is told of each message that begins a turn, with what was said before it in the conversation, as far as the
-	// turn reads it; may be nil. begun waits until the turn is stored. It must not block.
-	Resumed func(msg *bot.Message, session bot.SessionKey, before []journal.Entry, begun func() error)
 	// Model returns the provider that a session has chosen, "" = none; may be nil. It must not block.
 	Model func(session bot.SessionKey) string
 	// Observe receives what metrics count; may be nil. It must not block.
