@@ -28,8 +28,8 @@ type chatter struct {
 
 // where is the scope of a person in a chat, as a text that is part of all that is remembered there.
 func where(person, chat string) string {
-	if strings.HasPrefix(chat, "-") {
-		return "groupword" + strings.TrimPrefix(chat, "-")
+	if group, ok := strings.CutPrefix(chat, "-"); ok {
+		return "groupword" + group
 	}
 	return "personword" + person
 }
