@@ -172,7 +172,7 @@ func (s *step) wish(ctx context.Context, entry journal.Entry, resp *llm.Response
 	for _, u := range resp.Uses {
 		use := journal.Use{Model: u.ID, Name: u.Name, Args: rawArgs(u.Args), Extra: u.Extra}
 		if d, ok := known[u.Name]; ok {
-			use.Definition, use.ReadOnly, use.Again = d.Hash(), d.ReadOnly, d.Repeatable && d.Server == ""
+			use.Definition, use.ReadOnly, use.Repeatable = d.Hash(), d.ReadOnly, d.Repeatable && d.Server == ""
 		}
 		entry.Uses = append(entry.Uses, use)
 	}

@@ -88,7 +88,7 @@ func (s *step) closed(ctx context.Context, b *batch) error {
 // and those whose effect is stored once for each call.
 func (s *step) unknown(ctx context.Context, b *batch) error {
 	for _, u := range b.open() {
-		if !b.started[u.Call] || u.ReadOnly || u.Again {
+		if !b.started[u.Call] || u.Again() {
 			continue
 		}
 		s.deps.Tools.Interrupted(ctx, s.call(b, u))
@@ -204,8 +204,8 @@ func (s *step) perform(
 		return nil, nil, startErr
 	case err != nil && ctx.Err() != nil && !call.Trail.Started:
 		return nil, nil, context.Cause(ctx)
-	case err != nil && ctx.Err() != nil && u.ReadOnly:
-		return nil, nil, context.Cause(ctx) // the call will be read again
+	case err != nil && ctx.Err() != nil && u.Again():
+		return nil, nil, context.Cause(ctx) // the call will be run again
 	}
 	entry := s.result(b, u, call, result, err)
 	if err == nil && len(result.Files) > 0 {

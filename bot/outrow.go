@@ -2,6 +2,8 @@ package bot
 
 import (
 	"encoding/json"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/bot/render"
@@ -79,7 +81,7 @@ type Row struct {
 	Place   Place      `json:"place"`
 	Purpose Purpose    `json:"purpose"`
 	Content Content    `json:"content"`
-	ReplyTo string     `json:"reply_to,omitempty"` // in groups: the message to reply to
+	ReplyTo string     `json:"reply_to,omitempty"` // the message to reply to, or ReplyToRow
 	Edit    string     `json:"edit,omitempty"`     // id of a message to edit instead of sending a new one
 	// Row whose message is edited once it is known; if that row was never sent, this one is sent instead.
 	EditRow int64  `json:"edit_row,omitempty"`
@@ -95,6 +97,23 @@ type Row struct {
 	NotBefore time.Time `json:"not_before"`
 	Created   time.Time `json:"created"` // the store's time if zero
 	Problem   string    `json:"problem,omitempty"`
+}
+
+// rowPrefix begins a Row.ReplyTo that names a row instead of a message.
+const rowPrefix = "row:"
+
+// ReplyToRow is a Row.ReplyTo that means the message of an earlier row of the chat, which may not be known yet: it is
+// looked up when the row is sent.
+func ReplyToRow(id int64) string { return rowPrefix + strconv.FormatInt(id, 10) }
+
+// RepliedRow returns the row that a Row.ReplyTo means; ok is false if it is a message.
+func RepliedRow(replyTo string) (id int64, ok bool) {
+	text, ok := strings.CutPrefix(replyTo, rowPrefix)
+	if !ok {
+		return 0, false
+	}
+	id, err := strconv.ParseInt(text, 10, 64)
+	return id, err == nil
 }
 
 // RowUpdate changes a row's state; it takes effect only from one of the From states (compare and set; From must not be

@@ -17,6 +17,7 @@ const (
 	FromTerminal Source = "terminal" // a Message (EncodeMessage)
 	FromEdit     Source = "edited"   // a Message: how an edited one reads now
 	FromAgain    Source = "again"    // a Message: one that is answered once more
+	FromSchedule Source = "schedule" // a Message: the text of a task that is due, of its owner
 )
 
 // ErrForeign means that an arrival was stored by another version of the program: this one does not know its source or

@@ -116,6 +116,7 @@ type member interface {
 	Alive() bool
 	Buried() <-chan struct{}
 	Living(ctx context.Context) ([]string, error)
+	Clock(at time.Time) time.Time
 }
 
 // Stores are the open engines. The caller must close them.
@@ -277,6 +278,10 @@ func (s *Stores) Sure(ctx context.Context) error {
 // Buried is closed when other processes have declared this one dead and taken over its work: it can store nothing any
 // more (ErrBuried) and must end. It is nil if that cannot happen.
 func (s *Stores) Buried() <-chan struct{} { return s.database.Buried() }
+
+// Clock converts a time of this process to the clock of the database, on which the processes that share it agree. It
+// does not ask the server: the clocks are compared now and then.
+func (s *Stores) Clock(at time.Time) time.Time { return s.database.Clock(at) }
 
 // Living lists the processes that use the database by the names in their leases, including this one, sorted. A dead
 // process is listed until the others have taken over its work, a few seconds later.

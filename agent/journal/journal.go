@@ -147,8 +147,12 @@ type Use struct {
 	// Definition is the hash of the definition that the model was shown; "" if it named no known tool.
 	Definition string `json:"def,omitempty"`
 	ReadOnly   bool   `json:"ro,omitempty"`
-	Again      bool   `json:"again,omitempty"` // may be run again if it was interrupted
+	// Repeatable: it changes something, but running it again with the same id changes nothing more (tools.Definition).
+	Repeatable bool `json:"again,omitempty"`
 }
+
+// Again reports whether the use can be run again if its outcome is unknown.
+func (u *Use) Again() bool { return u.ReadOnly || u.Repeatable }
 
 // ErrConflict means that another worker wrote to the journal: this Runner has lost the turn and must stop.
 var ErrConflict = errors.New("the journal was written by another worker")

@@ -111,7 +111,7 @@ func identifier(word string) bool {
 
 // admit assigns a role to a person.
 func (d *Desk) admit(ctx context.Context, msg *bot.Message, id string, role Role) (done, error) {
-	g, w, language := d.guard, d.guard.words, msg.Language
+	g, w, language := d.guard, d.guard.words.At(msg.Place), msg.Language
 	configured, key, err := g.Configured(ctx, id)
 	if err != nil {
 		return done{}, err
@@ -157,7 +157,7 @@ func (d *Desk) admit(ctx context.Context, msg *bot.Message, id string, role Role
 
 // admitGroup admits a group.
 func (d *Desk) admitGroup(ctx context.Context, msg *bot.Message, id string) (done, error) {
-	g, w, language := d.guard, d.guard.words, msg.Language
+	g, w, language := d.guard, d.guard.words.At(msg.Place), msg.Language
 	if listed(g.opts.Chats, id) {
 		return done{text: w.GroupConfigured(language, id)}, nil
 	}

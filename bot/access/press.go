@@ -119,7 +119,7 @@ func (d *Desk) removed(ctx context.Context, msg *bot.Message, id string, page in
 
 // list is a page of who may talk to the bot. note stands below it.
 func (d *Desk) list(ctx context.Context, msg *bot.Message, page int, note string) (bot.Content, error) {
-	g, w, language := d.guard, d.guard.words, msg.Language
+	g, w, language := d.guard, d.guard.words.At(msg.Place), msg.Language
 	people, err := g.People(ctx, msg.Place)
 	if err != nil {
 		return bot.Content{}, err

@@ -29,7 +29,7 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 	if err != nil {
 		return bot.Content{}, nil, err
 	}
-	q, w, lang := info.Question, b.deps.Words, info.Language
+	q, w, lang := info.Question, b.deps.Words.At(a.Place), info.Language
 	c := texts.Card{
 		Steps: info.Steps, USD: info.USD, Expires: a.Expires, Short: a.Short, Needed: a.Needed, Votes: len(a.Votes),
 	}
@@ -88,7 +88,7 @@ func shown(q tools.Question) string {
 // that cannot be decoded any more can still be ended.
 func (b *Broker) record(a *bot.Approval) bot.Content {
 	info, err := read(a)
-	decision := b.deps.Words.Decided(info.Language, *a)
+	decision := b.deps.Words.At(a.Place).Decided(info.Language, *a)
 	if err != nil {
 		return bot.Content{Text: visible.Name(a.Tool) + "\n" + decision}
 	}

@@ -74,11 +74,11 @@ func (b *Broker) decide(ctx context.Context, a *bot.Approval, msg *bot.Message, 
 	case msg.Caller == "" || (!own && !approver):
 		return no(w.NotYours(msg.Language, info.Name))
 	case a.State != bot.Open:
-		return no(w.Already(msg.Language, *a))
+		return no(w.At(msg.Place).Already(msg.Language, *a))
 	case !a.Expires.After(now):
 		e := b.expire(a)
 		late := after(a, e.Change.Decide[0])
-		e.Change.Send = append([]bot.Row{say(w.Already(msg.Language, *late), true)}, e.Change.Send...)
+		e.Change.Send = append([]bot.Row{say(w.At(msg.Place).Already(msg.Language, *late), true)}, e.Change.Send...)
 		return e, nil
 	case state == bot.Expired:
 		return b.expire(a), nil

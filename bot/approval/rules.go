@@ -50,7 +50,7 @@ func (b *Broker) rulesList(ctx context.Context, msg *bot.Message, page int, note
 	if err != nil {
 		return bot.Content{}, err
 	}
-	w, lang := b.deps.Words, msg.Language
+	w, lang := b.deps.Words.At(msg.Place), msg.Language
 	page = max(0, min(page, (len(list)-1)/rulesPage))
 	from := page * rulesPage
 	part := list[from:min(from+rulesPage, len(list))]

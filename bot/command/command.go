@@ -92,6 +92,9 @@ type Deps struct {
 	// Memory answers /memory (bot/memory); nil = nothing is remembered.
 	Memory  func(ctx context.Context, call *turn.Call) (turn.Effect, error)
 	Servers Servers // nil = there is no MCP client
+	// Schedule answers /schedule (bot/schedule); nil = nothing is scheduled. Zone answers /timezone (bot/zone).
+	Schedule func(ctx context.Context, call *turn.Call) (turn.Effect, error)
+	Zone     func(ctx context.Context, call *turn.Call) (turn.Effect, error)
 	// Refusals explains what was refused; nil = nothing is.
 	Refusals Refusals
 	People   People // nil = nobody is admitted in the chat
@@ -145,9 +148,12 @@ func New(deps Deps) *Table {
 		"remove":  {class: turn.Overtakes, admin: true, private: true, off: deps.People == nil, run: t.people(People.Remove)},
 		"skills":  {class: turn.Overtakes, off: deps.Skills == nil, run: t.skills},
 		"why":     {class: turn.Overtakes, off: deps.Refusals == nil, run: t.why},
+
+		"schedule": {class: turn.Overtakes, off: deps.Schedule == nil, run: t.schedule},
+		"timezone": {class: turn.Overtakes, off: deps.Zone == nil, run: deps.Zone},
 	}
 	for name, admin := range map[string]bool{
-		"schedule": false, "export": false, "forget": false,
+		"export": false, "forget": false,
 	} {
 		t.commands[name] = entry{class: turn.Overtakes, admin: admin, absent: true, run: t.notBuilt(name)}
 	}
@@ -274,7 +280,7 @@ func (t *Table) quota(ctx context.Context, call *turn.Call) (turn.Effect, error)
 		zerolog.Ctx(ctx).Error().Err(err).Msg("cannot read the quotas")
 		return t.aside(call, t.deps.Words.QuotaUnread(call.Message.Language)), nil
 	}
-	return t.aside(call, t.deps.Words.Quota(call.Message.Language, usage)), nil
+	return t.aside(call, t.deps.Words.At(call.Message.Place).Quota(call.Message.Language, usage)), nil
 }
 
 func (t *Table) decide(state bot.ApprovalState) func(context.Context, *turn.Call) (turn.Effect, error) {

@@ -184,7 +184,7 @@ func TestAnswers(t *testing.T) {
 		{"xyzzy" + strings.Repeat("z", 100), false, "/help shows what there is."},
 		{"recap", false, "/recap is not part of this version"},
 		{"memory", false, "I remember nothing between conversations here"},
-		{"schedule", false, "not part of this version"},
+		{"schedule", false, "Nothing can be scheduled here."},
 		{"why", false, "Nothing was refused"},
 		{"export", false, "not part of this version"},
 		{"forget", false, "not part of this version"},

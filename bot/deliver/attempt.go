@@ -127,7 +127,22 @@ func (o *Outbox) request(outer context.Context, row *bot.Row) (message string, e
 			err = &bot.SendError{Outcome: panicked, Err: fmt.Errorf("sending panicked: %v", r)}
 		}
 	}()
-	return o.deps.Sender.Send(ctx, row)
+	return o.deps.Sender.Send(ctx, o.replying(ctx, row))
+}
+
+// replying returns a row with the id of the message that it replies to. If that was not sent, the row is no reply.
+func (o *Outbox) replying(ctx context.Context, row *bot.Row) *bot.Row {
+	id, ok := bot.RepliedRow(row.ReplyTo)
+	if !ok {
+		return row
+	}
+	first, err := o.deps.Store.Row(ctx, id)
+	if err != nil {
+		o.log(row).Warn().Err(err).Msg("sent without being a reply")
+	}
+	now := *row
+	now.ReplyTo = first.Message
+	return &now
 }
 
 // send makes a request within the budget.

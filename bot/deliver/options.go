@@ -14,6 +14,12 @@ type Store interface {
 	bot.Writer
 	Due(ctx context.Context, channel, bot string, now time.Time, limit int) ([]bot.Row, error)
 	Rows(ctx context.Context, session bot.SessionKey, limit int) ([]bot.Row, error)
+	Row(ctx context.Context, id int64) (bot.Row, error)
+	Doubtful
+}
+
+// Doubtful lists rows of which it is unknown whether they arrived.
+type Doubtful interface {
 	Stranded(ctx context.Context, channel, bot string) ([]bot.Row, error)
 	Lost(ctx context.Context, channel, bot string) ([]bot.Row, error)
 }

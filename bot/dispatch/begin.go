@@ -145,6 +145,7 @@ func (d *Dispatcher) charge(
 		return admission, d.trouble(ctx, lane.Session, a, fmt.Errorf("charge a turn: %w", err)), false
 	}
 	d.observe("turn", "quota", 0)
+	defer d.runEnded(a)
 	return admission, d.settled(ctx, a, d.effect(ctx, a, func() (turn.Effect, error) {
 		key := admission.Once
 		if key != "" {
@@ -154,7 +155,9 @@ func (d *Dispatcher) charge(
 		if msg.Place.Group {
 			row.Content.Only = msg.Person
 		}
-		return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil
+		e := turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}
+		d.runEnds(a, &e.Change, runUnpaid)
+		return e, nil
 	})), false
 }
 

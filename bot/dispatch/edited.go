@@ -29,13 +29,15 @@ const editRoom = 256 << 10
 // within one turn of the quota. After that there is the button.
 const mostRevisions = 5
 
-// withOwn adds the sources that the dispatcher writes itself.
+// withOwn adds the sources of messages that the service writes itself.
 func withOwn(decoders map[bot.Source]bot.Decoder) map[bot.Source]bot.Decoder {
 	all := maps.Clone(decoders)
 	if all == nil {
 		all = map[bot.Source]bot.Decoder{}
 	}
-	all[bot.FromEdit], all[bot.FromAgain] = bot.MessageDecoder{}, bot.MessageDecoder{}
+	for _, own := range []bot.Source{bot.FromEdit, bot.FromAgain, bot.FromSchedule} {
+		all[own] = bot.MessageDecoder{}
+	}
 	return all
 }
 

@@ -35,13 +35,13 @@ type gathered struct {
 func (d *Dispatcher) gather(waiting []bot.Arrival, first bot.Message) gathered {
 	first.Heard = heardOf(&first, waiting[0].ID)
 	g := gathered{msg: first}
-	if !d.gathers(&first) {
+	if !d.gathers(&first) || waiting[0].Source == bot.FromSchedule {
 		return g
 	}
 	last, n := first, 1
 	for ; n < len(waiting); n++ {
 		next, err := d.decode(&waiting[n])
-		if err != nil || !d.follows(&last, &next, waiting[n].At.Sub(waiting[n-1].At)) {
+		if err != nil || waiting[n].Source == bot.FromSchedule || !d.follows(&last, &next, waiting[n].At.Sub(waiting[n-1].At)) {
 			return g
 		}
 		relocate(&next, waiting[n].Session)

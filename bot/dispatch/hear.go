@@ -141,7 +141,7 @@ func (e *ear) steered(ctx context.Context, waiting []bot.Arrival) (said []journa
 		if a.Seq == e.lane.Arrival || err != nil || msg.Caller != e.msg.Caller {
 			continue
 		}
-		if relocate(&msg, a.Session); !steers(&msg) {
+		if relocate(&msg, a.Session); !steers(&msg) || a.Source == bot.FromSchedule {
 			break
 		}
 		verdict, err := e.d.parts.Guard.Admit(ctx, &msg)
@@ -249,7 +249,7 @@ func (d *Dispatcher) interrupted(ctx context.Context, lane *bot.Lane, waiting []
 
 // overtakes reports whether a message ends the turn of its person that was running when it arrived.
 func (d *Dispatcher) overtakes(lane *bot.Lane, a *bot.Arrival, msg *bot.Message) bool {
-	return d.opts.Busy == Interrupt && lane.State != bot.Parked && msg.Kind == bot.Text && msg.Command == "" &&
+	return d.opts.Busy == Interrupt && a.Source != bot.FromSchedule && lane.State != bot.Parked && msg.Kind == bot.Text && msg.Command == "" &&
 		!msg.FromBot && msg.Place.Ordinary() && msg.Caller == lane.Caller && a.At.After(lane.Since)
 }
 

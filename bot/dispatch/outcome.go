@@ -36,6 +36,7 @@ func (w *work) commit(ctx context.Context, out agent.Outcome) error {
 		case err == nil:
 			w.purse.Stored(len(change.Charges))
 			w.keep(out)
+			w.d.runEnded(w.arrival)
 			return nil
 		case taken(err) && failed != nil:
 			return nil
@@ -75,6 +76,7 @@ func (w *work) change(ctx context.Context, out agent.Outcome) (*bot.Change, erro
 		err = fmt.Errorf("outcome %q: %w", out.Kind, bot.ErrInvalid)
 	}
 	if err == nil {
+		w.runConcludes(ctx, change, out)
 		err = w.placeholderNow(ctx, change)
 	}
 	return change, err

@@ -83,6 +83,8 @@ type Receiving struct {
 	// Resumed is told of each message that begins a turn, with what was said before it in the conversation, as far as the
 	// turn reads it; may be nil. begun waits until the turn is stored. It must not block.
 	Resumed func(msg *bot.Message, session bot.SessionKey, before []journal.Entry, begun func() error)
+	// Schedule follows the runs of scheduled tasks, whose messages nobody has sent; nil = there are none.
+	Schedule Schedule
 }
 
 // Buttons are those that are neither of questions nor of drafts.

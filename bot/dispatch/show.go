@@ -67,6 +67,9 @@ func (w *work) placeholder(ctx context.Context) (string, error) {
 	first := bot.Content{Text: w.d.parts.Words.Placeholder(w.msg.Language), Buttons: w.stopButtons()}
 	row := w.row(bot.Placeholder, first, "live/"+w.turn.ID)
 	w.addressed(&row)
+	if heading := w.heading(ctx); heading != "" {
+		row.ReplyTo = heading
+	}
 	w.unsure = true
 	applied, err := w.d.parts.Store.Apply(ctx, &bot.Change{
 		Lease: &w.lease, Send: []bot.Row{row}, Lanes: []bot.LaneUpdate{{Session: w.lane.Session}},

@@ -208,6 +208,9 @@ func (d *Dispatcher) begin(ctx context.Context, lane bot.Lane, waiting []bot.Arr
 	if t.msg.Kind == bot.Edited {
 		return d.editedLate(ctx, t)
 	}
+	if !t.verdict.OK && d.scheduled(a) {
+		return d.settled(ctx, a, d.refuseRun(ctx, a))
+	}
 	if !t.verdict.OK {
 		return d.settled(ctx, a, d.refuse(ctx, a, t.msg, t.verdict))
 	}

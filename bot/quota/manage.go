@@ -91,6 +91,7 @@ func (m *Meter) Follow(ctx context.Context, facts bot.Facts) error {
 type ManageWords interface { //nolint:interfacebloat // one book of sentences, read as a whole
 	AdminsOnly(language string, admins []string) string
 	Level(language string, scope texts.Scope, id string) string
+	At(place bot.Place) texts.Words
 	QuotaSet(language string, s texts.Setting) string
 	QuotaUnset(language string, s texts.Setting) string
 	QuotaNotSet(language string) string
@@ -201,7 +202,7 @@ func (g *Manager) list(ctx context.Context, msg *bot.Message) (string, error) {
 			list = append(list, g.said(msg, s))
 		}
 	}
-	return g.Words.QuotaSettings(msg.Language, list), nil
+	return g.Words.At(msg.Place).QuotaSettings(msg.Language, list), nil
 }
 
 // levelOf is the level of a person or a chat that is named by its id, or of the chat that the message is in.

@@ -174,7 +174,7 @@ func (p *purse) Reserve(ctx context.Context, key string, most pay.Amount) error 
 		case room.Full:
 			s := h.slots[room.Denied]
 			m.denied(string(s.scope))
-			return &agent.Denied{Scope: string(s.scope), Text: m.words.UsedUp(p.msg.Language, s.usage(room.Counts[room.Denied]))}
+			return &agent.Denied{Scope: string(s.scope), Text: m.words.At(p.msg.Place).UsedUp(p.msg.Language, s.usage(room.Counts[room.Denied]))}
 		case waited >= m.opts.Patience:
 			s := h.slots[room.Denied]
 			m.denied(string(s.scope))

@@ -60,8 +60,8 @@ func (o Options) withDefaults() Options {
 
 // Words are the sentences about quotas.
 type Words interface {
-	UsedUp(language string, u texts.Usage) string
-	Near(language string, u texts.Usage) string
+	// At returns the sentences for the readers of a place, whose time zone may be another one than that of the quotas.
+	At(place bot.Place) texts.Words
 	QuotaAway(language string) string
 	QuotaBusy(language string) string
 }
@@ -200,7 +200,7 @@ func (m *Meter) Admit(ctx context.Context, msg *bot.Message, id string) (turn.Ad
 // answer to everything.
 func (m *Meter) refuse(msg *bot.Message, s slot, used int64) turn.Admission {
 	m.denied(string(s.scope))
-	a := turn.Admission{Refusal: m.words.UsedUp(msg.Language, s.usage(used))}
+	a := turn.Admission{Refusal: m.words.At(msg.Place).UsedUp(msg.Language, s.usage(used))}
 	if msg.Place.Group {
 		a.Once = "used-up/" + s.about() + "/" + msg.Caller
 	}
@@ -219,7 +219,7 @@ func (m *Meter) near(msg *bot.Message, slots []slot, counts []int64) (note turn.
 				continue
 			}
 			key := fmt.Sprintf("near/%s/%s/%d", s.about(), msg.Caller, percent)
-			return turn.Notice{Text: m.words.Near(msg.Language, s.usage(counts[i])), Key: key}, true
+			return turn.Notice{Text: m.words.At(msg.Place).Near(msg.Language, s.usage(counts[i])), Key: key}, true
 		}
 	}
 	return turn.Notice{}, false

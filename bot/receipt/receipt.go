@@ -268,7 +268,7 @@ func (a *about) asker() string {
 
 // receipt is the message that says what an answer took, with a button if something can be put back.
 func (d *Desk) receipt(ctx context.Context, msg *bot.Message, a *about) (bot.Content, error) {
-	w := d.deps.Words
+	w := d.deps.Words.At(msg.Place)
 	changes := d.changed(a)
 	content := bot.Content{Language: msg.Language}
 	if len(a.entries) > 0 {

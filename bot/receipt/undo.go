@@ -111,7 +111,7 @@ func (d *Desk) undo(ctx context.Context, call *turn.Call, a *about) (turn.Effect
 	}
 	a.changes = report
 	changes := d.changed(a)
-	text := w.Undone(msg.Language, &changes)
+	text := w.At(msg.Place).Undone(msg.Language, &changes)
 	if report.Undone == nil {
 		text = w.UndoNothing(msg.Language) + "\n" + text
 	}

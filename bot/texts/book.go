@@ -32,6 +32,8 @@ type book struct {
 	Edits     editBook
 	Recap     recapBook
 	Skills    skillBook
+	Zones     zoneBook
+	Schedule  scheduleBook
 
 	// English sentences of the policy and of tools in this language; nil = this is English
 	reasons func() *phrases

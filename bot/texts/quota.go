@@ -113,7 +113,11 @@ func (b *book) amounts(pattern string, u Usage) string {
 func (w Words) starts(b *book, u Usage) string {
 	if u.Window == Month {
 		at, _ := w.local(u.Fresh)
-		return fmt.Sprintf(b.Quota.At[Month], at.Format(time.DateOnly))
+		when := at.Format(time.DateOnly)
+		if at.Hour() != 0 || at.Minute() != 0 { // midnight in the zone of the bot is another time for this reader
+			when = w.moment(u.Fresh)
+		}
+		return fmt.Sprintf(b.Quota.At[Month], when)
 	}
 	return fmt.Sprintf(b.Quota.At[Day], w.clock(u.Fresh))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/prompt"
+	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/visible"
 	"github.com/zephbot/zephbot/policy/act"
@@ -16,10 +17,23 @@ import (
 
 // Words are the bot's sentences in the reader's language. The zero value is ready; methods are safe for concurrent use.
 // language is an IETF tag as sent by the client ("de-CH"); an unknown one means English. The Bot API does not tell a
-// reader's time zone: all times in sentences are in Zone.
+// reader's time zone: the times in sentences are in Zone, or in the one that the readers of a place have set (At).
 type Words struct {
 	Zone     *time.Location // nil = UTC
 	Language string         // an IETF tag for readers whose language is unknown; "" = English
+	// ZoneAt returns the zone that the readers of a place have set; nil = none, and a nil func knows none. It must not
+	// block.
+	ZoneAt func(place bot.Place) *time.Location
+}
+
+// At returns the sentences for the readers of a place, with times in the zone that they have set.
+func (w Words) At(place bot.Place) Words {
+	if w.ZoneAt != nil {
+		if zone := w.ZoneAt(place); zone != nil {
+			w.Zone = zone
+		}
+	}
+	return w
 }
 
 // in returns the book for a language.

@@ -25,6 +25,9 @@ type offset struct {
 // stored converts a time of this process to the clock of the database.
 func (o *offset) stored(at time.Time) time.Time { return shift(at, time.Duration(o.apart.Load())) }
 
+// Clock converts a time of this process to the clock of the database, as far as they were compared.
+func (s *Store) Clock(at time.Time) time.Time { return s.clock.stored(at) }
+
 // local converts a stored time to the clock of this process.
 func (o *offset) local(at time.Time) time.Time { return shift(at, -time.Duration(o.apart.Load())) }
 

@@ -147,6 +147,9 @@ func (s *Store) Buried() <-chan struct{} { return nil }
 // Living lists this process, the only one.
 func (s *Store) Living(context.Context) ([]string, error) { return []string{s.options.Owner}, nil }
 
+// Clock returns a time of this process by the clock of the database, which is the same one.
+func (s *Store) Clock(at time.Time) time.Time { return at }
+
 // Recover frees the leases of all other owners and returns how many there were. It is for the start of a process that
 // has exclusive use of the store (LockDir): other owners of leases are dead.
 func (s *Store) Recover(ctx context.Context, owner string) (freed int64, err error) {

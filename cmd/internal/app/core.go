@@ -2,7 +2,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -72,6 +71,7 @@ type Options struct {
 	Zone *time.Location
 	// elicit asks the person at the terminal what a server wants to know; nil = such questions are declined.
 	elicit func(context.Context, mcp.Elicitation) (mcp.Answer, error)
+	given  bool // Now was given: it is the clock, also of the database
 	// Hooks observe the database's commits: crash tests end the process in them.
 	Hooks sql.Hooks
 	// Housekeeping is the time between two sweeps of expired data, for tests. 0 = an hour, and a minute from the start
@@ -109,7 +109,7 @@ func (c *Core) zone() *time.Location {
 
 // words returns the sentences for people.
 func (c *Core) words() texts.Words {
-	return texts.Words{Zone: c.zone(), Language: c.cfg.Telegram.Language}
+	return texts.Words{Zone: c.zone(), Language: c.cfg.Telegram.Language, ZoneAt: c.zoneAt}
 }
 
 // ErrConfig marks errors that are caused by the configuration: exit code 2.
@@ -117,7 +117,7 @@ var ErrConfig = errors.New("configuration")
 
 // OpenCore opens the stores and builds what needs them. The caller must close it.
 func OpenCore(ctx context.Context, opts Options) (*Core, error) {
-	if opts.Now == nil {
+	if opts.given = opts.Now != nil; !opts.given {
 		opts.Now = time.Now
 	}
 	c := newCore(opts)
@@ -165,6 +165,9 @@ func (c *Core) open(ctx context.Context) error {
 	c.openNews()
 	c.openUndo()
 	c.choices = c.newChoices()
+	if err := c.openZones(ctx); err != nil {
+		return err
+	}
 	c.relocator(nil).Relocate(ctx)
 	if err := c.choices.Follow(ctx); err != nil {
 		return fmt.Errorf("read which models were chosen: %w", err)
@@ -355,7 +358,7 @@ func (c *Core) usable(session string, overlay *tools.Overlay) []tools.Definition
 		return nil
 	}
 	return catalog.Without(overlay.Over(c.registry).Definitions(), func(d tools.Definition) bool {
-		return c.policy.Hides(d.Name, d.Says) || c.blocked(session, d) || c.unskilled(d) || d.Server != "" && c.servers.Away(d.Server)
+		return c.policy.Hides(d.Name, d.Says) || c.blocked(session, d) || c.unskilled(d) || c.unplanned(d.Name) || d.Server != "" && c.servers.Away(d.Server)
 	})
 }
 
@@ -370,11 +373,10 @@ func (c *Core) blocked(session string, tool tools.Definition) bool {
 
 // runner builds the agent over a chain.
 func (c *Core) runner(tools agent.Executor, budget agent.Budget, name string) *agent.Runner {
-	zone := cmp.Or(c.zone(), time.UTC)
 	system := func(turn *agent.Turn, withTools bool) string {
 		return prompt.System(prompt.Options{
 			Bot: name, Operator: c.cfg.Agent.SystemPrompt, Chat: turn.System, Group: turn.Group, Shared: turn.Shared, Channel: turn.Origin.Channel,
-			Agent: turn.Origin.Agent, Tools: withTools, Day: c.now().In(zone), Servers: c.instructions(turn, withTools), Skills: turn.Skills,
+			Agent: turn.Origin.Agent, Tools: withTools, Day: c.now().In(c.zoneOf(turn.Origin.Caller)), Servers: c.instructions(turn, withTools), Skills: turn.Skills,
 		})
 	}
 	return agent.NewRunner(

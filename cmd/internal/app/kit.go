@@ -85,7 +85,11 @@ func (c *Core) tools() (*kit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if k.registry, err = tools.NewRegistry(slices.Concat([]tools.Tool{bash}, files, pages, searching, checking, learnt)...); err != nil {
+	planned, err := c.scheduleTools()
+	if err != nil {
+		return nil, err
+	}
+	if k.registry, err = tools.NewRegistry(slices.Concat([]tools.Tool{bash}, files, pages, searching, checking, learnt, planned)...); err != nil {
 		return nil, err
 	}
 	return k, addDelegate(k.registry)

@@ -111,4 +111,5 @@ type remembering struct {
 	undo   *undo.Store        // of files that calls change; nil where nothing is stored
 	memory *memory.Store      // between conversations; nil = off
 	told   func(blocks.Event) // told to people; nil = nobody; set before turns run
+	planning
 }

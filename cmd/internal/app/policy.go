@@ -19,6 +19,7 @@ import (
 	"github.com/zephbot/zephbot/tools/diagnostics"
 	"github.com/zephbot/zephbot/tools/file"
 	"github.com/zephbot/zephbot/tools/overflow"
+	"github.com/zephbot/zephbot/tools/schedule"
 	"github.com/zephbot/zephbot/tools/shell"
 	"github.com/zephbot/zephbot/tools/skill"
 	"github.com/zephbot/zephbot/tools/web"
@@ -26,7 +27,7 @@ import (
 
 // builtins returns the statements of our own tools.
 func builtins() []act.Tool {
-	return slices.Concat(shell.Says(), file.Says(), web.Says(), overflow.Says(), catalog.Says(), delegate.Says(), skill.Says(), code.Says(), memory.Says(), diagnostics.Says())
+	return slices.Concat(shell.Says(), file.Says(), web.Says(), overflow.Says(), catalog.Says(), delegate.Says(), skill.Says(), code.Says(), memory.Says(), diagnostics.Says(), schedule.Says())
 }
 
 // buildPolicy converts the configuration to rules. One invalid rule refuses all.

@@ -30,10 +30,12 @@ import (
 	"github.com/zephbot/zephbot/bot/recap"
 	"github.com/zephbot/zephbot/bot/receipt"
 	"github.com/zephbot/zephbot/bot/refusal"
+	"github.com/zephbot/zephbot/bot/schedule"
 	"github.com/zephbot/zephbot/bot/servers"
 	"github.com/zephbot/zephbot/bot/sign"
 	"github.com/zephbot/zephbot/bot/skills"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/bot/zone"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -130,7 +132,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	}
 	deps := command.Deps{
 		Store: store, Questions: questions, Policy: rulebook.Answers{Book: c.book, Chain: c.unasked}, Usage: s.meter.Usage, Quotas: quotas, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
-		Blocks: c.blockedTools(), Servers: s.desk, Behind: background{c}, Model: c.choices.Command, Memory: s.memoryCommand(),
+		Blocks: c.blockedTools(), Servers: s.desk, Behind: background{c}, Model: c.choices.Command, Memory: s.memoryCommand(), Schedule: s.openPlan(store), Zone: c.zones.Command,
 		Decides: ch.decides, Skills: c.skillCommand(), Recap: s.recap.Command,
 	}
 	why := refusal.Desk{Store: store, Words: words}
@@ -153,7 +155,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	s.dispatcher = dispatch.New(dispatch.Parts{
 		Store: offered, Decoders: ch.decoders, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: s.meter, Commands: s.commands,
 		Approvals: questions, Buttons: s.buttons(store, why), Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
-		Receiving: dispatch.Receiving{Workspace: c.dirs().ID, Attachments: files, Typing: c.typing(ch, pacer), Signs: s.newSigns(pacer), Memory: c.recalls(), Resumed: s.recap.Resumed},
+		Receiving: dispatch.Receiving{Workspace: c.dirs().ID, Attachments: files, Typing: c.typing(ch, pacer), Signs: s.newSigns(pacer), Memory: c.recalls(), Resumed: s.recap.Resumed, Schedule: s.scheduled()},
 		Observe:   s.observe, News: c.news.Read, Model: c.choices.Of,
 	}, dispatch.Options{
 		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: turnMemory(), Grace: grace, Merge: ch.merge, Busy: ch.busy, Shared: c.shared(),
@@ -181,6 +183,9 @@ func (s *service) buttons(store bot.Store, why refusal.Desk) dispatch.Buttons {
 	if ch.people != nil {
 		b.Pressers[access.Prefix] = ch.people
 	}
+	if b.Pressers[zone.Prefix] = c.zones; c.plan != nil {
+		b.Pressers[schedule.Prefix] = c.plan
+	}
 	return b
 }
 
@@ -191,6 +196,9 @@ func (s *service) watchMoves() moves.Watched {
 		s.meter.Forget()
 		c.choices.Forget()
 		c.movedMemory()
+		if c.plan != nil {
+			c.plan.Forget()
+		}
 	})
 	return moves.Watched{Store: c.stores.Bot, Moved: func(ctx context.Context) {
 		s.moves.Relocate(ctx)
@@ -333,6 +341,9 @@ func (s *service) aside() map[string]func(ctx context.Context) error {
 	if c := s.core; c.library != nil {
 		parts["skills"] = func(ctx context.Context) error { return c.library.Follow(ctx, skillsEvery) }
 	}
+	if s.core.plan != nil {
+		parts["schedule"] = s.core.plan.Run
+	}
 	return parts
 }
 
@@ -345,7 +356,7 @@ func (s *service) follow(ctx context.Context) error {
 			c.records.Settle(ctx) // of a process that is gone
 		}
 		return err
-	}, s.followLimits, s.moves.Follow, s.followPeople, c.choices.Follow, c.followSkills, c.followMemory, c.news.Follow, background{c}.follow, s.desk.Follow, s.recap.Follow)
+	}, s.followLimits, s.moves.Follow, s.followPeople, c.choices.Follow, s.followPlan, c.followSkills, c.followMemory, c.news.Follow, background{c}.follow, s.desk.Follow, s.recap.Follow)
 }
 
 // whenBuried ends the work of a process that was declared dead, because nothing that it does counts any more. stop ends

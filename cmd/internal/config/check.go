@@ -314,6 +314,7 @@ func (k *checker) tasks() {
 		k.atMost(join(at, "cron"), t.Cron, 64)
 		k.atMost(join(at, "kind"), t.Kind, 64)
 		k.atMost(join(at, "task"), t.Task, 512)
+		k.task(at, &t)
 	}
 }
 

@@ -308,6 +308,8 @@ func keyDefaults() [][2]string {
 		{"scheduler.tasks[].run_at", `""`},
 		{"scheduler.tasks[].kind", `"custom"`},
 		{"scheduler.tasks[].task", `""`},
+		{"scheduler.tasks[].owner", `0`},
+		{"scheduler.tasks[].chat", `""`},
 		{"memory.enabled", `true`},
 		{"memory.semantic", `true`},
 		{"memory.limits.entries", `1000`},

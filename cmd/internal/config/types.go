@@ -36,7 +36,7 @@ type Config struct {
 	Retention  Retention  `toml:"retention" doc:"How long data that is no longer needed is kept."`
 	Vector     Vector     `toml:"vector" doc:"Where embeddings are stored."`
 	Index      Index      `toml:"index" doc:"The code index that search_code uses."`
-	Scheduler  Scheduler  `toml:"scheduler" idle:"the scheduler" doc:"Scheduled tasks."`
+	Scheduler  Scheduler  `toml:"scheduler" doc:"Scheduled tasks."`
 	Memory     Memory     `toml:"memory" doc:"What the agent remembers between conversations."`
 	Skills     Skills     `toml:"skills" doc:"Instructions and scripts for certain kinds of work (docs/skills.md)."`
 	WebSearch  WebSearch  `toml:"web_search" doc:"The tool web_search."`
@@ -262,18 +262,20 @@ type IndexLSP struct {
 // Scheduler is the table [scheduler].
 type Scheduler struct {
 	Enabled  bool   `toml:"enabled" default:"true" doc:"Run scheduled tasks and offer the schedule tools."`
-	TickSecs int    `toml:"tick_secs" default:"60" min:"1" doc:"Seconds between two checks for due tasks."`
-	MaxTasks int    `toml:"max_tasks" default:"100" doc:"Maximum number of stored tasks."`
+	TickSecs int    `toml:"tick_secs" default:"60" min:"1" doc:"A task begins when it is due; besides, all tasks are looked at after so many seconds."`
+	MaxTasks int    `toml:"max_tasks" default:"100" min:"1" doc:"Maximum number of stored tasks; one person can have 25."`
 	Tasks    []Task `toml:"tasks" doc:"Tasks that exist from the start."`
 }
 
 // Task is an entry of [[scheduler.tasks]].
 type Task struct {
 	Name  string `toml:"name" doc:"Name of the task, at most 128 characters. Required."`
-	Cron  string `toml:"cron" doc:"When it runs repeatedly: 5 or 6 fields, at most 64 characters."`
-	RunAt string `toml:"run_at" doc:"When it runs once: an ISO 8601 time."`
+	Cron  string `toml:"cron" doc:"When it runs repeatedly, in telegram.time_zone: 5 or 6 fields, at most 64 characters."`
+	RunAt string `toml:"run_at" doc:"When it runs once: an ISO 8601 time, in telegram.time_zone unless it has an offset."`
 	Kind  string `toml:"kind" default:"custom" doc:"Kind of task, at most 64 characters; custom passes the text to the agent."`
 	Task  string `toml:"task" doc:"Text for the agent, at most 512 characters."`
+	Owner int64  `toml:"owner" default:"0" min:"0" doc:"Id of the person in whose name it runs. 0: the first of telegram.admins."`
+	Chat  string `toml:"chat" doc:"Where it runs: a group (\"-100123\") or a topic (\"-100123/7\"). Empty: the private chat of its owner."`
 }
 
 // Memory is the table [memory].

@@ -1,0 +1,225 @@
+package schedule
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/tools"
+	tool "github.com/zephbot/zephbot/tools/schedule"
+)
+
+// Open implements tool.Book.
+func (d *Desk) Open(ctx context.Context, origin *tools.Origin) error {
+	_, err := d.speaker(ctx, origin)
+	return err
+}
+
+// speaker returns the message that the turn of a call works on: whose task it would be, and where.
+func (d *Desk) speaker(ctx context.Context, origin *tools.Origin) (bot.Message, error) {
+	refuse := func(text string) (bot.Message, error) {
+		return bot.Message{}, &tools.Error{Category: tools.PolicyBlocked, Message: text, Suggestion: "Tell the person.", Denied: true}
+	}
+	msg, err := d.deps.Engine.Speaker(ctx, bot.SessionKey(origin.Session))
+	switch {
+	case errors.Is(err, bot.ErrNotFound):
+		return refuse("nothing can be scheduled from here: there is no conversation that a task could run in")
+	case err != nil:
+		return msg, fmt.Errorf("read who wants a task: %w", err)
+	case !msg.Place.Ordinary():
+		return refuse("nothing can be scheduled in chats that the bot is not a member of")
+	case msg.FromBot || msg.Caller == "" || msg.Caller != origin.Caller:
+		return refuse("only people can schedule tasks")
+	}
+	return msg, nil
+}
+
+// Zone implements tool.Book.
+func (d *Desk) Zone(origin *tools.Origin) *time.Location {
+	at, _ := d.deps.Zones.For(origin.Caller)
+	return at
+}
+
+// Put implements tool.Book.
+func (d *Desk) Put(ctx context.Context, call *tools.Call, wanted tool.Task) (tool.Stored, error) {
+	msg, err := d.speaker(ctx, &call.Origin)
+	if err != nil {
+		return tool.Stored{}, err
+	}
+	session := bot.SessionKey(call.Origin.Session)
+	for range conflicts {
+		revision, list, err := d.fresh(ctx)
+		if err != nil {
+			return tool.Stored{}, err
+		}
+		t := named(list, session, msg.Caller, wanted.Name)
+		if t != nil && t.Call == call.ID {
+			return tool.Stored{Updated: !t.Fresh, Next: t.Next}, nil // the call is run again after a crash
+		}
+		if t == nil {
+			if err := d.room(list, msg.Caller); err != nil {
+				return tool.Stored{}, err
+			}
+			t = &task{key: string(session) + "/" + taskID(session, call.ID), Fresh: true}
+		} else {
+			t.Fresh = false
+		}
+		zone := ""
+		if d.deps.Zones.Of(msg.Caller) != nil {
+			_, zone = d.deps.Zones.For(msg.Caller)
+		}
+		t.Name, t.Kind, t.Text, t.Cron, t.At, t.Zone = wanted.Name, wanted.Kind, wanted.Text, wanted.Cron, wanted.At, zone
+		t.Owner = owner{Caller: msg.Caller, Person: msg.Person, Name: msg.Name, Username: msg.Username, Language: msg.Language}
+		t.Place, t.Title, t.Call, t.Config = msg.Place, msg.Title, call.ID, false
+		t.Next, t.Fails, t.State = wanted.At, 0, texts.TaskOn
+		if err = d.put(ctx, revision, t); errors.Is(err, bot.ErrConflict) {
+			continue
+		}
+		return tool.Stored{Updated: !t.Fresh, Next: t.Next}, err
+	}
+	return tool.Stored{}, errBusy
+}
+
+// errBusy means that too many others change tasks at this moment.
+var errBusy = &tools.Error{
+	Category: tools.ServerError, Message: "the tasks are being changed by others at this moment", Suggestion: "Try once more.",
+}
+
+// put stores a task, if the set of tasks is still that of a revision.
+func (d *Desk) put(ctx context.Context, revision string, t *task) error {
+	fact, err := t.fact()
+	if err != nil {
+		return err
+	}
+	revised := d.revised()
+	revised.Was = &revision
+	_, err = d.deps.Store.Apply(ctx, &bot.Change{Facts: []bot.Fact{fact, revised}})
+	d.Forget()
+	return err
+}
+
+// fresh reads the tasks from the store, with the revision that they have at least.
+func (d *Desk) fresh(ctx context.Context) (revision string, list []*task, err error) {
+	if revision, err = d.deps.Store.Fact(ctx, revisions, d.scope(), d.deps.Now()); err != nil {
+		return "", nil, fmt.Errorf("read the scheduled tasks: %w", err)
+	}
+	if list, err = d.stored(ctx); err != nil {
+		return "", nil, fmt.Errorf("read the scheduled tasks: %w", err)
+	}
+	return revision, list, nil
+}
+
+// named finds a person's task of a conversation by its name.
+func named(list []*task, session bot.SessionKey, caller, name string) *task {
+	for _, t := range list {
+		if t.session() == session && t.own(caller) && t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// room refuses a further task of a person, if there are too many.
+func (d *Desk) room(list []*task, caller string) error {
+	own := 0
+	for _, t := range list {
+		if t.own(caller) {
+			own++
+		}
+	}
+	switch {
+	case own >= min(mostOfOne, d.opts.MaxTasks):
+		return full("this person has %d scheduled tasks, which is the most that one person may have", own)
+	case len(list) >= d.opts.MaxTasks:
+		return full("there are %d scheduled tasks, which is the most (scheduler.max_tasks)", len(list))
+	default:
+		return nil
+	}
+}
+
+func full(format string, n int) error {
+	e := tools.Errorf(tools.PolicyBlocked, format, n)
+	e.Suggestion, e.Denied = "Nothing was stored. Tell the person; list_tasks shows what could be cancelled.", true
+	return e
+}
+
+// taskID is the id of the task that a call stores first: the same one if the call is run again.
+func taskID(session bot.SessionKey, call string) string {
+	sum := sha256.Sum256([]byte(string(session) + "\x00" + call))
+	return hex.EncodeToString(sum[:8])
+}
+
+// List implements tool.Book: the tasks of the chat. The text of a task is its owner's alone.
+func (d *Desk) List(ctx context.Context, origin *tools.Origin) ([]tool.Entry, error) {
+	_, list, err := d.fresh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var entries []tool.Entry
+	for _, t := range byNext(list) {
+		if !t.session().InChat(origin.Chat) {
+			continue
+		}
+		e := tool.Entry{Name: t.Name, Kind: t.Kind, Cron: t.Cron, Next: t.Next, State: string(t.State)}
+		if e.Text = t.Text; !t.own(origin.Caller) {
+			e.Text, e.Owner = "", t.shown("", false).Owner
+		}
+		if t.State == texts.TaskOn && t.Next.IsZero() {
+			e.State = "running"
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// Cancel implements tool.Book. A task of the caller comes before one of somebody else, which only an admin may cancel,
+// and only in a group: in a private chat nobody has a task but its person.
+func (d *Desk) Cancel(ctx context.Context, origin *tools.Origin, name string) (bool, error) {
+	for range conflicts {
+		_, list, err := d.fresh(ctx)
+		if err != nil {
+			return false, err
+		}
+		t := d.toCancel(list, origin, name)
+		switch {
+		case t == nil:
+			return false, nil
+		case !t.own(origin.Caller) && !origin.Admin:
+			return false, &tools.Error{
+				Category: tools.PolicyBlocked, Denied: true, Suggestion: "Tell the person.",
+				Message: fmt.Sprintf("the task %q belongs to %s; only they or an admin of the bot can cancel it", t.Name, t.shown("", false).Owner),
+			}
+		}
+		_, err = d.deps.Store.Apply(ctx, &bot.Change{Facts: []bot.Fact{t.gone(), d.revised()}})
+		d.Forget()
+		if !errors.Is(err, bot.ErrConflict) {
+			return err == nil, err
+		}
+	}
+	return false, errBusy
+}
+
+func (d *Desk) toCancel(list []*task, origin *tools.Origin, name string) *task {
+	if t := named(list, bot.SessionKey(origin.Session), origin.Caller, name); t != nil {
+		return t
+	}
+	var others *task
+	for _, t := range list {
+		if !t.session().InChat(origin.Chat) || !strings.EqualFold(t.Name, name) {
+			continue
+		}
+		if t.own(origin.Caller) {
+			return t
+		}
+		others = t
+	}
+	return others
+}
+
+var _ tool.Book = (*Desk)(nil)

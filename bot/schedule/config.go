@@ -1,0 +1,100 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	tool "github.com/zephbot/zephbot/tools/schedule"
+)
+
+// Config is a task of the configuration.
+type Config struct {
+	Task  tool.Task // At is set if it runs once, and may be over
+	Owner string    // id of the person in whose name it runs
+	Place bot.Place
+}
+
+// configure makes the stored tasks of the configuration those of Options.Config. Every process does it at its start; what
+// is stored already keeps its times.
+func (d *Desk) configure(ctx context.Context) error {
+	for range conflicts {
+		revision, list, err := d.fresh(ctx)
+		if err != nil {
+			return err
+		}
+		change, err := d.configured(list)
+		if err != nil || len(change.Facts) == 0 {
+			return err
+		}
+		revised := d.revised()
+		revised.Was = &revision
+		change.Facts = append(change.Facts, revised)
+		if _, err = d.deps.Store.Apply(ctx, change); !errors.Is(err, bot.ErrConflict) {
+			d.Forget()
+			return err
+		}
+	}
+	return errBusy
+}
+
+// configured returns the Change that makes the tasks of the configuration the wanted ones.
+func (d *Desk) configured(list []*task) (*bot.Change, error) {
+	change := &bot.Change{}
+	wanted := map[string]bool{}
+	now := d.deps.Now()
+	for i := range d.opts.Config {
+		t, err := d.wanted(list, &d.opts.Config[i], now)
+		if err != nil {
+			return nil, err
+		}
+		wanted[t.key] = true
+		if t.raw == "" && t.Next.IsZero() { // it has run, or its time was over when it was written
+			continue
+		}
+		fact, err := t.fact()
+		if err != nil {
+			return nil, err
+		}
+		if fact.Value != t.raw {
+			change.Facts = append(change.Facts, fact)
+		}
+	}
+	for _, t := range list {
+		if t.Config && !wanted[t.key] {
+			change.Facts = append(change.Facts, t.gone())
+		}
+	}
+	return change, nil
+}
+
+// wanted returns the task that an entry of the configuration describes, as it is to be stored.
+func (d *Desk) wanted(list []*task, c *Config, now time.Time) (*task, error) {
+	caller := d.deps.Channel + ":" + c.Owner
+	session := d.deps.Engine.Session(&bot.Message{
+		Kind: bot.Text, Place: c.Place, Caller: caller, Person: c.Owner, Addressed: true,
+	})
+	t := &task{key: string(session) + "/" + taskID(session, "config/"+c.Task.Name)}
+	for _, old := range list {
+		if old.key == t.key {
+			t = new(*old)
+		}
+	}
+	same := t.raw != "" && t.Cron == c.Task.Cron && t.At.Equal(c.Task.At)
+	t.Name, t.Kind, t.Text, t.Cron, t.At, t.Config = c.Task.Name, c.Task.Kind, c.Task.Text, c.Task.Cron, c.Task.At, true
+	t.Owner.Caller, t.Owner.Person, t.Place = caller, c.Owner, c.Place
+	if same {
+		return t, nil
+	}
+	if t.Next = t.At; t.Cron != "" {
+		zone, _ := d.zone(t)
+		var err error
+		t.Next, err = t.next(now, zone)
+		return t, err
+	}
+	if !t.At.After(now) {
+		t.Next = time.Time{}
+	}
+	return t, nil
+}

@@ -1,0 +1,334 @@
+package schedule
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/tools/schedule/when"
+)
+
+// Store is what a Desk needs of a store (bot.Store).
+type Store interface {
+	bot.Writer
+	bot.Facts
+	Tickets(ctx context.Context, scope string) ([]bot.Ticket, error)
+	ArrivalOf(ctx context.Context, channel, botID, id string) (bot.Arrival, error)
+}
+
+// Engine runs turns (dispatch.Dispatcher).
+type Engine interface {
+	// Speaker returns the message that the turn in progress of a session works on; bot.ErrNotFound if there is none.
+	Speaker(ctx context.Context, session bot.SessionKey) (bot.Message, error)
+	// Session returns the conversation that a message belongs to.
+	Session(msg *bot.Message) bot.SessionKey
+	// Wake asks it to look at a session.
+	Wake(session bot.SessionKey)
+}
+
+// Outbox delivers rows. Wake announces new ones.
+type Outbox interface {
+	Wake(place bot.Place)
+}
+
+// Zones knows the time zones of people (bot/zone).
+type Zones interface {
+	// Of returns the zone that a person has set; nil = none.
+	Of(caller string) *time.Location
+	// For returns the zone of a person, which is that of the bot if they have not set one, and its name.
+	For(caller string) (*time.Location, string)
+}
+
+// Deps are the dependencies of a Desk. All but Operators are required.
+type Deps struct {
+	Channel, Bot string
+	Store        Store
+	Engine       Engine
+	Outbox       Outbox
+	Guard        interface {
+		Admit(ctx context.Context, msg *bot.Message) (turn.Verdict, error)
+	}
+	Zones     Zones
+	Words     texts.Words
+	Operators func() []bot.Place // where admins are told of tasks that were switched off; nil = nowhere
+	Now       func() time.Time   // of the store: the processes that share it agree on it
+	Log       zerolog.Logger
+}
+
+// Options configure a Desk. Zero values mean the documented default.
+type Options struct {
+	MaxTasks int           // of all people together; default 100
+	Tick     time.Duration // how long nothing is looked at if nothing is due; default a minute
+	Config   []Config      // tasks of the configuration
+}
+
+const (
+	// mostOfOne is how many tasks one person may have.
+	mostOfOne = 25
+	// mostFails is after how many failures in a row a task is switched off.
+	mostFails = 5
+	// firstBackoff is how long a task rests after it has failed; each further failure doubles it.
+	firstBackoff = 5 * time.Minute
+	// tryAgain is how long nothing is done after the store has failed.
+	tryAgain = 5 * time.Second
+	// soon is how late a run may be before people are told when it was due.
+	soon = time.Minute
+	// endFor is how long it is kept how a run has ended, if no process accounts for it.
+	endFor = 30 * 24 * time.Hour
+	// conflicts is how often a change is computed again because another process was faster.
+	conflicts = 20
+)
+
+// Desk keeps tasks and begins their turns. Make it with New, and call Run once. Safe for concurrent use.
+type Desk struct {
+	deps Deps
+	opts Options
+
+	mu       sync.Mutex
+	known    bool // revision and tasks have been read, and nothing is known to have changed since
+	revision string
+	tasks    map[string]*task // by key
+
+	settle bool // a run has ended here
+	nudged chan struct{}
+}
+
+// New returns a Desk.
+func New(deps Deps, opts Options) *Desk {
+	if opts.MaxTasks <= 0 {
+		opts.MaxTasks = 100
+	}
+	if opts.Tick <= 0 {
+		opts.Tick = time.Minute
+	}
+	return &Desk{deps: deps, opts: opts, nudged: make(chan struct{}, 1)}
+}
+
+// Run begins the turns of tasks when they are due, until ctx ends.
+func (d *Desk) Run(ctx context.Context) error {
+	made := false
+	looked := time.Time{} // when the ends of all runs were looked at
+	for ctx.Err() == nil {
+		var err error
+		if !made {
+			err = d.configure(ctx)
+			made = err == nil
+		}
+		now := d.deps.Now()
+		all := looked.IsZero() || now.Sub(looked) >= d.opts.Tick || now.Before(looked)
+		if err = errors.Join(err, d.round(ctx, all)); err != nil && ctx.Err() == nil {
+			d.deps.Log.Error().Err(err).Msg("scheduled tasks are looked at again in a moment")
+		} else if all {
+			looked = now
+		}
+		d.wait(ctx, err != nil)
+	}
+	return nil
+}
+
+// wait waits until a task is due, something has changed, or Tick has passed.
+func (d *Desk) wait(ctx context.Context, failed bool) {
+	wait := d.opts.Tick
+	if failed {
+		wait = min(wait, tryAgain)
+	} else if due := d.earliest(); !due.IsZero() {
+		wait = max(0, min(wait, due.Sub(d.deps.Now())))
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-d.nudged:
+	case <-timer.C:
+	}
+}
+
+// earliest returns when the next task is due; zero = none is.
+func (d *Desk) earliest() (due time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, t := range d.tasks {
+		if t.on() && (due.IsZero() || t.Next.Before(due)) {
+			due = t.Next
+		}
+	}
+	return due
+}
+
+// round accounts for runs that have ended, and begins the turns of the tasks that are due. all says that runs whose end
+// nobody has stored are looked for too.
+func (d *Desk) round(ctx context.Context, all bool) error {
+	d.mu.Lock()
+	known, settle := d.known && !all, d.settle || all
+	d.settle = false
+	d.mu.Unlock()
+	if !known {
+		if err := d.load(ctx); err != nil {
+			return err
+		}
+	}
+	if settle {
+		if err := d.account(ctx, all); err != nil {
+			d.Settle()
+			return err
+		}
+	}
+	var errs []error
+	now := d.deps.Now()
+	for _, t := range d.sorted() {
+		if t.on() && !t.Next.After(now) {
+			errs = append(errs, d.guarded(ctx, t, d.fire))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// guarded does something about a task; if another process was faster, all tasks are read again.
+func (d *Desk) guarded(ctx context.Context, t *task, do func(ctx context.Context, t task) error) error {
+	err := do(ctx, *t)
+	if errors.Is(err, bot.ErrConflict) || errors.Is(err, bot.ErrLost) {
+		d.Forget()
+		return nil
+	}
+	return err
+}
+
+// sorted lists the tasks by their next run.
+func (d *Desk) sorted() []*task {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return byNext(slices.Collect(maps.Values(d.tasks)))
+}
+
+func byNext(list []*task) []*task {
+	slices.SortFunc(list, func(a, b *task) int {
+		switch {
+		case a.Next.IsZero() != b.Next.IsZero():
+			if a.Next.IsZero() {
+				return 1
+			}
+			return -1
+		case !a.Next.Equal(b.Next):
+			return a.Next.Compare(b.Next)
+		default:
+			return strings.Compare(a.key, b.key)
+		}
+	})
+	return list
+}
+
+// load reads all tasks.
+func (d *Desk) load(ctx context.Context) error {
+	revision, err := d.deps.Store.Fact(ctx, revisions, d.scope(), d.deps.Now())
+	if err != nil {
+		return err
+	}
+	list, err := d.stored(ctx)
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.known, d.revision, d.tasks = true, revision, make(map[string]*task, len(list))
+	for _, t := range list {
+		d.tasks[t.key] = t
+	}
+	return nil
+}
+
+// scope is what the keys of all tasks of this bot begin with.
+func (d *Desk) scope() string { return d.deps.Channel + "/" + d.deps.Bot + "/" }
+
+// stored reads the tasks from the store. One that cannot be read was written by another version: it is left to that.
+func (d *Desk) stored(ctx context.Context) ([]*task, error) {
+	facts, err := d.deps.Store.FactsOf(ctx, bucket, d.scope(), d.deps.Now())
+	if err != nil {
+		return nil, err
+	}
+	var list []*task
+	for i := range facts {
+		t, err := read(&facts[i])
+		if err != nil {
+			d.deps.Log.Warn().Err(err).Str("key", facts[i].Key).Msg("left as it is")
+			continue
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}
+
+// Follow looks for tasks that another process has stored.
+func (d *Desk) Follow(ctx context.Context) error {
+	revision, err := d.deps.Store.Fact(ctx, revisions, d.scope(), d.deps.Now())
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	changed := d.known && revision != d.revision
+	d.mu.Unlock()
+	if changed {
+		d.Forget()
+	}
+	return nil
+}
+
+// Forget makes everything be read again: tasks were changed, or a group has a new id.
+func (d *Desk) Forget() {
+	d.mu.Lock()
+	d.known = false
+	d.mu.Unlock()
+	d.nudge()
+}
+
+// Settle makes the ends of runs be looked at. It does not block.
+func (d *Desk) Settle() {
+	d.mu.Lock()
+	d.settle = true
+	d.mu.Unlock()
+	d.nudge()
+}
+
+func (d *Desk) nudge() {
+	select {
+	case d.nudged <- struct{}{}:
+	default:
+	}
+}
+
+// revised is the fact that tells other processes that the set of tasks has changed.
+func (d *Desk) revised() bot.Fact {
+	return bot.Fact{Bucket: revisions, Key: d.scope(), Value: rand.Text()}
+}
+
+// keep replaces a task in memory by what was stored.
+func (d *Desk) keep(t *task, fact bot.Fact) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if fact.Value == "" {
+		delete(d.tasks, t.key)
+		return
+	}
+	now := *t
+	now.raw = fact.Value
+	d.tasks[t.key] = &now
+}
+
+// zone returns the zone of a task. One that this version does not know counts as that of the bot.
+func (d *Desk) zone(t *task) (*time.Location, string) {
+	if t.Zone != "" {
+		if at, name, err := when.Zone(t.Zone); err == nil {
+			return at, name
+		}
+	}
+	return d.deps.Zones.For("")
+}
