@@ -15,7 +15,7 @@ import (
 )
 
 // later is a source that only some versions of the program know.
-const later bot.Source = "schedule"
+const later bot.Source = "calendar"
 
 // own is a message of a source of our own, as it is accepted.
 func own(t *testing.T, m bot.Message) turn.Raw {
@@ -44,7 +44,7 @@ func TestSources(t *testing.T) {
 			pass(time.Second)
 		}
 		w.want(bot.Final, "re: remind me", "re: hi")
-		a, err := w.store.ArrivalOf(t.Context(), "test", "7", "schedule/1")
+		a, err := w.store.ArrivalOf(t.Context(), "test", "7", "calendar/1")
 		if err != nil || a.Source != later || a.Session != session("ann") {
 			t.Errorf("arrival %+v, %v", a, err)
 		}
@@ -81,7 +81,7 @@ func (w *world) storeLater(id string, body []byte) {
 // that one, and nothing is lost.
 func TestForeignSourceIsLeftToWhoKnowsIt(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
-		w.storeLater("schedule/1", own(t, w.private("ann", "remind me")).Body)
+		w.storeLater("calendar/1", own(t, w.private("ann", "remind me")).Body)
 		w.start()
 		pass(time.Minute)
 		if letters, err := w.store.DeadLetters(t.Context(), 10); err != nil || len(letters) != 0 || len(w.rows()) != 0 {
@@ -103,13 +103,13 @@ func TestForeignSourceIsGivenUpInWords(t *testing.T) {
 		problem string
 		within  time.Duration
 	}{
-		"an unknown source":  {nil, `{"v":1}`, `"schedule"`, 11 * time.Minute},
+		"an unknown source":  {nil, `{"v":1}`, `"calendar"`, 11 * time.Minute},
 		"an unknown version": {knows, `{"v":9}`, "version 9", 11 * time.Minute},
 		"not a message":      {knows, `{"v":1}`, "id, kind, channel", 10 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
-				w.storeLater("schedule/1", []byte(test.body))
+				w.storeLater("calendar/1", []byte(test.body))
 				w.parts = test.parts
 				w.accept(w.start(), w.private("ann", "hi"))
 				pass(test.within)

@@ -178,6 +178,9 @@ func progress(stages [][]wish, messages []llm.Message) map[place]*llm.ToolResult
 	return done
 }
 
+// scheduledRE matches the line above the text of a scheduled task.
+var scheduledRE = expression(`^\[scheduled task [^\n]*\]\n`)
+
 // quotation matches a replied-to message and background news in front of what the person wrote.
 var quotation = expression(`(?s)^(?:\[(?:reply to|news) [^\n]*\]\n.*?\n\[end of (?:quotation|news)\]\n)+`)
 
@@ -188,7 +191,7 @@ func speech(text string, speakers bool) string {
 	if name, rest, ok := strings.Cut(text, ": "); ok && speakers && !strings.Contains(name, "\n") {
 		text = rest
 	}
-	return clean(text)
+	return clean(scheduledRE().ReplaceAllString(text, ""))
 }
 
 func lastUser(messages []llm.Message) int {

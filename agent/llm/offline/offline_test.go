@@ -160,6 +160,21 @@ func TestReminder(t *testing.T) {
 	}
 }
 
+// TestReminded: what the schedule gives the model at the time is said to the person.
+func TestReminded(t *testing.T) {
+	t.Parallel()
+	for _, before := range []string{"", "[scheduled task \"a [b]\": it runs once, and this is the time]\n"} {
+		got, answer := run(t, before+"Reminder: stand up", all, nil)
+		if len(got) != 0 || answer != "You wanted to be reminded: stand up" {
+			t.Errorf("%q: uses %v, answer %q", before, got, answer)
+		}
+	}
+	got, _ := run(t, "[scheduled task \"x\": it runs at 0 9 * * * (cron), and this is one of its times]\nlist files", all, nil)
+	if len(got) != 1 || got[0] != `list_directory {"path":"."}` {
+		t.Errorf("uses %v", got)
+	}
+}
+
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	denied := "![tool_error]\ncategory: policy_blocked\nerror: denied by Ann\nsuggestion: ask\nretryable: false"

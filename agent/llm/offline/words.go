@@ -13,12 +13,13 @@ import (
 const maxShown = 3000
 
 var (
-	greetRE  = expression(`(?i)^(?:hi|hello|hey|good (?:morning|evening|day|afternoon)|greetings|hallo|moin)\b[\s\w,]{0,20}[!.?]*$`)
-	helpRE   = expression(`(?i)^(?:help|what can you do|what do you do|/start|/help)\b[^\n]{0,20}$`)
-	whoRE    = expression(`(?i)^(?:who|what) are you\b[^\n]{0,20}$`)
-	thanksRE = expression(`(?i)^(?:thanks|thank you|thx|great|ok|okay|cool)\b[\s\w,]{0,20}[!.]*$`)
-	longRE   = expression(`(?i)\blong answer\b`)
-	digestRE = expression(`(?i)^(?:summari[sz]e|recap)\b`)
+	greetRE    = expression(`(?i)^(?:hi|hello|hey|good (?:morning|evening|day|afternoon)|greetings|hallo|moin)\b[\s\w,]{0,20}[!.?]*$`)
+	helpRE     = expression(`(?i)^(?:help|what can you do|what do you do|/start|/help)\b[^\n]{0,20}$`)
+	whoRE      = expression(`(?i)^(?:who|what) are you\b[^\n]{0,20}$`)
+	thanksRE   = expression(`(?i)^(?:thanks|thank you|thx|great|ok|okay|cool)\b[\s\w,]{0,20}[!.]*$`)
+	reminderRE = expression(`(?s)^Reminder: (.+)$`)
+	longRE     = expression(`(?i)\blong answer\b`)
+	digestRE   = expression(`(?i)^(?:summari[sz]e|recap)\b`)
 )
 
 // smallTalk answers messages that need no tool.
@@ -32,6 +33,8 @@ func smallTalk(text string, req *llm.Request, at int) (string, bool) {
 		return "Hello! " + introduction(req.Tools), true
 	case thanksRE().MatchString(text):
 		return "You are welcome.", true
+	case reminderRE().MatchString(text):
+		return "You wanted to be reminded: " + reminderRE().FindStringSubmatch(text)[1], true
 	case longRE().MatchString(text):
 		return longAnswer(), true
 	case digestRE().MatchString(text):
