@@ -349,29 +349,6 @@ func (c *call) once(ctx context.Context, p *circuit, number int) (*llm.Response,
 	return res, nil
 }
 
-// delay returns how long to wait before the next attempt with the same provider, and whether there is one.
-func (c *call) delay(e *llm.Error, number int) (time.Duration, bool) {
-	// The time that a silent provider takes is lost to the next provider, so it is not spent twice.
-	if e.Kind == llm.Timeout && c.more {
-		return 0, false
-	}
-	return c.router.o.delay(e, number, c.end)
-}
-
-// delay returns how long to wait after attempt number, and whether there is another one, which begins before end.
-func (o *Options) delay(e *llm.Error, number int, end time.Time) (time.Duration, bool) {
-	if !e.Retryable() || number >= o.Attempts || e.RetryAfter > o.MaxRetryAfter {
-		return 0, false
-	}
-	limit := o.BaseDelay
-	for i := 1; i < number && limit < o.MaxDelay; i++ {
-		limit *= 2
-	}
-	// Never earlier than the provider asked; the jitter keeps many conversations from retrying together.
-	delay := e.RetryAfter + o.Jitter(min(limit, o.MaxDelay))
-	return delay, !o.Now().Add(delay).After(end)
-}
-
 // sum is the error of a call that no provider could answer: of the kind that leaves the caller the most options, with
 // all causes in its text.
 func (c *call) sum() error {
