@@ -85,28 +85,18 @@ type Deps struct {
 	Usage     func(ctx context.Context, msg *bot.Message) ([]texts.Usage, error)
 	Quotas    Quotas // nil = none can be set
 	About     About
-	// Model answers /model (bot/choice).
-	Model func(ctx context.Context, call *turn.Call) (turn.Effect, error)
-	// Skills answers /skills (bot/skills); nil = there are none.
-	Skills func(ctx context.Context, call *turn.Call) (turn.Effect, error)
-	// Memory answers /memory (bot/memory); nil = nothing is remembered.
-	Memory  func(ctx context.Context, call *turn.Call) (turn.Effect, error)
+	Desks
 	Servers Servers // nil = there is no MCP client
-	// Schedule answers /schedule (bot/schedule); nil = nothing is scheduled. Zone answers /timezone (bot/zone).
-	Schedule func(ctx context.Context, call *turn.Call) (turn.Effect, error)
-	Zone     func(ctx context.Context, call *turn.Call) (turn.Effect, error)
 	// Refusals explains what was refused; nil = nothing is.
 	Refusals Refusals
 	People   People // nil = nobody is admitted in the chat
 	// Decides reports whether a person may decide questions somewhere in a place, own or others'; nil = everybody may.
 	Decides func(ctx context.Context, msg *bot.Message) (bool, error)
-	Blocks  Blocks     // nil = nothing is ever blocked
-	Behind  Background // nil = nothing runs in the background
-	// Recap answers /recap (bot/recap); nil = there are none.
-	Recap  func(ctx context.Context, call *turn.Call) (turn.Effect, error)
-	Admins func() []string // names or ids, for refusals
-	Words  texts.Words
-	Now    func() time.Time
+	Blocks  Blocks          // nil = nothing is ever blocked
+	Behind  Background      // nil = nothing runs in the background
+	Admins  func() []string // names or ids, for refusals
+	Words   texts.Words
+	Now     func() time.Time
 }
 
 // Table is the set of commands. Safe for concurrent use.

@@ -116,11 +116,11 @@ func setup(t *testing.T) *desk {
 		Usage: func(context.Context, *bot.Message) ([]texts.Usage, error) {
 			return []texts.Usage{{Scope: texts.User, Unit: texts.Turns, Window: texts.Day, Used: 18, Limit: 20}}, d.usage
 		},
-		Model: func(_ context.Context, call *turn.Call) (turn.Effect, error) {
+		Desks: command.Desks{Model: func(_ context.Context, call *turn.Call) (turn.Effect, error) {
 			return turn.Effect{Change: bot.Change{Send: []bot.Row{{
 				Session: call.Session, Place: call.Message.Place, ReplyTo: call.Message.Message, Content: bot.Content{Text: "models"},
 			}}}}, nil
-		},
+		}},
 		About: command.About{
 			Model: func(bot.SessionKey) string { return "main/gpt" }, Sandbox: "sandbox on", Embedded: true, Engine: "PostgreSQL", Version: "1.2", Started: noon.Add(-3 * time.Hour),
 			Tools:   func(bot.Place) []string { return []string{"bash", "read"} },

@@ -50,11 +50,3 @@ func (t *Table) usable(call *turn.Call) []string {
 	}
 	return own
 }
-
-// skills is /skills.
-func (t *Table) skills(ctx context.Context, call *turn.Call) (turn.Effect, error) {
-	if t.deps.Skills == nil {
-		return t.say(call, t.deps.Words.SkillsOff(call.Message.Language)), nil
-	}
-	return t.deps.Skills(ctx, call)
-}

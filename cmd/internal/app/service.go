@@ -119,8 +119,11 @@ func newService(c *Core, ch channel) (*service, error) {
 	}
 	deps := command.Deps{
 		Store: store, Questions: questions, Policy: rulebook.Answers{Book: c.book, Chain: c.unasked}, Usage: s.meter.Usage, Quotas: quotas, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
-		Blocks: c.blockedTools(), Servers: s.desk, Behind: background{c}, Model: c.choices.Command, Memory: s.memoryCommand(), Schedule: s.openPlan(store), Zone: c.zones.Command,
-		Decides: ch.decides, Skills: c.skillCommand(), Recap: s.recap.Command,
+		Blocks: c.blockedTools(), Servers: s.desk, Behind: background{c},
+		Desks: command.Desks{
+			Model: c.choices.Command, Recap: s.recap.Command, Memory: s.memoryCommand(), Skills: c.skillCommand(), Schedule: s.openPlan(store), Zone: c.zones.Command,
+		},
+		Decides: ch.decides,
 	}
 	why := refusal.Desk{Store: store, Words: words}
 	deps.Refusals = why
