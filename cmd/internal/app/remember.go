@@ -4,45 +4,56 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/bot/memory"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools"
 )
 
-// openMemory builds what is remembered between conversations, and registers its tools. Where nothing is stored, as on
-// the command line, they are there and refuse: a call from there comes from no chat.
-func (c *Core) openMemory(ctx context.Context) error {
+// lateStore is the database for what is built before that is open and used after that.
+type lateStore struct{ core *Core }
+
+// Apply implements bot.Writer.
+func (s lateStore) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, error) {
+	return s.core.stores.Bot.Apply(ctx, change)
+}
+
+// Fact implements bot.Facts.
+func (s lateStore) Fact(ctx context.Context, bucket, key string, now time.Time) (string, error) {
+	return s.core.stores.Bot.Fact(ctx, bucket, key, now)
+}
+
+// FactsOf implements bot.Facts.
+func (s lateStore) FactsOf(ctx context.Context, bucket, prefix string, now time.Time) ([]bot.Fact, error) {
+	return s.core.stores.Bot.FactsOf(ctx, bucket, prefix, now)
+}
+
+// memoryTools builds what is remembered between conversations, and returns its tools. They come before others, because
+// they are always shown: the list of a turn then begins alike in every process. Where nothing is stored, as on the
+// command line, they are there and refuse before they use the store: a call from there comes from no chat.
+func (c *Core) memoryTools() ([]tools.Tool, error) {
 	if !c.cfg.Memory.Enabled {
-		return nil
+		return nil, nil
 	}
 	limits := c.cfg.Memory.Limits
-	var store facts.Store
-	if c.stores != nil {
-		store = c.stores.Bot
-	}
 	c.memory = memory.New(memory.Deps{
-		Store: store, Moves: c.moves, Shared: c.shared(),
+		Store: lateStore{c}, Moves: c.moves, Shared: c.shared(),
 		Limits:  memory.Limits{Entries: limits.Entries, Bytes: limits.ContentBytes, Results: limits.SearchResults},
 		Secret:  func(text string) bool { return c.redactor.String(text) != text },
 		Flagged: c.flags, Record: c.memoryLine, Recorded: func(ctx context.Context) { c.records.Settle(ctx) },
 		Zone: c.zone(), Now: c.now, Log: c.log.With().Str("component", "memory").Logger(),
 	})
-	list, err := c.memory.Tools()
-	if err != nil {
-		return err
-	}
-	for _, tool := range list {
-		if err := c.registry.Add(tool); err != nil {
-			return err
-		}
-	}
-	if store == nil {
+	return c.memory.Tools()
+}
+
+// openMemory finds out who has something remembered.
+func (c *Core) openMemory(ctx context.Context) error {
+	if c.stores == nil {
 		return nil
 	}
-	return c.memory.Follow(ctx)
+	return c.followMemory(ctx)
 }
 
 // flags reports whether a text tries to give instructions.
