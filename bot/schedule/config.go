@@ -19,24 +19,33 @@ type Config struct {
 // configure makes the stored tasks of the configuration those of Options.Config. Every process does it at its start; what
 // is stored already keeps its times.
 func (d *Desk) configure(ctx context.Context) error {
+	changed, err := d.reconcile(ctx)
+	if n := len(d.opts.Config); err == nil && (n > 0 || changed) {
+		d.deps.Log.Info().Int("tasks", n).Bool("changed", changed).Msg("the tasks of the configuration are scheduled")
+	}
+	return err
+}
+
+// reconcile does it, and reports whether anything had to be changed.
+func (d *Desk) reconcile(ctx context.Context) (changed bool, err error) {
 	for range conflicts {
 		revision, list, err := d.fresh(ctx)
 		if err != nil {
-			return err
+			return false, err
 		}
 		change, err := d.configured(list)
 		if err != nil || len(change.Facts) == 0 {
-			return err
+			return false, err
 		}
 		revised := d.revised()
 		revised.Was = &revision
 		change.Facts = append(change.Facts, revised)
 		if _, err = d.deps.Store.Apply(ctx, change); !errors.Is(err, bot.ErrConflict) {
 			d.Forget()
-			return err
+			return err == nil, err
 		}
 	}
-	return errBusy
+	return false, errBusy
 }
 
 // configured returns the Change that makes the tasks of the configuration the wanted ones.

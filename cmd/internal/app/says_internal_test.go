@@ -31,6 +31,7 @@ func TestSays(t *testing.T) {
 		"copy_path": act.CopiesPath, "send_file": act.ShowsFile, "fetch": act.ReadsWeb, "web_scrape": act.ReadsWeb, "read_overflow": act.Recalls, "tool_search": act.Recalls, "delegate": act.Delegates, "use_skill": act.Recalls,
 		"search_code": act.Inspects,
 		"memory_save": act.Remembers, "memory_search": act.Recalls, "memory_forget": act.Remembers, "web_search": act.ReadsWeb, "diagnostics": act.Runs,
+		"schedule_periodic": act.Keeps, "schedule_deferred": act.Keeps, "list_tasks": act.Recalls, "cancel_task": act.Keeps,
 	}
 	got, cached := map[string]act.Act{}, []string{}
 	for _, tool := range builtins() {
@@ -101,7 +102,7 @@ func TestAliases(t *testing.T) {
 // place of a model or reads its language, and those where the same words mean something else.
 var mayName = []string{
 	"tools/delegate/",
-	"tools/file/", "tools/web/", "tools/shell/", "tools/overflow/", "agent/catalog/search.go", "bot/memory/tools.go", "tools/code/tool.go", // their own
+	"tools/file/", "tools/web/", "tools/shell/", "tools/overflow/", "tools/schedule/", "agent/catalog/search.go", "bot/memory/tools.go", "tools/code/tool.go", // their own
 	"tools/code/outline/", // a language
 	"cmd/internal/config/",
 	"agent/llm/offline/", "agent/llm/fenced/", // a model, and the fences of one
