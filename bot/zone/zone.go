@@ -115,7 +115,10 @@ func (z *Zones) Follow(ctx context.Context) error {
 }
 
 // Command answers /timezone: it shows the person's zone with likely ones to choose from, or sets the one named.
-func (z *Zones) Command(_ context.Context, call *turn.Call) (turn.Effect, error) {
+func (z *Zones) Command(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	if err := z.Follow(ctx); err != nil { // another process may have stored something a moment ago
+		return turn.Effect{}, err
+	}
 	msg, w := call.Message, z.deps.Words
 	wanted := strings.TrimSpace(msg.Args)
 	if wanted == "" {

@@ -38,6 +38,10 @@ var apart = map[string]struct{ line, reason string }{
 		"ann: /quota unset 1002 turns/day",
 		"the next message follows at once; a process that did not set a limit has it a second later",
 	},
+	"timezone": {
+		"ann: /timezone asia/kathmandu",
+		"the next message follows at once; in a process that did not set a zone, the times of messages are in it a second later",
+	},
 }
 
 // everyReplica says that two processes play all scenarios.

@@ -89,6 +89,9 @@ func (p planner) Open(ctx context.Context, origin *tools.Origin) error {
 	if p.core.plan == nil {
 		return errUnplanned
 	}
+	if err := p.core.zones.Follow(ctx); err != nil { // another process may have stored one a moment ago
+		return err
+	}
 	return p.core.plan.Open(ctx, origin)
 }
 
