@@ -89,11 +89,11 @@ func (c *Core) tools() (*kit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if memories, err := c.memoryTools()
+	memories, err := c.memoryTools()
 	if err != nil {
 		return nil, err
 	}
-	k.registry, err = tools.NewRegistry(slices.Concat([]tools.Tool{bash}, memories, files, pages, searching, checking, learnt, planned)...); err != nil {
+	if k.registry, err = tools.NewRegistry(slices.Concat([]tools.Tool{bash}, memories, files, pages, searching, checking, learnt, planned)...); err != nil {
 		return nil, err
 	}
 	return k, addDelegate(k.registry)
