@@ -202,10 +202,11 @@ func (d *Desk) stored(msg *bot.Message, verb string, e Entry) (done, error) {
 	out := done{changed: true}
 	out.effect.Change.Facts = append([]bot.Fact{f}, d.guard.line(Event{Verb: verb, Entry: e, By: msg.Caller, Place: msg.Place, ID: msg.ID})...)
 	out.effect.Then = func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {
+		err := d.guard.Follow(ctx)
 		if d.guard.opts.Record != nil {
 			d.guard.opts.Record(ctx)
 		}
-		return turn.Effect{}, d.guard.Follow(ctx)
+		return turn.Effect{}, err
 	}
 	return out, nil
 }

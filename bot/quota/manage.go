@@ -87,6 +87,33 @@ func (m *Meter) Follow(ctx context.Context, facts bot.Facts) error {
 	return nil
 }
 
+// doubtful is how long a limit that was just set is read for each admission. What is stored by then was followed too.
+const doubtful = time.Minute
+
+// doubt says where the limits are read until when, instead of believing what is remembered.
+type doubt struct {
+	facts bot.Facts
+	until time.Time
+}
+
+// changing is told before a limit is stored: whoever reads that it holds may write a moment later, before Follow.
+func (m *Meter) changing(facts bot.Facts) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.doubt = doubt{facts, m.now().Add(doubtful)}
+}
+
+// settled reads the limits if one was set a moment ago.
+func (m *Meter) settled(ctx context.Context) error {
+	m.mu.Lock()
+	facts, until := m.doubt.facts, m.doubt.until
+	m.mu.Unlock()
+	if facts == nil || !m.now().Before(until) {
+		return nil
+	}
+	return m.Follow(ctx, facts)
+}
+
 // ManageWords are the sentences of /quota set.
 type ManageWords interface { //nolint:interfacebloat // one book of sentences, read as a whole
 	AdminsOnly(language string, admins []string) string
@@ -171,11 +198,13 @@ func (g *Manager) change(ctx context.Context, call *turn.Call, who, what, limit 
 	if g.Record != nil {
 		e.Change.Facts = append(e.Change.Facts, g.Record(call, map[string]string{"who": s.level, "quota": what, "limit": cmp.Or(limit, "configured")})...)
 	}
+	g.Meter.changing(g.Facts)
 	e.Then = func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {
+		err := g.Meter.Follow(ctx, g.Facts)
 		if g.Recorded != nil {
 			g.Recorded(ctx)
 		}
-		return turn.Effect{}, g.Meter.Follow(ctx, g.Facts)
+		return turn.Effect{}, err
 	}
 	return answer(msg.Language, g.said(msg, s)), e, nil
 }

@@ -118,3 +118,32 @@ func TestSetMoves(t *testing.T) {
 		t.Error("the limit stayed behind")
 	}
 }
+
+// TestALimitHoldsBeforeItIsFollowed: a turn that is admitted right after a limit was stored is held to it, though the
+// process that set it has other things to do first.
+func TestALimitHoldsBeforeItIsFollowed(t *testing.T) {
+	t.Parallel()
+	d := setup(t, quota.Options{})
+	msg := private("9")
+	msg.Args = "set 42 turns/day 1"
+	_, e, err := d.manager().Manage(t.Context(), &turn.Call{Message: msg, Admin: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	applied, err := d.store.Apply(t.Context(), &e.Change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := d.admit(private("42"), "first"); got != "" {
+		t.Errorf("the first turn: %q", got)
+	}
+	if got, _ := d.admit(private("42"), "second"); !strings.HasPrefix(got, "Your 1 turn for today is used up") {
+		t.Errorf("the second turn: %q", got)
+	}
+	if _, err := e.Then(t.Context(), applied); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := d.admit(private("42"), "third"); got == "" {
+		t.Error("the third turn is admitted")
+	}
+}

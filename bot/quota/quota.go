@@ -81,6 +81,7 @@ type Meter struct {
 	mu     sync.Mutex // never held while the counters or the mirror are asked
 	known  *known
 	set    map[string]Limits // by name of a level: what admins have set in the chat
+	doubt  doubt             // whether that is what is stored
 	purses map[string]*purse // by turn: those under way
 }
 
@@ -171,6 +172,9 @@ func ChatLevel(key string) string { return "chat/" + key }
 
 // Admit implements turn.Meter.
 func (m *Meter) Admit(ctx context.Context, msg *bot.Message, id string) (turn.Admission, error) {
+	if err := m.settled(ctx); err != nil {
+		return turn.Admission{}, err
+	}
 	levels, now := m.levels(msg), m.now()
 	var a turn.Admission
 	for _, l := range levels {

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/zephbot/zephbot/tools/document"
 	"github.com/zephbot/zephbot/tools/document/documenttest"
@@ -87,13 +86,9 @@ func TestText(t *testing.T) {
 // A page that unpacks to gigabytes costs a process its life, and the service nothing.
 func TestAPDFBomb(t *testing.T) {
 	t.Parallel()
-	began := time.Now()
 	_, _, err := reader(t).Text(t.Context(), file(t, documenttest.PDFBomb(64<<20)), document.PDF)
 	if !errors.Is(err, document.ErrTooLarge) && !errors.Is(err, document.ErrDamaged) {
 		t.Errorf("%v", err)
-	}
-	if took := time.Since(began); took > 45*time.Second {
-		t.Errorf("it took %s", took)
 	}
 }
 
