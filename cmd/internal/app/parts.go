@@ -104,12 +104,13 @@ type recording struct {
 
 // remembering is what is stored besides conversations.
 type remembering struct {
-	living *processes.Living  // that work on the same database
-	news   *news.Ledger       // for the models of sessions
-	moves  *moves.Map         // groups with new ids
-	code   indexing           // of the code of workspaces
-	undo   *undo.Store        // of files that calls change; nil where nothing is stored
-	memory *memory.Store      // between conversations; nil = off
-	told   func(blocks.Event) // told to people; nil = nobody; set before turns run
+	living   *processes.Living  // that work on the same database
+	news     *news.Ledger       // for the models of sessions
+	moves    *moves.Map         // groups with new ids
+	code     indexing           // of the code of workspaces
+	undo     *undo.Store        // of files that calls change; nil where nothing is stored
+	memory   *memory.Store      // between conversations; nil = off
+	meanings *meanings          // of memories; nil = they are searched by words
+	told     func(blocks.Event) // told to people; nil = nobody; set before turns run
 	planning
 }

@@ -38,8 +38,14 @@ func (c *Core) memoryTools() ([]tools.Tool, error) {
 		return nil, nil
 	}
 	limits := c.cfg.Memory.Limits
+	var semantic memory.Semantic
+	if c.cfg.Memory.Semantic {
+		c.meanings = &meanings{} // the database, which the index may be in, is opened later
+		semantic = c.meanings
+	}
 	c.memory = memory.New(memory.Deps{
-		Store: lateStore{c}, Moves: c.moves, Shared: c.shared(),
+		Semantic: semantic,
+		Store:    lateStore{c}, Moves: c.moves, Shared: c.shared(),
 		Limits:  memory.Limits{Entries: limits.Entries, Bytes: limits.ContentBytes, Results: limits.SearchResults},
 		Secret:  func(text string) bool { return c.redactor.String(text) != text },
 		Flagged: c.flags, Record: c.memoryLine, Recorded: func(ctx context.Context) { c.records.Settle(ctx) },
@@ -52,6 +58,9 @@ func (c *Core) memoryTools() ([]tools.Tool, error) {
 func (c *Core) openMemory(ctx context.Context) error {
 	if c.stores == nil {
 		return nil
+	}
+	if err := c.openMeanings(); err != nil {
+		return err
 	}
 	return c.followMemory(ctx)
 }
