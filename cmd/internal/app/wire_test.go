@@ -275,7 +275,7 @@ func TestSamePrefix(t *testing.T) {
 				called("e", "read", `{"path":"it.txt"}`),
 				spoken("All looked at."), spoken("Gladly."),
 			)
-			w.say("Find and list what files are here, copy the path of what you grep")
+			w.say("Find what files are in this directory, copy the path of what you grep")
 			card := w.await("a line that is repeated")
 			w.end() // the rest of the turn is worked on by another process
 			w.serve()
