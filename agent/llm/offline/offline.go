@@ -108,7 +108,7 @@ func next(req *llm.Request) (string, []llm.ToolUse) {
 	if talk, ok := smallTalk(text, req, at); ok {
 		return talk, nil
 	}
-	stages := plan(text, at)
+	stages := plan(text)
 	if len(stages) == 0 {
 		return "I am the built-in offline model and did not understand that. " + abilities(req.Tools), nil
 	}

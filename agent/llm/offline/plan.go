@@ -2,8 +2,6 @@ package offline
 
 import (
 	"encoding/json"
-	"fmt"
-	"hash/fnv"
 	"regexp"
 	"strings"
 	"sync"
@@ -46,16 +44,15 @@ var (
 	listWordRE = expression(`(?i)\s*,\s+and\s+|\s+and\s+|\s*,\s*`)
 )
 
-// plan converts a text to stages; the wishes of one stage are called in one message. Empty means: not understood. at
-// makes names unique.
-func plan(text string, at int) [][]wish {
+// plan converts a text to stages; the wishes of one stage are called in one message. Empty means: not understood.
+func plan(text string) [][]wish {
 	var stages [][]wish
 	verb := ""
 	for rest := text; rest != ""; {
 		stage, after := literal(rest)
 		if stage == nil {
 			clause, tail := splitThen(rest)
-			stage, verb = understand(clause, verb, at)
+			stage, verb = understand(clause, verb)
 			after = tail
 		}
 		if len(stage) == 0 {
@@ -135,9 +132,9 @@ func quoteEnd(s string, i int) int {
 
 // understand reads one clause. verb is the verb of the previous clause, which applies to a clause that names only a
 // file ("read a and then b").
-func understand(clause, verb string, at int) (stage []wish, newVerb string) {
+func understand(clause, verb string) (stage []wish, newVerb string) {
 	clause = clean(clause)
-	rules := []func(string) []wish{lists, fetches, removes, searches, schedules(at), memories, others, reads}
+	rules := []func(string) []wish{lists, fetches, removes, searches, schedules, memories, others, reads}
 	for _, rule := range rules {
 		if stage := rule(clause); len(stage) > 0 {
 			return stage, stage[0].tool
@@ -228,32 +225,30 @@ func searches(s string) []wish {
 	return []wish{{tool: "grep", args: arguments(args), phrase: "search for " + text, subject: text}}
 }
 
-// schedules returns the rule for reminders. The name of a reminder is unique by position and wording.
-func schedules(at int) func(string) []wish {
-	return func(s string) []wish {
-		m := remindRE().FindStringSubmatch(s)
-		if m == nil {
-			return nil
-		}
-		count, task := m[1], strings.TrimSpace(m[3])
-		if strings.HasPrefix(strings.ToLower(count), "a") {
-			count = "1"
-		}
-		if task == "" {
-			task = "what you asked me about"
-		}
-		unit := strings.ToLower(m[2][:1])
-		h := fnv.New32a()
-		_, _ = h.Write([]byte(s))
-		return []wish{{
-			tool: "schedule_deferred",
-			args: arguments(map[string]any{
-				"name": fmt.Sprintf("reminder-%d-%08x", at, h.Sum32()), "run_at": "+" + count + unit,
-				"kind": "reminder", "task": "Reminder: " + task,
-			}),
-			phrase: "set a reminder", subject: task, changes: true,
-		}}
+// schedules is the rule for reminders. The name of a reminder is what it is about and in how long: the same words again
+// move it.
+func schedules(s string) []wish {
+	m := remindRE().FindStringSubmatch(s)
+	if m == nil {
+		return nil
 	}
+	count, task := m[1], strings.TrimSpace(m[3])
+	if strings.HasPrefix(strings.ToLower(count), "a") {
+		count = "1"
+	}
+	if task == "" {
+		task = "what you asked me about"
+	}
+	name := []rune(task)
+	name = name[:min(len(name), 90)]
+	return []wish{{
+		tool: "schedule_deferred",
+		args: arguments(map[string]any{
+			"name": string(name) + " (in " + count + " " + strings.ToLower(m[2]) + ")", "run_at": "+" + count + strings.ToLower(m[2][:1]),
+			"kind": "reminder", "task": "Reminder: " + task,
+		}),
+		phrase: "set a reminder", subject: task, changes: true,
+	}}
 }
 
 func memories(s string) []wish {
