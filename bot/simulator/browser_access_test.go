@@ -266,6 +266,22 @@ func TestFocusStays(t *testing.T) {
 	}
 }
 
+// TestPlayerStays: a recording goes on playing while its message is drawn again, for instance because it was read.
+func TestPlayerStays(t *testing.T) {
+	t.Parallel()
+	chromium(t)
+	b := openPage(t, launch(t, nil))
+	b.converse()
+	b.until(`document.querySelector("li.message .player audio")`)
+	row := `document.querySelector("li.message .player").closest("li.message")`
+	b.do("remember it", chromedp.Evaluate[chromedp.Void](`{ window.sound = document.querySelector(".player audio"); window.drawn = `+row+`; `+row+`.focus(); }`))
+	b.do("draw it again", strike("Enter", 13)) // what is looked behind is marked
+	b.until(row + ` !== window.drawn`)
+	if !eval[bool](b, `document.querySelector(".player audio") === window.sound`) {
+		t.Error("another player took its place")
+	}
+}
+
 // approve decides about the question with the keyboard alone, looks behind it and goes to another chat.
 func (b *tab) approve() {
 	b.do("to the button", chromedp.Evaluate[chromedp.Void](`document.querySelector("button.key.success").focus()`), chromedp.KeyEvent(kb.Enter))

@@ -45,8 +45,21 @@ function file(view, a) {
 
 const clock = (s) => `${Math.floor(s / 60)}:${String(Math.floor(s % 60)).padStart(2, '0')}`;
 
-// player plays a recording. Recordings of browsers do not say how long they are; Telegram does.
+// Players by whose they are and of what: a message that is drawn again keeps its player, which may be playing.
+const players = new Map();
+const PLAYERS = 200;
+
 function player(view, m, a) {
+  const key = `${view.me} ${view.chat} ${m.message_id} ${a.file_id}`;
+  const el = players.get(key) || newPlayer(view, m, a);
+  players.delete(key);
+  players.set(key, el); // the newest last
+  if (players.size > PLAYERS) players.delete(players.keys().next().value);
+  return el;
+}
+
+// newPlayer plays a recording. Recordings of browsers do not say how long they are; Telegram does.
+function newPlayer(view, m, a) {
   const sound = new Audio();
   sound.preload = 'none';
   sound.src = fileURL(view.me, a.file_id);
