@@ -102,7 +102,7 @@ func TestAliases(t *testing.T) {
 // place of a model or reads its language, and those where the same words mean something else.
 var mayName = []string{
 	"tools/delegate/",
-	"tools/file/", "tools/web/", "tools/shell/", "tools/overflow/", "tools/schedule/", "agent/catalog/search.go", "bot/memory/tools.go", "tools/code/tool.go", // their own
+	"tools/diagnostics/diagnostics.go", "tools/skill/tool.go", "tools/file/", "tools/web/", "tools/shell/", "tools/overflow/", "tools/schedule/", "agent/catalog/search.go", "bot/memory/tools.go", "tools/code/tool.go", // their own
 	"tools/code/outline/", // a language
 	"cmd/internal/config/",
 	"agent/llm/offline/", "agent/llm/fenced/", // a model, and the fences of one

@@ -101,12 +101,12 @@ func TestSystemdAgrees(t *testing.T) {
 // TestTimeToStop: whoever stops the program waits for longer than its shutdown takes.
 func TestTimeToStop(t *testing.T) {
 	t.Parallel()
-	source := read(t, "cmd/internal/app/service.go")
+	source := read(t, "cmd/internal/app/running.go")
 	var drain time.Duration
 	for _, name := range []string{"graceTurns", "graceOutbox"} {
 		m := regexp.MustCompile(name + `\s*= (\d+) \* time\.Second`).FindStringSubmatch(source)
 		if m == nil {
-			t.Fatalf("cmd/internal/app/service.go has no %s", name)
+			t.Fatalf("cmd/internal/app/running.go has no %s", name)
 		}
 		seconds, err := strconv.Atoi(m[1])
 		if err != nil {
