@@ -64,8 +64,15 @@ func cutLast(text string) (before, after string, ok bool) {
 	return text[:i], text[i+1:], true
 }
 
-// Follow reads the limits that admins have set, in this process or another.
+// Follow reads the limits that admins have set, in this process or another. One reads at a time: what was read before a
+// limit was set must not replace what was read after it.
 func (m *Meter) Follow(ctx context.Context, facts bot.Facts) error {
+	select {
+	case m.following <- struct{}{}:
+		defer func() { <-m.following }()
+	case <-ctx.Done():
+		return fmt.Errorf("read quotas that were set: %w", context.Cause(ctx))
+	}
 	list, err := facts.FactsOf(ctx, Bucket, "", m.now())
 	if err != nil {
 		return fmt.Errorf("read quotas that were set: %w", err)

@@ -1,8 +1,11 @@
 package quota_test
 
 import (
+	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
@@ -146,4 +149,52 @@ func TestALimitHoldsBeforeItIsFollowed(t *testing.T) {
 	if got, _ := d.admit(private("42"), "third"); got == "" {
 		t.Error("the third turn is admitted")
 	}
+}
+
+// slowFacts answers the first question with what was stored when it was asked, late.
+type slowFacts struct {
+	bot.Facts
+	asked, answer chan struct{}
+	late          atomic.Bool
+}
+
+func (s *slowFacts) FactsOf(ctx context.Context, bucket, prefix string, now time.Time) ([]bot.Fact, error) {
+	list, err := s.Facts.FactsOf(ctx, bucket, prefix, now)
+	if s.late.CompareAndSwap(false, true) {
+		close(s.asked)
+		<-s.answer
+	}
+	return list, err
+}
+
+// TestALateReadIsNotTheLast: limits that were read before one was set do not replace those that were read after it.
+func TestALateReadIsNotTheLast(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := setup(t, quota.Options{})
+		slow := &slowFacts{Facts: d.store, asked: make(chan struct{}), answer: make(chan struct{})}
+		follow := func() {
+			if err := d.meter.Follow(t.Context(), slow); err != nil {
+				t.Error(err)
+			}
+		}
+		go follow()
+		<-slow.asked
+		msg := private("9")
+		msg.Args = "set 42 turns/day 1"
+		_, e, err := d.manager().Manage(t.Context(), &turn.Call{Message: msg, Admin: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.store.Apply(t.Context(), &e.Change); err != nil {
+			t.Fatal(err)
+		}
+		go follow()
+		synctest.Wait()
+		close(slow.answer)
+		synctest.Wait()
+		if got := d.used(private("42")); got != "user 0/1" {
+			t.Errorf("used %q", got)
+		}
+	})
 }

@@ -77,6 +77,8 @@ type Meter struct {
 	// id is part of the keys of reservations: two processes can begin the same turn at once, and the one that does not get
 	// it must not give back what the other one has set aside.
 	id string
+	// following is held while the limits are read.
+	following chan struct{}
 
 	mu     sync.Mutex // never held while the counters or the mirror are asked
 	known  *known
@@ -99,7 +101,7 @@ func New(opts Options, counter Counter, mirror Mirror, words Words, now func() t
 	}
 	return &Meter{
 		opts: opts.withDefaults(), counter: counter, mirror: mirror, words: words, now: now, denied: denied, known: &known{},
-		purses: map[string]*purse{}, id: rand.Text(),
+		purses: map[string]*purse{}, id: rand.Text(), following: make(chan struct{}, 1),
 	}
 }
 

@@ -103,7 +103,7 @@ func TestTimeToStop(t *testing.T) {
 	t.Parallel()
 	source := read(t, "cmd/internal/app/running.go")
 	var drain time.Duration
-	for _, name := range []string{"graceTurns", "graceOutbox"} {
+	for _, name := range []string{"graceTurns", "graceOutbox", "graceAudit"} {
 		m := regexp.MustCompile(name + `\s*= (\d+) \* time\.Second`).FindStringSubmatch(source)
 		if m == nil {
 			t.Fatalf("cmd/internal/app/running.go has no %s", name)
