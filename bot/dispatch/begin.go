@@ -124,7 +124,8 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 // begins makes the run that of a turn whose beginning is being stored.
 func (w *work) begins(o *opening, alone bool) {
 	w.fresh, w.alone, w.journal.opening = true, alone, o
-	if resumed := w.d.parts.Resumed; resumed != nil {
+	// A task that is due is not somebody who comes back.
+	if resumed := w.d.parts.Resumed; resumed != nil && w.arrival.Source != bot.FromSchedule {
 		w.journal.resumed = func(before []journal.Entry) { resumed(w.msg, w.lane.Session, before, o.wait) }
 	}
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/zephbot/zephbot/tools/skill"
 )
 
-// Prefix begins the data of the Desk's buttons: "k1:n:PAGE" shows a page of the list, and "k1:VERB:ID:PAGE" shows a
+// Prefix begins the data of the Desk's buttons: "sk:n:PAGE" shows a page of the list, and "sk:VERB:ID:PAGE" shows a
 // skill or decides about it. The ID stands for the name and the content, so that nobody decides about anything else than
 // what they saw.
-const Prefix = "k1"
+const Prefix = "sk"
 
 // Verbs of the buttons.
 const (

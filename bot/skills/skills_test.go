@@ -188,12 +188,12 @@ func TestWrongUse(t *testing.T) {
 			t.Errorf("/skills %s: %s", args, text)
 		}
 	}
-	for _, data := range []string{"k1", "k1:", "k1:n", "k1:n:-1", "k1:n:x", "k1:a:0000000000000000:0", "k1:x:y:0", "k1:a:b:c:0", "k1:v:" + strings.Repeat("9", 40) + ":0"} {
+	for _, data := range []string{"sk", "sk:", "sk:n", "sk:n:-1", "sk:n:x", "sk:a:0000000000000000:0", "sk:x:y:0", "sk:a:b:c:0", "sk:v:" + strings.Repeat("9", 40) + ":0"} {
 		if rows := o.press(true, data); rows[0].Purpose != bot.Toast || o.state() != skill.Waiting {
 			t.Errorf("%s: %+v", data, rows)
 		}
 	}
-	if rows := o.press(true, "k1:n:99"); len(rows) != 2 || !strings.Contains(rows[1].Content.Text, "1. pdf") {
+	if rows := o.press(true, "sk:n:99"); len(rows) != 2 || !strings.Contains(rows[1].Content.Text, "1. pdf") {
 		t.Errorf("a page that is not there: %+v", rows)
 	}
 	none := skills.New(skills.Deps{Store: o.store, Now: func() time.Time { return now }})
