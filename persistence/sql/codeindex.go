@@ -22,6 +22,20 @@ CREATE TABLE file (
 	hash BLOB NOT NULL, outline BLOB NOT NULL, PRIMARY KEY (root, path)
 ) WITHOUT ROWID`
 
+const (
+	codeFiles    = `SELECT path, size, modified, changed, hash, outline FROM file WHERE root = ?`
+	dropCode     = `DELETE FROM file WHERE root = ? AND path = ?`
+	touchCode    = `UPDATE file SET size = ?, modified = ?, changed = ? WHERE root = ? AND path = ?`
+	saveCodeFile = `INSERT INTO file (root, path, size, modified, changed, hash, outline) VALUES (?, ?, ?, ?, ?, ?, ?)
+	ON CONFLICT (root, path) DO UPDATE SET size = excluded.size, modified = excluded.modified, changed = excluded.changed,
+	hash = excluded.hash, outline = excluded.outline`
+	// codeRoots goes from root to root: between them are all files with their outlines.
+	codeRoots = `WITH RECURSIVE r(root) AS (
+		SELECT min(root) FROM file UNION ALL SELECT (SELECT min(root) FROM file WHERE root > r.root) FROM r WHERE r.root IS NOT NULL
+	) SELECT root FROM r WHERE root IS NOT NULL`
+	forgetCode = `DELETE FROM file WHERE root = ?`
+)
+
 // CodeIndex stores the code index in an SQLite file of its own, which can be deleted at any time. It implements
 // code.Store.
 type CodeIndex struct{ db *sql.DB }
@@ -94,7 +108,7 @@ func (c *CodeIndex) Close() error { return c.db.Close() }
 
 // Load implements code.Store.
 func (c *CodeIndex) Load(ctx context.Context, root string, see func(code.Stored) error) (err error) {
-	rows, err := c.db.QueryContext(ctx, "SELECT path, size, modified, changed, hash, outline FROM file WHERE root = ?", root)
+	rows, err := c.db.QueryContext(ctx, codeFiles, root)
 	if err != nil {
 		return fmt.Errorf("load the code index: %w", err)
 	}
@@ -130,7 +144,7 @@ func (c *CodeIndex) Save(ctx context.Context, root string, put []code.Stored, go
 		}
 	}
 	for _, path := range gone {
-		if _, err = tx.ExecContext(ctx, "DELETE FROM file WHERE root = ? AND path = ?", root, path); err != nil {
+		if _, err = tx.ExecContext(ctx, dropCode, root, path); err != nil {
 			return err
 		}
 	}
@@ -141,20 +155,16 @@ func (c *CodeIndex) Save(ctx context.Context, root string, put []code.Stored, go
 func saveCode(ctx context.Context, tx *sql.Tx, root string, s *code.Stored) error {
 	stamp := s.Stamp
 	if s.Outline == nil {
-		_, err := tx.ExecContext(ctx, "UPDATE file SET size = ?, modified = ?, changed = ? WHERE root = ? AND path = ?",
-			stamp.Size, stamp.Modified, stamp.Changed, root, s.Path)
+		_, err := tx.ExecContext(ctx, touchCode, stamp.Size, stamp.Modified, stamp.Changed, root, s.Path)
 		return err
 	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO file (root, path, size, modified, changed, hash, outline) VALUES (?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (root, path) DO UPDATE SET size = excluded.size, modified = excluded.modified, changed = excluded.changed,
-		hash = excluded.hash, outline = excluded.outline`,
-		root, s.Path, stamp.Size, stamp.Modified, stamp.Changed, []byte(s.Hash), s.Outline)
+	_, err := tx.ExecContext(ctx, saveCodeFile, root, s.Path, stamp.Size, stamp.Modified, stamp.Changed, []byte(s.Hash), s.Outline)
 	return err
 }
 
 // Roots implements code.Store.
 func (c *CodeIndex) Roots(ctx context.Context) (roots []string, err error) {
-	rows, err := c.db.QueryContext(ctx, "SELECT DISTINCT root FROM file ORDER BY root")
+	rows, err := c.db.QueryContext(ctx, codeRoots)
 	if err != nil {
 		return nil, fmt.Errorf("list the code index: %w", err)
 	}
@@ -171,7 +181,7 @@ func (c *CodeIndex) Roots(ctx context.Context) (roots []string, err error) {
 
 // Forget implements code.Store.
 func (c *CodeIndex) Forget(ctx context.Context, root string) error {
-	if _, err := c.db.ExecContext(ctx, "DELETE FROM file WHERE root = ?", root); err != nil {
+	if _, err := c.db.ExecContext(ctx, forgetCode, root); err != nil {
 		return fmt.Errorf("forget a root of the code index: %w", err)
 	}
 	return nil
