@@ -50,10 +50,12 @@ type Deps struct {
 type Book struct {
 	deps     Deps
 	settling sync.Mutex
+	// written are the lines that this process has written and not marked as written, because it was interrupted.
+	written map[string]bool
 }
 
 // New returns a Book.
-func New(deps Deps) *Book { return &Book{deps: deps} }
+func New(deps Deps) *Book { return &Book{deps: deps, written: map[string]bool{}} }
 
 // Record writes a line about something that is finished.
 func (b *Book) Record(call *tools.Call, err error) {
@@ -112,8 +114,8 @@ func (b *Book) Due(call *tools.Call, err error) []bot.Fact {
 	return []bot.Fact{{Bucket: bucket, Key: key, Value: string(raw)}}
 }
 
-// Settle writes the lines that are due, in order of time. A line that another process wrote before it died, without
-// marking it as written, is not written again. A line that cannot be written remains due.
+// Settle writes the lines that are due, in order of time. A line that this process wrote before it was interrupted, or
+// another one before it died, without marking it as written, is not written again. A line that cannot be written remains due.
 func (b *Book) Settle(ctx context.Context) {
 	b.settling.Lock()
 	defer b.settling.Unlock()
@@ -128,16 +130,18 @@ func (b *Book) Settle(ctx context.Context) {
 		if owner != b.deps.Owner && (b.deps.Lives(owner) || !b.deps.Eldest()) {
 			continue // another process has it in its log, or is writing it
 		}
-		if owner == b.deps.Owner || !b.has(id) {
+		if !b.written[id] && (owner == b.deps.Owner || !b.has(id)) {
 			if err := b.settle(f.Value, id); err != nil {
 				b.deps.Log.Error().Err(err).Msg("audit line not written; trying again later")
 				return // later lines wait, to keep the order
 			}
 		}
+		b.written[id] = true
 		if err := b.deps.Keeper.Keep(ctx, &bot.Change{Facts: []bot.Fact{{Bucket: f.Bucket, Key: f.Key}}}); err != nil {
 			b.deps.Log.Error().Err(err).Msg("an audit line was written but is still stored as due")
 			return
 		}
+		delete(b.written, id)
 	}
 }
 

@@ -1,6 +1,7 @@
 package record_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -143,6 +144,41 @@ func TestDueOfAnother(t *testing.T) {
 	last.Settle(t.Context())
 	last.written(`"tool":"mine"`)
 	last.die()
+}
+
+// TestInterrupted: a line that was written, and could not be marked as written because the process was told to end, is
+// not written again by the process that wrote it.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	path, store := filepath.Join(t.TempDir(), "audit.jsonl"), bottest.New()
+	p := live(t, store, path, "first")
+	p.due("interrupted", nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	p.Book = record.New(record.Deps{
+		Audit: p.audit, Store: store, Keeper: facts.Keeper{Store: &ending{store, cancel}, Log: zerolog.Nop()}, Owner: "first",
+		Lives: func(string) bool { return false }, Eldest: func() bool { return true }, Now: time.Now, Log: zerolog.Nop(),
+	})
+	p.Settle(ctx)
+	if p.left() != 1 {
+		t.Fatal("nothing was interrupted")
+	}
+	p.Settle(t.Context())
+	p.written(`"tool":"interrupted"`)
+	p.die()
+}
+
+// ending is a store that changes nothing once, because the process is told to end.
+type ending struct {
+	*bottest.Store
+	cancel context.CancelFunc
+}
+
+func (e *ending) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, error) {
+	e.cancel()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return e.Store.Apply(ctx, change)
 }
 
 // TestUnreadable: an unreadable line does not hold up the others.
