@@ -180,11 +180,13 @@ func (s *step) wish(ctx context.Context, entry journal.Entry, resp *llm.Response
 	s.sink.Emit(ctx, Event{Type: ResetEvent})
 	kept, cancel := keep(ctx)
 	defer cancel()
+	entries := []journal.Entry{entry}
+	s.marks(entries)
 	return s.state.append(kept, func(n int64) []journal.Entry {
 		for i := range entry.Uses {
 			entry.Uses[i].Call = fmt.Sprintf("c%d_%d", n, i)
 		}
-		return []journal.Entry{entry}
+		return entries
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/pay"
 	"github.com/zephbot/zephbot/agent/window"
 )
 
@@ -39,6 +40,10 @@ const (
 
 	// keepShare is the part of the budget that the newest turns may have which a summary leaves as they are.
 	keepShare = 0.10
+	// After a summary that failed, the next one is tried after retrySum, and after each further one that fails after twice
+	// the time, at most mostRetry: a model that never sums up is not asked, and paid, at every turn.
+	retrySum, mostRetry = 5 * time.Minute, 6 * time.Hour
+
 	// sumShare is the part of the budget that may be summed up at once.
 	sumShare = 0.70
 )
@@ -102,18 +107,19 @@ func (s *state) crowded(total, budget int) bool {
 // sumUp replaces the older turns by a summary of the model. It reports false if there is nothing to sum up, or if the
 // model did not; the conversation then goes on without it.
 func (s *step) sumUp(ctx context.Context, view *conversation, plan window.Plan, budget int) (bool, error) {
-	if s.deps.SumUp == nil || s.state.child != "" { // a sub-agent has one turn, which a summary leaves as it is
+	if s.deps.SumUp == nil || s.state.child != "" || s.resting() { // a sub-agent has one turn, which a summary leaves as it is
 		return false, nil
 	}
 	entries := s.state.read().Entries
 	earlier, first := journal.Summary(entries)
-	from := s.state.keepFrom(view, plan, first, budget)
+	most := min(max(budget/16, 256), 4096)
+	from := s.state.keepFrom(view, plan, first, budget, most)
 	if from <= first {
 		return false, nil
 	}
 	talk := Talk{
 		Entries: s.state.only(entries[first:from:from], ""), MaxInput: int(float64(budget) * sumShare),
-		MaxTokens: min(max(budget/16, 256), 4096), Prefer: s.turn.Model, Party: s.turn.Origin.Caller,
+		MaxTokens: most, Prefer: s.turn.Model, Party: s.turn.Origin.Caller,
 	}
 	if earlier != nil {
 		talk.Earlier = earlier.Text
@@ -128,12 +134,32 @@ func (s *step) sumUp(ctx context.Context, view *conversation, plan window.Plan, 
 		err = errors.New("the summary is empty or no text")
 	}
 	if err != nil {
+		s.unsummed = !pay.Refused(err) // what was not asked for has cost nothing
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("conversation not summed up; its oldest messages are left out")
 		return false, nil
 	}
 	kept, done := keep(ctx)
 	defer done()
 	return true, s.state.append(kept, func(n int64) []journal.Entry { return []journal.Entry{s.summaryEntry(n, text, &entries[from])} })
+}
+
+// resting reports whether a summary failed so short a time ago that it is not tried again.
+func (s *step) resting() bool {
+	standing := s.state.standing()
+	failed := standing.Unsummed
+	if failed.Times == 0 {
+		return false
+	}
+	wait := min(retrySum<<min(failed.Times-1, 10), mostRetry)
+	return s.deps.Now().Sub(failed.At) < wait
+}
+
+// marks notes in the first of the entries that follow it that a summary was tried in vain. It costs no append of its own;
+// if the process dies before they are stored, the next run tries once more.
+func (s *step) marks(entries []journal.Entry) {
+	if s.unsummed && len(entries) > 0 {
+		entries[0].Unsummed, s.unsummed = true, false
+	}
 }
 
 // summaryEntry is entry number n, which takes the place of the entries before from.
@@ -149,12 +175,13 @@ func (s *step) summaryEntry(n int64, text string, from *journal.Entry) journal.E
 }
 
 // keepFrom returns the index of the first entry that a summary leaves as it is: the current turn, and before it the
-// turns that take little room, but not all of them.
-func (s *state) keepFrom(view *conversation, plan window.Plan, first, budget int) int {
+// turns that take little room, but not all of them. With a summary of most tokens, what it leaves has to fit: a turn that
+// is neither summed up nor sent would be lost.
+func (s *state) keepFrom(view *conversation, plan window.Plan, first, budget, most int) int {
 	entries := s.read().Entries
 	starts := turnsOf(entries, first)
 	from := s.from
-	sizes := view.sizes(plan)
+	sizes, pieces := view.sizes(plan), view.pieces()
 	tokens, size := 0, 0
 	for k := len(starts) - 1; k > 0; k-- {
 		if starts[k] >= s.from {
@@ -167,9 +194,21 @@ func (s *state) keepFrom(view *conversation, plan window.Plan, first, budget int
 		if tokens > int(float64(budget)*keepShare) || size > window.Room(budget)/8 {
 			break
 		}
+		left := pieces
+		for len(left) > 0 && left[0].Group < k {
+			left = left[1:]
+		}
+		if !fits(left, view.fixed, budget) || !fits(left, view.fixed+most, budget) {
+			break
+		}
 		from = starts[k]
 	}
 	return from
+}
+
+// fits reports whether messages need no further summary.
+func fits(pieces []window.Piece, fixed, budget int) bool {
+	return window.Compact(pieces, fixed, budget, false).Total <= int(float64(budget)*window.High)
 }
 
 // turnsOf returns the indexes at which the turns of a conversation begin, as groups groups them.
@@ -192,6 +231,7 @@ type conversation struct {
 	turns  [][]llm.Message // the others, by turn
 	accept llm.Accepts
 	state  *state
+	reads  map[string]bool // calls that only read something; nil = not looked at yet
 }
 
 // conversation builds the messages of the journal; what is in the request already precedes them.
@@ -207,16 +247,17 @@ func (s *state) conversation(req *llm.Request, shared bool, accepts llm.Accepts)
 }
 
 // repeatable reports whether a call only read something.
-func (s *state) repeatable(call string) bool {
-	entries := s.said()
-	for i := range entries {
-		for _, u := range entries[i].Uses {
-			if u.Call == call {
-				return u.ReadOnly
+func (c *conversation) repeatable(call string) bool {
+	if c.reads == nil {
+		c.reads = map[string]bool{}
+		entries := c.state.said()
+		for i := range entries {
+			for _, u := range entries[i].Uses {
+				c.reads[u.Call] = u.ReadOnly
 			}
 		}
 	}
-	return false
+	return c.reads[call]
 }
 
 // plan decides what is sent within a budget. A short conversation costs no more than its size.
@@ -257,7 +298,7 @@ func (c *conversation) reference(m *llm.Message) llm.Message {
 	switch id := volatile.FindString(m.Result.Text); {
 	case id != "":
 		result.Text = size + "; read_overflow reads " + id + " again]"
-	case c.state.repeatable(result.ID):
+	case c.repeatable(result.ID):
 		result.Text = size + "; the same call reads it again]"
 	default:
 		result.Text = size + "; the call has ended, and only its output is missing here]"

@@ -103,6 +103,7 @@ func (r *Runner) Run(ctx context.Context, turn *Turn, of Journal, sink Sink) (Ou
 		}
 		if out != nil {
 			out.Stats, out.LeftOut = s.stats(), step.leftOut
+			step.marks(out.Entries)
 			s.carry(out.Entries)
 			return *out, nil
 		}
@@ -143,6 +144,7 @@ func (r *Runner) interrupted(ctx context.Context, st *step, turn *Turn, err erro
 	}
 	end := journal.Entry{Turn: turn.ID, Kind: journal.EndEntry, At: r.deps.Now(), Reason: reason}
 	out.Entries = append(out.Entries, end)
+	st.marks(out.Entries[len(out.Entries)-1:])
 	st.state.carry(out.Entries)
 	return out, nil
 }
@@ -150,13 +152,14 @@ func (r *Runner) interrupted(ctx context.Context, st *step, turn *Turn, err erro
 // step is a Runner's work on one turn.
 type step struct {
 	*Runner
-	turn    *Turn
-	journal Journal
-	sink    Sink
-	state   *state
-	partial strings.Builder // text of the answer so far
-	summed  bool            // a summary was tried in this run
-	leftOut bool            // messages were left out because there is no summary of them
+	turn     *Turn
+	journal  Journal
+	sink     Sink
+	state    *state
+	partial  strings.Builder // text of the answer so far
+	summed   bool            // a summary was tried in this run
+	unsummed bool            // it failed, and no entry says so yet
+	leftOut  bool            // messages were left out because there is no summary of them
 
 	mu    sync.Mutex
 	begun map[string]bool // calls that have started in this run; read-only calls are not journalled as started

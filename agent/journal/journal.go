@@ -81,6 +81,9 @@ type Entry struct {
 	USD    float64    `json:"usd,omitempty"`
 	Model  string     `json:"model,omitempty"`
 
+	// Unsummed, of an assistant, answer or end entry: before it, the model was asked to sum up the conversation and did not.
+	Unsummed bool `json:"unsummed,omitempty"`
+
 	// Keeps, of a summary: how many entries directly before it the model still reads after it. They are whole turns. It
 	// is a count and not a number, because journals that are joined are numbered again. With Keeps, the summary does not
 	// end the conversation but shortens it: everything that counts of the entries before it goes on counting.

@@ -3,6 +3,7 @@ package journal
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
 )
@@ -33,6 +34,14 @@ type Standing struct {
 	// Succeeded lists the tools that have run without failure, each once, in the order of their first success.
 	Succeeded []string `json:"succeeded,omitempty"`
 	Touched   []string `json:"touched,omitempty"` // paths that calls worked on, each once, the last MostTouched
+	// Unsummed counts the summaries that the model was asked for in vain since the last one.
+	Unsummed Unsummed `json:"unsummed,omitzero"`
+}
+
+// Unsummed is how often a conversation could not be summed up, one time after the other, and when that was last tried.
+type Unsummed struct {
+	Times int       `json:"times"`
+	At    time.Time `json:"at"`
 }
 
 // MostTouched bounds the paths that a Standing remembers. After flagged content, work on a path that was dropped needs
@@ -88,6 +97,9 @@ func (s *Standing) own() {
 }
 
 func (s *Standing) add(e *Entry) {
+	if e.Unsummed {
+		s.Unsummed = Unsummed{Times: s.Unsummed.Times + 1, At: e.At}
+	}
 	switch e.Kind {
 	case SummaryEntry, ResetEntry:
 		if e.Shortens() {
@@ -147,7 +159,7 @@ func (s *Standing) begin(e *Entry) {
 // shorten applies a summary within a conversation. Nothing that counted stops counting: a model that sums up flagged
 // content could otherwise wash the flag off.
 func (s *Standing) shorten(e *Entry) {
-	s.Summary = e.N
+	s.Summary, s.Unsummed = e.N, Unsummed{}
 	if e.Flagged {
 		s.Suspicious = summarised
 	}

@@ -131,6 +131,9 @@ func (e *Entry) reduced() Entry {
 		N: e.N, Turn: e.Turn, Child: e.Child, Caller: e.Caller, Kind: e.Kind, Tool: e.Tool, Failed: e.Failed,
 		Source: e.Source, Flagged: e.Flagged, Touched: e.Touched, Keeps: e.Keeps, Standing: e.Standing,
 	}
+	if e.Unsummed {
+		r.Unsummed, r.At = true, e.At
+	}
 	if e.Kind == AssistantEntry {
 		r.Uses = make([]Use, len(e.Uses))
 	}
