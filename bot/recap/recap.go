@@ -81,9 +81,6 @@ type Options struct {
 	OnResume bool
 	Messages int           // most messages that a recap is made of; 0 = there are no recaps
 	Pause    time.Duration // 0 = Pause
-	// Began is when the program was started, where a person resumes a conversation by starting it: what is older is a
-	// conversation that they come back to. Zero = only Pause counts.
-	Began time.Time
 }
 
 // Desk gives recaps. Safe for concurrent use. It works while Run runs.
@@ -96,6 +93,15 @@ type Desk struct {
 	working sync.WaitGroup
 	begun   map[string]bool // what is being written, by key
 	slots   chan struct{}
+	running chan struct{} // closed once Run runs
+	runs    sync.Once
+	opened  opening // what Opened has reminded of
+}
+
+// opening is a conversation as somebody has opened it.
+type opening struct {
+	session bot.SessionKey
+	last    int64 // number of its last entry
 }
 
 // New returns a Desk.
@@ -103,7 +109,7 @@ func New(deps Deps, opts Options) *Desk {
 	if opts.Pause == 0 {
 		opts.Pause = Pause
 	}
-	return &Desk{deps: deps, opts: opts, begun: map[string]bool{}, slots: make(chan struct{}, atOnce)}
+	return &Desk{deps: deps, opts: opts, begun: map[string]bool{}, slots: make(chan struct{}, atOnce), running: make(chan struct{})}
 }
 
 // job is a recap that somebody has asked for.
@@ -140,6 +146,7 @@ func (d *Desk) Run(ctx context.Context) error {
 	d.mu.Lock()
 	d.ctx = ctx
 	d.mu.Unlock()
+	d.runs.Do(func() { close(d.running) })
 	if err := d.Follow(ctx); err != nil && ctx.Err() == nil {
 		d.deps.Log.Error().Err(err).Msg("recaps of an earlier process not given")
 	}
@@ -280,13 +287,46 @@ func (d *Desk) talk(list []journal.Entry) Talk {
 // long time, they are reminded of it, beside the turn. begun waits until the turn is stored. It does not block, and a
 // recap that does not succeed is not given.
 func (d *Desk) Resumed(msg *bot.Message, session bot.SessionKey, before []journal.Entry, begun func() error) {
-	if !d.resumes(msg, before) {
+	if !d.worth(msg, before) || d.deps.Now().Sub(before[len(before)-1].At) < d.opts.Pause {
 		return
 	}
-	own, last := *msg, before[len(before)-1].N
-	talk := d.talk(before)
+	last := before[len(before)-1].N
+	d.mu.Lock()
+	told := d.opened == opening{session, last}
+	d.mu.Unlock()
+	if !told {
+		d.remind(fmt.Sprintf("recap/%s/%d", session, last), msg, session, before, begun)
+	}
+}
+
+// Opened is told that a person has opened a conversation, where they do so before they write, as at a terminal. They are
+// reminded of it, however short the pause was, and not again with their first message. msg says who and where they are.
+// It waits until Run runs and not for the model, and a recap that does not succeed is not given.
+func (d *Desk) Opened(ctx context.Context, msg *bot.Message, session bot.SessionKey) {
+	select {
+	case <-d.running:
+	case <-ctx.Done():
+		return
+	}
+	tail, err := d.deps.Store.Tail(ctx, session, room)
+	if err != nil {
+		d.deps.Log.Warn().Err(err).Str("session", string(session)).Msg("no recap")
+		return
+	}
+	before := tail.Entries
+	if !d.worth(msg, before) {
+		return
+	}
+	d.mu.Lock()
+	d.opened = opening{session, tail.Last()}
+	d.mu.Unlock()
+	d.remind("recap/"+msg.ID, msg, session, before, func() error { return nil })
+}
+
+// remind gives a recap unasked, once for a key.
+func (d *Desk) remind(key string, msg *bot.Message, session bot.SessionKey, before []journal.Entry, begun func() error) {
+	own, talk := *msg, d.talk(before)
 	talk.Caller, talk.Session = msg.Caller, session
-	key := fmt.Sprintf("recap/%s/%d", session, last)
 	d.start(key, func(ctx context.Context) {
 		if begun() != nil {
 			return
@@ -301,15 +341,13 @@ func (d *Desk) Resumed(msg *bot.Message, session bot.SessionKey, before []journa
 	})
 }
 
-// resumes reports whether somebody comes back to a conversation that is worth a reminder. In a group nobody is reminded
-// unasked: others would have to read it. A conversation with a summary has none (seed 001).
-func (d *Desk) resumes(msg *bot.Message, before []journal.Entry) bool {
+// worth reports whether a conversation is worth a reminder. In a group nobody is reminded unasked: others would have to
+// read it. A conversation with a summary has none (seed 001).
+func (d *Desk) worth(msg *bot.Message, before []journal.Entry) bool {
 	if !d.opts.OnResume || d.opts.Messages <= 0 || len(before) == 0 || msg.Place.Group || !msg.Place.Ordinary() {
 		return false
 	}
-	last := before[len(before)-1].At
-	rested := d.deps.Now().Sub(last) >= d.opts.Pause || last.Before(d.opts.Began)
-	if !rested || last.IsZero() {
+	if before[len(before)-1].At.IsZero() {
 		return false
 	}
 	summary, first := journal.Summary(before)

@@ -225,12 +225,16 @@ func TestResumed(t *testing.T) {
 		summary bool
 		lost    error // the turn did not begin
 		fails   error
-		started bool // the program was started after the conversation
+		opened  bool // before the message, the person has opened the conversation
 		want    int
 	}{
 		"after a day":             {turns: 2, pause: recap.Pause, want: 1},
 		"soon":                    {turns: 2, pause: recap.Pause - time.Second},
-		"at the start":            {turns: 2, pause: time.Minute, started: true, want: 1},
+		"opened":                  {turns: 2, pause: time.Minute, opened: true, want: 1},
+		"opened after a day":      {turns: 2, pause: recap.Pause, opened: true, want: 1},
+		"opened, hardly anything": {turns: 1, pause: recap.Pause, opened: true},
+		"opened, off":             {turns: 2, pause: recap.Pause, off: true, opened: true},
+		"opened, the model fails": {turns: 2, pause: recap.Pause, opened: true, fails: errors.New("down")},
 		"off":                     {turns: 2, pause: recap.Pause, off: true},
 		"in a group":              {turns: 2, pause: recap.Pause, place: group},
 		"hardly anything is said": {turns: 1, pause: recap.Pause},
@@ -246,9 +250,6 @@ func TestResumed(t *testing.T) {
 				before := said(t, store, tt.turns)
 				<-time.After(tt.pause) // of the fake clock
 				o := recap.Options{OnResume: !tt.off, Messages: 50}
-				if tt.started {
-					o.Began = time.Now()
-				}
 				if tt.summary {
 					before[4] = journal.Entry{N: 5, Kind: journal.SummaryEntry, Text: "was", Keeps: 1}
 				}
@@ -257,6 +258,10 @@ func TestResumed(t *testing.T) {
 				msg := &bot.Message{ID: "m1", Place: private, Caller: "telegram:42"}
 				if tt.place.Chat != "" {
 					msg.Place = tt.place
+				}
+				if tt.opened {
+					d.Opened(t.Context(), msg, session)
+					synctest.Wait()
 				}
 				for range 2 {
 					d.Resumed(msg, session, before, func() error { return tt.lost })

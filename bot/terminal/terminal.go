@@ -96,6 +96,12 @@ func (t *Terminal) Compose(markdown string) []bot.Content {
 	return []bot.Content{{Text: markdown}}
 }
 
+// Opening returns a message without a text, from the person who has opened the conversation.
+func (t *Terminal) Opening() *bot.Message {
+	m := t.message("")
+	return &m
+}
+
 // message returns the message for what a person typed.
 func (t *Terminal) message(text string) bot.Message {
 	m := bot.Message{

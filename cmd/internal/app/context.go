@@ -11,7 +11,6 @@ import (
 	"github.com/zephbot/zephbot/agent/summary"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/recap"
-	"github.com/zephbot/zephbot/bot/terminal"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/policy/scan"
@@ -45,9 +44,6 @@ func (s *service) recalling() *service {
 	}
 	write := summary.Recap(model, cmp.Or(c.zone(), time.UTC))
 	options := recap.Options{OnResume: own.OnResume && !s.ch.once, Messages: own.MaxInputMessages}
-	if s.ch.name == terminal.Name {
-		options.Began = c.started
-	}
 	s.recap = recap.New(recap.Deps{
 		Store: c.stores.Bot, Keeper: c.keeper(), Composer: s.ch.composer, Words: c.words(), Current: c.moves.Current,
 		Owner: c.owner, Lives: c.living.Lives, Now: c.now, Log: c.log.With().Str("component", "recap").Logger(),

@@ -108,6 +108,9 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 			defer give()
 			t.Interrupts(pressed)
 		}
+		if chat.Ask || chat.JSON { // a person reads along
+			s.recap.Opened(ctx, t.Opening(), t.Session())
+		}
 		accept := func(ctx context.Context, raws []turn.Raw) error { return s.dispatcher.Accept(ctx, raws) }
 		if chat.Once != "" {
 			return t.Once(ctx, accept, chat.Once)

@@ -191,7 +191,7 @@ type Session struct {
 
 // Recap is the table [session.recap] (seed 001).
 type Recap struct {
-	OnResume         bool   `toml:"on_resume" default:"true" doc:"Remind people of a private conversation when they come back to it after a day, and at the terminal with the first message after a start, unless it was summed up before. Nobody is reminded in a group unless they ask with /recap."`
+	OnResume         bool   `toml:"on_resume" default:"true" doc:"Remind people of a private conversation when they come back to it after a day, and at the terminal when they open it, unless it was summed up before. Nobody is reminded in a group unless they ask with /recap."`
 	Provider         string `toml:"recap_provider" form:"provider" doc:"Provider that writes recaps. Empty: the model of the conversation."`
 	MaxTokens        int    `toml:"max_tokens" default:"500" min:"1" doc:"Longest recap, in tokens."`
 	MaxInputMessages int    `toml:"max_input_messages" default:"50" doc:"Maximum number of messages that it summarizes. 0: no recap."`
