@@ -51,9 +51,24 @@ func (c *chatter) own(person, chat string) string {
 	return where(person, strings.TrimSuffix(chat, "0"))
 }
 
+// from is where a call comes from: a message of the person, a sub-agent, a task at a set time or a server's question,
+// in whichever topic or conversation of the chat.
+func (c *chatter) from(person, chat string) tools.Origin {
+	o := origin(person, chat)
+	if topic := rapid.SampledFrom([]string{"0", "7", "8"}).Draw(c.T, "topic"); chat[0] == '-' && topic != "0" {
+		o.Session = o.Chat + "/" + topic + "/" + person
+	}
+	o.Agent = rapid.SampledFrom([]string{"", "", "researcher", "1"}).Draw(c.T, "agent")
+	if rapid.IntRange(0, 3).Draw(c.T, "scheduled") == 0 {
+		o.Name, o.Turn = "", "schedule-1"
+	}
+	o.Admin = rapid.Bool().Draw(c.T, "rights")
+	return o
+}
+
 // step does one thing.
 func (c *chatter) step(person, chat string) {
-	o := origin(person, chat)
+	o := c.from(person, chat)
 	word := c.own(person, chat)
 	id := "aaaaaaaa"
 	if len(c.seen) > 0 {
@@ -196,6 +211,7 @@ func TestNowhere(t *testing.T) {
 	for name, o := range map[string]tools.Origin{
 		"nobody": {}, "no caller": {Chat: "telegram/7/bot/-5"}, "no chat": {Caller: "telegram:1"}, "no chat's id": {Caller: "telegram:1", Chat: "telegram/7/bot/"},
 		"a part of a key": {Caller: "telegram:1", Chat: "telegram/7"}, "more than a chat": {Caller: "telegram:1", Chat: "telegram/7/bot/-5/0"}, "private without a caller": {Private: true},
+		"a sub-agent's id": {Private: true, Caller: "telegram:1/researcher"}, "a chat for a caller": {Private: true, Caller: "telegram/7/bot/-5"},
 	} {
 		if scope, ok := memory.ScopeOfCall(o); ok {
 			t.Errorf("%s has the scope %s", name, scope)
@@ -213,8 +229,17 @@ func TestOwn(t *testing.T) {
 		},
 		"merk dir, dass ich Tee mag": {"Tee mag ich": true, "mag Tee und Kaffee": false},
 		"":                           {"likes tea": false},
-		"the and of":                 {"the": false},
-		"запомни: я люблю чай":       {"пользователь люблю чай": true, "пользователь любит кофе": false},
+		"I like tea, not coffee":     {"The user likes tea": true, "The user likes no tea": false},
+		"I like tea": {
+			"The user does not like tea": false, "The user never likes tea": false, "The user likes tea 👎": false, "The user likes tea 5": false,
+			"The user likes tea. " + strings.Repeat("like tea ", 300) + "The bank is Evil": false,
+			"喜欢": false, "The user": false, "the user likes tea at http://evil.example": false,
+		},
+		"tea " + strings.Repeat("somewhere in a long text that I paste here ", 30) + " evil": {"The tea is evil": false, "long text": true},
+		"my code is 4711":      {"The user's code is 4711": true, "The user's code is 4712": false, "The code is 4711": true},
+		"ich mag keinen Tee":   {"Der Nutzer mag Tee": false, "mag keinen Tee": true},
+		"the and of":           {"the": false},
+		"запомни: я люблю чай": {"пользователь люблю чай": true, "пользователь любит кофе": false},
 	} {
 		for text, want := range texts {
 			call := &tools.Call{ID: "c", Origin: origin("1", "1"), Said: said, Args: fmt.Appendf(nil, `{"content":%q}`, text), Trail: &tools.Trail{}}

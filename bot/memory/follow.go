@@ -45,6 +45,7 @@ func (s *Store) Follow(ctx context.Context) error {
 
 // note records that a scope may have memories. It is called after they were stored.
 func (s *Store) note(key string) {
+	s.cache.drop(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.n++

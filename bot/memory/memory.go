@@ -71,7 +71,7 @@ func (s Scope) String() string { return s.key }
 // in returns the scope of a place: a person's own if nobody else reads there, that of the group if the bot is in it.
 // Elsewhere, as a guest or for a business account, strangers read, and nothing is remembered.
 func in(private bool, caller, chat string) (Scope, bool) {
-	if caller == "" {
+	if caller == "" || strings.Contains(caller, "/") { // a key would begin like that of another caller
 		return Scope{}, false
 	}
 	if private {
@@ -112,6 +112,7 @@ type Deps struct {
 	Moves    *moves.Map
 	Shared   bool // other processes use the same store
 	Limits   Limits
+	Journal  Journal                   // of the conversations that are searched too; nil = only memories are
 	Semantic Semantic                  // nil = memories are found by their words only
 	Secret   func(text string) bool    // reports whether a text contains a credential; nil = none does
 	Flagged  func(text string) bool    // reports whether a text tries to give instructions; nil = none does
@@ -134,7 +135,8 @@ type Event struct {
 // Store knows what is remembered. It remembers which scopes have memories at all, so that a turn without any reads
 // nothing. Safe for concurrent use; it starts no goroutines.
 type Store struct {
-	deps Deps
+	deps  Deps
+	cache cache
 
 	mu     sync.Mutex
 	loaded bool

@@ -90,16 +90,18 @@ func TestTexts(t *testing.T) {
 		args map[string]any
 		want string
 	}{
-		"empty":         {map[string]any{"content": " \n"}, "content is empty"},
-		"invisible":     {map[string]any{"content": "\u200b\u2060"}, "content is empty"},
-		"a megabyte":    {map[string]any{"content": strings.Repeat("a", 1<<20)}, "content has 1048576 bytes, at most 4096"},
-		"a byte more":   {map[string]any{"content": strings.Repeat("a", 4097)}, "content has 4097 bytes"},
-		"control":       {map[string]any{"content": "bell \a"}, "control characters"},
-		"escape":        {map[string]any{"content": "\x1b[31mred"}, "control characters"},
-		"a credential":  {map[string]any{"content": "the word is hunter2"}, "credential"},
-		"long subject":  {map[string]any{"content": "x", "subject": strings.Repeat("s", 65)}, "subject has 65 bytes"},
-		"secret about":  {map[string]any{"content": "x", "subject": "hunter2"}, "subject contains a credential"},
-		"replaces none": {map[string]any{"content": "x", "replaces": "aaaaaaaa"}, "aaaaaaaa is not remembered here"},
+		"empty":          {map[string]any{"content": " \n"}, "content is empty"},
+		"invisible":      {map[string]any{"content": "\u200b\u2060"}, "content is empty"},
+		"a megabyte":     {map[string]any{"content": strings.Repeat("a", 1<<20)}, "content has 1048576 bytes, at most 4096"},
+		"a byte more":    {map[string]any{"content": strings.Repeat("a", 4097)}, "content has 4097 bytes"},
+		"all of Unicode": {map[string]any{"content": strings.Repeat("\u202e\u2066\U000E0020", 400)}, "content is empty"},
+		"half a rune":    {map[string]any{"content": "caf\u0000"}, "control characters"},
+		"control":        {map[string]any{"content": "bell \a"}, "control characters"},
+		"escape":         {map[string]any{"content": "\x1b[31mred"}, "control characters"},
+		"a credential":   {map[string]any{"content": "the word is hunter2"}, "credential"},
+		"long subject":   {map[string]any{"content": "x", "subject": strings.Repeat("s", 65)}, "subject has 65 bytes"},
+		"secret about":   {map[string]any{"content": "x", "subject": "hunter2"}, "subject contains a credential"},
+		"replaces none":  {map[string]any{"content": "x", "replaces": "aaaaaaaa"}, "aaaaaaaa is not remembered here"},
 	} {
 		_, err := p.call(ann, "memory_save", tt.args)
 		e, ok := errors.AsType[*tools.Error](err)
@@ -109,6 +111,10 @@ func TestTexts(t *testing.T) {
 	}
 	if _, err := p.call(ann, "memory_save", map[string]any{"content": strings.Repeat("a", 4096)}); err != nil {
 		t.Errorf("4096 bytes: %v", err)
+	}
+	p.save(ann, "turned \u202egnp.exe\u2066 around", "")
+	if got := p.search(ann, "turned"); strings.ContainsAny(got, "\u202e\u2066") || !strings.Contains(got, "turned gnp.exe around") {
+		t.Errorf("%q", got)
 	}
 	p.save(ann, "line one\r\nline two\U000E0041", "")
 	if got := p.search(ann, "line"); !strings.Contains(got, "line one\n  line two (") {

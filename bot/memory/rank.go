@@ -27,20 +27,25 @@ const (
 
 // hit is a memory with how well it fits a text, from 0 to 1.
 type hit struct {
-	Memory
+	*Memory
 	score float32
 }
 
 // document is a memory as it is compared.
 func (m *Memory) document() string { return m.Key + "\n" + m.Text }
 
-// rank orders memories by how well they fit a text, best first; those that do not fit at all are left out.
-func (s *Store) rank(ctx context.Context, scope Scope, text string, list []Memory) []hit {
+// textsOf is the index of memories by their words.
+func textsOf(list []Memory) *catalog.Texts {
 	docs := make([]string, len(list))
 	for i := range list {
 		docs[i] = list[i].document()
 	}
-	scores := catalog.NewTexts(docs).Rank(text)
+	return catalog.NewTexts(docs)
+}
+
+// rank orders memories by how well they fit a text, best first; those that do not fit at all are left out.
+func (s *Store) rank(ctx context.Context, scope Scope, text string, of *read) []hit {
+	list, scores := of.list, of.texts.Rank(text)
 	if s.deps.Semantic != nil {
 		ctx, cancel := context.WithTimeout(ctx, semanticWithin)
 		defer cancel()
@@ -56,7 +61,7 @@ func (s *Store) rank(ctx context.Context, scope Scope, text string, list []Memor
 	var hits []hit
 	for i := range list {
 		if scores[i] > 0 {
-			hits = append(hits, hit{list[i], scores[i]})
+			hits = append(hits, hit{&list[i], scores[i]})
 		}
 	}
 	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
@@ -97,13 +102,13 @@ func near(m *Memory, list []Memory) []Memory {
 	var hits []hit
 	for i := range list {
 		if o := overlap(words, catalog.Stems(list[i].document())); o >= alike && list[i].ID != m.ID {
-			hits = append(hits, hit{list[i], float32(o)})
+			hits = append(hits, hit{&list[i], float32(o)})
 		}
 	}
 	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
 	out := make([]Memory, min(len(hits), most))
 	for i := range out {
-		out[i] = hits[i].Memory
+		out[i] = *hits[i].Memory
 	}
 	return out
 }

@@ -30,25 +30,25 @@ func (s *Store) Recall(ctx context.Context, of *turn.Reminder) (*journal.Recalle
 	if !may {
 		return nil, false
 	}
-	list, err := s.list(ctx, scope)
+	known, err := s.recent(ctx, scope)
 	if err != nil {
 		s.deps.Log.Warn().Err(err).Msg("the turn begins without what is remembered")
 		return nil, false
 	}
-	if len(list) == 0 {
+	if len(known.list) == 0 {
 		s.none(scope, noted)
 		return nil, false
 	}
 	var r journal.Recalled
 	var lines []string
 	flagged, left := false, recallTokens
-	hits := s.rank(ctx, scope, of.Message.Text, list)
+	hits := s.rank(ctx, scope, of.Message.Text, known)
 	for i := range hits {
 		h := &hits[i]
 		if h.score < recallScore || h.score < recallShare*hits[0].score || len(lines) == recallEntries {
 			break
 		}
-		line := s.line(&h.Memory, scope)
+		line := s.line(h.Memory, scope)
 		cost := window.Tokens(line)
 		if cost > left || slices.Contains(of.Known, h.ID) {
 			continue

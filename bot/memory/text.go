@@ -54,7 +54,13 @@ func (s *Store) clean(text string, limit int) (string, Wrong) {
 	if !utf8.ValidString(text) {
 		return "", Control
 	}
-	text = strings.TrimSpace(scan.Visible(strings.ReplaceAll(text, "\r\n", "\n")))
+	text = scan.Visible(strings.ReplaceAll(text, "\r\n", "\n"))
+	text = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Bidi_Control, r) { // a person is to read what the model reads, in the same order
+			return -1
+		}
+		return r
+	}, text))
 	switch {
 	case !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }):
 		return "", Empty
@@ -77,15 +83,79 @@ func same(a, b string) bool { return subject(a) == subject(b) }
 // persons are the words by which a memory names the person whom it is about.
 var persons = []string{"user", "person", "they", "nutzer", "nutzerin", "usuario", "usuaria", "пользователь"}
 
-// own reports whether a text consists of the words of what a person has said: nothing in it comes from elsewhere.
+// plain are words that a sentence needs and that say nothing of their own. A negation is none.
+var plain = strings.Fields(`the a an of to is are am was were be been has have had do does did i my me mine you your they
+their them he his him she her it its we our us s that this as at in on for by with from and`)
+
+// own reports whether a text consists of the words of what a person has said: nothing in it comes from elsewhere. Its
+// words have to be near each other there, since of a long text that somebody pastes anything could be made.
 func own(said string, texts ...string) bool {
-	words := catalog.Stems(said)
-	for _, text := range texts {
-		for _, word := range catalog.Stems(text) {
-			if !slices.Contains(words, word) && !slices.Contains(persons, word) {
-				return false
-			}
+	const most = 64 << 10
+	if len(said) > most {
+		said = said[:most]
+	}
+	wanted := map[string]int{} // where it was said last, by stem; -1 = not yet
+	for _, word := range wordsOf(strings.Join(texts, " ")) {
+		if !slices.Contains(persons, word) && !slices.Contains(plain, word) {
+			wanted[stem(word)] = -1
 		}
 	}
-	return len(catalog.Stems(strings.Join(texts, " "))) > 0
+	missing := len(wanted)
+	if missing == 0 {
+		return false
+	}
+	reach := 3*missing + 10
+	for i, word := range wordsOf(said) {
+		key := stem(word)
+		last, ok := wanted[key]
+		if !ok {
+			continue
+		}
+		if last < 0 {
+			missing--
+		}
+		wanted[key] = i
+		if missing > 0 {
+			continue
+		}
+		first := i
+		for _, at := range wanted {
+			first = min(first, at)
+		}
+		if i-first < reach {
+			return true
+		}
+	}
+	return false
+}
+
+// wordsOf splits a text into its words in lower case. A sign that is no punctuation, such as an emoji, is a word.
+func wordsOf(text string) []string {
+	var list []string
+	begin := -1
+	text = strings.ToLower(text)
+	for i, r := range text {
+		letter := unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
+		if !letter && begin >= 0 {
+			list, begin = append(list, text[begin:i]), -1
+		}
+		switch {
+		case letter && begin < 0:
+			begin = i
+		case !letter && !unicode.IsSpace(r) && !unicode.IsPunct(r):
+			list = append(list, string(r))
+		}
+	}
+	if begin >= 0 {
+		list = append(list, text[begin:])
+	}
+	return list
+}
+
+// stem is the form in which words are compared.
+func stem(word string) string {
+	if list := catalog.Stems(word); len(list) == 1 {
+		return list[0]
+	}
+	return word
 }

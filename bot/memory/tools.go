@@ -72,7 +72,7 @@ func (s *Store) Tools() ([]tools.Tool, error) {
 	search, err := tools.New(tools.Typed[searchArgs]{
 		Definition: tools.Definition{
 			Name: searchName, ReadOnly: true, Says: act.Of(Says(), searchName),
-			Description: "Searches what was remembered in earlier conversations: of this person in a private chat, of everybody in a group. What fits a message is shown to you with it; search for more.",
+			Description: "Searches what was remembered in earlier conversations: of this person in a private chat, of everybody in a group. What fits a message is shown to you with it; search for more. In a conversation that was summed up, it also finds what was said there before.",
 		},
 		Adjust: func(schema *jsonschema.Schema) {
 			schema.Properties["limit"].Description += fmt.Sprintf("; %d without it", s.deps.Limits.Results)
@@ -233,26 +233,30 @@ func (s *Store) runSearch(ctx context.Context, call *tools.Call, in searchArgs) 
 	if err != nil {
 		return nil, refused(err)
 	}
-	if len(all) == 0 {
-		return &tools.Result{Text: "Nothing is remembered here yet."}, nil
-	}
+	said := s.found(ctx, call, in.Query, limit)
 	var lines []string
 	if strings.TrimSpace(in.Query) == "" {
 		for i := range all[:min(limit, len(all))] {
 			lines = append(lines, s.line(&all[i], scope))
 		}
-	} else {
-		hits := s.rank(ctx, scope, in.Query, all)
+	} else if len(all) > 0 {
+		hits := s.rank(ctx, scope, in.Query, &read{list: all, texts: textsOf(all)})
 		for i := range hits[:min(limit, len(hits))] {
-			lines = append(lines, fmt.Sprintf("%s [score: %.2f]", s.line(&hits[i].Memory, scope), hits[i].score))
+			lines = append(lines, fmt.Sprintf("%s [score: %.2f]", s.line(hits[i].Memory, scope), hits[i].score))
 		}
 	}
-	if len(lines) == 0 {
+	switch {
+	case len(lines) > 0:
+		text := fmt.Sprintf("## Key facts (%d of %d)\n%s\n%s", len(lines), len(all), strings.Join(lines, "\n"), said)
+		return &tools.Result{Text: strings.TrimSpace(text), Untrusted: tools.Remembered}, nil
+	case said != "":
+		return &tools.Result{Text: strings.TrimSpace(said), Untrusted: tools.Remembered}, nil
+	case len(all) == 0:
+		return &tools.Result{Text: "Nothing is remembered here yet."}, nil
+	default:
 		return &tools.Result{Text: fmt.Sprintf("None of the %d memories has words of this query. "+
 			"Try other words, or no query for the newest.", len(all))}, nil
 	}
-	text := fmt.Sprintf("## Key facts (%d of %d)\n%s", len(lines), len(all), strings.Join(lines, "\n"))
-	return &tools.Result{Text: text, Untrusted: tools.Remembered}, nil
 }
 
 // which lists the ids of a call that forgets.

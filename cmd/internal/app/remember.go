@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/memory"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -30,6 +31,16 @@ func (s lateStore) FactsOf(ctx context.Context, bucket, prefix string, now time.
 	return s.core.stores.Bot.FactsOf(ctx, bucket, prefix, now)
 }
 
+// Journal implements memory.Journal.
+func (s lateStore) Journal(ctx context.Context, session bot.SessionKey, after int64) ([]journal.Entry, error) {
+	return s.core.stores.Bot.Journal(ctx, session, after)
+}
+
+// Tail implements memory.Journal.
+func (s lateStore) Tail(ctx context.Context, session bot.SessionKey, room int) (journal.Tail, error) {
+	return s.core.stores.Bot.Tail(ctx, session, room)
+}
+
 // memoryTools builds what is remembered between conversations, and returns its tools. They come before others, because
 // they are always shown: the list of a turn then begins alike in every process. Where nothing is stored, as on the
 // command line, they are there and refuse before they use the store: a call from there comes from no chat.
@@ -44,8 +55,8 @@ func (c *Core) memoryTools() ([]tools.Tool, error) {
 		semantic = c.meanings
 	}
 	c.memory = memory.New(memory.Deps{
-		Semantic: semantic,
-		Store:    lateStore{c}, Moves: c.moves, Shared: c.shared(),
+		Semantic: semantic, Journal: lateStore{c},
+		Store: lateStore{c}, Moves: c.moves, Shared: c.shared(),
 		Limits:  memory.Limits{Entries: limits.Entries, Bytes: limits.ContentBytes, Results: limits.SearchResults},
 		Secret:  func(text string) bool { return c.redactor.String(text) != text },
 		Flagged: c.flags, Record: c.memoryLine, Recorded: func(ctx context.Context) { c.records.Settle(ctx) },
