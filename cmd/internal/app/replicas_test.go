@@ -30,6 +30,10 @@ var apart = map[string]struct{ line, reason string }{
 		"the press follows the restart at once; of two processes, the first that has the new rule withdraws the " +
 			"question before the second has it",
 	},
+	"memory": {
+		"ben: which editor do I use?",
+		"the message follows at once; a process in which nothing was remembered for a person knows a second later that something is",
+	},
 	"model_unavailable": {
 		"model asked 2",
 		"a try is due by the clock of the process that looks; one whose clock is a minute ahead makes the next one at once",
