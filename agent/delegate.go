@@ -22,6 +22,7 @@ import (
 type delegation struct {
 	task     *tools.Task // what the sub-agent has to do; nil = the step is one of the turn itself
 	wants    string      // what the person wants in the turn
+	slots    *slots      // for calls that run side by side
 	children map[string]*step
 	later    *Outcome // a sub-agent's model was unavailable
 }
@@ -102,7 +103,7 @@ func (s *step) child(call string, task *tools.Task) *step {
 	defer s.mu.Unlock()
 	c := s.children[call]
 	if c == nil {
-		c = &step{Runner: s.Runner, journal: s.journal}
+		c = &step{Runner: s.Runner, journal: s.journal, delegation: delegation{slots: s.slots.inherited()}}
 		c.state = &state{book: s.state.book, turn: s.state.turn, child: call, from: s.state.from}
 		if s.children == nil {
 			s.children = map[string]*step{}

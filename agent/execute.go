@@ -125,17 +125,24 @@ func (s *step) probe(
 	return waiting, questions
 }
 
-// sideBySide runs read-only uses in parallel, at most Limits.Parallel at once.
+// sideBySide runs read-only uses in parallel, at most Limits.Parallel at once in the whole turn.
 func (s *step) sideBySide(ctx context.Context, b *batch, uses []journal.Use) ([]tools.Question, error) {
 	questions := make([][]tools.Question, len(uses))
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(s.limits.Parallel) // negative: no limit
+	if s.slots == nil {
+		s.slots = newSlots(s.limits.Parallel)
+	}
 	calls := make([]*tools.Call, len(uses))
 	for i, u := range uses { // before any of them runs and appends: a call is built from the journal
 		calls[i] = s.call(b, u)
 	}
 	for i, u := range uses {
+		release := s.slots.take(gctx)
+		if release == nil {
+			break
+		}
 		g.Go(func() error {
+			defer release()
 			entry, asked, err := s.perform(gctx, b, u, calls[i], nil)
 			if err != nil {
 				return err
@@ -149,8 +156,13 @@ func (s *step) sideBySide(ctx context.Context, b *batch, uses []journal.Use) ([]
 			return s.append(kept, append(s.abandoned(kept, u), *entry)...)
 		})
 	}
-	err := g.Wait()
-	return slices.Concat(questions...), err
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil { // before all of them were begun
+		return nil, context.Cause(ctx)
+	}
+	return slices.Concat(questions...), nil
 }
 
 // run executes one use that can change something. The journal has a started entry before it and the result after it.

@@ -29,7 +29,7 @@ var ErrOvertaken = errors.New("overtaken by the person's next message")
 // Limits bound a turn. Zero means the documented default; a negative value means no limit.
 type Limits struct {
 	Iterations    int // model calls with tools in one turn; default 10 (seed 003)
-	Parallel      int // read-only calls of one batch at once; default 4
+	Parallel      int // read-only calls at once, those of sub-agents included; default 4
 	ContextTokens int // the model's window; default 128000, negative = unknown
 	Repeats       int // equal steps in a row after which the turn ends; default 3
 	MaxTokens     int // of one answer; 0 = the provider's setting

@@ -171,7 +171,7 @@ type Agent struct {
 	MaxToolIterations   int        `toml:"max_tool_iterations" default:"10" min:"1" max:"100" doc:"Maximum number of model calls with tools in one turn."`
 	ContextBudgetTokens int        `toml:"context_budget_tokens" default:"128000" min:"1000" doc:"Size of the model's context window, in tokens."`
 	SystemPrompt        string     `toml:"system_prompt" doc:"Text that precedes every conversation. Empty: the built-in one."`
-	MaxParallelTools    int        `toml:"max_parallel_tools" default:"4" min:"1" doc:"Maximum number of reading tools of one step that run at the same time."`
+	MaxParallelTools    int        `toml:"max_parallel_tools" default:"4" min:"1" doc:"Maximum number of reading tools of one turn that run at the same time, including those of its sub-agents."`
 	Concurrency         int        `toml:"concurrency" default:"1024" min:"1" doc:"Maximum number of turns that run at the same time; fewer if memory is short (they may use a quarter of GOMEMLIMIT or of the machine's memory, judged by the latest turns). One person gets at most a quarter of them. Also the maximum number of concurrent requests to one provider; its 429s lower that."`
 	ToolFilter          ToolFilter `toml:"tool_filter" doc:"Show the model only the tools that are relevant to the question."`
 }
