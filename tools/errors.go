@@ -118,12 +118,15 @@ type Question struct {
 	// Whole is set if every call of the tool can be approved for this session: it only reads, and its definition and
 	// server are known.
 	Whole *grant.Grant `json:"whole,omitempty"`
-	// Inputs and Files are what the policy's decision was based on. Changed lists files that changed since the call was
-	// allowed before.
+	Basis
+}
+
+// Basis is what the policy's decision to ask was based on. It is stored as part of its Question.
+type Basis struct {
 	Inputs  []string     `json:"inputs,omitempty"`
 	Dir     string       `json:"dir,omitempty"`
 	Files   []grant.File `json:"files,omitempty"`
-	Changed []string     `json:"changed,omitempty"`
+	Changed []string     `json:"changed,omitempty"` // files that changed since the call was allowed before
 	// Server and Definition are the address of the MCP server and the hash of the tool's definition.
 	Server     string `json:"server,omitempty"`
 	Definition string `json:"definition,omitempty"`

@@ -2,6 +2,7 @@ package tools_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -229,4 +230,20 @@ func FuzzFeedback(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestStoredQuestion: a question is stored as one flat object, also what its decision was based on, so that a card of
+// an earlier version can still be decided.
+func TestStoredQuestion(t *testing.T) {
+	t.Parallel()
+	const stored = `{"call":"c1","tool":"bash","hash":"h","show":"ls","caller":"telegram:42","agent":"scout","args":"{}",` +
+		`"inputs":["ls"],"dir":"/w","files":[{"name":"a","path":"/w/a","hash":"1"}],"changed":["a"],"server":"s","definition":"d"}`
+	var q tools.Question
+	if err := json.Unmarshal([]byte(stored), &q); err != nil {
+		t.Fatal(err)
+	}
+	again, err := json.Marshal(q)
+	if err != nil || string(again) != stored || q.Inputs[0] != "ls" || q.Definition != "d" {
+		t.Errorf("%v: %s\nwant %s", err, again, stored)
+	}
 }

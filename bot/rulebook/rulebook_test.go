@@ -184,7 +184,10 @@ func TestCovers(t *testing.T) {
 	w := setup(t, nil)
 	g := policy.Grant{Tool: "known:do", Server: "a", Definition: "d", Kind: policy.GrantTool, Session: string(session), Caller: "telegram:1"}
 	a := &bot.Approval{Caller: "telegram:1", Session: session, Place: bot.Place{Channel: "telegram", Bot: "7", Surface: "bot", Chat: "1"}}
-	q := tools.Question{Tool: "known:do", Server: "a", Definition: "d", Args: "{}", Dir: w.dir, Inputs: []string{"{}"}, ReadOnly: true}
+	q := tools.Question{
+		Tool: "known:do", Args: "{}", ReadOnly: true,
+		Basis: tools.Basis{Server: "a", Definition: "d", Dir: w.dir, Inputs: []string{"{}"}},
+	}
 	if w.Covers(a, &q, nil) {
 		t.Error("it is covered without a grant")
 	}

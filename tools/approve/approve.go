@@ -138,9 +138,11 @@ func question(call *tools.Call, hash string) tools.Question {
 		Caller: call.Origin.Caller, Agent: call.Origin.Agent, Args: string(call.Args),
 		ReadOnly: call.Def.ReadOnly, Command: call.Def.Runs(), Destroys: call.Def.Destructive,
 		Suspicious: call.Trail.Suspicious,
-		Offers:     call.Trail.Offers, Inputs: call.Subject.Inputs, Dir: call.Subject.Dir, Files: call.Subject.Scripts,
-		Changed: call.Trail.Changed,
-		Server:  call.Trail.Server,
+		Offers:     call.Trail.Offers,
+		Basis: tools.Basis{
+			Inputs: call.Subject.Inputs, Dir: call.Subject.Dir, Files: call.Subject.Scripts,
+			Changed: call.Trail.Changed, Server: call.Trail.Server,
+		},
 	}
 	if call.Def.Server != "" {
 		q.Definition = call.Def.Hash()
