@@ -207,7 +207,7 @@ func (w *work) open(
 	ctx, moving context.Context, cancel context.CancelCauseFunc, j *job, o *opening,
 ) (agent.Outcome, error) {
 	w.d.mu.Lock()
-	j.cancel, j.turn, j.followed = cancel, w.lane.Turn, false
+	j.cancel, j.turn, j.followed, j.beginning = cancel, w.lane.Turn, false, o.done
 	w.d.mu.Unlock()
 	w.d.wg.Go(func() {
 		defer close(o.done)

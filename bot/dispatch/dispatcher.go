@@ -69,6 +69,8 @@ type job struct {
 	cancel context.CancelCauseFunc // cancels the turn; nil between turns
 	held   bool                    // the turn holds its lane; before that, its beginning is still being stored
 	broken bool                    // a command that may stop the turn has arrived
+	// closed when it is known whether the last turn that began has been stored
+	beginning <-chan struct{}
 	// the arrival whose files are being read, before its turn begins; 0 = none
 	reading  int64
 	followed bool // a message was stored for the session while the turn ran

@@ -280,6 +280,7 @@ func (d *Dispatcher) expressText(ctx context.Context, a *bot.Arrival, msg *bot.M
 		return d.refuse(ctx, a, msg, verdict)
 	}
 	call := &turn.Call{Message: msg, Session: d.session(msg), Admin: verdict.Admin, Allowed: verdict.Allowed}
+	d.awaitBeginning(ctx, call.Session)
 	call.Running = d.busy(call.Session)
 	var done []int64
 	err = d.effect(ctx, a, func() (turn.Effect, error) {

@@ -20,6 +20,7 @@ type incoming struct {
 	msg       bot.Message // zero if it cannot be decoded
 	moved     *bot.Fact
 	interrupt bool // a command that may stop the turn in progress
+	overtakes bool // a command that does not wait for the turn in progress
 	plain     bool // a message that begins a turn if its session is idle
 	fresh     bool // certainly not stored before
 	first     *first
@@ -38,6 +39,7 @@ func (d *Dispatcher) Accept(ctx context.Context, raws []turn.Raw) error {
 		batch[i] = d.arrival(raw, now)
 	}
 	d.recent.note(batch)
+	d.awaitBeginnings(ctx, batch)
 	d.beginFirsts(batch)
 	err := d.keepAll(ctx, batch, func(in *incoming) bool { return in.first == nil })
 	awaitFirsts(batch)
@@ -129,6 +131,7 @@ func (d *Dispatcher) arrival(raw turn.Raw, now time.Time) incoming {
 	}
 	class := d.class(&msg)
 	if class == turn.Overtakes {
+		in.overtakes = true
 		return in
 	}
 	in.arrival.Session, in.arrival.Express = d.session(&msg), false

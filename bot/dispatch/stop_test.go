@@ -1,0 +1,102 @@
+package dispatch_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+// deliver accepts messages as one batch without waiting.
+func (w *world) deliver(p *process, messages ...bot.Message) {
+	var list []turn.Raw
+	for _, m := range messages {
+		list = append(list, raw(w.t, m))
+	}
+	go func() {
+		if err := p.Accept(w.t.Context(), list); err != nil {
+			w.t.Errorf("accept: %v", err)
+		}
+	}()
+}
+
+// TestStopWhileItBegins: a /stop that arrives after the model was called, and before the turn is stored, stops the turn
+// as it does afterwards. It does not find the message still waiting, which would be told in other words, and it does not
+// find nothing.
+func TestStopWhileItBegins(t *testing.T) {
+	for name, first := range map[string]bool{"stored with its turn": true, "stored before": false} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				begun, stored := make(chan struct{}, 1), make(chan struct{})
+				w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, _ agent.Sink) (agent.Outcome, error) {
+					text, err := asked(ctx, turn, log)
+					if text != "slow" || err != nil {
+						return answered(turn, "re: "+text), err
+					}
+					begun <- struct{}{}
+					out, err, _ := until(ctx, make(chan struct{}), turn)
+					return out, err
+				}
+				p := w.start()
+				w.accept(p, w.private("bob", "of the first batch nothing is certain"))
+				w.store.Hooks.BeforeApply = func(change *bot.Change) error {
+					if change.Claim != nil && change.Claim.Session == session("ann") {
+						<-stored
+					}
+					return nil
+				}
+				slow, stop := w.private("ann", "slow"), w.private("ann", "/stop")
+				batch := []bot.Message{slow}
+				if !first { // two of a chat in one batch are stored before they begin
+					batch = append(batch, w.private("ann", "dropped"))
+				}
+				w.deliver(p, batch...)
+				<-begun
+				w.deliver(p, stop)
+				synctest.Wait()
+				if len(w.texts(bot.Reply)) > 0 {
+					t.Errorf("answered before the turn is stored: %q", w.texts(bot.Reply))
+				}
+				close(stored)
+				synctest.Wait()
+				w.want(bot.Reply, "stopping")
+				w.want(bot.Final, "re: of the first batch nothing is certain", "Stopped before anything was said.")
+				if lane := w.lane(session("ann")); lane.Turn != "" || w.meter.turns["test-7-"+slow.ID] != 1 || w.meter.undone != 0 {
+					t.Errorf("lane %+v, charged %v", lane, w.meter.turns)
+				}
+				w.accept(p, w.private("ann", "next"))
+				w.want(bot.Final, "re: of the first batch nothing is certain", "Stopped before anything was said.", "re: next")
+			})
+		})
+	}
+}
+
+// TestStopWhileTheStoreHangs: commands wait for a turn that begins only for a while, because those of others wait
+// behind them.
+func TestStopWhileTheStoreHangs(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		p := w.start()
+		w.accept(p, w.private("bob", "of the first batch nothing is certain"))
+		hangs := make(chan struct{})
+		w.store.Hooks.BeforeApply = func(change *bot.Change) error {
+			if change.Claim != nil && change.Claim.Session == session("ann") {
+				<-hangs
+			}
+			return nil
+		}
+		w.deliver(p, w.private("ann", "slow"), w.private("ann", "dropped"))
+		synctest.Wait()
+		w.deliver(p, w.private("ann", "/stop"))
+		synctest.Wait()
+		w.want(bot.Reply)
+		pass(11 * time.Second) // while it is accepted, and before it is handled
+		w.want(bot.Reply, "stopping")
+		close(hangs)
+		synctest.Wait()
+		w.want(bot.Final, "re: of the first batch nothing is certain")
+	})
+}
