@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -166,6 +167,9 @@ func (s *step) wish(ctx context.Context, entry journal.Entry, resp *llm.Response
 		known[d.Name] = d.Definition
 	}
 	entry.Kind = journal.AssistantEntry
+	if shown := s.turn.Shown; !slices.Equal(shown, s.state.shown()) {
+		entry.Shown = shown
+	}
 	if resp.Stop == llm.StopLength {
 		entry.Reason = journal.ReasonLength // the last use may be incomplete
 	}

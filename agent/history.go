@@ -108,10 +108,26 @@ func (s *state) stats() journal.Stats {
 // view returns what a catalog may use to choose tools.
 func (s *state) view() View {
 	v := View{Step: s.stats().Steps + 1, Query: s.ask(), Succeeded: s.standing().Succeeded}
-	for _, e := range s.current() {
-		v.Found = append(v.Found, e.Found...)
+	entries := s.current()
+	for i := range entries {
+		v.Found = append(v.Found, entries[i].Found...)
+	}
+	v.Shown = s.shown()
+	if v.Step > 1 {
+		v.Before = func() []string { return s.standingAt(entries[0].N).Succeeded }
 	}
 	return v
+}
+
+// shown returns the tools that the model was shown last, as far as that is recorded.
+func (s *state) shown() (names []string) {
+	entries := s.current()
+	for i := range entries {
+		if len(entries[i].Shown) > 0 {
+			names = entries[i].Shown
+		}
+	}
+	return names
 }
 
 // ask returns what the person said in this turn.

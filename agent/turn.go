@@ -25,6 +25,9 @@ type Turn struct {
 	// Child is the call that began the sub-agent for whose work this is, and Origin.Agent its name; "" = the turn itself.
 	Child  string
 	Skills []string // what the prompt lists of skills; set by the Catalog before each model call
+	// Shown are the tools of the next model call, in order, if another process could not tell: see View.Shown. Set by the
+	// Catalog before each model call.
+	Shown []string
 }
 
 // OutcomeKind says how a Run ended.
@@ -106,7 +109,12 @@ type View struct {
 	Succeeded []string
 	// Found names the tools that searches of this turn have found, in that order. A name can occur twice.
 	Found []string
-	Step  int // model call within the turn, from 1
+	// Shown are the tools that the turn was shown last, in order, as the journal has it; nil = all, or none yet. They
+	// come first again, so that requests begin alike when another process goes on with the turn.
+	Shown []string
+	// Before returns the tools that had succeeded before the turn, which may be read after its first step; nil = unknown.
+	Before func() []string
+	Step   int // model call within the turn, from 1
 }
 
 // Offer is a tool as the model is shown it. The journal stores the definition's hash, and an approval is bound to it.

@@ -57,9 +57,12 @@ func NewSkills(below *Catalog, usable func(o tools.Origin) []skill.Entry, all fu
 
 // Tools implements agent.Catalog. It sets turn.Skills.
 func (s *Skills) Tools(ctx context.Context, turn *agent.Turn, view agent.View) []agent.Offer {
+	usable := s.usable(turn.Origin)
+	if len(usable) > 0 { // it has a place among the tools that stays when others are added
+		view.Found = append(slices.Clip(view.Found), s.use.Name)
+	}
 	offers := s.tools.Tools(ctx, turn, view)
 	turn.Skills = nil
-	usable := s.usable(turn.Origin)
 	at := slices.IndexFunc(offers, func(o agent.Offer) bool { return o.Name == s.use.Name })
 	if len(usable) == 0 || turn.Tools.Takes(s.use.Name) {
 		if at >= 0 {
@@ -99,7 +102,7 @@ func (s *Skills) lines(ctx context.Context, turn *agent.Turn, view agent.View, u
 	}
 	own := *turn
 	own.Tools = tools.Only(func(name string) bool { return named(name) >= 0 })
-	view.Succeeded, view.Found = nil, nil
+	view.Succeeded, view.Found, view.Shown, view.Before = nil, nil, nil, nil
 	for _, o := range s.ranks.Tools(ctx, &own, view) {
 		if i := named(o.Name); i >= 0 && len(list) < mostSkills {
 			list = append(list, line(&usable[i]))

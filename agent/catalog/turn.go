@@ -43,6 +43,7 @@ func (c *Catalog) Tools(ctx context.Context, turn *agent.Turn, view agent.View) 
 	same := t.query == view.Query && t.snapshot == s &&
 		slices.Equal(t.done, view.Succeeded) && slices.Equal(t.found, view.Found)
 	if !fresh && same {
+		turn.Shown = recorded(s, t.names)
 		return t.offers
 	}
 	r, vec := t.ranking, t.vec
@@ -55,11 +56,8 @@ func (c *Catalog) Tools(ctx context.Context, turn *agent.Turn, view agent.View) 
 	}
 	before := t.before
 	if fresh {
-		before = map[string]bool{}
-		// At a later step, another process began the turn, and some tools may have succeeded in it.
-		if view.Step <= 1 {
-			before = set(view.Succeeded)
-		}
+		before = succeededBefore(&view)
+		t.names = view.Shown
 	}
 	done, used := set(view.Succeeded), map[string]bool{}
 	for _, name := range view.Succeeded {
@@ -72,8 +70,8 @@ func (c *Catalog) Tools(ctx context.Context, turn *agent.Turn, view agent.View) 
 	keep(s, t.names, d.choices)
 	tokens, left := c.fit(s, d.choices, found, done)
 	c.tellShare(s, tokens, left)
-	names, offers := arrange(s, t.names, d.choices)
-	offers = slices.Clip(append(offers, searching(s, d.choices, search)...))
+	names, offers := arrange(s, t.names, d.choices, searching(s, t.names, d.choices, search))
+	turn.Shown = recorded(s, names)
 	c.tell(turn, view, r, d, len(offers), tokens, began)
 	if ctx.Err() != nil { // an interrupted ranking must not be kept
 		return offers
@@ -110,36 +108,78 @@ func keep(s *snapshot, before []string, choices []Choice) {
 	}
 }
 
-// searching offers tool_search if a tool of a server is left out that could be called, for lack of budget or of
-// similarity to what the person said.
-func searching(s *snapshot, choices []Choice, search *tools.Definition) []agent.Offer {
+// succeededBefore returns the tools that had succeeded before the turn. At a later step, another process began the turn,
+// and some may have succeeded in it.
+func succeededBefore(view *agent.View) map[string]bool {
+	switch {
+	case view.Step <= 1:
+		return set(view.Succeeded)
+	case view.Before != nil:
+		return set(view.Before())
+	default:
+		return map[string]bool{}
+	}
+}
+
+// mostRecorded bounds the names that a turn records. With more tools, another process that goes on with the turn chooses
+// and orders them for itself.
+const mostRecorded = 256
+
+// recorded returns what a turn records of the tools that it is shown: nothing if they are those of the snapshot, which
+// every process knows.
+func recorded(s *snapshot, names []string) []string {
+	if len(names) > mostRecorded {
+		return nil
+	}
+	if all, _ := s.all(); slices.Equal(all, names) {
+		return nil
+	}
+	return names
+}
+
+// searching returns tool_search if a tool of a server is left out that could be called, for lack of budget or of
+// similarity to what the person said, or if the turn was shown it before; else nil.
+func searching(s *snapshot, before []string, choices []Choice, search *tools.Definition) *tools.Definition {
+	if search == nil || slices.Contains(before, search.Name) {
+		return search
+	}
 	for i, ch := range choices {
-		if search != nil && !ch.Shown && s.defs[i].Server != "" && !ch.Has(DependencyUnmet) {
-			return []agent.Offer{agent.Plain(*search)}
+		if !ch.Shown && s.defs[i].Server != "" && !ch.Has(DependencyUnmet) {
+			return search
 		}
 	}
 	return nil
 }
 
-// arrange lists the tools shown before first and appends the new ones in the order of Source. The result is shared with
-// other turns if everything is shown.
-func arrange(s *snapshot, before []string, choices []Choice) (names []string, offers []agent.Offer) {
-	if len(before) == 0 && !slices.ContainsFunc(choices, func(ch Choice) bool { return !ch.Shown }) {
+// arrange lists the tools shown before first and appends the new ones in the order of Source, and search, if it is not
+// nil. The result is shared with other turns if everything is shown.
+func arrange(s *snapshot, before []string, choices []Choice, search *tools.Definition) (names []string, offers []agent.Offer) {
+	if len(before) == 0 && search == nil && !slices.ContainsFunc(choices, func(ch Choice) bool { return !ch.Shown }) {
 		return s.all()
 	}
 	seen := make(map[string]bool, len(before))
-	for _, name := range before {
-		if i, ok := s.at[name]; ok && !seen[name] && choices[i].Shown {
+	add := func(name string, o agent.Offer) {
+		if !seen[name] {
 			seen[name] = true
-			names, offers = append(names, name), append(offers, s.infos[i].offer)
+			names, offers = append(names, name), append(offers, o)
+		}
+	}
+	for _, name := range before {
+		if i, ok := s.at[name]; ok && choices[i].Shown {
+			add(name, s.infos[i].offer)
+		} else if search != nil && name == search.Name {
+			add(name, agent.Plain(*search))
 		}
 	}
 	for i, ch := range choices {
-		if ch.Shown && !seen[ch.Tool] {
-			names, offers = append(names, ch.Tool), append(offers, s.infos[i].offer)
+		if ch.Shown {
+			add(ch.Tool, s.infos[i].offer)
 		}
 	}
-	return names, offers
+	if search != nil {
+		add(search.Name, agent.Plain(*search))
+	}
+	return names, slices.Clip(offers)
 }
 
 // carry keeps the tools of the turn before if the person only agrees: "yes, please" names no tool and means the one

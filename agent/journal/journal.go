@@ -72,6 +72,9 @@ type Entry struct {
 	Touched []string `json:"touched,omitempty"` // result: canonical paths of files that the call worked on
 
 	Found []string `json:"found,omitempty"` // result: tools that a search has found
+	// Shown, of an assistant entry: the tools that the model was shown, in order, if the turn has not recorded these
+	// before. Empty = as before, or all that there are.
+	Shown []string `json:"shown,omitempty"`
 
 	// Parts are contents that are not text. Of a result: what the tool made, which is sent to the person in the commit
 	// of the entry; a part without a hash could not be stored. Of a user entry: attachments.

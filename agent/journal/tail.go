@@ -184,7 +184,7 @@ func (e *Entry) Size() int {
 	for i := range e.Heard {
 		n += 32 + len(e.Heard[i].Message) + len(e.Heard[i].Arrival)
 	}
-	return n + sizeOf(e.Notices, e.Touched, e.Found)
+	return n + sizeOf(e.Notices, e.Touched, e.Found, e.Shown)
 }
 
 // Size estimates the memory of a Standing, in bytes. The receiver may be nil.
