@@ -219,6 +219,8 @@ func (s *step) usedUp() string {
 		return fmt.Sprintf("%d tool calls", b.Calls)
 	case st.Usage.Total() >= b.Tokens:
 		return fmt.Sprintf("%d tokens", b.Tokens)
+	case b.USD > 0 && st.USD >= b.USD:
+		return fmt.Sprintf("%g USD", b.USD)
 	default:
 		return ""
 	}

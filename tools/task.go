@@ -18,6 +18,9 @@ type Budget struct {
 	Steps  int // model calls that request tools
 	Calls  int // calls of tools
 	Tokens int // of its model calls together; the call that exceeds it is the last one with tools
+	// USD is what its model calls may cost together, as far as prices are known; 0 = only what quotas allow. As with
+	// Tokens, the call that exceeds it is the last one with tools.
+	USD float64
 }
 
 // Has reports whether the sub-agent has a tool.

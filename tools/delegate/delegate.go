@@ -32,7 +32,7 @@ const (
 // limit sub-agents besides.
 var (
 	Usual = tools.Budget{Steps: 10, Calls: 20, Tokens: 100_000}
-	Most  = tools.Budget{Steps: 30, Calls: 100, Tokens: 1_000_000}
+	Most  = tools.Budget{Steps: 30, Calls: 100, Tokens: 1_000_000, USD: 100}
 )
 
 // Says returns the tool's statement for the policy.
@@ -48,9 +48,10 @@ type args struct {
 }
 
 type budget struct {
-	Steps  int `json:"steps,omitempty" jsonschema:"rounds of tool calls"`
-	Calls  int `json:"tool_calls,omitempty" jsonschema:"tool calls"`
-	Tokens int `json:"tokens,omitempty" jsonschema:"tokens of its model"`
+	Steps  int     `json:"steps,omitempty" jsonschema:"rounds of tool calls"`
+	Calls  int     `json:"tool_calls,omitempty" jsonschema:"tool calls"`
+	Tokens int     `json:"tokens,omitempty" jsonschema:"tokens of its model"`
+	USD    float64 `json:"usd,omitempty" jsonschema:"cost of its model in US dollars; without it, only quotas limit that"`
 }
 
 // New returns the tool. list are the registered tools.
@@ -79,6 +80,8 @@ func adjust(s *jsonschema.Schema) {
 	limit("steps", Usual.Steps, Most.Steps)
 	limit("tool_calls", Usual.Calls, Most.Calls)
 	limit("tokens", Usual.Tokens, Most.Tokens)
+	usd := s.Properties["budget"].Properties["usd"]
+	usd.ExclusiveMinimum, usd.Maximum = new(0.0), new(Most.USD)
 }
 
 // delegate implements the tool.
@@ -93,8 +96,17 @@ func (d *delegate) describe(_ context.Context, call *tools.Call, in args) (tools
 	return tools.Subject{
 		Inputs: []string{task.Name},
 		Show:   task.Name + ": " + task.Text + "\n\n" + strings.Join(task.Tools, ", "),
-		Note:   fmt.Sprintf("a sub-agent · %d steps, %d tool calls, %d tokens", b.Steps, b.Calls, b.Tokens),
+		Note:   note(b),
 	}, nil
+}
+
+// note tells a person who is asked what the sub-agent may spend.
+func note(b tools.Budget) string {
+	text := fmt.Sprintf("a sub-agent · %d steps, %d tool calls, %d tokens", b.Steps, b.Calls, b.Tokens)
+	if b.USD > 0 {
+		text += fmt.Sprintf(", %g USD", b.USD)
+	}
+	return text
 }
 
 func (d *delegate) run(ctx context.Context, call *tools.Call, in args) (*tools.Result, error) {
@@ -111,11 +123,12 @@ func (d *delegate) run(ctx context.Context, call *tools.Call, in args) (*tools.R
 	return call.Delegate(ctx, task)
 }
 
-var agentName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
+// agentName is matched before capitals are made small: other letters than a-z can become these.
+var agentName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$`)
 
 // task checks what the model wrote.
 func (d *delegate) task(call *tools.Call, in args) (tools.Task, error) {
-	t := tools.Task{Name: strings.ToLower(strings.TrimSpace(in.Name)), Text: strings.TrimSpace(in.Task), Budget: Usual}
+	t := tools.Task{Name: strings.TrimSpace(in.Name), Text: strings.TrimSpace(in.Task), Budget: Usual}
 	if t.Name == "" {
 		t.Name = DefaultAgent
 	}
@@ -128,7 +141,9 @@ func (d *delegate) task(call *tools.Call, in args) (tools.Task, error) {
 		return t, tools.Errorf(tools.InvalidParameters,
 			"name: %.40q is not a name; want 1 to 32 letters a-z, digits, - or _, such as %s", t.Name, DefaultAgent)
 	}
+	t.Name = strings.ToLower(t.Name)
 	if b := in.Budget; b != nil {
+		t.Budget.USD = b.USD
 		for _, l := range []struct {
 			to    *int
 			given int

@@ -14,6 +14,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/persistence"
+	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
 )
 
 // delegated is the story of two sub-agents that work side by side; one of them asks for approval.
@@ -31,6 +32,13 @@ then say it is written`,
 // TestCrashDelegate kills the process at every point of that story: whenever it ends, each sub-agent gets its task once
 // and ends once, nothing runs twice, and there is one answer.
 func TestCrashDelegate(t *testing.T) { crash(t, delegated, 9) }
+
+// TestCrashDelegateOnPostgreSQL plays the same story with the service's data in PostgreSQL.
+func TestCrashDelegateOnPostgreSQL(t *testing.T) {
+	s := delegated
+	s.cluster = pgtest.Shared(t)
+	crash(t, s, 2)
+}
 
 func (r *run) stepDelegated(ctx context.Context) (done bool, err error) {
 	shown := r.fake.Chat(ann)
