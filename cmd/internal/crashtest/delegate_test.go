@@ -21,16 +21,22 @@ import (
 var delegated = story{
 	script: `
 on "please note it": call* delegate {"task":"look up what is planned","name":"scout","tools":["read"]} delegate {"task":"write one line","name":"writer","tools":["bash"]}
+and usage 100 1
 then say ` + answer1 + `
+and usage 200 2
 on "look up what": call read {"path":"plan.txt"}
+and usage 1000 3
 then say it is the plan
+and usage 2000 4
 on "write one line": call bash {"command":"echo line >> notes.txt"}
-then say it is written`,
+and usage 10000 5
+then say it is written
+and usage 20000 6`,
 	step: (*run).stepDelegated, promise: (*run).promiseDelegated,
 }
 
 // TestCrashDelegate kills the process at every point of that story: whenever it ends, each sub-agent gets its task once
-// and ends once, nothing runs twice, and there is one answer.
+// and ends once, nothing runs twice, what it took is charged once, and there is one answer.
 func TestCrashDelegate(t *testing.T) { crash(t, delegated, 9) }
 
 // TestCrashDelegateOnPostgreSQL plays the same story with the service's data in PostgreSQL.
@@ -60,9 +66,11 @@ func (r *run) stepDelegated(ctx context.Context) (done bool, err error) {
 func (r *run) promiseDelegated(ctx context.Context) error {
 	tasks, ends, seen := map[string]int{}, map[string]int{}, map[string]int{}
 	unknown := false
+	var used, charged int64
 	errs := []error{r.read(ctx, func(db persistence.Reader) error {
 		entries, err := db.Journal(ctx, session(r.fake.BotID()), 0)
 		for _, e := range entries {
+			used += int64(e.Usage.Total())
 			switch {
 			case e.Kind == journal.StartedEntry, e.Kind == journal.ResultEntry:
 				seen[string(e.Kind)+" "+e.Call]++
@@ -74,8 +82,17 @@ func (r *run) promiseDelegated(ctx context.Context) error {
 				ends[e.Child]++
 			}
 		}
-		return err
+		charges, failed := db.Charges(ctx, "")
+		for _, c := range charges {
+			if c.Unit == "tokens" && strings.HasPrefix(c.Scope, "user/") {
+				charged += c.N
+			}
+		}
+		return errors.Join(err, failed)
 	})}
+	if used == 0 || used != charged { // what the journal does not have is asked again, and was not charged
+		errs = append(errs, fmt.Errorf("%d tokens were used, %d charged", used, charged))
+	}
 	for what, n := range seen {
 		if n != 1 {
 			errs = append(errs, fmt.Errorf("%d times %s", n, what))

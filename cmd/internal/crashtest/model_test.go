@@ -96,9 +96,13 @@ func conversation(messages []wireMessage) *llm.Request {
 func frames(answer *llm.Response) []string {
 	var out []string
 	delta := func(delta any, finish any) {
-		raw, err := json.Marshal(map[string]any{
+		frame := map[string]any{
 			"model": "scripted", "choices": []any{map[string]any{"index": 0, "delta": delta, "finish_reason": finish}},
-		})
+		}
+		if finish != nil && answer.Usage.Total() > 0 {
+			frame["usage"] = map[string]int{"prompt_tokens": answer.Usage.Input, "completion_tokens": answer.Usage.Output}
+		}
+		raw, err := json.Marshal(frame)
 		if err == nil { // maps of strings can always be encoded
 			out = append(out, string(raw))
 		}
