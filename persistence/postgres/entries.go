@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/jackc/pgx/v5/pgtype"
+
 	"github.com/zephbot/zephbot/agent/knn"
 )
 
@@ -13,7 +15,7 @@ const (
 	ownersQuery      = `SELECT scope FROM vector_owner WHERE kind = $1 ORDER BY scope`
 	ownerQuery       = `SELECT version FROM vector_owner WHERE kind = $1 AND scope = $2`
 	entryHashesQuery = `SELECT key, hash FROM vector_entry WHERE kind = $1 AND scope = $2`
-	entriesQuery     = `SELECT id, vector FROM vector_entry WHERE kind = $1 AND scope = $2 ORDER BY id`
+	entriesQuery     = `SELECT id, vector FROM vector_entry WHERE kind = $1 AND scope = $2 AND id > $3 ORDER BY id LIMIT $4`
 	namedQuery       = `SELECT id, key, payload FROM vector_entry WHERE id = ANY($1::bigint[]) AND kind = $2 AND scope = $3`
 
 	// touchOwner locks the owner, so that its entries are changed by one transaction at a time.
@@ -81,20 +83,31 @@ func (e Entries) Hashes(ctx context.Context, kind knn.Kind, scope string) (map[s
 	return all, e.store.problem("read the hashes of vectors", err)
 }
 
-// EachVector implements knn.Rows.
+// EachVector implements knn.Rows. The time that a query may take is for a page of vectors, not for all of them.
 func (e Entries) EachVector(
 	ctx context.Context, kind knn.Kind, scope string, see func(id int64, vector []byte) error,
 ) error {
-	var id int64
-	var vector []byte
-	err := e.store.each(ctx, func(r row) error {
-		if err := r.Scan(&id, &vector); err != nil {
-			return err
+	page := max(16, pageBytes/(4*kind.Size))
+	var last int64
+	for n := page; n == page; {
+		n = 0
+		var vector pgtype.DriverBytes // lent by the connection until the next row
+		err := e.store.each(ctx, func(r row) error {
+			if err := r.Scan(&last, &vector); err != nil {
+				return err
+			}
+			n++
+			return see(last, vector)
+		}, entriesQuery, kind.String(), scope, last, page)
+		if err != nil {
+			return e.store.problem("read vectors", err)
 		}
-		return see(id, vector)
-	}, entriesQuery, kind.String(), scope)
-	return e.store.problem("read vectors", err)
+	}
+	return nil
 }
+
+// pageBytes is the size of the vectors that are read by one query.
+const pageBytes = 8 << 20
 
 // Named implements knn.Rows.
 func (e Entries) Named(
@@ -115,6 +128,16 @@ func (e Entries) Named(
 
 // Store implements knn.Rows. Owners are locked in the order of their names, so that two processes cannot deadlock.
 func (e Entries) Store(ctx context.Context, kind knn.Kind, rows []knn.Row) error {
+	near := kind.Size <= nearSize && e.store.ready(ctx)
+	err := e.store.maintain(ctx, storing(kind, rows, near))
+	if near && e.store.gone(err) {
+		err = e.store.maintain(ctx, storing(kind, rows, false))
+	}
+	return wrote("store vectors", err)
+}
+
+// storing returns the statements of Store, with the vectors also in the type of pgvector if near is set.
+func storing(kind knn.Kind, rows []knn.Row, near bool) *batch {
 	name, b := kind.String(), &batch{}
 	var scopes []string
 	for _, r := range rows {
@@ -126,16 +149,19 @@ func (e Entries) Store(ctx context.Context, kind knn.Kind, rows []knn.Row) error
 		b.do(touchOwner, name, scope)
 	}
 	for _, r := range rows {
-		if len(r.Vector) == 0 {
+		switch {
+		case len(r.Vector) == 0:
 			b.do(restateEntry, name, r.Scope, r.Key, r.Hash, []byte(r.Payload))
-		} else {
+		case near:
+			b.do(upsertNear, name, r.Scope, r.Key, r.Hash, []byte(r.Payload), r.Vector, asNumbers(r.Vector))
+		default:
 			b.do(upsertEntry, name, r.Scope, r.Key, r.Hash, []byte(r.Payload), r.Vector)
 		}
 	}
 	for _, scope := range scopes { // nothing may have been stored, if no row has a vector
 		b.do(leaveOwner, name, scope)
 	}
-	return wrote("store vectors", e.store.maintain(ctx, b))
+	return b
 }
 
 // Remove implements knn.Rows.

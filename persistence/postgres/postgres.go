@@ -73,6 +73,7 @@ type Store struct {
 	closed  bool
 
 	failing atomic.Pointer[keeping.Unavailable] // why the last Change failed; nil = it did not
+	near    near
 }
 
 var _ bot.Store = (*Store)(nil)

@@ -22,9 +22,10 @@ const (
 
 // nearest is implemented by rows whose database can search by itself.
 type nearest interface {
-	// Nearest returns at most limit ids with their similarity. ok is false if the database cannot do it now.
+	// Nearest calls see for at most limit vectors of a scope, the most similar first. query has length 1, or is zero. ok is
+	// false if the database cannot do it now; then nothing was seen.
 	Nearest(
-		ctx context.Context, kind knn.Kind, scope string, vector []byte, limit int, see func(id int64, score float32),
+		ctx context.Context, kind knn.Kind, scope string, query []float32, limit int, see func(id int64, score float32),
 	) (ok bool, err error)
 }
 
@@ -164,7 +165,7 @@ func (s *exactSpace) Search(ctx context.Context, f knn.Filter, vector []float32,
 func (s *exactSpace) among(ctx context.Context, scope string, query []float32, top *knn.Top[place]) error {
 	if able, ok := s.Rows.(nearest); ok {
 		offer := func(id int64, score float32) { top.Add(score, place{scope, id}) }
-		if ok, err := able.Nearest(ctx, s.kind, scope, knn.EncodeVector(query), top.Limit, offer); ok || err != nil {
+		if ok, err := able.Nearest(ctx, s.kind, scope, query, top.Limit, offer); ok || err != nil {
 			return err
 		}
 	}

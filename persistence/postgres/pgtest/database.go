@@ -4,6 +4,7 @@ package pgtest
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 
@@ -33,7 +34,12 @@ func (c *Cluster) Database(tb testing.TB, template string) string {
 
 // Exec runs statements in a database, each on its own.
 func (c *Cluster) Exec(ctx context.Context, database string, statements ...string) error {
-	conn, err := pgx.Connect(ctx, c.URL(database))
+	return Exec(ctx, c.URL(database), statements...)
+}
+
+// Exec runs statements in the database at url, each on its own.
+func Exec(ctx context.Context, url string, statements ...string) error {
+	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
 	}
@@ -48,7 +54,12 @@ func (c *Cluster) Exec(ctx context.Context, database string, statements ...strin
 
 // Numbers runs a query in a database and returns its single column.
 func (c *Cluster) Numbers(ctx context.Context, database, query string, args ...any) ([]int64, error) {
-	conn, err := pgx.Connect(ctx, c.URL(database))
+	return Numbers(ctx, c.URL(database), query, args...)
+}
+
+// Numbers runs a query in the database at url and returns its single column.
+func Numbers(ctx context.Context, url, query string, args ...any) ([]int64, error) {
+	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return nil, err
 	}
@@ -83,4 +94,25 @@ func (c *Cluster) Quiet(ctx context.Context, database string) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// Pgvector returns the URL of an empty database of a server that has the extension pgvector, which is not set up yet: the
+// one that ZEPH_TEST_PGVECTOR names, which one test after the other may change, or one of the shared cluster. Without
+// either, the test is skipped.
+func Pgvector(tb testing.TB) string {
+	tb.Helper()
+	if url := os.Getenv("ZEPH_TEST_PGVECTOR"); url != "" {
+		return url
+	}
+	cluster := Shared(tb)
+	name := cluster.Database(tb, "")
+	found, err := cluster.Numbers(tb.Context(), name, "SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if found[0] == 0 {
+		tb.Skip("PostgreSQL on this machine lacks pgvector (Debian: postgresql-<version>-pgvector), and ZEPH_TEST_PGVECTOR " +
+			"names no server that has it")
+	}
+	return cluster.URL(name)
 }
