@@ -56,43 +56,61 @@ func SortHits(hits []Hit) {
 type Top[T any] struct {
 	Limit int
 	kept  candidates[T]
+	added int
 }
 
 // Candidate is something with a score.
 type Candidate[T any] struct {
 	Score float32
 	What  T
+	at    int // the place among all that were added
 }
 
-// Add offers a candidate. Of two that are equally similar, the one that came first is kept.
+// Add offers a candidate. Of those that are equally similar, the ones that came first are kept, whatever else comes. A
+// score that is not a number, that of a damaged vector, is not kept.
 func (t *Top[T]) Add(score float32, what T) {
-	switch {
-	case len(t.kept) < t.Limit:
-		heap.Push(&t.kept, Candidate[T]{score, what})
-	case t.Limit > 0 && score > t.kept[0].Score:
-		t.kept[0] = Candidate[T]{score, what}
-		heap.Fix(&t.kept, 0)
+	if !t.Wants(score) {
+		return
 	}
+	t.added++
+	c := Candidate[T]{score, what, t.added}
+	if len(t.kept) < t.Limit {
+		heap.Push(&t.kept, c)
+		return
+	}
+	t.kept[0] = c
+	heap.Fix(&t.kept, 0)
 }
 
 // Wants reports whether a candidate of this score would be kept.
 func (t *Top[T]) Wants(score float32) bool {
-	return len(t.kept) < t.Limit || t.Limit > 0 && score > t.kept[0].Score
+	number := score == score //nolint:gocritic // NaN is not
+	return number && len(t.kept) < t.Limit || len(t.kept) > 0 && score > t.kept[0].Score
+}
+
+// Floor is the score that a candidate must exceed to be kept.
+func (t *Top[T]) Floor() float32 {
+	if len(t.kept) < t.Limit || t.Limit <= 0 {
+		return float32(math.Inf(-1))
+	}
+	return t.kept[0].Score
 }
 
 // Best returns what was kept, the best first.
 func (t *Top[T]) Best() []Candidate[T] {
 	best := slices.Clone([]Candidate[T](t.kept))
-	slices.SortStableFunc(best, func(a, b Candidate[T]) int { return cmp.Compare(b.Score, a.Score) })
+	slices.SortFunc(best, func(a, b Candidate[T]) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.at, b.at)) })
 	return best
 }
 
 // candidates is a heap with the worst on top.
 type candidates[T any] []Candidate[T]
 
-func (c candidates[T]) Len() int           { return len(c) }
-func (c candidates[T]) Less(i, j int) bool { return c[i].Score < c[j].Score }
-func (c candidates[T]) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
+func (c candidates[T]) Len() int { return len(c) }
+func (c candidates[T]) Less(i, j int) bool {
+	return c[i].Score < c[j].Score || c[i].Score == c[j].Score && c[i].at > c[j].at
+}
+func (c candidates[T]) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
 
 // Push implements heap.Interface.
 func (c *candidates[T]) Push(x any) { *c = append(*c, x.(Candidate[T])) } //nolint:forcetypeassert // only Add pushes

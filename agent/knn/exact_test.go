@@ -1,6 +1,7 @@
 package knn_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -45,6 +46,35 @@ func TestTop(t *testing.T) {
 		}
 		if !slices.Equal(got, all[:min(limit, len(all))]) {
 			t.Errorf("limit %d: %d kept", limit, len(got))
+		}
+	}
+}
+
+// TestTopKeepsWhatCameFirst: of equals the first are kept, also if something better comes between them.
+func TestTopKeepsWhatCameFirst(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(2, 3))
+	for range 200 {
+		top := knn.Top[int]{Limit: 1 + r.IntN(9)}
+		type one struct {
+			score float32
+			at    int
+		}
+		var all []one
+		for i := range 40 {
+			score := float32(r.IntN(5))
+			if score == 4 {
+				score = float32(math.NaN())
+			} else {
+				all = append(all, one{score, i})
+			}
+			top.Add(score, i)
+		}
+		slices.SortStableFunc(all, func(a, b one) int { return cmp.Compare(b.score, a.score) })
+		for i, c := range top.Best() {
+			if c.Score != all[i].score || c.What != all[i].at {
+				t.Fatalf("%d is %v, want %v", i, c, all[i])
+			}
 		}
 	}
 }

@@ -16,6 +16,7 @@ const (
 	ownerQuery       = `SELECT version FROM vector_owner WHERE kind = $1 AND scope = $2`
 	entryHashesQuery = `SELECT key, hash FROM vector_entry WHERE kind = $1 AND scope = $2`
 	entriesQuery     = `SELECT id, vector FROM vector_entry WHERE kind = $1 AND scope = $2 AND id > $3 ORDER BY id LIMIT $4`
+	someQuery        = `SELECT id, vector FROM vector_entry WHERE id = ANY($1::bigint[]) AND kind = $2 AND scope = $3 ORDER BY id`
 	namedQuery       = `SELECT id, key, payload FROM vector_entry WHERE id = ANY($1::bigint[]) AND kind = $2 AND scope = $3`
 
 	// touchOwner locks the owner, so that its entries are changed by one transaction at a time.
@@ -104,6 +105,21 @@ func (e Entries) EachVector(
 		}
 	}
 	return nil
+}
+
+// Vectors implements knn.Rows.
+func (e Entries) Vectors(
+	ctx context.Context, kind knn.Kind, scope string, ids []int64, see func(id int64, vector []byte) error,
+) error {
+	var id int64
+	var vector pgtype.DriverBytes
+	err := e.store.each(ctx, func(r row) error {
+		if err := r.Scan(&id, &vector); err != nil {
+			return err
+		}
+		return see(id, vector)
+	}, someQuery, ids, kind.String(), scope)
+	return e.store.problem("read vectors", err)
 }
 
 // pageBytes is the size of the vectors that are read by one query.

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -225,14 +226,15 @@ func (e Entries) approach(ctx context.Context, kind knn.Kind, scope string, most
 			if err := r.Scan(&id, &data); err != nil {
 				return err
 			}
-			if len(data) != 4*kind.Size {
+			numbers := asNumbers(data)
+			if len(numbers) != kind.Size || slices.ContainsFunc(numbers, odd) {
 				return errOdd
 			}
-			b.do(nearEntry, id, slices.Clone(data), asNumbers(data))
+			b.do(nearEntry, id, slices.Clone(data), numbers)
 			return nil
 		}, farQuery, name, scope, nearBatch)
 		if errors.Is(err, errOdd) {
-			return false, nil // the search that reads them says so, and skips it
+			return false, nil // the search that reads all finds what can be found
 		}
 		if err != nil || len(b.statements) == before {
 			return err == nil, err
@@ -244,8 +246,11 @@ func (e Entries) approach(ctx context.Context, kind knn.Kind, scope string, most
 	return false, nil
 }
 
-// errOdd is the error of a stored vector of a wrong length.
-var errOdd = errors.New("a stored vector has a wrong length")
+// errOdd is the error of a stored vector that the extension does not accept.
+var errOdd = errors.New("a stored vector is damaged")
+
+// odd reports a number that the extension does not accept.
+func odd(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) }
 
 // asNumbers decodes a vector for the type of the extension.
 func asNumbers(data []byte) []float32 {

@@ -13,11 +13,13 @@ import (
 )
 
 const (
-	// memoryLimit bounds the copies of vectors in memory, of all owners together: 32 000 vectors of 512 numbers. What does
-	// not fit is read from the database for each search.
+	// memoryLimit bounds the copies of vectors in memory, of all owners together: at least 32 000 vectors of 512 numbers,
+	// and 127 000 of one owner. What does not fit is read from the database for each search.
 	memoryLimit = 64 << 20
-	// blockVectors is the number of vectors in one piece of memory.
-	blockVectors = 512
+	// manyCandidates is the share of vectors of which it is faster to read all than each by its id: one of so many.
+	manyCandidates = 4
+	// fetchAtOnce is the number of candidates that are read by one query.
+	fetchAtOnce = 512
 )
 
 // nearest is implemented by rows whose database can search by itself.
@@ -31,8 +33,8 @@ type nearest interface {
 
 // exact is knn.Spaces over a database. It compares the query with every vector of the scopes: 10 000 vectors of 512
 // numbers take about 2 ms, which no index on disk beats, and none is missed. It keeps copies of the vectors of the scopes
-// that were searched last, up to a limit in bytes; each search first reads the versions of its scopes, so that the copies
-// are never older than what is stored, also by another process.
+// that were searched last, up to a limit in bytes, those of large scopes as codes of a byte for each number; each search
+// first reads the versions of its scopes, so that the copies are never older than what is stored, also by another process.
 type exact struct {
 	knn.Rows
 	limit int64 // bytes
@@ -48,17 +50,6 @@ type exact struct {
 type shelfKey struct {
 	kind  knn.Kind
 	scope string
-}
-
-// shelf is a copy of the vectors of one scope. It does not change. Its fields below the line are guarded by exact.mu.
-type shelf struct {
-	version int64
-	ids     []int64
-	blocks  [][]float32 // of blockVectors vectors each, except the last
-	size    int64       // bytes
-	large   bool        // it did not fit into the limit: the vectors are read for each search
-
-	used uint64
 }
 
 // newExact returns Spaces over rows. limit bounds the memory of copies in bytes; 0 = memoryLimit.
@@ -178,74 +169,71 @@ func (s *exactSpace) among(ctx context.Context, scope string, query []float32, t
 	if kept == nil || kept.large {
 		return s.read(ctx, at, version, query, top, kept == nil)
 	}
-	size := s.kind.Size
-	for i, block := range kept.blocks {
-		if err := ctx.Err(); err != nil {
+	if !kept.coded {
+		return kept.compare(ctx, scope, query, top)
+	}
+	ids, err := kept.candidates(ctx, query, top.Limit, top.Floor())
+	if err != nil {
+		return err
+	}
+	if len(ids) > len(kept.ids)/manyCandidates {
+		return s.read(ctx, at, version, query, top, false)
+	}
+	for some := range slices.Chunk(ids, fetchAtOnce) {
+		if err := s.Vectors(ctx, s.kind, scope, some, s.offer(scope, query, top)); err != nil {
 			return err
-		}
-		ids := kept.ids[i*blockVectors:]
-		for n := 0; len(block) >= size; n++ {
-			if score := knn.Dot(query, block[:size]); top.Wants(score) {
-				top.Add(score, place{scope, ids[n]})
-			}
-			block = block[size:]
 		}
 	}
 	return nil
+}
+
+// offer returns a function that compares a stored vector. One of a wrong length is skipped.
+func (s *exactSpace) offer(scope string, query []float32, top *knn.Top[place]) func(id int64, data []byte) error {
+	one := make([]float32, s.kind.Size)
+	return func(id int64, data []byte) error {
+		if s.odd(id, data) {
+			return nil
+		}
+		knn.DecodeVector(one, data)
+		if score := knn.Dot(query, one); top.Wants(score) {
+			top.Add(score, place{scope, id})
+		}
+		return nil
+	}
+}
+
+// odd reports and logs that a stored vector has a wrong length.
+func (s *exactSpace) odd(id int64, data []byte) bool {
+	if len(data) == 4*s.kind.Size {
+		return false
+	}
+	s.log.Warn().Str("collection", s.kind.Name).Int64("id", id).Msg("skipped a stored vector of a wrong length")
+	return true
 }
 
 // read searches in the database, and keeps a copy on the way if keep is set and the limit allows it.
 func (s *exactSpace) read(
 	ctx context.Context, at shelfKey, version int64, query []float32, top *knn.Top[place], keep bool,
 ) error {
-	size := s.kind.Size
 	if keep = keep && s.loading.TryLock(); keep {
 		defer s.loading.Unlock()
 	}
+	offer := s.offer(at.scope, query, top)
 	copied := &shelf{version: version}
-	one := make([]float32, size)
+	one := make([]float32, s.kind.Size)
 	err := s.EachVector(ctx, s.kind, at.scope, func(id int64, data []byte) error {
-		if len(data) != 4*size {
-			s.log.Warn().Str("collection", s.kind.Name).Int64("id", id).Msg("skipped a stored vector of a wrong length")
-			return nil
-		}
-		into := one
-		if keep {
-			if into = copied.room(size); copied.size > s.limit {
-				keep, copied, into = false, &shelf{version: version, large: true}, one
-			} else {
-				copied.ids = append(copied.ids, id)
+		if keep && len(data) == 4*s.kind.Size {
+			knn.DecodeVector(one, data)
+			if !copied.add(id, one, s.limit) {
+				keep, copied = false, &shelf{version: version, large: true}
 			}
 		}
-		knn.DecodeVector(into, data)
-		if score := knn.Dot(query, into); top.Wants(score) {
-			top.Add(score, place{at.scope, id})
-		}
-		return nil
+		return offer(id, data)
 	})
 	if err == nil && (keep || copied.large) {
 		s.keep(at, copied)
 	}
 	return err
-}
-
-// room appends a vector to the copy and returns its memory.
-func (c *shelf) room(size int) []float32 {
-	last := len(c.blocks) - 1
-	switch {
-	case last < 0: // many owners have a few vectors only
-		c.blocks, last = append(c.blocks, make([]float32, 0, 16*size)), 0
-	case len(c.blocks[last]) == blockVectors*size:
-		c.blocks, last = append(c.blocks, make([]float32, 0, blockVectors*size)), last+1
-	case len(c.blocks[last]) == cap(c.blocks[last]): // the first one doubles until it is a whole block
-		grown := make([]float32, len(c.blocks[last]), min(2*cap(c.blocks[last]), blockVectors*size))
-		copy(grown, c.blocks[last])
-		c.blocks[last] = grown
-	}
-	block := c.blocks[last]
-	c.blocks[last] = block[:len(block)+size]
-	c.size += int64(4*size) + 8
-	return c.blocks[last][len(block):]
 }
 
 // named returns the hits with their keys and payloads. One that was removed meanwhile is left out.

@@ -2,9 +2,13 @@ package vector_test
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/knn"
@@ -45,6 +49,87 @@ func TestSpacesThatDoNotFitIntoMemory(t *testing.T) {
 	storetest.Spaces(t, func(t *testing.T) knn.Spaces { return spaces(t, file(t, filepath.Join(t.TempDir(), "v.db")), 1) })
 }
 
+func TestSpacesAsCodes(t *testing.T) {
+	t.Parallel()
+	const limit = 40_000 // the larger scopes of the suite do not fit as numbers
+	storetest.Spaces(t, func(t *testing.T) knn.Spaces { return spaces(t, file(t, filepath.Join(t.TempDir(), "v.db")), limit) })
+}
+
+// crowd returns points that are alike, and some that are the same, so that bounds overlap and similarities are equal.
+func crowd(r *rand.Rand, n, size int) []knn.Point {
+	points := make([]knn.Point, n)
+	for i := range points {
+		points[i] = knn.Point{Scope: fmt.Sprint(i % 2), Key: fmt.Sprint(i), Vector: make([]float32, size)}
+		switch {
+		case i%100 == 7: // without direction
+		case i > 10 && i%10 == 3:
+			copy(points[i].Vector, points[i-10].Vector)
+		default:
+			for j := range size {
+				points[i].Vector[j] = float32(r.NormFloat64()) + float32(4*(i%3))
+			}
+		}
+	}
+	return points
+}
+
+// TestCodesFindWhatReadingFinds: a search in codes and one that reads all vectors have the same hits in the same order.
+func TestCodesFindWhatReadingFinds(t *testing.T) {
+	t.Parallel()
+	const size = 24
+	r := rand.New(rand.NewPCG(9, 9))
+	rows := file(t, filepath.Join(t.TempDir(), "v.db"))
+	coding, kind := spaces(t, rows, 100_000), knn.Kind{Name: "code", Model: "m", Size: size}
+	codes, err := coding.Space(kind)
+	check(t, err)
+	read, err := spaces(t, rows, 1).Space(kind)
+	check(t, err)
+	points := crowd(r, 1500, size)
+	for change := range 3 {
+		check(t, codes.Upsert(t.Context(), points))
+		for _, limit := range []int{1, 7, 40, 2000} {
+			for _, query := range crowd(r, max(1, 200/limit)/25+1, size) {
+				for _, scopes := range [][]string{{"1"}, {"0", "1"}} {
+					filter := knn.Filter{Scopes: scopes}
+					want, err := read.Search(t.Context(), filter, query.Vector, limit)
+					check(t, err)
+					got, err := codes.Search(t.Context(), filter, query.Vector, limit)
+					check(t, err)
+					if diff := cmp.Diff(want, got); diff != "" {
+						t.Fatalf("change %d, limit %d, scopes %v (-read +codes):\n%s", change, limit, scopes, diff)
+					}
+				}
+			}
+		}
+		points = crowd(r, 50, size)
+	}
+	if n := vector.Coded(coding); n != 2 {
+		t.Errorf("%d copies have codes, want 2", n)
+	}
+}
+
+// TestADamagedVectorHidesNoOther: what the disk has done to one must not cost the others.
+func TestADamagedVectorHidesNoOther(t *testing.T) {
+	t.Parallel()
+	rows, kind := file(t, filepath.Join(t.TempDir(), "v.db")), knn.Kind{Name: "code", Model: "m", Size: 8}
+	batch := []knn.Row{{Scope: "a", Key: "short", Vector: []byte{1, 2, 3}}}
+	for i, x := range []float32{float32(math.NaN()), float32(math.Inf(1)), 1e38} {
+		batch = append(batch, knn.Row{Scope: "a", Key: fmt.Sprint("odd", i), Vector: knn.EncodeVector([]float32{x, 0, 0, 0, 0, 0, 0, x})})
+	}
+	for i := range 200 {
+		batch = append(batch, knn.Row{Scope: "a", Key: fmt.Sprint(i), Vector: knn.EncodeVector(knn.Unit([]float32{float32(i), 1, 1, 1, 1, 1, 1, 1}))})
+	}
+	check(t, rows.Store(t.Context(), kind, batch))
+	space, err := spaces(t, rows, 10_000).Space(kind)
+	check(t, err)
+	for range 2 { // from the file, and from codes
+		hits, err := space.Search(t.Context(), knn.Filter{Scopes: []string{"a"}}, []float32{1, 0, 0, 0, 0, 0, 0, 0}, 10)
+		if check(t, err); !slices.ContainsFunc(hits, func(h knn.Hit) bool { return h.Key == "199" }) {
+			t.Errorf("found %v", hits)
+		}
+	}
+}
+
 func TestSpacesOutliveTheProcess(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "v.db")
@@ -66,7 +151,21 @@ func TestSpacesOutliveTheProcess(t *testing.T) {
 func TestTheMemoryOfCopiesIsBounded(t *testing.T) {
 	t.Parallel()
 	const vectors, size = 700, 8
-	all := spaces(t, file(t, filepath.Join(t.TempDir(), "v.db")), 3*vectors*(4*size+8)/2)
+	for name, limit := range map[string]int64{
+		"two scopes as numbers":  4 * vectors * (4*size + 8),
+		"two scopes as codes":    5 * vectors * (size + 16) / 2,
+		"not one scope as codes": vectors*(size+16) - 1,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bounded(t, vectors, size, limit)
+		})
+	}
+}
+
+func bounded(t *testing.T, vectors, size int, limit int64) {
+	t.Helper()
+	all := spaces(t, file(t, filepath.Join(t.TempDir(), "v.db")), limit)
 	space, err := all.Space(knn.Kind{Name: "code", Model: "m", Size: size})
 	check(t, err)
 	for scope := range 3 {
@@ -84,7 +183,7 @@ func TestTheMemoryOfCopiesIsBounded(t *testing.T) {
 			if check(t, err); len(hits) != vectors {
 				t.Errorf("round %d: %d hits", round, len(hits))
 			}
-			if held := vector.Held(all); held > 3*vectors*(4*size+8)/2 {
+			if held := vector.Held(all); held > limit {
 				t.Errorf("%d bytes are held", held)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/rs/zerolog"
@@ -43,7 +44,8 @@ const (
 	versionQuery = `SELECT version FROM owner WHERE kind = ? AND scope = ?`
 	hashesQuery  = `SELECT key, hash FROM point WHERE kind = ? AND scope = ?`
 	vectorsQuery = `SELECT id, vector FROM point WHERE kind = ? AND scope = ? ORDER BY id`
-	namedQuery   = `SELECT key, payload FROM point WHERE id = ? AND kind = ? AND scope = ?`
+	someQuery    = `SELECT id, vector FROM point WHERE id IN (SELECT value FROM json_each(?)) AND kind = ? AND scope = ? ORDER BY id`
+	namedQuery   = `SELECT id, key, payload FROM point WHERE id IN (SELECT value FROM json_each(?)) AND kind = ? AND scope = ?`
 
 	upsertPoint = `INSERT INTO point (kind, scope, key, hash, payload, vector) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (kind, scope, key) DO UPDATE SET hash = excluded.hash, payload = excluded.payload, vector = excluded.vector`
@@ -145,11 +147,10 @@ func dsn(path string, more ...string) string {
 	if absolute, err := filepath.Abs(path); err == nil {
 		path = absolute
 	}
-	pragmas := append([]string{
-		"busy_timeout(10000)", "page_size(16384)", "journal_mode(WAL)", "synchronous(NORMAL)", "cache_size(-2048)",
-	}, more...)
+	pragmas := append([]string{"busy_timeout(10000)", "page_size(16384)", "synchronous(NORMAL)", "cache_size(-2048)"}, more...)
 	where := url.URL{Scheme: "file", Path: filepath.ToSlash(path)}
-	where.RawQuery = url.Values{"_txlock": {"immediate"}, "_pragma": pragmas}.Encode()
+	// The driver sorts pragmas by name, and sets this mode, which writes the first page, after them.
+	where.RawQuery = url.Values{"_txlock": {"immediate"}, "_pragma": pragmas, "_journal_mode": {"WAL"}}.Encode()
 	return where.String()
 }
 
@@ -265,6 +266,17 @@ func (f *File) Hashes(ctx context.Context, kind knn.Kind, scope string) (map[str
 func (f *File) EachVector(
 	ctx context.Context, kind knn.Kind, scope string, see func(id int64, vector []byte) error,
 ) error {
+	return f.vectors(ctx, see, vectorsQuery, kind.String(), scope)
+}
+
+// Vectors implements knn.Rows.
+func (f *File) Vectors(
+	ctx context.Context, kind knn.Kind, scope string, ids []int64, see func(id int64, vector []byte) error,
+) error {
+	return f.vectors(ctx, see, someQuery, array(ids), kind.String(), scope)
+}
+
+func (f *File) vectors(ctx context.Context, see func(id int64, vector []byte) error, query string, args ...any) error {
 	var id int64
 	var vector sql.RawBytes
 	return f.each(ctx, "read vectors", func(scan scanner) error {
@@ -272,27 +284,34 @@ func (f *File) EachVector(
 			return err
 		}
 		return see(id, vector)
-	}, vectorsQuery, kind.String(), scope)
+	}, query, args...)
+}
+
+// array is a list of ids for json_each.
+func array(ids []int64) string {
+	text := []byte{'['}
+	for i, id := range ids {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = strconv.AppendInt(text, id, 10)
+	}
+	return string(append(text, ']'))
 }
 
 // Named implements knn.Rows.
 func (f *File) Named(
 	ctx context.Context, kind knn.Kind, scope string, ids []int64, see func(id int64, key string, payload string),
 ) error {
-	for _, id := range ids {
-		err := f.each(ctx, "read the names of vectors", func(scan scanner) error {
-			var key, payload string
-			err := scan(&key, &payload)
-			if err == nil {
-				see(id, key, payload)
-			}
-			return err
-		}, namedQuery, id, kind.String(), scope)
-		if err != nil {
-			return err
+	return f.each(ctx, "read the names of vectors", func(scan scanner) error {
+		var id int64
+		var key, payload string
+		err := scan(&id, &key, &payload)
+		if err == nil {
+			see(id, key, payload)
 		}
-	}
-	return nil
+		return err
+	}, namedQuery, array(ids), kind.String(), scope)
 }
 
 // change runs a transaction.

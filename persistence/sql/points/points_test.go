@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -41,4 +42,22 @@ func TestADamagedFileIsMadeAgain(t *testing.T) {
 	if _, err := points.New(t.TempDir(), zerolog.Nop()).Kinds(t.Context(), "code"); err == nil {
 		t.Error("a directory was opened")
 	}
+}
+
+// TestPagesHoldSeveralVectors: with pages of the usual size, half of each would be empty.
+func TestPagesHoldSeveralVectors(t *testing.T) {
+	t.Parallel()
+	f := points.New(filepath.Join(t.TempDir(), "v.db"), zerolog.Nop())
+	for query, want := range map[string]string{"PRAGMA page_size": "16384", "PRAGMA journal_mode": "wal"} {
+		if got, err := f.Ask(t.Context(), query); err != nil || got != want {
+			t.Errorf("%s: %q, %v, want %q", query, got, err, want)
+		}
+	}
+	for _, query := range points.ByID {
+		plan, err := f.Plan(t.Context(), query)
+		if check(t, err); !strings.Contains(plan, "SEARCH point USING INDEX point_scope (kind=? AND scope=? AND id=?)") {
+			t.Errorf("%s:\n%s", query, plan)
+		}
+	}
+	check(t, f.Close())
 }
