@@ -89,6 +89,7 @@ type Index struct {
 	kind    knn.Kind                 // in use; Size is 0 until the model has returned a vector
 	formers []knn.Kind               // have points of other models or lengths
 	syncs   map[string]chan struct{} // the scopes that are being synced; closed when that is over
+	refused map[[32]byte]time.Time   // digests of texts that the model does not take, and when they may be sent again
 }
 
 // New returns an index. It reads and embeds nothing yet.
@@ -102,7 +103,7 @@ func New(o Options) (*Index, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	x := &Index{o: o, kind: knn.Kind{Name: o.Name, Model: o.Model}, syncs: map[string]chan struct{}{}}
+	x := &Index{o: o, kind: knn.Kind{Name: o.Name, Model: o.Model}, syncs: map[string]chan struct{}{}, refused: map[[32]byte]time.Time{}}
 	x.current = x.embedder(o.Model, o.Embedder)
 	return x, nil
 }

@@ -294,12 +294,47 @@ func TestWhatTheModelRefusesIsSkipped(t *testing.T) {
 		docs = append(docs, doc(fmt.Sprint(i), fmt.Sprint("text", i)))
 	}
 	synced(t, x, "a", recall.Report{Added: 9, Skipped: 2}, docs...)
-	if _, err := x.Sync(t.Context(), "b", recall.Docs(docs[0]), nil); llm.KindOf(err) != llm.TooLong {
-		t.Errorf("all refused: %v, want the error of the model", err)
-	}
 	if _, err := x.Sync(t.Context(), "b", recall.Docs(docs[3], docs[3]), nil); err == nil || !strings.Contains(err.Error(), "two texts have the key") {
 		t.Errorf("a key twice: %v", err)
 	}
+}
+
+// TestARefusedTextIsNotInTheWay: a text that alone is left to embed, because all others are there, stops neither what is to
+// be removed nor the next Sync, and is not sent again for hours.
+func TestARefusedTextIsNotInTheWay(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_800_000_000, 0)
+	sent, broken := 0, false
+	model := &words{size: 64, refuse: func(_ context.Context, texts []string) error {
+		if slices.Contains(texts, "poison") {
+			sent++
+		}
+		if broken || slices.Contains(texts, "poison") {
+			return &llm.Error{Kind: llm.Invalid, Err: errors.New("no")}
+		}
+		return nil
+	}}
+	x := index(t, knn.NewSpaces(), "m", model, func(o *recall.Options) { o.Now = func() time.Time { return now } })
+	good, gone, bad := doc("good", "some text"), doc("gone", "other text"), doc("bad", "poison")
+	synced(t, x, "a", recall.Report{Added: 2}, good, gone)
+	synced(t, x, "a", recall.Report{Unchanged: 1, Skipped: 1, Removed: 1}, good, bad)
+	before := sent
+	synced(t, x, "a", recall.Report{Unchanged: 1, Skipped: 1}, good, bad)
+	synced(t, x, "b", recall.Report{Added: 1, Skipped: 1}, gone, bad)
+	if sent != before {
+		t.Errorf("what was refused was sent %d times more", sent-before)
+	}
+	now = now.Add(7 * time.Hour)
+	synced(t, x, "a", recall.Report{Unchanged: 1, Skipped: 1}, good, bad)
+	if sent == before {
+		t.Error("what was refused is never tried again")
+	}
+	broken = true // the model refuses everything: that is not the texts' fault
+	if _, err := x.Sync(t.Context(), "a", recall.Docs(good, doc("new", "a new text")), nil); llm.KindOf(err) != llm.Invalid {
+		t.Errorf("all refused: %v, want the error of the model", err)
+	}
+	broken = false
+	synced(t, x, "a", recall.Report{Added: 1, Unchanged: 1}, good, doc("new", "a new text"))
 }
 
 func TestALimitOfTheModelIsWaitedFor(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/zephbot/zephbot/agent/knn"
 	"github.com/zephbot/zephbot/agent/llm"
@@ -198,7 +199,23 @@ func (s *syncing) flush(ctx context.Context) error {
 	if len(todo) == 0 {
 		return nil
 	}
+	todo = slices.DeleteFunc(todo, func(d Doc) bool {
+		again := s.wasRefused(d)
+		if again {
+			s.report.Skipped++
+		}
+		return again
+	})
+	if len(todo) == 0 {
+		return nil
+	}
 	good, vectors, err := s.vectors(ctx, todo)
+	if err != nil && refusal(ctx, err) && s.answers(ctx) {
+		for _, d := range todo {
+			s.refuse(d, err)
+		}
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -221,7 +238,8 @@ func (s *syncing) flush(ctx context.Context) error {
 	return nil
 }
 
-// vectors embeds texts. If the model refuses them, it finds out which ones and skips those, unless it refuses all.
+// vectors embeds texts. If the model refuses them, it finds out which ones and skips those. If it refuses all, that is the
+// error.
 func (s *syncing) vectors(ctx context.Context, docs []Doc) (good []Doc, vectors [][]float32, err error) {
 	vectors, err = s.current.embed(ctx, textsOf(docs), s.kind.Size)
 	if err == nil {
@@ -250,10 +268,42 @@ func (s *syncing) vectors(ctx context.Context, docs []Doc) (good []Doc, vectors 
 		return nil, nil, why
 	}
 	for _, d := range refused {
-		s.skip(d, why)
+		s.refuse(d, why)
 	}
 	return good, vectors, nil
 }
+
+// answers reports whether the model embeds an ordinary text. If it does, what it refuses is at fault; if not, the model
+// is, and nothing is skipped because of that.
+func (s *syncing) answers(ctx context.Context) bool {
+	_, err := s.current.ask(ctx, []string{s.o.Name})
+	return err == nil
+}
+
+// refuse skips a text that the model does not take, now and for a while.
+func (s *syncing) refuse(d Doc, why error) {
+	s.skip(d, why)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.refused) >= mostRefused {
+		clear(s.refused)
+	}
+	s.refused[digest(cut(d.Text))] = s.o.Now().Add(refusedFor)
+}
+
+func (s *syncing) wasRefused(d Doc) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	until, ok := s.refused[digest(cut(d.Text))]
+	return ok && s.o.Now().Before(until)
+}
+
+const (
+	// refusedFor is how long a text that the model has refused is not sent again: each Sync would pay for finding it anew.
+	refusedFor = 6 * time.Hour
+	// mostRefused bounds the texts that are remembered as refused.
+	mostRefused = 4096
+)
 
 // refusal reports whether an error is about the texts, and not about the model or the caller.
 func refusal(ctx context.Context, err error) bool {

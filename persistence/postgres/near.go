@@ -34,12 +34,13 @@ WHEN (NEW.vector IS DISTINCT FROM OLD.vector AND NEW.near IS NOT DISTINCT FROM O
 CREATE INDEX IF NOT EXISTS vector_entry_far ON vector_entry (kind, scope, id) WHERE near IS NULL`
 
 	// nearestQuery answers with the id 0 only if column near is not complete. <#> is the negative inner product, which is
-	// the negative cosine, because vectors have length 1; unlike a distance by angle, it is 0 for one without direction.
+	// the negative cosine, because vectors have length 1; unlike a distance by angle, it is 0 for one without direction. The
+	// query is converted in a subquery, as that is done once and not for each vector, which takes 15 times as long.
 	nearestQuery = `WITH far AS MATERIALIZED
 	(SELECT EXISTS (SELECT 1 FROM vector_entry WHERE kind = $1 AND scope = $2 AND near IS NULL) AS any)
-(SELECT id, -(near <#> $3::real[]::vector) FROM vector_entry
+(SELECT id, -(near <#> (SELECT $3::real[]::vector OFFSET 0)) FROM vector_entry
 WHERE kind = $1 AND scope = $2 AND near IS NOT NULL AND NOT (SELECT far.any FROM far)
-ORDER BY near <#> $3::real[]::vector, id LIMIT $4)
+ORDER BY near <#> (SELECT $3::real[]::vector OFFSET 0), id LIMIT $4)
 UNION ALL SELECT 0, 0 FROM far WHERE far.any`
 	farQuery   = `SELECT id, vector FROM vector_entry WHERE kind = $1 AND scope = $2 AND near IS NULL ORDER BY id LIMIT $3`
 	holdOwner  = `SELECT 1 FROM vector_owner WHERE kind = $1 AND scope = $2 FOR UPDATE`

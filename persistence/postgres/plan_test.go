@@ -185,7 +185,7 @@ var plans = map[string]string{
 	"ownersQuery":      "vector_owner_pkey",
 	"removeEntries":    "vector_entry_key",
 	"restateEntry":     "vector_entry_key",
-	"someQuery":        "vector_entry_scope",
+	"someQuery":        "vector_entry_pkey",
 }
 
 // walked are the indexes that hold open work only, or what is about to be deleted.

@@ -167,7 +167,7 @@ func (x *index) store(ctx context.Context, batch []*client.PointStruct, size int
 }
 
 func (x *index) upsert(ctx context.Context, batch []*client.PointStruct) error {
-	return x.call(ctx, "store points", func(ctx context.Context) error {
+	return x.call(writing(ctx), "store points", func(ctx context.Context) error {
 		_, err := x.client.Upsert(ctx, &client.UpsertPoints{CollectionName: x.name, Points: batch, Wait: new(true)})
 		return err
 	})
@@ -184,7 +184,7 @@ func (x *index) prepare(ctx context.Context, size int) (changed bool, err error)
 	case has == size:
 		return false, nil
 	case has != 0:
-		err := x.call(ctx, "remove the old collection", func(ctx context.Context) error {
+		err := x.call(writing(ctx), "remove the old collection", func(ctx context.Context) error {
 			_, err := x.client.GetCollectionsClient().Delete(ctx, &client.DeleteCollection{CollectionName: x.name})
 			return err
 		})
@@ -192,7 +192,7 @@ func (x *index) prepare(ctx context.Context, size int) (changed bool, err error)
 			return false, err
 		}
 	}
-	err = x.call(ctx, "create the collection", func(ctx context.Context) error {
+	err = x.call(writing(ctx), "create the collection", func(ctx context.Context) error {
 		return x.client.CreateCollection(ctx, &client.CreateCollection{
 			CollectionName: x.name,
 			VectorsConfig: client.NewVectorsConfig(&client.VectorParams{
@@ -240,7 +240,7 @@ func (x *index) Delete(ctx context.Context, keys []string) error {
 		for i, key := range batch {
 			ids[i] = client.NewIDUUID(id(key))
 		}
-		err := x.call(ctx, "remove points", func(ctx context.Context) error {
+		err := x.call(writing(ctx), "remove points", func(ctx context.Context) error {
 			_, err := x.client.Delete(ctx, &client.DeletePoints{
 				CollectionName: x.name, Points: client.NewPointsSelectorIDs(ids), Wait: new(true),
 			})

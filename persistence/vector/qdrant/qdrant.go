@@ -21,10 +21,13 @@ import (
 )
 
 const (
-	callLimit = 3 * time.Second  // of one call to the server
-	maxPause  = 10 * time.Second // between attempts to reach a server that is down
-	maxAnswer = 64 << 20         // bytes; a hit or a hash takes about 150
-	keyHeader = "api-key"        // of gRPC requests (Qdrant, security guide)
+	callLimit = 3 * time.Second // of one call to the server, with somebody waiting
+	moreTime  = 10              // times that for a change, which waits until it is durable and indexed
+	// leastPause is waited even if a server that has too much to do asks for less.
+	leastPause = 50 * time.Millisecond
+	maxPause   = 10 * time.Second // between attempts to reach a server that is down
+	maxAnswer  = 64 << 20         // bytes; a hit or a hash takes about 150
+	keyHeader  = "api-key"        // of gRPC requests (Qdrant, security guide)
 )
 
 // Options of Open.
@@ -131,11 +134,52 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// call limits one call to the server and explains its error. The gRPC code of the error is preserved.
+// writingKey marks the context of a change.
+type writingKey struct{}
+
+func writing(ctx context.Context) context.Context { return context.WithValue(ctx, writingKey{}, true) }
+
+// call limits one call to the server, during which it waits if the server asks for that, and explains its error. The gRPC
+// code of the error is preserved.
 func (s *Store) call(ctx context.Context, what string, run func(ctx context.Context) error) error {
-	bounded, cancel := context.WithTimeout(ctx, s.limit)
+	limit := s.limit
+	if ctx.Value(writingKey{}) != nil {
+		limit *= moreTime
+	}
+	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := run(bounded)
+	for busy(bounded, err) {
+		err = run(bounded)
+	}
+	return s.explain(ctx, what, limit, err)
+}
+
+// busy waits as long as a server asks for that has too much to do, if there is time for it.
+func busy(ctx context.Context, err error) bool {
+	limited, ok := errors.AsType[*client.QdrantResourceExhaustedError](err)
+	if !ok {
+		return false
+	}
+	pause := max(leastPause, time.Duration(limited.RetryAfterS)*time.Second)
+	if end, ok := ctx.Deadline(); ok && time.Until(end) < pause {
+		return false
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// explain says what an error means, and gives one without a gRPC code its code again.
+func (s *Store) explain(ctx context.Context, what string, limit time.Duration, err error) error {
+	if limited, ok := errors.AsType[*client.QdrantResourceExhaustedError](err); ok {
+		err = status.Error(codes.ResourceExhausted, limited.Reason)
+	}
 	switch code := status.Code(err); {
 	case err == nil:
 		return nil
@@ -143,7 +187,7 @@ func (s *Store) call(ctx context.Context, what string, run func(ctx context.Cont
 		return fmt.Errorf("%s: %w", what, ctx.Err())
 	case code == codes.DeadlineExceeded:
 		return fmt.Errorf("%s: qdrant at %s does not answer within %v%s: %w",
-			what, s.where, s.limit, s.where.hint(), err)
+			what, s.where, limit, s.where.hint(), err)
 	case code == codes.Unavailable:
 		return fmt.Errorf("%s: qdrant at %s cannot be reached%s: %w", what, s.where, s.where.hint(), err)
 	case code == codes.Unauthenticated || code == codes.PermissionDenied:

@@ -3,6 +3,7 @@ package qdrant
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -84,9 +85,10 @@ func (s spaces) Kinds(ctx context.Context, name string) (kinds []knn.Kind, err e
 
 // Owners implements knn.Spaces.
 func (s spaces) Owners(ctx context.Context, kind knn.Kind) (scopes []string, err error) {
-	err = s.call(ctx, "list owners", func(ctx context.Context) error {
+	x := &space{index: index{Store: s.Store, name: collectionOf(kind)}, kind: kind}
+	err = x.filtered(ctx, "list owners", func(ctx context.Context) error {
 		hits, err := s.client.Facet(ctx, &client.FacetCounts{
-			CollectionName: collectionOf(kind), Key: scopeField, Limit: new(uint64(mostOwners)), Exact: new(true),
+			CollectionName: x.name, Key: scopeField, Limit: new(uint64(mostOwners)), Exact: new(true),
 		})
 		scopes = nil
 		for _, hit := range hits {
@@ -149,7 +151,7 @@ func (x *space) Hashes(ctx context.Context, scope string) (map[string]string, er
 	for {
 		var points []*client.RetrievedPoint
 		var next *client.PointId
-		err := x.call(ctx, "read hashes", func(ctx context.Context) (err error) {
+		err := x.filtered(ctx, "read hashes", func(ctx context.Context) (err error) {
 			points, next, err = x.client.ScrollAndOffset(ctx, &client.ScrollPoints{
 				CollectionName: x.name, Filter: of(scope), Offset: from, Limit: new(uint32(pageSize)),
 				WithPayload: client.NewWithPayloadInclude(scopeField, keyField, hashField),
@@ -241,7 +243,7 @@ func (x *space) write(ctx context.Context, batch []*client.PointStruct) error {
 
 // create creates the collection. Another process may do so at the same time.
 func (x *space) create(ctx context.Context) error {
-	err := x.call(ctx, "create the collection", func(ctx context.Context) error {
+	err := x.call(writing(ctx), "create the collection", func(ctx context.Context) error {
 		return x.client.CreateCollection(ctx, &client.CreateCollection{
 			CollectionName: x.name,
 			VectorsConfig: client.NewVectorsConfig(&client.VectorParams{
@@ -254,7 +256,12 @@ func (x *space) create(ctx context.Context) error {
 			return err
 		}
 	}
-	return x.call(ctx, "index the owners", func(ctx context.Context) error {
+	return x.indexOwners(ctx)
+}
+
+// indexOwners lets the server find points by their owner. That there is an index already is no error.
+func (x *space) indexOwners(ctx context.Context) error {
+	return x.call(writing(ctx), "index the owners", func(ctx context.Context) error {
 		_, err := x.client.CreateFieldIndex(ctx, &client.CreateFieldIndexCollection{
 			CollectionName: x.name, FieldName: scopeField, FieldType: client.FieldType_FieldTypeKeyword.Enum(), Wait: new(true),
 			FieldIndexParams: client.NewPayloadIndexParamsKeyword(&client.KeywordIndexParams{IsTenant: new(true)}),
@@ -263,9 +270,23 @@ func (x *space) create(ctx context.Context) error {
 	})
 }
 
+// filtered is a call that finds points by their owner. A collection lacks the index if the process that created it ended
+// before it could make one: then owners cannot be listed, and a server in strict mode (Qdrant's cloud) refuses filters. So
+// what the server calls invalid is tried again with an index.
+func (x *space) filtered(ctx context.Context, what string, run func(ctx context.Context) error) error {
+	err := x.call(ctx, what, run)
+	if status.Code(err) != codes.InvalidArgument {
+		return err
+	}
+	if indexErr := x.indexOwners(ctx); indexErr != nil {
+		return errors.Join(err, indexErr)
+	}
+	return x.call(ctx, what, run)
+}
+
 // restate replaces the payload of a point, if there is one.
 func (x *space) restate(ctx context.Context, p knn.Point) error {
-	err := x.call(ctx, "store a payload", func(ctx context.Context) error {
+	err := x.call(writing(ctx), "store a payload", func(ctx context.Context) error {
 		_, err := x.client.OverwritePayload(ctx, &client.SetPayloadPoints{
 			CollectionName: x.name, Payload: payloadOf(p), Wait: new(true),
 			PointsSelector: client.NewPointsSelectorIDs([]*client.PointId{client.NewIDUUID(ownedID(p.Scope, p.Key))}),
@@ -304,7 +325,7 @@ func (x *space) Forget(ctx context.Context, scope string) error {
 }
 
 func (x *space) remove(ctx context.Context, which *client.PointsSelector) error {
-	err := x.call(ctx, "remove points", func(ctx context.Context) error {
+	err := x.filtered(writing(ctx), "remove points", func(ctx context.Context) error {
 		_, err := x.client.Delete(ctx, &client.DeletePoints{CollectionName: x.name, Points: which, Wait: new(true)})
 		return err
 	})
@@ -323,7 +344,7 @@ func (x *space) Search(ctx context.Context, f knn.Filter, vector []float32, limi
 		return nil, nil
 	}
 	var points []*client.ScoredPoint
-	err := x.call(ctx, "search", func(ctx context.Context) (err error) {
+	err := x.filtered(ctx, "search", func(ctx context.Context) (err error) {
 		points, err = x.client.Query(ctx, &client.QueryPoints{
 			CollectionName: x.name, Query: client.NewQueryDense(knn.Unit(vector)), Filter: of(f.Scopes...),
 			Limit: new(uint64(min(limit, knn.MostHits))), Params: &client.SearchParams{Exact: new(true)},

@@ -1,11 +1,16 @@
 package qdrant_test
 
 import (
+	"context"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	client "github.com/qdrant/go-client/qdrant"
 	"github.com/rs/zerolog"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/zephbot/zephbot/agent/knn"
 	"github.com/zephbot/zephbot/persistence/storetest"
@@ -21,6 +26,71 @@ func TestSpaces(t *testing.T) {
 	storetest.Spaces(t, func(t *testing.T) knn.Spaces {
 		return connect(t, qdranttest.Start(t, qdranttest.Options{}), qdrant.Options{}).Spaces()
 	})
+}
+
+func TestSpacesInStrictMode(t *testing.T) {
+	t.Parallel()
+	storetest.Spaces(t, func(t *testing.T) knn.Spaces {
+		return connect(t, qdranttest.Start(t, qdranttest.Options{Strict: true}), qdrant.Options{}).Spaces()
+	})
+}
+
+// TestACollectionWithoutItsIndexGetsOne: the process that created it ended before it could make the index.
+func TestACollectionWithoutItsIndexGetsOne(t *testing.T) {
+	t.Parallel()
+	kind := knn.Kind{Name: "code", Model: "m", Size: 1}
+	filter := knn.Filter{Scopes: []string{"a"}}
+	for _, strict := range []bool{false, true} {
+		for name, use := range map[string]func(ctx context.Context, all knn.Spaces, space knn.Space) error{
+			"owners": func(ctx context.Context, all knn.Spaces, _ knn.Space) error {
+				_, err := all.Owners(ctx, kind)
+				return err
+			},
+			"hashes": func(ctx context.Context, _ knn.Spaces, x knn.Space) error { _, err := x.Hashes(ctx, "a"); return err },
+			"forget": func(ctx context.Context, _ knn.Spaces, x knn.Space) error { return x.Forget(ctx, "a") },
+			"search": func(ctx context.Context, _ knn.Spaces, x knn.Space) error {
+				_, err := x.Search(ctx, filter, []float32{1}, 5)
+				return err
+			},
+		} {
+			server := qdranttest.Start(t, qdranttest.Options{Strict: strict})
+			server.Foreign("zeph_code.1.bQ", &client.VectorParams{Size: 1, Distance: client.Distance_Cosine})
+			all := connect(t, server, qdrant.Options{}).Spaces()
+			space, err := all.Space(kind)
+			check(t, err)
+			check(t, space.Upsert(t.Context(), []knn.Point{{Scope: "a", Key: "1", Vector: []float32{1}}}))
+			if err := use(t.Context(), all, space); err != nil {
+				t.Errorf("strict %v, %s: %v", strict, name, err)
+			}
+		}
+	}
+}
+
+// TestAServerWithTooMuchToDoIsWaitedFor as long as it asks for, within the limit of the call.
+func TestAServerWithTooMuchToDoIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	for name, after := range map[string]string{"at once": "0", "next week": "604800"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := qdranttest.Start(t, qdranttest.Options{RetryAfter: after})
+			space, err := connect(t, server, qdrant.Options{}).Spaces().Space(knn.Kind{Name: "code", Model: "m", Size: 1})
+			check(t, err)
+			var refusals atomic.Int64
+			refusals.Store(3)
+			server.Before(func(method string) error {
+				if method == "Upsert" && refusals.Add(-1) >= 0 {
+					return status.Error(codes.ResourceExhausted, "Rate limiting exceeded: Write rate limit exceeded")
+				}
+				return nil
+			})
+			err = space.Upsert(t.Context(), []knn.Point{{Scope: "a", Key: "1", Vector: []float32{1}}})
+			if after == "0" {
+				check(t, err)
+			} else if status.Code(err) != codes.ResourceExhausted || server.Calls("Upsert") != 1 {
+				t.Errorf("after %d calls: %v, want the error at once", server.Calls("Upsert"), err)
+			}
+		})
+	}
 }
 
 func TestSpacesOnARealServer(t *testing.T) {

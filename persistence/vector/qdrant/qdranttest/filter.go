@@ -11,18 +11,22 @@ import (
 )
 
 // accepting returns a filter as a function. It knows conditions that must hold, on fields whose value is one of some
-// keywords.
-func accepting(f *qdrant.Filter) (func(*stored) bool, error) {
+// keywords. The lock must be held.
+func (s *Server) accepting(c *collection, f *qdrant.Filter) (func(*stored) bool, error) {
 	if len(f.GetShould()) > 0 || len(f.GetMustNot()) > 0 || f.GetMinShould() != nil {
 		return nil, status.Error(codes.Unimplemented, "other conditions than must")
 	}
 	wants := map[string][]string{}
-	for _, c := range f.GetMust() {
-		keywords := c.GetField().GetMatch().GetKeywords()
+	for _, must := range f.GetMust() {
+		field, keywords := must.GetField().GetKey(), must.GetField().GetMatch().GetKeywords()
 		if keywords == nil {
 			return nil, status.Error(codes.Unimplemented, "other conditions than one of several keywords")
 		}
-		wants[c.GetField().GetKey()] = keywords.GetStrings()
+		if s.options.Strict && !c.indexed[field] {
+			return nil, status.Errorf(codes.InvalidArgument,
+				"Bad request: Index required but not found for %q of one of the following types: [keyword]", field)
+		}
+		wants[field] = keywords.GetStrings()
 	}
 	return func(p *stored) bool {
 		for field, keywords := range wants {
@@ -97,9 +101,11 @@ func (s points) OverwritePayload(_ context.Context, r *qdrant.SetPayloadPoints) 
 		return nil, status.Error(codes.Unimplemented, "payloads by filter or key, or that nobody waits for")
 	}
 	for _, id := range ids {
-		if p := c.points[id.GetUuid()]; p != nil {
-			p.payload = r.GetPayload()
+		p := c.points[id.GetUuid()]
+		if p == nil {
+			return nil, status.Errorf(codes.NotFound, "Not found: No point with id %s found", id.GetUuid())
 		}
+		p.payload = r.GetPayload()
 	}
 	return done(), nil
 }

@@ -25,6 +25,10 @@ const maxRequest = 32 << 20
 type Options struct {
 	APIKey string      // required in requests; "" = not required
 	TLS    *tls.Config // with a certificate; nil = plain text
+	// Strict refuses filters by fields without an index, as Qdrant's cloud does (strict mode).
+	Strict bool
+	// RetryAfter is said with the code ResourceExhausted, in seconds; "" = nothing is said.
+	RetryAfter string
 }
 
 // Server is a Qdrant that lives as long as its test. Safe for concurrent use.
@@ -116,6 +120,9 @@ func (s *Server) intercept(ctx context.Context, request any, info *grpc.UnarySer
 	}
 	if before != nil {
 		if err := before(name); err != nil {
+			if status.Code(err) == codes.ResourceExhausted && s.options.RetryAfter != "" {
+				_ = grpc.SetTrailer(ctx, metadata.Pairs("retry-after", s.options.RetryAfter)) // it fails only outside of a call
+			}
 			return nil, err
 		}
 	}

@@ -184,7 +184,7 @@ func (s points) Delete(_ context.Context, r *qdrant.DeletePoints) (*qdrant.Point
 	case !r.GetWait():
 		return nil, status.Error(codes.Unimplemented, "a removal that nobody waits for")
 	case r.GetPoints().GetFilter() != nil:
-		accepts, err := accepting(r.GetPoints().GetFilter())
+		accepts, err := s.accepting(c, r.GetPoints().GetFilter())
 		if err != nil {
 			return nil, err
 		}
@@ -210,7 +210,7 @@ func (s points) Scroll(_ context.Context, r *qdrant.ScrollPoints) (*qdrant.Scrol
 	case r.GetOrderBy() != nil || r.GetWithVectors().GetEnable():
 		return nil, status.Error(codes.Unimplemented, "orders and vectors of a scroll")
 	}
-	accepts, err := accepting(r.GetFilter())
+	accepts, err := s.accepting(c, r.GetFilter())
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +246,7 @@ func (s points) Query(_ context.Context, r *qdrant.QueryPoints) (*qdrant.QueryRe
 	if err := c.fits(dense.GetData()); err != nil {
 		return nil, err
 	}
-	accepts, err := accepting(r.GetFilter())
+	accepts, err := s.accepting(c, r.GetFilter())
 	if err != nil {
 		return nil, err
 	}
