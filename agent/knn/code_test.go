@@ -30,9 +30,9 @@ func shapes(r *rand.Rand, size int) [][]float32 {
 func TestBoundsHold(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 3))
-	for _, size := range []int{1, 2, 7, 8, 16, 100, 512, 1536, 5000} {
+	for _, size := range []int{1, 7, 8, 100, 512, 1536} {
 		var units [][]float32
-		for range 4 {
+		for range 2 {
 			for _, v := range shapes(r, size) {
 				unit := knn.Unit(v)
 				opposite := make([]float32, size)

@@ -79,16 +79,16 @@ func TestCodesFindWhatReadingFinds(t *testing.T) {
 	const size = 24
 	r := rand.New(rand.NewPCG(9, 9))
 	rows := file(t, filepath.Join(t.TempDir(), "v.db"))
-	coding, kind := spaces(t, rows, 100_000), knn.Kind{Name: "code", Model: "m", Size: size}
+	coding, kind := spaces(t, rows, 40_000), knn.Kind{Name: "code", Model: "m", Size: size}
 	codes, err := coding.Space(kind)
 	check(t, err)
 	read, err := spaces(t, rows, 1).Space(kind)
 	check(t, err)
-	points := crowd(r, 1500, size)
-	for change := range 3 {
+	points := crowd(r, 600, size)
+	for change := range 2 {
 		check(t, codes.Upsert(t.Context(), points))
-		for _, limit := range []int{1, 7, 40, 2000} {
-			for _, query := range crowd(r, max(1, 200/limit)/25+1, size) {
+		for _, limit := range []int{1, 7, 40, 700} {
+			for _, query := range crowd(r, 3, size) {
 				for _, scopes := range [][]string{{"1"}, {"0", "1"}} {
 					filter := knn.Filter{Scopes: scopes}
 					want, err := read.Search(t.Context(), filter, query.Vector, limit)
@@ -150,7 +150,7 @@ func TestSpacesOutliveTheProcess(t *testing.T) {
 // TestTheMemoryOfCopiesIsBounded: searches in many scopes find everything, whatever fits.
 func TestTheMemoryOfCopiesIsBounded(t *testing.T) {
 	t.Parallel()
-	const vectors, size = 700, 8
+	const vectors, size = 550, 8
 	for name, limit := range map[string]int64{
 		"two scopes as numbers":  4 * vectors * (4*size + 8),
 		"two scopes as codes":    5 * vectors * (size + 16) / 2,
