@@ -79,16 +79,16 @@ func TestCodesFindWhatReadingFinds(t *testing.T) {
 	const size = 24
 	r := rand.New(rand.NewPCG(9, 9))
 	rows := file(t, filepath.Join(t.TempDir(), "v.db"))
-	coding, kind := spaces(t, rows, 40_000), knn.Kind{Name: "code", Model: "m", Size: size}
+	coding, kind := spaces(t, rows, 20_000), knn.Kind{Name: "code", Model: "m", Size: size}
 	codes, err := coding.Space(kind)
 	check(t, err)
 	read, err := spaces(t, rows, 1).Space(kind)
 	check(t, err)
-	points := crowd(r, 600, size)
+	points := crowd(r, 300, size)
 	for change := range 2 {
 		check(t, codes.Upsert(t.Context(), points))
-		for _, limit := range []int{1, 7, 40, 700} {
-			for _, query := range crowd(r, 3, size) {
+		for _, limit := range []int{1, 7, 400} {
+			for _, query := range crowd(r, 2, size) {
 				for _, scopes := range [][]string{{"1"}, {"0", "1"}} {
 					filter := knn.Filter{Scopes: scopes}
 					want, err := read.Search(t.Context(), filter, query.Vector, limit)
