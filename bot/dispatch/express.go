@@ -318,9 +318,7 @@ func (d *Dispatcher) expressMember(ctx context.Context, a *bot.Arrival, msg *bot
 	d.parts.Log.Info().Str("chat", msg.Place.Chat).Str("status", msg.Status).Msg("membership changed")
 	switch {
 	case msg.Status == "left" || msg.Status == "blocked":
-		return d.effect(ctx, a, func() (turn.Effect, error) {
-			return d.leave(ctx, msg.Place.ChatKey(), func(seq int64, _ time.Time) bool { return seq < a.Seq })
-		})
+		return d.effect(ctx, a, func() (turn.Effect, error) { return d.lose(ctx, a, msg.Place) })
 	case msg.Status != "joined" || !msg.Place.Group:
 		return d.done(ctx, a)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
@@ -17,6 +18,8 @@ type Schedule interface {
 	Ended(a *bot.Arrival, session bot.SessionKey, outcome string) []bot.Fact
 	// Settle says that such an end is stored. It must not block.
 	Settle()
+	// Left returns what is stored when the bot was removed from a chat. key is unique to that.
+	Left(ctx context.Context, place bot.Place, key string) (turn.Effect, error)
 	// Heading is the key of the row that says what began the turn of an arrival: the answer replies to it.
 	Heading(arrival string) string
 }
@@ -53,6 +56,17 @@ func (d *Dispatcher) refuseRun(ctx context.Context, a *bot.Arrival) error {
 		d.runEnds(a, &e.Change, runRefused)
 		return e, nil
 	})
+}
+
+// lose ends the work of a chat that the bot was removed from, and switches off the tasks there.
+func (d *Dispatcher) lose(ctx context.Context, a *bot.Arrival, place bot.Place) (turn.Effect, error) {
+	e, err := d.leave(ctx, place.ChatKey(), func(seq int64, _ time.Time) bool { return seq < a.Seq })
+	if err != nil || d.parts.Schedule == nil {
+		return e, err
+	}
+	tasks, err := d.parts.Schedule.Left(ctx, place, a.ID)
+	e.Change.Facts, e.Change.Send, e.Then = tasks.Change.Facts, tasks.Change.Send, tasks.Then
+	return e, err
 }
 
 // headingRows is how many of the newest rows of a session are searched for the heading of a run.

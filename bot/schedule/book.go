@@ -53,6 +53,10 @@ func (d *Desk) Put(ctx context.Context, call *tools.Call, wanted tool.Task) (too
 		return tool.Stored{}, err
 	}
 	session := bot.SessionKey(call.Origin.Session)
+	maker, _ := taskOf(msg.ID)
+	if maker != "" && wanted.Cron == "" && wanted.At.Before(d.deps.Now().Add(soon)) {
+		return tool.Stored{}, errHasty
+	}
 	for range conflicts {
 		revision, list, err := d.fresh(ctx)
 		if err != nil {
@@ -63,12 +67,14 @@ func (d *Desk) Put(ctx context.Context, call *tools.Call, wanted tool.Task) (too
 			return tool.Stored{Updated: !t.Fresh, Next: t.Next}, nil // the call is run again after a crash
 		}
 		if t == nil {
-			if err := d.room(list, msg.Caller); err != nil {
+			if err := d.room(list, msg.Caller, maker); err != nil {
 				return tool.Stored{}, err
 			}
-			t = &task{key: string(session) + "/" + taskID(session, call.ID), Fresh: true}
+			t = &task{key: string(session) + "/" + taskID(session, call.ID), Fresh: true, By: maker}
 		} else {
-			t.Fresh = false
+			if t.Fresh = false; maker == "" {
+				t.By = ""
+			}
 		}
 		zone := ""
 		if d.deps.Zones.Of(msg.Caller) != nil {
@@ -89,6 +95,12 @@ func (d *Desk) Put(ctx context.Context, call *tools.Call, wanted tool.Task) (too
 // errBusy means that too many others change tasks at this moment.
 var errBusy = &tools.Error{
 	Category: tools.ServerError, Message: "the tasks are being changed by others at this moment", Suggestion: "Try once more.",
+}
+
+// errHasty refuses a task that a run of a task wants to begin at once: such a chain would never end.
+var errHasty = &tools.Error{
+	Category: tools.InvalidParameters, Message: "this turn is a run of a scheduled task, and what it schedules can run in a minute at the earliest",
+	Suggestion: "Give a later time.",
 }
 
 // put stores a task, if the set of tasks is still that of a revision.
@@ -125,15 +137,20 @@ func named(list []*task, session bot.SessionKey, caller, name string) *task {
 	return nil
 }
 
-// room refuses a further task of a person, if there are too many.
-func (d *Desk) room(list []*task, caller string) error {
-	own := 0
+// room refuses a further task of a person, if there are too many. maker is the task whose run wants it; "" = a person does.
+func (d *Desk) room(list []*task, caller, maker string) error {
+	own, made := 0, 0
 	for _, t := range list {
 		if t.own(caller) {
 			own++
+			if t.By != "" {
+				made++
+			}
 		}
 	}
 	switch {
+	case maker != "" && made >= mostMade:
+		return full("runs of tasks have made %d tasks of this person, which is the most; the person can ask for more", made)
 	case own >= min(mostOfOne, d.opts.MaxTasks):
 		return full("this person has %d scheduled tasks, which is the most that one person may have", own)
 	case len(list) >= d.opts.MaxTasks:

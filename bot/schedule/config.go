@@ -84,7 +84,9 @@ func (d *Desk) wanted(list []*task, c *Config, now time.Time) (*task, error) {
 	session := d.deps.Engine.Session(&bot.Message{
 		Kind: bot.Text, Place: c.Place, Caller: caller, Person: c.Owner, Addressed: true,
 	})
-	t := &task{key: string(session) + "/" + taskID(session, "config/"+c.Task.Name)}
+	// The id is that of the entry; the conversation may have moved since the entry was written.
+	session, id := d.deps.Current(session), taskID(session, "config/"+c.Task.Name)
+	t := &task{key: string(session) + "/" + id}
 	for _, old := range list {
 		if old.key == t.key {
 			t = new(*old)
@@ -93,6 +95,7 @@ func (d *Desk) wanted(list []*task, c *Config, now time.Time) (*task, error) {
 	same := t.raw != "" && t.Cron == c.Task.Cron && t.At.Equal(c.Task.At)
 	t.Name, t.Kind, t.Text, t.Cron, t.At, t.Config = c.Task.Name, c.Task.Kind, c.Task.Text, c.Task.Cron, c.Task.At, true
 	t.Owner.Caller, t.Owner.Person, t.Place = caller, c.Owner, c.Place
+	t.Place.Chat = session.Chat()
 	if same {
 		return t, nil
 	}

@@ -61,8 +61,12 @@ type Deps struct {
 	Zones     Zones
 	Words     texts.Words
 	Operators func() []bot.Place // where admins are told of tasks that were switched off; nil = nowhere
-	Now       func() time.Time   // of the store: the processes that share it agree on it
-	Log       zerolog.Logger
+	// Private returns the chat with a person alone, where they are told of tasks in chats that are gone.
+	Private func(person string) bot.Place
+	// Current returns the key that a session has now: its group may have got a new id.
+	Current func(session bot.SessionKey) bot.SessionKey
+	Now     func() time.Time // of the store: the processes that share it agree on it
+	Log     zerolog.Logger
 }
 
 // Options configure a Desk. Zero values mean the documented default.
@@ -75,6 +79,8 @@ type Options struct {
 const (
 	// mostOfOne is how many tasks one person may have.
 	mostOfOne = 25
+	// mostMade is how many tasks of one person may have been made by runs of tasks.
+	mostMade = 5
 	// mostFails is after how many failures in a row a task is switched off.
 	mostFails = 5
 	// firstBackoff is how long a task rests after it has failed; each further failure doubles it.

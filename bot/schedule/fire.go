@@ -258,13 +258,16 @@ func (d *Desk) closeWith(ctx context.Context, t *task, end *bot.Fact) error {
 }
 
 // tally counts failures: a task rests after each, and is switched off after some in a row. What a quota did not pay for
-// is tried again too if it runs once; a repeated task has its next time.
+// is tried again on the next day if it runs once; a repeated task has its next time.
 func (d *Desk) tally(t *task, outcome string, change *bot.Change) {
 	now := d.deps.Now()
 	again := outcome == unpaid && t.Cron == ""
 	switch {
 	case outcome == answered:
 		t.Fails = 0
+		return
+	case outcome == journal.ReasonGone:
+		change.Send = append(change.Send, d.leave(t, "schedule/left/"+t.Run)...)
 		return
 	case outcome == refused && t.Cron == "" && t.Next.IsZero():
 		t.Next = now // where it is refused again, and that is said
@@ -281,7 +284,15 @@ func (d *Desk) tally(t *task, outcome string, change *bot.Change) {
 		change.Send = append(change.Send, row)
 		return
 	}
+	d.rest(t, now, again)
+}
+
+// rest sets when a task that has failed runs next; again: what a quota did not pay for.
+func (d *Desk) rest(t *task, now time.Time, again bool) {
 	rest := now.Add(firstBackoff << (t.Fails - 1))
+	if again {
+		rest = d.afresh(now)
+	}
 	if t.Cron == "" {
 		if t.Next.IsZero() || t.Next.Before(rest) {
 			t.Next = rest
@@ -292,4 +303,11 @@ func (d *Desk) tally(t *task, outcome string, change *bot.Change) {
 	if next, err := t.next(rest, zone); err == nil && t.Next.Before(rest) {
 		t.Next = next
 	}
+}
+
+// afresh returns when quotas have begun a new day: at midnight of the bot's zone, and a moment for clocks that differ.
+func (d *Desk) afresh(now time.Time) time.Time {
+	zone, _ := d.deps.Zones.For("")
+	year, month, day := now.In(zone).Date()
+	return time.Date(year, month, day+1, 0, 0, 0, 0, zone).Add(soon)
 }

@@ -108,7 +108,11 @@ func open(t *testing.T, zone string, processes int, opts schedule.Options) *worl
 			Operators: func() []bot.Place {
 				return []bot.Place{{Channel: "telegram", Bot: "1", Surface: bot.SurfaceBot, Chat: "7"}}
 			},
-			Now: time.Now, Log: zerolog.Nop(),
+			Private: func(person string) bot.Place {
+				return bot.Place{Channel: "telegram", Bot: "1", Surface: bot.SurfaceBot, Chat: person}
+			},
+			Current: func(key bot.SessionKey) bot.SessionKey { return key },
+			Now:     time.Now, Log: zerolog.Nop(),
 		}, opts))
 	}
 	return w

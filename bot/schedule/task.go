@@ -56,6 +56,8 @@ type task struct {
 	Run    string          `json:"run,omitempty"` // arrival of the run that is not accounted for yet
 	Fails  int             `json:"fails,omitempty"`
 	State  texts.TaskState `json:"state,omitempty"`
+	Left   string          `json:"left,omitempty"` // the chat that the bot was removed from, if it is off for that
+	By     string          `json:"by,omitempty"`   // id of the task whose run made it; "" = a person
 }
 
 // owner is in whose name a task runs.
@@ -78,6 +80,9 @@ func read(fact *bot.Fact) (*task, error) {
 		return nil, fmt.Errorf("scheduled task: %q begins with no conversation", fact.Key)
 	}
 	t.Place.Chat = session.Chat()
+	if t.State == texts.TaskLeft && t.Left != t.Place.Chat {
+		t.State = texts.TaskOn // the group has a new id, and nobody removed the bot: it was told that the old one is gone
+	}
 	return t, nil
 }
 

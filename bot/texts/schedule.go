@@ -37,6 +37,7 @@ type scheduleBook struct {
 type scheduleStates struct {
 	Next                                  string // when
 	Running, Paused, OffFailing, OffOwner string
+	OffLeft                               string
 }
 
 // scheduleRuns is what is said when a task runs, or is left out.
@@ -45,6 +46,7 @@ type scheduleRuns struct {
 	Late             string // when
 	Failing          count  // name, failures
 	Revoked          string // name, owner
+	Left             string // group, names
 }
 
 // scheduleButtons are the labels of the buttons of /schedule.
@@ -96,6 +98,7 @@ const (
 	TaskPaused  TaskState = "paused"
 	TaskFailing TaskState = "failing" // it failed too often
 	TaskRevoked TaskState = "revoked" // its owner is not admitted any more
+	TaskLeft    TaskState = "left"    // the bot was removed from its chat
 )
 
 // Task is a scheduled task as people see it. Name, Owner and Text were chosen by people.
@@ -145,6 +148,8 @@ func (w Words) taskState(b *scheduleBook, t *Task) string {
 		return b.States.OffFailing
 	case t.State == TaskRevoked:
 		return b.States.OffOwner
+	case t.State == TaskLeft:
+		return b.States.OffLeft
 	case t.Next.IsZero():
 		return b.States.Running
 	default:
@@ -230,4 +235,20 @@ func (w Words) ScheduleFailing(language, name string, failures int) string {
 // ScheduleRevoked tells an admin that the tasks of somebody do not run any more.
 func (w Words) ScheduleRevoked(language, name, owner string) string {
 	return fmt.Sprintf(w.in(language).Schedule.Runs.Revoked, nameOfTask(name), named(owner))
+}
+
+// mostLeft is how many tasks ScheduleLeft names.
+const mostLeft = 10
+
+// ScheduleLeft tells the owner of tasks that they are off because the bot was removed from their group.
+func (w Words) ScheduleLeft(language, group string, names []string) string {
+	more := ""
+	if len(names) > mostLeft {
+		names, more = names[:mostLeft], ", …"
+	}
+	shown := make([]string, len(names))
+	for i, name := range names {
+		shown[i] = nameOfTask(name)
+	}
+	return fmt.Sprintf(w.in(language).Schedule.Runs.Left, named(group), strings.Join(shown, ", ")+more)
 }

@@ -37,6 +37,7 @@ func schedules(l string, m map[string][]string) {
 	m["ScheduleNotYours"] = []string{w.ScheduleNotYours(l, "Ann", false), w.ScheduleNotYours(l, "Ann", true)}
 	m["Scheduled"], m["ScheduleSkipped"] = []string{w.Scheduled(l, "x", time.Time{}), w.Scheduled(l, "x", at)}, []string{w.ScheduleSkipped(l, "x")}
 	m["ScheduleFailing"] = []string{w.ScheduleFailing(l, "x", 1), w.ScheduleFailing(l, "x", 3), w.ScheduleFailing(l, "x", 5)}
+	m["ScheduleLeft"] = []string{w.ScheduleLeft(l, "Team", []string{"x", "y"}), w.ScheduleLeft(l, "Team", make([]string, 11))}
 	m["ScheduleRevoked"] = []string{w.ScheduleRevoked(l, "x", "Ann")}
 }
 

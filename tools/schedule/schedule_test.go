@@ -98,6 +98,13 @@ func TestTexts(t *testing.T) {
 	if b.task.Name != "a b" || b.task.Text != "one\n\ttwo[31m" || b.task.Kind != schedule.Custom {
 		t.Errorf("%+v", b.task)
 	}
+	for name, want := range map[string]string{ // 128 characters, not bytes
+		strings.Repeat("ü", 128): "", strings.Repeat("ü", 129): "name has 129 characters; allowed: 128", " \n\t\u0000 ": "name is empty", "": "name is empty",
+	} {
+		if _, err := schedule.Checked(name, "", "x"); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%.20q: %v, want %q", name, err, want)
+		}
+	}
 	b.entries = []schedule.Entry{{Name: "x\ny | z", Kind: "custom", Owner: "Ann\nBen"}, {Name: "mine", Cron: "0 9 * * *", Next: now, Text: "do\nit"}}
 	got, err := call(t, b, "list_tasks", `{}`)
 	if err != nil || strings.Count(got, "\n") != 2 || !strings.Contains(got, "(not shown)") || !strings.Contains(got, "do it") {

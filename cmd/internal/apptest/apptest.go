@@ -74,7 +74,7 @@
 //	speaks ben ru               the language of his client
 //	connect ben on              his business account is connected with the bot; mute: it may not answer there; off: no longer
 //	untopic forum 7             the topic is deleted with all that is in it
-//	join foreign                the bot is added to that group; leave team: removed
+//	join foreign                dora adds the bot to that group; join team ann: she does; leave team: she removes it
 //	clock +5m                   the service's clock goes on; "clock day" to the next day, UTC
 package apptest
 

@@ -93,7 +93,7 @@ func (s *scene) happens(words []string) error {
 	case "unblock":
 		_, err = s.fake.Unblock(chat)
 	case "join":
-		_, err = s.fake.Join(dora, chat)
+		_, err = s.fake.Join(map[bool]int64{true: ann, false: dora}[words[len(words)-1] == "ann"], chat)
 	case "leave":
 		_, err = s.fake.Leave(ann, chat)
 	case "untopic":
