@@ -46,6 +46,10 @@ type Desk struct {
 	mu       sync.Mutex
 	known    bool
 	revision string // when the decisions were read
+
+	waits map[string]string // hashes of the skills that wait, by name
+	since time.Time         // for how long these have been the ones
+	said  bool              // nothing of them is left to be told
 }
 
 // New returns a Desk. Nothing is decided before the first Follow.

@@ -19,6 +19,8 @@ type skillBook struct {
 	Details                     skillDetailBook
 	Findings                    map[string]string // by kind: file with line
 	Accept, Limit, Refuse, Back string            // buttons
+	Show                        string            // button
+	Waiting                     string            // names
 	Done                        map[string]string // by verdict: name
 	Already                     string            // name, state
 	Unknown                     string            // name
@@ -207,3 +209,17 @@ func (w Words) SkillsHelp(language string) string { return w.in(language).Skills
 
 // SkillsInPrivate answers a request for details in a group.
 func (w Words) SkillsInPrivate(language string) string { return w.in(language).Skills.Private }
+
+// skillsNamed is how many skills SkillsWaiting names.
+const skillsNamed = 10
+
+// SkillsWaiting tells an admin which skills nobody has decided about, and labels the button that lists them.
+func (w Words) SkillsWaiting(language string, names []string) (text, button string) {
+	b := &w.in(language).Skills
+	more := len(names) - skillsNamed
+	list := strings.Join(names[:min(len(names), skillsNamed)], ", ")
+	if more > 0 {
+		list += " " + fmt.Sprintf(b.Rest, more)
+	}
+	return fmt.Sprintf(b.Waiting, list), b.Show
+}

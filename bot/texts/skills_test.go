@@ -29,6 +29,9 @@ func skill(l string) map[string][]string {
 		"SkillOutdated": {w.SkillOutdated(l)}, "SkillsOff": {w.SkillsOff(l)}, "SkillsHelp": {w.SkillsHelp(l)}, "SkillsInPrivate": {w.SkillsInPrivate(l)},
 		"Skills": {w.Skills(l, texts.SkillList{From: 1})},
 	}
+	text, show := w.SkillsWaiting(l, []string{"pdf"})
+	many, _ := w.SkillsWaiting(l, strings.Split(strings.Repeat("pdf ", 11)+"pdf", " "))
+	m["SkillsWaiting"] = []string{text, show, many}
 	accept, limit, refuse, back := w.SkillButtons(l)
 	m["SkillButtons"] = []string{accept, limit, refuse, back}
 	for _, state := range []string{"waiting", "changed", "accepted", "limited", "refused"} {

@@ -330,8 +330,8 @@ func stampFolder(dir string, add func(format string, values ...any)) {
 	})
 }
 
-// Follow calls Sync at every tick, until ctx ends. It always returns nil.
-func (l *Library) Follow(ctx context.Context, every time.Duration) error {
+// Follow calls Sync and then at every tick, until ctx ends. It always returns nil.
+func (l *Library) Follow(ctx context.Context, every time.Duration, then func(ctx context.Context)) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
@@ -340,6 +340,7 @@ func (l *Library) Follow(ctx context.Context, every time.Duration) error {
 			return nil
 		case <-ticker.C:
 			l.Sync()
+			then(ctx)
 		}
 	}
 }

@@ -110,7 +110,7 @@ func (s *service) aside() map[string]func(ctx context.Context) error {
 		parts["send budget"] = s.pacing
 	}
 	if c := s.core; c.library != nil {
-		parts["skills"] = func(ctx context.Context) error { return c.library.Follow(ctx, skillsEvery) }
+		parts["skills"] = func(ctx context.Context) error { return c.library.Follow(ctx, skillsEvery, s.tellSkills) }
 	}
 	if s.core.plan != nil {
 		parts["schedule"] = s.core.plan.Run

@@ -145,3 +145,12 @@ func (c *Core) trust(call *tools.Call) policy.Trust {
 	}
 	return least
 }
+
+// tellSkills has the admins told of skills that wait for them.
+func (s *service) tellSkills(ctx context.Context) {
+	if desk := s.core.skillDesk; desk != nil {
+		if err := desk.Announce(ctx, s.operators(), s.outbox.Wake); err != nil && ctx.Err() == nil {
+			s.log.Warn().Err(err).Msg("admins are told later of skills that wait for them")
+		}
+	}
+}
