@@ -13,6 +13,7 @@ type checker struct {
 	program string
 	files   []string // in a directory of its project
 	local   bool     // a project may bring it in node_modules
+	install string   // what an operator installs to have the program
 	command func(program, kind string) string
 	parse   func(stdout, stderr string) []Finding
 }
@@ -23,7 +24,7 @@ func checkers() []checker {
 		return func(program, _ string) string { return program + " " + rest }
 	}
 	return []checker{
-		{name: "cargo", program: "cargo", files: []string{"Cargo.toml"}, parse: parseCargo, command: func(program, kind string) string {
+		{name: "cargo", program: "cargo", install: "Rust (rustup.rs)", files: []string{"Cargo.toml"}, parse: parseCargo, command: func(program, kind string) string {
 			if kind == "clippy" {
 				return program + " clippy --message-format=json"
 			}
@@ -31,13 +32,13 @@ func checkers() []checker {
 		}},
 		// -o /dev/null: a single main package would leave a binary. vet runs after a failed build too, for the packages
 		// that compile.
-		{name: "go", program: "go", files: []string{"go.mod", "go.work"}, parse: parseGo, command: func(program, _ string) string {
+		{name: "go", program: "go", install: "Go (go.dev/dl)", files: []string{"go.mod", "go.work"}, parse: parseGo, command: func(program, _ string) string {
 			return program + " build -o /dev/null ./...; a=$?; " + program + " vet -json ./... && (exit $a)"
 		}},
-		{name: "tsc", program: "tsc", files: []string{"tsconfig.json"}, local: true, parse: parseTSC, command: plain("--noEmit --pretty false")},
-		{name: "pyright", program: "pyright", files: []string{"pyrightconfig.json"}, local: true, parse: parsePyright, command: plain("--outputjson")},
+		{name: "tsc", program: "tsc", install: "TypeScript (npm install typescript, in the project or globally)", files: []string{"tsconfig.json"}, local: true, parse: parseTSC, command: plain("--noEmit --pretty false")},
+		{name: "pyright", program: "pyright", install: "Pyright (npm or pip install pyright)", files: []string{"pyrightconfig.json"}, local: true, parse: parsePyright, command: plain("--outputjson")},
 		{
-			name: "ruff", program: "ruff", files: []string{"pyproject.toml", "ruff.toml", ".ruff.toml", "setup.py", "requirements.txt"},
+			name: "ruff", program: "ruff", install: "Ruff (pip install ruff)", files: []string{"pyproject.toml", "ruff.toml", ".ruff.toml", "setup.py", "requirements.txt"},
 			parse: parseRuff, command: plain("check --output-format=json ."),
 		},
 	}

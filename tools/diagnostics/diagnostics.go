@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -207,7 +208,7 @@ func (o Options) run(ctx context.Context, call *tools.Call, in in) (*tools.Resul
 	}
 	most := min(cmp.Or(in.Max, o.Max), mostMax)
 	if p.missing != "" {
-		warning := p.missing + " is not installed here, so nothing was checked."
+		warning := p.missing + " is not installed here, so nothing was checked. An operator can install " + p.checker.install + "."
 		return &tools.Result{Text: "[warn] " + warning, Raw: Report{Diagnostics: []Finding{}, Checker: p.checker.name, Warning: warning}}, nil
 	}
 	out, err := o.Runner.Output(ctx, call, p.text)
@@ -247,6 +248,30 @@ func (r Report) String() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
+// What is kept of a finding, in characters. A checker prints what is in the project, which may be anything.
+const (
+	mostFile    = 500
+	mostMessage = 1000
+)
+
+// brief returns a text on one line, without control characters, and cut.
+func brief(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.IsControl(r):
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\ufffd"))
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}
+
 // arrange sorts findings, errors first, drops repeated ones, and cuts the list.
 func arrange(list []Finding, dir string, most int) (kept []Finding, omitted int) {
 	seen := map[Finding]bool{}
@@ -257,8 +282,8 @@ func arrange(list []Finding, dir string, most int) (kept []Finding, omitted int)
 				f.File = rel
 			}
 		}
-		f.File = strings.TrimPrefix(f.File, "./")
-		f.Message = strings.Join(strings.Fields(f.Message), " ")
+		f.File, f.Message = brief(strings.TrimPrefix(f.File, "./"), mostFile), brief(f.Message, mostMessage)
+		f.Line, f.Column = max(0, f.Line), max(0, f.Column)
 		if f.Message == "" || seen[f] {
 			continue
 		}

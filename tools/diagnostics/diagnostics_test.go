@@ -95,6 +95,9 @@ func (d *desk) check(args map[string]any, missing ...string) (*tools.Result, too
 // TestGo checks a broken module with the real go.
 func TestGo(t *testing.T) {
 	t.Parallel()
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("there is no go in PATH")
+	}
 	d := project(t, map[string]string{
 		"mod/go.mod": "module x\n\ngo 1.26\n", "mod/sub/s.go": "package sub\n\nvar X int = \"a\"\n",
 		"mod/fine/f.go": "package fine\n\nfunc F(x int) {\n\tx = x\n}\n",
