@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -292,7 +293,7 @@ func result(list []found, most int) *tools.Result {
 		if len(raw) == most {
 			break
 		}
-		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || len(f.url) > maxFoundURL {
+		if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" || len(f.url) > maxFoundURL {
 			continue
 		}
 		p := page{Title: line(f.title, maxFoundTitle), URL: u.String(), Text: line(f.text, maxFoundText)}
@@ -315,6 +316,12 @@ func line(text string, most int) string {
 		text = text[:16*most]
 	}
 	text = strings.Join(strings.Fields(withoutMarkup(strings.ToValidUTF8(text, ""))), " ")
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, text)
 	if utf8.RuneCountInString(text) > most {
 		text = string([]rune(text)[:most-1]) + "…"
 	}
