@@ -70,7 +70,7 @@ func (d *Desk) Put(ctx context.Context, call *tools.Call, wanted tool.Task) (too
 			if err := d.room(list, msg.Caller, maker); err != nil {
 				return tool.Stored{}, err
 			}
-			t = &task{key: string(session) + "/" + taskID(session, call.ID), Fresh: true, By: maker}
+			t = &task{key: string(session) + "/" + taskID(session, call.ID), Fresh: true, further: further{By: maker}}
 		} else {
 			if t.Fresh = false; maker == "" {
 				t.By = ""

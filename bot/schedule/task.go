@@ -56,8 +56,13 @@ type task struct {
 	Run    string          `json:"run,omitempty"` // arrival of the run that is not accounted for yet
 	Fails  int             `json:"fails,omitempty"`
 	State  texts.TaskState `json:"state,omitempty"`
-	Left   string          `json:"left,omitempty"` // the chat that the bot was removed from, if it is off for that
-	By     string          `json:"by,omitempty"`   // id of the task whose run made it; "" = a person
+	further
+}
+
+// further is what few tasks have.
+type further struct {
+	Left string `json:"left,omitempty"` // the chat that the bot was removed from, if it is off for that
+	By   string `json:"by,omitempty"`   // id of the task whose run made it; "" = a person
 }
 
 // owner is in whose name a task runs.

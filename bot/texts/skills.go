@@ -19,12 +19,17 @@ type skillBook struct {
 	Details                     skillDetailBook
 	Findings                    map[string]string // by kind: file with line
 	Accept, Limit, Refuse, Back string            // buttons
-	Show                        string            // button
-	Waiting                     string            // names
+	Told                        skillToldBook
 	Done                        map[string]string // by verdict: name
 	Already                     string            // name, state
 	Unknown                     string            // name
 	Outdated, Private           string
+}
+
+// skillToldBook is what admins are told of skills that wait.
+type skillToldBook struct {
+	Waiting string // names
+	Show    string // button
 }
 
 // skillDetailBook is what is said about one skill.
@@ -221,5 +226,5 @@ func (w Words) SkillsWaiting(language string, names []string) (text, button stri
 	if more > 0 {
 		list += " " + fmt.Sprintf(b.Rest, more)
 	}
-	return fmt.Sprintf(b.Waiting, list), b.Show
+	return fmt.Sprintf(b.Told.Waiting, list), b.Told.Show
 }
