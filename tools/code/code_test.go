@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/code"
@@ -239,6 +242,96 @@ func TestWatched(t *testing.T) {
 	b.lacks(b.find("ann", args{"symbol": "RateLimiter"}), " b.py")
 }
 
+// watched starts a box whose directories are watched, at most limit of them (0 = many), and what looks at the log.
+func watched(t *testing.T, limit int) (*box, *lines) {
+	t.Helper()
+	log := &lines{}
+	b := setup(t, file.Options{}, func(_ *box, o *code.Options) {
+		w, err := watch.New(t.TempDir(), limit)
+		if err != nil {
+			t.Skipf("no watching here: %v", err)
+		}
+		t.Cleanup(func() { _ = w.Close() })
+		o.Watcher, o.Log = w, zerolog.New(log)
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = b.index.Run(ctx, nil) })
+	t.Cleanup(running.Wait)
+	t.Cleanup(cancel)
+	return b, log
+}
+
+// lines is a log. Safe for concurrent use.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) count(part string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), part)
+}
+
+// TestWatchedDirectories: a search sees directories that were moved, deleted or ignored a moment ago.
+func TestWatchedDirectories(t *testing.T) {
+	t.Parallel()
+	b, log := watched(t, 0)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	find := func() string { t.Helper(); return b.find("ann", args{"symbol": "RateLimiter"}) }
+	b.put(b.ws("ann", "old/deep/limit.py"), pyFile)
+	b.put(b.ws("ann", "kept.py"), "class Kept: pass\n")
+	b.has(find(), "[1] old/deep/limit.py:1-3")
+	must(os.Rename(b.ws("ann", "old"), b.ws("ann", "new")))
+	b.has(find(), "[1] new/deep/limit.py:1-3")
+	b.lacks(find(), "old/")
+	b.put(b.ws("ann", "new/deep/limit.py"), "\n"+pyFile)
+	b.has(find(), "[1] new/deep/limit.py:2-4")
+	b.put(b.ws("ann", ".gitignore"), "new/\n")
+	b.has(find(), "No code matches found")
+	b.put(b.ws("ann", "new/deep/limit.py"), "\n\n"+pyFile) // while nobody watches it
+	b.put(b.ws("ann", ".gitignore"), "\n")
+	b.has(find(), "[1] new/deep/limit.py:3-5")
+	must(os.RemoveAll(b.ws("ann", "new")))
+	b.has(find(), "No code matches found")
+	b.put(b.ws("ann", "new/deep/limit.py"), pyFile)
+	b.has(find(), "[1] new/deep/limit.py:1-3")
+	b.has(b.find("ann", args{"symbol": "Kept"}), "kept.py:1-1")
+	if n := log.count("warn"); n > 0 {
+		t.Errorf("%d warnings", n)
+	}
+}
+
+// TestTooManyDirectories: what cannot be watched is looked at by each search, and the log says so once.
+func TestTooManyDirectories(t *testing.T) {
+	t.Parallel()
+	b, log := watched(t, 2)
+	b.put(b.ws("ann", "a/b/c/limit.py"), pyFile)
+	b.put(b.ws("ben", "limit.py"), pyFile)
+	for i := range 3 {
+		b.put(b.ws("ann", "a/b/c/limit.py"), strings.Repeat("\n", i)+pyFile)
+		b.has(b.find("ann", args{"symbol": "RateLimiter"}), fmt.Sprintf("[1] a/b/c/limit.py:%d-%d", i+1, i+3))
+	}
+	b.has(b.find("ben", args{"symbol": "RateLimiter"}), "[1] limit.py:1-3")
+	b.put(b.ws("ben", "limit.py"), "\n"+pyFile)
+	b.has(b.find("ben", args{"symbol": "RateLimiter"}), "[1] limit.py:2-4")
+	if n := log.count("not all directories can be watched"); n != 1 {
+		t.Errorf("the log says %d times that not everything is watched", n)
+	}
+}
+
 // server answers as gopls does, with lines from 0.
 type server struct {
 	b     *box
@@ -309,7 +402,7 @@ func TestMeaning(t *testing.T) {
 	root := <-m.indexed
 	var symbols []string
 	for p, err := range b.index.Passages(t.Context(), root) {
-		if err != nil || !strings.HasPrefix(p.Text, "web/auth.go\npackage web\n") || p.Start < 1 || p.End < p.Start {
+		if err != nil || !strings.Contains(p.Text, "\nweb/auth.go\n") || p.Start < 1 || p.End < p.Start {
 			t.Errorf("passage %+v (%v)", p, err)
 		}
 		symbols = append(symbols, p.Symbol)

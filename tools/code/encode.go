@@ -10,10 +10,10 @@ import (
 var errForeign = errors.New("not an outline")
 
 // version begins every encoded outline. Another one means that the file is read again.
-const version = 1
+const version = 2
 
 // encode encodes symbols for the store.
-func encode(list []outline.Symbol) []byte {
+func encode(list []symbol) []byte {
 	out := []byte{version}
 	text := func(s string) {
 		out = binary.AppendUvarint(out, uint64(len(s)))
@@ -25,6 +25,7 @@ func encode(list []outline.Symbol) []byte {
 		text(s.Container)
 		text(string(s.Kind))
 		text(s.Doc)
+		text(s.body)
 		for _, n := range []int{s.Start, s.Line, s.End} {
 			out = binary.AppendUvarint(out, uint64(max(n, 0)))
 		}
@@ -33,17 +34,17 @@ func encode(list []outline.Symbol) []byte {
 }
 
 // decode decodes what encode has encoded; anything else is an error.
-func decode(data []byte) ([]outline.Symbol, error) {
+func decode(data []byte) ([]symbol, error) {
 	if len(data) == 0 || data[0] != version {
 		return nil, errForeign
 	}
 	d := decoder{rest: data[1:]}
-	var list []outline.Symbol
+	var list []symbol
 	for len(d.rest) > 0 && d.ok() && len(list) < outline.MaxSymbols {
-		list = append(list, outline.Symbol{
-			Name: d.text(), Container: d.text(), Kind: outline.Kind(d.text()), Doc: d.text(),
-			Start: d.number(), Line: d.number(), End: d.number(),
-		})
+		var s symbol
+		s.Name, s.Container, s.Kind, s.Doc, s.body = d.text(), d.text(), outline.Kind(d.text()), d.text(), d.text()
+		s.Start, s.Line, s.End = d.number(), d.number(), d.number()
+		list = append(list, s)
 	}
 	if !d.ok() || len(d.rest) > 0 {
 		return nil, errForeign

@@ -45,15 +45,20 @@ func (p *pages) of(path string) *page {
 		p.read[path] = nil
 		return nil
 	}
-	got := &page{content: content, stamp: stamp, lines: []int32{0}}
-	for i, c := range content {
-		if c == '\n' && i+1 < len(content) {
-			got.lines = append(got.lines, line32(i+1))
-		}
-	}
+	got := newPage(content, stamp)
 	p.read[path] = got
 	p.bytes += len(content)
 	return got
+}
+
+func newPage(content []byte, stamp file.Stamp) *page {
+	p := &page{content: content, stamp: stamp, lines: make([]int32, 1, 1+bytes.Count(content, []byte("\n")))}
+	for i, c := range content {
+		if c == '\n' && i+1 < len(content) {
+			p.lines = append(p.lines, line32(i+1))
+		}
+	}
+	return p
 }
 
 // line returns a line, from 1; "" = there is none.

@@ -17,8 +17,6 @@ const (
 	targetPassage = 600
 	mostPassage   = 1200
 	leastPassage  = 100
-	maxImports    = 5
-	maxHead       = 400 // bytes of the imports and the path before a passage
 )
 
 // Passage is a piece of code for a search by meaning.
@@ -66,54 +64,70 @@ func (x *Index) Passages(ctx context.Context, path string) iter.Seq2[Passage, er
 	}
 }
 
-// passages splits a file at its symbols.
+// passages splits a file at its symbols. A passage begins with what says most about it, because models read the
+// beginning of a text best, and small ones nothing else: the words of its name, its comment, then its path and its lines.
 func passages(name string, lang outline.Language, p *page) []Passage {
-	head := name + "\n" + imports(p)
-	var out []Passage
-	add := func(start, end int, symbol, doc string) {
-		text := p.text(start, end)
-		size := letters(text)
-		if size == 0 {
-			return
-		}
-		if n := len(out); n > 0 && size < leastPassage && out[n-1].End+3 >= start && letters(out[n-1].Text) < targetPassage {
-			out[n-1].End = end
-			out[n-1].Text += text
-			return
-		}
-		if doc != "" {
-			doc += "\n"
-		}
-		out = append(out, Passage{
-			Key: name + "#" + strconv.Itoa(len(out)), Path: name, Start: start, End: end, Symbol: symbol,
-			Text: head + doc + text,
-		})
-	}
+	s := &splitting{name: name, page: p}
 	list := outline.Parse(lang, p.content).Symbols
 	if whole(lang) || len(list) == 0 {
 		_, end := cutLines(p, 1, len(p.lines))
-		add(1, end, "", "")
-		return out
+		s.add(1, end, &outline.Symbol{})
+		return s.out
 	}
 	last := 0 // the last line that is in a passage
 	for i := range list {
-		s := &list[i]
-		start, end := max(s.Start, last+1), min(s.End, len(p.lines))
-		if i+1 < len(list) && list[i+1].Start <= end && list[i+1].Start > s.Start { // it contains others
+		symbol := list[i]
+		start, end := max(symbol.Start, last+1), min(symbol.End, len(p.lines))
+		if i+1 < len(list) && list[i+1].Start <= end && list[i+1].Start > symbol.Start { // it contains others
 			end = list[i+1].Start - 1
-		}
-		symbol := s.Name
-		if s.Container != "" {
-			symbol = s.Container + "." + s.Name
 		}
 		for start <= end {
 			from, to := cutLines(p, start, end)
-			add(from, to, symbol, s.Doc)
+			s.add(from, to, &symbol)
 			start = to + 1
+			symbol.Doc = "" // is about the whole
 		}
 		last = max(last, end)
 	}
-	return out
+	return s.out
+}
+
+// splitting collects the passages of a file.
+type splitting struct {
+	name string
+	page *page
+	out  []Passage
+}
+
+// add appends lines of a symbol. Few of them are added to the passage before.
+func (s *splitting) add(start, end int, of *outline.Symbol) {
+	text := s.page.text(start, end)
+	size := letters(text)
+	if size == 0 {
+		return
+	}
+	title := apart(of.Name)
+	if n := len(s.out); n > 0 && size < leastPassage && s.out[n-1].End+3 >= start && letters(s.out[n-1].Text) < targetPassage {
+		s.out[n-1].End = end
+		s.out[n-1].Text += strings.TrimLeft(title+"\n", "\n") + text
+		return
+	}
+	symbol := of.Name
+	if of.Container != "" {
+		symbol = of.Container + "." + of.Name
+		title += ", " + apart(of.Container)
+	}
+	head := slices.DeleteFunc([]string{title, of.Doc, s.name, text}, func(part string) bool { return part == "" })
+	s.out = append(s.out, Passage{
+		Key: s.name + "#" + strconv.Itoa(len(s.out)), Path: s.name, Start: start, End: end, Symbol: symbol, Text: strings.Join(head, "\n"),
+	})
+}
+
+// apart returns an identifier as the words that it consists of.
+func apart(name string) string {
+	var words []string
+	split(name, func(word string) { words = append(words, strings.ToLower(word)) })
+	return strings.Join(words, " ")
 }
 
 // whole reports whether the files of a language are not split.
@@ -141,24 +155,4 @@ func letters(s string) int {
 		}
 	}
 	return n
-}
-
-// imports returns the first lines of a file that import something.
-func imports(p *page) string {
-	var out []string
-	size := 0
-	for n := 1; n <= min(len(p.lines), 80) && len(out) < maxImports && size < maxHead; n++ {
-		line := strings.TrimSpace(p.line(n))
-		word, _, _ := strings.Cut(line, " ")
-		switch word {
-		case "import", "from", "use", "#include", "require", "require_relative", "package":
-			line = oneLine(line)
-			out = append(out, line)
-			size += len(line)
-		}
-	}
-	if len(out) == 0 {
-		return ""
-	}
-	return strings.Join(out, "\n") + "\n"
 }

@@ -16,6 +16,7 @@ type found struct {
 	path  string
 	entry entry
 	score float64
+	named bool // it has the name that was asked for
 }
 
 // Scores of the layers. A structural hit for words is between weakest and structural, by how well it fits.
@@ -23,6 +24,7 @@ const (
 	structural = 0.98
 	lspSymbol  = 0.95
 	lspRefs    = 0.90
+	quotedText = 0.97
 	semantic   = 0.75
 	textRefs   = 0.60
 	textOnly   = 0.45
@@ -35,6 +37,7 @@ const saturation = 4.0
 // wanted is what symbols are compared with.
 type wanted struct {
 	words       []string
+	others      map[string][]string // synonyms of words
 	identifiers []string
 	symbol      string // as given
 	name        string // its last part
@@ -48,7 +51,11 @@ type wanted struct {
 func newWanted(query, symbol string, match func(string) bool, limit int) *wanted {
 	w := &wanted{match: match, limit: limit, symbol: strings.TrimSpace(symbol)}
 	w.words, w.identifiers = question(query)
+	w.others = others(w.words)
 	w.tests = slices.Contains(w.words, "test")
+	if texts := quoted(w.symbol); len(texts) == 1 {
+		w.symbol = texts[0]
+	}
 	w.name = strings.TrimRight(w.symbol, "()")
 	for _, mark := range []string{"::", ".", "#"} {
 		if i := strings.LastIndex(w.name, mark); i > 0 {
@@ -67,7 +74,7 @@ func newWanted(query, symbol string, match func(string) bool, limit int) *wanted
 func (r *root) rank(w *wanted) []found {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	q := r.query(w.words)
+	q := r.query(w.words, w.others)
 	var best top
 	for p, f := range r.files {
 		if !w.match(p) {
@@ -78,6 +85,7 @@ func (r *root) rank(w *wanted) []found {
 		for i := range f.entries {
 			e := &f.entries[i]
 			score := w.named(e)
+			named := score > 0
 			if len(w.words) > 0 && score < structural {
 				fit := q.fit(e, base) * factor * worth(e.kind)
 				if fit > leastFit {
@@ -85,7 +93,7 @@ func (r *root) rank(w *wanted) []found {
 				}
 			}
 			if score > 0 {
-				best.add(found{r, p, *e, score}, w.limit)
+				best.add(found{r, p, *e, score, named}, w.limit)
 			}
 		}
 	}
@@ -97,22 +105,36 @@ const leastFit = 0.12
 
 // query is a question in the terms of a root.
 type query struct {
-	ids   map[uint32]int // position by id of the word
+	at    []uint8 // 1 + position in the question, by the id of the word; 0 = it is not in the question; see akin
+	known int     // words of the question that the root has
 	idf   []float64
 	total float64
 }
 
+// akin marks a word that only means the same as one of the question. Its weight is akinShare sixteenths of that word's.
+const (
+	akin      = 1 << 7
+	akinShare = 6
+)
+
 // query looks up the words of a question. A word that no symbol has counts too, because a hit lacks it.
-func (r *root) query(words []string) *query {
-	q := &query{ids: map[uint32]int{}}
+func (r *root) query(words []string, others map[string][]string) *query {
+	q := &query{at: make([]uint8, len(r.counts))}
 	n := float64(r.symbols + len(r.files) + 1)
 	for i, word := range words {
 		count := 0.0
 		if id, ok := r.ids[word]; ok {
-			q.ids[id] = i
+			q.at[id] = uint8(i + 1)
+			q.known++
 			count = float64(r.counts[id])
 		}
 		idf := math.Log(1 + n/(count+0.5))
+		for _, other := range others[word] {
+			if id, ok := r.ids[other]; ok && q.at[id] == 0 {
+				q.at[id] = uint8(i+1) | akin
+				q.known++
+			}
+		}
 		if count == 0 { // nobody has it: it must not make every hit bad
 			idf = 1
 		}
@@ -126,11 +148,16 @@ func (r *root) query(words []string) *query {
 func (q *query) weights(terms []term) []uint32 {
 	var out []uint32
 	for _, t := range terms {
-		if i, ok := q.ids[t.id()]; ok {
+		if i := q.at[t.id()]; i > 0 {
 			if out == nil {
 				out = make([]uint32, len(q.idf))
 			}
-			out[i] = max(out[i], t.weight())
+			weight := t.weight()
+			if i&akin != 0 {
+				i &^= akin
+				weight = weight * akinShare / 16
+			}
+			out[i-1] = max(out[i-1], weight)
 		}
 	}
 	return out
@@ -139,7 +166,7 @@ func (q *query) weights(terms []term) []uint32 {
 // fit returns how well a symbol fits, from 0 to 1: the share of the words that it has, rare words counting more (BM25
 // with fields), and how much of its name the question mentions.
 func (q *query) fit(e *entry, base []uint32) float64 {
-	if q.total == 0 || len(q.ids) == 0 {
+	if q.total == 0 || q.known == 0 {
 		return 0
 	}
 	own := q.weights(e.terms)

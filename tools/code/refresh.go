@@ -139,7 +139,7 @@ type parsed struct {
 	path    string
 	stamp   file.Stamp
 	hash    string
-	symbols []outline.Symbol
+	symbols []symbol
 	same    bool // the content is what is indexed
 	gone    bool // it cannot be read any more
 }
@@ -221,7 +221,7 @@ func (x *Index) parse(view *file.View, r *root, name string) (p parsed) {
 	p.same = old != nil && old.hash == p.hash
 	r.mu.RUnlock()
 	if !p.same {
-		p.symbols = outline.Parse(x.language(name), content).Symbols
+		p.symbols = outlined(x.language(name), content)
 	}
 	return p
 }

@@ -3,6 +3,7 @@ package code
 import (
 	"context"
 	"math"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +27,14 @@ type entry struct {
 	end             int32
 	words           uint8 // of the name
 	terms           []term
+}
+
+// full returns the name with its container.
+func (e *entry) full() string {
+	if e.container == "" {
+		return e.name
+	}
+	return e.container + "." + e.name
 }
 
 // term is a word with its weight in a symbol: the number of the word times 256, and the weight.
@@ -86,10 +95,17 @@ const (
 	inContainer = 6
 	inPath      = 6
 	inDoc       = 3
+	// The words of a body count less the more there are.
+	inShortBody = 3
+	inBody      = 2
+	inLongBody  = 1
+
+	shortBody = 25 // words
+	longBody  = 80
 )
 
 // put stores or replaces a file. The caller must hold mu.
-func (r *root) put(path string, stamp file.Stamp, hash string, list []outline.Symbol) {
+func (r *root) put(path string, stamp file.Stamp, hash string, list []symbol) {
 	r.remove(path)
 	f := &indexed{stamp: stamp, hash: hash, entries: make([]entry, 0, len(list))}
 	weights := map[uint32]uint32{}
@@ -102,6 +118,7 @@ func (r *root) put(path string, stamp file.Stamp, hash string, list []outline.Sy
 			words: uint8(min(len(Words(s.Name)), math.MaxUint8)),
 		}
 		e.terms = r.terms(weights, part{s.Name, inName}, part{s.Container, inContainer}, part{string(s.Kind), inDoc}, part{s.Doc, inDoc})
+		e.terms = r.body(e.terms, s.body)
 		f.entries = append(f.entries, e)
 	}
 	r.files[path] = f
@@ -121,25 +138,57 @@ func (r *root) terms(weights map[uint32]uint32, parts ...part) []term {
 	clear(weights)
 	for _, p := range parts {
 		for _, word := range Words(p.text) {
-			id, ok := r.ids[word]
-			if !ok {
-				if len(r.counts) >= maxTerms {
-					continue
-				}
-				if r.ids == nil {
-					r.ids = map[string]uint32{}
-				}
-				id = uint32(len(r.counts))
-				r.ids[word] = id
-				r.counts = append(r.counts, 0)
+			if id, ok := r.id(word); ok {
+				weights[id] = max(weights[id], p.weight)
 			}
-			weights[id] = max(weights[id], p.weight)
 		}
 	}
 	out := make([]term, 0, len(weights))
 	for id, weight := range weights {
 		out = append(out, term(id<<8|weight))
 		r.counts[id]++
+	}
+	return out
+}
+
+// id returns the number of a word, a new one if it is new; false = there are too many words.
+func (r *root) id(word string) (uint32, bool) {
+	id, ok := r.ids[word]
+	if ok {
+		return id, true
+	}
+	if len(r.counts) >= maxTerms {
+		return 0, false
+	}
+	if r.ids == nil {
+		r.ids = map[string]uint32{}
+	}
+	id = uint32(len(r.counts))
+	r.ids[strings.Clone(word)] = id
+	r.counts = append(r.counts, 0)
+	return id, true
+}
+
+// body adds the words of a body to the terms of its symbol, and counts them.
+func (r *root) body(terms []term, body string) []term {
+	if body == "" {
+		return terms
+	}
+	n := strings.Count(body, " ") + 1
+	weight := uint32(inBody)
+	switch {
+	case n < shortBody:
+		weight = inShortBody
+	case n > longBody:
+		weight = inLongBody
+	}
+	out := make([]term, len(terms), len(terms)+n)
+	copy(out, terms)
+	for word := range strings.SplitSeq(body, " ") {
+		if id, ok := r.id(word); ok {
+			out = append(out, term(id<<8|weight))
+			r.counts[id]++
+		}
 	}
 	return out
 }

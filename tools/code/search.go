@@ -20,6 +20,7 @@ const (
 	fromSymbols   = "LSP symbol search"
 	fromServer    = "LSP references"
 	fromText      = "text references"
+	fromLiteral   = "text search"
 	fromGrep      = "grep fallback"
 )
 
@@ -34,8 +35,9 @@ type hit struct {
 	Symbol  string  `json:"symbol_name,omitempty"`
 	Hover   string  `json:"hover,omitempty"`
 
-	abs  string
-	line int // with the name
+	abs   string
+	line  int  // with the name
+	exact bool // has the name or the text that was asked for
 }
 
 // search is one call of the tool.
@@ -63,6 +65,7 @@ func (s *search) run() error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
+	s.quotes()
 	s.meaning()
 	s.server()
 	if s.args.IncludeReferences && s.want.name != "" && !s.any(fromServer) {
@@ -151,6 +154,7 @@ func (s *search) structure() {
 		}
 		if h, ok := s.confirm(&list[i]); ok {
 			s.hits = append(s.hits, h)
+			s.spoken(&h)
 		}
 	}
 }
@@ -181,11 +185,9 @@ func (s *search) confirm(f *found) (hit, bool) {
 		}
 		e.start, e.line, e.end = line32(list[at].Start), line32(list[at].Line), line32(list[at].End)
 	}
-	name := e.name
-	if e.container != "" {
-		name = e.container + "." + e.name
-	}
-	return s.hit(abs, int(e.start), int(e.end), int(e.line), name, f.score, fromStructure), true
+	h := s.hit(abs, int(e.start), int(e.end), int(e.line), e.full(), f.score, fromStructure)
+	h.exact = f.named
+	return h, true
 }
 
 // hit makes a result of lines of a file.
@@ -234,25 +236,5 @@ func (s *search) meaning() {
 			}
 			s.hits = append(s.hits, s.hit(abs, near.Start, near.End, line, near.Symbol, min(score, 1), fromVectors))
 		}
-	}
-}
-
-// merge removes hits of the same lines, the better one wins, and orders the rest.
-func (s *search) merge() {
-	slices.SortStableFunc(s.hits, func(a, b hit) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Start, b.Start))
-	})
-	type key struct {
-		path       string
-		start, end int
-	}
-	seen := map[key]bool{}
-	s.hits = slices.DeleteFunc(s.hits, func(h hit) bool {
-		k := key{h.abs, h.Start, h.End}
-		defer func() { seen[k] = true }()
-		return seen[k]
-	})
-	if n := s.args.limit(); len(s.hits) > n {
-		s.hits = s.hits[:n]
 	}
 }

@@ -18,7 +18,7 @@ const codePassages = "code"
 
 // recall opens an index of texts by their meaning. It is nil where no provider computes embeddings, or nothing is stored.
 func (c *Core) recall(name string) (*recall.Index, error) {
-	if c.stores == nil || c.opts.Provider != nil { // a scripted model computes no embeddings
+	if c.stores == nil {
 		return nil, nil
 	}
 	provider, err := c.embedding("")

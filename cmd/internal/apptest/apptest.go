@@ -3,7 +3,8 @@
 //
 // A scenario is a txtar file with the parts config (TOML, added to a base that admits the people below), model (see
 // package llmtest) and chat; further parts are configurations for "restart with NAME", a file filters.toml beside the
-// configuration, files of skills, named skills/…, also beside the configuration, and web pages, named by their address: https://… of example.com or a host right below it; every other
+// configuration, files of skills, named skills/…, also beside the configuration, meaning (a provider of embeddings that knows these groups of words,
+// a group a line, as words that mean the same), and web pages, named by their address: https://… of example.com or a host right below it; every other
 // address is a 404. $overflow in the arguments of the model's call is the newest overflow:… that it was shown. A
 // scenario in which a line of the model's script is never reached fails: it proves less than it promises. {300×text} in
 // model, chat, filters.toml and pages stands for 300 times that text. People: ann (1001, admin), ben (1002), cy (1003,
@@ -66,6 +67,7 @@
 //	never /regexp/              this stands in no message, draft, audit line, log line or call to Telegram
 //	file ann NAME: text         a file in her workspace has this content; "no file ann NAME" none
 //	put ann NAME: text          makes one; a text that begins with #! can be run
+//	module ann DIR MODULE       copies a module that this project depends on into a directory of her workspace
 //	skill pdf/SKILL.md: text    makes or changes a file of a skill ("\n" is a line break); one that begins with #! can be run
 //	stray ben@team NAME: text   makes one in the directory that a group's present id would name, as if it had been written before its migration was known
 //	migrate team                the group gets a new id; the name goes with it
@@ -170,6 +172,7 @@ func (s *scene) open(t *testing.T, archive *txtar.Archive) {
 	}
 	s.t, s.dir, s.parts, s.extra, s.clock = t, t.TempDir(), parts, parts["config"], &clock{}
 	s.skills()
+	s.openMeaning()
 	s.model, s.web = &knowing{Model: model}, openSite(parts)
 	s.seen, s.last = map[int64]map[int]bool{}, map[int64]int{}
 	if s.processes == nil {

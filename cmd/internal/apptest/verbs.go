@@ -67,6 +67,8 @@ func (s *scene) command(words []string, rest string) error {
 		return s.skill(skillsDir+name, strings.ReplaceAll(text, `\n`, "\n"))
 	case "web":
 		return s.web.line(words)
+	case "module":
+		return s.module(words)
 	default:
 		return s.happens(words)
 	}

@@ -30,7 +30,7 @@ type Watcher struct {
 	limit  int
 
 	mu      sync.Mutex
-	dirs    map[string]string   // the root of a watched directory
+	dirs    map[string][]string // the roots of a watched directory: one root can be inside of another
 	roots   map[string][]string // the directories of a root
 	waiting map[string]chan struct{}
 	next    int
@@ -48,7 +48,7 @@ func New(dir string, limit int) (*Watcher, error) {
 		limit = DefaultLimit
 	}
 	w := &Watcher{
-		events: events, limit: limit, dirs: map[string]string{}, roots: map[string][]string{},
+		events: events, limit: limit, dirs: map[string][]string{}, roots: map[string][]string{},
 		waiting: map[string]chan struct{}{},
 	}
 	if w.own, err = os.MkdirTemp(dir, "watch-"); err == nil {
@@ -74,11 +74,13 @@ func (w *Watcher) Watch(root string, dirs []string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, dir := range dirs {
-		if _, ok := w.dirs[dir]; ok {
+		if slices.Contains(w.dirs[dir], root) {
 			continue
 		}
 		err := ErrLimit
-		if len(w.dirs) < w.limit {
+		if len(w.dirs[dir]) > 0 { // for another root
+			err = nil
+		} else if len(w.dirs) < w.limit {
 			err = w.events.Add(dir)
 		}
 		if errors.Is(err, os.ErrNotExist) { // it was deleted meanwhile, which its parent reports
@@ -88,7 +90,7 @@ func (w *Watcher) Watch(root string, dirs []string) error {
 			w.unwatch(root)
 			return fmt.Errorf("watch %d directories: %w", len(dirs), err)
 		}
-		w.dirs[dir] = root
+		w.dirs[dir] = append(w.dirs[dir], root)
 		w.roots[root] = append(w.roots[root], dir)
 	}
 	return nil
@@ -103,7 +105,8 @@ func (w *Watcher) Unwatch(root string) {
 
 func (w *Watcher) unwatch(root string) {
 	for _, dir := range w.roots[root] {
-		if w.dirs[dir] == root {
+		w.dirs[dir] = slices.DeleteFunc(w.dirs[dir], func(r string) bool { return r == root })
+		if len(w.dirs[dir]) == 0 {
 			delete(w.dirs, dir)
 			_ = w.events.Remove(dir) // it may be gone
 		}
@@ -194,15 +197,19 @@ func (w *Watcher) event(e fsnotify.Event, changed func(root string)) {
 		w.mu.Unlock()
 		return
 	}
-	root, known := w.dirs[dir]
-	if gone, ok := w.dirs[e.Name]; ok { // the directory itself
-		root, known = gone, true
+	roots := slices.Clone(w.dirs[dir])
+	if own, ok := w.dirs[e.Name]; ok { // the directory itself
+		roots = append(roots, own...)
 		if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
 			w.drop(e.Name)
 		}
 	}
 	w.mu.Unlock()
-	if known && e.Op != fsnotify.Chmod && !scratch(e.Name) {
+	if e.Op == fsnotify.Chmod || scratch(e.Name) {
+		return
+	}
+	slices.Sort(roots)
+	for _, root := range slices.Compact(roots) {
 		changed(root)
 	}
 }
@@ -210,16 +217,18 @@ func (w *Watcher) event(e fsnotify.Event, changed func(root string)) {
 // drop forgets a directory that is gone, with those below it: their watches say nothing about the old paths.
 func (w *Watcher) drop(path string) {
 	shrunk := map[string]bool{}
-	for dir, root := range w.dirs {
+	for dir, roots := range w.dirs {
 		if dir != path && !strings.HasPrefix(dir, path+"/") {
 			continue
 		}
 		delete(w.dirs, dir)
 		_ = w.events.Remove(dir) // it may be gone
-		shrunk[root] = true
+		for _, root := range roots {
+			shrunk[root] = true
+		}
 	}
 	for root := range shrunk {
-		w.roots[root] = slices.DeleteFunc(w.roots[root], func(dir string) bool { return w.dirs[dir] != root })
+		w.roots[root] = slices.DeleteFunc(w.roots[root], func(dir string) bool { return len(w.dirs[dir]) == 0 })
 	}
 }
 

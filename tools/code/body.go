@@ -1,0 +1,66 @@
+package code
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/tools/code/outline"
+	"github.com/zephbot/zephbot/tools/file"
+)
+
+// Limits of the words of a body.
+const (
+	maxBody      = 200 // different words of one symbol
+	maxBodyBytes = 32 << 10
+	leastBody    = 3 // letters: shorter ones are variables and keywords
+)
+
+// symbol is a declaration with the words of its lines.
+type symbol struct {
+	outline.Symbol
+	body string // as Words returns them, each once, separated by spaces; without those of the name and the comment
+}
+
+// outlined lists the symbols of a file with the words of their lines. The lines of a symbol inside of another one count
+// for the inner one only.
+func outlined(lang outline.Language, content []byte) []symbol {
+	list := outline.Parse(lang, content).Symbols
+	if len(list) == 0 {
+		return nil
+	}
+	p := newPage(content, file.Stamp{})
+	out := make([]symbol, len(list))
+	seen := map[string]bool{}
+	for i := range list {
+		clear(seen)
+		s := &list[i]
+		for _, known := range []string{s.Name, s.Container, s.Doc} {
+			for _, word := range Words(known) {
+				seen[word] = true
+			}
+		}
+		end := s.End
+		if i+1 < len(list) && list[i+1].Start > s.Start && list[i+1].Start <= end {
+			end = list[i+1].Start - 1
+		}
+		out[i] = symbol{*s, bodyWords(p.text(s.Start, end), seen)}
+	}
+	return out
+}
+
+// bodyWords returns the words of a text that are not in seen.
+func bodyWords(text string, seen map[string]bool) string {
+	var out []string
+	split(text[:min(len(text), maxBodyBytes)], func(word string) {
+		if len(word) < leastBody || len(word) > maxWord || len(out) == maxBody {
+			return
+		}
+		n := normal(strings.ToLower(word))
+		if !seen[n] {
+			seen[n] = true
+			out = append(out, n)
+		}
+	})
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
