@@ -6,8 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -53,27 +57,62 @@ func real(b *testing.B) (*code.Index, string, int) {
 	return index, root, lines
 }
 
-// BenchmarkFirst measures the first index, without a store, and what it keeps in memory.
+// resident returns how much memory the process occupies, in bytes; 0 = the system does not say.
+func resident(b *testing.B) float64 {
+	b.Helper()
+	text, err := os.ReadFile("/proc/self/statm")
+	fields := strings.Fields(string(text))
+	if err != nil || len(fields) < 2 {
+		return 0
+	}
+	pages, err := strconv.ParseFloat(fields[1], 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return pages * float64(os.Getpagesize())
+}
+
+// spent returns the processor time of the process, which does not depend on what else the machine does.
+func spent(b *testing.B) time.Duration {
+	b.Helper()
+	var use syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
+}
+
+// BenchmarkFirst measures the first index, without a store, what it keeps in memory, and by how much the process grows,
+// with what is garbage at its end.
 func BenchmarkFirst(b *testing.B) {
 	var before, after runtime.MemStats
+	grown := 0.0
 	for b.Loop() {
+		b.StopTimer()
 		index, root, lines := real(b)
-		runtime.GC()
+		debug.FreeOSMemory()
 		runtime.ReadMemStats(&before)
-		b.ReportMetric(float64(lines), "lines")
+		small := resident(b)
+		b.StartTimer()
 		if err := index.Refresh(b.Context(), root, nil); err != nil {
 			b.Fatal(err)
 		}
+		b.StopTimer()
+		grown = max(grown, resident(b)-small)
 		runtime.GC()
 		runtime.ReadMemStats(&after)
+		b.ReportMetric(float64(lines), "lines")
 		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "MB-kept")
+		b.ReportMetric(grown/(1<<20), "MB-RSS")
 		runtime.KeepAlive(index)
+		b.StartTimer()
 	}
 }
 
-// BenchmarkQuery measures a question in words on an index that is up to date, with the walk that looks for changes.
+// BenchmarkQuery measures questions through the tool on an index that is up to date, with the walk that looks for
+// changes: in words, for a name, for a text in quotes, and one that has no answer, so that everything is searched.
 func BenchmarkQuery(b *testing.B) {
-	index, root, _ := real(b)
+	index, root, lines := real(b)
 	if err := index.Refresh(b.Context(), root, nil); err != nil {
 		b.Fatal(err)
 	}
@@ -81,10 +120,23 @@ func BenchmarkQuery(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	call := &tools.Call{Tool: code.ToolName, Args: []byte(`{"query":"where is the result of a tool call cached"}`), Trail: &tools.Trail{}}
-	for b.Loop() {
-		if _, err := tool.Run(b.Context(), call); err != nil {
-			b.Fatal(err)
-		}
+	for _, q := range []struct{ name, args string }{
+		{"words", `{"query":"where is the result of a tool call cached"}`},
+		{"name", `{"symbol":"Refresh","include_references":true}`},
+		{"quoted", `{"query":"\"there is nothing to look for\""}`},
+		{"nothing", `{"query":"xylophone zeppelin"}`},
+	} {
+		b.Run(q.name, func(b *testing.B) {
+			call := &tools.Call{Tool: code.ToolName, Args: []byte(q.args), Trail: &tools.Trail{}}
+			small, began := resident(b), spent(b)
+			for b.Loop() {
+				if _, err := tool.Run(b.Context(), call); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64((spent(b)-began).Microseconds())/1000/float64(b.N), "cpu-ms/op")
+			b.ReportMetric(float64(lines), "lines")
+			b.ReportMetric((resident(b)-small)/(1<<20), "MB-RSS")
+		})
 	}
 }

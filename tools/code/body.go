@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zephbot/zephbot/policy/gram"
 	"github.com/zephbot/zephbot/tools/code/outline"
 	"github.com/zephbot/zephbot/tools/file"
 )
@@ -19,6 +20,19 @@ const (
 type symbol struct {
 	outline.Symbol
 	body string // as Words returns them, each once, separated by spaces; without those of the name and the comment
+}
+
+// known is what the index knows about a file.
+type known struct {
+	symbols []symbol
+	grams   *gram.Set // of its text in lower case: most files cannot contain a text that is looked for
+}
+
+// learn reads what the index knows about a file.
+func learn(lang outline.Language, content []byte) known {
+	k := known{symbols: outlined(lang, content), grams: &gram.Set{}}
+	k.grams.Add(strings.ToLower(string(content[:min(len(content), outline.MaxBytes)])))
+	return k
 }
 
 // outlined lists the symbols of a file with the words of their lines. The lines of a symbol inside of another one count

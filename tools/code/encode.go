@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"github.com/zephbot/zephbot/policy/gram"
 	"github.com/zephbot/zephbot/tools/code/outline"
 )
 
@@ -12,15 +13,18 @@ var errForeign = errors.New("not an outline")
 // version begins every encoded outline. Another one means that the file is read again.
 const version = 2
 
-// encode encodes symbols for the store.
-func encode(list []symbol) []byte {
+// encode encodes what is known about a file for the store.
+func encode(k known) []byte {
 	out := []byte{version}
+	for _, word := range k.grams {
+		out = binary.LittleEndian.AppendUint64(out, word)
+	}
 	text := func(s string) {
 		out = binary.AppendUvarint(out, uint64(len(s)))
 		out = append(out, s...)
 	}
-	for i := range list {
-		s := &list[i]
+	for i := range k.symbols {
+		s := &k.symbols[i]
 		text(s.Name)
 		text(s.Container)
 		text(string(s.Kind))
@@ -34,22 +38,26 @@ func encode(list []symbol) []byte {
 }
 
 // decode decodes what encode has encoded; anything else is an error.
-func decode(data []byte) ([]symbol, error) {
-	if len(data) == 0 || data[0] != version {
-		return nil, errForeign
+func decode(data []byte) (k known, err error) {
+	k.grams = &gram.Set{}
+	if len(data) < 1+8*len(k.grams) || data[0] != version {
+		return known{}, errForeign
 	}
 	d := decoder{rest: data[1:]}
-	var list []symbol
-	for len(d.rest) > 0 && d.ok() && len(list) < outline.MaxSymbols {
+	for i := range k.grams {
+		k.grams[i] = binary.LittleEndian.Uint64(d.rest)
+		d.rest = d.rest[8:]
+	}
+	for len(d.rest) > 0 && d.ok() && len(k.symbols) < outline.MaxSymbols {
 		var s symbol
 		s.Name, s.Container, s.Kind, s.Doc, s.body = d.text(), d.text(), outline.Kind(d.text()), d.text(), d.text()
 		s.Start, s.Line, s.End = d.number(), d.number(), d.number()
-		list = append(list, s)
+		k.symbols = append(k.symbols, s)
 	}
 	if !d.ok() || len(d.rest) > 0 {
-		return nil, errForeign
+		return known{}, errForeign
 	}
-	return list, nil
+	return k, nil
 }
 
 type decoder struct {

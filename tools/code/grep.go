@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/zephbot/zephbot/policy/gram"
 	"github.com/zephbot/zephbot/tools/code/outline"
 	"github.com/zephbot/zephbot/tools/file"
 )
@@ -56,12 +58,18 @@ func (s *search) textLines(m *textMatcher) (list []textHit) {
 			s.note("[the text of " + s.view.Display(r.path) + " could not be searched]")
 			continue
 		}
-		for _, name := range tree {
+		for _, name := range slices.Sorted(maps.Keys(tree)) {
+			if r.lacks(name, tree[name], m) {
+				continue
+			}
 			if files++; s.ctx.Err() != nil || spent > maxTextBytes || files > maxTextFiles || len(list) > maxTextHits {
 				s.note("[the search in the text of the files is not complete: narrow it by file_pattern]")
 				return list
 			}
-			content, _, err := s.view.Read(r.path+"/"+name, outline.MaxBytes)
+			content, stamp, err := s.view.Read(r.path+"/"+name, outline.MaxBytes)
+			if err == nil {
+				s.x.remember(r, name, stamp, content)
+			}
 			if err != nil || bytes.IndexByte(content[:min(len(content), 8<<10)], 0) >= 0 {
 				continue
 			}
@@ -72,15 +80,45 @@ func (s *search) textLines(m *textMatcher) (list []textHit) {
 	return list
 }
 
-// textTree lists the files whose text is searched, of any language.
-func (s *search) textTree(root string) ([]string, error) {
-	var names []string
-	tree, err := s.walk(root, func(name string) bool { return s.want.match(name) })
-	for name := range tree.Files {
-		names = append(names, name)
+// lacks reports whether a file cannot have a line that fits, because the index knows its text.
+func (r *root) lacks(name string, stamp file.Stamp, m *textMatcher) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	t := r.texts[name]
+	if f := r.files[name]; f != nil {
+		t = text{f.stamp, f.grams}
 	}
-	slices.Sort(names)
-	return names, err
+	if t.grams == nil || t.stamp != stamp || t.grams.May(m.grams) {
+		return false
+	}
+	some := 0
+	for _, word := range m.words {
+		if t.grams.May(gram.Of(word)) {
+			some++
+		}
+	}
+	return !enough(some, len(m.words))
+}
+
+// remember notes what a file that is not indexed can contain, so that the next search need not read it.
+func (x *Index) remember(r *root, name string, stamp file.Stamp, content []byte) {
+	if x.language(name) != "" || x.Now().UnixNano()-stamp.Modified < int64(racy) {
+		return
+	}
+	set := &gram.Set{}
+	set.Add(strings.ToLower(string(content)))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.texts == nil || len(r.texts) >= maxTextFiles {
+		r.texts = map[string]text{}
+	}
+	r.texts[name] = text{stamp, set}
+}
+
+// textTree lists the files whose text is searched, of any language.
+func (s *search) textTree(root string) (map[string]file.Stamp, error) {
+	tree, err := s.walk(root, func(name string) bool { return s.want.match(name) })
+	return tree.Files, err
 }
 
 func (s *search) walk(root string, want func(string) bool) (file.Tree, error) {
@@ -94,20 +132,31 @@ func (s *search) walk(root string, want func(string) bool) (file.Tree, error) {
 // textMatcher finds lines without regard to case.
 type textMatcher struct {
 	whole     string
+	grams     gram.Needle // of whole in lower case
 	words     []string
 	reference bool
 }
 
 func newTextMatcher(term string, reference bool) *textMatcher {
-	m := &textMatcher{whole: strings.ToLower(term), reference: reference}
+	m := literally(term)
 	if reference {
-		m.whole = term
+		m.whole, m.reference = term, true
 		return m
 	}
 	for _, word := range strings.FieldsFunc(m.whole, func(r rune) bool { return classOf(r) == classOther && r != '_' }) {
 		if len(word) > 2 && !filler(word) {
 			m.words = append(m.words, word)
 		}
+	}
+	return m
+}
+
+// literally finds a text and nothing else.
+func literally(text string) *textMatcher {
+	m := &textMatcher{whole: strings.ToLower(text)}
+	const step = 12 // of which gram.Of takes all groups
+	for from := 0; from == 0 || from+2 < len(m.whole); from += step {
+		m.grams = append(m.grams, gram.Of(m.whole[from:])...)
 	}
 	return m
 }
@@ -163,11 +212,14 @@ func (m *textMatcher) score(line []byte) float64 {
 			n++
 		}
 	}
-	if n == 0 || 2*n <= len(m.words) {
+	if !enough(n, len(m.words)) {
 		return 0
 	}
 	return 0.95 * float64(n) / float64(len(m.words))
 }
+
+// enough reports whether so many of the words of a question make a line fit.
+func enough(n, words int) bool { return n > 0 && 2*n > words }
 
 // remark reports whether a line is a comment.
 func remark(line []byte) bool {

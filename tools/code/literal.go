@@ -31,7 +31,7 @@ func quoted(question string) (list []string) {
 // quotes searches for the texts that the question quotes, in all files.
 func (s *search) quotes() {
 	for _, text := range quoted(s.args.Query + " " + s.args.Symbol) {
-		list := s.textLines(&textMatcher{whole: strings.ToLower(text)})
+		list := s.textLines(literally(text))
 		for i := range list {
 			list[i].score = s.literalness(&list[i], text)
 		}

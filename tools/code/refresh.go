@@ -102,13 +102,13 @@ func (x *Index) load(ctx context.Context, r *root) {
 	}
 	r.loaded = true
 	err := x.Store.Load(ctx, r.path, func(s Stored) error {
-		list, err := decode(s.Outline)
+		k, err := decode(s.Outline)
 		if err != nil {
 			return nil //nolint:nilerr // it is read again
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.put(s.Path, s.Stamp, s.Hash, list)
+		r.put(s.Path, s.Stamp, s.Hash, k)
 		return nil
 	})
 	if err != nil {
@@ -136,12 +136,12 @@ func (r *root) compare(tree file.Tree) (changed, gone []string) {
 
 // parsed is a file that was read.
 type parsed struct {
-	path    string
-	stamp   file.Stamp
-	hash    string
-	symbols []symbol
-	same    bool // the content is what is indexed
-	gone    bool // it cannot be read any more
+	path  string
+	stamp file.Stamp
+	hash  string
+	known known
+	same  bool // the content is what is indexed
+	gone  bool // it cannot be read any more
 }
 
 // read reads files with several workers and stores them batch by batch.
@@ -203,7 +203,7 @@ func (x *Index) parse(view *file.View, r *root, name string) (p parsed) {
 	defer func() {
 		if failure := recover(); failure != nil {
 			x.Log.Error().Interface("panic", failure).Str("file", name).Msg("code index: a file was not understood")
-			p.symbols = nil
+			p.known.symbols = nil
 		}
 	}()
 	content, stamp, err := view.Read(r.path+"/"+name, outline.MaxBytes+1)
@@ -221,7 +221,7 @@ func (x *Index) parse(view *file.View, r *root, name string) (p parsed) {
 	p.same = old != nil && old.hash == p.hash
 	r.mu.RUnlock()
 	if !p.same {
-		p.symbols = outlined(x.language(name), content)
+		p.known = learn(x.language(name), content)
 	}
 	return p
 }
@@ -246,12 +246,11 @@ func (x *Index) keep(ctx context.Context, r *root, batch []parsed) {
 			continue
 		case p.same && old != nil:
 			old.stamp = p.stamp
-			p.symbols = nil
-		case r.symbols+len(p.symbols) > x.MaxSymbols:
+		case r.symbols+len(p.known.symbols) > x.MaxSymbols:
 			r.partial = "there are too many symbols"
 			continue
 		default:
-			r.put(p.path, p.stamp, p.hash, p.symbols)
+			r.put(p.path, p.stamp, p.hash, p.known)
 		}
 		if x.Store != nil {
 			put = append(put, Stored{Path: p.path, Stamp: p.stamp, Hash: p.hash, Outline: encodeUnlessSame(p)})
@@ -271,5 +270,5 @@ func encodeUnlessSame(p *parsed) []byte {
 	if p.same {
 		return nil
 	}
-	return encode(p.symbols)
+	return encode(p.known)
 }

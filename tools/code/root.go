@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zephbot/zephbot/policy/gram"
 	"github.com/zephbot/zephbot/tools/code/outline"
 	"github.com/zephbot/zephbot/tools/file"
 )
@@ -17,6 +18,13 @@ type indexed struct {
 	hash    string
 	entries []entry
 	path    []term // of its name
+	grams   *gram.Set
+}
+
+// text is what a file can contain, in lower case.
+type text struct {
+	stamp file.Stamp
+	grams *gram.Set
 }
 
 // entry is a symbol in memory.
@@ -54,6 +62,7 @@ type root struct {
 
 	mu      sync.RWMutex
 	files   map[string]*indexed
+	texts   map[string]text // files that are not indexed and were read by a search
 	symbols int
 	ids     map[string]uint32
 	counts  []uint32 // by id: symbols and files with the word
@@ -105,13 +114,13 @@ const (
 )
 
 // put stores or replaces a file. The caller must hold mu.
-func (r *root) put(path string, stamp file.Stamp, hash string, list []symbol) {
+func (r *root) put(path string, stamp file.Stamp, hash string, k known) {
 	r.remove(path)
-	f := &indexed{stamp: stamp, hash: hash, entries: make([]entry, 0, len(list))}
+	f := &indexed{stamp: stamp, hash: hash, entries: make([]entry, 0, len(k.symbols)), grams: k.grams}
 	weights := map[uint32]uint32{}
 	f.path = r.terms(weights, part{path, inPath})
-	for i := range list {
-		s := &list[i]
+	for i := range k.symbols {
+		s := &k.symbols[i]
 		e := entry{
 			name: s.Name, container: s.Container, kind: s.Kind,
 			start: line32(s.Start), line: line32(s.Line), end: line32(s.End),
