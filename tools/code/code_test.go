@@ -346,7 +346,8 @@ func (s *server) Ask(_ context.Context, _ *tools.Call, tool string, args json.Ra
 	case "go_search":
 		return "Top symbol matches:\n\tweb.AuthMiddleware (Function in `" + path + "`)\n\tweb.Stolen (Function in `" + s.b.ws("ben", "b.go") + "`)\n", s.err
 	case "go_symbol_references":
-		return "The object has 2 references. Their locations are listed below\nReference 1\nLocated in the file: " + path +
+		return "The object has 3 references. Their locations are listed below\nReference 0\nLocated in the file: " + path +
+			"\nThe reference is located on line 3, which has content `func AuthMiddleware(next Handler) Handler {`\n\nReference 1\nLocated in the file: " + path +
 			"\nThe reference is located on line 12, which has content `func use() { AuthMiddleware(nil) }`\n\nReference 2\nLocated in the file: /etc/passwd\nThe reference is located on line 0, which has content `root`\n", s.err
 	}
 	return `{"contents": "func AuthMiddleware(next Handler) Handler"}`, s.err
@@ -370,6 +371,11 @@ func TestLanguageServer(t *testing.T) {
 	b.has(text, "web/auth.go:13-13\n    func use() { AuthMiddleware(nil) }\n    source: LSP references\n    score: 0.90")
 	b.lacks(text, "Stolen")
 	b.lacks(text, "passwd")
+	b.lacks(text, "auth.go:3-3") // lines are counted from 0, although line 3 has the name too
+	b.find("ann", args{"symbol": "Server.Close", "include_references": true})
+	if want := `go_symbol_references {"file":"` + b.ws("ann", "web/auth.go") + `","symbol":"Server.Close"}`; asked.asked[len(asked.asked)-1] != want {
+		t.Errorf("asked %q, want %s at the end", asked.asked, want)
+	}
 	if want := `hover {"character":6,"file":"` + b.ws("ann", "web/auth.go") + `","line":4}`; asked.asked[1] != want {
 		t.Errorf("asked %q, want %s", asked.asked, want)
 	}

@@ -13,13 +13,14 @@ type location struct {
 	path      string
 	line, end int // line is -1 if only the file is named
 	symbol    string
+	content   string // of the line, without the white space around it; "" = the server does not say
 }
 
 // The forms in which servers write places.
 var (
 	inBackticks = regexp.MustCompile("^\\s*(\\S+) \\([^()`]* in `([^`]+)`\\)\\s*$") // Name (Function in `/path`)
 	locatedIn   = regexp.MustCompile(`(?i)^\s*(?:located in the )?file: (.+)$`)
-	onLine      = regexp.MustCompile(`(?i)\bon line (\d+)`)
+	onLine      = regexp.MustCompile("(?i)\\bon line (\\d+)(?:, which has content `(.*)`)?")
 	pathLine    = regexp.MustCompile(`(?:file://)?((?:/|\./|[\w.-]+/)?[^\s:"'` + "`" + `()\[\]]*\.[A-Za-z]\w{0,9})(?:#L|:)(\d+)`)
 )
 
@@ -51,7 +52,7 @@ func locations(text string) []location {
 			continue
 		}
 		if m := onLine.FindStringSubmatch(line); m != nil && pending != "" {
-			out = append(out, location{path: pending, line: number(m[1])})
+			out = append(out, location{path: pending, line: number(m[1]), content: strings.TrimSpace(m[2])})
 			pending = ""
 			continue
 		}

@@ -60,11 +60,16 @@ func (h *hit) same(o *hit) bool {
 	return h.abs == o.abs && h.Start <= o.End && o.Start <= h.End && h.Symbol == o.Symbol
 }
 
-// smoothing is how much the first places of a layer are worth in comparison with the next ones: the smaller, the more.
-const smoothing = 20
+// Weights of places. The smaller smoothing is, the more the first places of a layer are worth in comparison with the
+// next ones. A small model for embeddings is wrong more often than the words of names and comments; see docs/search.md.
+const (
+	smoothing   = 5.0
+	wordsWeigh  = 1.0
+	vectorWeigh = 0.6
+)
 
 // fuse orders hits of several layers, each of which is in the order of its scores, by reciprocal rank fusion: a
-// declaration counts 1/(smoothing+place) for each layer that has it.
+// declaration counts weight/(smoothing+place) for each layer that has it.
 func fuse(hits []hit) []hit {
 	type declaration struct {
 		best   hit
@@ -85,7 +90,11 @@ func fuse(hits []hit) []hit {
 		}
 		places[h.Source]++
 		d.layers = append(d.layers, h.Source)
-		d.worth += 1 / float64(smoothing+places[h.Source])
+		weight := wordsWeigh
+		if h.Source == fromVectors {
+			weight = vectorWeigh
+		}
+		d.worth += weight / (smoothing + float64(places[h.Source]))
 	}
 	slices.SortStableFunc(list, func(a, b *declaration) int { return cmp.Compare(b.worth, a.worth) })
 	out := make([]hit, len(list))

@@ -19,7 +19,8 @@ type Server interface {
 }
 
 // Asks says how a language server is asked: the name of a tool, followed by its arguments as a JSON object, in which
-// $symbol, $file (absolute), $line and $column (from 1) are replaced. Empty = it is not asked that.
+// $symbol (qualified, as Type.Method, where it is known), $name (its last part), $file (absolute), $line and $column
+// (from 1) are replaced. Empty = it is not asked that.
 type Asks struct{ Symbols, References, Definition, Hover string }
 
 // Validate returns what is wrong with a question to a language server; nil = nothing.
@@ -53,7 +54,7 @@ func prepare(ask string, at position) (tool string, args json.RawMessage, err er
 		case text == "$column":
 			values[key] = at.column
 		default:
-			values[key] = strings.NewReplacer("$symbol", at.symbol, "$file", at.file).Replace(text)
+			values[key] = strings.NewReplacer("$symbol", at.symbol, "$name", lastPart(at.symbol), "$file", at.file).Replace(text)
 		}
 	}
 	args, err = json.Marshal(values)
@@ -81,7 +82,7 @@ func (s *search) server() {
 		return
 	}
 	h := s.hits[best]
-	at.file, at.line, at.column = h.abs, h.line, s.columnOf(h, name)
+	at.symbol, at.file, at.line, at.column = cmp.Or(h.Symbol, name), h.abs, h.line, s.columnOf(h, name)
 	if text, ok := s.ask(s.x.Asks.Hover, at); ok {
 		s.hits[best].Hover = oneLine(text)
 	}
@@ -95,15 +96,15 @@ func (s *search) server() {
 
 // uses adds the references in an answer about the symbol of a hit.
 func (s *search) uses(text string, of hit) {
-	for _, l := range locations(text) {
-		if r, ok := s.located(l, s.nameOf(of), lspRefs, fromServer); ok && (r.abs != of.abs || r.line != of.line) {
+	for _, l := range s.places(text, lastPart(of.Symbol)) {
+		if r, ok := s.located(l, lastPart(of.Symbol), lspRefs, fromServer); ok && (r.abs != of.abs || r.line != of.line) {
 			s.hits = append(s.hits, r)
 		}
 	}
 }
 
-// nameOf returns the name of the symbol of a hit, without its container.
-func (s *search) nameOf(h hit) string { return h.Symbol[strings.LastIndexByte(h.Symbol, '.')+1:] }
+// lastPart returns the name of a symbol without its container.
+func lastPart(symbol string) string { return symbol[strings.LastIndexByte(symbol, '.')+1:] }
 
 // asked returns the name that a language server is asked for; "" = none.
 func (w *wanted) asked() string {
@@ -115,7 +116,7 @@ func (w *wanted) asked() string {
 
 // symbols adds the symbols in an answer.
 func (s *search) symbols(text, name string) {
-	for _, l := range locations(text) {
+	for _, l := range s.places(text, name) {
 		if h, ok := s.located(l, name, lspSymbol, fromSymbols); ok && containsFold(cmp.Or(l.symbol, name), name) {
 			s.hits = append(s.hits, h)
 		}
@@ -142,7 +143,7 @@ func (s *search) define(name string) int {
 		if !ok {
 			return -1
 		}
-		for _, l := range locations(text) {
+		for _, l := range s.places(text, name) {
 			if h, ok := s.located(l, name, lspSymbol, fromSymbols); ok {
 				h.Symbol = name
 				s.hits = append(s.hits, h)
@@ -171,8 +172,38 @@ func (s *search) ask(ask string, at position) (string, bool) {
 	return "", false
 }
 
-// located turns a place into a hit, if the conversation may read it and the symbol is there. Servers count lines from 0
-// or from 1; the line with the symbol decides.
+// places returns the places in an answer about a symbol, with lines from 1. Servers count from 0 or from 1: what fits the
+// content of more lines is right, and 0, as the protocol has it, if that does not tell.
+func (s *search) places(text, name string) []location {
+	list := locations(text)
+	fits := func(l location, line int) int {
+		abs, ok := s.canonical(l.path)
+		if !ok || l.line < 0 {
+			return 0
+		}
+		p := s.pages.of(abs)
+		if p == nil || !wholeWord([]byte(p.line(line)), name) || l.content != "" && strings.TrimSpace(p.line(line)) != l.content {
+			return 0
+		}
+		return 1
+	}
+	asGiven, oneMore := 0, 0
+	for _, l := range list {
+		asGiven += fits(l, l.line)
+		oneMore += fits(l, l.line+1)
+	}
+	if asGiven > oneMore {
+		return list
+	}
+	for i := range list {
+		if list[i].line >= 0 {
+			list[i].line++
+		}
+	}
+	return list
+}
+
+// located turns a place into a hit, if the conversation may read it and the symbol is there.
 func (s *search) located(l location, name string, score float64, source string) (hit, bool) {
 	abs, ok := s.canonical(l.path)
 	if !ok {
@@ -188,10 +219,8 @@ func (s *search) located(l location, name string, score float64, source string) 
 			line, end = int(f.line), int(f.end)
 		}
 	}
-	for _, n := range []int{l.line, l.line + 1} {
-		if line == 0 && l.line >= 0 && strings.Contains(p.line(n), name) {
-			line = n
-		}
+	if strings.Contains(p.line(l.line), name) {
+		line = l.line
 	}
 	if line == 0 {
 		return hit{}, false

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"os"
@@ -71,7 +72,7 @@ func (c *conn) spec(path, dir string, env []string) sandbox.Spec {
 	s := c.s
 	o := s.m.o
 	spec := sandbox.Spec{
-		Helper: o.Sandbox.Helper, Argv: append([]string{path}, s.cfg.Args...), Dir: dir, Env: env, Off: true,
+		Helper: o.Sandbox.Helper, Argv: append([]string{path}, s.cfg.Args...), Dir: cmp.Or(s.cfg.Dir, dir), Env: env, Off: true,
 		Linger: -1, Network: sandbox.NetworkAll, Grace: termGrace,
 	}
 	if !s.cfg.held(o) {

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,14 +122,11 @@ func lookPath(name string, env []string) (string, error) {
 	return "", fmt.Errorf("command %s was not found in PATH; install it or correct the configuration", name)
 }
 
-// workDir returns the directory that the process starts in. Each server has one of its own, so that servers do not find
-// each other's files by accident.
+// workDir returns the directory of the process, its home. Each server has one of its own, so that servers do not find
+// each other's files by accident. It starts there, unless Dir says otherwise.
 func (s *server) workDir() (string, error) {
-	if s.cfg.Dir != "" {
-		return s.cfg.Dir, nil
-	}
 	if s.m.o.WorkDir == "" {
-		return os.TempDir(), nil
+		return cmp.Or(s.cfg.Dir, os.TempDir()), nil
 	}
 	dir := filepath.Join(s.m.o.WorkDir, dirName(s.cfg.ID))
 	if err := os.MkdirAll(dir, 0o700); err != nil {

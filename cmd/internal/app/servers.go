@@ -83,7 +83,7 @@ func (c *Core) openServers() error {
 // serverConfig converts an entry of [[mcp.servers]].
 func serverConfig(s config.MCPServer) mcp.Server {
 	out := mcp.Server{
-		ID: s.ID, Command: s.Command, Args: s.Args, Env: map[string]string{}, URL: s.URL, Headers: map[string]string{}, Timeout: time.Duration(s.Timeout) * time.Second,
+		ID: s.ID, Command: s.Command, Args: s.Args, Dir: s.Dir, Env: map[string]string{}, URL: s.URL, Headers: map[string]string{}, Timeout: time.Duration(s.Timeout) * time.Second,
 		Trust: guard.Trust(s.TrustLevel), Allowlist: s.ToolAllowlist, ExpectedTools: s.ExpectedTools, Elicitation: s.ElicitationEnabled, EnvIsolation: s.EnvIsolation,
 		Scope: mcp.Scope(s.Scope), Policy: guard.Policy{Allowed: s.Policy.AllowedTools, Denied: s.Policy.DeniedTools}, CallsPerMinute: s.Policy.RateLimit.MaxCallsPerMinute,
 		OAuth: s.OAuth.Enabled, Confine: s.Confine, Network: s.Network,

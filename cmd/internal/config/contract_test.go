@@ -247,6 +247,7 @@ func keyDefaults() [][2]string {
 		{"mcp.servers[].id", `""`},
 		{"mcp.servers[].command", `""`},
 		{"mcp.servers[].args", `[]`},
+		{"mcp.servers[].dir", `""`},
 		{"mcp.servers[].url", `""`},
 		{"mcp.servers[].timeout", `30`},
 		{"mcp.servers[].startup_timeout", ``},

@@ -254,7 +254,7 @@ type Index struct {
 type IndexLSP struct {
 	Server     string `toml:"server" doc:"Id of an MCP server, see mcp.servers. Empty: none. A tool of it that needs an approval is not asked."`
 	Symbols    string `toml:"symbols" default:"go_search {\"query\": \"$symbol\"}" place:"none" doc:"How symbols are searched: the name of a tool, and its arguments as a JSON object, in which $symbol is replaced. The default is for gopls. Empty: not at all."`
-	References string `toml:"references" default:"go_symbol_references {\"file\": \"$file\", \"symbol\": \"$symbol\"}" place:"none" doc:"How the uses of a symbol are found; $file (absolute), $line and $column (from 1) say where it is declared. Empty: by the text of the files."`
+	References string `toml:"references" default:"go_symbol_references {\"file\": \"$file\", \"symbol\": \"$symbol\"}" place:"none" doc:"How the uses of a symbol are found; $symbol is qualified (Type.Method), $name is not; $file (absolute), $line and $column (from 1) say where it is declared. Empty: by the text of the files."`
 	Definition string `toml:"definition" place:"none" doc:"How the declaration of a symbol is found; $file, $line and $column say where it is used. Empty: not at all."`
 	Hover      string `toml:"hover" place:"none" doc:"How a symbol is explained; $file, $line and $column say where it is declared. Empty: not at all."`
 }

@@ -62,6 +62,7 @@ type MCPServer struct {
 	ID                 string                  `toml:"id" form:"server" doc:"Id of the server, the part before the colon in its tools' names. Required."`
 	Command            string                  `toml:"command" place:"none" doc:"Program to start; must be in mcp.allowed_commands."`
 	Args               []string                `toml:"args" place:"obeyed" doc:"Its arguments."`
+	Dir                string                  `toml:"dir" place:"obeyed" doc:"Directory it starts in, which should be one of its roots. Empty: one of its own."`
 	Env                map[string]Secret       `toml:"env" doc:"Environment variables it gets."`
 	URL                string                  `toml:"url" url:"https|http" doc:"Address of a server on the network."`
 	Headers            map[string]Secret       `toml:"headers" doc:"HTTP headers sent to it."`
