@@ -67,7 +67,7 @@
 //	never /regexp/              this stands in no message, draft, audit line, log line or call to Telegram
 //	file ann NAME: text         a file in her workspace has this content; "no file ann NAME" none
 //	put ann NAME: text          makes one; a text that begins with #! can be run
-//	module ann DIR MODULE       copies a module that this project depends on into a directory of her workspace
+//	module ann DIR MODULE       copies a module that this project depends on into a directory of her workspace, without its tests
 //	skill pdf/SKILL.md: text    makes or changes a file of a skill ("\n" is a line break); one that begins with #! can be run
 //	stray ben@team NAME: text   makes one in the directory that a group's present id would name, as if it had been written before its migration was known
 //	migrate team                the group gets a new id; the name goes with it

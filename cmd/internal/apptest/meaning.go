@@ -90,7 +90,8 @@ func (m meaning) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"data": list, "usage": map[string]int{"prompt_tokens": len(list), "total_tokens": len(list)}})
 }
 
-// module copies a module that this project depends on into a directory of a person's workspace, as it was published.
+// module copies a module that this project depends on into a directory of a person's workspace, as it was published, but for
+// its tests, which are most of it.
 func (s *scene) module(words []string) error {
 	if len(words) != 4 {
 		return errors.New("module PERSON DIRECTORY MODULE")
@@ -102,8 +103,14 @@ func (s *scene) module(words []string) error {
 		return fmt.Errorf("where the module is: %q %w", out, err)
 	}
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil || d.IsDir() && d.Name() != "testdata" {
 			return err
+		}
+		if d.IsDir() {
+			return fs.SkipDir
+		}
+		if strings.HasSuffix(path, "_test.go") {
+			return nil
 		}
 		rel, err := filepath.Rel(from, path)
 		if err != nil {
