@@ -114,23 +114,8 @@ func newService(c *Core, ch channel) (*service, error) {
 	questions := servers.Questions{Broker: decided, Desk: s.desk}
 	s.meter = quota.New(c.meterOptions(), c.redis, store, words, c.now, c.metrics.Denied)
 	c.payer = s.meter.PayerOf
-	quotas := &quota.Manager{
-		Meter: s.meter, Facts: store, Words: words, Now: c.now, Admins: ch.admins, Priceless: priceless(c.cfg), Record: c.quotaLine, Recorded: c.records.Settle,
-	}
-	deps := command.Deps{
-		Store: store, Questions: questions, Policy: rulebook.Answers{Book: c.book, Chain: c.unasked}, Usage: s.meter.Usage, Quotas: quotas, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
-		Blocks: c.blockedTools(), Servers: s.desk, Behind: background{c},
-		Desks: command.Desks{
-			Model: c.choices.Command, Recap: s.recap.Command, Memory: s.memoryCommand(), Skills: c.skillCommand(), Schedule: s.openPlan(store), Zone: c.zones.Command,
-		},
-		Decides: ch.decides,
-	}
 	why := refusal.Desk{Store: store, Words: words}
-	deps.Refusals = why
-	if ch.people != nil {
-		deps.People = ch.people
-	}
-	s.commands = command.New(deps)
+	s.commands = s.commanded(store, questions, why)
 	s.outbox = deliver.NewOutbox(deliver.Deps{
 		Store: store, Sender: ch.sender, Pacer: pacer, Words: words, Language: func(row *bot.Row) string { return row.Content.Language }, Now: c.now, Log: c.log.With().Str("component", "outbox").Logger(),
 		Observe: s.delivered,
@@ -151,6 +136,26 @@ func newService(c *Core, ch channel) (*service, error) {
 		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: turnMemory(), Grace: grace, Merge: ch.merge, Busy: ch.busy, Shared: c.shared(),
 	})
 	return s, nil
+}
+
+// commanded returns what answers commands.
+func (s *service) commanded(store bot.Store, questions servers.Questions, why refusal.Desk) *command.Table {
+	c, ch, words := s.core, s.ch, s.core.words()
+	quotas := &quota.Manager{
+		Meter: s.meter, Facts: store, Words: words, Now: c.now, Admins: ch.admins, Priceless: priceless(c.cfg), Record: c.quotaLine, Recorded: c.records.Settle,
+	}
+	deps := command.Deps{
+		Store: store, Questions: questions, Policy: rulebook.Answers{Book: c.book, Chain: c.unasked}, Usage: s.meter.Usage, Quotas: quotas, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
+		Blocks: c.blockedTools(), Servers: s.desk, Behind: background{c},
+		Desks: command.Desks{
+			Model: c.choices.Command, Recap: s.recap.Command, Memory: s.memoryCommand(), Skills: c.skillCommand(), Schedule: s.openPlan(store), Zone: c.zones.Command,
+		},
+		Decides: ch.decides, Refusals: why,
+	}
+	if ch.people != nil {
+		deps.People = ch.people
+	}
+	return command.New(deps)
 }
 
 // buttons returns the buttons below answers, and what handles them and others.
