@@ -49,7 +49,7 @@ type Zones interface {
 	For(caller string) (*time.Location, string)
 }
 
-// Deps are the dependencies of a Desk. All but Operators are required.
+// Deps are the dependencies of a Desk. All but Operators and Gone are required.
 type Deps struct {
 	Channel, Bot string
 	Store        Store
@@ -58,6 +58,8 @@ type Deps struct {
 	Guard        interface {
 		Admit(ctx context.Context, msg *bot.Message) (turn.Verdict, error)
 	}
+	// Gone reports whether a person has left a group; nil = nobody does.
+	Gone      func(ctx context.Context, place bot.Place, person string) (bool, error)
 	Zones     Zones
 	Words     texts.Words
 	Operators func() []bot.Place // where admins are told of tasks that were switched off; nil = nowhere

@@ -30,11 +30,11 @@ func (d *Desk) fire(ctx context.Context, t task) error {
 			return err
 		}
 	}
-	verdict, err := d.deps.Guard.Admit(ctx, t.message(now))
+	admitted, err := d.admitted(ctx, &t, now)
 	if err != nil {
-		return fmt.Errorf("check who may talk: %w", err)
+		return err
 	}
-	if !verdict.OK {
+	if !admitted {
 		return d.revoke(ctx, t)
 	}
 	change, err := d.begin(&t, now)
@@ -42,6 +42,23 @@ func (d *Desk) fire(ctx context.Context, t task) error {
 		return err
 	}
 	return d.apply(ctx, &t, change)
+}
+
+// admitted reports whether the owner of a task may still talk where it runs. Whoever has left a group has no turns there
+// any more; a task of the configuration belongs to whom the operator says.
+func (d *Desk) admitted(ctx context.Context, t *task, now time.Time) (bool, error) {
+	verdict, err := d.deps.Guard.Admit(ctx, t.message(now))
+	if err != nil {
+		return false, fmt.Errorf("check who may talk: %w", err)
+	}
+	if !verdict.OK || !t.Place.Group || t.Config || d.deps.Gone == nil {
+		return verdict.OK, nil
+	}
+	gone, err := d.deps.Gone(ctx, t.Place, t.Owner.Person)
+	if err != nil {
+		return false, fmt.Errorf("check who is in a group: %w", err)
+	}
+	return !gone, nil
 }
 
 // begin returns the Change that begins a run now, and advances the task.

@@ -220,6 +220,14 @@ func (d *Desk) runNow(ctx context.Context, call *turn.Call, t *task, page int) (
 			return popUp(call.Message, d.deps.Words.ScheduleBusy(call.Message.Language)), nil
 		}
 	}
+	admitted, err := d.admitted(ctx, t, d.deps.Now())
+	if err != nil {
+		return turn.Effect{}, err
+	}
+	if !admitted {
+		t.State = texts.TaskRevoked
+		return d.changed(call, t, page, "")
+	}
 	next := t.Next
 	t.Next = next.Truncate(0)
 	change, err := d.begin(t, d.deps.Now())

@@ -318,6 +318,25 @@ func TestRemoved(t *testing.T) {
 	})
 }
 
+// TestRunNowRemoved: a task cannot be started by a button for somebody who is not admitted any more.
+func TestRunNowRemoved(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, "UTC", 1, schedule.Options{})
+		if _, err := w.put("c1", "hourly", "0 * * * *", time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		data := strings.Split(w.card(t), ":")
+		w.removed = true
+		w.press(data[0]+":n:"+data[2]+":0", "telegram:42", false)
+		w.run(24 * time.Hour)
+		entries, err := w.desks[0].List(t.Context(), new(w.origin()))
+		if err != nil || len(w.begun) != 0 || len(entries) != 1 || entries[0].State != string(texts.TaskRevoked) {
+			t.Errorf("%d runs, %+v, %v", len(w.begun), entries, err)
+		}
+	})
+}
+
 func (w *world) press(data, caller string, admin bool) turn.Effect {
 	w.t.Helper()
 	msg := &bot.Message{Kind: bot.Press, Place: private, Caller: caller, Person: strings.TrimPrefix(caller, "telegram:"), Data: data, Query: "q", Message: "9"}

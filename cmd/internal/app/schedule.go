@@ -150,7 +150,7 @@ func (s *service) openPlan(store bot.Store) func(context.Context, *turn.Call) (t
 		return nil
 	}
 	c.plan = schedule.New(schedule.Deps{
-		Channel: s.ch.name, Bot: s.ch.bot, Store: store, Engine: engine{s}, Outbox: outlets{s}, Guard: s.ch.guard, Zones: c.zones, Words: c.words(),
+		Channel: s.ch.name, Bot: s.ch.bot, Store: store, Engine: engine{s}, Outbox: outlets{s}, Guard: s.ch.guard, Gone: s.ch.gone, Zones: c.zones, Words: c.words(),
 		Operators: s.operators, Private: func(person string) bot.Place { return telegram.Private(s.ch.bot, person) }, Current: c.moves.Current,
 		Now: c.storeNow, Log: c.log.With().Str("component", "schedule").Logger(),
 	}, schedule.Options{

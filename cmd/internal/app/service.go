@@ -50,10 +50,10 @@ type channel struct {
 	arrivals
 	files bot.Files // gives what came along; nil: it is known by name only
 	showing
-	guard     turn.Guard
-	people    *access.Desk // admits people in the chat; nil = nobody does
-	rights    servers.Rights
-	reach     func(ctx context.Context, place bot.Place, caller string) (bool, error)
+	guard  turn.Guard
+	people *access.Desk // admits people in the chat; nil = nobody does
+	rights servers.Rights
+	presence
 	admins    func() []string
 	operators func() []bot.Place              // where admins are told of what cannot be stored; nil = nowhere
 	follow    func(ctx context.Context) error // reads again who was admitted; nil = nobody is
@@ -61,6 +61,12 @@ type channel struct {
 	nobody    bool          // there is nobody to ask: questions are denied
 	once      bool          // one message is answered, and nothing else is said
 	grace     time.Duration // how long a shutdown waits for turns; 0 = graceTurns
+}
+
+// presence is who reads where, and who has left.
+type presence struct {
+	reach func(ctx context.Context, place bot.Place, caller string) (bool, error)
+	gone  func(ctx context.Context, place bot.Place, person string) (bool, error) // who has left a group; nil = nobody
 }
 
 // showing is how a channel shows what is not an answer.

@@ -77,6 +77,7 @@
 //	connect ben on              his business account is connected with the bot; mute: it may not answer there; off: no longer
 //	untopic forum 7             the topic is deleted with all that is in it
 //	join foreign                dora adds the bot to that group; join team ann: she does; leave team: she removes it
+//	exit team ben               that person leaves the group
 //	clock +5m                   the service's clock goes on; "clock day" to the next day, UTC
 package apptest
 
