@@ -4,12 +4,10 @@ package choice
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
@@ -49,31 +47,34 @@ type Deps struct {
 
 // Choices knows what was chosen. It is safe for concurrent use and starts no goroutines.
 type Choices struct {
-	deps Deps
-
-	mu       sync.Mutex
-	known    bool              // revision and chosen have been read
-	revision string            // when chosen was read
-	chosen   map[string]string // provider by key
+	deps   Deps
+	chosen *facts.Followed[map[string]string] // provider by key
 }
 
 // New returns Choices. Nothing is chosen before the first Follow.
-func New(deps Deps) *Choices { return &Choices{deps: deps, chosen: map[string]string{}} }
+func New(deps Deps) *Choices {
+	return &Choices{deps: deps, chosen: facts.NewFollowed(deps.Store, bucket, revisions, deps.Now, func(list []bot.Fact) map[string]string {
+		chosen := make(map[string]string, len(list))
+		for _, fact := range list {
+			chosen[fact.Key] = fact.Value
+		}
+		return chosen
+	})}
+}
 
 // Of returns the provider that a conversation has chosen; "" = the configured order. It reads nothing from the store. A
 // provider that is no longer offered is ignored.
 func (c *Choices) Of(session bot.SessionKey) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.chosen) == 0 {
+	chosen := c.chosen.Value()
+	if len(chosen) == 0 {
 		return ""
 	}
-	name, ok := c.chosen[string(session)]
+	name, ok := chosen[string(session)]
 	if !ok {
-		name, ok = c.chosen[topicKey(session.ChatKey(), session.Thread())]
+		name, ok = chosen[topicKey(session.ChatKey(), session.Thread())]
 	}
 	if !ok {
-		name = c.chosen[session.ChatKey()+wholeChat]
+		name = chosen[session.ChatKey()+wholeChat]
 	}
 	if !c.offers(name) {
 		return ""
@@ -86,37 +87,10 @@ func (c *Choices) offers(name string) bool {
 }
 
 // Forget makes the next Follow read everything again, because a group has a new id.
-func (c *Choices) Forget() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.known = false
-}
+func (c *Choices) Forget() { c.chosen.Forget() }
 
 // Follow reads what any process has chosen since the last call.
-func (c *Choices) Follow(ctx context.Context) error {
-	revision, err := c.deps.Store.Fact(ctx, revisions, "", c.deps.Now())
-	if err != nil {
-		return err
-	}
-	c.mu.Lock()
-	known := c.known && revision == c.revision
-	c.mu.Unlock()
-	if known {
-		return nil
-	}
-	list, err := c.deps.Store.FactsOf(ctx, bucket, "", c.deps.Now())
-	if err != nil {
-		return err
-	}
-	chosen := make(map[string]string, len(list))
-	for _, fact := range list {
-		chosen[fact.Key] = fact.Value
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.known, c.revision, c.chosen = true, revision, chosen
-	return nil
-}
+func (c *Choices) Follow(ctx context.Context) error { return c.chosen.Follow(ctx) }
 
 // key returns the key of the choice of a conversation. A group has one for the whole chat, and each of its topics may
 // have another one.
@@ -215,18 +189,9 @@ func (c *Choices) choose(call *turn.Call, name string) turn.Effect {
 	if name == c.deps.Offered[0].Name && (!call.Message.Place.Group || call.Message.Place.Thread == "") {
 		value = "" // in a topic, the choice of the whole chat would apply
 	}
-	revision := rand.Text()
 	return turn.Effect{
-		Change: bot.Change{Facts: []bot.Fact{{Bucket: bucket, Key: where, Value: value}, {Bucket: revisions, Value: revision}}},
-		Then: func(context.Context, *bot.Applied) (turn.Effect, error) {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			// Not the revision: another process may have stored something since the last Follow.
-			if c.chosen[where] = value; value == "" {
-				delete(c.chosen, where)
-			}
-			return turn.Effect{}, nil
-		},
+		Change: bot.Change{Facts: []bot.Fact{{Bucket: bucket, Key: where, Value: value}, c.chosen.Revised()}},
+		Then:   func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) { return turn.Effect{}, c.Follow(ctx) },
 	}
 }
 

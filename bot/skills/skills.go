@@ -4,7 +4,6 @@ package skills
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -41,51 +40,38 @@ type Deps struct {
 
 // Desk answers /skills and its buttons. It is safe for concurrent use and starts no goroutines.
 type Desk struct {
-	deps Deps
+	deps      Deps
+	decisions *facts.Followed[map[string]skill.Decision] // by skill; the library has them too
 
-	mu       sync.Mutex
-	known    bool
-	revision string // when the decisions were read
-
+	mu    sync.Mutex
 	waits map[string]string // hashes of the skills that wait, by name
 	since time.Time         // for how long these have been the ones
 	said  bool              // nothing of them is left to be told
 }
 
 // New returns a Desk. Nothing is decided before the first Follow.
-func New(deps Deps) *Desk { return &Desk{deps: deps} }
+func New(deps Deps) *Desk {
+	return &Desk{deps: deps, decisions: facts.NewFollowed(deps.Store, bucket, revisions, deps.Now, func(list []bot.Fact) map[string]skill.Decision {
+		decisions := make(map[string]skill.Decision, len(list))
+		for _, f := range list {
+			var made skill.Decision
+			if json.Unmarshal([]byte(f.Value), &made) == nil && made.Verdict.Known() { // others are of a later version
+				decisions[f.Key] = made
+			}
+		}
+		if deps.Library != nil {
+			deps.Library.Decide(decisions)
+		}
+		return decisions
+	})}
+}
 
 // Follow reads what was decided in any process since the last call.
 func (d *Desk) Follow(ctx context.Context) error {
 	if d.deps.Library == nil {
 		return nil
 	}
-	revision, err := d.deps.Store.Fact(ctx, revisions, "", d.deps.Now())
-	if err != nil {
-		return fmt.Errorf("read whether skills were decided: %w", err)
-	}
-	d.mu.Lock()
-	known := d.known && d.revision == revision
-	d.mu.Unlock()
-	if known {
-		return nil
-	}
-	list, err := d.deps.Store.FactsOf(ctx, bucket, "", d.deps.Now())
-	if err != nil {
-		return fmt.Errorf("read what was decided about skills: %w", err)
-	}
-	decisions := make(map[string]skill.Decision, len(list))
-	for _, f := range list {
-		var made skill.Decision
-		if json.Unmarshal([]byte(f.Value), &made) == nil && made.Verdict.Known() { // others are of a later version
-			decisions[f.Key] = made
-		}
-	}
-	d.deps.Library.Decide(decisions)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.known, d.revision = true, revision
-	return nil
+	return d.decisions.Follow(ctx)
 }
 
 // verdicts are the words of the command.
@@ -186,7 +172,7 @@ func (d *Desk) decide(ctx context.Context, call *turn.Call, e skill.Entry, v ski
 		return turn.Effect{}, "", fmt.Errorf("store what was decided about a skill: %w", err)
 	}
 	change := bot.Change{Facts: []bot.Fact{
-		{Bucket: bucket, Key: e.Name, Value: string(value)}, {Bucket: revisions, Value: rand.Text()},
+		{Bucket: bucket, Key: e.Name, Value: string(value)}, d.decisions.Revised(),
 	}}
 	if d.deps.Line != nil {
 		change.Facts = append(change.Facts, d.deps.Line(line(call, e, v))...)

@@ -24,7 +24,7 @@ const settled = time.Minute
 // of with this content. On several processes that happens once. Call it again and again; it reads the store only if
 // something waits that this process has not told of. sent is told where a message was stored.
 func (d *Desk) Announce(ctx context.Context, places []bot.Place, sent func(place bot.Place)) error {
-	if d.deps.Library == nil || len(places) == 0 || !d.decided() {
+	if d.deps.Library == nil || len(places) == 0 || !d.decisions.Known() {
 		return nil
 	}
 	waiting := d.waiting()
@@ -52,13 +52,6 @@ func (d *Desk) Announce(ctx context.Context, places []bot.Place, sent func(place
 		sent(place)
 	}
 	return nil
-}
-
-// decided reports whether it is known what was decided.
-func (d *Desk) decided() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.known
 }
 
 // waiting returns the hashes of the skills that nobody has decided about as they are, by name.

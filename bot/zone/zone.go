@@ -3,10 +3,8 @@ package zone
 
 import (
 	"context"
-	"crypto/rand"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
@@ -38,11 +36,7 @@ type Deps struct {
 // Zones knows what was set. It is safe for concurrent use and starts no goroutines.
 type Zones struct {
 	deps Deps
-
-	mu       sync.Mutex
-	known    bool // revision and set have been read
-	revision string
-	set      map[string]zone // by caller id
+	set  *facts.Followed[map[string]zone] // by caller id
 }
 
 // zone is a time zone with the name that people know it by.
@@ -52,20 +46,25 @@ type zone struct {
 }
 
 // New returns Zones. Nobody has set one before the first Follow.
-func New(deps Deps) *Zones { return &Zones{deps: deps, set: map[string]zone{}} }
+func New(deps Deps) *Zones {
+	return &Zones{deps: deps, set: facts.NewFollowed(deps.Store, bucket, revisions, deps.Now, func(list []bot.Fact) map[string]zone {
+		set := make(map[string]zone, len(list))
+		for _, fact := range list {
+			// A name that this version does not know was set by another one; it counts as not set.
+			if at, name, err := when.Zone(fact.Value); err == nil {
+				set[fact.Key] = zone{name: name, at: at}
+			}
+		}
+		return set
+	})}
+}
 
 // Of returns the zone that a person has set; nil = none. It reads nothing from the store.
-func (z *Zones) Of(caller string) *time.Location {
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	return z.set[caller].at
-}
+func (z *Zones) Of(caller string) *time.Location { return z.set.Value()[caller].at }
 
 // For returns the zone of a person, which is that of the bot if they have not set one, and its name.
 func (z *Zones) For(caller string) (*time.Location, string) {
-	z.mu.Lock()
-	own, ok := z.set[caller]
-	z.mu.Unlock()
+	own, ok := z.set.Value()[caller]
 	switch {
 	case ok:
 		return own.at, own.name
@@ -86,33 +85,7 @@ func (z *Zones) In(place bot.Place) *time.Location {
 }
 
 // Follow reads what any process has set since the last call.
-func (z *Zones) Follow(ctx context.Context) error {
-	revision, err := z.deps.Store.Fact(ctx, revisions, "", z.deps.Now())
-	if err != nil {
-		return err
-	}
-	z.mu.Lock()
-	known := z.known && revision == z.revision
-	z.mu.Unlock()
-	if known {
-		return nil
-	}
-	list, err := z.deps.Store.FactsOf(ctx, bucket, "", z.deps.Now())
-	if err != nil {
-		return err
-	}
-	set := make(map[string]zone, len(list))
-	for _, fact := range list {
-		// A name that this version does not know was set by another one; it counts as not set.
-		if at, name, err := when.Zone(fact.Value); err == nil {
-			set[fact.Key] = zone{name: name, at: at}
-		}
-	}
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	z.known, z.revision, z.set = true, revision, set
-	return nil
-}
+func (z *Zones) Follow(ctx context.Context) error { return z.set.Follow(ctx) }
 
 // Command answers /timezone: it shows the person's zone with likely ones to choose from, or sets the one named.
 func (z *Zones) Command(ctx context.Context, call *turn.Call) (turn.Effect, error) {
@@ -162,17 +135,10 @@ func (z *Zones) Press(_ context.Context, call *turn.Call) (turn.Effect, error) {
 
 // choose stores a choice; "" takes it back.
 func (z *Zones) choose(caller, name string) turn.Effect {
-	change := bot.Change{Facts: []bot.Fact{{Bucket: bucket, Key: caller, Value: name}, {Bucket: revisions, Value: rand.Text()}}}
-	return turn.Effect{Change: change, Then: func(context.Context, *bot.Applied) (turn.Effect, error) {
-		at, name, err := when.Zone(name)
-		z.mu.Lock()
-		defer z.mu.Unlock()
-		// Not the revision: another process may have stored something since the last Follow.
-		if delete(z.set, caller); err == nil {
-			z.set[caller] = zone{name: name, at: at}
-		}
-		return turn.Effect{}, nil
-	}}
+	return turn.Effect{
+		Change: bot.Change{Facts: []bot.Fact{{Bucket: bucket, Key: caller, Value: name}, z.set.Revised()}},
+		Then:   func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) { return turn.Effect{}, z.Follow(ctx) },
+	}
 }
 
 // card shows a person's zone and its time, with buttons of likely ones. chosen says that name is what they have just

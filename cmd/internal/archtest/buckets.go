@@ -66,8 +66,8 @@ func (f goFile) texts(consts map[string]map[string]string) {
 	})
 }
 
-// bucketsIn returns the expressions that name buckets in a node: a constant that is called one, a field Bucket, and the
-// name of a facts.Bucket.
+// bucketsIn returns the expressions that name buckets in a node: a constant that is called one, a field Bucket, the name
+// of a facts.Bucket, and both of a facts.Followed.
 func bucketsIn(n ast.Node) (list []ast.Expr) {
 	switch n := n.(type) {
 	case *ast.ValueSpec:
@@ -75,6 +75,10 @@ func bucketsIn(n ast.Node) (list []ast.Expr) {
 			if strings.HasSuffix(strings.ToLower(name.Name), "bucket") && i < len(n.Values) {
 				list = append(list, n.Values[i])
 			}
+		}
+	case *ast.CallExpr:
+		if called, ok := n.Fun.(*ast.SelectorExpr); ok && called.Sel.Name == "NewFollowed" && len(n.Args) > 2 {
+			list = append(list, n.Args[1], n.Args[2])
 		}
 	case *ast.CompositeLit:
 		kind, ok := n.Type.(*ast.SelectorExpr)
