@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent/passages"
-	"github.com/zephbot/zephbot/bot/terminal"
 	"github.com/zephbot/zephbot/persistence/sql"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/code"
@@ -109,12 +108,21 @@ func (c *Core) keepCode(ctx context.Context, o *code.Options, configured []strin
 	if !c.cfg.Index.AutoIndex {
 		return nil
 	}
-	if c.code.first = configured; len(c.code.first) == 0 && c.opts.Mode == terminal.Name {
-		if dir, err := filepath.EvalSymlinks(c.opts.WorkDir); err == nil {
-			c.code.first = []string{dir}
-		}
-	}
+	c.code.first = c.readFirst(configured)
 	return nil
+}
+
+// readFirst returns the roots that are read at the start: those of index.paths, or at the terminal the directory in which
+// it was opened. Elsewhere the directories of conversations are read when they are searched.
+func (c *Core) readFirst(configured []string) []string {
+	if len(configured) > 0 || c.opts.Mode != AuditChat {
+		return configured
+	}
+	dir, err := filepath.EvalSymlinks(c.opts.WorkDir)
+	if err != nil {
+		return nil
+	}
+	return []string{dir}
 }
 
 // closeCode closes what openCode opened.

@@ -28,7 +28,7 @@ func Serve(ctx context.Context, opts Options) error {
 	if cfg.Telegram.Token == "" {
 		return errors.Join(ErrConfig, errors.New("no Telegram token: set telegram.token or ZEPH_TELEGRAM_TOKEN, or try `zephbot simulate`"))
 	}
-	opts.Mode = "serve"
+	opts.Mode = AuditServe
 	if err := ready(opts, Use{Telegram: true, Model: true}); err != nil {
 		return err
 	}

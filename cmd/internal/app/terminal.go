@@ -62,7 +62,7 @@ func elicitor(t *terminal.Terminal, warn bool) func(context.Context, mcp.Elicita
 // Chat runs the terminal channel. Its state is separate from the service's, so that both may run at once (see
 // terminalHome).
 func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
-	opts.Home, opts.Mode = terminalHome(opts), "chat"
+	opts.Home, opts.Mode = terminalHome(opts), AuditChat
 	opts.Zone = time.Local
 	if opts.Now == nil {
 		opts.Now = time.Now
