@@ -81,17 +81,23 @@ func bucketsIn(n ast.Node) (list []ast.Expr) {
 			list = append(list, n.Args[1], n.Args[2])
 		}
 	case *ast.CompositeLit:
-		kind, ok := n.Type.(*ast.SelectorExpr)
-		ofFacts := ok && kind.Sel.Name == "Bucket"
-		for _, e := range n.Elts {
-			field, ok := e.(*ast.KeyValueExpr)
-			if !ok {
-				continue
-			}
-			name, ok := field.Key.(*ast.Ident)
-			if ok && (name.Name == "Bucket" || ofFacts && name.Name == "Name") {
-				list = append(list, field.Value)
-			}
+		return bucketsOf(n)
+	}
+	return list
+}
+
+// bucketsOf returns those in a literal of a struct.
+func bucketsOf(n *ast.CompositeLit) (list []ast.Expr) {
+	kind, ok := n.Type.(*ast.SelectorExpr)
+	ofFacts := ok && kind.Sel.Name == "Bucket"
+	for _, e := range n.Elts {
+		field, ok := e.(*ast.KeyValueExpr)
+		if !ok {
+			continue
+		}
+		name, ok := field.Key.(*ast.Ident)
+		if ok && (name.Name == "Bucket" || ofFacts && name.Name == "Name") {
+			list = append(list, field.Value)
 		}
 	}
 	return list
