@@ -29,7 +29,7 @@ on "the second thing": say ` + answer2,
 
 // TestCrashBackground kills the process at every point of that story: the result of what ran is reported, whenever the
 // process ends.
-func TestCrashBackground(t *testing.T) { crash(t, background, 10) }
+func TestCrashBackground(t *testing.T) { crash(t, background, 5) }
 
 func (r *run) stepBackground(ctx context.Context) (done bool, err error) {
 	shown := r.fake.Chat(ann)

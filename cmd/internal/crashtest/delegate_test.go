@@ -37,7 +37,7 @@ and usage 20000 6`,
 
 // TestCrashDelegate kills the process at every point of that story: whenever it ends, each sub-agent gets its task once
 // and ends once, nothing runs twice, what it took is charged once, and there is one answer.
-func TestCrashDelegate(t *testing.T) { crash(t, delegated, 9) }
+func TestCrashDelegate(t *testing.T) { crash(t, delegated, 5) }
 
 // TestCrashDelegateOnPostgreSQL plays the same story with the service's data in PostgreSQL.
 func TestCrashDelegateOnPostgreSQL(t *testing.T) {

@@ -27,7 +27,7 @@ then say ` + answer1,
 
 // TestCrashMemory kills the process at every point of that story: whenever it ends, the second fact alone is remembered,
 // once, the replacement is recorded, and no call is reported as unknown.
-func TestCrashMemory(t *testing.T) { crash(t, remembered, 8) }
+func TestCrashMemory(t *testing.T) { crash(t, remembered, 4) }
 
 func (r *run) stepMemory(ctx context.Context) (done bool, err error) {
 	switch {

@@ -28,13 +28,13 @@ on "tea is ready": say ` + answer2,
 }
 
 // TestCrashScheduled kills the process at every point of that story: the reminder comes, and it comes once.
-func TestCrashScheduled(t *testing.T) { crash(t, scheduled, 10) }
+func TestCrashScheduled(t *testing.T) { crash(t, scheduled, 5) }
 
 // TestCrashScheduledOnPostgreSQL plays the same story with the service's data in PostgreSQL.
 func TestCrashScheduledOnPostgreSQL(t *testing.T) {
 	s := scheduled
 	s.cluster = pgtest.Shared(t)
-	crash(t, s, 4)
+	crash(t, s, 2)
 }
 
 func (r *run) stepScheduled(ctx context.Context) (done bool, err error) {

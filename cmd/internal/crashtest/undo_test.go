@@ -34,7 +34,7 @@ const (
 
 // TestCrashUndo kills the process at every point of that story: whenever it ends, what the command has changed is put
 // back, which is recorded once.
-func TestCrashUndo(t *testing.T) { crash(t, undone, 14) }
+func TestCrashUndo(t *testing.T) { crash(t, undone, 7) }
 
 func (r *run) stepUndo(ctx context.Context) (done bool, err error) {
 	shown := r.fake.Chat(ann)
