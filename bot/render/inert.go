@@ -10,13 +10,36 @@ import (
 // looks like a number of a telephone is matched with the letters around it, so that a hash stays in one piece.
 var clickable = regexp.MustCompile(`\S*([@#][\pL\d_]|\$\pL|:/|\S\.\pL)\S*|(^|[^\pL\d_/.])/[\pL\d_]\S*|[^\s,;:]*\+?\d[\d ()-]{5,}\d[^\s,;:]*`)
 
+// moment is a date, with or without a time of day, which looks like a number of a telephone but for its form.
+var moment = regexp.MustCompile(`(?:19|20)\d\d-[01]\d-[0-3]\d(?:[ T][0-2]\d:[0-5]\d(?::[0-5]\d)?)?`)
+
+// withoutMoments replaces the dates of a line by as many letters, so that they are not taken for numbers of telephones.
+func withoutMoments(line string) string {
+	found := moment.FindAllStringIndex(line, -1)
+	if found == nil {
+		return line
+	}
+	const ofNumbers = "0123456789+()-"
+	masked := []byte(line)
+	for _, at := range found {
+		from, to := at[0], at[1]
+		if from > 0 && strings.IndexByte(ofNumbers, line[from-1]) >= 0 || to < len(line) && strings.IndexByte(ofNumbers, line[to]) >= 0 {
+			continue
+		}
+		for i := from; i < to; i++ {
+			masked[i] = 'x'
+		}
+	}
+	return string(masked)
+}
+
 // Inert prevents Telegram from turning parts of a plain text into links, mentions, hashtags or commands: it formats
 // what could become one as code, from the first to the last on each line. The entities are in the order of the text.
 func Inert(text string) []Entity {
 	var list []Entity
 	offset := 0
 	for line := range strings.SplitSeq(text, "\n") {
-		if found := clickable.FindAllStringIndex(line, -1); found != nil {
+		if found := clickable.FindAllStringIndex(withoutMoments(line), -1); found != nil {
 			from, to := found[0][0], found[len(found)-1][1]
 			list = append(list, Entity{
 				Type: "code", Offset: offset + Length(line[:from]), Length: Length(line[from:to]),

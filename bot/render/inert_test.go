@@ -23,6 +23,12 @@ func TestInert(t *testing.T) {
 		"the last one 9d599026560d48d9":  {{Type: "code", Offset: 13, Length: 16}},
 		"(/stop)":                        {{Type: "code", Offset: 0, Length: 7}},
 		"tg://resolve?domain=x":          {{Type: "code", Offset: 0, Length: 21}},
+		"next 2026-11-23 16:40 UTC":      nil,
+		"from 2026-11-23T16:40:05Z on":   nil,
+		"😀 2026-11-23 @ben":              {{Type: "code", Offset: 14, Length: 4}},
+		"@ben2026-11-23":                 {{Type: "code", Offset: 0, Length: 14}},
+		"call +2026-11-23 now":           {{Type: "code", Offset: 5, Length: 11}},
+		"call 2026-11-2345 now":          {{Type: "code", Offset: 5, Length: 12}},
 	} {
 		if diff := cmp.Diff(want, render.Inert(text)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
