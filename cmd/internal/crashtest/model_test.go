@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
@@ -33,6 +34,8 @@ type modelServer struct {
 	script *llmtest.Model
 	// before the script is asked, during the answer, and after it but before its end
 	hook func(ctx context.Context, phase string)
+	// tokens of all answers, those included that nobody waited for any more
+	answered atomic.Int64
 }
 
 func newModelServer(script *llmtest.Model, hook func(context.Context, string)) *modelServer {
@@ -56,6 +59,7 @@ func (m *modelServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf(`{"error":{"message":%q}}`, err.Error()), http.StatusBadRequest)
 		return
 	}
+	m.answered.Add(int64(answer.Usage.Total()))
 	w.Header().Set("Content-Type", "text/event-stream")
 	pieces := frames(answer)
 	for i, f := range pieces {
