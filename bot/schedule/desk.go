@@ -102,10 +102,11 @@ type Desk struct {
 	deps Deps
 	opts Options
 
-	mu       sync.Mutex
-	known    bool // revision and tasks have been read, and nothing is known to have changed since
-	revision string
-	tasks    map[string]*task // by key
+	mu        sync.Mutex
+	known     bool // revision and tasks have been read, and nothing is known to have changed since
+	forgotten int  // how often Forget was called
+	revision  string
+	tasks     map[string]*task // by key
 
 	settle bool // a run has ended here
 	nudged chan struct{}
@@ -237,6 +238,9 @@ func byNext(list []*task) []*task {
 
 // load reads all tasks.
 func (d *Desk) load(ctx context.Context) error {
+	d.mu.Lock()
+	forgotten := d.forgotten
+	d.mu.Unlock()
 	revision, err := d.deps.Store.Fact(ctx, revisions, d.scope(), d.deps.Now())
 	if err != nil {
 		return err
@@ -247,7 +251,7 @@ func (d *Desk) load(ctx context.Context) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.known, d.revision, d.tasks = true, revision, make(map[string]*task, len(list))
+	d.known, d.revision, d.tasks = d.forgotten == forgotten, revision, make(map[string]*task, len(list))
 	for _, t := range list {
 		d.tasks[t.key] = t
 	}
@@ -290,10 +294,12 @@ func (d *Desk) Follow(ctx context.Context) error {
 	return nil
 }
 
-// Forget makes everything be read again: tasks were changed, or a group has a new id.
+// Forget makes everything be read again: tasks were changed, or a group has a new id. What is being read at that moment
+// does not count.
 func (d *Desk) Forget() {
 	d.mu.Lock()
 	d.known = false
+	d.forgotten++
 	d.mu.Unlock()
 	d.nudge()
 }

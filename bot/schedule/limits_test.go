@@ -1,14 +1,17 @@
 package schedule_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/bot/schedule"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -195,4 +198,45 @@ func TestChatGone(t *testing.T) {
 			})
 		})
 	}
+}
+
+// reading is a store that answers one of the questions for the tasks late.
+type reading struct {
+	*bottest.Store
+	late          atomic.Int32 // which one
+	asked, answer chan struct{}
+}
+
+func (r *reading) FactsOf(ctx context.Context, bucket, prefix string, now time.Time) ([]bot.Fact, error) {
+	list, err := r.Store.FactsOf(ctx, bucket, prefix, now)
+	if bucket == "schedule" && r.late.Add(-1) == 0 {
+		close(r.asked)
+		<-r.answer
+	}
+	return list, err
+}
+
+// TestForgetWhileReading: a task that is stored while all tasks are being read runs at its time, and not only when they
+// are read again for another reason.
+func TestForgetWhileReading(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, "UTC", 1, schedule.Options{Tick: 24 * time.Hour})
+		slow := &reading{Store: w.store, asked: make(chan struct{}), answer: make(chan struct{})}
+		slow.late.Store(2) // the first one is about the tasks of the configuration
+		deps := w.deps()
+		deps.Store = slow
+		w.desks[0] = schedule.New(deps, schedule.Options{Tick: 24 * time.Hour})
+		go func() {
+			<-slow.asked
+			if _, err := w.put("c1", "tea", "", time.Now().Add(time.Hour)); err != nil {
+				t.Error(err)
+			}
+			close(slow.answer)
+		}()
+		w.run(2 * time.Hour)
+		if len(w.begun) != 1 {
+			t.Errorf("%d runs", len(w.begun))
+		}
+	})
 }

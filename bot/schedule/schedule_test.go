@@ -103,19 +103,24 @@ func open(t *testing.T, zone string, processes int, opts schedule.Options) *worl
 	w.store.Now = time.Now
 	w.speaker = bot.Message{Place: private, Caller: "telegram:42", Person: "42", Name: "Ann", Language: "en"}
 	for range processes {
-		w.desks = append(w.desks, schedule.New(schedule.Deps{
-			Channel: "telegram", Bot: "1", Store: w.store, Engine: w, Outbox: outbox{}, Guard: w, Zones: w, Words: texts.Words{},
-			Operators: func() []bot.Place {
-				return []bot.Place{{Channel: "telegram", Bot: "1", Surface: bot.SurfaceBot, Chat: "7"}}
-			},
-			Private: func(person string) bot.Place {
-				return bot.Place{Channel: "telegram", Bot: "1", Surface: bot.SurfaceBot, Chat: person}
-			},
-			Current: func(key bot.SessionKey) bot.SessionKey { return key },
-			Now:     time.Now, Log: zerolog.Nop(),
-		}, opts))
+		w.desks = append(w.desks, schedule.New(w.deps(), opts))
 	}
 	return w
+}
+
+// deps are those of a process.
+func (w *world) deps() schedule.Deps {
+	return schedule.Deps{
+		Channel: "telegram", Bot: "1", Store: w.store, Engine: w, Outbox: outbox{}, Guard: w, Zones: w, Words: texts.Words{},
+		Operators: func() []bot.Place {
+			return []bot.Place{{Channel: "telegram", Bot: "1", Surface: bot.SurfaceBot, Chat: "7"}}
+		},
+		Private: func(person string) bot.Place {
+			return bot.Place{Channel: "telegram", Bot: "1", Surface: bot.SurfaceBot, Chat: person}
+		},
+		Current: func(key bot.SessionKey) bot.SessionKey { return key },
+		Now:     time.Now, Log: zerolog.Nop(),
+	}
 }
 
 // run runs all processes for a time.

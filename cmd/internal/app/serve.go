@@ -88,7 +88,19 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 	if err := c.offer(ctx, guard, me.Username); err != nil {
 		return err
 	}
-	s, err := newService(c, channel{
+	s, err := c.telegramService(client, guard, me)
+	if err != nil {
+		return err
+	}
+	s.gauges()
+	serving.Store(s)
+	return s.run(ctx, func(ctx context.Context) error { return s.takeIn(ctx, in, c.menus(client, s, guard)) })
+}
+
+// telegramService builds the service for a bot. It makes no request.
+func (c *Core) telegramService(client *telegram.Client, guard *access.Guard, me telegram.Me) (*service, error) {
+	cfg := c.cfg
+	return newService(c, channel{
 		name: telegram.Name, bot: client.ID(), display: me.Name, decoders: map[bot.Source]bot.Decoder{bot.FromTelegram: telegram.Decoder{ID: me.ID, Username: me.Username, Bots: cfg.Telegram.BotToBot}},
 		composer: client, sender: client, files: client,
 		arrivals: arrivals{merge: time.Duration(cfg.Telegram.MergeMS) * time.Millisecond, busy: dispatch.Busy(cfg.Telegram.Busy)},
@@ -102,12 +114,6 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 			PerGroupPerMinute: cfg.Telegram.Limits.PerGroupPerMinute,
 		},
 	})
-	if err != nil {
-		return err
-	}
-	s.gauges()
-	serving.Store(s)
-	return s.run(ctx, func(ctx context.Context) error { return s.takeIn(ctx, in, c.menus(client, s, guard)) })
 }
 
 // takeIn accepts updates until ctx ends, and keeps the command menus meanwhile.
