@@ -2,16 +2,12 @@ package app
 
 import (
 	"context"
-	"errors"
-	"net/http"
-	"sync"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/turn"
-	"github.com/zephbot/zephbot/cmd/internal/metrics"
 	"github.com/zephbot/zephbot/persistence/redis"
 )
 
@@ -62,33 +58,6 @@ func (a counted) count(list []bot.Decision) {
 			a.core.metrics.Approval(string(d.State))
 		}
 	}
-}
-
-// serveHTTP serves metrics and health checks until ctx ends; without an address there is no server.
-func (c *Core) serveHTTP(ctx context.Context, health metrics.Health) (stop func(), err error) {
-	if c.cfg.Metrics.Listen == "" {
-		return func() {}, nil
-	}
-	listener, err := c.listen(ctx, "metrics.listen", c.cfg.Metrics.Listen)
-	if err != nil {
-		return nil, err
-	}
-	server := &http.Server{Handler: c.metrics.Handler(health), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 15 * time.Second}
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			c.log.Error().Err(err).Msg("metrics server ended")
-		}
-	})
-	c.log.Info().Str("metrics", "http://"+listener.Addr().String()+"/metrics").Msg("start")
-	return func() {
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-		defer cancel()
-		if err := server.Shutdown(end); err != nil {
-			_ = server.Close() // it is ending anyway
-		}
-		wg.Wait()
-	}, nil
 }
 
 // gauges registers values that are read when the metrics are requested.

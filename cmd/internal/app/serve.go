@@ -72,7 +72,7 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 	defer in.end()
 	c.banner(in.words+", bot id "+client.ID(), guard.Summary())
 	var serving atomic.Pointer[service]
-	stopHTTP, err := c.serveHTTP(ctx, c.health(ctx, &serving))
+	stopHTTP, err := c.serveHTTP(ctx, c.health(ctx, &serving), c.mounts(&serving))
 	if err != nil {
 		return err
 	}

@@ -189,10 +189,19 @@ type Health struct {
 	Ready func(ctx context.Context) error
 }
 
-// Handler serves /metrics, /healthz (the process makes progress) and /readyz (it can do its job, or 503 with the reason
-// why not).
-func (m *Metrics) Handler(health Health) http.Handler {
+// Mount is a handler that shares the listener with the metrics.
+type Mount struct {
+	Pattern string // of http.ServeMux, such as "GET /debug/"
+	Handler http.Handler
+}
+
+// Handler serves /metrics, /healthz (the process makes progress), /readyz (it can do its job, or 503 with the reason
+// why not), and what is mounted. It panics if a mount has the pattern of another one.
+func (m *Metrics) Handler(health Health, mounts ...Mount) http.Handler {
 	mux := http.NewServeMux()
+	for _, mount := range mounts {
+		mux.Handle(mount.Pattern, mount.Handler)
+	}
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		health.Alive()

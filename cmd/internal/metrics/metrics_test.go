@@ -91,3 +91,17 @@ func TestHealth(t *testing.T) {
 	close(stuck)
 	<-answered
 }
+
+// TestMounts: what shares the listener leaves metrics and health checks as they are.
+func TestMounts(t *testing.T) {
+	t.Parallel()
+	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("a page")) })
+	h := metrics.New().Handler(metrics.Health{Alive: func() {}}, metrics.Mount{Pattern: "/pages/", Handler: page})
+	for path, want := range map[string]string{"/pages/one": "a page", "/healthz": "ok\n", "/other": "404 page not found\n"} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		if w.Body.String() != want {
+			t.Errorf("%s: %q, want %q", path, w.Body, want)
+		}
+	}
+}
