@@ -3,8 +3,6 @@ package simulator
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"mime"
 	"net/http"
@@ -14,6 +12,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
+	"github.com/zephbot/zephbot/bot/webpage"
 )
 
 // The page and the server speak JSON:
@@ -142,15 +141,8 @@ func (s *Simulator) order(ctx context.Context, in wish) (any, error) {
 // post adds a handler that takes a JSON object.
 func post[In any](s *Simulator, mux *http.ServeMux, path string, do func(context.Context, In) (any, error)) {
 	mux.HandleFunc("POST "+path, func(rw http.ResponseWriter, r *http.Request) {
-		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-			s.refuse(rw, http.StatusUnsupportedMediaType, errors.New("want Content-Type application/json"))
-			return
-		}
 		var in In
-		dec := json.NewDecoder(http.MaxBytesReader(rw, r.Body, maxRequest))
-		dec.DisallowUnknownFields()
-		if err := dec.Decode(&in); err != nil {
-			s.refuse(rw, http.StatusBadRequest, fmt.Errorf("%s does not accept this request: %w", path, err))
+		if !webpage.Decode(rw, r, maxRequest, &in) {
 			return
 		}
 		out, err := do(r.Context(), in)
@@ -165,7 +157,7 @@ func (s *Simulator) getView(rw http.ResponseWriter, r *http.Request) {
 	q := numbers{query: r}
 	me, chat, topic, limit := q.number("me"), q.number("chat"), int(q.number("thread")), int(q.number("limit"))
 	if q.err != nil {
-		s.refuse(rw, http.StatusBadRequest, q.err)
+		webpage.Refuse(rw, http.StatusBadRequest, q.err)
 		return
 	}
 	out, err := s.world.view(me, chat, topic, limit)
@@ -192,7 +184,7 @@ func (s *Simulator) getInspection(rw http.ResponseWriter, r *http.Request) {
 	q := numbers{query: r}
 	me, chat, message := q.number("me"), q.number("chat"), int(q.number("message"))
 	if q.err != nil {
-		s.refuse(rw, http.StatusBadRequest, q.err)
+		webpage.Refuse(rw, http.StatusBadRequest, q.err)
 		return
 	}
 	out, err := s.world.inspect(r.Context(), s.opt.Inspect, me, chat, message)
@@ -207,7 +199,7 @@ func (s *Simulator) getFile(rw http.ResponseWriter, r *http.Request) {
 	a := s.world.attached(me, id)
 	data, ok := s.world.fake.FileData(id)
 	if q.err != nil || a == nil || !ok {
-		s.refuse(rw, http.StatusNotFound, fmt.Errorf("there is no file %q for person %d", id, me))
+		webpage.Refuse(rw, http.StatusNotFound, fmt.Errorf("there is no file %q for person %d", id, me))
 		return
 	}
 	head := rw.Header()
@@ -288,27 +280,10 @@ func (n *numbers) number(name string) int64 {
 
 func (s *Simulator) answer(rw http.ResponseWriter, v any, err error) {
 	if err != nil {
-		s.refuse(rw, http.StatusBadRequest, err)
+		webpage.Refuse(rw, http.StatusBadRequest, err)
 		return
 	}
-	raw, err := json.Marshal(v)
-	if err != nil {
-		s.log.Error().Err(err).Msg("encode an answer for the page")
-		s.refuse(rw, http.StatusInternalServerError, errors.New("the answer could not be encoded"))
-		return
-	}
-	rw.Header().Set("Content-Type", "application/json")
-	if _, err := rw.Write(raw); err != nil {
+	if err := webpage.Answer(rw, v); err != nil {
 		s.log.Debug().Err(err).Msg("answer the page")
-	}
-}
-
-func (s *Simulator) refuse(rw http.ResponseWriter, status int, err error) {
-	// A map of strings always has a JSON form.
-	raw, _ := json.Marshal(map[string]string{"error": err.Error()})
-	rw.Header().Set("Content-Type", "application/json")
-	rw.WriteHeader(status)
-	if _, err := rw.Write(raw); err != nil {
-		s.log.Debug().Err(err).Msg("refuse a request of the page")
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/zephbot/zephbot/bot/story"
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 )
 
@@ -64,36 +65,19 @@ type Story struct {
 }
 
 // StoryTurn is one question and everything done for it.
-type StoryTurn struct {
-	ID       string    `json:"id"`
-	State    string    `json:"state"` // running, waiting for a decision, done …: in words for people
-	Began    time.Time `json:"began"`
-	Text     string    `json:"text"`               // what was asked
-	Messages []int     `json:"messages,omitempty"` // ids of the chat messages that the turn made, as far as known
-	Steps    []Step    `json:"steps"`
-}
+type StoryTurn = story.Turn
+
+// Step is one step of a turn.
+type Step = story.Step
 
 // Kinds of a Step.
 const (
-	StepModel    = "model"
-	StepTool     = "tool"
-	StepApproval = "approval"
-	StepAnswer   = "answer"
-	StepEnd      = "end"
+	StepModel    = story.Model
+	StepTool     = story.Tool
+	StepApproval = story.Approval
+	StepAnswer   = story.Answer
+	StepEnd      = story.End
 )
-
-// Step is one step of a turn.
-type Step struct {
-	Kind   string  `json:"kind"`
-	Name   string  `json:"name,omitempty"` // model, tool, or outcome
-	Text   string  `json:"text,omitempty"` // arguments, result, answer
-	Rule   string  `json:"rule,omitempty"` // what decided
-	By     string  `json:"by,omitempty"`   // who approved or denied
-	Millis int64   `json:"millis,omitempty"`
-	Tokens int64   `json:"tokens,omitempty"`
-	USD    float64 `json:"usd,omitempty"`
-	Failed bool    `json:"failed,omitempty"`
-}
 
 func (o Options) withDefaults() Options {
 	if o.Listen == "" {

@@ -7,6 +7,7 @@ import { messages, showMessages } from './messages.js';
 import { composer, showComposer } from './composer.js';
 import { inspector, showInspector } from './inspector.js';
 import { viewer } from './media.js';
+import { theme } from './theme.js';
 
 export const state = {
   me: 1001, chat: 1001, thread: 0, limit: 200,
@@ -102,23 +103,6 @@ function place() {
   const [me, chat, thread] = location.hash.slice(1).split('/').map(Number);
   if ([1001, 1002, 1003, 1004].includes(me) && (chat === me || (chat === -1001 && me !== 1004) || (chat === -1002 && [1001, 1004].includes(me)))) go(me, chat, thread || 0);
   else go(1001, 1001, 0, 'list');
-}
-
-function theme() {
-  const modes = ['system', 'light', 'dark'];
-  const signs = { system: '◐', light: '☀', dark: '☾' };
-  const words = { system: 'as the system has them', light: 'light', dark: 'dark' };
-  const set = (mode) => {
-    if (mode === 'system') delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = mode;
-    localStorage.setItem('theme', mode);
-    $('theme').textContent = signs[mode];
-    $('theme').setAttribute('aria-label', `Colours: ${words[mode]}`);
-    $('theme').title = `Colours: ${words[mode]}`;
-  };
-  const now = () => (modes.includes(localStorage.getItem('theme')) ? localStorage.getItem('theme') : 'system');
-  $('theme').addEventListener('click', () => set(modes[(modes.indexOf(now()) + 1) % modes.length]));
-  set(now());
 }
 
 function start() {
