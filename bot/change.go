@@ -1,8 +1,10 @@
 package bot
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/zephbot/zephbot/agent/journal"
@@ -136,6 +138,23 @@ type Charge struct {
 	Unit  string // turns, tokens, microusd
 	Day   string // 2006-01-02, the day of the reservation
 	N     int64
+}
+
+// SumCharges adds charges up by day, scope and unit, in that order; the sums have no key.
+func SumCharges(list []Charge) []Charge {
+	sums := map[Charge]int64{}
+	for _, c := range list {
+		sums[Charge{Day: c.Day, Scope: c.Scope, Unit: c.Unit}] += c.N
+	}
+	out := make([]Charge, 0, len(sums))
+	for c, n := range sums {
+		c.N = n
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b Charge) int {
+		return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Unit, b.Unit))
+	})
+	return out
 }
 
 // Fact is a small durable value. Buckets in use are constants of the packages that own them.

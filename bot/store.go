@@ -129,6 +129,14 @@ type Inspector interface {
 	ArrivalOf(ctx context.Context, channel, botID, id string) (Arrival, error)
 	// DeadLetters lists arrivals that were given up, newest first.
 	DeadLetters(ctx context.Context, limit int) ([]Arrival, error)
+	// Backlog lists the arrivals that wait, in sessions or for none, that were accepted after one (Seq; 0 = all), in order
+	// and without their content.
+	Backlog(ctx context.Context, channel, bot string, after int64, limit int) ([]Arrival, error)
+	// RowsIn lists outbox rows in a state with ids below before (0 = all), newest first. The states are Pending, Sending
+	// and Unknown; and Dead, for which it lists only answers, replies and questions that were given up for a reason.
+	RowsIn(ctx context.Context, channel, bot string, state RowState, before int64, limit int) ([]Row, error)
+	// Sums adds up the charges since a day, by day, scope and unit; the sums have no key.
+	Sums(ctx context.Context, sinceDay string) ([]Charge, error)
 }
 
 // Store is the durable state of the service.

@@ -135,6 +135,14 @@ func (g *generator) views() []view {
 			return s.Used(ctx, "chat/"+channel+"/"+g.bot+"/bot/-1", "turns", "2026-03-01")
 		}},
 		{"dead letters", func(ctx context.Context, s bot.Store) (any, error) { return s.DeadLetters(ctx, 0) }},
+		{"backlog", func(ctx context.Context, s bot.Store) (any, error) { return s.Backlog(ctx, channel, g.bot, 1, 3) }},
+		{"rows given up", func(ctx context.Context, s bot.Store) (any, error) {
+			return s.RowsIn(ctx, channel, g.bot, bot.Dead, 0, 0)
+		}},
+		{"rows that wait", func(ctx context.Context, s bot.Store) (any, error) {
+			return s.RowsIn(ctx, channel, g.bot, bot.Pending, 5, 2)
+		}},
+		{"sums", func(ctx context.Context, s bot.Store) (any, error) { return s.Sums(ctx, "") }},
 		{"facts", func(ctx context.Context, s bot.Store) (any, error) { return s.FactsOf(ctx, g.bot, "", start) }},
 	}
 	for _, id := range g.asked {

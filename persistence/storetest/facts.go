@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -141,9 +142,71 @@ func aChargeCountsOnce(h *harness) {
 
 func inspectTests() map[string]func(*harness) {
 	return map[string]func(*harness){
-		"counts":           countsMatch,
-		"lanes by session": lanesBySession,
+		"counts":                      countsMatch,
+		"lanes by session":            lanesBySession,
+		"what waits, in pages":        whatWaitsInPages,
+		"rows by state, newest first": rowsByStateNewestFirst,
+		"charges are added up":        chargesAreAddedUp,
 	}
+}
+
+func whatWaitsInPages(h *harness) {
+	seqs := h.arrive(session, "1", "2", "3", "4")
+	h.do(&bot.Change{Done: seqs[:1], Dead: []bot.DeadLetter{{Seq: seqs[1]}}, Arrive: []bot.Arrival{
+		{Channel: channel, Bot: botID, ID: "5", Session: another, Express: true, Raw: []byte("x")},
+		{Channel: channel, Bot: botID, ID: "6"},
+		{Channel: channel, Bot: "2", ID: "7", Session: session},
+	}})
+	page, err := h.Backlog(h.Context(), channel, botID, 0, 3)
+	h.ok(err)
+	same(h, "the first page", ids(page), []string{"3", "4", "5"})
+	if page[0].Raw != nil || page[0].Session != session || !page[2].Express || page[0].Source != bot.FromTelegram {
+		h.Errorf("what waits: %+v", page)
+	}
+	page, err = h.Backlog(h.Context(), channel, botID, page[2].Seq, 3)
+	h.ok(err)
+	same(h, "the second page", ids(page), []string{"6"})
+}
+
+func rowsByStateNewestFirst(h *harness) {
+	rows := h.queue(bot.Row{Purpose: bot.Final}, bot.Row{Purpose: bot.Final}, bot.Row{Purpose: bot.Notice}, bot.Row{Purpose: bot.Reply}, bot.Row{Purpose: bot.Question}, bot.Row{})
+	for i, problem := range map[int]string{1: "too old", 2: "too old", 3: "", 4: "no net"} {
+		h.do(&bot.Change{Rows: []bot.RowUpdate{{ID: rows[i], From: []bot.RowState{bot.Pending}, To: bot.Dead, Problem: problem}}})
+	}
+	got := func(state bot.RowState, before int64, limit int) []int64 {
+		list, err := h.RowsIn(h.Context(), channel, botID, state, before, limit)
+		h.ok(err)
+		var ids []int64
+		for i := range list {
+			ids = append(ids, list[i].ID)
+		}
+		return ids
+	}
+	same(h, "pending", got(bot.Pending, 0, 0), []int64{rows[5], rows[0]})
+	same(h, "pending below", got(bot.Pending, rows[5], 1), []int64{rows[0]})
+	same(h, "given up", got(bot.Dead, 0, 0), []int64{rows[4], rows[1]})
+	same(h, "given up, one", got(bot.Dead, 0, 1), []int64{rows[4]})
+	same(h, "unknown", got(bot.Unknown, 0, 0), nil)
+	if _, err := h.RowsIn(h.Context(), channel, botID, bot.Sent, 0, 1); !errors.Is(err, bot.ErrInvalid) {
+		h.Errorf("sent rows: %v", err)
+	}
+}
+
+func chargesAreAddedUp(h *harness) {
+	h.do(&bot.Change{Charges: []bot.Charge{
+		{Key: "a", Scope: "user/x", Unit: "turns", Day: "2026-03-01", N: 1},
+		{Key: "b", Scope: "user/x", Unit: "turns", Day: "2026-03-01", N: 1},
+		{Key: "c", Scope: "user/x", Unit: "tokens", Day: "2026-03-01", N: 70},
+		{Key: "d", Scope: "user/x", Unit: "turns", Day: "2026-03-02", N: 1},
+		{Key: "e", Scope: "user/x", Unit: "turns", Day: "2026-02-27", N: 9},
+	}})
+	sums, err := h.Sums(h.Context(), "2026-03-01")
+	h.ok(err)
+	same(h, "sums", sums, []bot.Charge{
+		{Scope: "user/x", Unit: "tokens", Day: "2026-03-01", N: 70},
+		{Scope: "user/x", Unit: "turns", Day: "2026-03-01", N: 2},
+		{Scope: "user/x", Unit: "turns", Day: "2026-03-02", N: 1},
+	})
 }
 
 func countsMatch(h *harness) {
