@@ -204,6 +204,9 @@ func (s *Stores) openVectors(o Options) (vector.Store, error) {
 // lock file. If it is locked already, the error is sql.ErrLocked, with a sentence for the operator.
 func Lock(dir, name, mode string) (release func(), err error) { return sql.LockFile(dir, name, mode) }
 
+// Holder reports whether a running process has locked a data directory, and describes it; see sql.Holder.
+func Holder(dir string) (who string, held bool, err error) { return sql.Holder(dir) }
+
 // Reader reads a store. The caller must close it.
 type Reader interface {
 	bot.Reader
@@ -225,6 +228,18 @@ func OpenReader(ctx context.Context, dataDir, url string) (Reader, error) {
 		return nil, err
 	}
 	return reader, nil
+}
+
+// PingVectors checks whether the configured vector store can be used; one in the process always can. It changes nothing.
+func PingVectors(ctx context.Context, v Vector, log zerolog.Logger) error {
+	if v.Backend != vector.Qdrant {
+		return nil
+	}
+	store, err := vector.Open(vector.Options{Backend: v.Backend, URL: v.URL, APIKey: v.APIKey, Log: log})
+	if err != nil {
+		return err
+	}
+	return errors.Join(store.Ping(ctx), store.Close())
 }
 
 // Schema is the schema version of a database and the one that this program needs.

@@ -28,6 +28,21 @@ const (
 	usedFor   = 24 * time.Hour
 )
 
+// NewCode returns a code with 128 random bits, for a link or to be typed.
+func NewCode() string { return rand.Text() }
+
+// Redeems reports whether a text is the command that redeems a code, as a link to the bot or a person writes it.
+func Redeems(text, code string) bool {
+	word, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	if name, _, _ := strings.Cut(word, "@"); !strings.EqualFold(name, "/start") {
+		return false
+	}
+	if code == "" {
+		return false
+	}
+	return subtle.ConstantTimeCompare([]byte(hashed(strings.TrimSpace(rest))), []byte(hashed(code))) == 1
+}
+
 // Offer makes the code with which somebody becomes the first admin; "" when there is an admin. The code has 128 random
 // bits, is stored as a hash only, and lasts until it is used or the process owner ends or starts again.
 func (g *Guard) Offer(ctx context.Context, owner string) (code string, err error) {
@@ -51,7 +66,7 @@ func (g *Guard) Offer(ctx context.Context, owner string) (code string, err error
 		}
 	}
 	if len(admins) == 0 {
-		code = rand.Text()
+		code = NewCode()
 		change.Facts = append(change.Facts, bot.Fact{Bucket: codeBucket, Key: personKey(place, owner), Value: hashed(code)})
 	}
 	if len(change.Facts) == 0 {

@@ -224,3 +224,12 @@ func number(text string) int {
 	}
 	return n
 }
+
+// Programs returns the programs that the tool can use, in the order in which it tries them.
+func Programs() []string {
+	var names []string
+	for _, c := range checkers() {
+		names = append(names, c.program)
+	}
+	return names
+}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
@@ -109,11 +111,19 @@ func (c *Core) paced(provider llm.Provider, p config.Provider) llm.Provider {
 func (c *Core) openai(p config.Provider) (*openai.Provider, error) {
 	at := countedAt(c.cfg, &p)
 	return openai.New(openai.Options{
-		Name: p.Name, BaseURL: p.BaseURL, Key: openai.Key(p.APIKey.Reveal()), Model: p.Model, EmbeddingModel: p.EmbeddingModel,
+		Name: p.Name, BaseURL: address(p), Key: openai.Key(p.APIKey.Reveal()), Model: p.Model, EmbeddingModel: p.EmbeddingModel,
 		TranscriptionModel: p.TranscriptionModel, TranscriptionUSDPerMinute: minuteAt(c.cfg, &p),
 		MaxTokens: p.MaxTokens, Idle: c.cfg.LLM.Idle, InputUSDPerMTok: at.Input, OutputUSDPerMTok: at.Output,
 		CachedUSDPerMTok: &at.Cached, Wire: p.Wire, Accepts: accepts(p), Now: c.now, Log: c.log.With().Str("component", "model").Logger(),
 	})
+}
+
+// address returns the address of an API. Ollama has the one that we use below /v1, and people write its address without.
+func address(p config.Provider) string {
+	if u, err := url.Parse(p.BaseURL); p.Type == "ollama" && err == nil && strings.Trim(u.Path, "/") == "" && u.RawQuery == "" {
+		return strings.TrimRight(p.BaseURL, "/") + "/v1"
+	}
+	return p.BaseURL
 }
 
 // accepts returns what a model accepts besides text, according to the configuration; nil = nothing.

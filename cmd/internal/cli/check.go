@@ -13,10 +13,31 @@ import (
 // checkConfig reports everything that is wrong at once: what cannot be read, what makes a start impossible, what will
 // fail in use, and, separately, what is unusual.
 func (c *command) checkConfig() error {
+	cfg, found, err := c.examine()
+	if err != nil {
+		return err
+	}
+	for _, w := range found.Warnings {
+		if _, err := fmt.Fprintln(c.env.Out, "warning: "+w.String()); err != nil {
+			return err
+		}
+	}
+	if len(found.Problems) > 0 {
+		return found.Problems
+	}
+	return c.checked(cfg)
+}
+
+// examine reads the configuration and finds everything that is wrong with it, and what is unusual. The Config is nil if
+// the file cannot be read at all; the error is about the check itself.
+func (c *command) examine() (*config.Config, app.Findings, error) {
 	cfg, err := config.Examine(c.source())
 	problems, known := errors.AsType[config.Problems](err)
-	if err != nil && (!known || cfg == nil) {
-		return err
+	if err != nil && !known {
+		return nil, app.Findings{}, err
+	}
+	if cfg == nil {
+		return nil, app.Findings{Problems: problems}, nil
 	}
 	found := app.Check(c.options(cfg), app.Use{
 		Telegram: true, Model: cfg.Telegram.Token != "" || len(cfg.LLM.Providers) > 0,
@@ -27,25 +48,16 @@ func (c *command) checkConfig() error {
 			problems = append(problems, p)
 		}
 	}
+	warnings := found.Warnings
 	if len(problems) == 0 {
 		tried, err := app.Try(c.options(cfg))
 		if err != nil {
-			return err
+			return nil, app.Findings{}, err
 		}
-		problems, found.Warnings = tried.Problems, append(found.Warnings, tried.Warnings...)
+		problems, warnings = tried.Problems, append(warnings, tried.Warnings...)
 	}
-	for _, w := range found.Warnings {
-		if told(problems, w) {
-			continue
-		}
-		if _, err := fmt.Fprintln(c.env.Out, "warning: "+w.String()); err != nil {
-			return err
-		}
-	}
-	if len(problems) > 0 {
-		return problems.Sorted()
-	}
-	return c.checked(cfg)
+	warnings = slices.DeleteFunc(warnings, func(w config.Problem) bool { return told(problems, w) })
+	return cfg, app.Findings{Problems: problems.Sorted(), Warnings: warnings}, nil
 }
 
 // told reports whether there is already a problem of the same key, of its table, or of something in it.

@@ -159,7 +159,7 @@ func (c *command) root() *cobra.Command {
 	p.StringVar(&c.flags.logFormat, "log-format", "", "console or json")
 	root.AddCommand(c.serveCommand(), c.simulateCommand(), c.chatCommand(), c.configCommand(), c.versionCommand(),
 		c.renderCommand(), c.auditCommand(), c.toolsCommand(), c.policyCommand(), c.scanCommand(), c.filter(),
-		c.mcpCommand(), c.migrateCommand(), c.debugCommand())
+		c.mcpCommand(), c.migrateCommand(), c.debugCommand(), c.doctorCommand())
 	for _, sub := range root.Commands() {
 		wrapArgs(sub)
 	}

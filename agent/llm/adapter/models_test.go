@@ -1,0 +1,42 @@
+package adapter_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zephbot/zephbot/agent/llm/adapter"
+)
+
+// TestModels: the list is sorted and without gaps; what is no list is an error without the key.
+func TestModels(t *testing.T) {
+	t.Parallel()
+	answers := map[string]string{
+		"/good": `{"data":[{"id":"b"},{"id":"a"},{"id":""},{"id":"b"}]}`, "/empty": `{}`, "/page": `<html>`,
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, ok := answers[r.URL.Path]
+		if !ok || r.Header.Get("Authorization") != "Bearer key-key" {
+			w.WriteHeader(http.StatusForbidden)
+		}
+		_, _ = fmt.Fprint(w, text)
+	}))
+	defer s.Close()
+	ask := func(path string) ([]string, error) {
+		return adapter.Models(t.Context(), adapter.Client(nil), s.URL+path, http.Header{"Authorization": {"Bearer key-key"}}, "key-key")
+	}
+	if got, err := ask("/good"); err != nil || !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("%v %v", got, err)
+	}
+	if got, err := ask("/empty"); err != nil || len(got) != 0 {
+		t.Errorf("%v %v", got, err)
+	}
+	for path, want := range map[string]string{"/page": "cannot be read", "/none": "status 403"} {
+		if _, err := ask(path); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "key-key") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}

@@ -1,0 +1,28 @@
+package spend
+
+import (
+	"context"
+
+	"github.com/zephbot/zephbot/agent/llm"
+)
+
+// tryTokens is the longest answer of Try: the least that every API takes.
+const tryTokens = 16
+
+// Try asks a model for one word, to see whether it answers. Nobody's budget is charged: the operator asks, and it costs
+// less than a hundredth of a cent. Errors are those of llm.Provider.
+func Try(ctx context.Context, provider llm.Provider) (*llm.Response, error) {
+	return provider.Chat(ctx, &llm.Request{ //nolint:wrapcheck // the provider's own error
+		Messages: []llm.Message{{Role: llm.User, Text: "Answer with the word ok."}}, MaxTokens: tryTokens,
+	}, nil)
+}
+
+// TryEmbedding computes one vector, to see whether embeddings work, and returns how many numbers it has. Nobody's budget
+// is charged.
+func TryEmbedding(ctx context.Context, embedder llm.Embedder) (int, error) {
+	vectors, err := embedder.Embed(ctx, []string{"ok"})
+	if err != nil || len(vectors) == 0 {
+		return 0, err //nolint:wrapcheck // the provider's own error
+	}
+	return len(vectors[0]), nil
+}
