@@ -284,9 +284,3 @@ func (t timed) Read(p []byte) (int, error) {
 	}
 	return t.Reader.Read(p)
 }
-
-// Sandbox describes what the kernel of this machine enforces for commands, and whether that is what it should.
-func Sandbox(ctx context.Context) (text string, full bool) {
-	level := sandbox.Probe(ctx, sandbox.Self)
-	return level.String(), level.Full()
-}

@@ -187,27 +187,44 @@ func troubleOf(p *config.Provider, err error) *ModelTrouble {
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(lower, w) })
 	}
-	switch kind := llm.KindOf(err); {
-	case kind == llm.Unauthorized && (status == http.StatusPaymentRequired || has("credit", "quota", "billing", "balance")):
-		return &ModelTrouble{Kind: NoCredit, Text: fmt.Sprintf("%s accepts the key, but the account has no credit (%s)", at, text)}
-	case kind == llm.Unauthorized && p.APIKey == "":
-		return &ModelTrouble{Kind: WrongKey, Text: at + " wants a key, and none is configured"}
-	case kind == llm.Unauthorized:
-		return &ModelTrouble{Kind: WrongKey, Text: fmt.Sprintf("%s does not accept the key (%s)", at, text)}
-	case kind == llm.RateLimited:
-		return &ModelTrouble{Kind: ModelBusy, Passing: true, Text: fmt.Sprintf("%s is asked too often (%s)", at, text)}
-	case kind == llm.Timeout || kind == llm.Overtime:
-		return &ModelTrouble{Kind: NotReached, Text: at + " does not answer in time"}
-	case status == 0 && kind == llm.Unavailable:
-		return &ModelTrouble{Kind: NotReached, Text: fmt.Sprintf("%s cannot be reached (%s)", at, text)}
-	case kind == llm.Unavailable || kind == llm.Truncated:
-		return &ModelTrouble{Kind: ModelBusy, Passing: true, Text: fmt.Sprintf("%s does not work at the moment (%s)", at, text)}
-	case has("model") && (status == http.StatusNotFound || has("not found", "does not exist", "unknown", "no such", "not a valid model")):
-		return &ModelTrouble{Kind: UnknownModel, Text: fmt.Sprintf("%s has no model %s", at, p.Model)}
-	case status == http.StatusNotFound:
-		return &ModelTrouble{Kind: NotReached, Text: fmt.Sprintf("%s is no such API (404); most addresses end with /v1", at)}
+	trouble := func(kind ModelKind, format string, args ...any) *ModelTrouble {
+		return &ModelTrouble{Kind: kind, Passing: kind == ModelBusy, Text: at + " " + fmt.Sprintf(format, args...)}
+	}
+	switch kind := llm.KindOf(err); kind {
+	case llm.Unauthorized:
+		switch {
+		case status == http.StatusPaymentRequired || has("credit", "quota", "billing", "balance"):
+			return trouble(NoCredit, "accepts the key, but the account has no credit (%s)", text)
+		case p.APIKey == "":
+			return trouble(WrongKey, "wants a key, and none is configured")
+		default:
+			return trouble(WrongKey, "does not accept the key (%s)", text)
+		}
+	case llm.RateLimited:
+		return trouble(ModelBusy, "is asked too often (%s)", text)
+	case llm.Timeout, llm.Overtime:
+		return trouble(NotReached, "does not answer in time")
+	case llm.Unavailable, llm.Truncated:
+		if status == 0 && kind == llm.Unavailable {
+			return trouble(NotReached, "cannot be reached (%s)", text)
+		}
+		return trouble(ModelBusy, "does not work at the moment (%s)", text)
 	default:
-		return &ModelTrouble{Kind: ModelRefused, Text: fmt.Sprintf("%s refuses the request (%s)", at, text)}
+		return refusedBy(p, trouble, has, status, text)
+	}
+}
+
+// refusedBy says what the refusal of a request means, which a retry does not mend.
+func refusedBy(
+	p *config.Provider, trouble func(ModelKind, string, ...any) *ModelTrouble, has func(...string) bool, status int, text string,
+) *ModelTrouble {
+	switch {
+	case has("model") && (status == http.StatusNotFound || has("not found", "does not exist", "unknown", "no such", "not a valid model")):
+		return trouble(UnknownModel, "has no model %s", p.Model)
+	case status == http.StatusNotFound:
+		return trouble(NotReached, "is no such API (404); most addresses end with /v1")
+	default:
+		return trouble(ModelRefused, "refuses the request (%s)", text)
 	}
 }
 

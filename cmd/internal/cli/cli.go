@@ -38,7 +38,11 @@ type Env struct {
 	Executable string
 	InTerm     bool   // In is a terminal: there is a person
 	Flush      func() // discards what was typed and not read yet; may be nil
-	ErrTerm    bool   // Err is a terminal: colours
+	// Hide stops the terminal from showing what is typed, until show is called; nil = it shows nothing anyway.
+	Hide func() (show func(), err error)
+	// Local are the addresses at which setup looks for models on this machine; nil = the usual ones.
+	Local   []string
+	ErrTerm bool // Err is a terminal: colours
 	// Interrupts receives each Ctrl-C; nil = none. The first one ends the command, unless the command handles them
 	// itself.
 	Interrupts <-chan os.Signal
@@ -50,6 +54,9 @@ func Standard() Env {
 	e := Env{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), InTerm: terminal(os.Stdin),
 		Flush: flush(os.Stdin), ErrTerm: terminal(os.Stderr),
+	}
+	if e.InTerm {
+		e.Hide = hide(os.Stdin)
 	}
 	e.WorkDir, _ = os.Getwd()
 	e.Home, _ = os.UserHomeDir()
@@ -159,7 +166,7 @@ func (c *command) root() *cobra.Command {
 	p.StringVar(&c.flags.logFormat, "log-format", "", "console or json")
 	root.AddCommand(c.serveCommand(), c.simulateCommand(), c.chatCommand(), c.configCommand(), c.versionCommand(),
 		c.renderCommand(), c.auditCommand(), c.toolsCommand(), c.policyCommand(), c.scanCommand(), c.filter(),
-		c.mcpCommand(), c.migrateCommand(), c.debugCommand(), c.doctorCommand())
+		c.mcpCommand(), c.migrateCommand(), c.debugCommand(), c.doctorCommand(), c.setupCommand())
 	for _, sub := range root.Commands() {
 		wrapArgs(sub)
 	}

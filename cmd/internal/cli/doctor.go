@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -54,11 +53,7 @@ func (c *command) patient() (app.DoctorOptions, error) {
 		return app.DoctorOptions{}, err
 	}
 	if cfg == nil {
-		src := c.source()
-		src.File, src.ReadFile = "", func(name string) ([]byte, error) {
-			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-		}
-		if cfg, err = config.Examine(src); cfg == nil {
+		if cfg, err = c.bare(); err != nil {
 			return app.DoctorOptions{}, err
 		}
 		found.Warnings = append(found.Warnings, config.Problem{

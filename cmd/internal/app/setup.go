@@ -1,0 +1,153 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/zephbot/zephbot/agent/llm/openai"
+	"github.com/zephbot/zephbot/bot/access"
+	"github.com/zephbot/zephbot/bot/telegram"
+	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/tools/shell/sandbox"
+)
+
+// Found is a bot whose token Telegram accepts. It must be closed.
+type Found struct {
+	Username string
+	Name     string
+	client   *telegram.Client
+}
+
+// setupWithin limits one request to Telegram while somebody waits for the answer.
+const setupWithin = 15 * time.Second
+
+// ErrToken is the error of FindBot if the token is at fault, and not the connection.
+var ErrToken = errors.New("token")
+
+// FindBot asks Telegram which bot a token belongs to. Its errors are sentences without the token.
+func FindBot(ctx context.Context, token config.Secret, apiURL string) (*Found, error) {
+	client, err := telegram.NewClient(telegram.Options{Token: token.Reveal(), APIURL: apiURL, Timeout: setupWithin})
+	if err != nil {
+		return nil, sentence{"this is no bot token: it looks like 123456:ABC-DEF…, as @BotFather gives it", ErrToken}
+	}
+	me, err := client.Me(ctx)
+	if err == nil {
+		return &Found{Username: me.Username, Name: me.Name, client: client}, nil
+	}
+	client.Close()
+	switch telegram.FaultOf(err) {
+	case telegram.WrongToken:
+		return nil, sentence{"Telegram does not accept this token; copy it once more from @BotFather (/mybots, API Token)", ErrToken}
+	case telegram.Busy:
+		return nil, sentence{"Telegram is asked too often at the moment; wait a minute", err}
+	default:
+		return nil, sentence{fmt.Sprintf("%s cannot be reached (%s); see that this machine reaches it: a firewall, HTTPS_PROXY", apiURL, wireCause(err)), err}
+	}
+}
+
+// sentence is an error that a person reads.
+type sentence struct {
+	text  string
+	cause error
+}
+
+// Error implements error.
+func (s sentence) Error() string { return s.text }
+
+// Unwrap returns the cause.
+func (s sentence) Unwrap() error { return s.cause }
+
+// Close ends what FindBot began.
+func (f *Found) Close() { f.client.Close() }
+
+// Person is somebody who has sent the code.
+type Person = telegram.Visitor
+
+// Obstacle says what prevents that messages of the bot are seen; Host is set if it is a webhook.
+type Obstacle struct {
+	Host string
+	text string
+}
+
+// Error implements error.
+func (o *Obstacle) Error() string { return o.text }
+
+// Await waits until somebody sends /start with the code to the bot, and returns who. It confirms nothing: the service gets
+// the message too. The error is an *Obstacle, that of ctx, or one of the connection, after which it can be called again.
+func (f *Found) Await(ctx context.Context, code string) (Person, error) {
+	who, err := f.client.Await(ctx, func(text string) bool { return access.Redeems(text, code) }, time.Second)
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return who, err
+	case errors.Is(err, telegram.ErrBacklog):
+		return who, &Obstacle{text: "more than 100 older messages wait for this bot, so a new one cannot be seen yet"}
+	case telegram.FaultOf(err) != telegram.Conflict:
+		return who, sentence{"Telegram does not answer at the moment (" + wireCause(err) + "); trying again", err}
+	}
+	hook, hookErr := f.client.Registered(ctx, "")
+	if hookErr == nil && hook.Host != "" {
+		return who, &Obstacle{Host: hook.Host, text: "a webhook is set for this bot at " + hook.Host + ": that program gets its messages"}
+	}
+	return who, &Obstacle{text: "another program polls with this token (409); stop it, or make a second bot at @BotFather"}
+}
+
+// Release removes the webhook of the bot. Waiting messages are kept.
+func (f *Found) Release(ctx context.Context) error {
+	if err := f.client.Release(ctx); err != nil {
+		return sentence{"the webhook could not be removed (" + wireCause(err) + ")", err}
+	}
+	return nil
+}
+
+// NewCode returns the code with which somebody becomes the first admin.
+func NewCode() string { return access.NewCode()[:12] }
+
+// LocalModel is a server of models on this machine.
+type LocalModel struct {
+	Address string // host:port
+	Ollama  bool
+	Models  []string
+}
+
+// LocalAddresses are where servers of models listen unless they are told otherwise: Ollama, llama.cpp, LM Studio, vLLM.
+func LocalAddresses() []string {
+	return []string{ollamaAddress, "127.0.0.1:8080", "127.0.0.1:1234", "127.0.0.1:8000"}
+}
+
+const ollamaAddress = "127.0.0.1:11434"
+
+// FindLocal looks for servers of models at addresses of this machine, all at once, for at most a second.
+func FindLocal(ctx context.Context, addresses []string) []LocalModel {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	found := make([]LocalModel, len(addresses))
+	var looking sync.WaitGroup
+	for i, address := range addresses {
+		looking.Go(func() {
+			provider, err := openai.New(openai.Options{Name: "local", BaseURL: "http://" + address + "/v1", Model: "unknown", HTTPClient: &http.Client{}})
+			if err != nil {
+				return
+			}
+			if names, err := provider.Models(ctx); err == nil && len(names) > 0 {
+				found[i] = LocalModel{Address: address, Ollama: strings.HasSuffix(address, ":11434"), Models: names}
+			}
+		})
+	}
+	looking.Wait()
+	return slices.DeleteFunc(found, func(m LocalModel) bool { return m.Address == "" })
+}
+
+// Sandbox describes what the kernel of this machine enforces for commands, and whether that is what it should.
+func Sandbox(ctx context.Context) (text string, full bool) {
+	level := sandbox.Probe(ctx, sandbox.Self)
+	return level.String(), level.Full()
+}
+
+// NotWritable returns why this account cannot write to a directory; "" = it can.
+func NotWritable(dir string) string { return notWritable(dir) }

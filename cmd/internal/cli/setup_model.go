@@ -1,0 +1,314 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/policy/nearest"
+)
+
+// mainName is the name of the provider that is written, which llm.primary names by default.
+const mainName = "main"
+
+// source is a place where a model can come from.
+type source struct {
+	title   string
+	kind    string // of the provider
+	address string // "" = the default of the kind, "?" = it is asked for
+	key     bool   // it wants a key
+	propose string // a model that most people take
+}
+
+// sources lists where a model can come from; servers that run on this machine were found.
+func sources(local []app.LocalModel) []source {
+	list := []source{
+		{title: "OpenAI", kind: "openai", key: true, propose: "gpt-5-mini"},
+		{title: "Anthropic", kind: "anthropic", key: true, propose: "claude-sonnet-4-5"},
+		{title: "another server with OpenAI's API, such as OpenRouter, Groq or vLLM", kind: "openai", address: "?", key: true},
+	}
+	for _, m := range local {
+		one := source{kind: "openai", address: "http://" + m.Address + "/v1", propose: m.Models[0]}
+		one.title = fmt.Sprintf("a server on this machine at %s (%s)", m.Address, some(m.Models))
+		if m.Ollama {
+			one.kind, one.address, one.title = "ollama", "", fmt.Sprintf("Ollama on this machine (%s)", some(m.Models))
+		}
+		list = append(list, one)
+	}
+	return append(list, source{title: "none for now: a built-in one without intelligence, to see how things work", kind: "offline"})
+}
+
+// some names the first models of a list.
+func some(models []string) string {
+	const most = 3
+	if len(models) <= most {
+		return strings.Join(models, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(models[:most], ", "), len(models)-most)
+}
+
+// askModel asks for the model, until it answers.
+func (s *setup) askModel(ctx context.Context) error {
+	s.in.say("\n3 of 5: the model")
+	if len(s.env.LLM.Providers) > 0 {
+		return s.modelOfEnvironment(ctx)
+	}
+	if s.f.provider != "" || !s.in.person {
+		return s.modelOfFlags(ctx)
+	}
+	addresses := s.c.env.Local
+	if addresses == nil {
+		addresses = app.LocalAddresses()
+	}
+	list := sources(app.FindLocal(ctx, addresses))
+	for {
+		one, err := s.pick(list)
+		if err != nil {
+			return err
+		}
+		p, done, err := s.askProvider(ctx, one)
+		if err != nil {
+			return err
+		}
+		if done {
+			s.out.Provider = p
+			return nil
+		}
+	}
+}
+
+// modelOfEnvironment checks the models that the environment describes.
+func (s *setup) modelOfEnvironment(ctx context.Context) error {
+	if s.f.provider+s.f.model+s.f.keyFile+s.f.baseURL != "" {
+		return usageError{errors.New("the models are set by ZEPH_LLM_PROVIDERS_… already; unset these variables, or leave out --provider, --model, --base-url and --key-file")}
+	}
+	for _, p := range s.env.LLM.Providers {
+		if s.f.unchecked {
+			continue
+		}
+		if trouble := s.try(ctx, &p); trouble != nil {
+			return refused(trouble)
+		}
+	}
+	return nil
+}
+
+// modelOfFlags checks the model that the command line describes.
+func (s *setup) modelOfFlags(ctx context.Context) error {
+	kinds := []string{"openai", "anthropic", "ollama", "offline"}
+	if s.f.provider == "" {
+		return need("the model with --provider, --model and --key-file, or with ZEPH_LLM_PROVIDERS_MAIN_MODEL and ZEPH_LLM_PROVIDERS_MAIN_API_KEY")
+	}
+	if !slices.Contains(kinds, s.f.provider) {
+		text := fmt.Sprintf("--provider %q: there are %s", s.f.provider, strings.Join(kinds, ", "))
+		if near, ok := nearest.Nearest(s.f.provider, kinds); ok {
+			text += "; did you mean " + near + "?"
+		}
+		return usageError{errors.New(text)}
+	}
+	p := newProvider(s.f.provider)
+	p.BaseURL, p.Model = cmp.Or(s.f.baseURL, p.BaseURL), s.f.model
+	if s.f.baseURL != "" && !address(s.f.baseURL) {
+		return usageError{fmt.Errorf("--base-url: want an address such as https://host/v1, without user name and query")}
+	}
+	if s.f.keyFile != "" {
+		var err error
+		if p.APIKey, err = s.c.secretFile("--key-file", s.f.keyFile); err != nil {
+			return err
+		}
+	}
+	if p.Model == "" && p.Type != "offline" {
+		return need("the name of the model with --model")
+	}
+	if trouble := s.tryUnlessTold(ctx, p); trouble != nil {
+		return refused(trouble)
+	}
+	s.out.Provider = p
+	return nil
+}
+
+// newProvider returns a provider with the defaults of its kind.
+func newProvider(kind string) *config.Provider { return config.NewProvider(mainName, kind) }
+
+// address says whether a text is the address of an API.
+func address(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && u.RawQuery == ""
+}
+
+// pick asks which source it is.
+func (s *setup) pick(list []source) (source, error) {
+	for i, one := range list {
+		s.in.say("  %d  %s", i+1, one.title)
+	}
+	for {
+		answer, err := s.in.line("Which one? [1]: ")
+		if err != nil {
+			return source{}, err
+		}
+		n, err := strconv.Atoi(cmp.Or(answer, "1"))
+		if err == nil && n >= 1 && n <= len(list) {
+			return list[n-1], nil
+		}
+		s.in.say("Please type a number from 1 to %d.", len(list))
+	}
+}
+
+// askProvider asks for what a source needs, until the model answers; done is false if the person wants another source.
+func (s *setup) askProvider(ctx context.Context, from source) (p *config.Provider, done bool, err error) {
+	p = newProvider(from.kind)
+	if from.kind == "offline" {
+		return p, true, nil
+	}
+	if p.BaseURL, err = s.askAddress(from.address, p.BaseURL); err != nil {
+		return nil, false, err
+	}
+	if err = s.askKey(p, from.key); err != nil {
+		return nil, false, err
+	}
+	if err = s.askModelName(ctx, p, from.propose); err != nil {
+		return nil, false, err
+	}
+	for {
+		trouble := s.tryUnlessTold(ctx, p)
+		if trouble == nil {
+			return p, true, nil
+		}
+		if ctx.Err() != nil {
+			return nil, false, ctx.Err()
+		}
+		s.in.say("%s.", trouble.Text)
+		switch next, err := s.mend(ctx, p, trouble); {
+		case err != nil || next == another:
+			return nil, false, err
+		case next == keep:
+			return p, true, nil
+		}
+	}
+}
+
+// remedy is what becomes of a model that does not answer.
+type remedy int
+
+const (
+	retry   remedy = iota // it is asked again
+	keep                   // it is taken anyway
+	another                // another one is chosen
+)
+
+// mend asks for what made a model not answer.
+func (s *setup) mend(ctx context.Context, p *config.Provider, trouble *app.ModelTrouble) (remedy, error) {
+	switch trouble.Kind {
+	case app.WrongKey:
+		key, err := s.in.secret("Key, once more; Enter chooses another model")
+		if err != nil || key == "" {
+			return another, err
+		}
+		p.APIKey = key
+		return retry, nil
+	case app.UnknownModel:
+		return retry, s.askModelName(ctx, p, trouble.Near)
+	default:
+		answer, err := s.in.line("Enter tries it again, k keeps it anyway, o chooses another one: ")
+		switch strings.ToLower(answer) {
+		case "k":
+			return keep, err
+		case "o":
+			return another, err
+		default:
+			return retry, err
+		}
+	}
+}
+
+// askAddress asks for the address of an API if it is not known.
+func (s *setup) askAddress(known, byDefault string) (string, error) {
+	if known != "?" {
+		return cmp.Or(known, byDefault), nil
+	}
+	for {
+		answer, err := s.in.line("Address of its API, such as https://openrouter.ai/api/v1: ")
+		if err != nil {
+			return "", err
+		}
+		if address(answer) {
+			return strings.TrimRight(answer, "/"), nil
+		}
+		s.in.say("That is no address: it begins with https:// or http://, and has no user name and no query.")
+	}
+}
+
+// askKey asks for a key. Only servers that somebody runs for themselves need none.
+func (s *setup) askKey(p *config.Provider, wanted bool) error {
+	if !wanted {
+		return nil
+	}
+	own := p.BaseURL != newProvider(p.Type).BaseURL
+	prompt := "Key of the API"
+	if own {
+		prompt += "; Enter if it needs none"
+	}
+	for {
+		key, err := s.in.secret(prompt)
+		if err != nil {
+			return err
+		}
+		if key != "" || own {
+			p.APIKey = key
+			return nil
+		}
+	}
+}
+
+// askModelName asks which model, and names some that the vendor has.
+func (s *setup) askModelName(ctx context.Context, p *config.Provider, propose string) error {
+	var names []string
+	if !s.f.unchecked {
+		names, _ = app.Models(ctx, app.Options{Config: s.env}, *p) // the call that follows says what is wrong
+	}
+	if propose != "" && len(names) > 0 && !slices.Contains(names, propose) {
+		propose = ""
+	}
+	if len(names) > 0 {
+		const most = 12
+		s.in.say("It has %d models: %s%s", len(names), strings.Join(names[:min(len(names), most)], ", "), map[bool]string{true: " …"}[len(names) > most])
+	}
+	prompt := "Model: "
+	if propose != "" {
+		prompt = "Model [" + propose + "]: "
+	}
+	for {
+		answer, err := s.in.line(prompt)
+		if err != nil {
+			return err
+		}
+		if p.Model = cmp.Or(answer, propose); p.Model != "" {
+			return nil
+		}
+	}
+}
+
+// try asks a model for one word.
+func (s *setup) try(ctx context.Context, p *config.Provider) *app.ModelTrouble {
+	trouble := app.TryModel(ctx, app.Options{Config: s.env}, *p)
+	if trouble == nil && p.Type != "offline" {
+		s.in.say("ok: %s answers.", p.Model)
+	}
+	return trouble
+}
+
+func (s *setup) tryUnlessTold(ctx context.Context, p *config.Provider) *app.ModelTrouble {
+	if s.f.unchecked || p.Type == "offline" {
+		return nil
+	}
+	within, cancel := context.WithTimeout(ctx, s.env.LLM.Idle)
+	defer cancel()
+	return s.try(within, p)
+}

@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/cmd/internal/app"
+)
+
+// askWorkDir asks where the bot works.
+func (s *setup) askWorkDir(context.Context) error {
+	if s.f.workDir != "" {
+		dir := s.c.absolute(s.f.workDir)
+		if text := s.unsuitable(dir); text != "" {
+			return usageError{fmt.Errorf("--workdir: %s", text)}
+		}
+		s.out.WorkDir = dir
+		return nil
+	}
+	if !s.in.person {
+		return nil
+	}
+	s.in.say("\n4 of 5: where it works\nEach chat has a directory of its own, which is empty at first. Or all of them work in one directory of yours, such as a project.")
+	for {
+		answer, err := s.in.line("Enter for directories of their own, or the path of yours: ")
+		if err != nil || answer == "" {
+			return err
+		}
+		dir := s.c.absolute(answer)
+		good, err := s.suitable(dir)
+		if err != nil {
+			return err
+		}
+		if good {
+			s.out.WorkDir = dir
+			return nil
+		}
+	}
+}
+
+// suitable checks a directory, makes it if it does not exist, and asks about one that holds too much.
+func (s *setup) suitable(dir string) (bool, error) {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && unfit(dir) == "" {
+		if yes, err := s.in.yes(dir+" does not exist. Make it?", true); err != nil || !yes {
+			return false, err
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			s.in.say("It cannot be made: %v.", err)
+			return false, nil
+		}
+	}
+	if text := s.unsuitable(dir); text != "" {
+		s.in.say("%s.", text)
+		return false, nil
+	}
+	if dir == "/" || dir == s.c.env.Home {
+		return s.in.yes("The bot could then read and change everything in "+dir+". Is that what you want?", false)
+	}
+	return true, nil
+}
+
+// unsuitable returns why the bot cannot work in a directory; "" = it can.
+func (s *setup) unsuitable(dir string) string {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return dir + " does not exist; make it, or name another directory"
+	case err != nil:
+		return dir + " cannot be used: " + err.Error()
+	case !info.IsDir():
+		return dir + " is a file; name a directory"
+	}
+	own := s.env.Path(s.env.DataDir)
+	if dir == own || strings.HasPrefix(dir, own+string(filepath.Separator)) {
+		return dir + " is in data_dir, which tools cannot reach; name another directory"
+	}
+	return app.NotWritable(dir)
+}
+
+// askSandbox says what the machine offers, and asks whether commands may run without it.
+func (s *setup) askSandbox(ctx context.Context) error {
+	modes := []string{"auto", "required", "off"}
+	if s.f.sandbox != "" {
+		if !slices.Contains(modes, s.f.sandbox) {
+			return usageError{fmt.Errorf("--sandbox %q: there are %s", s.f.sandbox, strings.Join(modes, ", "))}
+		}
+		s.out.Sandbox = s.f.sandbox
+		return nil
+	}
+	if !s.in.person {
+		return nil
+	}
+	text, full := app.Sandbox(ctx)
+	s.in.say("\n5 of 5: the sandbox\nThis machine has: %s", text)
+	question := "Commands of the bot run inside it. Refuse them if it is ever missing?"
+	if !full {
+		question = "Only your rules and approvals would limit commands of the bot. Refuse all commands as long as that is so?"
+	}
+	refuse, err := s.in.yes(question, false)
+	if refuse {
+		s.out.Sandbox = "required"
+	}
+	return err
+}
