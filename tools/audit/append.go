@@ -42,6 +42,9 @@ func (l *Log) write(list []*record) (through int, err error) {
 	if err := l.follow(); err != nil {
 		return 0, err
 	}
+	if len(list) > 0 {
+		l.rotateIfDue()
+	}
 	markers := l.markers
 	if l.torn != nil || l.lost > 0 { // it has to come just after what it accounts for
 		markers = append([]*record{l.marker()}, markers...)
@@ -78,6 +81,9 @@ func (l *Log) advance(whole []link, data []byte) {
 	rest := data
 	if len(whole) > 0 {
 		last := whole[len(whole)-1]
+		if l.size == 0 {
+			l.day = day(l.stamp())
+		}
 		l.prev, l.torn, rest = last.hash, nil, data[last.end:]
 		l.lines += int64(len(whole))
 		l.end = l.size + int64(last.end)

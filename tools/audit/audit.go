@@ -64,6 +64,8 @@ type Options struct {
 	// Anchor stores the mark of the file at Path; nil = no mark is stored, and lines cut off at the end are not
 	// noticed.
 	Anchor Anchor
+	// Rotation is when the file is rotated; the zero value is never.
+	Rotation Rotation
 }
 
 // Log writes the audit lines. It is safe for concurrent use. A nil *Log writes nothing.
@@ -75,6 +77,7 @@ type Log struct {
 	path     string // "" with Options.Writer
 	required bool
 	anchor   Anchor // nil = none
+	rotation Rotation
 
 	mu         sync.Mutex // guards the fields below
 	chain                 // what is written
@@ -85,6 +88,7 @@ type Log struct {
 	closed     bool
 
 	syncing sync.Mutex // held while the file is flushed or closed
+	tending sync.Mutex // held while earlier files are rewritten or removed; locked before mu
 }
 
 // chain is the file, or the writer, and how far the lines in it go.
@@ -93,9 +97,10 @@ type chain struct {
 	file    *os.File // nil with Options.Writer
 	durable bool     // file is a regular file and can be flushed
 	prev    string
-	lines   int64 // of the whole chain, if known
-	size    int64 // of the file, as this process left it
-	end     int64 // end of the last complete line of the file
+	lines   int64  // of the whole chain, if known
+	size    int64  // of the file, as this process left it
+	end     int64  // end of the last complete line of the file
+	day     string // of the first line of the file
 }
 
 // gaps are what the next line has to account for.
@@ -107,6 +112,9 @@ type gaps struct {
 
 // ErrClosed means that the log was closed.
 var ErrClosed = errors.New("audit log is closed")
+
+// ErrHeld means that another process has the log open.
+var ErrHeld = errors.New("another process writes this audit log; give each process its own file (audit.destination)")
 
 // New opens the log. With Path, it locks the file for this process and continues the chain after the last line.
 func New(o Options) (*Log, error) {
@@ -126,7 +134,7 @@ func New(o Options) (*Log, error) {
 	case o.Path == "":
 		return nil, errors.New("audit: neither a path nor a writer is given; want one")
 	}
-	l.path, l.anchor = o.Path, o.Anchor
+	l.path, l.anchor, l.rotation = o.Path, o.Anchor, o.Rotation
 	if err := l.open(); err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}

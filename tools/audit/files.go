@@ -1,11 +1,7 @@
 package audit
 
 import (
-	"bufio"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,35 +11,44 @@ import (
 // maxFiles limits the files of one chain.
 const maxFiles = 10_000
 
+// What the names of files end with that are beside a log and hold no lines of the chain.
+const (
+	erasingSuffix = ".erasing" // what a file will be when lines in it are pseudonymised
+	journalSuffix = ".erase"   // what is being done, next to the log
+)
+
 // Files returns the files of the chain that ends in the log at path, oldest first. It searches the directory of path
 // for names that begin like it (audit.jsonl.1, audit-20260304.jsonl). It orders the files by their hashes, not by name
 // or time. For a log without rotation, the result is only path.
 func Files(path string) ([]string, error) {
-	stem := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-	entries, err := os.ReadDir(filepath.Dir(path))
+	pieces, err := chainFiles(path)
 	if err != nil {
-		return nil, fmt.Errorf("look for earlier audit logs: %w", err)
+		return nil, err
 	}
-	byLast := map[string]string{} // the file that ends with a hash
-	for _, e := range entries {
-		name := filepath.Join(filepath.Dir(path), e.Name())
-		if !e.Type().IsRegular() || !strings.HasPrefix(e.Name(), stem) || name == filepath.Clean(path) ||
-			len(byLast) >= maxFiles {
-			continue
-		}
-		// a file that cannot be read is left out; Verify will report the gap
-		if ends, err := ends(name); err == nil && ends.last != "" {
-			byLast[ends.last] = name
-		}
+	list := make([]string, 0, len(pieces))
+	for _, p := range pieces {
+		list = append(list, p.name)
 	}
-	list := []string{path}
+	return list, nil
+}
+
+func chainFiles(path string) ([]piece, error) {
+	others, err := beside(path)
+	if err != nil {
+		return nil, err
+	}
+	last, err := look(path)
+	if err != nil {
+		return nil, err
+	}
+	byLast := map[string]piece{} // the file that ends with a hash
+	for _, p := range others {
+		byLast[p.end.hash] = p
+	}
+	list := []piece{last}
 	for {
-		first, err := ends(list[len(list)-1])
-		if err != nil {
-			return nil, err
-		}
-		earlier, ok := byLast[first.before]
-		if !ok || slices.Contains(list, earlier) {
+		earlier, ok := byLast[list[len(list)-1].hash]
+		if !ok || slices.ContainsFunc(list, func(p piece) bool { return p.name == earlier.name }) {
 			slices.Reverse(list)
 			return list, nil
 		}
@@ -51,31 +56,42 @@ func Files(path string) ([]string, error) {
 	}
 }
 
-// chainEnds are the hash before the first line of a file, and the hash of its last line.
-type chainEnds struct{ before, last string }
+// beside returns the files next to a log that may belong to its chain, by name.
+func beside(path string) ([]piece, error) {
+	stem := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return nil, fmt.Errorf("look for earlier audit logs: %w", err)
+	}
+	var list []piece
+	for _, e := range entries {
+		name := filepath.Join(filepath.Dir(path), e.Name())
+		if !e.Type().IsRegular() || !strings.HasPrefix(e.Name(), stem) || name == filepath.Clean(path) ||
+			strings.HasSuffix(name, erasingSuffix) || strings.HasSuffix(name, journalSuffix) || len(list) >= maxFiles {
+			continue
+		}
+		// a file that cannot be read is left out; Verify will report the gap
+		if p, err := look(name); err == nil && p.end.hash != "" {
+			list = append(list, p)
+		}
+	}
+	return list, nil
+}
 
-func ends(name string) (ends chainEnds, err error) {
+// look reads the first and the last line of a file.
+func look(name string) (piece, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return ends, fmt.Errorf("audit log: %w", err)
+		return piece{}, fmt.Errorf("audit log: %w", err)
 	}
 	defer func() { _ = f.Close() }() // read only
 	info, err := f.Stat()
 	if err != nil {
-		return ends, fmt.Errorf("audit log: %w", err)
+		return piece{}, fmt.Errorf("audit log: %w", err)
 	}
 	last, err := readEnd(f, info.Size())
 	if err != nil {
-		return ends, fmt.Errorf("%s: %w", name, err)
+		return piece{}, fmt.Errorf("%s: %w", name, err)
 	}
-	ends.last = last.hash
-	line, err := bufio.NewReader(io.LimitReader(f, maxEnd)).ReadBytes('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return ends, fmt.Errorf("%s: %w", name, err)
-	}
-	var r record
-	if body, _, ok := unseal([]byte(strings.TrimSuffix(string(line), "\n"))); ok && json.Unmarshal(body, &r) == nil {
-		ends.before = r.PrevHash
-	}
-	return ends, nil
+	return piece{name: name, start: before(f), end: last}, nil
 }

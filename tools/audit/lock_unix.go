@@ -16,7 +16,7 @@ func lock(f *os.File) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, syscall.EWOULDBLOCK):
-		return errors.New("another process writes this audit log; give each process its own file (audit.destination)")
+		return ErrHeld
 	case errors.Is(err, syscall.ENOTSUP), errors.Is(err, syscall.ENOSYS): // a file system without locks
 		return nil
 	default:

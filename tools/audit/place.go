@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"github.com/rs/zerolog"
 )
 
 // Mark says how far a log had come. It is stored outside of the file, and shows whether the file was truncated, emptied
@@ -42,10 +40,31 @@ func (l *Log) open() error {
 	if err := l.take(); err != nil {
 		return err
 	}
-	if !l.durable || l.anchor == nil {
+	if !l.durable {
 		return nil
 	}
-	return l.compare(mark, known)
+	if l.anchor != nil || l.size == 0 {
+		if err := l.compare(mark, known); err != nil {
+			return err
+		}
+	}
+	return l.completeErase()
+}
+
+// succeed continues the chain in an empty file, after the mark or after the file that was moved away.
+func (l *Log) succeed(mark Mark) error {
+	hash, lines, found, err := l.trail(mark, mark.Lines > 0)
+	if err != nil {
+		return err
+	}
+	if !found {
+		hash, lines = mark.Hash, mark.Lines
+	}
+	if l.prev, l.lines = hash, lines; lines > 0 {
+		l.goOn()
+		l.log.Info().Str("file", l.path).Int64("line", lines).Msg("audit log continues in a new file")
+	}
+	return nil
 }
 
 func (l *Log) load() (Mark, bool, error) {
@@ -105,7 +124,7 @@ func (l *Log) resume(size int64) error {
 		}
 		l.size++
 	}
-	l.prev, l.torn, l.end = last.hash, last.torn, l.size
+	l.prev, l.torn, l.end, l.day = last.hash, last.torn, l.size, day(before(l.file).time)
 	if last.torn != nil {
 		l.end -= int64(len(last.torn.data))
 	}
@@ -114,21 +133,24 @@ func (l *Log) resume(size int64) error {
 
 // compare compares the file with the mark. A difference becomes a marker before the next line.
 func (l *Log) compare(mark Mark, known bool) error {
-	begin := int64(0)
-	if known {
-		begin = mark.End
-	}
+	begin := mark.End
 	switch {
+	case !known && l.size == 0:
+		return l.succeed(mark)
 	case !known:
+		begin, mark.Lines = 0, before(l.file).lines
 	case l.size == 0:
 		// The file was moved away or removed; only the owner of the earlier file can tell which. The new file continues
-		// the chain in both cases.
-		l.prev, l.lines = mark.Hash, mark.Lines
-		l.mend(kindContinue, fmt.Sprintf("the chain goes on after line %d, which is in an earlier file", mark.Lines))
-		return nil
+		// the chain in both cases: after the file that was moved, which may have more lines than the mark knows of.
+		return l.succeed(mark)
 	case !lineEndsAt(l.file, mark.End, mark.Hash):
+		if hash, lines, found, err := l.trail(mark, true); err != nil || found && hash == before(l.file).hash {
+			n, countErr := countLines(io.NewSectionReader(l.file, 0, l.end))
+			l.lines = lines + n
+			return errors.Join(err, countErr)
+		}
 		l.lines = mark.Lines
-		l.mend(kindDamage,
+		l.mend(
 			fmt.Sprintf("lines were cut off or rewritten while nobody wrote: line %d with hash %s is not where it was", mark.Lines, mark.Hash))
 		return nil
 	}
@@ -140,14 +162,10 @@ func (l *Log) compare(mark Mark, known bool) error {
 	return nil
 }
 
-// mend adds a marker before the next line and logs the reason.
-func (l *Log) mend(kind, reason string) {
-	l.markers = append(l.markers, &record{Timestamp: l.stamp(), Kind: kind, Reason: reason})
-	level := zerolog.WarnLevel
-	if kind == kindDamage {
-		level = zerolog.ErrorLevel
-	}
-	l.log.WithLevel(level).Str("file", l.path).Str("reason", reason).Msg("audit log was changed by somebody else")
+// mend adds a marker of damage before the next line and logs the reason.
+func (l *Log) mend(reason string) {
+	l.markers = append(l.markers, &record{Timestamp: l.stamp(), Kind: kindDamage, Reason: reason})
+	l.log.Error().Str("file", l.path).Str("reason", reason).Msg("audit log was changed by somebody else")
 }
 
 // lookBack is how many bytes at the end of the file Has reads.
@@ -195,16 +213,16 @@ func (l *Log) follow() error {
 		if err := l.resume(mine.Size()); err != nil {
 			return err
 		}
-		l.mend(kindDamage, reason)
+		l.mend(reason)
 		return nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("look at the audit log: %w", err)
 	}
-	return l.reopen(names(mine))
+	return l.reopen(names(mine), false)
 }
 
-// reopen continues in a new file. left is the number of names of the old one.
-func (l *Log) reopen(left uint64) error {
+// reopen continues in a new file. left is the number of names of the old one; own: the log itself moved it.
+func (l *Log) reopen(left uint64, own bool) error {
 	old, prev := l.file, l.prev
 	if err := l.take(); err != nil {
 		return err
@@ -215,12 +233,13 @@ func (l *Log) reopen(left uint64) error {
 	}
 	switch {
 	case stranger:
-		l.mend(kindDamage,
+		l.mend(
 			fmt.Sprintf("another file took the place of the log while it was written; line %d has hash %s", l.lines, prev))
 	case left == 0:
-		l.mend(kindDamage, fmt.Sprintf("the file with line %d was removed while it was written", l.lines))
+		l.mend(fmt.Sprintf("the file with line %d was removed while it was written", l.lines))
 	default:
-		l.mend(kindContinue, fmt.Sprintf("the chain goes on after line %d, which is in an earlier file", l.lines))
+		l.goOn()
+		l.log.Info().Str("file", l.path).Bool("by_itself", own).Int64("line", l.lines).Msg("audit log rotated")
 	}
 	unlock(old)
 	if err := errors.Join(old.Sync(), old.Close()); err != nil {

@@ -23,6 +23,8 @@ const (
 	kindRestart  = "restart"  // accounts for an incomplete line, or for lines that could not be written
 	kindContinue = "continue" // the chain continues in a new file
 	kindDamage   = "damage"   // lines are missing or were changed; always reported
+	kindErased   = "erased"   // accounts for lines that were pseudonymised
+	kindRemoved  = "removed"  // accounts for files that retention deletes
 )
 
 // record is one line. The fields are written in this order; seal appends the hash.
@@ -66,10 +68,38 @@ type record struct {
 	TornHash string `json:"torn_hash,omitempty"` // SHA-256 of the bytes that do not form a line
 	Lost     int    `json:"lost,omitempty"`      // lines that could not be written
 
+	ledger
+	Erased []erasure `json:"erased,omitempty"` // how the line was pseudonymised, oldest first
+
 	Writer   string `json:"writer"`
 	PrevHash string `json:"prev_hash,omitempty"`
 
 	hash string // of the line, once it is sealed
+}
+
+// ledger is what the markers continue, erased and removed account for.
+type ledger struct {
+	Lines     int64  `json:"lines,omitempty"`      // continue: before this line; erased: in this part; removed: in all
+	Receipt   string `json:"receipt,omitempty"`    // erased: the order to erase
+	Part      int    `json:"part,omitempty"`       // erased: which of its files, from 1
+	Digest    string `json:"digest,omitempty"`     // erased: SHA-256 over the hashes before and after, see pairs
+	Until     string `json:"until,omitempty"`      // removed: time of the last removed line
+	UntilHash string `json:"until_hash,omitempty"` // removed: its hash
+}
+
+// erasure is one rewriting of a line.
+type erasure struct {
+	Receipt string `json:"receipt"`
+	Part    int    `json:"part"`
+	From    string `json:"from"` // hash of the line before
+}
+
+// link returns the hash by which the chain knows a line: the one that it had when it was written.
+func (r *record) link(hash string) string {
+	if len(r.Erased) > 0 {
+		return r.Erased[0].From
+	}
+	return hash
 }
 
 // outcome is the field result: {"type":…, "reason"?}.

@@ -42,13 +42,25 @@ func (t *torn) hash() string {
 // end is the end of the chain in a file.
 type end struct {
 	hash         string
+	time         string // of the last good line
 	torn         *torn
 	unterminated bool // only the newline of the last line is missing
 }
 
 // readEnd finds the last good line of a file and what follows it.
 func readEnd(f io.ReaderAt, size int64) (end, error) {
-	begin := max(0, size-maxEnd)
+	const short = 64 << 10 // holds the last lines of nearly every log
+	if size > short {
+		last, err := endWithin(f, size, short)
+		if err == nil && last.hash != "" {
+			return last, nil
+		}
+	}
+	return endWithin(f, size, maxEnd)
+}
+
+func endWithin(f io.ReaderAt, size, most int64) (end, error) {
+	begin := max(0, size-most)
 	data := make([]byte, size-begin)
 	if _, err := f.ReadAt(data, begin); err != nil && !errors.Is(err, io.EOF) {
 		return end{}, err
@@ -56,15 +68,16 @@ func readEnd(f io.ReaderAt, size int64) (end, error) {
 	if begin > 0 { // the first line is probably incomplete
 		_, after, ok := bytes.Cut(data, []byte("\n"))
 		if !ok {
-			return end{}, fmt.Errorf("its last %d bytes hold no line: is it an audit log?", maxEnd)
+			return end{}, fmt.Errorf("its last %d bytes hold no line: is it an audit log?", most)
 		}
 		data = after
 	}
 	for stop := len(data); stop > 0; {
 		start := bytes.LastIndexByte(data[:stop-1], '\n') + 1
 		line, whole := bytes.CutSuffix(data[start:stop], []byte("\n"))
-		if body, hash, ok := unseal(line); ok && json.Valid(body) {
-			return end{hash: hash, torn: after(data[stop:]), unterminated: !whole}, nil
+		var r record
+		if body, hash, ok := unseal(line); ok && json.Unmarshal(body, &r) == nil {
+			return end{hash: r.link(hash), time: r.Timestamp, torn: after(data[stop:]), unterminated: !whole}, nil
 		}
 		stop = start
 	}
@@ -89,7 +102,8 @@ func lineEndsAt(f io.ReaderAt, offset int64, hash string) bool {
 	line, whole := bytes.CutSuffix(data, []byte("\n"))
 	line = line[bytes.LastIndexByte(line, '\n')+1:]
 	body, found, ok := unseal(line)
-	return whole && ok && found == hash && digest(body) == hash
+	var r record
+	return whole && ok && digest(body) == found && json.Unmarshal(body, &r) == nil && r.link(found) == hash
 }
 
 // countLines returns the number of complete audit lines.
@@ -106,6 +120,23 @@ func countLines(r io.Reader) (int64, error) {
 		}
 		if err != nil {
 			return n, err
+		}
+	}
+}
+
+// scanLines calls do for each line, with its newline.
+func scanLines(r io.Reader, do func(line []byte)) error {
+	in := bufio.NewReaderSize(r, 64<<10)
+	for {
+		line, err := in.ReadBytes('\n')
+		if len(line) > 0 {
+			do(line)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 	}
 }

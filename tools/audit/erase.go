@@ -1,0 +1,305 @@
+package audit
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Person says whose traces [Log.Pseudonymise] removes from a log, and what replaces them.
+type Person struct {
+	// IDs are texts by which the person is known, such as telegram:42 or @ann. They are replaced by Pseudonym wherever
+	// they are whole words: in caller_id, approved_by, arguments, reasons and URLs of every line.
+	IDs []string
+	// Pseudonym replaces the IDs. It must contain none of them.
+	Pseudonym string
+	// Session returns the key of a session without the person; a key that is not theirs is returned as it is. nil = the
+	// IDs are replaced in it as in any text.
+	Session func(key string) string
+	// Content removes the arguments, reasons and URLs of the person's own calls completely ("[erased]"): they may say
+	// anything about the person. Lines of other people only lose the IDs.
+	Content bool
+	// Receipt names the order to erase in the rewritten lines and in the line that accounts for them. It must not name
+	// the person. A receipt is used once for each log.
+	Receipt string
+}
+
+// Erased says what [Log.Pseudonymise] did.
+type Erased struct {
+	Lines int // rewritten
+	Files int // in which they are
+	// Left are lines that name the person and were not rewritten, because they are no valid lines of the log: a line
+	// that was changed must not become valid by this.
+	Left int
+}
+
+// erasedContent replaces what a person's own calls were about.
+const erasedContent = "[erased]"
+
+// Pseudonymise removes a person from the lines of the log and of its rotated files. The chain remains verifiable: a
+// rewritten line keeps the hash that it had, and a line of the kind erased accounts for all of them, so that Verify
+// still proves their order and completeness, and says how many there are.
+//
+// It may be called while others write to the log. Calls of the person that are running write lines with their name
+// later: the caller ends them first. It returns when the new files are on the disk, or with an error when nothing, or
+// not everything, was replaced; then the same call, or the next New, completes it. After a kill, New does.
+func (l *Log) Pseudonymise(ctx context.Context, p Person) (Erased, error) {
+	if err := p.check(); err != nil {
+		return Erased{}, fmt.Errorf("audit: %w", err)
+	}
+	if l == nil || l.path == "" {
+		return Erased{}, nil // what went to stdout is not ours to change
+	}
+	l.tending.Lock()
+	defer l.tending.Unlock()
+	e := eraser{person: p, log: l}
+	if err := e.run(ctx); err != nil {
+		return e.done, fmt.Errorf("pseudonymise %s: %w", l.path, err)
+	}
+	return e.done, nil
+}
+
+// Pseudonymise opens the log that o describes, as [New] does, and removes the person from it. It fails with [ErrHeld]
+// while another process writes the log. A log that does not exist is left alone.
+func Pseudonymise(ctx context.Context, o Options, p Person) (done Erased, err error) {
+	if _, err := os.Stat(o.Path); errors.Is(err, fs.ErrNotExist) {
+		return done, nil
+	}
+	l, err := New(o)
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	return l.Pseudonymise(ctx, p)
+}
+
+func (p Person) check() error {
+	switch {
+	case p.Receipt == "" || len(p.Receipt) > maxName:
+		return errors.New("pseudonymise: no receipt, or a long one")
+	case len(p.IDs) == 0 || slices.Contains(p.IDs, ""):
+		return errors.New("pseudonymise: no id")
+	case p.Pseudonym == "" || p.found(p.Pseudonym) || p.found(p.Receipt):
+		return errors.New("pseudonymise: the pseudonym is empty, or it or the receipt names the person")
+	}
+	return nil
+}
+
+type eraser struct {
+	person Person
+	log    *Log
+	done   Erased
+	plan   erasePlan
+}
+
+// erasePlan is what is done if the process dies: the file next to the log that contains it says nothing of the person.
+type erasePlan struct {
+	Receipt string      `json:"receipt"`
+	At      string      `json:"at"`
+	Parts   []erasePart `json:"parts"`
+}
+
+// erasePart is one file that is replaced. File is its name within the directory.
+type erasePart struct {
+	File   string `json:"file"`
+	Part   int    `json:"part"`
+	Lines  int64  `json:"lines"`
+	Digest string `json:"digest"`
+}
+
+func (e *eraser) run(ctx context.Context) error {
+	l := e.log
+	if err := l.locked(l.completeErase); err != nil { // what an earlier call left
+		return err
+	}
+	files, err := Files(l.path)
+	if err != nil {
+		return err
+	}
+	named := false
+	for _, name := range files {
+		found, err := e.names(ctx, name)
+		if err != nil {
+			return err
+		}
+		named = named || found
+	}
+	if !named {
+		return nil
+	}
+	if err := l.locked(l.turnOver); err != nil { // the file that is being written is not rewritten
+		return err
+	}
+	if files, err = Files(l.path); err != nil {
+		return err
+	}
+	e.plan = erasePlan{Receipt: e.person.Receipt, At: l.stamp()}
+	for _, name := range files[:len(files)-1] {
+		if err := e.prepare(ctx, name); err != nil {
+			return err
+		}
+	}
+	if len(e.plan.Parts) == 0 {
+		return nil
+	}
+	if err := e.plan.save(l.path); err != nil {
+		return err
+	}
+	return l.locked(func() error { return l.carryOut(&e.plan, true) })
+}
+
+// locked calls do with the lock of the file.
+func (l *Log) locked(do func() error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return ErrClosed
+	}
+	return do()
+}
+
+// turnOver rotates the file, so that all lines up to now are in rotated files, and begins the new one.
+func (l *Log) turnOver() error {
+	if _, err := l.write(nil); err != nil { // accounts for what is incomplete
+		return err
+	}
+	if l.size > 0 {
+		if err := l.rotate(); err != nil {
+			return err
+		}
+	}
+	_, err := l.write(nil) // the line that continues the chain
+	return err
+}
+
+// names reports whether a file has lines that would be rewritten.
+func (e *eraser) names(ctx context.Context, name string) (found bool, err error) {
+	err = eachLine(ctx, name, func(line []byte) error {
+		_, changed := e.line(line, 0)
+		found = found || changed
+		return nil
+	})
+	return found, err
+}
+
+// prepare writes what a file will be, next to it.
+func (e *eraser) prepare(ctx context.Context, name string) (err error) {
+	part := erasePart{File: filepath.Base(name), Part: len(e.plan.Parts) + 1}
+	sum := sha256.New()
+	prepared := preparedName(e.log.path, part.Part)
+	out, err := os.OpenFile(prepared, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	to := bufio.NewWriter(out)
+	err = eachLine(ctx, name, func(line []byte) error {
+		was, changed := e.line(line, part.Part)
+		if changed {
+			line = was.line
+			part.Lines++
+			pair(sum, was.from, was.to)
+		} else if e.person.maybe(line) && e.person.found(string(line)) {
+			e.done.Left++
+		}
+		_, err := to.Write(line)
+		return err
+	})
+	if err = errors.Join(err, to.Flush(), out.Sync(), out.Close()); err != nil || part.Lines == 0 {
+		return errors.Join(err, os.Remove(prepared))
+	}
+	part.Digest = hex.EncodeToString(sum.Sum(nil))
+	e.plan.Parts = append(e.plan.Parts, part)
+	e.done.Files++
+	e.done.Lines += int(part.Lines)
+	return nil
+}
+
+// preparedName is the name of what a file will be. It begins like the log, so that the log can remove it.
+func preparedName(path string, part int) string {
+	return path + "." + strconv.Itoa(part) + erasingSuffix
+}
+
+// pair adds the hashes of a line before and after it was rewritten to the digest of a part.
+func pair(sum hash.Hash, from, to string) { _, _ = io.WriteString(sum, from+" "+to+"\n") } // never fails
+
+// rewritten is a line with its newline, and its hashes before and after.
+type rewritten struct {
+	line     []byte
+	from, to string
+}
+
+// line rewrites a line, if it is valid and about the person.
+func (e *eraser) line(raw []byte, part int) (rewritten, bool) {
+	if !e.person.maybe(raw) {
+		return rewritten{}, false
+	}
+	text, whole := strings.CutSuffix(string(raw), "\n")
+	body, from, ok := unseal([]byte(text))
+	var r record
+	if !ok || !whole || digest(body) != from || json.Unmarshal(body, &r) != nil || !e.person.erase(&r) {
+		return rewritten{}, false
+	}
+	r.Erased = append(r.Erased, erasure{Receipt: e.person.Receipt, Part: part, From: from})
+	line, to, err := seal(&r)
+	if err != nil {
+		return rewritten{}, false
+	}
+	return rewritten{line: line, from: from, to: to}, true
+}
+
+// eachLine calls do for each line of a file, with its newline.
+func eachLine(ctx context.Context, name string, do func(line []byte) error) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // read only
+	in := bufio.NewReaderSize(f, 64<<10)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if len(line) > 0 {
+			if err := errors.Join(ctx.Err(), do(line)); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+// save writes the plan next to the log. From then on, the plan will be carried out.
+func (p *erasePlan) save(path string) error {
+	data, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	name := path + journalSuffix
+	f, err := os.OpenFile(name+erasingSuffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(name+erasingSuffix, name); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
