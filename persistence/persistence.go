@@ -160,7 +160,7 @@ func Open(ctx context.Context, options Options) (*Stores, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
-	unlock, err := sql.LockDir(options.DataDir, options.Mode)
+	unlock, err := lockData(&options)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,10 @@
 package audit
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -94,4 +97,25 @@ func look(name string) (piece, error) {
 		return piece{}, fmt.Errorf("%s: %w", name, err)
 	}
 	return piece{name: name, start: before(f), end: last}, nil
+}
+
+// WholeLines returns the size of a log up to the end of its last line, in bytes: another process may be writing the next
+// one.
+func WholeLines(f *os.File) (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	begin := max(0, info.Size()-maxEnd)
+	data := make([]byte, info.Size()-begin)
+	if _, err := f.ReadAt(data, begin); err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	if at := bytes.LastIndexByte(data, '\n'); at >= 0 {
+		return begin + int64(at) + 1, nil
+	}
+	if begin == 0 {
+		return 0, nil
+	}
+	return info.Size(), nil // no audit log; it is taken as it is
 }

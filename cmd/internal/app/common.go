@@ -15,11 +15,14 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
+// commonName is the directory among the workspaces for what processes share besides them.
+const commonName = ".zephbot"
+
 // commonDir returns, if several processes share, the directory for what is otherwise in data_dir but has to be visible
 // to all of them, or to outlive a machine. It is on the volume of the workspaces, in a directory that is nobody's
 // workspace.
 func commonDir(cfg *config.Config) string {
-	return filepath.Join(cfg.Path(cfg.Workspaces.Dir), ".zephbot")
+	return filepath.Join(cfg.Path(cfg.Workspaces.Dir), commonName)
 }
 
 // tokenDir returns the directory for the tokens of signed-in MCP servers, for the service and the command line.

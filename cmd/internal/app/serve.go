@@ -59,6 +59,7 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 		return errors.Join(ErrConfig, err)
 	}
 	defer client.Close()
+	tellRestored(c.dir, c.log)
 	rules := accessOptions(c, client.ID())
 	rules.Connection = client.Connection
 	guard := access.New(rules, c.stores.Bot, c.words(), c.now)

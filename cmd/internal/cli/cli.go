@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"sync"
 
@@ -166,7 +165,8 @@ func (c *command) root() *cobra.Command {
 	p.StringVar(&c.flags.logFormat, "log-format", "", "console or json")
 	root.AddCommand(c.serveCommand(), c.simulateCommand(), c.chatCommand(), c.configCommand(), c.versionCommand(),
 		c.renderCommand(), c.auditCommand(), c.toolsCommand(), c.policyCommand(), c.scanCommand(), c.filter(),
-		c.mcpCommand(), c.migrateCommand(), c.debugCommand(), c.doctorCommand(), c.setupCommand())
+		c.mcpCommand(), c.migrateCommand(), c.debugCommand(), c.doctorCommand(), c.setupCommand(), c.backupCommand(),
+		c.restoreCommand())
 	for _, sub := range root.Commands() {
 		wrapArgs(sub)
 	}
@@ -332,42 +332,4 @@ func language(environ []string) string {
 		}
 	}
 	return ""
-}
-
-func (c *command) versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Print version, commit and Go version", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return c.printVersion()
-		},
-	}
-}
-
-// printVersion prints the version as a line.
-func (c *command) printVersion() error {
-	_, err := fmt.Fprintln(c.env.Out, versionLine())
-	return err
-}
-
-// versionLine returns what version and --version print.
-func versionLine() string {
-	return fmt.Sprintf("zephbot %s %s %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-}
-
-// version returns what the build recorded: a tag, or the commit.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	v := info.Main.Version
-	if v == "" || v == "(devel)" {
-		v = "devel"
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			v += " " + s.Value[:12]
-		}
-	}
-	return v
 }

@@ -3,6 +3,7 @@ package cli_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -66,7 +67,7 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{args: []string{"version"}, code: cli.Fine},
 		{args: []string{"--help"}, code: cli.Fine},
-		{args: []string{"nonsense"}, code: cli.Usage, err: `unknown command "nonsense" for zephbot; there are: audit, chat, config`},
+		{args: []string{"nonsense"}, code: cli.Usage, err: `unknown command "nonsense" for zephbot; there are: audit, backup, chat, config`},
 		{args: []string{"simulat"}, code: cli.Usage, err: "did you mean simulate?"},
 		{args: []string{"config", "chek"}, code: cli.Usage, err: `unknown command "chek" for zephbot config; did you mean check?`},
 		{args: []string{"tools", "cal"}, code: cli.Usage, err: "did you mean call?"},
@@ -426,5 +427,27 @@ func TestAuditOfEveryMode(t *testing.T) {
 				t.Errorf("an unknown mode: exit %d", code)
 			}
 		})
+	}
+}
+
+// TestVersionJSON: what a program asks for is the line that a person reads.
+func TestVersionJSON(t *testing.T) {
+	t.Parallel()
+	w := here(t)
+	if code := w.run(t, "version", "--json"); code != cli.Fine {
+		t.Fatalf("exit %d: %s", code, w.err.String())
+	}
+	var got map[string]any
+	if err := json.Unmarshal(w.out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"version", "dirty", "go", "os", "arch", "schema"} {
+		if got[key] == nil || got[key] == "" {
+			t.Errorf("no %s: %v", key, got)
+		}
+	}
+	w.run(t, "version")
+	if line := w.out.String(); !strings.Contains(line, fmt.Sprint(got["version"])) || !strings.Contains(line, runtime.GOOS+"/"+runtime.GOARCH) {
+		t.Errorf("%q, %v", line, got)
 	}
 }

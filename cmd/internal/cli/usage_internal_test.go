@@ -17,6 +17,7 @@ var wrongUses = map[string]map[string]string{
 	"zephbot audit":        {"": "tail, verify", "tial": "did you mean tail?"},
 	"zephbot audit tail":   {"a b": "zephbot audit tail [FILE]", "--mode x": "there are serve", "-n 0": "1 or more", "-n x": "invalid"},
 	"zephbot audit verify": {"--mode x": "there are serve"},
+	"zephbot backup":       {"": "zephbot backup FILE", "a b": "zephbot backup FILE", "--no-workspace x": "did you mean --no-workspaces?"},
 	"zephbot chat":         {"hello": "--once", "--once=": "needs a message", "a b": "zephbot chat"},
 	"zephbot config":       {"": "check, init, print", "chek": "did you mean check?"},
 	"zephbot config check": {"x": "zephbot config check"},
@@ -33,6 +34,7 @@ var wrongUses = map[string]map[string]string{
 	"zephbot policy":       {"": "check", "chck": "did you mean check?"},
 	"zephbot policy check": {"": "zephbot policy check TOOL JSON", "bash": "TOOL and JSON", "bash {": "not a JSON object", "- {}": "or - alone", "nosuch {}": "nosuch"},
 	"zephbot render":       {"x": "zephbot render"},
+	"zephbot restore":      {"": "zephbot restore FILE", "a b": "zephbot restore FILE"},
 	"zephbot scan":         {"": "zephbot scan secrets|injection", "x": "secrets or injection"},
 	"zephbot serve":        {"x": "zephbot serve", "--log-level loud": "log.level"},
 	"zephbot simulate":     {"x": "zephbot simulate", "--listen nonsense": "--listen", "--listen 0.0.0.0:0": "loopback"},
@@ -40,7 +42,7 @@ var wrongUses = map[string]map[string]string{
 	// the chain answers the rest, as it answers a model
 	"zephbot tools call": {"bash": "zephbot tools call NAME JSON"},
 	"zephbot tools list": {"x": "zephbot tools list", "--jsn": "did you mean --json?"},
-	"zephbot version":    {"x": "zephbot version"},
+	"zephbot version":    {"x": "zephbot version", "--jsn": "did you mean --json?"},
 }
 
 // TestEveryCommandRefusesNonsense: what cannot be meant is exit code 2, one line on stderr with what would be right,

@@ -116,6 +116,20 @@ func programs() (string, error) {
 	return "", errAbsent
 }
 
+// Program returns the path of a program of the server's version, such as pg_dump. It ends the test if there is none.
+func Program(tb testing.TB, name string) string {
+	tb.Helper()
+	bin, err := programs()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	path := filepath.Join(bin, name)
+	if _, err := os.Stat(path); err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
 // Start creates a cluster and waits until it answers. The caller must close it. Further settings, such as "fsync=on",
 // override the defaults.
 func Start(further ...string) (*Cluster, error) {

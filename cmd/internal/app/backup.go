@@ -1,0 +1,242 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/persistence"
+	"github.com/zephbot/zephbot/persistence/archive"
+	"github.com/zephbot/zephbot/tools/audit"
+)
+
+const (
+	// backupLock is the lock file of backups and restores in data_dir: one at a time.
+	backupLock = "backup.lock"
+	// backupScratch begins the name of the directory in data_dir with the copy of the database.
+	backupScratch = "backup-scratch"
+	// restoredName is the file in data_dir by which the next start learns that its state is that of a backup.
+	restoredName = "restored.json"
+)
+
+// BackupOptions say what a backup is to contain.
+type BackupOptions struct {
+	Workspaces bool        // the files of conversations
+	Exclude    fs.FileInfo // the file that the backup is written to, which may be in a workspace; nil = none
+}
+
+// estate is where the parts of a service's state are, with one configuration.
+type estate struct {
+	data, tokens, workspaces string
+	logs                     []AuditLog
+	auditDir                 string // "" = the audit has no files
+	postgres, shared         bool
+}
+
+func estateOf(opts Options) estate {
+	cfg := opts.Config
+	e := estate{
+		data: cfg.Path(cfg.DataDir), tokens: tokenDir(cfg), workspaces: filepath.Join(cfg.Path(cfg.DataDir), "workspaces"),
+		postgres: cfg.Database.URL.Reveal() != "", shared: cfg.Workspaces.Shared,
+	}
+	if dir := cfg.Workspaces.Dir; dir != "" {
+		e.workspaces = cfg.Path(dir)
+	}
+	for _, log := range AuditLogs(opts) {
+		if log.Mode == AuditServe {
+			e.logs = append(e.logs, log)
+		}
+	}
+	if cfg.Audit.Destination != "stdout" {
+		e.auditDir = auditDir(cfg, e.data)
+	}
+	return e
+}
+
+// auditDir returns the directory of the service's audit logs.
+func auditDir(cfg *config.Config, data string) string {
+	if cfg.Workspaces.Shared && cfg.Workspaces.Dir != "" {
+		stem, _ := sharedAudit(cfg)
+		return filepath.Dir(stem)
+	}
+	return filepath.Dir(auditPath(cfg, data))
+}
+
+// without says in words what a backup with these options lacks.
+func (e estate) without(o BackupOptions) []string {
+	list := []string{
+		"the configuration and the environment of the service: keep them yourself, they contain secrets",
+		"vectors and the index of code: they are computed again",
+		"copies of files for Undo",
+		"the state of the terminal and of the simulator",
+	}
+	if e.postgres {
+		list = append([]string{"the database, which is PostgreSQL: run pg_dump first (docs/postgresql.md)"}, list...)
+	}
+	if !o.Workspaces {
+		list = append([]string{"workspaces: files of conversations (--no-workspaces)"}, list...)
+	}
+	if e.auditDir == "" {
+		list = append([]string{"the audit log, which goes to stdout"}, list...)
+	}
+	return list
+}
+
+// Backup writes the state of the service to out, while the service may be running. The copy of the database is made
+// first, so that every file which it refers to is read later. What is written is complete only if the error is nil.
+func Backup(ctx context.Context, opts Options, out io.Writer, o BackupOptions) (archive.Manifest, error) {
+	e := estateOf(opts)
+	if _, err := os.Stat(e.data); err != nil {
+		return archive.Manifest{}, fmt.Errorf("%w: data_dir: %w; there is nothing to back up", ErrConfig, err)
+	}
+	unlock, err := persistence.Lock(e.data, backupLock, "backup")
+	if err != nil {
+		return archive.Manifest{}, err
+	}
+	defer unlock()
+	scratch, err := scratchDir(e.data)
+	if err != nil {
+		return archive.Manifest{}, err
+	}
+	defer func() { _ = os.RemoveAll(scratch) }() // the next backup removes what is left
+	head := archive.Header{
+		Version: opts.Version, Created: time.Now().UTC(), Database: archive.PostgreSQL, Without: e.without(o),
+		Parts: []archive.Part{archive.Tokens},
+	}
+	var database persistence.Copy
+	if !e.postgres {
+		database, err = persistence.Snapshot(ctx, e.data, filepath.Join(scratch, persistence.FileName))
+		if errors.Is(err, fs.ErrNotExist) {
+			return archive.Manifest{}, fmt.Errorf("%w: %s has no database yet; there is nothing to back up", ErrConfig, e.data)
+		}
+		if err != nil {
+			return archive.Manifest{}, err
+		}
+		head.Database, head.Schema, head.Parts = archive.SQLite, database.Schema, append(head.Parts, archive.State)
+	}
+	if e.auditDir != "" {
+		head.Parts = append(head.Parts, archive.Audit)
+	}
+	if o.Workspaces {
+		head.Parts = append(head.Parts, archive.Workspaces)
+	}
+	w, err := archive.NewWriter(out, head)
+	if err != nil {
+		return archive.Manifest{}, err
+	}
+	if err := errors.Join(e.writeState(w, scratch, database), e.writeAudit(w)); err != nil {
+		return archive.Manifest{}, err
+	}
+	if err := e.writeTrees(ctx, w, o); err != nil {
+		return archive.Manifest{}, err
+	}
+	return w.Close()
+}
+
+// scratchDir makes an empty directory in data_dir, and removes those of backups that were killed.
+func scratchDir(data string) (string, error) {
+	old, err := filepath.Glob(filepath.Join(data, backupScratch+"*"))
+	for _, dir := range old {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	if err != nil {
+		return "", fmt.Errorf("remove what an earlier backup left: %w", err)
+	}
+	return os.MkdirTemp(data, backupScratch)
+}
+
+func (e estate) writeState(w *archive.Writer, scratch string, database persistence.Copy) (err error) {
+	if e.postgres {
+		return nil
+	}
+	if database.Mark != nil {
+		if err := w.Bytes(archive.State, persistence.MarkName, database.Mark); err != nil {
+			return err
+		}
+	}
+	return addFile(w, archive.State, filepath.Join(scratch, persistence.FileName), func(f *os.File) (int64, error) {
+		info, err := f.Stat()
+		if err != nil {
+			return 0, err
+		}
+		return info.Size(), nil
+	})
+}
+
+// writeAudit adds the audit logs, each up to the end of a line.
+func (e estate) writeAudit(w *archive.Writer) error {
+	for _, log := range e.logs {
+		if !log.Exists() {
+			continue
+		}
+		files, err := audit.Files(log.Path)
+		if err != nil {
+			return err
+		}
+		for _, name := range files {
+			if err := addFile(w, archive.Audit, name, audit.WholeLines); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func addFile(w *archive.Writer, part archive.Part, path string, size func(*os.File) (int64, error)) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // read only
+	n, err := size(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return w.File(part, filepath.Base(path), f, n)
+}
+
+// writeTrees adds the tokens of MCP servers and the workspaces.
+func (e estate) writeTrees(ctx context.Context, w *archive.Writer, o BackupOptions) error {
+	own := func(name string, info fs.FileInfo) bool {
+		return archive.Own(name) || o.Exclude != nil && os.SameFile(o.Exclude, info)
+	}
+	if err := w.Tree(ctx, archive.Tokens, e.tokens, own); err != nil {
+		return fmt.Errorf("%s: %w", e.tokens, err)
+	}
+	if !o.Workspaces {
+		return nil
+	}
+	// What several processes share besides workspaces has parts of its own.
+	skip := func(name string, info fs.FileInfo) bool {
+		return own(name, info) || name == commonName
+	}
+	if err := w.Tree(ctx, archive.Workspaces, e.workspaces, skip); err != nil {
+		return fmt.Errorf("%s: %w", e.workspaces, err)
+	}
+	return nil
+}
+
+// old lists the files below a directory whose names match one of the patterns.
+func old(dir string, patterns ...string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var names []string
+	for _, entry := range entries {
+		if slices.ContainsFunc(patterns, func(p string) bool {
+			ok, _ := filepath.Match(p, entry.Name()) // the patterns are ours
+			return ok
+		}) {
+			names = append(names, entry.Name())
+		}
+	}
+	return names, err
+}

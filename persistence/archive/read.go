@@ -1,0 +1,243 @@
+package archive
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"reflect"
+	"strings"
+	"time"
+)
+
+// Limits of the entries that are read into memory, in bytes.
+const (
+	maxHeader   = 1 << 20
+	maxManifest = 1 << 30
+)
+
+func bytesReader(b []byte) io.Reader { return bytes.NewReader(b) }
+
+// Meta is what an entry has besides its contents.
+type Meta struct {
+	Mode fs.FileMode
+	Time time.Time
+}
+
+// Visitor receives the entries of an archive, in order. Nothing of it can be trusted before Read has returned.
+type Visitor interface {
+	Begin(Header) error
+	Dir(name string, meta Meta) error
+	File(name string, meta Meta, content io.Reader) error
+	Link(name, target string) error
+}
+
+// Read reads an archive to its end and checks it against its manifest. The error is ErrDamaged if the archive is at
+// fault, and otherwise that of the visitor or of ctx.
+func Read(ctx context.Context, in io.Reader, visit Visitor) (Manifest, error) {
+	r := &reader{ctx: ctx, visit: visit, seen: map[string]bool{}}
+	zip, err := gzip.NewReader(in)
+	if err != nil {
+		return Manifest{}, r.fault(err, "it does not begin like a backup")
+	}
+	zip.Multistream(false)
+	r.tar = tar.NewReader(zip)
+	if err := r.begin(); err != nil {
+		return Manifest{}, err
+	}
+	for r.manifest == nil {
+		if err := r.entry(); err != nil {
+			return Manifest{}, err
+		}
+	}
+	if _, err := r.tar.Next(); !errors.Is(err, io.EOF) {
+		return Manifest{}, r.fault(err, "something follows its manifest")
+	}
+	if _, err := io.Copy(io.Discard, zip); err != nil { // up to the checksum
+		return Manifest{}, r.fault(err, "its end cannot be read")
+	}
+	return *r.manifest, r.compare()
+}
+
+type reader struct {
+	ctx      context.Context //nolint:containedctx // of the one call of Read
+	tar      *tar.Reader
+	visit    Visitor
+	header   Header
+	entries  []Entry
+	seen     map[string]bool
+	manifest *Manifest
+}
+
+func (r *reader) fault(err error, what string) error {
+	switch {
+	case r.ctx.Err() != nil:
+		return r.ctx.Err()
+	case err == nil:
+		return damaged("%s", what)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return damaged("%s: it ends too early", what)
+	default:
+		return damaged("%s: %w", what, err)
+	}
+}
+
+// next returns the head of the next entry.
+func (r *reader) next() (*tar.Header, error) {
+	if r.ctx.Err() != nil {
+		return nil, r.ctx.Err()
+	}
+	head, err := r.tar.Next()
+	if err != nil {
+		return nil, r.fault(err, "the next entry cannot be read")
+	}
+	for name := range head.PAXRecords {
+		if strings.HasPrefix(name, "GNU.sparse") {
+			return nil, damaged("%.80q has holes, which no backup has", head.Name)
+		}
+	}
+	return head, nil
+}
+
+func (r *reader) begin() error {
+	head, err := r.next()
+	if err != nil {
+		return err
+	}
+	if head.Name != headerName || head.Typeflag != tar.TypeReg {
+		return damaged("its first entry is %.80q, not %s", head.Name, headerName)
+	}
+	if err := r.decode(head, maxHeader, &r.header); err != nil {
+		return err
+	}
+	switch {
+	case r.header.Format < 1:
+		return damaged("%s names no format", headerName)
+	case r.header.Format != Format:
+		return fmt.Errorf("the backup has format %d, which this version does not know (it knows %d); restore it with version %s",
+			r.header.Format, Format, r.header.Version)
+	}
+	return r.visit.Begin(r.header)
+}
+
+func (r *reader) decode(head *tar.Header, most int64, into any) error {
+	if head.Size > most {
+		return damaged("%s has %d bytes", head.Name, head.Size)
+	}
+	raw, err := io.ReadAll(io.LimitReader(r.tar, most))
+	if err != nil {
+		return r.fault(err, head.Name)
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return r.fault(err, head.Name+" cannot be read")
+	}
+	return nil
+}
+
+// entry reads one entry.
+func (r *reader) entry() error {
+	head, err := r.next()
+	if err != nil {
+		return err
+	}
+	if head.Name == manifestName && head.Typeflag == tar.TypeReg {
+		r.manifest = &Manifest{}
+		return r.decode(head, maxManifest, r.manifest)
+	}
+	name := strings.TrimSuffix(head.Name, "/")
+	if err := checkName(name); err != nil {
+		return damaged("%w", err)
+	}
+	if r.seen[name] || !r.header.Has(partOf(name)) {
+		return damaged("%.80q is in it twice, or in no part that it names", name)
+	}
+	r.seen[name] = true
+	meta := Meta{Mode: fs.FileMode(head.Mode).Perm(), Time: head.ModTime}
+	switch head.Typeflag {
+	case tar.TypeDir:
+		r.entries = append(r.entries, Entry{Name: name, Kind: Directory})
+		return r.visit.Dir(name, meta)
+	case tar.TypeSymlink:
+		if head.Linkname == "" || len(head.Linkname) > maxName {
+			return damaged("%.80q links to nothing", name)
+		}
+		r.entries = append(r.entries, Entry{Name: name, Kind: Link, Target: head.Linkname})
+		return r.visit.Link(name, head.Linkname)
+	case tar.TypeReg:
+		return r.file(name, meta, head.Size)
+	default:
+		return damaged("%.80q is no file, directory or link", name)
+	}
+}
+
+func (r *reader) file(name string, meta Meta, size int64) error {
+	sum := sha256.New()
+	content := &faulty{from: io.TeeReader(r.tar, sum), r: r, name: name}
+	if err := r.visit.File(name, meta, content); err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, content); err != nil { // what the visitor did not want
+		return err
+	}
+	r.entries = append(r.entries, Entry{Name: name, Kind: Regular, Size: size, SHA256: hex.EncodeToString(sum.Sum(nil))})
+	return nil
+}
+
+// compare compares what was read with the manifest.
+func (r *reader) compare() error {
+	m := r.manifest
+	if !reflect.DeepEqual(m.Header, r.header) {
+		return damaged("its header and its manifest differ")
+	}
+	for i := range max(len(m.Entries), len(r.entries)) {
+		switch {
+		case i >= len(m.Entries):
+			return damaged("its manifest does not know %.80q", r.entries[i].Name)
+		case i >= len(r.entries):
+			return damaged("%.80q is missing", m.Entries[i].Name)
+		case m.Entries[i] != r.entries[i]:
+			return damaged("%.80q is not what was written", m.Entries[i].Name)
+		}
+	}
+	return nil
+}
+
+// faulty reads a file of the archive, with errors of the archive.
+type faulty struct {
+	from io.Reader
+	r    *reader
+	name string
+}
+
+// Read implements io.Reader.
+func (f *faulty) Read(p []byte) (int, error) {
+	if f.r.ctx.Err() != nil {
+		return 0, f.r.ctx.Err()
+	}
+	n, err := f.from.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = f.r.fault(err, f.name)
+	}
+	return n, err
+}
+
+// Verify reads an archive to its end and checks it. It stores nothing.
+func Verify(ctx context.Context, in io.Reader) (Manifest, error) { return Read(ctx, in, nothing{}) }
+
+// nothing is a Visitor that ignores everything.
+type nothing struct{}
+
+func (nothing) Begin(Header) error        { return nil }
+func (nothing) Dir(string, Meta) error    { return nil }
+func (nothing) Link(string, string) error { return nil }
+func (nothing) File(_ string, _ Meta, from io.Reader) error {
+	_, err := io.Copy(io.Discard, from)
+	return err
+}
