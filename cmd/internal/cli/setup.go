@@ -95,7 +95,7 @@ func (s *setup) run(ctx context.Context) error {
 	if s.path == "" { // an existing file is used
 		return nil
 	}
-	s.in.say("Five questions, then the bot runs. Ctrl-C ends this; nothing is written before the end.")
+	s.in.explain("Five questions, then the bot runs. Ctrl-C ends this; nothing is written before the end.")
 	for _, step := range []func(context.Context) error{s.askToken, s.askAdmin, s.askModel, s.askWorkDir, s.askSandbox} {
 		if err := step(ctx); err != nil {
 			return err

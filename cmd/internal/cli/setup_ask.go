@@ -47,6 +47,13 @@ func newAsker(ctx context.Context, env Env) *asker {
 // say prints a line. A terminal that is gone is noticed when it is read.
 func (a *asker) say(format string, args ...any) { _, _ = fmt.Fprintf(a.out, format+"\n", args...) }
 
+// explain prints a line for the person who is asked; where flags answer, nobody needs it.
+func (a *asker) explain(format string, args ...any) {
+	if a.person {
+		a.say(format, args...)
+	}
+}
+
 // line asks for one line. Control characters, which keys for moving the cursor leave, are removed.
 func (a *asker) line(prompt string) (string, error) {
 	_, _ = fmt.Fprint(a.out, prompt) // as in say

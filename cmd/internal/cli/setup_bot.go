@@ -21,7 +21,7 @@ func (s *setup) askToken(ctx context.Context) error {
 		}
 		s.out.Token, from = token, "--token-file"
 	}
-	s.in.say("\n1 of 5: the bot")
+	s.in.explain("\n1 of 5: the bot")
 	if token != "" {
 		err := s.checkToken(ctx, token)
 		if err == nil || !s.in.person {

@@ -56,7 +56,7 @@ func some(models []string) string {
 
 // askModel asks for the model, until it answers.
 func (s *setup) askModel(ctx context.Context) error {
-	s.in.say("\n3 of 5: the model")
+	s.in.explain("\n3 of 5: the model")
 	if len(s.env.LLM.Providers) > 0 {
 		return s.modelOfEnvironment(ctx)
 	}

@@ -25,6 +25,7 @@ var wrongUses = map[string]map[string]string{
 	"zephbot config print": {"x": "zephbot config print"},
 	"zephbot debug":        {"": "dump", "dmp": "did you mean dump?"},
 	"zephbot debug dump":   {"": "zephbot debug dump TURN", "nonsense": "it looks like telegram-", "a b": "zephbot debug dump TURN"},
+	"zephbot doctor":       {"x": "zephbot doctor", "--ofline": "did you mean --offline?"},
 	"zephbot filter":       {"x": "zephbot filter --command", "": "needs --command", "--command x --exit-code 999": "0 to 255", "--exit-code x": "invalid"},
 	"zephbot mcp":          {"": "list, signin, test", "lst": "did you mean list?"},
 	"zephbot mcp list":     {"x": "zephbot mcp list"},
@@ -37,6 +38,7 @@ var wrongUses = map[string]map[string]string{
 	"zephbot restore":      {"": "zephbot restore FILE", "a b": "zephbot restore FILE"},
 	"zephbot scan":         {"": "zephbot scan secrets|injection", "x": "secrets or injection"},
 	"zephbot serve":        {"x": "zephbot serve", "--log-level loud": "log.level"},
+	"zephbot setup":        {"x": "zephbot setup", "--no-strt": "did you mean --no-start?", "": "terminal"},
 	"zephbot simulate":     {"x": "zephbot simulate", "--listen nonsense": "--listen", "--listen 0.0.0.0:0": "loopback"},
 	"zephbot tools":        {"": "call, list", "cal": "did you mean call?"},
 	// the chain answers the rest, as it answers a model
