@@ -22,11 +22,16 @@ import (
 
 // ask calls the model once.
 func (s *step) ask(ctx context.Context) (*Outcome, error) {
-	return s.askWith(ctx, s.deps.Catalog.Tools(ctx, s.turn, s.state.view()), "")
+	began := time.Now()
+	offers := s.deps.Catalog.Tools(ctx, s.turn, s.state.view())
+	s.loading += time.Since(began)
+	return s.askWith(ctx, offers, "")
 }
 
 // askWith calls the model once with some tools. more is what it is told after the conversation; "" = nothing.
 func (s *step) askWith(ctx context.Context, offers []Offer, more string) (*Outcome, error) {
+	began := time.Now().Add(-s.loading)
+	s.loading = 0
 	req := &llm.Request{
 		System:    s.deps.System(s.turn, len(offers) > 0),
 		Tools:     shown(offers),
@@ -40,6 +45,7 @@ func (s *step) askWith(ctx context.Context, offers []Offer, more string) (*Outco
 	if err != nil {
 		return nil, err
 	}
+	s.observe(ctx, ContextPhase, began)
 	s.opens(req)
 	if more != "" {
 		req.Messages = append(req.Messages, llm.Message{Role: llm.User, Text: more})
@@ -55,7 +61,7 @@ func (s *step) askWith(ctx context.Context, offers []Offer, more string) (*Outco
 	}
 	s.partial.Reset()
 	s.sink.Emit(ctx, Event{Type: ModelEvent, Step: stepNo})
-	began := s.deps.Now()
+	asked := s.deps.Now()
 	resp, err := s.deps.Provider.Chat(ctx, req, func(text string) {
 		s.partial.WriteString(text)
 		s.sink.Emit(ctx, Event{Type: DeltaEvent, Text: text})
@@ -73,7 +79,7 @@ func (s *step) askWith(ctx context.Context, offers []Offer, more string) (*Outco
 	}
 	entry := journal.Entry{
 		Turn: s.turn.ID, At: s.deps.Now(), Text: resp.Text, Usage: resp.Usage, USD: resp.USD, Model: resp.Model,
-		Millis: s.deps.Now().Sub(began).Milliseconds(),
+		Millis: s.deps.Now().Sub(asked).Milliseconds(),
 	}
 	if more != "" {
 		resp.Uses = nil // it was told to call no more tools

@@ -57,8 +57,16 @@ type Deps struct {
 	Blobs    blob.Store                              // for files that tools make; nil = files are not stored
 	System   func(turn *Turn, withTools bool) string // the system prompt
 	Now      func() time.Time
+	// Observe is told how long a phase of a turn took, once it is over; nil = nobody is. It must not block.
+	Observe func(ctx context.Context, phase string, took time.Duration)
 	Compaction
 }
+
+// The phases of a turn that a Runner observes. Those of the model's calls are observed where they are made (route).
+const (
+	ContextPhase = "context" // what the model is sent is read, chosen and rendered
+	ToolsPhase   = "tools"   // the tool uses of a step, side by side or one by one
+)
 
 // Runner advances turns. It holds no state of a turn: everything is read from the journal, so any Runner can continue
 // after another died. Safe for concurrent use.
@@ -77,6 +85,7 @@ func NewRunner(deps Deps, limits Limits) *Runner {
 // or that ctx ended for a reason other than ErrStopped. The turn then stays as journalled.
 func (r *Runner) Run(ctx context.Context, turn *Turn, of Journal, sink Sink) (Outcome, error) {
 	ctx = pay.With(ctx, r.payer(turn))
+	began := time.Now()
 	// A stopped turn is loaded too: its open calls have to be closed.
 	loading, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	tail, err := of.Load(loading, window.Room(r.limits.ContextTokens))
@@ -85,7 +94,7 @@ func (r *Runner) Run(ctx context.Context, turn *Turn, of Journal, sink Sink) (Ou
 		return Outcome{}, fmt.Errorf("load the journal: %w", err)
 	}
 	s := newState(newBook(of, tail), turn.ID)
-	step := &step{Runner: r, turn: turn, journal: of, sink: sink, state: s}
+	step := &step{Runner: r, turn: turn, journal: of, sink: sink, state: s, loading: time.Since(began)}
 	if e := s.over(); e != nil { // checked before a stop: a finished turn cannot be stopped
 		kind := Answered
 		if e.Kind == journal.EndEntry {
@@ -160,6 +169,7 @@ type step struct {
 	summed   bool            // a summary was tried in this run
 	unsummed bool            // it failed, and no entry says so yet
 	leftOut  bool            // messages were left out because there is no summary of them
+	loading  time.Duration   // spent on reading the journal, until it is observed
 
 	mu    sync.Mutex
 	begun map[string]bool // calls that have started in this run; read-only calls are not journalled as started
@@ -181,6 +191,7 @@ func (s *step) next(ctx context.Context) (*Outcome, error) {
 		return nil, err
 	}
 	if open {
+		defer s.observe(ctx, ToolsPhase, time.Now())
 		return s.execute(ctx, b)
 	}
 	if b != nil {
@@ -189,6 +200,13 @@ func (s *step) next(ctx context.Context) (*Outcome, error) {
 		}
 	}
 	return s.ask(ctx)
+}
+
+// observe reports a phase that began at a time and is over.
+func (s *step) observe(ctx context.Context, phase string, began time.Time) {
+	if s.deps.Observe != nil {
+		s.deps.Observe(ctx, phase, time.Since(began))
+	}
 }
 
 // limit ends a turn that repeats itself or has too many steps.

@@ -38,7 +38,7 @@ type Options struct {
 	Owner       string           // identifies this process, also in leases; different for each start
 	Now         func() time.Time // nil = time.Now
 	Log         zerolog.Logger
-	Hooks       sql.Hooks // observe the commits; tests only
+	Hooks       sql.Hooks // observe the commits
 	Vector      Vector
 	BlobBytes   int64 // limit of all stored files together, in bytes; 0 = no limit
 }
@@ -109,6 +109,12 @@ type keeper interface {
 	Healthy(ctx context.Context) error
 	Close() error
 	member
+	vital
+}
+
+// vital has the figures of a database; see Stores.
+type vital interface {
+	Vitals(ctx context.Context) (keeping.Vitals, error)
 }
 
 // member has the operations on the processes that use the database; see Stores.
@@ -307,6 +313,12 @@ var ErrBuried = keeping.ErrBuried
 
 // Healthy returns why nothing can be stored; see sql.Store.Healthy.
 func (s *Stores) Healthy(ctx context.Context) error { return s.database.Healthy(ctx) }
+
+// Vitals are figures of a database for its operator.
+type Vitals = keeping.Vitals
+
+// Vitals reads the figures of the database.
+func (s *Stores) Vitals(ctx context.Context) (Vitals, error) { return s.database.Vitals(ctx) }
 
 // Retention says how long data is kept after it is no longer needed.
 type Retention = sql.Retention

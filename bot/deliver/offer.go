@@ -38,6 +38,11 @@ func (s Offered) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, e
 		o.withdraw(offers, !refusedChange(err))
 		return nil, err
 	}
+	for i := range next.Send { // the store has set it by its clock, which is close enough
+		if row := &next.Send[i]; row.Created.IsZero() {
+			row.Created = o.deps.Now()
+		}
+	}
 	o.take(next.Send, applied, offers)
 	return applied, nil
 }

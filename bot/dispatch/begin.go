@@ -145,7 +145,7 @@ func (d *Dispatcher) charge(
 	case err != nil:
 		return admission, d.trouble(ctx, lane.Session, a, fmt.Errorf("charge a turn: %w", err)), false
 	}
-	d.observe("turn", "quota", 0)
+	d.observe(Observation{What: "turn", Kind: "quota", Turn: d.turnID(a)})
 	defer d.runEnded(a)
 	return admission, d.settled(ctx, a, d.effect(ctx, a, func() (turn.Effect, error) {
 		key := admission.Once
@@ -265,7 +265,7 @@ func (w *work) store(ctx, moving context.Context, j *job, o *opening) (err error
 	if len(applied.Rows) > 0 {
 		d.parts.Outbox.Wake(w.msg.Place)
 	}
-	d.observe("queue", "", o.entry.At.Sub(w.arrival.At))
+	d.observe(Observation{What: "queue", Duration: o.entry.At.Sub(w.arrival.At), Turn: o.entry.Turn})
 	sink, hide := w.watch(moving)
 	o.hide = hide
 	o.gate.open(sink)

@@ -346,8 +346,8 @@ func (d *Dispatcher) after(e turn.Effect) {
 // count.
 func stopped(lane *bot.Lane) bool { return lane.Turn != "" && lane.Stop == lane.Turn }
 
-func (d *Dispatcher) observe(what, kind string, took time.Duration) {
+func (d *Dispatcher) observe(o Observation) {
 	if d.parts.Observe != nil {
-		d.parts.Observe(Observation{What: what, Kind: kind, Duration: took})
+		d.parts.Observe(o)
 	}
 }

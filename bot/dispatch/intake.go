@@ -116,11 +116,11 @@ func (d *Dispatcher) arrival(raw turn.Raw, now time.Time) incoming {
 	in.arrival.At, in.arrival.Express = now, true
 	msg, err := d.decode(&in.arrival)
 	if err != nil {
-		d.observe("update", "undecodable", 0)
+		d.observe(Observation{What: "update", Kind: "undecodable"})
 		return in
 	}
 	in.msg = msg
-	d.observe("update", string(msg.Kind), 0)
+	d.observe(Observation{What: "update", Kind: string(msg.Kind)})
 	if msg.Kind == bot.Migrated && msg.Target != "" {
 		// The move is recorded before anything that was written in the new chat is handled.
 		in.moved = &bot.Fact{Bucket: bot.MovedBucket, Key: d.opts.Channel + "/" + msg.Target, Value: msg.Place.Chat}

@@ -37,8 +37,10 @@ func (w *work) commit(ctx context.Context, out agent.Outcome) error {
 			w.purse.Stored(len(change.Charges))
 			w.keep(out)
 			w.d.runEnded(w.arrival)
+			w.observeEnd(change, out)
 			return nil
-		case taken(err) && failed != nil:
+		case taken(err) && failed != nil: // it was stored, and the reply was lost
+			w.observeEnd(change, out)
 			return nil
 		case taken(err), hopeless(err):
 			return err
@@ -46,6 +48,26 @@ func (w *work) commit(ctx context.Context, out agent.Outcome) error {
 		failed = err
 	}
 	return failed
+}
+
+// observeEnd reports a turn that a Change has ended. One that had ended before was reported then.
+func (w *work) observeEnd(change *bot.Change, out agent.Outcome) {
+	if change.Append == nil || len(change.Append.Entries) == 0 {
+		return
+	}
+	o := Observation{
+		What: "end", Turn: w.turn.ID, Session: string(w.lane.Session), Stats: out.Stats,
+		Duration: w.d.parts.Now().Sub(w.arrival.At),
+	}
+	switch last := change.Append.Entries[len(change.Append.Entries)-1]; last.Kind {
+	case journal.AnswerEntry:
+		o.Kind = string(agent.Answered)
+	case journal.EndEntry:
+		o.Kind, o.Reason = string(agent.Ended), last.Reason
+	default:
+		return
+	}
+	w.d.observe(o)
 }
 
 func pause(ctx context.Context, wait time.Duration) bool {

@@ -123,15 +123,28 @@ type Parts struct {
 	News func(ctx context.Context, session bot.SessionKey, moved bool) (turn.News, error)
 	// Model returns the provider that a session has chosen, "" = none; may be nil. It must not block.
 	Model func(session bot.SessionKey) string
-	// Observe receives what metrics count; may be nil. It must not block.
-	Observe func(Observation)
+	Observers
 }
 
-// Observation is an event for the metrics.
+// Observers are told what happens, for the operator. They must not block.
+type Observers struct {
+	// Observe receives what metrics count; may be nil.
+	Observe func(Observation)
+	// Trace returns the context for all work on a turn, and the id of its trace for log lines; nil = it is not traced.
+	Trace func(ctx context.Context, turn string) (traced context.Context, id string)
+}
+
+// Observation is an event for metrics and traces.
 type Observation struct {
-	What     string // update, turn, queue
-	Kind     string // for update: its kind; for turn: its outcome
+	What string // update; queue: a turn has begun; turn: a run of one is over; end: a turn is over, and stored
+	Kind string // for update: its kind; for turn and end: its outcome
+	// For queue: how long the message has waited. For turn: how long the run took. For end: how long the turn took, from
+	// the arrival of its message.
 	Duration time.Duration
+	Turn     string        // "" for an update
+	Session  string        // for end
+	Reason   string        // for end: why it ended without an answer; "" = it has one
+	Stats    journal.Stats // for end: what the turn took
 }
 
 // Options configure a Dispatcher. Zero values mean the documented default.

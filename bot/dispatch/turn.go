@@ -96,8 +96,14 @@ func (d *Dispatcher) closePurse(ctx context.Context, p turn.Purse) {
 
 // logged returns a context whose logger names the turn.
 func (w *work) logged(ctx context.Context) context.Context {
-	log := w.d.parts.Log.With().Str("session", string(w.lane.Session)).Str("turn", w.lane.Turn).
-		Str("caller", w.msg.Caller).Str("request", w.turn.Request).Logger()
+	with := w.d.parts.Log.With().Str("session", string(w.lane.Session)).Str("turn", w.lane.Turn).
+		Str("caller", w.msg.Caller).Str("request", w.turn.Request)
+	if trace := w.d.parts.Trace; trace != nil {
+		var id string
+		ctx, id = trace(ctx, w.lane.Turn)
+		with = with.Str("trace_id", id)
+	}
+	log := with.Logger()
 	return log.WithContext(ctx)
 }
 
@@ -107,7 +113,7 @@ func (w *work) conclude(ctx context.Context, out agent.Outcome, err error, took 
 	if err != nil {
 		return w.unfinished(ctx, err)
 	}
-	w.d.observe("turn", string(out.Kind), took)
+	w.d.observe(Observation{What: "turn", Kind: string(out.Kind), Duration: took, Turn: w.turn.ID})
 	kept, done := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
 	defer done()
 	w.lookAround(kept, took)

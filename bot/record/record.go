@@ -57,6 +57,15 @@ type Book struct {
 // New returns a Book.
 func New(deps Deps) *Book { return &Book{deps: deps, written: map[string]bool{}} }
 
+// Waiting returns the number of lines that are not in a log yet, of all processes.
+func (b *Book) Waiting(ctx context.Context) (int, error) {
+	due, err := b.deps.Store.FactsOf(ctx, bucket, "", b.deps.Now())
+	if err != nil {
+		return 0, fmt.Errorf("read the audit lines that are due: %w", err)
+	}
+	return len(due), nil
+}
+
 // Record writes a line about something that is finished.
 func (b *Book) Record(call *tools.Call, err error) {
 	if b.deps.Audit == nil {

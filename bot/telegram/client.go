@@ -50,7 +50,7 @@ type Options struct {
 	APIURL  string        // https://api.telegram.org, a local Bot API server, or a test server
 	Timeout time.Duration // of one request, except long polls, besides its bytes; default 30 s
 	// Observe is called with every request: its method, HTTP status (0 = none) and duration. May be nil.
-	Observe func(method string, status int, took time.Duration)
+	Observe func(ctx context.Context, method string, status int, took time.Duration)
 	// Files holds the contents that rows refer to; nil = rows contain them.
 	Files blob.Opener
 	// Rich sends answers with tables, formulas and headings as rich messages (Bot API 10.1). Old clients of Telegram
@@ -180,7 +180,7 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 		}{io.TeeReader(io.LimitReader(resp.Body, maxAnswer), &t.body), resp.Body}
 	}
 	if c.opts.Observe != nil {
-		c.opts.Observe(req.URL.Path[strings.LastIndexByte(req.URL.Path, '/')+1:], status, time.Since(began))
+		c.opts.Observe(req.Context(), req.URL.Path[strings.LastIndexByte(req.URL.Path, '/')+1:], status, time.Since(began))
 	}
 	return resp, err
 }
@@ -361,7 +361,7 @@ func (c *Client) post(ctx context.Context, client *http.Client, method string, p
 		if err == nil {
 			status = resp.StatusCode
 		}
-		c.opts.Observe(method, status, time.Since(began))
+		c.opts.Observe(ctx, method, status, time.Since(began))
 	}
 	if err != nil {
 		return c.redact(err)

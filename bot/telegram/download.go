@@ -94,7 +94,7 @@ func (c *Client) download(ctx context.Context, filePath string) (io.ReadCloser, 
 		status = resp.StatusCode
 	}
 	if c.opts.Observe != nil {
-		c.opts.Observe("file", status, time.Since(began))
+		c.opts.Observe(ctx, "file", status, time.Since(began))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("download a file: %w", c.redact(err))

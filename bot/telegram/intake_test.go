@@ -277,7 +277,7 @@ func TestPollPoison(t *testing.T) {
 		polls++
 	}))
 	t.Cleanup(s.Close)
-	client := newClient(t, telegram.Options{Token: telegramtest.DefaultToken, APIURL: s.URL, Observe: func(string, int, time.Duration) {}})
+	client := newClient(t, telegram.Options{Token: telegramtest.DefaultToken, APIURL: s.URL, Observe: func(context.Context, string, int, time.Duration) {}})
 	stop := poll(t, client, box.accept, log, telegram.PollOptions{})
 	ids := box.wait(t, 4)
 	if err := stop(); err != nil {

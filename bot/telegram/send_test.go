@@ -155,7 +155,7 @@ func TestConnectionRefused(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	var seen []string
-	client := newClient(t, telegram.Options{Token: telegramtest.DefaultToken, APIURL: refusing(t), Observe: func(method string, status int, _ time.Duration) {
+	client := newClient(t, telegram.Options{Token: telegramtest.DefaultToken, APIURL: refusing(t), Observe: func(_ context.Context, method string, status int, _ time.Duration) {
 		mu.Lock()
 		defer mu.Unlock()
 		seen = append(seen, method+" "+strconv.Itoa(status))

@@ -46,6 +46,7 @@ type Hooks struct {
 	BeforeCommit func(changes []*bot.Change)
 	AfterCommit  func(changes []*bot.Change) // before the callers are answered
 	Statement    func(query string)          // before each run of a statement, on any goroutine
+	Took         func(d time.Duration)       // after a commit of Changes: how long it took to become durable
 }
 
 // Retention says how long data is kept after it is no longer needed; 0 = forever.

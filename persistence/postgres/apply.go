@@ -202,8 +202,12 @@ func (t *try) commit(ctx context.Context, w *write, on sender) error {
 	if hook := s.options.Hooks.BeforeCommit; hook != nil {
 		hook([]*bot.Change{t.original})
 	}
+	began := time.Now()
 	if err := w.send(ctx, on, s.told); err != nil {
 		return err
+	}
+	if hook := s.options.Hooks.Took; hook != nil {
+		hook(time.Since(began))
 	}
 	if look {
 		s.clock.compare(from, s.options.Now(), database)

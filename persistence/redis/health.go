@@ -48,6 +48,20 @@ type watch struct {
 	mu     sync.Mutex
 	health Health
 	until  time.Time // the server is not called before this time
+	calls  Calls
+}
+
+// Calls counts operations since the start, each of which is one round trip.
+type Calls struct {
+	OK     uint64
+	Failed uint64 // without those that were not sent because the server is paused
+}
+
+// Calls counts the operations.
+func (w *watch) Calls() Calls {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.calls
 }
 
 func newWatch(log zerolog.Logger) *watch {
@@ -101,6 +115,11 @@ func (w *watch) heard(err error) {
 	state, now := stateOf(err), time.Now()
 	w.mu.Lock()
 	before := w.health
+	if state == Fine {
+		w.calls.OK++
+	} else {
+		w.calls.Failed++
+	}
 	if state == Slow {
 		w.until = now.Add(rest)
 	}

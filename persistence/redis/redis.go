@@ -84,6 +84,14 @@ func (s *Store) Embedded() bool {
 	return ok
 }
 
+// Calls counts the operations on the server; the in-process engine has none.
+func (s *Store) Calls() Calls {
+	if on, ok := s.engine.(interface{ Calls() Calls }); ok {
+		return on.Calls()
+	}
+	return Calls{}
+}
+
 // Probe calls the server and returns its state. The in-process engine is always Fine. ctx limits the call.
 func (s *Store) Probe(ctx context.Context) Health {
 	_ = s.Ping(ctx) // the error is reflected in Health

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/zephbot/zephbot/bot"
 )
@@ -258,6 +259,7 @@ func (s *Store) finish(ctx context.Context, changes []*bot.Change) error {
 	if hook := s.options.Hooks.BeforeCommit; hook != nil && len(changes) > 0 {
 		hook(changes)
 	}
+	began := time.Now()
 	if err := s.memory.flush(ctx, s.write); err != nil {
 		return s.rollback(ctx, s.dialect.wrap("write", err))
 	}
@@ -267,6 +269,9 @@ func (s *Store) finish(ctx context.Context, changes []*bot.Change) error {
 	err := s.write.exec(ctx, "COMMIT")
 	if err != nil {
 		return s.rollback(ctx, s.dialect.wrap("commit", err))
+	}
+	if hook := s.options.Hooks.Took; hook != nil && len(changes) > 0 {
+		hook(time.Since(began))
 	}
 	s.guard.done(s.memory.numbers.sum())
 	if s.memory.version, err = s.direct.version(); err != nil {

@@ -67,6 +67,10 @@ type Options struct {
 	// and before each of its runs; an error when it is not any more. nil = it always is.
 	Sure func(ctx context.Context) error
 
+	// Trace is told when a call enters a stage and, by end, when it leaves it, with the stage's error; nil = nobody is.
+	// The stage gets the context that Trace returns.
+	Trace func(ctx context.Context, stage string, call *tools.Call) (inside context.Context, end func(error))
+
 	// Now is the clock; nil = time.Now.
 	Now func() time.Time
 }
@@ -115,10 +119,10 @@ func New(o Options) *Chain {
 		{"keep", o.Keep},
 	}
 	c := &Chain{}
-	h := runner{tools: registry, now: now}.run
+	h := traced(o.Trace, "registry", runner{tools: registry, now: now}.run)
 	for _, s := range slices.Backward(stages) {
 		if s.wrap != nil {
-			h = s.wrap(h)
+			h = traced(o.Trace, s.name, s.wrap(h))
 		}
 	}
 	for _, s := range stages {
@@ -129,6 +133,23 @@ func New(o Options) *Chain {
 	c.order = append(c.order, "registry")
 	c.handler = h
 	return c
+}
+
+// traced reports to trace, unless it is nil, what passes a stage.
+func traced(
+	trace func(context.Context, string, *tools.Call) (context.Context, func(error)), stage string, h tools.Handler,
+) tools.Handler {
+	if trace == nil {
+		return h
+	}
+	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
+		ctx, end := trace(ctx, stage, call)
+		var err error
+		defer func() { end(err) }()
+		var res *tools.Result
+		res, err = h(ctx, call)
+		return res, err
+	}
 }
 
 func auditor(log *audit.Log) tools.Middleware {

@@ -213,6 +213,12 @@ func bytes(n int64) string {
 	return fmt.Sprintf("%.1f %s", value, units[i])
 }
 
+// Free returns how many bytes are free for us on the disk of a path.
+func Free(path string) (int64, error) {
+	left, _, err := free(path)
+	return left, err
+}
+
 // free asks the system. A path that does not exist is on the disk of its nearest existing parent.
 func free(path string) (left, total int64, err error) {
 	var st unix.Statfs_t

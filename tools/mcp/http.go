@@ -205,6 +205,9 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	for name, value := range t.headers {
 		out.Header.Set(name, value)
 	}
+	if add := t.c.s.m.o.Header; add != nil && !t.c.s.dynamic {
+		add(ctx, out.Header)
+	}
 	resp, err := t.send(out, cancel)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && req.Context().Err() == nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -102,7 +103,10 @@ type Options struct {
 	Registry *tools.Registry
 	Store    Store // nil = nothing survives a restart
 
-	AllowedCommands       []string      // programs that may be started; empty = none
+	AllowedCommands []string // programs that may be started; empty = none
+	// Header adds to the headers of requests to servers of the configuration, by the context of the call; nil = nothing
+	// is added.
+	Header                func(ctx context.Context, header http.Header)
 	ChatCommands          bool          // Add may add programs, and those that were added earlier are started
 	MaxDynamicServers     int           // added with Add; 0 = 10, negative = none
 	MaxDescriptionBytes   int           // for the description of a tool; 0 = 2048

@@ -31,7 +31,8 @@ import (
 // Attempt is one call of one provider, for metrics.
 type Attempt struct {
 	Provider string
-	Number   int // 1 = first with this provider
+	Model    string // as the vendor names it, if it succeeded
+	Number   int    // 1 = first with this provider
 	Err      error
 	Duration time.Duration
 	Usage    llm.Usage // if it succeeded
@@ -56,8 +57,8 @@ type Options struct {
 	Jitter func(limit time.Duration) time.Duration          // random delay in [0, limit) [math/rand]
 	// Windows are the sizes of the providers' windows, in tokens, by name; a missing one is unknown.
 	Windows map[string]int
-	// Observe is called after each attempt, from the caller's goroutine; may be nil.
-	Observe func(Attempt)
+	// Observe is called after each attempt, from the caller's goroutine with its context; may be nil.
+	Observe func(context.Context, Attempt)
 	Log     zerolog.Logger
 }
 
@@ -140,7 +141,7 @@ func (o Options) complete() (Options, error) {
 		o.Jitter = func(limit time.Duration) time.Duration { return rand.N(limit) }
 	}
 	if o.Observe == nil {
-		o.Observe = func(Attempt) {}
+		o.Observe = func(context.Context, Attempt) {}
 	}
 	return o, nil
 }
@@ -337,12 +338,12 @@ func (c *call) once(ctx context.Context, p *circuit, number int) (*llm.Response,
 	now := o.Now()
 	attempt := Attempt{Provider: p.provider.Name(), Number: number, Err: err, Duration: now.Sub(start)}
 	if err == nil {
-		attempt.Usage, attempt.USD = res.Usage, res.USD
+		attempt.Usage, attempt.USD, attempt.Model = res.Usage, res.USD, res.Model
 	}
 	if ctx.Err() == nil || err == nil {
 		p.record(err, now)
 	}
-	o.Observe(attempt)
+	o.Observe(ctx, attempt)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // the provider's own classification
 	}

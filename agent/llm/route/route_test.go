@@ -56,7 +56,7 @@ func newBench() *bench {
 	b.options = route.Options{
 		Now: b.clock.now, Sleep: b.clock.sleep,
 		Jitter: func(limit time.Duration) time.Duration { return limit / 2 },
-		Observe: func(a route.Attempt) {
+		Observe: func(_ context.Context, a route.Attempt) {
 			word := "ok"
 			if a.Err != nil {
 				word = string(llm.KindOf(a.Err))

@@ -64,6 +64,7 @@ func Check(opts Options, use Use) Findings {
 	k.servers()
 	k.skills()
 	k.contradictions()
+	k.observation()
 	if use.Model {
 		k.models()
 	}

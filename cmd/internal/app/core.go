@@ -28,6 +28,7 @@ import (
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/cmd/internal/metrics"
+	"github.com/zephbot/zephbot/cmd/internal/tracing"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/persistence/redis"
 	"github.com/zephbot/zephbot/persistence/sql"
@@ -129,7 +130,8 @@ func OpenCore(ctx context.Context, opts Options) (*Core, error) {
 
 func newCore(opts Options) *Core {
 	c := &Core{
-		opts: opts, cfg: opts.Config, log: opts.Log, now: opts.Now, started: opts.Now(), dir: opts.Home, owner: uuid.NewString(), metrics: metrics.New(),
+		opts: opts, cfg: opts.Config, log: opts.Log, now: opts.Now, started: opts.Now(), dir: opts.Home, owner: uuid.NewString(),
+		observing:   observing{metrics: metrics.New(opts.Version)},
 		guarding:    guarding{reader: command.NewReader()},
 		thinking:    thinking{models: map[string]llm.Provider{}},
 		connecting:  connecting{resync: make(chan struct{}, 1), elicit: opts.elicit},
@@ -146,6 +148,9 @@ func newCore(opts Options) *Core {
 func (c *Core) open(ctx context.Context) error {
 	err := c.openRules()
 	if err != nil {
+		return err
+	}
+	if err := c.openTracing(ctx); err != nil {
 		return err
 	}
 	if c.provider, err = c.route(); err != nil {
@@ -234,7 +239,7 @@ func (c *Core) openStores(ctx context.Context) (err error) {
 	}
 	if c.stores, err = persistence.Open(ctx, persistence.Options{
 		DataDir: c.dir, Mode: c.opts.Mode, DatabaseURL: url, Owner: c.owner, Shared: url != "" && c.shared(), Now: c.now, Log: c.log.With().Str("component", "store").Logger(),
-		Hooks: c.opts.Hooks, BlobBytes: c.cfg.Retention.MaxBlobBytes, Vector: persistence.Vector{Backend: c.cfg.Vector.Backend, URL: c.cfg.Vector.URL, APIKey: c.cfg.Vector.APIKey.Reveal()},
+		Hooks: c.watched(c.opts.Hooks), BlobBytes: c.cfg.Retention.MaxBlobBytes, Vector: persistence.Vector{Backend: c.cfg.Vector.Backend, URL: c.cfg.Vector.URL, APIKey: c.cfg.Vector.APIKey.Reveal()},
 	}); err != nil {
 		return err
 	}
@@ -268,7 +273,7 @@ func (c *Core) openRules() error {
 
 // Close closes what OpenCore opened, in reverse order.
 func (c *Core) Close() error {
-	var errs []error
+	errs := []error{c.closeTracing(context.Background())}
 	if c.kit != nil {
 		c.kit.close()
 	}
@@ -285,23 +290,6 @@ func (c *Core) Close() error {
 	return errors.Join(errs...)
 }
 
-// secrets returns the values that must never appear anywhere.
-func secrets(cfg *config.Config) []string {
-	list := []string{cfg.Telegram.Token.Reveal(), cfg.Telegram.WebhookSecret.Reveal(), cfg.Vector.APIKey.Reveal(), cfg.WebSearch.APIKey.Reveal()}
-	for _, p := range cfg.LLM.Providers {
-		list = append(list, p.APIKey.Reveal())
-	}
-	list = append(list, redis.Passwords(cfg.Redis.URL.Reveal())...)
-	list = append(list, persistence.Passwords(cfg.Database.URL.Reveal())...)
-	var set []string
-	for _, s := range list {
-		if s != "" {
-			set = append(set, s)
-		}
-	}
-	return set
-}
-
 // chain builds the one chain; approvals is nil if there is nobody to ask.
 func (c *Core) chain(approvals approve.Lookup) *chain.Chain {
 	return chain.New(c.chainOptions(approvals))
@@ -314,6 +302,9 @@ func (c *Core) chainOptions(approvals approve.Lookup) chain.Options {
 	}
 	if c.stores != nil { // a call from the command line has none
 		o.Sure, o.Keep = c.stores.Sure, c.undo.Middleware
+	}
+	if c.tracer != nil {
+		o.Trace = c.tracer.Stage
 	}
 	c.stages.shape(&o)
 	o.Decode.Thinking = c.catalog.Thinks
@@ -328,12 +319,15 @@ type executor struct {
 	chain   *chain.Chain
 	audit   *audit.Log
 	metrics *metrics.Metrics
+	tracer  *tracing.Tracer
 	undo    *undo.Store
 }
 
 // Execute implements agent.Executor.
 func (e executor) Execute(ctx context.Context, call *tools.Call) (*tools.Result, error) {
+	ctx, end := e.tracer.Tool(ctx, call)
 	result, err := e.chain.Execute(ctx, call)
+	end(result, err)
 	var pending *tools.Pending
 	if !call.Probe && !errors.As(err, &pending) {
 		name := call.Def.Name
@@ -380,7 +374,10 @@ func (c *Core) runner(tools agent.Executor, budget agent.Budget, name string) *a
 		})
 	}
 	return agent.NewRunner(
-		agent.Deps{Provider: c.provider, Tools: tools, Budget: budget, Catalog: c.offering(), Blobs: c.stores.Blobs, System: system, Now: c.now, Compaction: c.compaction()},
+		agent.Deps{
+			Provider: c.provider, Tools: tools, Budget: budget, Catalog: c.offering(), Blobs: c.stores.Blobs, System: system, Now: c.now, Compaction: c.compaction(),
+			Observe: c.observePhase,
+		},
 		agent.Limits{
 			Iterations: c.cfg.Agent.MaxToolIterations, Parallel: c.cfg.Agent.MaxParallelTools, ContextTokens: c.cfg.Agent.ContextBudgetTokens,
 		},

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"runtime"
 	"strings"
 	"time"
@@ -16,9 +17,12 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/cmd/internal/tracing"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/policy/redact"
 	"github.com/zephbot/zephbot/tools/audit"
+	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
 // TurnDump is what a bug report needs about one turn. It contains the words of people, models and tools only on
@@ -27,8 +31,12 @@ type TurnDump struct {
 	Version  string            `json:"version"`
 	Go       string            `json:"go"`
 	System   string            `json:"system"`
-	Mode     string            `json:"mode"` // whose database knows the turn
+	Sandbox  string            `json:"sandbox"`  // what the kernel of this machine can do, whoever ran the turn
+	Settings []string          `json:"settings"` // keys that differ from their defaults, as config print shows them
+	Schema   int64             `json:"schema"`   // version of the database
+	Mode     string            `json:"mode"`     // whose database knows the turn
 	Turn     string            `json:"turn"`
+	Trace    string            `json:"trace"` // id of the turn's trace, if tracing was on
 	Session  string            `json:"session"`
 	State    string            `json:"state"` // current state of the session
 	Attempts int               `json:"attempts,omitempty"`
@@ -36,6 +44,7 @@ type TurnDump struct {
 	Entries  []EntryDump       `json:"entries"`
 	Rows     []RowDump         `json:"outbox"`
 	Audit    []json.RawMessage `json:"audit"`
+	Cut      bool              `json:"cut,omitempty"` // there are more entries or lines than a dump holds
 }
 
 // EntryDump is a journal entry of a turn.
@@ -82,8 +91,11 @@ type RowDump struct {
 	Text     string       `json:"text,omitempty"`
 }
 
-// dumpRows is how many of a session's newest outbox rows are searched.
-const dumpRows = 10_000
+const (
+	dumpRows    = 10_000 // how many of a session's newest outbox rows are searched
+	dumpEntries = 2_000  // how many entries of a turn a dump holds
+	dumpAudit   = 5_000  // how many lines of the audit log
+)
 
 // Dump collects what is known about a turn from the databases and audit logs of every mode, also while a service runs.
 // Errors say what to do.
@@ -98,8 +110,13 @@ func Dump(ctx context.Context, opts Options, turn string, texts bool) (*TurnDump
 	}
 	d := dumper{texts: texts, clean: redactor.String, out: &TurnDump{
 		Version: opts.Version, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Turn: turn,
-		Entries: []EntryDump{}, Rows: []RowDump{}, Audit: []json.RawMessage{},
+		Entries: []EntryDump{}, Rows: []RowDump{}, Audit: []json.RawMessage{}, Sandbox: sandboxLevel(ctx),
 	}}
+	trace, _ := tracing.IDs(turn)
+	d.out.Trace = trace.String()
+	if err := d.settings(opts.Config); err != nil {
+		return nil, err
+	}
 	for _, log := range AuditLogs(opts) {
 		if len(log.Dirs) == 0 || log.Mode == AuditTools {
 			continue
@@ -147,6 +164,11 @@ func (d *dumper) database(ctx context.Context, log AuditLog, channel, botID, id 
 		if err == nil {
 			found, err = true, d.read(ctx, store, &arrival)
 		}
+		if found && err == nil {
+			var schema persistence.Schema
+			schema, err = persistence.ReadSchema(ctx, dir, url)
+			d.out.Schema = schema.Found
+		}
 		if err = errors.Join(ignore(err, bot.ErrNotFound), store.Close()); err != nil || found {
 			d.out.Mode = log.Mode
 			return found, err
@@ -175,7 +197,12 @@ func (d *dumper) read(ctx context.Context, store bot.Reader, a *bot.Arrival) err
 		return err
 	}
 	for i := range entries {
-		if e := &entries[i]; e.Turn == d.out.Turn {
+		e := &entries[i]
+		if e.Turn == d.out.Turn && len(d.out.Entries) == dumpEntries {
+			d.out.Cut = true
+			break
+		}
+		if e.Turn == d.out.Turn {
 			d.out.Entries = append(d.out.Entries, d.entry(e))
 		}
 	}
@@ -210,6 +237,34 @@ func (d *dumper) text(s string) string {
 		return ""
 	}
 	return d.clean(s)
+}
+
+// sandboxLevel says what the kernel of this machine can confine.
+func sandboxLevel(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	return sandbox.Probe(ctx, sandbox.Self).String()
+}
+
+// prompts matches settings that are instructions for the model.
+var prompts = regexp.MustCompile(`^(\w*prompt\w*) = `)
+
+// settings keeps the settings that differ from their defaults, without prompts unless texts were requested.
+func (d *dumper) settings(cfg *config.Config) error {
+	var out strings.Builder
+	if err := config.Print(&out, cfg, true); err != nil {
+		return err
+	}
+	for line := range strings.Lines(d.clean(out.String())) {
+		line = strings.TrimSpace(line)
+		if name := prompts.FindStringSubmatch(line); name != nil && !d.texts {
+			line = fmt.Sprintf("%s = … (%d bytes)", name[1], len(line)-len(name[0]))
+		}
+		if line != "" {
+			d.out.Settings = append(d.out.Settings, line)
+		}
+	}
+	return nil
 }
 
 // audit reads the lines about the turn from a log and its rotated files. A log that does not exist has none.
@@ -264,6 +319,10 @@ func (d *dumper) auditLine(line []byte) {
 		if result, ok := fields["result"].(map[string]any); ok {
 			delete(result, "reason") // it may quote a server, a command or a page
 		}
+	}
+	if len(d.out.Audit) == dumpAudit {
+		d.out.Cut = true
+		return
 	}
 	if kept, err := json.Marshal(fields); err == nil {
 		d.out.Audit = append(d.out.Audit, json.RawMessage(d.clean(string(kept))))

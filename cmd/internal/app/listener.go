@@ -22,7 +22,11 @@ const (
 // mounts lists what the listener of the metrics serves besides metrics and health checks. serving is empty until
 // Telegram is connected.
 func (c *Core) mounts(_ *atomic.Pointer[service]) []metrics.Mount {
-	return nil
+	var list []metrics.Mount
+	if c.cfg.Metrics.Pprof {
+		list = append(list, metrics.Profiles())
+	}
+	return list
 }
 
 // serveHTTP serves metrics, health checks and what is mounted until stop is called; without an address there is no

@@ -4,11 +4,22 @@ import (
 	"context"
 	"time"
 
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/route"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/turn"
-	"github.com/zephbot/zephbot/persistence/redis"
+	"github.com/zephbot/zephbot/cmd/internal/tracing"
+	"github.com/zephbot/zephbot/persistence/sql"
+)
+
+// The phases of a turn whose durations are measured, besides those of agent.
+const (
+	queuePhase   = "queue"   // from the arrival of a message to the beginning of its turn
+	modelPhase   = "model"   // each attempt to call a model
+	deliverPhase = "deliver" // from when an answer is stored until it has been sent
 )
 
 // observe updates the metrics.
@@ -20,8 +31,47 @@ func (s *service) observe(o dispatch.Observation) {
 	case "turn":
 		m.Turn(o.Kind)
 	case "queue":
-		m.Phase("queue", o.Duration)
+		m.Phase(queuePhase, o.Duration)
+		now := s.core.now()
+		s.core.tracer.Queued(o.Turn, now.Add(-o.Duration), now)
+	case "end":
+		now := s.core.now()
+		s.core.tracer.Turn(tracing.Ended{
+			Turn: o.Turn, Session: o.Session, Channel: s.ch.name, Outcome: o.Kind, Reason: o.Reason,
+			From: now.Add(-o.Duration), To: now, Stats: o.Stats,
+		})
+		if o.Reason != "" {
+			m.Ended(o.Reason)
+		}
 	}
+}
+
+// observePhase measures a phase of a run.
+func (c *Core) observePhase(ctx context.Context, phase string, took time.Duration) {
+	if phase == agent.ContextPhase { // the calls of tools are spans of their own
+		c.tracer.Phase(ctx, phase, took)
+	}
+	c.metrics.Phase(phase, took)
+}
+
+// observeAttempt measures a call of a model.
+func (c *Core) observeAttempt(ctx context.Context, a route.Attempt) {
+	if c.tracer != nil {
+		c.tracer.Asked(ctx, c.tracedModel(a.Provider), a)
+	}
+	kind := ""
+	if a.Err != nil {
+		kind = string(llm.KindOf(a.Err))
+	}
+	c.metrics.Asked(a.Provider, kind)
+	c.metrics.Model(a.Provider, a.Usage.Input, a.Usage.CachedInput, a.Usage.Output, a.USD)
+	c.metrics.Phase(modelPhase, a.Duration)
+}
+
+// watched adds the metrics to the hooks of the database.
+func (c *Core) watched(hooks sql.Hooks) sql.Hooks {
+	hooks.Took = c.metrics.Committed
+	return hooks
 }
 
 // throttled counts the delays that the Bot API requested.
@@ -39,38 +89,55 @@ type counted struct {
 // Press implements turn.Approvals.
 func (a counted) Press(ctx context.Context, msg *bot.Message) (turn.Effect, error) {
 	e, err := a.Broker.Press(ctx, msg)
-	a.count(e.Change.Decide)
+	a.count(ctx, e.Change.Decide)
 	return e, err
+}
+
+// Command implements command.Questions.
+func (a counted) Command(ctx context.Context, call *turn.Call, state bot.ApprovalState) (turn.Effect, error) {
+	e, err := a.Broker.Command(ctx, call, state)
+	a.count(ctx, e.Change.Decide)
+	return e, err
+}
+
+// Withdraw implements turn.Approvals.
+func (a counted) Withdraw(ctx context.Context, session bot.SessionKey, turn, by string, change *bot.Change) error {
+	before := len(change.Decide)
+	err := a.Broker.Withdraw(ctx, session, turn, by, change)
+	a.count(ctx, change.Decide[before:])
+	return err
 }
 
 // Expired implements turn.Approvals.
 func (a counted) Expired(ctx context.Context, now time.Time) ([]turn.Effect, error) {
 	effects, err := a.Broker.Expired(ctx, now)
 	for _, e := range effects {
-		a.count(e.Change.Decide)
+		a.count(ctx, e.Change.Decide)
 	}
 	return effects, err
 }
 
-func (a counted) count(list []bot.Decision) {
+func (a counted) count(ctx context.Context, list []bot.Decision) {
 	for _, d := range list {
-		if d.State != bot.Open {
-			a.core.metrics.Approval(string(d.State))
+		if d.State == bot.Open { // a vote
+			continue
+		}
+		a.core.metrics.Approval(string(d.State))
+		if a.core.tracer == nil {
+			continue
+		}
+		if asked, err := a.core.stores.Bot.Approval(ctx, d.ID); err == nil {
+			a.core.tracer.Decided(&asked, d)
 		}
 	}
 }
 
 // gauges registers values that are read when the metrics are requested.
 func (s *service) gauges() {
-	s.core.metrics.Gauge("sessions_active", "Sessions being worked on in this process.", func() float64 { return float64(s.dispatcher.Working()) })
-	s.core.metrics.GaugesBy("mcp_servers", "MCP servers by state.", "state", s.core.serverCounts)
-	if r := s.core.redis; !r.Embedded() {
-		s.core.metrics.Gauge("redis_up", "1 when the last operation on the Redis server worked, else 0.", func() float64 {
-			if r.Health().State == redis.Fine {
-				return 1
-			}
-			return 0
-		})
-	}
-	s.core.metrics.Gauge("queue_depth", "Sessions waiting for a worker in this process.", func() float64 { return float64(s.dispatcher.Queued()) })
+	m := s.core.metrics
+	m.Gauge("sessions_active", "Sessions being worked on in this process.", func() float64 { return float64(s.dispatcher.Working()) })
+	m.Gauge("queue_depth", "Sessions waiting for a worker in this process.", func() float64 { return float64(s.dispatcher.Queued()) })
+	m.GaugesBy("mcp_servers", "MCP servers by state.", "state", s.core.serverCounts)
+	s.core.counters()
+	s.core.vitals(s.ch)
 }

@@ -40,10 +40,7 @@ func (c *Core) route() (llm.Provider, error) {
 	}
 	return route.New(list, c.cfg.LLM.Primary, c.cfg.LLM.Fallback, route.Options{
 		Now: c.now, Log: c.log.With().Str("component", "model").Logger(), Timeout: c.cfg.LLM.Timeout, Windows: windows(c.cfg),
-		Observe: func(a route.Attempt) {
-			c.metrics.Model(a.Provider, a.Usage.Input, a.Usage.CachedInput, a.Usage.Output, a.USD)
-			c.metrics.Phase("model", a.Duration)
-		},
+		Observe: c.observeAttempt,
 	})
 }
 

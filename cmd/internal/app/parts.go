@@ -21,6 +21,7 @@ import (
 	"github.com/zephbot/zephbot/bot/servers"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/cmd/internal/metrics"
+	"github.com/zephbot/zephbot/cmd/internal/tracing"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/persistence/redis"
 	"github.com/zephbot/zephbot/policy"
@@ -55,7 +56,13 @@ type Core struct {
 	kit      *kit
 	passing  bool     // for one command line: nothing is stored
 	warnings []string // about what was read at startup
-	metrics  *metrics.Metrics
+	observing
+}
+
+// observing is for operators: metrics and traces.
+type observing struct {
+	metrics *metrics.Metrics
+	tracer  *tracing.Tracer // nil = off
 }
 
 // guarding is what decides about calls and texts.

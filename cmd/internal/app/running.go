@@ -97,7 +97,14 @@ func (s *service) drain(ctx context.Context) {
 	}
 	recording, done := context.WithTimeout(ctx, graceAudit)
 	defer done()
+	var exporting sync.WaitGroup
+	exporting.Go(func() {
+		if err := s.core.closeTracing(recording); err != nil {
+			s.log.Debug().Err(err).Msg("spans lost")
+		}
+	})
 	s.core.records.Settle(recording)
+	exporting.Wait()
 }
 
 // aside returns what not every service has, by name.

@@ -53,7 +53,7 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 	client, err := telegram.NewClient(telegram.Options{
 		Token: cfg.Telegram.Token.Reveal(), APIURL: cfg.Telegram.APIURL, Files: c.stores.Blobs,
 		Rich: cfg.Telegram.RichMessages, Folding: render.Folding{Quotes: cfg.Telegram.BlockquoteMinLines, Output: 2 * cfg.Telegram.BlockquoteMinLines},
-		Observe: func(method string, status int, _ time.Duration) { c.metrics.Request(method, status) },
+		Observe: c.observeRequest,
 	})
 	if err != nil {
 		return errors.Join(ErrConfig, err)
@@ -205,10 +205,13 @@ func (c *Core) whoAmI(ctx context.Context, client *telegram.Client) (telegram.Me
 	}
 }
 
+// postgresName is what people call PostgreSQL.
+const postgresName = "PostgreSQL"
+
 // database is the name of the database engine, as people call it.
 func (c *Core) database() string {
 	if c.cfg.Database.URL != "" && c.opts.Home == "" {
-		return "PostgreSQL"
+		return postgresName
 	}
 	return "SQLite"
 }

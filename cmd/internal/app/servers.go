@@ -41,6 +41,9 @@ func (c *Core) openServers() error {
 		Resolver: c.opts.Internet.Resolver, CAs: c.opts.Internet.Roots, Dial: c.opts.Internet.Dial, Now: c.now,
 		Log: c.log.With().Str("component", "mcp").Logger(),
 	}
+	if c.tracer != nil {
+		o.Header = c.tracer.Inject
+	}
 	if o.MaxDynamicServers == 0 {
 		o.MaxDynamicServers = -1 // none; the client's own zero means its default
 	}

@@ -94,7 +94,7 @@ type service struct {
 }
 
 func newService(c *Core, ch channel) (*service, error) {
-	ch.sender = deliver.Surely{Sender: ch.sender, Sure: c.stores.Sure}
+	ch.sender = deliver.Surely{Sender: c.tracedSender(ch.sender), Sure: c.stores.Sure}
 	if ch.live != nil {
 		ch.live = deliver.SurelyLive{Live: ch.live, Sure: c.stores.Sure}
 	}
@@ -130,14 +130,14 @@ func newService(c *Core, ch channel) (*service, error) {
 	if ch.nobody {
 		chain = c.chain(nil)
 	}
-	runner := c.runner(executor{chain: chain, audit: c.audit, metrics: c.metrics, undo: c.undo}, s.meter, ch.display)
+	runner := c.tracedRunner(c.runner(executor{chain: chain, audit: c.audit, metrics: c.metrics, tracer: c.tracer, undo: c.undo}, s.meter, ch.display))
 	grace := cmp.Or(ch.grace, graceTurns)
 	offered := deliver.Offered{Store: store, Outbox: s.outbox}
 	s.dispatcher = dispatch.New(dispatch.Parts{
 		Store: offered, Decoders: ch.decoders, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: s.meter, Commands: s.commands,
 		Approvals: questions, Buttons: s.buttons(store, why), Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
 		Receiving: dispatch.Receiving{Workspace: c.dirs().ID, Attachments: files, Typing: c.typing(ch, pacer), Signs: s.newSigns(pacer), Memory: c.recalls(), Resumed: s.recap.Resumed, Schedule: s.scheduled()},
-		Observe:   s.observe, News: c.news.Read, Model: c.choices.Of,
+		Observers: dispatch.Observers{Observe: s.observe, Trace: c.turnTrace()}, News: c.news.Read, Model: c.choices.Of,
 	}, dispatch.Options{
 		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: turnMemory(), Grace: grace, Merge: ch.merge, Busy: ch.busy, Shared: c.shared(),
 	})
@@ -246,6 +246,9 @@ func (s *service) about() command.About {
 
 // delivered receives the outcome of each attempt to deliver. If a chat is gone, it ends the work for that chat.
 func (s *service) delivered(row bot.Row, outcome string) {
+	if outcome == string(bot.Sent) && row.Purpose == bot.Final && !row.Created.IsZero() {
+		s.core.metrics.Phase(deliverPhase, max(0, s.core.now().Sub(row.Created)))
+	}
 	if outcome == string(bot.Gone) && row.Purpose != bot.Toast {
 		s.dispatcher.Gone(row.Place)
 	}

@@ -89,6 +89,7 @@ type wired struct {
 	stop   context.CancelFunc
 	done   chan error
 	opened chan string // addresses that the service listens on
+	log    zerolog.Logger
 }
 
 // wire starts the service; provider are further keys of [[llm.providers]], extra is appended to the configuration.
@@ -100,10 +101,16 @@ func wire(t *testing.T, provider, extra string, answers ...string) *wired {
 // wireOn does so on a day.
 func wireOn(t *testing.T, day time.Time, provider, extra string, answers ...string) *wired {
 	t.Helper()
+	return wireTo(t, zerolog.Nop(), day, provider, extra, answers...)
+}
+
+// wireTo does so and logs.
+func wireTo(t *testing.T, log zerolog.Logger, day time.Time, provider, extra string, answers ...string) *wired {
+	t.Helper()
 	// The day stands in the system prompt: the clock begins at noon, so that it does not change in the middle of a
 	// test.
 	noon, began := day.Add(12*time.Hour), time.Now()
-	w := &wired{t: t, dir: t.TempDir(), vendor: &vendor{answers: answers}, seen: map[int]bool{}, opened: make(chan string, 8), now: func() time.Time { return noon.Add(time.Since(began)) }}
+	w := &wired{t: t, dir: t.TempDir(), vendor: &vendor{answers: answers}, seen: map[int]bool{}, opened: make(chan string, 8), log: log, now: func() time.Time { return noon.Add(time.Since(began)) }}
 	server := httptest.NewServer(w.vendor)
 	w.fake = telegramtest.New(telegramtest.Options{Now: w.now})
 	url, err := w.fake.Start()
@@ -136,7 +143,7 @@ func wireOn(t *testing.T, day time.Time, provider, extra string, answers ...stri
 func (w *wired) serve() {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	w.stop, w.done = cancel, make(chan error, 1)
-	opts := app.Options{Config: w.cfg, Version: "test", Log: zerolog.Nop(), WorkDir: w.dir, Now: w.now, Listen: w.listen}
+	opts := app.Options{Config: w.cfg, Version: "test", Log: w.log, WorkDir: w.dir, Now: w.now, Listen: w.listen}
 	go func() { w.done <- app.Serve(ctx, opts) }()
 }
 

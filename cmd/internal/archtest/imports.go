@@ -53,6 +53,8 @@ var confined = []struct {
 	{"github.com/jackc/pgx", []string{"persistence/postgres"}},
 	{"github.com/pressly/goose", []string{"persistence/sql", "persistence/postgres"}},
 	{"github.com/spf13/cobra", []string{"cmd/internal/cli"}},
+	{"go.opentelemetry.io", []string{"cmd/internal/tracing"}},
+	{"github.com/prometheus/client_golang", []string{"cmd/internal/metrics"}},
 	{"github.com/coder/acp-go-sdk", []string{"bot/acp"}},
 }
 

@@ -27,6 +27,18 @@ func TestConfigCheck(t *testing.T) {
 		warn  []string // parts of lines on stdout
 	}{
 		"nothing": {},
+		"observation": {
+			conf: "[tracing]\nendpoint = \"https://me:hidden@collector:4318\"\nheaders = { X-Key = \"k\" }\n",
+			want: []string{"@/zephbot.toml:2: tracing.endpoint: must contain no password"},
+		},
+		"observation of nothing": {
+			conf: "[metrics]\npprof = true\n[tracing]\nheaders = { X-Key = \"k\" }\n",
+			warn: []string{"metrics.pprof: has no effect without metrics.listen", "tracing.headers: have no effect without tracing.endpoint"},
+		},
+		"profiles for everybody": {
+			conf: "[metrics]\nlisten = \":9090\"\npprof = true\n[tracing]\nendpoint = \"http://collector:4318\"\nheaders = { X-Key = \"k\" }\n",
+			warn: []string{"metrics.pprof: whoever reaches :9090 can", "tracing.headers: travel in clear text to collector:4318"},
+		},
 		"a permission": {
 			conf: "[[tools.permissions.bash]]\npattern = \"[\"\naction = \"deny\"\n[[tools.permissions.read]]\npattern = \"a[\"\naction = \"allow\"\n",
 			want: []string{"@/zephbot.toml:2: tools.permissions.bash[0].pattern: ", "@/zephbot.toml:5: tools.permissions.read[0].pattern: "},

@@ -348,7 +348,10 @@ func keyDefaults() [][2]string {
 		{"audit.required", "true"},
 		{"audit.tool_risk_summary", `false`},
 		{"metrics.listen", `""`},
+		{"metrics.pprof", `false`},
 		{"tracing.endpoint", `""`},
+		{"tracing.sample_ratio", `1.0`},
+		{"tracing.headers.<key>", ""},
 		{"log.level", `"info"`},
 		{"log.format", `"console"`},
 	}

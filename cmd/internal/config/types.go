@@ -43,7 +43,7 @@ type Config struct {
 	Quotas     Quotas     `toml:"quotas" doc:"How much people may use."`
 	Audit      Audit      `toml:"audit" doc:"The record of every tool call."`
 	Metrics    Metrics    `toml:"metrics" doc:"Prometheus metrics and health checks."`
-	Tracing    Tracing    `toml:"tracing" idle:"tracing" doc:"OpenTelemetry traces."`
+	Tracing    Tracing    `toml:"tracing" doc:"OpenTelemetry traces of turns (docs/observability.md)."`
 	Log        Log        `toml:"log" doc:"The log of the program."`
 
 	// File is the config file that was read, "" if there was none.
@@ -322,11 +322,14 @@ type Audit struct {
 // Metrics is the table [metrics].
 type Metrics struct {
 	Listen string `toml:"listen" form:"listen" doc:"Address of /metrics, /healthz and /readyz, such as \"127.0.0.1:9090\". Empty: off."`
+	Pprof  bool   `toml:"pprof" default:"false" doc:"Serve profiles of the running program below /debug/pprof/ on the same address, for go tool pprof. Whoever reaches it can slow the service down: config check warns if the address is not one of this machine."`
 }
 
 // Tracing is the table [tracing].
 type Tracing struct {
-	Endpoint string `toml:"endpoint" url:"https|http" doc:"OTLP endpoint. Empty: off."`
+	Endpoint    string            `toml:"endpoint" url:"https|http" place:"none" doc:"OTLP collector for traces over HTTP, such as \"http://127.0.0.1:4318\"; without a path, /v1/traces. Empty: off."`
+	SampleRatio float64           `toml:"sample_ratio" default:"1.0" min:"0" max:"1" doc:"Share of the turns that are traced."`
+	Headers     map[string]Secret `toml:"headers" doc:"HTTP headers sent to the collector, such as a key."`
 }
 
 // Log is the table [log].

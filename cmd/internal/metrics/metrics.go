@@ -1,90 +1,144 @@
 // Package metrics provides the Prometheus metrics of the service (contract: prefix zephbot_) and the HTTP handler for
-// them and for health checks.
+// them and for health checks. docs/observability.md lists them.
 package metrics
 
 import (
-	"context"
-	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
+
+const namespace = "zephbot"
 
 // Metrics counts events. Its methods are safe for concurrent use.
 type Metrics struct {
-	registry  *prometheus.Registry
+	registry *prometheus.Registry
+	names    *names // of tools
+	turnMetrics
+	toolMetrics
+	wireMetrics
+}
+
+// turnMetrics are about conversations.
+type turnMetrics struct {
 	updates   *prometheus.CounterVec
 	turns     *prometheus.CounterVec
+	ended     *prometheus.CounterVec
 	turnTime  *prometheus.HistogramVec
-	calls     *prometheus.CounterVec
-	callTime  *prometheus.HistogramVec
 	approvals *prometheus.CounterVec
 	denied    *prometheus.CounterVec
-	tokens    *prometheus.CounterVec
-	cost      *prometheus.CounterVec
-	requests  *prometheus.CounterVec
-	throttled prometheus.Counter
+}
+
+// toolMetrics are about calls of tools and what the stages of the chain do with them.
+type toolMetrics struct {
+	calls     *prometheus.CounterVec
+	callTime  *prometheus.HistogramVec
 	chars     *prometheus.CounterVec
 	levels    *prometheus.CounterVec
 	cached    *prometheus.CounterVec
 	utility   *prometheus.CounterVec
 	retries   *prometheus.CounterVec
 	anomalies *prometheus.CounterVec
-	sweeps    *prometheus.CounterVec
 }
 
-// New returns the metrics.
-func New() *Metrics {
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "zephbot", Name: name, Help: help}, labels)
-	}
-	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: "zephbot", Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 14),
-		}, labels)
-	}
+// wireMetrics are about other services, and about the database.
+type wireMetrics struct {
+	models    *prometheus.CounterVec
+	tokens    *prometheus.CounterVec
+	cost      *prometheus.CounterVec
+	requests  *prometheus.CounterVec
+	throttled prometheus.Counter
+	commits   prometheus.Histogram
+	sweeps    *prometheus.CounterVec
+	spans     *prometheus.CounterVec
+}
+
+// New returns the metrics. version is that of the program.
+func New(version string) *Metrics {
 	m := &Metrics{
-		registry: prometheus.NewRegistry(),
-		updates:  counter("updates_total", "Accepted updates by kind.", "kind"),
-		turns:    counter("turns_total", "Turns by outcome.", "outcome"),
-		turnTime: histogram("turn_duration_seconds", "How long a turn spends in each phase.", "phase"),
-		calls: counter("tool_calls_total", "Tool calls by tool and error category (ok = none).", "tool",
-			"category"),
-		callTime:  histogram("tool_duration_seconds", "How long tools run.", "tool"),
-		approvals: counter("approvals_total", "Decided approvals by decision.", "decision"),
-		denied:    counter("quota_denied_total", "Refusals by quota scope.", "scope"),
-		tokens:    counter("llm_tokens_total", "Tokens by provider and kind.", "provider", "kind"),
-		cost:      counter("llm_cost_usd_total", "Cost of model calls in USD.", "provider"),
-		requests: counter("telegram_requests_total", "Bot API requests by method and HTTP status (0 = no answer).",
-			"method", "status"),
-		throttled: prometheus.NewCounter(prometheus.CounterOpts{
-			Namespace: "zephbot", Name: "telegram_throttled_seconds_total",
-			Help: "Seconds the Bot API told us to wait.",
-		}),
+		registry: prometheus.NewRegistry(), names: newNames(mostTools),
+		turnMetrics: newTurnMetrics(), toolMetrics: newToolMetrics(), wireMetrics: newWireMetrics(),
 	}
-	m.chars = counter("filter_chars_total",
-		"Characters of command output before (raw) and after (filtered) the filter.", "stage")
-	m.levels = counter("filter_confidence_total", "Filtered outputs by confidence: full, partial, fallback.", "level")
-	m.cached = counter("cache_requests_total", "Look-ups in the result cache: hit, miss, bypass.", "result")
-	m.utility = counter("utility_decisions_total", "Decisions of the utility gate.", "decision")
-	m.retries = counter("tool_retries_total", "Repetitions of tool calls that failed for a passing reason.", "tool")
-	m.anomalies = counter("tool_anomalies_total", "Tools that failed too often: warning, critical.", "tool", "level")
-	m.sweeps = counter("retention_sweeps_total", "Sweeps of what retention forgets, by outcome: ok, error.", "outcome")
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Namespace: namespace, Name: "build_info", Help: "1; the label is the version.", ConstLabels: prometheus.Labels{"version": version},
+	})
+	build.Set(1)
 	m.registry.MustRegister(
-		m.sweeps, m.chars, m.levels, m.cached, m.utility, m.retries, m.anomalies, m.updates, m.turns, m.turnTime,
-		m.calls, m.callTime, m.approvals, m.denied, m.tokens, m.cost, m.requests, m.throttled,
+		build, m.updates, m.turns, m.ended, m.turnTime, m.approvals, m.denied,
+		m.calls, m.callTime, m.chars, m.levels, m.cached, m.utility, m.retries, m.anomalies,
+		m.models, m.tokens, m.cost, m.requests, m.throttled, m.commits, m.sweeps, m.spans,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
+	m.zeros()
 	return m
 }
 
-// Gauge registers a gauge that is read at each scrape: sessions_active, queue_depth.
-func (m *Metrics) Gauge(name, help string, read func() float64) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "zephbot", Name: name, Help: help},
-		read))
+// zeros creates what alerts look at: an increase of a counter that did not exist before is none.
+func (m *Metrics) zeros() {
+	for _, outcome := range []string{"answered", "ended"} {
+		m.turns.WithLabelValues(outcome)
+	}
+	for _, decision := range []string{"approved", "denied", "expired"} {
+		m.approvals.WithLabelValues(decision)
+	}
+	for _, outcome := range []string{"ok", "error"} {
+		m.sweeps.WithLabelValues(outcome)
+	}
+}
+
+func counter(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+}
+
+// duration returns a histogram from 1 ms to 150 s.
+func duration(name, help string, labels ...string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Namespace: namespace, Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 14),
+	}, labels)
+}
+
+func newTurnMetrics() turnMetrics {
+	return turnMetrics{
+		updates:   counter("updates_total", "Accepted updates by kind.", "kind"),
+		turns:     counter("turns_total", "Runs of turns by outcome: answered, ended, parked (a person is asked), later (the model is away), quota.", "outcome"),
+		ended:     counter("turns_ended_total", "Turns that ended without an answer, by reason.", "reason"),
+		turnTime:  duration("turn_duration_seconds", "How long a turn spends in each phase: queue, context, model, tools, deliver.", "phase"),
+		approvals: counter("approvals_total", "Decided approvals by decision.", "decision"),
+		denied:    counter("quota_denied_total", "Refusals by quota scope.", "scope"),
+	}
+}
+
+func newToolMetrics() toolMetrics {
+	return toolMetrics{
+		calls:     counter("tool_calls_total", "Tool calls by tool and error category (ok = none).", "tool", "category"),
+		callTime:  duration("tool_duration_seconds", "How long tools run.", "tool"),
+		chars:     counter("filter_chars_total", "Characters of command output before (raw) and after (filtered) the filter.", "stage"),
+		levels:    counter("filter_confidence_total", "Filtered outputs by confidence: full, partial, fallback.", "level"),
+		cached:    counter("cache_requests_total", "Look-ups in the result cache: hit, miss, bypass.", "result"),
+		utility:   counter("utility_decisions_total", "Decisions of the utility gate.", "decision"),
+		retries:   counter("tool_retries_total", "Repetitions of tool calls that failed for a passing reason.", "tool"),
+		anomalies: counter("tool_anomalies_total", "Tools that failed too often: warning, critical.", "tool", "level"),
+	}
+}
+
+func newWireMetrics() wireMetrics {
+	return wireMetrics{
+		models:   counter("llm_requests_total", "Requests to models by provider and result: ok, or the kind of error.", "provider", "result"),
+		tokens:   counter("llm_tokens_total", "Tokens by provider and kind: input, cached (part of input), output.", "provider", "kind"),
+		cost:     counter("llm_cost_usd_total", "Cost of model calls in USD.", "provider"),
+		requests: counter("telegram_requests_total", "Bot API requests by method and HTTP status (0 = no answer).", "method", "status"),
+		throttled: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: namespace, Name: "telegram_throttled_seconds_total", Help: "Seconds the Bot API told us to wait.",
+		}),
+		commits: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: namespace, Name: "database_commit_seconds", Help: "How long the database takes to make a commit durable.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
+		}),
+		sweeps: counter("retention_sweeps_total", "Sweeps of what retention forgets, by outcome: ok, error.", "outcome"),
+		spans:  counter("trace_spans_total", "Spans by what became of them: exported, failed, dropped.", "outcome"),
+	}
 }
 
 // Update counts an accepted update.
@@ -92,6 +146,9 @@ func (m *Metrics) Update(kind string) { m.updates.WithLabelValues(kind).Inc() }
 
 // Turn counts a run of a turn.
 func (m *Metrics) Turn(outcome string) { m.turns.WithLabelValues(outcome).Inc() }
+
+// Ended counts a turn that ended without an answer.
+func (m *Metrics) Ended(reason string) { m.ended.WithLabelValues(reason).Inc() }
 
 // Phase observes how long a phase of a turn took.
 func (m *Metrics) Phase(phase string, took time.Duration) {
@@ -103,6 +160,7 @@ func (m *Metrics) Call(tool, category string, took time.Duration) {
 	if category == "" {
 		category = "ok"
 	}
+	tool = m.names.of(tool)
 	m.calls.WithLabelValues(tool, category).Inc()
 	m.callTime.WithLabelValues(tool).Observe(took.Seconds())
 }
@@ -112,6 +170,14 @@ func (m *Metrics) Approval(decision string) { m.approvals.WithLabelValues(decisi
 
 // Denied counts a refusal by a quota.
 func (m *Metrics) Denied(scope string) { m.denied.WithLabelValues(scope).Inc() }
+
+// Asked counts a request to a model; kind is that of its error, "" = it succeeded.
+func (m *Metrics) Asked(provider, kind string) {
+	if kind == "" {
+		kind = "ok"
+	}
+	m.models.WithLabelValues(provider, kind).Inc()
+}
 
 // Model counts tokens and cost of a model call.
 func (m *Metrics) Model(provider string, input, cached, output int, usd float64) {
@@ -135,10 +201,15 @@ func (m *Metrics) Cached(result string) { m.cached.WithLabelValues(result).Inc()
 func (m *Metrics) Utility(decision string) { m.utility.WithLabelValues(decision).Inc() }
 
 // Retried counts a retry of a tool call.
-func (m *Metrics) Retried(tool string) { m.retries.WithLabelValues(tool).Inc() }
+func (m *Metrics) Retried(tool string) { m.retries.WithLabelValues(m.names.of(tool)).Inc() }
 
 // Anomaly counts a tool that failed too often.
-func (m *Metrics) Anomaly(tool, level string) { m.anomalies.WithLabelValues(tool, level).Inc() }
+func (m *Metrics) Anomaly(tool, level string) {
+	m.anomalies.WithLabelValues(m.names.of(tool), level).Inc()
+}
+
+// Committed observes how long a commit took.
+func (m *Metrics) Committed(took time.Duration) { m.commits.Observe(took.Seconds()) }
 
 // Swept counts a sweep of expired data.
 func (m *Metrics) Swept(ok bool) {
@@ -149,27 +220,9 @@ func (m *Metrics) Swept(ok bool) {
 	m.sweeps.WithLabelValues(outcome).Inc()
 }
 
-// GaugesBy registers gauges with one label that are read at each scrape: mcp_servers by state.
-func (m *Metrics) GaugesBy(name, help, label string, read func() map[string]float64) {
-	m.registry.MustRegister(collector{
-		desc: prometheus.NewDesc("zephbot_"+name, help, []string{label}, nil), read: read,
-	})
-}
-
-// collector reads its values at each scrape.
-type collector struct {
-	desc *prometheus.Desc
-	read func() map[string]float64
-}
-
-// Describe implements prometheus.Collector.
-func (c collector) Describe(out chan<- *prometheus.Desc) { out <- c.desc }
-
-// Collect implements prometheus.Collector.
-func (c collector) Collect(out chan<- prometheus.Metric) {
-	for value, n := range c.read() {
-		out <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, n, value)
-	}
+// Spans counts spans by what became of them.
+func (m *Metrics) Spans(outcome string, n int) {
+	m.spans.WithLabelValues(outcome).Add(float64(n))
 }
 
 // Request counts a Bot API request.
@@ -179,42 +232,3 @@ func (m *Metrics) Request(method string, status int) {
 
 // Throttled counts the delays that the Bot API requested.
 func (m *Metrics) Throttled(wait time.Duration) { m.throttled.Add(wait.Seconds()) }
-
-// Health answers health probes.
-type Health struct {
-	// Alive returns once the process has shown that it makes progress. If it does not return, the probe times out and
-	// the process should be restarted.
-	Alive func()
-	// Ready returns why the process cannot do its job; nil = it can.
-	Ready func(ctx context.Context) error
-}
-
-// Mount is a handler that shares the listener with the metrics.
-type Mount struct {
-	Pattern string // of http.ServeMux, such as "GET /debug/"
-	Handler http.Handler
-}
-
-// Handler serves /metrics, /healthz (the process makes progress), /readyz (it can do its job, or 503 with the reason
-// why not), and what is mounted. It panics if a mount has the pattern of another one.
-func (m *Metrics) Handler(health Health, mounts ...Mount) http.Handler {
-	mux := http.NewServeMux()
-	for _, mount := range mounts {
-		mux.Handle(mount.Pattern, mount.Handler)
-	}
-	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		health.Alive()
-		_, _ = w.Write([]byte("ok\n")) // the prober has gone: the error concerns nobody
-	})
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), 3*time.Second)
-		defer cancel()
-		if err := health.Ready(ctx); err != nil {
-			http.Error(w, "not ready: "+err.Error(), http.StatusServiceUnavailable)
-			return
-		}
-		_, _ = w.Write([]byte("ready\n")) // as above
-	})
-	return mux
-}

@@ -3,6 +3,8 @@ package metrics_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,7 +17,7 @@ import (
 // TestNames pins names and labels: dashboards and alarms are made of them.
 func TestNames(t *testing.T) {
 	t.Parallel()
-	m := metrics.New()
+	m := metrics.New("test")
 	m.Filtered(100, 20, "full")
 	m.Cached("hit")
 	m.Utility("run")
@@ -49,7 +51,7 @@ func TestHealth(t *testing.T) {
 	stuck, reason := make(chan struct{}), errors.New("the database does not answer")
 	var alive func()
 	var broken bool
-	h := metrics.New().Handler(metrics.Health{
+	h := metrics.New("test").Handler(metrics.Health{
 		Alive: func() { alive() },
 		Ready: func(ctx context.Context) error {
 			if _, limited := ctx.Deadline(); !limited {
@@ -96,12 +98,65 @@ func TestHealth(t *testing.T) {
 func TestMounts(t *testing.T) {
 	t.Parallel()
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("a page")) })
-	h := metrics.New().Handler(metrics.Health{Alive: func() {}}, metrics.Mount{Pattern: "/pages/", Handler: page})
+	h := metrics.New("test").Handler(metrics.Health{Alive: func() {}}, metrics.Mount{Pattern: "/pages/", Handler: page})
 	for path, want := range map[string]string{"/pages/one": "a page", "/healthz": "ok\n", "/other": "404 page not found\n"} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 		if w.Body.String() != want {
 			t.Errorf("%s: %q, want %q", path, w.Body, want)
 		}
+	}
+}
+
+// TestToolNamesAreBounded: a server that renames its tools all the time does not fill the memory of whoever scrapes.
+func TestToolNamesAreBounded(t *testing.T) {
+	t.Parallel()
+	m := metrics.New("test")
+	for i := range 1000 {
+		m.Call(fmt.Sprintf("server:tool%d", i), "", time.Millisecond)
+	}
+	m.Call("server:tool0", "", time.Millisecond)
+	w := httptest.NewRecorder()
+	m.Handler(metrics.Health{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	said := w.Body.String()
+	if n := strings.Count(said, "zephbot_tool_duration_seconds_count{"); n != 101 {
+		t.Errorf("%d names", n)
+	}
+	for _, want := range []string{`{category="ok",tool="server:tool0"} 2`, `{category="ok",tool="other"} 900`} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+}
+
+// TestProfiles: profiles can be read by go tool pprof, are only there if mounted, and add nothing to the default mux.
+func TestProfiles(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(metrics.New("test").Handler(metrics.Health{}, metrics.Profiles()))
+	t.Cleanup(server.Close)
+	for path, want := range map[string]int{
+		"": 200, "heap": 200, "goroutine?debug=1": 200, "profile?seconds=0.01": 200, "trace?seconds=0.01": 200,
+		"nothing": 404, "profile?seconds=x": 400, "profile?seconds=900": 400, "trace?seconds=-1": 400, "cmdline": 404,
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/debug/pprof/"+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		if err != nil || resp.Body.Close() != nil || resp.StatusCode != want || len(body) == 0 {
+			t.Errorf("%s: %d, %v, %d bytes", path, resp.StatusCode, err, len(body))
+		}
+	}
+	without := httptest.NewRecorder()
+	metrics.New("test").Handler(metrics.Health{}).ServeHTTP(without, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/debug/pprof/heap", nil))
+	if without.Code != http.StatusNotFound {
+		t.Errorf("profiles that nobody asked for: %d", without.Code)
+	}
+	if _, pattern := http.DefaultServeMux.Handler(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/debug/pprof/heap", nil)); pattern != "" {
+		t.Errorf("the default mux serves %s", pattern)
 	}
 }
