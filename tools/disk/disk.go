@@ -266,9 +266,5 @@ func used(ctx context.Context, dir string) (int64, error) {
 	return sum, err
 }
 
-// Free returns how many bytes are free for this account on the disk of a path, and the size of the disk. A path that does
-// not exist is on the disk of its nearest existing parent.
-func Free(path string) (left, total int64, err error) { return free(path) }
-
 // Size formats a number of bytes for people.
 func Size(n int64) string { return bytes(n) }

@@ -47,7 +47,7 @@ func (d *doctor) place(context.Context) []Row {
 	if there && info.Mode().Perm()&0o077 != 0 {
 		rows = append(rows, warn(about, "%s can be read by other accounts of this machine (mode %04o)", d.dir, info.Mode().Perm())("chmod 700 "+d.dir))
 	}
-	left, _, err := disk.Free(d.dir)
+	left, err := disk.Free(d.dir)
 	switch {
 	case err != nil:
 		rows = append(rows, warn(about, "the free space of %s cannot be determined: %v", d.dir, reason(err))("look at the disk"))
