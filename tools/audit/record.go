@@ -44,6 +44,7 @@ type record struct {
 	Millis      *int64          `json:"duration_ms,omitempty"`
 	ExitCode    *int            `json:"exit_code,omitempty"`
 	Truncated   bool            `json:"truncated,omitempty"`
+	Effect      string          `json:"policy_effect,omitempty"`
 	Rule        string          `json:"policy_match,omitempty"`
 	ApprovedBy  string          `json:"approved_by,omitempty"`
 	Cached      bool            `json:"cached,omitempty"`
@@ -154,7 +155,7 @@ func (l *Log) line(call *tools.Call, res *tools.Result, err error) *record {
 			r.ExitCode = res.ExitCode
 		}
 	}
-	r.Rule, r.ApprovedBy, r.Cached, r.Attempts = l.text(t.Rule), t.ApprovedBy, t.Cached, t.Attempts
+	r.Effect, r.Rule, r.ApprovedBy, r.Cached, r.Attempts = t.Effect, l.text(t.Rule), t.ApprovedBy, t.Cached, t.Attempts
 	if t.MCPServer != "" {
 		r.Server = t.MCPServer
 	}

@@ -1,6 +1,9 @@
 package audit
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // hashField is the beginning of the last field of a line.
 const hashField = `,"hash":"`
@@ -19,4 +22,14 @@ func unseal(line []byte) (body []byte, hash string, ok bool) {
 		}
 	}
 	return append(bytes.Clone(line[:len(line)-tail]), '}'), hash, true
+}
+
+// parse decodes a line, with or without its newline. It does not check the hash.
+func parse(line []byte) (r record, ok bool) {
+	body, hash, ok := unseal(bytes.TrimSuffix(line, []byte("\n")))
+	if !ok || json.Unmarshal(body, &r) != nil {
+		return record{}, false
+	}
+	r.hash = r.link(hash)
+	return r, true
 }

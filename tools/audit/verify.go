@@ -215,7 +215,8 @@ func (v *verifier) line(line []byte, whole bool) {
 	case kindDamage:
 		v.problem(v.at(&r), Damaged, "when this line was written the log was damaged: "+r.Reason)
 	case kindRemoved:
-		if v.first != nil && r.UntilHash == v.first.hash {
+		// what is here before its end was to be removed as well, and a kill was faster
+		if f := v.first; f != nil && f.hash != "" && (r.UntilHash == f.hash || f.lines > 0 && f.lines < r.ledger.Lines) {
 			v.gone = &Removed{Lines: r.ledger.Lines, Until: r.Until, At: r.Timestamp}
 		}
 	}

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -45,6 +44,10 @@ type clues struct {
 	gap    seen
 	after  string // what the line after the bad one names
 	branch seen   // the line after parent
+
+	want      *gap
+	number    int  // of the line that is read
+	branching bool // the line before was parent
 }
 
 // explain says what happened at the first gap, and moves its problem to the first line that is wrong. It reads the
@@ -60,30 +63,48 @@ func (v *verifier) explain(files []File) error {
 		return err
 	}
 	p := &v.report.Problems[v.gap.index]
-	switch g := v.gap; {
-	case c.twin.found && c.twin.number < c.gap.number:
-		p.Kind, p.Text = Reordered, "it is a copy of "+c.twin.place()+": it was added"
-	case c.parent.found && c.parent.number > c.gap.number, c.parent.found && c.child.found && c.parent.number < c.gap.number && c.child.number > c.gap.number:
-		p.Kind, p.Text = Reordered, "it follows "+c.parent.place()+": lines were moved"
-		if c.child.found && c.child.number > c.gap.number {
-			p.Text += "; the line that belongs here is " + c.child.place()
-		}
-	case c.parent.found && c.after == g.chain:
-		p.Kind, p.Text = Foreign, "it was added: the line after it follows the one before it"
-	case c.parent.found && c.branch.found:
-		*p = Problem{File: c.branch.file, Line: c.branch.line, Time: c.branch.time, Kind: Foreign, Text: fmt.Sprintf(
-			"it was added, like all lines from here to the one before %s, which follows %s", c.gap.place(), c.parent.place())}
-	case c.child.found:
-		p.Kind, p.Text = Foreign, "it is no line of this log: the line that belongs here is "+c.child.place()
-	case c.after == g.chain:
-		p.Kind, p.Text = Foreign, "it was added: the line after it follows the one before it"
-	case g.prev == "", g.index > 0: // what comes before is wrong already
+	switch {
+	case c.moved(p), c.added(p, v.gap):
+	case v.gap.prev == "", v.gap.index > 0: // what comes before is wrong already
 	case v.lostFile(files):
 		p.Text = "a file of the chain is missing: this one follows a line that is in none of the files here"
 	default:
 		p.Text = "it does not follow the line before: lines between them were removed, or the line before was rewritten with its hash"
 	}
 	return nil
+}
+
+// moved explains a gap by lines of the log that are elsewhere.
+func (c *clues) moved(p *Problem) bool {
+	later := c.child.found && c.child.number > c.gap.number
+	switch {
+	case c.twin.found && c.twin.number < c.gap.number:
+		p.Kind, p.Text = Reordered, "it is a copy of "+c.twin.place()+": it was added"
+	case c.parent.found && (c.parent.number > c.gap.number || later):
+		p.Kind, p.Text = Reordered, "it follows "+c.parent.place()+": lines were moved"
+		if later {
+			p.Text += "; the line that belongs here is " + c.child.place()
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// added explains a gap by lines that are not from the log.
+func (c *clues) added(p *Problem, g *gap) bool {
+	switch {
+	case c.after != "" && c.after == g.chain:
+		p.Kind, p.Text = Foreign, "it was added: the line after it follows the one before it"
+	case c.parent.found && c.branch.found:
+		*p = Problem{File: c.branch.file, Line: c.branch.line, Time: c.branch.time, Kind: Foreign, Text: fmt.Sprintf(
+			"it was added, like all lines from here to the one before %s, which follows %s", c.gap.place(), c.parent.place())}
+	case c.child.found:
+		p.Kind, p.Text = Foreign, "it is no line of this log: the line that belongs here is "+c.child.place()
+	default:
+		return false
+	}
+	return true
 }
 
 // lostFile reports whether the gap is between two files.
@@ -95,9 +116,7 @@ func (s seen) place() string { return fmt.Sprintf("%s:%d", s.file, s.line) }
 
 // search reads the files again.
 func (v *verifier) search(files []File) (clues, error) {
-	var c clues
-	var parentNext bool
-	number, g := 0, v.gap
+	c := clues{want: v.gap}
 	for _, f := range files {
 		if _, err := f.Reader.(io.Seeker).Seek(0, io.SeekStart); err != nil { //nolint:forcetypeassert // explain has looked
 			return c, fmt.Errorf("read audit log: %w", err)
@@ -105,32 +124,12 @@ func (v *verifier) search(files []File) (clues, error) {
 		line := 0
 		err := scanLines(f.Reader, func(raw []byte) {
 			line++
-			number++
-			body, hash, ok := unseal(bytes.TrimSuffix(raw, []byte("\n")))
-			var r record
-			if !ok || !worth(raw, g) && !parentNext && c.gap.number+1 != number || json.Unmarshal(body, &r) != nil {
+			c.number++
+			if _, _, ok := unseal(bytes.TrimSuffix(raw, []byte("\n"))); !ok || !c.worth(raw) {
 				return
 			}
-			here := seen{problemAt: problemAt{f.Name, line, r.Timestamp}, number: number, found: true}
-			hash = r.link(hash)
-			if parentNext {
-				c.branch, parentNext = here, false
-			}
-			if c.gap.found && number == c.gap.number+1 {
-				c.after = r.PrevHash
-			}
-			if f.Name == g.at.file && line == g.at.line {
-				c.gap = here
-				return
-			}
-			if hash == g.hash && !c.twin.found {
-				c.twin = here
-			}
-			if hash == g.prev && !c.parent.found {
-				c.parent, parentNext = here, true
-			}
-			if r.PrevHash == g.chain && !c.child.found {
-				c.child = here
+			if r, ok := parse(raw); ok {
+				c.see(&r, seen{problemAt: problemAt{f.Name, line, r.Timestamp}, number: c.number, found: true})
 			}
 		})
 		if err != nil {
@@ -140,9 +139,36 @@ func (v *verifier) search(files []File) (clues, error) {
 	return c, nil
 }
 
-// worth reports whether a line contains one of the hashes that are searched.
-func worth(raw []byte, g *gap) bool {
-	for _, hash := range []string{g.hash, g.prev, g.chain} {
+// see takes a line into account.
+func (c *clues) see(r *record, here seen) {
+	g := c.want
+	if c.branching {
+		c.branch, c.branching = here, false
+	}
+	if c.gap.found && here.number == c.gap.number+1 {
+		c.after = r.PrevHash
+	}
+	if here.file == g.at.file && here.line == g.at.line {
+		c.gap = here
+		return
+	}
+	if r.hash == g.hash && !c.twin.found {
+		c.twin = here
+	}
+	if r.hash == g.prev && !c.parent.found {
+		c.parent, c.branching = here, true
+	}
+	if r.PrevHash == g.chain && !c.child.found {
+		c.child = here
+	}
+}
+
+// worth reports whether a line has to be decoded.
+func (c *clues) worth(raw []byte) bool {
+	if c.branching || c.gap.found && c.number == c.gap.number+1 {
+		return true
+	}
+	for _, hash := range []string{c.want.hash, c.want.prev, c.want.chain} {
 		if hash != "" && bytes.Contains(raw, []byte(hash)) {
 			return true
 		}

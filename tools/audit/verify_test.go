@@ -142,26 +142,3 @@ func TestRestart(t *testing.T) {
 		})
 	}
 }
-
-func TestTail(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		text string
-		n    int
-		want []string
-	}{
-		{"a\nb\nc\n", 2, []string{"b", "c"}},
-		{"a\nb\nc", 2, []string{"b", "c"}},
-		{"a\n", 5, []string{"a"}},
-		{"", 5, nil},
-		{"a\n", 0, nil},
-	} {
-		got, err := audit.Tail(strings.NewReader(tc.text), tc.n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(tc.want, got); diff != "" {
-			t.Errorf("%q %d (-want +got):\n%s", tc.text, tc.n, diff)
-		}
-	}
-}

@@ -35,6 +35,7 @@ func (c *Core) openAudit() error {
 	}
 	opts := audit.Options{
 		Redactor: c.redactor, Now: c.now, ID: c.owner, Required: a.Required, Log: c.log.With().Str("component", "audit").Logger(),
+		Rotation: c.rotation(),
 	}
 	if a.Destination == "stdout" {
 		opts.Writer = os.Stdout
@@ -54,6 +55,40 @@ func (c *Core) openAudit() error {
 		errs = append(errs, fmt.Errorf("audit log: %w", err))
 	}
 	return errs[0]
+}
+
+// rotation says when audit logs continue in a new file. With a retention, files have to end every day, because only whole
+// files are removed.
+func (c *Core) rotation() audit.Rotation {
+	return audit.Rotation{MaxBytes: c.cfg.Audit.MaxBytes, Daily: c.cfg.Audit.Rotate == "day" || c.cfg.Retention.Audit > 0}
+}
+
+// pruneAudit removes old files of the audit logs (retention.audit): of this process's own, and of those that nobody
+// writes. Other processes that run remove their own.
+func (c *Core) pruneAudit(ctx context.Context) error {
+	if c.cfg.Retention.Audit == 0 || !c.cfg.Audit.Enabled {
+		return nil
+	}
+	before := c.now().AddDate(0, 0, -c.cfg.Retention.Audit)
+	log := c.log.With().Str("component", "audit").Logger()
+	report := func(path string, done audit.Pruned) {
+		if done.Files > 0 {
+			log.Info().Str("file", path).Int("files", done.Files).Str("until", done.Until).Msg("old audit lines removed")
+		}
+	}
+	done, err := c.audit.Prune(ctx, before)
+	report(c.auditFile, done)
+	for _, other := range AuditLogs(c.opts) {
+		if filepath.Clean(other.Path) == filepath.Clean(c.auditFile) || !other.Exists() {
+			continue
+		}
+		done, failed := audit.Prune(ctx, audit.Options{Path: other.Path, ID: c.owner, Now: c.now, Log: log}, before)
+		if failed != nil && !errors.Is(failed, audit.ErrHeld) {
+			err = errors.Join(err, failed)
+		}
+		report(other.Path, done)
+	}
+	return err
 }
 
 // openRecords builds what puts on record what people do without a tool.

@@ -186,6 +186,9 @@ func (s *service) sweep(ctx context.Context) error {
 			if err := s.core.undo.Sweep(ctx); err != nil && ctx.Err() == nil {
 				s.log.Error().Err(err).Msg("old copies of changed files not removed")
 			}
+			if err := s.core.pruneAudit(ctx); err != nil && ctx.Err() == nil {
+				s.log.Error().Err(err).Msg("old audit lines not removed")
+			}
 			s.core.metrics.Swept(err == nil)
 			timer.Reset(cmp.Or(own, sweepEvery))
 		}

@@ -65,7 +65,7 @@ func (b *Bench) open(ctx context.Context) error {
 	}
 	// One file and one chain per writing process: while another call runs, this one writes a file of its own.
 	for _, name := range []string{"audit-cli.jsonl", "audit-cli-" + uuid.NewString()[:8] + ".jsonl"} {
-		c.audit, err = audit.New(audit.Options{Path: filepath.Join(c.dir, name), Redactor: c.redactor, Now: c.now, ID: c.owner, Log: c.log})
+		c.audit, err = audit.New(audit.Options{Path: filepath.Join(c.dir, name), Redactor: c.redactor, Now: c.now, ID: c.owner, Log: c.log, Rotation: c.rotation()})
 		if err == nil {
 			return nil
 		}

@@ -228,6 +228,7 @@ type Retention struct {
 	Journal int `toml:"journal" default:"365" min:"0" max:"36500" doc:"Days for which the text of a conversation is kept after /new or /clear has begun another one, and questions after their decision. 0: forever. The current conversation and its approvals are always kept. If nothing was said since /new, the session is also deleted after that time, once there is no record of a message sent in it."`
 	Outbox  int `toml:"outbox" default:"90" min:"0" max:"36500" doc:"Days for which a record of each sent message is kept. 0: forever. Its text is deleted after 30 days in any case."`
 	Blobs   int `toml:"blobs" default:"30" min:"0" max:"36500" doc:"Days for which the files of a conversation are kept (output of tools, long commands on cards). 0: as long as the conversation."`
+	Audit   int `toml:"audit" default:"0" min:"0" max:"36500" doc:"Days for which lines of the audit log are kept; whole files are deleted, and the log records how far. 0: forever."`
 
 	MaxBlobBytes int64 `toml:"max_blob_bytes" default:"2147483648" min:"0" doc:"Maximum total size of all kept files, in bytes. A file that does not fit is refused, and the person is told. 0: no limit."`
 }
@@ -316,6 +317,8 @@ type Audit struct {
 	Enabled         bool   `toml:"enabled" default:"true" doc:"Write the audit log."`
 	Destination     string `toml:"destination" place:"obeyed" doc:"File path, or stdout. Empty: data_dir/audit.jsonl."`
 	Required        bool   `toml:"required" default:"true" doc:"Refuse tool calls while the audit log cannot be written."`
+	MaxBytes        int64  `toml:"max_bytes" default:"67108864" min:"0" doc:"Size in bytes at which the log continues in a new file. 0: no limit."`
+	Rotate          string `toml:"rotate" default:"size" enum:"size|day" place:"none" doc:"When the log continues in a new file: at max_bytes (size), or every day too (day). With retention.audit it does so every day."`
 	ToolRiskSummary bool   `toml:"tool_risk_summary" default:"false" idle:"the risk summary" doc:"Add a summary of the tools' risks."`
 }
 
