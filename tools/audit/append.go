@@ -82,7 +82,7 @@ func (l *Log) advance(whole []link, data []byte) {
 	if len(whole) > 0 {
 		last := whole[len(whole)-1]
 		if l.size == 0 {
-			l.day = day(l.stamp())
+			l.day = day(whole[0].time)
 		}
 		l.prev, l.torn, rest = last.hash, nil, data[last.end:]
 		l.lines += int64(len(whole))
@@ -95,10 +95,11 @@ func (l *Log) advance(whole []link, data []byte) {
 	}
 }
 
-// link is one line that is to be written: its end and its hash.
+// link is one line that is to be written: its end, its hash and its time.
 type link struct {
 	end  int
 	hash string
+	time string
 }
 
 // written returns how many lines are complete within the first n bytes.

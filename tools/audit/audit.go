@@ -292,7 +292,7 @@ func (l *Log) link(buf []byte, list []*record) ([]byte, []link, error) {
 			return nil, nil, err
 		}
 		buf, prev, r.hash = append(buf, line...), hash, hash
-		links = append(links, link{end: len(buf), hash: hash})
+		links = append(links, link{end: len(buf), hash: hash, time: r.Timestamp})
 	}
 	return buf, links, nil
 }

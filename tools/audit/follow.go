@@ -17,9 +17,19 @@ type Follower struct {
 	half   []byte // a line whose end is not there yet
 }
 
-// Follow begins at the end of the log at path; from is how many lines of its file are known already (their numbers). A
-// file that does not exist yet is followed from its first line.
-func Follow(path string, from int) *Follower { return &Follower{path: path, number: -from - 1} }
+// Follow reads what is added to the log at path from now on, or with whole, from the first line of its file. A file that
+// does not exist yet is read from its first line.
+func Follow(path string, whole bool) (*Follower, error) {
+	f := &Follower{path: path}
+	err := f.open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return f, nil
+	}
+	if err == nil && !whole {
+		err = f.read(func(*Line) {})
+	}
+	return f, err
+}
 
 // Close releases the file.
 func (f *Follower) Close() error {
@@ -31,8 +41,12 @@ func (f *Follower) Close() error {
 
 // Next calls do for the lines that were added since the last call. It does not wait.
 func (f *Follower) Next(do func(*Line)) error {
-	if err := f.begin(); err != nil || f.file == nil {
-		return err
+	if f.file == nil {
+		if err := f.open(f.path); errors.Is(err, os.ErrNotExist) {
+			return nil
+		} else if err != nil {
+			return err
+		}
 	}
 	for range maxFiles {
 		if err := f.read(do); err != nil {
@@ -53,22 +67,6 @@ func (f *Follower) Next(do func(*Line)) error {
 	return nil
 }
 
-// begin opens the file, and skips what is known.
-func (f *Follower) begin() error {
-	if f.file != nil {
-		return nil
-	}
-	known := -f.number - 1
-	if err := f.open(f.path); err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			f.number = -1
-			return nil
-		}
-		return err
-	}
-	return f.read(func(*Line) {}, known)
-}
-
 func (f *Follower) open(name string) error {
 	file, err := os.Open(name)
 	if err != nil {
@@ -79,17 +77,17 @@ func (f *Follower) open(name string) error {
 	return err
 }
 
-// read returns what was added to the open file; most limits the number of lines.
-func (f *Follower) read(do func(*Line), most ...int) error {
+// read returns what was added to the open file.
+func (f *Follower) read(do func(*Line)) error {
 	if err := f.cut(do); err != nil {
 		return err
 	}
 	buf := make([]byte, 64<<10)
-	for len(most) == 0 || f.number < most[0] {
+	for {
 		n, err := f.file.Read(buf)
 		f.half = append(f.half, buf[:n]...)
 		rest := f.half
-		for len(most) == 0 || f.number < most[0] {
+		for {
 			line, after, whole := bytes.Cut(rest, []byte("\n"))
 			if !whole {
 				break
@@ -108,7 +106,6 @@ func (f *Follower) read(do func(*Line), most ...int) error {
 			return fmt.Errorf("read audit log: %w", err)
 		}
 	}
-	return nil
 }
 
 // cut begins again with a file that became shorter, and says so.

@@ -42,6 +42,7 @@ type Env struct {
 	// Local are the addresses at which setup looks for models on this machine; nil = the usual ones.
 	Local   []string
 	ErrTerm bool // Err is a terminal: colours
+	OutTerm bool // Out is a terminal: colours
 	// Interrupts receives each Ctrl-C; nil = none. The first one ends the command, unless the command handles them
 	// itself.
 	Interrupts <-chan os.Signal
@@ -52,7 +53,7 @@ type Env struct {
 func Standard() Env {
 	e := Env{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), InTerm: terminal(os.Stdin),
-		Flush: flush(os.Stdin), ErrTerm: terminal(os.Stderr),
+		Flush: flush(os.Stdin), ErrTerm: terminal(os.Stderr), OutTerm: terminal(os.Stdout) && os.Getenv("NO_COLOR") == "",
 	}
 	if e.InTerm {
 		e.Hide = hide(os.Stdin)

@@ -15,7 +15,8 @@ import (
 var wrongUses = map[string]map[string]string{
 	"zephbot":              {"nonsense": "there are:", "--confg x": "did you mean --config?"},
 	"zephbot audit":        {"": "tail, verify", "tial": "did you mean tail?"},
-	"zephbot audit tail":   {"a b": "zephbot audit tail [FILE]", "--mode x": "there are serve", "-n 0": "1 or more", "-n x": "invalid"},
+	"zephbot audit tail":   {"a b": "zephbot audit tail [FILE]", "--mode x": "there are serve", "-n 0": "want 1 to", "-n x": "invalid", "--since x": "is no time"},
+	"zephbot audit export": {"--format cvs": "did you mean csv?", "--result x": "there are success"},
 	"zephbot audit verify": {"--mode x": "there are serve"},
 	"zephbot backup":       {"": "zephbot backup FILE", "a b": "zephbot backup FILE", "--no-workspace x": "did you mean --no-workspaces?"},
 	"zephbot chat":         {"hello": "--once", "--once=": "needs a message", "a b": "zephbot chat"},
