@@ -18,7 +18,7 @@ const (
 
 // wideRecords are configuration or records: what was written down as one is read as one.
 var wideRecords = []string{
-	"agent/journal.Entry", "bot.Change", "bot.Message", "bot/telegram/telegramtest.Message", "bot/texts.book", "bot/texts.grantBook", "bot/texts.peopleBook", "cmd/internal/apptest.scene", "policy.Request", "tools.Call", "tools.Trail", "tools/audit.record",
+	"agent/journal.Entry", "bot.Change", "bot.Message", "bot/telegram/telegramtest.Message", "bot/texts.book", "bot/texts.grantBook", "bot/texts.peopleBook", "cmd/internal/apptest.scene", "policy.Request", "tools.Call", "tools.Trail", "tools/audit.Line", "tools/audit.record",
 	"tools/mcp.Server", "tools/shell/sandbox/warden.Plan",
 }
 
