@@ -71,7 +71,7 @@ func TestProgressAndPlaceholder(t *testing.T) {
 		if shown.watched.Draft <= 0 || shown.watched.Turn == "" {
 			t.Errorf("watched %+v", shown.watched)
 		}
-		if want := []string{"update text", "queue ", "event model", "closed", "turn answered"}; !slices.Equal(log, want) {
+		if want := []string{"update text", "queue ", "event model", "closed", "turn answered", "end answered"}; !slices.Equal(log, want) {
 			t.Errorf("log %q", log)
 		}
 		rows, err := w.store.Rows(t.Context(), "test/7/bot/g/0/ann", 0)
