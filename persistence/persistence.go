@@ -15,6 +15,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/privacy/table"
 	"github.com/zephbot/zephbot/persistence/keeping"
 	"github.com/zephbot/zephbot/persistence/postgres"
 	"github.com/zephbot/zephbot/persistence/sql"
@@ -99,6 +100,7 @@ type database interface {
 	overflow.Store
 	vector.Points
 	blob.Store
+	table.Store
 	keeper
 }
 
@@ -131,6 +133,7 @@ type Stores struct {
 	Overflow overflow.Store
 	Vectors  vector.Store
 	Blobs    blob.Store
+	Tables   table.Store
 
 	database database
 	points   *points.File // nil = they are in the database, or in Qdrant
@@ -175,7 +178,7 @@ func Open(ctx context.Context, options Options) (*Stores, error) {
 		unlock()
 		return nil, err
 	}
-	stores := &Stores{Bot: store, Overflow: store, Blobs: store, database: store, unlock: unlock}
+	stores := &Stores{Bot: store, Overflow: store, Blobs: store, Tables: store, database: store, unlock: unlock}
 	if stores.Vectors, err = stores.openVectors(options); err != nil {
 		err = errors.Join(err, store.Close())
 		unlock()
@@ -216,6 +219,8 @@ func Holder(dir string) (who string, held bool, err error) { return sql.Holder(d
 // Reader reads a store. The caller must close it.
 type Reader interface {
 	bot.Reader
+	table.Reader
+	blob.Opener
 	Close() error
 }
 
@@ -246,6 +251,23 @@ func PingVectors(ctx context.Context, v Vector, log zerolog.Logger) error {
 		return err
 	}
 	return errors.Join(store.Ping(ctx), store.Close())
+}
+
+// PutFact stores a fact in a database while another process may be using it: the PostgreSQL database at url, or SQLite's
+// below dataDir if url is empty. It must exist, and have the schema of this program.
+func PutFact(ctx context.Context, dataDir, url string, fact bot.Fact) error {
+	if url != "" {
+		return postgres.PutFact(ctx, url, fact)
+	}
+	return sql.PutFact(ctx, filepath.Join(dataDir, fileName), fact)
+}
+
+// ScrubVectors overwrites the vectors that were deleted, where they are in a file of their own.
+func (s *Stores) ScrubVectors(ctx context.Context) error {
+	if s.points == nil {
+		return nil
+	}
+	return s.points.Scrub(ctx)
 }
 
 // Schema is the schema version of a database and the one that this program needs.

@@ -141,16 +141,10 @@ func New(deps Deps) *Table {
 
 		"schedule": {class: turn.Overtakes, off: deps.Schedule == nil, run: t.schedule},
 		"timezone": {class: turn.Overtakes, off: deps.Zone == nil, run: deps.Zone},
+		"export":   {class: turn.Overtakes, absent: deps.Export == nil, run: t.orNotBuilt("export", deps.Export)},
+		"forget":   {class: turn.Overtakes, absent: deps.Forget == nil, run: t.orNotBuilt("forget", deps.Forget)},
 	}
-	for name, admin := range map[string]bool{
-		"export": false, "forget": false,
-	} {
-		t.commands[name] = entry{class: turn.Overtakes, admin: admin, absent: true, run: t.notBuilt(name)}
-	}
-	t.commands["recap"] = entry{class: turn.Overtakes, run: deps.Recap}
-	if deps.Recap == nil {
-		t.commands["recap"] = entry{class: turn.Overtakes, absent: true, run: t.notBuilt("recap")}
-	}
+	t.commands["recap"] = entry{class: turn.Overtakes, absent: deps.Recap == nil, run: t.orNotBuilt("recap", deps.Recap)}
 	return t
 }
 
@@ -234,6 +228,14 @@ func (t *Table) aside(call *turn.Call, text string) turn.Effect {
 	e := t.say(call, text)
 	e.Change.Send[0] = e.Change.Send[0].Aside(call.Message)
 	return e
+}
+
+// orNotBuilt returns a desk, or what says that there is none.
+func (t *Table) orNotBuilt(name string, desk Desk) Desk {
+	if desk == nil {
+		return t.notBuilt(name)
+	}
+	return desk
 }
 
 func (t *Table) notBuilt(name string) func(context.Context, *turn.Call) (turn.Effect, error) {

@@ -17,6 +17,8 @@ type Desks struct {
 	Skills   Desk // /skills (bot/skills)
 	Schedule Desk // /schedule (bot/schedule)
 	Zone     Desk // /timezone (bot/zone)
+	Export   Desk // /export (bot/privacy)
+	Forget   Desk // /forget (bot/privacy)
 }
 
 // memory is /memory.

@@ -160,6 +160,11 @@ func (m *Meter) level(scope texts.Scope, name string, limits Limits) level {
 	return level{scope, name, limits.with(m.set[name])}
 }
 
+// Limited reports whether a limit applies to what a person uses, configured or set by an admin.
+func (m *Meter) Limited(caller string) bool {
+	return m.level(texts.User, UserLevel(caller), m.opts.Limits.User).limits.any()
+}
+
 func (m *Meter) isSet(name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -34,6 +34,7 @@ type book struct {
 	Skills    skillBook
 	Zones     zoneBook
 	Schedule  scheduleBook
+	Privacy   privacyBook
 
 	// English sentences of the policy and of tools in this language; nil = this is English
 	reasons func() *phrases

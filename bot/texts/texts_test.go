@@ -150,6 +150,7 @@ func everything(l string) map[string][]string {
 	maps.Copy(m, grants(l))
 	maps.Copy(m, people(l))
 	maps.Copy(m, skill(l))
+	maps.Copy(m, private(l))
 	edits(l, m)
 	quotas(l, m)
 	schedules(l, m)

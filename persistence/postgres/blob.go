@@ -174,17 +174,17 @@ func dropRef(ctx context.Context, tx pgx.Tx, session string, id, until int64) er
 }
 
 // Open implements blob.Store.
-func (s *Store) Open(ctx context.Context, session, hash string) (io.ReadCloser, error) {
+func (r *reader) Open(ctx context.Context, session, hash string) (io.ReadCloser, error) {
 	ref, id := blob.Ref{Hash: hash}, int64(0)
-	found, err := one(ctx, &s.reader, func(r row) error { return r.Scan(&id, &ref.Size) }, blobQuery, hash, session)
+	found, err := one(ctx, r, func(found row) error { return found.Scan(&id, &ref.Size) }, blobQuery, hash, session)
 	if err != nil {
-		return nil, s.problem("open file", err)
+		return nil, r.problem("open file", err)
 	}
 	if !found {
 		return nil, fmt.Errorf("open file: %w", blob.ErrNotFound)
 	}
 	return keeping.Give(ref, func(n int64) (piece []byte, found bool, err error) {
-		found, err = one(ctx, &s.reader, func(r row) error { return r.Scan(&piece) }, pieceQuery, id, n)
-		return piece, found, s.problem("read file", err)
+		found, err = one(ctx, r, func(found row) error { return found.Scan(&piece) }, pieceQuery, id, n)
+		return piece, found, r.problem("read file", err)
 	}), nil
 }

@@ -52,6 +52,29 @@ func (r *Reader) Close() error {
 	return nil
 }
 
+// putFact sets a fact, without an end.
+const putFact = `INSERT INTO fact (bucket, key, value, expires) VALUES ($1, $2, $3, 0) ON CONFLICT (bucket, key) DO UPDATE
+	SET value = excluded.value, expires = 0`
+
+// PutFact stores a fact beside the processes that use the database at url. Errors are those of OpenReader.
+func PutFact(ctx context.Context, url string, fact bot.Fact) error {
+	r, err := OpenReader(ctx, url)
+	if err != nil {
+		return err
+	}
+	where := r.where
+	if err := r.Close(); err != nil {
+		return err
+	}
+	pool, err := connect(ctx, url, false)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	_, err = pool.Exec(ctx, putFact, fact.Bucket, fact.Key, []byte(fact.Value))
+	return unavailable(where, "write", err)
+}
+
 // told reports a statement to the hook.
 func (r *reader) told(query string) {
 	if r.watch != nil {

@@ -150,18 +150,18 @@ func (s *Store) dropRef(ctx context.Context, q *queries, session string, id int6
 }
 
 // Open implements blob.Store.
-func (s *Store) Open(ctx context.Context, session, hash string) (io.ReadCloser, error) {
+func (r *reader) Open(ctx context.Context, session, hash string) (io.ReadCloser, error) {
 	ref, id := blob.Ref{Hash: hash}, int64(0)
-	found, err := s.q.one(ctx, func(scan scanner) error { return scan(&id, &ref.Size) }, blobQuery, hash, session)
+	found, err := r.q.one(ctx, func(scan scanner) error { return scan(&id, &ref.Size) }, blobQuery, hash, session)
 	if err != nil {
-		return nil, s.problem("open file", err)
+		return nil, r.problem("open file", err)
 	}
 	if !found {
 		return nil, fmt.Errorf("open file: %w", blob.ErrNotFound)
 	}
 	return keeping.Give(ref, func(n int64) (piece []byte, found bool, err error) {
-		found, err = s.q.one(ctx, func(scan scanner) error { return scan(&piece) }, pieceQuery, id, n)
-		return piece, found, s.problem("read file", err)
+		found, err = r.q.one(ctx, func(scan scanner) error { return scan(&piece) }, pieceQuery, id, n)
+		return piece, found, r.problem("read file", err)
 	}), nil
 }
 

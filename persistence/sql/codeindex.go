@@ -66,7 +66,7 @@ func openCodeIndex(ctx context.Context, path string) (*CodeIndex, error) {
 	where := url.URL{Scheme: "file", Path: filepath.ToSlash(path)}
 	// What a power failure takes is read again.
 	where.RawQuery = url.Values{"_txlock": {"immediate"}, "_pragma": {
-		"busy_timeout(" + busyTimeout + ")", "journal_mode(WAL)", "synchronous(NORMAL)", "cache_size(" + readCache + ")",
+		"busy_timeout(" + busyTimeout + ")", "journal_mode(WAL)", "synchronous(NORMAL)", "cache_size(" + readCache + ")", "secure_delete(1)",
 	}}.Encode()
 	db, err := sql.Open("sqlite", where.String())
 	if err != nil {
@@ -188,3 +188,11 @@ func (c *CodeIndex) Forget(ctx context.Context, root string) error {
 }
 
 var _ code.Store = (*CodeIndex)(nil)
+
+// Scrub cuts the write-ahead log, which still has what was deleted; its place in the file was overwritten.
+func (c *CodeIndex) Scrub(ctx context.Context) error {
+	if _, err := c.db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+		return fmt.Errorf("cut the log of the code index: %w", err)
+	}
+	return nil
+}

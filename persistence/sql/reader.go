@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/zephbot/zephbot/bot"
 )
 
 // Reader reads a database while another process may be writing it. It takes no lock on the directory and changes
@@ -38,3 +40,25 @@ func OpenReader(ctx context.Context, path string) (*Reader, error) {
 
 // Close ends the connections.
 func (r *Reader) Close() error { return r.pool.Close() }
+
+// putFact sets a fact, without an end.
+const putFact = `INSERT INTO fact (bucket, key, value, expires) VALUES (?, ?, ?, 0) ON CONFLICT (bucket, key) DO UPDATE
+	SET value = excluded.value, expires = 0`
+
+// PutFact stores a fact in the SQLite file at path beside the process that uses it. Errors are those of OpenReader.
+func PutFact(ctx context.Context, path string, fact bot.Fact) error {
+	r, err := OpenReader(ctx, path)
+	if err != nil {
+		return err
+	}
+	d := r.dialect
+	if err := r.Close(); err != nil {
+		return err
+	}
+	pool, err := sql.Open(d.driver, d.dsn(false))
+	if err != nil {
+		return fmt.Errorf("open %s: %w", d.path, err)
+	}
+	_, err = pool.ExecContext(ctx, putFact, fact.Bucket, fact.Key, fact.Value)
+	return errors.Join(d.wrap("write", err), pool.Close())
+}

@@ -53,10 +53,11 @@ func sqliteDialect(path string) dialect {
 }
 
 // sqliteDSN returns the DSN. WAL lets readers continue during writes; synchronous FULL makes each commit durable before
-// it returns.
+// it returns; secure_delete overwrites what is deleted in pages that are written anyway, and Scrub does the rest.
 func sqliteDSN(path string, readOnly bool) string {
 	pragmas := []string{
 		"busy_timeout(" + busyTimeout + ")", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
+		"secure_delete(FAST)",
 	}
 	if readOnly {
 		pragmas = append(pragmas, "query_only(1)", "cache_size("+readCache+")")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
@@ -17,6 +18,7 @@ const maxGroup = 256
 type job struct {
 	change  *bot.Change                                            // nil for maintenance
 	run     func(ctx context.Context, q *queries, sure bool) error // errGuess: run again, with sure
+	outside func(ctx context.Context, q *queries) error            // instead of run, between two transactions; nil = none
 	applied *bot.Applied
 	err     error
 	taken   bool          // guarded by Store.mu
@@ -120,6 +122,9 @@ func (s *Store) run(ctx context.Context) {
 		if group == nil {
 			return
 		}
+		if group = s.between(ctx, group); len(group) == 0 {
+			continue
+		}
 		err := s.commit(ctx, group)
 		s.note(err)
 		if err != nil {
@@ -133,6 +138,23 @@ func (s *Store) run(ctx context.Context) {
 			close(j.done)
 		}
 	}
+}
+
+// between runs the jobs of a group that run outside transactions, and returns the others.
+func (s *Store) between(ctx context.Context, group []*job) []*job {
+	return slices.DeleteFunc(group, func(j *job) bool {
+		if j.outside == nil {
+			return false
+		}
+		if s.write == nil {
+			j.err = s.reconnect(ctx)
+		}
+		if j.err == nil {
+			j.err = j.outside(ctx, s.write)
+		}
+		close(j.done)
+		return true
+	})
 }
 
 // note records the result of Healthy.

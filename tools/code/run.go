@@ -127,18 +127,27 @@ func (x *Index) sweep(ctx context.Context) {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		x.mu.Lock()
-		delete(x.roots, path)
-		x.mu.Unlock()
-		if x.Watcher != nil {
-			x.Watcher.Unwatch(path)
-		}
-		err := x.Store.Forget(ctx, path)
-		if x.Semantic != nil {
-			err = errors.Join(err, x.Semantic.Forget(ctx, path))
-		}
-		if err != nil && ctx.Err() == nil {
+		if err := x.Forget(ctx, path); err != nil && ctx.Err() == nil {
 			x.Log.Warn().Err(err).Str("root", path).Msg("code index: a directory that is gone is not forgotten; tried again in an hour")
 		}
 	}
+}
+
+// Forget removes what is known of a directory and the files below it: it is gone, or is about to be. path is its canonical
+// path.
+func (x *Index) Forget(ctx context.Context, path string) error {
+	x.mu.Lock()
+	delete(x.roots, path)
+	x.mu.Unlock()
+	if x.Watcher != nil {
+		x.Watcher.Unwatch(path)
+	}
+	var errs []error
+	if x.Store != nil {
+		errs = append(errs, x.Store.Forget(ctx, path))
+	}
+	if x.Semantic != nil {
+		errs = append(errs, x.Semantic.Forget(ctx, path))
+	}
+	return errors.Join(errs...)
 }

@@ -198,3 +198,16 @@ func (h *home) discard(used map[string]bool, sizes map[string]int64) error {
 	}
 	return errors.Join(errs...)
 }
+
+// Forget removes everything that is kept for a workspace, and reports whether there was something.
+func (s *Store) Forget(ctx context.Context, workspace string) (bool, error) {
+	if _, err := os.Lstat(filepath.Join(s.o.Dir, workspace)); err != nil {
+		return false, ignoreMissing(err)
+	}
+	home, err := s.enter(ctx, workspace)
+	if err != nil {
+		return false, err
+	}
+	defer home.leave()
+	return true, os.RemoveAll(home.dir)
+}

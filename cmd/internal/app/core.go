@@ -75,6 +75,8 @@ type Options struct {
 	given  bool // Now was given: it is the clock, also of the database
 	// Hooks observe the database's commits: crash tests end the process in them.
 	Hooks sql.Hooks
+	// Erased is called after each step of erasing a person is stored, for tests. nil = nothing is.
+	Erased func(step string)
 	// Housekeeping is the time between two sweeps of expired data, for tests. 0 = an hour, and a minute from the start
 	// to the first one.
 	Housekeeping time.Duration

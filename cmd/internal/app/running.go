@@ -109,7 +109,7 @@ func (s *service) drain(ctx context.Context) {
 
 // aside returns what not every service has, by name.
 func (s *service) aside() map[string]func(ctx context.Context) error {
-	parts := map[string]func(ctx context.Context) error{"recaps": s.recap.Run, "code index": s.core.indexes, "passages of code": s.embedsCode}
+	parts := map[string]func(ctx context.Context) error{"recaps": s.recap.Run, "code index": s.core.indexes, "passages of code": s.embedsCode, "privacy": s.privacy.Run}
 	if s.signs != nil {
 		parts["signs"] = s.signs.Run
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/zephbot/zephbot/bot/deliver"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/halt"
+	"github.com/zephbot/zephbot/bot/privacy"
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/recap"
 	"github.com/zephbot/zephbot/bot/receipt"
@@ -89,6 +90,7 @@ type service struct {
 	moves      *moves.Relocator
 	recap      *recap.Desk
 	signs      *sign.Desk                  // signs on messages that wait; nil = the channel has none
+	privacy    *privacy.Desk               // handles /export and /forget
 	pacing     func(context.Context) error // shares the send budget with other processes; nil = there are none
 	log        zerolog.Logger
 }
@@ -121,6 +123,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	s.meter = quota.New(c.meterOptions(), c.redis, store, words, c.now, c.metrics.Denied)
 	c.payer = s.meter.PayerOf
 	why := refusal.Desk{Store: store, Words: words}
+	s.privacy = s.private()
 	s.commands = s.commanded(store, questions, why)
 	s.outbox = deliver.NewOutbox(deliver.Deps{
 		Store: store, Sender: ch.sender, Pacer: pacer, Words: words, Language: func(row *bot.Row) string { return row.Content.Language }, Now: c.now, Log: c.log.With().Str("component", "outbox").Logger(),
@@ -158,6 +161,7 @@ func (s *service) commanded(store bot.Store, questions servers.Questions, why re
 		},
 		Decides: ch.decides, Refusals: why,
 	}
+	deps.Export, deps.Forget = s.privateCommands()
 	if ch.people != nil {
 		deps.People = ch.people
 	}
@@ -171,7 +175,7 @@ func (s *service) buttons(store bot.Store, why refusal.Desk) dispatch.Buttons {
 	stops := halt.Desk{Store: store, Words: c.words(), Rights: ch.rights}
 	b := dispatch.Buttons{
 		Pressers: map[string]turn.Presser{
-			refusal.Prefix: why, receipt.Prefix: receipts, choice.Prefix: c.choices, halt.Prefix: stops,
+			refusal.Prefix: why, receipt.Prefix: receipts, choice.Prefix: c.choices, halt.Prefix: stops, privacy.Prefix: s.privacy,
 		},
 		Below: below(why.Buttons, receipts.Buttons), Stop: stops.Buttons,
 	}

@@ -167,7 +167,7 @@ func (c *command) root() *cobra.Command {
 	root.AddCommand(c.serveCommand(), c.simulateCommand(), c.chatCommand(), c.configCommand(), c.versionCommand(),
 		c.renderCommand(), c.auditCommand(), c.toolsCommand(), c.policyCommand(), c.scanCommand(), c.filter(),
 		c.mcpCommand(), c.migrateCommand(), c.debugCommand(), c.doctorCommand(), c.setupCommand(), c.backupCommand(),
-		c.restoreCommand())
+		c.restoreCommand(), c.userCommand())
 	for _, sub := range root.Commands() {
 		wrapArgs(sub)
 	}

@@ -84,7 +84,7 @@ func dsn(path string, more ...string) string {
 	if absolute, err := filepath.Abs(path); err == nil {
 		path = absolute
 	}
-	pragmas := append([]string{"busy_timeout(10000)", "page_size(16384)", "synchronous(NORMAL)", "cache_size(-2048)"}, more...)
+	pragmas := append([]string{"busy_timeout(10000)", "page_size(16384)", "synchronous(NORMAL)", "cache_size(-2048)", "secure_delete(1)"}, more...)
 	where := url.URL{Scheme: "file", Path: filepath.ToSlash(path)}
 	// The driver sorts pragmas by name, and sets this mode, which writes the first page, after them.
 	where.RawQuery = url.Values{"_txlock": {"immediate"}, "_pragma": pragmas, "_journal_mode": {"WAL"}}.Encode()
@@ -118,4 +118,18 @@ func (f *File) Close() error {
 	err := f.pools.close()
 	f.pools = nil
 	return err
+}
+
+// Scrub cuts the write-ahead log, which still has what was deleted; its place in the file was overwritten. A file that was
+// not used yet is left alone.
+func (f *File) Scrub(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.pools == nil {
+		return nil
+	}
+	if _, err := f.pools.write.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+		return fmt.Errorf("cut the log of %s: %w", f.path, err)
+	}
+	return nil
 }

@@ -1,0 +1,149 @@
+package privacy
+
+import (
+	"archive/zip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Archive is an export that is being written: a ZIP, one file after the other, none of which is in memory as a whole. It
+// is for one goroutine.
+type Archive struct {
+	zip   *zip.Writer
+	clean func(string) string // removes credentials
+	now   time.Time
+	used  map[string]int
+	// Texts leaves files out: only what was said and set is written.
+	Texts bool
+}
+
+// NewArchive returns an Archive that is written to out. clean removes credentials from texts.
+func NewArchive(out io.Writer, clean func(string) string, now time.Time) *Archive {
+	return &Archive{zip: zip.NewWriter(out), clean: clean, now: now, used: map[string]int{}}
+}
+
+// Close completes the ZIP.
+func (a *Archive) Close() error { return a.zip.Close() }
+
+// File begins a file. Writing to it ends with the next one.
+func (a *Archive) File(name string) (io.Writer, error) {
+	name = a.free(name)
+	w, err := a.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate, Modified: a.now})
+	if err != nil {
+		return nil, fmt.Errorf("export %s: %w", name, err)
+	}
+	return w, nil
+}
+
+// free returns a name that no other file has.
+func (a *Archive) free(name string) string {
+	n := a.used[name]
+	a.used[name]++
+	if n == 0 {
+		return name
+	}
+	ext := path.Ext(name)
+	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), n+1, ext)
+}
+
+// Lines is a file with one JSON value a line. It is created with its first line.
+type Lines struct {
+	archive *Archive
+	name    string
+	out     io.Writer
+}
+
+// Lines returns a file of the archive. No other file may be written before its last line.
+func (a *Archive) Lines(name string) *Lines { return &Lines{archive: a, name: name} }
+
+// Add writes a value, without credentials.
+func (l *Lines) Add(value any) error {
+	if l.out == nil {
+		var err error
+		if l.out, err = l.archive.File(l.name); err != nil {
+			return err
+		}
+	}
+	text, ok := encode(l.archive.wash(value))
+	if !ok {
+		return fmt.Errorf("export %s: a line cannot be encoded", l.name)
+	}
+	if _, err := io.WriteString(l.out, text+"\n"); err != nil {
+		return fmt.Errorf("export %s: %w", l.name, err)
+	}
+	return nil
+}
+
+// wash removes credentials from all texts in a value.
+func (a *Archive) wash(value any) any {
+	switch v := value.(type) {
+	case string:
+		return a.clean(v)
+	case json.RawMessage:
+		if decoded, ok := decode(string(v)); ok {
+			return a.wash(decoded)
+		}
+		return a.clean(string(v))
+	case []any:
+		for i := range v {
+			v[i] = a.wash(v[i])
+		}
+	case map[string]any:
+		for name, part := range v {
+			v[name] = a.wash(part)
+		}
+	}
+	return value
+}
+
+// Dir writes the regular files below a directory. Links are not followed. A directory that does not exist has none.
+func (a *Archive) Dir(as, dir string) error {
+	if a.Texts {
+		return nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	defer func() { _ = root.Close() }() // nothing was written there
+	return fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return ignoreMissing(err)
+		}
+		if !entry.Type().IsRegular() {
+			return nil
+		}
+		in, err := root.Open(filepath.FromSlash(name))
+		if err != nil {
+			return ignoreMissing(err) // it was deleted meanwhile
+		}
+		defer func() { _ = in.Close() }() // opened for reading
+		return a.Copy(path.Join(as, name), in)
+	})
+}
+
+// Copy writes a file as it is.
+func (a *Archive) Copy(name string, in io.Reader) error {
+	out, err := a.File(name)
+	if err == nil {
+		_, err = io.Copy(out, in)
+	}
+	if err != nil {
+		return fmt.Errorf("export %s: %w", name, err)
+	}
+	return nil
+}
+
+func ignoreMissing(err error) error {
+	if os.IsNotExist(err) {
+		return nil
+	}
+	return err
+}

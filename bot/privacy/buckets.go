@@ -1,0 +1,8 @@
+package privacy
+
+const (
+	// ExportBucket holds the exports that were asked for in a chat and are not sent yet, by the ids of their messages.
+	ExportBucket = "export_job"
+	// OftenBucket holds, by caller id, that an export was made within the last hour.
+	OftenBucket = "export_often"
+)

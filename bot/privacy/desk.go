@@ -1,0 +1,271 @@
+package privacy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/agent/blob"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/facts"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+// Prefix begins the data of the buttons of /forget: "f1:VERB:TIME", with the time of the question in seconds since 1970.
+const Prefix = "f1"
+
+const (
+	pressErase = "y"
+	pressKeep  = "n"
+
+	// askFor is how long the buttons of /forget work.
+	askFor = 10 * time.Minute
+	// often is how long a person waits between two exports.
+	often = time.Hour
+	// exportFor is how long an export is tried.
+	exportFor = 24 * time.Hour
+	// every is the pause between two looks for jobs; a look is two queries that use an index.
+	every = time.Second
+	// monthly is the pause between two looks for charges that lose their names.
+	monthly = time.Hour
+	// deliverFor is how long a receipt or an export is kept for a person who cannot be reached.
+	deliverFor = time.Hour
+)
+
+// DeskDeps are the dependencies of a Desk. All are required.
+type DeskDeps struct {
+	Office *Office
+	Export *Exporter
+	Blobs  blob.Store
+	Temp   func() (*TempFile, error) // a file that is gone once it is closed
+	Limit  int64                     // bytes of a file that the channel takes
+	Lock   facts.Lock
+	Words  texts.Words
+	Send   func(place bot.Place) // rows of a place are stored
+	Owner  string
+	Log    zerolog.Logger
+}
+
+// TempFile is a file that holds an export while it is written.
+type TempFile struct {
+	io.ReadWriteSeeker
+	Close func() error // deletes it
+}
+
+// Desk answers /export and /forget, and does what was asked for there and on the command line. Safe for concurrent use.
+type Desk struct {
+	deps  DeskDeps
+	store Store
+	now   func() time.Time
+}
+
+// NewDesk returns a Desk.
+func NewDesk(deps DeskDeps) *Desk {
+	return &Desk{deps: deps, store: deps.Office.deps.Store, now: deps.Office.deps.Now}
+}
+
+// private reports whether a message was written where the person is alone with the bot.
+func private(msg *bot.Message) (Person, bool) {
+	of, ok := PersonOf(msg)
+	return of, ok && !msg.Place.Group && msg.Place.Ordinary()
+}
+
+// Forget answers /forget: it asks.
+func (d *Desk) Forget(_ context.Context, call *turn.Call) (turn.Effect, error) {
+	msg, w := call.Message, d.deps.Words
+	if _, ok := private(msg); !ok {
+		return d.reply(call, bot.Content{Text: w.ForgetPrivate(msg.Language)}), nil
+	}
+	erase, keep := w.ForgetButtons(msg.Language)
+	at := strconv.FormatInt(d.now().Unix(), 10)
+	return d.reply(call, bot.Content{
+		Text: w.ForgetAsk(msg.Language, call.Admin), Language: msg.Language,
+		Buttons: [][]bot.Button{
+			{{Label: erase, Data: strings.Join([]string{Prefix, pressErase, at}, ":"), Style: "danger"}},
+			{{Label: keep, Data: strings.Join([]string{Prefix, pressKeep, at}, ":")}},
+		},
+	}), nil
+}
+
+// Press implements turn.Presser: whoever presses is erased, and only in their private chat.
+func (d *Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	msg, w := call.Message, d.deps.Words
+	of, ok := private(msg)
+	parts := strings.Split(msg.Data, ":")
+	if !ok || len(parts) != 3 {
+		return d.redraw(msg, w.ForgetPrivate(msg.Language)), nil
+	}
+	asked, err := strconv.ParseInt(parts[2], 10, 64)
+	if age := d.now().Sub(time.Unix(asked, 0)); err != nil || age > askFor || age < -askFor {
+		return d.redraw(msg, w.ForgetOld(msg.Language)), nil
+	}
+	if parts[1] != pressErase {
+		return d.redraw(msg, w.ForgetKept(msg.Language)), nil
+	}
+	if under, err := d.deps.Office.Begun(ctx, of); err != nil || under != nil {
+		return d.redraw(msg, w.ForgetBegun(msg.Language)), err
+	}
+	j := NewJob(of, d.now())
+	j.Message, j.Session = &bot.Message{ID: msg.ID, Place: msg.Place, Language: msg.Language}, call.Session
+	fact, err := j.Fact()
+	if err != nil {
+		return turn.Effect{}, err
+	}
+	e := d.redraw(msg, w.ForgetBegun(msg.Language))
+	e.Change.Facts = []bot.Fact{fact}
+	return e, nil
+}
+
+func (d *Desk) reply(call *turn.Call, content bot.Content) turn.Effect {
+	msg := call.Message
+	content.Language = msg.Language
+	row := bot.Row{Session: call.Session, Place: msg.Place, Purpose: bot.Reply, Content: content}
+	if msg.Place.Group {
+		row.ReplyTo = msg.Message
+	}
+	row = row.Aside(msg)
+	return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}
+}
+
+// redraw answers a press, and puts a text in the place of the question.
+func (d *Desk) redraw(msg *bot.Message, text string) turn.Effect {
+	e := turn.Effect{Change: bot.Change{Send: []bot.Row{{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query}}}}
+	if msg.Message != "" {
+		e.Change.Send = append(e.Change.Send, bot.Row{
+			Place: msg.Place, Purpose: bot.Record, Edit: msg.Message, Content: bot.Content{Text: text, Language: msg.Language},
+		})
+	}
+	return e
+}
+
+// Run does what is asked for until ctx ends. Of several processes, one does a job.
+func (d *Desk) Run(ctx context.Context) error {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	var spent time.Time
+	for {
+		err := errors.Join(d.eraseAll(ctx), d.exportAll(ctx))
+		if now := d.now(); err == nil && now.Sub(spent) >= monthly {
+			spent = now
+			err = d.deps.Office.Spent(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			d.deps.Log.Error().Err(err).Msg("requests to export or to erase; tried again")
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+func (d *Desk) eraseAll(ctx context.Context) error {
+	list, err := d.store.FactsOf(ctx, JobBucket, "", d.now())
+	if err != nil {
+		return fmt.Errorf("read who is to be erased: %w", err)
+	}
+	for _, f := range list {
+		if err := d.locked(ctx, f, d.eraseOne); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// locked does something about a fact while no other process does, as the fact is then.
+func (d *Desk) locked(ctx context.Context, f bot.Fact, do func(ctx context.Context, f bot.Fact) error) error {
+	release, err := d.deps.Lock.Hold(ctx, rowKey+f.Key)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if f.Value, err = d.store.Fact(ctx, f.Bucket, f.Key, d.now()); err != nil || f.Value == "" {
+		return err
+	}
+	return do(ctx, f)
+}
+
+func (d *Desk) eraseOne(ctx context.Context, f bot.Fact) error {
+	j := &Job{}
+	if err := json.Unmarshal([]byte(f.Value), j); err != nil {
+		d.deps.Log.Error().Err(err).Str("job", f.Key).Msg("a request to erase cannot be read")
+		return nil
+	}
+	if j.Row != 0 {
+		return d.delivered(ctx, j.Row, f, "", j.Session)
+	}
+	d.deps.Log.Info().Str("job", j.ID).Str("after", j.Step).Msg("erasing a person")
+	r, err := d.deps.Office.Erase(ctx, j)
+	if err != nil {
+		return err
+	}
+	d.deps.Log.Info().Str("job", j.ID).Int("kinds", len(r.Gone)).Int("problems", len(r.Problems)).Msg("a person was erased")
+	if j.Message == nil {
+		return nil
+	}
+	text := d.deps.Words.ForgetReceipt(j.Message.Language, r.Words())
+	row := bot.Row{
+		Session: j.Session, Place: j.Message.Place, Purpose: bot.Reply, Key: rowKey + j.ID,
+		Content: bot.Content{Text: text, Language: j.Message.Language},
+	}
+	return d.tell(ctx, row, func(id int64) (bot.Fact, error) {
+		j.Row = id
+		return j.Fact()
+	})
+}
+
+// tell sends a row once, and then stores a fact that knows it.
+func (d *Desk) tell(ctx context.Context, row bot.Row, note func(id int64) (bot.Fact, error)) error {
+	applied, err := d.store.Apply(ctx, &bot.Change{Send: []bot.Row{row}})
+	if err != nil {
+		return fmt.Errorf("store a message: %w", err)
+	}
+	d.deps.Send(row.Place)
+	fact, err := note(applied.Rows[0])
+	if err == nil {
+		_, err = d.store.Apply(ctx, &bot.Change{Facts: []bot.Fact{fact}})
+	}
+	if err != nil {
+		return fmt.Errorf("store what was sent: %w", err)
+	}
+	return nil
+}
+
+// delivered removes a job, its row and its content once the row was sent, or cannot be.
+func (d *Desk) delivered(ctx context.Context, row int64, f bot.Fact, hash string, session bot.SessionKey) error {
+	r, err := d.store.Row(ctx, row)
+	over := errors.Is(err, bot.ErrNotFound)
+	if err != nil && !over {
+		return fmt.Errorf("look whether a message was sent: %w", err)
+	}
+	if !over && r.State != bot.Sent && r.State != bot.Dead && (r.Created.IsZero() || d.now().Sub(r.Created) < deliverFor) {
+		return nil
+	}
+	tables := d.deps.Office.deps.Tables
+	e := &eraser{}
+	if hash != "" {
+		e.files = []file{{string(session), hash}}
+	}
+	if err := e.contents(ctx, tables); err != nil {
+		return fmt.Errorf("remove an export: %w", err)
+	}
+	gone := []Alteration{
+		{Table: &ruleOf(outboxTable).Table, Row: Record{"id": strconv.FormatInt(row, 10)}},
+		{Table: &ruleOf(factTable).Table, Row: Record{"bucket": f.Bucket, "key": f.Key}},
+	}
+	if _, err := tables.Alter(ctx, gone); err != nil {
+		return fmt.Errorf("remove what was delivered: %w", err)
+	}
+	return tables.Scrub(ctx)
+}
+
+var _ turn.Presser = (*Desk)(nil)

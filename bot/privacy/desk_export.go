@@ -1,0 +1,136 @@
+package privacy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+// exporting is an export that was asked for in a chat.
+type exporting struct {
+	Session  bot.SessionKey `json:"session"`
+	Person   Person         `json:"person"`
+	Place    bot.Place      `json:"place"`
+	Language string         `json:"language,omitempty"`
+	Row      int64          `json:"row,omitempty"` // it was made, and this row sends it
+	Hash     string         `json:"hash,omitempty"`
+	At       time.Time      `json:"at"`
+}
+
+// Export answers /export, at most once an hour.
+func (d *Desk) Export(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	msg, w := call.Message, d.deps.Words
+	of, ok := private(msg)
+	if !ok {
+		return d.reply(call, bot.Content{Text: w.ForgetPrivate(msg.Language)}), nil
+	}
+	last, err := d.store.Fact(ctx, OftenBucket, of.Caller(), d.now())
+	if err != nil {
+		return turn.Effect{}, fmt.Errorf("when was the last export: %w", err)
+	}
+	if last != "" && last != msg.ID {
+		return d.reply(call, bot.Content{Text: w.ExportOften(msg.Language)}), nil
+	}
+	value, err := json.Marshal(exporting{Session: call.Session, Person: of, Place: msg.Place, Language: msg.Language, At: d.now()})
+	if err != nil {
+		return turn.Effect{}, fmt.Errorf("note an export: %w", err)
+	}
+	e := d.reply(call, bot.Content{Text: w.ExportBegun(msg.Language)})
+	e.Change.Facts = []bot.Fact{
+		{Bucket: ExportBucket, Key: msg.ID, Value: string(value), Expires: d.now().Add(exportFor)},
+		{Bucket: OftenBucket, Key: of.Caller(), Value: msg.ID, Expires: d.now().Add(often)},
+	}
+	return e, nil
+}
+
+func (d *Desk) exportAll(ctx context.Context) error {
+	list, err := d.store.FactsOf(ctx, ExportBucket, "", d.now())
+	if err != nil {
+		return fmt.Errorf("read who wants an export: %w", err)
+	}
+	for _, f := range list {
+		if err := d.locked(ctx, f, d.exportOne); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Desk) exportOne(ctx context.Context, f bot.Fact) error {
+	x := &exporting{}
+	if err := json.Unmarshal([]byte(f.Value), x); err != nil {
+		d.deps.Log.Error().Err(err).Msg("a request for an export cannot be read")
+		return nil
+	}
+	if x.Row != 0 {
+		return d.delivered(ctx, x.Row, f, x.Hash, x.Session)
+	}
+	content, err := d.make(ctx, x)
+	if err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		d.deps.Log.Error().Err(err).Msg("no export")
+		content = bot.Content{Text: d.deps.Words.ExportFailed(x.Language)}
+	}
+	content.Language = x.Language
+	if content.File != nil {
+		x.Hash = content.File.Hash
+	}
+	row := bot.Row{Session: x.Session, Place: x.Place, Purpose: bot.Reply, Key: rowKey + f.Key, Content: content}
+	return d.tell(ctx, row, func(id int64) (bot.Fact, error) {
+		x.Row = id
+		value, err := json.Marshal(x)
+		return bot.Fact{Bucket: f.Bucket, Key: f.Key, Value: string(value), Expires: d.now().Add(exportFor)}, err
+	})
+}
+
+// make writes an export, and without files if it is too large with them.
+func (d *Desk) make(ctx context.Context, x *exporting) (bot.Content, error) {
+	for _, bare := range []bool{false, true} {
+		content, fits, err := d.try(ctx, x, bare)
+		if err != nil || fits {
+			return content, err
+		}
+	}
+	return bot.Content{Text: d.deps.Words.ExportLarge(x.Language, d.deps.Limit)}, nil
+}
+
+func (d *Desk) try(ctx context.Context, x *exporting, bare bool) (content bot.Content, fits bool, err error) {
+	temp, err := d.deps.Temp()
+	if err != nil {
+		return content, false, fmt.Errorf("write an export: %w", err)
+	}
+	defer func() { err = errors.Join(err, temp.Close()) }()
+	err = d.deps.Export.Write(ctx, x.Person, x.Language, bare, temp)
+	if errors.Is(err, ErrNothing) {
+		return bot.Content{Text: d.deps.Words.ExportNothing(x.Language)}, true, nil
+	}
+	if err != nil {
+		return content, false, err
+	}
+	size, err := temp.Seek(0, io.SeekEnd)
+	if err != nil || size > d.deps.Limit {
+		return content, false, err
+	}
+	if _, err := temp.Seek(0, io.SeekStart); err != nil {
+		return content, false, fmt.Errorf("read an export: %w", err)
+	}
+	ref, err := d.deps.Blobs.Put(ctx, string(x.Session), temp)
+	if err != nil {
+		return content, false, fmt.Errorf("keep an export: %w", err)
+	}
+	return bot.Content{
+		Text: d.deps.Words.ExportDone(x.Language, bare),
+		File: &bot.File{
+			Name: "export.zip", Type: "application/zip",
+			Hash: ref.Hash, Size: ref.Size, Document: true,
+		},
+	}, true, nil
+}

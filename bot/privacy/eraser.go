@@ -1,0 +1,276 @@
+package privacy
+
+import (
+	"context"
+	"strings"
+
+	"github.com/zephbot/zephbot/bot"
+)
+
+// Buckets of facts whose meaning matters here; the packages that own them say more (docs/personal-data.md).
+const (
+	menuBucket     = "menu"
+	nameBucket     = "name"
+	usedBucket     = "first_admin_used"
+	tryBucket      = "first_admin_try"
+	quotaBucket    = "quota"
+	grantBucket    = "grant"
+	scheduleBucket = "schedule"
+	mcpJobBucket   = "mcp_job"
+	recapBucket    = "recap_job"
+	auditBucket    = "audit_due"
+)
+
+// revisions are the buckets by which processes notice that another one has changed.
+func revisions() map[string]string {
+	return map[string]string{
+		scheduleBucket: "schedule_revision", "timezone": "timezone_revision", "model": "model_revision", "skill": "skill_revision",
+	}
+}
+
+// eraser decides what becomes of rows.
+type eraser struct {
+	Subject
+	// begun is when the person asked, in nanoseconds since 1970: what came later belongs to a new conversation.
+	begun int64
+	had   map[string]bool // conversations with a lane when it began
+	// keepsDay is the first day whose charges keep the person's id, "" = all of them lose it: a limit would otherwise end
+	// with the request.
+	keepsDay string
+	// cards are the outbox rows of questions that are open and not the person's own: they are edited once decided.
+	cards map[string]bool
+
+	files   []file          // contents that came with erased words
+	touched map[string]bool // buckets with a revision
+	shared  map[string]bool // conversations of others in which something was replaced
+}
+
+// file is a content of a conversation.
+type file struct{ session, hash string }
+
+// arrival empties an arrival: that it was handled stays known by its number, so that it is not handled twice.
+func (e *eraser) arrival(row Record) []Alteration {
+	own := e.sent(row)
+	waits := row["state"] == "waiting"
+	switch {
+	case own && waits && number(row["at"]) > e.begun:
+		return nil // a message after the request
+	case own:
+		set := map[string]string{"session": "", "problem": "", "source": ""}
+		if waits || row["state"] == "dead" {
+			set["state"], set["finished"] = "done", row["at"]
+		}
+		return []Alteration{{Row: row, Set: set, Null: []string{"raw"}, Same: []string{"state"}}}
+	case !waits && row["state"] != "dead" && e.named(row["raw"]):
+		return []Alteration{{Row: row, Set: map[string]string{}, Null: []string{"raw"}, Same: []string{"state"}}}
+	}
+	return nil
+}
+
+// row deletes what was written for the person alone.
+func (e *eraser) row(row Record) []Alteration {
+	if !e.toldRow(row) || e.cards[row["id"]] || strings.HasPrefix(row["key"], rowKey) {
+		return nil
+	}
+	if row["finished"] == "0" && number(row["created"]) > e.begun {
+		return nil // an answer to a message after the request
+	}
+	return []Alteration{{Row: row}}
+}
+
+// ref deletes contents of the person's own conversations.
+func (e *eraser) ref(row Record) []Alteration {
+	if number(row["used"]) > e.begun {
+		return nil
+	}
+	return ownRow(e, row)
+}
+
+// question deletes the person's own questions, and removes them from others' questions that they have decided.
+func (e *eraser) question(row Record) []Alteration {
+	if ownSession(&e.Subject, row) {
+		return []Alteration{{Row: row}}
+	}
+	a := Alteration{Row: row, Set: map[string]string{}, Same: []string{"state", "decider", "votes"}}
+	if row["caller"] == e.Caller() {
+		a.Set["caller"] = e.Pseudonym
+		if row["state"] != string(bot.Open) {
+			a.Set["body"] = "{}"
+		}
+	} else if body, changed := e.scrub(row["body"]); changed {
+		a.Set["body"] = body
+	}
+	if row["decider"] == e.Caller() {
+		a.Set["decider"], a.Set["name"] = e.Pseudonym, ""
+	}
+	if votes, changed := e.scrub(row["votes"]); changed {
+		a.Set["votes"] = votes
+	}
+	if len(a.Set) == 0 {
+		return nil
+	}
+	return []Alteration{a}
+}
+
+// entry replaces what the person said in conversations that others share. The entries of their own went with the lanes:
+// those that are there belong to a new conversation, unless there never was a lane.
+func (e *eraser) entry(row Record) []Alteration {
+	if ownSession(&e.Subject, row) {
+		if e.had[row["session"]] {
+			return nil
+		}
+		return []Alteration{{Row: row}}
+	}
+	body, changed, hashes := e.Subject.entry(row["body"])
+	if !changed {
+		return nil
+	}
+	for _, hash := range hashes {
+		e.files = append(e.files, file{row["session"], hash})
+	}
+	e.shared[row["session"]] = true
+	return []Alteration{{Row: row, Set: map[string]string{"body": body}}}
+}
+
+// charge gives a charge to the pseudonym, so that sums stay right.
+func (e *eraser) charge(row Record) []Alteration {
+	if !e.spent(row) || e.keepsDay != "" && row["day"] >= e.keepsDay {
+		return nil
+	}
+	return []Alteration{{Row: row, Set: map[string]string{"scope": userScope + e.Pseudonym}}}
+}
+
+// lane deletes the person's own conversations: the journal of each goes in the same transaction.
+func (e *eraser) lane(row Record) []Alteration {
+	switch {
+	case ownSession(&e.Subject, row):
+		return []Alteration{{Row: row}}
+	case row["caller"] == e.Caller() && row["turn"] == "":
+		return []Alteration{{Row: row, Set: map[string]string{"caller": ""}, Same: []string{"turn", "caller"}}}
+	}
+	return nil
+}
+
+// fact deletes what is about the person, and removes them from what is about others.
+func (e *eraser) fact(row Record) []Alteration {
+	bucket, key := row["bucket"], row["key"]
+	switch bucket {
+	case JobBucket, SpentBucket, ExportBucket, OftenBucket, menuBucket, nameBucket, usedBucket, tryBucket, auditBucket:
+		return nil
+	}
+	if e.aboutFact(row) && !(bucket == quotaBucket && strings.HasPrefix(key, userScope)) {
+		e.touched[bucket] = true
+		return []Alteration{{Row: row}}
+	}
+	if value, changed := e.scrub(row["value"]); changed {
+		e.touched[bucket] = true
+		return []Alteration{{Row: row, Set: map[string]string{"value": value}, Same: []string{"value"}}}
+	}
+	return nil
+}
+
+// aboutFact reports whether a fact is about the person alone: its key has them, or they are whom its value belongs to.
+func (s *Subject) aboutFact(row Record) bool {
+	switch row["bucket"] {
+	case grantBucket:
+		return s.inKey(row["key"]) || s.owner(row["value"], "by")
+	case scheduleBucket, mcpJobBucket, recapBucket:
+		return s.inKey(row["key"]) || s.owner(row["value"], "caller")
+	case "business":
+		return s.inKey(row["key"]) || s.mentions(row["value"])
+	case "edited": // its key ends with the number of a message
+		place, _, ok := bot.CutChat(row["key"])
+		return ok && s.Private(place.Channel, place.Chat)
+	}
+	return s.inKey(row["key"]) || row["value"] == s.Caller() || row["value"] == s.ID
+}
+
+// stays says why rows of a table that still name the person stay.
+func (e *eraser) stays(table string, row Record) Why {
+	switch table {
+	case factTable:
+		switch row["bucket"] {
+		case JobBucket, ExportBucket, OftenBucket:
+			return StaysJob
+		case SpentBucket:
+			return StaysSums
+		case quotaBucket:
+			return StaysLimit
+		case menuBucket, nameBucket:
+			return StaysConfigured
+		case usedBucket, tryBucket, auditBucket:
+			return StaysBriefly
+		}
+	case chargeTable, usageTable:
+		return StaysSums
+	case outboxTable:
+		if strings.HasPrefix(row["key"], rowKey) {
+			return StaysReceipt
+		}
+	case inboxTable:
+		if row["state"] == "waiting" {
+			return StaysLater
+		}
+	case laneTable:
+		return StaysLater
+	}
+	return StaysOthers
+}
+
+// number reads a number of a row; 0 if it is none.
+func number(text string) int64 {
+	var n int64
+	for i := range len(text) {
+		if text[i] < '0' || text[i] > '9' {
+			return 0
+		}
+		n = n*10 + int64(text[i]-'0')
+	}
+	return n
+}
+
+// table erases in the rows of one table, and returns how many were changed. idle waits until nobody works in a
+// conversation of several people, for a while.
+func (e *eraser) table(ctx context.Context, in Tables, r *rule, idle func(context.Context, string)) (int, error) {
+	n := 0
+	lanes := &Table{Name: laneTable, Key: text("session")}
+	err := pages(ctx, in, &r.Table, e.ID, func(rows []Record) error {
+		var list []Alteration
+		e.shared = map[string]bool{}
+		for _, row := range rows {
+			for _, a := range r.erase(e, row) {
+				a.Table = &r.Table
+				list = append(list, a)
+			}
+		}
+		if len(list) == 0 {
+			return nil
+		}
+		for session := range e.shared { // processes remember the journal as it was
+			idle(ctx, session)
+			list = append(list, Alteration{Table: lanes, Row: Record{"session": session}, Set: map[string]string{}})
+		}
+		altered, err := in.Alter(ctx, list)
+		n += max(0, altered-len(e.shared))
+		return err
+	})
+	return n, err
+}
+
+// contents deletes the contents that came with erased words.
+func (e *eraser) contents(ctx context.Context, in Tables) error {
+	refs := &Table{Name: refTable, Key: join(text("session"), ints("blob"))}
+	for _, f := range e.files {
+		found, err := in.Mentions(ctx, blobs(), f.hash, nil, 1)
+		if err != nil {
+			return err
+		}
+		for _, b := range found {
+			gone := Alteration{Table: refs, Row: Record{"session": f.session, "blob": b["id"]}}
+			if _, err := in.Alter(ctx, []Alteration{gone}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package privacy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strconv"
+	"time"
+
+	"github.com/zephbot/zephbot/agent/blob"
+	"github.com/zephbot/zephbot/bot/privacy/table"
+)
+
+// Exporter writes what is stored about people. It changes nothing, and works beside a running service.
+type Exporter struct {
+	Tables TableReader
+	Files  blob.Opener
+	Places []Place
+	Clean  func(string) string // removes credentials
+	Readme func(language string, person string, at time.Time) string
+	Now    func() time.Time
+}
+
+// exported are the files of an export and the tables that their lines come from.
+func exported() [][2]string {
+	return [][2]string{
+		{"conversations.jsonl", journalTable},
+		{"received.jsonl", inboxTable},
+		{"sent.jsonl", outboxTable},
+		{"approvals.jsonl", approvalTable},
+		{"settings.jsonl", factTable},
+		{"usage.jsonl", chargeTable},
+		{"usage-earlier.jsonl", usageTable},
+		{"outputs.jsonl", overflowTable},
+		{"sessions.jsonl", laneTable},
+	}
+}
+
+// ErrNothing means that nothing is stored about a person.
+var ErrNothing = errors.New("nothing is stored about this person")
+
+// Write writes the export of a person as a ZIP. If texts is set, it leaves files out. If nothing is stored about the
+// person, the error is ErrNothing and the ZIP is empty but for its README.
+func (x *Exporter) Write(ctx context.Context, of Person, language string, texts bool, out io.Writer) error {
+	now := x.Now()
+	a := NewArchive(out, x.Clean, now)
+	a.Texts = texts
+	sessions, err := conversations(ctx, x.Tables, of)
+	if err != nil {
+		return err
+	}
+	order := &Order{Subject: Subject{Person: of}, At: now, Sessions: sessions}
+	readme, err := a.File("README.txt")
+	if err == nil {
+		_, err = io.WriteString(readme, x.Readme(language, of.Caller(), now)+"\n")
+	}
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	for _, part := range exported() {
+		if err := x.table(ctx, a, order, part[0], ruleOf(part[1])); err != nil {
+			return fmt.Errorf("export %s: %w", part[0], err)
+		}
+	}
+	if err := x.contents(ctx, a, order); err != nil {
+		return fmt.Errorf("export files: %w", err)
+	}
+	for _, p := range x.Places {
+		if err := p.Export(ctx, order, a); err != nil {
+			return fmt.Errorf("export %s: %w", p.Name(), err)
+		}
+	}
+	if err := a.Close(); err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	if len(a.used) == 1 {
+		return ErrNothing
+	}
+	return nil
+}
+
+// table writes the rows of a table that are about the person alone.
+func (x *Exporter) table(ctx context.Context, a *Archive, of *Order, name string, r *rule) error {
+	lines := a.Lines(name)
+	return pages(ctx, x.Tables, &r.Table, of.ID, func(rows []Record) error {
+		for _, row := range rows {
+			if r.mine(&of.Subject, row) {
+				if err := lines.Add(line(&r.Table, row)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// line is a row as it is exported: times as people read them, JSON as such.
+func line(t *Table, row Record) map[string]any {
+	out := map[string]any{}
+	for _, c := range t.Columns() {
+		value, ok := row[c.Name]
+		if !ok || value == "" {
+			continue
+		}
+		switch {
+		case c.Kind == table.Bytes && json.Valid([]byte(value)):
+			out[c.Name] = json.RawMessage(value)
+		case timed(c.Name):
+			if n := number(value); n > 0 {
+				out[c.Name] = time.Unix(0, n).UTC().Format(time.RFC3339)
+			}
+		case c.Kind == table.Int:
+			out[c.Name] = json.Number(strconv.FormatInt(number(value), 10))
+		default:
+			out[c.Name] = value
+		}
+	}
+	return out
+}
+
+// timed reports whether a column is a time.
+func timed(column string) bool {
+	switch column {
+	case "at", "created", "decided", "finished", "used":
+		return true
+	}
+	return false
+}
+
+// contents writes the contents of the person's own conversations, each once.
+func (x *Exporter) contents(ctx context.Context, a *Archive, of *Order) error {
+	if a.Texts || x.Files == nil {
+		return nil
+	}
+	done := map[string]bool{}
+	r := ruleOf(refTable)
+	return pages(ctx, x.Tables, &r.Table, of.ID, func(rows []Record) error {
+		for _, row := range rows {
+			if !ownSession(&of.Subject, row) {
+				continue
+			}
+			before := Record{"id": strconv.FormatInt(number(row["blob"])-1, 10)}
+			found, err := x.Tables.Mentions(ctx, blobs(), "", before, 1)
+			if err != nil {
+				return err
+			}
+			if len(found) == 0 || found[0]["id"] != row["blob"] || done[found[0]["hash"]] {
+				continue
+			}
+			hash := found[0]["hash"]
+			done[hash] = true
+			if err := x.content(ctx, a, row["session"], hash); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (x *Exporter) content(ctx context.Context, a *Archive, session, hash string) error {
+	in, err := x.Files.Open(ctx, session, hash)
+	if errors.Is(err, blob.ErrNotFound) {
+		return nil // it was swept meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // it was read
+	return a.Copy(path.Join("files", hash), in)
+}

@@ -1,0 +1,295 @@
+package privacy
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/facts"
+)
+
+const (
+	// JobBucket holds the jobs of erasing, by their ids, from the request until the receipt was delivered. A job names the
+	// person, and nothing else does for longer.
+	JobBucket = "erase_job"
+	// ReceiptBucket holds receipts of what was erased, by the ids of the jobs, for whoever asked on the command line.
+	ReceiptBucket = "erase_receipt"
+	// SpentBucket holds, by caller id, until when the charges of a month stay with a person who was erased.
+	SpentBucket = "erase_spent"
+
+	receiptFor = 24 * time.Hour
+	// rowKey begins the keys of the outbox rows of receipts and exports.
+	rowKey = "privacy/"
+)
+
+// How long a job waits for others before it goes on without them.
+const (
+	stopping = 30 * time.Second // turns of the person that are running
+	resting  = 10 * time.Second // turns of others in a conversation that is changed, and rows that are being sent
+	lookEach = 100 * time.Millisecond
+)
+
+// Store is what a Desk needs of a store.
+type Store interface {
+	facts.Store
+	Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error)
+	Row(ctx context.Context, id int64) (bot.Row, error)
+}
+
+// Deps are the dependencies of an Office. Required are Tables, Store, Now and Log.
+type Deps struct {
+	Tables Tables
+	Store  Store
+	Places []Place
+	// Settle writes what is due to the audit log; may be nil.
+	Settle func(ctx context.Context)
+	// Wake has the engine look at a conversation; nil = no engine runs.
+	Wake func(session bot.SessionKey)
+	// Limited reports whether a limit applies to what a person uses; nil = none does.
+	Limited func(caller string) bool
+	Zone    *time.Location // in which months begin; nil = UTC
+	// Postgres: the database is PostgreSQL, which keeps deleted rows in its files for a while.
+	Postgres bool
+	// After is called after each step of a job is stored; tests end the process there.
+	After func(step string)
+	Now   func() time.Time
+	Log   zerolog.Logger
+}
+
+// Office erases and exports. It keeps no state: everything is in the store. Safe for concurrent use, but one job must not
+// be done twice at the same time.
+type Office struct{ deps Deps }
+
+// NewOffice returns an Office.
+func NewOffice(deps Deps) *Office {
+	if deps.Zone == nil {
+		deps.Zone = time.UTC
+	}
+	if deps.Wake == nil {
+		deps.Wake = func(bot.SessionKey) {}
+	}
+	return &Office{deps: deps}
+}
+
+// Job is the erasure of a person, as it is stored.
+type Job struct {
+	ID        string         `json:"id"`
+	Person    Person         `json:"person"`
+	Pseudonym string         `json:"pseudonym"`
+	Begun     time.Time      `json:"begun"`
+	Message   *bot.Message   `json:"message,omitempty"` // that the receipt answers; nil = the command line asked
+	Session   bot.SessionKey `json:"session,omitempty"` // of the message
+	Step      string         `json:"step,omitempty"`    // that was done last
+	Sessions  []Conversation `json:"sessions,omitempty"`
+	KeepsDay  string         `json:"keeps_day,omitempty"`
+	Gone      []Count        `json:"gone,omitempty"`
+	Problems  []string       `json:"problems,omitempty"`
+	Row       int64          `json:"row,omitempty"` // of the receipt
+}
+
+// NewJob returns a job that has not begun.
+func NewJob(of Person, now time.Time) *Job {
+	return &Job{ID: rand.Text(), Person: of, Pseudonym: "erased-" + strings.ToLower(rand.Text()[:16]), Begun: now.UTC()}
+}
+
+// Fact returns the job as it is stored.
+func (j *Job) Fact() (bot.Fact, error) {
+	value, err := json.Marshal(j)
+	if err != nil {
+		return bot.Fact{}, fmt.Errorf("store a request to erase: %w", err)
+	}
+	return bot.Fact{Bucket: JobBucket, Key: j.ID, Value: string(value)}, nil
+}
+
+// step is a part of a job.
+type step struct {
+	name string
+	do   func(ctx context.Context, j *Job) (int, error)
+}
+
+// steps are those of a job, in their order.
+func (o *Office) steps() []step {
+	list := []step{
+		{"sessions", o.collect},
+		{"turns", o.stop},
+		{"due", func(ctx context.Context, _ *Job) (int, error) {
+			if o.deps.Settle != nil {
+				o.deps.Settle(ctx)
+			}
+			return 0, nil
+		}},
+	}
+	at := slices.IndexFunc(o.deps.Places, func(p Place) bool { return p.Name() == "memory" })
+	if at >= 0 { // its vectors and its revision are found by its facts
+		list = append(list, o.placeStep(o.deps.Places[at]))
+	}
+	for _, r := range rules() {
+		list = append(list, step{r.Table.Name, func(ctx context.Context, j *Job) (int, error) { return o.eraseTable(ctx, j, &r) }})
+	}
+	for i, p := range o.deps.Places {
+		if i != at {
+			list = append(list, o.placeStep(p))
+		}
+	}
+	return append(list, step{"pages", func(ctx context.Context, _ *Job) (int, error) { return 0, o.deps.Tables.Scrub(ctx) }})
+}
+
+func (o *Office) placeStep(p Place) step {
+	return step{p.Name(), func(ctx context.Context, j *Job) (int, error) { return p.Erase(ctx, o.order(j)) }}
+}
+
+func (o *Office) order(j *Job) *Order {
+	return &Order{
+		Subject: j.subject(), ID: j.ID, At: j.Begun, Sessions: j.Sessions, Alone: o.deps.Settle == nil,
+	}
+}
+
+func (j *Job) subject() Subject { return Subject{Person: j.Person, Pseudonym: j.Pseudonym} }
+
+// Steps lists the names of the steps of a job, in their order.
+func (o *Office) Steps() (names []string) {
+	for _, s := range o.steps() {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// Erase does what is left of a job, and stores its receipt. A place that cannot be erased does not keep the others from
+// it: it is a problem of the receipt, unless ctx has ended.
+func (o *Office) Erase(ctx context.Context, j *Job) (*Receipt, error) {
+	steps := o.steps()
+	done := slices.IndexFunc(steps, func(s step) bool { return s.name == j.Step })
+	for _, s := range steps[done+1:] {
+		n, err := s.do(ctx, j)
+		if err != nil {
+			if ctx.Err() != nil || s.name == "sessions" {
+				return nil, fmt.Errorf("erase %s: %w", s.name, err)
+			}
+			o.deps.Log.Error().Err(err).Str("place", s.name).Str("job", j.ID).Msg("not everything of a person was erased")
+			j.Problems = append(j.Problems, s.name)
+		}
+		if n > 0 {
+			j.Gone = append(j.Gone, Count{s.name, n})
+		}
+		j.Step = s.name
+		if err := o.save(ctx, j); err != nil {
+			return nil, err
+		}
+		if o.deps.After != nil {
+			o.deps.After(s.name)
+		}
+	}
+	return o.finish(ctx, j)
+}
+
+// finish stores the receipt. Only the receipt remains of a job that nobody waits for in a chat.
+func (o *Office) finish(ctx context.Context, j *Job) (*Receipt, error) {
+	r, err := o.receipt(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	value, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("store a receipt: %w", err)
+	}
+	list := []bot.Fact{{Bucket: ReceiptBucket, Key: j.ID, Value: string(value), Expires: o.deps.Now().Add(receiptFor)}}
+	if j.KeepsDay != "" {
+		spent, err := json.Marshal(spending{Pseudonym: j.Pseudonym, Until: o.nextMonth(j.Begun)})
+		if err != nil {
+			return nil, fmt.Errorf("store a receipt: %w", err)
+		}
+		list = append(list, bot.Fact{Bucket: SpentBucket, Key: j.Person.Caller(), Value: string(spent)})
+	}
+	if j.Message == nil {
+		list = append(list, bot.Fact{Bucket: JobBucket, Key: j.ID})
+	}
+	if _, err := o.deps.Store.Apply(ctx, &bot.Change{Facts: list}); err != nil {
+		return nil, fmt.Errorf("store a receipt: %w", err)
+	}
+	return r, nil
+}
+
+func (o *Office) save(ctx context.Context, j *Job) error {
+	fact, err := j.Fact()
+	if err == nil {
+		_, err = o.deps.Store.Apply(ctx, &bot.Change{Facts: []bot.Fact{fact}})
+	}
+	if err != nil {
+		return fmt.Errorf("store how far a request to erase has come: %w", err)
+	}
+	return nil
+}
+
+// spending is until when charges stay with a person.
+type spending struct {
+	Pseudonym string `json:"pseudonym"`
+	Until     string `json:"until"` // the first day that does not belong to it
+}
+
+// nextMonth is the first day of the month after a time.
+func (o *Office) nextMonth(t time.Time) string {
+	t = t.In(o.deps.Zone)
+	return time.Date(t.Year(), t.Month()+1, 1, 0, 0, 0, 0, o.deps.Zone).Format(time.DateOnly)
+}
+
+// Spent gives charges of months that are over to the pseudonyms of people who were erased in them.
+func (o *Office) Spent(ctx context.Context) error {
+	list, err := o.deps.Store.FactsOf(ctx, SpentBucket, "", o.deps.Now())
+	if err != nil {
+		return fmt.Errorf("read whose charges stay: %w", err)
+	}
+	today := o.deps.Now().In(o.deps.Zone).Format(time.DateOnly)
+	for _, f := range list {
+		var s spending
+		of, err := ParsePerson(f.Key)
+		if err = cmp.Or(err, json.Unmarshal([]byte(f.Value), &s)); err != nil {
+			o.deps.Log.Error().Err(err).Msg("charges of somebody who was erased not read")
+			continue
+		}
+		if today < s.Until {
+			continue
+		}
+		e := &eraser{Subject: Subject{of, s.Pseudonym}}
+		for _, r := range rules() {
+			if r.Table.Name != chargeTable && r.Table.Name != usageTable {
+				continue
+			}
+			r.erase = func(e *eraser, row Record) []Alteration {
+				if row["day"] >= s.Until {
+					return nil
+				}
+				return e.charge(row)
+			}
+			if _, err := e.table(ctx, o.deps.Tables, &r, func(context.Context, string) {}); err != nil {
+				return fmt.Errorf("charges of somebody who was erased: %w", err)
+			}
+		}
+		if _, err := o.deps.Store.Apply(ctx, &bot.Change{Facts: []bot.Fact{{Bucket: SpentBucket, Key: f.Key}}}); err != nil {
+			return fmt.Errorf("charges of somebody who was erased: %w", err)
+		}
+	}
+	return nil
+}
+
+// Begun returns the job of a person that was begun and not finished; nil = there is none.
+func (o *Office) Begun(ctx context.Context, of Person) (*Job, error) {
+	list, err := o.deps.Store.FactsOf(ctx, JobBucket, "", o.deps.Now())
+	if err != nil {
+		return nil, fmt.Errorf("read who is to be erased: %w", err)
+	}
+	for _, f := range list {
+		j := &Job{}
+		if json.Unmarshal([]byte(f.Value), j) == nil && j.Person == of && j.Row == 0 {
+			return j, nil
+		}
+	}
+	return nil, nil
+}

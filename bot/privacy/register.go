@@ -1,0 +1,243 @@
+package privacy
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/privacy/table"
+)
+
+// A rule says what becomes of the rows of a table that mention a person. The register below has one for every table of
+// both databases; a test compares it with their schemas.
+type rule struct {
+	Table Table
+	// erase returns what is done with a row; nil = it stays, and the receipt says so.
+	erase func(e *eraser, row Record) []Alteration
+	// mine reports whether a row is about the person alone, and goes into their export.
+	mine func(s *Subject, row Record) bool
+	// Bound says what keeps the table from growing for ever, for docs/personal-data.md.
+	Bound string
+}
+
+func text(names ...string) []Column { return columns(table.Text, names) }
+func ints(names ...string) []Column { return columns(table.Int, names) }
+func raw(names ...string) []Column  { return columns(table.Bytes, names) }
+
+func columns(kind Kind, names []string) (list []Column) {
+	for _, name := range names {
+		list = append(list, Column{Name: name, Kind: kind})
+	}
+	return list
+}
+
+func join(parts ...[]Column) (all []Column) {
+	for _, part := range parts {
+		all = append(all, part...)
+	}
+	return all
+}
+
+// Names of tables.
+const (
+	laneTable     = "lane"
+	journalTable  = "journal"
+	inboxTable    = "inbox"
+	approvalTable = "approval"
+	outboxTable   = "outbox"
+	factTable     = "fact"
+	chargeTable   = "charge"
+	usageTable    = "usage"
+	overflowTable = "tool_overflow"
+	refTable      = "blob_ref"
+	blobTable     = "blob"
+)
+
+// blobs finds contents by their hash.
+func blobs() *Table {
+	return &Table{Name: blobTable, Key: ints("id"), More: text("hash")}
+}
+
+// rules is the register, in the order in which a person is erased: their conversations end first.
+func rules() []rule {
+	return []rule{
+		{
+			Table: Table{Name: laneTable, Key: text("session"), More: join(text("channel", "chat", "workspace", "state", "turn", "owner", "caller", "notice"), ints("last"))},
+			erase: (*eraser).lane, mine: ownSession, Bound: "one for each conversation; retention.journal days after an empty one was cleared",
+		},
+		{
+			Table: Table{Name: inboxTable, Key: ints("seq"), More: join(text("session", "channel", "bot", "id", "state", "problem", "source"), raw("raw"), ints("at", "finished"))},
+			erase: (*eraser).arrival, mine: (*Subject).sent, Bound: "content 8 days, key 16 days after it was handled",
+		},
+		{
+			Table: Table{Name: outboxTable, Key: ints("id"), More: join(text("session", "channel", "chat", "purpose", "state", "key", "turn", "problem"), raw("content"), ints("created", "finished"))},
+			erase: (*eraser).row, mine: (*Subject).toldRow, Bound: "content 30 days, rows retention.outbox days after they were sent",
+		},
+		{
+			Table: Table{Name: overflowTable, Key: text("id"), More: join(text("session", "turn", "tool", "source"), raw("text"), ints("created"))},
+			erase: ownRow, mine: ownSession, Bound: "tools.overflow.retention_days and max_entries",
+		},
+		{
+			Table: Table{Name: refTable, Key: join(text("session"), ints("blob")), More: ints("used")},
+			erase: (*eraser).ref, mine: ownSession, Bound: "retention.blobs days, retention.max_blob_bytes",
+		},
+		{
+			Table: Table{Name: approvalTable, Key: ints("n"), More: join(text("session", "turn", "call", "channel", "chat", "caller", "tool", "state", "scope", "decider", "name"), raw("votes", "body"), ints("created", "decided", "card"))},
+			erase: (*eraser).question, mine: (*Subject).asked, Bound: "retention.journal days after they were decided",
+		},
+		{
+			Table: Table{Name: journalTable, Key: join(text("session"), ints("n")), More: raw("body")},
+			erase: (*eraser).entry, mine: (*Subject).spoke, Bound: "retention.journal days after the conversation was left",
+		},
+		{
+			Table: Table{Name: factTable, Key: text("bucket", "key"), More: raw("value")},
+			erase: (*eraser).fact, mine: (*Subject).aboutFact, Bound: "by bucket",
+		},
+		{
+			Table: Table{Name: chargeTable, Key: text("key"), More: join(text("scope", "unit", "day"), ints("n"))},
+			erase: (*eraser).charge, mine: (*Subject).spent, Bound: "3 days, then they are added up in usage",
+		},
+		{
+			Table: Table{Name: usageTable, Key: text("day", "scope", "unit"), More: ints("n")},
+			erase: (*eraser).charge, mine: (*Subject).spent, Bound: "400 days",
+		},
+	}
+}
+
+// impersonal says of the other tables why nobody is in them, and what bounds them.
+func impersonal() map[string][2]string {
+	return map[string][2]string{
+		"blob":             {"contents by number; whose they are is in blob_ref", "deleted with the last row of blob_ref"},
+		"blob_piece":       {"pieces of contents", "deleted with their row of blob"},
+		"vector_point":     {"vectors of tools", "as many as there are tools"},
+		"meta":             {"what the database is", "some rows"},
+		"goose_db_version": {"its schema", "one row for each migration"},
+		"applied":          {"numbers of Changes (PostgreSQL)", "an hour"},
+		"process":          {"processes of the service (PostgreSQL)", "as many as run"},
+		"vector_entry":     {"vectors of code and memories (PostgreSQL); the place vectors erases them by their owner", "as what they are derived from"},
+		"vector_owner":     {"owners of these vectors", "as what they are derived from"},
+	}
+}
+
+// ownSession reports whether the session of a row is the person's own.
+func ownSession(s *Subject, row Record) bool { return s.Owns(bot.SessionKey(row["session"])) }
+
+// ownRow deletes a row of one of the person's own conversations.
+func ownRow(e *eraser, row Record) []Alteration {
+	if ownSession(&e.Subject, row) {
+		return []Alteration{{Row: row}}
+	}
+	return nil
+}
+
+// sent reports whether an arrival was sent by the person.
+func (s *Subject) sent(row Record) bool {
+	return ownSession(s, row) || row["channel"] == s.Channel && s.sender(row["raw"])
+}
+
+// toldRow reports whether a row was written for the person alone.
+func (s *Subject) toldRow(row Record) bool {
+	return ownSession(s, row) || s.Private(row["channel"], row["chat"]) || s.only(row)
+}
+
+// only reports whether a row is shown to the person alone in a group.
+func (s *Subject) only(row Record) bool {
+	value, _ := decode(row["content"])
+	object, _ := value.(map[string]any)
+	return row["channel"] == s.Channel && object["only"] == s.ID
+}
+
+// asked reports whether the person asked a question, or decided it.
+func (s *Subject) asked(row Record) bool {
+	return ownSession(s, row) || row["caller"] == s.Caller() || row["decider"] == s.Caller() || s.mentions(row["votes"])
+}
+
+// spoke reports whether an entry is of one of the person's conversations, or what they said in one that others share.
+func (s *Subject) spoke(row Record) bool {
+	if ownSession(s, row) {
+		return true
+	}
+	value, _ := decode(row["body"])
+	object, _ := value.(map[string]any)
+	return object["kind"] == "user" && object["caller"] == s.Caller()
+}
+
+// spent reports whether a charge is the person's.
+func (s *Subject) spent(row Record) bool { return row["scope"] == userScope+s.Caller() }
+
+// userScope begins the scope of a person's charges (bot/quota).
+const userScope = "user/"
+
+// sender reports whether an update, as its channel sent it or as the service stored it, comes from the person.
+func (s *Subject) sender(raw string) bool {
+	value, ok := decode(raw)
+	return ok && s.wrote(value)
+}
+
+// wrote looks for the sender of an update: the member "from" of the objects right below it, or "caller" in a message that
+// the service made. Who is quoted or replied to is deeper.
+func (s *Subject) wrote(value any) bool {
+	top, _ := value.(map[string]any)
+	if top["caller"] == s.Caller() {
+		return true
+	}
+	for name, part := range top {
+		object, _ := part.(map[string]any)
+		if object == nil {
+			continue
+		}
+		if object["caller"] == s.Caller() {
+			return true
+		}
+		for _, member := range []string{"from", "user", "actor_chat", "sender_chat"} {
+			by, _ := object[member].(map[string]any)
+			if by != nil && s.numbered(by["id"]) && !strings.HasPrefix(name, "reply_to") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// numbered reports whether a value is the person's id, as a number or as text.
+func (s *Subject) numbered(value any) bool {
+	switch v := value.(type) {
+	case string:
+		return v == s.ID
+	case interface{ String() string }:
+		return v.String() == s.ID
+	}
+	return false
+}
+
+// TableNames lists all tables that are known here: those in which there are people, and those in which there are none.
+func TableNames() (names []string) {
+	for _, r := range rules() {
+		names = append(names, r.Table.Name)
+	}
+	for name := range impersonal() {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Searched lists the tables in which people are looked for.
+func Searched() (list []Table) {
+	for _, r := range rules() {
+		list = append(list, r.Table)
+	}
+	return list
+}
+
+// Bounds says of every table what keeps it from growing for ever.
+func Bounds() map[string]string {
+	bounds := map[string]string{}
+	for _, r := range rules() {
+		bounds[r.Table.Name] = r.Bound
+	}
+	for name, why := range impersonal() {
+		bounds[name] = why[1]
+	}
+	return bounds
+}

@@ -1,0 +1,331 @@
+package privacy
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/privacy/table"
+)
+
+// collect finds the person's own conversations, and where their files are: later steps delete what says so.
+func (o *Office) collect(ctx context.Context, j *Job) (int, error) {
+	var err error
+	if j.Sessions, err = conversations(ctx, o.deps.Tables, j.Person); err != nil {
+		return 0, err
+	}
+	if err := o.beginnings(ctx, j); err != nil {
+		return 0, err
+	}
+	if o.deps.Limited != nil && o.deps.Limited(j.Person.Caller()) {
+		first := j.Begun.In(o.deps.Zone)
+		j.KeepsDay = time.Date(first.Year(), first.Month(), 1, 0, 0, 0, 0, o.deps.Zone).Format(time.DateOnly)
+	}
+	return 0, nil
+}
+
+// beginnings finds where the person's conversations were begun again: results are remembered since then.
+func (o *Office) beginnings(ctx context.Context, j *Job) error {
+	at := map[string]int{}
+	for i, c := range j.Sessions {
+		at[string(c.Session)] = i
+	}
+	return pages(ctx, o.deps.Tables, &ruleOf(journalTable).Table, j.Person.ID, func(rows []Record) error {
+		for _, row := range rows {
+			i, own := at[row["session"]]
+			value, _ := decode(row["body"])
+			object, _ := value.(map[string]any)
+			if own && (object["kind"] == "summary" || object["kind"] == "reset") {
+				j.Sessions[i].Began = append(j.Sessions[i].Began, number(row["n"]))
+			}
+		}
+		return nil
+	})
+}
+
+func conversations(ctx context.Context, from TableReader, of Person) (list []Conversation, err error) {
+	r := ruleOf(laneTable)
+	err = pages(ctx, from, &r.Table, of.ID, func(rows []Record) error {
+		for _, row := range rows {
+			session := bot.SessionKey(row["session"])
+			lane := bot.Lane{Session: session, Workspace: row["workspace"]}
+			if of.Owns(session) {
+				list = append(list, Conversation{Session: session, Workspace: lane.WorkspaceID()})
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+func ruleOf(table string) *rule {
+	for _, r := range rules() {
+		if r.Table.Name == table {
+			return &r
+		}
+	}
+	return &rule{}
+}
+
+// stop ends the person's turns, withdraws their questions, and waits until nobody works for them: what they would have
+// written would be left over. A turn that does not end loses its lane later, and can store nothing.
+func (o *Office) stop(ctx context.Context, j *Job) (int, error) {
+	lanes, err := o.busy(ctx, j.Person)
+	if err != nil {
+		return 0, err
+	}
+	for _, lane := range lanes {
+		change := &bot.Change{
+			Lanes:  []bot.LaneUpdate{{Session: lane.Session, Stop: &lane.Turn}},
+			Cancel: &bot.Cancel{Session: lane.Session, Turn: lane.Turn, At: o.deps.Now()},
+		}
+		if _, err := o.deps.Store.Apply(ctx, change); err != nil {
+			return 0, fmt.Errorf("stop a turn: %w", err)
+		}
+		o.deps.Wake(lane.Session)
+	}
+	if o.order(j).Alone {
+		return len(lanes), nil
+	}
+	o.until(ctx, stopping, func() bool {
+		left, err := o.busy(ctx, j.Person)
+		return err == nil && len(left) == 0
+	})
+	o.until(ctx, resting, func() bool { return !o.sending(ctx, j) })
+	return len(lanes), ctx.Err()
+}
+
+// busy lists the lanes with a turn of the person.
+func (o *Office) busy(ctx context.Context, of Person) (list []bot.Lane, err error) {
+	r := ruleOf(laneTable)
+	err = pages(ctx, o.deps.Tables, &r.Table, of.ID, func(rows []Record) error {
+		for _, row := range rows {
+			if row["turn"] == "" || row["caller"] != of.Caller() && !of.Owns(bot.SessionKey(row["session"])) {
+				continue
+			}
+			lane, err := o.deps.Store.Lane(ctx, bot.SessionKey(row["session"]))
+			if err != nil {
+				return err
+			}
+			if lane.Turn != "" {
+				list = append(list, lane)
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+// sending reports whether something for the person is still to be sent that was written before they asked.
+func (o *Office) sending(ctx context.Context, j *Job) (busy bool) {
+	r, s := ruleOf(outboxTable), j.subject()
+	err := pages(ctx, o.deps.Tables, &r.Table, j.Person.ID, func(rows []Record) error {
+		busy = busy || slices.ContainsFunc(rows, func(row Record) bool { return row["finished"] == "0" && s.toldRow(row) })
+		return nil
+	})
+	return err == nil && busy
+}
+
+// until waits until something is so, but not longer than a time.
+func (o *Office) until(ctx context.Context, most time.Duration, so func() bool) {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	ticker := time.NewTicker(lookEach)
+	defer ticker.Stop()
+	for !so() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// idle waits until nobody works in a conversation.
+func (o *Office) idle(ctx context.Context, session string) {
+	o.until(ctx, resting, func() bool {
+		lane, err := o.deps.Store.Lane(ctx, bot.SessionKey(session))
+		return err == nil && lane.Owner == ""
+	})
+}
+
+func newEraser(ctx context.Context, from TableReader, j *Job) (*eraser, error) {
+	e := &eraser{
+		Subject: j.subject(), begun: j.Begun.UnixNano(), keepsDay: j.KeepsDay, cards: map[string]bool{},
+		had: map[string]bool{}, touched: map[string]bool{}, shared: map[string]bool{},
+	}
+	for _, c := range j.Sessions {
+		e.had[string(c.Session)] = true
+	}
+	r := ruleOf(approvalTable)
+	err := pages(ctx, from, &r.Table, string(bot.Open), func(rows []Record) error {
+		for _, row := range rows {
+			if row["state"] == string(bot.Open) && !ownSession(&e.Subject, row) {
+				e.cards[row["card"]] = true
+			}
+		}
+		return nil
+	})
+	return e, err
+}
+
+// eraseTable erases in one table.
+func (o *Office) eraseTable(ctx context.Context, j *Job, r *rule) (int, error) {
+	e, err := newEraser(ctx, o.deps.Tables, j)
+	if err != nil {
+		return 0, err
+	}
+	idle := o.idle
+	if o.order(j).Alone {
+		idle = func(context.Context, string) {}
+	}
+	n, err := e.table(ctx, o.deps.Tables, r, idle)
+	if err == nil && len(e.files) > 0 {
+		err = e.contents(ctx, o.deps.Tables)
+	}
+	if err != nil || len(e.touched) == 0 {
+		return n, err
+	}
+	var list []bot.Fact // other processes notice by these
+	for bucket, revision := range revisions() {
+		if e.touched[bucket] {
+			list = append(list, bot.Fact{Bucket: revision, Value: rand.Text()})
+		}
+	}
+	if len(list) > 0 {
+		_, err = o.deps.Store.Apply(ctx, &bot.Change{Facts: list})
+	}
+	return n, err
+}
+
+// receipt says what went, and looks what still names the person.
+func (o *Office) receipt(ctx context.Context, j *Job) (*Receipt, error) {
+	stays, err := o.remaining(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	return &Receipt{
+		ID: j.ID, Pseudonym: j.Pseudonym, Begun: j.Begun, Ended: o.deps.Now().UTC(), Gone: sum(j.Gone), Stays: stays,
+		Beyond: beyond(o.deps.Postgres), Problems: j.Problems,
+	}, nil
+}
+
+// sum adds up what went in steps that were repeated.
+func sum(list []Count) []Count {
+	all := []Count{}
+	for _, c := range list {
+		at := slices.IndexFunc(all, func(known Count) bool { return known.What == c.What })
+		if at < 0 {
+			all = append(all, c)
+		} else {
+			all[at].N += c.N
+		}
+	}
+	return all
+}
+
+func beyond(postgres bool) []Why {
+	list := []Why{BeyondChannel, BeyondShared, BeyondPseudo, BeyondBackups}
+	if postgres {
+		list = append(list, BeyondPostgres)
+	}
+	return list
+}
+
+// remaining counts, by reason, the rows that name the person.
+func (o *Office) remaining(ctx context.Context, j *Job) ([]Stay, error) {
+	e, err := newEraser(ctx, o.deps.Tables, j)
+	if err != nil {
+		return nil, err
+	}
+	stays := []Stay{}
+	for _, r := range rules() {
+		err := pages(ctx, o.deps.Tables, &r.Table, j.Person.ID, func(rows []Record) error {
+			for _, row := range rows {
+				why, named := e.stays(r.Table.Name, row), j.Person.naming(&r.Table, row)
+				if !named || why == StaysJob {
+					continue // the job goes with the receipt
+				}
+				stays = stay(stays, r.Table.Name, why)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return stays, nil
+}
+
+func stay(list []Stay, what string, why Why) []Stay {
+	for i := range list {
+		if list[i].What == what && list[i].Why == why {
+			list[i].N++
+			return list
+		}
+	}
+	return append(list, Stay{what, 1, why})
+}
+
+// naming reports whether a text of a row has the person in it. An id is looked for as a word, so that a number that
+// merely contains it does not count.
+func (p Person) naming(t *Table, row Record) bool {
+	for _, c := range t.Columns() {
+		if (c.Kind == table.Text || c.Kind == table.Bytes) && p.named(row[c.Name]) {
+			return true
+		}
+	}
+	return false
+}
+
+// Look says what is stored about a person without changing anything.
+func Look(ctx context.Context, from TableReader, of Person, postgres bool, now time.Time) (*Receipt, error) {
+	j := NewJob(of, now)
+	var err error
+	if j.Sessions, err = conversations(ctx, from, of); err != nil {
+		return nil, err
+	}
+	e, err := newEraser(ctx, from, j)
+	if err != nil {
+		return nil, err
+	}
+	r := &Receipt{Begun: j.Begun, Gone: []Count{}, Stays: []Stay{}, Beyond: beyond(postgres)}
+	for _, t := range rules() {
+		n := 0
+		err := pages(ctx, from, &t.Table, of.ID, func(rows []Record) error {
+			for _, row := range rows {
+				switch {
+				case t.erase(e, row) != nil || t.Table.Name == journalTable && ownSession(&e.Subject, row):
+					n++
+				case of.naming(&t.Table, row):
+					r.Stays = stay(r.Stays, t.Table.Name, e.stays(t.Table.Name, row))
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			r.Gone = append(r.Gone, Count{t.Table.Name, n})
+		}
+	}
+	return r, nil
+}
+
+// ReceiptOf returns the receipt of a job; nil = there is none yet.
+func ReceiptOf(ctx context.Context, from bot.Facts, job string, now time.Time) (*Receipt, error) {
+	value, err := from.Fact(ctx, ReceiptBucket, job, now)
+	if err != nil || value == "" {
+		return nil, err
+	}
+	r := &Receipt{}
+	if err := json.Unmarshal([]byte(value), r); err != nil {
+		return nil, fmt.Errorf("receipt %s: %w", job, err)
+	}
+	return r, nil
+}

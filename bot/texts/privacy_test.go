@@ -1,0 +1,42 @@
+package texts_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zephbot/zephbot/bot/texts"
+)
+
+// private is all that /export and /forget say in a language.
+func private(l string) map[string][]string {
+	w := texts.Words{}
+	erase, keep := w.ForgetButtons(l)
+	return map[string][]string{
+		"ForgetAsk": {w.ForgetAsk(l, false), w.ForgetAsk(l, true)}, "ForgetButtons": {erase, keep}, "ForgetKept": {w.ForgetKept(l)}, "ForgetOld": {w.ForgetOld(l)},
+		"ForgetBegun": {w.ForgetBegun(l)}, "ForgetPrivate": {w.ForgetPrivate(l)},
+		"ForgetReceipt": {w.ForgetReceipt(l, texts.Erased{}), w.ForgetReceipt(l, texts.Erased{
+			Gone: []texts.ErasedCount{{What: "lane", N: 2}}, Stays: []texts.ErasedCount{{What: "fact", N: 1, Why: "limit"}}, Beyond: []string{"backups"},
+			Problems: []string{"vectors"}, Pseudonym: "erased-x",
+		})},
+		"ExportBegun": {w.ExportBegun(l)}, "ExportOften": {w.ExportOften(l)}, "ExportDone": {w.ExportDone(l, false), w.ExportDone(l, true)},
+		"ExportLarge": {w.ExportLarge(l, 50<<20)}, "ExportFailed": {w.ExportFailed(l)}, "ExportNothing": {w.ExportNothing(l)},
+		"ExportReadme": {w.ExportReadme(l, "telegram:42", time.Unix(0, 0))},
+	}
+}
+
+func TestForgetReceipt(t *testing.T) {
+	t.Parallel()
+	got := texts.Words{}.ForgetReceipt("en", texts.Erased{
+		Gone:  []texts.ErasedCount{{What: "lane", N: 2}, {What: "something new", N: 1}},
+		Stays: []texts.ErasedCount{{What: "fact", N: 1, Why: "limit"}}, Beyond: []string{"backups"}, Pseudonym: "erased-x",
+	})
+	for _, want := range []string{
+		"\n• conversations: 2\n• something new: 1\n", "\n• settings, tasks and notes: 1 (an admin has set it for you)\n",
+		"\n• backups of the operator", " erased-x.",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in:\n%s", want, got)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package storetest
+
+import (
+	"archive/zip"
+	"bytes"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/zephbot/zephbot/bot/privacy"
+)
+
+// unzip returns the files of a ZIP by name.
+func unzip(t *testing.T, raw []byte) map[string]string {
+	t.Helper()
+	r, err := zip.NewReader(bytes.NewReader(raw), int64(len(raw)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, f := range r.File {
+		in, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[f.Name] = string(content)
+	}
+	return files
+}
+
+// checkExport reads an export of the person.
+func checkExport(t *testing.T, store PersonalStore) {
+	t.Helper()
+	files := exportOf(t, store)
+	var names []string
+	for name, content := range files {
+		if strings.HasPrefix(name, "files/") {
+			name = "files/"
+		}
+		names = append(names, name)
+		if strings.Contains(content, "I said this.") || strings.Contains(content, similarID) {
+			t.Errorf("%s has what others said: %s", name, content)
+		}
+		if name != "README.txt" && !strings.Contains(content, Canary) && name != "usage.jsonl" && name != "sessions.jsonl" {
+			t.Errorf("%s lacks what the person said: %s", name, content)
+		}
+	}
+	slices.Sort(names)
+	want := []string{
+		"README.txt", "approvals.jsonl", "conversations.jsonl", "files/", "outputs.jsonl", "received.jsonl", "sent.jsonl", "sessions.jsonl",
+		"settings.jsonl", "usage.jsonl",
+	}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+func exportOf(t *testing.T, store PersonalStore) map[string]string {
+	t.Helper()
+	x := &privacy.Exporter{
+		Tables: store, Files: store, Clean: func(s string) string { return s }, Now: func() time.Time { return start },
+		Readme: func(string, string, time.Time) string { return "read me" },
+	}
+	out, in := io.Pipe()
+	go func() { _ = in.CloseWithError(x.Write(t.Context(), person(), "en", false, in)) }()
+	raw, err := io.ReadAll(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return unzip(t, raw)
+}
