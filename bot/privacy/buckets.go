@@ -5,4 +5,6 @@ const (
 	ExportBucket = "export_job"
 	// OftenBucket holds, by caller id, that an export was made within the last hour.
 	OftenBucket = "export_often"
+	// AuditedBucket holds, by job and process, that a process has pseudonymised its audit log for a job, for a day.
+	AuditedBucket = "erase_audit"
 )

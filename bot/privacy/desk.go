@@ -51,7 +51,9 @@ type DeskDeps struct {
 	Words  texts.Words
 	Send   func(place bot.Place) // rows of a place are stored
 	Owner  string
-	Log    zerolog.Logger
+	// Audited pseudonymises a person in the audit log of this process, which no other one can.
+	Audited func(ctx context.Context, of *Order) (int, error)
+	Log     zerolog.Logger
 }
 
 // TempFile is a file that holds an export while it is written.
@@ -65,11 +67,13 @@ type Desk struct {
 	deps  DeskDeps
 	store Store
 	now   func() time.Time
+
+	audited map[string]bool // jobs for which this process has pseudonymised its log; for Run
 }
 
 // NewDesk returns a Desk.
 func NewDesk(deps DeskDeps) *Desk {
-	return &Desk{deps: deps, store: deps.Office.deps.Store, now: deps.Office.deps.Now}
+	return &Desk{deps: deps, store: deps.Office.deps.Store, now: deps.Office.deps.Now, audited: map[string]bool{}}
 }
 
 // private reports whether a message was written where the person is alone with the bot.
@@ -181,10 +185,36 @@ func (d *Desk) eraseAll(ctx context.Context) error {
 	return nil
 }
 
+// ownLog pseudonymises the person of a job that another process does in the audit log of this one, once the turns of the
+// person have ended.
+func (d *Desk) ownLog(ctx context.Context, f bot.Fact) error {
+	j := &Job{}
+	if d.audited[f.Key] || f.Bucket != JobBucket || json.Unmarshal([]byte(f.Value), j) != nil || j.Step == "" || j.Step == "sessions" {
+		return nil
+	}
+	if _, err := d.deps.Audited(ctx, d.deps.Office.order(j)); err != nil {
+		return fmt.Errorf("pseudonymise the audit log: %w", err)
+	}
+	done := bot.Fact{Bucket: AuditedBucket, Key: j.ID + "/" + d.deps.Owner, Value: "1", Expires: d.now().Add(receiptFor)}
+	if _, err := d.store.Apply(ctx, &bot.Change{Facts: []bot.Fact{done}}); err != nil {
+		return fmt.Errorf("store that the audit log is pseudonymised: %w", err)
+	}
+	d.audited[f.Key] = true
+	return nil
+}
+
+// heldFor is how long it is waited for another process that is at the same job; the next look waits again.
+const heldFor = 300 * time.Millisecond
+
 // locked does something about a fact while no other process does, as the fact is then.
 func (d *Desk) locked(ctx context.Context, f bot.Fact, do func(ctx context.Context, f bot.Fact) error) error {
-	release, err := d.deps.Lock.Hold(ctx, rowKey+f.Key)
+	brief, cancel := context.WithTimeout(ctx, heldFor)
+	defer cancel()
+	release, err := d.deps.Lock.Hold(brief, rowKey+f.Key)
 	if err != nil {
+		if brief.Err() != nil && ctx.Err() == nil {
+			return d.ownLog(ctx, f)
+		}
 		return err
 	}
 	defer release()

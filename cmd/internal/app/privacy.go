@@ -51,7 +51,7 @@ func (s *service) private() *privacy.Desk {
 	c := s.core
 	office := c.office(s.meter.Limited, func(session bot.SessionKey) { s.dispatcher.Wake(session) }, c.records.Settle)
 	return privacy.NewDesk(privacy.DeskDeps{
-		Office: office, Export: c.exporter(), Blobs: c.stores.Blobs, Limit: uploadLimit, Words: c.words(), Owner: c.owner,
+		Office: office, Export: c.exporter(), Blobs: c.stores.Blobs, Limit: uploadLimit, Words: c.words(), Owner: c.owner, Audited: auditPlace{c}.Own,
 		Lock: facts.Lock{Store: c.stores.Bot, Keeper: c.keeper(), Owner: c.owner, Now: c.now},
 		Send: func(place bot.Place) { s.outbox.Wake(place) },
 		Temp: func() (*privacy.TempFile, error) { return tempIn(c.dir) }, Log: c.log.With().Str("component", "privacy").Logger(),

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
+	"time"
 
 	"github.com/zephbot/zephbot/bot/privacy"
 	"github.com/zephbot/zephbot/tools/audit"
@@ -82,4 +84,96 @@ func exportLines(ctx context.Context, name string, of *privacy.Order, to *privac
 		}
 	}
 	return ctx.Err()
+}
+
+// shortID is the length of an id up to which it is too likely to be just any number in an argument.
+const shortID = 6
+
+// personIn returns the person for the log.
+func personIn(of *privacy.Order) audit.Person {
+	p := audit.Person{
+		IDs: []string{of.Caller()}, Pseudonym: of.Pseudonym, Content: true, Receipt: of.ID,
+		Session: func(key string) string {
+			key = strings.ReplaceAll("/"+key+"/", "/"+of.Person.ID+"/", "/"+of.Pseudonym+"/")
+			return strings.Trim(key, "/")
+		},
+	}
+	if len(of.Person.ID) > shortID {
+		p.IDs = append(p.IDs, of.Person.ID)
+	}
+	return p
+}
+
+// Own pseudonymises a person in the log that this process writes: no other process can.
+func (p auditPlace) Own(ctx context.Context, of *privacy.Order) (int, error) {
+	if p.core.audit == nil {
+		return 0, nil
+	}
+	done, err := p.core.audit.Pseudonymise(ctx, personIn(of))
+	if err == nil && done.Left > 0 {
+		err = fmt.Errorf("%d lines of the audit log name the person, and cannot be rewritten: they are no valid lines", done.Left)
+	}
+	return done.Lines, err
+}
+
+// others is how long other processes have to pseudonymise a person in their logs.
+const others = time.Minute
+
+// Erase implements privacy.Place: it sees to this process's log and those of processes that are gone. Those that run see
+// to their own (privacy.Desk), which it waits for.
+func (p auditPlace) Erase(ctx context.Context, of *privacy.Order) (int, error) {
+	c := p.core
+	n, err := p.Own(ctx, of)
+	errs := []error{err}
+	held := false
+	for _, path := range p.logs() {
+		if path == c.auditFile {
+			continue
+		}
+		done, err := audit.Pseudonymise(ctx, audit.Options{
+			Path: path, Anchor: marks{facts: c.bucket(markBucket), key: markKey(c.dir, path)}, Redactor: c.redactor, Now: c.now, Log: c.log,
+		}, personIn(of))
+		if n += done.Lines; errors.Is(err, audit.ErrHeld) {
+			held = true
+			continue
+		}
+		errs = append(errs, err)
+	}
+	if held {
+		errs = append(errs, p.wait(ctx, of))
+	}
+	return n, errors.Join(errs...)
+}
+
+// wait waits until the other processes have seen to their logs.
+func (p auditPlace) wait(ctx context.Context, of *privacy.Order) error {
+	c := p.core
+	ctx, cancel := context.WithTimeout(ctx, others)
+	defer cancel()
+	ticker := time.NewTicker(serviceLooks)
+	defer ticker.Stop()
+	for {
+		living, err := c.stores.Living(ctx)
+		if err != nil {
+			return err
+		}
+		left := 0
+		for _, owner := range living {
+			done, err := c.stores.Bot.Fact(ctx, privacy.AuditedBucket, of.ID+"/"+owner, c.now())
+			if err != nil {
+				return err
+			}
+			if owner != c.owner && done == "" {
+				left++
+			}
+		}
+		if left == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d processes have not pseudonymised their audit logs", left)
+		case <-ticker.C:
+		}
+	}
 }
