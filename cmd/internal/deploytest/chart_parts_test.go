@@ -25,6 +25,8 @@ func surroundings() map[string]any {
 		"redis":          map[string]any{"secret": "redis", "caSecret": "redis-ca"},
 		"qdrant":         map[string]any{"url": "http://qdrant:6334", "secret": "qdrant"},
 		"serviceMonitor": map[string]any{"enabled": true, "labels": map[string]any{"release": "prometheus"}},
+		"alerts":         map[string]any{"enabled": true},
+		"dashboard":      map[string]any{"enabled": true},
 		"seccompProfile": map[string]any{"type": "Localhost", "localhostProfile": "profiles/zephbot.json"},
 		"networkPolicy": map[string]any{
 			"enabled": true, "webhookFrom": []any{map[string]any{"namespaceSelector": map[string]any{"matchLabels": map[string]any{"name": "ingress"}}}},

@@ -15,6 +15,8 @@ type objects struct {
 	scaler     *autoscaler
 	monitor    *serviceMonitor
 	claim      *sharedClaim
+	rules      *prometheusRule
+	dashboard  *configMap
 }
 
 // template is the pod, of whichever makes it.
@@ -132,6 +134,26 @@ type serviceMonitor struct {
 			Interval string `yaml:"interval"`
 		} `yaml:"endpoints"`
 	} `yaml:"spec"`
+}
+
+type prometheusRule struct {
+	typeMeta `yaml:",inline"`
+	Metadata metadata   `yaml:"metadata"`
+	Spec     alertRules `yaml:"spec"`
+}
+
+// alertRules is a file of rules for Prometheus.
+type alertRules struct {
+	Groups []struct {
+		Name  string `yaml:"name"`
+		Rules []struct {
+			Alert       string            `yaml:"alert"`
+			Expr        string            `yaml:"expr"`
+			For         string            `yaml:"for"`
+			Labels      map[string]string `yaml:"labels"`
+			Annotations map[string]string `yaml:"annotations"`
+		} `yaml:"rules"`
+	} `yaml:"groups"`
 }
 
 type ingress struct {

@@ -81,6 +81,7 @@ func render(t *testing.T, vals map[string]any) (map[string]string, error) {
 	dot := map[string]any{
 		"Values":  vals,
 		"Chart":   map[string]any{"Name": meta["name"], "Version": meta["version"], "AppVersion": meta["appVersion"]},
+		"Files":   chartFiles{},
 		"Release": map[string]any{"Name": release, "Namespace": "default", "Service": "Helm"},
 	}
 	out := map[string]string{}
@@ -96,6 +97,18 @@ func render(t *testing.T, vals map[string]any) (map[string]string, error) {
 		out[base] = b.String()
 	}
 	return out, nil
+}
+
+// chartFiles is Helm's .Files.
+type chartFiles struct{}
+
+// Get returns a file of the chart; like Helm's, "" if there is none.
+func (chartFiles) Get(name string) string {
+	data, err := os.ReadFile(filepath.Join(chartDir, name))
+	if err != nil {
+		return ""
+	}
+	return string(data)
 }
 
 // functions are those of Helm and its library that the chart uses, with the order of arguments that they have there.
@@ -243,6 +256,9 @@ func (o *objects) target(kind, name string) any {
 	case "HorizontalPodAutoscaler":
 		o.scaler = &autoscaler{}
 		return o.scaler
+	case "PrometheusRule":
+		o.rules = &prometheusRule{}
+		return o.rules
 	case "ServiceMonitor":
 		o.monitor = &serviceMonitor{}
 		return o.monitor
@@ -256,6 +272,10 @@ func (o *objects) target(kind, name string) any {
 		}
 		return &o.service
 	case "ConfigMap":
+		if strings.HasSuffix(name, "-dashboard") {
+			o.dashboard = &configMap{}
+			return o.dashboard
+		}
 		return &o.config
 	case "PersistentVolumeClaim":
 		o.claim = &sharedClaim{}

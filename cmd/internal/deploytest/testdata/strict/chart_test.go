@@ -35,6 +35,7 @@ func kinds() map[string]func() any {
 		"policy/v1/PodDisruptionBudget":           func() any { return &policy.PodDisruptionBudget{} },
 		"autoscaling/v2/HorizontalPodAutoscaler":  func() any { return &autoscaling.HorizontalPodAutoscaler{} },
 		"monitoring.coreos.com/v1/ServiceMonitor": func() any { return &monitoring.ServiceMonitor{} },
+		"monitoring.coreos.com/v1/PrometheusRule": func() any { return &monitoring.PrometheusRule{} },
 	}
 }
 
@@ -43,6 +44,8 @@ webhook: {url: "https://bot.example.org/f3a9", ingress: {enabled: true, classNam
 redis: {secret: redis, caSecret: redis-ca}
 qdrant: {url: "http://qdrant:6334", secret: qdrant}
 serviceMonitor: {enabled: true, labels: {release: prometheus}}
+alerts: {enabled: true, labels: {release: prometheus}, usdPerHour: 12.5}
+dashboard: {enabled: true, annotations: {grafana_folder: Bots}}
 seccompProfile: {type: Localhost, localhostProfile: profiles/zephbot.json}
 networkPolicy: {enabled: true, webhookFrom: [{namespaceSelector: {matchLabels: {name: ingress}}}], metricsFrom: [{podSelector: {}}], extraEgress: [{ports: [{port: 6379, protocol: TCP}]}]}
 env: {ZEPH_LOG_LEVEL: debug, ZEPH_AGENT_CONCURRENCY: 8, ZEPH_AUDIT_ENABLED: true}
@@ -127,9 +130,9 @@ func TestChart(t *testing.T) {
 		want   []string
 	}{
 		"defaults":     {want: []string{"ConfigMap 1", "Service 1", "ServiceAccount 1", "StatefulSet 1"}},
-		"surroundings": {values: surroundings, want: []string{"ConfigMap 1", "Ingress 1", "NetworkPolicy 1", "Service 2", "ServiceAccount 1", "ServiceMonitor 1", "StatefulSet 1"}},
+		"surroundings": {values: surroundings, want: []string{"ConfigMap 2", "Ingress 1", "NetworkPolicy 1", "PrometheusRule 1", "Service 2", "ServiceAccount 1", "ServiceMonitor 1", "StatefulSet 1"}},
 		"several": {values: several, want: []string{
-			"ConfigMap 1", "Deployment 1", "HorizontalPodAutoscaler 1", "Ingress 1", "NetworkPolicy 1", "PersistentVolumeClaim 1", "PodDisruptionBudget 1", "Service 2", "ServiceAccount 1", "ServiceMonitor 1",
+			"ConfigMap 2", "Deployment 1", "HorizontalPodAutoscaler 1", "Ingress 1", "NetworkPolicy 1", "PersistentVolumeClaim 1", "PodDisruptionBudget 1", "PrometheusRule 1", "Service 2", "ServiceAccount 1", "ServiceMonitor 1",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
