@@ -161,13 +161,16 @@ func (e estate) writeState(w *archive.Writer, scratch string, database persisten
 			return err
 		}
 	}
-	return addFile(w, archive.State, filepath.Join(scratch, persistence.FileName), func(f *os.File) (int64, error) {
-		info, err := f.Stat()
-		if err != nil {
-			return 0, err
-		}
-		return info.Size(), nil
-	})
+	f, err := os.Open(filepath.Join(scratch, persistence.FileName))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // read only
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return w.File(archive.State, persistence.FileName, f, info.Size())
 }
 
 // writeAudit adds the audit logs, each up to the end of a line.
@@ -176,30 +179,61 @@ func (e estate) writeAudit(w *archive.Writer) error {
 		if !log.Exists() {
 			continue
 		}
-		files, err := audit.Files(log.Path)
-		if err != nil {
+		if err := writeChain(w, log.Path); err != nil {
 			return err
-		}
-		for _, name := range files {
-			if err := addFile(w, archive.Audit, name, audit.WholeLines); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
 }
 
-func addFile(w *archive.Writer, part archive.Part, path string, size func(*os.File) (int64, error)) error {
-	f, err := os.Open(path)
+// writeChain adds the files of a log. They are all opened before the first one is read: the service may rotate the log or
+// delete its oldest file meanwhile.
+func writeChain(w *archive.Writer, path string) error {
+	names, files, err := openChain(path)
+	defer func() {
+		for _, f := range files {
+			_ = f.Close() // read only
+		}
+	}()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // read only
-	n, err := size(f)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	for i, f := range files {
+		size, err := audit.WholeLines(f)
+		if err == nil {
+			err = w.File(archive.Audit, filepath.Base(names[i]), f, size)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", names[i], err)
+		}
 	}
-	return w.File(part, filepath.Base(path), f, n)
+	return nil
+}
+
+// openChain opens the files of a log as they were together at one moment.
+func openChain(path string) (names []string, files []*os.File, err error) {
+	const tries = 10
+	for range tries {
+		for _, f := range files {
+			_ = f.Close() // read only
+		}
+		files = nil
+		if names, err = audit.Files(path); err != nil {
+			continue
+		}
+		for _, name := range names {
+			f, opened := os.Open(name)
+			if err = opened; err != nil {
+				break
+			}
+			files = append(files, f)
+		}
+		again, looked := audit.Files(path)
+		if err = errors.Join(err, looked); err == nil && slices.Equal(names, again) {
+			return names, files, nil
+		}
+	}
+	return names, files, errors.Join(fmt.Errorf("%s changes faster than it can be read", path), err)
 }
 
 // writeTrees adds the tokens of MCP servers and the workspaces.
