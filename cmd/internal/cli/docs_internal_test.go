@@ -24,6 +24,7 @@ var notRun = map[string]string{
 	"restore":      "needs the backup that is named; TestBackup runs it",
 	"doctor":       "fails without a bot; TestDoctor… run it",
 	"debug":        "needs a turn",
+	"tools call t": "needs the server tickets of the example",
 	"user":         "needs a person who has written",
 	"audit":        "needs a log",
 	"policy test":  "needs a file of expectations",
@@ -161,7 +162,7 @@ func TestReasonsAreNeeded(t *testing.T) {
 	}
 	walk((&command{env: Env{}}).root())
 	for begin := range notRun {
-		if !slices.ContainsFunc(paths, func(path string) bool { return strings.HasPrefix(path, begin) }) {
+		if !slices.ContainsFunc(paths, func(path string) bool { return strings.HasPrefix(path, begin) || strings.HasPrefix(begin, path) }) {
 			t.Logf("no command begins with %q yet", begin)
 		}
 	}
