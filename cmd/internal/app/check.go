@@ -65,6 +65,10 @@ func Check(opts Options, use Use) Findings {
 	k.skills()
 	k.contradictions()
 	k.observation()
+	k.reachable()
+	k.languageServer()
+	k.listeners()
+	k.addresses()
 	if use.Model {
 		k.models()
 	}
@@ -134,6 +138,10 @@ func leaves(err error) []error {
 				list = append(list, leaves(one)...)
 			}
 		}
+		// of "configuration: index.lsp.symbols: …", the key is only in the whole text
+		if whole, ok := strings.CutPrefix(err.Error(), ErrConfig.Error()+": "); ok && len(list) == 1 {
+			return []error{errors.New(whole)}
+		}
 		return list
 	}
 	return []error{err}
@@ -151,7 +159,7 @@ func (k *inspector) locate(key, text string) config.Problem {
 			return config.Problem{File: name[:i], Line: line, Key: "rules[" + of, Text: rest}
 		}
 	}
-	if k.c.Set(where) || strings.HasPrefix(where, "tools.") && !strings.ContainsAny(where, " ") {
+	if k.c.Set(where) || config.IsKey(where) || strings.HasPrefix(where, "tools.") && !strings.ContainsAny(where, " ") {
 		return k.c.Problem(where, rest)
 	}
 	return k.c.Problem(key, text)
@@ -252,7 +260,7 @@ func (k *inspector) models() {
 	for i, p := range k.c.LLM.Providers {
 		at := fmt.Sprintf("llm.providers[%d]", i)
 		if _, err := c.model(p); err != nil {
-			k.wrong(at, "%s", err)
+			k.provider(at, &p, err)
 		}
 		if p.MaxTokens >= k.c.Agent.ContextBudgetTokens {
 			k.warn(at+".max_tokens", "an answer of %d tokens leaves nothing of agent.context_budget_tokens (%d) for the conversation; lower it, or raise that",
@@ -273,6 +281,19 @@ func (k *inspector) models() {
 			k.wrong("mcp.tool_discovery.embedding_provider", "%s", err)
 		}
 	}
+}
+
+// provider reports an error of a provider at the setting that it begins with.
+func (k *inspector) provider(at string, p *config.Provider, err error) {
+	text := strings.TrimPrefix(err.Error(), "provider "+p.Name+": ")
+	setting, rest, _ := strings.Cut(text, " ")
+	if slices.Contains([]string{"api_key", "base_url", "model"}, setting) {
+		at, text = at+"."+setting, rest
+	}
+	if setting == "api_key" && p.APIKey == "" {
+		text += "; set it here, or ZEPH_LLM_PROVIDERS_" + variable(p.Name) + "_API_KEY"
+	}
+	k.wrong(at, "%s", text)
 }
 
 // variable returns a name in the form of environment variables.
@@ -296,7 +317,7 @@ func (k *inspector) telegram() {
 			client.Close()
 		}
 		if len(t.AllowedUsers) == 0 && len(t.Admins) == 0 {
-			k.warn("telegram.allowed_users", "names nobody, nor does telegram.admins: only people who were admitted in the chat may talk to this bot. Where there are none, serve shows a code; whoever sends it to the bot is its first admin")
+			k.warn("telegram.allowed_users", "names nobody, nor does telegram.admins: only people who were admitted in the chat may talk to this bot; add yourself to telegram.admins, or send the bot the code that serve shows")
 		}
 	}
 	k.webhook(t)

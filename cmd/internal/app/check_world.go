@@ -109,6 +109,7 @@ func (k *inspector) servers() {
 				k.fault(fmt.Sprintf("%s.roots[%d].uri", at, j), "%s is no directory that exists; make it, or correct the address", u.Path)
 			}
 		}
+		k.startable(at, &s)
 		if s.OAuth.Enabled && s.URL == "" {
 			k.warn(at+".oauth", "has no effect: only a server with a url is signed in to")
 		}

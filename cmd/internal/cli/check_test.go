@@ -15,17 +15,20 @@ const (
 	goodToken    = "123456:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 )
 
+// checkCase is a configuration and what `config check` says of it.
+type checkCase struct {
+	conf  string
+	env   []string
+	files map[string]string
+	want  []string // beginnings of lines on stderr, all of them; @ is the working directory
+	warn  []string // parts of lines on stdout
+}
+
 // TestConfigCheck: everything that start or first use would find is found, with file, line and key, all at once, and
 // with exit code 2.
 func TestConfigCheck(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		conf  string
-		env   []string
-		files map[string]string
-		want  []string // beginnings of lines on stderr, all of them; @ is the working directory
-		warn  []string // parts of lines on stdout
-	}{
+	for name, c := range map[string]checkCase{
 		"nothing": {},
 		"observation": {
 			conf: "[tracing]\nendpoint = \"https://me:hidden@collector:4318\"\nheaders = { X-Key = \"k\" }\n",
@@ -221,43 +224,49 @@ func TestConfigCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := here(t)
-			w.env = c.env
-			if c.conf != "" {
-				c.files = withFile(c.files, "zephbot.toml", c.conf)
-			}
-			for file, text := range c.files {
-				if err := os.WriteFile(filepath.Join(w.dir, file), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			code := w.run(t, "config", "check")
-			want := cli.Fine
-			if len(c.want) > 0 {
-				want = cli.Usage
-			}
-			said := strings.Split(strings.TrimSuffix(w.err.String(), "\n"), "\n")
-			if w.err.Len() == 0 {
-				said = nil
-			}
-			if code != want || len(said) != len(c.want) {
-				t.Fatalf("exit %d, want %d; %d lines, want %d:\n%s%s", code, want, len(said), len(c.want), w.err.String(), w.out.String())
-			}
-			for i, begin := range c.want {
-				begin = "zephbot: " + strings.ReplaceAll(strings.ReplaceAll(begin, "@/zephbot.toml", "zephbot.toml"), "@", w.dir)
-				if !strings.HasPrefix(said[i], begin) {
-					t.Errorf("line %d is %q, want %q…", i, said[i], begin)
-				}
-			}
-			for _, part := range c.warn {
-				if strings.Count(w.out.String(), part) != 1 {
-					t.Errorf("%q once in:\n%s", part, w.out.String())
-				}
-			}
-			if n := strings.Count(w.out.String(), "warning: "); n != len(c.warn) {
-				t.Errorf("%d warnings, want %d:\n%s", n, len(c.warn), w.out.String())
-			}
+			c.check(t)
 		})
+	}
+}
+
+// check runs `config check`.
+func (c *checkCase) check(t *testing.T) {
+	t.Helper()
+	w := here(t)
+	w.env = c.env
+	if c.conf != "" {
+		c.files = withFile(c.files, "zephbot.toml", c.conf)
+	}
+	for file, text := range c.files {
+		if err := os.WriteFile(filepath.Join(w.dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code := w.run(t, "config", "check")
+	want := cli.Fine
+	if len(c.want) > 0 {
+		want = cli.Usage
+	}
+	said := strings.Split(strings.TrimSuffix(w.err.String(), "\n"), "\n")
+	if w.err.Len() == 0 {
+		said = nil
+	}
+	if code != want || len(said) != len(c.want) {
+		t.Fatalf("exit %d, want %d; %d lines, want %d:\n%s%s", code, want, len(said), len(c.want), w.err.String(), w.out.String())
+	}
+	for i, begin := range c.want {
+		begin = "zephbot: " + strings.ReplaceAll(strings.ReplaceAll(begin, "@/zephbot.toml", "zephbot.toml"), "@", w.dir)
+		if !strings.HasPrefix(said[i], begin) {
+			t.Errorf("line %d is %q, want %q…", i, said[i], begin)
+		}
+	}
+	for _, part := range c.warn {
+		if strings.Count(w.out.String(), part) != 1 {
+			t.Errorf("%q once in:\n%s", part, w.out.String())
+		}
+	}
+	if n := strings.Count(w.out.String(), "warning: "); n != len(c.warn) {
+		t.Errorf("%d warnings, want %d:\n%s", n, len(c.warn), w.out.String())
 	}
 }
 

@@ -199,8 +199,8 @@ type remedy int
 
 const (
 	retry   remedy = iota // it is asked again
-	keep                   // it is taken anyway
-	another                // another one is chosen
+	keep                  // it is taken anyway
+	another               // another one is chosen
 )
 
 // mend asks for what made a model not answer.

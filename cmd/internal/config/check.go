@@ -65,6 +65,9 @@ func (k *checker) run() {
 		k.wrong("vector.url", "is empty; backend \"qdrant\" needs the address of Qdrant")
 	}
 	k.idle(reflect.ValueOf(k.c).Elem(), "", "", schema{})
+	k.dormant()
+	k.useless()
+	k.opposed()
 }
 
 // leaf checks one value against its tags.
@@ -75,6 +78,7 @@ func (k *checker) leaf(l leaf) {
 	if text := checkValue(l); text != "" {
 		k.wrong(l.key, "%s", text)
 	}
+	k.untidy(l)
 	if l.form == "provider" && l.value.String() != "" {
 		k.provider(l.key, l.value.String())
 	}

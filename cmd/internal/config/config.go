@@ -121,8 +121,8 @@ func (src Source) read() (data []byte, name string, err error) {
 			return nil, "", Problems{{
 				File: name, Text: fmt.Sprintf("is larger than %d KiB; a config file is smaller", maxFile>>10),
 			}}
-		case err == nil:
-			return data, name, nil
+		case err == nil: // some editors put a byte order mark in front
+			return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), name, nil
 		case errors.Is(err, fs.ErrNotExist) && src.File == "":
 			continue
 		default:

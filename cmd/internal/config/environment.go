@@ -14,6 +14,7 @@ type environment struct {
 	vars     map[string]string
 	used     map[string]string // key that a variable set
 	values   map[string]any    // values of keys with a fixed place
+	alike    []string          // other variables whose names begin almost like ours
 	problems Problems
 	warnings Problems
 }
@@ -21,8 +22,13 @@ type environment struct {
 func newEnvironment(env []string) *environment {
 	e := &environment{vars: map[string]string{}, used: map[string]string{}, values: map[string]any{}}
 	for _, kv := range env {
-		if name, value, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(name, envPrefix+"_") {
+		name, value, ok := strings.Cut(kv, "=")
+		switch {
+		case !ok:
+		case strings.HasPrefix(name, envPrefix+"_"):
 			e.vars[name] = value
+		case strings.HasPrefix(strings.ToUpper(name), envPrefix):
+			e.alike = append(e.alike, name)
 		}
 	}
 	return e
@@ -137,7 +143,7 @@ func (e *environment) warnUnknown(known map[string]bool) {
 		if known[name] {
 			continue
 		}
-		text := "names no known key; docs/config.md lists the variables"
+		text := "names no known key" + closest(name, names)
 		rest, ofProvider := strings.CutPrefix(name, provider)
 		who, key := splitField(rest, fields)
 		if ofProvider && who != "" && key != "" { // perhaps a provider that is not configured at the moment
@@ -149,6 +155,41 @@ func (e *environment) warnUnknown(known map[string]bool) {
 		}
 		e.warnings = append(e.warnings, Problem{Key: name, Text: text})
 	}
+	slices.Sort(e.alike)
+	for _, name := range e.alike { // "zeph_telegram_token", "ZEPHBOT_TELEGRAM_TOKEN"
+		_, rest, _ := strings.Cut(strings.ToUpper(name), "_")
+		if meant := envPrefix + "_" + rest; known[meant] {
+			e.wrong(name, "is not read, because our variables begin with "+envPrefix+"_ and are in upper case; did you mean "+meant+"?")
+		}
+	}
+}
+
+// closest says what a variable that names no key may be about: an entry of a list, which has no variables, or the key
+// with the most words in common.
+func closest(name string, names []string) string {
+	for _, k := range Keys() {
+		if list, _, ok := strings.Cut(k.Name, "[]"); ok && k.Env == "" && !strings.Contains(list, entryMark) &&
+			strings.HasPrefix(name, envPrefix+"_"+strings.ToUpper(strings.ReplaceAll(list, ".", "_"))+"_") {
+			return ": entries of [[" + list + "]] cannot be set in the environment; write them into the file"
+		}
+	}
+	wanted, best, most := strings.Split(name, "_")[1:], "", 0
+	for _, known := range names {
+		words, common := strings.Split(known, "_")[1:], 0
+		for _, w := range wanted {
+			if slices.Contains(words, w) {
+				common++
+			}
+		}
+		// more common words are closer, and then fewer others
+		if closeness := 100*common - len(words); common > 0 && closeness > most {
+			best, most = known, closeness
+		}
+	}
+	if best == "" {
+		return "; docs/config.md lists the variables"
+	}
+	return "; the closest is " + best + ", and docs/config.md lists all"
 }
 
 // envTypeName says what a variable for a key of type t must contain.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -138,4 +139,9 @@ func uniquePlaces() map[string]string {
 		}
 	}
 	return places
+}
+
+// IsKey reports whether a text is the name of a key or of a table, as in the file.
+func IsKey(text string) bool {
+	return slices.ContainsFunc(Keys(), func(k Key) bool { return k.Name == text || k.Table == text && text != "" })
 }

@@ -1,0 +1,150 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// ownWords are the tables whose `enabled` only turns off a part of them, or about which another check has a better
+// sentence.
+func ownWords() []string {
+	return []string{"tools", "index", "tools.policy", "tools.authorization", "tools.adversarial_policy", "tools.filters"}
+}
+
+// dormant warns about tables that are off although something in them was changed, once for each.
+func (k *checker) dormant() {
+	off := map[string]bool{}
+	walk(k.c, func(l leaf) {
+		if table, ok := strings.CutSuffix(l.key, ".enabled"); ok && !l.value.Bool() && !slices.Contains(ownWords(), table) {
+			off[table] = true
+		}
+	})
+	walk(k.c, func(l leaf) {
+		if l.idle != "" || !k.set(l.key) || formatValue(l.value) == formatValue(defaultOf(l.field)) {
+			return
+		}
+		for table := range off {
+			if strings.HasPrefix(l.key, table+".") && l.key != table+".enabled" {
+				delete(off, table)
+				k.warn(l.key, "has no effect: %s.enabled is false; set that to true, or take this out", table)
+			}
+		}
+	})
+}
+
+// untidy refuses tokens and keys with spaces around them, as copying leaves them: servers do not take them.
+func (k *checker) untidy(l leaf) {
+	if l.typ == secretType && strings.TrimSpace(l.value.String()) != l.value.String() {
+		k.wrong(l.key, "has spaces or line breaks around it; take them out")
+	}
+}
+
+// useless warns about keys that the type of a provider, the transport of a server or another key makes useless.
+func (k *checker) useless() {
+	for i, p := range k.c.LLM.Providers {
+		k.uselessOf(item("llm.providers", i), &p)
+	}
+	for i, s := range k.c.MCP.Servers {
+		if (s.Command == "") == (s.URL == "") {
+			continue // refused
+		}
+		k.unused(item("mcp.servers", i), &s)
+	}
+	if t := k.c.Telegram; len(t.AllowedBots) > 0 && !t.BotToBot {
+		k.warn("telegram.allowed_bots", "has no effect: telegram.bot_to_bot is false; set that to true, or take this out")
+	}
+	if v := k.c.Vector; v.Backend == "embedded" && v.URL != "" {
+		k.warn("vector.url", "has no effect: vector.backend is \"embedded\"; set that to \"qdrant\", or take this out")
+	}
+	if w := k.c.WebSearch; w.Backend == "" && (w.URL != "" || w.APIKey != "") {
+		k.warn("web_search", "has no effect: there is no web_search.backend; choose searxng, brave or tavily")
+	}
+}
+
+// uselessOf checks what the type of a provider uses.
+func (k *checker) uselessOf(at string, p *Provider) {
+	for _, u := range []struct {
+		key   string
+		types []string // that use it
+	}{
+		{"pace", []string{"offline"}},
+		{"wire", []string{"openai", "ollama"}},
+		{"embedding_model", []string{"openai", "ollama"}},
+	} {
+		if key := join(at, u.key); k.set(key) && !k.bad[key] && !slices.Contains(u.types, p.Type) {
+			k.warn(key, "has no effect: it is for type %s, and this provider has type %s; take it out", strings.Join(u.types, " and "), p.Type)
+		}
+	}
+	if p.ContextTokens > 0 && p.ContextTokens <= p.MaxTokens {
+		k.wrong(join(at, "context_tokens"), "%d leaves no room for a conversation beside an answer of max_tokens (%d); make it larger, or that smaller", p.ContextTokens, p.MaxTokens)
+	}
+}
+
+// unused checks what the transport of a server uses.
+func (k *checker) unused(at string, s *MCPServer) {
+	keys, other := []string{"args", "dir", "env", "env_isolation", "confine", "network"}, "command"
+	if s.URL == "" {
+		keys, other = []string{"headers"}, "url"
+	}
+	for _, key := range keys {
+		if k.set(join(at, key)) || key == "env" && len(s.Env) > 0 || key == "headers" && len(s.Headers) > 0 {
+			k.warn(join(at, key), "has no effect: it is for servers with a %s; take it out", other)
+		}
+	}
+}
+
+// opposed finds numbers and ids that contradict each other.
+func (k *checker) opposed() {
+	for name, l := range map[string]Limits{"user": k.c.Quotas.User, "chat": k.c.Quotas.Chat, "bot": k.c.Quotas.Bot} {
+		k.limits("quotas."+name, &l)
+	}
+	for id, chat := range k.c.Telegram.Chats {
+		if chat.Quota != nil {
+			k.limits(join("telegram.chats", id)+".quota", chat.Quota)
+		}
+	}
+	if l := k.c.LLM; l.Idle > l.Timeout && k.set("llm.idle_timeout") {
+		k.warn("llm.idle_timeout", "has no effect: llm.timeout (%s) ends a call before; make it smaller, or that larger", formatDuration(l.Timeout))
+	}
+	for _, id := range k.c.Telegram.AllowedChats {
+		if id != "*" && !strings.HasPrefix(id, "-") {
+			k.warn("telegram.allowed_chats", "%s is the id of a person, and those of groups begin with a minus; people belong into telegram.allowed_users", id)
+		}
+	}
+	if t := k.c.Telegram; t.APIURL == "https://api.telegram.org" && t.MaxUploadBytes > telegramUpload {
+		k.warn("telegram.max_upload_bytes", "Telegram itself takes %d bytes; larger files need a Bot API server of your own (telegram.api_url)", telegramUpload)
+	}
+}
+
+// telegramUpload is the largest file that Telegram's own Bot API server takes, in bytes.
+const telegramUpload = 50 << 20
+
+// limits compares limits of a day with those of a month.
+func (k *checker) limits(at string, l *Limits) {
+	for _, pair := range []struct {
+		unit       string
+		day, month float64
+	}{
+		{"turns", float64(l.TurnsPerDay), float64(l.TurnsPerMonth)},
+		{"tokens", float64(l.TokensPerDay), float64(l.TokensPerMonth)},
+		{"usd", l.USDPerDay, l.USDPerMonth},
+	} {
+		if pair.month > 0 && pair.day > pair.month {
+			k.warn(at+"."+pair.unit+"_per_day", "%g is more than %s_per_month (%g), which ends it before; make it smaller", pair.day, pair.unit, pair.month)
+		}
+	}
+	for _, p := range k.c.LLM.Providers {
+		if least := min(positive(l.TokensPerDay), positive(l.TokensPerMonth)); p.Name == k.c.LLM.Primary && p.Type != "offline" && least <= p.MaxTokens {
+			k.warn(at, "%d tokens are fewer than the longest answer (max_tokens = %d of llm.providers %s), for which there must be room: nobody is answered; allow more, or lower max_tokens",
+				least, p.MaxTokens, p.Name)
+		}
+	}
+}
+
+// positive is a limit; none is as good as a very large one.
+func positive(limit int) int {
+	if limit <= 0 {
+		return 1 << 60
+	}
+	return limit
+}
