@@ -72,7 +72,9 @@ type Options struct {
 	Zone *time.Location
 	// elicit asks the person at the terminal what a server wants to know; nil = such questions are declined.
 	elicit func(context.Context, mcp.Elicitation) (mcp.Answer, error)
-	given  bool // Now was given: it is the clock, also of the database
+	// workspaces replaces where conversations work: recorded calls are judged and create nothing; nil = as configured.
+	workspaces func(tools.Origin) (string, error)
+	given      bool // Now was given: it is the clock, also of the database
 	// Hooks observe the database's commits: crash tests end the process in them.
 	Hooks sql.Hooks
 	// Erased is called after each step of erasing a person is stored, for tests. nil = nothing is.

@@ -18,7 +18,11 @@ import (
 // places reads allowed_paths.
 func (c *Core) places(key string, list []string) (place.Set, error) {
 	own := moves.Workspaces{Root: c.workspaceRoot(), Map: c.moves, Own: map[string]string{terminal.Name: c.opts.WorkDir}}
-	set, err := place.New(list, config.Here, own.Open, c.cfg.Path)
+	open := own.Open
+	if c.opts.workspaces != nil {
+		open = c.opts.workspaces
+	}
+	set, err := place.New(list, config.Here, open, c.cfg.Path)
 	if err != nil {
 		return set, fmt.Errorf("%w: %s: %w", ErrConfig, key, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/zephbot/zephbot/cmd/internal/app"
+	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
 func (c *command) auditCommand() *cobra.Command {
@@ -29,15 +30,23 @@ var errNoLog = errors.New("no audit log exists yet")
 
 // auditLogs returns the log that is named last, or all that exist.
 func (c *command) auditLogs(args []string, mode string) ([]app.AuditLog, error) {
+	if len(args) > 0 {
+		return c.logsOf(nil, args, mode)
+	}
+	cfg, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	return c.logsOf(cfg, nil, mode)
+}
+
+// logsOf is auditLogs for a configuration that has been read.
+func (c *command) logsOf(cfg *config.Config, args []string, mode string) ([]app.AuditLog, error) {
 	if mode != "" && !slices.Contains(app.AuditModes(), mode) {
 		return nil, usageError{fmt.Errorf("--mode %q: there are %s", mode, strings.Join(app.AuditModes(), ", "))}
 	}
 	if len(args) > 0 {
 		return []app.AuditLog{{Path: args[len(args)-1]}}, nil
-	}
-	cfg, err := c.load()
-	if err != nil {
-		return nil, err
 	}
 	var logs []app.AuditLog
 	var looked []string

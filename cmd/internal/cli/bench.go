@@ -129,37 +129,6 @@ func (c *command) callTool(ctx context.Context, b *app.Bench, o app.CallOptions,
 // errSilent makes the exit code 1 without another message.
 var errSilent = errors.New("")
 
-func (c *command) policyCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "policy", Short: "Ask what the rules decide", Args: oneOfSubs, RunE: needSub}
-	var caller string
-	check := &cobra.Command{
-		Use: "check TOOL JSON | -", Short: "Print decision and trace as JSON", Args: cobra.RangeArgs(1, 2),
-		Long: "Prints {\"effect\":\"allow|ask|deny\",\"rule\",\"reason\"}. With - it reads one " +
-			"{\"tool\":\"…\",\"args\":{…}} a line and answers one decision a line;\n" +
-			"a line that is wrong is answered with {\"error\":\"…\"} and the others go on (exit code 1 at the end).",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if (args[0] == "-") != (len(args) == 1) {
-				return usageError{errors.New("policy check needs TOOL and JSON, or - alone")}
-			}
-			return c.bench(func(b *app.Bench) error {
-				if args[0] == "-" {
-					return c.checkLines(cmd.Context(), b, caller)
-				}
-				d, err := b.Check(cmd.Context(), app.CallOptions{
-					Tool: args[0], Args: json.RawMessage(args[1]), Caller: caller,
-				})
-				if err != nil {
-					return err
-				}
-				return c.printLine(d)
-			})
-		},
-	}
-	check.Flags().StringVar(&caller, "caller", "", "caller id, such as telegram:42")
-	cmd.AddCommand(check)
-	return cmd
-}
-
 func (c *command) printLine(v any) error {
 	enc := json.NewEncoder(c.env.Out)
 	enc.SetEscapeHTML(false)
