@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"strings"
 	"time"
 )
 
@@ -17,6 +18,11 @@ type Arrival struct {
 	At       time.Time
 	Attempts int
 	Problem  string // why it is a dead letter
+}
+
+// TurnID returns the id of the turn that an arrival of a channel and bot begins. It is the same after every restart.
+func TurnID(channel, botID, arrival string) string {
+	return strings.Join([]string{channel, botID, arrival}, "-")
 }
 
 // Ticket is an arrival that waits in a session, without its content.

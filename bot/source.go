@@ -15,6 +15,7 @@ type Source string
 const (
 	FromTelegram Source = "telegram" // an update of the Bot API
 	FromTerminal Source = "terminal" // a Message (EncodeMessage)
+	FromACP      Source = "acp"      // a Message, from an editor
 	FromEdit     Source = "edited"   // a Message: how an edited one reads now
 	FromAgain    Source = "again"    // a Message: one that is answered once more
 	FromSchedule Source = "schedule" // a Message: the text of a task that is due, of its owner

@@ -17,6 +17,7 @@ package policy
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/command"
@@ -95,6 +96,9 @@ type Request struct {
 	// Files maps the paths that a command may touch (see [CommandPaths]) to the canonical paths of what exists there,
 	// or to none. Nil means that the disk was not inspected.
 	Files map[string][]string
+	// Level is the autonomy level of the conversation. It only restricts: a level that permits more than that of the rules
+	// changes nothing. "" = that of the rules.
+	Level Level
 	// Bared: the kernel hides from the command what the rules forbid to read, so that only the words of the command
 	// have to be judged.
 	Bared bool
@@ -269,7 +273,8 @@ func (s *Set) inner(c *call) Decision {
 	if d, done := s.shell.hard(c, c.runs() && len(s.table(c.tool)) == 0); done {
 		return d
 	}
-	if d, done := s.levelDecision(c.act); done {
+	level := s.level.stricter(r.Level)
+	if d, done := level.decision(c.act); done {
 		return d
 	}
 	a := s.permit(c)
@@ -280,13 +285,13 @@ func (s *Set) inner(c *call) Decision {
 	}
 	a = a.stricter(s.judgeFiles(c))
 	switch {
-	case a.effect == Ask && s.level == Full:
+	case a.effect == Ask && level == Full:
 		return Decision{
 			Effect: Allow,
 			Rule:   "built-in: autonomy level full (" + a.rule + ")",
 			Reason: "The autonomy level is full, so nothing is asked.",
 		}
-	case a.effect == Allow && s.level != Full:
+	case a.effect == Allow && level != Full:
 		if d, asks := doubted(c, a); asks {
 			return d
 		}
@@ -316,9 +321,22 @@ func doubted(c *call, a answer) (Decision, bool) {
 	return Decision{}, false
 }
 
-// levelDecision denies what the level readonly does not permit.
-func (s *Set) levelDecision(a act.Act) (Decision, bool) {
-	if s.level != ReadOnly || a.OnlyReads() {
+// stricter returns the stricter one of two levels. An unknown one is the strictest; "" is none.
+func (l Level) stricter(other Level) Level {
+	order := []Level{ReadOnly, Supervised, Full}
+	switch at := slices.Index(order, other); {
+	case other == "":
+		return l
+	case at < 0:
+		return ReadOnly
+	default:
+		return order[min(at, max(0, slices.Index(order, l)))]
+	}
+}
+
+// decision denies what the level readonly does not permit.
+func (l Level) decision(a act.Act) (Decision, bool) {
+	if l != ReadOnly || a.OnlyReads() {
 		return Decision{}, false
 	}
 	return Decision{

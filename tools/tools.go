@@ -32,6 +32,8 @@ type Definition struct {
 	Trusted bool           // the annotations of the MCP server are believed
 	Timeout time.Duration  // limit for one run; 0 = the tool limits itself
 	Says    *act.Statement // statement of a built-in tool; nil = none. Use Stated to read it
+	// Outside: its commands run in another program (an editor), where our kernel sandbox does not confine them.
+	Outside bool
 }
 
 // Stated returns the tool's statement. Only built-in tools are believed: for a tool of an MCP server, and for one
@@ -56,6 +58,9 @@ func (d Definition) Hash() string {
 	fmt.Fprintf(h, "%t %t %t", d.ReadOnly, d.Destructive, d.Trusted)
 	if d.Reads {
 		fmt.Fprint(h, " reads")
+	}
+	if d.Outside {
+		fmt.Fprint(h, " outside")
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }

@@ -77,8 +77,11 @@ func System(o Options) string {
 		b.WriteString("\n\nYou are in a group: others read what you write. " +
 			"Keep what one person told you elsewhere to yourself.")
 	}
-	if o.Channel == "terminal" {
+	switch o.Channel {
+	case "terminal":
 		b.WriteString("\n\nYou are in a terminal of the person's own machine.")
+	case "acp":
+		b.WriteString("\n\nYou are in a code editor on the person's own machine; the working directory is the project that is open there.")
 	}
 	if !o.Day.IsZero() {
 		b.WriteString("\n\nToday is " + o.Day.Format("Monday, 2 January 2006 (MST)") + ".")

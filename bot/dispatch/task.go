@@ -72,6 +72,23 @@ func both(a, b func(tool string) bool) func(tool string) bool {
 	}
 }
 
+// overlay returns how the tools of a turn differ from all tools. Added tools that are unsound are left out.
+func (d *Dispatcher) overlay(allowed func(tool string) bool, added []tools.Tool) *tools.Overlay {
+	if len(added) == 0 {
+		return tools.Only(allowed)
+	}
+	var takes func(tool string) bool
+	if allowed != nil {
+		takes = func(tool string) bool { return !allowed(tool) }
+	}
+	o, err := tools.NewOverlay(takes, added...)
+	if err != nil {
+		d.parts.Log.Error().Err(err).Msg("tools of a channel cannot be used")
+		return tools.Only(allowed)
+	}
+	return o
+}
+
 // private reports whether nobody but the writer of a message reads its chat.
 func private(msg *bot.Message) bool {
 	return !msg.Place.Group && msg.Place.Ordinary() && msg.Caller != "" && !msg.FromBot
@@ -86,7 +103,7 @@ func (d *Dispatcher) turnOf(lane *bot.Lane, t *task) *agent.Turn {
 	return &agent.Turn{
 		Model: model,
 		ID:    lane.Turn, Request: requestID(lane.Turn), System: t.rules.System,
-		Tools: tools.Only(both(t.rules.Allowed, t.verdict.Allowed)), Group: place.Group,
+		Tools: d.overlay(both(t.rules.Allowed, t.verdict.Allowed), t.rules.Added), Group: place.Group,
 		Shared: place.Group && t.rules.SharedSession,
 		Origin: tools.Origin{
 			Channel: place.Channel, Session: string(lane.Session), Workspace: lane.Workspace, Chat: place.ChatKey(),

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strings"
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -189,7 +188,7 @@ func (d *Dispatcher) againCards(ctx context.Context, session bot.SessionKey, cha
 
 // turnID returns the id of the turn that an arrival begins. It is the same after every restart.
 func (d *Dispatcher) turnID(a *bot.Arrival) string {
-	return strings.Join([]string{a.Channel, a.Bot, a.ID}, "-")
+	return bot.TurnID(a.Channel, a.Bot, a.ID)
 }
 
 // requestID returns the id that a person may quote to the operator. The log has it next to the turn.

@@ -61,6 +61,8 @@ type Deps struct {
 	Problem func(tool string) (problem string, sure bool)
 	// Trust returns how far the source of a call is trusted; nil = completely.
 	Trust func(call *tools.Call) policy.Trust
+	// Level is the autonomy level of a call where its conversation has a stricter one than the rules; nil = never.
+	Level func(call *tools.Call) policy.Level
 	Now   func() time.Time
 	Log   zerolog.Logger
 }
@@ -74,7 +76,10 @@ func New(deps Deps) *Book { return &Book{deps: deps} }
 // Request adds to a call what the policy needs to know about the service (gate.Options.Request).
 func (b *Book) Request(ctx context.Context, call *tools.Call) (policy.Request, error) {
 	d := &b.deps
-	r := policy.Request{Trust: policy.Trusted, Confined: d.Confined}
+	r := policy.Request{Trust: policy.Trusted, Confined: d.Confined && !call.Def.Outside}
+	if d.Level != nil {
+		r.Level = d.Level(call)
+	}
 	if d.Off {
 		return r, &tools.Error{
 			Category: tools.PolicyBlocked, Denied: true, Message: "Tools are switched off here.",

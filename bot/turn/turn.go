@@ -48,6 +48,9 @@ type Rules struct {
 	AnyMessage    bool // messages in a group need no mention
 	System        string
 	Allowed       func(tool string) bool // nil = all tools
+	// Added are built-in tools that conversations here have besides or instead of those of the same name. Allowed does not
+	// apply to them.
+	Added []tools.Tool
 }
 
 // Admission is the decision of a quota about a new turn.

@@ -127,6 +127,9 @@ func (s *scope) editable(p place) (string, unix.Stat_t, error) {
 		return "", st, failed("", "%s has %d bytes; files up to %d bytes can be edited", quote(p.given), st.Size,
 			s.MaxWrite)
 	}
+	if s.ReadText != nil {
+		return s.buffered(p, st)
+	}
 	content, err := io.ReadAll(io.LimitReader(f, int64(s.MaxWrite)+1))
 	if err != nil {
 		return "", st, because(err, "read", p.given)
@@ -139,6 +142,18 @@ func (s *scope) editable(p place) (string, unix.Stat_t, error) {
 			quote(p.given), enc)
 	}
 	return string(content), st, nil
+}
+
+// buffered reads the whole text of a file from the program that has it.
+func (s *scope) buffered(p place, st unix.Stat_t) (string, unix.Stat_t, error) {
+	text, err := s.ReadText(s.ctx, p.abs)
+	switch {
+	case err != nil:
+		return "", st, because(err, "read", p.given)
+	case len(text) > s.MaxWrite:
+		return "", st, failed("", "%s has %d bytes; files up to %d bytes can be edited", quote(p.given), len(text), s.MaxWrite)
+	}
+	return text, st, nil
 }
 
 func crlf(s string) string {

@@ -16,6 +16,7 @@
 package file
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -39,6 +40,12 @@ type Options struct {
 	DeniedPaths []string
 	// Rules are the globs of deny_read and allow_read; nil denies nothing.
 	Rules *pathrule.Rules
+
+	// ReadText gives the text of a file as another program has it, such as an editor with what is not saved yet. It is
+	// asked for files that may be read, by their canonical path. nil = files are read from the disk.
+	ReadText func(ctx context.Context, path string) (string, error)
+	// WriteText writes a file in the same way; the directory above it exists. nil = files are written to the disk.
+	WriteText func(ctx context.Context, path, text string) error
 
 	// Outlet takes the files that send_file sends; nil = there is no send_file.
 	Outlet *Outlet
@@ -100,6 +107,32 @@ func New(o Options) ([]tools.Tool, error) {
 	}
 	for _, build := range builds {
 		tool, err := build()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, tool)
+	}
+	return tools.State(list, Says())
+}
+
+// Through returns those of read, write and edit that work through another program: read with ReadText, write with
+// WriteText, and edit with both.
+func Through(o Options) ([]tools.Tool, error) {
+	t, err := newToolset(o)
+	if err != nil {
+		return nil, err
+	}
+	var list []tools.Tool
+	for _, build := range []struct {
+		of     func() (tools.Tool, error)
+		wanted bool
+	}{
+		{t.read, o.ReadText != nil}, {t.write, o.WriteText != nil}, {t.edit, o.ReadText != nil && o.WriteText != nil},
+	} {
+		if !build.wanted {
+			continue
+		}
+		tool, err := build.of()
 		if err != nil {
 			return nil, err
 		}

@@ -50,7 +50,15 @@ func readFile(s *scope, p place, in readArgs) (*tools.Result, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // opened for reading
-	r := bufio.NewReaderSize(f, sniff)
+	var content io.Reader = f
+	if s.ReadText != nil {
+		text, err := s.ReadText(s.ctx, p.abs)
+		if err != nil {
+			return nil, because(err, "read", p.given)
+		}
+		content, st.Size = strings.NewReader(text), int64(len(text))
+	}
+	r := bufio.NewReaderSize(content, sniff)
 	head, err := r.Peek(sniff)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, because(err, "read", p.given)

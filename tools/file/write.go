@@ -147,6 +147,9 @@ func (s *scope) replace(p place, content string, read *unix.Stat_t) error {
 	if err := sole(d, p.base(), p.given); err != nil {
 		return err
 	}
+	if s.WriteText != nil {
+		return s.WriteText(s.ctx, p.abs, content)
+	}
 	temp := tempName()
 	err = d.fill(temp, content, p.mode())
 	if err == nil {

@@ -223,3 +223,19 @@ func name(source string) string {
 	}
 	return b.String()
 }
+
+// Bare returns a text that Middleware or Wrap has marked as people read it, without the marks and the sentences to the
+// model. Any other text is returned unchanged.
+func Bare(text string) string {
+	rest, ok := strings.CutPrefix(text, `<external-data id="`)
+	id, rest, closed := strings.Cut(rest, `"`)
+	_, body, warned := strings.Cut(rest, ">\n"+warning)
+	body, ended := strings.CutSuffix(body, "\n</external-data id=\""+id+"\">")
+	if !ok || !closed || !warned || !ended {
+		return text
+	}
+	if line, after, more := strings.Cut(body, "\n"); more && strings.HasPrefix(line, "[Warning: ") {
+		return after
+	}
+	return body
+}

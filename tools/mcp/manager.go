@@ -184,11 +184,8 @@ func (m *Manager) Check(cfg Server) error {
 
 // room returns an error if a dynamic server cannot be added under an id. The caller holds the lock.
 func (m *Manager) room(id string) error {
-	if _, ok := m.servers[id]; ok {
-		return &guard.Error{
-			Code: guard.InvalidInput, Server: id,
-			Message: "there is a server " + id + " already; remove it first or take another id",
-		}
+	if err := m.unused(id); err != nil {
+		return err
 	}
 	dynamic := 0
 	for _, other := range m.servers {
@@ -206,15 +203,29 @@ func (m *Manager) room(id string) error {
 	return nil
 }
 
-// admit adds a dynamic server to the list and starts it.
+// unused returns an error if there is a server of this id. The caller holds the lock.
+func (m *Manager) unused(id string) error {
+	if _, ok := m.servers[id]; ok {
+		return &guard.Error{
+			Code: guard.InvalidInput, Server: id,
+			Message: "there is a server " + id + " already; remove it first or take another id",
+		}
+	}
+	return nil
+}
+
+// admit adds a server to the list and starts it.
 func (m *Manager) admit(s *server) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ctx == nil {
 		return ErrNotRunning
 	}
-	id := s.cfg.ID
-	if err := m.room(id); err != nil {
+	id, check := s.cfg.ID, m.unused
+	if s.dynamic {
+		check = m.room
+	}
+	if err := check(id); err != nil {
 		return err
 	}
 	m.servers[id] = s

@@ -38,7 +38,9 @@ func (c *Core) openAudit() error {
 		Rotation: c.rotation(),
 	}
 	if a.Destination == "stdout" {
-		opts.Writer = os.Stdout
+		if opts.Writer = os.Stdout; c.opts.Mode == AuditACP { // which belongs to the protocol
+			opts.Writer = os.Stderr
+		}
 		log, err := audit.New(opts)
 		c.audit = log
 		return err

@@ -11,11 +11,14 @@ const (
 	AuditServe    = "serve"
 	AuditSimulate = "simulate"
 	AuditChat     = "chat"
+	AuditACP      = "acp"   // a log for each directory in which editors have sessions
 	AuditTools    = "tools" // and all other commands that run tools without a conversation
 )
 
 // AuditModes lists them.
-func AuditModes() []string { return []string{AuditServe, AuditSimulate, AuditChat, AuditTools} }
+func AuditModes() []string {
+	return []string{AuditServe, AuditSimulate, AuditChat, AuditACP, AuditTools}
+}
 
 // AuditLog is a log that a mode writes.
 type AuditLog struct {
@@ -52,6 +55,11 @@ func AuditLogs(opts Options) []AuditLog {
 	}
 	tools := []string{filepath.Join(terminal, "audit-cli.jsonl")}
 	// a directory whose name is no valid pattern has none
+	editors, _ := filepath.Glob(filepath.Join(acpRoot(opts), "*", auditName))
+	slices.Sort(editors)
+	for _, path := range editors {
+		list = append(list, AuditLog{AuditACP, path, []string{filepath.Dir(path)}, ""})
+	}
 	more, _ := filepath.Glob(filepath.Join(terminal, "audit-cli-*.jsonl"))
 	slices.Sort(more)
 	for _, path := range append(tools, more...) {

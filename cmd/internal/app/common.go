@@ -68,6 +68,9 @@ func writers(dir string) [2]string {
 
 // auditFiles returns the possible names of this process's log, in order of preference.
 func (c *Core) auditFiles() []string {
+	if c.opts.Mode == AuditACP { // several processes run at the same time, and each log has one writer
+		return []string{filepath.Join(c.dir, auditName)}
+	}
 	if !c.shared() {
 		return []string{auditPath(c.cfg, c.dir)}
 	}

@@ -32,6 +32,7 @@ import (
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/persistence/redis"
 	"github.com/zephbot/zephbot/persistence/sql"
+	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/policy/pathrule"
 	"github.com/zephbot/zephbot/policy/redact"
@@ -74,7 +75,9 @@ type Options struct {
 	elicit func(context.Context, mcp.Elicitation) (mcp.Answer, error)
 	// workspaces replaces where conversations work: recorded calls are judged and create nothing; nil = as configured.
 	workspaces func(tools.Origin) (string, error)
-	given      bool // Now was given: it is the clock, also of the database
+	// level is the autonomy level of a call where its session has a stricter one than the rules; nil = never.
+	level func(*tools.Call) policy.Level
+	given bool // Now was given: it is the clock, also of the database
 	// Hooks observe the database's commits: crash tests end the process in them.
 	Hooks sql.Hooks
 	// Erased is called after each step of erasing a person is stored, for tests. nil = nothing is.
@@ -227,7 +230,7 @@ func (c *Core) openBook() {
 	deps := rulebook.Deps{
 		Policy: c.policy, Off: !c.cfg.Tools.Enabled, Judged: c.judge != nil, Confined: c.kit.confined, Sandbox: c.kit.level, Commands: c.kit.commands, Files: c.kit.files,
 		Runner: c.kit.runner, Tools: c.registry, Servers: c.servers, Env: environment, Problem: func(tool string) (string, bool) { return c.cfg.ToolProblem(tool, false) },
-		Trust: c.trust, Now: c.now, Log: c.log,
+		Trust: c.trust, Level: c.opts.level, Now: c.now, Log: c.log,
 	}
 	if c.stores != nil {
 		deps.Store = c.stores.Bot

@@ -74,10 +74,7 @@ func (c *Core) tools() (*kit, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := file.New(file.Options{
-		Workspace: k.files.Dir, AllowedPaths: k.files.Dirs(), DeniedPaths: k.denied, Rules: c.globs, Outlet: c.outlet(),
-		Disk: k.disk, Now: c.now,
-	})
+	files, err := file.New(c.fileOptions(k))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
@@ -97,6 +94,14 @@ func (c *Core) tools() (*kit, error) {
 		return nil, err
 	}
 	return k, addDelegate(k.registry)
+}
+
+// fileOptions are the options of the file tools.
+func (c *Core) fileOptions(k *kit) file.Options {
+	return file.Options{
+		Workspace: k.files.Dir, AllowedPaths: k.files.Dirs(), DeniedPaths: k.denied, Rules: c.globs, Outlet: c.outlet(),
+		Disk: k.disk, Now: c.now,
+	}
 }
 
 // outlet is where send_file leaves contents. Only Telegram delivers files. The tools are built before the database is

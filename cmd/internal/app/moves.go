@@ -1,6 +1,7 @@
 package app
 
 import (
+	"github.com/zephbot/zephbot/bot/acp"
 	"github.com/zephbot/zephbot/bot/moves"
 	"github.com/zephbot/zephbot/bot/news"
 	"github.com/zephbot/zephbot/bot/terminal"
@@ -17,7 +18,7 @@ func (c *Core) relocator(forget func()) *moves.Relocator {
 // workspaces.dir, which a group keeps when it gets a new id.
 func (c *Core) dirs() *moves.Workspaces {
 	return &moves.Workspaces{
-		Root: c.workspaceRoot(), Map: c.moves, Own: map[string]string{terminal.Name: c.opts.WorkDir}, Lanes: c.stores.Bot, Tell: c.news.TellLater, Log: c.log,
+		Root: c.workspaceRoot(), Map: c.moves, Own: map[string]string{terminal.Name: c.opts.WorkDir, acp.Name: c.opts.WorkDir}, Lanes: c.stores.Bot, Tell: c.news.TellLater, Log: c.log,
 	}
 }
 

@@ -11,13 +11,17 @@ import (
 
 	"github.com/zephbot/zephbot/bot/moves"
 
+	"github.com/zephbot/zephbot/bot/acp"
 	"github.com/zephbot/zephbot/bot/terminal"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
 // places reads allowed_paths.
 func (c *Core) places(key string, list []string) (place.Set, error) {
-	own := moves.Workspaces{Root: c.workspaceRoot(), Map: c.moves, Own: map[string]string{terminal.Name: c.opts.WorkDir}}
+	own := moves.Workspaces{
+		Root: c.workspaceRoot(), Map: c.moves,
+		Own: map[string]string{terminal.Name: c.opts.WorkDir, acp.Name: c.opts.WorkDir},
+	}
 	open := own.Open
 	if c.opts.workspaces != nil {
 		open = c.opts.workspaces

@@ -103,7 +103,7 @@ func (c *Core) telegramService(client *telegram.Client, guard *access.Guard, me 
 	cfg := c.cfg
 	return newService(c, channel{
 		name: telegram.Name, bot: client.ID(), display: me.Name, decoders: map[bot.Source]bot.Decoder{bot.FromTelegram: telegram.Decoder{ID: me.ID, Username: me.Username, Bots: cfg.Telegram.BotToBot}},
-		composer: client, sender: client, files: client,
+		composer: client, sender: client, incoming: incoming{files: client},
 		arrivals: arrivals{merge: time.Duration(cfg.Telegram.MergeMS) * time.Millisecond, busy: dispatch.Busy(cfg.Telegram.Busy)},
 		showing:  showing{live: client, reactor: client}, guard: guard, people: access.NewDesk(guard, c.stores.Bot), rights: guard.Rights, admins: guard.Admins, follow: guard.Follow,
 		operators: func() []bot.Place { return operators(client.ID(), guard.Operators()) },

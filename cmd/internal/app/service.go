@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/access"
 	"github.com/zephbot/zephbot/bot/approval"
@@ -49,7 +50,7 @@ type channel struct {
 	composer  bot.Composer
 	sender    bot.Sender
 	arrivals
-	files bot.Files // gives what came along; nil: it is known by name only
+	incoming
 	showing
 	guard  turn.Guard
 	people *access.Desk // admits people in the chat; nil = nobody does
@@ -64,6 +65,12 @@ type channel struct {
 	grace     time.Duration // how long a shutdown waits for turns; 0 = graceTurns
 }
 
+// incoming is what comes along with messages.
+type incoming struct {
+	files   bot.Files                                    // gives it; nil: it is known by name only
+	receive func(next turn.Attachments) turn.Attachments // reads some of it itself; nil = nothing
+}
+
 // presence is who reads where, and who has left.
 type presence struct {
 	reach func(ctx context.Context, place bot.Place, caller string) (bool, error)
@@ -74,7 +81,8 @@ type presence struct {
 type showing struct {
 	live    bot.Live // nil: progress is shown by watch
 	watch   func(turn.Watched) turn.Progress
-	reactor bot.Reactor // shows signs on messages that wait; nil = there are none
+	calls   func(next agent.Executor) agent.Executor // shows calls and their results; nil = only as progress
+	reactor bot.Reactor                              // shows signs on messages that wait; nil = there are none
 }
 
 // service is a running channel: dispatcher and outbox on top of the core.
@@ -112,6 +120,9 @@ func newService(c *Core, ch channel) (*service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
+	if ch.receive != nil {
+		files = ch.receive(files)
+	}
 	broker := approval.New(approval.Deps{
 		Store: store, Rights: servers.OnlyAdmins(ch.rights), Reach: ch.reach, Words: words, Now: c.now, Blobs: c.stores.Blobs, Covers: c.book.Covers, Alive: c.book.Alive, Record: c.records.Settle,
 		Line: func(e approval.RuleEvent) []bot.Fact { return c.book.Line(e, c.records.Due) },
@@ -133,7 +144,13 @@ func newService(c *Core, ch channel) (*service, error) {
 	if ch.nobody {
 		chain = c.chain(nil)
 	}
-	runner := c.tracedRunner(c.runner(executor{chain: chain, audit: c.audit, metrics: c.metrics, tracer: c.tracer, undo: c.undo}, s.meter, ch.display))
+	var calls agent.Executor = executor{
+		chain: chain, audit: c.audit, metrics: c.metrics, tracer: c.tracer, undo: c.undo,
+	}
+	if ch.calls != nil {
+		calls = ch.calls(calls)
+	}
+	runner := c.tracedRunner(c.runner(calls, s.meter, ch.display))
 	grace := cmp.Or(ch.grace, graceTurns)
 	offered := deliver.Offered{Store: store, Outbox: s.outbox}
 	s.dispatcher = dispatch.New(dispatch.Parts{

@@ -14,7 +14,6 @@ import (
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/agent/summary"
 	"github.com/zephbot/zephbot/bot/facts"
-	"github.com/zephbot/zephbot/bot/terminal"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/anomaly"
@@ -207,7 +206,7 @@ func (c *Core) caching() *cache.Cache {
 		TTL: time.Duration(r.TTLSecs) * time.Second, Scope: conversation, Observe: c.metrics.Cached, Now: c.now,
 		Live: func(call *tools.Call) bool {
 			// at the terminal, a person works in the same directory
-			return call.Origin.Channel == terminal.Name || background{c}.any(call.Origin.Session)
+			return own(call.Origin.Channel) || background{c}.any(call.Origin.Session)
 		},
 		Log: c.log.With().Str("component", "cache").Logger(),
 	}

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/terminal"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/undo"
 )
@@ -25,7 +24,7 @@ func (c *Core) openUndo() {
 		Dir: dir, Own: c.dirs().Open, Now: c.now, Log: c.log.With().Str("component", "undo").Logger(),
 		Find: func(call *tools.Call) (tools.Tool, bool) { return call.Tools.Over(c.registry).Lookup(call.Def.Name) },
 		Workspace: func(o tools.Origin) string {
-			if o.Channel == terminal.Name {
+			if own(o.Channel) {
 				return ""
 			}
 			return c.undoOf(o.Workspace, bot.SessionKey(o.Session))

@@ -1,0 +1,163 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	sdk "github.com/coder/acp-go-sdk"
+	"github.com/google/uuid"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/approval"
+	"github.com/zephbot/zephbot/bot/visible"
+	"github.com/zephbot/zephbot/tools"
+)
+
+// ask puts a question to the person in the editor, and hands on the decision. It does not wait for it.
+func (s *session) ask(ctx context.Context, row *bot.Row) {
+	c := cardOf(row)
+	if c.id == "" {
+		return // the file with a long command: the question itself shows all of it
+	}
+	s.mu.Lock()
+	p := s.prompt
+	s.mu.Unlock()
+	if p == nil || row.Turn != p.turn { // nobody waits for the turn
+		s.project.unasked(ctx, row)
+		return
+	}
+	s.server.busy.Go(func() {
+		asking, end := context.WithCancel(context.WithoutCancel(ctx))
+		defer end()
+		defer context.AfterFunc(s.server.life, end)()
+		s.server.busy.Go(func() {
+			select {
+			case <-p.stopped:
+				end()
+			case <-asking.Done():
+			}
+		})
+		choice := s.choice(asking, c, row.Content.Text)
+		if err := s.press(context.WithoutCancel(ctx), c.press+choice); err != nil {
+			s.server.opts.Log.Error().Err(err).Msg("a decision was not stored")
+		}
+	})
+}
+
+// card is the part of a question's row that is answered: the id of the question, and its buttons by choice.
+type card struct {
+	id      string
+	press   string // data of a press without the choice
+	buttons map[string]string
+}
+
+// cardOf returns the card of a row; the id is "" if it has no buttons.
+func cardOf(row *bot.Row) card {
+	c := card{buttons: map[string]string{}}
+	for _, line := range row.Content.Buttons {
+		for _, b := range line {
+			if parts := strings.Split(b.Data, ":"); len(parts) == 3 {
+				c.id, c.press, c.buttons[parts[2]] = parts[1], strings.TrimSuffix(b.Data, parts[2]), b.Label
+			}
+		}
+	}
+	return c
+}
+
+// The choices of a question (bot/approval).
+const (
+	once       = "y"
+	forSession = "s"
+	deny       = "n"
+)
+
+// choice asks the editor. Whoever dismisses the question denies; if nobody can be asked, nobody has decided.
+func (s *session) choice(ctx context.Context, c card, text string) string {
+	a, err := s.project.backend().Store.Approval(ctx, c.id)
+	if err != nil {
+		return approval.Gone
+	}
+	var body struct {
+		Question tools.Question `json:"question"`
+	}
+	if json.Unmarshal(a.Body, &body) != nil {
+		return approval.Gone
+	}
+	var options []sdk.PermissionOption
+	for _, o := range []struct {
+		choice string
+		kind   sdk.PermissionOptionKind
+	}{
+		{once, sdk.PermissionOptionKindAllowOnce}, {forSession, sdk.PermissionOptionKindAllowAlways}, {deny, sdk.PermissionOptionKindRejectOnce},
+	} {
+		if label, ok := c.buttons[o.choice]; ok {
+			options = append(options, sdk.PermissionOption{OptionId: sdk.PermissionOptionId(o.choice), Kind: o.kind, Name: label})
+		}
+	}
+	resp, err := s.server.conn.RequestPermission(ctx, sdk.RequestPermissionRequest{
+		SessionId: sdk.SessionId(s.id), Options: options, ToolCall: s.question(&body.Question, text),
+	})
+	switch {
+	case err != nil:
+		return approval.Gone
+	case resp.Outcome.Selected == nil:
+		return deny
+	}
+	choice := string(resp.Outcome.Selected.OptionId)
+	if _, offered := c.buttons[choice]; !offered {
+		return deny
+	}
+	return choice
+}
+
+// question returns the call that is asked about: what the card says, the whole command if the card has only its
+// beginning, and what an edit changes.
+func (s *session) question(q *tools.Question, card string) sdk.ToolCallUpdate {
+	status, title := sdk.ToolCallStatusPending, short(visible.Controls(firstLine(q.Show, q.Tool)))
+	u := sdk.ToolCallUpdate{
+		ToolCallId: s.callID(q.Call), Title: &title, Status: &status, RawInput: s.input(json.RawMessage(q.Args)),
+		Content: []sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(card))},
+	}
+	whole, _ := visible.Words{}.Text(strings.TrimRight(q.Show, "\n"))
+	if whole != "" && !strings.Contains(card, whole) {
+		u.Content = append(u.Content, sdk.ToolContent(sdk.TextBlock(whole)))
+	}
+	if c, fresh := s.known(q.Call); !fresh {
+		s.mu.Lock()
+		u.Content = append(u.Content, c.diff...)
+		s.mu.Unlock()
+	}
+	if t, ok := s.project.backend().Tools.Lookup(q.Tool); ok {
+		k := kind(t.Definition.Stated())
+		u.Kind = &k
+	}
+	return u
+}
+
+func firstLine(text, otherwise string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if line == "" {
+		return otherwise
+	}
+	return line
+}
+
+// press hands on a decision.
+func (s *session) press(ctx context.Context, data string) error {
+	m := s.message(uuid.Must(uuid.NewV7()).String())
+	m.Kind, m.Message, m.Data, m.Query = bot.Press, "", data, m.ID
+	return s.hand(ctx, m)
+}
+
+// unasked ends a question that nobody can be asked: as if nobody had decided in time.
+func (p *Project) unasked(ctx context.Context, row *bot.Row) {
+	c := cardOf(row)
+	if c.id == "" {
+		return
+	}
+	s := &session{server: p.server, project: p, id: row.Place.Chat}
+	if err := s.press(ctx, c.press+approval.Gone); err != nil {
+		p.server.opts.Log.Error().Err(err).Msg("a question that nobody can be asked was not ended")
+	}
+}

@@ -1,0 +1,164 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/tools"
+)
+
+// Project is the channel of one directory: the conversations that an editor has open there. Its methods are safe for
+// concurrent use. For a conversation that is not open it shows nothing, and permits nothing.
+type Project struct {
+	server *Server
+	dir    string
+
+	mu       sync.Mutex
+	back     Backend
+	sessions map[string]*session
+}
+
+func (p *Project) backend() Backend {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.back
+}
+
+func (p *Project) add(s *session) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sessions[s.id] = s
+}
+
+func (p *Project) remove(s *session) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.sessions[s.id] == s {
+		delete(p.sessions, s.id)
+	}
+}
+
+// session returns an open session by the id of its chat; nil = it is not open.
+func (p *Project) session(chat string) *session {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sessions[chat]
+}
+
+// of returns the session of a call.
+func (p *Project) of(o tools.Origin) *session { return p.session(bot.SessionKey(o.Session).Chat()) }
+
+// saved reads what is stored of a session.
+func (p *Project) saved(ctx context.Context, id string) (saved, bool, error) {
+	text, err := p.backend().Store.Fact(ctx, Bucket, id, p.server.opts.Now())
+	if err != nil || text == "" {
+		return saved{}, false, err
+	}
+	var was saved
+	if err := json.Unmarshal([]byte(text), &was); err != nil {
+		return saved{}, false, err
+	}
+	return was, true, nil
+}
+
+// list lists the sessions that are stored.
+func (p *Project) list(ctx context.Context) ([]sdk.SessionInfo, error) {
+	facts, err := p.backend().Store.FactsOf(ctx, Bucket, "", p.server.opts.Now())
+	if err != nil {
+		return nil, err
+	}
+	var list []sdk.SessionInfo
+	for i := range facts {
+		var was saved
+		if json.Unmarshal([]byte(facts[i].Value), &was) != nil {
+			continue // of another version
+		}
+		at := was.Updated.Format(time.RFC3339Nano)
+		info := sdk.SessionInfo{SessionId: sdk.SessionId(facts[i].Key), Cwd: was.Dir, UpdatedAt: &at}
+		if was.Title != "" {
+			info.Title = &was.Title
+		}
+		list = append(list, info)
+	}
+	return list, nil
+}
+
+// Admit implements turn.Guard: whoever starts the editor may do what their account may do.
+func (*Project) Admit(context.Context, *bot.Message) (turn.Verdict, error) {
+	return turn.Verdict{OK: true, Admin: true}, nil
+}
+
+// Rules implements turn.Guard: the tools that the editor replaces, without the servers of other sessions.
+func (p *Project) Rules(place bot.Place) turn.Rules {
+	s := p.session(place.Chat)
+	if s == nil {
+		return turn.Rules{Allowed: func(string) bool { return false }}
+	}
+	reading := s.level() == policy.ReadOnly
+	back := p.backend()
+	rules := turn.Rules{Allowed: func(tool string) bool {
+		if server, _, ok := strings.Cut(tool, ":"); ok && p.foreign(server, s) {
+			return false
+		}
+		if !reading {
+			return true
+		}
+		t, ok := back.Tools.Lookup(tool)
+		return ok && t.Definition.Stated().Act.OnlyReads()
+	}}
+	for _, t := range s.added {
+		if !reading || t.Definition.Stated().Act.OnlyReads() {
+			rules.Added = append(rules.Added, t)
+		}
+	}
+	return rules
+}
+
+// foreign reports whether a server was given for another session.
+func (p *Project) foreign(server string, own *session) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.sessions {
+		if s != own && s.has(server) {
+			return true
+		}
+	}
+	return false
+}
+
+// Level returns the autonomy level of a call's session (rulebook.Deps.Level).
+func (p *Project) Level(call *tools.Call) policy.Level {
+	s := p.of(call.Origin)
+	if s == nil {
+		return policy.ReadOnly
+	}
+	return s.level()
+}
+
+// Compose implements bot.Composer: an editor shows Markdown as it is.
+func (*Project) Compose(markdown string) []bot.Content {
+	if strings.TrimSpace(markdown) == "" {
+		return nil
+	}
+	return []bot.Content{{Text: markdown}}
+}
+
+// Watch shows the progress of a turn (turn.Progress).
+func (p *Project) Watch(w turn.Watched) turn.Progress {
+	return &progress{project: p, chat: w.Place.Chat, done: make(chan struct{})}
+}
+
+var (
+	_ bot.Sender   = (*Project)(nil)
+	_ bot.Composer = (*Project)(nil)
+	_ bot.Files    = (*Project)(nil)
+	_ turn.Guard   = (*Project)(nil)
+)

@@ -1,0 +1,98 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/policy/act"
+)
+
+// replay shows a stored conversation.
+func (s *session) replay(ctx context.Context) error {
+	entries, err := s.project.backend().Store.Journal(ctx, s.key(), 0)
+	if err != nil {
+		return err
+	}
+	done := map[string]bool{}
+	for i := range entries {
+		if entries[i].Kind == journal.ResultEntry {
+			done[entries[i].Call] = true
+		}
+	}
+	for i := range entries {
+		s.retell(&entries[i], done)
+	}
+	return nil
+}
+
+// retell shows one entry; done says which calls have a result.
+func (s *session) retell(e *journal.Entry, done map[string]bool) {
+	if e.Child != "" && (e.Kind == journal.UserEntry || e.Kind == journal.AnswerEntry || e.Kind == journal.EndEntry) {
+		return // between the agent and a sub-agent
+	}
+	switch e.Kind {
+	case journal.UserEntry:
+		s.retellUser(e)
+	case journal.AssistantEntry:
+		if e.Text != "" {
+			s.tell(sdk.UpdateAgentMessageText(e.Text))
+		}
+		for i := range e.Uses {
+			s.replayed(&e.Uses[i], done[e.Uses[i].Call])
+		}
+	case journal.ResultEntry:
+		status := sdk.ToolCallStatusCompleted
+		if e.Failed {
+			status = sdk.ToolCallStatusFailed
+		}
+		s.tell(sdk.UpdateToolCall(s.callID(e.Call), sdk.WithUpdateStatus(status), sdk.WithUpdateContent(
+			[]sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(cut(s.project.backend().Bare(e.Text), maxOutput)))})))
+	case journal.AnswerEntry, journal.EndEntry:
+		if e.Text != "" {
+			s.tell(sdk.UpdateAgentMessageText(e.Text))
+		}
+	case journal.StartedEntry, journal.SummaryEntry, journal.ResetEntry:
+	}
+}
+
+// retellUser shows what the person said, and the names of what came with it.
+func (s *session) retellUser(e *journal.Entry) {
+	if e.Text != "" {
+		s.tell(sdk.UpdateUserMessageText(e.Text))
+	}
+	for i := range e.Parts {
+		if name := e.Parts[i].Name; name != "" {
+			s.tell(sdk.UpdateUserMessageText("[" + name + "]"))
+		}
+	}
+}
+
+// replayed shows a call of a stored conversation.
+func (s *session) replayed(u *journal.Use, ended bool) {
+	var says act.Statement
+	if t, ok := s.project.backend().Tools.Lookup(u.Name); ok {
+		says = t.Definition.Stated()
+	}
+	var in struct {
+		Command string `json:"command"`
+		Path    string `json:"path"`
+	}
+	title := u.Name
+	if json.Unmarshal(u.Args, &in) == nil {
+		switch {
+		case in.Command != "":
+			title = firstLine(in.Command, title)
+		case in.Path != "":
+			title += " " + in.Path
+		}
+	}
+	status := sdk.ToolCallStatusInProgress
+	if !ended { // the process died, and the turn was ended before it had a result
+		status = sdk.ToolCallStatusFailed
+	}
+	s.tell(sdk.StartToolCall(s.callID(u.Call), short(s.redact(title)), sdk.WithStartKind(kind(says)), sdk.WithStartStatus(status),
+		sdk.WithStartRawInput(s.input(u.Args))))
+}

@@ -1,0 +1,111 @@
+package acp
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"github.com/zephbot/zephbot/tools/mcp"
+)
+
+// connectTime is how long a session waits for the servers that the editor gave.
+const connectTime = 15 * time.Second
+
+// connect connects the MCP servers that the editor gave, for this session only. One that cannot be connected is named at
+// the next prompt.
+func (s *session) connect(ctx context.Context, servers []sdk.McpServer) {
+	ctx, done := context.WithTimeout(ctx, connectTime)
+	defer done()
+	var connecting sync.WaitGroup
+	taken := map[string]bool{}
+	for i := range servers {
+		cfg, err := s.serverOf(&servers[i], taken)
+		if err != nil {
+			s.later(err.Error())
+			continue
+		}
+		connecting.Go(func() {
+			if _, err := s.project.backend().Servers.Attach(ctx, cfg); err != nil {
+				s.later(fmt.Sprintf("The MCP server %s is not connected: %s", cfg.ID, s.redact(err.Error())))
+				return
+			}
+			s.mu.Lock()
+			s.servers = append(s.servers, cfg.ID)
+			s.mu.Unlock()
+		})
+	}
+	connecting.Wait()
+}
+
+// later says something at the next prompt.
+func (s *session) later(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notice = append(s.notice, text)
+}
+
+// has reports whether a server was given for the session.
+func (s *session) has(server string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.servers, server)
+}
+
+// serverOf converts what an editor says about a server. Its id is the name that the editor gave it, with a part of the
+// session's id, because another session may have a server of that name.
+func (s *session) serverOf(m *sdk.McpServer, taken map[string]bool) (mcp.Server, error) {
+	var cfg mcp.Server
+	name := ""
+	switch {
+	case m.Stdio != nil:
+		name, cfg.Command, cfg.Args, cfg.Dir, cfg.Env = m.Stdio.Name, m.Stdio.Command, m.Stdio.Args, s.project.dir, map[string]string{}
+		for _, v := range m.Stdio.Env {
+			cfg.Env[v.Name] = v.Value
+		}
+	case m.Http != nil:
+		name, cfg.URL, cfg.Headers = m.Http.Name, m.Http.Url, map[string]string{}
+		for _, h := range m.Http.Headers {
+			cfg.Headers[h.Name] = h.Value
+		}
+	case m.Sse != nil:
+		return cfg, fmt.Errorf("The MCP server %s is not connected: the transport sse is not supported, http is", clean(m.Sse.Name)) //nolint:staticcheck // a sentence for people
+	default:
+		return cfg, fmt.Errorf("An MCP server of the editor is not connected: only stdio and http are supported") //nolint:staticcheck // as above
+	}
+	id := clean(name)
+	for n := 2; taken[id]; n++ {
+		id = fmt.Sprintf("%s-%d", clean(name), n)
+	}
+	taken[id] = true
+	cfg.ID = id + "-" + strings.ReplaceAll(s.id, "-", "")[26:]
+	return cfg, nil
+}
+
+// maxServerName is how many characters of a server's name are used.
+const maxServerName = 24
+
+// clean returns a name with the characters that the id of a server may have.
+func clean(name string) string {
+	id := strings.Trim(strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		default:
+			return '-'
+		}
+	}, name), "-")
+	if len(id) > maxServerName {
+		id = strings.Trim(id[:maxServerName], "-")
+	}
+	if id == "" {
+		return "server"
+	}
+	return id
+}

@@ -1,0 +1,184 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/tools"
+)
+
+// Bucket holds the sessions of editors: directory, title, mode and the time of the last prompt, by id.
+const Bucket = "acp_session"
+
+// The modes. A mode can only restrict what the configuration allows.
+const (
+	modeAsk       = "ask"       // at most supervised
+	modeCode      = "code"      // as configured
+	modeArchitect = "architect" // files and web pages are read, nothing else
+)
+
+// saved is what is stored of a session besides its conversation.
+type saved struct {
+	Dir     string    `json:"dir"`
+	Title   string    `json:"title,omitempty"`
+	Mode    string    `json:"mode"`
+	Updated time.Time `json:"updated"`
+}
+
+// session is a conversation that an editor has open.
+type session struct {
+	server  *Server
+	project *Project
+	id      string
+	with    params
+	added   []tools.Tool // that replace ours
+	servers []string     // ids of the MCP servers that the editor gave
+
+	handing sync.Mutex // serialises a prompt's message and its end; locked before mu
+	mu      sync.Mutex
+	saved   saved
+	prompt  *prompt // under way; nil = none
+	used    time.Time
+	over    bool
+	notice  []string // to be said at the next prompt
+	voice
+	calls map[string]*shown // calls of the prompt, by id
+}
+
+func newSession(s *Server, p *Project, id string, with params, was saved) (*session, error) {
+	sess := &session{
+		server: s, project: p, id: id, with: with, saved: was, used: s.opts.Now(), calls: map[string]*shown{},
+	}
+	var err error
+	if sess.added, err = sess.outside(); err != nil {
+		return nil, fmt.Errorf("tools of the editor: %w", err)
+	}
+	return sess, nil
+}
+
+func (s *session) place() bot.Place {
+	return bot.Place{Channel: Name, Bot: BotID, Surface: bot.SurfaceBot, Chat: s.id}
+}
+
+// key returns the key of the conversation.
+func (s *session) key() bot.SessionKey { return s.place().SessionKey("") }
+
+// message returns an empty message of the person.
+func (s *session) message(id string) bot.Message {
+	o := &s.server.opts
+	return bot.Message{
+		ID: id, Kind: bot.Text, Place: s.place(), Caller: Name + ":" + o.Caller, Person: o.Caller, Name: o.Caller, Language: o.Language,
+		Addressed: true, Message: id, At: o.Now(),
+	}
+}
+
+// hand stores a message.
+func (s *session) hand(ctx context.Context, m bot.Message) error {
+	raw, err := bot.EncodeMessage(&m)
+	if err != nil {
+		return err
+	}
+	return s.project.backend().Accept(ctx, []turn.Raw{{ID: m.ID, Source: bot.FromACP, Body: raw}})
+}
+
+// tell sends an update to the editor. What cannot be sent is in the journal.
+func (s *session) tell(u sdk.SessionUpdate) {
+	_ = s.server.conn.SessionUpdate(context.WithoutCancel(s.server.life), sdk.SessionNotification{SessionId: sdk.SessionId(s.id), Update: u})
+}
+
+// save stores what is known of the session.
+func (s *session) save(ctx context.Context) error {
+	s.mu.Lock()
+	s.saved.Updated = s.server.opts.Now().UTC()
+	raw, err := json.Marshal(s.saved)
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	_, err = s.project.backend().Store.Apply(ctx, &bot.Change{Facts: []bot.Fact{{Bucket: Bucket, Key: s.id, Value: string(raw)}}})
+	return err
+}
+
+// modes lists the modes and the one that holds.
+func (s *session) modes() *sdk.SessionModeState {
+	words := map[string]string{
+		modeAsk:       "Asks before anything is changed or run",
+		modeCode:      "Asks what the configuration says has to be asked",
+		modeArchitect: "Reads files and web pages, and changes nothing",
+	}
+	state := &sdk.SessionModeState{CurrentModeId: sdk.SessionModeId(s.mode())}
+	for _, id := range []string{modeAsk, modeCode, modeArchitect} {
+		text := words[id]
+		state.AvailableModes = append(state.AvailableModes, sdk.SessionMode{Id: sdk.SessionModeId(id), Name: id, Description: &text})
+	}
+	return state
+}
+
+func (s *session) mode() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.saved.Mode
+}
+
+// level returns the autonomy level that the mode stands for; "" = as configured.
+func (s *session) level() policy.Level {
+	switch s.mode() {
+	case modeCode:
+		return ""
+	case modeAsk:
+		return policy.Supervised
+	default:
+		return policy.ReadOnly
+	}
+}
+
+func (s *session) setMode(ctx context.Context, mode string) error {
+	switch mode {
+	case modeAsk, modeCode, modeArchitect:
+	default:
+		return wrong("there is no mode %q; there are %s, %s and %s", mode, modeAsk, modeCode, modeArchitect)
+	}
+	s.mu.Lock()
+	s.saved.Mode = mode
+	s.mu.Unlock()
+	if err := s.save(ctx); err != nil {
+		return err
+	}
+	s.tell(sdk.SessionUpdate{CurrentModeUpdate: &sdk.SessionCurrentModeUpdate{CurrentModeId: sdk.SessionModeId(mode)}})
+	return nil
+}
+
+// idleSince returns since when nothing was asked; idle is false while a prompt is under way.
+func (s *session) idleSince() (since time.Time, idle bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used, s.prompt == nil
+}
+
+func (s *session) since() time.Time {
+	since, _ := s.idleSince()
+	return since
+}
+
+// close ends the prompt that is under way and the servers of the session.
+func (s *session) close() {
+	s.mu.Lock()
+	s.over = true
+	s.mu.Unlock()
+	s.cancel()
+	ctx, done := context.WithTimeout(context.WithoutCancel(s.server.life), leaveTime)
+	defer done()
+	for _, id := range s.servers {
+		if err := s.project.backend().Servers.Detach(ctx, id); err != nil {
+			s.server.opts.Log.Warn().Err(err).Str("server", id).Msg("an MCP server of an editor's session was not ended")
+		}
+	}
+}

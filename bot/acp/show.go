@@ -1,0 +1,198 @@
+package acp
+
+import (
+	"context"
+	"encoding/base64"
+	"io"
+	"strings"
+	"sync"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/bot"
+)
+
+// voice is what was shown of the answer of the model call that is under way. An editor cannot take text back, so a text
+// that begins as an earlier attempt did is shown from where it differs.
+type voice struct {
+	shown string // since the model was asked
+	again string // since the text became void
+	void  bool
+}
+
+// hear returns what of a new piece of text is to be shown.
+func (v *voice) hear(text string) string {
+	if !v.void {
+		v.shown += text
+		return text
+	}
+	v.again += text
+	if strings.HasPrefix(v.shown, v.again) {
+		return ""
+	}
+	rest, ok := strings.CutPrefix(v.again, v.shown)
+	if !ok {
+		rest = "\n\n" + v.again
+	}
+	*v = voice{shown: v.again}
+	return rest
+}
+
+// final returns what of an answer is still to be shown.
+func (v *voice) final(text string) string {
+	rest, ok := strings.CutPrefix(text, strings.TrimSpace(v.shown))
+	switch {
+	case v.shown == "":
+		return text
+	case !ok:
+		return "\n\n" + text
+	default:
+		return rest
+	}
+}
+
+// progress shows a turn while it runs.
+type progress struct {
+	project *Project
+	chat    string
+	done    chan struct{}
+	once    sync.Once
+}
+
+// Emit implements agent.Sink. Calls are shown by the executor (Project.Executor), which knows their results.
+func (p *progress) Emit(_ context.Context, e agent.Event) {
+	s := p.project.session(p.chat)
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	shown := ""
+	switch e.Type {
+	case agent.DeltaEvent:
+		shown = s.voice.hear(e.Text)
+	case agent.ResetEvent:
+		s.void, s.again = s.shown != "", ""
+	case agent.ModelEvent:
+		if s.shown != "" {
+			shown = "\n\n"
+		}
+		s.voice = voice{}
+	case agent.ToolStartedEvent, agent.ToolProgressEvent, agent.ToolFinishedEvent:
+	}
+	s.mu.Unlock()
+	if shown != "" {
+		s.tell(sdk.UpdateAgentMessageText(shown))
+	}
+}
+
+// Run implements turn.Progress.
+func (p *progress) Run(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+	case <-p.done:
+	}
+	return nil
+}
+
+// Close implements turn.Progress.
+func (p *progress) Close() { p.once.Do(func() { close(p.done) }) }
+
+// Send implements bot.Sender. What belongs to a conversation that is not open counts as sent: it is in the journal, which
+// is shown when the conversation is opened.
+func (p *Project) Send(ctx context.Context, row *bot.Row) (string, error) {
+	s := p.session(row.Place.Chat)
+	if s == nil {
+		if row.Purpose == bot.Question {
+			p.unasked(ctx, row)
+		}
+		return "", nil
+	}
+	switch row.Purpose {
+	case bot.Question:
+		s.ask(ctx, row)
+	case bot.Final:
+		s.answer(row)
+	case bot.Reply:
+		s.reply(row)
+	case bot.Notice:
+		s.paragraph(row.Content.Text)
+	case bot.Toast:
+		if row.Alert {
+			s.paragraph(row.Content.Text)
+		}
+	case bot.Record, bot.Placeholder:
+	}
+	if row.Purpose != bot.Question {
+		s.pictures(ctx, row)
+	}
+	return "", nil
+}
+
+// paragraph shows a sentence of ours apart from the answer.
+func (s *session) paragraph(text string) {
+	if strings.TrimSpace(text) != "" {
+		s.tell(sdk.UpdateAgentMessageText("\n\n" + text + "\n\n"))
+	}
+}
+
+// answer shows what is missing of an answer, and ends its prompt.
+func (s *session) answer(row *bot.Row) {
+	s.mu.Lock()
+	rest := s.voice.final(row.Content.Text)
+	s.voice = voice{}
+	p := s.prompt
+	own := p != nil && row.Turn == p.turn && !p.ended
+	if own {
+		p.ended = true
+	}
+	s.mu.Unlock()
+	if rest != "" {
+		s.tell(sdk.UpdateAgentMessageText(rest))
+	}
+	if own {
+		close(p.done)
+	}
+}
+
+// reply shows the reply to a command, and ends its prompt. That to our own /stop is not shown: the end of the turn says
+// it.
+func (s *session) reply(row *bot.Row) {
+	s.mu.Lock()
+	p := s.prompt
+	own := p != nil && strings.HasPrefix(row.Key, "reply/"+p.turn+"/") && !p.ended
+	if own {
+		p.ended = true
+	}
+	s.mu.Unlock()
+	if own || !strings.HasPrefix(row.Key, "reply/") {
+		s.paragraph(row.Content.Text)
+	}
+	if own {
+		close(p.done)
+	}
+}
+
+// maxPicture is how many bytes of a picture are sent to an editor.
+const maxPicture = 5 << 20
+
+// pictures shows the files of a row: pictures as they are, others by name.
+func (s *session) pictures(ctx context.Context, row *bot.Row) {
+	for _, f := range row.Content.Files() {
+		if f.Media() != bot.Picture || f.Size > maxPicture {
+			s.paragraph(f.Name)
+			continue
+		}
+		content, _, err := f.Open(ctx, row.Session, s.project.backend().Blobs)
+		if err != nil {
+			s.paragraph(f.Name)
+			continue
+		}
+		raw, err := io.ReadAll(io.LimitReader(content, maxPicture))
+		if _ = content.Close(); err != nil { // it was only read
+			s.paragraph(f.Name)
+			continue
+		}
+		s.tell(sdk.UpdateAgentMessage(sdk.ImageBlock(base64.StdEncoding.EncodeToString(raw), f.Type)))
+	}
+}

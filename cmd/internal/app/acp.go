@@ -1,0 +1,231 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/acp"
+	"github.com/zephbot/zephbot/bot/approval"
+	"github.com/zephbot/zephbot/bot/terminal"
+	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/persistence/sql"
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/file"
+	"github.com/zephbot/zephbot/tools/mark"
+	"github.com/zephbot/zephbot/tools/shell"
+)
+
+// acpName is the directory of the state of editors' sessions, beside the terminal's.
+const acpName = "acp"
+
+// ACPOptions are the options of `zephbot acp`.
+type ACPOptions struct {
+	In       io.Reader
+	Out      io.Writer // only the protocol is written to it
+	Language string
+	Timeout  time.Duration // of a command in the editor's terminal, for tests; 0 = the documented one
+}
+
+// ACP speaks with an editor until it closes its end. Each directory in which it opens sessions has a state of its own
+// (see acpHome), so that several editors can run at once.
+func ACP(ctx context.Context, opts Options, o ACPOptions) error {
+	opts.Mode, opts.Zone = AuditACP, time.Local
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if err := ready(opts, Use{Model: true, Terminal: true}); err != nil {
+		return err
+	}
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	h := &editor{opts: opts, life: life}
+	err := acp.Serve(ctx, acp.Options{
+		In: o.In, Out: o.Out, Version: opts.Version, Caller: localUser(), Language: o.Language, Open: h.open, Timeout: o.Timeout, Now: opts.Now,
+		Log: opts.Log.With().Str("component", "acp").Logger(),
+	})
+	end()
+	h.running.Wait()
+	return errors.Join(err, h.failed)
+}
+
+// localUser returns the name of the account, for the caller id.
+func localUser() string {
+	u, err := user.Current()
+	if err != nil || u.Username == "" {
+		return "local"
+	}
+	return strings.Map(func(r rune) rune {
+		if r == '/' || r == ':' || r == '\\' || r < ' ' {
+			return '_'
+		}
+		return r
+	}, u.Username)
+}
+
+// editor holds the services of the directories in which an editor has sessions.
+type editor struct {
+	opts    Options
+	life    context.Context //nolint:containedctx // of all services: it ends with the process
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	failed error
+}
+
+// open starts the service of a directory (acp.Options.Open).
+func (e *editor) open(ctx context.Context, dir string, p *acp.Project) (acp.Backend, error) {
+	opts := e.opts
+	opts.WorkDir, opts.elicit, opts.level = dir, p.Elicit, p.Level
+	c, err := e.core(opts)
+	if err != nil {
+		return acp.Backend{}, err
+	}
+	s, err := newService(c, channel{
+		name: acp.Name, bot: acp.BotID, decoders: map[bot.Source]bot.Decoder{bot.FromACP: bot.MessageDecoder{}}, composer: p, sender: p,
+		showing: showing{watch: p.Watch, calls: p.Executor}, guard: p, grace: graceTerminal,
+		incoming: incoming{files: p, receive: func(next turn.Attachments) turn.Attachments { return p.Receive(next, c.stages.marker.Wrap) }},
+		rights: func(context.Context, bot.Place, string) (approval.Rights, error) {
+			return approval.Rights{Required: 1, Requester: true}, nil
+		},
+		admins: func() []string { return nil },
+	})
+	if err == nil {
+		err = c.endTurns(e.life)
+	}
+	if err != nil {
+		return acp.Backend{}, errors.Join(err, c.Close())
+	}
+	started, ended := make(chan struct{}), make(chan error, 1)
+	e.running.Go(func() {
+		err := s.run(e.life, func(ctx context.Context) error {
+			close(started)
+			<-ctx.Done()
+			return nil
+		})
+		err = errors.Join(err, c.Close())
+		ended <- err
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.failed = errors.Join(e.failed, err)
+	})
+	select {
+	case <-started:
+	case err := <-ended:
+		return acp.Backend{}, errors.Join(errors.New("the service of the directory did not start"), err)
+	}
+	c.awaitServers(ctx)
+	return c.backend(s), nil
+}
+
+// backend is what the channel needs of a running service.
+func (c *Core) backend(s *service) acp.Backend {
+	type read = func(ctx context.Context, path string) (string, error)
+	type write = func(ctx context.Context, path, text string) error
+	return acp.Backend{
+		Store: c.stores.Bot, Blobs: c.stores.Blobs, Tools: c.registry, Servers: c.servers, Redact: c.redactor.String, Bare: mark.Bare,
+		Accept: s.dispatcher.Accept, Held: c.cfg.Tools.Shell.Sandbox == shell.SandboxRequired,
+		Through: func(r read, w write) ([]tools.Tool, error) {
+			o := c.fileOptions(c.kit)
+			o.ReadText, o.WriteText = r, w
+			return file.Through(o)
+		},
+	}
+}
+
+// maxEditors is how many processes may have sessions in one directory at the same time.
+const maxEditors = 8
+
+// core opens the state of a directory. If another process uses it, the next one is tried: each has its own sessions.
+func (e *editor) core(opts Options) (*Core, error) {
+	for n := 1; n <= maxEditors; n++ {
+		opts.Home = acpHome(opts, n)
+		c, err := OpenCore(e.life, opts)
+		if err == nil || !errors.Is(err, sql.ErrLocked) {
+			return c, err
+		}
+	}
+	return nil, fmt.Errorf("%d processes of zephbot acp work in %s already: close an editor first", maxEditors, opts.WorkDir)
+}
+
+// acpHome returns the n-th directory for the state of sessions in a directory: below data_dir if that is set, else in
+// the person's state directory, as for the terminal.
+func acpHome(opts Options, n int) string {
+	sum := sha256.Sum256([]byte(opts.WorkDir))
+	name := bot.WorkspaceID(filepath.Base(opts.WorkDir))
+	if len(name) > 40 {
+		name = name[:40]
+	}
+	name += "-" + hex.EncodeToString(sum[:6])
+	if n > 1 {
+		name += "-" + strconv.Itoa(n)
+	}
+	return filepath.Join(acpRoot(opts), name)
+}
+
+// acpRoot is the directory of the states of all directories.
+func acpRoot(opts Options) string { return filepath.Join(filepath.Dir(terminalHome(opts)), acpName) }
+
+// endTurns asks the turns to stop that an earlier process left, and drops what waits: nobody has asked this process to
+// go on with them, and nobody could be asked.
+func (c *Core) endTurns(ctx context.Context) error {
+	store := c.stores.Bot
+	ready, err := store.Ready(ctx, acp.Name, acp.BotID, c.now(), 0)
+	if err != nil {
+		return err
+	}
+	lanes, err := store.Lanes(ctx, acp.Name, acp.BotID, 0)
+	if err != nil {
+		return err
+	}
+	left := map[bot.SessionKey]bool{}
+	for _, session := range ready {
+		left[session] = true
+	}
+	for i := range lanes {
+		if lanes[i].Turn != "" {
+			left[lanes[i].Session] = true
+		}
+	}
+	for session := range left {
+		if err := c.endTurn(ctx, session); err != nil {
+			return fmt.Errorf("end what an earlier process has begun: %w", err)
+		}
+	}
+	return nil
+}
+
+func (c *Core) endTurn(ctx context.Context, session bot.SessionKey) error {
+	lane, err := c.stores.Bot.Lane(ctx, session)
+	if err != nil {
+		return err
+	}
+	waiting, err := c.stores.Bot.Tickets(ctx, string(session))
+	if err != nil {
+		return err
+	}
+	change := &bot.Change{}
+	for _, t := range waiting {
+		if lane.Turn == "" || t.Seq != lane.Arrival {
+			change.Done = append(change.Done, t.Seq)
+		}
+	}
+	if lane.Turn != "" {
+		change.Lanes = []bot.LaneUpdate{{Session: session, Stop: &lane.Turn}}
+	}
+	_, err = c.stores.Bot.Apply(ctx, change)
+	return err
+}
+
+// own reports whether the tools of a channel work in a directory of the person's own, where other programs change files
+// too.
+func own(channel string) bool { return channel == terminal.Name || channel == acp.Name }

@@ -1,0 +1,51 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zephbot/zephbot/tools/mcp/guard"
+)
+
+// Attach connects a server that belongs to something with an end, such as the session of an editor, until Detach. It
+// tries once and drops a server that it cannot reach. Such a server is not stored, does not count as added in the chat,
+// and is checked like a configured one. Its id must be new.
+func (m *Manager) Attach(ctx context.Context, cfg Server) (Status, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return Status{}, &guard.Error{Code: guard.InvalidInput, Server: cfg.ID, Message: err.Error()}
+	}
+	done, err := m.reserve(cfg.ID)
+	if err != nil {
+		return Status{}, err
+	}
+	defer done()
+	s := newServer(m, cfg, false)
+	s.once = true
+	if err := m.admit(s); err != nil {
+		return Status{}, err
+	}
+	if err := s.firstAttempt(ctx); err != nil {
+		m.drop(s)
+		return Status{}, err
+	}
+	return s.status(), nil
+}
+
+// Detach ends a server that was attached, and forgets what was accepted of it.
+func (m *Manager) Detach(ctx context.Context, id string) error {
+	done, err := m.reserve(id)
+	if err != nil {
+		return err
+	}
+	defer done()
+	s, err := m.lookup(id)
+	if err != nil {
+		return err
+	}
+	m.drop(s)
+	if err := m.o.Store.Save(ctx, s.storeKey(), ""); err != nil {
+		return fmt.Errorf("forget the tools of server %s: %w", id, err)
+	}
+	return nil
+}
