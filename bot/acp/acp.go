@@ -119,7 +119,7 @@ func Serve(ctx context.Context, o Options) error {
 	s.conn = sdk.NewAgentSideConnection(s, out, lines)
 	s.conn.SetLogger(slog.New(slog.DiscardHandler)) // it would log what people write
 	// Not waited for: a read of stdin cannot be interrupted.
-	reading.Go(func() { _ = feed.CloseWithError(guard{in: o.In, out: out, log: o.Log}.copy(feed)) })
+	reading.Go(func() { _ = feed.CloseWithError(sieve{in: o.In, out: out, log: o.Log}.copy(feed)) })
 	sweeping := s.sweeps()
 	select {
 	case <-s.conn.Done():

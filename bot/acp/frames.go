@@ -18,16 +18,16 @@ const maxFrame = 10<<20 - 1
 // maxQueued is how many bytes may wait for an editor that does not read.
 const maxQueued = 64 << 20
 
-// guard passes on the lines that are messages of the protocol, and answers the others: the library would drop what is
+// sieve passes on the lines that are messages of the protocol, and answers the others: the library would drop what is
 // no JSON without an answer, and end the connection at a line that is too long.
-type guard struct {
+type sieve struct {
 	in  io.Reader
 	out io.Writer
 	log zerolog.Logger
 }
 
 // copy passes lines on until the input ends; the error is io.EOF or that of the input.
-func (g guard) copy(to io.Writer) error {
+func (g sieve) copy(to io.Writer) error {
 	in := bufio.NewReaderSize(g.in, 64<<10)
 	for {
 		line, size, err := readLine(in)
@@ -117,7 +117,7 @@ func errorObject(raw json.RawMessage) bool {
 }
 
 // refuse answers a line that is no message. The id is that of the line if it has one.
-func (g guard) refuse(line []byte, p *problem) {
+func (g sieve) refuse(line []byte, p *problem) {
 	g.log.Warn().Int("code", p.Code).Str("problem", p.Message).Msg("a message of the editor cannot be read")
 	raw, err := json.Marshal(struct {
 		JSONRPC string          `json:"jsonrpc"`

@@ -165,7 +165,8 @@ func (s *session) runInTerminal(ctx context.Context, call *tools.Call) (*tools.R
 	}
 	conn, id := s.server.conn, sdk.SessionId(s.id)
 	began := s.server.opts.Now()
-	opening, opened := context.WithTimeout(ctx, replyTime)
+	// Not cancelled with the turn: a terminal that is being opened has to be known, so that it can be ended.
+	opening, opened := context.WithTimeout(context.WithoutCancel(ctx), replyTime)
 	defer opened()
 	made, err := conn.CreateTerminal(opening, sdk.CreateTerminalRequest{
 		SessionId: id, Command: "bash", Args: []string{"--noprofile", "--norc", "-c", in.Command}, Cwd: &dir, OutputByteLimit: &limit,
@@ -173,9 +174,9 @@ func (s *session) runInTerminal(ctx context.Context, call *tools.Call) (*tools.R
 	if err != nil {
 		return nil, refusal("open a terminal", err)
 	}
-	ending, ended := context.WithTimeout(context.WithoutCancel(ctx), replyTime)
-	defer ended()
 	defer func() {
+		ending, ended := context.WithTimeout(context.WithoutCancel(ctx), replyTime)
+		defer ended()
 		_, _ = conn.ReleaseTerminal(ending, sdk.ReleaseTerminalRequest{SessionId: id, TerminalId: made.TerminalId}) // it is the editor's
 	}()
 	s.inside(call.ID, made.TerminalId)

@@ -2,7 +2,10 @@ package acp
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +14,7 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"github.com/zephbot/zephbot/tools/mcp"
+	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
 // connectTime is how long a session waits for the servers that the editor gave.
@@ -22,24 +26,61 @@ func (s *session) connect(ctx context.Context, servers []sdk.McpServer) {
 	ctx, done := context.WithTimeout(ctx, connectTime)
 	defer done()
 	var connecting sync.WaitGroup
-	taken := map[string]bool{}
 	for i := range servers {
-		cfg, err := s.serverOf(&servers[i], taken)
+		cfg, err := s.serverOf(&servers[i])
 		if err != nil {
 			s.later(err.Error())
 			continue
 		}
 		connecting.Go(func() {
-			if _, err := s.project.backend().Servers.Attach(ctx, cfg); err != nil {
-				s.later(fmt.Sprintf("The MCP server %s is not connected: %s", cfg.ID, s.redact(err.Error())))
+			id, err := s.attach(ctx, cfg)
+			if err != nil {
+				s.later(fmt.Sprintf("The MCP server %s is not connected: %s", cfg.ID, s.redact(reasonOf(err))))
 				return
 			}
 			s.mu.Lock()
-			s.servers = append(s.servers, cfg.ID)
+			s.servers = append(s.servers, id)
 			s.mu.Unlock()
 		})
 	}
 	connecting.Wait()
+}
+
+// maxSame is how many servers may have the same name.
+const maxSame = 16
+
+// attach connects a server, under a name with a number if another session has one of its name.
+func (s *session) attach(ctx context.Context, cfg mcp.Server) (id string, err error) {
+	name := cfg.ID
+	for n := 1; n <= maxSame; n++ {
+		if n > 1 {
+			cfg.ID = fmt.Sprintf("%s-%d", name, n)
+		}
+		if _, err = s.project.backend().Servers.Attach(ctx, cfg); !errors.Is(err, mcp.ErrTaken) {
+			break
+		}
+	}
+	return cfg.ID, err
+}
+
+// reasonOf returns why a server is not connected, for people.
+func reasonOf(err error) string {
+	if e, ok := errors.AsType[*guard.Error](err); ok {
+		return e.Message
+	}
+	return err.Error()
+}
+
+// named returns the bare name of a program if that is what an absolute path means: mcp.allowed_commands has names.
+func named(command string) string {
+	if !filepath.IsAbs(command) {
+		return command
+	}
+	name := filepath.Base(command)
+	if found, err := exec.LookPath(name); err == nil && filepath.Clean(found) == filepath.Clean(command) {
+		return name
+	}
+	return command
 }
 
 // later says something at the next prompt.
@@ -56,14 +97,13 @@ func (s *session) has(server string) bool {
 	return slices.Contains(s.servers, server)
 }
 
-// serverOf converts what an editor says about a server. Its id is the name that the editor gave it, with a part of the
-// session's id, because another session may have a server of that name.
-func (s *session) serverOf(m *sdk.McpServer, taken map[string]bool) (mcp.Server, error) {
+// serverOf converts what an editor says about a server. Its id is the name that the editor gave it.
+func (s *session) serverOf(m *sdk.McpServer) (mcp.Server, error) {
 	var cfg mcp.Server
 	name := ""
 	switch {
 	case m.Stdio != nil:
-		name, cfg.Command, cfg.Args, cfg.Dir, cfg.Env = m.Stdio.Name, m.Stdio.Command, m.Stdio.Args, s.project.dir, map[string]string{}
+		name, cfg.Command, cfg.Args, cfg.Dir, cfg.Env = m.Stdio.Name, named(m.Stdio.Command), m.Stdio.Args, s.project.dir, map[string]string{}
 		for _, v := range m.Stdio.Env {
 			cfg.Env[v.Name] = v.Value
 		}
@@ -77,12 +117,7 @@ func (s *session) serverOf(m *sdk.McpServer, taken map[string]bool) (mcp.Server,
 	default:
 		return cfg, fmt.Errorf("An MCP server of the editor is not connected: only stdio and http are supported") //nolint:staticcheck // as above
 	}
-	id := clean(name)
-	for n := 2; taken[id]; n++ {
-		id = fmt.Sprintf("%s-%d", clean(name), n)
-	}
-	taken[id] = true
-	cfg.ID = id + "-" + strings.ReplaceAll(s.id, "-", "")[26:]
+	cfg.ID = clean(name)
 	return cfg, nil
 }
 

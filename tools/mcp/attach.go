@@ -2,14 +2,19 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
+// ErrTaken means that there is a server of that id already.
+var ErrTaken = errors.New("the id of the server is taken")
+
 // Attach connects a server that belongs to something with an end, such as the session of an editor, until Detach. It
 // tries once and drops a server that it cannot reach. Such a server is not stored, does not count as added in the chat,
-// and is checked like a configured one. Its id must be new.
+// and is checked like a configured one. The error is ErrTaken if there is a
+// server of its id.
 func (m *Manager) Attach(ctx context.Context, cfg Server) (Status, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {

@@ -208,7 +208,7 @@ func (m *Manager) unused(id string) error {
 	if _, ok := m.servers[id]; ok {
 		return &guard.Error{
 			Code: guard.InvalidInput, Server: id,
-			Message: "there is a server " + id + " already; remove it first or take another id",
+			Message: "there is a server " + id + " already; remove it first or take another id", Err: ErrTaken,
 		}
 	}
 	return nil

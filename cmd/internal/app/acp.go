@@ -99,8 +99,9 @@ func (e *editor) open(ctx context.Context, dir string, p *acp.Project) (acp.Back
 		},
 		admins: func() []string { return nil },
 	})
+	var left map[bot.SessionKey]bool
 	if err == nil {
-		err = c.endTurns(e.life)
+		left, err = c.endTurns(e.life)
 	}
 	if err != nil {
 		return acp.Backend{}, errors.Join(err, c.Close())
@@ -124,6 +125,7 @@ func (e *editor) open(ctx context.Context, dir string, p *acp.Project) (acp.Back
 		return acp.Backend{}, errors.Join(errors.New("the service of the directory did not start"), err)
 	}
 	c.awaitServers(ctx)
+	c.awaitEnds(ctx, left)
 	return c.backend(s), nil
 }
 
@@ -176,16 +178,16 @@ func acpHome(opts Options, n int) string {
 func acpRoot(opts Options) string { return filepath.Join(filepath.Dir(terminalHome(opts)), acpName) }
 
 // endTurns asks the turns to stop that an earlier process left, and drops what waits: nobody has asked this process to
-// go on with them, and nobody could be asked.
-func (c *Core) endTurns(ctx context.Context) error {
+// go on with them, and nobody could be asked. It returns their sessions.
+func (c *Core) endTurns(ctx context.Context) (map[bot.SessionKey]bool, error) {
 	store := c.stores.Bot
 	ready, err := store.Ready(ctx, acp.Name, acp.BotID, c.now(), 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	lanes, err := store.Lanes(ctx, acp.Name, acp.BotID, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	left := map[bot.SessionKey]bool{}
 	for _, session := range ready {
@@ -198,10 +200,34 @@ func (c *Core) endTurns(ctx context.Context) error {
 	}
 	for session := range left {
 		if err := c.endTurn(ctx, session); err != nil {
-			return fmt.Errorf("end what an earlier process has begun: %w", err)
+			return nil, fmt.Errorf("end what an earlier process has begun: %w", err)
 		}
 	}
-	return nil
+	return left, nil
+}
+
+// endsTime is how long a start waits for the ends of turns that an earlier process left.
+const endsTime = 10 * time.Second
+
+// awaitEnds waits until no turn of the sessions is under way: what is shown of them then is complete.
+func (c *Core) awaitEnds(ctx context.Context, sessions map[bot.SessionKey]bool) {
+	ctx, done := context.WithTimeout(ctx, endsTime)
+	defer done()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for session := range sessions {
+		for {
+			lane, err := c.stores.Bot.Lane(ctx, session)
+			if err != nil || lane.Turn == "" {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	}
 }
 
 func (c *Core) endTurn(ctx context.Context, session bot.SessionKey) error {

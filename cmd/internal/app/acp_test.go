@@ -1,11 +1,15 @@
 package app_test
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -25,11 +29,16 @@ type studio struct {
 // openStudio starts `zephbot acp` with a scripted model.
 func openStudio(t *testing.T, e *acptest.Editor, script, conf string) *studio {
 	t.Helper()
+	return openStudioWith(t, e, app.ACPOptions{}, script, conf)
+}
+
+func openStudioWith(t *testing.T, e *acptest.Editor, o app.ACPOptions, script, conf string) *studio {
+	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &studio{Editor: e, dir: filepath.Join(base, "project"), state: filepath.Join(base, "state")}
+	d := &studio{Editor: e, dir: filepath.Join(base, "project"), state: filepath.Join(base, "state"), options: o}
 	if err := os.Mkdir(d.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -169,5 +178,142 @@ then say Done.`, "[tools.file]\ndeny_read = [\"*.env\"]\n")
 	}
 	if strings.Contains(strings.Join(d.Lines(), "\n"), `"path":"`+secret+`"},"sessionId`) {
 		t.Error("the editor was asked for a file that may not be read")
+	}
+}
+
+// TestEditorTerminalIsKilled: a command that takes too long is killed, its terminal is given back, and what it printed is
+// kept.
+func TestEditorTerminalIsKilled(t *testing.T) {
+	t.Parallel()
+	e := &acptest.Editor{Capabilities: acptest.Capabilities{Terminal: true}}
+	d := openStudioWith(t, e, app.ACPOptions{Timeout: 2 * time.Second}, `on "go": call bash {"command":"echo begun; sleep 600"}
+then expect "timeout"
+and say Late.`, "")
+	s := d.Begin(t, d.dir)
+	d.Say(t, s, acptest.Text("go"))
+	if got := d.Ended(); len(got) != 1 || got[0] != "killed, released" {
+		t.Errorf("terminals: %q", got)
+	}
+	if output := strings.Join(d.Outputs(s), "\n"); !strings.Contains(output, "begun") || !strings.Contains(output, "stopped after 2s") {
+		t.Errorf("output %q", output)
+	}
+}
+
+// TestEditorCancels: cancelling ends the turn at once, while a question waits and while a command runs; the question is
+// withdrawn, the command is killed, and nothing runs that was not approved.
+func TestEditorCancels(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, command, ended string }{
+		{"while it asks", "touch made", ""}, {"while a command runs", "touch made; sleep 600", "killed, released"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e := &acptest.Editor{Capabilities: acptest.Capabilities{Terminal: true}}
+			asked := make(chan struct{})
+			e.Decide = func(ctx context.Context, _ acptest.Permission) string {
+				close(asked)
+				if tt.ended == "" {
+					<-ctx.Done()
+					return "y" // too late
+				}
+				return "y"
+			}
+			d := openStudio(t, e, `on "go": call bash {"command":"`+tt.command+`"}
+then say Done.
+on "again": say Here.`, "")
+			s := d.Begin(t, d.dir)
+			var cancelling sync.WaitGroup
+			cancelling.Go(func() {
+				<-asked
+				for tt.ended != "" && len(d.Ended()) == 0 {
+					runtime.Gosched()
+				}
+				if err := d.Cancel(t.Context(), s); err != nil {
+					t.Error(err)
+				}
+			})
+			if reason := d.Say(t, s, acptest.Text("go")); reason != "cancelled" {
+				t.Errorf("ended with %s", reason)
+			}
+			cancelling.Wait()
+			if got := strings.Join(d.Ended(), " "); got != tt.ended {
+				t.Errorf("terminals %q", got)
+			}
+			if _, err := os.Stat(filepath.Join(d.dir, "made")); tt.ended == "" && err == nil {
+				t.Error("it ran without an approval")
+			}
+			if calls := d.Calls(s); len(calls) == 0 || !strings.HasSuffix(calls[len(calls)-1], " failed") {
+				t.Errorf("calls %q", calls)
+			}
+			if reason := d.Say(t, s, acptest.Text("again")); reason != "end_turn" || !strings.HasSuffix(d.Said(s), "Here.") {
+				t.Errorf("ended with %s, said %q", reason, d.Said(s))
+			}
+		})
+	}
+}
+
+// TestEditorDenies: a question that is dismissed is denied, and what was approved for the session is not asked again.
+func TestEditorDenies(t *testing.T) {
+	t.Parallel()
+	answers := []string{"", "n", "s"}
+	e := &acptest.Editor{}
+	e.Decide = func(context.Context, acptest.Permission) string {
+		next := answers[0]
+		answers = answers[1:]
+		return next
+	}
+	d := openStudio(t, e, `on "go": call create_directory {"path":"made"}
+then say Done.`, "")
+	s := d.Begin(t, d.dir)
+	for n, want := range []bool{false, false, true} {
+		d.Say(t, s, acptest.Text("go"))
+		if _, err := os.Stat(filepath.Join(d.dir, "made")); (err == nil) != want {
+			t.Errorf("prompt %d: %v", n+1, err)
+		}
+	}
+	d.Say(t, s, acptest.Text("go"))
+	if n := len(d.Asked()); n != 3 {
+		t.Errorf("asked %d times", n)
+	}
+}
+
+// TestEditorModes: a mode restricts what the configuration allows, and never widens it.
+func TestEditorModes(t *testing.T) {
+	t.Parallel()
+	const script = `on "go": call bash {"command":"touch made"}
+then say Done.
+on "look": call read {"path":"a.txt"}
+then expect "text"
+and say Read.`
+	for _, tt := range []struct {
+		level, mode string
+		asked, ran  bool
+	}{
+		{"full", "ask", true, true}, {"full", "code", false, true}, {"full", "architect", false, false},
+		{"supervised", "code", true, true}, {"readonly", "code", false, false},
+	} {
+		t.Run(tt.level+" "+tt.mode, func(t *testing.T) {
+			t.Parallel()
+			d := openStudio(t, &acptest.Editor{}, script, "[security]\nautonomy_level = \""+tt.level+"\"\n")
+			d.file(t, "a.txt", "text")
+			s := d.Begin(t, d.dir)
+			if err := d.Mode(t.Context(), s, tt.mode); err != nil {
+				t.Fatal(err)
+			}
+			d.Say(t, s, acptest.Text("go"))
+			if asked := len(d.Asked()) > 0; asked != tt.asked {
+				t.Errorf("asked: %t", asked)
+			}
+			if _, err := os.Stat(filepath.Join(d.dir, "made")); (err == nil) != tt.ran {
+				t.Errorf("ran: %v", err)
+			}
+			d.Say(t, s, acptest.Text("look"))
+			if said := d.Said(s); !strings.HasSuffix(said, "Read.") {
+				t.Errorf("said %q", said)
+			}
+			if err := d.Mode(t.Context(), s, "yolo"); err == nil {
+				t.Error("an unknown mode was taken")
+			}
+		})
 	}
 }
