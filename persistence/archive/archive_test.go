@@ -303,6 +303,29 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// TestRootGivesFilesAway: what root restores belongs to the account of the service.
+func TestRootGivesFilesAway(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	raw, _ := made(t)
+	dir := t.TempDir()
+	check(t, os.Chown(dir, 4711, 4712))
+	s, err := stage(t, dir, raw)
+	check(t, err)
+	check(t, s.Put(archive.State, "note", []byte("n")))
+	check(t, s.Commit())
+	for _, name := range []string{"zephbot.db", "note", "audit.jsonl", "workspaces", "workspaces/w1", "workspaces/w1/notes/a.txt", "workspaces/w1/link", "mcp-tokens"} {
+		info, err := os.Lstat(filepath.Join(dir, name))
+		check(t, err)
+		if stat, ok := info.Sys().(*syscall.Stat_t); !ok || stat.Uid != 4711 || stat.Gid != 4712 {
+			t.Errorf("%s belongs to %v", name, info.Sys())
+		}
+	}
+	check(t, os.Chmod(filepath.Join(dir, "workspaces", "w1", "notes"), 0o700))
+}
+
 // TestCreate: a file has its name only when it is complete.
 func TestCreate(t *testing.T) {
 	t.Parallel()

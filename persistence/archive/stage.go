@@ -53,7 +53,7 @@ type Options struct {
 func Stage(ctx context.Context, in io.Reader, o Options) (*Staged, error) {
 	s := &Staged{places: o.Places, home: o.Home, at: o.At}
 	s.Discard() // what an earlier one left that was killed
-	x := &extraction{staged: s, check: o.Check, roots: map[Part]*os.Root{}}
+	x := &extraction{staged: s, check: o.Check, roots: map[Part]*os.Root{}, owners: map[Part]*owner{}}
 	manifest, err := Read(ctx, in, x)
 	s.Manifest = manifest
 	if err = errors.Join(err, x.end(err == nil)); err != nil {
@@ -82,7 +82,10 @@ func (s *Staged) Put(part Part, name string, content []byte) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	return writeSynced(s.Path(part, name), content)
+	if err := writeSynced(s.Path(part, name), content); err != nil {
+		return err
+	}
+	return ownerOf(s.place(part).Dir).give(s.Path(part, name))
 }
 
 // Discard removes what was staged, unless its Commit has begun. What cannot be removed stays in a directory that nobody
@@ -150,6 +153,7 @@ type extraction struct {
 	staged *Staged
 	check  func(Header) error
 	roots  map[Part]*os.Root
+	owners map[Part]*owner // nil = this process
 	dirs   []dirMeta
 }
 
@@ -170,9 +174,13 @@ func (x *extraction) Begin(h Header) error {
 		if dir == "" {
 			return damaged("it has a part %.80q, which is not known", string(part))
 		}
+		x.owners[part] = ownerOf(dir)
 		stage := filepath.Join(dir, stageName, string(part))
 		if err := os.MkdirAll(stage, 0o700); err != nil {
 			return fmt.Errorf("prepare %s: %w", stage, err)
+		}
+		if err := x.owners[part].give(dir); err != nil { // it may be new
+			return fmt.Errorf("prepare %s: %w", dir, err)
 		}
 		root, err := os.OpenRoot(stage)
 		if err != nil {
@@ -216,7 +224,27 @@ func (x *extraction) File(name string, meta Meta, content io.Reader) error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("write %.80q: %w", name, err)
 	}
+	if err := x.give(name); err != nil {
+		return fmt.Errorf("write %.80q: %w", name, err)
+	}
 	return root.Chtimes(rest, meta.Time, meta.Time)
+}
+
+// give gives an entry to the account of the service, if root restores.
+func (x *extraction) give(name string) error {
+	root, rest := x.in(name)
+	if o := x.owners[partOf(name)]; o != nil {
+		return root.Lchown(rest, o.uid, o.gid)
+	}
+	return nil
+}
+
+// give gives a file to the account; nil gives nothing.
+func (o *owner) give(path string) error {
+	if o == nil {
+		return nil
+	}
+	return os.Lchown(path, o.uid, o.gid)
 }
 
 func parents(root *os.Root, name string) error {
@@ -232,7 +260,11 @@ func (x *extraction) Link(name, target string) error {
 	if err := parents(root, rest); err != nil {
 		return damaged("%.80q: %w", name, err)
 	}
-	if err := root.Symlink(target, rest); err != nil {
+	err := root.Symlink(target, rest)
+	if err == nil {
+		err = x.give(name)
+	}
+	if err != nil {
 		return fmt.Errorf("write %.80q: %w", name, err)
 	}
 	return nil
@@ -248,7 +280,7 @@ func (x *extraction) end(well bool) error {
 			if dir, err := root.Open(rest); err == nil {
 				errs = append(errs, dir.Sync(), dir.Close())
 			}
-			errs = append(errs, root.Chmod(rest, d.meta.Mode), root.Chtimes(rest, d.meta.Time, d.meta.Time))
+			errs = append(errs, x.give(d.name), root.Chmod(rest, d.meta.Mode), root.Chtimes(rest, d.meta.Time, d.meta.Time))
 		}
 	}
 	for _, root := range x.roots {

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+	"unicode/utf8"
 )
 
 // Writer writes an archive. It is not safe for concurrent use.
@@ -169,7 +170,7 @@ func (w *Writer) node(root *os.Root, part Part, name string, info fs.FileInfo) e
 
 func (w *Writer) link(root *os.Root, part Part, name string, info fs.FileInfo) error {
 	target, err := root.Readlink(filepath.FromSlash(name))
-	if err != nil || len(target) > maxName || target == "" {
+	if err != nil || len(target) > maxName || target == "" || !utf8.ValidString(target) {
 		w.left(part, name)
 		return nil
 	}

@@ -41,6 +41,9 @@ func LockFile(dir, name, mode string) (release func(), err error) {
 	case err != nil:
 		return nil, errors.Join(fmt.Errorf("lock the data directory %s: %w", dir, err), file.Close())
 	}
+	if err := giveToOwner(file, dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock the data directory %s: %w", dir, err), file.Close())
+	}
 	if err := sign(file, mode); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock the data directory %s: %w", dir, err), file.Close())
 	}
@@ -53,6 +56,21 @@ func LockFile(dir, name, mode string) (release func(), err error) {
 			_ = file.Close()
 		})
 	}, nil
+}
+
+// giveToOwner gives a file that root may have made to the account that the directory belongs to, which opens it next.
+func giveToOwner(file *os.File, dir string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid != 0 {
+		return file.Chown(int(stat.Uid), int(stat.Gid))
+	}
+	return nil
 }
 
 // maxSign bounds what is read of a signature, in bytes.

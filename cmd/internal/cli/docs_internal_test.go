@@ -42,6 +42,8 @@ func reasonNotToRun(c *doctest.Command) string {
 		return "runs until it is told to stop"
 	case strings.HasPrefix(line, "chat") && !strings.Contains(line, "--once"):
 		return "talks with a person"
+	case strings.Contains(line, " /etc/"), strings.Contains(line, " /var/"):
+		return "is about directories of a server"
 	case strings.Contains(line, "…"), strings.ContainsAny(line, "<>"):
 		return "has a gap that the reader fills in"
 	}
