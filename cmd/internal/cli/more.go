@@ -88,21 +88,32 @@ func (c *command) initConfig(name string, text []byte, force bool) error {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(c.env.WorkDir, name)
 	}
-	mode := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	write := writeNew
 	if force {
-		mode = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+		write = overwrite
 	}
-	f, err := os.OpenFile(name, mode, 0o600)
+	err := write(name, text)
 	if errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("%s exists already; --force overwrites it", name)
 	}
 	if err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
 	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("write the configuration: %w", err)
-	}
 	_, err = fmt.Fprintln(c.env.Out, "written: "+name)
 	return err
+}
+
+// overwrite writes a file, whole or not at all, in the place of another one.
+func overwrite(name string, text []byte) error {
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		name = target // a link to it remains
+	}
+	part := name + ".new"
+	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := createNew(part, text); err != nil {
+		return err
+	}
+	return os.Rename(part, name)
 }

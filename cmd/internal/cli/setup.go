@@ -81,6 +81,9 @@ func (c *command) setup(ctx context.Context, f *setupFlags) error {
 		s.in.say("\nInterrupted. Nothing was written.")
 		return errSilent
 	}
+	if err == nil && f.noStart && s.path == "" {
+		s.in.say("It is used as it is. Start the bot with: %s", s.command("serve"))
+	}
 	if err != nil || f.noStart {
 		return err
 	}
@@ -266,7 +269,20 @@ func writeNew(path string, text []byte) (err error) {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return os.Link(f.Name(), path) // fails if there is one, unlike a renaming
+	if err = os.Link(f.Name(), path); err == nil || errors.Is(err, fs.ErrExist) { // unlike a renaming, it never replaces
+		return err
+	}
+	return createNew(path, text) // a file system without links
+}
+
+// createNew does the same where a crash in between may leave a part.
+func createNew(path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // start runs the bot with the file.

@@ -329,6 +329,12 @@ func TestSetupObstacles(t *testing.T) {
 	if code := d.ends(); code != cli.Fine {
 		t.Errorf("exit %d: %s", code, d.err.String())
 	}
+	d = begin(t, c, nil, "--no-start")
+	d.says(`zephbot\.toml exists already`, "")
+	d.sees("It is used as it is. Start the bot with: zephbot serve\n")
+	if code := d.ends(); code != cli.Fine {
+		t.Errorf("exit %d: %s", code, d.err.String())
+	}
 	other, err := os.ReadFile(filepath.Join(c.dir, "sub", "other.toml"))
 	if err != nil || !strings.Contains(string(other), "admins = [4711]") {
 		t.Errorf("%v: %s", err, other)
