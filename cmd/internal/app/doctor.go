@@ -61,7 +61,7 @@ func Doctor(ctx context.Context, opts DoctorOptions) []Row {
 	d.holder, d.running, _ = persistence.Holder(d.dir) // what cannot be read is reported with data_dir
 	ctx, cancel := context.WithTimeout(ctx, allWithin)
 	defer cancel()
-	rows := d.all(ctx)
+	rows := d.all(ctx, d.checks())
 	hide := d.redactor()
 	for i := range rows {
 		rows[i].Text, rows[i].Cure = hide(rows[i].Text), hide(rows[i].Cure)
@@ -115,8 +115,7 @@ func (d *doctor) checks() []check {
 
 // all runs the checks side by side. One that does not end in time has a row that says so, and is left alone: it ends with
 // the program.
-func (d *doctor) all(ctx context.Context) []Row {
-	list := d.checks()
+func (d *doctor) all(ctx context.Context, list []check) []Row {
 	results := make([]chan []Row, len(list))
 	var running sync.WaitGroup
 	for i, one := range list {
