@@ -256,6 +256,8 @@ type Tool struct {
 	Check func(ctx context.Context, call *Call) error
 	// Changes returns what Run may change, so that it can be kept before. It changes nothing. nil = it is not known.
 	Changes func(ctx context.Context, call *Call) (Changes, error)
+	// Preview returns what Run would do to a text file. It changes nothing. nil = it is not known.
+	Preview func(ctx context.Context, call *Call) (Preview, error)
 	// Run executes the call. If it cannot do what was asked, it returns an *Error. A process that ran and failed is a
 	// Result with Error set.
 	Run Handler

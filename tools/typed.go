@@ -22,6 +22,8 @@ type Typed[In any] struct {
 	Check func(ctx context.Context, call *Call, in In) error
 	// Changes is like Tool.Changes, with decoded arguments; may be nil.
 	Changes func(ctx context.Context, call *Call, in In) (Changes, error)
+	// Preview is like Tool.Preview, with decoded arguments; may be nil.
+	Preview func(ctx context.Context, call *Call, in In) (Preview, error)
 	Run     func(ctx context.Context, call *Call, in In) (*Result, error)
 	// Adjust can refine the generated schema (enums, limits); may be nil.
 	Adjust func(s *jsonschema.Schema)
@@ -67,6 +69,15 @@ func New[In any](t Typed[In]) (Tool, error) {
 				return Changes{}, err
 			}
 			return t.Changes(ctx, call, in)
+		}
+	}
+	if t.Preview != nil {
+		tool.Preview = func(ctx context.Context, call *Call) (Preview, error) {
+			in, err := decode[In](call.Args)
+			if err != nil {
+				return Preview{}, err
+			}
+			return t.Preview(ctx, call, in)
 		}
 	}
 	if t.Describe != nil {

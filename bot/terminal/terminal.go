@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -45,6 +46,7 @@ type Options struct {
 // Terminal is the channel. Its methods are safe for concurrent use.
 type Terminal struct {
 	opts Options
+	chat atomic.Pointer[string]
 
 	mu        sync.Mutex
 	sent      int64
@@ -67,7 +69,9 @@ func New(opts Options) *Terminal {
 	if opts.Caller == "" {
 		opts.Caller = "local"
 	}
-	return &Terminal{opts: opts, change: make(chan struct{}), input: newInput(opts.In, opts.Ask)}
+	t := &Terminal{opts: opts, change: make(chan struct{}), input: newInput(opts.In, opts.Ask)}
+	t.Enter(opts.Chat)
+	return t
 }
 
 // Event is one line of --json output.
@@ -82,7 +86,17 @@ type Event struct {
 }
 
 func (t *Terminal) place() bot.Place {
-	return bot.Place{Channel: Name, Bot: BotID, Surface: "bot", Chat: t.opts.Chat}
+	return bot.Place{Channel: Name, Bot: BotID, Surface: "bot", Chat: *t.chat.Load()}
+}
+
+// Enter changes the conversation. It must be called before Once and Talk hand in anything.
+func (t *Terminal) Enter(chat string) { t.chat.Store(&chat) }
+
+// Recall shows what was said last in the conversation, to a person who goes on with it.
+func (t *Terminal) Recall(said, answer string) {
+	if t.opts.Ask && !t.opts.JSON {
+		t.print("> " + said + "\n" + answer + "\n")
+	}
 }
 
 // Session returns the key of the conversation.

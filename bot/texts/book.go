@@ -29,6 +29,7 @@ type book struct {
 	Guest     guestBook
 	Receipts  receiptBook
 	Showing   showingBook
+	Terminal  Terminal
 	Edits     editBook
 	Recap     recapBook
 	Skills    skillBook

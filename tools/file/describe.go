@@ -23,13 +23,16 @@ type onPath[In any] struct {
 	may    func(s *scope, p place, in In) error
 	run    func(s *scope, p place, in In) (*tools.Result, error)
 	writes bool // it changes what is at the path
-	adjust func(*jsonschema.Schema)
+	// preview returns the text of the file after the call; nil = it is not known.
+	preview func(p place, before string, in In) (after string, err error)
+	adjust  func(*jsonschema.Schema)
 }
 
 func (o onPath[In]) tool(t *toolset) (tools.Tool, error) {
 	return tools.New(tools.Typed[In]{
 		Definition: o.def,
 		Changes:    o.changes(t),
+		Preview:    o.previews(t),
 		Adjust:     o.adjust,
 		Describe: func(ctx context.Context, call *tools.Call, in In) (tools.Subject, error) {
 			s, err := t.enter(ctx, call.Origin, false)

@@ -43,9 +43,10 @@ func (t *toolset) edit() (tools.Tool, error) {
 			}
 			return nil
 		},
-		may:    mayEdit,
-		writes: true,
-		run:    editFile,
+		may:     mayEdit,
+		writes:  true,
+		preview: edited,
+		run:     editFile,
 	}.tool(t)
 }
 

@@ -42,8 +42,9 @@ func (t *toolset) write() (tools.Tool, error) {
 			}
 			return masked(p)
 		},
-		may:    mayWrite,
-		writes: true,
+		may:     mayWrite,
+		writes:  true,
+		preview: func(_ place, _ string, in writeArgs) (string, error) { return in.Content, nil },
 		run: func(s *scope, p place, in writeArgs) (*tools.Result, error) {
 			if err := mayWrite(s, p, in); err != nil {
 				return nil, err

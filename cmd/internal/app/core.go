@@ -76,8 +76,9 @@ type Options struct {
 	// workspaces replaces where conversations work: recorded calls are judged and create nothing; nil = as configured.
 	workspaces func(tools.Origin) (string, error)
 	// level is the autonomy level of a call where its session has a stricter one than the rules; nil = never.
-	level func(*tools.Call) policy.Level
-	given bool // Now was given: it is the clock, also of the database
+	level  func(*tools.Call) policy.Level
+	noting *changes // takes what calls change, for the terminal; nil = nobody wants to know
+	given  bool     // Now was given: it is the clock, also of the database
 	// Hooks observe the database's commits: crash tests end the process in them.
 	Hooks sql.Hooks
 	// Erased is called after each step of erasing a person is stored, for tests. nil = nothing is.
@@ -309,6 +310,9 @@ func (c *Core) chainOptions(approvals approve.Lookup) chain.Options {
 	}
 	if c.stores != nil { // a call from the command line has none
 		o.Sure, o.Keep = c.stores.Sure, c.undo.Middleware
+		if c.opts.noting != nil { // nothing is kept at the terminal
+			o.Keep = c.noting(c.opts.noting)
+		}
 	}
 	if c.tracer != nil {
 		o.Trace = c.tracer.Stage

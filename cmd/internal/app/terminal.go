@@ -26,6 +26,11 @@ type ChatOptions struct {
 	Ask      bool   // a person sits at the terminal
 	Flush    func() // discards what was typed and not read yet; may be nil
 	Language string
+	// Continue goes on with the newest conversation of the directory; Resume, if not nil, with the one of this name, ""
+	// = one that the person chooses. Otherwise a new one begins.
+	Continue bool
+	Resume   *string
+	Face     *Face // draws for a person; nil = line by line
 	// Interrupts subscribes to the person's Ctrl-C until give is called; nil = a Ctrl-C ends ctx. It is not called
 	// before the conversation can begin.
 	Interrupts func() (pressed <-chan struct{}, give func())
@@ -52,11 +57,34 @@ func (c *Core) awaitServers(ctx context.Context) {
 }
 
 // elicitor lets MCP servers ask the person at the terminal.
-func elicitor(t *terminal.Terminal, warn bool) func(context.Context, mcp.Elicitation) (mcp.Answer, error) {
+func elicitor(t person, warn bool) func(context.Context, mcp.Elicitation) (mcp.Answer, error) {
 	return func(ctx context.Context, e mcp.Elicitation) (mcp.Answer, error) {
 		r, err := t.Elicit(ctx, terminal.Request{Server: e.Server, Tool: e.Tool, Form: e.Form, Warn: warn})
 		return mcp.Answer{Accept: r.Accept, Cancel: r.Cancel, Values: r.Values}, err
 	}
+}
+
+// Face is the terminal of a person.
+type Face struct {
+	Open   func() (console terminal.Console, restore func(), err error)
+	Colour bool
+	Aside  *terminal.Aside // where the log goes
+}
+
+// person is the channel as it talks with a person: line by line, or with a Face.
+type person interface {
+	bot.Sender
+	bot.Composer
+	turn.Guard
+	Watch(w turn.Watched) turn.Progress
+	Elicit(ctx context.Context, req terminal.Request) (terminal.Reply, error)
+	Interrupts(pressed <-chan struct{})
+	Session() bot.SessionKey
+	Opening() *bot.Message
+	Enter(chat string)
+	Recall(said, answer string)
+	Once(ctx context.Context, accept terminal.Accept, text string) error
+	Talk(ctx context.Context, accept terminal.Accept) error
 }
 
 // Chat runs the terminal channel. Its state is separate from the service's, so that both may run at once (see
@@ -77,47 +105,38 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 	if moved != "" {
 		_, _ = fmt.Fprintln(chat.Err, "zephbot: "+moved) // no harm if nobody reads it
 	}
-	name := "main"
+	o := terminal.Options{
+		In: chat.In, Out: chat.Out, Err: chat.Err, JSON: chat.JSON, Ask: chat.Ask, Chat: newTalk(), Language: chat.Language, Flush: chat.Flush, Now: opts.Now,
+	}
 	if chat.Once != "" {
-		name = "once-" + uuid.NewString()
+		o.Chat = "once-" + uuid.NewString()
 	}
-	t := terminal.New(terminal.Options{
-		In: chat.In, Out: chat.Out, Err: chat.Err, JSON: chat.JSON, Ask: chat.Ask, Chat: name, Language: chat.Language, Flush: chat.Flush, Now: opts.Now,
-	})
+	s := &sitting{chat: chat, plain: terminal.New(o)}
+	s.person = s.plain
+	if chat.Face != nil && chat.Once == "" && !chat.JSON {
+		s.seen = &changes{made: map[string]terminal.Change{}}
+		opts.noting = s.seen
+		s.rich = s.face(o, opts)
+		s.person = s.rich
+	}
 	if chat.Ask && !chat.JSON {
-		opts.elicit = elicitor(t, opts.Config.MCP.ElicitationWarnFields)
+		opts.elicit = elicitor(s.person, opts.Config.MCP.ElicitationWarnFields)
 	}
-	c, err := OpenCore(ctx, opts)
-	if err != nil {
+	if s.core, err = OpenCore(ctx, opts); err != nil {
 		return err
 	}
-	s, err := newService(c, channel{
-		name: terminal.Name, bot: terminal.BotID, decoders: map[bot.Source]bot.Decoder{bot.FromTerminal: bot.MessageDecoder{}}, composer: t, sender: opened{t, c.stores.Blobs}, showing: showing{watch: t.Watch}, guard: t, grace: graceTerminal, once: chat.Once != "",
+	s.service, err = newService(s.core, channel{
+		name: terminal.Name, bot: terminal.BotID, decoders: map[bot.Source]bot.Decoder{bot.FromTerminal: bot.MessageDecoder{}}, composer: s.person, sender: opened{s.person, s.core.stores.Blobs}, showing: showing{watch: s.person.Watch}, guard: s.person, grace: graceTerminal, once: chat.Once != "",
 		rights: func(context.Context, bot.Place, string) (approval.Rights, error) {
 			return approval.Rights{Required: 1, Requester: chat.Ask}, nil
 		},
 		admins: func() []string { return nil },
 	})
 	if err != nil {
-		return errors.Join(err, c.Close())
+		return errors.Join(err, s.core.Close())
 	}
-	err = s.run(ctx, func(ctx context.Context) error {
-		c.awaitServers(ctx)
-		if chat.Interrupts != nil {
-			pressed, give := chat.Interrupts()
-			defer give()
-			t.Interrupts(pressed)
-		}
-		if chat.Ask || chat.JSON { // a person reads along
-			s.recap.Opened(ctx, t.Opening(), t.Session())
-		}
-		accept := func(ctx context.Context, raws []turn.Raw) error { return s.dispatcher.Accept(ctx, raws) }
-		if chat.Once != "" {
-			return t.Once(ctx, accept, chat.Once)
-		}
-		return t.Talk(ctx, accept)
-	})
-	return errors.Join(leave(err), c.Close())
+	err = s.service.run(ctx, s.talk)
+	return errors.Join(leave(err), s.core.Close())
 }
 
 // leave says in words of the command line how a conversation was left.

@@ -35,7 +35,7 @@ func (l *leaver) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestTerminalRecap: who opens the terminal again reads what the conversation was about before they write anything.
+// TestTerminalRecap: who goes on with a conversation reads what the conversation was about before they write anything.
 func TestTerminalRecap(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -43,31 +43,31 @@ func TestTerminalRecap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chat := func(in io.Reader, out io.Writer, ask bool) *llmtest.Model {
+	chat := func(in io.Reader, out io.Writer, ask, goOn bool) *llmtest.Model {
 		model, err := llmtest.Parse("on \"The conversation:\": expect \"Heron\"\nand say You called it Heron.\non \"it\": say Good")
 		if err != nil {
 			t.Fatal(err)
 		}
 		err = app.Chat(t.Context(), app.Options{Config: cfg, Version: "test", Log: zerolog.Nop(), WorkDir: dir, Provider: model},
-			app.ChatOptions{In: in, Out: out, Err: io.Discard, Ask: ask, Language: "en"})
+			app.ChatOptions{In: in, Out: out, Err: io.Discard, Ask: ask, Continue: goOn, Language: "en"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return model
 	}
 	var out bytes.Buffer
-	if chat(strings.NewReader("call it Heron\nis it good?\n"), &out, false); strings.Contains(out.String(), "Recap") {
+	if chat(strings.NewReader("call it Heron\nis it good?\n"), &out, false, false); strings.Contains(out.String(), "Recap") {
 		t.Errorf("a recap of nothing: %s", out.String())
 	}
 	for range 2 { // each time
 		in, leave := io.Pipe()
 		read := &leaver{reads: "You called it Heron.", leave: func() { _ = leave.Close() }} // it has no error
-		if model := chat(in, read, true); !strings.Contains(read.out.String(), "Recap of this conversation") || len(model.Requests()) != 1 {
+		if model := chat(in, read, true, true); !strings.Contains(read.out.String(), "Recap of this conversation") || len(model.Requests()) != 1 {
 			t.Errorf("%d requests, read %q", len(model.Requests()), read.out.String())
 		}
 	}
 	out.Reset()
-	if model := chat(strings.NewReader("is it late?\n"), &out, false); strings.Contains(out.String(), "Recap") || len(model.Requests()) != 1 {
+	if model := chat(strings.NewReader("is it late?\n"), &out, false, true); strings.Contains(out.String(), "Recap") || len(model.Requests()) != 1 {
 		t.Errorf("nobody is there, %d requests, written: %s", len(model.Requests()), out.String())
 	}
 }

@@ -55,6 +55,8 @@ var confined = []struct {
 	{"github.com/spf13/cobra", []string{"cmd/internal/cli"}},
 	{"go.opentelemetry.io", []string{"cmd/internal/tracing"}},
 	{"github.com/prometheus/client_golang", []string{"cmd/internal/metrics"}},
+	{"golang.org/x/term", []string{"bot/terminal"}},
+	{"github.com/aymanbagabas/go-udiff", []string{"bot/terminal"}},
 	{"github.com/coder/acp-go-sdk", []string{"bot/acp"}},
 }
 

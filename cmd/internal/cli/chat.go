@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/zephbot/zephbot/bot/terminal"
 	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
@@ -19,41 +20,86 @@ const maxMessage = 1 << 20
 const fromStdin = "-"
 
 func (c *command) chatCommand() *cobra.Command {
-	var once string
-	var asJSON bool
+	var f chatFlags
 	cmd := &cobra.Command{
-		Use: "chat", Short: "Chat in the terminal", Args: cobra.MaximumNArgs(1),
+		Use: "chat", Short: "Chat in the terminal", Args: cobra.MaximumNArgs(2),
 		Long: "Talks to the agent in the terminal; its tools work in the current directory. Ctrl-C ends the running " +
-			"turn, and at the prompt the program.\n" +
-			"--once answers one message and ends; without a message, or with -, it reads stdin. --json prints one " +
-			"JSON object an event:\n" +
+			"turn, and twice at the prompt the program.\n" +
+			"It begins a new conversation; --continue goes on with the newest one of this directory, --resume with " +
+			"one that you choose.\n" +
+			"--once answers one message and ends; without a message, or with -, it reads stdin. With a message, what " +
+			"is on stdin is its context: a file, or a pipe that brings something within 3 s (with - behind the " +
+			"message: whenever it does).\n" +
+			"--json prints one JSON object an event:\n" +
 			"{\"type\",\"session\",\"turn\",\"text\",\"call\",\"approval\"} with the types delta, tool_started, " +
 			"tool_finished, notice, approval, answer, error.\n" +
-			"If there is nobody at the terminal, calls that need approval are denied.",
-		Example: "  zephbot chat --once \"what is in this directory?\"\n  git diff | zephbot chat --once",
+			"--plain reads and writes line by line and draws nothing, as for pipes. If there is nobody at the " +
+			"terminal, calls that need approval are denied.",
+		Example: "  zephbot chat --continue\n  zephbot chat --once \"what is in this directory?\"\n" +
+			"  git diff | zephbot chat --once \"review this\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := c.once(cmd.Flags().Changed("once"), once, args)
-			if err != nil {
-				return err
-			}
-			cfg, err := c.load()
-			if err != nil {
-				return err
-			}
-			if cfg.Log.Level == "info" && cfg.Origin("log.level") == (config.Origin{}) {
-				cfg.Log.Level = "warn" // only the conversation matters here
-			}
-			return app.Chat(cmd.Context(), c.options(cfg), app.ChatOptions{
-				In: c.env.In, Out: c.env.Out, Err: c.env.Err, Once: text, JSON: asJSON, Ask: c.env.InTerm,
-				Flush: c.env.Flush, Language: language(c.env.Environ),
-				Interrupts: c.interrupts.take,
-			})
+			return c.chat(cmd, &f, args)
 		},
 	}
-	cmd.Flags().StringVar(&once, "once", "", "answer this message and end; - or no message: the one on stdin")
-	cmd.Flags().Lookup("once").NoOptDefVal = fromStdin
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print events as JSON")
+	flags := cmd.Flags()
+	flags.StringVar(&f.once, "once", "", "answer this message and end; - or no message: the one on stdin")
+	flags.Lookup("once").NoOptDefVal = fromStdin
+	flags.BoolVar(&f.asJSON, "json", false, "print events as JSON")
+	flags.BoolVarP(&f.goOn, "continue", "c", false, "go on with the newest conversation of this directory")
+	flags.StringVar(&f.resume, "resume", "", "go on with this conversation; without a name: choose one")
+	flags.Lookup("resume").NoOptDefVal = toChoose
+	flags.BoolVar(&f.plain, "plain", false, "read and write line by line")
 	return cmd
+}
+
+// toChoose is the value of --resume without a name.
+const toChoose = "?"
+
+// chatFlags are the flags of chat.
+type chatFlags struct {
+	once, resume        string
+	asJSON, goOn, plain bool
+}
+
+// chat runs the conversation.
+func (c *command) chat(cmd *cobra.Command, f *chatFlags, args []string) error {
+	set := cmd.Flags().Changed("once")
+	resume := cmd.Flags().Changed("resume")
+	if resume && !set && f.resume == toChoose && len(args) == 1 { // the value of a flag that needs none is an argument
+		f.resume, args = args[0], nil
+	}
+	switch {
+	case f.goOn && resume:
+		return usageError{errors.New("--continue and --resume exclude each other: one goes on with the newest conversation, the other with one of your choice")}
+	case set && (f.goOn || resume):
+		return usageError{errors.New("--once is a conversation of its own and cannot go on with another one")}
+	}
+	text, err := c.once(set, f.once, args)
+	if err != nil {
+		return err
+	}
+	cfg, err := c.load()
+	if err != nil {
+		return err
+	}
+	if cfg.Log.Level == "info" && cfg.Origin("log.level") == (config.Origin{}) {
+		cfg.Log.Level = "warn" // only the conversation matters here
+	}
+	o := app.ChatOptions{
+		In: c.env.In, Out: c.env.Out, Once: text, JSON: f.asJSON, Ask: c.env.InTerm, Flush: c.env.Flush,
+		Language: language(c.env.Environ), Interrupts: c.interrupts.take, Continue: f.goOn,
+	}
+	if resume {
+		f.resume = strings.TrimPrefix(f.resume, toChoose)
+		o.Resume = &f.resume
+	}
+	if c.env.Console != nil && !f.plain && !f.asJSON && text == "" {
+		aside := &terminal.Aside{To: c.env.Err}
+		c.env.Err = aside
+		o.Face = &app.Face{Open: c.env.Console, Colour: colours(c.env.Environ), Aside: aside}
+	}
+	o.Err = c.env.Err
+	return app.Chat(cmd.Context(), c.options(cfg), o)
 }
 
 // once returns the message of --once, "" without the flag. Because the flag's value is optional, the text of `--once
@@ -64,10 +110,19 @@ func (c *command) once(set bool, value string, args []string) (string, error) {
 		return "", usageError{fmt.Errorf("chat takes no argument: use --once %q for a single message", args[0])}
 	case !set:
 		return "", nil
-	case len(args) > 0 && value != fromStdin:
+	}
+	wait := false
+	if n := len(args); n > 0 && args[n-1] == fromStdin && (n > 1 || value != fromStdin) {
+		wait, args = true, args[:n-1]
+	}
+	switch {
+	case len(args) > 1, len(args) > 0 && value != fromStdin:
 		return "", usageError{errors.New("--once takes one message; write it in quotes")}
 	case len(args) > 0:
 		value = args[0]
+	}
+	if strings.TrimSpace(value) != "" && value != fromStdin {
+		return c.context(value, wait)
 	}
 	if value == fromStdin {
 		raw, err := io.ReadAll(io.LimitReader(c.env.In, maxMessage+1))

@@ -41,8 +41,11 @@ type Env struct {
 	Hide func() (show func(), err error)
 	// Local are the addresses at which setup looks for models on this machine; nil = the usual ones.
 	Local   []string
-	ErrTerm bool // Err is a terminal: colours
-	OutTerm bool // Out is a terminal: colours
+	ErrTerm bool  // Err is a terminal: colours
+	OutTerm bool  // Out is a terminal: colours
+	Stdin   Input // what In is
+	// Console prepares the terminal that In and Out are; nil = they are none that can draw.
+	Console Console
 	// Interrupts receives each Ctrl-C; nil = none. The first one ends the command, unless the command handles them
 	// itself.
 	Interrupts <-chan os.Signal
@@ -52,8 +55,9 @@ type Env struct {
 // that.
 func Standard() Env {
 	e := Env{
-		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), InTerm: terminal(os.Stdin),
-		Flush: flush(os.Stdin), ErrTerm: terminal(os.Stderr), OutTerm: terminal(os.Stdout) && os.Getenv("NO_COLOR") == "",
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), InTerm: isTerminal(os.Stdin),
+		Flush: flush(os.Stdin), ErrTerm: isTerminal(os.Stderr), Stdin: inputOf(os.Stdin),
+		OutTerm: isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == "", Console: consoleOf(os.Stdin, os.Stdout),
 	}
 	if e.InTerm {
 		e.Hide = hide(os.Stdin)
@@ -64,7 +68,7 @@ func Standard() Env {
 	return e
 }
 
-func terminal(f *os.File) bool {
+func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -40,6 +41,8 @@ type world struct {
 	out, err bytes.Buffer
 	env      []string
 	in       string
+	reader   io.Reader // instead of in
+	stdin    cli.Input
 }
 
 func here(t *testing.T) *world {
@@ -51,8 +54,12 @@ func (w *world) run(t *testing.T, args ...string) int {
 	t.Helper()
 	w.out.Reset()
 	w.err.Reset()
+	in := w.reader
+	if in == nil {
+		in = strings.NewReader(w.in)
+	}
 	return cli.Main(t.Context(), args, cli.Env{
-		In: strings.NewReader(w.in), Out: &w.out, Err: &locked{w: &w.err}, Environ: w.env, WorkDir: w.dir, Home: w.dir, Executable: os.Args[0],
+		In: in, Stdin: w.stdin, Out: &w.out, Err: &locked{w: &w.err}, Environ: w.env, WorkDir: w.dir, Home: w.dir, Executable: os.Args[0],
 	})
 }
 

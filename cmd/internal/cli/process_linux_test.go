@@ -150,7 +150,7 @@ func slowEnv() []string {
 // TestInterrupt: Ctrl-C ends the running turn and not the program; at the prompt it ends the program.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
-	k := sit(t, zephbot(t, t.TempDir(), slowEnv(), "chat"))
+	k := sit(t, zephbot(t, t.TempDir(), slowEnv(), "chat", "--plain"))
 	at := k.await(t, "> ", 0)
 	k.press(t, "run sleep 3600\n")
 	at = k.await(t, "· bash", at)
@@ -169,7 +169,7 @@ func TestInterrupt(t *testing.T) {
 func TestInterruptQuestion(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	k := sit(t, zephbot(t, dir, []string{"ZEPH_LLM_PROVIDERS_MAIN_TYPE=offline"}, "chat"))
+	k := sit(t, zephbot(t, dir, []string{"ZEPH_LLM_PROVIDERS_MAIN_TYPE=offline"}, "chat", "--plain"))
 	at := k.await(t, "> ", 0)
 	k.press(t, "run touch made.txt\n")
 	at = k.await(t, "[n] no: ", at)
@@ -207,7 +207,7 @@ func TestOneProcessADirectory(t *testing.T) {
 		env   []string
 	}{
 		{mode: "simulate", args: []string{"simulate"}, ready: "simulator: http"},
-		{mode: "chat", args: []string{"chat"}, ready: "> "},
+		{mode: "chat", args: []string{"chat", "--plain"}, ready: "> "},
 		{mode: "serve", args: []string{"serve"}, ready: "not reachable", env: []string{"ZEPH_TELEGRAM_TOKEN=123456:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "ZEPH_TELEGRAM_API_URL=http://127.0.0.1:1"}},
 	} {
 		t.Run(c.mode, func(t *testing.T) {

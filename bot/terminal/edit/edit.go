@@ -1,0 +1,319 @@
+// Package edit is a line editor as a pure state machine: a text with a cursor, its history, and what can be completed.
+// It reads no terminal and draws nothing.
+package edit
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/clipperhouse/uax29/v2/graphemes"
+
+	"github.com/zephbot/zephbot/bot/terminal/keys"
+)
+
+// MaxText limits the text, in bytes: what would make it longer is not inserted.
+const MaxText = 1 << 20
+
+// Editor is a text with a cursor. The zero value is empty and ready for use by one goroutine.
+type Editor struct {
+	text   string
+	at     int // byte offset of the cursor, between two characters as a person sees them
+	killed string
+	undo   []state
+
+	history []string
+	shown   int    // 0 = the text is the person's; n = the n-th newest line of the history
+	draft   string // what they had written before they looked at the history
+}
+
+type state struct {
+	text string
+	at   int
+}
+
+// maxUndo limits how many steps can be taken back.
+const maxUndo = 200
+
+// Text returns the text and the byte offset of the cursor in it.
+func (e *Editor) Text() (text string, at int) { return e.text, e.at }
+
+// Empty reports whether there is no text.
+func (e *Editor) Empty() bool { return e.text == "" }
+
+// Set replaces the text; the cursor is at its end.
+func (e *Editor) Set(text string) {
+	if len(text) > MaxText {
+		return
+	}
+	e.save()
+	e.text, e.at = text, len(text)
+}
+
+// Take returns the text and empties the editor.
+func (e *Editor) Take() string {
+	text := e.text
+	e.text, e.at, e.undo, e.shown, e.draft = "", 0, nil, 0, ""
+	return text
+}
+
+// Insert puts text at the cursor.
+func (e *Editor) Insert(text string) {
+	if text == "" || len(e.text)+len(text) > MaxText {
+		return
+	}
+	e.save()
+	e.text = e.text[:e.at] + text + e.text[e.at:]
+	e.at += len(text)
+}
+
+// Replace replaces the bytes from start to the cursor.
+func (e *Editor) Replace(start int, text string) {
+	if start < 0 || start > e.at || len(e.text)+len(text) > MaxText {
+		return
+	}
+	e.save()
+	e.text = e.text[:start] + text + e.text[e.at:]
+	e.at = start + len(text)
+}
+
+func (e *Editor) save() {
+	e.undo = append(e.undo, state{e.text, e.at})
+	if len(e.undo) > maxUndo {
+		e.undo = e.undo[1:]
+	}
+}
+
+// Key applies a key. It returns false if the key has no meaning to the editor: Enter, Tab, Escape, the Ctrl keys that a
+// shell gives another meaning, and arrows that lead out of the text where there is no history.
+func (e *Editor) Key(k keys.Key) bool {
+	switch {
+	case k.Name == keys.Paste:
+		e.Insert(k.Text)
+		return true
+	case k.Name == keys.Rune && k.Ctrl:
+		return e.control(k.Text)
+	case k.Name == keys.Rune && k.Alt:
+		return e.meta(k.Text)
+	case k.Name == keys.Rune:
+		e.Insert(k.Text)
+		return true
+	}
+	return e.named(k)
+}
+
+func (e *Editor) named(k keys.Key) bool {
+	switch k.Name {
+	case keys.Backspace:
+		if k.Alt || k.Ctrl {
+			e.cut(e.wordStart(), e.at, true)
+		} else {
+			e.cut(e.previous(), e.at, false)
+		}
+	case keys.Delete:
+		e.cut(e.at, e.next(), false)
+	case keys.Left:
+		if e.at = e.previous(); k.Ctrl || k.Alt {
+			e.at = e.wordStart()
+		}
+	case keys.Right:
+		if k.Ctrl || k.Alt {
+			e.at = e.wordEnd()
+		} else {
+			e.at = e.next()
+		}
+	case keys.Home:
+		e.at = e.lineStart()
+	case keys.End:
+		e.at = e.lineEnd()
+	case keys.Up:
+		return e.up() || e.older()
+	case keys.Down:
+		return e.down() || e.newer()
+	case keys.Enter:
+		if !k.Alt && !k.Shift {
+			return false
+		}
+		e.Insert("\n")
+	default:
+		return false
+	}
+	return true
+}
+
+func (e *Editor) control(letter string) bool {
+	switch letter {
+	case "a":
+		e.at = e.lineStart()
+	case "e":
+		e.at = e.lineEnd()
+	case "b":
+		e.at = e.previous()
+	case "f":
+		e.at = e.next()
+	case "h":
+		e.cut(e.previous(), e.at, false)
+	case "j":
+		e.Insert("\n")
+	case "k":
+		end := e.lineEnd()
+		if end == e.at {
+			end = e.next()
+		}
+		e.cut(e.at, end, true)
+	case "u":
+		start := e.lineStart()
+		if start == e.at {
+			start = e.previous()
+		}
+		e.cut(start, e.at, true)
+	case "w":
+		e.cut(e.blankStart(), e.at, true)
+	case "y":
+		e.Insert(e.killed)
+	case "p":
+		return e.up() || e.older()
+	case "n":
+		return e.down() || e.newer()
+	case "\x7f": // Ctrl-_
+		e.back()
+	case "d":
+		if e.text == "" {
+			return false
+		}
+		e.cut(e.at, e.next(), false)
+	default:
+		return false
+	}
+	return true
+}
+
+func (e *Editor) meta(letter string) bool {
+	switch letter {
+	case "b":
+		e.at = e.wordStart()
+	case "f":
+		e.at = e.wordEnd()
+	case "d":
+		e.cut(e.at, e.wordEnd(), true)
+	default:
+		return false
+	}
+	return true
+}
+
+// back takes the last change back.
+func (e *Editor) back() {
+	if n := len(e.undo); n > 0 {
+		e.text, e.at = e.undo[n-1].text, e.undo[n-1].at
+		e.undo = e.undo[:n-1]
+	}
+}
+
+// cut removes a part of the text, which contains the cursor at one of its ends.
+func (e *Editor) cut(start, end int, keep bool) {
+	if start >= end {
+		return
+	}
+	e.save()
+	if keep {
+		e.killed = e.text[start:end]
+	}
+	e.text = e.text[:start] + e.text[end:]
+	e.at = start
+}
+
+// previous returns the offset of the character before the cursor.
+func (e *Editor) previous() int {
+	line := strings.LastIndexByte(e.text[:e.at], '\n')
+	if line == e.at-1 {
+		return max(0, line)
+	}
+	before := line + 1
+	it := graphemes.FromString(e.text[before:e.at])
+	last := before
+	for it.Next() {
+		last = before + it.Start()
+	}
+	return last
+}
+
+// next returns the offset behind the character at the cursor.
+func (e *Editor) next() int {
+	it := graphemes.FromString(e.text[e.at:])
+	if !it.Next() {
+		return e.at
+	}
+	return e.at + it.End()
+}
+
+func (e *Editor) lineStart() int { return strings.LastIndexByte(e.text[:e.at], '\n') + 1 }
+
+func (e *Editor) lineEnd() int {
+	if i := strings.IndexByte(e.text[e.at:], '\n'); i >= 0 {
+		return e.at + i
+	}
+	return len(e.text)
+}
+
+func word(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || r == '_' }
+
+// wordStart returns where the word before the cursor begins.
+func (e *Editor) wordStart() int {
+	head := strings.TrimRightFunc(e.text[:e.at], func(r rune) bool { return !word(r) })
+	return len(strings.TrimRightFunc(head, word))
+}
+
+// wordEnd returns where the word at or after the cursor ends.
+func (e *Editor) wordEnd() int {
+	tail := strings.TrimLeftFunc(e.text[e.at:], func(r rune) bool { return !word(r) })
+	return len(e.text) - len(strings.TrimLeftFunc(tail, word))
+}
+
+// blankStart returns where the text before the cursor begins that is between blanks.
+func (e *Editor) blankStart() int {
+	head := strings.TrimRightFunc(e.text[:e.at], unicode.IsSpace)
+	return len(strings.TrimRightFunc(head, func(r rune) bool { return !unicode.IsSpace(r) }))
+}
+
+// up moves the cursor to the line above; false if there is none.
+func (e *Editor) up() bool {
+	start := e.lineStart()
+	if start == 0 {
+		return false
+	}
+	column := characters(e.text[start:e.at])
+	e.at = start - 1
+	above := e.lineStart()
+	e.at = above + offset(e.text[above:start-1], column)
+	return true
+}
+
+// down moves the cursor to the line below; false if there is none.
+func (e *Editor) down() bool {
+	end := e.lineEnd()
+	if end == len(e.text) {
+		return false
+	}
+	column := characters(e.text[e.lineStart():e.at])
+	e.at = end + 1
+	e.at += offset(e.text[e.at:e.lineEnd()], column)
+	return true
+}
+
+func characters(s string) int {
+	n := 0
+	for it := graphemes.FromString(s); it.Next(); {
+		n++
+	}
+	return n
+}
+
+// offset returns the byte offset of the n-th character, or the length of s.
+func offset(s string, n int) int {
+	for it := graphemes.FromString(s); it.Next(); n-- {
+		if n == 0 {
+			return it.Start()
+		}
+	}
+	return len(s)
+}

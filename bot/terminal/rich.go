@@ -1,0 +1,352 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/zephbot/zephbot/bot/terminal/edit"
+	"github.com/zephbot/zephbot/bot/terminal/keys"
+	"github.com/zephbot/zephbot/bot/terminal/paint"
+	"github.com/zephbot/zephbot/bot/terminal/screen"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/policy/act"
+)
+
+// Console is the terminal of a person.
+type Console struct {
+	In      io.Reader // raw: keys as they are pressed
+	Out     io.Writer
+	Size    func() screen.Size
+	Resized <-chan os.Signal // the size has changed; nil = it never does
+	Suspend func() error     // for Ctrl-Z; nil = not possible
+}
+
+// RichOptions are the options of a Rich terminal, besides those of Terminal.
+type RichOptions struct {
+	// Open prepares the terminal when the conversation begins. Close, which may be called more than once, restores it.
+	Open    func() (console Console, restore func(), err error)
+	Aside   *Aside // what the program writes besides; nil = nothing
+	Painter paint.Painter
+	Words   texts.Terminal
+	// Doing says what a tool does (texts.Words.Line); it has a sign and a time, which are shown as they are.
+	Doing   func(does act.Verb, show string, done, total int, took time.Duration) string
+	History *History
+	// Complete lists the paths that begin with what is written after an @; nil = none.
+	Complete func(prefix string) []string
+	// Proposed returns what the call of a question would change; press is the data of one of its buttons. Changed
+	// returns what a call has changed, once. Both may be nil.
+	Proposed func(ctx context.Context, press string) []Change
+	Changed  func(call string) []Change
+}
+
+// Change is what a call does to a text file.
+type Change struct {
+	Path          string
+	Before, After string
+}
+
+// Command is a command that can be completed.
+type Command struct{ Name, About string }
+
+// Times of the terminal.
+const (
+	frame     = 80 * time.Millisecond  // between two pictures of what changes by itself
+	escapeFor = 40 * time.Millisecond  // within which the rest of a sequence comes
+	settle    = 300 * time.Millisecond // without a key before a choice takes one
+	replyFor  = time.Second            // within which a terminal replies that does
+	leaveFor  = 3 * time.Second        // within which a second Ctrl-C leaves
+)
+
+// Rich is the terminal for a person: what they write is edited in place while answers, tools and questions appear above
+// it. It is a Terminal with another face: the same messages, decisions and rows pass through it. Its methods are safe
+// for concurrent use; Talk runs once.
+type Rich struct {
+	*Terminal
+	rich    RichOptions
+	console Console
+
+	screen *screen.Screen // nil until Talk has opened it
+	accept Accept
+	poke   chan struct{} // there is something to do in Talk, or something changed
+
+	face sync.Mutex // the fields below, and the screen
+	view
+	task
+	prompt
+	asks  []*inquiry // open questions, oldest first
+	form  *formFace  // nil = none
+	steps []step     // for Talk: what is done without the lock
+	early []func()   // what is shown once the terminal is open
+	left  error      // why Talk ends
+	gone  bool       // Talk ends
+}
+
+// step is something that Talk does outside of the lock.
+type step func(ctx context.Context) error
+
+// view is what is shown besides the prompt.
+type view struct {
+	above   []string // lines to be shown with the next picture
+	stream  stream
+	notice  string // a hint below the prompt
+	until   time.Time
+	spin    int
+	drawn   time.Time
+	dirty   bool
+	replies bool // the terminal replies to questions
+}
+
+// task is the message that is being answered.
+type task struct {
+	busy     bool
+	began    time.Time
+	turn     string // id of its turn, once it runs
+	former   string // of a turn that was stopped
+	stopping bool
+	asides   int // commands whose replies are not the end of it
+	tools    []running
+	done     int
+	queue    []string // messages for afterwards
+}
+
+// running is a call in progress.
+type running struct {
+	call, tool, show, said string
+	does                   act.Verb
+	began                  time.Time
+}
+
+// prompt is where the person writes.
+type prompt struct {
+	editor      edit.Editor
+	commands    []Command
+	menu        []Command // what can be completed
+	chosen      int       // in menu; -1 = none
+	search      *search   // nil = not searching
+	interrupted time.Time // last Ctrl-C at an empty prompt
+}
+
+type search struct {
+	text string
+	skip int
+}
+
+// NewRich returns a Rich terminal.
+func NewRich(opts Options, rich RichOptions) *Rich {
+	opts.In = eof{}
+	r := &Rich{Terminal: New(opts), rich: rich, poke: make(chan struct{}, 1)}
+	r.chosen = -1
+	if rich.History != nil {
+		r.editor.SetHistory(rich.History.Lines())
+	}
+	return r
+}
+
+// eof is an input that has ended: the lines of a Rich terminal come from elsewhere.
+type eof struct{}
+
+// Read implements io.Reader.
+func (eof) Read([]byte) (int, error) { return 0, io.EOF }
+
+// SetCommands sets the commands that can be completed. It must be called before Talk.
+func (r *Rich) SetCommands(list []Command) { r.commands = list }
+
+// typed is what was read at once.
+type typed struct {
+	data []byte
+	at   time.Time
+	err  error
+}
+
+// read passes on what is typed. It cannot be interrupted: it ends with the input.
+func (r *Rich) read(to chan<- typed, done <-chan struct{}) {
+	for {
+		data := make([]byte, 4096)
+		n, err := r.console.In.Read(data)
+		select {
+		case to <- typed{data[:n], time.Now(), err}:
+		case <-done:
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Talk lets the person talk until they leave, the input ends, or ctx does.
+func (r *Rich) Talk(ctx context.Context, accept Accept) error {
+	console, restore, err := r.rich.Open()
+	if err != nil {
+		return err
+	}
+	defer restore() // also in a panic
+	r.accept, r.console = accept, console
+	done := make(chan struct{})
+	defer close(done)
+	input := make(chan typed)
+	go r.read(input, done) // ends with the input, which only its owner can close
+	r.begin()
+	defer r.end()
+	clock := time.NewTicker(frame)
+	defer clock.Stop()
+	var decoder keys.Decoder
+	var escape <-chan time.Time
+	for !r.ended() {
+		select {
+		case <-ctx.Done():
+			return nil
+		case t := <-input:
+			if t.err != nil {
+				return r.inputEnded(t.err)
+			}
+			r.keys(decoder.Feed(t.data), t.at)
+			escape = nil
+			if decoder.Pending() {
+				escape = time.After(escapeFor)
+			}
+		case <-escape:
+			escape = nil
+			r.keys(decoder.Flush(), time.Now())
+		case <-r.pressed:
+			r.locked(r.interrupt)
+		case <-r.console.Resized:
+			r.locked(func() {
+				r.screen.Resize(r.console.Size())
+				r.draw()
+			})
+		case <-clock.C:
+			r.locked(r.tick)
+		case <-r.poke:
+		}
+		if err := r.perform(ctx); err != nil {
+			return err
+		}
+	}
+	return r.left
+}
+
+// begin shows what there is to show.
+func (r *Rich) begin() {
+	r.locked(func() {
+		r.screen = screen.New(r.console.Out, r.console.Size())
+		r.screen.Ask()
+		r.openers()
+		r.draw()
+	})
+	if r.rich.Aside != nil {
+		r.rich.Aside.through(r.aside)
+	}
+}
+
+// end leaves the terminal as it is to be found by what comes next.
+func (r *Rich) end() {
+	if r.rich.Aside != nil {
+		r.rich.Aside.through(nil)
+	}
+	r.locked(func() {
+		r.draw()
+		r.screen.Close()
+		r.screen = nil
+	})
+}
+
+// openers shows what was to be shown before the terminal was open.
+func (r *Rich) openers() {
+	list := r.early
+	r.early = nil
+	for _, show := range list {
+		show()
+	}
+}
+
+// whenOpen shows something now, or once the terminal is open; the caller holds the lock.
+func (r *Rich) whenOpen(show func()) {
+	if r.screen == nil {
+		r.early = append(r.early, show)
+		return
+	}
+	show()
+	r.draw()
+}
+
+func (r *Rich) ended() bool {
+	r.face.Lock()
+	defer r.face.Unlock()
+	return r.gone
+}
+
+func (r *Rich) inputEnded(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+func (r *Rich) locked(do func()) {
+	r.face.Lock()
+	defer r.face.Unlock()
+	do()
+}
+
+// keys handles keys in their order, and shows what they did.
+func (r *Rich) keys(list []keys.Key, at time.Time) {
+	r.face.Lock()
+	defer r.face.Unlock()
+	for _, k := range list {
+		r.key(k, at)
+	}
+	r.draw()
+}
+
+// later has Talk do something outside of the lock; the caller holds it.
+func (r *Rich) later(s step) {
+	r.steps = append(r.steps, s)
+	select {
+	case r.poke <- struct{}{}:
+	default:
+	}
+}
+
+// perform does what is to be done.
+func (r *Rich) perform(ctx context.Context) error {
+	for {
+		r.face.Lock()
+		list := r.steps
+		r.steps = nil
+		r.face.Unlock()
+		if len(list) == 0 {
+			return nil
+		}
+		for _, s := range list {
+			if err := s(ctx); err != nil {
+				if ctx.Err() != nil {
+					return nil
+				}
+				return err
+			}
+		}
+	}
+}
+
+// leave ends Talk; the caller holds the lock.
+func (r *Rich) leave(why error) { r.gone, r.left = true, why }
+
+// tick shows what changes by itself: the spinner, an answer that grows, a hint that has been there long enough.
+func (r *Rich) tick() {
+	now := time.Now()
+	if !r.until.IsZero() && now.After(r.until) {
+		r.notice, r.until, r.dirty = "", time.Time{}, true
+	}
+	if r.busy {
+		r.spin++
+		r.dirty = true
+	}
+	if r.dirty {
+		r.draw()
+	}
+}

@@ -1,0 +1,28 @@
+package texts
+
+// Terminal is what is said at a terminal besides the conversation. Sentences with %s have gaps.
+type Terminal struct {
+	Welcome  string // below the first line
+	Thinking string
+	Stopping string
+	StopHint string // behind what is being done
+	Leave    string // after one Ctrl-C at an empty prompt
+	Queued   string // before messages that are sent after the answer
+	Choose   string // below a list of choices
+	Earlier  string // before what was said last
+	Other    string // before an answer of another conversation
+	Which    string // before the list of conversations
+	Search   string // before what is searched for in the history
+
+	FormHead     string // server, tool
+	FormSecret   string // server
+	FormHint     string
+	FormWrong    string // reason
+	FormOptional string
+	FormDefault  string // value
+	FormConsent  string
+	FormLate     string // server
+}
+
+// Terminal returns what is said at a terminal.
+func (w Words) Terminal(language string) Terminal { return w.in(language).Terminal }

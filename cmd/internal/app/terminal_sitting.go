@@ -1,0 +1,195 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/command"
+	"github.com/zephbot/zephbot/bot/terminal"
+	"github.com/zephbot/zephbot/bot/terminal/paint"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/act"
+)
+
+// historyName is the file of what the person has written, in the terminal's state directory.
+const historyName = "history"
+
+// sitting is one run of `zephbot chat`.
+type sitting struct {
+	chat    ChatOptions
+	plain   *terminal.Terminal
+	rich    *terminal.Rich // nil = line by line
+	person  person         // one of both
+	seen    *changes       // what calls change, for rich
+	core    *Core
+	service *service
+}
+
+// face returns the terminal that draws. What it needs of the core is looked up when it is needed: the core is opened
+// later.
+func (s *sitting) face(o terminal.Options, opts Options) *terminal.Rich {
+	words := texts.Words{}
+	return terminal.NewRich(o, terminal.RichOptions{
+		Open: s.chat.Face.Open, Aside: s.chat.Face.Aside, Painter: paint.Painter{Colour: s.chat.Face.Colour}, Words: words.Terminal(o.Language),
+		Doing: func(does act.Verb, show string, done, total int, took time.Duration) string {
+			return words.Line(o.Language, does, show, done, total, took)
+		},
+		History: terminal.OpenHistory(filepath.Join(opts.Home, historyName), func(text string) bool {
+			return s.core == nil || s.core.redactor.String(text) != text
+		}),
+		Complete: func(prefix string) []string { return paths(opts.WorkDir, prefix) },
+		Proposed: func(ctx context.Context, press string) []terminal.Change { return s.core.proposed(ctx, press) },
+		Changed:  s.seen.take,
+	})
+}
+
+// talk holds the conversation.
+func (s *sitting) talk(ctx context.Context) error {
+	s.core.awaitServers(ctx)
+	if s.chat.Interrupts != nil {
+		pressed, give := s.chat.Interrupts()
+		defer give()
+		s.person.Interrupts(pressed)
+	}
+	if s.rich != nil {
+		s.rich.SetCommands(s.commands())
+		s.rich.Greet("zephbot " + s.core.opts.Version + " · " + s.core.opts.WorkDir)
+	}
+	list := s.core.talks()
+	if s.chat.Once != "" {
+		return s.person.Once(ctx, s.accept(nil), s.chat.Once)
+	}
+	if err := s.enter(ctx, list); err != nil {
+		return err
+	}
+	return s.person.Talk(ctx, s.accept(list))
+}
+
+// enter goes on with an earlier conversation if that is wanted.
+func (s *sitting) enter(ctx context.Context, list *talks) error {
+	switch {
+	case s.chat.Continue:
+		found, err := list.list(ctx, false)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			return fmt.Errorf("%w: %w; zephbot chat begins one", ErrConfig, errNoTalk)
+		}
+		s.resume(ctx, list, found[0].Name)
+	case s.chat.Resume == nil:
+	case *s.chat.Resume != "":
+		found, err := list.find(ctx, *s.chat.Resume)
+		if err != nil {
+			return err
+		}
+		s.resume(ctx, list, found.Name)
+	default:
+		return s.choose(ctx, list)
+	}
+	return nil
+}
+
+// choose has the person choose a conversation. Where they cannot, the list is the error.
+func (s *sitting) choose(ctx context.Context, list *talks) error {
+	found, err := list.list(ctx, false)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return fmt.Errorf("%w: %w; zephbot chat begins one", ErrConfig, errNoTalk)
+	}
+	found = found[:min(len(found), talkListed)]
+	words := texts.Words{}
+	lines := choosing(found, s.core.now(), func(d time.Duration) string { return words.Duration(s.chat.Language, d) })
+	if s.rich == nil {
+		return fmt.Errorf("%w: --resume needs the name of a conversation here:\n%s", ErrConfig, strings.Join(lines, "\n"))
+	}
+	s.rich.Choose(words.Terminal(s.chat.Language).Which, lines, func(ctx context.Context, choice int) {
+		if choice >= 0 {
+			s.resume(ctx, list, found[choice].Name)
+		}
+	})
+	return nil
+}
+
+// resume goes on with a conversation, and shows what it was about: what was said last, and a recap if that is set.
+func (s *sitting) resume(ctx context.Context, list *talks, name string) {
+	s.person.Enter(name)
+	if !s.chat.Ask && !s.chat.JSON { // nobody reads along
+		return
+	}
+	if said, answer, _ := list.last(ctx, name); said != "" {
+		s.person.Recall(said, answer)
+	}
+	s.service.recap.Opened(ctx, s.person.Opening(), s.person.Session())
+}
+
+// accept returns what takes messages, and notes in which conversation they are; list may be nil.
+func (s *sitting) accept(list *talks) terminal.Accept {
+	return func(ctx context.Context, raws []turn.Raw) error {
+		if err := s.service.dispatcher.Accept(ctx, raws); err != nil || list == nil {
+			return err
+		}
+		for _, raw := range raws {
+			msg, err := bot.MessageDecoder{}.Decode(raw.Body)
+			if err != nil || msg.Kind != bot.Text || msg.Command != "" {
+				continue
+			}
+			if err := list.note(ctx, msg.Place.Chat, msg.Text, s.core.now()); err != nil && !errors.Is(err, context.Canceled) {
+				s.core.log.Warn().Err(err).Msg("the conversation is not listed")
+			}
+		}
+		return nil
+	}
+}
+
+// commands lists what can be completed after a slash.
+func (s *sitting) commands() []terminal.Command {
+	words := texts.Words{}
+	var list []terminal.Command
+	for _, name := range s.service.commands.Menu(command.Reader{Admin: true, Decides: true}) {
+		list = append(list, terminal.Command{Name: name, About: words.Describe(s.chat.Language, name)})
+	}
+	slices.SortFunc(list, func(a, b terminal.Command) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+// pathsMost is how many paths are offered at once.
+const pathsMost = 50
+
+// paths lists the files and directories of a directory that begin with a prefix. Hidden ones are offered if the prefix
+// names them.
+func paths(dir, prefix string) []string {
+	above, start := filepath.Split(prefix)
+	at := above
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(dir, above)
+	}
+	entries, err := os.ReadDir(at)
+	if err != nil {
+		return nil
+	}
+	var list []string
+	for _, e := range entries {
+		name := e.Name()
+		if !strings.HasPrefix(name, start) || strings.HasPrefix(name, ".") && !strings.HasPrefix(start, ".") || strings.ContainsAny(name, " \n") {
+			continue
+		}
+		if e.IsDir() {
+			name += "/"
+		}
+		if list = append(list, above+name); len(list) == pathsMost {
+			break
+		}
+	}
+	return list
+}

@@ -1,0 +1,172 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/facts"
+	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/terminal"
+)
+
+const (
+	// talkBucket holds the conversations of the terminal, by their name.
+	talkBucket = "terminal_talk"
+	talkFor    = 180 * 24 * time.Hour // after the last message, a conversation is not listed any more
+	talkFirst  = 80                   // of the first message, in UTF-16 units
+	talkListed = 20                   // conversations to choose from
+	recallRoom = 256 << 10            // bytes of a conversation that are read for what was said last
+	recallMost = 2000                 // of a message that is shown again, in UTF-16 units
+
+	// oldTalk is the one conversation that earlier versions had for all directories.
+	oldTalk = "main"
+)
+
+// talk is a conversation of the terminal.
+type talk struct {
+	Name  string    `json:"-"`
+	Dir   string    `json:"dir"` // where it began
+	First string    `json:"first"`
+	Last  time.Time `json:"last"`
+}
+
+// talks are the conversations of the terminal.
+type talks struct {
+	facts facts.Bucket
+	bot   bot.Store
+	dir   string
+	known talk // the one that is being held
+}
+
+func (c *Core) talks() *talks {
+	bucket := c.bucket(talkBucket)
+	bucket.For = talkFor
+	return &talks{facts: bucket, bot: c.stores.Bot, dir: c.opts.WorkDir}
+}
+
+// newTalk returns the name of a conversation that begins.
+func newTalk() string {
+	raw := make([]byte, 4)
+	_, _ = rand.Read(raw) // it has no error
+	return hex.EncodeToString(raw)
+}
+
+func talkSession(name string) bot.SessionKey {
+	return bot.Place{Channel: terminal.Name, Bot: terminal.BotID, Surface: "bot", Chat: name}.SessionKey("")
+}
+
+// list returns the conversations, the newest first; those of this directory only, or all.
+func (t *talks) list(ctx context.Context, all bool) ([]talk, error) {
+	stored, err := t.facts.List(ctx, "")
+	if err != nil {
+		return nil, fmt.Errorf("read the conversations: %w", err)
+	}
+	var list []talk
+	old := true
+	for _, f := range stored {
+		item := talk{Name: f.Key}
+		if json.Unmarshal([]byte(f.Value), &item) != nil {
+			continue
+		}
+		old = old && item.Name != oldTalk
+		if all || item.Dir == t.dir {
+			list = append(list, item)
+		}
+	}
+	if old {
+		if said, _, at := t.last(ctx, oldTalk); said != "" {
+			list = append(list, talk{Name: oldTalk, First: said, Last: at})
+		}
+	}
+	slices.SortFunc(list, func(a, b talk) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Name, b.Name)) })
+	return list, nil
+}
+
+// find returns the conversation whose name begins with some letters.
+func (t *talks) find(ctx context.Context, name string) (talk, error) {
+	list, err := t.list(ctx, true)
+	if err != nil {
+		return talk{}, err
+	}
+	var found []talk
+	for _, item := range list {
+		if item.Name == name {
+			return item, nil
+		}
+		if strings.HasPrefix(item.Name, name) {
+			found = append(found, item)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return talk{}, fmt.Errorf("%w: there is no conversation %q; zephbot chat --resume lists those of this directory", ErrConfig, name)
+	case 1:
+		return found[0], nil
+	}
+	return talk{}, fmt.Errorf("%w: %d conversations begin with %q; write more of the name", ErrConfig, len(found), name)
+}
+
+// note records that something is said in a conversation.
+func (t *talks) note(ctx context.Context, name, text string, now time.Time) error {
+	if t.known.Name != name {
+		t.known = talk{Name: name, Dir: t.dir}
+		value, err := t.facts.Load(ctx, name)
+		if err != nil {
+			return err
+		}
+		if value != "" && json.Unmarshal([]byte(value), &t.known) == nil {
+			t.known.Name = name
+		}
+	}
+	t.known.Last = now
+	t.known.First = cmp.Or(t.known.First, render.Cut(strings.Join(strings.Fields(text), " "), talkFirst))
+	value, err := json.Marshal(t.known)
+	if err != nil {
+		return err
+	}
+	return t.facts.Save(ctx, name, string(value))
+}
+
+// last returns what was said last in a conversation, and the answer.
+func (t *talks) last(ctx context.Context, name string) (said, answer string, at time.Time) {
+	tail, err := t.bot.Tail(ctx, talkSession(name), recallRoom)
+	if err != nil {
+		return "", "", time.Time{}
+	}
+	for i := len(tail.Entries) - 1; i >= 0; i-- {
+		switch e := &tail.Entries[i]; {
+		case e.Begins():
+			return said, answer, at
+		case answer == "" && (e.Kind == journal.AnswerEntry || e.Kind == journal.EndEntry):
+			answer, at = e.Text, e.At
+		case e.Kind == journal.UserEntry:
+			if at.IsZero() {
+				at = e.At
+			}
+			return render.Cut(e.Text, recallMost), render.Cut(answer, recallMost), at
+		}
+	}
+	return said, answer, at
+}
+
+// errNoTalk means that nothing can be continued.
+var errNoTalk = errors.New("there is no conversation of this directory to go on with")
+
+// choosing returns the lines of a list of conversations.
+func choosing(list []talk, now time.Time, age func(d time.Duration) string) []string {
+	lines := make([]string, len(list))
+	for i, item := range list {
+		lines[i] = fmt.Sprintf("%s · %s · %s", item.Name, age(now.Sub(item.Last)), item.First)
+	}
+	return lines
+}
