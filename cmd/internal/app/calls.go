@@ -1,0 +1,95 @@
+package app
+
+import (
+	"context"
+	"errors"
+
+	"github.com/zephbot/zephbot/agent/catalog"
+	"github.com/zephbot/zephbot/cmd/internal/metrics"
+	"github.com/zephbot/zephbot/cmd/internal/tracing"
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/approve"
+	"github.com/zephbot/zephbot/tools/audit"
+	"github.com/zephbot/zephbot/tools/chain"
+	"github.com/zephbot/zephbot/tools/gate"
+	redacting "github.com/zephbot/zephbot/tools/redact"
+	"github.com/zephbot/zephbot/tools/undo"
+)
+
+// chain builds the one chain; approvals is nil if there is nobody to ask.
+func (c *Core) chain(approvals approve.Lookup) *chain.Chain {
+	return chain.New(c.chainOptions(approvals))
+}
+
+func (c *Core) chainOptions(approvals approve.Lookup) chain.Options {
+	o := chain.Options{
+		Registry: c.registry, Audit: c.audit, Approvals: approvals, Now: c.now,
+		Gate: gate.Options{Policy: c.policy, Request: c.book.Request}, Judge: c.judge, Redact: redacting.New(c.redactor),
+	}
+	if c.stores != nil { // a call from the command line has none
+		o.Sure, o.Keep = c.stores.Sure, c.undo.Middleware
+		if c.opts.noting != nil { // nothing is kept at the terminal
+			o.Keep = c.noting(c.opts.noting)
+		}
+	}
+	if c.tracer != nil {
+		o.Trace = c.tracer.Stage
+	}
+	c.stages.shape(&o)
+	o.Decode.Thinking = c.catalog.Thinks
+	if c.stores != nil { // a resumed call may come before its server is connected
+		o.Decode.Await = c.servers.Await
+	}
+	return o
+}
+
+// executor is the chain as called by the agent, with metrics.
+type executor struct {
+	chain   *chain.Chain
+	audit   *audit.Log
+	metrics *metrics.Metrics
+	tracer  *tracing.Tracer
+	undo    *undo.Store
+}
+
+// Execute implements agent.Executor.
+func (e executor) Execute(ctx context.Context, call *tools.Call) (*tools.Result, error) {
+	ctx, end := e.tracer.Tool(ctx, call)
+	result, err := e.chain.Execute(ctx, call)
+	end(result, err)
+	var pending *tools.Pending
+	if !call.Probe && !errors.As(err, &pending) {
+		name := call.Def.Name
+		if name == "" {
+			name = "unknown"
+		}
+		e.metrics.Call(name, string(call.Trail.Category), call.Trail.Duration)
+	}
+	return result, err
+}
+
+// Interrupted implements agent.Executor.
+func (e executor) Interrupted(ctx context.Context, call *tools.Call) {
+	e.audit.Interrupted(call)
+	e.undo.Interrupted(ctx, call)
+}
+
+// usable lists the registered tools, as modified by a turn, without those that are denied altogether, blocked in a
+// conversation, or on a server that is unreachable.
+func (c *Core) usable(session string, overlay *tools.Overlay) []tools.Definition {
+	if !c.cfg.Tools.Enabled {
+		return nil
+	}
+	return catalog.Without(overlay.Over(c.registry).Definitions(), func(d tools.Definition) bool {
+		return c.policy.Hides(d.Name, d.Says) || c.blocked(session, d) || c.unskilled(d) || c.unplanned(d.Name) || d.Server != "" && c.servers.Away(d.Server)
+	})
+}
+
+// blocked reports whether a tool is blocked in a conversation because it failed too often.
+func (c *Core) blocked(session string, tool tools.Definition) bool {
+	if c.stages == nil || c.stages.anomaly == nil {
+		return false
+	}
+	_, blocked := c.stages.anomaly.Blocked(session, tool)
+	return blocked
+}
