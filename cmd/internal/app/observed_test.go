@@ -192,10 +192,19 @@ func TestObserved(t *testing.T) {
 	said := o.until(`zephbot_turn_duration_seconds_count{phase="deliver"} 2`)
 	o.measured(said)
 	o.search(t, "/metrics", said, false)
+	found := app.Check(app.Options{Config: o.cfg, WorkDir: o.dir}, app.Use{Telegram: true, Model: true})
+	o.search(t, "config check", fmt.Sprintln("findings:", found), false)
 	for _, path := range []string{"/healthz", "/readyz", "/debug/pprof/", "/debug/pprof/goroutine?debug=2", "/debug/pprof/heap?debug=1", "/other"} {
 		o.search(t, path, o.get(path), false)
 	}
 	o.dumped()
+	rows, err := json.Marshal(app.Doctor(t.Context(), app.DoctorOptions{
+		Options: app.Options{Config: o.cfg, Version: "test", WorkDir: o.dir}, Problems: found.Problems, Warnings: found.Warnings, Each: time.Minute,
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.search(t, "doctor", string(rows), false)
 	o.end()
 	o.traced()
 	o.search(t, "the log", o.log.String(), false)
@@ -248,6 +257,16 @@ func (o *observed) documented(said string) {
 		if !known[line[1]] {
 			o.t.Errorf("docs/observability.md has no row for %s", line[1])
 		}
+		delete(known, line[1])
+	}
+	for _, other := range []string{ // what this service had no reason to count
+		"zephbot_database_connections", "zephbot_database_connection_waits_total", "zephbot_quota_denied_total", "zephbot_tool_retries_total",
+		"zephbot_tool_anomalies_total", "zephbot_utility_decisions_total", "zephbot_trace_spans_total",
+	} {
+		delete(known, other)
+	}
+	for name := range known {
+		o.t.Errorf("docs/observability.md has %s, which the program does not have", name)
 	}
 }
 
@@ -327,5 +346,41 @@ func (o *observed) traced() {
 	}
 	if !strings.Contains(o.log.String(), `"trace_id":"`) {
 		o.t.Error("no line of the log names a trace")
+	}
+}
+
+// TestRefusedStartsAreSilent: what makes a start impossible is said without the credentials that it is about.
+func TestRefusedStartsAreSilent(t *testing.T) {
+	t.Parallel()
+	for name, extra := range map[string]string{
+		"a database that is away":     "[database]\nurl = \"postgres://zephbot:canary-database-7720@127.0.0.1:1/zephbot?connect_timeout=1\"\n",
+		"a database that is none":     "[database]\nurl = \"mysql://zephbot:canary-database-7720@127.0.0.1:1/zephbot\"\n",
+		"a Redis of no known kind":    "[redis]\nurl = \"http://zephbot:canary-redis-7715@127.0.0.1:1\"\n",
+		"a collector with a password": "[tracing]\nendpoint = \"http://zephbot:canary-collector-7717@127.0.0.1:1\"\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, log := t.TempDir(), &journalled{}
+			file := dir + "/zephbot.toml"
+			text := "data_dir = \"data\"\n[telegram]\ntoken = \"123456:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\"\napi_url = \"http://127.0.0.1:1\"\n[[llm.providers]]\nname = \"main\"\ntype = \"offline\"\n" + extra
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cfg, err := config.Load(config.Source{File: file, WorkDir: dir, Home: dir})
+			if err == nil {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				err = app.Serve(ctx, app.Options{Config: cfg, Version: "test", Log: zerolog.New(log).Level(zerolog.TraceLevel), WorkDir: dir})
+			}
+			if err == nil {
+				t.Fatal("it starts")
+			}
+			plant().search(t, "the error", err.Error()+" canary", false)
+			for _, secret := range []string{"canary-database-7720", "canary-redis-7715"} {
+				if strings.Contains(err.Error()+log.String(), secret) {
+					t.Errorf("%v\n%s", err, log)
+				}
+			}
+		})
 	}
 }
