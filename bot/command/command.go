@@ -136,6 +136,7 @@ func New(deps Deps) *Table {
 		"people":  {class: turn.Overtakes, admin: true, private: true, off: deps.People == nil, run: t.people(People.People)},
 		"admit":   {class: turn.Overtakes, admin: true, private: true, off: deps.People == nil, run: t.people(People.Admit)},
 		"remove":  {class: turn.Overtakes, admin: true, private: true, off: deps.People == nil, run: t.people(People.Remove)},
+		"admin":   {class: turn.Overtakes, admin: true, private: true, off: deps.Operator == nil, run: deps.Operator},
 		"skills":  {class: turn.Overtakes, off: deps.Skills == nil, run: t.skills},
 		"why":     {class: turn.Overtakes, off: deps.Refusals == nil, run: t.why},
 

@@ -19,6 +19,7 @@ type Desks struct {
 	Zone     Desk // /timezone (bot/zone)
 	Export   Desk // /export (bot/privacy)
 	Forget   Desk // /forget (bot/privacy)
+	Operator Desk // /admin (bot/operator)
 }
 
 // memory is /memory.

@@ -34,6 +34,7 @@ type book struct {
 	Recap     recapBook
 	Skills    skillBook
 	Zones     zoneBook
+	Operator  operatorBook
 	Schedule  scheduleBook
 	Privacy   privacyBook
 

@@ -129,6 +129,8 @@ func everything(l string) map[string][]string {
 	m["ToolsBlocked"] = []string{w.ToolsBlocked(l, []texts.Blocked{{Tool: "x", Reason: "y", Left: time.Hour}, {Tool: "z", Reason: "y", Elsewhere: true}})}
 	m["ToolBlocked"] = []string{w.ToolBlocked(l, "x", 10*time.Minute)}
 	m["ToolBlockedAdmins"] = []string{w.ToolBlockedAdmins(l, "x", "", 14, 20, 10*time.Minute), w.ToolBlockedAdmins(l, "x", "-100", 14, 20, time.Hour)}
+	m["OperatorLink"] = []string{w.OperatorLink(l, "https://x/admin/#A", 5, ""), w.OperatorLink(l, "x", 5, "9090")}
+	m["OperatorOff"], m["OperatorPrivate"] = []string{w.OperatorOff(l)}, []string{w.OperatorPrivate(l)}
 	m["Meant"] = []string{w.Meant(l, "x")}
 	m["Unblocked"] = []string{w.Unblocked(l, "x", true), w.Unblocked(l, "x", false)}
 	for _, lane := range []bot.Lane{{}, {Turn: "t", State: bot.Running}, {Turn: "t", State: bot.Parked}, {Turn: "t", State: bot.Waiting}} {

@@ -74,6 +74,7 @@ func Check(opts Options, use Use) Findings {
 	}
 	if use.Telegram {
 		k.sharing()
+		k.operatorPage()
 		k.telegram()
 	}
 	f := k.found

@@ -21,8 +21,8 @@ const (
 
 // mounts lists what the listener of the metrics serves besides metrics and health checks. serving is empty until
 // Telegram is connected.
-func (c *Core) mounts(_ *atomic.Pointer[service]) []metrics.Mount {
-	var list []metrics.Mount
+func (c *Core) mounts(serving *atomic.Pointer[service]) []metrics.Mount {
+	list := pageMount(serving)
 	if c.cfg.Metrics.Pprof {
 		list = append(list, metrics.Profiles())
 	}

@@ -109,7 +109,7 @@ func (c *Core) telegramService(client *telegram.Client, guard *access.Guard, me 
 		operators: func() []bot.Place { return operators(client.ID(), guard.Operators()) },
 		presence: presence{reach: guard.Reach, gone: func(ctx context.Context, place bot.Place, person string) (bool, error) {
 			return client.Left(ctx, place.Chat, person)
-		}},
+		}, names: namesOf(guard, client.ID())},
 		limits: deliver.Limits{
 			PerSecond: cfg.Telegram.Limits.PerSecond, PerChatPerSecond: cfg.Telegram.Limits.PerChatPerSecond,
 			PerGroupPerMinute: cfg.Telegram.Limits.PerGroupPerMinute,

@@ -22,6 +22,7 @@ import (
 	"github.com/zephbot/zephbot/bot/deliver"
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/halt"
+	"github.com/zephbot/zephbot/bot/operator"
 	"github.com/zephbot/zephbot/bot/privacy"
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/recap"
@@ -75,6 +76,7 @@ type incoming struct {
 type presence struct {
 	reach func(ctx context.Context, place bot.Place, caller string) (bool, error)
 	gone  func(ctx context.Context, place bot.Place, person string) (bool, error) // who has left a group; nil = nobody
+	names func(ctx context.Context) map[string]string                             // of people, by caller id; nil = none are known
 }
 
 // showing is how a channel shows what is not an answer.
@@ -97,6 +99,7 @@ type service struct {
 	desk       *servers.Desk // handles /mcp
 	moves      *moves.Relocator
 	recap      *recap.Desk
+	page       *operator.Page              // nil = the channel has none
 	signs      *sign.Desk                  // signs on messages that wait; nil = the channel has none
 	privacy    *privacy.Desk               // handles /export and /forget
 	pacing     func(context.Context) error // shares the send budget with other processes; nil = there are none
@@ -135,6 +138,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	c.payer = s.meter.PayerOf
 	why := refusal.Desk{Store: store, Words: words}
 	s.privacy = s.private()
+	s.page = s.newOperator()
 	s.commands = s.commanded(store, questions, why)
 	s.outbox = deliver.NewOutbox(deliver.Deps{
 		Store: store, Sender: ch.sender, Pacer: pacer, Words: words, Language: func(row *bot.Row) string { return row.Content.Language }, Now: c.now, Log: c.log.With().Str("component", "outbox").Logger(),
@@ -174,7 +178,7 @@ func (s *service) commanded(store bot.Store, questions servers.Questions, why re
 		Store: store, Questions: questions, Policy: rulebook.Answers{Book: c.book, Chain: c.unasked}, Usage: s.meter.Usage, Quotas: quotas, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
 		Blocks: c.blockedTools(), Servers: s.desk, Behind: background{c},
 		Desks: command.Desks{
-			Model: c.choices.Command, Recap: s.recap.Command, Memory: s.memoryCommand(), Skills: c.skillCommand(), Schedule: s.openPlan(store), Zone: c.zones.Command,
+			Model: c.choices.Command, Recap: s.recap.Command, Memory: s.memoryCommand(), Skills: c.skillCommand(), Schedule: s.openPlan(store), Zone: c.zones.Command, Operator: s.operatorCommand(),
 		},
 		Decides: ch.decides, Refusals: why,
 	}

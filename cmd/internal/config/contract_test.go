@@ -351,6 +351,7 @@ func keyDefaults() [][2]string {
 		{"audit.rotate", `"size"`},
 		{"audit.tool_risk_summary", `false`},
 		{"metrics.listen", `""`},
+		{"metrics.public_url", `""`},
 		{"metrics.pprof", `false`},
 		{"tracing.endpoint", `""`},
 		{"tracing.sample_ratio", `1.0`},

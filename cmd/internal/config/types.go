@@ -324,8 +324,9 @@ type Audit struct {
 
 // Metrics is the table [metrics].
 type Metrics struct {
-	Listen string `toml:"listen" form:"listen" doc:"Address of /metrics, /healthz and /readyz, such as \"127.0.0.1:9090\". Empty: off."`
-	Pprof  bool   `toml:"pprof" default:"false" doc:"Serve profiles of the running program below /debug/pprof/ on the same address, for go tool pprof. Whoever reaches it can slow the service down: config check warns if the address is not one of this machine."`
+	Listen    string `toml:"listen" form:"listen" doc:"Address of /metrics, /healthz, /readyz and the operator's page /admin, such as \"127.0.0.1:9090\". Empty: off."`
+	PublicURL string `toml:"public_url" url:"https|http" place:"none" doc:"Address at which people reach the operator's page (/admin) from elsewhere, such as https://zeph.example.org; a proxy before listen holds the certificate and leaves Host as it is. Empty: the page answers on this machine only, for instance through ssh -L."`
+	Pprof     bool   `toml:"pprof" default:"false" doc:"Serve profiles of the running program below /debug/pprof/ on the same address, for go tool pprof. Whoever reaches it can slow the service down: config check warns if the address is not one of this machine."`
 }
 
 // Tracing is the table [tracing].

@@ -29,6 +29,9 @@ func TestNames(t *testing.T) {
 	m.Swept(true)
 	m.Swept(false)
 	m.Gauge("sessions_active", "Sessions.", func() float64 { return 3 })
+	if spent := m.Spent(); spent["main"] != 0.5 || len(spent) != 1 {
+		t.Errorf("spent: %v", spent)
+	}
 	w := httptest.NewRecorder()
 	m.Handler(metrics.Health{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	for _, want := range []string{

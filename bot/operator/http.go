@@ -1,0 +1,196 @@
+package operator
+
+import (
+	"bytes"
+	"context"
+	"crypto/subtle"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"strconv"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/webpage"
+)
+
+// The page and the server speak JSON, below /admin/api/:
+//
+//	POST signin   {code}             the session begins; → whoami
+//	POST signout  {}
+//	GET  me                          whoami: who, the token of what changes something, counts
+//	GET  sessions ?text&state&page
+//	GET  session  ?key               turns and steps of a session, without texts
+//	POST texts    {session}          the same with texts; put on record
+//	GET  queue    ?after&before
+//	GET  letters  ?before
+//	POST letter   {kind,id,do}       retry or drop; kind arrival or row; put on record
+//	GET  approvals, servers, quotas, costs ?days
+//	GET  audit    ?person&tool&result&since&until&next
+//
+// A refusal is {"error":"…"}: 401 without a session, 403 for requests of other pages, 409 for what somebody else has
+// decided. POST wants Content-Type application/json and, but for signin, the token.
+
+const maxRequest = 16 << 10
+
+//go:embed page
+var pageFiles embed.FS
+
+// ServeHTTP serves the page below /admin. It belongs on the listener of the metrics.
+func (p *Page) ServeHTTP(rw http.ResponseWriter, r *http.Request) { p.handler.ServeHTTP(rw, r) }
+
+func (p *Page) routes() http.Handler {
+	// The directory is embedded in the program: Sub cannot fail.
+	files, _ := fs.Sub(pageFiles, "page")
+	static := webpage.Files(files)
+	mux := http.NewServeMux()
+	mux.Handle("GET /admin", http.RedirectHandler("/admin/", http.StatusSeeOther))
+	mux.Handle("GET /admin/{$}", http.StripPrefix("/admin", static))
+	mux.Handle("GET /admin/page/", http.StripPrefix("/admin/page", webpage.NoListing(static)))
+	mux.HandleFunc("POST /admin/api/signin", p.signIn)
+	p.change(mux, "signout", p.signOut)
+	p.get(mux, "me", func(ctx context.Context, v *visitor, _ *http.Request) (any, error) { return p.whoami(ctx, v), nil })
+	p.get(mux, "sessions", p.listSessions)
+	p.get(mux, "session", p.showSession)
+	p.get(mux, "queue", p.listQueue)
+	p.get(mux, "letters", p.listLetters)
+	p.get(mux, "approvals", p.listApprovals)
+	p.get(mux, "servers", p.listServers)
+	p.get(mux, "quotas", p.listQuotas)
+	p.get(mux, "costs", p.showCosts)
+	p.get(mux, "audit", p.searchAudit)
+	p.change(mux, "texts", p.showTexts)
+	p.change(mux, "letter", p.decideLetter)
+	guard := webpage.Guard{
+		Known: p.known, Entry: "/admin/",
+		Where: "this page is for people on this machine (or through ssh -L), or at metrics.public_url",
+	}
+	return guard.Wrap(mux)
+}
+
+// get adds a handler that reads, for people who are signed in.
+func (p *Page) get(mux *http.ServeMux, name string, read func(context.Context, *visitor, *http.Request) (any, error)) {
+	mux.HandleFunc("GET /admin/api/"+name, func(rw http.ResponseWriter, r *http.Request) {
+		v, ok := p.admitted(rw, r)
+		if !ok {
+			return
+		}
+		out, err := read(r.Context(), v, r)
+		p.answer(rw, out, err)
+	})
+}
+
+// change adds a handler that changes something or puts something on record.
+func (p *Page) change(mux *http.ServeMux, name string, do func(http.ResponseWriter, *http.Request, *visitor)) {
+	mux.HandleFunc("POST /admin/api/"+name, func(rw http.ResponseWriter, r *http.Request) {
+		v, ok := p.admitted(rw, r)
+		if !ok {
+			return
+		}
+		if subtle.ConstantTimeCompare([]byte(r.Header.Get(tokenHeader)), []byte(v.csrf())) != 1 {
+			webpage.Refuse(rw, http.StatusForbidden, errors.New("the page is out of date: load it again"))
+			return
+		}
+		do(rw, r, v)
+	})
+}
+
+func (p *Page) admitted(rw http.ResponseWriter, r *http.Request) (*visitor, bool) {
+	v, err := p.who(r)
+	switch {
+	case err == nil:
+		return v, true
+	case errors.Is(err, errNoAdmin):
+		webpage.Refuse(rw, http.StatusUnauthorized, errNoAdmin)
+	case errors.Is(err, errSignedOut):
+		webpage.Refuse(rw, http.StatusUnauthorized, errSignedOut)
+	default:
+		p.failed(rw, err, "who is signed in")
+	}
+	return nil, false
+}
+
+// wrong is an error about a request, for the person who made it.
+type wrong struct {
+	status int
+	text   string
+}
+
+func (w wrong) Error() string { return w.text }
+
+// answer writes what was read, without secrets.
+func (p *Page) answer(rw http.ResponseWriter, out any, err error) {
+	var w wrong
+	switch {
+	case errors.As(err, &w):
+		webpage.Refuse(rw, w.status, errors.New(p.deps.Redact(w.text)))
+		return
+	case errors.Is(err, bot.ErrNotFound):
+		webpage.Refuse(rw, http.StatusNotFound, errors.New("it is not there any more"))
+		return
+	case err != nil:
+		p.failed(rw, err, "read for the operator's page")
+		return
+	}
+	clean, err := p.clean(out)
+	if err == nil {
+		err = webpage.Answer(rw, clean)
+	}
+	if err != nil {
+		p.deps.Log.Debug().Err(err).Msg("answer the operator's page")
+	}
+}
+
+// failed answers an error of ours: its text is in the log.
+func (p *Page) failed(rw http.ResponseWriter, err error, what string) {
+	p.deps.Log.Error().Err(err).Str("doing", what).Msg("operator's page")
+	webpage.Refuse(rw, http.StatusInternalServerError, errors.New("this cannot be read at the moment; the log says why"))
+}
+
+// clean removes secrets from every text of an answer. It works on the JSON, so that no field can be forgotten.
+func (p *Page) clean(out any) (any, error) {
+	raw, err := json.Marshal(out)
+	if err != nil {
+		return nil, fmt.Errorf("encode an answer: %w", err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, fmt.Errorf("read an answer again: %w", err)
+	}
+	return p.scrub(v), nil
+}
+
+func (p *Page) scrub(v any) any {
+	switch v := v.(type) {
+	case string:
+		return p.deps.Redact(v)
+	case []any:
+		for i := range v {
+			v[i] = p.scrub(v[i])
+		}
+	case map[string]any:
+		for key, value := range v {
+			if key != "token" && key != "next" { // random by nature, and ours
+				v[key] = p.scrub(value)
+			}
+		}
+	}
+	return v
+}
+
+// number reads a number of a query; 0 if it is absent.
+func number(r *http.Request, name string) (int64, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0, wrong{http.StatusBadRequest, fmt.Sprintf("%s=%.40q is not a number", name, text)}
+	}
+	return n, nil
+}

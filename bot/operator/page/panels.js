@@ -1,0 +1,195 @@
+// The panels: what each asks for and shows.
+import { post } from './api.js';
+import { $, h, toast } from './dom.js';
+import { columns, share } from './charts.js';
+import { inspect } from './inspector.js';
+import { span } from './story.js';
+import { count, moment, pager, part, table, tag, usd } from './table.js';
+import { open, refresh, state } from './app.js';
+
+const RESULTS = [['', 'any'], ['success', 'success'], ['error', 'error'], ['blocked', 'blocked'], ['timeout', 'timeout'], ['cancelled', 'cancelled'], ['rollback', 'rolled back']];
+const STATES = { idle: 'calm', running: 'good', parked: 'warn', waiting: 'warn', connected: 'good', connecting: 'warn', away: 'warn', broken: 'bad', stopped: 'calm', success: 'good', error: 'bad', blocked: 'warn', timeout: 'bad', unknown: 'warn', dead: 'bad', sending: 'good', pending: 'calm' };
+const LANES = { idle: 'idle', running: 'running', parked: 'waits for a decision', waiting: 'waits for the model' };
+
+const colour = (word, text = word) => tag(text, STATES[word] || '');
+
+// session is a link to what happened in one.
+const session = (key, text) => (key ? h('button', { type: 'button', class: 'link', 'data-session': key, 'data-focus': `session ${key}`, onclick: () => inspect(key) }, text || key) : '');
+
+const person = (s) => (s.name ? `${s.name} (${s.person || s.caller})` : s.person || s.caller || '');
+const chatOf = (s) => `${s.group ? 'group' : 'private'} ${s.chat}${s.topic ? ` / ${s.topic}` : ''}${s.surface && s.surface !== 'bot' ? ` (${s.surface})` : ''}`;
+
+function turn(query, data, key = 'page') {
+  const page = data[key] || 0;
+  const go = (n) => () => open(state.panel, { ...state.query, [key]: n });
+  return pager(page > 0 ? go(page - 1) : null, data.more ? go(page + 1) : null);
+}
+
+const laneColumns = [
+  ['Session', (s) => session(s.key, chatOf(s))],
+  ['Person', (s) => person(s)],
+  ['State', (s) => colour(s.stop ? 'error' : s.state, s.stop ? 'stopping' : LANES[s.state] || s.state)],
+  ['Last activity', (s) => moment(s.since)],
+  ['Steps', (s) => count(s.entries), 'n'],
+];
+
+// ask asks before something cannot be taken back.
+function ask(text, yes) {
+  $('ask-text').textContent = text;
+  $('ask-yes').textContent = yes;
+  return new Promise((done) => {
+    const box = $('ask');
+    const end = (answer) => () => { box.close(); done(answer); };
+    $('ask-yes').onclick = end(true);
+    $('ask-no').onclick = end(false);
+    box.oncancel = () => done(false);
+    box.showModal();
+  });
+}
+
+async function decide(kind, id, what) {
+  if (what === 'drop' && !await ask('Drop it for good? It is neither tried again nor listed any more.', 'Drop')) return;
+  try {
+    const out = await post('letter', { kind, id, do: what });
+    toast(out.said);
+  } catch (err) {
+    toast(err.message, true);
+  }
+  refresh();
+}
+
+const choices = (kind, id, kept) => h('span', { class: 'choices' },
+  h('button', { type: 'button', 'data-do': 'retry', 'data-focus': `retry ${kind} ${id}`, disabled: !kept, title: kept ? 'Try it once more' : 'Its content has been deleted', onclick: () => decide(kind, id, 'retry') }, 'Retry'),
+  h('button', { type: 'button', class: 'danger', 'data-do': 'drop', 'data-focus': `drop ${kind} ${id}`, onclick: () => decide(kind, id, 'drop') }, 'Drop'));
+
+const SENT = { final: 'answer', reply: 'reply', question: 'approval card', record: 'edit of a card', notice: 'notice', placeholder: 'placeholder', toast: 'pop-up' };
+const rowWords = (r) => `${SENT[r.purpose] || r.purpose}${r.file ? `, ${r.file}` : ''}${r.length ? `, ${count(r.length)} bytes` : ''}`;
+
+export const panels = {
+  sessions: {
+    title: 'Sessions', sign: '☰', path: 'sessions',
+    filters: [{ name: 'text', label: 'Search', placeholder: 'chat, person or turn' }, { name: 'state', label: 'State', options: [['', 'any'], ...Object.entries(LANES)] }],
+    note: (d) => `${count(d.all)} sessions${d.cut ? ' among the first 10 000' : ''}; those that work come first.`,
+    show: (d) => [table('Sessions', laneColumns, d.sessions, 'No session is like that.'), turn({}, d)],
+  },
+  queue: {
+    title: 'Queue', sign: '↻', path: 'queue',
+    note: () => 'What waits, what runs, and what is on its way to people.',
+    show: (d) => [
+      part('Turns in progress', d.turns.length, table('Turns in progress', [...laneColumns.slice(0, 4), ['Process', (s) => (s.owner ? s.owner.slice(0, 8) : '')]], d.turns, 'Nothing is in progress.')),
+      part('Messages that wait', d.more ? `${d.arrivals.length}+` : d.arrivals.length, table('Messages that wait', [
+        ['Accepted', (a) => moment(a.at)], ['Session', (a) => session(a.session) || 'none'], ['Kind', (a) => (a.express ? 'express' : a.source || 'message')],
+        ['Attempts', (a) => count(a.attempts), 'n'], ['Problem', (a) => a.problem || ''],
+      ], d.arrivals, 'Nothing waits.'), d.more ? pager(null, () => open('queue', { after: d.arrivals.at(-1).seq })) : state.query.after ? pager(() => open('queue', {}), null) : ''),
+      part('To be sent', d.rows.length, table('To be sent', [
+        ['Since', (r) => moment(r.created)], ['What', rowWords], ['Chat', (r) => r.chat], ['State', (r) => colour(r.state)], ['Not before', (r) => moment(r.not_before)],
+        ['Attempts', (r) => count(r.attempts), 'n'], ['Problem', (r) => r.problem || ''],
+      ], d.rows, 'Everything was sent.')),
+    ],
+  },
+  letters: {
+    title: 'Dead letters', sign: '✉', path: 'letters',
+    note: () => 'What was given up. Retry or drop; either is in the audit log.',
+    show: (d) => [
+      part('Messages that could not be handled', d.arrivals.length, table('Messages that could not be handled', [
+        ['Accepted', (a) => moment(a.at)], ['Session', (a) => session(a.session) || a.id], ['Problem', (a) => a.problem], ['Attempts', (a) => count(a.attempts), 'n'], ['Decide', (a) => choices('arrival', a.seq, a.kept), 'end'],
+      ], d.arrivals, 'No message was given up.')),
+      part('Answers that may not have arrived', d.rows.length, table('Answers that may not have arrived', [
+        ['Made', (r) => moment(r.created)], ['What', rowWords], ['Session', (r) => session(r.session) || r.chat], ['State', (r) => colour(r.state, r.state === 'dead' ? 'given up' : r.state)],
+        ['Problem', (r) => r.problem || ''], ['Decide', (r) => choices('row', r.id, r.kept), 'end'],
+      ], d.rows, 'Everything has arrived.'), d.before ? pager(null, () => open('letters', { before: d.before })) : ''),
+    ],
+  },
+  approvals: {
+    title: 'Approvals', sign: '✋', path: 'approvals',
+    note: () => 'Questions that wait. They are decided in the chat.',
+    show: (d) => [table('Approvals that wait', [
+      ['Tool', (a) => h('code', {}, a.tool)], ['Asked by', person], ['Session', (a) => session(a.session, `chat ${a.chat}`)], ['Since', (a) => moment(a.since)], ['Expires', (a) => moment(a.expires)],
+      ['Approved', (a) => `${a.votes} of ${a.needed}`, 'n'], ['Name', (a) => a.short],
+    ], d.approvals, 'No question waits.')],
+  },
+  servers: {
+    title: 'MCP servers', sign: '⇄', path: 'servers',
+    note: () => 'Of this process.',
+    show: (d) => [table('MCP servers', [
+      ['Server', (s) => [h('strong', {}, s.id), s.name ? h('small', {}, ` ${s.name}`) : '']], ['State', (s) => colour(s.state)], ['Since', (s) => moment(s.since)], ['Transport', (s) => s.transport],
+      ['Trust', (s) => s.trust], ['Tools', (s) => h('span', { title: s.tools.join(', ') }, `${s.tools.length}${s.waiting.length ? `, ${s.waiting.length} wait to be accepted` : ''}`), 'n'],
+      ['Problem', (s) => [s.problem, ...s.warnings].filter(Boolean).join(' · ')],
+    ], d.servers, 'No server is configured.')],
+  },
+  quotas: {
+    title: 'Quotas', sign: '◔', path: 'quotas', every: 15000,
+    note: () => 'Use of today and of this month; nearest to their limits first.',
+    show: (d) => [h('ul', { class: 'bars' }, d.bars.map(bar)), d.bars.length ? '' : h('p', { class: 'empty' }, 'Nothing was used this month.'), turn({}, d)],
+  },
+  audit: {
+    title: 'Audit', sign: '⌕', path: 'audit', every: 30000,
+    filters: [
+      { name: 'person', label: 'Person', placeholder: 'id, such as 4711' }, { name: 'tool', label: 'Tool', placeholder: 'bash' }, { name: 'result', label: 'Result', options: RESULTS },
+      { name: 'since', label: 'From', type: 'datetime-local' }, { name: 'until', label: 'Until', type: 'datetime-local' },
+    ],
+    note: (d) => (d.off ? 'There is no audit log that could be searched (audit.enabled, audit.destination).' : d.problem ? `Not everything could be read: ${d.problem}` : 'Newest first, over all logs of the service.'),
+    show: (d) => [
+      table('Lines of the audit log', [
+        ['Time', (l) => moment(l.at)], ['Tool', (l) => h('code', {}, l.tool || l.kind)], ['Person', (l) => l.caller || ''], ['Result', (l) => (l.result ? colour(l.result) : l.kind || '')],
+        ['Rule', (l) => l.rule || ''], ['Approved by', (l) => l.approved_by || ''], ['Took', (l) => (l.millis ? span(l.millis) : ''), 'n'],
+        ['Reason', (l) => l.reason || l.url || ''],
+      ], d.lines, d.next ? 'Nothing of this kind so far.' : 'Nothing of this kind is in the log.'),
+      pager(state.query.next ? () => open('audit', { ...state.query, next: '' }) : null, d.next ? () => open('audit', { ...state.query, next: d.next }) : null),
+    ],
+  },
+  costs: {
+    title: 'Costs', sign: '$', path: 'costs', every: 60000,
+    filters: [{ name: 'days', label: 'Period', options: [['', '30 days'], ['7', '7 days'], ['90', '90 days'], ['365', 'a year']] }],
+    note: (d) => {
+      const sum = d.days.reduce((n, day) => n + day.usd, 0);
+      const turns = d.days.reduce((n, day) => n + day.turns, 0);
+      return `${usd(sum)} for ${count(turns)} turns in ${d.days.length} days.`;
+    },
+    show: costs,
+  },
+};
+
+const amount = (n, unit) => (unit === 'microusd' ? usd(n / 1e6) : unit === 'tokens' ? `${count(n)} tokens` : `${count(n)} turns`);
+
+function bar(b) {
+  const [kind, ...rest] = b.level.split('/');
+  const who = b.name ? `${b.name} (${rest.join('/')})` : rest.join('/');
+  const used = amount(b.used, b.unit);
+  return h('li', { class: 'quota' },
+    h('p', { class: 'quota-head' }, h('span', {}, tag({ user: 'person', chat: 'chat', bot: 'bot' }[kind] || kind), ' ', h('strong', {}, who), ` · ${b.window === 'month' ? 'this month' : 'today'}`),
+      h('span', {}, b.limit ? `${used} of ${amount(b.limit, b.unit)}` : `${used}, no limit`)),
+    b.limit ? share(b.used, b.limit) : null,
+    h('p', { class: 'quiet small' }, b.limit ? (b.by ? ['limit set by ', b.by, ', ', moment(b.at)] : 'limit from the configuration') : null, b.limit ? [' · afresh ', moment(b.fresh)] : null));
+}
+
+function costs(d) {
+  const day = new Intl.DateTimeFormat([], { day: 'numeric', month: 'short', timeZone: 'UTC' });
+  const label = (text) => day.format(new Date(`${text}T00:00:00Z`));
+  const money = d.days.some((x) => x.usd > 0);
+  const data = d.days.map((x) => ({ label: label(x.day), value: money ? x.usd : x.tokens }));
+  return [
+    part(money ? 'USD a day' : 'Tokens a day', 0, columns(money ? 'What models cost, by day' : 'Tokens of models, by day', data, (n) => (money ? usd(n) : count(Math.round(n)))),
+      h('details', {}, h('summary', {}, 'As a table'), table('Costs by day', [
+        ['Day', (x) => label(x.day)], ['Turns', (x) => count(x.turns), 'n'], ['Tokens', (x) => count(x.tokens), 'n'], ['USD', (x) => usd(x.usd), 'n'],
+      ], [...d.days].reverse().filter((x) => x.turns || x.tokens || x.usd), 'Nothing was used.'))),
+    part('People', d.people.length, spenders(d.people, 'People who cost most', 'Nobody has used anything.')),
+    part('Providers', 0, h('p', { class: 'quiet small' }, 'Since this process started.'), spenders(d.providers, 'Costs by provider', 'This process has called no model.', true)),
+  ];
+}
+
+function spenders(list, caption, empty, plain = false) {
+  const money = list.some((x) => x.usd > 0);
+  const value = (x) => (money ? x.usd : x.tokens || 0);
+  const most = Math.max(...list.map(value), 0);
+  return table(caption, [
+    [plain ? 'Provider' : 'Person', (x) => (x.name ? `${x.name} (${x.id})` : x.id)], ['Share', (x) => (most ? share(value(x), most, true) : ''), 'wide'],
+    ...(plain ? [] : [['Turns', (x) => count(x.turns || 0), 'n'], ['Tokens', (x) => count(x.tokens || 0), 'n']]), ['USD', (x) => usd(x.usd), 'n'],
+  ], list, empty);
+}
+
+// badges are the numbers beside the names of the panels.
+export function badges(me) {
+  const c = me.counts;
+  return { sessions: c.Running + c.Parked + c.Waiting, queue: c.Queued + c.Undelivered, letters: c.DeadLetters + c.Lost, approvals: me.approvals };
+}

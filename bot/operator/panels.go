@@ -1,0 +1,257 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/quota"
+)
+
+// Approval is a question that waits for a decision. What it would run is a text of the conversation, and not shown.
+type Approval struct {
+	Short   string         `json:"short"`
+	Session bot.SessionKey `json:"session"`
+	Chat    string         `json:"chat"`
+	Caller  string         `json:"caller"`
+	Name    string         `json:"name,omitempty"`
+	Tool    string         `json:"tool"`
+	Since   time.Time      `json:"since"`
+	Expires time.Time      `json:"expires,omitzero"`
+	Votes   int            `json:"votes"`
+	Needed  int            `json:"needed"`
+}
+
+func (p *Page) listApprovals(ctx context.Context, _ *visitor, _ *http.Request) (any, error) {
+	open, err := p.deps.Store.OpenApprovals(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	list, all, names := []Approval{}, 0, p.deps.Names(ctx)
+	for i := range open {
+		a := &open[i]
+		if a.Place.Channel != p.deps.Channel || a.Place.Bot != p.deps.Bot {
+			continue
+		}
+		if all++; len(list) < PageSize {
+			list = append(list, Approval{
+				Short: a.Short, Session: a.Session, Chat: a.Place.Chat, Caller: a.Caller, Name: names[a.Caller], Tool: a.Tool, Since: a.Created, Expires: a.Expires,
+				Votes: len(a.Votes), Needed: a.Needed,
+			})
+		}
+	}
+	return map[string]any{"approvals": list, "all": all}, nil
+}
+
+// Server is an MCP server.
+type Server struct {
+	ID        string    `json:"id"`
+	Transport string    `json:"transport"`
+	Trust     string    `json:"trust"`
+	State     string    `json:"state"`
+	Problem   string    `json:"problem,omitempty"`
+	Since     time.Time `json:"since,omitzero"`
+	Attempts  int       `json:"attempts,omitempty"`
+	Dynamic   bool      `json:"dynamic,omitempty"` // added in the chat
+	Name      string    `json:"name,omitempty"`
+	Tools     []string  `json:"tools"`
+	Waiting   []string  `json:"waiting"` // tools that wait to be accepted
+	Warnings  []string  `json:"warnings"`
+}
+
+func (p *Page) listServers(context.Context, *visitor, *http.Request) (any, error) {
+	list := []Server{}
+	if p.deps.Servers == nil {
+		return map[string]any{"servers": list}, nil
+	}
+	for _, s := range p.deps.Servers() {
+		list = append(list, Server{
+			ID: s.ID, Transport: s.Transport, Trust: string(s.Trust), State: string(s.State), Problem: s.Problem, Since: s.Since, Attempts: s.Attempts,
+			Dynamic: s.Dynamic, Name: s.Name, Tools: append([]string{}, s.Tools...), Waiting: append(append([]string{}, s.Withdrawn...), s.Fresh...),
+			Warnings: append([]string{}, s.Warnings...),
+		})
+	}
+	return map[string]any{"servers": list}, nil
+}
+
+// Bar is how much of a limit is used.
+type Bar struct {
+	Level  string    `json:"level"`
+	Scope  string    `json:"scope"`
+	Name   string    `json:"name,omitempty"`
+	Unit   string    `json:"unit"`
+	Window string    `json:"window"`
+	Used   int64     `json:"used"`
+	Limit  int64     `json:"limit"`
+	Fresh  time.Time `json:"fresh"`
+	By     string    `json:"by,omitempty"`
+	At     time.Time `json:"at,omitzero"`
+}
+
+func (p *Page) listQuotas(ctx context.Context, _ *visitor, r *http.Request) (any, error) {
+	page, err := number(r, "page")
+	if err != nil {
+		return nil, err
+	}
+	if p.deps.Bars == nil {
+		return map[string]any{"bars": []Bar{}}, nil
+	}
+	sums, err := p.deps.Store.Sums(ctx, p.deps.MonthBegan())
+	if err != nil {
+		return nil, err
+	}
+	bars, err := p.deps.Bars(ctx, sums)
+	if err != nil {
+		return nil, err
+	}
+	list, names := []Bar{}, p.deps.Names(ctx)
+	from := min(int(min(page, mostLanes))*PageSize, len(bars))
+	for _, b := range bars[from:min(from+PageSize, len(bars))] {
+		list = append(list, Bar{
+			Level: b.Level, Scope: string(b.Scope), Name: names[strings.TrimPrefix(b.Level, "user/")], Unit: b.Unit, Window: string(b.Window), Used: b.Used, Limit: b.Limit,
+			Fresh: b.Fresh, By: cmp.Or(b.Name, b.By), At: b.At,
+		})
+	}
+	return map[string]any{"bars": list, "page": page, "all": len(bars), "more": from+PageSize < len(bars)}, nil
+}
+
+func (p *Page) searchAudit(ctx context.Context, _ *visitor, r *http.Request) (any, error) {
+	query := r.URL.Query()
+	q := AuditQuery{
+		Person: strings.TrimSpace(query.Get("person")), Tool: strings.TrimSpace(query.Get("tool")), Result: query.Get("result"), Next: query.Get("next"), Limit: PageSize,
+	}
+	for name, at := range map[string]*time.Time{"since": &q.Since, "until": &q.Until} {
+		if text := query.Get(name); text != "" {
+			parsed, err := time.Parse(time.RFC3339, text)
+			if err != nil {
+				return nil, wrong{http.StatusBadRequest, name + " is no time such as 2026-03-01T09:00:00Z"}
+			}
+			*at = parsed
+		}
+	}
+	if p.deps.Audit == nil {
+		return map[string]any{"lines": []any{}, "off": true}, nil
+	}
+	page, err := p.deps.Audit(ctx, q)
+	if page.Lines == nil {
+		page.Lines = []any{}
+	}
+	out := map[string]any{"lines": page.Lines, "next": page.Next}
+	if !page.Back.IsZero() {
+		out["back"] = page.Back
+	}
+	if err != nil {
+		if len(page.Lines) == 0 {
+			return nil, wrong{http.StatusConflict, err.Error()}
+		}
+		out["problem"] = err.Error()
+	}
+	return out, nil
+}
+
+// Day is what one day has cost.
+type Day struct {
+	Day    string  `json:"day"`
+	Turns  int64   `json:"turns"`
+	Tokens int64   `json:"tokens"`
+	USD    float64 `json:"usd"`
+}
+
+// Spender is what one person or provider has cost.
+type Spender struct {
+	ID     string  `json:"id"`
+	Name   string  `json:"name,omitempty"`
+	Turns  int64   `json:"turns,omitempty"`
+	Tokens int64   `json:"tokens,omitempty"`
+	USD    float64 `json:"usd"`
+}
+
+const (
+	mostDays  = 400
+	mostSpend = 10
+	million   = 1e6
+)
+
+// showCosts adds the charges up by day, for the whole bot, and by person.
+func (p *Page) showCosts(ctx context.Context, _ *visitor, r *http.Request) (any, error) {
+	days, err := number(r, "days")
+	if err != nil {
+		return nil, err
+	}
+	if days == 0 || days > mostDays {
+		days = 30
+	}
+	now := p.deps.Now().UTC()
+	sums, err := p.deps.Store.Sums(ctx, now.AddDate(0, 0, int(1-days)).Format(time.DateOnly))
+	if err != nil {
+		return nil, err
+	}
+	byDay, people := map[string]*Day{}, map[string]*Spender{}
+	list := []Day{}
+	for _, c := range sums {
+		kind, id, _ := strings.Cut(c.Scope, "/")
+		switch {
+		case kind == "bot" && id == p.deps.Channel+"/"+p.deps.Bot:
+			if byDay[c.Day] == nil {
+				byDay[c.Day] = &Day{Day: c.Day}
+			}
+			d := byDay[c.Day]
+			add(c, &d.Turns, &d.Tokens, &d.USD)
+		case kind == "user":
+			if people[id] == nil {
+				people[id] = &Spender{ID: id}
+			}
+			s := people[id]
+			add(c, &s.Turns, &s.Tokens, &s.USD)
+		}
+	}
+	for n := range int(days) {
+		day := now.AddDate(0, 0, n+1-int(days)).Format(time.DateOnly)
+		d := Day{Day: day}
+		if byDay[day] != nil {
+			d = *byDay[day]
+		}
+		list = append(list, d)
+	}
+	return map[string]any{"days": list, "people": top(people, p.deps.Names(ctx)), "providers": p.providers()}, nil
+}
+
+func add(c bot.Charge, turns, tokens *int64, usd *float64) {
+	switch c.Unit {
+	case quota.Turns:
+		*turns += c.N
+	case quota.Tokens:
+		*tokens += c.N
+	case quota.USD:
+		*usd += float64(c.N) / million
+	}
+}
+
+// top returns who has cost most.
+func top(all map[string]*Spender, names map[string]string) []Spender {
+	list := []Spender{}
+	for _, s := range all {
+		s.Name = names[s.ID]
+		list = append(list, *s)
+	}
+	slices.SortFunc(list, func(a, b Spender) int {
+		return cmp.Or(cmp.Compare(b.USD, a.USD), cmp.Compare(b.Tokens, a.Tokens), cmp.Compare(b.Turns, a.Turns), cmp.Compare(a.ID, b.ID))
+	})
+	return list[:min(mostSpend, len(list))]
+}
+
+func (p *Page) providers() []Spender {
+	list := []Spender{}
+	if p.deps.Spent == nil {
+		return list
+	}
+	for name, usd := range p.deps.Spent() {
+		list = append(list, Spender{ID: name, USD: usd})
+	}
+	slices.SortFunc(list, func(a, b Spender) int { return cmp.Or(cmp.Compare(b.USD, a.USD), cmp.Compare(a.ID, b.ID)) })
+	return list
+}

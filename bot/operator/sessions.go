@@ -1,0 +1,204 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/story"
+	"github.com/zephbot/zephbot/bot/webpage"
+)
+
+const (
+	mostLanes = 10_000    // sessions that a list looks through
+	tailRoom  = 256 << 10 // bytes of a journal that are shown
+	mostTurns = 20
+	mostRows  = 200
+)
+
+// Whoami is what the page knows of its reader and of the service.
+type Whoami struct {
+	Caller    string     `json:"caller"`
+	Name      string     `json:"name,omitempty"`
+	Token     string     `json:"token"`
+	Now       time.Time  `json:"now"`
+	Bot       string     `json:"bot"`
+	Version   string     `json:"version"`
+	Started   time.Time  `json:"started"`
+	Process   string     `json:"process"`
+	Processes []string   `json:"processes"`
+	Counts    bot.Counts `json:"counts"`
+	Approvals int        `json:"approvals"`
+	Problem   string     `json:"problem,omitempty"` // why there are no counts
+}
+
+func (p *Page) whoami(ctx context.Context, v *visitor) Whoami {
+	d := &p.deps
+	out := Whoami{
+		Caller: v.Caller, Name: v.Name, Token: v.csrf(), Now: d.Now(), Bot: d.Name, Version: d.Version, Started: d.Started, Process: d.Owner,
+		Processes: []string{d.Owner},
+	}
+	if d.Processes != nil {
+		out.Processes = d.Processes()
+	}
+	counts, err := d.Store.Counts(ctx, d.Channel, d.Bot)
+	if err == nil {
+		out.Counts = counts
+		var open []bot.Approval
+		open, err = d.Store.OpenApprovals(ctx, "")
+		out.Approvals = len(open)
+	}
+	if err != nil {
+		d.Log.Error().Err(err).Msg("operator's page: counts")
+		out.Problem = "The database does not answer; the log says why."
+	}
+	return out
+}
+
+// Session is a line of the list of sessions.
+type Session struct {
+	Key     bot.SessionKey `json:"key"`
+	Chat    string         `json:"chat"`
+	Topic   string         `json:"topic,omitempty"`
+	Surface string         `json:"surface,omitempty"`
+	Group   bool           `json:"group,omitempty"`
+	Person  string         `json:"person,omitempty"`
+	Name    string         `json:"name,omitempty"` // of the person
+	State   bot.LaneState  `json:"state"`
+	Since   time.Time      `json:"since,omitzero"`
+	Entries int64          `json:"entries"` // of its journal
+	Owner   string         `json:"owner,omitempty"`
+	Turn    string         `json:"turn,omitempty"`
+	Stop    bool           `json:"stop,omitempty"`
+}
+
+func (p *Page) sessionOf(l *bot.Lane, names map[string]string) Session {
+	person := cmp.Or(l.Session.Person(), l.Caller)
+	s := Session{
+		Key: l.Session, Chat: l.Place.Chat, Topic: l.Place.Thread, Surface: string(l.Place.Surface), Group: l.Place.Group, Person: person, State: l.State, Since: l.Since,
+		Entries: l.Last, Owner: l.Owner, Turn: l.Turn, Stop: l.Stop != "" && l.Stop == l.Turn,
+	}
+	s.Name = cmp.Or(names[person], names[p.deps.Channel+":"+person])
+	return s
+}
+
+// listSessions lists the sessions that work, then the others, the last ones first.
+func (p *Page) listSessions(ctx context.Context, _ *visitor, r *http.Request) (any, error) {
+	page, err := number(r, "page")
+	if err != nil {
+		return nil, err
+	}
+	lanes, err := p.deps.Store.Lanes(ctx, p.deps.Channel, p.deps.Bot, mostLanes)
+	if err != nil {
+		return nil, err
+	}
+	names := p.deps.Names(ctx)
+	text, state := strings.ToLower(strings.TrimSpace(r.URL.Query().Get("text"))), r.URL.Query().Get("state")
+	list := []Session{}
+	for i := range lanes {
+		s := p.sessionOf(&lanes[i], names)
+		if state != "" && string(s.State) != state || !s.matches(text) {
+			continue
+		}
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b Session) int {
+		return cmp.Or(cmp.Compare(rank(b.State), rank(a.State)), b.Since.Compare(a.Since), cmp.Compare(a.Key, b.Key))
+	})
+	all := len(list)
+	from := min(int(min(page, mostLanes))*PageSize, all)
+	return map[string]any{
+		"sessions": list[from:min(from+PageSize, all)], "page": page, "all": all, "more": from+PageSize < all, "cut": len(lanes) == mostLanes,
+	}, nil
+}
+
+// rank orders states: what works or waits comes before what rests.
+func rank(s bot.LaneState) int {
+	if s == bot.Idle || s == "" {
+		return 0
+	}
+	return 1
+}
+
+func (s *Session) matches(text string) bool {
+	return text == "" || slices.ContainsFunc([]string{string(s.Key), s.Person, s.Name, s.Turn, s.Chat}, func(field string) bool {
+		return strings.Contains(strings.ToLower(field), text)
+	})
+}
+
+// Detail is what the inspector shows of a session.
+type Detail struct {
+	Session Session      `json:"session"`
+	Turns   []story.Turn `json:"turns"` // newest first
+	Waiting int          `json:"waiting"`
+	Texts   bool         `json:"texts"` // the texts are included
+}
+
+func (p *Page) showSession(ctx context.Context, _ *visitor, r *http.Request) (any, error) {
+	return p.detail(ctx, bot.SessionKey(r.URL.Query().Get("key")), false)
+}
+
+// showTexts gives the texts of a session. They are what people said in confidence: that somebody reads them is on
+// record before they do.
+func (p *Page) showTexts(rw http.ResponseWriter, r *http.Request, v *visitor) {
+	var in struct {
+		Session bot.SessionKey `json:"session"`
+	}
+	if !webpage.Decode(rw, r, maxRequest, &in) {
+		return
+	}
+	out, err := p.detail(r.Context(), in.Session, true)
+	if err == nil {
+		_, err = p.record(r.Context(), &bot.Change{}, p.call(v, "admin_texts", map[string]any{"session": in.Session}))
+	}
+	p.answer(rw, out, err)
+}
+
+func (p *Page) detail(ctx context.Context, key bot.SessionKey, texts bool) (*Detail, error) {
+	lane, err := p.deps.Store.Lane(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if lane.Place.Channel != p.deps.Channel || lane.Place.Bot != p.deps.Bot {
+		return nil, wrong{http.StatusNotFound, "there is no such session"}
+	}
+	tail, err := p.deps.Store.Tail(ctx, key, tailRoom)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := p.deps.Store.Rows(ctx, key, mostRows)
+	if err != nil {
+		return nil, err
+	}
+	waiting, err := p.deps.Store.Tickets(ctx, string(key))
+	if err != nil {
+		return nil, err
+	}
+	turns := story.Of(tail.Entries, rows, &lane)
+	turns = turns[max(0, len(turns)-mostTurns):]
+	slices.Reverse(turns)
+	if !texts {
+		hush(turns)
+	}
+	return &Detail{Session: p.sessionOf(&lane, p.deps.Names(ctx)), Turns: turns, Waiting: len(waiting), Texts: texts}, nil
+}
+
+// hush removes what people, models and tools said.
+func hush(turns []story.Turn) {
+	for i := range turns {
+		turns[i].Text = ""
+		for j := range turns[i].Steps {
+			turns[i].Steps[j].Text = ""
+		}
+	}
+}
+
+// errGone reports whether what a change was about is decided already.
+func errGone(err error) bool {
+	return errors.Is(err, bot.ErrConflict) || errors.Is(err, bot.ErrHandled) || errors.Is(err, bot.ErrNotFound)
+}

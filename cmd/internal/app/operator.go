@@ -1,0 +1,136 @@
+package app
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync/atomic"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/access"
+	"github.com/zephbot/zephbot/bot/command"
+	"github.com/zephbot/zephbot/bot/operator"
+	"github.com/zephbot/zephbot/bot/quota"
+	"github.com/zephbot/zephbot/bot/telegram"
+	"github.com/zephbot/zephbot/cmd/internal/metrics"
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/audit"
+	"github.com/zephbot/zephbot/tools/mcp"
+)
+
+// newOperator builds the operator's page; nil = the channel has no people who could sign in.
+func (s *service) newOperator() *operator.Page {
+	c, ch := s.core, s.ch
+	if ch.people == nil {
+		return nil
+	}
+	var servers func() []mcp.Status
+	if c.servers != nil {
+		servers = c.servers.Statuses
+	}
+	return operator.New(operator.Deps{
+		About: operator.About{
+			Channel: ch.name, Bot: ch.bot, Name: ch.display, Owner: c.owner, Version: c.opts.Version, Started: c.started, Processes: c.living.Names,
+		},
+		Store: c.stores.Bot, Admin: s.isAdmin, Redact: c.redactor.String,
+		Sources: operator.Sources{
+			Servers: servers, Audit: c.auditSearch(), Spent: c.metrics.Spent, Names: ch.names,
+			Bars: s.bars, MonthBegan: s.meter.MonthBegan,
+		},
+		Effects: operator.Effects{
+			Line:     func(call *tools.Call) []bot.Fact { return c.records.Due(call, nil) },
+			Recorded: c.records.Settle, Wake: func(session bot.SessionKey) { s.dispatcher.Wake(session) },
+			Deliver: func(place bot.Place) { s.outbox.Wake(place) },
+		},
+		Words: c.words(), Now: c.now, Log: c.log.With().Str("component", "operator").Logger(), Listen: c.cfg.Metrics.Listen, Public: c.cfg.Metrics.PublicURL,
+	})
+}
+
+// operatorCommand answers /admin; nil = there is no page.
+func (s *service) operatorCommand() command.Desk {
+	if s.page == nil {
+		return nil
+	}
+	return s.page.Command
+}
+
+// bars lists how much of the limits is used.
+func (s *service) bars(ctx context.Context, sums []bot.Charge) ([]quota.Bar, error) {
+	return s.meter.Bars(ctx, s.core.stores.Bot, sums)
+}
+
+// isAdmin asks the store for the roles that were given in the chat.
+func (s *service) isAdmin(ctx context.Context, caller string) (bool, error) {
+	rights, err := s.ch.rights(ctx, bot.Place{Channel: s.ch.name, Bot: s.ch.bot, Surface: bot.SurfaceBot}, "")
+	return slices.Contains(rights.Admins, caller), err
+}
+
+// auditSearch searches the logs of all conversations of this service; nil = there are none in files.
+func (c *Core) auditSearch() func(context.Context, operator.AuditQuery) (operator.AuditPage, error) {
+	if !c.cfg.Audit.Enabled || c.cfg.Audit.Destination == "stdout" {
+		return nil
+	}
+	return func(ctx context.Context, q operator.AuditQuery) (operator.AuditPage, error) {
+		paths := []string{c.auditFile}
+		if c.shared() {
+			paths = sharedLogs(c.cfg)
+		}
+		found, err := audit.Search(ctx, paths, audit.Query{
+			Person: q.Person, Tool: q.Tool, Result: q.Result, Since: q.Since, Until: q.Until, Next: q.Next, Limit: q.Limit,
+		})
+		page := operator.AuditPage{Next: found.Next, Back: found.Back}
+		for i := range found.Lines {
+			page.Lines = append(page.Lines, found.Lines[i])
+		}
+		return page, err
+	}
+}
+
+// namesOf returns the names of the people who were admitted in the chat, by caller id.
+func namesOf(guard *access.Guard, botID string) func(ctx context.Context) map[string]string {
+	return func(ctx context.Context) map[string]string {
+		people, err := guard.People(ctx, telegram.Private(botID, ""))
+		if err != nil {
+			return nil // names are nice to have; what the page reads next says that the store is away
+		}
+		names := make(map[string]string, len(people))
+		for _, e := range people {
+			names[telegram.Name+":"+e.ID] = e.Name
+		}
+		return names
+	}
+}
+
+// pageMount serves the operator's page. serving is empty until Telegram is connected.
+func pageMount(serving *atomic.Pointer[service]) []metrics.Mount {
+	page := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		s := serving.Load()
+		if s == nil || s.page == nil {
+			http.Error(rw, "Telegram is not connected yet", http.StatusServiceUnavailable)
+			return
+		}
+		s.page.ServeHTTP(rw, r)
+	})
+	return []metrics.Mount{{Pattern: "/admin", Handler: page}, {Pattern: "/admin/", Handler: page}}
+}
+
+// operatorPage checks whether the page can be signed in to safely.
+func (k *inspector) operatorPage() {
+	const key = "metrics.public_url"
+	m := k.c.Metrics
+	if m.PublicURL == "" {
+		return
+	}
+	if m.Listen == "" {
+		k.warn(key, "has no effect without metrics.listen: nothing serves the page")
+	}
+	u, err := url.Parse(m.PublicURL)
+	switch {
+	case err != nil: // said already
+	case u.Scheme == "http" && !loopback(m.PublicURL):
+		k.wrong(key, "with http everybody on the way could sign in as the admin: use https; a proxy before %s can hold the certificate", m.Listen)
+	case u.Path != "" && u.Path != "/":
+		k.wrong(key, "the page is always at /admin: leave the path %s out", u.Path)
+	}
+}
