@@ -96,6 +96,7 @@ export function open(name, query = {}) {
     delete document.body.dataset.ready;
     shown = '';
     closeInspector();
+    $('nav').querySelector('[aria-current=page]').scrollIntoView({ block: 'nearest', inline: 'center' });
     $('panel-title').textContent = panels[name].title;
     $('panel-note').textContent = '';
     $('content').replaceChildren(h('p', { class: 'quiet' }, 'Reading …'));
