@@ -79,6 +79,9 @@ type Session struct {
 
 func (p *Page) sessionOf(l *bot.Lane, names map[string]string) Session {
 	person := cmp.Or(l.Session.Person(), l.Caller)
+	if person == "" && !l.Place.Group && l.Place.Ordinary() {
+		person = l.Place.Chat // a private chat has the id of its person
+	}
 	s := Session{
 		Key: l.Session, Chat: l.Place.Chat, Topic: l.Place.Thread, Surface: string(l.Place.Surface), Group: l.Place.Group, Person: person, State: l.State, Since: l.Since,
 		Entries: l.Last, Owner: l.Owner, Turn: l.Turn, Stop: l.Stop != "" && l.Stop == l.Turn,

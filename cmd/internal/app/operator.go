@@ -81,6 +81,7 @@ func (c *Core) auditSearch() func(context.Context, operator.AuditQuery) (operato
 		})
 		page := operator.AuditPage{Next: found.Next, Back: found.Back}
 		for i := range found.Lines {
+			found.Lines[i].Args = nil // texts of a conversation, which the page shows on request only
 			page.Lines = append(page.Lines, found.Lines[i])
 		}
 		return page, err
