@@ -103,6 +103,10 @@ func Personal(t *testing.T, open func(t *testing.T) PersonalStore) {
 		}
 		checkErased(t, store, r)
 	})
+	t.Run("charges of the month", func(t *testing.T) {
+		t.Parallel()
+		chargesStay(t, open(t))
+	})
 	t.Run("exported", func(t *testing.T) {
 		t.Parallel()
 		store := open(t)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/bot/privacy"
 )
@@ -76,4 +77,50 @@ func exportOf(t *testing.T, store PersonalStore) map[string]string {
 		t.Fatal(err)
 	}
 	return unzip(t, raw)
+}
+
+// chargesStay checks that what was spent this month stays with a person to whom a limit applies, until the month is over.
+func chargesStay(t *testing.T, store PersonalStore) {
+	t.Helper()
+	furnishPerson(t, store)
+	now := start.Add(time.Hour)
+	deps := privacy.Deps{
+		Tables: store, Store: store, Now: func() time.Time { return now }, Log: zerolog.Nop(), Limited: func(string) bool { return true },
+	}
+	office := privacy.NewOffice(deps)
+	before := spentBy(t, store)
+	r, err := office.Erase(t.Context(), privacy.NewJob(person(), now))
+	if err != nil || !slices.Contains(r.Stays, privacy.Stay{What: "charge", N: 1, Why: privacy.StaysSums}) {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	own := func() (n int) {
+		list, err := store.Charges(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range list {
+			if c.Scope == "user/telegram:"+personID {
+				n++
+			}
+		}
+		return n
+	}
+	for _, later := range []struct {
+		at    time.Time
+		stays int
+	}{{now, 1}, {now.AddDate(0, 0, 20), 1}, {now.AddDate(0, 1, 0), 0}, {now.AddDate(0, 2, 0), 0}} {
+		now = later.at
+		if err := office.Spent(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := own(); n != later.stays {
+			t.Errorf("on %s there are %d charges of the person, want %d", now.Format(time.DateOnly), n, later.stays)
+		}
+	}
+	if left, err := store.FactsOf(t.Context(), privacy.SpentBucket, "", now); err != nil || len(left) > 0 {
+		t.Errorf("still known: %v, %v", left, err)
+	}
+	if after := spentBy(t, store); after != before {
+		t.Errorf("%d were spent, and %d after it", before, after)
+	}
 }
