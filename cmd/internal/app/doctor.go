@@ -109,6 +109,7 @@ func (d *doctor) checks() []check {
 		check{name: "skills", run: d.skills},
 		check{name: "workspaces", run: d.workspaces},
 		check{name: "ports", run: d.ports},
+		check{name: "tracing", online: true, run: d.tracing},
 		check{name: "time zones", run: d.zones},
 	)
 }
@@ -170,6 +171,9 @@ func fail(check, format string, args ...any) func(cure string) Row {
 // redactor returns a function that removes everything secret from a text, and puts it on one line.
 func (d *doctor) redactor() func(string) string {
 	list := secrets(d.c)
+	for _, v := range d.c.Tracing.Headers {
+		list = append(list, v.Reveal())
+	}
 	for _, s := range d.c.MCP.Servers {
 		for _, v := range s.Env {
 			list = append(list, v.Reveal())

@@ -1,8 +1,11 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -196,6 +199,22 @@ func (d *doctor) hooked(hook *telegram.Registration) []Row {
 	default:
 		return ok(about, "Telegram delivers to the webhook at %s, %d wait", hook.Host, hook.Pending)
 	}
+}
+
+// tracing checks whether the collector of traces accepts connections.
+func (d *doctor) tracing(ctx context.Context) []Row {
+	const about = "tracing"
+	u, err := url.Parse(d.c.Tracing.Endpoint)
+	if err != nil || u.Host == "" {
+		return nil
+	}
+	port := cmp.Or(u.Port(), map[string]string{"https": "443"}[u.Scheme], "80")
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	if err != nil {
+		return []Row{warn(about, "the collector at %s cannot be reached (%v): traces are dropped", u.Host, err)("start it, or correct tracing.endpoint")}
+	}
+	_ = conn.Close() // nothing was sent
+	return ok(about, "the collector at %s accepts connections", u.Host)
 }
 
 // servers connects every MCP server.

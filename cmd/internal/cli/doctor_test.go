@@ -244,8 +244,11 @@ func TestDoctorIll(t *testing.T) {
 			}, check: "metrics", want: []string{"fail ", "cannot be listened on", "metrics.listen"},
 		},
 		"metrics for everybody": {rest: func(*clinic) string { return "[metrics]\nlisten = \":0\"\n" }, check: "metrics", want: []string{"warn metrics.listen is :0"}},
-		"sandbox off":           {rest: func(*clinic) string { return "[tools.shell]\nsandbox = \"off\"\n" }, check: "sandbox", want: []string{"warn it is off"}},
-		"audit off":             {rest: func(*clinic) string { return "[audit]\nenabled = false\n" }, check: "audit", want: []string{"warn it is off"}},
+		"no collector": {rest: func(*clinic) string {
+			return "[tracing]\nendpoint = \"http://127.0.0.1:1\"\nheaders = { key = \"planted-secret\" }\n"
+		}, check: "tracing", want: []string{"warn the collector at 127.0.0.1:1 cannot be reached"}},
+		"sandbox off": {rest: func(*clinic) string { return "[tools.shell]\nsandbox = \"off\"\n" }, check: "sandbox", want: []string{"warn it is off"}},
+		"audit off":   {rest: func(*clinic) string { return "[audit]\nenabled = false\n" }, check: "audit", want: []string{"warn it is off"}},
 		"audit broken": {
 			prepare: func(t *testing.T, c *clinic) {
 				dir := strings.TrimPrefix(c.env[0], "ZEPH_DATA_DIR=")
