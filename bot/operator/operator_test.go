@@ -1,6 +1,7 @@
 package operator_test
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -120,9 +121,7 @@ func TestForeignRequests(t *testing.T) {
 	with := func(more map[string]string) map[string]string {
 		all := map[string]string{}
 		for _, m := range []map[string]string{token, more} {
-			for k, v := range m {
-				all[k] = v
-			}
+			maps.Copy(all, m)
 		}
 		return all
 	}
