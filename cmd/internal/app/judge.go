@@ -9,6 +9,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/judge"
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/route"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/tools"
@@ -73,7 +74,11 @@ func (c *Core) helper(name string) (llm.Provider, error) {
 	}
 	for _, p := range c.cfg.LLM.Providers {
 		if p.Name == name {
-			return c.model(p)
+			made, err := c.model(p)
+			if err != nil {
+				return nil, err
+			}
+			return route.Observed(made, c.observeAttempt), nil
 		}
 	}
 	return nil, fmt.Errorf("provider %q is not configured", name)

@@ -54,7 +54,8 @@ type observed struct {
 	collector *tracetest.Collector
 	http      string
 	turn      string
-	parents   []string // of requests to the server
+	mu        sync.Mutex
+	parents   []string // of requests to the server; guarded by mu
 }
 
 // plant is everything that a service of these tests is told in confidence.
@@ -79,14 +80,13 @@ func watch(t *testing.T) *observed {
 	c, s := o.credentials, o.contents
 	collector := httptest.NewServer(o.collector)
 	t.Cleanup(collector.Close)
-	var mu sync.Mutex
 	handler := mcptest.Options{Behaviour: mcptest.Plain}.Handler()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
+		o.mu.Lock()
 		if parent := r.Header.Get("Traceparent"); parent != "" {
 			o.parents = append(o.parents, parent)
 		}
-		mu.Unlock()
+		o.mu.Unlock()
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
@@ -341,6 +341,8 @@ func (o *observed) traced() {
 	if len(headers) == 0 || headers[0].Get("Authorization") != "Bearer "+o.credentials["header of the collector"] {
 		o.t.Errorf("headers of the collector: %v", headers)
 	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if !slices.ContainsFunc(o.parents, func(p string) bool { return strings.HasPrefix(p, "00-"+id.String()) }) {
 		o.t.Errorf("the server was told no trace: %v", o.parents)
 	}

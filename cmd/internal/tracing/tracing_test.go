@@ -76,7 +76,7 @@ func TestOneTraceOverProcesses(t *testing.T) {
 	c := &tracetest.Collector{}
 	first, _ := open(t, c, 1)
 	second, sums := open(t, c, 1)
-	call := &tools.Call{ID: "c1_0", Tool: "bash", Trail: &tools.Trail{Category: tools.Timeout}}
+	call := &tools.Call{ID: "c1_0", Tool: "Bash", Def: tools.Definition{Name: "bash"}, Trail: &tools.Trail{Category: tools.Timeout}}
 	run(t.Context(), first, agent.Outcome{Kind: agent.Parked}, func(ctx context.Context) {
 		first.Asked(ctx, tracing.Model{Vendor: "openai", Name: "m"}, route.Attempt{
 			Provider: "main", Number: 1, Duration: time.Second, Err: &llm.Error{Kind: llm.RateLimited, Err: errors.New("a text of the vendor")},

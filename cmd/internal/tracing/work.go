@@ -1,6 +1,7 @@
 package tracing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -37,13 +38,16 @@ func (t *Tracer) Asked(ctx context.Context, model Model, a route.Attempt) {
 	)
 }
 
+// unknownTool stands for names that a model has made up: they are text of the model.
+const unknownTool = "unknown"
+
 // Tool begins a call of a tool; end must be called. Probes are not traced.
 func (t *Tracer) Tool(ctx context.Context, call *tools.Call) (calling context.Context, end func(*tools.Result, error)) {
 	if t == nil || call.Probe || !traced(ctx) {
 		return ctx, func(*tools.Result, error) {}
 	}
-	ctx, span := t.tracer.Start(ctx, "execute_tool "+call.Tool, trace.WithAttributes(
-		attribute.String(aiOperation, "execute_tool"), attribute.String(aiTool, call.Tool), attribute.String(aiToolType, "function"),
+	ctx, span := t.tracer.Start(ctx, "execute_tool", trace.WithAttributes(
+		attribute.String(aiOperation, "execute_tool"), attribute.String(aiToolType, "function"),
 		attribute.String(aiToolCall, call.ID), attribute.String(ourAgent, call.Origin.Agent),
 	))
 	return ctx, func(res *tools.Result, err error) {
@@ -51,7 +55,9 @@ func (t *Tracer) Tool(ctx context.Context, call *tools.Call) (calling context.Co
 		if !span.IsRecording() {
 			return
 		}
-		attrs := []attribute.KeyValue{attribute.String(ourServer, call.Def.Server)}
+		name := cmp.Or(call.Def.Name, unknownTool) // known once the call was decoded
+		span.SetName("execute_tool " + name)
+		attrs := []attribute.KeyValue{attribute.String(aiTool, name), attribute.String(ourServer, call.Def.Server)}
 		if trail := call.Trail; trail != nil {
 			attrs = append(attrs, attribute.String(ourEffect, string(trail.Effect)), attribute.Bool(ourCached, trail.Cached))
 			if err == nil {
