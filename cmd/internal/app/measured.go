@@ -89,15 +89,13 @@ type counted struct {
 // Press implements turn.Approvals.
 func (a counted) Press(ctx context.Context, msg *bot.Message) (turn.Effect, error) {
 	e, err := a.Broker.Press(ctx, msg)
-	a.count(ctx, e.Change.Decide)
-	return e, err
+	return a.counting(ctx, e), err
 }
 
 // Command implements command.Questions.
 func (a counted) Command(ctx context.Context, call *turn.Call, state bot.ApprovalState) (turn.Effect, error) {
 	e, err := a.Broker.Command(ctx, call, state)
-	a.count(ctx, e.Change.Decide)
-	return e, err
+	return a.counting(ctx, e), err
 }
 
 // Withdraw implements turn.Approvals.
@@ -115,6 +113,26 @@ func (a counted) Expired(ctx context.Context, now time.Time) ([]turn.Effect, err
 		a.count(ctx, e.Change.Decide)
 	}
 	return effects, err
+}
+
+// counting counts the decisions of an Effect. Whether a vote decides is known when it is stored.
+func (a counted) counting(ctx context.Context, e turn.Effect) turn.Effect {
+	a.count(ctx, e.Change.Decide)
+	votes, then := e.Change.Decide, e.Then
+	if then == nil {
+		return e
+	}
+	e.Then = func(ctx context.Context, applied *bot.Applied) (turn.Effect, error) {
+		for i, state := range applied.Decided {
+			if i < len(votes) && votes[i].State == bot.Open && state != bot.Open {
+				decided := votes[i]
+				decided.State = state
+				a.count(ctx, []bot.Decision{decided})
+			}
+		}
+		return then(ctx, applied)
+	}
+	return e
 }
 
 func (a counted) count(ctx context.Context, list []bot.Decision) {

@@ -27,8 +27,7 @@ type queue struct {
 	spans    chan sdk.ReadOnlySpan
 	ending   chan struct{} // closed: no further spans are taken
 	once     sync.Once
-	life     context.Context // ends with the last request
-	end      context.CancelFunc
+	end      context.CancelFunc // of requests
 	worker   sync.WaitGroup
 	said     time.Time // when a failure was last logged; of the worker
 }
@@ -41,8 +40,9 @@ func newQueue(exporter sdk.SpanExporter, report func(string, int), log zerolog.L
 		exporter: exporter, report: report, log: log,
 		spans: make(chan sdk.ReadOnlySpan, mostWaiting), ending: make(chan struct{}),
 	}
-	q.life, q.end = context.WithCancel(context.Background())
-	q.worker.Go(q.run)
+	life, end := context.WithCancel(context.Background())
+	q.end = end
+	q.worker.Go(func() { q.run(life) })
 	return q
 }
 
@@ -82,7 +82,7 @@ func (q *queue) Shutdown(ctx context.Context) error {
 }
 
 // run exports spans until Shutdown.
-func (q *queue) run() {
+func (q *queue) run(life context.Context) {
 	batch := make([]sdk.ReadOnlySpan, 0, mostAtOnce)
 	timer := time.NewTimer(exportEvery)
 	defer timer.Stop()
@@ -94,36 +94,36 @@ func (q *queue) run() {
 			}
 		case <-timer.C:
 		case <-q.ending:
-			q.drain(batch)
+			q.drain(life, batch)
 			return
 		}
-		q.export(batch)
+		q.export(life, batch)
 		batch = batch[:0]
 		timer.Reset(exportEvery)
 	}
 }
 
 // drain exports what is left.
-func (q *queue) drain(batch []sdk.ReadOnlySpan) {
+func (q *queue) drain(life context.Context, batch []sdk.ReadOnlySpan) {
 	for {
 		select {
 		case s := <-q.spans:
 			if batch = append(batch, s); len(batch) == mostAtOnce {
-				q.export(batch)
+				q.export(life, batch)
 				batch = batch[:0]
 			}
 		default:
-			q.export(batch)
+			q.export(life, batch)
 			return
 		}
 	}
 }
 
-func (q *queue) export(batch []sdk.ReadOnlySpan) {
+func (q *queue) export(life context.Context, batch []sdk.ReadOnlySpan) {
 	if len(batch) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(q.life, exportWithin)
+	ctx, cancel := context.WithTimeout(life, exportWithin)
 	defer cancel()
 	if err := q.exporter.ExportSpans(ctx, batch); err != nil {
 		q.report(Failed, len(batch))
