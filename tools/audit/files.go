@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,6 +98,12 @@ func look(name string) (piece, error) {
 		return piece{}, fmt.Errorf("%s: %w", name, err)
 	}
 	return piece{name: name, start: before(f), end: last}, nil
+}
+
+// Erasing reports whether lines of a log are being pseudonymised: its files do not fit together meanwhile.
+func Erasing(path string) bool {
+	_, err := os.Lstat(path + journalSuffix)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // WholeLines returns the size of a log up to the end of its last line, in bytes: another process may be writing the next

@@ -131,7 +131,7 @@ func Backup(ctx context.Context, opts Options, out io.Writer, o BackupOptions) (
 	if err != nil {
 		return archive.Manifest{}, err
 	}
-	if err := errors.Join(e.writeState(w, scratch, database), e.writeAudit(w)); err != nil {
+	if err := errors.Join(e.writeState(w, scratch, database), e.writeAudit(ctx, w)); err != nil {
 		return archive.Manifest{}, err
 	}
 	if err := e.writeTrees(ctx, w, o); err != nil {
@@ -174,12 +174,12 @@ func (e estate) writeState(w *archive.Writer, scratch string, database persisten
 }
 
 // writeAudit adds the audit logs, each up to the end of a line.
-func (e estate) writeAudit(w *archive.Writer) error {
+func (e estate) writeAudit(ctx context.Context, w *archive.Writer) error {
 	for _, log := range e.logs {
 		if !log.Exists() {
 			continue
 		}
-		if err := writeChain(w, log.Path); err != nil {
+		if err := writeChain(ctx, w, log.Path); err != nil {
 			return err
 		}
 	}
@@ -188,8 +188,8 @@ func (e estate) writeAudit(w *archive.Writer) error {
 
 // writeChain adds the files of a log. They are all opened before the first one is read: the service may rotate the log or
 // delete its oldest file meanwhile.
-func writeChain(w *archive.Writer, path string) error {
-	names, files, err := openChain(path)
+func writeChain(ctx context.Context, w *archive.Writer, path string) error {
+	names, files, err := openChain(ctx, path)
 	defer func() {
 		for _, f := range files {
 			_ = f.Close() // read only
@@ -210,30 +210,53 @@ func writeChain(w *archive.Writer, path string) error {
 	return nil
 }
 
+// A log that is being rotated or rewritten is looked at again after chainPause, chainTries times.
+const (
+	chainTries = 100
+	chainPause = 100 * time.Millisecond
+)
+
 // openChain opens the files of a log as they were together at one moment.
-func openChain(path string) (names []string, files []*os.File, err error) {
-	const tries = 10
-	for range tries {
+func openChain(ctx context.Context, path string) (names []string, files []*os.File, err error) {
+	ticker := time.NewTicker(chainPause)
+	defer ticker.Stop()
+	for range chainTries {
+		var whole bool
+		if names, files, whole, err = tryChain(path); whole && err == nil {
+			return names, files, nil
+		}
 		for _, f := range files {
 			_ = f.Close() // read only
 		}
-		files = nil
-		if names, err = audit.Files(path); err != nil {
-			continue
-		}
-		for _, name := range names {
-			f, opened := os.Open(name)
-			if err = opened; err != nil {
-				break
-			}
-			files = append(files, f)
-		}
-		again, looked := audit.Files(path)
-		if err = errors.Join(err, looked); err == nil && slices.Equal(names, again) {
-			return names, files, nil
+		select {
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		case <-ticker.C:
 		}
 	}
-	return names, files, errors.Join(fmt.Errorf("%s changes faster than it can be read", path), err)
+	if err == nil {
+		err = errors.New("it is being rotated or rewritten; try again")
+	}
+	return nil, nil, fmt.Errorf("%s: %w", path, err)
+}
+
+// tryChain opens the files of a log; whole is false if they changed meanwhile.
+func tryChain(path string) (names []string, files []*os.File, whole bool, err error) {
+	if audit.Erasing(path) {
+		return nil, nil, false, nil
+	}
+	if names, err = audit.Files(path); err != nil {
+		return nil, nil, false, err
+	}
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			return names, files, false, err
+		}
+		files = append(files, f)
+	}
+	again, err := audit.Files(path)
+	return names, files, slices.Equal(names, again) && !audit.Erasing(path), err
 }
 
 // writeTrees adds the tokens of MCP servers and the workspaces.
