@@ -75,6 +75,8 @@ func Commands(root, page string, programs []string) ([]Command, error) {
 			language, inside = name, true
 		case inside:
 			block = append(block, line{i + 1, strings.TrimSpace(text)})
+		case strings.HasPrefix(text, "    ") && p.known(strings.TrimSpace(text)): // a block without fences
+			p.parse(line{i + 1, strings.TrimSpace(text)}, false)
 		default:
 			p.sentence(line{i + 1, text})
 		}

@@ -32,6 +32,9 @@ docker run -v "$PWD:/x" img
 '''toml
 zephbot = "not a command"
 '''
+
+    zephbot audit verify    # all of them
+    what it prints
 `, "''", "`")
 	page = strings.ReplaceAll(page, "`'", "```")
 	if err := os.WriteFile(filepath.Join(root, "README.md"), []byte(page), 0o600); err != nil {
@@ -54,7 +57,7 @@ zephbot = "not a command"
 	}
 	if diff := cmp.Diff([]string{
 		"(zephbot·version·--json)", "(zephbot·scan·secrets)", "|(injection)", "zephbot·migrate·--dry-run", "zephbot·backup·x.tar.gz",
-		"A=1·go·test·./...", "|zephbot·filter·--command·go test·--exit-code·1", "docker·run·-v·…:/x·img",
+		"A=1·go·test·./...", "|zephbot·filter·--command·go test·--exit-code·1", "docker·run·-v·…:/x·img", "zephbot·audit·verify",
 	}, got); diff != "" {
 		t.Error(diff)
 	}
