@@ -173,6 +173,9 @@ func (d *Desk) Run(ctx context.Context) error {
 }
 
 func (d *Desk) eraseAll(ctx context.Context) error {
+	if err := d.deps.Office.Publish(ctx); err != nil { // of a process that was killed
+		return err
+	}
 	list, err := d.store.FactsOf(ctx, JobBucket, "", d.now())
 	if err != nil {
 		return fmt.Errorf("read who is to be erased: %w", err)

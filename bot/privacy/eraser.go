@@ -137,7 +137,18 @@ func (e *eraser) charge(row Record) []Alteration {
 	if !e.spent(row) || e.keepsDay != "" && row["day"] >= e.keepsDay {
 		return nil
 	}
-	return []Alteration{{Row: row, Set: map[string]string{"scope": userScope + e.Pseudonym}}}
+	set := map[string]string{"scope": e.unnamed(row["scope"])}
+	if key, ok := row["key"]; ok { // it ends with the scope
+		set["key"] = e.unnamed(key)
+	}
+	return []Alteration{{Row: row, Set: set}}
+}
+
+// unnamed returns a key with the pseudonym in the place of the person.
+func (e *eraser) unnamed(key string) string {
+	key = strings.ReplaceAll("/"+key+"/", "/"+e.Caller()+"/", "/"+e.Pseudonym+"/")
+	key = strings.ReplaceAll(key, "/"+e.ID+"/", "/"+e.Pseudonym+"/")
+	return strings.TrimSuffix(strings.TrimPrefix(key, "/"), "/")
 }
 
 // lane deletes the person's own conversations: the journal of each goes in the same transaction.

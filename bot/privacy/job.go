@@ -200,7 +200,7 @@ func (o *Office) finish(ctx context.Context, j *Job) (*Receipt, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store a receipt: %w", err)
 	}
-	list := []bot.Fact{{Bucket: ReceiptBucket, Key: j.ID, Value: string(value), Expires: o.deps.Now().Add(receiptFor)}}
+	list := []bot.Fact{{Bucket: ReceiptBucket, Key: j.ID + unpublished, Value: string(value), Expires: o.deps.Now().Add(receiptFor)}}
 	if j.KeepsDay != "" {
 		spent, err := json.Marshal(spending{Pseudonym: j.Pseudonym, Until: o.nextMonth(j.Begun)})
 		if err != nil {
@@ -214,7 +214,36 @@ func (o *Office) finish(ctx context.Context, j *Job) (*Receipt, error) {
 	if _, err := o.deps.Store.Apply(ctx, &bot.Change{Facts: list}); err != nil {
 		return nil, fmt.Errorf("store a receipt: %w", err)
 	}
-	return r, nil
+	return r, o.Publish(ctx)
+}
+
+// unpublished ends the key of a receipt whose job, which named the person, is deleted and not overwritten yet.
+const unpublished = "/unpublished"
+
+// Publish overwrites the jobs that are done, and then lets their receipts be found.
+func (o *Office) Publish(ctx context.Context) error {
+	list, err := o.deps.Store.FactsOf(ctx, ReceiptBucket, "", o.deps.Now())
+	if err != nil {
+		return fmt.Errorf("read receipts: %w", err)
+	}
+	var change bot.Change
+	for _, f := range list {
+		if id, ok := strings.CutSuffix(f.Key, unpublished); ok {
+			done := f
+			done.Key = id
+			change.Facts = append(change.Facts, done, bot.Fact{Bucket: f.Bucket, Key: f.Key})
+		}
+	}
+	if len(change.Facts) == 0 {
+		return nil
+	}
+	if err := o.deps.Tables.Scrub(ctx); err != nil {
+		o.deps.Log.Error().Err(err).Msg("a request to erase is still in free pages of the database; the next erasure overwrites it")
+	}
+	if _, err := o.deps.Store.Apply(ctx, &change); err != nil {
+		return fmt.Errorf("publish receipts: %w", err)
+	}
+	return nil
 }
 
 func (o *Office) save(ctx context.Context, j *Job) error {

@@ -162,8 +162,8 @@ func (s *Subject) spoke(row Record) bool {
 	return object["kind"] == "user" && object["caller"] == s.Caller()
 }
 
-// spent reports whether a charge is the person's.
-func (s *Subject) spent(row Record) bool { return row["scope"] == userScope+s.Caller() }
+// spent reports whether a charge is the person's, or that of their private chat.
+func (s *Subject) spent(row Record) bool { return s.inKey(row["scope"]) }
 
 // userScope begins the scope of a person's charges (bot/quota).
 const userScope = "user/"

@@ -391,7 +391,7 @@ func furnishFacts(apply func(*bot.Change) *bot.Applied) {
 		{Bucket: "recap_job", Key: "8", Value: `{"message":{"caller":"` + caller + `","text":"` + Canary + `"}}`},
 	}
 	apply(&bot.Change{Facts: facts, Charges: []bot.Charge{
-		{Key: "c1", Scope: "user/" + caller, Unit: "turns", Day: "2026-03-01", N: 3},
+		{Key: "telegram-1-5/turns/user/" + caller, Scope: "user/" + caller, Unit: "turns", Day: "2026-03-01", N: 3},
 		{Key: "c2", Scope: "user/telegram:77", Unit: "turns", Day: "2026-03-01", N: 4},
 		{Key: "c3", Scope: "user/telegram:" + similarID, Unit: "turns", Day: "2026-03-01", N: 5},
 	}})
