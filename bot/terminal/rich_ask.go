@@ -120,14 +120,7 @@ func (r *Rich) choose(q *inquiry, k keys.Key) {
 	case k.Name == keys.Escape:
 		pick = q.deny()
 	case k.Name == keys.Rune && !k.Ctrl && !k.Alt:
-		if n, err := strconv.Atoi(k.Text); err == nil && n >= 1 && n <= len(q.options) {
-			pick = n - 1
-		}
-		for i, o := range q.options {
-			if o.key != "" && o.key == strings.ToLower(k.Text) {
-				pick = i
-			}
-		}
+		pick = q.named(k.Text)
 	}
 	switch {
 	case pick < 0:
@@ -139,6 +132,19 @@ func (r *Rich) choose(q *inquiry, k keys.Key) {
 	q.decided = true
 	data := q.options[pick].data
 	r.later(func(ctx context.Context) error { return r.press(ctx, data) })
+}
+
+// named returns the option that a number or a letter means; -1 = none.
+func (q *inquiry) named(text string) int {
+	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(q.options) {
+		return n - 1
+	}
+	for i, o := range q.options {
+		if o.key != "" && o.key == strings.ToLower(text) {
+			return i
+		}
+	}
+	return -1
 }
 
 // Choose has the person choose one of some lines before they can write; chosen gets its index, -1 for none. It is

@@ -7,8 +7,7 @@ import (
 
 // terminals adds what is said at a terminal, with its gaps filled.
 func terminals(l string, m map[string][]string) {
-	book := reflect.ValueOf(w.Terminal(l))
-	for i := range book.NumField() {
-		m["Terminal"] = append(m["Terminal"], strings.ReplaceAll(book.Field(i).String(), "%s", "x"))
+	for _, value := range reflect.ValueOf(w.Terminal(l)).Fields() {
+		m["Terminal"] = append(m["Terminal"], strings.ReplaceAll(value.String(), "%s", "x"))
 	}
 }

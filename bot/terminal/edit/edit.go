@@ -102,25 +102,18 @@ func (e *Editor) Key(k keys.Key) bool {
 }
 
 func (e *Editor) named(k keys.Key) bool {
+	byWord := k.Ctrl || k.Alt
 	switch k.Name {
 	case keys.Backspace:
-		if k.Alt || k.Ctrl {
+		if byWord {
 			e.cut(e.wordStart(), e.at, true)
 		} else {
 			e.cut(e.previous(), e.at, false)
 		}
 	case keys.Delete:
 		e.cut(e.at, e.next(), false)
-	case keys.Left:
-		if e.at = e.previous(); k.Ctrl || k.Alt {
-			e.at = e.wordStart()
-		}
-	case keys.Right:
-		if k.Ctrl || k.Alt {
-			e.at = e.wordEnd()
-		} else {
-			e.at = e.next()
-		}
+	case keys.Left, keys.Right:
+		e.aside(k.Name == keys.Left, byWord)
 	case keys.Home:
 		e.at = e.lineStart()
 	case keys.End:
@@ -140,51 +133,70 @@ func (e *Editor) named(k keys.Key) bool {
 	return true
 }
 
+// aside moves the cursor by a character or a word.
+func (e *Editor) aside(left, byWord bool) {
+	switch {
+	case left && byWord:
+		e.at = e.wordStart()
+	case left:
+		e.at = e.previous()
+	case byWord:
+		e.at = e.wordEnd()
+	default:
+		e.at = e.next()
+	}
+}
+
+// control applies a Ctrl key, as in a shell.
 func (e *Editor) control(letter string) bool {
 	switch letter {
-	case "a":
-		e.at = e.lineStart()
-	case "e":
-		e.at = e.lineEnd()
-	case "b":
-		e.at = e.previous()
-	case "f":
-		e.at = e.next()
-	case "h":
-		e.cut(e.previous(), e.at, false)
-	case "j":
-		e.Insert("\n")
-	case "k":
-		end := e.lineEnd()
-		if end == e.at {
-			end = e.next()
-		}
-		e.cut(e.at, end, true)
-	case "u":
-		start := e.lineStart()
-		if start == e.at {
-			start = e.previous()
-		}
-		e.cut(start, e.at, true)
-	case "w":
-		e.cut(e.blankStart(), e.at, true)
-	case "y":
-		e.Insert(e.killed)
 	case "p":
 		return e.up() || e.older()
 	case "n":
 		return e.down() || e.newer()
-	case "\x7f": // Ctrl-_
-		e.back()
 	case "d":
 		if e.text == "" {
 			return false
 		}
 		e.cut(e.at, e.next(), false)
-	default:
-		return false
+		return true
 	}
-	return true
+	act, ok := map[string]func(){
+		"a": func() { e.at = e.lineStart() },
+		"e": func() { e.at = e.lineEnd() },
+		"b": func() { e.at = e.previous() },
+		"f": func() { e.at = e.next() },
+		"h": func() { e.cut(e.previous(), e.at, false) },
+		"j": func() { e.Insert("\n") },
+		"k": e.killRest,
+		"u": e.killStart,
+		"w": func() { e.cut(e.blankStart(), e.at, true) },
+		"y": func() { e.Insert(e.killed) },
+
+		"\x7f": e.back, // Ctrl-_
+	}[letter]
+	if ok {
+		act()
+	}
+	return ok
+}
+
+// killRest cuts the rest of the line, or its end.
+func (e *Editor) killRest() {
+	end := e.lineEnd()
+	if end == e.at {
+		end = e.next()
+	}
+	e.cut(e.at, end, true)
+}
+
+// killStart cuts the line up to the cursor, or the end of the line before.
+func (e *Editor) killStart() {
+	start := e.lineStart()
+	if start == e.at {
+		start = e.previous()
+	}
+	e.cut(start, e.at, true)
 }
 
 func (e *Editor) meta(letter string) bool {

@@ -3,6 +3,7 @@
 package paint
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
@@ -143,7 +144,7 @@ func wrap(cells []cell, width int, first, rest string) [][]cell {
 	room := max(1, width-Width(first))
 	for {
 		end, next := breakAt(cells, room)
-		rows = append(rows, append(lead[:len(lead):len(lead)], cells[:end]...))
+		rows = append(rows, append(slices.Clip(lead), cells[:end]...))
 		if next >= len(cells) {
 			return rows
 		}

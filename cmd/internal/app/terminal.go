@@ -76,15 +76,30 @@ type person interface {
 	bot.Sender
 	bot.Composer
 	turn.Guard
+	shows
+	talker
+}
+
+// shows is what a person sees besides answers.
+type shows interface {
 	Watch(w turn.Watched) turn.Progress
 	Elicit(ctx context.Context, req terminal.Request) (terminal.Reply, error)
-	Interrupts(pressed <-chan struct{})
-	Session() bot.SessionKey
-	Opening() *bot.Message
-	Enter(chat string)
 	Recall(said, answer string)
+}
+
+// talker holds a conversation.
+type talker interface {
+	placed
+	Interrupts(pressed <-chan struct{})
 	Once(ctx context.Context, accept terminal.Accept, text string) error
 	Talk(ctx context.Context, accept terminal.Accept) error
+}
+
+// placed is in a conversation.
+type placed interface {
+	Enter(chat string)
+	Session() bot.SessionKey
+	Opening() *bot.Message
 }
 
 // Chat runs the terminal channel. Its state is separate from the service's, so that both may run at once (see

@@ -68,11 +68,8 @@ func (c *command) chat(cmd *cobra.Command, f *chatFlags, args []string) error {
 	if resume && !set && f.resume == toChoose && len(args) == 1 { // the value of a flag that needs none is an argument
 		f.resume, args = args[0], nil
 	}
-	switch {
-	case f.goOn && resume:
-		return usageError{errors.New("--continue and --resume exclude each other: one goes on with the newest conversation, the other with one of your choice")}
-	case set && (f.goOn || resume):
-		return usageError{errors.New("--once is a conversation of its own and cannot go on with another one")}
+	if err := f.fit(set, resume); err != nil {
+		return err
 	}
 	text, err := c.once(set, f.once, args)
 	if err != nil {
@@ -93,13 +90,34 @@ func (c *command) chat(cmd *cobra.Command, f *chatFlags, args []string) error {
 		f.resume = strings.TrimPrefix(f.resume, toChoose)
 		o.Resume = &f.resume
 	}
-	if c.env.Console != nil && !f.plain && !f.asJSON && text == "" {
-		aside := &terminal.Aside{To: c.env.Err}
-		c.env.Err = aside
-		o.Face = &app.Face{Open: c.env.Console, Colour: colours(c.env.Environ), Aside: aside}
+	if !f.plain && !f.asJSON && text == "" {
+		o.Face = c.face()
 	}
 	o.Err = c.env.Err
 	return app.Chat(cmd.Context(), c.options(cfg), o)
+}
+
+// fit refuses flags that exclude each other; once and resume say whether these were given.
+func (f *chatFlags) fit(once, resume bool) error {
+	switch {
+	case f.goOn && resume:
+		return usageError{errors.New("--continue and --resume exclude each other: one goes on with the newest " +
+			"conversation, the other with one of your choice")}
+	case once && (f.goOn || resume):
+		return usageError{errors.New("--once is a conversation of its own and cannot go on with another one")}
+	}
+	return nil
+}
+
+// face returns the terminal of the person; nil if there is none that can draw. What is written to stderr from then on
+// appears in it.
+func (c *command) face() *app.Face {
+	if c.env.Console == nil {
+		return nil
+	}
+	aside := &terminal.Aside{To: c.env.Err}
+	c.env.Err = aside
+	return &app.Face{Open: c.env.Console, Colour: colours(c.env.Environ), Aside: aside}
 }
 
 // once returns the message of --once, "" without the flag. Because the flag's value is optional, the text of `--once

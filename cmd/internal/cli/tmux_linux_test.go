@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -34,7 +35,7 @@ func tmux(t *testing.T, env []string, args ...string) *pane {
 
 // tmux returns a command to the server of this pane alone.
 func (p *pane) tmux(args ...string) *exec.Cmd {
-	cmd := exec.Command("tmux", append([]string{"-S", filepath.Join(p.dir, "tmux"), "-f", "/dev/null"}, args...)...)
+	cmd := exec.CommandContext(context.WithoutCancel(p.t.Context()), "tmux", append([]string{"-S", filepath.Join(p.dir, "tmux"), "-f", "/dev/null"}, args...)...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "TMUX=")
 	return cmd
 }
@@ -165,7 +166,7 @@ func TestTerminalApproval(t *testing.T) {
 		t.Errorf("colours in spite of NO_COLOR: %q", colours)
 	}
 	pid := strings.Fields(p.do("list-panes", "-F", "#{pane_pid}"))[0]
-	if out, err := exec.Command("pkill", "-HUP", "-P", pid).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "pkill", "-HUP", "-P", pid).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	p.await("ended 129", 1)
