@@ -289,8 +289,11 @@ and say Read.`
 		level, mode string
 		asked, ran  bool
 	}{
-		{"full", "ask", true, true}, {"full", "code", false, true}, {"full", "architect", false, false},
-		{"supervised", "code", true, true}, {"readonly", "code", false, false},
+		{"full", "ask", true, true},
+		{"full", "code", false, true},
+		{"full", "architect", false, false},
+		{"supervised", "code", true, true},
+		{"readonly", "code", false, false},
 	} {
 		t.Run(tt.level+" "+tt.mode, func(t *testing.T) {
 			t.Parallel()
