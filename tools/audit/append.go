@@ -3,8 +3,10 @@ package audit
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"time"
 )
@@ -130,7 +132,8 @@ func (l *Log) flush() {
 	if closed {
 		return
 	}
-	if err := file.Sync(); err != nil {
+	// a file that was rotated meanwhile was flushed before it was closed
+	if err := file.Sync(); err != nil && !errors.Is(err, os.ErrClosed) {
 		l.log.Error().Err(err).Msg("audit log not flushed to disk")
 		return
 	}

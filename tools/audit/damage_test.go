@@ -233,3 +233,22 @@ func TestDamageIsNamed(t *testing.T) {
 		})
 	}
 }
+
+// FuzzRead: no content of a file makes a reader panic, and what is read without its hash fitting is called broken.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(sealed("", "a")))
+	f.Add([]byte(sealed(strings.Repeat("0", 64), "a") + "garbage\n" + sealed("x", "b")))
+	f.Add([]byte(`{"timestamp":"","erased":[{"receipt":"r","part":-1,"from":"x"}],"hash":"` + strings.Repeat("0", 64) + "\"}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := audit.Verify(&audit.Mark{Lines: 1, Hash: "x"}, audit.File{Name: "a", Reader: strings.NewReader(string(data))})
+		if err != nil || r.Lines > 0 && len(r.Problems) == 0 && r.Last != "x" {
+			t.Errorf("%+v, %v", r, err)
+		}
+		for line := range strings.Lines(string(data)) {
+			raw := strings.TrimSuffix(line, "\n")
+			if l := audit.ReadLine([]byte(raw)); l.Broken == "" && !strings.HasSuffix(raw, `"}`) {
+				t.Errorf("%q is a line: %+v", raw, l)
+			}
+		}
+	})
+}
