@@ -102,7 +102,7 @@ export function open(name, query = {}) {
     $('content').replaceChildren(h('p', { class: 'quiet' }, 'Reading …'));
     filters(panels[name]);
     document.title = `${panels[name].title} · Zeph operator`;
-    if (location.hash !== `#${name}`) history.pushState(null, '', `#${name}`);
+    if (location.hash !== `#/${name}`) history.pushState(null, '', `#/${name}`);
   }
   refresh();
 }
@@ -141,7 +141,7 @@ async function start() {
   theme();
   inspector();
   $('nav').append(...Object.entries(panels).map(([name, panel]) => h('li', {},
-    h('a', { href: `#${name}`, 'data-panel': name }, h('span', { class: 'sign', 'aria-hidden': 'true' }, panel.sign), h('span', {}, panel.title), h('span', { class: 'badge', hidden: true })))));
+    h('a', { href: `#/${name}`, 'data-panel': name }, h('span', { class: 'sign', 'aria-hidden': 'true' }, panel.sign), h('span', {}, panel.title), h('span', { class: 'badge', hidden: true })))));
   $('filters').addEventListener('submit', submit);
   $('signout').addEventListener('click', async () => {
     try {
@@ -152,13 +152,13 @@ async function start() {
       else toast(err.message, true);
     }
   });
-  addEventListener('hashchange', () => (/^#[A-Z0-9]{20,}$/.test(location.hash) ? signIn(location.hash.slice(1)) : open(location.hash.slice(1))));
+  addEventListener('hashchange', () => (/^#[A-Z0-9]{20,}$/.test(location.hash) ? signIn(location.hash.slice(1)) : open(location.hash.replace(/^#\/?/, ''))));
   document.addEventListener('visibilitychange', refresh);
   const hash = location.hash.slice(1);
   if (/^[A-Z0-9]{20,}$/.test(hash)) return void signIn(hash);
   try {
     signedIn(await get('me'));
-    open(hash);
+    open(hash.replace(/^\//, ''));
   } catch (err) {
     signedOut(err instanceof SignedOut ? 'You are not signed in.' : err.message);
   }
