@@ -324,7 +324,7 @@ func (o *observed) traced() {
 			continue
 		}
 		ok := false
-		for _, one := range strings.Fields(above) {
+		for one := range strings.FieldsSeq(above) {
 			ok = ok || strings.HasPrefix(over(s), one)
 		}
 		if above != "" && !ok && !(s.Name == "telegram sendMessage" && over(s) == "turn") {
@@ -377,12 +377,9 @@ func TestRefusedStartsAreSilent(t *testing.T) {
 			if err == nil {
 				t.Fatal("it starts")
 			}
-			plant().search(t, "the error", err.Error()+" canary", false)
-			for _, secret := range []string{"canary-database-7720", "canary-redis-7715"} {
-				if strings.Contains(err.Error()+log.String(), secret) {
-					t.Errorf("%v\n%s", err, log)
-				}
-			}
+			p := plant()
+			p.credentials["password of the database"] = "canary-database-7720"
+			p.search(t, "the error and the log", err.Error()+log.String(), false)
 		})
 	}
 }
