@@ -14,12 +14,16 @@ import (
 // besides what is wrong. "" is a command that takes anything.
 var wrongUses = map[string]map[string]string{
 	"zephbot":               {"nonsense": "there are:", "--confg x": "did you mean --config?"},
+	"zephbot acp":           {"x": "zephbot acp"},
+	"zephbot user":          {"": "erase, export", "exprt": "did you mean export?"},
+	"zephbot user erase":    {"": "zephbot user erase ID", "a b": "zephbot user erase ID"},
+	"zephbot user export":   {"": "zephbot user export ID", "a b": "zephbot user export ID"},
 	"zephbot audit":         {"": "tail, verify", "tial": "did you mean tail?"},
 	"zephbot audit tail":    {"a b": "zephbot audit tail [FILE]", "--mode x": "there are serve", "-n 0": "want 1 to", "-n x": "invalid", "--since x": "is no time"},
 	"zephbot audit export":  {"--format cvs": "did you mean csv?", "--result x": "there are success"},
 	"zephbot audit verify":  {"--mode x": "there are serve"},
 	"zephbot backup":        {"": "zephbot backup FILE", "a b": "zephbot backup FILE", "--no-workspace x": "did you mean --no-workspaces?"},
-	"zephbot chat":          {"hello": "--once", "--once=": "needs a message", "a b": "zephbot chat"},
+	"zephbot chat":          {"hello": "--once", "--once=": "needs a message", "a b": "--once"},
 	"zephbot config":        {"": "check, init, print", "chek": "did you mean check?"},
 	"zephbot config check":  {"x": "zephbot config check"},
 	"zephbot config init":   {"a b": "zephbot config init [FILE]"},
