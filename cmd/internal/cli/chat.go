@@ -125,7 +125,7 @@ func (c *command) face() *app.Face {
 func (c *command) once(set bool, value string, args []string) (string, error) {
 	switch {
 	case !set && len(args) > 0:
-		return "", usageError{fmt.Errorf("chat takes no argument: use --once %q for a single message", args[0])}
+		return "", usageError{fmt.Errorf("zephbot chat takes no argument: use --once %q for a single message", args[0])}
 	case !set:
 		return "", nil
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ type pane struct {
 	t   *testing.T
 	dir string
 	env []string
+	nth int // server, one for each start: an ended one needs a moment to leave its socket
 }
 
 // tmux starts `zephbot chat` in a pane; env are more variables, as NAME=value.
@@ -35,7 +37,7 @@ func tmux(t *testing.T, env []string, args ...string) *pane {
 
 // tmux returns a command to the server of this pane alone.
 func (p *pane) tmux(args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(context.WithoutCancel(p.t.Context()), "tmux", append([]string{"-S", filepath.Join(p.dir, "tmux"), "-f", "/dev/null"}, args...)...)
+	cmd := exec.CommandContext(context.WithoutCancel(p.t.Context()), "tmux", append([]string{"-S", filepath.Join(p.dir, "tmux"+strconv.Itoa(p.nth)), "-f", "/dev/null"}, args...)...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "TMUX=")
 	return cmd
 }
@@ -53,6 +55,7 @@ func (p *pane) do(args ...string) string {
 // whether the terminal is as it was.
 func (p *pane) start(args ...string) {
 	p.t.Helper()
+	p.nth++
 	work := filepath.Join(p.dir, "work")
 	if err := os.MkdirAll(work, 0o700); err != nil {
 		p.t.Fatal(err)
