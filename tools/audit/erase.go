@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -32,7 +33,7 @@ type Person struct {
 	// anything about the person. Lines of other people only lose the IDs.
 	Content bool
 	// Receipt names the order to erase in the rewritten lines and in the line that accounts for them. It must not name
-	// the person. A receipt is used once for each log.
+	// the person. The same order may be carried out again, when more lines about the person were written.
 	Receipt string
 }
 
@@ -102,6 +103,7 @@ type eraser struct {
 	log    *Log
 	done   Erased
 	plan   erasePlan
+	used   int // the last part that an earlier call with this receipt has used
 }
 
 // erasePlan is what is done if the process dies: the file next to the log that contains it says nothing of the person.
@@ -186,17 +188,39 @@ func (l *Log) turnOver() error {
 
 // names reports whether a file has lines that would be rewritten.
 func (e *eraser) names(ctx context.Context, name string) (found bool, err error) {
+	receipt := []byte(e.person.Receipt)
 	err = eachLine(ctx, name, func(line []byte) error {
 		_, changed := e.line(line, 0)
 		found = found || changed
+		if bytes.Contains(line, receipt) {
+			e.used = max(e.used, lastPart(line, e.person.Receipt))
+		}
 		return nil
 	})
 	return found, err
 }
 
+// lastPart returns the highest part of an order that a line belongs to, or accounts for.
+func lastPart(line []byte, receipt string) int {
+	r, ok := parse(line)
+	if !ok {
+		return 0
+	}
+	last := 0
+	if r.Receipt == receipt {
+		last = r.Part
+	}
+	for _, e := range r.Erased {
+		if e.Receipt == receipt {
+			last = max(last, e.Part)
+		}
+	}
+	return last
+}
+
 // prepare writes what a file will be, next to it.
 func (e *eraser) prepare(ctx context.Context, name string) (err error) {
-	part := erasePart{File: filepath.Base(name), Part: len(e.plan.Parts) + 1}
+	part := erasePart{File: filepath.Base(name), Part: e.used + len(e.plan.Parts) + 1}
 	sum := sha256.New()
 	prepared := preparedName(e.log.path, part.Part)
 	out, err := os.OpenFile(prepared, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)

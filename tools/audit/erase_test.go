@@ -340,3 +340,23 @@ func TestPseudonymiseUnmarked(t *testing.T) {
 		t.Errorf("after the start: %+v, mark %+v", r, m.mark)
 	}
 }
+
+// TestPseudonymiseAgain: an order that is carried out again, because more lines were written, leaves a valid log.
+func TestPseudonymiseAgain(t *testing.T) {
+	t.Parallel()
+	path, m := filepath.Join(t.TempDir(), "audit.jsonl"), &memory{}
+	l := people(t, path, m)
+	for i, want := range []int{36, 2, 0, 2} {
+		done, err := l.Pseudonymise(t.Context(), ann("E-1"))
+		if err != nil || done.Lines != want {
+			t.Errorf("%d: %+v, %v", i, done, err)
+		}
+		if i != 1 {
+			l.Record(by("telegram:42", `{}`), &tools.Result{}, nil)
+			l.Record(by("telegram:42", `{}`), &tools.Result{}, nil)
+		}
+	}
+	if r := report(t, path, m); len(r.Problems) > 0 || len(r.Erased) != 1 || r.Erased[0].Lines != 40 {
+		t.Errorf("%+v", r)
+	}
+}
