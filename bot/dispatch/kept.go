@@ -46,6 +46,16 @@ func (k *kept) mistrust() {
 	k.doubts = mistrusted
 }
 
+// Forget drops what is remembered of all sessions: something was erased from their journals, and the model must not be
+// asked with it. Safe for concurrent use.
+func (d *Dispatcher) Forget() {
+	d.kept.mu.Lock()
+	defer d.kept.mu.Unlock()
+	clear(d.kept.sessions)
+	d.kept.order.Init()
+	d.kept.size, d.kept.doubts = 0, mistrusted
+}
+
 // trusted reports whether what is remembered need not be compared.
 func (k *kept) trusted() bool {
 	k.mu.Lock()

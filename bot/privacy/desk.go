@@ -68,12 +68,13 @@ type Desk struct {
 	store Store
 	now   func() time.Time
 
+	seen    map[string]bool // receipts since whose jobs this process remembers nothing from before; for Run
 	audited map[string]bool // jobs for which this process has pseudonymised its log; for Run
 }
 
 // NewDesk returns a Desk.
 func NewDesk(deps DeskDeps) *Desk {
-	return &Desk{deps: deps, store: deps.Office.deps.Store, now: deps.Office.deps.Now, audited: map[string]bool{}}
+	return &Desk{deps: deps, store: deps.Office.deps.Store, now: deps.Office.deps.Now, audited: map[string]bool{}, seen: map[string]bool{}}
 }
 
 // private reports whether a message was written where the person is alone with the bot.
@@ -176,6 +177,9 @@ func (d *Desk) eraseAll(ctx context.Context) error {
 	if err := d.deps.Office.Publish(ctx); err != nil { // of a process that was killed
 		return err
 	}
+	if err := d.forget(ctx); err != nil {
+		return err
+	}
 	list, err := d.store.FactsOf(ctx, JobBucket, "", d.now())
 	if err != nil {
 		return fmt.Errorf("read who is to be erased: %w", err)
@@ -184,6 +188,23 @@ func (d *Desk) eraseAll(ctx context.Context) error {
 		if err := d.locked(ctx, f, d.eraseOne); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// forget drops what this process remembers of conversations after each erasure, also one by another process.
+func (d *Desk) forget(ctx context.Context) error {
+	list, err := d.store.FactsOf(ctx, ReceiptBucket, "", d.now())
+	if err != nil {
+		return fmt.Errorf("read receipts: %w", err)
+	}
+	fresh := false
+	for _, f := range list {
+		fresh = fresh || !d.seen[f.Key]
+		d.seen[f.Key] = true
+	}
+	if fresh {
+		d.deps.Office.deps.Forget()
 	}
 	return nil
 }

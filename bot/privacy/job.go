@@ -53,6 +53,8 @@ type Deps struct {
 	Settle func(ctx context.Context)
 	// Wake has the engine look at a conversation; nil = no engine runs.
 	Wake func(session bot.SessionKey)
+	// Forget drops what this process remembers of conversations; nil = nothing.
+	Forget func()
 	// Limited reports whether a limit applies to what a person uses; nil = none does.
 	Limited func(caller string) bool
 	Zone    *time.Location // in which months begin; nil = UTC
@@ -72,6 +74,9 @@ type Office struct{ deps Deps }
 func NewOffice(deps Deps) *Office {
 	if deps.Zone == nil {
 		deps.Zone = time.UTC
+	}
+	if deps.Forget == nil {
+		deps.Forget = func() {}
 	}
 	if deps.Wake == nil {
 		deps.Wake = func(bot.SessionKey) {}
@@ -192,6 +197,7 @@ func (o *Office) Erase(ctx context.Context, j *Job) (*Receipt, error) {
 
 // finish stores the receipt. Only the receipt remains of a job that nobody waits for in a chat.
 func (o *Office) finish(ctx context.Context, j *Job) (*Receipt, error) {
+	o.deps.Forget()
 	r, err := o.receipt(ctx, j)
 	if err != nil {
 		return nil, err

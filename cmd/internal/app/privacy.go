@@ -32,8 +32,11 @@ func (c *Core) personal() []privacy.Place {
 }
 
 // office returns what erases people. limited reports whether a limit applies to somebody.
-func (c *Core) office(limited func(caller string) bool, wake func(bot.SessionKey), settle func(context.Context)) *privacy.Office {
+func (c *Core) office(
+	limited func(caller string) bool, wake func(bot.SessionKey), forget func(), settle func(context.Context),
+) *privacy.Office {
 	return privacy.NewOffice(privacy.Deps{
+		Forget: forget,
 		Tables: c.stores.Tables, Store: c.stores.Bot, Places: c.personal(), Settle: settle, Wake: wake, Limited: limited, Zone: c.zone(),
 		Postgres: c.database() == "PostgreSQL", After: c.opts.Erased, Now: c.now, Log: c.log.With().Str("component", "privacy").Logger(),
 	})
@@ -49,7 +52,7 @@ func (c *Core) exporter() *privacy.Exporter {
 // private returns what answers /export and /forget, and does what they and the command line ask for.
 func (s *service) private() *privacy.Desk {
 	c := s.core
-	office := c.office(s.meter.Limited, func(session bot.SessionKey) { s.dispatcher.Wake(session) }, c.records.Settle)
+	office := c.office(s.meter.Limited, func(session bot.SessionKey) { s.dispatcher.Wake(session) }, func() { s.dispatcher.Forget() }, c.records.Settle)
 	return privacy.NewDesk(privacy.DeskDeps{
 		Office: office, Export: c.exporter(), Blobs: c.stores.Blobs, Limit: uploadLimit, Words: c.words(), Owner: c.owner, Audited: auditPlace{c}.Own,
 		Lock: facts.Lock{Store: c.stores.Bot, Keeper: c.keeper(), Owner: c.owner, Now: c.now},

@@ -128,7 +128,7 @@ func (c *Core) eraseAlone(ctx context.Context, job *privacy.Job) (*privacy.Recei
 		return nil, err
 	}
 	c.records.Settle(ctx)
-	office := c.office(meter.Limited, nil, nil)
+	office := c.office(meter.Limited, nil, nil, nil)
 	begun, err := office.Begun(ctx, job.Person)
 	if err != nil {
 		return nil, err
