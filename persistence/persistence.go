@@ -99,9 +99,14 @@ type database interface {
 	bot.Store
 	overflow.Store
 	vector.Points
+	contents
+	keeper
+}
+
+// contents has the contents of files, and the rows of all tables.
+type contents interface {
 	blob.Store
 	table.Store
-	keeper
 }
 
 // keeper has the operations on a database as a whole; see sql.Store.
@@ -110,6 +115,11 @@ type keeper interface {
 	Sweep(ctx context.Context, now time.Time, keep sql.Retention) (sql.Swept, error)
 	Healthy(ctx context.Context) error
 	Close() error
+	watched
+}
+
+// watched has what is asked of a database while it is in use.
+type watched interface {
 	member
 	vital
 }

@@ -135,11 +135,11 @@ func (r *Rich) choose(q *inquiry, k keys.Key) {
 }
 
 // named returns the option that a number or a letter means; -1 = none.
-func (q *inquiry) named(text string) int {
-	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(q.options) {
+func (a *inquiry) named(text string) int {
+	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(a.options) {
 		return n - 1
 	}
-	for i, o := range q.options {
+	for i, o := range a.options {
 		if o.key != "" && o.key == strings.ToLower(text) {
 			return i
 		}

@@ -53,11 +53,7 @@ func (s *Store) alter(ctx context.Context, q *queries, a *table.Alteration) (boo
 		n, err := q.changed(ctx, freeLane, a.Row["session"])
 		return n > 0, err
 	case name == "blob_ref" && deleted:
-		id, found, err := find(ctx, q, refOfSession, a.Row["session"], a.Row["blob"])
-		if err != nil || !found {
-			return false, err
-		}
-		return true, s.dropRef(ctx, q, a.Row["session"], id)
+		return s.alterRef(ctx, q, a)
 	case name == "usage" && renamed:
 		if err := q.exec(ctx, moveSum, scope, a.Row["day"], a.Row["scope"], a.Row["unit"]); err != nil {
 			return false, err
@@ -73,6 +69,15 @@ func (s *Store) alter(ctx context.Context, q *queries, a *table.Alteration) (boo
 		then = endJournal
 	}
 	return true, q.exec(ctx, then, a.Row["session"])
+}
+
+// alterRef drops the reference of a session to a content, and the content with its last one.
+func (s *Store) alterRef(ctx context.Context, q *queries, a *table.Alteration) (bool, error) {
+	id, found, err := find(ctx, q, refOfSession, a.Row["session"], a.Row["blob"])
+	if err != nil || !found {
+		return false, err
+	}
+	return true, s.dropRef(ctx, q, a.Row["session"], id)
 }
 
 const (

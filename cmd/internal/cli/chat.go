@@ -120,14 +120,31 @@ func (c *command) face() *app.Face {
 	return &app.Face{Open: c.env.Console, Colour: colours(c.env.Environ), Aside: aside}
 }
 
+// noArgument refuses a message without --once.
+func noArgument(args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usageError{fmt.Errorf("zephbot chat takes no argument: use --once %q for a single message", args[0])}
+}
+
+// messageOfStdin reads the message of --once from stdin, without the line ends behind it.
+func (c *command) messageOfStdin() (string, error) {
+	raw, err := io.ReadAll(io.LimitReader(c.env.In, maxMessage+1))
+	if err != nil {
+		return "", fmt.Errorf("read stdin: %w", err)
+	}
+	if len(raw) > maxMessage {
+		return "", usageError{fmt.Errorf("the message on stdin has more than %d bytes", maxMessage)}
+	}
+	return strings.TrimRight(strings.ToValidUTF8(string(raw), "\uFFFD"), "\r\n"), nil
+}
+
 // once returns the message of --once, "" without the flag. Because the flag's value is optional, the text of `--once
 // TEXT` arrives as an argument.
 func (c *command) once(set bool, value string, args []string) (string, error) {
-	switch {
-	case !set && len(args) > 0:
-		return "", usageError{fmt.Errorf("zephbot chat takes no argument: use --once %q for a single message", args[0])}
-	case !set:
-		return "", nil
+	if !set {
+		return "", noArgument(args)
 	}
 	wait := false
 	if n := len(args); n > 0 && args[n-1] == fromStdin && (n > 1 || value != fromStdin) {
@@ -143,14 +160,10 @@ func (c *command) once(set bool, value string, args []string) (string, error) {
 		return c.context(value, wait)
 	}
 	if value == fromStdin {
-		raw, err := io.ReadAll(io.LimitReader(c.env.In, maxMessage+1))
-		if err != nil {
-			return "", fmt.Errorf("read stdin: %w", err)
+		var err error
+		if value, err = c.messageOfStdin(); err != nil {
+			return "", err
 		}
-		if len(raw) > maxMessage {
-			return "", usageError{fmt.Errorf("the message on stdin has more than %d bytes", maxMessage)}
-		}
-		value = strings.TrimRight(strings.ToValidUTF8(string(raw), "\uFFFD"), "\r\n")
 	}
 	if strings.TrimSpace(value) == "" {
 		return "", usageError{errors.New("--once needs a message: write it after the flag, or provide it on stdin")}
