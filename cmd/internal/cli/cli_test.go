@@ -74,7 +74,7 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{args: []string{"version"}, code: cli.Fine},
 		{args: []string{"--help"}, code: cli.Fine},
-		{args: []string{"nonsense"}, code: cli.Usage, err: `unknown command "nonsense" for zephbot; there are: audit, backup, chat, config`},
+		{args: []string{"nonsense"}, code: cli.Usage, err: `unknown command "nonsense" for zephbot; there are: acp, audit, backup, chat, config`},
 		{args: []string{"simulat"}, code: cli.Usage, err: "did you mean simulate?"},
 		{args: []string{"config", "chek"}, code: cli.Usage, err: `unknown command "chek" for zephbot config; did you mean check?`},
 		{args: []string{"tools", "cal"}, code: cli.Usage, err: "did you mean call?"},
