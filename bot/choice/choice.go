@@ -49,6 +49,7 @@ type Deps struct {
 type Choices struct {
 	deps   Deps
 	chosen *facts.Followed[map[string]string] // provider by key
+	made   ahead
 }
 
 // New returns Choices. Nothing is chosen before the first Follow.
@@ -65,16 +66,23 @@ func New(deps Deps) *Choices {
 // Of returns the provider that a conversation has chosen; "" = the configured order. It reads nothing from the store. A
 // provider that is no longer offered is ignored.
 func (c *Choices) Of(session bot.SessionKey) string {
-	chosen := c.chosen.Value()
-	if len(chosen) == 0 {
+	chosen, made := c.chosen.Value(), c.made.since(c.deps.Now())
+	if len(chosen)+len(made) == 0 {
 		return ""
 	}
-	name, ok := chosen[string(session)]
+	in := func(key string) (string, bool) {
+		if name, ok := made[key]; ok {
+			return name, name != ""
+		}
+		name, ok := chosen[key]
+		return name, ok
+	}
+	name, ok := in(string(session))
 	if !ok {
-		name, ok = chosen[topicKey(session.ChatKey(), session.Thread())]
+		name, ok = in(topicKey(session.ChatKey(), session.Thread()))
 	}
 	if !ok {
-		name = chosen[session.ChatKey()+wholeChat]
+		name, _ = in(session.ChatKey() + wholeChat)
 	}
 	if !c.offers(name) {
 		return ""
@@ -189,9 +197,16 @@ func (c *Choices) choose(call *turn.Call, name string) turn.Effect {
 	if name == c.deps.Offered[0].Name && (!call.Message.Place.Group || call.Message.Place.Thread == "") {
 		value = "" // in a topic, the choice of the whole chat would apply
 	}
+	c.made.make(where, value, c.deps.Now())
 	return turn.Effect{
 		Change: bot.Change{Facts: []bot.Fact{{Bucket: bucket, Key: where, Value: value}, c.chosen.Revised()}},
-		Then:   func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) { return turn.Effect{}, c.Follow(ctx) },
+		Then: func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {
+			err := c.Follow(ctx)
+			if err == nil {
+				c.made.read(where, value)
+			}
+			return turn.Effect{}, err
+		},
 	}
 }
 

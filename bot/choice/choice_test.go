@@ -255,3 +255,39 @@ func TestTopics(t *testing.T) {
 		t.Errorf("%q", rows[0].Content.Text)
 	}
 }
+
+// TestAChoiceCountsBeforeItIsRead: the answer to a choice goes out with the commit that stores it, and the next question
+// must not be asked of the model before. What another process has chosen counts as soon as the moment is over.
+func TestAChoiceCountsBeforeItIsRead(t *testing.T) {
+	t.Parallel()
+	store, now := bottest.New(), time.Now()
+	d := open(t, store, func(deps *choice.Deps) { deps.Now = func() time.Time { return now } })
+	other := open(t, store, nil)
+	ann := call("7", "7", false)
+	choose := func(d *desk, name string) turn.Effect {
+		t.Helper()
+		ann.Message.Args = name
+		e, err := d.c.Command(t.Context(), ann)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.store.Apply(t.Context(), &e.Change); err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	choose(d, "large")
+	if got := d.c.Of(ann.Session); got != "large" {
+		t.Errorf("after the commit: %q", got)
+	}
+	choose(d, "main")
+	d.follow()
+	if got := d.c.Of(ann.Session); got != "" {
+		t.Errorf("after the first one was chosen again: %q", got)
+	}
+	choose(other, "own")
+	d.follow()
+	if now = now.Add(time.Minute); d.c.Of(ann.Session) != "own" {
+		t.Errorf("chosen elsewhere: %q", d.c.Of(ann.Session))
+	}
+}
