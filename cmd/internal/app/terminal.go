@@ -124,7 +124,7 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 		In: chat.In, Out: chat.Out, Err: chat.Err, JSON: chat.JSON, Ask: chat.Ask, Chat: newTalk(), Language: chat.Language, Flush: chat.Flush, Now: opts.Now,
 	}
 	if chat.Once != "" {
-		o.Chat = "once-" + uuid.NewString()
+		o.Chat = onceTalk + uuid.NewString()
 	}
 	s := &sitting{chat: chat, plain: terminal.New(o)}
 	s.person = s.plain
@@ -147,6 +147,9 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 		},
 		admins: func() []string { return nil },
 	})
+	if err == nil {
+		err = s.endLeft(ctx)
+	}
 	if err != nil {
 		return errors.Join(err, s.core.Close())
 	}

@@ -31,6 +31,7 @@ type sitting struct {
 	seen    *changes       // what calls change, for rich
 	core    *Core
 	service *service
+	left    map[bot.SessionKey]bool // whose turns an earlier process left and this one ends
 }
 
 // face returns the terminal that draws. What it needs of the core is looked up when it is needed: the core is opened
@@ -51,9 +52,21 @@ func (s *sitting) face(o terminal.Options, opts Options) *terminal.Rich {
 	})
 }
 
+// endLeft ends the turns that earlier processes left in other directories: what was meant for one must not be done in
+// another.
+func (s *sitting) endLeft(ctx context.Context) error {
+	elsewhere, err := s.core.talks().elsewhere(ctx)
+	if err != nil {
+		return err
+	}
+	s.left, err = s.core.endTurns(ctx, terminal.Name, terminal.BotID, elsewhere)
+	return err
+}
+
 // talk holds the conversation.
 func (s *sitting) talk(ctx context.Context) error {
 	s.core.awaitServers(ctx)
+	s.core.awaitEnds(ctx, s.left)
 	if s.chat.Interrupts != nil {
 		pressed, give := s.chat.Interrupts()
 		defer give()

@@ -30,6 +30,8 @@ const (
 
 	// oldTalk is the one conversation that earlier versions had for all directories.
 	oldTalk = "main"
+	// onceTalk begins the names of conversations of one message.
+	onceTalk = "once-"
 )
 
 // talk is a conversation of the terminal.
@@ -90,6 +92,24 @@ func (t *talks) list(ctx context.Context, all bool) ([]talk, error) {
 	}
 	slices.SortFunc(list, func(a, b talk) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Name, b.Name)) })
 	return list, nil
+}
+
+// elsewhere returns which sessions this directory must not go on with: those of conversations that began in another one,
+// and single messages (--once), whose answers nobody waits for any more.
+func (t *talks) elsewhere(ctx context.Context) (func(bot.SessionKey) bool, error) {
+	list, err := t.list(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	dirs := map[string]string{}
+	for _, item := range list {
+		dirs[item.Name] = item.Dir
+	}
+	return func(session bot.SessionKey) bool {
+		name := session.Chat()
+		dir := dirs[name]
+		return strings.HasPrefix(name, onceTalk) || dir != "" && dir != t.dir
+	}, nil
 }
 
 // find returns the conversation whose name begins with some letters.
