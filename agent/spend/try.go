@@ -16,13 +16,3 @@ func Try(ctx context.Context, provider llm.Provider) (*llm.Response, error) {
 		Messages: []llm.Message{{Role: llm.User, Text: "Answer with the word ok."}}, MaxTokens: tryTokens,
 	}, nil)
 }
-
-// TryEmbedding computes one vector, to see whether embeddings work, and returns how many numbers it has. Nobody's budget
-// is charged.
-func TryEmbedding(ctx context.Context, embedder llm.Embedder) (int, error) {
-	vectors, err := embedder.Embed(ctx, []string{"ok"})
-	if err != nil || len(vectors) == 0 {
-		return 0, err //nolint:wrapcheck // the provider's own error
-	}
-	return len(vectors[0]), nil
-}
