@@ -33,6 +33,28 @@ type decision struct {
 
 func letterKey(kind string, id int64) string { return kind + "/" + strconv.FormatInt(id, 10) }
 
+// rowKey is the key of the decision about a row. A question is sent again as the same row, so what is decided about it
+// counts until it has been tried again.
+func rowKey(row *bot.Row) string {
+	key := letterKey(kindRow, row.ID)
+	if row.Purpose == bot.Question {
+		key += "/" + strconv.Itoa(row.Attempts)
+	}
+	return key
+}
+
+// keyOf is the key of the decision about a dead letter.
+func (p *Page) keyOf(ctx context.Context, in letter) (string, error) {
+	if in.Kind != kindRow {
+		return letterKey(in.Kind, in.ID), nil
+	}
+	row, err := p.deps.Store.Row(ctx, in.ID)
+	if err != nil {
+		return "", err
+	}
+	return rowKey(&row), nil
+}
+
 // listLetters lists arrivals that were given up, and messages that may not have arrived or were given up.
 func (p *Page) listLetters(ctx context.Context, _ *visitor, r *http.Request) (any, error) {
 	before, err := number(r, "before")
@@ -65,7 +87,7 @@ func (p *Page) listLetters(ctx context.Context, _ *visitor, r *http.Request) (an
 			return nil, err
 		}
 		for i := range list {
-			if !done[letterKey(kindRow, list[i].ID)] {
+			if !done[rowKey(&list[i])] {
 				rows = append(rows, rowOf(&list[i]))
 			}
 		}
@@ -112,13 +134,17 @@ func (p *Page) decide(ctx context.Context, v *visitor, in letter) (string, error
 	if err != nil {
 		return "", err
 	}
+	key, err := p.keyOf(ctx, in)
+	if err != nil {
+		return "", err
+	}
 	now, none := p.deps.Now(), ""
 	raw, err := json.Marshal(decision{Do: in.Do, By: v.Caller, At: now.UTC()})
 	if err != nil {
 		return "", fmt.Errorf("decide about a dead letter: %w", err)
 	}
 	change.Facts = append(change.Facts, bot.Fact{
-		Bucket: decided, Key: letterKey(in.Kind, in.ID), Value: string(raw), Expires: now.Add(decidedFor), Was: &none,
+		Bucket: decided, Key: key, Value: string(raw), Expires: now.Add(decidedFor), Was: &none,
 	})
 	applied, err := p.record(ctx, change, p.call(v, "admin_"+in.Do, in))
 	if errGone(err) {
@@ -136,7 +162,11 @@ func (p *Page) decide(ctx context.Context, v *visitor, in letter) (string, error
 
 // already says who has decided before.
 func (p *Page) already(ctx context.Context, in letter) error {
-	value, err := p.deps.Store.Fact(ctx, decided, letterKey(in.Kind, in.ID), p.deps.Now())
+	key, err := p.keyOf(ctx, in)
+	if err != nil {
+		return err
+	}
+	value, err := p.deps.Store.Fact(ctx, decided, key, p.deps.Now())
 	var made decision
 	if err != nil || json.Unmarshal([]byte(value), &made) != nil {
 		return wrong{http.StatusConflict, "this is no dead letter any more"}

@@ -75,12 +75,51 @@ func TestWrongCodesAreLimited(t *testing.T) {
 	t.Parallel()
 	o := newWorld(t).open(nil)
 	for range 10 {
-		o.signIn("AAAAAAAAAAAAAAAAAAAAAAAAAA", http.StatusUnauthorized)
+		o.signIn("nonsense", http.StatusUnauthorized)
 	}
-	good := o.link("telegram:42")
-	o.signIn(good, http.StatusTooManyRequests)
-	o.pass(11 * time.Minute)
+	o.signIn("nonsense", http.StatusTooManyRequests)
+	// Behind a proxy, everybody has the same address: a link works all the same.
+	o.signIn(strings.Repeat("A", 26), http.StatusUnauthorized)
 	o.signIn(o.link("telegram:42"), http.StatusOK)
+	o.pass(11 * time.Minute)
+	o.signIn("nonsense", http.StatusUnauthorized)
+}
+
+// TestAQuestionIsRetriedAgain: a question is sent again as the same row, and one that fails once more can be decided
+// once more.
+func TestAQuestionIsRetriedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	o := w.open(nil)
+	o.signIn(o.link("telegram:42"), http.StatusOK)
+	apply := func(change *bot.Change) *bot.Applied {
+		t.Helper()
+		applied, err := w.store.Apply(t.Context(), change)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return applied
+	}
+	place, _ := annChat.Place()
+	apply(&bot.Change{Send: []bot.Row{{Session: annChat, Place: place, Purpose: bot.Question, Content: bot.Content{Text: "May I?"}}}})
+	rows, err := w.store.RowsIn(t.Context(), "telegram", "1", bot.Pending, 0, 0)
+	if err != nil || len(rows) == 0 || rows[0].Purpose != bot.Question {
+		t.Fatalf("%+v %v", rows, err)
+	}
+	for range 2 {
+		apply(&bot.Change{Rows: []bot.RowUpdate{{ID: rows[0].ID, From: []bot.RowState{bot.Pending}, To: bot.Dead, Attempts: 1, Problem: "no"}}})
+		var letters struct{ Rows []operator.Row }
+		o.get("letters", &letters)
+		if len(letters.Rows) != 1 {
+			t.Fatalf("letters: %+v", letters)
+		}
+		for _, want := range []int{http.StatusOK, http.StatusConflict} {
+			status, raw := o.post("letter", map[string]any{"kind": "row", "id": rows[0].ID, "do": "retry"}, nil)
+			if status != want {
+				t.Errorf("%d %s, want %d", status, raw, want)
+			}
+		}
+	}
 }
 
 func TestCommand(t *testing.T) {

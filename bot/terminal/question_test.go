@@ -128,3 +128,16 @@ func TestLongInput(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestAttackControlsOfOneAnswer: what is piped in may be on a terminal when it comes out.
+func TestAttackControlsOfOneAnswer(t *testing.T) {
+	t.Parallel()
+	for screen, want := range map[bool]string{true: "done␛[2J\n", false: "done\x1b[2J\n"} {
+		var out bytes.Buffer
+		term := terminal.New(terminal.Options{In: strings.NewReader(""), Out: &out, Err: io.Discard, Screen: screen, Now: time.Now})
+		row := &bot.Row{Purpose: bot.Final, Content: bot.Content{Text: "done\x1b[2J"}}
+		if _, err := term.Send(t.Context(), row); err != nil || out.String() != want {
+			t.Errorf("screen %t: %q, %v", screen, out.String(), err)
+		}
+	}
+}

@@ -36,6 +36,7 @@ type Options struct {
 	Err      io.Writer // prompts and progress
 	JSON     bool      // one JSON object per event on Out
 	Ask      bool      // there is a person: prompts are shown and questions asked
+	Screen   bool      // Out is a terminal, which would obey control characters
 	Chat     string    // name of the conversation
 	Caller   string    // person's id without channel; "" = "local"
 	Language string
@@ -208,7 +209,7 @@ func (t *Terminal) show(e Event, wanted bool) {
 			out = t.opts.Err
 		}
 		text := e.Text
-		if t.opts.Ask { // a terminal would obey control characters
+		if t.opts.Ask || t.opts.Screen { // a terminal would obey control characters
 			text = visible.Controls(text)
 		}
 		_, _ = fmt.Fprintln(out, text) // a closed pipe: nobody reads any more

@@ -173,6 +173,7 @@ var plans = map[string]string{
 	"usedDaysQuery":    "usage_pkey",
 	"usedQuery":        "charge_scope usage_pkey",
 	"versionQuery":     "all of goose_db_version",
+	"vitalsQuery":      "all of meta",
 	"wasMade":          "applied_pkey",
 	"withdrawAll":      "open approval",
 	"dropEntries":      "vector_entry_key",
@@ -205,6 +206,7 @@ var whole = map[string]string{
 	"countsQuery": "lane", "usageQuery": "usage", "addBlobBytes": "meta", "blobBytes": "meta", "beat": "process", "deleteProcess": "process",
 	"freeLanes": "process", "livingQuery": "process", "overQuery": "process", "standing": "process", "heirQuery": "process", "noHeir": "process",
 	"sendersQuery": "process", "stillLives": "process", "takeRows": "process", "versionQuery": "goose_db_version",
+	"vitalsQuery": "meta",
 }
 
 // byEither are the queries for one session and one file: an index by either finds the row.

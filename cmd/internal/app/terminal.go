@@ -24,6 +24,7 @@ type ChatOptions struct {
 	Once     string // one message; "" = talk
 	JSON     bool
 	Ask      bool   // a person sits at the terminal
+	Screen   bool   // Out is a terminal
 	Flush    func() // discards what was typed and not read yet; may be nil
 	Language string
 	// Continue goes on with the newest conversation of the directory; Resume, if not nil, with the one of this name, ""
@@ -121,7 +122,7 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 		_, _ = fmt.Fprintln(chat.Err, "zephbot: "+moved) // no harm if nobody reads it
 	}
 	o := terminal.Options{
-		In: chat.In, Out: chat.Out, Err: chat.Err, JSON: chat.JSON, Ask: chat.Ask, Chat: newTalk(), Language: chat.Language, Flush: chat.Flush, Now: opts.Now,
+		In: chat.In, Out: chat.Out, Err: chat.Err, JSON: chat.JSON, Ask: chat.Ask, Screen: chat.Screen, Chat: newTalk(), Language: chat.Language, Flush: chat.Flush, Now: opts.Now,
 	}
 	if chat.Once != "" {
 		o.Chat = onceTalk + uuid.NewString()

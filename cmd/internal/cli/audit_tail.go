@@ -66,7 +66,7 @@ func (t *auditTail) run(ctx context.Context) error {
 	if err := t.filter.parse(now); err != nil {
 		return err
 	}
-	t.table.out, t.table.zone, t.table.colour = t.c.env.Out, now.Location(), t.c.env.OutTerm
+	t.table.out, t.table.zone, t.table.colour = t.c.env.Out, now.Location(), t.c.coloured()
 	logs, err := t.c.auditLogs(t.args, t.mode)
 	if err != nil && (!t.follow || !errors.Is(err, errNoLog)) {
 		return err

@@ -43,7 +43,7 @@ type Env struct {
 	// Local are the addresses at which setup looks for models on this machine; nil = the usual ones.
 	Local   []string
 	ErrTerm bool  // Err is a terminal: colours
-	OutTerm bool  // Out is a terminal: colours
+	OutTerm bool  // Out is a terminal: it obeys control characters
 	Stdin   Input // what In is
 	// Console prepares the terminal that In and Out are; nil = they are none that can draw.
 	Console Console
@@ -58,7 +58,7 @@ func Standard() Env {
 	e := Env{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), InTerm: isTerminal(os.Stdin),
 		Flush: flush(os.Stdin), ErrTerm: isTerminal(os.Stderr), Stdin: inputOf(os.Stdin),
-		OutTerm: isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == "", Console: consoleOf(os.Stdin, os.Stdout),
+		OutTerm: isTerminal(os.Stdout), Console: consoleOf(os.Stdin, os.Stdout),
 	}
 	if e.InTerm {
 		e.Hide = hide(os.Stdin)
