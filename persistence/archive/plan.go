@@ -26,6 +26,8 @@ type move struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 	New  bool   `json:"new,omitempty"` // of the backup, not of what was there before
+	// Mode is that of a directory, with the bit of its type; 0 for everything else. The rename may need another one.
+	Mode fs.FileMode `json:"mode,omitempty"`
 }
 
 // ErrBegun means that a restore is decided but not complete: Finish completes it.
@@ -78,13 +80,13 @@ func Finish(home string) (done bool, err error) {
 		return false, err
 	}
 	for _, dir := range p.Stages {
-		_ = os.RemoveAll(dir) // it is empty but for directories; the next restore removes it otherwise
+		_ = removeAll(dir) // it is empty but for directories; the next restore removes it otherwise
 	}
 	return true, nil
 }
 
 // run makes the renames that were not made yet. Both halves are in order: a file is moved aside before another one takes
-// its place, so a target that exists means that its rename is done.
+// its place, so a target that exists means that its rename is done; only its mode may still be the one of the rename.
 func (p plan) run() error {
 	var dirs []string
 	for _, m := range p.Moves {
@@ -93,14 +95,15 @@ func (p plan) run() error {
 				return err
 			}
 		}
-		if _, err := os.Lstat(m.To); err == nil {
-			continue
+		if _, err := os.Lstat(m.To); err != nil {
+			if err := m.rename(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			dirs = append(dirs, filepath.Dir(m.From), filepath.Dir(m.To))
 		}
-		err := os.Rename(m.From, m.To)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := m.restoreMode(); err != nil {
 			return err
 		}
-		dirs = append(dirs, filepath.Dir(m.From), filepath.Dir(m.To))
 	}
 	slices.Sort(dirs)
 	for _, dir := range slices.Compact(dirs) {
@@ -109,6 +112,51 @@ func (p plan) run() error {
 		}
 	}
 	return nil
+}
+
+// rename makes the rename. A directory that nobody may write into cannot be moved to another one on Linux, because its
+// entry ".." changes; a model may have made its workspace so. Such a directory is made writable for it.
+func (m move) rename() error {
+	err := os.Rename(m.From, m.To)
+	if m.Mode == 0 || !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	if info, failed := os.Lstat(m.From); failed != nil || !info.IsDir() {
+		return err
+	}
+	if failed := os.Chmod(m.From, m.Mode|0o700); failed != nil {
+		return errors.Join(err, failed)
+	}
+	return os.Rename(m.From, m.To)
+}
+
+// restoreMode gives a directory that was moved the mode that it had.
+func (m move) restoreMode() error {
+	if m.Mode == 0 {
+		return nil
+	}
+	info, err := os.Lstat(m.To)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil || !info.IsDir() || info.Mode() == m.Mode {
+		return err
+	}
+	return os.Chmod(m.To, m.Mode)
+}
+
+// removeAll removes a directory, also if directories in it are not writable.
+func removeAll(dir string) error {
+	if err := os.RemoveAll(dir); !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() { // it is not read yet
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
 }
 
 // replace writes a file as one step.

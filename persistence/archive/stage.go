@@ -95,7 +95,7 @@ func (s *Staged) Discard() {
 		return
 	}
 	for _, p := range s.places {
-		_ = os.RemoveAll(filepath.Join(p.Dir, stageName))
+		_ = removeAll(filepath.Join(p.Dir, stageName))
 	}
 }
 
@@ -144,7 +144,13 @@ func (s *Staged) moves() ([]move, error) {
 			}
 		}
 	}
-	return append(aside, in...), nil
+	list := append(aside, in...)
+	for i, m := range list {
+		if info, err := os.Lstat(m.From); err == nil && info.IsDir() {
+			list[i].Mode = info.Mode()
+		}
+	}
+	return list, nil
 }
 
 // extraction writes the entries of an archive into the stage. It opens them relative to a handle of their directory, so
