@@ -50,10 +50,10 @@ func consoleOf(in, out *os.File) Console {
 	}
 }
 
-// colours reports whether a terminal is to be shown colours: NO_COLOR forbids them, CLICOLOR_FORCE and FORCE_COLOR
 // coloured reports whether what is printed on stdout may have colours.
 func (c *command) coloured() bool { return c.env.OutTerm && colours(c.env.Environ) }
 
+// colours reports whether a terminal is to be shown colours: NO_COLOR forbids them, CLICOLOR_FORCE and FORCE_COLOR
 // demand them, CLICOLOR=0 goes without.
 func colours(environ []string) bool {
 	values := map[string]string{}
