@@ -106,9 +106,9 @@ func (t *talks) elsewhere(ctx context.Context) (func(bot.SessionKey) bool, error
 		dirs[item.Name] = item.Dir
 	}
 	return func(session bot.SessionKey) bool {
-		name := session.Chat()
-		dir := dirs[name]
-		return strings.HasPrefix(name, onceTalk) || dir != "" && dir != t.dir
+		place, _ := session.Place()
+		dir := dirs[place.Chat]
+		return strings.HasPrefix(place.Chat, onceTalk) || dir != "" && dir != t.dir
 	}, nil
 }
 
