@@ -36,6 +36,11 @@ func (s *Server) Prompt(ctx context.Context, req sdk.PromptRequest) (resp sdk.Pr
 	defer s.recovered(&err)
 	s.busy.Add(1)
 	defer s.busy.Done()
+	// The library cancels the request of a prompt when another one of its session arrives, even if that one is refused. What
+	// ends a prompt is session/cancel, and the end of the connection.
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	defer context.AfterFunc(s.life, end)()
 	sess, err := s.session(ctx, string(req.SessionId))
 	if err != nil {
 		return resp, err
@@ -55,9 +60,6 @@ func (s *Server) Prompt(ctx context.Context, req sdk.PromptRequest) (resp sdk.Pr
 	if handed, err := sess.submit(ctx, p, msg); err != nil || !handed {
 		return sdk.PromptResponse{StopReason: sdk.StopReasonCancelled}, err
 	}
-	ctx, end := context.WithCancel(ctx)
-	defer end()
-	defer context.AfterFunc(s.life, end)()
 	reason, err := sess.await(ctx, p)
 	return sdk.PromptResponse{StopReason: reason}, err
 }
@@ -157,7 +159,7 @@ func (s *session) await(ctx context.Context, p *prompt) (sdk.StopReason, error) 
 		select {
 		case <-p.done:
 			return s.reason(p), nil
-		case <-gone: // the request was cancelled, or the editor has left
+		case <-gone: // the editor has left
 			gone = nil
 			s.cancel()
 			timer := time.NewTimer(leaveTime)
