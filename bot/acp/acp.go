@@ -88,7 +88,8 @@ type Server struct {
 	projects map[string]*Project
 	sessions map[string]*session
 	resting  map[string]params // how sessions that were closed because they were idle were opened
-	opening  sync.Mutex        // serialises what opens projects and sessions
+	opening  sync.Mutex        // serialises what opens projects; locked after turnover
+	turnover chan struct{}     // has room for whoever opens or closes sessions (enter); taken before any lock
 }
 
 // params are what an editor opens a session with.
@@ -105,6 +106,7 @@ func Serve(ctx context.Context, o Options) error {
 	defer context.AfterFunc(ctx, end)()
 	s := &Server{
 		opts: o, life: life, projects: map[string]*Project{}, sessions: map[string]*session{}, resting: map[string]params{},
+		turnover: make(chan struct{}, 1),
 	}
 	if s.opts.Timeout == 0 {
 		s.opts.Timeout = TerminalTimeout

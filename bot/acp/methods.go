@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -114,8 +115,13 @@ func cmpText(a, b *string) int {
 }
 
 // CloseSession implements sdk.Agent. The conversation stays stored.
-func (s *Server) CloseSession(_ context.Context, req sdk.CloseSessionRequest) (resp sdk.CloseSessionResponse, err error) {
+func (s *Server) CloseSession(ctx context.Context, req sdk.CloseSessionRequest) (resp sdk.CloseSessionResponse, err error) {
 	defer s.recovered(&err)
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return resp, err
+	}
+	defer leave()
 	sess, err := s.find(string(req.SessionId))
 	if err != nil {
 		return resp, err
@@ -191,8 +197,32 @@ func (s *Server) project(ctx context.Context, dir string) (*Project, error) {
 	return p, nil
 }
 
+// enter waits until nobody else opens or closes sessions, or ctx ends.
+func (s *Server) enter(ctx context.Context) (leave func(), err error) {
+	select {
+	case s.turnover <- struct{}{}:
+		return func() { <-s.turnover }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
 // open opens a session that is new, or one that is stored.
 func (s *Server) open(ctx context.Context, id string, with params, fresh bool) (*session, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return s.openNext(ctx, id, with, fresh)
+}
+
+// openNext is open for a caller that holds turnover: of two requests with one session, the second sees what the first
+// has opened, and ends its servers.
+func (s *Server) openNext(ctx context.Context, id string, with params, fresh bool) (*session, error) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	defer context.AfterFunc(s.life, end)()
 	p, err := s.project(ctx, with.dir)
 	if err != nil {
 		return nil, err
@@ -256,53 +286,93 @@ func (s *Server) find(id string) (*session, error) {
 
 // session is find, but opens a session again that was closed because it was idle.
 func (s *Server) session(ctx context.Context, id string) (*session, error) {
+	if sess, err := s.find(id); err == nil {
+		return sess, nil // without waiting for servers of others that connect
+	}
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	s.mu.Lock()
 	with, rests := s.resting[id]
 	s.mu.Unlock()
-	if rests {
-		return s.open(ctx, id, with, false)
+	if rests { // another request that opens it would have taken it out
+		return s.openNext(ctx, id, with, false)
 	}
 	return s.find(id)
 }
 
-// makeRoom closes the session that was idle for the longest time if there are as many as there may be.
-func (s *Server) makeRoom() error {
-	s.mu.Lock()
-	var oldest *session
-	n := len(s.sessions)
-	for _, sess := range s.sessions {
-		if since, idle := sess.idleSince(); idle && (oldest == nil || since.Before(oldest.since())) {
-			oldest = sess
+// claim claims a session for a prompt, also if it is closed as idle at this moment.
+func (s *Server) claim(ctx context.Context, id string) (*session, *prompt, error) {
+	for {
+		sess, err := s.session(ctx, id)
+		if err != nil {
+			return nil, nil, err
 		}
+		p, err := sess.begin()
+		if !errors.Is(err, errOver) {
+			return sess, p, err
+		}
+		leave, err := s.enter(ctx) // whoever closes it has the turnover
+		if err != nil {
+			return nil, nil, err
+		}
+		s.forget(sess)
+		leave()
 	}
-	s.mu.Unlock()
-	switch {
-	case n < MaxSessions:
-		return nil
-	case oldest == nil:
-		return sdk.NewInvalidRequest(map[string]any{"error": fmt.Sprintf("%d sessions are at work, and no more than %d may be open: end one first", n, MaxSessions)})
+}
+
+// makeRoom closes the session that was idle for the longest time if there are as many as there may be. The caller holds
+// turnover.
+func (s *Server) makeRoom() error {
+	for {
+		s.mu.Lock()
+		var oldest *session
+		var unused time.Time
+		n := len(s.sessions)
+		for _, sess := range s.sessions {
+			if since, idle := sess.idleSince(); idle && (oldest == nil || since.Before(unused)) {
+				oldest, unused = sess, since
+			}
+		}
+		s.mu.Unlock()
+		switch {
+		case n < MaxSessions:
+			return nil
+		case oldest == nil:
+			return sdk.NewInvalidRequest(map[string]any{"error": fmt.Sprintf("%d sessions are at work, and no more than %d may be open: end one first", n, MaxSessions)})
+		}
+		s.rest(oldest, unused) // another one is looked for if it was used meanwhile
 	}
-	s.rest(oldest)
-	return nil
 }
 
 // closeIdle closes sessions that were idle since before a time.
 func (s *Server) closeIdle(before time.Time) {
+	leave, err := s.enter(s.life)
+	if err != nil {
+		return // all are closed now
+	}
+	defer leave()
+	old := map[*session]time.Time{}
 	s.mu.Lock()
-	var old []*session
 	for _, sess := range s.sessions {
 		if since, idle := sess.idleSince(); idle && since.Before(before) {
-			old = append(old, sess)
+			old[sess] = since
 		}
 	}
 	s.mu.Unlock()
-	for _, sess := range old {
-		s.rest(sess)
+	for sess, since := range old {
+		s.rest(sess, since)
 	}
 }
 
-// rest closes a session in such a way that its next prompt opens it again.
-func (s *Server) rest(sess *session) {
+// rest closes a session in such a way that its next prompt opens it again, unless it was used since it was found idle.
+// The caller holds turnover.
+func (s *Server) rest(sess *session, since time.Time) {
+	if !sess.retire(since) {
+		return
+	}
 	s.forget(sess)
 	s.mu.Lock()
 	s.resting[sess.id] = sess.with
@@ -313,7 +383,9 @@ func (s *Server) rest(sess *session) {
 // forget takes a session out of those that are open.
 func (s *Server) forget(sess *session) {
 	s.mu.Lock()
-	delete(s.sessions, sess.id)
+	if s.sessions[sess.id] == sess {
+		delete(s.sessions, sess.id)
+	}
 	s.mu.Unlock()
 	sess.project.remove(sess)
 }

@@ -31,6 +31,9 @@ type prompt struct {
 // errBusy is the error of a second prompt.
 var errBusy = sdk.NewInvalidRequest(map[string]any{"error": "a prompt is under way in this session: wait for its end, or cancel it"})
 
+// errOver means that a session was closed after it was found.
+var errOver = errors.New("the session is over")
+
 // Prompt implements sdk.Agent: it returns when the turn has ended.
 func (s *Server) Prompt(ctx context.Context, req sdk.PromptRequest) (resp sdk.PromptResponse, err error) {
 	defer s.recovered(&err)
@@ -41,11 +44,7 @@ func (s *Server) Prompt(ctx context.Context, req sdk.PromptRequest) (resp sdk.Pr
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	defer context.AfterFunc(s.life, end)()
-	sess, err := s.session(ctx, string(req.SessionId))
-	if err != nil {
-		return resp, err
-	}
-	p, err := sess.begin()
+	sess, p, err := s.claim(ctx, string(req.SessionId))
 	if err != nil {
 		return resp, err
 	}
@@ -68,7 +67,10 @@ func (s *Server) Prompt(ctx context.Context, req sdk.PromptRequest) (resp sdk.Pr
 func (s *session) begin() (*prompt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.prompt != nil || s.over {
+	switch {
+	case s.over:
+		return nil, errOver
+	case s.prompt != nil:
 		return nil, errBusy
 	}
 	id := uuid.Must(uuid.NewV7()).String()

@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/mcp"
 )
 
 // desk is a service whose turns do nothing: a prompt ends because nothing is under way.
@@ -72,6 +74,63 @@ func (d *desk) options() Options {
 			return d.back, nil
 		},
 	}
+}
+
+// rack has the MCP servers that are attached. Attach and Detach wait for the gate.
+type rack struct {
+	gate chan struct{}
+
+	mu       sync.Mutex
+	waiting  int
+	attached map[string]bool
+}
+
+func newRack() *rack { return &rack{gate: make(chan struct{}), attached: map[string]bool{}} }
+
+// Attach implements Servers.
+func (r *rack) Attach(ctx context.Context, cfg mcp.Server) (mcp.Status, error) {
+	r.mu.Lock()
+	if r.attached[cfg.ID] {
+		r.mu.Unlock()
+		return mcp.Status{}, mcp.ErrTaken
+	}
+	r.attached[cfg.ID] = true
+	r.mu.Unlock()
+	return mcp.Status{}, r.wait(ctx)
+}
+
+// Detach implements Servers.
+func (r *rack) Detach(ctx context.Context, id string) error {
+	err := r.wait(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.attached, id)
+	return err
+}
+
+func (r *rack) wait(ctx context.Context) error {
+	r.mu.Lock()
+	r.waiting++
+	gate := r.gate
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		r.waiting--
+		r.mu.Unlock()
+	}()
+	select {
+	case <-gate:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// state returns how many calls wait, and which servers are attached.
+func (r *rack) state() (waiting int, attached string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.waiting, strings.Join(slices.Sorted(maps.Keys(r.attached)), " ")
 }
 
 // start connects an editor with the desk, in a bubble of synctest.
@@ -130,4 +189,129 @@ func TestSecondPrompt(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestOpenAtOnce: of two requests that open sessions at once, the second waits for the first: a session has its servers
+// once, all are ended, and there are no more sessions than may be open.
+func TestOpenAtOnce(t *testing.T) {
+	t.Parallel()
+	server := acptest.Program("kind", "kind")
+	for name, tt := range map[string]struct {
+		others   int  // sessions besides the one with the server
+		rests    bool // the session is closed as idle before
+		requests []request
+		attached string
+	}{
+		"load and load": {requests: twice(load(server)), attached: "kind"},
+		"a prompt and a mode of a session that rests": {rests: true, requests: []request{prompted, moded}, attached: "kind"},
+		"new and new": {others: MaxSessions - 2, requests: twice(begun(server)), attached: "kind kind-2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				d, e, r := newDesk(), &acptest.Editor{}, newRack()
+				d.back.Servers = r
+				d.start(t, e)
+				close(r.gate)
+				s := e.Begin(t, dir, server)
+				<-time.After(time.Second) // of the bubble: it is the oldest one
+				for range tt.others {
+					e.Begin(t, dir)
+				}
+				if tt.rests {
+					d.project.server.closeIdle(time.Now().Add(time.Hour))
+				}
+				r.mu.Lock()
+				r.gate = make(chan struct{})
+				r.mu.Unlock()
+				var asking sync.WaitGroup
+				for _, ask := range tt.requests {
+					asking.Go(func() {
+						if err := ask(t.Context(), e, dir, s); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				synctest.Wait()
+				if waiting, attached := r.state(); waiting != 1 {
+					t.Errorf("%d calls at once; attached: %s", waiting, attached)
+				}
+				close(r.gate)
+				asking.Wait()
+				if _, attached := r.state(); attached != tt.attached {
+					t.Errorf("attached: %q, want %q", attached, tt.attached)
+				}
+				if n := len(d.project.server.sessions); n > MaxSessions || n != len(d.project.sessions) {
+					t.Errorf("%d sessions are open, %d in the project", n, len(d.project.sessions))
+				}
+				if err := e.Leave(); err != nil {
+					t.Error(err)
+				}
+				if _, attached := r.state(); attached != "" {
+					t.Errorf("still attached: %s", attached)
+				}
+			})
+		})
+	}
+}
+
+// request is something that an editor asks for.
+type request = func(ctx context.Context, e *acptest.Editor, dir string, s acptest.Session) error
+
+func twice(r request) []request { return []request{r, r} }
+
+func load(server acptest.Server) request {
+	return func(ctx context.Context, e *acptest.Editor, dir string, s acptest.Session) error {
+		_, err := e.Load(ctx, dir, s, server)
+		return err
+	}
+}
+
+func begun(server acptest.Server) request {
+	return func(ctx context.Context, e *acptest.Editor, dir string, _ acptest.Session) error {
+		_, err := e.TryBegin(ctx, dir, server)
+		return err
+	}
+}
+
+func prompted(ctx context.Context, e *acptest.Editor, _ string, s acptest.Session) error {
+	_, err := e.TrySay(ctx, s, acptest.Text("hello"))
+	return err
+}
+
+func moded(ctx context.Context, e *acptest.Editor, _ string, s acptest.Session) error {
+	return e.Mode(ctx, s, modeCode)
+}
+
+// TestRestOnlyIfIdle: a session that was found idle, and was used before it is closed, stays open.
+func TestRestOnlyIfIdle(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		d, e := newDesk(), &acptest.Editor{}
+		d.start(t, e)
+		id := string(e.Begin(t, dir))
+		s := d.project.server
+		sess, p, err := s.claim(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		since, _ := sess.idleSince()
+		s.rest(sess, since)
+		if got, err := s.find(id); got != sess {
+			t.Errorf("closed during a prompt: %v", err)
+		}
+		<-time.After(time.Second) // of the bubble
+		sess.finish(p)
+		s.rest(sess, since)
+		if got, err := s.find(id); got != sess {
+			t.Errorf("closed after a prompt: %v", err)
+		}
+		since, _ = sess.idleSince()
+		s.rest(sess, since)
+		if again, _, err := s.claim(t.Context(), id); err != nil || again == sess {
+			t.Errorf("not opened again: %v", err)
+		}
+	})
 }

@@ -156,16 +156,22 @@ func (s *session) setMode(ctx context.Context, mode string) error {
 	return nil
 }
 
-// idleSince returns since when nothing was asked; idle is false while a prompt is under way.
+// idleSince returns since when nothing was asked; idle is false while a prompt is under way, and at the end.
 func (s *session) idleSince() (since time.Time, idle bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.used, s.prompt == nil
+	return s.used, s.prompt == nil && !s.over
 }
 
-func (s *session) since() time.Time {
-	since, _ := s.idleSince()
-	return since
+// retire ends a session for prompts if it was idle since a time, and reports whether it has.
+func (s *session) retire(since time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.prompt != nil || s.over || !s.used.Equal(since) {
+		return false
+	}
+	s.over = true
+	return true
 }
 
 // close ends the prompt that is under way and the servers of the session.

@@ -92,8 +92,11 @@ func (e *Editor) TryBegin(ctx context.Context, dir string, servers ...Server) (S
 }
 
 // Load opens a stored session.
-func (e *Editor) Load(ctx context.Context, dir string, session Session) (Loaded, error) {
-	return e.conn.LoadSession(ctx, sdk.LoadSessionRequest{Cwd: dir, SessionId: session, McpServers: []Server{}})
+func (e *Editor) Load(ctx context.Context, dir string, session Session, servers ...Server) (Loaded, error) {
+	if servers == nil {
+		servers = []Server{}
+	}
+	return e.conn.LoadSession(ctx, sdk.LoadSessionRequest{Cwd: dir, SessionId: session, McpServers: servers})
 }
 
 // List lists the sessions of a directory; "" = of all that are open.
