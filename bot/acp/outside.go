@@ -165,23 +165,20 @@ func (s *session) runInTerminal(ctx context.Context, call *tools.Call) (*tools.R
 	}
 	conn, id := s.server.conn, sdk.SessionId(s.id)
 	began := s.server.opts.Now()
-	// Not cancelled with the turn: a terminal that is being opened has to be known, so that it can be ended.
-	opening, opened := context.WithTimeout(context.WithoutCancel(ctx), replyTime)
-	defer opened()
-	made, err := conn.CreateTerminal(opening, sdk.CreateTerminalRequest{
+	terminal, err := s.openTerminal(ctx, sdk.CreateTerminalRequest{
 		SessionId: id, Command: "bash", Args: []string{"--noprofile", "--norc", "-c", in.Command}, Cwd: &dir, OutputByteLimit: &limit,
 	})
 	if err != nil {
-		return nil, refusal("open a terminal", err)
+		return nil, err
 	}
 	defer func() {
 		ending, ended := context.WithTimeout(context.WithoutCancel(ctx), replyTime)
 		defer ended()
-		_, _ = conn.ReleaseTerminal(ending, sdk.ReleaseTerminalRequest{SessionId: id, TerminalId: made.TerminalId}) // it is the editor's
+		_, _ = conn.ReleaseTerminal(ending, sdk.ReleaseTerminalRequest{SessionId: id, TerminalId: terminal}) // it is the editor's
 	}()
-	s.inside(call.ID, made.TerminalId)
+	s.inside(call.ID, terminal)
 	waiting, waited := context.WithTimeout(ctx, s.server.opts.Timeout)
-	exit, err := conn.WaitForTerminalExit(waiting, sdk.WaitForTerminalExitRequest{SessionId: id, TerminalId: made.TerminalId})
+	exit, err := conn.WaitForTerminalExit(waiting, sdk.WaitForTerminalExitRequest{SessionId: id, TerminalId: terminal})
 	late := waiting.Err() != nil
 	waited()
 	if err != nil && !late {
@@ -190,9 +187,9 @@ func (s *session) runInTerminal(ctx context.Context, call *tools.Call) (*tools.R
 	after, done := context.WithTimeout(context.WithoutCancel(ctx), replyTime)
 	defer done()
 	if late {
-		_, _ = conn.KillTerminal(after, sdk.KillTerminalRequest{SessionId: id, TerminalId: made.TerminalId}) // releasing it kills, too
+		_, _ = conn.KillTerminal(after, sdk.KillTerminalRequest{SessionId: id, TerminalId: terminal}) // releasing it kills, too
 	}
-	out, err := conn.TerminalOutput(after, sdk.TerminalOutputRequest{SessionId: id, TerminalId: made.TerminalId})
+	out, err := conn.TerminalOutput(after, sdk.TerminalOutputRequest{SessionId: id, TerminalId: terminal})
 	if err != nil && !late {
 		return nil, refusal("give the output of the command", err)
 	}
@@ -210,6 +207,58 @@ func (s *session) runInTerminal(ctx context.Context, call *tools.Call) (*tools.R
 		}
 	}
 	return r.result(call), nil
+}
+
+// openTerminal opens a terminal and returns its id. It waits for a limited time, also if ctx ends: a terminal that is being
+// opened has to be known, so that it can be ended. One that is opened later is ended at once.
+func (s *session) openTerminal(ctx context.Context, req sdk.CreateTerminalRequest) (id string, err error) {
+	type answer struct {
+		id  string
+		err error
+	}
+	answers, gone := make(chan answer), make(chan struct{}) // one of both is taken
+	asking, end := context.WithCancel(context.WithoutCancel(s.server.life))
+	s.server.busy.Go(func() {
+		defer end()
+		made, err := s.server.conn.CreateTerminal(asking, req)
+		select {
+		case answers <- answer{made.TerminalId, err}:
+		case <-gone:
+			if err == nil {
+				s.endTerminal(made.TerminalId)
+			}
+		}
+	})
+	waiting, waited := context.WithTimeout(context.WithoutCancel(ctx), replyTime)
+	defer waited()
+	select {
+	case a := <-answers:
+		if a.err != nil {
+			return "", refusal("open a terminal", a.err)
+		}
+		return a.id, nil
+	case <-waiting.Done():
+		close(gone)
+		context.AfterFunc(s.server.life, end) // the end of the process does not wait for it
+		return "", &tools.Error{
+			Category: tools.PermanentFailure,
+			Message: fmt.Sprintf("the editor did not answer within %s when it was asked for a terminal: it is unknown whether the command ran, or still will; "+
+				"a terminal that it opens later is closed at once", replyTime),
+			Suggestion: "Find out what the command has done before you repeat it.",
+		}
+	}
+}
+
+// endTerminal kills what runs in a terminal that nobody waits for, and releases it.
+func (s *session) endTerminal(terminal string) {
+	ctx, done := context.WithTimeout(context.WithoutCancel(s.server.life), replyTime)
+	defer done()
+	conn, id := s.server.conn, sdk.SessionId(s.id)
+	_, killed := conn.KillTerminal(ctx, sdk.KillTerminalRequest{SessionId: id, TerminalId: terminal})
+	_, released := conn.ReleaseTerminal(ctx, sdk.ReleaseTerminalRequest{SessionId: id, TerminalId: terminal})
+	if err := errors.Join(killed, released); err != nil {
+		s.server.opts.Log.Warn().Err(err).Msg("a terminal that the editor opened too late was not ended")
+	}
 }
 
 // inside notes and shows in which terminal a call runs.

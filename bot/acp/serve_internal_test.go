@@ -315,3 +315,30 @@ func TestRestOnlyIfIdle(t *testing.T) {
 		}
 	})
 }
+
+// TestTerminalOpenedLate: a terminal that the editor opens after the call has given up is killed and released, and the call
+// says that nobody knows whether the command ran.
+func TestTerminalOpenedLate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		open := make(chan struct{})
+		d, e := newDesk(), &acptest.Editor{Opening: func() { <-open }, Output: func(string) (string, int) { return "", 0 }}
+		d.start(t, e)
+		sess, err := d.project.server.find(string(e.Begin(t, dir)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		_, err = sess.runInTerminal(t.Context(), &tools.Call{ID: "1", Args: []byte(`{"command":"rm -r build"}`)})
+		if err == nil || !strings.Contains(err.Error(), "it is unknown whether the command ran") || time.Since(began) != replyTime {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+		<-time.After(time.Hour) // of the bubble
+		close(open)
+		synctest.Wait()
+		if got := strings.Join(e.Ended(), "; "); got != "killed, released" {
+			t.Errorf("terminals: %q", got)
+		}
+	})
+}

@@ -28,6 +28,8 @@ type Editor struct {
 	Answer func(form *sdk.UnstableCreateElicitationForm) map[string]any
 	// Output runs instead of a real command; nil = the command runs.
 	Output func(command string) (output string, exit int)
+	// Opening runs before a terminal is opened, and may wait; nil = nothing.
+	Opening func()
 
 	conn *sdk.ClientSideConnection
 	in   *io.PipeWriter
@@ -259,6 +261,9 @@ func (e *Editor) WriteTextFile(_ context.Context, req sdk.WriteTextFileRequest) 
 
 // CreateTerminal implements sdk.Client.
 func (e *Editor) CreateTerminal(_ context.Context, req sdk.CreateTerminalRequest) (sdk.CreateTerminalResponse, error) {
+	if e.Opening != nil {
+		e.Opening()
+	}
 	t := &terminal{done: make(chan struct{})}
 	e.mu.Lock()
 	id := "term-" + strconv.Itoa(len(e.terminals)+1)
