@@ -183,7 +183,7 @@ func (s *Server) project(ctx context.Context, dir string) (*Project, error) {
 	if p != nil {
 		return p, nil
 	}
-	p = &Project{server: s, dir: real, sessions: map[string]*session{}}
+	p = &Project{server: s, dir: real, sessions: map[string]*session{}, owners: map[string]string{}}
 	back, err := s.opts.Open(ctx, real, p)
 	if err != nil {
 		return nil, sdk.NewInternalError(map[string]any{"error": err.Error()})

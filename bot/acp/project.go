@@ -24,6 +24,7 @@ type Project struct {
 	mu       sync.Mutex
 	back     Backend
 	sessions map[string]*session
+	owners   map[string]string // ids of sessions by id of the MCP server that was given for them
 }
 
 func (p *Project) backend() Backend {
@@ -122,16 +123,30 @@ func (p *Project) Rules(place bot.Place) turn.Rules {
 	return rules
 }
 
-// foreign reports whether a server was given for another session.
+// own notes for which session a server is connected, before it is; false = it is noted for a session already.
+func (p *Project) own(server string, s *session) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.owners[server] != "" {
+		return false
+	}
+	p.owners[server] = s.id
+	return true
+}
+
+// disown forgets for which session a server was connected, once it is gone.
+func (p *Project) disown(server string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.owners, server)
+}
+
+// foreign reports whether a server was given for another session, also while it is connected or ended.
 func (p *Project) foreign(server string, own *session) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, s := range p.sessions {
-		if s != own && s.has(server) {
-			return true
-		}
-	}
-	return false
+	owner := p.owners[server]
+	return owner != "" && owner != own.id
 }
 
 // Level returns the autonomy level of a call's session (rulebook.Deps.Level).

@@ -96,16 +96,31 @@ func (r *rack) Attach(ctx context.Context, cfg mcp.Server) (mcp.Status, error) {
 	}
 	r.attached[cfg.ID] = true
 	r.mu.Unlock()
-	return mcp.Status{}, r.wait(ctx)
+	err := r.wait(ctx)
+	if err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.attached, cfg.ID)
+	}
+	return mcp.Status{}, err
 }
 
 // Detach implements Servers.
 func (r *rack) Detach(ctx context.Context, id string) error {
-	err := r.wait(ctx)
+	if err := r.wait(ctx); err != nil {
+		return err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.attached, id)
-	return err
+	return nil
+}
+
+// shut closes the gate, until its channel is closed.
+func (r *rack) shut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.gate = make(chan struct{})
 }
 
 func (r *rack) wait(ctx context.Context) error {
@@ -222,9 +237,7 @@ func TestOpenAtOnce(t *testing.T) {
 				if tt.rests {
 					d.project.server.closeIdle(time.Now().Add(time.Hour))
 				}
-				r.mu.Lock()
-				r.gate = make(chan struct{})
-				r.mu.Unlock()
+				r.shut()
 				var asking sync.WaitGroup
 				for _, ask := range tt.requests {
 					asking.Go(func() {
@@ -339,6 +352,57 @@ func TestTerminalOpenedLate(t *testing.T) {
 		synctest.Wait()
 		if got := strings.Join(e.Ended(), "; "); got != "killed, released" {
 			t.Errorf("terminals: %q", got)
+		}
+	})
+}
+
+// TestServersOfOthers: a session never sees the MCP server of another one, neither while it is connected nor while it is
+// ended, nor if it cannot be ended.
+func TestServersOfOthers(t *testing.T) {
+	t.Parallel()
+	dir, server := t.TempDir(), acptest.Program("kind", "kind")
+	synctest.Test(t, func(t *testing.T) {
+		d, e, r := newDesk(), &acptest.Editor{}, newRack()
+		d.back.Servers = r
+		d.start(t, e)
+		other := e.Begin(t, dir)
+		sees := func(s acptest.Session) bool {
+			return d.project.Rules(bot.Place{Chat: string(s)}).Allowed("kind:ask")
+		}
+		var s acptest.Session
+		var asking sync.WaitGroup
+		asking.Go(func() {
+			var err error
+			if s, err = e.TryBegin(t.Context(), dir, server); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		if waiting, _ := r.state(); waiting != 1 || sees(other) {
+			t.Errorf("while it connects (%d), another session sees it", waiting)
+		}
+		close(r.gate)
+		asking.Wait()
+		if sees(other) || !sees(s) {
+			t.Errorf("connected: another session sees it: %v, its own: %v", sees(other), sees(s))
+		}
+		r.shut()
+		asking.Go(func() {
+			if err := e.Close(t.Context(), s); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		if waiting, _ := r.state(); waiting != 1 || sees(other) {
+			t.Errorf("while it is ended (%d), another session sees it", waiting)
+		}
+		asking.Wait() // until leaveTime is over
+		if _, attached := r.state(); attached != "kind" || sees(other) {
+			t.Errorf("attached %q and not ended, another session sees it", attached)
+		}
+		e.Begin(t, dir, acptest.Program("slow", "slow")) // until connectTime is over
+		if d.project.foreign("slow", &session{id: "x"}) {
+			t.Error("a server that is not connected has an owner")
 		}
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -52,15 +51,23 @@ const maxSame = 16
 // attach connects a server, under a name with a number if another session has one of its name.
 func (s *session) attach(ctx context.Context, cfg mcp.Server) (id string, err error) {
 	name := cfg.ID
+	err = mcp.ErrTaken
 	for n := 1; n <= maxSame; n++ {
 		if n > 1 {
 			cfg.ID = fmt.Sprintf("%s-%d", name, n)
 		}
-		if _, err = s.project.backend().Servers.Attach(ctx, cfg); !errors.Is(err, mcp.ErrTaken) {
+		if !s.project.own(cfg.ID, s) {
+			continue
+		}
+		if _, err = s.project.backend().Servers.Attach(ctx, cfg); err == nil {
+			return cfg.ID, nil
+		}
+		s.project.disown(cfg.ID)
+		if !errors.Is(err, mcp.ErrTaken) {
 			break
 		}
 	}
-	return cfg.ID, err
+	return "", err
 }
 
 // reasonOf returns why a server is not connected, for people.
@@ -88,13 +95,6 @@ func (s *session) later(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.notice = append(s.notice, text)
-}
-
-// has reports whether a server was given for the session.
-func (s *session) has(server string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Contains(s.servers, server)
 }
 
 // serverOf converts what an editor says about a server. Its id is the name that the editor gave it.

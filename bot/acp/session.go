@@ -185,6 +185,8 @@ func (s *session) close() {
 	for _, id := range s.servers {
 		if err := s.project.backend().Servers.Detach(ctx, id); err != nil {
 			s.server.opts.Log.Warn().Err(err).Str("server", id).Msg("an MCP server of an editor's session was not ended")
+			continue // nobody else gets to see it
 		}
+		s.project.disown(id)
 	}
 }
