@@ -2,7 +2,9 @@ package privacy
 
 import (
 	"archive/zip"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -20,13 +22,20 @@ type Archive struct {
 	clean func(string) string // removes credentials
 	now   time.Time
 	used  map[string]int
+	ended func() error // why no more is written; nil = go on
+	size  int64        // bytes that were written, before they are compressed
 	// Texts leaves files out: only what was said and set is written.
 	Texts bool
+	// Most is how many bytes are written at most, before they are compressed; beyond it writing fails with ErrLarge. 0 = any.
+	Most int64
 }
 
-// NewArchive returns an Archive that is written to out. clean removes credentials from texts.
-func NewArchive(out io.Writer, clean func(string) string, now time.Time) *Archive {
-	return &Archive{zip: zip.NewWriter(out), clean: clean, now: now, used: map[string]int{}}
+// ErrLarge means that an export is larger than it may be.
+var ErrLarge = errors.New("the export is too large")
+
+// NewArchive returns an Archive that is written to out until ctx ends. clean removes credentials from texts.
+func NewArchive(ctx context.Context, out io.Writer, clean func(string) string, now time.Time) *Archive {
+	return &Archive{zip: zip.NewWriter(out), clean: clean, now: now, used: map[string]int{}, ended: ctx.Err}
 }
 
 // Close completes the ZIP.
@@ -39,7 +48,26 @@ func (a *Archive) File(name string) (io.Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("export %s: %w", name, err)
 	}
-	return w, nil
+	return bounded{w, a}, nil
+}
+
+// bounded ends a file of the archive once the archive is too large or its context has ended. Zeros of a sparse file
+// take no space in the ZIP, but time.
+type bounded struct {
+	out     io.Writer
+	archive *Archive
+}
+
+// Write implements io.Writer.
+func (b bounded) Write(p []byte) (int, error) {
+	a := b.archive
+	if err := a.ended(); err != nil {
+		return 0, err
+	}
+	if a.size += int64(len(p)); a.Most > 0 && a.size > a.Most {
+		return 0, ErrLarge
+	}
+	return b.out.Write(p)
 }
 
 // free returns a name that no other file has.
@@ -117,8 +145,8 @@ func (a *Archive) Dir(as, dir string) error {
 		if err != nil {
 			return ignoreMissing(err)
 		}
-		if !entry.Type().IsRegular() {
-			return nil
+		if err := a.ended(); err != nil || !entry.Type().IsRegular() {
+			return err
 		}
 		in, err := root.Open(filepath.FromSlash(name))
 		if err != nil {

@@ -108,15 +108,14 @@ func (d *Desk) try(ctx context.Context, x *exporting, bare bool) (content bot.Co
 		return content, false, fmt.Errorf("write an export: %w", err)
 	}
 	defer func() { err = errors.Join(err, temp.Close()) }()
-	err = d.deps.Export.Write(ctx, x.Person, x.Language, bare, temp)
+	err = d.deps.Export.Write(ctx, x.Person, x.Language, bare, &upTo{temp, d.deps.Limit})
+	if errors.Is(err, ErrLarge) {
+		return content, false, nil
+	}
 	if errors.Is(err, ErrNothing) {
 		return bot.Content{Text: d.deps.Words.ExportNothing(x.Language)}, true, nil
 	}
 	if err != nil {
-		return content, false, err
-	}
-	size, err := temp.Seek(0, io.SeekEnd)
-	if err != nil || size > d.deps.Limit {
 		return content, false, err
 	}
 	if _, err := temp.Seek(0, io.SeekStart); err != nil {
@@ -133,4 +132,19 @@ func (d *Desk) try(ctx context.Context, x *exporting, bare bool) (content bot.Co
 			Hash: ref.Hash, Size: ref.Size, Document: true,
 		},
 	}, true, nil
+}
+
+// upTo writes so many bytes and then fails with ErrLarge, so that no export fills the disk.
+type upTo struct {
+	out  io.Writer
+	left int64
+}
+
+// Write implements io.Writer.
+func (u *upTo) Write(p []byte) (int, error) {
+	if int64(len(p)) > u.left {
+		return 0, ErrLarge
+	}
+	u.left -= int64(len(p))
+	return u.out.Write(p)
 }

@@ -22,6 +22,7 @@ type Exporter struct {
 	Clean  func(string) string // removes credentials
 	Readme func(language string, person string, at time.Time) string
 	Now    func() time.Time
+	Most   int64 // bytes of an export before they are compressed; 0 = any
 }
 
 // exported are the files of an export and the tables that their lines come from.
@@ -43,11 +44,11 @@ func exported() [][2]string {
 var ErrNothing = errors.New("nothing is stored about this person")
 
 // Write writes the export of a person as a ZIP. If texts is set, it leaves files out. If nothing is stored about the
-// person, the error is ErrNothing and the ZIP is empty but for its README.
+// person, the error is ErrNothing and the ZIP is empty but for its README; if it is more than Most, it is ErrLarge.
 func (x *Exporter) Write(ctx context.Context, of Person, language string, texts bool, out io.Writer) error {
 	now := x.Now()
-	a := NewArchive(out, x.Clean, now)
-	a.Texts = texts
+	a := NewArchive(ctx, out, x.Clean, now)
+	a.Texts, a.Most = texts, x.Most
 	sessions, err := conversations(ctx, x.Tables, of)
 	if err != nil {
 		return err

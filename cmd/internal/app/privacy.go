@@ -22,6 +22,9 @@ import (
 // uploadLimit is how large a file is that a bot may send, in bytes (Bot API, sendDocument).
 const uploadLimit = 50 << 20
 
+// exportLimit is how much is read for an export that a bot sends, in bytes: what compresses better is not worth the time.
+const exportLimit = 10 * uploadLimit
+
 // personal are the places of personal data besides the tables of the database.
 func (c *Core) personal() []privacy.Place {
 	list := []privacy.Place{codePlace{c}, workspacePlace{c.dirs().Root}, undoPlace{c}, cachePlace{c}, auditPlace{c}}
@@ -46,6 +49,7 @@ func (c *Core) office(
 func (c *Core) exporter() *privacy.Exporter {
 	return &privacy.Exporter{
 		Tables: c.stores.Tables, Files: c.stores.Blobs, Places: c.personal(), Clean: c.redactor.String, Readme: c.words().ExportReadme, Now: c.now,
+		Most: exportLimit,
 	}
 }
 

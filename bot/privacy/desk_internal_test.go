@@ -1,0 +1,122 @@
+package privacy
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/zephbot/zephbot/agent/blob/blobtest"
+)
+
+// nothing is a database in which nothing is.
+type nothing struct{}
+
+func (nothing) TableNames(context.Context) ([]string, error) { return nil, nil }
+
+func (nothing) Mentions(context.Context, *Table, string, Record, int) ([]Record, error) {
+	return nil, nil
+}
+
+// place is a Place that a test fills.
+type place struct {
+	write func(a *Archive) error
+	erase func() (int, error)
+}
+
+func (place) Name() string { return "workspaces" }
+
+func (p place) Erase(context.Context, *Order) (int, error) { return p.erase() }
+
+func (p place) Export(_ context.Context, _ *Order, to *Archive) error { return p.write(to) }
+
+// size counts what is written.
+type size struct{ n int }
+
+func (s *size) Write(p []byte) (int, error) {
+	s.n += len(p)
+	return len(p), nil
+}
+
+// exportDesk is a desk whose exports are what a place writes; written are the bytes that were in its temporary files.
+func exportDesk(t *testing.T, limit, most int64, write func(a *Archive) error) (d *Desk, written *size) {
+	t.Helper()
+	written = &size{}
+	temp := func() (*TempFile, error) {
+		f, err := os.Create(filepath.Join(t.TempDir(), "export"))
+		if err != nil {
+			return nil, err
+		}
+		return &TempFile{ReadWriteSeeker: struct {
+			io.Reader
+			io.Writer
+			io.Seeker
+		}{f, io.MultiWriter(f, written), f}, Close: f.Close}, nil
+	}
+	x := &Exporter{
+		Tables: nothing{}, Places: []Place{place{write: write}}, Clean: func(s string) string { return s }, Now: time.Now, Most: most,
+		Readme: func(string, string, time.Time) string { return "read me" },
+	}
+	return &Desk{deps: DeskDeps{Export: x, Blobs: &blobtest.Store{}, Temp: temp, Limit: limit, Log: zerolog.Nop()}}, written
+}
+
+// TestLargeExport: an export ends where it is too large, so that it does not fill the disk; files that take no space in
+// the ZIP end as well, and so does an export whose process stops.
+func TestLargeExport(t *testing.T) {
+	t.Parallel()
+	const limit = 64 << 10
+	ctx, stop := context.WithCancel(t.Context())
+	for name, tt := range map[string]struct {
+		ctx  context.Context
+		from *endless
+		want error
+	}{
+		"random":  {t.Context(), &endless{random: true}, nil},
+		"zeros":   {t.Context(), &endless{}, nil},
+		"stopped": {ctx, &endless{then: stop}, context.Canceled},
+	} {
+		d, written := exportDesk(t, limit, 10*limit, func(a *Archive) error {
+			if a.Texts {
+				return nil
+			}
+			return a.Copy("endless", tt.from)
+		})
+		_, fits, err := d.try(tt.ctx, &exporting{Person: ann().Person}, false)
+		if fits || !errors.Is(err, tt.want) || (err == nil) != (tt.want == nil) {
+			t.Errorf("%s: fits %v, %v; want %v", name, fits, err, tt.want)
+		}
+		if written.n > limit {
+			t.Errorf("%s: %d bytes were on the disk, want %d at most", name, written.n, limit)
+		}
+		if tt.from.n > 11*limit {
+			t.Errorf("%s: %d bytes were read", name, tt.from.n)
+		}
+	}
+}
+
+// endless is a file of 64 MB: far more than fits.
+type endless struct {
+	random bool
+	then   func() // called by the first Read
+	n      int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.then != nil {
+		e.then()
+	}
+	if e.n += len(p); e.n > 64<<20 {
+		return 0, io.EOF
+	}
+	clear(p)
+	if e.random {
+		return rand.Read(p)
+	}
+	return len(p), nil
+}
