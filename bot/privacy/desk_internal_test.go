@@ -7,12 +7,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/blob/blobtest"
+	"github.com/zephbot/zephbot/bot/bottest"
 )
 
 // nothing is a database in which nothing is.
@@ -119,4 +122,35 @@ func (e *endless) Read(p []byte) (int, error) {
 		return rand.Read(p)
 	}
 	return len(p), nil
+}
+
+// TestAFailedStepIsTriedAgain: what fails twice is no problem, what fails always is one, and what went counts once.
+func TestAFailedStepIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		fails    int
+		problems []string
+		gone     []Count
+	}{
+		"twice":  {2, nil, []Count{{"workspaces", 3}}},
+		"always": {100, []string{"workspaces"}, []Count{{"workspaces", 3}}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			tries := 0
+			p := place{erase: func() (int, error) {
+				if tries++; tries <= tt.fails {
+					return 1, errors.New("in use")
+				}
+				return 1, nil
+			}}
+			o := NewOffice(Deps{Store: bottest.New(), Now: time.Now, Log: zerolog.Nop()})
+			j := NewJob(ann().Person, time.Now())
+			if err := o.take(t.Context(), j, o.placeStep(p)); err != nil {
+				t.Fatal(err)
+			}
+			if tries != mostTries || !slices.Equal(j.Problems, tt.problems) || !slices.Equal(j.Gone, tt.gone) || j.Tries != 0 {
+				t.Errorf("%s: %d tries: %+v", name, tries, j)
+			}
+		})
+	}
 }

@@ -37,6 +37,12 @@ const (
 	lookEach = 100 * time.Millisecond
 )
 
+// A step that fails is tried so often, with a pause: a disk that was full, or a process that was writing.
+const (
+	mostTries = 3
+	tryAfter  = time.Second
+)
+
 // Store is what a Desk needs of a store.
 type Store interface {
 	facts.Store
@@ -93,6 +99,7 @@ type Job struct {
 	Message   *bot.Message   `json:"message,omitempty"` // that the receipt answers; nil = the command line asked
 	Session   bot.SessionKey `json:"session,omitempty"` // of the message
 	Step      string         `json:"step,omitempty"`    // that was done last
+	Tries     int            `json:"tries,omitempty"`   // of the next step that failed
 	Sessions  []Conversation `json:"sessions,omitempty"`
 	KeepsDay  string         `json:"keeps_day,omitempty"`
 	Gone      []Count        `json:"gone,omitempty"`
@@ -167,25 +174,13 @@ func (o *Office) Steps() (names []string) {
 	return names
 }
 
-// Erase does what is left of a job, and stores its receipt. A place that cannot be erased does not keep the others from
-// it: it is a problem of the receipt, unless ctx has ended.
+// Erase does what is left of a job, and stores its receipt. A place that cannot be erased, after several tries, does not
+// keep the others from it: it is a problem of the receipt, unless ctx has ended.
 func (o *Office) Erase(ctx context.Context, j *Job) (*Receipt, error) {
 	steps := o.steps()
 	done := slices.IndexFunc(steps, func(s step) bool { return s.name == j.Step })
 	for _, s := range steps[done+1:] {
-		n, err := s.do(ctx, j)
-		if err != nil {
-			if ctx.Err() != nil || s.name == "sessions" {
-				return nil, fmt.Errorf("erase %s: %w", s.name, err)
-			}
-			o.deps.Log.Error().Err(err).Str("place", s.name).Str("job", j.ID).Msg("not everything of a person was erased")
-			j.Problems = append(j.Problems, s.name)
-		}
-		if n > 0 {
-			j.Gone = append(j.Gone, Count{s.name, n})
-		}
-		j.Step = s.name
-		if err := o.save(ctx, j); err != nil {
+		if err := o.take(ctx, j, s); err != nil {
 			return nil, err
 		}
 		if o.deps.After != nil {
@@ -193,6 +188,50 @@ func (o *Office) Erase(ctx context.Context, j *Job) (*Receipt, error) {
 		}
 	}
 	return o.finish(ctx, j)
+}
+
+// take does a step, and stores that it was done.
+func (o *Office) take(ctx context.Context, j *Job, s step) error {
+	for {
+		n, err := s.do(ctx, j)
+		j.count(s.name, n)
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil || s.name == "sessions" {
+			return fmt.Errorf("erase %s: %w", s.name, err)
+		}
+		j.Tries++
+		o.deps.Log.Error().Err(err).Str("place", s.name).Str("job", j.ID).Int("try", j.Tries).Msg("not everything of a person was erased")
+		if j.Tries >= mostTries {
+			j.Problems = append(j.Problems, s.name)
+			break
+		}
+		if err := o.save(ctx, j); err != nil {
+			return err
+		}
+		timer := time.NewTimer(tryAfter)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("erase %s: %w", s.name, ctx.Err())
+		case <-timer.C:
+		}
+	}
+	j.Step, j.Tries = s.name, 0
+	return o.save(ctx, j)
+}
+
+// count adds to what is gone by the step that is being done.
+func (j *Job) count(what string, n int) {
+	last := len(j.Gone) - 1
+	switch {
+	case n <= 0:
+	case last >= 0 && j.Gone[last].What == what:
+		j.Gone[last].N += n
+	default:
+		j.Gone = append(j.Gone, Count{what, n})
+	}
 }
 
 // finish stores the receipt. Only the receipt remains of a job that nobody waits for in a chat.

@@ -141,12 +141,54 @@ func (p workspacePlace) own(of *privacy.Order) ([]string, error) {
 }
 
 // Erase implements privacy.Place.
-func (p workspacePlace) Erase(_ context.Context, of *privacy.Order) (int, error) {
+func (p workspacePlace) Erase(_ context.Context, of *privacy.Order) (n int, err error) {
 	dirs, err := p.own(of)
-	for _, dir := range dirs {
-		err = errors.Join(err, os.RemoveAll(dir))
+	if err != nil || len(dirs) == 0 {
+		return 0, err
 	}
-	return len(dirs), err
+	root, err := os.OpenRoot(p.root)
+	if err != nil {
+		return 0, fmt.Errorf("open the workspaces: %w", err)
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	for _, dir := range dirs {
+		gone := removeLocked(root, filepath.Base(dir))
+		if err = errors.Join(err, gone); gone == nil {
+			n++
+		}
+	}
+	return n, err
+}
+
+// removeLocked deletes a directory, also if directories in it are read-only, as those of Go's module cache are.
+func removeLocked(root *os.Root, dir string) error {
+	if err := root.RemoveAll(dir); err == nil {
+		return nil
+	}
+	unlock(root, dir)
+	return root.RemoveAll(dir)
+}
+
+// unlock makes the directories of a tree writable for this account. What fails here fails again when they are deleted.
+func unlock(root *os.Root, dir string) {
+	info, err := root.Lstat(dir)
+	if err != nil || !info.IsDir() {
+		return
+	}
+	if info.Mode().Perm()&0o700 != 0o700 {
+		_ = root.Chmod(dir, info.Mode().Perm()|0o700)
+	}
+	f, err := root.Open(dir)
+	if err != nil {
+		return
+	}
+	entries, _ := f.ReadDir(-1)
+	_ = f.Close() // read only
+	for _, e := range entries {
+		if e.IsDir() {
+			unlock(root, filepath.Join(dir, e.Name()))
+		}
+	}
 }
 
 // Export implements privacy.Place.
