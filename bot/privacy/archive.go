@@ -24,6 +24,10 @@ type Archive struct {
 	used  map[string]int
 	ended func() error // why no more is written; nil = go on
 	size  int64        // bytes that were written, before they are compressed
+
+	unread []string // the first names of what could not be read
+	lacks  int      // how many there are
+
 	// Texts leaves files out: only what was said and set is written.
 	Texts bool
 	// Most is how many bytes are written at most, before they are compressed; beyond it writing fails with ErrLarge. 0 = any.
@@ -131,30 +135,73 @@ func (a *Archive) wash(value any) any {
 	return value
 }
 
-// Dir writes the regular files below a directory. Links are not followed. A directory that does not exist has none.
+// Dir writes the regular files below a directory. Links are not followed. A directory that does not exist has none; what
+// cannot be read is left out, and listed at the end of the archive (Unread).
 func (a *Archive) Dir(as, dir string) error {
 	if a.Texts {
 		return nil
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return ignoreMissing(err)
+		return a.without(as, err)
 	}
 	defer func() { _ = root.Close() }() // nothing was written there
-	return fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+	return a.tree(as, root.FS(), func(name string) (fs.File, error) { return root.Open(filepath.FromSlash(name)) })
+}
+
+// tree writes the regular files of a tree.
+func (a *Archive) tree(as string, files fs.FS, open func(name string) (fs.File, error)) error {
+	return fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
-			return ignoreMissing(err)
+			return a.without(path.Join(as, name), err)
 		}
 		if err := a.ended(); err != nil || !entry.Type().IsRegular() {
 			return err
 		}
-		in, err := root.Open(filepath.FromSlash(name))
+		in, err := open(name)
 		if err != nil {
-			return ignoreMissing(err) // it was deleted meanwhile
+			return a.without(path.Join(as, name), err)
 		}
 		defer func() { _ = in.Close() }() // opened for reading
 		return a.Copy(path.Join(as, name), in)
 	})
+}
+
+// mostUnread is how many names of files that cannot be read are listed.
+const mostUnread = 1000
+
+// without goes on without a file or directory that was deleted meanwhile, that this account must not read, or whose name
+// is no text: nobody keeps all of their data from an export by one file.
+func (a *Archive) without(name string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrInvalid):
+		if a.lacks++; a.lacks <= mostUnread {
+			a.unread = append(a.unread, name)
+		}
+		return nil
+	}
+	return err
+}
+
+// Unread writes the names of what could not be read, if there is anything.
+func (a *Archive) Unread() error {
+	if a.lacks == 0 {
+		return nil
+	}
+	out, err := a.File("unreadable.txt")
+	if err != nil {
+		return err
+	}
+	list := a.unread
+	if more := a.lacks - len(list); more > 0 {
+		list = append(list, fmt.Sprintf("… (+%d)", more))
+	}
+	if _, err := io.WriteString(out, a.clean(strings.Join(list, "\n"))+"\n"); err != nil {
+		return fmt.Errorf("export unreadable.txt: %w", err)
+	}
+	return nil
 }
 
 // Copy writes a file as it is.
@@ -167,11 +214,4 @@ func (a *Archive) Copy(name string, in io.Reader) error {
 		return fmt.Errorf("export %s: %w", name, err)
 	}
 	return nil
-}
-
-func ignoreMissing(err error) error {
-	if os.IsNotExist(err) {
-		return nil
-	}
-	return err
 }

@@ -91,13 +91,20 @@ func (d *Desk) exportOne(ctx context.Context, f bot.Fact) error {
 	})
 }
 
-// make writes an export, and without files if it is too large with them.
+// make writes an export, and without files if it is too large with them, or fails.
 func (d *Desk) make(ctx context.Context, x *exporting) (bot.Content, error) {
+	var failed error
 	for _, bare := range []bool{false, true} {
 		content, fits, err := d.try(ctx, x, bare)
-		if err != nil || fits {
+		if fits || ctx.Err() != nil {
 			return content, err
 		}
+		if failed = err; err != nil {
+			d.deps.Log.Warn().Err(err).Bool("bare", bare).Msg("an export failed")
+		}
+	}
+	if failed != nil {
+		return bot.Content{}, failed
 	}
 	return bot.Content{Text: d.deps.Words.ExportLarge(x.Language, d.deps.Limit)}, nil
 }

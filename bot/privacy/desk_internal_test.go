@@ -1,14 +1,19 @@
 package privacy
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -152,5 +157,54 @@ func TestAFailedStepIsTriedAgain(t *testing.T) {
 				t.Errorf("%s: %d tries: %+v", name, tries, j)
 			}
 		})
+	}
+}
+
+// TestUnreadableFile: one file that cannot be read is missing in an export, which says so, and the others are there.
+func TestUnreadableFile(t *testing.T) {
+	t.Parallel()
+	files := fstest.MapFS{"a": {Data: []byte("A")}, "locked": {Data: []byte("B")}, "gone": {Data: []byte("C")}, "z": {Data: []byte("Z")}}
+	var out bytes.Buffer
+	a := NewArchive(t.Context(), &out, func(s string) string { return s }, time.Now())
+	err := a.tree("w", files, func(name string) (fs.File, error) {
+		switch name {
+		case "locked":
+			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+		case "gone":
+			return nil, fs.ErrNotExist
+		}
+		return files.Open(name)
+	})
+	if err = errors.Join(err, a.Unread(), a.Close()); err != nil {
+		t.Fatal(err)
+	}
+	r, err := zip.NewReader(bytes.NewReader(out.Bytes()), int64(out.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range r.File {
+		names = append(names, f.Name)
+	}
+	if want := []string{"w/a", "w/z", "unreadable.txt"}; !slices.Equal(names, want) {
+		t.Errorf("there are %v, want %v", names, want)
+	}
+	if list, err := fs.ReadFile(r, "unreadable.txt"); err != nil || string(list) != "w/locked\n" {
+		t.Errorf("not readable: %q, %v", list, err)
+	}
+}
+
+// TestExportWithoutFiles: an export whose files fail is made without them.
+func TestExportWithoutFiles(t *testing.T) {
+	t.Parallel()
+	d, _ := exportDesk(t, 1<<20, 0, func(a *Archive) error {
+		if !a.Texts {
+			return errors.New("a broken disk")
+		}
+		return a.Copy("said.txt", strings.NewReader("what was said"))
+	})
+	content, err := d.make(t.Context(), &exporting{Person: ann().Person, Session: "telegram/1/bot/4242424242"})
+	if err != nil || content.File == nil || content.Text != d.deps.Words.ExportDone("", true) {
+		t.Errorf("%+v, %v", content, err)
 	}
 }

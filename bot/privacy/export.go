@@ -74,7 +74,7 @@ func (x *Exporter) Write(ctx context.Context, of Person, language string, texts 
 			return fmt.Errorf("export %s: %w", p.Name(), err)
 		}
 	}
-	if err := a.Close(); err != nil {
+	if err := errors.Join(a.Unread(), a.Close()); err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
 	if len(a.used) == 1 {

@@ -58,6 +58,9 @@ func (p auditPlace) Export(ctx context.Context, of *privacy.Order, to *privacy.A
 // exportLines writes the lines about calls of the person, and those that they approved.
 func exportLines(ctx context.Context, name string, of *privacy.Order, to *privacy.Lines) error {
 	f, err := os.Open(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // it was too old, and deleted meanwhile
+	}
 	if err != nil {
 		return err
 	}
