@@ -15,7 +15,9 @@ const (
 	// freeLane takes a lane from whoever holds it, as a move does.
 	freeLane   = `UPDATE lane SET fence = fence + 1, owner = '', until = 0, version = version + 1 WHERE session = $1`
 	endJournal = `DELETE FROM journal WHERE session = $1`
-	moveSum    = `INSERT INTO usage (day, scope, unit, n) SELECT day, $1, unit, n FROM usage WHERE day = $2 AND scope = $3 AND unit = $4
+	// moveSum is one statement, and adds only what it deletes: of two processes that move a sum, the second finds nothing.
+	moveSum = `WITH gone AS (DELETE FROM usage WHERE day = $2 AND scope = $3 AND unit = $4 RETURNING day, unit, n)
+INSERT INTO usage (day, scope, unit, n) SELECT day, $1, unit, n FROM gone
 ON CONFLICT (day, scope, unit) DO UPDATE SET n = usage.n + excluded.n`
 )
 
@@ -61,10 +63,7 @@ func alter(ctx context.Context, tx pgx.Tx, a *table.Alteration) (bool, error) {
 		}
 		return true, dropRef(ctx, tx, a.Row["session"], id, math.MaxInt64)
 	case name == "usage" && renamed:
-		if _, err := tx.Exec(ctx, moveSum, scope, a.Row["day"], a.Row["scope"], a.Row["unit"]); err != nil {
-			return false, err
-		}
-		deleted = true
+		return affected(tx.Exec(ctx, moveSum, scope, a.Row["day"], a.Row["scope"], a.Row["unit"]))
 	}
 	done, err := rewrite(ctx, tx, a, deleted)
 	if err != nil || !done || name != "lane" {
