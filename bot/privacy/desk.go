@@ -2,6 +2,8 @@ package privacy
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -230,11 +232,22 @@ func (d *Desk) ownLog(ctx context.Context, f bot.Fact) error {
 // heldFor is how long it is waited for another process that is at the same job; the next look waits again.
 const heldFor = 300 * time.Millisecond
 
+// lockOf names the lock of a fact: one for all erasures of a person, whoever asked for them. It must not name the person,
+// or the erasure would delete it.
+func lockOf(f bot.Fact) string {
+	var j Job
+	if f.Bucket != JobBucket || json.Unmarshal([]byte(f.Value), &j) != nil {
+		return rowKey + f.Key
+	}
+	sum := sha256.Sum256([]byte(j.Person.Caller()))
+	return rowKey + "erase/" + hex.EncodeToString(sum[:])
+}
+
 // locked does something about a fact while no other process does, as the fact is then.
 func (d *Desk) locked(ctx context.Context, f bot.Fact, do func(ctx context.Context, f bot.Fact) error) error {
 	brief, cancel := context.WithTimeout(ctx, heldFor)
 	defer cancel()
-	release, err := d.deps.Lock.Hold(brief, rowKey+f.Key)
+	release, err := d.deps.Lock.Hold(brief, lockOf(f))
 	if err != nil {
 		if brief.Err() != nil && ctx.Err() == nil {
 			return d.ownLog(ctx, f)

@@ -20,7 +20,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/blob/blobtest"
+	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/bottest"
+	"github.com/zephbot/zephbot/bot/facts"
 )
 
 // nothing is a database in which nothing is.
@@ -207,4 +209,44 @@ func TestExportWithoutFiles(t *testing.T) {
 	if err != nil || content.File == nil || content.Text != d.deps.Words.ExportDone("", true) {
 		t.Errorf("%+v, %v", content, err)
 	}
+}
+
+// TestOnePersonIsErasedOnce: while one process erases a person, no other one begins with another request about them; it
+// does erase somebody else. The lock does not name the person, who is about to be erased.
+func TestOnePersonIsErasedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := bottest.New()
+		desk := func(owner string) *Desk {
+			lock := facts.Lock{Store: store, Keeper: facts.Keeper{Store: store, Log: zerolog.Nop()}, Owner: owner, Now: time.Now}
+			return NewDesk(DeskDeps{Office: NewOffice(Deps{Store: store, Now: time.Now}), Lock: lock, Owner: owner, Log: zerolog.Nop()})
+		}
+		asked := func(of Person) bot.Fact {
+			fact, err := NewJob(of, time.Now()).Fact()
+			if err == nil {
+				_, err = store.Apply(t.Context(), &bot.Change{Facts: []bot.Fact{fact}})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fact
+		}
+		first, second, other := asked(ann().Person), asked(ann().Person), asked(Person{telegram, "7"})
+		var did []string
+		note := func(_ context.Context, f bot.Fact) error {
+			did = append(did, f.Key)
+			return nil
+		}
+		err := desk("one").locked(t.Context(), first, func(ctx context.Context, _ bot.Fact) error {
+			locks, err := store.FactsOf(ctx, bot.LeaderBucket, "", time.Now())
+			if err != nil || len(locks) != 1 || strings.Contains(locks[0].Key, ann().ID) {
+				t.Errorf("locks: %v, %v", locks, err)
+			}
+			two := desk("two")
+			return errors.Join(two.locked(ctx, second, note), two.locked(ctx, other, note))
+		})
+		if err != nil || !slices.Equal(did, []string{other.Key}) {
+			t.Errorf("the other process did %v, %v; want %s", did, err, other.Key)
+		}
+	})
 }

@@ -355,7 +355,12 @@ func (o *Office) Spent(ctx context.Context) error {
 
 // Begun returns the job of a person that was begun and not finished; nil = there is none.
 func (o *Office) Begun(ctx context.Context, of Person) (*Job, error) {
-	list, err := o.deps.Store.FactsOf(ctx, JobBucket, "", o.deps.Now())
+	return Begun(ctx, o.deps.Store, of, o.deps.Now())
+}
+
+// Begun reads from a store what Office.Begun returns.
+func Begun(ctx context.Context, from bot.Facts, of Person, now time.Time) (*Job, error) {
+	list, err := from.FactsOf(ctx, JobBucket, "", now)
 	if err != nil {
 		return nil, fmt.Errorf("read who is to be erased: %w", err)
 	}

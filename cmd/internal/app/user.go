@@ -146,21 +146,33 @@ func (c *Core) eraseAlone(ctx context.Context, job *privacy.Job) (*privacy.Recei
 	return office.Erase(ctx, job)
 }
 
-// ask has a running service erase the person, and waits for its receipt.
+// ask has a running service erase the person, unless it was asked to before, and waits for its receipt.
 func (u *User) ask(ctx context.Context, job *privacy.Job, tell func(text string)) (r *privacy.Receipt, err error) {
-	fact, err := job.Fact()
-	if err == nil {
-		err = persistence.PutFact(ctx, u.dir, u.url, fact)
+	store, err := u.reader(ctx)
+	if err == nil && store == nil {
+		err = fs.ErrNotExist
 	}
+	if err != nil {
+		return nil, fmt.Errorf("look for requests to erase: %w", err)
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	begun, err := privacy.Begun(ctx, store, u.Person, u.opts.Now())
 	if err != nil {
 		return nil, err
 	}
-	tell("a service is running: it has been asked to erase " + u.Person.Caller() + "; waiting for its receipt (job " + job.ID + ")")
-	store, err := u.reader(ctx)
-	if err != nil || store == nil {
-		return nil, fmt.Errorf("look for the receipt: %w", err)
+	if begun != nil {
+		job = begun
+		tell("a service is running, and is already asked to erase " + u.Person.Caller() + "; waiting for its receipt (job " + job.ID + ")")
+	} else {
+		fact, err := job.Fact()
+		if err == nil {
+			err = persistence.PutFact(ctx, u.dir, u.url, fact)
+		}
+		if err != nil {
+			return nil, err
+		}
+		tell("a service is running: it has been asked to erase " + u.Person.Caller() + "; waiting for its receipt (job " + job.ID + ")")
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
 	ticker := time.NewTicker(serviceLooks)
 	defer ticker.Stop()
 	for {
