@@ -81,23 +81,25 @@ func exportDesk(t *testing.T, limit, most int64, write func(a *Archive) error) (
 func TestLargeExport(t *testing.T) {
 	t.Parallel()
 	const limit = 64 << 10
-	ctx, stop := context.WithCancel(t.Context())
 	for name, tt := range map[string]struct {
-		ctx  context.Context
 		from *endless
 		want error
 	}{
-		"random":  {t.Context(), &endless{random: true}, nil},
-		"zeros":   {t.Context(), &endless{}, nil},
-		"stopped": {ctx, &endless{then: stop}, context.Canceled},
+		"random":  {&endless{random: true}, nil},
+		"zeros":   {&endless{}, nil},
+		"stopped": {&endless{}, context.Canceled},
 	} {
+		ctx, stop := context.WithCancel(t.Context())
 		d, written := exportDesk(t, limit, 10*limit, func(a *Archive) error {
 			if a.Texts {
 				return nil
 			}
+			if tt.want != nil {
+				stop()
+			}
 			return a.Copy("endless", tt.from)
 		})
-		_, fits, err := d.try(tt.ctx, &exporting{Person: ann().Person}, false)
+		_, fits, err := d.try(ctx, &exporting{Person: ann().Person}, false)
 		if fits || !errors.Is(err, tt.want) || (err == nil) != (tt.want == nil) {
 			t.Errorf("%s: fits %v, %v; want %v", name, fits, err, tt.want)
 		}
@@ -107,20 +109,17 @@ func TestLargeExport(t *testing.T) {
 		if tt.from.n > 11*limit {
 			t.Errorf("%s: %d bytes were read", name, tt.from.n)
 		}
+		stop()
 	}
 }
 
 // endless is a file of 64 MB: far more than fits.
 type endless struct {
 	random bool
-	then   func() // called by the first Read
 	n      int
 }
 
 func (e *endless) Read(p []byte) (int, error) {
-	if e.then != nil {
-		e.then()
-	}
 	if e.n += len(p); e.n > 64<<20 {
 		return 0, io.EOF
 	}
