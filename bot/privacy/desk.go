@@ -34,8 +34,9 @@ const (
 	often = time.Hour
 	// exportFor is how long an export is tried.
 	exportFor = 24 * time.Hour
-	// every is the pause between two looks for jobs; a look is two queries that use an index.
-	every = time.Second
+	// every is the pause between two looks for jobs, which are four small queries. What is asked for in this process is
+	// looked for at once.
+	every = 3 * time.Second
 	// monthly is the pause between two looks for charges that lose their names.
 	monthly = time.Hour
 	// deliverFor is how long a receipt or an export is kept for a person who cannot be reached.
@@ -70,13 +71,17 @@ type Desk struct {
 	store Store
 	now   func() time.Time
 
+	asked   chan struct{}   // something was asked for here
 	seen    map[string]bool // receipts since whose jobs this process remembers nothing from before; for Run
 	audited map[string]bool // jobs for which this process has pseudonymised its log; for Run
 }
 
 // NewDesk returns a Desk.
 func NewDesk(deps DeskDeps) *Desk {
-	return &Desk{deps: deps, store: deps.Office.deps.Store, now: deps.Office.deps.Now, audited: map[string]bool{}, seen: map[string]bool{}}
+	return &Desk{
+		deps: deps, store: deps.Office.deps.Store, now: deps.Office.deps.Now,
+		asked: make(chan struct{}, 1), audited: map[string]bool{}, seen: map[string]bool{},
+	}
 }
 
 // private reports whether a message was written where the person is alone with the bot.
@@ -127,7 +132,7 @@ func (d *Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) 
 		return turn.Effect{}, err
 	}
 	e := d.redraw(msg, w.ForgetBegun(msg.Language))
-	e.Change.Facts = []bot.Fact{fact}
+	e.Change.Facts, e.Then = []bot.Fact{fact}, d.hurry
 	return e, nil
 }
 
@@ -171,8 +176,18 @@ func (d *Desk) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
+		case <-d.asked:
 		}
 	}
+}
+
+// hurry has Run look for jobs at once.
+func (d *Desk) hurry(context.Context, *bot.Applied) (turn.Effect, error) {
+	select {
+	case d.asked <- struct{}{}:
+	default: // it is about to look
+	}
+	return turn.Effect{}, nil
 }
 
 func (d *Desk) eraseAll(ctx context.Context) error {

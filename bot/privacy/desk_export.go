@@ -46,6 +46,7 @@ func (d *Desk) Export(ctx context.Context, call *turn.Call) (turn.Effect, error)
 		{Bucket: ExportBucket, Key: msg.ID, Value: string(value), Expires: d.now().Add(exportFor)},
 		{Bucket: OftenBucket, Key: of.Caller(), Value: msg.ID, Expires: d.now().Add(often)},
 	}
+	e.Then = d.hurry
 	return e, nil
 }
 
