@@ -149,10 +149,10 @@ func (s *sitting) resume(ctx context.Context, list *talks, name string) {
 // accept returns what takes messages, and notes in which conversation they are; list may be nil.
 func (s *sitting) accept(list *talks) terminal.Accept {
 	return func(ctx context.Context, raws []turn.Raw) error {
-		if err := s.service.dispatcher.Accept(ctx, raws); err != nil || list == nil {
-			return err
+		if list == nil {
+			return s.service.dispatcher.Accept(ctx, raws)
 		}
-		for _, raw := range raws {
+		for _, raw := range raws { // first, because it says in which directory the turn may go on
 			msg, err := bot.MessageDecoder{}.Decode(raw.Body)
 			if err != nil || msg.Kind != bot.Text || msg.Command != "" {
 				continue
@@ -161,7 +161,7 @@ func (s *sitting) accept(list *talks) terminal.Accept {
 				s.core.log.Warn().Err(err).Msg("the conversation is not listed")
 			}
 		}
-		return nil
+		return s.service.dispatcher.Accept(ctx, raws)
 	}
 }
 

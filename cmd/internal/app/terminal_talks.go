@@ -94,8 +94,8 @@ func (t *talks) list(ctx context.Context, all bool) ([]talk, error) {
 	return list, nil
 }
 
-// elsewhere returns which sessions this directory must not go on with: those of conversations that began in another one,
-// and single messages (--once), whose answers nobody waits for any more.
+// elsewhere returns which sessions this directory must not go on with: those of conversations that began in another one
+// or are not listed, like single messages (--once), whose answers nobody waits for any more.
 func (t *talks) elsewhere(ctx context.Context) (func(bot.SessionKey) bool, error) {
 	list, err := t.list(ctx, true)
 	if err != nil {
@@ -107,8 +107,10 @@ func (t *talks) elsewhere(ctx context.Context) (func(bot.SessionKey) bool, error
 	}
 	return func(session bot.SessionKey) bool {
 		place, _ := session.Place()
-		dir := dirs[place.Chat]
-		return strings.HasPrefix(place.Chat, onceTalk) || dir != "" && dir != t.dir
+		if dir, known := dirs[place.Chat]; known {
+			return dir != "" && dir != t.dir
+		}
+		return place.Chat != oldTalk
 	}, nil
 }
 
