@@ -31,6 +31,9 @@ type Message struct {
 	Parts  []Part
 	Uses   []ToolUse // assistant only: the tools that it requests, in its order
 	Result *ToolResult
+	// Extra, of an assistant's message, is data that its vendor requires back with it, such as reasoning; opaque. An
+	// adapter sends back what its own host has given and leaves out the rest.
+	Extra json.RawMessage
 }
 
 // ToolUse is the model's request to call a tool.
@@ -84,6 +87,9 @@ type Request struct {
 	// the answer starts from the beginning. It is called from the goroutine that calls onDelta. With nil, a failure
 	// after streamed text is final.
 	OnReset func()
+	// OnThought is called with what the model thinks before it answers, as it arrives; nil = it is dropped. Called from
+	// the goroutine that calls onDelta. Thoughts are progress and never part of an answer.
+	OnThought func(text string)
 }
 
 // Usage counts tokens as reported by the provider; all zero if it reported none.
@@ -115,7 +121,9 @@ const (
 // Response is the model's whole answer.
 type Response struct {
 	Text     string
+	Thoughts string // what the model thought before its answer, as far as the vendor shows it; never shown as an answer
 	Uses     []ToolUse
+	Extra    json.RawMessage // for Message.Extra of later requests; nil = nothing has to be sent back
 	Stop     Stop
 	Usage    Usage
 	Provider string // configured name, e.g. "main"
@@ -149,8 +157,12 @@ const (
 	Oversize     Kind = "oversize"     // the answer exceeds the size limit
 	Truncated    Kind = "truncated"    // the stream ended without a stop reason: can be retried
 	Invalid      Kind = "invalid"      // the request was rejected: a retry does not help
-	Unauthorized Kind = "unauthorized" // key missing or wrong, no credit
+	Unauthorized Kind = "unauthorized" // key missing or wrong, or not allowed for this model
 	TooLong      Kind = "too_long"     // the conversation does not fit the model's window
+	// NoCredit: the account at the provider has no money or quota left. A retry does not help until somebody pays.
+	NoCredit     Kind = "no_credit"
+	UnknownModel Kind = "unknown_model" // the provider has no such model, or not for this key
+	Region       Kind = "region"        // the provider does not serve this country or region
 )
 
 // Error is a provider's failure. Its text is for logs: it may name hosts, never keys.

@@ -1,0 +1,142 @@
+// Package dialect knows what servers with the same API accept of it. Such servers differ in what they refuse: schemas of
+// tools, parameters, orders of messages. A Dialect describes one of them as data (dialects.json, one row a server, each
+// with its sources); the adapters read it and know no vendor by name.
+//
+// What a server takes beyond its row is found out by package negotiate and added with Dialect.With.
+package dialect
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Dialect is what a server accepts. The zero value is the safest: what every known server takes. Dialects are shared and
+// must not be changed.
+type Dialect struct {
+	Name    string   `json:"name"`     // of the preset, such as "openai"
+	Title   string   `json:"title"`    // for people
+	BaseURL string   `json:"base_url"` // "" = the person has to say it
+	Hosts   []string `json:"hosts"`    // patterns (path.Match) by which the server of an address is recognised
+	// Port is where a local server usually listens; 0 = it is no local server.
+	Port int    `json:"port"`
+	Key  string `json:"key"`  // environment variable in which the vendor's documentation keeps the key
+	Auth string `json:"auth"` // AuthBearer (or ""), AuthAPIKey or AuthNone
+	Wire string `json:"wire"` // "chat", "responses", "anthropic"; "" = chat, and responses for models that take tools only there
+
+	Schema  Schema  `json:"schema"`
+	Params  Params  `json:"params"`
+	History History `json:"history"`
+
+	// Facts say where the row is from, and what holds beyond it, in words.
+	Facts []string `json:"facts"`
+}
+
+// The values of Dialect.Auth.
+const (
+	AuthBearer = "bearer"  // Authorization: Bearer KEY
+	AuthAPIKey = "api-key" // the header api-key (Azure)
+	AuthNone   = "none"
+)
+
+// Schema is what a server accepts as schemas of tools. Its zero value is the subset that every known server takes: an
+// object with properties, one type for each property, arrays with items, enums of strings.
+type Schema struct {
+	// Keywords are those of JSON Schema that may be sent besides the safe subset, such as "format", "pattern", "const",
+	// "default", "additionalProperties", "anyOf", "minimum". "type[]" means lists of types, "enum*" enums that are not
+	// only strings.
+	Keywords []string `json:"keywords"`
+	// Closed: objects say additionalProperties false.
+	Closed bool `json:"closed"`
+	// Strict: "strict": false is sent with each function, because the server would take true for granted.
+	Strict         bool `json:"strict"`
+	MaxTools       int  `json:"max_tools"`       // 0 = 128
+	MaxName        int  `json:"max_name"`        // bytes; 0 = 64
+	MaxDescription int  `json:"max_description"` // bytes; 0 = 1024 is not assumed: no limit
+}
+
+// Params says which fields a request has besides model, messages, tools and stream.
+type Params struct {
+	// Omit are fields that are never sent, by their names in the request ("user", "stream_options", "tool_choice",
+	// "stream", "tools", "image", …).
+	Omit []string `json:"omit"`
+	// Rename gives fields other names, such as max_tokens to max_completion_tokens.
+	Rename map[string]string `json:"rename"`
+	// Set are fields that are always sent, such as thinking or reasoning_effort.
+	Set map[string]json.RawMessage `json:"set"`
+}
+
+// History says how messages have to look.
+type History struct {
+	// CallIDs is the form of the ids of calls: "" = at most 40 letters, digits, _ and -; CallIDsShort; CallIDsVerbatim.
+	CallIDs string `json:"call_ids"`
+	// Bridge: an assistant's message stands between a tool's result and a user's message.
+	Bridge    bool `json:"bridge"`
+	OneSystem bool `json:"one_system"` // the only system message is the first one
+	Alternate bool `json:"alternate"`  // two messages of a role in a row are joined
+	ToolNames bool `json:"tool_names"` // results carry the name of their tool
+	// Reasoning is the field of an assistant's message with which its reasoning is sent back, such as
+	// "reasoning_content"; "" = reasoning is never sent.
+	Reasoning string `json:"reasoning"`
+	// EmptyContent: content is "" and not null beside calls.
+	EmptyContent bool `json:"empty_content"`
+	// KeepTools: tools are offered as long as the history has calls, also in a request that wants none.
+	KeepTools bool `json:"keep_tools"`
+}
+
+// The values of History.CallIDs.
+const (
+	CallIDsShort    = "alnum9"   // exactly nine letters and digits (Mistral)
+	CallIDsVerbatim = "verbatim" // as the server gave them, of any length
+)
+
+//go:embed dialects.json
+var rows []byte
+
+// table reads the rows once. They are part of the program, so a mistake in them is a programmer's.
+var table = sync.OnceValues(func() ([]Dialect, error) {
+	var list []Dialect
+	if err := json.Unmarshal(rows, &list); err != nil {
+		return nil, fmt.Errorf("dialects.json: %w", err)
+	}
+	return list, nil
+})
+
+// All returns the known dialects in the order in which people are shown them. The error is a mistake in the table.
+func All() ([]Dialect, error) { return table() }
+
+// Named returns the dialect of a preset.
+func Named(name string) (Dialect, bool) {
+	list, err := table()
+	if err != nil {
+		return Dialect{}, false
+	}
+	i := slices.IndexFunc(list, func(d Dialect) bool { return d.Name == name })
+	if i < 0 {
+		return Dialect{}, false
+	}
+	return list[i], true
+}
+
+// OfAddress returns the dialect of the server at an address; the zero Dialect, and false, for an unknown one.
+func OfAddress(base string) (Dialect, bool) {
+	u, err := url.Parse(base)
+	list, tableErr := table()
+	if err != nil || tableErr != nil {
+		return Dialect{}, false
+	}
+	host := strings.ToLower(u.Hostname())
+	for _, d := range list {
+		for _, pattern := range d.Hosts {
+			if ok, _ := path.Match(pattern, host); ok {
+				return d, true
+			}
+		}
+	}
+	return Dialect{}, false
+}

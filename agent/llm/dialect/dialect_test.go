@@ -1,0 +1,69 @@
+package dialect_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/zephbot/zephbot/agent/llm/dialect"
+)
+
+func TestTable(t *testing.T) {
+	t.Parallel()
+	list, err := dialect.All()
+	if err != nil || len(list) < 18 {
+		t.Fatalf("%d rows, %v", len(list), err)
+	}
+	names := map[string]bool{}
+	for _, d := range list {
+		if names[d.Name] || d.Name == "" || d.Title == "" || len(d.Facts) == 0 {
+			t.Errorf("row %q: a name that is used twice, or no title, or no source", d.Name)
+		}
+		names[d.Name] = true
+		if d.BaseURL == "" && d.Name != "azure" {
+			t.Errorf("row %q has no address", d.Name)
+		}
+		if found, ok := dialect.OfAddress(d.BaseURL); len(d.Hosts) > 0 && d.BaseURL != "" && (!ok || found.Name != d.Name) {
+			t.Errorf("%s is taken for %q, want %q", d.BaseURL, found.Name, d.Name)
+		}
+	}
+}
+
+func TestOfAddress(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"https://api.openai.com/v1":            "openai",
+		"https://API.OpenAI.com/v1/":           "openai",
+		"https://mine.openai.azure.com/openai": "azure",
+		"https://open.bigmodel.cn/api/paas/v4": "zai",
+		"https://api.openai.com.evil.example":  "",
+		"http://localhost:8000/v1":             "",
+		"":                                     "",
+	} {
+		if d, _ := dialect.OfAddress(address); d.Name != want {
+			t.Errorf("%s: %q, want %q", address, d.Name, want)
+		}
+	}
+}
+
+// What was learnt is added to a copy: rows are shared.
+func TestWith(t *testing.T) {
+	t.Parallel()
+	d, _ := dialect.Named("mistral")
+	before, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := d.With(&dialect.Learnt{
+		Omit: []string{"temperature"}, Rename: map[string]string{"max_tokens": "max_completion_tokens"},
+		Set: map[string]string{"reasoning_effort": `"none"`}, Safe: true, History: []string{"one_system", "no_reasoning"},
+	})
+	if !slices.Contains(more.Params.Omit, "temperature") || !slices.Contains(more.Params.Omit, "user") || more.Params.Rename["max_tokens"] == "" ||
+		string(more.Params.Set["reasoning_effort"]) != `"none"` || len(more.Schema.Keywords) > 0 || !more.History.OneSystem || !more.History.Bridge {
+		t.Errorf("%+v", more)
+	}
+	after, err := json.Marshal(d)
+	if err != nil || string(after) != string(before) {
+		t.Errorf("the row was changed: %s, %v", after, err)
+	}
+}
