@@ -17,6 +17,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/adapter"
+	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/media"
 	"github.com/zephbot/zephbot/agent/llm/toolbox"
 )
@@ -48,6 +49,9 @@ type Options struct {
 	Idle             time.Duration
 	InputUSDPerMTok  float64
 	OutputUSDPerMTok float64
+	// Dialect is what the server accepts, before anything is learnt of it; the zero value = an unknown server, which gets
+	// what all of them take.
+	Dialect dialect.Dialect
 	// Accepts lists what the model takes besides text; nil = by its name (media.OfModel). Sounds are never taken,
 	// because the API does not support them.
 	Accepts          *llm.Accepts

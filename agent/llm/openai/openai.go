@@ -23,6 +23,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/adapter"
+	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/media"
 )
 
@@ -59,6 +60,9 @@ type Options struct {
 	CachedUSDPerMTok *float64
 	// Wire is the API for conversations: WireAuto (or ""), WireChat or WireResponses.
 	Wire string
+	// Dialect is what the server accepts, before anything is learnt of it; the zero value = an unknown server, which gets
+	// what all of them take.
+	Dialect dialect.Dialect
 	// Accepts is what the model takes besides text; nil = by its name (media.OfModel). Chat completions support
 	// pictures, Responses PDF too; neither supports sounds.
 	Accepts    *llm.Accepts

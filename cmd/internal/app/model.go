@@ -11,6 +11,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/anthropic"
+	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/fenced"
 	"github.com/zephbot/zephbot/agent/llm/offline"
 	"github.com/zephbot/zephbot/agent/llm/openai"
@@ -86,6 +87,7 @@ func (c *Core) newModel(p config.Provider) (llm.Provider, error) {
 		provider, err := anthropic.New(anthropic.Options{
 			Name: p.Name, BaseURL: p.BaseURL, Key: anthropic.Key(p.APIKey.Reveal()), Model: p.Model, MaxTokens: p.MaxTokens, Idle: c.cfg.LLM.Idle,
 			InputUSDPerMTok: at.Input, OutputUSDPerMTok: at.Output, CachedUSDPerMTok: &at.Cached,
+			Dialect: dialectOf(p),
 			Now: c.now, Log: c.log.With().Str("component", "model").Logger(), Accepts: accepts(p),
 		})
 		if err != nil {
@@ -111,7 +113,7 @@ func (c *Core) openai(p config.Provider) (*openai.Provider, error) {
 		Name: p.Name, BaseURL: address(p), Key: openai.Key(p.APIKey.Reveal()), Model: p.Model, EmbeddingModel: p.EmbeddingModel,
 		TranscriptionModel: p.TranscriptionModel, TranscriptionUSDPerMinute: minuteAt(c.cfg, &p),
 		MaxTokens: p.MaxTokens, Idle: c.cfg.LLM.Idle, InputUSDPerMTok: at.Input, OutputUSDPerMTok: at.Output,
-		CachedUSDPerMTok: &at.Cached, Wire: p.Wire, Accepts: accepts(p), Now: c.now, Log: c.log.With().Str("component", "model").Logger(),
+		CachedUSDPerMTok: &at.Cached, Wire: p.Wire, Dialect: dialectOf(p), Accepts: accepts(p), Now: c.now, Log: c.log.With().Str("component", "model").Logger(),
 	})
 }
 
@@ -121,6 +123,22 @@ func address(p config.Provider) string {
 		return strings.TrimRight(p.BaseURL, "/") + "/v1"
 	}
 	return p.BaseURL
+}
+
+// dialectOf returns what the server of a provider accepts; the zero value = nobody knows this server.
+func dialectOf(p config.Provider) dialect.Dialect {
+	base := address(p)
+	switch {
+	case base == "" && p.Type == "anthropic":
+		base = anthropic.DefaultBaseURL
+	case base == "":
+		base = openai.DefaultBaseURL
+	}
+	d, ok := dialect.OfAddress(base)
+	if !ok && p.Type == "ollama" {
+		d, _ = dialect.Named("ollama")
+	}
+	return d
 }
 
 // accepts returns what a model accepts besides text, according to the configuration; nil = nothing.
