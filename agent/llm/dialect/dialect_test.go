@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 )
@@ -65,5 +66,39 @@ func TestWith(t *testing.T) {
 	after, err := json.Marshal(d)
 	if err != nil || string(after) != string(before) {
 		t.Errorf("the row was changed: %s, %v", after, err)
+	}
+}
+
+// What is recalled is not changed afterwards, and is forgotten after a week.
+func TestLocal(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+	m := &dialect.Local{Now: func() time.Time { return now }}
+	if m.Recall("main", "x") != nil {
+		t.Error("something is known before it was learnt")
+	}
+	m.Update("main", "x", func(l *dialect.Learnt) { l.Omit = append(l.Omit, "user") })
+	first := m.Recall("main", "x")
+	m.Update("main", "x", func(l *dialect.Learnt) { l.Omit[0], l.Safe = "store", true })
+	second := m.Recall("main", "x")
+	if first.Omit[0] != "user" || first.Safe || second.Omit[0] != "store" || !second.Safe || m.Recall("main", "y") != nil {
+		t.Errorf("%+v, then %+v", first, second)
+	}
+	now = now.Add(dialect.Forgotten + time.Second)
+	if m.Recall("main", "x") != nil {
+		t.Error("it is still known after a week")
+	}
+	m.Update("main", "x", func(l *dialect.Learnt) { l.Window = 8192 })
+	if got := m.Recall("main", "x"); got.Safe || got.Window != 8192 {
+		t.Errorf("after a week: %+v", got)
+	}
+}
+
+// Each request recalls what is known.
+func TestRecallAllocatesNothing(t *testing.T) { //nolint:paralleltest // allocations are counted
+	m := &dialect.Local{}
+	m.Update("main", "x", func(l *dialect.Learnt) { l.Safe = true })
+	if n := testing.AllocsPerRun(100, func() { m.Recall("main", "x") }); n > 0 {
+		t.Errorf("Recall allocates %v times", n)
 	}
 }

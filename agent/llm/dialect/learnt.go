@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -14,8 +15,12 @@ type Learnt struct {
 	Rename map[string]string `json:"rename,omitempty"` // as Params.Rename
 	// Set are values of fields without which the server refuses a request, as JSON.
 	Set map[string]string `json:"set,omitempty"`
+	// Wire is the API that the model requires for tools, as Dialect.Wire; "" = the one that was tried first.
+	Wire string `json:"wire,omitempty"`
 	// Safe: schemas are sent in the safe subset only.
 	Safe bool `json:"safe,omitempty"`
+	// MaxTools is the most tools that the server takes; 0 = it has not said.
+	MaxTools int `json:"max_tools,omitempty"`
 	// Aside are the tools that the server refuses, which are not offered to it.
 	Aside []Aside `json:"aside,omitempty"`
 	// History are the rules of History that it has besides those of its row, by their names in JSON.
@@ -31,6 +36,23 @@ type Aside struct {
 	Tool   string `json:"tool"`   // qualified name
 	Schema string `json:"schema"` // hash of what was refused: another schema is tried again
 	Reason string `json:"reason"` // what the server said, without secrets
+}
+
+// Clone returns a copy that shares nothing with l; an empty Learnt for nil.
+func (l *Learnt) Clone() *Learnt {
+	if l == nil {
+		return &Learnt{}
+	}
+	c := *l
+	c.Omit, c.Aside, c.History = slices.Clone(l.Omit), slices.Clone(l.Aside), slices.Clone(l.History)
+	c.Rename, c.Set = maps.Clone(l.Rename), maps.Clone(l.Set)
+	return &c
+}
+
+// Empty reports whether nothing was learnt, whatever it has cost.
+func (l *Learnt) Empty() bool {
+	return l == nil || len(l.Omit) == 0 && len(l.Rename) == 0 && len(l.Set) == 0 && l.Wire == "" && !l.Safe &&
+		l.MaxTools == 0 && len(l.Aside) == 0 && len(l.History) == 0 && l.Window == 0
 }
 
 // With returns the dialect with what was learnt.
@@ -57,8 +79,14 @@ func (d Dialect) With(l *Learnt) Dialect {
 		}
 		d.Params.Set = set
 	}
+	if l.Wire != "" {
+		d.Wire = l.Wire
+	}
 	if l.Safe {
 		d.Schema = Schema{Strict: d.Schema.Strict, MaxTools: d.Schema.MaxTools, MaxName: d.Schema.MaxName, MaxDescription: d.Schema.MaxDescription}
+	}
+	if l.MaxTools > 0 {
+		d.Schema.MaxTools = l.MaxTools
 	}
 	for _, rule := range l.History {
 		switch rule {
@@ -89,8 +117,70 @@ func (d Dialect) With(l *Learnt) Dialect {
 // changes. Safe for concurrent use.
 type Memory interface {
 	// Recall returns what is known of the server that a provider asks for a model; nil = nothing. The result must not be
-	// changed.
+	// changed. As long as nothing changes, it is the same pointer.
 	Recall(provider, model string) *Learnt
-	// Remember keeps what was learnt. It returns at once; what cannot be stored is reported by the implementation.
-	Remember(provider, model string, l *Learnt)
+	// Update changes what is known: change gets a copy, empty if nothing is known, and nobody else changes it meanwhile.
+	// Update returns at once; what cannot be stored is reported by the implementation.
+	Update(provider, model string, change func(*Learnt))
+}
+
+// Forgotten is how long what was learnt is believed.
+const Forgotten = 7 * 24 * time.Hour
+
+// Local is a Memory of this process. The zero value is ready for use, with the time of the system's clock.
+type Local struct {
+	Now func() time.Time // nil = time.Now
+
+	mu    sync.RWMutex
+	known map[place]*Learnt
+}
+
+// place is what something was learnt of.
+type place struct{ provider, model string }
+
+func (m *Local) now() time.Time {
+	if m.Now != nil {
+		return m.Now()
+	}
+	return time.Now()
+}
+
+// Recall implements Memory. It allocates nothing.
+func (m *Local) Recall(provider, model string) *Learnt {
+	m.mu.RLock()
+	l := m.known[place{provider, model}]
+	m.mu.RUnlock()
+	if l == nil || m.now().Sub(l.At) > Forgotten {
+		return nil
+	}
+	return l
+}
+
+// Update implements Memory.
+func (m *Local) Update(provider, model string, change func(*Learnt)) {
+	m.Set(provider, model, func(l *Learnt) *Learnt {
+		change(l)
+		l.At = m.now()
+		return l
+	})
+}
+
+// Set replaces what is known by what change makes of a copy of it; nil = nothing is known any more. Unlike with Update,
+// the time of the change is left alone: for what another process has learnt.
+func (m *Local) Set(provider, model string, change func(*Learnt) *Learnt) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := place{provider, model}
+	known := m.known[at]
+	if known != nil && m.now().Sub(known.At) > Forgotten {
+		known = nil
+	}
+	if m.known == nil {
+		m.known = map[place]*Learnt{}
+	}
+	if l := change(known.Clone()); l != nil {
+		m.known[at] = l
+		return
+	}
+	delete(m.known, at)
 }
