@@ -1,6 +1,6 @@
 // Package archtest reads a checkout of the project and reports where it breaks the rules of its architecture: which
-// package may import which, how deep imports go, where third-party clients are used, how packages are named, and how
-// long files are. It parses files and builds nothing, so it also checks a tree that does not compile.
+// package may import which, how deep imports go, where third-party clients are used, and how packages are named. It
+// parses files and builds nothing, so it also checks a tree that does not compile.
 package archtest
 
 import (
@@ -67,13 +67,11 @@ func Check(tree fs.FS, names []string) ([]Problem, error) {
 		problems = append(problems, file.shape()...)
 		problems = append(problems, file.comments()...)
 		problems = append(problems, file.sessionKeys()...)
-		problems = append(problems, file.proportions()...)
 	}
 	problems = append(problems, checkPackages(files)...)
 	problems = append(problems, checkImports(files)...)
 	problems = append(problems, checkDepth(files)...)
 	problems = append(problems, checkMoney(files)...)
-	problems = append(problems, checkFunctions(files)...)
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})

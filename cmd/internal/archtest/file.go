@@ -11,9 +11,6 @@ import (
 	"strings"
 )
 
-// maxLines is the maximum length of a test file. Other files are shorter (proportions).
-const maxLines = 600
-
 // topLevels are the directories at the root; the design has no others.
 var topLevels = []string{"cmd", "bot", "agent", "tools", "policy", "persistence", "charts", "docs", ".ci", ".github"}
 
@@ -41,7 +38,6 @@ type goFile struct {
 	imports []imported
 	ast     *ast.File
 	fset    *token.FileSet
-	lines   int
 	marked  bool // contains a mark of unfinished work, perhaps as data
 }
 
@@ -61,7 +57,7 @@ func parse(module, name string, data []byte) (goFile, error) {
 	}
 	f := goFile{
 		name: name, dir: path.Dir(name), test: strings.HasSuffix(name, "_test.go"),
-		pkg: tree.Name.Name, doc: tree.Doc != nil, ast: tree, fset: fset, lines: bytes.Count(data, []byte("\n")), marked: marked(data),
+		pkg: tree.Name.Name, doc: tree.Doc != nil, ast: tree, fset: fset, marked: marked(data),
 	}
 	for _, spec := range tree.Imports {
 		i := imported{path: strings.Trim(spec.Path.Value, "`\""), line: fset.Position(spec.Pos()).Line}
@@ -73,12 +69,9 @@ func parse(module, name string, data []byte) (goFile, error) {
 	return f, nil
 }
 
-// shape checks the length of the file and that importing it has no side effects.
+// shape checks that importing the file has no side effects.
 func (f goFile) shape() []Problem {
 	var out []Problem
-	if f.test && f.lines > maxLines && !ast.IsGenerated(f.ast) {
-		out = append(out, Problem{File: f.name, Rule: "length", Text: fmt.Sprintf("has %d lines; at most %d: split it by idea", f.lines, maxLines)})
-	}
 	for _, decl := range f.ast.Decls {
 		fn, ok := decl.(*ast.FuncDecl)
 		if ok && fn.Recv == nil && fn.Name.Name == "init" {
