@@ -21,3 +21,9 @@ const Tabled = "git make npm npx yarn go cargo cmake ninja gradle mvn rustc java
 
 // Panicked returns what a panic of the parser becomes.
 func Panicked(value any) error { return panicked(value) }
+
+// SedShows reports whether a sed script certainly only prints and substitutes.
+func SedShows(script string) bool { return sedShows(script) }
+
+// SedPrints reports whether a sed script, parsed as GNU sed parses it, runs and uses nothing.
+func SedPrints(script string) bool { return sedScript(script) == sedPrints }

@@ -272,7 +272,7 @@ func (c *Command) readsFind() (paths []string, ok bool) {
 	return paths, true
 }
 
-// readsSed accepts sed -n with scripts that only print.
+// readsSed accepts sed with scripts that only print and substitute.
 func (c *Command) readsSed() (paths []string, ok bool) {
 	script := false
 	for i := 1; i < len(c.Words); i++ {
@@ -282,13 +282,13 @@ func (c *Command) readsSed() (paths []string, ok bool) {
 		}
 		switch {
 		case !script && listed("-n -E -r -u -z -nE -En -nr", text):
-		case text == "-e" && i+1 < len(c.Words) && sedScript(c.Words[i+1]) == sedPrints:
+		case text == "-e" && i+1 < len(c.Words) && sedShows(c.Words[i+1]):
 			script = true
 			i++
 		case len(text) > 1 && text[0] == '-':
 			return nil, false
 		case !script:
-			if sedScript(text) != sedPrints {
+			if !sedShows(text) {
 				return nil, false
 			}
 			script = true

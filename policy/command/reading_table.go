@@ -122,10 +122,10 @@ func gitRule(sub string) (reading, bool) {
 	const show = " stat shortstat numstat name-only name-status summary patch no-patch oneline graph decorate all pretty format abbrev-commit abbrev date since until after before author committer grep max-count " +
 		"no-merges merges first-parent reverse cached staged color no-color word-diff unified raw cc diff-filter find-renames follow no-renames check ignore-all-space ignore-space-change no-ext-diff no-textconv stdin-paths topo-order date-order left-right cherry-pick tags branches remotes relative "
 	switch sub {
-	case "status":
+	case "status": // but not -v: it shows changes like diff, but ignores --no-textconv and --no-ext-diff
 		return reading{
-			flags: "sbvz",
-			long:  "short branch porcelain long verbose untracked-files ignored show-stash ahead-behind no-renames",
+			flags: "sbz",
+			long:  "short branch porcelain long untracked-files ignored show-stash ahead-behind no-renames",
 		}, true
 	case "log", "show", "diff": // but not whatchanged: new versions of git allow an alias to replace it
 		return reading{flags: "psuzwbiEFRMC", values: "nUSGL", count: true, long: show}, true

@@ -197,3 +197,132 @@ func sedReplacement(s string, delimiter byte) (rest string, ok bool) {
 	}
 	return "", false
 }
+
+// sedShows reports whether a script certainly only prints and substitutes. It knows the p and s commands with line
+// numbers, $ and /expressions/ as addresses, and the flags g, p, i, I and numbers of s. Everything else is not known to
+// be harmless, because versions of sed read the same text differently, and some read files, write them or run commands.
+func sedShows(script string) bool {
+	for {
+		s, ok := sedShownAddress(strings.TrimLeft(script, " \t"))
+		if !ok || s == "" {
+			return false
+		}
+		command := s[0]
+		s = s[1:]
+		switch command {
+		case 'p':
+		case 's':
+			if s, ok = sedShownSubstitution(s); !ok {
+				return false
+			}
+		default:
+			return false
+		}
+		s = strings.TrimLeft(s, " \t")
+		if s == "" {
+			return true
+		}
+		if s[0] != ';' && s[0] != '\n' {
+			return false
+		}
+		if script = strings.TrimLeft(s[1:], " \t\n;"); script == "" {
+			return true
+		}
+	}
+}
+
+// sedShownAddress skips up to two addresses before a command.
+func sedShownAddress(s string) (rest string, ok bool) {
+	rest, found, ok := sedShownPlace(s)
+	if !ok || !found || !strings.HasPrefix(rest, ",") {
+		return strings.TrimLeft(rest, " \t"), ok
+	}
+	end := strings.TrimLeft(rest[1:], " \t")
+	if len(end) > 1 && end[0] == '+' && digits(end[1:2]) { // so many lines more
+		end = end[1:]
+	}
+	rest, found, ok = sedShownPlace(end)
+	return strings.TrimLeft(rest, " \t"), ok && found
+}
+
+// digits reports whether a text consists of digits.
+func digits(s string) bool { return strings.Trim(s, "0123456789") == "" }
+
+// sedShownPlace skips a line number, $ or /expression/.
+func sedShownPlace(s string) (rest string, found, ok bool) {
+	switch {
+	case s == "":
+		return "", false, false
+	case s[0] == '$':
+		return s[1:], true, true
+	case s[0] == '/':
+		rest, ok = sedShownExpression(s[1:], '/')
+		return rest, true, ok
+	}
+	rest = strings.TrimLeft(s, "0123456789")
+	return rest, rest != s, true
+}
+
+// sedShownSubstitution skips the two parts of s and its flags.
+func sedShownSubstitution(s string) (rest string, ok bool) {
+	if s == "" || strings.IndexByte("/|,#@:%!_~=", s[0]) < 0 {
+		return "", false
+	}
+	delimiter := s[0]
+	if s, ok = sedShownExpression(s[1:], delimiter); !ok {
+		return "", false
+	}
+	rest, ok = sedReplacement(s, delimiter)
+	if !ok || strings.Contains(s[:len(s)-len(rest)], "\n") {
+		return "", false
+	}
+	return strings.TrimLeft(rest, "gpiI0123456789"), true
+}
+
+// sedShownExpression skips an expression that every version of sed ends at the same delimiter: without line breaks, and
+// with nothing in brackets at which one could end them earlier than another.
+func sedShownExpression(s string, delimiter byte) (rest string, ok bool) {
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case delimiter:
+			return s[i+1:], true
+		case '\n':
+			return "", false
+		case '\\':
+			if i++; i == len(s) || s[i] == '\n' {
+				return "", false
+			}
+		case '[':
+			n := sedBrackets(s[i+1:], delimiter)
+			if n < 0 {
+				return "", false
+			}
+			i += n
+		}
+	}
+	return "", false
+}
+
+// sedBrackets returns how many bytes follow an opening bracket up to and with the closing one; -1 if versions of sed
+// may disagree about that. Inside, only names of classes such as [:space:] have brackets.
+func sedBrackets(s string, delimiter byte) int {
+	i := 0
+	if strings.HasPrefix(s, "^") {
+		i = 1
+	}
+	for first := i; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == ']' && i > first:
+			return i + 1
+		case c == ']' || c == delimiter || c == '\\' || c == '\n':
+			return -1
+		case c == '[':
+			end := strings.Index(s[i:], ":]")
+			if end < 2 || s[i+1] != ':' || strings.Trim(s[i+2:i+end], "abcdefghijklmnopqrstuvwxyz") != "" {
+				return -1
+			}
+			i += end + 1
+		}
+	}
+	return -1
+}
