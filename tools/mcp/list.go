@@ -13,6 +13,7 @@ import (
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/mcp/content"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
+	"github.com/zephbot/zephbot/tools/schema"
 )
 
 const (
@@ -146,7 +147,7 @@ func (s *server) logOffer(o *offer) {
 // tool returns one tool for the registry.
 func (s *server) tool(t guard.Tool) tools.Tool {
 	d := tools.Definition{
-		Name: guard.Qualified(s.cfg.ID, t.Name), Description: t.Description, Schema: t.Input, OutputSchema: t.Output,
+		Name: guard.Qualified(s.cfg.ID, t.Name), Description: t.Description, Schema: schema.Complete(t.Input), OutputSchema: t.Output,
 		Server: s.cfg.ID, Timeout: s.outerTimeout(),
 	}
 	if hint := guard.Hint(t.Output, s.m.o.OutputSchemaHintBytes); hint != "" {
@@ -154,12 +155,12 @@ func (s *server) tool(t guard.Tool) tools.Tool {
 	}
 	t.Annotations.Apply(&d, s.cfg.Trust)
 	// compiled on first use: most tools are never called
-	schema := sync.OnceValue(func() *content.Schema { return content.Compile(t.Output) })
+	output := sync.OnceValue(func() *content.Schema { return content.Compile(t.Output) })
 	return tools.Tool{
 		Definition: d,
 		Describe:   func(_ context.Context, call *tools.Call) (tools.Subject, error) { return s.describe(call, t) },
 		Run: func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
-			return s.runTool(ctx, call, t, schema)
+			return s.runTool(ctx, call, t, output)
 		},
 	}
 }

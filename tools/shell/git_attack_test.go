@@ -88,7 +88,7 @@ func (h *hostile) set(settings ...string) {
 // make it read more.
 func readingScripts() []string {
 	return []string{
-		"git status", "git status -v --ignored --show-stash\ngit --no-pager status --porcelain", "git log", "git log -p", "git show --format=%G? HEAD", "git diff", "git diff --cached; git diff --stat HEAD~1",
+		"git status", "git status -s --ignored --show-stash\ngit --no-pager status --porcelain", "git log", "git log -p", "git show --format=%G? HEAD", "git diff", "git diff --cached; git diff --stat HEAD~1",
 		"git log --format='%H %G? %GS %GK %s' && git log --stat --graph --all --decorate", "git show HEAD:a.txt && git show v1 && git show --stat side", "git diff --word-diff -- a.txt b.bin",
 		"git blame a.txt\ngit annotate -L 1,1 b.bin", "git ls-files -m\ngit ls-files -dmos", "git describe --tags --always --dirty", "git branch -a -v -v\ngit tag -l\ngit remote -v\ngit shortlog -sn HEAD",
 		"git rev-parse --show-toplevel\ngit rev-list --all\ngit cat-file -p HEAD:a.txt\ngit ls-tree HEAD\ngit merge-base HEAD side", "cd sub && git status && git diff && git log -p",

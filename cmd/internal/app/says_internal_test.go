@@ -19,6 +19,7 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/tools/overflow"
+	"github.com/zephbot/zephbot/tools/toolstest"
 )
 
 // TestSays pins what the tools of the service say of themselves: much follows from it, above all what runs without
@@ -57,6 +58,25 @@ func TestSays(t *testing.T) {
 	delete(got, catalog.SearchName)
 	if len(got) > 0 {
 		t.Errorf("no such tools: %v", got)
+	}
+}
+
+// TestSchemasAreTaken: no built-in tool has a schema because of which a vendor would refuse every request.
+func TestSchemasAreTaken(t *testing.T) {
+	t.Parallel()
+	defs := slices.Clone(sayingBench(t).Definitions())
+	search, err := new(catalog.Catalog).SearchTool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := overflow.Tool(overflow.Options{Store: &overflow.Memory{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range append(defs, search.Definition, read.Definition) {
+		if fault := toolstest.SchemaFault(d.Schema); fault != "" {
+			t.Errorf("%s: %s", d.Name, fault)
+		}
 	}
 }
 

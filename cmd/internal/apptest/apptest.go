@@ -96,6 +96,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 	"github.com/zephbot/zephbot/persistence"
+	"github.com/zephbot/zephbot/tools/toolstest"
 )
 
 // rulesFile is the part that becomes the rules file of the output filter.
@@ -191,6 +192,13 @@ func (s *scene) judge() {
 	}
 	if lines := s.model.Broken(); len(lines) > 0 {
 		t.Errorf("the model was asked what it is never to be asked\n  %s", strings.Join(lines, "\n  "))
+	}
+	for _, r := range s.model.Requests() {
+		for _, tool := range r.Tools {
+			if fault := toolstest.SchemaFault(tool.Schema); fault != "" {
+				t.Errorf("a vendor would refuse all tools because of the schema of %s: %s", tool.Name, fault)
+			}
+		}
 	}
 	if line := doubled(s.log.String()); line != "" {
 		t.Errorf("a line of the log has a field twice: %s", line)
