@@ -16,8 +16,8 @@ import (
 )
 
 // fewTogether is one in how many scenarios two processes play in a plain `go test`: another part each day. With
-// ZEPH_REPLICAS=full they play all.
-const fewTogether = 6
+// ZEPH_REPLICAS=full they play all, and with -short those that are about several processes.
+const fewTogether = 12
 
 // apart are the scenarios that two processes do not play, each with a line of it that is about one process alone.
 var apart = map[string]struct{ line, reason string }{
@@ -92,7 +92,8 @@ func TestScenariosTogether(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
 		_, excepted := apart[name]
 		about := strings.HasPrefix(name, "replicas_") // several processes
-		if !everyReplica() && !excepted && !about && uint64(i)%fewTogether != seed%fewTogether {
+		today := uint64(i)%fewTogether == seed%fewTogether && !testing.Short()
+		if !everyReplica() && !excepted && !about && !today {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/tools/txtar"
 
@@ -31,6 +32,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// fewRaced is one in how many scenarios is played with the race detector (-short): others each day.
+const fewRaced = 4
+
 // TestScenarios plays every file of testdata/scenario through the whole service, but for those that TestBehaviour01 to
 // TestBehaviour30 play. `go test -run '/^NAME$'` plays one, whichever test it is of.
 func TestScenarios(t *testing.T) {
@@ -42,7 +46,7 @@ func TestScenarios(t *testing.T) {
 	elsewhere := behaved()
 	for i, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
-		if elsewhere[name] || testing.Short() && i%2 == 1 { // with the race detector, half of them
+		if elsewhere[name] || testing.Short() && i%fewRaced != time.Now().YearDay()%fewRaced {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -47,8 +47,8 @@ func crash(t *testing.T, s story, few int) {
 	}
 	switch played := os.Getenv(variable); {
 	case played == "full":
-	case played == "half": // the other half tomorrow, so that a failed point is played again when it is tried again
-		points = half(points, time.Now().YearDay()%2)
+	case played == "part": // others tomorrow, so that a failed point is played again when it is tried again
+		points = partOfDay(points, time.Now().YearDay())
 	case testing.Short(): // with the race detector, which makes each life longer
 		points = spread(points, (few+1)/2)
 	default:
@@ -100,9 +100,12 @@ func spread(points []point, n int) []point {
 	return few
 }
 
-// half selects every second point, from number first on.
-func half(points []point, first int) (selected []point) {
-	for i := first; i < len(points); i += 2 {
+// partsOfDays is in how many days every point is played by ZEPH_CRASH=part.
+const partsOfDays = 3
+
+// partOfDay selects the points of a day.
+func partOfDay(points []point, day int) (selected []point) {
+	for i := day % partsOfDays; i < len(points); i += partsOfDays {
 		selected = append(selected, points[i])
 	}
 	return selected
