@@ -177,7 +177,11 @@ type Error struct {
 	RetryAfter time.Duration // 0 = not given
 	Streamed   bool          // some text had already been handed to onDelta
 	Window     int           // how many tokens the provider takes, if it said so with TooLong; 0 = unknown
-	Err        error
+	Size       int           // how many tokens it counted in the request, if it said so with TooLong; 0 = unknown
+	// Budget: Window is not the model's window, but how many tokens this account may use in a time; the request alone is
+	// larger, so that waiting does not help.
+	Budget bool
+	Err    error
 }
 
 // Error implements error.
