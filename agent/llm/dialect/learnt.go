@@ -23,8 +23,7 @@ type Learnt struct {
 	MaxTools int `json:"max_tools,omitempty"`
 	// Aside are the tools that the server refuses, which are not offered to it.
 	Aside []Aside `json:"aside,omitempty"`
-	// History are the rules of History that it has besides those of its row, by their names in JSON; "call_ids" is
-	// CallIDsShort, "reasoning" ReasoningAll, "no_reasoning" ReasoningNever, "no_tool_names" that results carry none.
+	// History are the rules of History that it has besides those of its row, by their names in JSON.
 	History []string  `json:"history,omitempty"`
 	Window  int       `json:"window,omitempty"` // tokens, the answer included; 0 = it has not said
 	Spent   int       `json:"spent,omitempty"`  // requests that learning has cost for Catalog
@@ -89,41 +88,29 @@ func (d Dialect) With(l *Learnt) Dialect {
 	if l.MaxTools > 0 {
 		d.Schema.MaxTools = l.MaxTools
 	}
-	d.History = d.History.with(l.History)
-	return d
-}
-
-// with returns the form of messages with more rules, by their names.
-func (h History) with(rules []string) History {
-	for _, rule := range rules {
+	for _, rule := range l.History {
 		switch rule {
 		case "bridge":
-			h.Bridge = true
-		case "no_system":
-			h.NoSystem = true
+			d.History.Bridge = true
+		case "one_system":
+			d.History.OneSystem = true
 		case "alternate":
-			h.Alternate = true
+			d.History.Alternate = true
 		case "tool_names":
-			h.ToolNames = true
-		case "no_tool_names":
-			h.ToolNames = false
+			d.History.ToolNames = true
 		case "call_ids":
-			h.CallIDs = CallIDsShort
-		case "call_ids_verbatim":
-			h.CallIDs = CallIDsVerbatim
+			d.History.CallIDs = CallIDsShort
 		case "empty_content":
-			h.EmptyContent = true
+			d.History.EmptyContent = true
 		case "keep_tools":
-			h.KeepTools = true
-		case "no_channels":
-			h.NoChannels = true
+			d.History.KeepTools = true
 		case "reasoning":
-			h.Reasoning = ReasoningAll
+			d.History.Reasoning = "reasoning_content"
 		case "no_reasoning":
-			h.Reasoning = ReasoningNever
+			d.History.Reasoning = ""
 		}
 	}
-	return h
+	return d
 }
 
 // Memory keeps what was learnt. Implementations forget it after a week, and when the key, the address or the model

@@ -3,13 +3,15 @@ package openai
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
-	"time"
 
 	"github.com/zephbot/zephbot/agent/llm/adapter"
-	"github.com/zephbot/zephbot/agent/llm/complaint"
 	"github.com/zephbot/zephbot/agent/llm/media"
 )
+
+// maxErrorBody bounds how much is read of a refusal, in bytes.
+const maxErrorBody = 64 << 10
 
 var errRefused = errors.New("server refused the request")
 
@@ -30,7 +32,7 @@ type exchange struct {
 	sent    bool
 	status  int
 	header  http.Header
-	body    []byte // of a refused request, as far as it is read
+	body    []byte // of a refused request, at most maxErrorBody
 	refusal bool   // rejected because of its content
 
 	listen, pause func() // start and stop counting the server's silence
@@ -48,11 +50,11 @@ func (x *exchange) again() {
 }
 
 // rejected returns the server's message if it rejected the request as invalid.
-func (x *exchange) rejected(err error) (complaint.Complaint, bool) {
+func (x *exchange) rejected(err error) (complaint, bool) {
 	if !errors.Is(err, errRefused) || (x.status != http.StatusBadRequest && x.status != http.StatusNotFound) {
-		return complaint.Complaint{}, false
+		return complaint{}, false
 	}
-	return complaint.Read(x.status, x.header, x.body, time.Now()), true
+	return readComplaint(x.body), true
 }
 
 // Do implements the SDK's HTTPDoer.
@@ -71,7 +73,8 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	}
 	x.status, x.header = resp.StatusCode, resp.Header
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		x.body = complaint.Body(resp.Body)
+		// The status matters more than a body that cannot be read to its end.
+		x.body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 		_ = resp.Body.Close()
 		return nil, errRefused
 	}
