@@ -21,6 +21,9 @@ const (
 	tryBucket  = "first_admin_try"
 )
 
+// shortCode is the length of a code that is also typed.
+const shortCode = 12
+
 // How often a person may try a code within an hour, and for how long it is remembered who has used one.
 const (
 	codeTries = 5
@@ -28,8 +31,11 @@ const (
 	usedFor   = 24 * time.Hour
 )
 
-// NewCode returns a code with 128 random bits, for a link or to be typed.
+// NewCode returns a code with 128 random bits, for a link.
 func NewCode() string { return rand.Text() }
+
+// ShortCode returns a code with 60 random bits, for a link or to be typed.
+func ShortCode() string { return NewCode()[:shortCode] }
 
 // Redeems reports whether a text is the command that redeems a code, as a link to the bot or a person writes it.
 func Redeems(text, code string) bool {
@@ -40,12 +46,13 @@ func Redeems(text, code string) bool {
 	if code == "" {
 		return false
 	}
-	return subtle.ConstantTimeCompare([]byte(hashed(strings.TrimSpace(rest))), []byte(hashed(code))) == 1
+	return subtle.ConstantTimeCompare([]byte(CodeHash(strings.TrimSpace(rest))), []byte(CodeHash(code))) == 1
 }
 
 // Offer makes the code with which somebody becomes the first admin; "" when there is an admin. The code has 128 random
-// bits, is stored as a hash only, and lasts until it is used or the process owner ends or starts again.
-func (g *Guard) Offer(ctx context.Context, owner string) (code string, err error) {
+// bits, is stored as a hash only, and lasts until it is used or the process owner ends or starts again. shown is the
+// CodeHash of a code that somebody was shown before the process began, and that is valid as well; "" = there is none.
+func (g *Guard) Offer(ctx context.Context, owner, shown string) (code string, err error) {
 	place := bot.Place{Channel: g.opts.Channel, Bot: g.opts.Bot}
 	admins, err := g.admins(ctx, place)
 	if err != nil {
@@ -67,7 +74,10 @@ func (g *Guard) Offer(ctx context.Context, owner string) (code string, err error
 	}
 	if len(admins) == 0 {
 		code = NewCode()
-		change.Facts = append(change.Facts, bot.Fact{Bucket: codeBucket, Key: personKey(place, owner), Value: hashed(code)})
+		change.Facts = append(change.Facts, bot.Fact{Bucket: codeBucket, Key: personKey(place, owner), Value: CodeHash(code)})
+		if shown != "" {
+			change.Facts = append(change.Facts, bot.Fact{Bucket: codeBucket, Key: personKey(place, "shown/"+owner), Value: shown})
+		}
 	}
 	if len(change.Facts) == 0 {
 		return code, nil
@@ -90,8 +100,8 @@ func (g *Guard) living(ctx context.Context) (func(owner string) bool, error) {
 	return lives, nil
 }
 
-// hashed is what is stored of a code. Case does not matter: people type it.
-func hashed(code string) string {
+// CodeHash is what is stored of a code. Case does not matter: people type it.
+func CodeHash(code string) string {
 	sum := sha256.Sum256([]byte(strings.ToUpper(code)))
 	return hex.EncodeToString(sum[:])
 }
@@ -112,12 +122,12 @@ func (g *Guard) redeem(ctx context.Context, msg *bot.Message, code string) (v tu
 	}
 	right := 0
 	for _, f := range codes {
-		right |= subtle.ConstantTimeCompare([]byte(f.Value), []byte(hashed(code)))
+		right |= subtle.ConstantTimeCompare([]byte(f.Value), []byte(CodeHash(code)))
 	}
 	if right == 0 {
 		return turn.Verdict{Reason: "wrong code", Reply: g.words.CodeWrong(msg.Language, left)}, true, nil
 	}
-	mine, err := g.take(ctx, msg, hashed(code))
+	mine, err := g.take(ctx, msg, CodeHash(code))
 	if err != nil || !mine {
 		return turn.Verdict{Reason: "the code was used", Reply: g.words.CodeWrong(msg.Language, left)}, true, err
 	}

@@ -31,7 +31,7 @@ func TestTwoLastAdmins(t *testing.T) {
 		}},
 	} {
 		h := newHouse(t, access.Options{})
-		code, err := h.guard.Offer(t.Context(), "p1")
+		code, err := h.guard.Offer(t.Context(), "p1", "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -141,7 +141,7 @@ func want(t *testing.T, what, got, begin string) {
 func TestFirstAdmin(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, access.Options{Users: []string{"42"}, ByRole: map[access.Role][]string{access.User: {"read"}}})
-	code, err := h.guard.Offer(t.Context(), "p1")
+	code, err := h.guard.Offer(t.Context(), "p1", "")
 	if err != nil || len(code) < 26 {
 		t.Fatalf("%q, %v", code, err)
 	}
@@ -169,11 +169,36 @@ func TestFirstAdmin(t *testing.T) {
 	if v := h.says("42", "hi", ""); !v.Admin {
 		t.Errorf("after a restart: %+v", v)
 	}
-	if again, err := h.guard.Offer(t.Context(), "p1"); err != nil || again != "" {
+	if again, err := h.guard.Offer(t.Context(), "p1", ""); err != nil || again != "" {
 		t.Errorf("a code although there is an admin: %q, %v", again, err)
 	}
 	if !slices.Equal(h.lines, []string{"admit 42 admin by telegram:42"}) {
 		t.Errorf("the record: %q", h.lines)
+	}
+}
+
+// TestShownCode: a code that somebody was shown before the process began is as good as the process's own, once.
+func TestShownCode(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, access.Options{Living: func(context.Context) (func(string) bool, error) {
+		return func(owner string) bool { return owner == "p2" }, nil
+	}})
+	early := access.ShortCode()
+	for _, owner := range []string{"p1", "p2"} { // the first one ends, the second one is shown the same code
+		if _, err := h.guard.Offer(t.Context(), owner, access.CodeHash(early)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	facts, err := h.store.FactsOf(t.Context(), "first_admin", "", h.now)
+	if err != nil || len(facts) != 2 {
+		t.Fatalf("codes: %+v, %v", facts, err)
+	}
+	if v := h.says("7", "/start "+strings.ToLower(early), ""); !v.OK || !v.Admin {
+		t.Fatalf("the code that was shown before: %+v", v)
+	}
+	want(t, "used", h.says("8", "/start "+early, "").Reply, "I only talk to people on my list.")
+	if facts, err := h.store.FactsOf(t.Context(), "first_admin", "", h.now); err != nil || len(facts) != 0 {
+		t.Errorf("codes are left: %+v, %v", facts, err)
 	}
 }
 
@@ -186,7 +211,7 @@ func TestCodesEnd(t *testing.T) {
 		return func(owner string) bool { return living[owner] }, nil
 	}})
 	offer := func(owner string) string {
-		code, err := h.guard.Offer(t.Context(), owner)
+		code, err := h.guard.Offer(t.Context(), owner, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +248,7 @@ func TestOneFirstAdmin(t *testing.T) {
 	h := newHouse(t, access.Options{})
 	h.opts.Line = nil
 	h.another()
-	code, err := h.guard.Offer(t.Context(), "p1")
+	code, err := h.guard.Offer(t.Context(), "p1", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +360,7 @@ func TestConfigurationWins(t *testing.T) {
 func TestLastAdmin(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, access.Options{})
-	code, err := h.guard.Offer(t.Context(), "p1")
+	code, err := h.guard.Offer(t.Context(), "p1", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -547,7 +572,7 @@ func TestUnreadable(t *testing.T) {
 		t.Errorf("no JSON: %+v, %v", v, err)
 	}
 	h.store.Hooks.BeforeApply = func(*bot.Change) error { return errStore }
-	if _, err := h.guard.Offer(t.Context(), "p"); errors.Is(err, errStore) {
+	if _, err := h.guard.Offer(t.Context(), "p", ""); errors.Is(err, errStore) {
 		t.Error("an admin is configured: nothing is written")
 	}
 	h.store.Hooks.BeforeApply = nil

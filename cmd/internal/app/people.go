@@ -12,9 +12,16 @@ import (
 
 // offer shows the code of the first admin where there is no admin.
 func (c *Core) offer(ctx context.Context, guard *access.Guard, username string) error {
-	code, err := guard.Offer(ctx, c.owner)
-	if err != nil || code == "" {
+	shown, err := shownCode(c.dir)
+	if err != nil {
+		c.log.Warn().Err(err).Msg("the link of zephbot setup makes nobody admin")
+	}
+	code, err := guard.Offer(ctx, c.owner, shown)
+	if err != nil {
 		return err
+	}
+	if code == "" { // there is an admin
+		return forgetShown(c.dir)
 	}
 	c.log.Info().Str("first_admin", "there is no admin yet: send /start "+code+" to @"+username+", or open https://t.me/"+username+"?start="+code).Msg("start")
 	return nil

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -106,7 +109,43 @@ func (f *Found) Release(ctx context.Context) error {
 }
 
 // NewCode returns the code with which somebody becomes the first admin.
-func NewCode() string { return access.NewCode()[:12] }
+func NewCode() string { return access.ShortCode() }
+
+// shownName is the file in data_dir with the hash of the code that setup has shown.
+const shownName = "first-admin"
+
+// KeepCode stores the hash of a code that setup has shown, so that a service that is started with the configuration makes
+// whoever sends it the first admin.
+func KeepCode(c *config.Config, code string) error {
+	dir := c.Path(c.DataDir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("keep the code: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, shownName), []byte(access.CodeHash(code)+"\n"), 0o600); err != nil {
+		return fmt.Errorf("keep the code: %w", err)
+	}
+	return nil
+}
+
+// shownCode returns what KeepCode has stored; "" = nothing.
+func shownCode(dir string) (string, error) {
+	raw, err := os.ReadFile(filepath.Join(dir, shownName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the code that setup has shown: %w", err)
+	}
+	return strings.TrimSpace(string(raw)), nil
+}
+
+// forgetShown removes what KeepCode has stored.
+func forgetShown(dir string) error {
+	if err := os.Remove(filepath.Join(dir, shownName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the code that setup has shown: %w", err)
+	}
+	return nil
+}
 
 // LocalModel is a server of models on this machine.
 type LocalModel struct {

@@ -62,6 +62,7 @@ type setup struct {
 	own  bool           // the file is where it is found without --config
 	out  config.Chosen
 	bot  *app.Found // nil = the token was not checked
+	code string     // that was shown and that nobody has sent; "" = none
 }
 
 // errInterrupted ends a setup that somebody interrupted.
@@ -228,7 +229,8 @@ func (s *setup) write() error {
 	text := config.Compose(s.out)
 	src := s.c.source()
 	src.File, src.ReadFile = s.path, func(string) ([]byte, error) { return text, nil }
-	if _, err := config.Load(src); err != nil { // the environment may contradict the answers
+	cfg, err := config.Load(src)
+	if err != nil { // the environment may contradict the answers
 		return err
 	}
 	if err := writeNew(s.path, text); err != nil {
@@ -239,6 +241,11 @@ func (s *setup) write() error {
 	}
 	s.c.flags.config = s.path
 	s.in.say("\nWritten: %s (only this account can read it).", s.path)
+	if s.code != "" {
+		if err := app.KeepCode(cfg, s.code); err != nil {
+			return err
+		}
+	}
 	if !s.f.noStart {
 		return nil
 	}

@@ -97,8 +97,15 @@ func (s *setup) askAdmin(ctx context.Context) error {
 	code := app.NewCode()
 	s.in.say("\n2 of 5: you\nOpen https://t.me/%s?start=%s and press Start, or send the bot this message: /start %s", s.bot.Username, code, code)
 	s.in.say("Whoever does that is the admin. Waiting … (Enter goes on without; a numeric id is taken too)")
-	return s.meet(ctx, code)
+	err := s.meet(ctx, code)
+	if len(s.out.Admins) == 0 {
+		s.code = code
+	}
+	return err
 }
+
+// laterAdmin says how somebody becomes the admin later, after a code was shown.
+const laterAdmin = "Nobody is admin yet. The link stays good: whoever follows it once the bot runs is the first. The bot also shows a code at its start."
 
 // noAdmin says how somebody becomes the admin later.
 const noAdmin = "Nobody is admin yet: at its start the bot shows a code, and whoever sends it to the bot is the first."
@@ -136,7 +143,7 @@ func (s *setup) meet(ctx context.Context, code string) error {
 // admitted takes an id that was typed instead; an empty line goes on without.
 func (s *setup) admitted(text string) (over bool) {
 	if text == "" {
-		s.in.say(noAdmin)
+		s.in.say(laterAdmin)
 		return true
 	}
 	id, err := strconv.ParseInt(text, 10, 64)

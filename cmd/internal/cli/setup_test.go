@@ -137,6 +137,23 @@ func (d *dialogue) redeems() {
 	d.sees(`ok: Ann \(id 1001\) is the admin\.`)
 }
 
+// hears waits for a message of the bot.
+func (d *dialogue) hears(text string) {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(d.t.Context(), time.Minute)
+	defer cancel()
+	if err := d.tg.WaitFor(ctx, func() bool {
+		for _, call := range d.tg.Calls() {
+			if strings.HasPrefix(call.Method, "sendMessage") && strings.Contains(call.Params["text"], text) {
+				return true
+			}
+		}
+		return false
+	}); err != nil {
+		d.t.Fatalf("the bot does not say %q: %v\n%s", text, err, d.err.String())
+	}
+}
+
 // hides checks that no secret was shown.
 func (d *dialogue) hides(secrets ...string) {
 	d.t.Helper()
@@ -186,19 +203,9 @@ func TestSetup(t *testing.T) {
 	d.says(`project does not exist. Make it\? \[Y/n\]: `, "")
 	d.says(`\[y/N\]: `, "")
 	d.sees(`Written: .*/zephbot\.toml \(only this account can read it\)\.\nThe bot starts; Ctrl-C ends it\. Later: zephbot serve\.`)
+	d.hears("You are now an admin") // the message that setup has read, answered by the service
 	c.tg.Say(1001, 1001, telegramtest.Message{Text: "good morning"})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if err := c.tg.WaitFor(ctx, func() bool {
-		for _, call := range c.tg.Calls() {
-			if strings.HasPrefix(call.Method, "sendMessage") && strings.Contains(call.Params["text"], "Good morning, Ann.") {
-				return true
-			}
-		}
-		return false
-	}); err != nil {
-		t.Fatalf("no answer: %v\n%s", err, d.err.String())
-	}
+	d.hears("Good morning, Ann.")
 	d.stop()
 	if code := d.ends(); code != cli.Fine {
 		t.Errorf("exit %d: %s", code, d.err.String())
@@ -255,6 +262,43 @@ func written(t *testing.T, dir string) string {
 	return strings.Join(names, " ")
 }
 
+// TestSetupLink: a link that setup has shown makes somebody the admin who follows it after setup has gone on without
+// them, also with another code at the start of the service, and once.
+func TestSetupLink(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, telegramtest.Options{})
+	c.env = nil
+	d := begin(t, c, nil)
+	d.says("Token", c.tg.Token())
+	text := d.sees(`\?start=[A-Z2-7]+ and press Start`)
+	code := strings.TrimSuffix(text[strings.LastIndex(text, "=")+1:], " and press Start")
+	d.says("Waiting", "")
+	d.sees("The link stays good")
+	d.says("Which one", "4")
+	d.says("or the path of yours: ", "")
+	d.says(`\[y/N\]: `, "")
+	d.sees("The bot starts")
+	kept := filepath.Join(c.dir, "data", "first-admin")
+	if raw, err := os.ReadFile(kept); err != nil || strings.Contains(string(raw), code) {
+		t.Errorf("the code itself is stored: %s, %v", raw, err)
+	}
+	c.tg.Say(1001, 1001, telegramtest.Message{Text: "/start " + strings.ToLower(code)})
+	d.hears("You are now an admin")
+	d.stop()
+	if code := d.ends(); code != cli.Fine {
+		t.Errorf("exit %d: %s", code, d.err.String())
+	}
+	// The next start finds an admin, and forgets the link.
+	d = begin(t, c, nil)
+	d.says("zephbot\\.toml exists already", "")
+	d.sees("The bot starts")
+	c.tg.Say(1001, 1001, telegramtest.Message{Text: "/people"})
+	d.hears("By the configuration")
+	if _, err := os.Stat(kept); !os.IsNotExist(err) {
+		t.Errorf("the code is still there: %v", err)
+	}
+}
+
 // TestSetupStops: an interrupt, or an input that ends, leaves nothing behind.
 func TestSetupStops(t *testing.T) {
 	t.Parallel()
@@ -294,7 +338,7 @@ func TestSetupObstacles(t *testing.T) {
 	if _, err := io.WriteString(d.keys, "\n"); err != nil {
 		t.Fatal(err)
 	}
-	d.sees("Nobody is admin yet: at its start the bot shows a code")
+	d.sees("Nobody is admin yet. The link stays good")
 	d.says(`4  a server on this machine at 127\.0\.0\.1:\d+ \(gpt-good, hear-1, text-embed\)\n  5  none for now.*\nWhich one`, "4")
 	d.says(`Model \[gpt-good\]: `, "")
 	d.says("or the path of yours: ", "")
