@@ -38,7 +38,9 @@ type Message struct {
 
 // ToolUse is the model's request to call a tool.
 type ToolUse struct {
-	ID   string          `json:"id"`   // unique within its message, as the model or its adapter named it
+	ID string `json:"id"` // unique within its message, as the model or its adapter named it
+	// Own is the id that the model itself gave, if ID is another one; for models that count on their own ids.
+	Own  string          `json:"own,omitempty"`
 	Name string          `json:"name"` // qualified name, as in Tool.Name
 	Args json.RawMessage `json:"args"` // as the model wrote them: can be malformed JSON
 	// Extra is data that the vendor requires back with this use (Gemini's thought signature); opaque.
@@ -129,6 +131,8 @@ type Response struct {
 	Provider string // configured name, e.g. "main"
 	Model    string
 	USD      float64 // cost at the configured prices; 0 if none are configured
+	// Retold: the server had refused the messages and answered when their history was plain text (history.PlainText).
+	Retold bool
 }
 
 // Provider is a language model. Chat streams text to onDelta (which may be nil and is called from one goroutine, in
@@ -173,7 +177,11 @@ type Error struct {
 	RetryAfter time.Duration // 0 = not given
 	Streamed   bool          // some text had already been handed to onDelta
 	Window     int           // how many tokens the provider takes, if it said so with TooLong; 0 = unknown
-	Err        error
+	Size       int           // how many tokens it counted in the request, if it said so with TooLong; 0 = unknown
+	// Budget: Window is not the model's window, but how many tokens this account may use in a time; the request alone is
+	// larger, so that waiting does not help.
+	Budget bool
+	Err    error
 }
 
 // Error implements error.

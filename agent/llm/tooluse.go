@@ -8,6 +8,7 @@ import (
 // toolUseJSON is the stored form of a ToolUse. RawArgs replaces Args if the model wrote something that is not JSON.
 type toolUseJSON struct {
 	ID      string          `json:"id"`
+	Own     string          `json:"own,omitempty"`
 	Name    string          `json:"name"`
 	Args    json.RawMessage `json:"args,omitempty"`
 	RawArgs *string         `json:"raw_args,omitempty"`
@@ -17,7 +18,7 @@ type toolUseJSON struct {
 // MarshalJSON implements json.Marshaler. A model's arguments can be malformed, and json.RawMessage cannot be encoded
 // then. Such arguments are stored as a string in "raw_args", so that a journal can store every answer.
 func (u ToolUse) MarshalJSON() ([]byte, error) {
-	out := toolUseJSON{ID: u.ID, Name: u.Name, Args: u.Args, Extra: u.Extra}
+	out := toolUseJSON{ID: u.ID, Own: u.Own, Name: u.Name, Args: u.Args, Extra: u.Extra}
 	if len(u.Args) > 0 && !json.Valid(u.Args) {
 		raw := string(u.Args)
 		out.Args, out.RawArgs = nil, &raw
@@ -35,7 +36,7 @@ func (u *ToolUse) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &in); err != nil {
 		return fmt.Errorf("read tool use: %w", err)
 	}
-	*u = ToolUse{ID: in.ID, Name: in.Name, Args: in.Args, Extra: in.Extra}
+	*u = ToolUse{ID: in.ID, Own: in.Own, Name: in.Name, Args: in.Args, Extra: in.Extra}
 	if in.RawArgs != nil {
 		u.Args = json.RawMessage(*in.RawArgs)
 	}

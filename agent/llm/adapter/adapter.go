@@ -1,20 +1,14 @@
 // Package adapter contains what the adapters of all vendors share: a key that is never printed, bodies with a size
-// limit, the Retry-After header, and texts that are safe to log.
+// limit, and texts that are safe to log.
 package adapter
 
 import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"net/http"
-	"strconv"
 	"strings"
 	"time"
 )
-
-// MaxRetryAfter bounds the wait that a server asks for, so that absurd values do not overflow.
-const MaxRetryAfter = 24 * time.Hour
 
 // maxClean bounds a text for the log, in characters.
 const maxClean = 500
@@ -85,30 +79,4 @@ func (c *capped) Close() error {
 		late.Stop()
 	}
 	return c.body.Close() //nolint:wrapcheck // a reader's own error
-}
-
-// RetryAfter reads retry-after-ms (OpenAI, Azure) and Retry-After as seconds or date (RFC 9110, 10.2.3). 0 = not given.
-func RetryAfter(h http.Header, now time.Time) time.Duration {
-	if d, ok := number(h.Get("Retry-After-Ms"), time.Millisecond); ok {
-		return d
-	}
-	value := h.Get("Retry-After")
-	if d, ok := number(value, time.Second); ok {
-		return d
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return min(max(at.Sub(now), 0), MaxRetryAfter)
-	}
-	return 0
-}
-
-func number(s string, unit time.Duration) (time.Duration, bool) {
-	n, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
-	if err != nil || math.IsNaN(n) || n < 0 {
-		return 0, false
-	}
-	if n > float64(MaxRetryAfter/unit) {
-		return MaxRetryAfter, true
-	}
-	return time.Duration(n * float64(unit)), true
 }

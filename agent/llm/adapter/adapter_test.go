@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -72,31 +71,4 @@ func TestCapDrains(t *testing.T) {
 			t.Errorf("the body is still open: %v", err)
 		}
 	})
-}
-
-func TestRetryAfter(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-	for _, tt := range []struct {
-		name, value string
-		want        time.Duration
-	}{
-		{"Retry-After", "7", 7 * time.Second},
-		{"Retry-After", " 1.5 ", 1500 * time.Millisecond},
-		{"Retry-After-Ms", "250", 250 * time.Millisecond},
-		{"Retry-After", "Wed, 04 Mar 2026 12:00:30 GMT", 30 * time.Second},
-		{"Retry-After", "Wed, 04 Mar 2020 12:00:30 GMT", 0},
-		{"Retry-After", "1e300", adapter.MaxRetryAfter},
-		{"Retry-After", "Wed, 04 Mar 2099 12:00:30 GMT", adapter.MaxRetryAfter},
-		{"Retry-After", "-3", 0},
-		{"Retry-After", "NaN", 0},
-		{"Retry-After", "soon", 0},
-		{"X-Other", "3", 0},
-	} {
-		h := http.Header{}
-		h.Set(tt.name, tt.value)
-		if got := adapter.RetryAfter(h, now); got != tt.want {
-			t.Errorf("%s: %s is %s, want %s", tt.name, tt.value, got, tt.want)
-		}
-	}
 }

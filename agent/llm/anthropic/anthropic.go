@@ -174,7 +174,11 @@ func (p *Provider) chat(
 		err = &llm.Error{Kind: llm.Truncated, Status: x.status, Err: errors.New("stream ended without a stop_reason")}
 	}
 	if err != nil {
-		return nil, p.failure(ctx, callCtx, x, err, a.text.Len() > 0)
+		err = p.failure(ctx, callCtx, x, err, a.text.Len() > 0)
+		if x.refusal {
+			return &llm.Response{Text: a.text.String(), Stop: llm.StopRefusal, Provider: p.o.Name, Model: p.o.Model}, nil
+		}
+		return nil, err
 	}
 	res := a.response()
 	res.Provider = p.o.Name

@@ -309,7 +309,7 @@ func TestFailures(t *testing.T) {
 		text  string
 	}{
 		"key":         {reply{status: 401, body: failed("authentication_error", "invalid x-api-key "+key)}, llm.Unauthorized, 0, "[redacted]"},
-		"credit":      {reply{status: 400, body: failed("invalid_request_error", "Your credit balance is too low")}, llm.Unauthorized, 0, "credit"},
+		"credit":      {reply{status: 400, body: failed("invalid_request_error", "Your credit balance is too low")}, llm.NoCredit, 0, "credit"},
 		"rate":        {reply{status: 429, body: failed("rate_limit_error", "slow down"), header: map[string]string{"Retry-After": "7"}}, llm.RateLimited, 7 * time.Second, "slow down"},
 		"date":        {reply{status: 429, body: failed("rate_limit_error", "x"), header: map[string]string{"Retry-After": "Wed, 04 Mar 2026 12:00:30 GMT"}}, llm.RateLimited, 30 * time.Second, "x"},
 		"overloaded":  {reply{status: 529, body: failed("overloaded_error", "Overloaded")}, llm.Unavailable, 0, "Overloaded"},

@@ -2,22 +2,20 @@ package anthropic
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/adapter"
+	"github.com/zephbot/zephbot/agent/llm/complaint"
 	"github.com/zephbot/zephbot/agent/llm/media"
 )
-
-const maxErrorBody = 64 << 10
 
 var errRefused = errors.New("server refused the request")
 
@@ -30,6 +28,7 @@ type exchange struct {
 	status   int
 	header   http.Header
 	body     []byte
+	refusal  bool // rejected because of its content
 }
 
 // send sends the request and returns the body of the answer.
@@ -54,8 +53,7 @@ func (x *exchange) send(ctx context.Context, url string, key Key, body []byte) (
 	}
 	x.status, x.header = resp.StatusCode, resp.Header
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		// The status matters more than a body that cannot be read to its end.
-		x.body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+		x.body = complaint.Body(resp.Body)
 		_ = resp.Body.Close()
 		return nil, errRefused
 	}
@@ -79,23 +77,11 @@ func (p *Provider) failure(ctx, callCtx context.Context, x *exchange, err error,
 		ready.Provider, ready.Streamed = p.o.Name, streamed
 		return ready
 	case errors.Is(err, errRefused):
-		kind, message := complaint(x.body)
-		e.Kind, e.RetryAfter = kindOf(x.status, kind, message), adapter.RetryAfter(x.header, p.o.Now())
-		e.Window = adapter.Window(message)
-		if message == "" {
-			message = http.StatusText(x.status)
-		}
-		if x.status >= 300 && x.status < 400 {
-			message = "the server redirects to another address; set base_url to the final one"
-		}
-		e.Err = errors.New(p.o.Key.Clean(message))
-		return e
+		c := complaint.Read(x.status, x.header, x.body, p.o.Now())
+		return p.complained(x, &c, streamed)
 	case errors.As(err, &told): // within the stream
-		kind, message := complaint(told.data)
-		e.Kind, e.Window = kindOf(0, kind, message), adapter.Window(message)
-		e.RetryAfter = adapter.RetryAfter(x.header, p.o.Now())
-		e.Err = errors.New(p.o.Key.Clean(message + " (" + kind + ")"))
-		return e
+		c := complaint.Read(http.StatusOK, x.header, told.data, p.o.Now())
+		return p.complained(x, &c, streamed)
 	case errors.Is(err, adapter.ErrTooBig):
 		e.Kind = llm.Oversize
 	case !x.sent:
@@ -114,41 +100,16 @@ func (p *Provider) failure(ctx, callCtx context.Context, x *exchange, err error,
 	return e
 }
 
-// complaint reads {"type":"error","error":{"type":…,"message":…}}; anything else is taken as plain text.
-func complaint(data []byte) (kind, message string) {
-	var body struct {
-		Error struct {
-			Type    string `json:"type"`
-			Message string `json:"message"`
-		} `json:"error"`
+// complained converts what a server said to an error.
+func (p *Provider) complained(x *exchange, c *complaint.Complaint, streamed bool) error {
+	limit, size, _ := c.Overflow()
+	x.refusal = c.Refused()
+	text := cmp.Or(p.o.Key.Clean(c.Text()), http.StatusText(x.status))
+	if x.status >= 300 && x.status < 400 {
+		text = "the server redirects to another address; set base_url to the final one"
 	}
-	if json.Unmarshal(data, &body) == nil && (body.Error.Type != "" || body.Error.Message != "") {
-		return body.Error.Type, body.Error.Message
-	}
-	return "", string(bytes.TrimSpace(data))
-}
-
-// kindOf classifies by the vendor's error type, or by the status if there is none.
-func kindOf(status int, kind, message string) llm.Kind {
-	lower := strings.ToLower(message)
-	long := strings.Contains(lower, "prompt is too long") ||
-		strings.Contains(lower, "context window") || strings.Contains(lower, "context limit")
-	switch {
-	case kind == "request_too_large", status == http.StatusRequestEntityTooLarge, long:
-		return llm.TooLong
-	case kind == "rate_limit_error", status == http.StatusTooManyRequests:
-		return llm.RateLimited
-	case kind == "authentication_error", kind == "permission_error", kind == "billing_error",
-		status == http.StatusUnauthorized, status == http.StatusForbidden,
-		status == http.StatusPaymentRequired, strings.Contains(lower, "credit balance"):
-		return llm.Unauthorized
-	case kind == "timeout_error", status == http.StatusRequestTimeout:
-		return llm.Timeout
-	case kind == "overloaded_error", kind == "api_error", status >= 500:
-		return llm.Unavailable
-	case kind == "invalid_request_error", kind == "not_found_error", status >= 300:
-		return llm.Invalid
-	default:
-		return llm.Unavailable
+	return &llm.Error{
+		Kind: c.Kind(), Provider: p.o.Name, Status: cmp.Or(c.Status, x.status), RetryAfter: c.RetryAfter, Streamed: streamed,
+		Window: limit, Size: size, Budget: c.Quota(), Err: errors.New(text),
 	}
 }

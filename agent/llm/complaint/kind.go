@@ -1,9 +1,11 @@
 package complaint
 
 import (
+	"bytes"
 	"net/http"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
@@ -113,13 +115,11 @@ func (c *Complaint) Affordable() int {
 // Hidden reads a complaint that a server hides in an answer with status 200 and without an error object (MiniMax's
 // base_resp); ok is false if there is none.
 func Hidden(answer []byte, now time.Time) (c Complaint, ok bool) {
-	if !hidden.Match(answer) {
+	if !bytes.Contains(answer, []byte(`"base_resp"`)) || !hidden.Match(answer) {
 		return c, false
 	}
 	c = Read(http.StatusOK, nil, answer, now)
-	return c, slices.ContainsFunc(c.codes, func(code string) bool {
-		return len(code) > len("base_resp.") && code[:len("base_resp.")] == "base_resp."
-	})
+	return c, slices.ContainsFunc(c.codes, func(code string) bool { return strings.HasPrefix(code, "base_resp.") })
 }
 
 // hidden is the beginning of a base_resp with another code than 0.

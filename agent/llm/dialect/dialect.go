@@ -71,28 +71,38 @@ type Params struct {
 	Set map[string]json.RawMessage `json:"set"`
 }
 
-// History says how messages have to look.
+// History says how messages have to look, beyond what is done for every server: arguments that are JSON objects, one
+// result for each call directly after it, one system message, which is the first.
 type History struct {
 	// CallIDs is the form of the ids of calls: "" = at most 40 letters, digits, _ and -; CallIDsShort; CallIDsVerbatim.
 	CallIDs string `json:"call_ids"`
 	// Bridge: an assistant's message stands between a tool's result and a user's message.
 	Bridge    bool `json:"bridge"`
-	OneSystem bool `json:"one_system"` // the only system message is the first one
+	NoSystem  bool `json:"no_system"`  // there is no system message: its text begins the first message of the user
 	Alternate bool `json:"alternate"`  // two messages of a role in a row are joined
 	ToolNames bool `json:"tool_names"` // results carry the name of their tool
-	// Reasoning is the field of an assistant's message with which its reasoning is sent back, such as
-	// "reasoning_content"; "" = reasoning is never sent.
+	// Reasoning says which of a model's thoughts are sent back with its messages, to the server and the model that gave
+	// them: "" = the fields that it gave, with calls and with what follows their results; ReasoningAll = with every message;
+	// ReasoningNever.
 	Reasoning string `json:"reasoning"`
 	// EmptyContent: content is "" and not null beside calls.
 	EmptyContent bool `json:"empty_content"`
-	// KeepTools: tools are offered as long as the history has calls, also in a request that wants none.
+	// KeepTools: calls are sent only in a request that offers tools; in another one they are told in words.
 	KeepTools bool `json:"keep_tools"`
+	// NoChannels: the template fails at <|channel|> in a message.
+	NoChannels bool `json:"no_channels"`
 }
+
+// The values of History.Reasoning.
+const (
+	ReasoningAll   = "all"
+	ReasoningNever = "never"
+)
 
 // The values of History.CallIDs.
 const (
 	CallIDsShort    = "alnum9"   // exactly nine letters and digits (Mistral)
-	CallIDsVerbatim = "verbatim" // as the server gave them, of any length
+	CallIDsVerbatim = "verbatim" // as the model gave them, if it counts its calls (functions.NAME:INDEX, Kimi)
 )
 
 //go:embed dialects.json
@@ -139,4 +149,37 @@ func OfAddress(base string) (Dialect, bool) {
 		}
 	}
 	return Dialect{}, false
+}
+
+// family says what the templates of a family of models want, whichever server has them.
+type family struct {
+	Words   []string `json:"words"`   // one of them is in the name of the model
+	History []string `json:"history"` // as Learnt.History
+	Facts   []string `json:"facts"`
+}
+
+//go:embed models.json
+var familyRows []byte
+
+var families = sync.OnceValues(func() ([]family, error) {
+	var list []family
+	if err := json.Unmarshal(familyRows, &list); err != nil {
+		return nil, fmt.Errorf("models.json: %w", err)
+	}
+	return list, nil
+})
+
+// OfModel returns the dialect for a model of the server, by its name: what its template wants is added.
+func (d Dialect) OfModel(model string) Dialect {
+	list, err := families()
+	if err != nil {
+		return d
+	}
+	model = strings.ToLower(model)
+	for _, f := range list {
+		if slices.ContainsFunc(f.Words, func(word string) bool { return strings.Contains(model, word) }) {
+			d.History = d.History.with(f.History)
+		}
+	}
+	return d
 }

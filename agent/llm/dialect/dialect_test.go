@@ -57,10 +57,10 @@ func TestWith(t *testing.T) {
 	}
 	more := d.With(&dialect.Learnt{
 		Omit: []string{"temperature"}, Rename: map[string]string{"max_tokens": "max_completion_tokens"},
-		Set: map[string]string{"reasoning_effort": `"none"`}, Safe: true, History: []string{"one_system", "no_reasoning"},
+		Set: map[string]string{"reasoning_effort": `"none"`}, Safe: true, History: []string{"no_system", "no_reasoning"},
 	})
 	if !slices.Contains(more.Params.Omit, "temperature") || !slices.Contains(more.Params.Omit, "user") || more.Params.Rename["max_tokens"] == "" ||
-		string(more.Params.Set["reasoning_effort"]) != `"none"` || len(more.Schema.Keywords) > 0 || !more.History.OneSystem || !more.History.Bridge {
+		string(more.Params.Set["reasoning_effort"]) != `"none"` || len(more.Schema.Keywords) > 0 || !more.History.NoSystem || more.History.Reasoning != dialect.ReasoningNever || !more.History.Bridge {
 		t.Errorf("%+v", more)
 	}
 	after, err := json.Marshal(d)

@@ -23,7 +23,8 @@ type Learnt struct {
 	MaxTools int `json:"max_tools,omitempty"`
 	// Aside are the tools that the server refuses, which are not offered to it.
 	Aside []Aside `json:"aside,omitempty"`
-	// History are the rules of History that it has besides those of its row, by their names in JSON.
+	// History are the rules of History that it has besides those of its row, by their names in JSON; "call_ids" is
+	// CallIDsShort, "reasoning" ReasoningAll, "no_reasoning" ReasoningNever, "no_tool_names" that results carry none.
 	History []string  `json:"history,omitempty"`
 	Window  int       `json:"window,omitempty"` // tokens, the answer included; 0 = it has not said
 	Spent   int       `json:"spent,omitempty"`  // requests that learning has cost for Catalog
@@ -88,29 +89,41 @@ func (d Dialect) With(l *Learnt) Dialect {
 	if l.MaxTools > 0 {
 		d.Schema.MaxTools = l.MaxTools
 	}
-	for _, rule := range l.History {
+	d.History = d.History.with(l.History)
+	return d
+}
+
+// with returns the form of messages with more rules, by their names.
+func (h History) with(rules []string) History {
+	for _, rule := range rules {
 		switch rule {
 		case "bridge":
-			d.History.Bridge = true
-		case "one_system":
-			d.History.OneSystem = true
+			h.Bridge = true
+		case "no_system":
+			h.NoSystem = true
 		case "alternate":
-			d.History.Alternate = true
+			h.Alternate = true
 		case "tool_names":
-			d.History.ToolNames = true
+			h.ToolNames = true
+		case "no_tool_names":
+			h.ToolNames = false
 		case "call_ids":
-			d.History.CallIDs = CallIDsShort
+			h.CallIDs = CallIDsShort
+		case "call_ids_verbatim":
+			h.CallIDs = CallIDsVerbatim
 		case "empty_content":
-			d.History.EmptyContent = true
+			h.EmptyContent = true
 		case "keep_tools":
-			d.History.KeepTools = true
+			h.KeepTools = true
+		case "no_channels":
+			h.NoChannels = true
 		case "reasoning":
-			d.History.Reasoning = "reasoning_content"
+			h.Reasoning = ReasoningAll
 		case "no_reasoning":
-			d.History.Reasoning = ""
+			h.Reasoning = ReasoningNever
 		}
 	}
-	return d
+	return h
 }
 
 // Memory keeps what was learnt. Implementations forget it after a week, and when the key, the address or the model

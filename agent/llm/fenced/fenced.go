@@ -77,7 +77,7 @@ func (p *provider) Accepts() llm.Accepts { return llm.AcceptsOf(p.inner) }
 func (p *provider) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
 	plain := *req
 	plain.System = p.system(req)
-	plain.Messages = messages(req.Messages)
+	plain.Messages = words.Messages(req.Messages)
 	plain.Tools = nil
 	if len(req.Tools) == 0 {
 		return p.inner.Chat(ctx, &plain, onDelta) //nolint:wrapcheck // the wrapped provider's own error

@@ -431,7 +431,7 @@ func TestExecutesNothing(t *testing.T) {
 	t.Parallel()
 	allowed := map[string]bool{
 		"bytes": true, "context": true, "encoding/json": true, "errors": true, "fmt": true, "io": true, "reflect": true, "regexp": true, "slices": true,
-		"strconv": true, "strings": true, "unicode": true, "unicode/utf8": true, "github.com/zephbot/zephbot/agent/llm": true,
+		"strconv": true, "strings": true, "unicode": true, "unicode/utf8": true, "github.com/zephbot/zephbot/agent/llm": true, "github.com/zephbot/zephbot/agent/llm/history": true,
 	}
 	entries, err := os.ReadDir(".")
 	if err != nil {

@@ -212,7 +212,7 @@ func fail(step *Step, s string) error {
 	word, rest := cut(s)
 	kinds := []llm.Kind{
 		llm.Unavailable, llm.RateLimited, llm.Timeout,
-		llm.Truncated, llm.Invalid, llm.Unauthorized, llm.TooLong,
+		llm.Truncated, llm.Invalid, llm.Unauthorized, llm.TooLong, llm.NoCredit, llm.UnknownModel, llm.Region,
 	}
 	kind := llm.Kind(word)
 	if !slices.Contains(kinds, kind) {

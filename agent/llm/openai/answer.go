@@ -85,7 +85,7 @@ func (a *answer) take(raw []byte, emit func(string)) error {
 		return &llm.Error{Kind: llm.Truncated, Err: errors.New(text)}
 	}
 	if len(e.Failure) > 0 {
-		return &failure{complaint: readComplaint(e.Failure)}
+		return reported(e.Failure)
 	}
 	if e.Frame == nil {
 		return nil
@@ -135,7 +135,7 @@ func (a *answer) choice(c choice, emit func(string)) error {
 		a.finish = "length"
 	}
 	if a.finish == "error" {
-		return &failure{complaint: complaint{message: "the server ended the answer with an error"}}
+		return ended("the server ended the answer with an error")
 	}
 	return nil
 }

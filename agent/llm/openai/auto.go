@@ -52,5 +52,5 @@ func needsResponses(x *exchange, err error) bool {
 		return true
 	}
 	c, ok := x.rejected(err)
-	return ok && strings.Contains(strings.ToLower(c.message), "v1/responses")
+	return ok && strings.Contains(strings.ToLower(c.Message), "v1/responses")
 }

@@ -105,14 +105,14 @@ func (r *report) take(raw []byte) error {
 	case err != nil:
 		return r.garbled(err)
 	case len(e.Failure) > 0:
-		return &failure{complaint: readComplaint(e.Failure)}
+		return reported(e.Failure)
 	}
 	if err := json.Unmarshal(e.Frame, &head); err != nil {
 		return r.garbled(err)
 	}
 	switch head.Type {
 	case "error":
-		return &failure{complaint: readComplaint(e.Frame)}
+		return reported(e.Frame)
 	case "response.created", "response.in_progress", "response.queued",
 		"response.completed", "response.incomplete", "response.failed":
 		var body struct {

@@ -43,7 +43,7 @@ func (w *responses) chat(
 	ctx context.Context, x *exchange, req *llm.Request, contents *media.Contents, emit func(string),
 ) (*llm.Response, error) {
 	res, err := w.once(ctx, x, req, contents, true, emit)
-	if c, ok := x.rejected(err); ok && c.has("invalid_encrypted_content") {
+	if c, ok := x.rejected(err); ok && c.Has("invalid_encrypted_content") {
 		// After a change of the key's organisation, the server cannot read older reasoning. The conversation can
 		// continue without it.
 		w.provider.o.Log.Warn().Str("provider", w.provider.o.Name).

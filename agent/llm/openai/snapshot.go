@@ -35,11 +35,11 @@ func (r *report) whole(s *snapshot) error {
 		return nil
 	case "completed", "incomplete":
 	default: // failed, cancelled
-		c := readComplaint(s.Error)
-		if c.message == "" {
-			c.message = "the server ended the answer with status " + s.Status
+		f := reported(s.Error)
+		if f.complaint.Text() == "" {
+			return ended("the server ended the answer with status " + s.Status)
 		}
-		return &failure{complaint: c}
+		return f
 	}
 	r.status = s.Status
 	if s.Incomplete != nil {

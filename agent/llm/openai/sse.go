@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/zephbot/zephbot/agent/llm/adapter"
+	"github.com/zephbot/zephbot/agent/llm/complaint"
 )
 
 // frames rewrites a server's stream into a form that the SDK's reader cannot misread: one line `data: {"frame":…}` or
@@ -181,7 +183,7 @@ func (f *frames) dispatch() {
 
 func (f *frames) frame(data []byte) {
 	if !json.Valid(data) {
-		f.failure([]byte(`{"message":"an event of the stream is not JSON","code":"garbled"}`))
+		f.failure([]byte(`{"message":"an event of the stream is not JSON","code":"` + garbledCode + `"}`))
 		return
 	}
 	var head struct {
@@ -191,6 +193,10 @@ func (f *frames) frame(data []byte) {
 	// word and are not parsed twice.
 	reports := func() bool { return len(head.Error) > 0 && string(head.Error) != "null" }
 	if mayName(data, "error") && json.Unmarshal(data, &head) == nil && reports() {
+		f.failure(data)
+		return
+	}
+	if _, refused := complaint.Hidden(data, time.Time{}); refused {
 		f.failure(data)
 		return
 	}

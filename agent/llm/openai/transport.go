@@ -3,15 +3,13 @@ package openai
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
+	"time"
 
 	"github.com/zephbot/zephbot/agent/llm/adapter"
+	"github.com/zephbot/zephbot/agent/llm/complaint"
 	"github.com/zephbot/zephbot/agent/llm/media"
 )
-
-// maxErrorBody bounds how much is read of a refusal, in bytes.
-const maxErrorBody = 64 << 10
 
 var errRefused = errors.New("server refused the request")
 
@@ -32,7 +30,7 @@ type exchange struct {
 	sent    bool
 	status  int
 	header  http.Header
-	body    []byte // of a refused request, at most maxErrorBody
+	body    []byte // of a refused request, as far as it is read
 	refusal bool   // rejected because of its content
 
 	listen, pause func() // start and stop counting the server's silence
@@ -50,11 +48,11 @@ func (x *exchange) again() {
 }
 
 // rejected returns the server's message if it rejected the request as invalid.
-func (x *exchange) rejected(err error) (complaint, bool) {
+func (x *exchange) rejected(err error) (complaint.Complaint, bool) {
 	if !errors.Is(err, errRefused) || (x.status != http.StatusBadRequest && x.status != http.StatusNotFound) {
-		return complaint{}, false
+		return complaint.Complaint{}, false
 	}
-	return readComplaint(x.body), true
+	return complaint.Read(x.status, x.header, x.body, time.Now()), true
 }
 
 // Do implements the SDK's HTTPDoer.
@@ -73,8 +71,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	}
 	x.status, x.header = resp.StatusCode, resp.Header
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		// The status matters more than a body that cannot be read to its end.
-		x.body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+		x.body = complaint.Body(resp.Body)
 		_ = resp.Body.Close()
 		return nil, errRefused
 	}

@@ -65,7 +65,7 @@ func (c *circuit) record(err error, now time.Time) {
 		switch llm.KindOf(err) {
 		case llm.RateLimited:
 			return
-		case llm.Unavailable, llm.Timeout, llm.Truncated, llm.Unauthorized:
+		case llm.Unavailable, llm.Timeout, llm.Truncated, llm.Unauthorized, llm.NoCredit, llm.UnknownModel, llm.Region:
 			c.failures++
 			if c.failures >= c.after {
 				c.until = now.Add(c.rest)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -183,23 +182,21 @@ func troubleOf(p *config.Provider, err error) *ModelTrouble {
 	if e, ok := errors.AsType[*llm.Error](err); ok {
 		text, status = fmt.Sprint(e.Err), e.Status
 	}
-	lower := strings.ToLower(text)
-	has := func(words ...string) bool {
-		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(lower, w) })
-	}
 	trouble := func(kind ModelKind, format string, args ...any) *ModelTrouble {
 		return &ModelTrouble{Kind: kind, Passing: kind == ModelBusy, Text: at + " " + fmt.Sprintf(format, args...)}
 	}
 	switch kind := llm.KindOf(err); kind {
+	case llm.NoCredit:
+		return trouble(NoCredit, "accepts the key, but the account has no credit (%s)", text)
+	case llm.UnknownModel:
+		return trouble(UnknownModel, "has no model %s", p.Model)
+	case llm.Region:
+		return trouble(ModelRefused, "does not serve the country of this machine (%s)", text)
 	case llm.Unauthorized:
-		switch {
-		case status == http.StatusPaymentRequired || has("credit", "quota", "billing", "balance"):
-			return trouble(NoCredit, "accepts the key, but the account has no credit (%s)", text)
-		case p.APIKey == "":
+		if p.APIKey == "" {
 			return trouble(WrongKey, "wants a key, and none is configured")
-		default:
-			return trouble(WrongKey, "does not accept the key (%s)", text)
 		}
+		return trouble(WrongKey, "does not accept the key (%s)", text)
 	case llm.RateLimited:
 		return trouble(ModelBusy, "is asked too often (%s)", text)
 	case llm.Timeout, llm.Overtime:
@@ -210,20 +207,9 @@ func troubleOf(p *config.Provider, err error) *ModelTrouble {
 		}
 		return trouble(ModelBusy, "does not work at the moment (%s)", text)
 	default:
-		return refusedBy(p, trouble, has, status, text)
-	}
-}
-
-// refusedBy says what the refusal of a request means, which a retry does not mend.
-func refusedBy(
-	p *config.Provider, trouble func(ModelKind, string, ...any) *ModelTrouble, has func(...string) bool, status int, text string,
-) *ModelTrouble {
-	switch {
-	case has("model") && (status == http.StatusNotFound || has("not found", "does not exist", "unknown", "no such", "not a valid model")):
-		return trouble(UnknownModel, "has no model %s", p.Model)
-	case status == http.StatusNotFound:
-		return trouble(NotReached, "is no such API (404); most addresses end with /v1")
-	default:
+		if status == http.StatusNotFound {
+			return trouble(NotReached, "is no such API (404); most addresses end with /v1")
+		}
 		return trouble(ModelRefused, "refuses the request (%s)", text)
 	}
 }

@@ -1,0 +1,693 @@
+package negotiate
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/zephbot/zephbot/agent/llm/dialect"
+)
+
+// The names in Params.Omit that are no fields of a request's JSON, or more than that.
+const (
+	Tools    = "tools"  // calls are written as fenced blocks (package fenced)
+	Stream   = "stream" // the answer comes as a whole
+	Pictures = "image"  // pictures and files are put into words
+	System   = "system" // the system prompt goes before the first message of a person
+)
+
+// Said is what a server says when it refuses a request.
+type Said struct {
+	Status  int // 0 = none
+	Message string
+	Type    string
+	Code    string
+	Places  []string // parts of the request that it names, as it names them
+	// Unknown: the words may mean that the model or the address is unknown, so that only plain words count.
+	Unknown bool
+}
+
+// Change is what could be changed in a request so that the server takes it. Exactly one of the fields after Class is set.
+type Change struct {
+	Class    string // of the refusal, for logs
+	Omit     string // a name for Params.Omit
+	Rename   string // a field that is sent as To
+	To       string
+	Set      string // a field that has Value, as JSON
+	Value    string
+	Aside    []int  // indexes in Sent.Tools of the tools that the server names
+	History  string // a rule of dialect.History by its name in JSON
+	Wire     string // as Learnt.Wire
+	MaxTools int
+	Safe     bool // all schemas in the safe subset
+	Halve    bool // find the tools that are to blame
+	NoTools  bool // if a request with one trivial tool is refused too: no tools at all
+	// For this request only:
+	DropPictures bool // without its pictures
+	Nudge        bool // the model's own call was malformed: it is asked again
+	MaxTokens    int  // a shorter answer, in tokens
+	Least        bool // every field omitted that can be, and all schemas safe: the server does not say what it minds
+}
+
+// Key identifies a change among those of one request.
+func (c *Change) Key() string {
+	return fmt.Sprint(c.Omit, "|", c.Rename, ">", c.To, "|", c.Set, "=", c.Value, "|", c.Aside, c.History, "|", c.Wire,
+		c.MaxTools, c.Safe, c.Halve, c.NoTools, c.DropPictures, c.Nudge, c.MaxTokens, c.Least)
+}
+
+//go:embed patterns.json
+var patternsJSON []byte
+
+// pattern is a row of patterns.json, as written and compiled.
+type pattern struct {
+	Class  string   `json:"class"`
+	Words  []string `json:"words"`
+	Not    string   `json:"not"`
+	Place  string   `json:"place"` // what a named part of the request has to match; "^$" = no part is named
+	Needs  string   `json:"needs"`
+	Become string   `json:"become"` // the class whose change is made; "" = Class
+	Field  string   `json:"field"`
+	Value  string   `json:"value"`
+	Omit   string   `json:"omit"`
+
+	words      []*regexp.Regexp
+	not, place *regexp.Regexp
+}
+
+// fieldRow is what is done with a field other than to omit it.
+type fieldRow struct {
+	Name  string `json:"name"`
+	Other string `json:"other"`
+}
+
+type patternTable struct {
+	Rows   []*pattern `json:"rows"`
+	Fields []fieldRow `json:"fields"`
+}
+
+// patterns reads the table once. It is part of the program, so a mistake in it is a programmer's.
+var patterns = sync.OnceValues(func() (*patternTable, error) {
+	var t patternTable
+	if err := json.Unmarshal(patternsJSON, &t); err != nil {
+		return nil, fmt.Errorf("patterns.json: %w", err)
+	}
+	for _, row := range t.Rows {
+		var err error
+		for _, expr := range row.Words {
+			re, compileErr := regexp.Compile(expr)
+			if compileErr != nil {
+				return nil, fmt.Errorf("patterns.json: %s: %w", row.Class, compileErr)
+			}
+			row.words = append(row.words, re)
+		}
+		if row.Not != "" {
+			if row.not, err = regexp.Compile(row.Not); err != nil {
+				return nil, fmt.Errorf("patterns.json: %s: %w", row.Class, err)
+			}
+		}
+		if row.Place != "" {
+			if row.place, err = regexp.Compile(row.Place); err != nil {
+				return nil, fmt.Errorf("patterns.json: %s: %w", row.Class, err)
+			}
+		}
+	}
+	return &t, nil
+})
+
+// Read returns the changes after which the server may take the request, the likeliest first; none if the refusal is not
+// about the form of the request. d is the dialect in which it was sent. The error is a mistake in the table of patterns.
+func Read(said *Said, sent *Sent, d *dialect.Dialect) ([]Change, error) {
+	table, err := patterns()
+	if err != nil || !formal(said.Status) {
+		return nil, err
+	}
+	r := &recogniser{said: said, sent: sent, dialect: d, table: table, words: plainWords(said), places: said.Places}
+	r.recognise()
+	return r.found, nil
+}
+
+// formal reports whether a status can mean that the form of a request is refused. Servers with templates fail with 500
+// where others refuse with 400.
+func formal(status int) bool {
+	switch status {
+	case 0, 400, 402, 404, 405, 406, 415, 422, 500, 501, 503:
+		return true
+	default:
+		return false
+	}
+}
+
+// recogniser reads one refusal.
+type recogniser struct {
+	said    *Said
+	sent    *Sent
+	dialect *dialect.Dialect
+	table   *patternTable
+	words   string
+	places  []string
+	found   []Change
+}
+
+func (r *recogniser) add(c Change) {
+	if !slices.ContainsFunc(r.found, func(have Change) bool { return have.Key() == c.Key() }) {
+		r.found = append(r.found, c)
+	}
+}
+
+// clear reports whether the server clearly speaks of a request that it does not want.
+func (r *recogniser) clear() bool {
+	return r.said.Status < 500 && r.said.Status != 404 && !r.said.Unknown
+}
+
+func (r *recogniser) recognise() {
+	if n := affordable(r.words); n > 0 {
+		r.add(Change{Class: "afford", MaxTokens: n})
+		return
+	}
+	if r.said.Status == 402 {
+		return
+	}
+	if c := r.matching("malformed_call"); c != nil {
+		r.add(Change{Class: c.Class, Nudge: true})
+		return
+	}
+	r.namedTools()
+	r.classes(func(class string) bool { return class != "vague" && class != "bad_picture" && historic(class) })
+	r.placedFields()
+	r.classes(func(class string) bool {
+		return class != "vague" && class != "bad_picture" && !historic(class) && !aboutTools(class)
+	})
+	r.spokenFields()
+	r.spokenTools()
+	r.keywords()
+	r.classes(aboutTools)
+	if !r.clear() {
+		return
+	}
+	r.classes(func(class string) bool { return class == "bad_picture" })
+	if len(r.found) == 0 {
+		r.classes(func(class string) bool { return class == "vague" })
+	}
+}
+
+// historic reports whether a class is about the order and the content of messages, or about the wire.
+func historic(class string) bool {
+	switch class {
+	case "keep_tools", "wire", "one_system", "bridge", "last_user", "alternate", "call_ids", "reasoning", "no_reasoning", "empty_content", "tool_names":
+		return true
+	default:
+		return false
+	}
+}
+
+func aboutTools(class string) bool {
+	switch class {
+	case "tool_choice", "no_tools", "too_many_tools", "tools_size", "schema":
+		return true
+	default:
+		return false
+	}
+}
+
+// matching returns the first row of a class that matches.
+func (r *recogniser) matching(class string) *pattern {
+	for _, row := range r.table.Rows {
+		if row.Class == class && r.matches(row) {
+			return row
+		}
+	}
+	return nil
+}
+
+// classes adds the changes for all rows that match.
+func (r *recogniser) classes(want func(class string) bool) {
+	for _, row := range r.table.Rows {
+		if want(row.Class) && r.matches(row) {
+			r.change(row)
+		}
+	}
+}
+
+func (r *recogniser) matches(row *pattern) bool {
+	if !r.has(row.Needs) || row.not != nil && row.not.MatchString(r.words) {
+		return false
+	}
+	if row.place != nil {
+		match := row.place.MatchString
+		if len(r.places) == 0 && !match("") || len(r.places) > 0 && !slices.ContainsFunc(r.places, match) {
+			return false
+		}
+	}
+	return slices.ContainsFunc(row.words, func(re *regexp.Regexp) bool { return re.MatchString(r.words) })
+}
+
+// has reports whether the request has what a row needs.
+func (r *recogniser) has(needs string) bool {
+	kind, name, _ := strings.Cut(needs, ":")
+	switch kind {
+	case "":
+		return true
+	case "tools":
+		return len(r.sent.Tools) > 0
+	case "no_tools_sent":
+		return len(r.sent.Tools) == 0 && r.sent.Calls
+	case "calls":
+		return r.sent.Calls
+	case "pictures":
+		return r.sent.Pictures
+	case "role":
+		return slices.Contains(r.sent.Roles, name)
+	case "field":
+		return r.sent.Has(name)
+	default:
+		return false
+	}
+}
+
+// change adds the changes that belong to a class.
+func (r *recogniser) change(row *pattern) {
+	class := row.Class
+	if row.Become != "" {
+		class = row.Become
+	}
+	switch class {
+	case "wire":
+		if r.sent.Has("messages") {
+			r.add(Change{Class: class, Wire: "responses"})
+			r.add(Change{Class: class, Set: "reasoning_effort", Value: `"none"`})
+		}
+	case "one_system", "bridge", "last_user", "alternate", "call_ids", "empty_content", "tool_names", "reasoning", "no_reasoning", "keep_tools":
+		r.add(Change{Class: class, History: class})
+	case "no_system":
+		r.add(Change{Class: class, Omit: System})
+	case "developer":
+		r.add(Change{Class: class, Rename: rolePrefix + "developer", To: "system"})
+	case "no_stream":
+		r.add(Change{Class: class, Omit: Stream})
+	case "no_pictures":
+		r.add(Change{Class: class, Omit: Pictures})
+	case "bad_picture":
+		r.add(Change{Class: class, DropPictures: true})
+	case "effort_none":
+		r.add(Change{Class: class, Omit: row.Omit})
+	case "set":
+		r.add(Change{Class: class, Set: row.Field, Value: row.Value})
+	case "no_tools":
+		r.add(Change{Class: class, NoTools: true})
+	case "too_many_tools":
+		if n := fewer(r.words, len(r.sent.Tools)); n > 0 {
+			r.add(Change{Class: class, MaxTools: n})
+		}
+	case "schema":
+		r.schemas(class)
+	case "vague":
+		r.vague()
+	}
+}
+
+// schemas adds what helps against schemas of which nobody says which one is wrong.
+func (r *recogniser) schemas(class string) {
+	r.add(Change{Class: class, Safe: true})
+	r.add(Change{Class: class, Halve: true})
+}
+
+// vague adds what may help where the server says nothing.
+func (r *recogniser) vague() {
+	if r.sent.Pictures {
+		r.add(Change{Class: "vague", DropPictures: true})
+	}
+	if r.sent.Calls && !r.dialect.History.ToolNames && slices.Contains(r.sent.Roles, "tool") {
+		r.add(Change{Class: "vague", History: "tool_names"})
+	}
+	r.add(Change{Class: "vague", Least: true})
+}
+
+// toolPaths match the paths by which servers name a tool. Of a path with function_declarations, that index counts:
+// Gemini puts all tools into the first one.
+var toolPaths = []*regexp.Regexp{
+	regexp.MustCompile(`(?i)function_?declarations(?:\[(\d+)\]|\.(\d+))([\w.\[\]]*)`),
+	regexp.MustCompile(`(?i)(?:^|[^\w])(?:body\.|request\.|toolconfig\.)?(?:tools|functions)(?:\[(\d+)\]|\.(\d+))([\w.\[\]]*)`),
+}
+
+// namedTools finds tools that are named by a path in the request.
+func (r *recogniser) namedTools() {
+	if len(r.sent.Tools) == 0 {
+		return
+	}
+	var aside []int
+	for _, text := range append(slices.Clone(r.places), r.said.Message) {
+		for _, re := range toolPaths {
+			all := re.FindAllStringSubmatch(text, -1)
+			for _, m := range all {
+				i, err := strconv.Atoi(m[1] + m[2])
+				if err != nil || i >= len(r.sent.Tools) {
+					continue
+				}
+				if field := r.ownToolField(m[3]); field != "" {
+					r.add(Change{Class: "field", Omit: field})
+					continue
+				}
+				if !slices.Contains(aside, i) {
+					aside = append(aside, i)
+				}
+			}
+			if len(all) > 0 {
+				break
+			}
+		}
+	}
+	if named := r.toolsByName(); len(named) > 0 {
+		aside = named // the name is surer than a number: some servers count from one, or count theirs
+	}
+	if len(aside) > 0 {
+		slices.Sort(aside)
+		r.add(Change{Class: "tool", Aside: aside})
+	}
+}
+
+// toolFields are the fields of a tool without which it is none.
+var toolFields = []string{"", "type", "name", "description", "parameters", "input_schema", "function", "custom", "tool_spec", "toolspec", "member"}
+
+// ownToolField returns the path of a field that all tools have besides those that make a tool, such as strict, if the
+// rest of a tool's path names it; else "".
+func (r *recogniser) ownToolField(rest string) string {
+	names := strings.FieldsFunc(rest, func(c rune) bool { return c == '.' || c == '[' || c == ']' })
+	if len(names) == 0 {
+		return ""
+	}
+	if slices.ContainsFunc(names, func(n string) bool { return slices.Contains(schemaFields, n) }) {
+		return ""
+	}
+	last := names[len(names)-1]
+	if slices.Contains(toolFields, last) {
+		return ""
+	}
+	for _, field := range r.sent.Fields {
+		if strings.HasPrefix(field, "tools[]") && field[strings.LastIndexByte(field, '.')+1:] == last {
+			return field
+		}
+	}
+	return ""
+}
+
+// toolMentions match how servers name a tool in their words; the name may be in quotation marks or not.
+var toolMentions = regexp.MustCompile("(?i)(?:schema for|functions?|tools?|declarations?)(?: (?:function|tool))?(?: definition| schema| call)?(?: name| named| called| for)*[ :=]*['\"`‘“(\\[]*([A-Za-z_][A-Za-z0-9_.:-]{0,127})")
+
+// toolsByName finds tools that are named after a word such as function.
+func (r *recogniser) toolsByName() []int {
+	var list []int
+	for _, text := range append(slices.Clone(r.places), r.said.Message) {
+		for _, m := range toolMentions.FindAllStringSubmatch(text, 64) {
+			if i := slices.Index(r.sent.Tools, strings.TrimRight(m[1], ".:")); i >= 0 && !slices.Contains(list, i) {
+				list = append(list, i)
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// spokenTools finds tools by their names alone where no path was named.
+func (r *recogniser) spokenTools() {
+	if list := r.toolsByName(); len(list) > 0 && !r.said.Unknown {
+		r.add(Change{Class: "tool", Aside: list})
+	}
+}
+
+// keywords finds keywords of JSON Schema that the server does not know, where it names no tool.
+func (r *recogniser) keywords() {
+	if len(r.sent.Tools) == 0 || len(r.sent.Keywords) == 0 {
+		return
+	}
+	for _, name := range append(quotedNames(r.said.Message), r.places...) {
+		name = name[strings.LastIndexByte(name, '.')+1:]
+		if !slices.Contains(plainKeywords, name) && slices.Contains(r.sent.Keywords, name) && !r.sent.Has(name) {
+			r.schemas("keyword")
+			return
+		}
+	}
+}
+
+// plainKeywords are those that every schema has: that one of them is named says nothing about the others.
+var plainKeywords = []string{"type", "description", "name", "title"}
+
+// protected are fields without which there is no request, or that are more than a field.
+var protected = []string{
+	"model", "messages", "input", "role", "content", "type", "text", "id", "name", "function", "parameters", "arguments",
+	"description", "system", "instructions", "tool_calls", "tool_call_id", "input_schema", "call_id", "output", "tool_use_id", "image_url", "url", "source",
+}
+
+// placedFields finds fields that the server names in a field of its own.
+func (r *recogniser) placedFields() {
+	for _, p := range r.places {
+		r.field(p)
+	}
+}
+
+// refusing are words that mean that a field is not wanted.
+var refusing = regexp.MustCompile(`unsupported|not (currently |yet )?support|n't support|unknown|unrecogni[sz]ed|unexpected|extra|not (permitted|allowed|accepted|available|compatible|defined|recogni[sz]ed|enabled|valid)|n't (allow|accept)|deprecated|only .{0,24}(allowed|supported|accepted|valid)|invalid|no such|not implemented|cannot (be )?(set|used|specif)|can't be|must (not )?be|removed|incompatible|additional propert|forbidden|ignored|unavailable|disallowed|illegal|cannot find field|out of range|should be`)
+
+// spokenFields finds fields that the server names in its words.
+func (r *recogniser) spokenFields() {
+	if !refusing.MatchString(r.words) || r.said.Unknown {
+		return
+	}
+	for _, name := range quotedNames(r.said.Message) {
+		r.field(name)
+	}
+	for _, name := range bareNames(r.said.Message, r.sent) {
+		r.field(name)
+	}
+}
+
+// field adds what is done about a field that the server names, if it was sent.
+func (r *recogniser) field(named string) {
+	path := r.sentPath(named)
+	if path == "" {
+		return
+	}
+	last := path[strings.LastIndexByte(path, '.')+1:]
+	switch {
+	case path == "tools":
+		if len(r.sent.Tools) > 0 && r.matching("too_many_tools") == nil {
+			r.add(Change{Class: "no_tools", NoTools: true})
+		}
+		return
+	case path == "stream":
+		r.add(Change{Class: "no_stream", Omit: Stream})
+		return
+	case path == "reasoning_effort" && len(r.sent.Tools) > 0 && strings.Contains(r.words, "tool"):
+		r.add(Change{Class: "field", Set: path, Value: `"none"`})
+		return
+	case strings.HasPrefix(path, "messages[]") && slices.Contains([]string{"reasoning_content", "reasoning", "reasoning_details", "thinking"}, last):
+		r.add(Change{Class: "no_reasoning", History: "no_reasoning"})
+		return
+	case slices.Contains(protected, last) && path != "messages[].name":
+		return
+	}
+	if most := limitOf(r.words, path); most > 0 {
+		r.add(Change{Class: "field", Set: path, Value: strconv.Itoa(most)})
+		return
+	}
+	if other := r.other(path); other != "" {
+		r.add(Change{Class: "field", Rename: path, To: other})
+	}
+	r.add(Change{Class: "field", Omit: path})
+}
+
+// other returns the name under which other servers know a field; "" if there is none, or the request had that name
+// before.
+func (r *recogniser) other(path string) string {
+	for _, row := range r.table.Fields {
+		if row.Name != path {
+			continue
+		}
+		for from, to := range r.dialect.Params.Rename {
+			if to == path && from == row.Other {
+				return ""
+			}
+		}
+		return row.Other
+	}
+	return ""
+}
+
+var indexes = regexp.MustCompile(`\[\d+\]|\.\d+(\.|$)`)
+
+// sentPath returns the path of the field that a server names: as a path with numbers, in another spelling, or by its last
+// name; "" if no such field was sent.
+func (r *recogniser) sentPath(named string) string {
+	named = strings.TrimPrefix(strings.TrimPrefix(named, "body."), "request.")
+	path := indexes.ReplaceAllString(named, "[]$1")
+	if _, ok := slices.BinarySearch(r.sent.Fields, path); ok {
+		return path
+	}
+	want := folded(path)
+	if want == "" {
+		return ""
+	}
+	for _, field := range r.sent.Fields { // the top level first: there, names are the server's own
+		if !strings.ContainsAny(field, ".[") && folded(field) == want {
+			return field
+		}
+	}
+	if strings.ContainsAny(path, ".[") || len(want) < 4 {
+		return ""
+	}
+	for _, field := range r.sent.Fields {
+		if folded(field[strings.LastIndexByte(field, '.')+1:]) == want {
+			return field
+		}
+	}
+	return ""
+}
+
+// folded is a name without case and without what separates words: presencePenalty and presence_penalty are one.
+func folded(name string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
+			return c
+		case c >= 'A' && c <= 'Z':
+			return unicode.ToLower(c)
+		default:
+			return -1
+		}
+	}, name)
+}
+
+var (
+	quoted = regexp.MustCompile("['\"`‘“\\[]([A-Za-z_][A-Za-z0-9_.\\[\\]-]{1,95}?)['\"`’”\\]]")
+	coined = regexp.MustCompile(`\b(?:[a-z]+(?:_[a-z0-9]+)+|[a-z]+[a-z0-9]*(?:[A-Z][a-z0-9]+)+)\b`)
+	// announced matches a name after a word that says what follows, before one that refuses it, or at the beginning.
+	announced = regexp.MustCompile(`(?i)(?:parameters?|param|fields?|arguments?|propert(?:y|ies)|keys?|inputs?|options?|unsupported|unknown|unrecognized|unexpected|invalid|name|supplied|model)[: ]+(?:is |are |provided |received |supplied |request |argument |parameter |field )*[:=]?\s*([A-Za-z_][A-Za-z0-9_.]{1,63})`)
+	refused   = regexp.MustCompile(`(?i)\b([A-Za-z_][A-Za-z0-9_.]{1,63})(?: parameter| field| argument| option| value)?:? (?:is |are |was |does |has )*(?:not|un|no longer|deprecated|only|must|extra|invalid|cannot|can't|should|incompatible|forbidden)`)
+	leading   = regexp.MustCompile(`^\W*([A-Za-z_][A-Za-z0-9_.]{1,63}):`)
+)
+
+// maxNames bounds the names that are looked at in one refusal.
+const maxNames = 64
+
+// quotedNames returns the names in quotation marks or brackets.
+func quotedNames(text string) []string {
+	var list []string
+	for _, m := range quoted.FindAllStringSubmatch(text, maxNames) {
+		list = append(list, m[1])
+	}
+	return list
+}
+
+// bareNames returns words that can be names of fields without quotation marks: those that no other word looks like, and
+// names of fields that were sent where the sentence speaks of one.
+func bareNames(text string, sent *Sent) []string {
+	list := coined.FindAllString(text, maxNames)
+	for _, re := range []*regexp.Regexp{announced, refused, leading} {
+		for _, m := range re.FindAllStringSubmatch(text, maxNames) {
+			if name := strings.Trim(m[1], "."); sent.Has(name) {
+				list = append(list, name)
+			}
+		}
+	}
+	return list
+}
+
+var blanks = regexp.MustCompile(`\s+`)
+
+// plainWords is what a server says in lower case, without quotation marks, with single blanks.
+func plainWords(said *Said) string {
+	text := []rune(strings.ToLower(said.Message))
+	if code := strings.ToLower(said.Code); code != "" && !strings.Contains(string(text), code) {
+		text = append(text, []rune(" ("+code+")")...)
+	}
+	letter := func(i int) bool { return i >= 0 && i < len(text) && unicode.IsLetter(text[i]) }
+	out := make([]rune, 0, len(text))
+	for i, c := range text {
+		switch c {
+		case '"', '`', '‘', '“', '”', '«', '»', '\\':
+		case '\'', '’':
+			if letter(i-1) && letter(i+1) {
+				out = append(out, '\'')
+			}
+		default:
+			out = append(out, c)
+		}
+	}
+	return strings.TrimSpace(blanks.ReplaceAllString(string(out), " "))
+}
+
+var numbers = regexp.MustCompile(`\d[\d_,]*`)
+
+func numbersIn(text string) []int {
+	var list []int
+	for _, word := range numbers.FindAllString(text, maxNames) {
+		if n, err := strconv.Atoi(strings.NewReplacer(",", "", "_", "").Replace(word)); err == nil {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// fewer returns how many tools a server takes: the largest number that it says below the number that was sent; without
+// one, half of them.
+func fewer(words string, sent int) int {
+	most := 0
+	for _, n := range numbersIn(words) {
+		if n < sent {
+			most = max(most, n)
+		}
+	}
+	if most == 0 {
+		most = sent / 2
+	}
+	return most
+}
+
+var limits = regexp.MustCompile(`(?:at most|maximum|max|up to|less than or equal to|<=|≤|no more than|not exceed|exceeds?|> ?|range .{0,40}\[ ?\d+ ?, ?|between .{0,12}and|\[ ?\d+ ?, ?|limit)\D{0,60}?(\d[\d_,]*)`)
+
+// limitOf returns the largest value that a server takes for a field with a number of tokens; 0 = it does not say.
+func limitOf(words, path string) int {
+	if !strings.HasPrefix(path, "max_") || strings.Contains(words, "unsupported") || strings.Contains(words, "not supported") {
+		return 0
+	}
+	least := 0
+	for _, m := range limits.FindAllStringSubmatch(words, maxNames) {
+		if list := numbersIn(m[1]); len(list) > 0 && list[0] >= 16 && (least == 0 || list[0] < least) {
+			least = list[0]
+		}
+	}
+	return least
+}
+
+var afford = regexp.MustCompile(`can only afford (\d+)`)
+
+// affordable returns how many tokens of an answer the account still pays for; 0 = the server does not say.
+func affordable(words string) int {
+	m := afford.FindStringSubmatch(words)
+	if m == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(m[1])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// optional returns the fields at the top level of a request that no server needs.
+func optional(sent *Sent) []string {
+	needed := append(slices.Clone(protected), Tools, Stream, "max_tokens", "max_completion_tokens", "max_output_tokens")
+	list := map[string]bool{}
+	for _, field := range sent.Fields {
+		if !strings.ContainsAny(field, ".[") && !slices.Contains(needed, field) {
+			list[field] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(list))
+}
