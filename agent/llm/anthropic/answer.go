@@ -15,9 +15,10 @@ import (
 // maxBlocks bounds the content blocks of one answer.
 const maxBlocks = 256
 
-// origin is the content of llm.ToolUse.Extra: the thinking before a use, and the host that signed it.
+// origin is the content of llm.ToolUse.Extra: the thinking before a use, and the host and the model that signed it.
 type origin struct {
 	Host     string    `json:"host"`
+	Model    string    `json:"model,omitempty"` // as configured; "" = kept by a version that did not note it
 	Thoughts []thought `json:"thoughts"`
 }
 
@@ -33,6 +34,7 @@ type usage struct{ fresh, written, read, output int64 }
 // answer assembles an answer from its stream.
 type answer struct {
 	host   string
+	asked  string // the configured model
 	names  *wirename.Names
 	emit   func(string)
 	text   strings.Builder
@@ -156,7 +158,7 @@ func (a *answer) response() *llm.Response {
 		Input: int(a.usage.fresh + a.usage.written + a.usage.read), CachedInput: int(a.usage.read),
 		Output: int(a.usage.output),
 	}}
-	from := origin{Host: a.host}
+	from := origin{Host: a.host, Model: a.asked}
 	seen := map[string]bool{}
 	for _, b := range a.blocks {
 		switch b.kind {

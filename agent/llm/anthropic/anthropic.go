@@ -18,6 +18,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/dialect"
+	"github.com/zephbot/zephbot/agent/llm/history"
 	"github.com/zephbot/zephbot/agent/llm/media"
 	"github.com/zephbot/zephbot/agent/llm/toolbox"
 )
@@ -85,6 +86,7 @@ func New(o Options) (*Provider, error) {
 	}
 	// The path is added below. People write /v1 here as they do for other vendors.
 	o.BaseURL = strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/v1") + "/"
+	o.Dialect = o.Dialect.OfModel(o.Model)
 	if o.MaxTokens == 0 {
 		o.MaxTokens = DefaultMaxTokens
 	}
@@ -158,11 +160,13 @@ func (p *Provider) chat(
 		listen, pause = func() { timer.Reset(p.o.Idle) }, func() { timer.Stop() }
 	}
 	x := &exchange{client: p.client, contents: contents}
+	form := history.Rules{History: p.o.Dialect.History}
+	req = form.Request(req)
 	names, tools, err := p.tools(req)
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", p.o.Name, err)
 	}
-	a := &answer{host: p.host, names: names, emit: func(string) {}}
+	a := &answer{host: p.host, asked: p.o.Model, names: names, emit: func(string) {}}
 	if onDelta != nil {
 		a.emit = onDelta
 	}

@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -67,7 +66,7 @@ func schema(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// messages converts the conversation. Results become blocks of the user's message that follows, and adjacent messages
+// messages converts a conversation that has the form of history.Rules. Results become blocks of the user's message that follows, and adjacent messages
 // of one role are merged.
 func (p *Provider) messages(list []llm.Message, names *wirename.Names, contents *media.Contents) []message {
 	out := []message{}
@@ -81,7 +80,7 @@ func (p *Provider) messages(list []llm.Message, names *wirename.Names, contents 
 	for i := range list {
 		m := &list[i]
 		switch {
-		case m.Role == llm.ToolRole && m.Result != nil:
+		case m.Result != nil:
 			content := blocks(m.Result.Text, "(no output)", m.Result.Parts, contents)
 			add(roleUser, part{Type: partResult, Use: m.Result.ID, Failed: &m.Result.Error, Content: content})
 		case m.Role == llm.Assistant:
@@ -120,7 +119,7 @@ func (p *Provider) assistant(m *llm.Message, names *wirename.Names) []part {
 		blocks = append(blocks, textPart(m.Text))
 	}
 	for _, u := range m.Uses {
-		blocks = append(blocks, part{Type: partUse, ID: u.ID, Name: names.Encode(u.Name), Input: object(u.Args)})
+		blocks = append(blocks, part{Type: partUse, ID: u.ID, Name: names.Encode(u.Name), Input: u.Args})
 	}
 	if len(blocks) == 0 {
 		blocks = append(blocks, textPart("(empty)"))
@@ -128,10 +127,14 @@ func (p *Provider) assistant(m *llm.Message, names *wirename.Names) []part {
 	return blocks
 }
 
-// thoughts returns thinking blocks to the host that they came from, because the vendor checks their signatures.
+// thoughts returns thinking blocks to the host and the model that they came from, because the vendor checks their
+// signatures. What versions before kept does not name the model; it goes to its host.
 func (p *Provider) thoughts(extra json.RawMessage) []part {
 	var from origin
 	if len(extra) == 0 || json.Unmarshal(extra, &from) != nil || from.Host != p.host {
+		return nil
+	}
+	if from.Model != "" && from.Model != p.o.Model {
 		return nil
 	}
 	var blocks []part
@@ -143,21 +146,6 @@ func (p *Provider) thoughts(extra json.RawMessage) []part {
 		blocks = append(blocks, part{Type: partThinking, Signature: &t.Signature, Thinking: &t.Text})
 	}
 	return blocks
-}
-
-// object returns arguments as the object that the API requires. Anything else is sent back as a text field.
-func object(args json.RawMessage) json.RawMessage {
-	if trimmed := bytes.TrimSpace(args); len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(trimmed) {
-		return trimmed
-	}
-	if len(bytes.TrimSpace(args)) == 0 {
-		return json.RawMessage("{}")
-	}
-	text, err := json.Marshal(map[string]string{"not_an_object": string(args)})
-	if err != nil { // unreachable: a string can always be encoded
-		return json.RawMessage("{}")
-	}
-	return text
 }
 
 // mark sets a cache marker on a block.

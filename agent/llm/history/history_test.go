@@ -101,7 +101,7 @@ func TestRequest(t *testing.T) {
 			t.Parallel()
 			req := &llm.Request{Messages: tt.in}
 			before := told(tt.in)
-			_, got := tt.rules.Request(req)
+			got := tt.rules.Request(req).Messages
 			text := told(got)
 			if name == "an id of two calls" {
 				ids := map[string]bool{}
@@ -128,9 +128,9 @@ func TestRequest(t *testing.T) {
 func TestLeadingSystemMessages(t *testing.T) {
 	t.Parallel()
 	var r history.Rules
-	system, list := r.Request(&llm.Request{System: "a", Messages: []llm.Message{{Role: llm.System, Text: "b"}, user("x")}})
-	if system != "a\n\nb" || len(list) != 1 {
-		t.Errorf("%q, %v", system, list)
+	got := r.Request(&llm.Request{System: "a", Messages: []llm.Message{{Role: llm.System, Text: "b"}, user("x")}})
+	if got.System != "a\n\nb" || len(got.Messages) != 1 {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -191,8 +191,8 @@ func TestIDs(t *testing.T) {
 	} {
 		r := history.Rules{History: dialect.History{CallIDs: tt.form}}
 		req := &llm.Request{Messages: []llm.Message{user("x"), said("", llm.ToolUse{ID: tt.id, Own: tt.own, Name: "read"}), result(tt.id, "1")}}
-		_, list := r.Request(req)
-		_, again := r.Request(&llm.Request{Messages: append(req.Messages, said("y"), user("z"))})
+		list := r.Request(req).Messages
+		again := r.Request(&llm.Request{Messages: append(req.Messages, said("y"), user("z"))}).Messages
 		id := list[1].Uses[0].ID
 		if !tt.want.MatchString(id) || list[2].Result.ID != id || again[1].Uses[0].ID != id {
 			t.Errorf("%s: %q for the call, %q for its result, later %q", name, id, list[2].Result.ID, again[1].Uses[0].ID)
@@ -341,7 +341,8 @@ func TestAnyHistory(t *testing.T) {
 		in := drawn(rt)
 		for name, r := range rules {
 			req := &llm.Request{System: "be short", Messages: in}
-			system, list := r.Request(req)
+			formed := r.Request(req)
+			system, list := formed.System, formed.Messages
 			if why := fault(&r, system, list); why != "" {
 				rt.Fatalf("%s: %s\n%s\nof\n%s", name, why, told(list), told(in))
 			}
@@ -359,13 +360,14 @@ func TestAnyHistory(t *testing.T) {
 					}
 				}
 			}
-			sys2, again := r.Request(&llm.Request{System: system, Messages: list})
+			second := r.Request(formed)
+			sys2, again := second.System, second.Messages
 			if why := fault(&r, sys2, again); why != "" || told(again) != told(list) && r.CallIDs != dialect.CallIDsVerbatim && r.Lift == nil {
 				rt.Fatalf("%s: not the same again: %s\n%s\nthen\n%s", name, why, told(list), told(again))
 			}
-			_, longer := r.Request(&llm.Request{System: "be short", Messages: append(slices.Clone(in), said("more"), user("and"))})
+			longer := r.Request(&llm.Request{System: "be short", Messages: append(slices.Clone(in), said("more"), user("and"))}).Messages
 			whole := closed(in)
-			_, short := r.Request(&llm.Request{System: "be short", Messages: whole})
+			short := r.Request(&llm.Request{System: "be short", Messages: whole}).Messages
 			if got := told(longer); len(whole) > 0 && !strings.HasPrefix(got, told(short)) {
 				rt.Fatalf("%s: the beginning has changed from\n%s\nto\n%s", name, told(short), got)
 			}
@@ -416,7 +418,7 @@ func TestCleanHistoryIsNotCopied(t *testing.T) { //nolint:paralleltest // counts
 	for name, r := range map[string]history.Rules{"unknown": {}, "lifting": {Lift: func(p []llm.Part) []llm.Part { return p }}} {
 		req := clean(20)
 		var list []llm.Message
-		if n := testing.AllocsPerRun(100, func() { _, list = r.Request(req) }); n > 0 {
+		if n := testing.AllocsPerRun(100, func() { list = r.Request(req).Messages }); n > 0 {
 			t.Errorf("%s: %v allocations", name, n)
 		}
 		if &list[0] != &req.Messages[0] {

@@ -8,6 +8,7 @@
 package history
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -15,9 +16,12 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 )
 
+// Empty stands where a message says nothing that can be seen.
+const Empty = "(empty)"
+
 // Texts that the model reads where a server wants a message that nobody has written.
 const (
-	empty    = "(empty)"
+	empty    = Empty
 	leftOut  = "[the beginning of the conversation is left out]"
 	goOn     = "[go on]"
 	bridge   = "I have read the results."
@@ -33,41 +37,43 @@ type Rules struct {
 	Lift func([]llm.Part) []llm.Part
 }
 
-// Request returns the instructions and the messages of a request in the form of the rules.
+// Request returns a request in the form of the rules: the request itself if it has the form already.
 //
 // Every call is answered by exactly one result, directly after the message that requests it and in its order; a result
-// that answers none becomes a user's message. There is one system message, the first: Request returns it, and other ones
-// become a user's message. The first message is the user's, the last one the user's or a result. Arguments are JSON
-// objects (Arguments), ids have the form that the server takes and are different from each other. Neither the request
-// nor anything in it is changed; the result shares what did not have to be changed.
-func (r *Rules) Request(req *llm.Request) (system string, messages []llm.Message) {
-	if r.KeepTools && len(req.Tools) == 0 && slices.ContainsFunc(req.Messages, func(m llm.Message) bool { return len(m.Uses) > 0 }) {
+// that answers none becomes a user's message. System messages with which the conversation begins are joined to
+// llm.Request.System, later ones become a user's message. The first message is the user's, the last one the user's or a
+// result. Arguments are JSON objects (Arguments), ids have the form that the server takes and are different from each
+// other. Neither the request nor anything in it is changed; the result shares what did not have to be changed.
+func (r *Rules) Request(req *llm.Request) *llm.Request {
+	list := req.Messages
+	if r.KeepTools && len(req.Tools) == 0 && slices.ContainsFunc(list, func(m llm.Message) bool { return len(m.Uses) > 0 }) {
 		// The server wants to see the tools of all calls. This request offers none, so it has no calls either.
 		var words Words
-		plain := *req
-		plain.Messages = words.Messages(req.Messages)
-		req = &plain
+		list = words.Messages(list)
 	}
-	system, messages = leading(req)
+	system, list := leading(req.System, list)
 	ids := borrowed()
 	defer ids.giveBack()
-	if !r.holdsFor(messages, ids) {
-		b := builder{rules: r, list: messages, ids: ids}
+	if !r.holdsFor(list, ids) {
+		b := builder{rules: *r, list: list, ids: ids}
 		ids.reset()
-		messages = b.build()
+		list = b.build()
 	}
 	if r.NoSystem && strings.TrimSpace(system) != "" {
-		first := messages[0]
+		first := list[0]
 		first.Text = joined(system, first.Text)
-		messages = slices.Concat([]llm.Message{first}, messages[1:])
-		system = ""
+		list, system = slices.Concat([]llm.Message{first}, list[1:]), ""
 	}
-	return system, messages
+	if system == req.System && len(list) == len(req.Messages) && &list[0] == &req.Messages[0] {
+		return req
+	}
+	out := *req
+	out.System, out.Messages = system, list
+	return &out
 }
 
 // leading joins the system messages with which a conversation begins to its instructions.
-func leading(req *llm.Request) (system string, rest []llm.Message) {
-	system, rest = req.System, req.Messages
+func leading(system string, rest []llm.Message) (string, []llm.Message) {
 	for len(rest) > 0 && rest[0].Role == llm.System {
 		if text := rest[0].Text; strings.TrimSpace(text) != "" {
 			system = joined(system, text)
@@ -75,6 +81,20 @@ func leading(req *llm.Request) (system string, rest []llm.Message) {
 		rest = rest[1:]
 	}
 	return system, rest
+}
+
+// Returned returns the fields that go back with the message at an index of a list that has the form, by their names on
+// the wire: what this host and this model gave with it, as far as the server wants it. nil = none.
+func (r *Rules) Returned(list []llm.Message, at int, host, model string) map[string]json.RawMessage {
+	m := &list[at]
+	if len(m.Extra) == 0 || r.Reasoning == dialect.ReasoningNever {
+		return nil
+	}
+	follows := at > 0 && list[at-1].Role == llm.ToolRole
+	if r.Reasoning != dialect.ReasoningAll && len(m.Uses) == 0 && !follows {
+		return nil
+	}
+	return Fields(m, host, model)
 }
 
 // holdsFor reports whether messages have the form already.
@@ -172,7 +192,7 @@ func answers(list []llm.Message, at int, taken []bool) []int {
 
 // builder brings a conversation into its form.
 type builder struct {
-	rules *Rules
+	rules Rules
 	list  []llm.Message
 	ids   *names
 	out   []llm.Message
@@ -260,7 +280,7 @@ func (b *builder) assistant(at int) {
 			result.Text, result.Parts = joined(result.Text, b.list[i].Text), slices.Concat(result.Parts, b.list[i].Parts)
 		}
 		u.Args = Arguments(u.Args)
-		u.ID = b.ids.of(b.rules, u)
+		u.ID = b.ids.of(&b.rules, u)
 		if result.ID, result.Name = u.ID, u.Name; b.rules.NoChannels {
 			result.Text = withoutChannels(result.Text)
 		}

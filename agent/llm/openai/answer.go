@@ -332,7 +332,7 @@ func (a *answer) uses(origin string, names *wirename.Names) []llm.ToolUse {
 		}
 		u := llm.ToolUse{ID: id, Name: names.Decode(c.name), Args: json.RawMessage(args)}
 		if len(c.extra) > 0 {
-			if extra, err := json.Marshal(origins{Host: origin, Fields: c.extra}); err == nil {
+			if extra, err := json.Marshal(origins{Host: origin, ChatModel: a.provider.o.Model, Fields: c.extra}); err == nil {
 				u.Extra = extra
 			}
 		}

@@ -100,6 +100,7 @@ func New(o Options) (*Provider, error) {
 		return nil, fmt.Errorf("provider %s: %w", o.Name, err)
 	}
 	o.BaseURL = strings.TrimRight(o.BaseURL, "/")
+	o.Dialect = o.Dialect.OfModel(o.Model)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

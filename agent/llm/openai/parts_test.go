@@ -69,7 +69,7 @@ func TestParts(t *testing.T) {
 		image = `{"type":"image_url","image_url":{"url":"` + url + `","detail":"auto"}}`
 		input = `{"type":"input_image","detail":"auto","image_url":"` + url + `"}`
 		call  = `{"type":"function_call","call_id":"%","name":"cam","arguments":"{}"}`
-		uses  = `{"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"cam","arguments":"{}"}},{"id":"2","type":"function","function":{"name":"cam","arguments":"{}"}}]}`
+		uses  = `{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"cam","arguments":"{}"}},{"id":"2","type":"function","function":{"name":"cam","arguments":"{}"}}]}`
 	)
 	for name, test := range map[string]struct{ key, wire, model, want string }{
 		"chat": {"messages", openai.WireChat, "gpt-5", `[{"role":"user","content":[{"type":"text","text":"look\n` + sound + `"},` + image + `]},` + uses + `,` +

@@ -48,7 +48,7 @@ func TestRequest(t *testing.T) {
 		"messages": []any{
 			map[string]any{"role": "system", "content": "be short"},
 			map[string]any{"role": "user", "content": "do"},
-			map[string]any{"role": "assistant", "tool_calls": []any{call(id, "github__x", `{"a":`), call("2", "bare", "{}")}},
+			map[string]any{"role": "assistant", "content": nil, "tool_calls": []any{call(id, "github__x", `{"not_an_object":"{\"a\":"}`), call("2", "bare", "{}")}},
 			map[string]any{"role": "tool", "tool_call_id": id, "content": "(no output)"},
 			map[string]any{"role": "tool", "tool_call_id": "2", "content": "[the tool reports a failure]\nit is full"},
 			map[string]any{"role": "assistant", "content": "(empty)"},

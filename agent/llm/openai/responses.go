@@ -15,6 +15,8 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/complaint"
+	"github.com/zephbot/zephbot/agent/llm/history"
 	"github.com/zephbot/zephbot/agent/llm/media"
 	"github.com/zephbot/zephbot/agent/llm/toolbox"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
@@ -43,9 +45,9 @@ func (w *responses) chat(
 	ctx context.Context, x *exchange, req *llm.Request, contents *media.Contents, emit func(string),
 ) (*llm.Response, error) {
 	res, err := w.once(ctx, x, req, contents, true, emit)
-	if c, ok := x.rejected(err); ok && c.Has("invalid_encrypted_content") {
-		// After a change of the key's organisation, the server cannot read older reasoning. The conversation can
-		// continue without it.
+	if c, ok := x.rejected(err); ok && ofReasoning(&c) {
+		// After a change of the key's organisation, the server cannot read older reasoning; another one misses what it
+		// never stored. The conversation can continue without it.
 		w.provider.o.Log.Warn().Str("provider", w.provider.o.Name).
 			Msg("server cannot read its earlier reasoning; sent without it")
 		x.again()
@@ -54,10 +56,18 @@ func (w *responses) chat(
 	return res, err
 }
 
+// ofReasoning recognises a refusal of reasoning that was sent back.
+func ofReasoning(c *complaint.Complaint) bool {
+	lower := strings.ToLower(c.Message)
+	return c.Has("invalid_encrypted_content") || strings.Contains(lower, "required following item") || strings.Contains(lower, "items are not persisted")
+}
+
 func (w *responses) once(
 	ctx context.Context, x *exchange, req *llm.Request, contents *media.Contents,
 	reasoning bool, emit func(string),
 ) (*llm.Response, error) {
+	form := history.Rules{History: w.provider.o.Dialect.History}
+	req = form.Request(req)
 	names, tools, err := w.tools.Of(req, written(responseTools))
 	if err != nil {
 		return nil, err
@@ -149,17 +159,17 @@ func (w *responses) input(req *llm.Request, names *wirename.Names, contents *med
 	for i := range req.Messages {
 		m := &req.Messages[i]
 		switch {
-		case m.Role == llm.ToolRole && m.Result != nil:
+		case m.Result != nil:
 			items = append(items, goopenai.ResponseFunctionCallOutput{
-				Type: "function_call_output", CallID: callID(m.Result.ID),
+				Type: "function_call_output", CallID: m.Result.ID,
 				Output: spoken(resultText(m.Result, contents), m.Result.Parts, contents),
 			})
 		case len(m.Uses) > 0:
 			items = w.uses(items, m, names, reasoning)
 		default:
 			text := contents.Text(m.Text, m.Parts)
-			if text == "" {
-				text = "(empty)"
+			if strings.TrimSpace(text) == "" {
+				text = history.Empty
 			}
 			items = append(items, speech(m.Role, spoken(text, m.Parts, contents), ""))
 		}
@@ -188,9 +198,6 @@ func spoken(text string, parts []llm.Part, contents *media.Contents) any {
 }
 
 func speech(role llm.Role, content any, phase string) any {
-	if role == llm.ToolRole { // without a result, it does not answer a call
-		role = llm.User
-	}
 	return goopenai.ResponseInputMessage{Type: "message", Role: string(role), Content: content, Phase: phase}
 }
 
@@ -209,12 +216,8 @@ func (w *responses) uses(items []any, m *llm.Message, names *wirename.Names, rea
 			}
 		}
 		items = appendRaw(items, from.Reasoning)
-		args := string(u.Args)
-		if args == "" {
-			args = "{}"
-		}
 		items = append(items, functionCall{
-			Type: "function_call", CallID: callID(u.ID), Name: names.Encode(u.Name), Arguments: args,
+			Type: "function_call", CallID: u.ID, Name: names.Encode(u.Name), Arguments: string(u.Args),
 		})
 	}
 	return items

@@ -53,6 +53,7 @@ func BenchmarkChat(b *testing.B) {
 		req.Messages = append(req.Messages, llm.Message{Role: llm.User, Text: fmt.Sprint("question ", i, strings.Repeat(" and more", 20))},
 			llm.Message{Role: llm.Assistant, Text: strings.Repeat("an answer of some words, ", 40)})
 	}
+	req.Messages = append(req.Messages, llm.Message{Role: llm.User, Text: "go on"})
 	for name, transport := range map[string]http.RoundTripper{"history": talker{1}, "stream": talker{300}} {
 		b.Run(name, func(b *testing.B) {
 			p, err := New(Options{Name: "main", BaseURL: "https://model.example/v1", Model: "m", HTTPClient: &http.Client{Transport: transport}})

@@ -41,31 +41,6 @@ const messagesInJSON = `"messages":[{"role":""}]`
 // twice.
 func messagesIn() []goopenai.ChatCompletionMessage { return []goopenai.ChatCompletionMessage{{}} }
 
-// chatMessage is the encoding of goopenai.ChatCompletionMessage.
-type chatMessage struct {
-	Role    string `json:"role"`
-	Content any    `json:"content,omitempty"` // a string, or a list of parts
-
-	ToolCalls  []goopenai.ToolCall `json:"tool_calls,omitempty"`
-	ToolCallID string              `json:"tool_call_id,omitempty"`
-}
-
-// writeMessages encodes messages as the SDK does.
-func writeMessages(messages []goopenai.ChatCompletionMessage) ([]byte, error) {
-	list := make([]chatMessage, len(messages))
-	for i := range messages {
-		m := &messages[i]
-		list[i] = chatMessage{Role: m.Role, ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID}
-		switch {
-		case len(m.MultiContent) > 0:
-			list[i].Content = m.MultiContent
-		case m.Content != "":
-			list[i].Content = m.Content
-		}
-	}
-	return json.Marshal(list)
-}
-
 var errNoPlace = errors.New("the request lacks the placeholder")
 
 // fill replaces the placeholders of a request by messages and tools.

@@ -74,21 +74,22 @@ func TestToolsAreWrittenAsBefore(t *testing.T) {
 		}
 		for i, req := range list {
 			names := wirename.New(req)
-			body := chat.request(req, names, nil, chatTools(req, names))
+			body := chat.request(req, chatTools(req, names))
 			body.Stream = true
 			want, err := json.Marshal(body)
-			if extras := chat.extras(req, body); err == nil && len(extras) > 0 {
-				plain, _ := json.Marshal(body.Messages)
-				merged, failed := mergeExtras(plain, extras)
-				want, err = bytes.Replace(want, plain, merged, 1), failed
-			}
 			if err != nil {
 				t.Fatal(err)
 			}
+			form := chat.form(nil)
+			messages, err := chat.messages(form, form.Request(req), names, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = bytes.Replace(want, []byte(messagesInJSON), append([]byte(`"messages":`), messages...), 1)
 			if _, err := chat.chat(t.Context(), p.exchange(), req, nil, func(string) {}); err == nil || !bytes.Equal(caught.body, want) {
 				t.Errorf("round %d, chat %d (%v): sent\n%.2000s\nwant\n%.2000s", round, i, err, caught.body, want)
 			}
-			other := responses.request(req, names, nil, true, responseTools(req, names))
+			other := responses.request(form.Request(req), names, nil, true, responseTools(req, names))
 			other.Stream = true
 			if want, err = json.Marshal(other); err != nil {
 				t.Fatal(err)
@@ -127,7 +128,7 @@ func BenchmarkTools(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			names := wirename.New(req)
-			_, _ = p.sdk(p.exchange()).CreateChatCompletionStream(b.Context(), chat.request(req, names, nil, chatTools(req, names)))
+			_, _ = p.sdk(p.exchange()).CreateChatCompletionStream(b.Context(), chat.request(req, chatTools(req, names)))
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
@@ -12,9 +11,6 @@ import (
 )
 
 var errRefused = errors.New("server refused the request")
-
-// place is the position of a tool call in a request: message and call index.
-type place struct{ message, call int }
 
 // exchange performs one request. The SDK loses the headers and the body of errors, and encodes messages and tools
 // slowly. exchange keeps the former and inserts the latter, encoded beforehand, into the request. Not safe for
@@ -81,63 +77,4 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		resp.Body = newFrames(limited)
 	}
 	return resp, nil
-}
-
-// mergeExtras puts vendor-specific fields back into the tool calls of a list of messages. Messages without such fields
-// stay the same byte for byte.
-func mergeExtras(list []byte, extras map[place]json.RawMessage) ([]byte, error) {
-	if len(extras) == 0 {
-		return list, nil
-	}
-	var messages []json.RawMessage
-	if err := json.Unmarshal(list, &messages); err != nil {
-		return nil, err
-	}
-	calls := map[int]map[int]json.RawMessage{}
-	for at, extra := range extras {
-		if calls[at.message] == nil {
-			calls[at.message] = map[int]json.RawMessage{}
-		}
-		calls[at.message][at.call] = extra
-	}
-	for i, extra := range calls {
-		merged, err := mergeCalls(messages[i], extra)
-		if err != nil {
-			return nil, err
-		}
-		messages[i] = merged
-	}
-	return json.Marshal(messages)
-}
-
-// mergeCalls adds fields to the calls of one message, by the call's index. Existing fields are kept.
-func mergeCalls(raw json.RawMessage, extras map[int]json.RawMessage) (json.RawMessage, error) {
-	var message map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &message); err != nil {
-		return nil, err
-	}
-	if message["tool_calls"] == nil {
-		return raw, nil
-	}
-	var calls []map[string]json.RawMessage
-	if err := json.Unmarshal(message["tool_calls"], &calls); err != nil {
-		return nil, err
-	}
-	for j, call := range calls {
-		var fields map[string]json.RawMessage
-		if extras[j] == nil || json.Unmarshal(extras[j], &fields) != nil {
-			continue
-		}
-		for key, value := range fields {
-			if call[key] == nil {
-				call[key] = value
-			}
-		}
-	}
-	merged, err := json.Marshal(calls)
-	if err != nil {
-		return nil, err
-	}
-	message["tool_calls"] = merged
-	return json.Marshal(message)
 }
