@@ -97,12 +97,12 @@ func allowedBy(g *Grant) answer {
 	if g.Kind == GrantTool {
 		text = g.Tool
 		return answer{
-			effect: Allow, rule: "grant: " + g.Tool + " in this conversation", before: "", about: &text,
+			effect: Allow, rule: grant.RulePrefix + g.Tool + " in this conversation", before: "", about: &text,
 			after: " was approved for this conversation.",
 		}
 	}
 	return answer{
-		effect: Allow, rule: "grant: " + g.Tool + " " + quoted(text), before: "An admin allowed ",
+		effect: Allow, rule: grant.RulePrefix + g.Tool + " " + quoted(text), before: "An admin allowed ",
 		about: &text, after: " permanently.",
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/policy/act"
@@ -192,6 +193,11 @@ type Trail struct {
 	Started  bool
 	Duration time.Duration
 	Audit    string // hash of the call's line in the audit log; "" = it has none
+}
+
+// Approved reports whether a person approved the call: now, or as one of those that a standing approval covers.
+func (t *Trail) Approved() bool {
+	return t != nil && (t.ApprovedBy != "" || strings.HasPrefix(t.Rule, grant.RulePrefix))
 }
 
 // Egress is one outgoing request of a tool, including blocked ones.

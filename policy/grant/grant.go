@@ -39,6 +39,9 @@ type File struct {
 	Unread bool `json:"unread,omitempty"`
 }
 
+// RulePrefix begins the name of the rule that decided where a grant did.
+const RulePrefix = "grant: "
+
 // Grant is a standing approval: it turns an ask into an allow for what it covers. Every denial takes precedence. In
 // bash, it covers only plain commands: no expansions, assignments, indirections or redirections that write.
 type Grant struct {

@@ -109,11 +109,12 @@ type background struct {
 
 type backgroundRun struct {
 	BackgroundRun
-	session string // current name of the session; guarded by the lock of background
-	once    sync.Once
-	cancel  chan struct{}
-	bared   bool
-	told    bool // it was told to end, or it has ended; guarded by the lock of background
+	session  string // current name of the session; guarded by the lock of background
+	once     sync.Once
+	cancel   chan struct{}
+	bared    bool
+	approved bool
+	told     bool // it was told to end, or it has ended; guarded by the lock of background
 }
 
 func (b *backgroundRun) stop() { b.once.Do(func() { close(b.cancel) }) }
@@ -129,7 +130,7 @@ func (r *Runner) startBackground(ctx context.Context, call *tools.Call, text, ws
 		return nil, fmt.Errorf("make run id: %w", err)
 	}
 	run := &backgroundRun{
-		cancel: make(chan struct{}), bared: bared(call), session: call.Origin.Session,
+		cancel: make(chan struct{}), bared: bared(call), approved: call.Trail.Approved(), session: call.Origin.Session,
 		BackgroundRun: BackgroundRun{
 			ID: hex.EncodeToString(raw[:]), Call: call.ID, Origin: call.Origin, Command: text, Started: r.opts.Now(),
 		},
@@ -162,7 +163,7 @@ func (r *Runner) runBackground(ctx context.Context, run *backgroundRun, ws strin
 	done := Completion{BackgroundRun: run.BackgroundRun, Ended: "failed"}
 	o, err := r.execute(ctx, job{
 		text: run.Command, ws: ws, timeout: r.opts.BackgroundTimeout, cancel: run.cancel,
-		bared: run.bared, read: r.readable(run.Origin),
+		bared: run.bared, approved: run.approved, read: r.readable(run.Origin),
 	})
 	done.Elapsed = max(0, r.opts.Now().Sub(run.Started))
 	if err != nil {

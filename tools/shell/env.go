@@ -29,9 +29,10 @@ func unwanted(name string) bool {
 }
 
 // environment returns the environment of a command. It is that of the process without variables on the blocklist,
-// without those that look like a credential, and without those that load code into programs. Home and temporary
-// directory are inside the workspace.
-func (r *Runner) environment(ws, tmp string) []string {
+// without those that look like a credential, and without those that load code into programs. The temporary directory is
+// inside the workspace, and so is the home directory of a command that a person approved. Others have one of their own;
+// what they download and build is kept where it would be at home in the workspace.
+func (r *Runner) environment(j job, tmp string) []string {
 	keep := map[string]string{}
 	for _, kv := range r.opts.Environ() {
 		name, value, ok := strings.Cut(kv, "=")
@@ -40,9 +41,20 @@ func (r *Runner) environment(ws, tmp string) []string {
 		}
 		keep[name] = value
 	}
+	home := j.ws
+	if j.home != "" {
+		home = j.home
+		for name, dir := range map[string]string{
+			"GOPATH": "go", "XDG_CACHE_HOME": ".cache", "npm_config_cache": ".npm",
+		} {
+			if keep[name] == "" {
+				keep[name] = filepath.Join(j.ws, dir)
+			}
+		}
+	}
 	set := map[string]string{
-		"HOME": ws, "TMPDIR": tmp, "TAR_OPTIONS": "--no-same-owner", // commands of root must not change owners
-		"PWD": ws, "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0",
+		"HOME": home, "TMPDIR": tmp, "TAR_OPTIONS": "--no-same-owner", // commands of root must not change owners
+		"PWD": j.ws, "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0",
 		"HISTFILE": "/dev/null",
 	}
 	maps.Copy(keep, set)

@@ -31,5 +31,5 @@ func (r *Runner) guard(text string) (run string, env []string) {
 // commandLine returns the program with its arguments, and its environment.
 func (r *Runner) commandLine(j job) (argv, env []string) {
 	text, more := r.guard(j.text)
-	return append(slices.Clone(r.shell), text), append(r.environment(j.ws, tmpDir(j.ws)), more...)
+	return append(slices.Clone(r.shell), text), append(r.environment(j, tmpDir(j.ws)), more...)
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -48,6 +50,8 @@ type job struct {
 	read     []string        // directories that it may read in addition
 	stream   int             // bytes that are kept of each stream; 0 = maxStream
 	bared    bool            // allowed because the kernel hides from it the files that it must not read
+	approved bool            // by a person
+	home     string          // its home directory; "" = ws
 }
 
 // outcome is the result of a job.
@@ -95,6 +99,12 @@ func (r *Runner) execute(ctx context.Context, j job) (*outcome, error) {
 	if err != nil {
 		return nil, tools.AsError(err)
 	}
+	if !j.approved {
+		if j.home, err = r.makeHome(); err != nil {
+			return nil, err
+		}
+		defer r.removeHome(j.home)
+	}
 	outR, outW, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("make pipe: %w", err)
@@ -135,6 +145,33 @@ func (r *Runner) execute(ctx context.Context, j job) (*outcome, error) {
 		o.ending = vanished
 	}
 	return o, nil
+}
+
+// makeHome makes an empty home directory for a command that nobody approved. Programs read their configuration at home,
+// and some of it names other programs; what somebody has written into the workspace is not to decide that.
+func (r *Runner) makeHome() (string, error) {
+	dir, err := os.MkdirTemp(r.opts.SnapshotDir, "zephbot-home-")
+	if err != nil {
+		return "", fmt.Errorf("make a home directory: %w", err)
+	}
+	return filepath.EvalSymlinks(dir)
+}
+
+// removeHome removes what makeHome has made. A command may have left directories there that cannot be written.
+func (r *Runner) removeHome(dir string) {
+	err := os.RemoveAll(dir)
+	if err != nil {
+		opened := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if err == nil && e.IsDir() {
+				err = os.Chmod(path, 0o700)
+			}
+			return err
+		})
+		err = errors.Join(opened, os.RemoveAll(dir))
+	}
+	if err != nil {
+		r.log.Warn().Err(err).Msg("the home directory of a command cannot be removed")
+	}
 }
 
 // read reads one stream. An error because the pipe was closed meanwhile is ignored.
@@ -247,13 +284,21 @@ func (r *Runner) spec(j job, bars []string) sandbox.Spec {
 		Dir:     j.ws,
 		Env:     env,
 		Read:    slices.Concat(r.shellDir(), r.opts.ReadPaths, j.read),
-		Write:   append([]string{j.ws}, r.opts.AllowedPaths...),
+		Write:   slices.Concat([]string{j.ws}, homes(j), r.opts.AllowedPaths),
 		Deny:    slices.Concat(r.barred(j.ws), bars),
 		Network: r.opts.Network,
 		Off:     r.opts.Sandbox == SandboxOff,
 		Require: r.opts.Sandbox == SandboxRequired,
 		Limits:  r.opts.Limits,
 	}
+}
+
+// homes are the home directories of a job besides its workspace.
+func homes(j job) []string {
+	if j.home == "" {
+		return nil
+	}
+	return []string{j.home}
 }
 
 // foreground runs a command and waits for it.
@@ -265,7 +310,7 @@ func (r *Runner) foreground(ctx context.Context, call *tools.Call, text, ws stri
 	defer tx.close()
 	o, err := r.execute(ctx, job{
 		text: text, ws: ws, timeout: r.opts.Timeout, progress: call.Progress,
-		bared: bared(call), read: r.readable(call.Origin),
+		bared: bared(call), approved: call.Trail.Approved(), read: r.readable(call.Origin),
 	})
 	if err != nil {
 		return nil, startFailure(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/goleak"
 
+	"github.com/zephbot/zephbot/policy/grant"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/shell"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
@@ -215,7 +216,7 @@ func TestAllowedCommands(t *testing.T) {
 func TestWorkspace(t *testing.T) {
 	t.Parallel()
 	k := setup(t, shell.Options{})
-	if got := k.run(`pwd; echo "$HOME"; cd "$TMPDIR" && pwd; mktemp >/dev/null && echo ok`).Text; got != k.dir+"\n"+k.dir+"\n"+k.dir+"/.tmp\nok" {
+	if got := k.run(`pwd; cd "$TMPDIR" && pwd; mktemp >/dev/null && echo ok`).Text; got != k.dir+"\n"+k.dir+"/.tmp\nok" {
 		t.Errorf("directories %q", got)
 	}
 	if got := k.run(`rm -r .tmp; ln -s /nowhere .tmp; echo x > kept; echo ok`).Text; got != "ok" {
@@ -238,6 +239,43 @@ func TestWorkspace(t *testing.T) {
 	}
 }
 
+// TestHome: the home directory of a command that nobody approved is empty, its own and gone afterwards; nothing in the
+// workspace configures it. That of an approved command is the workspace.
+func TestHome(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	scratch := t.TempDir()
+	k := setup(t, shell.Options{SnapshotDir: scratch, MaxBackgroundRuns: 1})
+	k.write(".gitconfig", "[user]\n\tname = planted\n")
+	k.write(".config/git/config", "[user]\n\temail = planted\n")
+	asks := `git config --get-regexp '^user'; ls -A ~; [ "$HOME" = "$PWD" ] && echo workspace; cd ~ && echo x >left && mkdir -p a/b && chmod 500 a`
+	for range 2 {
+		if got := k.run(asks).Text; got != "(no output)" {
+			t.Errorf("unasked, the home directory is not empty: %q", got)
+		}
+		if left, err := os.ReadDir(scratch); err != nil || len(left) > 0 {
+			t.Errorf("left: %v, %v", left, err)
+		}
+	}
+	for name, trail := range map[string]*tools.Trail{
+		"approved": {ApprovedBy: "telegram:1"}, "by a standing approval": {Rule: grant.RulePrefix + "bash git"},
+	} {
+		c := toolstest.Call(shell.Name, args(t, shell.In{Command: `git config --get-regexp '^user'; echo "$HOME"`}))
+		c.Trail = trail
+		res, err := k.tool.Run(t.Context(), c)
+		if err != nil || res.Text != "user.email planted\nuser.name planted\n"+k.dir {
+			t.Errorf("%s: %+v, %v", name, res, err)
+		}
+	}
+	for name, trail := range map[string]*tools.Trail{"no trail": nil, "a rule": {Rule: "permissions.bash[0]"}} {
+		c := toolstest.Call(shell.Name, args(t, shell.In{Command: `ls -A ~; [ "$HOME" = "$PWD" ] && echo workspace; true`}))
+		c.Trail = trail
+		if res, err := k.tool.Run(t.Context(), c); err != nil || res.Text != "(no output)" {
+			t.Errorf("%s: %+v, %v", name, res, err)
+		}
+	}
+}
+
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	environ := []string{
@@ -251,7 +289,7 @@ func TestEnvironment(t *testing.T) {
 	if strings.Contains(got, "s3cret") {
 		t.Errorf("a secret got through:\n%s", got)
 	}
-	for _, want := range []string{"EDITOR=vi", "GOFLAGS=-v", "MONKEY_BUSINESS=1", "PLAIN_URL=https://example.org/a", "HOME=" + k.dir, "TERM=dumb"} {
+	for _, want := range []string{"EDITOR=vi", "GOFLAGS=-v", "MONKEY_BUSINESS=1", "PLAIN_URL=https://example.org/a", "GOPATH=" + k.dir + "/go", "TERM=dumb"} {
 		if !strings.Contains("\n"+got+"\n", "\n"+want+"\n") {
 			t.Errorf("%s is missing in\n%s", want, got)
 		}
