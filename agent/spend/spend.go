@@ -69,7 +69,9 @@ func NewModel(purpose string, provider llm.Provider) *Model {
 // if it failed after it had begun. Errors are a *pay.Denied, pay.ErrNobody, or those of llm.Provider.
 func (m *Model) Chat(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	input := window.Fixed(req) + window.Messages(req.Messages)
-	h, err := hold(ctx, m.purpose, pay.Amount{Tokens: llm.Usage{Input: input, Output: req.MaxTokens}, USD: pay.Unknown})
+	h, err := hold(ctx, m.purpose, pay.Amount{
+		Tokens: llm.Usage{Input: input, Output: req.MaxTokens}, USD: pay.Unknown, Unpriced: llm.UnpricedFor(m.provider, req.Prefer),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -92,14 +94,23 @@ func (m *Model) Chat(ctx context.Context, req *llm.Request) (*llm.Response, erro
 // fraction of those of an answer; their price does.
 type Embedder struct {
 	embedder llm.Embedder
-	price    float64 // of a million tokens, in USD
+	cost     Cost
 	observe  func(usd float64)
 }
 
-// NewEmbedder returns an embedder at a price of USD for a million tokens; 0 = it costs nothing, and nobody has to pay.
-// observe is told what each call has cost; may be nil.
-func NewEmbedder(embedder llm.Embedder, price float64, observe func(usd float64)) *Embedder {
-	return &Embedder{embedder: embedder, price: price, observe: observe}
+// Cost is what something costs that is not paid by a model's input and output.
+type Cost struct {
+	USD float64 // of a million tokens of texts that are embedded, or of a minute of a recording; 0 = nothing
+	// Unpriced names the model if nobody knows its price, which is not 0 then; "" = it is known.
+	Unpriced string
+}
+
+// free reports whether nobody has to pay.
+func (c Cost) free() bool { return c.USD <= 0 && c.Unpriced == "" }
+
+// NewEmbedder returns an embedder at a price of a million tokens. observe is told what each call has cost; may be nil.
+func NewEmbedder(embedder llm.Embedder, cost Cost, observe func(usd float64)) *Embedder {
+	return &Embedder{embedder: embedder, cost: cost, observe: observe}
 }
 
 // Embed implements llm.Embedder. A failed call may have computed a part of its texts, so it is counted as a whole.
@@ -108,11 +119,11 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	for _, text := range texts {
 		tokens += window.Tokens(text)
 	}
-	usd := float64(tokens) * e.price / 1e6
-	if usd <= 0 {
+	usd := float64(tokens) * e.cost.USD / 1e6
+	if e.cost.free() || tokens == 0 {
 		return e.embedder.Embed(ctx, texts) //nolint:wrapcheck // the provider's own error
 	}
-	h, err := hold(ctx, "embed", pay.Amount{USD: usd})
+	h, err := hold(ctx, "embed", pay.Amount{USD: usd, Unpriced: e.cost.Unpriced})
 	if err != nil {
 		return nil, err
 	}
@@ -147,14 +158,13 @@ type Listener interface {
 // Transcriber writes down speech that is paid for.
 type Transcriber struct {
 	listener Listener
-	price    float64 // of a minute, in USD
+	cost     Cost
 	observe  func(usd float64)
 }
 
-// NewTranscriber returns a transcriber at a price of USD for a minute; 0 = it costs nothing, and nobody has to pay.
-// observe is told what each call has cost; may be nil.
-func NewTranscriber(listener Listener, price float64, observe func(usd float64)) *Transcriber {
-	return &Transcriber{listener: listener, price: price, observe: observe}
+// NewTranscriber returns a transcriber at a price of a minute. observe is told what each call has cost; may be nil.
+func NewTranscriber(listener Listener, cost Cost, observe func(usd float64)) *Transcriber {
+	return &Transcriber{listener: listener, cost: cost, observe: observe}
 }
 
 // slowest is the fewest bytes of a recording a second that are expected, if nobody says how long it lasts: speech in
@@ -168,11 +178,11 @@ func (t *Transcriber) Transcribe(
 	if length <= 0 {
 		length = time.Duration(size) * time.Second / slowest
 	}
-	if t.price <= 0 {
+	if t.cost.free() {
 		text, _, err := t.listener.Transcribe(ctx, name, recording, size, length)
 		return text, 0, err //nolint:wrapcheck // the provider's own error
 	}
-	h, err := hold(ctx, "transcribe", pay.Amount{USD: length.Minutes() * t.price})
+	h, err := hold(ctx, "transcribe", pay.Amount{USD: length.Minutes() * t.cost.USD, Unpriced: t.cost.Unpriced})
 	if err != nil {
 		return "", 0, err
 	}

@@ -66,20 +66,20 @@ func TestNobodyPays(t *testing.T) {
 		t.Errorf("a model: %v", err)
 	}
 	words := &vectors{}
-	if _, err := spend.NewEmbedder(words, 1, nil).Embed(t.Context(), []string{"a"}); !errors.Is(err, pay.ErrNobody) {
+	if _, err := spend.NewEmbedder(words, spend.Cost{USD: 1}, nil).Embed(t.Context(), []string{"a"}); !errors.Is(err, pay.ErrNobody) {
 		t.Errorf("embeddings: %v", err)
 	}
 	ear := &ear{}
-	if _, _, err := spend.NewTranscriber(ear, 1, nil).Transcribe(t.Context(), "a.ogg", strings.NewReader("x"), 1, time.Second); !errors.Is(err, pay.ErrNobody) {
+	if _, _, err := spend.NewTranscriber(ear, spend.Cost{USD: 1}, nil).Transcribe(t.Context(), "a.ogg", strings.NewReader("x"), 1, time.Second); !errors.Is(err, pay.ErrNobody) {
 		t.Errorf("a transcription: %v", err)
 	}
 	if len(m.Requests()) != 0 || words.asked != 0 || ear.asked != 0 {
 		t.Errorf("asked %d, %d and %d times", len(m.Requests()), words.asked, ear.asked)
 	}
-	if _, err := spend.NewEmbedder(words, 0, nil).Embed(t.Context(), []string{"a"}); err != nil {
+	if _, err := spend.NewEmbedder(words, spend.Cost{USD: 0}, nil).Embed(t.Context(), []string{"a"}); err != nil {
 		t.Errorf("embeddings that cost nothing: %v", err)
 	}
-	if _, _, err := spend.NewTranscriber(ear, 0, nil).Transcribe(t.Context(), "a.ogg", strings.NewReader("x"), 1, 0); err != nil {
+	if _, _, err := spend.NewTranscriber(ear, spend.Cost{USD: 0}, nil).Transcribe(t.Context(), "a.ogg", strings.NewReader("x"), 1, 0); err != nil {
 		t.Errorf("a transcription that costs nothing: %v", err)
 	}
 }
@@ -128,13 +128,47 @@ func TestDenied(t *testing.T) {
 	}
 }
 
+// unpriced is a model whose price nobody knows.
+type unpriced struct{ llm.Provider }
+
+func (unpriced) UnpricedFor(string) string { return "our-model" }
+
+// TestUnpriced: whoever pays is told that nobody knows the price, also of what would cost nothing if it were 0.
+func TestUnpriced(t *testing.T) {
+	t.Parallel()
+	cost := spend.Cost{Unpriced: "our-model"}
+	m, words, listener := llmtest.New(llmtest.Step{Text: "yes"}), &vectors{}, &ear{}
+	for name, call := range map[string]func(context.Context) error{
+		"a model": func(ctx context.Context) error {
+			_, err := spend.NewModel("judge", unpriced{m}).Chat(ctx, question(5))
+			return err
+		},
+		"embeddings": func(ctx context.Context) error {
+			_, err := spend.NewEmbedder(words, cost, nil).Embed(ctx, []string{"a"})
+			return err
+		},
+		"a transcription": func(ctx context.Context) error {
+			_, _, err := spend.NewTranscriber(listener, cost, nil).Transcribe(ctx, "a.ogg", strings.NewReader("x"), 1, time.Second)
+			return err
+		},
+	} {
+		p := &purse{refuse: &pay.Denied{Scope: "user", Text: "Nobody knows the price."}}
+		if err := call(pay.With(t.Context(), p)); !pay.Refused(err) || len(p.reserved) != 1 || p.reserved[0].Unpriced != "our-model" {
+			t.Errorf("%s: %v, reserved %+v", name, err, p.reserved)
+		}
+	}
+	if len(m.Requests()) != 0 || words.asked != 0 || listener.asked != 0 {
+		t.Errorf("asked %d, %d and %d times", len(m.Requests()), words.asked, listener.asked)
+	}
+}
+
 // TestSettledWhenStopped: a turn that is stopped pays for what it has used.
 func TestSettledWhenStopped(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	p := &purse{}
 	words := &vectors{during: cancel}
-	if _, err := spend.NewEmbedder(words, 1e6, nil).Embed(pay.With(ctx, p), []string{"abcdefg"}); err != nil {
+	if _, err := spend.NewEmbedder(words, spend.Cost{USD: 1e6}, nil).Embed(pay.With(ctx, p), []string{"abcdefg"}); err != nil {
 		t.Error(err)
 	}
 	p.check(t, pay.Amount{USD: 2})
@@ -166,7 +200,7 @@ func TestEmbedder(t *testing.T) {
 		"refused":    {&llm.Error{Kind: llm.Unauthorized}, nil},
 	} {
 		p, seen := &purse{}, 0.0
-		e := spend.NewEmbedder(&vectors{err: tt.err}, 1e5, func(usd float64) { seen += usd })
+		e := spend.NewEmbedder(&vectors{err: tt.err}, spend.Cost{USD: 1e5}, func(usd float64) { seen += usd })
 		if _, err := e.Embed(pay.With(t.Context(), p), []string{"abc", "def"}); !errors.Is(err, tt.err) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -207,7 +241,7 @@ func TestTranscriber(t *testing.T) {
 		"by its size":   {90_000, 0, 1.2},
 	} {
 		p, listener := &purse{}, &ear{usd: 0.9, err: io.EOF}
-		text, usd, err := spend.NewTranscriber(listener, 0.6, nil).Transcribe(pay.With(t.Context(), p), "a.ogg", strings.NewReader(""), tt.size, tt.length)
+		text, usd, err := spend.NewTranscriber(listener, spend.Cost{USD: 0.6}, nil).Transcribe(pay.With(t.Context(), p), "a.ogg", strings.NewReader(""), tt.size, tt.length)
 		if text != "hello" || usd != 0.9 || !errors.Is(err, io.EOF) || listener.length <= 0 {
 			t.Errorf("%s: %q, %v, %v", name, text, usd, err)
 		}

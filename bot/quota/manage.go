@@ -94,6 +94,18 @@ func (m *Meter) Follow(ctx context.Context, facts bot.Facts) error {
 	return nil
 }
 
+// LimitsUSD reports whether an admin has set a limit of USD for anybody.
+func (m *Meter) LimitsUSD() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, limits := range m.set {
+		if limits[Of{USD, Day}] > 0 || limits[Of{USD, Month}] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // doubtful is how long a limit that was just set is read for each admission. What is stored by then was followed too.
 const doubtful = time.Minute
 

@@ -106,7 +106,7 @@ func (m *Meter) Reserve(ctx context.Context, t *agent.Turn, key string, estimate
 	if err != nil {
 		return err
 	}
-	return p.Reserve(ctx, key, pay.Amount{Tokens: estimate, USD: pay.Unknown})
+	return p.Reserve(ctx, key, pay.Amount{Tokens: estimate, USD: pay.Unknown, Unpriced: m.opts.Unpriced(t.Model)})
 }
 
 // Payer implements agent.Budget.
@@ -150,11 +150,33 @@ func ask(slots []slot, a pay.Amount) {
 	}
 }
 
-// Reserve implements pay.Payer.
+// limitOfUSD returns the first counter of USD that has a limit.
+func limitOfUSD(slots []slot) (s slot, limited bool) {
+	for _, s := range slots {
+		if s.unit == USD && s.limit > 0 {
+			return s, true
+		}
+	}
+	return slot{}, false
+}
+
+// LimitsUSD implements pay.Thrifty.
+func (p *purse) LimitsUSD() bool {
+	_, limited := limitOfUSD(p.meter.slots(p.levels(), p.meter.now(), false, USD))
+	return limited
+}
+
+// Reserve implements pay.Payer. What nobody knows the price of is refused where USD are limited: counted as nothing the
+// limit would be none, and counted as the dearest of all models it would be used up by one question.
 func (p *purse) Reserve(ctx context.Context, key string, most pay.Amount) error {
 	m := p.meter
 	h := hold{at: m.now(), levels: p.levels()}
 	h.slots = m.slots(h.levels, h.at, false, Tokens, USD)
+	if s, limited := limitOfUSD(h.slots); limited && most.Unpriced != "" {
+		m.denied(string(s.scope))
+		admin := !p.house && m.opts.Admin(ctx, p.msg.Place, p.msg.Caller)
+		return &agent.Denied{Scope: string(s.scope), Text: m.words.QuotaUnpriced(p.msg.Language, most.Unpriced, admin)}
+	}
 	ask(h.slots, m.most(most))
 	p.mu.Lock()
 	p.open[key] = h

@@ -14,6 +14,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/pay"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/bot/quota"
@@ -337,5 +338,48 @@ func TestSeveralMeters(t *testing.T) {
 	wg.Wait()
 	if got != 1 {
 		t.Errorf("%d got what is enough for one", got)
+	}
+}
+
+// TestUnpriced: what nobody knows the price of is refused to whoever has a limit of USD, in words for the person or for
+// an admin, and to nobody else; what is spent besides the turn's model too. Nothing is set aside for it.
+func TestUnpriced(t *testing.T) {
+	t.Parallel()
+	chat := quota.Limits{{Unit: quota.USD, Window: quota.Month}: 1_000_000}
+	for name, tt := range map[string]struct {
+		options quota.Options
+		model   string // that the conversation has chosen
+		caller  string
+		want    string // "" = it is answered
+	}{
+		"a person":          {aLimit(quota.USD, quota.Day, 1_000_000), "", "42", "An admin has to set its price."},
+		"an admin":          {aLimit(quota.USD, quota.Month, 1_000_000), "", "9", "input_usd_per_mtok"},
+		"another model":     {aLimit(quota.USD, quota.Day, 1_000_000), "spare", "42", ""},
+		"a limit of tokens": {aLimit(quota.Tokens, quota.Day, 1_000_000), "", "42", ""},
+		"the whole bot":     {quota.Options{Limits: quota.Scopes{Bot: chat}}, "", "42", "An admin has to set its price."},
+		"no limit":          {quota.Options{}, "", "42", ""},
+	} {
+		o := tt.options
+		o.Unpriced = func(prefer string) string {
+			if prefer == "" {
+				return "our-model"
+			}
+			return ""
+		}
+		o.Admin = func(_ context.Context, _ bot.Place, caller string) bool { return strings.HasSuffix(caller, "9") }
+		d := setup(t, o)
+		p := d.meter.Open(private(tt.caller), "t")
+		err := d.meter.Reserve(t.Context(), &agent.Turn{ID: "t", Model: tt.model}, "t/1", tokens(10, 10))
+		denied, ok := errors.AsType[*agent.Denied](err)
+		if ok != (tt.want != "") || ok && (!strings.Contains(denied.Text, tt.want) || !strings.Contains(denied.Text, "our-model")) {
+			t.Errorf("%s: %v", name, err)
+		}
+		payer := d.meter.PayerOf("t")
+		limited := tt.want != "" || tt.model != ""
+		err = payer.Reserve(t.Context(), "embed/1", pay.Amount{Unpriced: "our-vectors"})
+		if pay.Refused(err) != limited || pay.LimitsUSD(pay.With(t.Context(), payer)) != limited {
+			t.Errorf("%s: embeddings: %v, limited %v", name, err, limited)
+		}
+		p.Close()
 	}
 }

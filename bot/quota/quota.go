@@ -32,8 +32,13 @@ type Options struct {
 	Payer       string         // in groups: user, chat, both (quotas.payer); default user
 	AllowOnDown bool           // quotas.on_redis_down = "allow"
 	Zone        *time.Location // in which days and months begin; nil = UTC
-	// Price is the most that tokens may cost, in USD; nil = nothing costs anything.
+	// Price is the most that tokens may cost, in USD, of the models whose price is known; nil = nothing costs anything.
 	Price func(llm.Usage) float64
+	// Unpriced returns the name of the model that a turn is answered by, if nobody knows its price; "" = it is known. prefer
+	// is the provider that the conversation has chosen, "" = the usual one. nil = all prices are known.
+	Unpriced func(prefer string) string
+	// Admin reports whether a person can set a price; nil = nobody is told how.
+	Admin func(ctx context.Context, place bot.Place, caller string) bool
 	// Output is how many tokens a model may answer where a request does not say it.
 	Output int
 	// Hold is how long what is set aside for a call of the model is kept: longer than a call takes; default 15 min.
@@ -48,6 +53,12 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Price == nil {
 		o.Price = func(llm.Usage) float64 { return 0 }
+	}
+	if o.Unpriced == nil {
+		o.Unpriced = func(string) string { return "" }
+	}
+	if o.Admin == nil {
+		o.Admin = func(context.Context, bot.Place, string) bool { return false }
 	}
 	if o.Hold <= 0 {
 		o.Hold = 15 * time.Minute
@@ -64,6 +75,7 @@ type Words interface {
 	At(place bot.Place) texts.Words
 	QuotaAway(language string) string
 	QuotaBusy(language string) string
+	QuotaUnpriced(language, model string, admin bool) string
 }
 
 // Meter implements turn.Meter and agent.Budget. Safe for concurrent use.

@@ -67,6 +67,8 @@ type quotaBook struct {
 	In, LimitFor       map[Window]string
 	At                 map[Window]string // when it starts afresh: time or date
 	Away, Unread, Busy string
+	Unpriced           string // model
+	UnpricedAdmin      string // model
 	List               quotaList
 	Manage             quotaManage
 }
@@ -240,6 +242,15 @@ func (w Words) QuotaHelp(language string) string { return w.in(language).Quota.M
 
 // QuotaWho says that nobody is named whose limit could be set.
 func (w Words) QuotaWho(language string) string { return w.in(language).Quota.Manage.Who }
+
+// QuotaUnpriced says that USD are limited and nobody knows what a model costs. An admin is told what to do about it.
+func (w Words) QuotaUnpriced(language, model string, admin bool) string {
+	q := &w.in(language).Quota
+	if admin {
+		return fmt.Sprintf(q.UnpricedAdmin, model)
+	}
+	return fmt.Sprintf(q.Unpriced, model)
+}
 
 // QuotaPrice says that a limit of money needs the prices of all models.
 func (w Words) QuotaPrice(language, models string) string {

@@ -59,6 +59,7 @@ func everything(l string) map[string][]string {
 		"Duration": {w.Duration(l, time.Second), w.Duration(l, 5*time.Second), w.Duration(l, 3*time.Minute), w.Duration(l, 49*time.Hour)},
 		"Stranger": {w.Stranger(l, "4711")}, "Unlisted": {w.Unlisted(l, "-100")},
 		"QuotaAway": {w.QuotaAway(l)}, "QuotaBusy": {w.QuotaBusy(l)}, "QuotaUnread": {w.QuotaUnread(l)},
+		"QuotaUnpriced": {w.QuotaUnpriced(l, "gpt", false), w.QuotaUnpriced(l, "gpt", true)},
 		"QuotaHelp": {w.QuotaHelp(l)}, "QuotaWho": {w.QuotaWho(l)}, "QuotaPrice": {w.QuotaPrice(l, "gpt")}, "QuotaNotSet": {w.QuotaNotSet(l)},
 		"Level": {w.Level(l, texts.User, "42") + w.Level(l, texts.Chat, "-100")},
 		"Start": {w.Start(l, "Ann"), w.Start(l, "")}, "Help": {w.Help(l, w.Names(), nil), w.Help(l, nil, []string{"policy"})},

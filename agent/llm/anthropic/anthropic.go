@@ -20,6 +20,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/history"
 	"github.com/zephbot/zephbot/agent/llm/media"
+	"github.com/zephbot/zephbot/agent/llm/price"
 	"github.com/zephbot/zephbot/agent/llm/toolbox"
 )
 
@@ -27,13 +28,6 @@ import (
 const (
 	DefaultBaseURL   = "https://api.anthropic.com"
 	DefaultMaxTokens = 4096
-)
-
-// Prices relative to the input price, as published by the vendor: writing to the cache costs more, reading from it
-// less.
-const (
-	writeFactor = 1.25
-	readFactor  = 0.1
 )
 
 // Key is an API key.
@@ -47,19 +41,17 @@ type Options struct {
 	Model     string
 	MaxTokens int // default limit of an answer, which the API requires; 0 = DefaultMaxTokens
 	// Idle is how long the server may be silent, before the first piece of an answer and between any two. 0 = no limit.
-	Idle             time.Duration
-	InputUSDPerMTok  float64
-	OutputUSDPerMTok float64
+	Idle   time.Duration
+	Tariff price.Tariff // of Model; the zero value = it costs nothing
 	// Dialect is what the server accepts, before anything is learnt of it; the zero value = an unknown server, which gets
 	// what all of them take.
 	Dialect dialect.Dialect
 	// Accepts lists what the model takes besides text; nil = by its name (media.OfModel). Sounds are never taken,
 	// because the API does not support them.
-	Accepts          *llm.Accepts
-	CachedUSDPerMTok *float64         // for input read from the cache; nil = a tenth of the input price
-	HTTPClient       *http.Client     // nil = a new one; redirects are never followed
-	Now              func() time.Time // for Retry-After dates; nil = time.Now
-	Log              zerolog.Logger
+	Accepts    *llm.Accepts
+	HTTPClient *http.Client     // nil = a new one; redirects are never followed
+	Now        func() time.Time // for Retry-After dates; nil = time.Now
+	Log        zerolog.Logger
 }
 
 // Provider is an llm.Provider. Safe for concurrent use.
@@ -123,10 +115,8 @@ func (o *Options) validate() error {
 		return fmt.Errorf("provider %s: api_key is empty", o.Name)
 	case strings.ContainsAny(string(o.Key), "\r\n\x00"):
 		return fmt.Errorf("provider %s: api_key contains a line break", o.Name)
-	case o.MaxTokens < 0 || o.Idle < 0 || o.InputUSDPerMTok < 0 || o.OutputUSDPerMTok < 0:
-		return fmt.Errorf("provider %s: max_tokens, idle time and prices must not be negative", o.Name)
-	case o.CachedUSDPerMTok != nil && *o.CachedUSDPerMTok < 0:
-		return fmt.Errorf("provider %s: the price of cached input must not be negative", o.Name)
+	case o.MaxTokens < 0 || o.Idle < 0:
+		return fmt.Errorf("provider %s: max_tokens and idle time must not be negative", o.Name)
 	default:
 		return nil
 	}
@@ -222,14 +212,8 @@ func (p *Provider) exchange(ctx context.Context, x *exchange, body []byte, a *an
 	return nil
 }
 
-// cost returns the price of a call at the configured prices.
+// cost returns what a call costs. The vendor counts what is read from its cache, written into it and read afresh apart.
 func (p *Provider) cost(u usage) float64 {
-	read := p.o.InputUSDPerMTok * readFactor
-	if p.o.CachedUSDPerMTok != nil {
-		read = *p.o.CachedUSDPerMTok
-	}
-	input := float64(u.fresh)*p.o.InputUSDPerMTok +
-		float64(u.written)*p.o.InputUSDPerMTok*writeFactor + float64(u.read)*read
-	return (input +
-		float64(u.output)*p.o.OutputUSDPerMTok) / 1e6
+	all := llm.Usage{Input: int(u.fresh + u.written + u.read), CachedInput: int(u.read), Output: int(u.output)}
+	return p.o.Tariff.Cost(p.o.Now(), all, int(u.written))
 }

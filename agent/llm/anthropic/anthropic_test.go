@@ -17,6 +17,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/anthropic"
+	"github.com/zephbot/zephbot/agent/llm/price"
 )
 
 const key = "sk-ant-very-secret"
@@ -62,7 +63,7 @@ func serve(t *testing.T, r reply) *server {
 
 func provider(t *testing.T, s *server, change func(*anthropic.Options)) *anthropic.Provider {
 	t.Helper()
-	o := anthropic.Options{Name: "main", BaseURL: s.URL + "/v1", Key: key, Model: "m-1", InputUSDPerMTok: 10, OutputUSDPerMTok: 50, HTTPClient: s.Client()}
+	o := anthropic.Options{Name: "main", BaseURL: s.URL + "/v1", Key: key, Model: "m-1", Tariff: price.Fixed(10, 1, 12.5, 50), HTTPClient: s.Client()}
 	if change != nil {
 		change(&o)
 	}
@@ -386,13 +387,12 @@ func TestSilence(t *testing.T) {
 
 func TestNew(t *testing.T) {
 	t.Parallel()
-	price := -1.0
 	for want, o := range map[string]anthropic.Options{
 		"name is empty":      {Model: "m", Key: "k"},
 		"model is empty":     {Name: "a", Key: "k"},
 		"api_key is empty":   {Name: "a", Model: "m"},
 		"line break":         {Name: "a", Model: "m", Key: "k\n"},
-		"not be negative":    {Name: "a", Model: "m", Key: "k", CachedUSDPerMTok: &price},
+		"not be negative":    {Name: "a", Model: "m", Key: "k", MaxTokens: -1},
 		"base_url must look": {Name: "a", Model: "m", Key: "k", BaseURL: "ftp://x"},
 	} {
 		if _, err := anthropic.New(o); err == nil || !strings.Contains(err.Error(), want) {

@@ -26,6 +26,7 @@ type Dialect struct {
 	// Port is where a local server usually listens; 0 = it is no local server.
 	Port int    `json:"port"`
 	Key  string `json:"key"`  // environment variable in which the vendor's documentation keeps the key
+	Free bool   `json:"free"` // it runs on machines of the operator: its tokens cost nothing
 	Auth string `json:"auth"` // AuthBearer (or ""), AuthAPIKey or AuthNone
 	Wire string `json:"wire"` // "chat", "responses", "anthropic"; "" = chat, and responses for models that take tools only there
 

@@ -9,28 +9,29 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/openai"
+	"github.com/zephbot/zephbot/agent/llm/price"
 )
 
 func TestPriceOfCachedTokens(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
-		price  *float64
+		price  float64
 		cached int
 		want   float64
 	}{
-		{"not set: as any input", nil, 800, 2000},
-		{"cheaper", new(0.5), 800, 800},
-		{"free", new(0.0), 800, 400},
-		{"nothing cached", new(0.5), 0, 2000},
-		{"more cached than read", new(0.5), 5000, 500},
+		{"as any input", 2, 800, 2000},
+		{"cheaper", 0.5, 800, 800},
+		{"free", 0, 800, 400},
+		{"nothing cached", 0.5, 0, 2000},
+		{"more cached than read", 0.5, 5000, 500},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, reply{body: sse(text("a"), finish("stop"),
 				fmt.Sprintf(`{"choices":[],"usage":{"prompt_tokens":1000,"completion_tokens":0,"prompt_tokens_details":{"cached_tokens":%d}}}`, tt.cached))})
-			p := provider(t, s, func(o *openai.Options) { o.InputUSDPerMTok, o.OutputUSDPerMTok, o.CachedUSDPerMTok = 2, 8, tt.price })
+			p := provider(t, s, func(o *openai.Options) { o.Tariff = price.Fixed(2, tt.price, 2, 8) })
 			res, err := p.Chat(t.Context(), hi(), nil)
 			if err != nil {
 				t.Fatal(err)

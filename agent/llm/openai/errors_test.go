@@ -224,7 +224,6 @@ func TestNewErrors(t *testing.T) {
 		{openai.Options{Name: "a", Model: "m", MaxTokens: -1}, "must not be negative"},
 		{openai.Options{Name: "a", Model: "m", Key: "a\nb"}, "line break"},
 		{openai.Options{Name: "a", Model: "m", Wire: "grpc"}, `wire is "grpc"; it must be auto, chat or responses`},
-		{openai.Options{Name: "a", Model: "m", CachedUSDPerMTok: new(-0.1)}, "price of cached tokens"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.want, func(t *testing.T) {

@@ -25,6 +25,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/media"
+	"github.com/zephbot/zephbot/agent/llm/price"
 )
 
 // DefaultBaseURL is the address of the vendor itself.
@@ -53,11 +54,8 @@ type Options struct {
 	MaxTokens                 int // default limit of an answer; 0 = the server's default
 	// Idle is how long the server may be silent, before the first piece of an answer and between any two. 0 = limited
 	// only by the caller's context.
-	Idle             time.Duration
-	InputUSDPerMTok  float64
-	OutputUSDPerMTok float64
-	// CachedUSDPerMTok is the price of input tokens read from the vendor's cache; nil = InputUSDPerMTok, 0 = free.
-	CachedUSDPerMTok *float64
+	Idle   time.Duration
+	Tariff price.Tariff // of Model; the zero value = it costs nothing
 	// Wire is the API for conversations: WireAuto (or ""), WireChat or WireResponses.
 	Wire string
 	// Dialect is what the server accepts, before anything is learnt of it; the zero value = an unknown server, which gets
@@ -150,10 +148,8 @@ func (o *Options) validate() error {
 		return errors.New("openai provider: name is empty")
 	case o.Model == "" && o.EmbeddingModel == "" && o.TranscriptionModel == "":
 		return fmt.Errorf("provider %s: none of model, embedding_model and transcription_model is set", o.Name)
-	case o.MaxTokens < 0 || o.Idle < 0 || o.InputUSDPerMTok < 0 || o.OutputUSDPerMTok < 0 || o.TranscriptionUSDPerMinute < 0:
+	case o.MaxTokens < 0 || o.Idle < 0 || o.TranscriptionUSDPerMinute < 0:
 		return fmt.Errorf("provider %s: max_tokens, idle time and prices must not be negative", o.Name)
-	case o.CachedUSDPerMTok != nil && *o.CachedUSDPerMTok < 0:
-		return fmt.Errorf("provider %s: the price of cached tokens must not be negative", o.Name)
 	case !slices.Contains([]string{"", WireAuto, WireChat, WireResponses}, o.Wire):
 		return fmt.Errorf("provider %s: wire is %q; it must be %s, %s or %s",
 			o.Name, o.Wire, WireAuto, WireChat, WireResponses)
@@ -230,23 +226,11 @@ func (p *Provider) chat(
 	if res.Model == "" {
 		res.Model = p.o.Model
 	}
-	res.USD = p.cost(res.Usage)
+	res.USD = p.o.Tariff.Cost(p.o.Now(), res.Usage, 0)
 	p.o.Log.Debug().Str("provider", p.o.Name).Str("model", res.Model).Str("stop", string(res.Stop)).
 		Int("input_tokens", res.Usage.Input).Int("cached_tokens", res.Usage.CachedInput).
 		Int("output_tokens", res.Usage.Output).Msg("model answered")
 	return res, nil
-}
-
-// cost returns the price of an answer in USD. If a server reports more cached than read tokens, the report is not
-// trusted.
-func (p *Provider) cost(u llm.Usage) float64 {
-	price := p.o.InputUSDPerMTok
-	if p.o.CachedUSDPerMTok != nil {
-		price = *p.o.CachedUSDPerMTok
-	}
-	cached := min(u.CachedInput, u.Input)
-	input := float64(u.Input-cached)*p.o.InputUSDPerMTok + float64(cached)*price
-	return (input + float64(u.Output)*p.o.OutputUSDPerMTok) / 1e6
 }
 
 // errSilence is the cancellation cause set by the watchdog.

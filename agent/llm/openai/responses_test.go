@@ -17,6 +17,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/openai"
+	"github.com/zephbot/zephbot/agent/llm/price"
 )
 
 // named encodes events as OpenAI does, with the type also as the event's name.
@@ -265,7 +266,7 @@ func TestResponseUsageAndCost(t *testing.T) {
 	t.Parallel()
 	body := sse(created, said(0, "a"), `{"type":"response.completed","response":{"status":"completed","model":"m-2","usage":{"input_tokens":1000,"input_tokens_details":{"cached_tokens":800},"output_tokens":500}}}`)
 	p := provider(t, serve(t, reply{body: body}), func(o *openai.Options) {
-		o.Wire, o.InputUSDPerMTok, o.OutputUSDPerMTok, o.CachedUSDPerMTok = openai.WireResponses, 2, 8, new(0.5)
+		o.Wire, o.Tariff = openai.WireResponses, price.Fixed(2, 0.5, 2, 8)
 	})
 	res, err := p.Chat(t.Context(), hi(), nil)
 	if err != nil {

@@ -16,6 +16,9 @@ const Unknown = -1
 type Amount struct {
 	Tokens llm.Usage
 	USD    float64 // Unknown = the most that Tokens may cost
+	// Unpriced names the model that is asked if nobody knows its price; "" = it is known. A payer whose USD are limited
+	// refuses the call.
+	Unpriced string
 }
 
 // Payer is the budget of somebody, usually of a turn. Safe for concurrent use.
@@ -25,6 +28,19 @@ type Payer interface {
 	Reserve(ctx context.Context, key string, most Amount) error
 	// Settle replaces the reservation by what the call has cost, and makes that durable.
 	Settle(ctx context.Context, key string, used Amount) error
+}
+
+// Thrifty is a Payer that says whether its USD are limited. Those of any other payer are not.
+type Thrifty interface {
+	LimitsUSD() bool
+}
+
+// LimitsUSD reports whether the USD of the payer of a context are limited, so that nothing may be asked whose price
+// nobody knows.
+func LimitsUSD(ctx context.Context) bool {
+	p, _ := From(ctx)
+	t, ok := p.(Thrifty)
+	return ok && t.LimitsUSD()
 }
 
 // Denied says that a budget is used up; Text is for the person.

@@ -1,123 +1,260 @@
-// Package price knows what well-known models cost, for providers whose configuration names no price.
+// Package price knows what models cost and how long their windows are, for providers whose configuration does not say it.
+//
+// It knows it from two tables. table.jsonl is made of the open tables genai-prices and catwalk (table.LICENSE; `.ci/prices`
+// renews it) and is matched as the owner of the former does. own.jsonl has what those do not know yet. A row of the
+// vendored table that names exactly the model that is asked for comes first, then one of our own, then the rules of the
+// vendored one. What no row says is unknown, and never 0.
+//
+// The tables are read for each question and not kept: a service asks once for each of its providers, when it starts.
 package price
 
 import (
-	"regexp"
+	"math"
+	"slices"
 	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// Price is what a million tokens cost, in USD.
-type Price struct {
-	Input  float64 // read by the model
-	Cached float64 // read from the vendor's cache
-	Output float64 // written, thinking included
+// Tariff is what the tokens of a model cost. The zero Tariff is one of a model that costs nothing. It can be shared.
+type Tariff struct {
+	rates []Rate // in the order of the table: the last one that applies at a moment holds
 }
 
-// AsOf is when the table was last compared with what vendors publish.
-const AsOf = "2026-11-06"
-
-// row is a model and those of its family whose names only add a date or a version of the same price.
-type row struct {
-	model string
-	Price
+// Fixed is a tariff of prices of a million tokens, in USD: of those that the model reads, reads from the vendor's cache,
+// is charged for writing into that cache, and writes.
+func Fixed(input, cached, written, output float64) Tariff {
+	return Tariff{rates: []Rate{{Input: Flat(input), Cached: Flat(cached), Written: Flat(written), Output: Flat(output)}}}
 }
 
-// table lists prices of the standard tier, as the vendors publish them:
-//
-//   - Anthropic: https://platform.claude.com/docs/en/about-claude/pricing
-//   - OpenAI: https://developers.openai.com/api/docs/pricing
-//   - Google: https://ai.google.dev/gemini-api/docs/pricing
-//
-// Where a vendor asks more for prompts of more than 100 000 tokens, that price is listed. What it asks for prompts of
-// more than 200 000 is not: agent.context_budget_tokens is smaller, unless somebody raises it.
-func table() []row {
-	return []row{
-		{"claude-fable-5-1", Price{10, 0.25, 50}},
-		{"claude-fable-5", Price{10, 1, 50}},
-		{"claude-mythos-5-1", Price{10, 0.25, 50}},
-		{"claude-mythos-5", Price{10, 1, 50}},
-		{"claude-opus-5-5", Price{4, 0.2, 20}},
-		{"claude-opus-5", Price{5, 0.5, 25}},
-		{"claude-opus-4-8", Price{5, 0.5, 25}},
-		{"claude-opus-4-7", Price{5, 0.5, 25}},
-		{"claude-opus-4-6", Price{5, 0.5, 25}},
-		{"claude-opus-4-5", Price{5, 0.5, 25}},
-		{"claude-opus-4-1", Price{15, 1.5, 75}},
-		{"claude-opus-4", Price{15, 1.5, 75}},
-		{"claude-sonnet-5-5", Price{2, 0.1, 10}},
-		{"claude-sonnet-5", Price{2, 0.2, 10}},
-		{"claude-sonnet-4-6", Price{3, 0.3, 15}},
-		{"claude-sonnet-4-5", Price{3, 0.3, 15}},
-		{"claude-sonnet-4", Price{3, 0.3, 15}},
-		{"claude-3-7-sonnet", Price{3, 0.3, 15}},
-		{"claude-3-5-sonnet", Price{3, 0.3, 15}},
-		{"claude-haiku-5-5", Price{0.5, 0.05, 2.5}},
-		{"claude-haiku-4-5", Price{1, 0.1, 5}},
-		{"claude-3-5-haiku", Price{0.8, 0.08, 4}},
-		{"claude-3-haiku", Price{0.25, 0.03, 1.25}},
+// Rate are prices of a time, in USD for a million tokens, or for a minute of a recording or a request. A nil price is
+// not said.
+type Rate struct {
+	Input   *Steps // read by the model
+	Cached  *Steps // read from the vendor's cache; nil = as Input
+	Written *Steps // written into it; nil = as Input
+	Output  *Steps // written, thinking included
+	Minute  *Steps // of a recording that is written down
+	Request float64
 
-		{"gpt-6.1-sol", Price{2, 0.1, 10}},
-		{"gpt-6.1-terra", Price{1, 0.05, 5}},
-		{"gpt-6-astra", Price{10, 1, 50}},
-		{"gpt-6-sol", Price{2, 0.2, 10}},
-		{"gpt-6-luna", Price{0.1, 0.01, 0.5}},
-		{"gpt-5.6-terra", Price{2, 0.2, 12}},
-		{"gpt-5.6-luna", Price{0.2, 0.02, 1.2}},
-		{"gpt-5.4-mini", Price{0.75, 0.075, 4.5}},
-		{"gpt-5.4", Price{2.5, 0.25, 15}},
-		{"gpt-5.2", Price{1.75, 0.175, 14}},
-		{"gpt-5.1", Price{1.25, 0.125, 10}},
-		{"gpt-5-mini", Price{0.25, 0.025, 2}},
-		{"gpt-5-nano", Price{0.05, 0.005, 0.4}},
-		{"gpt-5-pro", Price{15, 15, 120}},
-		{"gpt-5", Price{1.25, 0.125, 10}},
-		{"gpt-4.1-mini", Price{0.4, 0.1, 1.6}},
-		{"gpt-4.1-nano", Price{0.1, 0.025, 0.4}},
-		{"gpt-4.1", Price{2, 0.5, 8}},
-		{"gpt-4o-mini", Price{0.15, 0.075, 0.6}},
-		{"gpt-4o", Price{2.5, 1.25, 10}},
-		{"o4-mini", Price{1.1, 0.275, 4.4}},
-		{"o3-mini", Price{1.1, 0.55, 4.4}},
-		{"o3", Price{2, 0.5, 8}},
-		{"o1", Price{15, 7.5, 60}},
-
-		{"gemini-2.5-pro", Price{1.25, 0.125, 10}},
-		{"gemini-2.5-flash-lite", Price{0.1, 0.01, 0.4}},
-		{"gemini-2.5-flash", Price{0.3, 0.03, 2.5}},
-		{"gemini-2.0-flash", Price{0.1, 0.025, 0.4}},
-	}
+	from         time.Time     // zero = always
+	begins, ends time.Duration // of each day in UTC; equal = the whole day
 }
 
-// edition is what a name adds to that of its model without another price: a date, or that it is the latest.
-var edition = regexp.MustCompile(`^(?:-latest|[-@](?:19|20)\d{6}|-(?:19|20)\d\d-\d\d-\d\d)?$`)
+// Steps is a price that depends on how many tokens are read.
+type Steps struct {
+	base  float64
+	above []step // by size
+}
 
-// Of is the price of a model by the name that its API knows; a router's name may stand before it ("openai/gpt-4o"). ok
-// is false when nobody knows the price: also of a name that only resembles a known one, since a small difference of
-// names may be a great one of prices.
-func Of(model string) (p Price, ok bool) {
-	name := plain(model)
-	for _, r := range table() {
-		if named(name, r.model) {
-			return r.Price, true
+// step is the price if more than so many tokens are read.
+type step struct {
+	tokens int
+	usd    float64
+}
+
+// Flat is a price that is the same for every request.
+func Flat(usd float64) *Steps { return &Steps{base: usd} }
+
+// For returns the price if a request has so many tokens of input.
+func (s *Steps) For(input int) float64 {
+	usd := s.base
+	for _, above := range s.above {
+		if input > above.tokens {
+			usd = above.usd
 		}
 	}
-	return Price{}, false
+	return usd
 }
 
-// plain is the name of a model without that of a router.
-func plain(model string) string { return strings.ToLower(model[strings.LastIndexByte(model, '/')+1:]) }
-
-// named reports whether a name is that of a model of the table.
-func named(name, model string) bool {
-	rest, found := strings.CutPrefix(name, model)
-	return found && edition.MatchString(rest)
-}
-
-// Highest is the highest price of each kind that the table has.
-func Highest() Price {
-	var high Price
-	for _, r := range table() {
-		high = Price{max(high.Input, r.Input), max(high.Cached, r.Cached), max(high.Output, r.Output)}
+// At returns the prices at a moment; the first ones of the table if none is said to hold then.
+func (t *Tariff) At(now time.Time) Rate {
+	if len(t.rates) == 0 {
+		return Rate{}
 	}
-	return high
+	for i := len(t.rates) - 1; i >= 0; i-- {
+		if t.rates[i].holds(now) {
+			return t.rates[i]
+		}
+	}
+	return t.rates[0]
+}
+
+func (r *Rate) holds(now time.Time) bool {
+	if now.Before(r.from) {
+		return false
+	}
+	if r.begins == r.ends {
+		return true
+	}
+	now = now.UTC()
+	clock := now.Sub(time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC))
+	if r.ends < r.begins {
+		return clock >= r.begins || clock < r.ends
+	}
+	return clock >= r.begins && clock < r.ends
+}
+
+// Cost is what an answer costs at a moment, in USD. Of u.Input, written tokens were charged for writing them into the
+// vendor's cache. A server that reports more cached or written tokens than read ones is not believed.
+func (t *Tariff) Cost(now time.Time, u llm.Usage, written int) float64 {
+	r := t.At(now)
+	cached := min(max(u.CachedInput, 0), u.Input)
+	written = min(max(written, 0), u.Input-cached)
+	input := float64(u.Input-cached-written)*r.Input.or(nil, u.Input) +
+		float64(cached)*r.Cached.or(r.Input, u.Input) + float64(written)*r.Written.or(r.Input, u.Input)
+	return (input+float64(u.Output)*r.Output.or(nil, u.Input))/1e6 + r.Request
+}
+
+// or returns the price, or another one where it is not said.
+func (s *Steps) or(other *Steps, input int) float64 {
+	switch {
+	case s != nil:
+		return s.For(input)
+	case other != nil:
+		return other.For(input)
+	default:
+		return 0
+	}
+}
+
+// Most is the most that an answer costs, whenever it is given and whatever of its input is cached, in USD.
+func (t *Tariff) Most(u llm.Usage) float64 {
+	var most float64
+	for i := range t.rates {
+		r := &t.rates[i]
+		input := max(r.Input.or(nil, u.Input), r.Cached.or(nil, u.Input), r.Written.or(nil, u.Input))
+		most = max(most, (float64(u.Input)*input+float64(u.Output)*r.Output.or(nil, u.Input))/1e6+r.Request)
+	}
+	return most
+}
+
+// Highest are the most that a million tokens cost, of those that are read, read from the cache and written: for people,
+// who are told one price of each.
+func (t *Tariff) Highest() (input, cached, output float64) {
+	for i := range t.rates {
+		r := &t.rates[i]
+		input = max(input, r.Input.or(nil, math.MaxInt))
+		cached = max(cached, r.Cached.or(r.Input, math.MaxInt))
+		output = max(output, r.Output.or(nil, math.MaxInt))
+	}
+	return input, cached, output
+}
+
+// Free reports whether nothing has a price.
+func (t *Tariff) Free() bool {
+	return !slices.ContainsFunc(t.rates, func(r Rate) bool {
+		for _, s := range []*Steps{r.Input, r.Cached, r.Written, r.Output, r.Minute} {
+			if s.or(nil, math.MaxInt) > 0 || s.or(nil, 0) > 0 {
+				return true
+			}
+		}
+		return r.Request > 0
+	})
+}
+
+// Sizes are what is known of the window of a model, in tokens; 0 = unknown.
+type Sizes struct {
+	Window int // the answer included
+	Output int // the longest answer
+}
+
+// Of returns what a model costs at the server of an address, by the names that they have there. The address of an unknown
+// server may be anything: then the model is looked for by its name alone. ok is false when nobody knows the price, also
+// of a name that only resembles a known one.
+func Of(base, model string) (t Tariff, ok bool) {
+	r := lookUp(base, model, func(r *row) bool { return r.prices(func(p *ratesJSON) bool { return p.In != nil && p.Out != nil }) })
+	return r.tariff()
+}
+
+// OfTranscription returns the price of a minute of a recording at a moment, as Of does.
+func OfTranscription(base, model string, now time.Time) (usd float64, ok bool) {
+	t, ok := lookUp(base, model, func(r *row) bool {
+		return r.prices(func(p *ratesJSON) bool { return p.Minute != nil || p.AudioHour != nil })
+	}).tariff()
+	rate := t.At(now)
+	if !ok || rate.Minute == nil {
+		return 0, false
+	}
+	return rate.Minute.For(0), true
+}
+
+// OfEmbedding returns the price of a million tokens of texts that are embedded at a moment, as Of does.
+func OfEmbedding(base, model string, now time.Time) (usd float64, ok bool) {
+	t, ok := lookUp(base, model, func(r *row) bool { return r.prices(func(p *ratesJSON) bool { return p.In != nil }) }).tariff()
+	rate := t.At(now)
+	if !ok || rate.Input == nil {
+		return 0, false
+	}
+	return rate.Input.For(0), true
+}
+
+// SizesOf returns the window and the longest answer of a model, as Of does.
+func SizesOf(base, model string) Sizes {
+	var s Sizes
+	if r := lookUp(base, model, func(r *row) bool { return r.Window > 0 }); r != nil {
+		s.Window = r.Window
+	}
+	if r := lookUp(base, model, func(r *row) bool { return r.Output > 0 }); r != nil {
+		s.Output = r.Output
+	}
+	return s
+}
+
+// AsOf names the tables and when they were made, for people.
+func AsOf() string {
+	b, err := openTables()
+	if err != nil {
+		return "unreadable tables"
+	}
+	var list []string
+	for _, s := range b.sources {
+		list = append(list, s.Source+" of "+s.Date)
+	}
+	return strings.Join(list, ", ")
+}
+
+// lookUp returns the row that has what is wanted of a model; nil = there is none.
+func lookUp(base, model string, wanted func(*row) bool) *row {
+	b, err := openTables()
+	if err != nil {
+		return nil // TestTables fails with it
+	}
+	p := b.providerOf(base, model)
+	if p == nil {
+		return nil
+	}
+	r, err := b.find(p, model, wanted)
+	if err != nil {
+		return nil
+	}
+	return r
+}
+
+// prices reports whether all prices of a row have something.
+func (r *row) prices(has func(*ratesJSON) bool) bool {
+	if len(r.Prices) == 0 {
+		return false
+	}
+	for i := range r.Prices {
+		if !has(&r.Prices[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *row) tariff() (t Tariff, ok bool) {
+	if r == nil {
+		return t, false
+	}
+	for i := range r.Prices {
+		rate, err := r.Prices[i].rate()
+		if err != nil {
+			return Tariff{}, false
+		}
+		t.rates = append(t.rates, rate)
+	}
+	return t, len(t.rates) > 0
 }

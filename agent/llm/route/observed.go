@@ -8,13 +8,15 @@ import (
 )
 
 // Observed returns a provider that is asked without a Router and whose calls are reported like a Router's attempts.
-func Observed(provider llm.Provider, observe func(context.Context, Attempt)) llm.Provider {
-	return observed{provider, observe}
+// unpriced names its model if nobody knows the price; "" = it is known.
+func Observed(provider llm.Provider, unpriced string, observe func(context.Context, Attempt)) llm.Provider {
+	return observed{provider, unpriced, observe}
 }
 
 type observed struct {
 	llm.Provider
-	observe func(context.Context, Attempt)
+	unpriced string
+	observe  func(context.Context, Attempt)
 }
 
 // Chat implements llm.Provider.
@@ -28,6 +30,9 @@ func (o observed) Chat(ctx context.Context, req *llm.Request, onDelta func(strin
 	o.observe(ctx, attempt)
 	return res, err
 }
+
+// UnpricedFor implements llm.Unpriced.
+func (o observed) UnpricedFor(string) string { return o.unpriced }
 
 // Accepts implements llm.Accepter.
 func (o observed) Accepts() llm.Accepts { return llm.AcceptsOf(o.Provider) }

@@ -26,7 +26,7 @@ func TestObserved(t *testing.T) {
 	var seen []route.Attempt
 	observe := func(_ context.Context, a route.Attempt) { seen = append(seen, a) }
 	for _, err := range []error{nil, &llm.Error{Kind: llm.Unauthorized, Err: context.Canceled}} {
-		if _, got := route.Observed(single{err}, observe).Chat(t.Context(), &llm.Request{}, nil); (got == nil) != (err == nil) {
+		if _, got := route.Observed(single{err}, "", observe).Chat(t.Context(), &llm.Request{}, nil); (got == nil) != (err == nil) {
 			t.Errorf("%v, want %v", got, err)
 		}
 	}

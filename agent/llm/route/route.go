@@ -26,6 +26,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/pay"
 )
 
 // Attempt is one call of one provider, for metrics.
@@ -57,6 +58,9 @@ type Options struct {
 	Jitter func(limit time.Duration) time.Duration          // random delay in [0, limit) [math/rand]
 	// Windows are the sizes of the providers' windows, in tokens, by name; a missing one is unknown.
 	Windows map[string]int
+	// Unpriced are the models whose price nobody knows, by the names of their providers. As fallbacks they are not asked
+	// for a payer whose USD are limited (package pay).
+	Unpriced map[string]string
 	// Observe is called after each attempt, from the caller's goroutine with its context; may be nil.
 	Observe func(context.Context, Attempt)
 	Log     zerolog.Logger
@@ -168,6 +172,11 @@ func (r *Router) AcceptsFor(prefer string) llm.Accepts {
 	return llm.AcceptsOf(r.order(prefer)[0].provider)
 }
 
+// UnpricedFor implements llm.Unpriced.
+func (r *Router) UnpricedFor(prefer string) string {
+	return r.o.Unpriced[r.order(prefer)[0].provider.Name()]
+}
+
 // order is the order in which providers are asked: the preferred one, then primary and fallbacks. An unknown name
 // changes nothing: the configuration may have lost a provider that somebody chose.
 func (r *Router) order(prefer string) []*circuit {
@@ -233,6 +242,10 @@ func (c *call) chat(ctx context.Context, req *llm.Request) (*llm.Response, error
 		now := r.o.Now()
 		if i > 0 && now.After(c.end) {
 			break
+		}
+		if i > 0 && r.o.Unpriced[c.asked] != "" && pay.LimitsUSD(ctx) {
+			r.o.Log.Debug().Str("provider", c.asked).Msg("fallback is not asked: its price is not known, and USD are limited")
+			continue
 		}
 		wait, probe := p.enter(now)
 		if wait > 0 {

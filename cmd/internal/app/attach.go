@@ -66,7 +66,7 @@ func (c *Core) transcriber() (*spend.Transcriber, error) {
 	if err != nil {
 		return nil, fmt.Errorf("llm.providers %q: %w", best.Name, err)
 	}
-	return spend.NewTranscriber(provider, minuteAt(c.cfg, best), func(usd float64) { c.metrics.Model(best.Name, 0, 0, 0, usd) }), nil
+	return spend.NewTranscriber(provider, c.minuteOf(best), func(usd float64) { c.metrics.Model(best.Name, 0, 0, 0, usd) }), nil
 }
 
 // documentReader starts this program as the process that reads documents.

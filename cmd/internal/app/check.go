@@ -267,8 +267,8 @@ func (k *inspector) models() {
 			k.warn(at+".max_tokens", "an answer of %d tokens leaves nothing of agent.context_budget_tokens (%d) for the conversation; lower it, or raise that",
 				p.MaxTokens, k.c.Agent.ContextBudgetTokens)
 		}
-		if text := unpriced(k.c, &k.c.LLM.Providers[i]); text != "" {
-			k.warn(at+".input_usd_per_mtok", "%s", text)
+		if limitsMoney(k.c) {
+			k.missingPrices(c, at, &k.c.LLM.Providers[i])
 		}
 		if p.APIKey == "" && (p.Type == "anthropic" || p.Type == "openai") && strings.HasPrefix(p.BaseURL, "https://api.") {
 			k.warn(at+".api_key", "is empty; %s refuses requests without a key: set it here, or ZEPH_LLM_PROVIDERS_%s_API_KEY", p.BaseURL, variable(p.Name))
@@ -281,6 +281,25 @@ func (k *inspector) models() {
 		if _, _, err := c.embedder(name); err != nil {
 			k.wrong("mcp.tool_discovery.embedding_provider", "%s", err)
 		}
+	}
+}
+
+// missingPrices reports what is refused because nobody knows its price and USD are limited.
+func (k *inspector) missingPrices(c *Core, at string, p *config.Provider) {
+	l := k.c.LLM
+	if model := c.prices().unpriced[p.Name]; model != "" {
+		consequence := "turns that it would answer are refused to whoever has a limit of USD"
+		if slices.Contains(l.Fallback, p.Name) && l.Primary != p.Name && !slices.Contains(l.Choices, p.Name) {
+			consequence = "this fallback is not asked for whoever has a limit of USD"
+		}
+		k.fault(at+".input_usd_per_mtok", "%s", missingPrice(model, consequence+"; set it and output_usd_per_mtok, also to 0"))
+	}
+	if cost := c.minuteOf(p); cost.Unpriced != "" {
+		k.fault(at+".transcription_usd_per_minute", "%s", missingPrice(cost.Unpriced, "voice messages of whoever has a limit of USD are not written down; set it, also to 0"))
+	}
+	used := l.Embedding == p.Name || k.c.MCP.ToolDiscovery.Provider == p.Name
+	if cost := c.embeddingOf(p); cost.Unpriced != "" && used {
+		k.fault(at+".embedding_usd_per_mtok", "%s", missingPrice(cost.Unpriced, "embeddings for whoever has a limit of USD are refused; set it, also to 0"))
 	}
 }
 

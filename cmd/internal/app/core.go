@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/zephbot/zephbot/bot/processes"
@@ -137,6 +138,7 @@ func newCore(opts Options) *Core {
 		connecting:  connecting{resync: make(chan struct{}, 1), elicit: opts.elicit},
 		remembering: remembering{moves: &moves.Map{}},
 	}
+	c.prices = sync.OnceValue(func() *priceList { return pricesOf(c.cfg) })
 	c.living = processes.New(c.owner, c.shared())
 	if c.dir == "" {
 		c.dir = c.cfg.Path(c.cfg.DataDir)

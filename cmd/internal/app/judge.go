@@ -78,7 +78,7 @@ func (c *Core) helper(name string) (llm.Provider, error) {
 			if err != nil {
 				return nil, err
 			}
-			return route.Observed(made, c.observeAttempt), nil
+			return route.Observed(made, c.prices().unpriced[name], c.observeAttempt), nil
 		}
 	}
 	return nil, fmt.Errorf("provider %q is not configured", name)

@@ -40,7 +40,7 @@ func (c *Core) route() (llm.Provider, error) {
 		list = append(list, provider)
 	}
 	return route.New(list, c.cfg.LLM.Primary, c.cfg.LLM.Fallback, route.Options{
-		Now: c.now, Log: c.log.With().Str("component", "model").Logger(), Timeout: c.cfg.LLM.Timeout, Windows: windows(c.cfg),
+		Now: c.now, Log: c.log.With().Str("component", "model").Logger(), Timeout: c.cfg.LLM.Timeout, Windows: windows(c.cfg), Unpriced: c.prices().unpriced,
 		Observe: c.observeAttempt,
 	})
 }
@@ -83,11 +83,10 @@ func (c *Core) newModel(p config.Provider) (llm.Provider, error) {
 		}
 		return c.paced(provider, p), nil
 	case "anthropic":
-		at := countedAt(c.cfg, &p)
+		tariff, _ := tariffOf(&p)
 		provider, err := anthropic.New(anthropic.Options{
 			Name: p.Name, BaseURL: p.BaseURL, Key: anthropic.Key(p.APIKey.Reveal()), Model: p.Model, MaxTokens: p.MaxTokens, Idle: c.cfg.LLM.Idle,
-			InputUSDPerMTok: at.Input, OutputUSDPerMTok: at.Output, CachedUSDPerMTok: &at.Cached,
-			Dialect: dialectOf(p),
+			Tariff: tariff, Dialect: dialectOf(p),
 			Now: c.now, Log: c.log.With().Str("component", "model").Logger(), Accepts: accepts(p),
 		})
 		if err != nil {
@@ -108,12 +107,11 @@ func (c *Core) paced(provider llm.Provider, p config.Provider) llm.Provider {
 }
 
 func (c *Core) openai(p config.Provider) (*openai.Provider, error) {
-	at := countedAt(c.cfg, &p)
+	tariff, _ := tariffOf(&p)
 	return openai.New(openai.Options{
 		Name: p.Name, BaseURL: address(p), Key: openai.Key(p.APIKey.Reveal()), Model: p.Model, EmbeddingModel: p.EmbeddingModel,
-		TranscriptionModel: p.TranscriptionModel, TranscriptionUSDPerMinute: minuteAt(c.cfg, &p),
-		MaxTokens: p.MaxTokens, Idle: c.cfg.LLM.Idle, InputUSDPerMTok: at.Input, OutputUSDPerMTok: at.Output,
-		CachedUSDPerMTok: &at.Cached, Wire: p.Wire, Dialect: dialectOf(p), Accepts: accepts(p), Now: c.now, Log: c.log.With().Str("component", "model").Logger(),
+		TranscriptionModel: p.TranscriptionModel, TranscriptionUSDPerMinute: c.minuteOf(&p).USD,
+		MaxTokens: p.MaxTokens, Idle: c.cfg.LLM.Idle, Tariff: tariff, Wire: p.Wire, Dialect: dialectOf(p), Accepts: accepts(p), Now: c.now, Log: c.log.With().Str("component", "model").Logger(),
 	})
 }
 
@@ -196,7 +194,7 @@ func (c *Core) embedderOf(p config.Provider) (*spend.Embedder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return spend.NewEmbedder(provider, embeddingAt(c.cfg, &p), func(usd float64) { c.metrics.Model(p.Name, 0, 0, 0, usd) }), nil
+	return spend.NewEmbedder(provider, c.embeddingOf(&p), func(usd float64) { c.metrics.Model(p.Name, 0, 0, 0, usd) }), nil
 }
 
 // modelLine names the model for people.

@@ -79,6 +79,7 @@ type guarding struct {
 type thinking struct {
 	provider llm.Provider
 	models   map[string]llm.Provider // by configured name
+	prices   func() *priceList       // read from the tables when it is first called
 	choices  *choice.Choices         // made by people
 	// payer pays for what is asked for a turn by its id, while the turn is under way; set before anything runs
 	payer func(turn string) pay.Payer

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/price"
+	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -16,65 +18,62 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// priceOf is what a provider's tokens cost; known is false when neither the configuration nor the table says it.
-func priceOf(p *config.Provider) (found price.Price, known bool) {
-	found, known = price.Of(p.Model)
-	if p.Type == "ollama" || p.Type == "offline" {
-		found, known = price.Price{}, true
+// tariffOf returns what a provider's tokens cost; known is false when neither the configuration nor the tables say it, and
+// what is known of it is returned then.
+func tariffOf(p *config.Provider) (t price.Tariff, known bool) {
+	if t, known = price.Of(address(*p), p.Model); costsNothing(p) {
+		t, known = price.Tariff{}, true
 	}
+	if p.InputUSDPerMTok == nil && p.OutputUSDPerMTok == nil && p.CachedInputUSDPerMTok == nil {
+		return t, known
+	}
+	input, cached, output := t.Highest()
+	written := input
 	if p.InputUSDPerMTok != nil {
-		found.Input, found.Cached = *p.InputUSDPerMTok, *p.InputUSDPerMTok
-		if p.Type == "anthropic" {
-			found.Cached /= 10
+		input, cached, written = *p.InputUSDPerMTok, *p.InputUSDPerMTok, *p.InputUSDPerMTok
+		if p.Type == "anthropic" { // as the vendor publishes it
+			cached, written = input*0.1, input*1.25
 		}
 	}
 	if p.OutputUSDPerMTok != nil {
-		found.Output = *p.OutputUSDPerMTok
+		output = *p.OutputUSDPerMTok
 	}
 	if p.CachedInputUSDPerMTok != nil {
-		found.Cached = *p.CachedInputUSDPerMTok
+		cached = *p.CachedInputUSDPerMTok
 	}
-	return found, known || (p.InputUSDPerMTok != nil && p.OutputUSDPerMTok != nil)
+	return price.Fixed(input, cached, written, output), known || (p.InputUSDPerMTok != nil && p.OutputUSDPerMTok != nil)
 }
 
-// countedAt is the price at which a provider's tokens are counted: where nobody knows it and money is limited, the
-// highest that is known. What is limited is never counted as nothing.
-func countedAt(cfg *config.Config, p *config.Provider) price.Price {
-	found, known := priceOf(p)
-	if known || !limitsMoney(cfg) {
-		return found
-	}
-	high := price.Highest()
-	for i := range cfg.LLM.Providers {
-		other, _ := priceOf(&cfg.LLM.Providers[i])
-		high = price.Price{Input: max(high.Input, other.Input), Cached: max(high.Cached, other.Cached), Output: max(high.Output, other.Output)}
-	}
-	return high
+// costsNothing reports whether a provider runs on machines of the operator, who pays for no tokens.
+func costsNothing(p *config.Provider) bool {
+	return p.Type == "ollama" || p.Type == "offline" || dialectOf(*p).Free
 }
 
-// minuteAt is the price at which a minute of a recording is counted, by the same rules as countedAt.
-func minuteAt(cfg *config.Config, p *config.Provider) float64 {
+// minuteOf returns what a minute of a recording costs that a provider writes down.
+func (c *Core) minuteOf(p *config.Provider) spend.Cost {
 	if p.TranscriptionUSDPerMinute != nil {
-		return *p.TranscriptionUSDPerMinute
+		return spend.Cost{USD: *p.TranscriptionUSDPerMinute}
 	}
-	return countedOr(cfg, p, p.TranscriptionModel, price.OfTranscription, price.HighestTranscription)
+	return otherCost(p, p.TranscriptionModel, c.now(), price.OfTranscription)
 }
 
-// embeddingAt is the price at which a million tokens of texts that are embedded are counted.
-func embeddingAt(cfg *config.Config, p *config.Provider) float64 {
-	return countedOr(cfg, p, p.EmbeddingModel, price.OfEmbedding, price.HighestEmbedding)
+// embeddingOf returns what a million tokens of texts cost that a provider embeds.
+func (c *Core) embeddingOf(p *config.Provider) spend.Cost {
+	if p.EmbeddingUSDPerMTok != nil {
+		return spend.Cost{USD: *p.EmbeddingUSDPerMTok}
+	}
+	return otherCost(p, p.EmbeddingModel, c.now(), price.OfEmbedding)
 }
 
-func countedOr(cfg *config.Config, p *config.Provider, model string, of func(string) (float64, bool), highest func() float64) float64 {
-	usd, known := of(model)
-	switch {
-	case p.Type == "ollama" || p.Type == "offline":
-		return 0
-	case known || !limitsMoney(cfg):
-		return usd
-	default:
-		return highest()
+func otherCost(p *config.Provider, model string, now time.Time, of func(base, model string, now time.Time) (float64, bool)) spend.Cost {
+	if costsNothing(p) || model == "" {
+		return spend.Cost{}
 	}
+	usd, known := of(address(*p), model, now)
+	if !known {
+		return spend.Cost{Unpriced: model}
+	}
+	return spend.Cost{USD: usd}
 }
 
 // limitsMoney says whether the configuration limits USD anywhere.
@@ -89,39 +88,37 @@ func limitsMoney(cfg *config.Config) bool {
 	return slices.ContainsFunc(all, func(l config.Limits) bool { return l.USDPerDay > 0 || l.USDPerMonth > 0 })
 }
 
-// priceless names the models whose price nobody knows.
-func priceless(cfg *config.Config) []string {
-	var names []string
+// priceList is what the models of the configuration cost.
+type priceList struct {
+	tariffs  []price.Tariff    // those that are known
+	unpriced map[string]string // by the names of their providers, the models whose price nobody knows
+}
+
+// pricesOf reads the tables for all providers.
+func pricesOf(cfg *config.Config) *priceList {
+	list := &priceList{unpriced: map[string]string{}}
 	for i := range cfg.LLM.Providers {
 		p := &cfg.LLM.Providers[i]
-		if _, known := priceOf(p); !known {
-			names = append(names, cmp.Or(p.Model, p.Name))
+		if t, known := tariffOf(p); known {
+			list.tariffs = append(list.tariffs, t)
+		} else {
+			list.unpriced[p.Name] = cmp.Or(p.Model, p.Name)
 		}
 	}
-	return names
+	return list
 }
 
-// unpriced says what is wrong with a provider without a price where money is limited; "" = nothing.
-func unpriced(cfg *config.Config, p *config.Provider) string {
-	if _, known := priceOf(p); known || !limitsMoney(cfg) {
-		return ""
-	}
-	at := countedAt(cfg, p)
-	return fmt.Sprintf("is not set, and the price of %s is not known (table of %s): for the limits of USD it is counted as $%g for a million input tokens and $%g for output, "+
-		"the highest that is known; set input_usd_per_mtok and output_usd_per_mtok", p.Model, price.AsOf, at.Input, at.Output)
+// missingPrice says what happens without the price of a model, after the key that would set it.
+func missingPrice(model, consequence string) string {
+	return fmt.Sprintf("is not set, and nobody knows the price of %s (%s): %s", model, price.AsOf(), consequence)
 }
 
-// mostCost is the most that tokens cost, whichever provider answers: people choose among them.
+// mostCost is the most that tokens cost, whichever provider answers of those whose price is known: people choose among
+// them.
 func (c *Core) mostCost(u llm.Usage) float64 {
 	var most float64
-	for i := range c.cfg.LLM.Providers {
-		p := &c.cfg.LLM.Providers[i]
-		at := countedAt(c.cfg, p)
-		input := at.Input
-		if p.Type == "anthropic" {
-			input *= 1.25 // all of it may be written into the cache
-		}
-		most = max(most, (float64(u.Input)*input+float64(u.Output)*at.Output)/1e6)
+	for _, t := range c.prices().tariffs {
+		most = max(most, t.Most(u))
 	}
 	return most
 }
@@ -141,7 +138,7 @@ func (c *Core) meterOptions() quota.Options {
 	o := quota.Options{
 		Limits: quota.Scopes{User: limitsOf(q.User), Chat: limitsOf(q.Chat), Bot: limitsOf(q.Bot)}, ByChat: map[string]quota.Limits{},
 		Payer: q.Payer, AllowOnDown: q.OnRedisDown == "allow", Zone: c.zone(), Price: c.mostCost, Output: c.longestAnswer(),
-		Hold: 4 * c.cfg.LLM.Timeout,
+		Hold: 4 * c.cfg.LLM.Timeout, Unpriced: func(prefer string) string { return llm.UnpricedFor(c.provider, prefer) },
 	}
 	for id, chat := range c.cfg.Telegram.Chats {
 		if chat.Quota != nil {
@@ -163,6 +160,18 @@ func (c *Core) quotaLine(call *turn.Call, args any) []bot.Fact {
 		ID: msg.ID, Tool: "quota_set", Args: raw, Trail: &tools.Trail{ApprovedBy: msg.Caller},
 		Origin: tools.Origin{Channel: msg.Place.Channel, Session: string(call.Session), Chat: msg.Place.ChatKey(), Caller: msg.Caller, Admin: call.Admin},
 	}, nil)
+}
+
+// tellMissingPrices warns if somebody has a limit of USD that was set in the chat, and a price is missing. Those of the
+// configuration are found by Check.
+func (s *service) tellMissingPrices() {
+	if limitsMoney(s.core.cfg) || !s.meter.LimitsUSD() {
+		return
+	}
+	for provider, model := range s.core.prices().unpriced {
+		s.core.log.Warn().Str("provider", provider).Str("model", model).
+			Msg("a limit of USD was set in the chat, and nobody knows the price of this model: turns that it would answer are refused; set input_usd_per_mtok and output_usd_per_mtok")
+	}
 }
 
 // followLimits reads the limits that admins have set in the chat.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -8,52 +9,97 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/price"
+	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
-// TestPrices: what is configured comes before the table; what nobody knows is counted at the highest known price where
-// money is limited, and as nothing elsewhere.
+// priced returns a configuration with providers and a limit of USD a day for everybody; 0 = none.
+func priced(limit float64, p ...config.Provider) *config.Config {
+	c := &config.Config{}
+	c.Quotas.User.USDPerDay, c.LLM.Providers, c.LLM.Primary = limit, p, "main"
+	return c
+}
+
+// TestPrices: what is configured comes before the tables; what neither says is unknown, and never nothing.
 func TestPrices(t *testing.T) {
 	t.Parallel()
 	free, dear := 0.0, 200.0
-	cfg := func(limit float64, p ...config.Provider) *config.Config {
-		c := &config.Config{}
-		c.Quotas.User.USDPerDay, c.LLM.Providers, c.LLM.Primary = limit, p, "main"
-		return c
-	}
-	for _, tt := range []struct {
-		name  string
-		cfg   *config.Config
-		want  price.Price
-		warns bool
+	const vendor, own = "https://api.openai.com/v1", "http://localhost:8000/v1"
+	for name, tt := range map[string]struct {
+		p     config.Provider
+		want  float64 // of a million tokens read, of which half are cached, and as many written
+		known bool
 	}{
-		{"table", cfg(1, config.Provider{Name: "main", Type: "openai", Model: "gpt-4o"}), price.Price{Input: 2.5, Cached: 1.25, Output: 10}, false},
-		{"local", cfg(1, config.Provider{Name: "main", Type: "ollama", Model: "gpt-4o"}), price.Price{}, false},
-		{"free", cfg(1, config.Provider{Name: "main", Type: "openai", Model: "x", InputUSDPerMTok: &free, OutputUSDPerMTok: &free}), price.Price{}, false},
-		{"anthropic's cache", cfg(1, config.Provider{Name: "main", Type: "anthropic", Model: "x", InputUSDPerMTok: &dear, OutputUSDPerMTok: &dear}), price.Price{Input: 200, Cached: 20, Output: 200}, false},
-		{"unknown", cfg(1, config.Provider{Name: "main", Type: "openai", Model: "x"}), price.Highest(), true},
-		{"half known", cfg(1, config.Provider{Name: "main", Type: "openai", Model: "x", InputUSDPerMTok: &dear}), price.Price{Input: 200, Cached: 200, Output: price.Highest().Output}, true},
-		{"unknown, no limit", cfg(0, config.Provider{Name: "main", Type: "openai", Model: "x"}), price.Price{}, false},
+		"table":             {config.Provider{Type: "openai", BaseURL: vendor, Model: "gpt-4o"}, 11.875, true},
+		"local":             {config.Provider{Type: "ollama", Model: "gpt-4o"}, 0, true},
+		"free":              {config.Provider{Type: "openai", Model: "x", InputUSDPerMTok: &free, OutputUSDPerMTok: &free}, 0, true},
+		"anthropic's cache": {config.Provider{Type: "anthropic", Model: "x", InputUSDPerMTok: &dear, OutputUSDPerMTok: &dear}, 310, true},
+		"unknown":           {config.Provider{Type: "openai", BaseURL: own, Model: "x"}, 0, false},
+		"half known":        {config.Provider{Type: "openai", BaseURL: own, Model: "x", InputUSDPerMTok: &dear}, 200, false},
+		"another output":    {config.Provider{Type: "openai", BaseURL: vendor, Model: "gpt-4o", OutputUSDPerMTok: &dear}, 201.875, true},
 	} {
-		p := &tt.cfg.LLM.Providers[0]
-		if got := countedAt(tt.cfg, p); got != tt.want {
-			t.Errorf("%s: %+v, want %+v", tt.name, got, tt.want)
-		}
-		if got := unpriced(tt.cfg, p); (got != "") != tt.warns || (tt.warns && !strings.Contains(got, "input_usd_per_mtok")) {
-			t.Errorf("%s: warns %q", tt.name, got)
+		tt.p.Name = "main"
+		tariff, known := tariffOf(&tt.p)
+		if got := tariff.Cost(time.Now(), llm.Usage{Input: 1e6, CachedInput: 5e5, Output: 1e6}, 0); known != tt.known || math.Abs(got-tt.want) > 1e-6 {
+			t.Errorf("%s: %v, %v; want %v, %v", name, got, known, tt.want, tt.known)
 		}
 	}
-	c := newCore(Options{Config: cfg(1,
+	c := newCore(Options{Config: priced(1,
 		config.Provider{Name: "main", Type: "openai", Model: "gpt-4o", MaxTokens: 5},
 		config.Provider{Name: "spare", Type: "anthropic", Model: "claude-sonnet-5", MaxTokens: 7},
+		config.Provider{Name: "own", Type: "openai", BaseURL: own, Model: "x", MaxTokens: 6},
 	), Log: zerolog.Nop(), Now: time.Now})
-	c.cfg.LLM.Fallback = []string{"spare"}
 	if got := c.mostCost(llm.Usage{Input: 1e6, Output: 1e6}); got != 12.5 { // gpt-4o; claude-sonnet-5 would be 2.5 + 10
 		t.Errorf("most %v", got)
 	}
+	if got := c.prices().unpriced; len(got) != 1 || got["own"] != "x" {
+		t.Errorf("unpriced %v", got)
+	}
 	if got := c.longestAnswer(); got != 7 {
 		t.Errorf("longest answer %d", got)
+	}
+}
+
+// TestMissingPrices: what is refused under a limit of USD is a finding for each price that is missing, and none without
+// such a limit.
+func TestMissingPrices(t *testing.T) {
+	t.Parallel()
+	free := 0.0
+	own := config.Provider{Type: "openai", BaseURL: "https://models.example.com/v1", Model: "our-model", MaxTokens: 5, TranscriptionModel: "our-ear", EmbeddingModel: "our-vectors"}
+	set := own
+	set.InputUSDPerMTok, set.OutputUSDPerMTok, set.TranscriptionUSDPerMinute, set.EmbeddingUSDPerMTok = &free, &free, &free, &free
+	local := own
+	local.Type, local.BaseURL = "ollama", "http://localhost:11434"
+	for name, tt := range map[string]struct {
+		limit    float64
+		p        config.Provider
+		fallback bool
+		want     []string
+	}{
+		"limited":    {1, own, false, []string{"turns that it would answer are refused", "our-ear", "our-vectors"}},
+		"a fallback": {1, own, true, []string{"this fallback is not asked", "our-ear", "our-vectors"}},
+		"no limit":   {0, own, false, nil},
+		"set":        {1, set, false, nil},
+		"local":      {1, local, false, nil},
+	} {
+		tt.p.Name = "main"
+		cfg := priced(tt.limit, tt.p)
+		cfg.LLM.Embedding, cfg.Agent.ContextBudgetTokens = "main", 1000
+		if tt.fallback {
+			cfg.LLM.Primary, cfg.LLM.Fallback = "other", []string{"main"}
+		}
+		k := &inspector{c: cfg}
+		k.models()
+		if len(k.found.Faults) != len(tt.want) {
+			t.Errorf("%s: %v, want %d findings", name, k.found.Faults, len(tt.want))
+			continue
+		}
+		all := k.found.Faults.Error()
+		for _, want := range tt.want {
+			if !strings.Contains(all, want) {
+				t.Errorf("%s: %q is not found in %s", name, want, all)
+			}
+		}
 	}
 }
 
@@ -61,26 +107,23 @@ func TestPrices(t *testing.T) {
 func TestOtherPrices(t *testing.T) {
 	t.Parallel()
 	free := 0.0
-	limited, open := &config.Config{}, &config.Config{}
-	limited.Quotas.Bot.USDPerMonth = 1
-	for _, tt := range []struct {
-		name   string
-		cfg    *config.Config
-		p      config.Provider
-		minute float64
-		tokens float64
+	const vendor = "https://api.openai.com/v1"
+	for name, tt := range map[string]struct {
+		p              config.Provider
+		minute, tokens spend.Cost
 	}{
-		{"table", open, config.Provider{Type: "openai", TranscriptionModel: "whisper-1", EmbeddingModel: "text-embedding-3-small"}, 0.006, 0.02},
-		{"configured", limited, config.Provider{Type: "openai", TranscriptionModel: "whisper-1", TranscriptionUSDPerMinute: &free, EmbeddingModel: "text-embedding-3-large"}, 0, 0.13},
-		{"local", limited, config.Provider{Type: "ollama", TranscriptionModel: "whisper-1", EmbeddingModel: "x"}, 0, 0},
-		{"unknown", limited, config.Provider{Type: "openai", TranscriptionModel: "x", EmbeddingModel: "x"}, price.HighestTranscription(), price.HighestEmbedding()},
-		{"unknown, no limit", open, config.Provider{Type: "openai", TranscriptionModel: "x", EmbeddingModel: "x"}, 0, 0},
+		"table":      {config.Provider{Type: "openai", BaseURL: vendor, TranscriptionModel: "whisper-1", EmbeddingModel: "text-embedding-3-small"}, spend.Cost{USD: 0.006}, spend.Cost{USD: 0.02}},
+		"configured": {config.Provider{Type: "openai", TranscriptionModel: "whisper-1", TranscriptionUSDPerMinute: &free, EmbeddingModel: "text-embedding-3-large"}, spend.Cost{}, spend.Cost{USD: 0.13}},
+		"local":      {config.Provider{Type: "ollama", TranscriptionModel: "whisper-1", EmbeddingModel: "x"}, spend.Cost{}, spend.Cost{}},
+		"unknown":    {config.Provider{Type: "openai", BaseURL: vendor, TranscriptionModel: "x", EmbeddingModel: "y"}, spend.Cost{Unpriced: "x"}, spend.Cost{Unpriced: "y"}},
+		"unused":     {config.Provider{Type: "openai", BaseURL: vendor}, spend.Cost{}, spend.Cost{}},
 	} {
-		if got := minuteAt(tt.cfg, &tt.p); got != tt.minute {
-			t.Errorf("%s: a minute costs %v, want %v", tt.name, got, tt.minute)
+		c := newCore(Options{Config: priced(0, tt.p), Log: zerolog.Nop(), Now: time.Now})
+		if got := c.minuteOf(&tt.p); got != tt.minute {
+			t.Errorf("%s: a minute costs %v, want %v", name, got, tt.minute)
 		}
-		if got := embeddingAt(tt.cfg, &tt.p); got != tt.tokens {
-			t.Errorf("%s: embeddings cost %v, want %v", tt.name, got, tt.tokens)
+		if got := c.embeddingOf(&tt.p); got != tt.tokens {
+			t.Errorf("%s: embeddings cost %v, want %v", name, got, tt.tokens)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/zephbot/zephbot/bot/rulebook"
@@ -134,7 +136,15 @@ func newService(c *Core, ch channel) (*service, error) {
 	decided := counted{broker, c}
 	s.desk = s.newDesk(decided)
 	questions := servers.Questions{Broker: decided, Desk: s.desk}
-	s.meter = quota.New(c.meterOptions(), c.redis, store, words, c.now, c.metrics.Denied)
+	limits := c.meterOptions()
+	limits.Admin = func(ctx context.Context, place bot.Place, caller string) bool {
+		if ch.people == nil { // the terminal and editors have one person, who can change the configuration
+			return true
+		}
+		rights, err := ch.rights(ctx, place, "")
+		return err == nil && slices.Contains(rights.Admins, caller)
+	}
+	s.meter = quota.New(limits, c.redis, store, words, c.now, c.metrics.Denied)
 	c.payer = s.meter.PayerOf
 	why := refusal.Desk{Store: store, Words: words}
 	s.privacy = s.private()
@@ -172,7 +182,7 @@ func newService(c *Core, ch channel) (*service, error) {
 func (s *service) commanded(store bot.Store, questions servers.Questions, why refusal.Desk) *command.Table {
 	c, ch, words := s.core, s.ch, s.core.words()
 	quotas := &quota.Manager{
-		Meter: s.meter, Facts: store, Words: words, Now: c.now, Admins: ch.admins, Priceless: priceless(c.cfg), Record: c.quotaLine, Recorded: c.records.Settle,
+		Meter: s.meter, Facts: store, Words: words, Now: c.now, Admins: ch.admins, Priceless: slices.Sorted(maps.Values(c.prices().unpriced)), Record: c.quotaLine, Recorded: c.records.Settle,
 	}
 	deps := command.Deps{
 		Store: store, Questions: questions, Policy: rulebook.Answers{Book: c.book, Chain: c.unasked}, Usage: s.meter.Usage, Quotas: quotas, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,

@@ -73,6 +73,7 @@ func keyDefaults() [][2]string {
 		{"llm.providers[].api_key", `""`},
 		{"llm.providers[].model", `""`},
 		{"llm.providers[].embedding_model", `""`},
+		{"llm.providers[].embedding_usd_per_mtok", ""},
 		{"llm.providers[].transcription_model", `""`},
 		{"llm.providers[].transcription_usd_per_minute", ""},
 		{"llm.providers[].max_tokens", `4096`},

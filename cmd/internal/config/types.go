@@ -152,14 +152,15 @@ type Provider struct {
 	APIKey                    Secret        `toml:"api_key" doc:"Key of the API."`
 	Model                     string        `toml:"model" doc:"Model that answers. Required, except for type offline."`
 	EmbeddingModel            string        `toml:"embedding_model" doc:"Model that computes embeddings."`
+	EmbeddingUSDPerMTok       *float64      `toml:"embedding_usd_per_mtok" min:"0" doc:"Price of a million tokens of texts that are embedded, in USD; 0: they cost nothing. Not set: by a table; servers on machines of your own cost nothing."`
 	TranscriptionModel        string        `toml:"transcription_model" place:"none" doc:"Model that writes down voice messages and audio files (POST /audio/transcriptions), for types openai and ollama. The first provider that has one is asked, the primary before the others. Empty: it has none."`
-	TranscriptionUSDPerMinute *float64      `toml:"transcription_usd_per_minute" doc:"Price of a minute of a recording in USD; 0: it costs nothing. Not set: by a table of well-known models; ollama costs nothing."`
+	TranscriptionUSDPerMinute *float64      `toml:"transcription_usd_per_minute" doc:"Price of a minute of a recording in USD; 0: it costs nothing. Not set: by a table; servers on machines of your own cost nothing."`
 	MaxTokens                 int           `toml:"max_tokens" default:"4096" min:"1" doc:"Longest answer, in tokens."`
 	ContextTokens             int           `toml:"context_tokens" default:"0" min:"0" doc:"Size of the model's context window in tokens, the answer included, if it is smaller than agent.context_budget_tokens; a longer conversation is shortened for this provider. 0: as agent.context_budget_tokens, until the provider says that a conversation is too long."`
 	Pace                      time.Duration `toml:"pace" default:"0s" min:"0s" doc:"Only for type offline: how long it waits before each word. The simulator takes 45ms, so that an answer can be seen to grow."`
 	ToolUse                   bool          `toml:"tool_use" default:"true" doc:"Use the API's tool calls; false: fenced blocks in the text."`
-	InputUSDPerMTok           *float64      `toml:"input_usd_per_mtok" doc:"Price of a million input tokens in USD; 0: they cost nothing. Not set: by a table of well-known models; ollama and offline cost nothing."`
-	OutputUSDPerMTok          *float64      `toml:"output_usd_per_mtok" doc:"Price of a million output tokens in USD, thinking included. Not set: as input_usd_per_mtok."`
+	InputUSDPerMTok           *float64      `toml:"input_usd_per_mtok" doc:"Price of a million input tokens in USD; 0: they cost nothing. Not set: by a table of what vendors publish; servers on machines of your own cost nothing. Where neither says it and USD are limited, turns are refused."`
+	OutputUSDPerMTok          *float64      `toml:"output_usd_per_mtok" doc:"Price of a million output tokens in USD, thinking included. Not set: by the table too."`
 
 	CachedInputUSDPerMTok *float64 `toml:"cached_input_usd_per_mtok" doc:"Price of a million input tokens read from the vendor's cache, in USD. Not set: by the table too; for a model that is not in it, or with a price of input_usd_per_mtok, a tenth of that for anthropic, else the same."`
 	Accepts               []string `toml:"accepts" place:"none" doc:"What the model takes besides text: image, file (PDF, over anthropic and OpenAI's Responses), or text alone for nothing else. Empty: by a table of well-known models; an unknown one takes text only. What it does not take it is told in words."`
@@ -308,7 +309,7 @@ type Limits struct {
 	TurnsPerMonth  int     `toml:"turns_per_month" default:"0" min:"0" doc:"Turns a month."`
 	TokensPerDay   int     `toml:"tokens_per_day" default:"0" min:"0" doc:"Tokens a day, read and written. A call of the model needs room for its longest answer (max_tokens)."`
 	TokensPerMonth int     `toml:"tokens_per_month" default:"0" min:"0" doc:"Tokens a month."`
-	USDPerDay      float64 `toml:"usd_per_day" default:"0" min:"0" doc:"USD a day, at the prices of llm.providers. A model whose price nobody knows is counted at the highest price that is known."`
+	USDPerDay      float64 `toml:"usd_per_day" default:"0" min:"0" doc:"USD a day, at the prices of llm.providers. What a model would answer whose price nobody knows is refused."`
 	USDPerMonth    float64 `toml:"usd_per_month" default:"0" min:"0" doc:"USD a month."`
 }
 
