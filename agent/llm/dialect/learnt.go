@@ -99,7 +99,7 @@ func (h History) with(rules []string) History {
 		switch rule {
 		case "bridge":
 			h.Bridge = true
-		case "no_system":
+		case "no_system", "one_system": // there is one already, so another one is put before it behind our back
 			h.NoSystem = true
 		case "alternate":
 			h.Alternate = true

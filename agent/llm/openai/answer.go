@@ -28,6 +28,7 @@ type answer struct {
 	refused  bool
 	usage    llm.Usage
 	model    string
+	returned returned
 }
 
 // call is a tool call being assembled.
@@ -65,6 +66,11 @@ type delta struct {
 	Content   json.RawMessage   `json:"content"`
 	Refusal   string            `json:"refusal"`
 	ToolCalls []json.RawMessage `json:"tool_calls"`
+
+	// What the model thought, which some servers want back with the message.
+	ReasoningContent json.RawMessage `json:"reasoning_content"`
+	Reasoning        json.RawMessage `json:"reasoning"`
+	ReasoningDetails json.RawMessage `json:"reasoning_details"`
 }
 
 // counts is the vendor's usage. Some servers count in floats.
@@ -114,6 +120,7 @@ func (a *answer) choice(c choice, emit func(string)) error {
 		d, whole = c.Message, true
 	}
 	if d != nil {
+		a.returned.add(d)
 		text := content(d.Content) + d.Refusal
 		a.refused = a.refused || d.Refusal != ""
 		text = a.room(text)

@@ -91,7 +91,11 @@ func (w *completions) chat(
 			break // the unread rest is not needed
 		}
 	}
-	return a.response(w.origin, names)
+	res, err := a.response(w.origin, names)
+	if err == nil && keepsReasoning(form, req, res) {
+		res.Extra = a.returned.extra(w.origin, w.provider.o.Model)
+	}
+	return res, err
 }
 
 // request returns a request without its messages, which have a placeholder.

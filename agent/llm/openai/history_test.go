@@ -1,0 +1,155 @@
+package openai_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/dialect"
+	"github.com/zephbot/zephbot/agent/llm/openai"
+)
+
+// rowOf returns the row of a server.
+func rowOf(t *testing.T, name string) dialect.Dialect {
+	t.Helper()
+	if name == "" {
+		return dialect.Dialect{}
+	}
+	d, ok := dialect.Named(name)
+	if !ok {
+		t.Fatalf("no row %q", name)
+	}
+	return d
+}
+
+// sentMessages returns the messages of the last request, as JSON.
+func sentMessages(t *testing.T, s *plays) []json.RawMessage {
+	t.Helper()
+	_, bodies := s.asked()
+	var body struct {
+		Messages []json.RawMessage `json:"messages"`
+	}
+	if err := json.Unmarshal(bodies[len(bodies)-1], &body); err != nil {
+		t.Fatal(err)
+	}
+	return body.Messages
+}
+
+const calling = `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x1","type":"function","function":{"name":"read","arguments":"{}"}}]}}]}`
+
+// TestReasoningFields: what a server gives besides text and calls goes back to it, byte for byte, as its row says, and
+// to nobody else.
+func TestReasoningFields(t *testing.T) {
+	t.Parallel()
+	delta := func(fields string) string { return `{"choices":[{"index":0,"delta":{` + fields + `}}]}` }
+	for name, tt := range map[string]struct {
+		row    string
+		deltas []string
+		want   []string // of the model's message
+		not    string
+	}{
+		"unknown server":         {"", []string{delta(`"reasoning_content":"A <b>"`), delta(`"reasoning_content":" \ud83d"`), delta(`"reasoning_content":"\ude00"`)}, []string{`"reasoning_content":"A <b> \ud83d\ude00"`}, ""},
+		"empty":                  {"deepseek", []string{delta(`"reasoning_content":""`)}, []string{`"reasoning_content":""`, `"content":""`}, ""},
+		"never given":            {"deepseek", []string{delta(`"reasoning_content":null`)}, []string{`"content":""`}, "reasoning"},
+		"vllm's new name":        {"vllm", []string{delta(`"reasoning":"A"`)}, []string{`"reasoning":"A"`}, ""},
+		"groq":                   {"groq", []string{delta(`"reasoning":"A"`)}, nil, "reasoning"},
+		"mistral":                {"mistral", []string{delta(`"reasoning_content":"A"`)}, nil, "reasoning"},
+		"cerebras":               {"cerebras", []string{delta(`"reasoning_content":"A"`)}, nil, "reasoning"},
+		"openrouter, in pieces":  {"openrouter", []string{delta(`"reasoning":"A","reasoning_details":[{"type":"reasoning.text","index":0,"text":"A","format":"f"}]`), delta(`"reasoning_details":[{"type":"reasoning.text","index":0,"text":"B","signature":"s"}]`), delta(`"reasoning_details":[{"type":"reasoning.encrypted","index":1,"data":"d"}]`)}, []string{`"reasoning_details":[{"format":"f","index":0,"signature":"s","text":"AB","type":"reasoning.text"},{"type":"reasoning.encrypted","index":1,"data":"d"}]`}, `"reasoning":`},
+		"openrouter, two texts":  {"openrouter", []string{delta(`"reasoning_details":[{"type":"reasoning.text","index":0,"text":"A","signature":"s"}]`), delta(`"reasoning_details":[{"type":"reasoning.text","index":0,"text":"B","signature":"t"}]`)}, []string{`[{"type":"reasoning.text","index":0,"text":"A","signature":"s"},{"type":"reasoning.text","index":0,"text":"B","signature":"t"}]`}, ""},
+		"something else as text": {"", []string{delta(`"reasoning_content":{"a":1},"reasoning":7,"reasoning_details":"x"`)}, nil, "reasoning"},
+		"too long":               {"", []string{delta(`"reasoning_content":"` + strings.Repeat("x", 600<<10) + `"`)}, nil, "reasoning"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := play(t, reply{body: sse(append(tt.deltas, calling, finish("tool_calls"))...)}, reply{body: sse(text("a"), finish("stop"))}, reply{body: sse(text("a"), finish("stop"))})
+			with := func(model string) *openai.Provider {
+				return s.provider(t, func(o *openai.Options) { o.Model, o.Wire, o.Dialect = model, openai.WireChat, rowOf(t, tt.row) })
+			}
+			res, err := with("m").Chat(t.Context(), hi(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := with("m").Chat(t.Context(), answered(res), nil); err != nil {
+				t.Fatal(err)
+			}
+			said := string(sentMessages(t, s)[1])
+			for _, want := range tt.want {
+				if !strings.Contains(unescaped(said), unescaped(want)) {
+					t.Errorf("the message lacks %s: %s", want, said)
+				}
+			}
+			if tt.not != "" && strings.Contains(said, tt.not) {
+				t.Errorf("the message has %s: %.300s", tt.not, said)
+			}
+			if _, err := with("another").Chat(t.Context(), answered(res), nil); err != nil {
+				t.Fatal(err)
+			}
+			if said := string(sentMessages(t, s)[1]); strings.Contains(said, "reasoning") {
+				t.Errorf("another model was sent %.300s", said)
+			}
+		})
+	}
+}
+
+// unescaped undoes the escapes of Go's encoder, which mean the same.
+func unescaped(text string) string {
+	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(text)
+}
+
+// TestReasoningOfAnswers: an answer after results belongs to a turn with calls; one without does not need its reasoning.
+func TestReasoningOfAnswers(t *testing.T) {
+	t.Parallel()
+	thinks := sse(`{"choices":[{"index":0,"delta":{"reasoning_content":"A"}}]}`, text("a"), finish("stop"))
+	for name, tt := range map[string]struct {
+		row         string
+		plain, used bool // reasoning is kept of an answer without calls, and of one that follows results
+	}{
+		"unknown": {"", false, true}, "deepseek": {"deepseek", false, true}, "z.ai": {"zai", true, true}, "openai": {"openai", false, false},
+	} {
+		s := play(t, reply{body: thinks}, reply{body: thinks})
+		p := s.provider(t, func(o *openai.Options) { o.Model, o.Wire, o.Dialect = "m", openai.WireChat, rowOf(t, tt.row) })
+		plain, err := p.Chat(t.Context(), hi(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		used, err := p.Chat(t.Context(), answered(&llm.Response{Uses: []llm.ToolUse{{ID: "1", Name: "read"}}}), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(plain.Extra) > 0 != tt.plain || len(used.Extra) > 0 != tt.used {
+			t.Errorf("%s: kept %s and %s", name, plain.Extra, used.Extra)
+		}
+	}
+}
+
+// TestSignatureOfAnotherModel: a call's signature stays with its call and is left out once the model has changed.
+func TestSignatureOfAnotherModel(t *testing.T) {
+	t.Parallel()
+	signed := calls(`{"index":0,"id":"1","type":"function","function":{"name":"read","arguments":"{}"},"extra_content":{"google":{"thought_signature":"sig"}}},{"index":1,"id":"2","type":"function","function":{"name":"read","arguments":"{}"}}`)
+	answer := reply{body: sse(text("a"), finish("stop"))}
+	s := play(t, reply{body: sse(signed, finish("tool_calls"))}, answer, answer)
+	with := func(model string) *openai.Provider {
+		return s.provider(t, func(o *openai.Options) { o.Model, o.Dialect = model, rowOf(t, "gemini") })
+	}
+	res, err := with("gemini-3-pro").Chat(t.Context(), hi(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for model, want := range map[string]int{"gemini-3-pro": 1, "gemini-3-flash": 0} {
+		if _, err := with(model).Chat(t.Context(), answered(res), nil); err != nil {
+			t.Fatal(err)
+		}
+		list := sentMessages(t, s)
+		var m struct {
+			Calls []json.RawMessage `json:"tool_calls"`
+		}
+		if err := json.Unmarshal(list[1], &m); err != nil || len(m.Calls) != 2 || strings.Count(string(list[1]), `"sig"`) != want || strings.Count(string(m.Calls[0]), `"sig"`) != want {
+			t.Errorf("%s: %s, %v", model, list[1], err)
+		}
+		if !strings.Contains(string(list[2]), `"name":"read"`) {
+			t.Errorf("a result without the name of its tool: %s", list[2])
+		}
+	}
+}
