@@ -137,6 +137,9 @@ func answer(t *testing.T, db *databasesql.DB, statements map[string]*databasesql
 	if err != nil {
 		return said + ": " + err.Error()
 	}
+	if !run.Ordered() {
+		slices.Sort(lines)
+	}
 	var changed int64
 	check(t, db.QueryRowContext(t.Context(), "SELECT total_changes()").Scan(&changed))
 	return fmt.Sprintf("%s: %s (%d changes so far)", said, strings.Join(lines, "; "), changed)

@@ -26,6 +26,10 @@ type Run struct {
 	Args  []any
 }
 
+// Ordered reports whether the rows of the answer come in an order that the statement determines. Rows of others come in
+// any, which is another one with another plan.
+func (r Run) Ordered() bool { return strings.Contains(strings.ToUpper(r.Query), "ORDER BY") }
+
 // Group is sent to the database together: in one transaction if the engine uses one for it.
 type Group []Run
 
