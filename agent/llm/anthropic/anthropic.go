@@ -20,8 +20,8 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/history"
 	"github.com/zephbot/zephbot/agent/llm/media"
+	"github.com/zephbot/zephbot/agent/llm/negotiate"
 	"github.com/zephbot/zephbot/agent/llm/price"
-	"github.com/zephbot/zephbot/agent/llm/toolbox"
 )
 
 // Defaults of Options.
@@ -46,6 +46,10 @@ type Options struct {
 	// Dialect is what the server accepts, before anything is learnt of it; the zero value = an unknown server, which gets
 	// what all of them take.
 	Dialect dialect.Dialect
+	// Memory keeps what is learnt of the server; nil = as long as the Provider lives.
+	Memory dialect.Memory
+	// Native is the part of the system prompt for models with tool calls, as fenced.Options.Native.
+	Native string
 	// Accepts lists what the model takes besides text; nil = by its name (media.OfModel). Sounds are never taken,
 	// because the API does not support them.
 	Accepts    *llm.Accepts
@@ -60,8 +64,7 @@ type Provider struct {
 	host   string
 	client *http.Client
 	rules  media.Rules
-
-	plain, marked toolbox.Box // tools of requests with a system prompt, and of those without
+	forms  *negotiate.Negotiator
 }
 
 // New checks the options and returns a provider. It sends nothing.
@@ -85,7 +88,12 @@ func New(o Options) (*Provider, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Provider{o: o, host: u.Host, client: adapter.Client(o.HTTPClient), rules: rules(&o)}, nil
+	p := &Provider{o: o, host: u.Host, client: adapter.Client(o.HTTPClient), rules: rules(&o)}
+	p.forms = negotiate.New(negotiate.Options{
+		Provider: o.Name, Model: o.Model, Dialect: o.Dialect, Memory: o.Memory, Rules: &p.rules, Ask: p.ask, FixedWire: true,
+		Native: o.Native, Clean: o.Key.Clean, Now: o.Now, Log: o.Log,
+	})
+	return p, nil
 }
 
 // rules returns the API's limits (Messages API, November 2026): pictures of at most 5 MB in base64, PDF in requests of
@@ -103,7 +111,15 @@ func rules(o *Options) media.Rules {
 }
 
 // Accepts implements llm.Accepter.
-func (p *Provider) Accepts() llm.Accepts { return p.rules.Accepts }
+func (p *Provider) Accepts() llm.Accepts {
+	if !p.forms.Pictures() {
+		return llm.Accepts{}
+	}
+	return p.rules.Accepts
+}
+
+// Learnt returns what is known of the server beyond its dialect; nil = nothing.
+func (p *Provider) Learnt() *dialect.Learnt { return p.forms.Learnt() }
 
 func (o *Options) validate() error {
 	switch {
@@ -130,16 +146,15 @@ var errSilence = errors.New("server is silent")
 
 // Chat implements llm.Provider.
 func (p *Provider) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
-	return media.Chat(ctx, req, &p.rules, func(contents *media.Contents) (*llm.Response, error) {
-		return p.chat(ctx, req, contents, onDelta)
-	})
+	return p.forms.Chat(ctx, req, onDelta) //nolint:wrapcheck // by ask
 }
 
-func (p *Provider) chat(
-	ctx context.Context, req *llm.Request, contents *media.Contents, onDelta func(string),
-) (*llm.Response, error) {
+// ask sends one request.
+func (p *Provider) ask(
+	ctx context.Context, req *llm.Request, contents *media.Contents, form *negotiate.Form, onDelta func(string),
+) (*llm.Response, *negotiate.Refusal, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("model %s: %w", p.o.Name, err)
+		return nil, nil, fmt.Errorf("model %s: %w", p.o.Name, err)
 	}
 	callCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -150,11 +165,11 @@ func (p *Provider) chat(
 		listen, pause = func() { timer.Reset(p.o.Idle) }, func() { timer.Stop() }
 	}
 	x := &exchange{client: p.client, contents: contents}
-	form := history.Rules{History: p.o.Dialect.History}
-	req = form.Request(req)
-	names, tools, err := p.tools(req)
+	rules := history.Rules{History: form.Dialect.History}
+	req = rules.Request(req)
+	names, tools, err := p.tools(req, form)
 	if err != nil {
-		return nil, fmt.Errorf("model %s: %w", p.o.Name, err)
+		return nil, nil, fmt.Errorf("model %s: %w", p.o.Name, err)
 	}
 	a := &answer{host: p.host, asked: p.o.Model, names: names, emit: func(string) {}}
 	if onDelta != nil {
@@ -162,6 +177,12 @@ func (p *Provider) chat(
 	}
 	body, err := p.params(req, names, tools, contents).encode(tools)
 	if err == nil {
+		body, err = form.Edits.Object(body)
+	}
+	if err == nil {
+		if repeated := form.Check(body); repeated != nil {
+			return nil, nil, repeated //nolint:wrapcheck // for the negotiator
+		}
 		err = p.exchange(callCtx, x, body, a, listen, pause)
 	}
 	if err == nil && !a.over && a.stop == "" {
@@ -170,9 +191,12 @@ func (p *Provider) chat(
 	if err != nil {
 		err = p.failure(ctx, callCtx, x, err, a.text.Len() > 0)
 		if x.refusal {
-			return &llm.Response{Text: a.text.String(), Stop: llm.StopRefusal, Provider: p.o.Name, Model: p.o.Model}, nil
+			return &llm.Response{Text: a.text.String(), Stop: llm.StopRefusal, Provider: p.o.Name, Model: p.o.Model}, nil, nil
 		}
-		return nil, err
+		if x.complaint == nil || a.text.Len() > 0 {
+			return nil, nil, err
+		}
+		return nil, &negotiate.Refusal{Complaint: x.complaint, Body: body, Names: names}, err
 	}
 	res := a.response()
 	res.Provider = p.o.Name
@@ -184,7 +208,7 @@ func (p *Provider) chat(
 		Str("stop", string(res.Stop)).
 		Int("input_tokens", res.Usage.Input).
 		Int("cached_tokens", res.Usage.CachedInput).Int("output_tokens", res.Usage.Output).Msg("model answered")
-	return res, nil
+	return res, nil, nil
 }
 
 // exchange sends a request and reads the answer up to its end or the first failure.

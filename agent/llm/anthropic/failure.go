@@ -29,6 +29,8 @@ type exchange struct {
 	header   http.Header
 	body     []byte
 	refusal  bool // rejected because of its content
+	// complaint is what the server said instead of an answer.
+	complaint *complaint.Complaint
 }
 
 // send sends the request and returns the body of the answer.
@@ -103,7 +105,7 @@ func (p *Provider) failure(ctx, callCtx context.Context, x *exchange, err error,
 // complained converts what a server said to an error.
 func (p *Provider) complained(x *exchange, c *complaint.Complaint, streamed bool) error {
 	limit, size, _ := c.Overflow()
-	x.refusal = c.Refused()
+	x.refusal, x.complaint = c.Refused(), c
 	text := cmp.Or(p.o.Key.Clean(c.Text()), http.StatusText(x.status))
 	if x.status >= 300 && x.status < 400 {
 		text = "the server redirects to another address; set base_url to the final one"

@@ -6,6 +6,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/media"
+	"github.com/zephbot/zephbot/agent/llm/negotiate"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
@@ -35,13 +36,13 @@ func prompted(req *llm.Request) bool { return strings.TrimSpace(req.System) != "
 
 // tools returns the names and the tools of a request in the vendor's form, which is computed once for each list.
 // Without a system prompt, the last tool carries the cache marker.
-func (p *Provider) tools(req *llm.Request) (*wirename.Names, []byte, error) {
+func (p *Provider) tools(req *llm.Request, form *negotiate.Form) (*wirename.Names, []byte, error) {
 	if prompted(req) {
-		return p.plain.Of(req, func(req *llm.Request, names *wirename.Names) ([]byte, error) {
+		return form.Boxes[0].Of(req, func(req *llm.Request, names *wirename.Names) ([]byte, error) {
 			return plainJSON(list(req, names))
 		})
 	}
-	return p.marked.Of(req, func(req *llm.Request, names *wirename.Names) ([]byte, error) {
+	return form.Boxes[1].Of(req, func(req *llm.Request, names *wirename.Names) ([]byte, error) {
 		tools := list(req, names)
 		tools[len(tools)-1].Cache = ephemeral()
 		return plainJSON(tools)

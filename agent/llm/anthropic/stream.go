@@ -18,9 +18,11 @@ func (streamError) Error() string { return "the server reported a failure" }
 
 // stream reads the server-sent events of one answer.
 type stream struct {
-	in   *bufio.Reader
-	name string // name of the event being read
-	data []byte // its data
+	in    *bufio.Reader
+	name  string   // name of the event being read
+	data  []byte   // its data
+	begun bool     // the first byte was looked at
+	whole []*event // of an answer that does not come as a stream, those that next has not returned yet
 }
 
 func newStream(body io.Reader) *stream { return &stream{in: bufio.NewReader(body)} }
@@ -28,6 +30,19 @@ func newStream(body io.Reader) *stream { return &stream{in: bufio.NewReader(body
 // next returns the next event, or io.EOF at the end. Events without data are skipped. An event that lacks the final
 // empty line counts if its data is complete.
 func (s *stream) next() (*event, error) {
+	if !s.begun {
+		s.begun = true
+		if first, err := s.in.Peek(1); err == nil && first[0] == '{' {
+			if err := s.message(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(s.whole) > 0 {
+		e := s.whole[0]
+		s.whole = s.whole[1:]
+		return e, nil
+	}
 	for {
 		line, err := s.line()
 		if len(line) > 0 {
@@ -47,6 +62,41 @@ func (s *stream) next() (*event, error) {
 			return nil, err
 		}
 	}
+}
+
+// message reads an answer that comes as a whole, as the events that a stream would have had.
+func (s *stream) message() error {
+	data, err := io.ReadAll(s.in)
+	if err != nil {
+		return err //nolint:wrapcheck // classified by failure
+	}
+	var head struct {
+		Type       string            `json:"type"`
+		Content    []json.RawMessage `json:"content"`
+		StopReason string            `json:"stop_reason"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return garbled("an answer that is not as the API describes it: %s", err)
+	}
+	if head.Type == "error" {
+		return streamError{data}
+	}
+	start := &event{Type: "message_start"}
+	if err := json.Unmarshal(data, &start.Message); err != nil {
+		return garbled("an answer that is not as the API describes it: %s", err)
+	}
+	s.whole = append(s.whole, start)
+	for i, raw := range head.Content {
+		e := &event{Type: "content_block_start", Index: int64(i)}
+		if err := json.Unmarshal(raw, &e.Block); err != nil {
+			return garbled("a content block that is not as the API describes it: %s", err)
+		}
+		s.whole = append(s.whole, e)
+	}
+	end := &event{Type: "message_delta", Usage: start.Message.Usage}
+	end.Delta.StopReason = head.StopReason
+	s.whole = append(s.whole, end, &event{Type: "message_stop"})
+	return nil
 }
 
 // line reads up to the next newline, which is removed. The length of a line is limited by adapter.Lines.

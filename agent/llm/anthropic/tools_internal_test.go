@@ -97,7 +97,7 @@ func TestToolsAreWrittenAsInOnePiece(t *testing.T) {
 			}
 		}
 	}
-	if p.plain.Len() == 0 || p.marked.Len() == 0 {
+	if p.forms.Form().Boxes[0].Len() == 0 || p.forms.Form().Boxes[1].Len() == 0 {
 		t.Error("no list is remembered")
 	}
 }

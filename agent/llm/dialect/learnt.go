@@ -29,7 +29,8 @@ type Learnt struct {
 	Window  int       `json:"window,omitempty"` // tokens, the answer included; 0 = it has not said
 	Spent   int       `json:"spent,omitempty"`  // requests that learning has cost for Catalog
 	Catalog string    `json:"catalog,omitempty"`
-	At      time.Time `json:"at,omitzero"` // of the last change
+	SpentAt time.Time `json:"spent_at,omitzero"` // of the first of them
+	At      time.Time `json:"at,omitzero"`       // of the last change
 }
 
 // Aside is a tool that a server refuses.
@@ -54,6 +55,21 @@ func (l *Learnt) Clone() *Learnt {
 func (l *Learnt) Empty() bool {
 	return l == nil || len(l.Omit) == 0 && len(l.Rename) == 0 && len(l.Set) == 0 && l.Wire == "" && !l.Safe &&
 		l.MaxTools == 0 && len(l.Aside) == 0 && len(l.History) == 0 && l.Window == 0
+}
+
+// SameForm reports whether two make the same of a request, whatever they have cost.
+func (l *Learnt) SameForm(m *Learnt) bool {
+	if l == m {
+		return true
+	}
+	if l == nil {
+		l = &Learnt{}
+	}
+	if m == nil {
+		m = &Learnt{}
+	}
+	return slices.Equal(l.Omit, m.Omit) && maps.Equal(l.Rename, m.Rename) && maps.Equal(l.Set, m.Set) && l.Wire == m.Wire &&
+		l.Safe == m.Safe && l.MaxTools == m.MaxTools && slices.Equal(l.Aside, m.Aside) && slices.Equal(l.History, m.History)
 }
 
 // With returns the dialect with what was learnt.
@@ -169,11 +185,15 @@ func (m *Local) Recall(provider, model string) *Learnt {
 	return l
 }
 
-// Update implements Memory.
+// Update implements Memory. The week begins anew with each change of what is
+// known, and not with what learning has cost.
 func (m *Local) Update(provider, model string, change func(*Learnt)) {
 	m.Set(provider, model, func(l *Learnt) *Learnt {
+		before := l.Clone()
 		change(l)
-		l.At = m.now()
+		if l.At.IsZero() || !l.SameForm(before) || l.Window != before.Window {
+			l.At = m.now()
+		}
 		return l
 	})
 }

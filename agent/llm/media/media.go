@@ -55,26 +55,16 @@ const (
 	refused   = "the model's server refused it"
 )
 
-// Chat calls once with the contents of the request, and again without them if the server rejects the request as
-// invalid: one broken picture must not end a conversation that has it in its history. Errors are those of once, or of
-// ctx.
-func Chat(
-	ctx context.Context, req *llm.Request, rules *Rules, once func(*Contents) (*llm.Response, error),
-) (*llm.Response, error) {
-	contents, err := Read(ctx, req, rules)
-	if err != nil {
-		return nil, err
+// Refuse puts all contents into words, because the server does not take them: one broken picture must not end a
+// conversation that has it in its history.
+func (c *Contents) Refuse() {
+	if c == nil {
+		return
 	}
-	res, err := once(contents)
-	e, ok := errors.AsType[*llm.Error](err)
-	if !ok || e.Kind != llm.Invalid || e.Streamed || contents == nil || len(contents.found) == 0 {
-		return res, err
+	for hash := range c.found {
+		c.missing[hash] = refused
 	}
-	for hash := range contents.found {
-		contents.missing[hash] = refused
-	}
-	clear(contents.found)
-	return once(contents)
+	clear(c.found)
 }
 
 // Read reads the contents of a request that the rules allow, the newest first. It fails only when ctx ends: contents

@@ -96,36 +96,19 @@ func TestARequestOfTextCostsNothing(t *testing.T) { //nolint:paralleltest // it 
 
 func TestARefusedPictureIsLeftOut(t *testing.T) {
 	t.Parallel()
-	invalid := &llm.Error{Kind: llm.Invalid, Err: errors.New("could not process image")}
 	part := picture("a", 8)
-	for name, test := range map[string]struct {
-		parts []llm.Part
-		err   error
-		calls int
-	}{
-		"refused":               {[]llm.Part{part}, invalid, 2},
-		"refused without any":   {nil, invalid, 1},
-		"away":                  {[]llm.Part{part}, &llm.Error{Kind: llm.Unavailable, Err: io.EOF}, 1},
-		"refused while talking": {[]llm.Part{part}, &llm.Error{Kind: llm.Invalid, Streamed: true, Err: io.EOF}, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			calls := 0
-			_, err := media.Chat(t.Context(), asking(map[string]string{"a": png}, test.parts...), sees, func(c *media.Contents) (*llm.Response, error) {
-				calls++
-				if _, line, ok := c.Of(&part); calls == 2 && (ok || !strings.Contains(line, "the model's server refused it")) {
-					t.Errorf("the second time: %q, sent %t", line, ok)
-				}
-				if calls == 2 {
-					return &llm.Response{}, nil
-				}
-				return nil, test.err
-			})
-			if calls != test.calls || (err == nil) != (test.calls == 2) {
-				t.Errorf("%d calls, %v", calls, err)
-			}
-		})
+	contents, err := media.Read(t.Context(), asking(map[string]string{"a": png}, part), sees)
+	if err != nil {
+		t.Fatal(err)
 	}
+	if _, _, ok := contents.Of(&part); !ok {
+		t.Error("the picture is not sent at first")
+	}
+	contents.Refuse()
+	if _, line, ok := contents.Of(&part); ok || !strings.Contains(line, "the model's server refused it") {
+		t.Errorf("afterwards: %q, sent %t", line, ok)
+	}
+	(*media.Contents)(nil).Refuse() // a request without contents
 }
 
 func TestTheEndOfAContextIsAnError(t *testing.T) {

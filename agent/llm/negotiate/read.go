@@ -20,7 +20,6 @@ const (
 	Tools    = "tools"  // calls are written as fenced blocks (package fenced)
 	Stream   = "stream" // the answer comes as a whole
 	Pictures = "image"  // pictures and files are put into words
-	System   = "system" // the system prompt goes before the first message of a person
 )
 
 // Said is what a server says when it refuses a request.
@@ -34,10 +33,12 @@ type Said struct {
 	Unknown bool
 }
 
-// Change is what could be changed in a request so that the server takes it. Exactly one of the fields after Class is set.
+// Change is what could be changed in a request so that the server takes it. Besides Class and Placed, one
+// field is set, or a field and its value.
 type Change struct {
 	Class    string // of the refusal, for logs
 	Omit     string // a name for Params.Omit
+	Placed   bool   // Omit was named in a field of its own
 	Rename   string // a field that is sent as To
 	To       string
 	Set      string // a field that has Value, as JSON
@@ -195,6 +196,9 @@ func (r *recogniser) recognise() {
 	if len(r.found) == 0 {
 		r.classes(func(class string) bool { return class == "vague" })
 	}
+	if r.sent.Pictures { // one broken picture must not end a conversation
+		r.add(Change{Class: "bad_picture", DropPictures: true})
+	}
 }
 
 // historic reports whether a class is about the order and the content of messages, or about the wire.
@@ -283,10 +287,8 @@ func (r *recogniser) change(row *pattern) {
 			r.add(Change{Class: class, Wire: "responses"})
 			r.add(Change{Class: class, Set: "reasoning_effort", Value: `"none"`})
 		}
-	case "one_system", "bridge", "last_user", "alternate", "call_ids", "empty_content", "tool_names", "reasoning", "no_reasoning", "keep_tools":
+	case "one_system", "bridge", "last_user", "alternate", "call_ids", "empty_content", "tool_names", "reasoning", "no_reasoning", "keep_tools", "no_system", "no_channels":
 		r.add(Change{Class: class, History: class})
-	case "no_system":
-		r.add(Change{Class: class, Omit: System})
 	case "developer":
 		r.add(Change{Class: class, Rename: rolePrefix + "developer", To: "system"})
 	case "no_stream":
@@ -446,8 +448,12 @@ var protected = []string{
 
 // placedFields finds fields that the server names in a field of its own.
 func (r *recogniser) placedFields() {
+	first := len(r.found)
 	for _, p := range r.places {
 		r.field(p)
+	}
+	for i := range r.found[first:] {
+		r.found[first+i].Placed = r.found[first+i].Omit != ""
 	}
 }
 

@@ -122,7 +122,7 @@ func TestRead(t *testing.T) {
 		{"thinking", negotiate.Said{Status: 400, Message: "parameter.enable_thinking must be set to false for non-streaming calls"}, "", openai, "set enable_thinking false"},
 		// Roles, tools, streams, pictures.
 		{"developer", negotiate.Said{Status: 400, Message: "Failed to deserialize the JSON body into the target type: messages[0].role: unknown variant `developer`, expected one of `system`, `user`, `assistant`, `tool`"}, `,"messages":[{"role":"developer","content":"x"}]`, openai, "rename role:developer system"},
-		{"no system", negotiate.Said{Status: 400, Message: "System role not supported"}, "", openai, "omit system"},
+		{"no system", negotiate.Said{Status: 400, Message: "System role not supported"}, "", openai, "history no_system"},
 		{"no tools", negotiate.Said{Status: 400, Message: "registry.ollama.ai/library/gemma:2b does not support tools"}, "", openai, "no tools"},
 		{"no tools, openrouter", negotiate.Said{Status: 404, Unknown: true, Message: "No endpoints found that support tool use. To learn more about provider routing"}, "", openai, "no tools"},
 		{"no tools, vllm", negotiate.Said{Status: 400, Message: `"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set`}, "", openai, "no tools"},

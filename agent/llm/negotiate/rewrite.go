@@ -21,12 +21,12 @@ type Edits struct {
 	caps   map[string]bool // of set: the value is a limit, and a smaller one is left alone
 }
 
-// NewEdits returns the changes that params say, without the fields that are no fields of a request's JSON (Tools,
-// Pictures and System say what happens instead).
+// NewEdits returns the changes that params say, without the fields that are no fields of a request's JSON (Tools
+// and Pictures say what happens instead).
 func NewEdits(params dialect.Params) Edits {
 	e := Edits{rename: params.Rename, set: params.Set}
 	for _, name := range params.Omit {
-		if name == Tools || name == Pictures || name == System {
+		if name == Tools || name == Pictures {
 			continue
 		}
 		if e.omit == nil {

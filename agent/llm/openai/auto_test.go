@@ -23,9 +23,9 @@ func TestWhichWire(t *testing.T) {
 		{"gpt-6", openai.WireAuto, "gpt-6-nova", []reply{responsesAnswer, responsesAnswer}, []string{responses, responses}, 0},
 		{"gpt-6 behind a gateway", "", "openai/gpt-6.1-sol", []reply{responsesAnswer, responsesAnswer}, []string{responses, responses}, 0},
 		{"set to responses", openai.WireResponses, "gpt-4o", []reply{responsesAnswer, responsesAnswer}, []string{responses, responses}, 0},
-		{"set to chat", openai.WireChat, "gpt-5-pro", []reply{refusal, refusal}, []string{chat, chat}, 2},
+		{"set to chat", openai.WireChat, "gpt-5-pro", []reply{refusal, refusal, refusal, refusal}, []string{chat, chat, chat, chat}, 2},
 		{"the server says so", "", "gpt-5-pro", []reply{refusal, responsesAnswer, responsesAnswer}, []string{chat, responses, responses}, 0},
-		{"the server says so and is wrong", "", "x", []reply{refusal, {status: 404}, chatAnswer}, []string{chat, responses, chat}, 1},
+		{"the server says so and is wrong", "", "x", []reply{refusal, {status: 404}, chatAnswer, chatAnswer}, []string{chat, responses, chat, chat}, 0},
 		{"another refusal", "", "x", []reply{{status: 400, body: `{"error":"no"}`}, chatAnswer}, []string{chat, chat}, 1},
 		{"overloaded", "", "x", []reply{{status: 503, body: `{"error":"v1/responses is down"}`}, chatAnswer}, []string{chat, chat}, 1},
 	}

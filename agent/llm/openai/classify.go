@@ -74,7 +74,7 @@ func (p *Provider) complained(x *exchange, c *complaint.Complaint) error {
 	if c.Code == garbledCode {
 		e.Kind = llm.Truncated
 	}
-	x.refusal = c.Refused()
+	x.refusal, x.complaint = c.Refused(), c
 	text := cmp.Or(p.o.Key.Clean(c.Text()), http.StatusText(x.status))
 	if x.status >= 300 && x.status < 400 {
 		text = "the server redirects to another address; set base_url to the final one"

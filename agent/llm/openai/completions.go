@@ -12,7 +12,6 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/media"
-	"github.com/zephbot/zephbot/agent/llm/toolbox"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
@@ -24,7 +23,6 @@ var newTokenField = regexp.MustCompile(`^(?:.*/)?(?:o[1-9]|gpt-[5-9])`)
 type completions struct {
 	provider *Provider
 	origin   string // host; vendor-specific fields are sent back only to where they came from
-	tools    toolbox.Box
 }
 
 // origins is the content of llm.ToolUse.Extra: what a host requires back with a tool call. Each wire reads its own
@@ -45,9 +43,9 @@ type origins struct {
 func (w *completions) chat(
 	ctx context.Context, x *exchange, req *llm.Request, contents *media.Contents, emit func(string),
 ) (*llm.Response, error) {
-	form := w.form(contents)
+	form := w.form(&x.form.Dialect, contents)
 	req = form.Request(req)
-	names, tools, err := w.tools.Of(req, written(chatTools))
+	names, tools, err := x.form.Boxes[0].Of(req, written(chatTools))
 	if err != nil {
 		return nil, err
 	}
@@ -56,10 +54,11 @@ func (w *completions) chat(
 		return nil, fmt.Errorf("write the messages: %w", err)
 	}
 	body := w.request(req, standIn(tools))
-	x.messages, x.tools, x.stream = messages, tools, true
+	x.messages, x.tools, x.names, x.stream = messages, tools, names, true
 	stream, err := w.provider.sdk(x).CreateChatCompletionStream(ctx, body)
 	if err != nil {
 		if errors.Is(err, goopenai.ErrReasoningToolsRequireResponses) {
+			x.mustRespond()
 			err = fmt.Errorf("set wire to %q or %q, or choose another model than %s: %w",
 				WireAuto, WireResponses, body.Model, err)
 		}

@@ -41,7 +41,7 @@ func TestFailures(t *testing.T) {
 		{name: "too long by code", reply: reply{status: 400, body: `{"error":{"message":"x","code":"context_length_exceeded"}}`}, kind: llm.TooLong},
 		{name: "too long by sentence", reply: reply{status: 400, body: `{"object":"error","message":"This model's maximum context length is 4096 tokens."}`}, kind: llm.TooLong},
 		{name: "too long by status", reply: reply{status: 413}, kind: llm.TooLong},
-		{name: "invalid", reply: reply{status: 400, body: `{"error":"bad tool schema"}`}, kind: llm.Invalid, contains: "bad tool schema"},
+		{name: "invalid", reply: reply{status: 400, body: `{"error":"not today"}`}, kind: llm.Invalid, contains: "not today"},
 		{name: "array as Gemini writes it", reply: reply{status: 400, body: `[{"error":{"code":400,"message":"bad field","status":"INVALID_ARGUMENT"}}]`}, kind: llm.Invalid, contains: "bad field"},
 		{name: "detail as FastAPI writes it", reply: reply{status: 422, body: `{"detail":[{"msg":"missing"}]}`}, kind: llm.Invalid, contains: "missing"},
 		{name: "no such model", reply: reply{status: 404, body: `{"error":{"message":"model not found"}}`}, kind: llm.UnknownModel},

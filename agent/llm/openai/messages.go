@@ -10,6 +10,7 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/history"
 	"github.com/zephbot/zephbot/agent/llm/media"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
@@ -43,8 +44,8 @@ type chatFunction struct {
 
 // form returns how messages have to look for the server. Contents of results follow them, because a tool's message takes
 // text only.
-func (w *completions) form(contents *media.Contents) *history.Rules {
-	rules := &history.Rules{History: w.provider.o.Dialect.History}
+func (w *completions) form(d *dialect.Dialect, contents *media.Contents) *history.Rules {
+	rules := &history.Rules{History: d.History}
 	if contents != nil {
 		rules.Lift = contents.Sent
 	}

@@ -1,19 +1,21 @@
 // Package openai is a client for servers with an OpenAI-compatible API: conversations as a stream, over chat
 // completions or the Responses API, and embeddings. It tolerates the differences between such servers (the tests list
 // them) and never includes a key in an error. It never retries a failure. It asks a second time only if a server
-// rejects the form of a request and another form is known: the other wire (Options.Wire), or a history without
-// reasoning that the server can no longer read.
+// rejects the form of a request and another form is known (package negotiate), or a history with reasoning that the
+// server can no longer read.
 //
 // Vendors cache the beginning of a prompt. So a request depends on nothing but its content, tools are sent in the given
 // order, and a longer conversation begins with the same bytes: instructions, tools, earlier messages.
 package openai
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +27,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/media"
+	"github.com/zephbot/zephbot/agent/llm/negotiate"
 	"github.com/zephbot/zephbot/agent/llm/price"
 )
 
@@ -61,6 +64,10 @@ type Options struct {
 	// Dialect is what the server accepts, before anything is learnt of it; the zero value = an unknown server, which gets
 	// what all of them take.
 	Dialect dialect.Dialect
+	// Memory keeps what is learnt of the server; nil = as long as the Provider lives.
+	Memory dialect.Memory
+	// Native is the part of the system prompt for models with tool calls, as fenced.Options.Native.
+	Native string
 	// Accepts is what the model takes besides text; nil = by its name (media.OfModel). Chat completions support
 	// pictures, Responses PDF too; neither supports sounds.
 	Accepts    *llm.Accepts
@@ -73,8 +80,11 @@ type Options struct {
 type Provider struct {
 	o      Options
 	client *http.Client
-	wire   wire
 	rules  media.Rules
+
+	chat      *completions
+	responses *responses
+	forms     *negotiate.Negotiator
 }
 
 // wire is one of a vendor's APIs for conversations. emit gets the text as it arrives. Errors can be of any kind:
@@ -103,19 +113,29 @@ func New(o Options) (*Provider, error) {
 		o.Now = time.Now
 	}
 	p := &Provider{o: o, client: adapter.Client(o.HTTPClient)}
-	p.wire = newWire(p, host)
-	p.rules = rules(&p.o, p.wire)
+	p.chat, p.responses = &completions{provider: p, origin: host}, &responses{provider: p, origin: host}
+	switch {
+	case o.Wire == WireChat || o.Wire == WireResponses:
+		p.o.Dialect.Wire = o.Wire
+	case responsesOnly.MatchString(o.Model):
+		p.o.Dialect.Wire = WireResponses
+	}
+	p.rules = rules(&p.o)
+	p.forms = negotiate.New(negotiate.Options{
+		Provider: o.Name, Model: o.Model, Dialect: p.o.Dialect, Memory: o.Memory, Rules: &p.rules, Ask: p.ask,
+		FixedWire: o.Wire == WireChat || o.Wire == WireResponses, Native: o.Native, Clean: o.Key.Clean, Now: o.Now, Log: o.Log,
+	})
 	return p, nil
 }
 
 // rules returns the limits of the APIs (OpenAI's guides to images and files, November 2026; a request may have 50 MB).
-func rules(o *Options, w wire) media.Rules {
+func rules(o *Options) media.Rules {
 	accepts := media.OfModel(o.Model)
 	if o.Accepts != nil {
 		accepts = *o.Accepts
 	}
 	accepts.Audio = false
-	if _, ok := w.(*responses); !ok { // only Responses supports files
+	if o.Dialect.Wire != WireResponses { // only Responses supports files
 		accepts.File = false
 	}
 	return media.Rules{
@@ -125,21 +145,26 @@ func rules(o *Options, w wire) media.Rules {
 }
 
 // Accepts implements llm.Accepter.
-func (p *Provider) Accepts() llm.Accepts { return p.rules.Accepts }
+func (p *Provider) Accepts() llm.Accepts {
+	if !p.forms.Pictures() {
+		return llm.Accepts{}
+	}
+	return p.rules.Accepts
+}
 
-// newWire returns the configured wire.
-func newWire(p *Provider, host string) wire {
-	chat, responses := &completions{provider: p, origin: host}, &responses{provider: p, origin: host}
-	switch p.o.Wire {
-	case WireChat:
-		return chat
-	case WireResponses:
-		return responses
+// Learnt returns what is known of the server beyond its dialect; nil = nothing.
+func (p *Provider) Learnt() *dialect.Learnt { return p.forms.Learnt() }
+
+// responsesOnly matches models that reject tools on chat completions while they reason, with or without a vendor prefix
+// ("openai/").
+var responsesOnly = regexp.MustCompile(`^(?:.*/)?gpt-6`)
+
+// wireOf returns the API for requests in a form.
+func (p *Provider) wireOf(form *negotiate.Form) wire {
+	if form.Dialect.Wire == WireResponses {
+		return p.responses
 	}
-	if responsesOnly.MatchString(p.o.Model) {
-		return responses
-	}
-	return &auto{provider: p, first: chat, second: responses}
+	return p.chat
 }
 
 func (o *Options) validate() error {
@@ -183,19 +208,18 @@ func (p *Provider) sdk(x *exchange) *goopenai.Client {
 // Chat implements llm.Provider. If a server rejects a request because of its content, that is an answer with
 // StopRefusal, not an error.
 func (p *Provider) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
-	return media.Chat(ctx, req, &p.rules, func(contents *media.Contents) (*llm.Response, error) {
-		return p.chat(ctx, req, contents, onDelta)
-	})
-}
-
-func (p *Provider) chat(
-	ctx context.Context, req *llm.Request, contents *media.Contents, onDelta func(string),
-) (*llm.Response, error) {
 	if p.o.Model == "" {
 		return nil, &llm.Error{
 			Kind: llm.Invalid, Provider: p.o.Name, Err: errors.New("no model is configured for conversations"),
 		}
 	}
+	return p.forms.Chat(ctx, req, onDelta) //nolint:wrapcheck // by ask
+}
+
+// ask sends one request.
+func (p *Provider) ask(
+	ctx context.Context, req *llm.Request, contents *media.Contents, form *negotiate.Form, onDelta func(string),
+) (*llm.Response, *negotiate.Refusal, error) {
 	streamed := false
 	var said strings.Builder
 	emit := func(text string) {
@@ -207,20 +231,26 @@ func (p *Provider) chat(
 	}
 	var res *llm.Response
 	x := p.exchange()
-	x.contents = contents
+	x.contents, x.form = contents, form
 	err := p.watched(ctx, x, func(ctx context.Context) error {
 		var err error
-		res, err = p.wire.chat(ctx, x, req, contents, emit)
+		res, err = p.wireOf(form).chat(ctx, x, req, contents, emit)
 		return err
 	})
 	if err != nil {
+		if x.repeated {
+			return nil, nil, negotiate.ErrRepeated
+		}
 		if x.refusal {
-			return &llm.Response{Text: said.String(), Stop: llm.StopRefusal, Provider: p.o.Name, Model: p.o.Model}, nil
+			return &llm.Response{Text: said.String(), Stop: llm.StopRefusal, Provider: p.o.Name, Model: p.o.Model}, nil, nil
 		}
 		if e, ok := errors.AsType[*llm.Error](err); ok {
 			e.Streamed = streamed
 		}
-		return nil, err
+		if x.complaint == nil || said.Len() > 0 {
+			return nil, nil, err
+		}
+		return nil, &negotiate.Refusal{Complaint: x.complaint, Body: bytes.Join(x.pieces, nil), Names: x.names}, err
 	}
 	res.Provider = p.o.Name
 	if res.Model == "" {
@@ -230,7 +260,7 @@ func (p *Provider) chat(
 	p.o.Log.Debug().Str("provider", p.o.Name).Str("model", res.Model).Str("stop", string(res.Stop)).
 		Int("input_tokens", res.Usage.Input).Int("cached_tokens", res.Usage.CachedInput).
 		Int("output_tokens", res.Usage.Output).Msg("model answered")
-	return res, nil
+	return res, nil, nil
 }
 
 // errSilence is the cancellation cause set by the watchdog.

@@ -18,7 +18,6 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/complaint"
 	"github.com/zephbot/zephbot/agent/llm/history"
 	"github.com/zephbot/zephbot/agent/llm/media"
-	"github.com/zephbot/zephbot/agent/llm/toolbox"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
@@ -38,7 +37,6 @@ var reasons = regexp.MustCompile(`^(?:.*/)?(?:o[1-9]|gpt-[5-9])`)
 type responses struct {
 	provider *Provider
 	origin   string // host
-	tools    toolbox.Box
 }
 
 func (w *responses) chat(
@@ -66,13 +64,13 @@ func (w *responses) once(
 	ctx context.Context, x *exchange, req *llm.Request, contents *media.Contents,
 	reasoning bool, emit func(string),
 ) (*llm.Response, error) {
-	form := history.Rules{History: w.provider.o.Dialect.History}
+	form := history.Rules{History: x.form.Dialect.History}
 	req = form.Request(req)
-	names, tools, err := w.tools.Of(req, written(responseTools))
+	names, tools, err := x.form.Boxes[1].Of(req, written(responseTools))
 	if err != nil {
 		return nil, err
 	}
-	x.tools, x.stream = tools, true
+	x.tools, x.names, x.stream = tools, names, true
 	body := w.request(req, names, contents, reasoning, standIn(tools))
 	stream, err := w.provider.sdk(x).CreateResponseStream(ctx, body)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/negotiate"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
@@ -43,19 +44,27 @@ func messagesIn() []goopenai.ChatCompletionMessage { return []goopenai.ChatCompl
 
 var errNoPlace = errors.New("the request lacks the placeholder")
 
-// fill replaces the placeholders of a request by messages and tools.
+// fill replaces the placeholders of a request by messages and tools, and changes its fields to what the server takes.
 func (x *exchange) fill(req *http.Request) error {
-	if x.messages == nil && x.tools == nil {
+	if x.messages == nil && x.tools == nil && x.form == nil {
 		return nil
 	}
+	edits := x.edits()
 	rest, err := ownBody(req)
+	if err == nil {
+		rest, err = edits.Object(rest)
+	}
 	if err != nil {
 		return err
 	}
 	var parts [][]byte
-	for _, part := range []struct{ standIn, name, value []byte }{ // in the order of the request
-		{[]byte(messagesInJSON), []byte(`"messages":`), x.messages},
-		{[]byte(standInJSON), []byte(`"tools":`), x.tools},
+	for _, part := range []struct {
+		standIn, name []byte
+		field         string
+		value         []byte
+	}{ // in the order of the request
+		{[]byte(messagesInJSON), []byte(`"messages":`), "messages", x.messages},
+		{[]byte(standInJSON), []byte(`"tools":`), "tools", x.tools},
 	} {
 		if part.value == nil {
 			continue
@@ -64,10 +73,23 @@ func (x *exchange) fill(req *http.Request) error {
 		if !ok {
 			return errNoPlace
 		}
-		parts, rest = append(parts, before, part.name, part.value), after
+		value, err := edits.Value(part.field, part.value)
+		if err != nil {
+			return err //nolint:wrapcheck // says what it is about
+		}
+		parts, rest = append(parts, before, part.name, value), after
 	}
-	setBody(req, append(parts, rest)...)
+	x.pieces = append(parts, rest)
+	setBody(req, x.pieces...)
 	return nil
+}
+
+// edits returns the changes of the request's fields.
+func (x *exchange) edits() *negotiate.Edits {
+	if x.form == nil {
+		return &negotiate.Edits{}
+	}
+	return &x.form.Edits
 }
 
 // ownBody reads the body of a request that has not been sent yet.

@@ -80,13 +80,13 @@ func TestToolsAreWrittenAsBefore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			form := chat.form(nil)
+			form := chat.form(&p.o.Dialect, nil)
 			messages, err := chat.messages(form, form.Request(req), names, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			want = bytes.Replace(want, []byte(messagesInJSON), append([]byte(`"messages":`), messages...), 1)
-			if _, err := chat.chat(t.Context(), p.exchange(), req, nil, func(string) {}); err == nil || !bytes.Equal(caught.body, want) {
+			if _, err := chat.chat(t.Context(), conversing(p), req, nil, func(string) {}); err == nil || !bytes.Equal(caught.body, want) {
 				t.Errorf("round %d, chat %d (%v): sent\n%.2000s\nwant\n%.2000s", round, i, err, caught.body, want)
 			}
 			other := responses.request(form.Request(req), names, nil, true, responseTools(req, names))
@@ -94,14 +94,21 @@ func TestToolsAreWrittenAsBefore(t *testing.T) {
 			if want, err = json.Marshal(other); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := responses.chat(t.Context(), p.exchange(), req, nil, func(string) {}); err == nil || !bytes.Equal(caught.body, want) {
+			if _, err := responses.chat(t.Context(), conversing(p), req, nil, func(string) {}); err == nil || !bytes.Equal(caught.body, want) {
 				t.Errorf("round %d, responses %d (%v): sent\n%.2000s\nwant\n%.2000s", round, i, err, caught.body, want)
 			}
 		}
 	}
-	if n := chat.tools.Len(); n == 0 || n > toolbox.MaxLists {
+	if n := p.forms.Form().Boxes[0].Len(); n == 0 || n > toolbox.MaxLists {
 		t.Errorf("%d lists are remembered", n)
 	}
+}
+
+// conversing returns the exchange of a conversation.
+func conversing(p *Provider) *exchange {
+	x := p.exchange()
+	x.form = p.forms.Form()
+	return x
 }
 
 // BenchmarkTools encodes a request with 14 tools, with the cache and with the SDK.
@@ -121,7 +128,7 @@ func BenchmarkTools(b *testing.B) {
 	b.Run("once", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			_, _ = chat.chat(b.Context(), p.exchange(), req, nil, func(string) {})
+			_, _ = chat.chat(b.Context(), conversing(p), req, nil, func(string) {})
 		}
 	})
 	b.Run("each time", func(b *testing.B) {

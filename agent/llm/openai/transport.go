@@ -8,6 +8,8 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/complaint"
 	"github.com/zephbot/zephbot/agent/llm/media"
+	"github.com/zephbot/zephbot/agent/llm/negotiate"
+	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
 var errRefused = errors.New("server refused the request")
@@ -20,14 +22,19 @@ type exchange struct {
 	messages []byte // list that replaces its placeholder; nil = no replacement
 	tools    []byte // likewise
 	contents *media.Contents
+	form     *negotiate.Form // of a conversation
+	names    *wirename.Names // of the tools
 	stream   bool
 	limit    int64 // of the body of an answer
 
-	sent    bool
-	status  int
-	header  http.Header
-	body    []byte // of a refused request, as far as it is read
-	refusal bool   // rejected because of its content
+	sent      bool
+	pieces    [][]byte // of the request's body, before contents are filled in
+	repeated  bool     // not sent, because the same request was refused before
+	status    int
+	header    http.Header
+	body      []byte               // of a refused request, as far as it is read
+	complaint *complaint.Complaint // what the server said instead of an answer
+	refusal   bool                 // rejected because of its content
 
 	listen, pause func() // start and stop counting the server's silence
 }
@@ -39,7 +46,7 @@ func (p *Provider) exchange() *exchange {
 // again prepares the exchange for the same conversation in another form. Only for a request that was rejected before it
 // was answered.
 func (x *exchange) again() {
-	x.sent, x.status, x.header, x.body, x.messages, x.tools = false, 0, nil, nil, nil, nil
+	x.sent, x.status, x.header, x.body, x.messages, x.tools, x.pieces = false, 0, nil, nil, nil, nil, nil
 	x.listen()
 }
 
@@ -51,10 +58,22 @@ func (x *exchange) rejected(err error) (complaint.Complaint, bool) {
 	return complaint.Read(x.status, x.header, x.body, time.Now()), true
 }
 
+// mustRespond notes that the SDK itself refuses tools on chat completions, as the server would.
+func (x *exchange) mustRespond() {
+	x.complaint = &complaint.Complaint{Status: http.StatusBadRequest, Message: "use v1/responses"}
+	x.pieces = [][]byte{[]byte(`{"messages":[]}`)}
+}
+
 // Do implements the SDK's HTTPDoer.
 func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	if err := x.fill(req); err != nil {
 		return nil, err
+	}
+	if x.form != nil {
+		if err := x.form.Check(x.pieces...); err != nil {
+			x.repeated = true
+			return nil, err //nolint:wrapcheck // for the negotiator
+		}
 	}
 	if err := x.contents.Fill(req); err != nil {
 		return nil, err
