@@ -79,7 +79,15 @@ func (s *step) askWith(ctx context.Context, offers []Offer, more string) (*Outco
 	}
 	entry := journal.Entry{
 		Turn: s.turn.ID, At: s.deps.Now(), Text: resp.Text, Usage: resp.Usage, USD: resp.USD, Model: resp.Model,
-		Millis: s.deps.Now().Sub(asked).Milliseconds(),
+		Millis: s.deps.Now().Sub(asked).Milliseconds(), Retold: resp.Retold,
+	}
+	if len(resp.Extra) <= journal.MaxExtra {
+		entry.Extra = resp.Extra
+	}
+	if resp.Retold {
+		s.retold = true
+		zerolog.Ctx(ctx).Warn().Str("provider", resp.Provider).Str("model", resp.Model).
+			Msg("server refused the history and answered when it was plain text; it stays plain text in this conversation")
 	}
 	if more != "" {
 		resp.Uses = nil // it was told to call no more tools
@@ -221,6 +229,7 @@ func (s *step) answer(entry journal.Entry, resp *llm.Response) *Outcome {
 func (s *step) endWith(entry journal.Entry, reason string) *Outcome {
 	out := s.end(reason, "")
 	e := &out.Entries[0]
+	e.Retold = entry.Retold
 	e.Usage, e.USD, e.Model, e.Millis = entry.Usage, entry.USD, entry.Model, entry.Millis
 	return out
 }

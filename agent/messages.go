@@ -7,6 +7,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/history"
 	"github.com/zephbot/zephbot/agent/prompt"
 )
 
@@ -19,6 +20,7 @@ func groups(entries []journal.Entry, shared bool) (head []llm.Message, all [][]l
 	list := make([]llm.Message, 0, len(entries))
 	var starts []int // of the groups in list
 	turn := ""
+	retold := 0             // messages of list that are sent as plain text
 	var said *journal.Entry // the message of the turn, while the model has not replied to it
 	for i := range entries {
 		e := &entries[i]
@@ -36,15 +38,25 @@ func groups(entries []journal.Entry, shared bool) (head []llm.Message, all [][]l
 		if said = nil; e.Kind == journal.UserEntry && e.Joins != journal.Meanwhile {
 			said = e
 		}
+		if e.Retold {
+			retold = len(list)
+		}
 		list = addMessages(list, e, entries[i+1:], shared)
 	}
 	all = make([][]llm.Message, len(starts))
 	end := len(list)
 	for i, start := range slices.Backward(starts) {
 		all[i], end = list[start:end:end], start
+		if start < retold {
+			told := min(retold-start, len(all[i]))
+			all[i] = slices.Concat(plainly.Messages(all[i][:told]), all[i][told:])
+		}
 	}
 	return head, all
 }
+
+// plainly writes messages that a server has refused (journal.Entry.Retold).
+var plainly history.Words
 
 // summary is what the model reads in place of the entries it replaces. Those entries may include untrusted text, so the
 // summary is marked as untrusted too.
@@ -64,7 +76,7 @@ func addMessages(list []llm.Message, e *journal.Entry, rest []journal.Entry, sha
 	case journal.UserEntry:
 		return append(list, llm.Message{Role: llm.User, Text: userText(e, shared), Parts: readable(e.Parts)})
 	case journal.AnswerEntry:
-		return append(list, llm.Message{Role: llm.Assistant, Text: e.Text})
+		return append(list, llm.Message{Role: llm.Assistant, Text: e.Text, Extra: e.Extra})
 	case journal.EndEntry:
 		text := strings.TrimSpace(e.Text)
 		if text == "" {
@@ -122,9 +134,9 @@ func unclosed(u journal.Use, started bool) string {
 func addAssistant(list []llm.Message, e *journal.Entry, rest []journal.Entry) []llm.Message {
 	results, started := resultsOf(e, rest), startedOf(e, rest)
 	at := len(list)
-	list = append(list, llm.Message{Role: llm.Assistant, Text: e.Text})
+	list = append(list, llm.Message{Role: llm.Assistant, Text: e.Text, Extra: e.Extra})
 	for _, u := range e.Uses {
-		list[at].Uses = append(list[at].Uses, llm.ToolUse{ID: u.Call, Name: u.Name, Args: u.Args, Extra: u.Extra})
+		list[at].Uses = append(list[at].Uses, llm.ToolUse{ID: u.Call, Own: u.Model, Name: u.Name, Args: u.Args, Extra: u.Extra})
 		r, ok := results[u.Call]
 		if !ok {
 			r.Text, r.Failed = unclosed(u, started[u.Call]), true

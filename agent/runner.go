@@ -111,7 +111,7 @@ func (r *Runner) Run(ctx context.Context, turn *Turn, of Journal, sink Sink) (Ou
 			return r.interrupted(ctx, step, turn, err)
 		}
 		if out != nil {
-			out.Stats, out.LeftOut = s.stats(), step.leftOut
+			out.Stats, out.LeftOut, out.Retold = s.stats(), step.leftOut, step.retold
 			step.marks(out.Entries)
 			s.carry(out.Entries)
 			return *out, nil
@@ -168,6 +168,7 @@ type step struct {
 	partial  strings.Builder // text of the answer so far
 	summed   bool            // a summary was tried in this run
 	unsummed bool            // it failed, and no entry says so yet
+	retold   bool            // a server took the conversation as plain text only
 	leftOut  bool            // messages were left out because there is no summary of them
 	loading  time.Duration   // spent on reading the journal, until it is observed
 

@@ -53,7 +53,9 @@ type Outcome struct {
 	RetryAfter time.Duration
 	Err        error // of Later: for the log
 	Stats      journal.Stats
-	LeftOut    bool // the model did not read the oldest messages, because they could not be summed up
+	// Retold: the model's server refused the conversation as it was, and took it as plain text.
+	Retold  bool
+	LeftOut bool // the model did not read the oldest messages, because they could not be summed up
 }
 
 // EventType names what happens during a Run.

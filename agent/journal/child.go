@@ -5,7 +5,7 @@ package journal
 // receipts.
 func (e *Entry) outline() Entry {
 	o := *e
-	o.Text, o.News, o.Quote, o.Parts, o.Notices, o.Found, o.Shown = "", "", nil, nil, nil, nil, nil
+	o.Text, o.News, o.Quote, o.Parts, o.Notices, o.Found, o.Shown, o.Extra = "", "", nil, nil, nil, nil, nil, nil
 	if len(e.Uses) > 0 {
 		o.Uses = make([]Use, len(e.Uses))
 		for i := range e.Uses {

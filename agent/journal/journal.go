@@ -83,6 +83,12 @@ type Entry struct {
 	Usage  llm.Usage  `json:"usage,omitzero"`   // assistant, answer
 	USD    float64    `json:"usd,omitempty"`
 	Model  string     `json:"model,omitempty"`
+	// Extra, of an assistant or answer entry, is what the model's server wants back with it (llm.Message.Extra): opaque, at
+	// most MaxExtra bytes. People are never shown it.
+	Extra json.RawMessage `json:"extra,omitempty"`
+	// Retold, of an assistant, answer or end entry: a server refused the messages before it and answered when they were
+	// plain text. Plain text they are in all later requests, so that no later message meets the same refusal.
+	Retold bool `json:"retold,omitempty"`
 
 	// Unsummed, of an assistant, answer or end entry: before it, the model was asked to sum up the conversation and did not.
 	Unsummed bool `json:"unsummed,omitempty"`
@@ -95,6 +101,9 @@ type Entry struct {
 	// Standing is carried by summaries and by some entries that end a turn, so that entries before it need not be read.
 	Standing *Standing `json:"standing,omitempty"`
 }
+
+// MaxExtra bounds Entry.Extra, in bytes. What is longer is not kept.
+const MaxExtra = 1 << 20
 
 // Recalled is what was remembered in earlier conversations and may matter to a message.
 type Recalled struct {

@@ -168,7 +168,7 @@ const overhead = 512
 // Size estimates the memory of an entry without its Standing, in bytes. So an entry has the same size whether it
 // carries one or not.
 func (e *Entry) Size() int {
-	n := overhead + len(e.Turn) + len(e.Text) + len(e.Speaker) + len(e.Caller) + len(e.News) + len(e.Foreign) + len(e.Source) + len(e.Audit)
+	n := overhead + len(e.Turn) + len(e.Text) + len(e.Speaker) + len(e.Caller) + len(e.News) + len(e.Foreign) + len(e.Source) + len(e.Audit) + len(e.Extra)
 	if e.Recalled != nil {
 		n += len(e.Recalled.Text) + sizeOf(e.Recalled.IDs)
 	}

@@ -46,7 +46,7 @@ func ascii[T string | []byte](text T) (n int) {
 
 // Message estimates one message.
 func Message(m llm.Message) int {
-	n := perMessage + Tokens(m.Text)
+	n := perMessage + Tokens(m.Text) + inJSON(m.Extra)
 	for _, u := range m.Uses {
 		n += perMessage + Tokens(u.Name) + inJSON(u.Args)
 	}

@@ -30,6 +30,7 @@ func (w *work) commit(ctx context.Context, out agent.Outcome) error {
 		if err == nil {
 			w.spent(change)
 			w.shortened(change, out)
+			w.retold(change, out)
 			_, err = w.d.parts.Store.Apply(ctx, change)
 		}
 		switch {
@@ -121,6 +122,14 @@ func (w *work) shortened(change *bot.Change, out agent.Outcome) {
 	if out.LeftOut && !w.quiet() {
 		content := bot.Content{Text: w.d.parts.Words.LeftOut(w.msg.Language)}
 		change.Send = append(change.Send, w.row(bot.Notice, content, w.once("left-out")))
+	}
+}
+
+// retold tells the person, once in a conversation, that the model's server took what was said before as plain text only.
+func (w *work) retold(change *bot.Change, out agent.Outcome) {
+	if out.Retold && !w.quiet() {
+		content := bot.Content{Text: w.d.parts.Words.Retold(w.msg.Language)}
+		change.Send = append(change.Send, w.row(bot.Notice, content, w.once("retold")))
 	}
 }
 

@@ -43,6 +43,8 @@ type Words interface { //nolint:interfacebloat // one source of sentences
 	Summed(language string) string
 	// LeftOut says that the model no longer reads the oldest messages, because they could not be summed up.
 	LeftOut(language string) string
+	// Retold says that the model's server refused the conversation and took it as plain text.
+	Retold(language string) string
 	// Nothing replies to a message that contains nothing to work on.
 	Nothing(language string) string
 	// Placeholder is the first text of a message that grows into the answer.

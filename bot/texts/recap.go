@@ -3,7 +3,7 @@ package texts
 // recapBook is what is said about the older part of a conversation.
 type recapBook struct {
 	Head, Nothing, Failed, Off string
-	Summed, LeftOut            string
+	Summed, LeftOut, Retold    string
 }
 
 // Recap is a reminder of a conversation; text was written by a model, as Markdown.
@@ -25,3 +25,6 @@ func (w Words) Summed(language string) string { return w.in(language).Recap.Summ
 
 // LeftOut says that the model no longer reads the oldest messages, because there is no summary of them.
 func (w Words) LeftOut(language string) string { return w.in(language).Recap.LeftOut }
+
+// Retold says, once in a conversation, that the model's server refused the conversation and took it as plain text.
+func (w Words) Retold(language string) string { return w.in(language).Recap.Retold }

@@ -60,7 +60,7 @@ func everything(l string) map[string][]string {
 		"Stranger": {w.Stranger(l, "4711")}, "Unlisted": {w.Unlisted(l, "-100")},
 		"QuotaAway": {w.QuotaAway(l)}, "QuotaBusy": {w.QuotaBusy(l)}, "QuotaUnread": {w.QuotaUnread(l)},
 		"QuotaUnpriced": {w.QuotaUnpriced(l, "gpt", false), w.QuotaUnpriced(l, "gpt", true)},
-		"QuotaHelp": {w.QuotaHelp(l)}, "QuotaWho": {w.QuotaWho(l)}, "QuotaPrice": {w.QuotaPrice(l, "gpt")}, "QuotaNotSet": {w.QuotaNotSet(l)},
+		"QuotaHelp":     {w.QuotaHelp(l)}, "QuotaWho": {w.QuotaWho(l)}, "QuotaPrice": {w.QuotaPrice(l, "gpt")}, "QuotaNotSet": {w.QuotaNotSet(l)},
 		"Level": {w.Level(l, texts.User, "42") + w.Level(l, texts.Chat, "-100")},
 		"Start": {w.Start(l, "Ann"), w.Start(l, "")}, "Help": {w.Help(l, w.Names(), nil), w.Help(l, nil, []string{"policy"})},
 		"UnknownCommand": {w.UnknownCommand(l, "x", ""), w.UnknownCommand(l, "hepl", "help")}, "NotBuilt": {w.NotBuilt(l, "why")},
@@ -106,7 +106,7 @@ func everything(l string) map[string][]string {
 	m["Heard"] = []string{w.Heard(l, "x")}
 	m["Recap"], m["RecapNothing"] = []string{w.Recap(l, "x")}, []string{w.RecapNothing(l)}
 	m["RecapFailed"], m["RecapOff"] = []string{w.RecapFailed(l)}, []string{w.RecapOff(l)}
-	m["Summed"], m["LeftOut"] = []string{w.Summed(l)}, []string{w.LeftOut(l)}
+	m["Summed"], m["LeftOut"], m["Retold"] = []string{w.Summed(l)}, []string{w.LeftOut(l)}, []string{w.Retold(l)}
 	maps.Copy(m, memories(l))
 	m["Reason"] = []string{w.Reason(l, "No rule allows `x`."), w.Reason(l, "Something else.")}
 	m["Said"] = []string{w.Said(l, "this program is not set up as its own helper"), w.Said(l, "\"x\" names no tool (did you mean y?)")}

@@ -42,7 +42,7 @@ func PlainText(req *llm.Request) *llm.Request {
 	}
 	out := *req
 	var words Words
-	out.Messages = words.Messages(req.Messages)
+	out.Messages = ended(words.Messages(req.Messages))
 	return &out
 }
 
@@ -102,9 +102,6 @@ func (w *Words) Messages(list []llm.Message) []llm.Message {
 		default:
 			add(llm.User, Defused(m.Text), parts)
 		}
-	}
-	if w.Call == nil {
-		out = ended(out)
 	}
 	return out
 }
