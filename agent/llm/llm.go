@@ -89,6 +89,9 @@ type Request struct {
 	// the answer starts from the beginning. It is called from the goroutine that calls onDelta. With nil, a failure
 	// after streamed text is final.
 	OnReset func()
+	// TextTools are tools that the server is not told of but that calls in the text of the answer may name; set by package
+	// fenced.
+	TextTools []Tool
 	// OnThought is called with what the model thinks before it answers, as it arrives; nil = it is dropped. Called from
 	// the goroutine that calls onDelta. Thoughts are progress and never part of an answer.
 	OnThought func(text string)
@@ -123,6 +126,9 @@ const (
 // Response is the model's whole answer.
 type Response struct {
 	Text     string
+	// Unmade: the answer contains calls that cannot be made, as text: of tools that were not offered, or written so that
+	// they cannot be read. They are part of Text, of which onDelta got only what is before them.
+	Unmade   bool
 	Thoughts string // what the model thought before its answer, as far as the vendor shows it; never shown as an answer
 	Uses     []ToolUse
 	Extra    json.RawMessage // for Message.Extra of later requests; nil = nothing has to be sent back

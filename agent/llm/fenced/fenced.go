@@ -78,7 +78,7 @@ func (p *provider) Chat(ctx context.Context, req *llm.Request, onDelta func(stri
 	plain := *req
 	plain.System = p.system(req)
 	plain.Messages = words.Messages(req.Messages)
-	plain.Tools = nil
+	plain.Tools, plain.TextTools = nil, req.Tools // the model may fall back into the notation of its own template
 	if len(req.Tools) == 0 {
 		return p.inner.Chat(ctx, &plain, onDelta) //nolint:wrapcheck // the wrapped provider's own error
 	}

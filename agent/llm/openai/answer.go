@@ -11,6 +11,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/adapter"
+	"github.com/zephbot/zephbot/agent/llm/textcall"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
@@ -20,8 +21,10 @@ const maxUses = 128
 // answer assembles an answer from its stream.
 type answer struct {
 	provider *Provider
-	text     strings.Builder
-	size     int  // bytes of text and arguments
+	think    func(text string) // gets what the server keeps apart as thoughts
+	content  adapter.Joiner
+	thought  adapter.Joiner
+	size     int  // bytes of text, thoughts and arguments
 	full     bool // the limit was exceeded: the answer ends here, as if at a token limit
 	calls    []*call
 	finish   string
@@ -37,6 +40,7 @@ type call struct {
 	indexed  bool
 	id, name string
 	args     strings.Builder
+	joiner   adapter.Joiner // of args
 	extra    map[string]json.RawMessage
 }
 
@@ -63,11 +67,14 @@ type choice struct {
 }
 
 type delta struct {
-	Content   json.RawMessage   `json:"content"`
+	Content   adapter.Fragment  `json:"content"`
 	Refusal   string            `json:"refusal"`
 	ToolCalls []json.RawMessage `json:"tool_calls"`
+	// FunctionCall is what tool_calls replaced; a few servers still send it.
+	FunctionCall json.RawMessage `json:"function_call"`
 
-	// What the model thought, which some servers want back with the message.
+	// What the model thought, which some servers want back with the message. Servers use one of these names, or two of
+	// them for the same text.
 	ReasoningContent json.RawMessage `json:"reasoning_content"`
 	Reasoning        json.RawMessage `json:"reasoning"`
 	ReasoningDetails json.RawMessage `json:"reasoning_details"`
@@ -121,11 +128,18 @@ func (a *answer) choice(c choice, emit func(string)) error {
 	}
 	if d != nil {
 		a.returned.add(d)
-		text := content(d.Content) + d.Refusal
+		text, thought := a.words(d)
+		a.think(a.room(thought))
+		text += d.Refusal
 		a.refused = a.refused || d.Refusal != ""
-		text = a.room(text)
-		a.text.WriteString(text)
-		emit(text)
+		emit(a.room(text))
+		if isObject(d.FunctionCall) && len(d.ToolCalls) == 0 {
+			raw, err := json.Marshal(map[string]json.RawMessage{"function": d.FunctionCall})
+			if err != nil {
+				return fmt.Errorf("read function call: %w", err)
+			}
+			d.ToolCalls = []json.RawMessage{raw}
+		}
 		for i, raw := range d.ToolCalls {
 			if a.full {
 				break
@@ -141,8 +155,11 @@ func (a *answer) choice(c choice, emit func(string)) error {
 	if a.full {
 		a.finish = "length"
 	}
-	if a.finish == "error" {
+	switch a.finish {
+	case "error":
 		return ended("the server ended the answer with an error")
+	case "network_error", "insufficient_system_resource": // z.ai, DeepSeek
+		return ended("the server broke off the answer: " + a.finish)
 	}
 	return nil
 }
@@ -154,26 +171,56 @@ func (a *answer) room(text string) string {
 	return part
 }
 
-// content decodes a string, null, or a list of parts (Mistral) of which only text is used.
-func content(raw json.RawMessage) string {
-	var s string
-	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
-		return s
+// words returns the text and the thoughts of a delta.
+func (a *answer) words(d *delta) (text, thought string) {
+	text = a.content.Join(&d.Content)
+	if d.Content.Raw != nil {
+		text, thought = parts(d.Content.Raw)
 	}
-	var parts []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}
-	if json.Unmarshal(raw, &parts) != nil {
-		return ""
-	}
-	for _, p := range parts {
-		if p.Type == "text" {
-			s += p.Text
+	for _, field := range []json.RawMessage{d.ReasoningContent, d.Reasoning} {
+		var f adapter.Fragment
+		if len(field) > 2 && json.Unmarshal(field, &f) == nil && f.Raw == nil {
+			return text, thought + a.thought.Join(&f)
 		}
 	}
-	return s
+	if len(d.ReasoningDetails) > 2 {
+		_, more := parts(d.ReasoningDetails)
+		thought += more
+	}
+	return text, thought
 }
+
+// parts returns the text and the thoughts of content that is a list of parts (Mistral), or of details of reasoning
+// (OpenRouter). Encrypted thoughts are left out.
+func parts(raw json.RawMessage) (text, thought string) {
+	var list []struct {
+		Type     string          `json:"type"`
+		Text     string          `json:"text"`
+		Summary  string          `json:"summary"`
+		Thinking json.RawMessage `json:"thinking"` // text, or a list of parts
+	}
+	if json.Unmarshal(raw, &list) != nil {
+		return "", ""
+	}
+	for _, p := range list {
+		switch {
+		case p.Type == "text" || p.Type == "output_text":
+			text += p.Text
+		case p.Type == "thinking" && len(p.Thinking) > 0:
+			var whole string
+			if json.Unmarshal(p.Thinking, &whole) != nil {
+				whole, _ = parts(p.Thinking)
+			}
+			thought += whole
+		case strings.HasPrefix(p.Type, "reasoning"):
+			thought += p.Text + p.Summary
+		}
+	}
+	return text, thought
+}
+
+// isObject reports whether raw can be a JSON object.
+func isObject(raw json.RawMessage) bool { return len(raw) > 1 && raw[0] == '{' }
 
 // count keeps the latest usage: some servers send growing values with every chunk.
 func (a *answer) count(c *counts) {
@@ -195,8 +242,8 @@ type piece struct {
 	Index    *int   `json:"index"`
 	ID       string `json:"id"`
 	Function struct {
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
+		Name      string           `json:"name"`
+		Arguments adapter.Fragment `json:"arguments"`
 	} `json:"function"`
 }
 
@@ -210,7 +257,11 @@ func (a *answer) toolCall(raw json.RawMessage, inMessage bool, position int) err
 	if inMessage {
 		p.Index = &position
 	}
-	args := a.room(arguments(p.Function.Arguments))
+	p.Function.Name = textcall.CleanName(p.Function.Name)
+	args := p.Function.Arguments.Text
+	if raw := p.Function.Arguments.Raw; raw != nil {
+		args = string(raw) // the object itself instead of its text
+	}
 	c := a.find(&p, args)
 	if c == nil {
 		if len(a.calls) == maxUses {
@@ -222,7 +273,10 @@ func (a *answer) toolCall(raw json.RawMessage, inMessage bool, position int) err
 		}
 		a.calls = append(a.calls, c)
 	}
-	c.add(&p, args)
+	if p.Function.Arguments.Raw == nil {
+		args = c.joiner.Join(&p.Function.Arguments)
+	}
+	c.add(&p, a.room(args))
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) == nil {
 		for _, known := range []string{"index", "id", "type", "function"} {
@@ -305,12 +359,29 @@ func arguments(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// response returns the whole answer.
+// end adds what stands for half a character at the end of a text.
+func (a *answer) end(emit func(string)) {
+	a.think(a.thought.Rest())
+	emit(a.content.Rest())
+	for _, c := range a.calls {
+		c.args.WriteString(c.joiner.Rest())
+	}
+}
+
+// begun reports whether anything of an answer has come.
+func (a *answer) begun() bool { return a.size > 0 || len(a.calls) > 0 }
+
+// response returns the whole answer, without its text.
 func (a *answer) response(origin string, names *wirename.Names) (*llm.Response, error) {
-	res := &llm.Response{Text: a.text.String(), Usage: a.usage, Model: a.model, Uses: a.uses(origin, names)}
+	res := &llm.Response{Usage: a.usage, Model: a.model, Uses: a.uses(origin, names)}
 	switch a.finish {
-	case "content_filter", "refusal", "safety":
+	case "content_filter", "refusal", "safety", "sensitive":
 		res.Stop = llm.StopRefusal
+	case "model_context_window_exceeded":
+		if !a.begun() {
+			return nil, &llm.Error{Kind: llm.TooLong, Err: errors.New("the conversation fills the model's window")}
+		}
+		res.Stop = llm.StopLength
 	case "length", "max_tokens", "model_length":
 		res.Stop = llm.StopLength
 	default:
@@ -320,8 +391,8 @@ func (a *answer) response(origin string, names *wirename.Names) (*llm.Response, 
 			res.Stop = llm.StopTools
 		case a.refused:
 			res.Stop = llm.StopRefusal
-		case strings.HasPrefix(a.finish, "tool") && res.Text == "":
-			return nil, &llm.Error{Kind: llm.Truncated, Err: errors.New("answer announces tool calls but has none")}
+		case strings.HasPrefix(a.finish, "tool"):
+			res.Stop = llm.StopTools // they may be in the text
 		}
 	}
 	return res, nil

@@ -65,13 +65,13 @@ func (w *completions) chat(
 		return nil, err
 	}
 	defer func() { _ = stream.Close() }()
-	a := &answer{provider: w.provider}
+	a := &answer{provider: w.provider, think: x.think}
 	for {
 		x.listen()
 		raw, err := stream.RecvRaw()
 		x.pause()
 		if err != nil {
-			if a.finish == "" {
+			if a.finish == "" && (!errors.Is(err, io.EOF) || !x.frames.ended || !a.begun()) {
 				if errors.Is(err, io.EOF) {
 					err = &llm.Error{
 						Kind: llm.Truncated, Status: x.status, Err: errors.New("stream ended without a finish_reason"),
@@ -80,7 +80,7 @@ func (w *completions) chat(
 				return nil, err
 			}
 			// After the stop reason only the usage is still to come; a connection lost there loses nothing that matters
-			// to a person.
+			// to a person. Some servers say [DONE] and no reason.
 			break
 		}
 		if err := a.take(raw, emit); err != nil {
@@ -90,7 +90,11 @@ func (w *completions) chat(
 			break // the unread rest is not needed
 		}
 	}
+	a.end(emit)
 	res, err := a.response(w.origin, names)
+	if err == nil {
+		err = x.hear(res)
+	}
 	if err == nil && keepsReasoning(form, req, res) {
 		res.Extra = a.returned.extra(w.origin, w.provider.o.Model)
 	}

@@ -50,18 +50,26 @@ func TestFailures(t *testing.T) {
 		{name: "overloaded", reply: reply{status: 529, body: `{"error":{"type":"overloaded_error"}}`}, kind: llm.Unavailable},
 		{name: "request timeout", reply: reply{status: 408}, kind: llm.Timeout},
 		{name: "empty stream", reply: reply{}, kind: llm.Truncated},
-		{name: "stream cut", reply: reply{body: sse(text("a")), abort: true}, kind: llm.Truncated, streamed: true},
-		{name: "stream ends without a reason", reply: reply{body: sse(text("a"), done)}, kind: llm.Truncated, streamed: true, contains: "without a finish_reason"},
-		{name: "cut within an event", reply: reply{body: sse(text("a")) + `data: {"choices":[{"del`}, kind: llm.Truncated, streamed: true},
-		{name: "event that is not JSON", reply: reply{body: sse(text("a"), "oops {", finish("stop"))}, kind: llm.Truncated, streamed: true},
+		{name: "stream cut", reply: reply{body: sse(text("x")), abort: true}, kind: llm.Truncated, streamed: true},
+		{name: "stream ends without a reason", reply: reply{body: sse(text("x"))}, kind: llm.Truncated, streamed: true, contains: "without a finish_reason"},
+		{name: "nothing but an end", reply: reply{body: sse(`{"choices":[{"delta":{"role":"assistant"}}]}`, done)}, kind: llm.Truncated, contains: "without a finish_reason"},
+		{name: "web page", reply: reply{header: map[string]string{"Content-Type": "text/html"}, body: "\n<!DOCTYPE html><html><title>Sign in</title></html>"}, kind: llm.Invalid, contains: "base_url"},
+		{name: "no credit in a 200", reply: reply{body: `{"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}`}, kind: llm.NoCredit, contains: "insufficient balance"},
+		{name: "the network of the server", reply: reply{body: sse(text("x"), finish("network_error"))}, kind: llm.Unavailable, streamed: true},
+		{name: "the resources of the server", reply: reply{body: sse(text("x"), finish("insufficient_system_resource"))}, kind: llm.Unavailable, streamed: true},
+		{name: "the window is full before the answer", reply: reply{body: sse(finish("model_context_window_exceeded"), done)}, kind: llm.TooLong},
+		{name: "error and finish reason error", reply: reply{body: sse(text("x"), `{"error":{"code":429,"message":"slow down"},"choices":[{"delta":{"content":""},"finish_reason":"error"}]}`)}, kind: llm.RateLimited, streamed: true},
+		{name: "error event, a JSON string", reply: reply{body: sse(text("x")) + "event: error\ndata: \"the model has crashed\"\n\n"}, kind: llm.Unavailable, streamed: true, contains: "the model has crashed"},
+		{name: "cut within an event", reply: reply{body: sse(text("x")) + `data: {"choices":[{"del`}, kind: llm.Truncated, streamed: true},
+		{name: "half an event", reply: reply{body: sse(text("x"), `{"choices":[{"delta":{"content":"lo`, finish("stop"))}, kind: llm.Truncated, streamed: true},
 		{name: "event of another shape", reply: reply{body: sse(`{"choices":7}`)}, kind: llm.Truncated},
 		{name: "tool calls announced, none sent", reply: reply{body: sse(finish("tool_calls"))}, kind: llm.Truncated},
-		{name: "error event", reply: reply{body: sse(text("a")) + "event: error\ndata: {\"message\":\"overloaded " + key + "\"}\n\n"}, kind: llm.Unavailable, streamed: true, contains: "overloaded [redacted]"},
+		{name: "error event", reply: reply{body: sse(text("x")) + "event: error\ndata: {\"message\":\"overloaded " + key + "\"}\n\n"}, kind: llm.Unavailable, streamed: true, contains: "overloaded [redacted]"},
 		{name: "error event in plain text", reply: reply{body: "event: error\ndata: out of memory\n\n"}, kind: llm.Unavailable, contains: "out of memory"},
-		{name: "error in data", reply: reply{body: sse(text("a"), `{"error":{"message":"slow","type":"rate_limit_error"}}`)}, kind: llm.RateLimited, streamed: true},
+		{name: "error in data", reply: reply{body: sse(text("x"), `{"error":{"message":"slow","type":"rate_limit_error"}}`)}, kind: llm.RateLimited, streamed: true},
 		{name: "error with status in data", reply: reply{body: sse(`{"id":"1","error":{"message":"no credit","code":402}}`)}, kind: llm.NoCredit},
 		{name: "error in a whole JSON answer", reply: reply{body: `{"error":{"message":"bad gateway","code":502}}`}, kind: llm.Unavailable},
-		{name: "finish reason error", reply: reply{body: sse(text("a"), finish("error"))}, kind: llm.Unavailable, streamed: true},
+		{name: "finish reason error", reply: reply{body: sse(text("x"), finish("error"))}, kind: llm.Unavailable, streamed: true},
 		{name: "line without end", reply: reply{body: "data: " + strings.Repeat("x", 1<<10)}, kind: llm.Truncated},
 	}
 	for _, tt := range tests {
@@ -148,7 +156,7 @@ func TestSilence(t *testing.T) {
 			wg.Go(func() {
 				for range 3 { // slow, but each within the limit; then silent
 					<-time.After(50 * time.Second)
-					_, _ = io.WriteString(w, sse(text("a")))
+					_, _ = io.WriteString(w, sse(text("x")))
 				}
 			})
 			var e *llm.Error

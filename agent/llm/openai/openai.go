@@ -18,6 +18,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -29,6 +30,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/media"
 	"github.com/zephbot/zephbot/agent/llm/negotiate"
 	"github.com/zephbot/zephbot/agent/llm/price"
+	"github.com/zephbot/zephbot/agent/llm/textcall"
 )
 
 // DefaultBaseURL is the address of the vendor itself.
@@ -85,6 +87,8 @@ type Provider struct {
 	chat      *completions
 	responses *responses
 	forms     *negotiate.Negotiator
+
+	opens atomic.Bool // the template of the model opens a thought in the prompt, as its last answer showed
 }
 
 // wire is one of a vendor's APIs for conversations. emit gets the text as it arrives. Errors can be of any kind:
@@ -220,21 +224,14 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request, onDelta func(stri
 func (p *Provider) ask(
 	ctx context.Context, req *llm.Request, contents *media.Contents, form *negotiate.Form, onDelta func(string),
 ) (*llm.Response, *negotiate.Refusal, error) {
-	streamed := false
-	var said strings.Builder
-	emit := func(text string) {
-		said.WriteString(text)
-		if text != "" && onDelta != nil {
-			streamed = true
-			onDelta(text)
-		}
-	}
-	var res *llm.Response
 	x := p.exchange()
-	x.contents, x.form = contents, form
+	words := textcall.New(p.speech(x, req, onDelta))
+	var res *llm.Response
+	x.contents, x.form, x.think = contents, form, words.Think
+	x.hear = func(res *llm.Response) error { return p.hear(res, words.Finish(res.Stop == llm.StopLength)) }
 	err := p.watched(ctx, x, func(ctx context.Context) error {
 		var err error
-		res, err = p.wireOf(form).chat(ctx, x, req, contents, emit)
+		res, err = p.wireOf(form).chat(ctx, x, req, contents, words.Write)
 		return err
 	})
 	if err != nil {
@@ -242,15 +239,24 @@ func (p *Provider) ask(
 			return nil, nil, negotiate.ErrRepeated
 		}
 		if x.refusal {
-			return &llm.Response{Text: said.String(), Stop: llm.StopRefusal, Provider: p.o.Name, Model: p.o.Model}, nil, nil
+			said := words.Finish(true)
+			return &llm.Response{
+				Text: said.Text, Thoughts: said.Thoughts, Stop: llm.StopRefusal, Provider: p.o.Name, Model: p.o.Model,
+			}, nil, nil
+		}
+		if x.complaint != nil && x.complaint.Failed != "" {
+			return p.rescued(x, req), nil, nil
 		}
 		if e, ok := errors.AsType[*llm.Error](err); ok {
-			e.Streamed = streamed
+			e.Streamed = words.Shown()
 		}
-		if x.complaint == nil || said.Len() > 0 {
+		if x.complaint == nil || words.Shown() {
 			return nil, nil, err
 		}
 		return nil, &negotiate.Refusal{Complaint: x.complaint, Body: bytes.Join(x.pieces, nil), Names: x.names}, err
+	}
+	if x.frames != nil && x.frames.skipped > 0 {
+		p.o.Log.Debug().Str("provider", p.o.Name).Int("events", x.frames.skipped).Msg("events that are not JSON were skipped")
 	}
 	res.Provider = p.o.Name
 	if res.Model == "" {
@@ -261,6 +267,80 @@ func (p *Provider) ask(
 		Int("input_tokens", res.Usage.Input).Int("cached_tokens", res.Usage.CachedInput).
 		Int("output_tokens", res.Usage.Output).Msg("model answered")
 	return res, nil, nil
+}
+
+// speech returns how the words of an answer are read.
+func (p *Provider) speech(x *exchange, req *llm.Request, onDelta func(string)) *textcall.Options {
+	o := &textcall.Options{
+		Tools: req.Tools, Opened: p.opens.Load(), Text: onDelta, Thought: req.OnThought, Void: req.OnReset,
+		Decode: func(name string) string {
+			if x.names == nil {
+				return name
+			}
+			return x.names.Decode(name)
+		},
+	}
+	if len(o.Tools) == 0 {
+		o.Tools = req.TextTools
+	}
+	return o
+}
+
+// hear adds the words of an answer to it. Calls in the text count if the server has found none.
+func (p *Provider) hear(res *llm.Response, said *textcall.Result) error {
+	res.Text, res.Thoughts = said.Text, said.Thoughts
+	if said.Unopened != p.opens.Load() {
+		p.opens.Store(said.Unopened)
+	}
+	if res.Stop == llm.StopRefusal {
+		return nil
+	}
+	announced := res.Stop == llm.StopTools
+	if len(res.Uses) == 0 {
+		res.Uses, res.Unmade = p.textUses(said.Calls), said.Unmade
+		if len(res.Uses) > 0 {
+			p.o.Log.Debug().Str("provider", p.o.Name).Int("calls", len(res.Uses)).Msg("calls were read in the text")
+		}
+	}
+	switch {
+	case res.Stop == llm.StopLength:
+	case len(res.Uses) > 0:
+		res.Stop = llm.StopTools
+	case announced && res.Text == "":
+		return &llm.Error{
+			Kind: llm.Truncated, Provider: p.o.Name, Err: errors.New("answer announces tool calls but has none"),
+		}
+	default:
+		res.Stop = llm.StopEnd
+	}
+	return nil
+}
+
+// textUses gives calls that were written as text the form of others.
+func (p *Provider) textUses(calls []textcall.Call) []llm.ToolUse {
+	var out []llm.ToolUse
+	taken := map[string]bool{}
+	for _, c := range calls {
+		out = append(out, llm.ToolUse{ID: p.freshID("", c.Name, taken), Name: c.Name, Args: c.Args})
+	}
+	return out
+}
+
+// rescued is the answer that a server refused because it could not read its calls (Groq's tool_use_failed). Calls that
+// cannot be read here either leave an answer in which they are not made.
+func (p *Provider) rescued(x *exchange, req *llm.Request) *llm.Response {
+	o := p.speech(x, req, nil)
+	o.Thought, o.Void, o.Opened = nil, nil, false
+	words := textcall.New(o)
+	words.Write(x.complaint.Failed)
+	said := words.Finish(false)
+	res := &llm.Response{
+		Thoughts: said.Thoughts, Uses: p.textUses(said.Calls), Stop: llm.StopTools, Provider: p.o.Name, Model: p.o.Model,
+	}
+	if len(res.Uses) == 0 {
+		res.Text, res.Unmade, res.Stop = said.Text, true, llm.StopEnd
+	}
+	return res
 }
 
 // errSilence is the cancellation cause set by the watchdog.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/adapter"
+	"github.com/zephbot/zephbot/agent/llm/textcall"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
@@ -27,12 +28,14 @@ const (
 type report struct {
 	provider *Provider
 	emit     func(string)
+	think    func(string) // gets what the server shows of the model's thoughts
 
-	text     strings.Builder
-	size     int   // bytes of text and arguments
+	size     int   // bytes of text, thoughts and arguments
 	speaking *item // the item whose text came last
 	items    []*item
 	refused  bool
+
+	thought adapter.Joiner
 
 	status, reason string // of the response; status "" = not finished
 	usage          llm.Usage
@@ -49,6 +52,7 @@ type item struct {
 	callID, name string
 	args         string
 	pieces       strings.Builder // arguments as they arrive; args, if set, is the whole
+	joiner       adapter.Joiner  // of text or arguments in pieces
 	raw          json.RawMessage // for reasoning
 	phase        string
 }
@@ -68,14 +72,14 @@ type responseEvent struct {
 }
 
 type itemEvent struct {
-	ItemID    string          `json:"item_id"`
-	Index     *int            `json:"output_index"`
-	Part      int             `json:"content_index"`
-	Delta     string          `json:"delta"`
-	Text      string          `json:"text"`
-	Refusal   string          `json:"refusal"`
-	Arguments json.RawMessage `json:"arguments"`
-	Item      json.RawMessage `json:"item"`
+	ItemID    string           `json:"item_id"`
+	Index     *int             `json:"output_index"`
+	Part      int              `json:"content_index"`
+	Delta     adapter.Fragment `json:"delta"`
+	Text      string           `json:"text"`
+	Refusal   string           `json:"refusal"`
+	Arguments json.RawMessage  `json:"arguments"`
+	Item      json.RawMessage  `json:"item"`
 }
 
 // outputItem is an item as the server encodes it.
@@ -150,7 +154,8 @@ func (r *report) part(kind string, raw []byte) error {
 	case "response.output_item.added", "response.output_item.done",
 		"response.output_text.delta", "response.output_text.done",
 		"response.refusal.delta", "response.refusal.done",
-		"response.function_call_arguments.delta", "response.function_call_arguments.done":
+		"response.function_call_arguments.delta", "response.function_call_arguments.done",
+		"response.reasoning_text.delta", "response.reasoning_summary_text.delta":
 	default:
 		return nil
 	}
@@ -161,12 +166,15 @@ func (r *report) part(kind string, raw []byte) error {
 	switch kind {
 	case "response.output_item.added", "response.output_item.done":
 		return r.item(&e, kind == "response.output_item.added")
+	case "response.reasoning_text.delta", "response.reasoning_summary_text.delta":
+		r.think(r.room(r.thought.Join(&e.Delta)))
+		return nil
 	case "response.function_call_arguments.delta", "response.function_call_arguments.done":
 		i, err := r.find(callItem, e.ItemID, e.Index, false)
 		if err != nil {
 			return err
 		}
-		i.pieces.WriteString(r.room(e.Delta))
+		i.pieces.WriteString(r.room(i.joiner.Join(&e.Delta)))
 		i.args = cmp.Or(arguments(e.Arguments), i.args)
 		return nil
 	}
@@ -181,7 +189,7 @@ func (r *report) part(kind string, raw []byte) error {
 	case "response.refusal.done":
 		r.say(i, e.Part, e.Refusal, true)
 	default:
-		r.say(i, e.Part, e.Delta, false)
+		r.say(i, e.Part, i.joiner.Join(&e.Delta), false)
 	}
 	return nil
 }
@@ -200,7 +208,6 @@ func (r *report) say(i *item, part int, text string, whole bool) {
 	}
 	r.speaking = i
 	text = r.room(text)
-	r.text.WriteString(text)
 	r.emit(text)
 }
 
@@ -273,7 +280,7 @@ func (r *report) item(e *itemEvent, announce bool) error {
 func (r *report) fill(i *item, o *outputItem, raw json.RawMessage, done bool) {
 	i.id = cmp.Or(i.id, o.ID)
 	i.callID = cmp.Or(o.CallID, i.callID)
-	i.name = cmp.Or(o.Name, i.name)
+	i.name = textcall.CleanName(cmp.Or(o.Name, i.name))
 	i.phase = cmp.Or(o.Phase, i.phase)
 	if !done {
 		return
@@ -322,13 +329,30 @@ func keptReasoning(raw json.RawMessage) json.RawMessage {
 	return out
 }
 
-// response returns the whole answer.
+// finishWithout ends an answer after [DONE] without a last event, if it has said anything.
+func (r *report) finishWithout() bool {
+	if r.size == 0 && len(r.items) == 0 {
+		return false
+	}
+	r.status = "completed"
+	return true
+}
+
+// response returns the whole answer, without its text.
 func (r *report) response(w *responses, names *wirename.Names) (*llm.Response, error) {
+	r.think(r.thought.Rest())
+	for _, i := range r.items {
+		if i.kind == messageItem {
+			r.emit(i.joiner.Rest())
+		} else {
+			i.pieces.WriteString(i.joiner.Rest())
+		}
+	}
 	uses, err := r.uses(w, names)
 	if err != nil {
 		return nil, err
 	}
-	res := &llm.Response{Text: r.text.String(), Uses: uses, Usage: r.usage, Model: r.model, Stop: llm.StopEnd}
+	res := &llm.Response{Uses: uses, Usage: r.usage, Model: r.model, Stop: llm.StopEnd}
 	switch {
 	case r.reason == "content_filter":
 		res.Stop = llm.StopRefusal

@@ -77,12 +77,15 @@ func (w *responses) once(
 		return nil, err //nolint:wrapcheck // classified by Provider
 	}
 	defer func() { _ = stream.Close() }()
-	r := &report{provider: w.provider, emit: emit}
+	r := &report{provider: w.provider, emit: emit, think: x.think}
 	for r.status == "" {
 		x.listen()
 		raw, err := stream.RecvRaw()
 		x.pause()
 		if errors.Is(err, io.EOF) {
+			if x.frames.ended && r.finishWithout() {
+				break
+			}
 			err = &llm.Error{
 				Kind: llm.Truncated, Status: x.status, Err: errors.New("stream ended without response.completed"),
 			}
@@ -94,7 +97,11 @@ func (w *responses) once(
 			return nil, err
 		}
 	}
-	return r.response(w, names)
+	res, err := r.response(w, names)
+	if err == nil {
+		err = x.hear(res)
+	}
+	return res, err
 }
 
 // request converts the conversation to the vendor's form.

@@ -32,7 +32,14 @@ type frames struct {
 	data   []byte
 	has    bool // the event has data, which may be empty
 	skipLF bool // the last line ended with CR
+
+	ended   bool // the server said [DONE], or sent a whole answer instead of a stream
+	skipped int  // events that were no JSON
 }
+
+// errWebPage is the failure of an address at which people are answered, and no programs.
+var errWebPage = errors.New("the server answered with a web page instead of a model's answer; " +
+	"check base_url: its path, such as /v1, may be missing, or a proxy or a login page is in between")
 
 // frameBuffer is how many bytes of a stream are read ahead. The layers below read ahead more.
 const frameBuffer = 512
@@ -93,6 +100,9 @@ func (f *frames) open() error {
 		if strings.IndexByte(" \t\r\n", c) >= 0 {
 			continue
 		}
+		if c == '<' {
+			return errWebPage
+		}
 		f.opened, f.json = true, c == '{' || c == '['
 		return f.in.UnreadByte() //nolint:wrapcheck // follows ReadByte, cannot fail
 	}
@@ -113,7 +123,7 @@ func (f *frames) whole() error {
 		if err != nil {
 			return fmt.Errorf("read JSON answer: %w", err)
 		}
-		f.data, f.has = value, true
+		f.data, f.has, f.ended = value, true, true
 		f.dispatch()
 	}
 }
@@ -175,6 +185,7 @@ func (f *frames) dispatch() {
 		f.failure(data)
 	case len(data) == 0:
 	case string(data) == "[DONE]":
+		f.ended = true
 		f.out.WriteString("data: [DONE]\n\n")
 	default:
 		f.frame(data)
@@ -183,7 +194,11 @@ func (f *frames) dispatch() {
 
 func (f *frames) frame(data []byte) {
 	if !json.Valid(data) {
-		f.failure([]byte(`{"message":"an event of the stream is not JSON","code":"` + garbledCode + `"}`))
+		if damaged(data) {
+			f.failure([]byte(`{"message":"an event of the stream is not JSON","code":"` + garbledCode + `"}`))
+			return
+		}
+		f.skipped++ // a keepalive in some form: whether the answer is whole is said by its end
 		return
 	}
 	var head struct {
@@ -207,6 +222,19 @@ func (f *frames) frame(data []byte) {
 		f.compact(data)
 	}
 	f.out.WriteString("}\n\n")
+}
+
+// damaged reports whether data that is not JSON was a piece of an answer, so that something is missing without it.
+func damaged(data []byte) bool {
+	if len(data) == 0 || data[0] != '{' {
+		return false
+	}
+	for _, field := range []string{`"choices"`, `"delta"`, `"type"`, `"content"`} {
+		if bytes.Contains(data, []byte(field)) {
+			return true
+		}
+	}
+	return false
 }
 
 // compact writes valid JSON as one line.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/complaint"
 	"github.com/zephbot/zephbot/agent/llm/media"
@@ -35,6 +36,10 @@ type exchange struct {
 	body      []byte               // of a refused request, as far as it is read
 	complaint *complaint.Complaint // what the server said instead of an answer
 	refusal   bool                 // rejected because of its content
+	frames    *frames              // of the stream that is read; nil = none yet
+
+	think func(text string)             // gets thoughts that the server keeps apart from the text
+	hear  func(res *llm.Response) error // adds the words of the answer, once all have come
 
 	listen, pause func() // start and stop counting the server's silence
 }
@@ -47,6 +52,7 @@ func (p *Provider) exchange() *exchange {
 // was answered.
 func (x *exchange) again() {
 	x.sent, x.status, x.header, x.body, x.messages, x.tools, x.pieces = false, 0, nil, nil, nil, nil, nil
+	x.frames = nil
 	x.listen()
 }
 
@@ -93,7 +99,8 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	limited := adapter.Cap(resp.Body, x.limit)
 	resp.Body = limited
 	if x.stream {
-		resp.Body = newFrames(limited)
+		x.frames = newFrames(limited)
+		resp.Body = x.frames
 	}
 	return resp, nil
 }

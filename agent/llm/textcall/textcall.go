@@ -41,8 +41,9 @@ import (
 
 // Options configure a Reader. All functions may be nil, and are called from Write, Think and Finish.
 type Options struct {
-	Tools  []llm.Tool               // the tools that may be called
-	Decode func(name string) string // translates a name of the wire to that of a tool
+	Tools []llm.Tool // the tools that may be called
+	// Decode translates a name of the wire to that of a tool. It may be set as long as nothing is written.
+	Decode func(name string) string
 	// Opened says that the template may have opened a thought in the prompt. The text is held back until the thought is
 	// closed, or, if it is not, until the end.
 	Opened  bool
@@ -96,6 +97,7 @@ type Reader struct {
 
 	text   []byte
 	shown  int  // bytes of text that Text got
+	told   bool // it got something
 	spoken bool // text has more than blanks
 	cut    bool // something was removed from the text
 	hushed bool // Unmade
@@ -118,7 +120,7 @@ type Reader struct {
 	offered map[string]*llm.Tool
 }
 
-// New returns a Reader. The options are not copied.
+// New returns a Reader. It keeps the options.
 func New(o *Options) *Reader {
 	r := &Reader{o: o, forms: table(), blank: true, stray: -1}
 	if o.Opened {
@@ -184,14 +186,18 @@ func textLength(text string) int {
 	return n
 }
 
-// Think takes the next piece of thoughts that the server itself has kept apart from the text.
-func (r *Reader) Think(piece string) { r.think(piece) }
+// Think takes the next piece of thoughts that the server itself has kept apart from the text. Such a server leaves none in
+// the text, so that there is no reason to expect one.
+func (r *Reader) Think(piece string) {
+	if piece != "" && r.state == inHeld && !r.ended {
+		r.state, r.closers = inText, nil
+		r.read(false)
+	}
+	r.think(piece)
+}
 
 // Shown reports whether Text got something that was not voided.
-func (r *Reader) Shown() bool { return r.shown > 0 }
-
-// Said returns the text so far, without what is still held back.
-func (r *Reader) Said() string { return string(r.text) }
+func (r *Reader) Shown() bool { return r.told }
 
 // Finish ends the answer. cut says that it ended before the model wanted.
 func (r *Reader) Finish(cut bool) *Result {
@@ -535,7 +541,7 @@ func (r *Reader) void(upTo int) {
 	switch {
 	case again && r.o.Void != nil:
 		r.o.Void()
-		r.shown = 0
+		r.shown, r.told = 0, false
 	case again: // it cannot be taken back
 		r.shown = len(r.text)
 	}
@@ -689,9 +695,7 @@ func (r *Reader) pass(text string) {
 	}
 	if whole { // the usual case: nothing is held back, and the piece itself is passed on
 		r.shown = len(r.text)
-		if r.o.Text != nil && text != "" {
-			r.o.Text(text)
-		}
+		r.say(text)
 		return
 	}
 	r.spoken = r.spoken || strings.TrimSpace(text) != ""
@@ -705,7 +709,12 @@ func (r *Reader) show(end bool) {
 	}
 	text := string(r.text[r.shown:])
 	r.shown = len(r.text)
-	if r.o.Text != nil {
+	r.say(text)
+}
+
+func (r *Reader) say(text string) {
+	if r.o.Text != nil && text != "" {
+		r.told = true
 		r.o.Text(text)
 	}
 }
