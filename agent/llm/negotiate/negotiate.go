@@ -181,7 +181,10 @@ func (n *Negotiator) Chat(ctx context.Context, req *llm.Request, onDelta func(st
 	t := &talk{
 		n: n, req: req, contents: contents, onDelta: onDelta, form: form, refused: bodies{}, tried: map[string]bool{}, first: err,
 	}
-	return t.run(ctx, refusal)
+	if res, err = t.run(ctx, refusal); err != nil {
+		return t.retell(ctx, refusal, err)
+	}
+	return res, nil
 }
 
 // negotiable reports whether a complaint may be about the form of a request. One about its content, its length, the key
