@@ -14,7 +14,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -331,7 +330,9 @@ type talk struct {
 	steps   int
 	catalog string
 	lessons []lesson // since form was taken from the memory, to be kept if the server takes the request
-	limit   int      // of the answer, in tokens; 0 = that of the request
+	good    map[string]bool // tools that the server has taken
+	bad     []lesson        // tools that it has refused
+	limit   int             // of the answer, in tokens; 0 = that of the request
 	nudge   string   // added to the conversation
 
 	usage llm.Usage // of requests that only tried something
@@ -457,12 +458,12 @@ func (t *talk) learn(ctx context.Context, refusal *Refusal, release func()) (*ll
 			levels = append(levels, next)
 		}
 	}
-	return t.withoutTools(ctx)
+	return t.withoutTools(ctx, refusal)
 }
 
 // lasting reports whether a change stays even if the server's words stay the same: another tool may be refused for the
 // same reason, and at the same place.
-func (c *Change) lasting() bool { return len(c.Aside) > 0 || c.Safe || c.MaxTools > 0 }
+func (c *Change) lasting() bool { return len(c.Aside) > 0 || c.Safe || c.Halve || c.MaxTools > 0 }
 
 // sameWords reports whether a server has said the same again.
 func sameWords(a, b *Refusal) bool {
@@ -638,12 +639,13 @@ func (t *talk) setAside(names []string, refusal *Refusal) {
 			list = append(list, dialect.Aside{Tool: tool.Name, Schema: HashTool(tool), Reason: reason})
 		}
 	}
-	t.learnt("without "+strings.Join(names, ", "), func(l *dialect.Learnt) {
+	without := lesson{"without " + strings.Join(names, ", "), func(l *dialect.Learnt) {
 		for _, a := range list {
 			l.Aside = slices.DeleteFunc(l.Aside, func(b dialect.Aside) bool { return a.Tool == b.Tool })
 			l.Aside = append(l.Aside, a)
 		}
-	})
+	}}
+	t.lessons, t.bad = append(t.lessons, without), append(t.bad, without)
 }
 
 // keep stores what was learnt, because the server takes the request.
@@ -689,6 +691,12 @@ func (t *talk) probe(ctx context.Context, tools []llm.Tool) (refused, ok bool) {
 	res, refusal, err := t.n.send(ctx, req, nil, t.newForm(), nil)
 	if err == nil && res != nil {
 		t.usage, t.usd = t.usage.Add(res.Usage), t.usd+res.USD
+		if t.good == nil {
+			t.good = map[string]bool{}
+		}
+		for _, tool := range tools {
+			t.good[tool.Name] = true
+		}
 		return false, true
 	}
 	return true, refusal != nil && negotiable(refusal.Complaint)
@@ -756,22 +764,35 @@ func toolNames(tools []llm.Tool) []string {
 	return list
 }
 
-// withoutTools is the last resort against a refusal of tools: this one request goes out with fenced blocks instead.
-func (t *talk) withoutTools(ctx context.Context) (*llm.Response, error) {
-	t.lessons = nil
-	blamed := slices.ContainsFunc(slices.Collect(maps.Keys(t.tried)), func(key string) bool { return strings.HasPrefix(key, "aside ") }) ||
-		t.tried[(&Change{Safe: true}).Key()] || t.tried[(&Change{Halve: true}).Key()]
+// withoutTools is the last resort against a refusal of tools of which too many are to blame: this request goes out with
+// those that the server has taken, or with fenced blocks instead. The tools that it was seen to refuse are set aside.
+func (t *talk) withoutTools(ctx context.Context, refusal *Refusal) (*llm.Response, error) {
+	t.lessons = t.bad
+	blamed := len(t.bad) > 0 || t.tried[(&Change{Safe: true}).Key()]
 	if !blamed || t.steps >= Steps || !usesTools(t.req) {
 		return nil, t.first
 	}
 	t.steps++
-	t.learnt("no tools", func(l *dialect.Learnt) { addOnce(&l.Omit, Tools) })
+	var doubtful []string
+	for _, tool := range t.req.Tools {
+		if !t.good[tool.Name] {
+			doubtful = append(doubtful, tool.Name)
+		}
+	}
 	form := t.newForm()
-	t.lessons = nil
+	if len(t.good) > 0 && len(doubtful) < len(t.req.Tools) {
+		t.setAside(doubtful, refusal)
+		form = t.newForm()
+	} else {
+		l := form.learnt.Clone()
+		addOnce(&l.Omit, Tools)
+		form = newForm(t.n.o.Dialect, l)
+	}
 	res, _, err := t.send(ctx, form)
 	if err != nil {
 		return nil, t.first
 	}
+	t.keep()
 	return t.charged(res), nil
 }
 
