@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"unicode/utf8"
 )
@@ -26,6 +27,24 @@ func Room(text string, size int) (part string, full bool) {
 		room--
 	}
 	return text[:room], true
+}
+
+// ErrWebPage is the failure of an address at which people are answered, and no programs: the answer is a page of HTML.
+var ErrWebPage = errors.New("the server answered with a web page instead of a model's answer; " +
+	"check base_url: its path, such as /v1, may be missing, or a proxy or a login page is in between")
+
+// Damaged reports whether data of a stream's event that is not JSON was a piece of an answer, so that something is missing
+// without it. Anything else is a keepalive in some form.
+func Damaged(data []byte) bool {
+	if len(data) == 0 || data[0] != '{' {
+		return false
+	}
+	for _, field := range []string{`"choices"`, `"delta"`, `"type"`, `"content"`} {
+		if bytes.Contains(data, []byte(field)) {
+			return true
+		}
+	}
+	return false
 }
 
 // Lines fails with ErrTooBig if a line of the body is longer than limit bytes. It buffers nothing.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/adapter"
+	"github.com/zephbot/zephbot/agent/llm/textcall"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
@@ -36,8 +37,8 @@ type answer struct {
 	host   string
 	asked  string // the configured model
 	names  *wirename.Names
-	emit   func(string)
-	text   strings.Builder
+	words  *textcall.Reader
+	said   *textcall.Result // set once all words have come
 	blocks []*block
 	size   int
 	stop   string
@@ -53,6 +54,7 @@ type block struct {
 	args     strings.Builder
 	thought  thought
 	thinking strings.Builder // further pieces of its text
+	joiner   adapter.Joiner  // of text, thinking or arguments in pieces
 }
 
 // take handles one event. Unknown kinds are ignored, as the vendor asks.
@@ -73,7 +75,7 @@ func (a *answer) take(e *event) error {
 		a.count(&e.Usage)
 	case "message_stop":
 		a.over = true
-		if a.stop == "" {
+		if a.stop == "" && a.size == 0 {
 			return &llm.Error{Kind: llm.Truncated, Err: errors.New("message ended without a stop_reason")}
 		}
 	}
@@ -109,6 +111,7 @@ func (a *answer) begin(e *event) error {
 		}
 	case partThinking:
 		b.thought = thought{Text: c.Thinking, Signature: c.Signature}
+		a.words.Think(a.room(c.Thinking))
 	case partRedacted:
 		b.thought = thought{Redacted: c.Data}
 	}
@@ -123,11 +126,17 @@ func (a *answer) delta(e *event) error {
 	b := a.blocks[e.Index]
 	switch e.Delta.Type {
 	case "text_delta":
-		a.say(e.Delta.Text)
+		a.say(b.joiner.Join(&e.Delta.Text))
 	case "input_json_delta":
-		b.args.WriteString(a.room(e.Delta.JSON))
+		if raw := e.Delta.JSON.Raw; raw != nil {
+			b.args.WriteString(a.room(string(raw)))
+		} else {
+			b.args.WriteString(a.room(b.joiner.Join(&e.Delta.JSON)))
+		}
 	case "thinking_delta":
-		b.thinking.WriteString(a.room(e.Delta.Thinking))
+		text := a.room(b.joiner.Join(&e.Delta.Thinking))
+		b.thinking.WriteString(text)
+		a.words.Think(text)
 	case "signature_delta":
 		b.thought.Signature += e.Delta.Signature
 	}
@@ -135,11 +144,9 @@ func (a *answer) delta(e *event) error {
 }
 
 func (a *answer) say(text string) {
-	if text = a.room(text); text == "" {
-		return
+	if text = a.room(text); text != "" {
+		a.words.Write(text)
 	}
-	a.text.WriteString(text)
-	a.emit(text)
 }
 
 // room returns the part of a text that still fits. Beyond the limit, the answer ends as if at a token limit.
@@ -154,7 +161,7 @@ func (a *answer) room(text string) string {
 
 // response returns the whole answer. The thinking is attached to the first use.
 func (a *answer) response() *llm.Response {
-	res := &llm.Response{Text: a.text.String(), Stop: a.reason(), Model: a.model, Usage: llm.Usage{
+	res := &llm.Response{Stop: a.reason(), Model: a.model, Usage: llm.Usage{
 		Input: int(a.usage.fresh + a.usage.written + a.usage.read), CachedInput: int(a.usage.read),
 		Output: int(a.usage.output),
 	}}
@@ -173,7 +180,7 @@ func (a *answer) response() *llm.Response {
 				id = "use_" + rand.Text()
 			}
 			seen[id] = true
-			use := llm.ToolUse{ID: id, Name: a.names.Decode(b.name), Args: json.RawMessage(b.args.String())}
+			use := llm.ToolUse{ID: id, Name: a.names.Decode(textcall.CleanName(b.name)), Args: json.RawMessage(b.args.String())}
 			if len(use.Args) == 0 {
 				use.Args = json.RawMessage("{}")
 			}
@@ -183,6 +190,14 @@ func (a *answer) response() *llm.Response {
 				}
 			}
 			res.Uses = append(res.Uses, use)
+		}
+	}
+	a.said = a.words.Finish(res.Stop == llm.StopLength)
+	res.Text, res.Thoughts = a.said.Text, a.said.Thoughts
+	if len(res.Uses) == 0 && res.Stop != llm.StopRefusal { // calls in the text count if the server has found none
+		res.Unmade = a.said.Unmade
+		for _, c := range a.said.Calls {
+			res.Uses = append(res.Uses, llm.ToolUse{ID: "use_" + rand.Text(), Name: c.Name, Args: c.Args})
 		}
 	}
 	if len(res.Uses) > 0 && res.Stop == llm.StopEnd {

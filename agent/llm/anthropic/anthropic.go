@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -22,6 +23,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/media"
 	"github.com/zephbot/zephbot/agent/llm/negotiate"
 	"github.com/zephbot/zephbot/agent/llm/price"
+	"github.com/zephbot/zephbot/agent/llm/textcall"
 )
 
 // Defaults of Options.
@@ -64,6 +66,7 @@ type Provider struct {
 	host   string
 	client *http.Client
 	rules  media.Rules
+	opens  atomic.Bool // the template of the model opens a thought in the prompt, as its last answer showed
 	forms  *negotiate.Negotiator
 }
 
@@ -171,10 +174,13 @@ func (p *Provider) ask(
 	if err != nil {
 		return nil, nil, fmt.Errorf("model %s: %w", p.o.Name, err)
 	}
-	a := &answer{host: p.host, asked: p.o.Model, names: names, emit: func(string) {}}
-	if onDelta != nil {
-		a.emit = onDelta
+	speech := &textcall.Options{
+		Tools: req.Tools, Opened: p.opens.Load(), Text: onDelta, Thought: req.OnThought, Void: req.OnReset, Decode: names.Decode,
 	}
+	if len(speech.Tools) == 0 {
+		speech.Tools = req.TextTools
+	}
+	a := &answer{host: p.host, asked: p.o.Model, names: names, words: textcall.New(speech)}
 	body, err := p.params(req, names, tools, contents).encode(tools)
 	if err == nil {
 		body, err = form.Edits.Object(body)
@@ -185,20 +191,26 @@ func (p *Provider) ask(
 		}
 		err = p.exchange(callCtx, x, body, a, listen, pause)
 	}
-	if err == nil && !a.over && a.stop == "" {
+	if err == nil && !a.over && a.stop == "" && !(x.ended && a.size > 0) {
 		err = &llm.Error{Kind: llm.Truncated, Status: x.status, Err: errors.New("stream ended without a stop_reason")}
 	}
 	if err != nil {
-		err = p.failure(ctx, callCtx, x, err, a.text.Len() > 0)
+		err = p.failure(ctx, callCtx, x, err, a.words.Shown())
 		if x.refusal {
-			return &llm.Response{Text: a.text.String(), Stop: llm.StopRefusal, Provider: p.o.Name, Model: p.o.Model}, nil, nil
+			said := a.words.Finish(true)
+			return &llm.Response{
+				Text: said.Text, Thoughts: said.Thoughts, Stop: llm.StopRefusal, Provider: p.o.Name, Model: p.o.Model,
+			}, nil, nil
 		}
-		if x.complaint == nil || a.text.Len() > 0 {
+		if x.complaint == nil || a.words.Shown() {
 			return nil, nil, err
 		}
 		return nil, &negotiate.Refusal{Complaint: x.complaint, Body: body, Names: names}, err
 	}
 	res := a.response()
+	if a.said.Unopened != speech.Opened {
+		p.opens.Store(a.said.Unopened)
+	}
 	res.Provider = p.o.Name
 	if res.Model == "" {
 		res.Model = p.o.Model
@@ -225,6 +237,11 @@ func (p *Provider) exchange(ctx context.Context, x *exchange, body []byte, a *an
 		pause() // the time that onDelta takes does not count as silence
 		switch {
 		case errors.Is(err, io.EOF):
+			x.ended = events.ended
+			if events.skipped > 0 {
+				p.o.Log.Debug().Str("provider", p.o.Name).Int("events", events.skipped).
+					Msg("events that are not JSON were skipped")
+			}
 			return nil
 		case err != nil:
 			return err

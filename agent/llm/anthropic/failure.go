@@ -29,6 +29,7 @@ type exchange struct {
 	header   http.Header
 	body     []byte
 	refusal  bool // rejected because of its content
+	ended    bool // the stream ended as it should, in whatever words
 	// complaint is what the server said instead of an answer.
 	complaint *complaint.Complaint
 }
@@ -84,6 +85,8 @@ func (p *Provider) failure(ctx, callCtx context.Context, x *exchange, err error,
 	case errors.As(err, &told): // within the stream
 		c := complaint.Read(http.StatusOK, x.header, told.data, p.o.Now())
 		return p.complained(x, &c, streamed)
+	case errors.Is(err, adapter.ErrWebPage):
+		e.Kind = llm.Invalid
 	case errors.Is(err, adapter.ErrTooBig):
 		e.Kind = llm.Oversize
 	case !x.sent:

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/zephbot/zephbot/agent/llm/adapter"
+	"github.com/zephbot/zephbot/agent/llm/complaint"
 )
 
 // streamError is a failure reported within the stream, as JSON.
@@ -23,6 +25,9 @@ type stream struct {
 	data  []byte   // its data
 	begun bool     // the first byte was looked at
 	whole []*event // of an answer that does not come as a stream, those that next has not returned yet
+
+	ended   bool // the server said that the answer is over, in another API's words
+	skipped int  // events that were no JSON
 }
 
 func newStream(body io.Reader) *stream { return &stream{in: bufio.NewReader(body)} }
@@ -32,7 +37,10 @@ func newStream(body io.Reader) *stream { return &stream{in: bufio.NewReader(body
 func (s *stream) next() (*event, error) {
 	if !s.begun {
 		s.begun = true
-		if first, err := s.in.Peek(1); err == nil && first[0] == '{' {
+		switch s.first() {
+		case '<':
+			return nil, adapter.ErrWebPage
+		case '{':
 			if err := s.message(); err != nil {
 				return nil, err
 			}
@@ -55,12 +63,36 @@ func (s *stream) next() (*event, error) {
 		}
 		data, name := s.data, s.name
 		s.data, s.name = nil, ""
-		switch {
-		case len(data) > 0 && (err == nil || json.Valid(data)):
-			return decode(name, data)
-		case err != nil:
+		if data = bytes.TrimSpace(data); len(data) > 0 {
+			valid := json.Valid(data)
+			switch {
+			case string(data) == "[DONE]":
+				s.ended = true
+			case valid || name == "error" && err == nil:
+				return decode(name, data)
+			case err == nil && adapter.Damaged(data):
+				return nil, garbled("an event that is not as the API describes it: %s", "it is not JSON")
+			default:
+				s.skipped++ // a keepalive in some form: whether the answer is whole is said by its end
+			}
+		}
+		if err != nil {
 			return nil, err
 		}
+	}
+}
+
+// first returns the first byte that is not white space; 0 = none.
+func (s *stream) first() byte {
+	for {
+		c, err := s.in.Peek(1)
+		if err != nil {
+			return 0
+		}
+		if bytes.IndexByte([]byte(" \t\r\n"), c[0]) < 0 {
+			return c[0]
+		}
+		_, _ = s.in.Discard(1) // what was peeked can be discarded
 	}
 }
 
@@ -74,11 +106,12 @@ func (s *stream) message() error {
 		Type       string            `json:"type"`
 		Content    []json.RawMessage `json:"content"`
 		StopReason string            `json:"stop_reason"`
+		Error      json.RawMessage   `json:"error"`
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
 		return garbled("an answer that is not as the API describes it: %s", err)
 	}
-	if head.Type == "error" {
+	if _, hidden := complaint.Hidden(data, time.Time{}); hidden || head.Type == "error" || reports(head.Error) {
 		return streamError{data}
 	}
 	start := &event{Type: "message_start"}
@@ -130,8 +163,11 @@ func decode(name string, data []byte) (*event, error) {
 	if err := json.Unmarshal(data, &e); err != nil && name != "error" {
 		return nil, garbled("an event that is not as the API describes it: %s", err)
 	}
-	if name == "error" || e.Type == "error" {
+	if name == "error" || e.Type == "error" || reports(e.Error) {
 		return nil, streamError{data}
 	}
 	return &e, nil
 }
+
+// reports tells whether a field holds an error.
+func reports(field json.RawMessage) bool { return len(field) > 0 && string(field) != "null" }

@@ -32,6 +32,7 @@ func TestStreamForms(t *testing.T) {
 		"no end":         strings.TrimSuffix(plain, "\n\n"),
 		"blank lines":    "\n\n" + strings.ReplaceAll(plain, "\n\n", "\n\n\n\n"),
 		"only its names": "event: ping\n\n" + plain,
+		"keepalives":     "data: : keepalive\n\nevent: ping\ndata:\n\ndata: OK\n\n" + strings.ReplaceAll(plain, "\n\n", "\n\ndata: ping\n\n"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -52,7 +53,10 @@ func TestStreamGarbled(t *testing.T) {
 		kind llm.Kind
 		text string
 	}{
-		"no JSON":          {"data: <html>\n\n", llm.Truncated, "not as the API describes it"},
+		"half an event":    {"data: {\"type\":\"content_blo\n\n", llm.Truncated, "not as the API describes it"},
+		"web page":         {"\n<html><title>Sign in</title></html>", llm.Invalid, "base_url"},
+		"hidden refusal":   {`{"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}`, llm.NoCredit, "insufficient balance"},
+		"error, no type":   {"data: {\"error\":{\"type\":\"overloaded_error\",\"message\":\"busy\"}}\n\n", llm.Unavailable, "busy"},
 		"another JSON":     {"data: [1]\n\n", llm.Truncated, "not as the API describes it"},
 		"cut in an event":  {"data: {\"type\":\"mess", llm.Truncated, "stop_reason"},
 		"error by name":    {"event: error\ndata: Overloaded\n\n", llm.Unavailable, "Overloaded"},
@@ -100,4 +104,50 @@ func FuzzStream(f *testing.F) {
 			t.Errorf("%+v, said %q", res, said)
 		}
 	})
+}
+
+// piece is an event with a piece of block 0.
+func piece(kind, field, source string) string {
+	return `{"type":"content_block_delta","index":0,"delta":{"type":"` + kind + `","` + field + `":"` + source + `"}}`
+}
+
+// TestOddStreams: what servers with this API stream besides what it describes.
+func TestOddStreams(t *testing.T) {
+	t.Parallel()
+	block := func(kind string) string {
+		return `{"type":"content_block_start","index":0,"content_block":{"type":"` + kind + `"}}`
+	}
+	for name, tt := range map[string]struct {
+		body           string
+		text, thoughts string
+		use            string
+		stop           llm.Stop
+	}{
+		"half a character":       {sse(begin, block("text"), piece("text_delta", "text", `x\ud83d`), piece("text_delta", "text", `\ude00`), stop("end_turn"), end), "x😀", "", "", llm.StopEnd},
+		"thinking":               {sse(begin, block("thinking"), piece("thinking_delta", "thinking", "hm"), `{"type":"content_block_start","index":1,"content_block":{"type":"text","text":"Hi"}}`, stop("end_turn"), end), "Hi", "hm", "", llm.StopEnd},
+		"thought in the text":    {stream("end_turn", text(0, "<think>hm</think>Hi")), "Hi", "hm", "", llm.StopEnd},
+		"thought not opened":     {stream("end_turn", text(0, "hm</think>Hi")), "Hi", "hm", "", llm.StopEnd},
+		"call in the text":       {stream("end_turn", text(0, `<minimax:tool_call><invoke name="read"><parameter name="path">x</parameter></invoke></minimax:tool_call>`)), "", "", `read {"path":"x"}`, llm.StopTools},
+		"control tokens":         {stream("end_turn", text(0, "Hi<|im_end|>")), "Hi", "", "", llm.StopEnd},
+		"no reason to stop":      {sse(begin, block("text"), piece("text_delta", "text", "Hi"), end), "Hi", "", "", llm.StopEnd},
+		"DONE instead of an end": {sse(begin, block("text"), piece("text_delta", "text", "Hi")) + "data: [DONE]\n\n", "Hi", "", "", llm.StopEnd},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			req, streamed, progress := hi(), "", ""
+			req.Tools = []llm.Tool{{Name: "read"}}
+			req.OnReset, req.OnThought = func() { streamed = "" }, func(text string) { progress += text }
+			res, err := provider(t, serve(t, reply{body: tt.body}), nil).Chat(t.Context(), req, func(s string) { streamed += s })
+			if err != nil {
+				t.Fatal(err)
+			}
+			use := ""
+			for _, u := range res.Uses {
+				use += u.Name + " " + string(u.Args)
+			}
+			if res.Text != tt.text || streamed != tt.text || res.Thoughts != tt.thoughts || progress != tt.thoughts || use != tt.use || res.Stop != tt.stop {
+				t.Errorf("%+v, streamed %q, progress %q", res, streamed, progress)
+			}
+		})
+	}
 }

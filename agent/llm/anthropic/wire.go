@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+
+	"github.com/zephbot/zephbot/agent/llm/adapter"
 )
 
 // version is the API version that this package implements.
@@ -146,14 +148,15 @@ type event struct {
 		Data      string          `json:"data"`
 	} `json:"content_block"`
 	Delta struct {
-		Type       string `json:"type"`
-		Text       string `json:"text"`
-		JSON       string `json:"partial_json"`
-		Thinking   string `json:"thinking"`
-		Signature  string `json:"signature"`
-		StopReason string `json:"stop_reason"`
+		Type       string           `json:"type"`
+		Text       adapter.Fragment `json:"text"`
+		JSON       adapter.Fragment `json:"partial_json"`
+		Thinking   adapter.Fragment `json:"thinking"`
+		Signature  string           `json:"signature"`
+		StopReason string           `json:"stop_reason"`
 	} `json:"delta"`
-	Usage counts `json:"usage"`
+	Error json.RawMessage `json:"error"`
+	Usage counts          `json:"usage"`
 }
 
 // counts are numbers of tokens. Absent ones do not apply.

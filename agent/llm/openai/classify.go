@@ -48,8 +48,8 @@ func (p *Provider) classify(x *exchange, err error) error {
 	case !x.sent:
 		e.Kind, e.Err = llm.Invalid, fmt.Errorf("request was not sent: %s", p.o.Key.Clean(err.Error()))
 		return e
-	case errors.Is(err, errWebPage):
-		e.Kind, e.Err = llm.Invalid, errWebPage
+	case errors.Is(err, adapter.ErrWebPage):
+		e.Kind, e.Err = llm.Invalid, adapter.ErrWebPage
 		return e
 	case errors.Is(err, adapter.ErrTooBig):
 		e.Kind, e.Err = llm.Oversize, adapter.ErrTooBig

@@ -298,9 +298,6 @@ func (p *Provider) hear(res *llm.Response, said *textcall.Result) error {
 	announced := res.Stop == llm.StopTools
 	if len(res.Uses) == 0 {
 		res.Uses, res.Unmade = p.textUses(said.Calls), said.Unmade
-		if len(res.Uses) > 0 {
-			p.o.Log.Debug().Str("provider", p.o.Name).Int("calls", len(res.Uses)).Msg("calls were read in the text")
-		}
 	}
 	switch {
 	case res.Stop == llm.StopLength:
@@ -321,6 +318,7 @@ func (p *Provider) textUses(calls []textcall.Call) []llm.ToolUse {
 	var out []llm.ToolUse
 	taken := map[string]bool{}
 	for _, c := range calls {
+		p.o.Log.Debug().Str("provider", p.o.Name).Str("tool", c.Name).Msg("a call was read in the text")
 		out = append(out, llm.ToolUse{ID: p.freshID("", c.Name, taken), Name: c.Name, Args: c.Args})
 	}
 	return out

@@ -37,10 +37,6 @@ type frames struct {
 	skipped int  // events that were no JSON
 }
 
-// errWebPage is the failure of an address at which people are answered, and no programs.
-var errWebPage = errors.New("the server answered with a web page instead of a model's answer; " +
-	"check base_url: its path, such as /v1, may be missing, or a proxy or a login page is in between")
-
 // frameBuffer is how many bytes of a stream are read ahead. The layers below read ahead more.
 const frameBuffer = 512
 
@@ -101,7 +97,7 @@ func (f *frames) open() error {
 			continue
 		}
 		if c == '<' {
-			return errWebPage
+			return adapter.ErrWebPage
 		}
 		f.opened, f.json = true, c == '{' || c == '['
 		return f.in.UnreadByte() //nolint:wrapcheck // follows ReadByte, cannot fail
@@ -194,7 +190,7 @@ func (f *frames) dispatch() {
 
 func (f *frames) frame(data []byte) {
 	if !json.Valid(data) {
-		if damaged(data) {
+		if adapter.Damaged(data) {
 			f.failure([]byte(`{"message":"an event of the stream is not JSON","code":"` + garbledCode + `"}`))
 			return
 		}
@@ -222,19 +218,6 @@ func (f *frames) frame(data []byte) {
 		f.compact(data)
 	}
 	f.out.WriteString("}\n\n")
-}
-
-// damaged reports whether data that is not JSON was a piece of an answer, so that something is missing without it.
-func damaged(data []byte) bool {
-	if len(data) == 0 || data[0] != '{' {
-		return false
-	}
-	for _, field := range []string{`"choices"`, `"delta"`, `"type"`, `"content"`} {
-		if bytes.Contains(data, []byte(field)) {
-			return true
-		}
-	}
-	return false
 }
 
 // compact writes valid JSON as one line.
