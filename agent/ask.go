@@ -36,7 +36,7 @@ func (s *step) askWith(ctx context.Context, offers []Offer, more string) (*Outco
 		System:    s.deps.System(s.turn, len(offers) > 0),
 		Tools:     shown(offers),
 		MaxTokens: s.limits.MaxTokens, User: opaque(s.turn.Origin),
-		Party:   s.turn.Origin.Caller,
+		Party: s.turn.Origin.Caller, Conversation: s.turn.Origin.Session,
 		Prefer:  s.turn.Model,
 		OnReset: func() { s.partial.Reset(); s.sink.Emit(ctx, Event{Type: ResetEvent}) },
 	}
@@ -48,7 +48,13 @@ func (s *step) askWith(ctx context.Context, offers []Offer, more string) (*Outco
 	s.observe(ctx, ContextPhase, began)
 	s.opens(req)
 	if more != "" {
-		req.Messages = append(req.Messages, llm.Message{Role: llm.User, Text: more})
+		last := llm.Message{Role: llm.User, Text: more}
+		req.Messages = append(req.Messages, last)
+		shorter := req.Smaller
+		req.Smaller = func(tokens int) ([]llm.Message, int, bool) {
+			messages, size, fits := shorter(tokens)
+			return append(messages, last), size + window.Message(last), fits
+		}
 	}
 	if window.Over(estimate, budget) {
 		return s.end(journal.ReasonContext, ""), nil

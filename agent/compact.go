@@ -24,6 +24,8 @@ type Talk struct {
 	MaxTokens int             // of the summary
 	Prefer    string          // as in llm.Request
 	Party     string          // as in llm.Request
+	// Conversation is as in llm.Request.
+	Conversation string
 }
 
 // Compaction shortens conversations that become too long for the model.
@@ -78,11 +80,11 @@ func (s *step) render(ctx context.Context, req *llm.Request, budget int) (estima
 		plan = view.plan(budget, true)
 		s.leftOut = s.leftOut || plan.Dropped > 0 && s.deps.SumUp != nil
 	}
-	req.Messages, req.Window = view.messages(plan), max(0, budget)
-	req.Smaller = func(tokens int) ([]llm.Message, bool) {
+	req.Messages, req.Window, req.Size = view.messages(plan), max(0, budget), plan.Total
+	req.Smaller = func(tokens int) ([]llm.Message, int, bool) {
 		v := s.state.conversation(req, s.turn.Shared, accepts)
 		smaller := v.plan(tokens, true)
-		return v.messages(smaller), !window.Over(smaller.Total, tokens)
+		return v.messages(smaller), smaller.Total, !window.Over(smaller.Total, tokens)
 	}
 	return plan.Total, nil
 }
@@ -119,7 +121,7 @@ func (s *step) sumUp(ctx context.Context, view *conversation, plan window.Plan, 
 	}
 	talk := Talk{
 		Entries: s.state.only(entries[first:from:from], ""), MaxInput: int(float64(budget) * sumShare),
-		MaxTokens: most, Prefer: s.turn.Model, Party: s.turn.Origin.Caller,
+		MaxTokens: most, Prefer: s.turn.Model, Party: s.turn.Origin.Caller, Conversation: s.turn.Origin.Session,
 	}
 	if earlier != nil {
 		talk.Earlier = earlier.Text

@@ -77,11 +77,16 @@ type Request struct {
 	Prefer    string // name of the provider that a router asks first; "" or an unknown name = its own order
 	// Window is the size of the window, in tokens, that Messages were chosen for; 0 = any.
 	Window int
-	// Smaller returns Messages for a smaller window, or false if the request does not fit into it whatever is left out. A
-	// router calls it before it asks a provider with a smaller window, or after one that found the conversation too long.
-	// It is called while Chat runs, by one goroutine at a time; nil = Messages cannot be shortened.
-	Smaller func(window int) (messages []Message, fits bool)
+	Size   int // of the whole request, in tokens, as its maker estimates; 0 = unknown
+	// Smaller returns Messages for a smaller window and the size of the request with them, as Size. fits is false if the
+	// request does not fit into that window whatever is left out; Messages are then as few as possible. A router calls it
+	// before it asks a provider with a smaller window, or after one that found the conversation too long. It is called
+	// while Chat runs, by one goroutine at a time; nil = Messages cannot be shortened.
+	Smaller func(window int) (messages []Message, size int, fits bool)
 	Party   string // who asks, for fair turns among waiting requests; never sent; may be empty
+	// Conversation is what the request belongs to, so that one that fails again and again does not count as several; never
+	// sent; "" = User or Party is the best that is known.
+	Conversation string
 	// Open reads the content of a part by its hash; nil = no part has one. It is called while Chat runs and its request is
 	// being sent, by one goroutine at a time. The caller must close the reader.
 	Open func(ctx context.Context, hash string) (io.ReadCloser, error)
@@ -184,6 +189,8 @@ type Error struct {
 	Streamed   bool          // some text had already been handed to onDelta
 	Window     int           // how many tokens the provider takes, if it said so with TooLong; 0 = unknown
 	Size       int           // how many tokens it counted in the request, if it said so with TooLong; 0 = unknown
+	// Unexplained: neither words nor a code that are known say why the request was rejected.
+	Unexplained bool
 	// Budget: Window is not the model's window, but how many tokens this account may use in a time; the request alone is
 	// larger, so that waiting does not help.
 	Budget bool

@@ -11,6 +11,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/agent/transcript"
+	"github.com/zephbot/zephbot/agent/window"
 )
 
 // Talk is a part of a conversation that is to be summed up.
@@ -21,7 +22,12 @@ type Talk struct {
 	MaxTokens int             // of the summary
 	Prefer    string          // as in llm.Request
 	Party     string          // as in llm.Request
+	// Conversation is as in llm.Request.
+	Conversation string
 }
+
+// leastInput is how much of a conversation is summed up at least, in tokens, however small the window is.
+const leastInput = 256
 
 const conversation = `You write the memory of an assistant. A conversation has become too long to be read again as a whole: your summary takes the place of its older part, and the
 assistant goes on with your summary and the newest messages alone. What you leave out is forgotten.
@@ -61,14 +67,24 @@ func Recap(model *spend.Model, zone *time.Location) func(ctx context.Context, ta
 func of(
 	ctx context.Context, model *spend.Model, zone *time.Location, instructions, before string, talk *Talk,
 ) (string, error) {
-	text := "The conversation:\n" + transcript.Write(talk.Entries, talk.MaxInput, zone)
-	if talk.Earlier != "" {
-		text = before + talk.Earlier + "\n\n" + text
+	req := &llm.Request{
+		System: instructions, MaxTokens: talk.MaxTokens, Prefer: talk.Prefer, Party: talk.Party, Conversation: talk.Conversation,
 	}
-	said, err := ask(ctx, model, &llm.Request{
-		System: instructions, MaxTokens: talk.MaxTokens, Prefer: talk.Prefer, Party: talk.Party,
-		Messages: []llm.Message{{Role: llm.User, Text: text}},
-	})
+	material := func(most int) ([]llm.Message, int) {
+		text := "The conversation:\n" + transcript.Write(talk.Entries, most, zone)
+		if talk.Earlier != "" {
+			text = before + talk.Earlier + "\n\n" + text
+		}
+		messages := []llm.Message{{Role: llm.User, Text: text}}
+		return messages, window.Fixed(req) + window.Messages(messages)
+	}
+	req.Messages, req.Size = material(talk.MaxInput)
+	// A model whose window is smaller than anybody knew sums up what it can read.
+	req.Smaller = func(tokens int) ([]llm.Message, int, bool) {
+		messages, size := material(max(min(talk.MaxInput, tokens/2)-window.Tokens(talk.Earlier), leastInput))
+		return messages, size, !window.Over(size, tokens)
+	}
+	said, err := ask(ctx, model, req)
 	if err != nil {
 		return "", fmt.Errorf("sum up a conversation: %w", err)
 	}

@@ -8,13 +8,19 @@
 // context ends everything.
 //
 // A provider with a smaller window than the request was made for (Options.Windows) is sent what Request.Smaller leaves
-// of it. One that finds a conversation too long is sent a smaller one once, and the router remembers how much it takes.
+// of it. One that finds a conversation too long is sent less: as much as it says that it takes, else three quarters of
+// what it refused, then half, at most four times; never the same again. The router remembers how much it takes. A large
+// request that is rejected for no known reason is sent once in three quarters of its size.
+//
+// Failures are counted by conversation: a provider is paused if different ones fail, and a conversation that fails alone
+// is paused alone.
 //
 // After text was streamed, a retry starts a new stream, so the code that shows the text must be told: Request.OnReset
 // is called before it. Without OnReset such a failure is final and returned with Streamed set.
 package route
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,6 +67,11 @@ type Options struct {
 	// Unpriced are the models whose price nobody knows, by the names of their providers. As fallbacks they are not asked
 	// for a payer whose USD are limited (package pay).
 	Unpriced map[string]string
+	// Answers are the longest answers, in tokens, that the providers reserve room for if a request names none; by name.
+	Answers map[string]int
+	// Learn is called when a provider has shown that its window is smaller than was known, with the size in tokens, from the
+	// caller's goroutine; it must not block. nil = only this Router remembers.
+	Learn func(provider string, window int)
 	// Observe is called after each attempt, from the caller's goroutine with its context; may be nil.
 	Observe func(context.Context, Attempt)
 	Log     zerolog.Logger
@@ -196,7 +207,10 @@ func (r *Router) order(prefer string) []*circuit {
 
 // Chat implements llm.Provider.
 func (r *Router) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
-	c := &call{router: r, onReset: req.OnReset, onDelta: onDelta, end: r.o.Now().Add(r.o.Budget)}
+	c := &call{
+		router: r, onReset: req.OnReset, onDelta: onDelta, end: r.o.Now().Add(r.o.Budget),
+		conversation: cmp.Or(req.Conversation, req.User, req.Party),
+	}
 	if r.o.Timeout <= 0 {
 		return c.chat(ctx, req)
 	}
@@ -247,10 +261,10 @@ func (c *call) chat(ctx context.Context, req *llm.Request) (*llm.Response, error
 			r.o.Log.Debug().Str("provider", c.asked).Msg("fallback is not asked: its price is not known, and USD are limited")
 			continue
 		}
-		wait, probe := p.enter(now)
+		wait, probe := p.enter(c.conversation, now)
 		if wait > 0 {
 			c.failed(&llm.Error{
-				Kind: llm.Unavailable, Provider: p.provider.Name(), RetryAfter: wait,
+				Kind: p.cause(), Provider: p.provider.Name(), RetryAfter: wait,
 				Err: errors.New("skipped after repeated failures"),
 			})
 			continue
@@ -272,11 +286,13 @@ type call struct {
 	onReset func()
 	onDelta func(string)
 	end     time.Time
-	asked   string // the provider being called
-	more    bool   // another provider can be tried after it
-	shown   bool   // text was passed to onDelta
-	final   bool   // the last error ends the call
-	errs    []*llm.Error
+	// conversation is what failures are counted by; "" = unknown.
+	conversation string
+	asked        string // the provider being called
+	more         bool   // another provider can be tried after it
+	shown        bool   // text was passed to onDelta
+	final        bool   // the last error ends the call
+	errs         []*llm.Error
 }
 
 func (c *call) failed(err *llm.Error) { c.errs = append(c.errs, err) }
@@ -321,7 +337,7 @@ func (c *call) try(ctx context.Context, p *circuit) (*llm.Response, error) {
 			return nil, e
 		}
 		delay, again := c.delay(e, number)
-		if !again || p.resting(o.Now()) {
+		if !again || p.resting(c.conversation, o.Now()) {
 			return nil, e
 		}
 		o.Log.Debug().Str("provider", p.provider.Name()).Str("kind", string(e.Kind)).
@@ -354,7 +370,7 @@ func (c *call) once(ctx context.Context, p *circuit, number int) (*llm.Response,
 		attempt.Usage, attempt.USD, attempt.Model = res.Usage, res.USD, res.Model
 	}
 	if ctx.Err() == nil || err == nil {
-		p.record(err, now)
+		p.record(c.conversation, err, now)
 	}
 	o.Observe(ctx, attempt)
 	if err != nil {

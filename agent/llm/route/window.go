@@ -3,93 +3,277 @@ package route
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// guess is the share of a window that is tried next if a provider does not say how much it takes.
-const guess = 0.6
-
 // leastWindow is the smallest window that is believed: below it, nothing sensible can be asked.
 const leastWindow = 512
 
-// WindowFor implements llm.Windowed.
-func (r *Router) WindowFor(prefer string) int { return r.order(prefer)[0].window() }
+// leastAnswer is how many tokens are left for an answer at least.
+const leastAnswer = 256
 
-// window returns the size of the provider's window; 0 = unknown.
-func (c *circuit) window() int {
+// budgetTime is how long a provider is sent no more than the account may use in a minute, before that is tried again.
+const budgetTime = 10 * time.Minute
+
+// WindowFor implements llm.Windowed.
+func (r *Router) WindowFor(prefer string) int { return r.order(prefer)[0].window(r.o.Now()) }
+
+// window returns how much the provider can be sent; 0 = unknown.
+func (c *circuit) window(now time.Time) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.quota > 0 && now.Before(c.quotaUntil) && (c.tokens == 0 || c.quota < c.tokens) {
+		return c.quota
+	}
 	return c.tokens
 }
 
-// narrow remembers that the provider takes no more than so many tokens. It never believes that its window is larger than
-// it was.
-func (c *circuit) narrow(tokens int) {
+// narrow remembers that the provider takes no more than so many tokens, and reports whether that is news. It never
+// believes that its window is larger than it was.
+func (c *circuit) narrow(tokens int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.tokens == 0 || tokens < c.tokens {
-		c.tokens = max(tokens, leastWindow)
+	if tokens = max(tokens, leastWindow); c.tokens != 0 && tokens >= c.tokens {
+		return false
 	}
+	c.tokens, c.shown = tokens, true
+	return true
+}
+
+// found reports whether the size of the window was found by a refusal. One that is configured leaves room for the longest
+// answer beside what Request.Smaller fills.
+func (c *circuit) found() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.shown
+}
+
+// ration remembers for a while that the provider takes no more than so many tokens at once.
+func (c *circuit) ration(tokens int, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.quota, c.quotaUntil, c.shown = max(tokens, leastWindow), now.Add(budgetTime), true
 }
 
 // errTooLong is the cause if nothing can be left out any more.
 var errTooLong = errors.New("the conversation does not fit into its window, whatever is left out")
 
-// shorter is how often a provider that finds the conversation too long is sent less of it: a window includes the answer,
-// and nobody knows how much of it a provider leaves for that.
-const shorter = 2
+// shares are the parts of a refused request that are tried one after the other if the provider does not say how much it
+// takes: at most so many requests are refused after the first one.
+var shares = [...]float64{0.75, 0.5, 0.25, 0.125}
+
+// filled is the share of a window up to which Request.Smaller fills it.
+const filled = 0.6
 
 // fitted calls a provider with as much of the conversation as fits into its window, and again with less if the provider
-// finds that too long.
+// finds that too long. No request is sent twice after it was found too long.
 func (c *call) fitted(ctx context.Context, p *circuit) (*llm.Response, error) {
-	window := c.whole.Window
-	if own := p.window(); own > 0 && (window == 0 || own < window) {
-		window = own
+	if !c.fit(p, p.window(c.router.o.Now())) {
+		return nil, c.errs[len(c.errs)-1]
 	}
-	for times := 0; ; times++ {
-		if !c.fit(p, window) {
-			return nil, c.errs[len(c.errs)-1]
-		}
+	shrink := shrinking{call: c, circuit: p}
+	for {
 		res, err := c.try(ctx, p)
-		if err == nil || c.final || llm.KindOf(err) != llm.TooLong {
-			return res, err
+		if err == nil {
+			shrink.answered()
+			return res, nil
 		}
-		if window = taken(err, window); window == 0 || times == shorter {
+		if ctx.Err() != nil || !shrink.after(err) {
 			return nil, err
 		}
-		p.narrow(window)
-		c.router.o.Log.Info().Str("provider", p.provider.Name()).Int("tokens", window).
-			Msg("the conversation is too long for the provider; it is sent less")
+		c.final = false
 	}
-}
-
-// taken returns how much a provider takes that found a conversation for a window too long: what it said, unless that is
-// no less, because tokens are estimated. 0 = nobody knows.
-func taken(err error, window int) int {
-	e, ok := errors.AsType[*llm.Error](err)
-	if ok && e.Window > 0 && (window == 0 || e.Window < window) {
-		return max(e.Window, leastWindow)
-	}
-	if window <= leastWindow {
-		return 0
-	}
-	return max(int(float64(window)*guess), leastWindow)
 }
 
 // fit sets the request for a window; false if the conversation does not fit.
 func (c *call) fit(p *circuit, window int) bool {
 	c.req = c.whole
-	if window == 0 || window == c.whole.Window || c.whole.Smaller == nil {
+	if window == 0 {
 		return true
 	}
-	messages, ok := c.whole.Smaller(window)
-	if !ok {
-		c.failed(&llm.Error{Kind: llm.TooLong, Provider: p.provider.Name(), Err: errTooLong})
+	if window < c.whole.Window || c.whole.Window == 0 {
+		if c.whole.Smaller == nil {
+			return true
+		}
+		messages, size, ok := c.whole.Smaller(window)
+		if !ok {
+			c.failed(&llm.Error{Kind: llm.TooLong, Provider: p.provider.Name(), Err: errTooLong})
+			return false
+		}
+		c.send(p, messages, size, window)
+		return true
+	}
+	if most := c.answer(p); most > 0 && c.whole.Size > 0 && c.whole.Size+most > window && p.found() {
+		c.send(p, c.whole.Messages, c.whole.Size, window)
+	}
+	return true
+}
+
+// answer returns how many tokens the next request reserves for its answer; 0 = unknown.
+func (c *call) answer(p *circuit) int {
+	if c.req.MaxTokens > 0 {
+		return c.req.MaxTokens
+	}
+	return c.router.o.Answers[p.provider.Name()]
+}
+
+// send makes the request with some messages of so many tokens in all. The answer gets no more than the rest of the
+// window, because many servers refuse a request whose longest answer would not fit.
+func (c *call) send(p *circuit, messages []llm.Message, size, window int) {
+	next := *c.whole
+	next.Messages, next.Size, next.Window = messages, size, window
+	c.req = &next
+	if most := c.answer(p); most > 0 && size > 0 && size+most > window && p.found() {
+		next.MaxTokens = max(window-size, leastAnswer)
+	}
+}
+
+// shrinking makes the requests to one provider shorter as long as it finds them too long. Not safe for concurrent use.
+type shrinking struct {
+	call     *call
+	circuit  *circuit
+	steps    int // requests that were sent after one was refused
+	guesses  int // of shares
+	base     int // size of the request of which shares are tried
+	learnt   int // size of the last request that was refused without a number that helps; 0 = none
+	doubtful int // size of a request that was refused without a word about its length; 0 = none
+}
+
+// after prepares a shorter request after a failure; false = there is none, or it would not help.
+func (s *shrinking) after(err error) bool {
+	c := s.call
+	e, ok := errors.AsType[*llm.Error](err)
+	if !ok || e.Streamed || c.whole.Smaller == nil {
 		return false
 	}
-	smaller := *c.whole
-	smaller.Messages, smaller.Window = messages, window
-	c.req = &smaller
+	size := c.req.Size
+	if e.Kind != llm.TooLong {
+		if !e.Unexplained || s.steps > 0 || !s.circuit.unusual(size) {
+			return false
+		}
+		s.steps, s.doubtful = 1, size
+		return s.guess(size)
+	}
+	window, fits := 0, true
+	if e.Window > 0 {
+		window, fits = s.said(e, size)
+	}
+	// It has refused a request that would have fit, with its longest answer, into the window that it named, or it named
+	// none: its window is smaller than the request.
+	if size > 0 && !e.Budget && (window == 0 || size+c.answer(s.circuit) <= window) {
+		s.learnt = size
+		s.circuit.narrow(size)
+	}
+	if s.steps++; s.steps > len(shares) || !fits {
+		return false
+	}
+	return window > 0 && s.shorten(window) || s.guess(size)
+}
+
+// said returns the window that the provider named, in our tokens: if it also said how many it was sent, the window is that
+// much smaller as it has counted more. fits is false if no request can be made for it.
+func (s *shrinking) said(e *llm.Error, size int) (window int, fits bool) {
+	c := s.call
+	window = e.Window
+	most := c.answer(s.circuit)
+	counted := size
+	if most > 0 && near(e.Size, size+most, size) { // the longest answer is counted as well
+		counted += most
+	}
+	if e.Size > counted && counted > 0 {
+		window = max(int(float64(window)*float64(counted)/float64(e.Size)), window/2)
+	}
+	window = max(window, leastWindow)
+	if e.Budget {
+		s.circuit.ration(window, c.router.o.Now())
+	} else if s.circuit.narrow(window) {
+		c.router.learn(s.circuit, e.Window)
+	}
+	_, least, fits := c.whole.Smaller(window)
+	return window, fits || least > 0 && float64(least) <= float64(window)*tolerance
+}
+
+// near reports whether n is nearer to a than to b.
+func near(n, a, b int) bool { return n > 0 && max(n-a, a-n) < max(n-b, b-n) }
+
+// guess prepares a request of the next share of what was refused.
+func (s *shrinking) guess(size int) bool {
+	if s.base == 0 {
+		s.base = size
+		if size == 0 { // its maker does not say; it fills its window at most
+			s.base = s.call.req.Window
+		}
+	}
+	for s.guesses < len(shares) {
+		target := int(float64(s.base) * shares[s.guesses])
+		s.guesses++
+		window := max(int(float64(target)/filled), leastWindow)
+		if _, left, _ := s.call.whole.Smaller(window); left > target {
+			window = max(target, leastWindow)
+		}
+		if s.shorten(window) {
+			return true
+		}
+		if s.doubtful > 0 {
+			return false // one try
+		}
+	}
+	return false
+}
+
+// tolerance is by how much a request may exceed a window by our estimate and still be tried.
+const tolerance = 1.25
+
+// shorten prepares a request for a window; false if it is no shorter than the one that was refused.
+func (s *shrinking) shorten(window int) bool {
+	c := s.call
+	before, reserved := c.req, c.answer(s.circuit)
+	messages, size, _ := c.whole.Smaller(window)
+	c.send(s.circuit, messages, size, window)
+	less := len(messages) < len(before.Messages) || size < before.Size || c.answer(s.circuit) < reserved
+	if !less || len(messages) == 0 {
+		c.req = before
+		return false
+	}
+	c.router.o.Log.Info().Str("provider", s.circuit.provider.Name()).Int("tokens", size).Int("window", window).
+		Msg("the conversation is too long for the provider; it is sent less")
 	return true
+}
+
+// answered keeps what was learnt when a shorter request is answered.
+func (s *shrinking) answered() {
+	c := s.call
+	s.circuit.accept(c.req.Size)
+	switch {
+	case s.learnt > 0:
+		c.router.learn(s.circuit, s.learnt)
+	case s.doubtful > 0: // too little is known to keep it for longer than this process lives
+		s.circuit.narrow(s.doubtful)
+	}
+}
+
+// learn reports a window for later processes.
+func (r *Router) learn(p *circuit, window int) {
+	if r.o.Learn != nil {
+		r.o.Learn(p.provider.Name(), window)
+	}
+}
+
+// large is the size in tokens above which a refusal that nobody understands may be about the length.
+const large = 2000
+
+// unusual reports whether a request is large, and larger than all that the provider has answered.
+func (c *circuit) unusual(size int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return size > large && size > c.accepted
+}
+
+// accept remembers the size of a request that was answered.
+func (c *circuit) accept(size int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.accepted = max(c.accepted, size)
 }

@@ -1,6 +1,7 @@
 package route_test
 
 import (
+	stdcmp "cmp"
 	"context"
 	"errors"
 	"strings"
@@ -16,6 +17,8 @@ type narrow struct {
 	name  string
 	takes int
 	says  bool
+	count float64 // how many tokens it counts where we count one, if it says so; 0 = it does not say
+	err   llm.Error
 	asked []int
 }
 
@@ -24,11 +27,15 @@ func (n *narrow) Name() string { return n.name }
 func (n *narrow) Chat(_ context.Context, req *llm.Request, _ func(string)) (*llm.Response, error) {
 	n.asked = append(n.asked, len(req.Messages))
 	if len(req.Messages) > n.takes {
-		e := &llm.Error{Kind: llm.TooLong, Provider: n.name, Err: errors.New("too long")}
+		e := n.err
+		e.Kind, e.Provider, e.Err = stdcmp.Or(e.Kind, llm.TooLong), n.name, errors.New("too long")
 		if n.says {
 			e.Window = n.takes * 1000
 		}
-		return nil, e
+		if n.count > 0 {
+			e.Window, e.Size = int(float64(e.Window)*n.count), int(float64(len(req.Messages))*1000*n.count)
+		}
+		return nil, &e
 	}
 	return &llm.Response{Text: strings.Repeat("x", len(req.Messages)), Stop: llm.StopEnd}, nil
 }
@@ -36,9 +43,9 @@ func (n *narrow) Chat(_ context.Context, req *llm.Request, _ func(string)) (*llm
 // long is a request of 100 messages that can be shortened to four.
 func long() *llm.Request {
 	all := make([]llm.Message, 100)
-	return &llm.Request{Messages: all, Window: 128_000, Smaller: func(window int) ([]llm.Message, bool) {
-		n := min(100, window/1000)
-		return all[:n], n >= 4
+	return &llm.Request{Messages: all, Window: 128_000, Size: 100_000, Smaller: func(window int) ([]llm.Message, int, bool) {
+		n := max(min(100, window/1000), 4)
+		return all[:n], n * 1000, n*1000 <= window
 	}}
 }
 
@@ -58,8 +65,15 @@ func TestSmallerWindows(t *testing.T) {
 		{name: "configured", main: &narrow{takes: 20}, windows: map[string]int{"main": 20_000}, first: []int{20}, again: 20, text: 20, remembers: 20_000},
 		{name: "larger than the request", main: &narrow{takes: 200}, windows: map[string]int{"main": 200_000}, first: []int{100}, again: 100, text: 100, remembers: 200_000},
 		{name: "says so", main: &narrow{takes: 30, says: true}, first: []int{100, 30}, again: 30, text: 30, remembers: 30_000},
-		{name: "does not say", main: &narrow{takes: 50}, first: []int{100, 76, 46}, again: 46, text: 46, remembers: 46_080},
-		{name: "still too long", main: &narrow{takes: 5}, back: &narrow{takes: 100}, first: []int{100, 76, 46, 100}, again: 46, text: 100, remembers: 46_080},
+		{name: "does not say", main: &narrow{takes: 50}, first: []int{100, 75, 50}, again: 75, text: 50, remembers: 75_000},
+		{name: "says how many it counts", main: &narrow{takes: 30, says: true, count: 1.5}, first: []int{100, 30}, again: 30, text: 30, remembers: 30_000},
+		{name: "counts fewer than we", main: &narrow{takes: 30, says: true, count: 0.5}, first: []int{100, 15}, again: 15, text: 15, remembers: 15_000},
+		{name: "names a budget", main: &narrow{takes: 30, says: true, err: llm.Error{Budget: true}}, first: []int{100, 30}, again: 30, text: 30, remembers: 30_000},
+		{name: "named wrong", main: &narrow{takes: 10, err: llm.Error{Window: 30_000}}, first: []int{100, 30, 22, 15, 7}, again: 15, text: 7, remembers: 15_000},
+		{name: "not understood", main: &narrow{takes: 80, err: llm.Error{Kind: llm.Invalid, Unexplained: true}}, first: []int{100, 75}, again: 100, text: 75, remembers: 100_000},
+		{name: "not understood twice", main: &narrow{takes: 50, err: llm.Error{Kind: llm.Invalid, Unexplained: true}}, first: []int{100, 75}, kind: llm.Invalid},
+		{name: "invalid", main: &narrow{takes: 80, err: llm.Error{Kind: llm.Invalid}}, first: []int{100}, kind: llm.Invalid},
+		{name: "still too long", main: &narrow{takes: 5}, back: &narrow{takes: 100}, first: []int{100, 75, 50, 25, 12, 100}, again: 12, text: 100, remembers: 12_000},
 		{name: "never", main: &narrow{takes: 2, says: true}, first: []int{100}, kind: llm.TooLong, remembers: 2000},
 	}
 	for _, tt := range tests {
@@ -108,5 +122,46 @@ func TestSmallerWindows(t *testing.T) {
 	req.Smaller = nil
 	if _, err := b.router(t, main, back).Chat(t.Context(), req, nil); llm.KindOf(err) != llm.TooLong || len(back.asked) != 0 {
 		t.Errorf("error %v, back asked %v", err, back.asked)
+	}
+}
+
+// strict is a provider that counts the longest answer as part of the request, as many servers do.
+type strict struct{ window, answer, asked int }
+
+func (s *strict) Name() string { return "main" }
+
+func (s *strict) Chat(_ context.Context, req *llm.Request, _ func(string)) (*llm.Response, error) {
+	s.asked++
+	most := stdcmp.Or(req.MaxTokens, s.answer)
+	if size := len(req.Messages)*1000 + most; size > s.window {
+		return nil, &llm.Error{Kind: llm.TooLong, Provider: "main", Window: s.window, Size: size, Err: errors.New("too long")}
+	}
+	return &llm.Response{Text: "fine", Stop: llm.StopEnd}, nil
+}
+
+// TestRoomForTheAnswer: where the longest answer does not fit beside the conversation, it is shortened, and what was learnt
+// is reported once.
+func TestRoomForTheAnswer(t *testing.T) {
+	t.Parallel()
+	b := newBench()
+	learnt := map[string]int{}
+	b.options.Answers = map[string]int{"main": 4096}
+	b.options.Learn = func(provider string, window int) { learnt[provider] = window }
+	s := &strict{window: 8192, answer: 4096}
+	r := b.router(t, s)
+	for i, want := range []int{2, 1, 1} {
+		req := long()
+		req.Messages, req.Size = req.Messages[:5], 5000
+		req.Smaller = func(window int) ([]llm.Message, int, bool) {
+			n := max(1, min(5, window*4/5/1000))
+			return req.Messages[:n], n * 1000, true
+		}
+		s.asked = 0
+		if _, err := r.Chat(t.Context(), req, nil); err != nil || s.asked != want {
+			t.Errorf("call %d: asked %d times, %v", i, s.asked, err)
+		}
+	}
+	if len(learnt) != 1 || learnt["main"] != 8192 {
+		t.Errorf("learnt %v", learnt)
 	}
 }

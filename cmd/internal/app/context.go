@@ -31,6 +31,15 @@ func windows(cfg *config.Config) map[string]int {
 	return sizes
 }
 
+// answers returns the longest answers of the providers.
+func answers(cfg *config.Config) map[string]int {
+	sizes := map[string]int{}
+	for _, p := range cfg.LLM.Providers {
+		sizes[p.Name] = p.MaxTokens
+	}
+	return sizes
+}
+
 // recapInput is how many tokens a recap is made of at most: the model has seconds to read them.
 const recapInput = 16_000
 
