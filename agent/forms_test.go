@@ -28,6 +28,7 @@ type narrow struct {
 	perToken  float64 // bytes of the texts
 	status    int
 	form      string // of the body; {L} and {R} are the window and the size, {D} is their difference
+	doubtful  bool   // nothing in form says why
 	refused   int    // since the last answer
 	seen      map[string]bool
 }
@@ -110,18 +111,17 @@ func TestOutgrownWindow(t *testing.T) {
 		"not understood":        {400, fmt.Sprintf(overflow, "The request could not be processed.")},
 		"not understood, empty": {400, ``},
 	} {
-		for _, wire := range []string{"openai", "anthropic"} {
-			for _, perToken := range []float64{4.2, 2.8} {
-				t.Run(fmt.Sprint(name, " ", wire, " ", perToken), func(t *testing.T) {
-					t.Parallel()
-					if wire == "anthropic" && form.status == 200 {
-						t.Skip("this server has another wire")
-					}
-					outgrow(t, &narrow{
-						t: t, anthropic: wire == "anthropic", limit: 20_000, perToken: perToken, status: form.status, form: form.body, seen: map[string]bool{},
-					})
+		for wire, perToken := range map[string]float64{"openai": 4.2, "anthropic": 2.8} { // it counts fewer tokens than we, or more
+			t.Run(name+" "+wire, func(t *testing.T) {
+				t.Parallel()
+				if wire == "anthropic" && form.status == 200 {
+					t.Skip("this server has another wire")
+				}
+				outgrow(t, &narrow{
+					t: t, anthropic: wire == "anthropic", limit: 20_000, perToken: perToken, status: form.status, form: form.body,
+					doubtful: strings.HasPrefix(name, "not understood"), seen: map[string]bool{},
 				})
-			}
+			})
 		}
 	}
 }
@@ -157,7 +157,11 @@ func outgrow(t *testing.T, n *narrow) {
 		if out.Kind != agent.Answered || out.Text != "Noted." {
 			t.Fatalf("message %d: %+v", i, out)
 		}
-		if n.refused > 1 {
+		most := 1
+		if n.doubtful { // the adapter tries whether the form of the history is at fault
+			most = 2
+		}
+		if n.refused > most {
 			t.Errorf("message %d: %d refused requests", i, n.refused)
 		}
 	}
