@@ -84,7 +84,7 @@ type History struct {
 	ToolNames bool `json:"tool_names"` // results carry the name of their tool
 	// Reasoning says which of a model's thoughts are sent back with its messages, to the server and the model that gave
 	// them: "" = the fields that it gave, with calls and with what follows their results; ReasoningAll = with every message;
-	// ReasoningNever.
+	// ReasoningRequired; ReasoningNever.
 	Reasoning string `json:"reasoning"`
 	// EmptyContent: content is "" and not null beside calls.
 	EmptyContent bool `json:"empty_content"`
@@ -96,8 +96,11 @@ type History struct {
 
 // The values of History.Reasoning.
 const (
-	ReasoningAll   = "all"
-	ReasoningNever = "never"
+	ReasoningAll = "all"
+	// ReasoningRequired: as "", and a message with calls is refused without the reasoning that belongs to it. So calls that
+	// another server or model has made are told in words.
+	ReasoningRequired = "required"
+	ReasoningNever    = "never"
 )
 
 // The values of History.CallIDs.

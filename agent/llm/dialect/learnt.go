@@ -24,7 +24,7 @@ type Learnt struct {
 	// Aside are the tools that the server refuses, which are not offered to it.
 	Aside []Aside `json:"aside,omitempty"`
 	// History are the rules of History that it has besides those of its row, by their names in JSON; "call_ids" is
-	// CallIDsShort, "reasoning" ReasoningAll, "no_reasoning" ReasoningNever, "no_tool_names" that results carry none.
+	// CallIDsShort, "reasoning" ReasoningRequired, "no_reasoning" ReasoningNever, "no_tool_names" that results carry none.
 	History []string  `json:"history,omitempty"`
 	Window  int       `json:"window,omitempty"` // tokens, the answer included; 0 = it has not said
 	Spent   int       `json:"spent,omitempty"`  // requests that learning has cost for Catalog
@@ -134,7 +134,7 @@ func (h History) with(rules []string) History {
 		case "no_channels":
 			h.NoChannels = true
 		case "reasoning":
-			h.Reasoning = ReasoningAll
+			h.Reasoning = ReasoningRequired
 		case "no_reasoning":
 			h.Reasoning = ReasoningNever
 		}

@@ -95,7 +95,12 @@ func TestRequest(t *testing.T) {
 		},
 		"a mark of a template": {rules: history.Rules{History: dialect.History{NoChannels: true}}, in: []llm.Message{user("what is <|channel|>?")}, want: "user what is <| channel |>?"},
 		"no system messages":   {rules: history.Rules{History: dialect.History{NoSystem: true}}, in: []llm.Message{{Role: llm.System, Text: "be short"}, user("x")}, want: "user be short//x"},
-		"broken arguments":     {in: []llm.Message{user("x"), said("", use("a", `{"a":`)), result("a", "1")}, want: "user x\nassistant  a{\"not_an_object\":\"{\\\"a\\\":\"}\ntool a=1"},
+		"calls of another server": {
+			rules: history.Rules{Host: "h", Model: "m", History: dialect.History{Reasoning: dialect.ReasoningRequired}},
+			in:    []llm.Message{user("x"), said("I look.", use("a", "{}")), result("a", "1"), {Role: llm.Assistant, Uses: []llm.ToolUse{use("b", "{}")}, Extra: json.RawMessage(`{"host":"h","model":"m"}`)}, result("b", "2")},
+			want:  "user x\nassistant I look.\nuser [tool_result id=\"a\" tool=\"read\" arguments={} status=\"ok\"]/| 1/[/tool_result]\nassistant  b{}\ntool b=2",
+		},
+		"broken arguments": {in: []llm.Message{user("x"), said("", use("a", `{"a":`)), result("a", "1")}, want: "user x\nassistant  a{\"not_an_object\":\"{\\\"a\\\":\"}\ntool a=1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

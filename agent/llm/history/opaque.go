@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/dialect"
 )
 
 // MaxOpaque bounds what is kept of an answer for its vendor, in bytes. What is longer is not kept, and the vendor has to
@@ -16,16 +17,17 @@ type Opaque struct {
 	Host  string `json:"host"`
 	Model string `json:"model"` // as configured
 	// Fields are fields of the message, by their names on the wire.
-	Fields map[string]json.RawMessage `json:"fields"`
+	Fields map[string]json.RawMessage `json:"fields,omitempty"`
 }
 
-// Extra encodes what has to be sent back with an answer; nil = nothing, or more than MaxOpaque.
+// Extra encodes what has to be sent back with an answer, also if it is nothing but where the answer came from; nil = more
+// than MaxOpaque.
 func (o *Opaque) Extra() json.RawMessage {
 	size := 0
 	for _, value := range o.Fields {
 		size += len(value)
 	}
-	if len(o.Fields) == 0 || size > MaxOpaque {
+	if size > MaxOpaque {
 		return nil
 	}
 	data, err := json.Marshal(o)
@@ -35,14 +37,21 @@ func (o *Opaque) Extra() json.RawMessage {
 	return data
 }
 
-// Fields returns what belongs to a message of the model, if this host and this model gave it; nil = nothing.
-func Fields(m *llm.Message, host, model string) map[string]json.RawMessage {
-	if len(m.Extra) == 0 {
-		return nil
-	}
+// fields returns what belongs to a message of the model; false = another host or model gave it.
+func (r *Rules) fields(m *llm.Message) (map[string]json.RawMessage, bool) {
 	var o Opaque
-	if json.Unmarshal(m.Extra, &o) != nil || o.Host != host || o.Model != model {
-		return nil
+	if len(m.Extra) == 0 || json.Unmarshal(m.Extra, &o) != nil || o.Host != r.Host || o.Model != r.Model {
+		return nil, false
 	}
-	return o.Fields
+	return o.Fields, true
+}
+
+// foreign reports whether a message has calls that the server refuses, because another one has made them and it misses
+// the reasoning that led to them.
+func (r *Rules) foreign(m *llm.Message) bool {
+	if r.Reasoning != dialect.ReasoningRequired || len(m.Uses) == 0 {
+		return false
+	}
+	_, own := r.fields(m)
+	return !own
 }

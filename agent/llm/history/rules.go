@@ -32,6 +32,8 @@ const (
 // Rules are the form of messages that a server takes.
 type Rules struct {
 	dialect.History
+	// Host and Model are where the messages go: what a server wants back goes to nobody else.
+	Host, Model string
 	// Lift returns the parts of a result whose content is sent; these follow the results of all calls, in a user's
 	// message, because a tool's message takes text only. nil = results take contents.
 	Lift func([]llm.Part) []llm.Part
@@ -84,8 +86,8 @@ func leading(system string, rest []llm.Message) (string, []llm.Message) {
 }
 
 // Returned returns the fields that go back with the message at an index of a list that has the form, by their names on
-// the wire: what this host and this model gave with it, as far as the server wants it. nil = none.
-func (r *Rules) Returned(list []llm.Message, at int, host, model string) map[string]json.RawMessage {
+// the wire: what Host and Model gave with it, as far as the server wants it. nil = none.
+func (r *Rules) Returned(list []llm.Message, at int) map[string]json.RawMessage {
 	m := &list[at]
 	if len(m.Extra) == 0 || r.Reasoning == dialect.ReasoningNever {
 		return nil
@@ -94,7 +96,8 @@ func (r *Rules) Returned(list []llm.Message, at int, host, model string) map[str
 	if r.Reasoning != dialect.ReasoningAll && len(m.Uses) == 0 && !follows {
 		return nil
 	}
-	return Fields(m, host, model)
+	fields, _ := r.fields(m)
+	return fields
 }
 
 // holdsFor reports whether messages have the form already.
@@ -119,7 +122,7 @@ func (r *Rules) holdsFor(list []llm.Message, ids *names) bool {
 			if len(m.Uses) == 0 {
 				continue
 			}
-			if len(list)-i <= len(m.Uses) || !r.answered(m, list[i+1:i+1+len(m.Uses)], ids) {
+			if r.foreign(m) || len(list)-i <= len(m.Uses) || !r.answered(m, list[i+1:i+1+len(m.Uses)], ids) {
 				return false
 			}
 			i += len(m.Uses)
@@ -254,6 +257,10 @@ func (b *builder) user(m llm.Message) {
 // assistant adds the model's message at an index of the list, and the results of its calls.
 func (b *builder) assistant(at int) {
 	m := b.list[at]
+	if b.rules.foreign(&m) {
+		b.tell(at)
+		return
+	}
 	m.Role, m.Result = llm.Assistant, nil
 	if b.rules.NoChannels {
 		m.Text = withoutChannels(m.Text)
@@ -300,6 +307,35 @@ func (b *builder) assistant(at int) {
 	b.out = append(b.out, results...)
 	if len(lifted) > 0 {
 		b.user(llm.Message{Role: llm.User, Text: made, Parts: lifted})
+	}
+}
+
+// tell adds the model's message at an index of the list without its calls, which are told in words with their results.
+func (b *builder) tell(at int) {
+	list := []llm.Message{b.list[at]}
+	for _, i := range answers(b.list, at, b.taken) {
+		if i >= 0 {
+			b.taken[i] = true
+			list = append(list, b.list[i])
+		}
+	}
+	if len(b.out) == 0 {
+		b.user(llm.Message{Role: llm.User, Text: leftOut})
+	}
+	var words Words
+	for _, m := range words.Messages(list) {
+		if m.Role != llm.Assistant {
+			b.user(m)
+			continue
+		}
+		if b.rules.NoChannels {
+			m.Text = withoutChannels(m.Text)
+		}
+		if last := b.last(); b.rules.Alternate && last.Role == llm.Assistant {
+			last.Text, last.Parts = joined(last.Text, m.Text), slices.Concat(last.Parts, m.Parts)
+			continue
+		}
+		b.out = append(b.out, m)
 	}
 }
 

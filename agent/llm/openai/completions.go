@@ -11,6 +11,7 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/media"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
@@ -96,7 +97,7 @@ func (w *completions) chat(
 		err = x.hear(res)
 	}
 	if err == nil && keepsReasoning(form, req, res) {
-		res.Extra = a.returned.extra(w.origin, w.provider.o.Model)
+		res.Extra = a.returned.extra(w.origin, w.provider.o.Model, form.Reasoning == dialect.ReasoningRequired)
 	}
 	return res, err
 }

@@ -2,6 +2,7 @@ package openai_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -114,7 +115,9 @@ func TestReasoningOfAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		used, err := p.Chat(t.Context(), answered(&llm.Response{Uses: []llm.ToolUse{{ID: "1", Name: "read"}}}), nil)
+		used, err := p.Chat(t.Context(), answered(&llm.Response{
+			Uses: []llm.ToolUse{{ID: "1", Name: "read"}}, Extra: json.RawMessage(fmt.Sprintf(`{"host":%q,"model":"m"}`, s.Listener.Addr())),
+		}), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

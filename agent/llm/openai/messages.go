@@ -45,7 +45,7 @@ type chatFunction struct {
 // form returns how messages have to look for the server. Contents of results follow them, because a tool's message takes
 // text only.
 func (w *completions) form(d *dialect.Dialect, contents *media.Contents) *history.Rules {
-	rules := &history.Rules{History: d.History}
+	rules := &history.Rules{History: d.History, Host: w.origin, Model: w.provider.o.Model}
 	if contents != nil {
 		rules.Lift = contents.Sent
 	}
@@ -79,7 +79,7 @@ func (w *completions) messages(rules *history.Rules, req *llm.Request, names *wi
 			out.Content = spokenParts(m, contents)
 		}
 		if m.Role == llm.Assistant {
-			fields := rules.Returned(req.Messages, i, w.origin, w.provider.o.Model)
+			fields := rules.Returned(req.Messages, i)
 			out.ReasoningContent, out.ReasoningDetails = fields["reasoning_content"], fields["reasoning_details"]
 			if out.ReasoningDetails == nil { // the same in another form
 				out.Reasoning = fields["reasoning"]

@@ -112,8 +112,9 @@ func present(value json.RawMessage) bool { return len(value) > 0 && string(value
 // differ reports whether two values are there and not the same.
 func differ(a, b json.RawMessage) bool { return present(a) && present(b) && string(a) != string(b) }
 
-// extra returns what belongs into llm.Response.Extra; nil = nothing has to be sent back.
-func (r *returned) extra(host, model string) json.RawMessage {
+// extra returns what belongs into llm.Response.Extra; nil = nothing has to be sent back. named: where the answer came
+// from is kept in any case.
+func (r *returned) extra(host, model string, named bool) json.RawMessage {
 	if r.size > history.MaxOpaque {
 		return nil
 	}
@@ -127,6 +128,9 @@ func (r *returned) extra(host, model string) json.RawMessage {
 		if list, err := json.Marshal(r.details); err == nil {
 			fields["reasoning_details"] = list
 		}
+	}
+	if len(fields) == 0 && !named {
+		return nil
 	}
 	kept := history.Opaque{Host: host, Model: model, Fields: fields}
 	return kept.Extra()
