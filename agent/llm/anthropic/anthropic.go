@@ -170,10 +170,12 @@ func (p *Provider) ask(
 	x := &exchange{client: p.client, contents: contents}
 	rules := history.Rules{History: form.Dialect.History}
 	req = rules.Request(req)
-	names, tools, err := p.tools(req, form)
+	list, err := p.tools(req, form)
 	if err != nil {
 		return nil, nil, fmt.Errorf("model %s: %w", p.o.Name, err)
 	}
+	names, tools := list.Names, list.Text
+	req = list.Noted(req)
 	speech := &textcall.Options{
 		Tools: req.Tools, Opened: p.opens.Load(), Text: onDelta, Thought: req.OnThought, Void: req.OnReset, Decode: names.Decode,
 	}

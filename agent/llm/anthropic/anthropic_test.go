@@ -205,7 +205,7 @@ func TestRequest(t *testing.T) {
 	if !got.Stream || got.MaxTokens != 4096 || got.System[0]["cache_control"] == nil || got.Metadata["user_id"] != "u-1" {
 		t.Errorf("request %s", s.bodies[0])
 	}
-	if string(got.Tools[0].Schema) != string(req.Tools[0].Schema) || got.Tools[1].Name != "github__create_issue" {
+	if string(got.Tools[0].Schema) != `{"type":"object","properties":{"b":{"type":"string"},"a":{"type":"integer"}}}` || got.Tools[1].Name != "github__create_issue" {
 		t.Errorf("tools %s", s.bodies[0])
 	}
 	var shape []string

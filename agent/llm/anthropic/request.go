@@ -7,6 +7,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/media"
 	"github.com/zephbot/zephbot/agent/llm/negotiate"
+	"github.com/zephbot/zephbot/agent/llm/toolbox"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
@@ -34,37 +35,28 @@ func (p *Provider) params(req *llm.Request, names *wirename.Names, tools []byte,
 // prompted reports whether a request has a system prompt.
 func prompted(req *llm.Request) bool { return strings.TrimSpace(req.System) != "" }
 
-// tools returns the names and the tools of a request in the vendor's form, which is computed once for each list.
-// Without a system prompt, the last tool carries the cache marker.
-func (p *Provider) tools(req *llm.Request, form *negotiate.Form) (*wirename.Names, []byte, error) {
+// tools returns the tools of a request in the vendor's form, which is computed once for each list. Without a system
+// prompt, the last tool carries the cache marker.
+func (p *Provider) tools(req *llm.Request, form *negotiate.Form) (*toolbox.List, error) {
+	box := &form.Boxes[1]
 	if prompted(req) {
-		return form.Boxes[0].Of(req, func(req *llm.Request, names *wirename.Names) ([]byte, error) {
-			return plainJSON(list(req, names))
-		})
+		box = &form.Boxes[0]
 	}
-	return form.Boxes[1].Of(req, func(req *llm.Request, names *wirename.Names) ([]byte, error) {
-		tools := list(req, names)
-		tools[len(tools)-1].Cache = ephemeral()
-		return plainJSON(tools)
+	return box.Of(req, &form.Dialect.Schema, func(tools []toolbox.Tool) ([]byte, error) { //nolint:wrapcheck // by the caller
+		return plainJSON(list(tools, !prompted(req)))
 	})
 }
 
-// list converts the tools of a request to the vendor's form.
-func list(req *llm.Request, names *wirename.Names) []tool {
-	out := make([]tool, 0, len(req.Tools))
-	for _, t := range req.Tools {
-		out = append(out, tool{Name: names.Encode(t.Name), Description: t.Description, Schema: schema(t.Schema)})
+// list converts tools to the vendor's form.
+func list(tools []toolbox.Tool, marked bool) []tool {
+	out := make([]tool, len(tools))
+	for i, t := range tools {
+		out[i] = tool{Name: t.Name, Description: t.Description, Schema: t.Schema}
+	}
+	if marked {
+		out[len(out)-1].Cache = ephemeral()
 	}
 	return out
-}
-
-// schema returns a schema byte for byte, so that a schema written by a server reaches the model unchanged.
-func schema(raw json.RawMessage) json.RawMessage {
-	var object map[string]json.RawMessage
-	if json.Unmarshal(raw, &object) != nil || object == nil {
-		return json.RawMessage(`{"type":"object","properties":{}}`)
-	}
-	return raw
 }
 
 // messages converts a conversation that has the form of history.Rules. Results become blocks of the user's message that follows, and adjacent messages

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/dialect"
+	"github.com/zephbot/zephbot/agent/llm/toolbox"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
@@ -67,8 +69,13 @@ func whole(p *Provider, req *llm.Request) ([]byte, error) {
 	names := wirename.New(req)
 	params := p.params(req, names, nil, nil)
 	if len(req.Tools) > 0 {
-		for _, t := range list(req, names) {
-			params.Tools = append(params.Tools, t)
+		if _, err := new(toolbox.Box).Of(req, &dialect.Schema{}, func(tools []toolbox.Tool) ([]byte, error) {
+			for _, t := range list(tools, false) {
+				params.Tools = append(params.Tools, t)
+			}
+			return nil, nil
+		}); err != nil {
+			return nil, err
 		}
 		if last := params.Tools[len(params.Tools)-1].(tool); strings.TrimSpace(req.System) == "" {
 			last.Cache = ephemeral()

@@ -48,17 +48,24 @@ const (
 // Schema is what a server accepts as schemas of tools. Its zero value is the subset that every known server takes: an
 // object with properties, one type for each property, arrays with items, enums of strings.
 type Schema struct {
-	// Keywords are those of JSON Schema that may be sent besides the safe subset, such as "format", "pattern", "const",
-	// "default", "additionalProperties", "anyOf", "minimum". "type[]" means lists of types, "enum*" enums that are not
-	// only strings.
+	// Keywords are those of JSON Schema that may be sent besides the safe subset: additionalProperties, anyOf (never at the
+	// root, no type beside it), default, format, pattern, uniqueItems, and those with numbers, such as minimum. Others are
+	// never sent. Some names stand for more: "format:date-time" = that format only, "type[]" = lists of types, "enum*" =
+	// enums that are not only strings, "keys*" = names of properties of any alphabet and length, "untyped" = properties
+	// without a type.
 	Keywords []string `json:"keywords"`
 	// Closed: objects say additionalProperties false.
 	Closed bool `json:"closed"`
 	// Strict: "strict": false is sent with each function, because the server would take true for granted.
 	Strict         bool `json:"strict"`
-	MaxTools       int  `json:"max_tools"`       // 0 = 128
-	MaxName        int  `json:"max_name"`        // bytes; 0 = 64
-	MaxDescription int  `json:"max_description"` // bytes; 0 = 1024 is not assumed: no limit
+	MaxTools       int  `json:"max_tools"`       // in a request; 0 = 128
+	MaxDescription int  `json:"max_description"` // of a tool, in bytes; 0 = 1024. What is longer goes on in its schema
+}
+
+// Equal reports whether two servers accept the same.
+func (s *Schema) Equal(o *Schema) bool {
+	return s.Closed == o.Closed && s.Strict == o.Strict && s.MaxTools == o.MaxTools && s.MaxDescription == o.MaxDescription &&
+		slices.Equal(s.Keywords, o.Keywords)
 }
 
 // Params says which fields a request has besides model, messages, tools and stream.

@@ -100,7 +100,7 @@ func (d Dialect) With(l *Learnt) Dialect {
 		d.Wire = l.Wire
 	}
 	if l.Safe {
-		d.Schema = Schema{Strict: d.Schema.Strict, MaxTools: d.Schema.MaxTools, MaxName: d.Schema.MaxName, MaxDescription: d.Schema.MaxDescription}
+		d.Schema = Schema{Strict: d.Schema.Strict, MaxTools: d.Schema.MaxTools, MaxDescription: d.Schema.MaxDescription}
 	}
 	if l.MaxTools > 0 {
 		d.Schema.MaxTools = l.MaxTools

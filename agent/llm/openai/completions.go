@@ -13,7 +13,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/media"
-	"github.com/zephbot/zephbot/agent/llm/wirename"
+	"github.com/zephbot/zephbot/agent/llm/toolbox"
 )
 
 // newTokenField matches models that reject max_tokens and require max_completion_tokens, with or without a vendor
@@ -46,10 +46,16 @@ func (w *completions) chat(
 ) (*llm.Response, error) {
 	form := w.form(&x.form.Dialect, contents)
 	req = form.Request(req)
-	names, tools, err := x.form.Boxes[0].Of(req, written(chatTools))
+	write := chatTools
+	if x.form.Dialect.Schema.Strict {
+		write = notStrict
+	}
+	list, err := x.form.Boxes[0].Of(req, &x.form.Dialect.Schema, write)
 	if err != nil {
 		return nil, err
 	}
+	names, tools := list.Names, list.Text
+	req = list.Noted(req)
 	messages, err := w.messages(form, req, names, contents)
 	if err != nil {
 		return nil, fmt.Errorf("write the messages: %w", err)
@@ -120,17 +126,30 @@ func (w *completions) request(req *llm.Request, tools []goopenai.Tool) goopenai.
 	return out
 }
 
-// chatTools converts the tools to the vendor's form.
-func chatTools(req *llm.Request, names *wirename.Names) []goopenai.Tool {
-	var list []goopenai.Tool
-	for _, t := range req.Tools {
-		schema := t.Schema
-		if !json.Valid(schema) {
-			schema = json.RawMessage(`{"type":"object","properties":{}}`)
-		}
-		list = append(list, goopenai.Tool{Type: goopenai.ToolTypeFunction, Function: &goopenai.FunctionDefinition{
-			Name: names.Encode(t.Name), Description: t.Description, Parameters: schema,
-		}})
+// chatTool is a tool in the vendor's form.
+type chatTool struct {
+	Function function          `json:"function"`
+	Type     goopenai.ToolType `json:"type"`
+}
+
+// function describes a tool. Strict is never true: the vendor would want schemas of another kind.
+type function struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Strict      *bool           `json:"strict,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+// chatTools writes tools in the vendor's form.
+func chatTools(list []toolbox.Tool) ([]byte, error) { return writeChatTools(list, nil) }
+
+// notStrict does so for a server that would take "strict": true for granted.
+func notStrict(list []toolbox.Tool) ([]byte, error) { return writeChatTools(list, new(bool)) }
+
+func writeChatTools(list []toolbox.Tool, strict *bool) ([]byte, error) {
+	out := make([]chatTool, len(list))
+	for i, t := range list {
+		out[i] = chatTool{function{t.Name, t.Description, strict, t.Schema}, goopenai.ToolTypeFunction}
 	}
-	return list
+	return json.Marshal(out) //nolint:wrapcheck // by the box
 }

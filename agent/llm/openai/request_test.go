@@ -19,7 +19,7 @@ func TestRequest(t *testing.T) {
 	long := strings.Repeat("i", 70)
 	req := &llm.Request{
 		System: "be short", User: "u1", MaxTokens: 7,
-		Tools: []llm.Tool{{Name: "github:x", Description: "makes x", Schema: json.RawMessage(`{"type":"object","$defs":{"a":{"const":1}}}`)}, {Name: "bare"}},
+		Tools: []llm.Tool{{Name: "github:x", Description: "makes x", Schema: json.RawMessage(`{"type":"object","$defs":{"a":{"const":"x"}},"properties":{"a":{"$ref":"#/$defs/a"}}}`)}, {Name: "bare"}},
 		Messages: []llm.Message{
 			{Role: llm.User, Text: "do"},
 			{Role: llm.Assistant, Uses: []llm.ToolUse{{ID: long, Name: "github:x", Args: json.RawMessage(`{"a":`)}, {ID: "2", Name: "bare"}}},
@@ -56,7 +56,7 @@ func TestRequest(t *testing.T) {
 		},
 		"tools": []any{
 			map[string]any{"type": "function", "function": map[string]any{"name": "github__x", "description": "makes x", "parameters": map[string]any{
-				"type": "object", "$defs": map[string]any{"a": map[string]any{"const": 1.0}},
+				"type": "object", "properties": map[string]any{"a": map[string]any{"type": "string", "enum": []any{"x"}}},
 			}}},
 			map[string]any{"type": "function", "function": map[string]any{"name": "bare", "parameters": map[string]any{"type": "object", "properties": map[string]any{}}}},
 		},

@@ -18,6 +18,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/complaint"
 	"github.com/zephbot/zephbot/agent/llm/history"
 	"github.com/zephbot/zephbot/agent/llm/media"
+	"github.com/zephbot/zephbot/agent/llm/toolbox"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
@@ -66,10 +67,12 @@ func (w *responses) once(
 ) (*llm.Response, error) {
 	form := history.Rules{History: x.form.Dialect.History}
 	req = form.Request(req)
-	names, tools, err := x.form.Boxes[1].Of(req, written(responseTools))
+	list, err := x.form.Boxes[1].Of(req, &x.form.Dialect.Schema, responseTools)
 	if err != nil {
 		return nil, err
 	}
+	names, tools := list.Names, list.Text
+	req = list.Noted(req)
 	x.tools, x.names, x.stream = tools, names, true
 	body := w.request(req, names, contents, reasoning, standIn(tools))
 	stream, err := w.provider.sdk(x).CreateResponseStream(ctx, body)
@@ -123,22 +126,23 @@ func (w *responses) request(
 	return out
 }
 
-// responseTools converts the tools to the vendor's form.
-func responseTools(req *llm.Request, names *wirename.Names) []goopenai.Tool {
-	var list []goopenai.Tool
-	for _, t := range req.Tools {
-		schema := t.Schema
-		if !json.Valid(schema) {
-			schema = json.RawMessage(`{"type":"object","properties":{}}`)
-		}
-		// The default of strict is true here, and the vendor would rewrite the schema.
-		fields := map[string]any{"name": names.Encode(t.Name), "parameters": schema, "strict": false}
-		if t.Description != "" {
-			fields["description"] = t.Description
-		}
-		list = append(list, goopenai.Tool{Type: goopenai.ToolTypeFunction, Parameters: fields})
+// responseTool is a tool in the vendor's form.
+type responseTool struct {
+	Description string            `json:"description,omitempty"`
+	Name        string            `json:"name"`
+	Parameters  json.RawMessage   `json:"parameters"`
+	Strict      bool              `json:"strict"`
+	Type        goopenai.ToolType `json:"type"`
+}
+
+// responseTools writes tools in the vendor's form. The default of strict is true here, and the vendor would rewrite or
+// refuse schemas.
+func responseTools(list []toolbox.Tool) ([]byte, error) {
+	out := make([]responseTool, len(list))
+	for i, t := range list {
+		out[i] = responseTool{Name: t.Name, Description: t.Description, Parameters: t.Schema, Type: goopenai.ToolTypeFunction}
 	}
-	return list
+	return json.Marshal(out) //nolint:wrapcheck // by the box
 }
 
 // userID shortens an id that is too long for the vendor.

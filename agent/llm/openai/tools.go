@@ -2,7 +2,6 @@ package openai
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,9 +9,7 @@ import (
 
 	goopenai "github.com/sashabaranov/go-openai"
 
-	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/negotiate"
-	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
 // standInJSON is the SDK's encoding of standIn. It cannot occur in a text, because quotes are escaped there.
@@ -24,15 +21,6 @@ func standIn(tools []byte) []goopenai.Tool {
 		return nil
 	}
 	return []goopenai.Tool{{}}
-}
-
-// written adapts form to toolbox.Box: the SDK would encode the definitions again with every request.
-func written(
-	form func(*llm.Request, *wirename.Names) []goopenai.Tool,
-) func(*llm.Request, *wirename.Names) ([]byte, error) {
-	return func(req *llm.Request, names *wirename.Names) ([]byte, error) {
-		return json.Marshal(form(req, names)) //nolint:wrapcheck // by the box
-	}
 }
 
 // messagesInJSON is the SDK's encoding of messagesIn.

@@ -9,7 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	goopenai "github.com/sashabaranov/go-openai"
+
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/toolbox"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
@@ -58,6 +61,31 @@ func requests() []*llm.Request {
 	}
 }
 
+// sdkTools returns the tools of a request as the SDK takes them.
+func sdkTools(tb testing.TB, req *llm.Request, responses bool) []goopenai.Tool {
+	tb.Helper()
+	var out []goopenai.Tool
+	_, err := new(toolbox.Box).Of(req, &dialect.Schema{}, func(list []toolbox.Tool) ([]byte, error) {
+		for _, t := range list {
+			tool := goopenai.Tool{Type: goopenai.ToolTypeFunction}
+			if responses {
+				tool.Parameters = map[string]any{"name": t.Name, "parameters": t.Schema, "strict": false}
+				if t.Description != "" {
+					tool.Parameters["description"] = t.Description
+				}
+			} else {
+				tool.Function = &goopenai.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: t.Schema}
+			}
+			out = append(out, tool)
+		}
+		return nil, nil
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return out
+}
+
 // TestToolsAreWrittenAsBefore: the request is byte for byte what the SDK encodes for the whole request.
 func TestToolsAreWrittenAsBefore(t *testing.T) {
 	t.Parallel()
@@ -74,7 +102,7 @@ func TestToolsAreWrittenAsBefore(t *testing.T) {
 		}
 		for i, req := range list {
 			names := wirename.New(req)
-			body := chat.request(req, chatTools(req, names))
+			body := chat.request(req, sdkTools(t, req, false))
 			body.Stream = true
 			want, err := json.Marshal(body)
 			if err != nil {
@@ -89,7 +117,7 @@ func TestToolsAreWrittenAsBefore(t *testing.T) {
 			if _, err := chat.chat(t.Context(), conversing(p), req, nil, func(string) {}); err == nil || !bytes.Equal(caught.body, want) {
 				t.Errorf("round %d, chat %d (%v): sent\n%.2000s\nwant\n%.2000s", round, i, err, caught.body, want)
 			}
-			other := responses.request(form.Request(req), names, nil, true, responseTools(req, names))
+			other := responses.request(form.Request(req), names, nil, true, sdkTools(t, req, true))
 			other.Stream = true
 			if want, err = json.Marshal(other); err != nil {
 				t.Fatal(err)
@@ -134,8 +162,7 @@ func BenchmarkTools(b *testing.B) {
 	b.Run("each time", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			names := wirename.New(req)
-			_, _ = p.sdk(p.exchange()).CreateChatCompletionStream(b.Context(), chat.request(req, chatTools(req, names)))
+			_, _ = p.sdk(p.exchange()).CreateChatCompletionStream(b.Context(), chat.request(req, sdkTools(b, req, false)))
 		}
 	})
 }

@@ -4,11 +4,15 @@ package toolbox
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/dialect"
+	"github.com/zephbot/zephbot/agent/llm/toolschema"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
@@ -16,47 +20,118 @@ import (
 const (
 	MaxLists = 16
 	MaxList  = 256 << 10 // bytes of one list; a longer one is encoded each time
+	MaxTools = 1024      // single tools; with more, all are forgotten
 )
 
-// Box caches encoded lists of tools, at most MaxLists, the most recently used. Safe for concurrent use; the zero value
-// is ready for use.
+// Box caches encoded lists of tools, at most MaxLists, the most recently used, and the tools that they consist of. What
+// is cached for one dialect is never given to another. Safe for concurrent use; the zero value is ready for use.
 type Box struct {
 	mu    sync.Mutex
-	lists []*written // most recently used first
+	lists []*List // most recently used first
+	tools map[original]Tool
+	of    dialect.Schema // the dialect of tools
 }
 
-// written is a list of tools in the vendor's encoding.
-type written struct {
-	tools []llm.Tool
-	names *wirename.Names
-	text  []byte
+// List is the tools of a request in the vendor's encoding.
+type List struct {
+	Names *wirename.Names
+	Text  []byte   // nil if there are none; shared, must not be changed
+	Left  []string // qualified names of the tools that are not offered, because the server takes no more
+
+	tools   []llm.Tool
+	dialect dialect.Schema
 }
 
-// Of returns the names and the encoded tools of a request, from the cache or from write; nil if there are none. The
-// bytes are shared and must not be changed. The result of write must depend only on the tools and the names. An error
+// Tool is a tool in the form that a server takes.
+type Tool struct {
+	Name        string // on the wire
+	Description string
+	Schema      json.RawMessage
+}
+
+// original is a tool as its author described it.
+type original struct{ description, schema string }
+
+// Of returns the tools of a request for a dialect, from the cache or from write. A server that takes fewer tools gets
+// our own ones first, then those of servers in their order. The result of write must depend only on the tools. An error
 // is that of write.
-func (b *Box) Of(
-	req *llm.Request, write func(*llm.Request, *wirename.Names) ([]byte, error),
-) (*wirename.Names, []byte, error) {
+func (b *Box) Of(req *llm.Request, d *dialect.Schema, write func([]Tool) ([]byte, error)) (*List, error) {
 	if len(req.Tools) == 0 {
-		return wirename.New(req), nil, nil
+		return &List{Names: wirename.New(req)}, nil
 	}
-	if w := b.find(req.Tools); w != nil && w.covers(req) {
-		return w.names, w.text, nil
+	if l := b.find(req.Tools, d); l != nil && l.covers(req) {
+		return l, nil
 	}
-	names := wirename.New(req)
-	text, err := write(req, names)
-	if err != nil {
-		return nil, nil, fmt.Errorf("write tools: %w", err)
-	}
-	w := &written{tools: make([]llm.Tool, len(req.Tools)), names: names, text: text}
+	l := &List{Names: wirename.New(req), tools: make([]llm.Tool, len(req.Tools)), dialect: *d}
 	for i, t := range req.Tools {
-		w.tools[i] = llm.Tool{Name: t.Name, Description: t.Description, Schema: slices.Clone(t.Schema)}
+		l.tools[i] = llm.Tool{Name: t.Name, Description: t.Description, Schema: slices.Clone(t.Schema)}
 	}
-	if len(text) <= MaxList && w.covers(req) {
-		b.keep(w)
+	var offered []llm.Tool
+	offered, l.Left = within(l.tools, d.MaxTools)
+	list := make([]Tool, 0, len(offered))
+	for _, t := range offered {
+		made := b.tool(t, d)
+		made.Name = l.Names.Encode(t.Name)
+		list = append(list, made)
 	}
-	return names, text, nil
+	var err error
+	if l.Text, err = write(list); err != nil {
+		return nil, fmt.Errorf("write tools: %w", err)
+	}
+	if len(l.Text) <= MaxList && l.covers(req) {
+		b.keep(l)
+	}
+	return l, nil
+}
+
+// within returns the tools that a server takes, at most a number of them (0 = toolschema.MaxTools), and the names of the
+// others. Tools without a server are our own.
+func within(list []llm.Tool, most int) (offered []llm.Tool, left []string) {
+	if most <= 0 {
+		most = toolschema.MaxTools
+	}
+	if len(list) <= most {
+		return list, nil
+	}
+	foreign := func(t llm.Tool) bool { return strings.Contains(t.Name, ":") }
+	room := most
+	for _, t := range list {
+		if !foreign(t) {
+			room--
+		}
+	}
+	for _, t := range list {
+		switch {
+		case len(offered) == most:
+		case !foreign(t):
+			offered = append(offered, t)
+			continue
+		case room > 0:
+			room--
+			offered = append(offered, t)
+			continue
+		}
+		left = append(left, t.Name)
+	}
+	return offered, left
+}
+
+// maxNamed bounds the tools that Noted names.
+const maxNamed = 100
+
+// Noted returns a request whose instructions name the tools that are not offered; the request itself if all are.
+func (l *List) Noted(req *llm.Request) *llm.Request {
+	if len(l.Left) == 0 {
+		return req
+	}
+	names := strings.Join(l.Left[:min(len(l.Left), maxNamed)], ", ")
+	if more := len(l.Left) - maxNamed; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	noted := *req
+	noted.System = strings.TrimSpace(req.System + "\n\nMore tools exist than can be offered here at once. You cannot call these now; " +
+		"say so if one is needed: " + names + ".")
+	return &noted
 }
 
 // Len returns the number of cached lists.
@@ -66,36 +141,57 @@ func (b *Box) Len() int {
 	return len(b.lists)
 }
 
-func (b *Box) find(tools []llm.Tool) *written {
+// tool returns a tool in the form of a dialect, without its name.
+func (b *Box) tool(t llm.Tool, d *dialect.Schema) Tool {
+	key := original{t.Description, string(t.Schema)}
+	b.mu.Lock()
+	if b.tools == nil || len(b.tools) >= MaxTools || !b.of.Equal(d) {
+		b.tools, b.of = map[original]Tool{}, *d
+	}
+	made, ok := b.tools[key]
+	b.mu.Unlock()
+	if ok {
+		return made
+	}
+	made.Description, made.Schema = toolschema.Tool(t.Description, t.Schema, d)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	i := slices.IndexFunc(b.lists, func(w *written) bool { return slices.EqualFunc(w.tools, tools, equal) })
+	if b.of.Equal(d) {
+		b.tools[key] = made
+	}
+	return made
+}
+
+func (b *Box) find(tools []llm.Tool, d *dialect.Schema) *List {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := slices.IndexFunc(b.lists, func(l *List) bool { return l.dialect.Equal(d) && slices.EqualFunc(l.tools, tools, equal) })
 	if i < 0 {
 		return nil
 	}
-	w := b.lists[i]
+	l := b.lists[i]
 	copy(b.lists[1:i+1], b.lists[:i])
-	b.lists[0] = w
-	return w
+	b.lists[0] = l
+	return l
 }
 
 func equal(a, b llm.Tool) bool {
 	return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Schema, b.Schema)
 }
 
-func (b *Box) keep(w *written) {
+func (b *Box) keep(l *List) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.lists = slices.Insert(b.lists, 0, w)
+	b.lists = slices.Insert(b.lists, 0, l)
 	b.lists = b.lists[:min(len(b.lists), MaxLists)]
 }
 
 // covers reports whether the names fit the request too: its history may contain other tools, and names depend on each
 // other.
-func (w *written) covers(req *llm.Request) bool {
+func (l *List) covers(req *llm.Request) bool {
 	for i := range req.Messages {
 		for _, u := range req.Messages[i].Uses {
-			if !slices.ContainsFunc(w.tools, func(t llm.Tool) bool { return t.Name == u.Name }) {
+			if !slices.ContainsFunc(l.tools, func(t llm.Tool) bool { return t.Name == u.Name }) {
 				return false
 			}
 		}

@@ -1,5 +1,6 @@
-// Package wirename translates tool names for APIs that allow only letters, digits, _ and -, and at most 64 characters.
-// The translation is reversible and free of collisions.
+// Package wirename translates tool names for APIs that allow only letters, digits, _ and -, at most 64 characters, and no
+// digit or - at the beginning (Moonshot). One form for all servers, because a history goes from one to another. The
+// translation is reversible and free of collisions.
 package wirename
 
 import (
@@ -89,12 +90,15 @@ func (n *Names) Decode(wire string) string {
 	return wire
 }
 
-// readable replaces ":" by "__" and every other invalid character by "_".
+// readable replaces ":" by "__" and every other invalid character by "_", which also precedes a digit at the beginning.
 func readable(name string) string {
 	if name == "" {
 		return "unnamed"
 	}
 	var b strings.Builder
+	if c := name[0]; c == '-' || c >= '0' && c <= '9' {
+		b.WriteByte('_')
+	}
 	for _, r := range name {
 		switch {
 		case r == ':':

@@ -1,0 +1,525 @@
+package toolschema
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/big"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+
+	"github.com/zephbot/zephbot/agent/llm/dialect"
+)
+
+// Names that dialect.Schema.Keywords may have besides the keywords of JSON Schema.
+const (
+	typeList   = "type[]"  // lists of types
+	anyEnum    = "enum*"   // enums that are not only strings
+	anyKey     = "keys*"   // names of properties of any length and alphabet
+	untyped    = "untyped" // properties without a type
+	formatName = "format:" // followed by one format; "format" alone = all that JSON Schema defines
+)
+
+// key matches the names of properties that every server accepts.
+var key = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+
+// formats are those that JSON Schema defines; servers refuse others.
+var formats = []string{
+	"date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6", "uri", "uri-reference",
+	"iri", "iri-reference", "uuid", "uri-template", "json-pointer", "relative-json-pointer", "regex",
+}
+
+// written is a schema in the form of a dialect, before its description is complete.
+type written struct {
+	kind        []string // type; empty = none
+	description string
+	fields      []field // the other keywords, in order
+}
+
+type field struct {
+	name  string
+	value []byte
+}
+
+func (w *written) add(name string, value []byte) { w.fields = append(w.fields, field{name, value}) }
+
+// json returns the text: the type first, then what a person says of it.
+func (w *written) json() json.RawMessage {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	put := func(name string, value []byte) {
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		b.WriteByte('"')
+		b.WriteString(name)
+		b.WriteString(`":`)
+		b.Write(value)
+	}
+	switch len(w.kind) {
+	case 0:
+	case 1:
+		put("type", quote(w.kind[0]))
+	default:
+		put("type", quotes(w.kind))
+	}
+	if w.description != "" {
+		put("description", quote(w.description))
+	}
+	for _, f := range w.fields {
+		put(f.name, f.value)
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// quotes returns a list of texts in JSON.
+func quotes(list []string) []byte {
+	var b bytes.Buffer
+	b.WriteByte('[')
+	for i, s := range list {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(quote(s))
+	}
+	b.WriteByte(']')
+	return b.Bytes()
+}
+
+// writer writes a schema for one dialect.
+type writer struct {
+	d     *dialect.Schema
+	r     *reader // its budget for what is merged while writing
+	exact bool
+}
+
+func newWriter(d *dialect.Schema) *writer {
+	return &writer{d: d, r: &reader{nodes: 4 * MaxNodes, bytes: MaxBytes}, exact: true}
+}
+
+func (w *writer) has(keyword string) bool { return slices.Contains(w.d.Keywords, keyword) }
+
+// root writes the schema of a tool's arguments.
+func (w *writer) root(n *node) (json.RawMessage, []string) {
+	out, words := w.object(n)
+	return out.json(), words
+}
+
+// object writes the schema of a tool's arguments: one object, without a choice between several.
+func (w *writer) object(n *node) (*written, []string) {
+	var words []string
+	n, said := w.merged(n)
+	words = append(words, said...)
+	if n.types&object == 0 || n.nothing() {
+		w.exact = false
+		words = append(words, "no arguments are known that it takes: "+phrase(n))
+		n = &node{types: object, description: n.description}
+	}
+	if n.limited {
+		w.exact = false
+		words = append(words, "the arguments are "+phrase(n))
+	}
+	bare := *n
+	bare.types, bare.enum, bare.limited = object, nil, false
+	out := &written{kind: []string{"object"}, description: n.description}
+	words = append(words, w.fill(out, &bare, true)...)
+	return out, append(words, n.remarks...)
+}
+
+// merged returns a node without choices: all their forms in one, and what is lost by that in words.
+func (w *writer) merged(n *node) (*node, []string) {
+	var words []string
+	for len(n.choices) > 0 {
+		c := n.choices[0]
+		base := *n
+		base.choices = n.choices[1:]
+		all := &node{}
+		for _, b := range c.branches {
+			rest, _ := w.merged(b)
+			all = either(all, rest)
+		}
+		w.exact = false
+		words = append(words, forms(c, 0))
+		all.description, all.remarks = "", nil
+		n = w.r.both(&base, all)
+	}
+	return n, words
+}
+
+// node writes a schema within another one.
+func (w *writer) node(n *node) *written {
+	if len(n.choices) > 0 {
+		if out := w.choice(n); out != nil {
+			return out
+		}
+	}
+	n, words := w.merged(n)
+	out := &written{}
+	words = append(words, w.typed(out, n)...)
+	out.description = described(n.description, append(words, n.remarks...))
+	return out
+}
+
+// choice writes a node that is a choice and nothing else as anyOf; nil if the dialect has none, or the node says more.
+// Each branch has a type of its own, and there is none beside anyOf.
+func (w *writer) choice(n *node) *written {
+	if !w.has("anyOf") || len(n.choices) != 1 || len(n.properties) > 0 {
+		return nil
+	}
+	base, c := *n, n.choices[0]
+	base.choices, base.description, base.remarks, base.words, base.fallback = nil, "", nil, nil, nil
+	var list []*node
+	for _, b := range c.branches {
+		if b = w.r.both(b, &base); !b.nothing() {
+			if len(b.choices) > 0 {
+				return nil
+			}
+			list = append(list, b)
+		}
+	}
+	if len(list) < 2 {
+		return nil
+	}
+	out := &written{}
+	words := slices.Clone(n.words)
+	if len(words) > 0 {
+		w.exact = false
+	}
+	if c.one && !apart(list) {
+		w.exact = false
+		words = append(words, "exactly one of these forms")
+	}
+	var b bytes.Buffer
+	b.WriteByte('[')
+	for i, branch := range list {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(w.node(branch).json())
+	}
+	b.WriteByte(']')
+	out.add("anyOf", b.Bytes())
+	words = append(words, w.fallback(out, n)...)
+	out.description = described(n.description, append(words, n.remarks...))
+	return out
+}
+
+// apart reports whether no value matches two of several nodes, as far as that is easy to see.
+func apart(list []*node) bool {
+	for i, a := range list {
+		for _, b := range list[i+1:] {
+			if !disjoint(a, b) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func disjoint(a, b *node) bool {
+	if a.types&b.types == 0 {
+		return true
+	}
+	if a.limited && b.limited {
+		enum, _ := bothEnums(a, b)
+		return len(enum) == 0
+	}
+	if (a.types|b.types)&^object != 0 {
+		return false
+	}
+	for _, p := range a.properties {
+		for _, q := range b.properties {
+			if p.name == q.name && p.required && q.required && disjoint(p.node, q.node) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// typed writes a node without choices, and returns what it could not write.
+func (w *writer) typed(out *written, n *node) []string {
+	switch {
+	case n.nothing():
+		w.exact = false
+		out.kind = []string{"string"}
+		return []string{"no value is valid here"}
+	case n.types == anything && w.has(untyped):
+		return w.fill(out, n, false)
+	}
+	var words []string
+	list := families(n.types)
+	switch {
+	case len(list) == 0: // null alone
+		if w.has(typeList) {
+			out.kind = []string{"null"}
+			return nil
+		}
+		w.exact = false
+		out.kind = []string{"string"}
+		return []string{"always null"}
+	case len(list) > 1 && !w.has(typeList):
+		w.exact = false
+		best := list[0]
+		if n.types&^null == anything&^null {
+			best = text
+			words = append(words, "any JSON value")
+		} else {
+			for _, t := range list[1:] {
+				other := n.restricted(t)
+				other.words = nil
+				words = append(words, "or "+phrase(other))
+			}
+			if n.types&null != 0 {
+				words = append(words, "or null")
+			}
+		}
+		n = n.restricted(best)
+	case n.types&null != 0 && !w.has(typeList):
+		w.exact = false
+		words = append(words, "or null")
+		n = n.restricted(list[0])
+	}
+	out.kind = jsonTypes(n.types)
+	return append(words, w.fill(out, n, false)...)
+}
+
+// restricted returns a node for the values of some types only.
+func (n *node) restricted(t typeSet) *node {
+	out := *n
+	out.types = n.types & t
+	return out.settle()
+}
+
+// fill writes the keywords of a node for the types that it has, and returns what it could not write.
+func (w *writer) fill(out *written, n *node, root bool) []string {
+	words := slices.Clone(n.words)
+	if len(words) > 0 {
+		w.exact = false
+	}
+	if n.cut {
+		w.exact = false
+	}
+	lost := func(said string) {
+		w.exact = false
+		words = append(words, said)
+	}
+	if n.limited {
+		w.enum(out, n, lost)
+	}
+	w.limits(out, n, lost)
+	if n.types&text != 0 {
+		w.texts(out, n, lost)
+	}
+	if n.types&array != 0 {
+		if len(out.kind) > 0 || n.items != nil || len(n.prefix) > 0 {
+			w.list(out, n, lost)
+		}
+		if n.unique {
+			if w.has("uniqueItems") {
+				out.add("uniqueItems", []byte("true"))
+			} else {
+				lost("no item twice")
+			}
+		}
+	}
+	if n.types&object != 0 && (len(out.kind) > 0 || len(n.properties) > 0 || n.additional != nil) {
+		w.properties(out, n, root, lost)
+	}
+	if !root {
+		words = append(words, w.fallback(out, n)...)
+	}
+	return words
+}
+
+// fallback writes the default, or returns it in words.
+func (w *writer) fallback(out *written, n *node) []string {
+	switch {
+	case n.fallback == nil:
+		return nil
+	case w.has("default") && len(n.fallback.json()) <= maxWords:
+		out.add("default", []byte(n.fallback.json()))
+		return nil
+	}
+	return []string{"default " + source(n.fallback)}
+}
+
+// enum writes the list of values of a node. Null is not listed where it cannot be said that null is valid.
+func (w *writer) enum(out *written, n *node, lost func(string)) {
+	all := w.has(anyEnum)
+	listed := make([]string, 0, len(n.enum))
+	for _, e := range n.enum {
+		if !all && (e.kind != isString || e.text == "") {
+			lost(phrase(n))
+			return
+		}
+		listed = append(listed, e.json())
+	}
+	if len(listed) > MaxEnum {
+		lost(phrase(n))
+		return
+	}
+	var b bytes.Buffer
+	b.WriteByte('[')
+	for i, e := range listed {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(e)
+	}
+	b.WriteByte(']')
+	out.add("enum", b.Bytes())
+}
+
+// limits writes the keywords with numbers.
+func (w *writer) limits(out *written, n *node, lost func(string)) {
+	limits := n.limits
+	if n.types&number == integer { // of integers, more than 1 is at least 2
+		for exclusive, inclusive := range map[int]int{exclusiveMinimum: minimum, exclusiveMaximum: maximum} {
+			step := int64(1)
+			if exclusive == exclusiveMaximum {
+				step = -1
+			}
+			r, ok := rational(limits[exclusive])
+			if w.has(limitNames[exclusive]) || !ok || !r.IsInt() {
+				continue
+			}
+			next := new(big.Int).Add(r.Num(), big.NewInt(step)).String()
+			limits[inclusive], _ = stricter(inclusive, limits[inclusive], next)
+			limits[exclusive] = ""
+		}
+	}
+	for i, l := range limits {
+		switch {
+		case l == "" || n.types&limitTypes[i] == 0:
+		case w.has(limitNames[i]):
+			out.add(limitNames[i], []byte(l))
+		default:
+			lost(limitWords(i, l))
+		}
+	}
+}
+
+// texts writes what is said of strings. A pattern that is not understood everywhere is said in words.
+func (w *writer) texts(out *written, n *node, lost func(string)) {
+	if n.format != "" {
+		if w.has("format") && slices.Contains(formats, n.format) || w.has(formatName+n.format) {
+			out.add("format", quote(n.format))
+		} else {
+			lost(formatWords(n.format))
+		}
+	}
+	for i, p := range n.patterns {
+		_, err := syntax.Parse(p, syntax.Perl)
+		if i == 0 && err == nil && len(p) <= maxWords && w.has("pattern") {
+			out.add("pattern", quote(p))
+		} else {
+			lost(patternWords(p))
+		}
+	}
+}
+
+// list writes the items of a list: there always are some.
+func (w *writer) list(out *written, n *node, lost func(string)) {
+	items := n.items
+	if len(n.prefix) > 0 {
+		said := make([]string, 0, len(n.prefix))
+		all := &node{}
+		for _, p := range n.prefix {
+			said = append(said, phrase(p))
+			all = eitherOf(all, p)
+		}
+		if items == nil {
+			items = free()
+		}
+		if !items.nothing() {
+			all = eitherOf(all, items)
+		}
+		items = all
+		lost("its items in order: " + joined(said))
+	}
+	if items == nil || items.free() && !w.has(untyped) && items.description == "" {
+		lost("items of any type")
+		out.add("items", []byte(`{"type":"string"}`))
+		return
+	}
+	out.add("items", w.node(items).json())
+}
+
+// joined joins words up to a length.
+func joined(list []string) string {
+	var b bytes.Buffer
+	for i, s := range list {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(s)
+	}
+	return short(b.String(), maxWords)
+}
+
+// properties writes what is said of an object: there are always properties, if only none.
+func (w *writer) properties(out *written, n *node, root bool, lost func(string)) {
+	var b bytes.Buffer
+	var required []string
+	b.WriteByte('{')
+	open := false // a property cannot be listed
+	for _, p := range n.properties {
+		if !w.has(anyKey) && !key.MatchString(p.name) {
+			said := "takes a property " + string(quote(short(p.name, maxWords/4))) + ", " + phrase(p.node)
+			if p.required {
+				said += ", always"
+			}
+			open = true
+			lost(described(said, []string{short(p.node.description, maxWords/2)}))
+			continue
+		}
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		b.Write(quote(p.name))
+		b.WriteByte(':')
+		b.Write(w.node(p.node).json())
+		if p.required {
+			required = append(required, p.name)
+		}
+	}
+	b.WriteByte('}')
+	listed := b.Len() > len("{}")
+	out.add("properties", b.Bytes())
+	if len(required) > 0 {
+		out.add("required", quotes(required))
+	}
+	w.additional(out, n, root, listed, open, lost)
+}
+
+// additional writes what other properties than the listed ones may be. With a dialect that wants closed objects, those
+// stay open that are for names nobody knows yet: closed, they would take nothing.
+func (w *writer) additional(out *written, n *node, root, listed, open bool, lost func(string)) {
+	closed := n.additional != nil && n.additional.nothing()
+	has := w.has("additionalProperties")
+	switch {
+	case open && !w.d.Closed:
+		if closed {
+			w.exact = false
+		}
+	case closed && (has || w.d.Closed):
+		out.add("additionalProperties", []byte("false"))
+	case closed:
+		w.exact = false
+	case n.additional != nil:
+		switch {
+		case has && !w.d.Closed || has && !listed:
+			out.add("additionalProperties", w.node(n.additional).json())
+		default:
+			lost("other properties: " + phrase(n.additional))
+			if w.d.Closed && listed {
+				out.add("additionalProperties", []byte("false"))
+			}
+		}
+	case w.d.Closed && (listed || root) && !n.cut:
+		w.exact = false
+		out.add("additionalProperties", []byte("false"))
+	}
+}
