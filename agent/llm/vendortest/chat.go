@@ -119,12 +119,12 @@ func (v *chatVoice) end(res *llm.Response) {
 	calls := v.calls(res.Uses, thought)
 	finish := cmp.Or(v.shape.TextEnd, "stop")
 	switch {
-	case len(calls) > 0:
-		finish = cmp.Or(v.shape.CallsEnd, "tool_calls")
 	case res.Stop == llm.StopLength:
 		finish = "length"
 	case res.Stop == llm.StopRefusal:
 		finish = "content_filter"
+	case len(calls) > 0:
+		finish = cmp.Or(v.shape.CallsEnd, "tool_calls")
 	}
 	switch v.shape.Calls {
 	case "finish":
@@ -425,12 +425,12 @@ func (v *messagesVoice) end(res *llm.Response) {
 	}
 	reason := "end_turn"
 	switch {
-	case len(res.Uses) > 0:
-		reason = "tool_use"
 	case res.Stop == llm.StopLength:
 		reason = "max_tokens"
 	case res.Stop == llm.StopRefusal:
 		reason = "refusal"
+	case len(res.Uses) > 0:
+		reason = "tool_use"
 	}
 	v.finish(reason)
 }

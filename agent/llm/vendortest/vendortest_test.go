@@ -348,7 +348,7 @@ func conversation(ctx context.Context, p llm.Provider) (seen string, err error) 
 		if err != nil {
 			return seen, err
 		}
-		req.Messages = append(req.Messages, llm.Message{Role: llm.Assistant, Text: res.Text, Uses: res.Uses})
+		req.Messages = append(req.Messages, llm.Message{Role: llm.Assistant, Text: res.Text, Uses: res.Uses, Extra: res.Extra})
 		for _, u := range res.Uses {
 			req.Messages = append(req.Messages, llm.Message{Role: llm.ToolRole, Result: &llm.ToolResult{ID: u.ID, Name: u.Name, Text: "there"}})
 		}
@@ -370,19 +370,27 @@ then say Found it.
 on "second": call look {"at":"c"}
 then say Done.`
 
-// conversed are the servers with which a conversation with calls succeeds: known by their row, and as an unknown
-// server of which everything has to be found out.
-var conversed = map[string][]bool{
-	"anthropic": {true, false}, "bedrock": {false}, "cerebras": {true, false}, "copilot": {false}, "dashscope": {true, false}, "fireworks": {true, false},
-	"llamacpp": {true, false}, "lmstudio": {true, false}, "ollama": {true, false}, "openai": {true, false}, "openrouter": {true, false},
-	"sglang": {false}, "together": {true, false}, "vllm": {true, false}, "xai": {true, false}, "zai": {true, false},
+// unheld are the conversations that cannot be held, by server and way, with the reason.
+var unheld = map[string]string{
+	"azure known=false":   "its key is in a header of its own",
+	"azure known=true":    "the header of its key is not sent yet",
+	"groq known=false":    "schemas are not closed after it was asked for",
+	"groq known=true":     "schemas are not closed yet",
+	"minimax known=false": "thoughts in tags are shown",
+	"minimax known=true":  "thoughts in tags are shown",
+	"mlx known=false":     "thoughts in tags are shown",
+	"mlx known=true":      "thoughts in tags are shown",
 }
 
-// TestConversations: the adapters hold a conversation with calls.
+// TestConversations: the adapters hold a conversation with calls with every server: known by its row, and as an unknown
+// server of which everything has to be found out.
 func TestConversations(t *testing.T) {
 	t.Parallel()
-	for name, ways := range conversed {
-		for _, known := range ways {
+	for _, name := range vendortest.Vendors() {
+		for _, known := range []bool{true, false} {
+			if unheld[fmt.Sprintf("%s known=%t", name, known)] != "" {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s known=%t", name, known), func(t *testing.T) {
 				t.Parallel()
 				model, err := llmtest.Parse(script)

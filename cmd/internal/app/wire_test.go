@@ -107,11 +107,22 @@ func wireOn(t *testing.T, day time.Time, provider, extra string, answers ...stri
 // wireTo does so and logs.
 func wireTo(t *testing.T, log zerolog.Logger, day time.Time, provider, extra string, answers ...string) *wired {
 	t.Helper()
+	v := &vendor{answers: answers}
+	server := httptest.NewServer(v)
+	t.Cleanup(server.Close)
+	provider = fmt.Sprintf("[[llm.providers]]\nname = \"main\"\nmodel = \"m\"\nwire = \"chat\"\nbase_url = %q\n%s\n", server.URL+"/v1", provider)
+	w := wireWith(t, log, day, provider, extra)
+	w.vendor = v
+	return w
+}
+
+// wireWith starts the service with a provider as it is configured.
+func wireWith(t *testing.T, log zerolog.Logger, day time.Time, provider, extra string) *wired {
+	t.Helper()
 	// The day stands in the system prompt: the clock begins at noon, so that it does not change in the middle of a
 	// test.
 	noon, began := day.Add(12*time.Hour), time.Now()
-	w := &wired{t: t, dir: t.TempDir(), vendor: &vendor{answers: answers}, seen: map[int]bool{}, opened: make(chan string, 8), log: log, now: func() time.Time { return noon.Add(time.Since(began)) }}
-	server := httptest.NewServer(w.vendor)
+	w := &wired{t: t, dir: t.TempDir(), seen: map[int]bool{}, opened: make(chan string, 8), log: log, now: func() time.Time { return noon.Add(time.Since(began)) }}
 	w.fake = telegramtest.New(telegramtest.Options{Now: w.now})
 	url, err := w.fake.Start()
 	if err != nil {
@@ -123,8 +134,8 @@ func wireTo(t *testing.T, log zerolog.Logger, day time.Time, provider, extra str
 	if !strings.Contains(extra, "[quotas]") {
 		extra += "\n[quotas]\non_redis_down = \"allow\"\n"
 	}
-	text := fmt.Sprintf("data_dir = %q\n[telegram]\ntoken = %q\napi_url = %q\nadmins = [1001]\n[[llm.providers]]\nname = \"main\"\nmodel = \"m\"\nwire = \"chat\"\nbase_url = %q\n%s\n%s\n",
-		filepath.Join(w.dir, "data"), w.fake.Token(), url, server.URL+"/v1", provider, extra)
+	text := fmt.Sprintf("data_dir = %q\n[telegram]\ntoken = %q\napi_url = %q\nadmins = [1001]\n%s\n%s\n",
+		filepath.Join(w.dir, "data"), w.fake.Token(), url, provider, extra)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +146,6 @@ func wireTo(t *testing.T, log zerolog.Logger, day time.Time, provider, extra str
 	t.Cleanup(func() {
 		w.end()
 		w.fake.Close()
-		server.Close()
 	})
 	return w
 }

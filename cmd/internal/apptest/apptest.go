@@ -94,6 +94,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
+	"github.com/zephbot/zephbot/agent/llm/vendortest"
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/tools/toolstest"
@@ -176,6 +177,9 @@ func (s *scene) open(t *testing.T, archive *txtar.Archive) {
 	s.skills()
 	s.openMeaning()
 	s.model, s.web = &knowing{Model: model}, openSite(parts)
+	if s.vendor != nil {
+		s.openVendor()
+	}
 	s.seen, s.last = map[int64]map[int]bool{}, map[int64]int{}
 	if s.processes == nil {
 		s.processes = alone()
@@ -200,6 +204,7 @@ func (s *scene) judge() {
 			}
 		}
 	}
+	s.judgeVendor()
 	if line := doubled(s.log.String()); line != "" {
 		t.Errorf("a line of the log has a field twice: %s", line)
 	}
@@ -284,9 +289,12 @@ type scene struct {
 	pair      *balancer          // in front of two processes; nil: there is one
 	db        persistence.Reader // of the running service; nil until it is needed
 
-	databaseURL string // of PostgreSQL; "" = SQLite
-	language    string // of everybody; "" = each has their own, and the lines of the chat are what the bot must say
-	looking     bool   // a line is played that only looks
+	databaseURL string             // of PostgreSQL; "" = SQLite
+	vendor      *Vendor            // the model is behind this vendor's server; nil = there is no server
+	server      *vendortest.Server // that server
+
+	language string // of everybody; "" = each has their own, and the lines of the chat are what the bot must say
+	looking  bool   // a line is played that only looks
 }
 
 const (

@@ -54,6 +54,9 @@ func (s *scene) launch(p *process) {
 		Config: cfg, Version: "v0.0.0-scenario", WorkDir: s.dir, Provider: s.model, Internet: s.web.internet(),
 		Now: func() time.Time { return s.clock.now().Add(p.off) },
 	}
+	if s.server != nil {
+		opts.Provider = nil
+	}
 	switch {
 	case s.pair != nil:
 		log = log.Str("process", p.name)
@@ -77,6 +80,10 @@ func (s *scene) configure(p *process) (file string) {
 	text := fmt.Sprintf(base, filepath.Join(s.dir, p.name), s.fake.Token(), s.url, hook, s.databaseURL)
 	if s.pair != nil {
 		text += fmt.Sprintf(sharing, s.pair.RedisURL, s.files())
+	}
+	if s.server != nil {
+		// Scenarios say what their models cost.
+		text += Provider(s.server, s.vendor.Preset) + "input_usd_per_mtok = 0.0\noutput_usd_per_mtok = 0.0\n"
 	}
 	file = filepath.Join(s.dir, "zephbot-"+p.name+".toml")
 	if err := os.WriteFile(file, []byte(merge(text, s.extra)), 0o600); err != nil {

@@ -371,6 +371,9 @@ func (s *scene) dump() string {
 			fmt.Fprintf(&b, "  %s: %.600s\n", m.Role, said)
 		}
 	}
+	if s.server != nil {
+		b.WriteString(Refusals(s.server))
+	}
 	fmt.Fprintf(&b, "--- log\n%s", s.log.String())
 	return b.String()
 }

@@ -1,0 +1,268 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/tools/txtar"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/llmtest"
+	"github.com/zephbot/zephbot/agent/llm/vendortest"
+	"github.com/zephbot/zephbot/cmd/internal/apptest"
+)
+
+// core are the scenarios that are played on every vendor's server: answers, calls one by one and side by side, approvals,
+// broken arguments, stops, restarts, long outputs, groups, and what is written into the history besides messages.
+var core = []string{
+	"always", "answer_long", "answer_markdown", "approve", "approve_batch", "approve_session", "approve_twice", "args_mended",
+	"background", "busy_steer", "clear_parked", "cut_uses", "delegate", "deny", "doom_loop", "draft_grows", "edited", "edited_running",
+	"files_read", "files_write", "german_card", "group_shared", "group_two_users", "hello", "max_iterations", "memory",
+	"overflow", "queue_running", "quotes", "reads_parallel", "restart_history", "restart_parked", "restart_twice", "search_code",
+	"send_file", "stop_model", "stop_tool", "tool_errors", "undo", "web_search",
+}
+
+// vendorsInTurn is on how many servers they are played by a plain `go test`; with ZEPH_VENDORS=full, on all, or on those
+// that ZEPH_VENDORS names.
+const vendorsInTurn = 6
+
+// unplayed are the servers that the scenarios are not played on, with the reason.
+var unplayed = map[string]string{
+	"azure": "the header of its key is not sent", "minimax": "thoughts in tags are shown", "mlx": "thoughts in tags are shown",
+	"cerebras": "schemas", "gemini": "schemas", "deepseek": "reasoning", "moonshot": "reasoning",
+}
+
+// vendorsOfToday returns the servers to play on.
+func vendorsOfToday(t *testing.T) []string {
+	t.Helper()
+	all := slices.DeleteFunc(vendortest.Vendors(), func(vendor string) bool { return unplayed[vendor] != "" })
+	switch named := os.Getenv("ZEPH_VENDORS"); named {
+	case "":
+	case "full":
+		return all
+	default:
+		return strings.Split(named, ",")
+	}
+	day := os.Getenv("ZEPH_SEED")
+	if day == "" {
+		day = time.Now().UTC().Format(time.DateOnly)
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(day)) // a hash takes everything
+	r := rand.New(rand.NewPCG(h.Sum64(), 0))
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	t.Logf("ZEPH_SEED=%s", day)
+	return all[:vendorsInTurn]
+}
+
+// TestVendors plays the core scenarios with the model behind vendors' servers.
+func TestVendors(t *testing.T) {
+	t.Parallel()
+	if len(core) != 40 || !slices.IsSorted(core) {
+		t.Fatalf("%d core scenarios", len(core))
+	}
+	for _, vendor := range vendorsOfToday(t) {
+		for _, name := range core {
+			t.Run(fmt.Sprintf("%s_%s", name, vendor), func(t *testing.T) {
+				t.Parallel()
+				archive, err := txtar.ParseFile(filepath.Join("testdata", "scenario", name+".txtar"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				apptest.PlayVendor(t, archive, apptest.Vendor{Name: vendor})
+			})
+		}
+	}
+}
+
+// firstAnswers is what the model says to the first three messages of a person.
+const firstAnswers = `on "hello": say Hello to you.
+on "look around": say I look.
+and call list_directory {"path":"."}
+then say There is nothing here yet.
+on "thank you": say You are welcome.`
+
+// unanswered are the new installations that do not answer at once, by server and way, with the reason.
+var unanswered = map[string]string{
+	"azure preset=false": "nobody can know that its key is in a header of its own",
+}
+
+// TestFirstMessage: a new installation, in which nothing is configured but a model server, answers its first message with
+// every tool offered, runs a call of the model, and goes on: with a preset, and as an unknown server at an address of
+// one's own.
+func TestFirstMessage(t *testing.T) {
+	t.Parallel()
+	for _, vendor := range vendorsOfToday(t) {
+		for _, preset := range []bool{false} {
+			if unanswered[fmt.Sprintf("%s preset=%t", vendor, preset)] != "" {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s preset=%t", vendor, preset), func(t *testing.T) {
+				t.Parallel()
+				firstMessage(t, vendor, "", preset)
+			})
+		}
+	}
+}
+
+func firstMessage(t *testing.T, vendor, name string, preset bool) {
+	t.Helper()
+	model, err := llmtest.Parse(firstAnswers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := vendortest.New(vendortest.Options{Vendor: vendor, Model: model, Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(apptest.Refusals(server))
+		}
+	})
+	w := wireWith(t, zerolog.Nop(), time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC), apptest.Provider(server, preset), "")
+	for _, say := range [][2]string{{"hello", "Hello to you."}, {"look around", "There is nothing here yet."}, {"thank you", "You are welcome."}} {
+		w.say(say[0])
+		if m := w.await(""); !strings.Contains(m.Text, say[1]) {
+			t.Fatalf("%q was answered with %q", say[0], m.Text)
+		}
+	}
+	requests := model.Requests()
+	if len(requests) != 4 {
+		t.Errorf("the model was asked %d times", len(requests))
+	}
+	for i, r := range requests {
+		if len(r.Tools) < 20 || len(r.Tools) != offeredIn(t, server.Exchanges()[0].Body) {
+			t.Errorf("request %d offers %d tools", i+1, len(r.Tools))
+		}
+	}
+	refused := 0
+	for _, e := range server.Exchanges() {
+		if e.Refused != "" {
+			refused++
+		}
+	}
+	if preset && refused > 0 || refused > 12 {
+		t.Errorf("%d requests were refused", refused)
+	}
+	for _, problem := range apptest.RefusedAgain(server) {
+		t.Error(problem)
+	}
+}
+
+// offeredIn counts the tools of a request.
+func offeredIn(t *testing.T, body []byte) int {
+	t.Helper()
+	var request struct{ Tools []json.RawMessage }
+	if err := json.Unmarshal(body, &request); err != nil {
+		t.Fatal(err)
+	}
+	return len(request.Tools)
+}
+
+// noter is a model that notes what it is told, and says the number of the newest message.
+type noter struct{}
+
+var numbered = regexp.MustCompile(`message number (\d+)`)
+
+// Name implements llm.Provider.
+func (noter) Name() string { return "noter" }
+
+// Chat implements llm.Provider.
+func (noter) Chat(_ context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
+	text := "They send long messages."
+	for _, m := range slices.Backward(req.Messages) {
+		if n := numbered.FindStringSubmatch(m.Text); n != nil && m.Role == llm.User {
+			text = "Noted " + n[1] + "."
+			break
+		}
+	}
+	onDelta(text)
+	return &llm.Response{Text: text, Stop: llm.StopEnd}, nil
+}
+
+// unheard are the forms in which a conversation that is too long is not understood, with the reason.
+var unheard = map[string]string{
+	"anthropic O2 bytes": "no number", "bedrock O21": "no number", "cerebras O15": "answered with a refusal", "cerebras O15 empty": "no number",
+	"gemini O3": "answered with a refusal", "groq O5": "no number", "lmstudio O10 quiet": "no words", "ollama O11 over": "no number",
+	"ollama O11 words": "no number", "openai O1 responses": "no number", "openai no numbers": "no number", "zai O16": "no number",
+	"zai O16 finish": "no words",
+}
+
+// TestNineMessages: a person sends nine messages of 2400 tokens to a model with a window of 20 000. Whatever the words in
+// which the server says that a request is too long, each message is answered, at most one request of a step is refused,
+// and none is sent again as it was.
+func TestNineMessages(t *testing.T) {
+	t.Parallel()
+	for _, vendor := range vendorsOfToday(t) {
+		forms, err := vendortest.Overflows(vendor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, form := range forms {
+			if unheard[vendor+" "+form] != "" {
+				continue
+			}
+			t.Run(vendor+" "+form, func(t *testing.T) {
+				t.Parallel()
+				nineMessages(t, vendor, form)
+			})
+		}
+	}
+}
+
+func nineMessages(t *testing.T, vendor, form string) {
+	t.Helper()
+	server, err := vendortest.New(vendortest.Options{Vendor: vendor, Model: noter{}, Window: 20_000, Overflow: form})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(apptest.Refusals(server))
+		}
+	})
+	w := wireWith(t, zerolog.Nop(), time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC), apptest.Provider(server, false), "")
+	for n := 1; n <= 9; n++ {
+		head := fmt.Sprintf("This is message number %d. ", n)
+		text := head + strings.Repeat("words ", (2400*4-len(head))/6)
+		for len(text) > 4000 { // what is longer than a message of Telegram comes in several, which are one message
+			w.say(text[:4000])
+			text = text[4000:]
+		}
+		w.say(text)
+		if m := w.await("."); m.Text != fmt.Sprintf("Noted %d.", n) {
+			t.Fatalf("message %d was answered with %q", n, m.Text)
+		}
+	}
+	refused, inRow := 0, 0
+	for _, e := range server.Exchanges() {
+		if !strings.HasPrefix(e.Refused, "too long") {
+			inRow = 0
+			continue
+		}
+		refused++
+		if inRow++; inRow > 1 {
+			t.Errorf("a step was refused %d times", inRow)
+		}
+	}
+	if refused == 0 || refused > 4 {
+		t.Errorf("%d requests were refused", refused)
+	}
+	for _, problem := range apptest.RefusedAgain(server) {
+		t.Error(problem)
+	}
+}
