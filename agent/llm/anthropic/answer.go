@@ -9,6 +9,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/adapter"
+	"github.com/zephbot/zephbot/agent/llm/history"
 	"github.com/zephbot/zephbot/agent/llm/textcall"
 	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
@@ -20,7 +21,8 @@ const maxBlocks = 256
 type origin struct {
 	Host     string    `json:"host"`
 	Model    string    `json:"model,omitempty"` // as configured; "" = kept by a version that did not note it
-	Thoughts []thought `json:"thoughts"`
+	Thoughts []thought `json:"thoughts,omitempty"`
+	Later    []thought `json:"later,omitempty"` // of the first use: those between the text and the use
 }
 
 type thought struct {
@@ -159,21 +161,26 @@ func (a *answer) room(text string) string {
 	return part
 }
 
-// response returns the whole answer. The thinking is attached to the first use.
+// response returns the whole answer. Thinking is attached to the use that it led to, because the vendor wants it back at
+// its place.
 func (a *answer) response() *llm.Response {
 	res := &llm.Response{Stop: a.reason(), Model: a.model, Usage: llm.Usage{
 		Input: int(a.usage.fresh + a.usage.written + a.usage.read), CachedInput: int(a.usage.read),
 		Output: int(a.usage.output),
 	}}
 	from := origin{Host: a.host, Model: a.asked}
-	seen := map[string]bool{}
+	seen, spoken := map[string]bool{}, false
 	for _, b := range a.blocks {
 		switch b.kind {
 		case partThinking, partRedacted:
-			if len(res.Uses) == 0 {
-				b.thought.Text += b.thinking.String()
+			b.thought.Text += b.thinking.String()
+			if spoken && len(res.Uses) == 0 {
+				from.Later = append(from.Later, b.thought)
+			} else {
 				from.Thoughts = append(from.Thoughts, b.thought)
 			}
+		case partText:
+			spoken = true
 		case partUse:
 			id := b.id
 			if id == "" || seen[id] {
@@ -184,11 +191,12 @@ func (a *answer) response() *llm.Response {
 			if len(use.Args) == 0 {
 				use.Args = json.RawMessage("{}")
 			}
-			if len(res.Uses) == 0 && len(from.Thoughts) > 0 {
-				if extra, err := json.Marshal(from); err == nil {
+			if len(from.Thoughts)+len(from.Later) > 0 {
+				if extra, err := json.Marshal(from); err == nil && len(extra) <= history.MaxOpaque {
 					use.Extra = extra
 				}
 			}
+			from.Thoughts, from.Later = nil, nil
 			res.Uses = append(res.Uses, use)
 		}
 	}

@@ -298,6 +298,50 @@ func TestThoughts(t *testing.T) {
 	}
 }
 
+// TestThoughtsKeepTheirPlaces: thinking between text and uses goes back where it stood, and not to another model.
+func TestThoughtsKeepTheirPlaces(t *testing.T) {
+	t.Parallel()
+	thinking := func(i int, words string) []string {
+		return []string{
+			fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"thinking","thinking":%q,"signature":"s%d"}}`, i, words, i),
+			fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, i),
+		}
+	}
+	s := serve(t, reply{body: stream("tool_use", thinking(0, "one"), text(1, "I look."), thinking(2, "two"), use(3, "toolu_1", "read", `{}`), thinking(4, "three"), use(5, "toolu_2", "read", `{}`))})
+	res, err := provider(t, s, nil).Chat(t.Context(), hi(), nil)
+	if err != nil || len(res.Uses) != 2 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	req := hi()
+	req.Messages = append(req.Messages, llm.Message{Role: llm.Assistant, Text: res.Text, Uses: res.Uses},
+		llm.Message{Role: llm.ToolRole, Result: &llm.ToolResult{ID: "toolu_1", Text: "y"}}, llm.Message{Role: llm.ToolRole, Result: &llm.ToolResult{ID: "toolu_2", Text: "z"}})
+	for model, want := range map[string]string{"": "thinking text thinking tool_use thinking tool_use", "claude-other": "text tool_use tool_use"} {
+		p := provider(t, s, func(o *anthropic.Options) {
+			if model != "" {
+				o.Model = model
+			}
+		})
+		if _, err := p.Chat(t.Context(), req, nil); err != nil {
+			t.Fatal(err)
+		}
+		var body struct {
+			Messages []struct {
+				Content []struct{ Type, Thinking string }
+			}
+		}
+		if err := json.Unmarshal([]byte(s.bodies[len(s.bodies)-1]), &body); err != nil {
+			t.Fatal(err)
+		}
+		var types []string
+		for _, b := range body.Messages[1].Content {
+			types = append(types, b.Type)
+		}
+		if got := strings.Join(types, " "); got != want {
+			t.Errorf("%q: %s, want %s", model, got, want)
+		}
+	}
+}
+
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	failed := func(kind, message string) string {

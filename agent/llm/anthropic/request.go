@@ -102,36 +102,38 @@ func blocks(text, none string, parts []llm.Part, contents *media.Contents) []par
 	return out
 }
 
-// assistant converts a message of the model: its thinking, unchanged, then its text and its uses.
+// assistant converts a message of the model: its thinking, unchanged and at its place, its text and its uses.
 func (p *Provider) assistant(m *llm.Message, names *wirename.Names) []part {
 	var blocks []part
-	for _, u := range m.Uses {
-		blocks = append(blocks, p.thoughts(u.Extra)...)
-	}
-	if strings.TrimSpace(m.Text) != "" {
-		blocks = append(blocks, textPart(m.Text))
-	}
-	for _, u := range m.Uses {
+	for i, u := range m.Uses {
+		from := p.from(u.Extra)
+		blocks = appendThoughts(blocks, from.Thoughts)
+		if i == 0 && strings.TrimSpace(m.Text) != "" {
+			blocks = append(blocks, textPart(m.Text))
+		}
+		blocks = appendThoughts(blocks, from.Later)
 		blocks = append(blocks, part{Type: partUse, ID: u.ID, Name: names.Encode(u.Name), Input: u.Args})
 	}
 	if len(blocks) == 0 {
-		blocks = append(blocks, textPart("(empty)"))
+		blocks = append(blocks, textPart(visible(m.Text, "(empty)")))
 	}
 	return blocks
 }
 
-// thoughts returns thinking blocks to the host and the model that they came from, because the vendor checks their
-// signatures. What versions before kept does not name the model; it goes to its host.
-func (p *Provider) thoughts(extra json.RawMessage) []part {
+// from reads what belongs to a use, if this host and this model gave it: the vendor checks the signatures of thinking.
+// What versions before kept does not name the model; it goes to its host.
+func (p *Provider) from(extra json.RawMessage) origin {
 	var from origin
-	if len(extra) == 0 || json.Unmarshal(extra, &from) != nil || from.Host != p.host {
-		return nil
+	if len(extra) == 0 || json.Unmarshal(extra, &from) != nil || from.Host != p.host || from.Model != "" && from.Model != p.o.Model {
+		return origin{}
 	}
-	if from.Model != "" && from.Model != p.o.Model {
-		return nil
-	}
-	var blocks []part
-	for _, t := range from.Thoughts {
+	return from
+}
+
+// appendThoughts adds blocks of thinking.
+func appendThoughts(blocks []part, thoughts []thought) []part {
+	for i := range thoughts {
+		t := &thoughts[i]
 		if t.Redacted != "" {
 			blocks = append(blocks, part{Type: partRedacted, Data: t.Redacted})
 			continue

@@ -3,6 +3,7 @@ package openai_test
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -154,5 +155,55 @@ func TestSignatureOfAnotherModel(t *testing.T) {
 		if !strings.Contains(string(list[2]), `"name":"read"`) {
 			t.Errorf("a result without the name of its tool: %s", list[2])
 		}
+	}
+}
+
+// TestHistoryOnTheWire: what stands in a request for conversations that servers have refused.
+func TestHistoryOnTheWire(t *testing.T) {
+	t.Parallel()
+	long, kimi := strings.Repeat("i", 60), "functions.read:3"
+	call := func(id, args string) llm.Message {
+		return llm.Message{Role: llm.Assistant, Uses: []llm.ToolUse{{ID: id, Name: "read", Args: json.RawMessage(args)}}}
+	}
+	result := func(id string) llm.Message {
+		return llm.Message{Role: llm.ToolRole, Result: &llm.ToolResult{ID: id, Name: "read", Text: "ok"}}
+	}
+	again := llm.Message{Role: llm.User, Text: "again"}
+	for name, tt := range map[string]struct {
+		row, model string
+		messages   []llm.Message
+		want       string // regular expression for the messages after the first one
+	}{
+		"mistral: an id of nine":            {"mistral", "mistral-large", []llm.Message{call("call_"+strings.Repeat("x", 24), "{}"), result("call_" + strings.Repeat("x", 24))}, `^\{"role":"assistant","content":null,"tool_calls":\[\{"id":"[A-Za-z0-9]{9}",.*\{"role":"tool","content":"ok","tool_call_id":"[A-Za-z0-9]{9}"\}$`},
+		"a router: an id of nine":           {"openrouter", "mistralai/mistral-large", []llm.Message{call("c1_0", "{}"), result("c1_0")}, `"id":"[A-Za-z0-9]{9}".*"tool_call_id":"[A-Za-z0-9]{9}"`},
+		"mistral: a message after a result": {"mistral", "mistral-large", []llm.Message{call("abcdefghi", "{}"), result("abcdefghi"), again}, `"tool_call_id":"abcdefghi"\}\{"role":"assistant","content":"[^"]+"\}\{"role":"user","content":"again"\}$`},
+		"openai: an id that is too long":    {"openai", "gpt-4.1", []llm.Message{call(long, "{}"), result(long)}, `"id":"[A-Za-z0-9_-]{1,40}".*"tool_call_id":"[A-Za-z0-9_-]{1,40}"`},
+		"kimi on an own server":             {"", "kimi-k2", []llm.Message{call(kimi, "{}"), result(kimi)}, `"id":"functions\.read:3".*"tool_call_id":"functions\.read:3"`},
+		"qwen: a system message later":      {"vllm", "Qwen/Qwen3.5-9B", []llm.Message{{Role: llm.System, Text: "be kind"}, again}, `^\{"role":"user","content":"[^"]*be kind"\}\{"role":"user","content":"again"\}$`},
+		"gemma: two messages in a row":      {"llamacpp", "gemma-3-12b", []llm.Message{again}, `^$`},
+		"no system messages":                {"", "m", []llm.Message{again}, `^\{"role":"user","content":"again"\}$`},
+		"arguments that were cut":           {"", "m", []llm.Message{call("c1_0", `{"a":`), result("c1_0")}, `"arguments":"\{\\"not_an_object\\":\\"\{\\\\\\"a\\\\\\":\\"\}"`},
+		"a crash after the call":            {"", "m", []llm.Message{call("c1_0", `{}`)}, `"tool_calls":.*\{"role":"tool","content":"[^"]+","tool_call_id":"c1_0"\}$`},
+		"content beside calls":              {"", "m", []llm.Message{call("c1_0", `{}`), result("c1_0")}, `^\{"role":"assistant","content":null,`},
+		"gemini: the name of the tool":      {"gemini", "gemini-2.5-flash", []llm.Message{call("c1_0", `{}`), result("c1_0")}, `\{"role":"tool","content":"ok","name":"read","tool_call_id":"c1_0"\}$`},
+		"groq: no name of the tool":         {"groq", "llama-3.3", []llm.Message{call("c1_0", `{}`), result("c1_0")}, `\{"role":"tool","content":"ok","tool_call_id":"c1_0"\}$`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := play(t, reply{body: sse(text("a"), finish("stop"))})
+			p := s.provider(t, func(o *openai.Options) { o.Model, o.Wire, o.Dialect = tt.model, openai.WireChat, rowOf(t, tt.row) })
+			req := hi()
+			req.Messages = append(req.Messages, tt.messages...)
+			if _, err := p.Chat(t.Context(), req, nil); err != nil {
+				t.Fatal(err)
+			}
+			var got strings.Builder
+			for _, m := range sentMessages(t, s)[1:] {
+				got.Write(m)
+			}
+			if !regexp.MustCompile(tt.want).MatchString(got.String()) {
+				t.Errorf("sent %s", got.String())
+			}
+		})
 	}
 }
