@@ -44,9 +44,11 @@ type About struct {
 	Version  string
 	Started  time.Time
 	Tools    func(place bot.Place) []string
-	Unset    func() []texts.Unset   // tools that are absent because a key is not set; may be nil
-	Servers  func() texts.Connected // may be nil
-	Filters  func() texts.Filtered  // may be nil
+	Unset    func() []texts.Unset // tools that are absent because a key is not set; may be nil
+	// Aside lists tools that servers of models refuse, which are not offered to them; may be nil.
+	Aside   func() []texts.SetAside
+	Servers func() texts.Connected // may be nil
+	Filters func() texts.Filtered  // may be nil
 	// Processes returns the processes that use the same database, this one first. May be nil.
 	Processes func() []string
 	// Redis asks the server for its state; it returns nil if there is no server. May be nil.

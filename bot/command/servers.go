@@ -153,6 +153,11 @@ func (t *Table) tools(ctx context.Context, call *turn.Call) (turn.Effect, error)
 			text += "\n" + w.ToolsBlocked(msg.Language, list)
 		}
 	}
+	if t.deps.About.Aside != nil && call.Admin {
+		if list := t.deps.About.Aside(); len(list) > 0 {
+			text += "\n" + w.ToolsAside(msg.Language, list)
+		}
+	}
 	return t.say(call, text), nil
 }
 

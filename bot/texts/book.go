@@ -15,6 +15,7 @@ type book struct {
 	Policy    policyBook
 	Commands  commandBook
 	Blocked   blockedBook
+	Learnt    learntBook
 	Servers   serverBook
 	Changes   changeBook
 	Proposal  proposalBook
@@ -148,6 +149,15 @@ type blockedBook struct {
 	ToolAdmins            string // tool, failures, calls, where, duration, tool
 	Unblocked, NotBlocked string // tool
 	Meant                 string // name
+}
+
+// learntBook is about what the servers of models refuse.
+type learntBook struct {
+	Head          string
+	Line          string // tool, provider, what the server said
+	NoTools       string // provider, model
+	ToolAdmins    string // provider, tool, what the server said
+	NoToolsAdmins string // model, provider
 }
 
 // serverBook is about MCP servers.

@@ -17,6 +17,7 @@ import (
 	"github.com/zephbot/zephbot/bot/moves"
 
 	"github.com/zephbot/zephbot/bot/facts"
+	"github.com/zephbot/zephbot/bot/learnt"
 
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
@@ -139,6 +140,7 @@ func newCore(opts Options) *Core {
 		remembering: remembering{moves: &moves.Map{}},
 	}
 	c.prices = sync.OnceValue(func() *priceList { return pricesOf(c.cfg) })
+	c.learnt = learnt.New(learnt.Deps{Server: c.serverOf, Now: c.now, Log: c.log})
 	c.living = processes.New(c.owner, c.shared())
 	if c.dir == "" {
 		c.dir = c.cfg.Path(c.cfg.DataDir)
@@ -172,6 +174,10 @@ func (c *Core) open(ctx context.Context) error {
 	c.openNews()
 	c.openUndo()
 	c.choices = c.newChoices()
+	c.learnt.Open(c.stores.Bot)
+	if err := c.learnt.Follow(ctx); err != nil {
+		return err
+	}
 	if err := c.openZones(ctx); err != nil {
 		return err
 	}
@@ -287,6 +293,9 @@ func (c *Core) Close() error {
 		errs = append(errs, c.redis.Close())
 	}
 	if c.stores != nil {
+		storing, done := context.WithTimeout(context.Background(), graceLearnt)
+		errs = append(errs, c.learnt.Store(storing))
+		done()
 		errs = append(errs, c.stores.Close())
 	}
 	return errors.Join(errs...)

@@ -87,7 +87,7 @@ func (c *Core) newModel(p config.Provider) (llm.Provider, error) {
 		tariff, _ := tariffOf(&p)
 		provider, err := anthropic.New(anthropic.Options{
 			Name: p.Name, BaseURL: p.BaseURL, Key: anthropic.Key(p.APIKey.Reveal()), Model: p.Model, MaxTokens: p.MaxTokens, Idle: c.cfg.LLM.Idle,
-			Tariff: tariff, Dialect: dialectOf(p),
+			Tariff: tariff, Dialect: dialectOf(p), Memory: c.learnt, Native: prompt.Native,
 			Now: c.now, Log: c.log.With().Str("component", "model").Logger(), Accepts: accepts(p),
 		})
 		if err != nil {
@@ -112,7 +112,7 @@ func (c *Core) openai(p config.Provider) (*openai.Provider, error) {
 	return openai.New(openai.Options{
 		Name: p.Name, BaseURL: address(p), Key: openai.Key(p.APIKey.Reveal()), Model: p.Model, EmbeddingModel: p.EmbeddingModel,
 		TranscriptionModel: p.TranscriptionModel, TranscriptionUSDPerMinute: c.minuteOf(&p).USD,
-		MaxTokens: p.MaxTokens, Idle: c.cfg.LLM.Idle, Tariff: tariff, Wire: p.Wire, Dialect: dialectOf(p), Accepts: accepts(p), Now: c.now, Log: c.log.With().Str("component", "model").Logger(),
+		MaxTokens: p.MaxTokens, Idle: c.cfg.LLM.Idle, Tariff: tariff, Wire: p.Wire, Dialect: dialectOf(p), Memory: c.learnt, Native: prompt.Native, Accepts: accepts(p), Now: c.now, Log: c.log.With().Str("component", "model").Logger(),
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/pay"
 	"github.com/zephbot/zephbot/bot/choice"
+	"github.com/zephbot/zephbot/bot/learnt"
 	"github.com/zephbot/zephbot/bot/memory"
 	"github.com/zephbot/zephbot/bot/moves"
 	"github.com/zephbot/zephbot/bot/news"
@@ -80,6 +81,7 @@ type thinking struct {
 	provider llm.Provider
 	models   map[string]llm.Provider // by configured name
 	prices   func() *priceList       // read from the tables when it is first called
+	learnt   *learnt.Memory          // of the servers of models
 	choices  *choice.Choices         // made by people
 	// payer pays for what is asked for a turn by its id, while the turn is under way; set before anything runs
 	payer func(turn string) pay.Payer

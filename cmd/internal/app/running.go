@@ -49,6 +49,7 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 	s.core.tell = s.desk.Tell(outCtx)
 	tell := s.teller()
 	s.core.told = func(e blocks.Event) { tell.Tell(outCtx, e) }
+	part(&out, "what model servers take", func() error { return s.core.learnt.Run(outCtx, s.tellAside) })
 	mcpCtx, endMCP := context.WithCancel(outCtx)
 	defer endMCP()
 	var clients sync.WaitGroup
@@ -139,7 +140,7 @@ func (s *service) follow(ctx context.Context) error {
 	var alone sync.WaitGroup                                      // who is unknown is taken for dead, and the rest of a round may wait for a server
 	alone.Go(func() { _ = processes.Follow(ctx, s.log, living) }) // it returns nil
 	defer alone.Wait()
-	return processes.Follow(ctx, s.log, living, s.followLimits, s.moves.Follow, s.followPeople, c.choices.Follow, s.followPlan, c.followSkills, c.followMemory, c.news.Follow, background{c}.follow, s.desk.Follow, s.recap.Follow)
+	return processes.Follow(ctx, s.log, living, s.followLimits, s.moves.Follow, s.followPeople, c.choices.Follow, c.learnt.Follow, s.followPlan, c.followSkills, c.followMemory, c.news.Follow, background{c}.follow, s.desk.Follow, s.recap.Follow)
 }
 
 // whenBuried ends the work of a process that was declared dead, because nothing that it does counts any more. stop ends

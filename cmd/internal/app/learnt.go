@@ -1,0 +1,57 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/agent/llm/dialect"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/learnt"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/cmd/internal/config"
+)
+
+// graceLearnt is how long the end of the program waits until what was learnt of model servers is stored.
+const graceLearnt = 5 * time.Second
+
+// serverOf returns the hash of what the server of a provider is known by: its address and its key; "" = there is no such
+// provider.
+func (c *Core) serverOf(provider string) string { return serverHash(c.cfg, provider) }
+
+func serverHash(cfg *config.Config, provider string) string {
+	for _, p := range cfg.LLM.Providers {
+		if p.Name == provider {
+			sum := sha256.Sum256([]byte(strings.Join([]string{p.Type, address(p), p.APIKey.Reveal()}, "\x00")))
+			return hex.EncodeToString(sum[:8])
+		}
+	}
+	return ""
+}
+
+// setAside lists what the servers of the configured models refuse.
+func (c *Core) setAside() []texts.SetAside {
+	var places [][2]string
+	for _, p := range c.cfg.LLM.Providers {
+		places = append(places, [2]string{p.Name, p.Model})
+	}
+	return c.learnt.Aside(places)
+}
+
+// tellAside tells the admins of a tool that the server of a model refuses. The rows of one tool always have the same keys,
+// so it is said once, whichever processes find it out.
+func (s *service) tellAside(ctx context.Context, provider, model string, a dialect.Aside) {
+	t := texts.SetAside{Provider: provider, Model: model, Tool: a.Tool, Reason: a.Reason}
+	if a.Tool == learnt.NoTools {
+		t.Tool = ""
+	}
+	for _, place := range s.operators() {
+		s.mailer().Send(ctx, bot.Row{
+			Session: place.SessionKey(""), Place: place, Purpose: bot.Reply,
+			Key:     "aside/" + provider + "/" + model + "/" + a.Tool + "/" + a.Schema + "/" + place.Chat,
+			Content: bot.Content{Text: s.core.words().ToolAside("", t)},
+		})
+	}
+}
