@@ -141,8 +141,9 @@ func (w *writer) merged(n *node) (*node, []string) {
 		}
 		w.exact = false
 		words = append(words, forms(c, 0))
-		all.description, all.remarks = "", nil
-		n = w.r.both(&base, all)
+		bare := *all // it may be one of the branches
+		bare.description, bare.remarks = "", nil
+		n = w.r.both(&base, &bare)
 	}
 	return n, words
 }
