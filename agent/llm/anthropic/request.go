@@ -94,7 +94,7 @@ func blocks(text, none string, parts []llm.Part, contents *media.Contents) []par
 	for _, p := range contents.Sent(parts) {
 		content, _, _ := contents.Of(&p)
 		block := part{Type: partImage, Source: &source{Type: "base64", MediaType: content.Type, Data: content.Data}}
-		if p.Kind != llm.ImagePart {
+		if !strings.HasPrefix(content.Type, "image/") { // whatever it was said to be
 			block.Type, block.Title = partDocument, p.Name
 		}
 		out = append(out, block)

@@ -195,7 +195,7 @@ func spoken(text string, parts []llm.Part, contents *media.Contents) any {
 	list := []any{goopenai.ResponseInputText{Type: "input_text", Text: text}}
 	for _, p := range sent {
 		c, _, _ := contents.Of(&p)
-		if p.Kind == llm.ImagePart {
+		if strings.HasPrefix(c.Type, "image/") { // whatever it was said to be
 			list = append(list, goopenai.ResponseInputImage{Type: "input_image", Detail: "auto", ImageURL: c.URL()})
 			continue
 		}
