@@ -22,7 +22,7 @@ type Dialect struct {
 	Name    string   `json:"name"`     // of the preset, such as "openai"
 	Title   string   `json:"title"`    // for people
 	BaseURL string   `json:"base_url"` // "" = the person has to say it
-	Hosts   []string `json:"hosts"`    // patterns (path.Match) by which the server of an address is recognised
+	Hosts   []string `json:"hosts"`    // patterns (path.Match) of hosts, or of hosts with ports, by which the server of an address is recognised
 	// Port is where a local server usually listens; 0 = it is no local server.
 	Port int    `json:"port"`
 	Key  string `json:"key"`  // environment variable in which the vendor's documentation keeps the key
@@ -151,10 +151,14 @@ func OfAddress(base string) (Dialect, bool) {
 	if err != nil || tableErr != nil {
 		return Dialect{}, false
 	}
-	host := strings.ToLower(u.Hostname())
+	host, withPort := strings.ToLower(u.Hostname()), strings.ToLower(u.Host)
 	for _, d := range list {
 		for _, pattern := range d.Hosts {
-			if ok, _ := path.Match(pattern, host); ok {
+			of := host
+			if strings.Contains(pattern, ":") {
+				of = withPort
+			}
+			if ok, _ := path.Match(pattern, of); ok {
 				return d, true
 			}
 		}

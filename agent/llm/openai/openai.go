@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -107,16 +106,17 @@ func New(o Options) (*Provider, error) {
 	if o.BaseURL == "" {
 		o.BaseURL = DefaultBaseURL
 	}
-	host, err := hostOf(o.BaseURL)
+	host, version, err := hostOf(o.BaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("provider %s: %w", o.Name, err)
 	}
+	o.BaseURL, _, _ = strings.Cut(o.BaseURL, "?")
 	o.BaseURL = strings.TrimRight(o.BaseURL, "/")
 	o.Dialect = o.Dialect.OfModel(o.Model)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	p := &Provider{o: o, client: adapter.Client(o.HTTPClient)}
+	p := &Provider{o: o, client: addressed(adapter.Client(o.HTTPClient), &o.Dialect, o.Key, version)}
 	p.chat, p.responses = &completions{provider: p, origin: host}, &responses{provider: p, origin: host}
 	switch {
 	case o.Wire == WireChat || o.Wire == WireResponses:
@@ -187,15 +187,6 @@ func (o *Options) validate() error {
 	default:
 		return nil
 	}
-}
-
-// hostOf checks a base URL. The error does not repeat the URL, because people put keys into queries.
-func hostOf(base string) (string, error) {
-	u, err := url.Parse(base)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" {
-		return "", errors.New("base_url must look like https://host/v1, without user name and query")
-	}
-	return u.Host, nil
 }
 
 // Name implements llm.Provider.

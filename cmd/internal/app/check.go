@@ -270,7 +270,7 @@ func (k *inspector) models() {
 		if limitsMoney(k.c) {
 			k.missingPrices(c, at, &k.c.LLM.Providers[i])
 		}
-		if p.APIKey == "" && (p.Type == "anthropic" || p.Type == "openai") && strings.HasPrefix(p.BaseURL, "https://api.") {
+		if p.Keys()[0] == "" && (p.Type == "anthropic" || p.Type == "openai") && strings.HasPrefix(p.BaseURL, "https://api.") {
 			k.warn(at+".api_key", "is empty; %s refuses requests without a key: set it here, or ZEPH_LLM_PROVIDERS_%s_API_KEY", p.BaseURL, variable(p.Name))
 		}
 	}
@@ -310,7 +310,7 @@ func (k *inspector) provider(at string, p *config.Provider, err error) {
 	if slices.Contains([]string{"api_key", "base_url", "model"}, setting) {
 		at, text = at+"."+setting, rest
 	}
-	if setting == "api_key" && p.APIKey == "" {
+	if setting == "api_key" && p.Keys()[0] == "" {
 		text += "; set it here, or ZEPH_LLM_PROVIDERS_" + variable(p.Name) + "_API_KEY"
 	}
 	k.wrong(at, "%s", text)

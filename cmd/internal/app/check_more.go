@@ -32,7 +32,7 @@ func (k *inspector) addresses() {
 		if p.Type == "openai" && u.Hostname() == "api.anthropic.com" {
 			k.warn(at, "is Anthropic's; set type = \"anthropic\", whose API can do more")
 		}
-		if u.Scheme == "http" && p.APIKey != "" && !onMachine(u.Hostname()) {
+		if u.Scheme == "http" && p.Keys()[0] != "" && !onMachine(u.Hostname()) {
 			k.warn(at, "the key travels in clear text; use https, or a server on this machine")
 		}
 	}

@@ -193,7 +193,7 @@ func troubleOf(p *config.Provider, err error) *ModelTrouble {
 	case llm.Region:
 		return trouble(ModelRefused, "does not serve the country of this machine (%s)", text)
 	case llm.Unauthorized:
-		if p.APIKey == "" {
+		if p.Keys()[0] == "" {
 			return trouble(WrongKey, "wants a key, and none is configured")
 		}
 		return trouble(WrongKey, "does not accept the key (%s)", text)
@@ -223,17 +223,17 @@ func Models(ctx context.Context, opts Options, p config.Provider) ([]string, err
 	case "offline":
 		return nil, nil
 	case "anthropic":
-		provider, err := anthropic.New(anthropic.Options{Name: p.Name, BaseURL: p.BaseURL, Key: anthropic.Key(p.APIKey.Reveal()), Model: p.Model})
+		provider, err := anthropic.New(anthropic.Options{Name: p.Name, BaseURL: p.BaseURL, Key: anthropic.Key(p.Keys()[0].Reveal()), Model: p.Model})
 		if err != nil {
 			return nil, err
 		}
 		return provider.Models(ctx)
 	default:
 		opts.Log, opts.Now = zerolog.Nop(), now(opts)
-		provider, err := newCore(opts).openai(p)
+		members, err := newCore(opts).openaiMembers(p)
 		if err != nil {
 			return nil, err
 		}
-		return provider.Models(ctx)
+		return members[0].Models(ctx)
 	}
 }

@@ -13,9 +13,11 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/anthropic"
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/fenced"
+	"github.com/zephbot/zephbot/agent/llm/keypool"
 	"github.com/zephbot/zephbot/agent/llm/offline"
 	"github.com/zephbot/zephbot/agent/llm/openai"
 	"github.com/zephbot/zephbot/agent/llm/pace"
+	"github.com/zephbot/zephbot/agent/llm/price"
 	"github.com/zephbot/zephbot/agent/llm/route"
 	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/agent/spend"
@@ -84,12 +86,7 @@ func (c *Core) newModel(p config.Provider) (llm.Provider, error) {
 		}
 		return c.paced(provider, p), nil
 	case "anthropic":
-		tariff, _ := tariffOf(&p)
-		provider, err := anthropic.New(anthropic.Options{
-			Name: p.Name, BaseURL: p.BaseURL, Key: anthropic.Key(p.APIKey.Reveal()), Model: p.Model, MaxTokens: p.MaxTokens, Idle: c.cfg.LLM.Idle,
-			Tariff: tariff, Dialect: dialectOf(p), Memory: c.learnt, Native: prompt.Native,
-			Now: c.now, Log: c.log.With().Str("component", "model").Logger(), Accepts: accepts(p),
-		})
+		provider, err := c.anthropic(p)
 		if err != nil {
 			return nil, err
 		}
@@ -107,21 +104,88 @@ func (c *Core) paced(provider llm.Provider, p config.Provider) llm.Provider {
 	}}), p)
 }
 
-func (c *Core) openai(p config.Provider) (*openai.Provider, error) {
-	tariff, _ := tariffOf(&p)
-	return openai.New(openai.Options{
-		Name: p.Name, BaseURL: address(p), Key: openai.Key(p.APIKey.Reveal()), Model: p.Model, EmbeddingModel: p.EmbeddingModel,
-		TranscriptionModel: p.TranscriptionModel, TranscriptionUSDPerMinute: c.minuteOf(&p).USD,
-		MaxTokens: p.MaxTokens, Idle: c.cfg.LLM.Idle, Tariff: tariff, Wire: p.Wire, Dialect: dialectOf(p), Memory: c.learnt, Native: prompt.Native, Accepts: accepts(p), Now: c.now, Log: c.log.With().Str("component", "model").Logger(),
-	})
+// vendor is what a server with OpenAI's API does, asked with one key or with several.
+type vendor interface {
+	llm.Provider
+	llm.Embedder
+	spend.Listener
 }
 
-// address returns the address of an API. Ollama has the one that we use below /v1, and people write its address without.
-func address(p config.Provider) string {
-	if u, err := url.Parse(p.BaseURL); p.Type == "ollama" && err == nil && strings.Trim(u.Path, "/") == "" && u.RawQuery == "" {
-		return strings.TrimRight(p.BaseURL, "/") + "/v1"
+// openai returns a server with OpenAI's API; with several keys, a pool of them.
+func (c *Core) openai(p config.Provider) (vendor, error) {
+	members, err := c.openaiMembers(p)
+	if err != nil {
+		return nil, err
 	}
-	return p.BaseURL
+	if len(members) == 1 {
+		return members[0], nil
+	}
+	return keypool.New(members, c.poolOptions())
+}
+
+// openaiMembers returns a provider for each key.
+func (c *Core) openaiMembers(p config.Provider) ([]*openai.Provider, error) {
+	tariff, _ := tariffOf(&p)
+	var members []*openai.Provider
+	for _, key := range p.Keys() {
+		provider, err := openai.New(openai.Options{
+			Name: p.Name, BaseURL: address(p), Key: openai.Key(key.Reveal()), Model: p.Model, EmbeddingModel: p.EmbeddingModel,
+			TranscriptionModel: p.TranscriptionModel, TranscriptionUSDPerMinute: c.minuteOf(&p).USD,
+			MaxTokens: longestAnswer(&p), Idle: c.cfg.LLM.Idle, Tariff: tariff, Wire: p.Wire, Dialect: dialectOf(p), Memory: c.learnt, Native: prompt.Native, Accepts: accepts(p), Now: c.now, Log: c.log.With().Str("component", "model").Logger(),
+		})
+		if err != nil {
+			return nil, err
+		}
+		members = append(members, provider)
+	}
+	return members, nil
+}
+
+// anthropic returns a server with Anthropic's API; with several keys, a pool of them.
+func (c *Core) anthropic(p config.Provider) (llm.Provider, error) {
+	tariff, _ := tariffOf(&p)
+	var members []*anthropic.Provider
+	for _, key := range p.Keys() {
+		provider, err := anthropic.New(anthropic.Options{
+			Name: p.Name, BaseURL: p.BaseURL, Key: anthropic.Key(key.Reveal()), Model: p.Model, MaxTokens: longestAnswer(&p), Idle: c.cfg.LLM.Idle,
+			Tariff: tariff, Dialect: dialectOf(p), Memory: c.learnt, Native: prompt.Native,
+			Now: c.now, Log: c.log.With().Str("component", "model").Logger(), Accepts: accepts(p),
+		})
+		if err != nil {
+			return nil, err
+		}
+		members = append(members, provider)
+	}
+	if len(members) == 1 {
+		return members[0], nil
+	}
+	return keypool.New(members, c.poolOptions())
+}
+
+func (c *Core) poolOptions() keypool.Options {
+	return keypool.Options{Now: c.now, Log: c.log.With().Str("component", "model").Logger()}
+}
+
+// longestAnswer is llm.providers[].max_tokens, or what the model can write where that is known to be less.
+func longestAnswer(p *config.Provider) int {
+	if most := price.SizesOf(address(*p), p.Model).Output; most > 0 && most < p.MaxTokens {
+		return most
+	}
+	return p.MaxTokens
+}
+
+// address returns the address of an API. Where it has no path, it gets that of the preset: people leave out /v1.
+func address(p config.Provider) string {
+	d := dialectAt(p, p.BaseURL)
+	if p.Type == "ollama" && d.BaseURL == "" {
+		d, _ = dialect.Named("ollama")
+	}
+	u, err := url.Parse(p.BaseURL)
+	of, ofErr := url.Parse(d.BaseURL)
+	if p.Type == "anthropic" || err != nil || ofErr != nil || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+		return p.BaseURL
+	}
+	return strings.TrimRight(p.BaseURL, "/") + of.Path
 }
 
 // dialectOf returns what the server of a provider accepts; the zero value = nobody knows this server.
@@ -133,10 +197,19 @@ func dialectOf(p config.Provider) dialect.Dialect {
 	case base == "":
 		base = openai.DefaultBaseURL
 	}
-	d, ok := dialect.OfAddress(base)
-	if !ok && p.Type == "ollama" {
+	d := dialectAt(p, base)
+	if d.Name == "" && p.Type == "ollama" {
 		d, _ = dialect.Named("ollama")
 	}
+	return d
+}
+
+// dialectAt returns the dialect of a provider's preset, or else that of the host of an address.
+func dialectAt(p config.Provider, base string) dialect.Dialect {
+	if d, named := dialect.Named(p.Preset); named {
+		return d
+	}
+	d, _ := dialect.OfAddress(base)
 	return d
 }
 

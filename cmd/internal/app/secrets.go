@@ -13,7 +13,9 @@ import (
 func secrets(cfg *config.Config) []string {
 	list := []string{cfg.Telegram.Token.Reveal(), cfg.Telegram.WebhookSecret.Reveal(), cfg.Vector.APIKey.Reveal(), cfg.WebSearch.APIKey.Reveal()}
 	for _, p := range cfg.LLM.Providers {
-		list = append(list, p.APIKey.Reveal())
+		for _, key := range p.Keys() {
+			list = append(list, key.Reveal())
+		}
 	}
 	list = append(list, redis.Passwords(cfg.Redis.URL.Reveal())...)
 	list = append(list, persistence.Passwords(cfg.Database.URL.Reveal())...)

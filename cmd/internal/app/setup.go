@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/openai"
 	"github.com/zephbot/zephbot/bot/access"
 	"github.com/zephbot/zephbot/bot/telegram"
@@ -150,16 +153,23 @@ func forgetShown(dir string) error {
 // LocalModel is a server of models on this machine.
 type LocalModel struct {
 	Address string // host:port
-	Ollama  bool
 	Models  []string
 }
 
-// LocalAddresses are where servers of models listen unless they are told otherwise: Ollama, llama.cpp, LM Studio, vLLM.
+// LocalAddresses are where servers of models listen unless they are told otherwise.
 func LocalAddresses() []string {
-	return []string{ollamaAddress, "127.0.0.1:8080", "127.0.0.1:1234", "127.0.0.1:8000"}
+	presets, err := dialect.All()
+	if err != nil { // the table is part of the program, and tested
+		return nil
+	}
+	var list []string
+	for _, d := range presets {
+		if d.Port > 0 {
+			list = append(list, net.JoinHostPort("127.0.0.1", strconv.Itoa(d.Port)))
+		}
+	}
+	return list
 }
-
-const ollamaAddress = "127.0.0.1:11434"
 
 // FindLocal looks for servers of models at addresses of this machine, all at once, for at most a second.
 func FindLocal(ctx context.Context, addresses []string) []LocalModel {
@@ -174,7 +184,7 @@ func FindLocal(ctx context.Context, addresses []string) []LocalModel {
 				return
 			}
 			if names, err := provider.Models(ctx); err == nil && len(names) > 0 {
-				found[i] = LocalModel{Address: address, Ollama: strings.HasSuffix(address, ":11434"), Models: names}
+				found[i] = LocalModel{Address: address, Models: names}
 			}
 		})
 	}

@@ -156,7 +156,7 @@ func embedding(t *testing.T, server, path string) *recall.Index {
 	check(t, err)
 	index, err := recall.New(recall.Options{
 		Name: "code", Spaces: store.Spaces(), Model: "universal-sentence-encoder-lite",
-		Embedder: spend.NewEmbedder(provider, 0, nil), Log: zerolog.Nop(),
+		Embedder: spend.NewEmbedder(provider, spend.Cost{}, nil), Log: zerolog.Nop(),
 	})
 	check(t, err)
 	return index

@@ -41,7 +41,7 @@ func (c *command) setupCommand() *cobra.Command {
 	p := cmd.Flags()
 	p.StringVar(&f.tokenFile, "token-file", "", "file with the token from @BotFather")
 	p.Int64SliceVar(&f.admins, "admin", nil, "numeric id of an admin; may be repeated")
-	p.StringVar(&f.provider, "provider", "", "openai (or any server with its API), anthropic, ollama or offline")
+	p.StringVar(&f.provider, "provider", "", "openai (or any server with its API), anthropic, ollama, offline, or a preset such as gemini (docs/models.md)")
 	p.StringVar(&f.baseURL, "base-url", "", "address of the API, if it is not the vendor's own")
 	p.StringVar(&f.keyFile, "key-file", "", "file with the key of the API")
 	p.StringVar(&f.model, "model", "", "name of the model")

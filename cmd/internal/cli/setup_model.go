@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/policy/nearest"
@@ -21,28 +22,48 @@ const mainName = "main"
 // source is a place where a model can come from.
 type source struct {
 	title   string
-	kind    string // of the provider
+	kind    string // type of the provider, or its preset
 	address string // "" = the default of the kind, "?" = it is asked for
+	example string // of an address that is asked for
 	key     bool   // it wants a key
 	propose string // a model that most people take
 }
 
-// sources lists where a model can come from; servers that run on this machine were found.
+// sources lists where a model can come from: first the servers that were found on this machine, then the vendors.
 func sources(local []app.LocalModel) []source {
-	list := []source{
-		{title: "OpenAI", kind: "openai", key: true, propose: "gpt-5-mini"},
-		{title: "Anthropic", kind: "anthropic", key: true, propose: "claude-sonnet-4-5"},
-		{title: "another server with OpenAI's API, such as OpenRouter, Groq or vLLM", kind: "openai", address: "?", key: true},
-	}
+	var list []source
 	for _, m := range local {
 		one := source{kind: "openai", address: "http://" + m.Address + "/v1", propose: m.Models[0]}
 		one.title = fmt.Sprintf("a server on this machine at %s (%s)", m.Address, some(m.Models))
-		if m.Ollama {
-			one.kind, one.address, one.title = "ollama", "", fmt.Sprintf("Ollama on this machine (%s)", some(m.Models))
+		if d, known := dialect.OfAddress(one.address); known {
+			one.kind, one.address, one.title = d.Name, "", fmt.Sprintf("%s on this machine (%s)", d.Title, some(m.Models))
 		}
 		list = append(list, one)
 	}
-	return append(list, source{title: "none for now: a built-in one without intelligence, to see how things work", kind: "offline"})
+	list = append(
+		list,
+		source{title: "OpenAI", kind: "openai", key: true, propose: "gpt-5-mini"},
+		source{title: "Anthropic", kind: "anthropic", key: true, propose: "claude-sonnet-4-5"},
+	)
+	presets, err := dialect.All()
+	if err != nil { // the table is part of the program, and tested
+		presets = nil
+	}
+	for _, d := range presets {
+		if d.Port > 0 || d.Name == "openai" || d.Name == "anthropic" {
+			continue
+		}
+		one := source{title: d.Title, kind: d.Name, key: true}
+		if d.BaseURL == "" {
+			one.address, one.example = "?", "https://RESOURCE.openai.azure.com/openai/v1"
+		}
+		list = append(list, one)
+	}
+	return append(
+		list,
+		source{title: "another server with OpenAI's API, such as LiteLLM or vLLM", kind: "openai", address: "?", example: "https://host/v1", key: true},
+		source{title: "none for now: a built-in one without intelligence, to see how things work", kind: "offline"},
+	)
 }
 
 // some names the first models of a list.
@@ -102,19 +123,22 @@ func (s *setup) modelOfEnvironment(ctx context.Context) error {
 
 // modelOfFlags checks the model that the command line describes.
 func (s *setup) modelOfFlags(ctx context.Context) error {
-	kinds := []string{"openai", "anthropic", "ollama", "offline"}
 	if s.f.provider == "" {
 		return need("the model with --provider, --model and --key-file, or with ZEPH_LLM_PROVIDERS_MAIN_MODEL and ZEPH_LLM_PROVIDERS_MAIN_API_KEY")
 	}
-	if !slices.Contains(kinds, s.f.provider) {
-		text := fmt.Sprintf("--provider %q: there are %s", s.f.provider, strings.Join(kinds, ", "))
-		if near, ok := nearest.Nearest(s.f.provider, kinds); ok {
+	if all := append(types(), presets()...); !slices.Contains(all, s.f.provider) {
+		text := fmt.Sprintf("--provider %q: there are %s", s.f.provider, strings.Join(types(), ", "))
+		if near, ok := nearest.Nearest(s.f.provider, all); ok {
 			text += "; did you mean " + near + "?"
 		}
+		text += " The presets are " + strings.Join(presets(), ", ")
 		return usageError{errors.New(text)}
 	}
 	p := newProvider(s.f.provider)
 	p.BaseURL, p.Model = cmp.Or(s.f.baseURL, p.BaseURL), s.f.model
+	if p.BaseURL == "" && p.Type != "offline" {
+		return need("the address of your own resource with --base-url")
+	}
 	if s.f.baseURL != "" && !address(s.f.baseURL) {
 		return usageError{fmt.Errorf("--base-url: want an address such as https://host/v1, without user name and query")}
 	}
@@ -123,6 +147,8 @@ func (s *setup) modelOfFlags(ctx context.Context) error {
 		if p.APIKey, err = s.c.secretFile("--key-file", s.f.keyFile); err != nil {
 			return err
 		}
+	} else if p.Preset != "" {
+		_, p.APIKey = s.vendorKey(p)
 	}
 	if p.Model == "" && p.Type != "offline" {
 		return need("the name of the model with --model")
@@ -134,13 +160,35 @@ func (s *setup) modelOfFlags(ctx context.Context) error {
 	return nil
 }
 
-// newProvider returns a provider with the defaults of its kind.
-func newProvider(kind string) *config.Provider { return config.NewProvider(mainName, kind) }
+// types are the types of providers.
+func types() []string { return []string{"openai", "anthropic", "ollama", "offline"} }
+
+// presets are the presets, which --provider names too.
+func presets() []string {
+	var list []string
+	all, err := dialect.All()
+	if err != nil { // the table is part of the program, and tested
+		return nil
+	}
+	for _, d := range all {
+		list = append(list, d.Name)
+	}
+	return list
+}
+
+// newProvider returns a provider with the defaults of its kind: a type, or a preset.
+func newProvider(kind string) *config.Provider {
+	if slices.Contains(types(), kind) {
+		return config.NewProvider(mainName, kind)
+	}
+	p, _ := config.NewPreset(mainName, kind)
+	return p
+}
 
 // address says whether a text is the address of an API.
 func address(text string) bool {
 	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && u.RawQuery == ""
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && (u.RawQuery == "" || strings.HasPrefix(u.RawQuery, "api-version="))
 }
 
 // pick asks which source it is.
@@ -167,7 +215,7 @@ func (s *setup) askProvider(ctx context.Context, from source) (p *config.Provide
 	if from.kind == "offline" {
 		return p, true, nil
 	}
-	if p.BaseURL, err = s.askAddress(from.address, p.BaseURL); err != nil {
+	if p.BaseURL, err = s.askAddress(from.address, p.BaseURL, from.example); err != nil {
 		return nil, false, err
 	}
 	if err = s.askKey(p, from.key); err != nil {
@@ -229,12 +277,12 @@ func (s *setup) mend(ctx context.Context, p *config.Provider, trouble *app.Model
 }
 
 // askAddress asks for the address of an API if it is not known.
-func (s *setup) askAddress(known, byDefault string) (string, error) {
+func (s *setup) askAddress(known, byDefault, example string) (string, error) {
 	if known != "?" {
 		return cmp.Or(known, byDefault), nil
 	}
 	for {
-		answer, err := s.in.line("Address of its API, such as https://openrouter.ai/api/v1: ")
+		answer, err := s.in.line("Address of its API, such as " + example + ": ")
 		if err != nil {
 			return "", err
 		}
@@ -250,9 +298,13 @@ func (s *setup) askKey(p *config.Provider, wanted bool) error {
 	if !wanted {
 		return nil
 	}
-	own := p.BaseURL != newProvider(p.Type).BaseURL
+	own := p.Preset == "" && p.BaseURL != newProvider(p.Type).BaseURL
 	prompt := "Key of the API"
-	if own {
+	variable, value := s.vendorKey(p)
+	switch {
+	case value != "":
+		prompt += "; Enter takes the one of " + variable
+	case own:
 		prompt += "; Enter if it needs none"
 	}
 	for {
@@ -260,11 +312,28 @@ func (s *setup) askKey(p *config.Provider, wanted bool) error {
 		if err != nil {
 			return err
 		}
-		if key != "" || own {
+		if key = cmp.Or(key, value); key != "" || own {
 			p.APIKey = key
 			return nil
 		}
 	}
+}
+
+// vendorKey returns the variable in which the vendor of a provider keeps its keys, and its value.
+func (s *setup) vendorKey(p *config.Provider) (variable string, value config.Secret) {
+	d, known := dialect.Named(p.Preset)
+	if !known {
+		d, known = dialect.OfAddress(p.BaseURL)
+	}
+	if !known || d.Key == "" {
+		return "", ""
+	}
+	for _, one := range s.c.source().Env {
+		if text, found := strings.CutPrefix(one, d.Key+"="); found {
+			return d.Key, config.Secret(text)
+		}
+	}
+	return d.Key, ""
 }
 
 // askModelName asks which model, and names some that the vendor has.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/policy/nearest"
 )
 
@@ -20,7 +21,8 @@ type checker struct {
 	warnings Problems
 	names    []string // of all providers
 	stat     func(string) (fs.FileInfo, error)
-	unsure   bool // some provider has no valid name, so unknown names are not reported
+	env      []string // as Source.Env
+	unsure   bool     // some provider has no valid name, so unknown names are not reported
 }
 
 func (k *checker) wrong(key, format string, args ...any) {
@@ -141,6 +143,7 @@ func (k *checker) providers() {
 		if k.bad[at] {
 			continue
 		}
+		k.preset(p, at)
 		switch {
 		case p.Name == "":
 			k.required(join(at, "name"))
@@ -153,10 +156,43 @@ func (k *checker) providers() {
 				envName(envName(envName(envName(envPrefix, "llm"), "providers"), p.Name), "model"))
 		}
 		k.accepts(p.Accepts, at)
-		if base, other := baseURLs()[p.Type]; other && !k.set(join(at, "base_url")) {
+		if base, other := baseURLs()[p.Type]; other && !k.set(join(at, "base_url")) && p.Preset == "" {
 			p.BaseURL = base
 		}
 		k.ollama(p, at)
+	}
+}
+
+// preset sets what the preset of a provider says and nobody has set. A key is only taken from the variable of a vendor
+// that is named: the environment may hold keys that are none of ours.
+func (k *checker) preset(p *Provider, at string) {
+	d, known := dialect.Named(p.Preset)
+	if !known || k.bad[join(at, "preset")] {
+		return
+	}
+	if p.Type == "openai" && d.Wire == "anthropic" {
+		p.Type = "anthropic"
+	}
+	own := k.set(join(at, "base_url"))
+	if other := p.Type != "openai" && p.Type != "ollama"; other != (d.Wire == "anthropic") && !own || p.Type == "ollama" && p.Preset != "ollama" {
+		k.wrong(join(at, "preset"), "%s has not the API of type %s; take out type, or set base_url to an address that has it", p.Preset, p.Type)
+		return
+	}
+	switch {
+	case own:
+	case d.BaseURL == "":
+		k.wrong(join(at, "base_url"), "is missing; preset %s needs the address of your own resource (docs/models.md)", p.Preset)
+	default:
+		p.BaseURL = d.BaseURL
+	}
+	if d.Key == "" || p.APIKey != "" || len(p.APIKeys) > 0 {
+		return
+	}
+	for _, variable := range k.env {
+		if value, found := strings.CutPrefix(variable, d.Key+"="); found && value != "" {
+			p.APIKey = Secret(value)
+			k.c.origins[join(at, "api_key")] = Origin{Env: d.Key}
+		}
 	}
 }
 

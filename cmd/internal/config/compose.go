@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/zephbot/zephbot/agent/llm/dialect"
 )
 
 // Chosen are the values that Compose writes. Empty ones keep their defaults, and are left out.
@@ -71,6 +73,10 @@ func (c *Chosen) provider(b *strings.Builder) {
 	base, other := baseURLs()[p.Type]
 	if !other {
 		base = openAI
+	}
+	if d, known := dialect.Named(p.Preset); known {
+		fmt.Fprintf(b, "preset = %s\n", quoteText(p.Preset))
+		base = d.BaseURL
 	}
 	if p.BaseURL != "" && p.BaseURL != base {
 		fmt.Fprintf(b, "base_url = %s\n", quoteText(p.BaseURL))

@@ -138,7 +138,7 @@ func shapeOf(t reflect.Type) shape {
 
 // isSecret reports whether values of t must not be shown.
 func isSecret(t reflect.Type) bool {
-	return t == secretType || t.Kind() == reflect.Map && t.Elem() == secretType
+	return t == secretType || (t.Kind() == reflect.Map || t.Kind() == reflect.Slice) && t.Elem() == secretType
 }
 
 // bare reports whether key needs no quotes in TOML.
