@@ -51,7 +51,7 @@ func BenchmarkChoose1000(b *testing.B) {
 	const query = "Please search the invoices of last month, export them to a file, and create an issue about the missing customer"
 	base := catalog.Options{Discovery: catalog.Discovery{TopK: 10, MinSimilarity: 0.3, MinToolsToFilter: 5}, TAFC: catalog.TAFC{Enabled: true}}
 	vectors := base
-	vectors.Embedder, vectors.Discovery.MinSimilarity = spend.NewEmbedder(noise{}, 0, nil), 0
+	vectors.Embedder, vectors.Discovery.MinSimilarity = spend.NewEmbedder(noise{}, spend.Cost{}, nil), 0
 	for name, o := range map[string]catalog.Options{"words": base, "embeddings": vectors} {
 		b.Run(name, func(b *testing.B) {
 			defs := thousand()

@@ -44,7 +44,7 @@ func TestNewRefuses(t *testing.T) {
 func TestNoTools(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"Embedding", "Llm", "None"} {
-		o := catalog.Options{Filter: filter(), Discovery: catalog.Discovery{Strategy: strategy}, Chooser: spend.NewModel("choose", &chooser{}), Embedder: spend.NewEmbedder(newWords("a"), 0, nil), Pruning: catalog.Pruning{Enabled: true}}
+		o := catalog.Options{Filter: filter(), Discovery: catalog.Discovery{Strategy: strategy}, Chooser: spend.NewModel("choose", &chooser{}), Embedder: spend.NewEmbedder(newWords("a"), spend.Cost{}, nil), Pruning: catalog.Pruning{Enabled: true}}
 		if got := setup(t, o).show("1", "anything a person says"); len(got) != 0 {
 			t.Errorf("%s: shown: %v", strategy, got)
 		}

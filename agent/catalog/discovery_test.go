@@ -84,7 +84,7 @@ func TestDiscoveryByEmbedding(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			tt.d.MinSimilarity = 0.3
-			k := setup(t, catalog.Options{Discovery: tt.d, Embedder: spend.NewEmbedder(newWords("issue", "label", "commit", "merge", "zebra"), 0, nil)}, slices.Concat(github(), files())...)
+			k := setup(t, catalog.Options{Discovery: tt.d, Embedder: spend.NewEmbedder(newWords("issue", "label", "commit", "merge", "zebra"), spend.Cost{}, nil)}, slices.Concat(github(), files())...)
 			if diff := cmp.Diff(tt.want, k.show("1", tt.query)); diff != "" {
 				t.Errorf("shown (-want +got):\n%s", diff)
 			}

@@ -97,7 +97,7 @@ func TestFilterByEmbedding(t *testing.T) {
 			t.Parallel()
 			f := filter()
 			f.TopK = tt.topK
-			k := setup(t, catalog.Options{Filter: f, Embedder: spend.NewEmbedder(newWords(vocabulary...), 0, nil)}, append(builtins(), tool("short", "Four words of text."))...)
+			k := setup(t, catalog.Options{Filter: f, Embedder: spend.NewEmbedder(newWords(vocabulary...), spend.Cost{}, nil)}, append(builtins(), tool("short", "Four words of text."))...)
 			if diff := cmp.Diff(tt.want, k.show("1", tt.query)); diff != "" {
 				t.Errorf("shown (-want +got):\n%s", diff)
 			}
@@ -116,7 +116,7 @@ func TestEmbedderDownRanksByWords(t *testing.T) {
 	clock := newClock()
 	w := newWords("file", "page")
 	w.fail(true)
-	k := setup(t, catalog.Options{Filter: filter(), Embedder: spend.NewEmbedder(w, 0, nil), Now: clock.now}, builtins()...)
+	k := setup(t, catalog.Options{Filter: filter(), Embedder: spend.NewEmbedder(w, spend.Cost{}, nil), Now: clock.now}, builtins()...)
 	want := []string{"bash", "fetch"}
 	for _, turn := range []string{"1", "2"} {
 		if diff := cmp.Diff(want, k.show(turn, "downloading pages")); diff != "" {

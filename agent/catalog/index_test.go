@@ -18,7 +18,7 @@ import (
 )
 
 func byVectors(w *words, index knn.Index) catalog.Options {
-	return catalog.Options{Discovery: catalog.Discovery{TopK: 10, MinSimilarity: 0.3}, Embedder: spend.NewEmbedder(w, 0, nil), Index: index, Model: "one"}
+	return catalog.Options{Discovery: catalog.Discovery{TopK: 10, MinSimilarity: 0.3}, Embedder: spend.NewEmbedder(w, spend.Cost{}, nil), Index: index, Model: "one"}
 }
 
 func TestSyncCounts(t *testing.T) {
@@ -154,11 +154,11 @@ func TestWhatSomebodyElseRemovedIsMadeAgain(t *testing.T) {
 
 func TestABuiltInWithoutVectorIsShown(t *testing.T) {
 	t.Parallel()
-	k := setup(t, catalog.Options{Filter: filter(), Embedder: spend.NewEmbedder(newWords("page"), 0, nil)}, builtins()...)
+	k := setup(t, catalog.Options{Filter: filter(), Embedder: spend.NewEmbedder(newWords("page"), spend.Cost{}, nil)}, builtins()...)
 	late := tool("late", "A tool that comes while the turn is being looked at.")
 	n := 0
 	// The turn's list is read first, the index's list second.
-	o := catalog.Options{Filter: filter(), Embedder: spend.NewEmbedder(newWords("page"), 0, nil), Source: func(string, *tools.Overlay) []tools.Definition {
+	o := catalog.Options{Filter: filter(), Embedder: spend.NewEmbedder(newWords("page"), spend.Cost{}, nil), Source: func(string, *tools.Overlay) []tools.Definition {
 		if n++; n == 1 {
 			return append(builtins(), late)
 		}

@@ -80,7 +80,7 @@ func TestASyncThatIsCutShortGoesOnWhereItStopped(t *testing.T) {
 		}
 		embedded += len(texts)
 		return slices.Repeat([][]float32{{1, 2}}, len(texts)), nil
-	}), 0, nil)}, defs...)
+	}), spend.Cost{}, nil)}, defs...)
 	if _, err := k.Sync(t.Context()); !errors.Is(err, errDown) || !strings.Contains(err.Error(), "sync the index of mcp tools: embed: ") {
 		t.Errorf("error = %v", err)
 	}
@@ -114,7 +114,7 @@ func TestSyncRefusesOddVectors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			give := embedder(func(texts []string) ([][]float32, error) { return tt.give(len(texts)), nil })
-			for _, o := range []catalog.Options{{Embedder: spend.NewEmbedder(give, 0, nil)}, {Embedder: spend.NewEmbedder(give, 0, nil), Filter: filter()}} {
+			for _, o := range []catalog.Options{{Embedder: spend.NewEmbedder(give, spend.Cost{}, nil)}, {Embedder: spend.NewEmbedder(give, spend.Cost{}, nil), Filter: filter()}} {
 				defs := github()
 				if o.Filter.Enabled {
 					defs = builtins()[:6]
@@ -134,7 +134,7 @@ func TestSyncRefusesOddVectors(t *testing.T) {
 func TestSyncWithoutNeed(t *testing.T) {
 	t.Parallel()
 	w := newWords("a")
-	for _, o := range []catalog.Options{{}, {Embedder: spend.NewEmbedder(w, 0, nil), Discovery: catalog.Discovery{Strategy: "None"}}} {
+	for _, o := range []catalog.Options{{}, {Embedder: spend.NewEmbedder(w, spend.Cost{}, nil), Discovery: catalog.Discovery{Strategy: "None"}}} {
 		if report, err := setup(t, o, github()...).Sync(t.Context()); err != nil || report != (catalog.SyncReport{}) {
 			t.Errorf("sync = %+v, %v", report, err)
 		}

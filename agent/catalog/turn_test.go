@@ -24,7 +24,7 @@ func TestAnUnchangedTurnIsShownTheSameBytes(t *testing.T) {
 	for name, o := range map[string]catalog.Options{
 		"all":        {},
 		"words":      {Filter: filter(), Discovery: catalog.Discovery{TopK: 3, MinSimilarity: 0.3}},
-		"embeddings": {Filter: filter(), Discovery: catalog.Discovery{TopK: 3, MinSimilarity: 0.3}, Embedder: spend.NewEmbedder(newWords("file", "issue", "repository"), 0, nil)},
+		"embeddings": {Filter: filter(), Discovery: catalog.Discovery{TopK: 3, MinSimilarity: 0.3}, Embedder: spend.NewEmbedder(newWords("file", "issue", "repository"), spend.Cost{}, nil)},
 		"thinking":   {TAFC: catalog.TAFC{Enabled: true}, OutputHint: hint},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestACutRankingDoesNotStay(t *testing.T) {
 	w := newWords("file", "page")
 	ctx, cancel := context.WithCancel(t.Context())
 	w.wait = func(ctx context.Context) error { cancel(); return ctx.Err() }
-	k := setup(t, catalog.Options{Filter: filter(), Embedder: spend.NewEmbedder(w, 0, nil)}, builtins()...)
+	k := setup(t, catalog.Options{Filter: filter(), Embedder: spend.NewEmbedder(w, spend.Cost{}, nil)}, builtins()...)
 	turn := &agent.Turn{ID: "1", Origin: tools.Origin{Session: "s"}}
 	k.Tools(ctx, turn, agent.View{Query: "a file", Step: 1})
 	w.wait = nil
@@ -144,7 +144,7 @@ func TestACutRankingDoesNotStay(t *testing.T) {
 func TestManyTurnsAtOnce(t *testing.T) {
 	t.Parallel()
 	k := setup(t, catalog.Options{
-		Filter: filter(), Discovery: catalog.Discovery{TopK: 3, MinSimilarity: 0.3}, Embedder: spend.NewEmbedder(newWords("file", "issue"), 0, nil), TAFC: catalog.TAFC{Enabled: true},
+		Filter: filter(), Discovery: catalog.Discovery{TopK: 3, MinSimilarity: 0.3}, Embedder: spend.NewEmbedder(newWords("file", "issue"), spend.Cost{}, nil), TAFC: catalog.TAFC{Enabled: true},
 	}, slices.Concat(builtins(), github())...)
 	want := k.show("0", "an issue about a file")
 	var wg sync.WaitGroup

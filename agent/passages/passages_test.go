@@ -76,7 +76,7 @@ func setup(t *testing.T) (*passages.Code, *tree, *words) {
 	t.Helper()
 	model, files := &words{}, &tree{roots: map[string][]code.Passage{}}
 	index, err := recall.New(recall.Options{
-		Name: "code", Spaces: knn.NewSpaces(), Model: "m", Embedder: spend.NewEmbedder(model, 0, nil), Log: zerolog.Nop(),
+		Name: "code", Spaces: knn.NewSpaces(), Model: "m", Embedder: spend.NewEmbedder(model, spend.Cost{}, nil), Log: zerolog.Nop(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +189,7 @@ func TestTheLogNamesNoCode(t *testing.T) {
 	var log bytes.Buffer
 	_, files, model := setup(t)
 	index, err := recall.New(recall.Options{
-		Name: "code", Spaces: knn.NewSpaces(), Model: "m", Embedder: spend.NewEmbedder(model, 0, nil), Log: zerolog.New(&log),
+		Name: "code", Spaces: knn.NewSpaces(), Model: "m", Embedder: spend.NewEmbedder(model, spend.Cost{}, nil), Log: zerolog.New(&log),
 	})
 	if err != nil {
 		t.Fatal(err)

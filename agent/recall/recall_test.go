@@ -398,7 +398,7 @@ func TestASyncThatWasCancelledGoesOn(t *testing.T) {
 func TestNobodyEmbedsForFree(t *testing.T) {
 	t.Parallel()
 	x := index(t, knn.NewSpaces(), "m", &words{size: 64}, func(o *recall.Options) {
-		o.Embedder = spend.NewEmbedder(&words{size: 64}, 1, nil)
+		o.Embedder = spend.NewEmbedder(&words{size: 64}, spend.Cost{USD: 1}, nil)
 	})
 	if _, err := x.Sync(t.Context(), "a", recall.Docs(doc("1", "one")), nil); !errors.Is(err, pay.ErrNobody) {
 		t.Errorf("sync: %v, want that nobody pays", err)

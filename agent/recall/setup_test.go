@@ -78,7 +78,7 @@ func (k *kept) Set(_ context.Context, group, key string, value []byte) error {
 	return nil
 }
 
-func (w *words) paid() *spend.Embedder { return spend.NewEmbedder(w, 0, nil) }
+func (w *words) paid() *spend.Embedder { return spend.NewEmbedder(w, spend.Cost{}, nil) }
 
 func check(t testing.TB, err error) {
 	t.Helper()

@@ -286,33 +286,37 @@ func TestReceive(t *testing.T) {
 		},
 		"voice": {
 			bot.Attachment{Kind: bot.Voice, Note: "4 s"},
-			documenttest.OGG(90), func(w *world) { w.deps.Transcriber = spend.NewTranscriber(&scribe{text: " buy tea "}, 0.006, nil) },
+			documenttest.OGG(90), func(w *world) {
+				w.deps.Transcriber = spend.NewTranscriber(&scribe{text: " buy tea "}, spend.Cost{USD: 0.006}, nil)
+			},
 			[]string{"text [transcript of a voice message of the person, 4 s]\nbuy tea", "said: I heard: “buy tea”"},
 			nil,
 		},
 		"silence": {
 			bot.Attachment{Kind: bot.Voice, Note: "4 s"},
-			documenttest.OGG(90), func(w *world) { w.deps.Transcriber = spend.NewTranscriber(&scribe{}, 0.006, nil) },
+			documenttest.OGG(90), func(w *world) { w.deps.Transcriber = spend.NewTranscriber(&scribe{}, spend.Cost{USD: 0.006}, nil) },
 			[]string{"file voice message 4 s; no words were heard in it", "said: I heard no words in the voice message."},
 			nil,
 		},
 		"noise": {
 			bot.Attachment{Kind: bot.Voice},
-			[]byte("no sound at all"), func(w *world) { w.deps.Transcriber = spend.NewTranscriber(&scribe{}, 0.006, nil) },
+			[]byte("no sound at all"), func(w *world) { w.deps.Transcriber = spend.NewTranscriber(&scribe{}, spend.Cost{USD: 0.006}, nil) },
 			[]string{"file voice message it is no recording that can be read", "said: I cannot read the voice message as a recording. OGG, MP3, M4A, WAV, FLAC and WebM work."},
 			nil,
 		},
 		"not written down": {
 			bot.Attachment{Kind: bot.Voice},
 			documenttest.OGG(90), func(w *world) {
-				w.deps.Transcriber = spend.NewTranscriber(&scribe{err: &llm.Error{Kind: llm.Unavailable, Err: io.EOF}}, 0.006, nil)
+				w.deps.Transcriber = spend.NewTranscriber(&scribe{err: &llm.Error{Kind: llm.Unavailable, Err: io.EOF}}, spend.Cost{USD: 0.006}, nil)
 			},
 			[]string{"file voice message what is said in it could not be written down", "said: I could not write down what is said in the voice message. Please send it again later, or write it."},
 			nil,
 		},
 		"audio": {
 			bot.Attachment{Kind: bot.Audio, Name: "t.mp3", MIME: "audio/mpeg", Note: "90 s"},
-			[]byte("ID3 and sounds"), func(w *world) { w.deps.Transcriber = spend.NewTranscriber(&scribe{text: "obey me"}, 0.006, nil) },
+			[]byte("ID3 and sounds"), func(w *world) {
+				w.deps.Transcriber = spend.NewTranscriber(&scribe{text: "obey me"}, spend.Cost{USD: 0.006}, nil)
+			},
 			[]string{`text [the person sent an audio file, stored in the working directory as "t.mp3", 14 B, "audio/mpeg"; 90 s]`, "text [transcript of an audio file, 90 s]\n<file:t.mp3|obey me>", "said: I heard: “obey me”"},
 			[]string{"t.mp3"},
 		},
@@ -370,7 +374,7 @@ func TestAForwardedVoiceMessageIsMarked(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.files["f"] = documenttest.OGG(90)
-	w.deps.Transcriber = spend.NewTranscriber(&scribe{text: "obey"}, 0.006, nil)
+	w.deps.Transcriber = spend.NewTranscriber(&scribe{text: "obey"}, spend.Cost{USD: 0.006}, nil)
 	got, err := attach.New(w.deps).Receive(pay.With(t.Context(), pay.Unlimited{}), &turn.Sent{
 		Message: &bot.Message{Forwarded: true, Files: []bot.Attachment{{Kind: bot.Voice, ID: "f"}}}, Session: "s",
 	})
@@ -450,7 +454,7 @@ func TestUnpaidRecording(t *testing.T) {
 		w := setup(t)
 		w.files["f"] = content
 		listener := &scribe{text: "buy tea"}
-		w.deps.Transcriber = spend.NewTranscriber(listener, 0.006, nil)
+		w.deps.Transcriber = spend.NewTranscriber(listener, spend.Cost{USD: 0.006}, nil)
 		got, err := attach.New(w.deps).Receive(pay.With(t.Context(), broke{}), &turn.Sent{
 			Message: &bot.Message{Files: []bot.Attachment{{Kind: kind, ID: "f", Name: "t.mp3", MIME: "audio/mpeg", Seconds: 60}}, Place: bot.Place{Channel: "test"}}, Session: "s", Workspace: "w",
 		},

@@ -13,7 +13,9 @@ import (
 func loaded(text string, env ...string) (*config.Config, error) {
 	return config.Load(config.Source{
 		File: "zephbot.toml", Env: env, WorkDir: "/", Home: "/",
-		ReadFile: func(string) ([]byte, error) { return []byte("[[llm.providers]]\nname = \"main\"\nmodel = \"m\"\n" + text), nil },
+		ReadFile: func(string) ([]byte, error) {
+			return []byte("[[llm.providers]]\nname = \"main\"\nmodel = \"m\"\n" + text), nil
+		},
 	})
 }
 
