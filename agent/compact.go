@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -64,6 +65,7 @@ func (s *step) window() int {
 func (s *step) render(ctx context.Context, req *llm.Request, budget int) (estimate int, err error) {
 	accepts := llm.AcceptsFor(s.deps.Provider, req.Prefer)
 	view := s.state.conversation(req, s.turn.Shared, accepts)
+	s.fixed = view.fixed
 	plan := view.plan(budget, false)
 	if s.state.crowded(plan.Total, budget) && !s.summed {
 		s.summed = true
@@ -280,10 +282,14 @@ func (c *conversation) pieces() []window.Piece {
 			if len(m.Uses) > 0 {
 				batch++
 			}
-			p := window.Piece{Size: window.Message(*m) + window.Parts(g[i:i+1], c.accept), Group: k, Batch: batch}
+			parts := window.Parts(g[i:i+1], c.accept)
+			p := window.Piece{Size: window.Message(*m) + parts, Group: k, Batch: batch}
 			if m.Result != nil {
 				if short := window.Message(c.reference(m)); p.Size > 2*short {
 					p.Short = short
+				}
+				if least := c.least(m) + parts; p.Size > least {
+					p.Least = least
 				}
 			}
 			list = append(list, p)
@@ -310,16 +316,102 @@ func (c *conversation) reference(m *llm.Message) llm.Message {
 	return short
 }
 
+// leastShown is how many tokens of an output are shown besides its frame when it is cut as far as possible.
+const leastShown = 40
+
+// least returns the tokens of a result that is cut as far as possible, without its parts.
+func (c *conversation) least(m *llm.Message) int {
+	open, end := frame(m.Result.Text)
+	short := llm.Message{Role: m.Role, Result: &llm.ToolResult{}}
+	return window.Message(short) + window.Tokens(m.Result.Text[:open]) + window.Tokens(m.Result.Text[end:]) +
+		window.Tokens(c.gap(m, len(m.Result.Text))) + leastShown
+}
+
+// cut returns a result with as much left out of its middle that the message has a number of tokens.
+func (c *conversation) cut(m *llm.Message, tokens int) llm.Message {
+	text := m.Result.Text
+	open, end := frame(text)
+	room := tokens - (c.least(m) - leastShown) - window.Parts([]llm.Message{*m}, c.accept)
+	head, tail := window.Ends(text[open:end], room)
+	if head == tail {
+		return *m
+	}
+	result := *m.Result
+	begin := text[:open+head]
+	if begin != "" && !strings.HasSuffix(begin, "\n") {
+		begin += "\n"
+	}
+	result.Text = begin + c.gap(m, utf8.RuneCountInString(text[open+head:open+tail])) + text[open+tail:]
+	short := *m
+	short.Result = &result
+	return short
+}
+
+// gap is the line in place of what is cut out of a result: how much it was, and how to read it.
+func (c *conversation) gap(m *llm.Message, characters int) string {
+	how := ""
+	switch id := volatile.FindString(m.Result.Text); {
+	case id != "":
+		how = "; read_overflow reads " + id
+	case c.repeatable(m.Result.ID):
+		how = "; the same call reads them again, but no more fits at once: ask for a part"
+	}
+	return fmt.Sprintf("[… %d characters left out because the window is small%s …]\n", characters, how)
+}
+
+// The longest frame that is kept, in bytes.
+const maxFrame = 1 << 10
+
+// foreignOpen and foreignEnd begin the lines around content from outside (see tools/mark).
+const (
+	foreignOpen = `<external-data id="`
+	foreignEnd  = `</external-data id="`
+)
+
+// frame returns what of an output is never cut: text[:open], the lines that mark it as foreign, and text[end:], the note
+// of where it was stored, and the closing mark.
+func frame(text string) (open, end int) {
+	end = len(text)
+	if strings.HasPrefix(text, foreignOpen) {
+		for range 3 { // the mark, its explanation and perhaps a warning
+			line := strings.IndexByte(text[open:], '\n') + 1
+			if line == 0 || open+line > maxFrame || open > 0 && text[open] != '[' {
+				break
+			}
+			open += line
+		}
+		if at := strings.LastIndex(text, "\n"+foreignEnd); at >= open && len(text)-at < maxFrame {
+			end = at + 1
+		}
+	}
+	from := max(open, end-maxFrame)
+	if ids := volatile.FindAllStringIndex(text[from:end], -1); len(ids) > 0 {
+		line := strings.LastIndexByte(text[open:from+ids[len(ids)-1][0]], '\n') + 1 + open
+		if line >= from && text[line] == '[' {
+			end = line
+		}
+	}
+	return open, end
+}
+
+// shown is a message as a plan sends it; n is its number among the pieces.
+func (c *conversation) shown(m *llm.Message, plan *window.Plan, n int) llm.Message {
+	switch {
+	case n < len(plan.Short) && plan.Short[n]:
+		return c.reference(m)
+	case n < len(plan.Cut) && plan.Cut[n] > 0:
+		return c.cut(m, plan.Cut[n])
+	default:
+		return *m
+	}
+}
+
 // sizes are the tokens of each turn in a plan.
 func (c *conversation) sizes(plan window.Plan) []int {
 	sizes, n := make([]int, len(c.turns)), 0
 	for k, g := range c.turns {
 		for i := range g {
-			m := g[i]
-			if n < len(plan.Short) && plan.Short[n] {
-				m = c.reference(&g[i])
-			}
-			sizes[k] += window.Message(m)
+			sizes[k] += window.Message(c.shown(&g[i], &plan, n))
 			n++
 		}
 		sizes[k] += window.Parts(g, c.accept)
@@ -332,9 +424,7 @@ func (c *conversation) messages(plan window.Plan) []llm.Message {
 	n := 0
 	for _, g := range c.turns {
 		for i := range g {
-			if n < len(plan.Short) && plan.Short[n] {
-				g[i] = c.reference(&g[i])
-			}
+			g[i] = c.shown(&g[i], &plan, n)
 			n++
 		}
 	}

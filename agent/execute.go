@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/agent/window"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -322,6 +323,27 @@ func touched(call *tools.Call) []string {
 	return list
 }
 
+// outputShare is the part of the window that the outputs of one batch may take, and leastRoom what each may take even so,
+// in tokens.
+const (
+	outputShare = 0.20
+	leastRoom   = 200
+)
+
+// room returns how many tokens each output of a batch may take: together a fifth of the window, and no more than half of
+// what system prompt and tools leave of it, as far as a request of this run has shown their size.
+func (s *step) room(uses int) int {
+	budget := s.window()
+	if budget <= 0 {
+		return 0
+	}
+	most := int(float64(budget) * outputShare)
+	if s.fixed > 0 {
+		most = min(most, (int(float64(budget)*window.Limit)-s.fixed)/2)
+	}
+	return max(most/max(uses, 1), leastRoom)
+}
+
 func (s *step) call(b *batch, u journal.Use) *tools.Call {
 	at, now := s.state.standingAt(b.entry.N), s.state.standing()
 	batches, calls := at.Of(at.Caller) // of whoever the turn belongs to
@@ -330,7 +352,7 @@ func (s *step) call(b *batch, u journal.Use) *tools.Call {
 	return &tools.Call{
 		ID: u.Call, Batch: b.entry.N, Tool: u.Name, Args: u.Args, Definition: u.Definition,
 		Origin: s.turn.Origin, Trail: &tools.Trail{}, Tools: s.turn.Tools,
-		Ask: s.wanted(), Said: s.state.typed(), Foreign: now.Foreign, Suspicious: now.Suspicious,
+		Room: s.room(len(b.entry.Uses)), Ask: s.wanted(), Said: s.state.typed(), Foreign: now.Foreign, Suspicious: now.Suspicious,
 		Touched: now.Touched, BatchN: batches, CallN: calls + own + 1,
 		Began: now.Began, Earlier: s.state.earlier(b.entry.N),
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"unicode"
@@ -32,7 +33,7 @@ func groups(entries []journal.Entry, shared bool) (head []llm.Message, all [][]l
 		}
 		if e.Joins == journal.Edited && said != nil && said.Turn == e.Turn { // the model never reads how it read before
 			said = revised(said, e)
-			list[len(list)-1] = addMessages(nil, said, nil, shared)[0]
+			list[len(list)-1] = addMessages(nil, said, nil, nil, shared)[0]
 			continue
 		}
 		if said = nil; e.Kind == journal.UserEntry && e.Joins != journal.Meanwhile {
@@ -41,7 +42,7 @@ func groups(entries []journal.Entry, shared bool) (head []llm.Message, all [][]l
 		if e.Retold {
 			retold = len(list)
 		}
-		list = addMessages(list, e, entries[i+1:], shared)
+		list = addMessages(list, e, entries[:i], entries[i+1:], shared)
 	}
 	all = make([][]llm.Message, len(starts))
 	end := len(list)
@@ -71,7 +72,7 @@ func summary(e *journal.Entry) []llm.Message {
 
 // addMessages adds the messages of one entry. An assistant entry is followed by the results of its uses, in the order
 // of the uses.
-func addMessages(list []llm.Message, e *journal.Entry, rest []journal.Entry, shared bool) []llm.Message {
+func addMessages(list []llm.Message, e *journal.Entry, before, rest []journal.Entry, shared bool) []llm.Message {
 	switch e.Kind {
 	case journal.UserEntry:
 		return append(list, llm.Message{Role: llm.User, Text: userText(e, shared), Parts: readable(e.Parts)})
@@ -84,7 +85,7 @@ func addMessages(list []llm.Message, e *journal.Entry, rest []journal.Entry, sha
 		}
 		return append(list, llm.Message{Role: llm.Assistant, Text: "(" + text + ")"})
 	case journal.AssistantEntry:
-		return addAssistant(list, e, rest)
+		return addAssistant(list, e, before, rest)
 	default:
 		return list
 	}
@@ -131,7 +132,37 @@ func unclosed(u journal.Use, started bool) string {
 	}
 }
 
-func addAssistant(list []llm.Message, e *journal.Entry, rest []journal.Entry) []llm.Message {
+// again returns what the model is told below an output that it has had before in the turn, of the same call; "" = it has
+// not. Models repeat a call to see more of its output, which no repetition shows.
+func again(before []journal.Entry, u *journal.Use, result *journal.Entry) string {
+	if result.Failed {
+		return ""
+	}
+	for i := len(before) - 1; i >= 0 && before[i].Turn == result.Turn; i-- {
+		e := &before[i]
+		if e.Kind != journal.AssistantEntry {
+			continue
+		}
+		for _, earlier := range e.Uses {
+			if earlier.Name != u.Name || !bytes.Equal(earlier.Args, u.Args) {
+				continue
+			}
+			for _, r := range before[i+1:] {
+				if r.Kind != journal.ResultEntry || r.Call != earlier.Call || len(r.Text) != len(result.Text) ||
+					volatile.ReplaceAllString(r.Text, "") != volatile.ReplaceAllString(result.Text, "") {
+					continue
+				}
+				if id := volatile.FindString(result.Text); id != "" {
+					return "\n[You made this call before in this turn, with the same output. It shows no more when it is made again; read_overflow reads any part of " + id + "]"
+				}
+				return "\n[You made this call before in this turn, with the same output. Go on with what you have.]"
+			}
+		}
+	}
+	return ""
+}
+
+func addAssistant(list []llm.Message, e *journal.Entry, before, rest []journal.Entry) []llm.Message {
 	results, started := resultsOf(e, rest), startedOf(e, rest)
 	at := len(list)
 	list = append(list, llm.Message{Role: llm.Assistant, Text: e.Text, Extra: e.Extra})
@@ -141,6 +172,7 @@ func addAssistant(list []llm.Message, e *journal.Entry, rest []journal.Entry) []
 		if !ok {
 			r.Text, r.Failed = unclosed(u, started[u.Call]), true
 		}
+		r.Text += again(before, &u, &r)
 		result := llm.ToolResult{ID: u.Call, Name: u.Name, Text: r.Text, Error: r.Failed, Parts: readable(r.Parts)}
 		list = append(list, llm.Message{Role: llm.ToolRole, Result: &result})
 	}

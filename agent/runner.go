@@ -169,6 +169,7 @@ type step struct {
 	summed   bool            // a summary was tried in this run
 	unsummed bool            // it failed, and no entry says so yet
 	retold   bool            // a server took the conversation as plain text only
+	fixed    int             // tokens of system prompt and tools in the last request; 0 = there was none
 	leftOut  bool            // messages were left out because there is no summary of them
 	loading  time.Duration   // spent on reading the journal, until it is observed
 

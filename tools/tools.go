@@ -109,6 +109,9 @@ type Call struct {
 	// Delegate gives a task to a sub-agent and waits for its result, or for as long as the turn can go on: an error that
 	// it returns must be returned as it is. nil = the caller cannot delegate.
 	Delegate func(ctx context.Context, task Task) (*Result, error)
+	// Room is how many tokens of the model's window the output may take; 0 = the caller knows no limit. What is longer is
+	// put aside, and the model gets its beginning and its end.
+	Room int
 	// Ask is what the person wants in this turn, for stages that judge relevance; may be empty.
 	Ask string
 	// Said is what the person has written or said themselves in this turn: no quotation, no file, nothing forwarded.

@@ -66,6 +66,39 @@ func TestCompactShortens(t *testing.T) {
 	}
 }
 
+// TestCompactCuts: outputs above their share of the window are cut alike in every request; the newest ones are cut to what
+// fits, the largest first, and only if their ends do not fit they become references.
+func TestCompactCuts(t *testing.T) {
+	t.Parallel()
+	output := func(batch int, sizes ...int) []window.Piece {
+		list := []window.Piece{{Size: 10, Batch: batch}}
+		for _, n := range sizes {
+			list = append(list, window.Piece{Size: n, Short: 10, Least: 50, Batch: batch})
+		}
+		return list
+	}
+	for name, tt := range map[string]struct {
+		pieces []window.Piece
+		fixed  int
+		cut    []int
+		short  []bool
+		total  int
+	}{
+		"its share":            {output(1, 900), 0, []int{0, 437}, []bool{false, false}, 447},
+		"what fits":            {output(1, 900), 600, []int{0, 190}, []bool{false, false}, 800},
+		"the largest first":    {output(1, 60, 300, 200), 500, []int{0, 0, 115, 115}, []bool{false, false, false, false}, 800},
+		"not even the ends":    {output(1, 300, 300), 700, nil, []bool{false, true, true}, 730},
+		"older ones before":    {append(output(1, 300), output(2, 300)...), 490, []int{0, 0, 0, 280}, []bool{false, true, false, false}, 800},
+		"what cannot be cut":   {[]window.Piece{{Size: 900, Short: 10, Batch: 1}}, 0, nil, []bool{true}, 10},
+		"small enough already": {output(1, 300), 100, nil, []bool{false, false}, 410},
+	} {
+		got := window.Compact(tt.pieces, tt.fixed, 1000, false)
+		if !slices.Equal(got.Cut, tt.cut) || !slices.Equal(got.Short, tt.short) || got.Total != tt.total {
+			t.Errorf("%s: cut %v, short %v, total %d; want %v, %v, %d", name, got.Cut, got.Short, got.Total, tt.cut, tt.short, tt.total)
+		}
+	}
+}
+
 // talk draws a conversation, piece by piece.
 func talk(t *rapid.T) []window.Piece {
 	var list []window.Piece
@@ -79,6 +112,9 @@ func talk(t *rapid.T) []window.Piece {
 				p := window.Piece{Size: rapid.IntRange(1, 300).Draw(t, "output"), Group: g, Batch: batch}
 				if p.Size > 20 {
 					p.Short = 10
+				}
+				if p.Size > 60 && rapid.Bool().Draw(t, "can be cut") {
+					p.Least = 50
 				}
 				list = append(list, p)
 			}
@@ -98,7 +134,7 @@ func TestCompactKeepsThePrefix(t *testing.T) {
 		for n := range list {
 			got := window.Compact(list[:n+1], fixed, budget, drop)
 			newest := func(i int) bool { return list[i].Batch == list[n].Batch && got.Short[i] }
-			if window.Over(got.Total, budget) || slices.ContainsFunc(indexes(n+1), newest) {
+			if window.Over(got.Total, budget) || slices.ContainsFunc(indexes(n+1), newest) || got.Cut != nil {
 				return // the newest output was shortened too, because the request would not fit
 			}
 			if n > 0 {
@@ -137,6 +173,9 @@ func TestCompactFits(t *testing.T) {
 		final := list[len(list)-1].Group
 		for i, p := range list {
 			size := p.Size
+			if i < len(got.Cut) && got.Cut[i] > 0 {
+				size = got.Cut[i]
+			}
 			if got.Short[i] {
 				size = p.Short
 			}

@@ -3,6 +3,8 @@
 package window
 
 import (
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/zephbot/zephbot/agent/llm"
@@ -42,6 +44,62 @@ func ascii[T string | []byte](text T) (n int) {
 		}
 	}
 	return n
+}
+
+// Ends returns how much of the beginning and of the end of a text has a number of tokens, half of them each: text[:head]
+// and text[tail:]. A cut goes to the end of a line where that is near, and never between a character and its marks.
+func Ends(text string, tokens int) (head, tail int) {
+	half := max(tokens, 0) / 2 * sevenths
+	for cost := 0; head < len(text); {
+		r, size := utf8.DecodeRuneInString(text[head:])
+		if cost += weight(r); cost > half {
+			break
+		}
+		head += size
+	}
+	for head > 0 && head < len(text) && joins(text, head) {
+		_, size := utf8.DecodeLastRuneInString(text[:head])
+		head -= size
+	}
+	if line := strings.LastIndexByte(text[:head], '\n') + 1; head < len(text) && line > head-head/4 {
+		head = line
+	}
+	tail = len(text)
+	for cost := 0; tail > head; {
+		r, size := utf8.DecodeLastRuneInString(text[:tail])
+		if cost += weight(r); cost > half {
+			break
+		}
+		tail -= size
+	}
+	for tail > head && tail < len(text) && joins(text, tail) {
+		_, size := utf8.DecodeRuneInString(text[tail:])
+		tail += size
+	}
+	if line := strings.IndexByte(text[tail:], '\n') + 1; tail > head && line > 0 && line < (len(text)-tail)/4 {
+		tail += line
+	}
+	return head, tail
+}
+
+// sevenths of a token are the unit of weight: an ASCII character has two.
+const sevenths = 7
+
+// weight is what a character adds to an estimate.
+func weight(r rune) int {
+	if r < utf8.RuneSelf {
+		return 2
+	}
+	return sevenths
+}
+
+// joins reports whether the characters before and after a place belong together: a mark, a modifier or a joiner.
+func joins(text string, at int) bool {
+	before, _ := utf8.DecodeLastRuneInString(text[:at])
+	after, _ := utf8.DecodeRuneInString(text[at:])
+	const joiner = '\u200D'
+	return before == joiner || after == joiner || before == '\r' && after == '\n' ||
+		after >= utf8.RuneSelf && (unicode.In(after, unicode.M, unicode.Variation_Selector) || after >= 0x1F3FB && after <= 0x1F3FF)
 }
 
 // Message estimates one message.

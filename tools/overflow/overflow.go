@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
@@ -152,7 +154,7 @@ type stage struct{ Options }
 func (s *stage) shape(ctx context.Context, call *tools.Call, result *tools.Result) *tools.Result {
 	shown := *result // the original may be shared
 	shown.Text, shown.Whole = valid(result.Text), ""
-	limit := s.limit(call)
+	limit := min(s.limit(call), fitting(shown.Text, call.Room))
 	long := longer(shown.Text, limit)
 	keep := []string{shown.Text}
 	filtered := false
@@ -173,6 +175,25 @@ func (s *stage) shape(ctx context.Context, call *tools.Call, result *tools.Resul
 	}
 	shown.Text = onNewLine(shown.Text, note)
 	return &shown
+}
+
+// fitting returns how many characters of a text take a number of tokens, less what is added to a cut text; 0 tokens = there
+// is no limit. A token is about 3.5 ASCII characters, or one other character.
+func fitting(text string, tokens int) int {
+	if tokens <= 0 || len(text) <= tokens { // no character takes more tokens than bytes
+		return math.MaxInt
+	}
+	characters, ascii := count(text), 0
+	for i := range len(text) {
+		if text[i] < utf8.RuneSelf {
+			ascii++
+		}
+	}
+	size := ascii*2/7 + characters - ascii
+	if size <= tokens {
+		return math.MaxInt
+	}
+	return max(characters*tokens/size-Extra, Extra)
 }
 
 func (s *stage) limit(call *tools.Call) int {

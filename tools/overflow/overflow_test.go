@@ -387,3 +387,32 @@ func TestTooLargeIsKeptByItsEnds(t *testing.T) {
 		}
 	}
 }
+
+// TestRoom: what the window has no room for is put aside, also below the threshold; tokens count, not characters.
+func TestRoom(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		text string
+		room int
+		cut  bool
+	}{
+		"no limit":       {strings.Repeat("line\n", 1000), 0, false},
+		"enough":         {strings.Repeat("line\n", 1000), 1500, false},
+		"too little":     {strings.Repeat("line\n", 1000), 1000, true},
+		"dense script":   {strings.Repeat("漢字\n", 1000), 1500, true},
+		"hardly any":     {strings.Repeat("line\n", 1000), 1, true},
+		"shorter anyway": {"line\n", 1, false},
+	} {
+		c := call()
+		c.Room = tt.room
+		o := options(overflow.NewMemory(0))
+		o.Threshold = 100_000
+		res, err := overflow.New(o)(gives(tools.Result{Text: tt.text}))(t.Context(), c)
+		if err != nil || res.Truncated != tt.cut || strings.Contains(res.Text, overflow.Prefix) != tt.cut {
+			t.Errorf("%s: %d characters, %v", name, len(res.Text), err)
+		}
+		if tt.cut && len(res.Text) > max(tt.room*7/2, 4*overflow.Extra) {
+			t.Errorf("%s: %d characters for %d tokens", name, len(res.Text), tt.room)
+		}
+	}
+}

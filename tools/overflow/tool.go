@@ -52,7 +52,7 @@ func Tool(options Options) (tools.Tool, error) {
 		Adjust: func(s *jsonschema.Schema) {
 			s.Properties["offset"].Minimum = new(0.0)
 			s.Properties["limit"].Minimum = new(1.0)
-			s.Properties["limit"].Description += fmt.Sprintf("; at most %d, which is what comes without it", r.page)
+			s.Properties["limit"].Description += fmt.Sprintf("; at most %d, or what the window has room for, which is what comes without it", r.page)
 		},
 		Describe: describe,
 		Run:      r.run,
@@ -113,7 +113,8 @@ func (r *reading) run(ctx context.Context, call *tools.Call, in readArgs) (*tool
 			Err: err,
 		}
 	}
-	text, err := r.part(valid(item.Text), in)
+	whole := valid(item.Text)
+	text, err := r.part(whole, in, min(r.page, fitting(whole, call.Room)))
 	if err != nil {
 		return nil, err
 	}
@@ -121,13 +122,12 @@ func (r *reading) run(ctx context.Context, call *tools.Call, in readArgs) (*tool
 }
 
 // part returns the requested page, and a line that says where to continue.
-func (r *reading) part(text string, in readArgs) (string, error) {
+func (r *reading) part(text string, in readArgs, limit int) (string, error) {
 	total := count(text)
 	if in.Offset > 0 && in.Offset >= total {
 		return "", tools.Errorf(tools.InvalidParameters, "offset: %d is behind the end; the output has %d characters",
 			in.Offset, total)
 	}
-	limit := r.page
 	if in.Limit > 0 {
 		limit = min(limit, in.Limit)
 	}

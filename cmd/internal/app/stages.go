@@ -124,11 +124,18 @@ func (c *Core) filters() tools.Middleware {
 	}})
 }
 
+// overflowThreshold is how many characters of an output a model gets at most: tools.overflow.threshold, or what a fifth of
+// a small window holds.
+func (c *Core) overflowThreshold() int {
+	const share, perToken, least = 0.20, 3.5, 1000
+	return min(c.cfg.Tools.Overflow.Threshold, max(int(float64(c.cfg.Agent.ContextBudgetTokens)*share*perToken), least))
+}
+
 // openOverflow builds the stage, and registers the tool that reads what was stored.
 func (c *Core) openOverflow(s *stages) error {
 	o := c.cfg.Tools.Overflow
 	options := overflow.Options{
-		Threshold: o.Threshold, Retention: time.Duration(o.RetentionDays) * 24 * time.Hour, MaxBytes: o.MaxOverflowBytes, Now: c.now,
+		Threshold: c.overflowThreshold(), Retention: time.Duration(o.RetentionDays) * 24 * time.Hour, MaxBytes: o.MaxOverflowBytes, Now: c.now,
 		Log: c.log.With().Str("component", "overflow").Logger(),
 	}
 	if c.stores != nil {
