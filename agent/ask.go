@@ -28,8 +28,73 @@ func (s *step) ask(ctx context.Context) (*Outcome, error) {
 	return s.askWith(ctx, offers, "")
 }
 
-// askWith calls the model once with some tools. more is what it is told after the conversation; "" = nothing.
+// askWith calls the model with some tools. more is what it is told after the conversation; "" = nothing. An answer that
+// says nothing, or has calls that cannot be made, is asked for once more: what the model is told for that does not stay in
+// the conversation.
 func (s *step) askWith(ctx context.Context, offers []Offer, more string) (*Outcome, error) {
+	entry, resp, out, err := s.callModel(ctx, offers, more, "")
+	if out != nil || err != nil {
+		return out, err
+	}
+	if nudge := nudgeFor(resp); nudge != "" {
+		zerolog.Ctx(ctx).Info().Str("provider", resp.Provider).Str("model", resp.Model).
+			Bool("unmade_calls", resp.Unmade).Msg("model is asked once more for an answer")
+		s.partial.Reset()
+		s.sink.Emit(ctx, Event{Type: ResetEvent})
+		again, second, out, err := s.callModel(ctx, offers, more, nudge)
+		if err != nil {
+			return nil, err
+		}
+		if out == nil { // else the first answer is all that there is
+			resp = second
+			again.Usage, again.USD = again.Usage.Add(entry.Usage), again.USD+entry.USD
+			again.Millis += entry.Millis
+			again.Retold = again.Retold || entry.Retold
+			if again.Thoughts == "" {
+				again.Thoughts = entry.Thoughts
+			}
+			entry = again
+		}
+	}
+	if len(resp.Uses) > 0 && resp.Stop != llm.StopRefusal {
+		return nil, s.wish(ctx, entry, resp, offers)
+	}
+	return s.answer(entry, resp), nil
+}
+
+// What a model is told after an answer that was none. A model without calls of its own has been told what the function
+// interface is for it (package fenced).
+const (
+	nudgeEmpty = "[your last answer was empty, so that nobody has read anything. Answer now, or call a tool. " +
+		"This note is not from the person]"
+	nudgeCalls = "[your last answer had a tool call in its text that could not be run: no such tool is offered to you, or the " +
+		"call could not be read. To call a tool, use the function interface and the names of the tools that you are offered. " +
+		"Text that only quotes a call belongs into a block of code. Nobody has read that answer: give it again. " +
+		"This note is not from the person]"
+)
+
+// maxThinking bounds the thoughts of one model call that are handed on as they arrive, in bytes.
+const maxThinking = 1 << 20
+
+// nudgeFor returns what the model is told after an answer that is none; "" = it is one.
+func nudgeFor(resp *llm.Response) string {
+	switch {
+	case resp.Stop == llm.StopRefusal || len(resp.Uses) > 0:
+		return ""
+	case resp.Unmade:
+		return nudgeCalls
+	case strings.TrimSpace(resp.Text) == "":
+		return nudgeEmpty
+	default:
+		return ""
+	}
+}
+
+// callModel calls the model once and journals nothing. nudge is what it is told after an answer that was none; "" = this is
+// the first call of the step. Instead of an answer there can be an outcome of the turn.
+func (s *step) callModel(ctx context.Context, offers []Offer, more, nudge string) (
+	entry journal.Entry, resp *llm.Response, out *Outcome, err error,
+) {
 	began := time.Now().Add(-s.loading)
 	s.loading = 0
 	req := &llm.Request{
@@ -37,55 +102,66 @@ func (s *step) askWith(ctx context.Context, offers []Offer, more string) (*Outco
 		Tools:     shown(offers),
 		MaxTokens: s.limits.MaxTokens, User: opaque(s.turn.Origin),
 		Party: s.turn.Origin.Caller, Conversation: s.turn.Origin.Session,
-		Prefer:  s.turn.Model,
-		OnReset: func() { s.partial.Reset(); s.sink.Emit(ctx, Event{Type: ResetEvent}) },
+		Prefer: s.turn.Model,
+		OnReset: func() {
+			s.partial.Reset()
+			s.sink.Emit(ctx, Event{Type: ResetEvent})
+		},
+		OnThought: func(text string) {
+			if s.thinking.Len() > maxThinking {
+				return
+			}
+			s.thinking.WriteString(text)
+			s.sink.Emit(ctx, Event{Type: ThoughtEvent, Text: text})
+		},
 	}
 	budget := s.window()
 	estimate, err := s.render(ctx, req, budget)
 	if err != nil {
-		return nil, err
+		return entry, nil, nil, err
 	}
 	s.observe(ctx, ContextPhase, began)
 	s.opens(req)
-	if more != "" {
-		last := llm.Message{Role: llm.User, Text: more}
-		req.Messages = append(req.Messages, last)
-		shorter := req.Smaller
-		req.Smaller = func(tokens int) ([]llm.Message, int, bool) {
-			messages, size, fits := shorter(tokens)
-			return append(messages, last), size + window.Message(last), fits
+	for _, text := range []string{more, nudge} {
+		if text != "" {
+			tellLast(req, text)
 		}
 	}
 	if window.Over(estimate, budget) {
-		return s.end(journal.ReasonContext, ""), nil
+		return entry, nil, s.end(journal.ReasonContext, ""), nil
 	}
 	stepNo := s.state.stats().Steps + 1
 	key := s.costKey(stepNo)
+	if nudge != "" {
+		key += "+"
+	}
 	reserved := llm.Usage{Input: estimate, Output: s.limits.MaxTokens}
 	if out, err := s.reserve(ctx, key, reserved); out != nil || err != nil {
-		return out, err
+		return entry, nil, out, err
 	}
 	s.partial.Reset()
+	s.thinking.Reset()
 	s.sink.Emit(ctx, Event{Type: ModelEvent, Step: stepNo})
 	asked := s.deps.Now()
-	resp, err := s.deps.Provider.Chat(ctx, req, func(text string) {
+	resp, err = s.deps.Provider.Chat(ctx, req, func(text string) {
 		s.partial.WriteString(text)
 		s.sink.Emit(ctx, Event{Type: DeltaEvent, Text: text})
 	})
 	unstored := s.stored()
 	if err != nil {
-		return s.failed(ctx, key, estimate, err)
+		out, err = s.failed(ctx, key, estimate, err)
+		return entry, nil, out, err
 	}
 	if resp.Stop == llm.StopLength && resp.Usage.Total() == 0 { // the call was abandoned before it reported its usage
-		resp.Usage = llm.Usage{Input: estimate, Output: window.Tokens(resp.Text)}
+		resp.Usage = llm.Usage{Input: estimate, Output: window.Tokens(resp.Text) + window.Tokens(resp.Thoughts)}
 	}
 	s.settle(ctx, key, resp.Usage, resp.USD)
 	if unstored != nil {
-		return nil, unstored
+		return entry, nil, nil, unstored
 	}
-	entry := journal.Entry{
+	entry = journal.Entry{
 		Turn: s.turn.ID, At: s.deps.Now(), Text: resp.Text, Usage: resp.Usage, USD: resp.USD, Model: resp.Model,
-		Millis: s.deps.Now().Sub(asked).Milliseconds(), Retold: resp.Retold,
+		Millis: s.deps.Now().Sub(asked).Milliseconds(), Retold: resp.Retold, Thoughts: journal.Thoughts(resp.Thoughts),
 	}
 	if len(resp.Extra) <= journal.MaxExtra {
 		entry.Extra = resp.Extra
@@ -98,10 +174,21 @@ func (s *step) askWith(ctx context.Context, offers []Offer, more string) (*Outco
 	if more != "" {
 		resp.Uses = nil // it was told to call no more tools
 	}
-	if len(resp.Uses) > 0 && resp.Stop != llm.StopRefusal {
-		return nil, s.wish(ctx, entry, resp, offers)
+	return entry, resp, nil, nil
+}
+
+// tellLast adds a note after the messages of a request, also of a shorter one.
+func tellLast(req *llm.Request, text string) {
+	last := llm.Message{Role: llm.User, Text: text}
+	req.Messages = append(req.Messages, last)
+	shorter := req.Smaller
+	if shorter == nil {
+		return
 	}
-	return s.answer(entry, resp), nil
+	req.Smaller = func(tokens int) ([]llm.Message, int, bool) {
+		messages, size, fits := shorter(tokens)
+		return append(messages, last), size + window.Message(last), fits
+	}
 }
 
 // stored waits until the beginning of the turn is durable, if the model was called before that.
@@ -153,8 +240,9 @@ func keep(ctx context.Context) (context.Context, context.CancelFunc) {
 func (s *step) failed(ctx context.Context, key string, estimate int, err error) (*Outcome, error) {
 	var used llm.Usage
 	var usd float64
-	if s.partial.Len() > 0 {
-		used, usd = llm.Usage{Input: estimate, Output: window.Tokens(s.partial.String())}, UnknownUSD
+	if s.partial.Len()+s.thinking.Len() > 0 {
+		written := window.Tokens(s.partial.String()) + window.Tokens(s.thinking.String())
+		used, usd = llm.Usage{Input: estimate, Output: written}, UnknownUSD
 	}
 	s.settle(ctx, key, used, usd)
 	if ctx.Err() != nil {
@@ -237,6 +325,7 @@ func (s *step) endWith(entry journal.Entry, reason string) *Outcome {
 	e := &out.Entries[0]
 	e.Retold = entry.Retold
 	e.Usage, e.USD, e.Model, e.Millis = entry.Usage, entry.USD, entry.Model, entry.Millis
+	e.Thoughts = entry.Thoughts
 	return out
 }
 

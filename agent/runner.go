@@ -166,6 +166,7 @@ type step struct {
 	sink     Sink
 	state    *state
 	partial  strings.Builder // text of the answer so far
+	thinking strings.Builder // thoughts of the model call so far
 	summed   bool            // a summary was tried in this run
 	unsummed bool            // it failed, and no entry says so yet
 	retold   bool            // a server took the conversation as plain text only

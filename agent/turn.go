@@ -70,6 +70,8 @@ const (
 	ToolProgressEvent EventType = "tool_progress" // Text
 	ToolFinishedEvent EventType = "tool_finished" // Tool, Failed; Text = a line about the result, may be empty
 	ModelEvent        EventType = "model"         // the model is being asked: Step
+	// Text was added to what the model thinks before it answers. It is no part of the answer.
+	ThoughtEvent EventType = "thought"
 )
 
 // Event is one event of a Run.

@@ -5,7 +5,9 @@ package journal
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/zephbot/zephbot/agent/llm"
 )
@@ -86,6 +88,9 @@ type Entry struct {
 	// Extra, of an assistant or answer entry, is what the model's server wants back with it (llm.Message.Extra): opaque, at
 	// most MaxExtra bytes. People are never shown it.
 	Extra json.RawMessage `json:"extra,omitempty"`
+	// Thoughts, of an assistant, answer or end entry, are what the model thought before it, bounded by Thoughts. Neither
+	// people nor models read them as something that was said.
+	Thoughts string `json:"thoughts,omitempty"`
 	// Retold, of an assistant, answer or end entry: a server refused the messages before it and answered when they were
 	// plain text. Plain text they are in all later requests, so that no later message meets the same refusal.
 	Retold bool `json:"retold,omitempty"`
@@ -100,6 +105,27 @@ type Entry struct {
 
 	// Standing is carried by summaries and by some entries that end a turn, so that entries before it need not be read.
 	Standing *Standing `json:"standing,omitempty"`
+}
+
+// maxThoughts bounds Entry.Thoughts, in bytes.
+const maxThoughts = 16 << 10
+
+// Thoughts returns the beginning and the end of thoughts, as far as they are kept.
+func Thoughts(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= maxThoughts {
+		return text
+	}
+	const mark = "\n…\n"
+	half := (maxThoughts - len(mark)) / 2
+	head, tail := half, len(text)-half
+	for !utf8.RuneStart(text[head]) {
+		head--
+	}
+	for !utf8.RuneStart(text[tail]) {
+		tail++
+	}
+	return text[:head] + mark + text[tail:]
 }
 
 // MaxExtra bounds Entry.Extra, in bytes. What is longer is not kept.

@@ -130,7 +130,7 @@ const (
 
 // Response is the model's whole answer.
 type Response struct {
-	Text     string
+	Text string
 	// Unmade: the answer contains calls that cannot be made, as text: of tools that were not offered, or written so that
 	// they cannot be read. They are part of Text, of which onDelta got only what is before them.
 	Unmade   bool

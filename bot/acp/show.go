@@ -69,6 +69,10 @@ func (p *progress) Emit(_ context.Context, e agent.Event) {
 	s.mu.Lock()
 	shown := ""
 	switch e.Type {
+	case agent.ThoughtEvent:
+		s.mu.Unlock()
+		s.tell(sdk.UpdateAgentThoughtText(e.Text))
+		return
 	case agent.DeltaEvent:
 		shown = s.voice.hear(e.Text)
 	case agent.ResetEvent:

@@ -71,7 +71,7 @@ func (s *state) take(event agent.Event) {
 		if i := slices.IndexFunc(s.running, func(r running) bool { return r.call == event.Call }); i >= 0 {
 			s.running[i].said = event.Text
 		}
-	case agent.ModelEvent:
+	case agent.ModelEvent, agent.ThoughtEvent:
 	}
 }
 

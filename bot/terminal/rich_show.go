@@ -192,7 +192,7 @@ func (p *richProgress) Emit(_ context.Context, e agent.Event) {
 	case agent.ToolFinishedEvent:
 		r.finished(e)
 		r.draw()
-	case agent.ModelEvent:
+	case agent.ModelEvent, agent.ThoughtEvent:
 	}
 }
 

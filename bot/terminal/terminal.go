@@ -251,7 +251,7 @@ func (p *progress) Emit(_ context.Context, e agent.Event) {
 	case agent.ToolFinishedEvent:
 		out.Type = "tool_finished"
 		p.t.show(out, p.t.opts.JSON || p.t.opts.Ask && e.Text != "") // "[shell] 342 lines -> 28 lines, 91.8% filtered"
-	case agent.ResetEvent, agent.ToolProgressEvent, agent.ModelEvent:
+	case agent.ResetEvent, agent.ToolProgressEvent, agent.ModelEvent, agent.ThoughtEvent:
 	}
 }
 

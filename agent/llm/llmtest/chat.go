@@ -64,6 +64,9 @@ func (m *Model) Chat(ctx context.Context, req *llm.Request, onDelta func(string)
 	if len(deltas) == 0 && step.Text != "" {
 		deltas = []string{step.Text}
 	}
+	if step.Thoughts != "" && req.OnThought != nil {
+		req.OnThought(step.Thoughts)
+	}
 	for _, d := range deltas {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("scripted model: %w", err)
@@ -215,7 +218,7 @@ func (m *Model) response(step *Step, req *llm.Request, text string) *llm.Respons
 		uses = nil
 	}
 	return &llm.Response{
-		Text: text, Uses: uses, Stop: stop, Usage: step.Usage, USD: step.USD,
+		Text: text, Thoughts: step.Thoughts, Unmade: step.Unmade, Uses: uses, Stop: stop, Usage: step.Usage, USD: step.USD,
 		Provider: m.name, Model: "scripted",
 	}
 }

@@ -55,6 +55,8 @@ type Step struct {
 	Wait       <-chan struct{} // blocks until closed or received from; nil = no wait
 	Deltas     []string        // streamed one by one; the answer's text is their sum
 	Text       string          // streamed in one piece when there are no Deltas
+	Thoughts   string          // thought before the text, in one piece
+	Unmade     bool            // the text has calls that cannot be made
 	Uses       []llm.ToolUse   // an empty ID is filled in, unique within the conversation
 	Err        error           // returned after the deltas; for an *llm.Error, Provider and Streamed are filled in
 	Stop       llm.Stop        // "" = tools when there are Uses, else end

@@ -24,7 +24,8 @@ type answer struct {
 	think    func(text string) // gets what the server keeps apart as thoughts
 	content  adapter.Joiner
 	thought  adapter.Joiner
-	size     int  // bytes of text, thoughts and arguments
+	thinks   bool // there were thoughts
+	size     int  // bytes of text and arguments
 	full     bool // the limit was exceeded: the answer ends here, as if at a token limit
 	calls    []*call
 	finish   string
@@ -129,7 +130,10 @@ func (a *answer) choice(c choice, emit func(string)) error {
 	if d != nil {
 		a.returned.add(d)
 		text, thought := a.words(d)
-		a.think(a.room(thought))
+		if thought != "" {
+			a.thinks = true
+			a.think(thought)
+		}
 		text += d.Refusal
 		a.refused = a.refused || d.Refusal != ""
 		emit(a.room(text))
@@ -369,7 +373,7 @@ func (a *answer) end(emit func(string)) {
 }
 
 // begun reports whether anything of an answer has come.
-func (a *answer) begun() bool { return a.size > 0 || len(a.calls) > 0 }
+func (a *answer) begun() bool { return a.size > 0 || a.thinks || len(a.calls) > 0 }
 
 // response returns the whole answer, without its text.
 func (a *answer) response(origin string, names *wirename.Names) (*llm.Response, error) {

@@ -30,7 +30,7 @@ type report struct {
 	emit     func(string)
 	think    func(string) // gets what the server shows of the model's thoughts
 
-	size     int   // bytes of text, thoughts and arguments
+	size     int   // bytes of text and arguments
 	speaking *item // the item whose text came last
 	items    []*item
 	refused  bool
@@ -167,7 +167,7 @@ func (r *report) part(kind string, raw []byte) error {
 	case "response.output_item.added", "response.output_item.done":
 		return r.item(&e, kind == "response.output_item.added")
 	case "response.reasoning_text.delta", "response.reasoning_summary_text.delta":
-		r.think(r.room(r.thought.Join(&e.Delta)))
+		r.think(r.thought.Join(&e.Delta))
 		return nil
 	case "response.function_call_arguments.delta", "response.function_call_arguments.done":
 		i, err := r.find(callItem, e.ItemID, e.Index, false)

@@ -56,7 +56,7 @@ type Options struct {
 // Result is a whole answer.
 type Result struct {
 	Text     string
-	Thoughts string
+	Thoughts string // at most 1 MiB
 	Calls    []Call
 	// Unmade says that the text contains calls that cannot be made. Text was not called with it, nor with what follows.
 	Unmade bool
@@ -73,6 +73,10 @@ type Call struct {
 // maxDoubts bounds how many places of an answer are examined that look like calls and are none, because each may cost a
 // look at the whole rest.
 const maxDoubts = 64
+
+// maxThoughts bounds the thoughts that are kept of an answer, in bytes. The rest is only handed on: an answer may follow
+// however long a model thinks.
+const maxThoughts = 1 << 20
 
 type state int
 
@@ -724,7 +728,7 @@ func (r *Reader) think(text string) {
 	if text == "" {
 		return
 	}
-	r.thoughts = append(r.thoughts, text...)
+	r.thoughts = append(r.thoughts, text[:min(len(text), maxThoughts-len(r.thoughts))]...)
 	if r.o.Thought != nil {
 		r.o.Thought(text)
 	}
