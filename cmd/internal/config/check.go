@@ -192,6 +192,7 @@ func (k *checker) preset(p *Provider, at string) {
 		if value, found := strings.CutPrefix(variable, d.Key+"="); found && value != "" {
 			p.APIKey = Secret(value)
 			k.c.origins[join(at, "api_key")] = Origin{Env: d.Key}
+			k.untidySecret(join(at, "api_key"), value)
 		}
 	}
 }

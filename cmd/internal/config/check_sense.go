@@ -1,8 +1,11 @@
 package config
 
 import (
+	"reflect"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // ownWords are the tables whose `enabled` only turns off a part of them, or about which another check has a better
@@ -32,10 +35,37 @@ func (k *checker) dormant() {
 	})
 }
 
-// untidy refuses tokens and keys with spaces around them, as copying leaves them: servers do not take them.
+// untidy looks for what copying leaves around tokens and keys, also in lists and tables of them. What is said names the
+// key, or the variable, and never the value.
 func (k *checker) untidy(l leaf) {
-	if l.typ == secretType && strings.TrimSpace(l.value.String()) != l.value.String() {
-		k.wrong(l.key, "has spaces or line breaks around it; take them out")
+	switch {
+	case l.typ == secretType:
+		k.untidySecret(l.key, l.value.String())
+	case l.typ.Kind() == reflect.Slice && l.typ.Elem() == secretType:
+		for i := range l.value.Len() {
+			k.untidySecret(item(l.key, i), l.value.Index(i).String())
+		}
+	case l.typ.Kind() == reflect.Map && l.typ.Elem() == secretType:
+		for _, name := range slices.SortedFunc(slices.Values(l.value.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }) {
+			k.untidySecret(join(l.key, name.String()), l.value.MapIndex(name).String())
+		}
+	}
+}
+
+// quotationMarks are those of keyboards and of text processors.
+const quotationMarks = "\"'`´“”„‟‘’‚‛«»‹›＂＇"
+
+// untidySecret refuses white space around a secret, which no server takes, and warns about quotation marks, which an env
+// file passes on where a shell would remove them.
+func (k *checker) untidySecret(key, secret string) {
+	text := strings.TrimFunc(secret, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) })
+	if text != secret {
+		k.wrong(key, "has spaces or line breaks around it; take them out")
+	}
+	first, _ := utf8.DecodeRuneInString(text)
+	last, _ := utf8.DecodeLastRuneInString(text)
+	if strings.ContainsRune(quotationMarks, first) || strings.ContainsRune(quotationMarks, last) {
+		k.warn(key, "still has quotation marks around it, which belong to it as it is; take them out where it is set")
 	}
 }
 

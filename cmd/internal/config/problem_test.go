@@ -81,7 +81,7 @@ func TestProblems(t *testing.T) {
 			`zephbot.toml:4: tools.permissions.bash[1].action: "denied" is not allowed; allowed: allow, ask, deny`,
 		}},
 		{"rule", "[[tools.policy.rules]]\ncomment = 'x'", []string{"zephbot.toml:1: tools.policy.rules[0].effect: is missing; it is required", "zephbot.toml:1: tools.policy.rules[0].tool: is missing; it is required"}},
-		{"cron of a task", "[[scheduler.tasks]]\nname='a'\ntask='x'\ncron='0 25 * * *'", []string{"zephbot.toml:4: scheduler.tasks[0].cron: not a cron expression: end of range (25) above maximum (23): \"25\""}},
+		{"cron of a task", "[[scheduler.tasks]]\nname='a'\ntask='x'\ncron='0 25 * * *'", []string{"zephbot.toml:4: scheduler.tasks[0].cron: the hour \"25\" of the cron expression is not possible: it may be 0 to 23; lists (1,15), ranges (1-5), steps (*/10) and * too"}},
 		{"zone of a task", "[[scheduler.tasks]]\nname='a'\ntask='x'\ncron='TZ=UTC 0 9 * * *'", []string{"zephbot.toml:4: scheduler.tasks[0].cron: a cron expression has no \"=\": write five fields, such as \"0 9 * * 1-5\" for nine on working days; it applies in the person's time zone"}},
 		{"date of a task", "[[scheduler.tasks]]\nname='a'\ntask='x'\nrun_at='2026-02-30T10:00'", []string{"zephbot.toml:4: scheduler.tasks[0].run_at: \"2026-02-30T10:00\": there is no such date"}},
 		{"time of a task", "[[scheduler.tasks]]\nname='a'\ntask='x'\nrun_at='+2m'", []string{"zephbot.toml:4: scheduler.tasks[0].run_at: \"+2m\" is not a time: write it like \"2026-12-24T18:00\""}},

@@ -7,6 +7,8 @@ package when
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,8 +35,9 @@ func parser() cron.Parser {
 
 // ParseCron reads a cron expression of five fields (minute, hour, day of month, month, day of week), or of six with the
 // seconds in front. Where both days are restricted, either is sufficient. It refuses zones within the expression, names
-// such as @daily, what never comes, and what comes more often than once a minute. The error says what was wrong and
-// what to write.
+// such as @daily, what never comes, and what comes more often than once a minute. Besides numbers, names, lists, ranges
+// and steps, a day of month may be L (the last one), L-3, 15W (the nearest working day) or LW, and a day of week 5#2 (the
+// second Friday) or 5L (the last one; FRI#L is the same). The error says which field was wrong and what to write.
 func ParseCron(text string) (Cron, error) {
 	fields := strings.Fields(text)
 	if i := strings.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune(cronLetters, r) }); i >= 0 {
@@ -45,9 +48,9 @@ func ParseCron(text string) (Cron, error) {
 		return Cron{}, fmt.Errorf("a cron expression has 5 fields (minute, hour, day of month, month, day of week), or 6 with the seconds"+
 			" in front, not %d: \"0 9 * * *\" is every day at nine", len(fields))
 	}
-	schedule, err := parser().Parse(strings.Join(fields, " "))
+	schedule, err := parser().Parse(written(fields))
 	if err != nil {
-		return Cron{}, fmt.Errorf("not a cron expression: %w", err)
+		return Cron{}, misfit(fields)
 	}
 	c := Cron{schedule: schedule, hourly: fields[len(fields)-4] == "*"}
 	last := c.schedule.Next(epoch)
@@ -65,6 +68,45 @@ func ParseCron(text string) (Cron, error) {
 		last = next
 	}
 	return c, nil
+}
+
+// lastWeekday is a last day of week as most programs write it.
+var lastWeekday = regexp.MustCompile(`(?i)^([0-7]|sun|mon|tue|wed|thu|fri|sat)L$`)
+
+// written returns an expression as the parser reads it: it knows 5L as 5#L.
+func written(fields []string) string {
+	days := strings.Split(fields[len(fields)-1], ",")
+	for i, day := range days {
+		days[i] = lastWeekday.ReplaceAllString(day, "$1#L")
+	}
+	all := slices.Clone(fields)
+	all[len(all)-1] = strings.Join(days, ",")
+	return strings.Join(all, " ")
+}
+
+// cronFields are the fields of an expression with seconds, and what each may be.
+var cronFields = [...]struct{ name, takes string }{
+	{"second", "0 to 59"},
+	{"minute", "0 to 59"},
+	{"hour", "0 to 23"},
+	{"day of month", "1 to 31, L (the last day), L-3 (three days before it), 15W (the working day nearest to the 15th) or LW (the last working day)"},
+	{"month", "1 to 12 or JAN to DEC"},
+	{"day of week", "0 to 7 (0 and 7 are Sunday) or SUN to SAT, 5#2 (the second Friday) or 5L (the last Friday)"},
+}
+
+// misfit says which field of an expression that the parser refuses is at fault, and what it may be. It tries the fields
+// one by one, because the parser speaks to programmers.
+func misfit(fields []string) error {
+	const common = "; lists (1,15), ranges (1-5), steps (*/10) and * too"
+	names := cronFields[len(cronFields)-len(fields):]
+	for i, field := range fields {
+		alone := strings.Split("0 "+strings.Repeat("* ", len(fields)-1), " ")[:len(fields)]
+		alone[i] = field
+		if _, err := parser().Parse(written(alone)); err != nil {
+			return fmt.Errorf("the %s %q of the cron expression is not possible: it may be %s%s", names[i].name, field, names[i].takes, common)
+		}
+	}
+	return fmt.Errorf("%q is no cron expression: its fields do not go together; \"0 9 * * 1-5\" is nine on working days", strings.Join(fields, " "))
 }
 
 // cronLetters are the characters of cron expressions.
