@@ -248,7 +248,11 @@ func (s *step) failed(ctx context.Context, key string, estimate int, err error) 
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	zerolog.Ctx(ctx).Warn().Err(err).Msg("model call failed")
+	line := zerolog.Ctx(ctx).Warn().Err(err)
+	if advice := llm.KindOf(err).Advice(); advice != "" {
+		line = line.Str("advice", advice)
+	}
+	line.Msg("model call failed")
 	var e *llm.Error
 	if !errors.As(err, &e) {
 		return &Outcome{Kind: Later, Err: err}, nil
@@ -258,6 +262,12 @@ func (s *step) failed(ctx context.Context, key string, estimate int, err error) 
 		return s.end(journal.ReasonContext, ""), nil
 	case e.Kind == llm.Unauthorized:
 		return s.end(journal.ReasonKey, ""), nil
+	case e.Kind == llm.NoCredit:
+		return s.end(journal.ReasonCredit, ""), nil
+	case e.Kind == llm.UnknownModel:
+		return s.end(journal.ReasonNoModel, ""), nil
+	case e.Kind == llm.Region:
+		return s.end(journal.ReasonRegion, ""), nil
 	case e.Kind == llm.Overtime:
 		return s.end(journal.ReasonOvertime, ""), nil
 	case e.Kind == llm.Oversize:

@@ -11,6 +11,10 @@ const (
 	ReasonBudget    = "budget"    // a quota is used up; Outcome.Text is the sentence for the person
 	ReasonModel     = "model"     // the model rejects the request permanently
 	ReasonKey       = "key"       // the model rejects our key
+	ReasonCredit    = "credit"    // our account at the provider has no money or quota left
+	ReasonNoModel   = "no_model"  // the provider has no such model
+	ReasonRegion    = "region"    // the provider does not serve our country
+	ReasonBusy      = "busy"      // the model was overloaded for too long
 	ReasonEmpty     = "empty"     // the model returned nothing
 	ReasonRefusal   = "refusal"   // the vendor's filter ended the answer
 	ReasonGivenUp   = "given_up"  // the model was unavailable for too long

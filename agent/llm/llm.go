@@ -180,6 +180,24 @@ const (
 	Region       Kind = "region"        // the provider does not serve this country or region
 )
 
+// Advice is what the operator can do about a failure of this kind, for logs; "" = nothing but wait, or nobody knows.
+func (k Kind) Advice() string {
+	switch k {
+	case NoCredit:
+		return "the account at the provider has no credit or quota left: pay there, or name a fallback in llm.fallback"
+	case Unauthorized:
+		return "the provider does not accept the key: correct api_key of this provider, or the variable that holds it"
+	case UnknownModel:
+		return "the provider has no such model, or not for this key: correct model of this provider; zephbot doctor lists its models"
+	case Region:
+		return "the provider does not serve the country of this machine: use another provider, or another base_url"
+	case TooLong:
+		return "the conversation does not fit into the model's window: set context_tokens of this provider, or use fewer tools"
+	default:
+		return ""
+	}
+}
+
 // Error is a provider's failure. Its text is for logs: it may name hosts, never keys.
 type Error struct {
 	Kind       Kind

@@ -2,7 +2,9 @@ package dispatch
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
 )
@@ -237,9 +240,13 @@ func (w *work) later(ctx context.Context, change *bot.Change, out agent.Outcome)
 	now := w.d.parts.Now()
 	since := w.failingSince()
 	if now.Sub(since) >= w.d.opts.GiveUp {
-		entry := journal.Entry{Turn: w.turn.ID, Kind: journal.EndEntry, At: now, Reason: journal.ReasonGivenUp}
+		reason := journal.ReasonGivenUp
+		if overloaded(out.Err) {
+			reason = journal.ReasonBusy
+		}
+		entry := journal.Entry{Turn: w.turn.ID, Kind: journal.EndEntry, At: now, Reason: reason}
 		return w.ended(ctx, change, agent.Outcome{
-			Kind: agent.Ended, Reason: journal.ReasonGivenUp, Entries: []journal.Entry{entry}, Stats: out.Stats,
+			Kind: agent.Ended, Reason: reason, Entries: []journal.Entry{entry}, Stats: out.Stats,
 		})
 	}
 	wait := max(out.RetryAfter, backoff(now.Sub(since)))
@@ -251,10 +258,18 @@ func (w *work) later(ctx context.Context, change *bot.Change, out agent.Outcome)
 	if w.quiet() {
 		return nil
 	}
-	change.Send = []bot.Row{
-		w.row(bot.Notice, bot.Content{Text: w.d.parts.Words.Away(w.msg.Language, w.turn.Request)}, "away/"+w.turn.ID),
+	text := w.d.parts.Words.Away
+	if overloaded(out.Err) {
+		text = w.d.parts.Words.Busy
 	}
+	change.Send = []bot.Row{w.row(bot.Notice, bot.Content{Text: text(w.msg.Language, w.turn.Request)}, "away/"+w.turn.ID)}
 	return nil
+}
+
+// overloaded reports whether a model has said that it is asked too much, by all or by us, rather than not answered.
+func overloaded(err error) bool {
+	e, ok := errors.AsType[*llm.Error](err)
+	return ok && (e.Kind == llm.RateLimited || e.Kind == llm.Unavailable && (e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable || e.Status == 529))
 }
 
 // backoff returns a third of the time that has passed, at least 2 s and at most a minute.

@@ -35,6 +35,8 @@ type Words interface { //nolint:interfacebloat // one source of sentences
 	Cut(language string) string
 	// Away says that the model does not respond and that the message is kept.
 	Away(language, request string) string
+	// Busy says that the model is overloaded and that the message is kept.
+	Busy(language, request string) string
 	// Behind says that a message waits behind a decision.
 	Behind(language string) string
 	// NotKept says that a file made by a tool could not be kept and is therefore not sent.

@@ -50,14 +50,21 @@ type endedBook struct {
 	Loop                                    string // output
 	Context, Empty, Refusal                 string
 	// request
-	ModelRefused, Key, GivenUp, Internal, Overtime, Oversize string
+	ModelRefused, Key, Credit, NoModel, Region, GivenUp, Busy, Internal, Overtime, Oversize string
+	Owner                                                                                   ownerBook
+}
+
+// ownerBook is what who runs the service reads instead of being sent to the operator.
+type ownerBook struct {
+	// request
+	ModelRefused, Key, Credit, NoModel, Region, Internal string
 }
 
 // noticeBook is what is said about messages and files that did not go as they should.
 type noticeBook struct {
 	Unstored, Behind, Nothing   string
 	OutOfOrder                  string // advice
-	Away, Broken                string // request
+	Away, Busy, Broken          string // request
 	Cut, Placeholder, Resent    string
 	Lost                        count // messages
 	NoTopic, AsFile, Unsendable string

@@ -24,6 +24,8 @@ type Words struct {
 	// ZoneAt returns the zone that the readers of a place have set; nil = none, and a nil func knows none. It must not
 	// block.
 	ZoneAt func(place bot.Place) *time.Location
+	// Owner: the readers run this service themselves, at a terminal or in an editor; they are not sent to an operator.
+	Owner bool
 }
 
 // At returns the sentences for the readers of a place, with times in the zone that they have set.
@@ -97,17 +99,32 @@ func (w Words) Ended(language, reason, text string, stats journal.Stats, request
 	case journal.ReasonRefusal:
 		return b.Ended.Refusal
 	default:
-		return fmt.Sprintf(b.failed(reason), request)
+		return fmt.Sprintf(b.failed(reason, w.Owner), request)
 	}
 }
 
 // failed returns the sentence for a turn that failed; it contains the id of the request.
-func (b *book) failed(reason string) string {
+func (b *book) failed(reason string, owner bool) string {
+	of := func(others, own string) string {
+		if owner {
+			return own
+		}
+		return others
+	}
+	e, own := &b.Ended, &b.Ended.Owner
 	switch reason {
 	case journal.ReasonModel:
-		return b.Ended.ModelRefused
+		return of(e.ModelRefused, own.ModelRefused)
 	case journal.ReasonKey:
-		return b.Ended.Key
+		return of(e.Key, own.Key)
+	case journal.ReasonCredit:
+		return of(e.Credit, own.Credit)
+	case journal.ReasonNoModel:
+		return of(e.NoModel, own.NoModel)
+	case journal.ReasonRegion:
+		return of(e.Region, own.Region)
+	case journal.ReasonBusy:
+		return e.Busy
 	case journal.ReasonOvertime:
 		return b.Ended.Overtime
 	case journal.ReasonOversize:
@@ -115,7 +132,7 @@ func (b *book) failed(reason string) string {
 	case journal.ReasonGivenUp:
 		return b.Ended.GivenUp
 	default:
-		return b.Ended.Internal
+		return of(e.Internal, own.Internal)
 	}
 }
 
@@ -147,6 +164,11 @@ func (w Words) OutOfOrder(language, advice string) string {
 // Away says that the model does not answer and that the message is kept.
 func (w Words) Away(language, request string) string {
 	return fmt.Sprintf(w.in(language).Notices.Away, request)
+}
+
+// Busy says that the model is overloaded and that the message is kept.
+func (w Words) Busy(language, request string) string {
+	return fmt.Sprintf(w.in(language).Notices.Busy, request)
 }
 
 // Behind says that a message waits behind a decision.

@@ -48,11 +48,12 @@ func everything(l string) map[string][]string {
 	m := map[string][]string{
 		"Ended": {
 			ended(journal.ReasonStopped, "", 0), ended(journal.ReasonStopped, "Half", 0), ended(journal.ReasonLimit, "", 1), ended(journal.ReasonLimit, "", 10),
-			ended(journal.ReasonLoop, "a ```b```", 3), ended(journal.ReasonLoop, "", 3), ended(journal.ReasonGone, "", 0), ended(journal.ReasonContext, "", 0), ended(journal.ReasonModel, "", 0), ended(journal.ReasonKey, "", 0),
+			ended(journal.ReasonLoop, "a ```b```", 3), ended(journal.ReasonLoop, "", 3), ended(journal.ReasonGone, "", 0), ended(journal.ReasonContext, "", 0), ended(journal.ReasonModel, "", 0), ended(journal.ReasonKey, "", 0), ended(journal.ReasonCredit, "", 0), ended(journal.ReasonNoModel, "", 0),
+			ended(journal.ReasonRegion, "", 0), ended(journal.ReasonBusy, "", 0),
 			ended(journal.ReasonOvertime, "", 0), ended(journal.ReasonOversize, "", 0),
 			ended(journal.ReasonEmpty, "", 0), ended(journal.ReasonRefusal, "", 0), ended(journal.ReasonGivenUp, "", 0), ended(journal.ReasonInternal, "", 0), ended("new reason", "", 0),
 		},
-		"Cut": {w.Cut(l)}, "Away": {w.Away(l, "7f3a")}, "Behind": {w.Behind(l)}, "Nothing": {w.Nothing(l)}, "Placeholder": {w.Placeholder(l)},
+		"Cut": {w.Cut(l)}, "Away": {w.Away(l, "7f3a")}, "Busy": {w.Busy(l, "7f3a")}, "Behind": {w.Behind(l)}, "Nothing": {w.Nothing(l)}, "Placeholder": {w.Placeholder(l)},
 		"StopButton": {w.StopButton(l)}, "StopToast": {w.StopToast(l)}, "StopOver": {w.StopOver(l)}, "StopNotYours": {w.StopNotYours(l)},
 		"Broken": {w.Broken(l, "7f3a")}, "Resent": {w.Resent(l)}, "Thinking": {w.Thinking(l)},
 		"Lost": {w.Lost(l, 1), w.Lost(l, 2)}, "NoTopic": {w.NoTopic(l)}, "AsFile": {w.AsFile(l)}, "Unsendable": {w.Unsendable(l)}, "NotKept": {w.NotKept(l, "srv:draw", "map.png")},
@@ -332,6 +333,29 @@ func TestOtherScript(t *testing.T) {
 	for _, text := range everything("ru")["ServerAdd"] { // a card shows this like words of others
 		if shown, _ := w.Visible("ru").Text(text); shown != text {
 			t.Errorf("on a card: %q", shown)
+		}
+	}
+}
+
+// TestOwnersAreNotSentToAnOperator: who runs the service reads what to do, in every language.
+func TestOwnersAreNotSentToAnOperator(t *testing.T) {
+	t.Parallel()
+	for _, language := range []string{"en", "de", "es", "ru"} {
+		seen := map[string]string{}
+		for _, reason := range []string{
+			journal.ReasonModel, journal.ReasonKey, journal.ReasonCredit, journal.ReasonNoModel, journal.ReasonRegion, journal.ReasonBusy, journal.ReasonGivenUp, journal.ReasonInternal,
+		} {
+			text := texts.Words{Owner: true}.Ended(language, reason, "", journal.Stats{}, "7f3a")
+			lower := strings.ToLower(text)
+			for _, word := range []string{"operator", "betreiber", "operador", "оператор"} {
+				if strings.Contains(lower, word) {
+					t.Errorf("%s %s: %s", language, reason, text)
+				}
+			}
+			if seen[text] != "" || !strings.Contains(text, "7f3a") {
+				t.Errorf("%s: %s and %s are told alike, or without the request: %s", language, reason, seen[text], text)
+			}
+			seen[text] = reason
 		}
 	}
 }

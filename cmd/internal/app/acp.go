@@ -91,7 +91,8 @@ func (e *editor) open(ctx context.Context, dir string, p *acp.Project) (acp.Back
 		return acp.Backend{}, err
 	}
 	s, err := newService(c, channel{
-		name: acp.Name, bot: acp.BotID, decoders: map[bot.Source]bot.Decoder{bot.FromACP: bot.MessageDecoder{}}, composer: p, sender: p,
+		owned: true,
+		name:  acp.Name, bot: acp.BotID, decoders: map[bot.Source]bot.Decoder{bot.FromACP: bot.MessageDecoder{}}, composer: p, sender: p,
 		showing: showing{watch: p.Watch, calls: p.Executor}, guard: p, grace: graceTerminal,
 		incoming: incoming{files: p, receive: func(next turn.Attachments) turn.Attachments { return p.Receive(next, c.stages.marker.Wrap) }},
 		rights: func(context.Context, bot.Place, string) (approval.Rights, error) {

@@ -64,6 +64,7 @@ type channel struct {
 	follow    func(ctx context.Context) error // reads again who was admitted; nil = nobody is
 	limits    deliver.Limits
 	nobody    bool          // there is nobody to ask: questions are denied
+	owned     bool          // who writes here runs the service: at a terminal, in an editor
 	once      bool          // one message is answered, and nothing else is said
 	grace     time.Duration // how long a shutdown waits for turns; 0 = graceTurns
 }
@@ -115,6 +116,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	}
 	s := (&service{core: c, ch: ch, log: c.log}).recalling()
 	words := c.words()
+	words.Owner = ch.owned
 	store := s.watchMoves()
 	pacer, pacing, err := c.pacer(ch)
 	if err != nil {

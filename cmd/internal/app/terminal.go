@@ -142,7 +142,8 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 		return err
 	}
 	s.service, err = newService(s.core, channel{
-		name: terminal.Name, bot: terminal.BotID, decoders: map[bot.Source]bot.Decoder{bot.FromTerminal: bot.MessageDecoder{}}, composer: s.person, sender: opened{s.person, s.core.stores.Blobs}, showing: showing{watch: s.person.Watch}, guard: s.person, grace: graceTerminal, once: chat.Once != "",
+		owned: true,
+		name:  terminal.Name, bot: terminal.BotID, decoders: map[bot.Source]bot.Decoder{bot.FromTerminal: bot.MessageDecoder{}}, composer: s.person, sender: opened{s.person, s.core.stores.Blobs}, showing: showing{watch: s.person.Watch}, guard: s.person, grace: graceTerminal, once: chat.Once != "",
 		rights: func(context.Context, bot.Place, string) (approval.Rights, error) {
 			return approval.Rights{Required: 1, Requester: chat.Ask}, nil
 		},
