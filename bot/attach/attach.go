@@ -16,6 +16,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/route"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -56,6 +57,7 @@ type Deps struct {
 	Admit       func(ctx context.Context, path string, bytes int64) error
 	Documents   Documents
 	Transcriber *spend.Transcriber                                        // nil = nothing is written down
+	Retry       *route.Retry                                              // of transcriptions that failed for a moment; nil = none
 	Accepts     func() llm.Accepts                                        // what the model takes
 	Wrap        func(source, text string) (marked string, rules []string) // fences texts of strangers (mark.Marker)
 	Words       Words

@@ -20,6 +20,7 @@ import (
 	"github.com/zephbot/zephbot/agent/blob/blobtest"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/route"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/attach"
@@ -309,8 +310,8 @@ func TestReceive(t *testing.T) {
 			documenttest.OGG(90), func(w *world) {
 				w.deps.Transcriber = spend.NewTranscriber(&scribe{err: &llm.Error{Kind: llm.Unavailable, Err: io.EOF}}, spend.Cost{USD: 0.006}, nil)
 			},
-			[]string{"file voice message what is said in it could not be written down", "said: I could not write down what is said in the voice message. Please send it again later, or write it."},
-			nil,
+			[]string{`text [the person sent a voice message, stored in the working directory as "voice-message.ogg", 90 B; what is said in it could not be written down]`, "said: I could not write down what is said in the voice message. Please send it again later, or write it."},
+			[]string{"voice-message.ogg"},
 		},
 		"audio": {
 			bot.Attachment{Kind: bot.Audio, Name: "t.mp3", MIME: "audio/mpeg", Note: "90 s"},
@@ -437,6 +438,41 @@ func TestTheEndOfAContext(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// loading is a server of speech that is not ready for the first calls.
+type loading struct {
+	scribe
+	refuses int
+}
+
+func (l *loading) Transcribe(ctx context.Context, name string, recording io.Reader, size int64, length time.Duration) (string, float64, error) {
+	if l.refuses--; l.refuses >= 0 {
+		return "", 0, &llm.Error{Kind: llm.Unavailable, Status: 503, Err: errors.New("loading")}
+	}
+	return l.scribe.Transcribe(ctx, name, recording, size, length)
+}
+
+// TestSpeechServerIsLoading: a recording is tried again, from its beginning, until the server of speech is ready.
+func TestSpeechServerIsLoading(t *testing.T) {
+	t.Parallel()
+	for kind, content := range map[string][]byte{bot.Voice: documenttest.OGG(90), bot.Audio: []byte("ID3 and sounds")} {
+		w := setup(t)
+		w.files["f"] = content
+		listener := &loading{scribe: scribe{text: "buy tea"}, refuses: 2}
+		w.deps.Transcriber = spend.NewTranscriber(listener, spend.Cost{}, nil)
+		retry, err := route.NewRetry(route.Options{Attempts: 3, Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.deps.Retry = retry
+		got, err := attach.New(w.deps).Receive(t.Context(), &turn.Sent{
+			Message: &bot.Message{Files: []bot.Attachment{{Kind: kind, ID: "f", Name: "t.mp3", MIME: "audio/mpeg", Seconds: 60}}, Place: bot.Place{Channel: "test"}}, Session: "s", Workspace: "w",
+		})
+		if err != nil || listener.data != len(content) || !strings.Contains(fmt.Sprint(got.Notices), "buy tea") {
+			t.Errorf("%s: %v, heard %d bytes of %d, told %q", kind, err, listener.data, len(content), got.Notices)
+		}
+	}
 }
 
 // broke is a payer whose quota is used up.

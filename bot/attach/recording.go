@@ -39,10 +39,15 @@ func (w *work) recording(ctx context.Context, a *bot.Attachment) error {
 		return nil
 	}
 	var text string
-	err := w.fetch(ctx, a.ID, func(ctx context.Context, content io.Reader) (err error) {
-		text, err = w.transcribe(ctx, a, content, a.Size)
-		return err
+	err := w.patiently(ctx, func(ctx context.Context) error {
+		return w.fetch(ctx, a.ID, func(ctx context.Context, content io.Reader) (err error) {
+			text, err = w.transcribe(ctx, a, content, a.Size)
+			return err
+		})
 	})
+	if failed, ok := errors.AsType[*trouble](err); ok && failed.Problem == turn.FileNotWritten {
+		return w.unwritten(ctx, a, failed)
+	}
 	if err != nil {
 		return err
 	}
@@ -65,8 +70,10 @@ func (w *work) storedRecording(ctx context.Context, a *bot.Attachment, f *os.Fil
 	case size > maxRecording:
 		d.note = joined(d.note, "it is too large to be written down")
 	default:
-		var err error
-		text, err = w.transcribe(ctx, a, io.NewSectionReader(f, 0, size), size)
+		err := w.patiently(ctx, func(ctx context.Context) (err error) {
+			text, err = w.transcribe(ctx, a, io.NewSectionReader(f, 0, size), size)
+			return err
+		})
 		if t, ok := errors.AsType[*trouble](err); ok {
 			problem.Problem, problem.Note = t.Problem, t.Note
 		} else if err != nil {
@@ -81,6 +88,41 @@ func (w *work) storedRecording(ctx context.Context, a *bot.Attachment, f *os.Fil
 	if strings.TrimSpace(text) != "" {
 		w.heard(a, text, name)
 	}
+	return nil
+}
+
+// patiently repeats a transcription that failed for a moment, as a call of a model: a server of speech may be loading.
+func (w *work) patiently(ctx context.Context, run func(ctx context.Context) error) error {
+	if w.deps.Retry == nil {
+		return run(ctx)
+	}
+	return w.deps.Retry.Do(ctx, "transcribe", run) //nolint:wrapcheck // the error of run
+}
+
+// unwritten keeps a voice message that could not be written down in the workspace, so that what was said is not lost.
+func (w *work) unwritten(ctx context.Context, a *bot.Attachment, failed *trouble) error {
+	p, err := w.place()
+	if err != nil {
+		return failed
+	}
+	defer p.close()
+	named := *a
+	if named.Name == "" {
+		named.Name = fallbackName(a) + ".ogg" // what the clients record
+	}
+	name, size, err := w.store(ctx, p, &named)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		w.deps.Log.Warn().Err(err).Msg("a recording that was not written down is not kept either")
+		return failed
+	}
+	w.deps.Log.Warn().Err(failed).Msg("recording not written down")
+	t := failed.Trouble
+	t.Kind, t.Name = a.Kind, a.Name
+	w.describe(&described{what: a, name: name, size: size, note: joined(a.Note, reasonOf(&t))})
+	w.tell(t)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/route"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/attach"
@@ -18,6 +19,9 @@ import (
 	"github.com/zephbot/zephbot/tools/document"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
+
+// speechAttempts is how often a recording is tried to be written down: a server that loads its model takes seconds.
+const speechAttempts = 5
 
 // typingTime bounds one request that shows that something is being done.
 const typingTime = 3 * time.Second
@@ -32,6 +36,10 @@ func (c *Core) attachments(ch channel) (turn.Attachments, error) {
 		return nil, err
 	}
 	log := c.log.With().Str("component", "attachments").Logger()
+	retry, err := route.NewRetry(route.Options{Attempts: speechAttempts, Now: c.now, Log: log})
+	if err != nil {
+		return nil, err
+	}
 	return attach.New(attach.Deps{
 		Files: ch.files, Blobs: c.stores.Blobs, Words: c.words(), Log: log, Wrap: c.stages.marker.Wrap, Admit: c.kit.disk.Admit,
 		Dir: func(channel string, session bot.SessionKey, workspace string) (string, error) {
@@ -39,7 +47,7 @@ func (c *Core) attachments(ch channel) (turn.Attachments, error) {
 		},
 		Documents:   document.NewReader(documentReader()),
 		Accepts:     func() llm.Accepts { return llm.AcceptsOf(c.provider) },
-		Transcriber: scribe,
+		Transcriber: scribe, Retry: retry,
 	}), nil
 }
 
