@@ -109,11 +109,13 @@ type Options struct {
 	Memory          dialect.Memory  // nil = one of this Negotiator
 	Rules           *media.Rules    // nil = nothing but text
 	Ask             Ask
-	FixedWire       bool                // the wire is configured, and never changed
-	Native          string              // as fenced.Options.Native
-	Clean           func(string) string // removes secrets from what a server says; nil = nothing is removed
-	Now             func() time.Time    // nil = time.Now
-	Log             zerolog.Logger
+	FixedWire       bool   // the wire is configured, and never changed
+	Native          string // as fenced.Options.Native
+	// Refused is called with what the server says when it refuses a form, without secrets; nil = nobody wants to know.
+	Refused func(words string)
+	Clean   func(string) string // removes secrets from what a server says; nil = nothing is removed
+	Now     func() time.Time    // nil = time.Now
+	Log     zerolog.Logger
 }
 
 // Negotiator sends the requests of a provider for a model. Safe for concurrent use; it starts no goroutines.
@@ -329,11 +331,11 @@ type talk struct {
 	tried   map[string]bool
 	steps   int
 	catalog string
-	lessons []lesson // since form was taken from the memory, to be kept if the server takes the request
+	lessons []lesson        // since form was taken from the memory, to be kept if the server takes the request
 	good    map[string]bool // tools that the server has taken
 	bad     []lesson        // tools that it has refused
 	limit   int             // of the answer, in tokens; 0 = that of the request
-	nudge   string   // added to the conversation
+	nudge   string          // added to the conversation
 
 	usage llm.Usage // of requests that only tried something
 	usd   float64
@@ -377,7 +379,12 @@ func (t *talk) run(ctx context.Context, refusal *Refusal) (*llm.Response, error)
 }
 
 // note remembers that a request was refused.
-func (t *talk) note(refusal *Refusal) { t.refused[hashBody(refusal.Body)] = true }
+func (t *talk) note(refusal *Refusal) {
+	t.refused[hashBody(refusal.Body)] = true
+	if t.n.o.Refused != nil {
+		t.n.o.Refused(t.n.o.Clean(refusal.Complaint.Text()))
+	}
+}
 
 // send sends the request in a form, unless it would be one that was refused.
 func (t *talk) send(ctx context.Context, form *Form) (*llm.Response, *Refusal, error) {
@@ -698,6 +705,9 @@ func (t *talk) probe(ctx context.Context, tools []llm.Tool) (refused, ok bool) {
 			t.good[tool.Name] = true
 		}
 		return false, true
+	}
+	if refusal != nil && t.n.o.Refused != nil {
+		t.n.o.Refused(t.n.o.Clean(refusal.Complaint.Text()))
 	}
 	return true, refusal != nil && negotiable(refusal.Complaint)
 }

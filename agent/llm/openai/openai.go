@@ -67,6 +67,8 @@ type Options struct {
 	Dialect dialect.Dialect
 	// Memory keeps what is learnt of the server; nil = as long as the Provider lives.
 	Memory dialect.Memory
+	// Refused is called with what the server says when it refuses the form of a request; nil = nobody wants to know.
+	Refused func(words string)
 	// Native is the part of the system prompt for models with tool calls, as fenced.Options.Native.
 	Native string
 	// Accepts is what the model takes besides text; nil = by its name (media.OfModel). Chat completions support
@@ -127,7 +129,7 @@ func New(o Options) (*Provider, error) {
 	p.rules = rules(&p.o)
 	p.forms = negotiate.New(negotiate.Options{
 		Provider: o.Name, Model: o.Model, Dialect: p.o.Dialect, Memory: o.Memory, Rules: &p.rules, Ask: p.ask,
-		FixedWire: o.Wire == WireChat || o.Wire == WireResponses, Native: o.Native, Clean: o.Key.Clean, Now: o.Now, Log: o.Log,
+		FixedWire: o.Wire == WireChat || o.Wire == WireResponses, Native: o.Native, Clean: o.Key.Clean, Refused: o.Refused, Now: o.Now, Log: o.Log,
 	})
 	return p, nil
 }

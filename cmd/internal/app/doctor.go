@@ -34,9 +34,11 @@ type Row struct {
 	Cure   string `json:"cure"` // what to do; "" with ok
 }
 
-// Limits of Doctor's checks: of each, and of all of them, which run side by side.
+// Limits of Doctor's checks: of each, of a turn of a model with what is learnt by it, and of all of them, which run side by
+// side.
 const (
 	checkWithin = 10 * time.Second
+	turnWithin  = 2 * time.Minute
 	allWithin   = 30 * time.Second
 )
 
@@ -47,6 +49,8 @@ type DoctorOptions struct {
 	Problems, Warnings config.Problems
 	Offline            bool          // nothing that needs the network
 	Each               time.Duration // limit of one check; 0 = checkWithin
+	// Model: each provider gets one small turn with all tools, besides the other checks.
+	Model bool
 }
 
 // Doctor checks everything that the service depends on, and returns a row for each finding. It works with a configuration
@@ -59,7 +63,11 @@ func Doctor(ctx context.Context, opts DoctorOptions) []Row {
 	}
 	d := &doctor{opts: opts, c: opts.Config, dir: opts.Config.Path(opts.Config.DataDir)}
 	d.holder, d.running, _ = persistence.Holder(d.dir) // what cannot be read is reported with data_dir
-	ctx, cancel := context.WithTimeout(ctx, allWithin)
+	limit := allWithin
+	if opts.Model {
+		limit += turnWithin
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	rows := d.all(ctx, d.checks())
 	hide := d.redactor()
@@ -80,8 +88,9 @@ type doctor struct {
 
 // check is a group of rows.
 type check struct {
-	name   string // of its row if it takes too long
-	online bool   // it needs the network
+	name   string        // of its row if it takes too long
+	online bool          // it needs the network
+	within time.Duration // its limit; 0 = that of all checks
 	run    func(ctx context.Context) []Row
 }
 
@@ -99,6 +108,9 @@ func (d *doctor) checks() []check {
 	for i := range d.c.LLM.Providers {
 		p := &d.c.LLM.Providers[i]
 		list = append(list, check{name: "model " + p.Name, online: p.Type != "offline", run: func(ctx context.Context) []Row { return d.model(ctx, i, p) }})
+	}
+	if d.opts.Model {
+		list = append(list, check{name: "turn", online: true, within: turnWithin, run: d.turns})
 	}
 	return append(list,
 		check{name: "model", run: d.noModel},
@@ -126,13 +138,12 @@ func (d *doctor) all(ctx context.Context, list []check) []Row {
 			continue
 		}
 		running.Go(func() {
-			within, cancel := context.WithTimeout(ctx, cmp.Or(d.opts.Each, checkWithin))
+			within, cancel := context.WithTimeout(ctx, d.limit(one))
 			defer cancel()
 			results[i] <- one.run(within)
 		})
 	}
-	limit, cancel := context.WithTimeout(ctx, cmp.Or(d.opts.Each, checkWithin)+time.Second)
-	defer cancel()
+	started := time.Now()
 	var rows []Row
 	for i, one := range list {
 		select {
@@ -141,15 +152,20 @@ func (d *doctor) all(ctx context.Context, list []check) []Row {
 			continue
 		default:
 		}
+		limit, cancel := context.WithDeadline(ctx, started.Add(d.limit(one)+time.Second))
 		select {
 		case found := <-results[i]:
 			rows = append(rows, found...)
 		case <-limit.Done():
-			rows = append(rows, fail(one.name, "gave no answer within %s", cmp.Or(d.opts.Each, checkWithin))("look at what it depends on, and run zephbot doctor again"))
+			rows = append(rows, fail(one.name, "gave no answer within %s", d.limit(one))("look at what it depends on, and run zephbot doctor again"))
 		}
+		cancel()
 	}
 	return rows
 }
+
+// limit is how long a check may take.
+func (d *doctor) limit(one check) time.Duration { return cmp.Or(d.opts.Each, one.within, checkWithin) }
 
 // ok, warn and fail make a row; the latter two take what to do about it.
 func ok(check, format string, args ...any) []Row {

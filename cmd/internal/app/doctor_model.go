@@ -44,6 +44,9 @@ func (d *doctor) model(ctx context.Context, i int, p *config.Provider) []Row {
 	switch {
 	case trouble == nil:
 		rows = ok(about, "%s answers", p.Model)
+		if what := d.known(ctx)[p.Name+" "+p.Model]; what != "" {
+			rows = ok(about, "%s answers; learnt of its server: %s", p.Model, what)
+		}
 	default:
 		row := fail
 		if !d.depends(p.Name) || trouble.Passing {

@@ -24,7 +24,11 @@ func (c *Core) serverOf(provider string) string { return serverHash(c.cfg, provi
 func serverHash(cfg *config.Config, provider string) string {
 	for _, p := range cfg.LLM.Providers {
 		if p.Name == provider {
-			sum := sha256.Sum256([]byte(strings.Join([]string{p.Type, address(p), p.APIKey.Reveal()}, "\x00")))
+			parts := []string{p.Type, address(p)}
+			for _, key := range p.Keys() {
+				parts = append(parts, key.Reveal())
+			}
+			sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 			return hex.EncodeToString(sum[:8])
 		}
 	}

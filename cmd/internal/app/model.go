@@ -131,7 +131,7 @@ func (c *Core) openaiMembers(p config.Provider) ([]*openai.Provider, error) {
 		provider, err := openai.New(openai.Options{
 			Name: p.Name, BaseURL: address(p), Key: openai.Key(key.Reveal()), Model: p.Model, EmbeddingModel: p.EmbeddingModel,
 			TranscriptionModel: p.TranscriptionModel, TranscriptionUSDPerMinute: c.minuteOf(&p).USD,
-			MaxTokens: longestAnswer(&p), Idle: c.cfg.LLM.Idle, Tariff: tariff, Wire: p.Wire, Dialect: dialectOf(p), Memory: c.learnt, Native: prompt.Native, Accepts: accepts(p), Now: c.now, Log: c.log.With().Str("component", "model").Logger(),
+			MaxTokens: longestAnswer(&p), Idle: c.cfg.LLM.Idle, Tariff: tariff, Wire: p.Wire, Dialect: dialectOf(p), Memory: c.learnt, Refused: c.refused, Native: prompt.Native, Accepts: accepts(p), Now: c.now, Log: c.log.With().Str("component", "model").Logger(),
 		})
 		if err != nil {
 			return nil, err
@@ -148,7 +148,7 @@ func (c *Core) anthropic(p config.Provider) (llm.Provider, error) {
 	for _, key := range p.Keys() {
 		provider, err := anthropic.New(anthropic.Options{
 			Name: p.Name, BaseURL: p.BaseURL, Key: anthropic.Key(key.Reveal()), Model: p.Model, MaxTokens: longestAnswer(&p), Idle: c.cfg.LLM.Idle,
-			Tariff: tariff, Dialect: dialectOf(p), Memory: c.learnt, Native: prompt.Native,
+			Tariff: tariff, Dialect: dialectOf(p), Memory: c.learnt, Refused: c.refused, Native: prompt.Native,
 			Now: c.now, Log: c.log.With().Str("component", "model").Logger(), Accepts: accepts(p),
 		})
 		if err != nil {

@@ -82,6 +82,7 @@ type thinking struct {
 	models   map[string]llm.Provider // by configured name
 	prices   func() *priceList       // read from the tables when it is first called
 	learnt   *learnt.Memory          // of the servers of models
+	refused  func(words string)      // takes what servers say when they refuse a form; nil = nobody wants to know
 	choices  *choice.Choices         // made by people
 	// payer pays for what is asked for a turn by its id, while the turn is under way; set before anything runs
 	payer func(turn string) pay.Payer

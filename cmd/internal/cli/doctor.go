@@ -11,20 +11,22 @@ import (
 )
 
 func (c *command) doctorCommand() *cobra.Command {
-	var asJSON, offline bool
+	var asJSON, offline, model bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check everything that the service depends on, and say what to do", Args: cobra.NoArgs,
 		Long: "Checks configuration, Telegram, models, databases, MCP servers, sandbox, audit log and more: a line each, " +
 			"with what to do where something is wrong.\n" +
 			"It works with a broken configuration, and while the service runs. It changes nothing; each model is asked for " +
 			"one word. Exit code 1 if something fails.\n" +
+			"--model also gives each model one small turn with all tools, and shows what its server refused, what was learnt " +
+			"by that, and what it cost.\n" +
 			"--json prints a list of {\"check\",\"status\":\"ok|warn|fail\",\"text\",\"cure\"}. docs/setup.md explains the rows.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts, err := c.patient()
 			if err != nil {
 				return err
 			}
-			opts.Offline = offline
+			opts.Offline, opts.Model = offline, model
 			rows := app.Doctor(cmd.Context(), opts)
 			if cmd.Context().Err() != nil {
 				return cmd.Context().Err()
@@ -41,6 +43,7 @@ func (c *command) doctorCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&model, "model", false, "give each model one small turn with all tools")
 	cmd.Flags().BoolVar(&offline, "offline", false, "leave out what needs the network")
 	return cmd
 }

@@ -139,6 +139,28 @@ func TestDoctorWell(t *testing.T) {
 	}
 }
 
+// TestDoctorModel: --model gives each provider a turn with all tools, and shows what its server refuses and what that
+// cost, without secrets.
+func TestDoctorModel(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, telegramtest.Options{PrivacyOff: true})
+	c.llm.minds = "read"
+	deaf := newVendor(t, "another", "gpt-good")
+	c.write(t, "", c.llm.provider("main", "gpt-good", vendorKey)+deaf.provider("other", "gpt-good", vendorKey))
+	c.waits()
+	rows, code := c.rows(t, "--model")
+	if code == cli.Fine {
+		t.Errorf("exit %d: %v", code, rows)
+	}
+	if row := rows["turn main"]; !strings.HasPrefix(row, "warn gpt-good answers with ") || !strings.Contains(row, "1 requests were refused: Invalid schema for function 'read'") ||
+		!strings.Contains(row, "set aside read") || !strings.Contains(row, "$0.0") || strings.Contains(row, vendorKey) {
+		t.Errorf("turn main is %q", row)
+	}
+	if row := rows["turn other"]; !strings.HasPrefix(row, "fail ") {
+		t.Errorf("turn other is %q", row)
+	}
+}
+
 // TestDoctorIll: each failure has its row, its sentence and its cure.
 func TestDoctorIll(t *testing.T) {
 	t.Parallel()

@@ -20,6 +20,7 @@ type vendor struct {
 	broke  bool   // the account has no credit
 	busy   bool   // it is asked too often
 	say    string // its answer
+	minds  string // a tool whose definition it refuses
 
 	mu    sync.Mutex
 	asked int // conversations
@@ -66,9 +67,20 @@ func (v *vendor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		var request struct {
 			Model string `json:"model"`
+			Tools []struct {
+				Function struct {
+					Name string `json:"name"`
+				} `json:"function"`
+			} `json:"tools"`
 		}
 		_ = json.Unmarshal(raw, &request)
 		v.asked++
+		for i, t := range request.Tools {
+			if v.minds != "" && t.Function.Name == v.minds {
+				refuse(http.StatusBadRequest, "invalid_function_parameters", fmt.Sprintf("Invalid schema for function '%s' at tools[%d].function.parameters: bad, says %s", t.Function.Name, i, v.key))
+				return
+			}
+		}
 		v.answer(w, request.Model, refuse)
 	}
 }
