@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
-
-	argschema "github.com/zephbot/zephbot/tools/schema"
 )
 
 // Typed describes a tool whose arguments are the struct In. The schema is derived from the struct (tags `json` and
@@ -46,7 +44,7 @@ func New[In any](t Typed[In]) (Tool, error) {
 		return Tool{}, fmt.Errorf("schema of %s: %w", t.Definition.Name, err)
 	}
 	def := t.Definition
-	def.Schema = argschema.Complete(raw)
+	def.Schema = raw
 	tool := Tool{Definition: def}
 	tool.Run = func(ctx context.Context, call *Call) (*Result, error) {
 		in, err := decode[In](call.Args)

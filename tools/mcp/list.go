@@ -13,7 +13,6 @@ import (
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/mcp/content"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
-	"github.com/zephbot/zephbot/tools/schema"
 )
 
 const (
@@ -147,7 +146,7 @@ func (s *server) logOffer(o *offer) {
 // tool returns one tool for the registry.
 func (s *server) tool(t guard.Tool) tools.Tool {
 	d := tools.Definition{
-		Name: guard.Qualified(s.cfg.ID, t.Name), Description: t.Description, Schema: schema.Complete(t.Input), OutputSchema: t.Output,
+		Name: guard.Qualified(s.cfg.ID, t.Name), Description: t.Description, Schema: t.Input, OutputSchema: t.Output,
 		Server: s.cfg.ID, Timeout: s.outerTimeout(),
 	}
 	if hint := guard.Hint(t.Output, s.m.o.OutputSchemaHintBytes); hint != "" {

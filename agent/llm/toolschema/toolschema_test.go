@@ -7,6 +7,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/toolschema"
+	"github.com/zephbot/zephbot/agent/llm/toolschema/schematest"
 )
 
 // dialectOf returns the schemas of a preset; "" = those of an unknown server.
@@ -162,7 +163,7 @@ func TestFor(t *testing.T) {
 			if string(got.JSON) != c.want || got.Words != c.words {
 				t.Errorf("%s\nis sent as %s\nwant       %s\nin words: %s\nwant:     %s", c.schema, got.JSON, c.want, got.Words, c.words)
 			}
-			if problems := check(got.JSON, d, c.dialect); len(problems) > 0 {
+			if problems := schematest.Faults(got.JSON, d); len(problems) > 0 {
 				t.Errorf("%s is refused: %v", got.JSON, problems)
 			}
 		})
@@ -219,7 +220,7 @@ func TestLimits(t *testing.T) {
 		for _, of := range []string{"", "openai", "groq"} {
 			d := dialectOf(t, of)
 			got := toolschema.Read(json.RawMessage(schema)).For(d)
-			if problems := check(got.JSON, d, of); len(problems) > 0 || len(got.JSON) > 2*toolschema.MaxBytes || got.Exact && name != "enum" {
+			if problems := schematest.Faults(got.JSON, d); len(problems) > 0 || len(got.JSON) > 2*toolschema.MaxBytes || got.Exact && name != "enum" {
 				t.Errorf("%s for %q: %d bytes, exact: %v, %v", name, of, len(got.JSON), got.Exact, problems)
 			}
 		}

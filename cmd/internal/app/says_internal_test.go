@@ -16,10 +16,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/catalog"
+	"github.com/zephbot/zephbot/agent/llm/dialect"
+	"github.com/zephbot/zephbot/agent/llm/toolschema"
+	"github.com/zephbot/zephbot/agent/llm/toolschema/schematest"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/tools/overflow"
-	"github.com/zephbot/zephbot/tools/toolstest"
 )
 
 // TestSays pins what the tools of the service say of themselves: much follows from it, above all what runs without
@@ -61,7 +63,7 @@ func TestSays(t *testing.T) {
 	}
 }
 
-// TestSchemasAreTaken: no built-in tool has a schema because of which a vendor would refuse every request.
+// TestSchemasAreTaken: no built-in tool goes to any server with a schema because of which it would refuse every request.
 func TestSchemasAreTaken(t *testing.T) {
 	t.Parallel()
 	defs := slices.Clone(sayingBench(t).Definitions())
@@ -73,9 +75,20 @@ func TestSchemasAreTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	servers, err := dialect.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers = append(servers, dialect.Dialect{Name: "unknown"})
 	for _, d := range append(defs, search.Definition, read.Definition) {
-		if fault := toolstest.SchemaFault(d.Schema); fault != "" {
-			t.Errorf("%s: %s", d.Name, fault)
+		for i := range servers {
+			description, sent := toolschema.Tool(d.Description, d.Schema, &servers[i].Schema)
+			if faults := schematest.Faults(sent, &servers[i].Schema); len(faults) > 0 {
+				t.Errorf("%s refuses %s: %v", servers[i].Name, d.Name, faults)
+			}
+			if !strings.HasPrefix(description, d.Description) && len(d.Description) <= toolschema.MaxDescription {
+				t.Errorf("%s is described to %s as %q", d.Name, servers[i].Name, description)
+			}
 		}
 	}
 }
