@@ -220,3 +220,30 @@ func TestOpenedThoughtIsExpected(t *testing.T) {
 		}
 	}
 }
+
+// TestBrokenOffAnywhere: a stream that ends at any byte is an answer or a failure, and nobody has seen markup or thoughts.
+func TestBrokenOffAnywhere(t *testing.T) {
+	t.Parallel()
+	for name, content := range map[string]string{
+		"thought": "<think>secret 😀</think>Hi there",
+		"call":    "Look.\n<tool_call>{\"name\":\"read\",\"arguments\":{\"path\":\"secret\"}}</tool_call><|im_end|>",
+		"element": "Look.\n<function=read>\n<parameter=path>\nsecret\n</parameter>\n</function>\n</tool_call>",
+		"section": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>read<｜tool▁sep｜>{\"path\":\"secret\"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+		"harmony": "<|channel|>analysis<|message|>secret<|end|><|start|>assistant<|channel|>final<|message|>Hi there<|return|>",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			body := ": keepalive\n\n" + sse(append(pieces("content", content, 6), finish("stop"), done)...)
+			for end := range len(body) {
+				streamed := ""
+				res, err := pipedProvider(t, io.NopCloser(strings.NewReader(body[:end]))).Chat(t.Context(), hi(), func(d string) { streamed += d })
+				if strings.ContainsAny(streamed, "<|") || strings.Contains(streamed, "secret") {
+					t.Fatalf("cut at %d: a person saw %q", end, streamed)
+				}
+				if err == nil && (res.Text != streamed || strings.HasSuffix(body[:end], `"delta":{`)) {
+					t.Fatalf("cut at %d: %+v after %q", end, res, streamed)
+				}
+			}
+		})
+	}
+}

@@ -3,6 +3,7 @@ package textcall
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -185,10 +186,8 @@ func mayBeBare(text string, offered func(name string) bool) verdict {
 	}
 	key := text[at+1 : at+1+end]
 	for _, known := range [][]string{nameKeys, argsKeys, groupKeys, {"type", "id"}} {
-		for _, k := range known {
-			if k == key {
-				return isCalls
-			}
+		if slices.Contains(known, key) {
+			return isCalls
 		}
 	}
 	return isText

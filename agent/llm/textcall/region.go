@@ -289,7 +289,7 @@ func (r *region) readElement(at int) (int, verdict) {
 	rest := r.text[at:]
 	head := elementTag.FindStringSubmatchIndex(rest[:min(len(rest), maxHeader)])
 	if head == nil {
-		if len(rest) < maxHeader && strings.IndexAny(rest, ">{") < 0 && !r.final {
+		if len(rest) < maxHeader && !strings.ContainsAny(rest, ">{") && !r.final {
 			return 0, needsMore
 		}
 		return 0, isText
@@ -379,7 +379,7 @@ func (r *region) elementBody(text string) (body string, n int, v verdict) {
 		switch {
 		case rest == "" && r.final, follows.MatchString(rest):
 			return text[:place[0]], end, isCalls
-		case !r.final && (rest == "" || rest[0] == '<' && len(rest) < maxToken && strings.IndexAny(rest[1:], "<> \n") < 0):
+		case !r.final && (rest == "" || rest[0] == '<' && len(rest) < maxToken && !strings.ContainsAny(rest[1:], "<> \n")):
 			return "", 0, needsMore
 		}
 	}

@@ -173,6 +173,14 @@ var samples = []struct {
 	{name: "bare, after text", in: "I look.\n{\"type\":\"function\",\"name\":\"list_directory\",\"parameters\":{\"path\":\".\"}}", text: "I look.\n", calls: []string{lsDot}},
 	{name: "bare, two", in: "{\"name\":\"list_directory\",\"parameters\":{\"path\":\".\"}}; {\"name\":\"bash\",\"parameters\":{\"command\":\"ls\"}}", calls: []string{lsDot, `bash {"command":"ls"}`}},
 	{name: "bare, text follows", in: "{\"name\": \"list_directory\", \"parameters\": {\"path\": \".\"}}\nis how.", text: "{\"name\": \"list_directory\", \"parameters\": {\"path\": \".\"}}\nis how."},
+	{name: "mistral, no mark of arguments", in: "[TOOL_CALLS]list_directory{\"path\":\".\"}", calls: []string{lsDot}},
+	{name: "kimi without its section", in: "Look.<|tool_call_begin|>functions.list_directory:1<|tool_call_argument_begin|>{\"path\":\".\"}<|tool_call_end|>", text: "Look.", calls: []string{lsDot}},
+	{name: "glm with an object", in: "<tool_call>list_directory\n{\"path\":\".\"}\n</tool_call>", calls: []string{lsDot}},
+	{name: "old name of the container", in: "<function_call>{\"name\":\"list_directory\",\"arguments\":{\"path\":\".\"}}</function_call> ok", text: "ok", calls: []string{lsDot}},
+	{name: "bare, as on the wire", in: "{\"tool_calls\":[{\"id\":\"1\",\"type\":\"function\",\"function\":{\"name\":\"list_directory\",\"arguments\":\"{\\\"path\\\":\\\".\\\"}\"}}]}", calls: []string{lsDot}},
+	{name: "no name in it", in: "<tool_call>{\"list_directory\":{\"path\":\".\"}}</tool_call>", text: "<tool_call>{\"list_directory\":{\"path\":\".\"}}</tool_call>", unmade: true},
+	{name: "text, thought without a beginning, call", in: "hm</think><tool_call>{\"name\":\"list_directory\",\"arguments\":{\"path\":\".\"}}</tool_call>", thoughts: "hm", calls: []string{lsDot}, voided: true},
+	{name: "harmony with a final call", in: "<|start|>assistant<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>commentary to=functions.bash<|message|>{\"command\":\"ls\"}", thoughts: "a", calls: []string{`bash {"command":"ls"}`}},
 	{name: "functools", in: "functools[{\"name\":\"list_directory\",\"arguments\":{\"path\":\".\"}}]", calls: []string{lsDot}},
 
 	{name: "not offered", in: "Look:\n<tool_call>{\"name\":\"get_weather\",\"arguments\":{}}</tool_call>\nSo.", text: "Look:\n<tool_call>{\"name\":\"get_weather\",\"arguments\":{}}</tool_call>\nSo.", unmade: true},
@@ -243,11 +251,11 @@ func TestNoTools(t *testing.T) {
 func TestCost(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
-		"call":    "<tool_call>{\"name\":\"bash\",\"arguments\":{\"command\":\"" + strings.Repeat("</tool_call> x `", 20_000) + "\"}}</tool_call>",
-		"element": "<function=bash><parameter=command>" + strings.Repeat("</function> y ", 20_000) + "</parameter></function>",
-		"thought": "a <think>" + strings.Repeat("hm < ", 50_000) + "</think>b",
-		"tags":    strings.Repeat("`<think>` </s> <|x|> ", 10_000),
-		"object":  "{\"name\": \"" + strings.Repeat("x", 300_000),
+		"call":    "<tool_call>{\"name\":\"bash\",\"arguments\":{\"command\":\"" + strings.Repeat("</tool_call> x `", 5_000) + "\"}}</tool_call>",
+		"element": "<function=bash><parameter=command>" + strings.Repeat("</function> y ", 5_000) + "</parameter></function>",
+		"thought": "a <think>" + strings.Repeat("hm < ", 10_000) + "</think>b",
+		"tags":    strings.Repeat("`<think>` </s> <|x|> ", 5_000),
+		"object":  "{\"name\": \"" + strings.Repeat("x", 100_000),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
