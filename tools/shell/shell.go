@@ -252,9 +252,29 @@ func (r *Runner) findShell() {
 	}
 }
 
+// writable says where commands may write, unless they may write anywhere.
+func (r *Runner) writable() string {
+	if r.opts.Sandbox == SandboxOff {
+		return ""
+	}
+	places := "there"
+	if n := len(r.opts.AllowedPaths); n > 0 {
+		const most = 8
+		places += " and in " + strings.Join(r.opts.AllowedPaths[:min(n, most)], ", ")
+		if n > most {
+			places += fmt.Sprintf(" and %d more", n-most)
+		}
+	}
+	if slices.Contains(r.opts.AllowedPaths, "/tmp") {
+		return "It can write only " + places + ". "
+	}
+	return "It can write only " + places + "; temporary files belong into $TMPDIR, because /tmp is read-only. "
+}
+
 func (r *Runner) description() string {
 	var b strings.Builder
 	b.WriteString("Execute a bash command in the working directory of this conversation, which keeps its files between calls. ")
+	b.WriteString(r.writable())
 	fmt.Fprintf(&b, "Standard input is empty; it has %s, then it is stopped. ", r.opts.Timeout)
 	switch r.opts.Network {
 	case sandbox.NetworkOff:

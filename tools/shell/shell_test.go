@@ -239,6 +239,28 @@ func TestWorkspace(t *testing.T) {
 	}
 }
 
+// TestDescriptionSaysWhereToWrite: a model learns before its first call where files can be written.
+func TestDescriptionSaysWhereToWrite(t *testing.T) {
+	t.Parallel()
+	many := make([]string, 10)
+	for i := range many {
+		many[i] = fmt.Sprint("/p", i)
+	}
+	for want, o := range map[string]shell.Options{
+		"It can write only there; temporary files belong into $TMPDIR, because /tmp is read-only. ": {},
+		"It can write only there and in /a, /b; temporary files":                                    {AllowedPaths: []string{"/a", "/b"}},
+		"and in /p0, /p1, /p2, /p3, /p4, /p5, /p6, /p7 and 2 more; ":                                {AllowedPaths: many},
+		"It can write only there and in /tmp. ":                                                     {AllowedPaths: []string{"/tmp"}},
+	} {
+		if got := setup(t, o).tool.Definition.Description; !strings.Contains(got, want) {
+			t.Errorf("%q is not in %q", want, got)
+		}
+	}
+	if got := setup(t, shell.Options{Sandbox: shell.SandboxOff}).tool.Definition.Description; strings.Contains(got, "write") {
+		t.Errorf("without a sandbox: %q", got)
+	}
+}
+
 // TestHome: the home directory of a command that nobody approved is empty, its own and gone afterwards; nothing in the
 // workspace configures it. That of an approved command is the workspace.
 func TestHome(t *testing.T) {

@@ -93,6 +93,30 @@ func TestSchemasAreTaken(t *testing.T) {
 	}
 }
 
+// TestThinkingIsForForeignTools measures the built-in tools: none is as complex as the default of tools.tafc asks for, and
+// docs/parity.md says so. What the default is for are tools of servers such as the last two.
+func TestThinkingIsForForeignTools(t *testing.T) {
+	t.Parallel()
+	const threshold = 0.6
+	most := map[string]float64{}
+	for _, d := range sayingBench(t).Definitions() {
+		if c := catalog.Complexity(d.Schema); c >= threshold/2 {
+			most[d.Name] = c
+		}
+	}
+	if diff := cmp.Diff(map[string]float64{"schedule_periodic": 0.35, "edit": 0.3}, most); diff != "" {
+		t.Errorf("the most complex tools (-want +got):\n%s", diff)
+	}
+	for name, schema := range map[string]string{
+		"push files":  `{"type":"object","properties":{"owner":{"type":"string"},"repo":{"type":"string"},"branch":{"type":"string"},"message":{"type":"string"},"files":{"type":"array","items":{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"]}}},"required":["owner","repo","branch","message","files"]}`,
+		"make a page": `{"type":"object","properties":{"parent":{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]},"children":{"type":"array","items":{"type":"object","properties":{"rich_text":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"}}}}}}}},"required":["parent"]}`,
+	} {
+		if c := catalog.Complexity([]byte(schema)); c < threshold {
+			t.Errorf("%s: %v", name, c)
+		}
+	}
+}
+
 func sayingBench(t *testing.T) *Bench {
 	t.Helper()
 	dir := t.TempDir()
