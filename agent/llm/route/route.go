@@ -72,6 +72,9 @@ type Options struct {
 	// Learn is called when a provider has shown that its window is smaller than was known, with the size in tokens, from the
 	// caller's goroutine; it must not block. nil = only this Router remembers.
 	Learn func(provider string, window int)
+	// Learnt returns the window that was learnt of a provider earlier or by another process, in tokens; 0 = none. It is
+	// called before each call, by any goroutine, and must not block; nil = nothing was learnt.
+	Learnt func(provider string) int
 	// Observe is called after each attempt, from the caller's goroutine with its context; may be nil.
 	Observe func(context.Context, Attempt)
 	Log     zerolog.Logger

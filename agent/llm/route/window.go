@@ -18,7 +18,17 @@ const leastAnswer = 256
 const budgetTime = 10 * time.Minute
 
 // WindowFor implements llm.Windowed.
-func (r *Router) WindowFor(prefer string) int { return r.order(prefer)[0].window(r.o.Now()) }
+func (r *Router) WindowFor(prefer string) int { return r.windowOf(r.order(prefer)[0]) }
+
+// windowOf returns how much a provider can be sent, with what was learnt elsewhere; 0 = unknown.
+func (r *Router) windowOf(p *circuit) int {
+	if r.o.Learnt != nil {
+		if known := r.o.Learnt(p.provider.Name()); known > 0 {
+			p.narrow(known)
+		}
+	}
+	return p.window(r.o.Now())
+}
 
 // window returns how much the provider can be sent; 0 = unknown.
 func (c *circuit) window(now time.Time) int {
@@ -70,7 +80,7 @@ const filled = 0.6
 // fitted calls a provider with as much of the conversation as fits into its window, and again with less if the provider
 // finds that too long. No request is sent twice after it was found too long.
 func (c *call) fitted(ctx context.Context, p *circuit) (*llm.Response, error) {
-	if !c.fit(p, p.window(c.router.o.Now())) {
+	if !c.fit(p, c.router.windowOf(p)) {
 		return nil, c.errs[len(c.errs)-1]
 	}
 	shrink := shrinking{call: c, circuit: p}

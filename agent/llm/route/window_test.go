@@ -165,3 +165,20 @@ func TestRoomForTheAnswer(t *testing.T) {
 		t.Errorf("learnt %v", learnt)
 	}
 }
+
+// TestLearntElsewhere: a window that another process has learnt holds for the next request.
+func TestLearntElsewhere(t *testing.T) {
+	t.Parallel()
+	b := newBench()
+	known := 0
+	b.options.Learnt = func(string) int { return known }
+	n := &narrow{name: "main", takes: 30, says: true}
+	r := b.router(t, n)
+	known = 30_000
+	if got := r.WindowFor(""); got != 30_000 {
+		t.Errorf("window %d", got)
+	}
+	if _, err := r.Chat(t.Context(), long(), nil); err != nil || len(n.asked) != 1 {
+		t.Errorf("asked with %v, %v", n.asked, err)
+	}
+}

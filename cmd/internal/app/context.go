@@ -34,8 +34,8 @@ func windows(cfg *config.Config) map[string]int {
 // answers returns the longest answers of the providers.
 func answers(cfg *config.Config) map[string]int {
 	sizes := map[string]int{}
-	for _, p := range cfg.LLM.Providers {
-		sizes[p.Name] = p.MaxTokens
+	for i := range cfg.LLM.Providers {
+		sizes[cfg.LLM.Providers[i].Name] = longestAnswer(&cfg.LLM.Providers[i])
 	}
 	return sizes
 }

@@ -35,6 +35,29 @@ func serverHash(cfg *config.Config, provider string) string {
 	return ""
 }
 
+// modelOf returns the model of a provider; "" = there is no such provider.
+func (c *Core) modelOf(provider string) string {
+	for i := range c.cfg.LLM.Providers {
+		if p := &c.cfg.LLM.Providers[i]; p.Name == provider {
+			return p.Model
+		}
+	}
+	return ""
+}
+
+// learnWindow keeps how many tokens a provider has shown to take.
+func (c *Core) learnWindow(provider string, tokens int) {
+	c.learnt.LearnWindow(provider, c.modelOf(provider), tokens)
+}
+
+// learntWindow returns how many tokens a provider has shown to take, in this or another process; 0 = nothing is known.
+func (c *Core) learntWindow(provider string) int {
+	if known := c.learnt.Recall(provider, c.modelOf(provider)); known != nil {
+		return known.Window
+	}
+	return 0
+}
+
 // setAside lists what the servers of the configured models refuse.
 func (c *Core) setAside() []texts.SetAside {
 	var places [][2]string

@@ -43,7 +43,7 @@ func (c *Core) route() (llm.Provider, error) {
 	}
 	return route.New(list, c.cfg.LLM.Primary, c.cfg.LLM.Fallback, route.Options{
 		Now: c.now, Log: c.log.With().Str("component", "model").Logger(), Timeout: c.cfg.LLM.Timeout, Windows: windows(c.cfg), Unpriced: c.prices().unpriced,
-		Answers: answers(c.cfg),
+		Answers: answers(c.cfg), Learn: c.learnWindow, Learnt: c.learntWindow,
 		Observe: c.observeAttempt,
 	})
 }
