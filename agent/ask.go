@@ -166,11 +166,7 @@ func (s *step) callModel(ctx context.Context, offers []Offer, more, nudge string
 	if len(resp.Extra) <= journal.MaxExtra {
 		entry.Extra = resp.Extra
 	}
-	if resp.Retold {
-		s.retold = true
-		zerolog.Ctx(ctx).Warn().Str("provider", resp.Provider).Str("model", resp.Model).
-			Msg("server refused the history and answered when it was plain text; it stays plain text in this conversation")
-	}
+	s.retold = s.retold || resp.Retold
 	if more != "" {
 		resp.Uses = nil // it was told to call no more tools
 	}
