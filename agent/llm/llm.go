@@ -207,6 +207,9 @@ type Error struct {
 	Streamed   bool          // some text had already been handed to onDelta
 	Window     int           // how many tokens the provider takes, if it said so with TooLong; 0 = unknown
 	Size       int           // how many tokens it counted in the request, if it said so with TooLong; 0 = unknown
+	// Answer is the longest answer, in tokens, that the account can still pay, if the provider said so with NoCredit; 0 =
+	// unknown.
+	Answer int
 	// Unexplained: neither words nor a code that are known say why the request was rejected.
 	Unexplained bool
 	// Budget: Window is not the model's window, but how many tokens this account may use in a time; the request alone is

@@ -115,6 +115,6 @@ func (p *Provider) complained(x *exchange, c *complaint.Complaint, streamed bool
 	}
 	return &llm.Error{
 		Kind: c.Kind(), Provider: p.o.Name, Status: cmp.Or(c.Status, x.status), RetryAfter: c.RetryAfter, Streamed: streamed,
-		Window: limit, Size: size, Budget: c.Quota(), Unexplained: c.Unexplained(), Err: errors.New(text),
+		Window: limit, Size: size, Budget: c.Quota(), Unexplained: c.Unexplained(), Answer: c.Affordable(), Err: errors.New(text),
 	}
 }

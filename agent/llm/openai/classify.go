@@ -73,7 +73,7 @@ func (p *Provider) complained(x *exchange, c *complaint.Complaint) error {
 	limit, size, _ := c.Overflow()
 	e := &llm.Error{
 		Kind: c.Kind(), Provider: p.o.Name, Status: cmp.Or(c.Status, x.status), RetryAfter: c.RetryAfter, Window: limit, Size: size, Budget: c.Quota(),
-		Unexplained: c.Unexplained(),
+		Unexplained: c.Unexplained(), Answer: c.Affordable(),
 	}
 	if c.Code == garbledCode {
 		e.Kind = llm.Truncated

@@ -90,11 +90,24 @@ func (c *call) fitted(ctx context.Context, p *circuit) (*llm.Response, error) {
 			shrink.answered()
 			return res, nil
 		}
-		if ctx.Err() != nil || !shrink.after(err) {
+		if ctx.Err() != nil || !c.affordable(err) && !shrink.after(err) {
 			return nil, err
 		}
 		c.final = false
 	}
+}
+
+// affordable prepares the same request with the longest answer that the account can still pay, if the provider said how
+// long that is; false = it did not, or it was no longer before.
+func (c *call) affordable(err error) bool {
+	e, ok := errors.AsType[*llm.Error](err)
+	if !ok || e.Kind != llm.NoCredit || e.Answer < leastAnswer || e.Streamed || c.req.MaxTokens > 0 && c.req.MaxTokens <= e.Answer {
+		return false
+	}
+	next := *c.req
+	next.MaxTokens = e.Answer
+	c.req = &next
+	return true
 }
 
 // fit sets the request for a window; false if the conversation does not fit.

@@ -182,3 +182,28 @@ func TestLearntElsewhere(t *testing.T) {
 		t.Errorf("asked with %v, %v", n.asked, err)
 	}
 }
+
+// poor is a provider whose account can pay for short answers only.
+type poor struct{ pays, asked int }
+
+func (p *poor) Name() string { return "main" }
+
+func (p *poor) Chat(_ context.Context, req *llm.Request, _ func(string)) (*llm.Response, error) {
+	if p.asked++; req.MaxTokens == 0 || req.MaxTokens > p.pays {
+		return nil, &llm.Error{Kind: llm.NoCredit, Provider: "main", Answer: p.pays, Err: errors.New("can only afford less")}
+	}
+	return &llm.Response{Text: "fine", Stop: llm.StopEnd}, nil
+}
+
+// TestAffordableAnswer: where the account can pay for a shorter answer, that is asked for, once; where it cannot pay for a
+// useful one, nothing more is asked.
+func TestAffordableAnswer(t *testing.T) {
+	t.Parallel()
+	for pays, want := range map[int]int{900: 2, 20: 1, 0: 1} {
+		p := &poor{pays: pays}
+		_, err := newBench().router(t, p).Chat(t.Context(), long(), nil)
+		if p.asked != want || (err == nil) != (want == 2) {
+			t.Errorf("pays for %d: asked %d times, %v", pays, p.asked, err)
+		}
+	}
+}
