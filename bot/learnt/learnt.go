@@ -273,6 +273,9 @@ func Describe(l *dialect.Learnt) string {
 	if l.Safe {
 		list = append(list, "only the simplest schemas")
 	}
+	if l.Closed {
+		list = append(list, "closed schemas")
+	}
 	if l.MaxTools > 0 {
 		list = append(list, fmt.Sprintf("at most %d tools", l.MaxTools))
 	}

@@ -19,6 +19,8 @@ type Learnt struct {
 	Wire string `json:"wire,omitempty"`
 	// Safe: schemas are sent in the safe subset only.
 	Safe bool `json:"safe,omitempty"`
+	// Closed: objects say additionalProperties false, as Schema.Closed.
+	Closed bool `json:"closed,omitempty"`
 	// MaxTools is the most tools that the server takes; 0 = it has not said.
 	MaxTools int `json:"max_tools,omitempty"`
 	// Aside are the tools that the server refuses, which are not offered to it.
@@ -53,7 +55,7 @@ func (l *Learnt) Clone() *Learnt {
 
 // Empty reports whether nothing was learnt, whatever it has cost.
 func (l *Learnt) Empty() bool {
-	return l == nil || len(l.Omit) == 0 && len(l.Rename) == 0 && len(l.Set) == 0 && l.Wire == "" && !l.Safe &&
+	return l == nil || len(l.Omit) == 0 && len(l.Rename) == 0 && len(l.Set) == 0 && l.Wire == "" && !l.Safe && !l.Closed &&
 		l.MaxTools == 0 && len(l.Aside) == 0 && len(l.History) == 0 && l.Window == 0
 }
 
@@ -69,7 +71,7 @@ func (l *Learnt) SameForm(m *Learnt) bool {
 		m = &Learnt{}
 	}
 	return slices.Equal(l.Omit, m.Omit) && maps.Equal(l.Rename, m.Rename) && maps.Equal(l.Set, m.Set) && l.Wire == m.Wire &&
-		l.Safe == m.Safe && l.MaxTools == m.MaxTools && slices.Equal(l.Aside, m.Aside) && slices.Equal(l.History, m.History)
+		l.Safe == m.Safe && l.Closed == m.Closed && l.MaxTools == m.MaxTools && slices.Equal(l.Aside, m.Aside) && slices.Equal(l.History, m.History)
 }
 
 // With returns the dialect with what was learnt.
@@ -100,7 +102,10 @@ func (d Dialect) With(l *Learnt) Dialect {
 		d.Wire = l.Wire
 	}
 	if l.Safe {
-		d.Schema = Schema{Strict: d.Schema.Strict, MaxTools: d.Schema.MaxTools, MaxDescription: d.Schema.MaxDescription}
+		d.Schema = Schema{Closed: d.Schema.Closed, Strict: d.Schema.Strict, MaxTools: d.Schema.MaxTools, MaxDescription: d.Schema.MaxDescription}
+	}
+	if l.Closed {
+		d.Schema.Closed = true
 	}
 	if l.MaxTools > 0 {
 		d.Schema.MaxTools = l.MaxTools

@@ -611,6 +611,8 @@ func (c *Change) apply(l *dialect.Learnt) {
 		l.Wire = c.Wire
 	case c.MaxTools > 0:
 		l.MaxTools = c.MaxTools
+	case c.Closed:
+		l.Closed = true
 	case c.Safe:
 		l.Safe = true
 	}

@@ -48,6 +48,7 @@ type Change struct {
 	Wire     string // as Learnt.Wire
 	MaxTools int
 	Safe     bool // all schemas in the safe subset
+	Closed   bool // all schemas say additionalProperties false
 	Halve    bool // find the tools that are to blame
 	NoTools  bool // if a request with one trivial tool is refused too: no tools at all
 	// For this request only:
@@ -60,7 +61,7 @@ type Change struct {
 // Key identifies a change among those of one request.
 func (c *Change) Key() string {
 	return fmt.Sprint(c.Omit, "|", c.Rename, ">", c.To, "|", c.Set, "=", c.Value, "|", c.Aside, c.History, "|", c.Wire,
-		c.MaxTools, c.Safe, c.Halve, c.NoTools, c.DropPictures, c.Nudge, c.MaxTokens, c.Least)
+		c.MaxTools, c.Safe, c.Closed, c.Halve, c.NoTools, c.DropPictures, c.Nudge, c.MaxTokens, c.Least)
 }
 
 //go:embed patterns.json
@@ -179,6 +180,10 @@ func (r *recogniser) recognise() {
 		r.add(Change{Class: c.Class, Nudge: true})
 		return
 	}
+	// What one tool lacks all others lack, too: to set aside the one that is named would cost a request for each.
+	if r.matching("closed") != nil && !r.dialect.Schema.Closed {
+		r.add(Change{Class: "closed", Closed: true})
+	}
 	r.namedTools()
 	r.classes(func(class string) bool { return class != "vague" && class != "bad_picture" && historic(class) })
 	r.placedFields()
@@ -213,7 +218,7 @@ func historic(class string) bool {
 
 func aboutTools(class string) bool {
 	switch class {
-	case "tool_choice", "no_tools", "too_many_tools", "tools_size", "schema":
+	case "closed", "tool_choice", "no_tools", "too_many_tools", "tools_size", "schema":
 		return true
 	default:
 		return false

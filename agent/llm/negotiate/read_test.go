@@ -49,6 +49,8 @@ func describeChange(c negotiate.Change) string {
 		return fmt.Sprint("tokens ", c.MaxTokens)
 	case c.Safe:
 		return "safe"
+	case c.Closed:
+		return "closed"
 	case c.Halve:
 		return "halve"
 	case c.NoTools:
@@ -85,6 +87,12 @@ func TestRead(t *testing.T) {
 		{"mistral", negotiate.Said{Status: 422, Type: "extra_forbidden", Message: "Extra inputs are not permitted", Places: []string{"body.tools.3.function.parameters"}}, "", openai, "aside [3]"},
 		{"bedrock", negotiate.Said{Status: 400, Message: "1 validation error detected: Value at 'toolConfig.tools.2.member.toolSpec.name' failed to satisfy constraint"}, "", openai, "aside [2]"},
 		{"two at once", negotiate.Said{Status: 400, Message: "bad", Places: []string{"tools[1].function.parameters", "tools[4].function.parameters"}}, "", openai, "aside [1 4]"},
+		// What one tool lacks, all lack.
+		{"closed", negotiate.Said{Status: 400, Message: "invalid JSON schema for tool t1, tools[1].function.parameters: `/additionalProperties`: `additionalProperties:false` must be set on every object", Places: []string{"tool t1, tools[1].function.parameters"}}, "", openai, "closed"},
+		{"closed, openai", negotiate.Said{Status: 400, Code: "invalid_function_parameters", Message: "Invalid schema for function 't2': In context=(), 'additionalProperties' is required to be supplied and to be false.", Places: []string{"tools[2].function.parameters"}}, "", openai, "closed"},
+		{"closed, anthropic", negotiate.Said{Status: 400, Message: "tools.3.custom: For 'object' type, 'additionalProperties' must be explicitly set to false"}, "", openai, "closed"},
+		{"closed already", negotiate.Said{Status: 400, Message: "tools.3.custom: For 'object' type, 'additionalProperties' must be explicitly set to false"}, "", dialect.Dialect{Schema: dialect.Schema{Closed: true}}, "aside [3]"},
+		{"not to be closed", negotiate.Said{Status: 400, Message: `Invalid JSON payload received. Unknown name "additionalProperties" at 'tools[0].function_declarations[4].parameters': Cannot find field.`}, "", openai, "aside [4]"},
 		// A field of every tool.
 		{"strict", negotiate.Said{Status: 422, Message: "Extra inputs are not permitted", Places: []string{"body.tools.0.function.strict"}}, "", openai, "omit tools[].function.strict"},
 		// None is named.

@@ -373,7 +373,6 @@ then say Done.`
 // unheld are the conversations that cannot be held, by server and way, with the reason.
 var unheld = map[string]string{
 	"azure known=false": "nobody can know that its key is in a header of its own",
-	"groq known=false":  "each tool is set aside because its schema is not closed, instead of closing all",
 }
 
 // TestConversations: the adapters hold a conversation with calls with every server: known by its row, and as an unknown

@@ -90,7 +90,6 @@ on "thank you": say You are welcome.`
 // unanswered are the new installations that do not answer at once, by server and way, with the reason.
 var unanswered = map[string]string{
 	"azure preset=false": "nobody can know that its key is in a header of its own",
-	"groq preset=false":  "each tool is set aside because its schema is not closed, instead of closing all",
 }
 
 // TestFirstMessage: a new installation, in which nothing is configured but a model server, answers its first message with
