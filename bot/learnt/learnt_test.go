@@ -74,7 +74,7 @@ func TestMemory(t *testing.T) {
 			t.Error("another key has the same memory")
 		}
 		server = "one"
-		time.Sleep(dialect.Forgotten + time.Hour)
+		<-time.After(dialect.Forgotten + time.Hour)
 		if process().Recall("main", "m") != nil || third.Recall("main", "m") != nil {
 			t.Error("it is known after a week")
 		}
