@@ -245,3 +245,40 @@ func FuzzValidate(f *testing.F) {
 		}
 	})
 }
+
+// TestNullable: null is valid where a schema says so in OpenAPI's way, at any depth, and nowhere else.
+func TestNullable(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		schema, value string
+		valid         bool
+	}{
+		{`{"properties":{"a":{"type":"string","nullable":true}},"required":["a"]}`, `{"a":null}`, true},
+		{`{"properties":{"a":{"type":"string","nullable":true}}}`, `{"a":1}`, false},
+		{`{"properties":{"a":{"type":"string","nullable":false}}}`, `{"a":null}`, false},
+		{`{"properties":{"a":{"type":["string","integer"],"nullable":true}}}`, `{"a":null}`, true},
+		{`{"properties":{"a":{"type":"string","enum":["x"],"nullable":true}}}`, `{"a":null}`, true},
+		{`{"properties":{"a":{"type":"string","enum":["x"],"nullable":true}}}`, `{"a":"y"}`, false},
+		{`{"properties":{"a":{"const":"x","nullable":true}}}`, `{"a":null}`, true},
+		{`{"properties":{"a":{"const":"x","nullable":true}}}`, `{"a":"x"}`, true},
+		{`{"properties":{"a":{"const":"x","nullable":true}}}`, `{"a":"y"}`, false},
+		{`{"properties":{"a":{"const":"x","enum":["x","y"],"nullable":true}}}`, `{"a":"y"}`, false},
+		{`{"properties":{"a":{"const":"z","enum":["x"],"nullable":true}}}`, `{"a":"x"}`, false},
+		{`{"properties":{"a":{"const":"z","enum":["x"],"nullable":true}}}`, `{"a":null}`, true},
+		{`{"properties":{"a":{"type":"array","items":{"type":"integer","nullable":true}}}}`, `{"a":[1,null]}`, true},
+		{`{"properties":{"a":{"$ref":"#/components/schemas/A"}},"components":{"schemas":{"A":{"type":"object","nullable":true}}}}`, `{"a":null}`, true},
+		{`{"properties":{"a":{"anyOf":[{"type":"string","nullable":true},{"type":"integer"}]}}}`, `{"a":null}`, true},
+		{`{"properties":{"nullable":true,"type":{"type":"string"},"enum":{"type":"string"}}}`, `{"type":null}`, false},
+		{`{"properties":{"enum":{"type":"string","nullable":true},"default":{"type":"string","nullable":true}}}`, `{"enum":null,"default":null}`, true},
+		{`{"properties":{"a":{"enum":[{"type":"string","nullable":true}]}}}`, `{"a":{"type":"string","nullable":true}}`, true},
+	} {
+		s := schema.Compile(json.RawMessage(c.schema))
+		if s == nil {
+			t.Errorf("%s is not compiled", c.schema)
+			continue
+		}
+		if err := s.Validate(t.Context(), value(t, c.value)); (err == nil) != c.valid {
+			t.Errorf("%s takes %s: %v, want %v", c.schema, c.value, err == nil, c.valid)
+		}
+	}
+}

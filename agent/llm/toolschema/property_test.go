@@ -15,6 +15,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/toolschema"
 	"github.com/zephbot/zephbot/agent/llm/toolschema/schematest"
+	"github.com/zephbot/zephbot/tools/schema"
 )
 
 // world makes schemas and values by chance.
@@ -83,12 +84,14 @@ func (w *world) fill(s map[string]any, level int) {
 		maybe(func() { s["pattern"] = w.pick("^[ab]", "b$", `\d`) })
 		maybe(func() { s["enum"] = []any{"a", "ab", "b1"}[w.IntN(3):] })
 		maybe(func() { s["const"] = w.pick("a", "ab") })
+		w.nullable(s)
 	case "integer", "number":
 		maybe(func() { s["minimum"] = w.IntN(3) - 1 })
 		maybe(func() { s["maximum"] = w.IntN(3) + 1 })
 		maybe(func() { s["exclusiveMinimum"] = w.IntN(3) - 2 })
 		maybe(func() { s["multipleOf"] = w.IntN(2) + 1 })
 		maybe(func() { s["enum"] = []any{1, 2, 3}[w.IntN(3):] })
+		w.nullable(s)
 	case "array":
 		s["items"] = w.schema(level + 1)
 		maybe(func() { s["minItems"] = w.IntN(2) })
@@ -100,6 +103,13 @@ func (w *world) fill(s map[string]any, level int) {
 		}
 	case "object":
 		w.object(s, level)
+	}
+}
+
+// nullable makes a schema take null, as OpenAPI does.
+func (w *world) nullable(s map[string]any) {
+	if !w.plain && w.IntN(6) == 0 {
+		s["nullable"] = true
 	}
 }
 
@@ -210,6 +220,9 @@ func (w *world) value(s any, root map[string]any, level int) any {
 		return e[w.IntN(len(e))]
 	}
 	t := m["type"]
+	if m["nullable"] == true && w.IntN(4) == 0 {
+		return nil
+	}
 	if list, ok := t.([]any); ok {
 		t = list[w.IntN(len(list))]
 	}
@@ -285,7 +298,10 @@ func TestEverySchema(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				original := compile(t, raw)
+				original := schema.Compile(raw) // which the arguments of calls are checked with
+				if original == nil {
+					t.Fatalf("%s is not compiled", raw)
+				}
 				var values [][]byte
 				for range 12 {
 					if v, err := json.Marshal(w.value(tool, tool, 0)); err == nil {
@@ -317,7 +333,7 @@ func TestEverySchema(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						inTool, inSchema := original.Validate(value) == nil, rendered.Validate(value) == nil
+						inTool, inSchema := original.Validate(t.Context(), value) == nil, rendered.Validate(value) == nil
 						if _, ok := value.(map[string]any); !ok {
 							continue // no arguments
 						}
