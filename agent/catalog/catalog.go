@@ -18,6 +18,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/knn"
+	"github.com/zephbot/zephbot/agent/llm/toolschema"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/policy/nearest"
 	"github.com/zephbot/zephbot/tools"
@@ -89,6 +90,9 @@ type Options struct {
 	// Budget is the most tokens (estimated by agent/window) that all definitions of MCP tools in one request may take
 	// together; 0 = no limit.
 	Budget int
+	// MaxTools is the most tools in one request, built-in ones and tool_search included; 0 = toolschema.MaxTools, which
+	// every server takes. A server that takes fewer still gets some of these.
+	MaxTools int
 	// OutputHint describes a structured result in words. The text is added to the description of MCP tools that have an
 	// output schema. nil = none. It must not call the catalog.
 	OutputHint func(schema json.RawMessage) string
@@ -136,6 +140,7 @@ func New(o Options) (*Catalog, error) {
 		o.Now = time.Now
 	}
 	o.TAFC.Threshold = threshold(o.TAFC.Threshold)
+	o.MaxTools = cmp.Or(o.MaxTools, toolschema.MaxTools)
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
@@ -222,6 +227,7 @@ func (o *Options) ranges() []error {
 		{"discovery: top k", o.Discovery.TopK},
 		{"discovery: min tools to filter", o.Discovery.MinToolsToFilter},
 		{"budget", o.Budget},
+		{"max tools", o.MaxTools},
 		{"pruning: max tools", o.Pruning.MaxTools},
 		{"pruning: min tools to prune", o.Pruning.MinToolsToPrune},
 	} {

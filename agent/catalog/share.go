@@ -3,6 +3,7 @@ package catalog
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/zephbot/zephbot/agent/llm"
@@ -12,63 +13,83 @@ import (
 // maxTold bounds the number of tool lists whose share was logged.
 const maxTold = 64
 
-// The tiers of servers' tools. A lower tier is kept first.
+// The tiers of tools. A lower tier is kept first.
 const (
-	tierCalled = iota // found by a search of this turn, or called in this conversation
+	tierCalled = iota // found by a search of this turn, or called in it
+	tierBefore        // called in this conversation
 	tierNamed         // the person named it, or the configuration pins it
 	tierRanked        // all others, by rank
 )
 
-// share distributes the budget among the definitions of servers' tools. cost and the indices are those of a snapshot.
+// share distributes the budget and the number of tools among the definitions of servers' tools. cost and the indices are
+// those of a snapshot.
 type share struct {
 	budget int // tokens
+	room   int // tools
 	cost   []int
 	tier   []int
 	choice []Choice
 	spent  map[string]int // tokens by server
-	total  int
+	number map[string]int // tools by server
+	total  int            // tokens
 	kept   map[int]bool
 }
 
-// fit hides the tools of servers that exceed the budget. It is a pure function of the snapshot, the choices, and the
-// tools that were found or have succeeded.
+// fit hides the tools that exceed the budget or the number of tools in a request, of which extra are already given away.
+// It is a pure function of the snapshot, the choices, and the tools that were found or have succeeded.
 //
-// Every server gets an equal part of the budget for its tools, so that no server can displace another, however it names
-// its tools and however long they are. What some servers leave unused is given to those that need more: first to tools
-// that were found or called, then to those that were named, then to the rest. Among equals, the server that has used
-// least comes first.
-func (c *Catalog) fit(s *snapshot, choices []Choice, found, done map[string]bool) (tokens, left int) {
+// Every server gets an equal part of the budget and of the number for its tools, so that no server can displace another,
+// however it names its tools, however long and however many they are. Only tools that were found or called take more of
+// the number. What some servers leave unused is given to those that need more: first to tools that were found or called,
+// then to those that were named, then to the rest. Among equals, the server that has used least comes first. Built-in
+// tools have no budget, and come before those of servers that were neither found nor called in this turn.
+func (c *Catalog) fit(s *snapshot, choices []Choice, found, done map[string]bool, extra int) (tokens, left int) {
 	sh := share{
 		budget: c.o.Budget, choice: choices,
 		cost: make([]int, len(choices)), tier: make([]int, len(choices)),
-		spent: map[string]int{}, kept: map[int]bool{},
+		spent: map[string]int{}, number: map[string]int{}, kept: map[int]bool{},
 	}
 	queues := map[string][]int{}
+	var own []int
+	number, called := extra, 0
 	for i, ch := range choices {
-		server := s.defs[i].Server
-		if server == "" || !ch.Shown {
+		if !ch.Shown {
 			continue
 		}
-		sh.cost[i], sh.tier[i] = s.infos[i].tokens, tierOf(ch, found, done)
+		number++
+		server := s.defs[i].Server
+		sh.tier[i] = tierOf(ch, found, done)
+		if server == "" {
+			own = append(own, i)
+			continue
+		}
+		if sh.tier[i] == tierCalled {
+			called++
+		}
+		sh.cost[i] = s.infos[i].tokens
 		queues[server] = append(queues[server], i)
 		tokens += sh.cost[i]
 	}
-	if sh.budget <= 0 || tokens <= sh.budget {
+	if (sh.budget <= 0 || tokens <= sh.budget) && number <= c.o.MaxTools {
 		return tokens, 0
 	}
+	if sh.budget <= 0 {
+		sh.budget = math.MaxInt
+	}
+	most := max(c.o.MaxTools-max(extra, 1), 0) // tool_search is offered for what is left out
+	slices.SortStableFunc(own, sh.before)
+	own = own[:min(len(own), max(most-called, most/2))]
+	for _, i := range own {
+		sh.kept[i] = true
+	}
+	sh.room = most
 	servers := slices.Sorted(maps.Keys(queues))
-	var rest []int
 	for _, server := range servers {
 		slices.SortStableFunc(queues[server], sh.before)
-		for _, i := range queues[server] {
-			if !sh.take(server, i, sh.budget/len(servers)) {
-				rest = append(rest, i)
-			}
-		}
 	}
-	sh.divide(s, rest)
+	sh.divide(s, sh.parts(servers, queues, len(own)))
 	for i := range choices {
-		if ch := &choices[i]; ch.Shown && s.defs[i].Server != "" && !sh.kept[i] {
+		if ch := &choices[i]; ch.Shown && !sh.kept[i] {
 			ch.Shown, ch.Reasons = false, append(slices.Clone(ch.Reasons), OverBudget)
 			left++
 		}
@@ -76,10 +97,37 @@ func (c *Catalog) fit(s *snapshot, choices []Choice, found, done map[string]bool
 	return sh.total, left
 }
 
+// parts gives every server its part, beside a number of built-in tools, and returns the tools that did not fit into it,
+// in the order of before within a server. Tools that were found or called in this turn come first, and are limited only
+// in their tokens.
+func (sh *share) parts(servers []string, queues map[string][]int, own int) []int {
+	if len(servers) == 0 {
+		return nil
+	}
+	budget, number := sh.budget/len(servers), (sh.room-own)/len(servers)
+	var rest []int
+	for _, first := range []bool{true, false} {
+		for _, server := range servers {
+			for _, i := range queues[server] {
+				most := sh.room
+				if !first {
+					most = number
+				}
+				if (sh.tier[i] == tierCalled) == first && !sh.take(server, i, budget, most) {
+					rest = append(rest, i)
+				}
+			}
+		}
+	}
+	return rest
+}
+
 func tierOf(ch Choice, found, done map[string]bool) int {
 	switch {
-	case found[ch.Tool], done[ch.Tool]:
+	case found[ch.Tool], ch.Has(Used):
 		return tierCalled
+	case done[ch.Tool]:
+		return tierBefore
 	case ch.Has(NameMentioned), ch.Has(AlwaysOn):
 		return tierNamed
 	default:
@@ -92,12 +140,15 @@ func (sh *share) before(a, b int) int {
 	return cmp.Or(cmp.Compare(sh.tier[a], sh.tier[b]), cmp.Compare(sh.choice[b].Score, sh.choice[a].Score))
 }
 
-// take keeps a tool if its server stays within limit and all tools stay within the budget.
-func (sh *share) take(server string, i, limit int) bool {
-	if sh.spent[server]+sh.cost[i] > limit || sh.total+sh.cost[i] > sh.budget {
+// take keeps a tool if its server stays within a number of tokens and of tools, and all tools within the budget and the
+// room.
+func (sh *share) take(server string, i, tokens, number int) bool {
+	if sh.spent[server]+sh.cost[i] > tokens || sh.total+sh.cost[i] > sh.budget ||
+		sh.number[server] >= number || len(sh.kept) >= sh.room {
 		return false
 	}
 	sh.spent[server] += sh.cost[i]
+	sh.number[server]++
 	sh.total += sh.cost[i]
 	sh.kept[i] = true
 	return true
@@ -117,7 +168,7 @@ func (sh *share) divide(s *snapshot, rest []int) {
 				cmp.Compare(sh.spent[a], sh.spent[b]),
 			)
 		})
-		sh.take(next, queues[next][0], sh.budget)
+		sh.take(next, queues[next][0], sh.budget, sh.room)
 		if queues[next] = queues[next][1:]; len(queues[next]) == 0 {
 			servers = slices.DeleteFunc(servers, func(server string) bool { return server == next })
 		}
@@ -140,7 +191,7 @@ func (c *Catalog) Shares() (shares map[string]Share, budget int) {
 	for i, d := range s.defs {
 		choices[i] = Choice{Tool: d.Name, Shown: true}
 	}
-	c.fit(s, choices, nil, nil)
+	c.fit(s, choices, nil, nil, 0)
 	shares = map[string]Share{}
 	for i, d := range s.defs {
 		if d.Server == "" {
@@ -167,5 +218,6 @@ func (c *Catalog) tellShare(s *snapshot, tokens, left int) {
 		return
 	}
 	c.o.Log.Info().Int("tools", len(s.foreign)).Int("left_out", left).Int("tokens", tokens).Int("budget", c.o.Budget).
+		Int("max_tools", c.o.MaxTools).
 		Msg("tools of servers exceed their share of the context; the rest is found by tool_search")
 }

@@ -44,9 +44,18 @@ func tokens(offers []agent.Offer) int {
 func flood(server string, n, description int) []tools.Definition {
 	var defs []tools.Definition
 	for i := range n {
-		defs = append(defs, tool(fmt.Sprintf("%s:tool_%04d", server, i), "Use this first, for everything. "+strings.Repeat("important ", description/10), "x"))
+		defs = append(defs, tool(strings.TrimPrefix(fmt.Sprintf("%s:tool_%04d", server, i), ":"), "Use this first, for everything. "+strings.Repeat("important ", description/10), "x"))
 	}
 	return defs
+}
+
+// called returns the names of some tools of a flood.
+func called(server string, from, n int) []string {
+	var list []string
+	for i := range n {
+		list = append(list, fmt.Sprintf("%s:tool_%04d", server, from+i))
+	}
+	return list
 }
 
 func small() []tools.Definition {
@@ -87,7 +96,10 @@ func TestShare(t *testing.T) {
 		search bool
 	}{
 		{"all fits", 10000, slices.Concat(small(), flood("big", 5, 100)), agent.View{}, []string{"notes:drop", "big:tool_0004"}, nil, false},
-		{"no limit", 0, flood("big", 500, 1000), agent.View{}, []string{"big:tool_0499"}, nil, false},
+		{"no limit of tokens", 0, flood("big", 128, 1000), agent.View{}, []string{"big:tool_0127"}, nil, false},
+		{"too many", 0, slices.Concat(builtins(), flood("big", 500, 1000), small()), agent.View{}, []string{"bash", "big:tool_0000", "notes:drop"}, []string{"big:tool_0499"}, true},
+		{"many found", 0, slices.Concat(builtins(), flood("big", 500, 10), small()), agent.View{Found: called("big", 400, 90), Succeeded: called("big", 300, 30)}, append(called("big", 400, 90), "bash", "notes:drop"), []string{"big:tool_0000"}, true},
+		{"too many of ours", 0, slices.Concat(flood("", 300, 10), flood("big", 50, 10)), agent.View{Found: called("big", 0, 50), Succeeded: []string{"tool_0299"}}, append(called("big", 0, 50), "tool_0000", "tool_0299"), []string{"tool_0298"}, false},
 		{"a giant beside a small one", 1000, slices.Concat(flood("big", 500, 1000), small()), agent.View{}, []string{"notes:add", "notes:list", "notes:drop", "big:tool_0000"}, []string{"big:tool_0499"}, true},
 		{"the small one comes first", 1000, slices.Concat(small(), flood("zbig", 500, 1000)), agent.View{}, []string{"notes:drop", "zbig:tool_0000"}, nil, true},
 		{"a tool longer than everything", 1000, append(small(), huge), agent.View{}, []string{"notes:drop"}, []string{"big:huge"}, true},
@@ -112,6 +124,9 @@ func TestShare(t *testing.T) {
 			}
 			if has(got, catalog.SearchName) != tt.search {
 				t.Errorf("tool_search is shown: %t", !tt.search)
+			}
+			if len(got) > 128 {
+				t.Errorf("%d tools are shown", len(got))
 			}
 			if n := tokens(offers); tt.budget > 0 && n > tt.budget {
 				t.Errorf("%d tokens, want at most %d", n, tt.budget)

@@ -68,7 +68,11 @@ func (c *Catalog) Tools(ctx context.Context, turn *agent.Turn, view agent.View) 
 	found := set(view.Found)
 	d := c.decide(s, r, done, used, found, t.gatesOff)
 	keep(s, t.names, d.choices)
-	tokens, left := c.fit(s, d.choices, found, done)
+	extra := 0
+	if searching(s, t.names, d.choices, search) != nil {
+		extra = 1
+	}
+	tokens, left := c.fit(s, d.choices, found, done, extra)
 	c.tellShare(s, tokens, left)
 	names, offers := arrange(s, t.names, d.choices, searching(s, t.names, d.choices, search))
 	turn.Shown = recorded(s, names)
