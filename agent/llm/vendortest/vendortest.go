@@ -355,7 +355,7 @@ func (x *exchange) serve(r *http.Request) {
 	x.used = len(x.seen.Body) / bytesPerToken
 	if raw, kind := s.next(); kind != "" {
 		form, _ := s.facts.failure(kind)
-		x.refuse("planned: "+kind, form.answerForm, x.values(place{}))
+		x.refuse("planned: "+kind, form.answerForm, x.values(place{key: s.name}))
 		return
 	} else if raw != nil {
 		x.refuse("planned", answerForm{Status: raw.Status, Header: raw.Header, Body: raw.Body}, nil)
