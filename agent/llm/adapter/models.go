@@ -8,10 +8,57 @@ import (
 	"io"
 	"net/http"
 	"slices"
+
+	"github.com/zephbot/zephbot/agent/llm/dialect"
 )
 
 // maxModels limits a list of models, in bytes.
 const maxModels = 4 << 20
+
+// Answer reads what is at an address: GET, with header. Errors contain no key; a refusal names only the status.
+func Answer(ctx context.Context, client *http.Client, address string, header http.Header, key Key) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, errors.New("the address cannot be formed")
+	}
+	req.Header = header
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", "zephbot")
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, errors.New(key.Clean(err.Error()))
+	}
+	defer func() { _ = resp.Body.Close() }() // it is only read
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("refused with status %d", resp.StatusCode)
+	}
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxModels))
+	if err != nil {
+		return nil, errors.New(key.Clean(err.Error()))
+	}
+	return answer, nil
+}
+
+// Window asks a server how long the window of a model is, at the places where it says that, in tokens; 0 = it does not
+// say. header returns what is sent with a request.
+func Window(
+	ctx context.Context, client *http.Client, base string, places []dialect.Listing, model string, header func() http.Header, key Key,
+) int {
+	for _, place := range places {
+		address, err := place.Address(base)
+		if err != nil {
+			continue
+		}
+		answer, err := Answer(ctx, client, address, header(), key)
+		if err != nil {
+			continue // a server that does not tell it is none that fails
+		}
+		if window := place.WindowOf(answer, model); window > 0 {
+			return window
+		}
+	}
+	return 0
+}
 
 // Models reads the names of the models that a vendor offers, sorted: GET address, which answers
 // {"data":[{"id":…}]}. header is sent with it. Errors contain no key; a refusal names only the status.

@@ -40,6 +40,20 @@ func (c *circuit) window(now time.Time) int {
 	return c.tokens
 }
 
+// SetWindow sets the size of a provider's window, in tokens, as its server says it. What a refusal has shown before is
+// kept. Safe for concurrent use.
+func (r *Router) SetWindow(provider string, tokens int) {
+	c := r.known[provider]
+	if c == nil || tokens <= 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.shown {
+		c.tokens = max(tokens, leastWindow)
+	}
+}
+
 // narrow remembers that the provider takes no more than so many tokens, and reports whether that is news. It never
 // believes that its window is larger than it was.
 func (c *circuit) narrow(tokens int) bool {

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/llm/price"
+	"github.com/zephbot/zephbot/agent/llm/route"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/agent/summary"
 	"github.com/zephbot/zephbot/bot"
@@ -19,16 +22,105 @@ import (
 // leastWindow is the smallest window that a conversation is fitted into.
 const leastWindow = 1000
 
-// windows returns the configured windows of the providers. A conversation may fill four fifths of one, so a window whose
-// last fifth is less than the longest answer counts as smaller than it is.
+// windows returns the windows of the providers: as they are configured, else by the table of models. What a server lists
+// itself (askWindows) and what its refusals show come later.
 func windows(cfg *config.Config) map[string]int {
 	sizes := map[string]int{}
-	for _, p := range cfg.LLM.Providers {
-		if p.ContextTokens > 0 {
-			sizes[p.Name] = max(min(p.ContextTokens, (p.ContextTokens-p.MaxTokens)/4*5), leastWindow)
+	for i := range cfg.LLM.Providers {
+		p := &cfg.LLM.Providers[i]
+		window := p.ContextTokens
+		if window == 0 && p.Type != "offline" {
+			window = price.SizesOf(address(*p), p.Model).Window
+		}
+		if window > 0 {
+			sizes[p.Name] = usable(window, longestAnswer(p))
 		}
 	}
 	return sizes
+}
+
+// usable is how much of a window counts. A conversation may fill four fifths of it, so one whose last fifth is less than
+// the longest answer counts as smaller than it is.
+func usable(window, answer int) int {
+	return max(min(window, (window-answer)/4*5), leastWindow)
+}
+
+// askWithin limits how long a server is asked for the window of its model.
+const askWithin = 5 * time.Second
+
+// unlisted are the providers that were asked for an answer and not yet for their windows.
+type unlisted struct {
+	mu     sync.Mutex
+	seen   map[string]bool
+	queued chan string
+}
+
+func newUnlisted(providers int) *unlisted {
+	return &unlisted{seen: map[string]bool{}, queued: make(chan string, providers)}
+}
+
+// note queues a provider when it is asked for the first time. It never waits.
+func (u *unlisted) note(provider string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.seen[provider] {
+		return
+	}
+	u.seen[provider] = true
+	select {
+	case u.queued <- provider:
+	default: // it is none of those that are configured
+	}
+}
+
+// askWindows asks each provider, after its first use, how long the window of its model is. No turn waits for it, and a
+// server that does not answer is not asked again. It returns when ctx ends.
+func (c *Core) askWindows(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case name := <-c.unlisted.queued:
+			c.askWindow(ctx, name)
+		}
+	}
+}
+
+func (c *Core) askWindow(ctx context.Context, name string) {
+	router, routed := c.provider.(*route.Router)
+	i := slices.IndexFunc(c.cfg.LLM.Providers, func(p config.Provider) bool { return p.Name == name })
+	if !routed || i < 0 {
+		return
+	}
+	p := &c.cfg.LLM.Providers[i]
+	d := dialectOf(*p)
+	if p.ContextTokens > 0 || len(d.Listings()) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	window := c.listedWindow(ctx, p)
+	if window == 0 {
+		return
+	}
+	router.SetWindow(name, usable(window, longestAnswer(p)))
+	c.log.Info().Str("provider", name).Str("model", p.Model).Int("tokens", window).Msg("the server says how long the window of its model is")
+}
+
+// listedWindow returns the window that the server of a provider lists for its model, in tokens; 0 = none.
+func (c *Core) listedWindow(ctx context.Context, p *config.Provider) int {
+	if p.Type == "anthropic" {
+		members, err := c.anthropicMembers(*p)
+		if err != nil {
+			return 0
+		}
+		return members[0].Window(ctx)
+	}
+	members, err := c.openaiMembers(*p)
+	if err != nil {
+		return 0
+	}
+	return members[0].Window(ctx)
 }
 
 // answers returns the longest answers of the providers.

@@ -139,6 +139,7 @@ func newCore(opts Options) *Core {
 		connecting:  connecting{resync: make(chan struct{}, 1), elicit: opts.elicit},
 		remembering: remembering{moves: &moves.Map{}},
 	}
+	c.unlisted = newUnlisted(len(c.cfg.LLM.Providers))
 	c.prices = sync.OnceValue(func() *priceList { return pricesOf(c.cfg) })
 	c.learnt = learnt.New(learnt.Deps{Server: c.serverOf, Now: c.now, Log: c.log})
 	c.living = processes.New(c.owner, c.shared())

@@ -143,6 +143,18 @@ func (c *Core) openaiMembers(p config.Provider) ([]*openai.Provider, error) {
 
 // anthropic returns a server with Anthropic's API; with several keys, a pool of them.
 func (c *Core) anthropic(p config.Provider) (llm.Provider, error) {
+	members, err := c.anthropicMembers(p)
+	if err != nil {
+		return nil, err
+	}
+	if len(members) == 1 {
+		return members[0], nil
+	}
+	return keypool.New(members, c.poolOptions())
+}
+
+// anthropicMembers returns a provider for each key.
+func (c *Core) anthropicMembers(p config.Provider) ([]*anthropic.Provider, error) {
 	tariff, _ := tariffOf(&p)
 	var members []*anthropic.Provider
 	for _, key := range p.Keys() {
@@ -156,10 +168,7 @@ func (c *Core) anthropic(p config.Provider) (llm.Provider, error) {
 		}
 		members = append(members, provider)
 	}
-	if len(members) == 1 {
-		return members[0], nil
-	}
-	return keypool.New(members, c.poolOptions())
+	return members, nil
 }
 
 func (c *Core) poolOptions() keypool.Options {

@@ -84,6 +84,7 @@ type thinking struct {
 	learnt   *learnt.Memory          // of the servers of models
 	refused  func(words string)      // takes what servers say when they refuse a form; nil = nobody wants to know
 	choices  *choice.Choices         // made by people
+	unlisted *unlisted
 	// payer pays for what is asked for a turn by its id, while the turn is under way; set before anything runs
 	payer func(turn string) pay.Payer
 }

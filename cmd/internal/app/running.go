@@ -49,6 +49,7 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 	s.core.tell = s.desk.Tell(outCtx)
 	tell := s.teller()
 	s.core.told = func(e blocks.Event) { tell.Tell(outCtx, e) }
+	part(&out, "windows of models", func() error { return s.core.askWindows(outCtx) })
 	part(&out, "what model servers take", func() error { return s.core.learnt.Run(outCtx, s.tellAside) })
 	mcpCtx, endMCP := context.WithCancel(outCtx)
 	defer endMCP()
