@@ -249,9 +249,12 @@ func (m *Memory) Aside(places [][2]string) []texts.SetAside {
 }
 
 // Describe says in one line what is known of a server, for operators; "" = nothing.
-func Describe(l *dialect.Learnt) string {
+func Describe(l *dialect.Learnt) string { return strings.Join(Lessons(l), "; ") }
+
+// Lessons says what is known of a server, one lesson after the other, for operators; nil = nothing.
+func Lessons(l *dialect.Learnt) []string {
 	if l.Empty() {
-		return ""
+		return nil
 	}
 	var list []string
 	for _, field := range l.Omit {
@@ -288,7 +291,7 @@ func Describe(l *dialect.Learnt) string {
 	for _, a := range l.Aside {
 		list = append(list, "set aside "+a.Tool+" ("+a.Reason+")")
 	}
-	return strings.Join(list, "; ")
+	return list
 }
 
 func sortedKeys(m map[string]string) []string {

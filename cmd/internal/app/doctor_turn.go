@@ -14,7 +14,6 @@ import (
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot/learnt"
 	"github.com/zephbot/zephbot/cmd/internal/config"
-	"github.com/zephbot/zephbot/persistence"
 )
 
 // turns gives each provider one small turn with all tools, and says what its server refused, what was learnt by that, and
@@ -68,19 +67,12 @@ func (d *doctor) offered(ctx context.Context) ([]llm.Tool, error) {
 // known returns what the service has learnt of the servers of models; nothing if its database cannot be read.
 func (d *doctor) known(ctx context.Context) map[string]string {
 	list := map[string]string{}
-	store, err := persistence.OpenReader(ctx, d.dir, d.c.Database.URL.Reveal())
+	entries, err := learntIn(ctx, d.c, d.dir, d.c.Database.URL.Reveal(), d.opts.Now())
 	if err != nil {
 		return list // the row database says so
 	}
-	defer func() { _ = store.Close() }() // it was only read
-	stored, err := store.FactsOf(ctx, learnt.Bucket, "", d.opts.Now())
-	if err != nil {
-		return list
-	}
-	for _, e := range learnt.Entries(stored) {
-		if e.Server == serverHash(d.c, e.Provider) {
-			list[e.Provider+" "+e.Model] = learnt.Describe(e.Learnt)
-		}
+	for _, e := range entries {
+		list[e.Provider+" "+e.Model] = learnt.Describe(e.Learnt)
 	}
 	return list
 }

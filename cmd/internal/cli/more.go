@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
@@ -45,13 +46,18 @@ func (c *command) configCommand() *cobra.Command {
 	var changed, force, all bool
 	print := &cobra.Command{
 		Use: "print", Short: "Print the effective configuration and where each value comes from; secrets stay hidden",
+		Long: "Print the effective configuration and where each value comes from; secrets stay hidden.\n" +
+			"What was learnt of the servers of models follows as comments.",
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := c.load()
 			if err != nil {
 				return err
 			}
-			return config.Print(c.env.Out, cfg, changed)
+			if err := config.Print(c.env.Out, cfg, changed); err != nil {
+				return err
+			}
+			return app.PrintLearnt(cmd.Context(), c.env.Out, c.options(cfg))
 		},
 	}
 	print.Flags().BoolVar(&changed, "changed", false, "only what differs from the defaults")
