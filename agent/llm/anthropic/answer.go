@@ -191,6 +191,7 @@ func (a *answer) response() *llm.Response {
 			if len(use.Args) == 0 {
 				use.Args = json.RawMessage("{}")
 			}
+			use.Args = a.names.DecodeArgs(use.Name, use.Args)
 			if len(from.Thoughts)+len(from.Later) > 0 {
 				if extra, err := json.Marshal(from); err == nil && len(extra) <= history.MaxOpaque {
 					use.Extra = extra
@@ -205,7 +206,7 @@ func (a *answer) response() *llm.Response {
 	if len(res.Uses) == 0 && res.Stop != llm.StopRefusal { // calls in the text count if the server has found none
 		res.Unmade = a.said.Unmade
 		for _, c := range a.said.Calls {
-			res.Uses = append(res.Uses, llm.ToolUse{ID: "use_" + rand.Text(), Name: c.Name, Args: c.Args})
+			res.Uses = append(res.Uses, llm.ToolUse{ID: "use_" + rand.Text(), Name: c.Name, Args: a.names.DecodeArgs(c.Name, c.Args)})
 		}
 	}
 	if len(res.Uses) > 0 && res.Stop == llm.StopEnd {

@@ -447,3 +447,36 @@ func TestNew(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestNamesOfProperties: names of a tool's properties that the vendor refuses are others on the wire, also in the history,
+// and the calls of the model have the tool's own.
+func TestNamesOfProperties(t *testing.T) {
+	t.Parallel()
+	const own, wire = `{"filter[x]":[{"$top":2}]}`, `{"filter_x_":[{"_top":2}]}`
+	req := hi()
+	req.Tools = append(req.Tools, llm.Tool{Name: "s:find", Schema: json.RawMessage(`{"type":"object","properties":{"filter[x]":{"type":"array","items":{"type":"object","properties":{"$top":{"type":"integer"}}}}}}`)})
+	req.Messages = append(req.Messages,
+		llm.Message{Role: llm.Assistant, Uses: []llm.ToolUse{{ID: "c1", Name: "s:find", Args: json.RawMessage(own)}}},
+		llm.Message{Role: llm.User, Result: &llm.ToolResult{ID: "c1", Name: "s:find", Text: "none"}},
+		llm.Message{Role: llm.User, Text: "again"},
+	)
+	for name, answer := range map[string]string{
+		"call": stream("tool_use", use(0, "c2", "s__find", wire[:9], wire[9:])),
+		"text": stream("end_turn", text(0, `<tool_call>{"name":"s__find","arguments":`+wire+`}</tool_call>`)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, reply{body: answer})
+			res, err := provider(t, s, nil).Chat(t.Context(), req, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(res.Uses) != 1 || res.Uses[0].Name != "s:find" || string(res.Uses[0].Args) != own {
+				t.Errorf("calls: %+v", res.Uses)
+			}
+			if sent := s.bodies[0]; !strings.Contains(sent, `"input":`+wire) || strings.Contains(sent, `"filter[x]":`) || strings.Contains(sent, `"$top":`) {
+				t.Errorf("sent: %s", sent)
+			}
+		})
+	}
+}

@@ -112,7 +112,7 @@ func (p *Provider) assistant(m *llm.Message, names *wirename.Names) []part {
 			blocks = append(blocks, textPart(m.Text))
 		}
 		blocks = appendThoughts(blocks, from.Later)
-		blocks = append(blocks, part{Type: partUse, ID: u.ID, Name: names.Encode(u.Name), Input: u.Args})
+		blocks = append(blocks, part{Type: partUse, ID: u.ID, Name: names.Encode(u.Name), Input: names.EncodeArgs(u.Name, u.Args)})
 	}
 	if len(blocks) == 0 {
 		blocks = append(blocks, textPart(visible(m.Text, "(empty)")))

@@ -51,8 +51,8 @@ type Schema struct {
 	// Keywords are those of JSON Schema that may be sent besides the safe subset: additionalProperties, anyOf (never at the
 	// root, no type beside it), default, format, pattern, uniqueItems, and those with numbers, such as minimum. Others are
 	// never sent. Some names stand for more: "format:date-time" = that format only, "type[]" = lists of types, "enum*" =
-	// enums that are not only strings, "keys*" = names of properties of any alphabet and length, "untyped" = properties
-	// without a type.
+	// enums that are not only strings, "keys*" = names of properties of any alphabet and length (without it, others
+	// than ^[A-Za-z0-9_.-]{1,64}$ are translated), "untyped" = properties without a type.
 	Keywords []string `json:"keywords"`
 	// Closed: objects say additionalProperties false.
 	Closed bool `json:"closed"`

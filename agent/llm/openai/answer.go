@@ -412,7 +412,8 @@ func (a *answer) uses(origin string, names *wirename.Names) []llm.ToolUse {
 		if strings.TrimSpace(args) == "" {
 			args = "{}"
 		}
-		u := llm.ToolUse{ID: id, Name: names.Decode(c.name), Args: json.RawMessage(args)}
+		name := names.Decode(c.name)
+		u := llm.ToolUse{ID: id, Name: name, Args: names.DecodeArgs(name, json.RawMessage(args))}
 		if len(c.extra) > 0 {
 			if extra, err := json.Marshal(origins{Host: origin, ChatModel: a.provider.o.Model, Fields: c.extra}); err == nil {
 				u.Extra = extra

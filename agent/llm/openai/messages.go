@@ -118,7 +118,7 @@ func (w *completions) calls(m *llm.Message, names *wirename.Names) (any, error) 
 	for k := range m.Uses {
 		u := &m.Uses[k]
 		list[k] = chatCall{ID: u.ID, Type: string(goopenai.ToolTypeFunction), Function: chatFunction{
-			Name: names.Encode(u.Name), Arguments: string(u.Args),
+			Name: names.Encode(u.Name), Arguments: string(names.EncodeArgs(u.Name, u.Args)),
 		}}
 		if fields := w.callFields(u.Extra); len(fields) > 0 {
 			if more == nil {

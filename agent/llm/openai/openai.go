@@ -30,6 +30,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/negotiate"
 	"github.com/zephbot/zephbot/agent/llm/price"
 	"github.com/zephbot/zephbot/agent/llm/textcall"
+	"github.com/zephbot/zephbot/agent/llm/wirename"
 )
 
 // DefaultBaseURL is the address of the vendor itself.
@@ -225,7 +226,7 @@ func (p *Provider) ask(
 	words := textcall.New(p.speech(x, req, onDelta))
 	var res *llm.Response
 	x.contents, x.form, x.think = contents, form, words.Think
-	x.hear = func(res *llm.Response) error { return p.hear(res, words.Finish(res.Stop == llm.StopLength)) }
+	x.hear = func(res *llm.Response) error { return p.hear(res, x.names, words.Finish(res.Stop == llm.StopLength)) }
 	err := p.watched(ctx, x, func(ctx context.Context) error {
 		var err error
 		res, err = p.wireOf(form).chat(ctx, x, req, contents, words.Write)
@@ -284,7 +285,7 @@ func (p *Provider) speech(x *exchange, req *llm.Request, onDelta func(string)) *
 }
 
 // hear adds the words of an answer to it. Calls in the text count if the server has found none.
-func (p *Provider) hear(res *llm.Response, said *textcall.Result) error {
+func (p *Provider) hear(res *llm.Response, names *wirename.Names, said *textcall.Result) error {
 	res.Text, res.Thoughts = said.Text, said.Thoughts
 	if said.Unopened != p.opens.Load() {
 		p.opens.Store(said.Unopened)
@@ -294,7 +295,7 @@ func (p *Provider) hear(res *llm.Response, said *textcall.Result) error {
 	}
 	announced := res.Stop == llm.StopTools
 	if len(res.Uses) == 0 {
-		res.Uses, res.Unmade = p.textUses(said.Calls), said.Unmade
+		res.Uses, res.Unmade = p.textUses(said.Calls, names), said.Unmade
 	}
 	switch {
 	case res.Stop == llm.StopLength:
@@ -311,12 +312,16 @@ func (p *Provider) hear(res *llm.Response, said *textcall.Result) error {
 }
 
 // textUses gives calls that were written as text the form of others.
-func (p *Provider) textUses(calls []textcall.Call) []llm.ToolUse {
+func (p *Provider) textUses(calls []textcall.Call, names *wirename.Names) []llm.ToolUse {
 	var out []llm.ToolUse
 	taken := map[string]bool{}
 	for _, c := range calls {
 		p.o.Log.Debug().Str("provider", p.o.Name).Str("tool", c.Name).Msg("a call was read in the text")
-		out = append(out, llm.ToolUse{ID: p.freshID("", c.Name, taken), Name: c.Name, Args: c.Args})
+		args := c.Args
+		if names != nil {
+			args = names.DecodeArgs(c.Name, args)
+		}
+		out = append(out, llm.ToolUse{ID: p.freshID("", c.Name, taken), Name: c.Name, Args: args})
 	}
 	return out
 }
@@ -330,7 +335,7 @@ func (p *Provider) rescued(x *exchange, req *llm.Request) *llm.Response {
 	words.Write(x.complaint.Failed)
 	said := words.Finish(false)
 	res := &llm.Response{
-		Thoughts: said.Thoughts, Uses: p.textUses(said.Calls), Stop: llm.StopTools, Provider: p.o.Name, Model: p.o.Model,
+		Thoughts: said.Thoughts, Uses: p.textUses(said.Calls, x.names), Stop: llm.StopTools, Provider: p.o.Name, Model: p.o.Model,
 	}
 	if len(res.Uses) == 0 {
 		res.Text, res.Unmade, res.Stop = said.Text, true, llm.StopEnd

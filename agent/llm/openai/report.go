@@ -396,9 +396,10 @@ func (r *report) uses(w *responses, names *wirename.Names) ([]llm.ToolUse, error
 		if len(out) == maxUses {
 			return nil, &llm.Error{Kind: llm.Invalid, Err: fmt.Errorf("answer has more than %d tool calls", maxUses)}
 		}
+		name := names.Decode(i.name)
 		out = append(out, llm.ToolUse{
 			ID:   r.provider.freshID(i.callID, i.name, taken),
-			Name: names.Decode(i.name), Args: json.RawMessage(args),
+			Name: name, Args: names.DecodeArgs(name, json.RawMessage(args)),
 			Extra: w.extra(from),
 		})
 		from = origins{}

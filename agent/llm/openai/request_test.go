@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/openai"
 )
 
@@ -208,4 +209,62 @@ func TestEmbed(t *testing.T) {
 			t.Errorf("vectors = %v, %v", got, err)
 		}
 	})
+}
+
+// TestNamesOfProperties: a server that does not accept the names of a tool's properties is sent others, also in the
+// history, and the calls of the model have the tool's own.
+func TestNamesOfProperties(t *testing.T) {
+	t.Parallel()
+	const own, wire = `{"filter[x]":[{"$top":2}]}`, `{"filter_x_":[{"_top":2}]}`
+	req := &llm.Request{
+		Messages: []llm.Message{
+			{Role: llm.User, Text: "hi"},
+			{Role: llm.Assistant, Uses: []llm.ToolUse{{ID: "c1", Name: "s:find", Args: json.RawMessage(own)}}},
+			{Role: llm.User, Result: &llm.ToolResult{ID: "c1", Name: "s:find", Text: "none"}},
+			{Role: llm.User, Text: "again"},
+		},
+		Tools: []llm.Tool{{Name: "s:find", Schema: json.RawMessage(`{"type":"object","properties":{"filter[x]":{"type":"array","items":{"type":"object","properties":{"$top":{"type":"integer"}}}}}}`)}},
+	}
+	for name, c := range map[string]struct {
+		answer string
+		change func(*openai.Options)
+	}{
+		"chat":      {sse(calls(fmt.Sprintf(`{"index":0,"id":"c2","function":{"name":"s__find","arguments":%q}}`, wire)), finish("tool_calls")), nil},
+		"text":      {sse(text(fmt.Sprintf(`<tool_call>{"name":"s__find","arguments":%s}</tool_call>`, wire)), finish("stop")), nil},
+		"responses": {named(created, added(0, "s__find"), args(0, wire), finished(0, "s__find", wire), ended("completed")), wireResponses},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, reply{body: c.answer})
+			res, err := provider(t, s, c.change).Chat(t.Context(), req, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(res.Uses) != 1 || res.Uses[0].Name != "s:find" || string(res.Uses[0].Args) != own {
+				t.Errorf("calls: %+v", res.Uses)
+			}
+			sent, err := json.Marshal(s.request(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			said, err := json.Marshal(wire)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(sent), `"arguments":`+string(said)) || strings.Contains(string(sent), `"filter[x]":`) || strings.Contains(string(sent), `"$top":`) {
+				t.Errorf("sent: %s", sent)
+			}
+		})
+	}
+	s := serve(t, reply{body: sse(text("a"), finish("stop"))})
+	full, ok := dialect.Named("openai")
+	if !ok {
+		t.Fatal("no dialect")
+	}
+	if _, err := provider(t, s, func(o *openai.Options) { o.Dialect, o.Wire = full, openai.WireChat }).Chat(t.Context(), req, nil); err != nil {
+		t.Fatal(err)
+	}
+	if sent, err := json.Marshal(s.request(t)); err != nil || !strings.Contains(string(sent), `"filter[x]":`) || strings.Contains(string(sent), "filter_x_") {
+		t.Errorf("a server that takes every name is sent %s, %v", sent, err)
+	}
 }

@@ -226,7 +226,7 @@ func (w *responses) uses(items []any, m *llm.Message, names *wirename.Names, rea
 		}
 		items = appendRaw(items, from.Reasoning)
 		items = append(items, functionCall{
-			Type: "function_call", CallID: u.ID, Name: names.Encode(u.Name), Arguments: string(u.Args),
+			Type: "function_call", CallID: u.ID, Name: names.Encode(u.Name), Arguments: string(names.EncodeArgs(u.Name, u.Args)),
 		})
 	}
 	return items

@@ -47,6 +47,8 @@ type Tool struct {
 	Name        string // on the wire
 	Description string
 	Schema      json.RawMessage
+
+	keys *toolschema.Keys
 }
 
 // original is a tool as its author described it.
@@ -72,6 +74,9 @@ func (b *Box) Of(req *llm.Request, d *dialect.Schema, write func([]Tool) ([]byte
 	for _, t := range offered {
 		made := b.tool(t, d)
 		made.Name = l.Names.Encode(t.Name)
+		if made.keys != nil {
+			l.Names.Translate(t.Name, made.keys)
+		}
 		list = append(list, made)
 	}
 	var err error
@@ -153,7 +158,7 @@ func (b *Box) tool(t llm.Tool, d *dialect.Schema) Tool {
 	if ok {
 		return made
 	}
-	made.Description, made.Schema = toolschema.Tool(t.Description, t.Schema, d)
+	made.Description, made.Schema, made.keys = toolschema.Tool(t.Description, t.Schema, d)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.of.Equal(d) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -27,7 +28,13 @@ type world struct {
 
 func (w *world) pick(list ...string) string { return list[w.IntN(len(list))] }
 
-func (w *world) names() []string { return []string{"a", "b", "c", "d"}[:1+w.IntN(4)] }
+func (w *world) names() []string {
+	list := []string{"a", "b", "c", "d"}[:1+w.IntN(4)]
+	if w.IntN(4) == 0 {
+		list = append(slices.Clone(list), w.pick("filter[x]", "filter_x_", "$top", "é", "", strings.Repeat("long", 20)))
+	}
+	return list
+}
 
 // schema makes a schema.
 func (w *world) schema(level int) any {
@@ -259,6 +266,15 @@ func (w *world) value(s any, root map[string]any, level int) any {
 	return nil
 }
 
+func unmarshal(t *testing.T, raw []byte) any {
+	t.Helper()
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	return v
+}
+
 func compile(t *testing.T, raw []byte) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
@@ -329,11 +345,12 @@ func TestEverySchema(t *testing.T) {
 						compiled[string(got.JSON)] = rendered
 					}
 					for _, v := range values {
-						value, err := jsonschema.UnmarshalJSON(bytes.NewReader(v))
-						if err != nil {
-							t.Fatal(err)
+						wire := got.Keys.Encode(v)
+						value, sent := unmarshal(t, v), unmarshal(t, wire)
+						if back := unmarshal(t, got.Keys.Decode(wire)); !reflect.DeepEqual(back, value) {
+							t.Fatalf("seed %d: %s\nfor %s: %s is sent as %s, which comes back as %s", seed, raw, d.Name, v, wire, back)
 						}
-						inTool, inSchema := original.Validate(t.Context(), value) == nil, rendered.Validate(value) == nil
+						inTool, inSchema := original.Validate(t.Context(), value) == nil, rendered.Validate(sent) == nil
 						if _, ok := value.(map[string]any); !ok {
 							continue // no arguments
 						}
@@ -377,7 +394,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw string) {
 		for i := range list {
 			d := &list[i]
-			description, got := toolschema.Tool(raw, json.RawMessage(raw), &d.Schema)
+			description, got, _ := toolschema.Tool(raw, json.RawMessage(raw), &d.Schema)
 			if problems := schematest.Faults(got, &d.Schema); len(problems) > 0 || d.Schema.MaxDescription == 0 && len(description) > toolschema.MaxDescription {
 				t.Fatalf("%q is sent to %s as %s with %d bytes of description: %v", raw, d.Name, got, len(description), problems)
 			}

@@ -6,7 +6,7 @@
 // say differently said in one way, always an object. From that it is written for a dialect (Schema.For). What a dialect
 // cannot express is said in words, in the description of the property or of the tool; only two things are not, because
 // every tool has them and they tell a model nothing: that other properties than the listed ones are not taken, and
-// titles that repeat a name.
+// titles that repeat a name. A property whose name a server does not accept has another one on the wire (Keys).
 //
 // No argument that the tool takes is excluded, except where the dialect has no word for it: an argument of several
 // types, or null, with a dialect that wants one type, and properties without a name with one that wants closed objects.
@@ -59,6 +59,8 @@ func Read(raw json.RawMessage) *Schema {
 type Written struct {
 	JSON  json.RawMessage
 	Words string // what the schema itself cannot say of the arguments as a whole; for the tool's description
+	// Keys translates the names of properties in arguments; nil = none is changed.
+	Keys *Keys
 	// Exact: the schema accepts the same arguments as the original one, as far as the properties are known that it lists.
 	// Otherwise some condition is only said in words.
 	Exact bool
@@ -67,15 +69,17 @@ type Written struct {
 // For writes the schema for a dialect.
 func (s *Schema) For(d *dialect.Schema) Written {
 	w := newWriter(d)
+	w.keys = s.keys(d)
 	out, words := w.root(s.root)
-	return Written{JSON: out, Words: described("", words), Exact: w.exact}
+	return Written{JSON: out, Words: described("", words), Keys: w.keys, Exact: w.exact}
 }
 
-// Tool returns the description and the schema of a tool for a dialect. A description that is too long goes on in the
-// schema, where no server limits it.
-func Tool(description string, schema json.RawMessage, d *dialect.Schema) (string, json.RawMessage) {
+// Tool returns the description and the schema of a tool for a dialect, and how the names of its properties are
+// translated. A description that is too long goes on in the schema, where no server limits it.
+func Tool(description string, schema json.RawMessage, d *dialect.Schema) (string, json.RawMessage, *Keys) {
 	w := newWriter(d)
 	s := Read(schema)
+	w.keys = s.keys(d)
 	limit := d.MaxDescription
 	if limit == 0 {
 		limit = MaxDescription
@@ -92,5 +96,5 @@ func Tool(description string, schema json.RawMessage, d *dialect.Schema) (string
 		description = head
 	}
 	out.description = rest
-	return description, out.json()
+	return description, out.json(), w.keys
 }

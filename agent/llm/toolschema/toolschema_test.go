@@ -143,7 +143,7 @@ func TestFor(t *testing.T) {
 		},
 		{
 			"name of a property", "anthropic", `{"type":"object","properties":{"filter[x]":{"type":"string","description":"By x."},"y":{"type":"string"}},"required":["filter[x]"]}`,
-			`{"type":"object","properties":{"y":{"type":"string"}}}`, `takes a property "filter[x]", string, always (By x.)`,
+			`{"type":"object","properties":{"filter_x_":{"type":"string","description":"By x. (its full name is \"filter[x]\")"},"y":{"type":"string"}},"required":["filter_x_"]}`, "",
 		},
 		{"names of types that are none", "openai", inObject(`{"type":"dict"}`), inObject(`{"type":"object","properties":{}}`), ""},
 		{"title that repeats a name", "openai", inObject(`{"type":"string","title":"P"}`), inObject(`{"type":"string"}`), ""},
@@ -174,7 +174,7 @@ func TestFor(t *testing.T) {
 func TestTool(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("äb ", 600)
-	description, schema := toolschema.Tool(long, json.RawMessage(`{"type":"object","description":"Own.","minProperties":1}`), dialectOf(t, "openai"))
+	description, schema, _ := toolschema.Tool(long, json.RawMessage(`{"type":"object","description":"Own.","minProperties":1}`), dialectOf(t, "openai"))
 	var got struct{ Description string }
 	if err := json.Unmarshal(schema, &got); err != nil || len(description) > toolschema.MaxDescription || !strings.HasSuffix(description, "…") {
 		t.Fatalf("%d bytes: %s, %v", len(description), description, err)
@@ -183,7 +183,7 @@ func TestTool(t *testing.T) {
 	if strings.TrimSuffix(description, "…")+rest+" " != long || !strings.HasSuffix(got.Description, "\nOwn.") {
 		t.Errorf("%s\n goes on as %s", description, got.Description)
 	}
-	if description, _ := toolschema.Tool(long, nil, dialectOf(t, "anthropic")); !strings.HasPrefix(description, strings.TrimSpace(long)) {
+	if description, _, _ := toolschema.Tool(long, nil, dialectOf(t, "anthropic")); !strings.HasPrefix(description, strings.TrimSpace(long)) {
 		t.Errorf("cut to %d bytes for a server without a limit", len(description))
 	}
 }

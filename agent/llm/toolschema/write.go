@@ -91,6 +91,7 @@ func quotes(list []string) []byte {
 type writer struct {
 	d     *dialect.Schema
 	r     *reader // its budget for what is merged while writing
+	keys  *Keys
 	exact bool
 }
 
@@ -465,25 +466,19 @@ func (w *writer) properties(out *written, n *node, root bool, lost func(string))
 	var b bytes.Buffer
 	var required []string
 	b.WriteByte('{')
-	open := false // a property cannot be listed
 	for _, p := range n.properties {
-		if !w.has(anyKey) && !key.MatchString(p.name) {
-			said := "takes a property " + string(quote(short(p.name, maxWords/4))) + ", " + phrase(p.node)
-			if p.required {
-				said += ", always"
-			}
-			open = true
-			lost(described(said, []string{short(p.node.description, maxWords/2)}))
-			continue
-		}
 		if b.Len() > 1 {
 			b.WriteByte(',')
 		}
-		b.Write(quote(p.name))
+		name, sub := w.keys.name(p.name), w.node(p.node)
+		if name != p.name {
+			sub.description = described(sub.description, []string{"its full name is " + string(quote(short(p.name, maxWords/2)))})
+		}
+		b.Write(quote(name))
 		b.WriteByte(':')
-		b.Write(w.node(p.node).json())
+		b.Write(sub.json())
 		if p.required {
-			required = append(required, p.name)
+			required = append(required, name)
 		}
 	}
 	b.WriteByte('}')
@@ -492,19 +487,15 @@ func (w *writer) properties(out *written, n *node, root bool, lost func(string))
 	if len(required) > 0 {
 		out.add("required", quotes(required))
 	}
-	w.additional(out, n, root, listed, open, lost)
+	w.additional(out, n, root, listed, lost)
 }
 
 // additional writes what other properties than the listed ones may be. With a dialect that wants closed objects, those
 // stay open that are for names nobody knows yet: closed, they would take nothing.
-func (w *writer) additional(out *written, n *node, root, listed, open bool, lost func(string)) {
+func (w *writer) additional(out *written, n *node, root, listed bool, lost func(string)) {
 	closed := n.additional != nil && n.additional.nothing()
 	has := w.has("additionalProperties")
 	switch {
-	case open && !w.d.Closed:
-		if closed {
-			w.exact = false
-		}
 	case closed && (has || w.d.Closed):
 		out.add("additionalProperties", []byte("false"))
 	case closed:

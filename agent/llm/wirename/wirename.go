@@ -6,6 +6,7 @@ package wirename
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +22,13 @@ const maxName = 64
 type Names struct {
 	encoded map[string]string
 	decoded map[string]string
+	args    map[string]Args // by tool
+}
+
+// Args translates the arguments of a tool's calls, whose names a server may not accept either. Safe for concurrent use.
+type Args interface {
+	Encode(args json.RawMessage) json.RawMessage
+	Decode(args json.RawMessage) json.RawMessage
 }
 
 // New collects all names of a request: those offered and those in its history.
@@ -88,6 +96,32 @@ func (n *Names) Decode(wire string) string {
 		return name
 	}
 	return wire
+}
+
+// Translate sets how the arguments of a tool are translated; without it, they stay as they are. It is called before the
+// names are used.
+func (n *Names) Translate(tool string, args Args) {
+	if n.args == nil {
+		n.args = map[string]Args{}
+	}
+	n.args[tool] = args
+}
+
+// EncodeArgs returns the arguments of a tool's call as they are sent. tool is its name, not that on the wire.
+func (n *Names) EncodeArgs(tool string, args json.RawMessage) json.RawMessage {
+	if t, ok := n.args[tool]; ok {
+		return t.Encode(args)
+	}
+	return args
+}
+
+// DecodeArgs returns the arguments that a model gave a tool as the tool knows them. tool is its name, not that on the
+// wire.
+func (n *Names) DecodeArgs(tool string, args json.RawMessage) json.RawMessage {
+	if t, ok := n.args[tool]; ok {
+		return t.Decode(args)
+	}
+	return args
 }
 
 // readable replaces ":" by "__" and every other invalid character by "_", which also precedes a digit at the beginning.

@@ -82,7 +82,7 @@ func TestSchemasAreTaken(t *testing.T) {
 	servers = append(servers, dialect.Dialect{Name: "unknown"})
 	for _, d := range append(defs, search.Definition, read.Definition) {
 		for i := range servers {
-			description, sent := toolschema.Tool(d.Description, d.Schema, &servers[i].Schema)
+			description, sent, _ := toolschema.Tool(d.Description, d.Schema, &servers[i].Schema)
 			if faults := schematest.Faults(sent, &servers[i].Schema); len(faults) > 0 {
 				t.Errorf("%s refuses %s: %v", servers[i].Name, d.Name, faults)
 			}

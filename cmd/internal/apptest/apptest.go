@@ -200,7 +200,7 @@ func (s *scene) judgeTools() {
 			seen[string(tool.Schema)] = true
 			for _, name := range []string{"", "openai", "groq"} {
 				d, _ := dialect.Named(name)
-				_, sent := toolschema.Tool(tool.Description, tool.Schema, &d.Schema)
+				_, sent, _ := toolschema.Tool(tool.Description, tool.Schema, &d.Schema)
 				if faults := schematest.Faults(sent, &d.Schema); len(faults) > 0 {
 					s.t.Errorf("a server (%q) would refuse all tools because of the schema of %s: %v", name, tool.Name, faults)
 				}
