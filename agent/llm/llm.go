@@ -210,7 +210,8 @@ type Error struct {
 	// Answer is the longest answer, in tokens, that the account can still pay, if the provider said so with NoCredit; 0 =
 	// unknown.
 	Answer int
-	// Unexplained: neither words nor a code that are known say why the request was rejected.
+	// Unexplained: neither words nor a code that are known say why the request was rejected, or the answer ended before
+	// it began. Some servers do that to a request that is too long.
 	Unexplained bool
 	// Budget: Window is not the model's window, but how many tokens this account may use in a time; the request alone is
 	// larger, so that waiting does not help.

@@ -81,7 +81,7 @@ func (w *completions) chat(
 			if a.finish == "" && (!errors.Is(err, io.EOF) || !x.frames.ended || !a.begun()) {
 				if errors.Is(err, io.EOF) {
 					err = &llm.Error{
-						Kind: llm.Truncated, Status: x.status, Err: errors.New("stream ended without a finish_reason"),
+						Kind: llm.Truncated, Status: x.status, Unexplained: !a.begun(), Err: errors.New("stream ended without a finish_reason"),
 					}
 				}
 				return nil, err

@@ -295,6 +295,7 @@ type call struct {
 	more         bool   // another provider can be tried after it
 	shown        bool   // text was passed to onDelta
 	final        bool   // the last error ends the call
+	doubted      bool   // an answer that ended before it began was taken for a sign that the request is too long
 	errs         []*llm.Error
 }
 
@@ -337,6 +338,10 @@ func (c *call) try(ctx context.Context, p *circuit) (*llm.Response, error) {
 		unlimited := e.Kind == llm.Oversize || e.Kind == llm.Overtime
 		if rejected || unlimited || (c.shown && c.onReset == nil) {
 			c.final = true
+			return nil, e
+		}
+		if e.Unexplained && !c.doubted && c.whole.Smaller != nil && p.unusual(c.req.Size) {
+			c.doubted = true
 			return nil, e
 		}
 		delay, again := c.delay(e, number)

@@ -99,13 +99,17 @@ func (c *call) fitted(ctx context.Context, p *circuit) (*llm.Response, error) {
 	}
 	shrink := shrinking{call: c, circuit: p}
 	for {
+		doubted := c.doubted
 		res, err := c.try(ctx, p)
 		if err == nil {
 			shrink.answered()
 			return res, nil
 		}
 		if ctx.Err() != nil || !c.affordable(err) && !shrink.after(err) {
-			return nil, err
+			if c.doubted == doubted {
+				return nil, err
+			}
+			// It cannot be made shorter, so it is retried like any answer that was cut off.
 		}
 		c.final = false
 	}

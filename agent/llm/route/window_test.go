@@ -207,3 +207,48 @@ func TestAffordableAnswer(t *testing.T) {
 		}
 	}
 }
+
+// silent is a provider that answers requests of more than so many tokens with nothing.
+type silent struct{ takes, asked int }
+
+func (s *silent) Name() string { return "main" }
+
+func (s *silent) Chat(_ context.Context, req *llm.Request, _ func(string)) (*llm.Response, error) {
+	s.asked++
+	if req.Size <= s.takes {
+		return &llm.Response{Text: "fits", Stop: llm.StopEnd}, nil
+	}
+	return nil, &llm.Error{Kind: llm.Truncated, Unexplained: true, Err: errors.New("empty")}
+}
+
+// TestEmptyAnswer: an answer that ends before it begins may mean that the request is too long (LM Studio, 2026-08). It is
+// shortened once before it is retried; what cannot be shortened is retried as it is.
+func TestEmptyAnswer(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		fits bool // a shorter one is answered
+		size int
+		want int // requests
+	}{
+		{"shorter", true, 9000, 2},
+		{"not because of its length", false, 9000, 4},
+		{"small", false, 900, 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench()
+			p := &silent{takes: -1}
+			if tt.fits {
+				p.takes = tt.size - 1
+			}
+			req := request()
+			req.Size, req.Window = tt.size, 2*tt.size
+			req.Smaller = func(window int) ([]llm.Message, int, bool) { return req.Messages, window / 2, true }
+			res, err := b.router(t, p).Chat(t.Context(), req, nil)
+			if (err == nil) != tt.fits || tt.fits && res.Text != "fits" || p.asked != tt.want {
+				t.Errorf("%v, %v after %d requests, want %d", res, err, p.asked, tt.want)
+			}
+		})
+	}
+}

@@ -47,6 +47,8 @@ type Options struct {
 	Model  llm.Provider // answers; nil = says "All right." to everything
 	Name   string       // of the model, with which requests have to ask; "" = the first one that is known
 	Window int          // in tokens; 0 = the vendor's
+	// Unlisted: its lists of models and its status say 0 where the window would be.
+	Unlisted bool
 	// Overflow is the form in which the server says that a request is too long, by its name; "" = its first one.
 	Overflow string
 }
@@ -57,6 +59,7 @@ type Server struct {
 	model    llm.Provider
 	name     string
 	window   int
+	listed   int // window that its lists name
 	overflow overflow
 	http     *http.Server
 	url      string
@@ -95,6 +98,9 @@ func New(o Options) (*Server, error) {
 	s := &Server{
 		facts: f, model: o.Model, name: cmp.Or(o.Name, f.Models[0]),
 		window: cmp.Or(o.Window, f.Window.Tokens, defaultWindow), overflow: f.Overflow[0],
+	}
+	if !o.Unlisted {
+		s.listed = s.window
 	}
 	if o.Overflow != "" {
 		i := slices.IndexFunc(f.Overflow, func(x overflow) bool { return x.Name == o.Overflow })
@@ -246,7 +252,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		var each []string
-		values := map[string]string{"window": strconv.Itoa(s.window)}
+		values := map[string]string{"window": strconv.Itoa(s.listed)}
 		for _, name := range s.facts.Models {
 			values["model"] = name
 			each = append(each, write(p.Each, values))
