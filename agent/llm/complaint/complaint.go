@@ -540,6 +540,6 @@ func waitInWords(words string) time.Duration {
 // Body reads what is needed of a refused answer's body, and an error of reading is ignored: the status matters more
 // than a body that cannot be read to its end.
 func Body(r io.Reader) []byte {
-	data, _ := io.ReadAll(io.LimitReader(r, maxBody)) //nolint:errcheck // see above
+	data, _ := io.ReadAll(io.LimitReader(r, maxBody))
 	return data
 }

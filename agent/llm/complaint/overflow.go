@@ -57,7 +57,7 @@ type table struct {
 var tables = sync.OnceValue(func() *table {
 	var p patterns
 	if err := json.Unmarshal(patternData, &p); err != nil {
-		panic(fmt.Sprintf("patterns.json: %v", err)) // a constant of the program; tests read it
+		panic(fmt.Sprintf("patterns.json: %v", err)) //nolint:forbidigo // a constant of the program; tests read it
 	}
 	t := &table{
 		never: union(p.Never), rate: union(p.Rate), quota: union(p.Quota), codes: union(p.Codes), strong: union(p.Strong),

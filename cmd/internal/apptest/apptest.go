@@ -220,6 +220,7 @@ func (s *scene) judge() {
 		t.Errorf("the model was asked what it is never to be asked\n  %s", strings.Join(lines, "\n  "))
 	}
 	s.judgeTools()
+	s.judgeVendor()
 	if line := doubled(s.log.String()); line != "" {
 		t.Errorf("a line of the log has a field twice: %s", line)
 	}
