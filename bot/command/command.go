@@ -46,7 +46,9 @@ type About struct {
 	Tools    func(place bot.Place) []string
 	Unset    func() []texts.Unset // tools that are absent because a key is not set; may be nil
 	// Aside lists tools that servers of models refuse, which are not offered to them; may be nil.
-	Aside   func() []texts.SetAside
+	Aside func() []texts.SetAside
+	// Fenced reports whether the model of a conversation takes no tools, so that it writes its calls as text; may be nil.
+	Fenced  func(session bot.SessionKey) bool
 	Servers func() texts.Connected // may be nil
 	Filters func() texts.Filtered  // may be nil
 	// Processes returns the processes that use the same database, this one first. May be nil.

@@ -526,6 +526,27 @@ func TestClear(t *testing.T) {
 	}
 }
 
+// TestStatusOfFencedModel: a model that takes no tools is said to write its calls as text, where it has tools.
+func TestStatusOfFencedModel(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	fenced := true
+	d.deps.About.Fenced = func(of bot.SessionKey) bool { return fenced && of == session }
+	d.table = command.New(d.deps)
+	if got := d.answer(call("status", false)); !strings.HasSuffix(got, "/tools lists them.\nTool calls of this model are off: it writes them as text, which I read.") {
+		t.Errorf("fenced:\n%s", got)
+	}
+	if fenced = false; strings.Contains(d.answer(call("status", false)), "are off") {
+		t.Error("not fenced, and said to be")
+	}
+	fenced = true
+	d.deps.About.Tools = func(bot.Place) []string { return nil }
+	d.table = command.New(d.deps)
+	if got := d.answer(call("status", false)); strings.Contains(got, "are off") {
+		t.Errorf("without tools:\n%s", got)
+	}
+}
+
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	d := setup(t)

@@ -95,18 +95,36 @@ func (t *Table) served(ctx context.Context, language, verb, id string, n int) (s
 	w := t.deps.Words
 	switch {
 	case verb == "list" && n <= 1:
-		return w.Servers(language, t.deps.Servers.List()), nil
+		list := t.deps.Servers.List()
+		return w.Servers(language, list) + t.asideOf(language, func(tool string) bool {
+			return slices.ContainsFunc(list, func(s texts.Server) bool { return strings.HasPrefix(tool, s.ID+":") })
+		}), nil
 	case n != 2:
 		return "", errUsage
 	case verb == "tools":
 		list, err := t.deps.Servers.Tools(id)
-		return w.ServerTools(language, id, list), err
+		if err != nil {
+			return "", err
+		}
+		return w.ServerTools(language, id, list) + t.asideOf(language, func(tool string) bool { return strings.HasPrefix(tool, id+":") }), nil
 	case verb == "accept":
 		code, list, err := t.deps.Servers.Pending(ctx, language, id)
 		return w.ServerPending(language, id, code, list), err
 	default:
 		return "", errUsage
 	}
+}
+
+// asideOf lists, below an answer, which of some tools the servers of models refuse; "" = none. Only admins use /mcp.
+func (t *Table) asideOf(language string, wanted func(tool string) bool) string {
+	if t.deps.About.Aside == nil {
+		return ""
+	}
+	list := slices.DeleteFunc(t.deps.About.Aside(), func(a texts.SetAside) bool { return !wanted(a.Tool) })
+	if len(list) == 0 {
+		return ""
+	}
+	return "\n" + t.deps.Words.ToolsAside(language, list)
 }
 
 // begins reports whether a verb with this number of words starts something that takes a while.

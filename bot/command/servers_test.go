@@ -98,6 +98,36 @@ func TestServers(t *testing.T) {
 	}
 }
 
+// TestRefusedByModels: /mcp and /mcp tools show which tools of the servers in question the servers of models refuse.
+func TestRefusedByModels(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	d.deps.Servers = &servers{}
+	d.deps.About.Aside = func() []texts.SetAside {
+		return []texts.SetAside{
+			{Provider: "main", Model: "m", Tool: "files:read", Reason: "no such type"},
+			{Provider: "main", Model: "m", Tool: "filesystem:x", Reason: "bad"},
+			{Provider: "main", Model: "m", Tool: "bash", Reason: "bad"},
+			{Provider: "other", Model: "m"},
+		}
+	}
+	d.table = command.New(d.deps)
+	refused := "\nNot offered, because the model's server refuses them:\n• files:read – main: no such type"
+	for _, text := range []string{"mcp", "mcp list", "mcp tools files"} {
+		if got := d.answer(call(text, true)); !strings.HasSuffix(got, refused) {
+			t.Errorf("%s:\n%s", text, got)
+		}
+	}
+	if got := d.answer(call("mcp tools nope", true)); !strings.HasPrefix(got, "There is no server nope.") || strings.Contains(got, "refuses") {
+		t.Error(got)
+	}
+	d.deps.About.Aside = func() []texts.SetAside { return nil }
+	d.table = command.New(d.deps)
+	if got := d.answer(call("mcp", true)); strings.Contains(got, "refuses") {
+		t.Error(got)
+	}
+}
+
 // blocks is one tool that failed too often.
 type blocks struct{ gone string }
 

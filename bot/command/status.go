@@ -25,6 +25,9 @@ func (t *Table) status(ctx context.Context, call *turn.Call) (turn.Effect, error
 	if !lane.Since.IsZero() {
 		s.Since = t.deps.Now().Sub(lane.Since)
 	}
+	if about.Fenced != nil {
+		s.Fenced = about.Fenced(call.Session)
+	}
 	if about.Servers != nil {
 		s.Servers = about.Servers()
 	}

@@ -16,6 +16,7 @@ type Status struct {
 	Since   time.Duration // how long the lane has been in its state
 	Waiting int           // messages that wait in this conversation
 	Tools   []string
+	Fenced  bool // the model takes no tools: it writes its calls as text
 	Servers Connected
 	Details *Details // for admins; nil = the reader is not one
 }
@@ -64,6 +65,9 @@ func (w Words) Status(language string, s Status) string {
 		lines = append(lines, fmt.Sprintf(b.Status.Bare, visible.Name(s.Model)))
 	} else {
 		lines = append(lines, fmt.Sprintf(b.Status.With, visible.Name(s.Model), b.Servers.Tools.say(n)))
+	}
+	if s.Fenced && len(s.Tools) > 0 {
+		lines = append(lines, b.Status.Fenced)
 	}
 	if s.Servers.All > 0 {
 		lines = append(lines, fmt.Sprintf(b.Status.Servers, s.Servers.Connected, s.Servers.All))
@@ -144,6 +148,7 @@ type statusBook struct {
 	Running, Parked, Away         string // duration
 	Waiting                       count
 	With, Bare                    string // model, number of tools
+	Fenced                        string
 	Servers                       string // connected, all
 	All, Stores, Filters, Version string
 	Kept                          storesBook

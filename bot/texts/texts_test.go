@@ -140,7 +140,7 @@ func everything(l string) map[string][]string {
 	m["Unblocked"] = []string{w.Unblocked(l, "x", true), w.Unblocked(l, "x", false)}
 	for _, lane := range []bot.Lane{{}, {Turn: "t", State: bot.Running}, {Turn: "t", State: bot.Parked}, {Turn: "t", State: bot.Waiting}} {
 		m["Status"] = append(m["Status"], w.Status(l, texts.Status{Model: "gpt", Lane: lane, Since: time.Minute}), w.Status(l, texts.Status{
-			Model: "gpt", Lane: lane, Waiting: 2, Tools: []string{"bash"}, Servers: texts.Connected{Connected: 1, All: 2},
+			Model: "gpt", Lane: lane, Waiting: 2, Tools: []string{"bash"}, Fenced: true, Servers: texts.Connected{Connected: 1, All: 2},
 			Details: &texts.Details{Sandbox: "x", Embedded: lane.Turn == "", Engine: "SQLite", Filters: texts.Filtered{In: 10, Out: 1}, Version: "1", Up: time.Hour},
 		}))
 	}

@@ -75,6 +75,27 @@ func (c *Core) setAside() []texts.SetAside {
 	return c.learnt.Aside(places)
 }
 
+// fencedFor reports whether the model of a conversation is sent no tools, by the configuration, by its server's dialect or
+// by what was learnt, so that it writes its calls as text.
+func (c *Core) fencedFor(session bot.SessionKey) bool {
+	if c.opts.Provider != nil {
+		return false
+	}
+	name := cmp.Or(c.choices.Of(session), c.cfg.LLM.Primary)
+	for i := range c.cfg.LLM.Providers {
+		p := &c.cfg.LLM.Providers[i]
+		if p.Name != name || p.Type == "offline" {
+			continue
+		}
+		if !p.ToolUse || slices.Contains(dialectOf(*p).Params.Omit, learnt.AllTools) {
+			return true
+		}
+		l := c.learnt.Recall(p.Name, p.Model)
+		return l != nil && slices.Contains(l.Omit, learnt.AllTools)
+	}
+	return false
+}
+
 // tellAside tells the admins of a tool that the server of a model refuses. The rows of one tool always have the same keys,
 // so it is said once, whichever processes find it out.
 func (s *service) tellAside(ctx context.Context, provider, model string, a dialect.Aside) {

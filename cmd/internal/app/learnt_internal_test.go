@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/llm/dialect"
+	"github.com/zephbot/zephbot/bot/choice"
 	"github.com/zephbot/zephbot/bot/learnt"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/persistence/sql"
@@ -95,6 +96,37 @@ func TestPrintLearnt(t *testing.T) {
 	cfg.Database.URL = "postgres://u:hidden@127.0.0.1:1/x"
 	if text := printed(); !strings.Contains(text, "cannot be read") || strings.Contains(text, "hidden") {
 		t.Errorf("an unreachable database: %q", text)
+	}
+}
+
+// TestFencedFor: a conversation's model has no tools if the configuration, its server's dialect or what was learnt says so.
+func TestFencedFor(t *testing.T) {
+	t.Parallel()
+	cfg := config.Default()
+	cfg.LLM.Primary = "main"
+	cfg.LLM.Providers = []config.Provider{{Name: "main", Type: "openai", Model: "m", ToolUse: true}}
+	c := newCore(Options{Config: &cfg, Log: zerolog.Nop(), Now: time.Now})
+	c.choices = choice.New(choice.Deps{Now: time.Now})
+	if c.fencedFor("s") {
+		t.Error("fenced from the beginning")
+	}
+	c.learnt.Update("main", "m", func(l *dialect.Learnt) { l.Omit = []string{"user"} })
+	if c.fencedFor("s") {
+		t.Error("fenced without a field")
+	}
+	c.learnt.Update("main", "m", func(l *dialect.Learnt) { l.Omit = append(l.Omit, learnt.AllTools) })
+	if !c.fencedFor("s") {
+		t.Error("what was learnt is not seen")
+	}
+	cfg.LLM.Providers[0].Model = "n"
+	if c.fencedFor("s") {
+		t.Error("another model is fenced too")
+	}
+	if cfg.LLM.Providers[0].ToolUse = false; !c.fencedFor("s") {
+		t.Error("the configuration is not seen")
+	}
+	if cfg.LLM.Primary = "gone"; c.fencedFor("s") {
+		t.Error("a provider that is not configured is fenced")
 	}
 }
 
