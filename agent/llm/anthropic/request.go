@@ -123,8 +123,11 @@ func (p *Provider) assistant(m *llm.Message, names *wirename.Names) []part {
 // from reads what belongs to a use, if this host and this model gave it: the vendor checks the signatures of thinking.
 // What versions before kept does not name the model; it goes to its host.
 func (p *Provider) from(extra json.RawMessage) origin {
+	if len(extra) == 0 { // before from is allocated: most calls have none
+		return origin{}
+	}
 	var from origin
-	if len(extra) == 0 || json.Unmarshal(extra, &from) != nil || from.Host != p.host || from.Model != "" && from.Model != p.o.Model {
+	if json.Unmarshal(extra, &from) != nil || from.Host != p.host || from.Model != "" && from.Model != p.o.Model {
 		return origin{}
 	}
 	return from

@@ -144,8 +144,11 @@ func (w *completions) calls(m *llm.Message, names *wirename.Names) (any, error) 
 // callFields returns the fields that belong to a call, if this host and model gave them. What versions before kept of a
 // call does not name the model; it goes to its host.
 func (w *completions) callFields(extra json.RawMessage) map[string]json.RawMessage {
+	if len(extra) == 0 { // before from is allocated: most calls have none
+		return nil
+	}
 	var from origins
-	if len(extra) == 0 || json.Unmarshal(extra, &from) != nil || from.Host != w.origin {
+	if json.Unmarshal(extra, &from) != nil || from.Host != w.origin {
 		return nil
 	}
 	if from.ChatModel != "" && from.ChatModel != w.provider.o.Model {

@@ -241,8 +241,11 @@ func appendRaw(items []any, more []json.RawMessage) []any {
 
 // from reads the data attached to a call if this host and model sent it.
 func (w *responses) from(extra json.RawMessage) origins {
+	if len(extra) == 0 { // before from is allocated: most calls have none
+		return origins{}
+	}
 	var from origins
-	if len(extra) == 0 || json.Unmarshal(extra, &from) != nil ||
+	if json.Unmarshal(extra, &from) != nil ||
 		from.Host != w.origin || from.Model != w.provider.o.Model {
 		return origins{}
 	}
