@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/policy/command"
@@ -270,8 +272,8 @@ func (k *inspector) models() {
 		if limitsMoney(k.c) {
 			k.missingPrices(c, at, &k.c.LLM.Providers[i])
 		}
-		if p.Keys()[0] == "" && (p.Type == "anthropic" || p.Type == "openai") && strings.HasPrefix(p.BaseURL, "https://api.") {
-			k.warn(at+".api_key", "is empty; %s refuses requests without a key: set it here, or ZEPH_LLM_PROVIDERS_%s_API_KEY", p.BaseURL, variable(p.Name))
+		if p.Keys()[0] == "" && wantsKey(&p) {
+			k.warn(at+".api_key", "is empty; %s refuses requests without a key: set it here, or %s", p.BaseURL, keyVariables(&p))
 		}
 	}
 	if _, _, err := c.embedder(""); err != nil {
@@ -284,15 +286,43 @@ func (k *inspector) models() {
 	}
 }
 
+// wantsKey says whether a server is known to refuse requests without a key: one of a vendor, by the table of dialects or by
+// the usual form of such addresses. What runs on this machine, also in the place of a vendor, has keys or not.
+func wantsKey(p *config.Provider) bool {
+	u, err := url.Parse(p.BaseURL)
+	if err != nil || u.Host == "" || p.Type != "anthropic" && p.Type != "openai" || onMachine(u.Hostname()) {
+		return false
+	}
+	d := dialectOf(*p)
+	return d.Key != "" && d.Port == 0 || u.Scheme == "https" && strings.HasPrefix(u.Hostname(), "api.")
+}
+
+// keyVariables names the variables from which the key of a provider can come: our own, and that of the vendor if it is
+// named by a preset.
+func keyVariables(p *config.Provider) string {
+	own := "ZEPH_LLM_PROVIDERS_" + variable(p.Name) + "_API_KEY"
+	if d, named := dialect.Named(p.Preset); named && d.Key != "" {
+		return own + " or " + d.Key
+	}
+	return own
+}
+
 // missingPrices reports what is refused because nobody knows its price and USD are limited.
 func (k *inspector) missingPrices(c *Core, at string, p *config.Provider) {
 	l := k.c.LLM
 	if model := c.prices().unpriced[p.Name]; model != "" {
+		missing, other := "input_usd_per_mtok", "; set it and output_usd_per_mtok, also to 0"
+		switch {
+		case p.InputUSDPerMTok != nil:
+			missing, other = "output_usd_per_mtok", "; set it, also to 0"
+		case p.OutputUSDPerMTok != nil:
+			other = "; set it, also to 0"
+		}
 		consequence := "turns that it would answer are refused to whoever has a limit of USD"
 		if slices.Contains(l.Fallback, p.Name) && l.Primary != p.Name && !slices.Contains(l.Choices, p.Name) {
 			consequence = "this fallback is not asked for whoever has a limit of USD"
 		}
-		k.fault(at+".input_usd_per_mtok", "%s", missingPrice(model, consequence+"; set it and output_usd_per_mtok, also to 0"))
+		k.fault(at+"."+missing, "%s", missingPrice(model, consequence+other))
 	}
 	if cost := c.minuteOf(p); cost.Unpriced != "" {
 		k.fault(at+".transcription_usd_per_minute", "%s", missingPrice(cost.Unpriced, "voice messages of whoever has a limit of USD are not written down; set it, also to 0"))
@@ -311,7 +341,7 @@ func (k *inspector) provider(at string, p *config.Provider, err error) {
 		at, text = at+"."+setting, rest
 	}
 	if setting == "api_key" && p.Keys()[0] == "" {
-		text += "; set it here, or ZEPH_LLM_PROVIDERS_" + variable(p.Name) + "_API_KEY"
+		text += "; set it here, or " + keyVariables(p)
 	}
 	k.wrong(at, "%s", text)
 }

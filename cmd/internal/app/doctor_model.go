@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
 
 	"github.com/rs/zerolog"
 
@@ -39,6 +40,9 @@ func (d *doctor) model(ctx context.Context, i int, p *config.Provider) []Row {
 		}
 		return []Row{row}
 	}
+	if p.BaseURL == "" {
+		return []Row{placeless(about)}
+	}
 	rows := []Row{}
 	trouble := TryModel(ctx, d.opts.Options, *p)
 	switch {
@@ -47,6 +51,7 @@ func (d *doctor) model(ctx context.Context, i int, p *config.Provider) []Row {
 		if what := d.known(ctx)[p.Name+" "+p.Model]; what != "" {
 			rows = ok(about, "%s answers; learnt of its server: %s", p.Model, what)
 		}
+		rows = append(rows, d.refusedKeys(ctx, about, i, p)...)
 	default:
 		row := fail
 		if !d.depends(p.Name) || trouble.Passing {
@@ -55,6 +60,39 @@ func (d *doctor) model(ctx context.Context, i int, p *config.Provider) []Row {
 		rows = append(rows, row(about, "%s", trouble.Text)(trouble.cure(d.c, i, p)))
 	}
 	return append(rows, d.otherModels(ctx, i, p, trouble)...)
+}
+
+// placeless is the row of a provider whose address, type or preset is wrong: it is not asked, because the default address
+// is that of a vendor whom its key may be nothing to.
+func placeless(about string) Row {
+	return warn(about, "is not asked: the configuration does not say whose server it is")("see the row config")
+}
+
+// maxKeys bounds how many keys of a pool are tried.
+const maxKeys = 16
+
+// refusedKeys asks a provider that answers with each key of its pool alone: of those that rest, nobody would know else.
+func (d *doctor) refusedKeys(ctx context.Context, about string, i int, p *config.Provider) []Row {
+	keys := p.Keys()
+	if len(keys) < 2 {
+		return nil
+	}
+	tried := keys[:min(len(keys), maxKeys)]
+	troubles := make([]*ModelTrouble, len(tried))
+	var running sync.WaitGroup
+	for n, key := range tried {
+		alone := *p
+		alone.APIKey, alone.APIKeys = key, nil
+		running.Go(func() { troubles[n] = TryModel(ctx, d.opts.Options, alone) })
+	}
+	running.Wait()
+	var rows []Row
+	for n, t := range troubles {
+		if t != nil {
+			rows = append(rows, warn(about, "key %d of %d: %s", n+1, len(keys), t.Text)(t.cure(d.c, i, p)))
+		}
+	}
+	return rows
 }
 
 // depends says whether turns or searches depend on a provider.
@@ -142,7 +180,13 @@ func (t *ModelTrouble) cure(c *config.Config, i int, p *config.Provider) string 
 	}
 	switch t.Kind {
 	case WrongKey:
-		return "correct " + key("api_key") + ", or ZEPH_LLM_PROVIDERS_" + variable(p.Name) + "_API_KEY"
+		switch {
+		case len(p.APIKeys) > 0 && p.APIKey == "":
+			return "correct " + key("api_keys")
+		case len(p.APIKeys) > 0:
+			return "correct " + key("api_key") + " or " + key("api_keys")
+		}
+		return "correct " + key("api_key") + ", or " + keyVariables(p)
 	case NoCredit:
 		return "add credit at the vendor, or use another provider"
 	case UnknownModel:

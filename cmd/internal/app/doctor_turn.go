@@ -86,6 +86,9 @@ func (d *doctor) turn(ctx context.Context, i int, p *config.Provider, offered []
 	if p.Model == "" && p.Type != "offline" {
 		return nil // it serves no conversations
 	}
+	if p.BaseURL == "" && p.Type != "offline" {
+		return []Row{placeless(about)}
+	}
 	opts := d.opts.Options
 	opts.Log = zerolog.Nop()
 	c := newCore(opts)
@@ -118,8 +121,12 @@ func (d *doctor) turn(ctx context.Context, i int, p *config.Provider, offered []
 		trouble := troubleOf(p, err)
 		return []Row{fail(about, "%s%s", trouble.Text, text)(trouble.cure(d.c, i, p))}
 	}
-	row := Row{Check: about, Status: OK, Text: fmt.Sprintf("%s answers with %d tools in %s; %d tokens in, %d out, $%.6f%s",
-		res.Model, len(offered), took, res.Usage.Input, res.Usage.Output, res.USD, text)}
+	cost := fmt.Sprintf("$%.6f", res.USD)
+	if _, priced := tariffOf(p); !priced {
+		cost = "at a price that nobody knows"
+	}
+	row := Row{Check: about, Status: OK, Text: fmt.Sprintf("%s answers with %d tools in %s; %d tokens in, %d out, %s%s",
+		res.Model, len(offered), took, res.Usage.Input, res.Usage.Output, cost, text)}
 	if l != nil && len(l.Aside) > 0 {
 		var names []string
 		for _, a := range l.Aside {

@@ -68,6 +68,8 @@ func TestMissingPrices(t *testing.T) {
 	own := config.Provider{Type: "openai", BaseURL: "https://models.example.com/v1", Model: "our-model", MaxTokens: 5, TranscriptionModel: "our-ear", EmbeddingModel: "our-vectors"}
 	set := own
 	set.InputUSDPerMTok, set.OutputUSDPerMTok, set.TranscriptionUSDPerMinute, set.EmbeddingUSDPerMTok = &free, &free, &free, &free
+	half, otherHalf := own, own
+	half.InputUSDPerMTok, otherHalf.OutputUSDPerMTok = &free, &free
 	local := own
 	local.Type, local.BaseURL = "ollama", "http://localhost:11434"
 	for name, tt := range map[string]struct {
@@ -76,7 +78,9 @@ func TestMissingPrices(t *testing.T) {
 		fallback bool
 		want     []string
 	}{
-		"limited":    {1, own, false, []string{"turns that it would answer are refused", "our-ear", "our-vectors"}},
+		"limited":    {1, own, false, []string{"input_usd_per_mtok: is not set", "our-ear", "our-vectors"}},
+		"input set":  {1, half, false, []string{"output_usd_per_mtok: is not set", "our-ear", "our-vectors"}},
+		"output set": {1, otherHalf, false, []string{"input_usd_per_mtok: is not set", "our-ear", "our-vectors"}},
 		"a fallback": {1, own, true, []string{"this fallback is not asked", "our-ear", "our-vectors"}},
 		"no limit":   {0, own, false, nil},
 		"set":        {1, set, false, nil},

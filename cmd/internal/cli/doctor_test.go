@@ -153,7 +153,7 @@ func TestDoctorModel(t *testing.T) {
 		t.Errorf("exit %d: %v", code, rows)
 	}
 	if row := rows["turn main"]; !strings.HasPrefix(row, "warn gpt-good answers with ") || !strings.Contains(row, "1 requests were refused: Invalid schema for function 'read'") ||
-		!strings.Contains(row, "set aside read") || !strings.Contains(row, "$0.0") || strings.Contains(row, vendorKey) {
+		!strings.Contains(row, "set aside read") || !strings.Contains(row, "at a price that nobody knows") || strings.Contains(row, vendorKey) {
 		t.Errorf("turn main is %q", row)
 	}
 	if row := rows["turn other"]; !strings.HasPrefix(row, "fail ") {
@@ -199,6 +199,18 @@ func TestDoctorIll(t *testing.T) {
 		"wrong key": {
 			rest: func(c *clinic) string { return c.llm.provider("main", "gpt-good", "sk-another-secret-key") }, check: "model main",
 			want: []string{"fail ", "does not accept the key", "correct llm.providers[0].api_key (zephbot.toml:", "ZEPH_LLM_PROVIDERS_MAIN_API_KEY"},
+		},
+		"nobody knows whose key": {
+			rest: func(*clinic) string {
+				return "[[llm.providers]]\nname = \"main\"\npreset = \"gemni\"\nmodel = \"m\"\napi_key = \"" + vendorKey + "\"\n"
+			}, check: "model main", all: true,
+			want: []string{"warn is not asked: the configuration does not say whose server it is → see the row config"},
+		},
+		"a wrong key of several": {
+			rest: func(c *clinic) string {
+				return strings.Replace(c.llm.provider("main", "gpt-good", vendorKey), "api_key = \""+vendorKey+"\"", "api_keys = [\"sk-another-secret-key\", \""+vendorKey+"\"]", 1)
+			}, check: "model main",
+			want: []string{"warn key 1 of 2: ", "does not accept the key", "correct llm.providers[0].api_keys (zephbot.toml:"},
 		},
 		"no credit": {
 			prepare: func(_ *testing.T, c *clinic) { c.llm.broke = true }, check: "model main", want: []string{"fail ", "no credit", "add credit at the vendor"},

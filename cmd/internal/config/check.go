@@ -17,6 +17,7 @@ import (
 type checker struct {
 	c        *Config
 	bad      map[string]bool
+	read     Problems // of the file and the environment, before the checks
 	problems Problems
 	warnings Problems
 	names    []string // of all providers
@@ -143,7 +144,7 @@ func (k *checker) providers() {
 		if k.bad[at] {
 			continue
 		}
-		k.preset(p, at)
+		fits := k.preset(p, at)
 		switch {
 		case p.Name == "":
 			k.required(join(at, "name"))
@@ -159,16 +160,36 @@ func (k *checker) providers() {
 		if base, other := baseURLs()[p.Type]; other && !k.set(join(at, "base_url")) && p.Preset == "" {
 			p.BaseURL = base
 		}
+		if !fits || k.astray(at) {
+			p.BaseURL = ""
+		}
 		k.ollama(p, at)
 	}
 }
 
+// astray says whether mistakes in the table of a provider leave it unknown whose server it is. The default is the address
+// of one vendor, and a key of another one must not be sent there, as doctor would.
+func (k *checker) astray(at string) bool {
+	wrong := func(setting string) bool {
+		key := join(at, setting)
+		named := k.c.place(key).problem(key, "").Key
+		return slices.ContainsFunc(slices.Concat(k.read, k.problems), func(p Problem) bool { return p.Key == named || p.Key == key })
+	}
+	if wrong("base_url") {
+		return true
+	}
+	unknown := func(p Problem) bool {
+		return strings.HasPrefix(p.Key, at+".") && strings.HasPrefix(p.Text, "unknown key")
+	}
+	return !k.set(join(at, "base_url")) && (wrong("preset") || wrong("type") || slices.ContainsFunc(k.read, unknown))
+}
+
 // preset sets what the preset of a provider says and nobody has set. A key is only taken from the variable of a vendor
-// that is named: the environment may hold keys that are none of ours.
-func (k *checker) preset(p *Provider, at string) {
+// that is named: the environment may hold keys that are none of ours. It returns false if the preset cannot be followed.
+func (k *checker) preset(p *Provider, at string) bool {
 	d, known := dialect.Named(p.Preset)
 	if !known || k.bad[join(at, "preset")] {
-		return
+		return true
 	}
 	if p.Type == "openai" && d.Wire == "anthropic" {
 		p.Type = "anthropic"
@@ -176,17 +197,18 @@ func (k *checker) preset(p *Provider, at string) {
 	own := k.set(join(at, "base_url"))
 	if other := p.Type != "openai" && p.Type != "ollama"; other != (d.Wire == "anthropic") && !own || p.Type == "ollama" && p.Preset != "ollama" {
 		k.wrong(join(at, "preset"), "%s has not the API of type %s; take out type, or set base_url to an address that has it", p.Preset, p.Type)
-		return
+		return false
 	}
 	switch {
 	case own:
 	case d.BaseURL == "":
 		k.wrong(join(at, "base_url"), "is missing; preset %s needs the address of your own resource (docs/models.md)", p.Preset)
+		return false
 	default:
 		p.BaseURL = d.BaseURL
 	}
 	if d.Key == "" || p.APIKey != "" || len(p.APIKeys) > 0 {
-		return
+		return true
 	}
 	for _, variable := range k.env {
 		if value, found := strings.CutPrefix(variable, d.Key+"="); found && value != "" {
@@ -195,6 +217,7 @@ func (k *checker) preset(p *Provider, at string) {
 			k.untidySecret(join(at, "api_key"), value)
 		}
 	}
+	return true
 }
 
 // ollama handles the other spelling of tool_use.

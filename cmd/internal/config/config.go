@@ -92,7 +92,7 @@ func Examine(src Source) (*Config, error) {
 	if err := layer(&c, data, &d, e.values, flags); err != nil {
 		return nil, Problems{{File: name, Text: "cannot be read: " + err.Error()}}
 	}
-	k := checker{c: &c, bad: d.bad, stat: src.Stat, env: src.Env}
+	k := checker{c: &c, bad: d.bad, read: problems, stat: src.Stat, env: src.Env}
 	if k.stat == nil {
 		k.stat = os.Stat
 	}

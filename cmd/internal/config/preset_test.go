@@ -116,3 +116,41 @@ func TestKeysAreHidden(t *testing.T) {
 		t.Errorf("the problem repeats the key: %v", err)
 	}
 }
+
+// TestUnknownServer: where mistakes leave it open whose server a provider is, it has no address, so that its key is not
+// sent to the vendor whose address is the default.
+func TestUnknownServer(t *testing.T) {
+	t.Parallel()
+	for text, astray := range map[string]bool{
+		`preset = "gemni"`:                          true,
+		`preset = 5`:                                true,
+		`prest = "gemini"`:                          true,
+		`type = "antropic"`:                         true,
+		`base_ulr = "https://host/v1"`:              true,
+		`base_url = 5`:                              true,
+		`base_url = "ftp://host"`:                   true,
+		`preset = "azure"`:                          true,
+		"preset = \"gemini\"\ntype = \"anthropic\"": true,
+		"preset = \"gemni\"\nbase_url = \"https://host/v1\"": false,
+		"prest = \"gemini\"\nbase_url = \"https://host/v1\"": false,
+		"preset = \"gemini\"\nmax_tokens = 0":                false,
+		`max_tokens = 0`:                                     false,
+	} {
+		c, err := config.Examine(config.Source{
+			File: "zephbot.toml", WorkDir: "/", Home: "/", ReadFile: func(string) ([]byte, error) {
+				return []byte("[[llm.providers]]\nname = \"main\"\nmodel = \"m\"\napi_key = \"k\"\n" + text + "\n"), nil
+			},
+		})
+		if err == nil || c == nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if base := c.LLM.Providers[0].BaseURL; (base == "") != astray {
+			t.Errorf("%s: the address is %q", text, base)
+		}
+	}
+	c, err := config.Examine(config.Source{WorkDir: "/", Home: "/", Env: []string{"ZEPH_LLM_PROVIDERS_MAIN_MODEL=m", "ZEPH_LLM_PROVIDERS_MAIN_API_KEY=k", "ZEPH_LLM_PROVIDERS_MAIN_PRESET=gemni"}})
+	if err == nil || c == nil || c.LLM.Providers[0].BaseURL != "" {
+		t.Errorf("in the environment: %v", err)
+	}
+}
