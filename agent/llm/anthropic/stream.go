@@ -27,7 +27,7 @@ type stream struct {
 	whole []*event // of an answer that does not come as a stream, those that next has not returned yet
 
 	ended   bool // the server said that the answer is over, in another API's words
-	skipped int  // events that were no JSON
+	skipped int  // events that were no JSON, or no object
 }
 
 func newStream(body io.Reader) *stream { return &stream{in: bufio.NewReader(body)} }
@@ -68,7 +68,7 @@ func (s *stream) next() (*event, error) {
 			switch {
 			case string(data) == "[DONE]":
 				s.ended = true
-			case valid || name == "error" && err == nil:
+			case valid && data[0] == '{' || name == "error" && (valid || err == nil):
 				return decode(name, data)
 			case err == nil && adapter.Damaged(data):
 				return nil, garbled("an event that is not as the API describes it: %s", "it is not JSON")

@@ -32,7 +32,7 @@ func TestStreamForms(t *testing.T) {
 		"no end":         strings.TrimSuffix(plain, "\n\n"),
 		"blank lines":    "\n\n" + strings.ReplaceAll(plain, "\n\n", "\n\n\n\n"),
 		"only its names": "event: ping\n\n" + plain,
-		"keepalives":     "data: : keepalive\n\nevent: ping\ndata:\n\ndata: OK\n\n" + strings.ReplaceAll(plain, "\n\n", "\n\ndata: ping\n\n"),
+		"keepalives":     "data: : keepalive\n\ndata: []\n\ndata: null\n\ndata: \"ping\"\n\ndata: 1\n\nevent: ping\ndata:\n\ndata: OK\n\n" + strings.ReplaceAll(plain, "\n\n", "\n\ndata: ping\n\n"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -57,7 +57,8 @@ func TestStreamGarbled(t *testing.T) {
 		"web page":         {"\n<html><title>Sign in</title></html>", llm.Invalid, "base_url"},
 		"hidden refusal":   {`{"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}`, llm.NoCredit, "insufficient balance"},
 		"error, no type":   {"data: {\"error\":{\"type\":\"overloaded_error\",\"message\":\"busy\"}}\n\n", llm.Unavailable, "busy"},
-		"another JSON":     {"data: [1]\n\n", llm.Truncated, "not as the API describes it"},
+		"another JSON":     {"data: [1]\n\n", llm.Truncated, "stop_reason"},
+		"event of numbers": {"data: {\"type\":1}\n\n", llm.Truncated, "not as the API describes it"},
 		"cut in an event":  {"data: {\"type\":\"mess", llm.Truncated, "stop_reason"},
 		"error by name":    {"event: error\ndata: Overloaded\n\n", llm.Unavailable, "Overloaded"},
 		"error by type":    {"data: {\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"slow\"}}\n\n", llm.RateLimited, "slow"},

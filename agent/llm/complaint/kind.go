@@ -94,7 +94,7 @@ func ofStatus(status int) llm.Kind {
 	case 0, http.StatusConflict, http.StatusTooEarly:
 		return llm.Unavailable
 	}
-	if status >= 500 {
+	if status >= 500 && status != http.StatusNotImplemented { // 501 is about this request, and is said again each time
 		return llm.Unavailable
 	}
 	return llm.Invalid

@@ -30,6 +30,7 @@ func TestKind(t *testing.T) {
 		{"OpenRouter", 402, `{"error":{"message":"Insufficient credits","code":402,"metadata":{"limit_source":"openrouter_credits"}}}`, llm.NoCredit},
 		{"OpenRouter", 402, `{"error":{"message":"m","code":402,"metadata":{"limit_source":"openrouter_key_limit"}}}`, llm.NoCredit},
 		{"OpenRouter", 429, `{"error":{"message":"Rate limit exceeded: free-models-per-day","code":429}}`, llm.NoCredit},
+		{"Cohere", 429, `{"message":"You are using a Trial key, which is limited to 1000 API calls / month."}`, llm.NoCredit},
 		{"Gemini", 429, `[{"error":{"code":429,"message":"You exceeded your current quota","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"37s"}]}}]`, llm.NoCredit},
 		{"z.ai", 429, `{"error":{"code":"1113","message":"Insufficient balance or no resource package. Please recharge."}}`, llm.NoCredit},
 		{"z.ai", 429, `{"error":{"code":"1308","message":"Usage limit reached for 5 hour. Your limit will reset at 2026-11-29 01:00:00"}}`, llm.NoCredit},
@@ -97,6 +98,7 @@ func TestKind(t *testing.T) {
 		{"any", 400, `{"error":{"message":"registry.ollama.ai/library/x does not support tools"}}`, llm.Invalid},
 		{"any", 400, `{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","code":"unsupported_parameter","param":"max_tokens"}}`, llm.Invalid},
 		{"any", 400, `{"error":{"message":"Model 'grok-4' does not support parameter presencePenalty."}}`, llm.Invalid},
+		{"any", 501, `{"error":{"message":"Not implemented"}}`, llm.Invalid},
 		// region
 		{"OpenAI", 403, `{"error":{"code":"unsupported_country_region_territory","message":"Country, region, or territory not supported","param":null,"type":"request_forbidden"}}`, llm.Region},
 		{"Gemini", 400, `[{"error":{"code":400,"message":"User location is not supported for the API use.","status":"FAILED_PRECONDITION"}}]`, llm.Region},
@@ -105,6 +107,7 @@ func TestKind(t *testing.T) {
 		// content
 		{"Azure", 400, `{"error":{"code":"content_filter","message":"The response was filtered due to the prompt triggering Azure OpenAI's content management policy.","innererror":{"code":"ResponsibleAIPolicyViolation"}}}`, content},
 		{"OpenRouter", 403, `{"error":{"message":"x requires moderation on Y. Your input was flagged for \"harassment\". No credits were charged.","code":403,"metadata":{"reasons":["harassment"]}}}`, content},
+		{"DeepSeek", 400, `{"error":{"message":"Content Exists Risk","type":"invalid_request_error","param":null,"code":"invalid_request_error"}}`, content},
 		{"DashScope", 400, `{"error":{"code":"data_inspection_failed","message":"Input data may contain inappropriate content."}}`, content},
 		{"z.ai", 400, `{"error":{"code":"1301","message":"系统检测到输入或生成内容可能包含不安全或敏感内容"}}`, content},
 		{"MiniMax", 200, `{"base_resp":{"status_code":1026,"status_msg":"input new_sensitive"}}`, content},

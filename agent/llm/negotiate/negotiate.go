@@ -607,6 +607,9 @@ func (c *Change) apply(l *dialect.Learnt) {
 		l.Set[c.Set] = c.Value
 	case c.History != "":
 		addOnce(&l.History, c.History)
+		if c.Beside != "" {
+			addOnce(&l.History, c.Beside)
+		}
 	case c.Wire != "":
 		l.Wire = c.Wire
 	case c.MaxTools > 0:

@@ -48,7 +48,7 @@ func (s *server) ask(
 		}
 		messages = append(messages, one)
 	}
-	if req.System != "" {
+	if req.System != "" && !form.Dialect.History.NoSystem {
 		messages = append([]any{map[string]any{"role": "system", "content": req.System}}, messages...)
 	}
 	body["messages"] = messages
@@ -162,6 +162,7 @@ func TestABadToolNeverCostsATurn(t *testing.T) {
 		}
 		return 0, ""
 	}
+	const nothing = `{"error":{"message":"Invalid argument"}}`
 	const unnamed = `{"error":{"message":"tools.function.parameters is not a valid moonshot flavored json schema"}}`
 	for name, test := range map[string]struct {
 		refuse func(map[string]any) (int, string)
@@ -178,6 +179,7 @@ func TestABadToolNeverCostsATurn(t *testing.T) {
 		"two of eight":     {refuseTools(unnamed, 1, 6), 8, 2, 1 + negotiate.Budget},
 		"two of sixty":     {refuseTools(unnamed, 3, 41), 60, 59, 2 + negotiate.Budget},
 		"half of them":     {refuseTools(unnamed, 0, 2, 4, 6, 8, 10, 12, 14), 16, 16, 2 + negotiate.Budget},
+		"nothing is said":  {refuseTools(nothing, 17), 21, 1, 1 + negotiate.Budget},
 		"a grammar, status 500": {func(b map[string]any) (int, string) {
 			s, r := refuseTools("failed to parse grammar", 5)(b)
 			return s + s/4, r
@@ -319,6 +321,36 @@ func TestNoToolsAtAll(t *testing.T) {
 	res, err := n.Chat(t.Context(), hello(5), nil)
 	if err != nil || slices.Contains(n.Learnt().Omit, negotiate.Tools) || len(n.Learnt().Aside) != 1 || res.Usage.Input <= 10 {
 		t.Errorf("%+v, %v, learnt %+v after %d requests", res, err, n.Learnt(), odd.count())
+	}
+}
+
+// TestRolesThatAlternate: templates of Mistral's older models say the same of a system message as of two messages of one
+// role.
+func TestRolesThatAlternate(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status int
+		want   []string
+	}{
+		"vLLM": {400, []string{"no_system", "alternate"}}, "llama.cpp": {500, []string{"no_system", "alternate"}},
+	} {
+		s, n := start(func(body map[string]any) (int, string) {
+			messages, _ := body["messages"].([]any)
+			if first, _ := messages[0].(map[string]any); first["role"] == "system" {
+				return c.status, `{"error":{"message":"Conversation roles must alternate user/assistant/user/assistant/..."}}`
+			}
+			return 0, ""
+		})
+		for range 2 {
+			req := hello(2)
+			req.System = "You are a bot."
+			if res, err := n.Chat(t.Context(), req, nil); err != nil || res.Text != "ok" {
+				t.Fatalf("%s: %v, %v", name, res, err)
+			}
+		}
+		if l := n.Learnt(); s.count() != 3 || !slices.Equal(l.History, c.want) {
+			t.Errorf("%s: %d requests, learnt %+v", name, s.count(), l)
+		}
 	}
 }
 

@@ -45,6 +45,7 @@ type Change struct {
 	Value    string
 	Aside    []int  // indexes in Sent.Tools of the tools that the server names
 	History  string // a rule of dialect.History by its name in JSON
+	Beside   string // another one, which holds as well
 	Wire     string // as Learnt.Wire
 	MaxTools int
 	Safe     bool // all schemas in the safe subset
@@ -60,7 +61,7 @@ type Change struct {
 
 // Key identifies a change among those of one request.
 func (c *Change) Key() string {
-	return fmt.Sprint(c.Omit, "|", c.Rename, ">", c.To, "|", c.Set, "=", c.Value, "|", c.Aside, c.History, "|", c.Wire,
+	return fmt.Sprint(c.Omit, "|", c.Rename, ">", c.To, "|", c.Set, "=", c.Value, "|", c.Aside, c.History, "+", c.Beside, "|", c.Wire,
 		c.MaxTools, c.Safe, c.Closed, c.Halve, c.NoTools, c.DropPictures, c.Nudge, c.MaxTokens, c.Least)
 }
 
@@ -292,7 +293,12 @@ func (r *recogniser) change(row *pattern) {
 			r.add(Change{Class: class, Wire: "responses"})
 			r.add(Change{Class: class, Set: "reasoning_effort", Value: `"none"`})
 		}
-	case "one_system", "bridge", "last_user", "alternate", "call_ids", "empty_content", "tool_names", "reasoning", "no_reasoning", "keep_tools", "no_system", "no_channels":
+	case "alternate":
+		r.add(Change{Class: class, History: class})
+		if slices.Contains(r.sent.Roles, "system") { // such a template counts the system message among those that alternate
+			r.add(Change{Class: class, History: "no_system", Beside: class})
+		}
+	case "one_system", "bridge", "last_user", "call_ids", "empty_content", "tool_names", "reasoning", "no_reasoning", "keep_tools", "no_system", "no_channels":
 		r.add(Change{Class: class, History: class})
 	case "developer":
 		r.add(Change{Class: class, Rename: rolePrefix + "developer", To: "system"})
@@ -334,6 +340,9 @@ func (r *recogniser) vague() {
 		r.add(Change{Class: "vague", History: "tool_names"})
 	}
 	r.add(Change{Class: "vague", Least: true})
+	if len(r.sent.Tools) > 0 { // in a form that every server is known to take, one of them may still be the cause
+		r.add(Change{Class: "vague", NoTools: true})
+	}
 }
 
 // toolPaths match the paths by which servers name a tool. Of a path with function_declarations, that index counts:

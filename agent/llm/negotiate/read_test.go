@@ -105,6 +105,7 @@ func TestRead(t *testing.T) {
 		{"ollama", negotiate.Said{Status: 400, Message: "json: cannot unmarshal array into Go struct field .tools.function.parameters.properties.type of type string"}, "", openai, "safe"},
 		{"a keyword", negotiate.Said{Status: 400, Message: `Unknown name "additionalProperties": Cannot find field.`}, "", openai, "safe"},
 		{"too many", negotiate.Said{Status: 400, Code: "array_above_max_length", Message: "Invalid 'tools': array too long. Expected an array with maximum length 5, but got an array with length 8 instead.", Places: []string{"tools"}}, "", openai, "most 5"},
+		{"a gateway", negotiate.Said{Status: 501, Message: "Tool calling is not implemented for this model"}, "", openai, "no tools"},
 		// Fields.
 		{"mistral, user", negotiate.Said{Status: 422, Type: "extra_forbidden", Message: "Extra inputs are not permitted", Places: []string{"body.user"}}, "", openai, "omit user"},
 		{"gemini, store", negotiate.Said{Status: 400, Message: `Invalid JSON payload received. Unknown name "store": Cannot find field.`}, `,"store":false`, openai, "omit store"},

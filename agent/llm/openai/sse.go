@@ -34,7 +34,7 @@ type frames struct {
 	skipLF bool // the last line ended with CR
 
 	ended   bool // the server said [DONE], or sent a whole answer instead of a stream
-	skipped int  // events that were no JSON
+	skipped int  // events that were no JSON, or no object
 }
 
 // frameBuffer is how many bytes of a stream are read ahead. The layers below read ahead more.
@@ -197,11 +197,14 @@ func (f *frames) frame(data []byte) {
 		f.skipped++ // a keepalive in some form: whether the answer is whole is said by its end
 		return
 	}
+	if data[0] != '{' {
+		f.others(data)
+		return
+	}
 	var head struct {
 		Error json.RawMessage `json:"error"`
 	}
-	// Not an object: it has no error field, and the reader of the frame will reject it. Most events do not contain the
-	// word and are not parsed twice.
+	// Most events do not contain the word and are not parsed twice.
 	reports := func() bool { return len(head.Error) > 0 && string(head.Error) != "null" }
 	if mayName(data, "error") && json.Unmarshal(data, &head) == nil && reports() {
 		f.failure(data)
@@ -218,6 +221,25 @@ func (f *frames) frame(data []byte) {
 		f.compact(data)
 	}
 	f.out.WriteString("}\n\n")
+}
+
+// others handles valid JSON that is no event: a list is the events in it, as a gateway joins them and as Gemini wraps an
+// error, and anything else (null, a number, a string) is a keepalive in some form.
+func (f *frames) others(data []byte) {
+	var list []json.RawMessage
+	if data[0] == '[' {
+		_ = json.Unmarshal(data, &list) // cannot fail: the data is valid
+	}
+	if len(list) == 0 {
+		f.skipped++
+	}
+	for _, one := range list {
+		if one[0] == '{' {
+			f.frame(one)
+		} else {
+			f.skipped++
+		}
+	}
 }
 
 // compact writes valid JSON as one line.

@@ -112,6 +112,14 @@ func TestOddStreams(t *testing.T) {
 			sse("\u200b", "keep-alive", "{", "<!-- -->", "null", text("Hi"), "event: ping", finish("stop")),
 			heard{Text: "Hi", Stop: llm.StopEnd},
 		},
+		"keepalives that are JSON": {
+			sse("null", "[]", `"ping"`, "1", text("H"), "[null,1]", `["ping"]`, "true", text("i"), finish("stop"), done),
+			heard{Text: "Hi", Stop: llm.StopEnd},
+		},
+		"a list of events": {
+			sse("["+text("H")+","+text("i")+"]", finish("stop"), done),
+			heard{Text: "Hi", Stop: llm.StopEnd},
+		},
 		"DONE without a reason to stop":        {sse(text("Hi"), done), heard{Text: "Hi", Stop: llm.StopEnd}},
 		"DONE without a reason, after a call":  {sse(calls(`{"index":0,"id":"1","function":{"name":"read","arguments":"{\"path\":\"a\"}"}}`), done), heard{Uses: []string{readA}, Stop: llm.StopTools}},
 		"DONE without a reason, only thoughts": {sse(delta(`"reasoning":"hm"`), done), heard{Thoughts: "hm", Stop: llm.StopEnd}},
