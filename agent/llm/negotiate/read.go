@@ -512,6 +512,12 @@ func (r *recogniser) field(named string) {
 	case slices.Contains(protected, last) && path != "messages[].name":
 		return
 	}
+	if list := r.alike(named, path); len(list) > 1 { // it stands at several places, such as marks for a cache
+		for _, one := range list {
+			r.add(Change{Class: "field", Omit: one, Placed: true})
+		}
+		return
+	}
 	if most := limitOf(r.words, path); most > 0 {
 		r.add(Change{Class: "field", Set: path, Value: strconv.Itoa(most)})
 		return
@@ -520,6 +526,21 @@ func (r *recogniser) field(named string) {
 		r.add(Change{Class: "field", Rename: path, To: other})
 	}
 	r.add(Change{Class: "field", Omit: path})
+}
+
+// alike returns the paths of all fields with the name of one within the request, if the server names it without a path.
+func (r *recogniser) alike(named, path string) []string {
+	if !strings.ContainsAny(path, ".[") || strings.ContainsAny(named, ".[") {
+		return nil
+	}
+	var list []string
+	want := folded(named)
+	for _, field := range r.sent.Fields {
+		if folded(field[strings.LastIndexByte(field, '.')+1:]) == want {
+			list = append(list, field)
+		}
+	}
+	return list
 }
 
 // other returns the name under which other servers know a field; "" if there is none, or the request had that name

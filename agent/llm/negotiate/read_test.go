@@ -189,6 +189,18 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestAFieldAtSeveralPlaces: one that is named without its place is left out everywhere at once.
+func TestAFieldAtSeveralPlaces(t *testing.T) {
+	t.Parallel()
+	sent := chatBody(t, `,"system":[{"text":"x","cache_control":{}}],"extra":[{"cache_control":{}}]`)
+	for _, words := range []string{"cache_control is not supported by this server", "system.0.cache_control: Extra inputs are not permitted"} {
+		got, err := negotiate.Read(&negotiate.Said{Status: 400, Message: words}, sent, &dialect.Dialect{})
+		if err != nil || len(got) < 2 || !got[0].Placed || !got[1].Placed || got[0].Omit != "extra[].cache_control" || got[1].Omit != "system[].cache_control" {
+			t.Errorf("%s: %+v, %v", words, got, err)
+		}
+	}
+}
+
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	s := chatBody(t, "")

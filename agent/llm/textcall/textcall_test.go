@@ -102,6 +102,7 @@ var samples = []struct {
 
 	{name: "thought", in: "<think>\nhm\n</think>\n\nHi", text: "Hi", thoughts: "\nhm\n"},
 	{name: "thought, other words", in: "<Thinking>a</thinking><reasoning>b</reasoning><thought>c</thought>Hi", text: "Hi", thoughts: "abc"},
+	{name: "thought, further words", in: "<analysis>a</analysis><unused94>thought\nb<unused95><|thinking|>c<|/thinking|>Hi", text: "Hi", thoughts: "a\nbc"},
 	{name: "thoughts, several", in: "<think>a</think>one <think>b</think>two", text: "one two", thoughts: "ab"},
 	{name: "thought, nested", in: "<think>a<think>b</think>c</think>Hi", text: "Hi", thoughts: "a<think>bc"},
 	{name: "thought that speaks of the tag", in: "<think>the <think> tag</think>Hi", text: "Hi", thoughts: "the <think> tag"},
@@ -152,6 +153,9 @@ var samples = []struct {
 	{name: "llama's function, name in parentheses", in: "<function(list_directory)>{\"path\":\".\"}</function>", calls: []string{lsDot}},
 	{name: "glm", in: "<tool_call>list_directory\n<arg_key>path</arg_key>\n<arg_value>.</arg_value>\n<arg_key>only</arg_key>\n<arg_value>[\"a\"]</arg_value>\n</tool_call>", calls: []string{`list_directory {"only":["a"],"path":"."}`}},
 	{name: "glm, no arguments", in: "<tool_call>list_directory</tool_call>", calls: []string{`list_directory {}`}},
+	{name: "tags of Claude", in: "<antml:function_calls>\n<antml:invoke name=\"list_directory\">\n<antml:parameter name=\"path\">.</antml:parameter>\n</antml:invoke>\n</antml:function_calls>", calls: []string{lsDot}},
+	{name: "tags of the list of tools", in: `<tools>{"name":"list_directory","arguments":{"path":"."}}</tools>`, calls: []string{lsDot}},
+	{name: "code of Gemini", in: "<tool_code>\nlist_directory(path=\".\")\n</tool_code>", calls: []string{lsDot}},
 	{name: "minimax", in: "<minimax:tool_call>\n<invoke name=\"list_directory\">\n<parameter name=\"path\">.</parameter>\n</invoke>\n<invoke name=\"bash\"><parameter name=\"command\">ls</parameter></invoke>\n</minimax:tool_call>", calls: []string{lsDot, `bash {"command":"ls"}`}},
 	{name: "deepseek", in: "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>list_directory\n```json\n{\"path\":\".\"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜><｜end▁of▁sentence｜>", calls: []string{lsDot}},
 	{name: "deepseek 3.1, plain bars", in: "<|tool_calls_begin|><|tool_call_begin|>list_directory<|tool_sep|>{\"path\":\".\"}<|tool_call_end|><|tool_calls_end|>", calls: []string{lsDot}},
