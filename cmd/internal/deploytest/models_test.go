@@ -74,7 +74,7 @@ func toolsOf(d *dialect.Dialect) string {
 	if d.Schema.Closed {
 		list = append(list, "objects are closed")
 	}
-	list = append(list, fmt.Sprintf("at most %d", cmp.Or(d.Schema.MaxTools, 128)))
+	list = append(list, fmt.Sprintf("at most %d tools", cmp.Or(d.Schema.MaxTools, 128)))
 	return strings.Join(list, "; ")
 }
 
@@ -100,6 +100,7 @@ func historyOf(d *dialect.Dialect) string {
 	add(d.History.Alternate, "messages of one role in a row are joined")
 	add(d.History.ToolNames, "results name their tool")
 	add(d.History.Reasoning == dialect.ReasoningAll, "thoughts go back with every message")
+	add(d.History.Reasoning == dialect.ReasoningRequired, "calls that another server or model made are told in words")
 	add(d.History.Reasoning == dialect.ReasoningNever, "thoughts are never sent back")
 	add(d.History.EmptyContent, "messages with calls have an empty text")
 	add(d.History.KeepTools, "calls are sent only beside tools")
