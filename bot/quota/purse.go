@@ -130,13 +130,10 @@ func (n nobody) Reserve(context.Context, string, pay.Amount) error { return n.er
 // Settle implements pay.Payer.
 func (nobody) Settle(context.Context, string, pay.Amount) error { return nil }
 
-// most fills in what a caller leaves open: the longest answer and the highest price.
+// most fills in what a caller leaves open: the longest answer and the highest cost.
 func (m *Meter) most(a pay.Amount) pay.Amount {
 	if a.USD < 0 {
-		if a.Tokens.Output <= 0 {
-			a.Tokens.Output = m.opts.Output
-		}
-		a.USD = m.opts.Price(a.Tokens)
+		a.Tokens.Output, a.USD = m.opts.Most(a.Tokens)
 	}
 	return a
 }

@@ -39,8 +39,9 @@ type Options struct {
 	Unpriced func(prefer string) string
 	// Admin reports whether a person can set a price; nil = nobody is told how.
 	Admin func(ctx context.Context, place bot.Place, caller string) bool
-	// Output is how many tokens a model may answer where a request does not say it.
-	Output int
+	// Most is the most that a call may cost, in USD, and the longest answer, in tokens. asked has the tokens of the request,
+	// and as Output how long an answer it asks for; 0 = it does not say. nil = what is asked for, at Price.
+	Most func(asked llm.Usage) (output int, usd float64)
 	// Hold is how long what is set aside for a call of the model is kept: longer than a call takes; default 15 min.
 	Hold time.Duration
 	// Patience is how long a call of the model waits for what others have set aside; default 20 s.
@@ -53,6 +54,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Price == nil {
 		o.Price = func(llm.Usage) float64 { return 0 }
+	}
+	if o.Most == nil {
+		o.Most = func(asked llm.Usage) (int, float64) { return asked.Output, o.Price(asked) }
 	}
 	if o.Unpriced == nil {
 		o.Unpriced = func(string) string { return "" }

@@ -166,6 +166,14 @@ func OfAddress(base string) (Dialect, bool) {
 	return Dialect{}, false
 }
 
+// answerLimits are the names of the field that limits an answer.
+var answerLimits = []string{"max_tokens", "max_completion_tokens", "max_output_tokens"}
+
+// Unlimited reports whether requests are sent without a limit of the answer.
+func (d *Dialect) Unlimited() bool {
+	return slices.ContainsFunc(answerLimits, func(name string) bool { return slices.Contains(d.Params.Omit, name) })
+}
+
 // family says what the templates of a family of models want, whichever server has them.
 type family struct {
 	Words   []string `json:"words"`   // one of them is in the name of the model

@@ -90,17 +90,17 @@ func limitsMoney(cfg *config.Config) bool {
 
 // priceList is what the models of the configuration cost.
 type priceList struct {
-	tariffs  []price.Tariff    // those that are known
-	unpriced map[string]string // by the names of their providers, the models whose price nobody knows
+	tariffs  map[string]price.Tariff // those that are known, by the names of their providers
+	unpriced map[string]string       // the same of the models whose price nobody knows
 }
 
 // pricesOf reads the tables for all providers.
 func pricesOf(cfg *config.Config) *priceList {
-	list := &priceList{unpriced: map[string]string{}}
+	list := &priceList{tariffs: map[string]price.Tariff{}, unpriced: map[string]string{}}
 	for i := range cfg.LLM.Providers {
 		p := &cfg.LLM.Providers[i]
 		if t, known := tariffOf(p); known {
-			list.tariffs = append(list.tariffs, t)
+			list.tariffs[p.Name] = t
 		} else {
 			list.unpriced[p.Name] = cmp.Or(p.Model, p.Name)
 		}
@@ -123,13 +123,40 @@ func (c *Core) mostCost(u llm.Usage) float64 {
 	return most
 }
 
-// longestAnswer is how many tokens a provider may answer with.
-func (c *Core) longestAnswer() int {
-	most := 0
-	for i := range c.cfg.LLM.Providers {
-		most = max(most, c.cfg.LLM.Providers[i].MaxTokens)
+// mostOf is the most that a call may cost, and the longest answer, whichever provider gives it. A server that is not sent
+// a limit of the answer, because its dialect or its refusals say so, may answer with all that its model can write: that is
+// what it may cost. What counts as the longest answer is what is asked for, because quotas of tokens would otherwise set
+// aside what hardly any answer needs.
+func (c *Core) mostOf(asked llm.Usage) (output int, usd float64) {
+	if output = asked.Output; output <= 0 {
+		for i := range c.cfg.LLM.Providers {
+			output = max(output, longestAnswer(&c.cfg.LLM.Providers[i]))
+		}
 	}
-	return most
+	for i := range c.cfg.LLM.Providers {
+		p := &c.cfg.LLM.Providers[i]
+		t, known := c.prices().tariffs[p.Name]
+		if !known {
+			continue
+		}
+		u := asked
+		if u.Output <= 0 {
+			u.Output = longestAnswer(p)
+		}
+		if d := dialectOf(*p).With(c.learnt.Recall(p.Name, p.Model)); d.Unlimited() {
+			u.Output = max(u.Output, c.mostWritten(p, asked.Input))
+		}
+		usd = max(usd, t.Most(u))
+	}
+	return output, usd
+}
+
+// mostWritten is how many tokens a model can write where nothing limits its answer: its longest answer, or else what is
+// left of its window, as far as either is known; 0 = nobody knows.
+func (c *Core) mostWritten(p *config.Provider, input int) int {
+	sizes := price.SizesOf(address(*p), p.Model)
+	window := cmp.Or(c.learntWindow(p.Name), p.ContextTokens, sizes.Window)
+	return cmp.Or(sizes.Output, max(window-input, 0))
 }
 
 // meterOptions are [quotas] as the meter wants them.
@@ -137,7 +164,7 @@ func (c *Core) meterOptions() quota.Options {
 	q := c.cfg.Quotas
 	o := quota.Options{
 		Limits: quota.Scopes{User: limitsOf(q.User), Chat: limitsOf(q.Chat), Bot: limitsOf(q.Bot)}, ByChat: map[string]quota.Limits{},
-		Payer: q.Payer, AllowOnDown: q.OnRedisDown == "allow", Zone: c.zone(), Price: c.mostCost, Output: c.longestAnswer(),
+		Payer: q.Payer, AllowOnDown: q.OnRedisDown == "allow", Zone: c.zone(), Price: c.mostCost, Most: c.mostOf,
 		Hold: 4 * c.cfg.LLM.Timeout, Unpriced: func(prefer string) string { return llm.UnpricedFor(c.provider, prefer) },
 	}
 	for id, chat := range c.cfg.Telegram.Chats {

@@ -9,6 +9,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/dialect"
+	"github.com/zephbot/zephbot/agent/llm/price"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
@@ -55,9 +57,43 @@ func TestPrices(t *testing.T) {
 	if got := c.prices().unpriced; len(got) != 1 || got["own"] != "x" {
 		t.Errorf("unpriced %v", got)
 	}
-	if got := c.longestAnswer(); got != 7 {
+	if got, _ := c.mostOf(llm.Usage{Input: 1}); got != 7 {
 		t.Errorf("longest answer %d", got)
 	}
+}
+
+// TestMostOfUnlimitedAnswer: what is set aside for a call is the model's longest answer where no limit is sent, by the
+// dialect or by what was learnt, and what was asked for or configured else.
+func TestMostOfUnlimitedAnswer(t *testing.T) {
+	t.Parallel()
+	in, out := 1.0, 10.0
+	usd := func(input, output int) float64 { return (float64(input)*in + float64(output)*out) / 1e6 }
+	c := newCore(Options{Config: priced(1,
+		config.Provider{Name: "main", Type: "openai", Model: "gpt-4o", MaxTokens: 4096, InputUSDPerMTok: &in, OutputUSDPerMTok: &out},
+		config.Provider{Name: "own", Type: "openai", BaseURL: "https://models.example.com/v1", Model: "our-model", MaxTokens: 100, InputUSDPerMTok: &in, OutputUSDPerMTok: &out},
+	), Log: zerolog.Nop(), Now: time.Now})
+	check := func(what string, asked llm.Usage, output int, want float64) {
+		t.Helper()
+		if got, cost := c.mostOf(asked); got != output || math.Abs(cost-want) > 1e-9 {
+			t.Errorf("%s: %d tokens, %v USD; want %d, %v", what, got, cost, output, want)
+		}
+	}
+	check("as configured", llm.Usage{Input: 1000}, 4096, usd(1000, 4096))
+	check("as asked for", llm.Usage{Input: 1000, Output: 50}, 50, usd(1000, 50))
+	longest := price.SizesOf(address(c.cfg.LLM.Providers[0]), "gpt-4o").Output
+	if longest <= 4096 {
+		t.Fatalf("gpt-4o writes %d tokens", longest)
+	}
+	for _, name := range []string{"max_tokens", "max_completion_tokens", "max_output_tokens"} {
+		c.learnt.Update("main", "gpt-4o", func(l *dialect.Learnt) { l.Omit = []string{"user", name} })
+		check("no limit is sent", llm.Usage{Input: 1000, Output: 50}, 50, usd(1000, longest))
+	}
+	c.learnt.Update("main", "gpt-4o", func(l *dialect.Learnt) { l.Omit = nil })
+	c.learnt.Update("own", "our-model", func(l *dialect.Learnt) { l.Omit = []string{"max_tokens"} })
+	check("nobody knows the longest answer", llm.Usage{Input: 1000, Output: 50}, 50, usd(1000, 50))
+	c.learnt.Update("own", "our-model", func(l *dialect.Learnt) { l.Window = 32_768 })
+	check("what is left of the window", llm.Usage{Input: 1000, Output: 50}, 50, usd(1000, 31_768))
+	check("nothing is left of it", llm.Usage{Input: 40_000, Output: 50}, 50, usd(40_000, 50))
 }
 
 // TestMissingPrices: what is refused under a limit of USD is a finding for each price that is missing, and none without
