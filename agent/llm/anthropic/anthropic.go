@@ -4,6 +4,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -214,6 +215,9 @@ func (p *Provider) ask(
 	res := a.response()
 	if a.said.Unopened != speech.Opened {
 		p.opens.Store(a.said.Unopened)
+	}
+	if err := adapter.FilledWindow(req, res, cmp.Or(req.MaxTokens, p.o.MaxTokens)); err != nil {
+		return nil, nil, p.failure(ctx, callCtx, x, err, false)
 	}
 	res.Provider = p.o.Name
 	if res.Model == "" {

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/media"
 	"github.com/zephbot/zephbot/agent/llm/toolbox"
@@ -101,6 +103,9 @@ func (w *completions) chat(
 	res, err := a.response(w.origin, names)
 	if err == nil {
 		err = x.hear(res)
+	}
+	if err == nil {
+		err = adapter.FilledWindow(req, res, cmp.Or(req.MaxTokens, w.provider.o.MaxTokens))
 	}
 	if err == nil && keepsReasoning(form, req, res) {
 		res.Extra = a.returned.extra(w.origin, w.provider.o.Model, form.Reasoning == dialect.ReasoningRequired)

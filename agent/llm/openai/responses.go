@@ -15,6 +15,7 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/complaint"
 	"github.com/zephbot/zephbot/agent/llm/history"
 	"github.com/zephbot/zephbot/agent/llm/media"
@@ -103,6 +104,9 @@ func (w *responses) once(
 	res, err := r.response(w, names)
 	if err == nil {
 		err = x.hear(res)
+	}
+	if err == nil {
+		err = adapter.FilledWindow(req, res, cmp.Or(req.MaxTokens, w.provider.o.MaxTokens))
 	}
 	return res, err
 }
