@@ -472,7 +472,7 @@ func (r *recogniser) placedFields() {
 }
 
 // refusing are words that mean that a field is not wanted.
-var refusing = regexp.MustCompile(`unsupported|not (currently |yet )?support|n't support|unknown|unrecogni[sz]ed|unexpected|extra|not (permitted|allowed|accepted|available|compatible|defined|recogni[sz]ed|enabled|valid)|n't (allow|accept)|deprecated|only .{0,24}(allowed|supported|accepted|valid)|invalid|no such|not implemented|cannot (be )?(set|used|specif)|can't be|must (not )?be|removed|incompatible|additional propert|forbidden|ignored|unavailable|disallowed|illegal|cannot find field|out of range|should be`)
+var refusing = regexp.MustCompile(`unsupported|not (currently |yet )?support|n't support|unknown|unrecogni[sz]ed|unexpected|extra|not (an? )?(permitted|allowed|accepted|available|compatible|defined|recogni[sz]ed|enabled|valid|known|supported)|n't (allow|accept)|deprecated|only .{0,24}(allowed|supported|accepted|valid)|invalid|no such|not implemented|cannot (be )?(set|used|specif)|can't be|must (not )?be|removed|incompatible|additional propert|forbidden|ignored|unavailable|disallowed|illegal|cannot find field|out of range|should be|不支持|不允许|不合法|无效|未知`)
 
 // spokenFields finds fields that the server names in its words.
 func (r *recogniser) spokenFields() {
@@ -560,12 +560,17 @@ func (r *recogniser) other(path string) string {
 	return ""
 }
 
+// ofBody is a path without what some servers call the request.
+func ofBody(path string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(path, "body."), "request.")
+}
+
 var indexes = regexp.MustCompile(`\[\d+\]|\.\d+(\.|$)`)
 
 // sentPath returns the path of the field that a server names: as a path with numbers, in another spelling, or by its last
 // name; "" if no such field was sent.
 func (r *recogniser) sentPath(named string) string {
-	named = strings.TrimPrefix(strings.TrimPrefix(named, "body."), "request.")
+	named = ofBody(named)
 	path := indexes.ReplaceAllString(named, "[]$1")
 	if _, ok := slices.BinarySearch(r.sent.Fields, path); ok {
 		return path
@@ -608,7 +613,9 @@ var (
 	quoted = regexp.MustCompile("['\"`‘“\\[]([A-Za-z_][A-Za-z0-9_.\\[\\]-]{1,95}?)['\"`’”\\]]")
 	coined = regexp.MustCompile(`\b(?:[a-z]+(?:_[a-z0-9]+)+|[a-z]+[a-z0-9]*(?:[A-Z][a-z0-9]+)+)\b`)
 	// announced matches a name after a word that says what follows, before one that refuses it, or at the beginning.
-	announced = regexp.MustCompile(`(?i)(?:parameters?|param|fields?|arguments?|propert(?:y|ies)|keys?|inputs?|options?|unsupported|unknown|unrecognized|unexpected|invalid|name|supplied|model)[: ]+(?:is |are |provided |received |supplied |request |argument |parameter |field )*[:=]?\s*([A-Za-z_][A-Za-z0-9_.]{1,63})`)
+	announced = regexp.MustCompile(`(?i)(?:parameters?|param|fields?|arguments?|propert(?:y|ies)|keys?|inputs?|options?|unsupported|unknown|unrecognized|unexpected|invalid|name|supplied|model|参数)(?:\(s\))?[:： ]+(?:(?:is|are|not|provided|received|supplied|supported|allowed|permitted|accepted|request|arguments?|parameters?|fields?|inputs?|keys?)(?:\(s\))?[:： ]+)*[:=]?\s*(?:\$\.)?([A-Za-z_][A-Za-z0-9_.]{1,63})`)
+	// validated matches a name where Python's pydantic prints it, on a line of its own.
+	validated = regexp.MustCompile(`validation errors? for \w+\s+([A-Za-z_][A-Za-z0-9_.]{1,63})\s`)
 	refused   = regexp.MustCompile(`(?i)\b([A-Za-z_][A-Za-z0-9_.]{1,63})(?: parameter| field| argument| option| value)?:? (?:is |are |was |does |has )*(?:not|un|no longer|deprecated|only|must|extra|invalid|cannot|can't|should|incompatible|forbidden)`)
 	leading   = regexp.MustCompile(`^\W*([A-Za-z_][A-Za-z0-9_.]{1,63}):`)
 )
@@ -629,9 +636,9 @@ func quotedNames(text string) []string {
 // names of fields that were sent where the sentence speaks of one.
 func bareNames(text string, sent *Sent) []string {
 	list := coined.FindAllString(text, maxNames)
-	for _, re := range []*regexp.Regexp{announced, refused, leading} {
+	for _, re := range []*regexp.Regexp{announced, validated, refused, leading} {
 		for _, m := range re.FindAllStringSubmatch(text, maxNames) {
-			if name := strings.Trim(m[1], "."); sent.Has(name) {
+			if name := strings.Trim(ofBody(m[1]), "."); sent.Has(name) {
 				list = append(list, name)
 			}
 		}

@@ -189,6 +189,48 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestAFieldOfOneWord: a name that is an ordinary word too is found in the ways in which validators name a field.
+func TestAFieldOfOneWord(t *testing.T) {
+	t.Parallel()
+	sent := chatBody(t, "")
+	for _, words := range []string{
+		"Unrecognized request argument supplied: user",
+		"Unrecognized request arguments supplied: user, store",
+		"Unknown parameter: 'user'.",
+		"Unknown field: user",
+		"user: Extra inputs are not permitted",
+		"property 'user' is unsupported",
+		`json: unknown field "user"`,
+		"body.user: Extra inputs are not permitted",
+		"body -> user: extra fields not permitted",
+		"Argument not supported on this model: user",
+		"The parameter user is not supported by this model",
+		"Additional properties are not allowed ('user' was unexpected)",
+		`"user" is not allowed`,
+		"create() got an unexpected keyword argument 'user'",
+		"must NOT have additional properties: user",
+		"[{'type': 'extra_forbidden', 'loc': ('body', 'user'), 'msg': 'Extra inputs are not permitted', 'input': 'x'}]",
+		"1 validation error for ChatCompletionRequest\nuser\n  Extra inputs are not permitted [type=extra_forbidden, input_value='x', input_type=str]",
+		"litellm.UnsupportedParamsError: mistral does not support parameters: ['user'], for model=m. To drop these, set `litellm.drop_params=True`",
+		`Invalid JSON payload received. Unknown name "user": Cannot find field.`,
+		"Failed to deserialize the JSON body into the target type: unknown field `user`, expected one of `model`, `messages` at line 1 column 9",
+		"Unrecognized key(s) in object: 'user'",
+		"The following parameters are not supported: user",
+		"'user' is not a valid parameter",
+		"Parameter user not supported",
+		"user is not supported",
+		"Unsupported parameter(s): user",
+		"Field user is not a known field of the request",
+		"extra field not allowed: $.user",
+		"不支持的参数: user",
+	} {
+		got, err := negotiate.Read(&negotiate.Said{Status: 400, Message: words}, sent, &dialect.Dialect{})
+		if err != nil || len(got) == 0 || got[0].Omit != "user" {
+			t.Errorf("%s: %+v, %v", words, got, err)
+		}
+	}
+}
+
 // TestAFieldAtSeveralPlaces: one that is named without its place is left out everywhere at once.
 func TestAFieldAtSeveralPlaces(t *testing.T) {
 	t.Parallel()
