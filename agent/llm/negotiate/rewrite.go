@@ -184,7 +184,7 @@ func (e *Edits) object(raw []byte, path string, depth int) ([]byte, error) {
 	}
 	if path == "" {
 		for _, name := range slices.Sorted(maps.Keys(e.set)) {
-			if !done[name] && !e.caps[name] {
+			if !done[name] && !e.caps[name] && !e.omit[name] { // what was refused is not set either
 				add(name, e.set[name])
 			}
 		}

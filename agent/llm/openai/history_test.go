@@ -207,3 +207,21 @@ func TestHistoryOnTheWire(t *testing.T) {
 		})
 	}
 }
+
+// TestLastMessage: a conversation that ends with the model's words goes to every server with a user's message after them:
+// Mistral and templates refuse it else.
+func TestLastMessage(t *testing.T) {
+	t.Parallel()
+	for _, row := range []string{"", "mistral", "openai", "vllm"} {
+		s := play(t, reply{body: sse(text("a"), finish("stop"))})
+		p := s.provider(t, func(o *openai.Options) { o.Wire, o.Dialect = openai.WireChat, rowOf(t, row) })
+		req := &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "hi"}, {Role: llm.Assistant, Text: "hello"}}}
+		if _, err := p.Chat(t.Context(), req, nil); err != nil {
+			t.Fatal(err)
+		}
+		list := sentMessages(t, s)
+		if last := string(list[len(list)-1]); !strings.Contains(last, `"role":"user"`) || !strings.Contains(last, "[go on]") {
+			t.Errorf("%s: the last message is %s", row, last)
+		}
+	}
+}
