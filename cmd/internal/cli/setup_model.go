@@ -128,10 +128,10 @@ func (s *setup) modelOfFlags(ctx context.Context) error {
 	}
 	if all := append(types(), presets()...); !slices.Contains(all, s.f.provider) {
 		text := fmt.Sprintf("--provider %q: there are %s", s.f.provider, strings.Join(types(), ", "))
+		text += "; presets: " + strings.Join(presets(), ", ")
 		if near, ok := nearest.Nearest(s.f.provider, all); ok {
 			text += "; did you mean " + near + "?"
 		}
-		text += " The presets are " + strings.Join(presets(), ", ")
 		return usageError{errors.New(text)}
 	}
 	p := newProvider(s.f.provider)
@@ -147,7 +147,7 @@ func (s *setup) modelOfFlags(ctx context.Context) error {
 		if p.APIKey, err = s.c.secretFile("--key-file", s.f.keyFile); err != nil {
 			return err
 		}
-	} else if p.Preset != "" {
+	} else {
 		_, p.APIKey = s.vendorKey(p)
 	}
 	if p.Model == "" && p.Type != "offline" {

@@ -411,7 +411,7 @@ func TestSetupWithoutTerminal(t *testing.T) {
 		"wrong token":      {args: []string{"--token-file", "wrong"}, code: cli.Usage, want: "Telegram does not accept this token"},
 		"no token":         {args: []string{"--token-file", "key"}, code: cli.Usage, want: "this is no bot token"},
 		"telegram away":    {args: []string{"--token-file", "token"}, env: []string{"ZEPH_TELEGRAM_API_URL=http://127.0.0.1:1"}, code: cli.Failed, want: "http://127.0.0.1:1 cannot be reached"},
-		"unknown provider": {args: []string{"--token-file", "token", "--provider", "opnai"}, code: cli.Usage, want: `--provider "opnai": there are openai, anthropic, ollama, offline; did you mean openai?`},
+		"unknown provider": {args: []string{"--token-file", "token", "--provider", "opnai"}, code: cli.Usage, want: "litellm; did you mean openai?"},
 		"no model":         {args: []string{"--token-file", "token", "--provider", "openai"}, code: cli.Usage, want: "give the name of the model with --model"},
 		"bad address":      {args: []string{"--token-file", "token", "--provider", "openai", "--model", "m", "--base-url", "x"}, code: cli.Usage, want: "--base-url: want an address"},
 		"wrong key":        {args: append([]string{"--token-file", "token"}, append(model[:len(model)-1:len(model)-1], "wrong")...), code: cli.Usage, want: "does not accept the key"},
@@ -431,6 +431,10 @@ func TestSetupWithoutTerminal(t *testing.T) {
 				"ZEPH_TELEGRAM_TOKEN=" + c.tg.Token(), "ZEPH_LLM_PROVIDERS_MAIN_MODEL=gpt-good", "ZEPH_LLM_PROVIDERS_MAIN_BASE_URL=" + c.llm.URL + "/v1",
 				"ZEPH_LLM_PROVIDERS_MAIN_API_KEY=" + vendorKey,
 			}, code: cli.Fine, file: "# The token is read from ZEPH_TELEGRAM_TOKEN.\n",
+		},
+		"the vendor's variable": {
+			args: []string{"--unchecked", "--token-file", "token", "--provider", "anthropic", "--model", "m"}, env: []string{"ANTHROPIC_API_KEY=" + vendorKey}, code: cli.Fine,
+			file: "type = \"anthropic\"\nmodel = \"m\"\napi_key = \"" + vendorKey + "\"\n",
 		},
 		"without network": {
 			args: []string{"--unchecked", "--token-file", "wrong", "--provider", "ollama", "--model", "m"}, env: []string{"ZEPH_TELEGRAM_API_URL=http://127.0.0.1:1"}, code: cli.Fine,
