@@ -51,6 +51,8 @@ type Options struct {
 	Dialect dialect.Dialect
 	// Memory keeps what is learnt of the server; nil = as long as the Provider lives.
 	Memory dialect.Memory
+	// Learner is shared by the Providers of one server and model that have different keys; nil = one of this Provider.
+	Learner *negotiate.Learner
 	// Refused is called with what the server says when it refuses the form of a request; nil = nobody wants to know.
 	Refused func(words string)
 	// Native is the part of the system prompt for models with tool calls, as fenced.Options.Native.
@@ -96,7 +98,7 @@ func New(o Options) (*Provider, error) {
 	}
 	p := &Provider{o: o, host: u.Host, client: adapter.Client(o.HTTPClient), rules: rules(&o)}
 	p.forms = negotiate.New(negotiate.Options{
-		Provider: o.Name, Model: o.Model, Dialect: o.Dialect, Memory: o.Memory, Rules: &p.rules, Ask: p.ask, FixedWire: true,
+		Provider: o.Name, Model: o.Model, Dialect: o.Dialect, Memory: o.Memory, Learner: o.Learner, Rules: &p.rules, Ask: p.ask, FixedWire: true,
 		Native: o.Native, Clean: o.Key.Clean, Refused: o.Refused, Now: o.Now, Log: o.Log,
 	})
 	return p, nil

@@ -107,6 +107,7 @@ type Options struct {
 	Provider, Model string
 	Dialect         dialect.Dialect // of the server
 	Memory          dialect.Memory  // nil = one of this Negotiator
+	Learner         *Learner        // nil = one of this Negotiator
 	Rules           *media.Rules    // nil = nothing but text
 	Ask             Ask
 	FixedWire       bool   // the wire is configured, and never changed
@@ -122,12 +123,23 @@ type Options struct {
 type Negotiator struct {
 	o    Options
 	form atomic.Pointer[Form]
+	*Learner
+}
+
+// Learner lets one caller at a time learn of a server, and counts what learning costs. Negotiators of one server and
+// model, each with a key of its own, share one. Safe for concurrent use; it starts no goroutines.
+type Learner struct {
 	// learning is held by the caller that learns.
 	learning chan struct{}
 
 	mu    sync.Mutex
 	since time.Time // of spent
 	spent map[string]int
+}
+
+// NewLearner returns a Learner that has spent nothing.
+func NewLearner() *Learner {
+	return &Learner{learning: make(chan struct{}, 1), spent: map[string]int{}}
 }
 
 // New returns a Negotiator.
@@ -144,7 +156,10 @@ func New(o Options) *Negotiator {
 	if o.Clean == nil {
 		o.Clean = func(text string) string { return text }
 	}
-	n := &Negotiator{o: o, learning: make(chan struct{}, 1), spent: map[string]int{}}
+	n := &Negotiator{o: o, Learner: o.Learner}
+	if n.Learner == nil {
+		n.Learner = NewLearner()
+	}
 	n.form.Store(newForm(o.Dialect, nil))
 	return n
 }
@@ -605,6 +620,7 @@ func (c *Change) apply(l *dialect.Learnt) {
 			l.Set = map[string]string{}
 		}
 		l.Set[c.Set] = c.Value
+		l.Omit = slices.DeleteFunc(l.Omit, func(name string) bool { return name == c.Set })
 	case c.History != "":
 		addOnce(&l.History, c.History)
 		if c.Beside != "" {

@@ -378,6 +378,27 @@ func TestManyMeetTheSameRefusal(t *testing.T) {
 	}
 }
 
+// TestKeysLearnTogether: providers of one server with different keys learn one at a time, and pay once.
+func TestKeysLearnTogether(t *testing.T) {
+	t.Parallel()
+	s, _ := start(func(body map[string]any) (int, string) { return refuseTools(`{"error":"bad json schema"}`, 9)(body) })
+	memory, learner := &dialect.Local{}, negotiate.NewLearner()
+	const keys = 8
+	var running sync.WaitGroup
+	for range keys {
+		n := negotiate.New(negotiate.Options{Provider: "main", Model: "m", Ask: s.ask, Memory: memory, Learner: learner})
+		running.Go(func() {
+			if _, err := n.Chat(t.Context(), hello(16), func(string) {}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	running.Wait()
+	if most := 2*keys + negotiate.Budget; s.count() > most || memory.Recall("main", "m").Spent > negotiate.Budget {
+		t.Errorf("%d requests, want at most %d; learnt %+v", s.count(), most, memory.Recall("main", "m"))
+	}
+}
+
 // TestWhatIsNotAboutTheForm is passed on after one request.
 func TestWhatIsNotAboutTheForm(t *testing.T) {
 	t.Parallel()

@@ -14,6 +14,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/fenced"
 	"github.com/zephbot/zephbot/agent/llm/keypool"
+	"github.com/zephbot/zephbot/agent/llm/negotiate"
 	"github.com/zephbot/zephbot/agent/llm/offline"
 	"github.com/zephbot/zephbot/agent/llm/openai"
 	"github.com/zephbot/zephbot/agent/llm/pace"
@@ -126,12 +127,13 @@ func (c *Core) openai(p config.Provider) (vendor, error) {
 // openaiMembers returns a provider for each key.
 func (c *Core) openaiMembers(p config.Provider) ([]*openai.Provider, error) {
 	tariff, _ := tariffOf(&p)
+	learner := negotiate.NewLearner() // one key learns for all of them
 	var members []*openai.Provider
 	for _, key := range p.Keys() {
 		provider, err := openai.New(openai.Options{
 			Name: p.Name, BaseURL: address(p), Key: openai.Key(key.Reveal()), Model: p.Model, EmbeddingModel: p.EmbeddingModel,
 			TranscriptionModel: p.TranscriptionModel, TranscriptionUSDPerMinute: c.minuteOf(&p).USD,
-			MaxTokens: longestAnswer(&p), Idle: c.cfg.LLM.Idle, Tariff: tariff, Wire: p.Wire, Dialect: dialectOf(p), Memory: c.learnt, Refused: c.refused, Native: prompt.Native, Accepts: accepts(p), Now: c.now, Log: c.log.With().Str("component", "model").Logger(),
+			MaxTokens: longestAnswer(&p), Idle: c.cfg.LLM.Idle, Tariff: tariff, Wire: p.Wire, Dialect: dialectOf(p), Memory: c.learnt, Learner: learner, Refused: c.refused, Native: prompt.Native, Accepts: accepts(p), Now: c.now, Log: c.log.With().Str("component", "model").Logger(),
 		})
 		if err != nil {
 			return nil, err
@@ -156,11 +158,12 @@ func (c *Core) anthropic(p config.Provider) (llm.Provider, error) {
 // anthropicMembers returns a provider for each key.
 func (c *Core) anthropicMembers(p config.Provider) ([]*anthropic.Provider, error) {
 	tariff, _ := tariffOf(&p)
+	learner := negotiate.NewLearner() // one key learns for all of them
 	var members []*anthropic.Provider
 	for _, key := range p.Keys() {
 		provider, err := anthropic.New(anthropic.Options{
 			Name: p.Name, BaseURL: p.BaseURL, Key: anthropic.Key(key.Reveal()), Model: p.Model, MaxTokens: longestAnswer(&p), Idle: c.cfg.LLM.Idle,
-			Tariff: tariff, Dialect: dialectOf(p), Memory: c.learnt, Refused: c.refused, Native: prompt.Native,
+			Tariff: tariff, Dialect: dialectOf(p), Memory: c.learnt, Learner: learner, Refused: c.refused, Native: prompt.Native,
 			Now: c.now, Log: c.log.With().Str("component", "model").Logger(), Accepts: accepts(p),
 		})
 		if err != nil {
