@@ -102,7 +102,7 @@ func (s *step) callModel(ctx context.Context, offers []Offer, more, nudge string
 		Tools:     shown(offers),
 		MaxTokens: s.limits.MaxTokens, User: opaque(s.turn.Origin),
 		Party: s.turn.Origin.Caller, Conversation: s.turn.Origin.Session,
-		Prefer: s.turn.Model,
+		Prefer: s.turn.Model, Again: nudge == nudgeEmpty,
 		OnReset: func() {
 			s.partial.Reset()
 			s.sink.Emit(ctx, Event{Type: ResetEvent})

@@ -87,6 +87,9 @@ type Request struct {
 	// Conversation is what the request belongs to, so that one that fails again and again does not count as several; never
 	// sent; "" = User or Party is the best that is known.
 	Conversation string
+	// Again means that the last answer to this conversation was empty. Some servers say nothing where others refuse what
+	// does not fit: if a large request is answered with nothing once more, a router tries a shorter one.
+	Again bool
 	// Open reads the content of a part by its hash; nil = no part has one. It is called while Chat runs and its request is
 	// being sent, by one goroutine at a time. The caller must close the reader.
 	Open func(ctx context.Context, hash string) (io.ReadCloser, error)

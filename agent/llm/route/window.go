@@ -3,6 +3,7 @@ package route
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
@@ -98,11 +99,20 @@ func (c *call) fitted(ctx context.Context, p *circuit) (*llm.Response, error) {
 		return nil, c.errs[len(c.errs)-1]
 	}
 	shrink := shrinking{call: c, circuit: p}
+	var silent llm.Response // that said nothing, for what it cost
 	for {
 		doubted := c.doubted
 		res, err := c.try(ctx, p)
 		if err == nil {
-			shrink.answered()
+			res.Usage, res.USD = res.Usage.Add(silent.Usage), res.USD+silent.USD
+			switch {
+			case !empty(res):
+				shrink.answered()
+			case c.whole.Again && shrink.after(errSilent):
+				silent = *res
+				c.final = false
+				continue
+			}
 			return res, nil
 		}
 		if ctx.Err() != nil || !c.affordable(err) && !shrink.after(err) {
@@ -113,6 +123,14 @@ func (c *call) fitted(ctx context.Context, p *circuit) (*llm.Response, error) {
 		}
 		c.final = false
 	}
+}
+
+// errSilent is what an empty answer to a large request may mean, if there was one before.
+var errSilent = &llm.Error{Kind: llm.Invalid, Unexplained: true, Err: errors.New("the answer is empty")}
+
+// empty reports whether an answer says nothing at all. It does not show that the provider takes requests of this size.
+func empty(res *llm.Response) bool {
+	return strings.TrimSpace(res.Text) == "" && res.Thoughts == "" && len(res.Uses) == 0 && !res.Unmade && res.Stop == llm.StopEnd
 }
 
 // affordable prepares the same request with the longest answer that the account can still pay, if the provider said how

@@ -252,3 +252,37 @@ func TestEmptyAnswer(t *testing.T) {
 		})
 	}
 }
+
+// mute answers larger requests with nothing, as a whole answer.
+type mute struct{ asked []int }
+
+func (*mute) Name() string { return "main" }
+
+func (m *mute) Chat(_ context.Context, req *llm.Request, _ func(string)) (*llm.Response, error) {
+	m.asked = append(m.asked, req.Size)
+	res := &llm.Response{Stop: llm.StopEnd, Usage: llm.Usage{Input: req.Size}}
+	if req.Size < 9000 {
+		res.Text = "fits"
+	}
+	return res, nil
+}
+
+// TestAnsweredWithNothing: an empty answer is an answer, unless it is the second one: then a shorter request is tried once,
+// and what it cost to find that out is counted.
+func TestAnsweredWithNothing(t *testing.T) {
+	t.Parallel()
+	b := newBench()
+	p := &mute{}
+	r := b.router(t, p)
+	req := request()
+	req.Size, req.Window = 9000, 18_000
+	req.Smaller = func(window int) ([]llm.Message, int, bool) { return req.Messages, window / 2, true }
+	if res, err := r.Chat(t.Context(), req, nil); err != nil || res.Text != "" || len(p.asked) != 1 || r.WindowFor("") != 0 {
+		t.Errorf("first: %+v, %v, asked %v", res, err, p.asked)
+	}
+	req.Again = true
+	res, err := r.Chat(t.Context(), req, nil)
+	if err != nil || res.Text != "fits" || len(p.asked) != 3 || res.Usage.Input != p.asked[1]+p.asked[2] || r.WindowFor("") != 9000 {
+		t.Errorf("again: %+v, %v, asked %v, window %d", res, err, p.asked, r.WindowFor(""))
+	}
+}
