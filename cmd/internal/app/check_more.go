@@ -23,11 +23,18 @@ func (k *inspector) addresses() {
 		if err != nil {
 			continue // refused
 		}
+		base, query, _ := strings.Cut(p.BaseURL, "?")
 		for _, method := range []string{"/chat/completions", "/completions", "/responses", "/embeddings", "/messages", "/models"} {
-			if rest, ok := strings.CutSuffix(strings.TrimRight(p.BaseURL, "/"), method); ok {
+			if rest, ok := strings.CutSuffix(strings.TrimRight(base, "/"), method); ok {
+				if query != "" {
+					rest += "?" + query
+				}
 				k.wrong(at, "ends with %s, which is added by itself; write %s", method, rest)
 				break
 			}
+		}
+		if strings.Trim(u.Path, "/") == "" && dialectOf(p).Name == "azure" {
+			k.warn(at, "has no path; Azure's addresses end with /openai/v1, or with /openai/deployments/NAME?api-version=…")
 		}
 		if p.Type == "openai" && u.Hostname() == "api.anthropic.com" {
 			k.warn(at, "is Anthropic's; set type = \"anthropic\", whose API can do more")
