@@ -47,6 +47,17 @@ func Damaged(data []byte) bool {
 	return false
 }
 
+// Reports tells whether the field of an event or an answer that may hold a failure holds one. Some servers send it always,
+// with a value that says that there is none.
+func Reports(field []byte) bool {
+	switch string(bytes.TrimSpace(field)) {
+	case "", "null", "false", `""`, "{}", "[]", "0":
+		return false
+	default:
+		return true
+	}
+}
+
 // Lines fails with ErrTooBig if a line of the body is longer than limit bytes. It buffers nothing.
 func Lines(body io.ReadCloser, limit int) io.ReadCloser { return &lines{body: body, limit: limit} }
 

@@ -111,7 +111,7 @@ func (s *stream) message() error {
 	if err := json.Unmarshal(data, &head); err != nil {
 		return garbled("an answer that is not as the API describes it: %s", err)
 	}
-	if _, hidden := complaint.Hidden(data, time.Time{}); hidden || head.Type == "error" || reports(head.Error) {
+	if _, hidden := complaint.Hidden(data, time.Time{}); hidden || head.Type == "error" || adapter.Reports(head.Error) {
 		return streamError{data}
 	}
 	start := &event{Type: "message_start"}
@@ -163,11 +163,8 @@ func decode(name string, data []byte) (*event, error) {
 	if err := json.Unmarshal(data, &e); err != nil && name != "error" {
 		return nil, garbled("an event that is not as the API describes it: %s", err)
 	}
-	if name == "error" || e.Type == "error" || reports(e.Error) {
+	if name == "error" || e.Type == "error" || adapter.Reports(e.Error) {
 		return nil, streamError{data}
 	}
 	return &e, nil
 }
-
-// reports tells whether a field holds an error.
-func reports(field json.RawMessage) bool { return len(field) > 0 && string(field) != "null" }

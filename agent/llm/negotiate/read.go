@@ -584,6 +584,9 @@ func (r *recogniser) sentPath(named string) string {
 			return field
 		}
 	}
+	if last := path[strings.LastIndexByte(path, '.')+1:]; path != "" && path[0] >= 'A' && path[0] <= 'Z' && r.sent.Has(last) {
+		return last // under the name of a validator's own class
+	}
 	if strings.ContainsAny(path, ".[") || len(want) < 4 {
 		return ""
 	}
@@ -613,7 +616,7 @@ var (
 	quoted = regexp.MustCompile("['\"`‘“\\[]([A-Za-z_][A-Za-z0-9_.\\[\\]-]{1,95}?)['\"`’”\\]]")
 	coined = regexp.MustCompile(`\b(?:[a-z]+(?:_[a-z0-9]+)+|[a-z]+[a-z0-9]*(?:[A-Z][a-z0-9]+)+)\b`)
 	// announced matches a name after a word that says what follows, before one that refuses it, or at the beginning.
-	announced = regexp.MustCompile(`(?i)(?:parameters?|param|fields?|arguments?|propert(?:y|ies)|keys?|inputs?|options?|unsupported|unknown|unrecognized|unexpected|invalid|name|supplied|model|参数)(?:\(s\))?[:： ]+(?:(?:is|are|not|provided|received|supplied|supported|allowed|permitted|accepted|request|arguments?|parameters?|fields?|inputs?|keys?)(?:\(s\))?[:： ]+)*[:=]?\s*(?:\$\.)?([A-Za-z_][A-Za-z0-9_.]{1,63})`)
+	announced = regexp.MustCompile(`(?i)(?:parameters?|param|fields?|arguments?|propert(?:y|ies)|keys?|inputs?|options?|unsupported|unknown|unrecognized|unexpected|invalid|name|supplied|model|参数)(?:\(s\))?[:： ]+(?:(?:is|are|not|provided|received|supplied|supported|allowed|permitted|accepted|request|arguments?|parameters?|fields?|inputs?|keys?|propert(?:y|ies)|options?|names?)(?:\(s\))?[:： ]+)*[:=]?\s*(?:\$\.)?([A-Za-z_][A-Za-z0-9_.]{1,63})`)
 	// validated matches a name where Python's pydantic prints it, on a line of its own.
 	validated = regexp.MustCompile(`validation errors? for \w+\s+([A-Za-z_][A-Za-z0-9_.]{1,63})\s`)
 	refused   = regexp.MustCompile(`(?i)\b([A-Za-z_][A-Za-z0-9_.]{1,63})(?: parameter| field| argument| option| value)?:? (?:is |are |was |does |has )*(?:not|un|no longer|deprecated|only|must|extra|invalid|cannot|can't|should|incompatible|forbidden)`)

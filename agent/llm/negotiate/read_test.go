@@ -108,6 +108,7 @@ func TestRead(t *testing.T) {
 		{"a gateway", negotiate.Said{Status: 501, Message: "Tool calling is not implemented for this model"}, "", openai, "no tools"},
 		// Fields.
 		{"mistral, user", negotiate.Said{Status: 422, Type: "extra_forbidden", Message: "Extra inputs are not permitted", Places: []string{"body.user"}}, "", openai, "omit user"},
+		{"a validator's class", negotiate.Said{Status: 422, Type: "extra_forbidden", Message: "Extra inputs are not permitted", Places: []string{"body.ChatCompletionRequest.user"}}, "", openai, "omit user"},
 		{"gemini, store", negotiate.Said{Status: 400, Message: `Invalid JSON payload received. Unknown name "store": Cannot find field.`}, `,"store":false`, openai, "omit store"},
 		{"azure", negotiate.Said{Status: 400, Code: "unsupported_parameter", Message: "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.", Places: []string{"max_tokens"}}, "", dialect.Dialect{}, "rename max_tokens max_completion_tokens"},
 		{"old server", negotiate.Said{Status: 422, Message: "Extra inputs are not permitted", Places: []string{"body.max_completion_tokens"}}, `,"max_completion_tokens":5`, dialect.Dialect{}, "rename max_completion_tokens max_tokens"},
@@ -223,6 +224,7 @@ func TestAFieldOfOneWord(t *testing.T) {
 		"Field user is not a known field of the request",
 		"extra field not allowed: $.user",
 		"不支持的参数: user",
+		"The request body contains unexpected properties: user",
 	} {
 		got, err := negotiate.Read(&negotiate.Said{Status: 400, Message: words}, sent, &dialect.Dialect{})
 		if err != nil || len(got) == 0 || got[0].Omit != "user" {

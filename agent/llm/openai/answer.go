@@ -91,10 +91,21 @@ type counts struct {
 	} `json:"prompt_tokens_details"`
 }
 
+// missing reports whether an event that cannot be decoded may lack a piece of the answer. A field of another type, such as
+// a model that is a number or a usage that is a string, is left out, and the rest is read.
+func missing(err error) bool {
+	odd, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return true
+	}
+	place := strings.TrimPrefix(odd.Field, "frame.")
+	return place == "" || place == "frame" || place == "choices" || place == "choices.delta" || place == "choices.message"
+}
+
 // take adds one event.
 func (a *answer) take(raw []byte, emit func(string)) error {
 	var e event
-	if err := json.Unmarshal(raw, &e); err != nil {
+	if err := json.Unmarshal(raw, &e); err != nil && missing(err) {
 		text := a.provider.o.Key.Clean("read event of the stream: " + err.Error())
 		return &llm.Error{Kind: llm.Truncated, Err: errors.New(text)}
 	}

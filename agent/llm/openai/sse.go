@@ -205,8 +205,7 @@ func (f *frames) frame(data []byte) {
 		Error json.RawMessage `json:"error"`
 	}
 	// Most events do not contain the word and are not parsed twice.
-	reports := func() bool { return len(head.Error) > 0 && string(head.Error) != "null" }
-	if mayName(data, "error") && json.Unmarshal(data, &head) == nil && reports() {
+	if mayName(data, "error") && json.Unmarshal(data, &head) == nil && adapter.Reports(head.Error) {
 		f.failure(data)
 		return
 	}

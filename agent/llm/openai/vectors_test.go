@@ -116,6 +116,11 @@ func TestOddStreams(t *testing.T) {
 			sse("null", "[]", `"ping"`, "1", text("H"), "[null,1]", `["ping"]`, "true", text("i"), finish("stop"), done),
 			heard{Text: "Hi", Stop: llm.StopEnd},
 		},
+		"fields of other types": {
+			sse(`{"id":5,"created":1.5,"model":7,"usage":"","error":false,"choices":[{"index":"0","delta":{"content":"H","tool_calls":{}}}]}`,
+				`{"error":{},"usage":[],"choices":[{"index":0,"delta":{"content":"i"}}]}`, finish("stop"), `{"choices":[],"usage":{"prompt_tokens":"10"}}`, done),
+			heard{Text: "Hi", Stop: llm.StopEnd},
+		},
 		"a list of events": {
 			sse("["+text("H")+","+text("i")+"]", finish("stop"), done),
 			heard{Text: "Hi", Stop: llm.StopEnd},
