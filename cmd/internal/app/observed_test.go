@@ -220,7 +220,7 @@ func TestObserved(t *testing.T) {
 func (o *observed) measured(said string) {
 	o.t.Helper()
 	for _, want := range []string{
-		`updates_total{kind="text"}`, `turns_total{outcome="answered"}`, `turns_total{outcome="parked"}`, `turns_ended_total{reason="model"} 1`, `llm_requests_total{provider="main",result="invalid"} 1`,
+		`updates_total{kind="text"}`, `turns_total{outcome="answered"}`, `turns_total{outcome="parked"}`, `turns_ended_total{reason="model"} 1`, `llm_requests_total{provider="main",result="invalid"} 2`,
 		`turn_duration_seconds_bucket{phase="queue",le=`, `turn_duration_seconds_bucket{phase="context",le=`, `turn_duration_seconds_bucket{phase="model",le=`,
 		`turn_duration_seconds_bucket{phase="tools",le=`, `turn_duration_seconds_bucket{phase="deliver",le=`,
 		`tool_calls_total{category="ok",tool="bash"} 1`, `tool_calls_total{category="ok",tool="kind:echo"} 1`, `tool_duration_seconds_count{tool="bash"} 1`,

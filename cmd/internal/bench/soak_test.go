@@ -377,8 +377,11 @@ func (s *soak) grows() map[string]float64 {
 			users++
 		}
 	}
-	// A round is on one day, or on two if midnight passes; there is also a sum for all people.
-	return map[string]float64{"rows of usage": float64(2 * s.rounds * (s.people + 1)), workspaces: float64(users)}
+	// A round is on one day, or on two if midnight passes; there is also a sum for all people. The charges of a day become
+	// its sums at some time after it, and a turn has two.
+	return map[string]float64{
+		"rows of usage": float64(2 * s.rounds * (s.people + 1)), "rows of charge": float64(4 * (s.people + 1)), workspaces: float64(users),
+	}
 }
 
 // slack is by how much a fitted line may rise over the rounds to which it is fitted: a share of the median plus a
@@ -512,7 +515,7 @@ func TestSoak(t *testing.T) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		t.Skip("descriptors and memory are read from /proc, which this system does not have")
 	}
-	size, limit := soaking{people: 20, restarted: 4, rounds: 14, sweep: 100 * time.Millisecond}, 2*time.Minute
+	size, limit := soaking{people: 20, restarted: 4, rounds: 22, sweep: 100 * time.Millisecond}, 4*time.Minute
 	if os.Getenv("ZEPH_SOAK") == "full" {
 		size, limit = soaking{people: 1000, restarted: 12, rounds: 36, sweep: time.Second, rest: 3 * time.Minute}, 40*time.Minute
 	}
