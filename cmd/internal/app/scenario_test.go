@@ -1,8 +1,11 @@
 package app_test
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +25,13 @@ func TestMain(m *testing.M) {
 	}
 	if code, ok := serveKind(); ok {
 		os.Exit(code)
+	}
+	flag.Parse()
+	if parallel := flag.Lookup("test.parallel"); !testing.Short() && parallel.Value.String() == parallel.DefValue {
+		// Scenarios wait for each other's timers more than they compute.
+		if err := parallel.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0))); err != nil {
+			panic(err)
+		}
 	}
 	remove, err := installKind()
 	if err != nil {
