@@ -25,7 +25,8 @@ type verdict struct {
 	update  bot.RowUpdate
 	move    *bot.Move
 	outcome string
-	told    []lost // the losses that the message reported
+	asked   time.Time // when the request began; zero = none was made
+	told    []lost    // the losses that the message reported
 	send    []bot.Row
 }
 
@@ -156,12 +157,19 @@ func (o *Outbox) send(ctx context.Context, out *outgoing) (string, error) {
 	}
 	defer over()
 	row := out.dressed(o.deps.Words)
+	out.asked = o.deps.Now()
 	return o.request(ctx, &row)
 }
 
 // judge returns the consequence of an attempt that began in state from: Sending for a new message, Pending for what may
 // be repeated.
 func (o *Outbox) judge(out *outgoing, from bot.RowState, message string, err error) verdict {
+	v := o.consequence(out, from, message, err)
+	v.asked = out.asked
+	return v
+}
+
+func (o *Outbox) consequence(out *outgoing, from bot.RowState, message string, err error) verdict {
 	row := &out.row
 	if err == nil {
 		return verdict{outcome: "sent", told: out.owed, update: bot.RowUpdate{
@@ -257,7 +265,7 @@ func (o *Outbox) over(row *bot.Row, from bot.RowState, err error) verdict {
 // settle stores a verdict and updates the memory accordingly.
 func (o *Outbox) settle(ctx context.Context, c *chat, it *item, v verdict) {
 	err := o.persist(ctx, &bot.Change{Rows: []bot.RowUpdate{v.update}, Move: v.move, Send: v.send})
-	o.deps.Observe(it.row, v.outcome)
+	o.deps.Observe(it.row, v.outcome, v.asked)
 	switch {
 	case err != nil && !hopeless(err): // ctx has ended; the next process finds the row as it is
 		return

@@ -92,7 +92,7 @@ func (o *Outbox) toast(ctx context.Context, row bot.Row) {
 	}
 	// Nothing is lost if the outcome is not stored: the reply is repeated, or too old by then.
 	_ = o.persist(ctx, &bot.Change{Rows: []bot.RowUpdate{v.update}})
-	o.deps.Observe(row, v.outcome)
+	o.deps.Observe(row, v.outcome, v.asked)
 }
 
 // judgeToast sends a toast and returns the consequence: it is repeated while it is useful. A second reply to a press

@@ -160,7 +160,7 @@ func TestUnreadableStore(t *testing.T) {
 		var observed []string
 		out := deliver.NewOutbox(deliver.Deps{
 			Store: flaky, Sender: w.sender, Pacer: deliver.NewPacer(deliver.Limits{}, deliver.PacerOptions{}), Words: words{}, Log: zerolog.New(w.log),
-			Observe: func(r bot.Row, outcome string) {
+			Observe: func(r bot.Row, outcome string, _ time.Time) {
 				mu.Lock()
 				defer mu.Unlock()
 				observed = append(observed, string(r.Purpose)+" "+outcome)
@@ -343,4 +343,24 @@ func TestNothingIsShownAfterClose(t *testing.T) {
 			w.close()
 		})
 	}
+}
+
+// TestAskedAt: the outcome of an attempt comes with the time at which its request began, not that of its reply.
+func TestAskedAt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := setup(t)
+		w.sender.answer = func(*bot.Row) error {
+			<-time.After(3 * time.Second)
+			return fail(bot.Gone)
+		}
+		var took []time.Duration
+		w.watch = func(_ bot.Row, _ string, asked time.Time) { took = append(took, time.Since(asked)) }
+		w.add(row(bot.Final, "one"))
+		w.start()
+		pass(time.Minute)
+		w.stop()
+		if len(took) != 1 || took[0] < 3*time.Second {
+			t.Errorf("asked %v before the outcome, want once 3s", took)
+		}
+	})
 }

@@ -1,6 +1,8 @@
 package deliver
 
 import (
+	"time"
+
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
 )
@@ -29,10 +31,11 @@ type outgoing struct {
 	row      bot.Row
 	language string
 	form     form
-	noTopic  bool   // sent to the chat, not to its topic
-	owed     []lost // the losses that this message reports
-	refusal  string // why it is incomplete
-	held     func() // reserved place in the budget for the next request; nil = wait for one
+	noTopic  bool      // sent to the chat, not to its topic
+	owed     []lost    // the losses that this message reports
+	refusal  string    // why it is incomplete
+	asked    time.Time // when the last request began
+	held     func()    // reserved place in the budget for the next request; nil = wait for one
 }
 
 // outgoing prepares a row: in the form that it needed before, and with the report that earlier ones may not have

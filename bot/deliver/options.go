@@ -49,8 +49,8 @@ type Deps struct {
 	// Language returns the IETF tag of the reader of a row; nil = the default language.
 	Language func(row *bot.Row) string
 	// Observe receives the outcome of each attempt: "sent", an outcome of bot.SendError, "panic", "replaced",
-	// "expired". May be nil; it must not block.
-	Observe func(row bot.Row, outcome string)
+	// "expired", and when the request began (zero = there was none). May be nil; it must not block.
+	Observe func(row bot.Row, outcome string, asked time.Time)
 }
 
 // Options configure an Outbox. Zero values mean the documented default.

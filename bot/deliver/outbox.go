@@ -52,7 +52,7 @@ func NewOutbox(deps Deps, opts Options) *Outbox {
 		deps.Now = time.Now
 	}
 	if deps.Observe == nil {
-		deps.Observe = func(bot.Row, string) {}
+		deps.Observe = func(bot.Row, string, time.Time) {}
 	}
 	if deps.Language == nil {
 		deps.Language = func(*bot.Row) string { return "" }

@@ -64,8 +64,9 @@ type Spec struct {
 	// is being delivered.
 	Placeholder func(ctx context.Context) (message string, err error)
 	Buttons     [][]bot.Button // below the placeholder
-	// Gone is called once if the place cannot be reached any more; may be nil. It must not block.
-	Gone func()
+	// Gone is called once if the place cannot be reached any more, with the time of the request that has shown it; may be nil.
+	// It must not block.
+	Gone func(asked time.Time)
 }
 
 // ProgressOptions configure a Progress. Zero values mean the documented default.
@@ -97,6 +98,7 @@ type Progress struct {
 	pace
 	typed   time.Time
 	asked   time.Time // last call of Placeholder
+	sent    time.Time // when the last request began
 	message string    // id of the placeholder
 	problem error
 }
@@ -211,6 +213,7 @@ func (p *Progress) request(ctx context.Context, do func(ctx context.Context) err
 	}
 	p.running, p.cut = done, cancel
 	p.mu.Unlock()
+	p.sent = p.deps.Now()
 	defer func() {
 		p.mu.Lock()
 		p.running, p.cut = nil, nil
@@ -386,7 +389,7 @@ func (p *Progress) failed(err error, refused *bool) {
 		*refused = true
 	case bot.Gone:
 		if p.spec.Gone != nil && !p.gone {
-			p.spec.Gone()
+			p.spec.Gone(p.sent)
 		}
 		p.gone = true
 	case bot.Moved:

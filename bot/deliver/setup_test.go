@@ -156,6 +156,7 @@ type world struct {
 	pacer  bot.Pacer // nil = one of its own, with limits
 	opts   deliver.Options
 	writer bot.Writer // of say; default the store
+	watch  func(row bot.Row, outcome string, asked time.Time)
 	keys   int
 	read   deliver.Store // what the outbox works on; nil = store
 	end    context.CancelFunc
@@ -182,7 +183,7 @@ func (w *world) start() {
 		store = w.read
 	}
 	w.outbox = deliver.NewOutbox(deliver.Deps{
-		Store: store, Sender: w.sender, Pacer: pacer, Words: words{}, Log: zerolog.New(w.log),
+		Store: store, Sender: w.sender, Pacer: pacer, Words: words{}, Log: zerolog.New(w.log), Observe: w.watch,
 	}, w.opts)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	w.end, w.done = cancel, make(chan error, 1)

@@ -6,24 +6,18 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
-// Gone reports that a chat cannot be reached any more because the bot was blocked or removed, as an attempt to send has
-// shown. Turns of the chat that run here are cancelled at once; the express loop ends its other work. Messages that
-// arrive later are handled as usual. Safe for concurrent use.
-func (d *Dispatcher) Gone(place bot.Place) {
+// Gone reports that a chat cannot be reached any more because the bot was blocked or removed, as a request that began at a
+// time of the store's clock has shown. The express loop ends the turns of the chat and its other work. Messages that arrived after the request began are handled as usual: who writes them has let the bot in again.
+// Safe for concurrent use.
+func (d *Dispatcher) Gone(place bot.Place, asked time.Time) {
 	chat := place.ChatKey()
-	now := d.parts.Now()
 	d.mu.Lock()
-	d.lost[chat] = now
-	for session, j := range d.jobs {
-		if j.cancel != nil && session.InChat(chat) {
-			d.leaving[session] = j.turn
-			j.cancel(agent.ErrGone)
-		}
+	if asked.After(d.lost[chat]) {
+		d.lost[chat] = asked
 	}
 	d.mu.Unlock()
 	d.nudge(d.express)

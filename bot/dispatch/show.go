@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strconv"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -27,7 +28,7 @@ func (w *work) watch(ctx context.Context) (agent.Sink, func()) {
 	_, _ = h.Write([]byte(w.turn.ID)) // a hash never fails
 	watched := turn.Watched{
 		Place: w.msg.Place, Turn: w.turn.ID, Draft: int64(h.Sum32()&0x3fffffff) + 1, Language: w.msg.Language,
-		Gone: func() { w.d.Gone(w.msg.Place) },
+		Gone: func(asked time.Time) { w.d.Gone(w.msg.Place, asked) },
 	}
 	if w.msg.Place.Business() == "" { // the owner would not write and rewrite a message either
 		watched.Placeholder, watched.Buttons = w.placeholder, w.stopButtons()

@@ -100,3 +100,33 @@ func TestStopWhileTheStoreHangs(t *testing.T) {
 		w.want(bot.Final, "re: of the first batch nothing is certain")
 	})
 }
+
+// TestGoneAndBack: a request that shows that a chat is gone ends what came before it, and nothing that its person wrote
+// after it had begun: they have let the bot in again.
+func TestGoneAndBack(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, _ agent.Sink) (agent.Outcome, error) {
+			text, err := asked(ctx, turn, log)
+			if text == "back" && err == nil {
+				done := make(chan struct{})
+				time.AfterFunc(time.Minute, func() { close(done) })
+				if out, err, more := until(ctx, done, turn); !more {
+					return out, err
+				}
+			}
+			return answered(turn, "re: "+text), err
+		}
+		p := w.start()
+		pass(time.Second)
+		sent := time.Now()
+		pass(time.Second)
+		w.accept(p, w.private("bob", "back"))
+		w.accept(p, w.private("bob", "and more"))
+		p.Gone(w.private("bob", "").Place, sent)
+		pass(2 * time.Minute)
+		w.want(bot.Final, "re: back", "re: and more")
+		p.Gone(w.private("bob", "").Place, time.Now())
+		pass(time.Second)
+		w.want(bot.Final, "re: back", "re: and more")
+	})
+}

@@ -217,10 +217,9 @@ func (d *Desk) account(ctx context.Context, all bool) error {
 		d.mu.Lock()
 		t := d.tasks[list[i].Key]
 		d.mu.Unlock()
-		if t == nil { // it was deleted
-			if _, err := d.deps.Store.Apply(ctx, &bot.Change{Facts: []bot.Fact{over(&list[i])}}); err != nil && !errors.Is(err, bot.ErrConflict) {
-				errs = append(errs, err)
-			}
+		if t == nil { // it was deleted, or made by another process since
+			t = &task{key: list[i].Key}
+			errs = append(errs, d.guarded(ctx, t, func(ctx context.Context, t task) error { return d.discard(ctx, &t, &list[i]) }))
 			continue
 		}
 		errs = append(errs, d.guarded(ctx, t, func(ctx context.Context, t task) error { return d.closeWith(ctx, &t, &list[i]) }))
@@ -263,8 +262,7 @@ func (d *Desk) closeWith(ctx context.Context, t *task, end *bot.Fact) error {
 	if run != t.Run {
 		outcome = dropped
 		if end.Value != "" { // of an earlier run
-			_, err := d.deps.Store.Apply(ctx, change)
-			return err
+			return d.discard(ctx, t, end)
 		}
 	}
 	d.tally(t, outcome, change)
@@ -272,6 +270,14 @@ func (d *Desk) closeWith(ctx context.Context, t *task, end *bot.Fact) error {
 		return d.remove(ctx, t, change)
 	}
 	return d.apply(ctx, t, change)
+}
+
+// discard deletes the end of a run that is not the last one of a task. The task must still be what was read, else another
+// process has begun the run meanwhile, and its end counts: the error then wraps bot.ErrConflict.
+func (d *Desk) discard(ctx context.Context, t *task, end *bot.Fact) error {
+	unchanged := bot.Fact{Bucket: bucket, Key: t.key, Value: t.raw, Was: new(t.raw)}
+	_, err := d.deps.Store.Apply(ctx, &bot.Change{Facts: []bot.Fact{unchanged, over(end)}})
+	return err
 }
 
 // tally counts failures: a task rests after each, and is switched off after some in a row. What a quota did not pay for

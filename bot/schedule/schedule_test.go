@@ -289,6 +289,56 @@ func TestFailing(t *testing.T) {
 	})
 }
 
+// before calls a function before the first list of the ends of runs is read.
+type before struct {
+	*bottest.Store
+	once sync.Once
+	do   func()
+}
+
+func (b *before) FactsOf(ctx context.Context, bucket, scope string, now time.Time) ([]bot.Fact, error) {
+	if bucket == "schedule_end" {
+		b.once.Do(b.do)
+	}
+	return b.Store.FactsOf(ctx, bucket, scope, now)
+}
+
+// TestEndedMeanwhile: another process begins a run after this one has read the tasks, and it ends before this one reads the
+// ends: its failure counts.
+func TestEndedMeanwhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, "UTC", 1, schedule.Options{})
+		w.outcome = ""
+		if _, err := w.put("c1", "minutely", "* * * * *", time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		first := w.desks
+		deps := w.deps()
+		deps.Store = &before{Store: w.store, do: func() {
+			late := w.desks
+			w.desks = first
+			w.run(time.Second)
+			w.desks, w.outcome = late, journal.ReasonGivenUp
+			w.Wake(session)
+		}}
+		w.desks = []*schedule.Desk{schedule.New(deps, schedule.Options{})}
+		time.Sleep(time.Minute) //nolint:forbidigo // simulated time
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = w.desks[0].Run(ctx)
+		}()
+		time.Sleep(4 * time.Minute) //nolint:forbidigo // simulated time
+		cancel()
+		<-done
+		if len(w.begun) != 1 {
+			t.Errorf("runs %v, want one, and a rest of five minutes", w.begun)
+		}
+	})
+}
+
 // TestFailingOnce: what runs once is tried again after a failure, and is not forgotten.
 func TestFailingOnce(t *testing.T) {
 	t.Parallel()

@@ -205,8 +205,9 @@ type Watched struct {
 	// Placeholder creates the durable message that grows in a group, or finds it again; "" while it is being delivered.
 	Placeholder func(ctx context.Context) (message string, err error)
 	Buttons     [][]bot.Button // below the placeholder
-	// Gone is called when the channel reports that the place cannot be reached any more. It must not block.
-	Gone func()
+	// Gone is called when the channel reports that the place cannot be reached any more, with the time of the request that has
+	// shown it. It must not block.
+	Gone func(asked time.Time)
 }
 
 // News is what the model is told at the beginning of a session's next turn: commands that ended in the background,

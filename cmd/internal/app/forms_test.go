@@ -153,7 +153,7 @@ func deliverStrictly(t *testing.T, row bot.Row, faults []telegramtest.Fault) (bo
 	over := make(chan struct{}, 16)
 	out := deliver.NewOutbox(deliver.Deps{
 		Store: store, Sender: client, Pacer: deliver.NewPacer(deliver.Limits{}, deliver.PacerOptions{}), Words: texts.Words{}, Log: zerolog.Nop(),
-		Observe: func(bot.Row, string) { over <- struct{}{} },
+		Observe: func(bot.Row, string, time.Time) { over <- struct{}{} },
 	}, deliver.Options{Channel: "telegram", Bot: "1", Backoff: time.Millisecond})
 	ctx, end := context.WithCancel(t.Context())
 	done := make(chan error, 1)

@@ -283,11 +283,11 @@ func (s *service) about() command.About {
 }
 
 // delivered receives the outcome of each attempt to deliver. If a chat is gone, it ends the work for that chat.
-func (s *service) delivered(row bot.Row, outcome string) {
+func (s *service) delivered(row bot.Row, outcome string, asked time.Time) {
 	if outcome == string(bot.Sent) && row.Purpose == bot.Final && !row.Created.IsZero() {
 		s.core.metrics.Phase(deliverPhase, max(0, s.core.now().Sub(row.Created)))
 	}
 	if outcome == string(bot.Gone) && row.Purpose != bot.Toast {
-		s.dispatcher.Gone(row.Place)
+		s.dispatcher.Gone(row.Place, asked)
 	}
 }
