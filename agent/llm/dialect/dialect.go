@@ -33,6 +33,8 @@ type Dialect struct {
 	Schema  Schema  `json:"schema"`
 	Params  Params  `json:"params"`
 	History History `json:"history"`
+	// Traits are those of the model that OfModel was called with.
+	Traits Traits `json:"-"`
 
 	// Facts say where the row is from, and what holds beyond it, in words.
 	Facts []string `json:"facts"`
@@ -91,7 +93,7 @@ type History struct {
 	ToolNames bool `json:"tool_names"` // results carry the name of their tool
 	// Reasoning says which of a model's thoughts are sent back with its messages, to the server and the model that gave
 	// them: "" = the fields that it gave, with calls and with what follows their results; ReasoningAll = with every message;
-	// ReasoningRequired; ReasoningNever.
+	// ReasoningRequired; ReasoningKept; ReasoningNever.
 	Reasoning string `json:"reasoning"`
 	// EmptyContent: content is "" and not null beside calls.
 	EmptyContent bool `json:"empty_content"`
@@ -107,7 +109,9 @@ const (
 	// ReasoningRequired: as "", and a message with calls is refused without the reasoning that belongs to it. So calls that
 	// another server or model has made are told in words.
 	ReasoningRequired = "required"
-	ReasoningNever    = "never"
+	// ReasoningKept is ReasoningRequired and ReasoningAll: thoughts go back with every message.
+	ReasoningKept  = "kept"
+	ReasoningNever = "never"
 )
 
 // The values of History.CallIDs.
@@ -172,37 +176,4 @@ var answerLimits = []string{"max_tokens", "max_completion_tokens", "max_output_t
 // Unlimited reports whether requests are sent without a limit of the answer.
 func (d *Dialect) Unlimited() bool {
 	return slices.ContainsFunc(answerLimits, func(name string) bool { return slices.Contains(d.Params.Omit, name) })
-}
-
-// family says what the templates of a family of models want, whichever server has them.
-type family struct {
-	Words   []string `json:"words"`   // one of them is in the name of the model
-	History []string `json:"history"` // as Learnt.History
-	Facts   []string `json:"facts"`
-}
-
-//go:embed models.json
-var familyRows []byte
-
-var families = sync.OnceValues(func() ([]family, error) {
-	var list []family
-	if err := json.Unmarshal(familyRows, &list); err != nil {
-		return nil, fmt.Errorf("models.json: %w", err)
-	}
-	return list, nil
-})
-
-// OfModel returns the dialect for a model of the server, by its name: what its template wants is added.
-func (d Dialect) OfModel(model string) Dialect {
-	list, err := families()
-	if err != nil {
-		return d
-	}
-	model = strings.ToLower(model)
-	for _, f := range list {
-		if slices.ContainsFunc(f.Words, func(word string) bool { return strings.Contains(model, word) }) {
-			d.History = d.History.with(f.History)
-		}
-	}
-	return d
 }

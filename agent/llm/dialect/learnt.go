@@ -116,6 +116,7 @@ func (d Dialect) With(l *Learnt) Dialect {
 
 // with returns the form of messages with more rules, by their names.
 func (h History) with(rules []string) History {
+	all := h.Reasoning == ReasoningAll || h.Reasoning == ReasoningKept
 	for _, rule := range rules {
 		switch rule {
 		case "bridge":
@@ -139,7 +140,13 @@ func (h History) with(rules []string) History {
 		case "no_channels":
 			h.NoChannels = true
 		case "reasoning":
-			h.Reasoning = ReasoningRequired
+			if h.Reasoning = ReasoningRequired; all {
+				h.Reasoning = ReasoningKept
+			}
+		case "reasoning_kept":
+			h.Reasoning = ReasoningKept
+		case "reasoning_all":
+			h.Reasoning = ReasoningAll
 		case "no_reasoning":
 			h.Reasoning = ReasoningNever
 		}

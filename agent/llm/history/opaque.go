@@ -37,10 +37,10 @@ func (o *Opaque) Extra() json.RawMessage {
 	return data
 }
 
-// fields returns what belongs to a message of the model; false = another host or model gave it.
-func (r *Rules) fields(m *llm.Message) (map[string]json.RawMessage, bool) {
+// FieldsOf returns what a host gave with a message of one of its models; false = another host or model gave it.
+func FieldsOf(m *llm.Message, host, model string) (map[string]json.RawMessage, bool) {
 	var o Opaque
-	if len(m.Extra) == 0 || json.Unmarshal(m.Extra, &o) != nil || o.Host != r.Host || o.Model != r.Model {
+	if len(m.Extra) == 0 || json.Unmarshal(m.Extra, &o) != nil || o.Host != host || o.Model != model {
 		return nil, false
 	}
 	return o.Fields, true
@@ -49,9 +49,9 @@ func (r *Rules) fields(m *llm.Message) (map[string]json.RawMessage, bool) {
 // foreign reports whether a message has calls that the server refuses, because another one has made them and it misses
 // the reasoning that led to them.
 func (r *Rules) foreign(m *llm.Message) bool {
-	if r.Reasoning != dialect.ReasoningRequired || len(m.Uses) == 0 {
+	if r.Reasoning != dialect.ReasoningRequired && r.Reasoning != dialect.ReasoningKept || len(m.Uses) == 0 {
 		return false
 	}
-	_, own := r.fields(m)
+	_, own := FieldsOf(m, r.Host, r.Model)
 	return !own
 }

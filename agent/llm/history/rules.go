@@ -93,10 +93,11 @@ func (r *Rules) Returned(list []llm.Message, at int) map[string]json.RawMessage 
 		return nil
 	}
 	follows := at > 0 && list[at-1].Role == llm.ToolRole
-	if r.Reasoning != dialect.ReasoningAll && len(m.Uses) == 0 && !follows {
+	all := r.Reasoning == dialect.ReasoningAll || r.Reasoning == dialect.ReasoningKept
+	if !all && len(m.Uses) == 0 && !follows {
 		return nil
 	}
-	fields, _ := r.fields(m)
+	fields, _ := FieldsOf(m, r.Host, r.Model)
 	return fields
 }
 

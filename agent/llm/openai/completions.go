@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 
 	goopenai "github.com/sashabaranov/go-openai"
 
@@ -17,10 +16,6 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/media"
 	"github.com/zephbot/zephbot/agent/llm/toolbox"
 )
-
-// newTokenField matches models that reject max_tokens and require max_completion_tokens, with or without a vendor
-// prefix ("openai/").
-var newTokenField = regexp.MustCompile(`^(?:.*/)?(?:o[1-9]|gpt-[5-9])`)
 
 // completions implements POST /chat/completions.
 type completions struct {
@@ -108,7 +103,8 @@ func (w *completions) chat(
 		err = adapter.FilledWindow(req, res, cmp.Or(req.MaxTokens, w.provider.o.MaxTokens))
 	}
 	if err == nil && keepsReasoning(form, req, res) {
-		res.Extra = a.returned.extra(w.origin, w.provider.o.Model, form.Reasoning == dialect.ReasoningRequired)
+		named := form.Reasoning == dialect.ReasoningRequired || form.Reasoning == dialect.ReasoningKept
+		res.Extra = a.returned.extra(w.origin, w.provider.o.Model, named)
 	}
 	return res, err
 }
@@ -123,7 +119,7 @@ func (w *completions) request(req *llm.Request, tools []goopenai.Tool) goopenai.
 	if limit == 0 {
 		limit = w.provider.o.MaxTokens
 	}
-	if newTokenField.MatchString(out.Model) {
+	if w.provider.o.Dialect.Traits.AnswerLimit == "max_completion_tokens" {
 		out.MaxCompletionTokens = limit
 	} else {
 		out.MaxTokens = limit //nolint:staticcheck // deprecated at OpenAI, but the only field that other servers know

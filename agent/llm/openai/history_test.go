@@ -128,6 +128,52 @@ func TestReasoningOfAnswers(t *testing.T) {
 	}
 }
 
+// TestKeptThoughts: vendors that forget the thoughts of earlier turns unless they are told not to are told so, and get them
+// back with every message; models of theirs that do not know the field are not sent it.
+func TestKeptThoughts(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		row, model, field string
+		all               bool // thoughts go back with every message
+	}{
+		{"zai", "glm-4.7", `"thinking":{"type": "enabled", "clear_thinking": false}`, true},
+		{"zai", "GLM-5.2", `"thinking":{"type": "enabled", "clear_thinking": false}`, true},
+		{"zai", "glm-4.5-air", "", true},
+		{"moonshot", "kimi-k2.6", `"thinking":{"type": "enabled", "keep": "all"}`, true},
+		{"moonshot", "kimi-k2.7-code", "", true},
+		{"moonshot", "kimi-k2.5", "", false},
+		{"moonshot", "kimi-latest", "", false},
+		{"dashscope", "qwen3.6-plus", `"preserve_thinking":true`, true},
+		{"dashscope", "deepseek-v3.2", "", false},
+		{"openrouter", "moonshotai/kimi-k2.6", "", true},
+		{"", "glm-5", "", false},
+		{"vllm", "Qwen/Qwen3.6-35B", "", false},
+	} {
+		t.Run(tt.row+" "+tt.model, func(t *testing.T) {
+			t.Parallel()
+			answer := reply{body: sse(`{"choices":[{"index":0,"delta":{"reasoning_content":"A"}}]}`, text("a"), finish("stop"))}
+			s := play(t, answer, answer)
+			p := s.provider(t, func(o *openai.Options) { o.Model, o.Wire, o.Dialect = tt.model, openai.WireChat, rowOf(t, tt.row) })
+			res, err := p.Chat(t.Context(), hi(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req := hi()
+			req.Messages = append(req.Messages, llm.Message{Role: llm.Assistant, Text: res.Text, Extra: res.Extra}, llm.Message{Role: llm.User, Text: "and?"})
+			if _, err := p.Chat(t.Context(), req, nil); err != nil {
+				t.Fatal(err)
+			}
+			_, bodies := s.asked()
+			if sent := string(bodies[1]); tt.field != "" && !strings.Contains(sent, tt.field) || tt.field == "" && strings.Contains(sent, "thinking") {
+				t.Errorf("sent %s, want %s", sent, tt.field)
+			}
+			if said := string(sentMessages(t, s)[1]); strings.Contains(said, `"reasoning_content":"A"`) != tt.all {
+				t.Errorf("the answer went back as %s", said)
+			}
+		})
+	}
+}
+
 // TestSignatureOfAnotherModel: a call's signature stays with its call and is left out once the model has changed.
 func TestSignatureOfAnotherModel(t *testing.T) {
 	t.Parallel()

@@ -141,7 +141,7 @@ func keepsReasoning(rules *history.Rules, req *llm.Request, res *llm.Response) b
 	switch rules.Reasoning {
 	case dialect.ReasoningNever:
 		return false
-	case dialect.ReasoningAll:
+	case dialect.ReasoningAll, dialect.ReasoningKept:
 		return true
 	}
 	last := len(req.Messages) - 1

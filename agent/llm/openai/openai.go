@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -123,11 +122,8 @@ func New(o Options) (*Provider, error) {
 	}
 	p := &Provider{o: o, client: addressed(adapter.Client(o.HTTPClient), &o.Dialect, o.Key, version)}
 	p.chat, p.responses = &completions{provider: p, origin: host}, &responses{provider: p, origin: host}
-	switch {
-	case o.Wire == WireChat || o.Wire == WireResponses:
+	if o.Wire == WireChat || o.Wire == WireResponses {
 		p.o.Dialect.Wire = o.Wire
-	case responsesOnly.MatchString(o.Model), o.Dialect.Name == "openai" && responsesBetter.MatchString(o.Model):
-		p.o.Dialect.Wire = WireResponses
 	}
 	p.rules = rules(&p.o)
 	p.forms = negotiate.New(negotiate.Options{
@@ -163,14 +159,6 @@ func (p *Provider) Accepts() llm.Accepts {
 
 // Learnt returns what is known of the server beyond its dialect; nil = nothing.
 func (p *Provider) Learnt() *dialect.Learnt { return p.forms.Learnt() }
-
-// responsesOnly matches models that reject tools on chat completions while they reason, with or without a vendor prefix
-// ("openai/").
-var responsesOnly = regexp.MustCompile(`^(?:.*/)?gpt-6`)
-
-// responsesBetter matches models that OpenAI itself serves with tools on chat completions only if they do not reason
-// (twelve reports of 2026-03 to 2026-09).
-var responsesBetter = regexp.MustCompile(`^gpt-5\.[4-9]`)
 
 // wireOf returns the API for requests in a form.
 func (p *Provider) wireOf(form *negotiate.Form) wire {

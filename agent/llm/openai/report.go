@@ -348,7 +348,7 @@ func (r *report) response(w *responses, names *wirename.Names) (*llm.Response, e
 			i.pieces.WriteString(i.joiner.Rest())
 		}
 	}
-	uses, err := r.uses(w, names)
+	uses, before, err := r.uses(w, names)
 	if err != nil {
 		return nil, err
 	}
@@ -362,13 +362,16 @@ func (r *report) response(w *responses, names *wirename.Names) (*llm.Response, e
 		res.Stop = llm.StopTools
 	case r.refused:
 		res.Stop = llm.StopRefusal
+	default:
+		res.Extra = w.leadExtra(&before)
 	}
 	return res, nil
 }
 
-// uses converts the calls to tool uses with the reasoning that led to them. A call that was cut off before its
-// arguments began is dropped: without arguments it would be a different call.
-func (r *report) uses(w *responses, names *wirename.Names) ([]llm.ToolUse, error) {
+// uses converts the calls to tool uses with the reasoning that led to them; of an answer without calls, it returns what
+// precedes its text. A call that was cut off before its arguments began is dropped: without arguments it would be a
+// different call.
+func (r *report) uses(w *responses, names *wirename.Names) ([]llm.ToolUse, lead, error) {
 	var out []llm.ToolUse
 	var from origins
 	taken := map[string]bool{}
@@ -394,7 +397,7 @@ func (r *report) uses(w *responses, names *wirename.Names) ([]llm.ToolUse, error
 			args = "{}"
 		}
 		if len(out) == maxUses {
-			return nil, &llm.Error{Kind: llm.Invalid, Err: fmt.Errorf("answer has more than %d tool calls", maxUses)}
+			return nil, lead{}, &llm.Error{Kind: llm.Invalid, Err: fmt.Errorf("answer has more than %d tool calls", maxUses)}
 		}
 		name := names.Decode(i.name)
 		out = append(out, llm.ToolUse{
@@ -404,5 +407,5 @@ func (r *report) uses(w *responses, names *wirename.Names) ([]llm.ToolUse, error
 		})
 		from = origins{}
 	}
-	return out, nil
+	return out, lead{Reasoning: from.Lead, Phase: from.Phase}, nil
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	goopenai "github.com/sashabaranov/go-openai"
@@ -30,12 +29,9 @@ const (
 	maxUserID = 64
 )
 
-// reasons matches models that reason and can return their reasoning encrypted. The others reject a request for it.
-var reasons = regexp.MustCompile(`^(?:.*/)?(?:o[1-9]|gpt-[5-9])`)
-
 // responses implements POST /responses. It stores nothing at the vendor (store = false): the whole history is sent each
-// time, and the reasoning behind a tool call is kept encrypted in llm.ToolUse.Extra and sent back only to the host and
-// model that it came from.
+// time, and reasoning is kept encrypted, behind a tool call in llm.ToolUse.Extra, before an answer without calls in
+// llm.Message.Extra, and sent back only to the host and model that it came from.
 type responses struct {
 	provider *Provider
 	origin   string // host
@@ -67,6 +63,7 @@ func (w *responses) once(
 	reasoning bool, emit func(string),
 ) (*llm.Response, error) {
 	form := history.Rules{History: x.form.Dialect.History}
+	form.Reasoning = "" // it is about fields of chat completions
 	req = form.Request(req)
 	list, err := x.form.Boxes[1].Of(req, &x.form.Dialect.Schema, responseTools)
 	if err != nil {
@@ -124,7 +121,7 @@ func (w *responses) request(
 	if limit := cmp.Or(req.MaxTokens, w.provider.o.MaxTokens); limit > 0 {
 		out.MaxOutputTokens = max(limit, minOutput)
 	}
-	if reasons.MatchString(out.Model) && !strings.Contains(out.Model, "-chat") {
+	if w.provider.o.Dialect.Traits.Encrypted {
 		out.Include = []goopenai.ResponseInclude{goopenai.ResponseIncludeReasoningEncryptedContent}
 	}
 	return out
@@ -184,7 +181,14 @@ func (w *responses) input(req *llm.Request, names *wirename.Names, contents *med
 			if strings.TrimSpace(text) == "" {
 				text = history.Empty
 			}
-			items = append(items, speech(m.Role, spoken(text, m.Parts, contents), ""))
+			var lead lead
+			if m.Role == llm.Assistant {
+				lead = w.leadOf(m)
+			}
+			if reasoning {
+				items = appendRaw(items, lead.Reasoning)
+			}
+			items = append(items, speech(m.Role, spoken(text, m.Parts, contents), lead.Phase))
 		}
 	}
 	return items
@@ -223,6 +227,9 @@ func (w *responses) uses(items []any, m *llm.Message, names *wirename.Names, rea
 			from = origins{Phase: from.Phase}
 		}
 		if i == 0 {
+			if reasoning && len(from.Lead) == 0 { // the calls were read in the text
+				from.Lead = w.leadOf(m).Reasoning
+			}
 			items = appendRaw(items, from.Lead)
 			if m.Text != "" {
 				items = append(items, speech(m.Role, m.Text, from.Phase))
@@ -254,6 +261,48 @@ func (w *responses) from(extra json.RawMessage) origins {
 		return origins{}
 	}
 	return from
+}
+
+// lead is what precedes a message of the model that makes no calls: its reasoning, and the phase of its text.
+type lead struct {
+	Reasoning []json.RawMessage
+	Phase     string
+}
+
+// The names of the fields of a lead in history.Opaque.
+const (
+	leadField  = "lead"
+	phaseField = "phase"
+)
+
+// leadOf reads the lead of a message if this host and model sent it.
+func (w *responses) leadOf(m *llm.Message) lead {
+	var l lead
+	fields, own := history.FieldsOf(m, w.origin, w.provider.o.Model)
+	if !own {
+		return l
+	}
+	if json.Unmarshal(fields[leadField], &l.Reasoning) != nil {
+		l.Reasoning = nil
+	}
+	if json.Unmarshal(fields[phaseField], &l.Phase) != nil {
+		l.Phase = ""
+	}
+	return l
+}
+
+// leadExtra encodes the lead of an answer for llm.Response.Extra; nil = nothing has to be sent back.
+func (w *responses) leadExtra(l *lead) json.RawMessage {
+	kept := history.Opaque{Host: w.origin, Model: w.provider.o.Model, Fields: map[string]json.RawMessage{}}
+	for field, value := range map[string]any{leadField: l.Reasoning, phaseField: l.Phase} {
+		if text, err := json.Marshal(value); err == nil && string(text) != "null" && string(text) != `""` {
+			kept.Fields[field] = text
+		}
+	}
+	if len(kept.Fields) == 0 {
+		return nil
+	}
+	return kept.Extra()
 }
 
 // extra encodes what has to be sent back with a call; nil = nothing.

@@ -337,7 +337,7 @@ func TestResponseRequest(t *testing.T) {
 // TestNoReasoningIsAskedOf checks models that cannot return reasoning: they would reject the request.
 func TestNoReasoningIsAskedOf(t *testing.T) {
 	t.Parallel()
-	for _, model := range []string{"gpt-4o", "llama3.1", "gpt-5-chat-latest"} {
+	for _, model := range []string{"gpt-4o", "llama3.1", "gpt-5-chat-latest", "grok-4"} { // grok-4 only at xAI
 		t.Run(model, func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, reply{body: sse(ended("completed"))})
@@ -505,6 +505,58 @@ func TestReasoningComesBack(t *testing.T) {
 		_, bodies := s.asked()
 		if diff := cmp.Diff([]any{look, call(4), call(5)}, items(t, bodies[2])[1:4]); diff != "" || len(items(t, bodies[1])) != 8 {
 			t.Errorf("items (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestReasoningOfAnAnswerComesBack: the reasoning before an answer without calls goes back with it in later turns, to the
+// host and model that gave it, and not if the server cannot read it.
+func TestReasoningOfAnAnswerComesBack(t *testing.T) {
+	t.Parallel()
+	const item = `{"type":"reasoning","id":"rs_0","summary":[],"encrypted_content":"e0"}`
+	message := `{"type":"message","id":"msg_1","phase":"final_answer","content":[{"type":"output_text","text":"Hello"}]}`
+	kept := map[string]any{"type": "reasoning", "id": "rs_0", "encrypted_content": "e0", "summary": []any{}}
+	said := map[string]any{"type": "message", "role": "assistant", "content": "Hello", "phase": "final_answer"}
+	bare := map[string]any{"type": "message", "role": "assistant", "content": "Hello"}
+	unreadable := reply{status: 400, body: `{"error":{"message":"could not be verified","code":"invalid_encrypted_content"}}`}
+	for name, tt := range map[string]struct {
+		output []string
+		other  string // model of the second request
+		then   []reply
+		want   []any
+	}{
+		"the same model":        {[]string{item, message}, "gpt-6-sol", nil, []any{kept, said}},
+		"another model":         {[]string{item, message}, "gpt-6-luna", nil, []any{bare}},
+		"nothing encrypted":     {[]string{`{"type":"reasoning","id":"rs_0","summary":[]}`, message}, "gpt-6-sol", nil, []any{said}},
+		"reasoning after it":    {[]string{message, item}, "gpt-6-sol", nil, []any{said}},
+		"cannot be read":        {[]string{item, message}, "gpt-6-sol", []reply{unreadable}, []any{said}},
+		"neither of them given": {[]string{strings.Replace(message, `"phase":"final_answer",`, "", 1)}, "gpt-6-sol", nil, []any{bare}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := play(t, append(append([]reply{{body: sse(ended("completed", tt.output...))}}, tt.then...), reply{body: sse(ended("completed"))})...)
+			res, err := s.provider(t, func(o *openai.Options) { o.Model = "gpt-6-sol" }).Chat(t.Context(), hi(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req := hi()
+			req.Messages = append(req.Messages, llm.Message{Role: llm.Assistant, Text: res.Text, Extra: res.Extra}, llm.Message{Role: llm.User, Text: "and?"})
+			if _, err := s.provider(t, func(o *openai.Options) { o.Model = tt.other }).Chat(t.Context(), req, nil); err != nil {
+				t.Fatal(err)
+			}
+			_, bodies := s.asked()
+			got := items(t, bodies[len(bodies)-1])
+			if diff := cmp.Diff(tt.want, got[1:len(got)-1]); diff != "" {
+				t.Errorf("items (-want +got):\n%s", diff)
+			}
+		})
+	}
+	t.Run("an answer that was cut", func(t *testing.T) {
+		t.Parallel()
+		s := play(t, reply{body: sse(ended("incomplete", item, message))})
+		res, err := s.provider(t, func(o *openai.Options) { o.Model = "gpt-6-sol" }).Chat(t.Context(), hi(), nil)
+		if err != nil || len(res.Extra) > 0 {
+			t.Errorf("kept %s, %v", res.Extra, err)
 		}
 	})
 }

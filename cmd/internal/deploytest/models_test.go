@@ -101,6 +101,7 @@ func historyOf(d *dialect.Dialect) string {
 	add(d.History.ToolNames, "results name their tool")
 	add(d.History.Reasoning == dialect.ReasoningAll, "thoughts go back with every message")
 	add(d.History.Reasoning == dialect.ReasoningRequired, "calls that another server or model made are told in words")
+	add(d.History.Reasoning == dialect.ReasoningKept, "thoughts go back with every message; calls that another server or model made are told in words")
 	add(d.History.Reasoning == dialect.ReasoningNever, "thoughts are never sent back")
 	add(d.History.EmptyContent, "messages with calls have an empty text")
 	add(d.History.KeepTools, "calls are sent only beside tools")
