@@ -24,7 +24,7 @@ const settled = time.Minute
 // of with this content. On several processes that happens once. Call it again and again; it reads the store only if
 // something waits that this process has not told of. sent is told where a message was stored.
 func (d *Desk) Announce(ctx context.Context, places []bot.Place, sent func(place bot.Place)) error {
-	if d.deps.Library == nil || len(places) == 0 || !d.decisions.Known() {
+	if d.deps.Library == nil || len(places) == 0 {
 		return nil
 	}
 	waiting := d.waiting()
@@ -33,7 +33,7 @@ func (d *Desk) Announce(ctx context.Context, places []bot.Place, sent func(place
 	if !maps.Equal(waiting, d.waits) {
 		d.waits, d.since, d.said = waiting, now, false
 	}
-	due := len(waiting) > 0 && !d.said && now.Sub(d.since) >= settled
+	due := d.decisions.Known() && len(waiting) > 0 && !d.said && now.Sub(d.since) >= settled
 	d.mu.Unlock()
 	if !due {
 		return nil

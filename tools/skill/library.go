@@ -330,17 +330,17 @@ func stampFolder(dir string, add func(format string, values ...any)) {
 	})
 }
 
-// Follow calls Sync and then at every tick, until ctx ends. It always returns nil.
+// Follow calls Sync and then at once and at every tick, until ctx ends. It always returns nil.
 func (l *Library) Follow(ctx context.Context, every time.Duration, then func(ctx context.Context)) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
+		l.Sync()
+		then(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-			l.Sync()
-			then(ctx)
 		}
 	}
 }
