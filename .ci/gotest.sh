@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Sourced by .ci/run, which sets scratch and flaky.
 #
-# A package whose tests fail is tested once more, alone. A machine that does several things at once can make a test
+# Tests that fail are run once more, alone: those of a package that failed, or all of it if one of them ended the rest. A machine that does several things at once can make a test
 # fail that is right about the program, and a day's work must not be thrown away for that. But a test that fails now
 # and then is itself wrong, or has found something: so it is never silent. It is printed when it happens, with the first
 # output, and again at the very end of the run. What fails twice fails; so does at once what time will not heal: code
@@ -27,17 +27,19 @@ gotest() {
 	fi
 	if grep -q '^broken ' <<<"$verdicts"; then
 		echo "not tried again, because it does not compile or hangs:"
-		sed -n 's/^broken /  /p' <<<"$verdicts"
+		sed -n 's/^broken \([^ ]*\).*/  \1/p' <<<"$verdicts"
 		return 1
 	fi
 	local flags=() arg
 	for arg in "$@"; do
 		if [[ $arg != ./* ]]; then flags+=("$arg"); fi
 	done
-	local pkg again=0
-	while read -r _ pkg; do
+	local pkg names only again=0
+	while read -r _ pkg names; do
+		only=()
+		if [[ -n $names ]]; then only=(-run "^($names)\$"); fi
 		# The last -p counts.
-		if go test -count=1 "${flags[@]}" -p 1 "$pkg" >"$scratch/again" 2>&1; then
+		if go test -count=1 "${flags[@]}" -p 1 "${only[@]}" "$pkg" >"$scratch/again" 2>&1; then
 			note_flake "$step" "$pkg" "$out"
 		else
 			echo "=== failed again, alone: $pkg"
