@@ -39,51 +39,45 @@ func Answer(ctx context.Context, client *http.Client, address string, header htt
 	return answer, nil
 }
 
-// Window asks a server how long the window of a model is, at the places where it says that, in tokens; 0 = it does not
-// say. header returns what is sent with a request.
-func Window(
+// Sizes asks a server how long the window and the answers of a model are, at the places where it says that. header returns
+// what is sent with a request.
+func Sizes(
 	ctx context.Context, client *http.Client, base string, places []dialect.Listing, model string, header func() http.Header, key Key,
-) int {
+) dialect.Sizes {
 	for _, place := range places {
 		address, err := place.Address(base)
 		if err != nil {
 			continue
 		}
-		answer, err := Answer(ctx, client, address, header(), key)
+		sent := header()
+		if place.Key != "" && key != "" {
+			sent.Del("Authorization")
+			sent.Set(place.Key, string(key))
+		}
+		answer, err := Answer(ctx, client, address, sent, key)
 		if err != nil {
 			continue // a server that does not tell it is none that fails
 		}
-		if window := place.WindowOf(answer, model); window > 0 {
-			return window
+		if sizes := place.SizesOf(answer, model); sizes != (dialect.Sizes{}) {
+			return sizes
 		}
 	}
-	return 0
+	return dialect.Sizes{}
 }
 
 // Models reads the names of the models that a vendor offers, sorted: GET address, which answers
 // {"data":[{"id":…}]}. header is sent with it. Errors contain no key; a refusal names only the status.
 func Models(ctx context.Context, client *http.Client, address string, header http.Header, key Key) ([]string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	body, err := Answer(ctx, client, address, header, key)
 	if err != nil {
-		return nil, errors.New("the address of the list of models cannot be formed")
-	}
-	req.Header = header
-	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", "zephbot")
-	resp, err := client.Do(req)
-	if err != nil {
-		return nil, errors.New(key.Clean(err.Error()))
-	}
-	defer func() { _ = resp.Body.Close() }() // it is only read
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the list of models is refused with status %d", resp.StatusCode)
+		return nil, fmt.Errorf("list of models: %w", err)
 	}
 	var answer struct {
 		Data []struct {
 			ID string `json:"id"`
 		} `json:"data"`
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxModels)).Decode(&answer); err != nil {
+	if json.Unmarshal(body, &answer) != nil {
 		return nil, errors.New("the list of models cannot be read")
 	}
 	names := make([]string, 0, len(answer.Data))

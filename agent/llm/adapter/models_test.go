@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/zephbot/zephbot/agent/llm/adapter"
+	"github.com/zephbot/zephbot/agent/llm/dialect"
 )
 
 // TestModels: the list is sorted and without gaps; what is no list is an error without the key.
@@ -38,5 +39,28 @@ func TestModels(t *testing.T) {
 		if _, err := ask(path); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "key-key") {
 			t.Errorf("%s: %v", path, err)
 		}
+	}
+}
+
+// TestSizes: the places of a server are asked one after the other, with the key where each wants it.
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1beta/models" || r.URL.Query().Get("pageSize") == "" || r.Header.Get("X-Goog-Api-Key") != "key-key" || r.Header.Get("Authorization") != "" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		_, _ = fmt.Fprint(w, `{"models":[{"name":"models/m","inputTokenLimit":1000,"outputTokenLimit":100}]}`)
+	}))
+	defer s.Close()
+	d, _ := dialect.Named("gemini")
+	places := append([]dialect.Listing{{Path: "/nowhere", Window: []string{"x"}}}, d.Listings()...)
+	header := func() http.Header { return http.Header{"Authorization": {"Bearer key-key"}} }
+	got := adapter.Sizes(t.Context(), adapter.Client(nil), s.URL+"/v1beta/openai", places, "m", header, "key-key")
+	if want := (dialect.Sizes{Window: 1000, Output: 100}); got != want {
+		t.Errorf("%+v", got)
+	}
+	if got := adapter.Sizes(t.Context(), adapter.Client(nil), s.URL+"/v1beta/openai", places, "other", header, "key-key"); got != (dialect.Sizes{}) {
+		t.Errorf("another model: %+v", got)
 	}
 }

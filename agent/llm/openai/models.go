@@ -5,25 +5,25 @@ import (
 	"net/http"
 
 	"github.com/zephbot/zephbot/agent/llm/adapter"
+	"github.com/zephbot/zephbot/agent/llm/dialect"
 )
 
 // Models returns the names of the models that the server offers (GET /models), sorted. Not every compatible server has
 // such a list. It costs nothing.
 func (p *Provider) Models(ctx context.Context) ([]string, error) {
+	return adapter.Models(ctx, p.client, p.o.BaseURL+"/models", p.authorized(), p.o.Key)
+}
+
+// Sizes asks the server how long the window and the answers of its model are. It costs nothing.
+func (p *Provider) Sizes(ctx context.Context) dialect.Sizes {
+	return adapter.Sizes(ctx, p.client, p.o.BaseURL, p.o.Dialect.Listings(), p.o.Model, p.authorized, p.o.Key)
+}
+
+// authorized returns the header of a request that is not sent through the SDK.
+func (p *Provider) authorized() http.Header {
 	header := http.Header{}
 	if p.o.Key != "" {
 		header.Set("Authorization", "Bearer "+string(p.o.Key))
 	}
-	return adapter.Models(ctx, p.client, p.o.BaseURL+"/models", header, p.o.Key)
-}
-
-// Window asks the server how long the window of its model is, in tokens; 0 = it does not say. It costs nothing.
-func (p *Provider) Window(ctx context.Context) int {
-	return adapter.Window(ctx, p.client, p.o.BaseURL, p.o.Dialect.Listings(), p.o.Model, func() http.Header {
-		header := http.Header{}
-		if p.o.Key != "" {
-			header.Set("Authorization", "Bearer "+string(p.o.Key))
-		}
-		return header
-	}, p.o.Key)
+	return header
 }

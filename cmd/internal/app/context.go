@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/price"
 	"github.com/zephbot/zephbot/agent/llm/route"
 	"github.com/zephbot/zephbot/agent/spend"
@@ -48,15 +49,30 @@ func usable(window, answer int) int {
 // askWithin limits how long a server is asked for the window of its model.
 const askWithin = 5 * time.Second
 
-// unlisted are the providers that were asked for an answer and not yet for their windows.
+// unlisted are the providers that were asked for an answer and not yet for their windows, and what the others said.
 type unlisted struct {
 	mu     sync.Mutex
 	seen   map[string]bool
+	sizes  map[string]dialect.Sizes
 	queued chan string
 }
 
+// keep remembers what the server of a provider lists of its model.
+func (u *unlisted) keep(provider string, sizes dialect.Sizes) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.sizes[provider] = sizes
+}
+
+// listed returns what the server of a provider has listed of its model.
+func (u *unlisted) listed(provider string) dialect.Sizes {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.sizes[provider]
+}
+
 func newUnlisted(providers int) *unlisted {
-	return &unlisted{seen: map[string]bool{}, queued: make(chan string, providers)}
+	return &unlisted{seen: map[string]bool{}, sizes: map[string]dialect.Sizes{}, queued: make(chan string, providers)}
 }
 
 // note queues a provider when it is asked for the first time. It never waits.
@@ -93,34 +109,39 @@ func (c *Core) askWindow(ctx context.Context, name string) {
 		return
 	}
 	p := &c.cfg.LLM.Providers[i]
-	d := dialectOf(*p)
-	if p.ContextTokens > 0 || len(d.Listings()) == 0 {
+	if d := dialectOf(*p); len(d.Listings()) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
-	window := c.listedWindow(ctx, p)
-	if window == 0 {
+	sizes := c.listedSizes(ctx, p)
+	c.unlisted.keep(name, sizes)
+	if sizes.Window == 0 || p.ContextTokens > 0 {
 		return
 	}
-	router.SetWindow(name, usable(window, longestAnswer(p)))
-	c.log.Info().Str("provider", name).Str("model", p.Model).Int("tokens", window).Msg("the server says how long the window of its model is")
+	answer := longestAnswer(p)
+	if sizes.Output > 0 {
+		answer = min(answer, sizes.Output)
+	}
+	router.SetWindow(name, usable(sizes.Window, answer))
+	c.log.Info().Str("provider", name).Str("model", p.Model).Int("tokens", sizes.Window).Int("longest_answer", sizes.Output).
+		Msg("the server says how long the window of its model is")
 }
 
-// listedWindow returns the window that the server of a provider lists for its model, in tokens; 0 = none.
-func (c *Core) listedWindow(ctx context.Context, p *config.Provider) int {
+// listedSizes returns what the server of a provider lists of its model.
+func (c *Core) listedSizes(ctx context.Context, p *config.Provider) dialect.Sizes {
 	if p.Type == "anthropic" {
 		members, err := c.anthropicMembers(*p)
 		if err != nil {
-			return 0
+			return dialect.Sizes{}
 		}
-		return members[0].Window(ctx)
+		return members[0].Sizes(ctx)
 	}
 	members, err := c.openaiMembers(*p)
 	if err != nil {
-		return 0
+		return dialect.Sizes{}
 	}
-	return members[0].Window(ctx)
+	return members[0].Sizes(ctx)
 }
 
 // answers returns the longest answers of the providers.

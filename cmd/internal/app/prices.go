@@ -154,9 +154,9 @@ func (c *Core) mostOf(asked llm.Usage) (output int, usd float64) {
 // mostWritten is how many tokens a model can write where nothing limits its answer: its longest answer, or else what is
 // left of its window, as far as either is known; 0 = nobody knows.
 func (c *Core) mostWritten(p *config.Provider, input int) int {
-	sizes := price.SizesOf(address(*p), p.Model)
-	window := cmp.Or(c.learntWindow(p.Name), p.ContextTokens, sizes.Window)
-	return cmp.Or(sizes.Output, max(window-input, 0))
+	sizes, listed := price.SizesOf(address(*p), p.Model), c.unlisted.listed(p.Name)
+	window := cmp.Or(c.learntWindow(p.Name), p.ContextTokens, listed.Window, sizes.Window)
+	return cmp.Or(listed.Output, sizes.Output, max(window-input, 0))
 }
 
 // meterOptions are [quotas] as the meter wants them.
