@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,13 +79,11 @@ func (m *Meter) Follow(ctx context.Context, facts bot.Facts) error {
 		return fmt.Errorf("read quotas that were set: %w", err)
 	}
 	set := map[string]Limits{}
-	for _, f := range list {
-		if s, ok := parse(f); ok {
-			if set[s.level] == nil {
-				set[s.level] = Limits{}
-			}
-			set[s.level][s.of] = s.Limit
+	for _, s := range SetLimits(list) {
+		if set[s.Level] == nil {
+			set[s.Level] = Limits{}
 		}
+		set[s.Level][s.Of] = s.Limit
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,16 +93,36 @@ func (m *Meter) Follow(ctx context.Context, facts bot.Facts) error {
 	return nil
 }
 
-// LimitsUSD reports whether an admin has set a limit of USD for anybody.
-func (m *Meter) LimitsUSD() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, limits := range m.set {
-		if limits[Of{USD, Day}] > 0 || limits[Of{USD, Month}] > 0 {
-			return true
+// SetLimit is a limit that an admin has set in the chat; 0 = there is no limit any more where one was configured.
+type SetLimit struct {
+	Level string // whose it is: user/ and a caller id, chat/ and the key of a chat, or bot/
+	Of    Of
+	Limit int64
+}
+
+// SetLimits reads the limits that admins have set from the facts of Bucket, in their order. What is not understood, such as
+// one of a newer version, is left out.
+func SetLimits(list []bot.Fact) []SetLimit {
+	var set []SetLimit
+	for _, f := range list {
+		if s, ok := parse(f); ok {
+			set = append(set, SetLimit{s.level, s.of, s.Limit})
 		}
 	}
-	return false
+	return set
+}
+
+// SetLimits returns the limits that admins have set, as far as Follow has read them, in the order of their levels.
+func (m *Meter) SetLimits() []SetLimit {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var set []SetLimit
+	for _, level := range slices.Sorted(maps.Keys(m.set)) {
+		for of, limit := range m.set[level] {
+			set = append(set, SetLimit{level, of, limit})
+		}
+	}
+	return set
 }
 
 // doubtful is how long a limit that was just set is read for each admission. What is stored by then was followed too.

@@ -276,6 +276,7 @@ func (k *inspector) models() {
 			k.warn(at+".api_key", "is empty; %s refuses requests without a key: set it here, or %s", p.BaseURL, keyVariables(&p))
 		}
 	}
+	k.tightLimits(c)
 	if _, _, err := c.embedder(""); err != nil {
 		k.wrong("llm.embedding", "%s", err)
 	}

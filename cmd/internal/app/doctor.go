@@ -101,6 +101,7 @@ func (d *doctor) checks() []check {
 		{name: "data_dir", run: d.place},
 		{name: "service", run: d.service},
 		{name: "database", online: d.c.Database.URL != "", run: d.database},
+		{name: "quotas", online: d.c.Database.URL != "", run: d.limits},
 		{name: "redis", online: d.c.Redis.URL != "", run: d.redis},
 		{name: "qdrant", online: true, run: d.qdrant},
 		{name: "telegram", online: true, run: d.telegram},

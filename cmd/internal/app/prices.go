@@ -4,17 +4,23 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
+	"io/fs"
+	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/price"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -78,14 +84,12 @@ func otherCost(p *config.Provider, model string, now time.Time, of func(base, mo
 
 // limitsMoney says whether the configuration limits USD anywhere.
 func limitsMoney(cfg *config.Config) bool {
-	q := cfg.Quotas
-	all := []config.Limits{q.User, q.Chat, q.Bot}
-	for _, chat := range cfg.Telegram.Chats {
-		if chat.Quota != nil {
-			all = append(all, *chat.Quota)
+	for _, l := range configuredLimits(cfg) {
+		if l.USDPerDay > 0 || l.USDPerMonth > 0 {
+			return true
 		}
 	}
-	return slices.ContainsFunc(all, func(l config.Limits) bool { return l.USDPerDay > 0 || l.USDPerMonth > 0 })
+	return false
 }
 
 // priceList is what the models of the configuration cost.
@@ -189,16 +193,173 @@ func (c *Core) quotaLine(call *turn.Call, args any) []bot.Fact {
 	}, nil)
 }
 
-// tellMissingPrices warns if somebody has a limit of USD that was set in the chat, and a price is missing. Those of the
-// configuration are found by Check.
-func (s *service) tellMissingPrices() {
-	if limitsMoney(s.core.cfg) || !s.meter.LimitsUSD() {
-		return
+// longest is the answer for which the most is set aside before a call of a model, whatever is asked.
+type longest struct {
+	provider  *config.Provider // nil = there is no such answer
+	tokens    int
+	usd       float64
+	unlimited bool // its server is sent no limit of the answer
+}
+
+// asides are the answers for which the most USD are set aside, of the models whose price is known, and the most tokens:
+// people choose among the models, so they count for everybody.
+type asides struct{ usd, tokens longest }
+
+func (c *Core) longestAnswers() (a asides) {
+	for i := range c.cfg.LLM.Providers {
+		p := &c.cfg.LLM.Providers[i]
+		if p.Type == "offline" {
+			continue
+		}
+		one := longest{provider: p, tokens: longestAnswer(p)}
+		if a.tokens.provider == nil || one.tokens > a.tokens.tokens {
+			a.tokens = one
+		}
+		t, known := c.prices().tariffs[p.Name]
+		if !known {
+			continue
+		}
+		if d := dialectOf(*p).With(c.learnt.Recall(p.Name, p.Model)); d.Unlimited() {
+			one.unlimited, one.tokens = true, max(one.tokens, c.mostWritten(p, 0))
+		}
+		one.usd = t.Most(llm.Usage{Output: one.tokens})
+		if a.usd.provider == nil || one.usd > a.usd.usd {
+			a.usd = one
+		}
 	}
-	for provider, model := range s.core.prices().unpriced {
-		s.core.log.Warn().Str("provider", provider).Str("model", model).
-			Msg("a limit of USD was set in the chat, and nobody knows the price of this model: turns that it would answer are refused; set input_usd_per_mtok and output_usd_per_mtok")
+	return a
+}
+
+// tooTight says why a limit lets no turn begin, and after "; " what to do about it; "" = it does not. limit is in the
+// unit, USD in millionths.
+func (a *asides) tooTight(of quota.Of, limit int64) string {
+	usd, tokens := &a.usd, &a.tokens
+	cure := "raise it, or lower max_tokens of that model"
+	switch {
+	case limit <= 0:
+		return ""
+	case of.Unit == quota.USD && usd.provider != nil && quota.Micro(usd.usd) > limit:
+		how := ""
+		if usd.unlimited {
+			how = ", whose server takes no limit of it,"
+			cure = "raise it, or choose a model whose answers can be limited"
+		}
+		return fmt.Sprintf("$%.4g a %s is less than the $%.4g that one answer of %s%s may cost (%d tokens), which are set aside before each call, so every turn is refused; %s",
+			float64(limit)/1e6, of.Window, usd.usd, usd.provider.Model, how, usd.tokens, cure)
+	case of.Unit == quota.Tokens && tokens.provider != nil && int64(tokens.tokens) > limit:
+		return fmt.Sprintf("%d tokens a %s are fewer than the %d that one answer of %s may have, which are set aside before each call, so every turn is refused; %s",
+			limit, of.Window, tokens.tokens, tokens.provider.Model, cure)
+	default:
+		return ""
 	}
+}
+
+// configuredLimits returns the limits of the configuration, by the keys of their tables.
+func configuredLimits(cfg *config.Config) map[string]config.Limits {
+	all := map[string]config.Limits{"quotas.user": cfg.Quotas.User, "quotas.chat": cfg.Quotas.Chat, "quotas.bot": cfg.Quotas.Bot}
+	for id, chat := range cfg.Telegram.Chats {
+		if chat.Quota != nil {
+			all[config.Entry("telegram.chats", id)+".quota"] = *chat.Quota
+		}
+	}
+	return all
+}
+
+// tightLimits warns about limits of the configuration that let no turn begin.
+func (k *inspector) tightLimits(c *Core) {
+	limits, answers := configuredLimits(k.c), c.longestAnswers()
+	for _, table := range sortedKeys(limits) {
+		of := limitsOf(limits[table])
+		for _, key := range []struct {
+			name string
+			of   quota.Of
+		}{
+			{"usd_per_day", quota.Of{Unit: quota.USD, Window: quota.Day}},
+			{"usd_per_month", quota.Of{Unit: quota.USD, Window: quota.Month}},
+			{"tokens_per_day", quota.Of{Unit: quota.Tokens, Window: quota.Day}},
+			{"tokens_per_month", quota.Of{Unit: quota.Tokens, Window: quota.Month}},
+		} {
+			if text := answers.tooTight(key.of, of[key.of]); text != "" {
+				k.warn(table+"."+key.name, "%s", text)
+			}
+		}
+	}
+}
+
+// setLimits returns what is wrong with the limits that were set in the chat, each with what to do about it after "; ".
+func (c *Core) setLimits(list []quota.SetLimit) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	var found []string
+	limited, answers := false, c.longestAnswers()
+	for _, s := range list {
+		limited = limited || s.Of.Unit == quota.USD && s.Limit > 0
+		if text := answers.tooTight(s.Of, s.Limit); text != "" {
+			found = append(found, s.Level+": "+text)
+		}
+	}
+	if limited && !limitsMoney(c.cfg) { // those of the configuration are found by Check
+		for _, provider := range sortedKeys(c.prices().unpriced) {
+			found = append(found, fmt.Sprintf("nobody knows the price of %s (%s), so whoever has a limit of USD is refused turns that it would answer; set input_usd_per_mtok and output_usd_per_mtok of %s, also to 0",
+				c.prices().unpriced[provider], price.AsOf(), provider))
+		}
+	}
+	return found
+}
+
+// tellLimits warns about limits that were set in the chat and do not fit the models. Those of the configuration are found by
+// Check, except for what only a server's refusals have shown: that it takes no limit of its answers.
+func (s *service) tellLimits() {
+	for _, text := range s.core.setLimits(s.meter.SetLimits()) {
+		s.core.log.Warn().Str("limit", text).Msg("a limit that was set in the chat does not fit the models")
+	}
+	if answers := s.core.longestAnswers(); answers.usd.unlimited {
+		k := &inspector{c: s.core.cfg}
+		k.tightLimits(s.core)
+		for _, w := range k.found.Warnings {
+			s.core.log.Warn().Str("config", w.String()).Msg("start")
+		}
+	}
+}
+
+// limits looks at the limits that were set in the chat, as the database has them.
+func (d *doctor) limits(ctx context.Context) []Row {
+	const about = "quotas"
+	url := d.c.Database.URL.Reveal()
+	store, err := persistence.OpenReader(ctx, d.dir, url)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // nobody has set any
+	}
+	unread := warn(about, "whether limits that were set in the chat fit the models is not known: the database cannot be read")("see the row database")
+	if err != nil {
+		return []Row{unread}
+	}
+	defer func() { _ = store.Close() }() // it was only read
+	stored, err := store.FactsOf(ctx, quota.Bucket, "", d.opts.Now())
+	if err != nil {
+		return []Row{unread}
+	}
+	opts := d.opts.Options
+	opts.Log = zerolog.Nop()
+	c := newCore(opts)
+	entries, err := learntIn(ctx, d.c, d.dir, url, d.opts.Now())
+	if err != nil {
+		return []Row{unread}
+	}
+	for _, e := range entries {
+		c.learnt.Update(e.Provider, e.Model, func(l *dialect.Learnt) { *l = *e.Learnt.Clone() })
+	}
+	list := quota.SetLimits(stored)
+	var rows []Row
+	for _, text := range c.setLimits(list) {
+		i := strings.LastIndex(text, "; ")
+		rows = append(rows, warn(about, "%s", text[:i])(text[i+2:]))
+	}
+	if len(rows) == 0 && len(list) > 0 {
+		return ok(about, "%d limits are set in the chat; they fit the models", len(list))
+	}
+	return rows
 }
 
 // followLimits reads the limits that admins have set in the chat.

@@ -12,6 +12,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/price"
 	"github.com/zephbot/zephbot/agent/spend"
+	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
@@ -140,6 +141,54 @@ func TestMissingPrices(t *testing.T) {
 				t.Errorf("%s: %q is not found in %s", name, want, all)
 			}
 		}
+	}
+}
+
+// TestTightLimits: a limit below what is set aside for one answer lets no turn begin, so it is a finding with both figures
+// and the cures, of the configuration and of what was set in the chat.
+func TestTightLimits(t *testing.T) {
+	t.Parallel()
+	in, out := 1.0, 10.0
+	p := config.Provider{Name: "main", Type: "openai", BaseURL: "https://models.example.com/v1", Model: "our-model", MaxTokens: 4096, ContextTokens: 200_000, InputUSDPerMTok: &in, OutputUSDPerMTok: &out}
+	day, month := quota.Of{Unit: quota.USD, Window: quota.Day}, quota.Of{Unit: quota.USD, Window: quota.Month}
+	for name, tt := range map[string]struct {
+		of    quota.Of
+		limit int64
+		omit  string // field that the server was found not to take
+		want  []string
+	}{
+		"too little a day":          {day, 40_000, "", []string{"$0.04 a day", "$0.04096", "our-model", "(4096 tokens)", "; raise it, or lower max_tokens"}},
+		"too little a month":        {month, 40_959, "", []string{"a month"}},
+		"just enough":               {day, 40_960, "", nil},
+		"none":                      {day, 0, "", nil},
+		"an unlimited answer":       {day, 1_000_000, "max_tokens", []string{"$1 a day", "$2", "(200000 tokens)", "takes no limit", "choose a model whose answers can be limited"}},
+		"enough for it":             {day, 2_000_000, "max_tokens", nil},
+		"fewer tokens than answers": {quota.Of{Unit: quota.Tokens, Window: quota.Day}, 4000, "", []string{"4000 tokens a day", "the 4096", "lower max_tokens"}},
+		"enough tokens":             {quota.Of{Unit: quota.Tokens, Window: quota.Day}, 4096, "", nil},
+		"turns":                     {quota.Of{Unit: quota.Turns, Window: quota.Day}, 1, "", nil},
+	} {
+		c := newCore(Options{Config: priced(0, p), Log: zerolog.Nop(), Now: time.Now})
+		if tt.omit != "" {
+			c.learnt.Update("main", "our-model", func(l *dialect.Learnt) { l.Omit = []string{tt.omit} })
+		}
+		found := c.setLimits([]quota.SetLimit{{Level: "user/telegram:7", Of: tt.of, Limit: tt.limit}})
+		all := strings.Join(found, "\n")
+		if len(found) > 1 || (len(found) == 1) != (len(tt.want) > 0) {
+			t.Errorf("%s: %s", name, all)
+		}
+		for _, want := range append(tt.want, all[:min(len(all), 6)]) {
+			if !strings.Contains(all, want) {
+				t.Errorf("%s: %q is not in %s", name, want, all)
+			}
+		}
+	}
+	cfg := priced(0.01, p)
+	cfg.Agent.ContextBudgetTokens = 10_000
+	cfg.Telegram.Chats = map[string]config.Chat{"-100": {Quota: &config.Limits{TokensPerMonth: 100}}}
+	k := &inspector{c: cfg}
+	k.models()
+	if all := k.found.Warnings.Error(); len(k.found.Warnings) != 2 || !strings.Contains(all, "quotas.user.usd_per_day: $0.01 a day") || !strings.Contains(all, "-100") {
+		t.Errorf("found %s", all)
 	}
 }
 

@@ -69,7 +69,7 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 		if err := s.meter.Follow(workCtx, s.core.stores.Bot); err != nil { // before the first turn is charged
 			return err
 		}
-		s.tellMissingPrices()
+		s.tellLimits()
 		return s.dispatcher.Run(workCtx)
 	})
 	part(&out, "housekeeping", func() error { return s.sweep(outCtx) })
