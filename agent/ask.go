@@ -264,6 +264,8 @@ func (s *step) failed(ctx context.Context, key string, estimate int, err error) 
 		return s.end(journal.ReasonNoModel, ""), nil
 	case e.Kind == llm.Region:
 		return s.end(journal.ReasonRegion, ""), nil
+	case e.Kind == llm.WrongAddress:
+		return s.end(journal.ReasonAddress, ""), nil
 	case e.Kind == llm.Overtime:
 		return s.end(journal.ReasonOvertime, ""), nil
 	case e.Kind == llm.Oversize:

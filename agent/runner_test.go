@@ -230,6 +230,7 @@ func TestModelFailures(t *testing.T) {
 		{"key", &llm.Error{Kind: llm.Unauthorized}, agent.Ended, journal.ReasonKey, 0},
 		{"credit", &llm.Error{Kind: llm.NoCredit}, agent.Ended, journal.ReasonCredit, 0},
 		{"unknown model", &llm.Error{Kind: llm.UnknownModel}, agent.Ended, journal.ReasonNoModel, 0},
+		{"address", &llm.Error{Kind: llm.WrongAddress}, agent.Ended, journal.ReasonAddress, 0},
 		{"region", &llm.Error{Kind: llm.Region}, agent.Ended, journal.ReasonRegion, 0},
 		{"overtime", &llm.Error{Kind: llm.Overtime}, agent.Ended, journal.ReasonOvertime, 0},
 		{"oversize", &llm.Error{Kind: llm.Oversize}, agent.Ended, journal.ReasonOversize, 0},

@@ -14,6 +14,7 @@ const (
 	ReasonCredit    = "credit"    // our account at the provider has no money or quota left
 	ReasonNoModel   = "no_model"  // the provider has no such model
 	ReasonRegion    = "region"    // the provider does not serve our country
+	ReasonAddress   = "address"   // what answers at the provider's address is no model server
 	ReasonBusy      = "busy"      // the model was overloaded for too long
 	ReasonEmpty     = "empty"     // the model returned nothing
 	ReasonRefusal   = "refusal"   // the vendor's filter ended the answer

@@ -181,6 +181,9 @@ const (
 	NoCredit     Kind = "no_credit"
 	UnknownModel Kind = "unknown_model" // the provider has no such model, or not for this key
 	Region       Kind = "region"        // the provider does not serve this country or region
+	// WrongAddress: what answers at the provider's address is no model server with this API, such as a website, another API or
+	// a gateway that lets nobody through.
+	WrongAddress Kind = "wrong_address"
 )
 
 // Advice is what the operator can do about a failure of this kind, for logs; "" = nothing but wait, or nobody knows.
@@ -194,6 +197,8 @@ func (k Kind) Advice() string {
 		return "the provider has no such model, or not for this key: correct model of this provider; zephbot doctor lists its models"
 	case Region:
 		return "the provider does not serve the country of this machine: use another provider, or another base_url"
+	case WrongAddress:
+		return "what answers at base_url of this provider is no model server with this API: correct base_url (most end with /v1) or type, or look for a proxy in between"
 	case TooLong:
 		return "the conversation does not fit into the model's window: set context_tokens of this provider, or use fewer tools"
 	default:
@@ -216,6 +221,9 @@ type Error struct {
 	// Unexplained: neither words nor a code that are known say why the request was rejected, or the answer ended before
 	// it began. Some servers do that to a request that is too long.
 	Unexplained bool
+	// Blank: the answer had a status of success and nothing in it. Once, that may be a hiccup; a router counts it as
+	// WrongAddress in the end.
+	Blank bool
 	// Budget: Window is not the model's window, but how many tokens this account may use in a time; the request alone is
 	// larger, so that waiting does not help.
 	Budget bool

@@ -141,7 +141,7 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 // charged reports whether a call that failed may have cost something: not if the vendor refused it.
 func charged(err error) bool {
 	switch llm.KindOf(err) {
-	case llm.Invalid, llm.Unauthorized, llm.NoCredit, llm.UnknownModel, llm.Region, llm.RateLimited, llm.TooLong:
+	case llm.Invalid, llm.Unauthorized, llm.NoCredit, llm.UnknownModel, llm.Region, llm.WrongAddress, llm.RateLimited, llm.TooLong:
 		return false
 	default:
 		return true

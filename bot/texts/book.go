@@ -50,14 +50,14 @@ type endedBook struct {
 	Loop                                    string // output
 	Context, Empty, Refusal                 string
 	// request
-	ModelRefused, Key, Credit, NoModel, Region, GivenUp, Busy, Internal, Overtime, Oversize string
-	Owner                                                                                   ownerBook
+	ModelRefused, Key, Credit, NoModel, Region, Address, GivenUp, Busy, Internal, Overtime, Oversize string
+	Owner                                                                                            ownerBook
 }
 
 // ownerBook is what who runs the service reads instead of being sent to the operator.
 type ownerBook struct {
 	// request
-	ModelRefused, Key, Credit, NoModel, Region, Internal string
+	ModelRefused, Key, Credit, NoModel, Region, Address, Internal string
 }
 
 // noticeBook is what is said about messages and files that did not go as they should.

@@ -123,6 +123,8 @@ func (b *book) failed(reason string, owner bool) string {
 		return of(e.NoModel, own.NoModel)
 	case journal.ReasonRegion:
 		return of(e.Region, own.Region)
+	case journal.ReasonAddress:
+		return of(e.Address, own.Address)
 	case journal.ReasonBusy:
 		return e.Busy
 	case journal.ReasonOvertime:

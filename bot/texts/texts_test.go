@@ -49,7 +49,7 @@ func everything(l string) map[string][]string {
 		"Ended": {
 			ended(journal.ReasonStopped, "", 0), ended(journal.ReasonStopped, "Half", 0), ended(journal.ReasonLimit, "", 1), ended(journal.ReasonLimit, "", 10),
 			ended(journal.ReasonLoop, "a ```b```", 3), ended(journal.ReasonLoop, "", 3), ended(journal.ReasonGone, "", 0), ended(journal.ReasonContext, "", 0), ended(journal.ReasonModel, "", 0), ended(journal.ReasonKey, "", 0), ended(journal.ReasonCredit, "", 0), ended(journal.ReasonNoModel, "", 0),
-			ended(journal.ReasonRegion, "", 0), ended(journal.ReasonBusy, "", 0),
+			ended(journal.ReasonRegion, "", 0), ended(journal.ReasonAddress, "", 0), ended(journal.ReasonBusy, "", 0),
 			ended(journal.ReasonOvertime, "", 0), ended(journal.ReasonOversize, "", 0),
 			ended(journal.ReasonEmpty, "", 0), ended(journal.ReasonRefusal, "", 0), ended(journal.ReasonGivenUp, "", 0), ended(journal.ReasonInternal, "", 0), ended("new reason", "", 0),
 		},
@@ -343,7 +343,7 @@ func TestOwnersAreNotSentToAnOperator(t *testing.T) {
 	for _, language := range []string{"en", "de", "es", "ru"} {
 		seen := map[string]string{}
 		for _, reason := range []string{
-			journal.ReasonModel, journal.ReasonKey, journal.ReasonCredit, journal.ReasonNoModel, journal.ReasonRegion, journal.ReasonBusy, journal.ReasonGivenUp, journal.ReasonInternal,
+			journal.ReasonModel, journal.ReasonKey, journal.ReasonCredit, journal.ReasonNoModel, journal.ReasonRegion, journal.ReasonAddress, journal.ReasonBusy, journal.ReasonGivenUp, journal.ReasonInternal,
 		} {
 			text := texts.Words{Owner: true}.Ended(language, reason, "", journal.Stats{}, "7f3a")
 			lower := strings.ToLower(text)

@@ -199,7 +199,7 @@ func (p *Provider) ask(
 		err = p.exchange(callCtx, x, body, a, listen, pause)
 	}
 	if err == nil && !a.over && a.stop == "" && !(x.ended && a.size > 0) {
-		err = &llm.Error{Kind: llm.Truncated, Status: x.status, Err: errors.New("stream ended without a stop_reason")}
+		err = p.unanswered(x, a.size > 0 || len(a.blocks) > 0)
 	}
 	if err != nil {
 		err = p.failure(ctx, callCtx, x, err, a.words.Shown())
@@ -241,7 +241,9 @@ func (p *Provider) exchange(ctx context.Context, x *exchange, body []byte, a *an
 		return err
 	}
 	defer func() { _ = answered.Close() }() // the unread rest is not needed
-	for events := newStream(answered); !a.over; {
+	events := newStream(answered)
+	x.events = events
+	for !a.over {
 		listen()
 		e, err := events.next()
 		pause() // the time that onDelta takes does not count as silence

@@ -362,7 +362,7 @@ func TestFailures(t *testing.T) {
 		"large":       {reply{status: 413, body: failed("request_too_large", "x")}, llm.TooLong, 0, "x"},
 		"invalid":     {reply{status: 400, body: failed("invalid_request_error", "messages: nope")}, llm.Invalid, 0, "nope"},
 		"gateway":     {reply{status: 502, body: "<html>bad gateway</html>"}, llm.Unavailable, 0, "bad gateway"},
-		"redirect":    {reply{status: 302, header: map[string]string{"Location": "https://elsewhere.example"}}, llm.Invalid, 0, "redirects"},
+		"redirect":    {reply{status: 302, header: map[string]string{"Location": "https://elsewhere.example"}}, llm.WrongAddress, 0, "redirects"},
 		"empty":       {reply{}, llm.Truncated, 0, "stop_reason"},
 		"cut":         {reply{body: sse(append([]string{begin}, text(0, "half")...)...)}, llm.Truncated, 0, "stop_reason"},
 		"no reason":   {reply{body: sse(begin, end)}, llm.Truncated, 0, "stop_reason"},

@@ -25,11 +25,13 @@ type exchange struct {
 	contents *media.Contents
 	client   *http.Client
 	sent     bool
+	address  string // of the request
 	status   int
 	header   http.Header
 	body     []byte
 	refusal  bool // rejected because of its content
 	ended    bool // the stream ended as it should, in whatever words
+	events   *stream
 	// complaint is what the server said instead of an answer.
 	complaint *complaint.Complaint
 }
@@ -49,7 +51,7 @@ func (x *exchange) send(ctx context.Context, url string, key Key, body []byte) (
 	if err := x.contents.Fill(req); err != nil {
 		return nil, err //nolint:wrapcheck // classified by failure
 	}
-	x.sent = true
+	x.sent, x.address = true, complaint.Plain(req.URL)
 	resp, err := x.client.Do(req)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // classified and cleaned of addresses by failure
@@ -86,7 +88,7 @@ func (p *Provider) failure(ctx, callCtx context.Context, x *exchange, err error,
 		c := complaint.Read(http.StatusOK, x.header, told.data, p.o.Now())
 		return p.complained(x, &c, streamed)
 	case errors.Is(err, adapter.ErrWebPage):
-		e.Kind = llm.Invalid
+		return p.elsewhere(x, &complaint.Complaint{Page: true})
 	case errors.Is(err, adapter.ErrTooBig):
 		e.Kind = llm.Oversize
 	case !x.sent:
@@ -109,12 +111,41 @@ func (p *Provider) failure(ctx, callCtx context.Context, x *exchange, err error,
 func (p *Provider) complained(x *exchange, c *complaint.Complaint, streamed bool) error {
 	limit, size, _ := c.Overflow()
 	x.refusal, x.complaint = c.Refused(), c
-	text := cmp.Or(p.o.Key.Clean(c.Text()), http.StatusText(x.status))
-	if x.status >= 300 && x.status < 400 {
-		text = "the server redirects to another address; set base_url to the final one"
+	if c.Kind() == llm.WrongAddress {
+		return p.elsewhere(x, c)
 	}
+	text := cmp.Or(p.o.Key.Clean(c.Text()), http.StatusText(x.status))
 	return &llm.Error{
 		Kind: c.Kind(), Provider: p.o.Name, Status: cmp.Or(c.Status, x.status), RetryAfter: c.RetryAfter, Streamed: streamed,
 		Window: limit, Size: size, Budget: c.Quota(), Unexplained: c.Unexplained(), Answer: c.Affordable(), Err: errors.New(text),
 	}
+}
+
+// elsewhere is the error of an address at which something else than a model server answers.
+func (p *Provider) elsewhere(x *exchange, c *complaint.Complaint) error {
+	text := c.Elsewhere(x.address, p.o.BaseURL, x.status, x.header)
+	return &llm.Error{Kind: llm.WrongAddress, Provider: p.o.Name, Status: x.status, Err: errors.New(p.o.Key.Clean(text))}
+}
+
+// unanswered is the error of an answer with a status of success that has no end. begun: something of an answer has come.
+func (p *Provider) unanswered(x *exchange, begun bool) error {
+	const words = "stream ended without a stop_reason"
+	s := x.events
+	if begun || s == nil || s.heard {
+		return &llm.Error{Kind: llm.Truncated, Status: x.status, Err: errors.New(words)}
+	}
+	if len(bytes.TrimSpace(s.odd)) > 0 {
+		if api := complaint.Foreign(s.odd); api != "" {
+			text := fmt.Sprintf("%s answers as another API than the one that was asked: %s (base_url is %s)", x.address, api, p.o.BaseURL)
+			return &llm.Error{Kind: llm.WrongAddress, Provider: p.o.Name, Status: x.status, Err: errors.New(p.o.Key.Clean(text))}
+		}
+		c, known := complaint.Stray(x.header, s.odd, p.o.Now())
+		if known {
+			return streamError{s.odd}
+		}
+		if s.plain {
+			return p.elsewhere(x, &c)
+		}
+	}
+	return &llm.Error{Kind: llm.Truncated, Status: x.status, Unexplained: true, Blank: true, Err: errors.New(words + ": the answer has nothing in it")}
 }

@@ -28,6 +28,22 @@ type stream struct {
 
 	ended   bool // the server said that the answer is over, in another API's words
 	skipped int  // events that were no JSON, or no object
+
+	heard bool   // an event of the API has come
+	odd   []byte // until then: the beginning of what else came, at most complaint.MaxStray
+	plain bool   // of that, something came outside of events
+}
+
+// stray keeps what is no event of the API, as long as none has come. It may say why.
+func (s *stream) stray(data []byte, plain bool) {
+	if s.heard || len(data) == 0 {
+		return
+	}
+	s.plain = s.plain || plain
+	s.odd = append(s.odd, data[:min(len(data), complaint.MaxStray-len(s.odd))]...)
+	if len(s.odd) < complaint.MaxStray {
+		s.odd = append(s.odd, '\n')
+	}
 }
 
 func newStream(body io.Reader) *stream { return &stream{in: bufio.NewReader(body)} }
@@ -69,11 +85,18 @@ func (s *stream) next() (*event, error) {
 			case string(data) == "[DONE]":
 				s.ended = true
 			case valid && data[0] == '{' || name == "error" && (valid || err == nil):
-				return decode(name, data)
+				e, err := decode(name, data)
+				if err == nil && e.Type == "" {
+					s.stray(data, false)
+				} else if err == nil && e.Type != "ping" {
+					s.heard = true
+				}
+				return e, err
 			case err == nil && adapter.Damaged(data):
 				return nil, garbled("an event that is not as the API describes it: %s", "it is not JSON")
 			default:
 				s.skipped++ // a keepalive in some form: whether the answer is whole is said by its end
+				s.stray(data, false)
 			}
 		}
 		if err != nil {
@@ -108,9 +131,21 @@ func (s *stream) message() error {
 		StopReason string            `json:"stop_reason"`
 		Error      json.RawMessage   `json:"error"`
 	}
+	if _, broken := errors.AsType[*json.SyntaxError](json.Unmarshal(data, &head)); broken && json.NewDecoder(bytes.NewReader(data)).Decode(&head) == nil {
+		s.stray(data, true) // lines of JSON
+		return io.EOF
+	}
 	if err := json.Unmarshal(data, &head); err != nil {
 		return garbled("an answer that is not as the API describes it: %s", err)
 	}
+	if head.Type != "message" && head.Type != "error" && head.StopReason == "" && len(head.Content) == 0 {
+		if _, known := complaint.Stray(nil, data, time.Time{}); !known || complaint.Foreign(data) != "" {
+			s.stray(data, true)
+			return io.EOF
+		}
+		return streamError{data}
+	}
+	s.heard = true
 	if _, hidden := complaint.Hidden(data, time.Time{}); hidden || head.Type == "error" || adapter.Reports(head.Error) {
 		return streamError{data}
 	}
@@ -153,6 +188,9 @@ func (s *stream) field(line []byte) int {
 			s.data = append(s.data, '\n')
 		}
 		s.data = append(s.data, value...)
+	case "", "id", "retry": // a comment, or what concerns who connects again
+	default:
+		s.stray(line, true)
 	}
 	return len(s.data)
 }

@@ -54,7 +54,7 @@ func TestStreamGarbled(t *testing.T) {
 		text string
 	}{
 		"half an event":    {"data: {\"type\":\"content_blo\n\n", llm.Truncated, "not as the API describes it"},
-		"web page":         {"\n<html><title>Sign in</title></html>", llm.Invalid, "base_url"},
+		"web page":         {"\n<html><title>Sign in</title></html>", llm.WrongAddress, "base_url"},
 		"hidden refusal":   {`{"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}`, llm.NoCredit, "insufficient balance"},
 		"error, no type":   {"data: {\"error\":{\"type\":\"overloaded_error\",\"message\":\"busy\"}}\n\n", llm.Unavailable, "busy"},
 		"another JSON":     {"data: [1]\n\n", llm.Truncated, "stop_reason"},

@@ -14,6 +14,9 @@ import (
 // refusedKind is the kind of the rows about contents that a vendor's filter rejects.
 const refusedKind = "refused"
 
+// addressKind is the kind of the rows about an address at which no model server answers.
+const addressKind = llm.WrongAddress
+
 // patience is the longest wait that is still a rate limit, where the words also fit a quota that is used up.
 const patience = 10 * time.Minute
 
@@ -69,6 +72,9 @@ func (c *Complaint) Kind() llm.Kind {
 	}
 	switch kind := c.rule(); kind {
 	case "":
+		if c.elsewhere() {
+			return addressKind
+		}
 		return ofStatus(c.Status)
 	case refusedKind:
 		return llm.Invalid

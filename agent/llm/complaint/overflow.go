@@ -44,6 +44,20 @@ type patterns struct {
 	Never, Rate, Quota, Codes, Strong, Thing, Excess, Measure []row
 	Other, Unlike, Numbers                                    []row
 	Kinds                                                     []kindRow
+	APIs                                                      []apiRow
+}
+
+// apiRow recognises the answer of another API than the one that was asked.
+type apiRow struct {
+	Match  string `json:"match"` // within the beginning of the answer, as it came
+	Says   string `json:"says"`  // which API it is, and what to set
+	Source string `json:"source"`
+}
+
+// foreignAPI is an apiRow, compiled.
+type foreignAPI struct {
+	match *regexp.Regexp
+	says  string
 }
 
 // table is patterns.json, compiled.
@@ -51,6 +65,7 @@ type table struct {
 	never, rate, quota, codes, strong, thing, excess, measure, other, unlike *regexp.Regexp
 	numbers                                                                  []*regexp.Regexp
 	kinds                                                                    []kindRule
+	apis                                                                     []foreignAPI
 }
 
 // tables compiles the data when the first complaint is classified.
@@ -68,6 +83,9 @@ var tables = sync.OnceValue(func() *table {
 	}
 	for _, r := range p.Kinds {
 		t.kinds = append(t.kinds, newKindRule(r))
+	}
+	for _, r := range p.APIs {
+		t.apis = append(t.apis, foreignAPI{regexp.MustCompile("(?s)" + r.Match), r.Says})
 	}
 	return t
 })

@@ -469,6 +469,9 @@ func (t *talk) learn(ctx context.Context, refusal *Refusal, release func()) (*ll
 		case errors.Is(err, ErrRepeated):
 			t.n.refund(t.catalog, &change)
 			continue
+		case again != nil && change.Wire != "" && again.Complaint.Kind() == llm.WrongAddress: // the server has no such wire
+			t.note(again)
+			continue
 		case again == nil || !negotiable(again.Complaint):
 			if llm.KindOf(err) == llm.Invalid && again == nil {
 				return nil, t.first

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -49,8 +50,7 @@ func (p *Provider) classify(x *exchange, err error) error {
 		e.Kind, e.Err = llm.Invalid, fmt.Errorf("request was not sent: %s", p.o.Key.Clean(err.Error()))
 		return e
 	case errors.Is(err, adapter.ErrWebPage):
-		e.Kind, e.Err = llm.Invalid, adapter.ErrWebPage
-		return e
+		return p.elsewhere(x, &complaint.Complaint{Page: true})
 	case errors.Is(err, adapter.ErrTooBig):
 		e.Kind, e.Err = llm.Oversize, adapter.ErrTooBig
 		return e
@@ -79,10 +79,51 @@ func (p *Provider) complained(x *exchange, c *complaint.Complaint) error {
 		e.Kind = llm.Truncated
 	}
 	x.refusal, x.complaint = c.Refused(), c
-	text := cmp.Or(p.o.Key.Clean(c.Text()), http.StatusText(x.status))
-	if x.status >= 300 && x.status < 400 {
-		text = "the server redirects to another address; set base_url to the final one"
+	if e.Kind == llm.WrongAddress {
+		return p.elsewhere(x, c)
 	}
-	e.Err = errors.New(text)
+	e.Err = errors.New(cmp.Or(p.o.Key.Clean(c.Text()), http.StatusText(x.status)))
 	return e
+}
+
+// elsewhere is the error of an address at which something else than a model server answers.
+func (p *Provider) elsewhere(x *exchange, c *complaint.Complaint) error {
+	text := c.Elsewhere(complaint.Plain(x.url), p.o.BaseURL, x.status, x.header)
+	return &llm.Error{Kind: llm.WrongAddress, Provider: p.o.Name, Status: x.status, Err: errors.New(p.o.Key.Clean(text))}
+}
+
+// unanswered is the error of an answer with a status of success in which nothing of an answer was found. begun: some
+// thing of it was, and words say what is missing.
+func (p *Provider) unanswered(x *exchange, begun bool, words string) error {
+	f := x.frames
+	if begun || f.heard {
+		return &llm.Error{Kind: llm.Truncated, Status: x.status, Unexplained: !begun, Err: errors.New(words)}
+	}
+	if err := p.stray(x, f.odd, f.plain); err != nil {
+		return err
+	}
+	return &llm.Error{
+		Kind: llm.Truncated, Status: x.status, Unexplained: true, Blank: true, Err: fmt.Errorf("%s: the answer has nothing in it", words),
+	}
+}
+
+// stray is the error of what came instead of an answer; nil = it says nothing. plain: it did not come as events, so that
+// it is no keepalive.
+func (p *Provider) stray(x *exchange, head []byte, plain bool) error {
+	if len(bytes.TrimSpace(head)) == 0 {
+		return nil
+	}
+	if api := complaint.Foreign(head); api != "" {
+		text := fmt.Sprintf("%s answers as another API than the one that was asked: %s (base_url is %s)", complaint.Plain(x.url), api, p.o.BaseURL)
+		return &llm.Error{Kind: llm.WrongAddress, Provider: p.o.Name, Status: x.status, Err: errors.New(p.o.Key.Clean(text))}
+	}
+	c, known := complaint.Stray(x.header, head, p.o.Now())
+	switch {
+	case known:
+		return &failure{complaint: c}
+	case plain:
+		return p.elsewhere(x, &c)
+	default:
+		return nil
+	}
 }

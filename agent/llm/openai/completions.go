@@ -17,6 +17,9 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/toolbox"
 )
 
+// chatMark is in every event of a stream of chat completions.
+var chatMark = []byte(`"choices"`)
+
 // completions implements POST /chat/completions.
 type completions struct {
 	provider *Provider
@@ -58,7 +61,7 @@ func (w *completions) chat(
 		return nil, fmt.Errorf("write the messages: %w", err)
 	}
 	body := w.request(req, standIn(tools))
-	x.messages, x.tools, x.names, x.stream = messages, tools, names, true
+	x.messages, x.tools, x.names, x.stream, x.mark = messages, tools, names, true, chatMark
 	stream, err := w.provider.sdk(x).CreateChatCompletionStream(ctx, body)
 	if err != nil {
 		if errors.Is(err, goopenai.ErrReasoningToolsRequireResponses) {
@@ -77,9 +80,7 @@ func (w *completions) chat(
 		if err != nil {
 			if a.finish == "" && (!errors.Is(err, io.EOF) || !x.frames.ended || !a.begun()) {
 				if errors.Is(err, io.EOF) {
-					err = &llm.Error{
-						Kind: llm.Truncated, Status: x.status, Unexplained: !a.begun(), Err: errors.New("stream ended without a finish_reason"),
-					}
+					err = w.provider.unanswered(x, a.begun(), "stream ended without a finish_reason")
 				}
 				return nil, err
 			}

@@ -29,7 +29,7 @@ func TestFailures(t *testing.T) {
 		contains string
 	}{
 		{name: "wrong key, repeated by the server", reply: reply{status: 401, body: `{"error":{"message":"Incorrect API key provided: ` + key + `.","code":"invalid_api_key"}}`}, kind: llm.Unauthorized, contains: "[redacted]"},
-		{name: "forbidden", reply: reply{status: 403, body: "<html>no</html>"}, kind: llm.Unauthorized, contains: "no"},
+		{name: "forbidden", reply: reply{status: 403, body: "<html>no</html>"}, kind: llm.WrongAddress, contains: "gateway"},
 		{name: "no credit", reply: reply{status: 402}, kind: llm.NoCredit, contains: "Payment Required"},
 		{name: "quota used up", reply: reply{status: 429, body: `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`}, kind: llm.NoCredit},
 		{name: "rate limit, seconds", reply: reply{status: 429, header: map[string]string{"Retry-After": "7"}, body: `{"error":{"message":"slow down"}}`}, kind: llm.RateLimited, after: 7 * time.Second},
@@ -45,7 +45,7 @@ func TestFailures(t *testing.T) {
 		{name: "array as Gemini writes it", reply: reply{status: 400, body: `[{"error":{"code":400,"message":"bad field","status":"INVALID_ARGUMENT"}}]`}, kind: llm.Invalid, contains: "bad field"},
 		{name: "detail as FastAPI writes it", reply: reply{status: 422, body: `{"detail":[{"msg":"missing"}]}`}, kind: llm.Invalid, contains: "missing"},
 		{name: "no such model", reply: reply{status: 404, body: `{"error":{"message":"model not found"}}`}, kind: llm.UnknownModel},
-		{name: "redirect", reply: reply{status: 307, header: map[string]string{"Location": "http://127.0.0.1:1/"}}, kind: llm.Invalid, contains: "redirects"},
+		{name: "redirect", reply: reply{status: 307, header: map[string]string{"Location": "http://127.0.0.1:1/"}}, kind: llm.WrongAddress, contains: "redirects"},
 		{name: "server error", reply: reply{status: 500, header: map[string]string{"Retry-After": "2"}}, kind: llm.Unavailable, after: 2 * time.Second},
 		{name: "overloaded", reply: reply{status: 529, body: `{"error":{"type":"overloaded_error"}}`}, kind: llm.Unavailable},
 		{name: "request timeout", reply: reply{status: 408}, kind: llm.Timeout},
@@ -53,7 +53,7 @@ func TestFailures(t *testing.T) {
 		{name: "stream cut", reply: reply{body: sse(text("x")), abort: true}, kind: llm.Truncated, streamed: true},
 		{name: "stream ends without a reason", reply: reply{body: sse(text("x"))}, kind: llm.Truncated, streamed: true, contains: "without a finish_reason"},
 		{name: "nothing but an end", reply: reply{body: sse(`{"choices":[{"delta":{"role":"assistant"}}]}`, done)}, kind: llm.Truncated, contains: "without a finish_reason"},
-		{name: "web page", reply: reply{header: map[string]string{"Content-Type": "text/html"}, body: "\n<!DOCTYPE html><html><title>Sign in</title></html>"}, kind: llm.Invalid, contains: "base_url"},
+		{name: "web page", reply: reply{header: map[string]string{"Content-Type": "text/html"}, body: "\n<!DOCTYPE html><html><title>Sign in</title></html>"}, kind: llm.WrongAddress, contains: "base_url"},
 		{name: "no credit in a 200", reply: reply{body: `{"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}`}, kind: llm.NoCredit, contains: "insufficient balance"},
 		{name: "the network of the server", reply: reply{body: sse(text("x"), finish("network_error"))}, kind: llm.Unavailable, streamed: true},
 		{name: "the resources of the server", reply: reply{body: sse(text("x"), finish("insufficient_system_resource"))}, kind: llm.Unavailable, streamed: true},

@@ -409,6 +409,11 @@ func (p *Provider) embed(ctx context.Context, texts []string) ([][]float32, erro
 			Input: texts, Model: goopenai.EmbeddingModel(p.o.EmbeddingModel),
 			EncodingFormat: goopenai.EmbeddingEncodingFormatFloat,
 		})
+		if x.head != nil && len(res.Data) == 0 && !bytes.Contains(x.head.Bytes(), []byte(`"data"`)) {
+			if other := p.stray(x, x.head.Bytes(), true); other != nil {
+				return other
+			}
+		}
 		return err
 	})
 	if err != nil {

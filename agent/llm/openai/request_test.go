@@ -169,7 +169,8 @@ func TestEmbed(t *testing.T) {
 		{name: "out of range", reply: reply{body: `{"data":[{"index":0,"embedding":[1,2]},{"index":2,"embedding":[1,2]}]}`}, kind: llm.Unavailable},
 		{name: "different lengths", reply: reply{body: `{"data":[{"index":0,"embedding":[1,2]},{"index":1,"embedding":[1]}]}`}, kind: llm.Unavailable},
 		{name: "empty", reply: reply{body: `{"data":[{"index":0,"embedding":[]},{"index":1,"embedding":[]}]}`}, kind: llm.Unavailable},
-		{name: "not JSON", reply: reply{body: `oops`}, kind: llm.Truncated},
+		{name: "not JSON", reply: reply{body: `oops`}, kind: llm.WrongAddress},
+		{name: "key in a 200", reply: reply{body: `{"detail":"Invalid API key"}`}, kind: llm.Unauthorized},
 		{name: "refused", reply: reply{status: 401, body: `{"error":{"message":"no"}}`}, kind: llm.Unauthorized},
 	}
 	for _, tt := range tests {

@@ -58,6 +58,9 @@ func ofReasoning(c *complaint.Complaint) bool {
 	return c.Has("invalid_encrypted_content") || strings.Contains(lower, "required following item") || strings.Contains(lower, "items are not persisted")
 }
 
+// responsesMark is in every event of a stream of the Responses API: in its type, or in its object.
+var responsesMark = []byte(`"response`)
+
 func (w *responses) once(
 	ctx context.Context, x *exchange, req *llm.Request, contents *media.Contents,
 	reasoning bool, emit func(string),
@@ -71,7 +74,7 @@ func (w *responses) once(
 	}
 	names, tools := list.Names, list.Text
 	req = list.Noted(req)
-	x.tools, x.names, x.stream = tools, names, true
+	x.tools, x.names, x.stream, x.mark = tools, names, true, responsesMark
 	body := w.request(req, names, contents, reasoning, standIn(tools))
 	stream, err := w.provider.sdk(x).CreateResponseStream(ctx, body)
 	if err != nil {
@@ -87,9 +90,7 @@ func (w *responses) once(
 			if x.frames.ended && r.finishWithout() {
 				break
 			}
-			err = &llm.Error{
-				Kind: llm.Truncated, Status: x.status, Err: errors.New("stream ended without response.completed"),
-			}
+			err = w.provider.unanswered(x, r.size > 0 || len(r.items) > 0, "stream ended without response.completed")
 		}
 		if err != nil {
 			return nil, err

@@ -164,7 +164,7 @@ func TestResponseFailures(t *testing.T) {
 	}{
 		{name: "wrong key", reply: reply{status: 401, body: `{"error":{"message":"Incorrect API key provided: ` + key + `."}}`}, kind: llm.Unauthorized, contains: "[redacted]"},
 		{name: "rate limit", reply: reply{status: 429, header: map[string]string{"Retry-After": "7"}, body: `{"error":{"message":"slow down"}}`}, kind: llm.RateLimited, after: 7 * time.Second, contains: "slow down"},
-		{name: "no such endpoint", reply: reply{status: 404, body: `{"detail":"Not Found"}`}, kind: llm.Invalid, contains: "Not Found"},
+		{name: "no such endpoint", reply: reply{status: 404, body: `{"detail":"Not Found"}`}, kind: llm.WrongAddress, contains: "Not Found"},
 		{name: "too long", reply: reply{status: 400, body: `{"error":{"message":"x","code":"context_length_exceeded"}}`}, kind: llm.TooLong},
 		{name: "overloaded", reply: reply{status: 503}, kind: llm.Unavailable},
 		{name: "empty stream", reply: reply{}, kind: llm.Truncated, contains: "without response.completed"},

@@ -35,13 +35,29 @@ type frames struct {
 
 	ended   bool // the server said [DONE], or sent a whole answer instead of a stream
 	skipped int  // events that were no JSON, or no object
+
+	mark  []byte // what is in every event of the API
+	heard bool   // an event of the API has come
+	odd   []byte // until then: the beginning of what else came, at most complaint.MaxStray
+	plain bool   // of that, something came outside of events
 }
 
 // frameBuffer is how many bytes of a stream are read ahead. The layers below read ahead more.
 const frameBuffer = 512
 
-func newFrames(body io.ReadCloser) *frames {
-	return &frames{body: body, in: bufio.NewReaderSize(body, frameBuffer)}
+// newFrames reads a stream. mark is a text that every event of the API contains.
+func newFrames(body io.ReadCloser, mark []byte) *frames {
+	return &frames{body: body, in: bufio.NewReaderSize(body, frameBuffer), mark: mark}
+}
+
+// stray keeps what is no event of the API, as long as none has come. It may say why.
+func (f *frames) stray(data []byte, plain bool) {
+	if f.heard || len(data) == 0 {
+		return
+	}
+	f.plain = f.plain || plain
+	data = data[:min(len(data), complaint.MaxStray-len(f.odd))]
+	f.odd = append(append(f.odd, data...), '\n')[:min(len(f.odd)+len(data)+1, complaint.MaxStray)]
 }
 
 func (f *frames) Close() error { return f.body.Close() } //nolint:wrapcheck // a reader's own error
@@ -116,6 +132,11 @@ func (f *frames) whole() error {
 		if errors.Is(err, io.EOF) {
 			return io.EOF
 		}
+		if _, broken := errors.AsType[*json.SyntaxError](err); broken && !f.heard && len(f.odd) == 0 {
+			rest, _ := io.ReadAll(io.LimitReader(dec.Buffered(), complaint.MaxStray)) // of memory, cannot fail
+			f.stray(rest, true)
+			return io.EOF
+		}
 		if err != nil {
 			return fmt.Errorf("read JSON answer: %w", err)
 		}
@@ -169,6 +190,9 @@ func (f *frames) take(line []byte) {
 			f.data = append(f.data, '\n')
 		}
 		f.data, f.has = append(f.data, value...), true
+	case "", "id", "retry": // a comment, or what concerns who connects again
+	default:
+		f.stray(line, true)
 	}
 }
 
@@ -195,6 +219,7 @@ func (f *frames) frame(data []byte) {
 			return
 		}
 		f.skipped++ // a keepalive in some form: whether the answer is whole is said by its end
+		f.stray(data, false)
 		return
 	}
 	if data[0] != '{' {
@@ -206,12 +231,23 @@ func (f *frames) frame(data []byte) {
 	}
 	// Most events do not contain the word and are not parsed twice.
 	if mayName(data, "error") && json.Unmarshal(data, &head) == nil && adapter.Reports(head.Error) {
+		if f.json && !f.heard {
+			if _, known := complaint.Stray(nil, data, time.Time{}); !known { // who speaks is not known to be a model server
+				f.stray(data, true)
+				return
+			}
+		}
 		f.failure(data)
 		return
 	}
 	if _, refused := complaint.Hidden(data, time.Time{}); refused {
 		f.failure(data)
 		return
+	}
+	if !f.heard {
+		if f.heard = bytes.Contains(data, f.mark); !f.heard {
+			f.stray(data, f.json)
+		}
 	}
 	f.out.WriteString(`data: {"frame":`)
 	if bytes.IndexByte(data, '\n') < 0 {

@@ -54,7 +54,11 @@ func (p *Provider) Transcribe(
 		usd = length.Minutes() * p.o.TranscriptionUSDPerMinute
 	}
 	if err != nil {
-		return "", usd, p.classify(x, err)
+		err = p.classify(x, err)
+		if x.complaint != nil || llm.KindOf(err) == llm.WrongAddress { // nothing was written down
+			usd = 0
+		}
+		return "", usd, err
 	}
 	return answer, usd, nil
 }
@@ -100,7 +104,13 @@ func (p *Provider) transcript(x *exchange, req *http.Request) (text string, hear
 			Seconds float64 `json:"seconds"`
 		} `json:"usage"`
 	}
-	if err := json.Unmarshal(raw, &answer); err != nil {
+	err = json.Unmarshal(raw, &answer)
+	if answer.Text == nil && !bytes.Contains(x.head.Bytes(), []byte(`"text"`)) {
+		if other := p.stray(x, x.head.Bytes(), true); other != nil {
+			return "", 0, other
+		}
+	}
+	if err != nil {
 		return "", 0, fmt.Errorf("read a transcript: %w", err)
 	}
 	if s := answer.Usage.Seconds; s > 0 && s < 1e6 {

@@ -90,8 +90,11 @@ func TestTranscribeFails(t *testing.T) {
 		"wrong key":    {http.StatusUnauthorized, `{"error":{"message":"no"}}`, llm.Unauthorized, false},
 		"overloaded":   {http.StatusServiceUnavailable, ``, llm.Unavailable, false},
 		"too often":    {http.StatusTooManyRequests, `{"error":{"message":"slow down"}}`, llm.RateLimited, false},
-		"no text":      {http.StatusOK, `{}`, llm.Unavailable, true},
-		"not JSON":     {http.StatusOK, `oops`, llm.Truncated, true},
+		"no text":      {http.StatusOK, `{"text":null}`, llm.Unavailable, true},
+		"half":         {http.StatusOK, `{"text":"hel`, llm.Truncated, true},
+		"not JSON":     {http.StatusOK, `oops`, llm.WrongAddress, false},
+		"other JSON":   {http.StatusOK, `{}`, llm.WrongAddress, false},
+		"key in a 200": {http.StatusOK, `{"detail":"Invalid API key"}`, llm.Unauthorized, false},
 		"far too long": {http.StatusOK, `{"text":"` + strings.Repeat("x", 2<<20) + `"}`, llm.Oversize, true},
 	} {
 		t.Run(name, func(t *testing.T) {

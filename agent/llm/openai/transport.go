@@ -1,8 +1,11 @@
 package openai
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
@@ -31,12 +34,15 @@ type exchange struct {
 	sent      bool
 	pieces    [][]byte // of the request's body, before contents are filled in
 	repeated  bool     // not sent, because the same request was refused before
+	url       *url.URL // of the request
 	status    int
 	header    http.Header
 	body      []byte               // of a refused request, as far as it is read
 	complaint *complaint.Complaint // what the server said instead of an answer
 	refusal   bool                 // rejected because of its content
 	frames    *frames              // of the stream that is read; nil = none yet
+	mark      []byte               // of it: what every event contains
+	head      *bytes.Buffer        // the beginning of an answer that is no stream; nil = none yet
 
 	think func(text string)             // gets thoughts that the server keeps apart from the text
 	hear  func(res *llm.Response) error // adds the words of the answer, once all have come
@@ -85,7 +91,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	req.Header.Set("User-Agent", "zephbot")
-	x.sent = true
+	x.sent, x.url = true, req.URL
 	resp, err := x.client.Do(req)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // classified and cleaned of addresses by classify
@@ -99,8 +105,26 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	limited := adapter.Cap(resp.Body, x.limit)
 	resp.Body = limited
 	if x.stream {
-		x.frames = newFrames(limited)
+		x.frames = newFrames(limited, x.mark)
 		resp.Body = x.frames
+	} else {
+		x.head = &bytes.Buffer{}
+		resp.Body = keeping{limited, x.head}
 	}
 	return resp, nil
+}
+
+// keeping is a body whose beginning is kept while it is read.
+type keeping struct {
+	io.ReadCloser
+	head *bytes.Buffer
+}
+
+// Read implements io.Reader.
+func (k keeping) Read(p []byte) (int, error) {
+	n, err := k.ReadCloser.Read(p)
+	if room := complaint.MaxStray - k.head.Len(); room > 0 {
+		k.head.Write(p[:min(n, room)])
+	}
+	return n, err //nolint:wrapcheck // io.EOF must stay bare
 }

@@ -98,12 +98,19 @@ func (c *circuit) resting(conversation string, now time.Time) bool {
 	return c.down && now.Before(c.until)
 }
 
+// blame notes what kind of failure the last one was, if that shows only after several.
+func (c *circuit) blame(kind llm.Kind) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.why = kind
+}
+
 // cause is the kind of the error for a call that is not admitted: a permanent cause stays the same one.
 func (c *circuit) cause() llm.Kind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch c.why {
-	case llm.Unauthorized, llm.NoCredit, llm.UnknownModel, llm.Region:
+	case llm.Unauthorized, llm.NoCredit, llm.UnknownModel, llm.Region, llm.WrongAddress:
 		return c.why
 	default:
 		return llm.Unavailable
@@ -119,7 +126,7 @@ func (c *circuit) record(conversation string, err error, now time.Time) {
 		switch kind := llm.KindOf(err); kind {
 		case llm.RateLimited:
 			return
-		case llm.Unavailable, llm.Timeout, llm.Truncated, llm.Unauthorized, llm.NoCredit, llm.UnknownModel, llm.Region:
+		case llm.Unavailable, llm.Timeout, llm.Truncated, llm.Unauthorized, llm.NoCredit, llm.UnknownModel, llm.Region, llm.WrongAddress:
 			c.why = kind
 			c.fail(conversation, now)
 			return

@@ -118,7 +118,7 @@ func TestOutageOfOne(t *testing.T) {
 // TestCauseOfPause: a pause because of the key, the account or the model is said to be that.
 func TestCauseOfPause(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []llm.Kind{llm.Unauthorized, llm.NoCredit, llm.UnknownModel, llm.Region} {
+	for _, kind := range []llm.Kind{llm.Unauthorized, llm.NoCredit, llm.UnknownModel, llm.Region, llm.WrongAddress} {
 		b := newBench()
 		b.options.Observe = nil
 		r := b.router(t, &patient{fails: map[string]llm.Kind{"a": kind}, asked: map[string]int{}})

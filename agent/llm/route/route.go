@@ -346,6 +346,9 @@ func (c *call) try(ctx context.Context, p *circuit) (*llm.Response, error) {
 		}
 		delay, again := c.delay(e, number)
 		if !again || p.resting(c.conversation, o.Now()) {
+			if e.Blank { // a hiccup does not last so long
+				c.misdirected(p)
+			}
 			return nil, e
 		}
 		o.Log.Debug().Str("provider", p.provider.Name()).Str("kind", string(e.Kind)).
@@ -355,6 +358,16 @@ func (c *call) try(ctx context.Context, p *circuit) (*llm.Response, error) {
 			return nil, fmt.Errorf("wait before retrying the model call: %w", err)
 		}
 	}
+}
+
+// misdirected counts answers without anything in them as a wrong address.
+func (c *call) misdirected(p *circuit) {
+	for _, e := range c.errs {
+		if e.Blank && e.Provider == p.provider.Name() {
+			e.Kind = llm.WrongAddress
+		}
+	}
+	p.blame(llm.WrongAddress)
 }
 
 // once makes one attempt and reports it.

@@ -43,6 +43,10 @@ func fail(kind llm.Kind, after time.Duration) llmtest.Step {
 	return llmtest.Step{Err: &llm.Error{Kind: kind, RetryAfter: after, Err: errors.New("down")}}
 }
 
+func blank() llmtest.Step {
+	return llmtest.Step{Err: &llm.Error{Kind: llm.Truncated, Blank: true, Provider: "main", Err: errors.New("nothing")}}
+}
+
 func say(text string) llmtest.Step { return llmtest.Step{Text: text} }
 
 type bench struct {
@@ -117,6 +121,19 @@ func TestChat(t *testing.T) {
 		{
 			name: "a long retry after is not waited for", main: []llmtest.Step{fail(llm.RateLimited, time.Hour)}, back: []llmtest.Step{say("b")},
 			attempts: []string{"main rate_limited", "back ok"}, text: "b",
+		},
+		{
+			name: "an answer with nothing in it is asked for three times and no more", main: []llmtest.Step{blank(), blank(), blank(), say("never")}, back: []llmtest.Step{fail(llm.WrongAddress, 0)},
+			attempts: []string{"main truncated", "main truncated", "main truncated", "back wrong_address"},
+			slept:    []time.Duration{250 * time.Millisecond, 500 * time.Millisecond}, kind: llm.WrongAddress,
+		},
+		{
+			name: "an answer with nothing in it, once", main: []llmtest.Step{blank(), say("a")},
+			attempts: []string{"main truncated", "main ok"}, slept: []time.Duration{250 * time.Millisecond}, text: "a",
+		},
+		{
+			name: "a wrong address falls back at once", main: []llmtest.Step{fail(llm.WrongAddress, 0)}, back: []llmtest.Step{say("b")},
+			attempts: []string{"main wrong_address", "back ok"}, text: "b",
 		},
 		{
 			name: "invalid ends at once", main: []llmtest.Step{fail(llm.Invalid, 0)}, back: []llmtest.Step{say("b")},

@@ -239,6 +239,11 @@ func troubleOf(p *config.Provider, err error) *ModelTrouble {
 		return trouble(UnknownModel, "has no model %s", p.Model)
 	case llm.Region:
 		return trouble(ModelRefused, "does not serve the country of this machine (%s)", text)
+	case llm.WrongAddress:
+		if status == http.StatusNotFound {
+			return trouble(NotReached, "is no such API (404); most addresses end with /v1")
+		}
+		return trouble(NotReached, "is not a model server with this API (%s)", text)
 	case llm.Unauthorized:
 		if p.Keys()[0] == "" {
 			return trouble(WrongKey, "wants a key, and none is configured")
@@ -254,9 +259,6 @@ func troubleOf(p *config.Provider, err error) *ModelTrouble {
 		}
 		return trouble(ModelBusy, "does not work at the moment (%s)", text)
 	default:
-		if status == http.StatusNotFound {
-			return trouble(NotReached, "is no such API (404); most addresses end with /v1")
-		}
 		return trouble(ModelRefused, "refuses the request (%s)", text)
 	}
 }
