@@ -320,8 +320,11 @@ func (s *step) answer(entry journal.Entry, resp *llm.Response) *Outcome {
 		return s.endWith(entry, reason)
 	}
 	entry.Kind = journal.AnswerEntry
-	if resp.Stop == llm.StopLength {
+	switch {
+	case resp.Stop == llm.StopLength:
 		entry.Reason = journal.ReasonLength
+	case resp.Stop == llm.StopRefusal && resp.Filtered:
+		entry.Reason = journal.ReasonFiltered
 	}
 	text := forPeople(resp.Text)
 	return &Outcome{Kind: Answered, Text: text, Reason: entry.Reason, Entries: []journal.Entry{entry}}

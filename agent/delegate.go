@@ -268,8 +268,11 @@ func (s *step) overBudget(ctx context.Context, b *batch) error {
 func (s *step) report(out *Outcome) *tools.Result {
 	result := &tools.Result{Text: out.Text, Untrusted: "sub-agent:" + s.task.Name}
 	if out.Kind == Answered {
-		if out.Reason == journal.ReasonLength {
+		switch out.Reason {
+		case journal.ReasonLength:
 			result.Text += "\n(cut at the token limit)"
+		case journal.ReasonFiltered:
+			result.Text += "\n(broken off by a content filter of its model's provider)"
 		}
 		return result
 	}

@@ -24,5 +24,8 @@ const (
 	ReasonInternal  = "internal"  // a fault of this service
 )
 
+// ReasonFiltered is the Reason of an answer that the vendor's filter broke off.
+const ReasonFiltered = "filtered"
+
 // ReasonLength is the Reason of an answer, or of a request to call tools, that was cut at the token limit.
 const ReasonLength = "length"

@@ -136,7 +136,10 @@ type Response struct {
 	Text string
 	// Unmade: the answer contains calls that cannot be made, as text: of tools that were not offered, or written so that
 	// they cannot be read. They are part of Text, of which onDelta got only what is before them.
-	Unmade   bool
+	Unmade bool
+	// Filtered: with StopRefusal, the vendor's filter broke the answer off, and Text is its beginning. Without it, Text is
+	// what the model said to decline.
+	Filtered bool
 	Thoughts string // what the model thought before its answer, as far as the vendor shows it; never shown as an answer
 	Uses     []ToolUse
 	Extra    json.RawMessage // for Message.Extra of later requests; nil = nothing has to be sent back

@@ -219,7 +219,7 @@ func (s *session) reason(p *prompt) sdk.StopReason {
 			return sdk.StopReasonMaxTurnRequests
 		case journal.ReasonLength:
 			return sdk.StopReasonMaxTokens
-		case journal.ReasonRefusal:
+		case journal.ReasonRefusal, journal.ReasonFiltered:
 			return sdk.StopReasonRefusal
 		case journal.ReasonStopped:
 			return sdk.StopReasonCancelled

@@ -179,8 +179,11 @@ func (w *work) finish(change *bot.Change, entries []journal.Entry) {
 
 func (w *work) answered(ctx context.Context, change *bot.Change, out agent.Outcome) error {
 	text := out.Text
-	if out.Reason == "length" {
+	switch out.Reason {
+	case journal.ReasonLength:
 		text += "\n\n" + w.d.parts.Words.Cut(w.msg.Language)
+	case journal.ReasonFiltered:
+		text += "\n\n" + w.d.parts.Words.Filtered(w.msg.Language)
 	}
 	contents := w.d.parts.Composer.Compose(text)
 	if len(contents) == 0 { // nothing visible

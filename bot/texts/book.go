@@ -62,14 +62,14 @@ type ownerBook struct {
 
 // noticeBook is what is said about messages and files that did not go as they should.
 type noticeBook struct {
-	Unstored, Behind, Nothing   string
-	OutOfOrder                  string // advice
-	Away, Busy, Broken          string // request
-	Cut, Placeholder, Resent    string
-	Lost                        count // messages
-	NoTopic, AsFile, Unsendable string
-	NotKept                     string // tool, file
-	Stranger, GroupUnlisted     string // id
+	Unstored, Behind, Nothing          string
+	OutOfOrder                         string // advice
+	Away, Busy, Broken                 string // request
+	Cut, Filtered, Placeholder, Resent string
+	Lost                               count // messages
+	NoTopic, AsFile, Unsendable        string
+	NotKept                            string // tool, file
+	Stranger, GroupUnlisted            string // id
 }
 
 // progressBook is what is said while a turn runs.

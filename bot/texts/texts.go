@@ -149,6 +149,9 @@ func quoted(text string) string {
 // Cut is added under an answer that the token limit cut.
 func (w Words) Cut(language string) string { return w.in(language).Notices.Cut }
 
+// Filtered is added under an answer that a filter of the model's provider broke off.
+func (w Words) Filtered(language string) string { return w.in(language).Notices.Filtered }
+
 // Unstored says that a message cannot be stored now and is not lost.
 func (w Words) Unstored(language string) string { return w.in(language).Notices.Unstored }
 

@@ -203,6 +203,7 @@ func (a *answer) response() *llm.Response {
 	}
 	a.said = a.words.Finish(res.Stop == llm.StopLength)
 	res.Text, res.Thoughts = a.said.Text, a.said.Thoughts
+	res.Filtered = res.Stop == llm.StopRefusal && res.Text != ""
 	if len(res.Uses) == 0 && res.Stop != llm.StopRefusal { // calls in the text count if the server has found none
 		res.Unmade = a.said.Unmade
 		for _, c := range a.said.Calls {

@@ -206,7 +206,7 @@ func (p *Provider) ask(
 		if x.refusal {
 			said := a.words.Finish(true)
 			return &llm.Response{
-				Text: said.Text, Thoughts: said.Thoughts, Stop: llm.StopRefusal, Provider: p.o.Name, Model: p.o.Model,
+				Text: said.Text, Thoughts: said.Thoughts, Stop: llm.StopRefusal, Filtered: said.Text != "", Provider: p.o.Name, Model: p.o.Model,
 			}, nil, nil
 		}
 		if x.complaint == nil || a.words.Shown() {

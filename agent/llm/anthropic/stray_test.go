@@ -50,3 +50,14 @@ func TestNoAnswer(t *testing.T) {
 		})
 	}
 }
+
+// TestFiltered: an answer that ends with a refusal after its beginning is told apart from one that never began.
+func TestFiltered(t *testing.T) {
+	t.Parallel()
+	for body, filtered := range map[string]bool{stream("refusal", text(0, "Take two")): true, stream("refusal"): false, stream("end_turn", text(0, "a")): false} {
+		res, err := provider(t, serve(t, reply{body: body}), nil).Chat(t.Context(), hi(), nil)
+		if err != nil || res.Filtered != filtered || filtered && res.Stop != llm.StopRefusal {
+			t.Errorf("%+v, %v, want %t", res, err, filtered)
+		}
+	}
+}

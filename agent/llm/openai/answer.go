@@ -61,10 +61,12 @@ type chunk struct {
 }
 
 type choice struct {
-	Index        int     `json:"index"`
-	Delta        *delta  `json:"delta"`
-	Message      *delta  `json:"message"` // from a server that does not stream
-	FinishReason *string `json:"finish_reason"`
+	Index   int    `json:"index"`
+	Delta   *delta `json:"delta"`
+	Message *delta `json:"message"` // from a server that does not stream
+	// Text is all that a server says which answers a conversation in the form of the old completions.
+	Text         adapter.Fragment `json:"text"`
+	FinishReason *string          `json:"finish_reason"`
 }
 
 type delta struct {
@@ -137,6 +139,12 @@ func (a *answer) choice(c choice, emit func(string)) error {
 	d, whole := c.Delta, false
 	if d == nil && c.Message != nil {
 		d, whole = c.Message, true
+	}
+	switch {
+	case d == nil:
+		d = &delta{Content: c.Text}
+	case c.Text.Text != "" && d.Content.Text == "" && d.Content.Raw == nil:
+		d.Content = c.Text
 	}
 	if d != nil {
 		a.returned.add(d)
@@ -389,9 +397,9 @@ func (a *answer) begun() bool { return a.size > 0 || a.thinks || len(a.calls) > 
 // response returns the whole answer, without its text.
 func (a *answer) response(origin string, names *wirename.Names) (*llm.Response, error) {
 	res := &llm.Response{Usage: a.usage, Model: a.model, Uses: a.uses(origin, names)}
-	switch a.finish {
-	case "content_filter", "refusal", "safety", "sensitive":
-		res.Stop = llm.StopRefusal
+	switch reason, _, _ := strings.Cut(a.finish, ":"); reason { // Gemini: "content_filter: SAFETY"
+	case "content_filter", "refusal", "safety", "sensitive", "recitation", "blocklist", "prohibited_content", "spii", "image_safety", "moderation":
+		res.Stop, res.Filtered = llm.StopRefusal, !a.refused
 	case "model_context_window_exceeded":
 		if !a.begun() {
 			return nil, &llm.Error{Kind: llm.TooLong, Err: errors.New("the conversation fills the model's window")}

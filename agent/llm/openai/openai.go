@@ -229,7 +229,7 @@ func (p *Provider) ask(
 		if x.refusal {
 			said := words.Finish(true)
 			return &llm.Response{
-				Text: said.Text, Thoughts: said.Thoughts, Stop: llm.StopRefusal, Provider: p.o.Name, Model: p.o.Model,
+				Text: said.Text, Thoughts: said.Thoughts, Stop: llm.StopRefusal, Filtered: said.Text != "", Provider: p.o.Name, Model: p.o.Model,
 			}, nil, nil
 		}
 		if x.complaint != nil && x.complaint.Failed != "" {
@@ -281,6 +281,7 @@ func (p *Provider) hear(res *llm.Response, names *wirename.Names, said *textcall
 		p.opens.Store(said.Unopened)
 	}
 	if res.Stop == llm.StopRefusal {
+		res.Filtered = res.Filtered && res.Text != ""
 		return nil
 	}
 	announced := res.Stop == llm.StopTools

@@ -355,7 +355,7 @@ func (r *report) response(w *responses, names *wirename.Names) (*llm.Response, e
 	res := &llm.Response{Uses: uses, Usage: r.usage, Model: r.model, Stop: llm.StopEnd}
 	switch {
 	case r.reason == "content_filter":
-		res.Stop = llm.StopRefusal
+		res.Stop, res.Filtered = llm.StopRefusal, !r.refused
 	case r.status == "incomplete":
 		res.Stop = llm.StopLength
 	case len(uses) > 0:
