@@ -133,9 +133,6 @@ func New(o *Options) *Reader {
 	return r
 }
 
-// special marks the bytes at which text may be more than text.
-var special = [256]bool{'\n': true, '<': true, '[': true}
-
 // Write takes the next piece of the answer's text.
 func (r *Reader) Write(piece string) {
 	if len(r.pending) == 0 && r.state == inText {
@@ -161,7 +158,7 @@ func (r *Reader) plain(piece string) string {
 		case r.blank && (c == '{' || c == 'f' || (c == 'a' || c == 'c') && !r.spoken):
 			return piece
 		default:
-			n = textLength(piece)
+			n = r.forms.textLength(piece)
 		}
 		if n == 0 {
 			return piece
@@ -173,7 +170,7 @@ func (r *Reader) plain(piece string) string {
 }
 
 // textLength returns how much of a text is certainly text, up to the end of its line, or of the blanks that begin it.
-func textLength(text string) int {
+func (t *forms) textLength(text string) int {
 	n := 0
 	for n < len(text) && (text[n] == ' ' || text[n] == '\t') {
 		n++
@@ -181,7 +178,7 @@ func textLength(text string) int {
 	if n > 0 {
 		return n
 	}
-	for n < len(text) && !special[text[n]] {
+	for n < len(text) && !t.begin(text, n) {
 		n++
 	}
 	if n < len(text) && text[n] == '\n' {
@@ -299,8 +296,9 @@ func (r *Reader) stepThought(text string, final bool) (int, bool) {
 func (r *Reader) endThought() {
 	thought := string(r.thoughts[r.begun:])
 	nested := false
-	for _, f := range r.forms.by['<'] {
-		nested = nested || f.Kind == thoughtForm && len(r.borders) == 0 && strings.Contains(strings.ToLower(thought), f.Open)
+	if len(r.borders) == 0 {
+		at, _, _ := findMark(thought, r.forms.opened, true)
+		nested = at >= 0
 	}
 	r.state, r.cut, r.ended, r.since = inText, true, true, len(r.text)
 	r.borders = nil
@@ -370,7 +368,7 @@ func (r *Reader) stepText(text string, final bool) (int, bool) {
 			return n, decided
 		}
 	}
-	if n := textLength(text); n > 0 {
+	if n := r.forms.textLength(text); n > 0 {
 		r.pass(text[:n])
 		return n, true
 	}
