@@ -30,6 +30,8 @@ type form struct {
 	Close []string `json:"close"`
 	// Whole: the opening mark is part of the call and not only around it.
 	Whole bool `json:"whole"`
+	// Strict: it means calls only at the beginning of a line, and if all tools in it were offered; else it is text.
+	Strict bool `json:"strict"`
 
 	stem string // Open without its last character, if it is a tag that may have attributes
 }

@@ -34,13 +34,13 @@ type value struct {
 const maxHeader = 320
 
 // vendor is what may stand before the name of a tag: DSML between bars, or a prefix.
-const vendor = `(?:[|｜]{1,2}DSML[|｜]{1,2}|[A-Za-z]+:)?`
+const vendor = `(?:[|｜]{1,2}DSML[|｜]{1,2}|[A-Za-z][A-Za-z0-9_-]*:)?`
 
 var (
 	elementTag = regexp.MustCompile(`^<` + vendor +
-		`(?:function\s*=\s*|function\(|(?:invoke|function_call|tool)\s+name\s*=\s*)["']?([^"'<>{}()\s]+)["']?\)?[^>{(]*([>{(])`)
-	elementEnd     = regexp.MustCompile(`</` + vendor + `(?:function|invoke|(?:function|tool)_calls?)>`)
-	elementClose   = regexp.MustCompile(`^</` + vendor + `(?:function|invoke|function_call|tool)>`)
+		`(?:function\s*=\s*|function\(|(?:invoke|function_call|function|tool_call|tool_use|tool)\s+name\s*=\s*)["']?([^"'<>{}()\s]+)["']?\)?[^>{(]*([>{(])`)
+	elementEnd     = regexp.MustCompile(`</` + vendor + `(?:function|invoke|tool|tool_use|(?:function|tool)_calls?)>`)
+	elementClose   = regexp.MustCompile(`^</` + vendor + `(?:function|invoke|function_call|tool_call|tool_use|tool)>`)
 	parameterTag   = regexp.MustCompile(`<` + vendor + `(?:parameter|arg)(?:=|\s+name\s*=\s*)["']?([^"'<>\n]+?)["']?(\s[^<>\n]*)?>`)
 	parameterStart = regexp.MustCompile(`^<` + vendor + `(?:parameter|arg)(?:=|\s+name\s*=)`)
 	parameterEnd   = regexp.MustCompile(`</` + vendor + `(?:parameter|arg)>`)
@@ -61,9 +61,15 @@ type region struct {
 	text  string
 	mark  int // length of the opening mark
 	final bool
+	outer []*form // the containers around the one of form
+
+	offers func(name string) bool
 
 	calls []written
 }
+
+// maxNested bounds containers within containers.
+const maxNested = 4
 
 // read returns how much of the text belongs to the calls.
 func (r *region) read() (int, verdict) {
@@ -109,8 +115,20 @@ func (r *region) readContainer() (int, verdict) {
 			case begins:
 				return 0, needsMore
 			case fits:
-				return at + n, isCalls // a container without calls is markup too
+				if at, end = at+n, at+n; len(r.outer) > 0 {
+					r.form, r.outer = r.outer[len(r.outer)-1], r.outer[:len(r.outer)-1]
+					continue
+				}
+				return at, isCalls // a container without calls is markup too
 			case differs:
+			}
+			n, how := r.openInner(at)
+			switch {
+			case how == begins:
+				return 0, needsMore
+			case how == fits:
+				at += n
+				continue
 			}
 		}
 		if len(r.calls) > 0 && strings.IndexByte(",;", r.text[at]) >= 0 {
@@ -129,6 +147,22 @@ func (r *region) readContainer() (int, verdict) {
 	}
 }
 
+// openInner enters a container within a container, and returns the length of its opening mark.
+func (r *region) openInner(at int) (int, fit) {
+	if r.text[at] != '<' || len(r.outer) == maxNested {
+		return 0, differs
+	}
+	f, n, how := table().match(r.text[at:], r.final)
+	if how != fits || f.Kind != callForm || f.Whole {
+		if how == fits {
+			how = differs
+		}
+		return 0, how
+	}
+	r.outer, r.form = append(r.outer, r.form), f
+	return n, fits
+}
+
 // ends returns the verdict about calls that end without a closing mark.
 func (r *region) ends(end int) (int, verdict) {
 	if len(r.calls) == 0 {
@@ -144,7 +178,12 @@ func (r *region) readItem(at int) (int, verdict) {
 	case '{', '[':
 		return r.readJSON(at)
 	case '<':
+		if n, v := r.readNameElement(at); v != isText {
+			return n, v
+		}
 		return r.readElement(at)
+	case '`':
+		return r.readFenced(at, "")
 	}
 	n := strings.IndexFunc(rest, func(c rune) bool { return !nameRune(c) })
 	if n < 0 {
@@ -158,11 +197,16 @@ func (r *region) readItem(at int) (int, verdict) {
 		return 0, needsMore
 	case len(r.calls) > 0 && (next == len(rest) || rest[next] != '(' && !strings.HasPrefix(rest, "call:")):
 		return 0, isText // what follows the calls
+	case next == len(rest) && !r.offers(rest[:n]): // a word of a text about the mark
+		return 0, isText
 	case next == len(rest): // cut behind the name
 		r.calls = append(r.calls, written{name: rest[:n], broken: rest})
 		return next, isCalls
 	case rest[next] == '{': // Gemma, or a name before its arguments
 		return r.readNamed(at, strings.TrimPrefix(rest[:n], "call:"), next)
+	case rest[next] == '`': // Hunyuan
+		m, v := r.readFenced(at+next, strings.TrimPrefix(rest[:n], "call:"))
+		return next + m, v
 	case rest[next] == '(' && next == n:
 		return r.readPython(at, n)
 	default:
@@ -200,6 +244,227 @@ func (r *region) readJSON(at int) (int, verdict) {
 		r.calls = append(r.calls, written{name: namedIn(body), broken: body})
 	}
 	return n, isCalls
+}
+
+// readFenced reads an object in a block of code: the arguments of a tool, or a call if there is no name.
+func (r *region) readFenced(at int, name string) (int, verdict) {
+	rest := r.text[at:]
+	const ticks = "```"
+	if !strings.HasPrefix(rest, ticks) {
+		if strings.HasPrefix(ticks, rest) && !r.final {
+			return 0, needsMore
+		}
+		return 0, isText
+	}
+	open := len(ticks)
+	for open < len(rest) && open < maxToken && rest[open] != '\n' && rest[open] != '{' && rest[open] != '[' {
+		open++
+	}
+	open = afterBlanks(rest, open)
+	switch {
+	case open == len(rest) && !r.final:
+		return 0, needsMore
+	case open == len(rest), rest[open] != '{' && (rest[open] != '[' || name != ""):
+		return 0, isText
+	}
+	var n int
+	var v verdict
+	if name == "" {
+		n, v = r.readJSON(at + open)
+	} else {
+		n, v = r.readNamed(at+open, name, 0)
+	}
+	if v != isCalls {
+		return 0, v
+	}
+	end := open + n
+	close := afterBlanks(rest, end)
+	switch {
+	case strings.HasPrefix(rest[close:], ticks):
+		end = close + len(ticks)
+	case strings.HasPrefix(ticks, rest[close:]) && !r.final:
+		r.calls = r.calls[:0] // read again with what follows
+		return 0, needsMore
+	}
+	return end, isCalls
+}
+
+// The elements with the name of a tool and with its arguments, where each has its own.
+var (
+	nameElements     = []string{"<name>", "<tool_name>", "<function_name>", "<tool>", "<function>"}
+	argumentElements = []string{"<arguments>", "<parameters>", "<args>", "<input>", "<params>", "<tool_input>", "<tool_args>"}
+)
+
+// openingOf returns which of some opening tags a text begins with, and its length.
+func openingOf(text string, tags []string, final bool) (tag string, n int, how fit) {
+	how = differs
+	for _, t := range tags {
+		switch n, ok := prefixed(text, t); {
+		case ok == fits:
+			return t, n, fits
+		case ok == begins && !final:
+			how = begins
+		}
+	}
+	return "", 0, how
+}
+
+// readNameElement reads <name>NAME</name> and what follows it: <arguments> with an object or with an element for each
+// argument, or these without it.
+func (r *region) readNameElement(at int) (int, verdict) {
+	rest := r.text[at:]
+	tag, open, how := openingOf(rest, nameElements, r.final)
+	if how != fits {
+		if how == begins {
+			return 0, needsMore
+		}
+		return 0, isText
+	}
+	end, n, _ := findMark(rest[open:min(len(rest), open+maxHeader)], []string{"</" + tag[1:]}, r.final)
+	if end < 0 {
+		if !r.final && len(rest) < open+maxHeader {
+			return 0, needsMore
+		}
+		return 0, isText
+	}
+	name := strings.TrimSpace(rest[open : open+end])
+	if name == "" || strings.ContainsAny(name, " \n<>{") {
+		return 0, isText
+	}
+	from := open + end + n
+	next := afterBlanks(rest, from)
+	switch {
+	case next == len(rest) && !r.final:
+		return 0, needsMore
+	case next == len(rest):
+		r.calls = append(r.calls, written{name: name, broken: rest})
+		return len(rest), isCalls
+	case rest[next] == '{':
+		return r.readNamed(at, name, next)
+	case rest[next] == '`':
+		m, v := r.readFenced(at+next, name)
+		return next + m, v
+	}
+	inner, m, how := openingOf(rest[next:], argumentElements, r.final)
+	switch how {
+	case begins:
+		return 0, needsMore
+	case fits:
+		return r.readArguments(at, name, next+m, "</"+inner[1:])
+	case differs:
+	}
+	// the arguments are elements of their own, up to the end of the container
+	stop, _, _ := findMark(rest[next:], r.form.Close, r.final)
+	if stop < 0 && !r.final {
+		return 0, needsMore
+	}
+	body := rest[next:]
+	if stop >= 0 {
+		body = body[:stop]
+	}
+	c := written{name: name, args: json.RawMessage("{}")}
+	if values, ok := elements(body, nil); ok {
+		c = written{name: name, values: values}
+	} else if strings.TrimSpace(body) != "" {
+		c.broken = body
+	}
+	r.calls = append(r.calls, c)
+	return next + len(body), isCalls
+}
+
+// readArguments reads what is between the tags of arguments.
+func (r *region) readArguments(at int, name string, open int, closing string) (int, verdict) {
+	rest := r.text[at:]
+	start := afterBlanks(rest, open)
+	from := start
+	if start < len(rest) && rest[start] == '{' {
+		if n := valueEnd(rest[start:]); n >= 0 {
+			from = start + n
+		} else if !r.final {
+			return 0, needsMore
+		}
+	}
+	end, n, _ := findMark(rest[min(from, len(rest)):], []string{closing}, r.final)
+	if end < 0 {
+		if !r.final {
+			return 0, needsMore
+		}
+		body := rest[open:]
+		if from > start { // only the closing tag is missing
+			r.calls = append(r.calls, withArguments(name, rest[start:from]))
+			return from, isCalls
+		}
+		r.calls = append(r.calls, written{name: name, broken: name + body})
+		return len(rest), isCalls
+	}
+	body := strings.TrimSpace(rest[open : from+end])
+	c := written{name: name}
+	switch values, ok := elements(body, nil); {
+	case ok:
+		c.values = values
+	case strings.HasPrefix(body, "<"):
+		if c.values = parameters(body); c.values == nil {
+			c.broken = body
+		}
+	default:
+		c = withArguments(name, body)
+	}
+	r.calls = append(r.calls, c)
+	return from + end + n, isCalls
+}
+
+// elements reads <KEY>VALUE</KEY>, one after the other, up to the end of a text. A value may contain tags, also its own
+// closing one unless another element or the end follows that. known reports whether a key may occur; nil = all may.
+func elements(text string, known func(key string) bool) ([]value, bool) {
+	var list []value
+	for {
+		text = strings.TrimLeft(text, " \t\r\n")
+		if text == "" {
+			return list, len(list) > 0
+		}
+		key, open := elementKey(text)
+		if open == 0 || known != nil && !known(key) || len(list) == maxCalls {
+			return nil, false
+		}
+		closing, body := "</"+key+">", text[open:]
+		end := -1
+		for from := 0; ; {
+			at := strings.Index(body[from:], closing)
+			if at < 0 {
+				break
+			}
+			if end < 0 {
+				end = from + at
+			}
+			rest := strings.TrimLeft(body[from+at+len(closing):], " \t\r\n")
+			if next, n := elementKey(rest); rest == "" || n > 0 && (known == nil || known(next)) {
+				end = from + at
+				break
+			}
+			from += at + len(closing)
+		}
+		if end < 0 {
+			return nil, false
+		}
+		v := body[:end]
+		if strings.HasPrefix(v, "\n") && strings.HasSuffix(v, "\n") && len(v) > 1 { // the tags have lines of their own
+			v = v[1 : len(v)-1]
+		}
+		list = append(list, value{key: key, text: v})
+		text = body[end+len(closing):]
+	}
+}
+
+// elementKey returns the name in the opening tag that a text begins with, and the length of the tag; 0 = there is none.
+func elementKey(text string) (string, int) {
+	if text == "" || text[0] != '<' {
+		return "", 0
+	}
+	n := nameLength(text[1:])
+	if n == 0 || n > maxToken || 1+n == len(text) || text[1+n] != '>' {
+		return "", 0
+	}
+	return text[1 : 1+n], n + 2
 }
 
 // readNamed reads a name with its arguments behind it.

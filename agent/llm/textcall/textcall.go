@@ -562,10 +562,13 @@ func (r *Reader) void(upTo int) {
 
 // region reads calls with marks.
 func (r *Reader) region(f *form, text string, mark int, final bool) (int, bool) {
-	g := &region{form: f, text: text, mark: mark, final: final}
+	g := &region{form: f, text: text, mark: mark, final: final, offers: r.offers}
 	n, v := 0, isText
-	if r.doubts < maxDoubts {
+	if r.doubts < maxDoubts && (!f.Strict || r.blank) {
 		n, v = g.read()
+	}
+	if f.Strict && v == isCalls && (len(g.calls) == 0 || slices.ContainsFunc(g.calls, func(c written) bool { return !r.offers(c.name) })) {
+		v = isText
 	}
 	if v == isText || v == needsMore && final {
 		r.doubts++
