@@ -19,6 +19,12 @@ const (
 	tokenForm   = "token"   // means nothing
 	lastForm    = "last"    // a token if it is the last thing of an answer
 
+	thoughtLabel = "thought_label"
+	callLabel    = "call_label"
+	inputLabel   = "input_label"
+	resultLabel  = "result_label"
+	answerLabel  = "answer_label"
+
 	closeForm   = "close"   // made from the closers of thoughts
 	genericForm = "generic" // a token by its shape
 )
@@ -40,9 +46,11 @@ type form struct {
 type forms struct {
 	by      [256][]*form
 	bare    []*form
+	labels  []*form
 	opened  []string  // all opening marks of thoughts
 	closed  []string  // all closers of thoughts
 	special [256]bool // the bytes at which text may be more than text
+	capital [256]bool // the bytes with which labels begin
 	second  [256]bool // the bytes that may follow one of them that is no ASCII
 }
 
@@ -73,6 +81,9 @@ func index(list []*form) *forms {
 		}
 		switch {
 		case f.Kind == "" || f.Open == "":
+		case strings.HasSuffix(f.Kind, "_label"):
+			all.labels = append(all.labels, f)
+			all.capital[f.Open[0]-'a'+'A'], all.capital['*'] = true, true
 		case f.Kind == bareForm:
 			all.bare = append(all.bare, f)
 		default:

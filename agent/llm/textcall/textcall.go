@@ -105,6 +105,7 @@ type Reader struct {
 	spoken bool // text has more than blanks
 	cut    bool // something was removed from the text
 	hushed bool // Unmade
+	acted  bool // a call was written between labels, so that a result may be made up
 
 	line  int // where the current line begins in text
 	blank bool
@@ -155,7 +156,7 @@ func (r *Reader) plain(piece string) string {
 			if n = strings.IndexByte(piece, '\n') + 1; n == 0 {
 				n = len(piece)
 			}
-		case r.blank && (c == '{' || c == 'f' || (c == 'a' || c == 'c') && !r.spoken):
+		case r.blank && (c == '{' || c == 'f' || r.forms.capital[c] || (c == 'a' || c == 'c') && !r.spoken):
 			return piece
 		default:
 			n = r.forms.textLength(piece)
@@ -377,6 +378,9 @@ func (r *Reader) stepText(text string, final bool) (int, bool) {
 
 // lineStart reads forms that need to be at the beginning of a line. read is false if there is none.
 func (r *Reader) lineStart(text string, final bool) (n int, decided, read bool) {
+	if r.forms.capital[text[0]] {
+		return r.labelled(text, final)
+	}
 	switch text[0] {
 	case 'a', 'c':
 		if !r.spoken && len(r.calls) == 0 && !r.inner {
@@ -469,13 +473,22 @@ func (r *Reader) mark(text string, final bool) (int, bool) {
 	case begins:
 		return 0, false
 	case differs:
-		return r.literal(text), true
+		if text[0] != '<' || !r.blank || len(r.o.Tools) == 0 {
+			return r.literal(text), true
+		}
 	case fits:
 	}
 	code, decided := inlineCode(r.text, text, final)
 	switch {
 	case !decided:
 		return 0, false
+	case how == differs && !code:
+		if n, decided, read := r.named(text, final); read {
+			return n, decided
+		}
+		return r.literal(text), true
+	case how == differs:
+		return r.literal(text), true
 	case code:
 		r.pass(text[:n])
 		return n, true

@@ -202,6 +202,34 @@ var samples = []struct {
 	{name: "any namespace", in: "<any-2:tool_call>{\"name\":\"list_directory\",\"arguments\":{\"path\":\".\"}}</any-2:tool_call><a:function_call>{\"name\":\"bash\",\"arguments\":{\"command\":\"ls\"}}</a:function_call>", calls: []string{lsDot, `bash {"command":"ls"}`}},
 	{name: "container in a fence", in: "```xml\n<tool_use><name>bash</name><arguments>{}</arguments></tool_use>\n<step:toolcall>{}</step:toolcall>\n```\n", text: "```xml\n<tool_use><name>bash</name><arguments>{}</arguments></tool_use>\n<step:toolcall>{}</step:toolcall>\n```\n"},
 	{name: "text about the containers", in: "The <tool_use> element has a <name>, the <step:toolcall> none.", text: "The <tool_use> element has a <name>, the <step:toolcall> none."},
+	{name: "element of a tool", in: "I look.\n<list_directory>\n<path>.</path>\n</list_directory>\nBye", text: "I look.\n\nBye", calls: []string{lsDot}},
+	{name: "element of a tool, types", in: "<list_directory><path>.</path><depth>2</depth><only>[\"a\"]</only></list_directory>", calls: []string{`list_directory {"depth":2,"only":["a"],"path":"."}`}},
+	{name: "element of a tool, tags in a value", in: "<bash><command>\necho '</command>' '</bash>' <b>\n</command></bash>", calls: []string{`bash {"command":"echo '\u003c/command\u003e' '\u003c/bash\u003e' \u003cb\u003e"}`}},
+	{name: "element of a tool, name of the wire", in: "<github__create_issue><title>x</title></github__create_issue>", calls: []string{`github:create_issue {"title":"x"}`}},
+	{name: "element of a tool, an object", in: "<list_directory>{\"path\":\".\"}</list_directory>", calls: []string{lsDot}},
+	{name: "element of a tool, empty", in: "<list_directory></list_directory><list_directory />", calls: []string{"list_directory {}", "list_directory {}"}},
+	{name: "element of a tool, cut", in: "<bash><command>rm -rf /tmp/", calls: []string{"bash <bash><command>rm -rf /tmp/"}, cut: true},
+	{name: "element of a tool, not closed", in: "<bash><command>ls</command>", calls: []string{`bash {"command":"ls"}`}},
+	{name: "element that only has the name", in: "<bash>ls</bash>\n<bash><b>x</b></bash>\n<bash></bash>\n<bash class=\"x\"><command>", text: "<bash>ls</bash>\n<bash><b>x</b></bash>\n<bash></bash>\n<bash class=\"x\"><command>"},
+	{name: "element of no tool", in: "<ul>\n<li>a</li>\n</ul>\n<read_file><path>.</path></read_file>", text: "<ul>\n<li>a</li>\n</ul>\n<read_file><path>.</path></read_file>"},
+	{name: "element within a line", in: "Write <bash><command>ls</command></bash>.", text: "Write <bash><command>ls</command></bash>."},
+	{name: "element of a tool in code", in: "```\n<bash><command>ls</command></bash>\n```\n`\n<bash><command>ls</command></bash>`", text: "```\n<bash><command>ls</command></bash>\n```\n`\n<bash><command>ls</command></bash>`"},
+
+	{name: "react", in: "Thought: I need to look.\nAction: list_directory\nAction Input: {\"path\":\".\"}\nObservation: a.txt\nThought: I know.\nFinal Answer: a.txt", thoughts: " I need to look.\n", calls: []string{lsDot}},
+	{name: "react without a thought", in: "I look.\nAction: list_directory\nAction Input: {\"path\":\".\"}", text: "I look.\n", calls: []string{lsDot}},
+	{name: "react, bold and numbered", in: "**Thought:** hm\n**Action 1:** `list_directory`\n**Action Input 1:** {\"path\":\".\"}\n\n**Observation 1:** x", thoughts: " hm\n", calls: []string{lsDot}},
+	{name: "react, block of code", in: "Action: list_directory\nAction Input:\n```json\n{\"path\":\".\"}\n```\nObservation: x", calls: []string{lsDot}},
+	{name: "react, an object", in: "Thought: hm\nAction:\n```\n{\"action\":\"list_directory\",\"action_input\":{\"path\":\".\"}}\n```", thoughts: " hm\n", calls: []string{lsDot}},
+	{name: "react, plain input", in: "Action: bash\nAction Input: ls -l\nObservation: x", calls: []string{`bash {"command":"ls -l"}`}},
+	{name: "react, plain input of many parameters", in: "Action: list_directory\nAction Input: home", calls: []string{"list_directory home"}},
+	{name: "react, cut", in: "Action: bash\nAction Input: {\"command\":\"rm -rf /tmp/", calls: []string{"bash {\"command\":\"rm -rf /tmp/"}, cut: true},
+	{name: "react, two", in: "Action: bash\nAction Input: {\"command\":\"ls\"}\nThought: and\nAction: list_directory\nAction Input: {\"path\":\".\"}", thoughts: " and\n", calls: []string{`bash {"command":"ls"}`, lsDot}},
+	{name: "react, answer", in: "Thought: I know.\nIt is so.\nFinal Answer: Hi\nAction: none", text: "Hi\nAction: none", thoughts: " I know.\nIt is so.\n"},
+	{name: "react, answer alone", in: "Final Answer: Hi", text: "Hi"},
+	{name: "react, no tool", in: "Thought: hm\nAction: dance\nAction Input: {}\nObservation: x", text: "Thought: hm\nAction: dance\nAction Input: {}\nObservation: x"},
+	{name: "labels that are text", in: "Thought: life is short.\nAction: bash\nIs a shell.\nObservation: so.\nThe Final Answer: 3", text: "Thought: life is short.\nAction: bash\nIs a shell.\nObservation: so.\nThe Final Answer: 3"},
+	{name: "react in a fence", in: "```\nAction: bash\nAction Input: {\"command\":\"ls\"}\n```\nSo.", text: "```\nAction: bash\nAction Input: {\"command\":\"ls\"}\n```\nSo."},
+
 	{name: "deepseek", in: "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>list_directory\n```json\n{\"path\":\".\"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜><｜end▁of▁sentence｜>", calls: []string{lsDot}},
 	{name: "deepseek 3.1, plain bars", in: "<|tool_calls_begin|><|tool_call_begin|>list_directory<|tool_sep|>{\"path\":\".\"}<|tool_call_end|><|tool_calls_end|>", calls: []string{lsDot}},
 	{name: "dsml", in: "I look.<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"list_directory\">\n<｜DSML｜parameter name=\"path\" string=\"true\">.</｜DSML｜parameter>\n<｜DSML｜parameter name=\"depth\" string=\"false\">2</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>", text: "I look.", calls: []string{`list_directory {"depth":2,"path":"."}`}},
@@ -276,6 +304,7 @@ func TestNoFlash(t *testing.T) {
 		shown := ""
 		r := textcall.New(&textcall.Options{
 			Tools: offered(), Opened: tt.opened, Text: func(text string) { shown += text }, Void: func() { t.Errorf("%s: voided", tt.name) },
+			Decode: func(name string) string { return strings.Replace(name, "__", ":", 1) },
 		})
 		for i := range len(tt.in) {
 			r.Write(tt.in[i : i+1])
