@@ -285,6 +285,9 @@ func Lessons(l *dialect.Learnt) []string {
 	for _, rule := range l.History {
 		list = append(list, "history: "+rule)
 	}
+	if l.Begins != "" {
+		list = append(list, "answers begin with "+l.Begins)
+	}
 	if l.Window > 0 {
 		list = append(list, fmt.Sprintf("window of %d tokens", l.Window))
 	}

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -71,7 +70,6 @@ type Provider struct {
 	host   string
 	client *http.Client
 	rules  media.Rules
-	opens  atomic.Bool // the template of the model opens a thought in the prompt, as its last answer showed
 	forms  *negotiate.Negotiator
 }
 
@@ -182,7 +180,7 @@ func (p *Provider) ask(
 	names, tools := list.Names, list.Text
 	req = list.Noted(req)
 	speech := &textcall.Options{
-		Tools: req.Tools, Opened: p.opens.Load(), Text: onDelta, Thought: req.OnThought, Void: req.OnReset, Decode: names.Decode,
+		Tools: req.Tools, Opened: form.Dialect.Traits.OpensThought, Text: onDelta, Thought: req.OnThought, Void: req.OnReset, Decode: names.Decode,
 	}
 	if len(speech.Tools) == 0 {
 		speech.Tools = req.TextTools
@@ -215,9 +213,7 @@ func (p *Provider) ask(
 		return nil, &negotiate.Refusal{Complaint: x.complaint, Body: body, Names: names}, err
 	}
 	res := a.response()
-	if a.said.Unopened != speech.Opened {
-		p.opens.Store(a.said.Unopened)
-	}
+	p.forms.Began(speech.Opened, a.said.Unopened, a.said.Text != "" && a.said.Thoughts == "")
 	if err := adapter.FilledWindow(req, res, cmp.Or(req.MaxTokens, p.o.MaxTokens)); err != nil {
 		return nil, nil, p.failure(ctx, callCtx, x, err, false)
 	}

@@ -27,13 +27,22 @@ type Learnt struct {
 	Aside []Aside `json:"aside,omitempty"`
 	// History are the rules of History that it has besides those of its row, by their names in JSON; "call_ids" is
 	// CallIDsShort, "reasoning" ReasoningRequired, "no_reasoning" ReasoningNever, "no_tool_names" that results carry none.
-	History []string  `json:"history,omitempty"`
+	History []string `json:"history,omitempty"`
+	// Begins is what answers have begun with, against what the name of the model says: BeginsThought or BeginsText; "" =
+	// nothing else was seen.
+	Begins  string    `json:"begins,omitempty"`
 	Window  int       `json:"window,omitempty"` // tokens, the answer included; 0 = it has not said
 	Spent   int       `json:"spent,omitempty"`  // requests that learning has cost for Catalog
 	Catalog string    `json:"catalog,omitempty"`
 	SpentAt time.Time `json:"spent_at,omitzero"` // of the first of them
 	At      time.Time `json:"at,omitzero"`       // of the last change
 }
+
+// The values of Learnt.Begins.
+const (
+	BeginsThought = "thought" // as Traits.OpensThought
+	BeginsText    = "text"
+)
 
 // Aside is a tool that a server refuses.
 type Aside struct {
@@ -56,7 +65,7 @@ func (l *Learnt) Clone() *Learnt {
 // Empty reports whether nothing was learnt, whatever it has cost.
 func (l *Learnt) Empty() bool {
 	return l == nil || len(l.Omit) == 0 && len(l.Rename) == 0 && len(l.Set) == 0 && l.Wire == "" && !l.Safe && !l.Closed &&
-		l.MaxTools == 0 && len(l.Aside) == 0 && len(l.History) == 0 && l.Window == 0
+		l.MaxTools == 0 && len(l.Aside) == 0 && len(l.History) == 0 && l.Begins == "" && l.Window == 0
 }
 
 // SameForm reports whether two make the same of a request, whatever they have cost.
@@ -71,7 +80,7 @@ func (l *Learnt) SameForm(m *Learnt) bool {
 		m = &Learnt{}
 	}
 	return slices.Equal(l.Omit, m.Omit) && maps.Equal(l.Rename, m.Rename) && maps.Equal(l.Set, m.Set) && l.Wire == m.Wire &&
-		l.Safe == m.Safe && l.Closed == m.Closed && l.MaxTools == m.MaxTools && slices.Equal(l.Aside, m.Aside) && slices.Equal(l.History, m.History)
+		l.Begins == m.Begins && l.Safe == m.Safe && l.Closed == m.Closed && l.MaxTools == m.MaxTools && slices.Equal(l.Aside, m.Aside) && slices.Equal(l.History, m.History)
 }
 
 // With returns the dialect with what was learnt.
@@ -109,6 +118,9 @@ func (d Dialect) With(l *Learnt) Dialect {
 	}
 	if l.MaxTools > 0 {
 		d.Schema.MaxTools = l.MaxTools
+	}
+	if l.Begins != "" {
+		d.Traits.OpensThought = l.Begins == BeginsThought
 	}
 	d.History = d.History.with(l.History)
 	return d

@@ -19,6 +19,9 @@ type Traits struct {
 	// Encrypted: the model reasons, and gives its reasoning encrypted to whoever asks for it (Responses API). Others refuse
 	// such a request.
 	Encrypted bool
+	// OpensThought: the template writes the opening tag of a thought into the prompt, so that an answer begins with a thought
+	// of which only the closing tag is seen. It matters where the server does not keep thoughts apart.
+	OpensThought bool
 }
 
 // modelRow says what holds for a family of models, or for some of it, whichever server has them.
@@ -33,6 +36,8 @@ type modelRow struct {
 	Wire        string                     `json:"wire"`         // as Dialect.Wire
 	AnswerLimit string                     `json:"answer_limit"` // as Traits.AnswerLimit
 	Encrypted   bool                       `json:"encrypted"`    // as Traits.Encrypted
+	// OpensThought is as Traits.OpensThought.
+	OpensThought bool `json:"opens_thought"`
 	// Accepts are the kinds of contents that the model takes besides text, as in the configuration; null = the row does
 	// not say it.
 	Accepts []string `json:"accepts"`
@@ -94,6 +99,7 @@ func (d Dialect) OfModel(model string) Dialect {
 			d.Traits.AnswerLimit = r.AnswerLimit
 		}
 		d.Traits.Encrypted = d.Traits.Encrypted || r.Encrypted
+		d.Traits.OpensThought = d.Traits.OpensThought || r.OpensThought
 		if len(r.Set) > 0 {
 			set := maps.Clone(r.Set)
 			maps.Copy(set, d.Params.Set)

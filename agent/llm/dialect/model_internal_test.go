@@ -72,7 +72,7 @@ func TestOfModel(t *testing.T) {
 	} {
 		d, _ := Named(tt.server)
 		d = d.OfModel(tt.model)
-		if d.Wire != tt.wire || d.Traits != (Traits{tt.limit, tt.encrypted}) {
+		if d.Wire != tt.wire || d.Traits != (Traits{AnswerLimit: tt.limit, Encrypted: tt.encrypted}) {
 			t.Errorf("%s, %s: wire %q, %+v", tt.server, tt.model, d.Wire, d.Traits)
 		}
 	}

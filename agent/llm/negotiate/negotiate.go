@@ -123,6 +123,8 @@ type Options struct {
 type Negotiator struct {
 	o    Options
 	form atomic.Pointer[Form]
+	// plain counts the answers in a row that were expected to begin with a thought, and had none.
+	plain atomic.Int32
 	*Learner
 }
 
@@ -174,6 +176,31 @@ func (n *Negotiator) Form() *Form {
 	form = newForm(n.o.Dialect, l)
 	n.form.Store(form)
 	return form
+}
+
+// plainAnswers is after how many answers without a thought none is expected any more: until then, they are shown whole
+// and do not grow.
+const plainAnswers = 3
+
+// Began learns what the answers of a model begin with. expected says that the form expected a thought whose opening tag is
+// in the prompt, thought that there was one, text that the answer had text and no thought of any kind.
+func (n *Negotiator) Began(expected, thought, text bool) {
+	begins := ""
+	switch {
+	case thought:
+		n.plain.Store(0)
+		if !expected {
+			begins = dialect.BeginsThought
+		}
+	case expected && text:
+		if n.plain.Add(1) >= plainAnswers {
+			n.plain.Store(0)
+			begins = dialect.BeginsText
+		}
+	}
+	if begins != "" {
+		n.o.Memory.Update(n.o.Provider, n.o.Model, func(l *dialect.Learnt) { l.Begins = begins })
+	}
 }
 
 // Learnt returns what is known of the server; nil = nothing.

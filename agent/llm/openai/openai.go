@@ -16,7 +16,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -90,8 +89,6 @@ type Provider struct {
 	chat      *completions
 	responses *responses
 	forms     *negotiate.Negotiator
-
-	opens atomic.Bool // the template of the model opens a thought in the prompt, as its last answer showed
 }
 
 // wire is one of a vendor's APIs for conversations. emit gets the text as it arrives. Errors can be of any kind:
@@ -213,10 +210,10 @@ func (p *Provider) ask(
 	ctx context.Context, req *llm.Request, contents *media.Contents, form *negotiate.Form, onDelta func(string),
 ) (*llm.Response, *negotiate.Refusal, error) {
 	x := p.exchange()
-	words := textcall.New(p.speech(x, req, onDelta))
+	words := textcall.New(p.speech(x, req, form, onDelta))
 	var res *llm.Response
 	x.contents, x.form, x.think = contents, form, words.Think
-	x.hear = func(res *llm.Response) error { return p.hear(res, x.names, words.Finish(res.Stop == llm.StopLength)) }
+	x.hear = func(res *llm.Response) error { return p.hear(res, x, words.Finish(res.Stop == llm.StopLength)) }
 	err := p.watched(ctx, x, func(ctx context.Context) error {
 		var err error
 		res, err = p.wireOf(form).chat(ctx, x, req, contents, words.Write)
@@ -258,9 +255,9 @@ func (p *Provider) ask(
 }
 
 // speech returns how the words of an answer are read.
-func (p *Provider) speech(x *exchange, req *llm.Request, onDelta func(string)) *textcall.Options {
+func (p *Provider) speech(x *exchange, req *llm.Request, form *negotiate.Form, onDelta func(string)) *textcall.Options {
 	o := &textcall.Options{
-		Tools: req.Tools, Opened: p.opens.Load(), Text: onDelta, Thought: req.OnThought, Void: req.OnReset,
+		Tools: req.Tools, Opened: form.Dialect.Traits.OpensThought, Text: onDelta, Thought: req.OnThought, Void: req.OnReset,
 		Decode: func(name string) string {
 			if x.names == nil {
 				return name
@@ -275,18 +272,16 @@ func (p *Provider) speech(x *exchange, req *llm.Request, onDelta func(string)) *
 }
 
 // hear adds the words of an answer to it. Calls in the text count if the server has found none.
-func (p *Provider) hear(res *llm.Response, names *wirename.Names, said *textcall.Result) error {
+func (p *Provider) hear(res *llm.Response, x *exchange, said *textcall.Result) error {
 	res.Text, res.Thoughts = said.Text, said.Thoughts
-	if said.Unopened != p.opens.Load() {
-		p.opens.Store(said.Unopened)
-	}
+	p.forms.Began(x.form.Dialect.Traits.OpensThought, said.Unopened, said.Text != "" && said.Thoughts == "")
 	if res.Stop == llm.StopRefusal {
 		res.Filtered = res.Filtered && res.Text != ""
 		return nil
 	}
 	announced := res.Stop == llm.StopTools
 	if len(res.Uses) == 0 {
-		res.Uses, res.Unmade = p.textUses(said.Calls, names), said.Unmade
+		res.Uses, res.Unmade = p.textUses(said.Calls, x.names), said.Unmade
 	}
 	switch {
 	case res.Stop == llm.StopLength:
@@ -320,7 +315,7 @@ func (p *Provider) textUses(calls []textcall.Call, names *wirename.Names) []llm.
 // rescued is the answer that a server refused because it could not read its calls (Groq's tool_use_failed). Calls that
 // cannot be read here either leave an answer in which they are not made.
 func (p *Provider) rescued(x *exchange, req *llm.Request) *llm.Response {
-	o := p.speech(x, req, nil)
+	o := p.speech(x, req, x.form, nil)
 	o.Thought, o.Void, o.Opened = nil, nil, false
 	words := textcall.New(o)
 	words.Write(x.complaint.Failed)

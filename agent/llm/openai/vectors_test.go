@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/dialect"
+	"github.com/zephbot/zephbot/agent/llm/openai"
 )
 
 // delta is an event with a delta as it is.
@@ -231,6 +233,49 @@ func TestOpenedThoughtIsExpected(t *testing.T) {
 		if _, err := p.Chat(t.Context(), req, func(d string) { streamed += d }); err != nil || got != resets || streamed != "Hi" {
 			t.Errorf("turn %d: %d resets, streamed %q, %v", turn, got, streamed, err)
 		}
+	}
+}
+
+// TestThoughtsByName: of a model whose template is known to open a thought, nobody sees even the first one; if answers
+// have none, they grow again after some.
+func TestThoughtsByName(t *testing.T) {
+	t.Parallel()
+	const model = "Qwen/Qwen3-235B-A22B-Thinking-2507-FP8"
+	memory := &dialect.Local{}
+	named := func(o *openai.Options) { o.Model, o.Memory = model, memory }
+	thinks := serve(t, reply{body: sse(append(pieces("content", "hm, hm</think>Hi", 3), finish("stop"), done)...)})
+	req := hi()
+	req.OnReset = func() { t.Error("a person saw thoughts") }
+	if res, err := provider(t, thinks, named).Chat(t.Context(), req, func(string) {}); err != nil || res.Text != "Hi" || res.Thoughts != "hm, hm" {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	plain := provider(t, serve(t, reply{body: sse(append(pieces("content", "Hi, you there", 3), finish("stop"), done)...)}), named)
+	for turn, grows := range []bool{false, false, false, true} {
+		pieces, streamed := 0, ""
+		if _, err := plain.Chat(t.Context(), hi(), func(d string) { pieces++; streamed += d }); err != nil || (pieces > 1) != grows || streamed != "Hi, you there" {
+			t.Errorf("turn %d: %q grew in %d pieces, %v", turn, streamed, pieces, err)
+		}
+	}
+	if l := memory.Recall("main", model); l == nil || l.Begins != dialect.BeginsText {
+		t.Errorf("learnt %+v", l)
+	}
+}
+
+// TestThoughtsLearnt: what the first answer showed is kept in the memory, also for a provider that begins anew.
+func TestThoughtsLearnt(t *testing.T) {
+	t.Parallel()
+	memory := &dialect.Local{}
+	s := serve(t, reply{body: sse(append(pieces("content", "hm, hm</think>Hi", 3), finish("stop"), done)...)})
+	for turn, resets := range []int{1, 0, 0} {
+		p := provider(t, s, func(o *openai.Options) { o.Memory = memory })
+		req, got := hi(), 0
+		req.OnReset = func() { got++ }
+		if res, err := p.Chat(t.Context(), req, func(string) {}); err != nil || got != resets || res.Text != "Hi" {
+			t.Errorf("turn %d: %d resets, %+v, %v", turn, got, res, err)
+		}
+	}
+	if l := memory.Recall("main", "m"); l == nil || l.Begins != dialect.BeginsThought || l.Empty() {
+		t.Errorf("learnt %+v", l)
 	}
 }
 

@@ -45,7 +45,7 @@ type Options struct {
 	// Decode translates a name of the wire to that of a tool. It may be set as long as nothing is written.
 	Decode func(name string) string
 	// Opened says that the template may have opened a thought in the prompt. The text is held back until the thought is
-	// closed, or, if it is not, until the end.
+	// closed, or, if it is not, until the end: then it is text, or a thought if the answer was cut off.
 	Opened  bool
 	Text    func(text string) // gets text for people as it becomes certain
 	Thought func(text string) // gets thoughts
@@ -203,7 +203,12 @@ func (r *Reader) Shown() bool { return r.told }
 
 // Finish ends the answer. cut says that it ended before the model wanted.
 func (r *Reader) Finish(cut bool) *Result {
-	r.read(false) // the rest may have been left for later
+	r.read(false)                             // the rest may have been left for later
+	if cut && r.state == inHeld && !r.ended { // the thought was cut off
+		r.cut = true
+		r.think(string(r.pending))
+		r.pending = r.pending[:0]
+	}
 	r.read(true)
 	if !r.spoken && r.cut {
 		r.text = r.text[:0]

@@ -109,6 +109,7 @@ var samples = []struct {
 	{name: "thought without end", in: "<think>a b", thoughts: "a b"},
 	{name: "thought without beginning", in: "so\nhm</think>\nHi", text: "Hi", thoughts: "so\nhm", voided: true},
 	{name: "thought without beginning, known", in: "so `x\nhm</think>\nHi", text: "Hi", thoughts: "so `x\nhm", opened: true},
+	{name: "thought without beginning, known, cut", in: "so\nhm", thoughts: "so\nhm", opened: true, cut: true},
 	{name: "no thought, though it was expected", in: "Hi <b>", text: "Hi <b>", opened: true},
 	{name: "thought opened, though it was expected to be", in: "\n<think>a</think>Hi", text: "Hi", thoughts: "a", opened: true},
 	{name: "thought within a line", in: "Well <think>a</think>Hi", text: "Well Hi", thoughts: "a"},
