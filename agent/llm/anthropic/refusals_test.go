@@ -141,3 +141,54 @@ func TestFullWindow(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedBlocks: a server that wants texts as strings gets them, and what cannot be one stays a list.
+func TestRefusedBlocks(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		refuses func(body map[string]any) bool
+		words   string
+	}{
+		"the system prompt": {func(b map[string]any) bool { _, list := b["system"].([]any); return list }, `{"detail":[{"type":"string_type","loc":["body","system"],"msg":"Input should be a valid string","input":[]}]}`},
+		"of a union":        {func(b map[string]any) bool { _, list := b["system"].([]any); return list }, `{"detail":[{"type":"string_type","loc":["body","system","str"],"msg":"Input should be a valid string"}]}`},
+		"in words alone":    {func(b map[string]any) bool { _, list := b["system"].([]any); return list }, `{"error":{"message":"json: cannot unmarshal array into Go struct field .system of type string"}}`},
+		"a message": {func(b map[string]any) bool {
+			_, list := b["messages"].([]any)[0].(map[string]any)["content"].([]any)
+			return list
+		}, `{"detail":[{"type":"string_type","loc":["body","messages",0,"content"],"msg":"Input should be a valid string"}]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var requests atomic.Int32
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				requests.Add(1)
+				var body map[string]any
+				if err := json.NewDecoder(req.Body).Decode(&body); err != nil {
+					t.Errorf("read request: %v", err)
+				}
+				if tt.refuses(body) {
+					w.WriteHeader(http.StatusUnprocessableEntity)
+					_, _ = io.WriteString(w, tt.words)
+					return
+				}
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = io.WriteString(w, stream("end_turn", text(0, "fine")))
+			}))
+			t.Cleanup(s.Close)
+			p, err := anthropic.New(anthropic.Options{Name: "main", BaseURL: s.URL, Key: key, Model: "m-1", HTTPClient: s.Client()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			req := hi()
+			req.System = "Be kind."
+			for range 2 {
+				if res, err := p.Chat(t.Context(), req, nil); err != nil || res.Text != "fine" {
+					t.Fatalf("%+v, %v", res, err)
+				}
+			}
+			if n := requests.Load(); n != 3 { // the first refusal, and two answers
+				t.Errorf("%d requests", n)
+			}
+		})
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"html"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"regexp"
@@ -166,14 +167,20 @@ var (
 	innerFields = []string{ // objects, lists or texts that are read like the whole
 		"error", "errors", "base_resp" /* MiniMax */, "message", "msg", "status_msg", "error_message", "error_msg", "errormessage", "errmsg",
 		"error_description", "detail", "details", "description", "title", "metadata" /* OpenRouter */, "raw", "innererror", "inner_error",
-		"cause", "body", "violations", "fieldviolations" /* Gemini */, "data", "response", "output",
+		"cause", "body", "violations", "fieldviolations" /* Gemini */, "data", "response", "output", "issues", /* Zod */
+		"validation", /* celebrate */
 	}
-	codeFields = []string{
+	// problemFields are lists of objects with the name of a part of the request and what is wrong with it (RFC 7807).
+	problemFields = []string{"invalid_params", "invalid-params", "invalidparams", "invalid_parameters", "invalidparameters", "invalid_fields", "field_errors", "fielderrors"}
+	codeFields    = []string{
 		"code", "status_code", "error_code", "errorcode", "errcode", "err_code", "reason", "quotaid", "quotametric", "limit_source", "limit_type",
 		"internal_code", "provider_code",
 	}
 	typeFields  = []string{"type", "error_type", "status", "name", "__type"}
-	placeFields = []string{"param", "loc", "field", "location", "pointer", "instancepath", "path"}
+	placeFields = []string{
+		"param", "loc", "field", "location", "pointer", "instancepath", "path", "parameter", "parameter_name", "param_name", "field_name", "fieldname",
+		"property", "property_name", "propertyname", "attribute", "argument", "additionalproperty", /* Ajv */
+	}
 	waitFields  = []string{"retrydelay", "retry_delay", "retry_after", "retryafter", "retry_after_seconds", "retry_after_ms", "next_flush_time"}
 	limitFields = []string{"n_ctx", "context_length", "max_context_length", "context_window", "max_model_len", "max_input_tokens", "max_prompt_tokens"}
 	sizeFields  = []string{"n_prompt_tokens", "prompt_tokens", "input_tokens", "requested_tokens", "n_tokens"}
@@ -209,6 +216,24 @@ func (r *reader) object(fields map[string]any, origin string, depth int) {
 		}
 		r.read(value, inner, depth+1)
 	}
+	for _, name := range problemFields {
+		r.problems(fields[name], depth+1)
+	}
+	for _, name := range []string{"source" /* JSON:API */, "params" /* Ajv */} {
+		if inner, ok := fields[name].(map[string]any); ok {
+			for _, place := range placeFields {
+				r.place(joined(inner[place]))
+			}
+		}
+	}
+	if keys, ok := fields["keys"].([]any); ok && len(keys) <= maxList { // Zod, Joi
+		for _, key := range keys {
+			r.place(scalar(key))
+		}
+	}
+	if len(r.texts)+len(r.c.codes) == 0 || fields["errors"] != nil {
+		r.named(fields, depth)
+	}
 	for _, name := range codeFields {
 		r.code(scalar(fields[name]), origin)
 	}
@@ -235,6 +260,83 @@ func (r *reader) object(fields map[string]any, origin string, depth int) {
 	}
 	if text := scalar(fields["failed_generation"]); text != "" && r.c.Failed == "" {
 		r.c.Failed = strings.ToValidUTF8(text[:cutRunes(text, maxFailed)], "\uFFFD")
+	}
+}
+
+// problems reads a list of objects that name a part of the request and say what is wrong with it.
+func (r *reader) problems(value any, depth int) {
+	list, _ := value.([]any)
+	for _, element := range list {
+		one, ok := element.(map[string]any)
+		if r.nodes++; !ok || r.nodes > maxNodes {
+			continue
+		}
+		name := scalar(one["name"])
+		r.place(name)
+		if reason := scalar(one["reason"]); reason != "" {
+			r.say(strings.TrimPrefix(name+": "+reason, ": "))
+		}
+		delete(one, "name")
+		delete(one, "reason")
+		r.object(one, "", depth+1)
+	}
+}
+
+// named reads objects whose fields are the parts of the request that are wrong, each with its complaints: of Rails and
+// ASP.NET within errors, of Django's REST framework at the top, where each has a list of texts.
+func (r *reader) named(fields map[string]any, depth int) {
+	errors, within := fields["errors"].(map[string]any)
+	if within {
+		fields = errors
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if !within && (slices.Contains(innerFields, name) || !complaints(fields[name])) {
+			continue
+		}
+		if within && slices.Contains(innerFields, name) && scalar(fields[name]) != "" { // a complaint as such, read before
+			continue
+		}
+		r.about(name, fields[name], depth+1)
+	}
+}
+
+// complaints reports whether a value is a list of nothing but texts, or a list of objects with such lists.
+func complaints(value any) bool {
+	list, _ := value.([]any)
+	return len(list) > 0 && !slices.ContainsFunc(list, func(element any) bool {
+		inner, ok := element.(map[string]any)
+		if ok {
+			return slices.ContainsFunc(slices.Collect(maps.Values(inner)), func(v any) bool { return !complaints(v) })
+		}
+		return scalar(element) == ""
+	})
+}
+
+// about reads what is said about a part of the request.
+func (r *reader) about(place string, value any, depth int) {
+	if r.nodes++; r.nodes > maxNodes || depth > maxDepth {
+		return
+	}
+	switch v := value.(type) {
+	case string:
+		if place == "non_field_errors" || place == "base" { // Django, Rails: of the whole
+			r.say(v)
+			return
+		}
+		r.place(place)
+		r.say(place + ": " + v)
+	case []any:
+		for i, element := range v {
+			inner := place
+			if _, ok := element.(map[string]any); ok {
+				inner += "[" + strconv.Itoa(i) + "]"
+			}
+			r.about(inner, element, depth+1)
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			r.about(place+"."+name, v[name], depth+1)
+		}
 	}
 }
 
@@ -280,6 +382,10 @@ func (r *reader) note(word string) {
 }
 
 func (r *reader) place(place string) {
+	if pointer, ok := strings.CutPrefix(strings.TrimPrefix(place, "#"), "/"); ok { // a JSON pointer, also in a fragment
+		place = strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(pointer, "/", "."), "~1", "/"), "~0", "~")
+	}
+	place = strings.TrimPrefix(strings.TrimPrefix(place, "data.attributes."), "$.")
 	if place = short(place); place != "" && len(r.c.Places) < maxList && !slices.Contains(r.c.Places, place) {
 		r.c.Places = append(r.c.Places, place)
 	}

@@ -210,7 +210,7 @@ func (r *recogniser) recognise() {
 // historic reports whether a class is about the order and the content of messages, or about the wire.
 func historic(class string) bool {
 	switch class {
-	case "keep_tools", "wire", "one_system", "bridge", "last_user", "alternate", "call_ids", "reasoning", "no_reasoning", "empty_content", "tool_names":
+	case "keep_tools", "wire", "one_system", "bridge", "last_user", "alternate", "call_ids", "reasoning", "no_reasoning", "empty_content", "tool_names", "blocks":
 		return true
 	default:
 		return false
@@ -300,6 +300,10 @@ func (r *recogniser) change(row *pattern) {
 		}
 	case "one_system", "bridge", "last_user", "call_ids", "empty_content", "tool_names", "reasoning", "no_reasoning", "keep_tools", "no_system", "no_channels":
 		r.add(Change{Class: class, History: class})
+	case "blocks":
+		for _, path := range r.blocks() {
+			r.add(Change{Class: class, Rename: blocksPrefix + path, To: "string"})
+		}
 	case "developer":
 		r.add(Change{Class: class, Rename: rolePrefix + "developer", To: "system"})
 	case "no_stream":
@@ -323,6 +327,27 @@ func (r *recogniser) change(row *pattern) {
 	case "vague":
 		r.vague()
 	}
+}
+
+// blocks returns the paths of lists of text that the server wants as one text: those that it names, else those whose
+// name is in its words, the deepest first.
+func (r *recogniser) blocks() []string {
+	var sent, named []string
+	for _, field := range r.sent.Fields {
+		if path, ok := strings.CutSuffix(field, "[].text"); ok {
+			sent = append([]string{path}, sent...)
+		}
+	}
+	for _, path := range sent {
+		last := path[strings.LastIndexByte(path, '.')+1:]
+		if slices.ContainsFunc(r.places, func(place string) bool {
+			place = indexes.ReplaceAllString(ofBody(place), "[]$1")
+			return place == path || strings.HasPrefix(place, path+".") || place == last
+		}) || len(r.places) == 0 && strings.Contains(r.words, last) {
+			named = append(named, path)
+		}
+	}
+	return named
 }
 
 // schemas adds what helps against schemas of which nobody says which one is wrong.

@@ -294,3 +294,44 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestBlocksAsText: a list of texts that a server wants as one is found on every wire, and becomes one; what is more than
+// text stays.
+func TestBlocksAsText(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ body, place, want string }{
+		{
+			`{"system":[{"type":"text","text":"a"},{"type":"text","text":"b"}],"messages":[{"role":"user","content":"x"}]}`, "body.system",
+			`{"system":"a\n\nb","messages":[{"role":"user","content":"x"}]}`,
+		},
+		{
+			`{"messages":[{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]},{"role":"user","content":[{"type":"text","text":"a"},{"type":"image","source":{}}]}]}`, "body.messages.0.content",
+			`{"messages":[{"role":"user","content":"a"},{"role":"user","content":[{"type":"text","text":"a"},{"type":"image","source":{}}]}]}`,
+		},
+		{
+			`{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":[{"type":"text","text":"out"}]}]}]}`, "messages[0].content[0].content",
+			`{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"out"}]}]}`,
+		},
+		{
+			`{"input":[{"role":"user","content":[{"type":"input_text","text":"a"}]}]}`, "body.input.0.content.str",
+			`{"input":[{"role":"user","content":"a"}]}`,
+		},
+	} {
+		said := &negotiate.Said{Status: 422, Message: "Input should be a valid string", Type: "string_type", Places: []string{tt.place}}
+		changes, err := negotiate.Read(said, negotiate.Describe([]byte(tt.body)), &dialect.Dialect{})
+		if err != nil || len(changes) == 0 || changes[0].Class != "blocks" {
+			t.Errorf("%s: %+v, %v", tt.place, changes, err)
+			continue
+		}
+		edits := negotiate.NewEdits(dialect.Params{Rename: map[string]string{changes[0].Rename: changes[0].To}})
+		if got, err := edits.Object([]byte(tt.body)); err != nil || string(got) != tt.want {
+			t.Errorf("%s: %s, %v", tt.place, got, err)
+		}
+	}
+	// Without such a list, the same words mean something else.
+	said := &negotiate.Said{Status: 422, Message: "Input should be a valid string", Places: []string{"body.messages.0.content"}}
+	changes, err := negotiate.Read(said, negotiate.Describe([]byte(`{"messages":[{"role":"assistant","content":null}]}`)), &dialect.Dialect{})
+	if err != nil || slices.ContainsFunc(changes, func(c negotiate.Change) bool { return c.Class == "blocks" }) {
+		t.Errorf("%+v, %v", changes, err)
+	}
+}

@@ -57,6 +57,11 @@ func (e *Edits) Within(field string) bool {
 		if strings.HasPrefix(name, rolePrefix) {
 			return strings.HasPrefix("messages[]", field) || strings.HasPrefix("input[]", field)
 		}
+		if blocks, ok := strings.CutPrefix(name, blocksPrefix); ok && blocks == field {
+			return true
+		} else if ok {
+			name = blocks
+		}
 		rest, ok := strings.CutPrefix(name, field)
 		return ok && rest != "" && (rest[0] == '[' || rest[0] == '.')
 	}
@@ -176,6 +181,9 @@ func (e *Edits) object(raw []byte, path string, depth int) ([]byte, error) {
 				value = e.setValue(name, value, set)
 			}
 		}
+		if e.rename[blocksPrefix+full] != "" {
+			value = oneText(value)
+		}
 		changed, err := e.value(value, full, depth+1)
 		if err != nil {
 			return nil, err
@@ -190,6 +198,33 @@ func (e *Edits) object(raw []byte, path string, depth int) ([]byte, error) {
 		}
 	}
 	return append(out, '}'), nil
+}
+
+// blocksPrefix begins the names of lists of blocks in Params.Rename that are sent as one text: "blocks:system" to "string".
+const blocksPrefix = "blocks:"
+
+// oneText returns a list of blocks of text as one string, with an empty line between two. Anything else stays as it is: a
+// call, a result or a picture has no place in a text.
+func oneText(value json.RawMessage) json.RawMessage {
+	var blocks []struct {
+		Type string  `json:"type"`
+		Text *string `json:"text"`
+	}
+	if json.Unmarshal(value, &blocks) != nil || len(blocks) == 0 {
+		return value
+	}
+	texts := make([]string, 0, len(blocks))
+	for _, b := range blocks {
+		if b.Text == nil || b.Type != "text" && b.Type != "input_text" && b.Type != "output_text" {
+			return value
+		}
+		texts = append(texts, *b.Text)
+	}
+	text, err := json.Marshal(strings.Join(texts, "\n\n"))
+	if err != nil { // unreachable: a string can always be encoded
+		return value
+	}
+	return text
 }
 
 // rolePrefix begins the names of roles in Params.Rename: "role:developer" to "system".
