@@ -28,7 +28,7 @@ func (v *chatVoice) delta(text string) {
 	}
 	v.open(Thought)
 	v.spoke = true
-	if v.shape.Thoughts == "parts" {
+	if v.thoughts() == "parts" {
 		v.chunk(map[string]any{"content": []any{map[string]any{"type": "text", "text": text}}}, nil)
 		return
 	}
@@ -49,7 +49,7 @@ func (v *chatVoice) open(thought string) {
 		v.lines.data(write(v.shape.First, v.x.values(place{})))
 	}
 	v.chunk(map[string]any{"role": "assistant", "content": ""}, nil)
-	switch v.shape.Thoughts {
+	switch v.thoughts() {
 	case "":
 	case "think":
 		v.chunk(map[string]any{"content": "<think>"}, nil)
@@ -63,6 +63,14 @@ func (v *chatVoice) open(thought string) {
 	default:
 		v.chunk(map[string]any{"content": nil, v.shape.Thoughts: thought}, nil)
 	}
+}
+
+// thoughts is the form in which the model that is asked shows its reasoning; "" = it shows none.
+func (v *chatVoice) thoughts() string {
+	if !v.shape.thinks.MatchString(textOf(v.x.body["model"])) {
+		return ""
+	}
+	return v.shape.Thoughts
 }
 
 // chunk sends one chunk; finish is the reason in it, nil = the answer goes on.
@@ -198,6 +206,9 @@ func (v *chatVoice) gives(call map[string]any, id string, n int, thought string)
 		call["extra_content"] = extra
 		v.x.server.given.keep(id, "extra_content", string(encode(extra)))
 	default:
+		if v.thoughts() == "" {
+			return
+		}
 		v.x.server.given.keep(id, v.shape.Gives, string(encode(thought)))
 	}
 }

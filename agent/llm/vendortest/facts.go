@@ -154,9 +154,13 @@ type stream struct {
 	// Thoughts is where the model's reasoning is: a field such as reasoning_content or reasoning, "think" (tags in the
 	// content), "parts" (content is a list), "details" (reasoning and reasoning_details); "" = it shows none.
 	Thoughts string `toml:"thoughts"`
+	// Thinks is what the names of the models match that show it; "" = all of them.
+	Thinks string `toml:"thinks"`
 	// Gives is a field that is handed out with the first call of an answer and has to come back: "extra_content" on the
 	// call, or a field of the message.
 	Gives string `toml:"gives"`
+
+	thinks *regexp.Regexp
 }
 
 // Vendors returns the names of the servers of which facts are known, in alphabetical order.
@@ -231,7 +235,7 @@ func parseFacts(name string) (*facts, error) {
 }
 
 // prepare compiles selectors and conditions, and checks that each fact has a source.
-func (f *facts) prepare() error {
+func (f *facts) prepare() (err error) {
 	for i := range f.Refuse {
 		r := &f.Refuse[i]
 		if err := r.prepare(); err != nil {
@@ -252,6 +256,9 @@ func (f *facts) prepare() error {
 		if err := p.problem(); err != nil {
 			return err
 		}
+	}
+	if f.Stream.thinks, err = regexp.Compile(f.Stream.Thinks); err != nil {
+		return fmt.Errorf("stream: %w", err)
 	}
 	for _, s := range f.Stream.Sources {
 		if !dated.MatchString(s) {

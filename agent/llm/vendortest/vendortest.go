@@ -184,6 +184,16 @@ func (s *Server) Failures() []string {
 	return kinds
 }
 
+// Models returns the names of the models that a vendor's server has, the one that is asked by default first. What a server
+// refuses depends on the model that is asked: each name stands for a kind of models of which facts are known.
+func Models(vendor string) ([]string, error) {
+	f, err := readFacts(vendor)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(f.Models), nil
+}
+
 // Overflows returns the names of the forms in which a vendor says that a request is too long.
 func Overflows(vendor string) ([]string, error) {
 	f, err := readFacts(vendor)
@@ -570,8 +580,13 @@ func (x *exchange) converse(ctx context.Context) {
 	}
 	x.seen.Model = true
 	x.note(http.StatusOK, "")
+	fenced := decodeFenced(req)
 	out := x.voice()
 	res, err := x.ask(ctx, req, out.delta)
+	if err == nil && fenced {
+		out.delta(writeFenced(res))
+		res.Uses = nil
+	}
 	switch {
 	case ctx.Err() != nil:
 	case err != nil && out.begun():

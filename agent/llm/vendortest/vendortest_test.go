@@ -380,35 +380,41 @@ var unheld = map[string]string{
 func TestConversations(t *testing.T) {
 	t.Parallel()
 	for _, name := range vendortest.Vendors() {
-		for _, known := range []bool{true, false} {
-			if unheld[fmt.Sprintf("%s known=%t", name, known)] != "" {
-				continue
-			}
-			t.Run(fmt.Sprintf("%s known=%t", name, known), func(t *testing.T) {
-				t.Parallel()
-				model, err := llmtest.Parse(script)
-				if err != nil {
-					t.Fatal(err)
+		models, err := vendortest.Models(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, asked := range models {
+			for _, known := range []bool{true, false} {
+				if unheld[fmt.Sprintf("%s known=%t", name, known)] != "" {
+					continue
 				}
-				s := serve(t, vendortest.Options{Vendor: name, Model: model})
-				seen, err := conversation(t.Context(), provider(t, s, known))
-				if err != nil {
-					t.Error(err)
-				}
-				if !strings.HasSuffix(seen, "Done.") || strings.Contains(seen, vendortest.Thought) {
-					t.Errorf("seen: %q", seen)
-				}
-				if rest := model.Unused(); len(rest) > 0 {
-					t.Errorf("not reached: %v", rest)
-				}
-				if t.Failed() {
-					for i, e := range s.Exchanges() {
-						if e.Refused != "" {
-							t.Logf("%d: %s\n%s\n%s", i, e.Refused, e.Answer, bytes.TrimSpace(e.Body))
+				t.Run(fmt.Sprintf("%s %s known=%t", name, strings.ReplaceAll(asked, "/", "-"), known), func(t *testing.T) {
+					t.Parallel()
+					model, err := llmtest.Parse(script)
+					if err != nil {
+						t.Fatal(err)
+					}
+					s := serve(t, vendortest.Options{Vendor: name, Model: model, Name: asked})
+					seen, err := conversation(t.Context(), provider(t, s, known))
+					if err != nil {
+						t.Error(err)
+					}
+					if !strings.HasSuffix(seen, "Done.") || strings.Contains(seen, vendortest.Thought) {
+						t.Errorf("seen: %q", seen)
+					}
+					if rest := model.Unused(); len(rest) > 0 {
+						t.Errorf("not reached: %v", rest)
+					}
+					if t.Failed() {
+						for i, e := range s.Exchanges() {
+							if e.Refused != "" {
+								t.Logf("%d: %s\n%s\n%s", i, e.Refused, e.Answer, bytes.TrimSpace(e.Body))
+							}
 						}
 					}
-				}
-			})
+				})
+			}
 		}
 	}
 }
