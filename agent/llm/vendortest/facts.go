@@ -22,13 +22,14 @@ var factFiles embed.FS
 // facts are what is known of one server: a file of the directory facts.
 type facts struct {
 	Title  string   `toml:"title"`
-	Type   string   `toml:"type"`   // of our provider: openai, anthropic, ollama
-	Preset string   `toml:"preset"` // of our configuration; "" = none fits
-	Base   string   `toml:"base"`   // path of the API's address
-	Wires  []string `toml:"wires"`  // chat, responses, messages
-	Models []string `toml:"models"` // the first one is asked by default
-	Key    string   `toml:"key"`    // header that carries the key: Authorization, api-key, x-api-key; "" = any or none
-	Use    []string `toml:"use"`    // files of facts/shared whose rules hold, too
+	Type   string   `toml:"type"`     // of our provider: openai, anthropic, ollama
+	Preset string   `toml:"preset"`   // of our configuration; "" = none fits
+	Base   string   `toml:"base"`     // path of the API's address
+	Wires  []string `toml:"wires"`    // chat, responses, messages
+	Models []string `toml:"models"`   // the first one is asked by default
+	Key    string   `toml:"key"`      // header that carries the key: Authorization, api-key, x-api-key; "" = any or none
+	Tools  string   `toml:"toolless"` // what the names of models match that take no tools; "" = all take them
+	Use    []string `toml:"use"`      // files of facts/shared whose rules hold, too
 
 	Status   int    `toml:"status"`   // of a refusal that says nothing else; 0 = 400
 	Envelope string `toml:"envelope"` // body of such a refusal
@@ -40,6 +41,8 @@ type facts struct {
 	Failure  []failure  `toml:"failure"`
 	Page     []page     `toml:"page"`
 	Stream   stream     `toml:"stream"`
+
+	toolless *regexp.Regexp
 }
 
 // source says where a fact is from: no fact stands without one.
@@ -255,6 +258,11 @@ func (f *facts) prepare() (err error) {
 	for _, p := range f.Page {
 		if err := p.problem(); err != nil {
 			return err
+		}
+	}
+	if f.Tools != "" {
+		if f.toolless, err = regexp.Compile(f.Tools); err != nil {
+			return fmt.Errorf("toolless: %w", err)
 		}
 	}
 	if f.Stream.thinks, err = regexp.Compile(f.Stream.Thinks); err != nil {

@@ -2,6 +2,7 @@ package vendortest
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -60,7 +61,8 @@ func writeFenced(res *llm.Response) string {
 	var b strings.Builder
 	for _, use := range res.Uses {
 		b.WriteString("\n\n```tool\n")
-		b.Write(encode(map[string]any{"name": use.Name, "arguments": use.Args}))
+		// Arguments that are broken stay so.
+		fmt.Fprintf(&b, `{"name": %s, "arguments": %s}`, encode(use.Name), use.Args)
 		b.WriteString("\n```")
 	}
 	if res.Text == "" {

@@ -143,6 +143,11 @@ func (s *Server) Preset() string { return s.facts.Preset }
 // Keyless reports whether the server needs no key.
 func (s *Server) Keyless() bool { return s.facts.Key == "" }
 
+// Toolless reports whether the model that is asked by default takes no tools, which its server lists nowhere.
+func (s *Server) Toolless() bool {
+	return s.facts.toolless != nil && s.facts.toolless.MatchString(s.name)
+}
+
 // Wires are the APIs for conversations that the server has: chat, responses, messages.
 func (s *Server) Wires() []string { return slices.Clone(s.facts.Wires) }
 

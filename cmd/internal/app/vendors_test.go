@@ -60,22 +60,58 @@ func vendorsOfToday(t *testing.T) []string {
 	return all[:vendorsInTurn]
 }
 
-// TestVendors plays the core scenarios with the model behind vendors' servers.
+// modelsOfToday returns the models of a server to play on: the first one that is asked by default, and of the others the
+// one whose turn it is; with ZEPH_VENDORS, all. What a server refuses depends on the model.
+func modelsOfToday(t *testing.T, vendor string) []string {
+	t.Helper()
+	models, err := vendortest.Models(vendor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv("ZEPH_VENDORS") != "" || len(models) < 3 {
+		return models
+	}
+	day := os.Getenv("ZEPH_SEED")
+	if day == "" {
+		day = time.Now().UTC().Format(time.DateOnly)
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(day + vendor)) // a hash takes everything
+	r := rand.New(rand.NewPCG(h.Sum64(), 0))
+	return []string{models[0], models[1+r.IntN(len(models)-1)]}
+}
+
+// unplayed are scenarios about arguments that are cut or broken within a call, which a model that writes its calls as
+// text does not have: the block itself is broken then, and package fenced says what becomes of it.
+var unplayed = map[string][]string{"llama3.2:3b": {"args_mended", "cut_uses"}}
+
+// TestVendors plays the core scenarios with the model behind vendors' servers. A plain run plays them with the models of
+// a server by turns; the step that plays them on all servers, with each model.
 func TestVendors(t *testing.T) {
 	t.Parallel()
 	if len(core) != 40 || !slices.IsSorted(core) {
 		t.Fatalf("%d core scenarios", len(core))
 	}
 	for _, vendor := range vendorsOfToday(t) {
-		for _, name := range core {
-			t.Run(fmt.Sprintf("%s_%s", name, vendor), func(t *testing.T) {
-				t.Parallel()
-				archive, err := txtar.ParseFile(filepath.Join("testdata", "scenario", name+".txtar"))
-				if err != nil {
-					t.Fatal(err)
+		models := modelsOfToday(t, vendor)
+		for i, name := range core {
+			played := models
+			if os.Getenv("ZEPH_VENDORS") == "" {
+				played = models[i%len(models):][:1]
+			}
+			for _, model := range played {
+				if slices.Contains(unplayed[model], name) {
+					continue
 				}
-				apptest.PlayVendor(t, archive, apptest.Vendor{Name: vendor, Preset: true})
-			})
+				t.Run(fmt.Sprintf("%s_%s_%s", name, vendor, strings.ReplaceAll(model, "/", "-")), func(t *testing.T) {
+					t.Parallel()
+					archive, err := txtar.ParseFile(filepath.Join("testdata", "scenario", name+".txtar"))
+					if err != nil {
+						t.Fatal(err)
+					}
+					apptest.PlayVendor(t, archive, apptest.Vendor{Name: vendor, Model: model, Preset: true})
+				})
+			}
 		}
 	}
 }
@@ -92,6 +128,14 @@ var unanswered = map[string]string{
 	"azure preset=false": "nobody can know that its key is in a header of its own",
 }
 
+// learnt are the models of which their server's preset cannot know everything, with the reason: the first request is
+// refused.
+var learnt = map[string]string{
+	"prod-gpt":                "the name of a deployment does not say which model it is",
+	"mistralai/Mistral-Small": "the server is an old version of vLLM, which refuses fields that it does not know",
+	"llama3.2:3b":             "Ollama does not list which models take no tools",
+}
+
 // TestFirstMessage: a new installation, in which nothing is configured but a model server, answers its first message with
 // every tool offered, runs a call of the model, and goes on: with a preset, and as an unknown server at an address of
 // one's own.
@@ -104,10 +148,12 @@ func TestFirstMessage(t *testing.T) {
 			if unanswered[fmt.Sprintf("%s preset=%t", vendor, preset)] != "" {
 				continue
 			}
-			t.Run(fmt.Sprintf("%s preset=%t", vendor, preset), func(t *testing.T) {
-				t.Parallel()
-				firstMessage(t, vendor, "", preset)
-			})
+			for _, model := range modelsOfToday(t, vendor) {
+				t.Run(fmt.Sprintf("%s %s preset=%t", vendor, strings.ReplaceAll(model, "/", "-"), preset), func(t *testing.T) {
+					t.Parallel()
+					firstMessage(t, vendor, model, preset)
+				})
+			}
 		}
 	}
 }
@@ -131,7 +177,11 @@ func firstMessage(t *testing.T, vendor, name string, preset bool) {
 	w := wireWith(t, zerolog.Nop(), time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC), apptest.Provider(server, preset), "")
 	for _, say := range [][2]string{{"hello", "Hello to you."}, {"look around", "There is nothing here yet."}, {"thank you", "You are welcome."}} {
 		w.say(say[0])
-		if m := w.await(""); !strings.Contains(m.Text, say[1]) {
+		m := w.await("")
+		if strings.Contains(m.Text, "takes no tools") { // what admins are told once of such a model
+			m = w.await("")
+		}
+		if !strings.Contains(m.Text, say[1]) {
 			t.Fatalf("%q was answered with %q", say[0], m.Text)
 		}
 	}
@@ -150,7 +200,7 @@ func firstMessage(t *testing.T, vendor, name string, preset bool) {
 			refused++
 		}
 	}
-	if preset && refused > 0 || refused > 12 {
+	if preset && learnt[name] == "" && refused > 0 || refused > 12 {
 		t.Errorf("%d requests were refused", refused)
 	}
 	for _, problem := range apptest.RefusedAgain(server) {
@@ -199,18 +249,21 @@ func TestNineMessages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, form := range forms {
-			t.Run(vendor+" "+form, func(t *testing.T) {
+		// Each form is played with one model, and each model says one form at least.
+		models := modelsOfToday(t, vendor)
+		for i := range max(len(forms), len(models)) {
+			form, model := forms[i%len(forms)], models[i%len(models)]
+			t.Run(fmt.Sprintf("%s %s %s", vendor, strings.ReplaceAll(model, "/", "-"), form), func(t *testing.T) {
 				t.Parallel()
-				nineMessages(t, vendor, form)
+				nineMessages(t, vendor, model, form)
 			})
 		}
 	}
 }
 
-func nineMessages(t *testing.T, vendor, form string) {
+func nineMessages(t *testing.T, vendor, name, form string) {
 	t.Helper()
-	server, err := vendortest.New(vendortest.Options{Vendor: vendor, Model: noter{}, Window: 20_000, Unlisted: true, Overflow: form})
+	server, err := vendortest.New(vendortest.Options{Vendor: vendor, Model: noter{}, Name: name, Window: 20_000, Unlisted: true, Overflow: form})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +282,11 @@ func nineMessages(t *testing.T, vendor, form string) {
 			text = text[4000:]
 		}
 		w.say(text)
-		if m := w.await("."); m.Text != fmt.Sprintf("Noted %d.", n) {
+		m := w.await(".")
+		if strings.Contains(m.Text, "takes no tools") {
+			m = w.await(".")
+		}
+		if m.Text != fmt.Sprintf("Noted %d.", n) {
 			t.Fatalf("message %d was answered with %q", n, m.Text)
 		}
 	}

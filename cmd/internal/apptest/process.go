@@ -83,7 +83,11 @@ func (s *scene) configure(p *process) (file string) {
 	}
 	if s.server != nil {
 		// Scenarios say what their models cost.
-		text += Provider(s.server, s.vendor.Preset) + "input_usd_per_mtok = 0.0\noutput_usd_per_mtok = 0.0\n"
+		text += Provider(s.server, s.vendor.Preset)
+		if s.server.Toolless() { // or the owner is told of it in the middle of a scenario
+			text += "tool_use = false\n"
+		}
+		text += "input_usd_per_mtok = 0.0\noutput_usd_per_mtok = 0.0\n"
 	}
 	file = filepath.Join(s.dir, "zephbot-"+p.name+".toml")
 	if err := os.WriteFile(file, []byte(merge(text, s.extra)), 0o600); err != nil {
