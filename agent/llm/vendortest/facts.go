@@ -78,6 +78,10 @@ type rule struct {
 	At    string    `toml:"at"`    // what the condition is about, see parseSelector; "" = the whole request
 	If    condition `toml:"if"`
 	When  []clause  `toml:"when"` // … and all of this holds, too
+	// Bad is the smallest request that breaks the rule, see TestFacts: fields that are added to a plain one or replace its
+	// own; or, in short, "schema:" with the schema of a tool, "name:" with its name, "many:" with a number of tools. ${id}
+	// is the id of a call that the server has handed out, @n@ stands for n letters.
+	Bad string `toml:"bad"`
 
 	// For the server's envelope.
 	Message string `toml:"message"`
@@ -85,8 +89,9 @@ type rule struct {
 	Code    string `toml:"code"`
 	Param   string `toml:"param"`
 
-	steps map[string][]step // by API
-	model *regexp.Regexp
+	origin string            // the file that the row stands in
+	steps  map[string][]step // by API
+	model  *regexp.Regexp
 }
 
 // clause is a further condition, on another part of the request.
@@ -226,6 +231,9 @@ func parseFacts(name string) (*facts, error) {
 		if err := decodeFile(path.Join("facts", "shared", shared+".toml"), &more); err != nil {
 			return nil, err
 		}
+		for i := range more.Refuse {
+			more.Refuse[i].origin = shared
+		}
 		f.Refuse = append(f.Refuse, more.Refuse...)
 	}
 	// A server's own words for a fact come before the shared ones.
@@ -289,6 +297,9 @@ func (r *rule) prepare() (err error) {
 	}
 	if r.Message == "" && r.Body == "" {
 		return errors.New("neither message nor body")
+	}
+	if r.Bad == "" {
+		return errors.New("no request that breaks it")
 	}
 	r.steps = map[string][]step{}
 	for wire, places := range toolPlaces {
