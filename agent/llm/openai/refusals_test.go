@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/openai"
 )
 
@@ -195,6 +196,41 @@ func TestRefusalsEndInAnAnswer(t *testing.T) {
 	}
 }
 
+// TestRefusedStreaming: where a model may not stream, the answer comes whole, in one piece and once, on both APIs, and
+// thoughts and calls in its text are what they are in a stream.
+func TestRefusedStreaming(t *testing.T) {
+	t.Parallel()
+	for _, wire := range []string{openai.WireChat, openai.WireResponses} {
+		t.Run(wire, func(t *testing.T) {
+			t.Parallel()
+			p := refusing(t, func(_ string, body map[string]any) (int, string) {
+				if has(body, "stream") {
+					return 400, `{"error":{"message":"This model does not support streaming","param":"stream","code":"unsupported_value"}}`
+				}
+				return 0, ""
+			})
+			memory := &dialect.Local{}
+			model, err := openai.New(openai.Options{Name: "main", BaseURL: p.URL + "/v1/", Key: key, Model: "m", Wire: wire, Memory: memory, HTTPClient: p.Client()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for turn := range 2 {
+				var pieces []string
+				res, err := model.Chat(t.Context(), hi(), func(d string) { pieces = append(pieces, d) })
+				if err != nil || res.Text != "fine" || res.Stop != llm.StopEnd || !slices.Equal(pieces, []string{"fine"}) {
+					t.Errorf("turn %d: %+v in pieces %q, %v", turn, res, pieces, err)
+				}
+			}
+			if l := memory.Recall("main", "m"); l == nil || !slices.Contains(l.Omit, "stream") {
+				t.Errorf("learnt %+v", l)
+			}
+			if len(p.bodies) != 3 || has(p.bodies[2], "stream") || has(p.bodies[2], "stream_options") {
+				t.Errorf("%d requests, the last one %v", len(p.bodies), p.bodies[len(p.bodies)-1])
+			}
+		})
+	}
+}
+
 // TestRefusedPictures: a broken picture is left out of its conversation, a model that sees none is remembered.
 func TestRefusedPictures(t *testing.T) {
 	t.Parallel()
@@ -226,6 +262,10 @@ func TestRefusedPictures(t *testing.T) {
 			}
 			if _, err := p.Chat(t.Context(), req, nil); err != nil || len(s.paths) > 2 || p.Accepts().Image != test.sees {
 				t.Errorf("%v after %d requests, sees %+v", err, len(s.paths), p.Accepts())
+			}
+			last := fmt.Sprint(s.bodies[len(s.bodies)-1]["messages"])
+			if strings.Contains(last, "image_url") || !strings.Contains(last, "look") || !strings.Contains(last, "[image: the model's server refused it]") {
+				t.Errorf("the picture is not told in words: %s", last)
 			}
 		})
 	}

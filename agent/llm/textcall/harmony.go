@@ -170,7 +170,7 @@ func (r *Reader) stripped(text string, final bool) (n int, decided, read bool) {
 				r.ended = true
 				return len(word) + next[1], true, true
 			}
-			r.text, r.shown, r.line, r.blank = r.text[:0], 0, 0, true
+			r.text, r.shown, r.line, r.since, r.stray, r.blank = r.text[:0], 0, 0, 0, min(r.stray, 0), true
 			return at, true, true
 		}
 		if !final {

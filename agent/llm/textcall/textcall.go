@@ -553,6 +553,7 @@ func (r *Reader) closeUnopened() {
 // void turns the text since the last thought, up to a place, into a thought. The calls in it count no more than others in
 // thoughts.
 func (r *Reader) void(upTo int) {
+	upTo = min(upTo, len(r.text))
 	began := min(r.since, upTo)
 	r.begun = len(r.thoughts)
 	thought := string(r.text[began:upTo])
@@ -700,7 +701,7 @@ func (r *Reader) pass(text string) {
 		r.void(r.stray)
 	}
 	if !r.spoken && r.cut { // blanks around what was removed
-		r.text, r.shown, r.line, r.since = r.text[:0], 0, 0, 0
+		r.text, r.shown, r.line, r.since, r.stray = r.text[:0], 0, 0, 0, min(r.stray, 0)
 		text = strings.TrimLeft(text, " \t\r\n")
 	}
 	whole := len(r.text) == r.shown && r.spoken && !r.hushed

@@ -119,6 +119,7 @@ var samples = []struct {
 	{name: "tag in a fence of a list", in: "1. See:\n   ~~~~\n   <think>a\n   ~~~\n   <|im_end|>\n   ~~~~\nBye<|im_end|>", text: "1. See:\n   ~~~~\n   <think>a\n   ~~~\n   <|im_end|>\n   ~~~~\nBye"},
 	{name: "lone backtick", in: "a ` b <think>c</think>d", text: "a ` b d", thoughts: "c"},
 	{name: "end twice", in: "<think>a</think>Hi</think>", text: "Hi", thoughts: "a"},
+	{name: "end twice, blanks around", in: " <think></think></think> 0", text: "0"},
 	{name: "magistral", in: "[THINK]a[/THINK]Hi", text: "Hi", thoughts: "a"},
 	{name: "gemma's thought", in: "<|channel>thought\na<channel|>Hi<turn|>", text: "Hi", thoughts: "\na"},
 	{name: "cohere's thought", in: "<|START_THINKING|>a<|END_THINKING|>Hi", text: "Hi", thoughts: "a"},
