@@ -196,6 +196,8 @@ var samples = []struct {
 	{name: "element tool of something else", in: "<tool>hammer</tool>\n<tool><name>saw</name></tool>", text: "<tool>hammer</tool>\n<tool><name>saw</name></tool>"},
 	{name: "container with the name", in: "<tool_call name=\"list_directory\">{\"path\":\".\"}</tool_call>", calls: []string{lsDot}},
 	{name: "container within a container", in: "<tool_calls>\n<tool_call>{\"name\":\"list_directory\",\"arguments\":{\"path\":\".\"}}</tool_call>\n<tool_call>{\"name\":\"bash\",\"arguments\":{\"command\":\"ls\"}}</tool_call>\n</tool_calls>Bye", text: "Bye", calls: []string{lsDot, `bash {"command":"ls"}`}},
+	{name: "container within a container, commas", in: "<tool_calls><tool_call>{\"name\":\"list_directory\",\"arguments\":{\"path\":\".\"}}</tool_call>,\n<tool_call>{\"name\":\"bash\",\"arguments\":{\"command\":\"ls\"}}</tool_call></tool_calls>Bye", text: "Bye", calls: []string{lsDot, `bash {"command":"ls"}`}},
+	{name: "element tool within a line", in: "Write <tool name=\"bash\">{\"command\":\"ls\"}</tool> so.", text: "Write <tool name=\"bash\">{\"command\":\"ls\"}</tool> so."},
 	{name: "hunyuan", in: "I look.\n<tool_calls><tool_call>list_directory\n```json\n{\"path\":\".\"}\n```</tool_call></tool_calls>", text: "I look.\n", calls: []string{lsDot}},
 	{name: "hunyuan, lines", in: "<tool_calls>\n<tool_call>list_directory\n```json\n{\"path\":\".\"}\n```\n</tool_call>\n<tool_call>bash\n```json\n{\"command\":\"ls\"}\n```\n</tool_call>\n</tool_calls>", calls: []string{lsDot, `bash {"command":"ls"}`}},
 	{name: "hunyuan, no container", in: "<tool_call>list_directory\n```json\n{\"path\":\".\"}\n```\n</tool_call>", calls: []string{lsDot}},
