@@ -16,6 +16,8 @@
 //   - Calls: JSON, elements with parameters, and the notations of GLM, DeepSeek, Kimi, Gemma, Mistral, Llama and Harmony.
 //     Without any mark, JSON or Python's notation is a call only if it begins a line, nothing follows it, and it names
 //     nothing but offered tools. Calls within thoughts count only if the answer has neither text nor other calls.
+//   - Calls by the names of what was offered, at the beginning of a line: an element called as a tool, whose children are
+//     its parameters, and the lines of ReAct. What a model makes up as a result behind them is left out.
 //   - Control tokens: names between <| and |>, and what the table lists.
 //
 // In blocks of code and inline code, all of this is ordinary text. Code follows CommonMark, except that a fence may be
