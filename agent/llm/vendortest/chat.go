@@ -54,6 +54,8 @@ func (v *chatVoice) open(thought string) {
 	case "think":
 		v.chunk(map[string]any{"content": "<think>"}, nil)
 		v.chunk(map[string]any{"content": thought + "</think>\n\n"}, nil)
+	case "reasoning tag":
+		v.chunk(map[string]any{"content": "<reasoning>" + thought + "</reasoning>"}, nil)
 	case "parts":
 		text := map[string]any{"type": "text", "text": thought}
 		v.chunk(map[string]any{"content": []any{map[string]any{"type": "thinking", "thinking": []any{text}}}}, nil)

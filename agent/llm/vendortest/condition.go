@@ -34,6 +34,7 @@ type condition struct {
 	Is      string               `toml:"is"` // a relation, see relations
 	Roles   string               `toml:"roles"`
 	Gave    string               `toml:"gave"`
+	Window  bool                 `toml:"window"` // a number that is no less than the server's window
 
 	matches, unlike, roles *regexp.Regexp
 }
@@ -138,6 +139,9 @@ func (c *condition) holds(p place, given *given) (place, bool) {
 			return p, false
 		}
 		p.index = n
+	}
+	if n, isNumber := p.value.(float64); c.Window && (!isNumber || n < float64(given.window)) {
+		return p, false
 	}
 	if c.Gave != "" && !given.lacks(p.value, c.Gave) {
 		return p, false

@@ -159,7 +159,7 @@ type stream struct {
 	// chunk, always), "finish" (in the chunk with the finish reason), "null" (like asked, null in all others),
 	// "x_groq" (in that field), "none".
 	Usage string `toml:"usage"`
-	// Thoughts is where the model's reasoning is: a field such as reasoning_content or reasoning, "think" (tags in the
+	// Thoughts is where the model's reasoning is: a field such as reasoning_content or reasoning, "think" and "reasoning tag" (tags in the
 	// content), "parts" (content is a list), "details" (reasoning and reasoning_details); "" = it shows none.
 	Thoughts string `toml:"thoughts"`
 	// Thinks is what the names of the models match that show it; "" = all of them.

@@ -2,11 +2,14 @@ package vendortest_test
 
 import (
 	"errors"
+	"fmt"
+	"net/http"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/openai"
 	"github.com/zephbot/zephbot/agent/llm/vendortest"
 )
 
@@ -52,5 +55,34 @@ func TestWaits(t *testing.T) {
 	e, ok := errors.AsType[*llm.Error](err)
 	if !ok || e.RetryAfter != 37*time.Second {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestFilledWindow: an empty answer that ends "at its limit" because the request has filled the window is an overflow on
+// both of OpenAI's APIs, and one that was stopped by its own limit is none.
+func TestFilledWindow(t *testing.T) {
+	t.Parallel()
+	const chat = "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":null}]}\n\n" +
+		"data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"length\"}]}\n\n" +
+		"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":8190,\"completion_tokens\":%d,\"total_tokens\":%[2]d}}\n\ndata: [DONE]\n\n"
+	const responses = "event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"id\":\"resp_1\",\"status\":\"in_progress\",\"output\":[]}}\n\n" +
+		"event: response.incomplete\ndata: {\"type\":\"response.incomplete\",\"response\":{\"id\":\"resp_1\",\"status\":\"incomplete\",\"incomplete_details\":{\"reason\":\"max_output_tokens\"},\"output\":[],\"usage\":{\"input_tokens\":8190,\"output_tokens\":%d,\"total_tokens\":%[2]d}}}\n\n"
+	for wire, stream := range map[string]string{"chat": chat, "responses": responses} {
+		for written, long := range map[int]bool{2: true, 1024: false} {
+			t.Run(fmt.Sprint(wire, " ", written), func(t *testing.T) {
+				t.Parallel()
+				s := serve(t, vendortest.Options{Vendor: "xai"})
+				s.Say(vendortest.Raw{Status: http.StatusOK, Header: map[string]string{"Content-Type": "text/event-stream"}, Body: fmt.Sprintf(stream, written, 8190+written)})
+				p, err := openai.New(openai.Options{Name: "main", BaseURL: s.URL(), Key: openai.Key(s.Key()), Model: s.Name(), MaxTokens: 1024, Wire: wire})
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = p.Chat(t.Context(), &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "hello"}}}, nil)
+				e, ok := errors.AsType[*llm.Error](err)
+				if long != (ok && e.Kind == llm.TooLong) || long && (e.Size != 8190 || e.Window != 8192) {
+					t.Errorf("%v", err)
+				}
+			})
+		}
 	}
 }

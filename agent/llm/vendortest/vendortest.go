@@ -99,6 +99,7 @@ func New(o Options) (*Server, error) {
 		facts: f, model: o.Model, name: cmp.Or(o.Name, f.Models[0]),
 		window: cmp.Or(o.Window, f.Window.Tokens, defaultWindow), overflow: f.Overflow[0],
 	}
+	s.given.window = s.window
 	if !o.Unlisted {
 		s.listed = s.window
 	}
@@ -300,13 +301,13 @@ func (s *Server) answer(w http.ResponseWriter, form answerForm, values map[strin
 }
 
 // mint returns a new id of a call in the vendor's form, in which # is a digit and letter of its own: "call_########".
-// ${n} is the number of the call in its answer, ${name} the tool.
+// ${n} is the number of the call in its answer, ${count} that among all calls of the server, ${name} the tool.
 func (s *Server) mint(name string, n int) string {
 	s.mu.Lock()
 	s.ids++
 	number := s.ids
 	s.mu.Unlock()
-	form := write(cmp.Or(s.facts.Stream.IDs, "call_########################"), map[string]string{"name": name, "n": strconv.Itoa(n)})
+	form := write(cmp.Or(s.facts.Stream.IDs, "call_########################"), map[string]string{"name": name, "n": strconv.Itoa(n), "count": strconv.Itoa(number - 1)})
 	width := strings.Count(form, "#")
 	text := strconv.FormatInt(int64(number), 36)
 	text = strings.Repeat("a", max(0, width-len(text))) + text
@@ -318,6 +319,8 @@ func (s *Server) mint(name string, n int) string {
 
 // given keeps what a server has handed out and wants back, by the id of the call that it came with.
 type given struct {
+	window int // in tokens, of the server
+
 	mu sync.Mutex
 	by map[string]map[string]string // id → field → JSON
 }

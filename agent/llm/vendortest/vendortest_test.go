@@ -308,7 +308,7 @@ func TestStreams(t *testing.T) {
 		"openrouter": {": OPENROUTER PROCESSING", `"reasoning_details":[`},
 		"minimax":    {"<think>"},
 		"together":   {`"finish_reason":"tool_calls"`},
-		"moonshot":   {`"id":"functions.look:0-`},
+		"moonshot":   {`"id":"functions.look:0"`},
 	} {
 		t.Run(vendor, func(t *testing.T) {
 			t.Parallel()
