@@ -125,7 +125,9 @@ type overflow struct {
 type failure struct {
 	source
 	answerForm
-	Kind   string `toml:"kind"` // key, model, credit, rate, quota, overload, content, region, …
+	Kind string `toml:"kind"` // key, model, credit, rate, quota, overload, content, region, …
+	// Stream are the lines that come in the middle of an answer that has begun with status 200; "" = the failure is the
+	// whole answer.
 	Stream string `toml:"stream"`
 }
 

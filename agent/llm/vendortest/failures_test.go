@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,21 +20,31 @@ func TestFailures(t *testing.T) {
 	busy := []llm.Kind{llm.RateLimited, llm.Unavailable} // both are waited for
 	want := map[string][]llm.Kind{
 		"key": {llm.Unauthorized}, "credit": {llm.NoCredit}, "model": {llm.UnknownModel}, "rate": busy, "overload": busy, "in flight": busy,
+		"spend": {llm.NoCredit}, "billing": {llm.NoCredit}, "key limit": {llm.NoCredit}, "day": {llm.NoCredit}, "quota": {llm.NoCredit}, "region": {llm.Region},
+		"forbidden model": {llm.Unauthorized, llm.UnknownModel}, "broken off": {llm.RateLimited, llm.Unavailable, llm.Truncated},
 	}
 	for _, vendor := range vendortest.Vendors() {
 		t.Run(vendor, func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, vendortest.Options{Vendor: vendor})
 			for _, kind := range s.Failures() {
-				if len(want[kind]) == 0 {
+				class, _, _ := strings.Cut(kind, ":")
+				declined := class == "content" || class == "moderation" // an answer: the model, or who guards it, says no
+				if len(want[class]) == 0 && !declined {
 					continue
 				}
 				if err := s.Fail(kind); err != nil {
 					t.Fatal(err)
 				}
 				before := len(s.Exchanges())
-				_, err := provider(t, s, true).Chat(t.Context(), &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "hello"}}}, nil)
-				if got := llm.KindOf(err); err == nil || !slices.Contains(want[kind], got) {
+				res, err := provider(t, s, true).Chat(t.Context(), &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "hello"}}}, nil)
+				if declined {
+					if err != nil || res.Stop != llm.StopRefusal {
+						t.Errorf("%s: %+v %v", kind, res, err)
+					}
+					continue
+				}
+				if got := llm.KindOf(err); err == nil || !slices.Contains(want[class], got) {
 					t.Errorf("%s is taken for %q: %v", kind, got, err)
 				}
 				if n := len(s.Exchanges()) - before; n != 1 {

@@ -379,6 +379,10 @@ func (x *exchange) serve(r *http.Request) {
 	x.used = len(x.seen.Body) / bytesPerToken
 	if raw, kind := s.next(); kind != "" {
 		form, _ := s.facts.failure(kind)
+		if form.Stream != "" {
+			x.breakOff("planned: "+kind, form.Stream)
+			return
+		}
 		x.refuse("planned: "+kind, form.answerForm, x.values(place{key: s.name}))
 		return
 	} else if raw != nil {
@@ -604,6 +608,16 @@ func (x *exchange) converse(ctx context.Context) {
 	default:
 		x.wireNames(res)
 		out.end(res)
+	}
+}
+
+// breakOff begins an answer and ends it with the lines of a failure.
+func (x *exchange) breakOff(fact, text string) {
+	x.note(http.StatusOK, fact)
+	x.voice().delta("An answer that")
+	out := lines{w: x.w, crlf: x.server.facts.Stream.CRLF, opened: true}
+	for line := range strings.SplitSeq(text, "\n") {
+		out.line(line)
 	}
 }
 
