@@ -14,12 +14,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // Dialect is what a server accepts. The zero value is the safest: what every known server takes. Dialects are shared and
 // must not be changed.
 type Dialect struct {
 	Name    string   `json:"name"`     // of the preset, such as "openai"
+	Also    []string `json:"also"`     // what people call it too: the vendor or a model of it
 	Title   string   `json:"title"`    // for people
 	BaseURL string   `json:"base_url"` // "" = the person has to say it
 	Hosts   []string `json:"hosts"`    // patterns (path.Match) of hosts, or of hosts with ports, by which the server of an address is recognised
@@ -146,6 +148,48 @@ func Named(name string) (Dialect, bool) {
 		return Dialect{}, false
 	}
 	return list[i], true
+}
+
+//go:embed others.json
+var otherRows []byte
+
+// others are servers without a preset, of which only title, base URL and other names are known.
+var others = sync.OnceValues(func() ([]Dialect, error) {
+	var list []Dialect
+	if err := json.Unmarshal(otherRows, &list); err != nil {
+		return nil, fmt.Errorf("others.json: %w", err)
+	}
+	return list, nil
+})
+
+// Meant returns the server that people mean by a name which is no preset, such as grok for xAI. Capitals and what stands
+// between words do not count. Its Name is the preset to use; "" = there is none, and BaseURL shows where such a server is.
+func Meant(name string) (Dialect, bool) {
+	presets, err := table()
+	if err != nil {
+		return Dialect{}, false
+	}
+	rest, err := others()
+	if err != nil {
+		return Dialect{}, false
+	}
+	name = plainName(name)
+	for _, d := range slices.Concat(presets, rest) {
+		if name != "" && slices.ContainsFunc(append([]string{d.Name, d.Title}, d.Also...), func(also string) bool { return plainName(also) == name }) {
+			return d, true
+		}
+	}
+	return Dialect{}, false
+}
+
+// plainName returns the letters and digits of a name, in lower case.
+func plainName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, name)
 }
 
 // OfAddress returns the dialect of the server at an address; the zero Dialect, and false, for an unknown one.

@@ -30,6 +30,36 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestMeant: each name means one server, and those of presets their own.
+func TestMeant(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"grok": "xai", "x.ai": "xai", "google": "gemini", "Google AI": "gemini", "claude": "anthropic", "kimi": "moonshot", "zhipu": "zai", "z-ai": "zai", "glm": "zai", "qwen": "dashscope", "alibaba": "dashscope",
+		"LM Studio": "lmstudio", "lm-studio": "lmstudio", "llama.cpp": "llamacpp", "llama_cpp": "llamacpp", "OpenAI": "openai", "chatgpt": "openai", "azure-openai": "azure", "together.ai": "together", "groq": "groq",
+		"hf": "", "bedrock": "", "Hugging Face": "", "vertex": "", "tgi": "",
+	} {
+		if d, ok := dialect.Meant(name); !ok || d.Name != want || d.Title == "" || d.Name == "" && d.BaseURL == "" {
+			t.Errorf("%s: %q, %v; want %q", name, d.Name, ok, want)
+		}
+	}
+	for _, name := range []string{"", "-", "gro", "something"} {
+		if d, ok := dialect.Meant(name); ok {
+			t.Errorf("%q is taken for %s", name, d.Title)
+		}
+	}
+	list, err := dialect.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range list {
+		for _, also := range append(d.Also, d.Name, d.Title) {
+			if meant, ok := dialect.Meant(also); !ok || meant.Name != d.Name {
+				t.Errorf("%s of %s means %s", also, d.Name, meant.Name)
+			}
+		}
+	}
+}
+
 func TestOfAddress(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{

@@ -127,6 +127,12 @@ func (s *setup) modelOfFlags(ctx context.Context) error {
 		return need("the model with --provider, --model and --key-file, or with ZEPH_LLM_PROVIDERS_MAIN_MODEL and ZEPH_LLM_PROVIDERS_MAIN_API_KEY")
 	}
 	if all := append(types(), presets()...); !slices.Contains(all, s.f.provider) {
+		if d, known := dialect.Meant(s.f.provider); known {
+			if d.Name == "" {
+				return usageError{fmt.Errorf("--provider %q: %s has no preset; write --provider openai --base-url %s", s.f.provider, d.Title, d.BaseURL)}
+			}
+			return usageError{fmt.Errorf("--provider %q: for %s write --provider %s", s.f.provider, d.Title, d.Name)}
+		}
 		text := fmt.Sprintf("--provider %q: there are %s", s.f.provider, strings.Join(types(), ", "))
 		text += "; presets: " + strings.Join(presets(), ", ")
 		if near, ok := nearest.Nearest(s.f.provider, all); ok {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/policy/nearest"
 )
 
@@ -138,6 +139,9 @@ func checkText(f field, s string, secret bool) string {
 	}
 	if len(f.enum) > 0 &&
 		!slices.ContainsFunc(f.enum, func(w string) bool { return w == s || f.fold && strings.EqualFold(w, s) }) {
+		if d, known := dialect.Meant(s); known && (f.form == "preset" || f.form == "api") {
+			return shown + " is not allowed; " + hintOf(&d)
+		}
 		text := shown + " is not allowed; allowed: " + strings.Join(f.enum, ", ")
 		if near, ok := nearest.Nearest(s, f.enum); ok {
 			text += " (did you mean " + near + "?)"
@@ -148,6 +152,14 @@ func checkText(f field, s string, secret bool) string {
 		return checkURL(f, s)
 	}
 	return ""
+}
+
+// hintOf says how a server is named in the configuration that somebody called by another name (dialect.Meant).
+func hintOf(d *dialect.Dialect) string {
+	if d.Name == "" {
+		return fmt.Sprintf("%s has no preset: leave it out, and set base_url = %q", d.Title, d.BaseURL)
+	}
+	return fmt.Sprintf("for %s write preset = %q", d.Title, d.Name)
 }
 
 // checkURL refuses what is not a URL with an allowed scheme. A URL that may contain a password is not repeated.

@@ -147,8 +147,8 @@ type Ollama struct {
 // Provider is an entry of [[llm.providers]].
 type Provider struct {
 	Name                      string        `toml:"name" form:"name" doc:"Name by which the rest of the config calls this provider. Required."`
-	Type                      string        `toml:"type" default:"openai" enum:"openai|anthropic|ollama|offline" doc:"Kind of API; openai is any OpenAI-compatible server."`
-	Preset                    string        `toml:"preset" enum:"openai|azure|anthropic|gemini|deepseek|mistral|xai|groq|openrouter|together|fireworks|cerebras|moonshot|zai|dashscope|minimax|ollama|lmstudio|llamacpp|sglang|vllm|litellm" doc:"Server whose API this is: it sets base_url, what the server accepts, and the variable in which its vendor keeps the key (OPENAI_API_KEY, GEMINI_API_KEY, …), unless api_key is set. Empty: the server is recognised by the host of base_url. docs/models.md lists them."`
+	Type                      string        `toml:"type" default:"openai" form:"api" enum:"openai|anthropic|ollama|offline" doc:"Kind of API; openai is any OpenAI-compatible server."`
+	Preset                    string        `toml:"preset" form:"preset" enum:"openai|azure|anthropic|gemini|deepseek|mistral|xai|groq|openrouter|together|fireworks|cerebras|moonshot|zai|dashscope|minimax|ollama|lmstudio|llamacpp|sglang|vllm|litellm" doc:"Server whose API this is: it sets base_url, what the server accepts, and the variable in which its vendor keeps the key (OPENAI_API_KEY, GEMINI_API_KEY, …), unless api_key is set. Empty: the server is recognised by the host of base_url. docs/models.md lists them."`
 	BaseURL                   string        `toml:"base_url" default:"https://api.openai.com/v1" url:"https|http" doc:"Address of the API; each preset and type has its own default. Azure's addresses of deployments end with ?api-version=…."`
 	APIKey                    Secret        `toml:"api_key" doc:"Key of the API."`
 	APIKeys                   []Secret      `toml:"api_keys" doc:"More keys of the API. A key that is asked too often or has no credit rests, and the next one is asked."`
