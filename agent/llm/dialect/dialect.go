@@ -26,7 +26,10 @@ type Dialect struct {
 	BaseURL string   `json:"base_url"` // "" = the person has to say it
 	Hosts   []string `json:"hosts"`    // patterns (path.Match) of hosts, or of hosts with ports, by which the server of an address is recognised
 	// Port is where a local server usually listens; 0 = it is no local server.
-	Port int    `json:"port"`
+	Port int `json:"port"`
+	// Signs tell a local server from others at the same port; one of them is enough.
+	Signs []Sign `json:"signs"`
+
 	Key  string `json:"key"`  // environment variable in which the vendor's documentation keeps the key
 	Free bool   `json:"free"` // it runs on machines of the operator: its tokens cost nothing
 	Auth string `json:"auth"` // AuthBearer (or ""), AuthAPIKey or AuthNone
@@ -148,6 +151,26 @@ func Named(name string) (Dialect, bool) {
 		return Dialect{}, false
 	}
 	return list[i], true
+}
+
+// Sign is what a server answers at a path of its own and no other one does.
+type Sign struct {
+	Path  string `json:"path"`  // from the root of the server
+	Field string `json:"field"` // of the answer: names separated by dots, numbers in lists; "" = the whole text
+	Value string `json:"value"` // what it is, or for the whole text what is in it; "" = anything
+}
+
+// Shows reports whether an answer has the sign.
+func (s *Sign) Shows(answer []byte) bool {
+	if s.Field == "" {
+		return strings.Contains(string(answer), s.Value)
+	}
+	var tree any
+	if json.Unmarshal(answer, &tree) != nil {
+		return false
+	}
+	found := fieldOf(tree, s.Field)
+	return found != nil && (s.Value == "" || found == s.Value)
 }
 
 //go:embed others.json

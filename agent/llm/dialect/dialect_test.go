@@ -21,6 +21,9 @@ func TestTable(t *testing.T) {
 			t.Errorf("row %q: a name that is used twice, or no title, or no source", d.Name)
 		}
 		names[d.Name] = true
+		if (d.Port > 0) != (len(d.Signs) > 0) {
+			t.Errorf("row %q: a local server cannot be told from others", d.Name)
+		}
 		if d.BaseURL == "" && d.Name != "azure" {
 			t.Errorf("row %q has no address", d.Name)
 		}

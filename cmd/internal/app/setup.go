@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/openai"
 	"github.com/zephbot/zephbot/bot/access"
@@ -153,6 +154,7 @@ func forgetShown(dir string) error {
 // LocalModel is a server of models on this machine.
 type LocalModel struct {
 	Address string // host:port
+	Preset  string // of what answers there; "" = it does not tell
 	Models  []string
 }
 
@@ -184,12 +186,35 @@ func FindLocal(ctx context.Context, addresses []string) []LocalModel {
 				return
 			}
 			if names, err := provider.Models(ctx); err == nil && len(names) > 0 {
-				found[i] = LocalModel{Address: address, Models: names}
+				found[i] = LocalModel{Address: address, Preset: presetAt(ctx, address), Models: names}
 			}
 		})
 	}
 	looking.Wait()
 	return slices.DeleteFunc(found, func(m LocalModel) bool { return m.Address == "" })
+}
+
+// presetAt returns the preset of the server at an address of this machine, by what it answers; "" = nothing tells.
+func presetAt(ctx context.Context, address string) string {
+	presets, err := dialect.All()
+	if err != nil { // the table is part of the program, and tested
+		return ""
+	}
+	answers := map[string][]byte{} // by path; nil = none
+	client := adapter.Client(nil)
+	for _, d := range presets {
+		for _, sign := range d.Signs {
+			answer, asked := answers[sign.Path]
+			if !asked {
+				answer, _ = adapter.Answer(ctx, client, "http://"+address+sign.Path, http.Header{}, "") // others have no such path
+				answers[sign.Path] = answer
+			}
+			if answer != nil && sign.Shows(answer) {
+				return d.Name
+			}
+		}
+	}
+	return ""
 }
 
 // Sandbox describes what the kernel of this machine enforces for commands, and whether that is what it should.

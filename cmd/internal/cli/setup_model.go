@@ -35,8 +35,17 @@ func sources(local []app.LocalModel) []source {
 	for _, m := range local {
 		one := source{kind: "openai", address: "http://" + m.Address + "/v1", propose: m.Models[0]}
 		one.title = fmt.Sprintf("a server on this machine at %s (%s)", m.Address, some(m.Models))
-		if d, known := dialect.OfAddress(one.address); known {
-			one.kind, one.address, one.title = d.Name, "", fmt.Sprintf("%s on this machine (%s)", d.Title, some(m.Models))
+		d, known := dialect.Named(m.Preset)
+		if !known {
+			d, known = dialect.OfAddress(one.address)
+		}
+		if known {
+			one.kind, one.title = d.Name, fmt.Sprintf("%s on this machine (%s)", d.Title, some(m.Models))
+			if _, port, _ := strings.Cut(m.Address, ":"); port == strconv.Itoa(d.Port) {
+				one.address = "" // the usual one
+			} else {
+				one.title = fmt.Sprintf("%s on this machine at %s (%s)", d.Title, m.Address, some(m.Models))
+			}
 		}
 		list = append(list, one)
 	}
