@@ -80,6 +80,8 @@ type Exchange struct {
 	Refused string // the fact because of which it was refused; "" = it was not
 	Answer  string // the body of a refusal
 	Model   bool   // the request was given to the model
+	// Held are the facts that were looked for in something that the request has, and hold there.
+	Held []string
 }
 
 // Raw is an answer as it stands, given to a request whatever it is.
@@ -405,7 +407,11 @@ func (x *exchange) serve(r *http.Request) {
 	}
 	for i := range s.facts.Refuse {
 		rule := &s.facts.Refuse[i]
-		if p, ok := x.breaks(rule); ok {
+		p, there, ok := x.breaks(rule)
+		if there && !ok {
+			x.seen.Held = append(x.seen.Held, rule.Fact)
+		}
+		if ok {
 			values := x.values(p)
 			x.refuse(rule.Fact, s.formOf(rule, values), values)
 			return
@@ -435,24 +441,26 @@ func (s *Server) next() (*Raw, string) {
 	return nil, ""
 }
 
-// breaks returns the first place of the request that breaks a rule.
-func (x *exchange) breaks(r *rule) (place, bool) {
+// breaks returns the first place of the request that breaks a rule, and whether the request has what the rule is about.
+func (x *exchange) breaks(r *rule) (found place, there, ok bool) {
 	name, _ := x.body["model"].(string)
 	if r.Wire != "" && r.Wire != x.wire || r.model != nil && !r.model.MatchString(name) {
-		return place{}, false
+		return place{}, false, false
 	}
+	places := find(x.body, r.steps[x.wire])
+	there = len(places) > 0
 	for i := range r.When {
 		w := &r.When[i]
 		if x.anyHolds(w.steps, &w.If) == w.No {
-			return place{}, false
+			return place{}, there, false
 		}
 	}
-	for _, p := range find(x.body, r.steps[x.wire]) {
+	for _, p := range places {
 		if found, ok := r.If.holds(p, &x.server.given); ok {
-			return found, true
+			return found, there, true
 		}
 	}
-	return place{}, false
+	return place{}, there, false
 }
 
 func (x *exchange) anyHolds(steps []step, c *condition) bool {

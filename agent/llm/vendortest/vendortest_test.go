@@ -2,6 +2,7 @@ package vendortest_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -379,6 +381,8 @@ var unheld = map[string]string{
 // server of which everything has to be found out.
 func TestConversations(t *testing.T) {
 	t.Parallel()
+	held := &tally{held: map[string]bool{}}
+	t.Cleanup(func() { held.judge(t) }) // after all of them
 	for _, name := range vendortest.Vendors() {
 		models, err := vendortest.Models(name)
 		if err != nil {
@@ -403,6 +407,7 @@ func TestConversations(t *testing.T) {
 					if !strings.HasSuffix(seen, "Done.") || strings.Contains(seen, vendortest.Thought) {
 						t.Errorf("seen: %q", seen)
 					}
+					held.count(name, s)
 					if rest := model.Unused(); len(rest) > 0 {
 						t.Errorf("not reached: %v", rest)
 					}
@@ -414,6 +419,53 @@ func TestConversations(t *testing.T) {
 						}
 					}
 				})
+			}
+		}
+	}
+}
+
+// tally counts which facts conversations have kept to.
+type tally struct {
+	mu   sync.Mutex
+	held map[string]bool
+}
+
+func (c *tally) count(vendor string, s *vendortest.Server) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range s.Exchanges() {
+		for _, fact := range e.Held {
+			c.held[vendor+": "+fact] = true
+			c.held[fact] = true
+		}
+	}
+}
+
+// unsent are the parts of a request that are not sent in these conversations, and the facts that can only be broken, with
+// the reason: TestFacts alone reaches those rows.
+var unsent = map[string]string{
+	"temperature": "only a configuration or a caller sets it", "top_p": "nobody sets it", "n": "nobody sets it",
+	"response_format.type": "no conversation asks for JSON", "tool_choice": "auto is the default",
+	"thinking.type": "only a configuration sets it", "reasoning_effort": "only a configuration sets it",
+	"tools[*].function.strict":    "false is the default on the chat API",
+	"messages[*].content[*].type": "there is no picture in them", "input[*].content[*].type": "there is no picture in them",
+	"a model without tools": "it is broken by every request with tools",
+	"gpt-5.6 takes tools on the chat API only with reasoning_effort none, which is not its default": "such a model is asked over the Responses API after the first refusal",
+}
+
+// judge finds the facts that no conversation was about.
+func (c *tally) judge(t *testing.T) {
+	t.Helper()
+	for _, vendor := range vendortest.Vendors() {
+		rows, err := vendortest.Facts(vendor)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, row := range rows {
+			own := row.Origin == "" && !c.held[vendor+": "+row.Fact]
+			shared := row.Origin != "" && !c.held[row.Fact]
+			if (own || shared) && unsent[row.At] == "" && unsent[row.Fact] == "" {
+				t.Errorf("%s: no conversation is about %q (%s)", cmp.Or(row.Origin, vendor), row.Fact, row.At)
 			}
 		}
 	}
