@@ -1,6 +1,7 @@
 package toolschema
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -127,8 +128,63 @@ func (k *Keys) name(own string) string {
 // Encode returns arguments with the names that the server knows. What is no JSON object is returned as it is.
 func (k *Keys) Encode(args json.RawMessage) json.RawMessage { return k.translate(args, true) }
 
-// Decode returns arguments that a model wrote with the tool's own names. What is no JSON object is returned as it is.
-func (k *Keys) Decode(args json.RawMessage) json.RawMessage { return k.translate(args, false) }
+// Decode returns arguments that a model wrote with the tool's own names, also where they are broken JSON or an object in a
+// string: others mend that, or the model is told what is wrong with the names of the tool. There, the place of a name is
+// not looked at. Anything else that is no JSON object is returned as it is.
+func (k *Keys) Decode(args json.RawMessage) json.RawMessage {
+	if k == nil || len(args) == 0 {
+		return args
+	}
+	if json.Valid(args) {
+		var text string
+		if args[0] != '"' || json.Unmarshal(args, &text) != nil {
+			return k.translate(args, false)
+		}
+		inner := k.Decode(json.RawMessage(strings.TrimLeft(text, `"`))) // no string in a string: it ends after one step
+		if string(inner) == text {
+			return args
+		}
+		if written, err := json.Marshal(string(inner)); err == nil && inner[0] == '{' {
+			return written
+		}
+		return args
+	}
+	return k.decodeBroken(args)
+}
+
+// decodeBroken replaces the names on the wire that stand before a colon in text that is not valid JSON.
+func (k *Keys) decodeBroken(text json.RawMessage) json.RawMessage {
+	var out []byte
+	done := 0
+	for i := 0; i < len(text); i++ {
+		if text[i] != '"' {
+			continue
+		}
+		begin := i + 1
+		for i = begin; i < len(text) && text[i] != '"'; i++ {
+			if text[i] == '\\' {
+				i++
+			}
+		}
+		if i >= len(text) {
+			break
+		}
+		own, known := k.own[string(text[begin:i])]
+		if rest := bytes.TrimLeft(text[i+1:], " \t\r\n"); !known || len(rest) == 0 || rest[0] != ':' {
+			continue
+		}
+		name, err := json.Marshal(own)
+		if err != nil { // a string can always be encoded
+			continue
+		}
+		out = append(append(out, text[done:begin-1]...), name...)
+		done = i + 1
+	}
+	if done == 0 {
+		return text
+	}
+	return append(out, text[done:]...)
+}
 
 func (k *Keys) translate(args json.RawMessage, encode bool) json.RawMessage {
 	if k == nil {

@@ -68,6 +68,29 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// TestBrokenArguments: names come back also in arguments that somebody has to mend, or of which the model is told.
+func TestBrokenArguments(t *testing.T) {
+	t.Parallel()
+	_, _, keys := toolschema.Tool("", json.RawMessage(`{"properties":{"filter[x]":{},"a$":{},"b":{}}}`), dialectOf(t, "anthropic"))
+	for from, want := range map[string]string{
+		`{"filter_x_": "1", "a_" : 2,}`:  `{"filter[x]": "1", "a$" : 2,}`,
+		`{"a_":"cut`:                     `{"a$":"cut`,
+		`{"a_"`:                          `{"a_"`,
+		`{"b":"a_", "x \" a_": 1, "a_":`: `{"b":"a_", "x \" a_": 1, "a$":`,
+		`"{\"a_\":1}"`:                   `"{\"a$\":1}"`,
+		`"{\"a_\":"`:                     `"{\"a$\":"`,
+		`"a_"`:                           `"a_"`,
+		`"\"a_\""`:                       `"\"a_\""`,
+		`null`:                           `null`,
+		``:                               ``,
+		`{"a_":1}{"a_":2}`:               `{"a$":1}{"a$":2}`,
+	} {
+		if got := keys.Decode(json.RawMessage(from)); string(got) != want {
+			t.Errorf("%s comes back as %s, want %s", from, got, want)
+		}
+	}
+}
+
 // TestBothNames: a model that writes both names of a property keeps both, so that neither value is lost unseen.
 func TestBothNames(t *testing.T) {
 	t.Parallel()
