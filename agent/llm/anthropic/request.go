@@ -43,7 +43,7 @@ func (p *Provider) tools(req *llm.Request, form *negotiate.Form) (*toolbox.List,
 		box = &form.Boxes[0]
 	}
 	return box.Of(req, &form.Dialect.Schema, func(tools []toolbox.Tool) ([]byte, error) { //nolint:wrapcheck // by the caller
-		return plainJSON(list(tools, !prompted(req)))
+		return llm.PlainJSON(list(tools, !prompted(req)))
 	})
 }
 

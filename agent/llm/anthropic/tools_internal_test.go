@@ -82,7 +82,7 @@ func whole(p *Provider, req *llm.Request) ([]byte, error) {
 			params.Tools[len(params.Tools)-1] = last
 		}
 	}
-	return plainJSON(params)
+	return llm.PlainJSON(params)
 }
 
 // TestToolsAreWrittenAsInOnePiece: caching the tools of a request changes no byte of it.

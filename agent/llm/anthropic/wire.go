@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/adapter"
 )
 
@@ -107,7 +108,7 @@ const standInJSON = `"tools":[0]`
 // encode encodes a request with tools that are encoded already. Schemas and arguments keep every character: nothing is
 // escaped for HTML.
 func (r *request) encode(tools []byte) ([]byte, error) {
-	data, err := plainJSON(r)
+	data, err := llm.PlainJSON(r)
 	if err != nil || tools == nil {
 		return data, err
 	}
@@ -116,17 +117,6 @@ func (r *request) encode(tools []byte) ([]byte, error) {
 		return nil, errors.New("the request has no place for its tools")
 	}
 	return slices.Concat(before, []byte(`"tools":`), tools, after), nil
-}
-
-// plainJSON encodes JSON without HTML escapes.
-func plainJSON(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // event is one event of the stream, with the fields of all kinds.

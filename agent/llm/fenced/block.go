@@ -292,11 +292,9 @@ func block(tag, body string) string {
 
 // encode writes JSON on one line, with <, > and & unescaped.
 func encode(value any) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(value) != nil {
+	text, err := llm.PlainJSON(value)
+	if err != nil {
 		return json.RawMessage("{}") // unreachable: only strings, numbers and valid JSON are encoded
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return text
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"unicode/utf8"
+
+	"github.com/zephbot/zephbot/agent/llm"
 )
 
 // NotAnObject is the name under which arguments that are no JSON object stand in a history. The model has been told of
@@ -37,7 +39,7 @@ func Arguments(args json.RawMessage) json.RawMessage {
 	if len(bytes.TrimSpace([]byte(text))) == 0 {
 		return json.RawMessage("{}")
 	}
-	wrapped, err := encoded(map[string]string{NotAnObject: text})
+	wrapped, err := llm.PlainJSON(map[string]string{NotAnObject: text})
 	if err != nil { // a string can always be encoded
 		return json.RawMessage("{}")
 	}
@@ -52,22 +54,11 @@ func reread(text []byte) json.RawMessage {
 	if dec.Decode(&object) != nil || object == nil || dec.InputOffset() != int64(len(text)) {
 		return nil
 	}
-	written, err := encoded(object)
+	written, err := llm.PlainJSON(object)
 	if err != nil {
 		return nil
 	}
 	return written
-}
-
-// encoded encodes JSON without escapes for HTML.
-func encoded(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // isObject reports whether arguments are a JSON object that every server reads in the same way. It allocates nothing
