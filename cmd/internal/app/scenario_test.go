@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	if parallel := flag.Lookup("test.parallel"); !testing.Short() && parallel.Value.String() == parallel.DefValue {
-		// Scenarios wait for each other's timers more than they compute.
-		if err := parallel.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0))); err != nil {
+		// Scenarios wait for timers more than they compute.
+		if err := parallel.Value.Set(strconv.Itoa(4 * runtime.GOMAXPROCS(0))); err != nil {
 			panic(err)
 		}
 	}
