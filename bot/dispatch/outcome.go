@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -220,6 +221,9 @@ func (w *work) ended(ctx context.Context, change *bot.Change, out agent.Outcome)
 	text := out.Text
 	if len(out.Entries) > 0 { // none: the turn had ended before, and its text has been sent
 		text = w.d.parts.Words.Ended(w.msg.Language, out.Reason, out.Text, out.Stats, w.turn.Request)
+		if !w.msg.Place.Group { // there, only admins may choose
+			text = strings.TrimSpace(text + " " + w.d.parts.Words.OtherModel(w.msg.Language, out.Reason))
+		}
 		out.Entries[len(out.Entries)-1].Text = text
 	}
 	// Nobody could receive it, or it would be said in the name of the owner of a business account.

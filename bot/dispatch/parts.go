@@ -33,7 +33,8 @@ type Words interface { //nolint:interfacebloat // one source of sentences
 	Ended(language, reason, text string, stats journal.Stats, request string) string
 	// Cut is appended to an answer that the token limit truncated.
 	Cut(language string) string
-	Filtered(language string) string // added under an answer that a filter of the provider broke off
+	OtherModel(language, reason string) string // after Ended, for who may choose a model; "" = that does not help
+	Filtered(language string) string           // added under an answer that a filter of the provider broke off
 	// Away says that the model does not respond and that the message is kept.
 	Away(language, request string) string
 	// Busy says that the model is overloaded and that the message is kept.

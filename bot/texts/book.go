@@ -50,8 +50,8 @@ type endedBook struct {
 	Loop                                    string // output
 	Context, Empty, Refusal                 string
 	// request
-	ModelRefused, Key, Credit, NoModel, Region, Address, GivenUp, Busy, Internal, Overtime, Oversize string
-	Owner                                                                                            ownerBook
+	ModelRefused, Key, Credit, NoModel, Region, Address, OtherModel, GivenUp, Busy, Internal, Overtime, Oversize string
+	Owner                                                                                                        ownerBook
 }
 
 // ownerBook is what who runs the service reads instead of being sent to the operator.

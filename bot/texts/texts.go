@@ -26,6 +26,8 @@ type Words struct {
 	ZoneAt func(place bot.Place) *time.Location
 	// Owner: the readers run this service themselves, at a terminal or in an editor; they are not sent to an operator.
 	Owner bool
+	// OtherModels: /model offers models that are not asked by themselves if one fails.
+	OtherModels bool
 }
 
 // At returns the sentences for the readers of a place, with times in the zone that they have set.
@@ -100,6 +102,20 @@ func (w Words) Ended(language, reason, text string, stats journal.Stats, request
 		return b.Ended.Refusal
 	default:
 		return fmt.Sprintf(b.failed(reason, w.Owner), request)
+	}
+}
+
+// OtherModel says that /model helps, under the sentence of a turn that ended because of the model's provider; "" = it does
+// not. It is for readers who may choose.
+func (w Words) OtherModel(language, reason string) string {
+	if !w.OtherModels {
+		return ""
+	}
+	switch reason {
+	case journal.ReasonKey, journal.ReasonCredit, journal.ReasonNoModel, journal.ReasonRegion, journal.ReasonAddress:
+		return w.in(language).Ended.OtherModel
+	default:
+		return ""
 	}
 }
 

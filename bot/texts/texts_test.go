@@ -53,7 +53,7 @@ func everything(l string) map[string][]string {
 			ended(journal.ReasonOvertime, "", 0), ended(journal.ReasonOversize, "", 0),
 			ended(journal.ReasonEmpty, "", 0), ended(journal.ReasonRefusal, "", 0), ended(journal.ReasonGivenUp, "", 0), ended(journal.ReasonInternal, "", 0), ended("new reason", "", 0),
 		},
-		"Cut": {w.Cut(l)}, "Filtered": {w.Filtered(l)}, "Away": {w.Away(l, "7f3a")}, "Busy": {w.Busy(l, "7f3a")}, "Behind": {w.Behind(l)}, "Nothing": {w.Nothing(l)}, "Placeholder": {w.Placeholder(l)},
+		"Cut": {w.Cut(l)}, "OtherModel": {texts.Words{OtherModels: true}.OtherModel(l, journal.ReasonCredit)}, "Filtered": {w.Filtered(l)}, "Away": {w.Away(l, "7f3a")}, "Busy": {w.Busy(l, "7f3a")}, "Behind": {w.Behind(l)}, "Nothing": {w.Nothing(l)}, "Placeholder": {w.Placeholder(l)},
 		"StopButton": {w.StopButton(l)}, "StopToast": {w.StopToast(l)}, "StopOver": {w.StopOver(l)}, "StopNotYours": {w.StopNotYours(l)},
 		"Broken": {w.Broken(l, "7f3a")}, "Resent": {w.Resent(l)}, "Thinking": {w.Thinking(l)},
 		"Lost": {w.Lost(l, 1), w.Lost(l, 2)}, "NoTopic": {w.NoTopic(l)}, "AsFile": {w.AsFile(l)}, "Unsendable": {w.Unsendable(l)}, "NotKept": {w.NotKept(l, "srv:draw", "map.png")},

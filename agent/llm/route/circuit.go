@@ -1,6 +1,8 @@
 package route
 
 import (
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -34,7 +36,7 @@ type circuit struct {
 	opener   string    // conversation of the last failure while down
 	waiting  bool      // another conversation was rejected while down
 	probing  bool
-	why      llm.Kind // of the last failure
+	why      error // the last failure
 
 	accepted   int  // tokens of the largest request that it has answered
 	tokens     int  // size of its window, as configured or as it has said; 0 = unknown
@@ -49,6 +51,7 @@ type suspended struct {
 	until    time.Time // set while failures >= circuit.after
 	counted  bool      // it has failed since the last success of anybody
 	at       time.Time // of the last failure
+	why      error     // the last failure
 }
 
 // enter admits a call, or returns how long the provider must not be called. probe marks the one call that tries after
@@ -99,22 +102,36 @@ func (c *circuit) resting(conversation string, now time.Time) bool {
 }
 
 // blame notes what kind of failure the last one was, if that shows only after several.
-func (c *circuit) blame(kind llm.Kind) {
+func (c *circuit) blame(conversation string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.why = kind
+	c.why = err
+	if s := c.failing[conversation]; s != nil {
+		s.why = err
+	}
 }
 
-// cause is the kind of the error for a call that is not admitted: a permanent cause stays the same one.
-func (c *circuit) cause() llm.Kind {
+// paused is the error for a call that is not admitted until a moment: a permanent cause stays the same one. The cause is the
+// last failure of the conversation if that alone rests, else the provider's.
+func (c *circuit) paused(conversation string, wait time.Duration, now time.Time) *llm.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch c.why {
-	case llm.Unauthorized, llm.NoCredit, llm.UnknownModel, llm.Region, llm.WrongAddress:
-		return c.why
-	default:
-		return llm.Unavailable
+	why := c.why
+	if s := c.failing[conversation]; s != nil && s.failures >= c.after && now.Before(s.until) {
+		why = s.why
 	}
+	e := &llm.Error{Kind: llm.Unavailable, Provider: c.provider.Name(), RetryAfter: wait}
+	switch kind := llm.KindOf(why); kind {
+	case llm.Unauthorized, llm.NoCredit, llm.UnknownModel, llm.Region, llm.WrongAddress:
+		e.Kind = kind
+	default:
+	}
+	text := fmt.Sprintf("paused until %s after repeated failures", now.Add(wait).UTC().Format(time.TimeOnly+" MST"))
+	if why != nil {
+		text += ", because " + why.Error()
+	}
+	e.Err = errors.New(text)
+	return e
 }
 
 // record counts the result of one attempt. A rejected request shows that the provider is up. A rate limit shows
@@ -123,12 +140,12 @@ func (c *circuit) record(conversation string, err error, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
-		switch kind := llm.KindOf(err); kind {
+		switch llm.KindOf(err) {
 		case llm.RateLimited:
 			return
 		case llm.Unavailable, llm.Timeout, llm.Truncated, llm.Unauthorized, llm.NoCredit, llm.UnknownModel, llm.Region, llm.WrongAddress:
-			c.why = kind
-			c.fail(conversation, now)
+			c.why = err
+			c.fail(conversation, err, now)
 			return
 		case llm.Invalid, llm.TooLong, llm.Oversize, llm.Overtime:
 		}
@@ -144,7 +161,7 @@ func (c *circuit) record(conversation string, err error, now time.Time) {
 }
 
 // fail counts a failure of a conversation, and pauses it or the provider. c.mu is held.
-func (c *circuit) fail(conversation string, now time.Time) {
+func (c *circuit) fail(conversation string, err error, now time.Time) {
 	c.failures++
 	if conversation == "" {
 		c.unknown++
@@ -158,7 +175,7 @@ func (c *circuit) fail(conversation string, now time.Time) {
 			s = &suspended{}
 			c.failing[conversation] = s
 		}
-		s.failures, s.counted, s.at = s.failures+1, true, now
+		s.failures, s.counted, s.at, s.why = s.failures+1, true, now, err
 		if s.failures >= c.after {
 			s.until = now.Add(c.rest)
 		}

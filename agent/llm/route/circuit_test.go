@@ -3,6 +3,7 @@ package route_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -127,5 +128,30 @@ func TestCauseOfPause(t *testing.T) {
 				t.Errorf("%s: %v", kind, err)
 			}
 		}
+	}
+}
+
+// TestPauseSaysItsOwnCause: a conversation that rests alone hears what failed for it, not what failed for another one since,
+// and after the pause the provider is asked anew.
+func TestPauseSaysItsOwnCause(t *testing.T) {
+	t.Parallel()
+	b := newBench()
+	b.options.Observe, b.options.Attempts = nil, 1
+	p := &patient{fails: map[string]llm.Kind{"a": llm.Timeout, "b": llm.Unauthorized}, asked: map[string]int{}}
+	r := b.router(t, p)
+	for range 5 {
+		_, _ = r.Chat(t.Context(), of("a"), nil)
+	}
+	_, _ = r.Chat(t.Context(), of("b"), nil)
+	_, err := r.Chat(t.Context(), of("a"), nil)
+	if llm.KindOf(err) != llm.Unavailable || !strings.Contains(err.Error(), "paused until 03:04:35 UTC") || !strings.Contains(err.Error(), "because") || p.asked["a"] != 5 {
+		t.Errorf("%v, asked %d times", err, p.asked["a"])
+	}
+	if err := b.clock.sleep(t.Context(), 30*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	p.fails = nil
+	if _, err := r.Chat(t.Context(), of("a"), nil); err != nil {
+		t.Error(err)
 	}
 }

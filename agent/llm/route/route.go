@@ -266,10 +266,7 @@ func (c *call) chat(ctx context.Context, req *llm.Request) (*llm.Response, error
 		}
 		wait, probe := p.enter(c.conversation, now)
 		if wait > 0 {
-			c.failed(&llm.Error{
-				Kind: p.cause(), Provider: p.provider.Name(), RetryAfter: wait,
-				Err: errors.New("skipped after repeated failures"),
-			})
+			c.failed(p.paused(c.conversation, wait, now))
 			continue
 		}
 		res, err := c.fitted(ctx, p)
@@ -367,7 +364,7 @@ func (c *call) misdirected(p *circuit) {
 			e.Kind = llm.WrongAddress
 		}
 	}
-	p.blame(llm.WrongAddress)
+	p.blame(c.conversation, &llm.Error{Kind: llm.WrongAddress, Provider: p.provider.Name(), Err: errors.New("the answer has nothing in it")})
 }
 
 // once makes one attempt and reports it.

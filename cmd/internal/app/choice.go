@@ -25,3 +25,11 @@ func (c *Core) newChoices() *choice.Choices {
 	}
 	return choice.New(deps)
 }
+
+// offersOther reports whether people can choose a model that is not asked by itself if another one fails.
+func (c *Core) offersOther() bool {
+	llm := c.cfg.LLM
+	return c.opts.Provider == nil && slices.ContainsFunc(llm.Choices, func(name string) bool {
+		return name != llm.Primary && !slices.Contains(llm.Fallback, name)
+	})
+}

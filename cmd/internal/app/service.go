@@ -116,7 +116,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	}
 	s := (&service{core: c, ch: ch, log: c.log}).recalling()
 	words := c.words()
-	words.Owner = ch.owned
+	words.Owner, words.OtherModels = ch.owned, c.offersOther()
 	store := s.watchMoves()
 	pacer, pacing, err := c.pacer(ch)
 	if err != nil {
