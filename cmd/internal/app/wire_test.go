@@ -34,6 +34,9 @@ type vendor struct {
 
 // ServeHTTP implements http.Handler.
 func (v *vendor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if listed(w, r) {
+		return
+	}
 	body, err := io.ReadAll(r.Body)
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -45,6 +48,15 @@ func (v *vendor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	_, _ = io.WriteString(w, v.answers[n]+"data: [DONE]\n\n") // a service that is stopped goes away in the middle
+}
+
+// listed answers a request for the list of models, of which a server without one says that it is not there.
+func listed(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method != http.MethodGet {
+		return false
+	}
+	http.NotFound(w, r)
+	return true
 }
 
 // sent is a request as it came.
