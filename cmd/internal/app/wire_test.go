@@ -28,7 +28,7 @@ import (
 // vendor is an OpenAI-compatible server that gives the answers of a list, one a request, and keeps what it was sent.
 type vendor struct {
 	mu      sync.Mutex
-	answers []string // events of a stream, without [DONE]
+	answers []string // events of a stream, without [DONE], or something else as it stands
 	bodies  [][]byte
 }
 
@@ -47,7 +47,11 @@ func (v *vendor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	_, _ = io.WriteString(w, v.answers[n]+"data: [DONE]\n\n") // a service that is stopped goes away in the middle
+	answer := v.answers[n]
+	if answer == "" || strings.HasPrefix(answer, "data: ") {
+		answer += "data: [DONE]\n\n"
+	}
+	_, _ = io.WriteString(w, answer) // a service that is stopped goes away in the middle
 }
 
 // listed answers a request for the list of models, of which a server without one says that it is not there.
