@@ -273,7 +273,8 @@ func TestAnswersThatAreNone(t *testing.T) {
 		{"blank", llmtest.Step{Text: " \n", USD: 1}, agent.Ended, journal.ReasonEmpty},
 		{"refusal", llmtest.Step{Stop: llm.StopRefusal, USD: 1}, agent.Ended, journal.ReasonRefusal},
 		{"refusal in the middle of a wish", llmtest.Step{Stop: llm.StopRefusal, Uses: uses, USD: 1}, agent.Ended, journal.ReasonRefusal},
-		{"refusal in words", llmtest.Step{Stop: llm.StopRefusal, Text: "I must not.", USD: 1}, agent.Answered, ""},
+		{"refusal in words", llmtest.Step{Stop: llm.StopRefusal, Text: "I must not.", Declines: true, USD: 1}, agent.Answered, ""},
+		{"broken off by a filter", llmtest.Step{Stop: llm.StopRefusal, Text: "Half an ans", USD: 1}, agent.Answered, journal.ReasonFiltered},
 		{"cut", llmtest.Step{Stop: llm.StopLength, Text: "Half an ans", USD: 1}, agent.Answered, journal.ReasonLength},
 	}
 	for _, tt := range tests {

@@ -218,7 +218,7 @@ func (m *Model) response(step *Step, req *llm.Request, text string) *llm.Respons
 		uses = nil
 	}
 	return &llm.Response{
-		Text: text, Thoughts: step.Thoughts, Unmade: step.Unmade, Filtered: stop == llm.StopRefusal && text != "", Uses: uses, Stop: stop, Usage: step.Usage, USD: step.USD,
+		Text: text, Thoughts: step.Thoughts, Unmade: step.Unmade, Filtered: stop == llm.StopRefusal && text != "" && !step.Declines, Uses: uses, Stop: stop, Usage: step.Usage, USD: step.USD,
 		Provider: m.name, Model: "scripted",
 	}
 }

@@ -60,6 +60,7 @@ type Step struct {
 	Uses       []llm.ToolUse   // an empty ID is filled in, unique within the conversation
 	Err        error           // returned after the deltas; for an *llm.Error, Provider and Streamed are filled in
 	Stop       llm.Stop        // "" = tools when there are Uses, else end
+	Declines   bool            // with StopRefusal: Text is all that the model says, and not the beginning of an answer
 	Usage      llm.Usage
 	USD        float64
 

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -65,7 +66,9 @@ func (s *scene) launch(p *process) {
 		opts.Listen = func(context.Context, string) (net.Listener, error) { return s.front.Listen(), nil }
 	}
 	opts.Log = log.Logger()
-	go func() { p.done <- app.Serve(ctx, opts) }()
+	pprof.Do(ctx, pprof.Labels(sceneLabel, s.t.Name()), func(ctx context.Context) {
+		go func() { p.done <- app.Serve(ctx, opts) }()
+	})
 }
 
 // configure writes the configuration of a process.

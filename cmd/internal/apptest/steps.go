@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
+	"runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
+	"github.com/zephbot/zephbot/persistence"
 )
 
 var (
@@ -356,7 +359,9 @@ func (s *scene) dump() string {
 	}
 	b.WriteString("--- calls\n")
 	for _, c := range s.fake.Calls() {
-		if c.Method != "getUpdates" {
+		if c.Method == "getUpdates" {
+			fmt.Fprintf(&b, "  %3d getUpdates: %d %s, %d updates\n", c.N, c.Status, c.Error, c.Returned)
+		} else {
 			fmt.Fprintf(&b, "  %3d %s chat %d message %d: %d %s %s\n", c.N, c.Method, c.Chat, c.Message, c.Status, c.Fault, c.Error)
 		}
 	}
@@ -374,6 +379,33 @@ func (s *scene) dump() string {
 	if s.server != nil {
 		b.WriteString(Refusals(s.server))
 	}
+	b.WriteString(s.stuck())
 	fmt.Fprintf(&b, "--- log\n%s", s.log.String())
+	return b.String()
+}
+
+// sceneLabel is the label of all goroutines of a scene's services (runtime/pprof).
+const sceneLabel = "scene"
+
+// stuck says how far what waits has come, and where the service's goroutines are.
+func (s *scene) stuck() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "--- unfetched updates: %d\n", s.fake.PendingUpdates())
+	ctx, id := context.Background(), strconv.FormatInt(s.fake.BotID(), 10)
+	if db, err := persistence.OpenReader(ctx, filepath.Join(s.dir, s.processes[0].name), s.databaseURL); err != nil {
+		fmt.Fprintf(&b, "--- database: %v\n", err)
+	} else {
+		counts, err := db.Counts(ctx, "telegram", id)
+		fmt.Fprintf(&b, "--- database: %+v %v\n", counts, errors.Join(err, db.Close()))
+	}
+	var all strings.Builder
+	_ = pprof.Lookup("goroutine").WriteTo(&all, 1) // a Builder cannot fail
+	b.WriteString("--- goroutines\n")
+	label := fmt.Sprintf("%q:%q", sceneLabel, s.t.Name())
+	for stack := range strings.SplitSeq(all.String(), "\n\n") {
+		if strings.Contains(stack, label) {
+			b.WriteString(stack + "\n")
+		}
+	}
 	return b.String()
 }

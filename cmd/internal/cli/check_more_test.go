@@ -35,7 +35,7 @@ func TestConfigCheckMore(t *testing.T) {
 		"of a chat": {
 			conf: telegramAdmin + "allowed_chats = [-5]\n[telegram.chats.\"-5\".quota]\ntokens_per_day = 10\ntokens_per_month = 5\n" + offlineModel, warn: []string{"telegram.chats.-5.quota.tokens_per_day: 10 is more than"},
 		},
-		"no room for an answer":      {conf: "[quotas.bot]\ntokens_per_day = 1000\n" + someModel, warn: []string{"zephbot.toml:1: quotas.bot: 1000 tokens are fewer than the longest answer"}},
+		"no room for an answer":      {conf: "[quotas.bot]\ntokens_per_day = 1000\n" + someModel, warn: []string{"zephbot.toml:2: quotas.bot.tokens_per_day: 1000 tokens a day are fewer than the 4096 that one answer of m may have"}},
 		"no room for a conversation": {conf: someModel + "context_tokens = 1000\n", want: []string{"@/zephbot.toml:5: llm.providers[0].context_tokens: 1000 leaves no room"}},
 		"silence that is too long":   {conf: "[llm]\ntimeout = \"10s\"\nidle_timeout = \"60s\"\n" + offlineModel, warn: []string{"zephbot.toml:3: llm.idle_timeout: has no effect"}},
 		"a person as a group":        {conf: "[telegram]\nallowed_chats = [123]\n", warn: []string{"zephbot.toml:2: telegram.allowed_chats: 123 is the id of a person"}},

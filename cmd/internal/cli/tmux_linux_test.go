@@ -190,7 +190,7 @@ func TestTerminalStop(t *testing.T) {
 	p.text("write note.txt: buy milk")
 	p.keys("Enter")
 	p.await("I wrote note.txt.", 1)
-	p.gone("Ctrl-C stops") // while a turn runs, Ctrl-D does not leave
+	p.gone(" s · Ctrl-C stops") // while a turn runs, Ctrl-D does not leave
 	p.keys("C-d")
 	p.await("ended 0", 1)
 	p.do("kill-server")

@@ -163,18 +163,4 @@ func (k *checker) limits(at string, l *Limits) {
 			k.warn(at+"."+pair.unit+"_per_day", "%g is more than %s_per_month (%g), which ends it before; make it smaller", pair.day, pair.unit, pair.month)
 		}
 	}
-	for _, p := range k.c.LLM.Providers {
-		if least := min(positive(l.TokensPerDay), positive(l.TokensPerMonth)); p.Name == k.c.LLM.Primary && p.Type != "offline" && least <= p.MaxTokens {
-			k.warn(at, "%d tokens are fewer than the longest answer (max_tokens = %d of llm.providers %s), for which there must be room: nobody is answered; allow more, or lower max_tokens",
-				least, p.MaxTokens, p.Name)
-		}
-	}
-}
-
-// positive is a limit; none is as good as a very large one.
-func positive(limit int) int {
-	if limit <= 0 {
-		return 1 << 60
-	}
-	return limit
 }
