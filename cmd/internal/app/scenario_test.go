@@ -27,9 +27,12 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	flag.Parse()
-	if parallel := flag.Lookup("test.parallel"); !testing.Short() && parallel.Value.String() == parallel.DefValue {
-		// Scenarios wait for timers more than they compute.
-		if err := parallel.Value.Set(strconv.Itoa(4 * runtime.GOMAXPROCS(0))); err != nil {
+	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
+		most := 4 // scenarios wait for timers more than they compute
+		if testing.Short() {
+			most = 2 // with the race detector, they compute more
+		}
+		if err := parallel.Value.Set(strconv.Itoa(most * runtime.GOMAXPROCS(0))); err != nil {
 			panic(err)
 		}
 	}
