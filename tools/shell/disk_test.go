@@ -33,7 +33,7 @@ func TestAttackFillTheDisk(t *testing.T) {
 		t.Fatal("it ended by itself")
 	}
 	text := tools.Feedback(tools.AsError(err))
-	for _, want := range []string{"the command was stopped", "4 MiB", "workspaces.max_bytes", "Delete files"} {
+	for _, want := range []string{"permanent_failure", "the command was stopped", "may have done a part", "4 MiB", "workspaces.max_bytes", "Delete files"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the model does not hear %q: %s", want, text)
 		}

@@ -54,8 +54,9 @@ func (r *Runner) failure(o *outcome, code *int) *tools.Error {
 		return &tools.Error{Category: tools.Timeout, Message: fmt.Sprintf("the command was stopped after %s",
 			r.opts.Timeout), Suggestion: r.tooLong()}
 	case o.ending == filled:
+		// Not the category of a call that was refused before it ran: nobody may take this for "nothing happened".
 		return &tools.Error{
-			Category: o.full.Category, Message: "the command was stopped: " + o.full.Message,
+			Category: tools.PermanentFailure, Message: "the command was stopped while it ran, and may have done a part of its work: " + o.full.Message,
 			Suggestion: o.full.Suggestion,
 		}
 	case o.ending == cancelled:

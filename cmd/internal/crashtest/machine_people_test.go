@@ -171,6 +171,11 @@ func (p *talker) stop(ctx context.Context) {
 			q.excused = true
 		}
 	}
+	for _, c := range p.m.commands {
+		if c.talker == p && c.text == "/new" {
+			c.heard = true // if it still waits, it is dropped too
+		}
+	}
 	p.m.mu.Unlock()
 	c := p.order("/stop")
 	for ctx.Err() == nil && !p.m.done(c) && time.Since(c.at) < time.Minute {
