@@ -141,14 +141,15 @@ func (d *Desk) Command(_ context.Context, call *turn.Call) (turn.Effect, error) 
 	}, nil
 }
 
-// Run gives what is asked for until ctx ends, beginning with what a dead process has left.
+// Run gives what is asked for until ctx ends, beginning with what a dead process has left, and what this one was asked for
+// before Run ran.
 func (d *Desk) Run(ctx context.Context) error {
 	d.mu.Lock()
 	d.ctx = ctx
 	d.mu.Unlock()
 	d.runs.Do(func() { close(d.running) })
-	if err := d.Follow(ctx); err != nil && ctx.Err() == nil {
-		d.deps.Log.Error().Err(err).Msg("recaps of an earlier process not given")
+	if err := d.takeUp(ctx, func(owner string) bool { return owner == d.deps.Owner || !d.deps.Lives(owner) }); err != nil && ctx.Err() == nil {
+		d.deps.Log.Error().Err(err).Msg("recaps that wait since before the start not given")
 	}
 	<-ctx.Done()
 	d.mu.Lock()
@@ -160,6 +161,11 @@ func (d *Desk) Run(ctx context.Context) error {
 
 // Follow takes up the recaps of processes that are dead.
 func (d *Desk) Follow(ctx context.Context) error {
+	return d.takeUp(ctx, func(owner string) bool { return owner != d.deps.Owner && !d.deps.Lives(owner) })
+}
+
+// takeUp gives the recaps that were noted by some processes.
+func (d *Desk) takeUp(ctx context.Context, of func(owner string) bool) error {
 	list, err := d.deps.Store.FactsOf(ctx, bucket, "", d.deps.Now())
 	if err != nil {
 		return fmt.Errorf("read which recaps are waited for: %w", err)
@@ -170,7 +176,7 @@ func (d *Desk) Follow(ctx context.Context) error {
 			d.deps.Log.Error().Err(err).Str("recap", f.Key).Msg("recap not readable")
 			continue
 		}
-		if j.Owner == d.deps.Owner || d.deps.Lives(j.Owner) {
+		if !of(j.Owner) {
 			continue
 		}
 		d.start(j.Message.ID, func(ctx context.Context) { d.give(ctx, &j) })

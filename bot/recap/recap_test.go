@@ -53,6 +53,13 @@ type desk struct {
 // open returns a running Desk of a process, which ends with the test.
 func open(t *testing.T, store *bottest.Store, owner string, o recap.Options) *desk {
 	t.Helper()
+	d := closed(store, owner, o)
+	d.run(t)
+	return d
+}
+
+// closed returns a Desk that does not run.
+func closed(store *bottest.Store, owner string, o recap.Options) *desk {
 	d := &desk{store: store, write: func(context.Context) error { return nil }}
 	d.Desk = recap.New(recap.Deps{
 		Store: store, Keeper: facts.Keeper{Store: store, Log: zerolog.Nop()}, Composer: plain{}, Words: texts.Words{}, Wake: func(bot.Place) {},
@@ -68,13 +75,17 @@ func open(t *testing.T, store *bottest.Store, owner string, o recap.Options) *de
 			return "It was about Heron.", d.write(ctx)
 		},
 	}, o)
+	return d
+}
+
+func (d *desk) run(t *testing.T) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = d.Run(ctx) }) // it has no error
 	d.end = sync.OnceFunc(func() { cancel(); running.Wait() })
 	t.Cleanup(d.end)
 	synctest.Wait()
-	return d
 }
 
 // said stores a conversation of so many turns, and returns it.
@@ -210,6 +221,22 @@ func TestCommandIsKilled(t *testing.T) {
 			t.Errorf("sent %q", got)
 		}
 		next.end()
+	})
+}
+
+// TestAskedBeforeItRuns: a recap that is asked for while the service starts is given, once.
+func TestAskedBeforeItRuns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := bottest.New()
+		d := closed(store, "one", recap.Options{Messages: 50})
+		said(t, store, 2)
+		d.ask(t, "m1", true)
+		d.run(t)
+		if got := d.sent(t); len(got) != 1 || got[0] != given {
+			t.Errorf("sent %q", got)
+		}
+		d.end()
 	})
 }
 
