@@ -30,6 +30,9 @@ func (n *Ledger) End(ctx context.Context, session bot.SessionKey) ([]bot.Fact, e
 		if err != nil {
 			return nil, fmt.Errorf("read the commands in the background: %w", err)
 		}
+		if err := n.meet(ctx, runs); err != nil {
+			return nil, err
+		}
 		for _, f := range runs {
 			if run, ok := n.elsewhere(f); ok && !ending[run.ID] {
 				list = append(list, bot.Fact{Bucket: endBucket, Key: run.ID, Value: "1", Expires: now.Add(endFor)})

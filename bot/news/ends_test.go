@@ -1,6 +1,7 @@
 package news_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/bot/moves"
 	"github.com/zephbot/zephbot/bot/news"
+	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/shell"
 )
 
@@ -143,5 +145,42 @@ func TestEndUnreadable(t *testing.T) {
 	two := f.process("two")
 	if got := f.wanted(two, false); len(got) != 0 {
 		t.Errorf("wants %q to end", got)
+	}
+}
+
+// TestNewcomer: a process that has just begun, and that another one does not know yet, is told to end its commands, and
+// they do not count as interrupted.
+func TestNewcomer(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, "one", "two")
+	two := f.process("two")
+	if err := two.Begun(t.Context(), shell.BackgroundRun{ID: "b", Origin: tools.Origin{Session: string(session)}, Started: time.Now(), Command: "sleep 9"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, use := range map[string]func(one *living){
+		"end": func(one *living) {
+			if got := f.wanted(one, false); len(got) != 1 {
+				t.Errorf("to end: %q", got)
+			}
+		},
+		"news": func(one *living) {
+			if got, err := one.Read(t.Context(), session, true); err != nil || got.Text != "" {
+				t.Errorf("%q, %v", got.Text, err)
+			}
+		},
+	} {
+		known, looked := map[string]bool{"one": true}, 0
+		groups := &moves.Map{}
+		one := &living{moves: groups, store: f.store, Ledger: news.New(news.Deps{
+			Store: f.store, Keeper: facts.Keeper{Store: f.store, Log: zerolog.Nop()}, Moves: groups, Owner: "one", Now: time.Now, Log: zerolog.Nop(),
+			Lives: func(owner string) bool { return known[owner] }, Running: func(string) bool { return true },
+			Look: func(context.Context) error { looked++; known["two"] = true; return nil },
+			Wrap: func(_, text string) (string, []string) { return text, nil },
+		})}
+		use(one)
+		use(one)
+		if looked != 1 {
+			t.Errorf("%s: looked %d times for who lives", name, looked)
+		}
 	}
 }

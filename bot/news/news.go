@@ -53,7 +53,7 @@ const (
 	otherItem = "other"
 )
 
-// Deps are the dependencies of a Ledger. All are needed.
+// Deps are the dependencies of a Ledger. All but Lives and Look are needed.
 type Deps struct {
 	Store  facts.Store
 	Keeper facts.Keeper
@@ -62,6 +62,8 @@ type Deps struct {
 	Owner string
 	// Reports whether a process lives; nil = only this one does.
 	Lives func(owner string) bool
+	// Look reads anew which processes live: one that has just begun is taken for dead until then. nil = there are no others.
+	Look func(ctx context.Context) error
 	// Reports whether a command of this process is running.
 	Running func(run string) bool
 	Wrap    func(source, text string) (marked string, rules []string) // marks what commands printed (mark.Marker)
@@ -245,6 +247,9 @@ func (n *Ledger) Read(ctx context.Context, session bot.SessionKey, moved bool) (
 			found = append(found, facts...)
 		}
 	}
+	if err := n.meet(ctx, found); err != nil {
+		return turn.News{}, err
+	}
 	if len(found) == 0 {
 		n.mu.Lock()
 		if n.may[session] == newest {
@@ -253,6 +258,20 @@ func (n *Ledger) Read(ctx context.Context, session bot.SessionKey, moved bool) (
 		n.mu.Unlock()
 	}
 	return n.tell(found), nil
+}
+
+// meet looks for processes that run commands and are not known to live, as one that has just begun.
+func (n *Ledger) meet(ctx context.Context, list []bot.Fact) error {
+	if n.deps.Look == nil {
+		return nil
+	}
+	for _, f := range list {
+		var i item
+		if f.Bucket == runBucket && json.Unmarshal([]byte(f.Value), &i) == nil && i.Owner != n.deps.Owner && !n.deps.Lives(i.Owner) {
+			return n.deps.Look(ctx)
+		}
+	}
+	return nil
 }
 
 // tell describes news in words, sorted by time.

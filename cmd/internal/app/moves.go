@@ -1,6 +1,8 @@
 package app
 
 import (
+	"context"
+
 	"github.com/zephbot/zephbot/bot/acp"
 	"github.com/zephbot/zephbot/bot/moves"
 	"github.com/zephbot/zephbot/bot/news"
@@ -24,8 +26,12 @@ func (c *Core) dirs() *moves.Workspaces {
 
 // openNews builds what models are told at their next turn.
 func (c *Core) openNews() {
+	var look func(context.Context) error
+	if c.shared() {
+		look = c.meet
+	}
 	c.news = news.New(news.Deps{
-		Store: c.stores.Bot, Keeper: c.keeper(), Moves: c.moves, Owner: c.owner, Lives: c.living.Lives, Running: c.kit.runner.Running, Now: c.now, Log: c.log,
+		Store: c.stores.Bot, Keeper: c.keeper(), Moves: c.moves, Owner: c.owner, Lives: c.living.Lives, Look: look, Running: c.kit.runner.Running, Now: c.now, Log: c.log,
 		Wrap: func(source, text string) (string, []string) { return c.stages.marker.Wrap(source, text) },
 	})
 }

@@ -131,17 +131,20 @@ func (s *service) aside() map[string]func(ctx context.Context) error {
 // follow keeps what this process remembers in step with what other processes have stored, until ctx ends.
 func (s *service) follow(ctx context.Context) error {
 	c := s.core
-	living := func(ctx context.Context) error {
-		living, err := c.stores.Living(ctx)
-		if err == nil && c.living.Learn(living) {
-			c.records.Settle(ctx) // of a process that is gone
-		}
-		return err
-	}
+	living := c.meet
 	var alone sync.WaitGroup                                      // who is unknown is taken for dead, and the rest of a round may wait for a server
 	alone.Go(func() { _ = processes.Follow(ctx, s.log, living) }) // it returns nil
 	defer alone.Wait()
 	return processes.Follow(ctx, s.log, living, s.followLimits, s.moves.Follow, s.followPeople, c.choices.Follow, c.learnt.Follow, s.followPlan, c.followSkills, c.followMemory, c.news.Follow, background{c}.follow, s.desk.Follow, s.recap.Follow)
+}
+
+// meet reads which processes live.
+func (c *Core) meet(ctx context.Context) error {
+	living, err := c.stores.Living(ctx)
+	if err == nil && c.living.Learn(living) {
+		c.records.Settle(ctx) // of a process that is gone
+	}
+	return err
 }
 
 // whenBuried ends the work of a process that was declared dead, because nothing that it does counts any more. stop ends
