@@ -123,7 +123,11 @@ func (p *Provider) complained(x *exchange, c *complaint.Complaint, streamed bool
 
 // elsewhere is the error of an address at which something else than a model server answers.
 func (p *Provider) elsewhere(x *exchange, c *complaint.Complaint) error {
-	text := c.Elsewhere(x.address, p.o.BaseURL, x.status, x.header)
+	return p.misdirected(x, c.Elsewhere(x.address, p.o.BaseURL, x.status, x.header))
+}
+
+// misdirected is the error of an address at which no model server with this API answers, as text says.
+func (p *Provider) misdirected(x *exchange, text string) error {
 	return &llm.Error{Kind: llm.WrongAddress, Provider: p.o.Name, Status: x.status, Err: errors.New(p.o.Key.Clean(text))}
 }
 
@@ -136,8 +140,7 @@ func (p *Provider) unanswered(x *exchange, begun bool) error {
 	}
 	if len(bytes.TrimSpace(s.odd)) > 0 {
 		if api := complaint.Foreign(s.odd); api != "" {
-			text := fmt.Sprintf("%s answers as another API than the one that was asked: %s (base_url is %s)", x.address, api, p.o.BaseURL)
-			return &llm.Error{Kind: llm.WrongAddress, Provider: p.o.Name, Status: x.status, Err: errors.New(p.o.Key.Clean(text))}
+			return p.misdirected(x, complaint.OtherAPI(api, x.address, p.o.BaseURL))
 		}
 		c, known := complaint.Stray(x.header, s.odd, p.o.Now())
 		if known {

@@ -34,6 +34,12 @@ func Foreign(head []byte) string {
 	return ""
 }
 
+// OtherAPI says for a log that an address answers as another API than the one that was asked. api is what Foreign says;
+// base is the configured base_url.
+func OtherAPI(api, address, base string) string {
+	return fmt.Sprintf("%s answers as another API than the one that was asked: %s (base_url is %s)", address, api, base)
+}
+
 // Elsewhere says for a log what answers at an address where no model server does, and what to check. The answer is c,
 // with the status of HTTP and its header; base is the configured base_url. Texts of the server are in it: the caller
 // removes secrets.
@@ -45,7 +51,7 @@ func (c *Complaint) Elsewhere(address, base string, status int, header http.Head
 	check := fmt.Sprintf("check base_url, which is %s: its path, such as /v1, may be missing or wrong, or a proxy or a login page is in between", base)
 	switch {
 	case status >= 300 && status < 400:
-		return fmt.Sprintf("%s redirects to %s (%s); set base_url, which is %s, to the final address", address, target(address, header), said, base)
+		return fmt.Sprintf("%s redirects to %s (%s); set base_url, which is %s, to the final address", address, redirectTarget(address, header), said, base)
 	case c.blocks(status):
 		return fmt.Sprintf("a gateway before %s lets this machine not through (%s); ask who runs it, or check base_url, which is %s", address, said, base)
 	case status == http.StatusProxyAuthRequired:
@@ -62,8 +68,8 @@ func (c *Complaint) blocks(status int) bool {
 	return status == http.StatusForbidden && (c.Page || c.Kind() == addressKind)
 }
 
-// target is the address that a redirect leads to, without what may be secret in it.
-func target(from string, header http.Header) string {
+// redirectTarget is the address that a redirect leads to, without what may be secret in it.
+func redirectTarget(from string, header http.Header) string {
 	to, err := url.Parse(header.Get("Location"))
 	if err != nil || header.Get("Location") == "" {
 		return "another address"

@@ -290,7 +290,7 @@ func (r *reader) named(fields map[string]any, depth int) {
 		fields = errors
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if !within && (slices.Contains(innerFields, name) || !complaints(fields[name])) {
+		if !within && (slices.Contains(innerFields, name) || !isComplaint(fields[name])) {
 			continue
 		}
 		if within && slices.Contains(innerFields, name) && scalar(fields[name]) != "" { // a complaint as such, read before
@@ -300,13 +300,13 @@ func (r *reader) named(fields map[string]any, depth int) {
 	}
 }
 
-// complaints reports whether a value is a list of nothing but texts, or a list of objects with such lists.
-func complaints(value any) bool {
+// isComplaint reports whether a value is a list of nothing but texts, or a list of objects with such lists.
+func isComplaint(value any) bool {
 	list, _ := value.([]any)
 	return len(list) > 0 && !slices.ContainsFunc(list, func(element any) bool {
 		inner, ok := element.(map[string]any)
 		if ok {
-			return slices.ContainsFunc(slices.Collect(maps.Values(inner)), func(v any) bool { return !complaints(v) })
+			return slices.ContainsFunc(slices.Collect(maps.Values(inner)), func(v any) bool { return !isComplaint(v) })
 		}
 		return scalar(element) == ""
 	})

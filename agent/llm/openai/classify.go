@@ -88,7 +88,11 @@ func (p *Provider) complained(x *exchange, c *complaint.Complaint) error {
 
 // elsewhere is the error of an address at which something else than a model server answers.
 func (p *Provider) elsewhere(x *exchange, c *complaint.Complaint) error {
-	text := c.Elsewhere(complaint.Plain(x.url), p.o.BaseURL, x.status, x.header)
+	return p.misdirected(x, c.Elsewhere(complaint.Plain(x.url), p.o.BaseURL, x.status, x.header))
+}
+
+// misdirected is the error of an address at which no model server with this API answers, as text says.
+func (p *Provider) misdirected(x *exchange, text string) error {
 	return &llm.Error{Kind: llm.WrongAddress, Provider: p.o.Name, Status: x.status, Err: errors.New(p.o.Key.Clean(text))}
 }
 
@@ -114,8 +118,7 @@ func (p *Provider) stray(x *exchange, head []byte, plain bool) error {
 		return nil
 	}
 	if api := complaint.Foreign(head); api != "" {
-		text := fmt.Sprintf("%s answers as another API than the one that was asked: %s (base_url is %s)", complaint.Plain(x.url), api, p.o.BaseURL)
-		return &llm.Error{Kind: llm.WrongAddress, Provider: p.o.Name, Status: x.status, Err: errors.New(p.o.Key.Clean(text))}
+		return p.misdirected(x, complaint.OtherAPI(api, complaint.Plain(x.url), p.o.BaseURL))
 	}
 	c, known := complaint.Stray(x.header, head, p.o.Now())
 	switch {

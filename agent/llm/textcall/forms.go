@@ -243,8 +243,8 @@ func namespaceLength(text string) int {
 	return n
 }
 
-// attributed compares the beginning of a text with a tag that has attributes, such as <thinking type="x">.
-func attributed(text, stem string) (int, fit) {
+// tagWithAttributes compares the beginning of a text with a tag that has attributes, such as <thinking type="x">.
+func tagWithAttributes(text, stem string) (int, fit) {
 	at, how := prefixed(text, stem)
 	if how != fits {
 		return 0, how
@@ -332,7 +332,7 @@ func (t *forms) match(text string, final bool) (f *form, n int, how fit) {
 		}
 		m, ok := prefixed(text, row.Open)
 		if ok == differs && row.stem != "" {
-			m, ok = attributed(text, row.stem)
+			m, ok = tagWithAttributes(text, row.stem)
 		}
 		switch {
 		case ok == begins && !final:

@@ -60,7 +60,7 @@ func (r *Reader) named(text string, final bool) (n int, decided, read bool) {
 		if at < 0 {
 			break
 		}
-		if values, ok := elements(body[:from+at], known); ok {
+		if values, ok := elementValues(body[:from+at], known); ok {
 			size := open + 1 + from + at + len(closing)
 			r.take([]written{{name: name, values: values}}, text[:size])
 			return size, true, true
@@ -71,7 +71,7 @@ func (r *Reader) named(text string, final bool) (n int, decided, read bool) {
 		return 0, false, true
 	}
 	c := written{name: name, broken: text}
-	if values, ok := elements(body, known); ok { // only the last closing tag is missing
+	if values, ok := elementValues(body, known); ok { // only the last closing tag is missing
 		c = written{name: name, values: values}
 	}
 	r.take([]written{c}, text)

@@ -363,7 +363,7 @@ func (r *region) readNameElement(at int) (int, verdict) {
 		body = body[:stop]
 	}
 	c := written{name: name, args: json.RawMessage("{}")}
-	if values, ok := elements(body, nil); ok {
+	if values, ok := elementValues(body, nil); ok {
 		c = written{name: name, values: values}
 	} else if strings.TrimSpace(body) != "" {
 		c.broken = body
@@ -399,7 +399,7 @@ func (r *region) readArguments(at int, name string, open int, closing string) (i
 	}
 	body := strings.TrimSpace(rest[open : from+end])
 	c := written{name: name}
-	switch values, ok := elements(body, nil); {
+	switch values, ok := elementValues(body, nil); {
 	case ok:
 		c.values = values
 	case strings.HasPrefix(body, "<"):
@@ -413,9 +413,9 @@ func (r *region) readArguments(at int, name string, open int, closing string) (i
 	return from + end + n, isCalls
 }
 
-// elements reads <KEY>VALUE</KEY>, one after the other, up to the end of a text. A value may contain tags, also its own
+// elementValues reads <KEY>VALUE</KEY>, one after the other, up to the end of a text. A value may contain tags, also its own
 // closing one unless another element or the end follows that. known reports whether a key may occur; nil = all may.
-func elements(text string, known func(key string) bool) ([]value, bool) {
+func elementValues(text string, known func(key string) bool) ([]value, bool) {
 	var list []value
 	for {
 		text = strings.TrimLeft(text, " \t\r\n")
