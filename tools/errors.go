@@ -113,6 +113,10 @@ type Question struct {
 	Command    bool   `json:"command,omitempty"` // Show is a shell command
 	Destroys   bool   `json:"destroys,omitempty"`
 	Suspicious string `json:"suspicious,omitempty"` // untrusted source that was flagged in this session
+	// Effect is what the call would do; nil = that was not tried.
+	Effect *Effect `json:"effect,omitempty"`
+	// Again: the call was approved already, but what it would do is no longer what was shown.
+	Again bool `json:"again,omitempty"`
 	// Offers are the choices of a standing approval; empty if none can cover the call.
 	Offers []grant.Offer `json:"offers,omitempty"`
 	// Whole is set if every call of the tool can be approved for this session: it only reads, and its definition and
