@@ -1,6 +1,11 @@
 package command
 
-import "strings"
+import (
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+)
 
 // ParseWithoutFinder parses text for a walker that panics at the first command.
 func ParseWithoutFinder(text string) (problem string) { return (*finder)(nil).parse(text, place{}) }
@@ -11,13 +16,42 @@ func ReadPlain(text string) string {
 	return reason
 }
 
-// TableOf returns the table of options of a program.
-func TableOf(name string) string { return optionTable(strings.ToLower(name)) }
+// TableOf returns the first program of the table of options for a program; "" if it has none.
+func TableOf(name string) string { return knownTables().owner(tableOf(strings.ToLower(name))) }
 
-// Tabled names one program of each table.
-const Tabled = "git make npm npx yarn go cargo cmake ninja gradle mvn rustc java javac pytest pip tar find sed awk rsync zip unzip gzip sort tee uniq shuf split xxd iconv cpio " +
-	"less man vim nano emacs env xargs time strace watch systemctl journalctl date pandoc pdflatex jq apt ssh scp sftp curl wget docker docker-compose kubectl helm terraform " +
-	"sqlite3 psql mysql openssl ffmpeg tcpdump nmap python node perl ruby php lua deno gcc julia bash"
+// Tabled returns the first program of each table.
+func Tabled() []string {
+	list := knownTables()
+	owners := map[string]bool{}
+	for _, tables := range []map[string]optionTable{list.programs, list.versioned} {
+		for _, table := range tables {
+			owners[list.owner(table)] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(owners))
+}
+
+// owner returns the first program of a table by its name.
+func (t optionTables) owner(table optionTable) string {
+	found := ""
+	for _, tables := range []map[string]optionTable{t.programs, t.versioned} {
+		for name, each := range tables {
+			if each["@"] == table["@"] && (found == "" || name < found) {
+				found = name
+			}
+		}
+	}
+	return found
+}
+
+// ReadTables reads the tables of options in a directory.
+func ReadTables(dir fs.FS) error {
+	_, err := readTables(dir)
+	return err
+}
+
+// Tables are the embedded tables.
+var Tables fs.FS = tables
 
 // Panicked returns what a panic of the parser becomes.
 func Panicked(value any) error { return panicked(value) }

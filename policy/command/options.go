@@ -18,8 +18,8 @@ type Departure struct {
 // if the program is not in the tables. Only what the tables list is harmless: an option that is unknown, abbreviated or
 // hidden in an expansion departs.
 func (c *Command) Departures() []Departure {
-	table := optionTable(strings.ToLower(c.Name))
-	if table == "" {
+	table := tableOf(strings.ToLower(c.Name))
+	if table == nil {
 		return nil
 	}
 	d := departing{command: c, table: table, program: strings.ToLower(c.Name), title: strings.ToLower(c.Name)}
@@ -30,7 +30,7 @@ func (c *Command) Departures() []Departure {
 // departing compares the words of one command with the rows of its program.
 type departing struct {
 	command *Command
-	table   string
+	table   optionTable
 	program string
 	title   string // "git diff", for people
 	key     string // of the row; "" for the first, else such as "stash "
@@ -112,7 +112,7 @@ func awkWrites(program string) bool {
 // enter continues with another row. For a program without that row, no option is harmless.
 func (d *departing) enter(key string) {
 	single := d.row.single
-	d.row = readRow(rowOf(d.table, key))
+	d.row = d.table.row(key)
 	d.row.single = d.row.single || single
 	d.words, d.ended = 0, false
 	if d.row.ask != "" {
@@ -243,7 +243,7 @@ func (r *optionRow) wordObeyed(text string) string {
 func (d *departing) sub(i int) {
 	name := d.command.Words[i]
 	for _, key := range [...]string{name, "other"} {
-		if rowOf(d.table, d.key+key) != "" {
+		if d.table[d.key+key] != nil {
 			d.title += " " + clip(name)
 			d.enter(d.key + key)
 			d.key += name + " "
@@ -283,7 +283,7 @@ func (d *departing) inner(i int) int {
 // letters judges a word of one-letter options. In an old-style bundle, every letter may take a separate word.
 func (d *departing) letters(i int, text string) int {
 	used, bundle := 0, d.command.Words[i][0] != '-'
-	if d.row.count && strings.Trim(text[1:], "0123456789") == "" {
+	if _, counts := d.row.harmless["-#"]; counts && strings.Trim(text[1:], "0123456789") == "" {
 		return 0
 	}
 	for j := 1; j < len(text); j++ {

@@ -1,141 +1,264 @@
 package command
 
-import "strings"
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+	"sync"
+)
 
-// programTable assigns a table of options to programs.
-type programTable struct{ names, options string }
+// tables holds one file for each program; tables/README.md describes their format.
+//
+//go:embed tables/*.txt
+var tables embed.FS
 
-// optionTable returns the table of a program by its lower-case name; "" if it has none.
-func optionTable(name string) string {
-	for _, find := range [...]func(string) string{buildTable, fileTable, terminalTable, reachTable} {
-		if options := find(name); options != "" {
-			return options
-		}
+// optionTable are the options of a program by its subcommands; "@" is the row before any.
+type optionTable map[string]*optionRow
+
+// optionTables are the tables of all programs.
+type optionTables struct {
+	programs  map[string]optionTable
+	versioned map[string]optionTable // programs whose name may end in a version
+}
+
+// knownTables returns the embedded tables. If a file is wrong, which a test finds, nothing is known to be harmless for
+// its programs.
+var knownTables = sync.OnceValue(func() optionTables {
+	list, _ := readTables(tables)
+	return list
+})
+
+// tableOf returns the table of a program by its lower-case name; nil if it has none.
+func tableOf(name string) optionTable {
+	list := knownTables()
+	if table, ok := list.programs[name]; ok {
+		return table
 	}
 	// The names of interpreters and compilers often contain a version.
 	stem := strings.TrimRight(name, "0123456789.-")
 	if shell(stem) {
-		return shellOptions
+		stem = "bash"
 	}
-	return languageTable(stem)
+	return list.versioned[stem]
 }
 
-// tableIn returns the table of a program in one list.
-func tableIn(list []programTable, name string) string {
-	for i := range list {
-		if strings.Contains(list[i].names, name) && listed(list[i].names, name) {
-			return list[i].options
+// row returns a row of a table; the empty one, in which nothing is harmless, if there is none.
+func (t optionTable) row(key string) optionRow {
+	if row := t[key]; row != nil {
+		return *row
+	}
+	return optionRow{}
+}
+
+// tableLine is one line of a table, with those that continue it.
+type tableLine struct{ names, rest string }
+
+// readTables reads every file of a directory tables. The error joins all that is wrong with them.
+func readTables(dir fs.FS) (optionTables, error) {
+	list := optionTables{programs: map[string]optionTable{}, versioned: map[string]optionTable{}}
+	files, err := fs.Glob(dir, "tables/*.txt")
+	if err != nil {
+		return list, err
+	}
+	var errs []error
+	lines := make([][]tableLine, len(files))
+	parts := map[string]string{}
+	for i, file := range files {
+		text, err := fs.ReadFile(dir, file)
+		if err == nil {
+			lines[i], err = readLines(string(text), parts)
+		}
+		errs = append(errs, inFile(file, err))
+	}
+	for i, file := range files {
+		errs = append(errs, inFile(file, list.add(lines[i], parts)))
+	}
+	return list, errors.Join(errs...)
+}
+
+// inFile adds the name of a file to an error.
+func inFile(file string, err error) error {
+	if err != nil {
+		err = fmt.Errorf("%s: %w", file, err)
+	}
+	return err
+}
+
+// readLines joins the lines of a table, and takes the named parts out of it.
+func readLines(text string, parts map[string]string) (list []tableLine, err error) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case strings.TrimSpace(line) == "" || line[0] == '#':
+			continue
+		case line[0] == ' ':
+			if len(list) == 0 {
+				return nil, errors.New("the first line continues nothing")
+			}
+			list[len(list)-1].rest += line
+			continue
+		}
+		list = append(list, tableLine{rest: line})
+	}
+	kept := list[:0]
+	for _, each := range list {
+		end := ":"
+		if strings.HasPrefix(each.rest, "@ ") {
+			end = " "
+		}
+		var ok bool
+		each.names, each.rest, ok = strings.Cut(each.rest, end)
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("%q: no colon after the names of the row", clip(each.names))
+		case each.names[0] != '$':
+			kept = append(kept, each)
+		case parts[each.names] != "":
+			return nil, fmt.Errorf("%s is defined twice", each.names)
+		default:
+			parts[each.names] = each.rest
 		}
 	}
+	return kept, nil
+}
+
+// add adds the table in one file.
+func (t *optionTables) add(lines []tableLine, parts map[string]string) error {
+	if len(lines) == 0 || lines[0].names != "programs" && lines[0].names != "versioned" {
+		return errors.New("the first row is not the programs of the table")
+	}
+	into := t.programs
+	if lines[0].names == "versioned" {
+		into = t.versioned
+	}
+	table := optionTable{}
+	var errs []error
+	for name := range strings.FieldsSeq(lines[0].rest) {
+		if into[name] != nil {
+			errs = append(errs, fmt.Errorf("%s has two tables", name))
+		}
+		into[name] = table
+	}
+	for _, line := range lines[1:] {
+		row, err := readRow(line.rest, parts)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%q: %w", clip(line.names), err))
+			continue
+		}
+		for name := range strings.SplitSeq(line.names, ",") {
+			name = strings.Join(strings.Fields(name), " ")
+			if table[name] != nil || name == "" {
+				errs = append(errs, fmt.Errorf("%q has two rows, or none", name))
+			}
+			table[name] = row
+		}
+	}
+	if table["@"] == nil {
+		errs = append(errs, errors.New("the row @ is missing"))
+	}
+	return errors.Join(errs...)
+}
+
+// notation splits an option of a table from the notation for its value.
+var notation = regexp.MustCompile(`^(-.+?)(:~.+|:[/@;-]?|\?|\.\.\.|\*)?$`)
+
+// readRow reads a row. parts are the named parts of all tables.
+func readRow(text string, parts map[string]string) (*optionRow, error) {
+	r := &optionRow{harmless: map[string]string{}}
+	effect, began := "", false
+	for token, rest := nextToken(text); token != ""; token, rest = nextToken(rest) {
+		switch {
+		case token[0] == '$':
+			if parts[token] == "" {
+				return nil, fmt.Errorf("%s is not defined", token)
+			}
+			rest = parts[token] + " " + rest
+		case token[0] == '|':
+			if effect = effectOf(token); effect == "" {
+				return nil, fmt.Errorf("%s is no effect", token)
+			}
+		case token == "-":
+			began = true
+		case token[0] == '-':
+			began = true
+			r.option(token, effect)
+		case began || effect != "":
+			return nil, fmt.Errorf("%q stands behind an option, but is none", token)
+		case token == "ask":
+			if r.ask = strings.Join(strings.Fields(rest), " "); r.ask == "" {
+				return nil, errors.New("ask without a reason")
+			}
+			return r, nil
+		case !r.property(token):
+			return nil, fmt.Errorf("%q is not known", token)
+		}
+	}
+	return r, nil
+}
+
+// nextToken returns the first word of a text and what follows it.
+func nextToken(text string) (token, rest string) {
+	text = strings.TrimLeft(text, " ")
+	token, rest, _ = strings.Cut(text, " ")
+	return token, rest
+}
+
+// option adds one option to the row.
+func (r *optionRow) option(token, effect string) {
+	parts := notation.FindStringSubmatch(token)
+	e := optionEntry{name: parts[1], kind: parts[2], effect: effect}
+	switch {
+	case effect != "":
+		r.risky = append(r.risky, e)
+	case e.kind == kindEvery:
+		r.begins = append(r.begins, e)
+	default:
+		if _, ok := r.harmless[e.name]; !ok {
+			r.harmless[e.name] = e.kind
+		}
+	}
+}
+
+// property sets what a word before the options says about a row. It returns false for a word that says nothing.
+func (r *optionRow) property(token string) bool {
+	name, value, _ := strings.Cut(token, "=")
+	number := 0
+	if len(value) == 1 && value[0] > '0' && value[0] <= '9' {
+		number = int(value[0] - '0')
+	}
+	flags := map[string]*bool{
+		"*": &r.any, "sub": &r.subs, "here": &r.here, "addr": &r.address, "at": &r.at, "plus": &r.plus, "assign": &r.assign,
+		"single": &r.single, "bundled": &r.bundled, "sed": &r.sed, "awk": &r.awk, "keys": &r.keys,
+	}
+	switch {
+	case token[0] == '~' && len(token) > 1:
+		r.texts = append(r.texts, strings.ToLower(token[1:]))
+	case name == "first" && number > 0:
+		r.first = number
+	case name == "words" && number > 0:
+		r.most = number
+	case flags[token] != nil:
+		*flags[token] = true
+	default:
+		return false
+	}
+	return true
+}
+
+// effectOf describes what the options after a keyword of the table do; "" for no keyword.
+func effectOf(word string) string {
+	switch word {
+	case "|runs":
+		return "may run a program"
+	case "|writes":
+		return "writes a file"
+	case "|leaves":
+		return "leads out of this directory"
+	case "|reads":
+		return "reads a file that it obeys"
+	}
 	return ""
-}
-
-// buildTable is the part for programs that build, test and install.
-func buildTable(name string) string {
-	list := [...]programTable{
-		{"git", gitOptions},
-		{"make gmake", makeOptions},
-		{"npm cnpm", npmOptions},
-		{"npx bunx pnpx", npxOptions},
-		{"yarn pnpm", yarnOptions},
-		{"go", goOptions},
-		{"cargo", cargoOptions},
-		{"cmake", cmakeOptions},
-		{"ninja samu", ninjaOptions},
-		{"gradle gradlew", gradleOptions},
-		{"mvn mvnw", mvnOptions},
-		{"rustc", rustcOptions},
-		{"java", javaOptions},
-		{"javac", javacOptions},
-		{"pytest py.test", pytestOptions},
-		{"pip pip3", pipOptions},
-	}
-	return tableIn(list[:], name)
-}
-
-// fileTable is the part for programs that work with files.
-func fileTable(name string) string {
-	list := [...]programTable{
-		{"tar gtar bsdtar", tarOptions},
-		{"find gfind", findOptions},
-		{"sed gsed ssed", sedOptions},
-		{"awk gawk mawk nawk", awkOptions},
-		{"rsync", rsyncOptions},
-		{"zip", zipOptions},
-		{"unzip", unzipOptions},
-		{"gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lzma zcat bzcat xzcat zstdcat", squeezeOptions},
-		{"sort gsort", sortOptions},
-		{"tee gtee", teeOptions},
-		{"uniq guniq", uniqOptions},
-		{"shuf gshuf", shufOptions},
-		{"split gsplit csplit", splitOptions},
-		{"xxd", xxdOptions},
-		{"iconv", iconvOptions},
-		{"cpio", cpioOptions},
-	}
-	return tableIn(list[:], name)
-}
-
-// terminalTable is the part for pagers, editors, wrappers and the system.
-func terminalTable(name string) string {
-	list := [...]programTable{
-		{"less more most pg", lessOptions},
-		{"man", manOptions},
-		{"vim vi nvim view rvim rview vimdiff gvim ex", editorOptions},
-		{"nano pico rnano", nanoOptions},
-		{"emacs emacsclient jove mg", emacsOptions},
-		{"env genv", envOptions},
-		{"xargs gxargs", xargsOptions},
-		{"time gtime", timeOptions},
-		{"strace ltrace", straceOptions},
-		{"watch", watchOptions},
-		{"systemctl", systemctlOptions},
-		{"journalctl", journalOptions},
-		{"date gdate", dateOptions},
-		{"pandoc", pandocOptions},
-		{"tex latex pdftex pdflatex xetex xelatex luatex lualatex latexmk", texOptions},
-		{"jq yq gojq", jqOptions},
-		{"apt apt-get apt-cache aptitude dpkg dpkg-query", aptOptions},
-	}
-	return tableIn(list[:], name)
-}
-
-// reachTable is the part for other machines, containers and databases.
-func reachTable(name string) string {
-	list := [...]programTable{
-		{"ssh", sshOptions},
-		{"scp", scpOptions},
-		{"sftp", sftpOptions},
-		{"curl", curlOptions},
-		{"wget wget2", wgetOptions},
-		{"docker podman nerdctl", containerOptions},
-		{"docker-compose podman-compose", composeOptions},
-		{"kubectl oc", kubectlOptions},
-		{"helm", helmOptions},
-		{"terraform tofu", terraformOptions},
-		{"sqlite3 sqlite", sqliteOptions},
-		{"psql", psqlOptions},
-		{"mysql mariadb", mysqlOptions},
-		{"openssl", opensslOptions},
-		{"ffmpeg", ffmpegOptions},
-		{"tcpdump", tcpdumpOptions},
-		{"nmap", nmapOptions},
-	}
-	return tableIn(list[:], name)
-}
-
-// languageTable is the part for interpreters and compilers.
-func languageTable(name string) string {
-	list := [...]programTable{
-		{"python pypy", pythonOptions},
-		{"node nodejs", nodeOptions},
-		{"perl", perlOptions},
-		{"ruby", rubyOptions},
-		{"php php-cgi", phpOptions},
-		{"lua luajit", luaOptions},
-		{"deno", denoOptions},
-		{"gcc g++ cc c++ clang clang++ gfortran", gccOptions},
-		{"ipython rscript julia tclsh wish expect guile groovy jshell irb bun ghci octave gnuplot rake jrunscript jjs scala kotlin elixir erl swipl gimp", otherLanguages},
-	}
-	return tableIn(list[:], name)
 }

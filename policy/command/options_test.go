@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/zephbot/zephbot/policy/command"
 )
@@ -57,6 +58,35 @@ func TestPlainUseDoesNotDepart(t *testing.T) {
 	}
 }
 
+// TestTables: every embedded table can be read, and what is wrong with one is named.
+func TestTables(t *testing.T) {
+	t.Parallel()
+	if err := command.ReadTables(command.Tables); err != nil {
+		t.Error(err)
+	}
+	for text, want := range map[string]string{
+		"":                                      "the first row is not the programs",
+		"@ -a\n":                                "the first row is not the programs",
+		"  -a\nprograms: x\n":                   "the first line continues nothing",
+		"programs: x\n":                         "the row @ is missing",
+		"programs: x\n@ sub\nlog -p\n":          "no colon",
+		"programs: x\n@ -a word -b\n":           `"word" stands behind an option`,
+		"programs: x\n@ strange -a\n":           `"strange" is not known`,
+		"programs: x\n@ first=0 -a\n":           `"first=0" is not known`,
+		"programs: x\n@ -a |does -b\n":          "|does is no effect",
+		"programs: x\n@ -a $b\n":                "$b is not defined",
+		"programs: x\n$b: -b\n$b: -c\n@ -a\n":   "$b is defined twice",
+		"programs: x\n@ sub\na, b: -p\nb: -q\n": `"b" has two rows`,
+		"programs: x x\n@ -a\n":                 "x has two tables",
+		"programs: x\n@ sub\na: ask\n":          "ask without a reason",
+	} {
+		err := command.ReadTables(fstest.MapFS{"tables/x.txt": {Data: []byte(text)}})
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "tables/x.txt") {
+			t.Errorf("%q: %v, want %q and the file", text, err, want)
+		}
+	}
+}
+
 // TestEveryTableIsTried: each program with a table is in both lists, so that no table is unused.
 func TestEveryTableIsTried(t *testing.T) {
 	t.Parallel()
@@ -68,8 +98,8 @@ func TestEveryTableIsTried(t *testing.T) {
 			}
 		}
 	}
-	for name := range strings.FieldsSeq(command.Tabled) {
-		if tried[command.TableOf(name)] != 3 {
+	for _, name := range command.Tabled() {
+		if tried[name] != 3 {
 			t.Errorf("the table of %s is not tried both ways", name)
 		}
 	}
