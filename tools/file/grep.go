@@ -65,7 +65,9 @@ func grep(s *scope, p place, in grepArgs) (*tools.Result, error) {
 	defer cancel()
 	inner := *s
 	inner.ctx = ctx
-	g := &search{s: &inner, m: m, cancel: cancel, found: map[int]finding{}, batches: make(chan batch, 4)}
+	g := &search{
+		s: &inner, m: m, late: inner.stopwatch(), cancel: cancel, found: map[int]finding{}, batches: make(chan batch, 4),
+	}
 	if err := g.run(p); err != nil {
 		return nil, because(err, "search", p.given)
 	}
@@ -90,13 +92,17 @@ func grepFile(s *scope, p place, m *matcher, none string) (*tools.Result, error)
 	top := share(d)
 	defer top.release()
 	var spent atomic.Int64
-	found := (&searcher{s: s, m: m, spent: &spent}).batch(batch{d: top, names: []string{p.base()}})
+	found := newSearcher(s, m, &spent, s.stopwatch()).batch(batch{d: top, names: []string{p.base()}})
 	if err := s.ctx.Err(); err != nil {
 		return nil, err
 	}
 	more := len(found.lines) > maxMatches
 	found.lines = found.lines[:min(maxMatches, len(found.lines))]
-	return answer(found.lines, none, more, &walker{}, found.notes()), nil
+	var w walker
+	if found.late && !more {
+		w.stopped = timeOver
+	}
+	return answer(found.lines, none, more, &w, found.notes()), nil
 }
 
 // batch is a number of files from one directory, in order.
@@ -109,7 +115,9 @@ type batch struct {
 // finding is the result of a batch.
 type finding struct {
 	lines                        []string
-	denied, locked, foreign, big int
+	denied, locked, foreign, big int  // files that were not searched
+	long                         int  // lines that were searched in pieces
+	late                         bool // the time was over before everything was searched
 }
 
 func (f *finding) add(o finding) {
@@ -118,6 +126,8 @@ func (f *finding) add(o finding) {
 	f.locked += o.locked
 	f.foreign += o.foreign
 	f.big += o.big
+	f.long += o.long
+	f.late = f.late || o.late
 }
 
 // notes returns remarks about what was not searched.
@@ -132,6 +142,10 @@ func (f *finding) notes() []string {
 	say(f.locked, "could not be opened")
 	say(f.foreign, "not UTF-8 text")
 	say(f.big, "too much to search")
+	if f.long > 0 {
+		notes = append(notes, fmt.Sprintf("[%s longer than %d MiB: searched in pieces of that size, as if each were a line]",
+			count(f.long, "line is", "lines are"), mostBuffer>>20))
+	}
 	return notes
 }
 
@@ -139,6 +153,7 @@ func (f *finding) notes() []string {
 type search struct {
 	s       *scope
 	m       *matcher
+	late    func() bool
 	w       walker
 	cancel  func()
 	batches chan batch
@@ -158,7 +173,7 @@ func (g *search) run(p place) error {
 	var wg sync.WaitGroup
 	for range min(max(runtime.GOMAXPROCS(0), leastSearchers), mostSearchers) {
 		wg.Go(func() {
-			searcher := &searcher{s: g.s, m: g.m, spent: &g.spent}
+			searcher := newSearcher(g.s, g.m, &g.spent, g.late)
 			for b := range g.batches {
 				found := searcher.batch(b)
 				b.d.release()
@@ -242,6 +257,9 @@ func (g *search) result() (total finding, more bool) {
 			g.w.locked, g.w.stopped = 0, ""
 			return total, true
 		}
+	}
+	if total.late {
+		g.w.stopped = timeOver
 	}
 	return total, false
 }

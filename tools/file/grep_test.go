@@ -11,10 +11,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/file"
 )
 
 func TestGrep(t *testing.T) {
@@ -95,6 +97,54 @@ func TestGrepLarge(t *testing.T) {
 	got := b.run("grep", args{"pattern": "needle"})
 	if !regexp.MustCompile(`^long:1: … ä+needleö+ …$`).MatchString(got) || len(got) > 450 {
 		t.Errorf("got %q", got)
+	}
+}
+
+// One line as long as a file is searched in pieces and shown once, wherever it matches, and the result says so.
+func TestGrepHugeLine(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, nil)
+	note := "\n[1 line is longer than 4 MiB: searched in pieces of that size, as if each were a line]"
+	long := strings.Repeat("äx", 200<<20/3)
+	b.put("minified", "first\n"+long+"needle"+long[:9<<20]+"needle"+long[:3]+"\nlast needle\n")
+	for _, tc := range []struct{ pattern, want string }{
+		{"needle", "^minified:2: … [äx]+needle[äx]+ …\nminified:3: last needle"},
+		{"n[e]+dle.x", "^minified:2: … [äx]+needleäx[äx]+ …$"},
+		{"NEEDLE", "^No matches for NEEDLE"},
+	} {
+		got, ok := strings.CutSuffix(b.run("grep", args{"pattern": tc.pattern}), note)
+		if !ok || !regexp.MustCompile(tc.want).MatchString(got) || len(got) > 1000 {
+			t.Errorf("%s: %.1000q", tc.pattern, got)
+		}
+	}
+	for cut := range 20 { // a match at the border of two pieces
+		b.put("minified", strings.Repeat("x", 4<<20-10+cut)+"needle"+strings.Repeat("ä", 5<<20))
+		if got := b.run("grep", args{"pattern": "needle", "path": "minified"}); !strings.HasPrefix(got, "minified:1: … ") || strings.Count(got, "needle") != 1 {
+			t.Fatalf("at %d: %.1000q", cut, got)
+		}
+	}
+}
+
+// The time holds within a line and within a buffer, for one file and for many, whatever an expression costs: one of
+// 4000 instructions takes some 20 µs for each byte. What was found before is shown.
+func TestGrepStopsInTime(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, func(_ *box, o *file.Options) { o.MaxTime = 100 * time.Millisecond })
+	b.put("d/line", strings.Repeat("x", 8<<20))
+	b.put("d/lines", strings.Repeat("x\n", 4<<20))
+	for _, pattern := range []string{strings.Repeat(`\pL{40}`, 100) + `\d`, "x[^y]*y", "(x+x+)+y"} {
+		for _, path := range []string{"d", "d/line", "d/lines"} {
+			for _, sensitive := range []bool{true, false} {
+				start := time.Now()
+				got := b.run("grep", args{"pattern": pattern, "path": path, "case_sensitive": sensitive})
+				if took := time.Since(start); took > 10*time.Second {
+					t.Errorf("%s in %s: %s", pattern, path, took)
+				}
+				if strings.HasPrefix(pattern, `\p`) && !strings.Contains(got, "[the search is not complete, because the time is over") {
+					t.Errorf("%s in %s: %s", pattern, path, got)
+				}
+			}
+		}
 	}
 }
 

@@ -2,10 +2,12 @@ package file
 
 import (
 	"bytes"
+	"io"
 	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/zephbot/zephbot/tools"
 )
@@ -19,6 +21,7 @@ type matcher struct {
 	exotic bool     // a literal contains k or s, to which non-ASCII letters fold too
 	whole  bool     // the expression consists only of its literal
 	lits   [][]byte // every matching line contains one of these; none = unknown
+	size   int      // instructions of the compiled expression; each may be executed for each byte of a text
 }
 
 // newMatcher compiles an expression in Go's syntax (RE2).
@@ -52,7 +55,14 @@ func newMatcher(pattern string, caseSensitive bool) (*matcher, error) {
 	if err != nil {
 		return nil, &tools.Error{Category: tools.InvalidParameters, Message: "pattern is too large", Err: err}
 	}
-	m := &matcher{re: re, buffer: !has(tree, syntax.OpBeginText, syntax.OpEndText), ends: has(tree, syntax.OpEndLine)}
+	program, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return nil, &tools.Error{Category: tools.InvalidParameters, Message: "pattern is too large", Err: err}
+	}
+	m := &matcher{
+		re: re, buffer: !has(tree, syntax.OpBeginText, syntax.OpEndText), ends: has(tree, syntax.OpEndLine),
+		size: len(program.Inst),
+	}
 	m.literals(tree)
 	return m, nil
 }
@@ -89,9 +99,60 @@ func (m *matcher) literals(tree *syntax.Regexp) {
 // hit is a matching line: its bounds in the buffer and the start of the match.
 type hit struct{ start, end, at int }
 
+// lineMatcher applies a matcher and stops when the time is over. It belongs to one goroutine.
+type lineMatcher struct {
+	*matcher
+	late  func() bool // asked about every 10 ms of work
+	steps int         // an upper limit of what was executed since late was asked
+	over  bool        // the time is over: what was found last does not count
+}
+
+// maxSteps is how many instructions of an expression are executed, at most, before the time is looked at: about 10 ms.
+const maxSteps = 1 << 20
+
+// spend counts work and reports whether it may go on.
+func (m *lineMatcher) spend(steps int) bool {
+	if m.steps += steps; m.steps >= maxSteps && !m.over {
+		m.steps, m.over = 0, m.late()
+	}
+	return !m.over
+}
+
+// find returns where the expression matches text; nil if it does not, or if the time is over. An expression of n
+// instructions takes up to n steps for each byte, and nothing ends it early except the end of its text.
+func (m *lineMatcher) find(text []byte) []int {
+	if len(text) <= maxSteps/m.size {
+		if !m.spend((len(text) + 1) * m.size) {
+			return nil
+		}
+		return m.re.FindIndex(text)
+	}
+	loc := m.re.FindReaderIndex(&runes{m: m, text: text})
+	if m.over {
+		return nil
+	}
+	return loc
+}
+
+// runes gives a text to an expression until the time is over.
+type runes struct {
+	m    *lineMatcher
+	text []byte
+}
+
+// ReadRune implements io.RuneReader.
+func (r *runes) ReadRune() (c rune, size int, err error) {
+	if len(r.text) == 0 || !r.m.spend(r.m.size) {
+		return 0, 0, io.EOF
+	}
+	c, size = utf8.DecodeRune(r.text)
+	r.text = r.text[size:]
+	return c, size, nil
+}
+
 // next returns the first matching line at or after from, which must be the start of a line. low is the buffer in lower
 // case if m.fold is set.
-func (m *matcher) next(buf, low []byte, from int, useLits bool) (hit, bool) {
+func (m *lineMatcher) next(buf, low []byte, from int, useLits bool) (hit, bool) {
 	switch {
 	case useLits:
 		return m.byLiteral(buf, low, from)
@@ -113,7 +174,7 @@ func (m *matcher) usable(buf []byte) bool {
 	return !m.fold || !m.exotic || (!bytes.Contains(buf, []byte("\u212a")) && !bytes.Contains(buf, []byte("\u017f")))
 }
 
-func (m *matcher) byLiteral(buf, low []byte, from int) (hit, bool) {
+func (m *lineMatcher) byLiteral(buf, low []byte, from int) (hit, bool) {
 	text := buf
 	if m.fold {
 		text = low
@@ -140,7 +201,7 @@ func (m *matcher) byLiteral(buf, low []byte, from int) (hit, bool) {
 			return h, true
 		}
 		from = h.end + 1
-		if from >= len(buf) {
+		if from >= len(buf) || m.over {
 			return hit{}, false
 		}
 	}
@@ -153,28 +214,22 @@ func index(text, l []byte, from int) int {
 	return -1
 }
 
-// byBuffer runs the expression over the whole buffer: there is no matching line before its first match.
-func (m *matcher) byBuffer(buf []byte, from int) (hit, bool) {
-	for from < len(buf) {
-		loc := m.re.FindIndex(buf[from:])
-		if loc == nil {
-			return hit{}, false
-		}
-		at := from + loc[0]
-		if at == len(buf) && buf[at-1] == '\n' { // it matches the empty text after the last line
-			return hit{}, false
-		}
-		h := lineAround(buf, at)
-		if m.check(buf, &h) {
-			return h, true
-		}
-		from = h.end + 1
+// byBuffer runs the expression over the whole buffer: there is no matching line before its first match. If that match
+// continues on the next line, the rest is searched line by line, because each attempt could read the whole buffer.
+func (m *lineMatcher) byBuffer(buf []byte, from int) (hit, bool) {
+	loc := m.find(buf[from:])
+	if loc == nil {
+		return hit{}, false
 	}
-	return hit{}, false
+	at := from + loc[0]
+	if at == len(buf) && buf[at-1] == '\n' { // it matches the empty text after the last line
+		return hit{}, false
+	}
+	return m.byLine(buf, lineAround(buf, at).start)
 }
 
-func (m *matcher) byLine(buf []byte, from int) (hit, bool) {
-	for from < len(buf) {
+func (m *lineMatcher) byLine(buf []byte, from int) (hit, bool) {
+	for from < len(buf) && !m.over {
 		h := lineAround(buf, from)
 		if m.check(buf, &h) {
 			return h, true
@@ -185,8 +240,8 @@ func (m *matcher) byLine(buf []byte, from int) (hit, bool) {
 }
 
 // check runs the expression over one line.
-func (m *matcher) check(buf []byte, h *hit) bool {
-	loc := m.re.FindIndex(bytes.TrimSuffix(buf[h.start:h.end], []byte("\r")))
+func (m *lineMatcher) check(buf []byte, h *hit) bool {
+	loc := m.find(bytes.TrimSuffix(buf[h.start:h.end], []byte("\r")))
 	if loc == nil {
 		return false
 	}

@@ -10,29 +10,36 @@ import (
 )
 
 // Sizes in bytes of the buffer into which files are read. A line that is longer than the larger one is searched in
-// pieces.
+// pieces, of which each begins with the end of the one before, so that a short match is found wherever it is.
 const (
 	leastBuffer = 64 << 10
 	mostBuffer  = 4 << 20
+	overlap     = 4 << 10
 )
 
 // searcher searches files one by one and has its own buffers.
 type searcher struct {
 	s     *scope
-	m     *matcher
+	m     *lineMatcher
 	spent *atomic.Int64 // bytes read by the whole call
 	buf   []byte
 	low   []byte
 }
 
+// newSearcher returns a searcher that stops when late reports that the time is over.
+func newSearcher(s *scope, m *matcher, spent *atomic.Int64, late func() bool) *searcher {
+	return &searcher{s: s, m: &lineMatcher{matcher: m, late: late}, spent: spent}
+}
+
 func (w *searcher) batch(b batch) finding {
 	var f finding
 	for _, name := range b.names {
-		if w.s.ctx.Err() != nil || len(f.lines) > maxMatches {
-			return f
+		if w.s.ctx.Err() != nil || len(f.lines) > maxMatches || w.m.over {
+			break
 		}
 		w.file(b.d.dir, name, &f)
 	}
+	f.late = w.m.over
 	return f
 }
 
@@ -89,6 +96,7 @@ var errForeign = errors.New("not UTF-8 text")
 // read searches a file of the given size in pieces that end with a line.
 func (w *searcher) read(fd int, size int64, path string, f *finding) error {
 	held, line := 0, 1
+	within, shown := false, false // a line that is longer than the buffer is being searched; a match of it is shown
 	for total := int64(0); ; {
 		n, err := unix.Read(fd, w.buf[held:])
 		if errors.Is(err, unix.EINTR) {
@@ -109,26 +117,55 @@ func (w *searcher) read(fd int, size int64, path string, f *finding) error {
 		if !over && held < len(w.buf) {
 			continue
 		}
-		end := wholeLines(w.buf[:held], over)
-		lines, err := w.piece(w.buf[:end], path, line, f)
-		if err != nil || over || len(f.lines) > maxMatches {
+		text, next, cut := pieceOf(w.buf[:held], over)
+		if cut && !within {
+			f.long++
+		}
+		if shown { // a line is shown once
+			rest := bytes.IndexByte(text, '\n') + 1
+			line += min(rest, 1)
+			if text = text[rest:]; rest == 0 {
+				text = nil
+			}
+		}
+		had := len(f.lines)
+		lines, err := w.piece(text, path, line, f)
+		if err != nil || over || len(f.lines) > maxMatches || !w.m.spend(maxSteps) {
 			return err
 		}
 		line += lines
-		held = copy(w.buf, w.buf[end:held])
+		within, shown = cut, cut && (shown || len(f.lines) > had)
+		held = copy(w.buf, w.buf[next:held])
 		if err := w.s.ctx.Err(); err != nil {
 			return err
 		}
 	}
 }
 
-// wholeLines returns how many bytes of buf are whole lines. It returns all if nothing follows, and all if there is no
-// line end.
-func wholeLines(buf []byte, last bool) int {
-	if cut := bytes.LastIndexByte(buf, '\n'); !last && cut >= 0 {
-		return cut + 1
+// pieceOf returns what of buf is searched at once, and from where on the next piece begins: whole lines, everything if
+// nothing follows, or a part of a line that is longer than the buffer (cut).
+func pieceOf(buf []byte, last bool) (text []byte, next int, cut bool) {
+	if last {
+		return buf, len(buf), false
 	}
-	return len(buf)
+	if end := bytes.LastIndexByte(buf, '\n') + 1; end > 0 {
+		return buf[:end], end, false
+	}
+	end, next := wholeRunes(buf, len(buf)), wholeRunes(buf, len(buf)-overlap)
+	return buf[:end], next, true
+}
+
+// wholeRunes returns the largest offset up to n at which no character is cut, if buf is UTF-8.
+func wholeRunes(buf []byte, n int) int {
+	for i := n - 1; i >= max(0, n-utf8.UTFMax); i-- {
+		if utf8.RuneStart(buf[i]) {
+			if utf8.FullRune(buf[i:n]) {
+				return n
+			}
+			return i
+		}
+	}
+	return n
 }
 
 // piece searches whole lines, of which the first has the given number. It returns the number of line ends.

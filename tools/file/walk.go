@@ -86,7 +86,7 @@ func (w *walker) dir(d *shared, rel, base string, rules *ignore.List, depth int)
 		return nil
 	}
 	if w.s.expired(w.start) {
-		w.stopped = "the time is over"
+		w.stopped = timeOver
 		return errStop
 	}
 	if w.tidy {
@@ -135,6 +135,16 @@ func (w *walker) down(d *shared, rel, base string, rules *ignore.List, depth int
 	next := share(sub)
 	defer next.release()
 	return w.dir(next, path.Join(rel, name), path.Join(base, name), rules, depth+1)
+}
+
+// timeOver is why a search ended early.
+const timeOver = "the time is over"
+
+// stopwatch returns what reports whether the time limit for a search that begins now has passed. It is safe for
+// concurrent use.
+func (s *scope) stopwatch() (late func() bool) {
+	start := s.Now()
+	return func() bool { return s.ctx.Err() != nil || s.expired(start) }
 }
 
 // expired reports whether the time limit for a walk has passed.
