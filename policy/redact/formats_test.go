@@ -3,6 +3,7 @@ package redact_test
 import (
 	"encoding/base64"
 	"math/rand/v2"
+	"net/url"
 	"regexp/syntax"
 	"strings"
 	"testing"
@@ -144,6 +145,76 @@ func TestAttackHiddenValues(t *testing.T) {
 		}
 		if again := r.String(got); again != got {
 			t.Errorf("%q became %q and then %q", text, got, again)
+		}
+	}
+}
+
+// TestAttackAddresses has credentials within addresses: of the Bot API, in parameters, of people, encoded once and twice.
+func TestAttackAddresses(t *testing.T) {
+	t.Parallel()
+	r := redact.New(nil)
+	bot := fake("123456789:AA", letters36[:33])
+	for text, want := range map[string]string{
+		"https://api.telegram.org/bot" + bot + "/getMe":                      "https://api.telegram.org/bot[redacted]/getMe",
+		"https://api.telegram.org/file/bot" + bot + "/voice/f.oga":           "https://api.telegram.org/file/bot[redacted]/voice/f.oga",
+		"http://localhost:8081/BOT" + bot:                                    "http://localhost:8081/BOT[redacted]",
+		"https%3A%2F%2Fapi.telegram.org%2F" + url.QueryEscape("bot"+bot+"/"): "https%3A%2F%2Fapi.telegram.org%2Fbot[redacted]%2F",
+		"next=" + url.QueryEscape(url.QueryEscape("/bot"+bot+"/getMe")):      "next=%252Fbot[redacted]%252FgetMe",
+		"backup_" + bot + ".tar":                                             "backup_[redacted].tar",
+		`{"u":"h?a=1\u0026sig=` + letters36 + `"}`:                           `{"u":"h?a=1\u0026sig=[redacted]"}`,
+		"Bearer%20" + fake("ghp_", letters36):                                "Bearer%20[redacted]",
+		"h?key=" + generated + "&x=1":                                        "h?key=[redacted]&x=1",
+		"h?a=1&auth=" + generated:                                            "h?a=1&auth=[redacted]",
+		"h?jwt=" + generated + "#x":                                          "h?jwt=[redacted]#x",
+		"h?pass=hunter2x9&x=1":                                               "h?pass=[redacted]&x=1",
+		"s3?X-Amz-Signature=" + hex32 + hex32 + "&x-id=GetObject":            "s3?X-Amz-Signature=[redacted]&x-id=GetObject",
+		"gs?X-Goog-Signature=" + hex32 + hex32:                               "gs?X-Goog-Signature=[redacted]",
+		"h/cb#access_token=" + generated + "&state=1":                        "h/cb#access_token=[redacted]&state=1",
+		"https://" + generated + ":x-oauth-basic@github.com/x":               "https://[redacted]:x-oauth-basic@github.com/x",
+		"https://joe%3A" + generated + "%40h.example/":                       "https://joe%3A[redacted]%40h.example/",
+		"https://joe:pa%40ss1@h.example/":                                    "https://joe:[redacted]@h.example/",
+	} {
+		if got := r.String(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+	for _, text := range []string{
+		"robots12345:" + hex32, "h?key=2024-01-02T03:04:05", "h?key=main-menu-settings", "h?auth=required&session=new", "see ?pass=<password>", "bot123456:too-short", "sha-12345:" + hex32 + hex32, "h?sort=key&key=name",
+		"100%20percent", `a\u0026b`, "%E2%82%AC%20", "h?signature=none",
+	} {
+		if got := r.String(text); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
+
+// TestAttackKeys has private keys whose body begins with each sign of base64, and keys behind signs of diffs, comments
+// and source code.
+func TestAttackKeys(t *testing.T) {
+	t.Parallel()
+	r := redact.New(nil)
+	const begin, end = "-----BEGIN " + "PRIVATE KEY-----", "-----END " + "PRIVATE KEY-----"
+	key := letters36[:20]
+	for _, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/" {
+		for _, first := range []string{string(c), string([]rune{c, c}), "/" + string(c), "+" + string(c)} {
+			for _, format := range []string{
+				"B\nK\nE", "B\r\nK\r\nE", `B\nK\nE`, "B K E", "+B\n+K\n+E", "-B\n-K\n-E", " B\n K\n E", "# B\n# K\n# E", "// B\n// K\n// E", " * B\n * K\n * E", "| B\n| K\n| E", "> B\n> K\n> E",
+				"\"B\\n\" +\n\t\"K\\n\" +\n\t\"E\"", "'B',\n'K',\n'E'", "    1\tB\n    2\tK\n    3\tE", "k.pem:1: B\nk.pem:2: K\nk.pem:3: E", "+# B\n+# K\n+# E", "B\n\n\nK\n", "+B\n+K\n",
+				"B%0AK%0AE", "[]string{\"B\", \"K\", \"E\"}",
+			} {
+				text := strings.NewReplacer("B", begin, "K", first+key, "E", end).Replace(format)
+				if got := r.String(text); strings.Contains(got, key) || strings.Count(got, "\n") != strings.Count(text, "\n") {
+					t.Errorf("%q became %q", text, got)
+				}
+			}
+		}
+	}
+	for _, text := range []string{
+		`const pem = "` + begin + `"` + "\n// see https://example.com/docs/PEM1/Key.html for the format", begin + "\n" + end, "+" + begin + "\n+...\n+" + end, "// " + begin + "\n// (the key)\n// " + end,
+		`strings.HasPrefix(s, "` + begin + `") && strings.HasSuffix(s, "` + end + `")`, begin + "\n/etc/ssl/private\n",
+	} {
+		if got := r.String(text); got != text {
+			t.Errorf("%q became %q", text, got)
 		}
 	}
 }

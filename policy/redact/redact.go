@@ -133,7 +133,7 @@ func (r *Redactor) Scan(s string) []Finding {
 	found := r.index.scan(s)
 	plain := len(found)
 	if torn(s) {
-		found = append(found, r.index.seen(s)...)
+		found = append(found, r.index.seen(s, maxLayers)...)
 	}
 	found = append(found, objects(s)...)
 	for i, re := range r.extra {

@@ -14,7 +14,7 @@ type rule struct {
 	keywords string // in lower case, separated by blanks; the expression is tried where one of them occurs
 	re       *pattern
 	edge     bool    // the keyword must not follow a letter, digit, _ or -
-	digits   bool    // the five to twelve digits before the keyword belong to the credential and are required
+	digits   bool    // the five to twelve digits before the keyword belong to the credential and are required: a bot's token
 	back     int     // bytes before the keyword that belong to the credential
 	mixed    bool    // it must contain a digit or an upper-case letter
 	entropy  float64 // minimum bits per byte
@@ -107,8 +107,9 @@ func values() []rule {
 	list := []rule{
 		{
 			name: "private_key", keywords: "-----begin",
-			re: lazily(`\A(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)`), pem: true,
+			re: lazily(`\A(-----BEGIN[ +][A-Z0-9 +]{0,40}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----)`), pem: true,
 		},
+		{name: "url_password", keywords: "://", re: lazily(`\A://([A-Za-z0-9_-]{20,128}):x-oauth-basic@`), mixed: true},
 		{name: "url_password", keywords: "://", re: lazily(`\A://[^\s/@:"'<>\[\]]{0,128}:([^\s/"'<>]{1,256})@`), written: true},
 		{name: "url_password", keywords: "://", re: lazily(`\A://[^\s/@:"'<>\[\]]{1,128}:([^\s/"'<>]*[^\s/"'<>\d][^\s/"'<>]*/[^\s"'<>]*)@[A-Za-z0-9.-]+(?:[:/?\s"']|\z)`)},
 		{name: "url_password", keywords: "://", re: lazily(`\A://([A-Za-z0-9_-]{20,128})@`), mixed: true, entropy: 3},
@@ -141,6 +142,16 @@ func values() []rule {
 			name: "azure", keywords: "accountkey= sharedaccesskey= sharedaccesssignature=",
 			re: lazily(`(?i)\A[a-z]+=([A-Za-z0-9+/=%]{16,})`),
 		},
+		{
+			name:     "signed_url", // who has the address may do what was signed
+			keywords: "x-amz-signature= x-goog-signature=", re: lazily(`(?i)\A[a-z-]+=([0-9a-f]{32,})`),
+		},
+		{
+			name:     "url_parameter",
+			keywords: "?key= &key= ?auth= &auth= ?jwt= &jwt= ?sid= &sid= ?sessionid= &sessionid= ?session= &session= ?signature= &signature=",
+			re:       lazily(`\A[?&][A-Za-z]+=([A-Za-z0-9_.~+/=%-]{16,256})`), digit: true, mixed: true, entropy: 3.2,
+		},
+		{name: "url_parameter", keywords: "?pass= &pass=", re: lazily(`(?i)\A[?&]pass=([^\s&"'<>#]{6,256})`), written: true, digit: true},
 		{name: "azure", keywords: "sig=", edge: true, re: lazily(`(?i)\Asig=([A-Za-z0-9+/=%]{32,})`)},
 		{name: "password", keywords: "password passwd passphrase passwort pgpassword", kind: password},
 		{name: "password", keywords: "pwd", re: lazily(`(?i)\Apwd=([^\s"'` + "`" + `,;&<>(){}\[\]\\$|/.]{4,})`)},
@@ -194,7 +205,7 @@ func (r *rule) match(t *text, i int) (start, end int, ok bool) {
 func (r *rule) ending(t *text, end, limit int) (last int, ok bool) {
 	switch {
 	case r.pem:
-		if !body(t.s[end:min(len(t.s), end+64)]) {
+		if !body(t.s[end:min(len(t.s), end+near)]) {
 			return 0, false
 		}
 		end = t.keyEnd(end)
@@ -256,7 +267,8 @@ func (r *rule) begin(t *text, i int) (from int, ok bool) {
 		for from > t.done && t.s[from-1] >= '0' && t.s[from-1] <= '9' && i-from < 13 {
 			from--
 		}
-		return from, i-from >= 5 && i-from <= 12 && (from == t.done || !wordByte(t.s[from-1]))
+		return from, i-from >= 5 && i-from <= 12 &&
+			(from == t.done || !wordByte(t.s[from-1]) || botToken(t.s[t.done:from], t.s[i+1:]))
 	case r.back > 0:
 		return i - r.back, i-r.back >= t.done && r.holds(t.s[i-r.back:i]) &&
 			(i-r.back == 0 || !wordByte(t.s[i-r.back-1]))
@@ -266,11 +278,48 @@ func (r *rule) begin(t *text, i int) (from int, ok bool) {
 	return i, true
 }
 
+// botToken reports whether digits that follow a letter, digit, _ or - are nevertheless the first part of a bot's token:
+// after "bot", as in the addresses of the Bot API, or if the second part has the form that all tokens have today.
+func botToken(before, secret string) bool {
+	if n := len(before) - len("bot"); n >= 0 && foldPrefix(before[n:], "bot") {
+		return true
+	}
+	const length = 35
+	for i := range min(len(secret), length) {
+		if !wordByte(secret[i]) {
+			return false
+		}
+	}
+	return strings.HasPrefix(secret, "AA") && len(secret) >= length && (len(secret) == length || !wordByte(secret[length]))
+}
+
+// near is how many bytes after the first line of a private key are looked at to find out whether the key follows.
+const near = 128
+
 // body reports whether the text after the first line of a private key may be the key: it is on a line of its own and
-// not only dots or Xs.
+// not only dots or Xs, or it looks like base64 behind the signs of a diff, a comment or a string in source code.
 func body(s string) bool {
-	s = strings.TrimLeft(s, "\r\n\t \\nr[]s>")
-	return s == "" || wordByte(s[0]) && s[:min(len(s), 4)] != "XXXX" && s[0] != '-'
+	plain := strings.TrimLeft(s, "\r\n\t \\nr[]s>")
+	if plain == "" || wordByte(plain[0]) && plain[0] != '-' {
+		return !strings.HasPrefix(plain, "XXXX")
+	}
+	const signs = "\r\n\t \\\"'`nr[]s>,;:#*|.-("
+	key := strings.TrimLeft(s, signs)
+	return base64Body(key) || base64Body(strings.TrimLeft(key, signs+"+/"))
+}
+
+// base64Body reports whether s begins with base64: long and of mixed characters, or up to the last line of the key.
+func base64Body(s string) bool {
+	end := 0
+	for end < len(s) && (wordByte(s[end]) && s[end] != '_' && s[end] != '-' || strings.IndexByte("+/=", s[end]) >= 0) {
+		end++
+	}
+	if rest := strings.TrimLeft(s[end:], "\r\n\t \\nr"); end >= 8 && strings.HasPrefix(rest, "-----END") {
+		return true
+	}
+	const upper, small, digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz", "0123456789"
+	return end >= 20 && strings.ContainsAny(s[:end], upper) && strings.ContainsAny(s[:end], small) &&
+		strings.ContainsAny(s[:end], digits)
 }
 
 // keyEnd returns the end of the private key whose first line ends at from: after its last line or, if that is missing,
@@ -285,7 +334,7 @@ func (t *text) keyEnd(from int) int {
 		return from + at
 	}
 	end := from
-	for end < len(t.s) && (wordByte(t.s[end]) || strings.IndexByte("+/=:,. \t\r\n\\", t.s[end]) >= 0) {
+	for end < len(t.s) && (wordByte(t.s[end]) || strings.IndexByte("+/=:,. \t\r\n\\\"'`#*|", t.s[end]) >= 0) {
 		end++
 	}
 	return end

@@ -8,7 +8,7 @@ import (
 )
 
 // view is a text as a person reads it: without colour codes and invisible characters, with continuation lines joined
-// and percent-encoding decoded. Each of these can split a credential.
+// and percent-encoding and JSON's \u00XX decoded. Each of these can split a credential.
 type view struct {
 	s     string
 	marks []mark // in order
@@ -32,26 +32,30 @@ func (v *view) place(i int) (start, end int) {
 // torn reports whether the view of a text may differ from the text. It is cheap.
 func torn(s string) bool {
 	return strings.IndexByte(s, 0x1B) >= 0 || strings.Contains(s, "\\\n") || strings.Contains(s, "\\\r\n") ||
-		strings.Contains(s, "%") || strings.Contains(s, "\u00ad") || strings.Contains(s, "\ufeff") ||
+		strings.Contains(s, "%") || strings.Contains(s, `\u00`) || strings.Contains(s, "\u00ad") || strings.Contains(s, "\ufeff") ||
 		strings.Contains(s, "\xe2\x80") || strings.Contains(s, "\xe2\x81")
 }
 
 // look returns the view of a text.
 func look(s string) view {
-	v := view{marks: []mark{{0, 0, 0}}}
+	v := view{marks: []mark{{0, 0, 1}}}
+	note := func(m mark) {
+		if last := len(v.marks) - 1; v.marks[last].at == m.at {
+			v.marks = v.marks[:last]
+		}
+		v.marks = append(v.marks, m)
+	}
 	var b strings.Builder
 	b.Grow(len(s))
 	from := 0
 	drop := func(i, size int, instead string) {
 		b.WriteString(s[from:i])
 		if instead != "" {
-			v.marks = append(v.marks, mark{b.Len(), i, size})
+			note(mark{b.Len(), i, size})
 			b.WriteString(instead)
-			v.marks = append(v.marks, mark{b.Len(), i + size, 0})
-		} else {
-			v.marks = append(v.marks, mark{b.Len(), i + size, 0})
 		}
 		from = i + size
+		note(mark{b.Len(), from, 1})
 	}
 	for i := 0; i < len(s); {
 		size, instead := 0, ""
@@ -59,9 +63,11 @@ func look(s string) view {
 		case c == 0x1B:
 			size = escape(s[i:])
 		case c == '\\':
-			size = continuation(s[i:])
+			if size = continuation(s[i:]); size == 0 {
+				size, instead = encoded(s[i:], `\u00`)
+			}
 		case c == '%':
-			size, instead = percent(s[i:])
+			size, instead = encoded(s[i:], "%")
 		case c >= utf8.RuneSelf:
 			r, n := utf8.DecodeRuneInString(s[i:])
 			if !unseen(r) {
@@ -122,16 +128,21 @@ func continuation(s string) int {
 	return 0
 }
 
-// percent decodes the percent-encoding of a visible character.
-func percent(s string) (size int, instead string) {
-	if len(s) < 3 || hexDigit(s[1]) < 0 || hexDigit(s[2]) < 0 {
+// encoded decodes a visible character that is written as two hexadecimal digits after a sign; a blank stands for what
+// separates words and lines.
+func encoded(s, sign string) (size int, instead string) {
+	n := len(sign)
+	if len(s) < n+2 || s[:n] != sign || hexDigit(s[n]) < 0 || hexDigit(s[n+1]) < 0 {
 		return 0, ""
 	}
-	c := byte(hexDigit(s[1])<<4 | hexDigit(s[2]))
-	if c <= ' ' || c >= 0x7F {
+	c := byte(hexDigit(s[n])<<4 | hexDigit(s[n+1]))
+	switch {
+	case c >= 0x7F || c == 0x1B:
 		return 0, ""
+	case c <= ' ':
+		c = ' '
 	}
-	return 3, string(rune(c))
+	return n + 2, string(rune(c))
 }
 
 func hexDigit(c byte) int { return strings.IndexByte("0123456789abcdef", lower(c)) }
@@ -146,13 +157,19 @@ func unseen(r rune) bool {
 		r >= 0xFE00 && r <= 0xFE0F
 }
 
+// maxLayers limits how many encodings on top of each other are decoded, as in the address within an address within one.
+const maxLayers = 3
+
 // seen returns the credentials in the view of a text, with their positions in the text.
-func (x *index) seen(s string) []Finding {
+func (x *index) seen(s string, layers int) []Finding {
 	v := look(s)
 	if v.s == s {
 		return nil
 	}
 	found := x.scan(v.s)
+	if layers > 1 && torn(v.s) {
+		found = append(found, x.seen(v.s, layers-1)...)
+	}
 	for i, f := range found {
 		found[i].Start, _ = v.place(f.Start)
 		_, found[i].End = v.place(f.End - 1)
