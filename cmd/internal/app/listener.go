@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +30,16 @@ func (c *Core) mounts(serving *atomic.Pointer[service]) []metrics.Mount {
 	return list
 }
 
+// listenerNames returns the names under which the listener of the metrics is reached: as it is configured, and that of
+// this machine.
+func (c *Core) listenerNames() []string {
+	names := []string{c.cfg.Metrics.Listen, c.cfg.Metrics.PublicURL}
+	if own, err := os.Hostname(); err == nil { // else it is reached by the other names and by its address
+		names = append(names, own)
+	}
+	return names
+}
+
 // serveHTTP serves metrics, health checks and what is mounted until stop is called; without an address there is no
 // server.
 func (c *Core) serveHTTP(ctx context.Context, health metrics.Health, mounts []metrics.Mount) (stop func(), err error) {
@@ -40,7 +51,8 @@ func (c *Core) serveHTTP(ctx context.Context, health metrics.Health, mounts []me
 		return nil, err
 	}
 	server := &http.Server{
-		Handler: c.metrics.Handler(health, mounts...), ReadHeaderTimeout: headerTimeout, WriteTimeout: answerTimeout,
+		Handler:           c.metrics.Handler(health, c.listenerNames(), mounts...),
+		ReadHeaderTimeout: headerTimeout, WriteTimeout: answerTimeout,
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {

@@ -24,13 +24,18 @@ type Mount struct {
 }
 
 // Handler serves /metrics, /healthz (the process makes progress), /readyz (it can do its job, or 503 with the reason
-// why not), and what is mounted. It panics if a mount has the pattern of another one.
-func (m *Metrics) Handler(health Health, mounts ...Mount) http.Handler {
-	mux := http.NewServeMux()
+// why not), and what is mounted. It panics if a mount has the pattern of another one. Names are those under which the
+// listener is reached (hosts, or URLs) besides addresses and names of private networks; under another one only probes
+// are answered, without a reason.
+func (m *Metrics) Handler(health Health, names []string, mounts ...Mount) http.Handler {
+	hosts := newHosts(names...)
+	rest := http.NewServeMux()
 	for _, mount := range mounts {
-		mux.Handle(mount.Pattern, mount.Handler)
+		rest.Handle(mount.Pattern, mount.Handler)
 	}
-	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
+	rest.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
+	mux := http.NewServeMux()
+	mux.Handle("/", hosts.guard(rest))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		health.Alive()
 		_, _ = w.Write([]byte("ok\n")) // the prober has gone: the error concerns nobody
@@ -39,7 +44,11 @@ func (m *Metrics) Handler(health Health, mounts ...Mount) http.Handler {
 		ctx, cancel := context.WithTimeout(r.Context(), 3*time.Second)
 		defer cancel()
 		if err := health.Ready(ctx); err != nil {
-			http.Error(w, "not ready: "+err.Error(), http.StatusServiceUnavailable)
+			text := "not ready"
+			if hosts.known(r.Host) {
+				text += ": " + err.Error()
+			}
+			http.Error(w, text, http.StatusServiceUnavailable)
 			return
 		}
 		_, _ = w.Write([]byte("ready\n")) // as above
