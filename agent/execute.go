@@ -275,7 +275,7 @@ func (s *step) result(b *batch, u journal.Use, call *tools.Call, result *tools.R
 	e := journal.Entry{
 		Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(),
 		Call: u.Call, Tool: u.Name, Flagged: call.Trail.Injection,
-		Rule: call.Trail.Rule, By: call.Trail.ApprovedBy,
+		Rule: call.Trail.Rule, By: call.Trail.ApprovedBy, Cleared: call.Trail.Cleared,
 		Ran: call.Trail.Started || call.Trail.Cached, Audit: call.Trail.Audit,
 		Millis: call.Trail.Duration.Milliseconds(), Notices: call.Trail.Notices,
 	}

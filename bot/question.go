@@ -24,6 +24,8 @@ const (
 	Always  = "always"
 	// Tool approves every call of a tool that only reads, in one conversation.
 	Tool = "tool"
+	// Cleared approves the call and clears the mark of the flagged source that the question names (Body).
+	Cleared = "cleared"
 )
 
 // Approval is a question to a person, and its decision.

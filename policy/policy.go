@@ -299,6 +299,10 @@ func (s *Set) inner(c *call) Decision {
 	return a.decision(c.req.InsidePaths)
 }
 
+// FlaggedRule begins Decision.Rule of a call that is asked about only because content in its conversation was flagged:
+// without Request.Suspicious it would run.
+const FlaggedRule = "built-in: flagged content"
+
 // doubted asks about a call that is allowed, because a text that nobody in the conversation has written may be behind it.
 func doubted(c *call, a answer) (Decision, bool) {
 	r := c.req
@@ -306,7 +310,7 @@ func doubted(c *call, a answer) (Decision, bool) {
 	case r.Suspicious != "" && !c.contained():
 		return Decision{
 			Effect: Ask,
-			Rule:   "built-in: flagged content (" + a.rule + ")",
+			Rule:   FlaggedRule + " (" + a.rule + ")",
 			Reason: "Content from " + shorten(r.Suspicious) +
 				" tried to give instructions in this conversation, so this needs a person's approval.",
 		}, true

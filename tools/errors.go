@@ -117,6 +117,8 @@ type Question struct {
 	Effect *Effect `json:"effect,omitempty"`
 	// Again: the call was approved already, but what it would do is no longer what was shown.
 	Again bool `json:"again,omitempty"`
+	// Marked: the question is asked only because of Suspicious. Without that mark the call would run.
+	Marked bool `json:"marked,omitempty"`
 	// Offers are the choices of a standing approval; empty if none can cover the call.
 	Offers []grant.Offer `json:"offers,omitempty"`
 	// Whole is set if every call of the tool can be approved for this session: it only reads, and its definition and

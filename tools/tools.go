@@ -168,23 +168,25 @@ type Subject struct {
 
 // Trail is what the stages record about a call. The audit record is made from it.
 type Trail struct {
-	Rule         string // the rule that decided
-	Effect       string // allow, ask, deny
-	Reason       string // the decision in one sentence for people
-	Bared        bool   // allowed because the kernel hides from the command what it must not read
-	Suspicious   string // untrusted source that was flagged in this session
-	ApprovedBy   string
-	Offers       []grant.Offer // choices of a standing approval, for a call that asks
-	Server       string        // address of the MCP server, for the policy
-	Changed      []string      // files that changed since a standing approval for this call was stored
-	Judge        string        // allow, deny:<reason>, error:<text>
-	Cached       bool
-	Attempts     int // runs of the tool
-	Category     Category
-	ExitCode     *int
-	Truncated    bool
-	RolledBack   bool
-	Injection    bool // the result contained signs of prompt injection
+	Rule       string // the rule that decided
+	Effect     string // allow, ask, deny
+	Reason     string // the decision in one sentence for people
+	Bared      bool   // allowed because the kernel hides from the command what it must not read
+	Suspicious string // untrusted source that was flagged in this session
+	ApprovedBy string
+	Offers     []grant.Offer // choices of a standing approval, for a call that asks
+	Server     string        // address of the MCP server, for the policy
+	Changed    []string      // files that changed since a standing approval for this call was stored
+	Judge      string        // allow, deny:<reason>, error:<text>
+	Cached     bool
+	Attempts   int // runs of the tool
+	Category   Category
+	ExitCode   *int
+	Truncated  bool
+	RolledBack bool
+	Injection  bool // the result contained signs of prompt injection
+	// Cleared is the source whose mark the person who approved the call has cleared: what was flagged was no order.
+	Cleared      string
 	MCPServer    string
 	MCPErrorCode string
 	Correlation  string

@@ -61,11 +61,13 @@ type Entry struct {
 	Rule     string  `json:"rule,omitempty"`     // result: the policy rule that decided
 	// result: the call did not run because it was refused, other than by a person who was asked
 	Refusal *Refusal `json:"refusal,omitempty"`
-	By      string   `json:"by,omitempty"`     // result: who approved
-	Ran     bool     `json:"ran,omitempty"`    // result: the tool was started, or its result was remembered
-	Audit   string   `json:"audit,omitempty"`  // result: hash of the call's line in the audit log
-	Millis  int64    `json:"ms,omitempty"`     // result, assistant, answer: how long it took
-	Source  string   `json:"source,omitempty"` // result: untrusted source of the text
+	By      string   `json:"by,omitempty"` // result: who approved
+	// Cleared, of a result: the flagged source whose mark By has cleared when they approved the call. It no longer counts.
+	Cleared string `json:"cleared,omitempty"`
+	Ran     bool   `json:"ran,omitempty"`    // result: the tool was started, or its result was remembered
+	Audit   string `json:"audit,omitempty"`  // result: hash of the call's line in the audit log
+	Millis  int64  `json:"ms,omitempty"`     // result, assistant, answer: how long it took
+	Source  string `json:"source,omitempty"` // result: untrusted source of the text
 	// Brought, of a result: the text may contain what nobody in the conversation has written.
 	Brought bool `json:"brought,omitempty"`
 	// Flagged, of a result or user entry: the text from Source, or the News, tries to give instructions.

@@ -28,6 +28,9 @@ type Standing struct {
 	Turn       string `json:"turn,omitempty"`
 	Caller     string `json:"caller,omitempty"`
 	Suspicious string `json:"suspicious,omitempty"` // source of the last text that tried to give instructions
+	// Marked are the sources before Suspicious that count too, each once, the latest last. Whoever clears one mark has not
+	// seen the others.
+	Marked []string `json:"marked,omitempty"`
 	// Foreign is the source of the last text that nobody in the conversation has written: a page, a file, the output of a
 	// command, somebody else's message.
 	Foreign string `json:"foreign,omitempty"`
@@ -47,6 +50,47 @@ type Unsummed struct {
 // MostTouched bounds the paths that a Standing remembers. After flagged content, work on a path that was dropped needs
 // a new approval; nothing else depends on it.
 const MostTouched = 256
+
+// mostMarked bounds Standing.Marked; manySources stands for the oldest ones when there are more.
+const (
+	mostMarked  = 16
+	manySources = "several sources"
+)
+
+// mark notes that a text of a source tried to give instructions.
+func (s *Standing) mark(source string) {
+	if s.Suspicious != "" && s.Suspicious != source {
+		s.Marked = append(s.unmarked(s.Suspicious), s.Suspicious)
+	}
+	s.Suspicious, s.Marked = source, s.unmarked(source)
+	if over := len(s.Marked) - mostMarked; over > 0 {
+		s.Marked = s.Marked[over:]
+		s.Marked[0] = manySources
+	}
+}
+
+// clear takes back the mark of a source. If others count too, the latest of them is Suspicious.
+func (s *Standing) clear(source string) {
+	s.Marked = s.unmarked(source)
+	if s.Suspicious != source {
+		return
+	}
+	s.Suspicious = ""
+	if last := len(s.Marked) - 1; last >= 0 {
+		s.Suspicious, s.Marked = s.Marked[last], s.Marked[:last]
+	}
+}
+
+// unmarked returns Marked without a source, as a list of its own; nil = it is empty.
+func (s *Standing) unmarked(source string) []string {
+	var list []string
+	for _, m := range s.Marked {
+		if m != source {
+			list = append(list, m)
+		}
+	}
+	return list
+}
 
 // Count is what the turns of one person have used in a conversation.
 type Count struct {
@@ -128,9 +172,11 @@ func (s *Standing) add(e *Entry) {
 // heard notes what a message of a person brings that they have not written.
 func (s *Standing) heard(e *Entry) {
 	if e.Flagged {
-		if s.Suspicious = background; e.News == "" && e.Recalled != nil {
-			s.Suspicious = memories
+		source := background
+		if e.News == "" && e.Recalled != nil {
+			source = memories
 		}
+		s.mark(source)
 	}
 	switch {
 	case e.News != "":
@@ -161,7 +207,7 @@ func (s *Standing) begin(e *Entry) {
 func (s *Standing) shorten(e *Entry) {
 	s.Summary, s.Unsummed = e.N, Unsummed{}
 	if e.Flagged {
-		s.Suspicious = summarised
+		s.mark(summarised)
 	}
 }
 
@@ -186,8 +232,11 @@ func (s *Standing) used(e *Entry) {
 }
 
 func (s *Standing) result(e *Entry) {
+	if e.Cleared != "" {
+		s.clear(e.Cleared)
+	}
 	if e.Flagged {
-		s.Suspicious = e.Source
+		s.mark(cmp.Or(e.Source, e.Tool))
 	}
 	if e.Brought {
 		s.Foreign = cmp.Or(e.Source, e.Tool)

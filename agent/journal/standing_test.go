@@ -137,3 +137,47 @@ func TestCountsAddUp(t *testing.T) {
 		}
 	})
 }
+
+// TestMarks: what clears a mark clears that of the source it names, and no other; what is flagged again counts again.
+func TestMarks(t *testing.T) {
+	t.Parallel()
+	flagged := func(source string) journal.Entry {
+		return journal.Entry{Turn: "t", Kind: journal.ResultEntry, Tool: "read", Source: source, Flagged: true}
+	}
+	cleared := func(source string) journal.Entry {
+		return journal.Entry{Turn: "t", Kind: journal.ResultEntry, Tool: "bash", Cleared: source, By: "ann"}
+	}
+	both := flagged("c")
+	both.Cleared = "a"
+	for name, tt := range map[string]struct {
+		entries []journal.Entry
+		want    string
+	}{
+		"nothing":             {nil, ""},
+		"one":                 {[]journal.Entry{flagged("a")}, "a"},
+		"cleared":             {[]journal.Entry{flagged("a"), cleared("a")}, ""},
+		"another":             {[]journal.Entry{flagged("a"), cleared("b")}, "a"},
+		"the earlier one":     {[]journal.Entry{flagged("a"), flagged("b"), cleared("a")}, "b"},
+		"the later one":       {[]journal.Entry{flagged("a"), flagged("b"), cleared("b")}, "a"},
+		"both":                {[]journal.Entry{flagged("a"), flagged("b"), cleared("b"), cleared("a")}, ""},
+		"flagged twice":       {[]journal.Entry{flagged("a"), flagged("b"), flagged("a"), cleared("a"), cleared("b")}, ""},
+		"flagged again":       {[]journal.Entry{flagged("a"), cleared("a"), flagged("a")}, "a"},
+		"and flagged by that": {[]journal.Entry{flagged("a"), both}, "c"},
+		"a mark without name": {[]journal.Entry{{Turn: "t", Kind: journal.ResultEntry, Tool: "bash", Flagged: true}}, "bash"},
+	} {
+		if got := written(journal.Standing{}, tt.entries); got.Suspicious != tt.want {
+			t.Errorf("%s: %q, want %q", name, got.Suspicious, tt.want)
+		}
+	}
+	var s journal.Standing
+	for i := range 100 {
+		s = written(s, []journal.Entry{flagged(fmt.Sprint("s", i))})
+	}
+	n := 0
+	for ; s.Suspicious != ""; n++ {
+		s = written(s, []journal.Entry{cleared(s.Suspicious)})
+	}
+	if n != 17 {
+		t.Errorf("%d marks had to be cleared", n)
+	}
+}

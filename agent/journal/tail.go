@@ -129,7 +129,7 @@ func (b *Back) learn(e *Entry) {
 func (e *Entry) reduced() Entry {
 	r := Entry{
 		N: e.N, Turn: e.Turn, Child: e.Child, Caller: e.Caller, Kind: e.Kind, Tool: e.Tool, Failed: e.Failed,
-		Source: e.Source, Flagged: e.Flagged, Touched: e.Touched, Keeps: e.Keeps, Standing: e.Standing,
+		Source: e.Source, Flagged: e.Flagged, Brought: e.Brought, Cleared: e.Cleared, Touched: e.Touched, Keeps: e.Keeps, Standing: e.Standing,
 	}
 	if e.Unsummed {
 		r.Unsummed, r.At = true, e.At
@@ -168,7 +168,7 @@ const overhead = 512
 // Size estimates the memory of an entry without its Standing, in bytes. So an entry has the same size whether it
 // carries one or not.
 func (e *Entry) Size() int {
-	n := overhead + len(e.Turn) + len(e.Text) + len(e.Speaker) + len(e.Caller) + len(e.News) + len(e.Foreign) + len(e.Source) + len(e.Audit) + len(e.Extra)
+	n := overhead + len(e.Turn) + len(e.Text) + len(e.Speaker) + len(e.Caller) + len(e.News) + len(e.Foreign) + len(e.Source) + len(e.Cleared) + len(e.Audit) + len(e.Extra)
 	if e.Recalled != nil {
 		n += len(e.Recalled.Text) + sizeOf(e.Recalled.IDs)
 	}
@@ -192,7 +192,7 @@ func (s *Standing) Size() int {
 	if s == nil {
 		return 0
 	}
-	n := 160 + len(s.Suspicious) + len(s.Foreign) + len(s.Turn) + len(s.Caller) + sizeOf(s.Succeeded, s.Touched)
+	n := 160 + len(s.Suspicious) + len(s.Foreign) + len(s.Turn) + len(s.Caller) + sizeOf(s.Succeeded, s.Touched, s.Marked)
 	for i := range s.By {
 		n += 32 + len(s.By[i].Caller)
 	}

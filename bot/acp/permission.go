@@ -69,6 +69,7 @@ func cardOf(row *bot.Row) card {
 const (
 	once       = "y"
 	forSession = "s"
+	clearMark  = "c"
 	deny       = "n"
 )
 
@@ -89,7 +90,10 @@ func (s *session) choice(ctx context.Context, c card, text string) string {
 		choice string
 		kind   sdk.PermissionOptionKind
 	}{
-		{once, sdk.PermissionOptionKindAllowOnce}, {forSession, sdk.PermissionOptionKindAllowAlways}, {deny, sdk.PermissionOptionKindRejectOnce},
+		{once, sdk.PermissionOptionKindAllowOnce},
+		{forSession, sdk.PermissionOptionKindAllowAlways},
+		{clearMark, sdk.PermissionOptionKindAllowAlways},
+		{deny, sdk.PermissionOptionKindRejectOnce},
 	} {
 		if label, ok := c.buttons[o.choice]; ok {
 			options = append(options, sdk.PermissionOption{OptionId: sdk.PermissionOptionId(o.choice), Kind: o.kind, Name: label})

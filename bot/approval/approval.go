@@ -103,6 +103,8 @@ type body struct {
 	Language string         `json:"language,omitempty"`
 	Name     string         `json:"name,omitempty"`  // of the person who asked
 	Admin    bool           `json:"admin,omitempty"` // the person who asked may store standing approvals
+	// Clears: the card offers admins to clear the mark because of which the question is asked.
+	Clears bool `json:"clears,omitempty"`
 }
 
 func read(a *bot.Approval) (body, error) {
@@ -158,7 +160,8 @@ func (b *Broker) ask(
 	}
 	raw, err := json.Marshal(body{
 		Question: q, Steps: asked.Stats.Steps, USD: asked.Stats.USD, Language: asked.Language, Name: asked.Name,
-		Admin: slices.Contains(rights.Admins, asked.Caller),
+		Admin:  slices.Contains(rights.Admins, asked.Caller),
+		Clears: q.Marked && rights.Required <= 1 && len(rights.Admins) > 0,
 	})
 	if err != nil {
 		return fmt.Errorf("question: %w", err)
@@ -220,7 +223,15 @@ func (b *Broker) Reachable(ctx context.Context, place bot.Place, caller string) 
 func (b *Broker) Approval(ctx context.Context, session, call, hash string) (approve.Approval, error) {
 	a, err := b.deps.Store.ApprovalOf(ctx, bot.SessionKey(session), call)
 	if err == nil && (a.State != bot.Open || a.Hash == hash) {
-		return approve.Approval{State: approve.State(a.State), By: deciders(a), Hash: a.Hash, Scope: a.Scope}, nil
+		found := approve.Approval{State: approve.State(a.State), By: deciders(a), Hash: a.Hash, Scope: a.Scope}
+		if a.State == bot.Approved && a.Scope == bot.Cleared {
+			info, err := read(&a)
+			if err != nil {
+				return approve.Approval{}, err
+			}
+			found.Cleared = info.Question.Suspicious
+		}
+		return found, nil
 	}
 	if err != nil && !errors.Is(err, bot.ErrNotFound) {
 		return approve.Approval{}, err
@@ -279,6 +290,8 @@ func (b *Broker) choose(
 		return b.decide(ctx, a, msg, bot.Expired, bot.Once, say)
 	case wholeTool:
 		return b.whole(ctx, a, msg, say)
+	case clearMark:
+		return b.clear(ctx, a, msg, say)
 	}
 	if strings.HasPrefix(choice, showRule) || strings.HasPrefix(choice, storeRule) || choice == hideRule {
 		return b.standing(ctx, a, msg, choice, say)
@@ -327,6 +340,8 @@ func offered(a *bot.Approval, choice string) (bool, error) {
 		return true, nil
 	case wholeTool:
 		return q.Whole != nil, nil
+	case clearMark:
+		return info.Clears, nil
 	default:
 		_, _, ok := ruleChoice(choice, len(q.Offers))
 		return ok && len(q.Offers) > 0, nil

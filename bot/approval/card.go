@@ -73,6 +73,11 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 			{Label: w.WholeButton(lang), Data: data(wholeTool)},
 		})
 	}
+	if info.Clears {
+		content.Buttons = slices.Insert(content.Buttons, 1, []bot.Button{
+			{Label: w.ClearButton(lang), Data: data(clearMark)},
+		})
+	}
 	return content, file, nil
 }
 

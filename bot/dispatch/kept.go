@@ -172,7 +172,7 @@ func asStored(e journal.Entry) (journal.Entry, bool) {
 	if e.At.IsZero() {
 		e.At = time.Time{}
 	}
-	texts := []string{e.Turn, e.Text, e.Speaker, e.Caller, e.News, e.Foreign, e.Tool, e.Rule, e.By, e.Source, e.Reason, e.Model}
+	texts := []string{e.Turn, e.Text, e.Speaker, e.Caller, e.News, e.Foreign, e.Tool, e.Rule, e.By, e.Cleared, e.Source, e.Reason, e.Model}
 	if e.Quote != nil {
 		texts = append(texts, e.Quote.Author, e.Quote.Text)
 	}
@@ -190,7 +190,7 @@ func asStored(e journal.Entry) (journal.Entry, bool) {
 	}
 	lists := [][]string{texts, e.Notices, e.Touched, e.Found}
 	if e.Standing != nil {
-		lists = append(lists, e.Standing.Succeeded, e.Standing.Touched, []string{e.Standing.Suspicious, e.Standing.Foreign, e.Standing.Turn, e.Standing.Caller})
+		lists = append(lists, e.Standing.Succeeded, e.Standing.Touched, e.Standing.Marked, []string{e.Standing.Suspicious, e.Standing.Foreign, e.Standing.Turn, e.Standing.Caller})
 		for _, c := range e.Standing.By {
 			lists[0] = append(lists[0], c.Caller)
 		}

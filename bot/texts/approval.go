@@ -106,6 +106,9 @@ func (w Words) Decided(language string, a bot.Approval) string {
 		if a.Scope == bot.Tool {
 			return fmt.Sprintf(b.Grants.WholeApproved, named(a.ByName), at)
 		}
+		if a.Scope == bot.Cleared {
+			return fmt.Sprintf(b.Decisions.ApprovedCleared, named(a.ByName), at)
+		}
 		if a.Scope == bot.Always {
 			return fmt.Sprintf(b.Decisions.ApprovedAlways, named(a.ByName), at)
 		}
@@ -182,6 +185,12 @@ func (w Words) StoreHead(language string) string { return w.in(language).Policy.
 
 // StoreFoot is the text below it.
 func (w Words) StoreFoot(language string) string { return w.in(language).Policy.StoreFoot }
+
+// ClearButton is the label of the button that clears the mark of a flagged text.
+func (w Words) ClearButton(language string) string { return w.in(language).Buttons.Clear }
+
+// AdminsClear answers somebody who may not clear the mark of a flagged text.
+func (w Words) AdminsClear(language string) string { return w.in(language).Decisions.AdminsClear }
 
 // AdminsStore answers somebody who may not store rules.
 func (w Words) AdminsStore(language string) string { return w.in(language).Policy.AdminsStore }

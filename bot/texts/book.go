@@ -99,20 +99,21 @@ type cardBook struct {
 
 // buttonBook is the labels of a question's buttons.
 type buttonBook struct {
-	Once, Session, Always, Deny, StoreIt, Back string
+	Once, Session, Always, Clear, Deny, StoreIt, Back string
 }
 
 // decisionBook is what is said of decisions.
 type decisionBook struct {
-	Approved, ApprovedSession, ApprovedAlways, Denied string // name, time
-	Expired, Withdrawn                                string // time
-	Stranger                                          string // who may decide
-	Asker                                             string
-	Already                                           string // the decision
-	UnknownQuestion, NoQuestion                       string
-	OneQuestion, WhichQuestion                        string // names of questions
-	NotYourself, VoteOthers, Noted                    string
-	NotedMore                                         string // approvals that are missing
+	Approved, ApprovedSession, ApprovedAlways, ApprovedCleared, Denied string // name, time
+	AdminsClear                                                        string
+	Expired, Withdrawn                                                 string // time
+	Stranger                                                           string // who may decide
+	Asker                                                              string
+	Already                                                            string // the decision
+	UnknownQuestion, NoQuestion                                        string
+	OneQuestion, WhichQuestion                                         string // names of questions
+	NotYourself, VoteOthers, Noted                                     string
+	NotedMore                                                          string // approvals that are missing
 }
 
 // policyBook is what is said about rules.

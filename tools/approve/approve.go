@@ -7,7 +7,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 
+	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/grant"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -35,6 +37,8 @@ type Approval struct {
 	By    string // who decided: "telegram:42", or several people, in the form of the store
 	Hash  string // hash of what was approved, see Hash
 	Scope string // "" (once), ScopeSession, or another value of the store
+	// Cleared is the flagged source that the question named, if who decided has cleared its mark; "" = they have not.
+	Cleared string
 }
 
 // Lookup finds the stored approval of a call. A call that was never asked about has State None and no error. An error
@@ -94,7 +98,7 @@ func decided(ctx context.Context, lookup Lookup, call *tools.Call) error {
 		if a.Hash != hash { // something else was approved
 			return &tools.Pending{Question: question(call, hash)}
 		}
-		call.Trail.ApprovedBy = a.By
+		call.Trail.ApprovedBy, call.Trail.Cleared = a.By, a.Cleared
 		return nil
 	case Denied:
 		return &tools.Error{
@@ -138,6 +142,7 @@ func question(call *tools.Call, hash string) tools.Question {
 		Caller: call.Origin.Caller, Agent: call.Origin.Agent, Args: string(call.Args),
 		ReadOnly: call.Def.ReadOnly, Command: call.Def.Runs(), Destroys: call.Def.Destructive,
 		Suspicious: call.Trail.Suspicious,
+		Marked:     call.Trail.Suspicious != "" && strings.HasPrefix(call.Trail.Rule, policy.FlaggedRule),
 		Offers:     call.Trail.Offers,
 		Basis: tools.Basis{
 			Inputs: call.Subject.Inputs, Dir: call.Subject.Dir, Files: call.Subject.Scripts,

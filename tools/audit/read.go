@@ -42,6 +42,7 @@ type Line struct {
 	Effect      string // allow, ask or deny; "" = the rules were not asked, or an earlier version wrote the line
 	Rule        string
 	ApprovedBy  string
+	Cleared     string // flagged source whose mark ApprovedBy has cleared
 	Cached      bool
 	Attempts    int
 	Server      string
@@ -86,6 +87,7 @@ func ReadLine(raw []byte) Line {
 	}
 	l.Category, l.Millis, l.ExitCode, l.Truncated = r.Category, r.Millis, r.ExitCode, r.Truncated
 	l.Effect, l.Rule, l.ApprovedBy, l.Cached, l.Attempts = r.Effect, r.Rule, r.ApprovedBy, r.Cached, r.Attempts
+	l.Cleared = r.Cleared
 	l.Server, l.ServerError, l.Judge, l.Injection, l.Correlation = r.Server, r.ServerError, r.Judge, r.Injection, r.Correlation
 	l.Request = Request{URL: r.URL, Host: r.Host, Method: r.Method, Status: r.Status, Bytes: r.Bytes, Blocked: r.Blocked}
 	l.Writer, l.Hash, l.Erased = r.Writer, r.link(hash), len(r.Erased) > 0

@@ -47,6 +47,7 @@ type record struct {
 	Effect      string          `json:"policy_effect,omitempty"`
 	Rule        string          `json:"policy_match,omitempty"`
 	ApprovedBy  string          `json:"approved_by,omitempty"`
+	Cleared     string          `json:"mark_cleared,omitempty"` // flagged source whose mark ApprovedBy has cleared
 	Cached      bool            `json:"cached,omitempty"`
 	Attempts    int             `json:"attempts,omitempty"`
 	Server      string          `json:"mcp_server_id,omitempty"`
@@ -160,6 +161,7 @@ func (l *Log) line(call *tools.Call, res *tools.Result, err error) *record {
 		r.Server = t.MCPServer
 	}
 	r.ServerError, r.Judge = l.text(t.MCPErrorCode), l.text(t.Judge)
+	r.Cleared = l.text(t.Cleared)
 	r.Injection, r.Correlation = t.Injection, cut(t.Correlation, maxName)
 	if err != nil {
 		r.Category = tools.AsError(err).Category
