@@ -315,7 +315,7 @@ func byWhole(table []permission, sc *command.Script, whole *subject, a answer) a
 func uncertain(sc *command.Script, rule string) answer {
 	why := sc.Problem
 	if why == "" {
-		why = sc.Indirect[0]
+		why = slices.Concat(sc.Indirect, sc.Environment)[0]
 	}
 	return answer{
 		effect: Ask,

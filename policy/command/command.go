@@ -38,6 +38,8 @@ type Script struct {
 	Redirects []Redirect
 	// Indirect says in words why it is uncertain what runs; empty if it is certain.
 	Indirect []string
+	// Environment says in words which variables it sets for programs that are not known to be harmless.
+	Environment []string
 	// Problem says why the text cannot be parsed; "" if it can. Commands then contains what a rough reading found.
 	Problem string
 	// RunsDownload is true when an interpreter gets its program from a network command ("curl … | bash").
@@ -111,9 +113,12 @@ func Parse(text string) Script {
 	return f.out
 }
 
-// Certain reports whether everything that would run is known.
+// Followed reports whether all commands that the shell would run are known.
+func (s Script) Followed() bool { return s.Problem == "" && len(s.Indirect) == 0 }
+
+// Certain reports whether everything that would run is known, and no variable may make it do something else.
 func (s Script) Certain() bool {
-	return s.Problem == "" && len(s.Indirect) == 0
+	return s.Followed() && len(s.Environment) == 0
 }
 
 // unreadable returns why a text is not given to the parser at all; "" if it is.

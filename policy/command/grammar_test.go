@@ -39,7 +39,7 @@ func TestPlainGrammar(t *testing.T) {
 	for i, text := range texts(t, "plain") {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			if s := command.Parse(text); !s.Certain() {
+			if s := command.Parse(text); !s.Followed() {
 				t.Errorf("Parse(%q): %q %q", text, s.Problem, s.Indirect)
 			}
 		})

@@ -5,52 +5,62 @@ import (
 	"strings"
 )
 
-// decides reports whether the variable determines which program or code runs, or with which configuration.
-func decides(name string) bool {
-	for _, prefix := range [...]string{
-		"LD_", "DYLD_", "BASH_", "GIT_", "PYTHON", "PERL", "RUBY", "NODE_",
-		"NPM_CONFIG_", "npm_config_", "LUA_", "SUDO_", "SSH_", "MALLOC_", "GCONV_", "XDG_", "LESS",
-	} {
+// obeyedByShell reports whether bash itself obeys a variable, also if it is not in the environment.
+func obeyedByShell(name string) bool {
+	for _, prefix := range [...]string{"BASH_", "LD_", "COMP_", "READLINE_", "TEXTDOMAIN"} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}
 	}
-	switch strings.ToLower(name) {
-	case "http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy":
-		return true
-	}
 	switch name {
-	case "POSIXLY_CORRECT", "histchars":
-		return true
 	case "PATH", "ENV", "PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS4", "IFS", "SHELLOPTS", "BASHOPTS", "CDPATH",
-		"EXECIGNORE", "FIGNORE", "GLOBIGNORE", "HISTFILE", "HOME", "SHELL", "PAGER", "MANPAGER", "EDITOR", "VISUAL",
-		"FCEDIT", "BROWSER", "TAR_OPTIONS", "RSYNC_RSH", "GREP_OPTIONS", "MAKEFLAGS", "GNUMAKEFLAGS", "GOFLAGS", "CC",
-		"CXX", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH", "OPENSSL_CONF", "LOCPATH",
-		"HOSTALIASES", "TERMINFO", "TERMCAP", "AWKPATH", "AWKLIBPATH", "MANOPT", "RIPGREP_CONFIG_PATH",
-		"FZF_DEFAULT_COMMAND", "RUSTC_WRAPPER", "RUSTC", "RUSTFLAGS", "DOCKER_HOST", "KUBECONFIG", "WGETRC",
-		"CURL_HOME", "PGSERVICEFILE":
+		"EXECIGNORE", "FIGNORE", "GLOBIGNORE", "HISTFILE", "HOME", "SHELL", "FCEDIT", "INPUTRC", "POSIXLY_CORRECT",
+		"histchars", "MAILPATH", "HOSTFILE":
 		return true
 	}
 	return false
 }
 
-// variable records that by sets the variable name.
-func (f *finder) variable(name, by string) {
+// variable records that by sets the variable name in the shell to a value that is not known.
+func (f *finder) variable(name, by string) { f.value(name, "?", by) }
+
+// value records that by sets a variable of the shell. One that commands get from the service stays in their environment.
+func (f *finder) value(name, value, by string) {
 	switch {
 	case calculated(name):
 		f.indirect(by + " sets " + clip(name) + ", whose value bash calculates")
-	case decides(name):
+	case obeyedByShell(name):
 		f.indirect(by + " sets " + clip(name) + ", which decides what runs")
-	case locale(name):
+	case locale(name) && value != "C" && value != "POSIX" && !strings.HasSuffix(strings.ToLower(value), ".utf-8") &&
+		!strings.HasSuffix(value, ".utf8"):
 		f.indirect(by + " sets " + clip(name) + ", which decides how the shell reads characters")
+	case Passed(name) || setForCommands(name):
+		f.exports(name, value, by)
 	}
 }
 
-// value is variable for a known value.
-func (f *finder) value(name, value, by string) {
-	if !locale(name) || value != "C" && value != "POSIX" && !strings.HasSuffix(strings.ToLower(value), ".utf-8") &&
-		!strings.HasSuffix(value, ".utf8") {
-		f.variable(name, by)
+// setForCommands reports whether every command gets a variable with a value of ours.
+func setForCommands(name string) bool {
+	switch name {
+	case "TMPDIR", "TAR_OPTIONS", "PAGER", "GIT_PAGER", "GIT_TERMINAL_PROMPT", "XDG_CACHE_HOME":
+		return true
+	}
+	return strings.HasPrefix(name, "GIT_CONFIG_")
+}
+
+// exports records that by sets a variable for programs. The value is in source form if it is not known.
+func (f *finder) exports(name, value, by string) {
+	if obeyedByShell(name) {
+		f.indirect(by + " sets " + clip(name) + ", which decides what runs")
+		return
+	}
+	values, harmless := environmentLists()["harmless"].names(name)
+	if harmless && (len(values) == 0 || slices.Contains(values, value)) {
+		return
+	}
+	reason := by + " sets " + clip(name) + ", which may decide what programs do"
+	if len(f.out.Environment) < maxReasons && !slices.Contains(f.out.Environment, reason) {
+		f.out.Environment = append(f.out.Environment, reason)
 	}
 }
 
@@ -85,6 +95,9 @@ func (w word) oneWord() bool {
 
 // declares handles declare, export and similar builtins.
 func (f *finder) declares(name string, words []word, _ place) {
+	exported := name == "export" || slices.ContainsFunc(words[1:], func(w word) bool {
+		return strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "x")
+	})
 	for _, w := range words[1:] {
 		variable, value, assigned := strings.Cut(w.text, "=")
 		variable, _, _ = strings.Cut(strings.TrimSuffix(variable, "+"), "[")
@@ -99,6 +112,9 @@ func (f *finder) declares(name string, words []word, _ place) {
 		default:
 			f.values = f.values || assigned && w.dynamic()
 			f.names(name, w.text)
+			if exported {
+				f.exports(variable, value, name)
+			}
 		}
 	}
 }

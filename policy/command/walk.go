@@ -113,6 +113,9 @@ func (w *walker) call(n *syntax.CallExpr) {
 	if len(n.Args) == 0 {
 		return
 	}
+	for _, a := range n.Assigns {
+		w.prefix(a)
+	}
 	words := w.room[:0]
 	for _, arg := range n.Args {
 		words = w.words(words, arg)
@@ -179,12 +182,28 @@ func (w *walker) assign(n *syntax.Assign) {
 	w.subscript(n.Index)
 	w.arrays = w.arrays || n.Array != nil
 	if n.Name != nil && !n.Naked {
-		value := ""
-		if n.Value != nil {
-			value = n.Value.Lit()
-		}
-		w.value(n.Name.Value, value, "an assignment")
+		w.value(n.Name.Value, w.assigned(n), "an assignment")
 	}
+}
+
+// prefix records an assignment before a command, which gets the variable.
+func (w *walker) prefix(n *syntax.Assign) {
+	if n.Name == nil {
+		return
+	}
+	w.exports(n.Name.Value, w.assigned(n), "an assignment")
+}
+
+// assigned returns the value of an assignment, in source form if it is not known.
+func (w *walker) assigned(n *syntax.Assign) string {
+	value := ""
+	if n.Value != nil {
+		value = w.single(n.Value).text
+	}
+	if n.Append {
+		value = "+=" + value
+	}
+	return value
 }
 
 // param records expansions that run or rename: ${!v}, ${v@P}, ${a[i]}, ${PATH:=x}.

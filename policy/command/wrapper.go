@@ -129,11 +129,13 @@ func privilegeWrapper(name string) (wrapper, bool) {
 
 // wrapped is the result of parsing the options of a wrapper.
 type wrapped struct {
-	at      int  // index of the first word of the command; len(words) if there is none
-	known   bool // every word before at was understood
-	script  *word
-	replace string // xargs -I
-	print   bool   // command -v: only prints
+	at    int  // index of the first word of the command; len(words) if there is none
+	known bool // every word before at was understood
+	// names and values of variables for the command
+	assigned [][2]string
+	script   *word
+	replace  string // xargs -I
+	print    bool   // command -v: only prints
 }
 
 // wrapper follows a wrapper to the command that it runs.
@@ -141,6 +143,9 @@ func (f *finder) wrapper(name string, words []word, at place) {
 	spec, _ := wrapperOf(name)
 	got := spec.read(name, words)
 	f.ownWords(name, words[1:got.at], got.known)
+	for _, a := range got.assigned {
+		f.exports(a[0], a[1], name)
+	}
 	if at.nest >= maxDepth {
 		f.indirect("commands are nested too deeply to follow")
 		return
@@ -230,7 +235,7 @@ func (s wrapper) read(name string, words []word) (got wrapped) {
 		case w.text == "-" && takesDash(name):
 		case s.assign && strings.IndexByte(w.text, '=') >= 0:
 			// env takes everything with a = for a variable, also a-b=1.
-			got.known = got.known && setsHarmless(w)
+			got.sets(w)
 		case skip == 0:
 			got.at = i
 			return got
@@ -246,10 +251,11 @@ func (s wrapper) read(name string, words []word) (got wrapped) {
 // takesDash reports whether a single dash is an option of the wrapper: an empty environment, a login.
 func takesDash(name string) bool { return name == "env" || name == "su" }
 
-// setsHarmless reports whether NAME=value is known and does not determine what runs.
-func setsHarmless(w word) bool {
-	variable, _, _ := strings.Cut(w.text, "=")
-	return !w.dynamic() && isName(variable) && !decides(variable)
+// sets records NAME=value before the command.
+func (got *wrapped) sets(w word) {
+	name, value, _ := strings.Cut(w.text, "=")
+	got.known = got.known && !w.dynamic() && isName(name)
+	got.assigned = append(got.assigned, [2]string{name, value})
 }
 
 // option parses the option at i and returns how many words it takes.

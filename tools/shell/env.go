@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/policy/redact"
 )
 
@@ -14,22 +15,8 @@ func DefaultEnvBlocklist() []string {
 	return []string{"ZEPH_", "AWS_", "AZURE_", "GCP_", "GOOGLE_", "OPENAI_", "ANTHROPIC_", "HF_", "HUGGING"}
 }
 
-// unwanted reports whether a variable changes how a shell starts, leads to an agent that holds keys, or points out of
-// the workspace.
-func unwanted(name string) bool {
-	switch name {
-	case "BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND", "IFS", "PS4", "CDPATH", "SSH_AUTH_SOCK",
-		"SSH_AGENT_PID", "SSH_ASKPASS", "GIT_ASKPASS", "SUDO_ASKPASS", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS",
-		"XAUTHORITY", "DISPLAY", "WAYLAND_DISPLAY", "DOCKER_HOST", "KUBECONFIG", "HOME", "TMPDIR", "TMP", "TEMP", "PWD",
-		"OLDPWD", "HISTFILE", "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "CREDENTIALS_DIRECTORY",
-		"GOCOVERDIR", "PGPASSFILE":
-		return true
-	}
-	return false
-}
-
-// environment returns the environment of a command. It is that of the process without variables on the blocklist,
-// without those that look like a credential, and without those that load code into programs. The temporary directory is
+// environment returns the environment of a command: what command.Passed lists of that of the process, without variables
+// on the blocklist and those that look like a credential, and what it needs here. The temporary directory is
 // inside the workspace, and so is the home directory of a command that a person approved. Others have one of their own;
 // what they download and build is kept where it would be at home in the workspace.
 func (r *Runner) environment(j job, tmp string) []string {
@@ -80,31 +67,19 @@ func (r *Runner) hidden(name, value string) bool {
 			return true
 		}
 	}
-	return unwanted(upper) || loader(upper) || redact.NamesSecret(name) || redact.HoldsCredential(value)
+	return !command.Passed(name) || redact.NamesSecret(name) || redact.HoldsCredential(value)
 }
 
-// withheld returns the sorted names of variables that commands do not get because of their name or value. It never
-// returns values.
+// withheld returns the sorted names of variables that commands do not get. It never returns values.
 func (r *Runner) withheld() []string {
 	names := []string{}
 	for _, kv := range r.opts.Environ() {
-		if name, value, ok := strings.Cut(kv, "="); ok && name != "" && r.hidden(name, value) &&
-			!unwanted(strings.ToUpper(name)) && !loader(strings.ToUpper(name)) {
+		if name, value, ok := strings.Cut(kv, "="); ok && name != "" && r.hidden(name, value) {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// loader reports whether the variable makes the dynamic loader, a shell or an interpreter load code.
-func loader(name string) bool {
-	for _, prefix := range []string{"LD_", "DYLD_", "BASH_FUNC_", "XDG_"} { // XDG_ points out of the workspace
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return name == "NODE_OPTIONS" || name == "PYTHONSTARTUP" || name == "PERL5OPT" || name == "RUBYOPT"
 }
 
 // shellDir returns the directory of the shell program, so that the sandbox can start it from an unusual place too.

@@ -78,7 +78,8 @@ type Options struct {
 	// shared with the policy, so that a command is parsed only once; nil = it is parsed each time
 	Reader          *command.Reader
 	AllowedCommands []string // removed from the built-in blocklist
-	// prefixes of names; nil = DefaultEnvBlocklist. Variables that look like credentials are always removed
+	// prefixes of names; nil = DefaultEnvBlocklist. Of the rest, commands get what command.Passed lists and what does not
+	// look like a credential
 	EnvBlocklist []string
 	Environ      func() []string // nil = os.Environ
 	// MaxCapture is how many bytes of a command's output are kept: all of a shorter output, the first and the last half
@@ -160,7 +161,7 @@ func New(o Options) (tools.Tool, *Runner, error) {
 	r := &Runner{opts: o, log: o.Log}
 	r.findShell()
 	if names := r.withheld(); len(names) > 0 {
-		r.log.Info().Strs("names", names).Msg("variables that may hold credentials are withheld from commands")
+		r.log.Info().Strs("names", names).Msg("commands do not get these variables: they are not on the list of what programs need, or may hold credentials")
 	}
 	r.bg.init()
 	tool, err := tools.New(tools.Typed[In]{
