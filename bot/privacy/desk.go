@@ -2,6 +2,7 @@ package privacy
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -21,7 +22,8 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
-// Prefix begins the data of the buttons of /forget: "f1:VERB:TIME", with the time of the question in seconds since 1970.
+// Prefix begins the data of the buttons of /forget: "f1:VERB:PERSON:QUESTION", where QUESTION is random. Only the person
+// may press, and only on their newest question, which is stored (AskedBucket).
 const Prefix = "f1"
 
 const (
@@ -87,40 +89,59 @@ func NewDesk(deps DeskDeps) *Desk {
 // private reports whether a message was written where the person is alone with the bot.
 func private(msg *bot.Message) (Person, bool) {
 	of, ok := PersonOf(msg)
-	return of, ok && !msg.Place.Group && msg.Place.Ordinary()
+	return of, ok && !msg.Place.Group && msg.Place.Ordinary() && of.Private(msg.Place.Channel, msg.Place.Chat)
 }
 
 // Forget answers /forget: it asks.
 func (d *Desk) Forget(_ context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.deps.Words
-	if _, ok := private(msg); !ok {
+	of, ok := private(msg)
+	if !ok {
 		return d.reply(call, bot.Content{Text: w.ForgetPrivate(msg.Language)}), nil
 	}
+	var raw [8]byte
+	if _, err := rand.Read(raw[:]); err != nil {
+		return turn.Effect{}, fmt.Errorf("make the id of a question: %w", err)
+	}
+	question := hex.EncodeToString(raw[:])
 	erase, keep := w.ForgetButtons(msg.Language)
-	at := strconv.FormatInt(d.now().Unix(), 10)
-	return d.reply(call, bot.Content{
+	e := d.reply(call, bot.Content{
 		Text: w.ForgetAsk(msg.Language, call.Admin), Language: msg.Language,
 		Buttons: [][]bot.Button{
-			{{Label: erase, Data: strings.Join([]string{Prefix, pressErase, at}, ":"), Style: "danger"}},
-			{{Label: keep, Data: strings.Join([]string{Prefix, pressKeep, at}, ":")}},
+			{{Label: erase, Data: strings.Join([]string{Prefix, pressErase, of.ID, question}, ":"), Style: "danger"}},
+			{{Label: keep, Data: strings.Join([]string{Prefix, pressKeep, of.ID, question}, ":")}},
 		},
-	}), nil
+	})
+	e.Change.Facts = []bot.Fact{{Bucket: AskedBucket, Key: of.Caller(), Value: question, Expires: d.now().Add(askFor)}}
+	return e, nil
 }
 
-// Press implements turn.Presser: whoever presses is erased, and only in their private chat.
+// Press implements turn.Presser: who asked to be erased decides it, once, in their private chat. Data that belongs to no
+// question of theirs changes nothing, and leaves the message as it is if it names somebody else.
 func (d *Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.deps.Words
 	of, ok := private(msg)
-	parts := strings.Split(msg.Data, ":")
-	if !ok || len(parts) != 3 {
-		return d.redraw(msg, w.ForgetPrivate(msg.Language)), nil
+	verb, rest, _ := strings.Cut(strings.TrimPrefix(msg.Data, Prefix+":"), ":")
+	person, question, _ := strings.Cut(rest, ":")
+	if !ok || person != of.ID {
+		toast := bot.Row{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query, Alert: true}
+		if toast.Content.Text = w.ForgetPrivate(msg.Language); ok {
+			toast.Content.Text = w.ForgetOld(msg.Language)
+		}
+		return turn.Effect{Change: bot.Change{Send: []bot.Row{toast}}}, nil
 	}
-	asked, err := strconv.ParseInt(parts[2], 10, 64)
-	if age := d.now().Sub(time.Unix(asked, 0)); err != nil || age > askFor || age < -askFor {
+	asked, err := d.store.Fact(ctx, AskedBucket, of.Caller(), d.now())
+	if err != nil {
+		return turn.Effect{}, fmt.Errorf("read whether somebody asked to be erased: %w", err)
+	}
+	if asked == "" || asked != question || verb != pressErase && verb != pressKeep {
 		return d.redraw(msg, w.ForgetOld(msg.Language)), nil
 	}
-	if parts[1] != pressErase {
-		return d.redraw(msg, w.ForgetKept(msg.Language)), nil
+	decided := bot.Fact{Bucket: AskedBucket, Key: of.Caller()} // empty: it is removed
+	if verb == pressKeep {
+		e := d.redraw(msg, w.ForgetKept(msg.Language))
+		e.Change.Facts = []bot.Fact{decided}
+		return e, nil
 	}
 	if under, err := d.deps.Office.Begun(ctx, of); err != nil || under != nil {
 		return d.redraw(msg, w.ForgetBegun(msg.Language)), err
@@ -132,7 +153,7 @@ func (d *Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) 
 		return turn.Effect{}, err
 	}
 	e := d.redraw(msg, w.ForgetBegun(msg.Language))
-	e.Change.Facts, e.Then = []bot.Fact{fact}, d.hurry
+	e.Change.Facts, e.Then = []bot.Fact{fact, decided}, d.hurry
 	return e, nil
 }
 
