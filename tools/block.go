@@ -7,8 +7,9 @@ const remembered = 24 * time.Hour
 
 // Block says that a tool must not run for a while because it failed too often.
 type Block struct {
-	Tool    string    `json:"tool"`    // "server:*" = all tools of a server
-	Session string    `json:"session"` // the session in which it is blocked; "" = all
+	Tool    string    `json:"tool"`             // "server:*" = all tools of a server
+	Session string    `json:"session"`          // the session in which it is blocked; "" = all
+	Caller  string    `json:"caller,omitempty"` // the person whose calls it blocks there; "" = everybody's
 	Reason  string    `json:"reason"`
 	Since   time.Time `json:"since"`
 	Until   time.Time `json:"until"`

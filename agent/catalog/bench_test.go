@@ -55,7 +55,7 @@ func BenchmarkChoose1000(b *testing.B) {
 	for name, o := range map[string]catalog.Options{"words": base, "embeddings": vectors} {
 		b.Run(name, func(b *testing.B) {
 			defs := thousand()
-			o.Source = func(string, *tools.Overlay) []tools.Definition { return defs }
+			o.Source = func(tools.Origin, *tools.Overlay) []tools.Definition { return defs }
 			c, err := catalog.New(o)
 			if err != nil {
 				b.Fatal(err)
@@ -78,7 +78,7 @@ func BenchmarkChoose1000(b *testing.B) {
 	b.Run("same turn", func(b *testing.B) {
 		defs := thousand()
 		o := base
-		o.Source = func(string, *tools.Overlay) []tools.Definition { return defs }
+		o.Source = func(tools.Origin, *tools.Overlay) []tools.Definition { return defs }
 		c, err := catalog.New(o)
 		if err != nil {
 			b.Fatal(err)
@@ -91,7 +91,7 @@ func BenchmarkChoose1000(b *testing.B) {
 	b.Run("new list", func(b *testing.B) {
 		defs := thousand()
 		o := base
-		o.Source = func(string, *tools.Overlay) []tools.Definition { return defs }
+		o.Source = func(tools.Origin, *tools.Overlay) []tools.Definition { return defs }
 		c, err := catalog.New(o)
 		if err != nil {
 			b.Fatal(err)

@@ -79,9 +79,9 @@ type TAFC struct {
 // Options configure a Catalog. Only Source is required.
 type Options struct {
 	// Source lists the registered tools as the overlay of a turn leaves them (nil = all), without those hidden in the
-	// conversation ("" = any), always in the same order. Safe for concurrent use. The lists and what they point to
+	// conversation (none = any), always in the same order. Safe for concurrent use. The lists and what they point to
 	// never change.
-	Source       func(session string, overlay *tools.Overlay) []tools.Definition
+	Source       func(from tools.Origin, overlay *tools.Overlay) []tools.Definition
 	Filter       Filter
 	Discovery    Discovery
 	Pruning      Pruning
@@ -251,7 +251,7 @@ func (c *Catalog) warn() {
 		return
 	}
 	var known []string
-	for _, d := range c.o.Source("", nil) {
+	for _, d := range c.o.Source(tools.Origin{}, nil) {
 		known = append(known, d.Name)
 	}
 	odd := func(rule, name string) {

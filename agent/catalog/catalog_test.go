@@ -16,7 +16,7 @@ import (
 
 var _ agent.Catalog = (*catalog.Catalog)(nil)
 
-func none(string, *tools.Overlay) []tools.Definition { return nil }
+func none(tools.Origin, *tools.Overlay) []tools.Definition { return nil }
 
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
@@ -55,7 +55,7 @@ func TestChoiceIsLogged(t *testing.T) {
 	t.Parallel()
 	log := &lines{}
 	c, err := catalog.New(catalog.Options{
-		Source: func(string, *tools.Overlay) []tools.Definition { return builtins() }, Filter: filter(), Log: zerolog.New(log),
+		Source: func(tools.Origin, *tools.Overlay) []tools.Definition { return builtins() }, Filter: filter(), Log: zerolog.New(log),
 		Dependencies: rules(map[string]catalog.Rule{"edit": {Requires: []string{"read"}}}),
 	})
 	if err != nil {

@@ -158,7 +158,7 @@ func TestABuiltInWithoutVectorIsShown(t *testing.T) {
 	late := tool("late", "A tool that comes while the turn is being looked at.")
 	n := 0
 	// The turn's list is read first, the index's list second.
-	o := catalog.Options{Filter: filter(), Embedder: spend.NewEmbedder(newWords("page"), spend.Cost{}, nil), Source: func(string, *tools.Overlay) []tools.Definition {
+	o := catalog.Options{Filter: filter(), Embedder: spend.NewEmbedder(newWords("page"), spend.Cost{}, nil), Source: func(tools.Origin, *tools.Overlay) []tools.Definition {
 		if n++; n == 1 {
 			return append(builtins(), late)
 		}

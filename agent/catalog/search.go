@@ -55,13 +55,13 @@ func (c *Catalog) SearchTool() (tools.Tool, error) {
 			return tools.Subject{Inputs: []string{in.Query}, Show: "search tools: " + in.Query}, nil
 		},
 		Run: func(_ context.Context, call *tools.Call, in searchArgs) (*tools.Result, error) {
-			return c.search(call.Origin.Session, in, call.Tools), nil
+			return c.search(call.Origin, in, call.Tools), nil
 		},
 	})
 }
 
-func (c *Catalog) search(session string, in searchArgs, overlay *tools.Overlay) *tools.Result {
-	defs, _ := c.source(session, overlay)
+func (c *Catalog) search(from tools.Origin, in searchArgs, overlay *tools.Overlay) *tools.Result {
+	defs, _ := c.source(from, overlay)
 	s := c.prepare(defs)
 	found := c.find(s, in.Query, cmp.Or(in.Max, defaultFound))
 	if len(s.foreign) == 0 {
@@ -121,8 +121,8 @@ func (c *Catalog) find(s *snapshot, query string, most int) []int {
 }
 
 // source lists the tools to choose from and, separately, tool_search if it may be used.
-func (c *Catalog) source(session string, overlay *tools.Overlay) (defs []tools.Definition, search *tools.Definition) {
-	defs = c.o.Source(session, overlay)
+func (c *Catalog) source(from tools.Origin, overlay *tools.Overlay) (defs []tools.Definition, search *tools.Definition) {
+	defs = c.o.Source(from, overlay)
 	at := slices.IndexFunc(defs, func(d tools.Definition) bool { return d.Name == SearchName })
 	if at < 0 {
 		return defs, nil
@@ -132,6 +132,6 @@ func (c *Catalog) source(session string, overlay *tools.Overlay) (defs []tools.D
 
 // everything is the snapshot of all tools, for any chat.
 func (c *Catalog) everything() *snapshot {
-	defs, _ := c.source("", nil)
+	defs, _ := c.source(tools.Origin{}, nil)
 	return c.prepare(defs)
 }

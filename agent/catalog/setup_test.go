@@ -71,7 +71,7 @@ func (k *kit) Tools(ctx context.Context, turn *agent.Turn, view agent.View) []ag
 	return k.Catalog.Tools(pay.With(ctx, pay.Unlimited{}), turn, view)
 }
 
-func (k *kit) source(session string, overlay *tools.Overlay) []tools.Definition {
+func (k *kit) source(_ tools.Origin, overlay *tools.Overlay) []tools.Definition {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var list []tools.Definition

@@ -39,7 +39,7 @@ func NewSkills(below *Catalog, usable func(o tools.Origin) []skill.Entry, all fu
 	o.Filter = Filter{Enabled: true, TopK: allSkills, MinSimilarity: o.Filter.MinSimilarity}
 	o.Index, o.Budget, o.Observe = nil, 0, nil
 	o.Log = zerolog.Nop() // the other catalog reports the embedder
-	o.Source = func(_ string, overlay *tools.Overlay) []tools.Definition {
+	o.Source = func(_ tools.Origin, overlay *tools.Overlay) []tools.Definition {
 		list := []tools.Definition{}
 		for _, e := range all() {
 			if !overlay.Takes(e.Name) {
@@ -82,7 +82,7 @@ func (s *Skills) Tools(ctx context.Context, turn *agent.Turn, view agent.View) [
 
 // hidden reports whether the tool that loads skills may not be used in a conversation at all.
 func (s *Skills) hidden(turn *agent.Turn) bool {
-	return !slices.ContainsFunc(s.tools.o.Source(turn.Origin.Session, turn.Tools), func(d tools.Definition) bool {
+	return !slices.ContainsFunc(s.tools.o.Source(turn.Origin, turn.Tools), func(d tools.Definition) bool {
 		return d.Name == s.use.Name
 	})
 }

@@ -34,7 +34,7 @@ type turnState struct {
 // Tools implements agent.Catalog. Turns share the list that it returns.
 func (c *Catalog) Tools(ctx context.Context, turn *agent.Turn, view agent.View) []agent.Offer {
 	began := c.o.Now()
-	defs, search := c.source(turn.Origin.Session, turn.Tools)
+	defs, search := c.source(turn.Origin, turn.Tools)
 	s := c.prepare(defs)
 	t := c.turn(turn)
 	t.mu.Lock()

@@ -3,6 +3,7 @@
 package blocks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strconv"
@@ -19,7 +20,7 @@ import (
 // Bucket is the bucket of the facts of a Keeper.
 const Bucket = "blocked"
 
-// Keeper stores blocks as facts, by tool and session. It implements anomaly.Store and is safe for concurrent use.
+// Keeper stores blocks as facts, by tool, session and caller. It implements anomaly.Store and is safe for concurrent use.
 type Keeper struct{ Facts facts.Bucket }
 
 // Blocks lists what is stored. Blocks that an earlier version stored had no end; they are omitted, which lifts them.
@@ -41,17 +42,22 @@ func (k Keeper) Block(ctx context.Context, block tools.Block) error {
 	if err != nil {
 		return err
 	}
-	f := k.Facts.Fact(key(block.Session, block.Tool), string(raw))
+	f := k.Facts.Fact(key(&block), string(raw))
 	f.Expires = block.Forget()
 	return k.Facts.Apply(ctx, f)
 }
 
 // Unblock removes a block.
-func (k Keeper) Unblock(ctx context.Context, session, tool string) error {
-	return k.Facts.Save(ctx, key(session, tool), "")
+func (k Keeper) Unblock(ctx context.Context, block tools.Block) error {
+	return k.Facts.Save(ctx, key(&block), "")
 }
 
-func key(session, tool string) string { return tool + " " + session }
+func key(b *tools.Block) string {
+	if b.Caller == "" {
+		return b.Tool + " " + b.Session
+	}
+	return b.Tool + " " + b.Session + "/" + b.Caller // with a slash, so that erasing the caller finds it
+}
 
 // Detector knows which tools are blocked (anomaly.Detector).
 type Detector interface {
@@ -68,11 +74,11 @@ type List struct {
 	Keeper Keeper
 }
 
-// Blocked lists the blocks of a session; with all, also those of the other sessions.
-func (l List) Blocked(session bot.SessionKey, all bool) []texts.Blocked {
+// Blocked lists the blocks of a person in a session; with all, also those of the other people and sessions.
+func (l List) Blocked(session bot.SessionKey, caller string, all bool) []texts.Blocked {
 	var list []texts.Blocked
 	for _, block := range l.Blocks() {
-		here := block.Session == "" || block.Session == string(session)
+		here := (block.Session == "" || block.Session == string(session)) && (block.Caller == "" || block.Caller == caller)
 		if here || all {
 			list = append(list, texts.Blocked{
 				Tool: block.Tool, Reason: block.Reason,
@@ -87,7 +93,7 @@ func (l List) Blocked(session bot.SessionKey, all bool) []texts.Blocked {
 func (l List) Lifted(tool string) []bot.Fact {
 	var list []bot.Fact
 	for _, block := range l.Lift(tool) {
-		list = append(list, l.Keeper.Facts.Fact(key(block.Session, tool), ""))
+		list = append(list, l.Keeper.Facts.Fact(key(&block), ""))
 	}
 	return list
 }
@@ -96,6 +102,7 @@ func (l List) Lifted(tool string) []bot.Fact {
 type Event struct {
 	Tool              string // "server:*" = all tools of a server
 	Session           string // the session affected; "" = all
+	Caller, Name      string // the person affected, and how they call themselves; "" = everybody
 	Until             time.Time
 	Failures, Samples int // Failures of Samples calls failed
 }
@@ -142,7 +149,11 @@ func (t Teller) tellSession(ctx context.Context, e Event, key string, left time.
 	if lane.Place.Channel != t.Channel || lane.Place.Bot != t.Bot {
 		return bot.Place{}
 	}
-	t.say(ctx, session, lane.Place, key, t.Words.ToolBlocked("", e.Tool, left))
+	text := t.Words.ToolBlocked("", e.Tool, left)
+	if lane.Place.Group && e.Caller != "" {
+		text = t.Words.ToolBlockedFor("", e.Tool, cmp.Or(e.Name, e.Caller), left)
+	}
+	t.say(ctx, session, lane.Place, key, text)
 	return lane.Place
 }
 

@@ -54,7 +54,7 @@ func TestKeeper(t *testing.T) {
 		list()
 		now := time.Now().UTC()
 		one := tools.Block{Tool: "a:*", Reason: "r", Since: now, Until: now.Add(time.Minute), Times: 1}
-		two := tools.Block{Tool: "b", Session: "s", Reason: "r", Since: now, Until: now.Add(time.Hour), Times: 2}
+		two := tools.Block{Tool: "b", Session: "s", Caller: "telegram:1", Reason: "r", Since: now, Until: now.Add(time.Hour), Times: 2}
 		check(k.Block(t.Context(), one))
 		check(k.Block(t.Context(), two))
 		check(k.Facts.Save(t.Context(), "c ", "{"))
@@ -63,8 +63,8 @@ func TestKeeper(t *testing.T) {
 		one.Times = 2
 		check(k.Block(t.Context(), one))
 		list(one, two)
-		check(k.Unblock(t.Context(), "s", "b"))
-		check(k.Unblock(t.Context(), "s", "none"))
+		check(k.Unblock(t.Context(), two))
+		check(k.Unblock(t.Context(), tools.Block{Tool: "b", Session: "s"}))
 		list(one)
 		<-time.After(one.Forget().Sub(now) - time.Second)
 		list(one)
@@ -92,16 +92,16 @@ func TestList(t *testing.T) {
 	now := time.Date(2026, 3, 4, 5, 0, 0, 0, time.UTC)
 	until := now.Add(time.Minute)
 	k := blocks.Keeper{Facts: facts.Bucket{Name: blocks.Bucket, Now: func() time.Time { return now }}}
-	l := blocks.List{Detector: known{{Tool: "a", Session: "s", Reason: "r", Until: until}, {Tool: "a", Session: "t", Until: until}, {Tool: "b", Until: until}}, Keeper: k}
+	l := blocks.List{Detector: known{{Tool: "a", Session: "s", Reason: "r", Until: until}, {Tool: "a", Session: "t", Until: until}, {Tool: "a", Session: "s", Caller: "telegram:2", Until: until}, {Tool: "b", Until: until}}, Keeper: k}
 	here := []texts.Blocked{{Tool: "a", Reason: "r", Left: time.Minute}, {Tool: "b", Left: time.Minute}}
-	if diff := cmp.Diff(here, l.Blocked("s", false)); diff != "" {
+	if diff := cmp.Diff(here, l.Blocked("s", "telegram:1", false)); diff != "" {
 		t.Errorf("of the session (-want +got):\n%s", diff)
 	}
-	all := []texts.Blocked{here[0], {Tool: "a", Left: time.Minute, Elsewhere: true}, here[1]}
-	if diff := cmp.Diff(all, l.Blocked("s", true)); diff != "" {
+	all := []texts.Blocked{here[0], {Tool: "a", Left: time.Minute, Elsewhere: true}, {Tool: "a", Left: time.Minute, Elsewhere: true}, here[1]}
+	if diff := cmp.Diff(all, l.Blocked("s", "telegram:1", true)); diff != "" {
 		t.Errorf("of all (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]bot.Fact{k.Facts.Fact("a s", ""), k.Facts.Fact("a t", "")}, l.Lifted("a")); diff != "" {
+	if diff := cmp.Diff([]bot.Fact{k.Facts.Fact("a s", ""), k.Facts.Fact("a t", ""), k.Facts.Fact("a s/telegram:2", "")}, l.Lifted("a")); diff != "" {
 		t.Errorf("lifted (-want +got):\n%s", diff)
 	}
 }

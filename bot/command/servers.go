@@ -33,8 +33,9 @@ type Servers interface {
 
 // Blocks are the tools that were blocked because they failed too often.
 type Blocks interface {
-	// Blocked lists the tools that a conversation may not use now; all = also those of the other conversations.
-	Blocked(session bot.SessionKey, all bool) []texts.Blocked
+	// Blocked lists the tools that a person may not use in a conversation now; all = also those of other people and
+	// conversations.
+	Blocked(session bot.SessionKey, caller string, all bool) []texts.Blocked
 	// Lifted unblocks a tool in every conversation at once, and returns the facts to be stored with the reply that says
 	// so. If they cannot be stored, the block returns. Unblock follows, and does the same in the store without them.
 	Lifted(tool string) []bot.Fact
@@ -146,7 +147,7 @@ func begins(verb string, words int) bool {
 // blockedNames lists the names that /tools unblock accepts.
 func (t *Table) blockedNames() []string {
 	var names []string
-	for _, b := range t.deps.Blocks.Blocked("", true) {
+	for _, b := range t.deps.Blocks.Blocked("", "", true) {
 		names = append(names, b.Tool)
 	}
 	return names
@@ -167,7 +168,7 @@ func (t *Table) tools(ctx context.Context, call *turn.Call) (turn.Effect, error)
 		text += w.ToolsUnset(msg.Language, t.deps.About.Unset())
 	}
 	if t.deps.Blocks != nil {
-		if list := t.deps.Blocks.Blocked(call.Session, call.Admin); len(list) > 0 {
+		if list := t.deps.Blocks.Blocked(call.Session, call.Message.Caller, call.Admin); len(list) > 0 {
 			text += "\n" + w.ToolsBlocked(msg.Language, list)
 		}
 	}

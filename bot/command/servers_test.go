@@ -131,7 +131,7 @@ func TestRefusedByModels(t *testing.T) {
 // blocks is one tool that failed too often.
 type blocks struct{ gone string }
 
-func (*blocks) Blocked(_ bot.SessionKey, all bool) []texts.Blocked {
+func (*blocks) Blocked(_ bot.SessionKey, _ string, all bool) []texts.Blocked {
 	list := []texts.Blocked{{Tool: "fetch", Reason: "8 of 10 calls failed", Left: 5 * time.Minute}}
 	if all {
 		list = append(list, texts.Blocked{Tool: "grep", Reason: "it too", Left: 30 * time.Second, Elsewhere: true})
@@ -154,7 +154,7 @@ func TestBlockedTools(t *testing.T) {
 		want, got string
 	}{
 		{"tools", false, "• fetch – 8 of 10 calls failed (5 minutes left)", ""},
-		{"tools", true, "• fetch – 8 of 10 calls failed (5 minutes left)\n• grep – it too (30 seconds left, in another conversation)", ""},
+		{"tools", true, "• fetch – 8 of 10 calls failed (5 minutes left)\n• grep – it too (30 seconds left, in another conversation or for somebody else)", ""},
 		{"tools unblock fetch", false, "That is for admins", ""},
 		{"tools unblock fetch", true, "fetch can be used again.", "fetch"},
 		{"tools unblock bash", true, "bash is not blocked.", "bash"},

@@ -35,6 +35,12 @@ func (w Words) ToolBlocked(language, tool string, left time.Duration) string {
 	return fmt.Sprintf(w.in(language).Blocked.Tool, visible.Name(tool), w.Duration(language, left), visible.Name(tool))
 }
 
+// ToolBlockedFor tells a group that a tool is blocked for a while, for one person.
+func (w Words) ToolBlockedFor(language, tool, person string, left time.Duration) string {
+	return fmt.Sprintf(w.in(language).Blocked.ToolFor, visible.Name(tool), visible.Name(person), w.Duration(language, left),
+		visible.Name(tool))
+}
+
 // ToolBlockedAdmins tells the admins the same; chat is where, "" = everywhere.
 func (w Words) ToolBlockedAdmins(language, tool, chat string, failures, calls int, left time.Duration) string {
 	b := w.in(language)

@@ -154,6 +154,7 @@ type blockedBook struct {
 	Elsewhere, Everywhere string
 	Chat                  string // id
 	Tool                  string // tool, duration, tool
+	ToolFor               string // tool, person, duration, tool
 	ToolAdmins            string // tool, failures, calls, where, duration, tool
 	Unblocked, NotBlocked string // tool
 	Meant                 string // name

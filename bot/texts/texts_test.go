@@ -130,6 +130,7 @@ func everything(l string) map[string][]string {
 	m["ServerAdd"] = []string{w.ServerAdd(l, texts.ServerProposal{ID: "a", Program: []string{"x", "y"}, Env: []string{"E"}, Holds: "h"}), w.ServerAdd(l, texts.ServerProposal{ID: "a", URL: "u"})}
 	m["ToolsBlocked"] = []string{w.ToolsBlocked(l, []texts.Blocked{{Tool: "x", Reason: "y", Left: time.Hour}, {Tool: "z", Reason: "y", Elsewhere: true}})}
 	m["ToolBlocked"] = []string{w.ToolBlocked(l, "x", 10*time.Minute)}
+	m["ToolBlockedFor"] = []string{w.ToolBlockedFor(l, "x", "Ben", 10*time.Minute)}
 	aside := []texts.SetAside{{Provider: "main", Model: "m", Tool: "mcp:x", Reason: "bad"}, {Provider: "main", Model: "m"}}
 	m["ToolsAside"] = []string{w.ToolsAside(l, aside)}
 	m["ToolAside"] = []string{w.ToolAside(l, aside[0]), w.ToolAside(l, aside[1])}

@@ -10,9 +10,9 @@
 // A call counts once, regardless of retries. The rate is computed over a full window, so that no tool is judged by its
 // first calls.
 //
-// A block applies to one session. It ends after ten minutes, and each time the tool continues to fail, the next block
-// lasts twice as long. The tools of an MCP server are blocked for everybody if its calls fail in every session that
-// makes any.
+// A block applies to one person in one session, so that nobody can have a tool taken away from others. It ends after ten
+// minutes, and each time the tool continues to fail, the next block lasts twice as long. The tools of an MCP server are
+// blocked for everybody if its calls fail for everybody who makes any, and not mostly for one person.
 package anomaly
 
 import (
@@ -46,17 +46,18 @@ const (
 	longest    = 24 * time.Hour
 )
 
-// leastConversations is the number of sessions that must have called a server before its tools can be blocked for all.
-const leastConversations = 2
+// othersShare is the part of a server's window that the calls of all but the person with the most must fill before its
+// tools can be blocked for everybody: a fourth of them, at least one.
+const othersShare = 4
 
 // Store keeps the blocks for all processes and across restarts. It is safe for concurrent use.
 type Store interface {
 	// Blocks returns the stored blocks that were not lifted, including ended ones until Block.Forget.
 	Blocks(ctx context.Context) ([]tools.Block, error)
-	// Block stores a block and replaces an older one of the same session and tool.
+	// Block stores a block and replaces an older one of the same session, caller and tool.
 	Block(ctx context.Context, b tools.Block) error
-	// Unblock removes a block. It is not an error if there is none.
-	Unblock(ctx context.Context, session, tool string) error
+	// Unblock removes the block of the same session, caller and tool. It is not an error if there is none.
+	Unblock(ctx context.Context, b tools.Block) error
 }
 
 // Level is the severity of an Event.
@@ -72,6 +73,8 @@ const (
 type Event struct {
 	Tool     string    // "server:*" = all tools of a server
 	Session  string    // the session; "" = all
+	Caller   string    // whose calls failed; "" = everybody's
+	Name     string    // how the caller calls themselves; untrusted
 	Until    time.Time // the end of the block
 	Level    Level
 	Failures int
@@ -82,9 +85,9 @@ type Event struct {
 }
 
 // place identifies a window or a block.
-type place struct{ session, tool string }
+type place struct{ session, caller, tool string }
 
-func placeOf(b tools.Block) place { return place{b.Session, b.Tool} }
+func placeOf(b tools.Block) place { return place{b.Session, b.Caller, b.Tool} }
 
 // Options configures a Detector. The zero value uses the defaults and blocks nothing.
 type Options struct {
@@ -163,7 +166,7 @@ func New(ctx context.Context, o Options) (*Detector, error) {
 // Middleware is the stage that counts failures. It must be next to the tool.
 func (d *Detector) Middleware(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
-		if err := d.Gate(ctx, call.Origin.Session, call.Def); err != nil {
+		if err := d.Gate(ctx, call.Origin, call.Def); err != nil {
 			return nil, err
 		}
 		before := call.Trail.Attempts
@@ -179,7 +182,7 @@ func (d *Detector) Middleware(next tools.Handler) tools.Handler {
 // about a call that cannot run.
 func (d *Detector) Block(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
-		if err := d.Gate(ctx, call.Origin.Session, call.Def); err != nil {
+		if err := d.Gate(ctx, call.Origin, call.Def); err != nil {
 			return nil, err
 		}
 		return next(ctx, call)
@@ -188,9 +191,9 @@ func (d *Detector) Block(next tools.Handler) tools.Handler {
 
 // Gate returns a *tools.Error for a blocked tool, else nil. It is cheap. If the store fails, Gate uses the blocks that
 // it knows.
-func (d *Detector) Gate(ctx context.Context, session string, def tools.Definition) error {
+func (d *Detector) Gate(ctx context.Context, from tools.Origin, def tools.Definition) error {
 	d.refresh(ctx)
-	b, ok := d.Blocked(session, def)
+	b, ok := d.Blocked(from, def)
 	if !ok {
 		return nil
 	}
@@ -205,7 +208,7 @@ func (d *Detector) Gate(ctx context.Context, session string, def tools.Definitio
 
 // record records the outcome of a run and acts on it.
 func (d *Detector) record(ctx context.Context, call *tools.Call, err error) {
-	s := sample{session: call.Origin.Session, failed: failed(err)}
+	s := sample{person: call.Origin.Caller, name: call.Origin.Name, failed: failed(err)}
 	if call.ID != "" {
 		s.call = call.Origin.Session + "\x00" + call.ID
 	}
@@ -216,9 +219,9 @@ func (d *Detector) record(ctx context.Context, call *tools.Call, err error) {
 	}
 	again := s.failed && s.category.Transient() && call.Def.ReadOnly && call.Trail.Attempts < d.o.Attempts &&
 		ctx.Err() == nil
-	d.act(ctx, place{call.Origin.Session, call.Def.Name}, s, again)
+	d.act(ctx, place{call.Origin.Session, call.Origin.Caller, call.Def.Name}, s, again)
 	if call.Def.Server != "" {
-		d.act(ctx, place{"", everyTool(call.Def.Server)}, s, again)
+		d.act(ctx, place{tool: everyTool(call.Def.Server)}, s, again)
 	}
 }
 
@@ -270,20 +273,26 @@ func (d *Detector) judge(at place, s sample, again bool) (*Event, *tools.Block) 
 	}
 	failures, samples := w.count()
 	level := d.level(w)
-	if at.session == "" && !w.everywhere(d.o.Critical) {
-		level = "" // each session has its own window
+	if at.session == "" && !w.everywhere(d.o.Critical, d.o.Window) {
+		level = "" // each person has their own window
 	}
 	risen := level.rank() > w.level.rank()
 	w.level = level
 	if !risen {
 		return nil, nil
 	}
-	e := &Event{Tool: at.tool, Session: at.session, Level: level, Failures: failures, Samples: samples, Last: w.last()}
+	e := &Event{
+		Tool: at.tool, Session: at.session, Caller: at.caller, Level: level, Failures: failures, Samples: samples,
+		Last: w.last(),
+	}
+	if at.caller != "" {
+		e.Name = s.name
+	}
 	if level != Critical || !d.o.AutoBlock {
 		return e, nil
 	}
 	b := tools.Block{
-		Tool: at.tool, Session: at.session, Since: now, Times: 1,
+		Tool: at.tool, Session: at.session, Caller: at.caller, Since: now, Times: 1,
 		Reason: fmt.Sprintf("%d of the last %d calls failed, the last one with %s", failures, samples, e.Last),
 	}
 	if was && now.Before(before.Forget()) {

@@ -55,17 +55,17 @@ func (s *store) Block(_ context.Context, b tools.Block) error {
 	if s.list == nil {
 		s.list = map[string]tools.Block{}
 	}
-	s.list[b.Session+" "+b.Tool] = b
+	s.list[b.Session+" "+b.Caller+" "+b.Tool] = b
 	return nil
 }
 
-func (s *store) Unblock(_ context.Context, session, tool string) error {
+func (s *store) Unblock(_ context.Context, b tools.Block) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
 		return s.err
 	}
-	delete(s.list, session+" "+tool)
+	delete(s.list, b.Session+" "+b.Caller+" "+b.Tool)
 	return nil
 }
 
@@ -82,6 +82,9 @@ func (s *store) names() string {
 // home is the conversation of a setup, unless it is said otherwise.
 const home = "telegram:42"
 
+// origin is a call of a person in their private chat.
+func origin(session string) tools.Origin { return tools.Origin{Session: session, Caller: session} }
+
 // setup is a detector with a clock that does not move by itself.
 type setup struct {
 	*anomaly.Detector
@@ -90,15 +93,16 @@ type setup struct {
 	events          []anomaly.Event
 	calls           int
 	session, server string // of the calls; "" = home, and a tool of our own
+	caller          string // "" = whose private chat the session is
 }
 
 // blocked reports whether home may not use a tool of our own.
 func (s *setup) blocked(tool string) (tools.Block, bool) {
-	return s.Blocked(home, tools.Definition{Name: tool})
+	return s.Blocked(origin(home), tools.Definition{Name: tool})
 }
 
 func (s *setup) gate(ctx context.Context, tool string) error {
-	return s.Gate(ctx, home, tools.Definition{Name: tool})
+	return s.Gate(ctx, origin(home), tools.Definition{Name: tool})
 }
 
 func newSetup(t *testing.T, o anomaly.Options) *setup {
@@ -120,6 +124,7 @@ func (s *setup) run(ctx context.Context, tool string, res *tools.Result, err err
 	call := toolstest.Call(tool, `{}`)
 	call.ID, call.Def = fmt.Sprint("call-", s.calls), tools.Definition{Name: tool, ReadOnly: true, Server: s.server}
 	call.Origin.Session = cmp.Or(s.session, home)
+	call.Origin.Caller = cmp.Or(s.caller, call.Origin.Session)
 	ran := false
 	_, err = s.Middleware(func(_ context.Context, call *tools.Call) (*tools.Result, error) {
 		ran = true
@@ -259,7 +264,7 @@ func TestBlock(t *testing.T) {
 	if ran := s.play(t.Context(), "fetch", "fffff"); ran != 3 {
 		t.Fatalf("%d calls ran", ran)
 	}
-	want := tools.Block{Tool: "fetch", Reason: "3 of the last 3 calls failed, the last one with server_error", Since: s.now, Session: home, Until: s.now.Add(10 * time.Minute), Times: 1}
+	want := tools.Block{Tool: "fetch", Reason: "3 of the last 3 calls failed, the last one with server_error", Since: s.now, Session: home, Caller: home, Until: s.now.Add(10 * time.Minute), Times: 1}
 	if b, ok := s.blocked("fetch"); !ok || b != want {
 		t.Errorf("block %+v", b)
 	}
@@ -428,7 +433,7 @@ func TestLift(t *testing.T) {
 			t.Errorf("blocks %q", got)
 		}
 		if stored {
-			if err := kept.Unblock(t.Context(), home, "fetch"); err != nil {
+			if err := kept.Unblock(t.Context(), tools.Block{Session: home, Caller: home, Tool: "fetch"}); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := s.Unblock(t.Context(), "fetch"); err != nil {

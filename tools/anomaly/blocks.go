@@ -13,18 +13,22 @@ import (
 // forgetAfter is how long a session keeps the window of a tool that it does not call.
 const forgetAfter = 24 * time.Hour
 
-// Blocked returns the block, if any, that prevents a session from using a tool now, as far as this process knows. If
-// there are several, it returns the one that lasts longest.
-func (d *Detector) Blocked(session string, def tools.Definition) (found tools.Block, blocked bool) {
+// Blocked returns the block, if any, that prevents a person from using a tool in a session now, as far as this process
+// knows. If there are several, it returns the one that lasts longest.
+func (d *Detector) Blocked(from tools.Origin, def tools.Definition) (found tools.Block, blocked bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.blocks) == 0 {
 		return tools.Block{}, false
 	}
 	now := d.o.Now()
-	places := []place{{session, def.Name}, {"", def.Name}}
+	places := []place{
+		{from.Session, from.Caller, def.Name},
+		{session: from.Session, tool: def.Name}, // stored by an earlier version
+		{tool: def.Name},
+	}
 	if def.Server != "" {
-		places = append(places, place{"", everyTool(def.Server)})
+		places = append(places, place{tool: everyTool(def.Server)})
 	}
 	for _, at := range places {
 		if b, ok := d.blocks[at]; ok && now.Before(b.Until) && b.Until.After(found.Until) {
@@ -46,7 +50,7 @@ func (d *Detector) Blocks() []tools.Block {
 		}
 	}
 	slices.SortFunc(list, func(a, b tools.Block) int {
-		return cmp.Or(cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Session, b.Session))
+		return cmp.Or(cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Session, b.Session), cmp.Compare(a.Caller, b.Caller))
 	})
 	return list
 }
@@ -78,7 +82,9 @@ func (d *Detector) Lift(tool string) []tools.Block {
 			delete(d.windows, at)
 		}
 	}
-	slices.SortFunc(list, func(a, b tools.Block) int { return cmp.Compare(a.Session, b.Session) })
+	slices.SortFunc(list, func(a, b tools.Block) int {
+		return cmp.Or(cmp.Compare(a.Session, b.Session), cmp.Compare(a.Caller, b.Caller))
+	})
 	d.o.Log.Info().Str("tool", tool).Msg("tool unblocked")
 	return list
 }
@@ -106,7 +112,7 @@ func (d *Detector) Unblock(ctx context.Context, tool string) (bool, error) {
 	was := false
 	for _, at := range d.placesOf(tool) {
 		if d.o.Store != nil {
-			if err := d.o.Store.Unblock(ctx, at.session, at.tool); err != nil {
+			if err := d.o.Store.Unblock(ctx, tools.Block{Tool: at.tool, Session: at.session, Caller: at.caller}); err != nil {
 				return false, fmt.Errorf("unblock %s: %w", tool, err)
 			}
 		}

@@ -46,7 +46,40 @@ func TestOneConversation(t *testing.T) {
 	}
 }
 
-// TestServerEverywhere: the tools of a server are blocked for everybody only if its calls fail in every session, and in
+// TestAttackBlockOthers: in a conversation of several people, a tool is taken away only from whom it fails for; and one
+// person cannot have a server taken away from everybody, in however many conversations they fail.
+func TestAttackBlockOthers(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, anomaly.Options{Window: 8, AutoBlock: true})
+	s.session, s.caller = "group", "telegram:1"
+	if s.play(t.Context(), "bash", strings.Repeat("f", 9)) != 8 {
+		t.Error("not blocked")
+	}
+	s.caller = "telegram:2"
+	if s.play(t.Context(), "bash", "of") != 2 {
+		t.Error("blocked for another member")
+	}
+	s.server, s.caller = "srv", "telegram:1"
+	for _, s.session = range []string{"group", "topic", "telegram:1"} {
+		s.play(t.Context(), "srv:x", "ffffff")
+	}
+	s.session, s.caller = "telegram:2", "telegram:2"
+	s.play(t.Context(), "srv:y", "f") // one failure of somebody else does not make it everybody's
+	for _, b := range s.Blocks() {
+		if b.Session == "" || b.Caller != "telegram:1" {
+			t.Errorf("blocked: %+v", b)
+		}
+	}
+	if s.play(t.Context(), "srv:x", "f") != 1 {
+		t.Error("another person cannot use the server")
+	}
+	s.play(t.Context(), "srv:x", "f")
+	if _, blocked := s.Blocked(origin("telegram:3"), tools.Definition{Name: "srv:z", Server: "srv"}); !blocked {
+		t.Error("a server that fails for several people is not blocked")
+	}
+}
+
+// TestServerEverywhere: the tools of a server are blocked for everybody only if its calls fail for every person, and for
 // more than one.
 func TestServerEverywhere(t *testing.T) {
 	t.Parallel()
@@ -76,11 +109,11 @@ func TestServerEverywhere(t *testing.T) {
 				t.Fatalf("blocked %q, want %q", got, tc.want)
 			}
 			other := tools.Definition{Name: "srv:y", Server: "srv"}
-			if _, blocked := s.Blocked("z", other); blocked != (tc.want == " srv:*") {
+			if _, blocked := s.Blocked(origin("z"), other); blocked != (tc.want == " srv:*") {
 				t.Errorf("another tool in another conversation: blocked %t", blocked)
 			}
 			if strings.HasSuffix(tc.want, "*") {
-				if ok, err := s.Unblock(t.Context(), "srv:*"); !ok || err != nil || s.Gate(t.Context(), "z", other) != nil {
+				if ok, err := s.Unblock(t.Context(), "srv:*"); !ok || err != nil || s.Gate(t.Context(), origin("z"), other) != nil {
 					t.Errorf("unblock: %t, %v", ok, err)
 				}
 			}

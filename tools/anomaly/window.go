@@ -16,7 +16,7 @@ type window struct {
 
 // sample is the outcome of one call, or its state between two attempts.
 type sample struct {
-	session string
+	person, name string // caller, and how they call themselves
 	// session and call id: a further attempt of the same call replaces the sample; "" = a call without an id
 	call     string
 	failed   bool
@@ -55,19 +55,22 @@ func (w *window) last() tools.Category {
 	return ""
 }
 
-// everywhere reports whether several sessions made the calls and the calls failed in each of them.
-func (w *window) everywhere(critical float64) bool {
+// everywhere reports whether the calls failed for each person who made any, and enough of them were not those of the
+// person with the most. size is the number of calls in a full window.
+func (w *window) everywhere(critical float64, size int) bool {
 	all, bad := map[string]int{}, map[string]int{}
+	most := 0
 	for _, s := range w.samples {
-		all[s.session]++
+		all[s.person]++
+		most = max(most, all[s.person])
 		if s.failed {
-			bad[s.session]++
+			bad[s.person]++
 		}
 	}
-	for session, n := range all {
-		if float64(bad[session]) < critical*float64(n) {
+	for person, n := range all {
+		if float64(bad[person]) < critical*float64(n) {
 			return false
 		}
 	}
-	return len(all) >= leastConversations
+	return len(w.samples)-most >= max(1, size/othersShare)
 }

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -262,16 +263,33 @@ func (b *background) reserve(run *backgroundRun, most int) error {
 			Message: "the bot is shutting down: no new background runs", Suggestion: "Try again in a minute.",
 		}
 	}
+	full := &tools.Error{
+		Category: tools.PolicyBlocked, Denied: true,
+		Suggestion: "Wait until one has ended, or run it without background.",
+	}
 	if len(b.running) >= most {
-		return &tools.Error{
-			Category: tools.PolicyBlocked, Denied: true,
-			Message:    fmt.Sprintf("%d background runs are active, which is the limit", len(b.running)),
-			Suggestion: "Wait until one has ended, or run it without background.",
+		full.Message = fmt.Sprintf("%d background runs are active, which is the limit", len(b.running))
+		return full
+	}
+	own := 0
+	for _, other := range b.running {
+		if other.person() == run.person() {
+			own++
 		}
+	}
+	if own > 0 && own >= most-max(1, most/sharedPart) {
+		full.Message = fmt.Sprintf("%d background runs of this person are active, which is the limit; the rest is for other people", own)
+		return full
 	}
 	b.running[run.ID] = run
 	return nil
 }
+
+// sharedPart is the part of all background runs that one person leaves to others: a fourth of them, at least one.
+const sharedPart = 4
+
+// person returns who started a run; the session if there is no person.
+func (b BackgroundRun) person() string { return cmp.Or(b.Origin.Caller, b.Origin.Session) }
 
 // gone removes a run that has ended or did not begin.
 func (b *background) gone(run *backgroundRun) {

@@ -3,6 +3,7 @@ package shell_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -155,6 +156,32 @@ func TestShutdown(t *testing.T) {
 	fails(t, err, tools.PolicyBlocked, "shutting down")
 	if _, err := k.tool.Run(t.Context(), toolstest.Call(shell.Name, `{"command":"true"}`)); err != nil {
 		t.Errorf("a foreground run after it: %v", err)
+	}
+}
+
+// TestAttackBackgroundSlots: one person, in however many conversations, leaves background runs to others.
+func TestAttackBackgroundSlots(t *testing.T) {
+	t.Parallel()
+	for most, own := range map[int]int{1: 1, 2: 1, 3: 2, 4: 3, 8: 6} {
+		k := setup(t, shell.Options{MaxBackgroundRuns: most})
+		start := func(caller, session string) error {
+			call := toolstest.Call(shell.Name, args(t, shell.In{Command: "sleep 600", Background: true}))
+			call.Origin.Caller, call.Origin.Session = caller, session
+			_, err := k.tool.Run(t.Context(), call)
+			return err
+		}
+		for i := range own {
+			if err := start("telegram:1", fmt.Sprint("s", i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fails(t, start("telegram:1", "another"), tools.PolicyBlocked, "limit")
+		for i := range most - own {
+			if err := start("telegram:2", "s0"); err != nil {
+				t.Errorf("of %d, run %d of another person: %v", most, i, err)
+			}
+		}
+		fails(t, start("telegram:3", "s1"), tools.PolicyBlocked, "limit")
 	}
 }
 

@@ -96,7 +96,7 @@ type Options struct {
 	// for copies and long output while a command runs; "" = the system's directory for temporary files
 	SnapshotDir string
 
-	MaxBackgroundRuns int           // for all sessions; 0 = DefaultMaxBackgroundRuns, negative = none
+	MaxBackgroundRuns int           // of everybody; one person leaves a fourth, at least one; 0 = DefaultMaxBackgroundRuns, negative = none
 	BackgroundTimeout time.Duration // 0 = DefaultBackgroundTimeout
 	Ledger            Ledger        // records background runs; nil = in memory, and their ends are not reported
 

@@ -20,7 +20,9 @@ func (c *Core) anomalies(ctx context.Context) (*anomaly.Detector, error) {
 		Observe: func(e anomaly.Event) {
 			c.metrics.Anomaly(e.Tool, string(e.Level))
 			if c.told != nil && e.Blocked {
-				c.told(blocks.Event{Tool: e.Tool, Session: e.Session, Until: e.Until, Failures: e.Failures, Samples: e.Samples})
+				c.told(blocks.Event{
+					Tool: e.Tool, Session: e.Session, Caller: e.Caller, Name: e.Name, Until: e.Until, Failures: e.Failures, Samples: e.Samples,
+				})
 			}
 		},
 	}

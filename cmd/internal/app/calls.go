@@ -74,22 +74,22 @@ func (e executor) Interrupted(ctx context.Context, call *tools.Call) {
 	e.undo.Interrupted(ctx, call)
 }
 
-// usable lists the registered tools, as modified by a turn, without those that are denied altogether, blocked in a
-// conversation, or on a server that is unreachable.
-func (c *Core) usable(session string, overlay *tools.Overlay) []tools.Definition {
+// usable lists the registered tools, as modified by a turn, without those that are denied altogether, blocked for
+// a person in a conversation, or on a server that is unreachable.
+func (c *Core) usable(from tools.Origin, overlay *tools.Overlay) []tools.Definition {
 	if !c.cfg.Tools.Enabled {
 		return nil
 	}
 	return catalog.Without(overlay.Over(c.registry).Definitions(), func(d tools.Definition) bool {
-		return c.policy.Hides(d.Name, d.Says) || c.blocked(session, d) || c.unskilled(d) || c.unplanned(d.Name) || d.Server != "" && c.servers.Away(d.Server)
+		return c.policy.Hides(d.Name, d.Says) || c.blocked(from, d) || c.unskilled(d) || c.unplanned(d.Name) || d.Server != "" && c.servers.Away(d.Server)
 	})
 }
 
-// blocked reports whether a tool is blocked in a conversation because it failed too often.
-func (c *Core) blocked(session string, tool tools.Definition) bool {
+// blocked reports whether a tool is blocked for a person in a conversation because it failed too often.
+func (c *Core) blocked(from tools.Origin, tool tools.Definition) bool {
 	if c.stages == nil || c.stages.anomaly == nil {
 		return false
 	}
-	_, blocked := c.stages.anomaly.Blocked(session, tool)
+	_, blocked := c.stages.anomaly.Blocked(from, tool)
 	return blocked
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot/learnt"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/tools"
 )
 
 // turns gives each provider one small turn with all tools, and says what its server refused, what was learnt by that, and
@@ -58,7 +59,7 @@ func (d *doctor) offered(ctx context.Context) ([]llm.Tool, error) {
 		_ = b.Connect(ctx, checkWithin) // each server has a row of its own
 	}
 	var list []llm.Tool
-	for _, t := range b.core.usable("", nil) {
+	for _, t := range b.core.usable(tools.Origin{}, nil) {
 		list = append(list, llm.Tool{Name: t.Name, Description: t.Description, Schema: t.Schema})
 	}
 	return list, nil

@@ -274,7 +274,7 @@ func (s *service) about() command.About {
 		Aside: c.setAside, Fenced: c.fencedFor,
 		Tools: func(place bot.Place) []string {
 			var names []string
-			for _, d := range c.usable("", tools.Only(s.ch.guard.Rules(place).Allowed)) {
+			for _, d := range c.usable(tools.Origin{}, tools.Only(s.ch.guard.Rules(place).Allowed)) {
 				names = append(names, d.Name)
 			}
 			return names

@@ -42,7 +42,7 @@ type Shell struct {
 	AutoRollbackExitCodes []int       `toml:"auto_rollback_exit_codes" max:"255" doc:"Exit codes that count as failure. Empty: 2 and above."`
 	SnapshotRequired      bool        `toml:"snapshot_required" default:"false" doc:"Do not run the command if the snapshot fails."`
 	MaxSnapshotBytes      int64       `toml:"max_snapshot_bytes" default:"0" doc:"Maximum size of a snapshot, in bytes. 0: no limit."`
-	MaxBackgroundRuns     int         `toml:"max_background_runs" default:"8" doc:"Maximum number of background commands at the same time. 0: none."`
+	MaxBackgroundRuns     int         `toml:"max_background_runs" default:"8" doc:"Maximum number of background commands at the same time. One person leaves a fourth of them (at least one) to others. 0: none."`
 	BackgroundTimeoutSecs int         `toml:"background_timeout_secs" default:"1800" min:"1" doc:"Time limit of a background command, in seconds."`
 	RiskChainThreshold    float64     `toml:"risk_chain_threshold" default:"0.7" idle:"the risk chain" doc:"Total risk at which a chain of commands is blocked."`
 	CheckpointsEnabled    bool        `toml:"checkpoints_enabled" default:"false" idle:"undo by checkpoints" doc:"Keep snapshots for undo."`
