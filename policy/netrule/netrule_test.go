@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -251,6 +252,69 @@ func TestCheckAddr(t *testing.T) {
 		if err := netrule.CheckAddr(netip.MustParseAddr(raw)); err != nil {
 			t.Errorf("%s: %v", raw, err)
 		}
+	}
+}
+
+// TestAttackNamed: what a server names leads to this machine, its link or a metadata service only where the operator has
+// named it: under the exact address of the server, or because the server is on this machine.
+func TestAttackNamed(t *testing.T) {
+	t.Parallel()
+	addrs := map[string]string{ // what it is
+		"93.184.216.34": "public", "2a00:1450:4001::1": "public", "10.1.2.3": "lan", "192.168.1.1": "lan", "172.16.0.1": "lan", "100.64.0.7": "lan", "fd12::1": "lan",
+		"127.0.0.1": "here", "127.9.9.9": "here", "::1": "here", "::ffff:127.0.0.1": "here",
+		"0.0.0.0": "never", "::": "never", "169.254.169.254": "never", "fe80::1": "never", "168.63.129.16": "never", "100.100.100.200": "never", "fd00:ec2::254": "never", "fd20:ce::254": "never", "192.0.0.192": "never",
+		"64:ff9b::7f00:1": "never", "2002:7f00:1::1": "never", "::127.0.0.1": "never", "224.0.0.1": "never", "255.255.255.255": "never", "fe80::1%eth0": "never", "fd12::1%eth0": "never",
+	}
+	for server, allowed := range map[string]string{
+		"https://mcp.example.com/mcp": "public lan", "https://10.0.0.5:8443/mcp": "public lan", "https://wiki/mcp": "public lan",
+		"http://127.0.0.1:3000/mcp": "public lan here", "http://localhost:3000/mcp": "public lan here", "https://[::1]/mcp": "public lan here", "https://a.localhost": "public lan here",
+	} {
+		u, err := url.Parse(server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, trusted := range []bool{true, false} {
+			named := netrule.Named{Server: u, Trusted: trusted}
+			may := strings.Fields(allowed)
+			if !trusted {
+				may = []string{"public"}
+			}
+			for raw, what := range addrs {
+				a := netip.MustParseAddr(raw)
+				want := slices.Contains(may, what)
+				if err := named.CheckAddr("login.example.com", "443", a); (err == nil) != want {
+					t.Errorf("%s, trusted %t, a name at %s: %v", server, trusted, raw, err)
+				}
+				host := raw
+				if a.Is6() {
+					host = "[" + strings.ReplaceAll(raw, "%", "%25") + "]"
+				}
+				if err := named.CheckURL(&url.URL{Scheme: "https", Host: host + ":444"}); (err == nil) != (want && a.Zone() == "") {
+					t.Errorf("%s, trusted %t, https://%s: %v", server, trusted, host, err)
+				}
+			}
+			here := slices.Contains(may, "here")
+			for _, raw := range []string{"http://127.0.0.1:6379/", "http://localhost/", "https://localhost/", "https://LOCALHOST./", "https://x.localhost/", "http://[::1]/"} {
+				u, err := url.Parse(raw)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := named.CheckURL(u); (err == nil) != here {
+					t.Errorf("%s, trusted %t, %s: %v", server, trusted, raw, err)
+				}
+			}
+			if err := named.CheckURL(&url.URL{Scheme: "http", Host: "login.example.com"}); err == nil {
+				t.Errorf("%s: http to another machine", server)
+			}
+		}
+	}
+	own, _ := url.Parse("https://169.254.10.10:8443/mcp")
+	named := netrule.Named{Server: own, Trusted: true}
+	if err := named.CheckAddr("169.254.10.10", "8443", netip.MustParseAddr("169.254.10.10")); err != nil {
+		t.Errorf("the address that the operator named: %v", err)
+	}
+	if err := named.CheckAddr("169.254.10.10", "443", netip.MustParseAddr("169.254.10.10")); err == nil {
+		t.Error("another port of it")
 	}
 }
 

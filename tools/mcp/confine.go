@@ -3,6 +3,7 @@ package mcp
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -101,11 +102,14 @@ func (c *conn) spec(path, dir string, env []string) sandbox.Spec {
 		}
 		spec.Write = append(spec.Write, d)
 	}
-	for _, d := range argFiles(s.cfg) {
-		if !c.tooWide(d) {
-			spec.Read = append(spec.Read, d)
+	for _, file := range regularFiles(s.cfg.Args) { // a script, with what it loads; or its settings alone
+		if dir := filepath.Dir(file); !c.tooWide(dir) {
+			spec.Read = append(spec.Read, dir)
+			continue
 		}
+		spec.Read = append(spec.Read, file)
 	}
+	spec.Read = append(spec.Read, c.envFiles()...)
 	return spec
 }
 
@@ -129,18 +133,36 @@ func installed(path string) []string {
 }
 
 // denied returns the paths that the program cannot reach: everything that is denied, except what its own command line
-// names.
+// and environment name.
 func (c *conn) denied() []string {
-	own := append(argDirs(c.s.cfg), args(c.s.cfg, func(info os.FileInfo) bool { return info.Mode().IsRegular() },
-		func(p string) string { return p })...)
+	own := slices.Concat(argDirs(c.s.cfg), regularFiles(c.s.cfg.Args), c.envFiles())
 	return slices.DeleteFunc(slices.Clone(c.s.m.o.Sandbox.Deny),
 		func(p string) bool { return slices.Contains(own, filepath.Clean(p)) })
 }
 
 // tooWide reports whether a directory contains what no server may have: the whole machine, our home directory, or
-// anything that is denied.
+// anything that is denied. A file that another configured server names does not count: it is denied alone.
 func (c *conn) tooWide(dir string) bool {
-	return c.holdsHome(dir) || slices.ContainsFunc(c.denied(), func(p string) bool { return holds(dir, p) })
+	var others []string
+	for i := range c.s.m.o.Servers {
+		others = append(others, namedFiles(&c.s.m.o.Servers[i])...)
+	}
+	return c.holdsHome(dir) || slices.ContainsFunc(c.denied(), func(p string) bool {
+		return holds(dir, p) && !slices.Contains(others, filepath.Clean(p))
+	})
+}
+
+// envFiles returns the files that the environment of a configured server names, such as that of its key.
+func (c *conn) envFiles() []string {
+	if c.s.dynamic {
+		return nil
+	}
+	return regularFiles(slices.Collect(maps.Values(c.s.cfg.Env)))
+}
+
+// namedFiles returns the files that the command line and the environment of a server name.
+func namedFiles(cfg *Server) []string {
+	return slices.Concat(regularFiles(cfg.Args), regularFiles(slices.Collect(maps.Values(cfg.Env))))
 }
 
 // holdsHome reports whether a directory is the root or contains our home directory or our data.
@@ -167,25 +189,26 @@ func holds(dir, path string) bool {
 // argDirs returns the directories among a server's arguments. Whoever configured or approved the arguments has thereby
 // granted them.
 func argDirs(cfg Server) []string {
-	return args(cfg, func(info os.FileInfo) bool { return info.IsDir() }, func(p string) string { return p })
+	return named(cfg.Args, func(info os.FileInfo) bool { return info.IsDir() })
 }
 
-// argFiles returns the directories of the files among a server's arguments: a script, with what it loads.
-func argFiles(cfg Server) []string {
-	return args(cfg, func(info os.FileInfo) bool { return info.Mode().IsRegular() }, filepath.Dir)
+// regularFiles returns the files among texts, which are arguments or values of variables.
+func regularFiles(texts []string) []string {
+	return named(texts, func(info os.FileInfo) bool { return info.Mode().IsRegular() })
 }
 
-func args(cfg Server, want func(os.FileInfo) bool, of func(string) string) []string {
+// named returns the existing absolute paths among texts, also behind an option (--config=/x), in order.
+func named(texts []string, want func(os.FileInfo) bool) []string {
 	var list []string
-	for _, arg := range cfg.Args {
-		if _, value, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(arg, "-") {
-			arg = value
+	for _, text := range texts {
+		if _, value, ok := strings.Cut(text, "="); ok && strings.HasPrefix(text, "-") {
+			text = value
 		}
-		if !filepath.IsAbs(arg) {
+		if !filepath.IsAbs(text) {
 			continue
 		}
-		if info, err := os.Stat(arg); err == nil && want(info) {
-			list = append(list, of(filepath.Clean(arg)))
+		if info, err := os.Stat(text); err == nil && want(info) {
+			list = append(list, filepath.Clean(text))
 		}
 	}
 	return list

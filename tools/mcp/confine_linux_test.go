@@ -99,6 +99,56 @@ func TestAttackServerReachesFiles(t *testing.T) {
 	}
 }
 
+// TestServersShareDirectory: of servers whose files are in one directory, each reads its own, named by an argument or a
+// variable, and none those of another or of the bot, also where the bot's configuration is next to them.
+func TestServersShareDirectory(t *testing.T) {
+	t.Parallel()
+	confined(t)
+	for _, beside := range []bool{false, true} {
+		base := t.TempDir()
+		file := func(name string) string { return filepath.Join(base, "etc", name) }
+		data := filepath.Join(base, "data")
+		for _, dir := range []string{filepath.Join(data, "mcp"), filepath.Join(base, "etc")} {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		denied := []string{data, file("one.json"), file("two.json"), file("two.key")}
+		for _, name := range []string{"one.json", "two.json", "two.key", "library.py", "zephbot.toml"} {
+			if err := os.WriteFile(file(name), []byte(name), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if beside {
+			denied = append(denied, file("zephbot.toml"))
+		}
+		one := process("one", mcptest.Options{Behaviour: mcptest.Reach})
+		one.Confine, one.Args = "", append(one.Args, "--config="+file("one.json"))
+		two := process("two", mcptest.Options{Behaviour: mcptest.Reach})
+		two.Confine, two.Args = "", append(two.Args, file("two.json"))
+		two.Env["KEY_FILE"] = file("two.key")
+		b := start(t, mcp.Options{
+			ConnectAttempts: 1, Servers: []mcp.Server{one, two}, WorkDir: filepath.Join(data, "mcp"),
+			Sandbox: mcp.Sandbox{Helper: sandbox.Self, Deny: denied},
+		})
+		b.ready(t)
+		for server, may := range map[string]map[string]bool{
+			"one": {"one.json": true, "two.json": false, "two.key": false, "library.py": !beside, "zephbot.toml": !beside},
+			"two": {"one.json": false, "two.json": true, "two.key": true, "library.py": !beside, "zephbot.toml": !beside},
+		} {
+			for name, want := range may {
+				res, _, err := b.call(t, server+":reach", fmt.Sprintf(`{"text":%q}`, "read "+file(name)))
+				if err != nil {
+					t.Fatalf("%v\n%s", err, b.log)
+				}
+				if got := res.Text == "read: "+name; got != want {
+					t.Errorf("beside the bot's: %t; %s reads %s: %s", beside, server, name, res.Text)
+				}
+			}
+		}
+	}
+}
+
 // TestAttackServerReachesNetwork: a sandboxed server reaches no address unless its own configuration permits it. This
 // includes the bot's loopback.
 func TestAttackServerReachesNetwork(t *testing.T) {

@@ -56,7 +56,7 @@ func (s *server) httpTransport(c *conn) (sdk.Transport, error) {
 	}
 	c.web = &roundTripper{
 		c: c, host: u.Host, scheme: u.Scheme, headers: headers,
-		base: s.m.o.httpBase(s.cfg.Trust == guard.Trusted),
+		base: s.m.o.httpBase(s.cfg.Trust == guard.Trusted, nil),
 	}
 	client := &http.Client{
 		Transport: c.web,
@@ -88,20 +88,29 @@ func blockedURL(id string, err error) *guard.Error {
 	return e
 }
 
-// Transport returns the RoundTripper for requests to servers, for code that has to reach something that belongs to a
-// server, such as its authorization server. It uses only Resolver, Dial and CAs of the options.
-func (o Options) Transport(trusted bool) http.RoundTripper {
+// Transport returns the RoundTripper for requests to what a server names, such as its authorization server. It uses only
+// Resolver, Dial and CAs of the options.
+func (o Options) Transport(named netrule.Named) http.RoundTripper {
 	if o.Resolver == nil {
 		o.Resolver = net.DefaultResolver
 	}
-	return o.httpBase(trusted)
+	return o.httpBase(named.Trusted, named.CheckAddr)
 }
 
 // httpBase returns the transport below: without a proxy and without compression, connecting to checked addresses only.
-func (o Options) httpBase(trusted bool) *http.Transport {
+// check decides about each address of a host; nil = public ones, for a trusted server all.
+func (o Options) httpBase(trusted bool, check addressCheck) *http.Transport {
+	if check == nil {
+		check = func(_, _ string, a netip.Addr) error {
+			if trusted {
+				return nil
+			}
+			return netrule.CheckAddr(a)
+		}
+	}
 	return &http.Transport{
 		Proxy:                  nil, // an environment variable must not decide where credentials go
-		DialContext:            o.dialer(trusted),
+		DialContext:            o.dialer(trusted, check),
 		TLSClientConfig:        &tls.Config{RootCAs: o.CAs, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    dialLimit,
 		MaxResponseHeaderBytes: maxHeader,
@@ -112,8 +121,11 @@ func (o Options) httpBase(trusted bool) *http.Transport {
 	}
 }
 
+// addressCheck decides about an address to which the host of a request resolves.
+type addressCheck func(host, port string, a netip.Addr) error
+
 // dialer returns a dial function that resolves a name, checks every address and dials only those.
-func (o Options) dialer(trusted bool) func(ctx context.Context, network, address string) (net.Conn, error) {
+func (o Options) dialer(trusted bool, check addressCheck) func(ctx context.Context, network, address string) (net.Conn, error) {
 	dial := o.Dial
 	if dial == nil {
 		d := &net.Dialer{Timeout: dialLimit}
@@ -132,6 +144,11 @@ func (o Options) dialer(trusted bool) func(ctx context.Context, network, address
 		if err != nil {
 			return nil, err
 		}
+		for _, a := range addrs { // a single one that may not be reached is an error
+			if err := check(host, port, a); err != nil {
+				return nil, err
+			}
+		}
 		var errs []error
 		for _, a := range addrs {
 			conn, err := dial(ctx, network, net.JoinHostPort(a.Unmap().String(), port))
@@ -144,8 +161,7 @@ func (o Options) dialer(trusted bool) func(ctx context.Context, network, address
 	}
 }
 
-// resolve returns the addresses of a host. For servers that are not trusted, a single address that is not public is an
-// error.
+// resolve returns the addresses of a host.
 func (o Options) resolve(ctx context.Context, host string, trusted bool) ([]netip.Addr, error) {
 	addrs := []netip.Addr{}
 	if a, err := netip.ParseAddr(host); err == nil {
@@ -161,14 +177,6 @@ func (o Options) resolve(ctx context.Context, host string, trusted bool) ([]neti
 	}
 	if len(addrs) == 0 {
 		return nil, &net.DNSError{Err: "no addresses", Name: host, IsNotFound: true}
-	}
-	if trusted {
-		return addrs, nil
-	}
-	for _, a := range addrs {
-		if err := netrule.CheckAddr(a); err != nil {
-			return nil, err
-		}
 	}
 	return addrs, nil
 }

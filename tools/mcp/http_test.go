@@ -2,18 +2,21 @@ package mcp_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/zephbot/zephbot/policy/netrule"
 	"github.com/zephbot/zephbot/tools/mcp"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
@@ -78,6 +81,43 @@ func TestRefused(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+// TestAttackSignInAddresses: the transport of a sign-in dials no address of this machine behind a name that a trusted
+// server gave, nor one of several.
+func TestAttackSignInAddresses(t *testing.T) {
+	t.Parallel()
+	dialled := make(chan string, 100)
+	o := mcp.Options{
+		Resolver: names{"here.example": "127.0.0.1", "both.example": "93.184.216.34 127.0.0.1", "meta.example": "169.254.169.254", "lan.example": "10.0.0.1", "any.example": "0.0.0.0"},
+		Dial: func(_ context.Context, _, address string) (net.Conn, error) {
+			dialled <- address
+			return nil, errors.New("not here")
+		},
+	}
+	base := o.Transport(netrule.Named{Server: &url.URL{Scheme: "https", Host: "mcp.example"}, Trusted: true})
+	for host, want := range map[string]bool{
+		"here.example": false, "both.example": false, "meta.example": false, "any.example": false, "lan.example": true, "127.0.0.1": false, "[::1]": false, "[::ffff:127.0.0.1]": false, "169.254.169.254": false,
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+host+"/.well-known/oauth-authorization-server", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp, err := base.RoundTrip(req); err == nil {
+			_ = resp.Body.Close()
+			t.Errorf("%s answered", host)
+		}
+		select {
+		case address := <-dialled:
+			if !want {
+				t.Errorf("%s: %s was dialled", host, address)
+			}
+		default:
+			if want {
+				t.Errorf("%s was not dialled", host)
+			}
+		}
 	}
 }
 

@@ -5,10 +5,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/zephbot/zephbot/policy/netrule"
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
@@ -30,7 +32,7 @@ func TestConnectionsToServersAreKept(t *testing.T) {
 	}
 	server.Start()
 	t.Cleanup(server.Close)
-	base := mcp.Options{}.Transport(true)
+	base := mcp.Options{}.Transport(netrule.Named{Server: &url.URL{Scheme: "http", Host: "127.0.0.1"}, Trusted: true})
 	for range waves {
 		all.Add(size)
 		var wg sync.WaitGroup

@@ -39,11 +39,11 @@ func (c *Core) openSignIns(o *mcp.Options) (*servers.SignIns, error) {
 }
 
 func signinConfig(s config.MCPServer, files *oauth.Files, o *mcp.Options) oauth.Server {
-	trusted := s.TrustLevel == "trusted"
 	out := oauth.Server{
-		ID: s.ID, URL: s.URL, Trusted: trusted, Scopes: s.OAuth.Scopes, CallbackPort: s.OAuth.CallbackPort, ClientName: s.OAuth.ClientName, ClientID: s.OAuth.ClientID,
-		ClientSecret: oauth.Secret(s.OAuth.ClientSecret.Reveal()), Transport: o.Transport(trusted),
+		ID: s.ID, URL: s.URL, Trusted: s.TrustLevel == "trusted", Scopes: s.OAuth.Scopes, CallbackPort: s.OAuth.CallbackPort, ClientName: s.OAuth.ClientName, ClientID: s.OAuth.ClientID,
+		ClientSecret: oauth.Secret(s.OAuth.ClientSecret.Reveal()),
 	}
+	out.Transport = o.Transport(out.Named())
 	if s.OAuth.TokenStorage != "memory" {
 		out.Store = files
 	}

@@ -324,7 +324,8 @@ func (r *router) RoundTrip(req *http.Request) (*http.Response, error) {
 	return r.base.RoundTrip(out)
 }
 
-func TestUntrustedServer(t *testing.T) {
+// TestAttackNamedAddresses: what the metadata of a server names is requested only if the server may name it.
+func TestAttackNamedAddresses(t *testing.T) {
 	t.Parallel()
 	const site, signer = "https://mcp.example.com", "https://login.example.com"
 	public := func(m map[string]any) {
@@ -334,8 +335,16 @@ func TestUntrustedServer(t *testing.T) {
 	for name, c := range map[string]struct {
 		meta    func(map[string]any)
 		issuer  string
+		trusted bool
 		blocked bool
 	}{
+		"trusted":                        {trusted: true},
+		"trusted: issuer here":           {trusted: true, issuer: "http://127.0.0.1:18767", blocked: true},
+		"trusted: metadata of the cloud": {trusted: true, issuer: "https://169.254.169.254", blocked: true},
+		"trusted: token endpoint":        {trusted: true, meta: func(m map[string]any) { m["token_endpoint"] = "https://localhost/token" }, blocked: true},
+		"trusted: registration":          {trusted: true, meta: func(m map[string]any) { m["registration_endpoint"] = "https://[::1]/register" }, blocked: true},
+		"trusted: authorization page":    {trusted: true, meta: func(m map[string]any) { m["authorization_endpoint"] = "http://localhost:9090/" }, blocked: true},
+
 		"public":             {},
 		"private issuer":     {issuer: "https://192.168.1.1", blocked: true},
 		"issuer here":        {issuer: "http://127.0.0.1:18767", blocked: true},
@@ -366,7 +375,7 @@ func TestUntrustedServer(t *testing.T) {
 			}}
 			denied := errors.New("the link was shown")
 			b := w.manager(func(context.Context, string, string) error { return denied })
-			s := oauth.Server{ID: "docs", URL: site + "/mcp", Transport: r}
+			s := oauth.Server{ID: "docs", URL: site + "/mcp", Transport: r, Trusted: c.trusted}
 			h := b.handler(t, s)
 			if err := refuse(t, h, "", http.StatusUnauthorized, `Bearer resource_metadata="`+site+`/meta"`); codeOf(t, err) != guard.AuthFailure {
 				t.Fatalf("error = %v", err)

@@ -27,6 +27,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/rs/zerolog"
 
+	"github.com/zephbot/zephbot/policy/netrule"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
@@ -37,7 +38,7 @@ const MaxWait = 300 * time.Second
 type Server struct {
 	ID      string
 	URL     string // of the MCP endpoint; https, or http on this machine for a trusted server
-	Trusted bool   // its addresses, and those it names, may be private
+	Trusted bool   // it and what it names may be in a private network; this machine only if it is here itself
 
 	Scopes []string // to ask for; empty = what the server names
 	// CallbackPort is the port on 127.0.0.1 for the browser's redirect; 0 = any free port.
@@ -50,7 +51,7 @@ type Server struct {
 
 	Store Store // "" = in memory
 	// Transport carries all requests to the server's metadata and to its authorization server. It must be the guarded
-	// transport of the connection, because it decides which addresses may be dialled. Required.
+	// transport of mcp.Options, because it decides which addresses may be dialled. Required.
 	Transport http.RoundTripper
 }
 
@@ -163,10 +164,19 @@ func (s Server) check() error {
 	case s.ClientSecret != "" && isDocument(s.ClientID):
 		return bad("a client that is described by a document has no secret; remove client_secret")
 	}
-	if err := checkAddress(u, s.Trusted); err != nil {
+	if err := s.Named().CheckURL(u); err != nil {
 		return bad("%w", err)
 	}
 	return nil
+}
+
+// Named decides about the addresses that the server names, for its Transport.
+func (s Server) Named() netrule.Named {
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		u = &url.URL{} // check refuses it before anything is requested
+	}
+	return netrule.Named{Server: u, Trusted: s.Trusted}
 }
 
 // same compares the settings that a person can change. It ignores the transport, which is new for every connection.

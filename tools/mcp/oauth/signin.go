@@ -255,7 +255,7 @@ func (s *signIn) ask(ctx context.Context, args *auth.AuthorizationArgs) (*auth.A
 	if err != nil || len(args.URL) > maxLink {
 		return nil, errors.New("the address of the sign-in page is not valid, or too long")
 	}
-	if err := errors.Join(checkAddress(u, s.a.s.Trusted), s.w.checkEndpoints()); err != nil {
+	if err := errors.Join(s.w.named.CheckURL(u), s.w.checkEndpoints()); err != nil {
 		s.w.refuse(err)
 		return nil, err
 	}

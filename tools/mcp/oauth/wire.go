@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -28,8 +27,8 @@ const (
 // the answers, and records what the library does not report: the issuer of a token endpoint, why an address was
 // refused, and the texts that must not be logged.
 type wire struct {
-	base    http.RoundTripper
-	trusted bool
+	base  http.RoundTripper
+	named netrule.Named
 
 	mu      sync.Mutex
 	issuers map[string]string // by token endpoint
@@ -40,7 +39,7 @@ type wire struct {
 }
 
 func newWire(s Server) *wire {
-	return &wire{base: s.Transport, trusted: s.Trusted, issuers: map[string]string{}}
+	return &wire{base: s.Transport, named: s.Named(), issuers: map[string]string{}}
 }
 
 // client returns an HTTP client that makes its requests through w.
@@ -65,7 +64,7 @@ func (w *wire) client() *http.Client {
 
 // RoundTrip implements http.RoundTripper.
 func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
-	if err := checkAddress(req.URL, w.trusted); err != nil {
+	if err := w.named.CheckURL(req.URL); err != nil {
 		w.refuse(err)
 		return nil, err
 	}
@@ -149,7 +148,7 @@ func (w *wire) checkEndpoints() error {
 		if err != nil {
 			return errors.New("the address of the token endpoint is not valid")
 		}
-		if err := checkAddress(u, w.trusted); err != nil {
+		if err := w.named.CheckURL(u); err != nil {
 			return err
 		}
 	}
@@ -190,24 +189,6 @@ func (w *wire) scrub(err error) string {
 		text = strings.ReplaceAll(text, s, redacted)
 	}
 	return text
-}
-
-// checkAddress returns an error unless an address may be requested, or shown to a person to open: it must be https and
-// public. A trusted server may also use private addresses and, on this machine, http.
-func checkAddress(u *url.URL, trusted bool) error {
-	plain := trusted && isLoopback(u.Hostname())
-	if _, err := netrule.CheckURL(u.String(), netrule.Options{AllowPrivate: trusted, AllowHTTP: plain}); err != nil {
-		return err
-	}
-	return nil
-}
-
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.IsLoopback()
 }
 
 // isDocument reports whether a client id is the address of a client metadata document.
