@@ -28,6 +28,7 @@ type Listener interface {
 var joinLabels = map[journal.Joining]string{
 	journal.Edited:    "[the message of this turn was changed by its writer; it now reads]\n",
 	journal.Meanwhile: "[said while you were working]\n",
+	journal.Declined:  "[the person who declined this call says why]\n",
 }
 
 // notWanted is what the model reads for a call that did not run because the message that it was made for was changed.

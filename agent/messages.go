@@ -36,7 +36,7 @@ func groups(entries []journal.Entry, shared bool) (head []llm.Message, all [][]l
 			list[len(list)-1] = addMessages(nil, said, nil, nil, shared)[0]
 			continue
 		}
-		if said = nil; e.Kind == journal.UserEntry && e.Joins != journal.Meanwhile {
+		if said = nil; e.Kind == journal.UserEntry && (e.Joins == "" || e.Joins == journal.Edited) {
 			said = e
 		}
 		if e.Retold {

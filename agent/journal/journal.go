@@ -146,6 +146,7 @@ type Joining string
 const (
 	Edited    Joining = "edited"    // the person changed the message that began the turn: Text is how it reads now
 	Meanwhile Joining = "meanwhile" // the person said it while the turn was running
+	Declined  Joining = "declined"  // who declined the call Call of Tool, maybe in an earlier turn, says why
 )
 
 // Heard is a message of a person, and the arrival that brought it.

@@ -73,6 +73,11 @@ type Deps struct {
 	Reach func(ctx context.Context, place bot.Place, caller string) (bool, error)
 	Words texts.Words
 	Now   func() time.Time
+	// Replies: a card can be replied to, so that whoever denies can say why in a reply. Elsewhere the channel hands in the
+	// reason (Why).
+	Replies bool
+	// Names returns the keys that a session has had, with the present one, as its group got new ids; nil = only this.
+	Names func(session bot.SessionKey) []bot.SessionKey
 	// Blobs keeps long commands that are sent as files; nil = they are kept in the rows.
 	Blobs blob.Store
 	// Covers returns whether grants would have answered an earlier question; nil = unknown.
@@ -90,6 +95,7 @@ type Deps struct {
 type Broker struct {
 	deps    Deps
 	timeout time.Duration
+	reasons waiting
 }
 
 // New returns a Broker. A question that nobody decides within timeout is denied (telegram.approval_timeout).
@@ -148,7 +154,7 @@ func (b *Broker) Ask(ctx context.Context, asked turn.Asked, change *bot.Change) 
 func (b *Broker) replace(a *bot.Approval, change *bot.Change) {
 	d := bot.Decision{ID: a.ID, State: bot.Withdrawn, At: b.deps.Now()}
 	change.Decide = append(change.Decide, d)
-	change.Send = append(change.Send, b.edit(a, b.record(after(a, d))))
+	change.Send = append(change.Send, b.edit(a, b.record(after(a, d), "")))
 }
 
 func (b *Broker) ask(
@@ -288,6 +294,8 @@ func (b *Broker) choose(
 		return b.decide(ctx, a, msg, bot.Denied, bot.Once, say)
 	case Gone:
 		return b.decide(ctx, a, msg, bot.Expired, bot.Once, say)
+	case Why:
+		return b.explain(a, msg, b.deps.Now(), say)
 	case wholeTool:
 		return b.whole(ctx, a, msg, say)
 	case clearMark:
@@ -318,6 +326,11 @@ func (b *Broker) pressed(ctx context.Context, msg *bot.Message) (a bot.Approval,
 	choice = parts[2]
 	switch choice {
 	case "y", "n", Gone:
+		return a, choice, nil
+	case Why: // there is no such button: a channel without replies hands in the words
+		if b.deps.Replies {
+			choice = ""
+		}
 		return a, choice, nil
 	}
 	if a.Needed > 1 { // several people decide about one call, and nobody decides about more in their name

@@ -48,7 +48,7 @@ func setupWith(t *testing.T, files blob.Store) *world {
 		rights: approval.Rights{Requester: true, Approvers: []string{"telegram:boss", "telegram:admin"}},
 	}
 	w.Broker = approval.New(approval.Deps{
-		Store: w.store, Rights: func(context.Context, bot.Place, string) (approval.Rights, error) { return w.rights, nil }, Words: texts.Words{}, Now: func() time.Time { return w.now }, Blobs: files,
+		Store: w.store, Rights: func(context.Context, bot.Place, string) (approval.Rights, error) { return w.rights, nil }, Words: texts.Words{}, Now: func() time.Time { return w.now }, Blobs: files, Replies: true,
 	}, 10*time.Minute)
 	return w
 }

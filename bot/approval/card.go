@@ -90,8 +90,8 @@ func shown(q tools.Question) string {
 }
 
 // record returns what the card becomes: the same command, and who decided what, when. It has no buttons. A question
-// that cannot be decoded any more can still be ended.
-func (b *Broker) record(a *bot.Approval) bot.Content {
+// that cannot be decoded any more can still be ended. The hint is the last line; "" = none.
+func (b *Broker) record(a *bot.Approval, hint string) bot.Content {
 	info, err := read(a)
 	decision := b.deps.Words.At(a.Place).Decided(info.Language, *a)
 	if err != nil {
@@ -103,7 +103,7 @@ func (b *Broker) record(a *bot.Approval) bot.Content {
 		show = first(show)
 	}
 	tool, _ := words.Line(info.Question.Tool)
-	return framed(render.Cut(tool, noteLength), show, decision, "")
+	return framed(render.Cut(tool, noteLength), show, decision, hint)
 }
 
 // framed puts text as code between a head and a foot. Head and foot are made inert, because they contain words of

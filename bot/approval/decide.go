@@ -91,7 +91,7 @@ func (b *Broker) decide(ctx context.Context, a *bot.Approval, msg *bot.Message, 
 			return no(w.NotYourself(msg.Language))
 		}
 	}
-	return b.count(a,
+	return b.count(ctx, a,
 		bot.Decision{
 			ID: a.ID, State: state, Scope: scope, By: msg.Caller, ByName: name(msg), At: now, Votes: a.Votes,
 		}, msg, say)
@@ -99,7 +99,7 @@ func (b *Broker) decide(ctx context.Context, a *bot.Approval, msg *bot.Message, 
 
 // count returns the Effect of a decision by somebody who may decide: one vote, or the last one.
 func (b *Broker) count(
-	a *bot.Approval, d bot.Decision, msg *bot.Message, say func(text string, alert bool) bot.Row,
+	ctx context.Context, a *bot.Approval, d bot.Decision, msg *bot.Message, say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
 	if d.State == bot.Approved {
 		if !slices.Contains(d.Votes, msg.Caller) {
@@ -110,6 +110,14 @@ func (b *Broker) count(
 		}
 	}
 	e := b.decided(a, d)
+	if d.State == bot.Denied && b.offerWhy(ctx, a, msg, &e.Change) {
+		info, err := read(a)
+		if err != nil {
+			return e, err
+		}
+		hint := b.deps.Words.At(a.Place).WhyOffer(info.Language, d.At.Add(WhyFor))
+		e.Change.Send[0].Content = b.record(after(a, d), hint)
+	}
 	e.Change.Send = append([]bot.Row{say(b.deps.Words.Noted(msg.Language, 0), false)}, e.Change.Send...)
 	if d.State != bot.Approved {
 		return e, nil
@@ -148,7 +156,7 @@ func (b *Broker) vote(a *bot.Approval, d bot.Decision, answer bot.Row) (turn.Eff
 			e := turn.Effect{Decided: []bot.SessionKey{a.Session}}
 			now, err := b.deps.Store.Approval(ctx, a.ID)
 			if err == nil {
-				e.Change.Send = []bot.Row{b.edit(&now, b.record(&now))}
+				e.Change.Send = []bot.Row{b.edit(&now, b.record(&now, ""))}
 			}
 			return e, err
 		},
@@ -167,7 +175,7 @@ func after(a *bot.Approval, d bot.Decision) *bot.Approval {
 // decided returns the Effect of a decision: the row, the card that becomes its record, and the turn that continues.
 func (b *Broker) decided(a *bot.Approval, d bot.Decision) turn.Effect {
 	return turn.Effect{
-		Change:  bot.Change{Decide: []bot.Decision{d}, Send: []bot.Row{b.edit(a, b.record(after(a, d)))}},
+		Change:  bot.Change{Decide: []bot.Decision{d}, Send: []bot.Row{b.edit(a, b.record(after(a, d), ""))}},
 		Decided: []bot.SessionKey{a.Session},
 	}
 }
@@ -210,13 +218,14 @@ func (b *Broker) Withdraw(ctx context.Context, session bot.SessionKey, turn, by 
 		}
 		gone := open[i]
 		gone.State, gone.Decided = bot.Withdrawn, now
-		change.Send = append(change.Send, b.edit(&open[i], b.record(&gone)))
+		change.Send = append(change.Send, b.edit(&open[i], b.record(&gone, "")))
 		change.Cancel = &bot.Cancel{Session: session, Turn: turn, By: by, At: now}
 	}
 	return nil
 }
 
 var (
-	_ turn.Approvals = (*Broker)(nil)
-	_ approve.Lookup = (*Broker)(nil)
+	_ turn.Approvals    = (*Broker)(nil)
+	_ turn.Explanations = (*Broker)(nil)
+	_ approve.Lookup    = (*Broker)(nil)
 )

@@ -56,6 +56,9 @@ func (c *chain) Execute(ctx context.Context, call *tools.Call) (*tools.Result, e
 		if err != nil {
 			return nil, err
 		}
+		if a.State == "denied" {
+			return nil, tools.Errorf(tools.PolicyBlocked, "declined")
+		}
 		if a.State != "approved" {
 			return nil, &tools.Pending{Question: tools.Question{Call: call.ID, Tool: call.Tool, Hash: hash, Show: "change it"}}
 		}

@@ -279,6 +279,9 @@ func (d *Dispatcher) expressText(ctx context.Context, a *bot.Arrival, msg *bot.M
 	if !verdict.OK {
 		return d.refuse(ctx, a, msg, verdict)
 	}
+	if msg.Command == "" { // of all other texts, only commands overtake
+		return d.effect(ctx, a, func() (turn.Effect, error) { return d.parts.Explanations.Explain(ctx, msg, a.At) })
+	}
 	call := &turn.Call{Message: msg, Session: d.session(msg), Admin: verdict.Admin, Allowed: verdict.Allowed}
 	d.awaitBeginning(ctx, call.Session)
 	call.Running = d.busy(call.Session)

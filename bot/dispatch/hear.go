@@ -32,17 +32,38 @@ type ear struct {
 
 // joining is what was told to the Runner and is not stored yet.
 type joining struct {
-	edits []int64 // the arrivals, if the message of the turn was changed
-	texts []int64 // those of other messages
+	edits []int64    // the arrivals, if the message of the turn was changed
+	texts []int64    // those of other messages
+	facts []bot.Fact // that hold reasons for denials, deleted
 	said  []bot.Message
 }
 
 // Hear implements agent.Listener.
 func (j *laneJournal) Hear(ctx context.Context) ([]journal.Entry, bool, error) {
-	if j.opening != nil && !j.opening.over() {
-		return nil, false, nil
+	reasons, told, err := j.ear.d.parts.Explanations.Reasons(ctx, j.lease.Session, j.ear.d.opts.Shared)
+	if err != nil {
+		return nil, false, err
 	}
-	return j.ear.hear(ctx)
+	if j.opening != nil && !j.opening.over() {
+		if len(told) == 0 {
+			return nil, false, nil
+		}
+		if err := j.Stored(); err != nil {
+			return nil, false, err
+		}
+	}
+	said, revised, err := j.ear.hear(ctx)
+	if err != nil || revised || len(told) == 0 {
+		return said, revised, err
+	}
+	if j.ear.heard == nil {
+		j.ear.heard = &joining{}
+	}
+	j.ear.heard.facts = told
+	for i := range reasons {
+		reasons[i].Turn = j.ear.turn.ID
+	}
+	return append(reasons, said...), false, nil
 }
 
 // over reports whether the outcome of the commit is known.
@@ -173,7 +194,7 @@ func (e *ear) joins(ctx context.Context, change *bot.Change) error {
 	if e.heard == nil || !slices.ContainsFunc(change.Append.Entries, func(s journal.Entry) bool { return s.Joins != "" }) {
 		return nil
 	}
-	change.Done = e.heard.texts
+	change.Done, change.Facts = e.heard.texts, append(change.Facts, e.heard.facts...)
 	if len(e.heard.edits) == 0 {
 		return nil
 	}

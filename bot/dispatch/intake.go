@@ -38,6 +38,10 @@ func (d *Dispatcher) Accept(ctx context.Context, raws []turn.Raw) error {
 	for i, raw := range raws {
 		batch[i] = d.arrival(raw, now)
 	}
+	if err := d.explanations(ctx, batch, now); err != nil {
+		d.unstored(ctx, raws, err)
+		return fmt.Errorf("look at %d updates: %w", len(raws), err)
+	}
 	d.recent.note(batch)
 	d.awaitBeginnings(ctx, batch)
 	d.beginFirsts(batch)
@@ -139,6 +143,26 @@ func (d *Dispatcher) arrival(raw turn.Raw, now time.Time) incoming {
 	// what has files is stored before they are read, and what more may belong to before that comes
 	in.plain = msg.Command == "" && len(msg.Files) == 0 && d.awaits(&msg) == 0
 	return in
+}
+
+// explanations has replies to cards that were just denied handled at once, beside the lane of their sender: they say
+// why, and begin no turn.
+func (d *Dispatcher) explanations(ctx context.Context, batch []incoming, at time.Time) error {
+	for i := range batch {
+		in := &batch[i]
+		if in.arrival.Express || in.msg.Reply == nil {
+			continue
+		}
+		explains, err := d.parts.Explanations.Explains(ctx, &in.msg, at)
+		if err != nil {
+			return err
+		}
+		if explains {
+			in.arrival.Express, in.arrival.Session = true, ""
+			in.interrupt, in.plain = false, false
+		}
+	}
+	return nil
 }
 
 func (d *Dispatcher) class(msg *bot.Message) turn.Class {

@@ -105,14 +105,15 @@ type Buttons struct {
 
 // Parts are the dependencies of a Dispatcher.
 type Parts struct {
-	Store     bot.Store
-	Decoders  map[bot.Source]bot.Decoder // by source of the arrival; the channel's own updates have the channel's name
-	Composer  bot.Composer
-	Runner    Runner
-	Guard     turn.Guard
-	Meter     turn.Meter
-	Commands  turn.Commands
-	Approvals turn.Approvals
+	Store        bot.Store
+	Decoders     map[bot.Source]bot.Decoder // by source of the arrival; the channel's own updates have the channel's name
+	Composer     bot.Composer
+	Runner       Runner
+	Guard        turn.Guard
+	Meter        turn.Meter
+	Commands     turn.Commands
+	Approvals    turn.Approvals
+	Explanations turn.Explanations
 	Buttons
 	Outbox Outbox
 	// Direct sends, without the outbox, what has to be said when nothing can be stored; nil = nothing is said.

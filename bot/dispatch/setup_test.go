@@ -328,12 +328,17 @@ func setup(t *testing.T) *world {
 		t: t, store: bottest.New(), guard: &guard{out: map[string]bool{}}, meter: &meter{turns: map[string]int{}}, outbox: &outbox{}, runner: echo,
 		opts: dispatch.Options{Channel: "test", Bot: "7"},
 	}
+	w.restarted()
+	w.commands = &commands{store: w.store, broker: w.broker}
+	return w
+}
+
+// restarted gives the next process a broker that remembers nothing.
+func (w *world) restarted() {
 	rights := func(context.Context, bot.Place, string) (approval.Rights, error) {
 		return approval.Rights{Requester: true}, nil
 	}
-	w.broker = approval.New(approval.Deps{Store: w.store, Rights: rights, Words: texts.Words{}, Now: time.Now}, 10*time.Minute)
-	w.commands = &commands{store: w.store, broker: w.broker}
-	return w
+	w.broker = approval.New(approval.Deps{Store: w.store, Rights: rights, Words: texts.Words{}, Now: time.Now, Replies: true}, 10*time.Minute)
 }
 
 // process is a running dispatcher.
@@ -352,7 +357,7 @@ func (w *world) start() *process {
 	}
 	parts := dispatch.Parts{
 		Store: w.store, Decoders: map[bot.Source]bot.Decoder{"test": decoder{}}, Composer: composer{}, Runner: w.runner, Guard: w.guard, Meter: w.meter, Commands: w.commands,
-		Approvals: w.broker, Outbox: w.outbox, Words: texts.Words{}, Log: zerolog.Nop(), Now: time.Now,
+		Approvals: w.broker, Explanations: w.broker, Outbox: w.outbox, Words: texts.Words{}, Log: zerolog.Nop(), Now: time.Now,
 	}
 	if w.parts != nil {
 		w.parts(&parts)

@@ -96,7 +96,7 @@ func addEntry(t *Turn, e journal.Entry) {
 		switch text := prompt.Said(e.Text, e.Parts); e.Joins {
 		case journal.Edited:
 			t.Text = text
-		case journal.Meanwhile:
+		case journal.Meanwhile, journal.Declined:
 			t.Text += "\n" + text
 		default:
 			t.Text, t.Began = text, e.At

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/terminal/edit"
 	"github.com/zephbot/zephbot/bot/terminal/keys"
 	"github.com/zephbot/zephbot/bot/terminal/paint"
@@ -77,12 +78,14 @@ type Rich struct {
 	view
 	task
 	prompt
-	asks  []*inquiry // open questions, oldest first
-	form  *formFace  // nil = none
-	steps []step     // for Talk: what is done without the lock
-	early []func()   // what is shown once the terminal is open
-	left  error      // why Talk ends
-	gone  bool       // Talk ends
+	asks      []*inquiry // questions that wait for the person, oldest first; at most the first one is open
+	cardFiles []*bot.Row // with long commands, whose cards are still to come
+	why       *whyFace   // nil = nobody is offered to say why
+	form      *formFace  // nil = none
+	steps     []step     // for Talk: what is done without the lock
+	early     []func()   // what is shown once the terminal is open
+	left      error      // why Talk ends
+	gone      bool       // Talk ends
 }
 
 // step is something that Talk does outside of the lock.
@@ -341,6 +344,10 @@ func (r *Rich) tick() {
 	now := time.Now()
 	if !r.until.IsZero() && now.After(r.until) {
 		r.notice, r.until, r.dirty = "", time.Time{}, true
+	}
+	if r.why != nil && now.After(r.why.until) {
+		r.endWhy()
+		r.dirty = true
 	}
 	if r.busy {
 		r.spin++

@@ -3,6 +3,7 @@ package terminal
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,7 +11,6 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/terminal/keys"
 	"github.com/zephbot/zephbot/bot/terminal/paint"
-	"github.com/zephbot/zephbot/bot/turn"
 )
 
 // arming decides which keys are meant for a question. A person can only mean what they have seen: a key counts if the
@@ -39,14 +39,19 @@ func (a *arming) takes(k keys.Key, at time.Time, replies bool) bool {
 	return at.Sub(since) >= settle
 }
 
-// inquiry is a question whose answer is one of some buttons.
+// inquiry is a question whose answer is one of some buttons. One is open at a time: its card is shown when its list
+// opens, directly above it, so that a key decides about the card that the person reads.
 type inquiry struct {
 	arming
-	row     int64  // of the outbox
-	message string // id of the message
+	card    *bot.Row   // nil = a choice among lines
+	files   []*bot.Row // with long commands, shown before the card
+	changes []Change
+	message string // id of the card's message
 	options []option
-	at      int  // the selected one
-	decided bool // the person has chosen; the answer is on its way
+	at      int    // the selected one
+	open    bool   // its card and its list are shown
+	query   string // of the press that is on its way; "" = the person has not chosen
+	denies  bool   // that press refuses
 	hint    string
 	// chosen is called with the choice, -1 = Escape, if it is not the press of a button.
 	chosen func(ctx context.Context, choice int)
@@ -88,10 +93,30 @@ func (a *inquiry) deny() int {
 
 // open returns the question that is to be answered now; nil = none.
 func (r *Rich) open() *inquiry {
-	if len(r.asks) == 0 || r.asks[0].decided {
+	if len(r.asks) == 0 || !r.asks[0].open || r.asks[0].query != "" {
 		return nil
 	}
 	return r.asks[0]
+}
+
+// openNext shows what waits for the person, if nothing else does: the oldest question, then requests of servers. The
+// caller holds the lock.
+func (r *Rich) openNext() {
+	switch {
+	case r.why != nil || r.form != nil:
+	case len(r.asks) == 0:
+		r.nextFormFace()
+	case !r.asks[0].open:
+		q := r.asks[0]
+		q.open = true
+		for _, file := range q.files {
+			r.showCard(file, nil)
+		}
+		if q.card != nil {
+			r.showCard(q.card, q.changes)
+		}
+		r.appear(&q.arming)
+	}
 }
 
 // replied is told that the terminal has replied: what was asked before it is on the screen.
@@ -129,9 +154,7 @@ func (r *Rich) choose(q *inquiry, k keys.Key) {
 		r.picked(q, pick)
 		return
 	}
-	q.decided = true
-	data := q.options[pick].data
-	r.later(func(ctx context.Context) error { return r.press(ctx, data) })
+	q.query, q.denies = r.pressButton(q.options[pick].data, ""), q.options[pick].key == "n"
 }
 
 // named returns the option that a number or a letter means; -1 = none.
@@ -156,7 +179,7 @@ func (r *Rich) Choose(hint string, lines []string, chosen func(ctx context.Conte
 	}
 	r.locked(func() {
 		r.asks = append(r.asks, q)
-		r.whenOpen(func() { r.appear(&q.arming) })
+		r.whenOpen(r.openNext)
 	})
 }
 
@@ -166,36 +189,38 @@ func (r *Rich) picked(q *inquiry, choice int) {
 	r.later(func(ctx context.Context) error {
 		q.chosen(ctx, choice)
 		r.locked(func() {
-			r.next(0)
+			r.openNext()
 			r.draw()
 		})
 		return nil
 	})
 }
 
-// press hands in the press of a button.
-func (r *Rich) press(ctx context.Context, data string) error {
-	m := r.message("")
-	m.Kind, m.Data, m.Query, m.Command = bot.Press, data, m.ID, ""
-	raw, err := bot.EncodeMessage(&m)
-	if err != nil {
-		return fmt.Errorf("decision: %w", err)
-	}
-	return r.accept(ctx, []turn.Raw{{ID: m.ID, Source: bot.FromTerminal, Body: raw}})
+// pressButton hands in the press of a button, with the text that goes with it, and returns its id.
+func (r *Rich) pressButton(data, text string) (query string) {
+	m := r.pressOf(data, text)
+	r.later(func(ctx context.Context) error { return r.handPress(ctx, r.accept, m) })
+	return m.Query
 }
 
-// question shows a card and asks what it asks.
+// question takes a card, and shows it when it is the one to be answered. A file with a long command comes before its
+// card and is shown with it.
 func (r *Rich) question(row *bot.Row, id string, changes []Change) {
-	q := &inquiry{row: row.ID, message: id, options: optionsOf(row.Content.Buttons)}
+	q := &inquiry{card: row, files: r.cardFiles, changes: changes, message: id, options: optionsOf(row.Content.Buttons)}
+	switch {
+	case r.stopping: // nobody is asked any more
+		r.showCard(row, changes)
+	case len(q.options) == 0:
+		r.cardFiles = append(r.cardFiles, row)
+	default:
+		r.cardFiles, r.asks = nil, append(r.asks, q)
+		r.openNext()
+	}
+}
+
+func (r *Rich) showCard(row *bot.Row, changes []Change) {
 	r.print("")
 	r.print(r.card(row, changes)...)
-	if len(q.options) == 0 || r.stopping {
-		return
-	}
-	r.asks = append(r.asks, q)
-	if len(r.asks) == 1 {
-		r.appear(&q.arming)
-	}
 }
 
 // appear is called when a question is the one to be answered.
@@ -263,37 +288,40 @@ func (r *Rich) diffs(changes []Change, limit int) (lines []string, ok bool) {
 	return lines, len(lines) > 0
 }
 
-// decided handles the edit of a card: another question in its place, or its record.
+// edited handles the edit of a card: another question in its place, or its record.
 func (r *Rich) edited(row *bot.Row) {
-	at := -1
-	for i, q := range r.asks {
-		if row.EditRow != 0 && q.row == row.EditRow || row.Edit != "" && q.message == row.Edit {
-			at = i
-		}
-	}
+	at := slices.IndexFunc(r.asks, func(q *inquiry) bool { return q.is(row) })
 	options := optionsOf(row.Content.Buttons)
-	if at < 0 || len(options) == 0 {
-		r.print(r.rich.Painter.Text(paint.Plain, recordOf(row), r.screen.Size().Cols-1)...)
-		if at >= 0 {
-			r.asks = append(r.asks[:at:at], r.asks[at+1:]...)
-			r.next(at)
-		}
+	if at >= 0 && len(options) > 0 {
+		q := r.asks[at]
+		q.card, q.changes, q.options, q.at, q.query, q.open = revisedCard(q.card, row), nil, options, 0, "", false
+		r.openNext()
 		return
 	}
-	r.print("")
-	r.print(r.card(row, nil)...)
-	q := r.asks[at]
-	q.options, q.at, q.decided = options, 0, false
-	if at == 0 {
-		r.appear(&q.arming)
+	if at < 0 && r.stopping || at >= 0 && r.asks[at].open { // its card is above
+		r.print(r.rich.Painter.Text(paint.Plain, recordOf(row), r.screen.Size().Cols-1)...)
+	} else {
+		r.showCard(row, nil)
 	}
+	if at >= 0 {
+		if q := r.asks[at]; q.denies && q.query != "" {
+			r.offerWhy(q)
+		}
+		r.asks = slices.Delete(r.asks, at, at+1)
+	}
+	r.openNext()
 }
 
-// next shows the question after the first one was answered.
-func (r *Rich) next(removed int) {
-	if removed == 0 && len(r.asks) > 0 {
-		r.appear(&r.asks[0].arming)
-	}
+// is reports whether a row edits the card of the question.
+func (a *inquiry) is(row *bot.Row) bool {
+	return a.card != nil && (row.EditRow != 0 && a.card.ID == row.EditRow || row.Edit != "" && a.message == row.Edit)
+}
+
+// revisedCard returns a card with what an edit makes of it.
+func revisedCard(card, row *bot.Row) *bot.Row {
+	next := *card
+	next.Content = row.Content
+	return &next
 }
 
 // recordOf returns what a card's record says about the decision: what follows the code.
@@ -307,11 +335,16 @@ func recordOf(row *bot.Row) string {
 	return row.Content.Text
 }
 
-// refused shows why a press had no effect, and asks again.
-func (r *Rich) refused(row *bot.Row) {
-	r.print(r.rich.Painter.Text(paint.Yellow, row.Content.Text, r.screen.Size().Cols-1)...)
-	if len(r.asks) > 0 && r.asks[0].decided {
-		r.asks[0].decided = false
-		r.appear(&r.asks[0].arming)
+// toast is told what became of a press: it was counted, or why it had no effect, and then it is asked again.
+func (r *Rich) toast(row *bot.Row) {
+	if row.Alert && row.Content.Text != "" {
+		r.print(r.rich.Painter.Text(paint.Yellow, row.Content.Text, r.screen.Size().Cols-1)...)
 	}
+	at := slices.IndexFunc(r.asks, func(q *inquiry) bool { return q.query != "" && q.query == row.Query })
+	if at < 0 || !row.Alert {
+		return
+	}
+	q := r.asks[at]
+	q.query = ""
+	r.appear(&q.arming)
 }

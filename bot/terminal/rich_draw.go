@@ -40,6 +40,9 @@ func (r *Rich) draw() {
 		live = append(live, lines...)
 	}
 	switch q := r.open(); {
+	case r.why != nil:
+		lines, row, col := r.whyLines()
+		add(lines, row, col, false)
 	case q != nil:
 		add(r.askLines(q), q.at, 0, true)
 	case r.form != nil:

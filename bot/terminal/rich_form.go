@@ -34,7 +34,7 @@ func (r *Rich) Elicit(ctx context.Context, req Request) (Reply, error) {
 	r.Terminal.mu.Lock()
 	r.forms = append(r.forms, f)
 	r.Terminal.mu.Unlock()
-	r.locked(func() { r.whenOpen(r.nextFormFace) })
+	r.locked(func() { r.whenOpen(r.openNext) })
 	select {
 	case reply := <-f.reply:
 		return reply, nil
@@ -44,7 +44,7 @@ func (r *Rich) Elicit(ctx context.Context, req Request) (Reply, error) {
 				r.form = nil
 				late := fmt.Sprintf(r.rich.Words.FormLate, req.Server)
 				r.print(r.rich.Painter.Text(paint.Yellow, late, r.screen.Size().Cols-1)...)
-				r.nextFormFace()
+				r.openNext()
 				r.draw()
 			}
 		})
@@ -52,11 +52,8 @@ func (r *Rich) Elicit(ctx context.Context, req Request) (Reply, error) {
 	}
 }
 
-// nextFormFace shows the oldest request that waits, if none is shown; the caller holds the lock.
+// nextFormFace shows the oldest request that waits; the caller holds the lock.
 func (r *Rich) nextFormFace() {
-	if r.form != nil {
-		return
-	}
 	f, ok := r.nextForm()
 	if !ok {
 		return
@@ -125,7 +122,7 @@ func (r *Rich) fillField() {
 func (r *Rich) replyForm(reply Reply) {
 	r.form.reply <- reply
 	r.form = nil
-	r.nextFormFace()
+	r.openNext()
 }
 
 // formLines draws the field that is to be filled in, with the place of the cursor.

@@ -23,6 +23,10 @@ func (r *Rich) key(k keys.Key, at time.Time) {
 		r.suspend()
 		return
 	}
+	if r.why != nil {
+		r.whyKey(k)
+		return
+	}
 	if question := r.open(); question != nil {
 		if question.takes(k, at, r.replies) {
 			r.choose(question, k)
@@ -152,6 +156,8 @@ func (r *Rich) interrupt() {
 		r.leave(ErrLeft)
 	case r.busy:
 		r.stop()
+	case r.why != nil:
+		r.endWhy()
 	case r.search != nil:
 		r.search = nil
 	case !r.editor.Empty():
@@ -169,7 +175,7 @@ func (r *Rich) interrupt() {
 // stop ends the running turn. What was to be said afterwards is the person's draft again.
 func (r *Rich) stop() {
 	r.stopping = true
-	r.asks = nil
+	r.asks, r.why = nil, nil
 	if r.form != nil {
 		r.form.cancel()
 		r.form = nil

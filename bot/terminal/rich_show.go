@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -42,9 +43,7 @@ func (r *Rich) show(row *bot.Row, id string, changes []Change) {
 	case row.Purpose == bot.Final:
 		r.final(row)
 	case row.Purpose == bot.Toast:
-		if row.Alert && row.Content.Text != "" {
-			r.refused(row)
-		}
+		r.toast(row)
 	default:
 		r.told(row)
 	}
@@ -85,8 +84,9 @@ func (r *Rich) final(row *bot.Row) {
 // over ends the task, and begins the next one.
 func (r *Rich) over() {
 	queue := r.queue
+	r.asks = slices.DeleteFunc(r.asks, func(q *inquiry) bool { return q.card != nil && q.card.Turn != "" && q.card.Turn == r.turn })
 	r.task = task{former: r.turn}
-	r.asks = nil
+	r.openNext()
 	if len(queue) > 0 {
 		text := queue[0]
 		r.queue = queue[1:]

@@ -3,11 +3,13 @@
 package terminal
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -40,6 +42,7 @@ type Options struct {
 	Chat     string    // name of the conversation
 	Caller   string    // person's id without channel; "" = "local"
 	Language string
+	Choices  string // the prompt of a question; "" = in English
 	Flush    func() // discards what was typed and not read yet; may be nil
 	Now      func() time.Time
 }
@@ -51,18 +54,27 @@ type Terminal struct {
 
 	mu        sync.Mutex
 	sent      int64
-	questions []question // open ones, oldest first
-	forms     []form     // waiting requests of MCP servers, oldest first
-	answered  int        // answers and replies shown
-	waiting   int        // value of answered when the last message was accepted
+	questions []*question // open ones, oldest first; the person is asked one at a time
+	cardFiles []Event     // long commands, whose cards are still to come
+	awaits    bool        // somebody waits for an answer, and is asked
+	forms     []form      // waiting requests of MCP servers, oldest first
+	answered  int         // answers and replies shown
+	waiting   int         // value of answered when the last message was accepted
 	change    chan struct{}
 	input     *input
 	pressed   <-chan struct{} // see Interrupts; nil = never
 }
 
 type question struct {
-	text  string
-	press string // callback data without the choice
+	row     int64   // of the outbox
+	message string  // id of its card
+	shown   []Event // its card, with the file of a long command before it
+	seen    bool    // the card was shown
+	asked   bool    // the person was asked
+	press   string  // callback data without the choice
+	own     bool    // the person has decided
+	query   string  // id of their press
+	gone    func()  // ends the asking; nil = it is not asked
 }
 
 // New returns a Terminal.
@@ -140,13 +152,7 @@ func (t *Terminal) Send(_ context.Context, row *bot.Row) (string, error) {
 	event := Event{Session: row.Session, Turn: row.Turn, Text: row.Content.Text}
 	switch row.Purpose {
 	case bot.Question:
-		t.show(Event{Type: "notice", Session: row.Session, Turn: row.Turn, Text: t.fileText(row)},
-			row.Content.File != nil)
-		if q, ok := ask(row); ok {
-			t.questions = append(t.questions, q)
-			event.Type, event.Approval = "approval", q.press+"y"
-			t.show(event, true)
-		}
+		t.question(row, id, event)
 	case bot.Final:
 		event.Type = "answer"
 		t.show(event, true)
@@ -156,12 +162,20 @@ func (t *Terminal) Send(_ context.Context, row *bot.Row) (string, error) {
 		t.show(event, true)
 		t.answered++
 	case bot.Record:
-		t.settle(row)
+		tell := t.settle(row, event)
 		event.Type = "notice"
-		t.show(event, t.opts.JSON)
+		t.show(event, tell || t.opts.JSON)
+	case bot.Toast:
+		event.Type = "notice"
+		t.show(event, event.Text != "" && row.Alert)
+		for _, q := range t.questions {
+			if row.Alert && q.query != "" && q.query == row.Query && t.opts.Ask { // it had no effect
+				q.own, q.asked = false, false
+			}
+		}
 	default:
 		event.Type = "notice"
-		t.show(event, event.Text != "" && (row.Purpose != bot.Toast || row.Alert))
+		t.show(event, event.Text != "")
 	}
 	t.signal()
 	return id, nil
@@ -179,23 +193,65 @@ func (t *Terminal) fileText(row *bot.Row) string {
 	return row.Content.File.Name + ":\n" + text
 }
 
-// ask reads the name of a card's question from its buttons.
-func ask(row *bot.Row) (question, bool) {
+// question takes a card. While the person is being asked, or soon will be, it is shown with its prompt; otherwise it is
+// shown now, and again when they are asked. The caller holds the lock.
+func (t *Terminal) question(row *bot.Row, id string, event Event) {
+	press := buttonsOf(row)
+	if row.Content.File != nil {
+		t.cardFiles = append(t.cardFiles, Event{Type: "notice", Session: row.Session, Turn: row.Turn, Text: t.fileText(row)})
+	}
+	if press == "" {
+		return
+	}
+	event.Type, event.Approval = "approval", press+"y"
+	q := &question{row: row.ID, message: id, press: press, shown: append(t.cardFiles, event)}
+	t.cardFiles, t.questions = nil, append(t.questions, q)
+	if !t.awaits {
+		t.showQuestion(q)
+	}
+}
+
+// showQuestion shows a card; a program gets each once. The caller holds the lock.
+func (t *Terminal) showQuestion(q *question) {
+	for _, e := range q.shown {
+		t.show(e, !t.opts.JSON || !q.seen)
+	}
+	q.seen = true
+}
+
+// buttonsOf returns the data of a card's buttons without the choice; "" = it has none.
+func buttonsOf(row *bot.Row) string {
 	for _, line := range row.Content.Buttons {
 		for _, b := range line {
 			if i := strings.LastIndexByte(b.Data, ':'); i >= 0 {
-				return question{text: row.Content.Text, press: b.Data[:i+1]}, true
+				return b.Data[:i+1]
 			}
 		}
 	}
-	return question{}, false
+	return ""
 }
 
-// settle forgets the oldest question once its record is shown.
-func (t *Terminal) settle(*bot.Row) {
-	if len(t.questions) > 0 {
-		t.questions = t.questions[1:]
+// settle ends the question whose record a row is, and reports whether the person has to be told how: they did not decide
+// it themselves. A card that still asks takes the place of the former one, and is shown when it is asked. The caller
+// holds the lock.
+func (t *Terminal) settle(row *bot.Row, event Event) (tell bool) {
+	i := slices.IndexFunc(t.questions, func(q *question) bool {
+		return q.row == row.EditRow || row.Edit != "" && q.message == row.Edit
+	})
+	if i < 0 {
+		return false
 	}
+	q, asks := t.questions[i], buttonsOf(row) != ""
+	if asks && !q.own {
+		event.Type, event.Approval = "approval", q.press+"y"
+		q.shown, q.seen, q.asked = []Event{event}, false, false
+	} else {
+		t.questions = slices.Delete(t.questions, i, i+1)
+	}
+	if q.gone != nil {
+		q.gone()
+	}
+	return !asks && !q.own && q.seen
 }
 
 // show prints an event; the caller holds the lock.
@@ -283,13 +339,20 @@ func (t *Terminal) hand(ctx context.Context, accept Accept, m bot.Message) error
 
 // await returns once the last message is answered, and asks pending questions in the meantime.
 func (t *Terminal) await(ctx context.Context, accept Accept) error {
-	asked := ""
+	t.mu.Lock()
+	t.awaits = true
+	t.mu.Unlock()
+	defer func() {
+		t.mu.Lock()
+		t.awaits = false
+		t.mu.Unlock()
+	}()
 	for {
 		t.mu.Lock()
 		change, done := t.change, t.answered > t.waiting
 		var q *question
-		if len(t.questions) > 0 {
-			q = &t.questions[0]
+		if len(t.questions) > 0 && !t.questions[0].asked {
+			q = t.questions[0]
 		}
 		t.mu.Unlock()
 		if f, ok := t.nextForm(); ok && !done {
@@ -301,8 +364,7 @@ func (t *Terminal) await(ctx context.Context, accept Accept) error {
 		switch {
 		case done:
 			return nil
-		case q != nil && q.press != asked:
-			asked = q.press
+		case q != nil:
 			if err := t.decide(ctx, accept, q); err != nil {
 				return err
 			}
@@ -324,29 +386,76 @@ func (t *Terminal) asking() int {
 	return t.input.mark()
 }
 
-// decide asks the person and accepts the decision. If the input ends without one, nobody has decided.
+// decide shows a card, asks the person and accepts the decision. If the input ends without one, nobody has decided. It
+// also ends when the question does.
 func (t *Terminal) decide(ctx context.Context, accept Accept, q *question) error {
-	choice, asked := approval.Gone, t.asking()
+	asking, gone := context.WithCancel(ctx)
+	defer gone()
+	t.mu.Lock()
+	open := slices.Contains(t.questions, q)
+	if q.gone, q.asked = gone, true; open {
+		t.showQuestion(q)
+	}
+	t.mu.Unlock()
+	if !open {
+		return nil
+	}
+	choice, why, asked := approval.Gone, "", t.asking()
 	for t.opts.Ask {
-		t.print("[y] once, [s] for this session, [n] no: ")
-		text, err := t.input.next(ctx, asked)
+		t.print(cmp.Or(t.opts.Choices, "[y] once, [s] for this session, [n] no (n and a few words: no, and why): "))
+		text, err := t.input.next(asking, asked)
 		if errors.Is(err, io.EOF) {
 			break
+		}
+		if asking.Err() != nil && ctx.Err() == nil { // decided elsewhere, or too late
+			t.newline()
+			return nil
 		}
 		if err != nil {
 			return err
 		}
-		said := strings.ToLower(strings.TrimSpace(text))
-		if said == "yes" || said == "no" {
-			said = said[:1]
-		}
-		if said == "y" || said == "s" || said == "n" {
-			choice = said
+		if choice, why = chosen(text); choice != approval.Gone {
 			break
 		}
 	}
+	m := t.pressOf(q.press+choice, "")
+	t.mu.Lock()
+	if q.own = true; choice != approval.Gone {
+		q.query = m.Query
+	}
+	t.mu.Unlock()
+	if err := t.handPress(ctx, accept, m); err != nil || why == "" {
+		return err
+	}
+	return t.handPress(ctx, accept, t.pressOf(q.press+approval.Why, why))
+}
+
+// chosen returns what a line chooses, and why; approval.Gone = nothing. Only a denial has a reason.
+func chosen(line string) (choice, why string) {
+	word, why, _ := strings.Cut(strings.TrimSpace(line), " ")
+	word, why = strings.ToLower(word), strings.TrimSpace(why)
+	if bare := strings.TrimRight(word, ",:;."); bare == "n" || bare == "no" {
+		return "n", why
+	}
+	switch {
+	case why != "":
+	case word == "yes", word == "y":
+		return "y", ""
+	case word == "s":
+		return "s", ""
+	}
+	return approval.Gone, ""
+}
+
+// pressOf returns the press of a button, with the text that goes with it.
+func (t *Terminal) pressOf(data, text string) bot.Message {
 	m := t.message("")
-	m.Kind, m.Data, m.Query, m.Command = bot.Press, q.press+choice, m.ID, ""
+	m.Kind, m.Data, m.Query, m.Text, m.Command = bot.Press, data, m.ID, text, ""
+	return m
+}
+
+// handPress accepts a press.
+func (t *Terminal) handPress(ctx context.Context, accept Accept, m bot.Message) error {
 	raw, err := bot.EncodeMessage(&m)
 	if err != nil {
 		return fmt.Errorf("decision: %w", err)

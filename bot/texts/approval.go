@@ -171,6 +171,17 @@ func (w Words) Noted(language string, missing int) string {
 	return w.in(language).Decisions.Noted
 }
 
+// WhyOffer is below the record of a denial: until when a reply to it says why.
+func (w Words) WhyOffer(language string, until time.Time) string {
+	return fmt.Sprintf(w.in(language).Decisions.WhyOffer, w.clock(until))
+}
+
+// WhyNoted answers somebody who has said why they denied.
+func (w Words) WhyNoted(language string) string { return w.in(language).Decisions.WhyNoted }
+
+// WhyLate answers somebody who says why when it is too late, or who has not denied it.
+func (w Words) WhyLate(language string) string { return w.in(language).Decisions.WhyLate }
+
 // AlwaysButton is the label of the button that begins storing a rule.
 func (w Words) AlwaysButton(language string) string { return w.in(language).Buttons.Always }
 

@@ -114,6 +114,7 @@ type decisionBook struct {
 	OneQuestion, WhichQuestion                                         string // names of questions
 	NotYourself, VoteOthers, Noted                                     string
 	NotedMore                                                          string // approvals that are missing
+	WhyOffer, WhyNoted, WhyLate                                        string
 }
 
 // policyBook is what is said about rules.

@@ -9,6 +9,9 @@ type Terminal struct {
 	Leave    string // after one Ctrl-C at an empty prompt
 	Queued   string // before messages that are sent after the answer
 	Choose   string // below a list of choices
+	Why      string // before what the person writes as the reason for a denial
+	WhyHint  string
+	Choices  string // of a question, at a terminal without a screen
 	Earlier  string // before what was said last
 	Other    string // before an answer of another conversation
 	Which    string // before the list of conversations

@@ -76,7 +76,7 @@ func everything(l string) map[string][]string {
 		"Decided":      {decided(bot.Approved, bot.Once), decided(bot.Approved, bot.Session), decided(bot.Approved, bot.Always), decided(bot.Approved, bot.Cleared), decided(bot.Denied, ""), decided(bot.Expired, ""), decided(bot.Withdrawn, "")},
 		"AlwaysButton": {w.AlwaysButton(l)}, "ClearButton": {w.ClearButton(l)}, "AdminsClear": {w.AdminsClear(l)}, "StoreHead": {w.StoreHead(l)}, "StoreFoot": {w.StoreFoot(l)}, "AdminsStore": {w.AdminsStore(l)}, "StoreButtons": {store, back},
 		"PolicyStatus": {w.PolicyStatus(l, []string{"a"})}, "PolicyDecision": {w.PolicyDecision(l, "ask", "r", "why"), w.PolicyDecision(l, "deny", "r", "")}, "PolicyHelp": {w.PolicyHelp(l)},
-		"NotYours": {w.NotYours(l, "Ann"), w.NotYours(l, "")}, "NotYourself": {w.NotYourself(l)}, "VoteOthers": {w.VoteOthers(l)},
+		"NotYours": {w.NotYours(l, "Ann"), w.NotYours(l, "")}, "NotYourself": {w.NotYourself(l)}, "WhyOffer": {w.WhyOffer(l, at)}, "WhyNoted": {w.WhyNoted(l)}, "WhyLate": {w.WhyLate(l)}, "VoteOthers": {w.VoteOthers(l)},
 		"Visible": {w.Visible(l).Blanks, w.Visible(l).Lines}, "Already": {w.Already(l, bot.Approval{State: bot.Denied, ByName: "Ann", Decided: at})},
 		"UnknownQuestion": {w.UnknownQuestion(l)}, "NoQuestion": {w.NoQuestion(l)}, "OneQuestion": {w.OneQuestion(l, "akun")}, "WhichQuestion": {w.WhichQuestion(l, []string{"akun", "bero"})},
 		"Noted": {w.Noted(l, 0), w.Noted(l, 2)}, "Names": w.Names(), "Named": {texts.Named("Ann")}, "Languages": w.Languages(),

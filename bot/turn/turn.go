@@ -172,6 +172,18 @@ type Approvals interface {
 	Withdraw(ctx context.Context, session bot.SessionKey, turn, by string, change *bot.Change) error
 }
 
+// Explanations are what people say about their denials (bot/approval).
+type Explanations interface {
+	// Explains reports whether a message that arrived at a time says why its sender has denied a question: it is a reply to
+	// the card, soon enough. It is no message to answer then; Explain handles it.
+	Explains(ctx context.Context, msg *bot.Message, at time.Time) (bool, error)
+	Explain(ctx context.Context, msg *bot.Message, at time.Time) (Effect, error)
+	// Reasons returns what was said about denied calls of a session and no model has read, as user entries without a turn.
+	// The Change that appends them has to contain the facts, so that each is read once. It reads nothing from the store
+	// while there is nothing, except with look: another process may have stored something.
+	Reasons(ctx context.Context, session bot.SessionKey, look bool) ([]journal.Entry, []bot.Fact, error)
+}
+
 // Presser handles the buttons whose data begins with its prefix. The person was admitted before. What does not belong to
 // a button that was really sent changes nothing: anybody with a client of their own can send any data on any message.
 // A Presser answers each press with a bot.Toast.

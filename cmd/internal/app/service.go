@@ -131,7 +131,7 @@ func newService(c *Core, ch channel) (*service, error) {
 		files = ch.receive(files)
 	}
 	broker := approval.New(approval.Deps{
-		Store: store, Rights: servers.OnlyAdmins(ch.rights), Reach: ch.reach, Words: words, Now: c.now, Blobs: c.stores.Blobs, Covers: c.book.Covers, Alive: c.book.Alive, Record: c.records.Settle,
+		Store: store, Rights: servers.OnlyAdmins(ch.rights), Reach: ch.reach, Words: words, Now: c.now, Replies: ch.people != nil, Names: c.moves.Names, Blobs: c.stores.Blobs, Covers: c.book.Covers, Alive: c.book.Alive, Record: c.records.Settle,
 		Line: func(e approval.RuleEvent) []bot.Fact { return c.book.Line(e, c.records.Due) },
 	}, c.cfg.Telegram.ApprovalTimeout)
 	s.broker = broker
@@ -171,7 +171,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	offered := deliver.Offered{Store: store, Outbox: s.outbox}
 	s.dispatcher = dispatch.New(dispatch.Parts{
 		Store: offered, Decoders: ch.decoders, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: s.meter, Commands: s.commands,
-		Approvals: questions, Buttons: s.buttons(store, why), Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
+		Approvals: questions, Explanations: broker, Buttons: s.buttons(store, why), Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
 		Receiving: dispatch.Receiving{Workspace: c.dirs().ID, Attachments: files, Typing: c.typing(ch, pacer), Signs: s.newSigns(pacer), Memory: c.recalls(), Resumed: s.recap.Resumed, Schedule: s.scheduled()},
 		Observers: dispatch.Observers{Observe: s.observe, Trace: c.turnTrace()}, News: c.news.Read, Model: c.choices.Of,
 	}, dispatch.Options{

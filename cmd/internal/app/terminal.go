@@ -13,6 +13,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/terminal"
+	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools/mcp"
 )
@@ -122,7 +123,7 @@ func Chat(ctx context.Context, opts Options, chat ChatOptions) error {
 		_, _ = fmt.Fprintln(chat.Err, "zephbot: "+moved) // no harm if nobody reads it
 	}
 	o := terminal.Options{
-		In: chat.In, Out: chat.Out, Err: chat.Err, JSON: chat.JSON, Ask: chat.Ask, Screen: chat.Screen, Chat: newTalk(), Language: chat.Language, Flush: chat.Flush, Now: opts.Now,
+		In: chat.In, Out: chat.Out, Err: chat.Err, JSON: chat.JSON, Ask: chat.Ask, Screen: chat.Screen, Chat: newTalk(), Language: chat.Language, Choices: texts.Words{}.Terminal(chat.Language).Choices, Flush: chat.Flush, Now: opts.Now,
 	}
 	if chat.Once != "" {
 		o.Chat = onceTalk + uuid.NewString()

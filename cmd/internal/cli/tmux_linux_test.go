@@ -161,6 +161,10 @@ func TestTerminalApproval(t *testing.T) {
 	<-time.After(time.Second) // a person reads the question before they answer it
 	p.keys("Down", "Down", "Enter")
 	p.await("Denied", 1)
+	p.await("why?", 1)
+	p.text("another name, please")
+	p.keys("Enter")
+	p.await("why? another name, please", 1)
 	p.await("> yes please", 1)
 	if _, err := os.Stat(filepath.Join(p.dir, "work", "made.txt")); err == nil {
 		t.Error("the command ran")
