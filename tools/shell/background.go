@@ -115,6 +115,7 @@ type backgroundRun struct {
 	cancel   chan struct{}
 	bared    bool
 	approved bool
+	exact    bool
 	told     bool // it was told to end, or it has ended; guarded by the lock of background
 }
 
@@ -131,7 +132,7 @@ func (r *Runner) startBackground(ctx context.Context, call *tools.Call, text, ws
 		return nil, fmt.Errorf("make run id: %w", err)
 	}
 	run := &backgroundRun{
-		cancel: make(chan struct{}), bared: bared(call), approved: call.Trail.Approved(), session: call.Origin.Session,
+		cancel: make(chan struct{}), bared: bared(call), approved: call.Trail.Approved(), exact: exact(call), session: call.Origin.Session,
 		BackgroundRun: BackgroundRun{
 			ID: hex.EncodeToString(raw[:]), Call: call.ID, Origin: call.Origin, Command: text, Started: r.opts.Now(),
 		},
@@ -164,7 +165,7 @@ func (r *Runner) runBackground(ctx context.Context, run *backgroundRun, ws strin
 	done := Completion{BackgroundRun: run.BackgroundRun, Ended: "failed"}
 	o, err := r.execute(ctx, job{
 		text: run.Command, ws: ws, timeout: r.opts.BackgroundTimeout, cancel: run.cancel,
-		bared: run.bared, approved: run.approved, read: r.readable(run.Origin),
+		bared: run.bared, approved: run.approved, exact: run.exact, read: r.readable(run.Origin),
 	})
 	done.Elapsed = max(0, r.opts.Now().Sub(run.Started))
 	if err != nil {
@@ -401,7 +402,7 @@ func (r *Runner) Shutdown(ctx context.Context) error {
 	select {
 	case <-r.bg.idle:
 		r.bg.wg.Wait()
-		return nil
+		return r.removeGit()
 	case <-ctx.Done():
 		r.bg.hurry.Do(func() { close(r.bg.giveUp) })
 		return fmt.Errorf("wait for background runs: %w", ctx.Err())

@@ -82,11 +82,15 @@ func (r *Runner) withheld() []string {
 	return slices.Compact(names)
 }
 
-// shellDir returns the directory of the shell program, so that the sandbox can start it from an unusual place too.
-func (r *Runner) shellDir() []string {
-	path, err := filepath.EvalSymlinks(r.shell[0])
-	if err != nil {
-		return nil
+// programs returns the shell program, so that the sandbox can start it from an unusual place too, and the directory of
+// the git that stands in place of the machine's.
+func (r *Runner) programs() []string {
+	var list []string
+	if path, err := filepath.EvalSymlinks(r.shell[0]); err == nil {
+		list = append(list, path)
 	}
-	return []string{path}
+	if r.neutral.dir != "" {
+		list = append(list, r.neutral.dir)
+	}
+	return list
 }

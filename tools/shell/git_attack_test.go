@@ -1,6 +1,7 @@
 package shell_test
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/tools/shell"
+	"github.com/zephbot/zephbot/tools/toolstest"
 )
 
 // needGit skips where there is no git, which continuous integration must have.
@@ -119,7 +121,19 @@ func (h *hostile) looks() {
 // TestAttackRepository: whatever the content of a repository, git commands that run without a question start nothing.
 func TestAttackRepository(t *testing.T) {
 	t.Parallel()
-	for name, prepare := range map[string]func(*hostile){
+	for name, prepare := range hostileRepositories() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHostile(t)
+			prepare(h)
+			h.looks()
+		})
+	}
+}
+
+// hostileRepositories returns the ways in which a repository may name programs.
+func hostileRepositories() map[string]func(*hostile) {
+	return map[string]func(*hostile){
 		"fsmonitor": func(h *hostile) { h.set("core.fsmonitor=@", "core.untrackedCache=true") },
 		"hooks": func(h *hostile) {
 			for _, hook := range []string{"post-index-change", "post-checkout", "pre-commit", "fsmonitor-watchman", "reference-transaction", "pre-auto-gc"} {
@@ -193,13 +207,6 @@ func TestAttackRepository(t *testing.T) {
 		"commands of a remote": func(h *hostile) {
 			h.set("remote.x.url=ext::"+h.evil, "remote.x.uploadpack=@", "core.sshCommand=@", "credential.helper=!@", "core.askPass=@", "core.gitProxy=@", "core.alternateRefsCommand=@")
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHostile(t)
-			prepare(h)
-			h.looks()
-		})
 	}
 }
 
@@ -298,12 +305,98 @@ func TestReadingGitShowsWhatGitShows(t *testing.T) {
 	}
 }
 
+// changingScripts returns git commands that change something, as a rule or a standing approval lets them run, directly and
+// below what starts them in its own way.
+func changingScripts() []string {
+	return []string{
+		"git add -A; git commit -q -a -m third", "git commit -q -a -S -m signed", "git commit -q -a --allow-empty --trailer x=y -m t", "sh -c 'git add -A && git commit -q -m x'",
+		"git stash; git stash list -p; git stash show -p; git stash pop", "git checkout -q -- a.txt b.bin; git checkout -q side; git checkout -q main", "git status -v; git status -vv; git -p status",
+		"git merge -q --no-edit side; git merge --abort", "git checkout -q -b other HEAD~1; echo x >>a.txt; git commit -q -a -m x; git merge --no-edit main; git rebase main; git rebase --abort; git checkout -q -f main",
+		"git rebase -q HEAD~1; git cherry-pick side; git revert --no-edit HEAD; git reset -q --hard", "git fetch -q . main; git fetch --all; git pull -q . side; git push -q . HEAD:refs/heads/x; git ls-remote .; git remote update",
+		"env A=1 git add a.txt b.bin; timeout 60 git diff; echo a.txt | xargs git diff; find . -maxdepth 1 -name a.txt -exec git add {} ';'", "git archive --format=x HEAD; git archive --format=tar.gz HEAD >/dev/null; git archive HEAD >/dev/null",
+		"git format-patch -q -1; git am 0001-*; git apply 0001-*; git range-diff HEAD~1 HEAD HEAD; git show --submodule=diff; git diff --submodule=diff", "git submodule update --init; git submodule status; git submodule summary; git submodule sync",
+		"printf '#!/bin/sh\ngit add -A\ngit diff\ngit commit -q -m script\n' >s.sh; chmod +x s.sh; ./s.sh", "cd sub && git add -A; git commit -q -m x; cd ..; git -C sub status -v; git --git-dir=.git --work-tree=. status -v",
+		"git gc -q --auto; git worktree add -q ../ws/tree side; git clone -q . copy; cd copy && git status && git commit -q --allow-empty -m x", "git blame a.txt; git grep one; git log -p --all -G.; git describe --dirty; git add -p </dev/null; git config --list",
+	}
+}
+
+// TestAttackRepositoryUnderRule: whatever the content of a repository, git commands that change something start nothing
+// of it unless a person has approved exactly this call.
+func TestAttackRepositoryUnderRule(t *testing.T) {
+	t.Parallel()
+	more := map[string]func(*hostile){
+		"merge driver": func(h *hostile) {
+			h.write(".gitattributes", "*.txt merge=m\n")
+			h.set("merge.m.driver=@", "merge.default=m")
+		},
+		"trailers, archives, filters of patches": func(h *hostile) {
+			h.set("trailer.x.command=@", "trailer.x.cmd=@", "tar.x.command=@", "tar.tar.gz.command=@", "interactive.diffFilter=@", "sequence.editor=@", "gc.recentObjectsHook=@", "submodule.x.update=!@", "commit.gpgSign=true", "gpg.program=@", "alias.st=!@")
+		},
+		"submodules of its own": func(h *hostile) { h.submodule(); h.set("diff.external=@", "diff.y.textconv=@") },
+	}
+	maps.Copy(more, hostileRepositories())
+	for name, prepare := range more {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHostile(t)
+			prepare(h)
+			if err := os.MkdirAll(filepath.Join(h.dir, "sub"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			for i, text := range changingScripts() {
+				if testing.Short() && (i+len(name))%3 != 0 {
+					continue
+				}
+				h.run(text + "\ntrue")
+				if ran, err := os.ReadFile(h.canary); err == nil {
+					t.Errorf("%q ran a program: %s", text, ran)
+					if err := os.Remove(h.canary); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestGitUnderRule: a command under a rule does what git does, and says what is off.
+func TestGitUnderRule(t *testing.T) {
+	t.Parallel()
+	h := newHostile(t)
+	h.link(".git/hooks/pre-commit")
+	h.set("diff.x.textconv=tr a-z A-Z <")
+	h.write(".gitattributes", "a.txt diff=x\n")
+	for _, each := range [][2]string{
+		{"git add a.txt && git commit -m third", "1 file changed"},
+		{"git commit -q --allow-empty -m fourth", "is off: hooks"},
+		{"git checkout -q -b new && git branch --show-current", "new"},
+		{"git -C . log -1 --format=%s", "fourth"},
+		{"git --git-dir=.git --work-tree=. rev-parse --show-toplevel", h.dir},
+		{"cd / && git -C " + h.dir + " log -1 --format=%s", "fourth"},
+		{"echo more >>a.txt; git -c color.ui=always diff --stat", "1 \x1b[32m+"},
+		{"git diff --textconv; git add -- a.txt && git stash -q && git stash show -p", "+more"},
+		{"git -c core.hooksPath=.git/hooks commit -q --allow-empty -m hook && cat canary", "ran"},
+		{"git tag 'a b'\\''c' 2>&1; git tag \"-m\" 'two  words' t1; git tag -n", "two  words"},
+		{"git --version", "git version"},
+		{"git nonsense; true", "not a git command"},
+		{"git; true", "usage: git"},
+	} {
+		if got := h.run(each[0]); !strings.Contains(got.Text, each[1]) {
+			t.Errorf("%q: %q, want %q", each[0], got.Text, each[1])
+		}
+	}
+}
+
 // TestApprovedGitKeepsItsHooks: a command that changes something was approved, and runs as the repository says.
 func TestApprovedGitKeepsItsHooks(t *testing.T) {
 	t.Parallel()
 	h := newHostile(t)
 	h.link(".git/hooks/pre-commit")
-	h.run("git status && git commit -a -m third")
+	c := toolstest.Call(shell.Name, args(t, shell.In{Command: "git status && git commit -a -m third"}))
+	c.Trail.ApprovedBy = "somebody"
+	if _, err := h.tool.Run(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := os.Stat(h.canary); err != nil {
 		t.Errorf("the hook did not run: %v", err)
 	}

@@ -41,7 +41,7 @@ func (r *Runner) Output(ctx context.Context, call *tools.Call, text string) (*Ou
 		return nil, err
 	}
 	o, err := r.execute(ctx, job{
-		text: text, ws: ws, timeout: r.opts.Timeout, progress: call.Progress, bared: bared(call), approved: call.Trail.Approved(), read: r.readable(call.Origin),
+		text: text, ws: ws, timeout: r.opts.Timeout, progress: call.Progress, bared: bared(call), approved: call.Trail.Approved(), exact: exact(call), read: r.readable(call.Origin),
 		stream: programStream,
 	})
 	if err != nil {

@@ -50,7 +50,8 @@ type job struct {
 	read     []string        // directories that it may read in addition
 	stream   int             // bytes that are kept of each stream; 0 = maxStream
 	bared    bool            // allowed because the kernel hides from it the files that it must not read
-	approved bool            // by a person
+	approved bool            // by a person, now or as one of several that look like it
+	exact    bool            // a person approved exactly this text
 	home     string          // its home directory; "" = ws
 }
 
@@ -283,7 +284,7 @@ func (r *Runner) spec(j job, bars []string) sandbox.Spec {
 		Argv:    argv,
 		Dir:     j.ws,
 		Env:     env,
-		Read:    slices.Concat(r.shellDir(), r.opts.ReadPaths, j.read),
+		Read:    slices.Concat(r.programs(), r.opts.ReadPaths, j.read),
 		Write:   slices.Concat([]string{j.ws}, homes(j), r.opts.AllowedPaths),
 		Deny:    slices.Concat(r.barred(j.ws), bars),
 		Network: r.opts.Network,
@@ -310,7 +311,7 @@ func (r *Runner) foreground(ctx context.Context, call *tools.Call, text, ws stri
 	defer tx.close()
 	o, err := r.execute(ctx, job{
 		text: text, ws: ws, timeout: r.opts.Timeout, progress: call.Progress,
-		bared: bared(call), approved: call.Trail.Approved(), read: r.readable(call.Origin),
+		bared: bared(call), approved: call.Trail.Approved(), exact: exact(call), read: r.readable(call.Origin),
 	})
 	if err != nil {
 		return nil, startFailure(err)
@@ -332,6 +333,9 @@ func (r *Runner) readable(o tools.Origin) []string {
 
 // bared reports whether a call was allowed without a question because the kernel hides from it what it must not read.
 func bared(call *tools.Call) bool { return call.Trail != nil && call.Trail.Bared }
+
+// exact reports whether a person approved exactly this call.
+func exact(call *tools.Call) bool { return call.Trail != nil && call.Trail.ApprovedBy != "" }
 
 // startFailure returns the error of a command that was not started.
 func startFailure(err error) error {

@@ -149,6 +149,11 @@ type Runner struct {
 	locks locks
 	bg    background
 
+	neutral struct { // the git of calls that nobody approved word for word
+		once sync.Once
+		dir  string
+	}
+
 	probe sync.Mutex
 	level *sandbox.Level
 }

@@ -226,6 +226,9 @@ func TestSnapshotsAreRemoved(t *testing.T) {
 	for _, text := range []string{"echo x > a", "echo x > a; exit 2"} {
 		k.run(text)
 	}
+	if err := k.r.Shutdown(t.Context()); err != nil { // removes what is kept between commands
+		t.Error(err)
+	}
 	left, err := os.ReadDir(store)
 	if err != nil || len(left) != 0 {
 		t.Errorf("left %v %v", left, err)
