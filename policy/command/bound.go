@@ -11,6 +11,8 @@ type FileName struct {
 	Name string
 	// Optional: the word may not be a file name, and counts only if such a file exists.
 	Optional bool
+	// Pattern: the last part of Name is a pattern of the shell, which stands for all files that match.
+	Pattern bool
 }
 
 // maxNamed limits the files named by one script.
@@ -84,9 +86,10 @@ func (c *Command) files(list []FileName) []FileName {
 	if namesData(name) && (name != "go" || len(c.Words) < 2 || c.Words[1] != "run") {
 		return list
 	}
+	list = append(list, c.Values...)
 	for i, word := range c.Words[1:] {
 		if name := namedBy(c.Words[i], word, len(implicit) > 0); name != "" {
-			list = append(list, FileName{Name: name, Optional: true})
+			list = append(list, FileName{Name: name, Optional: true, Pattern: c.mark(i+1)&MarkPattern != 0})
 		}
 	}
 	return list

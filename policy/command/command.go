@@ -62,6 +62,8 @@ type Command struct {
 	Depth int
 	// Via lists the wrappers and interpreters around it, outermost first: "sudo", "sh -c", "find -exec".
 	Via []string
+	// Values are what its words with variables may be, as far as the text gives these literal values.
+	Values []FileName
 }
 
 // Mark is the set of what the shell does with a word before the command gets it.
@@ -107,6 +109,7 @@ func Parse(text string) Script {
 	if f.out.Problem != "" {
 		f.rough(text, place{})
 	}
+	f.resolve()
 	if f.arrays && f.values {
 		f.indirect("the value that a declaration gives to an array may be run as code")
 	}
@@ -168,13 +171,14 @@ func (p place) below(via string) place {
 // finder collects the results of one Parse.
 type finder struct {
 	out          Script
-	budget       int    // bytes of nested text that may still be parsed
-	declared     bool   // the current command is a declaration in the grammar, so its values are not split
-	arrays       bool   // a variable becomes an array
-	values       bool   // a declaration has an unknown value
-	written      string // the source of the next command, which is often its text
-	lastDownload int    // 1 + index of the last command that uses the network
-	lastTake     int    // 1 + index of the last command that runs an unknown program
+	budget       int               // bytes of nested text that may still be parsed
+	declared     bool              // the current command is a declaration in the grammar, so its values are not split
+	arrays       bool              // a variable becomes an array
+	values       bool              // a declaration has an unknown value
+	given        map[string][]word // the values that the text gives to variables
+	written      string            // the source of the next command, which is often its text
+	lastDownload int               // 1 + index of the last command that uses the network
+	lastTake     int               // 1 + index of the last command that runs an unknown program
 }
 
 // indirect adds a reason, once.

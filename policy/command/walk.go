@@ -87,6 +87,9 @@ func (w *walker) detail(node syntax.Node) {
 		w.arithAssign(n.Op, n.X)
 	case *syntax.WordIter:
 		w.variable(n.Name.Value, "a loop")
+		for _, item := range n.Items {
+			w.give(n.Name.Value, w.words(nil, item)...)
+		}
 	case *syntax.CoprocClause:
 		w.indirect("a coprocess talks to the script")
 	default:
@@ -183,6 +186,9 @@ func (w *walker) assign(n *syntax.Assign) {
 	w.arrays = w.arrays || n.Array != nil
 	if n.Name != nil && !n.Naked {
 		w.value(n.Name.Value, w.assigned(n), "an assignment")
+		if n.Value != nil {
+			w.give(n.Name.Value, w.single(n.Value))
+		}
 	}
 }
 

@@ -23,6 +23,12 @@ const maxContent = 32 << 20
 func look(ctx context.Context, dir string, names []command.FileName) []policy.File {
 	files := make([]policy.File, 0, len(names))
 	for _, n := range names {
+		if n.Pattern {
+			if f, any := lookAll(ctx, dir, n); any {
+				files = append(files, f)
+			}
+			continue
+		}
 		path := n.Name
 		if !filepath.IsAbs(path) {
 			path = dir + "/" + path // not cleaned, because the kernel follows links before it applies ".."
@@ -51,6 +57,48 @@ func look(ctx context.Context, dir string, names []command.FileName) []policy.Fi
 		files = append(files, f)
 	}
 	return files
+}
+
+// maxMatches limits the files for which one pattern stands.
+const maxMatches = 200
+
+// lookAll returns the state of all files that match a pattern, as one; any is false if there are none. Only the last part
+// of a pattern is one, as a search of the disk would be too long for a decision.
+func lookAll(ctx context.Context, dir string, name command.FileName) (f policy.File, any bool) {
+	path := name.Name
+	if !filepath.IsAbs(path) {
+		path = dir + "/" + path
+	}
+	f = policy.File{Name: name.Name, Unread: true}
+	parent, last := filepath.Split(path)
+	real, err := filepath.EvalSymlinks(parent)
+	if err != nil {
+		return f, false
+	}
+	f.Path = real
+	entries, err := os.ReadDir(parent)
+	if strings.ContainsAny(parent, "*?[") || err != nil {
+		return f, true
+	}
+	var names []command.FileName
+	for _, e := range entries {
+		// The shell's patterns match no names with a leading dot; those that are not known here match every name.
+		ok, err := filepath.Match(last, e.Name())
+		if ok && !strings.HasPrefix(e.Name(), ".") || err != nil || strings.Contains(last, "[!") || strings.Contains(last, "[:") {
+			names = append(names, command.FileName{Name: filepath.Join(parent, e.Name())})
+		}
+	}
+	if len(names) == 0 || len(names) > maxMatches {
+		return f, len(names) > 0
+	}
+	f.Unread = false
+	h := sha256.New()
+	for _, one := range look(ctx, dir, names) {
+		f.Unread = f.Unread || one.Unread
+		fmt.Fprintf(h, "%q %q\n", filepath.Base(one.Name), one.Hash)
+	}
+	f.Hash = hex.EncodeToString(h.Sum(nil))
+	return f, true
 }
 
 // system reports whether a file belongs to the machine: commands cannot change it, and an update of the machine does

@@ -142,6 +142,51 @@ func TestAttackScriptSwapped(t *testing.T) {
 	}
 }
 
+// TestAttackScriptBehindVariable: a script that is named by a variable or a pattern belongs to what a person approves.
+func TestAttackScriptBehindVariable(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"x=scripts/one.sh; bash $x", `x=scripts/one.sh; sh "$x"`, "f=scripts; bash ${f}/one.sh", `d=scripts f="$d/one.sh"; python3 "$f"`, "f=one; $SHELL; ./scripts/$f.sh",
+		"sh ./scripts/*.sh", "bash scripts/o??.sh a b", "for f in scripts/*.sh; do bash \"$f\"; done", "for f in scripts/two.sh scripts/one.sh; do sh $f; done",
+		"while read -r l; do bash $s; s=scripts/one.sh; done", "sh -c 'f=scripts/one.sh; . $f'", "source scripts/[!t]*", "x=scripts/one.sh; $x", "x='scripts/*.sh'; for s in $x; do bash $s; done",
+		"export f=scripts/one.sh; bash -c 'bash $f'", "./run scripts/*.sh",
+	} {
+		b := newBash(t)
+		b.write("scripts/one.sh", "good")
+		b.write("scripts/two.sh", "good")
+		asked := b.call(text)
+		if asked.Trail.Effect != "ask" || len(asked.Unchanged(t.Context())) != 0 {
+			t.Fatalf("%q: %+v", text, asked.Trail)
+		}
+		b.write("scripts/one.sh", "evil")
+		if len(asked.Unchanged(t.Context())) == 0 {
+			t.Errorf("%q: nobody notices another script right before the run", text)
+		}
+		if bound(b.call(text)) == bound(asked) {
+			t.Errorf("%q: an approval of the call would still hold", text)
+		}
+	}
+	b := newBash(t)
+	b.write("scripts/one.sh", "good")
+	asked := b.call("sh ./scripts/*.sh")
+	b.write("scripts/two.sh", "evil")
+	if got := asked.Unchanged(t.Context()); len(got) != 1 || got[0] != "./scripts/*.sh" {
+		t.Errorf("one script more: %q", got)
+	}
+}
+
+// TestUnknownScript: for a script that is not known before, the question says so, and nothing is offered for good.
+func TestUnknownScript(t *testing.T) {
+	t.Parallel()
+	b := newBash(t)
+	for _, text := range []string{"bash $1", "read f; sh $f", `read f; python3 "$f"`, "sh ./scripts/*.sh"} {
+		c := b.call(text)
+		if c.Trail.Effect != "ask" || len(c.Trail.Offers) != 0 || !strings.Contains(c.Trail.Reason, "not known before") {
+			t.Errorf("%q: %s %q, offers %v", text, c.Trail.Effect, c.Trail.Reason, c.Trail.Offers)
+		}
+	}
+}
+
 // TestAttackDirectorySwapped: if a command changes to a directory that was replaced by a link, it counts as a different
 // command.
 func TestAttackDirectorySwapped(t *testing.T) {
