@@ -43,12 +43,13 @@ func (s *step) execute(ctx context.Context, b *batch) (*Outcome, error) {
 		if ctx.Err() != nil { // a stopped turn asks no more questions
 			return nil, context.Cause(ctx)
 		}
-		if waiting[u.Call] {
-			break
-		}
+		// The first that waits is asked about again, now that everything before it has run: what it would do is known then.
 		asked, err := s.run(ctx, b, u)
 		if err != nil {
 			return nil, err
+		}
+		if waiting[u.Call] {
+			questions = slices.DeleteFunc(questions, func(q tools.Question) bool { return q.Call == u.Call })
 		}
 		if questions = append(questions, asked...); len(asked) > 0 {
 			break

@@ -65,6 +65,7 @@ type shellRules struct {
 	blocked      []string // folded, as written
 	allowed      []string
 	confirm      []string
+	own          []string // of confirm, if they are the operator's own and not the default
 	allowNetwork bool
 	allowReading bool
 }
@@ -76,6 +77,9 @@ func compileShell(o Options) (shellRules, error) {
 	r := shellRules{
 		allowed: slices.Clone(o.AllowedCommands), confirm: slices.Clone(o.ConfirmPatterns),
 		allowNetwork: o.AllowNetwork, allowReading: o.AllowReading,
+	}
+	if !slices.Equal(o.ConfirmPatterns, command.DefaultConfirm()) {
+		r.own = r.confirm
 	}
 	var errs []error
 	blank := func(key string, list []string) {

@@ -138,6 +138,10 @@ type Call struct {
 	// It returns what changed; nil = nothing.
 	Unchanged func(ctx context.Context) (changed []string)
 
+	// Layer identifies what a person has approved of a call that ran already without effect (Effect.Layer): the tool
+	// applies exactly that instead of running. "" = it runs. Set by the approve stage.
+	Layer string
+
 	// Set by the decode stage.
 	Def     Definition
 	Subject Subject
@@ -168,6 +172,9 @@ type Subject struct {
 
 // Trail is what the stages record about a call. The audit record is made from it.
 type Trail struct {
+	// Explicit: an ask rule or a confirm pattern of the operator is about the call; nothing runs before a person said yes.
+	Explicit bool
+
 	Rule       string // the rule that decided
 	Effect     string // allow, ask, deny
 	Reason     string // the decision in one sentence for people

@@ -130,7 +130,7 @@ func (b *Broker) Ask(ctx context.Context, asked turn.Asked, change *bot.Change) 
 	for _, q := range asked.Questions {
 		known, err := b.deps.Store.ApprovalOf(ctx, asked.Session, q.Call)
 		// Asked before, and perhaps even decided since.
-		if err == nil && known.Hash == q.Hash {
+		if err == nil && known.Hash == q.Hash && !q.Again {
 			continue
 		}
 		if err != nil && !errors.Is(err, bot.ErrNotFound) {
@@ -230,12 +230,18 @@ func (b *Broker) Approval(ctx context.Context, session, call, hash string) (appr
 	a, err := b.deps.Store.ApprovalOf(ctx, bot.SessionKey(session), call)
 	if err == nil && (a.State != bot.Open || a.Hash == hash) {
 		found := approve.Approval{State: approve.State(a.State), By: deciders(a), Hash: a.Hash, Scope: a.Scope}
-		if a.State == bot.Approved && a.Scope == bot.Cleared {
-			info, err := read(&a)
-			if err != nil {
-				return approve.Approval{}, err
-			}
+		if a.State != bot.Approved {
+			return found, nil
+		}
+		info, err := read(&a)
+		if err != nil {
+			return approve.Approval{}, err
+		}
+		if a.Scope == bot.Cleared {
 			found.Cleared = info.Question.Suspicious
+		}
+		if e := info.Question.Effect; e != nil {
+			found.Layer = e.Layer
 		}
 		return found, nil
 	}

@@ -1,6 +1,9 @@
 package command
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // blocklist is the default blocklist (seed 003, tools.shell.blocked_commands, and its documented additions).
 const blocklist = "rm -rf /\nsudo\nsu\ndoas\npkexec\nmkfs\nfdisk\ndd if=\ndd of=\ncurl\nwget\nnc \nncat\nnetcat\nshutdown\nreboot\nhalt\npoweroff\ncurl|bash"
@@ -220,6 +223,14 @@ func Network(s Script) (name string, ok bool) {
 // Confirm returns the first default or given pattern that occurs in the text, or in a command without its quotes. Case
 // is ignored.
 func Confirm(s Script, patterns []string) (pattern string, ok bool) {
+	return Contains(s, slices.Concat(DefaultConfirm(), patterns))
+}
+
+// Contains returns the first pattern that occurs in the text, or in a command without its quotes. Case is ignored.
+func Contains(s Script, patterns []string) (pattern string, ok bool) {
+	if len(patterns) == 0 {
+		return "", false
+	}
 	var all strings.Builder
 	all.WriteString(strings.ToLower(s.Text))
 	from := 0 // commands are in the order of the text, so most are found just after the previous one
@@ -233,11 +244,9 @@ func Confirm(s Script, patterns []string) (pattern string, ok bool) {
 		all.WriteString(strings.ToLower(resolved))
 	}
 	text := all.String()
-	for _, list := range [2][]string{DefaultConfirm(), patterns} {
-		for _, each := range list {
-			if each != "" && strings.Contains(text, strings.ToLower(each)) {
-				return each, true
-			}
+	for _, each := range patterns {
+		if each != "" && strings.Contains(text, strings.ToLower(each)) {
+			return each, true
 		}
 	}
 	return "", false

@@ -39,6 +39,19 @@ type Approval struct {
 	Scope string // "" (once), ScopeSession, or another value of the store
 	// Cleared is the flagged source that the question named, if who decided has cleared its mark; "" = they have not.
 	Cleared string
+	// Layer identifies what the call would do, as it was shown to whoever approved it (tools.Effect.Layer); "" = the text
+	// of the call was approved.
+	Layer string
+}
+
+// Previewer runs calls without effect before a person is asked about them. Implementations are safe for concurrent use.
+type Previewer interface {
+	// Preview returns what a call would do; nil = that was not tried. The effect is kept until Drop.
+	Preview(ctx context.Context, call *tools.Call) *tools.Effect
+	// Holds reports whether the effect of a call with this layer is kept and would still be the same.
+	Holds(ctx context.Context, call *tools.Call, layer string) bool
+	// Drop removes what is kept of a call.
+	Drop(ctx context.Context, call *tools.Call)
 }
 
 // Lookup finds the stored approval of a call. A call that was never asked about has State None and no error. An error
@@ -49,15 +62,16 @@ type Lookup interface {
 }
 
 // New returns the stage. With a nil lookup there is nobody to ask, and every question is denied (a pipe, `tools call`
-// without --yes).
-func New(lookup Lookup) tools.Middleware {
+// without --yes). With a nil previewer, people are asked about the text of calls.
+func New(lookup Lookup, previewer Previewer) tools.Middleware {
+	s := stage{lookup: lookup, previewer: previewer}
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 			switch call.Trail.Effect {
 			case "allow":
 				return next(ctx, call)
 			case "ask":
-				if err := decided(ctx, lookup, call); err != nil {
+				if err := s.decided(ctx, call); err != nil {
 					return nil, err
 				}
 				return next(ctx, call)
@@ -71,8 +85,14 @@ func New(lookup Lookup) tools.Middleware {
 	}
 }
 
-// decided returns nil when the call has an approval that covers it, and fills Trail.ApprovedBy.
-func decided(ctx context.Context, lookup Lookup, call *tools.Call) error {
+type stage struct {
+	lookup    Lookup
+	previewer Previewer
+}
+
+// decided returns nil when the call has an approval that covers it, and fills Trail.ApprovedBy and Layer.
+func (s stage) decided(ctx context.Context, call *tools.Call) error {
+	lookup := s.lookup
 	if lookup == nil || call.Origin.Alone && !known(ctx, lookup, call) {
 		return &tools.Error{
 			Category: tools.PolicyBlocked, Denied: true,
@@ -92,14 +112,36 @@ func decided(ctx context.Context, lookup Lookup, call *tools.Call) error {
 		}
 	}
 	switch a.State {
-	case None, Waiting, "":
+	case Waiting: // with whatever was known when it was asked
 		return &tools.Pending{Question: question(call, hash)}
+	case None, "":
+		return s.ask(ctx, call, hash, false)
+	case Denied, Expired, Cancelled:
+		s.drop(ctx, call)
+		return refused(a.State)
 	case Approved:
 		if a.Hash != hash { // something else was approved
-			return &tools.Pending{Question: question(call, hash)}
+			return s.ask(ctx, call, hash, false)
+		}
+		if a.Layer != "" && !call.Probe {
+			if s.previewer == nil || !s.previewer.Holds(ctx, call, a.Layer) {
+				return s.ask(ctx, call, hash, true)
+			}
+			call.Layer = a.Layer
 		}
 		call.Trail.ApprovedBy, call.Trail.Cleared = a.By, a.Cleared
 		return nil
+	default:
+		return &tools.Error{
+			Category: tools.PermanentFailure, Message: "The approval of this call could not be read.",
+			Err: fmt.Errorf("approval of %s: unknown state %q", call.ID, a.State),
+		}
+	}
+}
+
+// refused returns what the model reads of a question that was not answered with yes.
+func refused(state State) *tools.Error {
+	switch state {
 	case Denied:
 		return &tools.Error{
 			Category: tools.PolicyBlocked, Denied: true,
@@ -112,16 +154,32 @@ func decided(ctx context.Context, lookup Lookup, call *tools.Call) error {
 			Message:    "Nobody decided in time whether this call may run, so it did not.",
 			Suggestion: "Go on without it, and tell the user what still needs a decision.",
 		}
-	case Cancelled:
+	default:
 		return &tools.Error{
 			Category: tools.Cancelled, Denied: true,
 			Message: "The question about this call was cancelled.",
 		}
-	default:
-		return &tools.Error{
-			Category: tools.PermanentFailure, Message: "The approval of this call could not be read.",
-			Err: fmt.Errorf("approval of %s: unknown state %q", call.ID, a.State),
-		}
+	}
+}
+
+// ask returns the question about a call, with its effect if it may be tried. again says that another effect of it was
+// approved.
+func (s stage) ask(ctx context.Context, call *tools.Call, hash string, again bool) error {
+	q := question(call, hash)
+	q.Again = again
+	if s.previewer != nil && !call.Probe && !call.Trail.Explicit {
+		q.Effect = s.previewer.Preview(ctx, call)
+	}
+	if ctx.Err() != nil {
+		return tools.AsError(ctx.Err())
+	}
+	return &tools.Pending{Question: q}
+}
+
+// drop removes what is kept of a call that does not run.
+func (s stage) drop(ctx context.Context, call *tools.Call) {
+	if s.previewer != nil && !call.Probe {
+		s.previewer.Drop(ctx, call)
 	}
 }
 

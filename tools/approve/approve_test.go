@@ -27,7 +27,7 @@ func asked() *tools.Call {
 // walk passes a call through the stage and reports whether it ran.
 func walk(t *testing.T, lookup approve.Lookup, c *tools.Call) (ran bool, err error) {
 	t.Helper()
-	_, err = approve.New(lookup)(func(context.Context, *tools.Call) (*tools.Result, error) {
+	_, err = approve.New(lookup, nil)(func(context.Context, *tools.Call) (*tools.Result, error) {
 		ran = true
 		return &tools.Result{}, nil
 	})(t.Context(), c)
@@ -185,5 +185,88 @@ func TestHash(t *testing.T) {
 	c.ID, c.Batch, c.Origin.Turn, c.Origin.Session, c.Trail.Rule = "call-2", 9, "t", "s", "r"
 	if approve.Hash(c) != base {
 		t.Error("the same wish of the same caller hashes differently")
+	}
+}
+
+// previewer notes what it is asked for.
+type previewer struct {
+	effect *tools.Effect
+	holds  bool
+	log    []string
+}
+
+func (p *previewer) Preview(context.Context, *tools.Call) *tools.Effect {
+	p.log = append(p.log, "preview")
+	return p.effect
+}
+
+func (p *previewer) Holds(_ context.Context, _ *tools.Call, layer string) bool {
+	p.log = append(p.log, "holds "+layer)
+	return p.holds
+}
+
+func (p *previewer) Drop(context.Context, *tools.Call) { p.log = append(p.log, "drop") }
+
+// TestPreviews: a call is tried once, when it is first asked about; what was approved is applied if it holds, else it is
+// asked about again; after a no, nothing is kept.
+func TestPreviews(t *testing.T) {
+	t.Parallel()
+	hash := approve.Hash(asked())
+	yes := approve.Approval{State: approve.Approved, By: "telegram:7", Hash: hash}
+	shown := yes
+	shown.Layer = "abc"
+	effect := &tools.Effect{Deleted: []string{"a"}, Layer: "def"}
+	for _, tc := range []struct {
+		name     string
+		approval approve.Approval
+		holds    bool
+		change   func(*tools.Call)
+		runs     bool
+		layer    string // that it runs with
+		asks     *tools.Effect
+		again    bool
+		log      string
+	}{
+		{name: "first", asks: effect, log: "preview"},
+		{name: "probe", change: func(c *tools.Call) { c.Probe = true }},
+		{name: "the operator's rule", change: func(c *tools.Call) { c.Trail.Explicit = true }},
+		{name: "allowed", change: func(c *tools.Call) { c.Trail.Effect = "allow" }, runs: true},
+		{name: "waiting", approval: approve.Approval{State: approve.Waiting, Hash: hash}},
+		{name: "the text was approved", approval: yes, runs: true},
+		{name: "holds", approval: shown, holds: true, runs: true, layer: "abc", log: "holds abc"},
+		{name: "does not hold", approval: shown, asks: effect, again: true, log: "holds abc,preview"},
+		{name: "a probe of it", approval: shown, change: func(c *tools.Call) { c.Probe = true }, runs: true},
+		{name: "something else was approved", approval: approve.Approval{State: approve.Approved, Hash: "x", Layer: "abc"}, asks: effect, log: "preview"},
+		{name: "denied", approval: approve.Approval{State: approve.Denied}, log: "drop"},
+		{name: "expired", approval: approve.Approval{State: approve.Expired}, log: "drop"},
+		{name: "cancelled", approval: approve.Approval{State: approve.Cancelled}, log: "drop"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			p, c := &previewer{effect: effect, holds: tc.holds}, asked()
+			if tc.change != nil {
+				tc.change(c)
+			}
+			var lookup toolstest.Lookup
+			lookup.Set("telegram:42", "call-1", tc.approval)
+			ran := false
+			_, err := approve.New(&lookup, p)(func(context.Context, *tools.Call) (*tools.Result, error) {
+				ran = true
+				return &tools.Result{}, nil
+			})(t.Context(), c)
+			if ran != tc.runs || c.Layer != tc.layer {
+				t.Errorf("ran %t with layer %q: %v", ran, c.Layer, err)
+			}
+			var q tools.Question
+			if pending, ok := errors.AsType[*tools.Pending](err); ok {
+				q = pending.Question
+			}
+			if q.Effect != tc.asks || q.Again != tc.again {
+				t.Errorf("asks with %+v, again %t", q.Effect, q.Again)
+			}
+			if got := strings.Join(p.log, ","); got != tc.log {
+				t.Errorf("did %q, want %q", got, tc.log)
+			}
+		})
 	}
 }

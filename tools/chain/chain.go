@@ -36,6 +36,8 @@ type Options struct {
 	Gate gate.Options
 	// Approvals finds the decisions of people; nil means that there is nobody to ask, so that an ask becomes a denial.
 	Approvals approve.Lookup
+	// Preview runs calls without effect before people are asked about them; nil = nothing does.
+	Preview approve.Previewer
 
 	// Block refuses tools that have failed too often.
 	Block tools.Middleware
@@ -105,7 +107,7 @@ func New(o Options) *Chain {
 		{"gate", gate.New(registry, o.Gate)},
 		{"judge", o.Judge},
 		{"quota", o.Quota},
-		{"approve", approve.New(o.Approvals)},
+		{"approve", approve.New(o.Approvals, o.Preview)},
 		{"probe", probe},
 		{"warn", o.Warn},
 		{"mark", o.Mark},

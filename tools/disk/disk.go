@@ -46,6 +46,10 @@ type Options struct {
 	// Own is the directory of the bot's own files.
 	Own string
 
+	// Beside returns a directory whose files count as those of a workspace, and which may not exist; "" = none. nil = no
+	// workspace has one.
+	Beside func(workspace string) string
+
 	// Free returns how many bytes are free for us at a path, and the size of the disk; nil asks the system.
 	Free func(path string) (free, total int64, err error)
 	// Used measures a directory; nil walks it.
@@ -169,6 +173,13 @@ func (g *Guard) measured(ctx context.Context, ws string, limit int64) (bytes int
 	if bytes, err = g.o.Used(ctx, ws); err != nil {
 		return 0, 0, fmt.Errorf("measure the workspace: %w", err)
 	}
+	if beside := g.beside(ws); beside != "" {
+		more, err := g.o.Used(ctx, beside)
+		if err != nil {
+			return 0, 0, fmt.Errorf("measure what belongs to the workspace: %w", err)
+		}
+		bytes += more
+	}
 	end := g.o.Now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -179,6 +190,18 @@ func (g *Guard) measured(ctx context.Context, ws string, limit int64) (bytes int
 	}
 	g.last[ws] = measured{used: bytes, free: left, at: end}
 	return bytes, end.Sub(now), nil
+}
+
+// beside returns the directory beside a workspace, if it exists.
+func (g *Guard) beside(ws string) string {
+	if g.o.Beside == nil {
+		return ""
+	}
+	dir := g.o.Beside(ws)
+	if _, err := os.Lstat(dir); err != nil {
+		return ""
+	}
+	return dir
 }
 
 // quotaFull returns the error for a full workspace.

@@ -80,6 +80,9 @@ func (g *gate) pass(ctx context.Context, call *tools.Call) error {
 	if o, ok := g.options.Policy.(offerer); ok && d.Effect == policy.Ask {
 		call.Trail.Offers = o.Offers(request)
 	}
+	if c, ok := g.options.Policy.(confirmer); ok && d.Effect == policy.Ask {
+		call.Trail.Explicit = c.Confirms(request)
+	}
 	switch d.Effect {
 	case policy.Allow, policy.Ask:
 		call.Trail.Effect = string(d.Effect)
@@ -141,6 +144,12 @@ func (g *gate) possible(ctx context.Context, call *tools.Call, effect policy.Eff
 // offerer returns what a standing approval would store; *policy.Set implements it.
 type offerer interface {
 	Offers(policy.Request) []policy.Offer
+}
+
+// confirmer reports whether the operator wants a person to approve a call before anything of it runs; *policy.Set
+// implements it.
+type confirmer interface {
+	Confirms(policy.Request) bool
 }
 
 // namer returns which files determine what a call does; *policy.Set implements it.

@@ -53,6 +53,9 @@ type job struct {
 	approved bool            // by a person, now or as one of several that look like it
 	exact    bool            // a person approved exactly this text
 	home     string          // its home directory; "" = ws
+	// layer is where it writes instead of its directory, at most most bytes, without network; nil = it is no preview.
+	layer *sandbox.Overlay
+	most  int64
 }
 
 // outcome is the result of a job.
@@ -194,7 +197,14 @@ func (r *Runner) wait(ctx context.Context, j job, p *sandbox.Process, c *capture
 	}
 	following, unfollow := context.WithCancel(ctx)
 	defer unfollow()
-	full := make(chan *tools.Error, 1)
+	full := make(chan *tools.Error, 2)
+	if j.layer != nil {
+		watcher.Go(func() {
+			if over := grows(following, j.layer.Upper, j.most); over != nil {
+				full <- over
+			}
+		})
+	}
 	watcher.Go(func() {
 		if over := watch.Follow(following); over != nil {
 			full <- tools.AsError(over)
@@ -279,6 +289,10 @@ func drain(readers *sync.WaitGroup, files ...*os.File) (held bool) {
 // spec returns the sandbox specification: what to run and what it may reach.
 func (r *Runner) spec(j job, bars []string) sandbox.Spec {
 	argv, env := r.commandLine(j)
+	limits := r.opts.Limits
+	if j.layer != nil && (limits.FileSize <= 0 || limits.FileSize > j.most) {
+		limits.FileSize = j.most
+	}
 	return sandbox.Spec{
 		Helper:  r.opts.Helper,
 		Argv:    argv,
@@ -290,7 +304,8 @@ func (r *Runner) spec(j job, bars []string) sandbox.Spec {
 		Network: r.opts.Network,
 		Off:     r.opts.Sandbox == SandboxOff,
 		Require: r.opts.Sandbox == SandboxRequired,
-		Limits:  r.opts.Limits,
+		Limits:  limits,
+		Overlay: j.layer,
 	}
 }
 
@@ -309,10 +324,15 @@ func (r *Runner) foreground(ctx context.Context, call *tools.Call, text, ws stri
 		return nil, err
 	}
 	defer tx.close()
-	o, err := r.execute(ctx, job{
-		text: text, ws: ws, timeout: r.opts.Timeout, progress: call.Progress,
-		bared: bared(call), approved: call.Trail.Approved(), exact: exact(call), read: r.readable(call.Origin),
-	})
+	var o *outcome
+	if call.Layer != "" { // it ran already, when a person was asked
+		o, err = r.apply(ctx, call, ws)
+	} else {
+		o, err = r.execute(ctx, job{
+			text: text, ws: ws, timeout: r.opts.Timeout, progress: call.Progress,
+			bared: bared(call), approved: call.Trail.Approved(), exact: exact(call), read: r.readable(call.Origin),
+		})
+	}
 	if err != nil {
 		return nil, startFailure(err)
 	}

@@ -96,6 +96,10 @@ type Options struct {
 	// for copies and long output while a command runs; "" = the system's directory for temporary files
 	SnapshotDir string
 
+	// PreviewDir is where layers of previewed commands are kept; see Runner.Preview. No command may reach it. "" = nothing
+	// is previewed.
+	PreviewDir string
+
 	MaxBackgroundRuns int           // of everybody; one person leaves a fourth, at least one; 0 = DefaultMaxBackgroundRuns, negative = none
 	BackgroundTimeout time.Duration // 0 = DefaultBackgroundTimeout
 	Ledger            Ledger        // records background runs; nil = in memory, and their ends are not reported
@@ -154,8 +158,9 @@ type Runner struct {
 		dir  string
 	}
 
-	probe sync.Mutex
-	level *sandbox.Level
+	probe    sync.Mutex
+	level    *sandbox.Level
+	previews previews
 }
 
 // New returns the tool and its runner. The error is about the options.
@@ -169,6 +174,7 @@ func New(o Options) (tools.Tool, *Runner, error) {
 		r.log.Info().Strs("names", names).Msg("commands do not get these variables: they are not on the list of what programs need, or may hold credentials")
 	}
 	r.bg.init()
+	r.openPreviews()
 	tool, err := tools.New(tools.Typed[In]{
 		Definition: tools.Definition{
 			Name: Name, Description: r.description(), Destructive: true,

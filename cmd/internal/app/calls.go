@@ -26,6 +26,9 @@ func (c *Core) chainOptions(approvals approve.Lookup) chain.Options {
 		Registry: c.registry, Audit: c.audit, Approvals: approvals, Now: c.now,
 		Gate: gate.Options{Policy: c.policy, Request: c.book.Request}, Judge: c.judge, Redact: redacting.New(c.redactor),
 	}
+	if approvals != nil {
+		o.Preview = c.kit.runner
+	}
 	if c.stores != nil { // a call from the command line has none
 		o.Sure, o.Keep = c.stores.Sure, c.undo.Middleware
 		if c.opts.noting != nil { // nothing is kept at the terminal

@@ -57,6 +57,7 @@ func (c *Core) tools() (*kit, error) {
 	k.workspace = k.commands.Dir
 	k.disk = disk.New(disk.Options{
 		Root: c.workspaceRoot(), MaxBytes: c.cfg.Workspaces.MaxBytes, Reserve: c.cfg.Workspaces.ReserveBytes, Own: c.dir, Now: c.now,
+		Beside: func(ws string) string { return k.runner.PreviewsOf(ws) },
 	})
 	searching, err := c.search()
 	if err != nil {
@@ -160,7 +161,8 @@ func (c *Core) shell(k *kit) (tools.Tool, error) {
 		Transactional: s.Transactional, AutoRollback: s.AutoRollback, AutoRollbackExitCodes: s.AutoRollbackExitCodes,
 		SnapshotRequired: s.SnapshotRequired, TransactionScope: s.TransactionScope, MaxSnapshotBytes: s.MaxSnapshotBytes,
 		Ledger: c.ledger(), MaxBackgroundRuns: background, BackgroundTimeout: time.Duration(s.BackgroundTimeoutSecs) * time.Second,
-		Sandbox: s.Sandbox, Helper: sandbox.Self, Redact: c.redactor.String, Shape: c.shapeBackground, Now: c.now, Log: c.log.With().Str("component", "shell").Logger(),
+		PreviewDir: c.previewDir(),
+		Sandbox:    s.Sandbox, Helper: sandbox.Self, Redact: c.redactor.String, Shape: c.shapeBackground, Now: c.now, Log: c.log.With().Str("component", "shell").Logger(),
 	})
 	if err != nil {
 		return bash, fmt.Errorf("%w: %w", ErrConfig, err)

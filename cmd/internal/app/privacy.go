@@ -27,7 +27,7 @@ const exportLimit = 10 * uploadLimit
 
 // personal are the places of personal data besides the tables of the database.
 func (c *Core) personal() []privacy.Place {
-	list := []privacy.Place{codePlace{c}, workspacePlace{c.dirs().Root}, undoPlace{c}, cachePlace{c}, auditPlace{c}}
+	list := []privacy.Place{codePlace{c}, previewPlace{c}, workspacePlace{c.dirs().Root}, undoPlace{c}, cachePlace{c}, auditPlace{c}}
 	if c.memory != nil {
 		list = append(list, memoryPlace{c})
 	}

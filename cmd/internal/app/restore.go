@@ -143,7 +143,7 @@ func (e estate) takes(h archive.Header) error {
 
 // places lists where each part belongs, and what is there now.
 func (e estate) places() ([]archive.Place, error) {
-	state, err := old(e.data, append(persistence.DatabaseFiles(), codeFile, codeFile+"-*", undoName, restoredName)...)
+	state, err := old(e.data, append(persistence.DatabaseFiles(), codeFile, codeFile+"-*", undoName, previewName, restoredName)...)
 	if err != nil {
 		return nil, err
 	}

@@ -46,6 +46,9 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 	for name, run := range s.aside() {
 		part(&out, name, func() error { return run(outCtx) })
 	}
+	if err := s.core.sweepPreviews(ctx); err != nil { // before the first call
+		s.log.Error().Err(err).Msg("what people have approved is not applied to the end, or old layers are not removed")
+	}
 	s.core.tell = s.desk.Tell(outCtx)
 	tell := s.teller()
 	s.core.told = func(e blocks.Event) { tell.Tell(outCtx, e) }
@@ -112,7 +115,7 @@ func (s *service) drain(ctx context.Context) {
 
 // aside returns what not every service has, by name.
 func (s *service) aside() map[string]func(ctx context.Context) error {
-	parts := map[string]func(ctx context.Context) error{"recaps": s.recap.Run, "code index": s.core.indexes, "passages of code": s.embedsCode, "privacy": s.privacy.Run}
+	parts := map[string]func(ctx context.Context) error{"recaps": s.recap.Run, "code index": s.core.indexes, "passages of code": s.embedsCode, "privacy": s.privacy.Run, "previews": s.sweepUndecided}
 	if s.signs != nil {
 		parts["signs"] = s.signs.Run
 	}
@@ -195,6 +198,9 @@ func (s *service) sweep(ctx context.Context) error {
 			}
 			if err := s.core.undo.Sweep(ctx); err != nil && ctx.Err() == nil {
 				s.log.Error().Err(err).Msg("old copies of changed files not removed")
+			}
+			if err := s.core.sweepPreviews(ctx); err != nil && ctx.Err() == nil {
+				s.log.Error().Err(err).Msg("old layers of previewed commands not removed")
 			}
 			if err := s.core.pruneAudit(ctx); err != nil && ctx.Err() == nil {
 				s.log.Error().Err(err).Msg("old audit lines not removed")

@@ -106,6 +106,7 @@ type service struct {
 	signs      *sign.Desk                  // signs on messages that wait; nil = the channel has none
 	privacy    *privacy.Desk               // handles /export and /forget
 	pacing     func(context.Context) error // shares the send budget with other processes; nil = there are none
+	undecided  chan struct{}               // gets a value when questions have ended without a yes
 	log        zerolog.Logger
 }
 
@@ -238,7 +239,8 @@ func (s *service) watchMoves() moves.Watched {
 			c.plan.Forget()
 		}
 	})
-	return moves.Watched{Store: c.stores.Bot, Moved: func(ctx context.Context) {
+	s.undecided = make(chan struct{}, 1)
+	return moves.Watched{Store: undecided{c.stores.Bot, s.undecided}, Moved: func(ctx context.Context) {
 		s.moves.Relocate(ctx)
 		if err := s.followLimits(ctx); err != nil {
 			c.log.Warn().Err(err).Msg("limits of a group that moved not read; tried again within a second")

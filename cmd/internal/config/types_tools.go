@@ -34,6 +34,7 @@ type Shell struct {
 	AllowNetwork          Reach       `toml:"allow_network" default:"true" enum:"true|false|all" doc:"Network access of commands: nothing (false), the internet but neither this machine, its link nor the metadata service of a cloud (true), or everything (all)."`
 	AllowReading          bool        `toml:"allow_reading" default:"true" doc:"Run harmless reading commands without asking, where the sandbox is active and no bash rule is configured."`
 	ConfirmPatterns       []string    `toml:"confirm_patterns" default:"@confirm_patterns" doc:"Text in a command that makes the bot ask first."`
+	Preview               bool        `toml:"preview" default:"true" doc:"Run a command without effect before a person is asked about it, where the machine can, so that the question says what it would change."`
 	EnvBlocklist          []string    `toml:"env_blocklist" default:"ZEPH_,AWS_,AZURE_,GCP_,GOOGLE_,OPENAI_,ANTHROPIC_,HF_,HUGGING" doc:"Prefixes of the names of environment variables that commands do not get. Of the others they get what compilers, package managers and the like need."`
 	Sandbox               string      `toml:"sandbox" default:"auto" enum:"auto|required|off" doc:"auto: whatever the machine supports; required: refuse to run without a sandbox."`
 	Transactional         bool        `toml:"transactional" default:"false" doc:"Take a snapshot before a command that writes; if the command fails, the model is told what it changed or, with auto_rollback, the changes are undone."`

@@ -24,6 +24,7 @@ type abilities struct {
 	abi   int  // version of Landlock
 	calls bool // seccomp
 	guard bool // seccomp can ask the helper
+	layer bool // this run is on a layer
 
 	reason string // why something is missing
 }
@@ -166,6 +167,9 @@ func (can abilities) attributes() *syscall.SysProcAttr {
 		attr.Cloneflags |= syscall.CLONE_NEWUSER
 		// the helper keeps these; the command does not get them
 		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_SETUID, unix.CAP_SETGID}
+		if can.layer { // an overlay works in a directory that it has closed to everybody
+			attr.AmbientCaps = append(attr.AmbientCaps, unix.CAP_DAC_OVERRIDE)
+		}
 	}
 	return attr
 }

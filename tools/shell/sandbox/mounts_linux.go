@@ -95,6 +95,9 @@ func rootMounts(spec Spec, can abilities, deny []string) ([]warden.Mount, map[st
 		l.add(p, true)
 	}
 	mounts := l.mounts()
+	if spec.Overlay != nil {
+		mounts = overlay(mounts, spec)
+	}
 	if dir := l.resolve(spec.Dir); dir != "" {
 		mounts = append(mounts, warden.Mount{Kind: warden.MountDir, Path: dir})
 	}

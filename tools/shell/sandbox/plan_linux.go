@@ -28,6 +28,9 @@ func makePlan(spec Spec, can abilities) (*warden.Plan, error) {
 		p.Mounts, covered = rootMounts(spec, can, deny)
 	}
 	p.Confine, p.Keep, p.ABI = true, keptCapabilities, can.abi
+	if can.layer && can.user { // what the helper has for the overlay is not for the command
+		p.Keep = 0
+	}
 	if can.abi > 0 {
 		if err := landlockRules(p, spec, can, deny, covered); err != nil {
 			return nil, err
@@ -36,7 +39,10 @@ func makePlan(spec Spec, can abilities) (*warden.Plan, error) {
 	if !can.calls {
 		return p, nil
 	}
-	o := filterOptions{network: spec.Network, unix: can.unixSockets(), memory: can.root, pid: can.pid}
+	o := filterOptions{network: spec.Network, unix: can.unixSockets() && spec.Overlay == nil, memory: can.root, pid: can.pid}
+	if spec.Overlay != nil {
+		p.Guard, o.tell = &warden.Guard{None: true}, true
+	}
 	if spec.Network == NetworkInternet {
 		if can.guard {
 			p.Guard = guard()

@@ -15,6 +15,8 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -72,6 +74,10 @@ type Spec struct {
 	// that others replace or remove while the command runs loses its cover.
 	Deny    []string
 	Network Network
+	// Overlay runs the command on a layer above Dir, and on others above the rest of Write; nil = on these themselves.
+	// Network is off then, and there are no sockets at all. It needs Level.Root and Level.Guard; Start returns
+	// ErrUnavailable without them.
+	Overlay *Overlay
 	Off     bool // no Landlock and no seccomp; limits and supervision remain
 	Require bool // fail without Landlock and seccomp
 	Limits  Limits
@@ -83,6 +89,11 @@ type Spec struct {
 	// returned.
 	Stdin *os.File
 }
+
+// Overlay says where the changes of a command go instead of its directories. All are empty directories on one file system
+// that is not itself an overlay. Upper is left with the changes in Dir, in the form of overlayfs: deleted entries are
+// devices 0/0, and attributes named user.overlay.* belong to the form. Work and Beside are of no use afterwards.
+type Overlay struct{ Upper, Work, Beside string }
 
 // Forever is a Linger for runs that last as long as any of their processes.
 const Forever = time.Duration(math.MaxInt64)
@@ -121,6 +132,11 @@ type Status struct {
 	// it had started was ended. What the command did until then is unknown.
 	Vanished bool
 	Err      error // why the command was not started
+
+	// For a run on a layer: whether it asked for a socket of any kind or of the internet, all of which were refused, and a
+	// path in Write outside Dir that it changed, which went to a layer too; "" = there is none.
+	Sockets, Internet bool
+	Elsewhere         string
 }
 
 // Why returns how the run ended, in words.
@@ -179,6 +195,12 @@ func Start(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Process, e
 		spec.Linger = DefaultLinger
 	}
 	spec.Linger = max(spec.Linger, 0)
+	if spec.Overlay != nil {
+		if spec.Off || spec.Helper == "" || runtime.GOOS != "linux" {
+			return nil, fmt.Errorf("%w: a layer needs it", ErrUnavailable)
+		}
+		spec = spec.layered()
+	}
 	if spec.Helper == "" {
 		if spec.Require {
 			return nil, fmt.Errorf("%w: this program is not set up as its own helper", ErrUnavailable)
@@ -186,6 +208,23 @@ func Start(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Process, e
 		return startPlain(ctx, spec, stdout, stderr)
 	}
 	return startHelped(ctx, spec, stdout, stderr)
+}
+
+// layered returns what a run on a layer may reach: of what it may write, only roots that are not inside each other.
+func (s Spec) layered() Spec {
+	s.Dir, s.Network = Canonical(s.Dir), NetworkOff
+	roots := []string{s.Dir}
+	for _, p := range s.Write {
+		roots = append(roots, Canonical(p))
+	}
+	slices.Sort(roots)
+	roots = slices.Compact(roots)
+	s.Write = slices.DeleteFunc(slices.Clone(roots), func(p string) bool {
+		return p != s.Dir && slices.ContainsFunc(roots, func(q string) bool {
+			return strings.HasPrefix(p, strings.TrimSuffix(q, "/")+"/")
+		})
+	})
+	return s
 }
 
 // Level says what the kernel enforces on this machine.

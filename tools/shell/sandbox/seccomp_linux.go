@@ -45,6 +45,7 @@ type filterOptions struct {
 	network Network
 	unix    bool // Unix sockets; socket pairs are always allowed
 	memory  bool // the command has its own shared memory
+	tell    bool // the helper refuses sockets, and notes them
 	pid     bool // the command has its own PID namespace, in which the helper is process 1
 }
 
@@ -246,7 +247,11 @@ func (p *program) sockets(o filterOptions) {
 		}
 		body = append(body, bpf.RetConstant{Val: retUnknown})
 	} else {
-		body = append(body, bpf.RetConstant{Val: retRefuse})
+		none := retRefuse
+		if o.tell {
+			none = retAsk
+		}
+		body = append(body, bpf.RetConstant{Val: none})
 	}
 	*p = append(*p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_SOCKET, SkipFalse: uint8(len(body))}) //nolint:gosec // some families
 	*p = append(*p, body...)

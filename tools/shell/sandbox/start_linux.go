@@ -102,6 +102,15 @@ func startHelped(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Proc
 			return nil, fmt.Errorf("%w: %s", ErrUnavailable, can.reason)
 		}
 	}
+	if spec.Overlay != nil {
+		if !can.root || !can.guard {
+			return nil, fmt.Errorf("%w: a layer needs a root of its own and seccomp notifications", ErrUnavailable)
+		}
+		if err := spec.Overlay.make(spec); err != nil {
+			return nil, fmt.Errorf("make a layer: %w", err)
+		}
+	}
+	can.layer = spec.Overlay != nil
 	p, err := makePlan(spec, can)
 	if err != nil {
 		return nil, err
@@ -118,6 +127,9 @@ func startHelped(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Proc
 		defer close(proc.done)
 		w := watcher{spec: spec, pid: can.pid, helperProcess: h, reports: reports, stopped: stopped}
 		proc.status = w.watch()
+		if spec.Overlay != nil {
+			proc.status.Elsewhere = spec.Overlay.written(spec)
+		}
 		h.close()
 		for range w.reports { // lets listen end
 		}
@@ -194,6 +206,8 @@ func (w *watcher) take(r *warden.Report) {
 		return
 	}
 	w.ended = true
+	w.status.Internet = r.Sockets&warden.SocketInternet != 0
+	w.status.Sockets = r.Sockets != 0
 	w.status.Code, w.status.Left, w.status.Stuck = r.Code, r.Left, r.Stuck
 	if r.Signal != 0 {
 		w.status.Signal = syscall.Signal(r.Signal).String()

@@ -162,6 +162,11 @@ func place(m Mount, tree int) error {
 		}
 		return syscall.Mount("zephbot", at, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_NOEXEC,
 			"mode=1777,nr_inodes=16k,size="+strconv.FormatInt(m.Size, 10))
+	case MountLayer:
+		if err := os.MkdirAll(at, 0o755); err != nil {
+			return err
+		}
+		return syscall.Mount("zephbot", at, "overlay", syscall.MS_NOSUID|syscall.MS_NODEV, m.Source)
 	case MountProc:
 		if err := os.MkdirAll(at, 0o755); err != nil {
 			return err

@@ -74,6 +74,7 @@ const (
 	MountProc                   // mount the processes of the PID namespace
 	MountHide                   // cover Path with something that cannot be opened; skipped if Path no longer exists
 	MountPin                    // mount Path over itself, so that nobody can rename it
+	MountLayer                  // mount an overlay with the options in Source at Path
 )
 
 // Mount is one step in the construction of the command's root.
@@ -100,6 +101,8 @@ type Rlimit struct {
 
 // Guard decides which addresses a command may reach.
 type Guard struct {
+	// None: it refuses every socket, and the last report says which were asked for. The fields below are not used.
+	None    bool
 	Own     [][]byte // addresses of this machine, 4 or 16 bytes each; they count as loopback
 	Servers [][]byte // name servers, which may be reached on port 53 wherever they are
 }
@@ -123,7 +126,14 @@ type Report struct {
 	Left     int // processes that outlived the command and were ended
 	Stuck    bool
 	Hit      uint64
+	Sockets  uint64 // that Guard.None has refused
 }
+
+// Flags of Report.Sockets.
+const (
+	SocketInternet = 1 << iota // IPv4 or IPv6
+	SocketOther
+)
 
 // Flags of Report.Held.
 const (
@@ -271,6 +281,7 @@ func (p *Plan) Encode() []byte {
 	w.string(string(p.Filter))
 	w.bool(p.Guard != nil)
 	if p.Guard != nil {
+		w.bool(p.Guard.None)
 		w.byteLists(p.Guard.Own)
 		w.byteLists(p.Guard.Servers)
 	}
@@ -306,7 +317,7 @@ func DecodePlan(b []byte) (*Plan, error) {
 	}
 	p.Filter = []byte(r.string())
 	if r.bool() {
-		p.Guard = &Guard{Own: r.byteLists(), Servers: r.byteLists()}
+		p.Guard = &Guard{None: r.bool(), Own: r.byteLists(), Servers: r.byteLists()}
 	}
 	for range r.count(8) {
 		p.Rlimits = append(p.Rlimits, Rlimit{What: r.int(), Soft: r.uint(), Hard: r.uint()})
@@ -332,6 +343,7 @@ func (p *Report) Encode() []byte {
 	w.int(p.Left)
 	w.bool(p.Stuck)
 	w.uint(p.Hit)
+	w.uint(p.Sockets)
 	head := &writer{}
 	head.int(len(w.b))
 	return append(head.b, w.b...)
@@ -358,6 +370,7 @@ func ReadReport(read func([]byte) error) (*Report, error) {
 	p := &Report{
 		Starting: r.bool(), PID: r.int(), Error: r.string(), Missing: r.bool(), Held: r.uint(), Ended: r.bool(),
 		Code: r.int(), Signal: r.int(), Left: r.int(), Stuck: r.bool(), Hit: r.uint(),
+		Sockets: r.uint(),
 	}
 	return p, r.err
 }

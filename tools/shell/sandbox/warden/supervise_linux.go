@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -18,13 +19,15 @@ const (
 
 // supervisor is the parent of a command and of everything that the command detaches.
 type supervisor struct {
-	plan  *Plan
-	self  int
-	main  int // process id of the command
-	end   Report
-	exits chan exit     // closed when there is no child left
-	stop  chan struct{} // closed when the run has to end
-	round time.Duration
+	plan *Plan
+	self int
+	main int // process id of the command
+	end  Report
+	// sockets are the flags of Report.Sockets.
+	sockets atomic.Uint64
+	exits   chan exit     // closed when there is no child left
+	stop    chan struct{} // closed when the run has to end
+	round   time.Duration
 
 	linger, grace, kill, stuck <-chan time.Time // running timers; nil = not running
 }
@@ -49,7 +52,7 @@ func supervise(p *Plan, out *os.File) {
 	wg.Go(s.reap)
 	wg.Go(s.listen)
 	s.watch()
-	s.end.Ended = true
+	s.end.Ended, s.end.Sockets = true, s.sockets.Load()
 	say(out, s.end)
 }
 
@@ -124,7 +127,7 @@ func (s *supervisor) spawn() error {
 			return err
 		}
 		if asks >= 0 {
-			go answer(asks, s.plan.Guard) // runs until the helper ends
+			go answer(asks, s.plan.Guard, &s.sockets) // runs until the helper ends
 		}
 	}
 	back, err := lower(s.plan.Rlimits)

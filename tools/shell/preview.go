@@ -1,0 +1,71 @@
+package shell
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/shell/sandbox"
+)
+
+// A preview is a command that runs on a layer above its working directory before a person is asked about it. It has the
+// profile of an approved command, but no network, and nothing besides the layer can be written. The layer is kept; if the
+// person approves, it is applied instead of running the command again.
+
+// Limits of a preview.
+const (
+	previewTimeout = 5 * time.Second
+	previewBytes   = 64 << 20 // what it may write
+	previewLines   = 12       // of its output, for the card
+	previewOutput  = 1500     // characters of these
+)
+
+// previewed returns the command of a call that may be previewed.
+func previewed(call *tools.Call) (string, bool) {
+	var in In
+	if call.Def.Name != Name || call.Def.Server != "" || call.Def.Outside || json.Unmarshal(call.Args, &in) != nil {
+		return "", false
+	}
+	return in.Command, !in.Background && checkText(in.Command) == nil
+}
+
+// recorded is the outcome of a previewed command, which becomes the result of the call.
+type recorded struct {
+	Text    string         `json:"text"`
+	Stdout  string         `json:"stdout"`
+	Stderr  string         `json:"stderr"`
+	Omitted int64          `json:"omitted,omitempty"`
+	Status  sandbox.Status `json:"status"`
+	Took    time.Duration  `json:"took"`
+}
+
+// record returns what is kept of an outcome. Credentials are hidden already, because it is on the disk until somebody
+// decides.
+func (r *Runner) record(o *outcome) recorded {
+	hide := r.opts.Redact
+	return recorded{
+		Text: hide(o.text), Stdout: hide(o.stdout), Stderr: hide(o.stderr), Omitted: o.omitted, Status: o.status, Took: o.took,
+	}
+}
+
+func (c recorded) outcome() *outcome {
+	return &outcome{
+		output: output{text: c.Text, stdout: c.Stdout, stderr: c.Stderr, omitted: c.Omitted},
+		status: c.Status, took: c.Took,
+	}
+}
+
+// last returns the last lines of an output, for people.
+func last(text string) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	cut := len(lines) > previewLines
+	text = strings.Join(lines[max(0, len(lines)-previewLines):], "\n")
+	if runes := []rune(text); len(runes) > previewOutput {
+		text, cut = string(runes[len(runes)-previewOutput:]), true
+	}
+	if cut {
+		return "…\n" + text
+	}
+	return text
+}

@@ -1,0 +1,326 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/shell/layer"
+	"github.com/zephbot/zephbot/tools/shell/sandbox"
+)
+
+// previews is what the Runner needs for previews.
+type previews struct {
+	store layer.Store
+	mu    sync.Mutex
+	can   *bool
+}
+
+func (r *Runner) openPreviews() { r.previews.store.Dir = r.opts.PreviewDir }
+
+// Preview runs a command on a layer and says what it would do; nil = it was not tried. The layer is kept until Drop, or
+// until a call with Call.Layer applies it. It is safe for concurrent use.
+func (r *Runner) Preview(ctx context.Context, call *tools.Call) *tools.Effect {
+	text, ok := previewed(call)
+	if !ok || r.opts.PreviewDir == "" || !r.Previews(ctx) {
+		return nil
+	}
+	ws, err := r.workspace(call.Origin)
+	if err != nil {
+		return nil
+	}
+	if r.Active(call.Origin.Session) > 0 {
+		return &tools.Effect{Unknown: tools.UnknownBusy}
+	}
+	release, ok := r.locks.acquire(ctx.Done(), ws)
+	if !ok {
+		return nil
+	}
+	defer release()
+	effect, err := r.tryOut(ctx, call, text, ws)
+	if err == nil {
+		return effect
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	why := unknown(err)
+	r.log.Debug().Err(err).Str("call", call.ID).Str("why", string(why)).Msg("no preview of a command")
+	return &tools.Effect{Unknown: why}
+}
+
+// errUnusual means that a previewed command did not end by itself.
+type unusualError struct{ why tools.Unknown }
+
+func (e *unusualError) Error() string { return "the command did not end by itself: " + string(e.why) }
+
+// unknown returns the reason for people why there is no preview.
+func unknown(err error) tools.Unknown {
+	unusual, refused := new(unusualError), new(layer.Refused)
+	switch {
+	case errors.As(err, &unusual):
+		return unusual.why
+	case errors.As(err, &refused):
+		return tools.UnknownSpecial
+	case errors.Is(err, layer.ErrLarge):
+		return tools.UnknownLarge
+	case errors.Is(err, layer.ErrChanged):
+		return tools.UnknownBusy
+	case errors.Is(err, context.DeadlineExceeded):
+		return tools.UnknownSlow
+	default:
+		return tools.UnknownFailed
+	}
+}
+
+// tryOut runs a command on a new layer and keeps it.
+func (r *Runner) tryOut(ctx context.Context, call *tools.Call, text, ws string) (*tools.Effect, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*previewTimeout) // also for comparing files
+	defer cancel()
+	tmpDir(ws) // before the state of the workspace is taken
+	d, err := r.previews.store.Begin(ctx, owner(call, ws), r.spare(ws))
+	if err != nil {
+		return nil, err
+	}
+	effect, err := r.tryOn(ctx, call, text, ws, d)
+	if err != nil || effect.Unknown != "" {
+		return effect, errors.Join(err, d.Drop())
+	}
+	return effect, nil
+}
+
+func (r *Runner) tryOn(ctx context.Context, call *tools.Call, text, ws string, d *layer.Draft) (*tools.Effect, error) {
+	if d.Base.Foreign && os.Geteuid() != 0 {
+		return &tools.Effect{Unknown: tools.UnknownSpecial}, nil
+	}
+	most, _ := r.opts.Disk.Room(ctx, ws, previewBytes) // the error is for whoever wants more
+	o, err := r.execute(ctx, job{
+		text: text, ws: ws, timeout: previewTimeout, approved: true, exact: true, read: r.readable(call.Origin),
+		layer: &sandbox.Overlay{Upper: d.Upper, Work: d.Work, Beside: d.Beside}, most: min(most, previewBytes),
+	})
+	if err != nil {
+		return nil, err
+	}
+	switch why := o.unusual(); {
+	case o.status.Internet, o.status.Sockets && o.status.Code != 0: // some look for a service of this machine, in vain
+		return &tools.Effect{Unknown: tools.UnknownNetwork}, nil
+	case o.status.Elsewhere != "":
+		return &tools.Effect{Unknown: tools.UnknownElsewhere, Tried: o.status.Elsewhere}, nil
+	case why != "":
+		return nil, &unusualError{why}
+	}
+	if err := d.Read(ctx); err != nil {
+		return nil, err
+	}
+	effect, err := layer.Show(ctx, d.Upper, ws, d.Changes)
+	if err != nil {
+		return nil, err
+	}
+	effect.Exit, effect.Output = o.status.Code, last(r.opts.Redact(o.text))
+	effect.Diff = r.opts.Redact(effect.Diff)
+	effect.Compared, effect.Partial = d.Base.Entries, d.Base.Partial
+	effect.Layer, err = d.Keep(ctx, r.opts.Now(), r.record(o))
+	return &effect, err
+}
+
+// unusual returns why the outcome of a previewed command is not what an approved one would be; "" = it is.
+func (o *outcome) unusual() tools.Unknown {
+	switch {
+	case o.ending == timedOut:
+		return tools.UnknownSlow
+	case o.ending == filled, o.ending == flooded, o.status.Hit != "":
+		return tools.UnknownLarge
+	case o.ending != ended, o.status.Signal != "", o.status.Stuck, o.held:
+		return tools.UnknownFailed
+	default:
+		return ""
+	}
+}
+
+func owner(call *tools.Call, ws string) layer.Owner {
+	return layer.Owner{Workspace: ws, Session: call.Origin.Session, Call: call.ID}
+}
+
+// spare returns what is not compared in a workspace: temporary files, and what commands cannot reach.
+func (r *Runner) spare(ws string) map[string]bool {
+	spare := r.deniedInside(ws)
+	spare[tmpName] = true
+	return spare
+}
+
+// Holds reports whether the previewed layer with this digest can still be applied: it is whole, and what it was made on
+// has not changed.
+func (r *Runner) Holds(ctx context.Context, call *tools.Call, digest string) bool {
+	ws, err := r.workspace(call.Origin)
+	if err != nil || r.opts.PreviewDir == "" {
+		return false
+	}
+	err = r.previews.store.Holds(ctx, owner(call, ws), digest)
+	if err != nil {
+		r.log.Debug().Err(err).Str("call", call.ID).Msg("a previewed layer does not hold")
+	}
+	return err == nil
+}
+
+// Drop removes the layer of a call that will not run.
+func (r *Runner) Drop(ctx context.Context, call *tools.Call) {
+	if _, ok := previewed(call); !ok || r.opts.PreviewDir == "" {
+		return
+	}
+	ws, err := r.workspace(call.Origin)
+	if err == nil {
+		err = r.previews.store.Discard(ctx, owner(call, ws))
+	}
+	if err != nil {
+		r.log.Warn().Err(err).Str("call", call.ID).Msg("a previewed layer is not removed; the next sweep does")
+	}
+}
+
+// apply applies the layer of an approved call, and returns the outcome of its command.
+func (r *Runner) apply(ctx context.Context, call *tools.Call, ws string) (*outcome, error) {
+	var c recorded
+	err := r.previews.store.Take(ctx, owner(call, ws), call.Layer, &c)
+	switch {
+	case err == nil:
+		return c.outcome(), nil
+	case errors.Is(err, layer.ErrChanged), errors.Is(err, layer.ErrDamaged):
+		return nil, &tools.Error{
+			Category: tools.PolicyBlocked, Denied: true, Err: err,
+			Message:    "the command was not run: its files changed just after a person had approved what it would do to them",
+			Suggestion: "Run it again, so that the person is asked about the files as they are now.",
+		}
+	case ctx.Err() != nil:
+		return nil, tools.AsError(ctx.Err())
+	default:
+		r.log.Error().Err(err).Str("call", call.ID).Msg("a previewed layer was not applied")
+		return nil, &tools.Error{
+			Category: tools.PermanentFailure, Err: err,
+			Message:    "what a person approved could not be applied, or only a part of it; the rest follows when the service starts again",
+			Suggestion: "Look at the files before you go on, and tell the user.",
+		}
+	}
+}
+
+// SweepPreviews completes what was being applied when its process was killed, and removes layers for which keep is false.
+func (r *Runner) SweepPreviews(ctx context.Context, keep func(session, call, digest string, at time.Time) (bool, error)) error {
+	if r.opts.PreviewDir == "" {
+		return nil
+	}
+	return r.previews.store.Finish(ctx, func(o layer.Owner, digest string, at time.Time) (bool, error) {
+		return keep(o.Session, o.Call, digest, at)
+	})
+}
+
+// ForgetPreviews removes the layers of a workspace, and returns whether there were any.
+func (r *Runner) ForgetPreviews(ctx context.Context, ws string) (bool, error) {
+	if r.opts.PreviewDir == "" {
+		return false, nil
+	}
+	return r.previews.store.Forget(ctx, sandbox.Canonical(ws))
+}
+
+// PreviewsOf returns the directory with the layers of a workspace, which may not exist; "" = there are no previews.
+func (r *Runner) PreviewsOf(ws string) string {
+	if r.opts.PreviewDir == "" {
+		return ""
+	}
+	return r.previews.store.Place(sandbox.Canonical(ws))
+}
+
+// Previews reports whether commands can run on a layer here. It tries once; if ctx ends first, the next call tries again.
+func (r *Runner) Previews(ctx context.Context) bool {
+	if r.opts.PreviewDir == "" || r.opts.Sandbox == SandboxOff || len(r.shell) == 0 {
+		return false
+	}
+	if level := r.Level(ctx); !level.Full() || !level.Root || !level.Guard {
+		return false
+	}
+	r.previews.mu.Lock()
+	defer r.previews.mu.Unlock()
+	if r.previews.can == nil {
+		err := r.tryLayer(ctx)
+		if ctx.Err() != nil {
+			return false
+		}
+		can := err == nil
+		if r.previews.can = &can; !can {
+			r.log.Info().Err(err).Msg("no previews of commands: an overlay cannot be mounted here")
+		}
+	}
+	return *r.previews.can
+}
+
+// tryLayer runs a command that changes an empty directory on a layer.
+func (r *Runner) tryLayer(ctx context.Context) (err error) {
+	if err := os.MkdirAll(r.opts.PreviewDir, 0o700); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(r.opts.PreviewDir, "probe-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, layer.Remove(dir)) }()
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return err
+	}
+	spec := sandbox.Spec{
+		Helper: r.opts.Helper, Argv: append(append([]string{}, r.shell...), "echo x > probe"), Dir: filepath.Join(dir, "below"),
+		Env: []string{"PATH=/usr/bin:/bin"}, Read: r.programs(), Require: true,
+		Overlay: &sandbox.Overlay{
+			Upper: filepath.Join(dir, "upper"), Work: filepath.Join(dir, "work"), Beside: filepath.Join(dir, "beside"),
+		},
+	}
+	spec.Write = []string{spec.Dir}
+	for _, d := range []string{spec.Dir, spec.Overlay.Upper, spec.Overlay.Work} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			return err
+		}
+	}
+	p, err := sandbox.Start(ctx, spec, nil, nil)
+	if err != nil {
+		return err
+	}
+	<-p.Done()
+	if s := p.Status(); s.Err != nil || s.Code != 0 || s.Signal != "" {
+		return errors.Join(errors.New(s.Why()), s.Err)
+	}
+	if _, err := os.Stat(filepath.Join(spec.Dir, "probe")); !errors.Is(err, fs.ErrNotExist) {
+		return errors.New("the layer does not hold")
+	}
+	_, err = os.Stat(filepath.Join(spec.Overlay.Upper, "probe"))
+	return err
+}
+
+// layerEvery is the time between two measurements of a layer that grows.
+const layerEvery = 25 * time.Millisecond
+
+// grows ends when a layer holds more than most bytes, with an error, or when ctx ends.
+func grows(ctx context.Context, upper string, most int64) *tools.Error {
+	tick := time.NewTicker(layerEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		var sum int64
+		_ = filepath.WalkDir(upper, func(path string, _ fs.DirEntry, _ error) error { // what is gone does not count
+			var st unix.Stat_t
+			if unix.Lstat(path, &st) == nil {
+				sum += st.Blocks*512 + 256
+			}
+			return ctx.Err()
+		})
+		if sum > most {
+			return tools.Errorf(tools.PolicyBlocked, "a preview may write %s", bytesText(most))
+		}
+	}
+}

@@ -1,0 +1,48 @@
+//go:build !linux
+
+package shell
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/zephbot/zephbot/tools"
+)
+
+// previews is nothing: only Linux has overlays.
+type previews struct{}
+
+func (r *Runner) openPreviews() {}
+
+// Preview tries nothing on this system.
+func (r *Runner) Preview(context.Context, *tools.Call) *tools.Effect { return nil }
+
+// Holds reports that there is no layer.
+func (r *Runner) Holds(context.Context, *tools.Call, string) bool { return false }
+
+// Drop has nothing to remove.
+func (r *Runner) Drop(context.Context, *tools.Call) {}
+
+// Previews reports that commands cannot run on a layer.
+func (r *Runner) Previews(context.Context) bool { return false }
+
+// SweepPreviews has nothing to remove.
+func (r *Runner) SweepPreviews(context.Context, func(session, call, digest string, at time.Time) (bool, error)) error {
+	return nil
+}
+
+// ForgetPreviews has nothing to remove.
+func (r *Runner) ForgetPreviews(context.Context, string) (bool, error) { return false, nil }
+
+// PreviewsOf returns no directory.
+func (r *Runner) PreviewsOf(string) string { return "" }
+
+func (r *Runner) apply(context.Context, *tools.Call, string) (*outcome, error) {
+	return nil, errors.New("no layers on this system")
+}
+
+func grows(ctx context.Context, _ string, _ int64) *tools.Error {
+	<-ctx.Done()
+	return nil
+}
