@@ -111,6 +111,8 @@ func (r *Runner) tryOn(ctx context.Context, call *tools.Call, text, ws string, d
 	switch why := o.unusual(); {
 	case o.status.Internet, o.status.Sockets && o.status.Code != 0: // some look for a service of this machine, in vain
 		return &tools.Effect{Unknown: tools.UnknownNetwork}, nil
+	case o.status.Moves:
+		return &tools.Effect{Unknown: tools.UnknownSpecial}, nil
 	case o.status.Elsewhere != "":
 		return &tools.Effect{Unknown: tools.UnknownElsewhere, Tried: o.status.Elsewhere}, nil
 	case why != "":

@@ -163,6 +163,7 @@ func TestPreviewNot(t *testing.T) {
 		"much":           {`head -c 70M /dev/zero > big`, tools.UnknownLarge},
 		"two names":      {`echo x > a; ln a b`, tools.UnknownSpecial},
 		"pipe":           {`mkfifo p`, tools.UnknownSpecial},
+		"a directory":    {`mkdir kept; cd kept && mv ../dir ../moved; true`, tools.UnknownSpecial},
 		"network":        {`exec 2>/dev/null; (exec 3<>/dev/tcp/192.0.2.1/80); true`, tools.UnknownNetwork},
 		"killed":         {`kill -9 $$`, tools.UnknownFailed},
 		"ends by itself": {`echo x > a`, ""},
@@ -170,6 +171,9 @@ func TestPreviewNot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			k := newTrial(t, shell.Options{})
+			if err := os.MkdirAll(filepath.Join(k.dir, "dir", "sub"), 0o700); err != nil {
+				t.Fatal(err)
+			}
 			_, e := k.ask(c.text)
 			if e == nil || e.Unknown != c.want {
 				t.Errorf("%+v, want %q", e, c.want)

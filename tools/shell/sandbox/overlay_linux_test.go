@@ -100,6 +100,7 @@ func TestAttackOverlayBeside(t *testing.T) {
 		elsewhere string // below the other root
 		internet  bool
 		sockets   bool
+		moves     bool
 	}{
 		"nothing":     {text: `echo x > in; cat OUT/file; ls -la >/dev/null; date >/dev/null; id >/dev/null`, elsewhere: "-"},
 		"a file":      {text: `echo x > OUT/new || true`, elsewhere: "new"},
@@ -108,7 +109,14 @@ func TestAttackOverlayBeside(t *testing.T) {
 		"a directory": {text: `chmod 700 OUT; true`, elsewhere: ""},
 		"a time":      {text: `touch -d 2001-01-01 OUT; true`, elsewhere: ""},
 		"internet":    {text: `exec 2>/dev/null; (exec 3<>/dev/tcp/127.0.0.1/1); true`, elsewhere: "-", internet: true, sockets: true},
-		"unix":        {text: `perl -MSocket -e 'socket(my $s, PF_UNIX, SOCK_STREAM, 0)'; true`, elsewhere: "-", sockets: true},
+		"rename":      {text: `exec 2>/dev/null; perl -e 'rename("old", "new")'; true`, elsewhere: "-", moves: true},
+		"rename by a path": {
+			text: `exec 2>/dev/null; mkdir x; cd x; perl -e 'rename("$ENV{PWD}/../old/in", "../other")'; true`, elsewhere: "-", moves: true,
+		},
+		"rename of others": {
+			text: `mkdir a; mv a b; echo x > f; mv f g; mv old/file old/f2; mv g old/f2; mv old/missing x 2>/dev/null; true`, elsewhere: "-",
+		},
+		"unix": {text: `perl -MSocket -e 'socket(my $s, PF_UNIX, SOCK_STREAM, 0)'; true`, elsewhere: "-", sockets: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -118,6 +126,8 @@ func TestAttackOverlayBeside(t *testing.T) {
 				t.Fatal(err)
 			}
 			spec.Write = append(spec.Write, other)
+			write(t, filepath.Join(spec.Dir, "old/in/x"), "x")
+			write(t, filepath.Join(spec.Dir, "old/file"), "x")
 			before, err := os.Stat(other)
 			if err != nil {
 				t.Fatal(err)
@@ -127,7 +137,7 @@ func TestAttackOverlayBeside(t *testing.T) {
 			if c.elsewhere == "-" {
 				want = ""
 			}
-			if s := got.status; s.Err != nil || s.Elsewhere != want || s.Internet != c.internet || s.Sockets != c.sockets {
+			if s := got.status; s.Err != nil || s.Elsewhere != want || s.Internet != c.internet || s.Sockets != c.sockets || s.Moves != c.moves {
 				t.Errorf("%+v %s, want %q", s, got.out, want)
 			}
 			after, err := os.Stat(other)

@@ -41,7 +41,7 @@ func makePlan(spec Spec, can abilities) (*warden.Plan, error) {
 	}
 	o := filterOptions{network: spec.Network, unix: can.unixSockets() && spec.Overlay == nil, memory: can.root, pid: can.pid}
 	if spec.Overlay != nil {
-		p.Guard, o.tell = &warden.Guard{None: true}, true
+		p.Guard, o.tell = &warden.Guard{None: true, Layer: spec.Dir}, true
 	}
 	if spec.Network == NetworkInternet {
 		if can.guard {

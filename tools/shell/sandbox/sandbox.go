@@ -133,10 +133,11 @@ type Status struct {
 	Vanished bool
 	Err      error // why the command was not started
 
-	// For a run on a layer: whether it asked for a socket of any kind or of the internet, all of which were refused, and a
-	// path in Write outside Dir that it changed, which went to a layer too; "" = there is none.
-	Sockets, Internet bool
-	Elsewhere         string
+	// For a run on a layer: whether it asked for a socket of any kind or of the internet, all of which were refused; whether
+	// it wanted to rename a directory that is below the layer, which overlays refuse; and a path in Write outside Dir that
+	// it changed, which went to a layer too; "" = there is none.
+	Sockets, Internet, Moves bool
+	Elsewhere                string
 }
 
 // Why returns how the run ended, in words.

@@ -132,6 +132,11 @@ func filter(o filterOptions) []bpf.Instruction {
 		test{arg: 1, cond: bpf.JumpEqual, val: unix.TIOCLINUX})
 	p.others(o.pid)
 	p.modes()
+	if o.tell {
+		for _, nr := range append([]uint32{unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2}, archRenames()...) {
+			p.answer(nr, retAsk)
+		}
+	}
 	p.sockets(o)
 	return append(p, bpf.RetConstant{Val: retAllow})
 }

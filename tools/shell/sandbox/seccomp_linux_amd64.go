@@ -29,5 +29,8 @@ func archModes() map[uint32]uint32 {
 	return map[uint32]uint32{unix.SYS_CHMOD: 1, unix.SYS_CREAT: 1, unix.SYS_MKNOD: 1, unix.SYS_OPEN: 2}
 }
 
+// archRenames returns older calls that rename.
+func archRenames() []uint32 { return []uint32{unix.SYS_RENAME} }
+
 // archOpenFlags returns which argument of an older open contains its flags.
 func archOpenFlags(nr uint32) (arg uint32, opens bool) { return 1, nr == unix.SYS_OPEN }

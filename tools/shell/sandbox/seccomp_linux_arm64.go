@@ -13,4 +13,6 @@ func archRefused() []uint32 { return nil }
 
 func archModes() map[uint32]uint32 { return nil }
 
+func archRenames() []uint32 { return nil }
+
 func archOpenFlags(uint32) (uint32, bool) { return 0, false }

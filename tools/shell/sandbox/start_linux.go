@@ -206,8 +206,9 @@ func (w *watcher) take(r *warden.Report) {
 		return
 	}
 	w.ended = true
-	w.status.Internet = r.Sockets&warden.SocketInternet != 0
-	w.status.Sockets = r.Sockets != 0
+	w.status.Internet = r.Tried&warden.TriedInternet != 0
+	w.status.Sockets = r.Tried&(warden.TriedInternet|warden.TriedSocket) != 0
+	w.status.Moves = r.Tried&warden.TriedRename != 0
 	w.status.Code, w.status.Left, w.status.Stuck = r.Code, r.Left, r.Stuck
 	if r.Signal != 0 {
 		w.status.Signal = syscall.Signal(r.Signal).String()

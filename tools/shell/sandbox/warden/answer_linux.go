@@ -5,7 +5,6 @@ import (
 	"os"
 	"runtime"
 	"strconv"
-	"sync/atomic"
 	"syscall"
 	"unsafe"
 )
@@ -54,7 +53,7 @@ func ioctl(fd int, what uintptr, arg unsafe.Pointer) error {
 }
 
 // answer answers requests of the filter until there are no more.
-func answer(fd int, g *Guard, sockets *atomic.Uint64) {
+func answer(fd int, g *Guard, t *tried) {
 	busy := make(chan struct{}, maxAsked)
 	for {
 		n := &notif{}
@@ -66,8 +65,14 @@ func answer(fd int, g *Guard, sockets *atomic.Uint64) {
 			return
 		}
 		if g.None {
-			sockets.Or(socketOf(n.args[0], n.args[1]))
-			r := response{id: n.id, error: -int32(syscall.EPERM)}
+			r := response{id: n.id}
+			if n.nr == syscall.SYS_SOCKET {
+				t.flags.Or(socketOf(n.args[0], n.args[1]))
+				r.error = -int32(syscall.EPERM)
+			} else {
+				t.flags.Or((&asked{notif: n, listener: fd, guard: g, tried: t}).renames())
+				r.flags = notifContinue
+			}
 			_ = ioctl(fd, notifSend, unsafe.Pointer(&r)) // the thread that asked may be gone
 			continue
 		}
@@ -84,20 +89,6 @@ func answer(fd int, g *Guard, sockets *atomic.Uint64) {
 	}
 }
 
-// socketOf returns the flag of Report.Sockets for a socket. When a C library looks up who somebody is, it first asks a
-// service of the machine that is hardly ever there; nearly every program does so, and that is none.
-func socketOf(family, kind uint64) uint64 {
-	const lookup = syscall.SOCK_STREAM | syscall.SOCK_CLOEXEC | syscall.SOCK_NONBLOCK
-	switch {
-	case family == syscall.AF_INET || family == syscall.AF_INET6:
-		return SocketInternet
-	case family == syscall.AF_UNIX && kind == lookup:
-		return 0
-	default:
-		return SocketOther
-	}
-}
-
 func errnoOf(err error) syscall.Errno {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno
@@ -111,6 +102,7 @@ type asked struct {
 
 	listener int
 	guard    *Guard
+	tried    *tried
 	process  int // pidfd of the process
 }
 

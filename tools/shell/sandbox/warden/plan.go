@@ -101,8 +101,12 @@ type Rlimit struct {
 
 // Guard decides which addresses a command may reach.
 type Guard struct {
-	// None: it refuses every socket, and the last report says which were asked for. The fields below are not used.
-	None    bool
+	// None: it refuses every socket, and the last report says which were asked for. The other fields but Layer are not
+	// used.
+	None bool
+	// Layer is a directory below an overlay at the same path. The last report says whether somebody wanted to rename a
+	// directory that is there, which an overlay refuses; "" = nobody looks.
+	Layer   string
 	Own     [][]byte // addresses of this machine, 4 or 16 bytes each; they count as loopback
 	Servers [][]byte // name servers, which may be reached on port 53 wherever they are
 }
@@ -126,13 +130,14 @@ type Report struct {
 	Left     int // processes that outlived the command and were ended
 	Stuck    bool
 	Hit      uint64
-	Sockets  uint64 // that Guard.None has refused
+	Tried    uint64 // what Guard.None has seen
 }
 
-// Flags of Report.Sockets.
+// Flags of Report.Tried.
 const (
-	SocketInternet = 1 << iota // IPv4 or IPv6
-	SocketOther
+	TriedInternet = 1 << iota // a socket of IPv4 or IPv6
+	TriedSocket               // another one
+	TriedRename               // of a directory below a layer
 )
 
 // Flags of Report.Held.
@@ -282,6 +287,7 @@ func (p *Plan) Encode() []byte {
 	w.bool(p.Guard != nil)
 	if p.Guard != nil {
 		w.bool(p.Guard.None)
+		w.string(p.Guard.Layer)
 		w.byteLists(p.Guard.Own)
 		w.byteLists(p.Guard.Servers)
 	}
@@ -317,7 +323,7 @@ func DecodePlan(b []byte) (*Plan, error) {
 	}
 	p.Filter = []byte(r.string())
 	if r.bool() {
-		p.Guard = &Guard{None: r.bool(), Own: r.byteLists(), Servers: r.byteLists()}
+		p.Guard = &Guard{None: r.bool(), Layer: r.string(), Own: r.byteLists(), Servers: r.byteLists()}
 	}
 	for range r.count(8) {
 		p.Rlimits = append(p.Rlimits, Rlimit{What: r.int(), Soft: r.uint(), Hard: r.uint()})
@@ -343,7 +349,7 @@ func (p *Report) Encode() []byte {
 	w.int(p.Left)
 	w.bool(p.Stuck)
 	w.uint(p.Hit)
-	w.uint(p.Sockets)
+	w.uint(p.Tried)
 	head := &writer{}
 	head.int(len(w.b))
 	return append(head.b, w.b...)
@@ -370,7 +376,7 @@ func ReadReport(read func([]byte) error) (*Report, error) {
 	p := &Report{
 		Starting: r.bool(), PID: r.int(), Error: r.string(), Missing: r.bool(), Held: r.uint(), Ended: r.bool(),
 		Code: r.int(), Signal: r.int(), Left: r.int(), Stuck: r.bool(), Hit: r.uint(),
-		Sockets: r.uint(),
+		Tried: r.uint(),
 	}
 	return p, r.err
 }

@@ -5,7 +5,6 @@ import (
 	"os"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -19,15 +18,14 @@ const (
 
 // supervisor is the parent of a command and of everything that the command detaches.
 type supervisor struct {
-	plan *Plan
-	self int
-	main int // process id of the command
-	end  Report
-	// sockets are the flags of Report.Sockets.
-	sockets atomic.Uint64
-	exits   chan exit     // closed when there is no child left
-	stop    chan struct{} // closed when the run has to end
-	round   time.Duration
+	plan  *Plan
+	self  int
+	main  int // process id of the command
+	end   Report
+	tried tried
+	exits chan exit     // closed when there is no child left
+	stop  chan struct{} // closed when the run has to end
+	round time.Duration
 
 	linger, grace, kill, stuck <-chan time.Time // running timers; nil = not running
 }
@@ -52,7 +50,7 @@ func supervise(p *Plan, out *os.File) {
 	wg.Go(s.reap)
 	wg.Go(s.listen)
 	s.watch()
-	s.end.Ended, s.end.Sockets = true, s.sockets.Load()
+	s.end.Ended, s.end.Tried = true, s.tried.flags.Load()
 	say(out, s.end)
 }
 
@@ -61,6 +59,9 @@ func supervise(p *Plan, out *os.File) {
 func (s *supervisor) start(out *os.File) error {
 	if err := prctl(prSetSubreaper, 1); err != nil {
 		return fail("adopt orphans", err)
+	}
+	if err := s.tried.openLayer(s.plan.Guard); err != nil {
+		return err
 	}
 	if len(s.plan.Mounts) > 0 {
 		if err := newRoot(s.plan.Mounts); err != nil {
@@ -127,7 +128,7 @@ func (s *supervisor) spawn() error {
 			return err
 		}
 		if asks >= 0 {
-			go answer(asks, s.plan.Guard, &s.sockets) // runs until the helper ends
+			go answer(asks, s.plan.Guard, &s.tried) // runs until the helper ends
 		}
 	}
 	back, err := lower(s.plan.Rlimits)
