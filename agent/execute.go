@@ -193,7 +193,7 @@ func (s *step) perform(
 	var startErr error
 	call.OnStart = func(ctx context.Context) error {
 		s.begins(u.Call)
-		if onStart != nil {
+		if onStart != nil && !call.Trail.Reading { // a call that can change nothing may be made again
 			if startErr = onStart(ctx); startErr != nil {
 				return startErr
 			}

@@ -277,7 +277,7 @@ func (c *webTalk) tools(t *testing.T) []tools.Tool {
 func webRules(t *testing.T) *policy.Set {
 	t.Helper()
 	set, err := policy.New(policy.Options{
-		Tools: slices.Concat(shell.Says(), file.Says(), web.Says()), AllowNetwork: true, AllowReading: true,
+		Tools: slices.Concat(shell.Says(), file.Says(), web.Says()), AllowNetwork: true, Unasked: policy.UnaskedReading,
 		Permissions: map[string][]policy.Permission{"notes:*": {{Pattern: "*", Action: policy.Allow}}},
 	})
 	if err != nil {

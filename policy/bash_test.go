@@ -161,9 +161,32 @@ func TestReadingCommands(t *testing.T) {
 		{"redirected", "ls > out.txt", nil, policy.Ask},
 		{"one of two only", "ls; make", nil, policy.Ask},
 		{"variable", "cat $X", nil, policy.Ask},
-		{"no sandbox", "ls", func(r *policy.Request, _ *policy.Options) { r.Confined = false }, policy.Ask},
+		{"no sandbox", "ls -la", func(r *policy.Request, _ *policy.Options) { r.Confined = false }, policy.Allow},
+		{"no sandbox, a file that leads inside", "cat a", func(r *policy.Request, _ *policy.Options) {
+			r.Confined, r.Dir, r.Files = false, "/work", map[string][]string{"/work/a": {"/work/b"}}
+		}, policy.Allow},
+		{"no sandbox, a file that leads outside", "cat a", func(r *policy.Request, _ *policy.Options) {
+			r.Confined, r.Dir, r.Files = false, "/work", map[string][]string{"/work/a": {"/etc/shadow"}}
+		}, policy.Ask},
+		{"no sandbox, a file that nobody looked up", "cat a", func(r *policy.Request, _ *policy.Options) {
+			r.Confined, r.Dir, r.Files = false, "/work", map[string][]string{}
+		}, policy.Ask},
+		{"no sandbox, a pattern", "cat a*", func(r *policy.Request, _ *policy.Options) { r.Confined = false }, policy.Ask},
+		{"no sandbox, a file in an option", "wc --files0-from=a", func(r *policy.Request, _ *policy.Options) { r.Confined = false }, policy.Ask},
+		{"no sandbox, another program", "git status", func(r *policy.Request, _ *policy.Options) { r.Confined = false }, policy.Ask},
+		{"any command, confined", "make -j4 && $x", func(_ *policy.Request, o *policy.Options) { o.Unasked = policy.UnaskedConfined }, policy.Allow},
+		{"any command, no sandbox", "make", func(r *policy.Request, o *policy.Options) {
+			r.Confined, o.Unasked = false, policy.UnaskedConfined
+		}, policy.Ask},
+		{"any command that evidently writes", "make >log", func(_ *policy.Request, o *policy.Options) { o.Unasked = policy.UnaskedConfined }, policy.Ask},
+		{"any command, confirm pattern", "make", func(_ *policy.Request, o *policy.Options) {
+			o.Unasked, o.ConfirmPatterns = policy.UnaskedConfined, []string{"make"}
+		}, policy.Ask},
+		{"any command, with rules", "make", func(_ *policy.Request, o *policy.Options) {
+			o.Unasked, o.Permissions = policy.UnaskedConfined, perms("allow git *")
+		}, policy.Ask},
 		{"no roots", "ls", func(r *policy.Request, _ *policy.Options) { r.InsidePaths = nil }, policy.Ask},
-		{"switched off", "ls", func(_ *policy.Request, o *policy.Options) { o.AllowReading = false }, policy.Ask},
+		{"switched off", "ls", func(_ *policy.Request, o *policy.Options) { o.Unasked = policy.UnaskedNothing }, policy.Ask},
 		{"with rules", "ls", func(_ *policy.Request, o *policy.Options) { o.Permissions = perms("allow git *") }, policy.Ask},
 		{"confirm pattern", "ls secret", func(_ *policy.Request, o *policy.Options) { o.ConfirmPatterns = []string{"secret"} }, policy.Ask},
 		{"nothing", "", nil, policy.Ask},
@@ -173,12 +196,16 @@ func TestReadingCommands(t *testing.T) {
 			t.Parallel()
 			r := bash(tt.command)
 			r.Confined, r.InsidePaths = true, []string{"/work", "/data/"}
-			o := policy.Options{AllowReading: true}
+			o := policy.Options{Unasked: policy.UnaskedReading}
 			if tt.change != nil {
 				tt.change(&r, &o)
 			}
-			if got := newSet(t, o).Decide(r); got.Effect != tt.want {
+			got := newSet(t, o).Decide(r)
+			if got.Effect != tt.want {
 				t.Errorf("%q: got %+v, want %s", tt.command, got, tt.want)
+			}
+			if got.Reading != (got.Effect == policy.Allow && r.Confined) {
+				t.Errorf("%q runs where it can change something: %+v", tt.command, got)
 			}
 		})
 	}

@@ -57,9 +57,9 @@ func typicalRules() []string {
 func everydaySets(tb testing.TB) [3]*policy.Set {
 	tb.Helper()
 	return [3]*policy.Set{
-		newSet(tb, policy.Options{AllowReading: true}),
-		newSet(tb, policy.Options{AllowReading: true, AllowNetwork: true, Permissions: perms(typicalRules()...)}),
-		newSet(tb, policy.Options{AllowReading: true, AllowNetwork: true, Permissions: perms("allow *")}),
+		newSet(tb, policy.Options{Unasked: policy.UnaskedReading}),
+		newSet(tb, policy.Options{Unasked: policy.UnaskedReading, AllowNetwork: true, Permissions: perms(typicalRules()...)}),
+		newSet(tb, policy.Options{Unasked: policy.UnaskedReading, AllowNetwork: true, Permissions: perms("allow *")}),
 	}
 }
 

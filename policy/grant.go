@@ -302,7 +302,7 @@ func (c *call) grantFor(u *unit) (found *Grant, changed []string) {
 
 // grantedScript changes an ask about a script to an allow if each of its commands is covered by a grant or needs none.
 func (s *Set) grantedScript(c *call, table []permission, sc *command.Script, a answer) answer {
-	if a.effect != Ask || len(c.req.Grants) == 0 || len(c.scripts) != 1 {
+	if a.effect != Ask && !a.reading || len(c.req.Grants) == 0 || len(c.scripts) != 1 {
 		return a
 	}
 	units := c.units(sc)
@@ -325,10 +325,12 @@ func (s *Set) grantedScript(c *call, table []permission, sc *command.Script, a a
 	return allowedBy(used)
 }
 
-// free reports whether a command needs no grant. The rules about its paths must allow it from the working directory and
-// from a directory below it.
+// free reports whether a command needs no grant beside one that has. The rules about its paths must allow it from the
+// working directory and from a directory below it. A command that is allowed only where it can change nothing is not
+// free beside one that may, unless its program can do nothing else.
 func (s *Set) free(c *call, table []permission, u *unit) bool {
-	return (u.Dir == "" || within(c.req.InsidePaths, u.dir)) && s.alone(c, table, &u.script).effect == Allow
+	a := s.alone(c, table, &u.script)
+	return (u.Dir == "" || within(c.req.InsidePaths, u.dir)) && a.effect == Allow && (!a.reading || u.script.Inert())
 }
 
 // alone decides one command by itself, without grants.

@@ -11,7 +11,7 @@ import (
 // What an exact rule covers is the words, where they run, and nothing around them.
 func TestAttackGrantWords(t *testing.T) {
 	t.Parallel()
-	s := newSet(t, policy.Options{AllowReading: true, AllowNetwork: true})
+	s := newSet(t, policy.Options{Unasked: policy.UnaskedReading, AllowNetwork: true})
 	grants := offered(t, s, inWork(s, "git push origin main", nil), policy.OfferExact)
 	if got := s.Decide(with(inWork(s, "git push origin main", nil), grants)); got.Effect != policy.Allow {
 		t.Fatalf("the command itself: %+v", got)
@@ -113,7 +113,7 @@ func TestAttackGrantPatterns(t *testing.T) {
 // A rule about a script covers what the script held when it was allowed.
 func TestAttackGrantChangedScript(t *testing.T) {
 	t.Parallel()
-	s := newSet(t, policy.Options{AllowReading: true})
+	s := newSet(t, policy.Options{Unasked: policy.UnaskedReading})
 	before := files{
 		"/work/x.sh": "good", "/work/tools/x.py": "good", "/work/Makefile": "good", "/work/package.json": "good", "/work/sub/x.sh": "good", "/work/data": "good",
 		"/work/hook.js": "good", "/work/x.js": "good", "/work/x.mk": "good", "/work/x.go": "good", "/work/x.awk": "good", "/work/req.txt": "good",
@@ -282,7 +282,7 @@ func TestAttackGrantOfAnother(t *testing.T) {
 // A rule for a prefix is offered where the other words are data. What turns an allow into an ask applies to it too.
 func TestAttackGrantPrefix(t *testing.T) {
 	t.Parallel()
-	s := newSet(t, policy.Options{AllowReading: true, AllowNetwork: true})
+	s := newSet(t, policy.Options{Unasked: policy.UnaskedReading, AllowNetwork: true})
 	disk := files{"/work/x.sh": "x"}
 	for _, text := range []string{
 		"bash x.sh", "sh -c ls", "python3 x.py", "python3 -c 1", "node x.js", "perl -e 1", "ruby x.rb", "env ls", "sudo ls", "xargs rm", "find . -delete", "ssh host ls",

@@ -8,10 +8,11 @@ import (
 	"github.com/zephbot/zephbot/policy/command"
 )
 
-// Offers returns the standing approvals that would answer a request that asks. It is empty if the call does not ask, if
+// Offers returns the standing approvals that would answer a request that asks, or that may have to ask because reading
+// is too little for it. It is empty if the call does not ask, if
 // no grant can cover it, and if there is flagged or foreign content because of which it asks.
 func (s *Set) Offers(r Request) []Offer {
-	if r.Suspicious != "" || r.Foreign != "" || s.Decide(r).Effect != Ask {
+	if d := s.Decide(r); r.Suspicious != "" || r.Foreign != "" || d.Effect != Ask && !d.Reading {
 		return nil
 	}
 	c := s.newCall(&r)
@@ -23,7 +24,7 @@ func (s *Set) Offers(r Request) []Offer {
 	for _, o := range offers {
 		with := r
 		with.Grants = append(slices.Clip(r.Grants), o.Grants...)
-		if len(o.Grants) > 0 && s.Decide(with).Effect == Allow {
+		if d := s.Decide(with); len(o.Grants) > 0 && d.Effect == Allow && !d.Reading {
 			out = append(out, o)
 		}
 	}

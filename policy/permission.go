@@ -40,12 +40,13 @@ type answer struct {
 	after  string
 	// changed are the files because of which a grant no longer covers the call.
 	changed []string
+	reading bool // an allow for a place where nothing can be changed
 }
 
 // decision returns the answer as a Decision. Paths in the reason are relative to the session's working directory, the
 // first of the inside paths, as people know them.
 func (a answer) decision(inside []string) Decision {
-	d := Decision{Effect: a.effect, Rule: a.rule, Reason: a.before, Changed: a.changed}
+	d := Decision{Effect: a.effect, Rule: a.rule, Reason: a.before, Changed: a.changed, Reading: a.reading && a.effect == Allow}
 	if a.about != nil {
 		d.Reason += quoted(familiar(*a.about, inside)) + a.after
 	}

@@ -85,8 +85,11 @@ type Request struct {
 	ReadOnly bool
 	// TrustedServer: the MCP server of the tool has trust_level trusted.
 	TrustedServer bool
-	// Confined: the kernel sandbox is active for child processes.
+	// Confined: the kernel can run a command so that it changes nothing and reaches nobody (sandbox.Level.Reading).
 	Confined bool
+	// Outside: the call runs in a program that is not ours, such as an editor, where nothing here restricts it. No command
+	// runs there without a question unless a rule allows it.
+	Outside bool
 	// InsidePaths are the allowed roots (canonical, absolute). A reading command runs without a question only if all
 	// its paths are below one of them.
 	InsidePaths []string
@@ -130,7 +133,21 @@ type Decision struct {
 	Reason string `json:"reason"`
 	// Changed lists the files that changed since a standing approval for this call was stored.
 	Changed []string `json:"changed,omitempty"`
+	// Reading: the command is allowed only where it can change nothing and reach nobody. If that is too little for it, a
+	// person has to be asked.
+	Reading bool `json:"reading,omitempty"`
 }
+
+// Unasked says which commands run without a rule and without a question, where the kernel keeps them from changing
+// anything (tools.shell.unasked).
+type Unasked string
+
+// What runs unasked.
+const (
+	UnaskedNothing  Unasked = "nothing"  // also ""
+	UnaskedReading  Unasked = "reading"  // commands that evidently only read
+	UnaskedConfined Unasked = "confined" // every command, to see whether reading is enough for it
+)
 
 // Permission is one entry of [[tools.permissions.<tool>]] (seed 003).
 type Permission struct {
@@ -185,9 +202,10 @@ type Options struct {
 	// AllowNetwork: network commands (curl, wget, nc …) are not denied outright, but ask like other commands. Running a
 	// download stays blocked.
 	AllowNetwork bool
-	// AllowReading: reading commands run without a question if bash has no permission rules, the sandbox is active and
-	// all paths are inside.
-	AllowReading bool
+	// Unasked says which commands run without a question if bash has no permission rules; "" is UnaskedNothing. All their
+	// paths must be inside. Where the kernel cannot keep a command from changing anything, these are only the few that
+	// cannot do so whatever their words.
+	Unasked Unasked
 	// Policy and Authorization are the outer rules.
 	Policy, Authorization Rules
 	// Files are the globs of tools.file.deny_read and allow_read, for what commands read; the file tools enforce them
@@ -284,6 +302,7 @@ func (s *Set) inner(c *call) Decision {
 		}
 	}
 	a = a.stricter(s.judgeFiles(c))
+	a = s.covered(c, a)
 	switch {
 	case a.effect == Ask && level == Full:
 		return Decision{
@@ -302,6 +321,23 @@ func (s *Set) inner(c *call) Decision {
 // FlaggedRule begins Decision.Rule of a call that is asked about only because content in its conversation was flagged:
 // without Request.Suspicious it would run.
 const FlaggedRule = "built-in: flagged content"
+
+// covered asks about a command that could read, by a program's language that nobody here reads, what the rules forbid
+// to read and the kernel does not hide.
+func (s *Set) covered(c *call, a answer) answer {
+	if a.effect != Allow || !a.reading || !s.limits.read.any || c.req.Bared {
+		return a
+	}
+	for i := range c.scripts {
+		if !c.scripts[i].Inert() {
+			return answer{
+				effect: Ask, rule: "built-in: what may not be read is not hidden", about: &c.scripts[i].Text,
+				after: " may read files that need approval or may not be read.",
+			}
+		}
+	}
+	return a
+}
 
 // doubted asks about a call that is allowed, because a text that nobody in the conversation has written may be behind it.
 func doubted(c *call, a answer) (Decision, bool) {

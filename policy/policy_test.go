@@ -97,7 +97,7 @@ func TestPermissionTables(t *testing.T) {
 
 func TestSuspicious(t *testing.T) {
 	t.Parallel()
-	s := newSet(t, policy.Options{AllowReading: true, Permissions: map[string][]policy.Permission{
+	s := newSet(t, policy.Options{Unasked: policy.UnaskedReading, Permissions: map[string][]policy.Permission{
 		"write": {{Pattern: "*", Action: policy.Allow}}, "edit": {{Pattern: "*", Action: policy.Deny}}, "x:y": {{Pattern: "*", Action: policy.Allow}},
 	}})
 	git := newSet(t, policy.Options{Permissions: perms("allow git *", "allow echo *")})

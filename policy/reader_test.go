@@ -24,7 +24,7 @@ func consider(s *policy.Set, reader *command.Reader, r policy.Request) string {
 // everyRule returns a set with rules of all kinds.
 func everyRule(t testing.TB, reader *command.Reader, level policy.Level) *policy.Set {
 	o := open(rules(policy.Allow, deny("read")))
-	o.Reader, o.Level, o.AllowReading = reader, level, true
+	o.Reader, o.Level, o.Unasked = reader, level, policy.UnaskedReading
 	o.BlockedCommands, o.ConfirmPatterns = []string{"shutdown"}, []string{"deploy"}
 	if level == policy.Supervised {
 		o.Permissions = perms("deny rm *", "ask *secret*", "allow git *", "allow make *")

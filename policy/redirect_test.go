@@ -10,9 +10,9 @@ import (
 // A redirection that writes asks, whatever allows the command before it and wherever it is.
 func TestAttackRedirections(t *testing.T) {
 	t.Parallel()
-	table := newSet(t, policy.Options{Permissions: perms("allow *"), AllowReading: true})
-	named := newSet(t, policy.Options{Permissions: perms("allow echo *> x", "allow > x", "allow echo*", "allow ls", "allow true", "allow git *", "allow read *"), AllowReading: true})
-	reading := newSet(t, policy.Options{AllowReading: true})
+	table := newSet(t, policy.Options{Permissions: perms("allow *"), Unasked: policy.UnaskedReading})
+	named := newSet(t, policy.Options{Permissions: perms("allow echo *> x", "allow > x", "allow echo*", "allow ls", "allow true", "allow git *", "allow read *"), Unasked: policy.UnaskedReading})
+	reading := newSet(t, policy.Options{Unasked: policy.UnaskedReading})
 	var standing []policy.Grant
 	for _, words := range [][]string{{"echo", "a"}, {"ls"}, {"true"}, {"cat"}, {"git", "log"}, {"exec"}, {"cat", "'<'"}} {
 		standing = append(standing, policy.Grant{Tool: "bash", Kind: policy.GrantExact, Dir: "/work", Words: words})

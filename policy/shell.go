@@ -67,7 +67,7 @@ type shellRules struct {
 	confirm      []string
 	own          []string // of confirm, if they are the operator's own and not the default
 	allowNetwork bool
-	allowReading bool
+	unasked      Unasked
 }
 
 // assignment matches a text that begins with an assignment.
@@ -76,7 +76,7 @@ var assignment = regexp.MustCompile(`^\s*[A-Za-z_][A-Za-z0-9_]*(\[[^]]*\])?\+?=`
 func compileShell(o Options) (shellRules, error) {
 	r := shellRules{
 		allowed: slices.Clone(o.AllowedCommands), confirm: slices.Clone(o.ConfirmPatterns),
-		allowNetwork: o.AllowNetwork, allowReading: o.AllowReading,
+		allowNetwork: o.AllowNetwork, unasked: o.Unasked,
 	}
 	if !slices.Equal(o.ConfirmPatterns, command.DefaultConfirm()) {
 		r.own = r.confirm
@@ -343,8 +343,14 @@ func (r *shellRules) builtin(c *call, sc *command.Script) answer {
 	}
 	if r.readsFreely(c, sc) {
 		return answer{
-			effect: Allow, rule: "built-in: reading command",
+			effect: Allow, rule: "built-in: reading command", reading: c.req.Confined,
 			before: "The command only reads inside the allowed paths.",
+		}
+	}
+	if r.unasked == UnaskedConfined && c.req.Confined && !evidentlyWrites(sc) {
+		return answer{
+			effect: Allow, rule: "built-in: tried where it can change nothing", reading: true,
+			before: "The command is tried where it can change nothing.",
 		}
 	}
 	if !sc.Certain() {
@@ -357,14 +363,18 @@ func (r *shellRules) builtin(c *call, sc *command.Script) answer {
 	return answer{effect: Ask, rule: "built-in: bash asks", before: "No rule allows ", about: &text, after: "."}
 }
 
-// readsFreely reports whether a script consists of reading commands without redirections and indirections, all its
-// paths are inside, and the kernel confines it.
+// readsFreely reports whether a script consists of reading commands without redirections and indirections, and all its
+// paths are inside. What keeps its promise is the kernel; without it, only programs pass that can do nothing else.
 func (r *shellRules) readsFreely(c *call, sc *command.Script) bool {
-	if !r.allowReading || !c.req.Confined || len(sc.Redirects) > 0 || !sc.Certain() || len(sc.Commands) == 0 {
+	if r.unasked != UnaskedReading && r.unasked != UnaskedConfined || len(sc.Redirects) > 0 || !sc.Certain() ||
+		len(sc.Commands) == 0 || len(c.req.InsidePaths) == 0 {
 		return false
 	}
+	if !c.req.Confined {
+		return !c.req.Outside && sc.Inert() && c.plainInside(sc)
+	}
 	paths, ok := command.ReadsOnly(*sc)
-	if !ok || len(c.req.InsidePaths) == 0 {
+	if !ok {
 		return false
 	}
 	for _, p := range paths {
@@ -373,4 +383,51 @@ func (r *shellRules) readsFreely(c *call, sc *command.Script) bool {
 		}
 	}
 	return true
+}
+
+// plainReaders are the programs that run without a question where nothing but their words keeps them from harm.
+var plainReaders = []string{"ls", "cat", "head", "tail", "wc", "pwd"} //nolint:gochecknoglobals // a table
+
+// plainInside reports whether a script is made of plainReaders with plain words, the disk was inspected, and every word
+// but short options leads to a place inside, links included.
+func (c *call) plainInside(sc *command.Script) bool {
+	for i := range sc.Commands {
+		cmd := &sc.Commands[i]
+		if !slices.Contains(plainReaders, cmd.Name) {
+			return false
+		}
+		for j, word := range cmd.Words[1:] {
+			switch {
+			case cmd.Marks != nil && cmd.Marks[j+1] != 0:
+				return false
+			case strings.HasPrefix(word, "-"):
+				if !plainOption(word) {
+					return false
+				}
+			case !c.leadsInside(word):
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// plainOption reports whether a word is one or more options of a letter, or a number.
+func plainOption(word string) bool {
+	return strings.Trim(word[1:], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
+}
+
+// leadsInside reports whether a path was looked up and is inside.
+func (c *call) leadsInside(path string) bool {
+	if !strings.HasPrefix(path, "/") {
+		path = strings.TrimSuffix(c.dir(), "/") + "/" + path
+	}
+	real, looked := c.req.Files[path]
+	return looked && !slices.ContainsFunc(real, func(p string) bool { return !within(c.req.InsidePaths, p) })
+}
+
+// evidentlyWrites reports whether a script writes by a redirection, so that there is no use in trying it.
+func evidentlyWrites(sc *command.Script) bool {
+	_, writes := written(sc)
+	return writes
 }

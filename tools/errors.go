@@ -98,6 +98,15 @@ type Pending struct {
 // Error implements error.
 func (p *Pending) Error() string { return "approval of " + p.Question.Tool + " is pending" }
 
+// Walled is the error of a call that was permitted only where it could change nothing (Trail.Reading), and for which that
+// was too little. Nothing has happened. The approve stage asks a person instead.
+type Walled struct {
+	Why string // one sentence for people: what it tried
+}
+
+// Error implements error.
+func (w *Walled) Error() string { return w.Why }
+
 // Question is what a person has to decide.
 type Question struct {
 	Call       string `json:"call"` // Call.ID
@@ -148,6 +157,9 @@ func AsError(err error) *Error {
 	var pending *Pending
 	if errors.As(err, &pending) && pending != nil {
 		return &Error{Category: ConfirmationRequired, Message: "a person has to approve this call first", Err: err}
+	}
+	if walled, ok := errors.AsType[*Walled](err); ok {
+		return &Error{Category: ConfirmationRequired, Message: walled.Why, Err: err}
 	}
 	return &Error{Category: classify(err), Message: plain(err), Err: err}
 }

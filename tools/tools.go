@@ -179,6 +179,7 @@ type Trail struct {
 	Effect     string // allow, ask, deny
 	Reason     string // the decision in one sentence for people
 	Bared      bool   // allowed because the kernel hides from the command what it must not read
+	Reading    bool   // allowed only where it can change nothing and reach nobody
 	Suspicious string // untrusted source that was flagged in this session
 	ApprovedBy string
 	Offers     []grant.Offer // choices of a standing approval, for a call that asks

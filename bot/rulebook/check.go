@@ -48,7 +48,7 @@ func (b *Book) Check(ctx context.Context, chain Chain, call *tools.Call) (Decisi
 	}
 	d := b.deps.Policy.Decide(policy.Request{
 		Caller: call.Origin.Caller, Tool: call.Tool, Args: args, Inputs: inputs(args),
-		Trust: policy.Trusted, Confined: b.deps.Confined,
+		Trust: policy.Trusted, Confined: b.deps.Reading,
 	})
 	return Decision{Effect: string(d.Effect), Rule: d.Rule, Reason: d.Reason}, nil
 }

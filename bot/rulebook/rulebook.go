@@ -48,6 +48,7 @@ type Deps struct {
 	Off      bool   // tools.enabled is false: every call is refused
 	Judged   bool   // a model also judges calls
 	Confined bool   // the kernel restricts what a command can access
+	Reading  bool   // the kernel can keep a command from changing anything (sandbox.Level.Reading)
 	Sandbox  string // what the kernel enforces, for people
 	Commands place.Set
 	Files    place.Set
@@ -76,7 +77,7 @@ func New(deps Deps) *Book { return &Book{deps: deps} }
 // Request adds to a call what the policy needs to know about the service (gate.Options.Request).
 func (b *Book) Request(ctx context.Context, call *tools.Call) (policy.Request, error) {
 	d := &b.deps
-	r := policy.Request{Trust: policy.Trusted, Confined: d.Confined && !call.Def.Outside}
+	r := policy.Request{Trust: policy.Trusted, Confined: d.Reading && !call.Def.Outside, Outside: call.Def.Outside}
 	if d.Level != nil {
 		r.Level = d.Level(call)
 	}
@@ -107,7 +108,7 @@ func (b *Book) Request(ctx context.Context, call *tools.Call) (policy.Request, e
 	}
 	r.InsidePaths = roots
 	r.Dir = sandbox.Canonical(roots[0])
-	if limits := d.Policy.ReadLimits(); call.Def.Runs() && r.Confined && limits.Any && !limits.Wide {
+	if limits := d.Policy.ReadLimits(); call.Def.Runs() && d.Confined && !call.Def.Outside && limits.Any && !limits.Wide {
 		_, r.Bared = d.Runner.Bars(ctx, r.Dir)
 	}
 	r.Env = d.Env()
@@ -119,16 +120,20 @@ func (b *Book) Covers(a *bot.Approval, q *tools.Question, grants []policy.Grant)
 	r := policy.Request{
 		Caller: a.Caller, Chat: a.Place.ChatKey(), Session: string(a.Session),
 		Tool: q.Tool, Inputs: q.Inputs, Dir: q.Dir, Scripts: q.Files, ReadOnly: q.ReadOnly,
-		Trust: policy.Trusted, Confined: b.deps.Confined, Server: q.Server, Definition: q.Definition,
+		Trust: policy.Trusted, Confined: b.deps.Reading, Server: q.Server, Definition: q.Definition,
 	}
 	if q.Dir != "" {
 		r.InsidePaths = append([]string{q.Dir}, b.deps.Commands.Dirs()...)
 	}
-	if json.Unmarshal([]byte(q.Args), &r.Args) != nil || b.deps.Policy.Decide(r).Effect != policy.Ask {
+	if json.Unmarshal([]byte(q.Args), &r.Args) != nil {
+		return false
+	}
+	if d := b.deps.Policy.Decide(r); d.Effect != policy.Ask && !d.Reading { // one that reads asks if that was too little
 		return false
 	}
 	r.Grants = grants
-	return b.deps.Policy.Decide(r).Effect == policy.Allow
+	d := b.deps.Policy.Decide(r)
+	return d.Effect == policy.Allow && !d.Reading
 }
 
 // Alive reports whether the server of a grant is still the one for which it was stored, and describes the tool in the

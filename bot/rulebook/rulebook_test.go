@@ -85,7 +85,7 @@ func setup(t *testing.T, change func(*rulebook.Deps)) world {
 	}
 	w := world{dir: dir, store: bottest.New(), bars: &bars{}}
 	deps := rulebook.Deps{
-		Policy: rules, Confined: true, Sandbox: "full", Commands: places, Files: places, Runner: w.bars, Tools: registry, Servers: hosts{"known": "a", "other": "b"},
+		Policy: rules, Confined: true, Reading: true, Sandbox: "full", Commands: places, Files: places, Runner: w.bars, Tools: registry, Servers: hosts{"known": "a", "other": "b"},
 		Store: w.store, Env: func() []string { return []string{"HOME"} }, Now: time.Now, Log: zerolog.Nop(),
 		Problem: func(tool string) (string, bool) { return "no such tool as " + tool, tool == "typo" },
 	}

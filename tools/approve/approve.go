@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -69,6 +70,9 @@ func New(lookup Lookup, previewer Previewer) tools.Middleware {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 			switch call.Trail.Effect {
 			case "allow":
+				if call.Trail.Reading {
+					return s.tried(ctx, call, next)
+				}
 				return next(ctx, call)
 			case "ask":
 				if err := s.decided(ctx, call); err != nil {
@@ -88,6 +92,44 @@ func New(lookup Lookup, previewer Previewer) tools.Middleware {
 type stage struct {
 	lookup    Lookup
 	previewer Previewer
+}
+
+// tried runs a call where it can change nothing. If that is too little, a person is asked, and an approved call runs as
+// one for which the gate asked. A call that a person has decided about is not tried again.
+func (s stage) tried(ctx context.Context, call *tools.Call, next tools.Handler) (*tools.Result, error) {
+	before := *call.Trail
+	why := before.Reason
+	if !s.settled(ctx, call) {
+		res, err := next(ctx, call)
+		walled, ok := errors.AsType[*tools.Walled](err)
+		if !ok {
+			return res, err
+		}
+		why = walled.Why
+	}
+	*call.Trail = before // what was tried has left no trace
+	call.Trail.Effect, call.Trail.Rule, call.Trail.Reason = "ask", before.Rule+"; too little", why
+	call.Trail.Reading, call.Trail.Bared = false, false
+	if err := s.decided(ctx, call); err != nil {
+		return nil, err
+	}
+	return next(ctx, call)
+}
+
+// settled reports whether a person has decided about exactly this call, or whether that cannot be found out.
+func (s stage) settled(ctx context.Context, call *tools.Call) bool {
+	if s.lookup == nil {
+		return false
+	}
+	hash := Hash(call)
+	switch a, err := s.lookup.Approval(ctx, call.Origin.Session, call.ID, hash); {
+	case err != nil:
+		return true // asking says what is wrong
+	case a.State == Approved:
+		return a.Hash == hash
+	default:
+		return a.State != None && a.State != "" && a.State != Waiting
+	}
 }
 
 // decided returns nil when the call has an approval that covers it, and fills Trail.ApprovedBy and Layer.

@@ -225,8 +225,11 @@ func (l *Log) Started(call *tools.Call) error {
 }
 
 // changes reports whether a call may change something. Statements of an MCP server count only if the operator trusts
-// it.
+// it. A call that runs where it can change nothing changes nothing.
 func changes(call *tools.Call) bool {
+	if call.Trail != nil && call.Trail.Reading {
+		return false
+	}
 	return !call.Def.ReadOnly || call.Def.Server != "" && !call.Def.Trusted
 }
 

@@ -77,7 +77,7 @@ func (g *gate) pass(ctx context.Context, call *tools.Call) error {
 	call.Trail.Suspicious = request.Suspicious
 	call.Trail.Changed = d.Changed
 	call.Trail.Server = request.Server
-	if o, ok := g.options.Policy.(offerer); ok && d.Effect == policy.Ask {
+	if o, ok := g.options.Policy.(offerer); ok && (d.Effect == policy.Ask || d.Reading) {
 		call.Trail.Offers = o.Offers(request)
 	}
 	if c, ok := g.options.Policy.(confirmer); ok && d.Effect == policy.Ask {
@@ -87,6 +87,7 @@ func (g *gate) pass(ctx context.Context, call *tools.Call) error {
 	case policy.Allow, policy.Ask:
 		call.Trail.Effect = string(d.Effect)
 		call.Trail.Bared = d.Effect == policy.Allow && request.Bared
+		call.Trail.Reading = d.Effect == policy.Allow && d.Reading
 		return nil
 	default: // an unknown effect is a denial too
 		call.Trail.Effect = string(policy.Deny)

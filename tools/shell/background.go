@@ -110,13 +110,12 @@ type background struct {
 
 type backgroundRun struct {
 	BackgroundRun
-	session  string // current name of the session; guarded by the lock of background
-	once     sync.Once
-	cancel   chan struct{}
-	bared    bool
-	approved bool
-	exact    bool
-	told     bool // it was told to end, or it has ended; guarded by the lock of background
+	permit
+
+	session string // current name of the session; guarded by the lock of background
+	once    sync.Once
+	cancel  chan struct{}
+	told    bool // it was told to end, or it has ended; guarded by the lock of background
 }
 
 func (b *backgroundRun) stop() { b.once.Do(func() { close(b.cancel) }) }
@@ -132,7 +131,7 @@ func (r *Runner) startBackground(ctx context.Context, call *tools.Call, text, ws
 		return nil, fmt.Errorf("make run id: %w", err)
 	}
 	run := &backgroundRun{
-		cancel: make(chan struct{}), bared: bared(call), approved: call.Trail.Approved(), exact: exact(call), session: call.Origin.Session,
+		cancel: make(chan struct{}), permit: permitOf(call), session: call.Origin.Session,
 		BackgroundRun: BackgroundRun{
 			ID: hex.EncodeToString(raw[:]), Call: call.ID, Origin: call.Origin, Command: text, Started: r.opts.Now(),
 		},
@@ -165,7 +164,7 @@ func (r *Runner) runBackground(ctx context.Context, run *backgroundRun, ws strin
 	done := Completion{BackgroundRun: run.BackgroundRun, Ended: "failed"}
 	o, err := r.execute(ctx, job{
 		text: run.Command, ws: ws, timeout: r.opts.BackgroundTimeout, cancel: run.cancel,
-		bared: run.bared, approved: run.approved, exact: run.exact, read: r.readable(run.Origin),
+		permit: run.permit, read: r.readable(run.Origin),
 	})
 	done.Elapsed = max(0, r.opts.Now().Sub(run.Started))
 	if err != nil {
@@ -174,6 +173,9 @@ func (r *Runner) runBackground(ctx context.Context, run *backgroundRun, ws strin
 		return done
 	}
 	notes := r.remarks(o)
+	if why := o.tooLittle(ws); run.reading && why != "" {
+		notes = append(notes, "[note] nobody was asked about it: "+why+" Run it in the foreground, so that a person is asked.")
+	}
 	done.ExitCode = o.exitCode()
 	switch {
 	case o.ending == vanished:

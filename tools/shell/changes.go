@@ -13,7 +13,7 @@ import (
 // changes returns what a command may change: anything in its directory, and what the sandbox lets it reach besides.
 func (r *Runner) changes(ctx context.Context, call *tools.Call, in In) (tools.Changes, error) {
 	var c tools.Changes
-	if _, reads := command.ReadsOnly(r.opts.Reader.Read(in.Command).Script); reads && !in.Background {
+	if _, reads := command.ReadsOnly(r.opts.Reader.Read(in.Command).Script); (reads || reading(call)) && !in.Background {
 		return c, nil
 	}
 	ws, err := r.workspace(call.Origin)

@@ -19,7 +19,10 @@ func DefaultEnvBlocklist() []string {
 // on the blocklist and those that look like a credential, and what it needs here. The temporary directory is
 // inside the workspace, and so is the home directory of a command that a person approved. Others have one of their own;
 // what they download and build is kept where it would be at home in the workspace.
-func (r *Runner) environment(j job, tmp string) []string {
+func (r *Runner) environment(j job) []string {
+	if j.reading {
+		return r.readingEnvironment(j)
+	}
 	keep := map[string]string{}
 	for _, kv := range r.opts.Environ() {
 		name, value, ok := strings.Cut(kv, "=")
@@ -40,7 +43,7 @@ func (r *Runner) environment(j job, tmp string) []string {
 		}
 	}
 	set := map[string]string{
-		"HOME": home, "TMPDIR": tmp, "TAR_OPTIONS": "--no-same-owner", // commands of root must not change owners
+		"HOME": home, "TMPDIR": tmpDir(j.ws), "TAR_OPTIONS": "--no-same-owner", // commands of root must not change owners
 		"PWD": j.ws, "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0",
 		"HISTFILE": "/dev/null",
 	}

@@ -103,7 +103,7 @@ func (r *Runner) removeGit() error {
 // commandLine returns the program with its arguments, and its environment.
 func (r *Runner) commandLine(j job) (argv, env []string) {
 	text, first, more := r.guard(j)
-	env = append(r.environment(j, tmpDir(j.ws)), more...)
+	env = append(r.environment(j), more...)
 	for i, kv := range env {
 		if path, ok := strings.CutPrefix(kv, "PATH="); ok && first != "" {
 			env[i] = "PATH=" + first + ":" + path

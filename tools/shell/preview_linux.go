@@ -102,7 +102,7 @@ func (r *Runner) tryOn(ctx context.Context, call *tools.Call, text, ws string, d
 	}
 	most, _ := r.opts.Disk.Room(ctx, ws, previewBytes) // the error is for whoever wants more
 	o, err := r.execute(ctx, job{
-		text: text, ws: ws, timeout: previewTimeout, approved: true, exact: true, read: r.readable(call.Origin),
+		text: text, ws: ws, timeout: previewTimeout, permit: permit{approved: true, exact: true}, read: r.readable(call.Origin),
 		layer: &sandbox.Overlay{Upper: d.Upper, Work: d.Work, Beside: d.Beside}, most: min(most, previewBytes),
 	})
 	if err != nil {

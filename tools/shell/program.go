@@ -41,11 +41,14 @@ func (r *Runner) Output(ctx context.Context, call *tools.Call, text string) (*Ou
 		return nil, err
 	}
 	o, err := r.execute(ctx, job{
-		text: text, ws: ws, timeout: r.opts.Timeout, progress: call.Progress, bared: bared(call), approved: call.Trail.Approved(), exact: exact(call), read: r.readable(call.Origin),
+		text: text, ws: ws, timeout: r.opts.Timeout, progress: call.Progress, permit: permitOf(call), read: r.readable(call.Origin),
 		stream: programStream,
 	})
 	if err != nil {
 		return nil, startFailure(err)
+	}
+	if why := o.tooLittle(ws); reading(call) && why != "" {
+		return nil, &tools.Walled{Why: why}
 	}
 	return &Output{Stdout: o.stdout, Stderr: o.stderr, Result: r.conclude(call, o, nil, nil)}, nil
 }

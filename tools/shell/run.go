@@ -40,8 +40,23 @@ func (e ending) String() string {
 	return [...]string{"", "timeout", "cancelled", "output_limit", "disk_full", "unknown"}[e]
 }
 
+// permit says why a command may run, and with it, how.
+type permit struct {
+	bared    bool // because the kernel hides from it the files that it must not read
+	reading  bool // only where it can change nothing and reach nobody
+	approved bool // by a person, now or as one of several that look like it
+	exact    bool // a person approved exactly this text
+}
+
+// permitOf returns the permit of a call.
+func permitOf(call *tools.Call) permit {
+	return permit{bared: bared(call), reading: reading(call), approved: call.Trail.Approved(), exact: exact(call)}
+}
+
 // job is one run.
 type job struct {
+	permit
+
 	text     string
 	ws       string
 	timeout  time.Duration
@@ -49,9 +64,6 @@ type job struct {
 	progress func(string)    // may be nil
 	read     []string        // directories that it may read in addition
 	stream   int             // bytes that are kept of each stream; 0 = maxStream
-	bared    bool            // allowed because the kernel hides from it the files that it must not read
-	approved bool            // by a person, now or as one of several that look like it
-	exact    bool            // a person approved exactly this text
 	home     string          // its home directory; "" = ws
 	// layer is where it writes instead of its directory, at most most bytes, without network; nil = it is no preview.
 	layer *sandbox.Overlay
@@ -99,11 +111,15 @@ func (r *Runner) execute(ctx context.Context, j job) (*outcome, error) {
 			Suggestion: "Run it again, so that a person is asked.",
 		}
 	}
-	watch, err := r.opts.Disk.Watch(ctx, j.ws)
-	if err != nil {
-		return nil, tools.AsError(err)
+	var watch *disk.Watch
+	if !j.reading {
+		var err error
+		if watch, err = r.opts.Disk.Watch(ctx, j.ws); err != nil {
+			return nil, tools.AsError(err)
+		}
 	}
-	if !j.approved {
+	if !j.approved && !j.reading {
+		var err error
 		if j.home, err = r.makeHome(); err != nil {
 			return nil, err
 		}
@@ -303,6 +319,7 @@ func (r *Runner) spec(j job, bars []string) sandbox.Spec {
 		Deny:    slices.Concat(r.barred(j.ws), bars),
 		Network: r.opts.Network,
 		Off:     r.opts.Sandbox == SandboxOff,
+		Reading: j.reading,
 		Require: r.opts.Sandbox == SandboxRequired,
 		Limits:  limits,
 		Overlay: j.layer,
@@ -319,7 +336,7 @@ func homes(j job) []string {
 
 // foreground runs a command and waits for it.
 func (r *Runner) foreground(ctx context.Context, call *tools.Call, text, ws string) (*tools.Result, error) {
-	tx, err := r.begin(ctx, text, ws)
+	tx, err := r.begin(ctx, call, text, ws)
 	if err != nil {
 		return nil, err
 	}
@@ -330,11 +347,14 @@ func (r *Runner) foreground(ctx context.Context, call *tools.Call, text, ws stri
 	} else {
 		o, err = r.execute(ctx, job{
 			text: text, ws: ws, timeout: r.opts.Timeout, progress: call.Progress,
-			bared: bared(call), approved: call.Trail.Approved(), exact: exact(call), read: r.readable(call.Origin),
+			permit: permitOf(call), read: r.readable(call.Origin),
 		})
 	}
 	if err != nil {
 		return nil, startFailure(err)
+	}
+	if why := o.tooLittle(ws); reading(call) && why != "" {
+		return nil, &tools.Walled{Why: why}
 	}
 	var lines []string
 	if o.ending != vanished { // otherwise parts of it may still be running

@@ -75,6 +75,8 @@ type Options struct {
 	// Disk ends commands that fill the disk; nil = no limit.
 	Disk    *disk.Guard
 	Network sandbox.Network
+	// Unasked: the policy lets commands run where they can change nothing, without a question.
+	Unasked bool
 	// shared with the policy, so that a command is parsed only once; nil = it is parsed each time
 	Reader          *command.Reader
 	AllowedCommands []string // removed from the built-in blocklist
@@ -294,6 +296,10 @@ func (r *Runner) description() string {
 	case sandbox.NetworkInternet:
 		b.WriteString("The network reaches the internet, not this machine (localhost). ")
 	default:
+	}
+	if r.opts.Unasked && r.opts.Sandbox != SandboxOff {
+		b.WriteString("What only reads runs at once, where nothing can be changed and there is no network; " +
+			"if that is too little for it, a person is asked, and it runs again. ")
 	}
 	if r.opts.MaxBackgroundRuns > 0 {
 		fmt.Fprintf(&b,

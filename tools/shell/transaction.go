@@ -35,9 +35,9 @@ type transaction struct {
 
 // begin takes the snapshot, unless the command only reads. Transactional runs in one workspace are serialised, so that
 // none rolls back, or is blamed for, the changes of another.
-func (r *Runner) begin(ctx context.Context, text, ws string) (*transaction, error) {
+func (r *Runner) begin(ctx context.Context, call *tools.Call, text, ws string) (*transaction, error) {
 	tx := &transaction{r: r}
-	if !r.opts.Transactional {
+	if !r.opts.Transactional || reading(call) {
 		return tx, nil
 	}
 	if _, reads := command.ReadsOnly(r.opts.Reader.Read(text).Script); reads {

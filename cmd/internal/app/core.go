@@ -230,7 +230,7 @@ func (c *Core) openChain(ctx context.Context) (err error) {
 // openBook builds what applies the rules.
 func (c *Core) openBook() {
 	deps := rulebook.Deps{
-		Policy: c.policy, Off: !c.cfg.Tools.Enabled, Judged: c.judge != nil, Confined: c.kit.confined, Sandbox: c.kit.level, Commands: c.kit.commands, Files: c.kit.files,
+		Policy: c.policy, Off: !c.cfg.Tools.Enabled, Judged: c.judge != nil, Confined: c.kit.confined, Reading: c.kit.reading, Sandbox: c.kit.level, Commands: c.kit.commands, Files: c.kit.files,
 		Runner: c.kit.runner, Tools: c.registry, Servers: c.servers, Env: environment, Problem: func(tool string) (string, bool) { return c.cfg.ToolProblem(tool, false) },
 		Trust: c.trust, Level: c.opts.level, Now: c.now, Log: c.log,
 	}

@@ -75,7 +75,7 @@ func (d *doctor) sandbox(ctx context.Context) []Row {
 	const about = "sandbox"
 	mode := d.c.Tools.Shell.Sandbox
 	if mode == shell.SandboxOff {
-		return []Row{warn(about, "it is off: only rules and approvals limit what commands reach")(`set tools.shell.sandbox = "auto"`)}
+		return []Row{warn(about, "it is off: only rules and approvals limit what commands reach, and commands that read ask too")(`set tools.shell.sandbox = "auto"`)}
 	}
 	level := sandbox.Probe(ctx, sandbox.Self)
 	switch {

@@ -15,6 +15,7 @@ import (
 	"github.com/zephbot/zephbot/tools/place"
 
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/disk"
 	"github.com/zephbot/zephbot/tools/file"
@@ -34,6 +35,7 @@ type kit struct {
 	denied    []string // for every tool and child
 	disk      *disk.Guard
 	confined  bool   // the kernel limits what a command can reach
+	reading   bool   // the kernel can keep a command from changing anything
 	level     string // for people
 }
 
@@ -161,21 +163,21 @@ func (c *Core) shell(k *kit) (tools.Tool, error) {
 		Transactional: s.Transactional, AutoRollback: s.AutoRollback, AutoRollbackExitCodes: s.AutoRollbackExitCodes,
 		SnapshotRequired: s.SnapshotRequired, TransactionScope: s.TransactionScope, MaxSnapshotBytes: s.MaxSnapshotBytes,
 		Ledger: c.ledger(), MaxBackgroundRuns: background, BackgroundTimeout: time.Duration(s.BackgroundTimeoutSecs) * time.Second,
-		PreviewDir: c.previewDir(),
-		Sandbox:    s.Sandbox, Helper: sandbox.Self, Redact: c.redactor.String, Shape: c.shapeBackground, Now: c.now, Log: c.log.With().Str("component", "shell").Logger(),
+		PreviewDir: c.previewDir(), Unasked: unasked(&s) != policy.UnaskedNothing,
+		Sandbox: s.Sandbox, Helper: sandbox.Self, Redact: c.redactor.String, Shape: c.shapeBackground, Now: c.now, Log: c.log.With().Str("component", "shell").Logger(),
 	})
 	if err != nil {
 		return bash, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	k.runner = runner
 	if s.Sandbox == shell.SandboxOff {
-		k.level = "file tools confined by the kernel (os.Root), shell by approval and rules only"
+		k.level = "file tools confined by the kernel (os.Root), shell by approval and rules only; reading commands ask too, except ls, cat, head, tail, wc and pwd with plain words"
 		return bash, nil
 	}
 	probe, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	level := runner.Level(probe)
-	k.confined, k.level = level.Full(), level.String()
+	k.confined, k.reading, k.level = level.Full(), level.Reading(), level.String()
 	return bash, nil
 }
 

@@ -30,6 +30,14 @@ func builtins() []act.Tool {
 	return slices.Concat(shell.Says(), file.Says(), web.Says(), overflow.Says(), catalog.Says(), delegate.Says(), skill.Says(), code.Says(), memory.Says(), diagnostics.Says(), schedule.Says())
 }
 
+// unasked returns which commands run without a question.
+func unasked(s *config.Shell) policy.Unasked {
+	if !s.AllowReading {
+		return policy.UnaskedNothing
+	}
+	return policy.Unasked(s.Unasked)
+}
+
 // buildPolicy converts the configuration to rules. One invalid rule refuses all.
 func buildPolicy(cfg *config.Config, workDir string, files *pathrule.Rules, reader *command.Reader) (*policy.Set, error) {
 	opts := policy.Options{
@@ -39,7 +47,7 @@ func buildPolicy(cfg *config.Config, workDir string, files *pathrule.Rules, read
 		AllowedCommands: cfg.Tools.Shell.AllowedCommands,
 		ConfirmPatterns: cfg.Tools.Shell.ConfirmPatterns,
 		AllowNetwork:    cfg.Tools.Shell.AllowNetwork != config.ReachNone,
-		AllowReading:    cfg.Tools.Shell.AllowReading,
+		Unasked:         unasked(&cfg.Tools.Shell),
 		Files:           files,
 		Reader:          reader,
 	}

@@ -110,6 +110,7 @@ func keyDefaults() [][2]string {
 		{"tools.shell.allowed_commands", `[]`},
 		{"tools.shell.allowed_paths", `[]`},
 		{"tools.shell.allow_network", `true`},
+		{"tools.shell.unasked", `"reading"`},
 		{"tools.shell.allow_reading", `true`},
 		{"tools.shell.confirm_patterns", "[\"rm \", \"git push -f\", \"git push --force\", \"drop table\", \"drop database\", \"truncate \", \"$(\", \"`\", \"<(\", \">(\", \"<<<\", \"eval \"]"},
 		{"tools.shell.preview", `true`},

@@ -53,7 +53,7 @@ func byPolicy(tb testing.TB, work string) decider {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	reading, err := policy.New(policy.Options{Tools: bashtool.Says(), AllowReading: true})
+	reading, err := policy.New(policy.Options{Tools: bashtool.Says(), Unasked: policy.UnaskedReading})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -16,7 +16,7 @@ func Probe(context.Context, string) Level {
 
 // startHelped starts a command without a helper, which does not exist on this system.
 func startHelped(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Process, error) {
-	if spec.Require {
+	if spec.Require || spec.Reading {
 		return nil, fmt.Errorf("%w on %s", ErrUnavailable, runtime.GOOS)
 	}
 	return startPlain(ctx, spec, stdout, stderr)

@@ -75,7 +75,10 @@ func landlockRules(p *warden.Plan, spec Spec, can abilities, deny []string, cove
 	if spec.Network == NetworkOff {
 		p.Net = uint64(cfg.HandledAccessNet)
 	}
-	if can.root { // /dev/shm is the command's own
+	switch { // directories of the command's own
+	case can.root && spec.Reading:
+		g.rules = append(g.rules, warden.Rule{Path: privatePlace(spec), Access: accessWrite})
+	case can.root:
 		g.rules = append(g.rules, warden.Rule{Path: "/dev/shm", Access: accessWrite})
 	}
 	for _, r := range g.rules {

@@ -133,7 +133,11 @@ func Probe(ctx context.Context, helper string) Level {
 	if helper == "" {
 		return Level{Reason: "this program is not set up as its own helper"}
 	}
-	can := learn(ctx, helper)
+	return learn(ctx, helper).level()
+}
+
+// level describes the abilities.
+func (can abilities) level() Level {
 	return Level{
 		Landlock: can.abi, Seccomp: can.calls, Root: can.root, Processes: can.pid, Guard: can.guard,
 		Unix: can.unixSockets(), Reason: can.reason,

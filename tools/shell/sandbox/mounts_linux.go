@@ -85,8 +85,8 @@ func rootMounts(spec Spec, can abilities, deny []string) ([]warden.Mount, map[st
 	if !can.pid {
 		l.add("/proc", false)
 	}
-	for _, p := range systemDevices() {
-		l.add(p, true)
+	for _, p := range systemDevices() { // devices can be written in spite of it, but their modes cannot be changed
+		l.add(p, false)
 	}
 	for _, p := range spec.Read {
 		l.add(p, false)
@@ -107,9 +107,16 @@ func rootMounts(spec Spec, can abilities, deny []string) ([]warden.Mount, map[st
 	} {
 		mounts = append(mounts, warden.Mount{Kind: warden.MountLink, Path: "/dev/" + name, Source: target})
 	}
-	mounts = append(mounts, warden.Mount{Kind: warden.MountTmpfs, Path: "/dev/shm", Size: sharedMemory})
+	if !spec.Reading {
+		mounts = append(mounts, warden.Mount{Kind: warden.MountTmpfs, Path: "/dev/shm", Size: sharedMemory})
+	}
 	if can.pid {
-		mounts = append(mounts, warden.Mount{Kind: warden.MountProc, Path: "/proc"})
+		mounts = append(mounts, warden.Mount{Kind: warden.MountProc, Path: "/proc", Write: !spec.Reading})
+	}
+	if spec.Reading {
+		place := privatePlace(spec)
+		mounts = append(mounts, warden.Mount{Kind: warden.MountTmpfs, Path: place, Size: privateSize},
+			warden.Mount{Kind: warden.MountDir, Path: homeIn(place)})
 	}
 	covers, covered := coverMounts(spec, deny)
 	return append(mounts, covers...), covered
@@ -239,3 +246,6 @@ func pins(d string, write []string, pinned map[string]bool) []string {
 // keptCapabilities is what root keeps inside the sandbox: it may read and change files of other owners in the granted
 // directories. It cannot change owners, and changes modes and times only of root's own files.
 const keptCapabilities = 1 << unix.CAP_DAC_OVERRIDE
+
+// keptReading is what root keeps in a command that only reads: it may read files of other owners.
+const keptReading = 1 << unix.CAP_DAC_READ_SEARCH

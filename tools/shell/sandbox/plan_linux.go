@@ -14,6 +14,9 @@ const sharedMemory = 256 << 20
 
 // makePlan returns the helper's plan for spec on a machine with these abilities.
 func makePlan(spec Spec, can abilities) (*warden.Plan, error) {
+	if spec.Reading {
+		spec = onlyReading(spec, can)
+	}
 	p := &warden.Plan{
 		Argv: spec.Argv, Dir: spec.Dir, Env: spec.Env, Grace: spec.Grace, Linger: spec.Linger,
 		UserSpace: can.user, UID: os.Geteuid(), GID: os.Getegid(), PIDSpace: can.pid,
@@ -42,6 +45,13 @@ func makePlan(spec Spec, can abilities) (*warden.Plan, error) {
 	o := filterOptions{network: spec.Network, unix: can.unixSockets() && spec.Overlay == nil, memory: can.root, pid: can.pid}
 	if spec.Overlay != nil {
 		p.Guard, o.tell = &warden.Guard{None: true, Layer: spec.Dir}, true
+	}
+	if spec.Reading {
+		p.Keep = keptReading
+		o.reading, o.tells, o.root = true, can.guard, can.root
+		if can.guard {
+			p.Watched = watchedCalls(can.root)
+		}
 	}
 	if spec.Network == NetworkInternet {
 		if can.guard {

@@ -78,6 +78,11 @@ type Spec struct {
 	// Network is off then, and there are no sockets at all. It needs Level.Root and Level.Guard; Start returns
 	// ErrUnavailable without them.
 	Overlay *Overlay
+	// Reading makes it impossible to change anything: Write is only read, there is no socket, and files can be created
+	// only in a directory of 64 MiB that is the command's $HOME and $TMPDIR and vanishes with it; without namespaces
+	// there is no such directory. Network and larger Limits are ignored. A machine that cannot do this (Level.Reading)
+	// refuses the run with ErrUnavailable.
+	Reading bool
 	Off     bool // no Landlock and no seccomp; limits and supervision remain
 	Require bool // fail without Landlock and seccomp
 	Limits  Limits
@@ -138,7 +143,32 @@ type Status struct {
 	// it changed, which went to a layer too; "" = there is none.
 	Sockets, Internet, Moves bool
 	Elsewhere                string
+
+	// Tried is what a Spec.Reading command would have changed outside of its own directory: the first 16 attempts, each
+	// once. It says nothing about whether the command could do without.
+	Tried []Attempt
+	// Blind: the kernel does not tell what a Spec.Reading command tries.
+	Blind bool
 }
+
+// Attempt is what a command tried although it may only read.
+type Attempt struct {
+	Verb Verb
+	Path string // absolute; "" = unknown, or none
+}
+
+// Verb says what an Attempt would have done.
+type Verb string
+
+// Verbs of attempts.
+const (
+	Writes   Verb = "write"
+	Creates  Verb = "create"
+	Deletes  Verb = "delete"
+	Moves    Verb = "move"
+	Alters   Verb = "alter" // a mode, an owner, a time or an attribute
+	Connects Verb = "connect"
+)
 
 // Why returns how the run ended, in words.
 func (s Status) Why() string {
@@ -203,7 +233,7 @@ func Start(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Process, e
 		spec = spec.layered()
 	}
 	if spec.Helper == "" {
-		if spec.Require {
+		if spec.Require || spec.Reading {
 			return nil, fmt.Errorf("%w: this program is not set up as its own helper", ErrUnavailable)
 		}
 		return startPlain(ctx, spec, stdout, stderr)
@@ -243,6 +273,15 @@ type Level struct {
 // Full reports whether files and system calls are both enforced.
 func (l Level) Full() bool { return l.Landlock > 0 && l.Seccomp }
 
+// Reading reports whether a command can be run so that it can only read (Spec.Reading). Without a root of its own, this
+// needs a Landlock that knows of every way to change a file (ABI 3).
+func (l Level) Reading() bool {
+	return l.Seccomp && (l.Landlock >= readingABI || l.Root && l.Landlock > 0)
+}
+
+// readingABI is the version of Landlock from which it restricts truncating files.
+const readingABI = 3
+
 // String describes the level for people, with the consequence of each missing part.
 func (l Level) String() string {
 	var have, lost []string
@@ -267,6 +306,9 @@ func (l Level) String() string {
 	}
 	if l.Seccomp && !l.Unix {
 		lost = append(lost, "no Unix sockets")
+	}
+	if !l.Reading() && len(have) > 0 {
+		lost = append(lost, "reading commands ask too, except ls, cat, head, tail, wc and pwd with plain words")
 	}
 	text := "kernel sandbox: " + strings.Join(have, " + ")
 	if len(have) == 0 {

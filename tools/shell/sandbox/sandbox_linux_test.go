@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -368,10 +369,10 @@ func TestEnds(t *testing.T) {
 	t.Parallel()
 	for _, helper := range []string{sandbox.Self, ""} {
 		spec := sandbox.Spec{Helper: helper, Off: true, Dir: t.TempDir(), Env: []string{"PATH=/usr/bin:/bin", "A=b c"}}
-		if got := run(t, spec, `echo "$A"; pwd; cat; exit 7`); got.status != (sandbox.Status{Code: 7}) || got.out != "b c\n"+spec.Dir+"\n" {
+		if got := run(t, spec, `echo "$A"; pwd; cat; exit 7`); !reflect.DeepEqual(got.status, sandbox.Status{Code: 7}) || got.out != "b c\n"+spec.Dir+"\n" {
 			t.Errorf("helper %q: %+v %q", helper, got.status, got.out)
 		}
-		if got := run(t, spec, `kill -9 $$`); got.status != (sandbox.Status{Signal: "killed"}) {
+		if got := run(t, spec, `kill -9 $$`); !reflect.DeepEqual(got.status, sandbox.Status{Signal: "killed"}) {
 			t.Errorf("helper %q: %+v, want killed", helper, got.status)
 		}
 		spec.Dir = filepath.Join(spec.Dir, "none")
@@ -426,6 +427,7 @@ func BenchmarkStart(b *testing.B) {
 		{"plain", sandbox.Spec{}},
 		{"supervised", sandbox.Spec{Helper: sandbox.Self, Off: true}},
 		{"sandboxed", sandbox.Spec{Helper: sandbox.Self, Write: []string{dir}}},
+		{"reading", sandbox.Spec{Helper: sandbox.Self, Write: []string{dir}, Reading: true}},
 	} {
 		b.Run(bc.name, func(b *testing.B) {
 			bc.spec.Argv, bc.spec.Dir = []string{"/bin/true"}, dir

@@ -47,6 +47,9 @@ type filterOptions struct {
 	memory  bool // the command has its own shared memory
 	tell    bool // the helper refuses sockets, and notes them
 	pid     bool // the command has its own PID namespace, in which the helper is process 1
+	root    bool // the command has its own root
+	reading bool // nothing may be changed (Spec.Reading)
+	tells   bool // the filter tells the helper what a reading command tries
 }
 
 // filterProgram returns the filter in the form that the kernel loads.
@@ -119,6 +122,9 @@ func filter(o filterOptions) []bpf.Instruction {
 	for _, nr := range refusedCalls() {
 		p.answer(nr, retRefuse)
 	}
+	if o.reading {
+		p.readOnly(o) // of two rules about a call, the first holds
+	}
 	if !o.memory {
 		for _, nr := range []uint32{unix.SYS_SHMGET, unix.SYS_SEMGET, unix.SYS_MSGGET, unix.SYS_MQ_OPEN} {
 			p.answer(nr, retRefuse)
@@ -131,6 +137,7 @@ func filter(o filterOptions) []bpf.Instruction {
 	p.when(unix.SYS_IOCTL, retRefuse, test{arg: 1, cond: bpf.JumpEqual, val: unix.TIOCSTI},
 		test{arg: 1, cond: bpf.JumpEqual, val: unix.TIOCLINUX})
 	p.others(o.pid)
+	p.pairs(o)
 	p.modes()
 	if o.tell {
 		for _, nr := range append([]uint32{unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2}, archRenames()...) {
@@ -139,6 +146,27 @@ func filter(o filterOptions) []bpf.Instruction {
 	}
 	p.sockets(o)
 	return append(p, bpf.RetConstant{Val: retAllow})
+}
+
+// pairs refuses socket pairs that could send to a socket outside: a pair of datagrams sends to any address, and Unix
+// sockets by path are in reach where a command has no root of its own.
+func (p *program) pairs(o filterOptions) {
+	if o.unix && !o.reading {
+		return
+	}
+	body := []bpf.Instruction{
+		bpf.LoadAbsolute{Off: offArgs, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_UNIX, SkipTrue: 1},
+		bpf.RetConstant{Val: retRefuse},
+		bpf.LoadAbsolute{Off: offArgs + argSize, Size: 4},
+		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: ^uint32(unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK)},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOCK_STREAM, SkipTrue: 2},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOCK_SEQPACKET, SkipTrue: 1},
+		bpf.RetConstant{Val: retRefuse},
+		bpf.RetConstant{Val: retAllow},
+	}
+	*p = append(*p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_SOCKETPAIR, SkipFalse: uint8(len(body))}) //nolint:gosec // a few
+	*p = append(*p, body...)
 }
 
 // others refuses calls that affect other processes. Landlock and the namespace restrict signals; the filter only

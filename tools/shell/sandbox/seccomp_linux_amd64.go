@@ -34,3 +34,21 @@ func archRenames() []uint32 { return []uint32{unix.SYS_RENAME} }
 
 // archOpenFlags returns which argument of an older open contains its flags.
 func archOpenFlags(nr uint32) (arg uint32, opens bool) { return 1, nr == unix.SYS_OPEN }
+
+// archPathCalls returns the older calls that name a file.
+func archPathCalls() map[Verb][]pathCall {
+	return map[Verb][]pathCall{
+		Writes:  {{unix.SYS_OPEN, -1, 0}, {unix.SYS_CREAT, -1, 0}},
+		Creates: {{unix.SYS_MKDIR, -1, 0}, {unix.SYS_MKNOD, -1, 0}, {unix.SYS_SYMLINK, -1, 1}, {unix.SYS_LINK, -1, 1}},
+		Deletes: {{unix.SYS_UNLINK, -1, 0}, {unix.SYS_RMDIR, -1, 0}},
+		Moves:   {{unix.SYS_RENAME, -1, 0}, {unix.SYS_RENAMEAT, 0, 1}},
+		Alters: {
+			{unix.SYS_CHMOD, -1, 0},
+			{unix.SYS_CHOWN, -1, 0},
+			{unix.SYS_LCHOWN, -1, 0},
+			{unix.SYS_UTIME, -1, 0},
+			{unix.SYS_UTIMES, -1, 0},
+			{unix.SYS_FUTIMESAT, 0, 1},
+		},
+	}
+}

@@ -16,3 +16,7 @@ func archModes() map[uint32]uint32 { return nil }
 func archRenames() []uint32 { return nil }
 
 func archOpenFlags(uint32) (uint32, bool) { return 0, false }
+
+func archPathCalls() map[Verb][]pathCall {
+	return map[Verb][]pathCall{Moves: {{unix.SYS_RENAMEAT, 0, 1}}}
+}

@@ -5,12 +5,15 @@ package sandbox
 import (
 	"fmt"
 	"runtime"
+
+	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
 )
 
 // filterOptions is what the filter depends on.
 type filterOptions struct {
-	network           Network
-	unix, memory, pid bool
+	network              Network
+	unix, memory, pid    bool
+	root, reading, tells bool
 }
 
 // filterable reports whether there is a filter for this processor.
@@ -20,3 +23,6 @@ func filterable() bool { return false }
 func filterProgram(filterOptions) ([]byte, error) {
 	return nil, fmt.Errorf("there is no call filter for %s", runtime.GOARCH)
 }
+
+// watchedCalls returns none: there is no filter that could tell of them.
+func watchedCalls(bool) []warden.WatchedCall { return nil }

@@ -96,8 +96,14 @@ func planFile(p *warden.Plan) (*os.File, error) {
 // startHelped runs the command below a helper.
 func startHelped(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Process, error) {
 	var can abilities
+	if spec.Off && spec.Reading {
+		return nil, fmt.Errorf("%w: it is switched off", ErrUnavailable)
+	}
 	if !spec.Off {
 		can = learn(ctx, spec.Helper)
+		if spec.Reading && !can.level().Reading() {
+			return nil, fmt.Errorf("%w: nothing keeps a command from changing files here: %s", ErrUnavailable, can.level())
+		}
 		if spec.Require && (can.abi == 0 || !can.calls) {
 			return nil, fmt.Errorf("%w: %s", ErrUnavailable, can.reason)
 		}
@@ -125,7 +131,7 @@ func startHelped(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Proc
 	proc.wg.Go(func() { listen(h, reports) })
 	proc.wg.Go(func() {
 		defer close(proc.done)
-		w := watcher{spec: spec, pid: can.pid, helperProcess: h, reports: reports, stopped: stopped}
+		w := watcher{spec: spec, status: Status{Blind: spec.Reading && !can.guard}, pid: can.pid, helperProcess: h, reports: reports, stopped: stopped}
 		proc.status = w.watch()
 		if spec.Overlay != nil {
 			proc.status.Elsewhere = spec.Overlay.written(spec)
@@ -210,6 +216,11 @@ func (w *watcher) take(r *warden.Report) {
 	w.status.Sockets = r.Tried&(warden.TriedInternet|warden.TriedSocket) != 0
 	w.status.Moves = r.Tried&warden.TriedRename != 0
 	w.status.Code, w.status.Left, w.status.Stuck = r.Code, r.Left, r.Stuck
+	for _, a := range r.Attempts {
+		if !private(w.spec, a.Path) {
+			w.status.Tried = append(w.status.Tried, Attempt{Verb: Verb(a.Verb), Path: a.Path})
+		}
+	}
 	if r.Signal != 0 {
 		w.status.Signal = syscall.Signal(r.Signal).String()
 	}

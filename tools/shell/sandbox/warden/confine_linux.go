@@ -119,7 +119,7 @@ func filter(p *Plan) (asks int, err error) {
 		n     uint16
 		first *sockFilter
 	}{uint16(len(program)), &program[0]} //nolint:gosec // bounded above
-	if p.Guard == nil {
+	if p.Guard == nil && len(p.Watched) == 0 {
 		_, _, errno := syscall.Syscall(sysSeccomp, seccompSetFilter, 0, uintptr(unsafe.Pointer(&prog)))
 		if errno != 0 {
 			return -1, errno

@@ -171,7 +171,11 @@ func place(m Mount, tree int) error {
 		if err := os.MkdirAll(at, 0o755); err != nil {
 			return err
 		}
-		return syscall.Mount("proc", at, "proc", syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_NOEXEC, "")
+		flags := uintptr(syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC)
+		if !m.Write {
+			flags |= syscall.MS_RDONLY
+		}
+		return syscall.Mount("proc", at, "proc", flags, "")
 	default:
 		return errors.New("unknown kind of mount")
 	}

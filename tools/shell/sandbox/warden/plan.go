@@ -52,7 +52,9 @@ type Plan struct {
 	Scoped  uint64
 	Rules   []Rule
 	Filter  []byte // the seccomp program, an array of struct sock_filter; none = no filter
-	Guard   *Guard // checks addresses for the filter; nil = the filter does not ask
+	Guard   *Guard // checks addresses for the filter; nil = the filter does not ask about them
+	// Watched are the calls that the filter tells the helper. The filter asks for either these or the Guard.
+	Watched []WatchedCall
 
 	Rlimits []Rlimit
 	Procs   int    // processes at one time; 0 = unlimited
@@ -71,7 +73,7 @@ const (
 	MountLink                   // create a symbolic link at Path with the target Source
 	MountDir                    // create an empty directory
 	MountTmpfs                  // mount an empty file system of at most Size bytes
-	MountProc                   // mount the processes of the PID namespace
+	MountProc                   // mount the processes of the PID namespace, read-only unless Write
 	MountHide                   // cover Path with something that cannot be opened; skipped if Path no longer exists
 	MountPin                    // mount Path over itself, so that nobody can rename it
 	MountLayer                  // mount an overlay with the options in Source at Path
@@ -82,7 +84,7 @@ type Mount struct {
 	Kind   MountKind
 	Path   string
 	Source string
-	Write  bool // for a bind: writable
+	Write  bool // for a bind or the processes: writable
 	Dir    bool // for a bind or a hide: Path is a directory
 	Size   int64
 }
@@ -111,6 +113,23 @@ type Guard struct {
 	Servers [][]byte // name servers, which may be reached on port 53 wherever they are
 }
 
+// WatchedCall is a system call that would change something. The helper notes it and lets the kernel decide, or refuses
+// it always; it never decides by what it has read, because a command could change that in between.
+type WatchedCall struct {
+	Number int
+	Verb   string // what the call would do, for Attempt
+	// Dir and Path are the indexes of the arguments with the directory of the path, or with an open file if there is no
+	// Path, and with the path; -1 = there is none.
+	Dir, Path int
+	Refuse    int // the error number with which the call ends; 0 = as the kernel decides
+}
+
+// Attempt is a watched call that a command has made.
+type Attempt struct {
+	Verb string
+	Path string // absolute, as the command sees it; "" = unknown, or the call has none
+}
+
 // Limits that ended a run, in Report.Hit.
 const (
 	HitProcs  = 1 << iota // Plan.Procs
@@ -130,7 +149,8 @@ type Report struct {
 	Left     int // processes that outlived the command and were ended
 	Stuck    bool
 	Hit      uint64
-	Tried    uint64 // what Guard.None has seen
+	Tried    uint64    // what Guard.None has seen
+	Attempts []Attempt // the watched calls, each once, at most MaxAttempts
 }
 
 // Flags of Report.Tried.
@@ -139,6 +159,9 @@ const (
 	TriedSocket               // another one
 	TriedRename               // of a directory below a layer
 )
+
+// MaxAttempts limits Report.Attempts.
+const MaxAttempts = 16
 
 // Flags of Report.Held.
 const (
@@ -291,6 +314,14 @@ func (p *Plan) Encode() []byte {
 		w.byteLists(p.Guard.Own)
 		w.byteLists(p.Guard.Servers)
 	}
+	w.int(len(p.Watched))
+	for _, c := range p.Watched {
+		w.int(c.Number)
+		w.string(c.Verb)
+		w.int(c.Dir)
+		w.int(c.Path)
+		w.int(c.Refuse)
+	}
 	w.int(len(p.Rlimits))
 	for _, l := range p.Rlimits {
 		w.int(l.What)
@@ -326,6 +357,11 @@ func DecodePlan(b []byte) (*Plan, error) {
 		p.Guard = &Guard{None: r.bool(), Layer: r.string(), Own: r.byteLists(), Servers: r.byteLists()}
 	}
 	for range r.count(8) {
+		p.Watched = append(p.Watched, WatchedCall{
+			Number: r.int(), Verb: r.string(), Dir: r.int(), Path: r.int(), Refuse: r.int(),
+		})
+	}
+	for range r.count(8) {
 		p.Rlimits = append(p.Rlimits, Rlimit{What: r.int(), Soft: r.uint(), Hard: r.uint()})
 	}
 	p.Procs, p.Memory, p.Grace, p.Linger = r.int(), r.uint(), time.Duration(r.int()), time.Duration(r.int())
@@ -350,6 +386,11 @@ func (p *Report) Encode() []byte {
 	w.bool(p.Stuck)
 	w.uint(p.Hit)
 	w.uint(p.Tried)
+	w.int(len(p.Attempts))
+	for _, a := range p.Attempts {
+		w.string(a.Verb)
+		w.string(a.Path)
+	}
 	head := &writer{}
 	head.int(len(w.b))
 	return append(head.b, w.b...)
@@ -377,6 +418,9 @@ func ReadReport(read func([]byte) error) (*Report, error) {
 		Starting: r.bool(), PID: r.int(), Error: r.string(), Missing: r.bool(), Held: r.uint(), Ended: r.bool(),
 		Code: r.int(), Signal: r.int(), Left: r.int(), Stuck: r.bool(), Hit: r.uint(),
 		Tried: r.uint(),
+	}
+	for range r.count(16) {
+		p.Attempts = append(p.Attempts, Attempt{Verb: r.string(), Path: r.string()})
 	}
 	return p, r.err
 }

@@ -23,6 +23,7 @@ type supervisor struct {
 	main  int // process id of the command
 	end   Report
 	tried tried
+	saw   *witness      // notes the watched calls
 	exits chan exit     // closed when there is no child left
 	stop  chan struct{} // closed when the run has to end
 	round time.Duration
@@ -38,7 +39,7 @@ type exit struct {
 
 // supervise executes the plan and reports how the command ended. Remaining goroutines end with the helper.
 func supervise(p *Plan, out *os.File) {
-	s := &supervisor{plan: p, self: os.Getpid(), exits: make(chan exit), stop: make(chan struct{}), round: killEvery}
+	s := &supervisor{plan: p, self: os.Getpid(), exits: make(chan exit), stop: make(chan struct{}), round: killEvery, saw: &witness{}}
 	if err := s.start(out); err != nil {
 		say(out, Report{Error: err.Error(), Missing: lacking(err), Ended: true})
 		return
@@ -50,7 +51,7 @@ func supervise(p *Plan, out *os.File) {
 	wg.Go(s.reap)
 	wg.Go(s.listen)
 	s.watch()
-	s.end.Ended, s.end.Tried = true, s.tried.flags.Load()
+	s.end.Ended, s.end.Tried, s.end.Attempts = true, s.tried.flags.Load(), s.saw.list()
 	say(out, s.end)
 }
 
@@ -127,8 +128,12 @@ func (s *supervisor) spawn() error {
 		if err != nil {
 			return err
 		}
-		if asks >= 0 {
-			go answer(asks, s.plan.Guard, &s.tried) // runs until the helper ends
+		switch { // both run until the helper ends
+		case asks < 0:
+		case s.plan.Guard != nil:
+			go answer(asks, s.plan.Guard, &s.tried)
+		default:
+			go s.saw.watch(asks, s.plan.Watched)
 		}
 	}
 	back, err := lower(s.plan.Rlimits)

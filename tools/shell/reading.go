@@ -1,0 +1,95 @@
+package shell
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/shell/sandbox"
+)
+
+// A command that nobody was asked about because it only reads runs where it can do nothing else (sandbox.Spec.Reading).
+// If it fails after it tried more, nothing has happened, and a person is asked.
+
+// reading reports whether a call is permitted only where it can change nothing.
+func reading(call *tools.Call) bool { return call.Trail != nil && call.Trail.Reading }
+
+// readingEnvironment returns the environment of a reading command: what the output of programs depends on, and what
+// keeps them from trying to write without need. The sandbox adds HOME and TMPDIR.
+func (r *Runner) readingEnvironment(j job) []string {
+	env := []string{
+		"PWD=" + j.ws, "TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0",
+		"HISTFILE=/dev/null", "PYTHONDONTWRITEBYTECODE=1",
+	}
+	path, language := "PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"
+	for _, kv := range r.opts.Environ() {
+		switch name, value, _ := strings.Cut(kv, "="); {
+		case name == "PATH" && value != "":
+			path = kv
+		case name == "LANG" && value != "":
+			language = kv
+		case name == "TZ" || name == "LANGUAGE" || strings.HasPrefix(name, "LC_"):
+			env = append(env, kv)
+		}
+	}
+	return append(env, path, language)
+}
+
+// refusals are how programs say that the kernel has refused something, where it does not tell what they tried.
+var refusals = []string{ //nolint:gochecknoglobals // a table
+	"Read-only file system", "Permission denied", "Operation not permitted",
+}
+
+// tooLittle says for a person what a reading command wanted besides reading; "" if it ended well or for another reason.
+func (o *outcome) tooLittle(ws string) string {
+	const tried = "It was tried where it can change nothing, and "
+	s := &o.status
+	switch {
+	case s.Hit != "":
+		return tried + "needed more than a command gets that nobody was asked about."
+	case o.ending != ended || s.Signal == "" && s.Code == 0:
+		return ""
+	case s.Blind && containsAny(o.stderr, refusals):
+		return tried + "failed there."
+	case len(s.Tried) == 0:
+		return ""
+	case s.Tried[0].Verb == sandbox.Connects:
+		return tried + "wanted to reach the network."
+	}
+	verb := s.Tried[0].Verb
+	const most = 3
+	var names []string
+	for _, a := range s.Tried {
+		if a.Verb == verb && a.Path != "" && len(names) <= most {
+			names = append(names, "`"+inside(ws, a.Path)+"`")
+		}
+	}
+	if len(names) > most {
+		names = append(names[:most], "…")
+	}
+	if len(names) == 0 {
+		names = []string{"a file"}
+	}
+	what := string(verb)
+	if verb == sandbox.Alters {
+		what = "change the properties of"
+	}
+	return tried + "wanted to " + what + " " + strings.Join(names, ", ") + "."
+}
+
+// inside returns a path relative to the workspace, if it is there.
+func inside(ws, path string) string {
+	if rel, err := filepath.Rel(ws, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
+func containsAny(text string, parts []string) bool {
+	for _, p := range parts {
+		if strings.Contains(text, p) {
+			return true
+		}
+	}
+	return false
+}
