@@ -15,7 +15,7 @@ import (
 // kills runtimes that reserve address space (Go, Java, Node). The private memory of one process is limited to twice the
 // total that the supervisor watches, because memory counts when it is reserved, before it is used.
 func (l Limits) resources(can abilities) []warden.Rlimit {
-	all := []warden.Rlimit{{What: unix.RLIMIT_CORE}}
+	var all []warden.Rlimit
 	add := func(what int, soft, hard uint64) {
 		all = append(all, warden.Rlimit{What: what, Soft: soft, Hard: hard})
 	}

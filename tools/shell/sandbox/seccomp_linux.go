@@ -126,7 +126,7 @@ func filter(o filterOptions) []bpf.Instruction {
 		p.readOnly(o) // of two rules about a call, the first holds
 	}
 	if !o.memory {
-		for _, nr := range []uint32{unix.SYS_SHMGET, unix.SYS_SEMGET, unix.SYS_MSGGET, unix.SYS_MQ_OPEN} {
+		for _, nr := range sharedObjects() {
 			p.answer(nr, retRefuse)
 		}
 	}
@@ -167,6 +167,16 @@ func (p *program) pairs(o filterOptions) {
 	}
 	*p = append(*p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_SOCKETPAIR, SkipFalse: uint8(len(body))}) //nolint:gosec // a few
 	*p = append(*p, body...)
+}
+
+// sharedObjects lists calls that make or use objects by which processes share data. Their numbers and names are those of
+// the whole machine: a command that can make none could still use those of other processes of its user.
+func sharedObjects() []uint32 {
+	return []uint32{
+		unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP,
+		unix.SYS_SEMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL, unix.SYS_MQ_OPEN,
+		unix.SYS_MQ_UNLINK,
+	}
 }
 
 // others refuses calls that affect other processes. Landlock and the namespace restrict signals; the filter only

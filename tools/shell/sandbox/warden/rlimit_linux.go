@@ -6,6 +6,20 @@ import (
 	"unsafe"
 )
 
+// noDumps makes the kernel write no dump of this process and of those that it starts, and start no program that collects
+// dumps. This is what a limit of 1 byte means; with 0, such a program is started.
+func noDumps() error {
+	var now syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_CORE, &now); err != nil {
+		return fail("read the limit of dumps", err)
+	}
+	most := min(1, now.Max)
+	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{Cur: most, Max: most}); err != nil {
+		return fail("set the limit of dumps", err)
+	}
+	return nil
+}
+
 // lower lowers the soft limits of this process, so that a command inherits them; back restores them.
 func lower(limits []Rlimit) (back func(), err error) {
 	var before []Rlimit

@@ -123,6 +123,9 @@ func onOtherThread(f func()) {
 
 // spawn starts the command on the calling thread, which drops its rights first. The command inherits what is left.
 func (s *supervisor) spawn() error {
+	if err := noDumps(); err != nil {
+		return err
+	}
 	if s.plan.Confine {
 		asks, err := confine(s.plan)
 		if err != nil {
