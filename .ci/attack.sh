@@ -30,14 +30,25 @@ attack_twice() {
 	} | tee -a "$flaky"
 }
 
-# attack_as USER DIRECTORY runs the compiled tests of a package in a copy of it that the user may read: a checkout or a
-# temporary directory of root is often closed to others.
 attack_as() {
-	local user=$1 dir=$2 place rc=0 as=()
+	compiled_as "$1" "$2" "$scratch/attack.test" 600 -test.run '^TestAttack' >"$scratch/attack.out" 2>&1 || {
+		cat "$scratch/attack.out"
+		echo "the attack suite of $2 failed as $1"
+		return 1
+	}
+	echo "ok   $2 as $1"
+}
+
+# compiled_as USER DIRECTORY PROGRAM SECONDS ARGUMENTS… runs the compiled tests of a package, at most that long (0 = as
+# long as they take), in a copy of it that the user may read: a checkout or a temporary directory of root is often closed
+# to others.
+compiled_as() {
+	local user=$1 dir=$2 program=$3 seconds=$4 place rc=0 as=()
+	shift 4
 	place=$(mktemp -d "${TMPDIR:-/tmp}/zephbot-attack.XXXXXX")
 	# The program has a directory of its own: what a test confines may see the directory of its program.
 	mkdir -p "$place/tmp" "$place/home" "$place/package" "$place/bin"
-	cp "$scratch/attack.test" "$place/bin/attack.test"
+	cp "$program" "$place/bin/tests"
 	cp -r "$dir/." "$place/package"
 	chmod -R a+rX "$place"
 	if [[ $user != "$(id -un)" ]]; then
@@ -45,13 +56,8 @@ attack_as() {
 		as=(setpriv --reuid "$user" --regid "$(id -g "$user")" --clear-groups)
 	fi
 	(cd "$place/package" && env HOME="$place/home" TMPDIR="$place/tmp" "${as[@]}" \
-		timeout 600 ../bin/attack.test -test.run '^TestAttack' >"$scratch/attack.out" 2>&1) </dev/null || rc=$?
+		timeout "$seconds" ../bin/tests "$@") </dev/null || rc=$?
 	chmod -R u+rwX "$place" 2>/dev/null || true
 	rm -rf "$place"
-	if ((rc != 0)); then
-		cat "$scratch/attack.out"
-		echo "the attack suite of $dir failed as $user"
-		return 1
-	fi
-	echo "ok   $dir as $user"
+	return "$rc"
 }

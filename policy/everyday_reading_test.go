@@ -14,7 +14,7 @@ import (
 // without rules on a machine that confines; whether its output in the reading profile is the same, differs because it is
 // about the time, the machine or the owner, or is there only outside (no command of the sandbox sees the table of
 // processes); the command.
-// cmd/internal/effecttest runs them in a repository that its testdata/everyday.sh makes.
+// tools/shell/sandbox runs them in a repository that its testdata/everyday.sh makes.
 //
 //go:embed testdata/everyday_reading.tsv
 var everydayReading string

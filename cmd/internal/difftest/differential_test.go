@@ -79,7 +79,7 @@ func TestAttackDifferential(t *testing.T) {
 	}
 }
 
-// The same for as long as ZEPH_DIFF says, from ZEPH_DIFF_SEED or a new seed.
+// The same for one of ZEPH_DIFF_PARTS equal parts of the time that ZEPH_DIFF says, from ZEPH_DIFF_SEED or a new seed.
 func TestDifferential(t *testing.T) {
 	t.Parallel()
 	long := os.Getenv("ZEPH_DIFF")
@@ -95,6 +95,9 @@ func TestDifferential(t *testing.T) {
 		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if parts, err := strconv.Atoi(os.Getenv("ZEPH_DIFF_PARTS")); err == nil && parts > 0 {
+		d /= time.Duration(parts)
 	}
 	s := newShell(t)
 	end := time.Now().Add(d)
