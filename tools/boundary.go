@@ -27,6 +27,16 @@ func (t *Tool) SafeCheck(ctx context.Context, call *Call) (err error) {
 	return t.Check(ctx, call)
 }
 
+// SafeDeed calls Deed; nil if it is not known.
+func (t *Tool) SafeDeed(ctx context.Context, call *Call) (e *Effect, err error) {
+	if t.Deed == nil {
+		return nil, nil
+	}
+	defer recovered(ctx, call, &err)
+	deed, err := t.Deed(ctx, call)
+	return &deed, err
+}
+
 // SafeRun calls Run.
 func (t *Tool) SafeRun(ctx context.Context, call *Call) (res *Result, err error) {
 	defer recovered(ctx, call, &err)

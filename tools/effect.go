@@ -15,6 +15,9 @@ type Effect struct {
 	Deleted []string     `json:"deleted,omitempty"`
 	Modes   []ModeEffect `json:"modes,omitempty"` // nothing but the mode changes
 	Omitted Omitted      `json:"omitzero"`
+	// Moved and Copied are what tools say that they would do; a preview shows these as files that come and go.
+	Moved  []MoveEffect `json:"moved,omitempty"`
+	Copied []MoveEffect `json:"copied,omitempty"`
 	// Diff is a unified diff of the text files in Created and Changed; it may be cut. Credentials are hidden.
 	Diff string `json:"diff,omitempty"`
 
@@ -40,6 +43,12 @@ type FileEffect struct {
 	Bytes   int64  `json:"bytes,omitempty"`   // size afterwards
 }
 
+// MoveEffect is a file or directory that gets another place, or a copy there.
+type MoveEffect struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
 // ModeEffect is a change of permission bits.
 type ModeEffect struct {
 	Path   string `json:"path"`
@@ -57,7 +66,7 @@ type Omitted struct {
 
 // Nothing reports whether it is known that the call would change no file.
 func (e *Effect) Nothing() bool {
-	return e.Unknown == "" && len(e.Created)+len(e.Changed)+len(e.Deleted)+len(e.Modes) == 0
+	return e.Unknown == "" && len(e.Created)+len(e.Changed)+len(e.Deleted)+len(e.Modes)+len(e.Moved)+len(e.Copied) == 0
 }
 
 // Unknown is a reason why an Effect is not known.

@@ -122,6 +122,8 @@ type Question struct {
 	Command    bool   `json:"command,omitempty"` // Show is a shell command
 	Destroys   bool   `json:"destroys,omitempty"`
 	Suspicious string `json:"suspicious,omitempty"` // untrusted source that was flagged in this session
+	// Deed is what the tool itself says that the call would do, from its arguments; nil = it does not say.
+	Deed *Effect `json:"deed,omitempty"`
 	// Effect is what the call would do; nil = that was not tried.
 	Effect *Effect `json:"effect,omitempty"`
 	// Again: the call was approved already, but what it would do is no longer what was shown.

@@ -161,8 +161,11 @@ type Subject struct {
 	// Files maps the paths that a command may touch to what is there, see policy.Request.Files; nil = not determined.
 	Files map[string][]string
 	Show  string // what a person sees when asked: the whole command, the path …
-	Note  string // location and limits: "in the workspace of this chat · network off"
-	Own   bool   // the text that the call keeps consists of the person's own words (Call.Said)
+	Note  string // location and limits: "in the workspace · network off"
+	// Deed returns what the call would do to files; nil = not known. It is set by the gate for a call that asks; nil =
+	// its tool does not say.
+	Deed func() *Effect
+	Own  bool // the text that the call keeps consists of the person's own words (Call.Said)
 	// Dir is the working directory of the call, set by the gate; "" = not known.
 	Dir string
 	// Scripts are the files whose content determines what the call does, as they were at the time of the decision; set
@@ -277,6 +280,9 @@ type Tool struct {
 	Changes func(ctx context.Context, call *Call) (Changes, error)
 	// Preview returns what Run would do to a text file. It changes nothing. nil = it is not known.
 	Preview func(ctx context.Context, call *Call) (Preview, error)
+	// Deed returns what Run would do to files, for the people who decide about the call. It changes nothing. nil = it is
+	// not known beforehand.
+	Deed func(ctx context.Context, call *Call) (Effect, error)
 	// Run executes the call. If it cannot do what was asked, it returns an *Error. A process that ran and failed is a
 	// Result with Error set.
 	Run Handler

@@ -24,7 +24,9 @@ type Typed[In any] struct {
 	Changes func(ctx context.Context, call *Call, in In) (Changes, error)
 	// Preview is like Tool.Preview, with decoded arguments; may be nil.
 	Preview func(ctx context.Context, call *Call, in In) (Preview, error)
-	Run     func(ctx context.Context, call *Call, in In) (*Result, error)
+	// Deed is like Tool.Deed, with decoded arguments; may be nil.
+	Deed func(ctx context.Context, call *Call, in In) (Effect, error)
+	Run  func(ctx context.Context, call *Call, in In) (*Result, error)
 	// Adjust can refine the generated schema (enums, limits); may be nil.
 	Adjust func(s *jsonschema.Schema)
 }
@@ -78,6 +80,15 @@ func New[In any](t Typed[In]) (Tool, error) {
 				return Preview{}, err
 			}
 			return t.Preview(ctx, call, in)
+		}
+	}
+	if t.Deed != nil {
+		tool.Deed = func(ctx context.Context, call *Call) (Effect, error) {
+			in, err := decode[In](call.Args)
+			if err != nil {
+				return Effect{}, err
+			}
+			return t.Deed(ctx, call, in)
 		}
 	}
 	if t.Describe != nil {

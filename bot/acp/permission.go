@@ -10,8 +10,10 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
+	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/visible"
 	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/mcp/content"
 )
 
 // ask puts a question to the person in the editor, and hands on the decision. It does not wait for it.
@@ -39,8 +41,12 @@ func (s *session) ask(ctx context.Context, row *bot.Row) {
 			}
 		})
 		choice := s.choice(asking, c, row.Content.Text)
-		if err := s.press(context.WithoutCancel(ctx), c.press+choice); err != nil {
+		if err := s.press(context.WithoutCancel(ctx), c.press+choice, ""); err != nil {
 			s.server.opts.Log.Error().Err(err).Msg("a decision was not stored")
+			return
+		}
+		if choice == deny {
+			s.explain(asking, c)
 		}
 	})
 }
@@ -124,6 +130,9 @@ func (s *session) question(q *tools.Question, card string) sdk.ToolCallUpdate {
 		Content: []sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(card))},
 	}
 	whole, _ := visible.Words{}.Text(strings.TrimRight(q.Show, "\n"))
+	if q.Deed != nil && q.Deed.Diff != "" { // the card says what changes
+		whole = ""
+	}
 	if whole != "" && !strings.Contains(card, whole) {
 		u.Content = append(u.Content, sdk.ToolContent(sdk.TextBlock(whole)))
 	}
@@ -147,10 +156,36 @@ func firstLine(text, otherwise string) string {
 	return line
 }
 
-// press hands on a decision.
-func (s *session) press(ctx context.Context, data string) error {
+// explain asks the person why they denied, where the editor shows forms, and hands on what they say. The denial counts
+// already.
+func (s *session) explain(ctx context.Context, c card) {
+	client := s.server.capabilities()
+	if client.Elicitation == nil || client.Elicitation.Form == nil {
+		return
+	}
+	asking, end := context.WithTimeout(ctx, approval.WhyFor)
+	defer end()
+	words := texts.Words{}.Terminal(s.server.opts.Language)
+	resp, err := s.server.conn.UnstableCreateElicitation(asking, sdk.UnstableCreateElicitationRequest{Form: &sdk.UnstableCreateElicitationForm{
+		Meta: map[string]any{"sessionId": s.id}, Message: words.WhyForm, Mode: "form",
+		RequestedSchema: schema([]content.Field{{Name: "why", Title: words.Why, Type: content.String}}),
+	}})
+	if err != nil || resp.Accept == nil { // nobody says anything
+		return
+	}
+	why, _ := resp.Accept.Content["why"].(string)
+	if strings.TrimSpace(why) == "" {
+		return
+	}
+	if err := s.press(context.WithoutCancel(ctx), c.press+approval.Why, why); err != nil {
+		s.server.opts.Log.Error().Err(err).Msg("why a call was denied was not stored")
+	}
+}
+
+// press hands on a decision, or with text why it was made.
+func (s *session) press(ctx context.Context, data, text string) error {
 	m := s.message(uuid.Must(uuid.NewV7()).String())
-	m.Kind, m.Message, m.Data, m.Query = bot.Press, "", data, m.ID
+	m.Kind, m.Message, m.Data, m.Query, m.Text = bot.Press, "", data, m.ID, text
 	return s.hand(ctx, m)
 }
 
@@ -161,7 +196,7 @@ func (p *Project) unasked(ctx context.Context, row *bot.Row) {
 		return
 	}
 	s := &session{server: p.server, project: p, id: row.Place.Chat}
-	if err := s.press(ctx, c.press+approval.Gone); err != nil {
+	if err := s.press(ctx, c.press+approval.Gone, ""); err != nil {
 		p.server.opts.Log.Error().Err(err).Msg("a question that nobody can be asked was not ended")
 	}
 }

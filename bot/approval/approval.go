@@ -300,6 +300,8 @@ func (b *Broker) choose(
 		return b.decide(ctx, a, msg, bot.Denied, bot.Once, say)
 	case Gone:
 		return b.decide(ctx, a, msg, bot.Expired, bot.Once, say)
+	case showDiff:
+		return b.showChanges(ctx, a, msg, say)
 	case Why:
 		return b.explain(a, msg, b.deps.Now(), say)
 	case wholeTool:
@@ -339,7 +341,7 @@ func (b *Broker) pressed(ctx context.Context, msg *bot.Message) (a bot.Approval,
 		}
 		return a, choice, nil
 	}
-	if a.Needed > 1 { // several people decide about one call, and nobody decides about more in their name
+	if a.Needed > 1 && choice != showDiff { // several people decide about one call, and nobody decides about more in their name
 		return a, "", nil
 	}
 	if on, err := offered(&a, choice); err != nil || !on {
@@ -359,6 +361,9 @@ func offered(a *bot.Approval, choice string) (bool, error) {
 		return true, nil
 	case wholeTool:
 		return q.Whole != nil, nil
+	case showDiff:
+		_, diff := deedOf(&q)
+		return diff != "" && q.Effect != nil, nil
 	case clearMark:
 		return info.Clears, nil
 	default:

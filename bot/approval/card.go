@@ -33,7 +33,8 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 	c := texts.Card{
 		Steps: info.Steps, USD: info.USD, Expires: a.Expires, Short: a.Short, Needed: a.Needed, Votes: len(a.Votes),
 	}
-	exact := shown(q)
+	exact, fileName := code(&q)
+	deed, diff := deedOf(&q)
 	show, found := w.Visible(lang).Text(exact)
 	line := func(s string) string {
 		text, more := w.Visible(lang).Line(s)
@@ -43,7 +44,8 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 	c.Tool, c.Note, c.Suspicious = line(q.Tool), w.Note(lang, line(q.Note)), line(q.Suspicious)
 	c.Agent = line(q.Agent)
 	c.Found, found = found, visible.Found{}
-	c.Reason = w.Reason(lang, line(q.Reason))
+	c.Reason = w.Reason(lang, line(reasonOf(&q)))
+	b.tell(&c, lang, deed, &q, line)
 	for _, name := range q.Changed {
 		c.Changed = append(c.Changed, line(name))
 	}
@@ -52,7 +54,7 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 	if strings.Count(show, "\n") >= cardLines || render.Length(show) > cardLength {
 		sum := sha256.Sum256([]byte(exact))
 		c.FileLines, c.FileHash = strings.Count(exact, "\n")+1, hex.EncodeToString(sum[:8])
-		file = &bot.File{Name: fileName(q), Data: []byte(exact)}
+		file = &bot.File{Name: fileName, Data: []byte(exact)}
 		show = first(show)
 	}
 	content := framed(w.CardHead(lang, c), show, w.CardFoot(lang, c), w.CardHint(lang, c))
@@ -73,6 +75,9 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 			{Label: w.WholeButton(lang), Data: data(wholeTool)},
 		})
 	}
+	if diff != "" && q.Effect != nil {
+		content.Buttons = append([][]bot.Button{{{Label: w.DiffButton(lang), Data: data(showDiff)}}}, content.Buttons...)
+	}
 	if info.Clears {
 		content.Buttons = slices.Insert(content.Buttons, 1, []bot.Button{
 			{Label: w.ClearButton(lang), Data: data(clearMark)},
@@ -89,6 +94,27 @@ func shown(q tools.Question) string {
 	return q.Args
 }
 
+// code returns what a card shows as it is, and the name of its file. What a file tool writes is shown as what changes.
+func code(q *tools.Question) (text, file string) {
+	if _, diff := deedOf(q); diff != "" && q.Effect == nil {
+		return changesOf(diff), diffName
+	}
+	return shown(*q), fileName(*q)
+}
+
+// changesOf returns the differences of one file without what the first line of the card says: its name, and that all of it is
+// new.
+func changesOf(diff string) string {
+	if at := strings.Index(diff, "@@"); at >= 0 {
+		diff = diff[at:]
+	}
+	if strings.HasPrefix(diff, "@@ -0,0 ") {
+		_, diff, _ = strings.Cut(diff, "\n")
+		diff = strings.TrimSuffix(strings.TrimRight(diff, "\n"), "\n\\ No newline at end of file")
+	}
+	return strings.TrimRight(diff, "\n")
+}
+
 // record returns what the card becomes: the same command, and who decided what, when. It has no buttons. A question
 // that cannot be decoded any more can still be ended. The hint is the last line; "" = none.
 func (b *Broker) record(a *bot.Approval, hint string) bot.Content {
@@ -98,12 +124,18 @@ func (b *Broker) record(a *bot.Approval, hint string) bot.Content {
 		return bot.Content{Text: visible.Name(a.Tool) + "\n" + decision}
 	}
 	words := b.deps.Words.Visible(info.Language)
-	show, _ := words.Text(shown(info.Question))
+	exact, _ := code(&info.Question)
+	show, _ := words.Text(exact)
 	if strings.Count(show, "\n") >= cardLines || render.Length(show) > cardLength {
 		show = first(show)
 	}
-	tool, _ := words.Line(info.Question.Tool)
-	return framed(render.Cut(tool, noteLength), show, decision, hint)
+	deed, _ := deedOf(&info.Question)
+	head := b.deps.Words.Deed(info.Language, deed)
+	if head == "" {
+		head, _ = words.Line(info.Question.Tool)
+		head = render.Cut(head, noteLength)
+	}
+	return framed(head, show, decision, hint)
 }
 
 // framed puts text as code between a head and a foot. Head and foot are made inert, because they contain words of

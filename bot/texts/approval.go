@@ -24,6 +24,11 @@ type Card struct {
 	FileHash           string // of that file
 	Found              visible.Found
 	Changed            []string // files that have changed since this was allowed
+	Deed               string   // what the call would do; "" = not known
+	Untold             string   // why that is not known; "" = it was not tried
+	Again              bool     // something else was approved before
+	Partial            int      // > 0: so many files are compared again, and not the others
+	Printed            []string // what it printed when it was tried
 }
 
 // nameLength limits the name of a person, in UTF-16 units.
@@ -45,7 +50,11 @@ func (w Words) CardHead(language string, c Card) string {
 	if note == "" {
 		note = b.Card.InWorkspace
 	}
-	head := b.Card.MayI + "\n" + c.Tool + " · " + note
+	ask := b.Card.MayI
+	if c.Deed != "" {
+		ask = fmt.Sprintf(b.Card.Deeds.Ask, c.Deed)
+	}
+	head := ask + "\n" + c.Tool + " · " + note
 	if c.Agent != "" {
 		head += "\n" + fmt.Sprintf(b.Card.Agent, c.Agent)
 	}
@@ -56,6 +65,7 @@ func (w Words) CardHead(language string, c Card) string {
 func (w Words) CardFoot(language string, c Card) string {
 	b := w.in(language)
 	var lines []string
+	lines = append(lines, c.Printed...)
 	if c.FileLines > 0 {
 		lines = append(lines, fmt.Sprintf(b.Card.LongFile, c.FileLines, c.FileHash), "")
 	}
@@ -67,6 +77,15 @@ func (w Words) CardFoot(language string, c Card) string {
 	}
 	if warning := w.Changed(language, c.Changed); warning != "" {
 		lines = append(lines, warning)
+	}
+	if c.Again {
+		lines = append(lines, b.Card.Deeds.Again)
+	}
+	if c.Partial > 0 {
+		lines = append(lines, b.Card.Deeds.Partial.say(c.Partial))
+	}
+	if c.Untold != "" {
+		lines = append(lines, c.Untold)
 	}
 	if c.Suspicious != "" {
 		lines = append(lines, fmt.Sprintf(b.Card.Suspicious, c.Suspicious))

@@ -95,6 +95,7 @@ type cardBook struct {
 	Needs                                    string // approvals, those so far
 	Suspicious                               string // source
 	Blanks, EmptyLines, Invisible, LookAlike string // with a number each
+	Deeds                                    deedBook
 }
 
 // buttonBook is the labels of a question's buttons.

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Reason says why a call needs approval or is refused. The policy gives its reasons in English sentences, which the
@@ -17,7 +19,8 @@ func (w Words) Reason(language, english string) string {
 		return english
 	}
 	if text, ok := b.reasons().say(english); ok {
-		return text
+		first, size := utf8.DecodeRuneInString(text)
+		return string(unicode.ToUpper(first)) + text[size:]
 	}
 	return b.Policy.SomeReason
 }
@@ -120,6 +123,11 @@ func (p *phrases) fill(mark, words string) string {
 		return p.list(words, " + ")
 	case "{-}":
 		return ""
+	}
+	if words == "this" {
+		if said, ok := p.say(words); ok {
+			return said
+		}
 	}
 	return words
 }

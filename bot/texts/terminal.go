@@ -11,6 +11,7 @@ type Terminal struct {
 	Choose   string // below a list of choices
 	Why      string // before what the person writes as the reason for a denial
 	WhyHint  string
+	WhyForm  string // in an editor: what the form asks
 	Choices  string // of a question, at a terminal without a screen
 	Earlier  string // before what was said last
 	Other    string // before an answer of another conversation

@@ -111,7 +111,7 @@ func everything(l string) map[string][]string {
 	maps.Copy(m, memories(l))
 	m["Reason"] = []string{w.Reason(l, "No rule allows `x`."), w.Reason(l, "Something else.")}
 	m["Said"] = []string{w.Said(l, "this program is not set up as its own helper"), w.Said(l, "\"x\" names no tool (did you mean y?)")}
-	m["Note"] = []string{w.Note(l, "in the workspace of this chat · network off · x")}
+	m["Note"] = []string{w.Note(l, "in the workspace · network off · x")}
 	m["Unstored"], m["OutOfOrder"] = []string{w.Unstored(l)}, []string{w.OutOfOrder(l, "the disk is full; free some space, nothing was stored")}
 	m["Servers"] = []string{w.Servers(l, nil), w.Servers(l, []texts.Server{
 		{ID: "a", State: "connected", Tools: 1, Trust: "untrusted", Changed: []string{"x"}}, {ID: "b", State: "new state", Trust: "trusted", Problem: "why", Fit: 2, Of: 3, Budget: 4},
@@ -155,6 +155,7 @@ func everything(l string) map[string][]string {
 	for _, name := range w.Names() {
 		m["Describe"] = append(m["Describe"], w.Describe(l, name))
 	}
+	deeds(l, m)
 	maps.Copy(m, grants(l))
 	maps.Copy(m, people(l))
 	maps.Copy(m, skill(l))
@@ -227,7 +228,7 @@ func TestSentences(t *testing.T) {
 		{w.Line("en", act.Read, "100%d", 3, 3, 0), "⏳ Reading 100%d · 3 of 3 steps · 0 s"},
 		{w.Line("en", "", "github:issue", 0, 1, 0), "⏳ Using github:issue · 0 s"},
 		{w.Line("en", act.Run, "", 0, 1, 0), "⏳ Running … · 0 s"},
-		{w.CardHead("en", texts.Card{Tool: "bash"}), "✋ May I run this?\nbash · in the workspace of this chat"},
+		{w.CardHead("en", texts.Card{Tool: "bash"}), "✋ May I run this?\nbash · in the workspace"},
 		{w.CardFoot("en", texts.Card{}), ""},
 		{w.CardHint("en", texts.Card{Expires: at, Short: "akun"}), "expires 14:22 UTC · or send /approve akun"},
 		{

@@ -249,6 +249,9 @@ func question(call *tools.Call, hash string) tools.Question {
 			Changed: call.Trail.Changed, Server: call.Trail.Server,
 		},
 	}
+	if call.Subject.Deed != nil {
+		q.Deed = call.Subject.Deed()
+	}
 	if call.Def.Server != "" {
 		q.Definition = call.Def.Hash()
 	}

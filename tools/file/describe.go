@@ -25,7 +25,9 @@ type onPath[In any] struct {
 	writes bool // it changes what is at the path
 	// preview returns the text of the file after the call; nil = it is not known.
 	preview func(p place, before string, in In) (after string, err error)
-	adjust  func(*jsonschema.Schema)
+	// deed returns what the call does to files; nil = what preview says.
+	deed   func(s *scope, p place, in In) tools.Effect
+	adjust func(*jsonschema.Schema)
 }
 
 func (o onPath[In]) tool(t *toolset) (tools.Tool, error) {
@@ -33,6 +35,7 @@ func (o onPath[In]) tool(t *toolset) (tools.Tool, error) {
 		Definition: o.def,
 		Changes:    o.changes(t),
 		Preview:    o.previews(t),
+		Deed:       o.deeds(t),
 		Adjust:     o.adjust,
 		Describe: func(ctx context.Context, call *tools.Call, in In) (tools.Subject, error) {
 			s, err := t.enter(ctx, call.Origin, false)

@@ -43,6 +43,18 @@ func (t *toolset) pair(
 				return may(s, from, to)
 			})
 		},
+		Deed: func(ctx context.Context, call *tools.Call, in pairArgs) (e tools.Effect, err error) {
+			err = t.withBoth(ctx, call, in, false, func(s *scope, from, to place) error {
+				pair := []tools.MoveEffect{{From: s.shownPlace(from), To: show(s.display(to.abs))}}
+				if verb == "move" {
+					e.Moved = pair
+				} else {
+					e.Copied = pair
+				}
+				return nil
+			})
+			return e, err
+		},
 		Changes: func(ctx context.Context, call *tools.Call, in pairArgs) (c tools.Changes, err error) {
 			err = t.withBoth(ctx, call, in, false, func(s *scope, from, to place) error {
 				c, err = s.changes(changed(from, to)...)

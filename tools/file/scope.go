@@ -310,7 +310,7 @@ func (s *scope) display(abs string) string {
 // note returns where a place is, for the person who is asked.
 func (s *scope) note(p place) string {
 	if pathrule.Inside(s.cwd.path, p.abs) {
-		return "in the working directory of this conversation"
+		return "in the workspace"
 	}
 	for _, r := range s.toolset.roots {
 		if r.path == p.root {

@@ -150,7 +150,13 @@ func (t *toolset) createDirectory() (tools.Tool, error) {
 			Description: "Makes a directory and those above it. That it is there already is fine.",
 		},
 		path: func(in createArgs) string { return in.Path }, follow: true,
-		show:   said[createArgs]("create directory"),
+		show: said[createArgs]("create directory"),
+		deed: func(s *scope, p place, _ createArgs) tools.Effect {
+			if p.exists() {
+				return tools.Effect{}
+			}
+			return tools.Effect{Created: []tools.FileEffect{{Path: show(s.display(p.abs)) + "/"}}}
+		},
 		may:    mayCreate,
 		writes: true,
 		run: func(s *scope, p place, in createArgs) (*tools.Result, error) {
@@ -197,6 +203,9 @@ func (t *toolset) deletePath() (tools.Tool, error) {
 		path: func(in deleteArgs) string { return in.Path },
 		show: func(s *scope, p place, _ deleteArgs) string {
 			return "delete " + show(s.display(p.abs)) + " (" + s.contents(p) + ")"
+		},
+		deed: func(s *scope, p place, _ deleteArgs) tools.Effect {
+			return tools.Effect{Deleted: []string{s.shownPlace(p)}}
 		},
 		may:    func(s *scope, p place, _ deleteArgs) error { return s.mayGo(p, "deleted") },
 		writes: true,

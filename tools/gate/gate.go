@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/act"
@@ -28,6 +29,8 @@ type Options struct {
 	// Suspicious, Grants, Server. The gate adds the rest from the call, whose Def and Subject are already set. Nil =
 	// nothing is known. An error refuses the call.
 	Request func(ctx context.Context, call *tools.Call) (policy.Request, error)
+	// Redact hides credentials in what people are shown of files; nil = nothing is hidden.
+	Redact func(text string) string
 }
 
 // New returns the stage.
@@ -135,11 +138,42 @@ func (g *gate) possible(ctx context.Context, call *tools.Call, effect policy.Eff
 	}
 	err := tool.SafeCheck(ctx, call)
 	if err == nil {
+		if tool.Deed != nil {
+			call.Subject.Deed = func() *tools.Effect { return g.deed(ctx, call, &tool) }
+		}
 		return nil
 	}
 	e := tools.AsError(err)
 	call.Trail.Effect, call.Trail.Rule, call.Trail.Reason = string(policy.Deny), "not possible", e.Message
 	return e
+}
+
+// deed returns what a call that asks would do to files, for its card. Where that cannot be found out, people are asked
+// about the text of the call.
+func (g *gate) deed(ctx context.Context, call *tools.Call, tool *tools.Tool) *tools.Effect {
+	deed, err := tool.SafeDeed(ctx, call)
+	if err != nil || deed == nil {
+		return nil
+	}
+	if g.options.Redact != nil {
+		deed.Diff = concealed(deed.Diff, g.options.Redact)
+	}
+	return deed
+}
+
+// concealed hides credentials in what a file contains already. What the call adds is shown as it is, because that is what
+// people decide about. "" = it cannot be told apart.
+func concealed(diff string, redact func(string) string) string {
+	lines, safe := strings.Split(diff, "\n"), strings.Split(redact(diff), "\n")
+	if len(lines) != len(safe) {
+		return ""
+	}
+	for i, line := range lines {
+		if strings.HasPrefix(line, "+") {
+			safe[i] = line
+		}
+	}
+	return strings.Join(safe, "\n")
 }
 
 // offerer returns what a standing approval would store; *policy.Set implements it.

@@ -343,7 +343,7 @@ func (r *Runner) describe(_ context.Context, call *tools.Call, in In) (tools.Sub
 	for _, red := range script.Redirects {
 		add(red.Target)
 	}
-	note := "in the workspace of this chat"
+	note := "in the workspace"
 	if r.opts.Network != sandbox.NetworkOff {
 		note += " · network on"
 	} else {

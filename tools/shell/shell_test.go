@@ -407,14 +407,14 @@ func TestDescribe(t *testing.T) {
 		in   shell.In
 		want tools.Subject
 	}{
-		{shell.In{Command: "ls -l"}, tools.Subject{Inputs: []string{"ls -l"}, Show: "ls -l", Note: "in the workspace of this chat · network off"}},
+		{shell.In{Command: "ls -l"}, tools.Subject{Inputs: []string{"ls -l"}, Show: "ls -l", Note: "in the workspace · network off"}},
 		{shell.In{Command: "cat /etc/../etc/passwd 'a b' > /tmp/x; cat /etc/passwd", Background: true}, tools.Subject{
 			Inputs: []string{"cat /etc/../etc/passwd 'a b' > /tmp/x; cat /etc/passwd"}, Paths: []string{"/etc/passwd", "/tmp/x"},
-			Show: "cat /etc/../etc/passwd 'a b' > /tmp/x; cat /etc/passwd", Note: "in the workspace of this chat · network off · in the background",
+			Show: "cat /etc/../etc/passwd 'a b' > /tmp/x; cat /etc/passwd", Note: "in the workspace · network off · in the background",
 		}},
 		{shell.In{Command: "grep --file=/srv/p x"}, tools.Subject{
 			Inputs: []string{"grep --file=/srv/p x"}, Paths: []string{"/srv/p"}, Show: "grep --file=/srv/p x",
-			Note: "in the workspace of this chat · network off",
+			Note: "in the workspace · network off",
 		}},
 	}
 	for _, tc := range tests {

@@ -277,6 +277,35 @@ then say Done.`, "")
 	}
 }
 
+// TestEditorSaysWhy: where the editor shows forms, who denies is asked why. The denial counts at once; the model reads the
+// reason before its next step, here that of the next prompt.
+func TestEditorSaysWhy(t *testing.T) {
+	t.Parallel()
+	e := &acptest.Editor{Decide: func(context.Context, acptest.Permission) string { return "n" }}
+	e.Capabilities.Elicitation = acptest.Forms()
+	e.Answer = func(*acptest.Form) map[string]any { return map[string]any{"why": "use another name"} }
+	d := openStudio(t, e, `on "go": call create_directory {"path":"made"}
+then expect "declined"
+and say Not made.
+on "another name": say I know why.`, "")
+	s := d.Begin(t, d.dir)
+	d.Say(t, s, acptest.Text("go"))
+	if said := d.Said(s); !strings.HasSuffix(said, "Not made.") && !strings.HasSuffix(said, "I know why.") {
+		t.Errorf("said %q", said)
+	}
+	for end := time.Now().Add(time.Minute); len(d.Filled()) == 0; runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatal("nobody is asked why")
+		}
+	}
+	for end := time.Now().Add(time.Minute); !strings.HasSuffix(d.Said(s), "I know why."); {
+		if time.Now().After(end) {
+			t.Fatalf("the model does not read it: %q", d.Said(s))
+		}
+		d.Say(t, s, acptest.Text("and"))
+	}
+}
+
 // TestEditorModes: a mode restricts what the configuration allows, and never widens it.
 func TestEditorModes(t *testing.T) {
 	t.Parallel()

@@ -24,7 +24,7 @@ func (c *Core) chain(approvals approve.Lookup) *chain.Chain {
 func (c *Core) chainOptions(approvals approve.Lookup) chain.Options {
 	o := chain.Options{
 		Registry: c.registry, Audit: c.audit, Approvals: approvals, Now: c.now,
-		Gate: gate.Options{Policy: c.policy, Request: c.book.Request}, Judge: c.judge, Redact: redacting.New(c.redactor),
+		Gate: gate.Options{Policy: c.policy, Request: c.book.Request, Redact: c.redactor.String}, Judge: c.judge, Redact: redacting.New(c.redactor),
 	}
 	if approvals != nil {
 		o.Preview = c.kit.runner

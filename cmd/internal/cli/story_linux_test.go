@@ -328,7 +328,7 @@ func TestStory(t *testing.T) {
 	s.model.mu.Unlock()
 	s.shot(simulator.Ben, "photo")
 	s.say(simulator.Ben, "@zephbot put the numbers into latency.csv")
-	card := s.await(simulator.Ann, "May I run this?", "write latency.csv")
+	card := s.await(simulator.Ann, "Creates latency.csv", "May I?")
 	s.shot(simulator.Ann, "approve")
 	s.press(simulator.Ann, simulator.Team, &card, "Approve once")
 	s.await(simulator.Ben, "Approved", "Ann")

@@ -229,7 +229,7 @@ func (d *demo) seen(person int64) []string {
 func unmarked(list []string) (out []string, marks int) {
 	mark := texts.Words{}.Resent("en")
 	for _, text := range list {
-		if strings.HasPrefix(text, "Zeph: ✋ May I run this?") { // all of them are decided
+		if strings.HasPrefix(text, "Zeph: ✋ ") { // all of them are decided
 			marks++
 			continue
 		}

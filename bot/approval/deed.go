@@ -1,0 +1,104 @@
+package approval
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/tools"
+)
+
+// showDiff is the choice of the button that shows what a call would change.
+const showDiff = "d"
+
+// diffName is the name of a file with differences.
+const diffName = "changes.diff.txt"
+
+// Limits of the output on a card.
+const (
+	outputLines  = 6
+	outputLength = 100 // of each line, in UTF-16 units
+)
+
+// deedOf returns what a call would do, and its differences as a unified diff: what was found out by trying it, or what
+// its tool says. nil = neither is known.
+func deedOf(q *tools.Question) (deed *tools.Effect, diff string) {
+	if deed = q.Effect; deed == nil {
+		deed = q.Deed
+	}
+	if deed == nil || deed.Unknown != "" {
+		return deed, ""
+	}
+	return deed, deed.Diff
+}
+
+// tell puts on a card what the call would do, or why that is not known.
+func (b *Broker) tell(c *texts.Card, language string, deed *tools.Effect, q *tools.Question, line func(string) string) {
+	c.Again = q.Again
+	if deed == nil {
+		return
+	}
+	if deed.Unknown != "" {
+		c.Untold = b.deps.Words.Untold(language, deed.Unknown, line(deed.Tried))
+		return
+	}
+	c.Deed = b.deps.Words.Deed(language, deed)
+	if deed.Partial {
+		c.Partial = deed.Compared
+	}
+	var output []string
+	for text := range strings.Lines(deed.Output) {
+		if text = strings.TrimRight(text, "\r\n"); strings.TrimSpace(text) != "" {
+			output = append(output, "  "+render.Cut(line(text), outputLength))
+		}
+	}
+	output = output[max(0, len(output)-outputLines):]
+	c.Printed = b.deps.Words.Printed(language, output, deed.Exit)
+}
+
+// repeats are the sentences that say why a command is asked about and quote a part of it; the part is the second group.
+var repeats = regexp.MustCompile("(?s)^((?:No rule allows |A rule wants a person to approve |It is not certain (?:what|which files) |The redirection in )?)`(.*?)`( .*|\\.)$")
+
+// reasonOf returns why a question is asked, without the command, which stands above it in its own words. A part of the
+// command is named where it stands there as it is, or by its first word.
+func reasonOf(q *tools.Question) string {
+	found := repeats.FindStringSubmatch(q.Reason)
+	if !q.Command || found == nil {
+		return q.Reason
+	}
+	show, part := strings.TrimSpace(shown(*q)), found[2]
+	words := strings.Fields(part)
+	switch {
+	case part == show || len(words) == 0 || strings.HasSuffix(part, "…"):
+		return found[1] + "this" + found[3]
+	case strings.Contains(show, part):
+		return q.Reason
+	case slices.Contains(strings.Fields(show), words[0]):
+		return found[1] + "`" + words[0] + "`" + found[3]
+	}
+	return found[1] + "this" + found[3]
+}
+
+// showChanges answers the press that asks what would change: in a message, or in a file if it is long.
+func (b *Broker) showChanges(
+	ctx context.Context, a *bot.Approval, msg *bot.Message, say func(text string, alert bool) bot.Row,
+) (turn.Effect, error) {
+	info, err := read(a)
+	if err != nil {
+		return turn.Effect{}, err
+	}
+	_, diff := deedOf(&info.Question)
+	row := bot.Row{Session: a.Session, Turn: a.Turn, Place: a.Place, Purpose: bot.Notice, ReplyTo: bot.ReplyToRow(a.Row), Key: "ask/" + a.ID + "/diff"}
+	show, _ := b.deps.Words.Visible(info.Language).Text(diff)
+	if strings.Count(show, "\n") < cardLines && render.Length(show) <= cardLength {
+		row.Content = framed(diffName, strings.TrimRight(show, "\n"), "", "")
+	} else {
+		row.Content = bot.Content{Text: diffName, File: b.kept(ctx, a.Session, &bot.File{Name: diffName, Data: []byte(diff)})}
+	}
+	return turn.Effect{Change: bot.Change{Send: []bot.Row{say(b.deps.Words.Noted(msg.Language, 0), false), row}}}, nil
+}

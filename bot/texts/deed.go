@@ -1,0 +1,134 @@
+package texts
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/tools"
+)
+
+// deedBook is what is said of what a call would do.
+type deedBook struct {
+	Ask                             string // the deed
+	Nothing                         string
+	Creates, Writes, Deletes, Modes string // one name, or several
+	CreatesN, WritesN, DeletesN     string // number, names
+	Moves, Copies                   string // from, to
+	More                            count
+	Printed                         string
+	Exit                            string // code
+	Partial                         count
+	Again                           string
+	Diff                            string
+	Unknown                         map[string]string
+}
+
+// Limits of the first line of a card.
+const (
+	mostDeeds  = 4  // names of each kind
+	deedLength = 80 // of each name, in UTF-16 units
+)
+
+// Deed says in one line what a call would do to files; "" = that is not known.
+func (w Words) Deed(language string, e *tools.Effect) string {
+	if e == nil || e.Unknown != "" {
+		return ""
+	}
+	b := &w.in(language).Card.Deeds
+	name := func(path string) string { return render.Cut(w.seen(language, path), deedLength) }
+	files := func(list []tools.FileEffect) []string {
+		var names []string
+		for _, f := range list {
+			names = append(names, name(f.Path)+lines(f))
+		}
+		return names
+	}
+	var parts []string
+	add := func(one, many string, names []string, omitted int) {
+		n := len(names) + omitted
+		if len(names) > mostDeeds {
+			names = names[:mostDeeds:mostDeeds]
+		}
+		if more := n - len(names); more > 0 && len(names) > 0 {
+			names = append(names, b.More.say(more))
+		}
+		switch {
+		case n == 1:
+			parts = append(parts, fmt.Sprintf(one, names[0]))
+		case n > 1:
+			parts = append(parts, fmt.Sprintf(many, n, strings.Join(names, ", ")))
+		}
+	}
+	var deleted, modes []string
+	for _, path := range e.Deleted {
+		deleted = append(deleted, name(path))
+	}
+	for _, m := range e.Modes {
+		modes = append(modes, fmt.Sprintf("%s (%04o → %04o)", name(m.Path), m.Before, m.After))
+	}
+	add(b.Deletes, b.DeletesN, deleted, e.Omitted.Deleted)
+	add(b.Writes, b.WritesN, files(e.Changed), e.Omitted.Changed)
+	add(b.Creates, b.CreatesN, files(e.Created), e.Omitted.Created)
+	for _, m := range e.Moved {
+		parts = append(parts, fmt.Sprintf(b.Moves, name(m.From), name(m.To)))
+	}
+	for _, m := range e.Copied {
+		parts = append(parts, fmt.Sprintf(b.Copies, name(m.From), name(m.To)))
+	}
+	if n := len(modes) + e.Omitted.Modes; n > 0 {
+		if len(modes) > mostDeeds {
+			modes = modes[:mostDeeds:mostDeeds]
+		}
+		if more := n - len(modes); more > 0 {
+			modes = append(modes, b.More.say(more))
+		}
+		parts = append(parts, fmt.Sprintf(b.Modes, strings.Join(modes, ", ")))
+	}
+	if len(parts) == 0 {
+		return b.Nothing
+	}
+	return strings.Join(parts, " · ")
+}
+
+// lines says how many lines of a file come and go.
+func lines(f tools.FileEffect) string {
+	switch {
+	case f.Added == 0 && f.Removed == 0:
+		return ""
+	case f.Removed == 0:
+		return fmt.Sprintf(" (+%d)", f.Added)
+	case f.Added == 0:
+		return fmt.Sprintf(" (−%d)", f.Removed)
+	}
+	return fmt.Sprintf(" (+%d −%d)", f.Added, f.Removed)
+}
+
+// Printed is the end of the output of a call that was tried, and its exit code, as lines of its card.
+func (w Words) Printed(language string, output []string, exit int) []string {
+	b := &w.in(language).Card.Deeds
+	var list []string
+	if len(output) > 0 {
+		list = append(append(list, b.Printed), output...)
+	}
+	if exit != 0 {
+		list = append(list, fmt.Sprintf(b.Exit, exit))
+	}
+	return list
+}
+
+// Untold says why it is not known what a call would do; tried is what it attempted, "" = that is not known.
+func (w Words) Untold(language string, why tools.Unknown, tried string) string {
+	b := &w.in(language).Card.Deeds
+	text, ok := b.Unknown[string(why)]
+	if !ok {
+		text = b.Unknown[string(tools.UnknownFailed)]
+	}
+	if tried != "" {
+		text += " (" + tried + ")"
+	}
+	return text
+}
+
+// DiffButton is the label of the button that shows the differences.
+func (w Words) DiffButton(language string) string { return w.in(language).Card.Deeds.Diff }
