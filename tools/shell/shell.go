@@ -78,8 +78,7 @@ type Options struct {
 	// Unasked: the policy lets commands run where they can change nothing, without a question.
 	Unasked bool
 	// shared with the policy, so that a command is parsed only once; nil = it is parsed each time
-	Reader          *command.Reader
-	AllowedCommands []string // removed from the built-in blocklist
+	Reader *command.Reader
 	// prefixes of names; nil = DefaultEnvBlocklist. Of the rest, commands get what command.Passed lists and what does not
 	// look like a credential
 	EnvBlocklist []string
@@ -375,17 +374,10 @@ func checkText(text string) error {
 	return nil
 }
 
-// may returns why a command cannot run here even if it is approved.
+// may returns why a command cannot run here even if it is approved. What is never permitted is the policy's decision.
 func (r *Runner) may(ctx context.Context, _ *tools.Call, in In) error {
 	if err := checkText(in.Command); err != nil {
 		return err
-	}
-	if pattern, blocked := command.Blocked(r.opts.Reader.Read(in.Command).Script, r.opts.AllowedCommands); blocked {
-		return &tools.Error{
-			Category: tools.PolicyBlocked, Denied: true,
-			Message:    fmt.Sprintf("the command is on the blocklist: %q", strings.TrimSpace(pattern)),
-			Suggestion: "Do it without this command, or tell the user that it is blocked here, whoever approves it.",
-		}
 	}
 	if len(r.shell) == 0 {
 		return tools.Errorf(tools.PermanentFailure, "there is neither bash nor sh on this machine")
