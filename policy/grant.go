@@ -270,7 +270,7 @@ func coversPrefix(g *Grant, u *unit) bool {
 		return false
 	}
 	rest := u.Words[n:]
-	return !slices.ContainsFunc(rest, mayBecomeOption) && command.PrefixCovers(u.Words[0], rest) && harmless(u)
+	return !slices.ContainsFunc(rest, mayBecomeOption) && harmless(u)
 }
 
 // mayBecomeOption reports whether bash may expand an unquoted word to an option.

@@ -319,7 +319,7 @@ func byWhole(table []permission, sc *command.Script, whole *subject, a answer) a
 func uncertain(sc *command.Script, rule string) answer {
 	why := sc.Problem
 	if why == "" {
-		why = slices.Concat(sc.Indirect, sc.Environment)[0]
+		why = slices.Concat(sc.Indirect, sc.Doubts)[0]
 	}
 	return answer{
 		effect: Ask,
@@ -366,12 +366,11 @@ func (r *shellRules) builtin(c *call, sc *command.Script) answer {
 // readsFreely reports whether a script consists of reading commands without redirections and indirections, and all its
 // paths are inside. What keeps its promise is the kernel; without it, only programs pass that can do nothing else.
 func (r *shellRules) readsFreely(c *call, sc *command.Script) bool {
-	if r.unasked != UnaskedReading && r.unasked != UnaskedConfined || len(sc.Redirects) > 0 || !sc.Certain() ||
-		len(sc.Commands) == 0 || len(c.req.InsidePaths) == 0 {
+	if r.unasked != UnaskedReading && r.unasked != UnaskedConfined || len(c.req.InsidePaths) == 0 {
 		return false
 	}
 	if !c.req.Confined {
-		return !c.req.Outside && sc.Inert() && c.plainInside(sc)
+		return !c.req.Outside && len(sc.Redirects) == 0 && sc.Inert() && c.plainInside(sc)
 	}
 	paths, ok := command.ReadsOnly(*sc)
 	if !ok {

@@ -179,14 +179,7 @@ func home(path string) bool {
 // fetches reports whether a program with this lower-case name uses the network.
 func fetches(name string) bool {
 	stem, _, _ := strings.Cut(name, ".")
-	switch stem {
-	case "curl", "wget", "nc", "nc6", "ncat", "netcat", "socat", "telnet", "ssh", "scp", "sftp", "rsync", "ftp", "tftp",
-		"lftp", "aria2c", "wget2", "lynx", "w3m", "links", "elinks", "http", "https", "httpie", "xh", "axel",
-		"ssh-copy-id", "mosh", "nmap", "dig", "nslookup", "host", "ping", "ping6", "traceroute", "whois", "rclone",
-		"openssl-s_client":
-		return true
-	}
-	return false
+	return is("network", stem)
 }
 
 // socket reports whether a redirection target is one of bash's network files.

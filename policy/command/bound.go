@@ -76,14 +76,14 @@ func (c *Command) files(list []FileName) []FileName {
 		list = append(list, FileName{Name: c.Words[0]})
 	}
 	name := strings.ToLower(c.Name)
-	implicit := implicitFiles(name)
+	implicit := facts()[fact{"implicit", name}]
 	if len(c.Words) > 1 && listed("docker podman", name) && !listed("build compose buildx", c.Words[1]) {
 		return list
 	}
 	for _, each := range implicit {
 		list = append(list, FileName{Name: each})
 	}
-	if namesData(name) && (name != "go" || len(c.Words) < 2 || c.Words[1] != "run") {
+	if is("data", name) && (name != "go" || len(c.Words) < 2 || c.Words[1] != "run") {
 		return list
 	}
 	list = append(list, c.Values...)
@@ -116,85 +116,6 @@ func namedBy(before, word string, build bool) string {
 	return ""
 }
 
-// implicitFiles returns the files in its working directory that a program reads and obeys. A missing file counts as
-// well.
-func implicitFiles(name string) []string {
-	switch name {
-	case "make", "gmake":
-		return []string{"GNUmakefile", "makefile", "Makefile"}
-	case "npm", "pnpm", "yarn", "bun":
-		return []string{"package.json", ".npmrc"}
-	case "just":
-		return []string{"justfile", "Justfile", ".justfile"}
-	case "task":
-		return []string{"Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml"}
-	case "rake":
-		return []string{"Rakefile", "rakefile", "Rakefile.rb", "rakefile.rb"}
-	case "cargo":
-		return []string{"Cargo.toml", "build.rs", ".cargo/config.toml", ".cargo/config"}
-	case "pytest", "py.test":
-		return []string{"conftest.py", "pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini"}
-	case "tox":
-		return []string{"tox.ini", "pyproject.toml", "setup.cfg"}
-	case "nox":
-		return []string{"noxfile.py"}
-	case "invoke", "inv":
-		return []string{"tasks.py"}
-	case "mvn":
-		return []string{"pom.xml"}
-	}
-	return moreImplicitFiles(name)
-}
-
-// moreImplicitFiles is the rest of the table.
-func moreImplicitFiles(name string) []string {
-	switch name {
-	case "gradle", "gradlew":
-		return []string{"build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"}
-	case "ant":
-		return []string{"build.xml"}
-	case "cmake", "ctest":
-		return []string{"CMakeLists.txt"}
-	case "meson":
-		return []string{"meson.build"}
-	case "ninja":
-		return []string{"build.ninja"}
-	case "scons":
-		return []string{"SConstruct"}
-	case "vagrant":
-		return []string{"Vagrantfile"}
-	case "pre-commit":
-		return []string{".pre-commit-config.yaml"}
-	case "docker-compose", "docker", "podman":
-		return []string{"compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml", "Dockerfile"}
-	case "poetry", "uv", "hatch", "pip", "pip3", "pdm":
-		return []string{"pyproject.toml", "setup.py", "setup.cfg"}
-	case "composer":
-		return []string{"composer.json"}
-	case "bundle":
-		return []string{"Gemfile"}
-	}
-	return nil
-}
-
-// namesData reports whether a program reads or changes the files that it names, and runs none of them.
-func namesData(name string) bool {
-	switch name {
-	case "[", "ar", "base64", "basename", "bunzip2", "bzip2", "cat", "chgrp", "chmod", "chown", "cksum", "clang",
-		"clang++", "cmp", "column", "comm", "cp", "cut", "date", "dd", "df", "diff", "dirname", "du", "echo", "expand",
-		"expr", "false", "file", "fmt", "fold", "g++", "gcc", "cc", "c++", "git", "go", "gofmt", "gofumpt", "grep",
-		"egrep", "fgrep", "rg", "gunzip", "gzip", "head", "hexdump", "iconv", "id", "install", "jq", "join", "kill",
-		"ld", "less", "ln", "ls", "md5sum", "mkdir", "mkfifo", "mktemp", "more", "mv", "nl", "nm", "objdump", "od",
-		"paste", "patch", "pgrep", "pkill", "ps", "pwd", "readlink", "realpath", "rm", "rmdir", "rustc", "seq",
-		"sha1sum", "sha256sum", "sha512sum", "shred", "shuf", "sleep", "sort", "split", "stat", "strip", "sum", "sync",
-		"tac", "tail", "tar", "tee", "test", "touch", "tr", "tree", "true", "truncate", "tsc", "type", "uname",
-		"unexpand", "uniq", "unlink", "unxz", "unzip", "uptime", "wc", "which", "who", "whoami", "xxd", "xz", "yes",
-		"zip", "zstd", "systemctl", "journalctl", "kubectl", "gh":
-		return true
-	}
-	return false
-}
-
 // PrefixWords returns how many leading words a rule "these words and any others" for a command has: its program, and
 // its subcommand if it has any. It returns 0 if such a rule is never offered, because the other words determine what
 // runs, or because that is not known.
@@ -202,55 +123,11 @@ func PrefixWords(words []string) int {
 	if len(words) == 0 {
 		return 0
 	}
-	switch words[0] {
-	case "mkdir", "touch", "cp", "mv", "gzip", "gunzip", "zip", "unzip", "diff", "cmp", "jq", "tree", "du", "df",
-		"gofmt", "gofumpt", "journalctl", "sha256sum", "md5sum", "stat", "wc", "head", "tail", "cat", "ls", "grep",
-		"cut", "uniq", "tr", "echo", "ps", "file":
+	if is("prefix", words[0]) {
 		return 1
 	}
-	if len(words) > 1 && listed(subcommands(words[0]), words[1]) {
+	if len(words) > 1 && slices.Contains(facts()[fact{"subcommands", words[0]}], words[1]) {
 		return 2
 	}
 	return 0
-}
-
-// PrefixCovers reports whether the words after a prefix are data: none of them is an option that is known to start a
-// program, to write elsewhere or to load settings. Unknown options are left to the rules.
-func PrefixCovers(program string, rest []string) bool {
-	if program != "git" {
-		return true
-	}
-	const risky = "config-env edit-description exec exec-path ext-diff git-dir interactive open-files-in-pager output receive-pack recurse-submodules " +
-		"template textconv upload-pack work-tree"
-	for _, word := range rest {
-		word = strings.TrimPrefix(word, "'") // words that need quotes have some
-		if key, ok := strings.CutPrefix(word, "--"); ok {
-			key, _, _ = strings.Cut(strings.TrimSuffix(key, "'"), "=")
-			if longMatch(risky, key) != "" {
-				return false
-			}
-		} else if len(word) > 1 && word[0] == '-' && strings.ContainsAny(word, "xiO") {
-			return false
-		}
-	}
-	return true
-}
-
-// subcommands returns the subcommands of a program whose further words are data, separated by blanks.
-func subcommands(program string) string {
-	switch program {
-	case "git":
-		return "add blame branch checkout cherry-pick commit describe diff fetch log merge mv pull push rebase reset restore revert rm shortlog show stash status switch tag"
-	case "go":
-		return "build doc fmt list mod test version vet"
-	case "gh", "glab":
-		return "issue label pr release run search workflow"
-	case "kubectl":
-		return "annotate describe explain get label logs rollout scale top"
-	case "docker", "podman":
-		return "images inspect logs ps pull push restart rmi start stats stop tag top version"
-	case "systemctl":
-		return "is-active is-enabled list-units reload restart start status stop"
-	}
-	return ""
 }

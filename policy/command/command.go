@@ -38,8 +38,9 @@ type Script struct {
 	Redirects []Redirect
 	// Indirect says in words why it is uncertain what runs; empty if it is certain.
 	Indirect []string
-	// Environment says in words which variables it sets for programs that are not known to be harmless.
-	Environment []string
+	// Doubts says in words what may make a known command do more than its words say: a variable that is not known to be
+	// harmless, a script in another language. It does not matter where a command can change nothing.
+	Doubts []string
 	// Problem says why the text cannot be parsed; "" if it can. Commands then contains what a rough reading found.
 	Problem string
 	// RunsDownload is true when an interpreter gets its program from a network command ("curl … | bash").
@@ -119,9 +120,9 @@ func Parse(text string) Script {
 // Followed reports whether all commands that the shell would run are known.
 func (s Script) Followed() bool { return s.Problem == "" && len(s.Indirect) == 0 }
 
-// Certain reports whether everything that would run is known, and no variable may make it do something else.
+// Certain reports whether everything that would run is known, and that it does what the words say.
 func (s Script) Certain() bool {
-	return s.Followed() && len(s.Environment) == 0
+	return s.Followed() && len(s.Doubts) == 0
 }
 
 // unreadable returns why a text is not given to the parser at all; "" if it is.
@@ -185,6 +186,13 @@ type finder struct {
 func (f *finder) indirect(reason string) {
 	if len(f.out.Indirect) < maxReasons && !slices.Contains(f.out.Indirect, reason) {
 		f.out.Indirect = append(f.out.Indirect, reason)
+	}
+}
+
+// doubt adds a doubt, once.
+func (f *finder) doubt(reason string) {
+	if len(f.out.Doubts) < maxReasons && !slices.Contains(f.out.Doubts, reason) {
+		f.out.Doubts = append(f.out.Doubts, reason)
 	}
 }
 

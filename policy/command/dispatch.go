@@ -155,7 +155,7 @@ func programHandler(name string) handler {
 	case "kubectl", "oc", "docker", "podman", "nerdctl":
 		return (*finder).container
 	}
-	if runsByOption(name) != "" {
+	if len(runsByOption(name)) > 0 {
 		return (*finder).byOption
 	}
 	return nil

@@ -32,7 +32,7 @@ func TestAttackVariables(t *testing.T) {
 	for name := range strings.FieldsSeq(names) {
 		for _, text := range setting(name, "./evil") {
 			s := command.Parse(text)
-			if reasons := strings.Join(append(s.Indirect, s.Environment...), "; "); s.Certain() || !strings.Contains(reasons, name) {
+			if reasons := strings.Join(append(s.Indirect, s.Doubts...), "; "); s.Certain() || !strings.Contains(reasons, name) {
 				t.Errorf("%q: certain is %v, the reasons are %q", text, s.Certain(), reasons)
 			}
 		}
@@ -46,7 +46,7 @@ func TestHarmlessVariables(t *testing.T) {
 		name, value, _ := strings.Cut(each, "=")
 		for _, text := range []string{each + " make", "env " + each + " make", "export " + each + "; make", "declare -x " + name + "=" + value} {
 			if s := command.Parse(text); !s.Certain() {
-				t.Errorf("%q: %q %q", text, s.Indirect, s.Environment)
+				t.Errorf("%q: %q %q", text, s.Indirect, s.Doubts)
 			}
 		}
 	}
@@ -55,7 +55,7 @@ func TestHarmlessVariables(t *testing.T) {
 		"count=0; echo $count", "local=1; declare -r b=2; printf -v c %s x",
 	} {
 		if s := command.Parse(text); !s.Certain() {
-			t.Errorf("%q: %q %q", text, s.Indirect, s.Environment)
+			t.Errorf("%q: %q %q", text, s.Indirect, s.Doubts)
 		}
 	}
 }

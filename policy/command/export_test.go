@@ -58,6 +58,3 @@ func Panicked(value any) error { return panicked(value) }
 
 // SedShows reports whether a sed script certainly only prints and substitutes.
 func SedShows(script string) bool { return sedShows(script) }
-
-// SedPrints reports whether a sed script, parsed as GNU sed parses it, runs and uses nothing.
-func SedPrints(script string) bool { return sedScript(script) == sedPrints }

@@ -3,7 +3,6 @@ package command
 import (
 	"slices"
 	"strings"
-	"sync"
 )
 
 // Use is a set of what a command does with a file.
@@ -258,17 +257,15 @@ func (f *files) command(c *Command) {
 		f.wordPath(c.Words[0], c.mark(0), UseRead, true)
 	}
 	switch {
-	case namers()[c.Name]:
+	case is("names", c.Name):
 		return
 	case c.Name == "git":
 		f.git(c)
 	case f.writer(c):
 	default:
-		if paths, ok := c.namedReads(); ok {
-			f.reads(c, paths)
-			return
+		if !f.reads(c) {
+			f.other(c)
 		}
-		f.other(c)
 	}
 	// An expansion in a word was handled with the word.
 	if c.Dynamic && (c.mark(0)&MarkExpansion != 0 ||
@@ -277,50 +274,33 @@ func (f *files) command(c *Command) {
 	}
 }
 
-// namesOnly lists commands that use only names, sizes and times of files, and print their arguments.
-const namesOnly = "ls stat test [ du df realpath readlink basename dirname which type pwd cd pushd popd echo printf true false : date seq whoami id groups uname uptime free " +
-	"sleep kill tree find exit return export unset set shift wait umask ulimit alias unalias hash jobs local declare typeset readonly break continue getopts hostname nproc ps " +
-	"arch tty clear tput chmod chown chgrp"
-
-// namers is namesOnly as a set.
-var namers = sync.OnceValue(func() map[string]bool { return lookup(namesOnly) })
-
-// namedReads returns the paths of a command that reads only what it names.
-func (c *Command) namedReads() (paths []string, ok bool) {
-	if c.Dynamic || !reads(c.Name) || c.Name != c.Words[0] {
-		return nil, false
+// reads adds the words of a command that reads only what these name, or below it. It returns false for others.
+func (f *files) reads(c *Command) bool {
+	r := readings()[c.Name]
+	if r == nil || c.Dynamic || c.Name != c.Words[0] || r.language && !c.sedShows() {
+		return false
 	}
-	return c.reads()
-}
-
-// reads adds the paths of a reading command.
-func (f *files) reads(c *Command, paths []string) {
-	for _, p := range paths { // most are words of their own, some are values within one
-		mark := Mark(0)
-		for i, w := range c.Words {
-			if w == p {
-				mark |= c.mark(i)
+	words, skip := 0, c.skipped(r)
+	for i := 1; i < len(c.Words); i++ {
+		text, mark := c.Words[i], c.mark(i)
+		switch {
+		case len(text) > 1 && text[0] == '-':
+			f.any(text, mark, UseRead)
+			if r.takesNext(text) {
+				i++
 			}
+			continue
+		case r.plain && mark&MarkPattern == 0:
+			continue
 		}
-		f.wordPath(p, mark, UseRead, true)
+		if words++; words > skip {
+			f.wordPath(text, mark, UseRead, true)
+		}
 	}
-	if recursive(c) {
+	if c.descends(r) {
 		f.deep(c)
 	}
-}
-
-// recursive reports whether a reading command descends into directories.
-func recursive(c *Command) bool {
-	switch c.Name {
-	case "rg":
-		return true
-	case "grep", "egrep", "fgrep", "diff":
-		return slices.ContainsFunc(c.Words, func(w string) bool {
-			return strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.ContainsAny(w, "rR") ||
-				strings.Contains(w, "recursive")
-		})
-	}
-	return false
+	return true
 }
 
 // other adds every word of an unknown command.

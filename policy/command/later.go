@@ -3,22 +3,7 @@ package command
 import (
 	"iter"
 	"strings"
-	"sync"
 )
-
-// takesData lists the programs, besides the reading commands, that never run their arguments: what looks like a command
-// among them is a name, a text or a file. Where one of them does run a command (git bisect run, docker exec), it is
-// followed separately.
-const takesData = "git hg svn gh glab npm yarn pnpm pip pip3 pipx apt apt-get apt-cache aptitude dpkg dpkg-query brew dnf yum apk pacman snap flatpak gem bundle composer conda poetry uv " +
-	"man info whatis apropos help whereis tldr locate hash alias unalias export declare typeset local readonly set unset read readarray mapfile shift return exit break continue ulimit umask " +
-	"cp mv rm rmdir mkdir touch ln chmod chown chgrp install tee dd truncate mktemp mkfifo rename shred tar gtar bsdtar zip unzip gzip gunzip bzip2 bunzip2 xz unxz zstd 7z cpio ar " +
-	"make gmake cmake ninja gradle mvn cargo go gofmt rustc javac tsc docker docker-compose podman nerdctl kubectl oc helm terraform vagrant systemctl service journalctl crontab kill killall pkill pgrep " +
-	"ps top htop less more most vim vi nvim view nano emacs code gsed ssed awk gawk mawk nawk jq yq gh scp sftp rsync useradd usermod userdel groupadd getent passwd chsh lsof ss netstat ip ifconfig " +
-	"pytest mypy ruff black flake8 eslint prettier jest psql mysql sqlite3 redis-cli mongosh openssl gpg md5 xxd zcat zgrep bzgrep xzgrep ack ag fd fdfind gfind bfs split csplit shuf factor expr bc cal " +
-	"lscpu lsblk mount umount dmesg hostname locale env_file printenv nproc tput clear history logger wall write mail mailx ssh-keygen gsort gtee gcat gls ggrep gecho gfold pandoc ffmpeg convert sqlite"
-
-// dataTakers is takesData as a set.
-var dataTakers = sync.OnceValue(func() map[string]bool { return lookup(takesData) })
 
 // Later yields what unknown programs of the script may run: for each later word of a program that is not known to take
 // data, its lower-case name as a command, and the words from there on. If a word is a text such as 'sudo id; ls', each
@@ -64,7 +49,7 @@ func later(text string, words []string, yield func(string, []string) bool) bool 
 // mayRunWords reports whether a program may run its later words and is not otherwise followed.
 func (c *Command) mayRunWords() bool {
 	name := strings.ToLower(c.Name)
-	if len(c.Words) < 2 || reads(name) || dataTakers()[name] || name == "ssh" || name == "eval" {
+	if len(c.Words) < 2 || reads(name) || is("takes", name) || name == "ssh" || name == "eval" {
 		return false
 	}
 	spec, ok := wrapperOf(name)

@@ -65,18 +65,6 @@ func (d *departing) texts() {
 			d.depart(text, "writes a file")
 		}
 	}
-	if !row.sed {
-		return
-	}
-	words := make([]word, len(d.command.Words))
-	for i, text := range d.command.Words {
-		words[i] = word{text: text, mark: d.command.mark(i)}
-	}
-	for _, script := range sedScripts(words) {
-		if !script.dynamic() && sedScript(script.text) == sedWrites {
-			d.depart(script.text, "touches another file")
-		}
-	}
 }
 
 // awkWrites reports whether an awk program writes its output to a file: print … > "name".

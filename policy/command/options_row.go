@@ -11,8 +11,8 @@ type optionRow struct {
 	texts    []string // lower-case
 	// first is the number of the word after which no options follow, most that of the last word that is not written to; 0 =
 	// none.
-	first, most                                                                 int
-	any, subs, here, address, at, plus, assign, single, bundled, sed, awk, keys bool
+	first, most                                                            int
+	any, subs, here, address, at, plus, assign, single, bundled, awk, keys bool
 }
 
 // optionEntry is one option of a row.

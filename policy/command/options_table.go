@@ -231,7 +231,7 @@ func (r *optionRow) property(token string) bool {
 	}
 	flags := map[string]*bool{
 		"*": &r.any, "sub": &r.subs, "here": &r.here, "addr": &r.address, "at": &r.at, "plus": &r.plus, "assign": &r.assign,
-		"single": &r.single, "bundled": &r.bundled, "sed": &r.sed, "awk": &r.awk, "keys": &r.keys,
+		"single": &r.single, "bundled": &r.bundled, "awk": &r.awk, "keys": &r.keys,
 	}
 	switch {
 	case token[0] == '~' && len(token) > 1:

@@ -1,6 +1,9 @@
 package command
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // find follows -exec and similar actions.
 func (f *finder) find(name string, words []word, at place) {
@@ -153,62 +156,14 @@ func (f *finder) wrapped(via string, words []word, at place) {
 	f.command(words, at.below(via))
 }
 
-// runsByOption returns the options with which a program starts another one, separated by blanks: long names without
-// dashes, one-letter ones with.
-func runsByOption(name string) string {
-	switch name {
-	case "tar", "gtar", "bsdtar":
-		return "checkpoint-action to-command use-compress-program info-script new-volume-script rsh-command rmt-command -I -F"
-	case "rsync":
-		return "rsh rsync-path -e"
-	case "make", "gmake":
-		return "eval -E"
-	case "sort", "gsort":
-		return "compress-program"
-	case "split", "gsplit":
-		return "filter"
-	case "rg":
-		return "pre hostname-bin"
-	case "scp", "sftp":
-		return "-S -D -o -F"
-	case "zip":
-		return "unzip-command -TT"
-	case "wget":
-		return "use-askpass -e execute"
-	case "tcpdump":
-		return "-z"
-	case "go":
-		return "-exec -toolexec -vettool"
-	case "ip":
-		return "-b -batch"
-	}
-	return runsInTerminal(name)
-}
-
-// runsInTerminal is the part of the table for interactive programs: editors, pagers, terminals.
-func runsInTerminal(name string) string {
-	switch name {
-	case "vim", "vi", "nvim", "view", "ex", "vimdiff", "gvim", "rvim":
-		return "cmd startuptime -c -S -s -u + listen"
-	case "emacs", "emacsclient":
-		return "eval execute load funcall script -f -l -e"
-	case "less", "more", "most":
-		return "+ lesskey-content lesskey-src lesskey-file -k"
-	case "man":
-		return "pager preprocessor html -P -H -p"
-	case "mail", "mailx", "ed":
-		return "~ !"
-	case "tmux", "screen", "crontab", "systemctl-edit", "dialog":
-		return "*"
-	}
-	return ""
-}
+// runsByOption returns the options with which a program starts another one.
+func runsByOption(name string) []string { return facts()[fact{"runs", name}] }
 
 // byOption records options that start another program.
 func (f *finder) byOption(name string, words []word, _ place) {
 	options := runsByOption(name)
 	for i, w := range words[1:] {
-		if options == "*" || startsProgram(options, w.text) || (name == "tar" && i == 0 && strings.ContainsAny(w.text, "IF") && !strings.ContainsAny(w.text, "/.=")) {
+		if options[0] == "*" || startsProgram(options, w.text) || (name == "tar" && i == 0 && strings.ContainsAny(w.text, "IF") && !strings.ContainsAny(w.text, "/.=")) {
 			f.indirect("an option of " + name + " may start another program")
 			return
 		}
@@ -223,19 +178,19 @@ func (f *finder) byOption(name string, words []word, _ place) {
 }
 
 // startsProgram reports whether a word is one of the options, in any of its spellings.
-func startsProgram(options, text string) bool {
+func startsProgram(options []string, text string) bool {
 	switch {
 	case len(text) < 2:
 		return text == "+"
 	case text[0] == '+':
-		return listed(options, "+")
+		return slices.Contains(options, "+")
 	case text[0] != '-':
 		return false
 	case strings.HasPrefix(text, "--"):
 		key, _, _ := strings.Cut(text[2:], "=")
-		return longMatch(options, key) != ""
+		return longMatch(strings.Join(options, " "), key) != ""
 	}
-	for entry := range strings.FieldsSeq(options) {
+	for _, entry := range options {
 		switch {
 		case entry[0] != '-':
 		case len(entry) > 2:

@@ -1,36 +1,85 @@
 package command
 
 import (
+	_ "embed"
+	"slices"
 	"strings"
 	"sync"
 )
 
-// reading says with which arguments a command certainly only reads.
+// readingText lists the programs that read; see there.
+//
+//go:embed reading.txt
+var readingText string
+
+// reading is one line of the list.
 type reading struct {
-	flags  string // one-letter flags without a value
-	values string // one-letter flags with a value other than a path
-	paths  string // one-letter flags with a value that is a path
-	long   string // long flags, separated by blanks, with or without "=value"; the value is not a path
-	count  bool   // -5 is a number
-	plain  bool   // the words are not paths: echo, seq
-	most   int    // maximum number of words besides flags; 0 = any number
-	skip   int    // words before the paths: the pattern of grep
-	any    bool   // no flag can do harm, so patterns may be anywhere
-	prefix string // every word besides flags must start with it, such as + for date
+	skip, most                  int // most: -1 = any number
+	values                      string
+	plain, expression, language bool
+	deep                        string // "-" = always, "" = never, else the sign of it
+	signs                       []string
 }
 
-// readingNames lists the commands of the table for people; readingRule is its content.
-const readingNames = "ls pwd date wc head tail cat stat du df file which type echo true false : basename dirname realpath readlink sort uniq cut tr nl tac rev grep egrep fgrep rg " +
-	"diff cmp comm column fold expand paste join seq id whoami groups uname uptime free md5sum sha1sum sha256sum sha512sum cksum b2sum od hexdump strings base64 tree printf test [ sleep find sed git cd"
+// readings returns the list.
+var readings = sync.OnceValue(func() map[string]*reading {
+	list := map[string]*reading{}
+	for line := range strings.Lines(readingText) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || fields[0] == "#" {
+			continue
+		}
+		name, rest := fields[0], fields[1:]
+		if name == "git" {
+			name, rest = "git "+rest[0], rest[1:]
+		}
+		r := &reading{most: -1}
+		for _, each := range rest {
+			r.set(each)
+		}
+		list[name] = r
+	}
+	return list
+})
 
-// ReadingCommands returns the commands that ReadsOnly knows.
-func ReadingCommands() []string { return strings.Fields(readingNames) }
+// set adds one word of a line.
+func (r *reading) set(text string) {
+	key, value, _ := strings.Cut(text, "=")
+	switch {
+	case key == "skip":
+		r.skip = int(value[0] - '0')
+	case key == "most":
+		r.most = int(value[0] - '0')
+	case key == "values":
+		r.values = value
+	case text == "plain":
+		r.plain = true
+	case text == "expression":
+		r.expression = true
+	case text == "language":
+		r.language = true
+	case text == "deep":
+		r.deep = "-"
+	case strings.HasPrefix(text, "deep"):
+		r.deep = strings.TrimPrefix(text, "deep")
+	default:
+		r.signs = append(r.signs, text)
+	}
+}
 
-// reads reports whether name is in the table of reading commands.
-func reads(name string) bool { return readers()[name] }
+// ReadingCommands returns the commands that [ReadsOnly] knows.
+func ReadingCommands() []string {
+	list := []string{"git"}
+	for name := range readings() {
+		if !strings.HasPrefix(name, "git ") {
+			list = append(list, name)
+		}
+	}
+	return list
+}
 
-// readers is readingNames as a set.
-var readers = sync.OnceValue(func() map[string]bool { return lookup(readingNames) })
+// reads reports whether name is a program that reads.
+func reads(name string) bool { return name == "git" || readings()[name] != nil }
 
 // lookup converts a list separated by blanks to a set.
 func lookup(list string) map[string]bool {
@@ -41,13 +90,20 @@ func lookup(list string) map[string]bool {
 	return set
 }
 
-// ReadsOnly reports whether every command of the script is a known reading command with harmless flags, nothing is
-// redirected except to /dev/null or between descriptors, and nothing is indirect. paths are all words that may be
-// paths, as in the text; after a leading "cd DIR", relative ones are also returned as DIR/word. The caller has to check
-// them.
+// ReadsOnly reports whether every command of the script is one whose ordinary use is to read, without a sign that it
+// writes, nothing is redirected except from files, to /dev/null or between descriptors, and nothing is indirect. It does not promise
+// that they only read. paths are the words that may be paths, as in the text; after a leading "cd DIR", relative ones are
+// also returned as DIR/word. The caller has to check them.
 func ReadsOnly(s Script) (paths []string, ok bool) {
-	if !s.Certain() || len(s.Commands) == 0 || !redirectsNothing(s.Redirects) {
+	if !s.Followed() || len(s.Commands) == 0 {
 		return nil, false
+	}
+	for _, red := range s.Redirects {
+		if red.Op == "<" && !red.Dynamic {
+			paths = append(paths, red.Target)
+		} else if !red.drops() {
+			return nil, false
+		}
 	}
 	dir := ""
 	for i := range s.Commands {
@@ -77,31 +133,14 @@ func ReadsOnly(s Script) (paths []string, ok bool) {
 	return paths, true
 }
 
-// ReadsGit reports whether the script contains git commands that all only read, whatever else it does.
-func ReadsGit(s Script) bool {
-	found := false
-	for i := range s.Commands {
-		c := &s.Commands[i]
-		if !strings.EqualFold(c.Name, "git") {
-			continue
-		}
-		if _, ok := c.readsGit(); !ok || c.Dynamic || c.Words[0] != "git" {
-			return false
-		}
-		found = true
-	}
-	return found
-}
-
 // redirectsNothing reports whether all redirections go to /dev/null or copy a descriptor.
 func redirectsNothing(list []Redirect) bool {
-	for _, red := range list {
-		harmless := red.Target == "/dev/null" || red.Op == ">&" && !red.Writes
-		if !harmless || red.Dynamic {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(list, func(red Redirect) bool { return !red.drops() })
+}
+
+// drops reports whether a redirection goes to /dev/null or copies a descriptor.
+func (r Redirect) drops() bool {
+	return !r.Dynamic && (r.Target == "/dev/null" || r.Op == ">&" && !r.Writes)
 }
 
 // entersDir reports whether cd changes to one directory, named in the text, for everything that follows.
@@ -118,199 +157,150 @@ func (c *Command) mark(i int) Mark {
 	return c.Marks[i]
 }
 
-// reads checks one command and returns the words that may be paths.
-func (c *Command) reads() (paths []string, ok bool) {
-	switch c.Name {
-	case "git":
-		return c.readsGit()
-	case "find":
-		return c.readsFind()
-	case "sed":
-		return c.readsSed()
+// reader returns the entry of a command and the index of its first word.
+func (c *Command) reader() (r *reading, from int) {
+	if c.Name != "git" {
+		return readings()[c.Name], 1
 	}
-	rule, ok := readingRule(c.Name)
-	if !ok {
-		return nil, false
+	from = 1
+	for from < len(c.Words) && listed("--no-pager -P --no-optional-locks --literal-pathspecs -C", c.Words[from]) {
+		if c.Words[from] == "-C" {
+			from++
+		}
+		from++
 	}
-	return c.follow(rule, 1)
+	if from >= len(c.Words) {
+		return nil, from
+	}
+	return readings()["git "+c.Words[from]], from + 1
 }
 
-// follow checks the words from index from against a rule.
-func (c *Command) follow(rule reading, from int) (paths []string, ok bool) {
-	ended, words := false, 0
+// reads returns the words that may be paths; ok is false if the command is not known to read, or there is a sign that
+// it writes.
+func (c *Command) reads() (paths []string, ok bool) {
+	r, from := c.reader()
+	if r == nil {
+		return nil, false
+	}
+	for i := 2; i < from; i++ { // git -C DIR
+		if c.Words[i-1] == "-C" {
+			paths = append(paths, c.Words[i])
+		}
+		if c.mark(i) != 0 {
+			return nil, false
+		}
+	}
+	words, skip, options, ended := 0, c.skipped(r), false, false
 	for i := from; i < len(c.Words); i++ {
 		text, mark := c.Words[i], c.mark(i)
-		if mark&MarkPattern != 0 && !tame(text, ended || rule.any || rule.plain) || mark&MarkTilde != 0 {
+		if mark&MarkTilde != 0 || mark&MarkPattern != 0 && !tame(text) {
 			return nil, false
 		}
 		switch {
-		case ended || rule.takes(text):
-			words++
-			path, fine := rule.word(words, text, mark)
-			if !fine {
-				return nil, false
-			}
-			if path {
-				paths = append(paths, text)
-			}
-		case text == "--":
+		case text == "--" && !ended:
 			ended = true
-		default:
-			value, used, fine := rule.flag(c.Words[i:])
-			if !fine && !rule.forgives(c.Name) {
+		case !ended && len(text) > 1 && text[0] == '-':
+			if r.writes(text) {
 				return nil, false
 			}
-			if value != "" {
+			options = true
+			if value := r.optionPath(text); value != "" {
 				paths = append(paths, value)
 			}
-			i += used
+			if r.takesNext(text) {
+				i++
+			}
+		default:
+			words++
+			if r.most >= 0 && words > r.most {
+				return nil, false
+			}
+			if words > skip && (!r.plain || mark&MarkPattern != 0) && !(options && r.expression) &&
+				(!r.language || elsewhere(text)) {
+				paths = append(paths, text)
+			}
 		}
 	}
 	return paths, true
 }
 
-// takes reports whether a word is not a flag.
-func (r reading) takes(text string) bool {
-	return len(text) < 2 || text[0] != '-' || r.plain && r.flags == "" && r.values == ""
-}
-
-// word checks the nth word that is not a flag, from 1, and returns whether it may be a path.
-func (r reading) word(n int, text string, mark Mark) (path, ok bool) {
-	switch {
-	case r.most != 0 && n > r.most:
-		return false, false
-	case n <= r.skip:
-		return false, true
-	}
-	return !r.plain || mark&MarkPattern != 0, strings.HasPrefix(text, r.prefix)
-}
-
-// forgives reports whether a flag that is not in the rule is harmless: echo prints it, and seq takes it for a number or
-// fails.
-func (r reading) forgives(name string) bool { return name == "echo" || r.plain && r.count }
-
-// flag checks one word of flags. path is a value that may be a path, and used is how many following words it takes.
-func (r reading) flag(words []string) (path string, used int, ok bool) {
-	text := words[0]
-	if strings.HasPrefix(text, "--") {
-		key, _, _ := strings.Cut(text[2:], "=")
-		return "", 0, listed(r.long, key)
-	}
-	if r.count && strings.Trim(text[1:], "0123456789") == "" {
-		return "", 0, true
-	}
-	for j := 1; j < len(text); j++ {
-		letter := text[j : j+1]
-		switch {
-		case strings.Contains(r.flags, letter):
-		case strings.Contains(r.values, letter), strings.Contains(r.paths, letter):
-			value := text[j+1:]
-			if value == "" {
-				if len(words) == 1 {
-					return "", 0, false
-				}
-				value, used = words[1], 1
-			}
-			if strings.Contains(r.paths, letter) {
-				path = value
-			}
-			return path, used, true
-		default:
-			return "", 0, false
+// skipped returns how many words are no paths: the pattern or the script, unless an option gives it.
+func (c *Command) skipped(r *reading) int {
+	for _, w := range c.Words[1:] {
+		if len(w) < 2 || w[0] != '-' {
+			continue
+		}
+		key, _, _ := strings.Cut(w, "=")
+		if w[1] != '-' && strings.ContainsAny(w, "ef") || listed("--regexp --expression --file --from-file", key) {
+			return 0
 		}
 	}
-	return "", 0, true
+	return r.skip
+}
+
+// writes reports whether an option is a sign that the command writes.
+func (r *reading) writes(option string) bool {
+	for _, sign := range r.signs {
+		if has(option, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// has reports whether an option is one of a list's signs: a letter behind one dash, or the beginning of the word.
+func has(option, sign string) bool {
+	if len(sign) == 2 {
+		return option[1] != '-' && strings.IndexByte(option, sign[1]) > 0
+	}
+	return strings.HasPrefix(option, sign)
+}
+
+// takesNext reports whether the last letter of an option takes the next word.
+func (r *reading) takesNext(option string) bool {
+	return option[1] != '-' && strings.IndexByte(r.values, option[len(option)-1]) >= 0
+}
+
+// optionPath returns the value of an option that seems to be a path elsewhere; "" for none.
+func (r *reading) optionPath(option string) string {
+	value := option[2:]
+	if option[1] == '-' {
+		_, value, _ = strings.Cut(option, "=")
+	} else if strings.IndexByte(r.values, option[1]) >= 0 {
+		return ""
+	}
+	if elsewhere(value) {
+		return value
+	}
+	return ""
+}
+
+// elsewhere reports whether a word begins like a path that leads out of the directory, or leads there.
+func elsewhere(text string) bool {
+	return strings.HasPrefix(text, "/") || text == ".." || strings.HasPrefix(text, "../") || strings.Contains(text, "/../") ||
+		strings.HasSuffix(text, "/..")
 }
 
 // tame reports whether a pattern can only expand to files below the directory that it names: only the last component
-// contains it, which does not begin with a dot, and it cannot become a flag.
-func tame(text string, anywhere bool) bool {
+// contains it, which does not begin with a dot.
+func tame(text string) bool {
 	dir, last := "", text
 	if at := strings.LastIndexByte(text, '/'); at >= 0 {
 		dir, last = text[:at], text[at+1:]
 	}
-	if strings.ContainsAny(dir, "*?[") || strings.HasPrefix(last, ".") {
-		return false
-	}
-	return anywhere || dir != "" || strings.IndexByte("*?[", text[0]) < 0
+	return !strings.ContainsAny(dir, "*?[") && !strings.HasPrefix(last, ".")
 }
 
-// contained reports whether the shell leaves the word at i unchanged, or can only expand it to files below the
-// directory that it names.
-func (c *Command) contained(i int) bool {
-	mark := c.mark(i)
-	return mark == 0 || mark&MarkTilde == 0 && tame(c.Words[i], false)
-}
-
-// readsFind accepts the tests and prints of find, and no actions.
-func (c *Command) readsFind() (paths []string, ok bool) {
-	expression := false
-	for i := 1; i < len(c.Words); i++ {
-		text := c.Words[i]
-		if !c.contained(i) {
-			return nil, false
-		}
-		switch {
-		case listed("-name -iname -path -ipath -wholename -iwholename -regex -iregex -type -maxdepth -mindepth -size -mtime -mmin -atime -amin -ctime -cmin -perm -user -group -regextype -links -inum -printf", text):
-			expression = true
-			i++
-			if i >= len(c.Words) || c.mark(i) != 0 {
-				return nil, false
-			}
-		case text == "-newer" && i+1 < len(c.Words) && c.mark(i+1) == 0:
-			expression = true
-			i++
-			paths = append(paths, c.Words[i])
-		case listed("-print -print0 -ls -prune -empty -not -o -or -a -and -true -false -depth -xdev -mount -readable -writable -executable -daystart -H -P ! ( ) ,", text):
-			expression = expression || len(text) != 2 || text == "-o" || text == "-a"
-		case expression || strings.HasPrefix(text, "-"):
-			return nil, false
-		default:
-			paths = append(paths, text)
+// descends reports whether a reading command reads files that its words do not name.
+func (c *Command) descends(r *reading) bool {
+	if r.deep == "" || r.deep == "-" {
+		return r.deep == "-"
+	}
+	for _, w := range c.Words[1:] {
+		if len(w) > 1 && w[0] == '-' && (has(w, r.deep) || has(w, strings.ToUpper(r.deep)) ||
+			r.deep == "-r" && strings.HasPrefix(w, "--") && strings.Contains(w, "recursive")) {
+			return true
 		}
 	}
-	return paths, true
-}
-
-// readsSed accepts sed with scripts that only print and substitute.
-func (c *Command) readsSed() (paths []string, ok bool) {
-	script := false
-	for i := 1; i < len(c.Words); i++ {
-		text := c.Words[i]
-		if !c.contained(i) {
-			return nil, false
-		}
-		switch {
-		case !script && listed("-n -E -r -u -z -nE -En -nr", text):
-		case text == "-e" && i+1 < len(c.Words) && sedShows(c.Words[i+1]):
-			script = true
-			i++
-		case len(text) > 1 && text[0] == '-':
-			return nil, false
-		case !script:
-			if !sedShows(text) {
-				return nil, false
-			}
-			script = true
-		default:
-			paths = append(paths, text)
-		}
-	}
-	return paths, script
-}
-
-// readsGit accepts reading git commands with flags that neither run a program nor write.
-func (c *Command) readsGit() (paths []string, ok bool) {
-	i := 1
-	for i < len(c.Words) && listed("--no-pager -P --no-optional-locks --literal-pathspecs", c.Words[i]) {
-		i++
-	}
-	if i >= len(c.Words) {
-		return nil, false
-	}
-	rule, ok := gitRule(c.Words[i])
-	if !ok {
-		return nil, false
-	}
-	return c.follow(rule, i+1)
+	return false
 }

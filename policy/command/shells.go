@@ -7,23 +7,10 @@ import (
 )
 
 // shell reports whether name is a shell with the option -c.
-func shell(name string) bool {
-	switch name {
-	case "sh", "bash", "dash", "ash", "ksh", "mksh", "rbash", "rksh", "lksh", "yash", "zsh", "fish", "csh", "tcsh",
-		"xonsh", "elvish", "nu", "pwsh", "powershell", "hush":
-		return true
-	}
-	return false
-}
+func shell(name string) bool { return is("shells", name) }
 
 // bashLike reports whether the shell reads the text like the parser.
-func bashLike(name string) bool {
-	switch name {
-	case "sh", "bash", "dash", "ash", "rbash", "hush":
-		return true
-	}
-	return false
-}
+func bashLike(name string) bool { return is("bash-like", name) }
 
 // shell follows sh -c TEXT or a here-document, or records that the program is not known.
 func (f *finder) shell(name string, words []word, at place) {
@@ -293,10 +280,10 @@ func (f *finder) awk(words []word) {
 		case strings.HasPrefix(text, "-f") || strings.HasPrefix(text, "--fi"):
 			return // a program file: a command of its own
 		case len(text) > 1 && text[0] == '-' && text != "--":
-			f.indirect("the options of awk cannot be read for sure")
+			f.doubt("the options of awk cannot be read for sure")
 		}
 		if awkStarts(text) {
-			f.indirect("the awk program may start other programs")
+			f.doubt("the awk program may start other programs")
 			return
 		}
 	}

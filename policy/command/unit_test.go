@@ -176,15 +176,4 @@ func TestPrefixWords(t *testing.T) {
 			t.Errorf("%q: %d, want %d", text, got, want)
 		}
 	}
-	for text, want := range map[string]bool{
-		"--force origin": true, "-u origin main": true, "--exec=./x": false, "--ex ./x": false, "'--exec=a b'": false, "--recei=./x": false, "--output=x": false, "-i": false,
-		"-x make": false, "-": true, "": true,
-	} {
-		if got := command.PrefixCovers("git", strings.Fields(text)); got != want {
-			t.Errorf("git push %s: %t, want %t", text, got, want)
-		}
-	}
-	if !command.PrefixCovers("mkdir", []string{"--exec"}) {
-		t.Error("only git has such options")
-	}
 }

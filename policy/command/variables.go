@@ -58,10 +58,7 @@ func (f *finder) exports(name, value, by string) {
 	if harmless && (len(values) == 0 || slices.Contains(values, value)) {
 		return
 	}
-	reason := by + " sets " + clip(name) + ", which may decide what programs do"
-	if len(f.out.Environment) < maxReasons && !slices.Contains(f.out.Environment, reason) {
-		f.out.Environment = append(f.out.Environment, reason)
-	}
+	f.doubt(by + " sets " + clip(name) + ", which may decide what programs do")
 }
 
 // locale reports whether the variable changes which bytes are one character.

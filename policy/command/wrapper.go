@@ -19,112 +19,13 @@ type wrapper struct {
 	shell    bool   // without a command it starts a shell
 }
 
-// wrapperOf returns the table of wrappers.
+// wrapperOf returns what is known about a program that runs the command after its own options.
 func wrapperOf(name string) (wrapper, bool) {
-	switch name {
-	case "env", "genv":
-		return wrapper{
-			short: "0iv", value: "uCSaP",
-			long:    "ignore-environment null debug list-signal-handling block-signal default-signal ignore-signal",
-			longVal: "unset chdir split-string argv0", assign: true, script: "S split-string",
-		}, true
-	case "nice", "gnice":
-		return wrapper{short: "0123456789", value: "n", longVal: "adjustment"}, true
-	case "nohup", "unbuffer", "catchsegv", "linux32", "linux64", "eatmydata", "fakeroot", "builtin", "pkexec":
-		return wrapper{short: "p", long: "disable-internal-agent keep-cwd", longVal: "user"}, true
-	case "command":
-		return wrapper{short: "pvV"}, true
-	case "exec":
-		return wrapper{short: "cl", value: "a"}, true
-	case "time", "gtime":
-		return wrapper{
-			short: "pvaqV", value: "fo", long: "portability verbose append quiet",
-			longVal: "format output",
-		}, true
-	case "timeout", "gtimeout":
-		return wrapper{
-			short: "fpv", value: "ks", long: "foreground preserve-status verbose",
-			longVal: "kill-after signal", skip: 1,
-		}, true
-	case "stdbuf", "gstdbuf":
-		return wrapper{value: "ioe", longVal: "input output error"}, true
-	case "setsid":
-		return wrapper{short: "cfw", long: "ctty fork wait"}, true
-	case "ionice":
-		return wrapper{short: "t", value: "cnpPu", long: "ignore", longVal: "class classdata pid pgid uid"}, true
-	case "chrt":
-		return wrapper{
-			short: "abdefGimorRv", value: "TPDp",
-			long:    "all-tasks batch deadline fifo idle max other rr reset-on-fork verbose ext",
-			longVal: "sched-runtime sched-period sched-deadline", skip: 1,
-		}, true
-	case "taskset":
-		return wrapper{short: "ac", value: "p", long: "all-tasks cpu-list", skip: 1}, true
-	case "flock":
-		return wrapper{
-			short: "exsnouF", value: "wEc", long: "exclusive shared unlock nonblock nb close no-fork verbose fcntl",
-			longVal: "timeout wait conflict-exit-code command", skip: 1, script: "c command",
-		}, true
+	if strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") {
+		name = "ld.so"
 	}
-	return privilegeWrapper(name)
-}
-
-// privilegeWrapper is the part of the table that changes who or where a command runs.
-func privilegeWrapper(name string) (wrapper, bool) {
-	switch name {
-	case "sudo", "sudoedit":
-		return wrapper{
-			short: "AbBEeHiKklNnPSsVv", value: "CDghpRrTtUu",
-			long:    "askpass background bell edit set-home preserve-env login remove-timestamp reset-timestamp list non-interactive preserve-groups stdin shell validate",
-			longVal: "close-from chdir group host prompt chroot role command-timeout type other-user user",
-			assign:  true,
-		}, true
-	case "doas":
-		return wrapper{short: "Lns", value: "aCu"}, true
-	case "su", "runuser":
-		return wrapper{
-			short: "flmpP", value: "cgGsuw", long: "login preserve-environment pty fast",
-			longVal: "command session-command group supp-group shell user whitelist-environment",
-			skip:    1, script: "c command session-command", shell: true,
-		}, true
-	case "chroot":
-		return wrapper{long: "skip-chdir", longVal: "userspec groups", skip: 1, shell: true}, true
-	case "unshare":
-		return wrapper{
-			short: "muinpUrcfCT", value: "RwSG",
-			long:    "mount uts ipc net pid user cgroup time fork map-root-user map-current-user mount-proc keep-caps kill-child",
-			longVal: "root wd setuid setgid propagation setgroups", shell: true,
-		}, true
-	case "setpriv", "systemd-run", "bwrap", "firejail", "nsenter", "prlimit", "numactl", "proot", "run0", "setarch",
-		"cgexec", "capsh":
-		return wrapper{long: "help version"}, true
-	case "strace", "ltrace":
-		return wrapper{short: "CcdDFfhiknqrtTvVwxyYzZ", value: "aAbeEIoOpPsSuUX", long: "follow-forks"}, true
-	case "watch":
-		return wrapper{
-			short: "bcCdegprtwx", value: "nqs",
-			long:    "beep color differences errexit chgexit precise no-title no-wrap exec no-rerun",
-			longVal: "interval equexit", joined: true,
-		}, true
-	case "xargs", "gxargs":
-		return wrapper{
-			short: "0rtpxo", value: "InPsdELaJR", attached: "ile",
-			long:    "null no-run-if-empty verbose interactive exit open-tty show-limits replace eof max-lines",
-			longVal: "max-args max-procs max-chars delimiter arg-file process-slot-var",
-		}, true
-	case "busybox", "toybox":
-		return wrapper{long: "list"}, true
-	case "script":
-		return wrapper{
-			short: "aefqUV", value: "cBEImoOTt", long: "append flush force quiet return",
-			longVal: "command echo log-in log-out log-io log-timing output-limit logging-format", skip: 1,
-			script: "c command", shell: true,
-		}, true
-	}
-	if strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") || name == "ld.so" {
-		return wrapper{long: "list verify inhibit-cache", longVal: "library-path preload audit argv0"}, true
-	}
-	return wrapper{}, false
+	w, ok := wrappers()[name]
+	return w, ok
 }
 
 // wrapped is the result of parsing the options of a wrapper.

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/zephbot/zephbot/policy/command"
 )
 
 // neutralGit is a shell function that stands in place of git in a call that nobody has approved word for word. It prevents
@@ -44,7 +42,7 @@ func (r *Runner) guard(j job) (run, first string, env []string) {
 	if j.exact {
 		return j.text, "", nil
 	}
-	if command.ReadsGit(r.opts.Reader.Read(j.text).Script) {
+	if j.reading {
 		env = append(env, gitReads+"=1")
 	} else if dir := r.gitDir(); dir != "" {
 		return j.text, dir, nil

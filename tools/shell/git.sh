@@ -103,6 +103,7 @@ git() (
 	[ "$sub" != push ] || set_ protocol.file.allow never
 
 	names=$(
+		exec 2>/dev/null
 		command git config --list --name-only --show-scope
 		[ ! -d "$modules" ] || find "$modules" -name objects -prune -o -name config -type f -print | while IFS= read -r file; do
 			command git config --file "$file" --list --name-only | sed 's/^/submodule	/'
@@ -116,7 +117,7 @@ git() (
 				[ ! -e "$top/$module/.git" ] || command git -C "$top/$module" config --list --name-only --show-scope
 			done
 		fi
-	) 2>/dev/null
+	)
 	off=''
 	while IFS='	' read -r scope name; do
 		case $name in

@@ -10,6 +10,7 @@ import (
 
 	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/tools/shell"
+	"github.com/zephbot/zephbot/tools/shell/sandbox"
 	"github.com/zephbot/zephbot/tools/toolstest"
 )
 
@@ -302,6 +303,36 @@ func TestReadingGitShowsWhatGitShows(t *testing.T) {
 	}
 	if res, _, err := h.call(t.Context(), shell.In{Command: "git status; nowhere a"}); err == nil || res == nil || !strings.Contains(res.Text, "line 1: nowhere") {
 		t.Errorf("an error names another line: %v, %+v", err, res)
+	}
+}
+
+// TestGitInReadingProfile: where a command can only read, git looks at a repository without what this names, too.
+func TestGitInReadingProfile(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	k := setup(t, shell.Options{Helper: sandbox.Self})
+	if !k.r.Level(t.Context()).Reading() {
+		t.Skip("the kernel cannot keep a command from changing anything")
+	}
+	h := newHostile(t)
+	h.set("diff.external=@", "core.fsmonitor=@", "diff.y.textconv=@", "filter.x.clean=@", "filter.x.required=true")
+	h.write(".gitattributes", "*.bin diff=y\na.txt filter=x\n")
+	h.dirty()
+	if err := os.MkdirAll(filepath.Dir(k.dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(h.dir, k.dir); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"git status --short": " M a.txt", "git diff": "+three", "git -C . log --format=%s": "second\nfirst", "git show HEAD:a.txt | tail -n 1": "two", "git status -v": "new.txt",
+		"git branch -a": "* main", "bash -c 'git diff --stat'": "2 files changed", "git grep -n three": "a.txt:3:three", "git log -p | grep -c '^+two'": "2",
+	} {
+		c := toolstest.Call(shell.Name, args(t, shell.In{Command: text}))
+		c.Trail.Reading = true
+		if got, err := k.tool.Run(t.Context(), c); err != nil || !strings.Contains(got.Text, want) || strings.Contains(got.Text, "fatal") {
+			t.Errorf("%q: %+v, %v, want %q", text, got, err, want)
+		}
 	}
 }
 

@@ -1,0 +1,58 @@
+package command_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/zephbot/zephbot/policy/command"
+)
+
+// TestFacts: every row of what is known about programs, environment and reading has the form that is read, and names no
+// program twice.
+func TestFacts(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for name, form := range map[string]string{
+		"programs.txt":    `^((wrapper|implicit|subcommands|runs)( \S+)+|data|prefix|takes|names|shells|bash-like|network): \S.*$`,
+		"environment.txt": `^(harmless|passed): (([A-Za-z_][A-Za-z0-9_]*\*?|[A-Z_0-9a-z]+=\S+)( |$))+$`,
+		"reading.txt":     `^(git )?\S+( (skip=\d|most=\d|values=\w+|plain|expression|language|deep(-\S+)?|-\w|--?\w[\w-]+))*$`,
+	} {
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.SplitSeq(strings.ReplaceAll(strings.TrimSpace(string(raw)), "\n  ", " "), "\n") {
+			if line == "" || line[0] == '#' {
+				continue
+			}
+			if !regexp.MustCompile(form).MatchString(line) {
+				t.Errorf("%s: %q", name, line)
+			}
+			names, words, _ := strings.Cut(line, ":")
+			kind, programs, known := strings.Cut(names, " ")
+			if !known && name == "programs.txt" {
+				programs = words
+			}
+			for program := range strings.FieldsSeq(programs) {
+				if id := kind + " " + program; name == "programs.txt" && seen[id] {
+					t.Errorf("%q is there twice", id)
+				} else {
+					seen[id] = true
+				}
+			}
+			if kind != "wrapper" {
+				continue
+			}
+			for word := range strings.FieldsSeq(words) {
+				if !regexp.MustCompile(`^(short|value|attached|long|longval|script)=\S+$|^skip=\d$|^(assign|joined|shell)$`).MatchString(word) {
+					t.Errorf("%s: %q", name, word)
+				}
+			}
+		}
+	}
+	if len(command.ReadingCommands()) < 60 {
+		t.Error(command.ReadingCommands())
+	}
+}
