@@ -74,7 +74,7 @@ func (e estate) without(o BackupOptions) []string {
 	list := []string{
 		"the configuration and the environment of the service: keep them yourself, they contain secrets",
 		"vectors and the index of code: they are computed again",
-		"copies of files for Undo, and the directories of MCP programs (data_dir/mcp)",
+		"copies of files for Undo, what commands would do about which nobody has decided, and the directories of MCP programs (data_dir/mcp)",
 		"the state of the terminal and of the simulator",
 	}
 	if e.postgres {

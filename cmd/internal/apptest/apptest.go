@@ -66,6 +66,7 @@
 //	                            service may leave out when its machine is busy
 //	never /regexp/              this stands in no message, draft, audit line, log line or call to Telegram
 //	file ann NAME: text         a file in her workspace has this content; "no file ann NAME" none
+//	previews 1                  so many layers of previewed commands are kept
 //	put ann NAME: text          makes one; a text that begins with #! can be run
 //	module ann DIR MODULE       copies a module that this project depends on into a directory of her workspace, without its tests
 //	skill pdf/SKILL.md: text    makes or changes a file of a skill ("\n" is a line break); one that begins with #! can be run

@@ -102,3 +102,15 @@ func (s *scene) file(verb, person string, chat int64, name, text string) error {
 		})
 	}
 }
+
+// previews waits until so many layers of previewed commands are kept.
+func (s *scene) previews(number string) error {
+	want, err := strconv.Atoi(number)
+	if err != nil {
+		return err
+	}
+	return s.wait(func() (bool, error) {
+		kept, err := filepath.Glob(filepath.Join(s.dir, "data", "previews", "*", "*", "record"))
+		return len(kept) == want, err
+	})
+}

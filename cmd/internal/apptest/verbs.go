@@ -40,6 +40,8 @@ func (s *scene) command(words []string, rest string) error {
 	switch words[0] {
 	case "idle":
 		return s.idle()
+	case "previews":
+		return s.previews(rest)
 	case "release":
 		s.model.Release(rest)
 		return nil

@@ -64,7 +64,8 @@ func (l *looker) note(p string, st *unix.Stat_t) {
 	l.Foreign = l.Foreign || st.Uid != l.uid || st.Gid != l.gid
 	buf := make([]byte, 0, 64+len(p))
 	for _, v := range []uint64{
-		uint64(len(p)), st.Dev, st.Ino, uint64(st.Mode), uint64(st.Size), uint64(st.Ctim.Nano()), //nolint:gosec // only compared
+		uint64(len(p)), st.Ino, // not the number of the device, which differs between machines that share a volume
+		uint64(st.Mode), uint64(st.Size), uint64(st.Ctim.Nano()), //nolint:gosec // only compared
 		uint64(st.Uid), uint64(st.Gid), st.Rdev,
 	} {
 		buf = binary.LittleEndian.AppendUint64(buf, v)
