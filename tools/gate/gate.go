@@ -83,7 +83,7 @@ func (g *gate) pass(ctx context.Context, call *tools.Call) error {
 	if o, ok := g.options.Policy.(offerer); ok && (d.Effect == policy.Ask || d.Reading) {
 		call.Trail.Offers = o.Offers(request)
 	}
-	if c, ok := g.options.Policy.(confirmer); ok && d.Effect == policy.Ask {
+	if c, ok := g.options.Policy.(confirmer); ok && (d.Effect == policy.Ask || d.Reading) {
 		call.Trail.Explicit = c.Confirms(request)
 	}
 	switch d.Effect {

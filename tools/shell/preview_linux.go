@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"time"
@@ -247,7 +248,7 @@ func (r *Runner) Previews(ctx context.Context) bool {
 	r.previews.mu.Lock()
 	defer r.previews.mu.Unlock()
 	if r.previews.can == nil {
-		err := r.tryLayer(ctx)
+		err := TryLayer(ctx, r.opts.Helper, r.opts.PreviewDir)
 		if ctx.Err() != nil {
 			return false
 		}
@@ -259,13 +260,17 @@ func (r *Runner) Previews(ctx context.Context) bool {
 	return *r.previews.can
 }
 
-// tryLayer runs a command that changes an empty directory on a layer.
-func (r *Runner) tryLayer(ctx context.Context) (err error) {
-	if err := os.MkdirAll(r.opts.PreviewDir, 0o700); err != nil {
+// TryLayer runs a command that changes an empty directory on a layer. It makes and removes what it needs in dir, where
+// layers are to be kept. helper is as in Options. The error says why there are no previews here.
+func TryLayer(ctx context.Context, helper, dir string) (err error) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp(r.opts.PreviewDir, "probe-")
-	if err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if dir, err = os.MkdirTemp(dir, "probe-"); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, layer.Remove(dir)) }()
@@ -273,8 +278,8 @@ func (r *Runner) tryLayer(ctx context.Context) (err error) {
 		return err
 	}
 	spec := sandbox.Spec{
-		Helper: r.opts.Helper, Argv: append(append([]string{}, r.shell...), "echo x > probe"), Dir: filepath.Join(dir, "below"),
-		Env: []string{"PATH=/usr/bin:/bin"}, Read: r.programs(), Require: true,
+		Helper: helper, Argv: []string{sh, "-c", "echo x > probe"}, Dir: filepath.Join(dir, "below"),
+		Env: []string{"PATH=/usr/bin:/bin"}, Read: []string{sh}, Require: true,
 		Overlay: &sandbox.Overlay{
 			Upper: filepath.Join(dir, "upper"), Work: filepath.Join(dir, "work"), Beside: filepath.Join(dir, "beside"),
 		},

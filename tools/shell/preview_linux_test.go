@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -252,9 +253,10 @@ func TestPreviewEnds(t *testing.T) {
 func TestPreviewQuota(t *testing.T) {
 	t.Parallel()
 	var k *trial
+	var later atomic.Int64 // others change how much is free: what was measured before must be too old
 	root := t.TempDir()
 	guard := disk.New(disk.Options{
-		Root: root, MaxBytes: 8 << 20, Beside: func(ws string) string { return k.r.PreviewsOf(ws) },
+		Root: root, MaxBytes: 8 << 20, Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) }, Beside: func(ws string) string { return k.r.PreviewsOf(ws) },
 	})
 	k = newTrial(t, shell.Options{Disk: guard, Workspace: func(tools.Origin) (string, error) { return filepath.Join(root, "w"), nil }})
 	k.dir = filepath.Join(root, "w")
@@ -268,6 +270,7 @@ func TestPreviewQuota(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	later.Store(int64(time.Hour))
 	if err := guard.Admit(t.Context(), filepath.Join(real, "more"), 4<<20); err == nil {
 		t.Error("what is kept does not count")
 	}

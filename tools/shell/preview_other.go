@@ -21,6 +21,9 @@ func (r *Runner) Preview(context.Context, *tools.Call) *tools.Effect { return ni
 // Holds reports that there is no layer.
 func (r *Runner) Holds(context.Context, *tools.Call, string) bool { return false }
 
+// TryLayer returns why there are no layers.
+func TryLayer(context.Context, string, string) error { return errors.New("only Linux has overlays") }
+
 // Drop has nothing to remove.
 func (r *Runner) Drop(context.Context, *tools.Call) {}
 

@@ -117,6 +117,7 @@ func (d *doctor) checks() []check {
 		check{name: "model", run: d.noModel},
 		check{name: "mcp", online: true, run: d.servers},
 		check{name: "sandbox", run: d.sandbox},
+		check{name: "previews", run: d.previews},
 		check{name: "programs", run: d.programs},
 		check{name: "audit", online: d.c.Database.URL != "", run: d.audit},
 		check{name: "skills", run: d.skills},

@@ -90,6 +90,22 @@ func (d *doctor) sandbox(ctx context.Context) []Row {
 	}
 }
 
+// previews says whether people read what a command would do before they approve it.
+func (d *doctor) previews(ctx context.Context) []Row {
+	const about = "previews"
+	if s := d.c.Tools.Shell; !d.c.Tools.Enabled || !s.Preview || s.Sandbox == shell.SandboxOff {
+		return nil
+	}
+	dir, err := os.MkdirTemp(d.dir, "doctor-")
+	if err != nil {
+		return nil // data_dir is not there yet, or its own row says what is wrong with it
+	}
+	if err := errors.Join(shell.TryLayer(ctx, sandbox.Self, dir), os.RemoveAll(dir)); err != nil {
+		return ok(about, "questions about commands show their text, not what they would do: %s", reason(err))
+	}
+	return ok(about, "a command is tried without effect before a person is asked about it")
+}
+
 // programs looks for those that the tools need.
 func (d *doctor) programs(context.Context) []Row {
 	const about = "programs"
