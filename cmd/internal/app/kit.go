@@ -171,7 +171,7 @@ func (c *Core) shell(k *kit) (tools.Tool, error) {
 	}
 	k.runner = runner
 	if s.Sandbox == shell.SandboxOff {
-		k.level = "file tools confined by the kernel (os.Root), shell by approval and rules only; reading commands ask too, except ls, cat, head, tail, wc and pwd with plain words"
+		k.level = "file tools confined by the kernel (os.Root), shell by approval and rules only; commands that only read ask like others"
 		return bash, nil
 	}
 	probe, cancel := context.WithTimeout(context.Background(), 10*time.Second)

@@ -308,7 +308,7 @@ func (l Level) String() string {
 		lost = append(lost, "no Unix sockets")
 	}
 	if !l.Reading() && len(have) > 0 {
-		lost = append(lost, "reading commands ask too, except ls, cat, head, tail, wc and pwd with plain words")
+		lost = append(lost, "commands that only read ask like others")
 	}
 	text := "kernel sandbox: " + strings.Join(have, " + ")
 	if len(have) == 0 {
