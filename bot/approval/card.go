@@ -57,13 +57,19 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 		file = &bot.File{Name: fileName, Data: []byte(exact)}
 		show = first(show)
 	}
-	content := framed(w.CardHead(lang, c), show, w.CardFoot(lang, c), w.CardHint(lang, c))
+	content := framedWith(w.CardHead(lang, c), show, w.Printed(lang), b.printed(lang, deed), w.CardFoot(lang, c), w.CardHint(lang, c))
 	once, session, deny := w.Buttons(lang)
 	data := func(choice string) string { return "a1:" + a.ID + ":" + choice }
 	yes := []bot.Button{{Label: once, Data: data("y"), Style: "success"}}
 	last := []bot.Button{{Label: deny, Data: data("n"), Style: "danger"}}
 	content.Buttons = [][]bot.Button{yes, last}
+	showsDiff := func() {
+		if diff != "" && q.Effect != nil {
+			content.Buttons = slices.Insert(content.Buttons, 1, []bot.Button{{Label: w.DiffButton(lang), Data: data(showDiff)}})
+		}
+	}
 	if a.Needed > 1 { // several people decide about one call, and nobody decides about more in their name
+		showsDiff()
 		return content, file, nil
 	}
 	content.Buttons[0] = append(yes, bot.Button{Label: session, Data: data("s")})
@@ -75,9 +81,7 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 			{Label: w.WholeButton(lang), Data: data(wholeTool)},
 		})
 	}
-	if diff != "" && q.Effect != nil {
-		content.Buttons = append([][]bot.Button{{{Label: w.DiffButton(lang), Data: data(showDiff)}}}, content.Buttons...)
-	}
+	showsDiff()
 	if info.Clears {
 		content.Buttons = slices.Insert(content.Buttons, 1, []bot.Button{
 			{Label: w.ClearButton(lang), Data: data(clearMark)},
@@ -141,16 +145,26 @@ func (b *Broker) record(a *bot.Approval, hint string) bot.Content {
 // framed puts text as code between a head and a foot. Head and foot are made inert, because they contain words of
 // others, which must not become links, mentions or commands. The hint is ours and is not changed.
 func framed(head, code, foot, hint string) bot.Content {
+	return framedWith(head, code, "", "", foot, hint)
+}
+
+// framedWith is framed with what was printed below the code, if anything was, under a label of ours.
+func framedWith(head, code, label, printed, foot, hint string) bot.Content {
 	content := bot.Content{Text: head, Entities: render.Inert(head)}
 	add := func(text string) (offset int) {
 		content.Text += "\n" + text
 		return render.Length(content.Text) - render.Length(text)
 	}
-	if code != "" {
-		offset := add(code)
-		content.Entities = append(content.Entities, render.Entity{
-			Type: "pre", Offset: offset, Length: render.Length(code),
-		})
+	block := func(text string) {
+		if text != "" {
+			offset := add(text)
+			content.Entities = append(content.Entities, render.Entity{Type: "pre", Offset: offset, Length: render.Length(text)})
+		}
+	}
+	block(code)
+	if printed != "" {
+		add(label)
+		block(printed)
 	}
 	if foot != "" {
 		foot, entities := render.Quoted(foot)

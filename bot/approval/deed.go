@@ -51,14 +51,23 @@ func (b *Broker) tell(c *texts.Card, language string, deed *tools.Effect, q *too
 	if deed.Partial {
 		c.Partial = deed.Compared
 	}
+	c.Exit = deed.Exit
+}
+
+// printed returns the last lines of what a call printed when it was tried.
+func (b *Broker) printed(language string, deed *tools.Effect) string {
+	if deed == nil || deed.Unknown != "" {
+		return ""
+	}
+	words := b.deps.Words.Visible(language)
 	var output []string
 	for text := range strings.Lines(deed.Output) {
 		if text = strings.TrimRight(text, "\r\n"); strings.TrimSpace(text) != "" {
-			output = append(output, "  "+render.Cut(line(text), outputLength))
+			text, _ = words.Line(text)
+			output = append(output, render.Cut(text, outputLength))
 		}
 	}
-	output = output[max(0, len(output)-outputLines):]
-	c.Printed = b.deps.Words.Printed(language, output, deed.Exit)
+	return strings.Join(output[max(0, len(output)-outputLines):], "\n")
 }
 
 // repeats are the sentences that say why a command is asked about and quote a part of it; the part is the second group.
@@ -94,9 +103,9 @@ func (b *Broker) showChanges(
 	}
 	_, diff := deedOf(&info.Question)
 	row := bot.Row{Session: a.Session, Turn: a.Turn, Place: a.Place, Purpose: bot.Notice, ReplyTo: bot.ReplyToRow(a.Row), Key: "ask/" + a.ID + "/diff"}
-	show, _ := b.deps.Words.Visible(info.Language).Text(diff)
+	show, _ := b.deps.Words.Visible(info.Language).Text(strings.TrimRight(diff, "\n"))
 	if strings.Count(show, "\n") < cardLines && render.Length(show) <= cardLength {
-		row.Content = framed(diffName, strings.TrimRight(show, "\n"), "", "")
+		row.Content = framed(diffName, show, "", "")
 	} else {
 		row.Content = bot.Content{Text: diffName, File: b.kept(ctx, a.Session, &bot.File{Name: diffName, Data: []byte(diff)})}
 	}

@@ -24,7 +24,7 @@ func TestCardOfDeed(t *testing.T) {
 			change: func(q *tools.Question) {
 				q.Effect = &tools.Effect{Deleted: []string{"export.tmp", "notes.tmp"}, Output: "a\nb\n", Exit: 2, Compared: 10, Partial: true}
 			},
-			want:   []string{"✋ Deletes 2 files: export.tmp, notes.tmp. May I?\nbash · ", "rm c1", "It printed:", "  a", "  b", "Its exit code was 2.", "first 10 are compared", "Why I ask: no rule"},
+			want:   []string{"✋ Deletes 2 files: export.tmp, notes.tmp. May I?\nbash · ", "rm c1", "It printed:\na\nb\nIts exit code was 2.", "first 10 are compared", "Why I ask: no rule"},
 			record: "Deletes 2 files: export.tmp, notes.tmp\nrm c1\n⛔ Denied",
 		},
 		"tried, with differences": {
@@ -87,13 +87,13 @@ func TestCardOfDeed(t *testing.T) {
 			if (file != nil) != (c.file != "") || file != nil && (file.Name != c.file || string(file.Data) != strings.TrimPrefix(strings.Repeat("\n+x", 90), "\n")) {
 				t.Errorf("file %+v", file)
 			}
-			if got := content.Buttons[0][0].Label == "What changes"; got != c.button {
+			if got := content.Buttons[1][0].Label == "What changes"; got != c.button {
 				t.Errorf("buttons %+v", content.Buttons)
 			}
 			a := w.open()[0]
 			e, toast := w.press("boss", data(a, "d"))
 			if c.button {
-				if shown := e.Change.Send[1]; !strings.Contains(shown.Content.Text, "-old\n+new") || shown.Place != here || w.read(a.ID).State != bot.Open {
+				if shown := e.Change.Send[1]; !strings.HasSuffix(shown.Content.Text, "-old\n+new") || shown.Place != here || w.read(a.ID).State != bot.Open {
 					t.Errorf("what changes: %+v", shown)
 				}
 				holds(t, e.Change.Send[1].Content)

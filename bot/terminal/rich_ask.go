@@ -51,6 +51,7 @@ type inquiry struct {
 	at      int    // the selected one
 	open    bool   // its card and its list are shown
 	query   string // of the press that is on its way; "" = the person has not chosen
+	decides bool   // that press decides, or else it only shows something
 	denies  bool   // that press refuses
 	hint    string
 	// chosen is called with the choice, -1 = Escape, if it is not the press of a button.
@@ -154,7 +155,8 @@ func (r *Rich) choose(q *inquiry, k keys.Key) {
 		r.picked(q, pick)
 		return
 	}
-	q.query, q.denies = r.pressButton(q.options[pick].data, ""), q.options[pick].key == "n"
+	chosen := q.options[pick]
+	q.query, q.decides, q.denies = r.pressButton(chosen.data, ""), chosen.key != "", chosen.key == "n"
 }
 
 // named returns the option that a number or a letter means; -1 = none.
@@ -335,13 +337,13 @@ func recordOf(row *bot.Row) string {
 	return row.Content.Text
 }
 
-// toast is told what became of a press: it was counted, or why it had no effect, and then it is asked again.
+// toast is told what became of a press: it was counted, or why it had no effect. Unless it decides, it is asked again.
 func (r *Rich) toast(row *bot.Row) {
 	if row.Alert && row.Content.Text != "" {
 		r.print(r.rich.Painter.Text(paint.Yellow, row.Content.Text, r.screen.Size().Cols-1)...)
 	}
 	at := slices.IndexFunc(r.asks, func(q *inquiry) bool { return q.query != "" && q.query == row.Query })
-	if at < 0 || !row.Alert {
+	if at < 0 || !row.Alert && r.asks[at].decides {
 		return
 	}
 	q := r.asks[at]

@@ -126,7 +126,11 @@ func (a *asking) decide(seen *int, random *rand.Rand) {
 			a.t.Fatal(err)
 		}
 		toast := &bot.Row{Purpose: bot.Toast, Query: m.Query, Content: bot.Content{Text: "noted"}}
-		if _, open := a.open[n]; !open || choice == "r" || random.IntN(8) == 0 && choice != "w" {
+		if _, open := a.open[n]; open && choice == "r" && random.IntN(2) == 0 { // it shows what changes
+			a.send(toast)
+			a.send(&bot.Row{Purpose: bot.Notice, Content: bot.Content{Text: "changes"}})
+			continue
+		} else if !open || choice == "r" || random.IntN(8) == 0 && choice != "w" {
 			toast.Alert = true
 			a.send(toast)
 			continue

@@ -28,7 +28,7 @@ type Card struct {
 	Untold             string   // why that is not known; "" = it was not tried
 	Again              bool     // something else was approved before
 	Partial            int      // > 0: so many files are compared again, and not the others
-	Printed            []string // what it printed when it was tried
+	Exit               int      // its exit code when it was tried
 }
 
 // nameLength limits the name of a person, in UTF-16 units.
@@ -65,7 +65,9 @@ func (w Words) CardHead(language string, c Card) string {
 func (w Words) CardFoot(language string, c Card) string {
 	b := w.in(language)
 	var lines []string
-	lines = append(lines, c.Printed...)
+	if c.Exit != 0 {
+		lines = append(lines, fmt.Sprintf(b.Card.Deeds.Exit, c.Exit))
+	}
 	if c.FileLines > 0 {
 		lines = append(lines, fmt.Sprintf(b.Card.LongFile, c.FileLines, c.FileHash), "")
 	}

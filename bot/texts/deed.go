@@ -104,18 +104,8 @@ func lines(f tools.FileEffect) string {
 	return fmt.Sprintf(" (+%d −%d)", f.Added, f.Removed)
 }
 
-// Printed is the end of the output of a call that was tried, and its exit code, as lines of its card.
-func (w Words) Printed(language string, output []string, exit int) []string {
-	b := &w.in(language).Card.Deeds
-	var list []string
-	if len(output) > 0 {
-		list = append(append(list, b.Printed), output...)
-	}
-	if exit != 0 {
-		list = append(list, fmt.Sprintf(b.Exit, exit))
-	}
-	return list
-}
+// Printed is the label of what a call printed when it was tried.
+func (w Words) Printed(language string) string { return w.in(language).Card.Deeds.Printed }
 
 // Untold says why it is not known what a call would do; tried is what it attempted, "" = that is not known.
 func (w Words) Untold(language string, why tools.Unknown, tried string) string {

@@ -17,12 +17,12 @@ func deeds(l string, m map[string][]string) {
 	for _, c := range doings {
 		m["Deed"] = append(m["Deed"], w.Deed(l, &c.effect))
 	}
-	m["Printed"] = []string{w.Printed(l, []string{"x"}, 2)[0], w.Printed(l, nil, 2)[0]}
+	m["Printed"] = []string{w.Printed(l)}
 	for _, why := range unknowns {
 		m["Untold"] = append(m["Untold"], w.Untold(l, why, "h"))
 	}
 	m["DiffButton"] = []string{w.DiffButton(l)}
-	m["CardFoot"] = append(m["CardFoot"], w.CardFoot(l, texts.Card{Again: true, Partial: 1, Untold: w.Untold(l, "slow", "")}), w.CardFoot(l, texts.Card{Partial: 1000}))
+	m["CardFoot"] = append(m["CardFoot"], w.CardFoot(l, texts.Card{Again: true, Exit: 2, Partial: 1, Untold: w.Untold(l, "slow", "")}), w.CardFoot(l, texts.Card{Partial: 1000}))
 	m["CardHead"] = append(m["CardHead"], w.CardHead(l, texts.Card{Tool: "x", Deed: w.Deed(l, &doings[0].effect)}))
 }
 
