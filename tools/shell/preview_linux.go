@@ -205,7 +205,7 @@ func (r *Runner) apply(ctx context.Context, call *tools.Call, ws string) (*outco
 		r.log.Error().Err(err).Str("call", call.ID).Msg("a previewed layer was not applied")
 		return nil, &tools.Error{
 			Category: tools.PermanentFailure, Err: err,
-			Message:    "what a person approved could not be applied, or only a part of it; the rest follows when the service starts again",
+			Message:    "what a person approved could not be applied, or only a part of it",
 			Suggestion: "Look at the files before you go on, and tell the user.",
 		}
 	}

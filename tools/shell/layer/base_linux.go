@@ -173,3 +173,31 @@ func Unchanged(ctx context.Context, below string, changes []Change) error {
 	}
 	return nil
 }
+
+// halfDone returns ErrChanged unless everything that the changes touch is as it was, as it will be, or as applying the
+// changes leaves it in between.
+func halfDone(ctx context.Context, below string, changes []Change) error {
+	t, err := openTree(below)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	budget := int64(1) << 62
+	for _, c := range changes {
+		st, ok, err := t.stat(c.Path)
+		if err != nil {
+			return err
+		}
+		var now State
+		if ok {
+			if now, err = t.read(ctx, c.Path, &st, &budget); err != nil {
+				return err
+			}
+		}
+		removed := !ok && (c.Before.Kind == Directory) != (c.After.Kind == Directory)
+		if !removed && !now.same(c.Before) && !now.same(c.After) {
+			return ErrChanged
+		}
+	}
+	return nil
+}

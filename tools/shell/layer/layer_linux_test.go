@@ -305,6 +305,30 @@ func TestAttackKill(t *testing.T) {
 	}
 }
 
+// TestFinishChanged: what was interrupted is not completed over what somebody has changed since.
+func TestFinishChanged(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.sh(b.ws, nil, `echo 1 > a; echo 2 > b`)
+	digest, _, _ := b.preview(`echo new > a; echo new > b; rm -f c`)
+	place, err := filepath.Glob(filepath.Join(b.store.Place(b.ws), "*", "record"))
+	if err != nil || len(place) != 1 {
+		t.Fatal(place, err)
+	}
+	b.put(filepath.Join(filepath.Dir(place[0]), "applying"), digest)
+	b.put(filepath.Join(b.ws, "a"), "new\n")   // it was killed here
+	b.put(filepath.Join(b.ws, "b"), "other\n") // and somebody went on
+	if err := b.store.Finish(t.Context(), always); !errors.Is(err, layer.ErrChanged) {
+		t.Errorf("%v, want ErrChanged", err)
+	}
+	if raw, err := os.ReadFile(filepath.Join(b.ws, "b")); err != nil || string(raw) != "other\n" {
+		t.Errorf("b = %q, %v", raw, err)
+	}
+	if err := b.store.Finish(t.Context(), always); err != nil {
+		t.Errorf("the second time: %v", err)
+	}
+}
+
 // TestRefused: what a layer cannot hold exactly is refused, and the workspace stays as it is.
 func TestRefused(t *testing.T) {
 	t.Parallel()

@@ -272,8 +272,8 @@ func (s *Store) holds(ctx context.Context, o Owner, digest string) (*record, err
 }
 
 // Take applies the layer with this digest, decodes the result of its command into result, and removes it. The errors are
-// those of Holds, and then nothing has changed. A process that is killed while it applies the layer leaves that to
-// Finish.
+// those of Holds, and then nothing has changed; after another error, a part of the layer may have been applied. A process
+// that is killed while it applies the layer leaves the rest to Finish.
 func (s *Store) Take(ctx context.Context, o Owner, digest string, result any) error {
 	unlock, err := s.lock(ctx, o.Workspace)
 	if err != nil {
@@ -291,7 +291,10 @@ func (s *Store) Take(ctx context.Context, o Owner, digest string, result any) er
 	if err := write(dir, applyingName, []byte(digest)); err != nil {
 		return err
 	}
-	return s.complete(dir, r, digest)
+	if err := s.complete(dir, r, digest); err != nil {
+		return errors.Join(err, Remove(dir)) // a later attempt could meet what people have changed since
+	}
+	return nil
 }
 
 // complete applies a layer from the beginning or from where it was interrupted, and removes it.
@@ -337,7 +340,8 @@ func (s *Store) Forget(ctx context.Context, workspace string) (bool, error) {
 // Keeper reports whether a layer stays that was kept at a time.
 type Keeper func(o Owner, digest string, at time.Time) (bool, error)
 
-// Finish completes what was being applied when its process was killed, and removes the layers for which keep is false,
+// Finish completes what was being applied when its process was killed, unless something else has changed the same files
+// since, and removes the layers for which keep is false,
 // and what is left of those that were being made. It is called at the start, and again from time to time.
 func (s *Store) Finish(ctx context.Context, keep Keeper) error {
 	places, err := os.ReadDir(s.Dir)
@@ -369,7 +373,7 @@ func (s *Store) finish(ctx context.Context, place string, keep Keeper) error {
 	var errs []error
 	for _, e := range entries {
 		if e.IsDir() {
-			errs = append(errs, s.finishOne(filepath.Join(place, e.Name()), keep))
+			errs = append(errs, s.finishOne(ctx, filepath.Join(place, e.Name()), keep))
 		}
 	}
 	if left, err := os.ReadDir(place); err == nil && len(left) == 1 { // the lock
@@ -378,11 +382,17 @@ func (s *Store) finish(ctx context.Context, place string, keep Keeper) error {
 	return errors.Join(errs...)
 }
 
-func (s *Store) finishOne(dir string, keep Keeper) error {
+func (s *Store) finishOne(ctx context.Context, dir string, keep Keeper) error {
 	if digest, err := os.ReadFile(filepath.Join(dir, applyingName)); err == nil {
 		r, err := load(dir, string(digest))
 		if err == nil {
+			err = halfDone(ctx, r.Workspace, r.Changes)
+		}
+		if err == nil {
 			return s.complete(dir, r, string(digest))
+		}
+		if ctx.Err() != nil {
+			return err
 		}
 		return errors.Join(err, Remove(dir))
 	}
