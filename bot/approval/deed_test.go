@@ -121,7 +121,7 @@ func TestReasonDoesNotRepeat(t *testing.T) {
 		{"rm -rf " + strings.Repeat("a", 300), "No rule allows `rm -rf " + strings.Repeat("a", 60) + "…`.", "No rule allows this."},
 		{"curl 'https://h/?a b'", "A rule wants a person to approve `curl https://h/?a b`.", "A rule wants a person to approve `curl`."},
 		{"git show 'x:y'", "`git show x:y z` shows what the repository keeps, also of files that may not be read.", "`git` shows what the repository keeps, also of files that may not be read."},
-		{"make", "It was tried where nothing can be changed, and wanted to write `Makefile`.", "It was tried where nothing can be changed, and wanted to write `Makefile`."},
+		{"make", "It was tried where it can change nothing, and wanted to write `Makefile`.", "It was tried where it can change nothing, and wanted to write `Makefile`."},
 		{"xargs rm", "It is not certain what `xargs rm` runs: its words are not known before it runs.", "It is not certain what this runs: its words are not known before it runs."},
 	} {
 		w := setup(t)
