@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -266,7 +267,7 @@ func (s *step) overBudget(ctx context.Context, b *batch) error {
 // report is what the caller reads of a sub-agent that has ended. Its words are those of a model that may have read
 // anything, so they are data to the caller.
 func (s *step) report(out *Outcome) *tools.Result {
-	result := &tools.Result{Text: out.Text, Untrusted: "sub-agent:" + s.task.Name}
+	result := &tools.Result{Text: out.Text, Untrusted: source.Agent(s.task.Name)}
 	if out.Kind == Answered {
 		switch out.Reason {
 		case journal.ReasonLength:

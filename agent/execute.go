@@ -11,6 +11,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/window"
+	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -289,13 +290,14 @@ func (s *step) result(b *batch, u journal.Use, call *tools.Call, result *tools.R
 		if call.Trail.Started && !u.ReadOnly {
 			e.Text += doubt(te.Category)
 		}
-		if e.Flagged { // the error contains text from a server
-			e.Source = "mcp:" + call.Def.Server
+		e.Source, e.Brought = te.Untrusted, te.Untrusted != source.None
+		if e.Flagged && e.Source == source.None {
+			e.Source = call.Source(nil)
 		}
 		return e
 	}
-	e.Text, e.Failed, e.Source = result.Text, result.Error, result.Untrusted
-	e.Brought = call.Def.Stated().Act.Brings() || result.Untrusted != "" && result.Untrusted != tools.Remembered
+	e.Text, e.Failed, e.Source = result.Text, result.Error, call.Source(result)
+	e.Brought = call.Def.Stated().Act.Brings() || e.Source != source.None && e.Source != source.Memory
 	if result.Failure != nil {
 		e.Category = string(result.Failure.Category)
 	}

@@ -277,7 +277,7 @@ func TestFlaggedContent(t *testing.T) {
 				t.Errorf("audit %s", lines.String())
 			}
 			r := w.results()["c2_0"]
-			if r.Flagged != (tc.source != "") || r.Source != tc.source || !strings.Contains(r.Text, tc.text) {
+			if r.Flagged != (tc.source != "") || string(r.Source) != tc.source || !strings.Contains(r.Text, tc.text) {
 				t.Errorf("result %+v", r)
 			}
 			if tc.source == "" {

@@ -16,6 +16,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/act"
+	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/chain"
 	"github.com/zephbot/zephbot/tools/file"
@@ -164,7 +165,7 @@ func (c *webTalk) play(t *testing.T, set *policy.Set) *played {
 	})}
 	for n, turn := range c.turns {
 		id := fmt.Sprintf("turn-%d", n)
-		e := journal.Entry{Turn: id, Kind: journal.UserEntry, At: noon, Text: turn.said, Caller: "telegram:42", Foreign: turn.foreign}
+		e := journal.Entry{Turn: id, Kind: journal.UserEntry, At: noon, Text: turn.said, Caller: "telegram:42", Foreign: source.Source(turn.foreign)}
 		if turn.document != "" {
 			e.Parts = []llm.Part{{Kind: llm.TextPart, Text: turn.document}}
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/policy/grant"
+	"github.com/zephbot/zephbot/policy/source"
 )
 
 // Category classifies a failed call (seed 003, error taxonomy). It decides whether we retry, and what the model is told
@@ -63,7 +64,9 @@ type Error struct {
 	Message    string
 	Suggestion string // "" = that of the category
 	Retryable  bool   // set only if we will retry
-	Denied     bool   // policy, a person or a quota refused it: not a failure of the tool
+	// Untrusted is the source of words in Message that are not ours; None = there are none.
+	Untrusted source.Source
+	Denied    bool // policy, a person or a quota refused it: not a failure of the tool
 	// what was requested does not exist (a page, a host, a command): the model's mistake, not a failure of the tool
 	Mistake bool
 	Err     error // the cause, for the log; may be nil

@@ -8,8 +8,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/zephbot/zephbot/policy/source"
 
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/grant"
@@ -235,8 +238,9 @@ type Result struct {
 	Raw       any    // raw form that can be encoded as JSON (the shell's envelope); may be nil
 	ExitCode  *int   // of a process; nil when there was none or a signal ended it
 	Truncated bool
-	Untrusted string // source of foreign content ("https://…", "mcp:github"); "" = our own
-	Error     bool   // the tool ran and reports a failure (non-zero exit), described in Text
+	// Untrusted is the source of Text as far as the tool knows it; None = our own, or Source derives it from the call.
+	Untrusted source.Source
+	Error     bool // the tool ran and reports a failure (non-zero exit), described in Text
 	// Failure says why a run that began could not do its work, for example a timeout or a stop by a person. Text is the
 	// output until then; the chain puts the error before it. Failure implies Error. nil = the run ended by itself.
 	Failure     *Error
@@ -259,7 +263,43 @@ type File struct {
 
 // Remembered is the source of texts that people have had the agent remember (Result.Untrusted). They are data like any
 // foreign text, but a person has accepted them already.
-const Remembered = "memory"
+const Remembered = source.Memory
+
+// Source returns where the text of the call's result comes from: what the tool said, or what follows from what its calls
+// do, so that no tool that reads files or runs commands can forget it. None = our own words.
+func (c *Call) Source(result *Result) source.Source {
+	if result != nil && result.Untrusted != source.None {
+		return result.Untrusted
+	}
+	if c.Def.Server != "" {
+		return source.MCP(c.Def.Server)
+	}
+	switch says := c.Def.Stated(); says.Act {
+	case act.Runs:
+		return source.Command
+	case act.ReadsFile:
+		return source.File(c.Subject.file())
+	case act.Inspects:
+		return source.Files
+	case act.Searches:
+		if says.Verb == act.Search {
+			return source.Files
+		}
+		return source.Names
+	}
+	return source.None
+}
+
+// file returns the path of the file that is the only one, as seen from the working directory.
+func (s *Subject) file() string {
+	if len(s.Paths) != 1 {
+		return ""
+	}
+	if rel, err := filepath.Rel(s.Dir, s.Paths[0]); err == nil && s.Dir != "" && filepath.IsLocal(rel) {
+		return rel
+	}
+	return s.Paths[0]
+}
 
 // Handler executes a call.
 type Handler func(ctx context.Context, call *Call) (*Result, error)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/zephbot/zephbot/policy/act"
+	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -88,7 +89,7 @@ func (c *Catalog) search(from tools.Origin, in searchArgs, overlay *tools.Overla
 		b.WriteByte('\n')
 	}
 	res.Text = strings.TrimSuffix(b.String(), "\n")
-	res.Untrusted = strings.Join(slices.Sorted(maps.Keys(servers)), ", ")
+	res.Untrusted = source.Source(strings.Join(slices.Sorted(maps.Keys(servers)), ", "))
 	return res
 }
 

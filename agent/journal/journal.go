@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/policy/source"
 )
 
 // Kind says what a journal entry records.
@@ -47,8 +48,8 @@ type Entry struct {
 	// Recalled, of a user entry: what the model is reminded of besides, from earlier conversations.
 	Recalled *Recalled `json:"recalled,omitempty"`
 	// Foreign, of a user entry: where text in it comes from that its sender has not written, such as a forwarded message.
-	Foreign string `json:"foreign,omitempty"`
-	Quote   *Quote `json:"quote,omitempty"` // user: what was replied to
+	Foreign source.Source `json:"foreign,omitempty"`
+	Quote   *Quote        `json:"quote,omitempty"` // user: what was replied to
 	// Joins says how a user entry came into a turn that an earlier one had begun; "" = this one began it.
 	Joins Joining `json:"joins,omitempty"`
 	// Heard are the messages that a user entry was made from, in order. It finds the turn of a message that was edited.
@@ -64,10 +65,12 @@ type Entry struct {
 	By      string   `json:"by,omitempty"` // result: who approved
 	// Cleared, of a result: the flagged source whose mark By has cleared when they approved the call. It no longer counts.
 	Cleared string `json:"cleared,omitempty"`
-	Ran     bool   `json:"ran,omitempty"`    // result: the tool was started, or its result was remembered
-	Audit   string `json:"audit,omitempty"`  // result: hash of the call's line in the audit log
-	Millis  int64  `json:"ms,omitempty"`     // result, assistant, answer: how long it took
-	Source  string `json:"source,omitempty"` // result: untrusted source of the text
+	Ran     bool   `json:"ran,omitempty"`   // result: the tool was started, or its result was remembered
+	Audit   string `json:"audit,omitempty"` // result: hash of the call's line in the audit log
+	Millis  int64  `json:"ms,omitempty"`    // result, assistant, answer: how long it took
+	// Source is where the text comes from that nobody in the conversation has written: of a result, its text; of a user
+	// entry, what is Flagged in it. None = it is our own or a person's; reads and commands of older versions have none.
+	Source source.Source `json:"source,omitempty"`
 	// Brought, of a result: the text may contain what nobody in the conversation has written.
 	Brought bool `json:"brought,omitempty"`
 	// Flagged, of a result or user entry: the text from Source, or the News, tries to give instructions.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/policy/source"
 )
 
 // Standing sums up a conversation up to one of its entries: everything that a turn has to know about the entries before
@@ -114,15 +115,6 @@ func (s *Standing) Of(caller string) (batches, calls int) {
 	return batches, calls
 }
 
-// The sources of texts that no tool has named: what comes with a person's message, and the summary.
-const (
-	background = "a command in the background"
-	memories   = "what was remembered"
-	quotation  = "a quoted message"
-	attachment = "an attached file"
-	summarised = "the summary of the conversation"
-)
-
 // After returns the Standing after more entries, in order. Entries that it includes already are skipped. The receiver
 // is not changed.
 func (s Standing) After(entries ...Entry) Standing {
@@ -172,21 +164,23 @@ func (s *Standing) add(e *Entry) {
 // heard notes what a message of a person brings that they have not written.
 func (s *Standing) heard(e *Entry) {
 	if e.Flagged {
-		source := background
-		if e.News == "" && e.Recalled != nil {
-			source = memories
+		from := e.Source.Words()
+		if from == "" { // an entry of an older version, which did not say
+			if from = source.Background.Words(); e.News == "" && e.Recalled != nil {
+				from = source.Memory.Words()
+			}
 		}
-		s.mark(source)
+		s.mark(from)
 	}
 	switch {
 	case e.News != "":
-		s.Foreign = background
+		s.Foreign = source.Background.Words()
 	case e.Foreign != "":
-		s.Foreign = e.Foreign
+		s.Foreign = e.Foreign.Words()
 	case e.Quote != nil && !e.Quote.Own:
-		s.Foreign = quotation
+		s.Foreign = source.Quoted.Words()
 	case slices.ContainsFunc(e.Parts, func(p llm.Part) bool { return !p.Own }):
-		s.Foreign = attachment
+		s.Foreign = source.Attached.Words()
 	}
 }
 
@@ -207,7 +201,7 @@ func (s *Standing) begin(e *Entry) {
 func (s *Standing) shorten(e *Entry) {
 	s.Summary, s.Unsummed = e.N, Unsummed{}
 	if e.Flagged {
-		s.mark(summarised)
+		s.mark(source.Summary.Words())
 	}
 }
 
@@ -236,10 +230,10 @@ func (s *Standing) result(e *Entry) {
 		s.clear(e.Cleared)
 	}
 	if e.Flagged {
-		s.mark(cmp.Or(e.Source, e.Tool))
+		s.mark(cmp.Or(e.Source.Words(), e.Tool))
 	}
 	if e.Brought {
-		s.Foreign = cmp.Or(e.Source, e.Tool)
+		s.Foreign = cmp.Or(e.Source.Words(), e.Tool)
 	}
 	if !e.Failed && !slices.Contains(s.Succeeded, e.Tool) {
 		s.Succeeded = append(s.Succeeded, e.Tool)

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/policy/source"
 )
 
 // turnOf is a turn of a person with batches of so many calls each.
@@ -141,8 +142,8 @@ func TestCountsAddUp(t *testing.T) {
 // TestMarks: what clears a mark clears that of the source it names, and no other; what is flagged again counts again.
 func TestMarks(t *testing.T) {
 	t.Parallel()
-	flagged := func(source string) journal.Entry {
-		return journal.Entry{Turn: "t", Kind: journal.ResultEntry, Tool: "read", Source: source, Flagged: true}
+	flagged := func(from source.Source) journal.Entry {
+		return journal.Entry{Turn: "t", Kind: journal.ResultEntry, Tool: "read", Source: from, Flagged: true}
 	}
 	cleared := func(source string) journal.Entry {
 		return journal.Entry{Turn: "t", Kind: journal.ResultEntry, Tool: "bash", Cleared: source, By: "ann"}
@@ -171,7 +172,7 @@ func TestMarks(t *testing.T) {
 	}
 	var s journal.Standing
 	for i := range 100 {
-		s = written(s, []journal.Entry{flagged(fmt.Sprint("s", i))})
+		s = written(s, []journal.Entry{flagged(source.Source(fmt.Sprint("s", i)))})
 	}
 	n := 0
 	for ; s.Suspicious != ""; n++ {

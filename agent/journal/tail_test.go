@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/policy/source"
 )
 
 // draw generates a journal of some turns. Some ends of turns carry the correct Standing.
@@ -57,7 +58,7 @@ func draw(t *rapid.T) []journal.Entry {
 			add(journal.Entry{Turn: turn, Kind: journal.StartedEntry, Tool: "a"}, false)
 			add(journal.Entry{
 				Turn: turn, Kind: journal.ResultEntry, Tool: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "tool"), Failed: rapid.Bool().Draw(t, "failed"),
-				Flagged: rapid.IntRange(0, 5).Draw(t, "flagged") == 0, Source: fmt.Sprint("page ", i), Text: text.Draw(t, "result"),
+				Flagged: rapid.IntRange(0, 5).Draw(t, "flagged") == 0, Source: source.Source(fmt.Sprint("page ", i)), Text: text.Draw(t, "result"),
 				Touched: rapid.SliceOfN(rapid.SampledFrom([]string{"/x", "/y", "/z"}), 0, 2).Draw(t, "touched"),
 			}, false)
 			shorten(turn, starts)

@@ -17,6 +17,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/source"
 )
 
 // kindResource is the kind of an attachment whose text came with the prompt.
@@ -152,11 +153,11 @@ func (p *Project) Fetch(ctx context.Context, id string) (io.ReadCloser, error) {
 type receiver struct {
 	project *Project
 	next    turn.Attachments
-	wrap    func(source, text string) (marked string, rules []string)
+	wrap    func(from source.Source, text string) (marked string, rules []string)
 }
 
 // Receive returns what reads attachments of editors. wrap fences the texts of strangers (mark.Marker.Wrap).
-func (p *Project) Receive(next turn.Attachments, wrap func(source, text string) (string, []string)) turn.Attachments {
+func (p *Project) Receive(next turn.Attachments, wrap func(from source.Source, text string) (string, []string)) turn.Attachments {
 	return receiver{project: p, next: next, wrap: wrap}
 }
 
@@ -171,32 +172,36 @@ func (r receiver) Receive(ctx context.Context, sent *turn.Sent) (turn.Received, 
 			rest.Files = append(rest.Files, *a)
 			continue
 		}
-		part, flagged, err := r.resource(ctx, a)
+		part, rules, err := r.resource(ctx, a)
 		if err != nil {
 			return turn.Received{}, err
 		}
-		own.Parts, own.Flagged = append(own.Parts, part), own.Flagged || flagged
+		own.Parts = append(own.Parts, part)
+		own.Flag(source.File(a.Name), rules)
 	}
 	if len(rest.Files) == 0 {
 		return own, nil
 	}
 	others.Message = &rest
 	got, err := r.next.Receive(ctx, &others)
-	got.Parts, got.Flagged = append(own.Parts, got.Parts...), own.Flagged || got.Flagged
+	got.Parts = append(own.Parts, got.Parts...)
+	if own.Flagged {
+		got.Flagged, got.Source = true, own.Source
+	}
 	return got, err
 }
 
 // resource returns a text that came with a prompt, between the marks of texts of strangers. Its only error is that of ctx.
-func (r receiver) resource(ctx context.Context, a *bot.Attachment) (llm.Part, bool, error) {
+func (r receiver) resource(ctx context.Context, a *bot.Attachment) (part llm.Part, rules []string, err error) {
 	line := fmt.Sprintf("[the editor sent the text of %q]", a.Name)
 	content, err := r.project.Fetch(ctx, a.ID)
 	if err != nil {
-		return llm.Part{Kind: llm.TextPart, Text: line + "\n[it is not available any more]"}, false, ctx.Err()
+		return llm.Part{Kind: llm.TextPart, Text: line + "\n[it is not available any more]"}, nil, ctx.Err()
 	}
 	defer func() { _ = content.Close() }() // it is only read
 	raw, err := io.ReadAll(io.LimitReader(content, maxResource+utf8.UTFMax))
 	if err != nil {
-		return llm.Part{Kind: llm.TextPart, Text: line + "\n[it could not be read]"}, false, ctx.Err()
+		return llm.Part{Kind: llm.TextPart, Text: line + "\n[it could not be read]"}, nil, ctx.Err()
 	}
 	if cut := maxResource; len(raw) > cut {
 		for cut > 0 && !utf8.RuneStart(raw[cut]) {
@@ -205,6 +210,6 @@ func (r receiver) resource(ctx context.Context, a *bot.Attachment) (llm.Part, bo
 		raw = raw[:cut]
 		line += fmt.Sprintf(" It has %d bytes and begins (read on with the file tools):", a.Size)
 	}
-	marked, rules := r.wrap("file:"+a.Name, string(raw))
-	return llm.Part{Kind: llm.TextPart, Text: line + "\n" + marked}, len(rules) > 0, nil
+	marked, rules := r.wrap(source.File(a.Name), string(raw))
+	return llm.Part{Kind: llm.TextPart, Text: line + "\n" + marked}, rules, nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools/document"
 )
 
@@ -56,10 +57,10 @@ type Deps struct {
 	// Admit says whether so many bytes more may be written at a path; may be nil.
 	Admit       func(ctx context.Context, path string, bytes int64) error
 	Documents   Documents
-	Transcriber *spend.Transcriber                                        // nil = nothing is written down
-	Retry       *route.Retry                                              // of transcriptions that failed for a moment; nil = none
-	Accepts     func() llm.Accepts                                        // what the model takes
-	Wrap        func(source, text string) (marked string, rules []string) // fences texts of strangers (mark.Marker)
+	Transcriber *spend.Transcriber                                                    // nil = nothing is written down
+	Retry       *route.Retry                                                          // of transcriptions that failed for a moment; nil = none
+	Accepts     func() llm.Accepts                                                    // what the model takes
+	Wrap        func(from source.Source, text string) (marked string, rules []string) // fences texts of strangers (mark.Marker)
 	Words       Words
 	Log         zerolog.Logger
 }

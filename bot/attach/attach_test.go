@@ -26,6 +26,7 @@ import (
 	"github.com/zephbot/zephbot/bot/attach"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools/document"
 	"github.com/zephbot/zephbot/tools/document/documenttest"
 )
@@ -119,12 +120,12 @@ func setup(t *testing.T) *world {
 			}
 			return w.dir, nil
 		},
-		Wrap: func(source, text string) (string, []string) {
+		Wrap: func(from source.Source, text string) (string, []string) {
 			var rules []string
 			if strings.Contains(text, "obey") {
 				rules = []string{"orders"}
 			}
-			return "<" + source + "|" + text + ">", rules
+			return "<" + string(from) + "|" + text + ">", rules
 		},
 	}
 	return w
@@ -244,25 +245,25 @@ func TestReceive(t *testing.T) {
 		"text": {
 			bot.Attachment{Kind: bot.Document, Name: "a.txt"},
 			[]byte("hello"), nil,
-			[]string{inWorkspace + "\"a.txt\", 5 B]\nThe whole text:\n<file:a.txt|hello>"},
+			[]string{inWorkspace + "\"a.txt\", 5 B]\nThe whole text:\n<document:a.txt|hello>"},
 			[]string{"a.txt"},
 		},
 		"long text": {
 			bot.Attachment{Kind: bot.Document, Name: "a.txt"},
 			bytes.Repeat([]byte("a"), 7000), nil,
-			[]string{inWorkspace + "\"a.txt\", 7.0 kB]\nIt begins (read on with the file tools):\n<file:a.txt|" + strings.Repeat("a", 6144) + ">"},
+			[]string{inWorkspace + "\"a.txt\", 7.0 kB]\nIt begins (read on with the file tools):\n<document:a.txt|" + strings.Repeat("a", 6144) + ">"},
 			[]string{"a.txt"},
 		},
 		"pdf": {
 			bot.Attachment{Kind: bot.Document, Name: "a.pdf"},
 			[]byte("%PDF-1"), nil,
-			[]string{inWorkspace + "\"a.pdf\", 6 B; its text is in \"a.pdf.txt\"]\nThe whole text:\n<file:a.pdf|the text of a pdf>"},
+			[]string{inWorkspace + "\"a.pdf\", 6 B; its text is in \"a.pdf.txt\"]\nThe whole text:\n<document:a.pdf|the text of a pdf>"},
 			[]string{"a.pdf", "a.pdf.txt"},
 		},
 		"cut text": {
 			bot.Attachment{Kind: bot.Document, Name: "a.csv"},
 			[]byte("\xdf;\xdf"), nil,
-			[]string{inWorkspace + "\"a.csv\", 3 B; its text is in \"a.csv.txt\" up to 2.1 MB]\nIt begins (read on with the file tools):\n<file:a.csv|" + strings.Repeat("ß", 3072) + ">"},
+			[]string{inWorkspace + "\"a.csv\", 3 B; its text is in \"a.csv.txt\" up to 2.1 MB]\nIt begins (read on with the file tools):\n<document:a.csv|" + strings.Repeat("ß", 3072) + ">"},
 			[]string{"a.csv", "a.csv.txt"},
 		},
 		"scanned":   {bot.Attachment{Kind: bot.Document, Name: "a.html"}, []byte("<p>"), nil, []string{inWorkspace + "\"a.html\", 3 B; no text was found in it; it may consist of scanned pictures]"}, []string{"a.html"}},
@@ -318,7 +319,7 @@ func TestReceive(t *testing.T) {
 			[]byte("ID3 and sounds"), func(w *world) {
 				w.deps.Transcriber = spend.NewTranscriber(&scribe{text: "obey me"}, spend.Cost{USD: 0.006}, nil)
 			},
-			[]string{`text [the person sent an audio file, stored in the working directory as "t.mp3", 14 B, "audio/mpeg"; 90 s]`, "text [transcript of an audio file, 90 s]\n<file:t.mp3|obey me>", "said: I heard: “obey me”"},
+			[]string{`text [the person sent an audio file, stored in the working directory as "t.mp3", 14 B, "audio/mpeg"; 90 s]`, "text [transcript of an audio file, 90 s]\n<recording:t.mp3|obey me>", "said: I heard: “obey me”"},
 			[]string{"t.mp3"},
 		},
 		"video": {
@@ -379,7 +380,7 @@ func TestAForwardedVoiceMessageIsMarked(t *testing.T) {
 	got, err := attach.New(w.deps).Receive(pay.With(t.Context(), pay.Unlimited{}), &turn.Sent{
 		Message: &bot.Message{Forwarded: true, Files: []bot.Attachment{{Kind: bot.Voice, ID: "f"}}}, Session: "s",
 	})
-	if err != nil || !got.Flagged || got.Parts[0].Text != "[transcript of a voice message]\n<quotation|obey>" {
+	if err != nil || !got.Flagged || got.Parts[0].Text != "[transcript of a voice message]\n<recording:|obey>" {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools/document"
 )
 
@@ -193,8 +194,9 @@ func (w *work) describe(d *described) {
 		if d.more {
 			begin = "It begins (read on with the file tools):"
 		}
-		marked, rules := w.deps.Wrap("file:"+d.name, d.begins)
-		w.got.Flagged = w.got.Flagged || len(rules) > 0
+		from := source.Document(d.name)
+		marked, rules := w.deps.Wrap(from, d.begins)
+		w.got.Flag(from, rules)
 		line += "\n" + begin + "\n" + marked
 	}
 	w.add(llm.Part{Kind: llm.TextPart, Text: line})

@@ -16,6 +16,7 @@ import (
 	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/source"
 )
 
 // maxRecording is how many bytes of a recording are sent to be written down (OpenAI's limit of audio/transcriptions).
@@ -160,12 +161,9 @@ func (w *work) heard(a *bot.Attachment, text, name string) {
 	if name == "" && !w.sent.Message.Forwarded {
 		w.add(llm.Part{Kind: llm.TextPart, Own: true, Text: fmt.Sprintf("[transcript of %s of the person%s]\n%s", prompt.A(a.Kind), after(a.Note), text)})
 	} else {
-		source := "file:" + name
-		if name == "" {
-			source = "quotation"
-		}
-		marked, rules := w.deps.Wrap(source, text)
-		w.got.Flagged = w.got.Flagged || len(rules) > 0
+		from := source.Recording(name)
+		marked, rules := w.deps.Wrap(from, text)
+		w.got.Flag(from, rules)
 		w.add(llm.Part{Kind: llm.TextPart, Text: fmt.Sprintf("[transcript of %s%s]\n%s", prompt.A(a.Kind), after(a.Note), marked)})
 	}
 	w.got.Notices = append(w.got.Notices, w.deps.Words.Heard(w.sent.Message.Language, text))

@@ -172,7 +172,7 @@ func asStored(e journal.Entry) (journal.Entry, bool) {
 	if e.At.IsZero() {
 		e.At = time.Time{}
 	}
-	texts := []string{e.Turn, e.Text, e.Speaker, e.Caller, e.News, e.Foreign, e.Tool, e.Rule, e.By, e.Cleared, e.Source, e.Reason, e.Model}
+	texts := []string{e.Turn, e.Text, e.Speaker, e.Caller, e.News, string(e.Foreign), e.Tool, e.Rule, e.By, e.Cleared, string(e.Source), e.Reason, e.Model}
 	if e.Quote != nil {
 		texts = append(texts, e.Quote.Author, e.Quote.Text)
 	}

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,8 +13,11 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/scan"
+	"github.com/zephbot/zephbot/policy/source"
 )
 
 // typingEvery is how often it is shown that something is being done: a client shows it for some 5 s.
@@ -131,19 +135,45 @@ func attached(files []bot.Attachment) []llm.Part {
 // entry is the journal's first line of a turn.
 func (d *Dispatcher) entry(t *task, turn string, news turn.News, now time.Time) journal.Entry {
 	msg := t.msg
-	e := journal.Entry{Turn: turn, Kind: journal.UserEntry, At: now, Text: strings.TrimSpace(msg.Text), Speaker: msg.Name, Caller: msg.Caller, News: news.Text, Flagged: news.Flagged}
+	e := journal.Entry{Turn: turn, Kind: journal.UserEntry, At: now, Text: strings.TrimSpace(msg.Text), Speaker: msg.Name, Caller: msg.Caller, News: news.Text}
 	e.Heard = heardOf(msg, t.arrival.ID)
 	if t.received == nil {
 		e.Parts = attached(msg.Files)
 	} else {
-		e.Parts, e.USD, e.Flagged = t.received.Parts, t.received.USD, news.Flagged || t.received.Flagged
+		e.Parts, e.USD = t.received.Parts, t.received.USD
 	}
-	e.Recalled, e.Flagged = t.recalled, e.Flagged || t.flagged
+	e.Recalled = t.recalled
 	if msg.Forwarded {
-		e.Foreign = "a forwarded message"
+		e.Foreign = source.Forwarded
 	}
 	if msg.Reply != nil {
 		e.Quote = &journal.Quote{Author: msg.Reply.Author, Own: msg.Reply.Own, Text: msg.Reply.Text}
 	}
+	if e.Source = flagged(&e, t, news.Flagged); e.Source != source.None {
+		e.Flagged = true
+	}
 	return e
+}
+
+// flagged returns the source of what comes with a message and tries to give instructions; None = nothing does.
+func flagged(e *journal.Entry, t *task, news bool) source.Source {
+	switch {
+	case news:
+		return source.Background
+	case t.received != nil && t.received.Flagged:
+		return cmp.Or(t.received.Source, source.Attached)
+	case t.flagged:
+		return source.Memory
+	case e.Foreign != source.None && len(scan.From(e.Foreign, prompt.Unquoted(e.Text))) > 0:
+		return e.Foreign
+	case e.Quote != nil && !e.Quote.Own && len(scan.From(source.Quoted, e.Quote.Author+"\n"+e.Quote.Text)) > 0:
+		return source.Quoted
+	}
+	for i := range e.Parts {
+		p := &e.Parts[i]
+		if from := source.Item(p.Label); p.Label != "" && !p.Own && len(scan.From(from, p.Name+"\n"+p.Text)) > 0 {
+			return from
+		}
+	}
+	return source.None
 }

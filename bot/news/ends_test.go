@@ -13,6 +13,7 @@ import (
 	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/bot/moves"
 	"github.com/zephbot/zephbot/bot/news"
+	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/shell"
 )
@@ -39,7 +40,7 @@ func (f *fleet) process(owner string) *living {
 	return &living{moves: groups, store: f.store, Ledger: news.New(news.Deps{
 		Store: f.store, Keeper: facts.Keeper{Store: f.store, Log: zerolog.Nop()}, Moves: groups, Owner: owner, Now: time.Now, Log: zerolog.Nop(),
 		Lives: func(owner string) bool { return f.alive[owner] }, Running: func(string) bool { return true },
-		Wrap: func(_, text string) (string, []string) { return text, nil },
+		Wrap: func(_ source.Source, text string) (string, []string) { return text, nil },
 	})}
 }
 
@@ -175,7 +176,7 @@ func TestNewcomer(t *testing.T) {
 			Store: f.store, Keeper: facts.Keeper{Store: f.store, Log: zerolog.Nop()}, Moves: groups, Owner: "one", Now: time.Now, Log: zerolog.Nop(),
 			Lives: func(owner string) bool { return known[owner] }, Running: func(string) bool { return true },
 			Look: func(context.Context) error { looked++; known["two"] = true; return nil },
-			Wrap: func(_, text string) (string, []string) { return text, nil },
+			Wrap: func(_ source.Source, text string) (string, []string) { return text, nil },
 		})}
 		use(one)
 		use(one)

@@ -18,6 +18,7 @@ import (
 	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/bot/moves"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools/mcp"
 	"github.com/zephbot/zephbot/tools/shell"
 )
@@ -66,7 +67,7 @@ type Deps struct {
 	Look func(ctx context.Context) error
 	// Reports whether a command of this process is running.
 	Running func(run string) bool
-	Wrap    func(source, text string) (marked string, rules []string) // marks what commands printed (mark.Marker)
+	Wrap    func(from source.Source, text string) (marked string, rules []string) // marks what commands printed (mark.Marker)
 	Now     func() time.Time
 	Log     zerolog.Logger
 }
@@ -312,7 +313,7 @@ func (n *Ledger) tell(found []bot.Fact) turn.News {
 		out.Text = about
 		return out
 	}
-	text, rules := n.deps.Wrap("command", strings.Join(runs, "\n"))
+	text, rules := n.deps.Wrap(source.Background, strings.Join(runs, "\n"))
 	out.Text, out.Flagged = strings.TrimSuffix(text+"\n"+about, "\n"), len(rules) > 0
 	return out
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/bot/moves"
 	"github.com/zephbot/zephbot/bot/news"
+	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/shell"
 )
@@ -50,7 +51,7 @@ func small(t *testing.T, store *refusing, owner string) *living {
 	groups := &moves.Map{}
 	return &living{moves: groups, store: store, Ledger: news.New(news.Deps{
 		Store: store, Keeper: facts.Keeper{Store: store, Log: zerolog.Nop()}, Moves: groups, Owner: owner, Now: time.Now, Log: zerolog.Nop(),
-		Running: func(string) bool { return false }, Wrap: func(_, text string) (string, []string) { return text, nil },
+		Running: func(string) bool { return false }, Wrap: func(_ source.Source, text string) (string, []string) { return text, nil },
 	})}
 }
 
@@ -193,7 +194,7 @@ func TestSeveralProcesses(t *testing.T) {
 		return &living{moves: groups, store: store, Ledger: news.New(news.Deps{
 			Store: store, Keeper: facts.Keeper{Store: store, Log: zerolog.Nop()}, Moves: groups, Owner: owner, Now: time.Now, Log: zerolog.Nop(),
 			Lives: func(owner string) bool { return alive[owner] }, Running: func(string) bool { return owner == "a" },
-			Wrap: func(_, text string) (string, []string) { return text, nil },
+			Wrap: func(_ source.Source, text string) (string, []string) { return text, nil },
 		})}
 	}
 	a, b := process("a"), process("b")

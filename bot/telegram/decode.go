@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-telegram/bot/models"
 
+	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/bot"
 )
 
@@ -151,7 +152,7 @@ func (d Decoder) message(m *bot.Message, msg *models.Message) {
 		return
 	}
 	if msg.ForwardOrigin != nil && m.Text != "" {
-		m.Text = "[forwarded text, not written by the sender]\n" + m.Text
+		m.Text = prompt.Forwarded(m.Text)
 		entities = nil
 	}
 	own := d.reply(m, msg)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/policy/source"
 )
 
 // Sent is a message whose files are to be read for a turn.
@@ -20,9 +21,17 @@ type Received struct {
 	// Parts take the place of the files in the journal, in their order: contents that were kept, texts, and what is
 	// known by name only.
 	Parts   []llm.Part
-	Flagged bool     // a text among them tries to give instructions
-	Notices []string // sentences for the person, in their language
-	USD     float64  // what reading them cost at the configured prices
+	Flagged bool          // a text among them tries to give instructions
+	Source  source.Source // of that text
+	Notices []string      // sentences for the person, in their language
+	USD     float64       // what reading them cost at the configured prices
+}
+
+// Flag notes that a text of a source matched rules; the first one that did is named.
+func (r *Received) Flag(from source.Source, rules []string) {
+	if len(rules) > 0 && !r.Flagged {
+		r.Flagged, r.Source = true, from
+	}
 }
 
 // Attachments reads what comes along with messages (bot/attach). Receive may take as long as a download does. It may be

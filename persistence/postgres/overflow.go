@@ -27,7 +27,7 @@ func (s *Store) Save(ctx context.Context, item overflow.Item) error {
 	// Concurrent saves for one call are serialised: the second replaces the first, which it could not see otherwise.
 	b.do(lockNames, "output/"+item.Session+"/"+item.Turn+"/"+item.Call)
 	b.do(replaceOverflow, item.Session, item.Turn, item.Call)
-	b.do(insertOverflow, item.ID, item.Session, item.Turn, item.Call, item.Tool, item.Source, len(item.Text),
+	b.do(insertOverflow, item.ID, item.Session, item.Turn, item.Call, item.Tool, string(item.Source), len(item.Text),
 		nanos(item.Created), nanos(item.Expires), []byte(item.Text))
 	if err := s.maintain(ctx, b); err != nil {
 		return fmt.Errorf("store output of call %s: %w", item.Call, err)

@@ -33,7 +33,7 @@ func (s *Store) Save(ctx context.Context, item overflow.Item) error {
 			return err
 		}
 		return q.exec(ctx, insertOverflow, item.ID, item.Session, item.Turn, item.Call, item.Tool,
-			item.Source, len(item.Text),
+			string(item.Source), len(item.Text),
 			nanos(item.Created), nanos(item.Expires), []byte(item.Text))
 	})
 	if err != nil {

@@ -23,6 +23,12 @@ const around = 110
 type setting struct {
 	only *regexp.Regexp // one of these must be next to it or in it; nil = no condition
 	not  *regexp.Regexp // none of these may be
+	in   *regexp.Regexp // it must itself contain one of these; nil = no condition
+}
+
+// holds reports whether a match is an instruction in its context, which includes the match.
+func (s setting) holds(match, near string) bool {
+	return (s.in == nil || s.in.MatchString(match)) && (s.only == nil || s.only.MatchString(near)) && (s.not == nil || !s.not.MatchString(near))
 }
 
 // settings are the contexts, by rule.
@@ -61,6 +67,58 @@ var settings = sync.OnceValue(func() map[string]setting {
 	}
 })
 
+// strict are further conditions for files and outputs of commands, by rule: source, manuals, licences and logs contain
+// what would be odd in a page. Each was written for what a measurement over foreign repositories found (TestCleanFiles).
+var strict = sync.OnceValue(func() map[string]setting {
+	re := func(s string) *regexp.Regexp { return regexp.MustCompile(`(?i)` + s) }
+	return map[string]setting{
+		"ignore_instructions": {in: re(`previous|prior|earlier|above|preceding|foregoing|your|my|(?:all|any|every|these|those)` + ws + `+(?:of` + ws + `+|the` + ws + `+)*(?:instruction|prompt)`)},
+		"override_orders":     {not: re(`pull request|severity|\.ya?ml|linter|\|\w+\|\w+\||[\s\x60]-[a-z]\b|directives embedded|\b(?:ignore|override)-\w|overrid(?:e|es|den)\s+(?:the\s+(?:model|default)|default|async|get)\b|(?:istanbul|[cv]8)\s+ignore|prompt directives`)},
+		"void_orders": {not: re(`(?:file|value|text|line|name)s?\s+(?:is|are)\s+replaced|\b(?:context|ctx|callback|goroutine|thread|handler|workflow|draft|rfc|warranty|licen[cs]e)s?\b|` +
+			`(?:request|turn|query|operation|job|call)s?\s+(?:is|was|are|were|has been|have been)\s+(?:already\s+)?cancell?ed|cancell?ed\s+before`)},
+		"call_first": {not: re(`before\s+(?:\W*\s*)?(?:using\s+this\s+(?:\W*\s*)?(?:file|package|module|library|software|class|function|code|api)|responding\W+(?:to|with))|\bwe\s+can|respond to \w+ first|\bcall\s+\w+\(\)|tool\s+requires\s+(?:access|an?\b)`)},
+		"to_the_model": {only: re(`curl|wget|\|\s*(?:ba)?sh\b|delete|approve|mark\s+this|skip|without\s+(?:review|asking|approval|confirm)|recommend|ignore|disregard|classify|rank|wire|stored\s+card|payment|gift|production|public\b|tracking|` +
+			`backdoor|insert|\bsay\b|tell\s+the|secret|password|credential|token|evil|execute\s+\W|otherwise|will\s+fail|leave\s+no|book\b|purchase|immediately|harmless|score|no\s+matter|whatever|https?:`), not: re(`::|[a-z]\s+model:|\bmodel\??:\s*(?:['"\x60]|string\b|\w+[;,<.|(])|\bharness\b|agents?\s+(?:must|should|shall|may)\s+(?:always\s+|also\s+|first\s+)?(?:read|resume|stop|follow|consult|prefer|keep|check|handle|respond|return|implement|support|validate|update)\b|should:(?:\s|\\n)`)},
+		"kept_order":   {not: re(`(?:if|when|whether)\s+(?:the\s+|a\s+)?user\s+prefers`)},
+		"secret_deed":  {not: re(`between us \w+ing|silently\s+ignor`)},
+		"prompt_leak":  {not: re(`_SYSTEM_PROMPT|system_prompt\s*[=:]|sends\s+a\s+system|context\s+window|definitions\s+available|messages,\s+system\s+prompt|list\s+of\s+(?:\W*\s*)?(?:\w+\s+)*tool`)},
+		"hide_orders":  {not: re(`user'?s\s+(?:environment|home|config|setting|locale|shell|terminal|browser|data|program)`)},
+		"key_files":    {not: re(`loads?\s+(?:the\s+)?\W*\.env|environment\s+variables\s+if`)},
+		"fixed_answer": {only: re(`(?:respond|reply|answer|say|rate|rank|mark|approve|classify|write)\b[^.]{0,80}(?:whatever|regardless|no\s+matter|nothing\s+else|full\s+access|10\s+of\s+10)`), not: re(`no\s+matter\s+what\s+the|regardless\s+of\s+(?:whether|how|which|what\s+the)`)},
+		"other_task":   {not: re(`abort\s+the\s+current\s+(?:data|operation|transaction|transfer|request|process|batch|command|statement|merge|rebase|test|download|parse|loop|iteration|upload|build)|(?:model|llm)\s+refuse`)},
+		"role_object":  {only: re(`["']role\\?["']\s*:|tool_calls`), not: re(`this\.tool_calls`)},
+		"xml_tag_injection": {
+			only: re(`<` + ws + `*/` + ws + `*(?:system|assistant|user|tool.result|function.call)|<` + ws + `*(?:system|assistant)` + ws + `*>` + ws + `*(?:\n|[A-Za-z])`),
+			not:  re(`\b[a-z]<(?:system|user)|<reasoning>`),
+		},
+		"forged_turns":      {not: re(`<example>`)},
+		"carry_off":         {not: re(`localhost|/oauth`)},
+		"hide_from_user":    {not: re(`the\s+user\s+(?:about|of|that|when|if)\s+(?:an?\s+|the\s+)?(?:internal|errors?\b|each|every)`)},
+		"hidden_text":       {in: re(`\S\S`)}, // one override of the direction is what editors and linters are tested with
+		"chat_template":     {not: re(`[\w(]\[inst\]|special\s+tokens?|tokenizer|\|>\W{0,3}\s*tokens?\b`)},
+		"encoded_orders":    {not: re(`\\xEF\\xBB|\bBOM`)},
+		"execute_following": {not: re(`user\s+agents?\b`)},
+	}
+})
+
+// FlagFile is Flag for text of files, outputs of commands and names. There a false alarm would be frequent and costs much:
+// it makes everything ask. The rules are the same, the conditions are stricter.
+func FlagFile(text string) []Match {
+	return slices.DeleteFunc(Flag(text), func(m Match) bool {
+		s, ok := strict()[m.Rule]
+		return ok && !s.holds(asRead(text[m.Start:m.End]), asRead(near(text, m)))
+	})
+}
+
+// asRead returns a text, followed by it as it reads without invisible characters and with the letters that look-alikes
+// look like, if that differs.
+func asRead(text string) string {
+	if f := fold(text, false); f.text != text {
+		return text + "\n" + f.text
+	}
+	return text
+}
+
 // Flag returns what must be treated as an attempt to instruct the model, in the output of a tool: the matches of Find,
 // without those that only look like one. A text about such attacks may quote them, a page has images, and a manual
 // gives orders to people. Patterns alone are never sufficient, least of all here: attempts in other words, or in the
@@ -81,8 +139,12 @@ func isInstruction(text string, m Match) bool {
 	if strings.HasSuffix(m.Rule, "_image_exfil") && len(text)-(m.End-m.Start) < mostlyImage {
 		return !s.not.MatchString(text) && !still().MatchString(text[m.Start:m.End])
 	}
-	near := text[boundary(text, max(0, m.Start-around)):boundary(text, min(len(text), m.End+around))]
-	return (s.only == nil || s.only.MatchString(near)) && (s.not == nil || !s.not.MatchString(near))
+	return s.holds(text[m.Start:m.End], near(text, m))
+}
+
+// near returns a match with the text around it.
+func near(text string, m Match) string {
+	return text[boundary(text, max(0, m.Start-around)):boundary(text, min(len(text), m.End+around))]
 }
 
 // topics matches words of texts about such attacks, or about the marks of chat templates.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -24,7 +25,7 @@ type value struct {
 	Raw         json.RawMessage `json:"raw,omitempty"`
 	ExitCode    *int            `json:"exit_code,omitempty"`
 	Truncated   bool            `json:"truncated,omitempty"`
-	Untrusted   string          `json:"untrusted,omitempty"`
+	Untrusted   source.Source   `json:"untrusted,omitempty"`
 	Error       bool            `json:"error,omitempty"`
 	MIME        string          `json:"mime,omitempty"`
 	Credentials int             `json:"credentials,omitempty"`
@@ -35,7 +36,7 @@ func encode(r *tools.Result) ([]byte, bool) {
 	if len(r.Text)+len(r.Whole) > maxValue {
 		return nil, false
 	}
-	for _, s := range []string{r.Text, r.Whole, r.Untrusted, r.MIME} {
+	for _, s := range []string{r.Text, r.Whole, string(r.Untrusted), r.MIME} {
 		if !utf8.ValidString(s) { // JSON would change it
 			return nil, false
 		}

@@ -70,7 +70,7 @@ func (c *conn) theirs(f *flight, err error) *guard.Error {
 		return &guard.Error{Code: guard.PolicyBlocked, Server: id, Message: text, Err: err}
 	case ok && !transportCode(rpc.Code):
 		return &guard.Error{
-			Code: guard.CodeOfRPC(rpc.Code), Server: id,
+			Code: guard.CodeOfRPC(rpc.Code), Server: id, Theirs: true,
 			Message: "the server " + id + " refused the call: " + guard.Line(rpc.Message, 500), Err: err,
 		}
 	case status >= http.StatusBadRequest:
@@ -92,7 +92,7 @@ func pageNeeded(id string, rpc *jsonrpc.Error) *guard.Error {
 		Elicitations []*sdk.ElicitParams `json:"elicitations"`
 	}
 	e := &guard.Error{
-		Code: guard.AuthFailure, Server: id, Err: rpc,
+		Code: guard.AuthFailure, Server: id, Err: rpc, Theirs: true,
 		Message: "the server " + id + " wants the person to open a page before it does this: " +
 			guard.Line(rpc.Message, 300),
 		Suggestion: "Tell the user what the server wants and show the address as it is; do not open it. Call the tool again when the user says that it is done.",
@@ -149,6 +149,7 @@ func (c *conn) broken(err error) *guard.Error {
 	}
 	if why, ok := errors.AsType[*guard.Error](c.explain(err)); ok {
 		e.Message += ": " + why.Message
+		e.Theirs = true
 		if why.Code == guard.InvalidInput { // the answer itself was bad
 			e.Code = why.Code
 		}
@@ -171,6 +172,7 @@ func (c *conn) odd(err error) *guard.Error {
 		c.doubt()
 	case e.Code == guard.ServerError:
 		e.Message = "the answer of the server " + c.s.cfg.ID + " cannot be used: " + guard.Line(err.Error(), 300)
+		e.Theirs = true
 	}
 	return e
 }

@@ -358,7 +358,7 @@ func statusFailure(id string, status int, target string, err error) *guard.Error
 	e := &guard.Error{Code: guard.CodeOfStatus(status), Server: id, Err: &statusError{status: status, err: err}}
 	switch {
 	case target != "":
-		e.Code = guard.InvalidInput
+		e.Code, e.Theirs = guard.InvalidInput, true
 		e.Message = fmt.Sprintf("the server %s has moved to %s; write the new address into the configuration", id,
 			guard.Line(target, 120))
 	case status == http.StatusUnauthorized:

@@ -14,6 +14,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"github.com/zephbot/zephbot/policy/scan"
+	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -50,7 +52,7 @@ type Item struct {
 	Turn    string
 	Call    string // with Session and Turn: the call that produced it
 	Tool    string
-	Source  string // for untrusted content, as in tools.Result.Untrusted; "" = our own
+	Source  source.Source // of Text (tools.Call.Source); None = our own words
 	Text    string
 	Created time.Time
 	Expires time.Time // when it expires; zero = never
@@ -93,8 +95,8 @@ type Options struct {
 	MaxBytes int64
 	// Summarize summarises a long output; the summary replaces its beginning and end. nil = off. question is what the
 	// person wants, and text is the output, already cut to the threshold. If it fails, returns nothing or takes too
-	// long, beginning and end are used. It is not called for untrusted content: a summary could carry an injection past
-	// the scan of the mark stage.
+	// long, beginning and end are used. It is not called for pages and answers of servers, nor for a text that would be flagged: a
+	// summary could carry an injection past the scan of the mark stage.
 	Summarize func(ctx context.Context, question, tool, text string) (string, error)
 	// SummaryTimeout limits one summary; 0 or less = 30 seconds.
 	SummaryTimeout time.Duration
@@ -168,7 +170,7 @@ func (s *stage) shape(ctx context.Context, call *tools.Call, result *tools.Resul
 	if !long && !filtered {
 		return &shown
 	}
-	note := s.keep(ctx, call, keep, result.Untrusted)
+	note := s.keep(ctx, call, keep, call.Source(result))
 	if long {
 		shown.Text = s.shorten(ctx, call, &shown, limit)
 		shown.Truncated = true
@@ -208,7 +210,7 @@ func (s *stage) limit(call *tools.Call) int {
 // shorten returns a summary, or beginning and end: at most limit characters and a marker.
 func (s *stage) shorten(ctx context.Context, call *tools.Call, result *tools.Result, limit int) string {
 	ends, _ := Cut(result.Text, limit)
-	if s.Summarize == nil || result.Untrusted != "" {
+	if s.Summarize == nil || result.Untrusted != source.None || len(scan.From(call.Source(result), result.Text)) > 0 {
 		return ends
 	}
 	bounded, cancel := context.WithTimeout(ctx, s.SummaryTimeout)
@@ -228,7 +230,7 @@ func (s *stage) shorten(ctx context.Context, call *tools.Call, result *tools.Res
 
 // keep stores the first of the texts that is not too large, or the ends of the first one. It returns a line that says
 // where the text is, or why it was not stored.
-func (s *stage) keep(ctx context.Context, call *tools.Call, texts []string, source string) string {
+func (s *stage) keep(ctx context.Context, call *tools.Call, texts []string, from source.Source) string {
 	text, part := "", ""
 	for _, candidate := range texts {
 		if s.MaxBytes <= 0 || int64(len(candidate)) <= s.MaxBytes {
@@ -247,7 +249,7 @@ func (s *stage) keep(ctx context.Context, call *tools.Call, texts []string, sour
 		return fmt.Sprintf("[the whole output, %d characters, could not be kept: it is larger than %d bytes; ask for less at once]",
 			count(texts[0]), s.MaxBytes)
 	}
-	item := s.item(call, text, source)
+	item := s.item(call, text, from)
 	if err := s.save(ctx, item); err != nil {
 		s.Log.Error().Err(err).Str("call", call.ID).Str("tool", item.Tool).Int("bytes", len(text)).
 			Msg("output was not kept")
@@ -260,11 +262,11 @@ func (s *stage) keep(ctx context.Context, call *tools.Call, texts []string, sour
 	return fmt.Sprintf("[%d characters kept as %s%s; %s reads them]", count(text), Prefix, item.ID, ToolName)
 }
 
-func (s *stage) item(call *tools.Call, text, source string) Item {
+func (s *stage) item(call *tools.Call, text string, from source.Source) Item {
 	now := s.Now()
 	item := Item{
 		ID: s.NewID(), Session: call.Origin.Session, Turn: call.Origin.Turn, Call: call.ID, Tool: toolOf(call),
-		Source: source, Text: text, Created: now, Expires: now.Add(s.Retention),
+		Source: from, Text: text, Created: now, Expires: now.Add(s.Retention),
 	}
 	if item.Call == "" { // a call without an id counts as a new call
 		item.Call = item.ID

@@ -20,6 +20,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/zephbot/zephbot/policy/netrule"
+	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -307,7 +308,7 @@ func result(list []found, most int) *tools.Result {
 	if len(raw) == 0 {
 		return &tools.Result{Text: "No results. Try other words.", Raw: map[string]any{"results": []page{}}}
 	}
-	return &tools.Result{Text: strings.TrimSuffix(b.String(), "\n"), Raw: map[string]any{"results": raw}, Untrusted: "web search"}
+	return &tools.Result{Text: strings.TrimSuffix(b.String(), "\n"), Raw: map[string]any{"results": raw}, Untrusted: source.Search}
 }
 
 // line makes one line of words that may contain markup, of at most so many characters.

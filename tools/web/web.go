@@ -24,6 +24,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/zephbot/zephbot/policy/netrule"
+	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -202,7 +203,7 @@ func (c *client) run(ctx context.Context, call *tools.Call, raw string,
 	if err != nil {
 		return nil, err
 	}
-	res.Untrusted = public(p.url)
+	res.Untrusted = source.Source(public(p.url))
 	if p.truncated {
 		res.Truncated = true
 	}

@@ -224,7 +224,7 @@ func (d *dumper) read(ctx context.Context, store bot.Reader, a *bot.Arrival) err
 func (d *dumper) entry(e *journal.Entry) EntryDump {
 	out := EntryDump{
 		N: e.N, Child: e.Child, Kind: e.Kind, At: e.At, Call: e.Call, Tool: e.Tool, Failed: e.Failed, Category: e.Category, Rule: d.clean(e.Rule), By: e.By, Millis: e.Millis,
-		Source: d.clean(e.Source), Flagged: e.Flagged, Reason: e.Reason, Model: e.Model, Usage: e.Usage, USD: e.USD, Bytes: len(e.Text), Text: d.text(e.Text),
+		Source: d.clean(string(e.Source)), Flagged: e.Flagged, Reason: e.Reason, Model: e.Model, Usage: e.Usage, USD: e.USD, Bytes: len(e.Text), Text: d.text(e.Text),
 	}
 	for _, u := range e.Uses {
 		out.Uses = append(out.Uses, UseDump{Call: u.Call, Name: u.Name, Bytes: len(u.Args), Args: d.text(string(u.Args))})

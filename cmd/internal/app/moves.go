@@ -7,6 +7,7 @@ import (
 	"github.com/zephbot/zephbot/bot/moves"
 	"github.com/zephbot/zephbot/bot/news"
 	"github.com/zephbot/zephbot/bot/terminal"
+	"github.com/zephbot/zephbot/policy/source"
 )
 
 // relocator follows groups that get new ids; forget drops their counters, nil = there are none yet.
@@ -32,6 +33,6 @@ func (c *Core) openNews() {
 	}
 	c.news = news.New(news.Deps{
 		Store: c.stores.Bot, Keeper: c.keeper(), Moves: c.moves, Owner: c.owner, Lives: c.living.Lives, Look: look, Running: c.kit.runner.Running, Now: c.now, Log: c.log,
-		Wrap: func(source, text string) (string, []string) { return c.stages.marker.Wrap(source, text) },
+		Wrap: func(from source.Source, text string) (string, []string) { return c.stages.marker.Wrap(from, text) },
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/approve"
 	"github.com/zephbot/zephbot/tools/audit"
+	"github.com/zephbot/zephbot/tools/mark"
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
@@ -162,6 +163,9 @@ func (b *Bench) Call(ctx context.Context, o CallOptions) CallOutcome {
 		return out
 	}
 	out.Text, out.Raw, out.Failed = result.Text, result.Raw, result.Error
+	if call.Source(result).Kind().Brief { // a person or a script reads it
+		out.Text = mark.Bare(out.Text)
+	}
 	if result.Failure != nil {
 		out.Category = string(result.Failure.Category)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
@@ -72,7 +73,7 @@ const (
 // in length. The result is always marked as untrusted. Render never fails: the text says what could not be shown. ctx
 // ends the check of the structured result.
 func Render(ctx context.Context, res *mcp.CallToolResult, o Options) *tools.Result {
-	out := &tools.Result{Untrusted: "mcp:" + o.Server}
+	out := &tools.Result{Untrusted: source.MCP(o.Server)}
 	if res == nil {
 		return out
 	}

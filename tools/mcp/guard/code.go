@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -58,6 +59,7 @@ type Error struct {
 	Tool       string // the tool's own name, without the server
 	Message    string
 	Suggestion string // "" = the one of the code or category
+	Theirs     bool   // Message contains words of the server
 	Err        error  // the cause, for the log; may be nil
 }
 
@@ -111,8 +113,13 @@ func (e *Error) ToolError() *tools.Error {
 	if suggestion == "" && c == e.Code.Category() {
 		suggestion = suggestions[e.Code]
 	}
+	var from source.Source
+	if e.Theirs {
+		from = source.MCP(e.Server)
+	}
 	return &tools.Error{
-		Category: c, Message: e.Message, Suggestion: suggestion, Err: e.Err,
+		Untrusted: from,
+		Category:  c, Message: e.Message, Suggestion: suggestion, Err: e.Err,
 		Retryable: e.Code.Retryable(),
 		Denied:    e.Code == PolicyBlocked,
 	}
