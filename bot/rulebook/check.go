@@ -1,6 +1,7 @@
 package rulebook
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,24 +28,27 @@ type Decision struct {
 	Reason string `json:"reason"`
 }
 
-// Check returns what would be decided about a call, without any effect. chain cannot ask anybody. A call of an
-// unregistered tool, or with arguments that the tool would refuse, is judged by the rules alone. Errors are
-// ErrMistaken.
+// Check returns what would be decided about a call, without any effect. chain cannot ask anybody. What any stage or the
+// tool itself would refuse before it runs is denied: wrong arguments, a path or an address out of reach, a blocked tool.
+// Names of hosts are not resolved, because that is a request already. A call of an unregistered tool is judged by the
+// rules alone. Errors are ErrMistaken.
 func (b *Book) Check(ctx context.Context, chain Chain, call *tools.Call) (Decision, error) {
 	if err := b.named(call.Tool); err != nil {
 		return Decision{}, err
 	}
 	call.Probe = true
 	_, err := chain.Execute(ctx, call)
-	if call.Trail.Effect != "" {
-		return Decision{Effect: call.Trail.Effect, Rule: call.Trail.Rule, Reason: call.Trail.Reason}, nil
-	}
 	var args map[string]any
-	if jsonErr := json.Unmarshal(call.Args, &args); jsonErr != nil {
+	if jsonErr := json.Unmarshal(call.Args, &args); jsonErr != nil && call.Trail.Effect == "" {
 		return Decision{}, mistakenf("the arguments are not a JSON object: %w", jsonErr)
 	}
-	if errors.Is(err, tools.ErrProbed) {
-		return Decision{Effect: string(policy.Allow), Rule: call.Trail.Rule, Reason: call.Trail.Reason}, nil
+	_, registered := b.deps.Tools.Lookup(call.Tool)
+	effect := cmp.Or(call.Trail.Effect, string(policy.Allow))
+	switch refused, ok := errors.AsType[*tools.Error](err); {
+	case ok && effect == string(policy.Allow) && (registered || call.Trail.Effect != ""):
+		return Decision{Effect: string(policy.Deny), Rule: "not possible", Reason: refused.Message}, nil
+	case call.Trail.Effect != "" || errors.Is(err, tools.ErrProbed):
+		return Decision{Effect: effect, Rule: call.Trail.Rule, Reason: call.Trail.Reason}, nil
 	}
 	d := b.deps.Policy.Decide(policy.Request{
 		Caller: call.Origin.Caller, Tool: call.Tool, Args: args, Inputs: inputs(args),

@@ -56,6 +56,7 @@ func (t *toolset) findPath() (tools.Tool, error) {
 				Show: "find " + show(pattern) + " in " + show(s.display(p.abs)), Note: s.note(p),
 			}, nil
 		},
+		Check: func(_ context.Context, _ *tools.Call, in findArgs) error { return in.validate() },
 		Run: func(ctx context.Context, call *tools.Call, in findArgs) (*tools.Result, error) {
 			s, err := t.enter(ctx, call.Origin, true)
 			if err != nil {

@@ -45,8 +45,25 @@ func (t *toolset) grep() (tools.Tool, error) {
 		show: func(s *scope, p place, in grepArgs) string {
 			return "search for " + quote(in.Pattern) + " in " + show(s.display(p.abs))
 		},
+		may: mayGrep,
 		run: grep,
 	}.tool(t)
+}
+
+// mayGrep returns why a search cannot be made.
+func mayGrep(s *scope, p place, in grepArgs) error {
+	if _, err := newMatcher(in.Pattern, in.CaseSensitive == nil || *in.CaseSensitive); err != nil {
+		return err
+	}
+	switch {
+	case p.isRoot(): // it is made when it is used first
+		return nil
+	case !p.exists():
+		return s.missing(p)
+	case !p.isDir():
+		return s.readable(p)
+	}
+	return nil
 }
 
 func grep(s *scope, p place, in grepArgs) (*tools.Result, error) {

@@ -19,20 +19,34 @@ func (t *toolset) listDirectory() (tools.Tool, error) {
 		},
 		path: func(in listArgs) string { return in.Path }, follow: true,
 		show: said[listArgs]("list"),
-		run:  func(s *scope, p place, _ listArgs) (*tools.Result, error) { return list(s, p) },
+		may: func(s *scope, p place, _ listArgs) error {
+			if p.isRoot() { // it is made when it is used first
+				return nil
+			}
+			return mayList(s, p)
+		},
+		run: func(s *scope, p place, _ listArgs) (*tools.Result, error) { return list(s, p) },
 	}.tool(t)
 }
 
 // maxListed limits the lines of a listing.
 const maxListed = 2000
 
-func list(s *scope, p place) (*tools.Result, error) {
+// mayList returns why there is nothing to list.
+func mayList(s *scope, p place) error {
 	switch {
 	case !p.exists():
-		return nil, s.missing(p)
+		return s.missing(p)
 	case !p.isDir():
-		return nil, failed("Use read to see its content.", "%s is not a directory, but %s", quote(p.given),
+		return failed("Use read to see its content.", "%s is not a directory, but %s", quote(p.given),
 			kindName(p.info.mode))
+	}
+	return nil
+}
+
+func list(s *scope, p place) (*tools.Result, error) {
+	if err := mayList(s, p); err != nil {
+		return nil, err
 	}
 	d, err := s.dirAt(p.root, p.abs)
 	if err != nil {

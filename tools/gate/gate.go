@@ -117,7 +117,7 @@ func hidden(call *tools.Call) *tools.Error {
 //
 // A tool that the model was not shown, for whatever reason (tools.dependencies, a filter, the tool came later), cannot
 // be called: an injected text may know its name. The journal of a session records what was shown. In addition, nobody
-// is asked about a call that its tool will refuse.
+// is asked about a call that its tool will refuse, and a probe does not report it as allowed.
 func (g *gate) possible(ctx context.Context, call *tools.Call, effect policy.Effect) error {
 	switch {
 	case effect != policy.Allow && effect != policy.Ask:
@@ -129,8 +129,8 @@ func (g *gate) possible(ctx context.Context, call *tools.Call, effect policy.Eff
 				" was not offered in this step.",
 			Suggestion: "Use one of the tools you were offered; others may be offered later.",
 		}
-	case effect == policy.Allow:
-		return nil
+	case effect == policy.Allow && !call.Probe:
+		return nil // the tool refuses it itself in a moment
 	}
 	tool, ok := call.Tools.Over(g.tools).Lookup(call.Def.Name)
 	if !ok {
