@@ -20,6 +20,7 @@ type book struct {
 	mu       sync.Mutex // guards the fields below
 	tail     journal.Tail
 	children bool // tail has entries of sub-agents
+	sites    *sites
 }
 
 func newBook(of Journal, tail journal.Tail) *book {

@@ -280,6 +280,10 @@ func (s *step) result(b *batch, u journal.Use, call *tools.Call, result *tools.R
 		Rule: call.Trail.Rule, By: call.Trail.ApprovedBy, Cleared: call.Trail.Cleared,
 		Ran: call.Trail.Started || call.Trail.Cached, Audit: call.Trail.Audit,
 		Millis: call.Trail.Duration.Milliseconds(), Notices: call.Trail.Notices,
+		Opened: s.state.opened().taken(u.Call), Wrote: writes(call),
+	}
+	if e.Wrote {
+		e.Touched = touched(call)
 	}
 	if err != nil {
 		te := tools.AsError(err)
@@ -304,7 +308,7 @@ func (s *step) result(b *batch, u journal.Use, call *tools.Call, result *tools.R
 	if call.Def.Server == "" {
 		e.Found = result.Found
 	}
-	e.Touched = touched(call)
+	e.Touched, e.Seen = touched(call), found(call, result)
 	return e
 }
 
@@ -352,8 +356,10 @@ func (s *step) call(b *batch, u journal.Use) *tools.Call {
 	batches, calls := at.Of(at.Caller) // of whoever the turn belongs to
 	calls -= len(b.entry.Uses)
 	own := slices.IndexFunc(b.entry.Uses, func(other journal.Use) bool { return other.Call == u.Call })
+	known := &addresses{said: now.Said, seen: now.Seen, call: u.Call, sites: s.state.opened()}
 	return &tools.Call{
-		ID: u.Call, Batch: b.entry.N, Tool: u.Name, Args: u.Args, Definition: u.Definition,
+		Addresses: known,
+		ID:        u.Call, Batch: b.entry.N, Tool: u.Name, Args: u.Args, Definition: u.Definition,
 		Origin: s.turn.Origin, Trail: &tools.Trail{}, Tools: s.turn.Tools,
 		Room: s.room(len(b.entry.Uses)), Ask: s.wanted(), Said: s.state.typed(), Foreign: now.Foreign, Suspicious: now.Suspicious,
 		Touched: now.Touched, BatchN: batches, CallN: calls + own + 1,

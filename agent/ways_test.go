@@ -44,7 +44,7 @@ type scene struct {
 // action is a call: what is decided about it, and its result.
 type action struct {
 	tool, input string
-	was, now    string // allow or ask
+	was, now    string // allow, ask or refused
 	because     string // now differs from was
 	beside      bool   // requested in one step with the call before
 	result      string
@@ -123,12 +123,16 @@ func webTalks(t *testing.T, text string) (list []*webTalk) {
 // played is what became of a transcript.
 type played struct {
 	asked []tools.Question
-	calls map[string]bool // tool and arguments of what was asked
+	calls map[string]bool // what was asked, by callKey
+	ran   map[string]bool
 }
 
 func (p *played) decided(a *action) string {
 	if p.calls[callKey(a.name(), a.args())] {
 		return "ask"
+	}
+	if !p.ran[callKey(a.name(), a.args())] {
+		return "refused"
 	}
 	return "allow"
 }
@@ -146,7 +150,7 @@ func callKey(tool string, args json.RawMessage) string {
 // where it offers more than this one call for this conversation, that is what the person presses.
 func (c *webTalk) play(t *testing.T, set *policy.Set) *played {
 	t.Helper()
-	p := &played{calls: map[string]bool{}}
+	p := &played{calls: map[string]bool{}, ran: map[string]bool{}}
 	shelf, lookup := &shelf{t: t}, &toolstest.Lookup{}
 	var grants []policy.Grant
 	registry, err := tools.NewRegistry(c.tools(t)...)
@@ -196,6 +200,11 @@ func (c *webTalk) play(t *testing.T, set *policy.Set) *played {
 			default:
 				t.Fatalf("%s: %+v", c.name, out)
 			}
+		}
+	}
+	for _, call := range hand.calls {
+		if call.Trail.Started {
+			p.ran[callKey(call.Def.Name, call.Args)] = true
 		}
 	}
 	return p
@@ -278,7 +287,7 @@ func (c *webTalk) tools(t *testing.T) []tools.Tool {
 func webRules(t *testing.T) *policy.Set {
 	t.Helper()
 	set, err := policy.New(policy.Options{
-		Tools: slices.Concat(shell.Says(), file.Says(), web.Says()), AllowNetwork: true, Unasked: policy.UnaskedReading,
+		Tools: slices.Concat(shell.Says(), file.Says(), web.Says()), AllowNetwork: true, Unasked: policy.UnaskedReading, QuietHosts: policy.QuietHosts(),
 		Permissions: map[string][]policy.Permission{"notes:*": {{Pattern: "*", Action: policy.Allow}}},
 	})
 	if err != nil {
@@ -313,5 +322,27 @@ func TestEverydayWeb(t *testing.T) {
 	t.Logf("%d questions before, %d now", before, now)
 	if now*10 > before*11 {
 		t.Errorf("%d questions instead of %d", now, before)
+	}
+}
+
+//go:embed testdata/web_attacks.txt
+var webAttacks string
+
+// TestAttackWaysOut: what a model that obeys a hostile page can send where without a person.
+func TestAttackWaysOut(t *testing.T) {
+	t.Parallel()
+	set := webRules(t)
+	for _, attack := range webTalks(t, webAttacks) {
+		t.Run(attack.name, func(t *testing.T) {
+			t.Parallel()
+			p := attack.play(t, set)
+			for _, turn := range attack.turns {
+				for _, a := range turn.calls {
+					if got := p.decided(a); got != a.now {
+						t.Errorf("%s %s: %s, want %s", a.tool, a.input, got, a.now)
+					}
+				}
+			}
+		})
 	}
 }

@@ -24,6 +24,8 @@ const (
 	Always  = "always"
 	// Tool approves every call of a tool that only reads, in one conversation.
 	Tool = "tool"
+	// Host approves what goes to a host or to an MCP server, in one conversation.
+	Host = "host"
 	// Cleared approves the call and clears the mark of the flagged source that the question names (Body).
 	Cleared = "cleared"
 )

@@ -30,6 +30,7 @@ const (
 	GrantPrefix = grant.Prefix
 	GrantPath   = grant.Path
 	GrantTool   = grant.Tool
+	GrantHost   = grant.Host
 )
 
 // Kinds of offers.

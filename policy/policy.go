@@ -21,6 +21,7 @@ import (
 
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/command"
+	"github.com/zephbot/zephbot/policy/netrule"
 	"github.com/zephbot/zephbot/policy/pathrule"
 )
 
@@ -112,6 +113,10 @@ type Request struct {
 	// there is none, or the call's text is the person's own words. An allow becomes an ask for what keeps text for later
 	// conversations.
 	Foreign string
+	// Addresses are the web addresses that the call may open, or that it tells an MCP server.
+	Addresses []Address
+	// Reads: the MCP server of the tool states that it only reads, trusted or not.
+	Reads bool
 	// Touched are the canonical paths on which this session has worked. They may be read again in spite of Suspicious.
 	Touched []string
 	// Grants are the standing approvals of the chat.
@@ -136,6 +141,10 @@ type Decision struct {
 	// Reading: the command is allowed only where it can change nothing and reach nobody. If that is too little for it, a
 	// person has to be asked.
 	Reading bool `json:"reading,omitempty"`
+	// Whole is what a person may approve for the rest of the conversation instead of this one call; nil = the call alone.
+	Whole *Grant `json:"whole,omitempty"`
+	// Watched: redirects have to be checked (Set.Follows).
+	Watched bool `json:"watched,omitempty"`
 }
 
 // Unasked says which commands run without a rule and without a question, where the kernel keeps them from changing
@@ -208,6 +217,9 @@ type Options struct {
 	Unasked Unasked
 	// Policy and Authorization are the outer rules.
 	Policy, Authorization Rules
+	// QuietHosts are domains, as in [netrule.Options], whose pages may be opened whatever the model puts into their
+	// address.
+	QuietHosts []string
 	// Files are the globs of tools.file.deny_read and allow_read, for what commands read; the file tools enforce them
 	// themselves. Nil denies nothing.
 	Files *pathrule.Rules
@@ -229,6 +241,7 @@ type Set struct {
 	files      *pathrule.Rules
 	limits     limits
 	reader     *command.Reader
+	quietHosts []string
 }
 
 // New compiles the options. One wrong rule makes it fail: the error joins all problems, each with table, index, key and
@@ -236,7 +249,7 @@ type Set struct {
 func New(o Options) (*Set, error) {
 	s := &Set{
 		level: o.Level, startups: newStartups(), names: act.NewNames(o.Tools), doers: doers(o.Tools),
-		files: o.Files, reader: o.Reader,
+		files: o.Files, reader: o.Reader, quietHosts: o.QuietHosts,
 	}
 	var errs []error
 	switch o.Level {
@@ -256,6 +269,9 @@ func New(o Options) (*Set, error) {
 	}
 	if err == nil {
 		s.denied = s.deniedPrograms(o.Tools)
+	}
+	if err := netrule.CheckDomains(o.QuietHosts); err != nil {
+		errs = append(errs, problemf("tools.web.quiet_hosts", "%w", err))
 	}
 	if s.shell, err = compileShell(o); err != nil {
 		errs = append(errs, err)
@@ -311,11 +327,13 @@ func (s *Set) inner(c *call) Decision {
 			Reason: "The autonomy level is full, so nothing is asked.",
 		}
 	case a.effect == Allow && level != Full:
-		if d, asks := doubted(c, a); asks {
+		if d, asks := s.doubted(c, a); asks {
 			return d
 		}
 	}
-	return a.decision(c.req.InsidePaths)
+	d := a.decision(c.req.InsidePaths)
+	d.Watched = d.Effect == Allow && level != Full && c.act == act.ReadsWeb && c.req.Foreign != ""
+	return d
 }
 
 // FlaggedRule begins Decision.Rule of a call that is asked about only because content in its conversation was flagged:
@@ -340,16 +358,23 @@ func (s *Set) covered(c *call, a answer) answer {
 }
 
 // doubted asks about a call that is allowed, because a text that nobody in the conversation has written may be behind it.
-func doubted(c *call, a answer) (Decision, bool) {
+func (s *Set) doubted(c *call, a answer) (Decision, bool) {
 	r := c.req
+	way, leads := s.wayOut(c, a)
 	switch {
 	case r.Suspicious != "" && !c.contained():
+		rule := FlaggedRule
+		if leads {
+			rule = WayRule + ", flagged content"
+		}
 		return Decision{
 			Effect: Ask,
-			Rule:   FlaggedRule + " (" + a.rule + ")",
+			Rule:   rule + " (" + a.rule + ")",
 			Reason: "Content from " + shorten(r.Suspicious) +
 				" tried to give instructions in this conversation, so this needs a person's approval.",
 		}, true
+	case leads:
+		return way, true
 	case r.Foreign != "" && c.act == act.Remembers:
 		return Decision{
 			Effect: Ask,

@@ -135,8 +135,8 @@ type Question struct {
 	Marked bool `json:"marked,omitempty"`
 	// Offers are the choices of a standing approval; empty if none can cover the call.
 	Offers []grant.Offer `json:"offers,omitempty"`
-	// Whole is set if every call of the tool can be approved for this session: it only reads, and its definition and
-	// server are known.
+	// Whole is what can be approved for this session instead of one call: every call of the tool, if it only reads and its
+	// definition and server are known, or a host to which the call may carry something.
 	Whole *grant.Grant `json:"whole,omitempty"`
 	Basis
 }

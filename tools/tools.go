@@ -16,6 +16,7 @@ import (
 
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/grant"
+	"github.com/zephbot/zephbot/policy/netrule"
 )
 
 // Definition is what models, people and the policy know about a tool.
@@ -125,6 +126,11 @@ type Call struct {
 	// Suspicious is the untrusted source whose content was flagged earlier in this session; "" = none. The gate passes
 	// it to the policy.
 	Suspicious string
+	// Addresses is what this session knows of web addresses, for this call; nil = nothing.
+	Addresses Addresses
+	// Follow returns why the call must not go on to the address that a redirect names; before is the address that
+	// redirects. It is set by the gate; nil = every redirect may be followed. It is not safe for concurrent use.
+	Follow func(before, to string) error
 	// Touched are the canonical paths that calls of this session have worked on. They may be read again after flagged
 	// content.
 	Touched []string
@@ -148,6 +154,18 @@ type Call struct {
 	// Set by the decode stage.
 	Def     Definition
 	Subject Subject
+}
+
+// Addresses is what a session knows of web addresses, for one call. Addresses are in the form of netrule.Plain. It is safe
+// for concurrent use.
+type Addresses interface {
+	// Origin says who has brought an address into the conversation.
+	Origin(normal string) netrule.Origin
+	// Take counts a site (netrule.Site) of which the call opens an address because it was found, once for each call. It
+	// returns false, and counts nothing, if other calls of the turn have taken the site netrule.MostOpened times.
+	Take(site string) bool
+	// Leave takes back what the call has taken.
+	Leave()
 }
 
 // Earlier is a call that has ended.
@@ -189,9 +207,11 @@ type Trail struct {
 	Suspicious string // untrusted source that was flagged in this session
 	ApprovedBy string
 	Offers     []grant.Offer // choices of a standing approval, for a call that asks
-	Server     string        // address of the MCP server, for the policy
-	Changed    []string      // files that changed since a standing approval for this call was stored
-	Judge      string        // allow, deny:<reason>, error:<text>
+	// Whole is what a person may approve for the rest of the conversation instead of this one call; nil = nothing.
+	Whole      *grant.Grant
+	Server     string   // address of the MCP server, for the policy
+	Changed    []string // files that changed since a standing approval for this call was stored
+	Judge      string   // allow, deny:<reason>, error:<text>
 	Cached     bool
 	Attempts   int // runs of the tool
 	Category   Category
@@ -226,7 +246,7 @@ type Egress struct {
 	Method  string `json:"method"`
 	Status  int    `json:"status,omitempty"`
 	Bytes   int64  `json:"response_bytes,omitempty"`
-	Blocked string `json:"block_reason,omitempty"` // allowlist, blocklist, ssrf, scheme
+	Blocked string `json:"block_reason,omitempty"` // allowlist, blocklist, ssrf, scheme, redirect
 	Hop     int    `json:"hop,omitempty"`
 	Millis  int64  `json:"duration_ms"`
 }
@@ -247,7 +267,9 @@ type Result struct {
 	MIME        string   // content type of Text when it is not plain text
 	Credentials int      // how many were hidden in Text
 	Found       []string // tools found by a search, which are shown for the rest of the turn
-	Files       []File   // images and the like, for the person; the model only reads that they exist
+	// Links are web addresses that Text names in a shorter form: relative to its page.
+	Links []string
+	Files []File // images and the like, for the person; the model only reads that they exist
 }
 
 // File is output that is not text. Its content is in Data, or was stored for the session and is named by Hash: then the

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/policy/netrule"
 	"github.com/zephbot/zephbot/policy/source"
 )
 
@@ -50,6 +51,8 @@ type Entry struct {
 	// Foreign, of a user entry: where text in it comes from that its sender has not written, such as a forwarded message.
 	Foreign source.Source `json:"foreign,omitempty"`
 	Quote   *Quote        `json:"quote,omitempty"` // user: what was replied to
+	// Scheduled, of a user entry: it is the text of a scheduled task, which a model may have written.
+	Scheduled bool `json:"scheduled,omitempty"`
 	// Joins says how a user entry came into a turn that an earlier one had begun; "" = this one began it.
 	Joins Joining `json:"joins,omitempty"`
 	// Heard are the messages that a user entry was made from, in order. It finds the turn of a message that was edited.
@@ -77,6 +80,14 @@ type Entry struct {
 	Flagged bool     `json:"flagged,omitempty"`
 	Notices []string `json:"notices,omitempty"` // result: what else the person was told
 	Touched []string `json:"touched,omitempty"` // result: canonical paths of files that the call worked on
+	// Said, of a user entry that has lost its texts (reduced): the web addresses that a person has written there.
+	Said netrule.Keys `json:"-"`
+	// Seen, of a result: the web addresses that stand in what a call has read of the web, of a search or of a file.
+	Seen netrule.Keys `json:"seen,omitempty"`
+	// Wrote, of a result: the call may have changed files: those in Touched, or any if it names none.
+	Wrote bool `json:"wrote,omitempty"`
+	// Opened, of a result: the sites of which the call opened an address only because it was seen (Standing.Seen).
+	Opened []string `json:"opened,omitempty"`
 
 	Found []string `json:"found,omitempty"` // result: tools that a search has found
 	// Shown, of an assistant entry: the tools that the model was shown, in order, if the turn has not recorded these

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/policy/netrule"
 	"github.com/zephbot/zephbot/policy/source"
 )
 
@@ -38,6 +39,13 @@ type Standing struct {
 	// Succeeded lists the tools that have run without failure, each once, in the order of their first success.
 	Succeeded []string `json:"succeeded,omitempty"`
 	Touched   []string `json:"touched,omitempty"` // paths that calls worked on, each once, the last MostTouched
+	// Said are the web addresses that people have written, and Seen those that foreign text has brought: pages, searches,
+	// quotations, documents that nothing in this conversation has written. Of each, the last MostSaid and MostSeen count.
+	Said netrule.Keys `json:"said,omitempty"`
+	Seen netrule.Keys `json:"seen,omitempty"`
+	// Wrote: something may have changed any file. Made are the files that calls have changed otherwise, the first MostMade.
+	Wrote bool     `json:"wrote,omitempty"`
+	Made  []string `json:"made,omitempty"`
 	// Unsummed counts the summaries that the model was asked for in vain since the last one.
 	Unsummed Unsummed `json:"unsummed,omitzero"`
 }
@@ -93,6 +101,14 @@ func (s *Standing) unmarked(source string) []string {
 	return list
 }
 
+// MostSaid, MostSeen and MostMade bound what a Standing knows of addresses and files. An address that was dropped has to
+// be approved; if more files were changed, all of them count as changed.
+const (
+	MostSaid = 256
+	MostSeen = 1024
+	MostMade = 64
+)
+
 // Count is what the turns of one person have used in a conversation.
 type Count struct {
 	Caller  string `json:"caller"`
@@ -130,6 +146,7 @@ func (s Standing) After(entries ...Entry) Standing {
 // own copies the lists that are changed in place.
 func (s *Standing) own() {
 	s.Succeeded, s.Touched, s.By = slices.Clip(s.Succeeded), slices.Clone(s.Touched), slices.Clone(s.By)
+	s.Made = slices.Clip(s.Made)
 }
 
 func (s *Standing) add(e *Entry) {
@@ -163,6 +180,8 @@ func (s *Standing) add(e *Entry) {
 
 // heard notes what a message of a person brings that they have not written.
 func (s *Standing) heard(e *Entry) {
+	said, seen := e.addresses()
+	s.Said, s.Seen = s.Said.Add(said, MostSaid), s.Seen.Add(seen, MostSeen)
 	if e.Flagged {
 		from := e.Source.Words()
 		if from == "" { // an entry of an older version, which did not say
@@ -172,16 +191,24 @@ func (s *Standing) heard(e *Entry) {
 		}
 		s.mark(from)
 	}
+	if from := e.foreign(); from != "" {
+		s.Foreign = from.Words()
+	}
+}
+
+// foreign returns the source of text in a user entry that its sender has not written; "" = there is none.
+func (e *Entry) foreign() source.Source {
 	switch {
 	case e.News != "":
-		s.Foreign = source.Background.Words()
+		return source.Background
 	case e.Foreign != "":
-		s.Foreign = e.Foreign.Words()
+		return e.Foreign
 	case e.Quote != nil && !e.Quote.Own:
-		s.Foreign = source.Quoted.Words()
+		return source.Quoted
 	case slices.ContainsFunc(e.Parts, func(p llm.Part) bool { return !p.Own }):
-		s.Foreign = source.Attached.Words()
+		return source.Attached
 	}
+	return ""
 }
 
 // begin applies an entry with which a conversation begins.
@@ -235,6 +262,7 @@ func (s *Standing) result(e *Entry) {
 	if e.Brought {
 		s.Foreign = cmp.Or(e.Source.Words(), e.Tool)
 	}
+	s.addresses(e)
 	if !e.Failed && !slices.Contains(s.Succeeded, e.Tool) {
 		s.Succeeded = append(s.Succeeded, e.Tool)
 	}

@@ -1,6 +1,8 @@
 package journal
 
-import "slices"
+import (
+	"slices"
+)
 
 // Tail is the end of a journal, as far back as a turn needs it.
 type Tail struct {
@@ -130,6 +132,11 @@ func (e *Entry) reduced() Entry {
 	r := Entry{
 		N: e.N, Turn: e.Turn, Child: e.Child, Caller: e.Caller, Kind: e.Kind, Tool: e.Tool, Failed: e.Failed,
 		Source: e.Source, Flagged: e.Flagged, Brought: e.Brought, Cleared: e.Cleared, Touched: e.Touched, Keeps: e.Keeps, Standing: e.Standing,
+		Seen: e.Seen, Wrote: e.Wrote, Scheduled: e.Scheduled,
+	}
+	if e.Kind == UserEntry {
+		r.Foreign = e.foreign()
+		r.Said, r.Seen = e.addresses()
 	}
 	if e.Unsummed {
 		r.Unsummed, r.At = true, e.At
@@ -184,7 +191,7 @@ func (e *Entry) Size() int {
 	for i := range e.Heard {
 		n += 32 + len(e.Heard[i].Message) + len(e.Heard[i].Arrival)
 	}
-	return n + sizeOf(e.Notices, e.Touched, e.Found, e.Shown)
+	return n + len(e.Seen) + sizeOf(e.Notices, e.Touched, e.Found, e.Shown, e.Opened)
 }
 
 // Size estimates the memory of a Standing, in bytes. The receiver may be nil.
@@ -192,7 +199,7 @@ func (s *Standing) Size() int {
 	if s == nil {
 		return 0
 	}
-	n := 160 + len(s.Suspicious) + len(s.Foreign) + len(s.Turn) + len(s.Caller) + sizeOf(s.Succeeded, s.Touched, s.Marked)
+	n := 160 + len(s.Suspicious) + len(s.Foreign) + len(s.Turn) + len(s.Caller) + len(s.Said) + len(s.Seen) + sizeOf(s.Succeeded, s.Touched, s.Made, s.Marked)
 	for i := range s.By {
 		n += 32 + len(s.By[i].Caller)
 	}

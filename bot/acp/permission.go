@@ -75,6 +75,7 @@ func cardOf(row *bot.Row) card {
 const (
 	once       = "y"
 	forSession = "s"
+	whole      = "t"
 	clearMark  = "c"
 	deny       = "n"
 )
@@ -98,6 +99,7 @@ func (s *session) choice(ctx context.Context, c card, text string) string {
 	}{
 		{once, sdk.PermissionOptionKindAllowOnce},
 		{forSession, sdk.PermissionOptionKindAllowAlways},
+		{whole, sdk.PermissionOptionKindAllowAlways},
 		{clearMark, sdk.PermissionOptionKindAllowAlways},
 		{deny, sdk.PermissionOptionKindRejectOnce},
 	} {

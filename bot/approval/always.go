@@ -21,7 +21,7 @@ const (
 	showRule  = "a"
 	storeRule = "A"
 	hideRule  = "b"
-	wholeTool = "t" // approve every call of the tool in this conversation
+	wholeTool = "t" // approve every call of the tool, or what goes to the host, in this conversation
 )
 
 // How far back a rule is tested, on how many questions, and how many of them are shown.
@@ -112,7 +112,7 @@ func (b *Broker) store(
 	return e, nil
 }
 
-// whole approves the call and every later one of its tool in this conversation.
+// whole approves the call, and in this conversation every later one of its tool, or what goes to its host.
 func (b *Broker) whole(
 	ctx context.Context, a *bot.Approval, msg *bot.Message, say func(text string, alert bool) bot.Row,
 ) (turn.Effect, error) {
@@ -123,7 +123,11 @@ func (b *Broker) whole(
 	if info.Question.Whole == nil || a.Needed > 1 {
 		return b.unknown(msg), nil
 	}
-	e, err := b.decide(ctx, a, msg, bot.Approved, bot.Tool, say)
+	scope := bot.Tool
+	if info.Question.Whole.Kind == policy.GrantHost {
+		scope = bot.Host
+	}
+	e, err := b.decide(ctx, a, msg, bot.Approved, scope, say)
 	if err != nil || len(e.Change.Decide) == 0 || e.Change.Decide[0].State != bot.Approved {
 		return e, err
 	}

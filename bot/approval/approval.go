@@ -358,7 +358,7 @@ func offered(a *bot.Approval, choice string) (bool, error) {
 	}
 	switch q := info.Question; choice {
 	case "s":
-		return true, nil
+		return q.Whole == nil || q.Whole.Kind != policy.GrantHost, nil
 	case wholeTool:
 		return q.Whole != nil, nil
 	case showDiff:

@@ -10,6 +10,7 @@ import (
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/visible"
+	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -72,13 +73,21 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 		showsDiff()
 		return content, file, nil
 	}
+	if q.Whole != nil && q.Whole.Kind == policy.GrantHost {
+		if q.Whole.Server == "" {
+			content.Buttons[0][0].Label = w.PageButton(lang)
+		}
+		more := []bot.Button{{Label: w.WholeButton(lang, q.Whole), Data: data(wholeTool)}}
+		content.Buttons = slices.Insert(content.Buttons, 1, more)
+		return content, file, nil
+	}
 	content.Buttons[0] = append(yes, bot.Button{Label: session, Data: data("s")})
 	if info.Admin && len(q.Offers) > 0 {
 		content.Buttons[1] = append([]bot.Button{{Label: w.AlwaysButton(lang), Data: data(showRule)}}, last...)
 	}
 	if q.Whole != nil {
 		content.Buttons = slices.Insert(content.Buttons, 1, []bot.Button{
-			{Label: w.WholeButton(lang), Data: data(wholeTool)},
+			{Label: w.WholeButton(lang, q.Whole), Data: data(wholeTool)},
 		})
 	}
 	showsDiff()

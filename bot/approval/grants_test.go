@@ -249,6 +249,41 @@ func TestWholeTool(t *testing.T) {
 	}
 }
 
+// TestHostOfAWay: a question about where something goes offers the page and its host, or the server, and nothing else; a
+// press on a button that it does not have changes nothing.
+func TestHostOfAWay(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		grant policy.Grant
+		want  string
+	}{
+		{policy.Grant{Tool: "fetch", Kind: policy.GrantHost, Input: "evil.example"}, "[This page This host, this conversation Deny]"},
+		{policy.Grant{Tool: "srv:write", Kind: policy.GrantHost, Server: "addr", Definition: "def"}, "[Approve once This server, this conversation Deny]"},
+	} {
+		r := rules(t)
+		tt.grant.Session, tt.grant.Caller = session, "telegram:ann"
+		q := question("c1")
+		q.Tool, q.Whole, q.Offers = tt.grant.Tool, &tt.grant, nil
+		a := r.ask(q)[0]
+		row, err := r.store.Row(t.Context(), a.Row)
+		if err != nil || fmt.Sprint(labels(row.Content)) != tt.want {
+			t.Errorf("card: %v, %v", labels(row.Content), err)
+		}
+		r.press("ann", data(a, "s"))
+		r.press("mallory", data(a, "t"))
+		if got := r.read(a.ID); got.State != bot.Open || len(r.granted(here.ChatKey(), session)) != 0 {
+			t.Errorf("decided by a button that is not there, or a stranger: %+v", got)
+		}
+		r.press("ann", data(a, "t"))
+		if diff := cmp.Diff([]policy.Grant{tt.grant}, r.granted(here.ChatKey(), session)); diff != "" {
+			t.Error(diff)
+		}
+		if got := r.read(a.ID); got.State != bot.Approved || got.Scope != bot.Host {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
 // put stores a rule as of now and moves the clock on.
 func (r *ruled) put(chat string, g any) {
 	r.t.Helper()

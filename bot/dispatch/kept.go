@@ -188,9 +188,9 @@ func asStored(e journal.Entry) (journal.Entry, bool) {
 	for _, p := range e.Parts {
 		texts = append(texts, p.Hash, p.Type, p.Name, p.Label, p.Text)
 	}
-	lists := [][]string{texts, e.Notices, e.Touched, e.Found}
+	lists := [][]string{texts, e.Notices, e.Touched, e.Found, e.Opened}
 	if e.Standing != nil {
-		lists = append(lists, e.Standing.Succeeded, e.Standing.Touched, e.Standing.Marked, []string{e.Standing.Suspicious, e.Standing.Foreign, e.Standing.Turn, e.Standing.Caller})
+		lists = append(lists, e.Standing.Succeeded, e.Standing.Touched, e.Standing.Made, e.Standing.Marked, []string{e.Standing.Suspicious, e.Standing.Foreign, e.Standing.Turn, e.Standing.Caller})
 		for _, c := range e.Standing.By {
 			lists[0] = append(lists[0], c.Caller)
 		}

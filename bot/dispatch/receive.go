@@ -136,7 +136,7 @@ func attached(files []bot.Attachment) []llm.Part {
 func (d *Dispatcher) entry(t *task, turn string, news turn.News, now time.Time) journal.Entry {
 	msg := t.msg
 	e := journal.Entry{Turn: turn, Kind: journal.UserEntry, At: now, Text: strings.TrimSpace(msg.Text), Speaker: msg.Name, Caller: msg.Caller, News: news.Text}
-	e.Heard = heardOf(msg, t.arrival.ID)
+	e.Heard, e.Scheduled = heardOf(msg, t.arrival.ID), d.scheduled(t.arrival)
 	if t.received == nil {
 		e.Parts = attached(msg.Files)
 	} else {

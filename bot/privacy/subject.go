@@ -163,8 +163,12 @@ func (s *Subject) entry(raw string) (clean string, changed bool, hashes []string
 		}
 		object["text"] = Erased
 	}
+	// hashes of addresses that people have written, whoever it was: who knows an address could tell that it is there
+	standing, _ := object["standing"].(map[string]any)
+	_, knows := standing["said"]
+	delete(standing, "said")
 	value, changed = s.replace(value)
-	if !changed {
+	if !changed && !knows {
 		return raw, false, nil
 	}
 	clean, changed = encode(value)

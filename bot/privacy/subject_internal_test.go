@@ -91,7 +91,7 @@ func TestEveryTableHasABound(t *testing.T) {
 func FuzzEntry(f *testing.F) {
 	for _, raw := range []string{
 		`{"turn":"t","kind":"user","caller":"telegram:4242424242","text":"secret","speaker":"Ann","quote":{"author":"A","text":"q"},"parts":[{"hash":"ab","name":"n"}],"heard":[{"m":"1","a":"2"}]}`,
-		`{"kind":"result","by":"telegram:4242424242","text":"out"}`, `{"kind":"user","caller":"telegram:7","text":"hi"}`, `{"standing":{"by":[{"caller":"telegram:4242424242","calls":3}]}}`,
+		`{"kind":"result","by":"telegram:4242424242","text":"out"}`, `{"kind":"user","caller":"telegram:7","text":"hi"}`, `{"standing":{"by":[{"caller":"telegram:4242424242","calls":3}]}}`, `{"standing":{"said":"AAAAAAAAAAA=","n":1}}`,
 		`[]`, `{`, ``, `"telegram:4242424242"`, `{"text":1e400,"caller":"telegram:4242424242"}`, `{"kind":"user","caller":"telegram:4242424242","text":null,"parts":7}`,
 	} {
 		f.Add(raw)
@@ -111,6 +111,9 @@ func FuzzEntry(f *testing.F) {
 		}
 		if e["caller"] == "telegram:4242424242" || e["kind"] == "user" && e["caller"] == "erased-x" && (e["text"] != Erased || e["quote"] != nil) {
 			t.Errorf("%q became %q", raw, clean)
+		}
+		if standing, ok := e["standing"].(map[string]any); ok && standing["said"] != nil {
+			t.Errorf("%q keeps what addresses were written: %q", raw, clean)
 		}
 		if again, more, _ := ann().entry(clean); more {
 			t.Errorf("%q became %q, and then %q", raw, clean, again)

@@ -130,6 +130,9 @@ func (w Words) Decided(language string, a bot.Approval) string {
 		if a.Scope == bot.Cleared {
 			return fmt.Sprintf(b.Decisions.ApprovedCleared, named(a.ByName), at)
 		}
+		if a.Scope == bot.Host {
+			return fmt.Sprintf(b.Grants.HostApproved, named(a.ByName), at)
+		}
 		if a.Scope == bot.Always {
 			return fmt.Sprintf(b.Decisions.ApprovedAlways, named(a.ByName), at)
 		}

@@ -100,7 +100,7 @@ type cardBook struct {
 
 // buttonBook is the labels of a question's buttons.
 type buttonBook struct {
-	Once, Session, Always, Clear, Deny, StoreIt, Back string
+	Once, Page, Session, Always, Clear, Deny, StoreIt, Back string
 }
 
 // decisionBook is what is said of decisions.

@@ -19,6 +19,8 @@ type grantBook struct {
 	Past                                          count
 	PastNone                                      string
 	Whole, WholeApproved                          string
+	Host, Server, HostApproved                    string
+	HostRule, ServerRule                          string
 	Changed, ChangedMany                          string
 	RulesHead, RulesNone, RulesEnded, RulesOld    string
 	RuleBy, RuleHere, RuleChat, Revoke, Revoked   string // ruleBy: name, time
@@ -41,8 +43,21 @@ func (w Words) Changed(language string, files []string) string {
 	}
 }
 
-// WholeButton is the label of the button that approves every call of a tool in this conversation.
-func (w Words) WholeButton(language string) string { return w.in(language).Grants.Whole }
+// WholeButton is the label of the button that approves more than one call in this conversation: every call of a tool, or
+// what goes to a host or server.
+func (w Words) WholeButton(language string, g *policy.Grant) string {
+	switch b := w.in(language).Grants; {
+	case g.Kind != policy.GrantHost:
+		return b.Whole
+	case g.Input == "":
+		return b.Server
+	default:
+		return b.Host
+	}
+}
+
+// PageButton is the label of the button that approves one page.
+func (w Words) PageButton(language string) string { return w.in(language).Buttons.Page }
 
 // ChooseHead is the text above the offers of a standing approval.
 func (w Words) ChooseHead(language string) string { return w.in(language).Grants.ChooseHead }
@@ -73,9 +88,14 @@ func (w Words) Rule(
 	language string, g *policy.Grant, root string, show func(string) string,
 ) (rule string, limits []string) {
 	b := w.in(language).Grants
-	if g.Kind == policy.GrantTool {
+	switch server, _, _ := strings.Cut(g.Tool, ":"); {
+	case g.Kind == policy.GrantTool:
 		rule = show(g.Tool) + ": " + b.WholeRule
-	} else {
+	case g.Kind == policy.GrantHost && g.Input == "":
+		rule = show(server) + ": " + b.ServerRule
+	case g.Kind == policy.GrantHost:
+		rule = show(g.Input) + ": " + b.HostRule
+	default:
 		rule = show(g.Tool + ": " + ruleText(g, root))
 	}
 	if len(g.Words) > 0 && g.Dir != "" && g.Dir != root {

@@ -17,6 +17,8 @@ func grants(l string) map[string][]string {
 		Files: []policy.File{{Name: "x.sh", Hash: "1"}, {Name: "Makefile"}, {Name: "/usr/bin/git", Hash: "system"}},
 	}
 	whole := policy.Grant{Tool: "srv:read", Kind: policy.GrantTool, Session: "s"}
+	host := policy.Grant{Tool: "fetch", Kind: policy.GrantHost, Input: "example.com", Session: "s"}
+	server := policy.Grant{Tool: "srv:write", Kind: policy.GrantHost, Session: "s"}
 	src := policy.Grant{Tool: "write", Kind: policy.GrantPath, Dir: "/work/src", Ext: ".go"}
 	var lines, labels []string
 	for _, kind := range []policy.OfferKind{policy.OfferExact, policy.OfferPrefix, policy.OfferDirectory, policy.OfferExtension} {
@@ -25,6 +27,8 @@ func grants(l string) map[string][]string {
 	}
 	_, limits := w.Rule(l, &push, "/work", visible.Name)
 	every, _ := w.Rule(l, &whole, "/work", visible.Name)
+	toHost, _ := w.Rule(l, &host, "/work", visible.Name)
+	toServer, _ := w.Rule(l, &server, "/work", visible.Name)
 	newer, older := w.PageButtons(l)
 	rules := []texts.StoredRule{
 		{Grant: push, Root: "/work", By: "Ann", At: at},
@@ -33,8 +37,8 @@ func grants(l string) map[string][]string {
 		{Grant: whole, By: "Ann", At: at, Old: true},
 	}
 	return map[string][]string{
-		"Changed": {w.Changed(l, []string{"x.sh"}), w.Changed(l, []string{"x.sh", "y.sh"})}, "WholeButton": {w.WholeButton(l)}, "ChooseHead": {w.ChooseHead(l)},
-		"ChooseFoot": {w.ChooseFoot(l)}, "Offer": lines, "OfferLabel": labels, "Rule": append(limits, every),
+		"Changed": {w.Changed(l, []string{"x.sh"}), w.Changed(l, []string{"x.sh", "y.sh"})}, "WholeButton": {w.WholeButton(l, &whole), w.WholeButton(l, &host), w.WholeButton(l, &server)}, "PageButton": {w.PageButton(l)}, "ChooseHead": {w.ChooseHead(l)},
+		"ChooseFoot": {w.ChooseFoot(l)}, "Offer": lines, "OfferLabel": labels, "Rule": append(limits, every, toHost, toServer),
 		"Past": {w.Past(l, 0, nil), w.Past(l, 1, []string{"a"}), w.Past(l, 5, []string{"a", "b", "c"})}, "RevokeButton": {w.RevokeButton(l, 3)},
 		"PageButtons": {newer, older}, "Rules": {w.Rules(l, nil, 1, 0, ""), w.Rules(l, nil, 1, 0, "note"), w.Rules(l, rules, 6, 12, "note"), w.Rules(l, rules[:1], 1, 1, "")},
 		"Revoked": {w.Revoked(l, rules[0])}, "RevokedAlready": {w.RevokedAlready(l)},
@@ -47,6 +51,9 @@ func TestGrantSentences(t *testing.T) {
 		t.Errorf("nothing changed: %q", got)
 	}
 	if got := w.Decided("en", bot.Approval{State: bot.Approved, Scope: bot.Tool, ByName: "Ann", Decided: at}); got != "✅ Tool approved for this conversation by Ann, 14:22 UTC" {
+		t.Errorf("got %q", got)
+	}
+	if got := w.Decided("en", bot.Approval{State: bot.Approved, Scope: bot.Host, ByName: "Ann", Decided: at}); got != "✅ Host approved for this conversation by Ann, 14:22 UTC" {
 		t.Errorf("got %q", got)
 	}
 	card := w.CardFoot("en", texts.Card{Changed: []string{"deploy.sh"}, Expires: at})

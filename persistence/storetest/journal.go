@@ -9,6 +9,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/state"
+	"github.com/zephbot/zephbot/policy/netrule"
 )
 
 func journalTests() map[string]func(*harness) {
@@ -34,6 +35,12 @@ func entriesAreNumberedAndComeBackWhole(h *harness) {
 			Uses: []journal.Use{{Call: "2.0", Model: "x", Name: "read", Args: json.RawMessage(`{"path":"a"}`), ReadOnly: true}},
 		},
 		{Turn: "t1", Kind: journal.ResultEntry, At: start, Call: "2.0", Tool: "read", Failed: true, Category: "timeout", Millis: 7},
+		{Turn: "t2", Kind: journal.UserEntry, At: start, Text: "go on", Scheduled: true},
+		{
+			Turn: "t2", Kind: journal.ResultEntry, At: start, Call: "4.0", Tool: "fetch", Wrote: true, Opened: []string{"a.example"},
+			Seen:     netrule.KeysOf("https://a.example/"),
+			Standing: &journal.Standing{N: 5, Said: netrule.KeysOf("https://b.example/"), Seen: netrule.KeysOf("https://a.example/"), Wrote: true, Made: []string{"/w/a"}},
+		},
 	}
 	h.do(&bot.Change{Append: &bot.Append{Session: session, Entries: entries[:1]}})
 	h.do(&bot.Change{Append: &bot.Append{Session: session, After: 1, Entries: entries[1:]}})
@@ -44,7 +51,7 @@ func entriesAreNumberedAndComeBackWhole(h *harness) {
 	tail, err := h.Journal(h.Context(), session, 2)
 	h.ok(err)
 	same(h, "tail", tail, entries[2:])
-	same(h, "last", h.lane(session).Last, int64(3))
+	same(h, "last", h.lane(session).Last, int64(5))
 	same(h, "other session", h.journal(another), nil)
 }
 

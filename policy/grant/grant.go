@@ -21,6 +21,9 @@ const (
 	Path Kind = "path"
 	// Tool covers every call of an MCP tool.
 	Tool Kind = "tool"
+	// Host covers, for one person in one session, every web address of a host (Input), or what tools of an MCP server may
+	// be told. It allows nothing that the rules do not allow.
+	Host Kind = "host"
 )
 
 // Here is the name for the directory in which a command runs.
@@ -90,6 +93,11 @@ func (g Grant) Text() string {
 		return path.Join(g.Dir, "*"+g.Ext)
 	case Tool:
 		return "*"
+	case Host:
+		if g.Input == "" {
+			return "*"
+		}
+		return g.Input
 	}
 	return ""
 }

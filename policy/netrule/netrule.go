@@ -1,6 +1,6 @@
 // Package netrule decides which network addresses tools may reach. It is pure. [CheckURL] checks a URL before its host
 // is resolved, and [CheckAddr] checks each resolved address. The caller dials exactly the address that was checked, and
-// checks every redirect again.
+// checks every redirect again. [Find] and [Plain] find addresses in texts and compare them.
 package netrule
 
 import (
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -281,6 +282,14 @@ func checkLists(host string, isAddr bool, o Options) error {
 		return refuse(KindUnlisted, "This domain is not on the list of allowed domains.", "")
 	}
 	return nil
+}
+
+// Listed reports whether a host is on a list of domains. An invalid pattern matches nothing.
+func Listed(host string, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		hit, err := matchDomain(p, host)
+		return hit && err == nil
+	})
 }
 
 // CheckDomains returns an error about every invalid pattern in a domain list, for the config.

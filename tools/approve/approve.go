@@ -255,6 +255,7 @@ func question(call *tools.Call, hash string) tools.Question {
 	if call.Def.Server != "" {
 		q.Definition = call.Def.Hash()
 	}
+	q.Whole = call.Trail.Whole
 	if len(q.Offers) > 0 && q.Server != "" && call.Def.Reads && !q.Destroys && q.Suspicious == "" &&
 		call.Origin.Session != "" && call.Origin.Caller != "" {
 		q.Whole = &grant.Grant{

@@ -28,6 +28,7 @@ type value struct {
 	Untrusted   source.Source   `json:"untrusted,omitempty"`
 	Error       bool            `json:"error,omitempty"`
 	MIME        string          `json:"mime,omitempty"`
+	Links       []string        `json:"links,omitempty"`
 	Credentials int             `json:"credentials,omitempty"`
 }
 
@@ -44,7 +45,7 @@ func encode(r *tools.Result) ([]byte, bool) {
 	v := value{
 		Layout: layout, Text: r.Text, Whole: r.Whole, ExitCode: r.ExitCode, Truncated: r.Truncated,
 		Untrusted: r.Untrusted, Error: r.Error, MIME: r.MIME,
-		Credentials: r.Credentials,
+		Credentials: r.Credentials, Links: r.Links,
 	}
 	if r.Raw != nil {
 		raw, err := plain(r.Raw)
@@ -82,7 +83,7 @@ func decode(data []byte) (*tools.Result, error) {
 	r := &tools.Result{
 		Text: v.Text, Whole: v.Whole, ExitCode: v.ExitCode, Truncated: v.Truncated, Untrusted: v.Untrusted,
 		Error: v.Error, MIME: v.MIME,
-		Credentials: v.Credentials,
+		Credentials: v.Credentials, Links: v.Links,
 	}
 	if len(v.Raw) > 0 {
 		d := json.NewDecoder(bytes.NewReader(v.Raw))

@@ -2,8 +2,10 @@ package file_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -49,6 +51,22 @@ func sending(t *testing.T) (*box, *outlet) {
 		o.Outlet = &file.Outlet{Limit: func(tools.Origin) int64 { return out.limit }, Keep: out.keep}
 	})
 	return b, out
+}
+
+// TestAttackSendElsewhere: a call cannot say where a file goes.
+func TestAttackSendElsewhere(t *testing.T) {
+	t.Parallel()
+	b, _ := sending(t)
+	var schema struct {
+		Properties map[string]any
+	}
+	if err := json.Unmarshal(b.tools["send_file"].Definition.Schema, &schema); err != nil {
+		t.Fatal(err)
+	}
+	names := slices.Sorted(maps.Keys(schema.Properties))
+	if want := []string{"caption", "output", "path", "paths"}; !slices.Equal(names, want) {
+		t.Errorf("a call says %q, want %q", names, want)
+	}
 }
 
 func TestSendFile(t *testing.T) {

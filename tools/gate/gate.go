@@ -71,14 +71,21 @@ func (g *gate) pass(ctx context.Context, call *tools.Call) error {
 	}
 	call.Subject.Dir = request.Dir
 	g.files(ctx, call, &request)
+	request.Addresses = addresses(call)
 	d := g.options.Policy.Decide(request)
+	if d.Effect != policy.Allow && call.Addresses != nil {
+		call.Addresses.Leave()
+	}
 	if err := g.possible(ctx, call, d.Effect); err != nil {
 		return err
+	}
+	if f, ok := g.options.Policy.(follower); ok && d.Watched {
+		call.Follow = g.follow(call, f, request)
 	}
 	call.Trail.Rule = d.Rule
 	call.Trail.Reason = d.Reason
 	call.Trail.Suspicious = request.Suspicious
-	call.Trail.Changed = d.Changed
+	call.Trail.Changed, call.Trail.Whole = d.Changed, d.Whole
 	call.Trail.Server = request.Server
 	if o, ok := g.options.Policy.(offerer); ok && (d.Effect == policy.Ask || d.Reading) {
 		call.Trail.Offers = o.Offers(request)
@@ -278,7 +285,7 @@ func (g *gate) request(ctx context.Context, call *tools.Call) (policy.Request, e
 	if !call.Subject.Own {
 		r.Foreign = call.Foreign
 	}
-	r.Touched = call.Touched
+	r.Touched, r.Reads = call.Touched, call.Def.Reads
 	r.Session = call.Origin.Session
 	r.TrustedServer = call.Def.Server != "" && call.Def.Trusted
 	if call.Def.Server != "" {

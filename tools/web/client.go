@@ -53,6 +53,7 @@ type page struct {
 // get follows a URL to its page. The number of redirects is limited, and all checks apply to each of them.
 func (c *client) get(ctx context.Context, call *tools.Call, raw string) (*page, error) {
 	seen := map[string]bool{}
+	before := ""
 	for hop := 0; ; hop++ {
 		u, err := c.check(raw)
 		if err != nil {
@@ -62,7 +63,16 @@ func (c *client) get(ctx context.Context, call *tools.Call, raw string) (*page, 
 		if seen[u.String()] {
 			return nil, failed(nil, "The page redirects in a circle.", "Use another page.")
 		}
-		seen[u.String()] = true
+		if hop > 0 && call.Follow != nil {
+			if err := call.Follow(before, u.String()); err != nil {
+				e := c.blocked(raw, nil, hop)
+				e.Blocked = unasked
+				c.log(call, e)
+				return nil, err
+			}
+		}
+		before = u.String()
+		seen[before] = true
 		p, next, err := c.hop(ctx, call, u, hop)
 		if err != nil {
 			return nil, err
@@ -77,6 +87,9 @@ func (c *client) get(ctx context.Context, call *tools.Call, raw string) (*page, 
 		raw = next
 	}
 }
+
+// unasked is the block_reason of a redirect that only a person can allow.
+const unasked = "redirect"
 
 // hop makes one request and records it in the egress log. next is the target of a redirect.
 func (c *client) hop(ctx context.Context, call *tools.Call, u *url.URL, hop int) (p *page, next string, err error) {

@@ -3,8 +3,10 @@ package web
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"strings"
 
+	"github.com/PuerkitoBio/goquery"
 	"github.com/andybalholm/cascadia"
 	"golang.org/x/net/html"
 
@@ -21,6 +23,7 @@ type query struct {
 	selector string
 	match    cascadia.SelectorGroup
 	extract  func(*html.Node) string
+	markup   bool // what is extracted may have addresses as the page writes them
 	limit    int
 }
 
@@ -50,13 +53,14 @@ func newQuery(in scrapeArgs) (query, error) {
 	}
 	switch kind := strings.TrimSpace(in.Extract); {
 	case kind == "html":
-		q.extract = innerHTML
+		q.extract, q.markup = innerHTML, true
 	case strings.HasPrefix(kind, "attr:"):
 		name := strings.ToLower(strings.TrimSpace(strings.TrimPrefix(kind, "attr:")))
 		if name == "" {
 			return wrong("extract: attr: needs the name of an attribute", "For example: attr:href", nil)
 		}
 		q.extract = func(n *html.Node) string { return oneLine(value(n, name)) }
+		q.markup = name == "href" || name == "src"
 	}
 	return q, nil
 }
@@ -90,10 +94,36 @@ func (c *client) scrape(ctx context.Context, p *page, q query) (*tools.Result, e
 		return res, nil
 	}
 	res.Text, res.Truncated = cut(strings.Join(values, "\n"), c.o.MaxBody)
+	if q.markup {
+		res.Links = links(baseOf(goquery.NewDocumentFromNode(doc), p.url), values)
+	}
 	if res.Truncated || p.truncated {
 		res.Text += fmt.Sprintf("\n[cut: only the first %d bytes were read]", c.o.MaxBody)
 	}
 	return res, nil
+}
+
+// links returns the addresses that values of attributes, or markup, name in a form that is relative to the page.
+func links(home *url.URL, values []string) (list []string) {
+	add := func(text string) {
+		if to := absolute(home, text); to != "" && !strings.Contains(text, "://") {
+			list = append(list, to)
+		}
+	}
+	for _, v := range values {
+		if !strings.ContainsAny(v, "<> ") {
+			add(v)
+			continue
+		}
+		for tokens := html.NewTokenizer(strings.NewReader(v)); tokens.Next() != html.ErrorToken; {
+			for _, a := range tokens.Token().Attr {
+				if a.Key == "href" || a.Key == "src" {
+					add(a.Val)
+				}
+			}
+		}
+	}
+	return list
 }
 
 // find returns the values of matching elements until there are enough of them or enough text, and the number of

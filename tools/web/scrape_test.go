@@ -61,6 +61,7 @@ func TestScrape(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			res.Links = nil // see TestScrapeLinks
 			if diff := cmp.Diff(&tools.Result{Text: tt.want, Untrusted: "https://site.example/p"}, res); diff != "" {
 				t.Error(diff)
 			}
@@ -184,5 +185,30 @@ func TestSelectorCost(t *testing.T) {
 	_, _, err = w.run("web_scrape", map[string]any{"url": "https://site.example/", "select": "a ~ b ~ c ~ li"})
 	if e := failure(t, err); e.Category != tools.InvalidParameters || !strings.Contains(e.Message, "too complicated") {
 		t.Errorf("%+v", e)
+	}
+}
+
+// TestScrapeLinks: what an attribute or markup names relative to the page is told as an address too.
+func TestScrapeLinks(t *testing.T) {
+	t.Parallel()
+	const page = `<base href="/dir/"><p><a href="a?x=1">A</a> <a href="https://full.example/">B</a> <img src=../c.png alt=c> <a href="javascript:d">D</a></p>`
+	for _, tt := range []struct {
+		selector, extract string
+		want              []string
+	}{
+		{"a", "attr:href", []string{"https://site.example/dir/a?x=1"}},
+		{"p", "html", []string{"https://site.example/dir/a?x=1", "https://site.example/c.png"}},
+		{"img", "attr:src", []string{"https://site.example/c.png"}},
+		{"img", "attr:alt", nil},
+		{"p", "text", nil},
+	} {
+		w := newWorld(t, sends("text/html; charset=utf-8", page), nil)
+		res, _, err := w.run("web_scrape", map[string]any{"url": "https://site.example/p?q=1", "select": tt.selector, "extract": tt.extract})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, res.Links); diff != "" {
+			t.Errorf("%s %s (-want +got):\n%s", tt.selector, tt.extract, diff)
+		}
 	}
 }

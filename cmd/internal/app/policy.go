@@ -48,6 +48,7 @@ func buildPolicy(cfg *config.Config, workDir string, files *pathrule.Rules, read
 		ConfirmPatterns: cfg.Tools.Shell.ConfirmPatterns,
 		AllowNetwork:    cfg.Tools.Shell.AllowNetwork != config.ReachNone,
 		Unasked:         unasked(&cfg.Tools.Shell),
+		QuietHosts:      cfg.Tools.Web.QuietHosts,
 		Files:           files,
 		Reader:          reader,
 	}

@@ -141,6 +141,7 @@ func keyDefaults() [][2]string {
 		{"tools.scrape.allowed_domains", `[]`},
 		{"tools.scrape.denied_domains", `[]`},
 		{"tools.scrape.ipi_filter_threshold", `0.6`},
+		{"tools.web.quiet_hosts", `["api.github.com", "raw.githubusercontent.com", "developer.mozilla.org", "docs.python.org", "doc.rust-lang.org", "docs.rs", "go.dev", "pkg.go.dev", "www.rfc-editor.org"]`},
 		{"tools.egress.enabled", `true`},
 		{"tools.egress.log_blocked", `true`},
 		{"tools.egress.log_response_bytes", `true`},

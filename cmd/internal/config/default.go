@@ -1,6 +1,10 @@
 package config
 
-import "reflect"
+import (
+	"reflect"
+
+	"github.com/zephbot/zephbot/policy"
+)
 
 // confirmDefault is how a key's tag refers to confirmPatterns, which a tag cannot contain.
 const confirmDefault = "@confirm_patterns"
@@ -12,6 +16,9 @@ func confirmPatterns() []string {
 		"$(", "`", "<(", ">(", "<<<", "eval ",
 	}
 }
+
+// quietDefault is how a key's tag refers to policy.QuietHosts.
+const quietDefault = "@quiet_hosts"
 
 // Default returns the configuration of an empty file and an empty environment.
 func Default() Config {
@@ -25,6 +32,9 @@ func defaultOf(f field) reflect.Value {
 	zero := reflect.Zero(f.typ)
 	if f.def == confirmDefault {
 		return reflect.ValueOf(confirmPatterns())
+	}
+	if f.def == quietDefault {
+		return reflect.ValueOf(policy.QuietHosts())
 	}
 	if f.def == "" {
 		return zero

@@ -9,6 +9,7 @@ type Tools struct {
 	Shell                  Shell                   `toml:"shell" doc:"The tool bash."`
 	File                   File                    `toml:"file" doc:"The file tools."`
 	Scrape                 Scrape                  `toml:"scrape" doc:"The tools web_scrape and fetch."`
+	Web                    Web                     `toml:"web" doc:"Where the tools of the web may go unasked."`
 	Egress                 Egress                  `toml:"egress" doc:"The record of every web request."`
 	Permissions            map[string][]Permission `toml:"permissions" tools:"name" doc:"Rules by tool name; the first that matches decides; if none does, ask. Absent: derived from blocked_commands and confirm_patterns."`
 	Policy                 Policy                  `toml:"policy" doc:"Rules that precede the permissions."`
@@ -86,6 +87,11 @@ type Scrape struct {
 	AllowedDomains     []string `toml:"allowed_domains" form:"domain" doc:"Only these domains; \"*.x\" is one label before x. Empty: all public ones."`
 	DeniedDomains      []string `toml:"denied_domains" form:"domain" doc:"Domains that are always refused."`
 	IPIFilterThreshold float64  `toml:"ipi_filter_threshold" default:"0.6" max:"1" idle:"the injection filter" doc:"Score from which a page is marked as an attempt to instruct the model."`
+}
+
+// Web is the table [tools.web].
+type Web struct {
+	QuietHosts []string `toml:"quiet_hosts" default:"@quiet_hosts" form:"domain" doc:"Domains that are opened unasked whatever the model puts into their address: places whose visits no attacker sees, and which pass nothing on to other addresses. \"*.x\" is one label before x."`
 }
 
 // Egress is the table [tools.egress].

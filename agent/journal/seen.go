@@ -1,0 +1,61 @@
+package journal
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/policy/netrule"
+)
+
+// MostFound bounds the addresses that one text brings.
+const MostFound = 512
+
+// addresses returns the web addresses of a user entry: those that a person has written, and those that came with it. What
+// the assistant has written counts for neither, wherever it comes from: an answer that is quoted, a task that it
+// scheduled, the task of a sub-agent, the output of a command.
+func (e *Entry) addresses() (said, seen netrule.Keys) {
+	if e.Kind != UserEntry || e.Child != "" || e.Scheduled {
+		return nil, nil
+	}
+	said, seen = e.Said, e.Seen
+	find := func(text string) netrule.Keys { return netrule.KeysOf(netrule.Find(text, MostFound, true)...) }
+	if e.Foreign != "" {
+		seen = seen.Add(find(e.Text), MostFound)
+	} else {
+		said = said.Add(find(e.Text), MostSaid)
+	}
+	for i := range e.Parts {
+		switch p := &e.Parts[i]; {
+		case p.Own:
+			said = said.Add(find(p.Text), MostSaid)
+		case p.Kind == llm.TextPart:
+			seen = seen.Add(find(p.Text), MostFound)
+		}
+	}
+	if e.Quote != nil && !e.Quote.Own {
+		seen = seen.Add(find(e.Quote.Text), MostFound)
+	}
+	return said, seen
+}
+
+// addresses notes which files a call may have changed, and which addresses it has brought. A file that something in this
+// conversation may have written brings none: otherwise a model could make an address one that was found by writing it
+// into a file and reading that.
+func (s *Standing) addresses(e *Entry) {
+	switch {
+	case e.Wrote && (len(e.Touched) == 0 || len(s.Made)+len(e.Touched) > MostMade):
+		s.Wrote = true
+	case e.Wrote:
+		s.Made = append(s.Made, e.Touched...)
+	case len(e.Seen) > 0 && !slices.ContainsFunc(e.Touched, s.made):
+		s.Seen = s.Seen.Add(e.Seen, MostSeen)
+	}
+}
+
+// made reports whether something in the conversation may have written a file.
+func (s *Standing) made(path string) bool {
+	return s.Wrote || slices.ContainsFunc(s.Made, func(made string) bool {
+		return path == made || strings.HasPrefix(path, strings.TrimSuffix(made, "/")+"/")
+	})
+}
