@@ -56,7 +56,14 @@ func (t *toolset) findPath() (tools.Tool, error) {
 				Show: "find " + show(pattern) + " in " + show(s.display(p.abs)), Note: s.note(p),
 			}, nil
 		},
-		Check: func(_ context.Context, _ *tools.Call, in findArgs) error { return in.validate() },
+		Check: func(ctx context.Context, call *tools.Call, in findArgs) error {
+			s, err := t.enter(ctx, call.Origin, false)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			return mayFind(s, in)
+		},
 		Run: func(ctx context.Context, call *tools.Call, in findArgs) (*tools.Result, error) {
 			s, err := t.enter(ctx, call.Origin, true)
 			if err != nil {
@@ -97,8 +104,27 @@ func (in findArgs) validate() error {
 	return nil
 }
 
+// mayFind returns why a search cannot be made. A path outside has no result, which is not an error.
+func mayFind(s *scope, in findArgs) error {
+	if err := in.validate(); err != nil || in.Path == "" {
+		return err
+	}
+	base, _ := in.split()
+	p, err := s.resolve(base, true)
+	switch {
+	case isRefused(err) || err == nil && (p.exists() || p.isRoot()):
+		return nil
+	case err != nil:
+		return err
+	}
+	if top, err := s.resolve(in.Path, true); err == nil && !top.exists() {
+		return s.missing(top)
+	}
+	return nil
+}
+
 func find(s *scope, in findArgs) (*tools.Result, error) {
-	if err := in.validate(); err != nil {
+	if err := mayFind(s, in); err != nil {
 		return nil, err
 	}
 	none := &tools.Result{Text: "No files matching " + show(in.Pattern)}
@@ -109,11 +135,6 @@ func find(s *scope, in findArgs) (*tools.Result, error) {
 		return none, nil
 	case err != nil:
 		return nil, err
-	case !p.exists() && in.Path != "":
-		if top, err := s.resolve(in.Path, true); err == nil && !top.exists() {
-			return nil, s.missing(top)
-		}
-		return none, nil
 	case !p.isDir():
 		return none, nil
 	}
