@@ -46,11 +46,15 @@ git() (
 		set -- "$@" "$word"
 	done
 
+	# Where the kernel keeps git from doing more than reading, this is for right results alone. Elsewhere what only reads must not enter a bare repository that
+	# somebody has put into a directory, which 2.38 can refuse.
+	needed=31 # GIT_CONFIG_COUNT
+	[ -z "$reading" ] || [ -n "$GIT_ONLY_READS" ] || needed=38
 	version=$(command git version) || exit
 	version=${version#git version }
 	minor=${version#*.}
-	if [ "${version%%.*}" -lt 2 ] || [ "${version%%.*}" -eq 2 ] && [ "${minor%%.*}" -lt 38 ]; then
-		echo "git $version cannot be used without running what a repository says; 2.38 can, or an approval of this call" >&2
+	if [ "${version%%.*}" -lt 2 ] || [ "${version%%.*}" -eq 2 ] && [ "${minor%%.*}" -lt $needed ]; then
+		echo "git $version cannot be used without running what a repository says; 2.$needed can, or an approval of this call" >&2
 		exit 128
 	fi
 	count=0

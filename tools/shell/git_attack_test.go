@@ -336,6 +336,47 @@ func TestGitInReadingProfile(t *testing.T) {
 	}
 }
 
+// TestOlderGit: a git without safe.bareRepository reads where the kernel keeps it from doing more, and changes things
+// under a rule; reading under a rule it says what it needs.
+func TestOlderGit(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := t.TempDir()
+	script := "#!/bin/sh\n[ \"$1\" != version ] || { echo git version 2.34.1; exit 0; }\nexec " + git + " \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(place, "git"), []byte(script), 0o755); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	k := setup(t, shell.Options{Helper: sandbox.Self, ReadPaths: []string{place}, Environ: func() []string {
+		return []string{"PATH=" + place + ":/usr/bin:/bin"}
+	}})
+	h := newHostile(t)
+	if err := os.MkdirAll(filepath.Dir(k.dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(h.dir, k.dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		text, want string
+		reading    bool
+	}{
+		{"git log --format=%s", "second", true}, {"git log --format=%s", "2.38 can", false}, {"git add -A && echo added", "added", false},
+	} {
+		if c.reading && !k.r.Level(t.Context()).Reading() {
+			continue
+		}
+		call := toolstest.Call(shell.Name, args(t, shell.In{Command: c.text}))
+		call.Trail.Reading = c.reading
+		if got, err := k.tool.Run(t.Context(), call); err != nil || !strings.Contains(got.Text, c.want) {
+			t.Errorf("%q, reading %v: %+v, %v, want %q", c.text, c.reading, got, err, c.want)
+		}
+	}
+}
+
 // changingScripts returns git commands that change something, as a rule or a standing approval lets them run, directly and
 // below what starts them in its own way.
 func changingScripts() []string {
