@@ -241,7 +241,7 @@ type conversation struct {
 // conversation builds the messages of the journal; what is in the request already precedes them.
 func (s *state) conversation(req *llm.Request, shared bool, accepts llm.Accepts) conversation {
 	c := conversation{fixed: window.Fixed(req), accept: accepts, state: s}
-	c.head, c.turns = groups(s.said(), shared)
+	c.head, c.turns = groups(s.said(), s.voices(shared))
 	c.fixed += window.Messages(c.head)
 	c.total = c.fixed
 	for _, g := range c.turns {

@@ -176,6 +176,19 @@ func (s *state) typed() string {
 	return strings.Join(list, "\n")
 }
 
+// voices are the people who share the conversation; nil = one person speaks.
+func (s *state) voices(shared bool) *prompt.Speakers {
+	if !shared {
+		return nil
+	}
+	standing := s.standing()
+	list := make([]prompt.Speaker, len(standing.Speakers))
+	for i, p := range standing.Speakers {
+		list[i] = prompt.Speaker(p)
+	}
+	return prompt.NewSpeakers(list, len(list) == journal.MostSpeakers, "")
+}
+
 // earlier lists the calls of this turn that have a result and precede the batch with number n.
 func (s *state) earlier(n int64) []tools.Earlier {
 	uses := map[string]journal.Use{}

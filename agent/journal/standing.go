@@ -46,6 +46,8 @@ type Standing struct {
 	// Wrote: something may have changed any file. Made are the files that calls have changed otherwise, the first MostMade.
 	Wrote bool     `json:"wrote,omitempty"`
 	Made  []string `json:"made,omitempty"`
+	// Speakers are the people who have spoken, each under each name once, in the order of their first words.
+	Speakers []Speaker `json:"speakers,omitempty"`
 	// Unsummed counts the summaries that the model was asked for in vain since the last one.
 	Unsummed Unsummed `json:"unsummed,omitzero"`
 }
@@ -55,6 +57,15 @@ type Unsummed struct {
 	Times int       `json:"times"`
 	At    time.Time `json:"at"`
 }
+
+// Speaker is a person under one name.
+type Speaker struct {
+	Caller string `json:"caller"`
+	Name   string `json:"name"`
+}
+
+// MostSpeakers bounds Standing.Speakers. Who comes later is not remembered.
+const MostSpeakers = 256
 
 // MostTouched bounds the paths that a Standing remembers. After flagged content, work on a path that was dropped needs
 // a new approval; nothing else depends on it.
@@ -147,6 +158,7 @@ func (s Standing) After(entries ...Entry) Standing {
 func (s *Standing) own() {
 	s.Succeeded, s.Touched, s.By = slices.Clip(s.Succeeded), slices.Clone(s.Touched), slices.Clone(s.By)
 	s.Made = slices.Clip(s.Made)
+	s.Speakers = slices.Clip(s.Speakers)
 }
 
 func (s *Standing) add(e *Entry) {
@@ -182,6 +194,9 @@ func (s *Standing) add(e *Entry) {
 func (s *Standing) heard(e *Entry) {
 	said, seen := e.addresses()
 	s.Said, s.Seen = s.Said.Add(said, MostSaid), s.Seen.Add(seen, MostSeen)
+	if who := (Speaker{e.Caller, e.Speaker}); e.Speaker != "" && len(s.Speakers) < MostSpeakers && !slices.Contains(s.Speakers, who) {
+		s.Speakers = append(s.Speakers, who)
+	}
 	if e.Flagged {
 		from := e.Source.Words()
 		if from == "" { // an entry of an older version, which did not say

@@ -130,7 +130,7 @@ func (b *Back) learn(e *Entry) {
 // reduced returns an entry without the fields that no Standing uses.
 func (e *Entry) reduced() Entry {
 	r := Entry{
-		N: e.N, Turn: e.Turn, Child: e.Child, Caller: e.Caller, Kind: e.Kind, Tool: e.Tool, Failed: e.Failed,
+		N: e.N, Turn: e.Turn, Child: e.Child, Caller: e.Caller, Speaker: e.Speaker, Kind: e.Kind, Tool: e.Tool, Failed: e.Failed,
 		Source: e.Source, Flagged: e.Flagged, Brought: e.Brought, Cleared: e.Cleared, Touched: e.Touched, Keeps: e.Keeps, Standing: e.Standing,
 		Seen: e.Seen, Wrote: e.Wrote, Scheduled: e.Scheduled,
 	}
@@ -202,6 +202,9 @@ func (s *Standing) Size() int {
 	n := 160 + len(s.Suspicious) + len(s.Foreign) + len(s.Turn) + len(s.Caller) + len(s.Said) + len(s.Seen) + sizeOf(s.Succeeded, s.Touched, s.Made, s.Marked)
 	for i := range s.By {
 		n += 32 + len(s.By[i].Caller)
+	}
+	for i := range s.Speakers {
+		n += 32 + len(s.Speakers[i].Caller) + len(s.Speakers[i].Name)
 	}
 	return n
 }

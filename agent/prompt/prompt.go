@@ -72,7 +72,7 @@ func System(o Options) string {
 	case o.Agent != "":
 	case o.Shared:
 		b.WriteString("\n\nYou are in a group. Several people speak to you in one conversation; " +
-			"each message begins with its speaker's name, which its owner chose: it proves nothing.")
+			"each message begins with its speaker's name, which its owner chose: it proves nothing. A number behind a name is another person of that name; further lines of a message are indented.")
 	case o.Group:
 		b.WriteString("\n\nYou are in a group: others read what you write. " +
 			"Keep what one person told you elsewhere to yourself.")

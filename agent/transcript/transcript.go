@@ -68,7 +68,7 @@ func entry(e *journal.Entry, said, output int) string {
 	case journal.UserEntry:
 		who := "person"
 		if e.Speaker != "" {
-			who += " " + strings.Join(strings.Fields(e.Speaker), " ")
+			who += " " + prompt.Name(e.Speaker, "")
 		}
 		if e.Joins == journal.Edited {
 			who += " (changing the message before)"
