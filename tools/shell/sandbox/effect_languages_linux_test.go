@@ -224,6 +224,9 @@ func (m *maker) wrappers() string {
 // bash is what the shell itself can do.
 func (m *maker) bash() string { return m.line("bash") }
 
+// pauseCall is pause(2), which amd64 alone has.
+const pauseCall = 34
+
 // numbers of system calls that may harm the machine on which the search runs, should the profile fail.
 var harmful = map[int]bool{
 	unix.SYS_REBOOT: true, unix.SYS_KEXEC_LOAD: true, unix.SYS_KEXEC_FILE_LOAD: true, unix.SYS_SETTIMEOFDAY: true,
@@ -233,7 +236,7 @@ var harmful = map[int]bool{
 	unix.SYS_FINIT_MODULE: true, unix.SYS_DELETE_MODULE: true, unix.SYS_PIVOT_ROOT: true, unix.SYS_CHROOT: true,
 	unix.SYS_UMOUNT2: true, unix.SYS_MOUNT: true, unix.SYS_ACCT: true, unix.SYS_QUOTACTL: true,
 	unix.SYS_VHANGUP: true, unix.SYS_SYSLOG: true,
-	unix.SYS_PAUSE: true, unix.SYS_RT_SIGSUSPEND: true, unix.SYS_RT_SIGQUEUEINFO: true,
+	pauseCall: true, unix.SYS_RT_SIGSUSPEND: true, unix.SYS_RT_SIGQUEUEINFO: true,
 	unix.SYS_RT_TGSIGQUEUEINFO: true, unix.SYS_RT_SIGTIMEDWAIT: true, unix.SYS_SYNC: true, unix.SYS_EXIT: true,
 	unix.SYS_EXIT_GROUP: true,
 }
