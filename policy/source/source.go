@@ -29,6 +29,9 @@ const (
 	Summary    Source = "the summary of the conversation"
 )
 
+// Strict reports whether it takes stronger signs to flag a text of this source (Kind.Strict).
+func (s Source) Strict() bool { return s.Kind().Strict }
+
 // File is the source of a file's text.
 func File(path string) Source { return Source("file:" + path) }
 

@@ -76,7 +76,7 @@ func TestCheckAndTestAgree(t *testing.T) {
 	t.Parallel()
 	w := here(t)
 	for tool, args := range map[string]string{
-		"bash": `{"command":"cat a && sudo id"}`, "read": `{"path":"a"}`, "write": `{"path":"a","content":"x"}`, "github:x": `{"q":1}`, "fetch": `{"url":"https://example.com"}`,
+		"bash": `{"command":"cat a && sudo id"}`, "list_directory": `{"path":"."}`, "write": `{"path":"a","content":"x"}`, "github:x": `{"q":1}`, "fetch": `{"url":"https://example.com"}`,
 	} {
 		code := w.run(t, "policy", "check", tool, args)
 		var d struct{ Effect, Rule string }

@@ -172,7 +172,7 @@ func TestInterruptQuestion(t *testing.T) {
 	k := sit(t, zephbot(t, dir, []string{"ZEPH_LLM_PROVIDERS_MAIN_TYPE=offline"}, "chat", "--plain"))
 	at := k.await(t, "> ", 0)
 	k.press(t, "run touch made.txt\n")
-	at = k.await(t, "[n] no: ", at)
+	at = k.await(t, "and why): ", at)
 	k.press(t, ctrlC)
 	k.await(t, "\n> ", at)
 	k.press(t, ctrlC)
