@@ -9,11 +9,15 @@ import (
 
 // Confirms reports whether the operator wants a person to approve a command before anything of it runs, not even without
 // effect: an ask rule may be about a part of it, in whatever order the rules are, or a confirm pattern that is not one of
-// the built-in ones. In a command that is not certain, such a part may be hidden.
+// the built-in ones. In a command that is not certain, such a part may be hidden. The rules about files count too: what
+// has to be approved because of what it reads must not show it before.
 func (s *Set) Confirms(r Request) bool {
 	c := s.newCall(&r)
 	if !c.runs() {
 		return false
+	}
+	if s.judgeFiles(c).effect == Ask {
+		return true
 	}
 	table := slices.DeleteFunc(slices.Clone(s.table(c.tool)), func(p permission) bool { return p.action != Ask })
 	if len(table) == 0 && len(s.shell.own) == 0 {

@@ -18,6 +18,9 @@ func TestConfirms(t *testing.T) {
 		}
 	}
 	deploy := rules(policy.Permission{Pattern: "deploy *", Action: policy.Ask}, policy.Permission{Pattern: "make *", Action: policy.Allow})
+	files := policy.Options{Permissions: map[string][]policy.Permission{
+		"read": {{Pattern: "other/*", Action: policy.Ask}, {Pattern: "*", Action: policy.Allow}},
+	}}
 	own := policy.Options{ConfirmPatterns: []string{"deploy"}}
 	for _, c := range []struct {
 		options policy.Options
@@ -27,6 +30,8 @@ func TestConfirms(t *testing.T) {
 		{policy.Options{ConfirmPatterns: command.DefaultConfirm()}, "rm a.tmp", false}, // built in, not the operator's own
 		{policy.Options{ConfirmPatterns: command.DefaultConfirm()}, "echo $(date)", false},
 		{policy.Options{}, "touch a", false},
+		{files, "cat other/x.txt", true}, // its output would show what has to be approved
+		{files, "cat open.txt", false},
 		{own, "touch a", false},
 		{own, "touch a && ./DEPLOY now", true},
 		{own, `touch a; de"pl"oy`, true},
@@ -45,12 +50,16 @@ func TestConfirms(t *testing.T) {
 		{rules(policy.Permission{Pattern: "rm *", Action: policy.Allow}, policy.Permission{Pattern: "rm -r *", Action: policy.Ask}), "rm -r a", true},
 	} {
 		o := c.options
-		o.Tools = []act.Tool{{Name: "bash", Statement: act.Statement{Act: act.Runs}}}
+		o.Tools = []act.Tool{{Name: "bash", Statement: act.Statement{Act: act.Runs}}, {Name: "read", Statement: act.Statement{Act: act.ReadsFile, Verb: act.Read}}}
 		set, err := policy.New(o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := set.Confirms(policy.Request{Tool: "bash", Inputs: []string{c.text}}); got != c.want {
+		r := policy.Request{
+			Tool: "bash", Inputs: []string{c.text}, Dir: "/w", InsidePaths: []string{"/w"}, Bared: true,
+			Files: map[string][]string{"/w/other/x.txt": {"/w/other/x.txt"}, "/w/open.txt": {"/w/open.txt"}},
+		}
+		if got := set.Confirms(r); got != c.want {
 			t.Errorf("%q with %v: %t, want %t", c.text, c.options.Permissions, got, c.want)
 		}
 	}

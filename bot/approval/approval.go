@@ -241,7 +241,7 @@ func (b *Broker) Approval(ctx context.Context, session, call, hash string) (appr
 			found.Cleared = info.Question.Suspicious
 		}
 		if e := info.Question.Effect; e != nil {
-			found.Layer = e.Layer
+			found.Layer, found.Again = e.Layer, info.Question.Again
 		}
 		return found, nil
 	}

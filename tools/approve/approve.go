@@ -43,6 +43,8 @@ type Approval struct {
 	// Layer identifies what the call would do, as it was shown to whoever approved it (tools.Effect.Layer); "" = the text
 	// of the call was approved.
 	Layer string
+	// Again: the question was a repeated one, because another layer that was approved did not hold.
+	Again bool
 }
 
 // Previewer runs calls without effect before a person is asked about them. Implementations are safe for concurrent use.
@@ -73,6 +75,7 @@ func New(lookup Lookup, previewer Previewer) tools.Middleware {
 				if call.Trail.Reading {
 					return s.tried(ctx, call, next)
 				}
+				s.shown(ctx, call)
 				return next(ctx, call)
 			case "ask":
 				if err := s.decided(ctx, call); err != nil {
@@ -114,6 +117,24 @@ func (s stage) tried(ctx context.Context, call *tools.Call, next tools.Handler) 
 		return nil, err
 	}
 	return next(ctx, call)
+}
+
+// shown has a call that a standing approval allows apply the layer that a person saw when storing it. The rule is for
+// later calls; this one does what its card has shown.
+func (s stage) shown(ctx context.Context, call *tools.Call) {
+	if s.lookup == nil || s.previewer == nil || call.Probe || !call.Def.Runs() || !strings.HasPrefix(call.Trail.Rule, grant.RulePrefix) {
+		return
+	}
+	hash := Hash(call)
+	a, err := s.lookup.Approval(ctx, call.Origin.Session, call.ID, hash)
+	if err != nil || a.State != Approved || a.Hash != hash || a.Layer == "" {
+		return // the rule allows it in any case
+	}
+	if s.previewer.Holds(ctx, call, a.Layer) {
+		call.Layer, call.Trail.ApprovedBy = a.Layer, a.By
+		return
+	}
+	s.drop(ctx, call)
 }
 
 // settled reports whether a person has decided about exactly this call, or whether that cannot be found out.
@@ -167,6 +188,12 @@ func (s stage) decided(ctx context.Context, call *tools.Call) error {
 		}
 		if a.Layer != "" && !call.Probe {
 			if s.previewer == nil || !s.previewer.Holds(ctx, call, a.Layer) {
+				if a.Again { // something else works in the same files all the time
+					q := question(call, hash)
+					q.Again, q.Effect = true, &tools.Effect{Unknown: tools.UnknownBusy}
+					s.drop(ctx, call)
+					return &tools.Pending{Question: q}
+				}
 				return s.ask(ctx, call, hash, true)
 			}
 			call.Layer = a.Layer

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/zephbot/zephbot/policy/act"
+	"github.com/zephbot/zephbot/policy/grant"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/approve"
+	"github.com/zephbot/zephbot/tools/shell"
 )
 
 // readingCall is a call that is permitted only where it can change nothing.
@@ -76,4 +79,60 @@ type only struct{ a approve.Approval }
 
 func (o only) Approval(context.Context, string, string, string) (approve.Approval, error) {
 	return o.a, nil
+}
+
+// drifting is a workspace in which something else always works: no layer holds.
+type drifting struct{ tries int }
+
+func (d *drifting) Preview(context.Context, *tools.Call) *tools.Effect {
+	d.tries++
+	return &tools.Effect{Layer: "layer"}
+}
+func (d *drifting) Holds(context.Context, *tools.Call, string) bool { return false }
+func (d *drifting) Drop(context.Context, *tools.Call)               {}
+
+// TestDrifting: where no layer holds, a person is asked about the effect twice, and then about the text.
+func TestDrifting(t *testing.T) {
+	t.Parallel()
+	p, a := &drifting{}, approve.Approval{}
+	for i := range 3 {
+		_, err := approve.New(only{a}, p)(func(context.Context, *tools.Call) (*tools.Result, error) { return &tools.Result{}, nil })(t.Context(), asked())
+		var pending *tools.Pending
+		if !errors.As(err, &pending) {
+			t.Fatalf("%d: %v", i, err)
+		}
+		q := pending.Question
+		if (q.Effect.Layer == "") != (i == 2) || q.Again != (i > 0) {
+			t.Errorf("%d: %+v", i, q)
+		}
+		a = approve.Approval{State: approve.Approved, By: "telegram:7", Hash: q.Hash, Layer: q.Effect.Layer, Again: q.Again}
+	}
+	if ran, err := walk(t, only{a}, asked()); !ran || err != nil {
+		t.Errorf("the text was approved, and it did not run: %v", err)
+	}
+}
+
+// holding is a workspace in which every layer holds.
+type holding struct{ drifting }
+
+func (*holding) Holds(context.Context, *tools.Call, string) bool { return true }
+
+// TestAlwaysAppliesWhatWasShown: a call whose card has shown a layer applies it, also if a standing approval was stored
+// from that card and would allow the call by itself.
+func TestAlwaysAppliesWhatWasShown(t *testing.T) {
+	t.Parallel()
+	for _, holds := range []bool{true, false} {
+		c := asked()
+		c.Def.Says = act.Of(shell.Says(), "bash")
+		c.Trail = &tools.Trail{Effect: "allow", Rule: grant.RulePrefix + "bash rm a"}
+		var p approve.Previewer = &drifting{}
+		if holds {
+			p = &holding{}
+		}
+		a := approve.Approval{State: approve.Approved, By: "telegram:7", Hash: approve.Hash(c), Layer: "layer"}
+		_, err := approve.New(only{a}, p)(func(context.Context, *tools.Call) (*tools.Result, error) { return &tools.Result{}, nil })(t.Context(), c)
+		if err != nil || (c.Layer == "layer") != holds || (c.Trail.ApprovedBy != "") != holds {
+			t.Errorf("holds %v: %q by %q, %v", holds, c.Layer, c.Trail.ApprovedBy, err)
+		}
+	}
 }

@@ -87,13 +87,15 @@ func (r *Runner) withheld() []string {
 
 // programs returns the shell program, so that the sandbox can start it from an unusual place too, and the directory of
 // the git that stands in place of the machine's.
-func (r *Runner) programs() []string {
+func (r *Runner) programs(j job) []string {
 	var list []string
 	if path, err := filepath.EvalSymlinks(r.shell[0]); err == nil {
 		list = append(list, path)
 	}
-	if r.neutral.dir != "" {
-		list = append(list, r.neutral.dir)
+	if !j.exact && !j.reading { // others have the function alone
+		if dir := r.gitDir(); dir != "" {
+			list = append(list, dir)
+		}
 	}
 	return list
 }

@@ -21,7 +21,8 @@ import (
 type previews struct {
 	store layer.Store
 	mu    sync.Mutex
-	can   *bool
+	can   bool
+	until time.Time // when a failure is forgotten; zero = nobody has tried, or it can
 }
 
 func (r *Runner) openPreviews() { r.previews.store.Dir = r.opts.PreviewDir }
@@ -99,6 +100,9 @@ func (r *Runner) tryOut(ctx context.Context, call *tools.Call, text, ws string) 
 
 func (r *Runner) tryOn(ctx context.Context, call *tools.Call, text, ws string, d *layer.Draft) (*tools.Effect, error) {
 	if d.Base.Foreign && os.Geteuid() != 0 {
+		return &tools.Effect{Unknown: tools.UnknownSpecial}, nil
+	}
+	if _, complete := r.Bars(ctx, ws); !complete { // its output and the diff would show what may not be read
 		return &tools.Effect{Unknown: tools.UnknownSpecial}, nil
 	}
 	most, _ := r.opts.Disk.Room(ctx, ws, previewBytes) // the error is for whoever wants more
@@ -237,7 +241,10 @@ func (r *Runner) PreviewsOf(ws string) string {
 	return r.previews.store.Place(sandbox.Canonical(ws))
 }
 
-// Previews reports whether commands can run on a layer here. It tries once; if ctx ends first, the next call tries again.
+// probeAgain is the time after which Previews tries again: a full disk or too many open files pass.
+const probeAgain = 5 * time.Minute
+
+// Previews reports whether commands can run on a layer here. It tries until it succeeds once, at most every five minutes.
 func (r *Runner) Previews(ctx context.Context) bool {
 	if r.opts.PreviewDir == "" || r.opts.Sandbox == SandboxOff || len(r.shell) == 0 {
 		return false
@@ -247,17 +254,17 @@ func (r *Runner) Previews(ctx context.Context) bool {
 	}
 	r.previews.mu.Lock()
 	defer r.previews.mu.Unlock()
-	if r.previews.can == nil {
+	if now := r.opts.Now(); !r.previews.can && !now.Before(r.previews.until) {
 		err := TryLayer(ctx, r.opts.Helper, r.opts.PreviewDir)
 		if ctx.Err() != nil {
 			return false
 		}
-		can := err == nil
-		if r.previews.can = &can; !can {
+		if r.previews.can = err == nil; err != nil {
+			r.previews.until = now.Add(probeAgain)
 			r.log.Info().Err(err).Msg("no previews of commands: an overlay cannot be mounted here")
 		}
 	}
-	return *r.previews.can
+	return r.previews.can
 }
 
 // TryLayer runs a command that changes an empty directory on a layer. It makes and removes what it needs in dir, where
@@ -270,7 +277,7 @@ func TryLayer(ctx context.Context, helper, dir string) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if dir, err = os.MkdirTemp(dir, "probe-"); err != nil {
+	if dir, err = os.MkdirTemp(dir, layer.ProbePrefix); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, layer.Remove(dir)) }()
@@ -308,8 +315,8 @@ func TryLayer(ctx context.Context, helper, dir string) (err error) {
 // layerEvery is the time between two measurements of a layer that grows.
 const layerEvery = 25 * time.Millisecond
 
-// grows ends when a layer holds more than most bytes, with an error, or when ctx ends.
-func grows(ctx context.Context, upper string, most int64) *tools.Error {
+// grows ends when the layers of a run hold more than most bytes, with an error, or when ctx ends.
+func grows(ctx context.Context, most int64, dirs ...string) *tools.Error {
 	tick := time.NewTicker(layerEvery)
 	defer tick.Stop()
 	for {
@@ -319,13 +326,15 @@ func grows(ctx context.Context, upper string, most int64) *tools.Error {
 		case <-tick.C:
 		}
 		var sum int64
-		_ = filepath.WalkDir(upper, func(path string, _ fs.DirEntry, _ error) error { // what is gone does not count
-			var st unix.Stat_t
-			if unix.Lstat(path, &st) == nil {
-				sum += st.Blocks*512 + 256
-			}
-			return ctx.Err()
-		})
+		for _, dir := range dirs {
+			_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, _ error) error { // what is gone does not count
+				var st unix.Stat_t
+				if unix.Lstat(path, &st) == nil {
+					sum += st.Blocks*512 + 256
+				}
+				return ctx.Err()
+			})
+		}
 		if sum > most {
 			return tools.Errorf(tools.PolicyBlocked, "a preview may write %s", bytesText(most))
 		}

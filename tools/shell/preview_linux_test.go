@@ -164,6 +164,9 @@ func TestPreviewNot(t *testing.T) {
 		"much":           {`head -c 70M /dev/zero > big`, tools.UnknownLarge},
 		"two names":      {`echo x > a; ln a b`, tools.UnknownSpecial},
 		"pipe":           {`mkfifo p`, tools.UnknownSpecial},
+		"a name":         {`echo x > $'caf\xe9'`, tools.UnknownSpecial}, // JSON would make another one of it
+		"a target":       {`ln -s $'\xe9' link`, tools.UnknownSpecial},
+		"a replacement":  {`rm -r dir; ln -s $'\xe9' dir`, tools.UnknownSpecial},
 		"a directory":    {`mkdir kept; cd kept && mv ../dir ../moved; true`, tools.UnknownSpecial},
 		"network":        {`exec 2>/dev/null; (exec 3<>/dev/tcp/192.0.2.1/80); true`, tools.UnknownNetwork},
 		"killed":         {`kill -9 $$`, tools.UnknownFailed},

@@ -45,7 +45,7 @@ func (r *Runner) apply(context.Context, *tools.Call, string) (*outcome, error) {
 	return nil, errors.New("no layers on this system")
 }
 
-func grows(ctx context.Context, _ string, _ int64) *tools.Error {
+func grows(ctx context.Context, _ int64, _ ...string) *tools.Error {
 	<-ctx.Done()
 	return nil
 }

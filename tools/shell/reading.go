@@ -51,10 +51,23 @@ func (o *outcome) tooLittle(ws string) string {
 		return ""
 	case s.Blind && containsAny(o.stderr, refusals):
 		return tried + "failed there."
+	case strings.Contains(o.stderr, "No space left on device"):
+		return tried + "needed more than a command gets that nobody was asked about."
+	}
+	if wanted := o.wanted(ws); wanted != "" {
+		return tried + wanted + "."
+	}
+	return ""
+}
+
+// wanted says what a reading command tried besides reading; "" if that was nothing.
+func (o *outcome) wanted(ws string) string {
+	s := &o.status
+	switch {
 	case len(s.Tried) == 0:
 		return ""
 	case s.Tried[0].Verb == sandbox.Connects:
-		return tried + "wanted to reach the network."
+		return "wanted to reach the network"
 	}
 	verb := s.Tried[0].Verb
 	const most = 3
@@ -74,7 +87,18 @@ func (o *outcome) tooLittle(ws string) string {
 	if verb == sandbox.Alters {
 		what = "change the properties of"
 	}
-	return tried + "wanted to " + what + " " + strings.Join(names, ", ") + "."
+	return "wanted to " + what + " " + strings.Join(names, ", ")
+}
+
+// hushed is a note for the model about a reading command that ended with exit code 0 although it was refused something;
+// "" if it was not.
+func (o *outcome) hushed(ws string) string {
+	wanted := o.wanted(ws)
+	if wanted == "" || o.ending != ended || o.status.Signal != "" || o.status.Code != 0 {
+		return ""
+	}
+	return "[note] it ran where nothing can be changed, and " + wanted + ", which was refused. If that is needed, run it " +
+		"so that it fails then (set -eo pipefail, no || true), and a person is asked"
 }
 
 // inside returns a path relative to the workspace, if it is there.

@@ -216,7 +216,7 @@ func (r *Runner) wait(ctx context.Context, j job, p *sandbox.Process, c *capture
 	full := make(chan *tools.Error, 2)
 	if j.layer != nil {
 		watcher.Go(func() {
-			if over := grows(following, j.layer.Upper, j.most); over != nil {
+			if over := grows(following, j.most, j.layer.Upper, j.layer.Beside); over != nil {
 				full <- over
 			}
 		})
@@ -314,7 +314,7 @@ func (r *Runner) spec(j job, bars []string) sandbox.Spec {
 		Argv:    argv,
 		Dir:     j.ws,
 		Env:     env,
-		Read:    slices.Concat(r.programs(), r.opts.ReadPaths, j.read),
+		Read:    slices.Concat(r.programs(j), r.opts.ReadPaths, j.read),
 		Write:   slices.Concat([]string{j.ws}, homes(j), r.opts.AllowedPaths),
 		Deny:    slices.Concat(r.barred(j.ws), bars),
 		Network: r.opts.Network,
@@ -357,8 +357,11 @@ func (r *Runner) foreground(ctx context.Context, call *tools.Call, text, ws stri
 		return nil, &tools.Walled{Why: why}
 	}
 	var lines []string
+	if note := o.hushed(ws); reading(call) && note != "" {
+		lines = append(lines, note)
+	}
 	if o.ending != vanished { // otherwise parts of it may still be running
-		lines = tx.settle(call, o)
+		lines = append(lines, tx.settle(call, o)...)
 	}
 	return r.conclude(call, o, tx.warnings, lines), nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 )
@@ -86,7 +87,21 @@ func (r *reader) add(c Change) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
+	if err := legible(c); err != nil {
+		return err
+	}
 	r.changes = append(r.changes, c)
+	return nil
+}
+
+// legible refuses a change with a name, or a target of a link, that the record of a layer could not hold: JSON would
+// turn it into another one.
+func legible(c Change) error {
+	for _, text := range []string{c.Path, c.Before.Content, c.After.Content} {
+		if !utf8.ValidString(text) {
+			return &Refused{c.Path, "a name that is no text"}
+		}
+	}
 	return nil
 }
 
@@ -182,7 +197,7 @@ func (r *reader) entry(p string, below, whole bool) error {
 			}
 			last := &r.changes[slices.IndexFunc(r.changes, func(c Change) bool { return c.Path == p })]
 			last.After = c.After
-			return nil
+			return legible(*last)
 		}
 		if c.Before, err = r.lower(p, low); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -353,11 +354,20 @@ func (s *Store) Finish(ctx context.Context, keep Keeper) error {
 	}
 	var errs []error
 	for _, p := range places {
-		if p.IsDir() {
+		if p.IsDir() && !tried(p) {
 			errs = append(errs, s.finish(ctx, filepath.Join(s.Dir, p.Name()), keep))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// ProbePrefix begins the name of a directory in which somebody finds out whether layers work here.
+const ProbePrefix = "probe-"
+
+// tried reports whether a directory is one of those and so young that this may be going on.
+func tried(e fs.DirEntry) bool {
+	info, err := e.Info()
+	return strings.HasPrefix(e.Name(), ProbePrefix) && (err != nil || time.Since(info.ModTime()) < time.Hour)
 }
 
 func (s *Store) finish(ctx context.Context, place string, keep Keeper) error {

@@ -131,6 +131,9 @@ func startHelped(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Proc
 	proc.wg.Go(func() { listen(h, reports) })
 	proc.wg.Go(func() {
 		defer close(proc.done)
+		if spec.Reading {
+			spec.Limits = onlyReading(spec, can).Limits
+		}
 		w := watcher{spec: spec, status: Status{Blind: spec.Reading && !can.guard}, pid: can.pid, helperProcess: h, reports: reports, stopped: stopped}
 		proc.status = w.watch()
 		if spec.Overlay != nil {
