@@ -215,6 +215,21 @@ func (r *Runner) apply(ctx context.Context, call *tools.Call, ws string) (*outco
 	}
 }
 
+// CompletePreview completes what a call was applying when its process was killed. The call is the one that another
+// process has begun and this one closes; nothing else works in its workspace meanwhile.
+func (r *Runner) CompletePreview(ctx context.Context, call *tools.Call) {
+	if r.opts.PreviewDir == "" || !call.Def.Runs() {
+		return
+	}
+	ws, err := r.workspace(call.Origin)
+	if err == nil {
+		err = r.previews.store.Complete(ctx, ws)
+	}
+	if err != nil {
+		r.log.Error().Err(err).Str("call", call.ID).Msg("a previewed layer that was being applied is not completed")
+	}
+}
+
 // SweepPreviews completes what was being applied when its process was killed, and removes layers for which keep is false.
 func (r *Runner) SweepPreviews(ctx context.Context, keep func(session, call, digest string, at time.Time) (bool, error)) error {
 	if r.opts.PreviewDir == "" {

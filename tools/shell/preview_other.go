@@ -30,6 +30,9 @@ func (r *Runner) Drop(context.Context, *tools.Call) {}
 // Previews reports that commands cannot run on a layer.
 func (r *Runner) Previews(context.Context) bool { return false }
 
+// CompletePreview has nothing to complete.
+func (r *Runner) CompletePreview(context.Context, *tools.Call) {}
+
 // SweepPreviews has nothing to remove.
 func (r *Runner) SweepPreviews(context.Context, func(session, call, digest string, at time.Time) (bool, error)) error {
 	return nil

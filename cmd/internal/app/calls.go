@@ -13,6 +13,7 @@ import (
 	"github.com/zephbot/zephbot/tools/chain"
 	"github.com/zephbot/zephbot/tools/gate"
 	redacting "github.com/zephbot/zephbot/tools/redact"
+	"github.com/zephbot/zephbot/tools/shell"
 	"github.com/zephbot/zephbot/tools/undo"
 )
 
@@ -53,6 +54,7 @@ type executor struct {
 	metrics *metrics.Metrics
 	tracer  *tracing.Tracer
 	undo    *undo.Store
+	runner  *shell.Runner // of commands; nil = there is none
 }
 
 // Execute implements agent.Executor.
@@ -73,6 +75,9 @@ func (e executor) Execute(ctx context.Context, call *tools.Call) (*tools.Result,
 
 // Interrupted implements agent.Executor.
 func (e executor) Interrupted(ctx context.Context, call *tools.Call) {
+	if e.runner != nil { // nobody works on a half-applied layer
+		e.runner.CompletePreview(ctx, call)
+	}
 	e.audit.Interrupted(call)
 	e.undo.Interrupted(ctx, call)
 }

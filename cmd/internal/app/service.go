@@ -162,7 +162,7 @@ func newService(c *Core, ch channel) (*service, error) {
 		chain = c.chain(nil)
 	}
 	var calls agent.Executor = executor{
-		chain: chain, audit: c.audit, metrics: c.metrics, tracer: c.tracer, undo: c.undo,
+		chain: chain, audit: c.audit, metrics: c.metrics, tracer: c.tracer, undo: c.undo, runner: c.kit.runner,
 	}
 	if ch.calls != nil {
 		calls = ch.calls(calls)

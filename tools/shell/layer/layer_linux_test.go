@@ -464,6 +464,33 @@ func (b *bench) put(path, text string) {
 	b.check(os.WriteFile(path, []byte(text), 0o600))
 }
 
+// TestComplete: whoever takes over the work of a process that was killed while it applied a layer completes that layer
+// alone.
+func TestComplete(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.check(b.store.Complete(t.Context(), b.ws)) // there is none
+	b.sh(b.ws, nil, `echo 1 > a; echo 2 > b`)
+	digest, _, _ := b.preview(`echo new > a; echo new > b`)
+	b.check(b.store.Complete(t.Context(), b.ws)) // nobody has approved it
+	b.check(b.store.Holds(t.Context(), b.owner, digest))
+	found, err := filepath.Glob(filepath.Join(b.store.Place(b.ws), "*", "record"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%v %v", found, err)
+	}
+	b.put(filepath.Join(filepath.Dir(found[0]), "applying"), digest)
+	b.put(filepath.Join(b.ws, "a"), "new\n") // it was killed here
+	b.check(b.store.Complete(t.Context(), b.ws))
+	for _, name := range []string{"a", "b"} {
+		if raw, err := os.ReadFile(filepath.Join(b.ws, name)); err != nil || string(raw) != "new\n" {
+			t.Errorf("%s: %q, %v", name, raw, err)
+		}
+	}
+	if err := b.store.Holds(t.Context(), b.owner, digest); err == nil {
+		t.Error("it could be applied again")
+	}
+}
+
 // TestLarge: more than is kept is refused.
 func TestLarge(t *testing.T) {
 	t.Parallel()
