@@ -173,6 +173,7 @@ func TestReadingCommands(t *testing.T) {
 		}, policy.Ask},
 		{"no sandbox, a pattern", "cat a*", func(r *policy.Request, _ *policy.Options) { r.Confined = false }, policy.Ask},
 		{"no sandbox, a file in an option", "wc --files0-from=a", func(r *policy.Request, _ *policy.Options) { r.Confined = false }, policy.Ask},
+		{"no sandbox, a program that is not one of six", "echo x", func(r *policy.Request, _ *policy.Options) { r.Confined = false }, policy.Ask},
 		{"no sandbox, another program", "git status", func(r *policy.Request, _ *policy.Options) { r.Confined = false }, policy.Ask},
 		{"any command, confined", "make -j4 && $x", func(_ *policy.Request, o *policy.Options) { o.Unasked = policy.UnaskedConfined }, policy.Allow},
 		{"any command, no sandbox", "make", func(r *policy.Request, o *policy.Options) {

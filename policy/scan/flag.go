@@ -73,7 +73,7 @@ var strict = sync.OnceValue(func() map[string]setting {
 	re := func(s string) *regexp.Regexp { return regexp.MustCompile(`(?i)` + s) }
 	return map[string]setting{
 		"ignore_instructions": {in: re(`previous|prior|earlier|above|preceding|foregoing|your|my|(?:all|any|every|these|those)` + ws + `+(?:of` + ws + `+|the` + ws + `+)*(?:instruction|prompt)`)},
-		"override_orders":     {not: re(`pull request|severity|\.ya?ml|linter|\|\w+\|\w+\||[\s\x60]-[a-z]\b|directives embedded|\b(?:ignore|override)-\w|overrid(?:e|es|den)\s+(?:the\s+(?:model|default)|default|async|get)\b|(?:istanbul|[cv]8)\s+ignore|prompt directives`)},
+		"override_orders":     {not: re(`pull request|severity|\.ya?ml|linter|\|\w+\|\w+\||[\s\x60]-[a-z]\b|directives embedded|\b(?:ignore|override)-\w|overrid(?:e|es|den)\s+(?:the\s+(?:model|default)|default|async|get)\b|(?:istanbul|[cv]8)\s+ignore|prompt directives|ignore the request if`)},
 		"void_orders": {not: re(`(?:file|value|text|line|name)s?\s+(?:is|are)\s+replaced|\b(?:context|ctx|callback|goroutine|thread|handler|workflow|draft|rfc|warranty|licen[cs]e)s?\b|` +
 			`(?:request|turn|query|operation|job|call)s?\s+(?:is|was|are|were|has been|have been)\s+(?:already\s+)?cancell?ed|cancell?ed\s+before`)},
 		"call_first": {not: re(`before\s+(?:\W*\s*)?(?:using\s+this\s+(?:\W*\s*)?(?:file|package|module|library|software|class|function|code|api)|responding\W+(?:to|with))|\bwe\s+can|respond to \w+ first|\bcall\s+\w+\(\)|tool\s+requires\s+(?:access|an?\b)`)},
@@ -92,6 +92,7 @@ var strict = sync.OnceValue(func() map[string]setting {
 			not:  re(`\b[a-z]<(?:system|user)|<reasoning>`),
 		},
 		"forged_turns":      {not: re(`<example>`)},
+		"unbound_role":      {not: re(`broken free\W+of the \w+ (?:format|spec)|no rules are inherited`)},
 		"carry_off":         {not: re(`localhost|/oauth`)},
 		"hide_from_user":    {not: re(`the\s+user\s+(?:about|of|that|when|if)\s+(?:an?\s+|the\s+)?(?:internal|errors?\b|each|every)`)},
 		"hidden_text":       {in: re(`\S\S`)}, // one override of the direction is what editors and linters are tested with

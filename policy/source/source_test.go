@@ -1,0 +1,34 @@
+package source_test
+
+import (
+	"testing"
+
+	"github.com/zephbot/zephbot/policy/source"
+)
+
+// TestKinds: each source has its kind and its words, also as journals have kept it in other letters.
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[source.Source]struct {
+		kind, words string
+		strict      bool
+	}{
+		source.None:               {"outside", "", false},
+		source.Command:            {"command output", "the output of a command", true},
+		source.Background:         {"command output", "a command in the background", true},
+		source.Memory:             {"memory", "what was remembered", false},
+		source.File("a.txt"):      {"file", "the file a.txt", true},
+		"FILE:a.txt":              {"file", "FILE:a.txt", true},
+		source.Document("a.pdf"):  {"document", "the document a.pdf", false},
+		source.Recording("a.ogg"): {"recording", "a recording", false},
+		source.Item("poll"):       {"item", "a poll", false},
+		source.MCP("github"):      {"MCP server", "mcp:github", false},
+		source.Agent("reader"):    {"sub-agent", "sub-agent:reader", false},
+		"https://a.example/x":     {"web page", "https://a.example/x", false},
+		source.Names:              {"names", "names of files", true},
+	} {
+		if k := s.Kind(); k.Name != want.kind || s.Words() != want.words || s.Strict() != want.strict {
+			t.Errorf("%q: %+v, %q", s, k, s.Words())
+		}
+	}
+}
