@@ -1,5 +1,6 @@
 // Package approve is the stage that requires approvals: a call that the gate marked "ask" runs only with a stored
-// approval of exactly this call.
+// approval of exactly this call. Before a person is asked, the effect of the call is shown where it can be (Previewer); a
+// call that is allowed only where it can change nothing is tried there first.
 package approve
 
 import (
