@@ -7,8 +7,10 @@
 package command
 
 import (
+	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -213,21 +215,36 @@ func (f *finder) nested(text, via string, at place) {
 
 // parse walks one text and returns why it cannot be parsed; "" if it can.
 func (f *finder) parse(text string, at place) (problem string) {
-	defer func() {
-		if recover() != nil {
-			problem = "the shell parser gave up"
+	err := read(text, func(file *syntax.File) {
+		w := walker{finder: f, src: text, at: at, frames: make([]frame, 0, 16), tokens: make([]token, 0, 4+len(text)/8)}
+		syntax.Walk(file, w.visit)
+		if w.agree() {
+			f.again(text, at)
 		}
-	}()
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	})
 	if err != nil {
 		return err.Error()
 	}
-	w := walker{finder: f, src: text, at: at, frames: make([]frame, 0, 16), tokens: make([]token, 0, 4+len(text)/8)}
-	syntax.Walk(file, w.visit)
-	if w.agree() {
-		f.again(text, at)
-	}
 	return ""
+}
+
+// parsers are idle parsers of bash.
+var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)) }}
+
+// read parses a text for use. A panic, which the parser has of its own, is an error.
+func read(text string, use func(*syntax.File)) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("the shell parser gave up")
+		}
+	}()
+	parser := parsers.Get().(*syntax.Parser) //nolint:forcetypeassert // nothing else is put there
+	file, err := parser.Parse(strings.NewReader(text), "")
+	if err == nil {
+		use(file)
+	}
+	parsers.Put(parser)
+	return err
 }
 
 // again adds what a rough reading finds in addition to the parser, for text that bash may read differently.

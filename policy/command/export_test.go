@@ -53,8 +53,5 @@ func ReadTables(dir fs.FS) error {
 // Tables are the embedded tables.
 var Tables fs.FS = tables
 
-// Panicked returns what a panic of the parser becomes.
-func Panicked(value any) error { return panicked(value) }
-
 // SedShows reports whether a sed script certainly only prints and substitutes.
 func SedShows(script string) bool { return sedShows(script) }

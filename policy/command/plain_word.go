@@ -207,12 +207,12 @@ func (r *plainReader) lone(c byte, quoted bool) bool {
 	return r.failDoubt("a dollar sign that shells read differently")
 }
 
-// number reads $((…)) with only decimal numbers in it.
+// number reads $((…)) with only decimal numbers in it, which are not also octal.
 func (r *plainReader) number() bool {
 	r.pos += 2
 	from := r.pos
-	for r.pos < len(r.src) && strings.IndexByte("0123456789 +-*/%<>=!&|^~?:,", r.src[r.pos]) >= 0 {
-		r.pos++
+	for more := true; more; more = r.index() {
+		r.pos = len(r.src) - len(strings.TrimLeft(r.src[r.pos:], " +-*/%<>=!&|^~?:,"))
 	}
 	if r.pos == from || !r.has("))") {
 		return r.fail(reasonArithmetic)
@@ -260,8 +260,8 @@ func (r *plainReader) second() bool {
 
 // index reads a number that is not also octal.
 func (r *plainReader) index() bool {
-	from := r.pos
-	return r.digits() && (r.src[from] != '0' || r.pos == from+1)
+	octal := r.peek(0) == '0' && r.peek(1) >= '0' && r.peek(1) <= '9'
+	return !octal && r.digits()
 }
 
 // parameterName reads the name in ${…}, with a literal subscript.

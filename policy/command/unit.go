@@ -1,8 +1,6 @@
 package command
 
 import (
-	"cmp"
-	"errors"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -34,41 +32,25 @@ func Units(text string) (units []Unit, ok bool) {
 	if unreadable(text) != "" || !utf8.ValidString(text) {
 		return nil, false
 	}
-	file, err := parsed(text)
-	if err != nil || len(file.Last) > 0 || len(file.Stmts) == 0 {
-		return nil, false
-	}
-	p := plainScript{src: text, ok: true}
-	if len(file.Stmts) == 1 {
-		p.dir = p.leave(file.Stmts[0])
-	}
-	for _, stmt := range file.Stmts {
-		p.statement(stmt, nil)
-	}
-	if !p.ok || len(p.units) == 0 {
+	p := plainScript{walker: walker{src: text}}
+	err := read(text, func(file *syntax.File) {
+		p.ok = len(file.Last) == 0
+		if len(file.Stmts) == 1 {
+			p.dir = p.leave(file.Stmts[0])
+		}
+		for _, stmt := range file.Stmts {
+			p.statement(stmt, nil)
+		}
+	})
+	if err != nil || !p.ok || len(p.units) == 0 {
 		return nil, false
 	}
 	return p.units, true
 }
 
-// parsed returns the syntax tree of a text. It converts panics of the parser to errors.
-func parsed(text string) (file *syntax.File, err error) {
-	defer func() { err = cmp.Or(panicked(recover()), err) }()
-	parser := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
-	return parser.Parse(strings.NewReader(text), "")
-}
-
-// panicked returns the error for a recovered value; nil for none.
-func panicked(value any) error {
-	if value == nil {
-		return nil
-	}
-	return errors.New("the shell parser gave up")
-}
-
 // plainScript collects the units of one text.
 type plainScript struct {
-	src   string
+	walker
 	dir   string
 	first *syntax.Stmt // the leading cd, which is not a unit
 	units []Unit
@@ -92,12 +74,12 @@ func (p *plainScript) leave(stmt *syntax.Stmt) string {
 	if !and || !ok || !bare(stmt) || len(call.Assigns) > 0 || len(call.Args) != 2 || call.Args[0].Lit() != "cd" {
 		return ""
 	}
-	to, ok := p.word(call.Args[1])
-	if !ok || to.open || to.value == "" || to.value[0] == '-' || slices.Contains(strings.Split(to.value, "/"), "..") {
+	to, ok := p.literal(call.Args[1])
+	if !ok || to == "" || to[0] == '-' || slices.Contains(strings.Split(to, "/"), "..") {
 		return ""
 	}
 	p.first = stmt
-	return to.value
+	return to
 }
 
 // bare reports whether a statement consists only of its command.
@@ -143,19 +125,13 @@ func (p *plainScript) call(stmt *syntax.Stmt, cmd *syntax.CallExpr, feed []Unit)
 	u := Unit{Dir: p.dir}
 	end := cmd.End().Offset()
 	begin := cmd.Pos().Offset()
-	for i, arg := range cmd.Args {
-		w, ok := p.word(arg)
-		if !ok || i == 0 && (w.open || w.value == "" || changesState(w.value)) {
-			p.ok = false
-			return
-		}
-		u.Words = append(u.Words, w.text())
+	name, ok := p.literal(cmd.Args[0])
+	p.ok = p.ok && ok && name != "" && !is("state", name)
+	for _, arg := range cmd.Args {
+		u.Words = append(u.Words, p.normal(arg))
 	}
 	for _, r := range stmt.Redirs {
-		if !p.redirect(&u, r) {
-			p.ok = false
-			return
-		}
+		p.ok = p.ok && p.redirect(&u, r)
 		begin, end = min(begin, r.Pos().Offset()), max(end, r.End().Offset())
 	}
 	u.Text = p.src[begin:end]
@@ -171,122 +147,51 @@ func (p *plainScript) redirect(u *Unit, r *syntax.Redirect) bool {
 	if r.Word == nil || r.Hdoc != nil || r.N != nil && strings.Trim(r.N.Value, "0123456789") != "" {
 		return false
 	}
-	to, ok := p.word(r.Word)
-	if !ok || to.open {
+	to, ok := p.literal(r.Word)
+	if !ok {
 		return false
 	}
 	switch r.Op {
 	case syntax.RdrIn:
-		u.Stdin = append(u.Stdin, to.value)
+		u.Stdin = append(u.Stdin, to)
 		return true
 	case syntax.DplIn, syntax.DplOut:
-		return to.value != "" && strings.Trim(strings.TrimSuffix(to.value, "-"), "0123456789") == ""
+		return to != "" && strings.Trim(strings.TrimSuffix(to, "-"), "0123456789") == ""
 	case syntax.RdrOut, syntax.AppOut, syntax.RdrAll, syntax.AppAll:
-		return to.value == "/dev/null"
+		return to == "/dev/null"
 	default:
 		return false
 	}
 }
 
-// changesState reports whether a builtin may change the meaning of the same words after it.
-func changesState(name string) bool {
-	switch name {
-	case "cd", "pushd", "popd", "export", "declare", "typeset", "local", "readonly", "set", "unset", "shopt", "alias",
-		"unalias", "enable", "hash", "trap", "umask", "ulimit", "exec", "source", ".", "eval", "read", "mapfile",
-		"readarray", "getopts", "printf", "let", "wait", "builtin", "command", "bind", "complete", "compopt", "fc",
-		"coproc", "suspend":
-		return true
+// literal returns the value of a word that bash does not change; ok is false for others.
+func (p *plainScript) literal(n *syntax.Word) (value string, ok bool) {
+	w := p.single(n)
+	ok = w.mark == 0
+	for _, part := range n.Parts {
+		switch part := part.(type) {
+		case *syntax.Lit:
+			ok = ok && !strings.ContainsAny(part.Value, "{[")
+		case *syntax.DblQuoted:
+			ok = ok && !part.Dollar
+		}
 	}
-	return false
+	return w.text, ok
 }
 
-// plainWord is a word that bash can only expand to file names.
-type plainWord struct {
-	value string // with quotes undone
-	exact string // each character with its quoting, for an open word
-	open  bool   // an unquoted character that bash may expand
-}
-
-// text returns the normal form of the word.
-func (w plainWord) text() string {
-	if w.open {
-		return w.exact
+// normal returns the normal form of a word: its value in quotes if it needs them, or its source if bash may expand it to
+// names of files. Others are not plain.
+func (p *plainScript) normal(n *syntax.Word) string {
+	value, ok := p.literal(n)
+	switch {
+	case !ok:
+		value = p.source(n)
+		p.ok = p.ok && !p.single(n).dynamic() && !strings.ContainsAny(value, "\n\"")
+	case value == "" || strings.Trim(value, wordSafe) != "":
+		value = "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
 	}
-	if w.value != "" && strings.Trim(w.value, wordSafe) == "" {
-		return w.value
-	}
-	return "'" + strings.ReplaceAll(w.value, "'", `'\''`) + "'"
+	return value
 }
 
 // wordSafe are the characters that need no quotes.
 const wordSafe = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-"
-
-// word converts a literal word; ok is false if it is not literal.
-func (p *plainScript) word(n *syntax.Word) (w plainWord, ok bool) {
-	var value, exact strings.Builder
-	quoted := func(s string) {
-		value.WriteString(s)
-		for _, r := range s {
-			if r > 'z' || !isAlnum(byte(r)) {
-				exact.WriteByte('\\')
-			}
-			exact.WriteRune(r)
-		}
-	}
-	for _, part := range n.Parts {
-		switch part := part.(type) {
-		case *syntax.Lit:
-			w.open = literal(part.Value, &value, &exact, quoted) || w.open
-		case *syntax.SglQuoted:
-			if part.Dollar {
-				quoted(ansi(part.Value))
-			} else {
-				quoted(part.Value)
-			}
-		case *syntax.DblQuoted:
-			for _, inner := range part.Parts {
-				lit, plain := inner.(*syntax.Lit)
-				if !plain || part.Dollar {
-					return w, false
-				}
-				quoted(unescapeQuoted(lit.Value))
-			}
-		default:
-			return w, false
-		}
-	}
-	w.value, w.exact = value.String(), exact.String()
-	return w, !w.open || !strings.Contains(w.value, "\n")
-}
-
-// literal reads the unquoted part of a word. open reports a character that bash may expand.
-func literal(text string, value, exact *strings.Builder, quoted func(string)) (open bool) {
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '\\' && i+1 < len(text):
-			i++
-			if text[i] != '\n' {
-				_, size := utf8.DecodeRuneInString(text[i:])
-				quoted(text[i : i+size])
-				i += size - 1
-			}
-		case strings.IndexByte("*?[]{}", c) >= 0, c == '~' && homeMayStart(value.String()):
-			open = true
-			value.WriteByte(c)
-			exact.WriteByte(c)
-		default:
-			value.WriteByte(c)
-			exact.WriteByte(c)
-		}
-	}
-	return open
-}
-
-// homeMayStart reports whether an unquoted ~ after before may expand to a home directory.
-func homeMayStart(before string) bool {
-	return before == "" || strings.HasSuffix(before, ":") || strings.HasSuffix(before, "=")
-}
-
-func isAlnum(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-}

@@ -134,7 +134,7 @@ func (f *finder) declareOption(name, option string) {
 func (f *finder) names(builtin, text string) {
 	variable, value, _ := strings.Cut(text, "=")
 	variable, index, subscript := strings.Cut(strings.TrimSuffix(variable, "+"), "[")
-	if subscript && !isNumber(strings.TrimSuffix(index, "]")) {
+	if subscript && strings.Trim(index, "0123456789]") != "" {
 		f.indirect(builtin + " runs code hidden in the name of a variable")
 	}
 	f.value(variable, value, builtin)
@@ -144,7 +144,7 @@ func (f *finder) names(builtin, text string) {
 func (f *finder) fillsVariable(name string, words []word, _ place) {
 	switch name {
 	case "let":
-		f.letWords(words[1:])
+		f.indirect(reasonArithmetic)
 		return
 	case "printf", "wait":
 		f.byDashName(name, words)
@@ -184,14 +184,6 @@ func isNoName(name, option string) bool {
 	}
 	return len(option) > 1 && option[0] == '-' && option[1] != '-' &&
 		strings.IndexByte(letters, option[len(option)-1]) >= 0
-}
-
-// letWords records the variables in the words of let, which are arithmetic.
-func (f *finder) letWords(words []word) {
-	f.indirect(reasonArithmetic)
-	for _, w := range words {
-		f.names("let", w.text)
-	}
 }
 
 // byDashName handles printf -v NAME and wait -p NAME.

@@ -46,10 +46,8 @@ func (w *walker) visit(node syntax.Node) bool {
 		w.mark(tokenSubst, n.Pos(), n.End())
 	case *syntax.ProcSubst:
 		fr.deeper = true
-		w.indirect("a process substitution hands the output of a command to another as a file")
 	case *syntax.FuncDecl:
-		fr.deeper = true
-		w.function(n)
+		fr.deeper, w.piped = true, nil
 	default:
 		w.detail(node)
 	}
@@ -72,38 +70,27 @@ func (w *walker) leave() {
 	}
 }
 
-// detail handles the nodes that are not commands but may run or change something.
+// detail handles the nodes that are not commands but may change something. What the plain grammar refuses, agree reports:
+// arithmetic with variables, subscripts, functions, coprocesses, process substitutions.
 func (w *walker) detail(node syntax.Node) {
 	switch n := node.(type) {
 	case *syntax.DeclClause:
 		w.declare(n)
 	case *syntax.LetClause:
-		w.let(n)
+		var words []word
+		for text := range strings.FieldsSeq(w.source(n)) {
+			words = append(words, word{text: text})
+		}
+		w.command(words, w.at)
 	case *syntax.Assign:
 		w.assign(n)
 	case *syntax.ParamExp:
 		w.param(n)
-	case *syntax.BinaryArithm:
-		w.arithAssign(n.Op, n.X)
 	case *syntax.WordIter:
 		w.variable(n.Name.Value, "a loop")
 		for _, item := range n.Items {
 			w.give(n.Name.Value, w.words(nil, item)...)
 		}
-	case *syntax.CoprocClause:
-		w.indirect("a coprocess talks to the script")
-	default:
-		w.arithmetic(node)
-	}
-}
-
-// arithAssign records arithmetic that sets a variable that determines what runs: ((PATH=1)).
-func (w *walker) arithAssign(op syntax.BinAritOperator, x syntax.ArithmExpr) {
-	if op != syntax.Assgn && (op < syntax.AddAssgn || op > syntax.PowAssgn) {
-		return
-	}
-	if left, ok := x.(*syntax.Word); ok {
-		w.variable(left.Lit(), "arithmetic")
 	}
 }
 
@@ -130,17 +117,6 @@ func (w *walker) call(n *syntax.CallExpr) {
 	}
 	w.written = w.src[n.Args[0].Pos().Offset():n.Args[len(n.Args)-1].End().Offset()]
 	w.command(words, at)
-}
-
-// function records a definition, which hides everything else with its name.
-func (w *walker) function(n *syntax.FuncDecl) {
-	w.piped = nil
-	name := n.Name.Value
-	if _, _, ok := handlerOf(name); ok || reads(name) || blockedName(name) != "" {
-		w.indirect("the script defines a function that hides the command " + name)
-		return
-	}
-	w.indirect("the script defines a function " + clip(name))
 }
 
 // declare handles declare, export, local, readonly, typeset and nameref.
@@ -171,18 +147,8 @@ func (w *walker) declare(n *syntax.DeclClause) {
 	w.declared = false
 }
 
-// let handles let as a command; its words are arithmetic.
-func (w *walker) let(n *syntax.LetClause) {
-	words := []word{{text: "let"}}
-	for _, x := range n.Exprs {
-		words = append(words, word{text: w.source(x)})
-	}
-	w.command(words, w.at)
-}
-
-// assign records variables that determine what runs, and array subscripts.
+// assign records variables that determine what runs.
 func (w *walker) assign(n *syntax.Assign) {
-	w.subscript(n.Index)
 	w.arrays = w.arrays || n.Array != nil
 	if n.Name != nil && !n.Naked {
 		w.value(n.Name.Value, w.assigned(n), "an assignment")
@@ -212,25 +178,10 @@ func (w *walker) assigned(n *syntax.Assign) string {
 	return value
 }
 
-// param records expansions that run or rename: ${!v}, ${v@P}, ${a[i]}, ${PATH:=x}.
+// param records expansions that set a variable: ${PATH:=x}.
 func (w *walker) param(n *syntax.ParamExp) {
-	if n.Excl && n.Names == 0 {
-		w.indirect("an expansion reads the variable that another variable names")
-	}
-	w.subscript(n.Index)
-	if n.Slice != nil && !(numeric(n.Slice.Offset) && numeric(n.Slice.Length)) {
-		w.indirect(reasonArithmetic)
-	}
-	if n.Exp == nil {
-		return
-	}
-	switch n.Exp.Op {
-	case syntax.OtherParamOps:
-		w.indirect("an expansion with @ may run its value as code")
-	case syntax.AssignUnset, syntax.AssignUnsetOrNull:
-		if n.Param != nil {
-			w.variable(n.Param.Value, "an expansion")
-		}
+	if n.Exp != nil && n.Param != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
+		w.variable(n.Param.Value, "an expansion")
 	}
 }
 
@@ -239,9 +190,6 @@ func (w *walker) redirects(list []*syntax.Redirect) *stdin {
 	var in *stdin
 	for _, n := range list {
 		red := Redirect{Op: n.Op.String()}
-		if n.N != nil {
-			w.variable(strings.Trim(n.N.Value, "{}"), "a redirection")
-		}
 		switch n.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
 			if n.Hdoc == nil {
