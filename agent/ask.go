@@ -147,7 +147,6 @@ func (s *step) callModel(ctx context.Context, offers []Offer, more, nudge string
 		s.partial.WriteString(text)
 		s.sink.Emit(ctx, Event{Type: DeltaEvent, Text: text})
 	})
-	unstored := s.stored()
 	if err != nil {
 		out, err = s.failed(ctx, key, estimate, err)
 		return entry, nil, out, err
@@ -156,9 +155,6 @@ func (s *step) callModel(ctx context.Context, offers []Offer, more, nudge string
 		resp.Usage = llm.Usage{Input: estimate, Output: window.Tokens(resp.Text) + window.Tokens(resp.Thoughts)}
 	}
 	s.settle(ctx, key, resp.Usage, resp.USD)
-	if unstored != nil {
-		return entry, nil, nil, unstored
-	}
 	entry = journal.Entry{
 		Turn: s.turn.ID, At: s.deps.Now(), Text: resp.Text, Usage: resp.Usage, USD: resp.USD, Model: resp.Model,
 		Millis: s.deps.Now().Sub(asked).Milliseconds(), Retold: resp.Retold, Thoughts: journal.Thoughts(resp.Thoughts),
@@ -185,18 +181,6 @@ func tellLast(req *llm.Request, text string) {
 		messages, size, fits := shorter(tokens)
 		return append(messages, last), size + window.Message(last), fits
 	}
-}
-
-// stored waits until the beginning of the turn is durable, if the model was called before that.
-func (s *step) stored() error {
-	pending, ok := s.journal.(Pending)
-	if !ok {
-		return nil
-	}
-	if err := pending.Stored(); err != nil {
-		return fmt.Errorf("journal: %w", err)
-	}
-	return nil
 }
 
 func (s *step) reserve(ctx context.Context, key string, estimate llm.Usage) (*Outcome, error) {

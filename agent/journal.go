@@ -20,16 +20,6 @@ type Journal interface {
 	Append(ctx context.Context, entries ...journal.Entry) ([]journal.Entry, error)
 }
 
-// Pending is a Journal whose first entry of the turn may still be on its way to disk when Load returns it. The model is
-// called in the meantime.
-type Pending interface {
-	Journal
-	// Stored waits until everything that Load returned is durable. An error means that it never will be: the model's
-	// answer is dropped and only its price counts. Stored takes no context because the commit is short and decides the
-	// outcome.
-	Stored() error
-}
-
 // Asker is a Journal that can put questions to people while the turn goes on, so that nobody waits for a question until
 // everything else has ended. The turn parks later with the same questions, which are asked once.
 type Asker interface {

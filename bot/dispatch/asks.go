@@ -27,9 +27,6 @@ func (w *work) asked(questions []tools.Question, stats journal.Stats) turn.Asked
 
 // Ask implements agent.Asker. A decision about these questions is acted on when the turn has parked.
 func (j *laneJournal) Ask(ctx context.Context, questions []tools.Question, stats journal.Stats) (err error) {
-	if err := j.Stored(); err != nil {
-		return err
-	}
 	w := j.ear.work
 	w.fresh = false // the end of the turn withdraws what is open
 	for try := range commitTries {

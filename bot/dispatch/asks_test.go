@@ -190,9 +190,6 @@ func TestAskedEarlyLost(t *testing.T) {
 		var failed error
 		begun := make(chan struct{})
 		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, _ agent.Sink) (agent.Outcome, error) {
-			if err := stored(log); err != nil {
-				return agent.Outcome{}, err
-			}
 			lane := w.lane(session("ann"))
 			if lane.Owner == "p1" {
 				_, err := w.store.Apply(ctx, &bot.Change{

@@ -3,69 +3,20 @@ package dispatch
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
-	"sync"
-	"time"
 
-	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
-// opening is the beginning of a turn while it is being stored.
-type opening struct {
+// beginning is the Change that begins a turn.
+type beginning struct {
 	change *bot.Change
 	entry  journal.Entry // the first entry of the turn
-	task   *task
-	first  *first // the message, if this Change stores it too; nil = it was stored before
-	gate   *gate
-	done   chan struct{}
-	hide   func() // stops showing the turn
-	// contended: other processes may be beginning the same turn, because the message was stored before and they see it
-	// too: it waited for others, behind a turn, or until its files were read. The model is called only when this one has
-	// the turn.
-	contended bool
-	err       error // why the turn has not begun; final once done is closed
-}
-
-// wait waits until the outcome of the commit is known.
-func (o *opening) wait() error {
-	<-o.done
-	return o.err
-}
-
-// gate drops what a turn would show until the turn is stored.
-type gate struct {
-	mu   sync.Mutex
-	sink agent.Sink // nil = closed
-	held []func(agent.Sink)
-}
-
-// Emit implements agent.Sink.
-func (g *gate) Emit(ctx context.Context, e agent.Event) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.sink == nil {
-		g.held = append(g.held, func(s agent.Sink) { s.Emit(ctx, e) })
-		return
-	}
-	g.sink.Emit(ctx, e)
-}
-
-func (g *gate) open(sink agent.Sink) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, emit := range g.held {
-		emit(sink)
-	}
-	g.sink, g.held = sink, nil
 }
 
 // beginTurn charges a turn and begins it. One Change contains the charge, the entry of the message, the claim of the
-// lane and, if it is new, the message itself. The model is called while that Change is being committed. Until the
-// commit nothing is shown, no tool runs and nothing is written; if the Change is refused, the call of the model is
-// cancelled.
+// lane and, if it is new, the message itself. Nothing is shown, no model is called and no tool runs before it is stored.
 func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *job, f *first) bool {
 	a := t.arrival
 	admission, more, ok := d.charge(ctx, &lane, t, f)
@@ -83,27 +34,29 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 		return false
 	}
 	d.remind(ctx, &lane, t)
-	o := d.opening(&lane, t, news, admission)
-	o.contended = d.opts.Shared && (f == nil || len(t.rest) > 0 || d.awaits(t.msg) > 0)
+	b := d.beginning(&lane, t, news, admission)
 	tail, known := d.kept.tail(&lane)
-	if o.first = f; f != nil {
-		o.change.Claim.Arrives, o.change.Arrive = true, []bot.Arrival{*a}
+	if f != nil {
+		b.change.Claim.Arrives, b.change.Arrive = true, []bot.Arrival{*a}
 	} else {
-		o.change.Claim.Arrival, o.change.Lanes[0].Arrival = a.Seq, &a.Seq
+		b.change.Claim.Arrival, b.change.Lanes[0].Arrival = a.Seq, &a.Seq
 	}
-	lane.State, lane.Turn, lane.Since = bot.Running, o.entry.Turn, o.entry.At
+	lane.State, lane.Turn, lane.Since = bot.Running, b.entry.Turn, b.entry.At
 	lane.Last++
 	lane.Fence++
 	lane.Caller, lane.Live = t.msg.Caller, 0
-	lane.Owner, lane.Arrival, lane.Failing, lane.Place = d.opts.Owner, a.Seq, zeroTime, o.change.Claim.Place
-	lane.Workspace = o.change.Claim.Workspace
+	lane.Owner, lane.Arrival, lane.Failing, lane.Place = d.opts.Owner, a.Seq, zeroTime, b.change.Claim.Place
+	lane.Workspace = b.change.Claim.Workspace
 	w := d.newWork(&lane, t)
 	defer w.close(ctx)
-	w.begins(o, j.alone)
+	w.fresh, w.alone = true, j.alone
 	w.crowd = d.crowdOf(ctx, t, lane.Session, f == nil)
 	if w.journal.known = known; known {
 		w.journal.tail = tail
-		w.journal.learn(o.entry)
+		w.journal.learn(b.entry)
+	}
+	if resumed := d.parts.Resumed; resumed != nil && a.Source != bot.FromSchedule { // a task that is due is nobody
+		w.journal.resumed = func(before []journal.Entry) { resumed(w.msg, lane.Session, before) }
 	}
 	moving, cancel := context.WithCancelCause(w.logged(ctx))
 	defer cancel(nil)
@@ -113,21 +66,11 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 	if f != nil && !f.take() { // it took too long to come here
 		return false
 	}
-	began := time.Now()
-	out, err := w.open(ctx, moving, cancel, j, o)
-	if o.err == nil {
-		return w.conclude(moving, out, err, time.Since(began))
+	if err := w.begin(ctx, cancel, j, b, f); err != nil {
+		return d.notBegun(ctx, b, a, admission, f, known, err)
 	}
-	return d.notBegun(ctx, o, a, admission, known)
-}
-
-// begins makes the run that of a turn whose beginning is being stored.
-func (w *work) begins(o *opening, alone bool) {
-	w.fresh, w.alone, w.journal.opening = true, alone, o
-	// A task that is due is not somebody who comes back.
-	if resumed := w.d.parts.Resumed; resumed != nil && w.arrival.Source != bot.FromSchedule {
-		w.journal.resumed = func(before []journal.Entry) { resumed(w.msg, w.lane.Session, before, o.wait) }
-	}
+	d.merged(lane.Session, t)
+	return w.run(moving)
 }
 
 // charge asks whether the turn may begin. If it may not, the person is told, provided that the message is stored. more
@@ -162,29 +105,29 @@ func (d *Dispatcher) charge(
 	})), false
 }
 
-// opening builds the Change that begins a turn.
-func (d *Dispatcher) opening(lane *bot.Lane, t *task, news turn.News, admission turn.Admission) *opening {
+// beginning builds the Change that begins a turn.
+func (d *Dispatcher) beginning(lane *bot.Lane, t *task, news turn.News, admission turn.Admission) *beginning {
 	msg, turn, now := t.msg, d.turnID(t.arrival), d.parts.Now()
-	o := &opening{task: t, gate: &gate{}, done: make(chan struct{}), hide: func() {}, entry: d.entry(t, turn, news, now)}
-	o.change = &bot.Change{
+	b := &beginning{entry: d.entry(t, turn, news, now)}
+	b.change = &bot.Change{
 		Claim: d.claim(lane, msg.Place),
 		Lanes: []bot.LaneUpdate{{
 			Session: lane.Session, State: ptr(bot.Running), Turn: &turn, Since: &now, Stop: new(""),
 			Live: new(int64(0)), Caller: &msg.Caller,
 		}},
-		Append:  &bot.Append{Session: lane.Session, After: lane.Last, Entries: []journal.Entry{o.entry}},
+		Append:  &bot.Append{Session: lane.Session, After: lane.Last, Entries: []journal.Entry{b.entry}},
 		Charges: admission.Charges,
 		Facts:   news.Told,
 	}
-	o.entry.N = lane.Last + 1
-	o.change.Done = t.rest
+	b.entry.N = lane.Last + 1
+	b.change.Done = t.rest
 	switch {
 	case msg.Place.Guest():
-		d.answerFirst(o, msg)
+		d.answerFirst(b, msg)
 	case msg.Place.Ordinary():
-		o.change.Send = d.besides(t, turn, admission)
+		b.change.Send = d.besides(t, turn, admission)
 	}
-	return o
+	return b
 }
 
 // besides returns what a person is told at the beginning of a turn.
@@ -201,54 +144,24 @@ func (d *Dispatcher) besides(t *task, turn string, admission turn.Admission) []b
 	return rows
 }
 
-// open runs the Runner with the context moving while the beginning of the turn is being stored. It returns when both
-// have finished.
-func (w *work) open(
-	ctx, moving context.Context, cancel context.CancelCauseFunc, j *job, o *opening,
-) (agent.Outcome, error) {
-	w.d.mu.Lock()
-	j.cancel, j.turn, j.followed, j.beginning = cancel, w.lane.Turn, false, o.done
-	w.d.mu.Unlock()
-	w.d.wg.Go(func() {
-		defer close(o.done)
-		if o.err = w.store(ctx, moving, j, o); o.err != nil {
-			cancel(o.err)
-		}
-		if o.first != nil {
-			o.first.stored <- o.err
-		}
-	})
-	defer func() {
-		<-o.done
-		o.hide()
-	}()
-	if o.first != nil && !o.first.fresh || o.contended { // it may have been answered long ago, or begins elsewhere too
-		if err := o.wait(); err != nil {
-			return agent.Outcome{}, err
-		}
-	}
-	return w.d.parts.Runner.Run(moving, w.turn, w.journal, o.gate)
-}
-
-// store makes the beginning of a turn durable, then opens the gate.
-func (w *work) store(ctx, moving context.Context, j *job, o *opening) (err error) {
+// begin makes the beginning of a turn durable. From then on the lane is held.
+func (w *work) begin(ctx context.Context, cancel context.CancelCauseFunc, j *job, b *beginning, f *first) error {
 	d := w.d
-	defer func() {
-		if p := recover(); p != nil {
-			d.parts.Log.Error().Interface("panic", p).Bytes("stack", debug.Stack()).
-				Str("session", string(w.lane.Session)).Msg("beginning of a turn panicked")
-			err = poison{fmt.Errorf("panic: %v", p)}
-		}
-	}()
-	applied, err := d.parts.Store.Apply(ctx, o.change)
+	known := make(chan struct{})
+	defer close(known)
+	d.mu.Lock()
+	j.cancel, j.turn, j.followed, j.beginning = cancel, w.lane.Turn, false, known
+	d.mu.Unlock()
+	applied, err := d.parts.Store.Apply(ctx, b.change)
 	if err != nil {
 		return fmt.Errorf("begin a turn: %w", err)
 	}
-	if o.first != nil {
+	if f != nil {
 		w.arrival.Seq = applied.Seqs[0]
 		w.lane.Arrival = w.arrival.Seq
+		f.stored <- true
 	}
-	if o.change.PlaceholderOf != "" {
+	if b.change.PlaceholderOf != "" {
 		w.live = applied.Rows[0]
 	}
 	d.mu.Lock()
@@ -261,38 +174,32 @@ func (w *work) store(ctx, moving context.Context, j *job, o *opening) (err error
 	if broken {
 		d.nudge(d.express)
 	}
-	d.merged(w.lane.Session, o.task)
 	if len(applied.Rows) > 0 {
 		d.parts.Outbox.Wake(w.msg.Place)
 	}
-	d.observe(Observation{What: "queue", Duration: o.entry.At.Sub(w.arrival.At), Turn: o.entry.Turn})
-	sink, hide := w.watch(moving)
-	o.hide = hide
-	o.gate.open(sink)
+	d.observe(Observation{What: "queue", Duration: b.entry.At.Sub(w.arrival.At), Turn: b.entry.Turn})
 	return nil
 }
 
 // notBegun decides what to do after the beginning of a turn was refused.
 func (d *Dispatcher) notBegun(
-	ctx context.Context, o *opening, a *bot.Arrival, admission turn.Admission, wasKept bool,
+	ctx context.Context, b *beginning, a *bot.Arrival, admission turn.Admission, f *first, wasKept bool, err error,
 ) bool {
-	session := o.change.Claim.Session
+	session := b.change.Claim.Session
 	d.kept.drop(session)
-	if wasKept && taken(o.err) {
+	if wasKept && taken(err) {
 		d.kept.mistrust()
 	}
 	switch {
-	case o.first != nil: // it is stored as an ordinary message and begins again
+	case f != nil: // it is stored as an ordinary message and begins again
 		return false
-	case hopeless(o.err): // it can never begin
+	case hopeless(err): // it can never begin
 		d.report(ctx, d.parts.Meter.Undo(context.WithoutCancel(ctx), admission.Charges), "give a charge back")
-		return d.trouble(ctx, session, a, o.err)
-	case wasKept && taken(o.err): // what was remembered of the session is out of date
+		return d.trouble(ctx, session, a, err)
+	case wasKept && taken(err): // what was remembered of the session is out of date
 		return true
 	default: // either another worker has it, or it is retried with the same charge
-		d.claimFailed(ctx, session, o.err)
+		d.claimFailed(ctx, session, err)
 		return false
 	}
 }
-
-var _ agent.Pending = (*laneJournal)(nil)

@@ -22,8 +22,8 @@ func (d *Dispatcher) awaitBeginnings(ctx context.Context, batch []incoming) {
 	}
 }
 
-// awaitBeginning waits until a turn that this process begins in a session is stored, or refused. The model is called
-// before that, so for the person it runs already: a command must not find its message still waiting, or nothing at all.
+// awaitBeginning waits until a turn that this process begins in a session is stored, or refused. For its person it runs
+// already: a command must not find its message still waiting, or nothing at all.
 func (d *Dispatcher) awaitBeginning(ctx context.Context, session bot.SessionKey) {
 	d.mu.Lock()
 	j := d.jobs[session]

@@ -3,7 +3,6 @@ package dispatch
 import (
 	"cmp"
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,10 +14,8 @@ import (
 type first struct {
 	arrival *bot.Arrival
 	msg     bot.Message
-	fresh   bool // it certainly was not stored before
-	// Receives nil once message and turn are stored, else an error: the message has to be stored without a turn.
-	stored chan error
-	begun  bool // what stored received, for Accept
+	stored  chan bool // receives whether message and turn are stored; if not, the message is stored without a turn
+	begun   bool      // what stored received, for Accept
 	// One of the two takes the message: the worker, whose Change stores it with its turn, or Accept, which stores it
 	// without. Both at once would be two Changes, of which one is refused and begins again: a store that is late
 	// because it has too much to do would get more.
@@ -45,15 +42,14 @@ func awaitFirsts(batch []incoming) {
 		}
 		if !late {
 			select {
-			case err := <-f.stored:
-				f.begun = err == nil
+			case f.begun = <-f.stored:
 				continue
 			case <-timer.C:
 				late = true
 			}
 		}
 		if !f.take() {
-			f.begun = <-f.stored == nil
+			f.begun = <-f.stored
 		}
 	}
 }
@@ -72,7 +68,7 @@ func (d *Dispatcher) beginFirsts(batch []incoming) {
 			continue
 		}
 		arrival := in.arrival
-		f := &first{arrival: &arrival, msg: in.msg, fresh: in.fresh, stored: make(chan error, 1)}
+		f := &first{arrival: &arrival, msg: in.msg, stored: make(chan bool, 1)}
 		if d.startFirst(arrival.Session, f) {
 			in.first = f
 		}
@@ -109,8 +105,7 @@ func (d *Dispatcher) serveFirst(ctx context.Context, session bot.SessionKey, j *
 // recentIDs is how many updates are remembered; it exceeds what a channel delivers at once.
 const recentIDs = 1024
 
-// recent tells new updates from those that are delivered again, so that the model is not called for them. The store
-// knows them too, but only reports them when it commits. Safe for concurrent use; the zero value is ready.
+// recent remembers which updates this process accepted lately. Safe for concurrent use; the zero value is ready.
 type recent struct {
 	mu    sync.Mutex
 	known map[string]bool
@@ -118,18 +113,15 @@ type recent struct {
 	next  int
 }
 
-// note sets for each update of a batch whether it is new, and remembers it. No update of the first batch counts as new,
-// because an earlier process may have stored it.
+// note remembers the updates of a batch.
 func (r *recent) note(batch []incoming) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	began := r.known != nil
-	if !began {
+	if r.known == nil {
 		r.known, r.ring = map[string]bool{}, make([]string, recentIDs)
 	}
 	for i := range batch {
 		id := batch[i].raw.ID
-		batch[i].fresh = began && !r.known[id]
 		if r.known[id] {
 			continue
 		}
@@ -146,13 +138,10 @@ func (r *recent) has(id string) bool {
 	return r.known[id]
 }
 
-// errPlain means that a message has to be stored without beginning its turn.
-var errPlain = errors.New("its turn has not begun")
-
 // refuse reports that the message has to be stored without its turn, unless it is stored already.
 func (f *first) refuse() {
 	select {
-	case f.stored <- errPlain:
+	case f.stored <- false:
 	default:
 	}
 }

@@ -90,72 +90,63 @@ func TestWhatATurnCosts(t *testing.T) {
 	})
 }
 
-// TestAskedWhileItIsStored: the model is asked before the message is on the disk; nothing of it is shown before, and
-// nothing at all when that fails.
-func TestAskedWhileItIsStored(t *testing.T) {
-	for _, fails := range []bool{false, true} {
-		t.Run(fmt.Sprint("fails=", fails), func(t *testing.T) {
-			in(t, func(t *testing.T, w *world) {
-				var log []string
-				w.parts = func(parts *dispatch.Parts) {
-					parts.Progress = func(watched turn.Watched) turn.Progress {
-						return &progress{watched: watched, log: &log, closed: make(chan struct{})}
-					}
-				}
-				asked, release := 0, make(chan struct{})
-				w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
-					asked++
-					sink.Emit(ctx, agent.Event{Type: agent.DeltaEvent, Text: "re"})
-					if _, err := log.Append(ctx, journal.Entry{Turn: turn.ID, Kind: journal.AssistantEntry}); err != nil {
-						if !errors.Is(context.Cause(ctx), errInjected) {
-							t.Errorf("cause %v", context.Cause(ctx))
-						}
-						return agent.Outcome{}, err
-					}
-					return echo(ctx, turn, log, sink)
-				}
-				p := w.start()
-				w.accept(p, w.private("bob", "of the first batch nothing is certain"))
-				asked, log = 0, nil
-				var once sync.Once
-				w.store.Hooks.BeforeApply = func(c *bot.Change) (err error) {
-					if c.Claim != nil {
-						once.Do(func() {
-							<-release
-							if fails {
-								err = errInjected
-							}
-						})
-					}
-					return err
-				}
-				accepted := make(chan error, 1)
-				message := raw(t, w.private("ann", "hi"))
-				go func() { accepted <- p.Accept(t.Context(), []turn.Raw{message}) }()
-				synctest.Wait()
-				if asked != 1 || len(log) != 0 || len(w.texts(bot.Final)) != 1 {
-					t.Errorf("while it is stored: asked %d times, shown %q, said %q", asked, log, w.texts(bot.Final))
-				}
-				select {
-				case err := <-accepted:
-					t.Errorf("accepted before it is stored: %v", err)
-				default:
-				}
-				close(release)
-				if err := <-accepted; err != nil {
-					t.Fatal(err)
-				}
-				synctest.Wait()
-				if want := []string{"event delta", "closed"}; !slices.Equal(log, want) {
-					t.Errorf("shown %q, want %q", log, want)
-				}
-				if want := map[bool]int{false: 1, true: 2}[fails]; asked != want {
-					t.Errorf("asked %d times, want %d", asked, want)
-				}
-				w.want(bot.Final, "re: of the first batch nothing is certain", "re: hi")
+// TestNothingLeavesBeforeItIsStored: neither is the model asked nor is anything shown before the Change that begins a
+// turn is stored, and never when that Change fails. It is the Change that stores a message with its turn, and the one
+// that begins the turn of a message that was stored before.
+func TestNothingLeavesBeforeItIsStored(t *testing.T) {
+	for _, together := range []bool{true, false} {
+		for _, fails := range []bool{false, true} {
+			t.Run(fmt.Sprintf("together=%t fails=%t", together, fails), func(t *testing.T) {
+				in(t, func(t *testing.T, w *world) { leavesNothing(t, w, together, fails) })
 			})
-		})
+		}
 	}
+}
+
+func leavesNothing(t *testing.T, w *world, together, fails bool) {
+	var log []string
+	w.parts = func(parts *dispatch.Parts) {
+		parts.Progress = func(watched turn.Watched) turn.Progress {
+			return &progress{watched: watched, log: &log, closed: make(chan struct{})}
+		}
+	}
+	batch := []bot.Message{w.private("ann", "hi")}
+	if !together { // several of a chat are stored before they begin
+		batch = append(batch, w.private("ann", "more"))
+	}
+	asked, release := 0, make(chan struct{})
+	w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
+		asked++
+		sink.Emit(ctx, agent.Event{Type: agent.DeltaEvent, Text: "re"})
+		return echo(ctx, turn, log, sink)
+	}
+	p := w.start()
+	synctest.Wait()
+	var once sync.Once
+	w.store.Hooks.BeforeApply = func(c *bot.Change) (err error) {
+		if c.Claim != nil {
+			once.Do(func() {
+				if len(c.Arrive) == 1 != together {
+					t.Errorf("the Change of the beginning stores %d messages", len(c.Arrive))
+				}
+				if <-release; fails {
+					err = errInjected
+				}
+			})
+		}
+		return err
+	}
+	w.deliver(p, batch...)
+	synctest.Wait()
+	if asked != 0 || len(log) != 0 || len(w.texts(bot.Final)) != 0 {
+		t.Errorf("while it is stored: asked %d times, shown %q, said %q", asked, log, w.texts(bot.Final))
+	}
+	close(release)
+	pass(time.Minute)
+	if want := slices.Repeat([]string{"event delta", "closed"}, len(batch)); !slices.Equal(log, want) || asked != len(batch) {
+		t.Errorf("shown %q, want %q; asked %d times", log, want, asked)
+	}
+	w.want(bot.Final, []string{"re: hi", "re: more"}[:len(batch)]...)
 }
 
 // TestKnownUpdatesAskNobody: an update that is delivered again, in this process or to the next one, makes no call of
@@ -204,7 +195,7 @@ func TestOneChangeForAMessage(t *testing.T) {
 				charge := &slowMeter{meter: w.meter}
 				w.parts = func(p *dispatch.Parts) { p.Meter = charge }
 				p := w.start()
-				w.accept(p, w.private("bob", "of the first batch nothing is certain"))
+				w.accept(p, w.private("bob", "the first message"))
 				asked, charge.takes = 0, c.charge
 				var mu sync.Mutex
 				var changes []string
@@ -239,7 +230,7 @@ func TestOneChangeForAMessage(t *testing.T) {
 				if !slices.Equal(changes, c.changes) || asked != 1 {
 					t.Errorf("changes %q, want %q; the model was asked %d times", changes, c.changes, asked)
 				}
-				w.want(bot.Final, "re: of the first batch nothing is certain", "re: hi")
+				w.want(bot.Final, "re: the first message", "re: hi")
 			})
 		})
 	}
@@ -257,7 +248,7 @@ func (m *slowMeter) Admit(ctx context.Context, msg *bot.Message, id string) (tur
 }
 
 // TestTwoTakeTurns: messages of a conversation come to two processes in turn, as a balancer deals them out. What each
-// remembers of it is out of date every time; from the second time on it looks before it asks the model.
+// remembers of it is out of date every time; from the second time on it looks before it begins a turn.
 func TestTwoTakeTurns(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		var asked atomic.Int64 // by two processes, of two conversations at once
@@ -268,18 +259,25 @@ func TestTwoTakeTurns(t *testing.T) {
 		both := []*process{w.start(), w.start()}
 		var want []string
 		for i, p := range both {
-			w.accept(p, w.private("bob", fmt.Sprint("of the first batch nothing is certain ", i)))
-			want = append(want, fmt.Sprint("re: of the first batch nothing is certain ", i))
+			w.accept(p, w.private("bob", fmt.Sprint("the first message ", i)))
+			want = append(want, fmt.Sprint("re: the first message ", i))
 		}
 		asked.Store(0)
+		var begun atomic.Int64 // tried, also in vain
+		w.store.Hooks.BeforeApply = func(c *bot.Change) error {
+			if c.Claim != nil {
+				begun.Add(1)
+			}
+			return nil
+		}
 		const turns = 20
 		for i := range turns {
 			w.accept(both[i%2], w.private("ann", fmt.Sprint(i)))
 			want = append(want, fmt.Sprint("re: ", i))
 		}
 		w.want(bot.Final, want...)
-		if n := asked.Load(); n > turns+2 { // each process is wrong once
-			t.Errorf("the model was asked %d times for %d turns", n, turns)
+		if n := begun.Load(); n > turns+2 || asked.Load() != turns { // each process is wrong once
+			t.Errorf("%d turns began in %d tries and asked the model %d times", turns, n, asked.Load())
 		}
 		// One process alone looks no longer once it was right for a while.
 		store := &counting{Store: w.store}
@@ -301,7 +299,7 @@ func TestTwoTakeTurns(t *testing.T) {
 func TestOneBatchInOrder(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		p := w.start()
-		w.accept(p, w.private("bob", "of the first batch nothing is certain"))
+		w.accept(p, w.private("bob", "the first message"))
 		var batch []bot.Message
 		for i := range 5 {
 			batch = append(batch, w.private("ann", fmt.Sprint(i)), w.private(fmt.Sprint("p", i), "hello"))
@@ -313,7 +311,7 @@ func TestOneBatchInOrder(t *testing.T) {
 				got = append(got, r)
 			}
 		}
-		if want := []string{"re: of the first batch nothing is certain", "re: 0", "re: 1", "re: 2", "re: 3", "re: 4"}; !slices.Equal(got, want) {
+		if want := []string{"re: the first message", "re: 0", "re: 1", "re: 2", "re: 3", "re: 4"}; !slices.Equal(got, want) {
 			t.Errorf("answers %q", got)
 		}
 		if n := len(w.texts(bot.Final)); n != 11 {
@@ -347,9 +345,6 @@ func TestWhatIsKeptIsOutOfDate(t *testing.T) {
 				var seen [][]journal.Entry
 				w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
 					entries, err := history(ctx, log)
-					if err == nil {
-						err = stored(log)
-					}
 					if err != nil {
 						return agent.Outcome{}, err
 					}
@@ -391,9 +386,6 @@ func keptIsStored(t *testing.T, room int) {
 		odd := []string{"plain", "a \xff b", "tab\tnew\nline <&> \u2028", ""}
 		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, _ agent.Sink) (agent.Outcome, error) {
 			tail, err := log.Load(ctx, room)
-			if err == nil {
-				err = stored(log)
-			}
 			if err != nil {
 				return agent.Outcome{}, err
 			}

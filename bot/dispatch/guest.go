@@ -10,11 +10,11 @@ import (
 // answerFirst has a guest's question answered with a placeholder as soon as its turn is stored: the channel accepts the
 // answer for a short time only, and edits of it for as long as a turn takes. If the answer is there before the
 // placeholder has been sent, the outbox sends it instead.
-func (d *Dispatcher) answerFirst(o *opening, msg *bot.Message) {
-	turn, session := o.entry.Turn, o.change.Claim.Session
+func (d *Dispatcher) answerFirst(b *beginning, msg *bot.Message) {
+	turn, session := b.entry.Turn, b.change.Claim.Session
 	row := d.reply(msg, bot.Placeholder, d.parts.Words.Placeholder(msg.Language), "live/"+turn)
 	row.Session, row.Turn = session, turn
-	o.change.Send, o.change.PlaceholderOf = []bot.Row{row}, session
+	b.change.Send, b.change.PlaceholderOf = []bot.Row{row}, session
 }
 
 // only returns the one content that a guest may send. What does not fit into it is left out, and the person is told so.

@@ -27,6 +27,7 @@ const (
 type ear struct {
 	*work
 	look  bool // look at the inbox although nobody has announced anything
+	began bool // a step was begun: since then, other processes may have accepted something
 	heard *joining
 }
 
@@ -44,14 +45,6 @@ func (j *laneJournal) Hear(ctx context.Context) ([]journal.Entry, bool, error) {
 	if err != nil {
 		return nil, false, err
 	}
-	if j.opening != nil && !j.opening.over() {
-		if len(told) == 0 {
-			return nil, false, nil
-		}
-		if err := j.Stored(); err != nil {
-			return nil, false, err
-		}
-	}
 	said, revised, err := j.ear.hear(ctx)
 	if err != nil || revised || len(told) == 0 {
 		return said, revised, err
@@ -66,16 +59,6 @@ func (j *laneJournal) Hear(ctx context.Context) ([]journal.Entry, bool, error) {
 	return append(reasons, said...), false, nil
 }
 
-// over reports whether the outcome of the commit is known.
-func (o *opening) over() bool {
-	select {
-	case <-o.done:
-		return true
-	default:
-		return false
-	}
-}
-
 // announced reports whether something may have arrived in the session since the turn began. Of what other processes
 // accept nobody tells.
 func (e *ear) announced() bool {
@@ -86,10 +69,11 @@ func (e *ear) announced() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	j := d.jobs[e.lane.Session]
-	return d.opts.Shared || j != nil && j.again
+	return d.opts.Shared && e.began || j != nil && j.again
 }
 
 func (e *ear) hear(ctx context.Context) (said []journal.Entry, revised bool, err error) {
+	defer func() { e.began = true }()
 	e.heard = nil
 	if !e.look && !e.announced() {
 		return nil, false, nil

@@ -22,7 +22,6 @@ type incoming struct {
 	interrupt bool // a command that may stop the turn in progress
 	overtakes bool // a command that does not wait for the turn in progress
 	plain     bool // a message that begins a turn if its session is idle
-	fresh     bool // certainly not stored before
 	first     *first
 }
 

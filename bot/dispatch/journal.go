@@ -19,12 +19,11 @@ type laneJournal struct {
 	// Nobody else appends to the array behind tail.Entries; slices that were handed out are clipped.
 	own     bool
 	odd     bool                            // tail differs from what is stored
-	opening *opening                        // of a turn that is beginning; nil = its beginning is stored
 	notices func([]journal.Entry) []bot.Row // returns the rows that are sent in the commit of some entries
 	wake    func()
 	weigh   func(history int64)          // receives how many bytes of history were read
 	purse   turn.Purse                   // what was spent is stored with the entries for which it was spent
-	resumed func(before []journal.Entry) // is told what was said before the turn; may be nil
+	resumed func(before []journal.Entry) // is told what was said before a turn that begins; may be nil
 	ear     *ear                         // hears what the person says while the turn runs
 }
 
@@ -36,19 +35,12 @@ func (j *laneJournal) Load(ctx context.Context, room int) (journal.Tail, error) 
 			return journal.Tail{}, err
 		}
 		j.tail, j.known = tail, true
-		if j.opening != nil {
-			first := j.opening.entry.N
-			at := slices.IndexFunc(tail.Entries, func(e journal.Entry) bool { return e.N >= first })
-			if at < 0 || tail.Entries[at].N != first { // the commit that adds it is not finished yet
-				j.learn(j.opening.entry)
-			}
-		}
 	}
 	j.tail = j.tail.Cut(room) // the remembered tail may have grown beyond room
 	if len(j.tail.Entries) > 0 {
 		j.last = j.tail.Last()
 	}
-	if j.resumed != nil && j.opening != nil {
+	if j.resumed != nil {
 		j.resumed(j.tail.Entries[:max(0, len(j.tail.Entries)-1)])
 	}
 	if j.weigh != nil {
@@ -57,20 +49,9 @@ func (j *laneJournal) Load(ctx context.Context, room int) (journal.Tail, error) 
 	return journal.Tail{Before: j.tail.Before, Entries: slices.Clip(j.tail.Entries)}, nil
 }
 
-// Stored implements agent.Pending.
-func (j *laneJournal) Stored() error {
-	if j.opening == nil {
-		return nil
-	}
-	return j.opening.wait()
-}
-
 // Append implements agent.Journal. Once a Change was submitted, its commit decides: the caller gets the outcome even if
 // its context ends.
 func (j *laneJournal) Append(ctx context.Context, entries ...journal.Entry) ([]journal.Entry, error) {
-	if err := j.Stored(); err != nil {
-		return nil, err
-	}
 	rows, charges := j.notices(entries), j.purse.Charges()
 	change := &bot.Change{
 		Lease: &j.lease, Append: &bot.Append{Session: j.lease.Session, After: j.last, Entries: entries}, Send: rows, Charges: charges, Facts: j.purse.Facts(),

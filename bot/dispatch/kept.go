@@ -39,7 +39,7 @@ const mistrusted = 64
 
 // mistrust has the next sessions be compared with the store before a turn begins with them: another process works on
 // the same sessions. That costs a read of the lane; a turn that begins with what is out of date costs a refused Change,
-// one more to store its message, and a request to the model in vain.
+// and one more to store its message.
 func (k *kept) mistrust() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -87,8 +87,8 @@ type Receiving struct {
 	Signs  Signs       // nil = none are shown
 	Memory turn.Memory // nil = nothing is remembered between conversations
 	// Resumed is told of each message that begins a turn, with what was said before it in the conversation, as far as the
-	// turn reads it, but of no task that is due; may be nil. begun waits until the turn is stored. It must not block.
-	Resumed func(msg *bot.Message, session bot.SessionKey, before []journal.Entry, begun func() error)
+	// turn reads it, but of no task that is due; may be nil. It must not block.
+	Resumed func(msg *bot.Message, session bot.SessionKey, before []journal.Entry)
 	// Schedule follows the runs of scheduled tasks, whose messages nobody has sent; nil = there are none.
 	Schedule Schedule
 }

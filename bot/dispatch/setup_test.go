@@ -67,14 +67,6 @@ func history(ctx context.Context, log agent.Journal) ([]journal.Entry, error) {
 	return tail.Entries, err
 }
 
-// stored waits until the beginning of a turn is in the store.
-func stored(log agent.Journal) error {
-	if pending, ok := log.(agent.Pending); ok {
-		return pending.Stored()
-	}
-	return nil
-}
-
 // answered ends a turn.
 func answered(turn *agent.Turn, text string) agent.Outcome {
 	return agent.Outcome{Kind: agent.Answered, Text: text, Entries: []journal.Entry{{Turn: turn.ID, Kind: journal.AnswerEntry, Text: text}}}

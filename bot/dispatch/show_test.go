@@ -55,9 +55,6 @@ func TestProgressAndPlaceholder(t *testing.T) {
 		}
 		w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error) {
 			sink.Emit(ctx, agent.Event{Type: agent.ModelEvent})
-			if err := stored(log); err != nil {
-				t.Error(err)
-			}
 			for range 2 { // the second time it is found again
 				if message, err := shown.watched.Placeholder(ctx); message != "" || err != nil {
 					t.Errorf("placeholder %q %v", message, err)

@@ -24,25 +24,24 @@ func (w *world) deliver(p *process, messages ...bot.Message) {
 	}()
 }
 
-// TestStopWhileItBegins: a /stop that arrives after the model was called, and before the turn is stored, stops the turn
-// as it does afterwards. It does not find the message still waiting, which would be told in other words, and it does not
+// TestStopWhileItBegins: a /stop that arrives while the turn is being stored stops the turn as it does afterwards. It
+// does not find the message still waiting, which would be told in other words, and it does not
 // find nothing.
 func TestStopWhileItBegins(t *testing.T) {
 	for name, first := range map[string]bool{"stored with its turn": true, "stored before": false} {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
-				begun, stored := make(chan struct{}, 1), make(chan struct{})
+				stored := make(chan struct{})
 				w.runner = func(ctx context.Context, turn *agent.Turn, log agent.Journal, _ agent.Sink) (agent.Outcome, error) {
 					text, err := asked(ctx, turn, log)
 					if text != "slow" || err != nil {
 						return answered(turn, "re: "+text), err
 					}
-					begun <- struct{}{}
 					out, err, _ := until(ctx, make(chan struct{}), turn)
 					return out, err
 				}
 				p := w.start()
-				w.accept(p, w.private("bob", "of the first batch nothing is certain"))
+				w.accept(p, w.private("bob", "the first message"))
 				w.store.Hooks.BeforeApply = func(change *bot.Change) error {
 					if change.Claim != nil && change.Claim.Session == session("ann") {
 						<-stored
@@ -55,7 +54,7 @@ func TestStopWhileItBegins(t *testing.T) {
 					batch = append(batch, w.private("ann", "dropped"))
 				}
 				w.deliver(p, batch...)
-				<-begun
+				synctest.Wait()
 				w.deliver(p, stop)
 				synctest.Wait()
 				if len(w.texts(bot.Reply)) > 0 {
@@ -64,12 +63,12 @@ func TestStopWhileItBegins(t *testing.T) {
 				close(stored)
 				synctest.Wait()
 				w.want(bot.Reply, "stopping")
-				w.want(bot.Final, "re: of the first batch nothing is certain", "Stopped before anything was said.")
+				w.want(bot.Final, "re: the first message", "Stopped before anything was said.")
 				if lane := w.lane(session("ann")); lane.Turn != "" || w.meter.turns["test-7-"+slow.ID] != 1 || w.meter.undone != 0 {
 					t.Errorf("lane %+v, charged %v", lane, w.meter.turns)
 				}
 				w.accept(p, w.private("ann", "next"))
-				w.want(bot.Final, "re: of the first batch nothing is certain", "Stopped before anything was said.", "re: next")
+				w.want(bot.Final, "re: the first message", "Stopped before anything was said.", "re: next")
 			})
 		})
 	}
@@ -80,7 +79,7 @@ func TestStopWhileItBegins(t *testing.T) {
 func TestStopWhileTheStoreHangs(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		p := w.start()
-		w.accept(p, w.private("bob", "of the first batch nothing is certain"))
+		w.accept(p, w.private("bob", "the first message"))
 		hangs := make(chan struct{})
 		w.store.Hooks.BeforeApply = func(change *bot.Change) error {
 			if change.Claim != nil && change.Claim.Session == session("ann") {
@@ -97,7 +96,7 @@ func TestStopWhileTheStoreHangs(t *testing.T) {
 		w.want(bot.Reply, "stopping")
 		close(hangs)
 		synctest.Wait()
-		w.want(bot.Final, "re: of the first batch nothing is certain")
+		w.want(bot.Final, "re: the first message")
 	})
 }
 

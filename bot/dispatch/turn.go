@@ -49,12 +49,17 @@ func (d *Dispatcher) goOnWith(ctx context.Context, lane *bot.Lane, t *task, j *j
 		d.mu.Unlock()
 		cancel(cause)
 	}
-	ctx = w.logged(ctx)
+	return w.run(w.logged(ctx))
+}
+
+// run advances the turn, whose lane is held, and commits the outcome. It reports whether the session may have more to
+// do.
+func (w *work) run(ctx context.Context) bool {
 	began := time.Now()
 	sink, hide := w.watch(ctx)
 	out, err := func() (agent.Outcome, error) {
 		defer hide()
-		return d.parts.Runner.Run(ctx, w.turn, w.journal, sink)
+		return w.d.parts.Runner.Run(ctx, w.turn, w.journal, sink)
 	}()
 	return w.conclude(ctx, out, err, time.Since(began))
 }

@@ -290,9 +290,8 @@ func (d *Desk) talk(list []journal.Entry) Talk {
 }
 
 // Resumed is told that a message begins a turn, with the conversation before it. If the person comes back to it after a
-// long time, they are reminded of it, beside the turn. begun waits until the turn is stored. It does not block, and a
-// recap that does not succeed is not given.
-func (d *Desk) Resumed(msg *bot.Message, session bot.SessionKey, before []journal.Entry, begun func() error) {
+// long time, they are reminded of it, beside the turn. It does not block, and a recap that does not succeed is not given.
+func (d *Desk) Resumed(msg *bot.Message, session bot.SessionKey, before []journal.Entry) {
 	if !d.worth(msg, before) || d.deps.Now().Sub(before[len(before)-1].At) < d.opts.Pause {
 		return
 	}
@@ -301,7 +300,7 @@ func (d *Desk) Resumed(msg *bot.Message, session bot.SessionKey, before []journa
 	told := d.opened == opening{session, last}
 	d.mu.Unlock()
 	if !told {
-		d.remind(fmt.Sprintf("recap/%s/%d", session, last), msg, session, before, begun)
+		d.remind(fmt.Sprintf("recap/%s/%d", session, last), msg, session, before)
 	}
 }
 
@@ -326,17 +325,14 @@ func (d *Desk) Opened(ctx context.Context, msg *bot.Message, session bot.Session
 	d.mu.Lock()
 	d.opened = opening{session, tail.Last()}
 	d.mu.Unlock()
-	d.remind("recap/"+msg.ID, msg, session, before, func() error { return nil })
+	d.remind("recap/"+msg.ID, msg, session, before)
 }
 
 // remind gives a recap unasked, once for a key.
-func (d *Desk) remind(key string, msg *bot.Message, session bot.SessionKey, before []journal.Entry, begun func() error) {
+func (d *Desk) remind(key string, msg *bot.Message, session bot.SessionKey, before []journal.Entry) {
 	own, talk := *msg, d.talk(before)
 	talk.Caller, talk.Session = msg.Caller, session
 	d.start(key, func(ctx context.Context) {
-		if begun() != nil {
-			return
-		}
 		text, err := d.write(d.paid(ctx, &own, key), talk)
 		if err != nil {
 			d.deps.Log.Warn().Err(err).Str("session", string(session)).Msg("no recap")

@@ -250,7 +250,6 @@ func TestResumed(t *testing.T) {
 		place   bot.Place
 		off     bool
 		summary bool
-		lost    error // the turn did not begin
 		fails   error
 		opened  bool // before the message, the person has opened the conversation
 		want    int
@@ -267,7 +266,6 @@ func TestResumed(t *testing.T) {
 		"hardly anything is said": {turns: 1, pause: recap.Pause},
 		"nothing is said":         {pause: recap.Pause},
 		"summed up":               {turns: 3, pause: recap.Pause, summary: true},
-		"the turn is another's":   {turns: 2, pause: recap.Pause, lost: errors.New("lost")},
 		"the model fails":         {turns: 2, pause: recap.Pause, fails: errors.New("down")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -291,7 +289,7 @@ func TestResumed(t *testing.T) {
 					synctest.Wait()
 				}
 				for range 2 {
-					d.Resumed(msg, session, before, func() error { return tt.lost })
+					d.Resumed(msg, session, before)
 					synctest.Wait()
 				}
 				got := d.sent(t)

@@ -20,9 +20,8 @@ import (
 // What counts:
 //
 //   - a call of the tool, from the moment it arrives until its answer is written;
-//   - a request to the model, from the moment it has arrived and its process has reported the lane, until the last
-//     piece of its answer is written. The model is asked while the lane is being taken, and a process that does not get
-//     the lane drops the answer.
+//   - a request to the model, from the moment it arrives until the last piece of its answer is written. Its process must
+//     have reported the lane before: nothing leaves before the beginning of a turn is stored.
 //
 // What does not count:
 //
@@ -166,8 +165,8 @@ func (d *diary) heard(l life, line string) {
 
 // verdict is the result of evaluating a diary.
 type verdict struct {
-	model, early int // requests to the model, and those that ended before their process had the lane, if it ever did
-	tools        int
+	model, tools int
+	early        []*job // requests to the model that came before their process had the lane
 	counted      int
 	passed       int        // how often a session's next request came from another process than the one before
 	twice        [][2]*span // concurrent requests, the older one first
@@ -197,9 +196,9 @@ func (d *diary) verdict() (v verdict) {
 		switch {
 		case j.tool:
 			v.tools++
-		case held == nil:
+		case held == nil || held.from.After(j.from):
 			v.model++
-			v.early++
+			v.early = append(v.early, j)
 		default:
 			v.model++
 		}
@@ -276,6 +275,9 @@ func (m *machine) once() {
 		older, newer := pair[0], pair[1]
 		m.fail("seed %d: two at once for %s: process %d (life %d) began %s at %.3f s, while %s of process %d (life %d), from %.3f s to %.3f s, was under way",
 			m.seed, newer.session, newer.process, newer.number, newer.what, m.since(newer.from), older.what, older.process, older.number, m.since(older.from), m.since(older.to))
+	}
+	for _, j := range v.early[:min(len(v.early), 10)] {
+		m.fail("seed %d: process %d (life %d) asked the model for %s at %.3f s, before it had the lane", m.seed, j.process, j.number, j.session, m.since(j.from))
 	}
 	if m.shared && (v.counted == 0 || v.passed == 0 || v.tools == 0) {
 		m.fail("%+v: this proves nothing about two at once", v)

@@ -31,9 +31,9 @@ type tally struct {
 func (s tally) String() string {
 	return fmt.Sprintf(`  updates %d · questions %d: answered %d (%d more times, marked), ended by /stop %d · commands to the bot %d · presses %d
   commands of the shell %d: ran %d, not allowed %d, outcome unknown %d, failed half-way %d · lives of processes %d, ended by themselves %d · 429s that no fault asked for %d
-  requests to the model %d, %d of them over before the lane was taken · calls of the tool %d · of all of them counted %d, handed from process to process %d, at once %d`,
+  requests to the model %d, %d of them before the lane was taken · calls of the tool %d · of all of them counted %d, handed from process to process %d, at once %d`,
 		s.updates, s.questions, s.answered, s.again, s.excused, s.orders, s.presses, s.commands, s.ran, s.refused, s.unknown, s.doubtful, s.lives, s.own, s.unasked,
-		s.verdict.model, s.verdict.early, s.verdict.tools, s.verdict.counted, s.verdict.passed, len(s.verdict.twice))
+		s.verdict.model, len(s.verdict.early), s.verdict.tools, s.verdict.counted, s.verdict.passed, len(s.verdict.twice))
 }
 
 // settle waits until nothing is in progress any more.
