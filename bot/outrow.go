@@ -92,6 +92,8 @@ type Row struct {
 	State    RowState `json:"state"`
 	Message  string   `json:"message,omitempty"` // id on the channel once sent
 	Attempts int      `json:"attempts"`
+	// How many requests for a new message may have arrived, although their answers were lost.
+	Unconfirmed int `json:"unconfirmed,omitempty"`
 	// Since when it is unknown whether it arrived: what is sent from then on is marked for the reader.
 	Doubt     time.Time `json:"doubt"`
 	NotBefore time.Time `json:"not_before"`
@@ -119,14 +121,15 @@ func RepliedRow(replyTo string) (id int64, ok bool) {
 // RowUpdate changes a row's state; it takes effect only from one of the From states (compare and set; From must not be
 // empty). For an unknown row the error is ErrNotFound.
 type RowUpdate struct {
-	ID        int64
-	From      []RowState
-	To        RowState
-	Message   string // not changed if ""
-	NotBefore time.Time
-	Attempts  int       // added
-	Doubt     time.Time // an earlier one is kept
-	Problem   string
+	ID          int64
+	From        []RowState
+	To          RowState
+	Message     string // not changed if ""
+	NotBefore   time.Time
+	Attempts    int       // added
+	Unconfirmed int       // added
+	Doubt       time.Time // an earlier one is kept
+	Problem     string
 }
 
 // Aside returns a reply as one that concerns nobody but the sender of a message: a refusal, or numbers of their own.

@@ -19,6 +19,7 @@ func (o *Outbox) apart(row *bot.Row, err error) verdict {
 		one := bot.Row{
 			Session: row.Session, Turn: row.Turn, Place: row.Place, Purpose: row.Purpose, Content: content,
 			Key: fmt.Sprintf("apart/%d/%d", row.ID, i), Doubt: row.Doubt,
+			Unconfirmed: row.Unconfirmed,
 		}
 		if i == 0 {
 			one.ReplyTo = row.ReplyTo

@@ -158,7 +158,15 @@ func (o *Outbox) send(ctx context.Context, out *outgoing) (string, error) {
 	defer over()
 	row := out.dressed(o.deps.Words)
 	out.asked = o.deps.Now()
-	return o.request(ctx, &row)
+	begun := o.way.begin()
+	message, err := o.request(ctx, &row)
+	switch {
+	case err == nil:
+		o.way.back(begun)
+	case bot.OutcomeOf(err) == bot.Vague:
+		o.way.lost()
+	}
+	return message, err
 }
 
 // judge returns the consequence of an attempt that began in state from: Sending for a new message, Pending for what may
@@ -221,10 +229,9 @@ func (o *Outbox) afterMove(row *bot.Row) time.Duration {
 	return o.backoff(row.Attempts)
 }
 
-// vague decides about a request whose outcome is unknown. Edits, and rows that somebody waits for, are repeated for as
-// long as Options.GiveUp. The delays grow with the time that has passed, so that an outage at most doubles the time
-// that an answer takes, and a request that the server executes without ever confirming it is not repeated a hundred
-// times.
+// vague decides about a request whose outcome is unknown. What somebody waits for is repeated, at most Options.Repeats
+// times, once answers come back again (Deps.Probe), so that an outage uses up none of them. An edit does no harm when it
+// is repeated: it is for as long as Options.GiveUp, after delays that grow with the time that has passed.
 func (o *Outbox) vague(row *bot.Row, from bot.RowState, err error) verdict {
 	now := o.deps.Now()
 	since := row.Doubt
@@ -232,14 +239,22 @@ func (o *Outbox) vague(row *bot.Row, from bot.RowState, err error) verdict {
 		since = now
 	}
 	lasting := now.Sub(since)
-	if lasting >= o.opts.GiveUp || (from == bot.Sending && !row.Vital()) {
-		return o.over(row, from, err)
+	wait, over := max(lasting, o.opts.Backoff), lasting >= o.opts.GiveUp
+	unconfirmed := 0
+	if from == bot.Sending {
+		wait = o.opts.Backoff << min(3*row.Unconfirmed, 16)
+		over = !row.Vital() || row.Unconfirmed >= o.opts.Repeats
+		unconfirmed = 1
 	}
-	o.log(row).Warn().Err(err).Msg("outcome unknown; repeating")
-	wait := min(max(lasting, o.opts.Backoff), o.opts.MaxDoubt)
+	if over {
+		v := o.over(row, from, err)
+		v.update.Unconfirmed = unconfirmed
+		return v
+	}
+	o.log(row).Warn().Err(err).Int("unconfirmed", row.Unconfirmed+unconfirmed).Msg("outcome unknown; repeating")
 	return verdict{outcome: string(bot.Vague), update: bot.RowUpdate{
-		ID: row.ID, From: []bot.RowState{from}, To: bot.Pending, Attempts: 1, Doubt: since, NotBefore: now.Add(wait),
-		Problem: problem(err),
+		ID: row.ID, From: []bot.RowState{from}, To: bot.Pending, Attempts: 1, Unconfirmed: unconfirmed, Doubt: since,
+		NotBefore: now.Add(min(wait, o.opts.MaxDoubt)), Problem: problem(err),
 	}}
 }
 
@@ -277,6 +292,7 @@ func (o *Outbox) settle(ctx context.Context, c *chat, it *item, v verdict) {
 	case err == nil && v.update.To == bot.Pending:
 		o.mu.Lock()
 		it.row.Attempts += v.update.Attempts
+		it.row.Unconfirmed += v.update.Unconfirmed
 		if it.row.Doubt.IsZero() {
 			it.row.Doubt = v.update.Doubt
 		}

@@ -117,6 +117,8 @@ func (o *Outbox) serve(ctx context.Context, c *chat) {
 			o.park(ctx, c, it, wait)
 			sleep(waiting, wait)
 			again = true
+		case !it.row.Doubt.IsZero() && !o.way.isOpen():
+			o.way.await(ctx)
 		default:
 			again = !o.turnOf(ctx, waiting, c, it)
 		}
@@ -147,6 +149,9 @@ func (o *Outbox) turnOf(ctx, waiting context.Context, c *chat, it *item) bool {
 	defer func() { <-o.slots }()
 	if ctx.Err() != nil {
 		return true
+	}
+	if !it.row.Doubt.IsZero() && !o.way.isOpen() { // an answer was lost meanwhile
+		return false
 	}
 	o.begin()
 	defer o.end()

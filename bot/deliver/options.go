@@ -46,6 +46,9 @@ type Deps struct {
 	Words  Words
 	Now    func() time.Time // default time.Now
 	Log    zerolog.Logger
+	// Probe makes a request that changes nothing (Bot API getMe), and returns nil if it was answered. What may have
+	// arrived is repeated only after that. nil = it is repeated without.
+	Probe func(ctx context.Context) error
 	// Language returns the IETF tag of the reader of a row; nil = the default language.
 	Language func(row *bot.Row) string
 	// Observe receives the outcome of each attempt: "sent", an outcome of bot.SendError, "panic", "replaced",
@@ -66,7 +69,8 @@ type Options struct {
 	Commit       time.Duration // time limit of one write to the store; default 10 s
 	ToastAge     time.Duration // an older reply to a press is dropped; default 2 min
 	MaxDoubt     time.Duration // longest delay before something is repeated whose outcome is unknown; default 5 min
-	GiveUp       time.Duration // how long it is repeated; default 1 h
+	Repeats      int           // how often a new message is repeated whose outcome is unknown; default 3
+	GiveUp       time.Duration // how long an edit is repeated whose outcome is unknown; default 1 h
 }
 
 func (o Options) withDefaults() Options {
@@ -77,6 +81,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Chats <= 0 {
 		o.Chats = 32
+	}
+	if o.Repeats <= 0 {
+		o.Repeats = 3
 	}
 	dur(&o.Poll, time.Second)
 	dur(&o.Backoff, time.Second)

@@ -39,6 +39,7 @@ type Outbox struct {
 	offers   map[string]int    // keys of rows that a Change in progress stores as being sent
 	adopt    time.Time         // until then, unknown rows in state sending are searched for
 	busy     int               // deliveries in progress
+	way      *way
 
 	wake  chan struct{}
 	slots chan struct{} // requests in flight to chats
@@ -61,8 +62,8 @@ func NewOutbox(deps Deps, opts Options) *Outbox {
 	return &Outbox{
 		deps: deps, opts: opts,
 		chats: map[string]*chat{}, known: map[int64]bool{}, finished: map[int64]uint64{}, lost: map[string][]lost{},
-		offers: map[string]int{},
-		wake:   make(chan struct{}, 1), slots: make(chan struct{}, opts.Chats), quick: make(chan struct{}, opts.Chats),
+		offers: map[string]int{}, way: &way{probe: deps.Probe, pause: backoffOf(opts), losses: 1},
+		wake: make(chan struct{}, 1), slots: make(chan struct{}, opts.Chats), quick: make(chan struct{}, opts.Chats),
 	}
 }
 
@@ -309,8 +310,10 @@ func (o *Outbox) end() {
 }
 
 // backoff returns the delay after n earlier failures.
-func (o *Outbox) backoff(n int) time.Duration {
-	return min(o.opts.Backoff<<min(n, 16), o.opts.MaxBackoff)
+func (o *Outbox) backoff(n int) time.Duration { return backoffOf(o.opts)(n) }
+
+func backoffOf(opts Options) func(n int) time.Duration {
+	return func(n int) time.Duration { return min(opts.Backoff<<min(n, 16), opts.MaxBackoff) }
 }
 
 // sleep waits; it returns false if ctx ended first.

@@ -28,18 +28,24 @@ func TestOutcomes(t *testing.T) {
 		seen    []string // what people see; a vague request does not arrive
 		logged  string
 	}{
-		"well":                     {row: row(bot.Final, "hi"), state: bot.Sent, seen: []string{"hi"}},
-		"not sent, repeated":       {row: row(bot.Final, "hi"), answers: []error{fail(bot.NotSent), fail(bot.NotSent)}, state: bot.Sent, seen: []string{"hi"}},
-		"throttled, repeated":      {row: row(bot.Notice, "hi"), answers: []error{&bot.SendError{Outcome: bot.Throttled, RetryAfter: 9 * time.Second, Err: errors.New("429")}}, state: bot.Sent, seen: []string{"hi"}},
-		"refused notice":           {row: row(bot.Notice, "hi"), answers: []error{fail(bot.Refused)}, state: bot.Dead, logged: "message given up"},
-		"refused final, plain":     {row: bot.Row{Purpose: bot.Final, ReplyTo: "5", Content: bot.Content{Text: "hi", Entities: bold}}, answers: []error{fail(bot.Refused)}, state: bot.Sent, seen: []string{"hi"}},
-		"refused final for good":   {row: bot.Row{Purpose: bot.Final, Content: bot.Content{Text: "hi", Entities: bold}}, answers: slices.Repeat([]error{fail(bot.Refused)}, 4), state: bot.Unknown, logged: `"level":"error"`},
-		"gone":                     {row: row(bot.Final, "hi"), answers: []error{fail(bot.Gone)}, state: bot.Unknown, logged: "message given up"},
-		"gone notice":              {row: row(bot.Notice, "hi"), answers: []error{fail(bot.Gone)}, state: bot.Dead, logged: "message given up"},
-		"vague final":              {row: row(bot.Final, "hi"), answers: []error{fail(bot.Vague)}, state: bot.Sent, seen: []string{"hi\n\n" + mark}},
-		"vague reply":              {row: row(bot.Reply, "hi"), answers: []error{errors.New("who knows")}, state: bot.Sent, seen: []string{"hi\n\n" + mark}},
-		"vague question":           {row: row(bot.Question, "may I?"), answers: []error{fail(bot.Vague)}, state: bot.Sent, seen: []string{"may I?"}},
-		"vague five times":         {row: row(bot.Final, "hi"), answers: slices.Repeat([]error{fail(bot.Vague)}, 5), state: bot.Sent, seen: []string{"hi\n\n" + mark}},
+		"well":                   {row: row(bot.Final, "hi"), state: bot.Sent, seen: []string{"hi"}},
+		"not sent, repeated":     {row: row(bot.Final, "hi"), answers: []error{fail(bot.NotSent), fail(bot.NotSent)}, state: bot.Sent, seen: []string{"hi"}},
+		"throttled, repeated":    {row: row(bot.Notice, "hi"), answers: []error{&bot.SendError{Outcome: bot.Throttled, RetryAfter: 9 * time.Second, Err: errors.New("429")}}, state: bot.Sent, seen: []string{"hi"}},
+		"refused notice":         {row: row(bot.Notice, "hi"), answers: []error{fail(bot.Refused)}, state: bot.Dead, logged: "message given up"},
+		"refused final, plain":   {row: bot.Row{Purpose: bot.Final, ReplyTo: "5", Content: bot.Content{Text: "hi", Entities: bold}}, answers: []error{fail(bot.Refused)}, state: bot.Sent, seen: []string{"hi"}},
+		"refused final for good": {row: bot.Row{Purpose: bot.Final, Content: bot.Content{Text: "hi", Entities: bold}}, answers: slices.Repeat([]error{fail(bot.Refused)}, 4), state: bot.Unknown, logged: `"level":"error"`},
+		"gone":                   {row: row(bot.Final, "hi"), answers: []error{fail(bot.Gone)}, state: bot.Unknown, logged: "message given up"},
+		"gone notice":            {row: row(bot.Notice, "hi"), answers: []error{fail(bot.Gone)}, state: bot.Dead, logged: "message given up"},
+		"vague final":            {row: row(bot.Final, "hi"), answers: []error{fail(bot.Vague)}, state: bot.Sent, seen: []string{"hi\n\n" + mark}},
+		"vague reply":            {row: row(bot.Reply, "hi"), answers: []error{errors.New("who knows")}, state: bot.Sent, seen: []string{"hi\n\n" + mark}},
+		"vague question":         {row: row(bot.Question, "may I?"), answers: []error{fail(bot.Vague)}, state: bot.Sent, seen: []string{"may I?"}},
+		"vague three times":      {row: row(bot.Final, "hi"), answers: slices.Repeat([]error{fail(bot.Vague)}, 3), state: bot.Sent, seen: []string{"hi\n\n" + mark}},
+		"vague four times":       {row: row(bot.Final, "hi"), answers: slices.Repeat([]error{fail(bot.Vague)}, 4), state: bot.Unknown, logged: "message given up"},
+		"not sent in between": {
+			row:     row(bot.Final, "hi"),
+			answers: []error{fail(bot.Vague), fail(bot.NotSent), fail(bot.Vague), fail(bot.NotSent), fail(bot.NotSent), fail(bot.Vague), fail(bot.NotSent)},
+			state:   bot.Sent, seen: []string{"hi\n\n" + mark},
+		},
 		"vague file":               {row: bot.Row{Purpose: bot.Notice, Content: bot.Content{Text: "a.png", File: &bot.File{Name: "a.png", Data: []byte("x")}}}, answers: slices.Repeat([]error{fail(bot.Vague)}, 3), state: bot.Sent, seen: []string{"a.png\n\n" + mark}},
 		"vague notice":             {row: row(bot.Notice, "hi"), answers: []error{fail(bot.Vague)}, state: bot.Dead},
 		"vague placeholder":        {row: row(bot.Placeholder, "…"), answers: []error{fail(bot.Vague)}, state: bot.Dead},
@@ -74,7 +80,7 @@ func TestOutcomes(t *testing.T) {
 				}
 				w.start()
 				id := w.say(test.row)[0]
-				pass(time.Minute)
+				pass(5 * time.Minute)
 				w.stop()
 				got := w.row(id)
 				if got.State != test.state {
@@ -331,7 +337,7 @@ func TestStranded(t *testing.T) {
 		w := setup(t)
 		ids := w.add(row(bot.Final, "answer"), row(bot.Notice, "note"), row(bot.Final, "again"))
 		for _, id := range ids {
-			_, err := w.store.Apply(t.Context(), &bot.Change{Rows: []bot.RowUpdate{{ID: id, From: []bot.RowState{bot.Pending}, To: bot.Sending, Doubt: map[bool]time.Time{true: time.Now().Add(-2 * time.Hour)}[id == ids[2]]}}})
+			_, err := w.store.Apply(t.Context(), &bot.Change{Rows: []bot.RowUpdate{{ID: id, From: []bot.RowState{bot.Pending}, To: bot.Sending, Unconfirmed: map[bool]int{true: 3}[id == ids[2]]}}})
 			if err != nil {
 				t.Fatal(err)
 			}

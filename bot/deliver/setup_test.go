@@ -157,6 +157,7 @@ type world struct {
 	opts   deliver.Options
 	writer bot.Writer // of say; default the store
 	watch  func(row bot.Row, outcome string, asked time.Time)
+	probe  func(ctx context.Context) error // whether the channel answers; nil = nobody asks
 	keys   int
 	read   deliver.Store // what the outbox works on; nil = store
 	end    context.CancelFunc
@@ -184,6 +185,7 @@ func (w *world) start() {
 	}
 	w.outbox = deliver.NewOutbox(deliver.Deps{
 		Store: store, Sender: w.sender, Pacer: pacer, Words: words{}, Log: zerolog.New(w.log), Observe: w.watch,
+		Probe: w.probe,
 	}, w.opts)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	w.end, w.done = cancel, make(chan error, 1)

@@ -59,6 +59,7 @@ func outage(t *testing.T, random *dice) {
 		}
 		return &bot.SendError{Outcome: k.outcome, RetryAfter: time.Duration(1+random.IntN(5)) * time.Second, Err: errors.New("as told")}
 	}
+	w.probe = func(context.Context) error { return w.sender.answer(nil) }
 	w.store.Hooks.BeforeApply = func(*bot.Change) error {
 		if dead.Load() {
 			return errors.New("the process is dead")
@@ -126,8 +127,8 @@ func arrived(t *testing.T, w *world, ids map[int64]string) {
 	}
 }
 
-// What is still unknown after an hour is given up, and the person learns it with the next message, also when the
-// process ended in between and when that message has to be repeated.
+// What is still unknown after three repetitions is given up, and the person learns it with the next message, also when
+// the process ended in between and when that message has to be repeated.
 func TestLossIsTold(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := setup(t)
@@ -140,14 +141,17 @@ func TestLossIsTold(t *testing.T) {
 		}
 		w.start()
 		ids := w.say(row(bot.Final, "one"), row(bot.Question, "two"))
-		pass(59 * time.Minute)
-		if got := w.row(ids[0]); got.State != bot.Pending || got.Attempts > 25 {
-			t.Errorf("before the hour is over the row is %s after %d attempts", got.State, got.Attempts)
+		pass(time.Minute)
+		if got := w.row(ids[0]); got.State != bot.Pending || got.Unconfirmed != 3 {
+			t.Errorf("after a minute the row is %s, %d times unconfirmed", got.State, got.Unconfirmed)
 		}
 		pass(3 * time.Hour)
 		w.say(in("8", row(bot.Final, "hello")))
 		pass(time.Minute)
 		counts, err := w.store.Counts(context.WithoutCancel(t.Context()), "telegram", "1")
+		if n := len(w.sender.sent()); n != 2*4+1 {
+			t.Errorf("%d requests, want four a row and one to the other chat", n)
+		}
 		if err != nil || counts.Lost != 2 {
 			t.Errorf("%+v, %v", counts, err)
 		}
@@ -286,6 +290,107 @@ func TestThreeFrozenChats(t *testing.T) {
 		}
 		if n := len(w.sender.sent()); n != 7 {
 			t.Errorf("%d requests", n)
+		}
+	})
+}
+
+// Ten minutes in which every connection is cut after the request was written: whatever was sent is repeated once, when
+// an answer has come back, and none of the three repetitions is used up. Meanwhile only the harmless question is asked.
+func TestTenMinutesOfCutConnections(t *testing.T) {
+	t.Parallel()
+	for _, restarts := range []int{0, 3} {
+		t.Run(fmt.Sprint(restarts, " restarts"), func(t *testing.T) {
+			bubble(t, func(t *testing.T) { cutConnections(t, restarts) })
+		})
+	}
+}
+
+func cutConnections(t *testing.T, restarts int) {
+	const chats, outage = 40, 10 * time.Minute
+	w := setup(t)
+	w.limits.PerChatPerSecond, w.limits.PerSecond = 1, 30
+	began := time.Now()
+	cut := func() bool { at := time.Since(began); return at >= time.Minute && at < time.Minute+outage }
+	w.sender.answer = func(*bot.Row) error {
+		if cut() {
+			return fail(bot.Vague)
+		}
+		return nil
+	}
+	w.sender.reaches = func(r *bot.Row) bool { return r.ID%2 == 0 }
+	var probes, during atomic.Int64
+	w.probe = func(ctx context.Context) error {
+		probes.Add(1)
+		if !cut() {
+			return nil
+		}
+		during.Add(1)
+		<-ctx.Done() // the server hangs
+		return ctx.Err()
+	}
+	w.start()
+	ids := map[int64]string{}
+	for i := range 3 * chats {
+		chat := fmt.Sprint(1 + i%chats)
+		ids[w.say(in(chat, row([]bot.Purpose{bot.Final, bot.Question, bot.Reply}[i%3], fmt.Sprintf("<%d>", i))))[0]] = chat
+		if pass(time.Second); i == chats {
+			pass(20 * time.Second) // what follows finds the way closed
+		}
+	}
+	for range restarts {
+		w.stop()
+		w.start()
+		pass(time.Minute)
+	}
+	pass(time.Until(began.Add(time.Minute + outage + 15*time.Second)))
+	for id := range ids {
+		if got := w.row(id); got.State != bot.Sent {
+			t.Errorf("15 s after the outage row %d is %s, %d times unconfirmed (%s)", id, got.State, got.Unconfirmed, got.Problem)
+		}
+	}
+	w.stop()
+	arrived(t, w, ids)
+	for id := range ids {
+		if got := w.row(id); got.Unconfirmed > 1 {
+			t.Errorf("row %d was sent %d times without an answer", id, got.Unconfirmed)
+		}
+	}
+	if n := len(w.sender.sent()) - len(ids); n > chats {
+		t.Errorf("%d requests more than rows, with %d chats", n, chats)
+	}
+	if n := during.Load(); n > int64(outage/(10*time.Second)) || n < 20 {
+		t.Errorf("%d questions in an outage of %s (%d in all)", n, outage, probes.Load())
+	}
+}
+
+// A repetition waits for a question that began after the last loss, whoever has lost something.
+func TestALaterLossClosesTheWay(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := setup(t)
+		var asked []time.Duration
+		began := time.Now()
+		w.probe = func(context.Context) error {
+			asked = append(asked, time.Since(began))
+			return nil
+		}
+		bad := map[string]int{"1": 2, "2": 1}
+		w.sender.answer = func(r *bot.Row) error {
+			w.sender.mu.Lock()
+			defer w.sender.mu.Unlock()
+			if bad[r.Place.Chat]--; bad[r.Place.Chat] >= 0 {
+				return fail(bot.Vague)
+			}
+			return nil
+		}
+		w.start()
+		w.say(in("1", row(bot.Final, "a")))
+		pass(3 * time.Second)
+		w.say(in("2", row(bot.Final, "b")))
+		pass(time.Minute)
+		w.stop()
+		// Chat 1 loses at 0 and 1 s, chat 2 at 3 s. The question at 4 s is about all three.
+		if diff := cmp.Diff([]time.Duration{time.Second, 4 * time.Second}, asked); diff != "" {
+			t.Error(diff)
 		}
 	})
 }

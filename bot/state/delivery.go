@@ -9,27 +9,28 @@ import (
 
 // Delivery is the part of a stored outbox row that changes.
 type Delivery struct {
-	State     bot.RowState
-	Message   string
-	NotBefore time.Time
-	Attempts  int
-	Doubt     time.Time
-	Problem   string
-	Finished  time.Time // since when nothing remains to be done for it; zero = something does
+	State       bot.RowState
+	Message     string
+	NotBefore   time.Time
+	Attempts    int
+	Unconfirmed int
+	Doubt       time.Time
+	Problem     string
+	Finished    time.Time // since when nothing remains to be done for it; zero = something does
 }
 
 // DeliveryOf returns the part of a row that changes, except Finished.
 func DeliveryOf(row *bot.Row) Delivery {
 	return Delivery{
 		State: row.State, Message: row.Message, NotBefore: row.NotBefore, Attempts: row.Attempts, Doubt: row.Doubt,
-		Problem: row.Problem,
+		Unconfirmed: row.Unconfirmed, Problem: row.Problem,
 	}
 }
 
 // On returns the row with this delivery.
 func (d Delivery) On(row bot.Row) bot.Row {
 	row.State, row.Message = d.State, d.Message
-	row.NotBefore, row.Attempts = d.NotBefore, d.Attempts
+	row.NotBefore, row.Attempts, row.Unconfirmed = d.NotBefore, d.Attempts, d.Unconfirmed
 	row.Doubt, row.Problem = d.Doubt, d.Problem
 	return row
 }
@@ -64,6 +65,7 @@ func (d Delivery) Advance(u *bot.RowUpdate, now time.Time) (Delivery, bool) {
 	}
 	d.State, d.NotBefore, d.Problem = u.To, u.NotBefore, u.Problem
 	d.Attempts += u.Attempts
+	d.Unconfirmed += u.Unconfirmed
 	if u.Message != "" {
 		d.Message = u.Message
 	}

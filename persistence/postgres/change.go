@@ -225,7 +225,7 @@ func (w *write) moveRows() {
 	for _, r := range w.result.Rows {
 		d, old := r.New, r.Old
 		w.do(moveRow, r.Key, string(d.State), d.Message, nanos(d.NotBefore),
-			d.Attempts, nanos(d.Doubt), d.Problem, nanos(d.Finished),
+			d.Attempts, d.Unconfirmed, nanos(d.Doubt), d.Problem, nanos(d.Finished),
 			string(old.State), old.Message, nanos(old.NotBefore), old.Attempts, nanos(old.Doubt))
 	}
 }
@@ -240,7 +240,7 @@ func (w *write) insertRows() error {
 		values := append([]any{r.Session, r.Turn}, placeValues(&r.Place)...)
 		values = append(values, string(r.Purpose), content, r.ReplyTo, r.Edit, r.EditRow, r.Query, r.Alert,
 			r.Key, string(d.State), d.Message,
-			d.Attempts, nanos(d.Doubt), nanos(d.NotBefore),
+			d.Attempts, d.Unconfirmed, nanos(d.Doubt), nanos(d.NotBefore),
 			nanos(n.Created), d.Problem, nanos(d.Finished), n.Owner,
 			w.number, setting(rowSetting, n.ID))
 		w.read(number(&w.ids), insertRow, values...)

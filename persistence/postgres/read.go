@@ -206,7 +206,7 @@ const (
 		o.reply_to,
 CASE WHEN target.state = 'sent' THEN target.message
 	ELSE o.edit END, o.edit_row, o.query, o.alert, o.key, o.state, o.message, o.attempts,
-o.resent, o.not_before, o.created, o.problem
+o.unconfirmed, o.resent, o.not_before, o.created, o.problem
 FROM outbox AS o LEFT JOIN outbox AS target ON target.id = o.edit_row
 WHERE o.channel = $1 AND o.bot = $2 AND o.state = 'pending' AND o.not_before <= $3
 AND (target.id IS NULL OR (target.state <> 'pending' AND target.state <> 'sending'))`

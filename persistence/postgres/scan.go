@@ -23,7 +23,7 @@ const (
 	approvalColumns = `id, short, session, turn, call, ` + placeColumns +
 		`, caller, tool, hash, body, state, scope, decider, name, votes, needed, created, expires, decided, card`
 	rowColumns = `id, session, turn, ` + placeColumns +
-		`, purpose, content, reply_to, edit, edit_row, query, alert, key, state, message, attempts, resent,
+		`, purpose, content, reply_to, edit, edit_row, query, alert, key, state, message, attempts, unconfirmed, resent,
 			not_before, created, problem`
 )
 
@@ -210,7 +210,7 @@ func scanRow(r row) (bot.Row, error) {
 	dests := append([]any{&o.ID, (*string)(&o.Session), &o.Turn}, placeDests(&o.Place)...)
 	dests = append(dests, &o.Purpose, document{&o.Content}, &o.ReplyTo, &o.Edit, &o.EditRow,
 		&o.Query, &o.Alert, &o.Key, &o.State,
-		&o.Message, &o.Attempts, stamp{&o.Doubt}, stamp{&o.NotBefore}, stamp{&o.Created}, &o.Problem)
+		&o.Message, &o.Attempts, &o.Unconfirmed, stamp{&o.Doubt}, stamp{&o.NotBefore}, stamp{&o.Created}, &o.Problem)
 	return o, r.Scan(dests...)
 }
 

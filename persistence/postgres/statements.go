@@ -73,13 +73,14 @@ const (
 
 	insertRow = `WITH w AS (INSERT INTO outbox (session, turn, channel, bot, surface, chat, thread, grp, purpose,
 		content, reply_to, edit, edit_row, query,
-	alert, key, state, message, attempts, resent, not_before, created, problem, finished, owner, change)
+	alert, key, state, message, attempts, unconfirmed, resent, not_before, created, problem, finished, owner, change)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
-	$24, $25, $26) RETURNING id)
-	SELECT id, set_config($27, id::text, true) FROM w`
+	$24, $25, $26, $27) RETURNING id)
+	SELECT id, set_config($28, id::text, true) FROM w`
 	moveRow = `WITH w AS (UPDATE outbox
-		SET state = $2, message = $3, not_before = $4, attempts = $5, resent = $6, problem = $7, finished = $8
-	WHERE id = $1 AND state = $9 AND message = $10 AND not_before = $11 AND attempts = $12 AND resent = $13 RETURNING 1)
+		SET state = $2, message = $3, not_before = $4, attempts = $5, unconfirmed = $6, resent = $7, problem = $8,
+		finished = $9
+	WHERE id = $1 AND state = $10 AND message = $11 AND not_before = $12 AND attempts = $13 AND resent = $14 RETURNING 1)
 	SELECT must(EXISTS (SELECT 1 FROM w), 'ZB001', 'a row moved on')`
 
 	deleteFact = `DELETE FROM fact WHERE bucket = $1 AND key = $2`

@@ -86,7 +86,7 @@ const (
 		ORDER BY id FOR UPDATE`
 	named = `SELECT n, ` + approvalColumns + ` FROM approval WHERE state = 'pending' AND short = $1
 	AND channel = $2 AND bot = $3 AND surface = $4 AND chat = $5`
-	lockRows = `SELECT id, state, message, not_before, attempts, resent, problem, finished FROM outbox
+	lockRows = `SELECT id, state, message, not_before, attempts, unconfirmed, resent, problem, finished FROM outbox
 	WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE`
 	keyed     = `SELECT key, id FROM outbox WHERE key = ANY($1::text[]) AND key <> ''`
 	lockFacts = `SELECT fact.bucket, fact.key, fact.value, fact.expires FROM fact
@@ -188,7 +188,7 @@ func (w *write) readQuestion(r row) error {
 func (w *write) readRow(r row) error {
 	var id int64
 	var d state.Delivery
-	err := r.Scan(&id, &d.State, &d.Message, stamp{&d.NotBefore}, &d.Attempts, stamp{&d.Doubt},
+	err := r.Scan(&id, &d.State, &d.Message, stamp{&d.NotBefore}, &d.Attempts, &d.Unconfirmed, stamp{&d.Doubt},
 		&d.Problem, stamp{&d.Finished})
 	w.world.Rows[id] = d
 	return err

@@ -53,7 +53,7 @@ func age(t testing.TB, db *sql.DB, v volume) {
 	run(t, db, count(v.arrivals)+`INSERT INTO inbox (channel, bot, id, session, express, raw, at, state, finished)
 		SELECT 'telegram', '1', i, `+session("i")+`, i % 9 = 0, CASE WHEN i % 2 = 0 THEN 'raw' END, i, CASE WHEN i % 999 = 0 THEN 'dead' ELSE 'done' END, i FROM c`)
 	run(t, db, count(v.rows)+`INSERT INTO outbox SELECT i, `+session("i")+`, 't' || i, `+place+`, 'final', CASE WHEN i % 2 = 0 THEN '{"text":"hello"}' END,
-		'', '', 0, '', 0, 'final/' || i, 'sent', i, 1, 0, 0, i, '', i FROM c`)
+		'', '', 0, '', 0, 'final/' || i, 'sent', i, 1, 0, 0, i, '', i, 0 FROM c`)
 	run(t, db, count(v.charges)+`INSERT INTO charge SELECT 't' || i, 'user/telegram:' || (1000 + i % `+fmt.Sprint(v.sessions)+`), 'turns', '2026-03-01', 1 FROM c`)
 	run(t, db, count(v.charges)+`INSERT INTO usage SELECT '2026-02-' || (10 + i % 20), 'user/telegram:' || i, 'turns', 3 FROM c`)
 	run(t, db, count(v.approvals)+`INSERT INTO approval SELECT i, 'a' || i, i % 90, `+session("i")+`, 't', 'c' || i, `+place+`, 'telegram:42', 'bash',

@@ -24,7 +24,7 @@ stop = ?, last = ?, live = ?, notice = ?, caller = ? WHERE session = ?`
 	holdLane = `UPDATE lane SET fence = ?, owner = ?, until = ? WHERE session = ?`
 
 	arrivalQuery  = `SELECT state, attempts, problem, finished FROM inbox WHERE seq = ?`
-	deliveryQuery = `SELECT state, message, not_before, attempts, resent, problem, finished FROM outbox WHERE id = ?`
+	deliveryQuery = `SELECT state, message, not_before, attempts, unconfirmed, resent, problem, finished FROM outbox WHERE id = ?`
 
 	// numbersQuery reads what increases with each commit: the number of commits that inserted nothing, and the last
 	// numbers given.
@@ -194,7 +194,7 @@ func (m *memory) row(ctx context.Context, q *queries, id int64) (d state.Deliver
 		return d, true, nil
 	}
 	found, err = q.one(ctx, func(scan scanner) error {
-		return scan((*string)(&d.State), &d.Message, stamp{&d.NotBefore}, &d.Attempts, stamp{&d.Doubt},
+		return scan((*string)(&d.State), &d.Message, stamp{&d.NotBefore}, &d.Attempts, &d.Unconfirmed, stamp{&d.Doubt},
 			&d.Problem, stamp{&d.Finished})
 	}, deliveryQuery, id)
 	if err != nil {

@@ -195,7 +195,7 @@ const dueQuery = `SELECT o.id, o.session, o.turn, o.channel, o.bot, o.surface, o
 	o.content, o.reply_to,
 CASE WHEN target.state = 'sent' THEN target.message
 	ELSE o.edit END, o.edit_row, o.query, o.alert, o.key, o.state, o.message, o.attempts,
-o.resent, o.not_before, o.created, o.problem
+o.unconfirmed, o.resent, o.not_before, o.created, o.problem
 FROM outbox AS o LEFT JOIN outbox AS target ON target.id = o.edit_row
 WHERE o.channel = ? AND o.bot = ? AND o.state = 'pending' AND o.not_before <= ?
 AND (target.id IS NULL OR (target.state <> 'pending' AND target.state <> 'sending')) ORDER BY o.id

@@ -18,7 +18,7 @@ WHERE NOT EXISTS (SELECT 1 FROM inbox WHERE channel = ? AND bot = ? AND id = ?)`
 AND NOT EXISTS (SELECT 1 FROM inbox WHERE state = 'waiting' AND express = 0 AND session <> ''
 	AND session = CAST(? AS TEXT))`
 	insertRow = `INSERT INTO outbox (id, ` + rowColumns + `, finished)
-SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
 WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE key = ? AND key <> '')`
 	insertApproval = `INSERT INTO approval (n, ` + approvalColumns + `)
 SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
@@ -30,7 +30,8 @@ WHERE NOT EXISTS (SELECT 1 FROM approval WHERE id = ?)`
 	updateApproval = `UPDATE approval
 		SET state = ?, scope = ?, decider = ?, name = ?, votes = ?, decided = ?, card = ? WHERE id = ?`
 	updateRow = `UPDATE outbox
-		SET state = ?, message = ?, not_before = ?, attempts = ?, resent = ?, problem = ?, finished = ? WHERE id = ?`
+		SET state = ?, message = ?, not_before = ?, attempts = ?, unconfirmed = ?, resent = ?, problem = ?,
+		finished = ? WHERE id = ?`
 
 	deleteFact = `DELETE FROM fact WHERE bucket = ? AND key = ?`
 	setFact    = `INSERT INTO fact (bucket, key, value, expires) VALUES (?, ?, ?, ?)
@@ -187,7 +188,7 @@ func (t *step) saveRows(ctx context.Context, r *state.Result) error {
 	for i := range r.Rows {
 		id, d := r.Rows[i].Key, r.Rows[i].New
 		err := t.q.exec(ctx, updateRow,
-			string(d.State), d.Message, nanos(d.NotBefore), d.Attempts, nanos(d.Doubt),
+			string(d.State), d.Message, nanos(d.NotBefore), d.Attempts, d.Unconfirmed, nanos(d.Doubt),
 			d.Problem, nanos(d.Finished), id)
 		if err != nil {
 			return fmt.Errorf("update row: %w", err)

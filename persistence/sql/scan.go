@@ -21,7 +21,7 @@ const (
 	approvalColumns = `id, short, session, turn, call, ` + placeColumns +
 		`, caller, tool, hash, body, state, scope, decider, name, votes, needed, created, expires, decided, card`
 	rowColumns = `session, turn, ` + placeColumns +
-		`, purpose, content, reply_to, edit, edit_row, query, alert, key, state, message, attempts, resent,
+		`, purpose, content, reply_to, edit, edit_row, query, alert, key, state, message, attempts, unconfirmed, resent,
 			not_before, created, problem`
 )
 
@@ -198,7 +198,7 @@ func rowValues(r *bot.Row, content string) []any {
 	values := append([]any{r.ID, string(r.Session), r.Turn}, placeValues(&r.Place)...)
 	return append(values, string(r.Purpose), content, r.ReplyTo, r.Edit, r.EditRow, r.Query, bit(r.Alert),
 		r.Key, string(r.State), r.Message,
-		r.Attempts, nanos(r.Doubt), nanos(r.NotBefore), nanos(r.Created), r.Problem)
+		r.Attempts, r.Unconfirmed, nanos(r.Doubt), nanos(r.NotBefore), nanos(r.Created), r.Problem)
 }
 
 // scanRow reads the id, then rowColumns.
@@ -207,7 +207,7 @@ func scanRow(scan scanner) (bot.Row, error) {
 	dests := append([]any{&r.ID, &r.Session, &r.Turn}, placeDests(&r.Place)...)
 	dests = append(dests, &r.Purpose, document{&r.Content}, &r.ReplyTo, &r.Edit, &r.EditRow,
 		&r.Query, flag{&r.Alert}, &r.Key, &r.State,
-		&r.Message, &r.Attempts, stamp{&r.Doubt}, stamp{&r.NotBefore}, stamp{&r.Created}, &r.Problem)
+		&r.Message, &r.Attempts, &r.Unconfirmed, stamp{&r.Doubt}, stamp{&r.NotBefore}, stamp{&r.Created}, &r.Problem)
 	return r, scan(dests...)
 }
 

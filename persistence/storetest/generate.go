@@ -216,7 +216,7 @@ func (g *generator) send(_ context.Context, _ bot.Store, c *bot.Change) {
 	c.Send = append(c.Send, bot.Row{
 		Session: session, Place: g.place(session), Purpose: bot.Final, Key: pick(g, "key", "", g.name("key")), NotBefore: g.time(),
 		EditRow: known(g, "edit row", g.rows, 0), Edit: pick(g, "edit", "", "5"), State: pick(g, "row state", "", bot.Pending, bot.Sent),
-		Content: bot.Content{Text: rapid.String().Draw(g.r, "content")}, Created: start, Doubt: pick(g, "doubt", time.Time{}, start),
+		Content: bot.Content{Text: rapid.String().Draw(g.r, "content")}, Created: start, Doubt: pick(g, "doubt", time.Time{}, start), Unconfirmed: pick(g, "unconfirmed before", 0, 2),
 	})
 	c.PlaceholderOf = pick(g, "placeholder", "", session)
 }
@@ -225,7 +225,7 @@ func (g *generator) update(_ context.Context, _ bot.Store, c *bot.Change) {
 	c.Rows = append(c.Rows, bot.RowUpdate{
 		ID: known(g, "row", g.rows, -1), From: []bot.RowState{pick(g, "from", bot.Pending, bot.Sending), bot.Unknown},
 		To:      pick(g, "to", bot.Pending, bot.Sending, bot.Sent, bot.Unknown, bot.Dead),
-		Message: pick(g, "message", "", "9"), NotBefore: g.time(), Attempts: pick(g, "attempts", 0, 1), Doubt: g.time(),
+		Message: pick(g, "message", "", "9"), NotBefore: g.time(), Attempts: pick(g, "attempts", 0, 1), Unconfirmed: pick(g, "unconfirmed", 0, 1), Doubt: g.time(),
 	})
 }
 

@@ -114,6 +114,10 @@ func (c *Core) telegramService(client *telegram.Client, guard *access.Guard, me 
 			PerSecond: cfg.Telegram.Limits.PerSecond, PerChatPerSecond: cfg.Telegram.Limits.PerChatPerSecond,
 			PerGroupPerMinute: cfg.Telegram.Limits.PerGroupPerMinute,
 		},
+		probe: func(ctx context.Context) error {
+			_, err := client.Me(ctx)
+			return err
+		},
 	})
 }
 

@@ -63,10 +63,11 @@ type channel struct {
 	operators func() []bot.Place              // where admins are told of what cannot be stored; nil = nowhere
 	follow    func(ctx context.Context) error // reads again who was admitted; nil = nobody is
 	limits    deliver.Limits
-	nobody    bool          // there is nobody to ask: questions are denied
-	owned     bool          // who writes here runs the service: at a terminal, in an editor
-	once      bool          // one message is answered, and nothing else is said
-	grace     time.Duration // how long a shutdown waits for turns; 0 = graceTurns
+	probe     func(ctx context.Context) error // whether the channel answers; nil = it is in this process
+	nobody    bool                            // there is nobody to ask: questions are denied
+	owned     bool                            // who writes here runs the service: at a terminal, in an editor
+	once      bool                            // one message is answered, and nothing else is said
+	grace     time.Duration                   // how long a shutdown waits for turns; 0 = graceTurns
 }
 
 // incoming is what comes along with messages.
@@ -155,7 +156,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	s.commands = s.commanded(store, questions, why)
 	s.outbox = deliver.NewOutbox(deliver.Deps{
 		Store: store, Sender: ch.sender, Pacer: pacer, Words: words, Language: func(row *bot.Row) string { return row.Content.Language }, Now: c.now, Log: c.log.With().Str("component", "outbox").Logger(),
-		Observe: s.delivered,
+		Observe: s.delivered, Probe: ch.probe,
 	}, deliver.Options{Channel: ch.name, Bot: ch.bot, Shared: c.shared()})
 	chain := c.chain(broker)
 	if ch.nobody {
