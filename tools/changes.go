@@ -10,6 +10,8 @@ type Changes struct {
 type Area struct {
 	Root  string   // an allowed directory
 	Paths []string // in Root, or Root itself: these may change, with everything below them
+	// Alone: nothing but Paths themselves changes. What is in a directory of Paths changes only if it is in Paths, too.
+	Alone bool     `json:",omitempty"`
 	Spare []string // below Paths, what is not looked at, such as temporary files
 }
 

@@ -78,7 +78,17 @@ const (
 	UnknownElsewhere Unknown = "elsewhere" // it tried to write outside its working directory
 	UnknownSlow      Unknown = "slow"      // it takes longer than a preview may
 	UnknownLarge     Unknown = "large"     // it writes more than a preview may
-	UnknownSpecial   Unknown = "special"   // a layer cannot hold it exactly: links with several names, devices, owners …
+	UnknownSpecial   Unknown = "special"   // a layer cannot hold it exactly: links with several names, devices, mounts …
+	UnknownRename    Unknown = "rename"    // it renamed a directory, which a layer refuses
+	UnknownOwners    Unknown = "owners"    // files belong to accounts that a layer cannot represent
+	UnknownHidden    Unknown = "hidden"    // it might show files that the call may not read
 	UnknownBusy      Unknown = "busy"      // something else works in the same files
 	UnknownFailed    Unknown = "failed"    // it could not be run for another reason
+
+	// The call was not tried at all.
+	UnknownBehind     Unknown = "behind"     // it follows a call of the same step about which nobody has decided
+	UnknownRule       Unknown = "rule"       // an ask rule or a confirm pattern of the operator is about it
+	UnknownMachine    Unknown = "machine"    // calls cannot be run without effect here: the machine has no overlays, or the sandbox is off
+	UnknownBackground Unknown = "background" // it would go on in the background
+	UnknownOutside    Unknown = "outside"    // another program runs it: an editor
 )

@@ -220,7 +220,10 @@ type Trail struct {
 	RolledBack bool
 	Injection  bool // the result contained signs of prompt injection
 	// Cleared is the source whose mark the person who approved the call has cleared: what was flagged was no order.
-	Cleared      string
+	Cleared string
+	// Layer identifies what was applied instead of running the call, because the person who approved it had seen it
+	// (Effect.Layer); "" = the call ran.
+	Layer        string
 	MCPServer    string
 	MCPErrorCode string
 	Correlation  string

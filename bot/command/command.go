@@ -53,6 +53,8 @@ type About struct {
 	Filters func() texts.Filtered  // may be nil
 	// Processes returns the processes that use the same database, this one first. May be nil.
 	Processes func() []string
+	// Previews says whether questions about commands show what they would do; may be nil.
+	Previews func(ctx context.Context) texts.Previews
 	// Redis asks the server for its state; it returns nil if there is no server. May be nil.
 	Redis func(ctx context.Context) *texts.Redis
 }

@@ -52,6 +52,9 @@ func (t *Table) details(ctx context.Context, place bot.Place) (*texts.Details, e
 		Counts: counts, Sandbox: about.Sandbox, Embedded: about.Embedded, Engine: about.Engine, Version: about.Version,
 		Up: t.deps.Now().Sub(about.Started),
 	}
+	if about.Previews != nil {
+		d.Previews = about.Previews(ctx)
+	}
 	if about.Filters != nil {
 		d.Filters = about.Filters()
 	}

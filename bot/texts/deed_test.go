@@ -9,7 +9,9 @@ import (
 
 // unknowns are all reasons why an effect is not known, and one that is new.
 var unknowns = []tools.Unknown{
-	tools.UnknownNetwork, tools.UnknownElsewhere, tools.UnknownSlow, tools.UnknownLarge, tools.UnknownSpecial, tools.UnknownBusy, tools.UnknownFailed, "?",
+	tools.UnknownNetwork, tools.UnknownElsewhere, tools.UnknownSlow, tools.UnknownLarge, tools.UnknownSpecial, tools.UnknownBusy, tools.UnknownFailed,
+	tools.UnknownRename, tools.UnknownOwners, tools.UnknownHidden, tools.UnknownBehind, tools.UnknownRule, tools.UnknownMachine,
+	tools.UnknownBackground, tools.UnknownOutside, "?",
 }
 
 // deeds says everything about what a call would do.

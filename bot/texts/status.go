@@ -28,6 +28,8 @@ type Connected struct{ Connected, All int }
 type Details struct {
 	Counts  bot.Counts
 	Sandbox string // as in the log
+	// Previews says whether questions about commands show what they would do; "" = no command can be run.
+	Previews Previews
 	// Embedded is true if the counters are kept in the process. Paths on the disk concern only the operator.
 	Embedded bool
 	// Engine is the name of the database.
@@ -40,6 +42,16 @@ type Details struct {
 	Version   string
 	Up        time.Duration
 }
+
+// Previews says whether commands are tried without effect before people are asked about them.
+type Previews string
+
+// What can be said of previews.
+const (
+	PreviewsShown  Previews = "shown"
+	PreviewsCannot Previews = "cannot" // not here
+	PreviewsOff    Previews = "off"    // by the configuration
+)
 
 // Redis is the state of the server of the counters, and so of the features that use it.
 type Redis struct {
@@ -102,8 +114,16 @@ func (w Words) details(b *book, language string, d *Details) []string {
 		b.Commands.HelpAdmin,
 		fmt.Sprintf(b.Status.All, d.Counts.Running, d.Counts.Parked, d.Counts.Queued, d.Counts.Undelivered, d.Counts.Lost),
 		capital(w.Said(language, visible.Name(d.Sandbox))),
-		fmt.Sprintf(b.Status.Stores, fmt.Sprintf(stores, d.Engine)),
 	}
+	switch d.Previews {
+	case PreviewsShown:
+		lines = append(lines, b.Status.PreviewsShown)
+	case PreviewsCannot:
+		lines = append(lines, b.Status.PreviewsCannot)
+	case PreviewsOff:
+		lines = append(lines, b.Status.PreviewsOff)
+	}
+	lines = append(lines, fmt.Sprintf(b.Status.Stores, fmt.Sprintf(stores, d.Engine)))
 	if d.Redis != nil {
 		lines = append(lines, w.redis(b, language, d.Redis))
 	}
@@ -152,6 +172,8 @@ type statusBook struct {
 	Servers                       string // connected, all
 	All, Stores, Filters, Version string
 	Kept                          storesBook
+
+	PreviewsShown, PreviewsCannot, PreviewsOff string
 
 	RedisFine                                         string
 	RedisSlow, RedisAway, RedisReadOnly, RedisRefused string // duration

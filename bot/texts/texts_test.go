@@ -145,6 +145,9 @@ func everything(l string) map[string][]string {
 			Details: &texts.Details{Sandbox: "x", Embedded: lane.Turn == "", Engine: "SQLite", Filters: texts.Filtered{In: 10, Out: 1}, Version: "1", Up: time.Hour},
 		}))
 	}
+	for _, p := range []texts.Previews{texts.PreviewsShown, texts.PreviewsCannot, texts.PreviewsOff} {
+		m["Status"] = append(m["Status"], w.Status(l, texts.Status{Model: "gpt", Details: &texts.Details{Previews: p}}))
+	}
 	for _, state := range []string{"ok", "slow", "away", "read-only", "refused"} {
 		for _, open := range []bool{false, true} {
 			m["Status"] = append(m["Status"], w.Status(l, texts.Status{Model: "gpt", Details: &texts.Details{

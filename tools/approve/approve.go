@@ -50,6 +50,9 @@ type Approval struct {
 
 // Previewer runs calls without effect before a person is asked about them. Implementations are safe for concurrent use.
 type Previewer interface {
+	// Previewable reports whether a call can be run without effect here. If it cannot, why says so to people; "" = there is
+	// nothing to say, because the call is of another kind, or previews are switched off.
+	Previewable(ctx context.Context, call *tools.Call) (can bool, why tools.Unknown)
 	// Preview returns what a call would do; nil = that was not tried. The effect is kept until Drop.
 	Preview(ctx context.Context, call *tools.Call) *tools.Effect
 	// Holds reports whether the effect of a call with this layer is kept and would still be the same.
@@ -237,13 +240,30 @@ func refused(state State) *tools.Error {
 func (s stage) ask(ctx context.Context, call *tools.Call, hash string, again bool) error {
 	q := question(call, hash)
 	q.Again = again
-	if s.previewer != nil && !call.Probe && !call.Trail.Explicit {
-		q.Effect = s.previewer.Preview(ctx, call)
-	}
+	q.Effect = s.effect(ctx, call)
 	if ctx.Err() != nil {
 		return tools.AsError(ctx.Err())
 	}
 	return &tools.Pending{Question: q}
+}
+
+// effect returns what a call would do, or why that is not known; nil = people need not be told why.
+func (s stage) effect(ctx context.Context, call *tools.Call) *tools.Effect {
+	if s.previewer == nil {
+		return nil
+	}
+	can, why := s.previewer.Previewable(ctx, call)
+	switch {
+	case !can && why == "":
+		return nil
+	case call.Trail.Explicit:
+		why = tools.UnknownRule
+	case can && !call.Probe:
+		return s.previewer.Preview(ctx, call)
+	case can: // its question is asked together with that of a call before it
+		why = tools.UnknownBehind
+	}
+	return &tools.Effect{Unknown: why}
 }
 
 // drop removes what is kept of a call that does not run.

@@ -191,8 +191,14 @@ func TestHash(t *testing.T) {
 // previewer notes what it is asked for.
 type previewer struct {
 	effect *tools.Effect
+	cannot bool
+	why    tools.Unknown // if it cannot
 	holds  bool
 	log    []string
+}
+
+func (p *previewer) Previewable(context.Context, *tools.Call) (bool, tools.Unknown) {
+	return !p.cannot, p.why
 }
 
 func (p *previewer) Preview(context.Context, *tools.Call) *tools.Effect {
@@ -226,10 +232,18 @@ func TestPreviews(t *testing.T) {
 		asks     *tools.Effect
 		again    bool
 		log      string
+		cannot   bool
+		why      tools.Unknown
 	}{
 		{name: "first", asks: effect, log: "preview"},
-		{name: "probe", change: func(c *tools.Call) { c.Probe = true }},
-		{name: "the operator's rule", change: func(c *tools.Call) { c.Trail.Explicit = true }},
+		{name: "probe", change: func(c *tools.Call) { c.Probe = true }, asks: &tools.Effect{Unknown: tools.UnknownBehind}},
+		{name: "the operator's rule", change: func(c *tools.Call) { c.Trail.Explicit = true }, asks: &tools.Effect{Unknown: tools.UnknownRule}},
+		{name: "the operator's rule, of a step", change: func(c *tools.Call) { c.Trail.Explicit, c.Probe = true, true }, asks: &tools.Effect{Unknown: tools.UnknownRule}},
+		{name: "not here", cannot: true, why: tools.UnknownMachine, asks: &tools.Effect{Unknown: tools.UnknownMachine}},
+		{name: "not here, of a step", cannot: true, why: tools.UnknownMachine, change: func(c *tools.Call) { c.Probe = true }, asks: &tools.Effect{Unknown: tools.UnknownMachine}},
+		{name: "not here, and the operator's rule", cannot: true, why: tools.UnknownMachine, change: func(c *tools.Call) { c.Trail.Explicit = true }, asks: &tools.Effect{Unknown: tools.UnknownRule}},
+		{name: "another tool, or switched off", cannot: true},
+		{name: "another tool, and the operator's rule", cannot: true, change: func(c *tools.Call) { c.Trail.Explicit = true }},
 		{name: "allowed", change: func(c *tools.Call) { c.Trail.Effect = "allow" }, runs: true},
 		{name: "waiting", approval: approve.Approval{State: approve.Waiting, Hash: hash}},
 		{name: "the text was approved", approval: yes, runs: true},
@@ -243,7 +257,7 @@ func TestPreviews(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			p, c := &previewer{effect: effect, holds: tc.holds}, asked()
+			p, c := &previewer{effect: effect, cannot: tc.cannot, why: tc.why, holds: tc.holds}, asked()
 			if tc.change != nil {
 				tc.change(c)
 			}
@@ -261,7 +275,7 @@ func TestPreviews(t *testing.T) {
 			if pending, ok := errors.AsType[*tools.Pending](err); ok {
 				q = pending.Question
 			}
-			if q.Effect != tc.asks || q.Again != tc.again {
+			if !cmp.Equal(q.Effect, tc.asks) || q.Again != tc.again {
 				t.Errorf("asks with %+v, again %t", q.Effect, q.Again)
 			}
 			if got := strings.Join(p.log, ","); got != tc.log {

@@ -84,6 +84,7 @@ func (o only) Approval(context.Context, string, string, string) (approve.Approva
 // drifting is a workspace in which something else always works: no layer holds.
 type drifting struct{ tries int }
 
+func (*drifting) Previewable(context.Context, *tools.Call) (bool, tools.Unknown) { return true, "" }
 func (d *drifting) Preview(context.Context, *tools.Call) *tools.Effect {
 	d.tries++
 	return &tools.Effect{Layer: "layer"}

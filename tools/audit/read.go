@@ -43,6 +43,7 @@ type Line struct {
 	Rule        string
 	ApprovedBy  string
 	Cleared     string // flagged source whose mark ApprovedBy has cleared
+	Layer       string // SHA-256 of what ApprovedBy saw beforehand, and what was done; "" = the call ran
 	Cached      bool
 	Attempts    int
 	Server      string
@@ -87,7 +88,7 @@ func ReadLine(raw []byte) Line {
 	}
 	l.Category, l.Millis, l.ExitCode, l.Truncated = r.Category, r.Millis, r.ExitCode, r.Truncated
 	l.Effect, l.Rule, l.ApprovedBy, l.Cached, l.Attempts = r.Effect, r.Rule, r.ApprovedBy, r.Cached, r.Attempts
-	l.Cleared = r.Cleared
+	l.Cleared, l.Layer = r.Cleared, r.Layer
 	l.Server, l.ServerError, l.Judge, l.Injection, l.Correlation = r.Server, r.ServerError, r.Judge, r.Injection, r.Correlation
 	l.Request = Request{URL: r.URL, Host: r.Host, Method: r.Method, Status: r.Status, Bytes: r.Bytes, Blocked: r.Blocked}
 	l.Writer, l.Hash, l.Erased = r.Writer, r.link(hash), len(r.Erased) > 0

@@ -47,7 +47,8 @@ type record struct {
 	Effect      string          `json:"policy_effect,omitempty"`
 	Rule        string          `json:"policy_match,omitempty"`
 	ApprovedBy  string          `json:"approved_by,omitempty"`
-	Cleared     string          `json:"mark_cleared,omitempty"` // flagged source whose mark ApprovedBy has cleared
+	Cleared     string          `json:"mark_cleared,omitempty"`  // flagged source whose mark ApprovedBy has cleared
+	Layer       string          `json:"layer_applied,omitempty"` // SHA-256 of what ApprovedBy saw beforehand, and what was done
 	Cached      bool            `json:"cached,omitempty"`
 	Attempts    int             `json:"attempts,omitempty"`
 	Server      string          `json:"mcp_server_id,omitempty"`
@@ -161,7 +162,7 @@ func (l *Log) line(call *tools.Call, res *tools.Result, err error) *record {
 		r.Server = t.MCPServer
 	}
 	r.ServerError, r.Judge = l.text(t.MCPErrorCode), l.text(t.Judge)
-	r.Cleared = l.text(t.Cleared)
+	r.Cleared, r.Layer = l.text(t.Cleared), cut(t.Layer, maxName)
 	r.Injection, r.Correlation = t.Injection, cut(t.Correlation, maxName)
 	if err != nil {
 		r.Category = tools.AsError(err).Category

@@ -36,6 +36,7 @@ type Found struct {
 	Millis   int64           `json:"millis,omitempty"`
 	Rule     string          `json:"rule,omitempty"`
 	Approved string          `json:"approved_by,omitempty"`
+	Layer    string          `json:"layer_applied,omitempty"`
 	Server   string          `json:"server,omitempty"`
 	URL      string          `json:"url,omitempty"`
 	Writer   string          `json:"writer,omitempty"`
@@ -309,7 +310,7 @@ func parseFound(raw []byte, f *Found) bool {
 	}
 	*f = Found{
 		At: at, Kind: r.Kind, Session: r.Session, Turn: r.Turn, Tool: r.Tool, Args: r.Args, Caller: r.Caller,
-		Category: string(r.Category), Rule: r.Rule, Approved: r.ApprovedBy, Server: r.Server, URL: r.URL,
+		Category: string(r.Category), Rule: r.Rule, Approved: r.ApprovedBy, Layer: r.Layer, Server: r.Server, URL: r.URL,
 		Reason: r.Reason, Writer: r.Writer,
 	}
 	if r.Blocked != "" {

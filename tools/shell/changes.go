@@ -10,14 +10,22 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
-// changes returns what a command may change: anything in its directory, and what the sandbox lets it reach besides.
+// changes returns what a command may change: anything in its directory, and what the sandbox lets it reach besides. If its
+// layer is applied instead, that is what the layer changes, and nothing else.
 func (r *Runner) changes(ctx context.Context, call *tools.Call, in In) (tools.Changes, error) {
 	var c tools.Changes
-	if _, reads := command.ReadsOnly(r.opts.Reader.Read(in.Command).Script); (reads || reading(call)) && !in.Background {
+	if _, reads := command.ReadsOnly(r.opts.Reader.Read(in.Command).Script); call.Layer == "" && (reads || reading(call)) && !in.Background {
 		return c, nil
 	}
 	ws, err := r.workspace(call.Origin)
 	if err != nil {
+		return c, err
+	}
+	if call.Layer != "" {
+		paths, err := r.layerPaths(call, ws)
+		if len(paths) > 0 {
+			c.Files = []tools.Area{{Root: ws, Paths: paths, Alone: true}}
+		}
 		return c, err
 	}
 	if r.opts.Network != sandbox.NetworkOff {

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"time"
@@ -21,13 +22,31 @@ const (
 	previewOutput  = 1500     // characters of these
 )
 
-// previewed returns the command of a call that may be previewed.
-func previewed(call *tools.Call) (string, bool) {
+// previewed returns the command of a call that may be previewed. If it may not, why says so to people; "" = it is no command.
+func previewed(call *tools.Call) (text string, why tools.Unknown, ok bool) {
 	var in In
-	if call.Def.Name != Name || call.Def.Server != "" || call.Def.Outside || json.Unmarshal(call.Args, &in) != nil {
-		return "", false
+	switch {
+	case call.Def.Name != Name, call.Def.Server != "", json.Unmarshal(call.Args, &in) != nil, checkText(in.Command) != nil:
+		return "", "", false
+	case call.Def.Outside:
+		return "", tools.UnknownOutside, false
+	case in.Background:
+		return "", tools.UnknownBackground, false
 	}
-	return in.Command, !in.Background && checkText(in.Command) == nil
+	return in.Command, "", true
+}
+
+// Previewable reports whether a call can be previewed here. If it cannot, why says so to people; "" = there is nothing to say:
+// it is no command, or commands are not to be previewed.
+func (r *Runner) Previewable(ctx context.Context, call *tools.Call) (can bool, why tools.Unknown) {
+	if r.opts.PreviewDir == "" {
+		return false, ""
+	}
+	_, why, can = previewed(call)
+	if can && !r.Previews(ctx) {
+		return false, tools.UnknownMachine
+	}
+	return can, why
 }
 
 // recorded is the outcome of a previewed command, which becomes the result of the call.

@@ -30,13 +30,13 @@ func (r *Runner) openPreviews() { r.previews.store.Dir = r.opts.PreviewDir }
 // Preview runs a command on a layer and says what it would do; nil = it was not tried. The layer is kept until Drop, or
 // until a call with Call.Layer applies it. It is safe for concurrent use.
 func (r *Runner) Preview(ctx context.Context, call *tools.Call) *tools.Effect {
-	text, ok := previewed(call)
+	text, _, ok := previewed(call)
 	if !ok || r.opts.PreviewDir == "" || !r.Previews(ctx) {
 		return nil
 	}
 	ws, err := r.workspace(call.Origin)
 	if err != nil {
-		return nil
+		return &tools.Effect{Unknown: tools.UnknownFailed}
 	}
 	if r.Active(call.Origin.Session) > 0 {
 		return &tools.Effect{Unknown: tools.UnknownBusy}
@@ -100,10 +100,10 @@ func (r *Runner) tryOut(ctx context.Context, call *tools.Call, text, ws string) 
 
 func (r *Runner) tryOn(ctx context.Context, call *tools.Call, text, ws string, d *layer.Draft) (*tools.Effect, error) {
 	if d.Base.Foreign && os.Geteuid() != 0 {
-		return &tools.Effect{Unknown: tools.UnknownSpecial}, nil
+		return &tools.Effect{Unknown: tools.UnknownOwners}, nil
 	}
 	if _, complete := r.Bars(ctx, ws); !complete { // its output and the diff would show what may not be read
-		return &tools.Effect{Unknown: tools.UnknownSpecial}, nil
+		return &tools.Effect{Unknown: tools.UnknownHidden}, nil
 	}
 	most, _ := r.opts.Disk.Room(ctx, ws, previewBytes) // the error is for whoever wants more
 	o, err := r.execute(ctx, job{
@@ -117,7 +117,7 @@ func (r *Runner) tryOn(ctx context.Context, call *tools.Call, text, ws string, d
 	case o.status.Internet, o.status.Sockets && o.status.Code != 0: // some look for a service of this machine, in vain
 		return &tools.Effect{Unknown: tools.UnknownNetwork}, nil
 	case o.status.Moves:
-		return &tools.Effect{Unknown: tools.UnknownSpecial}, nil
+		return &tools.Effect{Unknown: tools.UnknownRename}, nil
 	case o.status.Elsewhere != "":
 		return &tools.Effect{Unknown: tools.UnknownElsewhere, Tried: o.status.Elsewhere}, nil
 	case why != "":
@@ -178,7 +178,7 @@ func (r *Runner) Holds(ctx context.Context, call *tools.Call, digest string) boo
 
 // Drop removes the layer of a call that will not run.
 func (r *Runner) Drop(ctx context.Context, call *tools.Call) {
-	if _, ok := previewed(call); !ok || r.opts.PreviewDir == "" {
+	if _, _, ok := previewed(call); !ok || r.opts.PreviewDir == "" {
 		return
 	}
 	ws, err := r.workspace(call.Origin)
@@ -213,6 +213,18 @@ func (r *Runner) apply(ctx context.Context, call *tools.Call, ws string) (*outco
 			Suggestion: "Look at the files before you go on, and tell the user.",
 		}
 	}
+}
+
+// layerPaths returns the absolute paths that applying the layer of a call changes.
+func (r *Runner) layerPaths(call *tools.Call, ws string) ([]string, error) {
+	changes, err := r.previews.store.Changes(owner(call, ws), call.Layer)
+	var paths []string
+	for _, c := range changes {
+		if c.Path != "." {
+			paths = append(paths, filepath.Join(ws, c.Path))
+		}
+	}
+	return paths, err
 }
 
 // CompletePreview completes what a call was applying when its process was killed. The call is the one that another

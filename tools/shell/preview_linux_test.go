@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -167,7 +168,7 @@ func TestPreviewNot(t *testing.T) {
 		"a name":         {`echo x > $'caf\xe9'`, tools.UnknownSpecial}, // JSON would make another one of it
 		"a target":       {`ln -s $'\xe9' link`, tools.UnknownSpecial},
 		"a replacement":  {`rm -r dir; ln -s $'\xe9' dir`, tools.UnknownSpecial},
-		"a directory":    {`mkdir kept; cd kept && mv ../dir ../moved; true`, tools.UnknownSpecial},
+		"a directory":    {`mkdir kept; cd kept && mv ../dir ../moved; true`, tools.UnknownRename},
 		"network":        {`exec 2>/dev/null; (exec 3<>/dev/tcp/192.0.2.1/80); true`, tools.UnknownNetwork},
 		"killed":         {`kill -9 $$`, tools.UnknownFailed},
 		"ends by itself": {`echo x > a`, ""},
@@ -193,20 +194,74 @@ func TestPreviewNot(t *testing.T) {
 	k := newTrial(t, shell.Options{})
 	background := toolstest.Call(shell.Name, args(t, shell.In{Command: "echo x > a", Background: true}))
 	background.Def = k.tool.Definition
+	says := func(what string, c *tools.Call, want bool, why tools.Unknown) {
+		t.Helper()
+		if can, got := k.r.Previewable(t.Context(), c); can != want || got != why {
+			t.Errorf("%s can be tried: %t, %q", what, can, got)
+		}
+	}
+	says("a command", toolstest.Call(shell.Name, args(t, shell.In{Command: "echo x > a"})), false, "") // not defined as one
 	if e := k.r.Preview(t.Context(), background); e != nil {
 		t.Errorf("a command in the background was tried: %+v", e)
 	}
+	says("a command in the background", background, false, tools.UnknownBackground)
 	outside := toolstest.Call(shell.Name, args(t, shell.In{Command: "echo x > a"}))
 	outside.Def = k.tool.Definition
 	outside.Def.Outside = true
 	if e := k.r.Preview(t.Context(), outside); e != nil {
 		t.Errorf("a command of an editor was tried here: %+v", e)
 	}
+	says("a command of an editor", outside, false, tools.UnknownOutside)
+	outside.Def.Outside = false
+	says("a command", outside, true, "")
 	if _, _, err := k.call(t.Context(), shell.In{Command: "sleep 60", Background: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, e := k.ask("echo x > a"); e == nil || e.Unknown != tools.UnknownBusy {
 		t.Errorf("while a command runs in the background: %+v", e)
+	}
+}
+
+// TestPreviewChangesItsList: what a call may change is the list of its layer, and nothing else, if its layer is applied.
+func TestPreviewChangesItsList(t *testing.T) {
+	t.Parallel()
+	k := newTrial(t, shell.Options{Network: sandbox.NetworkAll, AllowedPaths: []string{t.TempDir()}})
+	if err := os.MkdirAll(filepath.Join(k.dir, "old"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"old/a", "b", "c"} {
+		if err := os.WriteFile(filepath.Join(k.dir, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, e := k.ask("rm -r old; echo y >> b; mkdir new; touch new/d; cat c")
+	c.Layer = e.Layer
+	got, err := k.tool.Changes(t.Context(), c)
+	if err != nil || len(got.Beyond) > 0 || len(got.Files) != 1 || !got.Files[0].Alone {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	var names []string
+	for _, path := range got.Files[0].Paths {
+		name, err := filepath.Rel(k.dir, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if want := []string{"b", "new", "new/d", "old", "old/a"}; !slices.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
+	}
+	if c, e = k.ask("cat c"); e.Layer == "" {
+		t.Fatalf("%+v", e)
+	}
+	c.Layer = e.Layer
+	if got, err = k.tool.Changes(t.Context(), c); err != nil || len(got.Files)+len(got.Beyond) > 0 {
+		t.Errorf("nothing changes: %+v, %v", got, err)
+	}
+	c.Layer = strings.Repeat("0", 64)
+	if got, err = k.tool.Changes(t.Context(), c); err == nil {
+		t.Errorf("another layer: %+v", got)
 	}
 }
 
@@ -221,6 +276,8 @@ func TestPreviewOff(t *testing.T) {
 		k := &trial{kit: setup(t, o)}
 		if c, e := k.ask("echo x > a"); e != nil {
 			t.Errorf("%s: %+v", name, e)
+		} else if can, why := k.r.Previewable(t.Context(), c); can || (why == tools.UnknownMachine) != (name != "key") {
+			t.Errorf("%s: can be tried: %t, %q", name, can, why)
 		} else {
 			k.r.Drop(t.Context(), c)
 		}

@@ -48,6 +48,8 @@ func (r *Runner) apply(context.Context, *tools.Call, string) (*outcome, error) {
 	return nil, errors.New("no layers on this system")
 }
 
+func (r *Runner) layerPaths(*tools.Call, string) ([]string, error) { return nil, nil }
+
 func grows(ctx context.Context, _ int64, _ ...string) *tools.Error {
 	<-ctx.Done()
 	return nil

@@ -343,7 +343,9 @@ func (r *Runner) foreground(ctx context.Context, call *tools.Call, text, ws stri
 	defer tx.close()
 	var o *outcome
 	if call.Layer != "" { // it ran already, when a person was asked
-		o, err = r.apply(ctx, call, ws)
+		if o, err = r.apply(ctx, call, ws); err == nil {
+			call.Trail.Layer = call.Layer
+		}
 	} else {
 		o, err = r.execute(ctx, job{
 			text: text, ws: ws, timeout: r.opts.Timeout, progress: call.Progress,

@@ -106,6 +106,9 @@ func difference(open *opened, after map[string]state) []change {
 // rootOf returns the root of the area that contains a path.
 func rootOf(areas []tools.Area, path string) string {
 	for _, a := range areas {
+		if a.Alone && inside(a.Root, path) { // there can be many
+			return a.Root
+		}
 		for _, p := range a.Paths {
 			if inside(p, path) {
 				return a.Root

@@ -34,6 +34,7 @@ type scan struct {
 	until  time.Time
 	found  map[string]state
 	spare  map[string]bool
+	alone  bool  // what is in directories is not looked at (tools.Area)
 	left   int64 // bytes that can still be kept
 	stored int64 // bytes that were added to the store
 	fresh  []string
@@ -59,6 +60,7 @@ func (c *scan) all(areas []tools.Area) (map[string]state, error) {
 		}
 	}
 	for _, a := range areas {
+		c.alone = a.Alone
 		for _, path := range a.Paths {
 			if err := c.area(a.Root, path); err != nil {
 				return nil, fmt.Errorf("look at files: %w", err)
@@ -68,7 +70,7 @@ func (c *scan) all(areas []tools.Area) (map[string]state, error) {
 	return c.found, nil
 }
 
-// area looks at a path and everything below it.
+// area looks at a path and everything below it, unless the area has its paths alone.
 func (c *scan) area(root, path string) error {
 	if path == root {
 		dir, err := openRoot(root)
@@ -136,7 +138,7 @@ func (c *scan) entry(d *os.File, name string, named bool) error {
 		}
 	}
 	c.found[path] = now
-	if now.Kind != folder {
+	if now.Kind != folder || c.alone {
 		return nil
 	}
 	sub, err := openat(d, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)

@@ -198,7 +198,7 @@ func (s *Store) choose(k *kept, origin tools.Origin, areas []tools.Area) error {
 	k.open.Own = own
 	live := s.o.Live != nil && s.o.Live(origin)
 	for _, a := range areas {
-		whole := len(a.Paths) == 1 && a.Paths[0] == a.Root
+		whole := len(a.Paths) == 1 && a.Paths[0] == a.Root && !a.Alone
 		switch {
 		case whole && a.Root != own:
 			k.open.add(tools.Elsewhere)

@@ -516,3 +516,38 @@ func TestDamaged(t *testing.T) {
 		t.Errorf("undo of the rest of the turn: %s", states(r))
 	}
 }
+
+// TestAlone: of an area whose paths are alone, only these are compared, and all of them can be put back; what something else
+// changes meanwhile, also in a directory of the area, is no change of the call.
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, t.TempDir(), undo.Limits{})
+	path := func(name string) string { return filepath.Join(w.dir, name) }
+	put(t, path("kept/theirs"), "before")
+	put(t, path("gone/a"), "a")
+	w.changes = tools.Changes{Files: []tools.Area{{
+		Root: w.dir, Alone: true, Paths: []string{path("kept"), path("kept/new"), path("gone"), path("gone/a")},
+	}}}
+	before := tree(t, w.dir)
+	w.run(t.Context(), "t", func() {
+		put(t, path("kept/new"), "new")
+		put(t, path("kept/theirs"), "after")
+		put(t, path("other"), "theirs")
+		if err := os.RemoveAll(path("gone")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	r := w.undo(t.Context(), t, "t")
+	var got []string
+	for _, f := range r.Files {
+		got = append(got, f.What+" "+f.Path)
+	}
+	if want := []string{undo.Deleted + " gone/a", undo.Made + " kept/new"}; !cmp.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	want, after := before, tree(t, w.dir)
+	want["kept/theirs"], want["other"] = after["kept/theirs"], after["other"]
+	if diff := cmp.Diff(want, after); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}

@@ -132,7 +132,7 @@ export const panels = {
     show: (d) => [
       table('Lines of the audit log', [
         ['Time', (l) => moment(l.at)], ['Tool', (l) => h('code', {}, l.tool || l.kind)], ['Person', (l) => l.caller || ''], ['Result', (l) => (l.result ? colour(l.result) : l.kind || '')],
-        ['Rule', (l) => l.rule || ''], ['Approved by', (l) => l.approved_by || ''], ['Took', (l) => (l.millis ? span(l.millis) : ''), 'n'],
+        ['Rule', (l) => l.rule || ''], ['Approved by', (l) => (l.approved_by || '') + (l.layer_applied ? ' · layer ' + l.layer_applied.slice(0, 12) + ' applied' : '')], ['Took', (l) => (l.millis ? span(l.millis) : ''), 'n'],
         ['Reason', (l) => l.reason || l.url || ''],
       ], d.lines, d.next ? 'Nothing of this kind so far.' : 'Nothing of this kind is in the log.'),
       pager(state.query.next ? () => open('audit', { ...state.query, next: '' }) : null, d.next ? () => open('audit', { ...state.query, next: d.next }) : null),

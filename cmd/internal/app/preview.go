@@ -9,6 +9,8 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/privacy"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/tools/shell"
 )
 
 // previewName is the directory of previewed commands, in the state directory or on the volume that processes share.
@@ -25,6 +27,20 @@ func (c *Core) previewDir() string {
 	default:
 		return filepath.Join(c.dir, previewName)
 	}
+}
+
+// previewing says whether questions about commands show what they would do.
+func (c *Core) previewing(ctx context.Context) texts.Previews {
+	_, runs := c.registry.Lookup(shell.Name)
+	switch {
+	case !c.cfg.Tools.Enabled || !runs:
+		return ""
+	case c.previewDir() == "":
+		return texts.PreviewsOff
+	case !c.kit.runner.Previews(ctx):
+		return texts.PreviewsCannot
+	}
+	return texts.PreviewsShown
 }
 
 // previewGrace is how long a layer stays whose question is not stored yet, or whose approved call has not run yet.

@@ -169,7 +169,7 @@ func csvColumns() []string {
 	return []string{
 		"timestamp", "mode", "kind", "caller_id", "channel", "session", "turn", "call", "parent_call", "tool", "args", "result", "reason",
 		"error_category", "duration_ms", "exit_code", "truncated", "policy_effect", "policy_match", "approved_by", "cached", "attempts",
-		"mcp_server_id", "mcp_error_code", "adversarial_policy_decision", "injection_flagged", "mark_cleared", "correlation_id",
+		"mcp_server_id", "mcp_error_code", "adversarial_policy_decision", "injection_flagged", "mark_cleared", "layer_applied", "correlation_id",
 		"url", "method", "status", "response_bytes", "block_reason", "pseudonymised", "writer", "hash", "file", "line",
 	}
 }
@@ -178,7 +178,7 @@ func csvRow(mode string, l *audit.Line) []string {
 	row := []string{
 		l.Time.UTC().Format("2006-01-02T15:04:05.000Z"), mode, l.Kind, l.Caller, l.Channel, l.Session, l.Turn, l.Call, l.Parent, l.Tool,
 		string(l.Args), l.Result, l.Reason, string(l.Category), number(l.Millis), number(l.ExitCode), flag(l.Truncated), l.Effect, l.Rule,
-		l.ApprovedBy, flag(l.Cached), count(l.Attempts), l.Server, l.ServerError, l.Judge, flag(l.Injection), l.Cleared, l.Correlation,
+		l.ApprovedBy, flag(l.Cached), count(l.Attempts), l.Server, l.ServerError, l.Judge, flag(l.Injection), l.Cleared, l.Layer, l.Correlation,
 		l.Request.URL, l.Request.Method, count(l.Request.Status), count(l.Request.Bytes), l.Request.Blocked, flag(l.Erased),
 		l.Writer, l.Hash, l.File, strconv.Itoa(l.Number),
 	}

@@ -115,6 +115,9 @@ func allowed(l *audit.Line) string {
 	if l.ApprovedBy != "" {
 		text = strings.TrimPrefix(text+"; approved by "+l.ApprovedBy, "; ")
 	}
+	if l.Layer != "" {
+		text += "; layer " + l.Layer[:min(12, len(l.Layer))] + " applied"
+	}
 	if text == "" && l.Kind == "" && l.Result != "success" {
 		text = l.Reason
 	}

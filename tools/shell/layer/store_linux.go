@@ -238,6 +238,15 @@ func (r *record) whole(ctx context.Context, dir string) error {
 	return nil
 }
 
+// Changes returns what applying the layer with this digest changes; ErrDamaged if it is missing or another one.
+func (s *Store) Changes(o Owner, digest string) ([]Change, error) {
+	r, err := load(s.of(o), digest)
+	if err != nil {
+		return nil, err
+	}
+	return r.Changes, nil
+}
+
 // Holds returns nil if the layer can be applied now: ErrDamaged if it is missing or not the one with this digest,
 // ErrChanged if the workspace is not what it was made on.
 func (s *Store) Holds(ctx context.Context, o Owner, digest string) error {
