@@ -281,7 +281,7 @@ func mayBecomeOption(word string) bool { return word != "" && strings.IndexByte(
 // ask, such as an option that starts another program, also applies to a prefix.
 func harmless(u *unit) bool {
 	everything := []permission{{glob: &Glob{pattern: "*", all: true, star: true}, action: Allow, name: "prefix"}}
-	return len(u.script.Commands) == 1 && len(u.script.Commands[0].Departures()) == 0 &&
+	return len(u.script.Commands) == 1 && len(u.script.Commands[0].Departures) == 0 &&
 		byTable(everything, &u.script).effect == Allow
 }
 

@@ -17,7 +17,7 @@ func departs(g *Glob, name string, cmd *command.Command) (answer, bool) {
 	if !g.star || strings.HasPrefix(g.pattern, "*") {
 		return answer{}, false
 	}
-	for _, d := range cmd.Departures() {
+	for _, d := range cmd.Departures {
 		if !g.names(d.Option) {
 			return answer{
 				effect: Ask, rule: "built-in: option " + quoted(d.Option) + " (" + name + ")",

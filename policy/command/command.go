@@ -67,6 +67,9 @@ type Command struct {
 	Via []string
 	// Values are what its words with variables may be, as far as the text gives these literal values.
 	Values []FileName
+	// Departures are what it asks for beyond the plain use of a well-known program; none if the program is not in the
+	// tables.
+	Departures []Departure
 }
 
 // Mark is the set of what the shell does with a word before the command gets it.

@@ -7,11 +7,6 @@ type handler func(f *finder, name string, words []word, at place)
 
 // command records one command and follows what it runs.
 func (f *finder) command(words []word, at place) {
-	if words[0].added {
-		f.indirect("the command name comes from input")
-		f.lastTake = len(f.out.Commands)
-		return
-	}
 	cmd := f.plain(words)
 	cmd.Depth, cmd.Via = at.depth, at.via
 	if f.out.Commands == nil { // most commands end with one of these bytes
@@ -22,6 +17,10 @@ func (f *finder) command(words []word, at place) {
 	f.out.Commands = append(f.out.Commands, cmd)
 	index := len(f.out.Commands)
 	first := words[0]
+	d := f.out.Commands[index-1].judge()
+	if d != nil {
+		f.out.Commands[index-1].Departures = d.found
+	}
 	if first.mark != 0 && first.mark != MarkTilde {
 		f.indirect("the command name " + clip(first.text) + " comes from an expansion or a pattern")
 		f.lastTake = index
@@ -31,8 +30,16 @@ func (f *finder) command(words []word, at place) {
 	if fetches(name) {
 		f.lastDownload = index
 	}
-	if handle, variant, ok := handlerOf(name); ok {
-		handle(f, variant, words, at)
+	switch handle := builtinHandler(name); {
+	case shell(name):
+		f.shell(name, words, at)
+	case handle != nil:
+		handle(f, name, words, at)
+	case is("interpreters", name), is("interpreters", unversioned(name)):
+		f.interpreter(name, words, at)
+	}
+	if d != nil {
+		f.follow(d, words, at)
 	}
 }
 
@@ -96,26 +103,6 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// handlerOf returns the handler for a lower-case name, and the name with which it works.
-func handlerOf(name string) (handle handler, variant string, ok bool) {
-	if shell(name) {
-		return (*finder).shell, name, true
-	}
-	if _, found := wrapperOf(name); found {
-		return (*finder).wrapper, name, true
-	}
-	if family := interpreter(name); family != "" {
-		return (*finder).interpreter, family, true
-	}
-	if handle = builtinHandler(name); handle != nil {
-		return handle, name, true
-	}
-	if handle = programHandler(name); handle != nil {
-		return handle, name, true
-	}
-	return nil, "", false
-}
-
 // builtinHandler returns the handler of a builtin.
 func builtinHandler(name string) handler {
 	switch name {
@@ -133,30 +120,6 @@ func builtinHandler(name string) handler {
 		return (*finder).sets
 	case "read", "mapfile", "readarray", "getopts", "printf", "unset", "let", "test", "[", "wait":
 		return (*finder).fillsVariable
-	}
-	return nil
-}
-
-// programHandler returns the handler of a program that runs others in its own way.
-func programHandler(name string) handler {
-	switch name {
-	case "find", "gfind", "bfs":
-		return (*finder).find
-	case "fd", "fdfind":
-		return (*finder).fd
-	case "parallel":
-		return (*finder).parallel
-	case "ssh":
-		return (*finder).ssh
-	case "git":
-		return (*finder).git
-	case "sed", "gsed", "ssed":
-		return (*finder).sed
-	case "kubectl", "oc", "docker", "podman", "nerdctl":
-		return (*finder).container
-	}
-	if len(runsByOption(name)) > 0 {
-		return (*finder).byOption
 	}
 	return nil
 }

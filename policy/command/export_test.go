@@ -19,13 +19,15 @@ func ReadPlain(text string) string {
 // TableOf returns the first program of the table of options for a program; "" if it has none.
 func TableOf(name string) string { return knownTables().owner(tableOf(strings.ToLower(name))) }
 
-// Tabled returns the first program of each table.
+// Tabled returns the first program of each table in which some use is ordinary.
 func Tabled() []string {
 	list := knownTables()
 	owners := map[string]bool{}
 	for _, tables := range []map[string]optionTable{list.programs, list.versioned} {
 		for _, table := range tables {
-			owners[list.owner(table)] = true
+			if !table["@"].always { // whatever their words say, they depart
+				owners[list.owner(table)] = true
+			}
 		}
 	}
 	return slices.Sorted(maps.Keys(owners))

@@ -2,7 +2,6 @@ package command
 
 import (
 	_ "embed"
-	"strconv"
 	"strings"
 	"sync"
 )
@@ -40,31 +39,3 @@ func is(kind, program string) bool {
 	_, ok := facts()[fact{kind, program}]
 	return ok
 }
-
-// wrappers are the programs that run the command after their own options.
-var wrappers = sync.OnceValue(func() map[string]wrapper {
-	list := map[string]wrapper{}
-	for f, words := range facts() {
-		if f.kind != "wrapper" {
-			continue
-		}
-		var w wrapper
-		texts := map[string]*string{
-			"short": &w.short, "value": &w.value, "attached": &w.attached, "long": &w.long, "longval": &w.longVal, "script": &w.script,
-		}
-		flags := map[string]*bool{"assign": &w.assign, "joined": &w.joined, "shell": &w.shell}
-		for _, word := range words {
-			key, value, _ := strings.Cut(word, "=")
-			switch {
-			case texts[key] != nil:
-				*texts[key] = strings.ReplaceAll(value, ",", " ")
-			case flags[key] != nil:
-				*flags[key] = true
-			case key == "skip":
-				w.skip, _ = strconv.Atoi(value) // a test reads every row
-			}
-		}
-		list[f.program] = w
-	}
-	return list
-})

@@ -277,7 +277,7 @@ func (f *files) command(c *Command) {
 // reads adds the words of a command that reads only what these name, or below it. It returns false for others.
 func (f *files) reads(c *Command) bool {
 	r := readings()[c.Name]
-	if r == nil || c.Dynamic || c.Name != c.Words[0] || r.language && !c.sedShows() {
+	if r == nil || c.Dynamic || c.Name != c.Words[0] || r.language && (c.Name != "sed" || slices.ContainsFunc(c.Departures, Departure.runs)) {
 		return false
 	}
 	words, skip := 0, c.skipped(r)

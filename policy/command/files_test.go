@@ -102,6 +102,7 @@ func TestFiles(t *testing.T) {
 		"cp":                            "",
 		"dd if=a of=b bs=1":             "r:a w:b",
 		"sed -n 1p a":                   "r:a",
+		"sed -f p a":                    "r?:p r?:a deep(sed)",
 		"sed -i s/x/y/ a":               "rw?:s/x/y/ rw?:a",
 		"git":                           "",
 		"git status":                    "",

@@ -2,6 +2,7 @@ package command
 
 import (
 	"iter"
+	"slices"
 	"strings"
 )
 
@@ -49,18 +50,11 @@ func later(text string, words []string, yield func(string, []string) bool) bool 
 // mayRunWords reports whether a program may run its later words and is not otherwise followed.
 func (c *Command) mayRunWords() bool {
 	name := strings.ToLower(c.Name)
-	if len(c.Words) < 2 || reads(name) || is("takes", name) || name == "ssh" || name == "eval" {
+	if len(c.Words) < 2 || reads(name) || is("takes", name) || name == "eval" {
 		return false
 	}
-	spec, ok := wrapperOf(name)
-	if !ok {
-		return true
-	}
-	words := make([]word, len(c.Words))
-	for i, text := range c.Words {
-		words[i] = word{text: text, mark: c.mark(i)}
-	}
-	return !spec.read(name, words).known
+	d := c.judge()
+	return d == nil || !d.row.follows() || d.row.always || slices.ContainsFunc(d.found, func(each Departure) bool { return each.Unknown })
 }
 
 // blockedLater returns the entry that blocks something an unknown program of the script may run; "" for none.

@@ -12,32 +12,32 @@ type Departure struct {
 	Option string
 	// Why says in words what it does: "of git diff writes a file".
 	Why string
+	// Starts: it tells a program, in words that are not followed, what to start. No rule knows that.
+	Starts bool
+	// Unknown: the option is in no table.
+	Unknown bool
 }
 
-// Departures returns what a command asks for beyond the plain use of a well-known program; nil if there is nothing, or
-// if the program is not in the tables. Only what the tables list is harmless: an option that is unknown, abbreviated or
-// hidden in an expansion departs.
-func (c *Command) Departures() []Departure {
-	table := tableOf(strings.ToLower(c.Name))
-	if table == nil {
-		return nil
-	}
-	d := departing{command: c, table: table, program: strings.ToLower(c.Name), title: strings.ToLower(c.Name)}
-	d.run()
-	return d.found
-}
+// runs reports whether it may run a program.
+func (d Departure) runs() bool { return d.Starts || strings.HasSuffix(d.Why, effectOf("|runs")) }
 
-// departing compares the words of one command with the rows of its program.
+// departing compares the words of one command with the rows of its program, and finds the commands among them.
 type departing struct {
-	command *Command
-	table   optionTable
-	program string
-	title   string // "git diff", for people
-	key     string // of the row; "" for the first, else such as "stash "
-	row     optionRow
-	words   int  // words other than options since the row began
-	ended   bool // no more options follow
-	found   []Departure
+	command  *Command
+	table    optionTable
+	title    string // "git diff", for people
+	key      string // of the row; "" for the first, else such as "stash "
+	row      optionRow
+	words    int  // words other than options since the row began
+	ended    bool // no more options follow
+	scripted bool // a script of sed was seen
+	end      int  // the first word that is no option for sure
+	from     int  // the first word of the command that the words end with; 0 = none
+	execs    [][2]int
+	codes    []word
+	sets     []word
+	replace  string // what xargs replaces
+	found    []Departure
 }
 
 // run handles all words. A row with subcommands continues with the row of the first word.
@@ -49,19 +49,19 @@ func (d *departing) run() {
 		d.mayBeOption(1)
 		from = 2 + d.letters(1, "-"+d.command.Words[1])
 	}
-	for i := from; i < len(d.command.Words); i++ {
+	for i := from; i < len(d.command.Words) && d.from == 0; i++ {
 		i += d.next(i)
 	}
 }
 
 // texts judges the words that contain another language: a script, a database query.
 func (d *departing) texts() {
-	row := d.row
 	for i := 1; i < len(d.command.Words); i++ {
-		switch text := d.command.Words[i]; {
-		case row.forbids(text):
-			d.depart(text, "may run a program or touch a file")
-		case row.awk && awkWrites(text):
+		switch text, before := d.command.Words[i], d.command.Words[i-1]; {
+		case d.row.awk && (before == "-F" || before == "-v" || strings.HasPrefix(text, "-F") || strings.HasPrefix(text, "-v")):
+		case d.row.forbids(text), d.row.awk && d.command.mark(i)&MarkExpansion != 0:
+			d.start(text, "may run a program or touch a file")
+		case d.row.awk && awkWrites(text):
 			d.depart(text, "writes a file")
 		}
 	}
@@ -102,15 +102,26 @@ func (d *departing) enter(key string) {
 	single := d.row.single
 	d.row = d.table.row(key)
 	d.row.single = d.row.single || single
-	d.words, d.ended = 0, false
+	d.words, d.ended, d.end = 0, false, len(d.command.Words)
 	if d.row.ask != "" {
 		d.depart(d.title[strings.LastIndexByte(d.title, ' ')+1:], d.row.ask)
+	}
+	if d.row.always {
+		d.start(d.title[strings.LastIndexByte(d.title, ' ')+1:], effectOf("|starts"))
 	}
 }
 
 // depart records a departure. A rule can name it by its option.
 func (d *departing) depart(option, why string) {
-	d.found = append(d.found, Departure{Option: option, Why: "of " + d.title + " " + why})
+	d.found = append(d.found, Departure{
+		Option: option, Why: "of " + d.title + " " + why, Starts: why == effectOf("|starts"), Unknown: why == unknownOption,
+	})
+}
+
+// start records a departure that may start programs.
+func (d *departing) start(option, why string) {
+	d.depart(option, why)
+	d.found[len(d.found)-1].Starts = true
 }
 
 // next judges the word at i and returns how many following words belong to it.
@@ -123,7 +134,7 @@ func (d *departing) next(i int) int {
 	d.mayBeOption(i)
 	switch {
 	case text == "--":
-		d.ended = true
+		d.ended, d.end = true, i
 	case len(text) < 2 || text[0] != '-':
 		d.word(i)
 	case d.row.single:
@@ -143,6 +154,7 @@ func (d *departing) mayBeOption(i int) {
 	case mark&MarkExpansion != 0 && startsOpen(text),
 		mark&MarkPattern != 0 && text != "" && strings.IndexByte("*?[", text[0]) >= 0:
 		d.depart(text, "may become an option; write -- or ./ before it")
+		d.found[len(d.found)-1].Starts = d.row.execs || d.row.keys || d.row.subs && d.row.starts
 	}
 }
 
@@ -161,15 +173,42 @@ func (d *departing) word(i int) {
 		}
 		return
 	}
+	switch {
+	case d.row.dash && text == "-":
+		return
+	case d.row.sets && strings.Contains(text, "="): // env takes everything with a = for a variable, also a-b=1
+		d.sets = append(d.sets, d.at(i))
+		return
+	case d.row.sed && !d.scripted:
+		d.script(d.at(i))
+	}
 	d.words++
 	if d.row.keys {
 		d.setting(i)
 	}
+	if d.row.first > 0 && d.words >= d.row.first && !d.ended {
+		d.ended, d.end = true, i+1
+	}
 	if d.row.first > 0 && d.words >= d.row.first {
-		d.ended = true
+		if d.row.follows() {
+			d.from = i
+			return
+		}
 	}
 	if why := d.row.wordDeparts(text, d.words); why != "" {
 		d.depart(text, why)
+		d.found[len(d.found)-1].Starts = text[0] == '+' && d.row.starts || strings.Contains(text, "::") && !strings.Contains(text, "[")
+	}
+}
+
+// at returns a word of the command.
+func (d *departing) at(i int) word { return word{text: d.command.Words[i], mark: d.command.mark(i)} }
+
+// script judges a script of sed.
+func (d *departing) script(text word) {
+	d.scripted = true
+	if text.dynamic() || !sedShows(text.text) {
+		d.start(text.text, "may run commands or use other files")
 	}
 }
 
@@ -179,7 +218,7 @@ func (d *departing) setting(i int) {
 	case d.words == 1 && text == "set":
 		d.words = 0
 	case d.words == 2 && !harmlessSetting(strings.ToLower(d.command.Words[i-1])):
-		d.depart(d.command.Words[i-1], "changes what git does later")
+		d.start(d.command.Words[i-1], "changes what git does later")
 	}
 }
 
@@ -244,14 +283,14 @@ func (d *departing) sub(i int) {
 
 // whole judges an option that is a whole word, perhaps with a value: --output=x, or -run x where options have one dash.
 func (d *departing) whole(i int, text string) int {
-	key, value, inline := strings.Cut(text, "=")
+	key, inline, attached := strings.Cut(text, "=")
 	spelled, _, _ := strings.Cut(d.command.Words[i], "=")
 	kind, effect := d.row.long(key)
-	used := 0
-	if takesValue(kind) && !inline && i+1 < len(d.command.Words) {
-		value, used = d.command.Words[i+1], 1
+	value, used := word{text: inline, mark: d.command.mark(i)}, 0
+	if takesValue(kind) && !attached && i+1 < len(d.command.Words) {
+		value, used = d.at(i+1), 1
 	}
-	if kind == "..." {
+	if kind == "..." && !attached {
 		return d.inner(i)
 	}
 	d.judge(spelled, kind, effect, value)
@@ -260,12 +299,12 @@ func (d *departing) whole(i int, text string) int {
 
 // inner skips the command after -exec, which is judged separately.
 func (d *departing) inner(i int) int {
-	for n, w := range d.command.Words[i+1:] {
-		if w == ";" || w == "+" {
-			return n + 1
-		}
+	to := i + 1
+	for to < len(d.command.Words) && d.command.Words[to] != ";" && (d.command.Words[to] != "+" || d.command.Words[to-1] != "{}") {
+		to++
 	}
-	return len(d.command.Words) - i - 1
+	d.execs = append(d.execs, [2]int{i, to})
+	return to - i
 }
 
 // letters judges a word of one-letter options. In an old-style bundle, every letter may take a separate word.
@@ -275,23 +314,25 @@ func (d *departing) letters(i int, text string) int {
 		return 0
 	}
 	for j := 1; j < len(text); j++ {
-		word := ""
+		whole := ""
 		if j == 1 {
-			word = text
+			whole = text
 		}
-		kind, effect := d.row.short(word, text[j])
-		value := ""
+		kind, effect := d.row.short(whole, text[j])
+		value := word{}
 		switch {
 		case kind == "?":
-			d.judge("-"+text[j:j+1], "", effect, "")
+			d.judge("-"+text[j:j+1], "", effect, value)
 			return used
 		case kind == "*":
-			d.judge(d.command.Words[i], "", effect, "")
+			d.judge(d.command.Words[i], "", effect, value)
 			return used
+		case kind == "..." && j+1 == len(text):
+			return d.inner(i)
 		case takesValue(kind):
-			if value = text[j+1:]; (value == "" || bundle) && i+used+1 < len(d.command.Words) {
+			if value = (word{text: text[j+1:], mark: d.command.mark(i)}); (value.text == "" || bundle) && i+used+1 < len(d.command.Words) {
 				used++
-				value = d.command.Words[i+used]
+				value = d.at(i + used)
 			}
 		}
 		d.judge("-"+text[j:j+1], kind, effect, value)
@@ -303,7 +344,22 @@ func (d *departing) letters(i int, text string) int {
 }
 
 // judge records the departure of one option. kind is the notation for its value in the table.
-func (d *departing) judge(option, kind, effect, value string) {
+func (d *departing) judge(option, kind, effect string, given word) {
+	value := given.text
+	switch kind {
+	case "...": // and not in the words behind it
+		d.start(option, effectOf("|starts"))
+	case ":!":
+		d.codes = append(d.codes, given)
+	case ":{":
+		d.replace = value
+	case ":s":
+		if d.scripted = true; effect == "" {
+			d.script(given)
+		}
+	case ":;":
+		d.ended, d.row = true, optionRow{any: true}
+	}
 	switch {
 	case effect != "":
 		d.depart(option, effect)
@@ -313,9 +369,6 @@ func (d *departing) judge(option, kind, effect, value string) {
 		d.depart(option, "reads or writes a file")
 	case kind == ":-" && value != "-" && !strings.HasPrefix(value, "/dev/null") && value != "/dev/stdout":
 		d.depart(option, "writes a file")
-	case kind == ":;":
-		d.ended = true
-		d.row = optionRow{any: true}
 	case strings.HasPrefix(kind, ":~") && strings.Contains(strings.ToLower(value), kind[2:]):
 		d.depart(option, "may run a program")
 	}

@@ -13,7 +13,14 @@ type optionRow struct {
 	// none.
 	first, most                                                            int
 	any, subs, here, address, at, plus, assign, single, bundled, awk, keys bool
+	// command: the words from the first-th on are a command; joined: a shell runs them; shell: without them it starts one.
+	command, joined, shell bool
+	sets, dash, sed        bool // NAME=value, and a dash, may stand before; words are scripts of sed
+	starts, execs, always  bool // options start programs, or are followed by a command; every use starts programs
 }
+
+// follows reports whether the words end with a command.
+func (r *optionRow) follows() bool { return r.command || r.joined || r.shell }
 
 // optionEntry is one option of a row.
 type optionEntry struct {
@@ -67,8 +74,11 @@ func (r *optionRow) unknown() (kind, effect string) {
 	if r.any {
 		return "", ""
 	}
-	return "", "is not known to be harmless"
+	return "", unknownOption
 }
+
+// unknownOption is what is wrong with an option that the row does not list.
+const unknownOption = "is not known to be harmless"
 
 // How close an entry of a table is to an option, in addition to the length of what they share.
 const (
@@ -82,6 +92,8 @@ func (r *optionRow) find(key, word string) (kind, effect string, known bool) {
 	best := 0
 	if found, ok := r.harmless[key]; ok {
 		kind, best = found, exact
+	} else if full := r.shortened(key); full != "" {
+		kind, best = r.harmless[full], 1
 	} else {
 		for i := range r.begins {
 			if close := r.begins[i].match(key, word); close > best {
@@ -96,6 +108,23 @@ func (r *optionRow) find(key, word string) (kind, effect string, known bool) {
 		}
 	}
 	return kind, effect, best > 0
+}
+
+// shortened returns the option of a program that runs others which key alone abbreviates; "" for none.
+func (r *optionRow) shortened(key string) (full string) {
+	if !r.follows() || len(key) < 3 || !strings.HasPrefix(key, "--") {
+		return ""
+	}
+	for name := range r.harmless {
+		switch {
+		case !strings.HasPrefix(name, key):
+		case full != "":
+			return ""
+		default:
+			full = name
+		}
+	}
+	return full
 }
 
 // match returns how close an entry is to an option, 0 for no match. Harmful entries also match abbreviated options,

@@ -37,13 +37,18 @@ func tableOf(name string) optionTable {
 	if table, ok := list.programs[name]; ok {
 		return table
 	}
-	// The names of interpreters and compilers often contain a version.
-	stem := strings.TrimRight(name, "0123456789.-")
-	if shell(stem) {
+	stem := unversioned(name)
+	switch {
+	case shell(stem):
 		stem = "bash"
+	case strings.HasPrefix(name, "ld-linux"), strings.HasPrefix(name, "ld-musl"):
+		stem = "ld.so"
 	}
 	return list.versioned[stem]
 }
+
+// unversioned returns a name without the version that those of interpreters and compilers often end in.
+func unversioned(name string) string { return strings.TrimRight(name, "0123456789.-") }
 
 // row returns a row of a table; the empty one, in which nothing is harmless, if there is none.
 func (t optionTable) row(key string) optionRow {
@@ -122,24 +127,24 @@ func readLines(text string, parts map[string]string) (list []tableLine, err erro
 	return kept, nil
 }
 
-// add adds the table in one file.
+// add adds the tables in one file.
 func (t *optionTables) add(lines []tableLine, parts map[string]string) error {
-	if len(lines) == 0 || lines[0].names != "programs" && lines[0].names != "versioned" {
-		return errors.New("the first row is not the programs of the table")
-	}
-	into := t.programs
-	if lines[0].names == "versioned" {
-		into = t.versioned
-	}
-	table := optionTable{}
+	var table optionTable
 	var errs []error
-	for name := range strings.FieldsSeq(lines[0].rest) {
-		if into[name] != nil {
-			errs = append(errs, fmt.Errorf("%s has two tables", name))
+	for _, line := range lines {
+		if into := map[string]map[string]optionTable{"programs": t.programs, "versioned": t.versioned}[line.names]; into != nil {
+			table = optionTable{}
+			for name := range strings.FieldsSeq(line.rest) {
+				if into[name] != nil {
+					errs = append(errs, fmt.Errorf("%s has two tables", name))
+				}
+				into[name] = table
+			}
+			continue
 		}
-		into[name] = table
-	}
-	for _, line := range lines[1:] {
+		if table == nil {
+			break
+		}
 		row, err := readRow(line.rest, parts)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%q: %w", clip(line.names), err))
@@ -153,14 +158,17 @@ func (t *optionTables) add(lines []tableLine, parts map[string]string) error {
 			table[name] = row
 		}
 	}
-	if table["@"] == nil {
+	switch {
+	case table == nil:
+		errs = append(errs, errors.New("the first row is not the programs of the table"))
+	case table["@"] == nil:
 		errs = append(errs, errors.New("the row @ is missing"))
 	}
 	return errors.Join(errs...)
 }
 
 // notation splits an option of a table from the notation for its value.
-var notation = regexp.MustCompile(`^(-.+?)(:~.+|:[/@;-]?|\?|\.\.\.|\*)?$`)
+var notation = regexp.MustCompile(`^(-.+?)(:~.+|:[/@;!{s-]?|\?|\.\.\.|\*)?$`)
 
 // readRow reads a row. parts are the named parts of all tables.
 func readRow(text string, parts map[string]string) (*optionRow, error) {
@@ -207,6 +215,8 @@ func nextToken(text string) (token, rest string) {
 func (r *optionRow) option(token, effect string) {
 	parts := notation.FindStringSubmatch(token)
 	e := optionEntry{name: parts[1], kind: parts[2], effect: effect}
+	r.execs = r.execs || e.kind == "..."
+	r.starts = r.starts || r.execs || effect == effectOf("|starts")
 	switch {
 	case effect != "":
 		r.risky = append(r.risky, e)
@@ -229,6 +239,7 @@ func (r *optionRow) property(token string) bool {
 	flags := map[string]*bool{
 		"*": &r.any, "sub": &r.subs, "here": &r.here, "addr": &r.address, "at": &r.at, "plus": &r.plus, "assign": &r.assign,
 		"single": &r.single, "bundled": &r.bundled, "awk": &r.awk, "keys": &r.keys,
+		"command": &r.command, "joined": &r.joined, "shell": &r.shell, "sets": &r.sets, "dash": &r.dash, "sed": &r.sed, "starts": &r.always,
 	}
 	switch {
 	case token[0] == '~' && len(token) > 1:
@@ -248,6 +259,8 @@ func (r *optionRow) property(token string) bool {
 // effectOf describes what the options after a keyword of the table do; "" for no keyword.
 func effectOf(word string) string {
 	switch word {
+	case "|starts":
+		return "starts another program"
 	case "|runs":
 		return "may run a program"
 	case "|writes":

@@ -21,7 +21,7 @@ var (
 func departures(text string) (list []command.Departure) {
 	s := command.Parse(text)
 	for i := range s.Commands {
-		list = append(list, s.Commands[i].Departures()...)
+		list = append(list, s.Commands[i].Departures...)
 	}
 	return list
 }
@@ -53,7 +53,7 @@ func TestPlainUseDoesNotDepart(t *testing.T) {
 	for line := range strings.Lines(within) {
 		text := strings.TrimSuffix(line, "\n")
 		if list := departures(text); len(list) > 0 {
-			t.Errorf("%q departs: %q", text, list)
+			t.Errorf("%q departs: %v", text, list)
 		}
 	}
 }
@@ -111,7 +111,7 @@ func TestDepartureInWords(t *testing.T) {
 		"git diff --output=x":           "--output of git diff writes a file",
 		"git log -p --out x":            "--out of git log writes a file",
 		"git -C x status":               "-C of git leads out of this directory",
-		"git clone -u ./evil x y":       "-u of git clone may run a program",
+		"git clone -u ./evil x y":       "-u of git clone starts another program",
 		"git bundle create x HEAD":      "create of git bundle create writes a file where it is told",
 		"git evil":                      "evil of git evil is no command of git that is known here; it may be an alias",
 		"git log --surprise":            "--surprise of git log is not known to be harmless",
@@ -121,7 +121,7 @@ func TestDepartureInWords(t *testing.T) {
 	} {
 		list := departures(text)
 		if len(list) == 0 || list[0].Option+" "+list[0].Why != want {
-			t.Errorf("%q: %q, want %q", text, list, want)
+			t.Errorf("%q: %v, want %q", text, list, want)
 		}
 	}
 }

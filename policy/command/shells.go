@@ -139,167 +139,26 @@ func (f *finder) joined(via string, words []word, at place) {
 	f.code(via, all, at)
 }
 
-// interpreter returns the family of a program that runs code of another language; "" for none.
-func interpreter(name string) string {
-	switch name {
-	case "perl", "ruby", "node", "nodejs", "php", "lua", "luajit", "deno", "bun", "osascript", "tclsh", "expect",
-		"guile", "rscript", "julia", "gdb", "sqlite3", "groovy", "jshell", "ghci", "irb", "ipython", "bc", "m4":
-		return name
-	case "awk", "gawk", "mawk", "nawk":
-		return "awk"
-	case "at", "batch":
-		return "at"
+// interpreter records a program that is read from the standard input, or is not known before. Code in the arguments
+// departs.
+func (f *finder) interpreter(name string, words []word, at place) {
+	if slices.ContainsFunc(f.out.Commands[len(f.out.Commands)-1].Departures, func(d Departure) bool { return d.Starts }) {
+		return
 	}
-	for _, family := range []string{"python", "pypy", "perl5", "ruby2", "ruby3", "php7", "php8", "lua5"} {
-		if strings.HasPrefix(name, family) {
-			return family
-		}
-	}
-	return ""
-}
-
-// codeOptions returns the short and long options by which an interpreter takes code.
-func codeOptions(family string) (short, long string) {
-	switch family {
-	case "python", "pypy", "ipython":
-		return "c", ""
-	case "perl", "perl5":
-		return "eEMm", ""
-	case "node", "nodejs", "bun", "deno":
-		return "epr", "eval print require import loader experimental-loader"
-	case "php", "php7", "php8":
-		return "rBRE", "run process-begin process-code process-end"
-	case "sqlite3":
-		return "", "cmd init"
-	case "gdb":
-		return "ex", "eval-command init-eval-command command init-command args"
-	case "bc", "m4":
-		return "", ""
-	}
-	return "eclrC", "eval"
-}
-
-// interpreter records code in an argument, and programs read from the standard input.
-func (f *finder) interpreter(family string, words []word, at place) {
-	switch {
-	case family == "awk":
-		f.awk(words)
-	case family == "at":
-		f.indirect("at runs later what it reads from its input")
-	case !f.interpreted(family, words[1:]):
-		f.stdinProgram(family, at)
-	}
-}
-
-// interpreted records code among the arguments of an interpreter. It reports whether they determine what runs; if not,
-// the program comes from the standard input.
-func (f *finder) interpreted(family string, words []word) (file bool) {
-	short, long := codeOptions(family)
-	for i, w := range words {
-		text := w.text
-		switch {
+	for i, w := range words[1:] {
+		switch text := w.text; {
 		case w.dynamic() || w.added:
-			if !file {
-				f.indirect(family + " runs a program that is not known before")
-				f.lastTake = len(f.out.Commands)
-			}
-			return true
-		case codeWord(family, text):
-			f.indirect(family + " runs code from its arguments")
-		case file:
+			f.indirect(name + " runs a program that is not known before")
+			f.lastTake = len(f.out.Commands)
+			return
 		case text == "-" || stdinFile(text):
-			return false
-		case runsModule(family, text):
-			return true // a command of its own
-		case len(text) > 1 && text[0] == '-':
-			if takesCode(text, short, long) {
-				f.indirect(family + " runs code from its arguments")
-				return true
-			}
-			file = i == 0 && versionOnly(text)
-		default:
-			file = true
-		}
-	}
-	return file
-}
-
-// codeWord reports whether a word that is not an option contains or announces code.
-func codeWord(family, text string) bool {
-	switch family {
-	case "deno":
-		if text == "eval" {
-			return true
-		}
-	case "sqlite3":
-		if hidesShell(text) {
-			return true
-		}
-	}
-	return strings.HasPrefix(text, "ext::")
-}
-
-// runsModule reports whether an option makes python run a module.
-func runsModule(family, option string) bool {
-	return option == "-m" && (family == "python" || family == "pypy")
-}
-
-// versionOnly reports whether an option only prints the version or help.
-func versionOnly(option string) bool {
-	return option == "--version" || option == "-V" || option == "--help" || option == "-v" || option == "-h"
-}
-
-// hidesShell reports whether a dot command of sqlite3 runs a program.
-func hidesShell(text string) bool {
-	return strings.Contains(text, ".sh") || strings.Contains(text, ".sy") || strings.Contains(text, "|") ||
-		strings.Contains(text, ".r") || strings.Contains(text, ".o")
-}
-
-// takesCode reports whether an option contains or announces code.
-func takesCode(option, short, long string) bool {
-	if strings.HasPrefix(option, "--") {
-		key, _, _ := strings.Cut(option[2:], "=")
-		return longMatch(long, key) != ""
-	}
-	return strings.ContainsAny(option[1:], short)
-}
-
-// awk records programs that can start others.
-func (f *finder) awk(words []word) {
-	for i := 1; i < len(words); i++ {
-		text := words[i].text
-		switch {
-		case words[i].dynamic() || words[i].added:
-			f.indirect("the awk program is not known before it runs")
+			f.stdinProgram(name, at)
 			return
-		case text == "-F" || text == "-v":
-			i++
-			continue
-		case awkSets(text):
-			continue
-		case strings.HasPrefix(text, "-f") || strings.HasPrefix(text, "--fi"):
-			return // a program file: a command of its own
-		case len(text) > 1 && text[0] == '-' && text != "--":
-			f.doubt("the options of awk cannot be read for sure")
-		}
-		if awkStarts(text) {
-			f.doubt("the awk program may start other programs")
+		case text == "" || text[0] != '-' || text == "-m" || i == 0 && listed("--version -V --help -v -h", text):
 			return
 		}
 	}
-}
-
-// awkSets reports whether an option sets a variable or the field separator in the same word.
-func awkSets(option string) bool {
-	return strings.HasPrefix(option, "-F") || strings.HasPrefix(option, "-v") || strings.HasPrefix(option, "--fie") ||
-		strings.HasPrefix(option, "--as")
-}
-
-// awkStarts reports whether an awk program may start another one or use the network.
-func awkStarts(program string) bool {
-	return strings.Contains(program, "system") || strings.Contains(program, "|") ||
-		strings.Contains(program, "getline") ||
-		strings.Contains(program, "@") || strings.Contains(program, "/inet")
+	f.stdinProgram(name, at)
 }
 
 // eval follows literal words; with others, what runs is not known.
