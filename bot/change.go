@@ -172,8 +172,9 @@ type Fact struct {
 // the other.
 const MovedBucket = "moved"
 
-// LeaderBucket holds, by subject, the process that leads in it (the owner of its leases). A store deletes the entries
-// of a process that no longer exists.
+// LeaderBucket holds, by subject, the process that leads in it or has locked it (the owner of its leases). Every store
+// deletes the entries of a process that no longer exists: when other processes declare it dead, or when the next one opens
+// the store.
 const LeaderBucket = "leader"
 
 // ResetBucket holds, by session, when its conversation was last reset (RFC 3339): approvals "for this session" from

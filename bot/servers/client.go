@@ -24,6 +24,8 @@ type Shown interface {
 	Statuses() []mcp.Status
 	// Tools lists the tools of a server that may be called.
 	Tools(id string) []tools.Definition
+	// Loaded waits until the servers of earlier processes are known; the error is ctx's.
+	Loaded(ctx context.Context) error
 	// Ready waits until each server was tried once; the error is ctx's.
 	Ready(ctx context.Context) error
 }

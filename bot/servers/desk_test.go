@@ -3,6 +3,7 @@ package servers_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -44,6 +45,13 @@ func desk(t *testing.T, store *bottest.Store, audit *ledger) *servers.Desk {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var running sync.WaitGroup
+	ctx, stop := context.WithCancel(t.Context())
+	t.Cleanup(func() {
+		stop()
+		running.Wait()
+	})
+	running.Go(func() { _ = client.Run(ctx) }) // it returns nil
 	return servers.New(servers.Deps{
 		Setup:  servers.Setup{Channel: "telegram", Bot: "7", Owner: "second", Nobody: true, Programs: true, AllowedCommands: []string{"npx"}},
 		Client: client, Store: store, Keeper: facts.Keeper{Store: store, Log: zerolog.Nop()}, Moves: &moves.Map{}, Audit: audit, Now: time.Now, Log: zerolog.Nop(),

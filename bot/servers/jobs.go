@@ -112,7 +112,7 @@ func (d *Desk) prepare(ctx context.Context, call *turn.Call, j *Job) error {
 	if j.Verb == "add" {
 		return d.proposed(call, j.ID, j.Target)
 	}
-	st, ok := d.status(j.ID)
+	st, ok := d.found(ctx, j.ID)
 	if !ok {
 		return command.ErrNoServer
 	}
@@ -233,6 +233,23 @@ func (d *Desk) interrupted(j Job) bool { return j.Owner != d.deps.Owner }
 // late reports whether an interrupted job has waited so long that its sender may no longer want it.
 func (d *Desk) late(j Job) bool {
 	return !j.At.IsZero() && d.deps.Now().Sub(j.At) > d.deps.Patience+jobFor
+}
+
+// loadWithin limits how long a command waits right after a start for the servers of earlier processes.
+const loadWithin = 5 * time.Second
+
+// found returns the status of a server. Right after a start it waits until the servers of earlier processes are known,
+// so that none of them is called unknown.
+func (d *Desk) found(ctx context.Context, id string) (mcp.Status, bool) {
+	if st, ok := d.status(id); ok {
+		return st, true
+	}
+	ctx, cancel := context.WithTimeout(ctx, loadWithin)
+	defer cancel()
+	if d.deps.Client.Loaded(ctx) != nil {
+		return mcp.Status{}, false
+	}
+	return d.status(id)
 }
 
 func (d *Desk) status(id string) (mcp.Status, bool) {

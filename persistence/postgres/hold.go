@@ -58,6 +58,10 @@ const (
 	// freeLanes frees leases of processes that no longer exist and cannot store anything any more.
 	freeLanes = `UPDATE lane SET owner = '', until = 0, version = version + 1
 	WHERE owner <> '' AND owner <> $1 AND NOT EXISTS (SELECT 1 FROM process WHERE id = lane.owner)`
+	// freeLeaders frees what such processes lead, and the locks that they held; see bot.LeaderBucket. A burial does that
+	// too, but a database that was restored names processes that nobody buries.
+	freeLeaders = `DELETE FROM fact WHERE bucket = 'leader' AND value <> convert_to($1, 'UTF8')
+	AND NOT EXISTS (SELECT 1 FROM process WHERE convert_to(id, 'UTF8') = fact.value)`
 )
 
 // process is one of those that use the database.
@@ -219,8 +223,8 @@ func (h *hold) guard(b *batch) {
 	}
 }
 
-// Recover frees the leases of processes that no longer exist and returns how many there were. It is called at the
-// start.
+// Recover frees the leases of processes that no longer exist and returns how many there were, and frees what such
+// processes lead or have locked (bot.LeaderBucket). It is called at the start.
 func (s *Store) Recover(ctx context.Context, owner string) (freed int64, err error) {
 	if s.hold == nil {
 		return 0, errors.New("free leases: nobody knows which processes live")
@@ -228,6 +232,9 @@ func (s *Store) Recover(ctx context.Context, owner string) (freed int64, err err
 	tag, err := s.pool.Exec(ctx, freeLanes, owner)
 	if err != nil {
 		return 0, fmt.Errorf("free leases: %w", unavailable(s.where, "write", err))
+	}
+	if _, err := s.pool.Exec(ctx, freeLeaders, owner); err != nil {
+		return 0, fmt.Errorf("free locks: %w", unavailable(s.where, "write", err))
 	}
 	s.memory.drop()
 	return tag.RowsAffected(), nil

@@ -87,6 +87,7 @@ var plans = map[string]string{
 	"freeLanes":        "all of process open lane",
 	"freeLanesOf":      "open lane",
 	"freeLeader":       "fact_pkey",
+	"freeLeaders":      "all of process fact_pkey",
 	"grantedQuery":     "approval_granted",
 	"giveRows":         "open outbox",
 	"growBlob":         "blob_pkey",
@@ -204,7 +205,7 @@ var walked = []string{"inbox_lane", "inbox_express", "inbox_dead", "lane_busy", 
 // them.
 var whole = map[string]string{
 	"countsQuery": "lane", "usageQuery": "usage", "addBlobBytes": "meta", "blobBytes": "meta", "beat": "process", "deleteProcess": "process",
-	"freeLanes": "process", "livingQuery": "process", "overQuery": "process", "standing": "process", "heirQuery": "process", "noHeir": "process",
+	"freeLanes": "process", "freeLeaders": "process", "livingQuery": "process", "overQuery": "process", "standing": "process", "heirQuery": "process", "noHeir": "process",
 	"sendersQuery": "process", "stillLives": "process", "takeRows": "process", "versionQuery": "goose_db_version",
 	"vitalsQuery": "meta",
 }

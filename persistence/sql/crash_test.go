@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
@@ -139,5 +142,50 @@ func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// migrateFile names the database of TestMigrateChild; the test does nothing without it.
+const migrateFile = "ZEPHBOT_TEST_MIGRATE_FILE"
+
+// TestMigrateChild brings a database up to date.
+func TestMigrateChild(t *testing.T) {
+	path := os.Getenv(migrateFile)
+	if path == "" {
+		return // it runs as the child of TestAMigrationIsKilledAnywhere
+	}
+	check(t, open(t, sql.Options{Path: path}).Close())
+}
+
+// TestAMigrationIsKilledAnywhere kills a process that migrates, a little later each time: the next one completes the
+// schema.
+func TestAMigrationIsKilledAnywhere(t *testing.T) {
+	t.Parallel()
+	whole := filepath.Join(t.TempDir(), "zephbot.db")
+	check(t, open(t, sql.Options{Path: whole}).Close())
+	want := schemaOf(t, whole)
+	const steps = 40
+	var took time.Duration
+	for i := range steps + 1 {
+		path := filepath.Join(t.TempDir(), "zephbot.db")
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMigrateChild$")
+		child.Env = append(os.Environ(), migrateFile+"="+path)
+		began := time.Now()
+		check(t, child.Start())
+		var killer *time.Timer
+		if i > 0 { // the first shows how long it takes
+			killer = time.AfterFunc(took*time.Duration(i)/steps, func() { _ = child.Process.Kill() })
+		}
+		err := child.Wait()
+		if i == 0 {
+			check(t, err)
+			took = time.Since(began)
+			continue
+		}
+		killer.Stop()
+		check(t, open(t, sql.Options{Path: path}).Close())
+		if diff := cmp.Diff(want, schemaOf(t, path)); diff != "" {
+			t.Errorf("killed after %d of %d parts of %v (-whole +killed):\n%s", i, steps, took, diff)
+		}
 	}
 }

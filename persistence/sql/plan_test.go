@@ -71,6 +71,7 @@ var plans = map[string]string{
 	"forgetContent":    "outbox/rowid",
 	"forgetUsage":      "usage/key",
 	"freeLanes":        "lane/every lane_held",
+	"freeLeaders":      "fact/key",
 	"grantedQuery":     "approval/approval_granted",
 	"hasVersions":      "",
 	"holdLane":         "lane/key",

@@ -134,7 +134,9 @@ func (s *Store) Healthy(ctx context.Context) error {
 
 const (
 	freeLanes = `UPDATE lane SET owner = '', until = 0 WHERE owner <> '' AND owner <> ?`
-	nameOwner = `INSERT INTO meta (name, value) VALUES ('owner', ?) ON CONFLICT (name) DO UPDATE
+	// freeLeaders frees what others lead, and the locks that they hold; see bot.LeaderBucket.
+	freeLeaders = `DELETE FROM fact WHERE bucket = ? AND value <> ?`
+	nameOwner   = `INSERT INTO meta (name, value) VALUES ('owner', ?) ON CONFLICT (name) DO UPDATE
 		SET value = excluded.value`
 )
 
@@ -150,8 +152,9 @@ func (s *Store) Living(context.Context) ([]string, error) { return []string{s.op
 // Clock returns a time of this process by the clock of the database, which is the same one.
 func (s *Store) Clock(at time.Time) time.Time { return at }
 
-// Recover frees the leases of all other owners and returns how many there were. It is for the start of a process that
-// has exclusive use of the store (LockDir): other owners of leases are dead.
+// Recover frees the leases of all other owners and returns how many there were, and frees what they lead or have locked
+// (bot.LeaderBucket). It is for the start of a process that has exclusive use of the store (LockDir): other owners are
+// dead.
 func (s *Store) Recover(ctx context.Context, owner string) (freed int64, err error) {
 	err = s.maintain(ctx, func(ctx context.Context, q *queries) error {
 		if err := s.memory.flush(ctx, q); err != nil {
@@ -160,6 +163,9 @@ func (s *Store) Recover(ctx context.Context, owner string) (freed int64, err err
 		s.memory.forget()
 		freed, err = q.changed(ctx, freeLanes, owner)
 		if err != nil {
+			return err
+		}
+		if err := q.exec(ctx, freeLeaders, bot.LeaderBucket, owner); err != nil {
 			return err
 		}
 		return q.exec(ctx, nameOwner, owner)

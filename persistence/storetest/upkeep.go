@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,11 +56,10 @@ func Upkeep(t *testing.T, store Kept) {
 		h.ok(err)
 		return swept
 	}
-	_, err := store.Recover(t.Context(), "alive")
-	h.ok(err)
+	h.locksOfTheDeadAreFree(store)
 	first := sweep(0) // charges of past days become sums
 	h.do(&bot.Change{Move: groupMove})
-	_, err = h.Tickets(t.Context(), moved)
+	_, err := h.Tickets(t.Context(), moved)
 	h.ok(err)
 	_, err = h.Busy(t.Context(), moved)
 	h.ok(err)
@@ -68,4 +68,20 @@ func Upkeep(t *testing.T, store Kept) {
 		t.Errorf("swept %+v, then %+v", first, swept)
 	}
 	sweep(3)
+}
+
+// locksOfTheDeadAreFree: who opens a store finds no lock of a process that is gone, and keeps its own.
+func (h *harness) locksOfTheDeadAreFree(store Kept) {
+	h.Helper()
+	lock := func(key, owner string) bot.Fact { return bot.Fact{Bucket: bot.LeaderBucket, Key: key, Value: owner} }
+	h.do(&bot.Change{Facts: []bot.Fact{lock("polls", "alive"), lock("erases", "dead"), {Bucket: "leaders", Key: "x", Value: "dead"}}})
+	_, err := store.Recover(h.Context(), "alive")
+	h.ok(err)
+	locks, err := store.FactsOf(h.Context(), bot.LeaderBucket, "", time.Now())
+	if err != nil || !slices.Equal(locks, []bot.Fact{lock("polls", "alive")}) {
+		h.Errorf("locks after a start: %v, %v; want the own one only", locks, err)
+	}
+	if other, err := store.Fact(h.Context(), "leaders", "x", time.Now()); err != nil || other != "dead" {
+		h.Errorf("another bucket lost %q, %v", other, err)
+	}
 }

@@ -330,13 +330,22 @@ func (m *Manager) all() []*server {
 	return list
 }
 
+// Loaded waits until the servers that were added earlier are known, which a start reads from its store. The error is
+// that of ctx.
+func (m *Manager) Loaded(ctx context.Context) error {
+	select {
+	case <-m.began:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // Ready waits until Run has begun and every server has tried to connect once. It is for commands that print the result;
 // the start of the service does not wait.
 func (m *Manager) Ready(ctx context.Context) error {
-	select {
-	case <-m.began:
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := m.Loaded(ctx); err != nil {
+		return err
 	}
 	for _, s := range m.all() {
 		select {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -152,6 +153,9 @@ func describe(c *bot.Change) string {
 		add(true, "row_"+string(c.Rows[i].To))
 	}
 	add(len(c.Done) > 0, "done")
+	for _, f := range slices.Concat(c.Facts, c.FactsIf) {
+		add(true, "fact_"+f.Bucket)
+	}
 	add(len(parts) == 0, "lanes")
 	return strings.Join(parts, "+")
 }

@@ -64,8 +64,11 @@ type story struct {
 	script  string
 	step    func(r *run, ctx context.Context) (done bool, err error)
 	promise func(r *run, ctx context.Context) error
+	from    string          // only points from the first Change on that has this part; "" = all
 	fixed   bool            // it comes to the same requests each time
 	cluster *pgtest.Cluster // stores the service's data; nil = SQLite does
+	shared  bool            // the processes share their database and Redis
+	prepare func(r *run)    // sets what further environment the service needs; nil = none
 }
 
 // noted is the story of a command that Ann approves, and of a message that waits behind it.
@@ -87,8 +90,11 @@ type run struct {
 	seen   []point        // requests as they came
 	child  *child
 
-	dead      *wreck // what the killed process left behind
-	said      int    // how many of the two messages are written
+	more      []string // further environment of the service
+	config    string   // its configuration file; "" = none
+	followed  string   // the link of a sign-in that was followed last
+	dead      *wreck   // what the killed process left behind
+	said      int      // how many of the two messages are written
 	presses   map[int]string
 	lives     int
 	polls     int    // getUpdates of earlier lives
@@ -115,6 +121,17 @@ func newRun(t *testing.T, s story, kill *point) *run {
 	t.Cleanup(r.model.Close)
 	if s.cluster != nil {
 		r.base = s.cluster.Database(t, "")
+	}
+	if s.prepare != nil {
+		s.prepare(r)
+	}
+	if s.shared {
+		r.share()
+	}
+	if r.config != "" {
+		if err := os.WriteFile(filepath.Join(r.dir, "zephbot.toml"), []byte(r.config), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.MkdirAll(r.workspace(), 0o700); err != nil {
 		t.Fatal(err)
@@ -174,7 +191,7 @@ func (r *run) start() error {
 		"ZEPH_LLM_PROVIDERS_MAIN_TYPE=openai", "ZEPH_LLM_PROVIDERS_MAIN_MODEL=scripted", "ZEPH_LLM_PROVIDERS_MAIN_API_KEY=opens-nothing",
 		"ZEPH_LLM_PROVIDERS_MAIN_BASE_URL=" + r.model.URL, "ZEPH_DATABASE_URL=" + r.databaseURL(),
 	}
-	c, err := newChild(r.t.Context(), r.dir, env, &lines{})
+	c, err := newChild(r.t.Context(), r.dir, append(env, r.more...), &lines{})
 	if err != nil {
 		return err
 	}
