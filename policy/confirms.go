@@ -49,5 +49,5 @@ func about(rules []permission, sc *command.Script) bool {
 	for _, r := range sc.Redirects {
 		subjects = append(subjects, newSubject(r.Op+" "+r.Target))
 	}
-	return slices.ContainsFunc(rules, func(p permission) bool { return slices.ContainsFunc(subjects, p.glob.matches) })
+	return slices.ContainsFunc(rules, func(p permission) bool { return slices.ContainsFunc(subjects, p.program.matches) })
 }

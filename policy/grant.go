@@ -280,7 +280,8 @@ func mayBecomeOption(word string) bool { return word != "" && strings.IndexByte(
 // harmless reports whether the rules would let the command run if everything were allowed. What turns an allow into an
 // ask, such as an option that starts another program, also applies to a prefix.
 func harmless(u *unit) bool {
-	everything := []permission{{glob: &Glob{pattern: "*", all: true, star: true}, action: Allow, name: "prefix"}}
+	all := &Glob{pattern: "*", all: true, star: true}
+	everything := []permission{{glob: all, program: all, action: Allow, name: "prefix"}}
 	return len(u.script.Commands) == 1 && len(u.script.Commands[0].Departures) == 0 &&
 		byTable(everything, &u.script).effect == Allow
 }

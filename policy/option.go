@@ -13,14 +13,23 @@ import (
 //   - for a pattern that names the option: "git -C * status", "git diff --output=out/*";
 //   - for a pattern without a star, which is the command itself;
 //   - for a pattern that begins with a star and so names no program at all.
-func departs(g *Glob, name string, cmd *command.Command) (answer, bool) {
+//
+// A variable that is set before the command, and is not harmless, has to be named in each case.
+func (p *permission) departs(cmd *command.Command) (answer, bool) {
+	if name, found := p.unnamed(cmd); found {
+		return answer{
+			effect: Ask, rule: "built-in: variable " + quoted(*name) + " (" + p.name + ")",
+			about: name, after: " is set, which may decide what programs do, and the rule does not name it with this value.",
+		}, true
+	}
+	g := p.program
 	if !g.star || strings.HasPrefix(g.pattern, "*") {
 		return answer{}, false
 	}
 	for _, d := range cmd.Departures {
 		if !g.names(d.Option) {
 			return answer{
-				effect: Ask, rule: "built-in: option " + quoted(d.Option) + " (" + name + ")",
+				effect: Ask, rule: "built-in: option " + quoted(d.Option) + " (" + p.name + ")",
 				about: &d.Option, after: " " + d.Why + ", and the rule does not name it.",
 			}, true
 		}

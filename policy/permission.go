@@ -5,23 +5,70 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/zephbot/zephbot/policy/act"
+	"github.com/zephbot/zephbot/policy/command"
 )
 
 // permission is a compiled Permission.
 type permission struct {
-	glob   *Glob
+	glob   *Glob // of the whole pattern
 	action Effect
-	head   byte   // first byte of the glob
-	name   string // `permissions.bash[2] "git *" allow`
+	// program is the glob behind the variables that the pattern begins with; head is its first byte.
+	program *Glob
+	head    byte
+	sets    []setting
+	name    string // `permissions.bash[2] "git *" allow`
 }
 
 // mayBegin reports whether matches of the rule may begin with one of the bytes.
 func (p *permission) mayBegin(firsts [3]byte) bool {
 	return p.head == 0 || p.head == firsts[0] || p.head == firsts[1] || p.head == firsts[2]
+}
+
+// setting is a variable that a pattern names: NAME=glob.
+type setting struct {
+	name  string
+	value *Glob
+}
+
+// takes reports whether an assignment has a value that the rule means. One that is not known may be any for a rule that
+// denies or asks. One with blanks, which programs split to several options, is none that a rule allows.
+func (p *permission) takes(s *setting, v *command.Variable) bool {
+	switch {
+	case s.name != v.Name:
+		return false
+	case !v.Known:
+		return p.action != Allow
+	case p.action == Allow && strings.ContainsFunc(v.Value, unicode.IsSpace):
+		return false
+	}
+	return s.value.Match(v.Value)
+}
+
+// finds reports whether a command sets every variable that the rule names.
+func (p *permission) finds(cmd *command.Command) bool {
+	for i := range p.sets {
+		if !slices.ContainsFunc(cmd.Sets, func(v command.Variable) bool { return p.takes(&p.sets[i], &v) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// unnamed returns the first assignment before a command that is not harmless and that the rule does not cover.
+func (p *permission) unnamed(cmd *command.Command) (name *string, found bool) {
+	for i := range cmd.Sets {
+		v := &cmd.Sets[i]
+		if !v.Harmless && !slices.ContainsFunc(p.sets, func(s setting) bool { return p.takes(&s, v) }) {
+			return &v.Name, true
+		}
+	}
+	return nil, false
 }
 
 // globTable are the rules of a key such as "github:*".
@@ -136,12 +183,45 @@ func compileTable(tool string, list []Permission, commands bool) ([]permission, 
 			errs = append(errs, problemf(where+".pattern", "%w", err))
 			continue
 		}
-		out = append(out, permission{
-			glob: g, action: p.Action, head: g.head,
+		one := permission{
+			glob: g, action: p.Action, program: g, head: g.head,
 			name: fmt.Sprintf("%s %q %s", strings.TrimPrefix(where, "tools."), p.Pattern, p.Action),
-		})
+		}
+		if commands {
+			err = one.readSettings()
+		}
+		if err != nil {
+			errs = append(errs, problemf(where+".pattern", "%w", err))
+		}
+		out = append(out, one)
 	}
 	return out, errors.Join(errs...)
+}
+
+// leading matches the words NAME=glob before a program in a pattern.
+var leading = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)=(\S*) +(\S.*)$`)
+
+// readSettings takes the variables from the beginning of a pattern about commands.
+func (p *permission) readSettings() error {
+	var errs []error
+	glob := func(pattern string, fold bool) *Glob {
+		g, err := CompileGlob(pattern, fold)
+		errs = append(errs, err)
+		return g
+	}
+	rest := p.glob.pattern
+	for found := leading.FindStringSubmatch(rest); found != nil; found = leading.FindStringSubmatch(rest) {
+		if p.action == Allow && command.ObeyedByShell(found[1]) {
+			errs = append(errs, fmt.Errorf("%s decides what runs; no rule can allow it", found[1]))
+		}
+		p.sets = append(p.sets, setting{name: found[1], value: glob(found[2], false)})
+		rest = found[3]
+	}
+	if len(p.sets) > 0 {
+		p.program = glob(rest, true)
+		p.head = p.program.head
+	}
+	return errors.Join(errs...)
 }
 
 // table returns the permission rules of a tool; nil if it has none.

@@ -160,7 +160,9 @@ const (
 
 // Permission is one entry of [[tools.permissions.<tool>]] (seed 003).
 type Permission struct {
-	// Pattern is a glob over the whole input, see [CompileGlob]. Letters match in any case.
+	// Pattern is a glob over the whole input, see [CompileGlob]. Letters match in any case. For commands, words NAME=glob
+	// may come before: the rule is about commands before which these variables are set, with values that match in this
+	// case. An allow rule covers no value that has blanks or is not known.
 	Pattern string
 	// Action is Allow, Ask or Deny.
 	Action Effect

@@ -220,7 +220,7 @@ func byTable(table []permission, sc *command.Script) answer {
 	if a.effect != Allow {
 		return a
 	}
-	if !sc.Certain() {
+	if !sc.Judged() {
 		return uncertain(sc, a.rule)
 	}
 	if target, ok := written(sc); ok {
@@ -236,8 +236,9 @@ func single(sc *command.Script) bool {
 
 // byCommand applies the first rule that matches a simple command. An allow rule must match the words as the shell reads
 // them. A deny or ask rule may also match the base name instead of a path, or the text if it contains only this command
-// (alone; nil = it does not). An allow rule does not match if the options of the command go beyond it; if no other rule
-// matches, the answer names the option.
+// (alone; nil = it does not). A rule that names variables matches a command before which all of them are set. An allow
+// rule does not match if the options or variables of the command go beyond it; if no other rule matches, the answer names
+// the option or variable.
 func byCommand(table []permission, cmd *command.Command, alone *subject) answer {
 	text := newSubject(cmd.Text)
 	var name *subject
@@ -253,11 +254,14 @@ func byCommand(table []permission, cmd *command.Command, alone *subject) answer 
 		if !p.mayBegin(firsts) {
 			continue // most rules are about other programs
 		}
-		if p.glob.matches(text) && (!strange || p.action != Allow) {
+		if !p.finds(cmd) {
+			continue
+		}
+		if p.program.matches(text) && (!strange || p.action != Allow) {
 			if p.action != Allow {
 				return p.answer(cmd.Text)
 			}
-			lift, departs := departs(p.glob, p.name, cmd)
+			lift, departs := p.departs(cmd)
 			if !departs {
 				return p.answer(cmd.Text)
 			}
@@ -266,7 +270,7 @@ func byCommand(table []permission, cmd *command.Command, alone *subject) answer 
 		if p.action == Allow {
 			continue
 		}
-		if name != nil && p.glob.matches(name) || alone != nil && p.glob.matches(alone) {
+		if name != nil && p.program.matches(name) || alone != nil && p.glob.matches(alone) {
 			return p.answer(cmd.Text)
 		}
 	}
@@ -284,7 +288,7 @@ type repeat struct {
 // byCommand returns the function byCommand with a cache for equal commands.
 func (m repeats) byCommand(table []permission, cmd *command.Command, alone *subject) answer {
 	if r, ok := m[cmd.Text]; ok && slices.Equal(r.command.Words, cmd.Words) &&
-		slices.Equal(r.command.Marks, cmd.Marks) {
+		slices.Equal(r.command.Marks, cmd.Marks) && slices.Equal(r.command.Sets, cmd.Sets) {
 		return r.answer
 	}
 	a := byCommand(table, cmd, alone)
@@ -319,7 +323,7 @@ func byWhole(table []permission, sc *command.Script, whole *subject, a answer) a
 func uncertain(sc *command.Script, rule string) answer {
 	why := sc.Problem
 	if why == "" {
-		why = slices.Concat(sc.Indirect, sc.Doubts)[0]
+		why = sc.Reasons()[0]
 	}
 	return answer{
 		effect: Ask,

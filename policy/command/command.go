@@ -70,6 +70,18 @@ type Command struct {
 	// Departures are what it asks for beyond the plain use of a well-known program; none if the program is not in the
 	// tables.
 	Departures []Departure
+	// Sets are the variables that it gets by assignments before it, or before what runs it.
+	Sets []Variable
+}
+
+// Variable is an assignment before a command.
+type Variable struct {
+	Name string
+	// Value is the value with quotes and escapes undone, if it is Known.
+	Value string
+	Known bool
+	// Harmless: with this value, it chooses neither a program nor code, configuration, an address or a place.
+	Harmless bool
 }
 
 // Mark is the set of what the shell does with a word before the command gets it.
@@ -125,9 +137,24 @@ func Parse(text string) Script {
 // Followed reports whether all commands that the shell would run are known.
 func (s Script) Followed() bool { return s.Problem == "" && len(s.Indirect) == 0 }
 
+// Judged reports whether everything that would run is known, and that it does what the words say, but for the variables
+// that commands set.
+func (s Script) Judged() bool { return s.Followed() && len(s.Doubts) == 0 }
+
 // Certain reports whether everything that would run is known, and that it does what the words say.
-func (s Script) Certain() bool {
-	return s.Followed() && len(s.Doubts) == 0
+func (s Script) Certain() bool { return s.Judged() && len(s.Reasons()) == 0 }
+
+// Reasons says in words why a script that can be parsed is not Certain.
+func (s Script) Reasons() []string {
+	reasons := slices.Concat(s.Indirect, s.Doubts)
+	for i := range s.Commands {
+		for _, v := range s.Commands[i].Sets {
+			if !v.Harmless {
+				reasons = append(reasons, decidesPrograms(v.Name, "an assignment"))
+			}
+		}
+	}
+	return reasons
 }
 
 // unreadable returns why a text is not given to the parser at all; "" if it is.
@@ -155,7 +182,8 @@ func unreadable(text string) string {
 type place struct {
 	depth int
 	via   []string
-	nest  int    // texts and wrappers around it
+	nest  int // texts and wrappers around it
+	sets  []Variable
 	stdin *stdin // input from a here-document or here-string
 }
 

@@ -45,7 +45,7 @@ func judge(s command.Script, allowed ...string) (facets, blocked, names string) 
 	for _, facet := range []struct {
 		letter string
 		on     bool
-	}{{"B", isBlocked}, {"C", confirm}, {"I", len(s.Indirect)+len(s.Doubts) > 0}, {"N", network}, {"P", s.Problem != ""}, {"R", reads}} {
+	}{{"B", isBlocked}, {"C", confirm}, {"I", len(s.Reasons()) > 0}, {"N", network}, {"P", s.Problem != ""}, {"R", reads}} {
 		if facet.on {
 			facets += facet.letter
 		}

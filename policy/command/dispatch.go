@@ -8,7 +8,7 @@ type handler func(f *finder, name string, words []word, at place)
 // command records one command and follows what it runs.
 func (f *finder) command(words []word, at place) {
 	cmd := f.plain(words)
-	cmd.Depth, cmd.Via = at.depth, at.via
+	cmd.Depth, cmd.Via, cmd.Sets = at.depth, at.via, at.sets
 	if f.out.Commands == nil { // most commands end with one of these bytes
 		text := f.out.Text
 		f.out.Commands = make([]Command, 0, min(64, 1+strings.Count(text, ";")+strings.Count(text, "|")+

@@ -151,7 +151,7 @@ func (d *departing) next(i int) int {
 func (d *departing) mayBeOption(i int) {
 	text, mark := d.command.Words[i], d.command.mark(i)
 	switch {
-	case mark&MarkExpansion != 0 && startsOpen(text),
+	case mark&MarkExpansion != 0 && (startsOpen(text) || d.row.subs && d.row.starts && text[0] == '-'),
 		mark&MarkPattern != 0 && text != "" && strings.IndexByte("*?[", text[0]) >= 0:
 		d.depart(text, "may become an option; write -- or ./ before it")
 		d.found[len(d.found)-1].Starts = d.row.execs || d.row.keys || d.row.subs && d.row.starts
@@ -269,6 +269,9 @@ func (r *optionRow) wordObeyed(text string) string {
 // others.
 func (d *departing) sub(i int) {
 	name := d.command.Words[i]
+	if d.at(i).dynamic() && d.row.starts {
+		d.start(name, "is not known before it runs")
+	}
 	for _, key := range [...]string{name, "other"} {
 		if d.table[d.key+key] != nil {
 			d.title += " " + clip(name)

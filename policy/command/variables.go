@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// obeyedByShell reports whether bash itself obeys a variable, also if it is not in the environment.
-func obeyedByShell(name string) bool {
+// ObeyedByShell reports whether bash itself obeys a variable, also if it is not in the environment. No rule covers it.
+func ObeyedByShell(name string) bool {
 	for _, prefix := range [...]string{"BASH_", "LD_", "COMP_", "READLINE_", "TEXTDOMAIN"} {
 		if strings.HasPrefix(name, prefix) {
 			return true
@@ -26,17 +26,25 @@ func (f *finder) variable(name, by string) { f.value(name, "?", by) }
 
 // value records that by sets a variable of the shell. One that commands get from the service stays in their environment.
 func (f *finder) value(name, value, by string) {
+	if !f.inShell(name, value, by) && (Passed(name) || setForCommands(name)) {
+		f.exports(name, value, by)
+	}
+}
+
+// inShell records that by sets a variable that matters to the shell itself, and reports whether it does.
+func (f *finder) inShell(name, value, by string) bool {
 	switch {
 	case calculated(name):
 		f.indirect(by + " sets " + clip(name) + ", whose value bash calculates")
-	case obeyedByShell(name):
+	case ObeyedByShell(name):
 		f.indirect(by + " sets " + clip(name) + ", which decides what runs")
 	case locale(name) && value != "C" && value != "POSIX" && !strings.HasSuffix(strings.ToLower(value), ".utf-8") &&
 		!strings.HasSuffix(value, ".utf8"):
 		f.indirect(by + " sets " + clip(name) + ", which decides how the shell reads characters")
-	case Passed(name) || setForCommands(name):
-		f.exports(name, value, by)
+	default:
+		return false
 	}
+	return true
 }
 
 // setForCommands reports whether every command gets a variable with a value of ours.
@@ -50,15 +58,24 @@ func setForCommands(name string) bool {
 
 // exports records that by sets a variable for programs. The value is in source form if it is not known.
 func (f *finder) exports(name, value, by string) {
-	if obeyedByShell(name) {
+	if ObeyedByShell(name) {
 		f.indirect(by + " sets " + clip(name) + ", which decides what runs")
 		return
 	}
-	values, harmless := environmentLists()["harmless"].names(name)
-	if harmless && (len(values) == 0 || slices.Contains(values, value)) {
-		return
+	if !harmless(name, value) {
+		f.doubt(decidesPrograms(name, by))
 	}
-	f.doubt(by + " sets " + clip(name) + ", which may decide what programs do")
+}
+
+// harmless reports whether a variable chooses nothing with this value.
+func harmless(name, value string) bool {
+	values, known := environmentLists()["harmless"].names(name)
+	return known && (len(values) == 0 || slices.Contains(values, value))
+}
+
+// decidesPrograms is the reason for a variable that is not harmless.
+func decidesPrograms(name, by string) string {
+	return by + " sets " + clip(name) + ", which may decide what programs do"
 }
 
 // locale reports whether the variable changes which bytes are one character.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -15,6 +16,8 @@ type walker struct {
 	piped  *stdin  // input of the statement being entered
 	tokens []token // what the second reading must find too
 	room   []word  // buffer for the words of one command
+	// prefixes are the assignments before commands, which do not stay.
+	prefixes map[*syntax.Assign]bool
 }
 
 // frame describes a node until its children are done.
@@ -103,8 +106,15 @@ func (w *walker) call(n *syntax.CallExpr) {
 	if len(n.Args) == 0 {
 		return
 	}
-	for _, a := range n.Assigns {
-		w.prefix(a)
+	for i, a := range n.Assigns {
+		if i == 0 {
+			at.sets = slices.Clip(at.sets)
+		}
+		at.sets = append(at.sets, w.prefix(a))
+		if w.prefixes == nil {
+			w.prefixes = map[*syntax.Assign]bool{}
+		}
+		w.prefixes[a] = true
 	}
 	words := w.room[:0]
 	for _, arg := range n.Args {
@@ -151,19 +161,26 @@ func (w *walker) declare(n *syntax.DeclClause) {
 func (w *walker) assign(n *syntax.Assign) {
 	w.arrays = w.arrays || n.Array != nil
 	if n.Name != nil && !n.Naked {
-		w.value(n.Name.Value, w.assigned(n), "an assignment")
+		if w.prefixes[n] {
+			w.inShell(n.Name.Value, w.assigned(n), "an assignment")
+		} else {
+			w.value(n.Name.Value, w.assigned(n), "an assignment")
+		}
 		if n.Value != nil {
 			w.give(n.Name.Value, w.single(n.Value))
 		}
 	}
 }
 
-// prefix records an assignment before a command, which gets the variable.
-func (w *walker) prefix(n *syntax.Assign) {
-	if n.Name == nil {
-		return
+// prefix returns an assignment before a command, which gets the variable.
+func (w *walker) prefix(n *syntax.Assign) Variable {
+	v := Variable{Name: n.Name.Value, Value: w.assigned(n)}
+	v.Known = !n.Append && n.Array == nil && (n.Value == nil || w.single(n.Value).mark&^MarkPattern == 0)
+	v.Harmless = harmless(v.Name, v.Value)
+	if ObeyedByShell(v.Name) {
+		w.exports(v.Name, v.Value, "an assignment")
 	}
-	w.exports(n.Name.Value, w.assigned(n), "an assignment")
+	return v
 }
 
 // assigned returns the value of an assignment, in source form if it is not known.

@@ -104,7 +104,7 @@ type Egress struct {
 
 // Permission is an entry of [[tools.permissions.TOOL]].
 type Permission struct {
-	Pattern string `toml:"pattern" place:"pattern" doc:"Glob for the command or the path, ignoring case. Required."`
+	Pattern string `toml:"pattern" place:"pattern" doc:"Glob for the command or the path, ignoring case. Words NAME=glob before a command name variables: the rule is about commands before which they are set. Required."`
 	Action  string `toml:"action" enum:"allow|ask|deny" doc:"What happens when it matches. Required."`
 }
 
