@@ -223,6 +223,9 @@ func (s *step) perform(
 		return nil, nil, context.Cause(ctx) // the call will be run again
 	}
 	entry := s.result(b, u, call, result, err)
+	if err != nil && s.began(b, u) {
+		entry = s.unrepeated(ctx, b, u, entry, tools.AsError(err))
+	}
 	if err == nil && len(result.Files) > 0 {
 		entry.Parts = s.keepFiles(ctx, result.Files)
 	}
@@ -232,6 +235,25 @@ func (s *step) perform(
 		Failed: entry.Failed, Text: call.Trail.Summary,
 	})
 	return &entry, nil, nil
+}
+
+// began reports whether a use may have had an effect before this run of the turn: it was running when another worker
+// died. A call that only reads had none, unless it is the work of a sub-agent.
+func (s *step) began(b *batch, u journal.Use) bool {
+	if b.started[u.Call] && !u.ReadOnly {
+		return true
+	}
+	return s.task == nil && s.state.hasChildren() && len(s.child(u.Call, nil).state.current()) > 0
+}
+
+// unrepeated is the result of a call that was running when another worker died, and that could not be repeated: whoever
+// refuses it now knows nothing of what it has done.
+func (s *step) unrepeated(ctx context.Context, b *batch, u journal.Use, e journal.Entry, why *tools.Error) journal.Entry {
+	if !u.ReadOnly {
+		s.deps.Tools.Interrupted(ctx, s.call(b, u))
+	}
+	e.Text, e.Category, e.Refusal, e.Ran = notRepeated(why.Message), unknownOutcome, nil, true
+	return e
 }
 
 // shorten marks the result of a call that was cut off because its turn ended. Output printed before that is kept.
@@ -292,7 +314,7 @@ func (s *step) result(b *batch, u journal.Use, call *tools.Call, result *tools.R
 		e.Category = string(te.Category)
 		e.Refusal = refusal(call, te)
 		if call.Trail.Started && !u.ReadOnly {
-			e.Text += doubt(te.Category)
+			e.Text += doubt(te)
 		}
 		e.Source, e.Brought = te.Untrusted, te.Untrusted != source.None
 		if e.Flagged && e.Source == source.None {

@@ -31,6 +31,13 @@ const (
 	readCut = unknownMark + "This call, which only reads, was interrupted. It may have ended, but its result is lost."
 )
 
+// notRepeated is for a call that was running when the process died, and that was refused or failed when it was to be
+// repeated.
+func notRepeated(why string) string {
+	return unknownMark + "This call was running when the service was interrupted. It may have finished, or not, or in part. " +
+		"Repeating it did not succeed: " + strings.TrimSuffix(why, ".") + "." + tellPerson
+}
+
 // cutShort returns what the model reads for a call that was cut off, and the category.
 func cutShort(ctx context.Context) (text, category string) {
 	switch reason, _ := ending(ctx); reason {
@@ -67,13 +74,15 @@ func notBegun(ctx context.Context) string {
 
 // doubt follows the error block of a call that can change something and failed in a way that leaves open how far it
 // got.
-func doubt(c tools.Category) string {
-	switch c {
+func doubt(e *tools.Error) string {
+	switch e.Category {
 	case tools.Timeout, tools.NetworkError, tools.ServerError, tools.Cancelled:
 		return noteFailed
-	default:
-		return ""
 	}
+	if e.Begun {
+		return noteFailed
+	}
+	return ""
 }
 
 // forPeople removes from a text what was meant for the model alone. Otherwise a model that repeats what it read would

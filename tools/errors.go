@@ -67,6 +67,7 @@ type Error struct {
 	// Untrusted is the source of words in Message that are not ours; None = there are none.
 	Untrusted source.Source
 	Denied    bool // policy, a person or a quota refused it: not a failure of the tool
+	Begun     bool // the call may have done its work, or a part of it
 	// what was requested does not exist (a page, a host, a command): the model's mistake, not a failure of the tool
 	Mistake bool
 	Err     error // the cause, for the log; may be nil

@@ -25,6 +25,17 @@ func failed(suggestion, format string, args ...any) *tools.Error {
 	return &tools.Error{Category: tools.PermanentFailure, Message: fmt.Sprintf(format, args...), Suggestion: suggestion}
 }
 
+// partly returns the error of a call that has done a part of its work.
+func partly(cause error, format string, args ...any) *tools.Error {
+	e := failed("Look at what is there before you go on.", format, args...)
+	e.Message += ": " + tools.AsError(cause).Message
+	e.Begun, e.Err = true, cause
+	if c := tools.AsError(cause).Category; c == tools.Cancelled || c == tools.Timeout {
+		e.Category = c
+	}
+	return e
+}
+
 // wrong returns an error about the arguments.
 func wrong(suggestion, format string, args ...any) *tools.Error {
 	return &tools.Error{

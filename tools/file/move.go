@@ -198,13 +198,18 @@ func (s *scope) carry(src dir, from place, dst dir, to place) error {
 	if err != nil {
 		return err
 	}
-	if err := c.run(src, from, dst, to, true); err != nil {
+	if err = c.run(src, from, dst, to, true); err != nil {
 		return err
 	}
-	if from.isDir() {
-		return s.removeTree(src, from.base())
+	if gone := 0; from.isDir() {
+		err = s.removeTree(src, from.base(), &gone)
+	} else {
+		err = src.remove(from.base(), false)
 	}
-	return src.remove(from.base(), false)
+	if err != nil {
+		return partly(err, "%s is copied to %s, and not all of it could be deleted where it was", quote(from.given), quote(to.given))
+	}
+	return nil
 }
 
 // linkStays refuses to move a link to where it would lead out of the allowed places.

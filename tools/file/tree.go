@@ -227,7 +227,10 @@ func remove(s *scope, p place, in deleteArgs) (*tools.Result, error) {
 		if _, err := s.count(p, nil); err != nil { // refuse before anything is deleted
 			return nil, because(err, "delete", p.given)
 		}
-		err = s.removeTree(d, p.base())
+		gone := 0
+		if err = s.removeTree(d, p.base(), &gone); err != nil && gone > 0 {
+			err = partly(err, "only a part of %s is deleted", quote(p.given))
+		}
 	} else {
 		err = d.remove(p.base(), p.isDir())
 	}
@@ -254,8 +257,8 @@ func (s *scope) mayGo(p place, done string) error {
 	return nil
 }
 
-// removeTree deletes a directory in d with its contents, and follows no links.
-func (s *scope) removeTree(d dir, name string) error {
+// removeTree deletes a directory in d with its contents, and follows no links. It adds to gone what is deleted.
+func (s *scope) removeTree(d dir, name string, gone *int) error {
 	sub, err := d.sub(name)
 	if err != nil {
 		return err
@@ -270,13 +273,14 @@ func (s *scope) removeTree(d dir, name string) error {
 			return err
 		}
 		if e.IsDir() {
-			err = s.removeTree(sub, e.Name())
+			err = s.removeTree(sub, e.Name(), gone)
 		} else {
 			err = sub.remove(e.Name(), false)
 		}
 		if err = ignoreMissing(err); err != nil {
 			return err
 		}
+		*gone++
 	}
 	return d.remove(name, true)
 }

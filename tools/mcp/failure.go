@@ -21,13 +21,15 @@ func (c *conn) failure(ctx context.Context, f *flight, err error, reasons []stri
 	e := c.ours(ctx, f, err)
 	if e == nil {
 		e = c.theirs(f, err)
+	} else {
+		e.Begun = true
 	}
 	if len(reasons) == 0 || e.Code == "" {
 		return e
 	}
 	e.Message += " (" + strings.Join(reasons, " ") + ")"
 	if e.Code == guard.ServerError || e.Code == guard.Transient {
-		e.Code = guard.InvalidInput
+		e.Code, e.Begun = guard.InvalidInput, true
 	}
 	if e.Code == guard.InvalidInput {
 		e.Suggestion = "Do not repeat the call as it is: the server would ask again. Give what it asks for in the arguments, or tell the user."
@@ -67,7 +69,7 @@ func (c *conn) theirs(f *flight, err error) *guard.Error {
 		return pageNeeded(id, rpc)
 	case ok && rpc.Code == notSupported:
 		text := "the server " + id + " wanted to ask the model within the call, and servers may not ask the model here"
-		return &guard.Error{Code: guard.PolicyBlocked, Server: id, Message: text, Err: err}
+		return &guard.Error{Code: guard.PolicyBlocked, Server: id, Message: text, Err: err, Begun: true}
 	case ok && !transportCode(rpc.Code):
 		return &guard.Error{
 			Code: guard.CodeOfRPC(rpc.Code), Server: id, Theirs: true,
@@ -119,7 +121,7 @@ const notSupported = -31001
 func nagging(id string, err error) *guard.Error {
 	return &guard.Error{
 		Code: guard.InvalidInput, Server: id,
-		Message: "the server " + id + " keeps asking questions within one call; the call was broken off", Err: err,
+		Message: "the server " + id + " keeps asking questions within one call; the call was broken off", Err: err, Begun: true,
 	}
 }
 
@@ -151,7 +153,7 @@ func (c *conn) broken(err error) *guard.Error {
 		e.Message += ": " + why.Message
 		e.Theirs = true
 		if why.Code == guard.InvalidInput { // the answer itself was bad
-			e.Code = why.Code
+			e.Code, e.Begun = why.Code, true
 		}
 	}
 	return e
@@ -162,6 +164,7 @@ func (c *conn) odd(err error) *guard.Error {
 	err = c.explain(err)
 	e := guard.AsError(err, c.s.cfg.ID, "")
 	if _, ok := errors.AsType[*guard.Error](err); ok {
+		e.Begun = true // what was wrong with an answer
 		return e
 	}
 	switch {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/mcp"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 	"github.com/zephbot/zephbot/tools/mcp/mcptest"
@@ -247,6 +248,9 @@ func TestCallGoesWrong(t *testing.T) {
 			c, te := code(t, err)
 			if tc.code != "" && c != tc.code || !strings.Contains(te.Message, tc.want) {
 				t.Errorf("got %s: %s\n%s", c, te.Message, s.log)
+			}
+			if te.Category == tools.PolicyBlocked || te.Category == tools.InvalidParameters || te.Denied {
+				t.Errorf("a call that has reached the server is told as one that could not run: %+v", te)
 			}
 			if want := `"mcp_error_code":"` + string(c) + `"`; err != nil && !strings.Contains(s.log.String(), want) {
 				t.Errorf("no %s in the log:\n%s", want, s.log)

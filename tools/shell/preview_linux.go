@@ -197,18 +197,18 @@ func (r *Runner) apply(ctx context.Context, call *tools.Call, ws string) (*outco
 	switch {
 	case err == nil:
 		return c.outcome(), nil
-	case errors.Is(err, layer.ErrChanged), errors.Is(err, layer.ErrDamaged):
+	case !errors.Is(err, layer.ErrPartly) && (errors.Is(err, layer.ErrChanged) || errors.Is(err, layer.ErrDamaged)):
 		return nil, &tools.Error{
 			Category: tools.PolicyBlocked, Denied: true, Err: err,
 			Message:    "the command was not run: its files changed just after a person had approved what it would do to them",
 			Suggestion: "Run it again, so that the person is asked about the files as they are now.",
 		}
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && !errors.Is(err, layer.ErrPartly):
 		return nil, tools.AsError(ctx.Err())
 	default:
 		r.log.Error().Err(err).Str("call", call.ID).Msg("a previewed layer was not applied")
 		return nil, &tools.Error{
-			Category: tools.PermanentFailure, Err: err,
+			Category: tools.PermanentFailure, Err: err, Begun: true,
 			Message:    "what a person approved could not be applied, or only a part of it",
 			Suggestion: "Look at the files before you go on, and tell the user.",
 		}

@@ -70,7 +70,8 @@ func (r *Runner) failure(o *outcome, code *int) *tools.Error {
 		}
 	case code != nil && *code == 126:
 		return &tools.Error{
-			Category: tools.PolicyBlocked, Message: "exit code 126: a file may not be executed", Mistake: true,
+			Category: tools.PolicyBlocked, Mistake: true, Begun: true,
+			Message:    "exit code 126: a file may not be executed; what came before it may have been done",
 			Suggestion: "Run it with its interpreter, or make it executable first.",
 		}
 	case code != nil && *code == 127:

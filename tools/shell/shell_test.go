@@ -186,7 +186,7 @@ func TestErrors(t *testing.T) {
 		exit       *int
 	}{
 		{"not found", "no-such-command-here", tools.PermanentFailure, "exit code 127", new(127)},
-		{"may not be executed", "./script", tools.PolicyBlocked, "exit code 126", new(126)},
+		{"may not be executed", "./script", tools.PolicyBlocked, "what came before it may have been done", new(126)},
 		{"empty", "  \n", tools.InvalidParameters, "empty", nil},
 		{"too long", "echo " + strings.Repeat("x", 70_000), tools.InvalidParameters, "write it to a file", nil},
 		{"NUL", "echo \x00", tools.InvalidParameters, "NUL", nil},

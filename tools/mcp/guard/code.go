@@ -60,6 +60,7 @@ type Error struct {
 	Message    string
 	Suggestion string // "" = the one of the code or category
 	Theirs     bool   // Message contains words of the server
+	Begun      bool   // the call had reached the server, which may have done its work, or a part of it
 	Err        error  // the cause, for the log; may be nil
 }
 
@@ -94,15 +95,19 @@ func (e *Error) As(target any) bool {
 }
 
 // Category returns the category of the failure: that of the code, or a more precise one if the cause is a timeout or a
-// cancellation.
+// cancellation. A call that has begun is none that could not run.
 func (e *Error) Category() tools.Category {
 	switch {
 	case e.Code == "":
 		return tools.Cancelled
 	case e.Code == Transient && e.Err != nil && tools.AsError(e.Err).Category == tools.Timeout:
 		return tools.Timeout
+	}
+	switch c := e.Code.Category(); {
+	case e.Begun && (c == tools.PolicyBlocked || c == tools.InvalidParameters):
+		return tools.PermanentFailure
 	default:
-		return e.Code.Category()
+		return c
 	}
 }
 
@@ -110,7 +115,7 @@ func (e *Error) Category() tools.Category {
 func (e *Error) ToolError() *tools.Error {
 	c := e.Category()
 	suggestion := e.Suggestion
-	if suggestion == "" && c == e.Code.Category() {
+	if suggestion == "" && (c == e.Code.Category() || c == tools.PermanentFailure) {
 		suggestion = suggestions[e.Code]
 	}
 	var from source.Source
@@ -121,7 +126,8 @@ func (e *Error) ToolError() *tools.Error {
 		Untrusted: from,
 		Category:  c, Message: e.Message, Suggestion: suggestion, Err: e.Err,
 		Retryable: e.Code.Retryable(),
-		Denied:    e.Code == PolicyBlocked,
+		Denied:    e.Code == PolicyBlocked && !e.Begun,
+		Begun:     e.Begun,
 	}
 }
 

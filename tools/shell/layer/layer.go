@@ -82,6 +82,8 @@ var (
 	ErrLarge = errors.New("layer: more than is kept")
 	// ErrChanged means that the directory below is not what the layer was made on.
 	ErrChanged = errors.New("layer: the directory below has changed")
+	// ErrPartly means that a part of a layer may have been applied, and not the rest.
+	ErrPartly = errors.New("layer: it may have been applied in part")
 	// ErrDamaged means that a stored layer is missing or not what was stored.
 	ErrDamaged = errors.New("layer: missing or damaged")
 )

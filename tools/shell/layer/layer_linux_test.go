@@ -449,6 +449,28 @@ func TestHolds(t *testing.T) {
 	}
 }
 
+// TestAppliedInPart: a layer that meets something unexpected while it is applied says that a part may be done, and not
+// that nothing has changed.
+func TestAppliedInPart(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.sh(b.ws, nil, `mkdir dir; echo old > old`)
+	digest, _, _ := b.preview(`echo new > old; touch dir/x; chmod 750 dir`)
+	b.store.Step = func() {
+		if now, err := os.ReadFile(filepath.Join(b.ws, "old")); err != nil || string(now) != "new\n" {
+			return
+		}
+		_ = os.RemoveAll(filepath.Join(b.ws, "dir"))
+		b.put(filepath.Join(b.ws, "dir"), "of somebody else")
+	}
+	if _, err := b.take(digest); !errors.Is(err, layer.ErrPartly) {
+		t.Errorf("Take: %v, want %v", err, layer.ErrPartly)
+	}
+	if now, err := os.ReadFile(filepath.Join(b.ws, "old")); err != nil || string(now) != "new\n" {
+		t.Errorf("%q, %v: nothing was applied, so this proves nothing", now, err)
+	}
+}
+
 func never(layer.Owner, string, time.Time) (bool, error)  { return false, nil }
 func always(layer.Owner, string, time.Time) (bool, error) { return true, nil }
 

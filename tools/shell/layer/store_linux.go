@@ -282,8 +282,8 @@ func (s *Store) holds(ctx context.Context, o Owner, digest string) (*record, err
 }
 
 // Take applies the layer with this digest, decodes the result of its command into result, and removes it. The errors are
-// those of Holds, and then nothing has changed; after another error, a part of the layer may have been applied. A process
-// that is killed while it applies the layer leaves the rest to Finish.
+// those of Holds, and then nothing has changed, or ErrPartly. A process that is killed while it applies the layer leaves
+// the rest to Finish.
 func (s *Store) Take(ctx context.Context, o Owner, digest string, result any) error {
 	unlock, err := s.lock(ctx, o.Workspace)
 	if err != nil {
@@ -299,10 +299,10 @@ func (s *Store) Take(ctx context.Context, o Owner, digest string, result any) er
 	}
 	dir := s.of(o)
 	if err := write(dir, applyingName, []byte(digest)); err != nil {
-		return err
+		return errors.Join(err, Remove(dir)) // nothing is applied, also not by who starts next
 	}
 	if err := s.complete(dir, r, digest); err != nil {
-		return errors.Join(err, Remove(dir)) // a later attempt could meet what people have changed since
+		return errors.Join(ErrPartly, err, Remove(dir)) // a later attempt could meet what people have changed since
 	}
 	return nil
 }
