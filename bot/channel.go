@@ -30,9 +30,10 @@ var (
 )
 
 // Composer turns the agent's Markdown into what a person sees: one Content a message, in order, each within the
-// channel's limits.
+// channel's limits. language is the reader's, an IETF tag. What would flood a chat is shortened, and ends with a file
+// that has all of it.
 type Composer interface {
-	Compose(markdown string) []Content
+	Compose(markdown string, to Place, language string) []Content
 }
 
 // Sender executes one outbox row and reports its outcome. Safe for concurrent use, with one row of a chat at a time.

@@ -50,6 +50,8 @@ type Content struct {
 	Entities []render.Entity `json:"entities,omitempty"`
 	Buttons  [][]Button      `json:"buttons,omitempty"`
 	File     *File           `json:"file,omitempty"` // sent with Text as its caption
+	// Instead is the text that is sent if the file is refused; "" = a general one.
+	Instead string `json:"instead,omitempty"`
 	// More are the other files of an album, whose first one is File: they are sent in one request, with one caption.
 	More []File `json:"more,omitempty"`
 	// of the reader, an IETF tag; for marks that are added on the way out

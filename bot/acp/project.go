@@ -159,7 +159,7 @@ func (p *Project) Level(call *tools.Call) policy.Level {
 }
 
 // Compose implements bot.Composer: an editor shows Markdown as it is.
-func (*Project) Compose(markdown string) []bot.Content {
+func (*Project) Compose(markdown string, _ bot.Place, _ string) []bot.Content {
 	if strings.TrimSpace(markdown) == "" {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package deliver
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
@@ -121,7 +122,7 @@ func (out *outgoing) take(f form, words Words) bool {
 		content.Text = words.AsFile(out.language)
 		return true
 	case sentence:
-		content.File, content.Text = nil, words.Unsendable(out.language)
+		content.File, content.Text = nil, cmp.Or(content.Instead, words.Unsendable(out.language))
 		return true
 	case whole:
 	}

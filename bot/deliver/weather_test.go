@@ -394,3 +394,62 @@ func TestALaterLossClosesTheWay(t *testing.T) {
 		}
 	})
 }
+
+// A process that dies at any moment of a long answer: each of its messages and the file come in order, with the next
+// answer behind them, and only what was on its way comes again, marked.
+func TestALongAnswerSurvivesKills(t *testing.T) {
+	t.Parallel()
+	for kill := range 8 {
+		t.Run(fmt.Sprint("at request ", kill), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := setup(t)
+				w.limits.PerChatPerSecond = 1
+				var dead atomic.Bool
+				requests := 0
+				reached := kill%2 == 0
+				w.sender.reaches = func(*bot.Row) bool { return reached }
+				w.sender.answer = func(*bot.Row) error {
+					if requests++; requests == kill+1 {
+						dead.Store(true) // the answer of this request is never stored
+						return fail(bot.Vague)
+					}
+					return nil
+				}
+				w.store.Hooks.BeforeApply = func(*bot.Change) error {
+					if dead.Load() {
+						return errors.New("the process is dead")
+					}
+					return nil
+				}
+				w.start()
+				rows := make([]bot.Row, 0, 7)
+				for i := range 5 {
+					rows = append(rows, row(bot.Final, fmt.Sprintf("<%d>", i)))
+				}
+				file := bot.File{Name: "answer.txt", Data: []byte(strings.Repeat("all of it\n", 20000))}
+				rows = append(rows, bot.Row{Purpose: bot.Final, Content: bot.Content{Text: "<5>", File: &file}}, row(bot.Final, "<6>"))
+				ids := map[int64]string{}
+				for _, id := range w.say(rows...) {
+					ids[id] = "7"
+				}
+				pass(20 * time.Second)
+				if w.stop(); dead.Load() {
+					dead.Store(false)
+					w.start()
+					pass(20 * time.Second)
+					w.stop()
+				}
+				arrived(t, w, ids)
+				files := 0
+				for _, r := range w.sender.chats["7"] {
+					if r.Content.File != nil && string(r.Content.File.Data) == string(file.Data) {
+						files++
+					}
+				}
+				if n := len(w.sender.chats["7"]); n > 8 || files == 0 || files > 2 {
+					t.Errorf("%d messages, %d of them the file", n, files)
+				}
+			})
+		})
+	}
+}

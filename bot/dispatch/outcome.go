@@ -155,6 +155,11 @@ func (w *work) placeholderNow(ctx context.Context, change *bot.Change) error {
 	return nil
 }
 
+// composed returns the messages of a text for the turn's person.
+func (w *work) composed(text string) []bot.Content {
+	return w.d.parts.Composer.Compose(text, w.msg.Place, w.msg.Language)
+}
+
 // finals returns the rows of an answer.
 func (w *work) finals(contents []bot.Content) []bot.Row {
 	contents = w.only(contents)
@@ -186,7 +191,7 @@ func (w *work) answered(ctx context.Context, change *bot.Change, out agent.Outco
 	case journal.ReasonFiltered:
 		text += "\n\n" + w.d.parts.Words.Filtered(w.msg.Language)
 	}
-	contents := w.d.parts.Composer.Compose(text)
+	contents := w.composed(text)
 	if len(contents) == 0 { // nothing visible
 		contents = []bot.Content{{
 			Text: w.d.parts.Words.Ended(w.msg.Language, journal.ReasonEmpty, "", out.Stats, w.turn.Request),
@@ -228,7 +233,7 @@ func (w *work) ended(ctx context.Context, change *bot.Change, out agent.Outcome)
 	}
 	// Nobody could receive it, or it would be said in the name of the owner of a business account.
 	if out.Reason != journal.ReasonGone && w.msg.Place.Business() == "" {
-		change.Send = w.finals(w.below(w.d.parts.Composer.Compose(text), out.Stats))
+		change.Send = w.finals(w.below(w.composed(text), out.Stats))
 	}
 	w.finish(change, out.Entries)
 	return w.withdraw(ctx, change)

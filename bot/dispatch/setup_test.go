@@ -40,7 +40,7 @@ func (decoder) Decode(raw []byte) (bot.Message, error) {
 
 type composer struct{}
 
-func (composer) Compose(markdown string) []bot.Content {
+func (composer) Compose(markdown string, _ bot.Place, _ string) []bot.Content {
 	if strings.TrimSpace(markdown) == "" {
 		return nil
 	}

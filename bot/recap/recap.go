@@ -231,7 +231,7 @@ func (d *Desk) give(ctx context.Context, j *job) {
 		d.deps.Log.Warn().Err(err).Str("session", string(j.Session)).Msg("no recap")
 		contents = []bot.Content{{Text: d.deps.Words.RecapFailed(language)}}
 	default:
-		contents = d.deps.Composer.Compose(d.deps.Words.Recap(language, text))
+		contents = d.deps.Composer.Compose(d.deps.Words.Recap(language, text), j.Message.Place, language)
 	}
 	change := &bot.Change{Facts: []bot.Fact{{Bucket: bucket, Key: j.Message.ID}}}
 	d.send(ctx, change, &j.Message, bot.Reply, "recap/"+j.Message.ID, contents)
@@ -338,7 +338,7 @@ func (d *Desk) remind(key string, msg *bot.Message, session bot.SessionKey, befo
 			d.deps.Log.Warn().Err(err).Str("session", string(session)).Msg("no recap")
 			return
 		}
-		contents := d.deps.Composer.Compose(d.deps.Words.Recap(own.Language, text))
+		contents := d.deps.Composer.Compose(d.deps.Words.Recap(own.Language, text), own.Place, own.Language)
 		d.send(ctx, &bot.Change{}, &own, bot.Notice, key, contents)
 	})
 }

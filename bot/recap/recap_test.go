@@ -29,7 +29,9 @@ var (
 
 type plain struct{}
 
-func (plain) Compose(markdown string) []bot.Content { return []bot.Content{{Text: markdown}} }
+func (plain) Compose(markdown string, _ bot.Place, _ string) []bot.Content {
+	return []bot.Content{{Text: markdown}}
+}
 
 // purse pays for everything.
 type purse struct{ pay.Unlimited }

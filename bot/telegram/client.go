@@ -58,6 +58,10 @@ type Options struct {
 	Rich bool
 	// Folding says what is collapsed in answers.
 	Folding render.Folding
+	// MaxParts is how many messages an answer has at most, at least 2; one that would have more ends with a file. 0 = any
+	// number.
+	MaxParts int
+	Words    PartsWords // required with MaxParts
 }
 
 // Client speaks the Bot API. Safe for concurrent use.

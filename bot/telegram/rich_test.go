@@ -23,7 +23,7 @@ func rich(t *testing.T) (*world, *telegram.Client) {
 // sendAll sends an answer in private and returns whether it is a rich message, and how many requests it took.
 func sendAll(t *testing.T, w *world, c *telegram.Client, markdown string) (isRich bool, requests int) {
 	t.Helper()
-	list := c.Compose(markdown)
+	list := c.Compose(markdown, place("11"), "en")
 	if len(list) != 1 {
 		t.Fatalf("%d messages", len(list))
 	}
@@ -79,7 +79,7 @@ func TestRichMessages(t *testing.T) {
 		w, c := rich(t)
 		w.AddFault(telegramtest.Fault{Method: "sendRichMessage", Kind: telegramtest.FaultCut, Count: 1})
 		before := len(w.Calls())
-		_, err := c.Send(t.Context(), &bot.Row{Place: place("11"), Purpose: bot.Final, Content: c.Compose(withTable)[0]})
+		_, err := c.Send(t.Context(), &bot.Row{Place: place("11"), Purpose: bot.Final, Content: c.Compose(withTable, place("11"), "en")[0]})
 		if n := len(w.Calls()) - before; bot.OutcomeOf(err) != bot.Vague || n != 1 {
 			t.Errorf("%d requests, %v", n, err)
 		}
@@ -91,7 +91,7 @@ func TestRichMessages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		content := c.Compose(withTable)[0]
+		content := c.Compose(withTable, place("11"), "en")[0]
 		content.Quote = "bye"
 		if _, err := c.Send(t.Context(), &bot.Row{
 			Place: place("11"), Purpose: bot.Final, ReplyTo: fmt.Sprint(asked.MessageID), Content: content,
@@ -103,7 +103,7 @@ func TestRichMessages(t *testing.T) {
 	t.Run("longer than a message", func(t *testing.T) {
 		t.Parallel()
 		_, c := rich(t)
-		for _, content := range c.Compose(withTable + strings.Repeat("\n\nword", 1000)) {
+		for _, content := range c.Compose(withTable+strings.Repeat("\n\nword", 1000), place("11"), "en") {
 			if content.Rich != nil {
 				t.Errorf("a part is rich: %s", content.Rich)
 			}
@@ -123,7 +123,7 @@ func TestRichBlocksAreAccepted(t *testing.T) {
 		"# Files\n\n![](https://x.org/a.png) [a](javascript:x)",
 	} {
 		if isRich, n := sendAll(t, w, c, markdown); !isRich || n != 1 {
-			t.Errorf("%d: rich %t after %d requests: %s", i, isRich, n, c.Compose(markdown)[0].Rich)
+			t.Errorf("%d: rich %t after %d requests: %s", i, isRich, n, c.Compose(markdown, place("11"), "en")[0].Rich)
 		}
 	}
 }

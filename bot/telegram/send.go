@@ -312,20 +312,6 @@ func (c *Client) React(ctx context.Context, place bot.Place, message, emoji stri
 	})
 }
 
-// Compose implements bot.Composer.
-func (c *Client) Compose(markdown string) []bot.Content {
-	var list []bot.Content
-	for _, m := range c.opts.Folding.Markdown(markdown) {
-		list = append(list, bot.Content{Text: m.Text, Entities: m.Entities})
-	}
-	if c.opts.Rich && len(list) == 1 { // what fits into one message can be sent as text too
-		if rich, ok := render.Rich(markdown); ok {
-			list[0].Rich = rich
-		}
-	}
-	return list
-}
-
 var (
 	_ bot.Sender   = (*Client)(nil)
 	_ bot.Live     = (*Client)(nil)

@@ -350,7 +350,7 @@ func TestMeAndCompose(t *testing.T) {
 	if err != nil || me.ID != w.client.ID() || me.Username != "zephbot" || !me.ReadsAll {
 		t.Errorf("%+v %v", me, err)
 	}
-	if got := w.client.Compose("**b**"); len(got) != 1 || got[0].Text != "b" || len(got[0].Entities) != 1 {
+	if got := w.client.Compose("**b**", place("11"), "en"); len(got) != 1 || got[0].Text != "b" || len(got[0].Entities) != 1 {
 		t.Errorf("%+v", got)
 	}
 	wrong := newClient(t, telegram.Options{Token: "1:wrong", APIURL: w.url})

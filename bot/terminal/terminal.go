@@ -116,7 +116,7 @@ func (t *Terminal) Recall(said, answer string) {
 func (t *Terminal) Session() bot.SessionKey { return t.place().SessionKey("") }
 
 // Compose implements bot.Composer: a terminal shows Markdown as it is.
-func (t *Terminal) Compose(markdown string) []bot.Content {
+func (t *Terminal) Compose(markdown string, _ bot.Place, _ string) []bot.Content {
 	if strings.TrimSpace(markdown) == "" {
 		return nil
 	}

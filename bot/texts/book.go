@@ -68,6 +68,8 @@ type noticeBook struct {
 	Cut, Filtered, Placeholder, Resent string
 	Lost                               count // messages
 	NoTopic, AsFile, Unsendable        string
+	Beginning, WholeAnswer             string // size
+	NoRest                             string
 	NotKept                            string // tool, file
 	Stranger, GroupUnlisted            string // id
 }

@@ -223,6 +223,20 @@ func (w Words) NotKept(language, tool, name string) string {
 	return fmt.Sprintf(w.in(language).Notices.NotKept, tool, name)
 }
 
+// Beginning says at the head of a long answer that only its beginning follows, and a file with all of it, of so many
+// bytes.
+func (w Words) Beginning(language string, size int64) string {
+	return fmt.Sprintf(w.in(language).Notices.Beginning, Bytes(size))
+}
+
+// WholeAnswer is the caption of the file with a long answer, of so many bytes.
+func (w Words) WholeAnswer(language string, size int64) string {
+	return fmt.Sprintf(w.in(language).Notices.WholeAnswer, Bytes(size))
+}
+
+// NoRest replaces that file in a chat that takes none.
+func (w Words) NoRest(language string) string { return w.in(language).Notices.NoRest }
+
 // Unsendable replaces what Telegram refuses in every form.
 func (w Words) Unsendable(language string) string { return w.in(language).Notices.Unsendable }
 

@@ -60,6 +60,8 @@ func TestRefusedForms(t *testing.T) {
 		"text too long":      {content: bot.Content{Text: long}, text: words.AsFile(""), left: "answer.txt"},
 		"text and files":     {content: bot.Content{Text: long}, faults: []telegramtest.Fault{noFiles}, text: words.Unsendable("")},
 		"file":               {content: bot.Content{Text: "a.txt", File: &bot.File{Name: "a.txt", Data: []byte("x")}}, faults: []telegramtest.Fault{noFiles}, text: words.Unsendable("")},
+		"whole answer":       {content: bot.Content{Text: "all", Instead: "none", File: &bot.File{Name: "answer.txt", Data: []byte(long)}}, text: "all", left: "reply answer.txt"},
+		"answer, no files":   {content: bot.Content{Text: "all", Instead: "none", File: &bot.File{Name: "answer.txt", Data: []byte(long)}}, faults: []telegramtest.Fault{noFiles}, text: "none"},
 		"photo":              {content: bot.Content{Text: "see", File: &photo}, text: "see", left: "reply photo"},
 		"photo refused":      {content: bot.Content{Text: "see", File: &photo}, faults: []telegramtest.Fault{fault("sendPhoto", "", "IMAGE_PROCESS_FAILED")}, text: "see", left: "reply a.png"},
 		"photo and files":    {content: bot.Content{Text: "see", File: &photo}, faults: []telegramtest.Fault{fault("sendPhoto", "", "IMAGE_PROCESS_FAILED"), noFiles}, text: words.Unsendable("")},

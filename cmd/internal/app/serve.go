@@ -53,7 +53,7 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 	client, err := telegram.NewClient(telegram.Options{
 		Token: cfg.Telegram.Token.Reveal(), APIURL: cfg.Telegram.APIURL, Files: c.stores.Blobs,
 		Rich: cfg.Telegram.RichMessages, Folding: render.Folding{Quotes: cfg.Telegram.BlockquoteMinLines, Output: 2 * cfg.Telegram.BlockquoteMinLines},
-		Observe: c.observeRequest,
+		MaxParts: cfg.Telegram.MaxParts, Words: c.words(), Observe: c.observeRequest,
 	})
 	if err != nil {
 		return errors.Join(ErrConfig, err)

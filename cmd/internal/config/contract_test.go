@@ -27,6 +27,7 @@ func keyDefaults() [][2]string {
 		{"telegram.stream_interval_ms", `3000`},
 		{"telegram.merge_ms", `600`},
 		{"telegram.busy", `"queue"`},
+		{"telegram.max_parts", "6"},
 		{"telegram.language", `""`},
 		{"telegram.time_zone", `""`},
 		{"telegram.webhook_url", `""`},
