@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/clock"
 )
 
 const (
@@ -79,7 +80,7 @@ func (c *chat) next(now time.Time) (*item, time.Duration) {
 			if modest(it.row.Purpose) != second {
 				continue
 			}
-			wait := it.row.NotBefore.Sub(now)
+			wait := clock.Left(it.row.NotBefore, now)
 			if wait <= 0 || it.row.Attempts > 0 {
 				return it, max(wait, 0)
 			}
@@ -91,7 +92,7 @@ func (c *chat) next(now time.Time) (*item, time.Duration) {
 	if early == nil {
 		return nil, 0
 	}
-	return early, early.row.NotBefore.Sub(now)
+	return early, clock.Left(early.row.NotBefore, now)
 }
 
 // serve delivers the rows of one chat until there are none left or ctx ends.
@@ -115,7 +116,7 @@ func (o *Outbox) serve(ctx context.Context, c *chat) {
 			again = false
 		case wait > 0:
 			o.park(ctx, c, it, wait)
-			sleep(waiting, wait)
+			clock.Until(waiting, o.deps.Now, it.row.NotBefore, 0, nil)
 			again = true
 		case !it.row.Doubt.IsZero() && !o.way.isOpen():
 			o.way.await(ctx)

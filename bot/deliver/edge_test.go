@@ -39,6 +39,28 @@ func TestDeferredRowsHoldUpNobody(t *testing.T) {
 	})
 }
 
+// A row that was made for a later time is sent when the wall clock shows that time, also if the machine was suspended or
+// the clock was set.
+func TestDeferredRowsFollowTheWallClock(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := setup(t)
+		var ahead atomic.Int64
+		w.now = func() time.Time { return time.Now().Round(0).Add(time.Duration(ahead.Load())) }
+		later := row(bot.Final, "later")
+		later.NotBefore = w.now().Add(8 * time.Hour)
+		w.add(later)
+		w.start()
+		pass(time.Minute)
+		ahead.Store(int64(9 * time.Hour))
+		began := time.Now()
+		pass(2 * time.Second)
+		w.stop()
+		if sent := w.sender.sent(); len(sent) != 1 || sent[0].at.Sub(began) > 2*time.Second {
+			t.Errorf("sent %v", sent)
+		}
+	})
+}
+
 // A row that was made to wait behind another keeps its place, also when the next process finds that other one gone.
 func TestParkedRowsKeepTheirPlace(t *testing.T) {
 	bubble(t, func(t *testing.T) {

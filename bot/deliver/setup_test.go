@@ -159,6 +159,7 @@ type world struct {
 	watch  func(row bot.Row, outcome string, asked time.Time)
 	probe  func(ctx context.Context) error // whether the channel answers; nil = nobody asks
 	keys   int
+	now    func() time.Time // of the outbox; nil = time.Now
 	read   deliver.Store // what the outbox works on; nil = store
 	end    context.CancelFunc
 	done   chan error
@@ -185,7 +186,7 @@ func (w *world) start() {
 	}
 	w.outbox = deliver.NewOutbox(deliver.Deps{
 		Store: store, Sender: w.sender, Pacer: pacer, Words: words{}, Log: zerolog.New(w.log), Observe: w.watch,
-		Probe: w.probe,
+		Probe: w.probe, Now: w.now,
 	}, w.opts)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	w.end, w.done = cancel, make(chan error, 1)

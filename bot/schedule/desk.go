@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/clock"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools/schedule/when"
@@ -75,6 +76,7 @@ type Deps struct {
 type Options struct {
 	MaxTasks int           // of all people together; default 100
 	Tick     time.Duration // how long nothing is looked at if nothing is due; default a minute
+	Look     time.Duration // how often the clock is looked at meanwhile; default clock.Look
 	Config   []Config      // tasks of the configuration
 }
 
@@ -147,19 +149,14 @@ func (d *Desk) Run(ctx context.Context) error {
 
 // wait waits until a task is due, something has changed, or Tick has passed.
 func (d *Desk) wait(ctx context.Context, failed bool) {
-	wait := d.opts.Tick
+	now := d.deps.Now()
+	until := now.Add(d.opts.Tick)
 	if failed {
-		wait = min(wait, tryAgain)
-	} else if due := d.earliest(); !due.IsZero() {
-		wait = max(0, min(wait, due.Sub(d.deps.Now())))
+		until = now.Add(min(d.opts.Tick, tryAgain))
+	} else if due := d.earliest(); !due.IsZero() && due.Before(until) {
+		until = due
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-d.nudged:
-	case <-timer.C:
-	}
+	clock.Until(ctx, d.deps.Now, until, d.opts.Look, d.nudged)
 }
 
 // earliest returns when the next task is due; zero = none is.

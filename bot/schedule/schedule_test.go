@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -172,7 +173,7 @@ func (w *world) said(key bot.SessionKey) (list []string) {
 func TestYear(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := open(t, "Europe/Berlin", 3, schedule.Options{Tick: 24 * time.Hour})
+		w := open(t, "Europe/Berlin", 3, schedule.Options{Tick: 24 * time.Hour, Look: 24 * time.Hour})
 		if _, err := w.put("c1", "daily", "30 2 * * *", time.Time{}); err != nil {
 			t.Fatal(err)
 		}
@@ -213,6 +214,72 @@ func TestOnce(t *testing.T) {
 			t.Errorf("left: %+v, %v", facts, err)
 		}
 	})
+}
+
+// TestClockIsSet: a clock that is set forward, or a machine that wakes up, begins what is due within 2 s; one that is set
+// back begins nothing again, and nothing is left out afterwards.
+func TestClockIsSet(t *testing.T) {
+	t.Parallel()
+	type set struct{ after, by time.Duration }
+	for name, test := range map[string]struct {
+		cron string
+		once time.Duration
+		sets []set
+		run  time.Duration
+		want []time.Duration // since the beginning, by the running machine
+	}{
+		"a reminder, suspended over its time":     {"", 8 * time.Hour, []set{{10 * time.Minute, 9 * time.Hour}}, time.Hour, []time.Duration{10 * time.Minute}},
+		"a reminder, set forward to its time":     {"", time.Hour, []set{{10 * time.Minute, 50 * time.Minute}}, time.Hour, []time.Duration{10 * time.Minute}},
+		"a reminder, set back after its time":     {"", 10 * time.Minute, []set{{20 * time.Minute, -15 * time.Minute}}, 2 * time.Hour, []time.Duration{10 * time.Minute}},
+		"hourly, suspended for three":             {"0 * * * *", 0, []set{{10 * time.Minute, 3 * time.Hour}}, 80 * time.Minute, []time.Duration{10 * time.Minute, time.Hour}},
+		"hourly, set back over its time":          {"0 * * * *", 0, []set{{time.Hour + time.Minute, -2 * time.Minute}}, 140 * time.Minute, []time.Duration{time.Hour, 2*time.Hour + 2*time.Minute}},
+		"hourly, set forward, back, and forward":  {"0 * * * *", 0, []set{{55 * time.Minute, 6 * time.Minute}, {56 * time.Minute, -6 * time.Minute}}, 130 * time.Minute, []time.Duration{55 * time.Minute, 2 * time.Hour}},
+		"hourly, set back and forth at the limit": {"0 * * * *", 0, []set{{time.Hour, -time.Second}, {time.Hour + 5*time.Second, time.Second}}, 90 * time.Minute, []time.Duration{time.Hour}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var ahead atomic.Int64
+				now := func() time.Time { return time.Now().Round(0).Add(time.Duration(ahead.Load())) }
+				w := open(t, "UTC", 0, schedule.Options{})
+				deps := w.deps()
+				deps.Now, w.store.Now = now, now
+				for range 2 {
+					w.desks = append(w.desks, schedule.New(deps, schedule.Options{}))
+				}
+				began := time.Now() // midnight
+				at := time.Time{}
+				if test.once > 0 {
+					at = now().Add(test.once)
+				}
+				if _, err := w.put("c1", "it", test.cron, at); err != nil {
+					t.Fatal(err)
+				}
+				var mu sync.Mutex
+				var runs []time.Duration
+				w.store.Hooks.AfterApply = func(c *bot.Change) error {
+					mu.Lock()
+					defer mu.Unlock()
+					if len(c.Arrive) > 0 {
+						runs = append(runs, time.Since(began))
+					}
+					return nil
+				}
+				for _, s := range test.sets {
+					time.AfterFunc(s.after, func() { ahead.Add(int64(s.by)) })
+				}
+				w.run(test.run)
+				if len(runs) != len(test.want) {
+					t.Fatalf("runs at %v, want %v", runs, test.want)
+				}
+				for i := range runs {
+					if late := runs[i] - test.want[i]; late < 0 || late > 2*time.Second {
+						t.Errorf("run %d at %s, want %s", i, runs[i], test.want[i])
+					}
+				}
+			})
+		})
+	}
 }
 
 // TestMissed: after an outage a task runs once, and then at its times.
