@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/acp/acptest"
 	"github.com/zephbot/zephbot/bot/bottest"
@@ -403,6 +404,59 @@ func TestServersOfOthers(t *testing.T) {
 		e.Begin(t, dir, acptest.Program("slow", "slow")) // until connectTime is over
 		if d.project.foreign("slow", &session{id: "x"}) {
 			t.Error("a server that is not connected has an owner")
+		}
+	})
+}
+
+// TestSilenceIsTold: an editor is told as a thought when the model has said nothing for 15 s, and for a minute, once each,
+// until the model says something.
+func TestSilenceIsTold(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		d, e := newDesk(), &acptest.Editor{}
+		d.start(t, e)
+		s := e.Begin(t, dir)
+		shown := d.project.Watch(turn.Watched{Place: bot.Place{Chat: string(s)}})
+		done := make(chan error, 1)
+		go func() { done <- shown.Run(t.Context()) }()
+		told := func() (n int) {
+			synctest.Wait()
+			for _, u := range e.Updates(s) {
+				if u.AgentThoughtChunk != nil && strings.Contains(u.AgentThoughtChunk.Content.Text.Text, "said nothing") {
+					n++
+				}
+			}
+			return n
+		}
+		for i, step := range []struct {
+			wait time.Duration
+			say  agent.EventType // before
+			want int
+		}{
+			{14 * time.Second, "", 0},
+			{3 * time.Second, "", 1},
+			{40 * time.Second, "", 1},
+			{5 * time.Second, "", 2},
+			{5 * time.Minute, "", 2},
+			{14 * time.Second, agent.DeltaEvent, 2},
+			{3 * time.Second, "", 3},
+			{10 * time.Minute, agent.ToolStartedEvent, 3},
+		} {
+			if step.say != "" {
+				shown.Emit(t.Context(), agent.Event{Type: step.say, Text: "a", Call: "c"})
+			}
+			<-time.After(step.wait)
+			if got := told(); got != step.want {
+				t.Errorf("step %d: told %d times, want %d", i, got, step.want)
+			}
+		}
+		shown.Close()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if err := e.Leave(); err != nil {
+			t.Error(err)
 		}
 	})
 }

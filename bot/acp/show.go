@@ -6,11 +6,14 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
 )
 
 // voice is what was shown of the answer of the model call that is under way. An editor cannot take text back, so a text
@@ -58,10 +61,15 @@ type progress struct {
 	chat    string
 	done    chan struct{}
 	once    sync.Once
+
+	mu      sync.Mutex
+	silence turn.Silence // of the model
+	told    time.Duration
 }
 
 // Emit implements agent.Sink. Calls are shown by the executor (Project.Executor), which knows their results.
 func (p *progress) Emit(_ context.Context, e agent.Event) {
+	p.hear(e)
 	s := p.project.session(p.chat)
 	if s == nil {
 		return
@@ -90,13 +98,42 @@ func (p *progress) Emit(_ context.Context, e agent.Event) {
 	}
 }
 
-// Run implements turn.Progress.
+// Run implements turn.Progress. It says when the model has said nothing for long; editors have a Stop of their own.
 func (p *progress) Run(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-	case <-p.done:
+	p.mu.Lock()
+	p.silence.Begin(time.Now())
+	p.mu.Unlock()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-p.done:
+			return nil
+		case <-tick.C:
+			p.tellSilence()
+		}
 	}
-	return nil
+}
+
+func (p *progress) hear(e agent.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.silence.Hear(e, time.Now())
+}
+
+// tellSilence says once for each length of silence that it was reached. It is a thought: the answer has to stay as the
+// model writes it.
+func (p *progress) tellSilence() {
+	p.mu.Lock()
+	reached, _ := p.silence.Lasting(time.Now())
+	tell := reached > p.told
+	p.told = reached
+	p.mu.Unlock()
+	if s := p.project.session(p.chat); tell && s != nil {
+		s.tell(sdk.UpdateAgentThoughtText("\n" + texts.Words{}.Silent(s.server.opts.Language, reached) + "\n"))
+	}
 }
 
 // Close implements turn.Progress.

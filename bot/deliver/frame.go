@@ -9,6 +9,7 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/bot/visible"
 	"github.com/zephbot/zephbot/policy/act"
 )
@@ -24,6 +25,7 @@ type state struct {
 	since   time.Time // since when tools have been running without a break
 	done    int
 	total   int
+	silence turn.Silence // of the model
 }
 
 // saidLength limits what is shown of a tool's own words, in UTF-16 units.
@@ -38,12 +40,17 @@ type running struct {
 	does             act.Verb // "" = show is the name of the tool
 }
 
-func newState(now func() time.Time) *state { return &state{now: now} }
+func newState(now func() time.Time) *state {
+	s := &state{now: now}
+	s.silence.Begin(now())
+	return s
+}
 
 // take records an event.
 func (s *state) take(event agent.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.silence.Hear(event, s.now())
 	switch event.Type {
 	case agent.DeltaEvent:
 		s.version++
@@ -78,6 +85,7 @@ func (s *state) take(event agent.Event) {
 // glance describes a frame without building it.
 type glance struct {
 	version uint64
+	silent  time.Duration // for how long the model has said nothing, if that is to be said; else 0
 	empty   bool          // there is nothing to show
 	line    bool          // tools are named, with a running time
 	change  time.Duration // when that changes by itself
@@ -95,7 +103,11 @@ func (s *state) glance(now time.Time) glance {
 			g.change = lineAfter - took + time.Millisecond
 		}
 	}
-	g.empty = !g.line && s.text.Len() == 0
+	reached, next := s.silence.Lasting(now)
+	if g.silent = reached; next > 0 {
+		g.change = min(g.change, next)
+	}
+	g.empty = !g.line && s.text.Len() == 0 && g.silent == 0
 	return g
 }
 
@@ -106,6 +118,7 @@ func (s *state) frame(words ProgressWords, language string, now time.Time) bot.C
 	var current running
 	var said []string // the last line that a long command printed, or what sub-agents do
 	took := time.Duration(0)
+	silent, _ := s.silence.Lasting(now)
 	if len(s.running) > 0 {
 		current, took = s.running[0], now.Sub(s.since)
 	}
@@ -120,5 +133,16 @@ func (s *state) frame(words ProgressWords, language string, now time.Time) bot.C
 		return bot.Content{Text: line, Entities: render.Inert(line)}
 	}
 	m := render.Partial(text)
-	return bot.Content{Text: m.Text, Entities: m.Entities}
+	content := bot.Content{Text: m.Text, Entities: m.Entities}
+	if silent == 0 {
+		return content
+	}
+	line := words.Silent(language, silent)
+	switch {
+	case content.Text == "":
+		return bot.Content{Text: line, Entities: render.Inert(line)}
+	case fits(content, line):
+		content.Text += "\n\n" + line
+	}
+	return content
 }

@@ -43,6 +43,8 @@ type ProgressWords interface {
 	// Line says what is being done: does is what the tool does to show; if it is "", show is the name of the tool. done
 	// and total count tool calls; took is how long the tools have been running.
 	Line(language string, does act.Verb, show string, done, total int, took time.Duration) string
+	// Silent says that the model has said nothing for so long.
+	Silent(language string, lasting time.Duration) string
 	// Thinking says that the model is working.
 	Thinking(language string) string
 }
@@ -106,11 +108,12 @@ type Progress struct {
 // screen is what the reader sees, as far as known.
 type screen struct {
 	shown    bot.Content
-	version  uint64    // of the state that it shows
-	showing  bool      // shown is visible
-	last     time.Time // when it was shown
-	next     time.Time // no frame is shown before this time
-	failures int       // consecutive frames that could not be shown
+	version  uint64        // of the state that it shows
+	silent   time.Duration // the silence of the model that it tells of
+	showing  bool          // shown is visible
+	last     time.Time     // when it was shown
+	next     time.Time     // no frame is shown before this time
+	failures int           // consecutive frames that could not be shown
 }
 
 // barred is what the channel does not allow to be shown.
@@ -260,7 +263,7 @@ func (p *Progress) frame(ctx context.Context, now time.Time, t track) time.Durat
 	}
 	g := p.state.glance(now)
 	stale := now.Sub(p.last) >= t.again
-	if p.showing && !stale && !g.line && g.version == p.version {
+	if p.showing && !stale && !g.line && g.version == p.version && g.silent == p.silent {
 		return min(g.change, p.last.Add(t.again).Sub(now))
 	}
 	over, ok := p.deps.Pacer.Try(ctx, p.spec.Place, bot.Low)
@@ -277,7 +280,7 @@ func (p *Progress) frame(ctx context.Context, now time.Time, t track) time.Durat
 	if content.Text == "" {
 		content.Text = p.deps.Words.Thinking(p.spec.Language)
 	}
-	p.version = g.version
+	p.version, p.silent = g.version, g.silent
 	if p.showing && !stale && same(content, p.shown) {
 		p.next = now.Add(t.every)
 		return t.every

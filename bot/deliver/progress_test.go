@@ -193,10 +193,13 @@ func TestDraftGrows(t *testing.T) {
 			t.Errorf("last frame %q", got)
 		}
 		n := len(drafts)
-		pass(70 * time.Second)
+		for range 7 { // the model thinks
+			w.Emit(t.Context(), agent.Event{Type: agent.ThoughtEvent})
+			pass(10 * time.Second)
+		}
 		again := w.screen.kinds("draft")[n:]
 		if len(again) != 3 {
-			t.Errorf("%d frames in 70 s of silence, want 3", len(again))
+			t.Errorf("%d frames in 70 s without a word, want 3", len(again))
 		}
 		gaps(t, again, 20*time.Second)
 		w.Emit(t.Context(), agent.Event{Type: agent.ResetEvent})
@@ -320,6 +323,73 @@ func TestGroup(t *testing.T) {
 		}
 		w.close()
 	})
+}
+
+// A model that says nothing for 15 s is said to, and again after a minute: as a draft, as an edit with the buttons that
+// the message has, and below the text that has come until then. Whatever it says, and a tool that runs, ends that.
+func TestSilenceIsSaid(t *testing.T) {
+	t.Parallel()
+	for _, chat := range []string{"7", "-7"} {
+		t.Run(chat, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := begin(t, chat, &screen{drafts: chat == "7"})
+				kind := map[string]string{"7": "draft", "-7": "edit"}[chat]
+				last := func() string {
+					if all := w.screen.kinds(kind); len(all) > 0 {
+						return all[len(all)-1].text
+					}
+					return ""
+				}
+				first := func(text string) time.Duration {
+					for _, s := range w.screen.kinds(kind) {
+						if s.text == text {
+							return s.at
+						}
+					}
+					return -1
+				}
+				pass(14900 * time.Millisecond)
+				if got := last(); strings.Contains(got, "silent") {
+					t.Errorf("before 15 s: %q", got)
+				}
+				pass(2 * time.Minute)
+				if at := first("silent 15s"); at < 15*time.Second || at > 18*time.Second {
+					t.Errorf("first said at %s", at)
+				}
+				if at := first("silent 1m0s"); at < time.Minute || at > 63*time.Second {
+					t.Errorf("said again at %s", at)
+				}
+				w.tool("1", "read", "a.log")
+				pass(time.Minute)
+				if got := last(); strings.Contains(got, "silent") {
+					t.Errorf("while a tool runs: %q", got)
+				}
+				w.finish("1")
+				w.say("Three files")
+				pass(10 * time.Second)
+				if got := last(); got != "Three files" {
+					t.Errorf("text came: %q", got)
+				}
+				pass(15 * time.Second)
+				if got := last(); got != "Three files\n\nsilent 15s" {
+					t.Errorf("the text has stopped: %q", got)
+				}
+				w.say(" are there")
+				pass(10 * time.Second)
+				if got := last(); got != "Three files are there" {
+					t.Errorf("it goes on: %q", got)
+				}
+				for range 30 {
+					w.Emit(t.Context(), agent.Event{Type: agent.ThoughtEvent, Text: "hm"})
+					pass(5 * time.Second)
+				}
+				if got := last(); got != "Three files are there" {
+					t.Errorf("while it thinks: %q", got)
+				}
+				w.close()
+			})
+		})
+	}
 }
 
 func TestTyping(t *testing.T) {

@@ -31,6 +31,10 @@ func (words) NoTopic(string) string    { return "(no topic)" }
 func (words) AsFile(string) string     { return "(as a file)" }
 func (words) Unsendable(string) string { return "(unsendable)" }
 func (words) Thinking(string) string   { return "thinking" }
+func (words) Silent(_ string, lasting time.Duration) string {
+	return "silent " + lasting.String()
+}
+
 func (words) Line(_ string, does act.Verb, show string, done, total int, took time.Duration) string {
 	return fmt.Sprintf("%s %s %d/%d %d", does, show, done, total, int(took.Seconds()))
 }
@@ -160,7 +164,7 @@ type world struct {
 	probe  func(ctx context.Context) error // whether the channel answers; nil = nobody asks
 	keys   int
 	now    func() time.Time // of the outbox; nil = time.Now
-	read   deliver.Store // what the outbox works on; nil = store
+	read   deliver.Store    // what the outbox works on; nil = store
 	end    context.CancelFunc
 	done   chan error
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/zephbot/zephbot/bot/terminal/paint"
 	"github.com/zephbot/zephbot/bot/terminal/screen"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/policy/act"
 )
 
@@ -34,7 +35,9 @@ type RichOptions struct {
 	Painter paint.Painter
 	Words   texts.Terminal
 	// Doing says what a tool does (texts.Words.Line); it has a sign and a time, which are shown as they are.
-	Doing   func(does act.Verb, show string, done, total int, took time.Duration) string
+	Doing func(does act.Verb, show string, done, total int, took time.Duration) string
+	// Silent says that the model has said nothing for so long (texts.Words.Silent), with a sign like Doing.
+	Silent  func(lasting time.Duration) string
 	History *History
 	// Complete lists the paths that begin with what is written after an @; nil = none.
 	Complete func(prefix string) []string
@@ -113,7 +116,8 @@ type task struct {
 	asides   int // commands whose replies are not the end of it
 	tools    []running
 	done     int
-	queue    []string // messages for afterwards
+	silence  turn.Silence // of the model
+	queue    []string     // messages for afterwards
 }
 
 // running is a call in progress.

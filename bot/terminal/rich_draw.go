@@ -71,7 +71,11 @@ func (r *Rich) status() []string {
 	case r.stopping:
 		lines = []string{p.Cut(paint.Yellow, sign+" "+words.Stopping, width)}
 	case len(r.tools) == 0:
-		text := fmt.Sprintf("%s %s · %d s · %s", sign, words.Thinking, int(took.Seconds()), words.StopHint)
+		says := words.Thinking
+		if silent, _ := r.silence.Lasting(time.Now()); silent > 0 {
+			says = strings.TrimSpace(strings.TrimPrefix(r.rich.Silent(silent), "⏳"))
+		}
+		text := fmt.Sprintf("%s %s · %d s · %s", sign, says, int(took.Seconds()), words.StopHint)
 		lines = []string{p.Cut(paint.Dim, text, width)}
 	}
 	if r.stopping {

@@ -130,6 +130,7 @@ func (r *Rich) submit(text string) {
 		}
 	} else {
 		r.task = task{busy: true, began: time.Now(), former: r.turn, queue: r.queue}
+		r.silence.Begin(r.began)
 		r.stream = stream{}
 	}
 	r.later(func(ctx context.Context) error { return r.hand(ctx, r.accept, r.message(text)) })

@@ -175,6 +175,7 @@ func (p *richProgress) Emit(_ context.Context, e agent.Event) {
 		return
 	}
 	r.dirty = true
+	r.silence.Hear(e, time.Now())
 	switch e.Type {
 	case agent.DeltaEvent:
 		r.grow(e.Text)

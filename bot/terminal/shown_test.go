@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/terminal"
@@ -221,6 +222,7 @@ func TestDecidedIsShown(t *testing.T) {
 					return terminal.Console{In: in, Out: out, Size: func() screen.Size { return screen.Size{Cols: 80, Rows: 24} }}, func() {}, nil
 				},
 				Words: texts.Words{}.Terminal("en"), Doing: func(act.Verb, string, int, int, time.Duration) string { return "" },
+				Silent: func(lasting time.Duration) string { return "⏳ silent " + lasting.String() },
 			})
 			a.send = func(row *bot.Row) {
 				if _, err := r.Send(t.Context(), row); err != nil {
@@ -268,4 +270,50 @@ func TestDecidedIsShown(t *testing.T) {
 			t.Errorf("%s: only %d decisions", what, decided[what])
 		}
 	}
+}
+
+// TestSilenceIsShown: the line that says what is being done tells when the model has said nothing for long, and how to
+// stop it, until the model says something.
+func TestSilenceIsShown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		typed, out := make(chan string, 10), &paper{}
+		r := terminal.NewRich(terminal.Options{Ask: true, Now: time.Now, Chat: "main"}, terminal.RichOptions{
+			Open: func() (terminal.Console, func(), error) {
+				return terminal.Console{In: keyboard(typed), Out: out, Size: func() screen.Size { return screen.Size{Cols: 120, Rows: 24} }}, func() {}, nil
+			},
+			Words: texts.Words{}.Terminal("en"), Doing: func(act.Verb, string, int, int, time.Duration) string { return "" },
+			Silent: func(lasting time.Duration) string { return "⏳ silent " + lasting.String() },
+		})
+		done := make(chan error, 1)
+		go func() {
+			done <- r.Talk(t.Context(), func(context.Context, []turn.Raw) error { return nil })
+		}()
+		wait := func(d time.Duration) string {
+			from := len(out.String())
+			<-time.After(d)
+			synctest.Wait()
+			return out.String()[from:]
+		}
+		wait(time.Second)
+		typed <- "hello\r"
+		if got := wait(14 * time.Second); strings.Contains(got, "silent") {
+			t.Errorf("before 15 s: %q", got)
+		}
+		if got := wait(5 * time.Second); !strings.Contains(got, "silent 15s") {
+			t.Errorf("after 15 s: %q", got)
+		}
+		if got := wait(50 * time.Second); !strings.Contains(got, "silent 1m0s") {
+			t.Errorf("after a minute: %q", got)
+		}
+		r.Watch(turn.Watched{Turn: "t"}).Emit(t.Context(), agent.Event{Type: agent.ThoughtEvent, Text: "hm"})
+		wait(time.Second)
+		if got := wait(5 * time.Second); strings.Contains(got, "silent") {
+			t.Errorf("after a thought: %q", got)
+		}
+		close(typed)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
 }

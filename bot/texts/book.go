@@ -77,6 +77,7 @@ type noticeBook struct {
 // progressBook is what is said while a turn runs.
 type progressBook struct {
 	Thinking         string
+	Silent, Stuck    string            // for how long
 	Working          string            // what a tool does
 	Step             string            // steps done, of how many
 	Short            string            // seconds, as short as can be

@@ -246,6 +246,15 @@ func Bytes(n int64) string { return prompt.Bytes(n) }
 // Thinking is the progress line before the first tool.
 func (w Words) Thinking(language string) string { return w.in(language).Progress.Thinking }
 
+// Silent is the progress line when the model has said nothing for so long.
+func (w Words) Silent(language string, lasting time.Duration) string {
+	b := w.in(language).Progress
+	if lasting >= time.Minute {
+		return fmt.Sprintf(b.Stuck, w.Duration(language, lasting))
+	}
+	return fmt.Sprintf(b.Silent, w.Duration(language, lasting))
+}
+
 // Line is the progress line while tools run: what a tool does to what (without a verb, show is the name of the tool),
 // how many steps are done, for how long.
 func (w Words) Line(language string, does act.Verb, show string, done, total int, took time.Duration) string {

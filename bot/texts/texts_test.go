@@ -56,6 +56,8 @@ func everything(l string) map[string][]string {
 		"Cut": {w.Cut(l)}, "OtherModel": {texts.Words{OtherModels: true}.OtherModel(l, journal.ReasonCredit)}, "Filtered": {w.Filtered(l)}, "Away": {w.Away(l, "7f3a")}, "Busy": {w.Busy(l, "7f3a")}, "Behind": {w.Behind(l)}, "Nothing": {w.Nothing(l)}, "Placeholder": {w.Placeholder(l)},
 		"StopButton": {w.StopButton(l)}, "StopToast": {w.StopToast(l)}, "StopOver": {w.StopOver(l)}, "StopNotYours": {w.StopNotYours(l)},
 		"Broken": {w.Broken(l, "7f3a")}, "Resent": {w.Resent(l)}, "Thinking": {w.Thinking(l)},
+		"Silent": {w.Silent(l, 15*time.Second), w.Silent(l, time.Minute)},
+
 		"Lost": {w.Lost(l, 1), w.Lost(l, 2)}, "NoTopic": {w.NoTopic(l)}, "AsFile": {w.AsFile(l)}, "Unsendable": {w.Unsendable(l)},
 		"Beginning": {w.Beginning(l, 200<<10)}, "WholeAnswer": {w.WholeAnswer(l, 200<<10)}, "NoRest": {w.NoRest(l)},
 		"NotKept":  {w.NotKept(l, "srv:draw", "map.png")},

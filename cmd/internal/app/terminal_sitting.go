@@ -43,6 +43,7 @@ func (s *sitting) face(o terminal.Options, opts Options) *terminal.Rich {
 		Doing: func(does act.Verb, show string, done, total int, took time.Duration) string {
 			return words.Line(o.Language, does, show, done, total, took)
 		},
+		Silent: func(lasting time.Duration) string { return words.Silent(o.Language, lasting) },
 		History: terminal.OpenHistory(filepath.Join(opts.Home, historyName), func(text string) bool {
 			return s.core == nil || s.core.redactor.String(text) != text
 		}),
