@@ -10,6 +10,10 @@
 //
 //	bash .ci/run load
 //
+// What becomes of it under twice the load that it can take:
+//
+//	bash .ci/run overload
+//
 // A soak test checks its endurance: months of its own time in minutes.
 //
 //	bash .ci/run soak

@@ -196,6 +196,12 @@ func loadCluster(t *testing.T) *pgtest.Cluster {
 	if !whole() {
 		return pgtest.Shared(t)
 	}
+	return durableCluster(t)
+}
+
+// durableCluster is a PostgreSQL of the test's own that survives a power failure.
+func durableCluster(t *testing.T) *pgtest.Cluster {
+	t.Helper()
 	cluster, err := pgtest.Start(durable...)
 	if err != nil {
 		t.Fatal(err)

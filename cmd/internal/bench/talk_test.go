@@ -27,18 +27,20 @@ type talks struct {
 	world *world
 	habit habit
 
-	mu      sync.Mutex
-	random  *rand.Rand
-	chats   map[int64]*talk
-	on      bool          // whether new messages are measured
-	due     int           // measured messages without an answer
-	heard   chan struct{} // closed when due is 0 and nothing more is measured
-	enough  chan struct{} // closed when the wanted number of answers is measured
-	ended   bool          // nobody writes any more
-	open    int           // messages without an answer
-	idle    chan struct{} // closed when open is 0, after the end
-	got     heard
-	problem error
+	mu       sync.Mutex
+	random   *rand.Rand
+	chats    map[int64]*talk
+	on       bool          // whether new messages are measured
+	due      int           // measured messages without an answer
+	heard    chan struct{} // closed when due is 0 and nothing more is measured
+	enough   chan struct{} // closed when the wanted number of answers is measured
+	ended    bool          // nobody writes any more
+	open     int           // messages without an answer
+	written  int           // messages in all
+	requests int           // to the model
+	idle     chan struct{} // closed when open is 0, after the end
+	got      heard
+	problem  error
 }
 
 // talk is one chat. The times are those of the newest message.
@@ -46,9 +48,9 @@ type talk struct {
 	round  int
 	text   string
 	posted time.Time
-	on     bool // it is measured
-	asked  bool // the model about it
-	shown  bool // anything, to the person
+	on     bool      // it is measured
+	asked  time.Time // the model about it; zero = not yet
+	shown  bool      // anything, to the person
 }
 
 // heard is what was measured: the time from a written message until each event.
@@ -56,11 +58,12 @@ type heard struct {
 	asked    []time.Duration // the model is asked: the turn is dispatched
 	shown    []time.Duration // something is visible in the chat
 	answered []time.Duration
-	answers  int // received during the measurement
+	ran      []time.Duration // from the first request to the model until the answer: what a turn takes that runs
+	answers  int             // received during the measurement
 }
 
 // visible are the methods whose effect a person can see.
-var visible = []string{"sendMessage", "sendMessageDraft", "sendChatAction", "editMessageText"}
+var visible = []string{"sendMessage", "sendMessageDraft", "sendChatAction", "editMessageText", "setMessageReaction"}
 
 func newTalks(w *world, h habit) *talks {
 	t := &talks{
@@ -97,6 +100,7 @@ func (t *talks) write(chat int64) {
 	c.round++
 	text := fmt.Sprintf("message %d of %d", c.round, chat)
 	*c = talk{round: c.round, text: text, posted: time.Now(), on: t.on}
+	t.written++
 	if t.open++; c.on {
 		t.due++
 	}
@@ -124,8 +128,9 @@ func (t *talks) asked(text string) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c := t.chats[chat]; c != nil && c.round == round && !c.asked {
-		c.asked = true
+	t.requests++
+	if c := t.chats[chat]; c != nil && c.round == round && c.asked.IsZero() {
+		c.asked = time.Now()
 		t.note(&t.got.asked, c)
 	}
 }
@@ -162,6 +167,9 @@ func (t *talks) call(call telegramtest.Call) {
 		return
 	}
 	t.note(&t.got.answered, c)
+	if c.on {
+		t.got.ran = append(t.got.ran, time.Since(c.asked))
+	}
 	t.settle(c)
 	if t.ended {
 		return
@@ -216,7 +224,7 @@ func (t *talks) measure(ctx context.Context, d time.Duration, meanwhile func() e
 	defer t.mu.Unlock()
 	got := t.got
 	got.answers = answers
-	for _, list := range [][]time.Duration{got.asked, got.shown, got.answered} {
+	for _, list := range [][]time.Duration{got.asked, got.shown, got.answered, got.ran} {
 		slices.Sort(list)
 	}
 	return got, t.problem
