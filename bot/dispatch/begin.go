@@ -26,6 +26,10 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 	if more, ok := d.receive(ctx, &lane, t, j, admission.Charges); !ok {
 		return more
 	}
+	d.remind(ctx, &lane, t, j)
+	if !d.stepBack(ctx, j) {
+		return false
+	}
 	news, err := d.news(ctx, lane.Session)
 	if err != nil && f == nil { // a retry uses the same charge
 		d.failed(ctx, lane.Session, err, "read the news of a session")
@@ -33,7 +37,6 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 	if err != nil {
 		return false
 	}
-	d.remind(ctx, &lane, t)
 	b := d.beginning(&lane, t, news, admission)
 	tail, known := d.kept.tail(&lane)
 	if f != nil {
@@ -166,6 +169,7 @@ func (w *work) begin(ctx context.Context, cancel context.CancelCauseFunc, j *job
 	}
 	d.mu.Lock()
 	j.lease, j.held = w.lease, true
+	d.held(j)
 	broken := j.broken
 	if broken {
 		d.breaks[w.lane.Session] = true

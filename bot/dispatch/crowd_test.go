@@ -132,6 +132,10 @@ func (s *signs) say(format string, args ...any) {
 
 func (s *signs) Waits(session bot.SessionKey) { s.say("waits %s", session.Chat()) }
 
+func (s *signs) Crowded(session bot.SessionKey, arrival int64, _ bot.Place, message string) {
+	s.say("crowded %s %d %s", session.Chat(), arrival, message)
+}
+
 func (s *signs) Ended(session bot.SessionKey) { s.say("ended %s", session.Chat()) }
 
 func (s *signs) Merged(session bot.SessionKey, messages []bot.Message) {

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,17 +27,21 @@ type Dispatcher struct {
 
 	mu sync.Mutex
 	line
+	starts
 	absent
 	pauses
-	jobs    map[bot.SessionKey]*job // sessions being worked on
-	decided map[bot.SessionKey]bool // parked sessions that have a decision to act on
-	outage  outage
-	breaks  map[bot.SessionKey]bool // sessions whose inbox may hold a command that stops the turn in progress
-	turns   context.Context         //nolint:containedctx // parent of turns that begin; nil before Run and once it ends
-	kept    *kept
-	recent  recent
-	seen    map[int64]time.Time // when express arrivals left to another process were first seen; for the express loop
-	started bool                // the lanes left by an earlier process have been looked at; for the goroutine of Run
+	jobs     map[bot.SessionKey]*job // sessions being worked on
+	decided  map[bot.SessionKey]bool // parked sessions that have a decision to act on
+	outage   outage
+	breaks   map[bot.SessionKey]bool // sessions whose inbox may hold a command that stops the turn in progress
+	turns    context.Context         //nolint:containedctx // parent of turns that begin; nil before Run and once it ends
+	kept     *kept
+	arrivals arrivals
+	recent   recent
+	seen     map[int64]time.Time // when express arrivals left to another process were first seen; for the express loop
+	// sessions left to the process that queued them, and since when
+	strangers map[bot.SessionKey]time.Time
+	started   bool // the lanes left by an earlier process have been looked at; for the goroutine of Run
 
 	gone    chan struct{} // closed by Abandon
 	once    sync.Once     // closes gone
@@ -47,9 +52,12 @@ type Dispatcher struct {
 
 // line holds the sessions that wait for a worker. Guarded by Dispatcher.mu.
 type line struct {
-	queue   fair.Queue[bot.SessionKey]   // sessions to look at, by party; it also counts the busy sessions of each party
-	queued  map[bot.SessionKey]bool      // members of queue
+	queue   fair.Crowd[bot.SessionKey]   // sessions to look at, by party and chat; it also counts the busy sessions of each party
+	urgent  []bot.SessionKey             // sessions to look at before them: their turns have begun already
+	queued  map[bot.SessionKey]*waiter   // members of queue and urgent
 	party   map[bot.SessionKey]string    // of queued sessions whose key does not contain it
+	came    int64                        // how many have been queued
+	turnout turnout                      // of queue and urgent
 	weight  int64                        // estimated bytes that the running turns hold
 	average int64                        // estimated bytes that the next turn will hold
 	over    map[bot.SessionKey]time.Time // when the turn ended that the waiting messages of a session were behind
@@ -64,11 +72,15 @@ type absent struct {
 
 // job is a session that a worker is busy with.
 type job struct {
-	again  bool                    // the session was woken while it was busy: look again afterwards
-	alone  bool                    // when the turn began, no other arrival was waiting; later arrivals set again
-	cancel context.CancelCauseFunc // cancels the turn; nil between turns
-	held   bool                    // the turn holds its lane; before that, its beginning is still being stored
-	broken bool                    // a command that may stop the turn has arrived
+	again bool // the session was woken while it was busy: look again afterwards
+	// it has a place among those that begin, until its turn is stored
+	starting bool
+	since    time.Time               // it has it
+	told     <-chan struct{}         // closed when nothing is being shown any more that says that it waits; nil = nothing was
+	alone    bool                    // when the turn began, no other arrival was waiting; later arrivals set again
+	cancel   context.CancelCauseFunc // cancels the turn; nil between turns
+	held     bool                    // the turn holds its lane; before that, its beginning is still being stored
+	broken   bool                    // a command that may stop the turn has arrived
 	// closed when it is known whether the last turn that began has been stored
 	beginning <-chan struct{}
 	// the arrival whose files are being read, before its turn begins; 0 = none
@@ -87,13 +99,14 @@ func New(parts Parts, opts Options) *Dispatcher {
 	return &Dispatcher{
 		parts: parts, opts: opts,
 		line: line{
-			queue: fair.Queue[bot.SessionKey]{Most: opts.PerCaller}, queued: map[bot.SessionKey]bool{},
+			queue: fair.Crowd[bot.SessionKey]{Most: opts.PerCaller}, queued: map[bot.SessionKey]*waiter{},
 			party: map[bot.SessionKey]string{}, average: firstGuess, over: map[bot.SessionKey]time.Time{}, retry: map[bot.SessionKey]bool{},
 		},
+		starts: starts{limit: cmp.Or(opts.Starts, firstPlaces), fixed: opts.Starts > 0},
 		absent: absent{lost: map[string]time.Time{}, leaving: map[bot.SessionKey]string{}},
 		pauses: pauses{paused: map[bot.SessionKey]*time.Timer{}, awaited: map[bot.SessionKey]lookout{}},
 		jobs:   map[bot.SessionKey]*job{}, decided: map[bot.SessionKey]bool{}, breaks: map[bot.SessionKey]bool{},
-		seen: map[int64]time.Time{}, kept: newKept(keptBytes),
+		seen: map[int64]time.Time{}, strangers: map[bot.SessionKey]time.Time{}, kept: newKept(keptBytes),
 		work: make(chan struct{}, 1), express: make(chan struct{}, 1), gone: make(chan struct{}),
 	}
 }
@@ -115,6 +128,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	})
 	d.wg.Go(func() { d.expressLoop(ctx) })
 	d.wg.Go(func() { d.keepLeases(turns) })
+	d.wg.Go(func() { d.tellLoop(ctx) })
 	d.nudge(d.express)
 	d.admit(turns, true)
 	d.sweep(ctx)
@@ -179,7 +193,7 @@ func (d *Dispatcher) Working() int {
 func (d *Dispatcher) Queued() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.queue.Len()
+	return len(d.queued)
 }
 
 // Wake asks the dispatcher to look at a session.
@@ -261,13 +275,8 @@ func (d *Dispatcher) sweep(ctx context.Context) {
 	}
 	ready, err := d.parts.Store.Ready(ctx, d.opts.Channel, d.opts.Bot, now, 4*d.opts.Concurrency+known)
 	d.report(ctx, err, "look for work")
-	for _, session := range ready {
-		d.mu.Lock()
-		busy := d.jobs[session] != nil || d.queued[session]
-		d.mu.Unlock()
-		if !busy {
-			d.enqueue(session)
-		}
+	for _, session := range d.strange(ready, now) {
+		d.enqueue(session)
 	}
 	d.nudge(d.express)
 }
@@ -293,7 +302,7 @@ func (d *Dispatcher) known() (again []bot.SessionKey, n int) {
 	}
 	slices.Sort(again)
 	clear(d.retry)
-	return again, len(d.jobs) + d.queue.Len() + len(again)
+	return again, len(d.jobs) + len(d.queued) + len(again)
 }
 
 // inherit looks once at every turn that is in progress when the process starts. No list has all of them: a parked turn

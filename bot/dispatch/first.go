@@ -79,7 +79,7 @@ func (d *Dispatcher) beginFirsts(batch []incoming) {
 func (d *Dispatcher) startFirst(session bot.SessionKey, f *first) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.turns == nil || d.paused[session] != nil || d.queue.Len() > 0 || len(d.jobs) >= d.opts.Concurrency || d.jobs[session] != nil || !d.room() {
+	if d.turns == nil || d.paused[session] != nil || len(d.queued) > 0 || len(d.back) > 2*d.limit || len(d.jobs) >= d.opts.Concurrency || d.jobs[session] != nil || !d.room() {
 		return false
 	}
 	party := cmp.Or(f.msg.Person, partyOf(session))
@@ -97,6 +97,11 @@ func (d *Dispatcher) startFirst(session bot.SessionKey, f *first) bool {
 func (d *Dispatcher) serveFirst(ctx context.Context, session bot.SessionKey, j *job, f *first) {
 	more := d.guarded(ctx, session, j, func(arrival **bot.Arrival) bool {
 		defer f.refuse() // also after a panic
+		patience, cancel := context.WithTimeout(ctx, startPatience)
+		defer cancel()
+		if !d.stepBack(patience, j) {
+			return false
+		}
 		return d.lookFirst(ctx, session, j, f, arrival)
 	})
 	d.release(session, j, more)

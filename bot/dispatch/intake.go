@@ -61,6 +61,7 @@ func (d *Dispatcher) Accept(ctx context.Context, raws []turn.Raw) error {
 func (d *Dispatcher) keepAll(ctx context.Context, batch []incoming, chosen func(*incoming) bool) error {
 	change := &bot.Change{}
 	var list []*incoming
+	together := true
 	for i := range batch {
 		if !chosen(&batch[i]) {
 			continue
@@ -69,16 +70,33 @@ func (d *Dispatcher) keepAll(ctx context.Context, batch []incoming, chosen func(
 		change.Arrive = append(change.Arrive, batch[i].arrival)
 		if batch[i].moved != nil {
 			change.Facts = append(change.Facts, *batch[i].moved)
+			together = false
 		}
 	}
 	if len(change.Arrive) == 0 {
 		return nil
 	}
-	if _, err := d.parts.Store.Apply(ctx, change); err != nil {
+	seqs, err := d.arrive(ctx, change, together)
+	if err != nil {
 		return err
+	}
+	for i, in := range list {
+		in.arrival.Seq = seqs[i]
 	}
 	d.hint(list)
 	return nil
+}
+
+// arrive stores arrivals and returns their numbers.
+func (d *Dispatcher) arrive(ctx context.Context, change *bot.Change, together bool) ([]int64, error) {
+	if together {
+		return d.arrivals.store(ctx, d.parts.Store, change.Arrive)
+	}
+	applied, err := d.parts.Store.Apply(ctx, change)
+	if err != nil {
+		return nil, err
+	}
+	return applied.Seqs, nil
 }
 
 // hint announces what was stored; without it, the sweep would find it a little later. Repeated updates are announced
@@ -97,6 +115,9 @@ func (d *Dispatcher) hint(list []*incoming) {
 			d.mu.Unlock()
 		}
 		d.enqueueFor(in.arrival.Session, in.msg.Person)
+		if who := d.askerOf(&in.msg, &in.arrival); who != nil && who.arrival != 0 {
+			d.waitsFor(in.arrival.Session, who)
+		}
 		d.queuedBehind(in.arrival.Session)
 	}
 	if express {

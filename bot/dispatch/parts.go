@@ -41,6 +41,8 @@ type Words interface { //nolint:interfacebloat // one source of sentences
 	Busy(language, request string) string
 	// Behind says that a message waits behind a decision.
 	Behind(language string) string
+	// Crowded says that many are asking, and how long somebody has to wait.
+	Crowded(language string, wait time.Duration) string
 	// NotKept says that a file made by a tool could not be kept and is therefore not sent.
 	NotKept(language, tool, name string) string
 	// Summed says that the model now works with a summary of the older part of the conversation.
@@ -68,6 +70,8 @@ type Words interface { //nolint:interfacebloat // one source of sentences
 type Signs interface {
 	// Waits reports that a message may wait behind a turn of the session.
 	Waits(session bot.SessionKey)
+	// Crowded reports that a message waits because many are asking, and not behind a turn of its session.
+	Crowded(session bot.SessionKey, arrival int64, place bot.Place, message string)
 	// Ended reports that a turn of the session has ended.
 	Ended(session bot.SessionKey)
 	// Merged reports messages that a turn took along with the one before them.
@@ -84,6 +88,9 @@ type Receiving struct {
 	Attachments turn.Attachments
 	// Typing shows for a moment that something is being done; may be nil. It may be dropped and must not take long.
 	Typing func(ctx context.Context, place bot.Place)
+	// Waits shows text as the draft with this id, for some 30 s, for somebody who waits because many are asking; nil =
+	// nowhere. able is false where that can never be shown, shown if it cannot be now.
+	Waits  func(ctx context.Context, place bot.Place, draft int64, text string) (shown, able bool)
 	Signs  Signs       // nil = none are shown
 	Memory turn.Memory // nil = nothing is remembered between conversations
 	// Resumed is told of each message that begins a turn, with what was said before it in the conversation, as far as the
@@ -162,6 +169,7 @@ type Options struct {
 	Owner       string
 	Concurrency int // maximum of concurrent turns; default 1024
 	PerCaller   int // maximum of concurrent turns of one person; default a quarter of Concurrency, at least 1
+	Starts      int // maximum of turns that begin at once, each until it is stored; 0 = learnt from how long that takes
 	// Bytes that concurrent turns may hold together, estimated from the latest ones; 0 = no limit.
 	Memory int64
 	Lease  time.Duration // default 60 s

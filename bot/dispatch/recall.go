@@ -17,11 +17,12 @@ type reminder struct {
 
 // remind looks up what may matter to the message of a turn that begins. It becomes part of the message's entry, so that
 // the conversation before it, which a vendor may have cached, stays the same.
-func (d *Dispatcher) remind(ctx context.Context, lane *bot.Lane, t *task) {
+func (d *Dispatcher) remind(ctx context.Context, lane *bot.Lane, t *task, j *job) {
 	memory := d.parts.Memory
 	if memory == nil || !memory.Has(t.msg) {
 		return
 	}
+	d.stepAside(j) // a text is looked up by a request to its model
 	of := &turn.Reminder{Message: t.msg}
 	if tail, ok := d.kept.tail(lane); ok {
 		for i := range tail.Entries {

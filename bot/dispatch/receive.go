@@ -36,6 +36,7 @@ func (d *Dispatcher) receive(ctx context.Context, lane *bot.Lane, t *task, j *jo
 	if len(t.msg.Files) == 0 || d.parts.Attachments == nil {
 		return false, true
 	}
+	d.stepAside(j) // others may take long to give them
 	reading, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	d.mu.Lock()

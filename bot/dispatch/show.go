@@ -3,7 +3,6 @@ package dispatch
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"strconv"
 	"time"
 
@@ -24,10 +23,8 @@ func (w *work) watch(ctx context.Context) (agent.Sink, func()) {
 	if w.d.parts.Progress == nil {
 		return silent{}, func() {}
 	}
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(w.turn.ID)) // a hash never fails
 	watched := turn.Watched{
-		Place: w.msg.Place, Turn: w.turn.ID, Draft: int64(h.Sum32()&0x3fffffff) + 1, Language: w.msg.Language,
+		Place: w.msg.Place, Turn: w.turn.ID, Draft: draftOf(w.turn.ID), Language: w.msg.Language,
 		Gone: func(asked time.Time) { w.d.Gone(w.msg.Place, asked) },
 	}
 	if w.msg.Place.Business() == "" { // the owner would not write and rewrite a message either

@@ -32,6 +32,7 @@ func (d *Dispatcher) goOnWith(ctx context.Context, lane *bot.Lane, t *task, j *j
 	defer w.close(ctx)
 	d.mu.Lock()
 	j.cancel, j.lease, j.turn, j.held = cancel, w.lease, lane.Turn, true
+	d.held(j)
 	d.mu.Unlock()
 	// Whatever arrived since the lane was read is in the store.
 	dropped, others, cause := d.overtaken(ctx, lane)
@@ -122,6 +123,7 @@ func (w *work) conclude(ctx context.Context, out agent.Outcome, err error, took 
 	kept, done := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
 	defer done()
 	w.lookAround(kept, took)
+	w.d.untold(w.lane.Session)
 	if err := w.commit(kept, out); err != nil {
 		return w.unfinished(kept, err)
 	}

@@ -20,9 +20,18 @@ func (d *Desk) round(ctx context.Context, key bot.SessionKey, s *session, taken 
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s.busy = false
-	now := d.deps.Now()
-	if len(s.marks) > 0 && (s.due.IsZero() || s.due.After(now.Add(again))) {
-		s.due = now.Add(again)
+	d.rest(s)
+}
+
+// rest sets when a session with signs is looked at again. d.mu must be held.
+func (d *Desk) rest(s *session) {
+	wait := again
+	if s.crowd {
+		wait = others
+	}
+	next := d.deps.Now().Add(wait)
+	if len(s.marks) > 0 && (s.due.IsZero() || s.due.After(next)) {
+		s.due = next
 	}
 	d.nudge()
 }

@@ -42,6 +42,9 @@ const (
 	keep = 7 * 24 * time.Hour
 	// tries limits the attempts to remove a sign.
 	tries = 10
+	// mostCrowd limits the signs that are about to be shown because many are asking; batch is how many of them are stored
+	// together.
+	mostCrowd, batch = 1024, 32
 	// slots limits the sessions that are looked at at once.
 	slots = 8
 	// requestTime limits one request to the channel, commitTime one write to the store.
@@ -79,6 +82,8 @@ type Desk struct {
 	mu       sync.Mutex
 	sessions map[bot.SessionKey]*session
 	muted    map[string]time.Time // chats that take no reactions, by key, and until when
+	crowd    []crowded            // to be shown
+	crowding bool                 // some of them are being stored
 
 	wake  chan struct{}
 	slots chan struct{}
@@ -89,8 +94,16 @@ type Desk struct {
 type session struct {
 	due   time.Time
 	busy  bool
+	crowd bool // it waits because many are asking, so it is not looked at often
 	taken []bot.Message
 	marks map[int64]*mark
+}
+
+// crowded is a message that waits because many are asking.
+type crowded struct {
+	session bot.SessionKey
+	arrival int64
+	mark    *mark
 }
 
 // mark is the sign of a waiting message.
@@ -119,6 +132,20 @@ func (d *Desk) Waits(key bot.SessionKey) {
 		s.due = due
 	}
 	d.nudge()
+}
+
+// Crowded reports that a message waits because many are asking, and not behind a turn of its session: it gets a sign at
+// once, until its answer is there. Only what is reported is shown, and the session is not read for it.
+func (d *Desk) Crowded(key bot.SessionKey, arrival int64, place bot.Place, message string) {
+	if d.silenced(place) || !key.InChat(place.ChatKey()) {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.crowd) < mostCrowd {
+		d.crowd = append(d.crowd, crowded{key, arrival, &mark{Place: place, Message: message}})
+		d.nudge()
+	}
 }
 
 // Ended reports that a turn of the session has ended.
@@ -222,6 +249,7 @@ func (d *Desk) inherit(ctx context.Context) {
 func (d *Desk) start(ctx context.Context, now time.Time) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.startCrowd(ctx)
 	wait := others
 	for key, s := range d.sessions {
 		switch {

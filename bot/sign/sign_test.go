@@ -3,8 +3,10 @@ package sign_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,9 +81,11 @@ func open(t *testing.T) *world {
 }
 
 // start begins a process; stop ends it.
-func (w *world) start() {
+func (w *world) start() { w.startOn(w.store) }
+
+func (w *world) startOn(store sign.Store) {
 	w.desk = sign.New(sign.Deps{
-		Store: w.store, Reactor: w.chat, Decoders: map[bot.Source]bot.Decoder{bot.FromTerminal: bot.MessageDecoder{}},
+		Store: store, Reactor: w.chat, Decoders: map[bot.Source]bot.Decoder{bot.FromTerminal: bot.MessageDecoder{}},
 		Now: time.Now, Log: zerolog.New(zerolog.NewTestWriter(w.T)),
 	})
 	ctx, cancel := context.WithCancel(w.Context())
@@ -298,4 +302,82 @@ func TestFailures(t *testing.T) {
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
+}
+
+// TestCrowded: a message that waits because many are asking, with no turn in its session, gets a sign at once, for one
+// Change with others and without reading its session; it goes with the answer, and a restart shows no second one.
+func TestCrowded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t)
+		first := w.say("m1", nil)
+		w.desk.Crowded(session, first, place, "m1")
+		w.desk.Crowded(session, first, place, "m1") // reported again by a process that does not know
+		w.chat.has(t, map[string]string{"m1": sign.Seen})
+		if w.chat.calls != 1 {
+			t.Errorf("%d requests for one sign", w.chat.calls)
+		}
+		w.stop()
+		w.start()
+		synctest.Wait()
+		w.desk.Crowded(session, first, place, "m1")
+		w.chat.has(t, map[string]string{"m1": sign.Seen})
+		if w.chat.calls != 1 {
+			t.Errorf("%d requests after a restart", w.chat.calls)
+		}
+		w.apply(&bot.Change{Done: []int64{first}})
+		w.desk.Ended(session)
+		w.chat.has(t, map[string]string{})
+		if left, err := w.store.FactsOf(t.Context(), sign.Bucket, "", time.Now()); err != nil || len(left) != 0 {
+			t.Errorf("left: %v, %v", left, err)
+		}
+		w.stop()
+	})
+}
+
+// TestManyCrowded: the signs of many sessions cost few Changes, and chats that take none are left alone.
+func TestManyCrowded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t)
+		counted := &changes{Store: w.store}
+		w.stop()
+		w.startOn(counted)
+		want := map[string]string{}
+		for i := range 100 {
+			chat := place
+			chat.Chat = fmt.Sprint(100 + i)
+			message := fmt.Sprint("m", i)
+			w.desk.Crowded(chat.SessionKey(""), int64(i+1), chat, message)
+			want[message] = sign.Seen
+		}
+		w.chat.has(t, want)
+		if n := counted.n.Load(); n > 5 {
+			t.Errorf("%d Changes for 100 signs", n)
+		}
+		w.chat.answer = func(string, string) error {
+			return &bot.SendError{Outcome: bot.Refused, Err: errors.New("no reactions")}
+		}
+		quiet := place
+		quiet.Chat = "quiet"
+		for range 3 {
+			w.desk.Crowded(quiet.SessionKey(""), 500, quiet, "q")
+			synctest.Wait()
+		}
+		if w.chat.calls != 101 {
+			t.Errorf("%d requests, want one for the chat that takes no reactions", w.chat.calls)
+		}
+		w.stop()
+	})
+}
+
+// changes counts Changes.
+type changes struct {
+	*bottest.Store
+	n atomic.Int64
+}
+
+func (c *changes) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, error) {
+	c.n.Add(1)
+	return c.Store.Apply(ctx, change)
 }

@@ -64,6 +64,7 @@ type ownerBook struct {
 type noticeBook struct {
 	Unstored, Behind, Nothing          string
 	OutOfOrder                         string // advice
+	Crowded                            string // time
 	Away, Busy, Broken                 string // request
 	Cut, Filtered, Placeholder, Resent string
 	Lost                               count // messages

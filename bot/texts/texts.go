@@ -195,6 +195,17 @@ func (w Words) Busy(language, request string) string {
 // Behind says that a message waits behind a decision.
 func (w Words) Behind(language string) string { return w.in(language).Notices.Behind }
 
+// Crowded says that many are asking, and roughly how long somebody has to wait: in tens of seconds, then in minutes.
+func (w Words) Crowded(language string, wait time.Duration) string {
+	const grain = 10 * time.Second
+	b := w.in(language)
+	wait = max(grain, (wait+grain-1)/grain*grain)
+	if wait > 100*time.Second {
+		wait = min(2*time.Hour-time.Minute, (wait+time.Minute-1)/time.Minute*time.Minute)
+	}
+	return fmt.Sprintf(b.Notices.Crowded, w.Duration(language, wait))
+}
+
 // Nothing replies to a message that contains nothing to work on.
 func (w Words) Nothing(language string) string { return w.in(language).Notices.Nothing }
 

@@ -53,7 +53,7 @@ func everything(l string) map[string][]string {
 			ended(journal.ReasonOvertime, "", 0), ended(journal.ReasonOversize, "", 0),
 			ended(journal.ReasonEmpty, "", 0), ended(journal.ReasonRefusal, "", 0), ended(journal.ReasonGivenUp, "", 0), ended(journal.ReasonInternal, "", 0), ended("new reason", "", 0),
 		},
-		"Cut": {w.Cut(l)}, "OtherModel": {texts.Words{OtherModels: true}.OtherModel(l, journal.ReasonCredit)}, "Filtered": {w.Filtered(l)}, "Away": {w.Away(l, "7f3a")}, "Busy": {w.Busy(l, "7f3a")}, "Behind": {w.Behind(l)}, "Nothing": {w.Nothing(l)}, "Placeholder": {w.Placeholder(l)},
+		"Cut": {w.Cut(l)}, "OtherModel": {texts.Words{OtherModels: true}.OtherModel(l, journal.ReasonCredit)}, "Filtered": {w.Filtered(l)}, "Away": {w.Away(l, "7f3a")}, "Busy": {w.Busy(l, "7f3a")}, "Behind": {w.Behind(l)}, "Crowded": {w.Crowded(l, 12*time.Second), w.Crowded(l, 5*time.Minute)}, "Nothing": {w.Nothing(l)}, "Placeholder": {w.Placeholder(l)},
 		"StopButton": {w.StopButton(l)}, "StopToast": {w.StopToast(l)}, "StopOver": {w.StopOver(l)}, "StopNotYours": {w.StopNotYours(l)},
 		"Broken": {w.Broken(l, "7f3a")}, "Resent": {w.Resent(l)}, "Thinking": {w.Thinking(l)},
 		"Silent": {w.Silent(l, 15*time.Second), w.Silent(l, time.Minute)},

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -102,5 +103,36 @@ func (c *Core) typing(ch channel, pacer bot.Pacer) func(context.Context, bot.Pla
 		if err := ch.live.Typing(ctx, place); err != nil && ctx.Err() == nil {
 			c.log.Debug().Err(err).Msg("typing not shown")
 		}
+	}
+}
+
+// waits shows somebody who writes to a busy service that they have to wait, as a draft; nil where the channel cannot.
+func (c *Core) waits(ch channel, pacer bot.Pacer) func(ctx context.Context, place bot.Place, draft int64, text string) (shown, able bool) {
+	if ch.live == nil {
+		return nil
+	}
+	return func(ctx context.Context, place bot.Place, draft int64, text string) (shown, able bool) {
+		if !ch.live.Drafts(place) {
+			return false, false
+		}
+		done, ok := pacer.Try(ctx, place, bot.Low)
+		if !ok {
+			return false, true
+		}
+		defer done()
+		err := ch.live.Draft(ctx, place, draft, bot.Content{Text: text})
+		if err == nil {
+			return true, true
+		}
+		c.log.Debug().Err(err).Msg("a draft for somebody who waits is not shown")
+		failed, _ := errors.AsType[*bot.SendError](err)
+		switch {
+		case failed == nil:
+		case failed.Outcome == bot.Throttled:
+			pacer.Freeze(place, failed.RetryAfter)
+		case failed.Outcome == bot.Refused:
+			return false, false
+		}
+		return false, true
 	}
 }

@@ -174,7 +174,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	s.dispatcher = dispatch.New(dispatch.Parts{
 		Store: offered, Decoders: ch.decoders, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: s.meter, Commands: s.commands,
 		Approvals: questions, Explanations: broker, Buttons: s.buttons(store, why), Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
-		Receiving: dispatch.Receiving{Workspace: c.dirs().ID, Attachments: files, Typing: c.typing(ch, pacer), Signs: s.newSigns(pacer), Memory: c.recalls(), Resumed: s.recap.Resumed, Schedule: s.scheduled()},
+		Receiving: dispatch.Receiving{Workspace: c.dirs().ID, Attachments: files, Typing: c.typing(ch, pacer), Waits: c.waits(ch, pacer), Signs: s.newSigns(pacer), Memory: c.recalls(), Resumed: s.recap.Resumed, Schedule: s.scheduled()},
 		Observers: dispatch.Observers{Observe: s.observe, Trace: c.turnTrace()}, News: c.news.Read, Model: c.choices.Of,
 	}, dispatch.Options{
 		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: turnMemory(), Grace: grace, Merge: ch.merge, Busy: ch.busy, Shared: c.shared(),

@@ -206,7 +206,7 @@ func (t *talks) measure(ctx context.Context, d time.Duration, meanwhile func() e
 	t.mu.Unlock()
 	wait(ctx, d)
 	if err := await(ctx, t.enough); err != nil {
-		return heard{}, err
+		return heard{}, t.why(err)
 	}
 	t.mu.Lock()
 	t.on = false
@@ -217,7 +217,7 @@ func (t *talks) measure(ctx context.Context, d time.Duration, meanwhile func() e
 	}
 	if due > 0 {
 		if err := await(ctx, t.heard); err != nil {
-			return heard{}, err
+			return heard{}, t.why(err)
 		}
 	}
 	t.mu.Lock()
@@ -238,12 +238,19 @@ func (t *talks) end(ctx context.Context) error {
 	t.mu.Unlock()
 	if open > 0 {
 		if err := await(ctx, t.idle); err != nil {
-			return err
+			return t.why(err)
 		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.problem
+}
+
+// why returns the error of a wait for answers, with what was wrong before.
+func (t *talks) why(err error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return errors.Join(err, t.problem)
 }
 
 // await waits for answers.
