@@ -37,6 +37,7 @@ type Change struct {
 	Facts   []Fact // set; a value of "" deletes
 	FactsIf []Fact // set only if absent or expired by the store's clock; Applied.Set reports which were
 	Charges []Charge
+	Ledger  *Ledger // nil = nothing is set aside, and no limit is checked
 	Move    *Move
 	// PlaceholderOf is the session whose lane gets Send[0] as its placeholder (Lane.Live); "" = none.
 	PlaceholderOf SessionKey
@@ -110,6 +111,12 @@ func (c *Change) validateLists() error {
 	}
 	for i := range c.Charges {
 		errs = append(errs, invalid(c.Charges[i].Key == "", "a charge needs a key"))
+	}
+	if c.Ledger != nil {
+		for i := range c.Ledger.Asides {
+			a := &c.Ledger.Asides[i]
+			errs = append(errs, invalid(c.Ledger.Holder == "" || a.Scope == "" || a.N < 0 || a.Ahead < 0, "what is set aside needs a holder and a scope"))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -226,6 +233,7 @@ type Applied struct {
 	Moved     []bool          // of Rows: the compare-and-set took effect
 	Decided   []ApprovalState // of Decide; not to be used on an error
 	Withdrawn []string        // approvals that Cancel has withdrawn
+	Ahead     bool            // of Ledger: Ahead is set aside too
 	// Of Rows: pending ones behind open rows of their chat that another process sends, or that were to become sending.
 	Queued []int64
 }

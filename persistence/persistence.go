@@ -132,6 +132,7 @@ type vital interface {
 // member has the operations on the processes that use the database; see Stores.
 type member interface {
 	Alive() bool
+	Older() bool
 	Buried() <-chan struct{}
 	Living(ctx context.Context) ([]string, error)
 	Clock(at time.Time) time.Time
@@ -305,6 +306,9 @@ func Migrate(ctx context.Context, dataDir, url string) (Schema, error) {
 // cheap. An irreversible action that is not a Change (a request to another service, the start of a tool) may begin only
 // while it returns true.
 func (s *Stores) Alive() bool { return s.database.Alive() }
+
+// Older reports whether a process of a version lives that does not know bot.Ledger. It does no I/O.
+func (s *Stores) Older() bool { return s.database.Older() }
 
 // Sure waits until Alive returns true, which the next beat brings about unless the server is down. It returns ErrBuried
 // if that cannot happen any more, or the error of ctx.

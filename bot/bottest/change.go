@@ -39,6 +39,13 @@ func (s *Store) world(needs *state.Needs) *state.World {
 			w.Rows[id] = state.DeliveryOf(&row)
 		}
 	}
+	if n := needs.Accounts; len(n) > 0 {
+		w.Accounts = s.balances(needs)
+		w.Charged = map[string]bool{}
+		for _, key := range needs.Charged {
+			_, w.Charged[key] = s.charges[key]
+		}
+	}
 	return w
 }
 
@@ -121,6 +128,9 @@ func (s *Store) save(change *bot.Change, done *state.Result, c *contents) {
 		if _, ok := s.charges[charge.Key]; !ok {
 			s.charges[charge.Key] = charge
 		}
+	}
+	if change.Ledger != nil && change.Ledger.Owner != "" {
+		s.setAside(change.Ledger, done.Asides)
 	}
 }
 

@@ -47,8 +47,9 @@ type memory struct {
 	keys      map[string]int64 // Row.Key → id
 	facts     map[state.FactKey]bot.Fact
 	charges   map[string]bot.Charge
-	owners    map[int64]string // of rows
-	living    map[string]bool  // processes that have a name
+	asides    map[string]asides // by holder
+	owners    map[int64]string  // of rows
+	living    map[string]bool   // processes that have a name
 }
 
 var _ bot.Store = (*Store)(nil)
@@ -73,6 +74,7 @@ func New() *Store {
 		keys:      map[string]int64{},
 		facts:     map[state.FactKey]bot.Fact{},
 		charges:   map[string]bot.Charge{},
+		asides:    map[string]asides{},
 		owners:    map[int64]string{},
 		living:    map[string]bool{},
 	}}
@@ -94,6 +96,7 @@ func (s *Store) Bury(process string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.living, process)
+	s.book(func(owner string) bool { return owner == process })
 	for session, lane := range s.lanes {
 		if lane.Owner == process {
 			s.lanes[session] = state.Release(lane)

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/zephbot/zephbot/agent/journal"
@@ -120,6 +121,7 @@ func (d *Dispatcher) beginning(lane *bot.Lane, t *task, news turn.News, admissio
 		}},
 		Append:  &bot.Append{Session: lane.Session, After: lane.Last, Entries: []journal.Entry{b.entry}},
 		Charges: admission.Charges,
+		Ledger:  admission.Ledger,
 		Facts:   news.Told,
 	}
 	b.entry.N = lane.Last + 1
@@ -194,9 +196,15 @@ func (d *Dispatcher) notBegun(
 	if wasKept && taken(err) {
 		d.kept.mistrust()
 	}
+	_, full := errors.AsType[*bot.NoRoom](err)
+	if full {
+		d.report(ctx, d.parts.Meter.Undo(context.WithoutCancel(ctx), admission.Charges), "give a charge back")
+	}
 	switch {
 	case f != nil: // it is stored as an ordinary message and begins again
 		return false
+	case full: // the admission is refused now
+		return true
 	case hopeless(err): // it can never begin
 		d.report(ctx, d.parts.Meter.Undo(context.WithoutCancel(ctx), admission.Charges), "give a charge back")
 		return d.trouble(ctx, session, a, err)

@@ -52,17 +52,19 @@ func (j *laneJournal) Load(ctx context.Context, room int) (journal.Tail, error) 
 // Append implements agent.Journal. Once a Change was submitted, its commit decides: the caller gets the outcome even if
 // its context ends.
 func (j *laneJournal) Append(ctx context.Context, entries ...journal.Entry) ([]journal.Entry, error) {
-	rows, charges := j.notices(entries), j.purse.Charges()
 	change := &bot.Change{
-		Lease: &j.lease, Append: &bot.Append{Session: j.lease.Session, After: j.last, Entries: entries}, Send: rows, Charges: charges, Facts: j.purse.Facts(),
+		Lease: &j.lease, Append: &bot.Append{Session: j.lease.Session, After: j.last, Entries: entries}, Send: j.notices(entries),
 	}
 	if err := j.ear.joins(ctx, change); err != nil {
 		return nil, err
 	}
-	if _, err := j.store.Apply(ctx, change); err != nil {
+	spent := j.purse.Spend()
+	spent.In(change)
+	applied, err := j.store.Apply(ctx, change)
+	j.purse.Stored(&spent, applied)
+	if err != nil {
 		return nil, j.ear.refused(change, err)
 	}
-	j.purse.Stored(len(charges))
 	j.ear.joined(change)
 	if len(change.Send) > 0 {
 		j.wake()

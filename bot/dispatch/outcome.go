@@ -32,14 +32,12 @@ func (w *work) commit(ctx context.Context, out agent.Outcome) error {
 		}
 		change, err := w.change(ctx, out)
 		if err == nil {
-			w.spent(change)
 			w.shortened(change, out)
 			w.retold(change, out)
-			_, err = w.d.parts.Store.Apply(ctx, change)
+			err = w.apply(ctx, change)
 		}
 		switch {
 		case err == nil:
-			w.purse.Stored(len(change.Charges))
 			w.keep(out)
 			w.d.runEnded(w.arrival)
 			w.observeEnd(change, out)
@@ -109,16 +107,18 @@ func (w *work) change(ctx context.Context, out agent.Outcome) (*bot.Change, erro
 	return change, err
 }
 
-// spent adds what the run has spent, and what the person is to be told of it.
-func (w *work) spent(change *bot.Change) {
-	change.Charges = w.purse.Charges()
-	change.Facts = append(change.Facts, w.purse.Facts()...)
-	if w.quiet() {
-		return
+// apply stores a Change with what the run has spent, and what the person is to be told of it.
+func (w *work) apply(ctx context.Context, change *bot.Change) error {
+	spent := w.purse.Spend()
+	spent.In(change)
+	if !w.quiet() {
+		for _, n := range w.purse.Notices() {
+			change.Send = append(change.Send, w.row(bot.Notice, bot.Content{Text: n.Text}, "quota/"+n.Key))
+		}
 	}
-	for _, n := range w.purse.Notices() {
-		change.Send = append(change.Send, w.row(bot.Notice, bot.Content{Text: n.Text}, "quota/"+n.Key))
-	}
+	applied, err := w.d.parts.Store.Apply(ctx, change)
+	w.purse.Stored(&spent, applied)
+	return err
 }
 
 // shortened tells the person, once in a conversation, that the model does not read its oldest messages any more.

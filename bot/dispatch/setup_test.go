@@ -190,18 +190,18 @@ type purse struct {
 	notices []turn.Notice
 }
 
-func (p *purse) Charges() []bot.Charge {
+func (p *purse) Spend() turn.Spent {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Clone(p.charges)
+	return turn.Spent{Charges: slices.Clone(p.charges)}
 }
 
-func (p *purse) Facts() []bot.Fact { return nil }
-
-func (p *purse) Stored(n int) {
+func (p *purse) Stored(s *turn.Spent, applied *bot.Applied) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.charges = p.charges[n:]
+	if applied != nil {
+		p.charges = p.charges[len(s.Charges):]
+	}
 }
 
 func (p *purse) Reserve(context.Context, string, pay.Amount) error { return nil }

@@ -90,13 +90,17 @@ func (w *work) close(ctx context.Context) {
 // closePurse ends a purse, and stores by themselves the charges that no other Change has stored.
 func (d *Dispatcher) closePurse(ctx context.Context, p turn.Purse) {
 	p.Close()
-	charges := p.Charges()
-	if len(charges) == 0 {
-		return
-	}
 	kept, done := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
 	defer done()
-	_, err := d.parts.Store.Apply(kept, &bot.Change{Charges: charges, Facts: p.Facts()})
+	spent := p.Spend()
+	var applied *bot.Applied
+	var err error
+	if !spent.None() {
+		var change bot.Change
+		spent.In(&change)
+		applied, err = d.parts.Store.Apply(kept, &change)
+	}
+	p.Stored(&spent, applied)
 	d.report(kept, err, "store what was spent")
 }
 

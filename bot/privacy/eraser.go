@@ -212,7 +212,7 @@ func (e *eraser) stays(table string, row Record) Why {
 		case usedBucket, tryBucket, auditBucket:
 			return StaysBriefly
 		}
-	case chargeTable, usageTable:
+	case chargeTable, usageTable, holdTable:
 		return StaysSums
 	case outboxTable:
 		if strings.HasPrefix(row["key"], rowKey) {

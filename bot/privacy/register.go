@@ -47,6 +47,7 @@ const (
 	outboxTable   = "outbox"
 	factTable     = "fact"
 	chargeTable   = "charge"
+	holdTable     = "hold"
 	usageTable    = "usage"
 	overflowTable = "tool_overflow"
 	refTable      = "blob_ref"
@@ -100,6 +101,10 @@ func rules() []rule {
 		{
 			Table: Table{Name: usageTable, Key: text("day", "scope", "unit"), More: ints("n")},
 			erase: (*eraser).charge, mine: (*Subject).spent, Bound: "400 days",
+		},
+		{
+			Table: Table{Name: holdTable, Key: text("holder", "scope", "unit", "day"), More: ints("n")},
+			erase: (*eraser).charge, mine: (*Subject).spent, Bound: "until the turn that spends it ends",
 		},
 	}
 }

@@ -78,29 +78,12 @@ func (m *Meter) take(ctx context.Context, turn string, slots []slot) (counts []i
 	return counts[:n], denied, nil
 }
 
-// read gives the present counts of slots.
-func (m *Meter) read(ctx context.Context, slots []slot) (counts []int64, err error) {
-	keys := make([]string, len(slots), len(slots)+1)
-	for i := range slots {
-		keys[i] = slots[i].key()
-	}
-	err = m.steady(ctx, slots, func(mark Take) (int64, error) {
-		if counts, err = m.counter.Read(ctx, append(keys, mark.Key)); err != nil {
-			return 0, fmt.Errorf("read quota: %w", err)
-		}
-		return counts[len(slots)], nil
-	}, func(Take) error { return nil })
-	if err != nil {
-		return nil, err
-	}
-	return counts[:len(slots)], nil
-}
-
 // Undo implements turn.Meter. What is given back belongs to the windows in which it was taken.
 func (m *Meter) Undo(ctx context.Context, charges []bot.Charge) error {
 	if len(charges) == 0 {
 		return nil
 	}
+	m.suspect(charges)
 	var list []Take
 	for _, c := range charges {
 		month, _, ok := cutDay(c.Day)

@@ -1,15 +1,15 @@
 package quota
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
-
-	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/llm"
@@ -21,26 +21,49 @@ import (
 
 // purse is what a turn under way may spend, and has spent. Safe for concurrent use.
 type purse struct {
-	meter *Meter
-	turn  string
-	msg   *bot.Message
-	house bool // of the service itself: the bot alone pays
+	meter  *Meter
+	turn   string
+	msg    *bot.Message
+	house  bool       // of the service itself: the bot alone pays
+	holder string     // names in the ledger what this run of the turn has set aside
+	store  sync.Mutex // held while something of the purse is being stored: the amounts of a holder are absolute
 
 	mu      sync.Mutex
 	closed  bool            // nobody stores its charges any more: it stores them itself
-	open    map[string]hold // by key: what is set aside
+	open    map[string]hold // by key: calls that are under way
 	charges []bot.Charge    // spent and not stored yet
+	kept    map[item]int64  // what the store has set aside at least; of all that it has ever been asked to
+	unsure  bool            // it is not known whether the store has set aside what it was asked to last
 	aside   turn.Aside      // spent besides the answers of the turn's model
 	told    [2]int          // calls of it that were asked for to be stored, and that are stored
 	run     string          // names what is stored of it, made when it is needed: a turn can be run again, in another process
 	notices []turn.Notice
 }
 
-// hold is what is set aside for one call of the model.
+// hold is what one call of the model may cost at most.
 type hold struct {
 	at     time.Time
+	day    string
 	levels []level
-	slots  []slot
+	slots  []slot // the counters that have limits; none = nothing is set aside
+	ns     [2]int64
+}
+
+// units are those of hold.ns.
+var units = [2]string{Tokens, USD} //nolint:gochecknoglobals // a constant list
+
+// item names what is set aside.
+type item struct{ scope, unit, day string }
+
+// each visits what a call asks for.
+func (h *hold) each(see func(it item, level *level, n int64)) {
+	for i := range h.levels {
+		for j, n := range h.ns {
+			if n > 0 {
+				see(item{h.levels[i].name, units[j], h.day}, &h.levels[i], n)
+			}
+		}
+	}
 }
 
 // Micro is an amount of USD in millionths, rounded up: what is spent is never counted as nothing.
@@ -53,7 +76,7 @@ func Micro(usd float64) int64 {
 
 // Open implements turn.Meter.
 func (m *Meter) Open(msg *bot.Message, id string) turn.Purse {
-	p := &purse{meter: m, turn: id, msg: msg, open: map[string]hold{}}
+	p := &purse{meter: m, turn: id, msg: msg, holder: id + "/" + rand.Text(), open: map[string]hold{}, kept: map[item]int64{}}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.purses[id] = p
@@ -76,7 +99,10 @@ func (p *purse) Close() {
 // What it has spent is stored at once.
 func (m *Meter) House(channel, name string) pay.Payer {
 	place := bot.Place{Channel: channel, Bot: name}
-	return &purse{meter: m, turn: "house", msg: &bot.Message{Place: place}, house: true, closed: true, open: map[string]hold{}}
+	return &purse{
+		meter: m, turn: "house", msg: &bot.Message{Place: place}, house: true, closed: true,
+		holder: "house/" + rand.Text(), open: map[string]hold{}, kept: map[item]int64{},
+	}
 }
 
 // levels are those that pay.
@@ -164,38 +190,37 @@ func (p *purse) LimitsUSD() bool {
 }
 
 // Reserve implements pay.Payer. What nobody knows the price of is refused where USD are limited: counted as nothing the
-// limit would be none, and counted as the dearest of all models it would be used up by one question.
+// limit would be none, and counted as the dearest of all models it would be used up by one question. When it returns, what
+// the call may cost is set aside in the store.
 func (p *purse) Reserve(ctx context.Context, key string, most pay.Amount) error {
 	m := p.meter
 	h := hold{at: m.now(), levels: p.levels()}
+	h.day = m.window(Day, h.at).label
 	h.slots = m.slots(h.levels, h.at, false, Tokens, USD)
 	if s, limited := limitOfUSD(h.slots); limited && most.Unpriced != "" {
 		m.denied(string(s.scope))
 		admin := !p.house && m.opts.Admin(ctx, p.msg.Place, p.msg.Caller)
 		return &agent.Denied{Scope: string(s.scope), Text: m.words.QuotaUnpriced(p.msg.Language, most.Unpriced, admin)}
 	}
-	ask(h.slots, m.most(most))
-	p.mu.Lock()
-	p.open[key] = h
-	p.mu.Unlock()
-	if len(h.slots) == 0 {
-		return nil
-	}
+	most = m.most(most)
+	ask(h.slots, most)
+	h.ns = [2]int64{int64(most.Tokens.Total()), Micro(most.USD)}
 	waited, pause := time.Duration(0), 100*time.Millisecond
 	for ; ; waited, pause = waited+pause, min(2*pause, time.Second) {
-		room, err := m.reserve(ctx, m.held(key), h.slots)
-		switch {
-		case err != nil:
-			m.Forget()
-			return p.unsure(ctx, err)
-		case room.Denied < 0:
+		err := p.setAside(ctx, key, h)
+		if err == nil {
 			return nil
-		case room.Full:
-			s := h.slots[room.Denied]
+		}
+		full, ok := errors.AsType[*bot.NoRoom](err)
+		if !ok {
+			return err
+		}
+		s := slotOf(h.slots, full)
+		switch {
+		case full.Taken+full.N-p.besidesOf(full) > full.Limit: // also when nobody has anything set aside
 			m.denied(string(s.scope))
-			return &agent.Denied{Scope: string(s.scope), Text: m.words.At(p.msg.Place).UsedUp(p.msg.Language, s.usage(room.Counts[room.Denied]))}
+			return &agent.Denied{Scope: string(s.scope), Text: m.words.At(p.msg.Place).UsedUp(p.msg.Language, s.usage(full.Taken))}
 		case waited >= m.opts.Patience:
-			s := h.slots[room.Denied]
 			m.denied(string(s.scope))
 			return &agent.Denied{Scope: string(s.scope), Text: m.words.QuotaBusy(p.msg.Language)}
 		}
@@ -203,6 +228,175 @@ func (p *purse) Reserve(ctx context.Context, key string, most pay.Amount) error 
 			return err
 		}
 	}
+}
+
+// besidesOf is what the other calls of the purse that are under way have set aside of an account.
+func (p *purse) besidesOf(full *bot.NoRoom) (sum int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for it, n := range p.needs() {
+		if it.scope == full.Scope && it.unit == full.Unit && (it.day == full.Window || bot.Month(it.day) == full.Window) {
+			sum += n
+		}
+	}
+	return sum
+}
+
+// slotOf returns the counter that a refusal is about.
+func slotOf(slots []slot, full *bot.NoRoom) slot {
+	for _, s := range slots {
+		if s.name == full.Scope && s.unit == full.Unit && s.label == full.Window {
+			return s
+		}
+	}
+	return slot{} // unreachable: nothing else is checked
+}
+
+// setAside makes sure that the store has set aside what a call may cost. That needs no Change if what is set aside is
+// enough. A refusal is a *bot.NoRoom.
+func (p *purse) setAside(ctx context.Context, key string, h hold) error {
+	p.store.Lock()
+	defer p.store.Unlock()
+	p.mu.Lock()
+	p.open[key] = h
+	enough := len(h.slots) == 0 || p.enough(&h)
+	p.mu.Unlock()
+	if enough {
+		return nil
+	}
+	err := p.meter.reserveOlder(ctx, key, h.slots)
+	if err == nil {
+		spent := p.spent()
+		spent.Ledger.Checked = true
+		var change bot.Change
+		spent.In(&change)
+		var applied *bot.Applied
+		applied, err = p.meter.mirror.Apply(ctx, &change)
+		p.note(&spent, applied)
+	}
+	if err != nil {
+		p.mu.Lock()
+		delete(p.open, key)
+		p.mu.Unlock()
+		return fmt.Errorf("reserve: %w", err)
+	}
+	return nil
+}
+
+// enough reports whether the store has set aside what a call needs that is among those under way. Called with mu held.
+func (p *purse) enough(h *hold) bool {
+	need, all := p.needs(), true
+	for _, c := range p.charges {
+		need[item{c.Scope, c.Unit, c.Day}] += c.N
+	}
+	h.each(func(it item, _ *level, _ int64) { all = all && need[it] <= p.kept[it] })
+	return all
+}
+
+// needs adds up what the calls under way may cost, where something is limited. Called with mu held.
+func (p *purse) needs() map[item]int64 {
+	need := map[item]int64{}
+	for _, h := range p.open {
+		if len(h.slots) > 0 {
+			h.each(func(it item, _ *level, n int64) { need[it] += n })
+		}
+	}
+	return need
+}
+
+// spent returns what is to be stored. Called with store held.
+func (p *purse) spent() turn.Spent {
+	facts := p.facts()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := turn.Spent{Charges: slices.Clone(p.charges), Facts: facts}
+	asides := map[item]bot.Aside{}
+	for it := range p.kept {
+		asides[it] = bot.Aside{Scope: it.scope, Unit: it.unit, Day: it.day}
+	}
+	for _, h := range p.open {
+		if len(h.slots) == 0 {
+			continue
+		}
+		h.each(func(it item, l *level, n int64) {
+			a := asides[it]
+			a.Scope, a.Unit, a.Day, a.N = it.scope, it.unit, it.day, a.N+n
+			a.OfDay, a.OfMonth = max(0, l.limits[Of{it.unit, Day}]), max(0, l.limits[Of{it.unit, Month}])
+			asides[it] = a
+		})
+	}
+	same := len(s.Charges) == 0 && !p.unsure
+	for it, a := range asides {
+		same = same && a.N == p.kept[it]
+	}
+	if !same && len(asides) > 0 {
+		s.Ledger = &bot.Ledger{Holder: p.holder, Turn: p.turn, Owner: p.meter.opts.Owner}
+		for _, a := range asides {
+			s.Ledger.Asides = append(s.Ledger.Asides, a)
+		}
+		slices.SortFunc(s.Ledger.Asides, func(a, b bot.Aside) int {
+			return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Day, b.Day))
+		})
+	}
+	return s
+}
+
+// note remembers what was stored; applied is nil if it may not have been.
+func (p *purse) note(s *turn.Spent, applied *bot.Applied) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s.Ledger != nil {
+		p.unsure = applied == nil
+		for i := range s.Ledger.Asides {
+			a := &s.Ledger.Asides[i]
+			it, n := item{a.Scope, a.Unit, a.Day}, a.N
+			switch before, known := p.kept[it]; {
+			case applied == nil && known:
+				n = min(n, before)
+			case applied == nil:
+				n = 0
+			case applied.Ahead:
+				n += a.Ahead
+			}
+			p.kept[it] = n
+		}
+	}
+	if applied != nil && s.Ledger != nil && !slices.ContainsFunc(s.Ledger.Asides, func(a bot.Aside) bool { return a.N > 0 || a.Ahead > 0 }) {
+		clear(p.kept) // the holder is forgotten
+	}
+	if applied != nil {
+		p.charges = p.charges[min(len(s.Charges), len(p.charges)):]
+		p.told[1] = p.told[0]
+	}
+}
+
+// Spend implements turn.Unstored.
+func (p *purse) Spend() turn.Spent {
+	p.store.Lock()
+	return p.spent()
+}
+
+// Stored implements turn.Unstored.
+func (p *purse) Stored(s *turn.Spent, applied *bot.Applied) {
+	p.note(s, applied)
+	p.store.Unlock()
+}
+
+// flush stores what nobody else stores.
+func (p *purse) flush(ctx context.Context) error {
+	spent := p.Spend()
+	var applied *bot.Applied
+	var err error
+	if !spent.None() {
+		var change bot.Change
+		spent.In(&change)
+		applied, err = p.meter.mirror.Apply(ctx, &change)
+	}
+	p.Stored(&spent, applied)
+	if err != nil {
+		return fmt.Errorf("store what was spent: %w", err)
+	}
+	return nil
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -216,34 +410,36 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// unsure decides for when the counters cannot be reached.
-func (p *purse) unsure(ctx context.Context, cause error) error {
-	if ctx.Err() != nil {
-		return cause
-	}
-	zerolog.Ctx(ctx).Error().Err(cause).Bool("allowed", p.meter.opts.AllowOnDown).Msg("quota counters are away")
-	if p.meter.opts.AllowOnDown {
-		return nil
-	}
-	p.meter.denied("down")
-	return &agent.Denied{Scope: "down", Text: p.meter.words.QuotaAway(p.msg.Language)}
-}
-
 // held is the id of a reservation of this process.
 func (m *Meter) held(key string) string { return key + "/" + m.id }
 
-// reserve sets aside what slots ask for, on counters that are filled.
-func (m *Meter) reserve(ctx context.Context, key string, slots []slot) (room Room, err error) {
+// reserveOlder sets aside what slots ask for on the counters too, while a process of a version lives that knows nothing of
+// the ledger. What those have set aside is a *bot.NoRoom. Counters that are away, or full by what is counted, decide
+// nothing: the ledger does.
+func (m *Meter) reserveOlder(ctx context.Context, key string, slots []slot) error {
+	if m.opts.Older == nil || !m.opts.Older() {
+		return nil
+	}
 	list := takes(slots)
-	err = m.steady(ctx, slots, func(mark Take) (int64, error) {
+	var room Room
+	err := m.steady(ctx, slots, func(mark Take) (epoch int64, err error) {
 		now := m.now()
-		room, err = m.counter.Reserve(ctx, key, append(list, mark), Hold{Now: now, Until: now.Add(m.opts.Hold)}, mark.Expire)
+		room, err = m.counter.Reserve(ctx, m.held(key), append(list, mark), Hold{Now: now, Until: now.Add(m.opts.Hold)}, mark.Expire)
 		if err != nil {
 			return 0, fmt.Errorf("reserve: %w", err)
 		}
 		return room.Counts[len(slots)], nil
 	}, func(Take) error { return nil }) // on the counters that are there now it is set aside again
-	return room, err
+	if err != nil {
+		m.Forget()
+		return nil
+	}
+	if room.Denied < 0 || room.Full {
+		return nil
+	}
+	s := &slots[room.Denied]
+	taken := room.Counts[room.Denied]
+	return &bot.NoRoom{Scope: s.name, Unit: s.unit, Window: s.label, Taken: taken, Held: s.limit - taken - s.n + 1, N: s.n, Limit: s.limit}
 }
 
 // Settle implements agent.Budget. A price below 0 is one that nobody knows: the most that it may be is counted.
@@ -273,8 +469,12 @@ func (p *purse) settle(ctx context.Context, key string, used pay.Amount, aside b
 	h, ok := p.open[key]
 	delete(p.open, key)
 	p.mu.Unlock()
+	if !ok && used.Tokens.Total() == 0 && used.USD <= 0 {
+		return nil // it was never set aside
+	}
 	if !ok {
 		h = hold{at: m.now(), levels: p.levels()}
+		h.day = m.window(Day, h.at).label
 		h.slots = m.slots(h.levels, h.at, false, Tokens, USD)
 	}
 	name := key + "/" + rand.Text()
@@ -284,9 +484,9 @@ func (p *purse) settle(ctx context.Context, key string, used pay.Amount, aside b
 	}
 	ask(h.slots, used)
 	counts, err := m.counter.Settle(ctx, m.held(key), name, takes(h.slots), markEnd(m.now()))
-	if err != nil { // the charges have it: the counters are filled from them
+	if err != nil { // the ledger has it; the counters are filled from it
 		m.Forget()
-		return errors.Join(stored, fmt.Errorf("settle: %w", err))
+		return stored
 	}
 	if note, ok := m.near(p.msg, h.slots, counts); ok {
 		p.mu.Lock()
@@ -308,8 +508,8 @@ func (p *purse) besides(used pay.Amount) {
 	p.aside.USD += used.USD
 }
 
-// Facts implements turn.Purse.
-func (p *purse) Facts() []bot.Fact {
+// facts returns what is to be stored of what was spent besides. Called with store held.
+func (p *purse) facts() []bot.Fact {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.told[0] = p.aside.Calls
@@ -325,7 +525,6 @@ func (p *purse) Facts() []bot.Fact {
 // book notes what is to be stored of a call. After the turn has ended it is stored here: a call of the model that a
 // server has asked for can outlive the turn.
 func (p *purse) book(ctx context.Context, name string, h hold, used pay.Amount) error {
-	day := p.meter.window(Day, h.at).label
 	var list []bot.Charge
 	for _, amount := range []struct {
 		unit string
@@ -333,38 +532,18 @@ func (p *purse) book(ctx context.Context, name string, h hold, used pay.Amount) 
 	}{{Tokens, int64(used.Tokens.Total())}, {USD, Micro(used.USD)}} {
 		for _, l := range h.levels {
 			if amount.n > 0 {
-				list = append(list, bot.Charge{Key: name + "/" + amount.unit + "/" + l.name, Scope: l.name, Unit: amount.unit, Day: day, N: amount.n})
+				list = append(list, bot.Charge{Key: name + "/" + amount.unit + "/" + l.name, Scope: l.name, Unit: amount.unit, Day: h.day, N: amount.n})
 			}
 		}
 	}
 	p.mu.Lock()
+	p.charges = append(p.charges, list...)
 	closed := p.closed
-	if !closed {
-		p.charges = append(p.charges, list...)
-	}
 	p.mu.Unlock()
-	if !closed || len(list) == 0 {
+	if !closed {
 		return nil
 	}
-	if _, err := p.meter.mirror.Apply(ctx, &bot.Change{Charges: list, Facts: p.Facts()}); err != nil {
-		return fmt.Errorf("store what was spent: %w", err)
-	}
-	return nil
-}
-
-// Charges implements turn.Purse.
-func (p *purse) Charges() []bot.Charge {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return append([]bot.Charge(nil), p.charges...)
-}
-
-// Stored implements turn.Purse.
-func (p *purse) Stored(n int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.charges = p.charges[min(n, len(p.charges)):]
-	p.told[1] = p.told[0]
+	return p.flush(ctx)
 }
 
 // Notices implements turn.Purse.
@@ -379,16 +558,16 @@ func (m *Meter) Usage(ctx context.Context, msg *bot.Message) ([]texts.Usage, err
 	levels, now := m.levels(msg), m.now()
 	slots := m.slots(levels, now, true, Turns)
 	slots = append(slots, m.slots(levels, now, false, Tokens, USD)...)
-	counts, err := m.read(ctx, slots)
-	if err != nil {
-		m.Forget()
-		return nil, err
-	}
 	var usage []texts.Usage
-	for i, s := range slots {
-		if s.scope != texts.Bot || s.limit > 0 {
-			usage = append(usage, s.usage(counts[i]))
+	for _, s := range slots {
+		if s.scope == texts.Bot && s.limit <= 0 {
+			continue
 		}
+		used, err := m.used(ctx, &s)
+		if err != nil {
+			return nil, err
+		}
+		usage = append(usage, s.usage(used))
 	}
 	return usage, nil
 }

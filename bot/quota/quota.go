@@ -1,13 +1,15 @@
 // Package quota counts what people, chats and the bot may use: turns, tokens and money, a day and a month. A turn is
 // counted when it begins; what a call of the model may cost at most is set aside before it and replaced by what it did
-// cost after it, each in one atomic step over all levels. What was spent is mirrored in the durable store with the
-// Change that it belongs to; while the counters are away, nothing begins.
+// cost after it, each in one atomic step over all levels. The ledger in the durable store decides (bot.Ledger), in the
+// Changes that these steps belong to. The counters, which can be in Redis, are fast: they say early that something is used
+// up, which the ledger has to confirm, and how near a limit is. They may lose everything, or be away.
 package quota
 
 import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,10 +30,9 @@ type Scopes struct {
 type Options struct {
 	Limits Scopes
 	// limits of single chats ("-100") and topics ("-100/7") instead of Limits.Chat; they hold whoever pays
-	ByChat      map[string]Limits
-	Payer       string         // in groups: user, chat, both (quotas.payer); default user
-	AllowOnDown bool           // quotas.on_redis_down = "allow"
-	Zone        *time.Location // in which days and months begin; nil = UTC
+	ByChat map[string]Limits
+	Payer  string         // in groups: user, chat, both (quotas.payer); default user
+	Zone   *time.Location // in which days and months begin; nil = UTC
 	// Price is the most that tokens may cost, in USD, of the models whose price is known; nil = nothing costs anything.
 	Price func(llm.Usage) float64
 	// Unpriced returns the name of the model that a turn is answered by, if nobody knows its price; "" = it is known. prefer
@@ -42,7 +43,12 @@ type Options struct {
 	// Most is the most that a call may cost, in USD, and the longest answer, in tokens. asked has the tokens of the request,
 	// and as Output how long an answer it asks for; 0 = it does not say. nil = what is asked for, at Price.
 	Most func(asked llm.Usage) (output int, usd float64)
-	// Hold is how long what is set aside for a call of the model is kept: longer than a call takes; default 15 min.
+	// Owner is this process, as the store knows it; "" = one without a name.
+	Owner string
+	// Older reports whether a process lives that knows nothing of the ledger and sets aside on the counters; nil = none.
+	Older func() bool
+	// Hold is how long what is set aside on the counters for such a process is kept: longer than a call takes; default
+	// 15 min.
 	Hold time.Duration
 	// Patience is how long a call of the model waits for what others have set aside; default 20 s.
 	Patience time.Duration
@@ -64,6 +70,9 @@ func (o Options) withDefaults() Options {
 	if o.Admin == nil {
 		o.Admin = func(context.Context, bot.Place, string) bool { return false }
 	}
+	if o.Owner == "" {
+		o.Owner = rand.Text()
+	}
 	if o.Hold <= 0 {
 		o.Hold = 15 * time.Minute
 	}
@@ -77,7 +86,6 @@ func (o Options) withDefaults() Options {
 type Words interface {
 	// At returns the sentences for the readers of a place, whose time zone may be another one than that of the quotas.
 	At(place bot.Place) texts.Words
-	QuotaAway(language string) string
 	QuotaBusy(language string) string
 	QuotaUnpriced(language, model string, admin bool) string
 }
@@ -101,6 +109,8 @@ type Meter struct {
 	set    map[string]Limits // by name of a level: what admins have set in the chat
 	doubt  doubt             // whether that is what is stored
 	purses map[string]*purse // by turn: those under way
+	// suspects are levels whose counters may be too low, and until when.
+	suspects map[string]time.Time
 }
 
 // known is what this process knows of the counters: which of them it filled, and in which state they were.
@@ -117,7 +127,7 @@ func New(opts Options, counter Counter, mirror Mirror, words Words, now func() t
 	}
 	return &Meter{
 		opts: opts.withDefaults(), counter: counter, mirror: mirror, words: words, now: now, denied: denied, known: &known{},
-		purses: map[string]*purse{}, id: rand.Text(), following: make(chan struct{}, 1),
+		purses: map[string]*purse{}, suspects: map[string]time.Time{}, id: rand.Text(), following: make(chan struct{}, 1),
 	}
 }
 
@@ -205,22 +215,75 @@ func (m *Meter) Admit(ctx context.Context, msg *bot.Message, id string) (turn.Ad
 			Key: id + "/" + Turns + "/" + l.name, Scope: l.name, Unit: Turns, Day: m.window(Day, now).label, N: 1,
 		})
 	}
-	slots := m.slots(levels, now, true, Turns)
+	slots := m.slots(levels, now, false, Turns)
+	if len(slots) == 0 {
+		return a, nil
+	}
 	for i := range slots {
 		slots[i].n = 1
 	}
 	counts, denied, err := m.take(ctx, id, slots)
-	if err != nil {
+	if err != nil { // the ledger decides
 		m.Forget()
-		return m.away(ctx, msg, a, err)
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("quota counters are away")
 	}
-	if denied >= 0 {
-		return m.refuse(msg, slots[denied], counts[denied]), nil
+	if denied >= 0 || m.suspected(levels) {
+		for i := range slots {
+			used, err := m.used(ctx, &slots[i])
+			if err != nil {
+				return turn.Admission{}, err
+			}
+			if used+1 > slots[i].limit {
+				return m.refuse(msg, slots[i], used), nil
+			}
+		}
 	}
-	if note, ok := m.near(msg, slots, counts); ok {
-		a.Notice, a.NoticeKey = note.Text, note.Key
+	a.Ledger = &bot.Ledger{Holder: id, Turn: id, Checked: true}
+	for _, l := range levels {
+		day, month := max(0, l.limits[Of{Turns, Day}]), max(0, l.limits[Of{Turns, Month}])
+		if day > 0 || month > 0 {
+			a.Ledger.Asides = append(a.Ledger.Asides, bot.Aside{Scope: l.name, Unit: Turns, Day: m.window(Day, now).label, OfDay: day, OfMonth: month})
+		}
+	}
+	if err == nil && denied < 0 {
+		if note, ok := m.near(msg, slots, counts); ok {
+			a.Notice, a.NoticeKey = note.Text, note.Key
+		}
 	}
 	return a, nil
+}
+
+// used reads what is charged to a counter.
+func (m *Meter) used(ctx context.Context, s *slot) (int64, error) {
+	used, err := m.mirror.Used(ctx, s.name, s.unit, s.days...)
+	if err != nil {
+		return 0, fmt.Errorf("read charges: %w", err)
+	}
+	return used, nil
+}
+
+// suspicious is how long the ledger is asked before a turn is admitted, after it has refused one.
+const suspicious = time.Minute
+
+// suspect notes that the ledger has refused a turn that the counters would have admitted, perhaps for one of these levels.
+func (m *Meter) suspect(charges []bot.Charge) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	until := m.now().Add(suspicious)
+	for name, end := range m.suspects {
+		if m.now().After(end) {
+			delete(m.suspects, name)
+		}
+	}
+	for _, c := range charges {
+		m.suspects[c.Scope] = until
+	}
+}
+
+func (m *Meter) suspected(levels []level) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.ContainsFunc(levels, func(l level) bool { return m.now().Before(m.suspects[l.name]) })
 }
 
 // refuse says which limit is reached. In a group only once a window and person; alone with the bot a person gets an
@@ -254,23 +317,5 @@ func (m *Meter) near(msg *bot.Message, slots []slot, counts []int64) (note turn.
 
 // share is a part of a limit in hundredths, rounded up.
 func share(limit, percent int64) int64 { return limit/100*percent + (limit%100*percent+99)/100 }
-
-// away decides for when the counters cannot be reached: closed, unless configured otherwise.
-func (m *Meter) away(ctx context.Context, msg *bot.Message, a turn.Admission, cause error) (turn.Admission, error) {
-	if ctx.Err() != nil {
-		return turn.Admission{}, cause
-	}
-	zerolog.Ctx(ctx).Error().Err(cause).Bool("allowed", m.opts.AllowOnDown).Msg("quota counters are unreachable")
-	if m.opts.AllowOnDown {
-		return a, nil
-	}
-	m.denied("down")
-	refusal := turn.Admission{Refusal: m.words.QuotaAway(msg.Language)}
-	if msg.Place.Group {
-		window := m.now().UTC().Truncate(10 * time.Minute).Format("2006-01-02T15:04")
-		refusal.Once = "away/" + msg.Place.ChatKey() + "/" + msg.Caller + "/" + window
-	}
-	return refusal, nil
-}
 
 var _ turn.Meter = (*Meter)(nil)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/zephbot/zephbot/agent/llm/pay"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/bot/quota"
@@ -75,19 +76,20 @@ func group(person, thread string) *bot.Message {
 	return m
 }
 
-// admit admits a turn and mirrors its charges, as the dispatcher does.
+// admit admits a turn and stores its charges, as the dispatcher does.
 func (d *desk) admit(msg *bot.Message, turn string) (refusal, notice string) {
 	d.t.Helper()
-	a, err := d.meter.Admit(d.t.Context(), msg, turn)
+	return d.admitBy(d.meter, msg, turn)
+}
+
+func (d *desk) admitBy(m *quota.Meter, msg *bot.Message, turn string) (refusal, notice string) {
+	d.t.Helper()
+	a, err := quotatest.Begin(d.t.Context(), m, d.store, msg, turn)
 	if err != nil {
-		d.t.Fatal(err)
+		d.t.Error(err)
 	}
-	if a.Refusal == "" {
-		if _, err := d.store.Apply(d.t.Context(), &bot.Change{Charges: a.Charges}); err != nil {
-			d.t.Fatal(err)
-		}
-	} else if len(a.Charges) > 0 {
-		d.t.Errorf("a refused turn is charged: %+v", a.Charges)
+	if a.Refusal != "" && (len(a.Charges) > 0 || a.Ledger != nil) {
+		d.t.Errorf("a refused turn is charged: %+v", a)
 	}
 	return a.Refusal, a.Notice
 }
@@ -440,12 +442,12 @@ func (s *shaky) Read(ctx context.Context, keys []string) ([]int64, error) {
 
 func TestCountersThatKeepNothing(t *testing.T) {
 	t.Parallel()
-	meter := quota.New(quota.Options{}, &shaky{}, bottest.New(), texts.Words{}, time.Now, nil)
-	if a, err := meter.Admit(t.Context(), private("42"), "a"); err != nil || a.Refusal == "" {
-		t.Errorf("admitted: %+v, %v", a, err)
-	}
-	if _, err := meter.Usage(t.Context(), private("42")); err == nil {
-		t.Error("a usage that nobody knows")
+	d := setup(t, quota.Options{})
+	meter := quota.New(quota.Options{Limits: turns(scopes{User: 2})}, &shaky{}, d.store, texts.Words{}, time.Now, nil)
+	for n := range 4 {
+		if refusal, _ := d.admitBy(meter, private("42"), fmt.Sprint(n)); (refusal != "") != (n > 1) {
+			t.Errorf("turn %d of 2: %q", n, refusal)
+		}
 	}
 }
 
@@ -496,83 +498,94 @@ func (m *mirror) Used(_ context.Context, scope, unit string, days ...string) (su
 	return sum, m.err
 }
 
+// TestAway: without counters the ledger answers, alone and in groups, and nobody is refused before the end.
 func TestAway(t *testing.T) {
 	t.Parallel()
-	for _, allow := range []bool{false, true} {
-		o := quota.Options{Limits: turns(scopes{User: 2}), AllowOnDown: allow}
-		d := setup(t, o)
-		d.admit(private("42"), "a")
-		d.counter.Fail(errAway)
-		a, err := d.meter.Admit(t.Context(), group("42", ""), "b")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := d.meter.Usage(t.Context(), private("42")); !errors.Is(err, errAway) {
-			t.Errorf("usage: %v", err)
-		}
-		if allow {
-			if a.Refusal != "" || len(a.Charges) != 2 {
-				t.Errorf("allowed: %+v", a)
-			}
-			if _, err := d.store.Apply(t.Context(), &bot.Change{Charges: a.Charges}); err != nil {
-				t.Fatal(err)
-			}
-		} else if !strings.HasPrefix(a.Refusal, "I cannot check quotas") || a.Once != "away/telegram/1/bot/-100/telegram:42/2026-03-04T23:50" || len(a.Charges) != 0 {
-			t.Errorf("refused: %+v", a)
-		}
-		if want := map[bool]int{true: 0, false: 1}[allow]; len(d.denied) != want {
-			t.Errorf("denied %v", d.denied)
-		}
-		d.counter.Fail(nil)
-		if got, want := d.used(private("42")), map[bool]string{true: "user 2/2", false: "user 1/2"}[allow]; got != want {
-			t.Errorf("when it is back: %s, want %s", got, want)
+	d := setup(t, quota.Options{Limits: turns(scopes{User: 3})})
+	d.admit(private("42"), "a")
+	d.counter.Fail(errAway)
+	for n, msg := range []*bot.Message{group("42", ""), private("42")} {
+		if refusal, _ := d.admit(msg, fmt.Sprint("b", n)); refusal != "" {
+			t.Errorf("refused: %s", refusal)
 		}
 	}
-	// The mirror away, and a context that ended.
-	m := &mirror{err: errAway}
-	meter := quota.New(quota.Options{}, &quotatest.Counter{}, m, texts.Words{}, time.Now, nil)
-	if a, err := meter.Admit(t.Context(), private("42"), "a"); err != nil || a.Refusal == "" || a.Once != "" {
-		t.Errorf("mirror away: %+v, %v", a, err)
+	if refusal, _ := d.admit(private("42"), "c"); !strings.HasPrefix(refusal, "Your 3 turns for today are used up") {
+		t.Errorf("the fourth of three: %q", refusal)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := meter.Admit(ctx, private("42"), "a"); err == nil {
-		t.Error("a cancelled admission is a refusal")
+	if got := d.used(private("42")); got != "user 3/3" || len(d.denied) != 1 || d.denied[0] != "user" {
+		t.Errorf("used %s; denied %v", got, d.denied)
+	}
+	d.counter.Fail(nil)
+	if refusal, _ := d.admit(private("42"), "d"); refusal == "" {
+		t.Error("a fourth turn when they are back")
 	}
 }
 
-// failing is a counter of which single calls fail.
-type failing struct {
-	quota.Counter
-	restores, reads int // the call that fails, from 1
+// full is a counter that has no room for anything.
+type full struct{ quotatest.Counter }
+
+func (f *full) Take(_ context.Context, _ string, takes []quota.Take, _ time.Time) ([]int64, int, error) {
+	return make([]int64, len(takes)), 0, nil
 }
 
-func (f *failing) Restore(ctx context.Context, key string, n int64, expire time.Time) error {
-	if f.restores--; f.restores == 0 {
-		return errAway
-	}
-	return f.Counter.Restore(ctx, key, n, expire)
-}
-
-func (f *failing) Read(ctx context.Context, keys []string) ([]int64, error) {
-	if f.reads--; f.reads == 0 {
-		return nil, errAway
-	}
-	return f.Counter.Read(ctx, keys)
-}
-
-func TestEveryFailureIsSeen(t *testing.T) {
+// TestCountersThatAreTooHigh: what the counters refuse is asked of the ledger.
+func TestCountersThatAreTooHigh(t *testing.T) {
 	t.Parallel()
-	charges := []bot.Charge{{Key: "k", Scope: "user/telegram:42", Unit: quota.Turns, Day: time.Now().UTC().Format(time.DateOnly), N: 1}}
-	for _, f := range []*failing{{restores: 1}, {restores: 2}, {reads: 1}, {reads: 2}, {reads: 3}} {
-		f.Counter = &quotatest.Counter{}
-		meter := quota.New(quota.Options{}, f, &mirror{charges: charges}, texts.Words{}, time.Now, nil)
-		if _, err := meter.Usage(t.Context(), private("42")); !errors.Is(err, errAway) {
-			t.Errorf("%+v: err = %v", f, err)
+	d := setup(t, quota.Options{})
+	meter := quota.New(quota.Options{Limits: turns(scopes{User: 2})}, &full{}, d.store, texts.Words{}, time.Now, nil)
+	for n := range 3 {
+		if refusal, _ := d.admitBy(meter, private("42"), fmt.Sprint(n)); (refusal != "") != (n > 1) {
+			t.Errorf("turn %d of 2: %q", n, refusal)
 		}
-		if _, err := meter.Usage(t.Context(), private("42")); err != nil {
-			t.Errorf("%+v: the next one fails too: %v", f, err)
-		}
+	}
+}
+
+// nothing is a counter and a store that nobody may ask.
+type nothing struct {
+	quota.Counter
+	quota.Mirror
+}
+
+// TestWithoutLimits: a turn without limits asks neither the counters nor the ledger, but is charged.
+func TestWithoutLimits(t *testing.T) {
+	t.Parallel()
+	n := &nothing{}
+	meter := quota.New(quota.Options{}, n, n, texts.Words{}, time.Now, nil)
+	a, err := meter.Admit(t.Context(), private("42"), "a")
+	if err != nil || len(a.Charges) != 2 || a.Ledger != nil {
+		t.Errorf("%+v, %v", a, err)
+	}
+	p := meter.Open(private("42"), "a")
+	defer p.Close()
+	if err := p.Reserve(t.Context(), "a/1", pay.Amount{Tokens: tokens(1, 1), USD: 1}); err != nil {
+		t.Error(err)
+	}
+	if err := p.Settle(t.Context(), "a/1", pay.Amount{Tokens: tokens(1, 1), USD: 1}); err != nil {
+		t.Error(err)
+	}
+	spent := p.Spend()
+	p.Stored(&spent, nil)
+	if len(spent.Charges) != 4 || spent.Ledger != nil {
+		t.Errorf("spent %+v", spent)
+	}
+}
+
+// TestTheStoreIsAway: a turn whose limits nobody can read is tried again, and not refused.
+func TestTheStoreIsAway(t *testing.T) {
+	t.Parallel()
+	meter := quota.New(quota.Options{Limits: turns(scopes{User: 1})}, &full{}, &mirror{err: errAway}, texts.Words{}, time.Now, nil)
+	a, err := meter.Admit(t.Context(), private("42"), "a") // the ledger will decide
+	if err != nil || a.Refusal != "" || a.Ledger == nil {
+		t.Errorf("admission %+v, %v", a, err)
+	}
+	if err := meter.Undo(t.Context(), a.Charges); err != nil { // it has refused
+		t.Error(err)
+	}
+	if a, err := meter.Admit(t.Context(), private("42"), "a"); !errors.Is(err, errAway) || a.Refusal != "" {
+		t.Errorf("admission %+v, %v", a, err)
+	}
+	if _, err := meter.Usage(t.Context(), private("42")); !errors.Is(err, errAway) {
+		t.Errorf("usage: %v", err)
 	}
 }
 
@@ -582,12 +595,7 @@ func TestManyAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for p := range 6 {
 		for n := range 20 {
-			wg.Go(func() {
-				// each turn twice
-				if _, err := d.meter.Admit(t.Context(), private(fmt.Sprint(p)), fmt.Sprint(p, "-", n/2)); err != nil {
-					t.Error(err)
-				}
-			})
+			wg.Go(func() { d.admit(private(fmt.Sprint(p)), fmt.Sprint(p, "-", n/2)) }) // each turn twice
 		}
 	}
 	wg.Wait()

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/quota/quotatest"
 	"github.com/zephbot/zephbot/bot/texts"
@@ -63,14 +62,8 @@ func TestOldCountersWhileTaking(t *testing.T) {
 			meter := quota.New(quota.Options{Limits: turns(scopes{User: 2})}, counter, d.store, texts.Words{}, func() time.Time { return d.clock }, nil)
 			admit := func(turn string) bool {
 				t.Helper()
-				a, err := meter.Admit(t.Context(), private("42"), turn)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := d.store.Apply(t.Context(), &bot.Change{Charges: a.Charges}); err != nil {
-					t.Fatal(err)
-				}
-				return a.Refusal != ""
+				refusal, _ := d.admitBy(meter, private("42"), turn)
+				return refusal != ""
 			}
 			admit("1")
 			counter.saved = counter.Values()

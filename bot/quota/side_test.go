@@ -55,15 +55,23 @@ func TestSideCalls(t *testing.T) {
 	if err := payer.Settle(t.Context(), "judge/2", pay.Amount{Tokens: tokens(30, 1), USD: pay.Unknown}); err != nil {
 		t.Fatal(err)
 	}
+	d.keep(p)
+	all, err := d.store.Charges(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
 	var got []string
-	for _, c := range p.Charges() {
+	for _, c := range all {
 		if c.Scope == "user/telegram:42" {
 			name, _, _ := strings.Cut(c.Key, "/")
 			got = append(got, name+" "+c.Unit)
 		}
 	}
-	if diff := cmp.Diff([]string{"transcribe microusd", "judge tokens", "judge microusd"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"judge microusd", "judge tokens", "transcribe microusd"}, got); diff != "" {
 		t.Errorf("charges (-want +got):\n%s", diff)
+	}
+	if held := d.store.Aside("user/telegram:42", quota.USD); held != 0 {
+		t.Errorf("%d are set aside for nothing", held)
 	}
 	p.Close()
 	if err := d.meter.PayerOf("turn").Reserve(t.Context(), "x", pay.Amount{}); err == nil {
@@ -84,7 +92,9 @@ func TestLateSettlement(t *testing.T) {
 	if err := p.Settle(t.Context(), "sample/1", pay.Amount{Tokens: tokens(40, 5), USD: 0.5}); err != nil {
 		t.Fatal(err)
 	}
-	if left := p.Charges(); len(left) > 0 {
+	left := p.Spend()
+	p.Stored(&left, nil)
+	if !left.None() {
 		t.Errorf("somebody is to store it again: %+v", left)
 	}
 	if got := d.stored("user/telegram:42"); got != [2]int64{45, 500_000} {
@@ -110,12 +120,10 @@ func TestAside(t *testing.T) {
 		}
 		return turn.SumAside(facts)
 	}
-	keep := func(p turn.Purse) {
-		charges := p.Charges()
-		if _, err := d.store.Apply(t.Context(), &bot.Change{Charges: charges, Facts: p.Facts()}); err != nil {
-			t.Fatal(err)
-		}
-		p.Stored(len(charges))
+	facts := func(p turn.Purse) []bot.Fact {
+		spent := p.Spend()
+		p.Stored(&spent, nil)
+		return spent.Facts
 	}
 	for range 2 { // in two runs
 		p := d.meter.Open(private("42"), "turn")
@@ -123,16 +131,16 @@ func TestAside(t *testing.T) {
 		if err := d.meter.Settle(t.Context(), of, "turn/1", tokens(7, 7), 0.5); err != nil {
 			t.Fatal(err)
 		}
-		if facts := p.Facts(); facts != nil {
+		if facts := facts(p); facts != nil {
 			t.Errorf("an answer is in the journal: %+v", facts)
 		}
 		for _, used := range []pay.Amount{{Tokens: tokens(40, 5), USD: 0.25}, {}, {USD: 0.25}} {
 			if err := p.Settle(t.Context(), "judge/1", used); err != nil {
 				t.Fatal(err)
 			}
-			keep(p)
+			d.keep(p)
 		}
-		if facts := p.Facts(); facts != nil {
+		if facts := facts(p); facts != nil {
 			t.Errorf("stored already: %+v", facts)
 		}
 		p.Close()
@@ -155,13 +163,15 @@ func TestTwoBeginTheSameTurn(t *testing.T) {
 	other := quota.New(o, d.counter, d.store, texts.Words{}, func() time.Time { return d.clock }, nil)
 	turn := &agent.Turn{ID: "turn"}
 	defer d.meter.Open(private("42"), "turn").Close()
-	defer other.Open(private("42"), "turn").Close()
+	loser := other.Open(private("42"), "turn")
+	defer loser.Close()
 	if err := errors.Join(d.meter.Reserve(t.Context(), turn, "turn/1", tokens(40, 10)), other.Reserve(t.Context(), turn, "turn/1", tokens(40, 10))); err != nil {
 		t.Fatal(err)
 	}
 	if err := other.Settle(t.Context(), turn, "turn/1", tokens(0, 0), 0); err != nil {
 		t.Fatal(err)
 	}
+	d.keep(loser)
 	defer other.Open(private("42"), "next").Close()
 	next := &agent.Turn{ID: "next"}
 	if err := other.Reserve(t.Context(), next, "next/1", tokens(41, 10)); err == nil {

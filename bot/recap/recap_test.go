@@ -36,11 +36,10 @@ func (plain) Compose(markdown string, _ bot.Place, _ string) []bot.Content {
 // purse pays for everything.
 type purse struct{ pay.Unlimited }
 
-func (purse) Charges() []bot.Charge  { return nil }
-func (purse) Facts() []bot.Fact      { return nil }
-func (purse) Stored(int)             {}
-func (purse) Notices() []turn.Notice { return nil }
-func (purse) Close()                 {}
+func (purse) Spend() turn.Spent                { return turn.Spent{} }
+func (purse) Stored(*turn.Spent, *bot.Applied) {}
+func (purse) Notices() []turn.Notice           { return nil }
+func (purse) Close()                           {}
 
 // desk is a Desk with what it has done.
 type desk struct {

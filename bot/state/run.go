@@ -72,6 +72,9 @@ func Run(c *bot.Change, world *World, now time.Time) (*Result, error) {
 		return nil, err
 	}
 	r.setFacts()
+	if err := r.ledger(); err != nil {
+		return nil, err
+	}
 	r.placeholder()
 	return r.done(), nil
 }

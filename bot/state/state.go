@@ -9,7 +9,7 @@
 // # Order of locks
 //
 // The rows of one Change are loaded and locked in the order of the fields of Needs: lanes, arrivals, questions, outbox
-// rows, facts, and within each in the order of their keys (bytes; Needs is sorted). Updates are listed in the same
+// rows, facts, accounts, and within each in the order of their keys (bytes; Needs is sorted). Updates are listed in the same
 // order. Two Changes therefore never wait for each other in a circle over rows that exist. New rows come in the order
 // in which the Change lists them, because their numbers tell that order; two Changes that insert the same unique keys
 // in different orders can still meet, and an engine that reports a deadlock then has the Change repeated by its driver.
@@ -42,6 +42,9 @@ type Needs struct {
 	Keys     []string       // keys of new outbox rows, except ""
 	Facts    []FactKey
 	Chats    []bot.Place // of new outbox rows; only the fields in Place.ChatKey are set
+	Accounts []Account   // with a limit that the Change is held to; locked last
+	Charged  []string    // keys of the charges to Accounts
+	Holder   string      // of what the Change sets aside
 	// Maximum numbers of new rows.
 	NewArrivals, NewQuestions, NewRows int
 }
@@ -58,6 +61,15 @@ type ShortName struct {
 // FactKey identifies a fact.
 type FactKey struct{ Bucket, Key string }
 
+// Account is what is counted of a unit of a scope in a window: a day (2006-01-02) or a month (2006-01).
+type Account struct{ Scope, Unit, Window string }
+
+// Balance is the state of an account.
+type Balance struct {
+	Taken int64 // charged
+	Held  int64 // set aside by others than the holder of the Change
+}
+
 // World is what a store has of Needs. A key that is missing in a map does not exist. Run does not change it.
 type World struct {
 	Lanes     map[bot.SessionKey]bot.Lane
@@ -68,7 +80,10 @@ type World struct {
 	Rows      map[int64]Delivery
 	Keys      map[string]int64 // id of the row that has the key
 	Facts     map[FactKey]bot.Fact
-	Numbers   Numbers
+	// An account that is missing is empty: a store that does not lock it has to check that there is room (Result.Asides).
+	Accounts map[Account]Balance
+	Charged  map[string]bool // those of Needs.Charged that are stored already
+	Numbers  Numbers
 	// Self is the process that makes the Change. Senders are the processes that have open rows (pending, sending) of a
 	// chat, by Place.ChatKey; a chat that is not listed has none, or only ones of no other process.
 	Self    string
@@ -123,6 +138,9 @@ type Result struct {
 	Questions []Write[string, Question]
 	Rows      []Write[int64, Delivery]
 	Facts     []bot.Fact // with their new values; a value of "" = absent
+	// What the holder of the Change's Ledger has set aside from now on, in the order of scope, unit and day; the limits
+	// are those that the Change is held to. Stored after the charges.
+	Asides []bot.Aside
 }
 
 // NeedsOf lists what must be known to run a valid Change. Move is not included: see Merge.
@@ -143,6 +161,7 @@ func NeedsOf(c *bot.Change) Needs {
 	n.Facts = unique(n.Facts, func(a, b FactKey) int {
 		return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Key, b.Key))
 	})
+	n.accounts(c)
 	return n
 }
 

@@ -60,17 +60,17 @@ type Setting struct {
 
 // quotaBook is what is said of quotas in one language.
 type quotaBook struct {
-	Turns, Tokens      count
-	Pair               string          // used, limit
-	UsedUp             map[Scope]count // amount, window, when it starts afresh
-	Near, NearChat     string          // of which amounts, window, when it starts afresh
-	In, LimitFor       map[Window]string
-	At                 map[Window]string // when it starts afresh: time or date
-	Away, Unread, Busy string
-	Unpriced           string // model
-	UnpricedAdmin      string // model
-	List               quotaList
-	Manage             quotaManage
+	Turns, Tokens  count
+	Pair           string          // used, limit
+	UsedUp         map[Scope]count // amount, window, when it starts afresh
+	Near, NearChat string          // of which amounts, window, when it starts afresh
+	In, LimitFor   map[Window]string
+	At             map[Window]string // when it starts afresh: time or date
+	Unread, Busy   string
+	Unpriced       string // model
+	UnpricedAdmin  string // model
+	List           quotaList
+	Manage         quotaManage
 }
 
 // quotaList is what /quota shows.
@@ -146,9 +146,6 @@ func (w Words) Near(language string, u Usage) string {
 
 // QuotaUnread answers /quota while the counters cannot be read.
 func (w Words) QuotaUnread(language string) string { return w.in(language).Quota.Unread }
-
-// QuotaAway says that quotas cannot be checked.
-func (w Words) QuotaAway(language string) string { return w.in(language).Quota.Away }
 
 // QuotaBusy says that what is left of a quota is set aside for answers under way.
 func (w Words) QuotaBusy(language string) string { return w.in(language).Quota.Busy }

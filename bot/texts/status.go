@@ -57,7 +57,6 @@ const (
 type Redis struct {
 	State string        // ok, slow, away, read-only, refused
 	For   time.Duration // how long it has been so
-	Open  bool          // quotas.on_redis_down = "allow"
 }
 
 // Filtered sums up what the output filters did, in characters and in outputs of each confidence.
@@ -141,10 +140,6 @@ func (w Words) redis(b *book, language string, r *Redis) string {
 	if r.State == "ok" {
 		return b.Status.RedisFine
 	}
-	quotas := b.Status.RedisClosed
-	if r.Open {
-		quotas = b.Status.RedisOpen
-	}
 	cause := b.Status.RedisAway
 	switch r.State {
 	case "slow":
@@ -154,7 +149,7 @@ func (w Words) redis(b *book, language string, r *Redis) string {
 	case "refused":
 		cause = b.Status.RedisRefused
 	}
-	return fmt.Sprintf(cause, w.Duration(language, r.For)) + " " + quotas
+	return fmt.Sprintf(cause, w.Duration(language, r.For)) + " " + b.Status.RedisWithout
 }
 
 // storesBook is what it says about where data is kept, and by how many processes.
@@ -177,5 +172,5 @@ type statusBook struct {
 
 	RedisFine                                         string
 	RedisSlow, RedisAway, RedisReadOnly, RedisRefused string // duration
-	RedisClosed, RedisOpen                            string
+	RedisWithout                                      string
 }

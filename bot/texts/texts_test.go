@@ -63,7 +63,7 @@ func everything(l string) map[string][]string {
 		"NotKept":  {w.NotKept(l, "srv:draw", "map.png")},
 		"Duration": {w.Duration(l, time.Second), w.Duration(l, 5*time.Second), w.Duration(l, 3*time.Minute), w.Duration(l, 49*time.Hour)},
 		"Stranger": {w.Stranger(l, "4711")}, "Unlisted": {w.Unlisted(l, "-100")},
-		"QuotaAway": {w.QuotaAway(l)}, "QuotaBusy": {w.QuotaBusy(l)}, "QuotaUnread": {w.QuotaUnread(l)},
+		"QuotaBusy": {w.QuotaBusy(l)}, "QuotaUnread": {w.QuotaUnread(l)},
 		"QuotaUnpriced": {w.QuotaUnpriced(l, "gpt", false), w.QuotaUnpriced(l, "gpt", true)},
 		"QuotaHelp":     {w.QuotaHelp(l)}, "QuotaWho": {w.QuotaWho(l)}, "QuotaPrice": {w.QuotaPrice(l, "gpt")}, "QuotaNotSet": {w.QuotaNotSet(l)},
 		"Level": {w.Level(l, texts.User, "42") + w.Level(l, texts.Chat, "-100")},
@@ -153,11 +153,9 @@ func everything(l string) map[string][]string {
 		m["Status"] = append(m["Status"], w.Status(l, texts.Status{Model: "gpt", Details: &texts.Details{Previews: p}}))
 	}
 	for _, state := range []string{"ok", "slow", "away", "read-only", "refused"} {
-		for _, open := range []bool{false, true} {
-			m["Status"] = append(m["Status"], w.Status(l, texts.Status{Model: "gpt", Details: &texts.Details{
-				Sandbox: "x", Redis: &texts.Redis{State: state, For: time.Minute, Open: open}, Version: "1", Up: time.Hour,
-			}}))
-		}
+		m["Status"] = append(m["Status"], w.Status(l, texts.Status{Model: "gpt", Details: &texts.Details{
+			Sandbox: "x", Redis: &texts.Redis{State: state, For: time.Minute}, Version: "1", Up: time.Hour,
+		}}))
 	}
 	for _, name := range w.Names() {
 		m["Describe"] = append(m["Describe"], w.Describe(l, name))

@@ -56,6 +56,7 @@ type Rules struct {
 // Admission is the decision of a quota about a new turn.
 type Admission struct {
 	Charges    []bot.Charge // stored with the beginning of the turn
+	Ledger     *bot.Ledger  // stored with it too: a *bot.NoRoom refuses the turn; see Meter.Undo
 	Refusal    string       // what the person is told; "" = the turn is admitted
 	Once       string       // fact key under which Refusal is said once per window
 	OnceTill   time.Time
@@ -73,7 +74,7 @@ type Notice struct {
 // Meter counts what is used (bot/quota). Admit is idempotent by turn.
 type Meter interface {
 	Admit(ctx context.Context, msg *bot.Message, turn string) (Admission, error)
-	// Undo takes back what Admit charged for a turn that never began.
+	// Undo takes back what Admit charged for a turn that never began. If the ledger has refused it, Admit knows why.
 	Undo(ctx context.Context, charges []bot.Charge) error
 	// Open begins to count what a turn spends on models in this process, until its Close.
 	Open(msg *bot.Message, turn string) Purse
@@ -91,12 +92,27 @@ type Purse interface {
 
 // Unstored is what a turn has spent and nobody has stored yet.
 type Unstored interface {
-	// Charges are what was spent. The same one may be stored twice.
-	Charges() []bot.Charge
-	// Facts are what the store is to know besides, for the receipt. They are stored together with Charges.
-	Facts() []bot.Fact
-	// Stored says that the first n of Charges, and the Facts that were asked for last, are in the store.
-	Stored(n int)
+	// Spend returns it. The caller stores it in one Change, as it is, and then calls Stored; until then everybody else who
+	// spends something of the purse waits. The same may be stored twice.
+	Spend() Spent
+	// Stored ends Spend. applied is nil if it may not have been stored.
+	Stored(spent *Spent, applied *bot.Applied)
+}
+
+// Spent is what was spent, and what remains set aside once that is stored.
+type Spent struct {
+	Charges []bot.Charge
+	Facts   []bot.Fact // for the receipt
+	Ledger  *bot.Ledger
+}
+
+// None reports whether there is nothing to store.
+func (s *Spent) None() bool { return len(s.Charges) == 0 && s.Ledger == nil }
+
+// In adds it to a Change.
+func (s *Spent) In(change *bot.Change) {
+	change.Charges, change.Ledger = append(change.Charges, s.Charges...), s.Ledger
+	change.Facts = append(change.Facts, s.Facts...)
 }
 
 // Class is how a command runs.

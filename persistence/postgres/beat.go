@@ -37,7 +37,8 @@ const (
 	freeLeader = `DELETE FROM fact WHERE bucket = 'leader' AND value = convert_to($1, 'UTF8')`
 )
 
-// bury adds the statements that end a process so that others can take over: they free its leases and what it leads. Its
+// bury adds the statements that end a process so that others can take over: they free its leases and what it leads, and
+// charge what it had set aside. Its
 // outbox rows go to an heir, or to the next process that starts. It can be repeated. If the process is still alive, it
 // fails with codeLives, unless sure says that it is dead.
 func bury(b *batch, id, heir string, sure bool) {
@@ -49,6 +50,7 @@ func bury(b *batch, id, heir string, sure bool) {
 		b.do(giveRows, id, heir)
 	}
 	b.do(freeLeader, id)
+	b.do(bookHolds, id)
 }
 
 // hold is the membership of this process among those that use the database. It reports that the process is alive with
@@ -65,6 +67,7 @@ type hold struct {
 	steady time.Time // time since which no beat has failed
 
 	last    atomic.Pointer[time.Time] // when the last beat that succeeded was sent
+	older   atomic.Bool               // see Store.Older
 	still   atomic.Bool               // no beats are sent; tests only
 	buried  chan struct{}             // closed by end
 	once    sync.Once                 // of buried
@@ -162,6 +165,7 @@ func (h *hold) beat(ctx context.Context) error {
 		over = append(over, p)
 		return err
 	}, overQuery, h.me.id)
+	b.read(h.readOlder, olderQuery)
 	if err := b.send(ctx, h.conn, func(string) {}); err != nil {
 		return err
 	}
@@ -176,6 +180,13 @@ func (h *hold) beat(ctx context.Context) error {
 		h.buryAll(ctx, over)
 	}
 	return nil
+}
+
+func (h *hold) readOlder(r row) error {
+	var older bool
+	err := r.Scan(&older)
+	h.older.Store(older)
+	return err
 }
 
 // beaten records a beat that succeeded.

@@ -304,6 +304,7 @@ func (w *write) writeFacts() {
 		}
 	}
 	w.charges(w.change.Charges)
+	w.setAside()
 }
 
 // applied is the result of the Change, with real numbers.

@@ -43,8 +43,10 @@ const (
 	nameOwner = `INSERT INTO meta (name, value) VALUES ('owner', $1) ON CONFLICT (name) DO UPDATE
 		SET value = excluded.value`
 
-	register = `INSERT INTO process (id, until, shared, started, host, pid)
-		VALUES ($1, ` + clockNow + ` + $2, $3, ` + clockNow + `, $4, $5)`
+	register = `INSERT INTO process (id, until, shared, started, host, pid, ledger)
+		VALUES ($1, ` + clockNow + ` + $2, $3, ` + clockNow + `, $4, $5, true)`
+	// olderQuery reports whether a process lives that does not know the table of what is set aside.
+	olderQuery = `SELECT EXISTS (SELECT 1 FROM process WHERE NOT ledger)`
 	// standing lists all processes and whether their lives have ended.
 	standing = `SELECT id, shared, host, pid, until <= ` + clockNow + ` FROM process ORDER BY started, id`
 	clockNow = `(extract(epoch FROM clock_timestamp()) * 1000000000)::bigint`
@@ -173,6 +175,7 @@ func (h *hold) enter(ctx context.Context) (refused string, err error) {
 	b.do(nameOwner, h.me.id)
 	b.do(register, h.me.id, int64(h.life), h.me.shared, h.me.host, h.me.pid)
 	b.do(takeRows, h.me.id)
+	b.read(h.readOlder, olderQuery)
 	from := time.Now()
 	if err := b.send(ctx, h.conn, h.reader.told); err != nil {
 		return "", err
@@ -223,13 +226,16 @@ func (h *hold) guard(b *batch) {
 	}
 }
 
-// Recover frees the leases of processes that no longer exist and returns how many there were, and frees what such
-// processes lead or have locked (bot.LeaderBucket). It is called at the start.
+// Recover frees the leases of processes that no longer exist and returns how many there were, charges what such
+// processes had set aside, and frees what they lead or have locked (bot.LeaderBucket). It is called at the start.
 func (s *Store) Recover(ctx context.Context, owner string) (freed int64, err error) {
 	if s.hold == nil {
 		return 0, errors.New("free leases: nobody knows which processes live")
 	}
 	tag, err := s.pool.Exec(ctx, freeLanes, owner)
+	if err == nil {
+		_, err = s.pool.Exec(ctx, bookHolds, "")
+	}
 	if err != nil {
 		return 0, fmt.Errorf("free leases: %w", unavailable(s.where, "write", err))
 	}
@@ -251,6 +257,9 @@ func (s *Store) Living(ctx context.Context) ([]string, error) {
 // An irreversible action that is not a Change, such as a request to another service, may begin only while it returns
 // true.
 func (s *Store) Alive() bool { return s.hold == nil || s.hold.alive() }
+
+// Older reports whether a process lives, as of the last beat, of a version that does not know bot.Ledger.
+func (s *Store) Older() bool { return s.hold != nil && s.hold.older.Load() }
 
 // Buried is closed when this process has been buried: another one has taken over its work, and Apply rejects everything
 // with keeping.ErrBuried.

@@ -44,6 +44,7 @@ var plans = map[string]string{
 	"bucketsQuery":     "fact_pkey",
 	"busyQuery":        "lane_pkey",
 	"chargeSums":       "charge_scope",
+	"chargedQuery":     "charge_pkey",
 	"chargesFrom":      "charge_scope",
 	"chargesMove":      "charge_scope",
 	"chargesQuery":     "charge_scope",
@@ -133,6 +134,7 @@ var plans = map[string]string{
 	"openQuery":        "open approval",
 	"outputsFrom":      "tool_overflow_call",
 	"overflowQuery":    "tool_overflow_id_key",
+	"olderQuery":       "all of process",
 	"overQuery":        "all of process",
 	"pieceQuery":       "blob_piece_pkey",
 	"pointsQuery":      "vector_point_pkey",
@@ -205,7 +207,7 @@ var walked = []string{"inbox_lane", "inbox_express", "inbox_dead", "lane_busy", 
 // them.
 var whole = map[string]string{
 	"countsQuery": "lane", "usageQuery": "usage", "addBlobBytes": "meta", "blobBytes": "meta", "beat": "process", "deleteProcess": "process",
-	"freeLanes": "process", "freeLeaders": "process", "livingQuery": "process", "overQuery": "process", "standing": "process", "heirQuery": "process", "noHeir": "process",
+	"freeLanes": "process", "freeLeaders": "process", "livingQuery": "process", "olderQuery": "process", "overQuery": "process", "standing": "process", "heirQuery": "process", "noHeir": "process",
 	"sendersQuery": "process", "stillLives": "process", "takeRows": "process", "versionQuery": "goose_db_version",
 	"vitalsQuery": "meta",
 }

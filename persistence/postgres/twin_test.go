@@ -21,7 +21,7 @@ var (
 	ownHere = []string{
 		"lane.version", "outbox.change", "applied.change", "applied.made", "applied.at",
 		// SQLite has one process, which locks the directory
-		"process.id", "process.until", "process.shared", "process.started", "process.host", "process.pid",
+		"process.id", "process.until", "process.shared", "process.started", "process.host", "process.pid", "process.ledger",
 		"outbox.owner",
 	}
 	ownOnly = []string{}

@@ -54,6 +54,7 @@ func (w *write) newWorld() *state.World {
 		Arrived:   map[state.ArrivalKey]int64{},
 		Questions: map[string]state.Question{},
 		Rows:      map[int64]state.Delivery{}, Keys: map[string]int64{}, Facts: map[state.FactKey]bot.Fact{}, Numbers: numbers(w.needs),
+		Accounts: map[state.Account]state.Balance{}, Charged: map[string]bool{},
 		Self: w.me.id, Senders: map[string]string{},
 	}
 }
@@ -138,6 +139,7 @@ func (w *write) load(h *hold) *batch {
 		}
 		b.read(w.readFact, lockFacts, buckets, keys)
 	}
+	w.loadAccounts(b)
 	return b
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/bot/quota"
+	"github.com/zephbot/zephbot/bot/quota/quotatest"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/persistence/redis"
 	"github.com/zephbot/zephbot/persistence/redis/redistest"
@@ -114,11 +115,8 @@ func newDesk(s *redis.Store, limit int64) *desk {
 func (d *desk) admit(t *testing.T) (refused bool) {
 	t.Helper()
 	d.turns++
-	a, err := d.meter.Admit(t.Context(), d.msg, fmt.Sprint("turn", d.turns))
+	a, err := quotatest.Begin(t.Context(), d.meter, d.store, d.msg, fmt.Sprint("turn", d.turns))
 	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.store.Apply(t.Context(), &bot.Change{Charges: a.Charges}); err != nil {
 		t.Fatal(err)
 	}
 	return a.Refusal != ""

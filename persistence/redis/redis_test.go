@@ -89,7 +89,7 @@ func meters(t *testing.T, counter func(t *testing.T) quota.Counter) {
 			wg.Go(func() {
 				person := fmt.Sprint(n % 3)
 				msg := &bot.Message{Person: person, Caller: "telegram:" + person, Place: bot.Place{Channel: "telegram", Bot: "1", Surface: "bot", Chat: "-100", Group: true}}
-				a, err := m.Admit(t.Context(), msg, fmt.Sprint("turn", n)) // each turn on every process
+				a, err := quotatest.Begin(t.Context(), m, store, msg, fmt.Sprint("turn", n)) // each turn on every process
 				if err != nil {
 					t.Error(err)
 				}

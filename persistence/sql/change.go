@@ -61,7 +61,8 @@ func newWorld() *world {
 		Arrived:   map[state.ArrivalKey]int64{},
 		Questions: map[string]state.Question{},
 		Rows:      map[int64]state.Delivery{}, Keys: map[string]int64{},
-		Facts: map[state.FactKey]bot.Fact{},
+		Facts:    map[state.FactKey]bot.Fact{},
+		Accounts: map[state.Account]state.Balance{}, Charged: map[string]bool{},
 	}}
 }
 
@@ -73,6 +74,8 @@ func (w *world) reset() {
 	clear(w.Rows)
 	clear(w.Keys)
 	clear(w.Facts)
+	clear(w.Accounts)
+	clear(w.Charged)
 	w.Waiting = false
 }
 
@@ -93,7 +96,7 @@ func (t *step) run(ctx context.Context) (*bot.Applied, error) {
 	}
 	result, err := state.Run(t.change, &t.world.World, t.now)
 	if err != nil {
-		if !t.sure && len(t.needs.Arrived)+len(t.needs.Keys)+len(t.change.Ask) > 0 {
+		if !t.sure && len(t.needs.Arrived)+len(t.needs.Keys)+len(t.change.Ask)+len(t.needs.Charged) > 0 {
 			return nil, errGuess // the reason may be a wrong assumption
 		}
 		return nil, err

@@ -28,7 +28,7 @@ WHERE state = 'pending' AND short = ? AND ` + ofBot + ` AND surface = ? AND COAL
 func (t *step) load(ctx context.Context) error {
 	t.world.reset()
 	for _, part := range []func(*step, context.Context) error{
-		(*step).loadLanes, (*step).loadArrivals, (*step).loadQuestions, (*step).loadRows, (*step).loadFacts,
+		(*step).loadLanes, (*step).loadArrivals, (*step).loadQuestions, (*step).loadRows, (*step).loadFacts, (*step).loadAccounts,
 	} {
 		if err := part(t, ctx); err != nil {
 			return err

@@ -42,6 +42,7 @@ type memory struct {
 	dirty    []bot.SessionKey         // lanes to write, in the order in which they were changed
 	arrivals map[int64]state.Arrival  // waiting ones
 	rows     map[int64]state.Delivery // rows still to be delivered
+	accounts map[state.Account]*account
 	numbers  numbers
 	version  uint32 // of the database as seen by this connection
 	valid    bool   // version and numbers are valid
@@ -73,6 +74,7 @@ func newMemory() *memory {
 	return &memory{
 		lanes:    map[bot.SessionKey]*known{},
 		arrivals: map[int64]state.Arrival{}, rows: map[int64]state.Delivery{},
+		accounts: map[state.Account]*account{},
 	}
 }
 
@@ -87,12 +89,13 @@ func (m *memory) forget() {
 	clear(m.lanes)
 	clear(m.arrivals)
 	clear(m.rows)
+	clear(m.accounts)
 	m.dirty = m.dirty[:0]
 }
 
 // begin prepares for a transaction that has just begun; version is the database's.
 func (m *memory) begin(ctx context.Context, q *queries, version uint32) (err error) {
-	if len(m.lanes) > kept || len(m.arrivals) > kept || len(m.rows) > kept {
+	if len(m.lanes) > kept || len(m.arrivals) > kept || len(m.rows) > kept || len(m.accounts) > kept {
 		m.forget()
 	}
 	if m.valid && version == m.version {

@@ -35,7 +35,14 @@ var plans = map[string]string{
 	"backlogQuery":     "inbox/every inbox_express inbox/every inbox_lane",
 	"bucketsQuery":     "fact/key",
 	"busyQuery":        "lane/key",
+	"bookHolds":        "hold/hold_owner",
 	"chargeSums":       "charge/charge_scope",
+	"chargedQuery":     "charge/key",
+	"deleteHold":       "hold/key",
+	"deleteHolds":      "hold/hold_owner",
+	"heldQuery":        "hold/hold_scope",
+	"setHolds":         "",
+	"takenQuery":       "charge/charge_scope usage/key",
 	"chargesFrom":      "charge/charge_scope",
 	"chargesMove":      "charge/charge_scope",
 	"chargesQuery":     "charge/charge_scope",
@@ -382,7 +389,7 @@ func indexes(t *testing.T, db *sql.DB, query string) (found string, walks []stri
 	return strings.Join(slices.Sorted(maps.Keys(all)), " "), walks
 }
 
-var tables = []string{"inbox", "lane", "journal", "approval", "outbox", "fact", "charge", "usage", "meta", "tool_overflow", "vector_point", "blob", "blob_piece", "blob_ref", "file"}
+var tables = []string{"inbox", "lane", "journal", "approval", "outbox", "fact", "charge", "usage", "hold", "meta", "tool_overflow", "vector_point", "blob", "blob_piece", "blob_ref", "file"}
 
 // alias gives the table behind a name that a query made up.
 func alias(name string) string {

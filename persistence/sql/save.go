@@ -46,7 +46,7 @@ func (t *step) save(ctx context.Context, r *state.Result) error {
 	for _, part := range []func(*step, context.Context, *state.Result) error{
 		(*step).saveArrive, (*step).saveReplace, (*step).saveSend, (*step).saveAsk,
 		(*step).saveEntries, (*step).saveArrivals, (*step).saveQuestions,
-		(*step).saveRows, (*step).saveFacts, (*step).saveCharges,
+		(*step).saveRows, (*step).saveFacts, (*step).saveCharges, (*step).saveAsides,
 	} {
 		if err := part(t, ctx, r); err != nil {
 			return err
@@ -222,11 +222,20 @@ func (t *step) saveCharges(ctx context.Context, _ *state.Result) error {
 		rows[i] = [5]any{c.Key, c.Scope, c.Unit, c.Day, c.N}
 	}
 	list, err := json.Marshal(rows)
-	if err == nil {
-		err = t.q.exec(ctx, insertCharges, string(list))
-	}
 	if err != nil {
 		return fmt.Errorf("store charges: %w", err)
+	}
+	n, err := t.q.changed(ctx, insertCharges, string(list))
+	if err != nil {
+		return fmt.Errorf("store charges: %w", err)
+	}
+	switch {
+	case n == int64(len(rows)):
+		t.memory.charged(t.change.Charges)
+	case len(t.needs.Charged) > 0 && !t.sure:
+		return errGuess
+	default:
+		t.memory.forgetAccounts()
 	}
 	return nil
 }

@@ -143,6 +143,9 @@ const (
 // Alive returns true: no other process can take over the work of this one.
 func (s *Store) Alive() bool { return true }
 
+// Older returns false: no process of another version uses the database.
+func (s *Store) Older() bool { return false }
+
 // Buried returns nil: no other process can bury this one.
 func (s *Store) Buried() <-chan struct{} { return nil }
 
@@ -152,9 +155,9 @@ func (s *Store) Living(context.Context) ([]string, error) { return []string{s.op
 // Clock returns a time of this process by the clock of the database, which is the same one.
 func (s *Store) Clock(at time.Time) time.Time { return at }
 
-// Recover frees the leases of all other owners and returns how many there were, and frees what they lead or have locked
-// (bot.LeaderBucket). It is for the start of a process that has exclusive use of the store (LockDir): other owners are
-// dead.
+// Recover frees the leases of all other owners and returns how many there were, charges what these had set aside, and
+// frees what they lead or have locked (bot.LeaderBucket). It is for the start of a process that has exclusive use of the
+// store (LockDir): other owners are dead.
 func (s *Store) Recover(ctx context.Context, owner string) (freed int64, err error) {
 	err = s.maintain(ctx, func(ctx context.Context, q *queries) error {
 		if err := s.memory.flush(ctx, q); err != nil {
@@ -167,6 +170,11 @@ func (s *Store) Recover(ctx context.Context, owner string) (freed int64, err err
 		}
 		if err := q.exec(ctx, freeLeaders, bot.LeaderBucket, owner); err != nil {
 			return err
+		}
+		for _, query := range []string{bookHolds, deleteHolds} {
+			if err := q.exec(ctx, query, owner); err != nil {
+				return err
+			}
 		}
 		return q.exec(ctx, nameOwner, owner)
 	})

@@ -50,7 +50,10 @@ func (s *Store) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, er
 // maintain runs a piece of maintenance on the writer, as part of a group.
 func (s *Store) maintain(ctx context.Context, run func(context.Context, *queries) error) error {
 	return s.submit(ctx, &job{
-		run:  func(ctx context.Context, q *queries, _ bool) error { return run(ctx, q) },
+		run: func(ctx context.Context, q *queries, _ bool) error {
+			s.memory.forgetAccounts()
+			return run(ctx, q)
+		},
 		done: make(chan struct{}),
 	})
 }

@@ -37,7 +37,7 @@ func Run(t *testing.T, open func(t *testing.T) bot.Store) {
 	t.Helper()
 	for _, group := range []map[string]func(*harness){
 		arrivalTests(), laneTests(), readyTests(), journalTests(), approvalTests(), outboxTests(), editTests(), factTests(), moveTests(),
-		atomicTests(), concurrencyTests(), inspectTests(),
+		atomicTests(), concurrencyTests(), inspectTests(), ledgerTests(),
 	} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package quotatest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -14,23 +13,28 @@ import (
 	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
 )
 
-// Fifty lets a hundred turns on three meters have what is enough for fifty, all at once, and fails unless exactly fifty
-// get through and are charged. Every fifth dies between its reservation and its
-// settlement; half of those are taken up by another meter, the others by nobody, so that what they have set aside is
-// free again after hold. A turn that is charged where it begins is always taken up: its message is in the inbox.
-func Fifty(t *testing.T, counter quota.Counter, unit string, hold time.Duration) {
+// Fifty lets a hundred turns on three meters, each of a process of its own, have what is enough for fifty, all at once,
+// and fails unless exactly fifty get through and are charged. Every fifth process dies between a reservation and its
+// settlement: what it had set aside is charged when it is buried. The counters lose everything again and again.
+func Fifty(t *testing.T, counter quota.Counter, unit string, lose func()) {
 	t.Helper()
 	const all, enough, each = 100, 50, 10
 	f := &fifty{t: t, store: bottest.New(), unit: unit, prefix: fmt.Sprint(t.Name(), time.Now().UnixNano())}
 	limit := map[string]int64{quota.Turns: enough, quota.Tokens: enough * each, quota.USD: enough * each}[unit]
-	o := quota.Options{
-		Limits: quota.Scopes{User: quota.Limits{{Unit: unit, Window: quota.Day}: limit, {Unit: unit, Window: quota.Month}: 10 * limit}, Bot: quota.Limits{{Unit: unit, Window: quota.Day}: limit}},
-		Price:  func(u llm.Usage) float64 { return float64(u.Total()) / 1e6 }, Hold: hold, Patience: time.Minute,
+	f.meter = func(process string) (*quota.Meter, *bottest.Store) {
+		o := quota.Options{
+			Limits: quota.Scopes{User: quota.Limits{{Unit: unit, Window: quota.Day}: limit, {Unit: unit, Window: quota.Month}: 10 * limit}, Bot: quota.Limits{{Unit: unit, Window: quota.Day}: limit}},
+			Price:  func(u llm.Usage) float64 { return float64(u.Total()) / 1e6 }, Patience: time.Minute, Owner: process,
+		}
+		store := f.store.Beside(process)
+		return quota.New(o, counter, store, texts.Words{}, time.Now, nil), store
 	}
-	for range 3 {
-		f.meters = append(f.meters, quota.New(o, counter, f.store, texts.Words{}, time.Now, nil))
+	for n := range 3 {
+		meter, _ := f.meter(fmt.Sprint("process ", n))
+		f.meters = append(f.meters, meter)
 	}
 	f.msg = &bot.Message{
 		ID: "1", Kind: bot.Text, Person: "7", Caller: "telegram:" + f.prefix,
@@ -39,16 +43,18 @@ func Fifty(t *testing.T, counter quota.Counter, unit string, hold time.Duration)
 	var wg sync.WaitGroup
 	for n := range all {
 		wg.Go(func() {
-			dies := n%5 == 0
-			f.turn(n, n, dies)
-			if dies && (n%2 == 0 || unit == quota.Turns) {
-				f.turn(n, n+1, false)
+			if n%5 == 0 {
+				f.dies(n)
+			}
+			f.turn(n)
+			if n%7 == 0 && lose != nil {
+				lose()
 			}
 		})
 	}
 	wg.Wait()
-	if f.through != enough {
-		t.Errorf("%d got through, want %d", f.through, enough)
+	if f.through != enough || f.through+f.refused != all+f.dead {
+		t.Errorf("%d got through and %d were refused, %d died; want %d", f.through, f.refused, f.dead, enough)
 	}
 	usage, err := f.meters[0].Usage(t.Context(), f.msg)
 	if err != nil {
@@ -68,56 +74,98 @@ func Fifty(t *testing.T, counter quota.Counter, unit string, hold time.Duration)
 type fifty struct {
 	t      *testing.T
 	store  *bottest.Store
+	meter  func(process string) (*quota.Meter, *bottest.Store)
 	meters []*quota.Meter
 	msg    *bot.Message
 	unit   string
 	prefix string
 
-	mu      sync.Mutex
-	through int
+	mu                     sync.Mutex
+	through, refused, dead int
+}
+
+func (f *fifty) count(of *int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	*of++
+}
+
+// dies begins a turn in a process that dies before it settles anything, and has it buried.
+func (f *fifty) dies(n int) {
+	process := fmt.Sprint("dead ", n)
+	m, store := f.meter(process)
+	if f.unit == quota.Turns { // it dies before the turn is stored, which is begun again under the same name
+		if _, err := m.Admit(f.t.Context(), f.msg, fmt.Sprintf("%s-%d", f.prefix, n)); err != nil {
+			f.t.Error(err)
+		}
+		return
+	}
+	id := fmt.Sprintf("%s-%d-dead", f.prefix, n)
+	f.count(&f.dead)
+	if _, ok := f.reserve(m, id); ok {
+		f.store.Bury(process)
+		f.count(&f.through) // nobody knows whether its call was made: it is charged
+		if err := m.Settle(f.t.Context(), &agent.Turn{ID: id}, id, llm.Usage{Input: 5, Output: 5}, 10/1e6); err != nil {
+			f.t.Error(err)
+		}
+		if _, err := store.Apply(f.t.Context(), &bot.Change{}); !errors.Is(err, bottest.ErrBuried) {
+			f.t.Errorf("a buried process stores: %v", err)
+		}
+	}
 }
 
 // turn plays a turn with one call of the model on a meter.
-func (f *fifty) turn(n, meter int, dies bool) {
-	m, id := f.meters[meter%len(f.meters)], fmt.Sprintf("%s-%d", f.prefix, n)
-	charges, ok := f.take(m, id, dies)
+func (f *fifty) turn(n int) {
+	m, id := f.meters[n%len(f.meters)], fmt.Sprintf("%s-%d", f.prefix, n)
+	if f.unit == quota.Turns {
+		f.begin(m, id)
+		return
+	}
+	p, ok := f.reserve(m, id)
 	if !ok {
 		return
 	}
-	if _, err := f.store.Apply(f.t.Context(), &bot.Change{Charges: charges}); err != nil {
+	f.count(&f.through)
+	if err := m.Settle(f.t.Context(), &agent.Turn{ID: id}, id, llm.Usage{Input: 5, Output: 5}, 10/1e6); err != nil {
 		f.t.Error(err)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.through++
+	f.end(p)
 }
 
-func (f *fifty) take(m *quota.Meter, id string, dies bool) ([]bot.Charge, bool) {
-	ctx := f.t.Context()
-	if f.unit == quota.Turns { // a turn is charged where it begins: who dies is begun again under the same name
-		a, err := m.Admit(ctx, f.msg, id)
-		if err != nil {
-			f.t.Error(err)
-		}
-		return a.Charges, err == nil && a.Refusal == "" && !dies
+func (f *fifty) begin(m *quota.Meter, id string) {
+	a, err := Begin(f.t.Context(), m, f.store, f.msg, id)
+	switch {
+	case err != nil:
+		f.t.Error(err)
+	case a.Refusal != "":
+		f.count(&f.refused)
+	default:
+		f.count(&f.through)
 	}
+}
+
+func (f *fifty) reserve(m *quota.Meter, id string) (turn.Purse, bool) {
 	p := m.Open(f.msg, id)
-	defer p.Close()
-	turn := &agent.Turn{ID: id}
-	if dies { // it waits for nobody
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Second)
-		defer cancel()
+	err := m.Reserve(f.t.Context(), &agent.Turn{ID: id}, id, llm.Usage{Input: 5, Output: 5})
+	if _, denied := errors.AsType[*agent.Denied](err); denied {
+		f.count(&f.refused)
+		return p, false
 	}
-	err := m.Reserve(ctx, turn, id, llm.Usage{Input: 5, Output: 5})
-	if _, denied := errors.AsType[*agent.Denied](err); err != nil && !denied && !dies {
+	if err != nil {
 		f.t.Error(err)
 	}
-	if err != nil || dies {
-		return nil, false
-	}
-	if err := m.Settle(ctx, turn, id, llm.Usage{Input: 5, Output: 5}, 10/1e6); err != nil {
+	return p, err == nil
+}
+
+// end closes the purse of a turn, as the dispatcher does.
+func (f *fifty) end(p turn.Purse) {
+	p.Close()
+	spent := p.Spend()
+	var change bot.Change
+	spent.In(&change)
+	applied, err := f.store.Apply(f.t.Context(), &change)
+	if err != nil {
 		f.t.Error(err)
 	}
-	return p.Charges(), true
+	p.Stored(&spent, applied)
 }

@@ -37,5 +37,5 @@ func (c *Core) counting(ctx context.Context) *texts.Redis {
 	ctx, cancel := context.WithTimeout(ctx, glance)
 	defer cancel()
 	h := c.redis.Probe(ctx)
-	return &texts.Redis{State: string(h.State), For: time.Since(h.Since), Open: c.cfg.Quotas.OnRedisDown == "allow"}
+	return &texts.Redis{State: string(h.State), For: time.Since(h.Since)}
 }

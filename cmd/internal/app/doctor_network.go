@@ -62,10 +62,7 @@ func (d *doctor) redis(ctx context.Context) []Row {
 		return ok(about, "none: counters are kept in the process")
 	}
 	state := store.Probe(ctx).State
-	meaning := "quotas cannot be counted"
-	if d.c.Quotas.OnRedisDown == "deny" {
-		meaning += ", so nobody is answered (quotas.on_redis_down)"
-	}
+	const meaning = "quotas are checked in the database alone, tool results are not cached, and several processes share no send budget"
 	switch state {
 	case redis.Fine:
 		return ok(about, "the server answers")

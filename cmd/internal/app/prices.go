@@ -168,7 +168,7 @@ func (c *Core) meterOptions() quota.Options {
 	q := c.cfg.Quotas
 	o := quota.Options{
 		Limits: quota.Scopes{User: limitsOf(q.User), Chat: limitsOf(q.Chat), Bot: limitsOf(q.Bot)}, ByChat: map[string]quota.Limits{},
-		Payer: q.Payer, AllowOnDown: q.OnRedisDown == "allow", Zone: c.zone(), Price: c.mostCost, Most: c.mostOf,
+		Payer: q.Payer, Owner: c.owner, Older: func() bool { return c.stores.Older() }, Zone: c.zone(), Price: c.mostCost, Most: c.mostOf,
 		Hold: 4 * c.cfg.LLM.Timeout, Unpriced: func(prefer string) string { return llm.UnpricedFor(c.provider, prefer) },
 	}
 	for id, chat := range c.cfg.Telegram.Chats {

@@ -18,7 +18,6 @@ import (
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/cmd/internal/metrics"
-	"github.com/zephbot/zephbot/persistence/redis"
 )
 
 // Serve runs the Telegram service. It returns when ctx has ended and everything has stopped, or with the error that
@@ -178,9 +177,6 @@ func (c *Core) ready(ctx context.Context) error {
 	}
 	if err := c.stores.Healthy(ctx); err != nil {
 		return fmt.Errorf("nothing can be stored: %w", err)
-	}
-	if h := c.redis.Probe(ctx); h.State != redis.Fine && c.cfg.Quotas.OnRedisDown != "allow" {
-		return fmt.Errorf("redis is %s: quotas are closed", h.State)
 	}
 	return nil
 }

@@ -157,8 +157,8 @@ func measureCost(ctx context.Context, tb testing.TB, n int) (cost, string) {
 const (
 	mostStatements = 17
 	mostCommits    = 3
-	mostTrips      = 1
-	mostTripsOfAll = 4 // to PostgreSQL and Redis together
+	mostTrips      = 0
+	mostTripsOfAll = 3 // to PostgreSQL and Redis together
 )
 
 // TestTurnTripsOnPostgreSQL counts every round trip of a turn, to PostgreSQL and to Redis, with a proxy in front of
@@ -216,7 +216,7 @@ func TestTurnCost(t *testing.T) {
 	if got.statements > mostStatements || got.commits > mostCommits || got.trips > mostTrips {
 		t.Errorf("a turn costs %+v, want at most %d statements, %d commits, %d trips to Redis\n%s", got, mostStatements, mostCommits, mostTrips, report)
 	}
-	if got.statements <= 0 || got.commits <= 0 || got.trips <= 0 {
+	if got.statements <= 0 || got.commits <= 0 {
 		t.Errorf("a turn costs %+v: something is not counted", got)
 	}
 }

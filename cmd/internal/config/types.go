@@ -299,7 +299,7 @@ type MemoryLimits struct {
 
 // Quotas is the table [quotas].
 type Quotas struct {
-	OnRedisDown string `toml:"on_redis_down" default:"deny" enum:"deny|allow" doc:"While quotas cannot be counted (docs/redis.md): nobody begins a turn and no model is asked, or everybody may."`
+	OnRedisDown string `toml:"on_redis_down" default:"deny" enum:"deny|allow" doc:"No longer used: while Redis is away, the ledger in the database decides (docs/redis.md)."`
 	Payer       string `toml:"payer" default:"user" enum:"user|chat|both" doc:"Who pays in a group: the person who writes, the group, or both. Limits that are set for a single chat hold there whoever pays."`
 	User        Limits `toml:"user" doc:"Limits of each person. 0: no limit."`
 	Chat        Limits `toml:"chat" doc:"Limits of each chat. 0: no limit."`
