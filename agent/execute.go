@@ -40,7 +40,7 @@ func (s *step) execute(ctx context.Context, b *batch) (*Outcome, error) {
 	}
 	away := s.unavailable()
 	questions = append(questions, late...)
-	for _, u := range writers {
+	for i, u := range writers {
 		if ctx.Err() != nil { // a stopped turn asks no more questions
 			return nil, context.Cause(ctx)
 		}
@@ -53,6 +53,9 @@ func (s *step) execute(ctx context.Context, b *batch) (*Outcome, error) {
 			questions = slices.DeleteFunc(questions, func(q tools.Question) bool { return q.Call == u.Call })
 		}
 		if questions = append(questions, asked...); len(asked) > 0 {
+			if i > 0 { // what the calls behind it would do is shown as of now
+				questions = s.probeAgain(ctx, b, writers[i+1:], questions)
+			}
 			break
 		}
 	}
@@ -126,6 +129,25 @@ func (s *step) probe(
 		}
 	}
 	return waiting, questions
+}
+
+// probeAgain replaces the questions of calls by new ones, because others have run since they were asked.
+func (s *step) probeAgain(ctx context.Context, b *batch, uses []journal.Use, questions []tools.Question) []tools.Question {
+	for _, u := range uses {
+		at := slices.IndexFunc(questions, func(q tools.Question) bool { return q.Call == u.Call })
+		if at < 0 {
+			continue
+		}
+		call := s.call(b, u)
+		call.Probe = true
+		_, err := s.deps.Tools.Execute(ctx, call)
+		if pending, ok := errors.AsType[*tools.Pending](err); ok {
+			questions[at] = pending.Question
+		} else { // it is decided about when it runs
+			questions = slices.Delete(questions, at, at+1)
+		}
+	}
+	return questions
 }
 
 // sideBySide runs read-only uses in parallel, at most Limits.Parallel at once in the whole turn.
@@ -307,6 +329,9 @@ func (s *step) result(b *batch, u journal.Use, call *tools.Call, result *tools.R
 	if e.Wrote {
 		e.Touched = touched(call)
 	}
+	for _, l := range call.Trail.Left {
+		e.Left = append(e.Left, journal.Left(l))
+	}
 	if err != nil {
 		te := tools.AsError(err)
 		e.Text = tools.Feedback(te) + reflection(te.Category, call.Def, b.failed[u.Name])
@@ -385,8 +410,26 @@ func (s *step) call(b *batch, u journal.Use) *tools.Call {
 		Origin: s.turn.Origin, Trail: &tools.Trail{}, Tools: s.turn.Tools,
 		Room: s.room(len(b.entry.Uses)), Ask: s.wanted(), Said: s.state.typed(), Foreign: now.Foreign, Suspicious: now.Suspicious,
 		Touched: now.Touched, BatchN: batches, CallN: calls + own + 1,
-		Began: now.Began, Earlier: s.state.earlier(b.entry.N),
+		Began: now.Began, Earlier: s.state.earlier(b.entry.N), Ahead: s.ahead(own),
 	}
+}
+
+// ahead returns what the uses of the open batch before the one at index own have changed in files.
+func (s *step) ahead(own int) []tools.FileState {
+	b := s.state.batch()
+	if b == nil {
+		return nil
+	}
+	var list []tools.FileState
+	for i, u := range b.entry.Uses {
+		if i == own {
+			break
+		}
+		for _, l := range b.results[u.Call].Left {
+			list = append(list, tools.FileState(l))
+		}
+	}
+	return list
 }
 
 // begins records that a call is running.

@@ -37,6 +37,15 @@ func (t *Tool) SafeDeed(ctx context.Context, call *Call) (e *Effect, err error) 
 	return &deed, err
 }
 
+// SafeState calls State; nil if there is none.
+func (t *Tool) SafeState(ctx context.Context, call *Call) (list []FileState, err error) {
+	if t.State == nil {
+		return nil, nil
+	}
+	defer recovered(ctx, call, &err)
+	return t.State(ctx, call)
+}
+
 // SafeRun calls Run.
 func (t *Tool) SafeRun(ctx context.Context, call *Call) (res *Result, err error) {
 	defer recovered(ctx, call, &err)

@@ -148,6 +148,8 @@ type Basis struct {
 	Dir     string       `json:"dir,omitempty"`
 	Files   []grant.File `json:"files,omitempty"`
 	Changed []string     `json:"changed,omitempty"` // files that changed since the call was allowed before
+	// States is what was at the paths that the call works on when its Deed was found out; nil = the Deed depends on none.
+	States []FileState `json:"states,omitempty"`
 	// Server and Definition are the address of the MCP server and the hash of the tool's definition.
 	Server     string `json:"server,omitempty"`
 	Definition string `json:"definition,omitempty"`

@@ -151,6 +151,12 @@ type Call struct {
 	// applies exactly that instead of running. "" = it runs. Set by the approve stage.
 	Layer string
 
+	// Shown is what was at the paths that the call works on when a person approved what it does to them: the tool does
+	// nothing if something else is there now. nil = no person has seen that. Set by the approve stage.
+	Shown []FileState
+	// Ahead is what calls of the same step that came before this one have done (Trail.Left), oldest first.
+	Ahead []FileState
+
 	// Set by the decode stage.
 	Def     Definition
 	Subject Subject
@@ -186,7 +192,10 @@ type Subject struct {
 	// Deed returns what the call would do to files; nil = not known. It is set by the gate for a call that asks; nil =
 	// its tool does not say.
 	Deed func() *Effect
-	Own  bool // the text that the call keeps consists of the person's own words (Call.Said)
+	// State returns what is at the paths that the call works on, so that an approval can be bound to it. It is set with
+	// Deed; nil = its tool does not say.
+	State func() ([]FileState, error)
+	Own   bool // the text that the call keeps consists of the person's own words (Call.Said)
 	// Dir is the working directory of the call, set by the gate; "" = not known.
 	Dir string
 	// Scripts are the files whose content determines what the call does, as they were at the time of the decision; set
@@ -231,7 +240,9 @@ type Trail struct {
 	// what the person has to be told in addition to the result, one sentence each (a declined question of a server)
 	Notices []string
 	// one line about the result, for the person who watches: "[shell] 342 lines -> 28 lines, 91.8% filtered"
-	Summary  string
+	Summary string
+	// Left is what the call has changed in files, as far as its tool says so.
+	Left     []FileState
 	Started  bool
 	Duration time.Duration
 	Audit    string // hash of the call's line in the audit log; "" = it has none
@@ -348,6 +359,9 @@ type Tool struct {
 	// Deed returns what Run would do to files, for the people who decide about the call. It changes nothing. nil = it is
 	// not known beforehand.
 	Deed func(ctx context.Context, call *Call) (Effect, error)
+	// State returns what is at the paths that Run works on, as far as Deed depends on it. It changes nothing. nil = Deed
+	// depends on no file.
+	State func(ctx context.Context, call *Call) ([]FileState, error)
 	// Run executes the call. If it cannot do what was asked, it returns an *Error. A process that ran and failed is a
 	// Result with Error set.
 	Run Handler

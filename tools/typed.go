@@ -22,6 +22,8 @@ type Typed[In any] struct {
 	Check func(ctx context.Context, call *Call, in In) error
 	// Changes is like Tool.Changes, with decoded arguments; may be nil.
 	Changes func(ctx context.Context, call *Call, in In) (Changes, error)
+	// State is like Tool.State, with decoded arguments; may be nil.
+	State func(ctx context.Context, call *Call, in In) ([]FileState, error)
 	// Preview is like Tool.Preview, with decoded arguments; may be nil.
 	Preview func(ctx context.Context, call *Call, in In) (Preview, error)
 	// Deed is like Tool.Deed, with decoded arguments; may be nil.
@@ -89,6 +91,15 @@ func New[In any](t Typed[In]) (Tool, error) {
 				return Effect{}, err
 			}
 			return t.Deed(ctx, call, in)
+		}
+	}
+	if t.State != nil {
+		tool.State = func(ctx context.Context, call *Call) ([]FileState, error) {
+			in, err := decode[In](call.Args)
+			if err != nil {
+				return nil, err
+			}
+			return t.State(ctx, call, in)
 		}
 	}
 	if t.Describe != nil {

@@ -86,6 +86,8 @@ type Entry struct {
 	Seen netrule.Keys `json:"seen,omitempty"`
 	// Wrote, of a result: the call may have changed files: those in Touched, or any if it names none.
 	Wrote bool `json:"wrote,omitempty"`
+	// Left, of a result: what the call has changed in files, as far as its tool says so.
+	Left []Left `json:"left,omitempty"`
 	// Opened, of a result: the sites of which the call opened an address only because it was seen (Standing.Seen).
 	Opened []string `json:"opened,omitempty"`
 
@@ -121,6 +123,13 @@ type Entry struct {
 
 	// Standing is carried by summaries and by some entries that end a turn, so that entries before it need not be read.
 	Standing *Standing `json:"standing,omitempty"`
+}
+
+// Left is a change of a file by a call: the states before and after it (tools.FileState).
+type Left struct {
+	Path   string `json:"path"`
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
 }
 
 // maxThoughts bounds Entry.Thoughts, in bytes.

@@ -191,6 +191,9 @@ func (e *Entry) Size() int {
 	for i := range e.Heard {
 		n += 32 + len(e.Heard[i].Message) + len(e.Heard[i].Arrival)
 	}
+	for i := range e.Left {
+		n += 48 + len(e.Left[i].Path) + len(e.Left[i].Before) + len(e.Left[i].After)
+	}
 	return n + len(e.Seen) + sizeOf(e.Notices, e.Touched, e.Found, e.Shown, e.Opened)
 }
 

@@ -240,8 +240,9 @@ func (b *Broker) Approval(ctx context.Context, session, call, hash string) (appr
 		if a.Scope == bot.Cleared {
 			found.Cleared = info.Question.Suspicious
 		}
+		found.States, found.Deed, found.Again = info.Question.States, info.Question.Deed, info.Question.Again
 		if e := info.Question.Effect; e != nil {
-			found.Layer, found.Again = e.Layer, info.Question.Again
+			found.Layer = e.Layer
 		}
 		return found, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -29,24 +30,24 @@ func TestLookup(t *testing.T) {
 		}
 		return a
 	}
-	if got := look("c1", "hash of c1"); got != (approve.Approval{}) {
+	if got := look("c1", "hash of c1"); !reflect.DeepEqual(got, approve.Approval{}) {
 		t.Errorf("never asked: %+v", got)
 	}
 	a := w.ask(question("c1"))[0]
 	if got := look("c1", "hash of c1"); got.State != approve.Waiting {
 		t.Errorf("open: %+v", got)
 	}
-	if got := look("c1", "other"); got != (approve.Approval{}) {
+	if got := look("c1", "other"); !reflect.DeepEqual(got, approve.Approval{}) {
 		t.Errorf("open with another hash: %+v", got)
 	}
 	w.press("boss", data(a, "s"))
-	if got := look("c1", "hash of c1"); got != (approve.Approval{State: approve.Approved, By: "telegram:boss", Hash: "hash of c1", Scope: bot.Session}) {
+	if got := look("c1", "hash of c1"); !reflect.DeepEqual(got, approve.Approval{State: approve.Approved, By: "telegram:boss", Hash: "hash of c1", Scope: bot.Session}) {
 		t.Errorf("approved: %+v", got)
 	}
 	if got := look("c7", "hash of c1"); got.State != approve.Approved || got.Scope != approve.ScopeSession || got.By != "telegram:boss" {
 		t.Errorf("another call with the same hash: %+v", got)
 	}
-	if got := look("c7", "hash of c7"); got != (approve.Approval{}) {
+	if got := look("c7", "hash of c7"); !reflect.DeepEqual(got, approve.Approval{}) {
 		t.Errorf("another hash: %+v", got)
 	}
 	if got, _ := w.Approval(t.Context(), "telegram/7/bot/-5/0/bob", "c7", "hash of c1"); got.State != "" {

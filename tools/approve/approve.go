@@ -9,6 +9,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/zephbot/zephbot/policy"
@@ -44,7 +47,11 @@ type Approval struct {
 	// Layer identifies what the call would do, as it was shown to whoever approved it (tools.Effect.Layer); "" = the text
 	// of the call was approved.
 	Layer string
-	// Again: the question was a repeated one, because another layer that was approved did not hold.
+	// States is what was at the paths that the call works on when whoever approved it saw what it does to them, which is
+	// Deed; nil = they approved the text of the call.
+	States []tools.FileState
+	Deed   *tools.Effect
+	// Again: the question was a repeated one, because what was approved before did not hold.
 	Again bool
 }
 
@@ -190,17 +197,14 @@ func (s stage) decided(ctx context.Context, call *tools.Call) error {
 		if a.Hash != hash { // something else was approved
 			return s.ask(ctx, call, hash, false)
 		}
-		if a.Layer != "" && !call.Probe {
-			if s.previewer == nil || !s.previewer.Holds(ctx, call, a.Layer) {
-				if a.Again { // something else works in the same files all the time
-					q := question(call, hash)
-					q.Again, q.Effect = true, &tools.Effect{Unknown: tools.UnknownBusy}
-					s.drop(ctx, call)
-					return &tools.Pending{Question: q}
-				}
-				return s.ask(ctx, call, hash, true)
+		if !call.Probe && !s.holds(ctx, call, &a) {
+			if a.Again { // something else works in the same files all the time
+				q := question(call, hash)
+				q.Again, q.Effect, q.Deed, q.States = true, &tools.Effect{Unknown: tools.UnknownBusy}, nil, nil
+				s.drop(ctx, call)
+				return &tools.Pending{Question: q}
 			}
-			call.Layer = a.Layer
+			return s.ask(ctx, call, hash, true)
 		}
 		call.Trail.ApprovedBy, call.Trail.Cleared = a.By, a.Cleared
 		return nil
@@ -210,6 +214,71 @@ func (s stage) decided(ctx context.Context, call *tools.Call) error {
 			Err: fmt.Errorf("approval of %s: unknown state %q", call.ID, a.State),
 		}
 	}
+}
+
+// holds reports whether the call would still do what whoever approved it saw, and binds it to that.
+func (s stage) holds(ctx context.Context, call *tools.Call, a *Approval) bool {
+	if a.Layer != "" {
+		if s.previewer == nil || !s.previewer.Holds(ctx, call, a.Layer) {
+			return false
+		}
+		call.Layer = a.Layer
+	}
+	if a.States == nil {
+		return true
+	}
+	if call.Subject.State == nil {
+		return false
+	}
+	now, err := call.Subject.State()
+	if err != nil || len(now) != len(a.States) {
+		return false
+	}
+	for i, shown := range a.States {
+		if shown.Path != now[i].Path || shown.Before != now[i].Before && !followed(call, a, now) {
+			return false
+		}
+	}
+	call.Shown = now
+	return true
+}
+
+// followed reports whether nothing but calls of the same step has changed the files since the question was shown, and the
+// call still does what was shown, in whatever line of the files.
+func followed(call *tools.Call, a *Approval, now []tools.FileState) bool {
+	for i, shown := range a.States {
+		state := shown.Before
+		for _, left := range call.Ahead {
+			if left.Path == shown.Path && left.Before == state {
+				state = left.After
+			}
+		}
+		if state != now[i].Before {
+			return false
+		}
+	}
+	if a.Deed == nil || call.Subject.Deed == nil {
+		return false
+	}
+	deed := call.Subject.Deed()
+	return deed != nil && reflect.DeepEqual(anywhere(*a.Deed), anywhere(*deed))
+}
+
+// hunk is what a unified diff says of where its lines are.
+var hunk = regexp.MustCompile(`(?m)^@@ [-+, 0-9]+ @@`)
+
+// anywhere returns an effect without where in the files it is, and how long they are.
+func anywhere(e tools.Effect) tools.Effect {
+	e.Diff = hunk.ReplaceAllString(e.Diff, "@@")
+	sizeless := func(list []tools.FileEffect) []tools.FileEffect {
+		list = slices.Clone(list)
+		for i := range list {
+			list[i].Bytes = 0
+		}
+		return list
+	}
+	e.Created, e.Changed = sizeless(e.Created), sizeless(e.Changed)
+	return e
 }
 
 // refused returns what the model reads of a question that was not answered with yes.
@@ -296,6 +365,12 @@ func question(call *tools.Call, hash string) tools.Question {
 			Inputs: call.Subject.Inputs, Dir: call.Subject.Dir, Files: call.Subject.Scripts,
 			Changed: call.Trail.Changed, Server: call.Trail.Server,
 		},
+	}
+	if call.Subject.State != nil {
+		// Before the deed: if the files change in between, the question is asked again.
+		if states, err := call.Subject.State(); err == nil {
+			q.States = states
+		}
 	}
 	if call.Subject.Deed != nil {
 		q.Deed = call.Subject.Deed()

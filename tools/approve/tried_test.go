@@ -137,3 +137,92 @@ func TestAlwaysAppliesWhatWasShown(t *testing.T) {
 		}
 	}
 }
+
+// fileCall is a call of a tool that says what it does to files, which are as state says.
+func fileCall(state, diff string) *tools.Call {
+	c := asked()
+	c.Subject.State = func() ([]tools.FileState, error) {
+		return []tools.FileState{{Path: "/w/a", Before: state}}, nil
+	}
+	c.Subject.Deed = func() *tools.Effect {
+		return &tools.Effect{Changed: []tools.FileEffect{{Path: "a", Added: 1, Removed: 1, Bytes: int64(len(state))}}, Diff: diff}
+	}
+	return c
+}
+
+// TestBoundToFiles: an approval is of what was shown. If the files are others when the call is to run, the person is asked
+// again, unless only calls of the same step have changed them and the call does the same in another line; who meets other
+// files twice is asked about the text.
+func TestBoundToFiles(t *testing.T) {
+	t.Parallel()
+	const diff, moved, other = "@@ -1,2 +1,2 @@\n-a\n+b\n", "@@ -7,2 +8,2 @@\n-a\n+b\n", "@@ -1,2 +1,2 @@\n-x\n+b\n"
+	left := func(pairs ...string) (list []tools.FileState) {
+		for i := 0; i < len(pairs); i += 2 {
+			list = append(list, tools.FileState{Path: "/w/a", Before: pairs[i], After: pairs[i+1]})
+		}
+		return list
+	}
+	for _, tc := range []struct {
+		name        string
+		state, diff string // when it is to run; it was shown in the state "old" with diff
+		ahead       []tools.FileState
+		again       bool // the approved question was a repeated one
+		probe       bool
+		unreadable  bool
+		runs        bool
+		text        bool // the question is about the text
+	}{
+		{name: "the same", state: "old", diff: diff, runs: true},
+		{name: "another content", state: "new", diff: diff},
+		{name: "gone", state: "", diff: diff},
+		{name: "another content again", state: "new", diff: diff, again: true, text: true},
+		{name: "the same, after it was asked again", state: "old", diff: diff, again: true, runs: true},
+		{name: "a call of the step", state: "new", diff: moved, ahead: left("old", "new"), runs: true},
+		{name: "two calls of the step", state: "new", diff: moved, ahead: left("old", "mid", "mid", "new"), runs: true},
+		{name: "a call of the step, and the difference is another", state: "new", diff: other, ahead: left("old", "new")},
+		{name: "a call of the step, and somebody else", state: "new", diff: diff, ahead: left("old", "mid")},
+		{name: "somebody else, and a call of the step", state: "new", diff: diff, ahead: left("mid", "new")},
+		{name: "another file of the step", state: "new", diff: diff, ahead: []tools.FileState{{Path: "/w/b", Before: "old", After: "new"}}},
+		{name: "a probe", state: "new", diff: diff, probe: true, runs: true},
+		{name: "it cannot be read", state: "old", diff: diff, unreadable: true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			c := fileCall(tc.state, tc.diff)
+			c.Ahead, c.Probe = tc.ahead, tc.probe
+			if tc.unreadable {
+				c.Subject.State = func() ([]tools.FileState, error) { return nil, errors.New("no") }
+			}
+			shown := fileCall("old", diff)
+			a := approve.Approval{
+				State: approve.Approved, By: "telegram:7", Hash: approve.Hash(c), Again: tc.again,
+				States: left("old", ""), Deed: shown.Subject.Deed(),
+			}
+			ran := false
+			_, err := approve.New(only{a}, nil)(func(context.Context, *tools.Call) (*tools.Result, error) {
+				ran = true
+				return &tools.Result{}, nil
+			})(t.Context(), c)
+			if ran != tc.runs {
+				t.Fatalf("ran: %t, %v", ran, err)
+			}
+			if ran && !tc.probe && (len(c.Shown) != 1 || c.Shown[0].Before != tc.state) {
+				t.Errorf("the tool is told that %+v was shown", c.Shown)
+			}
+			if ran {
+				return
+			}
+			pending, ok := errors.AsType[*tools.Pending](err)
+			if !ok {
+				t.Fatal(err)
+			}
+			q := pending.Question
+			if busy := q.Effect != nil && q.Effect.Unknown == tools.UnknownBusy; !q.Again || busy != tc.text || (q.Deed == nil) != tc.text {
+				t.Errorf("%+v", q)
+			}
+			if (len(q.States) == 0) != (tc.text || tc.unreadable) {
+				t.Errorf("bound to %+v", q.States)
+			}
+		})
+	}
+}

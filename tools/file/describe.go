@@ -36,6 +36,7 @@ func (o onPath[In]) tool(t *toolset) (tools.Tool, error) {
 		Changes:    o.changes(t),
 		Preview:    o.previews(t),
 		Deed:       o.deeds(t),
+		State:      o.states(t),
 		Adjust:     o.adjust,
 		Describe: func(ctx context.Context, call *tools.Call, in In) (tools.Subject, error) {
 			s, err := t.enter(ctx, call.Origin, false)
@@ -81,7 +82,21 @@ func (o onPath[In]) tool(t *toolset) (tools.Tool, error) {
 			if err != nil {
 				return nil, err
 			}
-			return o.run(s, p, in)
+			if !o.writes {
+				return o.run(s, p, in)
+			}
+			if err := s.asShown(call, p); err != nil {
+				return nil, err
+			}
+			before := call.Shown
+			if before == nil && o.preview != nil && s.ReadText == nil { // a program that has the file is asked for what is shown
+				before, _ = s.states(p) // what is not known is not said
+			}
+			res, err := o.run(s, p, in)
+			if err == nil && s.wrote != "" && len(before) == 1 {
+				call.Trail.Left = []tools.FileState{{Path: p.abs, Before: before[0].Before, After: s.wrote}}
+			}
+			return res, err
 		},
 	})
 }
@@ -102,6 +117,25 @@ func (o onPath[In]) changes(t *toolset) func(ctx context.Context, call *tools.Ca
 			return c, err
 		}
 		return s.changes(p)
+	}
+}
+
+// states returns the tool's State; nil for a tool that changes nothing.
+func (o onPath[In]) states(t *toolset) func(ctx context.Context, call *tools.Call, in In) ([]tools.FileState, error) {
+	if !o.writes {
+		return nil
+	}
+	return func(ctx context.Context, call *tools.Call, in In) ([]tools.FileState, error) {
+		s, err := t.enter(ctx, call.Origin, false)
+		if err != nil {
+			return nil, err
+		}
+		defer s.close()
+		p, err := o.place(s, in)
+		if err != nil {
+			return nil, err
+		}
+		return s.states(p)
 	}
 }
 

@@ -55,6 +55,13 @@ func (t *toolset) pair(
 			})
 			return e, err
 		},
+		State: func(ctx context.Context, call *tools.Call, in pairArgs) (list []tools.FileState, err error) {
+			err = t.withBoth(ctx, call, in, false, func(s *scope, from, to place) error {
+				list, err = s.states(from, to)
+				return err
+			})
+			return list, err
+		},
 		Changes: func(ctx context.Context, call *tools.Call, in pairArgs) (c tools.Changes, err error) {
 			err = t.withBoth(ctx, call, in, false, func(s *scope, from, to place) error {
 				c, err = s.changes(changed(from, to)...)
@@ -68,6 +75,9 @@ func (t *toolset) pair(
 					return err
 				}
 				if err := may(s, from, to); err != nil {
+					return err
+				}
+				if err := s.asShown(call, from, to); err != nil {
 					return err
 				}
 				res, err = run(s, from, to)

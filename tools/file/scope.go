@@ -32,6 +32,7 @@ type scope struct {
 	origin tools.Origin
 	all    []rootPath // cwd and the allowed paths
 	roots  map[string]*os.Root
+	wrote  string            // state of the file that the call has written; "" = none
 	links  func() *linkIndex // files below the denied paths with several names; determined on first use
 }
 

@@ -148,6 +148,7 @@ func (s *scope) replace(p place, content string, read *unix.Stat_t) error {
 	if err := sole(d, p.base(), p.given); err != nil {
 		return err
 	}
+	s.wrote = stateOfText(content) // if it succeeds
 	if s.WriteText != nil {
 		return s.WriteText(s.ctx, p.abs, content)
 	}

@@ -148,6 +148,9 @@ func (g *gate) possible(ctx context.Context, call *tools.Call, effect policy.Eff
 		if tool.Deed != nil {
 			call.Subject.Deed = func() *tools.Effect { return g.deed(ctx, call, &tool) }
 		}
+		if tool.State != nil {
+			call.Subject.State = func() ([]tools.FileState, error) { return tool.SafeState(ctx, call) }
+		}
 		return nil
 	}
 	e := tools.AsError(err)
