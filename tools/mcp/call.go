@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -39,6 +40,7 @@ var (
 type flight struct {
 	call   *tools.Call
 	token  string
+	sent   atomic.Bool  // a request has left
 	status atomic.Int64 // of the latest HTTP answer
 
 	mu       sync.Mutex
@@ -105,13 +107,26 @@ func (s *server) perform(ctx context.Context, call *tools.Call, t guard.Tool,
 	if e := s.permitted(t); e != nil {
 		return nil, e
 	}
+	out, forgot, err := s.try(ctx, call, t, schema)
+	if forgot { // the server did nothing
+		out, _, err = s.try(ctx, call, t, schema)
+	}
+	return out, err
+}
+
+// try makes a call once. forgot means that the server refused it because it does not know our session any more, or that
+// it was never sent, because another one was refused so; the next try waits for a new session. A call of which nobody
+// knows what the server did is not made again.
+func (s *server) try(ctx context.Context, call *tools.Call, t guard.Tool,
+	schema func() *content.Schema,
+) (out *tools.Result, forgot bool, err error) {
 	c, release, err := s.acquire(ctx, call.Origin)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer release()
 	if e := c.same(t); e != nil {
-		return nil, e
+		return nil, false, e
 	}
 	s.used(call.Origin.Session)
 	f := c.begin(call, s.callTimeout())
@@ -119,16 +134,20 @@ func (s *server) perform(ctx context.Context, call *tools.Call, t guard.Tool,
 	notices, reasons := c.finish(f)
 	call.Trail.Notices = append(call.Trail.Notices, notices...)
 	if err != nil {
-		return nil, c.failure(ctx, f, err, reasons)
+		forgot = errors.Is(err, sdk.ErrSessionMissing) && (f.status.Load() == http.StatusNotFound || !f.sent.Load())
+		if forgot {
+			c.end(err)
+		}
+		return nil, forgot, c.failure(ctx, f, err, reasons)
 	}
-	out := content.Render(ctx, res, content.Options{Server: s.cfg.ID, Output: schema()})
+	out = content.Render(ctx, res, content.Options{Server: s.cfg.ID, Output: schema()})
 	if raw, ok := out.Raw.(content.Raw); ok {
 		out.Files = raw.Files()
 	}
 	for _, why := range reasons {
 		out.Text = strings.TrimLeft(out.Text+"\n["+why+"]", "\n")
 	}
-	return out, nil
+	return out, false, nil
 }
 
 // permitted applies the operator's policy to a call.

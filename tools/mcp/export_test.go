@@ -21,3 +21,6 @@ func Describe(args json.RawMessage) (tools.Subject, error) {
 func Frames(out io.ReadCloser, limit int) io.Reader {
 	return newFrames(out, limit, time.Now, zerolog.Nop())
 }
+
+// Mend mends a message.
+func Mend(message []byte) ([]byte, []string) { return mend(message) }

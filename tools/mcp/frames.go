@@ -89,6 +89,10 @@ func (f *frames) next() ([]byte, error) {
 			if err != nil && f.line[len(f.line)-1] != '\n' {
 				f.line = append(f.line, '\n')
 			}
+			if mended, faults := mend(f.line); len(faults) > 0 {
+				f.log.Warn().Strs("faults", faults).Msg("the mcp server sent what cannot be read")
+				f.line = append(append(f.line[:0], mended...), '\n')
+			}
 			if f.see != nil {
 				f.see(f.line)
 			}

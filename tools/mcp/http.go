@@ -216,6 +216,9 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if add := t.c.s.m.o.Header; add != nil && !t.c.s.dynamic {
 		add(ctx, out.Header)
 	}
+	if f, ok := req.Context().Value(flightKey{}).(*flight); ok {
+		f.sent.Store(true)
+	}
 	resp, err := t.send(out, cancel)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && req.Context().Err() == nil {
@@ -224,8 +227,14 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		release()
 		return nil, err
 	}
+	forgets(req, resp)
 	t.note(req, resp)
-	resp.Body = t.bound(resp, release)
+	stream := isStream(resp)
+	resp.Body = t.bound(resp, stream, release)
+	if resp.StatusCode < http.StatusMultipleChoices {
+		resp.ContentLength = -1 // it may be mended
+		resp.Body = newMending(resp.Body, stream, t.c.s.mended)
+	}
 	if listens(req) {
 		resp.Body = tee{ReadCloser: resp.Body, w: &t.c.tasks, limit: t.c.s.m.o.MaxMessage}
 	}
@@ -234,9 +243,22 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 
 var errNoStream = errors.New("the server does not answer the request for a stream")
 
-// send makes the request. It gives up on the optional stream when its header does not come in time: some servers hold
-// it back until they have something to say, and the library would wait for it.
+// send makes the request, and once more if the server only wants another slash at the end of the path.
 func (t *roundTripper) send(req *http.Request, cancel context.CancelCauseFunc) (*http.Response, error) {
+	resp, err := t.sendOnce(req, cancel)
+	if err != nil {
+		return nil, err
+	}
+	if next := slashed(req, resp); next != nil {
+		_ = resp.Body.Close() // the answer is only the redirect
+		return t.sendOnce(next, cancel)
+	}
+	return resp, nil
+}
+
+// sendOnce makes a request. It gives up on the optional stream when its header does not come in time: some servers hold
+// it back until they have something to say, and the library would wait for it.
+func (t *roundTripper) sendOnce(req *http.Request, cancel context.CancelCauseFunc) (*http.Response, error) {
 	optional := req.Method == http.MethodGet && t.c.transport == kindHTTP && req.Header.Get("Last-Event-ID") == ""
 	if !optional {
 		return t.base.RoundTrip(req)
@@ -280,18 +302,22 @@ func (t *roundTripper) note(req *http.Request, resp *http.Response) {
 }
 
 // bound limits an answer: a document by its size, a stream by its rate.
-func (t *roundTripper) bound(resp *http.Response, release func()) io.ReadCloser {
+func (t *roundTripper) bound(resp *http.Response, stream bool, release func()) io.ReadCloser {
 	limit := t.c.s.m.o.MaxMessage
 	b := &body{
 		r: resp.Body, release: release, limit: int64(limit), left: int64(limit), now: t.c.s.m.o.Now,
 		fault: t.blame,
 	}
-	if strings.HasPrefix(strings.ToLower(resp.Header.Get("Content-Type")), "text/event-stream") {
+	if stream {
 		b.left = -1
 		b.flow = bucket{size: float64(streamFactor * limit), perSecond: streamFlow}
 		b.lines = bucket{size: 4 * maxBurst, perSecond: 4 * maxFlow} // a message has about four lines
 	}
 	return b
+}
+
+func isStream(resp *http.Response) bool {
+	return strings.HasPrefix(strings.ToLower(resp.Header.Get("Content-Type")), "text/event-stream")
 }
 
 func (t *roundTripper) blame(e *guard.Error) {

@@ -45,10 +45,8 @@ func (c *conn) fetch(ctx context.Context, timeout time.Duration) ([]guard.Tool, 
 			break
 		}
 		if seen[page.NextCursor] || len(seen) == maxPages {
-			return nil, &guard.Error{
-				Code: guard.ServerError, Server: c.s.cfg.ID,
-				Message: "the server's list of tools does not end",
-			}
+			c.s.log.Warn().Int("tools", len(list)).Msg("the mcp server's list of tools does not end; what came is used")
+			break
 		}
 		seen[page.NextCursor] = true
 		params.Cursor = page.NextCursor
@@ -162,6 +160,11 @@ func (s *server) tool(t guard.Tool) tools.Tool {
 			return s.runTool(ctx, call, t, output)
 		},
 	}
+}
+
+// mended logs what the server sent that could not be read.
+func (s *server) mended(faults []string) {
+	s.log.Warn().Strs("faults", faults).Msg("the mcp server sent what cannot be read")
 }
 
 // register puts an offer into the registry and notifies those who used the server of the differences.

@@ -57,6 +57,9 @@ func serveStdio(mode string) {
 	case "flood":
 		flood()
 		return
+	case "odd":
+		serveOdd()
+		return
 	case "noise":
 		for range 20000 {
 			fmt.Fprintln(os.Stdout, "noise")

@@ -8,6 +8,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -69,7 +71,7 @@ const (
 )
 
 // Render converts a result for the chain. The text consists of what the server said, one line for each part that is not
-// text, and the structured result when there is no other text. It is valid UTF-8 without control sequences, and limited
+// text, and the structured result, unless a text is the same. It is valid UTF-8 without control sequences, and limited
 // in length. The result is always marked as untrusted. Render never fails: the text says what could not be shown. ctx
 // ends the check of the structured result.
 func Render(ctx context.Context, res *mcp.CallToolResult, o Options) *tools.Result {
@@ -91,7 +93,7 @@ func Render(ctx context.Context, res *mcp.CallToolResult, o Options) *tools.Resu
 		w.paragraph(fmt.Sprintf("[and %d more parts that are not shown]", w.more))
 	}
 	structured, mismatch := structure(ctx, res, o.Output)
-	if structured != nil && !w.text {
+	if structured != nil && !w.repeats(structured) {
 		w.paragraph(string(structured))
 		if len(res.Content) == 0 {
 			out.MIME = "application/json"
@@ -141,9 +143,9 @@ func structure(ctx context.Context, res *mcp.CallToolResult, schema *Schema) (va
 // writer collects text up to a limit, and parts.
 type writer struct {
 	b     strings.Builder
-	limit int // bytes of text
-	data  int // bytes of data that can still be kept
-	text  bool
+	limit int      // bytes of text
+	data  int      // bytes of data that can still be kept
+	texts []string // what the server said
 	cut   bool
 	notes []string
 	parts []Part
@@ -154,7 +156,7 @@ func (w *writer) content(c mcp.Content) {
 	switch c := c.(type) {
 	case *mcp.TextContent:
 		if c != nil {
-			w.text = true
+			w.texts = append(w.texts, c.Text)
 			w.paragraph(c.Text)
 		}
 	case *mcp.ImageContent:
@@ -177,6 +179,19 @@ func (w *writer) content(c mcp.Content) {
 	default:
 		w.paragraph("[a part of a kind that is not known here]")
 	}
+}
+
+// repeats reports whether a text of the server is the structured result once more, as the specification recommends
+// (2025-11-25, structured content).
+func (w *writer) repeats(structured json.RawMessage) bool {
+	var want any
+	if json.Unmarshal(structured, &want) != nil {
+		return false
+	}
+	return slices.ContainsFunc(w.texts, func(text string) bool {
+		var said any
+		return json.Unmarshal([]byte(text), &said) == nil && reflect.DeepEqual(said, want)
+	})
 }
 
 func link(c *mcp.ResourceLink) Part {

@@ -78,7 +78,12 @@ func TestRender(t *testing.T) {
 		{
 			"structured beside text",
 			&mcp.CallToolResult{StructuredContent: []any{1.0, "x"}, Content: []mcp.Content{text("one")}},
-			tools.Result{Text: "one", Raw: content.Raw{Structured: json.RawMessage(`[1,"x"]`)}},
+			tools.Result{Text: "one\n[1,\"x\"]", Raw: content.Raw{Structured: json.RawMessage(`[1,"x"]`)}},
+		},
+		{
+			"structured that a text repeats",
+			&mcp.CallToolResult{StructuredContent: map[string]any{"a": 1.0, "b": []any{}}, Content: []mcp.Content{text("{\n \"b\": [], \"a\": 1 }")}},
+			tools.Result{Text: "{\n \"b\": [], \"a\": 1 }", Raw: content.Raw{Structured: json.RawMessage(`{"a":1,"b":[]}`)}},
 		},
 		{
 			"structured beside an image",
@@ -215,7 +220,7 @@ func TestRenderFromTheWire(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := content.Render(t.Context(), &res, content.Options{Server: "s"})
-	if want := "ok\n[image: image/png, 2 B]\n[resource link: x, file:///x]\n[resource: 5 B, file:///y]\ninner"; got.Text != want || !got.Error {
+	if want := "ok\n[image: image/png, 2 B]\n[resource link: x, file:///x]\n[resource: 5 B, file:///y]\ninner\n{\"count\":1}"; got.Text != want || !got.Error {
 		t.Errorf("%q", got.Text)
 	}
 	if n := content.MaxResultChars(res.Meta); n != 500 {
