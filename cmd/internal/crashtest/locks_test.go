@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -366,7 +367,7 @@ func (r *run) guard() {
 		}
 	})
 	mux.HandleFunc("/mcp", func(rw http.ResponseWriter, req *http.Request) { guarded(rw, req, s.URL, reply) })
-	r.config = fmt.Sprintf("[[mcp.servers]]\nid = \"guarded\"\nurl = %q\ntrust_level = \"trusted\"\n[mcp.servers.oauth]\nenabled = true\nclient_id = \"known\"\n", s.URL+"/mcp")
+	r.config = fmt.Sprintf("[[mcp.servers]]\nid = \"guarded\"\nurl = %q\ntrust_level = \"trusted\"\n[mcp.servers.oauth]\nenabled = true\nclient_id = \"known\"\ncallback_port = %d\n", s.URL+"/mcp", unusedPort(r.t))
 	r.more = append(r.more, fmt.Sprintf("ZEPH_TELEGRAM_ADMINS=%d", ann))
 }
 
@@ -454,4 +455,19 @@ func (r *run) promiseSignIn(ctx context.Context) error {
 		errs = append(errs, fmt.Errorf("%d tokens are stored", found))
 	}
 	return errors.Join(append(errs, err)...)
+}
+
+// unusedPort returns a port of this machine that nobody listens on: other runs sign in side by side.
+func unusedPort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test's listener
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	return l.Addr().(*net.TCPAddr).Port
 }
