@@ -16,6 +16,7 @@ type state struct {
 	*book
 	turn  string
 	child string // call that began the sub-agent; "" = the turn itself
+	bot   string // its name
 	from  int    // index of the first entry of the current turn
 }
 
@@ -160,7 +161,7 @@ func (s *state) typed() string {
 	var list []string
 	for _, e := range s.current() {
 		switch {
-		case e.Kind != journal.UserEntry || e.Foreign != "":
+		case e.Kind != journal.UserEntry || e.Foreign != "" || e.Scheduled:
 			continue
 		case e.Joins == journal.Edited && len(list) > 0:
 			list[0] = e.Text
@@ -186,7 +187,7 @@ func (s *state) voices(shared bool) *prompt.Speakers {
 	for i, p := range standing.Speakers {
 		list[i] = prompt.Speaker(p)
 	}
-	return prompt.NewSpeakers(list, len(list) == journal.MostSpeakers, "")
+	return prompt.NewSpeakers(list, len(list) == journal.MostSpeakers, s.bot)
 }
 
 // earlier lists the calls of this turn that have a result and precede the batch with number n.

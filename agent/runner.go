@@ -56,6 +56,7 @@ type Deps struct {
 	Budget   Budget                                  // nil = nothing is reserved
 	Blobs    blob.Store                              // for files that tools make; nil = files are not stored
 	System   func(turn *Turn, withTools bool) string // the system prompt
+	Bot      string                                  // name of the bot: a person with that name is marked as one
 	Now      func() time.Time
 	// Observe is told how long a phase of a turn took, once it is over; nil = nobody is. It must not block.
 	Observe func(ctx context.Context, phase string, took time.Duration)
@@ -94,6 +95,7 @@ func (r *Runner) Run(ctx context.Context, turn *Turn, of Journal, sink Sink) (Ou
 		return Outcome{}, fmt.Errorf("load the journal: %w", err)
 	}
 	s := newState(newBook(of, tail), turn.ID)
+	s.bot = r.deps.Bot
 	step := &step{Runner: r, turn: turn, journal: of, sink: sink, state: s, loading: time.Since(began)}
 	if e := s.over(); e != nil { // checked before a stop: a finished turn cannot be stopped
 		kind := Answered

@@ -81,7 +81,8 @@ type Message struct {
 type Quote struct {
 	ID     string `json:"id"`
 	Author string `json:"author"`
-	Own    bool   `json:"own"` // written by this bot
+	Caller string `json:"caller,omitempty"` // who that is, as in Message.Caller; "" = not known
+	Own    bool   `json:"own"`              // written by this bot
 	Text   string `json:"text"`
 }
 

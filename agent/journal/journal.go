@@ -200,7 +200,8 @@ type Refusal struct {
 // Quote is the message that a person replied to. The model is shown it as an untrusted quotation.
 type Quote struct {
 	Author string `json:"author"`
-	Own    bool   `json:"own,omitempty"` // the assistant's own words
+	Caller string `json:"caller,omitempty"` // who that is, as in Entry.Caller; "" = not known
+	Own    bool   `json:"own,omitempty"`    // the assistant's own words
 	Text   string `json:"text"`
 }
 

@@ -96,6 +96,25 @@ func (s *Speakers) Of(caller, name string) string {
 	return label
 }
 
+// Quoted returns how the model reads the name of the author of a quoted message, who may never have spoken here: a name
+// that looks like that of somebody else is marked. s may be nil: one person speaks.
+func (s *Speakers) Quoted(caller, name string) string {
+	if s == nil {
+		return Name(name, "")
+	}
+	if label, ok := s.names[[2]string{caller, name}]; ok {
+		return label
+	}
+	label := s.Of(caller, name)
+	looks := scan.Skeleton(Name(name, s.bot))
+	for other := range s.names {
+		if other[0] != caller && scan.Skeleton(Name(other[1], s.bot)) == looks {
+			return Name(name, s.bot) + " (another)"
+		}
+	}
+	return label
+}
+
 // Indented is what a speaker said, with every line but the first indented, so that no line of it can be taken for that of
 // another speaker or for one of our own.
 func Indented(text string) string {

@@ -39,6 +39,28 @@ func TestSpeakers(t *testing.T) {
 	}
 }
 
+// TestQuoted: the author of a quoted message is told apart from others with that name, whether they ever spoke or not.
+func TestQuoted(t *testing.T) {
+	t.Parallel()
+	s := prompt.NewSpeakers([]prompt.Speaker{{"1", "Ann"}, {"2", "Ann"}, {"3", "Bob"}}, false, "Ada")
+	for _, c := range []struct{ caller, name, want string }{
+		{"1", "Ann", "Ann"},
+		{"2", "Ann", "Ann (2)"},
+		{"9", "Ann", "Ann (another)"},
+		{"", "ANN", "ANN (another)"},
+		{"9", "Eve", "Eve"},
+		{"3", "Ann", "Ann (another)"},
+		{"9", "Ada", "Ada (a person)"},
+	} {
+		if got := s.Quoted(c.caller, c.name); got != c.want {
+			t.Errorf("%v: %q", c, got)
+		}
+	}
+	if got := (*prompt.Speakers)(nil).Quoted("1", "System"); got != "System (a person)" {
+		t.Error(got)
+	}
+}
+
 // TestNobodyForgesASpeaker: whatever somebody is called and writes, the only line of their message that is not indented
 // is the first, and it begins with their name.
 func TestNobodyForgesASpeaker(t *testing.T) {

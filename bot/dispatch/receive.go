@@ -148,7 +148,7 @@ func (d *Dispatcher) entry(t *task, turn string, news turn.News, now time.Time) 
 		e.Foreign = source.Forwarded
 	}
 	if msg.Reply != nil {
-		e.Quote = &journal.Quote{Author: msg.Reply.Author, Own: msg.Reply.Own, Text: msg.Reply.Text}
+		e.Quote = &journal.Quote{Author: msg.Reply.Author, Caller: msg.Reply.Caller, Own: msg.Reply.Own, Text: msg.Reply.Text}
 	}
 	if e.Source = flagged(&e, t, news.Flagged); e.Source != source.None {
 		e.Flagged = true

@@ -176,6 +176,7 @@ func (d Decoder) reply(m *bot.Message, msg *models.Message) (own bool) {
 	}
 	if r.From != nil {
 		q.Author = strings.TrimSpace(r.From.FirstName + " " + r.From.LastName)
+		q.Caller = Name + ":" + strconv.FormatInt(r.From.ID, 10)
 		q.Own = strconv.FormatInt(r.From.ID, 10) == d.ID
 	}
 	if q.Text != "" {

@@ -85,7 +85,7 @@ func TestDecode(t *testing.T) {
 		},
 		"command for another, in answer to me": {
 			`"message":{` + inGroup + ownReply + `,"text":"/stop@other","entities":` + entity("bot_command", 0, 11) + `}`,
-			message(bot.Message{Text: "/stop@other", Place: there, Reply: &bot.Quote{ID: "4", Author: "Zeph", Own: true, Text: "mine"}}),
+			message(bot.Message{Text: "/stop@other", Place: there, Reply: &bot.Quote{ID: "4", Author: "Zeph", Caller: "telegram:7", Own: true, Text: "mine"}}),
 		},
 		"command in the middle": {
 			`"message":{` + inPrivate + `,"text":"see /stop","entities":` + entity("bot_command", 4, 5) + `}`,
@@ -97,7 +97,7 @@ func TestDecode(t *testing.T) {
 		},
 		"reply to me in an ordinary group with a thread id": {
 			`"message":{` + inGroup + `,"message_thread_id":4` + ownReply + `,"text":"and?"}`,
-			message(bot.Message{Text: "and?", Place: there, Addressed: true, Reply: &bot.Quote{ID: "4", Author: "Zeph", Own: true, Text: "mine"}}),
+			message(bot.Message{Text: "and?", Place: there, Addressed: true, Reply: &bot.Quote{ID: "4", Author: "Zeph", Caller: "telegram:7", Own: true, Text: "mine"}}),
 		},
 		"reply to a caption, quoted": {
 			`"message":{` + inPrivate + `,"reply_to_message":{"message_id":3,"date":1,"chat":{"id":42},"caption":"long caption"},"quote":{"text":"caption","position":5},"text":"?"}`,

@@ -10,11 +10,13 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
 )
@@ -42,6 +44,7 @@ type Editor struct {
 	forms     []sdk.UnstableCreateElicitationForm
 	terminals map[string]*terminal
 	lines     []string // both directions
+	waiting   []*awaited
 	ended     chan error
 }
 
@@ -109,6 +112,38 @@ func (e *Editor) note(line string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.lines = append(e.lines, line)
+	for _, w := range e.waiting {
+		if strings.Contains(line, w.text) {
+			w.once.Do(func() { close(w.seen) })
+		}
+	}
+}
+
+// awaited is a text that somebody waits for.
+type awaited struct {
+	text string
+	once sync.Once
+	seen chan struct{}
+}
+
+// Await waits until one side has written a line that contains a text. The agent answers requests side by side.
+func (e *Editor) Await(t *testing.T, text string) {
+	t.Helper()
+	w := &awaited{text: text, seen: make(chan struct{})}
+	e.mu.Lock()
+	found := slices.ContainsFunc(e.lines, func(line string) bool { return strings.Contains(line, text) })
+	e.waiting = append(e.waiting, w)
+	e.mu.Unlock()
+	if found {
+		return
+	}
+	limit := time.NewTimer(time.Minute)
+	defer limit.Stop()
+	select {
+	case <-w.seen:
+	case <-limit.C:
+		t.Errorf("nobody wrote %s", text)
+	}
 }
 
 // Raw writes a line as it is, which need not be a message.

@@ -313,7 +313,7 @@ func (c *Core) runner(tools agent.Executor, budget agent.Budget, name string) *a
 	return agent.NewRunner(
 		agent.Deps{
 			Provider: c.provider, Tools: tools, Budget: budget, Catalog: c.offering(), Blobs: c.stores.Blobs, System: system, Now: c.now, Compaction: c.compaction(),
-			Observe: c.observePhase,
+			Observe: c.observePhase, Bot: name,
 		},
 		agent.Limits{
 			Iterations: c.cfg.Agent.MaxToolIterations, Parallel: c.cfg.Agent.MaxParallelTools, ContextTokens: c.cfg.Agent.ContextBudgetTokens,

@@ -176,7 +176,7 @@ func (s *scene) open(t *testing.T, archive *txtar.Archive) {
 	if err != nil {
 		t.Fatalf("model: %v", err)
 	}
-	s.t, s.dir, s.parts, s.extra, s.clock = t, t.TempDir(), parts, parts["config"], &clock{}
+	s.t, s.dir, s.parts, s.extra, s.clock = t, t.TempDir(), parts, parts["config"], newClock()
 	s.skills()
 	s.openMeaning()
 	s.model, s.web = &knowing{Model: model}, openSite(parts)
@@ -245,6 +245,17 @@ func (s *scene) unused() []string {
 type clock struct {
 	mu    sync.Mutex
 	extra time.Duration
+}
+
+// newClock returns the clock of a scenario. Shortly before midnight it shows the next day: what counts for today must not
+// end while the scenario runs.
+func newClock() *clock {
+	const longest = 5 * time.Minute // more than a scenario takes
+	now := time.Now().UTC()
+	if left := now.Truncate(24 * time.Hour).Add(24 * time.Hour).Sub(now); left < longest {
+		return &clock{extra: left + time.Minute}
+	}
+	return &clock{}
 }
 
 func (c *clock) now() time.Time {
