@@ -212,6 +212,13 @@ func (b *board) count(person string) (n int) {
 	return n
 }
 
+// said returns what was shown so far.
+func (b *board) said() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.shown)
+}
+
 // crowded is a world in which two turns run at once, five seconds each.
 func crowded(w *world, b *board, s *signs) {
 	b.drafts, b.turns = map[string]int64{}, map[string]int64{}
@@ -240,8 +247,8 @@ func TestOverloadIsSaid(t *testing.T) {
 			w.accept(p, w.private(fmt.Sprint("p", i), "hello"))
 		}
 		w.accept(p, w.group("g1", "p11", "and here?"), w.group("g2", "zoe", "in a group"))
-		if len(b.shown) > 0 {
-			t.Errorf("said too early: %q", b.shown)
+		if len(b.said()) > 0 {
+			t.Errorf("said too early: %q", b.said())
 		}
 		pass(1100 * time.Millisecond)
 		for i := range people {
@@ -256,7 +263,7 @@ func TestOverloadIsSaid(t *testing.T) {
 		if got := s.take(); !slices.Equal(got, []string{"crowded g2 14 m14"}) {
 			t.Errorf("signs %q", got)
 		}
-		if first := b.shown[0]; !strings.Contains(first, "Many are asking just now: about 10 seconds.") {
+		if first := b.said()[0]; !strings.Contains(first, "Many are asking just now: about 10 seconds.") {
 			t.Errorf("said %q", first)
 		}
 		pass(15 * time.Second)
@@ -268,19 +275,21 @@ func TestOverloadIsSaid(t *testing.T) {
 			t.Errorf("told %d times within 24 s, want again after 22", got)
 		}
 		pass(time.Minute)
+		b.mu.Lock()
 		for chat, draft := range b.drafts {
 			if b.turns[chat] != draft {
 				t.Errorf("the draft of %s is not that of its turn", chat)
 			}
 		}
+		b.mu.Unlock()
 		if n := len(w.texts(bot.Final)); n != people+2 {
 			t.Errorf("%d answers", n)
 		}
-		before := len(b.shown)
+		before := len(b.said())
 		w.accept(p, w.private("late", "hello"))
 		pass(30 * time.Second)
-		if len(b.shown) != before {
-			t.Errorf("said although nobody waits: %q", b.shown[before:])
+		if len(b.said()) != before {
+			t.Errorf("said although nobody waits: %q", b.said()[before:])
 		}
 	})
 }
@@ -298,7 +307,7 @@ func TestOverloadAfterARestart(t *testing.T) {
 		}
 		pass(2 * time.Second)
 		if b.count("p13") != 1 {
-			t.Fatalf("said %q", b.shown)
+			t.Fatalf("said %q", b.said())
 		}
 		p.stop()
 		w.start()
@@ -306,8 +315,8 @@ func TestOverloadAfterARestart(t *testing.T) {
 		if got := b.count("p13"); got != 2 {
 			t.Errorf("told %d times, want once by each process", got)
 		}
-		if i := slices.IndexFunc(b.shown, func(s string) bool { return strings.Contains(s, "another") }); i >= 0 {
-			t.Error(b.shown[i])
+		if i := slices.IndexFunc(b.said(), func(s string) bool { return strings.Contains(s, "another") }); i >= 0 {
+			t.Error(b.said()[i])
 		}
 		pass(2 * time.Minute)
 		if n := len(w.texts(bot.Final)); n != 14 {
