@@ -59,6 +59,7 @@ func (c *Core) serveTelegram(ctx context.Context) error {
 	}
 	defer client.Close()
 	tellRestored(c.dir, c.log)
+	defer c.watchEnd(ctx, telegram.Name, client.ID())()
 	rules := accessOptions(c, client.ID())
 	rules.Connection = client.Connection
 	guard := access.New(rules, c.stores.Bot, c.words(), c.now)
