@@ -14,6 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/zephbot/zephbot/cmd/internal/lastend"
 	"github.com/zephbot/zephbot/persistence"
 	"github.com/zephbot/zephbot/persistence/archive"
 	"github.com/zephbot/zephbot/tools/audit"
@@ -143,7 +144,7 @@ func (e estate) takes(h archive.Header) error {
 
 // places lists where each part belongs, and what is there now.
 func (e estate) places() ([]archive.Place, error) {
-	state, err := old(e.data, append(persistence.DatabaseFiles(), codeFile, codeFile+"-*", undoName, previewName, restoredName)...)
+	state, err := old(e.data, append(persistence.DatabaseFiles(), codeFile, codeFile+"-*", undoName, previewName, restoredName, lastend.File)...)
 	if err != nil {
 		return nil, err
 	}

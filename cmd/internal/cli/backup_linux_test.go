@@ -211,7 +211,7 @@ func knownState(t *testing.T, dir string) {
 		name, _, _ := strings.Cut(e.Name(), ".db")
 		if !slices.Contains([]string{
 			"zephbot", "audit.jsonl", "workspaces", "mcp-tokens", // in a backup
-			"vectors", "code-index", "undo", "mcp", "lock", "backup.lock", "terminal", "simulate", // not
+			"vectors", "code-index", "undo", "mcp", "lock", "backup.lock", "running.json", "terminal", "simulate", // not
 		}, name) {
 			t.Errorf("%s in data_dir: does a backup need it? See estate in cmd/internal/app/backup.go", e.Name())
 		}

@@ -17,8 +17,10 @@ import (
 	"time"
 )
 
+// File is the name of the note in the data directory. No backup needs it.
+const File = "running.json"
+
 const (
-	name  = "running.json"
 	every = 2 * time.Second
 	// shares of the limit, in percent, from which on memory is short, and below which it no longer is
 	short, enough = 85, 75
@@ -49,7 +51,7 @@ type Note struct {
 // without End and something is known about memory: that the kernel has killed for it, or that it was short. A note that
 // cannot be read is an error; the new one replaces it.
 func Begin(dir, group string, now func() time.Time) (n *Note, last string, err error) {
-	n = &Note{path: filepath.Join(dir, name), group: group, now: now}
+	n = &Note{path: filepath.Join(dir, File), group: group, now: now}
 	n.note = note{PID: os.Getpid(), Group: identity(group), Kills: n.number("memory.events", "oom_kill "), At: now()}
 	raw, err := os.ReadFile(n.path)
 	switch {
