@@ -130,13 +130,14 @@ func (c *call) touch() []touched {
 // target returns what a path of a command may mean.
 func (c *call) target(bases []string, f command.File) target {
 	t := target{File: f, looked: c.req.Files != nil}
-	for _, p := range lexical(c.dir(), bases, f.Path) {
+	meanings := lexical(c.dir(), bases, f.Path)
+	if !f.Pattern {
+		t.paths = meanings
+	}
+	for _, p := range meanings {
 		found, looked := c.req.Files[p]
 		t.looked = t.looked && looked
 		t.there = t.there || len(found) > 0
-		if !f.Pattern {
-			t.paths = append(t.paths, p)
-		}
 		for _, real := range found {
 			if !slices.Contains(t.paths, real) {
 				t.paths = append(t.paths, real)

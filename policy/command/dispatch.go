@@ -18,9 +18,7 @@ func (f *finder) command(words []word, at place) {
 	index := len(f.out.Commands)
 	first := words[0]
 	d := f.out.Commands[index-1].judge()
-	if d != nil {
-		f.out.Commands[index-1].Departures = d.found
-	}
+	f.out.Commands[index-1].Departures = d.found
 	if first.mark != 0 && first.mark != MarkTilde {
 		f.indirect("the command name " + clip(first.text) + " comes from an expansion or a pattern")
 		f.lastTake = index
@@ -38,7 +36,7 @@ func (f *finder) command(words []word, at place) {
 	case is("interpreters", name), is("interpreters", unversioned(name)):
 		f.interpreter(name, words, at)
 	}
-	if d != nil {
+	if d.table != nil {
 		f.follow(d, words, at)
 	}
 }

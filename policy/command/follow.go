@@ -6,21 +6,19 @@ import (
 	"strings"
 )
 
-// judge compares a command with the table of its program, and returns what it found; nil without a table. Only what the
+// judge compares a command with the table of its program, and returns what it found; without a table, nothing. Only what the
 // tables list is harmless: an option that is unknown, abbreviated or hidden in an expansion departs.
-func (c *Command) judge() *departing {
+func (c *Command) judge() (d departing) {
 	name := strings.ToLower(c.Name)
-	table := tableOf(name)
-	if table == nil {
-		return nil
+	if table := tableOf(name); table != nil {
+		d = departing{command: c, table: table, title: name}
+		d.run()
 	}
-	d := &departing{command: c, table: table, title: name}
-	d.run()
 	return d
 }
 
 // follow judges the words of a command by the table of its program, and follows the commands among them.
-func (f *finder) follow(d *departing, words []word, at place) {
+func (f *finder) follow(d departing, words []word, at place) {
 	ends := d.row.follows()
 	for _, each := range d.found {
 		if each.Starts || ends && strings.HasSuffix(each.Why, effectOf("|writes")) {

@@ -54,7 +54,7 @@ func (c *Command) mayRunWords() bool {
 		return false
 	}
 	d := c.judge()
-	return d == nil || !d.row.follows() || d.row.always || slices.ContainsFunc(d.found, func(each Departure) bool { return each.Unknown })
+	return d.table == nil || !d.row.follows() || d.row.always || slices.ContainsFunc(d.found, func(each Departure) bool { return each.Unknown })
 }
 
 // blockedLater returns the entry that blocks something an unknown program of the script may run; "" for none.

@@ -21,13 +21,21 @@ type Departure struct {
 // runs reports whether it may run a program.
 func (d Departure) runs() bool { return d.Starts || strings.HasSuffix(d.Why, effectOf("|runs")) }
 
+// Rows in which no option is harmless, and every one.
+var (
+	noRow  optionRow
+	anyRow = optionRow{any: true}
+)
+
 // departing compares the words of one command with the rows of its program, and finds the commands among them.
 type departing struct {
 	command  *Command
 	table    optionTable
 	title    string // "git diff", for people
 	key      string // of the row; "" for the first, else such as "stash "
-	row      optionRow
+	row      *optionRow
+	single   bool // options have one dash, as in the first row
+	subs     bool // the next word may be a subcommand
 	words    int  // words other than options since the row began
 	ended    bool // no more options follow
 	scripted bool // a script of sed was seen
@@ -99,9 +107,8 @@ func awkWrites(program string) bool {
 
 // enter continues with another row. For a program without that row, no option is harmless.
 func (d *departing) enter(key string) {
-	single := d.row.single
 	d.row = d.table.row(key)
-	d.row.single = d.row.single || single
+	d.single, d.subs = d.single || d.row.single, d.row.subs
 	d.words, d.ended, d.end = 0, false, len(d.command.Words)
 	if d.row.ask != "" {
 		d.depart(d.title[strings.LastIndexByte(d.title, ' ')+1:], d.row.ask)
@@ -137,7 +144,7 @@ func (d *departing) next(i int) int {
 		d.ended, d.end = true, i
 	case len(text) < 2 || text[0] != '-':
 		d.word(i)
-	case d.row.single:
+	case d.single:
 		return d.whole(i, "-"+strings.TrimLeft(text, "-"))
 	case strings.HasPrefix(text, "--"):
 		return d.whole(i, text)
@@ -151,10 +158,10 @@ func (d *departing) next(i int) int {
 func (d *departing) mayBeOption(i int) {
 	text, mark := d.command.Words[i], d.command.mark(i)
 	switch {
-	case mark&MarkExpansion != 0 && (startsOpen(text) || d.row.subs && d.row.starts && text[0] == '-'),
+	case mark&MarkExpansion != 0 && (startsOpen(text) || d.subs && d.row.starts && text[0] == '-'),
 		mark&MarkPattern != 0 && text != "" && strings.IndexByte("*?[", text[0]) >= 0:
 		d.depart(text, "may become an option; write -- or ./ before it")
-		d.found[len(d.found)-1].Starts = d.row.execs || d.row.keys || d.row.subs && d.row.starts
+		d.found[len(d.found)-1].Starts = d.row.execs || d.row.keys || d.subs && d.row.starts
 	}
 }
 
@@ -167,7 +174,7 @@ func startsOpen(text string) bool {
 // word judges a word that is not an option.
 func (d *departing) word(i int) {
 	text := d.command.Words[i]
-	if d.row.subs && d.words == 0 {
+	if d.subs && d.words == 0 {
 		if !strings.HasPrefix(text, "+") { // a toolchain of cargo
 			d.sub(i)
 		}
@@ -280,7 +287,7 @@ func (d *departing) sub(i int) {
 			return
 		}
 	}
-	d.row.subs = false
+	d.subs = false
 	d.word(i)
 }
 
@@ -361,7 +368,7 @@ func (d *departing) judge(option, kind, effect string, given word) {
 			d.script(given)
 		}
 	case ":;":
-		d.ended, d.row = true, optionRow{any: true}
+		d.ended, d.row = true, &anyRow
 	}
 	switch {
 	case effect != "":

@@ -51,11 +51,11 @@ func tableOf(name string) optionTable {
 func unversioned(name string) string { return strings.TrimRight(name, "0123456789.-") }
 
 // row returns a row of a table; the empty one, in which nothing is harmless, if there is none.
-func (t optionTable) row(key string) optionRow {
+func (t optionTable) row(key string) *optionRow {
 	if row := t[key]; row != nil {
-		return *row
+		return row
 	}
-	return optionRow{}
+	return &noRow
 }
 
 // tableLine is one line of a table, with those that continue it.

@@ -25,32 +25,27 @@ func (w word) dynamic() bool { return w.mark&MarkExpansion != 0 }
 
 // words appends the words that n expands to: one, or several after brace expansion.
 func (w *walker) words(list []word, n *syntax.Word) []word {
-	split, ok := splitBraces(n)
-	if !ok {
+	if !slices.ContainsFunc(n.Parts, openBrace) {
 		return append(list, w.single(n))
 	}
+	return append(list, w.braced(n)...)
+}
+
+// braced returns the words that n, in which a brace stands, expands to.
+func (w *walker) braced(n *syntax.Word) (list []word) {
+	split := *n
+	split.Parts = slices.Clone(n.Parts) // n does not change
+	syntax.SplitBraces(&split)
 	if braceCount(split.Parts) > maxBraces {
-		return append(list, word{text: w.source(n), mark: MarkExpansion})
+		return []word{{text: w.source(n), mark: MarkExpansion}}
 	}
-	for each := range expand.BracesSeq(nil, split) { //nolint:errcheck // its error is for far more words than maxBraces
+	for each := range expand.BracesSeq(nil, &split) { //nolint:errcheck // its error is for far more words than maxBraces
 		// Bash drops words that brace expansion leaves empty: {,} sudo runs sudo.
 		if got := w.resolved(each, ""); got.text != "" || hasQuotes(each) {
 			list = append(list, got)
 		}
 	}
 	return list
-}
-
-// splitBraces returns n with its brace expansions as separate parts; ok is false if there are none. It does not change
-// n.
-func splitBraces(n *syntax.Word) (split *syntax.Word, ok bool) {
-	if !slices.ContainsFunc(n.Parts, openBrace) {
-		return n, false
-	}
-	own := *n
-	own.Parts = slices.Clone(n.Parts)
-	ok = syntax.SplitBraces(&own)
-	return &own, ok
 }
 
 // openBrace reports whether the part contains an unquoted {.
