@@ -266,13 +266,7 @@ func (p *purse) setAside(ctx context.Context, key string, h hold) error {
 	}
 	err := p.meter.reserveOlder(ctx, key, h.slots)
 	if err == nil {
-		spent := p.spent()
-		spent.Ledger.Checked = true
-		var change bot.Change
-		spent.In(&change)
-		var applied *bot.Applied
-		applied, err = p.meter.mirror.Apply(ctx, &change)
-		p.note(&spent, applied)
+		err = p.storeChecked(ctx)
 	}
 	if err != nil {
 		p.mu.Lock()
@@ -281,6 +275,22 @@ func (p *purse) setAside(ctx context.Context, key string, h hold) error {
 		return fmt.Errorf("reserve: %w", err)
 	}
 	return nil
+}
+
+// storeChecked has the store set aside what the calls under way may cost. Called with store held.
+func (p *purse) storeChecked(ctx context.Context) error {
+	spent := p.spent()
+	if spent.Ledger == nil { // another call was settled meanwhile, and what it did not cost is enough
+		return nil
+	}
+	spent.Ledger.Checked = true
+	var change bot.Change
+	spent.In(&change)
+	applied, err := p.meter.mirror.Apply(ctx, &change)
+	if _, refused := errors.AsType[*bot.NoRoom](err); !refused { // a refusal has changed nothing
+		p.note(&spent, applied)
+	}
+	return err
 }
 
 // enough reports whether the store has set aside what a call needs that is among those under way. Called with mu held.
@@ -467,7 +477,6 @@ func (p *purse) settle(ctx context.Context, key string, used pay.Amount, aside b
 	}
 	p.mu.Lock()
 	h, ok := p.open[key]
-	delete(p.open, key)
 	p.mu.Unlock()
 	if !ok && used.Tokens.Total() == 0 && used.USD <= 0 {
 		return nil // it was never set aside
@@ -478,7 +487,7 @@ func (p *purse) settle(ctx context.Context, key string, used pay.Amount, aside b
 		h.slots = m.slots(h.levels, h.at, false, Tokens, USD)
 	}
 	name := key + "/" + rand.Text()
-	stored := p.book(ctx, name, h, used)
+	stored := p.book(ctx, key, name, h, used)
 	if len(h.slots) == 0 {
 		return stored
 	}
@@ -522,9 +531,9 @@ func (p *purse) facts() []bot.Fact {
 	return []bot.Fact{p.aside.Fact(p.turn, p.run, p.meter.now())}
 }
 
-// book notes what is to be stored of a call. After the turn has ended it is stored here: a call of the model that a
+// book notes what is to be stored of a call, which is no longer under way: at no moment it is neither. After the turn has ended it is stored here: a call of the model that a
 // server has asked for can outlive the turn.
-func (p *purse) book(ctx context.Context, name string, h hold, used pay.Amount) error {
+func (p *purse) book(ctx context.Context, key, name string, h hold, used pay.Amount) error {
 	var list []bot.Charge
 	for _, amount := range []struct {
 		unit string
@@ -537,6 +546,7 @@ func (p *purse) book(ctx context.Context, name string, h hold, used pay.Amount) 
 		}
 	}
 	p.mu.Lock()
+	delete(p.open, key)
 	p.charges = append(p.charges, list...)
 	closed := p.closed
 	p.mu.Unlock()
