@@ -160,6 +160,7 @@ type board struct {
 	drafts map[string]int64 // by chat
 	turns  map[string]int64 // drafts of turns that run, by chat
 	full   bool             // nothing can be shown now
+	closed string           // prefix of chats in which nothing can ever be shown
 	slow   time.Duration
 }
 
@@ -176,7 +177,7 @@ func (b *board) waits(ctx context.Context, place bot.Place, draft int64, text st
 	if place.Group {
 		return false, false
 	}
-	if b.full {
+	if b.full || b.closed != "" && strings.HasPrefix(place.Chat, b.closed) {
 		return false, true
 	}
 	b.shown = append(b.shown, place.Chat+": "+text)
@@ -290,6 +291,24 @@ func TestOverloadIsSaid(t *testing.T) {
 		pass(30 * time.Second)
 		if len(b.said()) != before {
 			t.Errorf("said although nobody waits: %q", b.said()[before:])
+		}
+	})
+}
+
+// TestClosedChatsKeepNobodyBack: people who can be told are told, although more than are told at a time cannot.
+func TestClosedChatsKeepNobodyBack(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		b := board{closed: "blocked"}
+		var s signs
+		crowded(w, &b, &s)
+		p := w.start()
+		for i := range 120 {
+			w.accept(p, w.private(fmt.Sprint("blocked", i), "hello"))
+		}
+		w.accept(p, w.private("late", "hello"))
+		pass(3 * time.Second)
+		if b.count("late") != 1 {
+			t.Errorf("said %q", b.said())
 		}
 	})
 }

@@ -150,7 +150,8 @@ type meter struct {
 	notice  string
 	fails   error
 	undone  int
-	opened  int    // purses
+	opened  int // purses
+	store   bot.Writer
 	purse   *purse // of the next turn; nil = one that stays empty
 	invalid bool
 }
@@ -216,6 +217,18 @@ func (p *purse) Settle(_ context.Context, key string, used pay.Amount) error {
 }
 
 func (p *purse) Notices() []turn.Notice { return p.notices }
+
+func (p *purse) Flush(ctx context.Context) error {
+	spent := p.Spend()
+	var change bot.Change
+	spent.In(&change)
+	if spent.None() {
+		return nil
+	}
+	applied, err := p.meter.store.Apply(ctx, &change)
+	p.Stored(&spent, applied)
+	return err
+}
 
 func (p *purse) Close() {
 	p.meter.mu.Lock()
@@ -320,6 +333,7 @@ func setup(t *testing.T) *world {
 		t: t, store: bottest.New(), guard: &guard{out: map[string]bool{}}, meter: &meter{turns: map[string]int{}}, outbox: &outbox{}, runner: echo,
 		opts: dispatch.Options{Channel: "test", Bot: "7"},
 	}
+	w.meter.store = w.store
 	w.restarted()
 	w.commands = &commands{store: w.store, broker: w.broker}
 	return w

@@ -92,16 +92,7 @@ func (d *Dispatcher) closePurse(ctx context.Context, p turn.Purse) {
 	p.Close()
 	kept, done := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
 	defer done()
-	spent := p.Spend()
-	var applied *bot.Applied
-	var err error
-	if !spent.None() {
-		var change bot.Change
-		spent.In(&change)
-		applied, err = d.parts.Store.Apply(kept, &change)
-	}
-	p.Stored(&spent, applied)
-	d.report(kept, err, "store what was spent")
+	d.report(kept, p.Flush(kept), "store what was spent")
 }
 
 // logged returns a context whose logger names the turn.

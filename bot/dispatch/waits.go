@@ -35,6 +35,7 @@ type waiter struct {
 	since   time.Time
 	asker   *asker // whose message waits; nil = it was not read yet
 	told    time.Time
+	tried   int           // how often nothing could be shown
 	sign    bool          // it has a sign that stays
 	telling chan struct{} // closed when the latest request to show something has ended; nil = there was none
 }
@@ -157,11 +158,13 @@ func (d *Dispatcher) toTell(now time.Time) (notices []notice, unread []bot.Sessi
 			again = append(again, n)
 		}
 	}
+	// what could not be shown comes after the others, or those that never can be would keep them back
+	slices.SortStableFunc(notices, func(a, b notice) int { return cmp.Compare(a.waiter.tried, b.waiter.tried) })
 	notices = append(notices, again...)
 	notices = notices[:min(budget, len(notices))]
 	for i := range notices {
 		notices[i].done = make(chan struct{})
-		notices[i].waiter.told, notices[i].waiter.telling = now, notices[i].done
+		notices[i].waiter.told = now
 	}
 	return notices, unread
 }
@@ -188,6 +191,9 @@ func (d *Dispatcher) tellOne(ctx context.Context, n *notice) {
 	defer close(n.done)
 	d.mu.Lock()
 	waits := d.queued[n.session] == n.waiter
+	if waits { // only now: an answer must not wait for a request that has not begun
+		n.waiter.telling = n.done
+	}
 	d.mu.Unlock()
 	if !waits {
 		return
@@ -206,6 +212,7 @@ func (d *Dispatcher) tellOne(ctx context.Context, n *notice) {
 	defer d.mu.Unlock()
 	if n.waiter.sign = !able; !shown && !n.again { // no budget was left: it is tried again
 		n.waiter.told = time.Time{}
+		n.waiter.tried++
 	}
 }
 

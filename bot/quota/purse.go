@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -18,6 +19,9 @@ import (
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 )
+
+// lateEvery is how often what could not be stored is tried again.
+const lateEvery = 3 * time.Second
 
 // purse is what a turn under way may spend, and has spent. Safe for concurrent use.
 type purse struct {
@@ -392,8 +396,8 @@ func (p *purse) Stored(s *turn.Spent, applied *bot.Applied) {
 	p.store.Unlock()
 }
 
-// flush stores what nobody else stores.
-func (p *purse) flush(ctx context.Context) error {
+// Flush implements turn.Purse.
+func (p *purse) Flush(ctx context.Context) error {
 	spent := p.Spend()
 	var applied *bot.Applied
 	var err error
@@ -403,10 +407,51 @@ func (p *purse) flush(ctx context.Context) error {
 		applied, err = p.meter.mirror.Apply(ctx, &change)
 	}
 	p.Stored(&spent, applied)
+	p.meter.late(p, err != nil)
 	if err != nil {
 		return fmt.Errorf("store what was spent: %w", err)
 	}
 	return nil
+}
+
+// late remembers whether a purse holds what could not be stored.
+func (m *Meter) late(p *purse, is bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if is {
+		m.unstored[p] = struct{}{}
+	} else {
+		delete(m.unstored, p)
+	}
+}
+
+// Run stores what was spent and could not be stored, until ctx ends, and then once more: what stays unstored is charged
+// in full when the process is buried. Errors are those of the last attempt.
+func (m *Meter) Run(ctx context.Context) error {
+	ticker := time.NewTicker(lateEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			_ = m.StoreLate(ctx) // the next one follows
+		case <-ctx.Done():
+			last, done := context.WithTimeout(context.WithoutCancel(ctx), lateEvery)
+			defer done()
+			return m.StoreLate(last)
+		}
+	}
+}
+
+// StoreLate tries once to store what was spent and could not be stored.
+func (m *Meter) StoreLate(ctx context.Context) error {
+	m.mu.Lock()
+	list := slices.Collect(maps.Keys(m.unstored))
+	m.mu.Unlock()
+	var errs []error
+	for _, p := range list {
+		errs = append(errs, p.Flush(ctx))
+	}
+	return errors.Join(errs...)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -553,7 +598,7 @@ func (p *purse) book(ctx context.Context, key, name string, h hold, used pay.Amo
 	if !closed {
 		return nil
 	}
-	return p.flush(ctx)
+	return p.Flush(ctx)
 }
 
 // Notices implements turn.Purse.

@@ -109,6 +109,8 @@ type Meter struct {
 	set    map[string]Limits // by name of a level: what admins have set in the chat
 	doubt  doubt             // whether that is what is stored
 	purses map[string]*purse // by turn: those under way
+	// unstored are purses of which something could not be stored.
+	unstored map[*purse]struct{}
 	// suspects are levels whose counters may be too low, and until when.
 	suspects map[string]time.Time
 }
@@ -127,7 +129,7 @@ func New(opts Options, counter Counter, mirror Mirror, words Words, now func() t
 	}
 	return &Meter{
 		opts: opts.withDefaults(), counter: counter, mirror: mirror, words: words, now: now, denied: denied, known: &known{},
-		purses: map[string]*purse{}, suspects: map[string]time.Time{}, id: rand.Text(), following: make(chan struct{}, 1),
+		purses: map[string]*purse{}, unstored: map[*purse]struct{}{}, suspects: map[string]time.Time{}, id: rand.Text(), following: make(chan struct{}, 1),
 	}
 }
 

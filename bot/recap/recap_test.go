@@ -40,6 +40,7 @@ func (purse) Spend() turn.Spent                { return turn.Spent{} }
 func (purse) Stored(*turn.Spent, *bot.Applied) {}
 func (purse) Notices() []turn.Notice           { return nil }
 func (purse) Close()                           {}
+func (purse) Flush(context.Context) error      { return nil }
 
 // desk is a Desk with what it has done.
 type desk struct {

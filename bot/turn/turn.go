@@ -88,6 +88,9 @@ type Purse interface {
 	Notices() []Notice
 	// Close ends it. What is settled later is stored by itself and not among Charges.
 	Close()
+	// Flush stores what was spent in a Change of its own. What cannot be stored now is stored later, as long as the
+	// process lives; the error is for the log.
+	Flush(ctx context.Context) error
 }
 
 // Unstored is what a turn has spent and nobody has stored yet.

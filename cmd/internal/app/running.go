@@ -52,6 +52,7 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 	s.core.tell = s.desk.Tell(outCtx)
 	tell := s.teller()
 	s.core.told = func(e blocks.Event) { tell.Tell(outCtx, e) }
+	part(&out, "what could not be charged", func() error { return s.meter.Run(outCtx) })
 	part(&out, "windows of models", func() error { return s.core.askWindows(outCtx) })
 	part(&out, "what model servers take", func() error { return s.core.learnt.Run(outCtx, s.tellAside) })
 	mcpCtx, endMCP := context.WithCancel(outCtx)
