@@ -21,7 +21,7 @@ func (s *server) current(ctx context.Context) (*conn, error) {
 		s.mu.Lock()
 		main, state, problem, moved := s.main, s.state, s.problem, s.moved
 		s.mu.Unlock()
-		if main != nil && state == Connected && !main.over() {
+		if main != nil && state == Connected && main.usable() {
 			return main, nil
 		}
 		patience := s.patience(state)

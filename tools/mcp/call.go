@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,6 +40,7 @@ type flight struct {
 	call   *tools.Call
 	token  string
 	sent   atomic.Bool  // a request has left
+	forgot atomic.Bool  // the server refused it, because it has forgotten the session
 	status atomic.Int64 // of the latest HTTP answer
 
 	mu       sync.Mutex
@@ -134,10 +134,7 @@ func (s *server) try(ctx context.Context, call *tools.Call, t guard.Tool,
 	notices, reasons := c.finish(f)
 	call.Trail.Notices = append(call.Trail.Notices, notices...)
 	if err != nil {
-		forgot = errors.Is(err, sdk.ErrSessionMissing) && (f.status.Load() == http.StatusNotFound || !f.sent.Load())
-		if forgot {
-			c.end(err)
-		}
+		forgot = f.forgot.Load() || errors.Is(err, sdk.ErrSessionMissing) && !f.sent.Load()
 		return nil, forgot, c.failure(ctx, f, err, reasons)
 	}
 	out = content.Render(ctx, res, content.Options{Server: s.cfg.ID, Output: schema()})
@@ -184,6 +181,9 @@ func (c *conn) begin(call *tools.Call, limit time.Duration) *flight {
 func (c *conn) finish(f *flight) (notices, reasons []string) {
 	c.mu.Lock()
 	delete(c.calls, f.token)
+	if c.stale && len(c.calls) == 0 {
+		c.idleOnce.Do(func() { close(c.idle) })
+	}
 	c.mu.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -35,6 +35,8 @@ type conn struct {
 	raw     sdk.Connection // the transport below the session
 	session *sdk.ClientSession
 	calls   map[string]*flight
+	stale   bool              // the server has forgotten the session: no new call uses it
+	idle    chan struct{}     // closed when it is stale and no call is under way
 	prints  map[string]string // fingerprints of its tools; for connections of a scope
 	chatter
 	ending
@@ -54,6 +56,7 @@ type ending struct {
 	reason   error // why the connection is over
 	shutOne  sync.Once
 	endOne   sync.Once
+	idleOnce sync.Once
 }
 
 // alive checks a connection after a call has failed. The newest protocol has no ping; there, the test is to open a new

@@ -59,7 +59,8 @@ func (s *server) open(ctx context.Context, origin tools.Origin, pin string) (*co
 // openBy connects over one kind of transport.
 func (s *server) openBy(ctx context.Context, kind string, origin tools.Origin, pin string) (*conn, error) {
 	c := &conn{
-		s: s, origin: origin, transport: kind, done: make(chan struct{}), calls: map[string]*flight{},
+		s: s, origin: origin, transport: kind,
+		done: make(chan struct{}), idle: make(chan struct{}), calls: map[string]*flight{},
 		chatter: chatter{
 			strays: bucket{size: maxQuestions, perSecond: 1.0 / 60},
 			logs:   bucket{size: logsBurst, perSecond: logsPerSecond},

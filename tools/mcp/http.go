@@ -227,7 +227,12 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		release()
 		return nil, err
 	}
-	forgets(req, resp)
+	if forgets(req, resp) {
+		if f, ok := req.Context().Value(flightKey{}).(*flight); ok {
+			f.forgot.Store(true)
+			t.c.expire()
+		}
+	}
 	t.note(req, resp)
 	stream := isStream(resp)
 	resp.Body = t.bound(resp, stream, release)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,14 +21,15 @@ import (
 )
 
 // TestForgottenSessions refuses a session as servers in use do after a restart. The call that was refused is made once
-// more in a new session, without a notice; other refusals are told. The words are from typescript-sdk (404; #1476),
-// punkpeye/fastmcp#121 and samanhappy/mcphub#405 (also what the Python SDK says), mcphub#427, affine-mcp-server#301,
-// OmniRoute#5957 and go-sdk.
+// more in a new session, without a notice, and so is each of many that had left together; other refusals are told. The
+// words are from typescript-sdk (404; #1476), punkpeye/fastmcp#121 and samanhappy/mcphub#405 (also what the Python SDK
+// says), mcphub#427, affine-mcp-server#301, OmniRoute#5957 and go-sdk.
 func TestForgottenSessions(t *testing.T) {
 	t.Parallel()
 	rpc := func(code int, text string) string {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","error":{"code":%d,"message":%q},"id":null}`, code, text)
 	}
+	text := regexp.MustCompile(`"text":"[^"]*"`)
 	for name, c := range map[string]struct {
 		status int
 		body   string
@@ -50,19 +52,40 @@ func TestForgottenSessions(t *testing.T) {
 			one := hosted(t)
 			h := streamable(func() *sdk.Server { return one }, false)
 			var mu sync.Mutex
-			refused, begun := map[string]bool{}, 0
+			refused, begun, executed := map[string]bool{}, 0, map[string]int{}
 			var last string
+			crowd := make(chan struct{}) // closed when so many calls as shall be refused together have come
+			missing := 1
 			cfg := web(t, "srv", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				id := r.Header.Get("Mcp-Session-Id")
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					t.Error(err)
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				called := bytes.Contains(body, []byte(`"tools/call"`))
 				mu.Lock()
 				if id == "" {
 					begun++
 				} else if last == "" || !refused[id] {
 					last = id
 				}
-				gone := refused[id]
+				gone, all := refused[id], crowd
+				if called && gone {
+					if missing--; missing == 0 {
+						close(all)
+					}
+				} else if called {
+					executed[text.FindString(string(body))]++
+				}
 				mu.Unlock()
 				if gone {
+					if called {
+						select {
+						case <-all:
+						case <-r.Context().Done():
+						}
+					}
 					w.WriteHeader(c.status)
 					_, _ = io.WriteString(w, c.body)
 					return
@@ -84,26 +107,23 @@ func TestForgottenSessions(t *testing.T) {
 			}
 			b.want(t, "srv:echo", `{"text":"2"}`, "2")
 			mu.Lock()
-			refused[last] = true
+			refused[last], crowd, missing = true, make(chan struct{}), 8
+			clear(executed)
 			mu.Unlock()
 			var wg sync.WaitGroup
-			var done atomic.Int64
-			for i := range 8 { // in a session that dies under all of them
-				wg.Go(func() {
-					res, _, err := b.call(t, "srv:echo", fmt.Sprintf(`{"text":"%d"}`, i))
-					if err == nil && res.Text == fmt.Sprint(i) {
-						done.Add(1)
-					} else if c, _ := code(t, err); c != guard.Transient { // it was under way: nobody knows what it did
-						t.Error(err)
-					}
-				})
+			for i := range 8 { // all of them have left when the first is refused
+				wg.Go(func() { b.want(t, "srv:echo", fmt.Sprintf(`{"text":"%d"}`, i), fmt.Sprint(i)) })
 			}
 			wg.Wait()
-			b.want(t, "srv:echo", `{"text":"3"}`, "3")
 			mu.Lock()
 			defer mu.Unlock()
-			if begun != 2 || done.Load() == 0 {
-				t.Errorf("%d sessions were begun, %d calls succeeded", begun, done.Load())
+			if begun != 2 || len(executed) != 8 {
+				t.Errorf("%d sessions were begun, executed: %v", begun, executed)
+			}
+			for call, n := range executed {
+				if n != 1 {
+					t.Errorf("%s was executed %d times", call, n)
+				}
 			}
 			select {
 			case n := <-b.notices:
@@ -139,8 +159,8 @@ func TestSessionForgottenAlways(t *testing.T) {
 	}
 }
 
-// TestSlash follows a redirect that only adds a slash (Starlette answers so with 307) or takes one away, and keeps method, body and scheme. Others
-// are refused as ever (TestRefused).
+// TestSlash follows a redirect that only adds a slash (Starlette answers so with 307) or takes one away, and keeps
+// method, body and scheme. Others are refused as ever (TestRefused).
 func TestSlash(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{301, 302, 307, 308} {

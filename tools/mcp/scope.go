@@ -156,7 +156,7 @@ func (s *server) reserve(ctx context.Context, key string,
 func (sl *slot) dead() bool {
 	select {
 	case <-sl.ready:
-		return sl.conn == nil || sl.conn.over()
+		return sl.conn == nil || !sl.conn.usable()
 	default:
 		return false
 	}

@@ -6,11 +6,15 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 const (
 	sessionHeader = "Mcp-Session-Id"
-	maxRefusal    = 8 << 10 // bytes of a refusal in which its reason is looked for
+	maxRefusal    = 8 << 10         // bytes of a refusal in which its reason is looked for
+	staleLimit    = 2 * time.Second // for calls under way in a session that the server has forgotten
 )
 
 // forgotten are the words with which servers refuse a session that they do not know with 400, although the specification
@@ -21,12 +25,14 @@ var forgotten = []string{ //nolint:gochecknoglobals // a constant list
 	"server not initialized",
 }
 
-// forgets turns a refusal of our session into the 404 without a body in which the library knows it: it takes an error in
-// the body for one of the request, and knows no 400. The server has done nothing then.
-func forgets(req *http.Request, resp *http.Response) {
+// forgets reports whether an answer refuses our session. The server has done nothing then. It turns the answer into one
+// without a body: 404, in which the library knows it (it takes an error in the body for one of the request, and knows no
+// 400), and ends the connection; for a call 503, which fails that call alone, so that others that were sent at the same
+// time get their own answers.
+func forgets(req *http.Request, resp *http.Response) bool {
 	if req.Header.Get(sessionHeader) == "" ||
 		resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusBadRequest {
-		return
+		return false
 	}
 	head, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	if err != nil {
@@ -39,12 +45,43 @@ func forgets(req *http.Request, resp *http.Response) {
 	}
 	if !known {
 		resp.Body = readCloser{io.MultiReader(bytes.NewReader(head), resp.Body), resp.Body}
-		return
+		return false
 	}
 	_ = resp.Body.Close() // nobody reads on
 	resp.StatusCode, resp.Status = http.StatusNotFound, "404 Not Found"
+	if _, call := req.Context().Value(flightKey{}).(*flight); call {
+		resp.StatusCode, resp.Status = http.StatusServiceUnavailable, "503 Service Unavailable"
+	}
 	resp.Body, resp.ContentLength = http.NoBody, 0
 	resp.Header.Del("Content-Type")
+	return true
+}
+
+// expire has new calls wait for another session, and ends the connection once the calls under way have their answers.
+func (c *conn) expire() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stale || c.shutting {
+		return
+	}
+	c.stale = true
+	c.wg.Go(func() {
+		limit := time.NewTimer(staleLimit)
+		defer limit.Stop()
+		select {
+		case <-c.idle:
+		case <-limit.C:
+		case <-c.done:
+		}
+		c.end(sdk.ErrSessionMissing)
+	})
+}
+
+// usable reports whether new calls may use the connection.
+func (c *conn) usable() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.stale && !c.over()
 }
 
 type readCloser struct {
