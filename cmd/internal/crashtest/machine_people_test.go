@@ -50,6 +50,7 @@ type question struct {
 	at      time.Time
 	heard   bool // an answer was seen
 	excused bool // /stop came while it was open
+	lost    bool // its loss was told (TestOutages)
 }
 
 // command is a message that is answered at once.
@@ -220,6 +221,9 @@ func (m *machine) saw(c telegramtest.Call) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if strings.Contains(text, gaveUp) {
+		m.lose(&c)
+	}
 	if found := answered.FindStringSubmatch(text); found != nil {
 		if n, err := strconv.Atoi(found[1]); err == nil && n < len(m.questions) {
 			m.questions[n].heard = true

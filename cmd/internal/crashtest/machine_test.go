@@ -56,6 +56,7 @@ type machine struct {
 	talkers  []*talker
 	store    engine
 	shared   bool      // several processes work on it
+	steady   bool      // none of them is broken
 	front    *balancer // in front of their webhooks; nil: updates are polled
 	began    time.Time
 	working  sync.WaitGroup // what ends by itself soon after the last fault
