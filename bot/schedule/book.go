@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -116,8 +117,14 @@ func (d *Desk) put(ctx context.Context, revision string, t *task) error {
 	return err
 }
 
-// fresh reads the tasks from the store, with the revision that they have at least.
+// fresh reads the tasks that are not over from the store, with the revision that they have at least.
 func (d *Desk) fresh(ctx context.Context) (revision string, list []*task, err error) {
+	revision, list, err = d.every(ctx)
+	return revision, slices.DeleteFunc(list, (*task).over), err
+}
+
+// every reads the tasks from the store, with the revision that they have at least.
+func (d *Desk) every(ctx context.Context) (revision string, list []*task, err error) {
 	if revision, err = d.deps.Store.Fact(ctx, revisions, d.scope(), d.deps.Now()); err != nil {
 		return "", nil, fmt.Errorf("read the scheduled tasks: %w", err)
 	}

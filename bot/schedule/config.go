@@ -29,7 +29,7 @@ func (d *Desk) configure(ctx context.Context) error {
 // reconcile does it, and reports whether anything had to be changed.
 func (d *Desk) reconcile(ctx context.Context) (changed bool, err error) {
 	for range conflicts {
-		revision, list, err := d.fresh(ctx)
+		revision, list, err := d.every(ctx)
 		if err != nil {
 			return false, err
 		}
@@ -59,7 +59,7 @@ func (d *Desk) configured(list []*task) (*bot.Change, error) {
 			return nil, err
 		}
 		wanted[t.key] = true
-		if t.raw == "" && t.Next.IsZero() { // it has run, or its time was over when it was written
+		if t.raw == "" && t.Next.IsZero() { // its time was over when it was written
 			continue
 		}
 		fact, err := t.fact()

@@ -252,7 +252,9 @@ func (d *Desk) close(ctx context.Context, t *task) error {
 	return d.closeWith(ctx, t, &bot.Fact{Bucket: ends, Key: t.key, Value: value})
 }
 
-// closeWith accounts for the end of a run. t is what is stored then; a task that ran once and succeeded is deleted.
+// closeWith accounts for the end of a run. t is what is stored then; a task that ran once and succeeded is deleted. One of
+// the configuration is kept until its entry is gone or has another time: a start with a clock that was set back before
+// its time would make it anew.
 func (d *Desk) closeWith(ctx context.Context, t *task, end *bot.Fact) error {
 	change := &bot.Change{}
 	if end.Value != "" {
@@ -266,7 +268,7 @@ func (d *Desk) closeWith(ctx context.Context, t *task, end *bot.Fact) error {
 		}
 	}
 	d.tally(t, outcome, change)
-	if t.Run = ""; t.Cron == "" && t.Next.IsZero() && t.State == texts.TaskOn {
+	if t.Run = ""; t.over() && !t.Config {
 		return d.remove(ctx, t, change)
 	}
 	return d.apply(ctx, t, change)

@@ -216,6 +216,47 @@ func TestOnce(t *testing.T) {
 	})
 }
 
+// TestConfiguredOnce: a task of the configuration that runs once does so once, also if the clock is set back before its
+// time and the process starts again. It is listed nowhere afterwards. With another time it runs again, and nothing is
+// left of it once its entry is gone.
+func TestConfiguredOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, "UTC", 0, schedule.Options{})
+		task, err := tool.Checked("tea", "", "Do it")
+		if err != nil {
+			t.Fatal(err)
+		}
+		task.At = time.Now().Add(time.Hour)
+		start := func(back time.Duration, config ...schedule.Config) {
+			deps := w.deps()
+			deps.Now = func() time.Time { return time.Now().Add(-back) }
+			w.store.Now = deps.Now
+			w.desks = []*schedule.Desk{schedule.New(deps, schedule.Options{Config: config})}
+			w.run(2 * time.Hour)
+		}
+		entry := schedule.Config{Task: task, Owner: "42", Place: private}
+		start(0, entry)
+		start(150*time.Minute, entry)
+		start(24*time.Hour, entry)
+		if len(w.begun) != 1 {
+			t.Errorf("%d runs, want one", len(w.begun))
+		}
+		if entries, err := w.desks[0].List(t.Context(), new(w.origin())); err != nil || len(entries) != 0 {
+			t.Errorf("listed: %+v, %v", entries, err)
+		}
+		entry.Task.At = time.Now().Add(time.Hour)
+		start(0, entry)
+		if len(w.begun) != 2 {
+			t.Errorf("%d runs with another time, want two", len(w.begun))
+		}
+		start(0)
+		if left, err := w.store.FactsOf(t.Context(), "schedule", "", time.Now()); err != nil || len(left) != 0 {
+			t.Errorf("left: %+v, %v", left, err)
+		}
+	})
+}
+
 // TestClockIsSet: a clock that is set forward, or a machine that wakes up, begins what is due within 2 s; one that is set
 // back begins nothing again, and nothing is left out afterwards.
 func TestClockIsSet(t *testing.T) {

@@ -113,6 +113,11 @@ func (t *task) own(caller string) bool { return caller != "" && t.Owner.Caller =
 // on reports whether a task will run.
 func (t *task) on() bool { return t.State == texts.TaskOn && !t.Next.IsZero() }
 
+// over reports whether a task has run for the last time, and that is accounted for.
+func (t *task) over() bool {
+	return t.State == texts.TaskOn && t.Cron == "" && t.Next.IsZero() && t.Run == ""
+}
+
 // fact returns the fact with which a Change replaces what was read.
 func (t *task) fact() (bot.Fact, error) {
 	raw, err := json.Marshal(t)
