@@ -12,8 +12,9 @@ import (
 
 // beginning is the Change that begins a turn.
 type beginning struct {
-	change *bot.Change
-	entry  journal.Entry // the first entry of the turn
+	change   *bot.Change
+	entry    journal.Entry // the first entry of the turn
+	admitted *bot.Ledger   // what the Change is held to
 }
 
 // beginTurn charges a turn and begins it. One Change contains the charge, the entry of the message, the claim of the
@@ -24,10 +25,13 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 	if !ok {
 		return more
 	}
-	if more, ok := d.receive(ctx, &lane, t, j, admission.Charges); !ok {
+	// It pays for what is read before the turn begins too: that is spent even if the turn never begins.
+	w := &work{d: d, purse: d.parts.Meter.Open(t.msg, d.turnID(a))}
+	defer w.close(ctx)
+	if more, ok := d.receive(ctx, &lane, t, j, w.purse, admission.Charges); !ok {
 		return more
 	}
-	d.remind(ctx, &lane, t, j)
+	d.remind(ctx, &lane, t, j, w.purse)
 	if !d.stepBack(ctx, j) {
 		return false
 	}
@@ -51,10 +55,10 @@ func (d *Dispatcher) beginTurn(ctx context.Context, lane bot.Lane, t *task, j *j
 	lane.Caller, lane.Live = t.msg.Caller, 0
 	lane.Owner, lane.Arrival, lane.Failing, lane.Place = d.opts.Owner, a.Seq, zeroTime, b.change.Claim.Place
 	lane.Workspace = b.change.Claim.Workspace
-	w := d.newWork(&lane, t)
-	defer w.close(ctx)
+	d.fillWork(w, &lane, t)
 	w.fresh, w.alone = true, j.alone
 	w.crowd = d.crowdOf(ctx, t, lane.Session, f == nil)
+	w.journal.waits = map[string]bool{}
 	if w.journal.known = known; known {
 		w.journal.tail = tail
 		w.journal.learn(b.entry)
@@ -112,7 +116,7 @@ func (d *Dispatcher) charge(
 // beginning builds the Change that begins a turn.
 func (d *Dispatcher) beginning(lane *bot.Lane, t *task, news turn.News, admission turn.Admission) *beginning {
 	msg, turn, now := t.msg, d.turnID(t.arrival), d.parts.Now()
-	b := &beginning{entry: d.entry(t, turn, news, now)}
+	b := &beginning{entry: d.entry(t, turn, news, now), admitted: admission.Ledger}
 	b.change = &bot.Change{
 		Claim: d.claim(lane, msg.Place),
 		Lanes: []bot.LaneUpdate{{
@@ -121,7 +125,6 @@ func (d *Dispatcher) beginning(lane *bot.Lane, t *task, news turn.News, admissio
 		}},
 		Append:  &bot.Append{Session: lane.Session, After: lane.Last, Entries: []journal.Entry{b.entry}},
 		Charges: admission.Charges,
-		Ledger:  admission.Ledger,
 		Facts:   news.Told,
 	}
 	b.entry.N = lane.Last + 1
@@ -157,7 +160,10 @@ func (w *work) begin(ctx context.Context, cancel context.CancelCauseFunc, j *job
 	d.mu.Lock()
 	j.cancel, j.turn, j.followed, j.beginning = cancel, w.lane.Turn, false, known
 	d.mu.Unlock()
+	spent := w.purse.Begin(b.admitted, string(w.lane.Session), tokensOf(&b.entry))
+	spent.In(b.change)
 	applied, err := d.parts.Store.Apply(ctx, b.change)
+	w.purse.Stored(&spent, applied)
 	if err != nil {
 		return fmt.Errorf("begin a turn: %w", err)
 	}

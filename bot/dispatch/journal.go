@@ -25,6 +25,8 @@ type laneJournal struct {
 	purse   turn.Purse                   // what was spent is stored with the entries for which it was spent
 	resumed func(before []journal.Entry) // is told what was said before a turn that begins; may be nil
 	ear     *ear                         // hears what the person says while the turn runs
+	waits   map[string]bool              // calls of tools without a result; nil = nobody knows
+	grown   int                          // tokens of what the model has not read
 }
 
 // Load implements agent.Journal.
@@ -58,7 +60,7 @@ func (j *laneJournal) Append(ctx context.Context, entries ...journal.Entry) ([]j
 	if err := j.ear.joins(ctx, change); err != nil {
 		return nil, err
 	}
-	spent := j.purse.Spend()
+	spent := j.purse.Spend(j.next(entries))
 	spent.In(change)
 	applied, err := j.store.Apply(ctx, change)
 	j.purse.Stored(&spent, applied)
@@ -81,6 +83,31 @@ func (j *laneJournal) Append(ctx context.Context, entries ...journal.Entry) ([]j
 	}
 	return entries, nil
 }
+
+// next says what follows some entries that are stored: a call of the model, once all calls of tools have results.
+func (j *laneJournal) next(entries []journal.Entry) turn.Next {
+	for i := range entries {
+		switch e := &entries[i]; {
+		case e.Child != "":
+		case e.Kind == journal.AssistantEntry:
+			j.waits, j.grown = map[string]bool{}, 0
+			for _, u := range e.Uses {
+				j.waits[u.Call] = true
+			}
+		default:
+			delete(j.waits, e.Call)
+			j.grown += tokensOf(e)
+		}
+	}
+	follows := j.waits != nil && len(j.waits) == 0 && entries[len(entries)-1].Child == ""
+	return turn.Next{Call: follows, Tools: !follows, Tokens: j.grown}
+}
+
+// tokensOf estimates how much a request grows by an entry.
+func tokensOf(e *journal.Entry) int { return int(historyBytes([]journal.Entry{*e})) / bytesPerToken }
+
+// bytesPerToken are few, so that the estimate is rather too high.
+const bytesPerToken = 3
 
 // learn adds numbered entries to the known tail.
 func (j *laneJournal) learn(list ...journal.Entry) {

@@ -109,7 +109,7 @@ func (w *work) change(ctx context.Context, out agent.Outcome) (*bot.Change, erro
 
 // apply stores a Change with what the run has spent, and what the person is to be told of it.
 func (w *work) apply(ctx context.Context, change *bot.Change) error {
-	spent := w.purse.Spend()
+	spent := w.purse.Spend(turn.Next{})
 	spent.In(change)
 	if !w.quiet() {
 		for _, n := range w.purse.Notices() {

@@ -17,7 +17,7 @@ type reminder struct {
 
 // remind looks up what may matter to the message of a turn that begins. It becomes part of the message's entry, so that
 // the conversation before it, which a vendor may have cached, stays the same.
-func (d *Dispatcher) remind(ctx context.Context, lane *bot.Lane, t *task, j *job) {
+func (d *Dispatcher) remind(ctx context.Context, lane *bot.Lane, t *task, j *job, payer pay.Payer) {
 	memory := d.parts.Memory
 	if memory == nil || !memory.Has(t.msg) {
 		return
@@ -34,8 +34,5 @@ func (d *Dispatcher) remind(ctx context.Context, lane *bot.Lane, t *task, j *job
 			}
 		}
 	}
-	// What it costs is stored by itself: it is spent even if the turn never begins.
-	purse := d.parts.Meter.Open(t.msg, d.turnID(t.arrival))
-	defer d.closePurse(ctx, purse)
-	t.recalled, t.flagged = memory.Recall(pay.With(ctx, purse), of)
+	t.recalled, t.flagged = memory.Recall(pay.With(ctx, payer), of)
 }

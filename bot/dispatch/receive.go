@@ -32,7 +32,9 @@ var errReplaced = errors.New("the message was edited")
 // receive reads the files of a message before its turn begins. Nothing of the turn is stored yet: a process that dies
 // meanwhile leaves a message that waits, whose files are read again. False: the turn does not begin; more says whether
 // to look at the session again.
-func (d *Dispatcher) receive(ctx context.Context, lane *bot.Lane, t *task, j *job, charges []bot.Charge) (more, ok bool) {
+func (d *Dispatcher) receive(
+	ctx context.Context, lane *bot.Lane, t *task, j *job, payer pay.Payer, charges []bot.Charge,
+) (more, ok bool) {
 	if len(t.msg.Files) == 0 || d.parts.Attachments == nil {
 		return false, true
 	}
@@ -50,11 +52,8 @@ func (d *Dispatcher) receive(ctx context.Context, lane *bot.Lane, t *task, j *jo
 		j.reading, j.cancel = 0, nil
 		d.mu.Unlock()
 	}()
-	// What writing down speech costs is stored by itself: it is spent even if the turn never begins.
-	purse := d.parts.Meter.Open(t.msg, d.turnID(t.arrival))
-	defer d.closePurse(ctx, purse)
 	stop := d.typing(reading, t.msg.Place)
-	got, err := d.parts.Attachments.Receive(pay.With(reading, purse), &turn.Sent{
+	got, err := d.parts.Attachments.Receive(pay.With(reading, payer), &turn.Sent{
 		Message: t.msg, Session: lane.Session, Workspace: d.claim(lane, t.msg.Place).Workspace, Turn: d.turnID(t.arrival),
 	})
 	stop()

@@ -191,10 +191,16 @@ type purse struct {
 	notices []turn.Notice
 }
 
-func (p *purse) Spend() turn.Spent {
+func (p *purse) Spend(turn.Next) turn.Spent {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return turn.Spent{Charges: slices.Clone(p.charges)}
+}
+
+func (p *purse) Begin(admitted *bot.Ledger, _ string, _ int) turn.Spent {
+	s := p.Spend(turn.Next{})
+	s.Ledger = admitted
+	return s
 }
 
 func (p *purse) Stored(s *turn.Spent, applied *bot.Applied) {
@@ -219,7 +225,7 @@ func (p *purse) Settle(_ context.Context, key string, used pay.Amount) error {
 func (p *purse) Notices() []turn.Notice { return p.notices }
 
 func (p *purse) Flush(ctx context.Context) error {
-	spent := p.Spend()
+	spent := p.Spend(turn.Next{})
 	var change bot.Change
 	spent.In(&change)
 	if spent.None() {

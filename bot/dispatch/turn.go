@@ -28,7 +28,8 @@ var zeroTime time.Time
 func (d *Dispatcher) goOnWith(ctx context.Context, lane *bot.Lane, t *task, j *job) bool {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := d.newWork(lane, t)
+	w := &work{d: d, purse: d.parts.Meter.Open(t.msg, lane.Turn)}
+	d.fillWork(w, lane, t)
 	defer w.close(ctx)
 	d.mu.Lock()
 	j.cancel, j.lease, j.turn, j.held = cancel, w.lease, lane.Turn, true
@@ -65,13 +66,10 @@ func (w *work) run(ctx context.Context) bool {
 	return w.conclude(ctx, out, err, time.Since(began))
 }
 
-// newWork returns the run of a turn whose lane is held or will be.
-func (d *Dispatcher) newWork(lane *bot.Lane, t *task) *work {
-	w := &work{
-		d: d, lane: lane, arrival: t.arrival, msg: t.msg, lease: bot.Lease{Session: lane.Session, Fence: lane.Fence},
-		turn: d.turnOf(lane, t), live: lane.Live,
-	}
-	w.purse = d.parts.Meter.Open(t.msg, w.turn.ID)
+// fillWork prepares the run of a turn whose lane is held or will be.
+func (d *Dispatcher) fillWork(w *work, lane *bot.Lane, t *task) {
+	w.lane, w.arrival, w.msg, w.live = lane, t.arrival, t.msg, lane.Live
+	w.lease, w.turn = bot.Lease{Session: lane.Session, Fence: lane.Fence}, d.turnOf(lane, t)
 	w.journal = &laneJournal{
 		store: d.parts.Store, lease: w.lease, last: lane.Last, notices: w.notices, purse: w.purse,
 		wake: func() { d.parts.Outbox.Wake(w.msg.Place) },
@@ -79,20 +77,14 @@ func (d *Dispatcher) newWork(lane *bot.Lane, t *task) *work {
 	w.journal.ear = &ear{work: w}
 	w.journal.weigh = func(history int64) { d.weigh(lane.Session, history) }
 	w.journal.tail, w.journal.known = d.kept.tail(lane)
-	return w
 }
 
 // close ends the run. What was spent on work that could not be stored is stored by itself: the money is gone.
 func (w *work) close(ctx context.Context) {
-	w.d.closePurse(ctx, w.purse)
-}
-
-// closePurse ends a purse, and stores by themselves the charges that no other Change has stored.
-func (d *Dispatcher) closePurse(ctx context.Context, p turn.Purse) {
-	p.Close()
+	w.purse.Close()
 	kept, done := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
 	defer done()
-	d.report(kept, p.Flush(kept), "store what was spent")
+	w.d.report(kept, w.purse.Flush(kept), "store what was spent")
 }
 
 // logged returns a context whose logger names the turn.

@@ -40,7 +40,9 @@ type purse struct {
 	unsure  bool            // it is not known whether the store has set aside what it was asked to last
 	aside   turn.Aside      // spent besides the answers of the turn's model
 	told    [2]int          // calls of it that were asked for to be stored, and that are stored
-	run     string          // names what is stored of it, made when it is needed: a turn can be run again, in another process
+	next    forecast
+	used    time.Time // when something of it was last set aside or settled
+	run     string    // names what is stored of it, made when it is needed: a turn can be run again, in another process
 	notices []turn.Notice
 }
 
@@ -136,7 +138,14 @@ func (m *Meter) Reserve(ctx context.Context, t *agent.Turn, key string, estimate
 	if err != nil {
 		return err
 	}
-	return p.Reserve(ctx, key, pay.Amount{Tokens: estimate, USD: pay.Unknown, Unpriced: m.opts.Unpriced(t.Model)})
+	most := pay.Amount{Tokens: estimate, USD: pay.Unknown, Unpriced: m.opts.Unpriced(t.Model)}
+	if err := p.reserve(ctx, key, most, ofModel(t, key)); err != nil {
+		return err
+	}
+	if ofModel(t, key) {
+		m.learnSize(p.session(), estimate.Input, estimate.Output, 0)
+	}
+	return nil
 }
 
 // Payer implements agent.Budget.
@@ -197,10 +206,22 @@ func (p *purse) LimitsUSD() bool {
 // limit would be none, and counted as the dearest of all models it would be used up by one question. When it returns, what
 // the call may cost is set aside in the store.
 func (p *purse) Reserve(ctx context.Context, key string, most pay.Amount) error {
+	err := p.reserve(ctx, key, most, false)
+	if err == nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for i, n := range p.open[key].ns {
+			p.next.side[i] += n
+		}
+	}
+	return err
+}
+
+// reserve sets aside what a call may cost. own: it is one of the turn's own model, for which something was set aside
+// ahead.
+func (p *purse) reserve(ctx context.Context, key string, most pay.Amount, own bool) error {
 	m := p.meter
-	h := hold{at: m.now(), levels: p.levels()}
-	h.day = m.window(Day, h.at).label
-	h.slots = m.slots(h.levels, h.at, false, Tokens, USD)
+	h := p.limited()
 	if s, limited := limitOfUSD(h.slots); limited && most.Unpriced != "" {
 		m.denied(string(s.scope))
 		admin := !p.house && m.opts.Admin(ctx, p.msg.Place, p.msg.Caller)
@@ -209,6 +230,11 @@ func (p *purse) Reserve(ctx context.Context, key string, most pay.Amount) error 
 	most = m.most(most)
 	ask(h.slots, most)
 	h.ns = [2]int64{int64(most.Tokens.Total()), Micro(most.USD)}
+	if own {
+		p.mu.Lock()
+		p.next.ahead, p.next.most, p.next.input = hold{}, h.ns, most.Tokens.Input
+		p.mu.Unlock()
+	}
 	waited, pause := time.Duration(0), 100*time.Millisecond
 	for ; ; waited, pause = waited+pause, min(2*pause, time.Second) {
 		err := p.setAside(ctx, key, h)
@@ -262,8 +288,8 @@ func (p *purse) setAside(ctx context.Context, key string, h hold) error {
 	p.store.Lock()
 	defer p.store.Unlock()
 	p.mu.Lock()
-	p.open[key] = h
-	enough := len(h.slots) == 0 || p.enough(&h)
+	p.open[key], p.used = h, p.meter.now()
+	enough := len(h.slots) == 0 || p.enough(&h) && !p.meter.older()
 	p.mu.Unlock()
 	if enough {
 		return nil
@@ -339,9 +365,15 @@ func (p *purse) spent() turn.Spent {
 			asides[it] = a
 		})
 	}
+	p.next.ahead.each(func(it item, l *level, n int64) {
+		a := asides[it]
+		a.Scope, a.Unit, a.Day, a.Ahead = it.scope, it.unit, it.day, n
+		a.OfDay, a.OfMonth = max(0, l.limits[Of{it.unit, Day}]), max(0, l.limits[Of{it.unit, Month}])
+		asides[it] = a
+	})
 	same := len(s.Charges) == 0 && !p.unsure
 	for it, a := range asides {
-		same = same && a.N == p.kept[it]
+		same = same && a.N+a.Ahead == p.kept[it]
 	}
 	if !same && len(asides) > 0 {
 		s.Ledger = &bot.Ledger{Holder: p.holder, Turn: p.turn, Owner: p.meter.opts.Owner}
@@ -363,6 +395,9 @@ func (p *purse) note(s *turn.Spent, applied *bot.Applied) {
 		p.unsure = applied == nil
 		for i := range s.Ledger.Asides {
 			a := &s.Ledger.Asides[i]
+			if a.Unit == Turns { // nothing is set aside of them
+				continue
+			}
 			it, n := item{a.Scope, a.Unit, a.Day}, a.N
 			switch before, known := p.kept[it]; {
 			case applied == nil && known:
@@ -378,6 +413,7 @@ func (p *purse) note(s *turn.Spent, applied *bot.Applied) {
 	if applied != nil && s.Ledger != nil && !slices.ContainsFunc(s.Ledger.Asides, func(a bot.Aside) bool { return a.N > 0 || a.Ahead > 0 }) {
 		clear(p.kept) // the holder is forgotten
 	}
+	p.used = p.meter.now()
 	if applied != nil {
 		p.charges = p.charges[min(len(s.Charges), len(p.charges)):]
 		p.told[1] = p.told[0]
@@ -385,8 +421,9 @@ func (p *purse) note(s *turn.Spent, applied *bot.Applied) {
 }
 
 // Spend implements turn.Unstored.
-func (p *purse) Spend() turn.Spent {
+func (p *purse) Spend(next turn.Next) turn.Spent {
 	p.store.Lock()
+	p.expect(next)
 	return p.spent()
 }
 
@@ -398,7 +435,7 @@ func (p *purse) Stored(s *turn.Spent, applied *bot.Applied) {
 
 // Flush implements turn.Purse.
 func (p *purse) Flush(ctx context.Context) error {
-	spent := p.Spend()
+	spent := p.Spend(turn.Next{})
 	var applied *bot.Applied
 	var err error
 	if !spent.None() {
@@ -425,8 +462,8 @@ func (m *Meter) late(p *purse, is bool) {
 	}
 }
 
-// Run stores what was spent and could not be stored, until ctx ends, and then once more: what stays unstored is charged
-// in full when the process is buried. Errors are those of the last attempt.
+// Run stores what was spent and could not be stored, and gives back what is set aside and idle, until ctx ends, and then
+// stores once more: what stays unstored is charged in full when the process is buried. Errors are those of the last attempt.
 func (m *Meter) Run(ctx context.Context) error {
 	ticker := time.NewTicker(lateEvery)
 	defer ticker.Stop()
@@ -434,6 +471,7 @@ func (m *Meter) Run(ctx context.Context) error {
 		select {
 		case <-ticker.C:
 			_ = m.StoreLate(ctx) // the next one follows
+			m.GiveBack(ctx)
 		case <-ctx.Done():
 			last, done := context.WithTimeout(context.WithoutCancel(ctx), lateEvery)
 			defer done()
@@ -472,7 +510,7 @@ func (m *Meter) held(key string) string { return key + "/" + m.id }
 // the ledger. What those have set aside is a *bot.NoRoom. Counters that are away, or full by what is counted, decide
 // nothing: the ledger does.
 func (m *Meter) reserveOlder(ctx context.Context, key string, slots []slot) error {
-	if m.opts.Older == nil || !m.opts.Older() {
+	if !m.older() {
 		return nil
 	}
 	list := takes(slots)
@@ -503,6 +541,12 @@ func (m *Meter) Settle(ctx context.Context, t *agent.Turn, key string, used llm.
 	if err != nil {
 		return err
 	}
+	if ofModel(t, key) {
+		p.mu.Lock()
+		input := p.next.input
+		p.mu.Unlock()
+		m.learnSize(p.session(), input, 0, used.Output)
+	}
 	return p.settle(ctx, key, pay.Amount{Tokens: used, USD: usd}, false)
 }
 
@@ -527,9 +571,7 @@ func (p *purse) settle(ctx context.Context, key string, used pay.Amount, aside b
 		return nil // it was never set aside
 	}
 	if !ok {
-		h = hold{at: m.now(), levels: p.levels()}
-		h.day = m.window(Day, h.at).label
-		h.slots = m.slots(h.levels, h.at, false, Tokens, USD)
+		h = p.limited()
 	}
 	name := key + "/" + rand.Text()
 	stored := p.book(ctx, key, name, h, used)

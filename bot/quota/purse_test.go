@@ -50,7 +50,7 @@ func (d *desk) spend(msg *bot.Message, turn string, estimate, used llm.Usage, us
 // keep stores what a purse has spent, as the dispatcher does, and returns the charges.
 func (d *desk) keep(p turn.Purse) []bot.Charge {
 	d.t.Helper()
-	spent := p.Spend()
+	spent := p.Spend(turn.Next{})
 	var change bot.Change
 	spent.In(&change)
 	applied, err := d.store.Apply(d.t.Context(), &change)
@@ -58,7 +58,7 @@ func (d *desk) keep(p turn.Purse) []bot.Charge {
 		d.t.Fatal(err)
 	}
 	p.Stored(&spent, applied)
-	left := p.Spend()
+	left := p.Spend(turn.Next{})
 	p.Stored(&left, nil)
 	if !left.None() {
 		d.t.Errorf("stored, and there still: %+v", left)

@@ -111,6 +111,7 @@ type Meter struct {
 	purses map[string]*purse // by turn: those under way
 	// unstored are purses of which something could not be stored.
 	unstored map[*purse]struct{}
+	sizes    sizes
 	// suspects are levels whose counters may be too low, and until when.
 	suspects map[string]time.Time
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/quota/quotatest"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
 )
 
 var errAway = errors.New("connection refused")
@@ -563,7 +564,7 @@ func TestWithoutLimits(t *testing.T) {
 	if err := p.Settle(t.Context(), "a/1", pay.Amount{Tokens: tokens(1, 1), USD: 1}); err != nil {
 		t.Error(err)
 	}
-	spent := p.Spend()
+	spent := p.Spend(turn.Next{})
 	p.Stored(&spent, nil)
 	if len(spent.Charges) != 4 || spent.Ledger != nil {
 		t.Errorf("spent %+v", spent)

@@ -92,7 +92,7 @@ func TestLateSettlement(t *testing.T) {
 	if err := p.Settle(t.Context(), "sample/1", pay.Amount{Tokens: tokens(40, 5), USD: 0.5}); err != nil {
 		t.Fatal(err)
 	}
-	left := p.Spend()
+	left := p.Spend(turn.Next{})
 	p.Stored(&left, nil)
 	if !left.None() {
 		t.Errorf("somebody is to store it again: %+v", left)
@@ -121,7 +121,7 @@ func TestAside(t *testing.T) {
 		return turn.SumAside(facts)
 	}
 	facts := func(p turn.Purse) []bot.Fact {
-		spent := p.Spend()
+		spent := p.Spend(turn.Next{})
 		p.Stored(&spent, nil)
 		return spent.Facts
 	}

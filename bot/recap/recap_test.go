@@ -36,11 +36,12 @@ func (plain) Compose(markdown string, _ bot.Place, _ string) []bot.Content {
 // purse pays for everything.
 type purse struct{ pay.Unlimited }
 
-func (purse) Spend() turn.Spent                { return turn.Spent{} }
-func (purse) Stored(*turn.Spent, *bot.Applied) {}
-func (purse) Notices() []turn.Notice           { return nil }
-func (purse) Close()                           {}
-func (purse) Flush(context.Context) error      { return nil }
+func (purse) Begin(*bot.Ledger, string, int) turn.Spent { return turn.Spent{} }
+func (purse) Spend(turn.Next) turn.Spent                { return turn.Spent{} }
+func (purse) Stored(*turn.Spent, *bot.Applied)          {}
+func (purse) Notices() []turn.Notice                    { return nil }
+func (purse) Close()                                    {}
+func (purse) Flush(context.Context) error               { return nil }
 
 // desk is a Desk with what it has done.
 type desk struct {

@@ -95,11 +95,21 @@ type Purse interface {
 
 // Unstored is what a turn has spent and nobody has stored yet.
 type Unstored interface {
-	// Spend returns it. The caller stores it in one Change, as it is, and then calls Stored; until then everybody else who
+	// Spend returns it, and what is to be set aside for what follows. The caller stores it in one Change, as it is, and then calls Stored; until then everybody else who
 	// spends something of the purse waits. The same may be stored twice.
-	Spend() Spent
-	// Stored ends Spend. applied is nil if it may not have been stored.
+	Spend(next Next) Spent
+	// Begin is Spend for the Change that begins the turn. It is also held to what was admitted (Admission.Ledger, nil =
+	// nothing), and sets aside what the first call of the model may cost. tokens is the size of the message.
+	Begin(admitted *bot.Ledger, session string, tokens int) Spent
+	// Stored ends Spend and Begin. applied is nil if it may not have been stored.
 	Stored(spent *Spent, applied *bot.Applied)
+}
+
+// Next is what follows in a turn.
+type Next struct {
+	Call   bool // of the turn's model
+	Tools  bool // which may need calls of other models
+	Tokens int  // by which the request for the Call has grown
 }
 
 // Spent is what was spent, and what remains set aside once that is stored.

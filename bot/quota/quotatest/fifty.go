@@ -160,7 +160,7 @@ func (f *fifty) reserve(m *quota.Meter, id string) (turn.Purse, bool) {
 // end closes the purse of a turn, as the dispatcher does.
 func (f *fifty) end(p turn.Purse) {
 	p.Close()
-	spent := p.Spend()
+	spent := p.Spend(turn.Next{})
 	var change bot.Change
 	spent.In(&change)
 	applied, err := f.store.Apply(f.t.Context(), &change)

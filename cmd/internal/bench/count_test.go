@@ -131,12 +131,21 @@ func ioCounter(path, name string) (int64, error) {
 // cost is the cost of one turn with one call of the model, as counted over several turns.
 type cost struct{ statements, commits, trips int64 }
 
+// limits are turns, tokens and USD that nobody reaches, with prices.
+func limits() []string {
+	return []string{
+		"ZEPH_LLM_PROVIDERS_MAIN_INPUT_USD_PER_MTOK=1", "ZEPH_LLM_PROVIDERS_MAIN_OUTPUT_USD_PER_MTOK=5",
+		"ZEPH_QUOTAS_USER_USD_PER_DAY=1000", "ZEPH_QUOTAS_BOT_USD_PER_MONTH=10000",
+		"ZEPH_QUOTAS_USER_TURNS_PER_DAY=10000", "ZEPH_QUOTAS_USER_TOKENS_PER_DAY=1000000000",
+	}
+}
+
 // measureCost plays n turns one after another on a service whose counters are in a Redis that counts its commands.
-func measureCost(ctx context.Context, tb testing.TB, n int) (cost, string) {
+func measureCost(ctx context.Context, tb testing.TB, n int, environment ...string) (cost, string) {
 	tb.Helper()
 	redis := redistest.Start(tb)
 	w := newWorld(tb, 1)
-	w.environment = []string{"ZEPH_REDIS_URL=" + redis.URL}
+	w.environment = append([]string{"ZEPH_REDIS_URL=" + redis.URL}, environment...)
 	defer service().begin(ctx, tb, w, mirror(tb, 0))()
 	say := func(turns int) {
 		for i := range turns {
@@ -159,19 +168,42 @@ const (
 	mostCommits    = 3
 	mostTrips      = 0
 	mostTripsOfAll = 3 // to PostgreSQL and Redis together
+
+	// what limits cost besides
+	statementsOfLimits = 1
+	tripsOfLimits      = 2
 )
 
 // TestTurnTripsOnPostgreSQL counts every round trip of a turn, to PostgreSQL and to Redis, with a proxy in front of
 // each.
 func TestTurnTripsOnPostgreSQL(t *testing.T) {
 	t.Parallel()
+	for name, c := range map[string]struct {
+		environment []string
+		most        float64
+	}{
+		"without limits": {nil, mostTripsOfAll},
+		"with limits":    {limits(), mostTripsOfAll + tripsOfLimits},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			countTrips(t, c.environment, c.most)
+		})
+	}
+}
+
+// countTrips fails if a turn takes more round trips than most.
+func countTrips(t *testing.T, environment []string, most float64) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cluster := pgtest.Shared(t)
 	proxy := pgtest.NewProxy(t, cluster)
 	redis := redistest.Start(t)
 	w := newWorld(t, 1)
-	w.environment = []string{"ZEPH_REDIS_URL=" + redis.URL, "ZEPH_DATABASE_URL=" + proxy.URL(cluster.Database(t, "")) + "&pool_max_conns=2"}
+	w.environment = append([]string{
+		"ZEPH_REDIS_URL=" + redis.URL, "ZEPH_DATABASE_URL=" + proxy.URL(cluster.Database(t, "")) + "&pool_max_conns=2",
+	}, environment...)
 	defer service().begin(ctx, t, w, mirror(t, 0))()
 	// A person who writes before their last answer is recorded as sent makes the next one wait for that, which costs
 	// one more commit.
@@ -202,8 +234,8 @@ func TestTurnTripsOnPostgreSQL(t *testing.T) {
 	t.Logf("trips of a turn: %.2f to PostgreSQL, %.2f to Redis", perTurn(proxy.Trips()-postgres), perTurn(redis.Trips()-other))
 	t.Logf("statements that run in a turn:\n%s", w.tally.report(n))
 	// this includes statements that run on a timer
-	if got := perTurn(proxy.Trips() - postgres + redis.Trips() - other); got > mostTripsOfAll+0.5 {
-		t.Errorf("a turn takes %.2f trips, at most %d are wanted", got, mostTripsOfAll)
+	if got := perTurn(proxy.Trips() - postgres + redis.Trips() - other); got > most+0.5 {
+		t.Errorf("a turn takes %.2f trips, at most %.0f are wanted", got, most)
 	}
 }
 
@@ -218,5 +250,17 @@ func TestTurnCost(t *testing.T) {
 	}
 	if got.statements <= 0 || got.commits <= 0 {
 		t.Errorf("a turn costs %+v: something is not counted", got)
+	}
+}
+
+// TestTurnCostWithLimits: what a call may cost is set aside by the Changes that a turn makes anyway.
+func TestTurnCostWithLimits(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	got, report := measureCost(ctx, t, 20, limits()...)
+	if got.statements > mostStatements+statementsOfLimits || got.commits > mostCommits || got.trips > tripsOfLimits {
+		t.Errorf("a turn costs %+v, want at most %d statements, %d commits, %d trips to Redis\n%s", got,
+			mostStatements+statementsOfLimits, mostCommits, tripsOfLimits, report)
 	}
 }
