@@ -74,10 +74,6 @@ func (s *shelf) file(files fs.FS, tag string, standard *book, known map[string]s
 		r.problem("%v", err)
 	}
 	b, same := &book{}, reflect.Value{}
-	english(b)
-	if tag == "de" {
-		german(b)
-	}
 	if standard != nil {
 		same = reflect.ValueOf(*standard)
 	}
