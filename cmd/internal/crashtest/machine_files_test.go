@@ -4,6 +4,7 @@ package crashtest_test
 
 import (
 	"context"
+	databasesql "database/sql" //nolint:depguard // the test adds up rows of the service's tables
 	"errors"
 	"fmt"
 	"os"
@@ -32,6 +33,8 @@ type keeper interface {
 	config(m *machine, n *node) string
 	// url returns the URL of the database; "" = SQLite in the home of process 0.
 	url() string
+	// number runs a query whose result is one number.
+	number(ctx context.Context, m *machine, query string, args ...any) (int64, error)
 }
 
 // breaker causes the faults of a place.
@@ -49,9 +52,10 @@ const diskSize = 768 << 20
 
 // files is SQLite, on a small disk of its own if the machine allows mounting one.
 type files struct {
-	dir  string // where the disk is mounted; "" = there is none
-	lock sync.Mutex
-	fill sync.Mutex
+	dir   string // where the disk is mounted; "" = there is none
+	cache *cache
+	lock  sync.Mutex
+	fill  sync.Mutex
 
 	mu     sync.Mutex
 	sick   int       // faults under way
@@ -80,19 +84,30 @@ func newFiles(t *testing.T) *files {
 	dir := t.TempDir()
 	if err := unix.Mount("none", dir, "tmpfs", 0, fmt.Sprintf("size=%d", diskSize)); err != nil {
 		t.Logf("no disk to fill: %v", err)
-		return &files{}
+		return &files{cache: newCache(t)}
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
 			t.Error(err)
 		}
 	})
-	return &files{dir: dir}
+	return &files{dir: dir, cache: newCache(t)}
 }
 
 func (f *files) name() string                  { return "SQLite" }
-func (f *files) config(*machine, *node) string { return "" }
+func (f *files) config(*machine, *node) string { return f.cache.config() }
 func (f *files) url() string                   { return "" }
+
+func (f *files) number(ctx context.Context, m *machine, query string, args ...any) (n int64, err error) {
+	db, err := databasesql.Open("sqlite", "file:"+filepath.Join(f.home(m, 0), database)+"?mode=ro&_pragma=busy_timeout(5000)")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	err = db.QueryRowContext(ctx, query, args...).Scan(&n)
+	return n, err
+}
+
 func (f *files) home(m *machine, _ int) string {
 	if f.dir != "" {
 		return f.dir
@@ -101,7 +116,7 @@ func (f *files) home(m *machine, _ int) string {
 }
 
 func (f *files) kinds() []weighted {
-	list := []weighted{{faultLocked, 4, time.Second / 20, 6 * time.Second}}
+	list := append(f.cache.kinds(), weighted{faultLocked, 4, time.Second / 20, 6 * time.Second})
 	if f.dir != "" {
 		list = append(list, weighted{faultFull, 2, time.Second / 5, 5 * time.Second})
 	}
@@ -114,6 +129,8 @@ func (f *files) apply(ctx context.Context, m *machine, what fault) {
 		m.working.Go(func() { f.locked(ctx, m, what.Length) })
 	case faultFull:
 		m.working.Go(func() { f.full(ctx, m, what.Length) })
+	default:
+		f.cache.apply(ctx, m, what, f.ill)
 	}
 }
 

@@ -125,6 +125,9 @@ func (o *oracle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	j := o.m.diary.begin(job{life: by, session: o.m.sessionOf(n), what: fmt.Sprintf("a request about q%dq", n)})
 	defer func() { o.m.diary.end(j, r.Context().Err() != nil) }()
+	asking, usage := o.m.money.ask(by, n)
+	o.m.pace.asked(by.process)
+	answer.Usage = usage
 	f, calm := o.take()
 	kind := strings.TrimPrefix(f.Kind, faultModel)
 	switch kind {
@@ -145,11 +148,12 @@ func (o *oracle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if kind == modelSlow {
 		pace = f.Length
 	}
-	o.stream(r.Context(), w, answer, kind, pace, calm, func() { o.m.diary.end(j, false) })
+	o.stream(r.Context(), w, answer, kind, pace, calm, func() { o.m.diary.end(j, false) }, func() { o.m.money.answered(asking) })
 }
 
-// stream writes an answer in pieces, as far as the fault allows. last is called before the last piece.
-func (o *oracle) stream(ctx context.Context, w http.ResponseWriter, answer *llm.Response, kind string, pace time.Duration, calm chan struct{}, last func()) {
+// stream writes an answer in pieces, as far as the fault allows. last is called before the last piece,
+// whole after it if the answer can be read as a whole.
+func (o *oracle) stream(ctx context.Context, w http.ResponseWriter, answer *llm.Response, kind string, pace time.Duration, calm chan struct{}, last, whole func()) {
 	pieces := frames(answer)
 	for i, piece := range pieces {
 		switch {
@@ -170,7 +174,10 @@ func (o *oracle) stream(ctx context.Context, w http.ResponseWriter, answer *llm.
 		}
 		wait(ctx, pace, calm)
 	}
-	_, _ = fmt.Fprint(w, "data: [DONE]\n\n")
+	_, err := fmt.Fprint(w, "data: [DONE]\n\n")
+	if err == nil && ctx.Err() == nil && kind != modelGarbage {
+		whole()
+	}
 }
 
 // sever closes a connection in the middle of its answer.

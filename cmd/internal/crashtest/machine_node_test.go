@@ -268,6 +268,9 @@ idle_timeout = "6s"
 name = "main"
 type = "openai"
 model = "oracle"
+max_tokens = %d
+input_usd_per_mtok = 1
+output_usd_per_mtok = 1000
 api_key = "opens-nothing"
 base_url = "%s/%d-%d/v1"
 [[tools.permissions.bash]]
@@ -278,7 +281,5 @@ pattern = "*"
 action = "ask"
 [tools.anomaly]
 enabled = false
-[quotas]
-on_redis_down = "allow"
-%s%s`, hook, m.fake.Token(), m.url, strings.Join(users, ", "), strings.Join(chats, ", "), m.workspaces(), m.shared, m.oracle.URL, l.process, l.number, m.bench.config(l), m.store.config(m, n))
+%s%s%s`, hook, m.fake.Token(), m.url, strings.Join(users, ", "), strings.Join(chats, ", "), m.workspaces(), m.shared, longestAnswer, m.oracle.URL, l.process, l.number, m.limits(), m.bench.config(l), m.store.config(m, n))
 }

@@ -102,6 +102,9 @@ func (p *talker) talk(ctx context.Context) {
 	if p.chat < 0 { // at most twenty messages a minute may be sent to a group
 		slower, most = 15, 1
 	}
+	if unit, _ := p.poor(); unit != "" { // a refusal names no question
+		slower, most = 2, 1
+	}
 	for ctx.Err() == nil {
 		pause(ctx, slower*time.Duration(float64(thinking)*min(p.random.ExpFloat64(), 4)))
 		if ctx.Err() != nil {
@@ -204,6 +207,7 @@ func (m *machine) open(p *talker) (n int) {
 
 // saw examines each finished call of the bot: which faults it met, and what people see as a result.
 func (m *machine) saw(c telegramtest.Call) {
+	m.pace.called()
 	if c.Fault != "" {
 		m.hit(faultTelegram + c.Fault)
 	} else if c.Status == 429 {
@@ -223,6 +227,9 @@ func (m *machine) saw(c telegramtest.Call) {
 	defer m.mu.Unlock()
 	if strings.Contains(text, gaveUp) {
 		m.lose(&c)
+	}
+	if m.refused(c.Chat, text) {
+		return
 	}
 	if found := answered.FindStringSubmatch(text); found != nil {
 		if n, err := strconv.Atoi(found[1]); err == nil && n < len(m.questions) {

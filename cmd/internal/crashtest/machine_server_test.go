@@ -13,32 +13,27 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/persistence/postgres/pgtest"
-	"github.com/zephbot/zephbot/persistence/redis/redistest"
 )
 
 // Faults of the servers that store the data of several processes.
 const (
-	faultCut        = "PostgreSQL: connections cut"
-	faultTorn       = "PostgreSQL: an answer lost"
-	faultGone       = "PostgreSQL: away"
-	faultEnded      = "PostgreSQL: ends all sessions"
-	faultFar        = "PostgreSQL: slow"
-	faultRedisCut   = "Redis: away"
-	faultRedisStall = "Redis: no answers"
-	faultRedisRead  = "Redis: cannot write"
-	faultRedisFlush = "Redis: flushed"
-	faultRedisKill  = "Redis: killed"
+	faultCut     = "PostgreSQL: connections cut"
+	faultTorn    = "PostgreSQL: an answer lost"
+	faultGone    = "PostgreSQL: away"
+	faultEnded   = "PostgreSQL: ends all sessions"
+	faultFar     = "PostgreSQL: slow"
+	faultRestart = "PostgreSQL: restarted at once"
+	faultPause   = "PostgreSQL: stopped by SIGSTOP"
 )
 
 // servers is PostgreSQL and Redis, each behind a proxy, and what can fail there.
 type servers struct {
-	cluster    *pgtest.Cluster
-	base       string
-	proxy      *pgtest.Proxy
-	redis      *redistest.Process
-	redisProxy *redistest.Proxy
+	cluster *pgtest.Cluster
+	base    string
+	proxy   *pgtest.Proxy
+	cache   *cache
 
-	pg, cache sync.Mutex // held by a fault that lasts
+	pg sync.Mutex // held by a fault that lasts
 
 	mu     sync.Mutex
 	sick   int
@@ -47,39 +42,53 @@ type servers struct {
 
 func newServers(t *testing.T) *servers {
 	t.Helper()
-	s := &servers{cluster: pgtest.Shared(t)}
+	cluster, err := pgtest.Start() // a cluster of its own: it is killed and stopped
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &servers{cluster: cluster}
 	s.base = s.cluster.Database(t, "")
 	s.proxy = pgtest.NewProxy(t, s.cluster)
-	s.redis = redistest.Run(t)
-	s.redisProxy = redistest.Between(t, s.redis.Addr())
+	if s.cache = newCache(t); s.cache == nil {
+		t.Fatal("several processes need Redis")
+	}
 	return s
 }
 
 func (s *servers) name() string { return "PostgreSQL and Redis" }
 func (s *servers) url() string  { return s.cluster.URL(s.base) }
 
+func (s *servers) number(ctx context.Context, _ *machine, query string, args ...any) (int64, error) {
+	list, err := s.cluster.Numbers(ctx, s.base, query, args...)
+	if err != nil || len(list) != 1 {
+		return 0, fmt.Errorf("%d numbers: %w", len(list), err)
+	}
+	return list[0], nil
+}
+
 func (s *servers) home(m *machine, index int) string {
 	return filepath.Join(m.dir, fmt.Sprintf("data%d", index))
 }
 
 func (s *servers) config(m *machine, n *node) string {
-	text := fmt.Sprintf("[database]\nurl = %q\n[redis]\nurl = \"redis://%s\"\n", s.proxy.URL(s.base), s.redisProxy.Addr())
-	return text
+	return fmt.Sprintf("[database]\nurl = %q\n%s", s.proxy.URL(s.base), s.cache.config())
 }
 
 func (s *servers) kinds() []weighted {
-	return []weighted{
+	return append(s.cache.kinds(), []weighted{
 		{faultCut, 5, 0, 0},
 		{faultTorn, 8, 0, 0},
 		{faultGone, 2, time.Second / 20, 5 * time.Second},
 		{faultEnded, 2, 0, 0},
 		{faultFar, 2, time.Second / 5, 4 * time.Second},
-		{faultRedisCut, 2, time.Second / 20, 5 * time.Second},
-		{faultRedisStall, 2, time.Second / 20, 4 * time.Second},
-		{faultRedisRead, 1, time.Second / 20, 4 * time.Second},
-		{faultRedisFlush, 2, 0, 0},
-		{faultRedisKill, 1, time.Second / 20, 3 * time.Second},
-	}
+		{faultRestart, 1, 0, 0},
+		{faultPause, 1, time.Second / 20, 5 * time.Second},
+	}...)
 }
 
 func (s *servers) apply(ctx context.Context, m *machine, f fault) {
@@ -92,20 +101,22 @@ func (s *servers) apply(ctx context.Context, m *machine, f fault) {
 	case faultEnded:
 		m.working.Go(func() { s.endSessions(ctx, m, f) })
 	case faultGone:
-		s.last(ctx, m, f, &s.pg, func() { s.proxy.Away(true) }, func() { s.proxy.Away(false) })
+		s.last(ctx, m, f, func() { s.proxy.Away(true) }, func() { s.proxy.Away(false) })
 	case faultFar:
-		s.last(ctx, m, f, &s.pg, func() { s.proxy.Far(50 * time.Millisecond) }, func() { s.proxy.Far(0) })
-	case faultRedisCut, faultRedisStall, faultRedisRead:
-		kind := map[string]redistest.Fault{faultRedisCut: redistest.Cut, faultRedisStall: redistest.Stall, faultRedisRead: redistest.ReadOnly}[f.Kind]
-		s.last(ctx, m, f, &s.cache, func() { s.redisProxy.Break(kind) }, func() { s.redisProxy.Break(redistest.None) })
-	case faultRedisFlush:
-		if s.cache.TryLock() {
-			defer s.cache.Unlock()
-			m.hit(f.Kind)
-			s.redis.Do("FLUSHALL")
-		}
-	case faultRedisKill:
-		s.last(ctx, m, f, &s.cache, s.redis.Kill, s.redis.Again)
+		s.last(ctx, m, f, func() { s.proxy.Far(50 * time.Millisecond) }, func() { s.proxy.Far(0) })
+	case faultRestart:
+		s.last(ctx, m, f, func() { s.server(m, s.cluster.Crash()) }, func() {})
+	case faultPause:
+		s.last(ctx, m, f, func() { s.server(m, s.cluster.Pause(true)) }, func() { s.server(m, s.cluster.Pause(false)) })
+	default:
+		s.cache.apply(ctx, m, f, s.ill)
+	}
+}
+
+// server notes that the server could not be broken.
+func (s *servers) server(m *machine, err error) {
+	if err != nil {
+		m.fail("PostgreSQL: %v", err)
 	}
 }
 
@@ -130,25 +141,33 @@ func (s *servers) endSessions(ctx context.Context, m *machine, f fault) {
 	}
 }
 
-// last makes a fault that lasts; two faults of one server do not overlap.
-func (s *servers) last(ctx context.Context, m *machine, f fault, one *sync.Mutex, begin, end func()) {
-	if !one.TryLock() {
+// last makes a fault of the database that lasts; two of them do not overlap.
+func (s *servers) last(ctx context.Context, m *machine, f fault, begin, end func()) {
+	if !s.pg.TryLock() {
 		return
 	}
 	m.hit(f.Kind)
-	s.mu.Lock()
-	s.sick++
-	s.mu.Unlock()
+	healthy := s.ill()
 	begin()
 	m.working.Go(func() {
-		defer one.Unlock()
+		defer s.pg.Unlock()
 		pause(ctx, f.Length)
 		end()
+		healthy()
+	})
+}
+
+// ill counts a current fault; the returned function ends it.
+func (s *servers) ill() func() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sick++
+	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.sick--
 		s.healed = time.Now()
-	})
+	}
 }
 
 // fell: a process may end by itself if it was silent for so long that another one declared it dead, or if it cannot

@@ -52,6 +52,8 @@ type machine struct {
 	oracle   *oracle
 	bench    *workbench
 	diary    diary
+	money    purse
+	pace     pace
 	nodes    []*node
 	talkers  []*talker
 	store    engine
@@ -189,6 +191,14 @@ func (m *machine) run(wanted int) {
 func (m *machine) storm(ctx context.Context, wanted int) {
 	p := newPlan(m.seed, len(m.nodes), m.store.kinds()...)
 	told := time.Now()
+	watched := make(chan struct{})
+	defer func() { <-watched }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		defer close(watched)
+		m.watch(ctx)
+	}()
 	for m.faults() < wanted && len(m.violations()) < maxViolations && ctx.Err() == nil {
 		f := p.next()
 		pause(ctx, f.After)
@@ -200,10 +210,19 @@ func (m *machine) storm(ctx context.Context, wanted int) {
 	}
 }
 
+// watch compares what is charged with the limits until ctx ends.
+func (m *machine) watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		m.withinLimits()
+		pause(ctx, time.Second)
+	}
+}
+
 // apply causes one fault.
 func (m *machine) apply(ctx context.Context, f fault) {
 	kind, ofBotAPI := strings.CutPrefix(f.Kind, faultTelegram)
 	switch {
+	case !m.pace.allows(f):
 	case ofBotAPI:
 		m.breakCalls(ctx, kind, f)
 	case strings.HasPrefix(f.Kind, faultModel):

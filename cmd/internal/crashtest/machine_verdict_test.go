@@ -26,13 +26,16 @@ type tally struct {
 	commands, ran, unknown, refused, doubtful     int
 	orders, presses, updates, lives, own, unasked int
 	verdict                                       verdict
+	money                                         string
+	untold                                        int // rows that may not have arrived
 }
 
 func (s tally) String() string {
-	return fmt.Sprintf(`  updates %d · questions %d: answered %d (%d more times, marked), ended by /stop %d · commands to the bot %d · presses %d
-  commands of the shell %d: ran %d, not allowed %d, outcome unknown %d, failed half-way %d · lives of processes %d, ended by themselves %d · 429s that no fault asked for %d
+	return fmt.Sprintf(`  %s
+  updates %d · questions %d: answered %d (%d more times, marked), ended by /stop %d · commands to the bot %d · presses %d
+  commands of the shell %d: ran %d, not allowed %d, outcome unknown %d, failed half-way %d · lives of processes %d, ended by themselves %d · 429s that no fault asked for %d · perhaps lost %d
   requests to the model %d, %d of them before the lane was taken · calls of the tool %d · of all of them counted %d, handed from process to process %d, at once %d`,
-		s.updates, s.questions, s.answered, s.again, s.excused, s.orders, s.presses, s.commands, s.ran, s.refused, s.unknown, s.doubtful, s.lives, s.own, s.unasked,
+		s.money, s.updates, s.questions, s.answered, s.again, s.excused, s.orders, s.presses, s.commands, s.ran, s.refused, s.unknown, s.doubtful, s.lives, s.own, s.unasked, s.untold,
 		s.verdict.model, len(s.verdict.early), s.verdict.tools, s.verdict.counted, s.verdict.passed, len(s.verdict.twice))
 }
 
@@ -123,6 +126,7 @@ func (m *machine) judge() {
 		m.fail("only %d of %d commands ran: this proves nothing about commands", m.tally.ran, could)
 	}
 	m.replied()
+	m.judgeMoney()
 	if err := m.read(m.t.Context(), m.stored); err != nil {
 		m.fail("%v", err)
 	}
@@ -346,9 +350,12 @@ func (m *machine) stored(db persistence.Reader) error {
 		return err
 	}
 	c.Sessions = 0
-	c.Lost = 0 // notices, of which nobody has to be told
+	c.Lost = 0 // each is judged
 	if c != (bot.Counts{}) {
 		m.fail("left over in the store: %+v", c)
+	}
+	if err := m.lost(ctx, db); err != nil {
+		return err
 	}
 	lanes, err := db.Lanes(ctx, channel, id, manyRows)
 	if err != nil {
@@ -370,6 +377,35 @@ func (m *machine) stored(db persistence.Reader) error {
 	}
 	return nil
 }
+
+// lost checks what may not have arrived and nobody was told of: somebody waits for it, it was repeated as often as it
+// may be, and the chat was sent nothing since with which it could have been told.
+func (m *machine) lost(ctx context.Context, db persistence.Reader) error {
+	rows, err := db.Lost(ctx, channel, fmt.Sprint(m.fake.BotID()))
+	if err != nil {
+		return err
+	}
+	m.tally.untold = len(rows)
+	for i := range rows {
+		r := &rows[i]
+		if !r.Vital() || r.Unconfirmed <= resends {
+			m.fail("row %d (%s) in chat %s is given up after %d requests without an answer: %s", r.ID, r.Purpose, r.Place.Chat, r.Unconfirmed, r.Problem)
+		}
+		later, err := db.Rows(ctx, r.Session, manyRows)
+		if err != nil {
+			return err
+		}
+		for j := range later {
+			if l := &later[j]; l.ID > r.ID && l.State == bot.Sent && l.Vital() && l.Edit == "" && l.EditRow == 0 {
+				m.fail("row %d (%s) in chat %s is lost, and row %d (%s), sent after it, does not say so", r.ID, r.Purpose, r.Place.Chat, l.ID, l.Purpose)
+			}
+		}
+	}
+	return nil
+}
+
+// resends is how often a message is repeated whose outcome is unknown.
+const resends = 3
 
 // journal checks one conversation.
 func (m *machine) journal(session string, entries []journal.Entry) {

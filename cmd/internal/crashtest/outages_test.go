@@ -209,13 +209,13 @@ func (l *line) pump(from, to net.Conn, asks bool) {
 // distant is PostgreSQL and Redis, each at the end of a line.
 type distant struct {
 	*servers
-	database, cache *line
+	database, far *line
 }
 
 func newDistant(t *testing.T) *distant {
 	t.Helper()
 	s := newServers(t)
-	return &distant{servers: s, database: newLine(t, hostOf(t, s.proxy.URL(s.base))), cache: newLine(t, s.redisProxy.Addr())}
+	return &distant{servers: s, database: newLine(t, hostOf(t, s.proxy.URL(s.base))), far: newLine(t, s.cache.proxy.Addr())}
 }
 
 func hostOf(t *testing.T, address string) string {
@@ -227,10 +227,9 @@ func hostOf(t *testing.T, address string) string {
 	return u.Host
 }
 
-// config has a limit that nobody reaches, so that every turn is charged.
 func (d *distant) config(*machine, *node) string {
 	far := strings.Replace(d.proxy.URL(d.base), d.database.behind, d.database.addr, 1)
-	return fmt.Sprintf("[quotas.bot]\nturns_per_day = 1000000\n[database]\nurl = %q\n[redis]\nurl = \"redis://%s\"\n", far, d.cache.addr)
+	return fmt.Sprintf("[database]\nurl = %q\n[redis]\nurl = \"redis://%s\"\n", far, d.far.addr)
 }
 
 // gaveUp tells the loss of a message, after ten minutes in which the model did not answer it.
@@ -276,7 +275,7 @@ func TestOutages(t *testing.T) {
 			telegram, model := newLine(t, hostOf(t, m.url)), newLine(t, hostOf(t, m.oracle.URL))
 			m.url, m.oracle.URL = "http://"+telegram.addr, "http://"+model.addr
 			m.talkers = slices.Concat(m.talkers[:talkersOfOutage-2], m.talkers[privateChats:privateChats+2])
-			m.outageOf(name, map[string]*line{"Telegram": telegram, "model": model, "PostgreSQL": d.database, "Redis": d.cache}[name], d.servers, length)
+			m.outageOf(name, map[string]*line{"Telegram": telegram, "model": model, "PostgreSQL": d.database, "Redis": d.far}[name], d.servers, length)
 		})
 	}
 }
@@ -322,7 +321,7 @@ func (m *machine) outageOf(name string, l *line, s *servers, length time.Duratio
 	close(m.over)
 	m.pressing.Wait()
 	m.judge()
-	m.sums(s)
+	m.leftOver(s)
 	lost := 0
 	for _, q := range m.questions {
 		if q.lost {
@@ -361,8 +360,8 @@ func (p *talker) write(ctx context.Context) {
 	}
 }
 
-// sums checks what is left in the database: no lock, nothing set aside, no process, and one charge for each message.
-func (m *machine) sums(s *servers) {
+// leftOver checks what is left in the database: no lock, nothing set aside, no process, and one charge for each message.
+func (m *machine) leftOver(s *servers) {
 	for _, c := range []struct {
 		what, query string
 		want        int

@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -222,6 +223,60 @@ func (c *Cluster) Close() error {
 	_ = c.life.Close() // the watchdog waits for the end of its input
 	_ = c.cmd.Wait()   // it exits with the server's signal
 	return os.RemoveAll(c.dir)
+}
+
+// Crash ends every session at once, without letting anything be stored that was not, and has the server start again from
+// its log: what happens when one of its processes is killed. It answers again after a moment.
+func (c *Cluster) Crash() error {
+	pids, err := c.processes()
+	if err != nil {
+		return err
+	}
+	return syscall.Kill(pids[len(pids)-1], syscall.SIGKILL)
+}
+
+// Pause stops every process of the server where it is, or lets them go on.
+func (c *Cluster) Pause(pause bool) error {
+	pids, err := c.processes()
+	if err != nil {
+		return err
+	}
+	signal := syscall.SIGCONT
+	if pause {
+		signal = syscall.SIGSTOP
+	}
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) { // a session that has ended
+			return err
+		}
+	}
+	return nil
+}
+
+// processes lists the server and, after it, its children: one for each session, and some of its own.
+func (c *Cluster) processes() ([]int, error) {
+	raw, err := os.ReadFile(filepath.Join(c.dir, "data", "postmaster.pid"))
+	if err != nil {
+		return nil, err
+	}
+	first, _, _ := strings.Cut(string(raw), "\n")
+	server, err := strconv.Atoi(first)
+	if err != nil {
+		return nil, err
+	}
+	raw, err = os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", server, server))
+	if err != nil {
+		return nil, err
+	}
+	pids := []int{server}
+	for child := range strings.FieldsSeq(string(raw)) {
+		pid, err := strconv.Atoi(child)
+		if err != nil {
+			return nil, err
+		}
+		pids = append(pids, pid)
+	}
+	return pids, nil
 }
 
 // Socket returns the path of the server's Unix socket.

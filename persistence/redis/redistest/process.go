@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -108,6 +109,46 @@ func (p *Process) Again() {
 	p.tb.Helper()
 	p.start("redis-server")
 	p.Await("up again", func(ctx context.Context) bool { return p.Client().Ping(ctx).Err() == nil })
+}
+
+// Save keeps a copy of what it holds now, for Restore.
+func (p *Process) Save() {
+	p.tb.Helper()
+	p.Do("SAVE")
+	if err := os.Rename(filepath.Join(p.Dir, snapshot), filepath.Join(p.Dir, kept)); err != nil {
+		p.tb.Fatal(err)
+	}
+}
+
+// Restore restarts it after Kill with what it held at the last Save.
+func (p *Process) Restore() {
+	p.tb.Helper()
+	name := filepath.Join(p.Dir, snapshot)
+	if err := os.Rename(filepath.Join(p.Dir, kept), name); err != nil {
+		p.tb.Fatal(err)
+	}
+	p.Again()
+	if err := os.Rename(name, filepath.Join(p.Dir, kept)); err != nil {
+		p.tb.Fatal(err)
+	}
+}
+
+// Names of the file that a server reads when it starts, and of the copy of it that Save keeps.
+const (
+	snapshot = "dump.rdb"
+	kept     = "kept.rdb"
+)
+
+// Pause stops it where it is, or lets it go on.
+func (p *Process) Pause(pause bool) {
+	p.tb.Helper()
+	signal := syscall.SIGCONT
+	if pause {
+		signal = syscall.SIGSTOP
+	}
+	if err := p.cmd.Process.Signal(signal); err != nil {
+		p.tb.Fatal(err)
+	}
 }
 
 // Client returns a connection without a password, closed with the test.
