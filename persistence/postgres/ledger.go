@@ -10,7 +10,7 @@ const (
 	chargedQuery = `SELECT key FROM charge WHERE key = ANY($1::text[])`
 
 	// bookHolds charges what a dead process had set aside; "" = all that no longer exist.
-	bookHolds = `SELECT book_holds($1)`
+	bookHolds = `SELECT charge_holds($1)`
 )
 
 // loadAccounts adds the statements that lock and read the accounts that a Change is held to, after all other locks.

@@ -1,7 +1,11 @@
 package postgres_test
 
 import (
+	"context"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/persistence/postgres"
@@ -72,5 +76,41 @@ func TestTheMoneyOfTheSilentIsCharged(t *testing.T) {
 	wantBuried(t, one)
 	if two.Older() {
 		t.Error("a process of an older version lives")
+	}
+}
+
+// TestHoldsAreLockedInOrder: whoever takes over a turn and whoever charges what no process has set aside any more lock
+// the same rows, and neither ends in a deadlock.
+func TestHoldsAreLockedInOrder(t *testing.T) {
+	t.Parallel()
+	cluster := pgtest.Shared(t)
+	base := cluster.Database(t, "")
+	store := open(t, postgres.Options{URL: cluster.URL(base), Owner: "one", Shared: true})
+	// As in a large table: one finds the rows by their key, and the other in the order in which they were stored.
+	check(t, cluster.Exec(t.Context(), base, `ALTER DATABASE `+base+` SET enable_bitmapscan = off`,
+		`INSERT INTO hold SELECT 'h' || i, 'user/' || i, 'turns', '2026-03-01', 1, 'one', 't' FROM generate_series(1, 5000) i`, `ANALYZE hold`))
+	conn, err := pgx.Connect(t.Context(), cluster.URL(base))
+	check(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+	const rounds, rows = 60, 300
+	aside := func(owner string) error {
+		_, err := conn.Exec(t.Context(), `SELECT put_aside('turn', $1, 'turn', scopes, array_fill('microusd'::text, ARRAY[$2::int]), array_fill('2026-03-01'::text, ARRAY[$2::int]),
+			array_fill(5::bigint, ARRAY[$2::int]), '{}', '{}', '{}', '{}')
+			FROM (SELECT ARRAY(SELECT 'user/' || lpad(i::text, 3, '0') FROM generate_series($2::int, 1, -1) i) AS scopes) AS a`, owner, rows)
+		return err
+	}
+	for range rounds {
+		check(t, aside("dead"))
+		var both errgroup.Group
+		both.Go(func() error { return aside("one") })
+		both.Go(func() error {
+			_, err := store.Recover(t.Context(), "one")
+			return err
+		})
+		check(t, both.Wait())
+	}
+	left, err := cluster.Numbers(t.Context(), base, `SELECT count(*) FROM hold WHERE owner = 'dead'`)
+	if err != nil || left[0] != 0 {
+		t.Errorf("%v of a dead process are left, %v", left, err)
 	}
 }
