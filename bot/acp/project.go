@@ -166,6 +166,11 @@ func (*Project) Compose(markdown string, _ bot.Place, _ string) []bot.Content {
 	return []bot.Content{{Text: markdown}}
 }
 
+// Divide implements bot.Composer: an editor shows any length.
+func (*Project) Divide(content bot.Content, _ bot.Place, _ string) []bot.Content {
+	return []bot.Content{content}
+}
+
 // Watch shows the progress of a turn (turn.Progress).
 func (p *Project) Watch(w turn.Watched) turn.Progress {
 	return &progress{project: p, chat: w.Place.Chat, done: make(chan struct{})}

@@ -168,6 +168,28 @@ func TestStopDropsAMessageThatBegins(t *testing.T) {
 	})
 }
 
+// The reply to a command that is too long for one message comes as several, as an answer does, with the button below the
+// last one; a delivery that comes twice adds none.
+func TestLongReplyToACommand(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		command := w.private("ann", "/long")
+		w.accept(w.start(), command, command)
+		w.want(bot.Reply, "one", "two", "three")
+		rows, err := w.store.Rows(t.Context(), session("ann"), 10)
+		if err != nil || len(rows) != 3 {
+			t.Fatalf("%d rows, %v", len(rows), err)
+		}
+		for i := range rows {
+			if rows[i].Content.Text != "one" && rows[i].ReplyTo != "" {
+				t.Errorf("row %d replies to %q", i, rows[i].ReplyTo)
+			}
+			if last := rows[i].Content.Text == "three"; (rows[i].Content.Buttons != nil) != last {
+				t.Errorf("row %d has the buttons %+v", i, rows[i].Content.Buttons)
+			}
+		}
+	})
+}
+
 // The process dies between dropping a message that had begun and stopping its turn.
 func TestOrphanedTurnEnds(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/zephbot/zephbot/agent"
@@ -220,6 +221,7 @@ func (d *Dispatcher) effect(ctx context.Context, a *bot.Arrival, compute func() 
 		}
 		e.Change.Handles = a.Seq
 		e.Change.Send = slices.DeleteFunc(e.Change.Send, unsaid)
+		d.divide(&e.Change)
 		for i := range e.Change.Send {
 			if e.Change.Send[i].Key == "" {
 				e.Change.Send[i].Key = fmt.Sprintf("reply/%s/%d", d.turnID(a), i)
@@ -237,6 +239,32 @@ func (d *Dispatcher) effect(ctx context.Context, a *bot.Arrival, compute func() 
 		}
 	}
 	return err
+}
+
+// divide makes several rows of each reply that is too long for one message, as answers are.
+func (d *Dispatcher) divide(change *bot.Change) {
+	if len(change.Ask) > 0 {
+		return // their cards are named by where they are among the rows
+	}
+	var rows []bot.Row
+	for i := range change.Send {
+		row := change.Send[i]
+		if row.Purpose != bot.Reply || row.Edit != "" || row.EditRow != 0 {
+			rows = append(rows, row)
+			continue
+		}
+		for k, content := range d.parts.Composer.Divide(row.Content, row.Place, row.Content.Language) {
+			part := row
+			if part.Content = content; k > 0 {
+				part.ReplyTo = ""
+				if part.Key != "" {
+					part.Key += "/" + strconv.Itoa(k)
+				}
+			}
+			rows = append(rows, part)
+		}
+	}
+	change.Send = rows
 }
 
 // forget drops what is remembered of the sessions in a Change.

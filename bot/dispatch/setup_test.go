@@ -51,6 +51,15 @@ func (composer) Compose(markdown string, _ bot.Place, _ string) []bot.Content {
 	return list
 }
 
+func (c composer) Divide(content bot.Content, to bot.Place, language string) []bot.Content {
+	list := c.Compose(content.Text, to, language)
+	if len(list) < 2 {
+		return []bot.Content{content}
+	}
+	list[len(list)-1].Buttons = content.Buttons
+	return list
+}
+
 // runner is a Runner by function; by default it echoes.
 type runner func(ctx context.Context, turn *agent.Turn, log agent.Journal, sink agent.Sink) (agent.Outcome, error)
 
@@ -249,7 +258,7 @@ func (m *meter) Undo(context.Context, []bot.Charge) error {
 	return nil
 }
 
-// commands are /stop (overtakes), /approve, /clear (interrupts), /lane (waits), /bad (fails), /panic.
+// commands are /stop (overtakes), /approve, /clear (interrupts), /lane (waits), /long (three messages), /bad (fails), /panic.
 type commands struct {
 	store  *bottest.Store
 	broker *approval.Broker
@@ -297,6 +306,10 @@ func (c *commands) Run(ctx context.Context, call *turn.Call) (turn.Effect, error
 		e := turn.Effect{Change: bot.Change{Send: say("cleared")}}
 		e.Change.Append = &bot.Append{Session: call.Session, After: lane.Last, Entries: []journal.Entry{{Turn: "reset", Kind: journal.SummaryEntry}}}
 		return e, nil
+	case "long":
+		rows := say("one\ftwo\fthree")
+		rows[0].ReplyTo, rows[0].Content.Buttons = call.Message.Message, [][]bot.Button{{{Label: "more", Data: "m"}}}
+		return turn.Effect{Change: bot.Change{Send: rows}}, nil
 	case "bad":
 		return turn.Effect{}, c.fails
 	case "panic":

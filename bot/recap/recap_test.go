@@ -33,6 +33,10 @@ func (plain) Compose(markdown string, _ bot.Place, _ string) []bot.Content {
 	return []bot.Content{{Text: markdown}}
 }
 
+func (plain) Divide(content bot.Content, _ bot.Place, _ string) []bot.Content {
+	return []bot.Content{content}
+}
+
 // purse pays for everything.
 type purse struct{ pay.Unlimited }
 

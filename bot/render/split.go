@@ -8,6 +8,51 @@ import (
 	"unicode/utf8"
 )
 
+// kinds are the types of entities that Split keeps.
+var kinds = map[string]kind{
+	"blockquote": kindQuote, "expandable_blockquote": kindQuote, "pre": kindPre, "text_link": kindLink, "spoiler": kindSpoiler,
+	"bold": kindBold, "italic": kindItalic, "strikethrough": kindStrike, "code": kindCode,
+}
+
+// Split cuts a message of any length into messages that can be sent, between lines or words where it can; an entity that
+// is cut goes on in the next one. Safe for concurrent use.
+func Split(m Message) []Message {
+	type edge struct {
+		at   int // UTF-16 units
+		kind kind
+		attr int // 0 = an entity ends
+	}
+	doc := &document{}
+	var edges []edge
+	for _, e := range m.Entities {
+		if k, ok := kinds[e.Type]; ok {
+			attr := doc.attr(Entity{Type: e.Type, URL: e.URL, Language: e.Language})
+			edges = append(edges, edge{e.Offset, k, attr}, edge{e.Offset + e.Length, k, 0})
+		}
+	}
+	slices.SortStableFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.attr, b.attr)) })
+	from, units, now := 0, 0, style{}
+	for _, e := range edges {
+		to := forward(m.Text, from, e.at-units)
+		doc.append(clean(normalize(m.Text[from:to])), now)
+		from, units = to, e.at
+		now[e.kind] = e.attr
+	}
+	doc.append(clean(normalize(m.Text[from:])), now)
+	return doc.split()
+}
+
+// Above returns a message with another one below it, after an empty line.
+func (m Message) Above(below Message) Message {
+	shift := Length(m.Text) + 2
+	out := Message{Text: m.Text + "\n\n" + below.Text, Entities: slices.Clone(m.Entities)}
+	for _, e := range below.Entities {
+		e.Offset += shift
+		out.Entities = append(out.Entities, e)
+	}
+	return out
+}
+
 // split cuts the document into messages.
 func (d *document) split() []Message {
 	out := []Message{}

@@ -265,3 +265,32 @@ func BenchmarkPartial(b *testing.B) {
 		})
 	}
 }
+
+// TestSplit: a message that fits stays as it is, and one that was put together again from its parts has all its text and
+// is formatted as before.
+func TestSplit(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		src := rapid.SliceOf(rapid.SampledFrom([]string{"word ", "🙂", "**bold** ", "`code` ", "\n", "\n\n", "[link](https://example.org) ", "||hidden|| ", "x"})).Draw(t, "src")
+		for _, m := range render.Markdown(strings.Join(src, "")) {
+			if got := render.Split(m); len(got) != 1 || !cmp.Equal(got[0], m) {
+				t.Fatalf("%+v\nbecomes\n%+v", m, got)
+			}
+			long := m
+			for range 200 {
+				long = long.Above(m)
+			}
+			text, code := "", 0
+			for _, part := range render.Split(long) {
+				if render.Length(part.Text) > render.MaxLength || len(part.Entities) > render.MaxEntities {
+					t.Fatalf("a part has %d units and %d entities", render.Length(part.Text), len(part.Entities))
+				}
+				text += part.Text
+				code += len(part.Entities)
+			}
+			if strings.Join(strings.Fields(text), "") != strings.Join(strings.Fields(long.Text), "") || code < len(long.Entities) {
+				t.Fatalf("%d entities of %d, or text is lost", code, len(long.Entities))
+			}
+		}
+	})
+}

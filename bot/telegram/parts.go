@@ -31,15 +31,42 @@ func (c *Client) Compose(markdown string, to bot.Place, language string) []bot.C
 	return list
 }
 
-// shortened returns the beginning of an answer, which says so, and a file with all of it: as many messages as may be
-// sent. The file is in its row, so that it is stored with the messages.
+// Divide implements bot.Composer.
+func (c *Client) Divide(content bot.Content, to bot.Place, language string) []bot.Content {
+	if content.File != nil || len(content.Rich) > 0 || to.Guest() || render.Length(content.Text) <= render.MaxLength {
+		return []bot.Content{content}
+	}
+	text := render.Message{Text: content.Text, Entities: content.Entities}
+	parts := render.Split(text)
+	list := contents(parts)
+	if len(parts) > c.opts.MaxParts && c.opts.MaxParts > 0 {
+		lead := render.Markdown(c.opts.Words.Beginning(language, int64(len(content.Text))))[0]
+		list = c.whole(render.Split(lead.Above(text)), content.Text, language)
+	}
+	last := 0
+	for i := range list {
+		list[i].Only, list[i].Language = content.Only, content.Language
+		if list[i].File == nil {
+			last = i
+		}
+	}
+	list[0].Quote, list[last].Buttons = content.Quote, content.Buttons
+	return list
+}
+
+// shortened returns the beginning of an answer, which says so, and a file with all of it.
 func (c *Client) shortened(markdown, language string) []bot.Content {
-	words, size := c.opts.Words, int64(len(markdown))
-	beginning := c.opts.Folding.Markdown(words.Beginning(language, size) + "\n\n" + markdown)
-	list := contents(beginning[:c.opts.MaxParts-1])
-	return append(list, bot.Content{
-		Text:    words.WholeAnswer(language, size),
-		File:    &bot.File{Name: "answer.txt", Type: "text/plain", Data: []byte(markdown)},
+	lead := c.opts.Words.Beginning(language, int64(len(markdown)))
+	return c.whole(c.opts.Folding.Markdown(lead+"\n\n"+markdown), markdown, language)
+}
+
+// whole returns as many messages as may be sent: the first parts of a text, and a file with all of it. The file is in
+// its row, so that it is stored with the messages.
+func (c *Client) whole(parts []render.Message, text, language string) []bot.Content {
+	words := c.opts.Words
+	return append(contents(parts[:c.opts.MaxParts-1]), bot.Content{
+		Text:    words.WholeAnswer(language, int64(len(text))),
+		File:    &bot.File{Name: "answer.txt", Type: "text/plain", Data: []byte(text)},
 		Instead: words.NoRest(language),
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/telegram"
@@ -78,6 +80,67 @@ func TestLongAnswersAreFewMessages(t *testing.T) {
 				if list[i].File != nil || list[i].Instead != "" {
 					t.Errorf("message %d has a file", i)
 				}
+			}
+		})
+	}
+}
+
+// TestLongRepliesAreFewMessages: what is formatted already, such as the reply to a command, is divided as answers are. No
+// word is lost, entities go on behind a cut, and the buttons are below the last text.
+func TestLongRepliesAreFewMessages(t *testing.T) {
+	t.Parallel()
+	line := "a line of 🙂 with code.example.org in it\n"
+	guest := place("11")
+	guest.Surface = bot.SurfaceGuest
+	for name, test := range map[string]struct {
+		text string
+		to   bot.Place
+		want int
+		file bool
+	}{
+		"fits":          {strings.Repeat("x", render.MaxLength), place("11"), 1, false},
+		"a letter more": {strings.Repeat("x", render.MaxLength+1), place("11"), 2, false},
+		"lines":         {strings.Repeat(line, 300), place("11"), 4, false},
+		"200 KB":        {strings.Repeat(line, 5000), place("11"), 6, true},
+		"a guest":       {strings.Repeat(line, 5000), guest, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := setup(t, 0)
+			c := newClient(t, telegram.Options{Token: w.Token(), APIURL: w.url, MaxParts: 6, Words: parted{}})
+			buttons := [][]bot.Button{{{Label: "more", Data: "m"}}}
+			content := bot.Content{Text: test.text, Entities: render.Inert(test.text), Buttons: buttons, Language: "de", Only: "11", Quote: "/tools"}
+			list := c.Divide(content, test.to, "de")
+			if len(list) != test.want {
+				t.Fatalf("%d messages, want %d", len(list), test.want)
+			}
+			if len(list) == 1 {
+				if diff := cmp.Diff(content, list[0]); diff != "" {
+					t.Error(diff)
+				}
+				return
+			}
+			last, all := len(list)-1, ""
+			if test.file {
+				if f := list[last].File; f == nil || string(f.Data) != test.text || !strings.HasPrefix(list[0].Text, "beginning of ") {
+					t.Errorf("%.40q … %+v", list[0].Text, list[last])
+				}
+				last--
+			}
+			for i := range list {
+				part := &list[i]
+				all += part.Text + "\n"
+				if n := render.Length(part.Text); n > render.MaxLength || part.Language != "de" || part.Only != "11" || (part.Quote != "") != (i == 0) || (part.Buttons != nil) != (i == last) {
+					t.Errorf("part %d: %d units, %+v", i, n, part.Buttons)
+				}
+				for _, e := range part.Entities {
+					if e.Type != "code" || e.Offset+e.Length > render.Length(part.Text) {
+						t.Errorf("part %d: %+v", i, e)
+					}
+				}
+			}
+			if got := strings.Fields(all); !test.file && strings.Join(got, "") != strings.Join(strings.Fields(test.text), "") {
+				t.Errorf("%d words of %d", len(got), len(strings.Fields(test.text)))
 			}
 		})
 	}

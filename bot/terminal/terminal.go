@@ -123,6 +123,11 @@ func (t *Terminal) Compose(markdown string, _ bot.Place, _ string) []bot.Content
 	return []bot.Content{{Text: markdown}}
 }
 
+// Divide implements bot.Composer: a terminal shows any length.
+func (t *Terminal) Divide(content bot.Content, _ bot.Place, _ string) []bot.Content {
+	return []bot.Content{content}
+}
+
 // Opening returns a message without a text, from the person who has opened the conversation.
 func (t *Terminal) Opening() *bot.Message {
 	m := t.message("")

@@ -23,8 +23,8 @@ import (
 var outageLength = flag.Duration("outage", 0, "TestOutages: how long each server is away; 0 = some seconds")
 
 const (
-	// someSeconds are an outage of a plain `go test`.
-	someSeconds = 9 * time.Second
+	// shortOutage are an outage of a plain `go test`.
+	shortOutage = 9 * time.Second
 	// calmBefore is how long people write before the outage, and after it.
 	calmBefore = 4 * time.Second
 	// outagePace is the average time between two messages of a conversation.
@@ -264,7 +264,7 @@ func TestOutages(t *testing.T) {
 	}
 	length := *outageLength
 	if length == 0 {
-		length = someSeconds
+		length = shortOutage
 	}
 	for _, name := range []string{"Telegram", "model", "PostgreSQL", "Redis"} {
 		t.Run(name, func(t *testing.T) {
