@@ -165,7 +165,7 @@ func (g *Guard) role(ctx context.Context, msg *bot.Message) (Role, error) {
 			return role, nil
 		}
 	}
-	e, ok, err := g.Person(ctx, msg.Place, msg.Person)
+	e, ok, err := g.personEntry(ctx, msg.Place, msg.Person)
 	if err != nil || !ok || e.Role.rank() == 0 {
 		return role, err
 	}
@@ -178,7 +178,7 @@ func (g *Guard) group(ctx context.Context, place bot.Place) (bool, error) {
 	if !place.Group || listed(g.opts.Chats, place.Chat) {
 		return true, nil
 	}
-	if _, ok, err := g.Group(ctx, place, place.Chat); ok || err != nil {
+	if _, ok, err := g.groupEntry(ctx, place, place.Chat); ok || err != nil {
 		return ok, err
 	}
 	old, err := g.store.Fact(ctx, bot.MovedBucket, g.key(place.Chat), g.now())
@@ -188,7 +188,7 @@ func (g *Guard) group(ctx context.Context, place bot.Place) (bool, error) {
 	if old == "" || listed(g.opts.Chats, old) {
 		return old != "", nil
 	}
-	_, ok, err := g.Group(ctx, place, old)
+	_, ok, err := g.groupEntry(ctx, place, old)
 	return ok, err
 }
 

@@ -112,14 +112,14 @@ func identifier(word string) bool {
 // admit assigns a role to a person.
 func (d *Desk) admit(ctx context.Context, msg *bot.Message, id string, role Role) (done, error) {
 	g, w, language := d.guard, d.guard.words.At(msg.Place), msg.Language
-	configured, key, err := g.Configured(ctx, id)
+	configured, key, err := g.configuredRole(ctx, id)
 	if err != nil {
 		return done{}, err
 	}
 	if configured.rank() >= role.rank() {
 		return done{text: w.PersonConfigured(language, id, string(configured), key)}, nil
 	}
-	before, known, err := g.Person(ctx, msg.Place, id)
+	before, known, err := g.personEntry(ctx, msg.Place, id)
 	if err != nil {
 		return done{}, err
 	}
@@ -161,7 +161,7 @@ func (d *Desk) admitGroup(ctx context.Context, msg *bot.Message, id string) (don
 	if listed(g.opts.Chats, id) {
 		return done{text: w.GroupConfigured(language, id)}, nil
 	}
-	before, known, err := g.Group(ctx, msg.Place, id)
+	before, known, err := g.groupEntry(ctx, msg.Place, id)
 	if err != nil {
 		return done{}, err
 	}
@@ -214,14 +214,14 @@ func (d *Desk) stored(msg *bot.Message, verb string, e Entry) (done, error) {
 // remove removes a person or a group, and ends their running work.
 func (d *Desk) remove(ctx context.Context, msg *bot.Message, id string) (done, error) {
 	g, w, language, group := d.guard, d.guard.words, msg.Language, strings.HasPrefix(id, "-")
-	e, known, err := g.Person(ctx, msg.Place, id)
+	e, known, err := g.personEntry(ctx, msg.Place, id)
 	if group {
-		e, known, err = g.Group(ctx, msg.Place, id)
+		e, known, err = g.groupEntry(ctx, msg.Place, id)
 	}
 	if err != nil {
 		return done{}, err
 	}
-	role, key, err := g.Configured(ctx, id)
+	role, key, err := g.configuredRole(ctx, id)
 	switch {
 	case err != nil:
 		return done{}, err

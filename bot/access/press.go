@@ -124,7 +124,7 @@ func (d *Desk) list(ctx context.Context, msg *bot.Message, page int, note string
 	if err != nil {
 		return bot.Content{}, err
 	}
-	groups, err := g.Groups(ctx, msg.Place)
+	groups, err := g.groupEntries(ctx, msg.Place)
 	if err != nil {
 		return bot.Content{}, err
 	}

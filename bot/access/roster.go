@@ -23,11 +23,11 @@ const (
 	Admin    Role = "admin"    // also admits people, stores standing approvals and manages servers
 )
 
-// Roles lists the roles in ascending order.
-func Roles() []Role { return []Role{User, Approver, Admin} }
+// allRoles lists the roles in ascending order.
+func allRoles() []Role { return []Role{User, Approver, Admin} }
 
 // rank orders roles. A role unknown to this version has no rights.
-func (r Role) rank() int { return slices.Index(Roles(), r) + 1 }
+func (r Role) rank() int { return slices.Index(allRoles(), r) + 1 }
 
 // higher returns the role with more rights.
 func higher(a, b Role) Role {
@@ -99,13 +99,13 @@ func parse(key, value string, group bool) (Entry, error) {
 	return e, nil
 }
 
-// Person returns what was granted to a person in the chat; ok is false if nothing was.
-func (g *Guard) Person(ctx context.Context, place bot.Place, id string) (e Entry, ok bool, err error) {
+// personEntry returns what was granted to a person in the chat; ok is false if nothing was.
+func (g *Guard) personEntry(ctx context.Context, place bot.Place, id string) (e Entry, ok bool, err error) {
 	return g.entry(ctx, Entry{ID: id}.key(place), false)
 }
 
-// Group returns how a group was admitted in the chat; ok is false if it was not.
-func (g *Guard) Group(ctx context.Context, place bot.Place, id string) (e Entry, ok bool, err error) {
+// groupEntry returns how a group was admitted in the chat; ok is false if it was not.
+func (g *Guard) groupEntry(ctx context.Context, place bot.Place, id string) (e Entry, ok bool, err error) {
 	return g.entry(ctx, Entry{ID: id, Group: true}.key(place), true)
 }
 
@@ -126,8 +126,8 @@ func (g *Guard) People(ctx context.Context, place bot.Place) ([]Entry, error) {
 	return g.entries(ctx, personBucket, personKey(place, ""), false)
 }
 
-// Groups lists the groups that were admitted in the chat, by name.
-func (g *Guard) Groups(ctx context.Context, place bot.Place) ([]Entry, error) {
+// groupEntries lists the groups that were admitted in the chat, by name.
+func (g *Guard) groupEntries(ctx context.Context, place bot.Place) ([]Entry, error) {
 	return g.entries(ctx, groupBucket, groupPlace(place, "").ChatKey(), true)
 }
 
@@ -203,9 +203,9 @@ func (g *Guard) Operators() []string {
 	return ids
 }
 
-// Configured returns the role that the configuration gives a person, and the key that does so; "" = no entry by name or
+// configuredRole returns the role that the configuration gives a person, and the key that does so; "" = no entry by name or
 // id. A list that admits everybody names nobody.
-func (g *Guard) Configured(ctx context.Context, id string) (role Role, key string, err error) {
+func (g *Guard) configuredRole(ctx context.Context, id string) (role Role, key string, err error) {
 	switch {
 	case slices.Contains(g.opts.Admins, id):
 		return Admin, "telegram.admins", nil

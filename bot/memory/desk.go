@@ -57,7 +57,7 @@ func (r *reader) may() bool { return !r.scope.shared || r.call.Admin }
 // Command answers /memory, and /memory change ID TEXT.
 func (d Desk) Command(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.Words
-	scope, ok := ScopeOf(msg)
+	scope, ok := scopeOf(msg)
 	if !ok {
 		return d.reply(call, bot.Content{Text: w.MemoryNowhere(msg.Language)}), nil
 	}
@@ -112,7 +112,7 @@ func (d Desk) effect(draft *draft, e turn.Effect) turn.Effect {
 // its data.
 func (d Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.Words
-	scope, ok := ScopeOf(msg)
+	scope, ok := scopeOf(msg)
 	parts := strings.Split(msg.Data, ":")
 	if !ok || len(parts) != 4 {
 		return toast(msg, w.UnknownQuestion(msg.Language)), nil

@@ -60,7 +60,7 @@ func (s *Store) Has(msg *bot.Message) bool {
 	if none {
 		return false
 	}
-	scope, ok := ScopeOf(msg)
+	scope, ok := scopeOf(msg)
 	if !ok {
 		return false
 	}

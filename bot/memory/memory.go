@@ -87,8 +87,8 @@ func in(private bool, caller, chat string) (Scope, bool) {
 // ScopeOfCall returns the scope of a tool call; false if nothing is remembered where it comes from.
 func ScopeOfCall(o tools.Origin) (Scope, bool) { return in(o.Private, o.Caller, o.Chat) }
 
-// ScopeOf returns the scope of a message; false if nothing is remembered where it was written.
-func ScopeOf(msg *bot.Message) (Scope, bool) {
+// scopeOf returns the scope of a message; false if nothing is remembered where it was written.
+func scopeOf(msg *bot.Message) (Scope, bool) {
 	private := !msg.Place.Group && msg.Place.Ordinary() && !msg.FromBot
 	if !msg.Place.Ordinary() {
 		return Scope{}, false

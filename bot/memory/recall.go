@@ -22,7 +22,7 @@ const (
 
 // Recall implements turn.Memory. Failing to read costs the turn nothing but the reminder: the error is logged.
 func (s *Store) Recall(ctx context.Context, of *turn.Reminder) (*journal.Recalled, bool) {
-	scope, ok := ScopeOf(of.Message)
+	scope, ok := scopeOf(of.Message)
 	if !ok || strings.TrimSpace(of.Message.Text) == "" {
 		return nil, false
 	}

@@ -21,7 +21,7 @@ type saved struct {
 
 // wrongError is a Wrong as an error, with what is said about it to a model.
 type wrongError struct {
-	wrong Wrong
+	wrong wrongText
 	text  string
 }
 
@@ -29,7 +29,7 @@ type wrongError struct {
 func (e *wrongError) Error() string { return e.text }
 
 // wrong returns an error.
-func wrong(w Wrong, what string, size, limit int) error {
+func wrong(w wrongText, what string, size, limit int) error {
 	return &wrongError{w, w.sentence(what, size, limit)}
 }
 
@@ -56,7 +56,7 @@ func (s *Store) save(ctx context.Context, scope Scope, m Memory, replaces []stri
 			d.drop(&gone[i])
 		}
 		if d.left >= s.deps.Limits.Entries {
-			return wrong(Full, "", d.left, s.deps.Limits.Entries)
+			return wrong(wrongFull, "", d.left, s.deps.Limits.Entries)
 		}
 		d.put(m)
 		out.replaced = gone
@@ -78,7 +78,7 @@ func replaced(d *draft, m *Memory, named []string) ([]Memory, error) {
 	for _, id := range named {
 		old, ok := d.find(strings.ToLower(strings.TrimSpace(id)))
 		if !ok {
-			return nil, wrong(Gone, id, 0, 0)
+			return nil, wrong(wrongGone, id, 0, 0)
 		}
 		gone = append(gone, old)
 	}

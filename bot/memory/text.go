@@ -14,31 +14,31 @@ import (
 // keyBytes limits what a memory is about.
 const keyBytes = 64
 
-// Wrong is why a text cannot be remembered.
-type Wrong string
+// wrongText is why a text cannot be remembered.
+type wrongText string
 
 // The reasons.
 const (
-	Empty   Wrong = "empty"
-	Long    Wrong = "long"
-	Control Wrong = "control" // characters that are not text
-	Secret  Wrong = "secret"  // it contains a credential
-	Full    Wrong = "full"    // the scope has as many memories as it may have
-	Gone    Wrong = "gone"    // there is no such memory
+	wrongEmpty   wrongText = "empty"
+	wrongLong    wrongText = "long"
+	wrongControl wrongText = "control" // characters that are not text
+	wrongSecret  wrongText = "secret"  // it contains a credential
+	wrongFull    wrongText = "full"    // the scope has as many memories as it may have
+	wrongGone    wrongText = "gone"    // there is no such memory
 )
 
 // sentence says it to the model.
-func (w Wrong) sentence(what string, size, limit int) string {
+func (w wrongText) sentence(what string, size, limit int) string {
 	switch w {
-	case Empty:
+	case wrongEmpty:
 		return what + " is empty: say in a sentence what is to be remembered"
-	case Long:
+	case wrongLong:
 		return fmt.Sprintf("%s has %d bytes, at most %d are kept: sum it up, or save several facts one by one", what, size, limit)
-	case Control:
+	case wrongControl:
 		return what + " contains control characters, or is not valid UTF-8: use plain text"
-	case Secret:
+	case wrongSecret:
 		return what + " contains a credential (a password, token or key), which is never remembered: leave it out"
-	case Full:
+	case wrongFull:
 		return fmt.Sprintf("%d of %d memories are in use: ask the person which can be forgotten (/memory)", size, limit)
 	default:
 		return what + " is not remembered here"
@@ -46,13 +46,13 @@ func (w Wrong) sentence(what string, size, limit int) string {
 }
 
 // clean returns a text as it is stored: trimmed, with plain line breaks and without invisible characters.
-func (s *Store) clean(text string, limit int) (string, Wrong) {
+func (s *Store) clean(text string, limit int) (string, wrongText) {
 	size := len(text)
 	if size > max(limit, 0)+1024 { // not worth a look
-		return "", Long
+		return "", wrongLong
 	}
 	if !utf8.ValidString(text) {
-		return "", Control
+		return "", wrongControl
 	}
 	text = scan.Visible(strings.ReplaceAll(text, "\r\n", "\n"))
 	text = strings.TrimSpace(strings.Map(func(r rune) rune {
@@ -63,13 +63,13 @@ func (s *Store) clean(text string, limit int) (string, Wrong) {
 	}, text))
 	switch {
 	case !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }):
-		return "", Empty
+		return "", wrongEmpty
 	case len(text) > limit:
-		return "", Long
+		return "", wrongLong
 	case strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }):
-		return "", Control
+		return "", wrongControl
 	case s.deps.Secret != nil && s.deps.Secret(text):
-		return "", Secret
+		return "", wrongSecret
 	}
 	return text, ""
 }

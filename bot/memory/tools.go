@@ -123,7 +123,7 @@ func (s *Store) memory(call *tools.Call, in saveArgs) (Memory, Scope, error) {
 	}
 	m := Memory{By: call.Origin.Caller, Name: call.Origin.Name, At: s.deps.Now().UTC()}
 	m.ID = idOf(cmp.Or(call.Origin.Turn, call.Origin.Session), call.ID)
-	var bad Wrong
+	var bad wrongText
 	if m.Text, bad = s.clean(in.Content, s.deps.Limits.Bytes); bad != "" {
 		return m, scope, refused(wrong(bad, "content", len(in.Content), s.deps.Limits.Bytes))
 	}
@@ -143,7 +143,7 @@ func refused(err error) error {
 	switch {
 	case !ok:
 		return &tools.Error{Category: tools.ServerError, Message: "the memory cannot be read or written at the moment", Err: err}
-	case bad.wrong == Full:
+	case bad.wrong == wrongFull:
 		return &tools.Error{Category: tools.PermanentFailure, Message: bad.text}
 	default:
 		return &tools.Error{Category: tools.InvalidParameters, Message: bad.text}

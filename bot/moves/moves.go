@@ -25,12 +25,12 @@ type Map struct {
 
 // Load reads the moves from the store. Until it returns, the earlier ones remain in use.
 func (m *Map) Load(ctx context.Context, store bot.Facts, now time.Time) error {
-	_, err := m.Refresh(ctx, store, now)
+	_, err := m.refresh(ctx, store, now)
 	return err
 }
 
-// Refresh is like Load, and reports whether anything is new: another process may have moved a group.
-func (m *Map) Refresh(ctx context.Context, store bot.Facts, now time.Time) (changed bool, err error) {
+// refresh is like Load, and reports whether anything is new: another process may have moved a group.
+func (m *Map) refresh(ctx context.Context, store bot.Facts, now time.Time) (changed bool, err error) {
 	facts, err := store.FactsOf(ctx, bot.MovedBucket, "", now)
 	if err != nil {
 		return false, fmt.Errorf("read the moves of groups: %w", err)

@@ -46,7 +46,7 @@ func (r *Relocator) Relocate(ctx context.Context) {
 
 // Follow looks for groups that another process has moved; that process merges their files.
 func (r *Relocator) Follow(ctx context.Context) error {
-	moved, err := r.Map.Refresh(ctx, r.Store, r.Now())
+	moved, err := r.Map.refresh(ctx, r.Store, r.Now())
 	if err != nil || !moved {
 		return err
 	}

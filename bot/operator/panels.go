@@ -12,8 +12,8 @@ import (
 	"github.com/zephbot/zephbot/bot/quota"
 )
 
-// Approval is a question that waits for a decision. What it would run is a text of the conversation, and not shown.
-type Approval struct {
+// approvalRow is a question that waits for a decision. What it would run is a text of the conversation, and not shown.
+type approvalRow struct {
 	Short   string         `json:"short"`
 	Session bot.SessionKey `json:"session"`
 	Chat    string         `json:"chat"`
@@ -31,14 +31,14 @@ func (p *Page) listApprovals(ctx context.Context, _ *visitor, _ *http.Request) (
 	if err != nil {
 		return nil, err
 	}
-	list, all, names := []Approval{}, 0, p.deps.Names(ctx)
+	list, all, names := []approvalRow{}, 0, p.deps.Names(ctx)
 	for i := range open {
 		a := &open[i]
 		if a.Place.Channel != p.deps.Channel || a.Place.Bot != p.deps.Bot {
 			continue
 		}
 		if all++; len(list) < PageSize {
-			list = append(list, Approval{
+			list = append(list, approvalRow{
 				Short: a.Short, Session: a.Session, Chat: a.Place.Chat, Caller: a.Caller, Name: names[a.Caller], Tool: a.Tool, Since: a.Created, Expires: a.Expires,
 				Votes: len(a.Votes), Needed: a.Needed,
 			})
@@ -47,8 +47,8 @@ func (p *Page) listApprovals(ctx context.Context, _ *visitor, _ *http.Request) (
 	return map[string]any{"approvals": list, "all": all}, nil
 }
 
-// Server is an MCP server.
-type Server struct {
+// serverRow is an MCP server.
+type serverRow struct {
 	ID        string    `json:"id"`
 	Transport string    `json:"transport"`
 	Trust     string    `json:"trust"`
@@ -64,12 +64,12 @@ type Server struct {
 }
 
 func (p *Page) listServers(context.Context, *visitor, *http.Request) (any, error) {
-	list := []Server{}
+	list := []serverRow{}
 	if p.deps.Servers == nil {
 		return map[string]any{"servers": list}, nil
 	}
 	for _, s := range p.deps.Servers() {
-		list = append(list, Server{
+		list = append(list, serverRow{
 			ID: s.ID, Transport: s.Transport, Trust: string(s.Trust), State: string(s.State), Problem: s.Problem, Since: s.Since, Attempts: s.Attempts,
 			Dynamic: s.Dynamic, Name: s.Name, Tools: append([]string{}, s.Tools...), Waiting: append(append([]string{}, s.Withdrawn...), s.Fresh...),
 			Warnings: append([]string{}, s.Warnings...),
@@ -78,8 +78,8 @@ func (p *Page) listServers(context.Context, *visitor, *http.Request) (any, error
 	return map[string]any{"servers": list}, nil
 }
 
-// Bar is how much of a limit is used.
-type Bar struct {
+// chartBar is how much of a limit is used.
+type chartBar struct {
 	Level  string    `json:"level"`
 	Scope  string    `json:"scope"`
 	Name   string    `json:"name,omitempty"`
@@ -98,7 +98,7 @@ func (p *Page) listQuotas(ctx context.Context, _ *visitor, r *http.Request) (any
 		return nil, err
 	}
 	if p.deps.Bars == nil {
-		return map[string]any{"bars": []Bar{}}, nil
+		return map[string]any{"bars": []chartBar{}}, nil
 	}
 	sums, err := p.deps.Store.Sums(ctx, p.deps.MonthBegan())
 	if err != nil {
@@ -108,10 +108,10 @@ func (p *Page) listQuotas(ctx context.Context, _ *visitor, r *http.Request) (any
 	if err != nil {
 		return nil, err
 	}
-	list, names := []Bar{}, p.deps.Names(ctx)
+	list, names := []chartBar{}, p.deps.Names(ctx)
 	from := min(int(min(page, mostLanes))*PageSize, len(bars))
 	for _, b := range bars[from:min(from+PageSize, len(bars))] {
-		list = append(list, Bar{
+		list = append(list, chartBar{
 			Level: b.Level, Scope: string(b.Scope), Name: names[strings.TrimPrefix(b.Level, "user/")], Unit: b.Unit, Window: string(b.Window), Used: b.Used, Limit: b.Limit,
 			Fresh: b.Fresh, By: cmp.Or(b.Name, b.By), At: b.At,
 		})
@@ -153,16 +153,16 @@ func (p *Page) searchAudit(ctx context.Context, _ *visitor, r *http.Request) (an
 	return out, nil
 }
 
-// Day is what one day has cost.
-type Day struct {
+// dayRow is what one day has cost.
+type dayRow struct {
 	Day    string  `json:"day"`
 	Turns  int64   `json:"turns"`
 	Tokens int64   `json:"tokens"`
 	USD    float64 `json:"usd"`
 }
 
-// Spender is what one person or provider has cost.
-type Spender struct {
+// spenderRow is what one person or provider has cost.
+type spenderRow struct {
 	ID     string  `json:"id"`
 	Name   string  `json:"name,omitempty"`
 	Turns  int64   `json:"turns,omitempty"`
@@ -190,20 +190,20 @@ func (p *Page) showCosts(ctx context.Context, _ *visitor, r *http.Request) (any,
 	if err != nil {
 		return nil, err
 	}
-	byDay, people := map[string]*Day{}, map[string]*Spender{}
-	list := []Day{}
+	byDay, people := map[string]*dayRow{}, map[string]*spenderRow{}
+	list := []dayRow{}
 	for _, c := range sums {
 		kind, id, _ := strings.Cut(c.Scope, "/")
 		switch {
 		case kind == "bot" && id == p.deps.Channel+"/"+p.deps.Bot:
 			if byDay[c.Day] == nil {
-				byDay[c.Day] = &Day{Day: c.Day}
+				byDay[c.Day] = &dayRow{Day: c.Day}
 			}
 			d := byDay[c.Day]
 			add(c, &d.Turns, &d.Tokens, &d.USD)
 		case kind == "user":
 			if people[id] == nil {
-				people[id] = &Spender{ID: id}
+				people[id] = &spenderRow{ID: id}
 			}
 			s := people[id]
 			add(c, &s.Turns, &s.Tokens, &s.USD)
@@ -211,7 +211,7 @@ func (p *Page) showCosts(ctx context.Context, _ *visitor, r *http.Request) (any,
 	}
 	for n := range int(days) {
 		day := now.AddDate(0, 0, n+1-int(days)).Format(time.DateOnly)
-		d := Day{Day: day}
+		d := dayRow{Day: day}
 		if byDay[day] != nil {
 			d = *byDay[day]
 		}
@@ -232,26 +232,26 @@ func add(c bot.Charge, turns, tokens *int64, usd *float64) {
 }
 
 // top returns who has cost most.
-func top(all map[string]*Spender, names map[string]string) []Spender {
-	list := []Spender{}
+func top(all map[string]*spenderRow, names map[string]string) []spenderRow {
+	list := []spenderRow{}
 	for _, s := range all {
 		s.Name = names[s.ID]
 		list = append(list, *s)
 	}
-	slices.SortFunc(list, func(a, b Spender) int {
+	slices.SortFunc(list, func(a, b spenderRow) int {
 		return cmp.Or(cmp.Compare(b.USD, a.USD), cmp.Compare(b.Tokens, a.Tokens), cmp.Compare(b.Turns, a.Turns), cmp.Compare(a.ID, b.ID))
 	})
 	return list[:min(mostSpend, len(list))]
 }
 
-func (p *Page) providers() []Spender {
-	list := []Spender{}
+func (p *Page) providers() []spenderRow {
+	list := []spenderRow{}
 	if p.deps.Spent == nil {
 		return list
 	}
 	for name, usd := range p.deps.Spent() {
-		list = append(list, Spender{ID: name, USD: usd})
+		list = append(list, spenderRow{ID: name, USD: usd})
 	}
-	slices.SortFunc(list, func(a, b Spender) int { return cmp.Or(cmp.Compare(b.USD, a.USD), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(list, func(a, b spenderRow) int { return cmp.Or(cmp.Compare(b.USD, a.USD), cmp.Compare(a.ID, b.ID)) })
 	return list
 }

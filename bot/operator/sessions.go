@@ -134,8 +134,8 @@ func (s *Session) matches(text string) bool {
 	})
 }
 
-// Detail is what the inspector shows of a session.
-type Detail struct {
+// callDetail is what the inspector shows of a session.
+type callDetail struct {
 	Session Session      `json:"session"`
 	Turns   []story.Turn `json:"turns"` // newest first
 	Waiting int          `json:"waiting"`
@@ -162,7 +162,7 @@ func (p *Page) showTexts(rw http.ResponseWriter, r *http.Request, v *visitor) {
 	p.answer(rw, out, err)
 }
 
-func (p *Page) detail(ctx context.Context, key bot.SessionKey, texts bool) (*Detail, error) {
+func (p *Page) detail(ctx context.Context, key bot.SessionKey, texts bool) (*callDetail, error) {
 	lane, err := p.deps.Store.Lane(ctx, key)
 	if err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func (p *Page) detail(ctx context.Context, key bot.SessionKey, texts bool) (*Det
 	if !texts {
 		hush(turns)
 	}
-	return &Detail{Session: p.sessionOf(&lane, p.deps.Names(ctx)), Turns: turns, Waiting: len(waiting), Texts: texts}, nil
+	return &callDetail{Session: p.sessionOf(&lane, p.deps.Names(ctx)), Turns: turns, Waiting: len(waiting), Texts: texts}, nil
 }
 
 // hush removes what people, models and tools said.

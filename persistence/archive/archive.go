@@ -59,9 +59,9 @@ type Kind string
 
 // The kinds of entries. Links are symbolic.
 const (
-	Regular   Kind = "file"
-	Directory Kind = "dir"
-	Link      Kind = "link"
+	kindRegular   Kind = "file"
+	kindDirectory Kind = "dir"
+	kindLink      Kind = "link"
 )
 
 // Entry is one file, directory or link.
@@ -84,7 +84,7 @@ type Manifest struct {
 // Sums returns the number and the bytes of all files of a part.
 func (m *Manifest) Sums(part Part) (files int, size int64) {
 	for i := range m.Entries {
-		if e := &m.Entries[i]; e.Kind == Regular && partOf(e.Name) == part {
+		if e := &m.Entries[i]; e.Kind == kindRegular && partOf(e.Name) == part {
 			files++
 			size += e.Size
 		}

@@ -25,23 +25,23 @@ const (
 
 func bytesReader(b []byte) io.Reader { return bytes.NewReader(b) }
 
-// Meta is what an entry has besides its contents.
-type Meta struct {
+// metaEntry is what an entry has besides its contents.
+type metaEntry struct {
 	Mode fs.FileMode
 	Time time.Time
 }
 
-// Visitor receives the entries of an archive, in order. Nothing of it can be trusted before Read has returned.
-type Visitor interface {
+// visitor receives the entries of an archive, in order. Nothing of it can be trusted before Read has returned.
+type visitor interface {
 	Begin(Header) error
-	Dir(name string, meta Meta) error
-	File(name string, meta Meta, content io.Reader) error
+	Dir(name string, meta metaEntry) error
+	File(name string, meta metaEntry, content io.Reader) error
 	Link(name, target string) error
 }
 
-// Read reads an archive to its end and checks it against its manifest. The error is ErrDamaged if the archive is at
+// readArchive reads an archive to its end and checks it against its manifest. The error is ErrDamaged if the archive is at
 // fault, and otherwise that of the visitor or of ctx.
-func Read(ctx context.Context, in io.Reader, visit Visitor) (Manifest, error) {
+func readArchive(ctx context.Context, in io.Reader, visit visitor) (Manifest, error) {
 	r := &reader{ctx: ctx, visit: visit, seen: map[string]bool{}}
 	zip, err := gzip.NewReader(in)
 	if err != nil {
@@ -69,7 +69,7 @@ func Read(ctx context.Context, in io.Reader, visit Visitor) (Manifest, error) {
 type reader struct {
 	ctx      context.Context //nolint:containedctx // of the one call of Read
 	tar      *tar.Reader
-	visit    Visitor
+	visit    visitor
 	header   Header
 	entries  []Entry
 	seen     map[string]bool
@@ -159,16 +159,16 @@ func (r *reader) entry() error {
 		return damaged("%.80q is in it twice, or in no part that it names", name)
 	}
 	r.seen[name] = true
-	meta := Meta{Mode: fs.FileMode(head.Mode).Perm(), Time: head.ModTime}
+	meta := metaEntry{Mode: fs.FileMode(head.Mode).Perm(), Time: head.ModTime}
 	switch head.Typeflag {
 	case tar.TypeDir:
-		r.entries = append(r.entries, Entry{Name: name, Kind: Directory})
+		r.entries = append(r.entries, Entry{Name: name, Kind: kindDirectory})
 		return r.visit.Dir(name, meta)
 	case tar.TypeSymlink:
 		if head.Linkname == "" || len(head.Linkname) > maxName {
 			return damaged("%.80q links to nothing", name)
 		}
-		r.entries = append(r.entries, Entry{Name: name, Kind: Link, Target: head.Linkname})
+		r.entries = append(r.entries, Entry{Name: name, Kind: kindLink, Target: head.Linkname})
 		return r.visit.Link(name, head.Linkname)
 	case tar.TypeReg:
 		return r.file(name, meta, head.Size)
@@ -177,7 +177,7 @@ func (r *reader) entry() error {
 	}
 }
 
-func (r *reader) file(name string, meta Meta, size int64) error {
+func (r *reader) file(name string, meta metaEntry, size int64) error {
 	sum := sha256.New()
 	content := &faulty{from: io.TeeReader(r.tar, sum), r: r, name: name}
 	if err := r.visit.File(name, meta, content); err != nil {
@@ -186,7 +186,7 @@ func (r *reader) file(name string, meta Meta, size int64) error {
 	if _, err := io.Copy(io.Discard, content); err != nil { // what the visitor did not want
 		return err
 	}
-	r.entries = append(r.entries, Entry{Name: name, Kind: Regular, Size: size, SHA256: hex.EncodeToString(sum.Sum(nil))})
+	r.entries = append(r.entries, Entry{Name: name, Kind: kindRegular, Size: size, SHA256: hex.EncodeToString(sum.Sum(nil))})
 	return nil
 }
 
@@ -229,15 +229,17 @@ func (f *faulty) Read(p []byte) (int, error) {
 }
 
 // Verify reads an archive to its end and checks it. It stores nothing.
-func Verify(ctx context.Context, in io.Reader) (Manifest, error) { return Read(ctx, in, nothing{}) }
+func Verify(ctx context.Context, in io.Reader) (Manifest, error) {
+	return readArchive(ctx, in, nothing{})
+}
 
 // nothing is a Visitor that ignores everything.
 type nothing struct{}
 
-func (nothing) Begin(Header) error        { return nil }
-func (nothing) Dir(string, Meta) error    { return nil }
-func (nothing) Link(string, string) error { return nil }
-func (nothing) File(_ string, _ Meta, from io.Reader) error {
+func (nothing) Begin(Header) error          { return nil }
+func (nothing) Dir(string, metaEntry) error { return nil }
+func (nothing) Link(string, string) error   { return nil }
+func (nothing) File(_ string, _ metaEntry, from io.Reader) error {
 	_, err := io.Copy(io.Discard, from)
 	return err
 }

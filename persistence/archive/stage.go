@@ -54,7 +54,7 @@ func Stage(ctx context.Context, in io.Reader, o Options) (*Staged, error) {
 	s := &Staged{places: o.Places, home: o.Home, at: o.At}
 	s.Discard() // what an earlier one left that was killed
 	x := &extraction{staged: s, check: o.Check, roots: map[Part]*os.Root{}, owners: map[Part]*owner{}}
-	manifest, err := Read(ctx, in, x)
+	manifest, err := readArchive(ctx, in, x)
 	s.Manifest = manifest
 	if err = errors.Join(err, x.end(err == nil)); err != nil {
 		s.Discard()
@@ -165,7 +165,7 @@ type extraction struct {
 
 type dirMeta struct {
 	name string
-	meta Meta
+	meta metaEntry
 }
 
 // Begin implements Visitor.
@@ -204,7 +204,7 @@ func (x *extraction) in(name string) (*os.Root, string) {
 }
 
 // Dir implements Visitor.
-func (x *extraction) Dir(name string, meta Meta) error {
+func (x *extraction) Dir(name string, meta metaEntry) error {
 	root, rest := x.in(name)
 	if err := root.MkdirAll(rest, 0o700); err != nil {
 		return damaged("%.80q: %w", name, err)
@@ -214,7 +214,7 @@ func (x *extraction) Dir(name string, meta Meta) error {
 }
 
 // File implements Visitor.
-func (x *extraction) File(name string, meta Meta, content io.Reader) error {
+func (x *extraction) File(name string, meta metaEntry, content io.Reader) error {
 	root, rest := x.in(name)
 	if err := parents(root, rest); err != nil {
 		return damaged("%.80q: %w", name, err)

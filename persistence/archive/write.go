@@ -97,7 +97,7 @@ func (w *Writer) regular(head *tar.Header, from io.Reader) error {
 		return fmt.Errorf("%s: %w", head.Name, err)
 	}
 	w.manifest.Entries = append(w.manifest.Entries, Entry{
-		Name: head.Name, Kind: Regular, Size: head.Size, SHA256: hex.EncodeToString(sum.Sum(nil)),
+		Name: head.Name, Kind: kindRegular, Size: head.Size, SHA256: hex.EncodeToString(sum.Sum(nil)),
 	})
 	return nil
 }
@@ -156,7 +156,7 @@ func (w *Writer) node(root *os.Root, part Part, name string, info fs.FileInfo) e
 	switch {
 	case info.IsDir():
 		head := header(part, name, tar.TypeDir, info.Mode(), info.ModTime())
-		w.manifest.Entries = append(w.manifest.Entries, Entry{Name: head.Name, Kind: Directory})
+		w.manifest.Entries = append(w.manifest.Entries, Entry{Name: head.Name, Kind: kindDirectory})
 		return w.tar.WriteHeader(head)
 	case info.Mode()&fs.ModeSymlink != 0:
 		return w.link(root, part, name, info)
@@ -176,7 +176,7 @@ func (w *Writer) link(root *os.Root, part Part, name string, info fs.FileInfo) e
 	}
 	head := header(part, name, tar.TypeSymlink, 0o777, info.ModTime())
 	head.Linkname = target
-	w.manifest.Entries = append(w.manifest.Entries, Entry{Name: head.Name, Kind: Link, Target: target})
+	w.manifest.Entries = append(w.manifest.Entries, Entry{Name: head.Name, Kind: kindLink, Target: target})
 	return w.tar.WriteHeader(head)
 }
 

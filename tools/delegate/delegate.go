@@ -22,17 +22,17 @@ const Name = "delegate"
 
 // Limits of a task.
 const (
-	MostText  = 16000 // characters
-	MostTools = 64
-	// DefaultAgent is the name of a sub-agent that was given none.
-	DefaultAgent = "researcher"
+	mostText  = 16000 // characters
+	mostTools = 64
+	// defaultAgent is the name of a sub-agent that was given none.
+	defaultAgent = "researcher"
 )
 
 // Usual is the budget of a task that names none, and Most the largest one that a task can have. Quotas of the person
 // limit sub-agents besides.
 var (
-	Usual = tools.Budget{Steps: 10, Calls: 20, Tokens: 100_000}
-	Most  = tools.Budget{Steps: 30, Calls: 100, Tokens: 1_000_000, USD: 100}
+	Usual      = tools.Budget{Steps: 10, Calls: 20, Tokens: 100_000}
+	mostBudget = tools.Budget{Steps: 30, Calls: 100, Tokens: 1_000_000, USD: 100}
 )
 
 // Says returns the tool's statement for the policy.
@@ -71,17 +71,17 @@ func New(list tools.Set) (tools.Tool, error) {
 }
 
 func adjust(s *jsonschema.Schema) {
-	s.Properties["tools"].MaxItems = new(MostTools)
+	s.Properties["tools"].MaxItems = new(mostTools)
 	limit := func(name string, usual, most int) {
 		p := s.Properties["budget"].Properties[name]
 		p.Minimum, p.Maximum = new(1.0), new(float64(most))
 		p.Description += fmt.Sprintf("; %d without it", usual)
 	}
-	limit("steps", Usual.Steps, Most.Steps)
-	limit("tool_calls", Usual.Calls, Most.Calls)
-	limit("tokens", Usual.Tokens, Most.Tokens)
+	limit("steps", Usual.Steps, mostBudget.Steps)
+	limit("tool_calls", Usual.Calls, mostBudget.Calls)
+	limit("tokens", Usual.Tokens, mostBudget.Tokens)
 	usd := s.Properties["budget"].Properties["usd"]
-	usd.ExclusiveMinimum, usd.Maximum = new(0.0), new(Most.USD)
+	usd.ExclusiveMinimum, usd.Maximum = new(0.0), new(mostBudget.USD)
 }
 
 // delegate implements the tool.
@@ -130,16 +130,16 @@ var agentName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$`)
 func (d *delegate) task(call *tools.Call, in args) (tools.Task, error) {
 	t := tools.Task{Name: strings.TrimSpace(in.Name), Text: strings.TrimSpace(in.Task), Budget: Usual}
 	if t.Name == "" {
-		t.Name = DefaultAgent
+		t.Name = defaultAgent
 	}
 	switch {
 	case t.Text == "":
 		return t, tools.Errorf(tools.InvalidParameters, "task: it is empty; write everything that the sub-agent has to know")
-	case utf8.RuneCountInString(t.Text) > MostText:
-		return t, tools.Errorf(tools.InvalidParameters, "task: it has more than %d characters; put long material into a file and name it", MostText)
+	case utf8.RuneCountInString(t.Text) > mostText:
+		return t, tools.Errorf(tools.InvalidParameters, "task: it has more than %d characters; put long material into a file and name it", mostText)
 	case !agentName.MatchString(t.Name):
 		return t, tools.Errorf(tools.InvalidParameters,
-			"name: %.40q is not a name; want 1 to 32 letters a-z, digits, - or _, such as %s", t.Name, DefaultAgent)
+			"name: %.40q is not a name; want 1 to 32 letters a-z, digits, - or _, such as %s", t.Name, defaultAgent)
 	}
 	t.Name = strings.ToLower(t.Name)
 	if b := in.Budget; b != nil {

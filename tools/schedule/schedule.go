@@ -248,13 +248,13 @@ func (t *toolset) list() (tools.Tool, error) {
 			if err != nil {
 				return nil, err
 			}
-			return &tools.Result{Text: Table(entries, t.Book.Zone(&call.Origin))}, nil
+			return &tools.Result{Text: taskTable(entries, t.Book.Zone(&call.Origin))}, nil
 		},
 	})
 }
 
-// Table lists tasks for the model.
-func Table(entries []Entry, zone *time.Location) string {
+// taskTable lists tasks for the model.
+func taskTable(entries []Entry, zone *time.Location) string {
 	if len(entries) == 0 {
 		return "No tasks are scheduled here."
 	}

@@ -260,8 +260,8 @@ func Find(roots []string) (skills []*Skill, problems []*Problem) {
 			problems = append(problems, p)
 		}
 		for _, dir := range dirs {
-			if len(skills) == MaxSkills {
-				problems = append(problems, &Problem{Path: root, Text: fmt.Sprintf("there are more than %d skills; the rest is left out", MaxSkills)})
+			if len(skills) == maxSkills {
+				problems = append(problems, &Problem{Path: root, Text: fmt.Sprintf("there are more than %d skills; the rest is left out", maxSkills)})
 				break
 			}
 			s, _, p := read(dir)
@@ -307,7 +307,7 @@ func stampOf(roots []string) string {
 	for _, root := range roots {
 		dirs, p := folders(root)
 		fmt.Fprintf(h, "%q %v\n", root, p)
-		for _, dir := range dirs[:min(len(dirs), MaxSkills+1)] {
+		for _, dir := range dirs[:min(len(dirs), maxSkills+1)] {
 			stampFolder(dir, func(format string, values ...any) { fmt.Fprintf(h, format, values...) })
 		}
 	}

@@ -97,8 +97,8 @@ func (r *reading) walk() *Problem {
 			return fail(path, "is a symbolic link; put the file itself into the folder")
 		case !e.IsDir() && !e.Type().IsRegular():
 			return fail(path, "is neither a file nor a directory; remove it")
-		case strings.Count(path, "/") >= MaxDepth:
-			return fail(path, "is deeper than %d directories; move it up", MaxDepth)
+		case strings.Count(path, "/") >= maxDepth:
+			return fail(path, "is deeper than %d directories; move it up", maxDepth)
 		}
 		if r.entries++; r.entries > MaxFiles {
 			return fail(".", "has more than %d files and directories; remove some", MaxFiles)
@@ -125,11 +125,11 @@ func (r *reading) file(path string, fail func(path, format string, values ...any
 	if err != nil || !info.Mode().IsRegular() {
 		return fail(path, "cannot be read")
 	}
-	limit := MaxFolder - r.size
-	what := fmt.Sprintf("makes the folder larger than %d MiB; remove what the skill does not need", MaxFolder>>20)
+	limit := maxFolder - r.size
+	what := fmt.Sprintf("makes the folder larger than %d MiB; remove what the skill does not need", maxFolder>>20)
 	if path == Document {
-		limit = MaxDocument
-		what = fmt.Sprintf("is larger than %d KiB; move parts of it into files that it names", MaxDocument>>10)
+		limit = maxDocument
+		what = fmt.Sprintf("is larger than %d KiB; move parts of it into files that it names", maxDocument>>10)
 	}
 	if info.Size() > limit {
 		return fail(path, "%s", what)

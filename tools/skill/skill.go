@@ -14,11 +14,11 @@ import (
 
 // Limits of a skill. A folder beyond one of them is refused as a whole.
 const (
-	MaxDocument    = 128 << 10 // bytes of SKILL.md
-	MaxFolder      = 8 << 20   // bytes of all files
+	maxDocument    = 128 << 10 // bytes of SKILL.md
+	maxFolder      = 8 << 20   // bytes of all files
 	MaxFiles       = 256       // files and directories
-	MaxDepth       = 8         // directories below each other
-	MaxSkills      = 200       // in all configured paths together
+	maxDepth       = 8         // directories below each other
+	maxSkills      = 200       // in all configured paths together
 	maxMatter      = 16 << 10  // bytes of the front matter
 	maxName        = 64        // characters
 	maxDescription = 1024      // characters
@@ -89,10 +89,10 @@ func (p *Problem) Error() string {
 }
 
 // Brief is the beginning of a hash that people compare and type.
-func (s *Skill) Brief() string { return s.Hash[:BriefLength] }
+func (s *Skill) Brief() string { return s.Hash[:briefLength] }
 
-// BriefLength is the number of characters of Brief.
-const BriefLength = 12
+// briefLength is the number of characters of Brief.
+const briefLength = 12
 
 // named returns why a text is no valid name; "" = it is one.
 func named(name string) (why string) {

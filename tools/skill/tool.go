@@ -76,8 +76,8 @@ func NameIn(args json.RawMessage) string {
 	return strings.TrimSpace(in.Name)
 }
 
-// Loaded is Result.Raw of use_skill.
-type Loaded struct {
+// loadedSkill is Result.Raw of use_skill.
+type loadedSkill struct {
 	Name string `json:"name"`
 	Hash string `json:"hash"`
 	Dir  string `json:"dir"`
@@ -97,7 +97,7 @@ func (l *Library) use(_ context.Context, call *tools.Call, in useArgs) (*tools.R
 			Suggestion: "Do the work without it, or tell the user that an admin has to look at it again with /skills.",
 		}
 	}
-	raw := Loaded{Name: s.Name, Hash: s.Hash, Dir: s.Dir, File: in.File}
+	raw := loadedSkill{Name: s.Name, Hash: s.Hash, Dir: s.Dir, File: in.File}
 	if in.File == "" {
 		return &tools.Result{Text: s.instructions(e.State), Raw: raw}, nil
 	}

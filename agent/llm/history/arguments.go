@@ -8,16 +8,16 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// NotAnObject is the name under which arguments that are no JSON object stand in a history. The model has been told of
+// notAnObject is the name under which arguments that are no JSON object stand in a history. The model has been told of
 // its mistake by the result of the call.
-const NotAnObject = "not_an_object"
+const notAnObject = "not_an_object"
 
 // maxDepth bounds how deeply arguments that are sent are nested. Some servers read JSON recursively.
 const maxDepth = 64
 
 // Arguments returns arguments as a JSON object, which every server requires: arguments that are one are returned
 // unchanged. Nothing, blanks, null and the empty string become an empty object, anything else, such as JSON that was cut
-// off, a list, or an object that was encoded twice, the text under NotAnObject. Of an object that no strict reader takes
+// off, a list, or an object that was encoded twice, the text under notAnObject. Of an object that no strict reader takes
 // (invalid UTF-8, half a surrogate pair, a key twice), the reading is sent that our own tools have of it.
 func Arguments(args json.RawMessage) json.RawMessage {
 	trimmed := bytes.TrimSpace(args)
@@ -39,7 +39,7 @@ func Arguments(args json.RawMessage) json.RawMessage {
 	if len(bytes.TrimSpace([]byte(text))) == 0 {
 		return json.RawMessage("{}")
 	}
-	wrapped, err := llm.PlainJSON(map[string]string{NotAnObject: text})
+	wrapped, err := llm.PlainJSON(map[string]string{notAnObject: text})
 	if err != nil { // a string can always be encoded
 		return json.RawMessage("{}")
 	}

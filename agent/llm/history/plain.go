@@ -85,7 +85,7 @@ func (w *Words) Messages(list []llm.Message) []llm.Message {
 		parts := slices.Concat(m.Parts, m.Result.Attached())
 		switch {
 		case m.Result != nil && m.Role != llm.Assistant:
-			add(llm.User, joined(resultText(m.Result, calls.answered(i)), Defused(m.Text)), parts)
+			add(llm.User, joined(resultText(m.Result, calls.answered(i)), defuseMarkers(m.Text)), parts)
 		case m.Role == llm.Assistant && w.Call != nil:
 			add(m.Role, w.said(m), parts)
 		case m.Role == llm.Assistant:
@@ -98,9 +98,9 @@ func (w *Words) Messages(list []llm.Message) []llm.Message {
 		case m.Role == llm.System && w.Call != nil:
 			add(m.Role, m.Text, parts)
 		case m.Role == llm.System:
-			add(llm.User, systemMark+Defused(m.Text), parts)
+			add(llm.User, systemMark+defuseMarkers(m.Text), parts)
 		default:
-			add(llm.User, Defused(m.Text), parts)
+			add(llm.User, defuseMarkers(m.Text), parts)
 		}
 	}
 	return out
@@ -179,10 +179,7 @@ func visible(text string) string {
 	return text
 }
 
-// ResultText returns a tool's result in plain text, between markers.
-func ResultText(r *llm.ToolResult) string { return resultText(r, nil) }
-
-// resultText adds the arguments of the call.
+// resultText returns a tool's result in plain text, between markers; with the arguments of its call, if it is given.
 func resultText(r *llm.ToolResult, call *llm.ToolUse) string {
 	text := strings.TrimRightFunc(r.Text, lineEnd)
 	if strings.TrimSpace(text) == "" {
@@ -231,8 +228,8 @@ func oneLine(r rune) rune {
 	return r
 }
 
-// Defused puts "> " before the lines of a person's message that imitate a marker.
-func Defused(text string) string {
+// defuseMarkers puts "> " before the lines of a person's message that imitate a marker.
+func defuseMarkers(text string) string {
 	if !strings.Contains(strings.ToLower(text), "tool_result") {
 		return text
 	}

@@ -349,7 +349,7 @@ func (b *builder) orphan(at int) {
 		}
 	}
 	b.user(llm.Message{
-		Role: llm.User, Text: joined(ResultText(m.Result), Defused(m.Text)), Parts: slices.Concat(m.Result.Parts, m.Parts),
+		Role: llm.User, Text: joined(resultText(m.Result, nil), defuseMarkers(m.Text)), Parts: slices.Concat(m.Result.Parts, m.Parts),
 	})
 }
 

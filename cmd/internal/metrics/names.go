@@ -6,8 +6,8 @@ import "sync"
 // are called, and each name costs a histogram.
 const mostTools = 100
 
-// Other is the label of what is not counted one by one.
-const Other = "other"
+// otherLabel is the label of what is not counted one by one.
+const otherLabel = "other"
 
 // names limits the values of a label. Safe for concurrent use.
 type names struct {
@@ -30,7 +30,7 @@ func (n *names) of(name string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !n.known[name] && len(n.known) >= n.most {
-		return Other
+		return otherLabel
 	}
 	n.known[name] = true
 	return name

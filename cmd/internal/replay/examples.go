@@ -169,7 +169,7 @@ func Test(e *Example, by Decider, call func(e *Example, args json.RawMessage) Ca
 		r.Error = err.Error()
 		return r
 	}
-	r.What = What(args)
+	r.What = callSubject(args)
 	if r.Got, err = by.Decide(call(e, args)); err != nil {
 		r.Error = err.Error()
 		return r

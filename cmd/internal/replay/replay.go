@@ -223,7 +223,7 @@ func (r *Replay) judge(c Call) (d both) {
 
 func (r *Replay) differs(l *audit.Line, old, now Decision) {
 	r.summary.Changed++
-	what := What(l.Args)
+	what := callSubject(l.Args)
 	key := groupKey{l.Tool, what, old.Effect, old.Rule, now.Effect, now.Rule}
 	g := r.groups[key]
 	if g == nil {
@@ -254,8 +254,8 @@ func (r *Replay) Summary() Summary {
 // maxWhat limits what a group shows of its arguments, in bytes.
 const maxWhat = 300
 
-// What returns the part of arguments that says most, shortened: the command, the path, the address; otherwise all.
-func What(args json.RawMessage) string {
+// callSubject returns the part of arguments that says most, shortened: the command, the path, the address; otherwise all.
+func callSubject(args json.RawMessage) string {
 	text := string(args)
 	var fields map[string]any
 	if json.Unmarshal(args, &fields) == nil {

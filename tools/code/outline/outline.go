@@ -200,20 +200,3 @@ func Of(name string) Language {
 	}
 	return byExtension(strings.ToLower(path.Ext(base)))
 }
-
-// OfScript returns the language of a file without extension by its first line; "" = none of ours.
-func OfScript(head []byte) Language {
-	line, _, _ := bytes.Cut(head[:min(len(head), 200)], []byte("\n"))
-	if !bytes.HasPrefix(line, []byte("#!")) {
-		return ""
-	}
-	for _, name := range []struct {
-		word string
-		lang Language
-	}{{"python", Python}, {"ruby", Ruby}, {"node", JavaScript}, {"bash", Bash}, {"/sh", Bash}, {" sh", Bash}} {
-		if bytes.Contains(line, []byte(name.word)) {
-			return name.lang
-		}
-	}
-	return ""
-}
