@@ -305,7 +305,7 @@ func refusal(call *tools.Call, err *tools.Error) *journal.Refusal {
 	case !err.Denied || t.Started:
 		return nil
 	case t.Effect == "deny":
-		return &journal.Refusal{Why: cmp.Or(t.Reason, err.Message), Rule: t.Rule}
+		return &journal.Refusal{Why: cmp.Or(t.Reason, err.Message), Because: t.Because, Rule: t.Rule}
 	case t.Effect == "ask" && call.Origin.Alone:
 		return &journal.Refusal{Why: err.Message, Rule: t.Rule}
 	case t.Effect == "ask" && !judged:

@@ -8,6 +8,7 @@ import (
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/policy/pathrule"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // target is a path that a command may touch.
@@ -113,9 +114,9 @@ func (c *call) touch() []touched {
 	c.touchedKnown = true
 	for i := range c.scripts {
 		t := touched{Files: c.scripts[i].Files()}
-		if c.dir() == "" && t.Unknown == "" && slices.ContainsFunc(t.List,
+		if c.dir() == "" && t.Unknown.Code == "" && slices.ContainsFunc(t.List,
 			func(f command.File) bool { return !strings.HasPrefix(f.Path, "/") }) {
-			t.Unknown = "its working directory is not known"
+			t.Unknown = reason.New(reason.DirectoryUnknown)
 		}
 		bases := basesFrom(c.dir(), &t.Files)
 		t.targets = make([]target, 0, len(t.List))
@@ -246,14 +247,13 @@ func (j *judges) judgeTarget(c *call, t *target) answer {
 func (t *target) judged(p *string, use command.Use, verb act.Verb, effect Effect, rule string) answer {
 	switch {
 	case effect == Deny && t.certain():
-		return answer{effect: Deny, rule: rule, before: "A rule denies to " + string(verb) + " ", about: p, after: "."}
+		return answer{effect: Deny, rule: rule, code: reason.RuleDeniesUse, about: p, use: string(verb)}
 	case effect == Deny && (!t.Within || t.there || !t.looked):
 		return answer{
-			effect: Ask, rule: rule, before: "It may " + string(verb) + " ", about: p,
-			after: ", which a rule denies.",
+			effect: Ask, rule: rule, code: reason.MayUseDenied, about: p, use: string(verb),
 		}
 	case effect == Ask && use == command.UseRead && (t.Sure || t.there):
-		return answer{effect: Ask, rule: rule, before: "To read ", about: p, after: " needs a person's approval."}
+		return answer{effect: Ask, rule: rule, code: reason.ReadAsks, about: p}
 	}
 	return answer{effect: Allow}
 }
@@ -261,23 +261,22 @@ func (t *target) judged(p *string, use command.Use, verb act.Verb, effect Effect
 // judgeUnnamed decides about the files that a command may read without naming them.
 func (s *Set) judgeUnnamed(c *call, t *touched) answer {
 	limit := &s.limits.read
-	ask := func(before, about, after string) answer {
-		return answer{
-			effect: Ask, rule: "built-in: files that may not be read", before: before, about: &about,
-			after: after,
-		}
+	ask := func(code reason.Code, about string) answer {
+		return answer{effect: Ask, rule: "built-in: files that may not be read", code: code, about: &about}
 	}
 	unseen := slices.ContainsFunc(t.targets, func(f target) bool { return f.Pattern && !f.looked })
 	switch {
 	case !limit.any:
 	case t.Objects != "" && limit.reach(c.dir()):
-		return ask("", t.Objects, " shows what the repository keeps, also of files that may not be read.")
-	case t.Unknown != "":
-		return ask("It is not certain which files ", c.inputs[0], " reads: "+t.Unknown+".")
+		return ask(reason.ShowsRepository, t.Objects)
+	case t.Unknown.Code != "":
+		a := ask(reason.FilesUncertain, c.inputs[0])
+		a.of = &t.Unknown
+		return a
 	case unseen:
-		return ask("It is not certain which files ", c.inputs[0], " reads.")
+		return ask(reason.FilesUncertain, c.inputs[0])
 	case t.Deep != "" && (limit.asks || limit.wide || !c.req.Bared):
-		return ask("", t.Deep, " may read files that need approval or may not be read.")
+		return ask(reason.MayReadDenied, t.Deep)
 	}
 	return answer{effect: Allow}
 }

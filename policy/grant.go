@@ -8,6 +8,7 @@ import (
 	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/policy/grant"
 	"github.com/zephbot/zephbot/policy/pathrule"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // The parts of a standing approval are in a package of their own, which does not depend on rules.
@@ -98,13 +99,11 @@ func allowedBy(g *Grant) answer {
 	if g.Kind == GrantTool {
 		text = g.Tool
 		return answer{
-			effect: Allow, rule: grant.RulePrefix + g.Tool + " in this conversation", before: "", about: &text,
-			after: " was approved for this conversation.",
+			effect: Allow, rule: grant.RulePrefix + g.Tool + " in this conversation", code: reason.GrantedSession, about: &text,
 		}
 	}
 	return answer{
-		effect: Allow, rule: grant.RulePrefix + g.Tool + " " + quoted(text), before: "An admin allowed ",
-		about: &text, after: " permanently.",
+		effect: Allow, rule: grant.RulePrefix + g.Tool + " " + quoted(text), code: reason.GrantedAlways, about: &text,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/policy/command"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // departs turns an allow into an ask if the command has an option that makes its program run other programs, write to
@@ -19,7 +20,7 @@ func (p *permission) departs(cmd *command.Command) (answer, bool) {
 	if name, found := p.unnamed(cmd); found {
 		return answer{
 			effect: Ask, rule: "built-in: variable " + quoted(*name) + " (" + p.name + ")",
-			about: name, after: " is set, which may decide what programs do, and the rule does not name it with this value.",
+			code: reason.VariableUnnamed, about: name,
 		}, true
 	}
 	g := p.program
@@ -30,7 +31,7 @@ func (p *permission) departs(cmd *command.Command) (answer, bool) {
 		if !g.names(d.Option) {
 			return answer{
 				effect: Ask, rule: "built-in: option " + quoted(d.Option) + " (" + p.name + ")",
-				about: &d.Option, after: " " + d.Why + ", and the rule does not name it.",
+				code: reason.OptionUnnamed, about: &d.Option, detail: d.Why,
 			}, true
 		}
 	}

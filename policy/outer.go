@@ -9,6 +9,7 @@ import (
 
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/command"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // outer is [tools.policy] and [tools.authorization], compiled to one list.
@@ -96,12 +97,11 @@ func (o *outer) decide(c *call) (d Decision, denied bool) {
 	}
 	switch {
 	case found != nil:
-		d.Effect, d.Reason = found.effect, "A policy rule denies this."
+		d = because(found.effect, "", reason.New(reason.PolicyDenies))
 		d.Rule = fmt.Sprintf("%s %s: tool=%s matched %s%s", found.name, found.effect, shorten(c.req.Tool), glob,
 			found.where)
 	case o.st.Enabled:
-		d.Effect, d.Reason = o.st.Default, "No policy rule allows this."
-		d.Rule = fmt.Sprintf("default: %s (no matching rules)", o.st.Default)
+		d = because(o.st.Default, fmt.Sprintf("default: %s (no matching rules)", o.st.Default), reason.New(reason.PolicyDefault))
 	}
 	return d, d.Effect == Deny
 }
@@ -260,7 +260,7 @@ func (f *facts) scripts(dir string) {
 				f.must = append(f.must, forms...)
 			}
 		}
-		if t.Unknown != "" {
+		if t.Unknown.Code != "" {
 			f.must = append(f.must, pathForms{""}) // matched only by *
 		}
 	}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"github.com/zephbot/zephbot/policy/command"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // written returns the target of the first redirection that may create or change a file.
@@ -20,8 +21,8 @@ func overwrites(sc *command.Script, target, rule string) answer {
 	return answer{
 		effect: Ask,
 		rule:   "built-in: redirection that writes (" + rule + ")",
-		before: "The redirection in ",
+		code:   reason.RedirectionWrites,
 		about:  &sc.Text,
-		after:  " writes to " + quoted(target) + ".",
+		target: &target,
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/command"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // permission is a compiled Permission.
@@ -82,9 +83,12 @@ type globTable struct {
 type answer struct {
 	effect Effect
 	rule   string
-	before string  // the reason up to the input
-	about  *string // the input; nil = before is the whole reason
-	after  string
+	code   reason.Code
+	about  *string        // the input that the reason quotes; nil = none
+	target *string        // the second one
+	use    string         // what the tool does with it, or the tool's name
+	of     *reason.Reason // the reason inside it
+	detail string
 	// changed are the files because of which a grant no longer covers the call.
 	changed []string
 	reading bool // an allow for a place where nothing can be changed
@@ -93,10 +97,22 @@ type answer struct {
 // decision returns the answer as a Decision. Paths in the reason are relative to the session's working directory, the
 // first of the inside paths, as people know them.
 func (a answer) decision(inside []string) Decision {
-	d := Decision{Effect: a.effect, Rule: a.rule, Reason: a.before, Changed: a.changed, Reading: a.reading && a.effect == Allow}
-	if a.about != nil {
-		d.Reason += quoted(familiar(*a.about, inside)) + a.after
+	r := reason.Reason{Code: a.code, Detail: a.detail, Of: a.of}
+	if a.use != "" {
+		r = r.With(reason.Verb(a.use))
 	}
+	if a.target != nil {
+		r.Args = []string{"", quoted(*a.target)}
+	}
+	if a.about != nil {
+		if *a.about == "" {
+			r = r.Quoting("")
+		} else {
+			r = r.Quoting(quoted(familiar(*a.about, inside)))
+		}
+	}
+	d := because(a.effect, a.rule, r)
+	d.Changed, d.Reading = a.changed, a.reading && a.effect == Allow
 	return d
 }
 
@@ -286,27 +302,26 @@ func byRules(table []permission, input string) answer {
 
 // answer returns the rule's answer about its match.
 func (p *permission) answer(input string) answer {
-	a := answer{effect: p.action, rule: p.name, before: "A rule denies ", about: &input, after: "."}
+	a := answer{effect: p.action, rule: p.name, code: reason.RuleDenies, about: &input}
 	switch p.action {
 	case Allow:
-		a.before = "A rule allows "
+		a.code = reason.RuleAllows
 	case Ask:
-		a.before = "A rule wants a person to approve "
+		a.code = reason.RuleAsks
 	}
 	return a
 }
 
 func unmatched(input string) answer {
 	return answer{
-		effect: Ask, rule: "default: ask (no matching rules)", before: "No rule allows ", about: &input,
-		after: ".",
+		effect: Ask, rule: "default: ask (no matching rules)", code: reason.NoRule, about: &input,
 	}
 }
 
-// quoted formats an input for people. An empty one is the call itself.
+// quoted formats an input for people. An empty one, the call itself, stays empty.
 func quoted(input string) string {
 	if input == "" {
-		return "this"
+		return ""
 	}
 	return "`" + shorten(input) + "`"
 }
@@ -316,16 +331,16 @@ func (c *call) builtin() answer {
 	if c.builtinAllow() {
 		return answer{
 			effect: Allow, rule: "built-in: " + c.tool + " runs without asking",
-			before: "This tool needs no approval.",
+			code: reason.NoApprovalNeeded,
 		}
 	}
 	return strictest(c.inputs, func(input string) answer {
 		return c.granted(answer{
 			effect: Ask,
 			rule:   "built-in: " + c.tool + " asks",
-			before: "No rule allows " + c.tool + " on ",
+			code:   reason.NoRuleOn,
+			use:    c.tool,
 			about:  &input,
-			after:  ".",
 		}, input)
 	})
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/policy/netrule"
 	"github.com/zephbot/zephbot/policy/pathrule"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // Effect is what a decision says about a call.
@@ -134,8 +135,10 @@ type Decision struct {
 	Effect Effect `json:"effect"`
 	// Rule is the trace for operators and the audit log, never for the model: which rule of which table decided.
 	Rule string `json:"rule"`
-	// Reason is one plain sentence for people.
+	// Reason is why, as one English sentence: the String of Because.
 	Reason string `json:"reason"`
+	// Because is the same for readers of other languages.
+	Because reason.Reason `json:"-"`
 	// Changed lists the files that changed since a standing approval for this call was stored.
 	Changed []string `json:"changed,omitempty"`
 	// Reading: the command is allowed only where it can change nothing and reach nobody. If that is too little for it, a
@@ -145,6 +148,11 @@ type Decision struct {
 	Whole *Grant `json:"whole,omitempty"`
 	// Watched: redirects have to be checked (Set.Follows).
 	Watched bool `json:"watched,omitempty"`
+}
+
+// because returns a decision with its reason.
+func because(effect Effect, rule string, why reason.Reason) Decision {
+	return Decision{Effect: effect, Rule: rule, Reason: why.String(), Because: why}
 }
 
 // Unasked says which commands run without a rule and without a question, where the kernel keeps them from changing
@@ -323,11 +331,7 @@ func (s *Set) inner(c *call) Decision {
 	a = s.covered(c, a)
 	switch {
 	case a.effect == Ask && level == Full:
-		return Decision{
-			Effect: Allow,
-			Rule:   "built-in: autonomy level full (" + a.rule + ")",
-			Reason: "The autonomy level is full, so nothing is asked.",
-		}
+		return because(Allow, "built-in: autonomy level full ("+a.rule+")", reason.New(reason.AutonomyFull))
 	case a.effect == Allow && level != Full:
 		if d, asks := s.doubted(c, a); asks {
 			return d
@@ -352,7 +356,7 @@ func (s *Set) covered(c *call, a answer) answer {
 		if !c.scripts[i].Inert() {
 			return answer{
 				effect: Ask, rule: "built-in: what may not be read is not hidden", about: &c.scripts[i].Text,
-				after: " may read files that need approval or may not be read.",
+				code: reason.MayReadDenied,
 			}
 		}
 	}
@@ -369,21 +373,13 @@ func (s *Set) doubted(c *call, a answer) (Decision, bool) {
 		if leads {
 			rule = WayRule + ", flagged content"
 		}
-		return Decision{
-			Effect: Ask,
-			Rule:   rule + " (" + a.rule + ")",
-			Reason: "Content from " + shorten(r.Suspicious) +
-				" tried to give instructions in this conversation, so this needs a person's approval.",
-		}, true
+		return because(Ask, rule+" ("+a.rule+")", reason.New(reason.ContentFlagged, shorten(r.Suspicious))), true
 	case leads:
 		return way, true
 	case r.Foreign != "" && c.act == act.Remembers:
-		return Decision{
-			Effect: Ask,
-			Rule:   "built-in: foreign content (" + a.rule + ")",
-			Reason: "This conversation contains text from " + shorten(r.Foreign) +
-				", and these are not your own words, so keeping them needs a person's approval.",
-		}, true
+		return because(
+			Ask, "built-in: foreign content ("+a.rule+")", reason.New(reason.MemoryForeign, shorten(r.Foreign)),
+		), true
 	}
 	return Decision{}, false
 }
@@ -406,11 +402,7 @@ func (l Level) decision(a act.Act) (Decision, bool) {
 	if l != ReadOnly || a.OnlyReads() {
 		return Decision{}, false
 	}
-	return Decision{
-		Effect: Deny,
-		Rule:   "built-in: autonomy level readonly",
-		Reason: "The autonomy level is readonly: only files and web pages may be read.",
-	}, true
+	return because(Deny, "built-in: autonomy level readonly", reason.New(reason.AutonomyReadonly)), true
 }
 
 // Hides reports whether every input of the tool would be denied, so that the model need not see it. says is like

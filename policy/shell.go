@@ -9,6 +9,7 @@ import (
 
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/command"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // call is a request in the form that the permissions need.
@@ -108,25 +109,13 @@ func (r *shellRules) hard(c *call, legacy bool) (Decision, bool) {
 	for i := range c.scripts {
 		sc := &c.scripts[i].Script
 		if pattern, ok := command.Blocked(*sc, r.allowed); ok {
-			return Decision{
-				Effect: Deny,
-				Rule:   fmt.Sprintf("built-in: blocklist %q", pattern),
-				Reason: "The command " + quoted(pattern) + " is never allowed here.",
-			}, true
+			return because(Deny, fmt.Sprintf("built-in: blocklist %q", pattern), reason.New(reason.CommandNever, quoted(pattern))), true
 		}
 		if pattern, ok := r.blocks(sc, legacy); ok {
-			return Decision{
-				Effect: Deny,
-				Rule:   fmt.Sprintf("shell.blocked_commands %q deny", pattern),
-				Reason: "The command " + quoted(pattern) + " is blocked by the operator.",
-			}, true
+			return because(Deny, fmt.Sprintf("shell.blocked_commands %q deny", pattern), reason.New(reason.CommandBlocked, quoted(pattern))), true
 		}
 		if name, ok := command.Network(*sc); ok && !r.allowNetwork {
-			return Decision{
-				Effect: Deny,
-				Rule:   fmt.Sprintf("built-in: allow_network = false, %q", name),
-				Reason: "Network commands such as " + quoted(name) + " are switched off.",
-			}, true
+			return because(Deny, fmt.Sprintf("built-in: allow_network = false, %q", name), reason.New(reason.NetworkOff, quoted(name))), true
 		}
 	}
 	return Decision{}, false
@@ -321,16 +310,13 @@ func byWhole(table []permission, sc *command.Script, whole *subject, a answer) a
 
 // uncertain turns an allow into an ask.
 func uncertain(sc *command.Script, rule string) answer {
-	why := sc.Problem
-	if why == "" {
-		why = sc.Reasons()[0]
-	}
+	why := sc.Unclear()
 	return answer{
 		effect: Ask,
 		rule:   "built-in: indirection (" + rule + ")",
-		before: "It is not certain what ",
+		code:   reason.RunsUncertain,
 		about:  &sc.Text,
-		after:  " runs: " + why + ".",
+		of:     &why,
 	}
 }
 
@@ -340,21 +326,20 @@ func (r *shellRules) builtin(c *call, sc *command.Script) answer {
 		return answer{
 			effect: Ask,
 			rule:   fmt.Sprintf("shell.confirm_patterns %q ask", pattern),
-			before: "The operator wants a person to approve commands with ",
+			code:   reason.ConfirmPattern,
 			about:  &pattern,
-			after:  ".",
 		}
 	}
 	if r.readsFreely(c, sc) {
 		return answer{
 			effect: Allow, rule: "built-in: reading command", reading: c.req.Confined,
-			before: "The command only reads inside the allowed paths.",
+			code: reason.ReadsInside,
 		}
 	}
 	if r.unasked == UnaskedConfined && c.req.Confined && !evidentlyWrites(sc) {
 		return answer{
 			effect: Allow, rule: "built-in: tried where it can change nothing", reading: true,
-			before: "The command is tried where it can change nothing.",
+			code: reason.TriedHarmless,
 		}
 	}
 	if !sc.Certain() {
@@ -364,7 +349,7 @@ func (r *shellRules) builtin(c *call, sc *command.Script) answer {
 	if len(sc.Commands) == 1 {
 		text = sc.Commands[0].Text
 	}
-	return answer{effect: Ask, rule: "built-in: bash asks", before: "No rule allows ", about: &text, after: "."}
+	return answer{effect: Ask, rule: "built-in: bash asks", code: reason.NoRule, about: &text}
 }
 
 // readsFreely reports whether a script consists of reading commands without redirections and indirections, and all its

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/policy/act"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // startup is a file or directory that a program executes or obeys when it starts: writing it determines what the next
@@ -140,7 +141,8 @@ func (s *Set) obeyed(target string, carries bool) (answer, bool) {
 	return answer{
 		effect: Ask,
 		rule:   "built-in: a file that programs obey when they start",
+		code:   reason.StartupFile,
 		about:  &target,
-		after:  " is obeyed by " + runs + ": its content decides what later commands do.",
+		detail: runs,
 	}, true
 }

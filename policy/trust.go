@@ -1,5 +1,7 @@
 package policy
 
+import "github.com/zephbot/zephbot/policy/reason"
+
 import "github.com/zephbot/zephbot/policy/act"
 
 // Trust is the trust level of the skill or source behind a call.
@@ -41,17 +43,9 @@ func (t Trust) Severity() int {
 func trustDecision(t Trust, a act.Act) (Decision, bool) {
 	switch sev := t.Severity(); {
 	case sev >= Blocked.Severity():
-		return Decision{
-			Effect: Deny,
-			Rule:   "built-in: trust blocked",
-			Reason: "The source of this call is blocked.",
-		}, true
+		return because(Deny, "built-in: trust blocked", reason.New(reason.SourceBlocked)), true
 	case sev == Quarantined.Severity() && !a.Quiet():
-		return Decision{
-			Effect: Deny,
-			Rule:   "built-in: trust quarantined",
-			Reason: "The source of this call is quarantined and may only use tools that read.",
-		}, true
+		return because(Deny, "built-in: trust quarantined", reason.New(reason.SourceQuarantined)), true
 	}
 	return Decision{}, false
 }

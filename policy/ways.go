@@ -9,6 +9,7 @@ import (
 	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/policy/grant"
 	"github.com/zephbot/zephbot/policy/netrule"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // WayRule begins Decision.Rule of a call that is asked about because it may carry something out of the conversation.
@@ -41,7 +42,7 @@ func (s *Set) wayOut(c *call, a answer) (Decision, bool) {
 		return Decision{}, false
 	}
 	d := s.way(c, strings.HasPrefix(a.rule, grant.RulePrefix) || a.reading)
-	if d.Reason == "" {
+	if d.Because.Code == "" {
 		return d, false
 	}
 	d.Effect, d.Rule = Ask, WayRule+" ("+a.rule+")"
@@ -51,7 +52,7 @@ func (s *Set) wayOut(c *call, a answer) (Decision, bool) {
 	return d, true
 }
 
-// way returns why a call may carry something out, and what may be approved instead of it alone; no Reason = it may not.
+// way returns why a call may carry something out, and what may be approved instead of it alone; no reason = it may not.
 // granted: a person has seen this call, or approved all calls of its tool for this conversation; or it runs without a network.
 func (s *Set) way(c *call, granted bool) Decision {
 	r := c.req
@@ -59,17 +60,11 @@ func (s *Set) way(c *call, granted bool) Decision {
 	case granted:
 	case c.runs():
 		if name, leads := s.networkOut(c); leads {
-			return Decision{
-				Reason: "After text from " + shorten(r.Foreign) + ", the network command " + quoted(name) +
-					" may carry something of this conversation out.",
-			}
+			return because("", "", reason.New(reason.WayNetwork, shorten(r.Foreign), quoted(name)))
 		}
 	case isMCP(c.tool) && !r.ReadOnly && !r.Reads:
 		if server, _, _ := strings.Cut(c.tool, ":"); !s.hostApproved(c, "") {
-			d := Decision{
-				Reason: "After text from " + shorten(r.Foreign) + ", this may carry something of this conversation to the server " +
-					quoted(server) + ".",
-			}
+			d := because("", "", reason.New(reason.WayServer, shorten(r.Foreign), quoted(server)))
 			if r.Server != "" {
 				d.Whole = s.hostGrant(c, "")
 			}
@@ -81,17 +76,13 @@ func (s *Set) way(c *call, granted bool) Decision {
 			switch host := netrule.HostOf(to.URL); {
 			case s.opens(c, to):
 			case to.Origin == netrule.Found:
-				return Decision{
-					Reason: "This turn has opened several pages of " + quoted(netrule.Site(host)) +
-						"; which ones are chosen may carry something of this conversation there.",
-					Whole: s.hostGrant(c, host),
-				}
+				d := because("", "", reason.New(reason.WayPages, quoted(netrule.Site(host))))
+				d.Whole = s.hostGrant(c, host)
+				return d
 			default:
-				return Decision{
-					Reason: "I put this address together myself, after text from " + shorten(r.Foreign) +
-						"; it may carry something of this conversation to " + quoted(host) + ".",
-					Whole: s.hostGrant(c, host),
-				}
+				d := because("", "", reason.New(reason.WayAddress, shorten(r.Foreign), quoted(host)))
+				d.Whole = s.hostGrant(c, host)
+				return d
 			}
 		}
 	}

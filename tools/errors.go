@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/policy/grant"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/policy/source"
 )
 
@@ -105,27 +106,29 @@ func (p *Pending) Error() string { return "approval of " + p.Question.Tool + " i
 // Walled is the error of a call that was permitted only where it could change nothing (Trail.Reading), and for which that
 // was too little. Nothing has happened. The approve stage asks a person instead.
 type Walled struct {
-	Why string // one sentence for people: what it tried
+	Because reason.Reason // what it tried
 }
 
 // Error implements error.
-func (w *Walled) Error() string { return w.Why }
+func (w *Walled) Error() string { return w.Because.String() }
 
 // Question is what a person has to decide.
 type Question struct {
-	Call       string `json:"call"` // Call.ID
-	Tool       string `json:"tool"`
-	Hash       string `json:"hash"` // of tool, definition, arguments and caller, see approve.Hash
-	Show       string `json:"show"` // the whole command or input
-	Note       string `json:"note,omitempty"`
-	Reason     string `json:"reason,omitempty"` // why the question is asked
-	Caller     string `json:"caller"`
-	Agent      string `json:"agent,omitempty"` // sub-agent that makes the call for the caller; "" = none
-	Args       string `json:"args"`            // canonical arguments
-	ReadOnly   bool   `json:"read_only,omitempty"`
-	Command    bool   `json:"command,omitempty"` // Show is a shell command
-	Destroys   bool   `json:"destroys,omitempty"`
-	Suspicious string `json:"suspicious,omitempty"` // untrusted source that was flagged in this session
+	Call   string `json:"call"` // Call.ID
+	Tool   string `json:"tool"`
+	Hash   string `json:"hash"` // of tool, definition, arguments and caller, see approve.Hash
+	Show   string `json:"show"` // the whole command or input
+	Note   string `json:"note,omitempty"`
+	Reason string `json:"reason,omitempty"` // why the question is asked, in English
+	// Because is Reason for readers of other languages. Questions of older versions have none.
+	Because    reason.Reason `json:"because,omitzero"`
+	Caller     string        `json:"caller"`
+	Agent      string        `json:"agent,omitempty"` // sub-agent that makes the call for the caller; "" = none
+	Args       string        `json:"args"`            // canonical arguments
+	ReadOnly   bool          `json:"read_only,omitempty"`
+	Command    bool          `json:"command,omitempty"` // Show is a shell command
+	Destroys   bool          `json:"destroys,omitempty"`
+	Suspicious string        `json:"suspicious,omitempty"` // untrusted source that was flagged in this session
 	// Deed is what the tool itself says that the call would do, from its arguments; nil = it does not say.
 	Deed *Effect `json:"deed,omitempty"`
 	// Effect is what the call would do; nil = that was not tried.
@@ -167,7 +170,7 @@ func AsError(err error) *Error {
 		return &Error{Category: ConfirmationRequired, Message: "a person has to approve this call first", Err: err}
 	}
 	if walled, ok := errors.AsType[*Walled](err); ok {
-		return &Error{Category: ConfirmationRequired, Message: walled.Why, Err: err}
+		return &Error{Category: ConfirmationRequired, Message: walled.Error(), Err: err}
 	}
 	return &Error{Category: classify(err), Message: plain(err), Err: err}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/grant"
 	"github.com/zephbot/zephbot/policy/netrule"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // Definition is what models, people and the policy know about a tool.
@@ -208,9 +209,11 @@ type Trail struct {
 	// Explicit: an ask rule or a confirm pattern of the operator is about the call; nothing runs before a person said yes.
 	Explicit bool
 
-	Rule       string // the rule that decided
-	Effect     string // allow, ask, deny
-	Reason     string // the decision in one sentence for people
+	Rule   string // the rule that decided
+	Effect string // allow, ask, deny
+	Reason string // the decision in one English sentence
+	// Because is Reason for readers of other languages; the zero value where only the sentence is known.
+	Because    reason.Reason
 	Bared      bool   // allowed because the kernel hides from the command what it must not read
 	Reading    bool   // allowed only where it can change nothing and reach nobody
 	Suspicious string // untrusted source that was flagged in this session
@@ -366,3 +369,6 @@ type Tool struct {
 	// Result with Error set.
 	Run Handler
 }
+
+// Explain records why a call was decided as it was.
+func (t *Trail) Explain(why reason.Reason) { t.Reason, t.Because = why.String(), why }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/policy/netrule"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/policy/source"
 )
 
@@ -193,8 +194,10 @@ func (e *Entry) Anew() bool { return e.Begins() && e.Standing == nil }
 
 // Refusal says to people why a call did not run. The model never sees it.
 type Refusal struct {
-	Why  string `json:"why"`            // one English sentence, of the policy or of what refused
-	Rule string `json:"rule,omitempty"` // that refused; "" = no rule did: the tool itself, or a limit of it
+	Why string `json:"why"` // one English sentence, of the policy or of what refused
+	// Because is Why for readers of other languages, where the policy or a stage refused; older versions wrote none.
+	Because reason.Reason `json:"because,omitzero"`
+	Rule    string        `json:"rule,omitempty"` // that refused; "" = no rule did: the tool itself, or a limit of it
 }
 
 // Quote is the message that a person replied to. The model is shown it as an untrusted quotation.

@@ -19,6 +19,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/pay"
 	"github.com/zephbot/zephbot/agent/spend"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -126,11 +127,11 @@ func (j *judge) pass(ctx context.Context, call *tools.Call) error {
 // doubt turns an allowed call into one that a person is asked about. The person's answer cannot be stored for later
 // calls.
 func doubt(call *tools.Call, verdict string) {
-	reason, rejected := strings.CutPrefix(verdict, denyPrefix)
+	said, rejected := strings.CutPrefix(verdict, denyPrefix)
 	call.Trail.Effect, call.Trail.Offers = askEffect, nil
 	call.Trail.Rule += "; adversarial_policy ask"
-	if call.Trail.Reason = "The safety check could not be made."; rejected {
-		call.Trail.Reason = "The safety check would have refused this: " + reason
+	if call.Trail.Explain(reason.New(reason.JudgeFailed)); rejected {
+		call.Trail.Explain(reason.New(reason.JudgeRefuses, said))
 	}
 }
 

@@ -45,7 +45,11 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 	c.Tool, c.Note, c.Suspicious = line(q.Tool), w.Note(lang, line(q.Note)), line(q.Suspicious)
 	c.Agent = line(q.Agent)
 	c.Found, found = found, visible.Found{}
-	c.Reason = w.Reason(lang, line(reasonOf(&q)))
+	if why := reasonOf(&q); why.Known() {
+		c.Reason = w.Reason(lang, why.Map(line), "")
+	} else {
+		c.Reason = line(q.Reason)
+	}
 	b.tell(&c, lang, deed, &q, line)
 	for _, name := range q.Changed {
 		c.Changed = append(c.Changed, line(name))

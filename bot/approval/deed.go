@@ -2,7 +2,6 @@ package approval
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -70,27 +70,30 @@ func (b *Broker) printed(language string, deed *tools.Effect) string {
 	return strings.Join(output[max(0, len(output)-outputLines):], "\n")
 }
 
-// repeats are the sentences that say why a command is asked about and quote a part of it; the part is the second group.
-var repeats = regexp.MustCompile("(?s)^((?:No rule allows |A rule wants a person to approve |It is not certain (?:what|which files) |The redirection in )?)`(.*?)`( .*|\\.)$")
+// repeats are the reasons that begin with a part of the command, or name it first.
+var repeats = []reason.Code{ //nolint:gochecknoglobals // a table
+	reason.NoRule, reason.RuleAsks, reason.RunsUncertain, reason.FilesUncertain, reason.RedirectionWrites, reason.ShowsRepository,
+	reason.MayReadDenied, reason.OptionUnnamed, reason.VariableUnnamed, reason.StartupFile,
+}
 
 // reasonOf returns why a question is asked, without the command, which stands above it in its own words. A part of the
 // command is named where it stands there as it is, or by its first word.
-func reasonOf(q *tools.Question) string {
-	found := repeats.FindStringSubmatch(q.Reason)
-	if !q.Command || found == nil {
-		return q.Reason
+func reasonOf(q *tools.Question) reason.Reason {
+	why := q.Because
+	if !q.Command || !slices.Contains(repeats, why.Code) || !why.Known() {
+		return why
 	}
-	show, part := strings.TrimSpace(shown(*q)), found[2]
+	show, part := strings.TrimSpace(shown(*q)), strings.TrimSuffix(strings.TrimPrefix(why.Args[0], "`"), "`")
 	words := strings.Fields(part)
 	switch {
 	case part == show || len(words) == 0 || strings.HasSuffix(part, "…"):
-		return found[1] + "this" + found[3]
+		return why.Quoting("")
 	case strings.Contains(show, part):
-		return q.Reason
+		return why
 	case slices.Contains(strings.Fields(show), words[0]):
-		return found[1] + "`" + words[0] + "`" + found[3]
+		return why.Quoting("`" + words[0] + "`")
 	}
-	return found[1] + "this" + found[3]
+	return why.Quoting("")
 }
 
 // showChanges answers the press that asks what would change: in a message, or in a file if it is long.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -113,23 +114,29 @@ func TestCardOfDeed(t *testing.T) {
 // TestReasonDoesNotRepeat: why it is asked does not repeat the command without its quotes: it is above.
 func TestReasonDoesNotRepeat(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ show, reason, want string }{
-		{"rm 'a b'", "No rule allows `rm a b`.", "No rule allows `rm`."},
-		{"rm build", "No rule allows `rm build`.", "No rule allows this."},
-		{"ls && rm build", "No rule allows `rm build`.", "No rule allows `rm build`."},
-		{"ls && r\"m\" 'build'", "No rule allows `rm build`.", "No rule allows this."},
-		{"rm -rf " + strings.Repeat("a", 300), "No rule allows `rm -rf " + strings.Repeat("a", 60) + "…`.", "No rule allows this."},
-		{"curl 'https://h/?a b'", "A rule wants a person to approve `curl https://h/?a b`.", "A rule wants a person to approve `curl`."},
-		{"git show 'x:y'", "`git show x:y z` shows what the repository keeps, also of files that may not be read.", "`git` shows what the repository keeps, also of files that may not be read."},
-		{"make", "It was tried where it can change nothing, and wanted to write `Makefile`.", "It was tried where it can change nothing, and wanted to write `Makefile`."},
-		{"xargs rm", "It is not certain what `xargs rm` runs: its words are not known before it runs.", "It is not certain what this runs: its words are not known before it runs."},
+	rm, git := "`rm a b`", "`git show x:y z`"
+	for _, c := range []struct {
+		show string
+		why  reason.Reason
+		want string
+	}{
+		{"rm 'a b'", reason.New(reason.NoRule, rm), "No rule allows `rm`."},
+		{"rm a b", reason.New(reason.NoRule, rm), "No rule allows this."},
+		{"ls && rm a b", reason.New(reason.NoRule, rm), "No rule allows `rm a b`."},
+		{"ls && r\"m\" 'a b'", reason.New(reason.NoRule, rm), "No rule allows this."},
+		{"rm -rf " + strings.Repeat("a", 300), reason.New(reason.NoRule, "`rm -rf "+strings.Repeat("a", 60)+"…`"), "No rule allows this."},
+		{"rm 'a b'", reason.New(reason.RuleAsks, rm), "A rule wants a person to approve `rm`."},
+		{"git show 'x:y'", reason.New(reason.ShowsRepository, git), "`git` shows what the repository keeps, also of files that may not be read."},
+		{"make", reason.New(reason.Tried).With(reason.New(reason.WantedWrite, "`Makefile`")), "It was tried where it can change nothing, and wanted to write `Makefile`."},
+		{"xargs rm", reason.New(reason.RunsUncertain, "`xargs rm`").With(reason.New(reason.WordsUnknown)), "It is not certain what this runs: its words are not known before it runs."},
+		{"rm a", reason.Reason{}, "No rule allows `rm a`."},
 	} {
 		w := setup(t)
 		q := question("c1")
-		q.Command, q.Show, q.Reason = true, c.show, c.reason
+		q.Command, q.Show, q.Because, q.Reason = true, c.show, c.why, "No rule allows `rm a`."
 		content, _ := w.cardOf(q)
 		if !strings.Contains(content.Text, "Why I ask: "+strings.ReplaceAll(c.want, "`", "")) { // in the card, what is quoted is code
-			t.Errorf("%s, %s: want %q in\n%s", c.show, c.reason, c.want, content.Text)
+			t.Errorf("%s, %s: want %q in\n%s", c.show, c.why, c.want, content.Text)
 		}
 	}
 }

@@ -114,7 +114,7 @@ func (b *Broker) explain(a *bot.Approval, msg *bot.Message, at time.Time, say fu
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	raw, err := json.Marshal(reason{
+	raw, err := json.Marshal(denial{
 		Call: a.Call, Tool: a.Tool, About: render.Cut(shown(info.Question), quotedLength), Text: text, Name: name(msg), Caller: msg.Caller, At: at,
 	})
 	if err != nil {
@@ -135,8 +135,8 @@ func (b *Broker) explain(a *bot.Approval, msg *bot.Message, at time.Time, say fu
 	}, nil
 }
 
-// reason is what somebody has said about their denial, until the model has read it.
-type reason struct {
+// denial is what somebody has said about their denial, until the model has read it.
+type denial struct {
 	Call   string    `json:"call"`
 	Tool   string    `json:"tool"`
 	About  string    `json:"about"` // the beginning of what was denied
@@ -217,7 +217,7 @@ func (b *Broker) Reasons(ctx context.Context, session bot.SessionKey, look bool)
 			return nil, nil, fmt.Errorf("read reasons: %w", err)
 		}
 		for _, f := range facts {
-			var r reason
+			var r denial
 			if err := json.Unmarshal([]byte(f.Value), &r); err == nil {
 				entries = append(entries, r.entry())
 			}
@@ -229,7 +229,7 @@ func (b *Broker) Reasons(ctx context.Context, session bot.SessionKey, look bool)
 
 // entry is the reason as the model reads it: the words of a person, as a reply to the question. What was asked is a
 // quotation, and no part of what the person has said.
-func (r *reason) entry() journal.Entry {
+func (r *denial) entry() journal.Entry {
 	return journal.Entry{
 		Kind: journal.UserEntry, At: r.At, Text: r.Text, Speaker: r.Name, Caller: r.Caller, Joins: journal.Declined, Call: r.Call, Tool: r.Tool,
 		Quote: &journal.Quote{Own: true, Text: r.Tool + ": " + r.About},

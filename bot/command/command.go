@@ -66,7 +66,7 @@ type Policy interface {
 	// Check returns what the rules would decide about a call of msg's sender, without running it. An error is about the
 	// arguments, for the person who typed them.
 	Check(ctx context.Context, msg *bot.Message, session bot.SessionKey, tool string,
-		args []byte) (effect, rule, reason string, err error)
+		args []byte) (effect string, why texts.Refusal, err error)
 }
 
 // Quotas sets limits in the chat (bot/quota). It answers with a sentence and what is stored with it.
@@ -397,9 +397,9 @@ func (t *Table) policy(ctx context.Context, call *turn.Call) (turn.Effect, error
 	case verb != "check" || tool == "" || strings.TrimSpace(args) == "":
 		return t.say(call, w.PolicyHelp(msg.Language)), nil
 	}
-	effect, rule, reason, err := t.deps.Policy.Check(ctx, msg, call.Session, tool, []byte(strings.TrimSpace(args)))
+	effect, why, err := t.deps.Policy.Check(ctx, msg, call.Session, tool, []byte(strings.TrimSpace(args)))
 	if err != nil {
 		return t.say(call, w.Said(msg.Language, err.Error())+"\n"+w.PolicyHelp(msg.Language)), nil //nolint:nilerr // a reply
 	}
-	return t.say(call, w.PolicyDecision(msg.Language, effect, rule, reason)), nil
+	return t.say(call, w.PolicyDecision(msg.Language, effect, &why)), nil
 }

@@ -89,11 +89,11 @@ type rules struct{}
 
 func (rules) Status() []string { return []string{"one rule"} }
 
-func (rules) Check(_ context.Context, _ *bot.Message, _ bot.SessionKey, tool string, args []byte) (effect, rule, reason string, err error) {
+func (rules) Check(_ context.Context, _ *bot.Message, _ bot.SessionKey, tool string, args []byte) (effect string, why texts.Refusal, err error) {
 	if !json.Valid(args) {
-		return "", "", "", errors.New("not JSON")
+		return "", texts.Refusal{}, errors.New("not JSON")
 	}
-	return "ask", tool + " " + string(args), "no rule", nil
+	return "ask", texts.Refusal{Rule: tool + " " + string(args), Reason: "no rule"}, nil
 }
 
 // desk is a table with everything around it.

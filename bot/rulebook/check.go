@@ -11,8 +11,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/nearest"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -26,6 +28,8 @@ type Decision struct {
 	Effect string `json:"effect"`
 	Rule   string `json:"rule"`
 	Reason string `json:"reason"`
+	// Because is Reason for readers of other languages.
+	Because reason.Reason `json:"-"`
 }
 
 // Check returns what would be decided about a call, without any effect. chain cannot ask anybody. What any stage or the
@@ -48,13 +52,13 @@ func (b *Book) Check(ctx context.Context, chain Chain, call *tools.Call) (Decisi
 	case ok && effect == string(policy.Allow) && (registered || call.Trail.Effect != ""):
 		return Decision{Effect: string(policy.Deny), Rule: "not possible", Reason: refused.Message}, nil
 	case call.Trail.Effect != "" || errors.Is(err, tools.ErrProbed):
-		return Decision{Effect: effect, Rule: call.Trail.Rule, Reason: call.Trail.Reason}, nil
+		return Decision{Effect: effect, Rule: call.Trail.Rule, Reason: call.Trail.Reason, Because: call.Trail.Because}, nil
 	}
 	d := b.deps.Policy.Decide(policy.Request{
 		Caller: call.Origin.Caller, Tool: call.Tool, Args: args, Inputs: inputs(args),
 		Trust: policy.Trusted, Confined: b.deps.Reading,
 	})
-	return Decision{Effect: string(d.Effect), Rule: d.Rule, Reason: d.Reason}, nil
+	return Decision{Effect: string(d.Effect), Rule: d.Rule, Reason: d.Reason, Because: d.Because}, nil
 }
 
 // named refuses the name of a tool that does not exist and suggests the nearest one: an answer about a misspelled name
@@ -130,13 +134,13 @@ func (a Answers) Status() []string {
 // asked: decisions about paths depend on where that works.
 func (a Answers) Check(
 	ctx context.Context, msg *bot.Message, session bot.SessionKey, tool string, args []byte,
-) (effect, rule, reason string, err error) {
+) (effect string, why texts.Refusal, err error) {
 	if !json.Valid(args) {
-		return "", "", "", mistakenf("these arguments are not JSON: %s", strings.TrimSpace(string(args)))
+		return "", why, mistakenf("these arguments are not JSON: %s", strings.TrimSpace(string(args)))
 	}
 	lane, err := a.Book.deps.Store.Lane(ctx, session)
 	if err != nil {
-		return "", "", "", err
+		return "", why, err
 	}
 	id := uuid.NewString()
 	d, err := a.Book.Check(ctx, a.Chain(), &tools.Call{
@@ -146,5 +150,5 @@ func (a Answers) Check(
 			Chat: msg.Place.ChatKey(), Turn: id, Caller: msg.Caller, Admin: true,
 		},
 	})
-	return d.Effect, d.Rule, d.Reason, err
+	return d.Effect, texts.Refusal{Rule: d.Rule, Reason: d.Reason, Because: d.Because}, err
 }

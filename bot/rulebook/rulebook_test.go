@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -275,7 +276,7 @@ func TestCheck(t *testing.T) {
 		{"a typo of a server's tool", "known:du", `{}`, nil, rulebook.Decision{}, `"known:du" names no tool of the server known (did you mean known:do?)`},
 	} {
 		got, err := w.Check(t.Context(), tt.says, &tools.Call{Tool: tt.tool, Args: []byte(tt.args), Trail: &tools.Trail{}})
-		if got != tt.want || (err != nil) != (tt.wrong != "") {
+		if !reflect.DeepEqual(got, tt.want) || (err != nil) != (tt.wrong != "") {
 			t.Errorf("%s: %+v, %v", tt.name, got, err)
 		}
 		if err != nil && (!errors.Is(err, rulebook.ErrMistaken) || !strings.HasPrefix(err.Error(), tt.wrong)) {
@@ -309,11 +310,11 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	msg := &bot.Message{Caller: "telegram:1", Place: bot.Place{Channel: "telegram", Bot: "7", Surface: "bot", Chat: "1"}}
-	effect, _, _, err := a.Check(t.Context(), msg, session, "known:do", []byte(`{}`))
+	effect, _, err := a.Check(t.Context(), msg, session, "known:do", []byte(`{}`))
 	if effect != "allow" || err != nil || seen.Workspace != "kept" || seen.Chat != chat || seen.Caller != "telegram:1" {
 		t.Errorf("%s, %v, asked for %+v", effect, err, seen)
 	}
-	if _, _, _, err := a.Check(t.Context(), msg, session, "known:do", []byte(`{`)); !errors.Is(err, rulebook.ErrMistaken) {
+	if _, _, err := a.Check(t.Context(), msg, session, "known:do", []byte(`{`)); !errors.Is(err, rulebook.ErrMistaken) {
 		t.Errorf("no JSON: %v", err)
 	}
 }

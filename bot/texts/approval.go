@@ -240,13 +240,13 @@ func (w Words) PolicyStatus(language string, lines []string) string {
 }
 
 // PolicyDecision answers /policy check.
-func (w Words) PolicyDecision(language, effect, rule, reason string) string {
+func (w Words) PolicyDecision(language, effect string, why *Refusal) string {
 	b := w.in(language)
 	lines := []string{b.Policy.Effects[effect]}
-	if reason = w.refused(language, &Refusal{Reason: reason, Rule: rule}); reason != "" {
-		lines = append(lines, reason)
+	if text := w.refused(language, why); text != "" {
+		lines = append(lines, text)
 	}
-	return strings.Join(append(lines, fmt.Sprintf(b.Policy.Rule, w.Said(language, rule))), "\n")
+	return strings.Join(append(lines, fmt.Sprintf(b.Policy.Rule, w.Said(language, why.Rule))), "\n")
 }
 
 // PolicyHelp says how /policy is used.

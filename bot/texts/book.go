@@ -3,6 +3,8 @@
 // one. What is not sentences, such as which of them is said when, is in Go.
 package texts
 
+import "github.com/zephbot/zephbot/policy/reason"
+
 // book contains all sentences of one language. A part is a table of its file, a field a sentence: ended.stopped_nothing
 // is Ended.StoppedNothing. What a sentence leaves open (%s, %d) is the same in every language, in any order (%[2]s).
 type book struct {
@@ -39,7 +41,9 @@ type book struct {
 	Schedule  scheduleBook
 	Privacy   privacyBook
 
-	// English sentences of the policy and of tools in this language; nil = this is English
+	Reason map[reason.Code]string // why calls are allowed, asked about or refused
+
+	// English sentences of tools in this language; nil = this is English
 	reasons func() *phrases
 }
 
@@ -128,7 +132,7 @@ type policyBook struct {
 	Head, Help                        string
 	Rule                              string // name
 	Effects                           map[string]string
-	SomeReason, SomeRefusal           string // of a rule, of a tool: what is not in the table of reasons
+	SomeRefusal                       string // of a tool: what is not in the table of its sentences
 }
 
 // commandBook is what commands answer.

@@ -190,6 +190,8 @@ func (r *reader) sentence(at string, known reflect.Value, said any) string {
 		r.problem("%s is empty", at)
 	case !maps.Equal(verbs(text), verbs(english)):
 		r.problem("%s must leave open what English does: %q, not %q", at, english, text)
+	case !slices.Equal(inner.FindAllString(text, -1), inner.FindAllString(english, -1)):
+		r.problem("%s must have the same reason in it as %q", at, english)
 	case edges(text) != edges(english):
 		r.problem("%s must begin and end with the same spaces as %q", at, english)
 	default:
@@ -263,6 +265,9 @@ func verbs(text string) map[string]string {
 	}
 	return found
 }
+
+// inner is the gap of a reason inside another one.
+var inner = regexp.MustCompile(`\{:?of\}`)
 
 // edges says whether a text begins and ends with space: such a text is a part of a sentence.
 func edges(text string) [2]bool {

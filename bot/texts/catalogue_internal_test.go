@@ -59,9 +59,14 @@ more = "%d ĝis %d"
 does = "jesi"
 [commands.list.hepl]
 does = "helpi"
+[reason]
+rule_denies = "Regulo malpermesas %s."
+rule_allows = "Regulo permesas."
+runs_uncertain = "Ne certas, kion %s faras."
+nobody = "Neniu."
 [reasons]
-"A rule denies {}." = "Regulo malpermesas {}."
-"A rule allows {}." = "Regulo permesas."
+"server {}" = "servilo {}"
+"autonomy {}" = "aŭtonomio"
 "Nobody says this." = "Neniu."
 `)}
 	s := read(files)
@@ -80,24 +85,27 @@ does = "helpi"
 		{b.Commands.List["approve"].Does, "jesi"},
 		{b.Commands.List["approve"].Example, "/approve akun"},
 		{b.Commands.List["deny"].Does, english.Commands.List["deny"].Does},
+		{b.Reason["rule_denies"], "Regulo malpermesas %s."},
+		{b.Reason["runs_uncertain"], english.Reason["runs_uncertain"]},
 		{b.Quota.List.Names[User], english.Quota.List.Names[User]},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%q, want %q", tt.got, tt.want)
 		}
 	}
-	if said, ok := b.reasons().say("A rule denies `x`."); !ok || said != "Regulo malpermesas `x`." {
+	if said, ok := b.reasons().say("server x"); !ok || said != "servilo x" {
 		t.Errorf("reason: %q", said)
 	}
-	if said, ok := b.reasons().say("A rule allows `x`."); ok {
+	if said, ok := b.reasons().say("autonomy full"); ok {
 		t.Errorf("a reason without its gap: %q", said)
 	}
 	all := strings.Join(s.problems, "\n")
 	for _, want := range []string{
 		"eo.toml: ended.stopped_nothing must be a text", "eo.toml: ended.limit.one must leave open what English does", "eo.toml: ended.key must leave open",
 		"eo.toml: ended.refusal is empty", "eo.toml: ended.gone is missing", "eo.toml: ended.stoped is no sentence", "eo.toml: grants.more must leave open",
-		"eo.toml: commands.list.hepl is no sentence", `eo.toml: reasons: "A rule allows {}." must have the same gaps`, `eo.toml: reasons: "Nobody says this." is no sentence in English`,
-		`eo.toml: reasons: "read" is missing`,
+		"eo.toml: commands.list.hepl is no sentence", `eo.toml: reasons: "autonomy {}" must have the same gaps`, `eo.toml: reasons: "Nobody says this." is no sentence in English`,
+		`eo.toml: reasons: "trusted" is missing`, "eo.toml: reason.rule_allows must leave open", "eo.toml: reason.runs_uncertain must have the same reason in it",
+		"eo.toml: reason.nobody is no sentence", "eo.toml: reason.no_rule is missing",
 	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("not reported: %s", want)

@@ -1,6 +1,10 @@
 package texts
 
-import "reflect"
+import (
+	"reflect"
+
+	"github.com/zephbot/zephbot/policy/reason"
+)
 
 // Drafts reports whether sentences of some part are still in Go, in English and German only: its field in the book is
 // not exported.
@@ -12,3 +16,6 @@ func Drafts() bool {
 	}
 	return false
 }
+
+// EnglishReasons are the sentences of en.toml.
+func EnglishReasons() map[reason.Code]string { return in("en").Reason }

@@ -8,21 +8,19 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
-// Reason says why a call needs approval or is refused. The policy gives its reasons in English sentences, which the
-// audit keeps; a reader of another language gets the same sentence in theirs. A sentence without a translation is
-// replaced by general words rather than shown in English.
-func (w Words) Reason(language, english string) string {
-	b := w.in(language)
-	if b.reasons == nil || english == "" {
+// Reason says why a call needs approval or is refused. english is the same sentence as the record of it has; it is said as
+// it is if the record is of another version, which has no reason, or one that is not known here.
+func (w Words) Reason(language string, why reason.Reason, english string) string {
+	if !why.Known() {
 		return english
 	}
-	if text, ok := b.reasons().say(english); ok {
-		first, size := utf8.DecodeRuneInString(text)
-		return string(unicode.ToUpper(first)) + text[size:]
-	}
-	return b.Policy.SomeReason
+	text := why.In(w.in(language).Reason)
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:]
 }
 
 // Note says where a call runs and under which limits. Its parts are separated by " · "; a part without a translation,
@@ -123,11 +121,6 @@ func (p *phrases) fill(mark, words string) string {
 		return p.list(words, " + ")
 	case "{-}":
 		return ""
-	}
-	if words == "this" {
-		if said, ok := p.say(words); ok {
-			return said
-		}
 	}
 	return words
 }

@@ -4,35 +4,46 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 func TestReason(t *testing.T) {
 	t.Parallel()
-	for english, want := range map[string]string{
-		"":                             "",
-		"No rule allows `touch it`.":   "Keine Regel erlaubt `touch it`.",
-		"No rule allows write on `a`.": "Keine Regel erlaubt das Schreiben auf `a`.",
-		"No rule allows `a. on b`.":    "Keine Regel erlaubt `a. on b`.",
-		"No rule allows `echo A rule denies x.\nmore`.":                                     "Keine Regel erlaubt `echo A rule denies x.\nmore`.",
-		"A rule denies to delete `/a b`.":                                                   "Eine Regel verbietet das Löschen: `/a b`.",
-		"It may write `/etc/x`, which a rule denies.":                                       "Möglich ist das Schreiben von `/etc/x`, was eine Regel verbietet.",
-		"It is not certain what `$x: y` runs: the command name comes from input.":           "Es ist nicht sicher, was `$x: y` ausführt: der Name des Befehls kommt aus der Eingabe.",
-		"It is not certain what `eval x` runs: something that has no German words.":         "Es ist nicht sicher, was `eval x` ausführt.",
-		"It is not certain which files `cat $x` reads: a word is not known before it runs.": "Es ist nicht sicher, welche Dateien `cat $x` liest: ein Wort steht erst fest, wenn es läuft.",
-		"`--output` of git diff writes a file, and the rule does not name it.":              "`--output` kann mehr, als die Regel nennt.",
-		"The redirection in `a > b` writes to `b`.":                                         "Die Umleitung in `a > b` schreibt nach `b`.",
-		"`.bashrc` is obeyed by every shell: its content decides what later commands do.":   "Nach `.bashrc` richten sich Programme beim Start: Was dort steht, bestimmt, was spätere Befehle tun.",
-		"A sentence of tomorrow.":                                                           "Eine Regel verlangt hier eine Entscheidung.",
+	clause := reason.New(reason.FunctionExported)
+	for _, tt := range []struct {
+		language string
+		why      reason.Reason
+		want     string
+	}{
+		{"de", reason.New(reason.NoRule, "`touch it`"), "Keine Regel erlaubt `touch it`."},
+		{"de", reason.New(reason.NoRule, "`100 %s {of}`"), "Keine Regel erlaubt `100 %s {of}`."},
+		{"de", reason.New(reason.NoRule, "`x`").Quoting(""), "Keine Regel erlaubt das."},
+		{"de", reason.New(reason.RunsUncertain, "`x`").With(clause).Quoting(""), "Es ist nicht sicher, was das hier ausführt: eine Funktion geht an andere Shells."},
+		{"de", reason.New(reason.NoRuleOn, "`a`").With(reason.Verb("write")), "Keine Regel erlaubt das Schreiben auf `a`."},
+		{"de", reason.New(reason.NoRuleOn, "`a`").With(reason.Verb("x%s:y")), "Keine Regel erlaubt x%s:y auf `a`."},
+		{"de", reason.New(reason.FilesUncertain, "`cat $x`"), "Es ist nicht sicher, welche Dateien `cat $x` liest."},
+		{"de", reason.Reason{Code: reason.OptionUnnamed, Args: []string{"`--output`"}, Detail: "of git diff writes a file"}, "`--output` kann mehr, als die Regel nennt."},
+		{"de", reason.New(reason.Tried).With(reason.New(reason.WantedWrite, "`a`")), "Er wurde dort versucht, wo er nichts ändern kann, und wollte `a` schreiben."},
+		{"es", reason.New(reason.RuleDeniesUse, "`/a b`").With(reason.Verb("write")), "Una regla prohíbe escribir: `/a b`."},
+		{"ru", reason.New(reason.RedirectionWrites, "`a > b`", "`b`"), "Перенаправление в `a > b` пишет в `b`."},
+		{"en", reason.New(reason.RuleDenies, "`rm`"), "A rule denies `rm`."},
+		{"de", reason.Reason{}, "as recorded"},
+		{"de", reason.New("of_tomorrow"), "as recorded"},
+		{"de", reason.New(reason.NoRule), "as recorded"},
 	} {
-		if got := w.Reason("de", english); got != want {
-			t.Errorf("%q: %q, want %q", english, got, want)
-		}
-		if got := w.Reason("en", english); got != english {
-			t.Errorf("English changed: %q", got)
+		if got := w.Reason(tt.language, tt.why, "as recorded"); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.why, got, tt.want)
 		}
 	}
 	if got := w.Note("de", "server x · untrusted · The server says: it only reads, it reaches other systems. It is not a trusted server."); got !=
@@ -41,19 +52,53 @@ func TestReason(t *testing.T) {
 	}
 }
 
-func TestReasonsElsewhere(t *testing.T) {
+// TestReasonOfOldRecord: what an older version stored has only its English sentence, which is shown as it is.
+func TestReasonOfOldRecord(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ language, english, want string }{
-		{"es", "A rule denies to write `/a b`.", "Una regla prohíbe escribir: `/a b`."},
-		{"es", "A rule denies `rm`.", "Una regla prohíbe `rm`."},
-		{"es", "It is not certain what `$x` runs: the text cannot be parsed.", "No es seguro qué ejecuta `$x`: el texto no se puede analizar."},
-		{"ru", "No rule allows read, write on `a`.", "Ни одно правило не разрешает читать, записывать: `a`."},
-		{"ru", "The tool bash is blocked for 3 more min because it failed too often (5 of 6 calls).", "Инструмент bash отключён ещё на 3 мин, потому что слишком часто не срабатывал."},
-		{"ru", "A sentence of tomorrow.", "Правило требует здесь решения."},
-	} {
-		if got := w.Reason(tt.language, tt.english); got != tt.want {
-			t.Errorf("%q: %q, want %q", tt.english, got, tt.want)
+	old := texts.Refusal{Tool: "bash", Args: "{}", Reason: "No rule allows `x`.", Rule: "default: ask (no matching rules)"}
+	if got := w.Why("de", []texts.Refusal{old}); !strings.Contains(got, old.Reason) {
+		t.Error(got)
+	}
+}
+
+// TestReasonsHaveSentences: every language says every code; the files of languages are checked for it as they are read,
+// and English is what the audit log says. No code is left that nothing gives.
+func TestReasonsHaveSentences(t *testing.T) {
+	t.Parallel()
+	var source strings.Builder
+	for _, pattern := range []string{"policy/*.go", "policy/command/*.go", "policy/reason/reason.go", "tools/*/*.go", "agent/*/*.go"} {
+		files, err := filepath.Glob("../../" + pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatal(pattern, err)
 		}
+		for _, name := range files {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasSuffix(name, "_test.go") {
+				source.Write(data)
+			}
+		}
+	}
+	word := regexp.MustCompile(`[A-Za-z]+`)
+	used := map[string]bool{}
+	for _, name := range word.FindAllString(source.String(), -1) {
+		used[strings.ToLower(name)] = true
+	}
+	for code, english := range reason.English() {
+		said := reason.New(code, slices.Repeat([]string{"x"}, strings.Count(english, "%s"))...)
+		for _, l := range w.Languages() {
+			if got := w.Reason(l, said, ""); l != "en" && got == w.Reason("en", said, "") && code != reason.Name || got == "" || strings.Contains(got, "%!") {
+				t.Errorf("%s: %s says %q", code, l, got)
+			}
+		}
+		if name := strings.ReplaceAll(string(code), "_", ""); !used[name] && !strings.HasPrefix(string(code), "verb_") {
+			t.Errorf("nothing gives the reason %s", code)
+		}
+	}
+	if diff := cmp.Diff(reason.English(), texts.EnglishReasons()); diff != "" {
+		t.Errorf("en.toml says other words than the audit log (-audit +en.toml):\n%s", diff)
 	}
 }
 
@@ -75,76 +120,6 @@ func TestSandboxElsewhere(t *testing.T) {
 	}
 }
 
-// TestEveryReasonIsTranslated looks into the source of the policy: what a reason begins with must have a sentence
-// in every language.
-func TestEveryReasonIsTranslated(t *testing.T) {
-	t.Parallel()
-	files, err := filepath.Glob("../../policy/*.go")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
-	found := 0
-	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			for _, sentence := range sentences(n) {
-				found++
-				for _, l := range w.Languages()[1:] {
-					if got := w.Reason(l, sentence); got == w.Reason(l, "A sentence of tomorrow.") {
-						t.Errorf("%s: %q is not in [reasons] of languages/%s.toml", name, sentence, l)
-					}
-				}
-			}
-			return true
-		})
-	}
-	if found < 25 {
-		t.Errorf("only %d reasons found: does the policy still build them as this test expects?", found)
-	}
-}
-
-// sentences are the reasons that a node of the policy's source makes, with `x` for what is only known when it runs.
-func sentences(n ast.Node) []string {
-	switch n := n.(type) {
-	case *ast.CompositeLit:
-		values := map[string]string{}
-		for _, e := range n.Elts {
-			if kv, ok := e.(*ast.KeyValueExpr); ok {
-				if key, ok := kv.Key.(*ast.Ident); ok {
-					values[key.Name] = text(kv.Value)
-				}
-			}
-		}
-		switch _, about := values["about"]; {
-		case values["Reason"] != "" && strings.HasSuffix(values["Reason"], "."):
-			return []string{values["Reason"]}
-		case about && values["after"] != "" && values["after"] != "x":
-			return []string{values["before"] + "`x`" + values["after"]}
-		case values["before"] != "" && strings.HasSuffix(values["before"], "."):
-			return []string{values["before"]}
-		}
-	case *ast.CallExpr: // ask(before, about, after) and the like
-		if name, ok := n.Fun.(*ast.Ident); ok && name.Name == "ask" && len(n.Args) == 3 && text(n.Args[2]) != "x" {
-			return []string{text(n.Args[0]) + "`x`" + text(n.Args[2])}
-		}
-	case *ast.AssignStmt:
-		var list []string
-		for _, value := range n.Rhs {
-			if s := text(value); strings.HasSuffix(s, ".") && strings.Contains(s, " ") && s[0] >= 'A' && s[0] <= 'Z' {
-				list = append(list, s)
-			}
-		}
-		return list
-	}
-	return nil
-}
-
 // text is a string as the source builds it, with x for the parts that are not written there.
 func text(e ast.Expr) string {
 	switch e := e.(type) {
@@ -152,16 +127,8 @@ func text(e ast.Expr) string {
 		if s, err := strconv.Unquote(e.Value); err == nil {
 			return s
 		}
-	case *ast.SelectorExpr:
-		if e.Sel.Name == "Why" { // what an option does: "of git diff writes a file"
-			return "of x"
-		}
 	case *ast.BinaryExpr:
 		return text(e.X) + text(e.Y)
-	case *ast.CallExpr:
-		if name, ok := e.Fun.(*ast.Ident); ok && name.Name == "quoted" {
-			return "`x`"
-		}
 	}
 	return "x"
 }

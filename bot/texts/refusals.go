@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // Refusal is a call of a tool that did not run.
@@ -13,7 +14,9 @@ type Refusal struct {
 	Tool   string
 	Args   string // JSON, as the model gave them
 	Reason string // in English, as the policy or the tool says it
-	Rule   string // that decided; "" = the tool itself, or a limit
+	// Because is Reason for readers of other languages; the zero value where a tool refused.
+	Because reason.Reason
+	Rule    string // that decided; "" = the tool itself, or a limit
 }
 
 // argsLength bounds the arguments in an explanation, in UTF-16 units.
@@ -54,6 +57,9 @@ var byTool = []string{"", "not possible"}
 
 // refused says why a call was refused, in words of the policy or of the tool.
 func (w Words) refused(language string, r *Refusal) string {
+	if r.Because.Known() {
+		return w.Reason(language, r.Because.Map(func(s string) string { return w.shown(language, s) }), "")
+	}
 	b, english := w.in(language), w.shown(language, r.Reason)
 	if b.reasons == nil || english == "" {
 		return english
@@ -64,7 +70,7 @@ func (w Words) refused(language string, r *Refusal) string {
 	if slices.Contains(byTool, r.Rule) {
 		return b.Policy.SomeRefusal
 	}
-	return b.Policy.SomeReason
+	return english
 }
 
 // cureOf says what would allow what a rule refuses.

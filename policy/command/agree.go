@@ -3,6 +3,8 @@ package command
 import (
 	"slices"
 
+	"github.com/zephbot/zephbot/policy/reason"
+
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -14,33 +16,33 @@ const reasonArithmetic = "arithmetic may run code that is hidden in a value"
 // for names again.
 func (w *walker) agree() (doubt bool) {
 	plain := readPlain(w.src, make([]token, 0, len(w.tokens)))
-	reason, doubt := plain.differs(w.tokens)
-	if reason != "" {
-		w.indirect(reason)
+	why, doubt := plain.differs(w.tokens)
+	if why.Code != "" {
+		w.indirect(why)
 	}
 	return doubt
 }
 
-// differs returns why a text is not plain, or how its tokens differ from those of another reading; "" if it is plain
+// differs returns why a text is not plain, or how its tokens differ from those of another reading; none if it is plain
 // and they are equal. It sorts both lists.
-func (r *plainReader) differs(tokens []token) (reason string, doubt bool) {
+func (r *plainReader) differs(tokens []token) (why reason.Reason, doubt bool) {
 	if r.reason != "" {
 		return notPlain(r.reason), r.doubt
 	}
 	slices.Sort(r.tokens)
 	slices.Sort(tokens)
 	if !slices.Equal(r.tokens, tokens) {
-		return "two readings of the text differ about what runs", true
+		return reason.New(reason.TextReadings), true
 	}
-	return "", false
+	return reason.Reason{}, false
 }
 
 // notPlain returns the reason for a person.
-func notPlain(reason string) string {
-	if reason == reasonArithmetic {
-		return reason
+func notPlain(why string) reason.Reason {
+	if why == reasonArithmetic {
+		return reason.New(reason.ArithmeticRuns)
 	}
-	return "the text has " + reason + ", which shells may read differently"
+	return reason.Reason{Code: reason.TextUnplain, Detail: why}
 }
 
 // mark stores, for agree, what the parser found at a node.

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/zephbot/zephbot/policy/reason"
+
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -38,11 +40,11 @@ type Script struct {
 	Commands []Command
 	// Redirects are all redirections at any depth.
 	Redirects []Redirect
-	// Indirect says in words why it is uncertain what runs; empty if it is certain.
-	Indirect []string
-	// Doubts says in words what may make a known command do more than its words say: a variable that is not known to be
+	// Indirect says why it is uncertain what runs; empty if it is certain.
+	Indirect []reason.Reason
+	// Doubts says what may make a known command do more than its words say: a variable that is not known to be
 	// harmless, a script in another language. It does not matter where a command can change nothing.
-	Doubts []string
+	Doubts []reason.Reason
 	// Problem says why the text cannot be parsed; "" if it can. Commands then contains what a rough reading found.
 	Problem string
 	// RunsDownload is true when an interpreter gets its program from a network command ("curl … | bash").
@@ -117,10 +119,10 @@ func Parse(text string) Script {
 	if f.out.Problem == "" {
 		if utf8.ValidString(text) {
 			if strings.Contains(text, "\r") {
-				f.indirect("the text contains a carriage return")
+				f.indirect(reason.New(reason.TextReturn))
 			}
 		} else {
-			f.indirect("the text is not valid UTF-8")
+			f.indirect(reason.New(reason.TextEncoding))
 		}
 		f.out.Problem = f.parse(text, place{})
 	}
@@ -129,7 +131,7 @@ func Parse(text string) Script {
 	}
 	f.resolve()
 	if f.arrays && f.values {
-		f.indirect("the value that a declaration gives to an array may be run as code")
+		f.indirect(reason.New(reason.ArrayDeclared))
 	}
 	return f.out
 }
@@ -144,13 +146,35 @@ func (s Script) Judged() bool { return s.Followed() && len(s.Doubts) == 0 }
 // Certain reports whether everything that would run is known, and that it does what the words say.
 func (s Script) Certain() bool { return s.Judged() && len(s.Reasons()) == 0 }
 
-// Reasons says in words why a script that can be parsed is not Certain.
-func (s Script) Reasons() []string {
+// Unclear is the first reason why a script is not Certain.
+func (s Script) Unclear() reason.Reason {
+	switch s.Problem {
+	case "":
+		return s.Reasons()[0]
+	case tooLong:
+		return reason.New(reason.TextLong)
+	case hasNul:
+		return reason.New(reason.TextNul)
+	case tooDeep:
+		return reason.New(reason.TextBrackets)
+	}
+	return reason.Reason{Code: reason.TextUnparsed, Detail: s.Problem}
+}
+
+// Problems of a text that is not given to the parser.
+const (
+	tooLong = "the command is longer than 64 KiB"
+	hasNul  = "the command contains a NUL byte"
+	tooDeep = "the command has too many nested brackets"
+)
+
+// Reasons says why a script that can be parsed is not Certain.
+func (s Script) Reasons() []reason.Reason {
 	reasons := slices.Concat(s.Indirect, s.Doubts)
 	for i := range s.Commands {
 		for _, v := range s.Commands[i].Sets {
 			if !v.Harmless {
-				reasons = append(reasons, decidesPrograms(v.Name, "an assignment"))
+				reasons = append(reasons, setBy(anAssignment, reason.SetsPrograms, clip(v.Name)))
 			}
 		}
 	}
@@ -160,16 +184,16 @@ func (s Script) Reasons() []string {
 // unreadable returns why a text is not given to the parser at all; "" if it is.
 func unreadable(text string) string {
 	if len(text) > MaxText {
-		return "the command is longer than 64 KiB"
+		return tooLong
 	}
 	open := 0
 	for i := range len(text) {
 		switch text[i] {
 		case 0:
-			return "the command contains a NUL byte"
+			return hasNul
 		case '(', '{', '[':
 			if open++; open > maxBrackets {
-				return "the command has too many nested brackets"
+				return tooDeep
 			}
 		case ')', '}', ']':
 			open = max(open-1, 0)
@@ -216,16 +240,16 @@ type finder struct {
 }
 
 // indirect adds a reason, once.
-func (f *finder) indirect(reason string) {
-	if len(f.out.Indirect) < maxReasons && !slices.Contains(f.out.Indirect, reason) {
-		f.out.Indirect = append(f.out.Indirect, reason)
+func (f *finder) indirect(why reason.Reason) {
+	if len(f.out.Indirect) < maxReasons && !slices.ContainsFunc(f.out.Indirect, why.Equal) {
+		f.out.Indirect = append(f.out.Indirect, why)
 	}
 }
 
 // doubt adds a doubt, once.
-func (f *finder) doubt(reason string) {
-	if len(f.out.Doubts) < maxReasons && !slices.Contains(f.out.Doubts, reason) {
-		f.out.Doubts = append(f.out.Doubts, reason)
+func (f *finder) doubt(why reason.Reason) {
+	if len(f.out.Doubts) < maxReasons && !slices.ContainsFunc(f.out.Doubts, why.Equal) {
+		f.out.Doubts = append(f.out.Doubts, why)
 	}
 }
 
@@ -235,11 +259,11 @@ func (f *finder) nested(text, via string, at place) {
 	at.stdin = nil
 	f.budget -= len(text)
 	if at.nest > maxDepth || f.budget < 0 {
-		f.indirect("commands are nested too deeply to follow")
+		f.indirect(reason.New(reason.TextNested))
 		return
 	}
 	if problem := f.parse(text, at); problem != "" {
-		f.indirect("the text given to " + via + " cannot be parsed: " + problem)
+		f.indirect(reason.Reason{Code: reason.GivenUnparsed, Args: []string{via}, Detail: problem})
 		f.rough(text, at)
 	}
 }

@@ -1,5 +1,7 @@
 package command
 
+import "github.com/zephbot/zephbot/policy/reason"
+
 import "strings"
 
 // handler handles what a command runs besides itself.
@@ -20,7 +22,7 @@ func (f *finder) command(words []word, at place) {
 	d := f.out.Commands[index-1].judge()
 	f.out.Commands[index-1].Departures = d.found
 	if first.mark != 0 && first.mark != MarkTilde {
-		f.indirect("the command name " + clip(first.text) + " comes from an expansion or a pattern")
+		f.indirect(reason.New(reason.NameExpands, clip(first.text)))
 		f.lastTake = index
 		return
 	}

@@ -32,7 +32,7 @@ func TestAttackVariables(t *testing.T) {
 	for name := range strings.FieldsSeq(names) {
 		for _, text := range setting(name, "./evil") {
 			s := command.Parse(text)
-			if reasons := strings.Join(s.Reasons(), "; "); s.Certain() || !strings.Contains(reasons, name) {
+			if reasons := fmt.Sprint(s.Reasons()); s.Certain() || !strings.Contains(reasons, name) {
 				t.Errorf("%q: certain is %v, the reasons are %q", text, s.Certain(), reasons)
 			}
 		}

@@ -12,8 +12,8 @@ func ParseWithoutFinder(text string) (problem string) { return (*finder)(nil).pa
 
 // ReadPlain reads text by the plain grammar alone and says why it is not plain, or "".
 func ReadPlain(text string) string {
-	reason, _ := readPlain(text, nil).differs(nil)
-	return reason
+	why, _ := readPlain(text, nil).differs(nil)
+	return why.String()
 }
 
 // TableOf returns the first program of the table of options for a program; "" if it has none.

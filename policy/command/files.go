@@ -3,6 +3,8 @@ package command
 import (
 	"slices"
 	"strings"
+
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // Use is a set of what a command does with a file.
@@ -43,8 +45,8 @@ type Files struct {
 	// Bases are the directories at which relative paths may start: "" is the working directory, others are where the
 	// script changes to.
 	Bases []string
-	// Unknown says why some paths are not known; "" if all are.
-	Unknown string
+	// Unknown says why some paths are not known; none if all are.
+	Unknown reason.Reason
 	// Deep is a command that may read files that it does not name; "" for none.
 	Deep string
 	// Objects is a git command that shows content from the repository; "" for none.
@@ -77,7 +79,7 @@ func (s Script) Files() Files {
 		f.redirect(&s.Redirects[i])
 	}
 	if s.Problem != "" {
-		f.unknown("the text cannot be parsed")
+		f.unknown(reason.New(reason.FilesUnparsed))
 	}
 	return f.out
 }
@@ -90,8 +92,8 @@ type files struct {
 	home, pwd bool // $HOME, $PWD are unchanged
 }
 
-func (f *files) unknown(why string) {
-	if f.out.Unknown == "" {
+func (f *files) unknown(why reason.Reason) {
+	if f.out.Unknown.Code == "" {
 		f.out.Unknown = why
 	}
 }
@@ -108,7 +110,7 @@ func (f *files) add(file File) {
 		return
 	}
 	if len(f.out.List) == maxFiles {
-		f.unknown("it names too many files")
+		f.unknown(reason.New(reason.FilesMany))
 		return
 	}
 	f.seen[file] = true
@@ -124,7 +126,7 @@ func (f *files) base(dir string) {
 		return
 	}
 	if len(f.out.Bases) >= maxBases {
-		f.unknown("it goes to too many directories")
+		f.unknown(reason.New(reason.GoesFar))
 		return
 	}
 	// A relative directory can start at any of the previous ones.
@@ -147,7 +149,7 @@ func (f *files) enters(c *Command) {
 		case at >= len(c.Words):
 			f.base("~")
 		case c.Words[at] == "-":
-			f.unknown("it goes back to a directory")
+			f.unknown(reason.New(reason.GoesBack))
 		default:
 			f.enter(c, at, c.Words[at])
 		}
@@ -177,7 +179,7 @@ func (f *files) enter(c *Command, i int, text string) {
 		f.base(path)
 		return
 	}
-	f.unknown("it goes to a directory that is not known before it runs")
+	f.unknown(reason.New(reason.GoesUnknown))
 }
 
 // path returns the meaning of a word: its text, with a home directory as "~".
@@ -216,7 +218,7 @@ func (f *files) expand(source string) (path string, ok bool) {
 func (f *files) wordPath(text string, mark Mark, use Use, sure bool) {
 	path, pattern, ok := f.path(text, mark)
 	if !ok {
-		f.unknown("a word is not known before it runs")
+		f.unknown(reason.New(reason.WordUnknown))
 		return
 	}
 	f.add(File{Path: path, Use: use, Sure: sure, Pattern: pattern})
@@ -270,7 +272,7 @@ func (f *files) command(c *Command) {
 	// An expansion in a word was handled with the word.
 	if c.Dynamic && (c.mark(0)&MarkExpansion != 0 ||
 		!slices.ContainsFunc(c.Marks, func(m Mark) bool { return m&MarkExpansion != 0 })) {
-		f.unknown("its words are not known before it runs")
+		f.unknown(reason.New(reason.WordsUnknown))
 	}
 }
 

@@ -43,7 +43,7 @@ func described(s command.Script) string {
 	for _, b := range f.Bases[1:] {
 		list = append(list, "in:"+b)
 	}
-	for name, value := range map[string]string{"unknown": f.Unknown, "deep": f.Deep, "objects": f.Objects} {
+	for name, value := range map[string]string{"unknown": f.Unknown.String(), "deep": f.Deep, "objects": f.Objects} {
 		if value != "" {
 			list = append(list, name+"("+value+")")
 		}
@@ -154,7 +154,7 @@ func TestFilesAreBounded(t *testing.T) {
 	}
 	for text, want := range map[string]string{"cat" + words.String(): "it names too many files", dirs.String() + "cat a": "it goes to too many directories"} {
 		f := command.Parse(text).Files()
-		if diff := cmp.Diff(want, f.Unknown); diff != "" {
+		if diff := cmp.Diff(want, f.Unknown.String()); diff != "" {
 			t.Errorf("unknown (-want +got):\n%s", diff)
 		}
 		if len(f.List) > 256 || len(f.Bases) > 8 {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // judge compares a command with the table of its program, and returns what it found; without a table, nothing. Only what the
@@ -22,10 +24,10 @@ func (f *finder) follow(d departing, words []word, at place) {
 	ends := d.row.follows()
 	for _, each := range d.found {
 		if each.Starts || ends && strings.HasSuffix(each.Why, effectOf("|writes")) {
-			f.doubt(clip(each.Option) + " " + each.Why)
+			f.doubt(reason.Reason{Code: reason.OptionDoes, Args: []string{clip(each.Option)}, Detail: each.Why})
 		}
 		if ends && each.Unknown {
-			f.indirect("the options of " + d.title + " cannot be read for sure")
+			f.indirect(reason.New(reason.OptionsUnread, d.title))
 		}
 	}
 	options := words[1:min(d.end, len(words))]
@@ -34,7 +36,7 @@ func (f *finder) follow(d departing, words []word, at place) {
 	}
 	for _, w := range options {
 		if d.row.starts && w.splits() && (w.added || d.row.execs || strings.IndexByte("-$`\"", w.text[0]) >= 0) {
-			f.doubt("an expansion among the words of " + d.title + " may be an option that starts a program")
+			f.doubt(reason.New(reason.OptionExpands, d.title))
 		}
 	}
 	for _, set := range d.sets {
@@ -56,7 +58,7 @@ func (f *finder) follow(d departing, words []word, at place) {
 		own, rest = words[1:d.from], words[d.from:]
 	}
 	if slices.ContainsFunc(own, func(w word) bool { return w.mark&^MarkTilde != 0 }) {
-		f.indirect("the options of " + d.title + " cannot be read for sure")
+		f.indirect(reason.New(reason.OptionsUnread, d.title))
 	}
 	if len(d.codes) > 0 && !d.row.sets {
 		return
@@ -102,7 +104,7 @@ func (f *finder) inner(via string, words []word, at place) {
 		return
 	}
 	if at.nest >= maxDepth {
-		f.indirect("commands are nested too deeply to follow")
+		f.indirect(reason.New(reason.TextNested))
 		return
 	}
 	at = at.below(via)

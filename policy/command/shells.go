@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // shell reports whether name is a shell with the option -c.
@@ -15,7 +17,7 @@ func bashLike(name string) bool { return is("bash-like", name) }
 // shell follows sh -c TEXT or a here-document, or records that the program is not known.
 func (f *finder) shell(name string, words []word, at place) {
 	if !bashLike(name) {
-		f.indirect(name + " has another grammar than bash")
+		f.indirect(reason.New(reason.ShellGrammar, name))
 	}
 	withText, input, i := false, false, 1
 	for ; i < len(words); i++ {
@@ -45,17 +47,17 @@ func (f *finder) shell(name string, words []word, at place) {
 // shellShort parses short options of a shell and returns how many following words they take.
 func (f *finder) shellShort(name, option string, rest []word) (used int) {
 	if strings.ContainsAny(option, "il") {
-		f.indirect("the shell reads a start-up file")
+		f.indirect(reason.New(reason.ShellStartup))
 	}
 	if strings.Trim(option[1:], "ceuxvfnpshilmoO") != "" {
-		f.indirect("an option of " + name + " changes how the shell reads the text")
+		f.indirect(reason.New(reason.ShellOption, name))
 	}
 	if !strings.ContainsAny(option, "oO") || len(rest) == 0 {
 		return 0
 	}
 	if rest[0].mark != 0 ||
 		!listed("errexit nounset pipefail xtrace verbose noglob noclobber nullglob globstar dotglob", rest[0].text) {
-		f.indirect("an option of " + name + " changes how the shell reads the text")
+		f.indirect(reason.New(reason.ShellOption, name))
 	}
 	return 1
 }
@@ -64,10 +66,10 @@ func (f *finder) shellShort(name, option string, rest []word) (used int) {
 func (f *finder) shellLong(option string, rest []word) int {
 	switch {
 	case option == "--rcfile" || option == "--init-file":
-		f.indirect("the shell reads a start-up file")
+		f.indirect(reason.New(reason.ShellStartup))
 		return min(1, len(rest))
 	case strings.HasPrefix(option, "--rcfile=") || strings.HasPrefix(option, "--init-command") || option == "--login":
-		f.indirect("the shell reads a start-up file")
+		f.indirect(reason.New(reason.ShellStartup))
 	}
 	return 0
 }
@@ -78,11 +80,11 @@ func (f *finder) program(name string, words []word, i int, withText bool, at pla
 	case withText && i < len(words):
 		f.code(name+" -c", words[i], at)
 	case withText:
-		f.indirect(name + " -c has no text")
+		f.indirect(reason.New(reason.ShellTextless, name))
 	case i >= len(words) || words[i].text == "-" || stdinFile(words[i].text):
 		f.stdinProgram(name, at)
 	case words[i].mark&^MarkTilde != 0 || words[i].added:
-		f.indirect(name + " runs a file that is not known before")
+		f.indirect(reason.New(reason.ShellFile, name))
 		f.lastTake = len(f.out.Commands)
 	}
 }
@@ -97,13 +99,12 @@ func stdinFile(name string) bool {
 func (f *finder) stdinProgram(name string, at place) {
 	in := at.stdin
 	if in == nil || !in.known || in.here || !bashLike(name) {
-		f.indirect(name + " reads what it runs from its input")
+		f.indirect(reason.New(reason.ShellInput, name))
 		f.lastTake = len(f.out.Commands)
 	}
 	if in != nil && shell(name) {
 		if strings.Contains(strings.TrimSpace(in.text), "\n") {
-			f.indirect("the commands that " + name +
-				" reads may read the lines behind them, which are commands no more then")
+			f.indirect(reason.New(reason.CommandsBehind, name))
 		}
 		f.nested(in.text, name, at)
 	}
@@ -113,7 +114,7 @@ func (f *finder) stdinProgram(name string, at place) {
 func (f *finder) code(via string, text word, at place) {
 	// File names to which a pattern expands would be read as code too.
 	if text.mark&^MarkTilde != 0 || text.added {
-		f.indirect("the text given to " + via + " is not known before it runs")
+		f.indirect(reason.New(reason.GivenUnknown, via))
 		f.lastTake = len(f.out.Commands)
 		return
 	}
@@ -148,7 +149,7 @@ func (f *finder) interpreter(name string, words []word, at place) {
 	for i, w := range words[1:] {
 		switch text := w.text; {
 		case w.dynamic() || w.added:
-			f.indirect(name + " runs a program that is not known before")
+			f.indirect(reason.New(reason.ProgramUnknown, name))
 			f.lastTake = len(f.out.Commands)
 			return
 		case text == "-" || stdinFile(text):
@@ -185,7 +186,7 @@ func (f *finder) trap(name string, words []word, at place) {
 // source records a file that is run in the same shell.
 func (f *finder) source(name string, words []word, _ place) {
 	if len(words) > 1 {
-		f.indirect(name + " runs the commands of a file in this shell")
+		f.indirect(reason.New(reason.SourcesFile, name))
 		f.lastTake = len(f.out.Commands)
 	}
 }
@@ -198,7 +199,7 @@ func (f *finder) changesShell(name string, words []word, _ place) {
 		func(w word) bool { return w.mark != 0 || strings.Contains(w.text, "x") }):
 	case name == "shopt" && keepsGrammar(words[1:]):
 	default:
-		f.indirect(name + " changes what commands mean or runs code")
+		f.indirect(reason.New(reason.ChangesMeaning, name))
 	}
 }
 

@@ -3,6 +3,8 @@ package command
 import (
 	"slices"
 	"strings"
+
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // ObeyedByShell reports whether bash itself obeys a variable, also if it is not in the environment. No rule covers it.
@@ -35,12 +37,12 @@ func (f *finder) value(name, value, by string) {
 func (f *finder) inShell(name, value, by string) bool {
 	switch {
 	case calculated(name):
-		f.indirect(by + " sets " + clip(name) + ", whose value bash calculates")
+		f.indirect(setBy(by, reason.SetsCalculated, clip(name)))
 	case ObeyedByShell(name):
-		f.indirect(by + " sets " + clip(name) + ", which decides what runs")
+		f.indirect(setBy(by, reason.SetsRuns, clip(name)))
 	case locale(name) && value != "C" && value != "POSIX" && !strings.HasSuffix(strings.ToLower(value), ".utf-8") &&
 		!strings.HasSuffix(value, ".utf8"):
-		f.indirect(by + " sets " + clip(name) + ", which decides how the shell reads characters")
+		f.indirect(setBy(by, reason.SetsReading, clip(name)))
 	default:
 		return false
 	}
@@ -59,11 +61,11 @@ func setForCommands(name string) bool {
 // exports records that by sets a variable for programs. The value is in source form if it is not known.
 func (f *finder) exports(name, value, by string) {
 	if ObeyedByShell(name) {
-		f.indirect(by + " sets " + clip(name) + ", which decides what runs")
+		f.indirect(setBy(by, reason.SetsRuns, clip(name)))
 		return
 	}
 	if !harmless(name, value) {
-		f.doubt(decidesPrograms(name, by))
+		f.doubt(setBy(by, reason.SetsPrograms, clip(name)))
 	}
 }
 
@@ -73,9 +75,16 @@ func harmless(name, value string) bool {
 	return known && (len(values) == 0 || slices.Contains(values, value))
 }
 
-// decidesPrograms is the reason for a variable that is not harmless.
-func decidesPrograms(name, by string) string {
-	return by + " sets " + clip(name) + ", which may decide what programs do"
+// anAssignment sets a variable where no program does.
+const anAssignment = ""
+
+// setBy is the reason for a variable that a program, or an assignment, sets.
+func setBy(by string, code reason.Code, variable string) reason.Reason {
+	r := reason.New(code, variable)
+	if by == anAssignment {
+		return r.With(reason.New(reason.Assignment))
+	}
+	return r.With(reason.New(reason.Name, by))
 }
 
 // locale reports whether the variable changes which bytes are one character.
@@ -119,10 +128,10 @@ func (f *finder) declares(name string, words []word, _ place) {
 		case len(w.text) > 1 && (w.text[0] == '-' || w.text[0] == '+') && w.mark == 0:
 			f.declareOption(name, w.text)
 		case !isName(variable) || !assigned && w.mark != 0 || !f.declared && !w.oneWord():
-			f.indirect("the variable that " + name + " sets is not known before")
+			f.indirect(reason.New(reason.VariableUnknown, name))
 		case strings.HasPrefix(value, "("):
 			// declare -a x='($(command))' runs the command.
-			f.indirect("the value that " + name + " gives to an array may be run as code")
+			f.indirect(reason.New(reason.ArrayValue, name))
 		default:
 			f.values = f.values || assigned && w.dynamic()
 			f.names(name, w.text)
@@ -136,14 +145,14 @@ func (f *finder) declares(name string, words []word, _ place) {
 // declareOption records the type that an option of declare gives to a variable.
 func (f *finder) declareOption(name, option string) {
 	if strings.Contains(option, "n") && name != "export" {
-		f.indirect("a variable becomes a name for another")
+		f.indirect(reason.New(reason.VariableRenamed))
 	}
 	if strings.Contains(option, "i") {
-		f.indirect(reasonArithmetic)
+		f.indirect(reason.New(reason.ArithmeticRuns))
 	}
 	f.arrays = f.arrays || strings.ContainsAny(option, "aA")
 	if strings.Contains(option, "f") && name == "export" {
-		f.indirect("a function is handed to other shells")
+		f.indirect(reason.New(reason.FunctionExported))
 	}
 }
 
@@ -152,7 +161,7 @@ func (f *finder) names(builtin, text string) {
 	variable, value, _ := strings.Cut(text, "=")
 	variable, index, subscript := strings.Cut(strings.TrimSuffix(variable, "+"), "[")
 	if subscript && strings.Trim(index, "0123456789]") != "" {
-		f.indirect(builtin + " runs code hidden in the name of a variable")
+		f.indirect(reason.New(reason.NameRuns, builtin))
 	}
 	f.value(variable, value, builtin)
 }
@@ -161,7 +170,7 @@ func (f *finder) names(builtin, text string) {
 func (f *finder) fillsVariable(name string, words []word, _ place) {
 	switch name {
 	case "let":
-		f.indirect(reasonArithmetic)
+		f.indirect(reason.New(reason.ArithmeticRuns))
 		return
 	case "printf", "wait":
 		f.byDashName(name, words)
@@ -180,10 +189,10 @@ func (f *finder) named(name string, words []word) {
 		option := len(w.text) > 1 && w.text[0] == '-'
 		f.arrays = f.arrays || mapfile || option && strings.Contains(w.text, "a")
 		if mapfile && option && strings.Contains(w.text, "C") {
-			f.indirect(name + " -C runs code")
+			f.indirect(reason.New(reason.RunsCode, name))
 		}
 		if !w.oneWord() || w.dynamic() && !isNoName(name, words[i].text) {
-			f.indirect("the variable that " + name + " sets is not known before")
+			f.indirect(reason.New(reason.VariableUnknown, name))
 			continue
 		}
 		f.names(name, w.text)
@@ -214,7 +223,7 @@ func (f *finder) byDashName(name string, words []word) {
 		switch {
 		case words[i].mark&^MarkTilde != 0 || words[i].added:
 			if !harmlessStart(text) {
-				f.indirect("the variable that " + name + " sets is not known before")
+				f.indirect(reason.New(reason.VariableUnknown, name))
 			}
 			f.counts(name, text, true, words[i+1:])
 			return
@@ -227,7 +236,7 @@ func (f *finder) byDashName(name string, words []word) {
 		case text == option && i+1 < len(words):
 			i++
 			if words[i].mark != 0 || words[i].added {
-				f.indirect("the variable that " + name + " sets is not known before")
+				f.indirect(reason.New(reason.VariableUnknown, name))
 			}
 			f.names(name, words[i].text)
 		case strings.HasPrefix(text, option):
@@ -251,7 +260,7 @@ func (f *finder) counts(name, format string, dynamic bool, rest []word) {
 	}
 	for _, w := range rest {
 		if w.mark != 0 || w.added {
-			f.indirect("the variable that printf sets is not known before")
+			f.indirect(reason.New(reason.VariableUnknown, "printf"))
 			continue
 		}
 		f.names(name, w.text)
@@ -274,14 +283,14 @@ func (f *finder) tested(words []word) {
 	}
 	for i, w := range words {
 		if !w.oneWord() {
-			f.indirect("test may look at a variable that is not known before")
+			f.indirect(reason.New(reason.TestUnknown))
 		}
 		if (w.text == "-v" || w.text == "-R") && i+1 < len(words) && !isName(words[i+1].text) {
-			f.indirect("test runs code hidden in the name of a variable")
+			f.indirect(reason.New(reason.NameRuns, "test"))
 		}
 	}
 	if slices.ContainsFunc(words, word.dynamic) && mayTestVariable(words) {
-		f.indirect("test may look at a variable that is not known before")
+		f.indirect(reason.New(reason.TestUnknown))
 	}
 }
 
@@ -306,19 +315,19 @@ func (f *finder) sets(name string, words []word, _ place) {
 		text := words[i].text
 		switch {
 		case words[i].mark != 0 || words[i].added:
-			f.indirect(name + " gets options that are not known before")
+			f.indirect(reason.New(reason.OptionsUnknown, name))
 			return
 		case text == "--" || len(text) < 2 || text[0] != '-' && text[0] != '+':
 			return
 		case strings.Trim(text[1:], "euxvfCo") != "" || strings.Count(text, "o") > 1:
-			f.indirect(name + " " + clip(text) + " changes how the shell reads the text")
+			f.indirect(reason.New(reason.OptionReading, name, clip(text)))
 			return
 		}
 		if strings.HasSuffix(text, "o") && i+1 < len(words) {
 			i++
 			if words[i].mark != 0 || !listed("errexit nounset pipefail xtrace verbose noglob noclobber",
 				words[i].text) {
-				f.indirect(name + " -o " + clip(words[i].text) + " changes how the shell reads the text")
+				f.indirect(reason.New(reason.OptionReading, name, "-o "+clip(words[i].text)))
 				return
 			}
 		}

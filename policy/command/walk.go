@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zephbot/zephbot/policy/reason"
+
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -122,7 +124,7 @@ func (w *walker) call(n *syntax.CallExpr) {
 	}
 	w.room = words
 	if len(words) == 0 {
-		w.indirect("a command name is empty before expansion")
+		w.indirect(reason.New(reason.NameEmpty))
 		return
 	}
 	w.written = w.src[n.Args[0].Pos().Offset():n.Args[len(n.Args)-1].End().Offset()]
@@ -162,9 +164,9 @@ func (w *walker) assign(n *syntax.Assign) {
 	w.arrays = w.arrays || n.Array != nil
 	if n.Name != nil && !n.Naked {
 		if w.prefixes[n] {
-			w.inShell(n.Name.Value, w.assigned(n), "an assignment")
+			w.inShell(n.Name.Value, w.assigned(n), anAssignment)
 		} else {
-			w.value(n.Name.Value, w.assigned(n), "an assignment")
+			w.value(n.Name.Value, w.assigned(n), anAssignment)
 		}
 		if n.Value != nil {
 			w.give(n.Name.Value, w.single(n.Value))
@@ -178,7 +180,7 @@ func (w *walker) prefix(n *syntax.Assign) Variable {
 	v.Known = !n.Append && n.Array == nil && (n.Value == nil || w.single(n.Value).mark&^MarkPattern == 0)
 	v.Harmless = harmless(v.Name, v.Value)
 	if ObeyedByShell(v.Name) {
-		w.exports(v.Name, v.Value, "an assignment")
+		w.exports(v.Name, v.Value, anAssignment)
 	}
 	return v
 }
@@ -225,9 +227,9 @@ func (w *walker) redirects(list []*syntax.Redirect) *stdin {
 			red.Writes = writes(n.Op, target)
 			switch {
 			case socket(target.text):
-				w.indirect("a redirection opens a network connection")
+				w.indirect(reason.New(reason.RedirectionNetwork))
 			case n.Op == syntax.RdrIn && target.mark&^MarkTilde != 0:
-				w.indirect("a redirection reads a file that is not known before, or opens a network connection")
+				w.indirect(reason.New(reason.RedirectionUnknown))
 			}
 		}
 		w.out.Redirects = append(w.out.Redirects, red)

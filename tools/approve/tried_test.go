@@ -7,6 +7,7 @@ import (
 
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/grant"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/approve"
 	"github.com/zephbot/zephbot/tools/shell"
@@ -24,7 +25,7 @@ func readingCall() *tools.Call {
 func TestTried(t *testing.T) {
 	t.Parallel()
 	hash := approve.Hash(readingCall())
-	const why = "It wanted to write."
+	const why = "It was tried where it can change nothing, and failed there."
 	for _, tc := range []struct {
 		name     string
 		lookup   approve.Lookup
@@ -56,7 +57,7 @@ func TestTried(t *testing.T) {
 				if tc.enough {
 					return &tools.Result{}, nil
 				}
-				return nil, &tools.Walled{Why: why}
+				return nil, &tools.Walled{Because: reason.New(reason.Tried).With(reason.New(reason.WantedRefused))}
 			})(t.Context(), c)
 			var pending *tools.Pending
 			switch {

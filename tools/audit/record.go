@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -46,6 +47,7 @@ type record struct {
 	Truncated   bool            `json:"truncated,omitempty"`
 	Effect      string          `json:"policy_effect,omitempty"`
 	Rule        string          `json:"policy_match,omitempty"`
+	ReasonCode  reason.Code     `json:"reason_code,omitempty"` // of the decision
 	ApprovedBy  string          `json:"approved_by,omitempty"`
 	Cleared     string          `json:"mark_cleared,omitempty"`  // flagged source whose mark ApprovedBy has cleared
 	Layer       string          `json:"layer_applied,omitempty"` // SHA-256 of what ApprovedBy saw beforehand, and what was done
@@ -161,6 +163,7 @@ func (l *Log) line(call *tools.Call, res *tools.Result, err error) *record {
 	if t.MCPServer != "" {
 		r.Server = t.MCPServer
 	}
+	r.ReasonCode = t.Because.Code
 	r.ServerError, r.Judge = l.text(t.MCPErrorCode), l.text(t.Judge)
 	r.Cleared, r.Layer = l.text(t.Cleared), cut(t.Layer, maxName)
 	r.Injection, r.Correlation = t.Injection, cut(t.Correlation, maxName)

@@ -13,6 +13,7 @@ import (
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/policy/grant"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -83,7 +84,7 @@ func (g *gate) pass(ctx context.Context, call *tools.Call) error {
 		call.Follow = g.follow(call, f, request)
 	}
 	call.Trail.Rule = d.Rule
-	call.Trail.Reason = d.Reason
+	call.Trail.Reason, call.Trail.Because = d.Reason, d.Because
 	call.Trail.Suspicious = request.Suspicious
 	call.Trail.Changed, call.Trail.Whole = d.Changed, d.Whole
 	call.Trail.Server = request.Server
@@ -113,7 +114,9 @@ func hidden(call *tools.Call) *tools.Error {
 		Message:    "The tool " + call.Def.Name + " is not permitted in this chat.",
 		Suggestion: "Use one of the tools you were offered.",
 	}
+	call.Trail.Because = reason.New(reason.ToolHidden, call.Def.Name)
 	if why := call.Tools.Why(call.Def.Name); why != "" {
+		call.Trail.Because = reason.Reason{}
 		call.Trail.Rule, e.Message = "not a tool of the sub-agent", why
 		e.Suggestion = "Use one of the tools you were offered, or say in your answer what you could not do."
 	}
@@ -131,6 +134,7 @@ func (g *gate) possible(ctx context.Context, call *tools.Call, effect policy.Eff
 		return nil
 	case call.BatchN > 0 && call.Definition == "":
 		call.Trail.Effect, call.Trail.Rule = string(policy.Deny), "not offered"
+		call.Trail.Because = reason.New(reason.ToolNotOffered, call.Def.Name)
 		return &tools.Error{
 			Category: tools.PolicyBlocked, Denied: true, Message: "The tool " + call.Def.Name +
 				" was not offered in this step.",

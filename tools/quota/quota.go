@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -39,7 +40,8 @@ func New(o Options) tools.Middleware {
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 			if place, _ := o.place(call); place > 0 && place > o.Max {
-				call.Trail.Effect, call.Trail.Rule, call.Trail.Reason = "deny", Rule, "The tool calls of this conversation are used up."
+				call.Trail.Effect, call.Trail.Rule = "deny", Rule
+				call.Trail.Explain(reason.New(reason.CallsUsedUp))
 				return nil, o.blocked(call)
 			}
 			return next(ctx, call)

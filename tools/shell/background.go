@@ -173,8 +173,8 @@ func (r *Runner) runBackground(ctx context.Context, run *backgroundRun, ws strin
 		return done
 	}
 	notes := r.remarks(o)
-	if why := o.tooLittle(ws); run.reading && why != "" {
-		notes = append(notes, "[note] nobody was asked about it: "+why+" Run it in the foreground, so that a person is asked.")
+	if why := o.tooLittle(ws); run.reading && why.Code != "" {
+		notes = append(notes, "[note] nobody was asked about it: "+why.String()+" Run it in the foreground, so that a person is asked.")
 	}
 	done.ExitCode = o.exitCode()
 	switch {

@@ -47,8 +47,8 @@ func (r *Runner) Output(ctx context.Context, call *tools.Call, text string) (*Ou
 	if err != nil {
 		return nil, startFailure(err)
 	}
-	if why := o.tooLittle(ws); reading(call) && why != "" {
-		return nil, &tools.Walled{Why: why}
+	if why := o.tooLittle(ws); reading(call) && why.Code != "" {
+		return nil, &tools.Walled{Because: why}
 	}
 	return &Output{Stdout: o.stdout, Stderr: o.stderr, Result: r.conclude(call, o, nil, nil)}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
@@ -40,34 +41,35 @@ var refusals = []string{ //nolint:gochecknoglobals // a table
 	"Read-only file system", "Permission denied", "Operation not permitted",
 }
 
-// tooLittle says for a person what a reading command wanted besides reading; "" if it ended well or for another reason.
-func (o *outcome) tooLittle(ws string) string {
-	const tried = "It was tried where it can change nothing, and "
+// tooLittle says what a reading command wanted besides reading; none if it ended well or for another reason.
+func (o *outcome) tooLittle(ws string) reason.Reason {
 	s := &o.status
 	switch {
 	case s.Hit != "":
-		return tried + "needed more than a command gets that nobody was asked about."
+		return tried(reason.New(reason.WantedMore))
 	case o.ending != ended || s.Signal == "" && s.Code == 0:
-		return ""
+		return reason.Reason{}
 	case s.Blind && containsAny(o.stderr, refusals):
-		return tried + "failed there."
+		return tried(reason.New(reason.WantedRefused))
 	case strings.Contains(o.stderr, "No space left on device"):
-		return tried + "needed more than a command gets that nobody was asked about."
+		return tried(reason.New(reason.WantedMore))
 	}
-	if wanted := o.wanted(ws); wanted != "" {
-		return tried + wanted + "."
+	if wanted := o.wanted(ws); wanted.Code != "" {
+		return tried(wanted)
 	}
-	return ""
+	return reason.Reason{}
 }
 
-// wanted says what a reading command tried besides reading; "" if that was nothing.
-func (o *outcome) wanted(ws string) string {
+func tried(what reason.Reason) reason.Reason { return reason.New(reason.Tried).With(what) }
+
+// wanted says what a reading command tried besides reading; none if that was nothing.
+func (o *outcome) wanted(ws string) reason.Reason {
 	s := &o.status
 	switch {
 	case len(s.Tried) == 0:
-		return ""
+		return reason.Reason{}
 	case s.Tried[0].Verb == sandbox.Connects:
-		return "wanted to reach the network"
+		return reason.New(reason.WantedNetwork)
 	}
 	verb := s.Tried[0].Verb
 	const most = 3
@@ -83,21 +85,17 @@ func (o *outcome) wanted(ws string) string {
 	if len(names) == 0 {
 		names = []string{"a file"}
 	}
-	what := string(verb)
-	if verb == sandbox.Alters {
-		what = "change the properties of"
-	}
-	return "wanted to " + what + " " + strings.Join(names, ", ")
+	return reason.New(wants[verb], strings.Join(names, ", "))
 }
 
 // hushed is a note for the model about a reading command that ended with exit code 0 although it was refused something;
 // "" if it was not.
 func (o *outcome) hushed(ws string) string {
 	wanted := o.wanted(ws)
-	if wanted == "" || o.ending != ended || o.status.Signal != "" || o.status.Code != 0 {
+	if wanted.Code == "" || o.ending != ended || o.status.Signal != "" || o.status.Code != 0 {
 		return ""
 	}
-	return "[note] it ran where nothing can be changed, and " + wanted + ", which was refused. If that is needed, run it " +
+	return "[note] it ran where nothing can be changed, and " + wanted.String() + ", which was refused. If that is needed, run it " +
 		"so that it fails then (set -eo pipefail, no || true), and a person is asked"
 }
 
@@ -116,4 +114,10 @@ func containsAny(text string, parts []string) bool {
 		}
 	}
 	return false
+}
+
+// wants are the reasons why a command that may only read is asked about, by what it tried first.
+var wants = map[sandbox.Verb]reason.Code{ //nolint:gochecknoglobals // a table
+	sandbox.Writes: reason.WantedWrite, sandbox.Creates: reason.WantedCreate, sandbox.Deletes: reason.WantedDelete,
+	sandbox.Moves: reason.WantedMove, sandbox.Alters: reason.WantedProperties,
 }

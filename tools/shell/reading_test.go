@@ -45,7 +45,7 @@ func TestReadingCommand(t *testing.T) {
 		got, err := k.tool.Run(t.Context(), c)
 		walled, is := errors.AsType[*tools.Walled](err)
 		switch {
-		case is != (want.walled != "") || is && !strings.Contains(walled.Why, want.walled):
+		case is != (want.walled != "") || is && !strings.Contains(walled.Error(), want.walled):
 			t.Errorf("%q: %v, want %q", text, err, want.walled)
 		case !is && err != nil:
 			t.Errorf("%q: %v", text, err)

@@ -355,8 +355,8 @@ func (r *Runner) foreground(ctx context.Context, call *tools.Call, text, ws stri
 	if err != nil {
 		return nil, startFailure(err)
 	}
-	if why := o.tooLittle(ws); reading(call) && why != "" {
-		return nil, &tools.Walled{Why: why}
+	if why := o.tooLittle(ws); reading(call) && why.Code != "" {
+		return nil, &tools.Walled{Because: why}
 	}
 	var lines []string
 	if note := o.hushed(ws); reading(call) && note != "" {

@@ -1,0 +1,243 @@
+package reason
+
+// Code says which reason it is. Codes are stored and logged: one that was released keeps its name and its arguments.
+type Code string
+
+// Codes, each with its English sentence in english.
+const (
+	SourceBlocked      Code = "source_blocked"
+	SourceQuarantined  Code = "source_quarantined"
+	CommandNever       Code = "command_never"
+	CommandBlocked     Code = "command_blocked"
+	NetworkOff         Code = "network_off"
+	ReadsInside        Code = "reads_inside"
+	TriedHarmless      Code = "tried_harmless"
+	Tried              Code = "tried"
+	WantedMore         Code = "wanted_more"
+	WantedRefused      Code = "wanted_refused"
+	WantedNetwork      Code = "wanted_network"
+	WantedWrite        Code = "wanted_write"
+	WantedCreate       Code = "wanted_create"
+	WantedDelete       Code = "wanted_delete"
+	WantedMove         Code = "wanted_move"
+	WantedProperties   Code = "wanted_properties"
+	AutonomyFull       Code = "autonomy_full"
+	AutonomyReadonly   Code = "autonomy_readonly"
+	WayNetwork         Code = "way_network"
+	WayServer          Code = "way_server"
+	WayPages           Code = "way_pages"
+	WayAddress         Code = "way_address"
+	ContentFlagged     Code = "content_flagged"
+	MemoryForeign      Code = "memory_foreign"
+	PolicyDenies       Code = "policy_denies"
+	PolicyDefault      Code = "policy_default"
+	RuleDeniesUse      Code = "rule_denies_use"
+	RuleDenies         Code = "rule_denies"
+	RuleAllows         Code = "rule_allows"
+	RuleAsks           Code = "rule_asks"
+	RuleAsksThis       Code = "rule_asks_this"
+	NoRule             Code = "no_rule"
+	NoRuleThis         Code = "no_rule_this"
+	NoRuleOn           Code = "no_rule_on"
+	NoApprovalNeeded   Code = "no_approval_needed"
+	MayUseDenied       Code = "may_use_denied"
+	ReadAsks           Code = "read_asks"
+	ShowsRepository    Code = "shows_repository"
+	MayReadDenied      Code = "may_read_denied"
+	FilesUncertain     Code = "files_uncertain"
+	RunsUncertain      Code = "runs_uncertain"
+	GrantedSession     Code = "granted_session"
+	GrantedAlways      Code = "granted_always"
+	OptionUnnamed      Code = "option_unnamed"
+	VariableUnnamed    Code = "variable_unnamed"
+	RedirectionWrites  Code = "redirection_writes"
+	ConfirmPattern     Code = "confirm_pattern"
+	StartupFile        Code = "startup_file"
+	CallsUsedUp        Code = "calls_used_up"
+	ToolHidden         Code = "tool_hidden"
+	ToolNotOffered     Code = "tool_not_offered"
+	JudgeFailed        Code = "judge_failed"
+	JudgeRefuses       Code = "judge_refuses"
+	This               Code = "this"
+	Name               Code = "name"
+	VerbRead           Code = "verb_read"
+	VerbWrite          Code = "verb_write"
+	VerbEdit           Code = "verb_edit"
+	VerbCreate         Code = "verb_create"
+	VerbDelete         Code = "verb_delete"
+	VerbMove           Code = "verb_move"
+	VerbCopy           Code = "verb_copy"
+	WordUnknown        Code = "word_unknown"
+	WordsUnknown       Code = "words_unknown"
+	GoesBack           Code = "goes_back"
+	GoesUnknown        Code = "goes_unknown"
+	GoesFar            Code = "goes_far"
+	FilesMany          Code = "files_many"
+	DirectoryUnknown   Code = "directory_unknown"
+	TextUnparsed       Code = "text_unparsed"
+	FilesUnparsed      Code = "files_unparsed"
+	TextLong           Code = "text_long"
+	TextNul            Code = "text_nul"
+	TextBrackets       Code = "text_brackets"
+	TextReturn         Code = "text_return"
+	TextEncoding       Code = "text_encoding"
+	TextReadings       Code = "text_readings"
+	TextUnplain        Code = "text_unplain"
+	TextNested         Code = "text_nested"
+	GivenUnparsed      Code = "given_unparsed"
+	GivenUnknown       Code = "given_unknown"
+	NameExpands        Code = "name_expands"
+	NameEmpty          Code = "name_empty"
+	ArithmeticRuns     Code = "arithmetic_runs"
+	ArrayDeclared      Code = "array_declared"
+	ArrayValue         Code = "array_value"
+	OptionDoes         Code = "option_does"
+	OptionsUnread      Code = "options_unread"
+	OptionExpands      Code = "option_expands"
+	OptionsUnknown     Code = "options_unknown"
+	OptionReading      Code = "option_reading"
+	ShellOption        Code = "shell_option"
+	ShellGrammar       Code = "shell_grammar"
+	ShellStartup       Code = "shell_startup"
+	ShellTextless      Code = "shell_textless"
+	ShellFile          Code = "shell_file"
+	ShellInput         Code = "shell_input"
+	CommandsBehind     Code = "commands_behind"
+	Assignment         Code = "assignment"
+	ProgramUnknown     Code = "program_unknown"
+	SourcesFile        Code = "sources_file"
+	ChangesMeaning     Code = "changes_meaning"
+	SetsCalculated     Code = "sets_calculated"
+	SetsRuns           Code = "sets_runs"
+	SetsReading        Code = "sets_reading"
+	SetsPrograms       Code = "sets_programs"
+	VariableUnknown    Code = "variable_unknown"
+	VariableRenamed    Code = "variable_renamed"
+	FunctionExported   Code = "function_exported"
+	NameRuns           Code = "name_runs"
+	RunsCode           Code = "runs_code"
+	TestUnknown        Code = "test_unknown"
+	RedirectionNetwork Code = "redirection_network"
+	RedirectionUnknown Code = "redirection_unknown"
+)
+
+// english returns the sentences of all codes. %s are the arguments, in their order; {of} is the reason inside it, {:of} the same
+// behind a colon, or nothing; {} is a detail that has no translation.
+func english() map[Code]string {
+	return map[Code]string{
+		SourceBlocked:      "The source of this call is blocked.",
+		SourceQuarantined:  "The source of this call is quarantined and may only use tools that read.",
+		CommandNever:       "The command %s is never allowed here.",
+		CommandBlocked:     "The command %s is blocked by the operator.",
+		NetworkOff:         "Network commands such as %s are switched off.",
+		ReadsInside:        "The command only reads inside the allowed paths.",
+		TriedHarmless:      "The command is tried where it can change nothing.",
+		Tried:              "It was tried where it can change nothing, and {of}.",
+		WantedMore:         "needed more than a command gets that nobody was asked about",
+		WantedRefused:      "failed there",
+		WantedNetwork:      "wanted to reach the network",
+		WantedWrite:        "wanted to write %s",
+		WantedCreate:       "wanted to create %s",
+		WantedDelete:       "wanted to delete %s",
+		WantedMove:         "wanted to move %s",
+		WantedProperties:   "wanted to change the properties of %s",
+		AutonomyFull:       "The autonomy level is full, so nothing is asked.",
+		AutonomyReadonly:   "The autonomy level is readonly: only files and web pages may be read.",
+		WayNetwork:         "After text from %s, the network command %s may carry something of this conversation out.",
+		WayServer:          "After text from %s, this may carry something of this conversation to the server %s.",
+		WayPages:           "This turn has opened several pages of %s; which ones are chosen may carry something of this conversation there.",
+		WayAddress:         "I put this address together myself, after text from %s; it may carry something of this conversation to %s.",
+		ContentFlagged:     "Content from %s tried to give instructions in this conversation, so this needs a person's approval.",
+		MemoryForeign:      "This conversation contains text from %s, and these are not your own words, so keeping them needs a person's approval.",
+		PolicyDenies:       "A policy rule denies this.",
+		PolicyDefault:      "No policy rule allows this.",
+		RuleDeniesUse:      "A rule denies to {of} %s.",
+		RuleDenies:         "A rule denies %s.",
+		RuleAllows:         "A rule allows %s.",
+		RuleAsks:           "A rule wants a person to approve %s.",
+		RuleAsksThis:       "A rule wants a person to approve this.",
+		NoRule:             "No rule allows %s.",
+		NoRuleThis:         "No rule allows this.",
+		NoRuleOn:           "No rule allows {of} on %s.",
+		NoApprovalNeeded:   "This tool needs no approval.",
+		MayUseDenied:       "It may {of} %s, which a rule denies.",
+		ReadAsks:           "To read %s needs a person's approval.",
+		ShowsRepository:    "%s shows what the repository keeps, also of files that may not be read.",
+		MayReadDenied:      "%s may read files that need approval or may not be read.",
+		FilesUncertain:     "It is not certain which files %s reads{:of}.",
+		RunsUncertain:      "It is not certain what %s runs{:of}.",
+		GrantedSession:     "%s was approved for this conversation.",
+		GrantedAlways:      "An admin allowed %s permanently.",
+		OptionUnnamed:      "%s {}, and the rule does not name it.",
+		VariableUnnamed:    "%s is set, which may decide what programs do, and the rule does not name it with this value.",
+		RedirectionWrites:  "The redirection in %s writes to %s.",
+		ConfirmPattern:     "The operator wants a person to approve commands with %s.",
+		StartupFile:        "%s is obeyed by {}: its content decides what later commands do.",
+		CallsUsedUp:        "The tool calls of this conversation are used up.",
+		ToolHidden:         "The tool %s is not permitted in this chat.",
+		ToolNotOffered:     "The tool %s was not offered in this step.",
+		JudgeFailed:        "The safety check could not be made.",
+		JudgeRefuses:       "The safety check would have refused this: %s",
+		This:               "this",
+		Name:               "%s",
+		VerbRead:           "read",
+		VerbWrite:          "write",
+		VerbEdit:           "edit",
+		VerbCreate:         "create",
+		VerbDelete:         "delete",
+		VerbMove:           "move",
+		VerbCopy:           "copy",
+		WordUnknown:        "a word is not known before it runs",
+		WordsUnknown:       "its words are not known before it runs",
+		GoesBack:           "it goes back to a directory",
+		GoesUnknown:        "it goes to a directory that is not known before it runs",
+		GoesFar:            "it goes to too many directories",
+		FilesMany:          "it names too many files",
+		DirectoryUnknown:   "its working directory is not known",
+		TextUnparsed:       "{}",
+		FilesUnparsed:      "the text cannot be parsed",
+		TextLong:           "the command is longer than 64 KiB",
+		TextNul:            "the command contains a NUL byte",
+		TextBrackets:       "the command has too many nested brackets",
+		TextReturn:         "the text contains a carriage return",
+		TextEncoding:       "the text is not valid UTF-8",
+		TextReadings:       "two readings of the text differ about what runs",
+		TextUnplain:        "the text has {}, which shells may read differently",
+		TextNested:         "commands are nested too deeply to follow",
+		GivenUnparsed:      "the text given to %s cannot be parsed: {}",
+		GivenUnknown:       "the text given to %s is not known before it runs",
+		NameExpands:        "the command name %s comes from an expansion or a pattern",
+		NameEmpty:          "a command name is empty before expansion",
+		ArithmeticRuns:     "arithmetic may run code that is hidden in a value",
+		ArrayDeclared:      "the value that a declaration gives to an array may be run as code",
+		ArrayValue:         "the value that %s gives to an array may be run as code",
+		OptionDoes:         "%s {}",
+		OptionsUnread:      "the options of %s cannot be read for sure",
+		OptionExpands:      "an expansion among the words of %s may be an option that starts a program",
+		OptionsUnknown:     "%s gets options that are not known before",
+		OptionReading:      "%s %s changes how the shell reads the text",
+		ShellOption:        "an option of %s changes how the shell reads the text",
+		ShellGrammar:       "%s has another grammar than bash",
+		ShellStartup:       "the shell reads a start-up file",
+		ShellTextless:      "%s -c has no text",
+		ShellFile:          "%s runs a file that is not known before",
+		ShellInput:         "%s reads what it runs from its input",
+		CommandsBehind:     "the commands that %s reads may read the lines behind them, which are commands no more then",
+		Assignment:         "an assignment",
+		ProgramUnknown:     "%s runs a program that is not known before",
+		SourcesFile:        "%s runs the commands of a file in this shell",
+		ChangesMeaning:     "%s changes what commands mean or runs code",
+		SetsCalculated:     "{of} sets %s, whose value bash calculates",
+		SetsRuns:           "{of} sets %s, which decides what runs",
+		SetsReading:        "{of} sets %s, which decides how the shell reads characters",
+		SetsPrograms:       "{of} sets %s, which may decide what programs do",
+		VariableUnknown:    "the variable that %s sets is not known before",
+		VariableRenamed:    "a variable becomes a name for another",
+		FunctionExported:   "a function is handed to other shells",
+		NameRuns:           "%s runs code hidden in the name of a variable",
+		RunsCode:           "%s -C runs code",
+		TestUnknown:        "test may look at a variable that is not known before",
+		RedirectionNetwork: "a redirection opens a network connection",
+		RedirectionUnknown: "a redirection reads a file that is not known before, or opens a network connection",
+	}
+}
