@@ -55,17 +55,24 @@ func (w *write) setAside() {
 		}
 	}
 	var accounts [3][]string
-	limits := []int64{}
+	limits, charged := []int64{}, []int64{}
 	if w.guess {
 		for _, a := range w.needs.Accounts {
 			for i, text := range []string{a.Scope, a.Unit, a.Window} {
 				accounts[i] = append(accounts[i], text)
 			}
 			limits = append(limits, state.Limit(w.result.Asides, a))
+			n := int64(0)
+			for i := range w.change.Charges {
+				if c := &w.change.Charges[i]; a.Has(c.Scope, c.Unit, c.Day) {
+					n += c.N
+				}
+			}
+			charged = append(charged, n)
 		}
 	}
 	if l.Owner == "" && len(limits) == 0 {
 		return
 	}
-	w.do(setAside, l.Holder, l.Owner, l.Turn, scopes, units, days, ns, accounts[0], accounts[1], accounts[2], limits)
+	w.do(setAside, l.Holder, l.Owner, l.Turn, scopes, units, days, ns, accounts[0], accounts[1], accounts[2], limits, charged)
 }

@@ -95,7 +95,7 @@ func TestHoldsAreLockedInOrder(t *testing.T) {
 	const rounds, rows = 60, 300
 	aside := func(owner string) error {
 		_, err := conn.Exec(t.Context(), `SELECT put_aside('turn', $1, 'turn', scopes, array_fill('microusd'::text, ARRAY[$2::int]), array_fill('2026-03-01'::text, ARRAY[$2::int]),
-			array_fill(5::bigint, ARRAY[$2::int]), '{}', '{}', '{}', '{}')
+			array_fill(5::bigint, ARRAY[$2::int]), '{}', '{}', '{}', '{}', '{}')
 			FROM (SELECT ARRAY(SELECT 'user/' || lpad(i::text, 3, '0') FROM generate_series($2::int, 1, -1) i) AS scopes) AS a`, owner, rows)
 		return err
 	}
