@@ -103,39 +103,30 @@ func (o onPath[In]) tool(t *toolset) (tools.Tool, error) {
 
 // changes returns the tool's function of that name; nil for a tool that changes nothing.
 func (o onPath[In]) changes(t *toolset) func(ctx context.Context, call *tools.Call, in In) (tools.Changes, error) {
-	if !o.writes {
-		return nil
-	}
-	return func(ctx context.Context, call *tools.Call, in In) (c tools.Changes, err error) {
-		s, err := t.enter(ctx, call.Origin, false)
-		if err != nil {
-			return c, err
-		}
-		defer s.close()
-		p, err := o.place(s, in)
-		if err != nil {
-			return c, err
-		}
-		return s.changes(p)
-	}
+	return about(o, t, (*scope).changes)
 }
 
 // states returns the tool's State; nil for a tool that changes nothing.
 func (o onPath[In]) states(t *toolset) func(ctx context.Context, call *tools.Call, in In) ([]tools.FileState, error) {
+	return about(o, t, (*scope).states)
+}
+
+// about returns a function that tells something about the place of a call; nil for a tool that changes nothing.
+func about[In, Out any](o onPath[In], t *toolset, tell func(*scope, ...place) (Out, error)) func(ctx context.Context, call *tools.Call, in In) (Out, error) {
 	if !o.writes {
 		return nil
 	}
-	return func(ctx context.Context, call *tools.Call, in In) ([]tools.FileState, error) {
+	return func(ctx context.Context, call *tools.Call, in In) (out Out, err error) {
 		s, err := t.enter(ctx, call.Origin, false)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		defer s.close()
 		p, err := o.place(s, in)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
-		return s.states(p)
+		return tell(s, p)
 	}
 }
 
