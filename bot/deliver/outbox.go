@@ -5,6 +5,7 @@ package deliver
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -168,7 +169,7 @@ func (o *Outbox) idle() bool {
 }
 
 // resume reads rows for a later time into memory, with all others of their chats, so that no younger row overtakes an
-// older one. It returns false if ctx ended first.
+// older one, and has the pacer wait as the last process was told to. It returns false if ctx ended first.
 func (o *Outbox) resume(ctx context.Context) bool {
 	for n := 0; ctx.Err() == nil; n++ {
 		now := o.deps.Now()
@@ -176,8 +177,13 @@ func (o *Outbox) resume(ctx context.Context) bool {
 		if err == nil {
 			later := map[string]bool{}
 			for i := range rows {
-				if rows[i].NotBefore.After(now) {
-					later[rows[i].Place.ChatKey()] = true
+				left := rows[i].NotBefore.Sub(now)
+				if left <= 0 {
+					continue
+				}
+				later[rows[i].Place.ChatKey()] = true
+				if strings.HasPrefix(rows[i].Problem, string(bot.Throttled)) { // a request before the time is over lengthens it
+					o.deps.Pacer.Freeze(rows[i].Place, left)
 				}
 			}
 			rows = slices.DeleteFunc(rows, func(r bot.Row) bool {

@@ -408,3 +408,39 @@ func TestMove(t *testing.T) {
 		}
 	})
 }
+
+// A bot that was told to wait does so after a restart too: each request until then would lengthen the wait, and a bot
+// that is restarted often would never be let in again.
+func TestFloodWaitSurvivesARestart(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := setup(t)
+		flood := true
+		w.sender.answer = func(*bot.Row) error {
+			if flood {
+				return &bot.SendError{Outcome: bot.Throttled, RetryAfter: 30 * time.Second, Err: errors.New("429")}
+			}
+			return nil
+		}
+		w.start()
+		for i := range 4 {
+			w.say(in(fmt.Sprint(i), row(bot.Final, "told to wait")))
+		}
+		pass(3 * time.Second)
+		w.stop()
+		before := len(w.sender.sent())
+		w.start()
+		for i := range 9 {
+			w.say(in(fmt.Sprint(100+i), row(bot.Final, "new")))
+		}
+		pass(20 * time.Second)
+		if n := len(w.sender.sent()); n != before {
+			t.Errorf("%d requests after the restart, while the bot has to wait", n-before)
+		}
+		flood = false
+		pass(time.Minute)
+		w.stop()
+		if got := w.sender.texts("108"); len(got) != 1 {
+			t.Errorf("after the wait: %q", got)
+		}
+	})
+}
