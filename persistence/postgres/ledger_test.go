@@ -15,8 +15,9 @@ import (
 
 // fleet are processes that share a database. They end cleanly, which buries them at once.
 type fleet struct {
-	url    string
-	stores map[string]*postgres.Store
+	cluster *pgtest.Cluster
+	url     string
+	stores  map[string]*postgres.Store
 }
 
 func (f *fleet) Start(t *testing.T, owner string) bot.Store {
@@ -35,10 +36,23 @@ func (f *fleet) Bury(t *testing.T, owner string) {
 
 func (*fleet) Most() int { return 2 }
 
+func (f *fleet) Crash(t *testing.T) bool {
+	t.Helper()
+	if testing.Short() {
+		return false
+	}
+	check(t, f.cluster.Crash())
+	until(t, "the server answers again", func() bool { return pgtest.Exec(t.Context(), f.url, "SELECT 1") == nil })
+	return true
+}
+
 func TestMoney(t *testing.T) {
 	t.Parallel()
-	cluster := pgtest.Shared(t)
-	f := &fleet{url: cluster.URL(cluster.Database(t, "")), stores: map[string]*postgres.Store{}}
+	pgtest.Shared(t) // skips the test if there is no PostgreSQL
+	cluster, err := pgtest.Start()
+	check(t, err)
+	t.Cleanup(func() { check(t, cluster.Close()) })
+	f := &fleet{cluster: cluster, url: cluster.URL(cluster.Database(t, "")), stores: map[string]*postgres.Store{}}
 	t.Cleanup(func() {
 		for _, store := range f.stores {
 			_ = store.Close()

@@ -21,6 +21,8 @@ func (h *heirs) Bury(t *testing.T, _ string) {
 
 func (*heirs) Most() int { return 1 }
 
+func (*heirs) Crash(*testing.T) bool { return false }
+
 func TestMoney(t *testing.T) {
 	t.Parallel()
 	storetest.Money(t, &heirs{open(t, sql.Options{})})

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -21,9 +22,12 @@ type Fleet interface {
 	Bury(t *testing.T, owner string)
 	// Most is how many processes can live at once.
 	Most() int
+	// Crash has the server of the database die at once and recover, while its processes live. It reports whether there is
+	// a server.
+	Crash(t *testing.T) bool
 }
 
-// Money plays random orders of turns that begin, calls that are reserved, settled and repeated, and processes that die, with
+// Money plays random orders of turns that begin, calls that are reserved, settled and repeated, and processes and servers that die, with
 // the money of one person and the turns of a bot, on some processes of a database. After each step the sums are those of
 // a model that knows nothing of stores: what is there is given to whom it is enough for, and to nobody else.
 func Money(t *testing.T, fleet Fleet) {
@@ -36,7 +40,7 @@ func Money(t *testing.T, fleet Fleet) {
 		for len(living) < fleet.Most() {
 			m.start()
 		}
-		ops := []func(){m.begin, m.reserve, m.reserve, m.reserve, m.settle, m.settle, m.again, m.die}
+		ops := []func(){m.begin, m.reserve, m.reserve, m.reserve, m.settle, m.settle, m.again, m.die, m.crash}
 		for range rapid.IntRange(1, 25).Draw(r, "steps") {
 			ops[rapid.IntRange(0, len(ops)-1).Draw(r, "step")]()
 			m.check()
@@ -59,6 +63,7 @@ type money struct {
 	last            *bot.Change // that was made
 	lastBy          string
 	n               int
+	crashed         bool // the server has died once
 }
 
 func (m *money) next(what string) string {
@@ -86,6 +91,9 @@ func (m *money) sum() (sum int64) {
 // apply makes a Change that has to be refused exactly if full is set.
 func (m *money) apply(owner string, change *bot.Change, full bool) *bot.Applied {
 	applied, err := m.living[owner].Apply(context.Background(), change)
+	for until := time.Now().Add(recovery); m.crashed && storeAway(err) && time.Now().Before(until); { // perhaps it was made
+		applied, err = m.living[owner].Apply(context.Background(), change)
+	}
 	_, refused := errors.AsType[*bot.NoRoom](err)
 	if err != nil && !refused || refused != full {
 		m.r.Fatalf("%s: %+v: %v; taken %d, held %v of %d; %d of %d turns", owner, change.Ledger, err, m.taken, m.held, m.most, m.turns, m.turnsMost)
@@ -188,6 +196,21 @@ func (m *money) again() {
 	}
 }
 
+// recovery is how long a server may take that has died.
+const recovery = 20 * time.Second
+
+// storeAway reports whether a Change may have been made or not, since the server died.
+func storeAway(err error) bool {
+	_, refused := errors.AsType[*bot.NoRoom](err)
+	return err != nil && !refused
+}
+
+func (m *money) crash() {
+	if rapid.IntRange(0, 11).Draw(m.r, "stays") == 0 { // a server takes long to recover
+		m.crashed = m.fleet.Crash(m.T) || m.crashed
+	}
+}
+
 func (m *money) die() {
 	if rapid.IntRange(0, 3).Draw(m.r, "lives") > 0 { // a process takes long to start
 		return
@@ -215,6 +238,9 @@ func (m *money) check() {
 			n           int64
 		}{{"user/" + m.name, "microusd", m.taken}, {"bot/" + m.name, "turns", m.turns}} {
 			got, err := store.Used(context.Background(), want.scope, want.unit, today)
+			for until := time.Now().Add(recovery); m.crashed && err != nil && time.Now().Before(until); {
+				got, err = store.Used(context.Background(), want.scope, want.unit, today)
+			}
 			if err != nil || got != want.n {
 				m.r.Fatalf("%s of %s: %d, want %d; %v", want.unit, want.scope, got, want.n, err)
 			}

@@ -226,13 +226,28 @@ func (c *Cluster) Close() error {
 }
 
 // Crash ends every session at once, without letting anything be stored that was not, and has the server start again from
-// its log: what happens when one of its processes is killed. It answers again after a moment.
+// its log: what happens when one of its processes is killed. When it returns, the sessions have ended; the server answers
+// again after a moment.
 func (c *Cluster) Crash() error {
 	pids, err := c.processes()
 	if err != nil {
 		return err
 	}
-	return syscall.Kill(pids[len(pids)-1], syscall.SIGKILL)
+	if err := syscall.Kill(pids[len(pids)-1], syscall.SIGKILL); err != nil {
+		return err
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for until := time.Now().Add(starting); time.Now().Before(until); <-tick.C {
+		now, err := c.processes()
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(pids[1:], func(pid int) bool { return slices.Contains(now[1:], pid) }) {
+			return nil
+		}
+	}
+	return errors.New("sessions of PostgreSQL outlive a crash")
 }
 
 // Pause stops every process of the server where it is, or lets them go on.
