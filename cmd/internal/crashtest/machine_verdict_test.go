@@ -316,7 +316,8 @@ func (m *machine) replied() {
 		}
 		shown := m.fake.Chat(p.chat)
 		for text, pattern := range replies {
-			ordered, plain, all := 0, 0, 0
+			ordered, plain := 0, 0
+			var all []string
 			for _, c := range m.commands {
 				if c.talker == p && c.text == text {
 					ordered++
@@ -329,13 +330,13 @@ func (m *machine) replied() {
 				if !msg.FromBot || !pattern.MatchString(msg.Text) {
 					continue
 				}
-				all++
+				all = append(all, fmt.Sprintf("%.100q", msg.Text))
 				if !strings.Contains(msg.Text, resent()) {
 					plain++
 				}
 			}
 			if plain > ordered {
-				m.fail("chat %d: %s was said %d times and answered %d times, %d of them without saying that it comes again", p.chat, text, ordered, all, plain)
+				m.fail("chat %d: to %s up to %d replies belong, and it was answered %d times, %d of them without saying that it comes again:\n    %s", p.chat, text, ordered, len(all), plain, strings.Join(all, "\n    "))
 			}
 		}
 	}
