@@ -13,6 +13,7 @@ import (
 	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
+	"github.com/zephbot/zephbot/tools/mcp/mcptest"
 )
 
 // guardedServer is an MCP server with one tool that wants a sign-in, and its authorization server, which says yes to
@@ -37,39 +38,7 @@ func guardedServer(t *testing.T) *httptest.Server {
 		"code_challenge_methods_supported": []string{"S256"}, "token_endpoint_auth_methods_supported": []string{"none"},
 	})
 	answer("POST /token", map[string]any{"access_token": "good", "token_type": "Bearer", "expires_in": 3600})
-	mux.HandleFunc("/mcp", func(rw http.ResponseWriter, r *http.Request) {
-		var req struct {
-			ID     json.RawMessage `json:"id"`
-			Method string          `json:"method"`
-		}
-		switch {
-		case r.Header.Get("Authorization") != "Bearer good":
-			rw.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+s.URL+`/meta"`)
-			rw.WriteHeader(http.StatusUnauthorized)
-			return
-		case r.Method != http.MethodPost:
-			rw.WriteHeader(http.StatusMethodNotAllowed)
-			return
-		case json.NewDecoder(r.Body).Decode(&req) != nil || len(req.ID) == 0:
-			rw.WriteHeader(http.StatusAccepted)
-			return
-		}
-		reply := map[string]any{"jsonrpc": "2.0", "id": req.ID}
-		switch req.Method {
-		case "initialize":
-			reply["result"] = map[string]any{
-				"protocolVersion": "2025-06-18", "capabilities": map[string]any{"tools": map[string]any{}}, "serverInfo": map[string]any{"name": "guarded", "version": "1"},
-			}
-		case "tools/list":
-			reply["result"] = map[string]any{"tools": []any{map[string]any{"name": "echo", "inputSchema": map[string]any{"type": "object"}}}}
-		case "ping":
-			reply["result"] = map[string]any{}
-		default:
-			reply["error"] = map[string]any{"code": -32601, "message": "no such method"}
-		}
-		rw.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(rw).Encode(reply) // as above
-	})
+	mux.HandleFunc("/mcp", mcptest.Guarded(func() string { return s.URL + "/meta" }, "good"))
 	return s
 }
 

@@ -231,18 +231,7 @@ func (r *run) promiseErase(ctx context.Context) error {
 }
 
 func (r *run) stepExport(ctx context.Context) (bool, error) {
-	shown := r.fake.Chat(ann)
-	switch {
-	case !r.listens():
-		return false, nil
-	case r.said == 0:
-		return false, r.say("please note " + canary)
-	case count(shown, noted1) == 0:
-		return false, nil
-	case r.said == 1:
-		return false, r.say("/export")
-	}
-	return r.over(ctx, count(shown, exported) > 0, "export_job")
+	return r.ordered(ctx, "/export", exported, "export_job")
 }
 
 // promiseExport: the file came once, and is not kept.
@@ -251,6 +240,11 @@ func (r *run) promiseExport(ctx context.Context) error {
 }
 
 func (r *run) stepRecap(ctx context.Context) (bool, error) {
+	return r.ordered(ctx, "/recap", recapText, "recap_job")
+}
+
+// ordered is a story in which Ann writes something, and then a command that begins a job, which ends with a reply.
+func (r *run) ordered(ctx context.Context, command, reply, job string) (bool, error) {
 	shown := r.fake.Chat(ann)
 	switch {
 	case !r.listens():
@@ -260,9 +254,9 @@ func (r *run) stepRecap(ctx context.Context) (bool, error) {
 	case count(shown, noted1) == 0:
 		return false, nil
 	case r.said == 1:
-		return false, r.say("/recap")
+		return false, r.say(command)
 	}
-	return r.over(ctx, count(shown, recapText) > 0, "recap_job")
+	return r.over(ctx, count(shown, reply) > 0, job)
 }
 
 func (r *run) promiseRecap(ctx context.Context) error {
@@ -366,44 +360,9 @@ func (r *run) guard() {
 			r.request(req.Context(), "token", after)
 		}
 	})
-	mux.HandleFunc("/mcp", func(rw http.ResponseWriter, req *http.Request) { guarded(rw, req, s.URL, reply) })
+	mux.HandleFunc("/mcp", mcptest.Guarded(func() string { return s.URL + "/meta" }, "good", "short"))
 	r.config = fmt.Sprintf("[[mcp.servers]]\nid = \"guarded\"\nurl = %q\ntrust_level = \"trusted\"\n[mcp.servers.oauth]\nenabled = true\nclient_id = \"known\"\ncallback_port = %d\n", s.URL+"/mcp", unusedPort(r.t))
 	r.more = append(r.more, fmt.Sprintf("ZEPH_TELEGRAM_ADMINS=%d", ann))
-}
-
-// guarded is the server: it has one tool.
-func guarded(rw http.ResponseWriter, r *http.Request, base string, answer func(http.ResponseWriter, any)) {
-	var req struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
-	}
-	token := r.Header.Get("Authorization")
-	switch {
-	case token != "Bearer good" && token != "Bearer short":
-		rw.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+base+`/meta"`)
-		rw.WriteHeader(http.StatusUnauthorized)
-		return
-	case r.Method != http.MethodPost:
-		rw.WriteHeader(http.StatusMethodNotAllowed)
-		return
-	case json.NewDecoder(r.Body).Decode(&req) != nil || len(req.ID) == 0:
-		rw.WriteHeader(http.StatusAccepted)
-		return
-	}
-	reply := map[string]any{"jsonrpc": "2.0", "id": req.ID}
-	switch req.Method {
-	case "initialize":
-		reply["result"] = map[string]any{
-			"protocolVersion": "2025-06-18", "capabilities": map[string]any{"tools": map[string]any{}}, "serverInfo": map[string]any{"name": "guarded", "version": "1"},
-		}
-	case "tools/list":
-		reply["result"] = map[string]any{"tools": []any{map[string]any{"name": "echo", "inputSchema": map[string]any{"type": "object"}}}}
-	case "ping":
-		reply["result"] = map[string]any{}
-	default:
-		reply["error"] = map[string]any{"code": -32601, "message": "no such method"}
-	}
-	answer(rw, reply)
 }
 
 // newestLink is the newest link to the authorization server that the bot has sent.
