@@ -23,12 +23,12 @@ func (e *Entry) addresses() (said, seen netrule.Keys) {
 	if e.Foreign != "" {
 		seen = seen.Add(find(e.Text), MostFound)
 	} else {
-		said = said.Add(find(e.Text), MostSaid)
+		said = said.Add(find(e.Text), mostSaid)
 	}
 	for i := range e.Parts {
 		switch p := &e.Parts[i]; {
 		case p.Own:
-			said = said.Add(find(p.Text), MostSaid)
+			said = said.Add(find(p.Text), mostSaid)
 		case p.Kind == llm.TextPart:
 			seen = seen.Add(find(p.Text), MostFound)
 		}
@@ -49,7 +49,7 @@ func (s *Standing) addresses(e *Entry) {
 	case e.Wrote:
 		s.Made = append(s.Made, e.Touched...)
 	case len(e.Seen) > 0 && !slices.ContainsFunc(e.Touched, s.made):
-		s.Seen = s.Seen.Add(e.Seen, MostSeen)
+		s.Seen = s.Seen.Add(e.Seen, mostSeen)
 	}
 }
 

@@ -40,7 +40,7 @@ type Standing struct {
 	Succeeded []string `json:"succeeded,omitempty"`
 	Touched   []string `json:"touched,omitempty"` // paths that calls worked on, each once, the last MostTouched
 	// Said are the web addresses that people have written, and Seen those that foreign text has brought: pages, searches,
-	// quotations, documents that nothing in this conversation has written. Of each, the last MostSaid and MostSeen count.
+	// quotations, documents that nothing in this conversation has written. Of each, the last mostSaid and mostSeen count.
 	Said netrule.Keys `json:"said,omitempty"`
 	Seen netrule.Keys `json:"seen,omitempty"`
 	// Wrote: something may have changed any file. Made are the files that calls have changed otherwise, the first MostMade.
@@ -112,11 +112,11 @@ func (s *Standing) unmarked(source string) []string {
 	return list
 }
 
-// MostSaid, MostSeen and MostMade bound what a Standing knows of addresses and files. An address that was dropped has to
+// mostSaid, mostSeen and MostMade bound what a Standing knows of addresses and files. An address that was dropped has to
 // be approved; if more files were changed, all of them count as changed.
 const (
-	MostSaid = 256
-	MostSeen = 1024
+	mostSaid = 256
+	mostSeen = 1024
 	MostMade = 64
 )
 
@@ -193,7 +193,7 @@ func (s *Standing) add(e *Entry) {
 // heard notes what a message of a person brings that they have not written.
 func (s *Standing) heard(e *Entry) {
 	said, seen := e.addresses()
-	s.Said, s.Seen = s.Said.Add(said, MostSaid), s.Seen.Add(seen, MostSeen)
+	s.Said, s.Seen = s.Said.Add(said, mostSaid), s.Seen.Add(seen, mostSeen)
 	if who := (Speaker{e.Caller, e.Speaker}); e.Speaker != "" && len(s.Speakers) < MostSpeakers && !slices.Contains(s.Speakers, who) {
 		s.Speakers = append(s.Speakers, who)
 	}

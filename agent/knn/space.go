@@ -62,7 +62,7 @@ var ErrSize = errors.New("the vector has another length than those of its collec
 
 // Limits of a Space, which Check, CheckPoint and CheckFilter apply.
 const (
-	MostName    = 100    // bytes of the name of a collection, and of a model
+	mostName    = 100    // bytes of the name of a collection, and of a model
 	MostScope   = 256    // bytes of a scope
 	MostKey     = 2048   // bytes of a key, and of a hash
 	MostPayload = 16384  // bytes of all names and texts of a payload
@@ -75,10 +75,10 @@ const (
 // Check says what is wrong with a Kind.
 func (k Kind) Check() error {
 	switch {
-	case k.Name == "" || len(k.Name) > MostName || !plain(k.Name):
-		return fmt.Errorf("collection %q: want 1 to %d letters, digits, '_' or '-'", k.Name, MostName)
-	case k.Model == "" || len(k.Model) > MostName || !utf8.ValidString(k.Model) || strings.ContainsRune(k.Model, 0):
-		return fmt.Errorf("collection %s: the name of its model %q: want 1 to %d bytes", k.Name, k.Model, MostName)
+	case k.Name == "" || len(k.Name) > mostName || !plain(k.Name):
+		return fmt.Errorf("collection %q: want 1 to %d letters, digits, '_' or '-'", k.Name, mostName)
+	case k.Model == "" || len(k.Model) > mostName || !utf8.ValidString(k.Model) || strings.ContainsRune(k.Model, 0):
+		return fmt.Errorf("collection %s: the name of its model %q: want 1 to %d bytes", k.Name, k.Model, mostName)
 	case k.Size < 1 || k.Size > MostSize:
 		return fmt.Errorf("collection %s: vectors of %d numbers: want 1 to %d", k.Name, k.Size, MostSize)
 	}

@@ -6,7 +6,7 @@ import "strings"
 // behind a sign, and its end. what and end are our own words. It cannot imitate what follows, because no line of it is
 // left without the sign.
 func Material(what, text, end string) string {
-	return "[" + what + "]\n> " + strings.Join(Lines(text), "\n> ") + "\n[end of " + end + "]"
+	return "[" + what + "]\n> " + strings.Join(splitLines(text), "\n> ") + "\n[end of " + end + "]"
 }
 
 // Forwarded is the text of a forwarded message as Material.
@@ -17,8 +17,8 @@ func Forwarded(text string) string {
 // Unquoted is a text without the signs of Material, for what searches in it.
 func Unquoted(text string) string { return strings.ReplaceAll(text, "\n> ", "\n") }
 
-// Lines splits a text at every character that a reader may take for a line break, and drops empty lines.
-func Lines(text string) []string { return strings.FieldsFunc(text, Breaks) }
+// splitLines splits a text at every character that a reader may take for a line break, and drops empty lines.
+func splitLines(text string) []string { return strings.FieldsFunc(text, Breaks) }
 
 // Breaks reports whether a reader may take the character for a line break.
 func Breaks(r rune) bool {

@@ -102,7 +102,7 @@ func (e *embedder) without(ctx context.Context, texts []string) ([][]float32, er
 		}
 		e.keep(ctx, texts[:n], vectors)
 		if out = append(out, vectors...); len(out[0]) != len(vectors[0]) {
-			return nil, fmt.Errorf("%w: %d and %d numbers", ErrGarbled, len(out[0]), len(vectors[0]))
+			return nil, fmt.Errorf("%w: %d and %d numbers", errGarbled, len(out[0]), len(vectors[0]))
 		}
 		texts = texts[n:]
 	}
@@ -135,11 +135,11 @@ func (e *embedder) ask(ctx context.Context, texts []string) (vectors [][]float32
 		return nil, fmt.Errorf("embed: %w", err)
 	}
 	if len(vectors) != len(texts) {
-		return nil, fmt.Errorf("embed: %w: %d vectors for %d texts", ErrGarbled, len(vectors), len(texts))
+		return nil, fmt.Errorf("embed: %w: %d vectors for %d texts", errGarbled, len(vectors), len(texts))
 	}
 	for _, v := range vectors {
 		if len(v) == 0 || len(v) != len(vectors[0]) {
-			return nil, fmt.Errorf("embed: %w: %d and %d numbers", ErrGarbled, len(vectors[0]), len(v))
+			return nil, fmt.Errorf("embed: %w: %d and %d numbers", errGarbled, len(vectors[0]), len(v))
 		}
 	}
 	return vectors, nil

@@ -285,5 +285,5 @@ func (x *Index) acquire(ctx context.Context, scope string) (release func(), err 
 	}
 }
 
-// ErrGarbled is the error of a model that did not return one vector of the same length for each text.
-var ErrGarbled = errors.New("the model returned vectors that do not fit the texts")
+// errGarbled is the error of a model that did not return one vector of the same length for each text.
+var errGarbled = errors.New("the model returned vectors that do not fit the texts")

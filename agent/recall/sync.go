@@ -63,7 +63,7 @@ func (x *Index) Sync(
 			return s.report, err
 		}
 	}
-	return Report{}, fmt.Errorf("%w: %w", ErrGarbled, err)
+	return Report{}, fmt.Errorf("%w: %w", errGarbled, err)
 }
 
 // syncing is one run of a Sync.
@@ -260,7 +260,7 @@ func (s *syncing) vectors(ctx context.Context, docs []Doc) (good []Doc, vectors 
 			continue
 		}
 		if len(vectors) > 0 && len(part[0]) != len(vectors[0]) {
-			return nil, nil, fmt.Errorf("%w: %d and %d numbers", ErrGarbled, len(vectors[0]), len(part[0]))
+			return nil, nil, fmt.Errorf("%w: %d and %d numbers", errGarbled, len(vectors[0]), len(part[0]))
 		}
 		good, vectors = append(good, some...), append(vectors, part...)
 	}

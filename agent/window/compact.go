@@ -6,14 +6,14 @@ import "slices"
 // every change of the beginning of a request voids what the vendor has cached of it: once it has begun, nothing of the
 // beginning changes until the conversation has grown by Step.
 const (
-	Soft = 0.50 // above it, old output of tools becomes references …
-	Low  = 0.35 // … until everything together is below this share, or there is no more to shorten
-	Step = 0.10 // by how much a conversation has to grow before more of its output is shortened, unless it reaches Limit
-	// Floor is what is left when the oldest turns are dropped because there is no summary of them.
-	Floor = 0.45
-	// Output is the most that one output of a tool takes: more of it is cut out of its middle, in every request alike. A
+	Soft     = 0.50 // above it, old output of tools becomes references …
+	lowShare = 0.35 // … until everything together is below this share, or there is no more to shorten
+	Step     = 0.10 // by how much a conversation has to grow before more of its output is shortened, unless it reaches Limit
+	// floorShare is what is left when the oldest turns are dropped because there is no summary of them.
+	floorShare = 0.45
+	// outputShare is the most that one output of a tool takes: more of it is cut out of its middle, in every request alike. A
 	// request that contains more exceeds the size below which nothing is shortened, so it is never sent whole first.
-	Output = Soft - 1.0/16
+	outputShare = Soft - 1.0/16
 )
 
 // Piece is a message of a conversation, as Compact sees it.
@@ -51,7 +51,7 @@ func Compact(pieces []Piece, fixed, budget int, drop bool) Plan {
 	}
 	c := compaction{pieces: pieces, short: make([]bool, len(pieces)), budget: budget, fixed: rounded(fixed, budget)}
 	for i := range pieces {
-		if most := max(pieces[i].Least, share(budget, Output)); pieces[i].Least > 0 && pieces[i].Size > most {
+		if most := max(pieces[i].Least, share(budget, outputShare)); pieces[i].Least > 0 && pieces[i].Size > most {
 			c.cutTo(i, most)
 		}
 	}
@@ -60,7 +60,7 @@ func Compact(pieces []Piece, fixed, budget int, drop bool) Plan {
 	for i := range pieces {
 		c.total += pieces[i].Size
 		if c.total > share(budget, Soft) && (c.total > c.next || c.total > share(budget, Limit)) {
-			c.shorten(i+1, pieces[i].Batch, share(budget, Low))
+			c.shorten(i+1, pieces[i].Batch, share(budget, lowShare))
 			c.next = c.total + share(budget, Step)
 		}
 		if drop && c.total > share(budget, High) && c.dropped < pieces[i].Group {
@@ -155,7 +155,7 @@ func (c *compaction) shorten(end, batch, enough int) {
 
 // drop leaves out the first turns before group current until the rest is at most Floor of the budget.
 func (c *compaction) drop(current int) {
-	for c.dropped < current && c.total > share(c.budget, Floor) {
+	for c.dropped < current && c.total > share(c.budget, floorShare) {
 		for c.first < len(c.pieces) && c.pieces[c.first].Group <= c.dropped {
 			if c.short[c.first] {
 				c.total -= c.pieces[c.first].Short

@@ -31,9 +31,9 @@ const (
 
 // Limits of an editor's process.
 const (
-	MaxSessions     = 4                // open at once; an idle one is closed for a new one
-	IdleTime        = 30 * time.Minute // after which a session without a prompt is closed
-	TerminalTimeout = 2 * time.Minute  // of a command in the editor's terminal
+	maxSessions     = 4                // open at once; an idle one is closed for a new one
+	idleTime        = 30 * time.Minute // after which a session without a prompt is closed
+	terminalTimeout = 2 * time.Minute  // of a command in the editor's terminal
 	replyTime       = 30 * time.Second // for the editor to answer what it can answer by itself
 	leaveTime       = 10 * time.Second // for turns to end after the editor has left
 )
@@ -48,8 +48,8 @@ type Options struct {
 	// Open starts the conversations of a directory, or returns why it cannot. It is called once for each directory; the
 	// project must not be used before it returns.
 	Open    func(ctx context.Context, dir string, project *Project) (Backend, error)
-	Timeout time.Duration // of a command in the editor's terminal; 0 = TerminalTimeout
-	Idle    time.Duration // 0 = IdleTime
+	Timeout time.Duration // of a command in the editor's terminal; 0 = terminalTimeout
+	Idle    time.Duration // 0 = idleTime
 	Now     func() time.Time
 	Log     zerolog.Logger
 }
@@ -75,8 +75,8 @@ type Servers interface {
 	Detach(ctx context.Context, id string) error
 }
 
-// Server is the agent's side of a connection. It implements the methods that the editor calls.
-type Server struct {
+// server is the agent's side of a connection. It implements the methods that the editor calls.
+type server struct {
 	opts Options
 	conn *sdk.AgentSideConnection
 	life context.Context //nolint:containedctx // of the process: it ends every prompt
@@ -104,15 +104,15 @@ func Serve(ctx context.Context, o Options) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	defer context.AfterFunc(ctx, end)()
-	s := &Server{
+	s := &server{
 		opts: o, life: life, projects: map[string]*Project{}, sessions: map[string]*session{}, resting: map[string]params{},
 		turnover: make(chan struct{}, 1),
 	}
 	if s.opts.Timeout == 0 {
-		s.opts.Timeout = TerminalTimeout
+		s.opts.Timeout = terminalTimeout
 	}
 	if s.opts.Idle == 0 {
-		s.opts.Idle = IdleTime
+		s.opts.Idle = idleTime
 	}
 	out := newQueue(o.Out)
 	var writing, reading sync.WaitGroup
@@ -160,7 +160,7 @@ func within(limit time.Duration, running *sync.WaitGroup) bool {
 }
 
 // sweeps closes idle sessions until the process ends.
-func (s *Server) sweeps() *sync.WaitGroup {
+func (s *server) sweeps() *sync.WaitGroup {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		tick := time.NewTicker(min(time.Minute, s.opts.Idle))
@@ -178,14 +178,14 @@ func (s *Server) sweeps() *sync.WaitGroup {
 }
 
 // capabilities returns what the editor can do.
-func (s *Server) capabilities() sdk.ClientCapabilities {
+func (s *server) capabilities() sdk.ClientCapabilities {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.client
 }
 
 // recovered turns a panic of a method into an error: one bad request must not end the others.
-func (s *Server) recovered(err *error) {
+func (s *server) recovered(err *error) {
 	if p := recover(); p != nil {
 		s.opts.Log.Error().Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("a request of the editor failed")
 		*err = sdk.NewInternalError(map[string]any{"error": "an internal error; the log has more"})
@@ -198,6 +198,6 @@ func wrong(format string, args ...any) error {
 }
 
 var (
-	_ sdk.Agent       = (*Server)(nil)
-	_ sdk.AgentLoader = (*Server)(nil)
+	_ sdk.Agent       = (*server)(nil)
+	_ sdk.AgentLoader = (*server)(nil)
 )

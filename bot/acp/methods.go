@@ -11,7 +11,7 @@ import (
 )
 
 // Initialize implements sdk.Agent.
-func (s *Server) Initialize(_ context.Context, req sdk.InitializeRequest) (resp sdk.InitializeResponse, err error) {
+func (s *server) Initialize(_ context.Context, req sdk.InitializeRequest) (resp sdk.InitializeResponse, err error) {
 	defer s.recovered(&err)
 	s.mu.Lock()
 	s.client, s.greeted = req.ClientCapabilities, true
@@ -33,12 +33,12 @@ func (s *Server) Initialize(_ context.Context, req sdk.InitializeRequest) (resp 
 }
 
 // Authenticate implements sdk.Agent: who can start this program may use it.
-func (*Server) Authenticate(context.Context, sdk.AuthenticateRequest) (sdk.AuthenticateResponse, error) {
+func (*server) Authenticate(context.Context, sdk.AuthenticateRequest) (sdk.AuthenticateResponse, error) {
 	return sdk.AuthenticateResponse{}, wrong("there is nothing to sign in to: keys of models are in the configuration")
 }
 
 // NewSession implements sdk.Agent.
-func (s *Server) NewSession(ctx context.Context, req sdk.NewSessionRequest) (resp sdk.NewSessionResponse, err error) {
+func (s *server) NewSession(ctx context.Context, req sdk.NewSessionRequest) (resp sdk.NewSessionResponse, err error) {
 	defer s.recovered(&err)
 	p := params{dir: req.Cwd, servers: req.McpServers}
 	sess, err := s.open(ctx, uuid.Must(uuid.NewV7()).String(), p, true)
@@ -49,7 +49,7 @@ func (s *Server) NewSession(ctx context.Context, req sdk.NewSessionRequest) (res
 }
 
 // LoadSession implements sdk.AgentLoader: what was said is shown again, and the conversation goes on.
-func (s *Server) LoadSession(ctx context.Context, req sdk.LoadSessionRequest) (resp sdk.LoadSessionResponse, err error) {
+func (s *server) LoadSession(ctx context.Context, req sdk.LoadSessionRequest) (resp sdk.LoadSessionResponse, err error) {
 	defer s.recovered(&err)
 	sess, err := s.open(ctx, string(req.SessionId), params{dir: req.Cwd, servers: req.McpServers}, false)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Server) LoadSession(ctx context.Context, req sdk.LoadSessionRequest) (r
 }
 
 // ResumeSession implements sdk.Agent: like LoadSession, without showing anything.
-func (s *Server) ResumeSession(ctx context.Context, req sdk.ResumeSessionRequest) (resp sdk.ResumeSessionResponse, err error) {
+func (s *server) ResumeSession(ctx context.Context, req sdk.ResumeSessionRequest) (resp sdk.ResumeSessionResponse, err error) {
 	defer s.recovered(&err)
 	sess, err := s.open(ctx, string(req.SessionId), params{dir: req.Cwd, servers: req.McpServers}, false)
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *Server) ResumeSession(ctx context.Context, req sdk.ResumeSessionRequest
 }
 
 // ListSessions implements sdk.Agent: those of a directory, or of all directories that are open, newest first.
-func (s *Server) ListSessions(ctx context.Context, req sdk.ListSessionsRequest) (resp sdk.ListSessionsResponse, err error) {
+func (s *server) ListSessions(ctx context.Context, req sdk.ListSessionsRequest) (resp sdk.ListSessionsResponse, err error) {
 	defer s.recovered(&err)
 	resp.Sessions = []sdk.SessionInfo{}
 	var projects []*Project
@@ -112,7 +112,7 @@ func cmpText(a, b *string) int {
 }
 
 // CloseSession implements sdk.Agent. The conversation stays stored.
-func (s *Server) CloseSession(ctx context.Context, req sdk.CloseSessionRequest) (resp sdk.CloseSessionResponse, err error) {
+func (s *server) CloseSession(ctx context.Context, req sdk.CloseSessionRequest) (resp sdk.CloseSessionResponse, err error) {
 	defer s.recovered(&err)
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Server) CloseSession(ctx context.Context, req sdk.CloseSessionRequest) 
 }
 
 // SetSessionMode implements sdk.Agent.
-func (s *Server) SetSessionMode(ctx context.Context, req sdk.SetSessionModeRequest) (resp sdk.SetSessionModeResponse, err error) {
+func (s *server) SetSessionMode(ctx context.Context, req sdk.SetSessionModeRequest) (resp sdk.SetSessionModeResponse, err error) {
 	defer s.recovered(&err)
 	sess, err := s.session(ctx, string(req.SessionId))
 	if err != nil {
@@ -139,12 +139,12 @@ func (s *Server) SetSessionMode(ctx context.Context, req sdk.SetSessionModeReque
 }
 
 // SetSessionConfigOption implements sdk.Agent: there are none besides the modes.
-func (*Server) SetSessionConfigOption(context.Context, sdk.SetSessionConfigOptionRequest) (sdk.SetSessionConfigOptionResponse, error) {
+func (*server) SetSessionConfigOption(context.Context, sdk.SetSessionConfigOptionRequest) (sdk.SetSessionConfigOptionResponse, error) {
 	return sdk.SetSessionConfigOptionResponse{}, sdk.NewMethodNotFound(sdk.AgentMethodSessionSetConfigOption)
 }
 
 // Cancel implements sdk.Agent.
-func (s *Server) Cancel(_ context.Context, n sdk.CancelNotification) (err error) {
+func (s *server) Cancel(_ context.Context, n sdk.CancelNotification) (err error) {
 	defer s.recovered(&err)
 	sess, err := s.find(string(n.SessionId))
 	if err != nil {
@@ -155,7 +155,7 @@ func (s *Server) Cancel(_ context.Context, n sdk.CancelNotification) (err error)
 }
 
 // project returns the project of a directory, and opens it if necessary.
-func (s *Server) project(ctx context.Context, dir string) (*Project, error) {
+func (s *server) project(ctx context.Context, dir string) (*Project, error) {
 	s.mu.Lock()
 	greeted := s.greeted
 	s.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 )
 
 // enter waits until nobody else opens or closes sessions, or ctx ends.
-func (s *Server) enter(ctx context.Context) (leave func(), err error) {
+func (s *server) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case s.turnover <- struct{}{}:
 		return func() { <-s.turnover }, nil
@@ -20,7 +20,7 @@ func (s *Server) enter(ctx context.Context) (leave func(), err error) {
 }
 
 // open opens a session that is new, or one that is stored.
-func (s *Server) open(ctx context.Context, id string, with params, fresh bool) (*session, error) {
+func (s *server) open(ctx context.Context, id string, with params, fresh bool) (*session, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (s *Server) open(ctx context.Context, id string, with params, fresh bool) (
 
 // openNext is open for a caller that holds turnover: of two requests with one session, the second sees what the first
 // has opened, and ends its servers.
-func (s *Server) openNext(ctx context.Context, id string, with params, fresh bool) (*session, error) {
+func (s *server) openNext(ctx context.Context, id string, with params, fresh bool) (*session, error) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	defer context.AfterFunc(s.life, end)()
@@ -84,7 +84,7 @@ func missing(id, dir string) error {
 }
 
 // find returns a session that is open.
-func (s *Server) find(id string) (*session, error) {
+func (s *server) find(id string) (*session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if sess := s.sessions[id]; sess != nil {
@@ -97,7 +97,7 @@ func (s *Server) find(id string) (*session, error) {
 }
 
 // session is find, but opens a session again that was closed because it was idle.
-func (s *Server) session(ctx context.Context, id string) (*session, error) {
+func (s *server) session(ctx context.Context, id string) (*session, error) {
 	if sess, err := s.find(id); err == nil {
 		return sess, nil // without waiting for servers of others that connect
 	}
@@ -116,7 +116,7 @@ func (s *Server) session(ctx context.Context, id string) (*session, error) {
 }
 
 // claim claims a session for a prompt, also if it is closed as idle at this moment.
-func (s *Server) claim(ctx context.Context, id string) (*session, *prompt, error) {
+func (s *server) claim(ctx context.Context, id string) (*session, *prompt, error) {
 	for {
 		sess, err := s.session(ctx, id)
 		if err != nil {
@@ -137,7 +137,7 @@ func (s *Server) claim(ctx context.Context, id string) (*session, *prompt, error
 
 // makeRoom closes the session that was idle for the longest time if there are as many as there may be. The caller holds
 // turnover.
-func (s *Server) makeRoom() error {
+func (s *server) makeRoom() error {
 	for {
 		s.mu.Lock()
 		var oldest *session
@@ -150,17 +150,17 @@ func (s *Server) makeRoom() error {
 		}
 		s.mu.Unlock()
 		switch {
-		case n < MaxSessions:
+		case n < maxSessions:
 			return nil
 		case oldest == nil:
-			return sdk.NewInvalidRequest(map[string]any{"error": fmt.Sprintf("%d sessions are at work, and no more than %d may be open: end one first", n, MaxSessions)})
+			return sdk.NewInvalidRequest(map[string]any{"error": fmt.Sprintf("%d sessions are at work, and no more than %d may be open: end one first", n, maxSessions)})
 		}
 		s.rest(oldest, unused) // another one is looked for if it was used meanwhile
 	}
 }
 
 // closeIdle closes sessions that were idle since before a time.
-func (s *Server) closeIdle(before time.Time) {
+func (s *server) closeIdle(before time.Time) {
 	leave, err := s.enter(s.life)
 	if err != nil {
 		return // all are closed now
@@ -181,7 +181,7 @@ func (s *Server) closeIdle(before time.Time) {
 
 // rest closes a session in such a way that its next prompt opens it again, unless it was used since it was found idle.
 // The caller holds turnover.
-func (s *Server) rest(sess *session, since time.Time) {
+func (s *server) rest(sess *session, since time.Time) {
 	if !sess.retire(since) {
 		return
 	}
@@ -193,7 +193,7 @@ func (s *Server) rest(sess *session, since time.Time) {
 }
 
 // forget takes a session out of those that are open.
-func (s *Server) forget(sess *session) {
+func (s *server) forget(sess *session) {
 	s.mu.Lock()
 	if s.sessions[sess.id] == sess {
 		delete(s.sessions, sess.id)
@@ -203,7 +203,7 @@ func (s *Server) forget(sess *session) {
 }
 
 // closeAll closes all sessions.
-func (s *Server) closeAll() {
+func (s *server) closeAll() {
 	s.mu.Lock()
 	list := s.sessions
 	s.sessions = map[string]*session{}

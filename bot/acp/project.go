@@ -18,7 +18,7 @@ import (
 // Project is the channel of one directory: the conversations that an editor has open there. Its methods are safe for
 // concurrent use. For a conversation that is not open it shows nothing, and permits nothing.
 type Project struct {
-	server *Server
+	server *server
 	dir    string
 
 	mu       sync.Mutex
@@ -59,7 +59,7 @@ func (p *Project) of(o tools.Origin) *session { return p.session(bot.SessionKey(
 
 // saved reads what is stored of a session.
 func (p *Project) saved(ctx context.Context, id string) (saved, bool, error) {
-	text, err := p.backend().Store.Fact(ctx, Bucket, id, p.server.opts.Now())
+	text, err := p.backend().Store.Fact(ctx, sessionBucket, id, p.server.opts.Now())
 	if err != nil || text == "" {
 		return saved{}, false, err
 	}
@@ -72,7 +72,7 @@ func (p *Project) saved(ctx context.Context, id string) (saved, bool, error) {
 
 // list lists the sessions that are stored.
 func (p *Project) list(ctx context.Context) ([]sdk.SessionInfo, error) {
-	facts, err := p.backend().Store.FactsOf(ctx, Bucket, "", p.server.opts.Now())
+	facts, err := p.backend().Store.FactsOf(ctx, sessionBucket, "", p.server.opts.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ var errBusy = sdk.NewInvalidRequest(map[string]any{"error": "a prompt is under w
 var errOver = errors.New("the session is over")
 
 // Prompt implements sdk.Agent: it returns when the turn has ended.
-func (s *Server) Prompt(ctx context.Context, req sdk.PromptRequest) (resp sdk.PromptResponse, err error) {
+func (s *server) Prompt(ctx context.Context, req sdk.PromptRequest) (resp sdk.PromptResponse, err error) {
 	defer s.recovered(&err)
 	s.busy.Add(1)
 	defer s.busy.Done()

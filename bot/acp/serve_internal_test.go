@@ -69,7 +69,7 @@ func (d *desk) handed() string {
 // options are those of a server for the desk.
 func (d *desk) options() Options {
 	return Options{
-		Version: "test", Caller: "ada", Language: "en", Now: time.Now, Log: zerolog.Nop(), Timeout: time.Minute, Idle: IdleTime,
+		Version: "test", Caller: "ada", Language: "en", Now: time.Now, Log: zerolog.Nop(), Timeout: time.Minute, Idle: idleTime,
 		Open: func(_ context.Context, _ string, p *Project) (Backend, error) {
 			d.project = p
 			return d.back, nil
@@ -220,7 +220,7 @@ func TestOpenAtOnce(t *testing.T) {
 	}{
 		"load and load": {requests: twice(load(server)), attached: "kind"},
 		"a prompt and a mode of a session that rests": {rests: true, requests: []request{prompted, moded}, attached: "kind"},
-		"new and new": {others: MaxSessions - 2, requests: twice(begun(server)), attached: "kind kind-2"},
+		"new and new": {others: maxSessions - 2, requests: twice(begun(server)), attached: "kind kind-2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -256,7 +256,7 @@ func TestOpenAtOnce(t *testing.T) {
 				if _, attached := r.state(); attached != tt.attached {
 					t.Errorf("attached: %q, want %q", attached, tt.attached)
 				}
-				if n := len(d.project.server.sessions); n > MaxSessions || n != len(d.project.sessions) {
+				if n := len(d.project.server.sessions); n > maxSessions || n != len(d.project.sessions) {
 					t.Errorf("%d sessions are open, %d in the project", n, len(d.project.sessions))
 				}
 				if err := e.Leave(); err != nil {

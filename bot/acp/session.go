@@ -15,8 +15,8 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// Bucket holds the sessions of editors: directory, title, mode and the time of the last prompt, by id.
-const Bucket = "acp_session"
+// sessionBucket holds the sessions of editors: directory, title, mode and the time of the last prompt, by id.
+const sessionBucket = "acp_session"
 
 // The modes. A mode can only restrict what the configuration allows.
 const (
@@ -35,7 +35,7 @@ type saved struct {
 
 // session is a conversation that an editor has open.
 type session struct {
-	server  *Server
+	server  *server
 	project *Project
 	id      string
 	with    params
@@ -53,7 +53,7 @@ type session struct {
 	calls map[string]*shown // calls of the prompt, by id
 }
 
-func newSession(s *Server, p *Project, id string, with params, was saved) (*session, error) {
+func newSession(s *server, p *Project, id string, with params, was saved) (*session, error) {
 	sess := &session{
 		server: s, project: p, id: id, with: with, saved: was, used: s.opts.Now(), calls: map[string]*shown{},
 	}
@@ -103,7 +103,7 @@ func (s *session) save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.project.backend().Store.Apply(ctx, &bot.Change{Facts: []bot.Fact{{Bucket: Bucket, Key: s.id, Value: string(raw)}}})
+	_, err = s.project.backend().Store.Apply(ctx, &bot.Change{Facts: []bot.Fact{{Bucket: sessionBucket, Key: s.id, Value: string(raw)}}})
 	return err
 }
 

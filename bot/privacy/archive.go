@@ -30,15 +30,15 @@ type Archive struct {
 
 	// Texts leaves files out: only what was said and set is written.
 	Texts bool
-	// Most is how many bytes are written at most, before they are compressed; beyond it writing fails with ErrLarge. 0 = any.
+	// Most is how many bytes are written at most, before they are compressed; beyond it writing fails with errLarge. 0 = any.
 	Most int64
 }
 
-// ErrLarge means that an export is larger than it may be.
-var ErrLarge = errors.New("the export is too large")
+// errLarge means that an export is larger than it may be.
+var errLarge = errors.New("the export is too large")
 
-// NewArchive returns an Archive that is written to out until ctx ends. clean removes credentials from texts.
-func NewArchive(ctx context.Context, out io.Writer, clean func(string) string, now time.Time) *Archive {
+// newArchive returns an Archive that is written to out until ctx ends. clean removes credentials from texts.
+func newArchive(ctx context.Context, out io.Writer, clean func(string) string, now time.Time) *Archive {
 	return &Archive{zip: zip.NewWriter(out), clean: clean, now: now, used: map[string]int{}, ended: ctx.Err}
 }
 
@@ -69,7 +69,7 @@ func (b bounded) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	if a.size += int64(len(p)); a.Most > 0 && a.size > a.Most {
-		return 0, ErrLarge
+		return 0, errLarge
 	}
 	return b.out.Write(p)
 }
@@ -163,7 +163,7 @@ func (a *Archive) tree(as string, files fs.FS, open func(name string) (fs.File, 
 			return a.without(path.Join(as, name), err)
 		}
 		defer func() { _ = in.Close() }() // opened for reading
-		return a.Copy(path.Join(as, name), in)
+		return a.copyFile(path.Join(as, name), in)
 	})
 }
 
@@ -185,8 +185,8 @@ func (a *Archive) without(name string, err error) error {
 	return err
 }
 
-// Unread writes the names of what could not be read, if there is anything.
-func (a *Archive) Unread() error {
+// noteUnread writes the names of what could not be read, if there is anything.
+func (a *Archive) noteUnread() error {
 	if a.lacks == 0 {
 		return nil
 	}
@@ -204,8 +204,8 @@ func (a *Archive) Unread() error {
 	return nil
 }
 
-// Copy writes a file as it is.
-func (a *Archive) Copy(name string, in io.Reader) error {
+// copyFile writes a file as it is.
+func (a *Archive) copyFile(name string, in io.Reader) error {
 	out, err := a.File(name)
 	if err == nil {
 		_, err = io.Copy(out, in)

@@ -23,7 +23,7 @@ import (
 )
 
 // Prefix begins the data of the buttons of /forget: "f1:VERB:PERSON:QUESTION", where QUESTION is random. Only the person
-// may press, and only on their newest question, which is stored (AskedBucket).
+// may press, and only on their newest question, which is stored (askedBucket).
 const Prefix = "f1"
 
 const (
@@ -88,8 +88,8 @@ func NewDesk(deps DeskDeps) *Desk {
 
 // private reports whether a message was written where the person is alone with the bot.
 func private(msg *bot.Message) (Person, bool) {
-	of, ok := PersonOf(msg)
-	return of, ok && !msg.Place.Group && msg.Place.Ordinary() && of.Private(msg.Place.Channel, msg.Place.Chat)
+	of, ok := personOf(msg)
+	return of, ok && !msg.Place.Group && msg.Place.Ordinary() && of.private(msg.Place.Channel, msg.Place.Chat)
 }
 
 // Forget answers /forget: it asks.
@@ -112,7 +112,7 @@ func (d *Desk) Forget(_ context.Context, call *turn.Call) (turn.Effect, error) {
 			{{Label: keep, Data: strings.Join([]string{Prefix, pressKeep, of.ID, question}, ":")}},
 		},
 	})
-	e.Change.Facts = []bot.Fact{{Bucket: AskedBucket, Key: of.Caller(), Value: question, Expires: d.now().Add(askFor)}}
+	e.Change.Facts = []bot.Fact{{Bucket: askedBucket, Key: of.Caller(), Value: question, Expires: d.now().Add(askFor)}}
 	return e, nil
 }
 
@@ -130,14 +130,14 @@ func (d *Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) 
 		}
 		return turn.Effect{Change: bot.Change{Send: []bot.Row{toast}}}, nil
 	}
-	asked, err := d.store.Fact(ctx, AskedBucket, of.Caller(), d.now())
+	asked, err := d.store.Fact(ctx, askedBucket, of.Caller(), d.now())
 	if err != nil {
 		return turn.Effect{}, fmt.Errorf("read whether somebody asked to be erased: %w", err)
 	}
 	if asked == "" || asked != question || verb != pressErase && verb != pressKeep {
 		return d.redraw(msg, w.ForgetOld(msg.Language)), nil
 	}
-	decided := bot.Fact{Bucket: AskedBucket, Key: of.Caller()} // empty: it is removed
+	decided := bot.Fact{Bucket: askedBucket, Key: of.Caller()} // empty: it is removed
 	if verb == pressKeep {
 		e := d.redraw(msg, w.ForgetKept(msg.Language))
 		e.Change.Facts = []bot.Fact{decided}
@@ -212,7 +212,7 @@ func (d *Desk) hurry(context.Context, *bot.Applied) (turn.Effect, error) {
 }
 
 func (d *Desk) eraseAll(ctx context.Context) error {
-	if err := d.deps.Office.Publish(ctx); err != nil { // of a process that was killed
+	if err := d.deps.Office.publish(ctx); err != nil { // of a process that was killed
 		return err
 	}
 	if err := d.forget(ctx); err != nil {
@@ -232,7 +232,7 @@ func (d *Desk) eraseAll(ctx context.Context) error {
 
 // forget drops what this process remembers of conversations after each erasure, also one by another process.
 func (d *Desk) forget(ctx context.Context) error {
-	list, err := d.store.FactsOf(ctx, ReceiptBucket, "", d.now())
+	list, err := d.store.FactsOf(ctx, receiptBucket, "", d.now())
 	if err != nil {
 		return fmt.Errorf("read receipts: %w", err)
 	}

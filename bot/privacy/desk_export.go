@@ -30,7 +30,7 @@ func (d *Desk) Export(ctx context.Context, call *turn.Call) (turn.Effect, error)
 	if !ok {
 		return d.reply(call, bot.Content{Text: w.ForgetPrivate(msg.Language)}), nil
 	}
-	last, err := d.store.Fact(ctx, OftenBucket, of.Caller(), d.now())
+	last, err := d.store.Fact(ctx, oftenBucket, of.Caller(), d.now())
 	if err != nil {
 		return turn.Effect{}, fmt.Errorf("when was the last export: %w", err)
 	}
@@ -43,15 +43,15 @@ func (d *Desk) Export(ctx context.Context, call *turn.Call) (turn.Effect, error)
 	}
 	e := d.reply(call, bot.Content{Text: w.ExportBegun(msg.Language)})
 	e.Change.Facts = []bot.Fact{
-		{Bucket: ExportBucket, Key: msg.ID, Value: string(value), Expires: d.now().Add(exportFor)},
-		{Bucket: OftenBucket, Key: of.Caller(), Value: msg.ID, Expires: d.now().Add(often)},
+		{Bucket: exportBucket, Key: msg.ID, Value: string(value), Expires: d.now().Add(exportFor)},
+		{Bucket: oftenBucket, Key: of.Caller(), Value: msg.ID, Expires: d.now().Add(often)},
 	}
 	e.Then = d.hurry
 	return e, nil
 }
 
 func (d *Desk) exportAll(ctx context.Context) error {
-	list, err := d.store.FactsOf(ctx, ExportBucket, "", d.now())
+	list, err := d.store.FactsOf(ctx, exportBucket, "", d.now())
 	if err != nil {
 		return fmt.Errorf("read who wants an export: %w", err)
 	}
@@ -117,7 +117,7 @@ func (d *Desk) try(ctx context.Context, x *exporting, bare bool) (content bot.Co
 	}
 	defer func() { err = errors.Join(err, temp.Close()) }()
 	err = d.deps.Export.Write(ctx, x.Person, x.Language, bare, &upTo{temp, d.deps.Limit})
-	if errors.Is(err, ErrLarge) {
+	if errors.Is(err, errLarge) {
 		return content, false, nil
 	}
 	if errors.Is(err, ErrNothing) {
@@ -142,7 +142,7 @@ func (d *Desk) try(ctx context.Context, x *exporting, bare bool) (content bot.Co
 	}, true, nil
 }
 
-// upTo writes so many bytes and then fails with ErrLarge, so that no export fills the disk.
+// upTo writes so many bytes and then fails with errLarge, so that no export fills the disk.
 type upTo struct {
 	out  io.Writer
 	left int64
@@ -151,7 +151,7 @@ type upTo struct {
 // Write implements io.Writer.
 func (u *upTo) Write(p []byte) (int, error) {
 	if int64(len(p)) > u.left {
-		return 0, ErrLarge
+		return 0, errLarge
 	}
 	u.left -= int64(len(p))
 	return u.out.Write(p)

@@ -97,7 +97,7 @@ func TestLargeExport(t *testing.T) {
 			if tt.want != nil {
 				stop()
 			}
-			return a.Copy("endless", tt.from)
+			return a.copyFile("endless", tt.from)
 		})
 		_, fits, err := d.try(ctx, &exporting{Person: ann().Person}, false)
 		if fits || !errors.Is(err, tt.want) || (err == nil) != (tt.want == nil) {
@@ -166,7 +166,7 @@ func TestUnreadableFile(t *testing.T) {
 	t.Parallel()
 	files := fstest.MapFS{"a": {Data: []byte("A")}, "locked": {Data: []byte("B")}, "gone": {Data: []byte("C")}, "z": {Data: []byte("Z")}}
 	var out bytes.Buffer
-	a := NewArchive(t.Context(), &out, func(s string) string { return s }, time.Now())
+	a := newArchive(t.Context(), &out, func(s string) string { return s }, time.Now())
 	err := a.tree("w", files, func(name string) (fs.File, error) {
 		switch name {
 		case "locked":
@@ -176,7 +176,7 @@ func TestUnreadableFile(t *testing.T) {
 		}
 		return files.Open(name)
 	})
-	if err = errors.Join(err, a.Unread(), a.Close()); err != nil {
+	if err = errors.Join(err, a.noteUnread(), a.Close()); err != nil {
 		t.Fatal(err)
 	}
 	r, err := zip.NewReader(bytes.NewReader(out.Bytes()), int64(out.Len()))
@@ -202,7 +202,7 @@ func TestExportWithoutFiles(t *testing.T) {
 		if !a.Texts {
 			return errors.New("a broken disk")
 		}
-		return a.Copy("said.txt", strings.NewReader("what was said"))
+		return a.copyFile("said.txt", strings.NewReader("what was said"))
 	})
 	content, err := d.make(t.Context(), &exporting{Person: ann().Person, Session: "telegram/1/bot/4242424242"})
 	if err != nil || content.File == nil || content.Text != d.deps.Words.ExportDone("", true) {

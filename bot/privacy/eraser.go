@@ -166,7 +166,7 @@ func (e *eraser) lane(row Record) []Alteration {
 func (e *eraser) fact(row Record) []Alteration {
 	bucket, key := row["bucket"], row["key"]
 	switch bucket {
-	case JobBucket, SpentBucket, ExportBucket, OftenBucket, menuBucket, nameBucket, usedBucket, tryBucket, auditBucket:
+	case JobBucket, SpentBucket, exportBucket, oftenBucket, menuBucket, nameBucket, usedBucket, tryBucket, auditBucket:
 		return nil
 	}
 	if e.aboutFact(row) && !(bucket == quotaBucket && strings.HasPrefix(key, userScope)) {
@@ -191,7 +191,7 @@ func (s *Subject) aboutFact(row Record) bool {
 		return s.inKey(row["key"]) || s.mentions(row["value"])
 	case "edited": // its key ends with the number of a message
 		place, _, ok := bot.CutChat(row["key"])
-		return ok && s.Private(place.Channel, place.Chat)
+		return ok && s.private(place.Channel, place.Chat)
 	}
 	return s.inKey(row["key"]) || row["value"] == s.Caller() || row["value"] == s.ID
 }
@@ -201,7 +201,7 @@ func (e *eraser) stays(table string, row Record) Why {
 	switch table {
 	case factTable:
 		switch row["bucket"] {
-		case JobBucket, ExportBucket, OftenBucket:
+		case JobBucket, exportBucket, oftenBucket:
 			return StaysJob
 		case SpentBucket:
 			return StaysSums

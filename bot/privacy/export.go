@@ -44,10 +44,10 @@ func exported() [][2]string {
 var ErrNothing = errors.New("nothing is stored about this person")
 
 // Write writes the export of a person as a ZIP. If texts is set, it leaves files out. If nothing is stored about the
-// person, the error is ErrNothing and the ZIP is empty but for its README; if it is more than Most, it is ErrLarge.
+// person, the error is ErrNothing and the ZIP is empty but for its README; if it is more than Most, it is errLarge.
 func (x *Exporter) Write(ctx context.Context, of Person, language string, texts bool, out io.Writer) error {
 	now := x.Now()
-	a := NewArchive(ctx, out, x.Clean, now)
+	a := newArchive(ctx, out, x.Clean, now)
 	a.Texts, a.Most = texts, x.Most
 	sessions, err := conversations(ctx, x.Tables, of)
 	if err != nil {
@@ -74,7 +74,7 @@ func (x *Exporter) Write(ctx context.Context, of Person, language string, texts 
 			return fmt.Errorf("export %s: %w", p.Name(), err)
 		}
 	}
-	if err := errors.Join(a.Unread(), a.Close()); err != nil {
+	if err := errors.Join(a.noteUnread(), a.Close()); err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
 	if len(a.used) == 1 {
@@ -170,5 +170,5 @@ func (x *Exporter) content(ctx context.Context, a *Archive, session, hash string
 		return err
 	}
 	defer func() { _ = in.Close() }() // it was read
-	return a.Copy(path.Join("files", hash), in)
+	return a.copyFile(path.Join("files", hash), in)
 }

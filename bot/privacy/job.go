@@ -20,8 +20,8 @@ const (
 	// JobBucket holds the jobs of erasing, by their ids, from the request until the receipt was delivered. A job names the
 	// person, and nothing else does for longer.
 	JobBucket = "erase_job"
-	// ReceiptBucket holds receipts of what was erased, by the ids of the jobs, for whoever asked on the command line.
-	ReceiptBucket = "erase_receipt"
+	// receiptBucket holds receipts of what was erased, by the ids of the jobs, for whoever asked on the command line.
+	receiptBucket = "erase_receipt"
 	// SpentBucket holds, by caller id, until when the charges of a month stay with a person who was erased.
 	SpentBucket = "erase_spent"
 
@@ -245,7 +245,7 @@ func (o *Office) finish(ctx context.Context, j *Job) (*Receipt, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store a receipt: %w", err)
 	}
-	list := []bot.Fact{{Bucket: ReceiptBucket, Key: j.ID + unpublished, Value: string(value), Expires: o.deps.Now().Add(receiptFor)}}
+	list := []bot.Fact{{Bucket: receiptBucket, Key: j.ID + unpublished, Value: string(value), Expires: o.deps.Now().Add(receiptFor)}}
 	if j.KeepsDay != "" {
 		spent, err := json.Marshal(spending{Pseudonym: j.Pseudonym, Until: o.nextMonth(j.Begun)})
 		if err != nil {
@@ -259,15 +259,15 @@ func (o *Office) finish(ctx context.Context, j *Job) (*Receipt, error) {
 	if _, err := o.deps.Store.Apply(ctx, &bot.Change{Facts: list}); err != nil {
 		return nil, fmt.Errorf("store a receipt: %w", err)
 	}
-	return r, o.Publish(ctx)
+	return r, o.publish(ctx)
 }
 
 // unpublished ends the key of a receipt whose job, which named the person, is deleted and not overwritten yet.
 const unpublished = "/unpublished"
 
-// Publish overwrites the jobs that are done, and then lets their receipts be found.
-func (o *Office) Publish(ctx context.Context) error {
-	list, err := o.deps.Store.FactsOf(ctx, ReceiptBucket, "", o.deps.Now())
+// publish overwrites the jobs that are done, and then lets their receipts be found.
+func (o *Office) publish(ctx context.Context) error {
+	list, err := o.deps.Store.FactsOf(ctx, receiptBucket, "", o.deps.Now())
 	if err != nil {
 		return fmt.Errorf("read receipts: %w", err)
 	}

@@ -26,8 +26,8 @@ const (
 	terminal = "terminal"
 )
 
-// ErrPerson marks texts that name nobody.
-var ErrPerson = errors.New("not the id of a person")
+// errPerson marks texts that name nobody.
+var errPerson = errors.New("not the id of a person")
 
 // ParsePerson reads a caller id: telegram:42, a number for telegram:…, or terminal:local.
 func ParsePerson(text string) (Person, error) {
@@ -36,7 +36,7 @@ func ParsePerson(text string) (Person, error) {
 		channel, id = telegram, channel
 	}
 	wrong := func(why string) (Person, error) {
-		return Person{}, fmt.Errorf("%q is %w: %s", text, ErrPerson, why)
+		return Person{}, fmt.Errorf("%q is %w: %s", text, errPerson, why)
 	}
 	switch {
 	case channel == telegram && strings.HasPrefix(id, "-"):
@@ -51,8 +51,8 @@ func ParsePerson(text string) (Person, error) {
 	return Person{Channel: channel, ID: id}, nil
 }
 
-// PersonOf returns the sender of a message; false if nobody may act in it.
-func PersonOf(msg *bot.Message) (Person, bool) {
+// personOf returns the sender of a message; false if nobody may act in it.
+func personOf(msg *bot.Message) (Person, bool) {
 	return Person{Channel: msg.Place.Channel, ID: msg.Person}, msg.Caller != "" && msg.Person != "" && !msg.FromBot
 }
 
@@ -71,8 +71,8 @@ func (p Person) Owns(session bot.SessionKey) bool {
 	return session.Person() == p.ID || session.Chat() == p.ID
 }
 
-// Private reports whether a chat is the person's private chat.
-func (p Person) Private(channel, chat string) bool {
+// private reports whether a chat is the person's private chat.
+func (p Person) private(channel, chat string) bool {
 	return channel == p.Channel && (chat == p.ID || channel == terminal)
 }
 

@@ -24,7 +24,7 @@ func text(names ...string) []Column { return columns(table.Text, names) }
 func ints(names ...string) []Column { return columns(table.Int, names) }
 func raw(names ...string) []Column  { return columns(table.Bytes, names) }
 
-func columns(kind Kind, names []string) (list []Column) {
+func columns(kind tableKind, names []string) (list []Column) {
 	for _, name := range names {
 		list = append(list, Column{Name: name, Kind: kind})
 	}
@@ -142,7 +142,7 @@ func (s *Subject) sent(row Record) bool {
 
 // toldRow reports whether a row was written for the person alone.
 func (s *Subject) toldRow(row Record) bool {
-	return ownSession(s, row) || s.Private(row["channel"], row["chat"]) || s.only(row)
+	return ownSession(s, row) || s.private(row["channel"], row["chat"]) || s.only(row)
 }
 
 // only reports whether a row is shown to the person alone in a group.
@@ -235,8 +235,8 @@ func Searched() (list []Table) {
 	return list
 }
 
-// Bounds says of every table what keeps it from growing for ever.
-func Bounds() map[string]string {
+// tableBounds says of every table what keeps it from growing for ever.
+func tableBounds() map[string]string {
 	bounds := map[string]string{}
 	for _, r := range rules() {
 		bounds[r.Table.Name] = r.Bound

@@ -319,7 +319,7 @@ func Look(ctx context.Context, from TableReader, of Person, postgres bool, now t
 
 // ReceiptOf returns the receipt of a job; nil = there is none yet.
 func ReceiptOf(ctx context.Context, from bot.Facts, job string, now time.Time) (*Receipt, error) {
-	value, err := from.Fact(ctx, ReceiptBucket, job, now)
+	value, err := from.Fact(ctx, receiptBucket, job, now)
 	if err != nil || value == "" {
 		return nil, err
 	}

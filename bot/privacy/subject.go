@@ -7,8 +7,8 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 )
 
-// Erased takes the place of what a person said in a conversation that others share.
-const Erased = "[erased]"
+// erasedText takes the place of what a person said in a conversation that others share.
+const erasedText = "[erased]"
 
 // Subject is a person whose data is exported or erased.
 type Subject struct {
@@ -161,7 +161,7 @@ func (s *Subject) entry(raw string) (clean string, changed bool, hashes []string
 		for _, name := range said() {
 			delete(object, name)
 		}
-		object["text"] = Erased
+		object["text"] = erasedText
 	}
 	// hashes of addresses that people have written, whoever it was: who knows an address could tell that it is there
 	standing, _ := object["standing"].(map[string]any)

@@ -80,7 +80,7 @@ func TestSender(t *testing.T) {
 
 func TestEveryTableHasABound(t *testing.T) {
 	t.Parallel()
-	for name, bound := range Bounds() {
+	for name, bound := range tableBounds() {
 		if strings.TrimSpace(bound) == "" {
 			t.Errorf("nothing bounds the table %s", name)
 		}
@@ -109,7 +109,7 @@ func FuzzEntry(f *testing.F) {
 		if !ok || !json.Valid([]byte(clean)) {
 			t.Fatalf("%q became %q", raw, clean)
 		}
-		if e["caller"] == "telegram:4242424242" || e["kind"] == "user" && e["caller"] == "erased-x" && (e["text"] != Erased || e["quote"] != nil) {
+		if e["caller"] == "telegram:4242424242" || e["kind"] == "user" && e["caller"] == "erased-x" && (e["text"] != erasedText || e["quote"] != nil) {
 			t.Errorf("%q became %q", raw, clean)
 		}
 		if standing, ok := e["standing"].(map[string]any); ok && standing["said"] != nil {

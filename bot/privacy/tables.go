@@ -15,8 +15,8 @@ type (
 	Table = table.Table
 	// Column is a column of a table.
 	Column = table.Column
-	// Kind is how a column is stored.
-	Kind = table.Kind
+	// tableKind is how a column is stored.
+	tableKind = table.Kind
 	// Record is a row.
 	Record = table.Record
 	// Alteration changes or deletes a row.

@@ -19,7 +19,7 @@ const (
 
 // Topics of the group.
 const (
-	GeneralTopic = 1
+	generalTopic = 1
 	DeploysTopic = 7
 )
 

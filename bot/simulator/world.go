@@ -138,7 +138,7 @@ func (w *world) threadOf(chat int64, message int) int {
 
 // thread returns the number of a topic on the page: General, which messages omit, is 0.
 func thread(id int) int {
-	if id == GeneralTopic {
+	if id == generalTopic {
 		return 0
 	}
 	return id

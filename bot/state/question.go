@@ -14,8 +14,8 @@ type Question struct {
 	N int64 // order in which questions were asked
 }
 
-// Ask completes a new question: by default it needs one approval and is open.
-func Ask(a bot.Approval) bot.Approval {
+// completeQuestion completes a new question: by default it needs one approval and is open.
+func completeQuestion(a bot.Approval) bot.Approval {
 	a.Needed = max(a.Needed, 1)
 	if a.State == "" {
 		a.State = bot.Open

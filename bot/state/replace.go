@@ -6,9 +6,9 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// Replace returns the lane of an arrival that gets a new content. A worker may have read the former content of an idle
+// replaceArrival returns the lane of an arrival that gets a new content. A worker may have read the former content of an idle
 // lane: its claim becomes void. The error is bot.ErrConflict if the arrival has begun a turn.
-func Replace(lane bot.Lane, seq int64) (bot.Lane, error) {
+func replaceArrival(lane bot.Lane, seq int64) (bot.Lane, error) {
 	if lane.Turn != "" && lane.Arrival == seq {
 		return lane, fmt.Errorf("replace arrival %d of %s: its turn has begun: %w", seq, lane.Session, bot.ErrConflict)
 	}
@@ -29,7 +29,7 @@ func (r *run) replace() error {
 		if a.State != Waiting {
 			return fmt.Errorf("replace arrival %d: %w", c.Seq, bot.ErrHandled)
 		}
-		lane, err := Replace(r.lane(c.Session), c.Seq)
+		lane, err := replaceArrival(r.lane(c.Session), c.Seq)
 		if err != nil {
 			return err
 		}

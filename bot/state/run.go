@@ -156,7 +156,7 @@ func (r *run) arrive() error {
 	if r.change.Claim == nil || !r.change.Claim.Arrives {
 		return nil
 	}
-	lane, err := Begin(r.lane(r.change.Claim.Session), r.result.Applied.Seqs[0])
+	lane, err := setBegunArrival(r.lane(r.change.Claim.Session), r.result.Applied.Seqs[0])
 	if err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func (r *run) laneUpdates() {
 
 func (r *run) ask() error {
 	for i := range r.change.Ask {
-		a := Ask(r.change.Ask[i])
+		a := completeQuestion(r.change.Ask[i])
 		if _, ok := r.questions.get(a.ID); ok {
 			return fmt.Errorf("ask %s: id: %w", a.ID, bot.ErrTaken)
 		}

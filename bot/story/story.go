@@ -29,7 +29,7 @@ const (
 	Approval = "approval"
 	Answer   = "answer"
 	End      = "end"
-	Task     = "task" // of a sub-agent
+	task     = "task" // of a sub-agent
 )
 
 // Step is one step of a turn.
@@ -125,7 +125,7 @@ func addEntry(t *Turn, e journal.Entry) {
 // turn, with its name in front.
 func stepsOf(agent string, e journal.Entry) []Step {
 	if e.Kind == journal.UserEntry {
-		return []Step{{Kind: Task, Name: agent, Text: e.Text}}
+		return []Step{{Kind: task, Name: agent, Text: e.Text}}
 	}
 	var t Turn
 	addEntry(&t, e)

@@ -53,17 +53,17 @@ type Menu struct {
 	Commands []Command // at most 100; none = no menu
 }
 
-// Commands returns the commands of exactly one scope and language; none when it has no menu (Bot API getMyCommands).
-func (c *Client) Commands(ctx context.Context, scope Scope, language string) (list []Command, err error) {
+// commands returns the commands of exactly one scope and language; none when it has no menu (Bot API getMyCommands).
+func (c *Client) commands(ctx context.Context, scope Scope, language string) (list []Command, err error) {
 	err = c.call(ctx, func(ctx context.Context) error {
 		return c.invoke(ctx, "getMyCommands", map[string]any{"scope": scope, "language_code": language}, &list)
 	})
 	return list, err
 }
 
-// SetCommands replaces the commands of one scope and language; none deletes the menu (Bot API setMyCommands,
+// setCommands replaces the commands of one scope and language; none deletes the menu (Bot API setMyCommands,
 // deleteMyCommands).
-func (c *Client) SetCommands(ctx context.Context, menu Menu) error {
+func (c *Client) setCommands(ctx context.Context, menu Menu) error {
 	method, params := "setMyCommands", map[string]any{"scope": menu.Scope, "language_code": menu.Language}
 	if len(menu.Commands) == 0 {
 		method = "deleteMyCommands"
@@ -203,9 +203,9 @@ func (m *Menus) keep(ctx context.Context, menu Menu) error {
 			}
 		}
 	}
-	now, err := m.client.Commands(ctx, menu.Scope, menu.Language)
+	now, err := m.client.commands(ctx, menu.Scope, menu.Language)
 	if err == nil && !slices.Equal(now, menu.Commands) {
-		err = m.client.SetCommands(ctx, menu)
+		err = m.client.setCommands(ctx, menu)
 	}
 	refused, ok := errors.AsType[*bot.SendError](err)
 	if len(menu.Commands) == 0 && ok && refused.Outcome == bot.Gone { // a chat that is gone shows no menu

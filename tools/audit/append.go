@@ -39,7 +39,7 @@ func (l *Log) complain(err error, what string) {
 // records were written completely.
 func (l *Log) write(list []*record) (through int, err error) {
 	if l.closed {
-		return 0, ErrClosed
+		return 0, errClosed
 	}
 	if err := l.follow(); err != nil {
 		return 0, err

@@ -110,8 +110,8 @@ type gaps struct {
 	lost    int       // lines lost since the last one that was written
 }
 
-// ErrClosed means that the log was closed.
-var ErrClosed = errors.New("audit log is closed")
+// errClosed means that the log was closed.
+var errClosed = errors.New("audit log is closed")
 
 // ErrHeld means that another process has the log open.
 var ErrHeld = errors.New("another process writes this audit log; give each process its own file (audit.destination)")

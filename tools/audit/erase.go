@@ -167,7 +167,7 @@ func (l *Log) locked(do func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return ErrClosed
+		return errClosed
 	}
 	return do()
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/zephbot/zephbot/tools/gate"
 )
 
-// NoOutput is the text that a model reads when a tool returned none.
-const NoOutput = "(no output)"
+// noOutput is the text that a model reads when a tool returned none.
+const noOutput = "(no output)"
 
 // Options are the parts of a chain. A Middleware that is nil is left out.
 type Options struct {
@@ -201,7 +201,7 @@ func conclude(next tools.Handler) tools.Handler {
 		}
 		if strings.TrimSpace(res.Text) == "" {
 			shown := *res // a cache may share it
-			shown.Text = NoOutput
+			shown.Text = noOutput
 			res = &shown
 		}
 		call.Trail.Category = ""

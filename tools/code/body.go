@@ -49,7 +49,7 @@ func outlined(lang outline.Language, content []byte) []symbol {
 		clear(seen)
 		s := &list[i]
 		for _, known := range []string{s.Name, s.Container, s.Doc} {
-			for _, word := range Words(known) {
+			for _, word := range searchWords(known) {
 				seen[word] = true
 			}
 		}

@@ -124,7 +124,7 @@ func (r *root) put(path string, stamp file.Stamp, hash string, k known) {
 		e := entry{
 			name: s.Name, container: s.Container, kind: s.Kind,
 			start: line32(s.Start), line: line32(s.Line), end: line32(s.End),
-			words: uint8(min(len(Words(s.Name)), math.MaxUint8)),
+			words: uint8(min(len(searchWords(s.Name)), math.MaxUint8)),
 		}
 		e.terms = r.terms(weights, part{s.Name, inName}, part{s.Container, inContainer}, part{string(s.Kind), inDoc}, part{s.Doc, inDoc})
 		e.terms = r.body(e.terms, s.body)
@@ -146,7 +146,7 @@ type part struct {
 func (r *root) terms(weights map[uint32]uint32, parts ...part) []term {
 	clear(weights)
 	for _, p := range parts {
-		for _, word := range Words(p.text) {
+		for _, word := range searchWords(p.text) {
 			if id, ok := r.id(word); ok {
 				weights[id] = max(weights[id], p.weight)
 			}

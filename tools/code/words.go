@@ -10,9 +10,9 @@ import (
 // maxWord is the size in bytes above which a word is not one that somebody looks for.
 const maxWord = 40
 
-// Words splits a text or an identifier into the words by which it is found: in lower case, at the borders of camelCase
+// searchWords splits a text or an identifier into the words by which it is found: in lower case, at the borders of camelCase
 // and snake_case, without endings, abbreviations as the word that they stand for.
-func Words(text string) []string {
+func searchWords(text string) []string {
 	var out []string
 	split(text, func(word string) {
 		if len(word) < 2 || len(word) > maxWord {

@@ -26,8 +26,8 @@ import (
 // Name is the name of the tool.
 const Name = "diagnostics"
 
-// DefaultMax is how many findings are returned at most.
-const DefaultMax = 50
+// defaultMax is how many findings are returned at most.
+const defaultMax = 50
 
 // mostMax is the most that a call can ask for.
 const mostMax = 500
@@ -49,7 +49,7 @@ type Runner interface {
 // Options configure the tool. Runner is required.
 type Options struct {
 	Runner Runner
-	Max    int                                  // findings; 0 = DefaultMax
+	Max    int                                  // findings; 0 = defaultMax
 	Find   func(program string) (string, error) // nil = exec.LookPath
 }
 
@@ -80,7 +80,7 @@ type in struct {
 
 // New returns the tool.
 func New(o Options) (tools.Tool, error) {
-	o.Max = cmp.Or(o.Max, DefaultMax)
+	o.Max = cmp.Or(o.Max, defaultMax)
 	if o.Find == nil {
 		o.Find = exec.LookPath
 	}

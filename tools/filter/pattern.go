@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// MaxPattern is the maximum length of a rule's regular expression in bytes (seed 003).
-	MaxPattern = 512
+	// maxPattern is the maximum length of a rule's regular expression in bytes (seed 003).
+	maxPattern = 512
 	// maxProgram is the maximum number of instructions of a compiled expression: about a MiB.
 	maxProgram = 26_000
 	// maxNeed is the maximum number of words that represent one expression.
@@ -31,9 +31,9 @@ type pattern struct {
 
 // newPattern compiles an expression within the limits.
 func newPattern(expr string) (pattern, error) {
-	if len(expr) > MaxPattern {
+	if len(expr) > maxPattern {
 		return pattern{}, fmt.Errorf("the regular expression has %d bytes, at most %d are allowed", len(expr),
-			MaxPattern)
+			maxPattern)
 	}
 	tree, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// DefaultMemory is the default capacity of a Memory in bytes.
-const DefaultMemory = 64 << 20
+// defaultMemory is the default capacity of a Memory in bytes.
+const defaultMemory = 64 << 20
 
 // Memory is a Store for a process without a database: its content is lost when the process ends. When it is full, the
 // oldest outputs are dropped.
@@ -21,10 +21,10 @@ type Memory struct {
 	used  int    // bytes of text
 }
 
-// NewMemory returns a Memory for maxBytes of text; 0 or less = DefaultMemory.
+// NewMemory returns a Memory for maxBytes of text; 0 or less = defaultMemory.
 func NewMemory(maxBytes int) *Memory {
 	if maxBytes <= 0 {
-		maxBytes = DefaultMemory
+		maxBytes = defaultMemory
 	}
 	return &Memory{max: maxBytes}
 }

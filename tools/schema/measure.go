@@ -16,9 +16,9 @@ import (
 // Limits of an admitted schema.
 const (
 	MaxBytes   = 256 << 10
-	MaxNodes   = 50_000 // objects and lists after following references, a recursive one up to its first repetition
-	MaxDepth   = 200    // nesting of objects and lists, following references
-	MaxPattern = 1000   // bytes of one regular expression
+	maxNodes   = 50_000 // objects and lists after following references, a recursive one up to its first repetition
+	maxDepth   = 200    // nesting of objects and lists, following references
+	maxPattern = 1000   // bytes of one regular expression
 	maxProgram = 10_000 // instructions of one expression, with repetitions expanded
 	maxRegexps = 50_000 // instructions of all expressions of a schema
 	maxNumber  = 400    // digits, and power of ten, of a number
@@ -53,10 +53,10 @@ func measure(doc any, size int) (Size, string) {
 	e := r.of(doc, 0)
 	out := Size{Nodes: e.nodes, Depth: e.depth, Refs: r.refs, Patterns: r.bad}
 	switch {
-	case e.nodes > MaxNodes:
-		return out, fmt.Sprintf("with its references followed it has more than %d parts", MaxNodes)
-	case e.depth > MaxDepth:
-		return out, fmt.Sprintf("with its references followed it is nested deeper than %d levels", MaxDepth)
+	case e.nodes > maxNodes:
+		return out, fmt.Sprintf("with its references followed it has more than %d parts", maxNodes)
+	case e.depth > maxDepth:
+		return out, fmt.Sprintf("with its references followed it is nested deeper than %d levels", maxDepth)
 	case r.programs > maxRegexps:
 		return out, "its regular expressions are too large"
 	}
@@ -115,8 +115,8 @@ func (r *ruler) of(v any, level int) extent {
 	if r.open[at] {
 		return extent{nodes: 1}
 	}
-	if level > 4*MaxDepth { // each level of the document may be a reference as well
-		return extent{1, MaxDepth + 1}
+	if level > 4*maxDepth { // each level of the document may be a reference as well
+		return extent{1, maxDepth + 1}
 	}
 	r.open[at] = true
 	e := r.inside(v, level)
@@ -132,8 +132,8 @@ func (r *ruler) inside(v any, level int) extent {
 		if inner.nodes == 0 {
 			return
 		}
-		e.nodes = min(e.nodes+inner.nodes, MaxNodes+1)
-		e.depth = min(max(e.depth, inner.depth+1), MaxDepth+1)
+		e.nodes = min(e.nodes+inner.nodes, maxNodes+1)
+		e.depth = min(max(e.depth, inner.depth+1), maxDepth+1)
 	}
 	switch v := v.(type) {
 	case map[string]any:
@@ -224,8 +224,8 @@ func (r *ruler) pattern(text string) {
 // program returns the number of instructions of a regular expression with its repetitions expanded, which is the cost
 // of compiling it.
 func program(text string) (int, error) {
-	if len(text) > MaxPattern {
-		return 0, fmt.Errorf("the pattern has %d bytes; the limit is %d", len(text), MaxPattern)
+	if len(text) > maxPattern {
+		return 0, fmt.Errorf("the pattern has %d bytes; the limit is %d", len(text), maxPattern)
 	}
 	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// Base is the address of a schema during compilation, unknown to any loader. It occurs in the locations of errors.
-const Base = "urn:tool"
+// baseURN is the address of a schema during compilation, unknown to any loader. It occurs in the locations of errors.
+const baseURN = "urn:tool"
 
-// MaxWork limits one validation, in steps of about a microsecond. Arguments with a hundred fields take a few hundred
+// maxWork limits one validation, in steps of about a microsecond. Arguments with a hundred fields take a few hundred
 // steps; a result with 20 000 rows of two fields takes 200 000, and one with 100 000 rows exceeds the limit.
-const MaxWork = 300_000
+const maxWork = 300_000
 
-// ErrTooCostly means that a validation would take more than MaxWork.
+// ErrTooCostly means that a validation would take more than maxWork.
 var ErrTooCostly = errors.New("checking it takes more work than one check may")
 
 // Schema is a compiled schema. It is safe for concurrent use; validations of one schema are serialised.
@@ -51,10 +51,10 @@ func Compile(raw json.RawMessage) *Schema {
 		c.UseLoader(denyAll{})
 		c.UseRegexpEngine(s.regexp)
 		c.DefaultDraft(draft)
-		if err := c.AddResource(Base, doc); err != nil {
+		if err := c.AddResource(baseURN, doc); err != nil {
 			continue
 		}
-		if s.compiled, err = c.Compile(Base); err == nil {
+		if s.compiled, err = c.Compile(baseURN); err == nil {
 			instrument(s.compiled, s)
 			return s
 		}
@@ -81,7 +81,7 @@ func (s *Schema) Validate(ctx context.Context, value any) (err error) {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	s.meter = &meter{ctx: ctx, left: MaxWork}
+	s.meter = &meter{ctx: ctx, left: maxWork}
 	defer func() {
 		s.meter = nil
 		if p := recover(); p != nil {
@@ -97,7 +97,7 @@ func (s *Schema) Validate(ctx context.Context, value any) (err error) {
 		prune(failed, &left)
 		return failed
 	}
-	return &jsonschema.ValidationError{SchemaURL: Base, ErrorKind: &kind.Schema{Location: err.Error()}}
+	return &jsonschema.ValidationError{SchemaURL: baseURN, ErrorKind: &kind.Schema{Location: err.Error()}}
 }
 
 // maxCauses limits the parts of an error: a value can be wrong in a million ways, and the caller walks through all of

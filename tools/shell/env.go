@@ -10,8 +10,8 @@ import (
 	"github.com/zephbot/zephbot/policy/redact"
 )
 
-// DefaultEnvBlocklist returns the prefixes of variables that commands do not get (seed 003, tools.shell.env_blocklist).
-func DefaultEnvBlocklist() []string {
+// defaultEnvBlocklist returns the prefixes of variables that commands do not get (seed 003, tools.shell.env_blocklist).
+func defaultEnvBlocklist() []string {
 	return []string{"ZEPH_", "AWS_", "AZURE_", "GCP_", "GOOGLE_", "OPENAI_", "ANTHROPIC_", "HF_", "HUGGING"}
 }
 

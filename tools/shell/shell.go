@@ -38,10 +38,10 @@ const Name = "bash"
 
 // Defaults of Options.
 const (
-	DefaultTimeout           = 30 * time.Second
-	DefaultMaxCapture        = 10 << 20 // bytes
-	DefaultMaxBackgroundRuns = 8
-	DefaultBackgroundTimeout = 30 * time.Minute
+	defaultTimeout           = 30 * time.Second
+	defaultMaxCapture        = 10 << 20 // bytes
+	defaultMaxBackgroundRuns = 8
+	defaultBackgroundTimeout = 30 * time.Minute
 )
 
 // Sandbox modes (tools.shell.sandbox).
@@ -54,7 +54,7 @@ const (
 // Options configure the tool. A field named after a key of [tools.shell] has the meaning of that key (seed 003). Only
 // Workspace is required.
 type Options struct {
-	Timeout time.Duration // for a foreground run; 0 = DefaultTimeout
+	Timeout time.Duration // for a foreground run; 0 = defaultTimeout
 	// Workspace returns the session's working directory as an absolute path. The directory is created if it does not
 	// exist.
 	Workspace    func(tools.Origin) (string, error)
@@ -79,12 +79,12 @@ type Options struct {
 	Unasked bool
 	// shared with the policy, so that a command is parsed only once; nil = it is parsed each time
 	Reader *command.Reader
-	// prefixes of names; nil = DefaultEnvBlocklist. Of the rest, commands get what command.Passed lists and what does not
+	// prefixes of names; nil = defaultEnvBlocklist. Of the rest, commands get what command.Passed lists and what does not
 	// look like a credential
 	EnvBlocklist []string
 	Environ      func() []string // nil = os.Environ
 	// MaxCapture is how many bytes of a command's output are kept: all of a shorter output, the first and the last half
-	// of a longer one; 0 = DefaultMaxCapture. The first MiB is held in memory. The rest is in an unnamed file in
+	// of a longer one; 0 = defaultMaxCapture. The first MiB is held in memory. The rest is in an unnamed file in
 	// SnapshotDir until the command ends.
 	MaxCapture int
 
@@ -101,8 +101,8 @@ type Options struct {
 	// is previewed.
 	PreviewDir string
 
-	MaxBackgroundRuns int           // of everybody; one person leaves a fourth, at least one; 0 = DefaultMaxBackgroundRuns, negative = none
-	BackgroundTimeout time.Duration // 0 = DefaultBackgroundTimeout
+	MaxBackgroundRuns int           // of everybody; one person leaves a fourth, at least one; 0 = defaultMaxBackgroundRuns, negative = none
+	BackgroundTimeout time.Duration // 0 = defaultBackgroundTimeout
 	Ledger            Ledger        // records background runs; nil = in memory, and their ends are not reported
 
 	Sandbox string // "auto" (also ""), "required", "off"
@@ -207,12 +207,12 @@ func (o *Options) complete() error {
 	if o.Timeout < 0 || o.BackgroundTimeout < 0 || o.MaxCapture < 0 || o.MaxSnapshotBytes < 0 || o.MaxOutput < 0 {
 		return errors.New("a timeout or limit is negative")
 	}
-	o.Timeout = orDefault(o.Timeout, DefaultTimeout)
-	o.BackgroundTimeout = orDefault(o.BackgroundTimeout, DefaultBackgroundTimeout)
-	o.MaxCapture = orDefault(o.MaxCapture, DefaultMaxCapture)
-	o.MaxBackgroundRuns = orDefault(o.MaxBackgroundRuns, DefaultMaxBackgroundRuns)
+	o.Timeout = orDefault(o.Timeout, defaultTimeout)
+	o.BackgroundTimeout = orDefault(o.BackgroundTimeout, defaultBackgroundTimeout)
+	o.MaxCapture = orDefault(o.MaxCapture, defaultMaxCapture)
+	o.MaxBackgroundRuns = orDefault(o.MaxBackgroundRuns, defaultMaxBackgroundRuns)
 	if o.EnvBlocklist == nil {
-		o.EnvBlocklist = DefaultEnvBlocklist()
+		o.EnvBlocklist = defaultEnvBlocklist()
 	}
 	o.join()
 	if err := absolute(o.AllowedPaths, o.ReadPaths, o.DeniedPaths); err != nil {

@@ -27,20 +27,20 @@ func Always(e policy.Effect) Decide {
 	}
 }
 
-// EchoArgs are the arguments of Echo.
-type EchoArgs struct {
+// echoArgs are the arguments of Echo.
+type echoArgs struct {
 	Text  string `json:"text" jsonschema:"what to say"`
 	Times int    `json:"times,omitempty" jsonschema:"how often"`
 }
 
 // Echo returns a reading tool, "echo", that returns Text as many times as Times says (at least once), one per line.
 func Echo() tools.Tool {
-	return must(tools.New(tools.Typed[EchoArgs]{
+	return must(tools.New(tools.Typed[echoArgs]{
 		Definition: tools.Definition{Name: "echo", Description: "Says the text.", ReadOnly: true},
-		Describe: func(_ context.Context, _ *tools.Call, in EchoArgs) (tools.Subject, error) {
+		Describe: func(_ context.Context, _ *tools.Call, in echoArgs) (tools.Subject, error) {
 			return tools.Subject{Inputs: []string{in.Text}, Show: "say " + in.Text}, nil
 		},
-		Run: func(_ context.Context, _ *tools.Call, in EchoArgs) (*tools.Result, error) {
+		Run: func(_ context.Context, _ *tools.Call, in echoArgs) (*tools.Result, error) {
 			var text strings.Builder
 			text.WriteString(in.Text)
 			for range in.Times - 1 {
@@ -59,22 +59,22 @@ type Counter struct {
 	runs int
 }
 
-// CounterArgs are the arguments of Counter.
-type CounterArgs struct {
+// counterArgs are the arguments of Counter.
+type counterArgs struct {
 	By int `json:"by,omitempty" jsonschema:"how much to add"`
 }
 
 // Tool returns the tool that counts.
 func (c *Counter) Tool() tools.Tool {
-	return must(tools.New(tools.Typed[CounterArgs]{
+	return must(tools.New(tools.Typed[counterArgs]{
 		Definition: tools.Definition{Name: "count", Description: "Adds to the sum.", Destructive: true},
-		Describe: func(_ context.Context, _ *tools.Call, in CounterArgs) (tools.Subject, error) {
+		Describe: func(_ context.Context, _ *tools.Call, in counterArgs) (tools.Subject, error) {
 			return tools.Subject{
 				Inputs: []string{fmt.Sprint(in.By)}, Show: fmt.Sprintf("add %d", max(in.By, 1)),
 				Note: "in memory",
 			}, nil
 		},
-		Run: func(_ context.Context, _ *tools.Call, in CounterArgs) (*tools.Result, error) {
+		Run: func(_ context.Context, _ *tools.Call, in counterArgs) (*tools.Result, error) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			if in.By == 0 {

@@ -29,7 +29,7 @@ import (
 // Defaults of Options.
 const (
 	DefaultBaseURL   = "https://api.anthropic.com"
-	DefaultMaxTokens = 4096
+	defaultMaxTokens = 4096
 )
 
 // Key is an API key.
@@ -41,7 +41,7 @@ type Options struct {
 	BaseURL   string // "" = DefaultBaseURL
 	Key       Key
 	Model     string
-	MaxTokens int // default limit of an answer, which the API requires; 0 = DefaultMaxTokens
+	MaxTokens int // default limit of an answer, which the API requires; 0 = defaultMaxTokens
 	// Idle is how long the server may be silent, before the first piece of an answer and between any two. 0 = no limit.
 	Idle   time.Duration
 	Tariff price.Tariff // of Model; the zero value = it costs nothing
@@ -89,7 +89,7 @@ func New(o Options) (*Provider, error) {
 	o.BaseURL = strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/v1") + "/"
 	o.Dialect = o.Dialect.OfModel(o.Model)
 	if o.MaxTokens == 0 {
-		o.MaxTokens = DefaultMaxTokens
+		o.MaxTokens = defaultMaxTokens
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -176,11 +176,11 @@ func (c *Contents) Of(p *llm.Part) (content Content, line string, ok bool) {
 			return content, "", true
 		}
 	}
-	return Content{}, Line(p, why), false
+	return Content{}, describePart(p, why), false
 }
 
-// Line describes a part in one line, with the reason why it is not sent.
-func Line(p *llm.Part, what string) string {
+// describePart describes a part in one line, with the reason why it is not sent.
+func describePart(p *llm.Part, what string) string {
 	var b strings.Builder
 	b.WriteString("[" + string(p.Kind))
 	if p.Name != "" {

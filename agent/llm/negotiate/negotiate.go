@@ -6,7 +6,7 @@
 //
 // Bounds: a request that was refused is never sent again as it was. One Chat sends at most Steps requests beyond the
 // first one, and those of learning. Learning has a budget of Budget requests for a provider, a model and a catalog of
-// tools, and of MostLearning a day for all catalogs. One caller learns at a time; the others wait for what it learns.
+// tools, and of mostLearning a day for all catalogs. One caller learns at a time; the others wait for what it learns.
 package negotiate
 
 import (
@@ -35,8 +35,8 @@ import (
 const (
 	Steps        = 3              // beyond the first one in one Chat, those of learning not counted
 	Budget       = 12             // of learning, for a provider, a model and a catalog
-	MostLearning = 4 * Budget     // of learning in Refill, for all catalogs
-	Refill       = 24 * time.Hour // after which the budget is new
+	mostLearning = 4 * Budget     // of learning until it is new, for all catalogs
+	refill       = 24 * time.Hour // after which the budget is new
 )
 
 // Form is the form in which a request goes out. Forms are shared and must not be changed, except for Boxes.
@@ -290,7 +290,7 @@ func (f *Form) offer(req *llm.Request) *llm.Request {
 		return req
 	}
 	aside := func(t llm.Tool) bool {
-		return slices.ContainsFunc(f.learnt.Aside, func(a dialect.Aside) bool { return a.Tool == t.Name && a.Schema == HashTool(t) })
+		return slices.ContainsFunc(f.learnt.Aside, func(a dialect.Aside) bool { return a.Tool == t.Name && a.Schema == hashTool(t) })
 	}
 	if !slices.ContainsFunc(req.Tools, aside) {
 		return req
@@ -300,8 +300,8 @@ func (f *Form) offer(req *llm.Request) *llm.Request {
 	return &fewer
 }
 
-// HashTool is the hash by which a tool that was set aside is known: another definition is tried again.
-func HashTool(t llm.Tool) string {
+// hashTool is the hash by which a tool that was set aside is known: another definition is tried again.
+func hashTool(t llm.Tool) string {
 	sum := hashBody([]byte(t.Name), []byte{0}, t.Schema)
 	return hex.EncodeToString(sum[:8])
 }
@@ -310,7 +310,7 @@ func HashTool(t llm.Tool) string {
 func hashCatalog(tools []llm.Tool) string {
 	var list []string
 	for _, t := range tools {
-		list = append(list, HashTool(t))
+		list = append(list, hashTool(t))
 	}
 	slices.Sort(list)
 	sum := hashBody([]byte(strings.Join(list, " ")))
@@ -322,7 +322,7 @@ func (n *Negotiator) afford(catalog string, keep int) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := n.o.Now()
-	if now.Sub(n.since) > Refill {
+	if now.Sub(n.since) > refill {
 		n.since = now
 		clear(n.spent)
 	}
@@ -332,10 +332,10 @@ func (n *Negotiator) afford(catalog string, keep int) bool {
 	}
 	allowed := false
 	n.o.Memory.Update(n.o.Provider, n.o.Model, func(l *dialect.Learnt) {
-		if l.Catalog != catalog || now.Sub(l.SpentAt) > Refill {
+		if l.Catalog != catalog || now.Sub(l.SpentAt) > refill {
 			l.Catalog, l.Spent, l.SpentAt = catalog, n.spent[catalog], now
 		}
-		if allowed = l.Spent < Budget-keep && all < MostLearning-keep; allowed {
+		if allowed = l.Spent < Budget-keep && all < mostLearning-keep; allowed {
 			l.Spent++
 		}
 	})
@@ -565,7 +565,7 @@ func (c *Change) once() bool { return c.DropPictures || c.Nudge || c.MaxTokens >
 
 // prepare makes a change; false = it was tried already, or cannot help.
 func (t *talk) prepare(ctx context.Context, l *level, change *Change) bool {
-	key := change.Key()
+	key := change.key()
 	if len(change.Aside) > 0 {
 		key = "aside " + strings.Join(t.named(l, change.Aside), " ")
 	}
@@ -608,7 +608,7 @@ func (t *talk) prepare(ctx context.Context, l *level, change *Change) bool {
 		for len(l.left) > 0 && c.Placed && l.left[0].Placed && l.left[0].Omit != "" { // all fields that were named at once
 			also := l.left[0]
 			l.left = l.left[1:]
-			t.tried[also.Key()] = true
+			t.tried[also.key()] = true
 			t.learnt(also.what(), also.apply)
 		}
 	}
@@ -694,7 +694,7 @@ func (t *talk) setAside(names []string, refusal *Refusal) {
 	var list []dialect.Aside
 	for _, tool := range t.req.Tools {
 		if slices.Contains(names, tool.Name) {
-			list = append(list, dialect.Aside{Tool: tool.Name, Schema: HashTool(tool), Reason: reason})
+			list = append(list, dialect.Aside{Tool: tool.Name, Schema: hashTool(tool), Reason: reason})
 		}
 	}
 	without := lesson{"without " + strings.Join(names, ", "), func(l *dialect.Learnt) {
@@ -773,7 +773,7 @@ func (t *talk) halve(ctx context.Context, l *level) bool {
 	if len(suspects) == 0 {
 		return false
 	}
-	delete(t.tried, (&Change{Class: "schema", Halve: true}).Key()) // there may be another one
+	delete(t.tried, (&Change{Class: "schema", Halve: true}).key()) // there may be another one
 	known := false
 	for len(suspects) > 1 {
 		left, right := suspects[:len(suspects)/2], suspects[len(suspects)/2:]
@@ -829,7 +829,7 @@ func toolNames(tools []llm.Tool) []string {
 // those that the server has taken, or with fenced blocks instead. The tools that it was seen to refuse are set aside.
 func (t *talk) withoutTools(ctx context.Context, refusal *Refusal) (*llm.Response, error) {
 	t.lessons = t.bad
-	blamed := len(t.bad) > 0 || t.tried[(&Change{Safe: true}).Key()]
+	blamed := len(t.bad) > 0 || t.tried[(&Change{Safe: true}).key()]
 	if !blamed || t.steps >= Steps || !usesTools(t.req) {
 		return nil, t.first
 	}

@@ -59,8 +59,8 @@ type Change struct {
 	Least        bool // every field omitted that can be, and all schemas safe: the server does not say what it minds
 }
 
-// Key identifies a change among those of one request.
-func (c *Change) Key() string {
+// key identifies a change among those of one request.
+func (c *Change) key() string {
 	return fmt.Sprint(c.Omit, "|", c.Rename, ">", c.To, "|", c.Set, "=", c.Value, "|", c.Aside, c.History, "+", c.Beside, "|", c.Wire,
 		c.MaxTools, c.Safe, c.Closed, c.Halve, c.NoTools, c.DropPictures, c.Nudge, c.MaxTokens, c.Least)
 }
@@ -159,7 +159,7 @@ type recogniser struct {
 }
 
 func (r *recogniser) add(c Change) {
-	if !slices.ContainsFunc(r.found, func(have Change) bool { return have.Key() == c.Key() }) {
+	if !slices.ContainsFunc(r.found, func(have Change) bool { return have.key() == c.key() }) {
 		r.found = append(r.found, c)
 	}
 }

@@ -48,11 +48,11 @@ func NewEdits(params dialect.Params) Edits {
 	return e
 }
 
-// Empty reports whether nothing is changed.
-func (e *Edits) Empty() bool { return len(e.omit) == 0 && len(e.rename) == 0 && len(e.set) == 0 }
+// empty reports whether nothing is changed.
+func (e *Edits) empty() bool { return len(e.omit) == 0 && len(e.rename) == 0 && len(e.set) == 0 }
 
-// Within reports whether something is changed within the field at the top level, such as messages.
-func (e *Edits) Within(field string) bool {
+// changesWithin reports whether something is changed within the field at the top level, such as messages.
+func (e *Edits) changesWithin(field string) bool {
 	within := func(name string) bool {
 		if strings.HasPrefix(name, rolePrefix) {
 			return strings.HasPrefix("messages[]", field) || strings.HasPrefix("input[]", field)
@@ -83,7 +83,7 @@ var errNoObject = errors.New("the request is not a JSON object")
 // Object returns the fields of a request's JSON as they are sent. Whatever is not changed stays the same byte for byte,
 // and in its order.
 func (e *Edits) Object(body []byte) ([]byte, error) {
-	if e.Empty() {
+	if e.empty() {
 		return body, nil
 	}
 	body = bytes.TrimSpace(body)
@@ -95,7 +95,7 @@ func (e *Edits) Object(body []byte) ([]byte, error) {
 
 // Value returns the value of a field at the top level, changed within.
 func (e *Edits) Value(field string, value []byte) ([]byte, error) {
-	if !e.Within(field) {
+	if !e.changesWithin(field) {
 		return value, nil
 	}
 	return e.value(value, field, 0)
@@ -103,7 +103,7 @@ func (e *Edits) Value(field string, value []byte) ([]byte, error) {
 
 func (e *Edits) value(raw []byte, path string, depth int) ([]byte, error) {
 	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || depth > maxDepth || !e.Within(path) {
+	if len(raw) == 0 || depth > maxDepth || !e.changesWithin(path) {
 		return raw, nil
 	}
 	switch raw[0] {

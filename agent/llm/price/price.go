@@ -25,7 +25,7 @@ type Tariff struct {
 // Fixed is a tariff of prices of a million tokens, in USD: of those that the model reads, reads from the vendor's cache,
 // is charged for writing into that cache, and writes.
 func Fixed(input, cached, written, output float64) Tariff {
-	return Tariff{rates: []Rate{{Input: Flat(input), Cached: Flat(cached), Written: Flat(written), Output: Flat(output)}}}
+	return Tariff{rates: []Rate{{Input: flat(input), Cached: flat(cached), Written: flat(written), Output: flat(output)}}}
 }
 
 // Rate are prices of a time, in USD for a million tokens, or for a minute of a recording or a request. A nil price is
@@ -54,8 +54,8 @@ type step struct {
 	usd    float64
 }
 
-// Flat is a price that is the same for every request.
-func Flat(usd float64) *Steps { return &Steps{base: usd} }
+// flat is a price that is the same for every request.
+func flat(usd float64) *Steps { return &Steps{base: usd} }
 
 // For returns the price if a request has so many tokens of input.
 func (s *Steps) For(input int) float64 {

@@ -20,7 +20,7 @@ import (
 const (
 	MaxLists = 16
 	MaxList  = 256 << 10 // bytes of one list; a longer one is encoded each time
-	MaxTools = 1024      // single tools; with more, all are forgotten
+	maxTools = 1024      // single tools; with more, all are forgotten
 )
 
 // Box caches encoded lists of tools, at most MaxLists, the most recently used, and the tools that they consist of. What
@@ -150,7 +150,7 @@ func (b *Box) Len() int {
 func (b *Box) tool(t llm.Tool, d *dialect.Schema) Tool {
 	key := original{t.Description, string(t.Schema)}
 	b.mu.Lock()
-	if b.tools == nil || len(b.tools) >= MaxTools || !b.of.Equal(d) {
+	if b.tools == nil || len(b.tools) >= maxTools || !b.of.Equal(d) {
 		b.tools, b.of = map[original]Tool{}, *d
 	}
 	made, ok := b.tools[key]

@@ -134,7 +134,7 @@ type reader struct {
 }
 
 func newReader(root *value) *reader {
-	r := &reader{root: root, anchors: map[string]*value{}, open: map[*value]bool{}, nodes: MaxNodes, bytes: MaxBytes}
+	r := &reader{root: root, anchors: map[string]*value{}, open: map[*value]bool{}, nodes: maxNodes, bytes: MaxBytes}
 	for _, draft := range []string{"draft-03", "draft-04", "draft-06", "draft-07"} {
 		r.old = r.old || strings.Contains(root.str("$schema"), draft)
 	}
@@ -231,7 +231,7 @@ func (r *reader) read(v *value, level int) *node {
 		return free()
 	case r.open[v]:
 		return r.cut(v, "nested in the same way as the value that contains it")
-	case level > MaxDepth || r.full || !r.spend(v.str("description"), v.str("title"), v.str("pattern")):
+	case level > maxDepth || r.full || !r.spend(v.str("description"), v.str("title"), v.str("pattern")):
 		return r.cut(v, "its parts are not listed here")
 	}
 	r.open[v] = true

@@ -23,9 +23,9 @@ import (
 // Limits of a schema. What exceeds them is left out and said in words.
 const (
 	MaxBytes = 256 << 10 // of the text, and of all texts after following references
-	MaxNodes = 2000      // schemas within it, after following references
-	MaxDepth = 24        // of schemas within each other
-	MaxEnum  = 250       // values of one property
+	maxNodes = 2000      // schemas within it, after following references
+	maxDepth = 24        // of schemas within each other
+	maxEnum  = 250       // values of one property
 	// MaxTools is the number of tools in a request that the most servers accept.
 	MaxTools = 128
 	// MaxDescription is the length of a tool's description that every server accepts, in bytes.

@@ -96,7 +96,7 @@ type writer struct {
 }
 
 func newWriter(d *dialect.Schema) *writer {
-	return &writer{d: d, r: &reader{nodes: 4 * MaxNodes, bytes: MaxBytes}, exact: true}
+	return &writer{d: d, r: &reader{nodes: 4 * maxNodes, bytes: MaxBytes}, exact: true}
 }
 
 func (w *writer) has(keyword string) bool { return slices.Contains(w.d.Keywords, keyword) }
@@ -358,7 +358,7 @@ func (w *writer) enum(out *written, n *node, lost func(string)) {
 		}
 		listed = append(listed, e.json())
 	}
-	if len(listed) > MaxEnum {
+	if len(listed) > maxEnum {
 		lost(phrase(n))
 		return
 	}

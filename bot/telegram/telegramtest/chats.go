@@ -152,7 +152,7 @@ func (s *Server) lookupChat(id string) (*chat, *apiError) {
 	if c := s.chats[n]; c != nil {
 		return c, nil
 	}
-	if _, known := s.users[n]; known && n != AnonymousAdminID && n != ChannelSenderID {
+	if _, known := s.users[n]; known && n != anonymousAdminID && n != channelSenderID {
 		return nil, forbidden("bot can't initiate conversation with a user")
 	}
 	return nil, badRequest(chatNotFound)

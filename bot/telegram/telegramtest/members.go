@@ -133,7 +133,7 @@ func (s *Server) Migrate(groupID int64) (newID int64, err error) {
 	next := newChat(info)
 	next.members, next.bot = c.members, c.bot
 	s.chats[info.ID] = next
-	from := s.users[AnonymousAdminID]
+	from := s.users[anonymousAdminID]
 	old := c.put(models.Message{From: &from, SenderChat: &c.info, MigrateToChatID: info.ID}, s.opt.Now())
 	s.announce(c, old, models.AllowedUpdateMessage)
 	c.migratedTo = info.ID

@@ -36,13 +36,13 @@ func (s *Server) Post(userID, chatID int64, m Message) (Said, error) {
 
 // AnonymousSay makes an admin of the group write as the group itself: from is the fake user 1087968824.
 func (s *Server) AnonymousSay(chatID int64, m Message) (messageID int, updateID int64) {
-	return s.sayAs(AnonymousAdminID, chatID, func(c *chat) *models.Chat { return &c.info }, m)
+	return s.sayAs(anonymousAdminID, chatID, func(c *chat) *models.Chat { return &c.info }, m)
 }
 
 // ChannelSay makes somebody write in a group in the name of a channel: from is the fake user 136817688.
 func (s *Server) ChannelSay(chatID int64, channel Group, m Message) (messageID int, updateID int64) {
 	info := models.Chat{ID: channel.ID, Type: models.ChatTypeChannel, Title: channel.Title, Username: channel.Username}
-	return s.sayAs(ChannelSenderID, chatID, func(*chat) *models.Chat { return &info }, m)
+	return s.sayAs(channelSenderID, chatID, func(*chat) *models.Chat { return &info }, m)
 }
 
 func (s *Server) sayAs(fake, chatID int64, sender func(*chat) *models.Chat, m Message) (int, int64) {

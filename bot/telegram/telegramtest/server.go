@@ -97,8 +97,8 @@ func New(opt Options) *Server {
 		queue:     newUpdateQueue(opt.FirstID),
 	}
 	s.methods = methodTable()
-	s.users[AnonymousAdminID] = models.User{ID: AnonymousAdminID, IsBot: true, FirstName: "Group", Username: "GroupAnonymousBot"}
-	s.users[ChannelSenderID] = models.User{ID: ChannelSenderID, IsBot: true, FirstName: "Channel", Username: "Channel_Bot"}
+	s.users[anonymousAdminID] = models.User{ID: anonymousAdminID, IsBot: true, FirstName: "Group", Username: "GroupAnonymousBot"}
+	s.users[channelSenderID] = models.User{ID: channelSenderID, IsBot: true, FirstName: "Channel", Username: "Channel_Bot"}
 	return s
 }
 

@@ -13,8 +13,8 @@ type Button = models.InlineKeyboardButton
 
 // Ids Telegram uses for senders that are not people (spec: Message.from of anonymous senders).
 const (
-	AnonymousAdminID int64 = 1087968824 // GroupAnonymousBot
-	ChannelSenderID  int64 = 136817688  // Channel_Bot
+	anonymousAdminID int64 = 1087968824 // GroupAnonymousBot
+	channelSenderID  int64 = 136817688  // Channel_Bot
 )
 
 // User is a person, or another bot.

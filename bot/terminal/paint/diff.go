@@ -11,16 +11,16 @@ import (
 
 // Limits of a difference that is shown.
 const (
-	// MaxDiff is the most bytes of both texts that are compared.
-	MaxDiff = 1 << 20
+	// maxDiff is the most bytes of both texts that are compared.
+	maxDiff = 1 << 20
 	context = 3 // unchanged lines around a change
 )
 
 // Diff returns the difference between two texts of a file as lines of at most width columns, in the unified format:
 // every line begins with "+", "-" or a blank, and hunks with "@@". If there are more than limit lines, the rest is
-// counted; 0 = no limit. Texts of more than MaxDiff bytes are not compared: ok is false then, and if they are equal.
+// counted; 0 = no limit. Texts of more than maxDiff bytes are not compared: ok is false then, and if they are equal.
 func (p Painter) Diff(before, after string, width, limit int) (lines []string, ok bool) {
-	if len(before)+len(after) > MaxDiff || before == after {
+	if len(before)+len(after) > maxDiff || before == after {
 		return nil, false
 	}
 	edits := udiff.Lines(before, after)
@@ -64,7 +64,7 @@ func (p Painter) diffLine(line string, width int) []string {
 
 // Count returns how many lines a change adds and removes.
 func Count(before, after string) (added, removed int) {
-	if len(before)+len(after) > MaxDiff {
+	if len(before)+len(after) > maxDiff {
 		return 0, 0
 	}
 	unified, err := udiff.ToUnified("a", "b", before, udiff.Lines(before, after), 0)

@@ -15,9 +15,9 @@ const (
 	hideCursor = "\x1b[?25l"
 	showCursor = "\x1b[?25h"
 	eraseBelow = "\x1b[J"
-	// AskReply asks the terminal for its primary device attributes: its reply comes after everything that was typed
+	// askReply asks the terminal for its primary device attributes: its reply comes after everything that was typed
 	// before the terminal has seen the question.
-	AskReply = "\x1b[c"
+	askReply = "\x1b[c"
 )
 
 // Size is that of a terminal.
@@ -106,8 +106,8 @@ func (s *Screen) Close() {
 	s.live, s.cursor, s.last = nil, Cursor{}, ""
 }
 
-// Ask writes AskReply.
-func (s *Screen) Ask() { s.write(AskReply) }
+// Ask writes askReply.
+func (s *Screen) Ask() { s.write(askReply) }
 
 // write writes to the terminal; if it is gone, nobody reads any more.
 func (s *Screen) write(text string) { _, _ = io.WriteString(s.out, text) }

@@ -16,9 +16,9 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// DefaultLimit is how many directories are watched at most. Linux allows each user a limited number
+// defaultLimit is how many directories are watched at most. Linux allows each user a limited number
 // (fs.inotify.max_user_watches), of which other programs need some too.
-const DefaultLimit = 16_384
+const defaultLimit = 16_384
 
 // ErrLimit means that no more directories can be watched.
 var ErrLimit = errors.New("too many directories to watch")
@@ -38,14 +38,14 @@ type Watcher struct {
 }
 
 // New returns a Watcher that makes a directory of its own below dir. limit is the number of directories, 0 =
-// DefaultLimit. An error means that this system offers no watching.
+// defaultLimit. An error means that this system offers no watching.
 func New(dir string, limit int) (*Watcher, error) {
 	events, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, fmt.Errorf("watch directories: %w", err)
 	}
 	if limit <= 0 {
-		limit = DefaultLimit
+		limit = defaultLimit
 	}
 	w := &Watcher{
 		events: events, limit: limit, dirs: map[string][]string{}, roots: map[string][]string{},

@@ -22,7 +22,7 @@ import (
 // Defaults for Options.
 const (
 	DefaultMaxText = 1 << 20 // bytes
-	DefaultMaxData = 4 << 20 // bytes
+	defaultMaxData = 4 << 20 // bytes
 )
 
 // Limits of one result.
@@ -37,7 +37,7 @@ type Options struct {
 	Server  string  // id
 	Output  *Schema // schema of the structured result; nil = it is not checked
 	MaxText int     // bytes of text for the model; 0 = DefaultMaxText
-	MaxData int     // bytes of images and other data kept for the chat, for all parts together; 0 = DefaultMaxData
+	MaxData int     // bytes of images and other data kept for the chat, for all parts together; 0 = defaultMaxData
 }
 
 // Raw is Result.Raw: what a result contained besides text.
@@ -83,7 +83,7 @@ func Render(ctx context.Context, res *mcp.CallToolResult, o Options) *tools.Resu
 		o.MaxText = DefaultMaxText
 	}
 	if o.MaxData <= 0 {
-		o.MaxData = DefaultMaxData
+		o.MaxData = defaultMaxData
 	}
 	w := &writer{limit: max(o.MaxText, minText), data: o.MaxData}
 	for _, c := range res.Content {

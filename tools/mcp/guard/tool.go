@@ -13,7 +13,7 @@ import (
 const (
 	MaxTools              = 100  // tools of one server; further ones are dropped
 	DefaultMaxDescription = 2048 // bytes
-	DefaultMaxInstruction = 2048 // bytes
+	defaultMaxInstruction = 2048 // bytes
 	maxTitle              = 128  // bytes
 )
 
@@ -259,10 +259,10 @@ func forObject(raw json.RawMessage) bool {
 }
 
 // Instructions makes a server's instructions safe for the system prompt. It does what Text does and ends a cut text
-// with "...". limit is in bytes; 0 = DefaultMaxInstruction.
+// with "...". limit is in bytes; 0 = defaultMaxInstruction.
 func Instructions(text string, limit int) (string, []Finding) {
 	if limit <= 0 {
-		limit = DefaultMaxInstruction
+		limit = defaultMaxInstruction
 	}
 	clean, rules := mend(text, limit, "...")
 	var findings []Finding

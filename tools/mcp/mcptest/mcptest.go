@@ -18,8 +18,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Variable is the environment variable with the Options of a process that Main turns into a server.
-const Variable = "MCPTEST_SERVER"
+// variable is the environment variable with the Options of a process that Main turns into a server.
+const variable = "MCPTEST_SERVER"
 
 // Behaviour says how a server behaves.
 type Behaviour string
@@ -107,7 +107,7 @@ func (o Options) Env() map[string]string {
 		panic(err) //nolint:forbidigo // strings and numbers always marshal
 	}
 	// A process built with the race detector sleeps a second before it exits; that is not needed here.
-	return map[string]string{Variable: string(data), "GORACE": "atexit_sleep_ms=0"}
+	return map[string]string{variable: string(data), "GORACE": "atexit_sleep_ms=0"}
 }
 
 func (o Options) size() int64 {
@@ -124,7 +124,7 @@ func (o Options) size() int64 {
 //		os.Exit(code)
 //	}
 func Main() (code int, ok bool) {
-	text, ok := os.LookupEnv(Variable)
+	text, ok := os.LookupEnv(variable)
 	if !ok {
 		return 0, false
 	}

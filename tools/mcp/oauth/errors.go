@@ -15,8 +15,8 @@ import (
 
 // Errors of a sign-in that need no look at the log.
 var (
-	// ErrNobody means that nobody signed in within the time limit.
-	ErrNobody = errors.New("nobody signed in in time")
+	// errNobody means that nobody signed in within the time limit.
+	errNobody = errors.New("nobody signed in in time")
 	// ErrCancelled means that the sign-in was cancelled.
 	ErrCancelled = errors.New("the sign-in was cancelled")
 	// ErrNotStored means that the sign-in is lost when the program ends.
@@ -71,7 +71,7 @@ func failure(server string, w *wire, err error) error {
 		e.Code, e.Message = guard.ServerError,
 			at+" succeeded, but it could not be stored: it is lost when the program ends; the log has the details"
 		return e
-	case errors.Is(err, ErrNobody):
+	case errors.Is(err, errNobody):
 		e.Message = at + " failed: nobody signed in in time; begin it again"
 		return e
 	case errors.Is(err, ErrCancelled):

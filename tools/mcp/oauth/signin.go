@@ -267,7 +267,7 @@ func (s *signIn) ask(ctx context.Context, args *auth.AuthorizationArgs) (*auth.A
 	s.mu.Lock()
 	s.state = q.Get("state")
 	s.mu.Unlock()
-	ctx, cancel := context.WithTimeoutCause(ctx, s.a.o.Wait, ErrNobody)
+	ctx, cancel := context.WithTimeoutCause(ctx, s.a.o.Wait, errNobody)
 	defer cancel()
 	if err := s.a.o.Ask(ctx, s.a.s.ID, args.URL); err != nil {
 		return nil, fmt.Errorf("show the link: %w", err)

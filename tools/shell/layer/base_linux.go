@@ -128,9 +128,9 @@ func (l *looker) entry(dir int, name, p string) error {
 	return errors.Join(err, unix.Close(fd))
 }
 
-// Unchanged returns ErrChanged unless everything that the changes touch is below as it was. Bytes are not bounded: it
+// checkUnchanged returns ErrChanged unless everything that the changes touch is below as it was. Bytes are not bounded: it
 // reads what Read has read.
-func Unchanged(ctx context.Context, below string, changes []Change) error {
+func checkUnchanged(ctx context.Context, below string, changes []Change) error {
 	t, err := openTree(below)
 	if err != nil {
 		return err

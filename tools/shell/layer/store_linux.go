@@ -271,7 +271,7 @@ func (s *Store) holds(ctx context.Context, o Owner, digest string) (*record, err
 	if err := r.whole(ctx, dir); err != nil {
 		return nil, err
 	}
-	if err := Unchanged(ctx, o.Workspace, r.Changes); err != nil {
+	if err := checkUnchanged(ctx, o.Workspace, r.Changes); err != nil {
 		return nil, err
 	}
 	now, err := Look(ctx, o.Workspace, r.Spare, s.Limits)

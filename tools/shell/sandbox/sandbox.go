@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -28,9 +27,9 @@ const Self = "/proc/self/exe"
 
 // Default times of a Spec.
 const (
-	DefaultGrace = 250 * time.Millisecond // between TERM and KILL (seed 003)
+	defaultGrace = 250 * time.Millisecond // between TERM and KILL (seed 003)
 	// for children that outlive the command, such as tee in a process substitution
-	DefaultLinger = time.Second
+	defaultLinger = time.Second
 )
 
 // stuckAfter is how long killed processes may take to disappear before the call returns without them.
@@ -87,8 +86,8 @@ type Spec struct {
 	Require bool // fail without Landlock and seccomp
 	Limits  Limits
 
-	Grace  time.Duration // between TERM and KILL; 0 = DefaultGrace
-	Linger time.Duration // for children that outlive the command; 0 = DefaultLinger, negative = none
+	Grace  time.Duration // between TERM and KILL; 0 = defaultGrace
+	Linger time.Duration // for children that outlive the command; 0 = defaultLinger, negative = none
 
 	// Stdin is the command's standard input; nil = /dev/null. The caller closes it, which is possible once Start has
 	// returned.
@@ -99,9 +98,6 @@ type Spec struct {
 // that is not itself an overlay. Upper is left with the changes in Dir, in the form of overlayfs: deleted entries are
 // devices 0/0, and attributes named user.overlay.* belong to the form. Work and Beside are of no use afterwards.
 type Overlay struct{ Upper, Work, Beside string }
-
-// Forever is a Linger for runs that last as long as any of their processes.
-const Forever = time.Duration(math.MaxInt64)
 
 // Network says what a command may reach.
 type Network int
@@ -220,10 +216,10 @@ func Start(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Process, e
 		return nil, fmt.Errorf("start a command: %w", err)
 	}
 	if spec.Grace <= 0 {
-		spec.Grace = DefaultGrace
+		spec.Grace = defaultGrace
 	}
 	if spec.Linger == 0 {
-		spec.Linger = DefaultLinger
+		spec.Linger = defaultLinger
 	}
 	spec.Linger = max(spec.Linger, 0)
 	if spec.Overlay != nil {

@@ -28,9 +28,9 @@ const (
 
 // File descriptors that a helper inherits.
 const (
-	FDPlan    = 3
-	FDControl = 4 // its end is the request to end the run
-	FDReport  = 5
+	fdPlan    = 3
+	fdControl = 4 // its end is the request to end the run
+	fdReport  = 5
 )
 
 // Plan is everything that a helper does. All paths are absolute and free of links.
@@ -150,7 +150,7 @@ type Report struct {
 	Stuck    bool
 	Hit      uint64
 	Tried    uint64    // what Guard.None has seen
-	Attempts []Attempt // the watched calls, each once, at most MaxAttempts
+	Attempts []Attempt // the watched calls, each once, at most maxAttempts
 }
 
 // Flags of Report.Tried.
@@ -160,8 +160,8 @@ const (
 	TriedRename               // of a directory below a layer
 )
 
-// MaxAttempts limits Report.Attempts.
-const MaxAttempts = 16
+// maxAttempts limits Report.Attempts.
+const maxAttempts = 16
 
 // Flags of Report.Held.
 const (
@@ -169,7 +169,7 @@ const (
 	HeldCalls             // seccomp
 	HeldRoot              // mounts
 	HeldPIDs              // processes
-	HeldGuard             // addresses
+	heldGuard             // addresses
 )
 
 // Placeholders in a filter for process ids that only the helper knows.

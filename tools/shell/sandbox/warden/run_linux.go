@@ -18,8 +18,8 @@ func helped(args []string) bool {
 	if len(args) < 3 || args[1] != Arg || os.Getenv(Marker) == "" {
 		return false
 	}
-	out := os.NewFile(FDReport, "report")
-	for _, fd := range []int{FDPlan, FDControl, FDReport} {
+	out := os.NewFile(fdReport, "report")
+	for _, fd := range []int{fdPlan, fdControl, fdReport} {
 		syscall.CloseOnExec(fd)
 	}
 	plan, err := readPlan()
@@ -41,14 +41,14 @@ func helped(args []string) bool {
 // readPlan reads the file that the helper inherits.
 func readPlan() (*Plan, error) {
 	var st syscall.Stat_t
-	if err := syscall.Fstat(FDPlan, &st); err != nil {
+	if err := syscall.Fstat(fdPlan, &st); err != nil {
 		return nil, fail("find the plan", err)
 	}
 	raw := make([]byte, st.Size)
-	if n, err := syscall.Pread(FDPlan, raw, 0); err != nil || n != len(raw) {
+	if n, err := syscall.Pread(fdPlan, raw, 0); err != nil || n != len(raw) {
 		return nil, fail("read the plan", errors.Join(err, errCut))
 	}
-	_ = syscall.Close(FDPlan)
+	_ = syscall.Close(fdPlan)
 	return DecodePlan(raw)
 }
 
@@ -97,7 +97,7 @@ func (p *Plan) tryConfine(r *Report) error {
 		return err
 	}
 	if asks >= 0 {
-		r.Held |= HeldGuard
+		r.Held |= heldGuard
 	}
 	if p.ABI > 0 {
 		if f, err := os.Open("/"); errors.Is(err, fs.ErrPermission) {

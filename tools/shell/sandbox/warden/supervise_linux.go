@@ -190,7 +190,7 @@ func (s *supervisor) reap() {
 func (s *supervisor) listen() {
 	defer close(s.stop)
 	for {
-		if _, err := syscall.Read(FDControl, make([]byte, 1)); !errors.Is(err, syscall.EINTR) {
+		if _, err := syscall.Read(fdControl, make([]byte, 1)); !errors.Is(err, syscall.EINTR) {
 			return
 		}
 	}

@@ -60,7 +60,7 @@ func (w *witness) note(a Attempt) {
 			return
 		}
 	}
-	if len(w.tried) < MaxAttempts {
+	if len(w.tried) < maxAttempts {
 		w.tried = append(w.tried, a)
 	}
 }
