@@ -1,8 +1,9 @@
 package policy
 
-import "github.com/zephbot/zephbot/policy/reason"
-
-import "github.com/zephbot/zephbot/policy/act"
+import (
+	"github.com/zephbot/zephbot/policy/act"
+	"github.com/zephbot/zephbot/policy/reason"
+)
 
 // Trust is the trust level of the skill or source behind a call.
 type Trust string

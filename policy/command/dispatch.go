@@ -1,8 +1,10 @@
 package command
 
-import "github.com/zephbot/zephbot/policy/reason"
+import (
+	"strings"
 
-import "strings"
+	"github.com/zephbot/zephbot/policy/reason"
+)
 
 // handler handles what a command runs besides itself.
 type handler func(f *finder, name string, words []word, at place)
