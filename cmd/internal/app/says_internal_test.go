@@ -163,7 +163,7 @@ var mayName = []string{
 	"tools/code/outline/", // a language
 	"cmd/internal/config/",
 	"agent/llm/offline/", "agent/llm/fenced/", // a model, and the fences of one
-	"policy/act/",                      // the verbs
+	"policy/act/", "policy/reason/", // the verbs, and the sentences about them
 	"policy/command/", "tools/filter/", // programs that a shell runs
 	"persistence/",       // what is done to a database
 	"bot/quota/",         // names of a suite
