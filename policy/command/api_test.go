@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/policy/command"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 func TestParseShape(t *testing.T) {
@@ -133,6 +134,24 @@ func TestAttackLaterWords(t *testing.T) {
 		}
 		for range s.Later() {
 			break // a caller that stops early gets no more
+		}
+	}
+}
+
+// TestUnclear: each script that is not certain has a reason with a code.
+func TestUnclear(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]reason.Code{
+		"echo " + strings.Repeat("x", command.MaxText): reason.TextLong,
+		"echo \x00":                  reason.TextNul,
+		strings.Repeat("(", 10_000):  reason.TextBrackets,
+		"if":                         reason.TextUnparsed,
+		"eval $x":                    reason.GivenUnknown,
+		"PYTHONSTARTUP=x python3 -V": reason.SetsPrograms,
+	} {
+		s := command.Parse(text)
+		if got := s.Unclear(); s.Certain() || got.Code != want || !got.Known() {
+			t.Errorf("%.20q: %+v, want %s", text, got, want)
 		}
 	}
 }
