@@ -414,9 +414,10 @@ func TestMove(t *testing.T) {
 func TestFloodWaitSurvivesARestart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := setup(t)
-		flood := true
+		var flood atomic.Bool
+		flood.Store(true)
 		w.sender.answer = func(*bot.Row) error {
-			if flood {
+			if flood.Load() {
 				return &bot.SendError{Outcome: bot.Throttled, RetryAfter: 30 * time.Second, Err: errors.New("429")}
 			}
 			return nil
@@ -436,7 +437,7 @@ func TestFloodWaitSurvivesARestart(t *testing.T) {
 		if n := len(w.sender.sent()); n != before {
 			t.Errorf("%d requests after the restart, while the bot has to wait", n-before)
 		}
-		flood = false
+		flood.Store(false)
 		pass(time.Minute)
 		w.stop()
 		if got := w.sender.texts("108"); len(got) != 1 {
