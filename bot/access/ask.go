@@ -79,8 +79,14 @@ func (g *Guard) tell(ctx context.Context, place bot.Place, id string, s stranger
 	if err != nil {
 		return bot.Change{}, err
 	}
-	if last, ok := before[key]; ok && now.Sub(last.At) < strangerOnce {
+	last, told := before[key]
+	if told && now.Sub(last.At) < strangerOnce {
 		return bot.Change{}, nil
+	}
+	// Two messages can come here at the same time: both name the row by the last one, so that the second is dropped.
+	since := last.At.Unix()
+	if !told {
+		since = now.Unix() / int64(strangerFor/time.Second)
 	}
 	if before, err = g.strangers(ctx, personKey(place, "")); err != nil {
 		return bot.Change{}, err
@@ -111,7 +117,7 @@ func (g *Guard) tell(ctx context.Context, place bot.Place, id string, s stranger
 	for _, admin := range admins {
 		to := g.opts.Private(admin)
 		change.Send = append(change.Send, bot.Row{
-			Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Key: fmt.Sprintf("asks/%s/%d/%s", key, s.At.Unix(), admin),
+			Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Key: fmt.Sprintf("asks/%s/%d/%s", key, since, admin),
 			Content: bot.Content{
 				Text: text, Entities: render.Inert(text),
 				Buttons: [][]bot.Button{{{Label: label, Data: Prefix + ":" + verb + ":" + id, Style: "success"}}},

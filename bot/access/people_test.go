@@ -392,6 +392,37 @@ func TestMostStrangers(t *testing.T) {
 	}
 }
 
+// TestMessagesAtOnceTellOnce: two messages of a group that are looked at before either is stored tell an admin once.
+func TestMessagesAtOnceTellOnce(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, access.Options{Admins: []string{"7"}})
+	for day := range 2 {
+		rows := map[int64]bool{}
+		var changes []bot.Change
+		for _, person := range []string{"8", "9"} {
+			v, err := h.guard.Admit(t.Context(), h.message(person, "hi", "-200"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			changes = append(changes, v.Change)
+			h.now = h.now.Add(2 * time.Second)
+		}
+		for i := range changes {
+			applied, err := h.store.Apply(t.Context(), &changes[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, id := range applied.Rows {
+				rows[id] = true
+			}
+		}
+		if len(rows) != 1 {
+			t.Errorf("day %d: told %d times", day, len(rows))
+		}
+		h.now = h.now.Add(25 * time.Hour)
+	}
+}
+
 // TestGroupIsAdmitted: a group gets in by a button, keeps that with a new id, and lets nobody in by itself.
 func TestGroupIsAdmitted(t *testing.T) {
 	t.Parallel()
