@@ -99,7 +99,7 @@ func (r Reason) In(language map[Code]string) string {
 			of = r.Of.In(language)
 			behind = ": " + of
 		}
-		text = strings.NewReplacer("{:of}", literal(behind), "{of}", literal(of), "{}", literal(r.Detail)).Replace(text)
+		text = fill(text, literal(behind), literal(of), literal(r.Detail))
 	}
 	args := make([]any, len(r.Args))
 	for i, arg := range r.Args {
@@ -108,6 +108,27 @@ func (r Reason) In(language map[Code]string) string {
 		}
 	}
 	return fmt.Sprintf(text, args...)
+}
+
+// fill fills the gaps that are no arguments, in one pass: what is filled in has none.
+func fill(text, behind, of, detail string) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "{")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		name, after, _ := strings.Cut(rest, "}")
+		switch text = after; name {
+		case ":of":
+			b.WriteString(behind)
+		case "of":
+			b.WriteString(of)
+		case "":
+			b.WriteString(detail)
+		}
+	}
 }
 
 // literal is text that a format does not read.
