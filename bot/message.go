@@ -1,4 +1,4 @@
-// Package bot carries messages from people to the agent and answers back to them: inbox, lanes, dispatcher, outbox. It
+// Package bot carries messages to the agent and answers back to people: inbox, lanes, dispatcher, outbox. It
 // knows the API of no vendor; a Channel does. Anything that a person would miss is in the Store before it takes effect.
 package bot
 

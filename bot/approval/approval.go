@@ -1,4 +1,4 @@
-// Package approval puts a turn's questions to people and handles their decisions. A decision is a compare-and-set on a
+// Package approval asks people the questions of a turn and handles decisions. A decision is a compare-and-set on a
 // stored row: it survives restarts, may be made on any replica, and is made once however often somebody presses.
 package approval
 

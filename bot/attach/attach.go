@@ -1,4 +1,4 @@
-// Package attach reads what comes along with messages before their turns begin: pictures become contents that a model
+// Package attach reads the files of messages before their turns begin: pictures become contents that a model
 // sees, documents become files in the workspace of the conversation with their text beside them, what is spoken becomes
 // text. What cannot be read is said to the model and to the person, each in a sentence, and never loses the message.
 package attach

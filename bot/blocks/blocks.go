@@ -1,4 +1,4 @@
-// Package blocks stores which tools were blocked because they failed too often, and reports it: to the conversations
+// Package blocks stores which tools are blocked (they failed too often), and reports it: to the conversations
 // affected, to the operators, and to /tools.
 package blocks
 

@@ -1,5 +1,5 @@
-// Package halt is the Stop button below an answer that is being written where the channel has no such button of its
-// own: in groups.
+// Package halt is the Stop button below a growing answer, where the channel has no such button of its own: in
+// groups.
 package halt
 
 import (

@@ -1,4 +1,4 @@
-// Package learnt keeps in the store what was learnt of model servers: which tools they refuse, which fields they want, how
+// Package learnt stores what was learnt of model servers: which tools they refuse, which fields they want, how
 // large their windows are. It implements dialect.Memory. All processes share it; what is recalled is in the memory of
 // this one.
 package learnt

@@ -1,6 +1,6 @@
-// Package memory keeps what people have the agent remember between conversations: a person's own memories, which only
-// their private chat sees, and those of a group, which everybody in it shares. The scope of every read and write comes
-// from where a call or a message comes from, never from what a model or a button says.
+// Package memory keeps what the agent remembers between conversations: a person's own memories, which only their private
+// chat sees, and those of a group, which everybody in it shares. The scope of every read and write comes from where a
+// call or a message comes from, never from what a model or a button says.
 //
 // A memory is a fact in the bucket `memory`, whose key begins with its scope, so that those of a group follow it when
 // it gets a new id, and a scope is read without any other. One revision per scope orders the changes of all processes.

@@ -1,4 +1,4 @@
-// Package news keeps what the models of sessions have to be told at their next turn: ends of background commands, news
+// Package news keeps what a session's model is told at its next turn: ends of background commands, news
 // of MCP servers, files that moved. It remains in the store until the Change that begins the turn in which it is told.
 package news
 

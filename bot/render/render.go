@@ -1,5 +1,4 @@
-// Package render turns Markdown as language models write it into Telegram
-// messages: plain text plus formatting entities. Entities need no escaping, so
+// Package render turns Markdown of models into Telegram messages: plain text plus formatting entities. Entities need no escaping, so
 // Telegram can never refuse a message with "can't parse entities". All offsets
 // and lengths are UTF-16 code units, the unit of the Bot API.
 package render

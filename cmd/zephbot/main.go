@@ -1,4 +1,4 @@
-// Command zephbot is a Telegram service through which people talk to an agent that runs tools.
+// Command zephbot is the program: a Telegram service through which people talk to an agent that runs tools.
 package main
 
 import (

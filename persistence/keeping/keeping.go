@@ -1,4 +1,4 @@
-// Package keeping contains what the SQL stores share and what their callers need: errors, hooks, retention, what a
+// Package keeping contains what the SQL stores share with each other and their callers: errors, hooks, retention, what a
 // sweep removed, schema versions, and splitting files into pieces.
 package keeping
 

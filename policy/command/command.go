@@ -1,4 +1,4 @@
-// Package command parses bash text and determines which commands it would run, without running anything.
+// Package command says which commands a bash text would run, without running anything.
 //
 // It parses with mvdan.cc/sh, resolves quotes and escapes, and follows wrappers (env, timeout, xargs, find -exec …),
 // interpreters (sh -c …) and eval to what they run. What the text alone does not reveal is described in words

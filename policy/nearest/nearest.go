@@ -1,4 +1,4 @@
-// Package nearest finds the known word that a mistyped word was probably meant to be.
+// Package nearest finds the known word that a mistyped one probably means.
 package nearest
 
 import "strings"

@@ -1,4 +1,4 @@
-// Package filter shortens the output of shell commands before a model reads it. Declarative rules (seed 003, "Output
+// Package filter shortens the output of shell commands for the model. Declarative rules (seed 003, "Output
 // Filter Pipeline"), selected by the command, drop noise and keep what matters.
 //
 // Three laws hold for every rule, including those of a user's file. The engine enforces them whatever a strategy does:

@@ -1,5 +1,4 @@
-// Package schedule is the tools by which a model schedules tasks for the person it works for: once at a point in time,
-// or again and again. Who keeps the tasks and runs them is a Book; the times are read by package when.
+// Package schedule is the tools by which a model schedules tasks: once at a point in time, or again and again. Who keeps the tasks and runs them is a Book; the times are read by package when.
 package schedule
 
 import (

@@ -1,5 +1,4 @@
-// Package archtest reads a checkout of the project and reports where it breaks the rules of its architecture: which
-// package may import which, how deep imports go, where third-party clients are used, and how packages are named. It
+// Package archtest checks that a checkout keeps the rules of the architecture: which package may import which, how deep imports go, where third-party clients are used, and how packages are named. It
 // parses files and builds nothing, so it also checks a tree that does not compile.
 package archtest
 

@@ -1,4 +1,4 @@
-// Package deploytest holds the files by which zephbot is deployed to what the program says: the Dockerfile, fly.toml,
+// Package deploytest compares deployment files and docs with the program: the Dockerfile, fly.toml,
 // docker-compose.yml, the unit of systemd and the Helm chart are decoded strictly, their config is loaded by the
 // program's own reader, and their ports, users and directories must agree. The package has only tests.
 package deploytest

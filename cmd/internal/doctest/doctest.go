@@ -32,19 +32,28 @@ var languages = []string{"sh", "bash", "shell", "console"}
 
 // Pages lists the pages with documentation, relative to root.
 func Pages(root string) ([]string, error) {
-	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	if err != nil {
-		return nil, err
+	var pages []string
+	for _, pattern := range []string{"*.md", "*/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root, "docs", pattern))
+		if err != nil {
+			return nil, err
+		}
+		pages = append(pages, found...)
 	}
-	for _, name := range []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "ARCHITECTURE.md", "charts/zephbot/README.md"} {
+	for _, name := range []string{
+		"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "ARCHITECTURE.md", "persistence/README.md",
+		"charts/zephbot/README.md",
+	} {
 		if path := filepath.Join(root, name); exists(path) {
 			pages = append(pages, path)
 		}
 	}
 	for i, path := range pages {
-		if pages[i], err = filepath.Rel(root, path); err != nil {
+		name, err := filepath.Rel(root, path)
+		if err != nil {
 			return nil, err
 		}
+		pages[i] = name
 	}
 	slices.Sort(pages)
 	return pages, nil
