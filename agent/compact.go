@@ -362,7 +362,7 @@ func (c *conversation) gap(m *llm.Message, characters int) string {
 // The longest frame that is kept, in bytes.
 const maxFrame = 1 << 10
 
-// foreignOpen and foreignEnd begin the lines around content from outside (see tools/mark).
+// foreignOpen and foreignEnd begin the lines around content from outside (see chain.Marker).
 const (
 	foreignOpen = `<external-data id="`
 	foreignEnd  = `</external-data id="`

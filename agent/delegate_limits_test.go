@@ -21,8 +21,6 @@ import (
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/chain"
 	"github.com/zephbot/zephbot/tools/delegate"
-	"github.com/zephbot/zephbot/tools/gate"
-	"github.com/zephbot/zephbot/tools/redact"
 	"github.com/zephbot/zephbot/tools/toolstest"
 )
 
@@ -118,9 +116,9 @@ func TestDelegateSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.hand = &hand{chain: chain.New(chain.Options{
-		Registry: list, Gate: gate.Options{Policy: toolstest.Decide(func(policy.Request) policy.Decision {
+		Registry: list, Gate: chain.GateOptions{Policy: toolstest.Decide(func(policy.Request) policy.Decision {
 			return policy.Decision{Effect: policy.Allow}
-		})}, Approvals: w.lookup, Redact: redact.New(secrets.New([]string{secret})), Now: func() time.Time { return noon },
+		})}, Approvals: w.lookup, Redact: chain.NewRedact(secrets.New([]string{secret})), Now: func() time.Time { return noon },
 	})}
 	w.deps.Tools, w.deps.Catalog = w.hand, registered{list}
 	w.finish(t.Context())

@@ -19,8 +19,6 @@ import (
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/chain"
 	"github.com/zephbot/zephbot/tools/delegate"
-	"github.com/zephbot/zephbot/tools/gate"
-	"github.com/zephbot/zephbot/tools/mark"
 	"github.com/zephbot/zephbot/tools/toolstest"
 )
 
@@ -50,12 +48,12 @@ func newOffice(t testing.TB, provider llm.Provider, text string, more ...tools.T
 	if err := list.Add(tool); err != nil {
 		t.Fatal(err)
 	}
-	marker, err := mark.New(mark.Options{Key: make([]byte, mark.KeySize)})
+	marker, err := chain.NewMarker(chain.MarkerOptions{Key: make([]byte, chain.MarkerKeySize)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.hand = &hand{chain: chain.New(chain.Options{
-		Registry: list, Gate: gate.Options{Policy: toolstest.Decide(ask)}, Approvals: w.lookup, Mark: marker.Middleware,
+		Registry: list, Gate: chain.GateOptions{Policy: toolstest.Decide(ask)}, Approvals: w.lookup, Mark: marker.Middleware,
 		Now: func() time.Time { return noon },
 	})}
 	w.deps.Tools, w.deps.Catalog = w.hand, registered{list}

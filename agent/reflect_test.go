@@ -20,8 +20,6 @@ import (
 	"github.com/zephbot/zephbot/tools/audit"
 	"github.com/zephbot/zephbot/tools/chain"
 	"github.com/zephbot/zephbot/tools/decode"
-	"github.com/zephbot/zephbot/tools/gate"
-	"github.com/zephbot/zephbot/tools/mark"
 	"github.com/zephbot/zephbot/tools/toolstest"
 )
 
@@ -250,7 +248,7 @@ func TestFlaggedContent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, script(t, "on \"go\": call "+tc.call+"\nthen call count {\"by\":1}\nthen say Done"), "go", page, server)
-			marker, err := mark.New(mark.Options{Key: bytes.Repeat([]byte{1}, mark.KeySize)})
+			marker, err := chain.NewMarker(chain.MarkerOptions{Key: bytes.Repeat([]byte{1}, chain.MarkerKeySize)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -270,7 +268,7 @@ func TestFlaggedContent(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.hand.chain = chain.New(chain.Options{
-				Registry: registry, Gate: gate.Options{Policy: suspect}, Approvals: w.lookup, Mark: marker.Middleware, Audit: log,
+				Registry: registry, Gate: chain.GateOptions{Policy: suspect}, Approvals: w.lookup, Mark: marker.Middleware, Audit: log,
 			})
 			out := w.must(t.Context())
 			if strings.Contains(lines.String(), `"injection_flagged":true`) != (tc.source != "") {
@@ -315,7 +313,7 @@ func TestCorrectedCallIsAsked(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.hand.chain = chain.New(chain.Options{
-				Registry: registry, Gate: gate.Options{Policy: toolstest.Decide(ask)}, Approvals: w.lookup, Now: func() time.Time { return noon },
+				Registry: registry, Gate: chain.GateOptions{Policy: toolstest.Decide(ask)}, Approvals: w.lookup, Now: func() time.Time { return noon },
 				Decode: decode.Options{Reformat: correct, Memory: memory},
 			})
 		}

@@ -18,7 +18,6 @@ import (
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/chain"
-	"github.com/zephbot/zephbot/tools/gate"
 	"github.com/zephbot/zephbot/tools/toolstest"
 )
 
@@ -255,7 +254,7 @@ func TestFoundComesFromTheJournal(t *testing.T) {
 		}
 		var seen [][]string
 		setup := func(w *world) {
-			w.hand = &hand{chain: chain.New(chain.Options{Registry: registry, Gate: gate.Options{Policy: toolstest.Always(policy.Allow)}})}
+			w.hand = &hand{chain: chain.New(chain.Options{Registry: registry, Gate: chain.GateOptions{Policy: toolstest.Always(policy.Allow)}})}
 			w.deps.Tools = w.hand
 			w.deps.Catalog = views{list: registry.Definitions, seen: &seen}
 		}

@@ -19,7 +19,6 @@ import (
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/approve"
 	"github.com/zephbot/zephbot/tools/chain"
-	"github.com/zephbot/zephbot/tools/gate"
 	"github.com/zephbot/zephbot/tools/toolstest"
 )
 
@@ -228,7 +227,7 @@ func newWorld(t testing.TB, provider llm.Provider, text string, more ...tools.To
 		t.Fatal(err)
 	}
 	w.hand = &hand{chain: chain.New(chain.Options{
-		Registry: registry, Gate: gate.Options{Policy: toolstest.Decide(ask)}, Approvals: w.lookup, Now: func() time.Time { return noon },
+		Registry: registry, Gate: chain.GateOptions{Policy: toolstest.Decide(ask)}, Approvals: w.lookup, Now: func() time.Time { return noon },
 	})}
 	w.deps = agent.Deps{
 		Provider: provider, Tools: w.hand, Catalog: catalog(registry.Definitions),
@@ -349,7 +348,7 @@ func (w *world) replace(t tools.Tool) {
 		w.t.Fatal(err)
 	}
 	w.hand.chain = chain.New(chain.Options{
-		Registry: registry, Gate: gate.Options{Policy: toolstest.Decide(ask)}, Approvals: w.lookup, Now: func() time.Time { return noon },
+		Registry: registry, Gate: chain.GateOptions{Policy: toolstest.Decide(ask)}, Approvals: w.lookup, Now: func() time.Time { return noon },
 	})
 	w.deps.Catalog = catalog(registry.Definitions)
 }

@@ -15,8 +15,6 @@ import (
 	"github.com/zephbot/zephbot/tools/audit"
 	"github.com/zephbot/zephbot/tools/chain"
 	"github.com/zephbot/zephbot/tools/decode"
-	"github.com/zephbot/zephbot/tools/gate"
-	"github.com/zephbot/zephbot/tools/quota"
 	"github.com/zephbot/zephbot/tools/toolstest"
 )
 
@@ -62,7 +60,7 @@ func refusals(t *testing.T) map[string]func(w *world, o *chain.Options) {
 			strict.Definition.Schema = []byte(`{"type":"object","required":["more"]}`)
 			o.Registry = registryOf(t, strict)
 		},
-		"the calls of the session are used up": func(_ *world, o *chain.Options) { o.Quota = quota.New(quota.Options{}) },
+		"the calls of the session are used up": func(_ *world, o *chain.Options) { o.Quota = chain.NewQuota(chain.QuotaOptions{}) },
 		"the tool is blocked":                  func(_ *world, o *chain.Options) { o.Block = refuses },
 		"the judge is against it":              func(_ *world, o *chain.Options) { o.Judge = refuses },
 		"a cache refuses":                      func(_ *world, o *chain.Options) { o.Cache = refuses },
@@ -122,7 +120,7 @@ func TestStartedIsNeverRefused(t *testing.T) {
 				w := newWorld(t, script(t, "on \"go\": call save {}\nthen say Done"), "go")
 				o := chain.Options{
 					Registry: registryOf(t, saving(func() error { return nil })), Approvals: w.lookup,
-					Gate: gate.Options{Policy: toolstest.Always(policy.Allow)},
+					Gate: chain.GateOptions{Policy: toolstest.Always(policy.Allow)},
 				}
 				w.deps.Catalog = catalog(o.Registry.Definitions)
 				definition := o.Registry.Definitions()[0].Hash()
@@ -158,7 +156,7 @@ func TestRefusedBeforeItStarted(t *testing.T) {
 			w := newWorld(t, script(t, "on \"go\": call save {}\nthen say Done"), "go")
 			o := chain.Options{
 				Registry: registryOf(t, saving(func() error { return nil })), Approvals: w.lookup,
-				Gate: gate.Options{Policy: toolstest.Always(policy.Allow)},
+				Gate: chain.GateOptions{Policy: toolstest.Always(policy.Allow)},
 			}
 			w.deps.Catalog = catalog(o.Registry.Definitions)
 			refuse(w, &o)

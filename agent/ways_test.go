@@ -20,7 +20,6 @@ import (
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/chain"
 	"github.com/zephbot/zephbot/tools/file"
-	"github.com/zephbot/zephbot/tools/gate"
 	"github.com/zephbot/zephbot/tools/shell"
 	"github.com/zephbot/zephbot/tools/toolstest"
 	"github.com/zephbot/zephbot/tools/web"
@@ -159,7 +158,7 @@ func (c *webTalk) play(t *testing.T, set *policy.Set) *played {
 	}
 	hand := &hand{chain: chain.New(chain.Options{
 		Registry: registry, Approvals: lookup, Now: func() time.Time { return noon },
-		Gate: gate.Options{Policy: set, Request: func(_ context.Context, call *tools.Call) (policy.Request, error) {
+		Gate: chain.GateOptions{Policy: set, Request: func(_ context.Context, call *tools.Call) (policy.Request, error) {
 			r := policy.Request{Trust: policy.Trusted, Dir: "/w", InsidePaths: []string{"/w"}, Grants: slices.Clone(grants)}
 			if call.Def.Server != "" {
 				r.Server = "https://" + call.Def.Server

@@ -16,9 +16,9 @@ import (
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/tools"
-	"github.com/zephbot/zephbot/tools/place"
 	"github.com/zephbot/zephbot/tools/shell"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
+	"github.com/zephbot/zephbot/tools/workspace"
 )
 
 // Store is what a Book reads and changes (bot.Store).
@@ -50,8 +50,8 @@ type Deps struct {
 	Confined bool   // the kernel restricts what a command can access
 	Reading  bool   // the kernel can keep a command from changing anything (sandbox.Level.Reading)
 	Sandbox  string // what the kernel enforces, for people
-	Commands place.Set
-	Files    place.Set
+	Commands workspace.Places
+	Files    workspace.Places
 	Runner   Runner
 	Tools    tools.Set
 	Servers  Servers

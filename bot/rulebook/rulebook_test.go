@@ -21,7 +21,7 @@ import (
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/tools"
-	"github.com/zephbot/zephbot/tools/place"
+	"github.com/zephbot/zephbot/tools/workspace"
 )
 
 var _ command.Policy = rulebook.Answers{}
@@ -68,7 +68,7 @@ func setup(t *testing.T, change func(*rulebook.Deps)) world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	places, err := place.New(nil, ".", func(tools.Origin) (string, error) { return dir, nil }, nil)
+	places, err := workspace.NewPlaces(nil, ".", func(tools.Origin) (string, error) { return dir, nil }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestRequest(t *testing.T) {
 		t.Errorf("switched off: %v", err)
 	}
 	nowhere := setup(t, func(d *rulebook.Deps) {
-		d.Files, _ = place.New(nil, ".", func(tools.Origin) (string, error) { return "", errors.New("no place") }, nil)
+		d.Files, _ = workspace.NewPlaces(nil, ".", func(tools.Origin) (string, error) { return "", errors.New("no place") }, nil)
 	})
 	if _, err := nowhere.Request(t.Context(), &tools.Call{}); err == nil {
 		t.Error("no error without a place")

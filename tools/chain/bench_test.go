@@ -7,7 +7,6 @@ import (
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/chain"
-	"github.com/zephbot/zephbot/tools/gate"
 	"github.com/zephbot/zephbot/tools/toolstest"
 )
 
@@ -17,7 +16,7 @@ func BenchmarkCall(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	c := chain.New(chain.Options{Registry: list, Gate: gate.Options{Policy: toolstest.Always(policy.Allow)}})
+	c := chain.New(chain.Options{Registry: list, Gate: chain.GateOptions{Policy: toolstest.Always(policy.Allow)}})
 	args := json.RawMessage(`{"text":"hi"}`)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -6,6 +6,8 @@
 //
 // On the way in, policy, quota and approval come before cache and execution, so a cached call has passed all three. On
 // the way out, secrets are redacted from the raw output before anything stores or shows it.
+//
+// The stages that are one file are here too: gate, quota, utility, mark, redact and retry.
 package chain
 
 import (
@@ -18,7 +20,6 @@ import (
 	"github.com/zephbot/zephbot/tools/approve"
 	"github.com/zephbot/zephbot/tools/audit"
 	"github.com/zephbot/zephbot/tools/decode"
-	"github.com/zephbot/zephbot/tools/gate"
 )
 
 // noOutput is the text that a model reads when a tool returned none.
@@ -33,7 +34,7 @@ type Options struct {
 	// Decode configures the decode stage. Its zero value is usable.
 	Decode decode.Options
 	// Gate holds the policy; without one, every call is denied.
-	Gate gate.Options
+	Gate GateOptions
 	// Approvals finds the decisions of people; nil means that there is nobody to ask, so that an ask becomes a denial.
 	Approvals approve.Lookup
 	// Preview runs calls without effect before people are asked about them; nil = nothing does.
@@ -100,15 +101,15 @@ func New(o Options) *Chain {
 		now = time.Now
 	}
 	stages := []stage{
-		{"audit", auditor(o.Audit)},
-		{"conclude", conclude},
+		{"audit", auditStage(o.Audit)},
+		{"conclude", concludeCall},
 		{"decode", decode.New(registry, o.Decode)},
 		{"block", o.Block},
-		{"gate", gate.New(registry, o.Gate)},
+		{"gate", NewGate(registry, o.Gate)},
 		{"judge", o.Judge},
 		{"quota", o.Quota},
 		{"approve", approve.New(o.Approvals, o.Preview)},
-		{"probe", probe},
+		{"probe", endProbe},
 		{"warn", o.Warn},
 		{"mark", o.Mark},
 		{"cache", o.Cache},
@@ -117,14 +118,14 @@ func New(o Options) *Chain {
 		{"redact", o.Redact},
 		{"retry", o.Retry},
 		{"anomaly", o.Anomaly},
-		{"start", start(registry, o.Audit, o.Sure)},
+		{"start", recordStart(registry, o.Audit, o.Sure)},
 		{"keep", o.Keep},
 	}
 	c := &Chain{}
-	h := traced(o.Trace, "registry", runner{tools: registry, now: now}.run)
+	h := traceStage(o.Trace, "registry", runner{tools: registry, now: now}.runTool)
 	for _, s := range slices.Backward(stages) {
 		if s.wrap != nil {
-			h = traced(o.Trace, s.name, s.wrap(h))
+			h = traceStage(o.Trace, s.name, s.wrap(h))
 		}
 	}
 	for _, s := range stages {
@@ -137,8 +138,8 @@ func New(o Options) *Chain {
 	return c
 }
 
-// traced reports to trace, unless it is nil, what passes a stage.
-func traced(
+// traceStage reports to trace, unless it is nil, what passes a stage.
+func traceStage(
 	trace func(context.Context, string, *tools.Call) (context.Context, func(error)), stage string, h tools.Handler,
 ) tools.Handler {
 	if trace == nil {
@@ -154,7 +155,7 @@ func traced(
 	}
 }
 
-func auditor(log *audit.Log) tools.Middleware {
+func auditStage(log *audit.Log) tools.Middleware {
 	if log == nil {
 		return nil
 	}
@@ -177,9 +178,9 @@ func (c *Chain) Execute(ctx context.Context, call *tools.Call) (*tools.Result, e
 	return c.handler(ctx, call)
 }
 
-// probe ends a call that is only a probe. It comes after approve: a probe is over as soon as the call may run, without
+// endProbe ends a call that is only a probe. It comes after approve: a probe is over as soon as the call may run, without
 // using the cache or starting a tool.
-func probe(next tools.Handler) tools.Handler {
+func endProbe(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		if call.Probe {
 			return nil, tools.ErrProbed
@@ -188,13 +189,13 @@ func probe(next tools.Handler) tools.Handler {
 	}
 }
 
-// conclude converts every outcome to the form that Execute promises. It is inside audit, so that the audit records what
+// concludeCall converts every outcome to the form that Execute promises. It is inside audit, so that the audit records what
 // the caller gets.
-func conclude(next tools.Handler) tools.Handler {
+func concludeCall(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		res, err := next(ctx, call)
 		if err != nil {
-			return nil, failure(call, err)
+			return nil, toolError(call, err)
 		}
 		if res == nil {
 			res = &tools.Result{}

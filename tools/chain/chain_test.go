@@ -20,7 +20,6 @@ import (
 	"github.com/zephbot/zephbot/tools/approve"
 	"github.com/zephbot/zephbot/tools/audit"
 	"github.com/zephbot/zephbot/tools/chain"
-	"github.com/zephbot/zephbot/tools/gate"
 	"github.com/zephbot/zephbot/tools/toolstest"
 )
 
@@ -72,7 +71,7 @@ func registry(t *testing.T, list ...tools.Tool) *tools.Registry {
 // simple returns a chain of policy and tools alone.
 func simple(t *testing.T, e policy.Effect, list ...tools.Tool) *chain.Chain {
 	t.Helper()
-	return chain.New(chain.Options{Registry: registry(t, list...), Gate: gate.Options{Policy: toolstest.Always(e)}})
+	return chain.New(chain.Options{Registry: registry(t, list...), Gate: chain.GateOptions{Policy: toolstest.Always(e)}})
 }
 
 // bare returns a tool without schema.
@@ -97,7 +96,7 @@ func full(t *testing.T, tr *trace, e policy.Effect) *chain.Chain {
 	}
 	return chain.New(chain.Options{
 		Registry: registry(t, tool), Audit: log, Approvals: tr,
-		Gate: gate.Options{Policy: toolstest.Decide(func(policy.Request) policy.Decision {
+		Gate: chain.GateOptions{Policy: toolstest.Decide(func(policy.Request) policy.Decision {
 			tr.add("gate")
 			return policy.Decision{Effect: e}
 		})},
@@ -319,7 +318,7 @@ func TestStart(t *testing.T) {
 			}
 		}
 	}
-	c := chain.New(chain.Options{Registry: registry(t, counter.Tool(), flaky), Gate: gate.Options{Policy: toolstest.Always(policy.Allow)}, Retry: retry})
+	c := chain.New(chain.Options{Registry: registry(t, counter.Tool(), flaky), Gate: chain.GateOptions{Policy: toolstest.Always(policy.Allow)}, Retry: retry})
 
 	starts := 0
 	call := toolstest.Call("flaky", `{}`)
@@ -347,7 +346,7 @@ func TestSure(t *testing.T) {
 	var counter toolstest.Counter
 	gone := errors.New("taken for dead")
 	asked, started := 0, false
-	c := chain.New(chain.Options{Registry: registry(t, counter.Tool()), Gate: gate.Options{Policy: toolstest.Always(policy.Allow)}, Sure: func(context.Context) error {
+	c := chain.New(chain.Options{Registry: registry(t, counter.Tool()), Gate: chain.GateOptions{Policy: toolstest.Always(policy.Allow)}, Sure: func(context.Context) error {
 		if asked++; !started {
 			t.Error("asked before the start is recorded")
 		}
@@ -371,7 +370,7 @@ func TestApproval(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := registry(t, counter.Tool())
-	c := chain.New(chain.Options{Registry: r, Gate: gate.Options{Policy: toolstest.Always(policy.Ask)}, Approvals: &lookup, Audit: log})
+	c := chain.New(chain.Options{Registry: r, Gate: chain.GateOptions{Policy: toolstest.Always(policy.Ask)}, Approvals: &lookup, Audit: log})
 	execute := func(args string) (*tools.Call, error) {
 		call := toolstest.Call("count", args)
 		_, err := c.Execute(t.Context(), call)
@@ -424,7 +423,7 @@ func TestToolChangesOnTheWay(t *testing.T) {
 			r := registry(t, bare("t", func(context.Context, *tools.Call) (*tools.Result, error) { return &tools.Result{Text: "x"}, nil }))
 			var changed error
 			c := chain.New(chain.Options{
-				Registry: r, Gate: gate.Options{Policy: toolstest.Always(policy.Allow)},
+				Registry: r, Gate: chain.GateOptions{Policy: toolstest.Always(policy.Allow)},
 				Judge: func(next tools.Handler) tools.Handler {
 					return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 						changed = change(r)
@@ -492,7 +491,7 @@ func TestAttackChangedBeforeTheRun(t *testing.T) {
 				return next(ctx, call)
 			}
 		}
-		c := chain.New(chain.Options{Registry: registry(t, counter.Tool()), Gate: gate.Options{Policy: toolstest.Always(policy.Allow)}, Judge: swap})
+		c := chain.New(chain.Options{Registry: registry(t, counter.Tool()), Gate: chain.GateOptions{Policy: toolstest.Always(policy.Allow)}, Judge: swap})
 		call := toolstest.Call(counter.Tool().Definition.Name, `{}`)
 		started := false
 		call.OnStart = func(context.Context) error { started = true; return nil }

@@ -15,7 +15,6 @@ import (
 	"github.com/zephbot/zephbot/tools/audit"
 	"github.com/zephbot/zephbot/tools/chain"
 	"github.com/zephbot/zephbot/tools/decode"
-	"github.com/zephbot/zephbot/tools/gate"
 	"github.com/zephbot/zephbot/tools/mcp"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 	"github.com/zephbot/zephbot/tools/mcp/mcptest"
@@ -45,7 +44,7 @@ func foreign(t *testing.T, h http.Handler, log *audit.Log) (*chain.Chain, *mcp.M
 		wg.Wait()
 	})
 	return chain.New(chain.Options{
-		Registry: registry, Audit: log, Gate: gate.Options{Policy: toolstest.Always(policy.Allow)}, Decode: decode.Options{Await: m.Await},
+		Registry: registry, Audit: log, Gate: chain.GateOptions{Policy: toolstest.Always(policy.Allow)}, Decode: decode.Options{Await: m.Await},
 	}), m
 }
 
@@ -96,7 +95,7 @@ func TestAttackSchemaHangsChat(t *testing.T) {
 	if err := registry.Add(tool); err != nil {
 		t.Fatal(err)
 	}
-	own := chain.New(chain.Options{Registry: registry, Gate: gate.Options{Policy: toolstest.Always(policy.Allow)}})
+	own := chain.New(chain.Options{Registry: registry, Gate: chain.GateOptions{Policy: toolstest.Always(policy.Allow)}})
 	_, err = own.Execute(t.Context(), &tools.Call{ID: "c3", Tool: "bad:args", Args: json.RawMessage(strings.Repeat(`{"x":`, 50) + `{}` + strings.Repeat(`}`, 50))})
 	if te := tools.AsError(err); te.Category != tools.PermanentFailure || !strings.Contains(te.Message, "cannot be checked") {
 		t.Errorf("the arguments: %+v", te)

@@ -19,9 +19,7 @@ import (
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/chain"
 	"github.com/zephbot/zephbot/tools/filter"
-	"github.com/zephbot/zephbot/tools/gate"
 	"github.com/zephbot/zephbot/tools/overflow"
-	redacting "github.com/zephbot/zephbot/tools/redact"
 	"github.com/zephbot/zephbot/tools/shell"
 	"github.com/zephbot/zephbot/tools/toolstest"
 )
@@ -54,8 +52,8 @@ func newService(t *testing.T, o overflow.Options, s shell.Options) *service {
 	}
 	engine := filter.NewEngine(filter.Options{Quiet: true})
 	v.chain = chain.New(chain.Options{
-		Registry: list, Gate: gate.Options{Policy: toolstest.Always(policy.Allow)}, Overflow: overflow.New(o), Filter: filter.New(engine, filter.Hooks{}),
-		Redact: redacting.New(redact.New(nil)), Warn: redacting.Warn,
+		Registry: list, Gate: chain.GateOptions{Policy: toolstest.Always(policy.Allow)}, Overflow: overflow.New(o), Filter: filter.New(engine, filter.Hooks{}),
+		Redact: chain.NewRedact(redact.New(nil)), Warn: chain.WarnRedacted,
 	})
 	return v
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/chain"
-	"github.com/zephbot/zephbot/tools/gate"
 )
 
 // TestTurnsOwnTools: a call sees the tools as its turn has changed them, at every stage, and the rules judge an added
@@ -29,7 +28,7 @@ func TestTurnsOwnTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := chain.New(chain.Options{Registry: registry(t, own("read", act.ReadsFile, says("from the disk")), own("list", act.Searches, says("a b"))), Gate: gate.Options{Policy: set}})
+	c := chain.New(chain.Options{Registry: registry(t, own("read", act.ReadsFile, says("from the disk")), own("list", act.Searches, says("a b"))), Gate: chain.GateOptions{Policy: set}})
 	open := own("open", act.ReadsFile, says("opened"))
 	open.Describe = func(context.Context, *tools.Call) (tools.Subject, error) {
 		return tools.Subject{Inputs: []string{"x"}}, nil
@@ -84,7 +83,7 @@ func TestTakenAwayWhileItWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := chain.New(chain.Options{Registry: registry(t, tool), Gate: gate.Options{Policy: set}, Quota: late})
+	c := chain.New(chain.Options{Registry: registry(t, tool), Gate: chain.GateOptions{Policy: set}, Quota: late})
 	_, err = c.Execute(t.Context(), &tools.Call{ID: "c", Tool: "t", Args: json.RawMessage(`{}`)})
 	if err == nil || !strings.Contains(err.Error(), "no longer available") || runs != 0 {
 		t.Errorf("%v after %d runs", err, runs)

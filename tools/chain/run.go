@@ -14,18 +14,18 @@ import (
 // errTimeout is the cause of a context that ended because of the tool's own limit, not the caller's.
 var errTimeout = errors.New("tool timeout")
 
-// start writes the "started" records of the audit and the journal, once per call regardless of retries. A call that can
+// recordStart writes the "started" records of the audit and the journal, once per call regardless of retries. A call that can
 // no longer run, or cannot be recorded, is not started; nor is any by a process that is not sure of its work.
-func start(list *tools.Registry, log *audit.Log, sure func(context.Context) error) tools.Middleware {
+func recordStart(list *tools.Registry, log *audit.Log, sure func(context.Context) error) tools.Middleware {
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
-			if _, err := current(list, call); err != nil {
+			if _, err := lookupCurrent(list, call); err != nil {
 				return nil, err
 			}
 			if err := ctx.Err(); err != nil {
 				return nil, tools.AsError(err)
 			}
-			if err := unchanged(ctx, call); err != nil {
+			if err := checkUnchanged(ctx, call); err != nil {
 				return nil, err
 			}
 			if !call.Trail.Started {
@@ -49,8 +49,8 @@ func start(list *tools.Registry, log *audit.Log, sure func(context.Context) erro
 	}
 }
 
-// unchanged refuses a call if a file that determines what it does was changed after the decision.
-func unchanged(ctx context.Context, call *tools.Call) error {
+// checkUnchanged refuses a call if a file that determines what it does was changed after the decision.
+func checkUnchanged(ctx context.Context, call *tools.Call) error {
 	if call.Unchanged == nil || call.Trail.Started {
 		return nil
 	}
@@ -78,8 +78,8 @@ func notStarted(ctx context.Context, err error) error {
 	}
 }
 
-// current looks the tool up again. Since the decode stage, a server may have withdrawn or replaced it.
-func current(list *tools.Registry, call *tools.Call) (tools.Tool, error) {
+// lookupCurrent looks the tool up again. Since the decode stage, a server may have withdrawn or replaced it.
+func lookupCurrent(list *tools.Registry, call *tools.Call) (tools.Tool, error) {
 	t, ok := call.Tools.Over(list).Lookup(call.Def.Name)
 	if !ok {
 		return t, tools.Errorf(tools.PermanentFailure, "the tool %s is no longer available", call.Def.Name)
@@ -96,8 +96,8 @@ type runner struct {
 	now   func() time.Time
 }
 
-func (r runner) run(ctx context.Context, call *tools.Call) (*tools.Result, error) {
-	tool, err := current(r.tools, call)
+func (r runner) runTool(ctx context.Context, call *tools.Call) (*tools.Result, error) {
+	tool, err := lookupCurrent(r.tools, call)
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +135,8 @@ func timedOut(ctx context.Context, err error, limit time.Duration) error {
 	}
 }
 
-// failure converts any error other than a Pending or ErrProbed to a *tools.Error, and records its category.
-func failure(call *tools.Call, err error) error {
+// toolError converts any error other than a Pending or ErrProbed to a *tools.Error, and records its category.
+func toolError(call *tools.Call, err error) error {
 	if errors.Is(err, tools.ErrProbed) {
 		return tools.ErrProbed
 	}

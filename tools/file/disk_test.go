@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/zephbot/zephbot/tools"
-	"github.com/zephbot/zephbot/tools/disk"
 	"github.com/zephbot/zephbot/tools/file"
+	"github.com/zephbot/zephbot/tools/workspace"
 )
 
 // TestAttackFillTheDiskWithFiles: no file tool enlarges a workspace beyond its limit, and what makes it smaller is not
@@ -15,7 +15,7 @@ import (
 func TestAttackFillTheDiskWithFiles(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, func(b *box, o *file.Options) {
-		o.Disk = disk.New(disk.Options{Root: filepath.Join(b.data, "workspaces"), MaxBytes: 300 << 10})
+		o.Disk = workspace.NewGuard(workspace.GuardOptions{Root: filepath.Join(b.data, "workspaces"), MaxBytes: 300 << 10})
 	})
 	b.put("big.txt", strings.Repeat("x", 200<<10))
 	b.put("dir/a.txt", strings.Repeat("a", 60<<10))

@@ -25,7 +25,7 @@ import (
 
 	"github.com/zephbot/zephbot/policy/pathrule"
 	"github.com/zephbot/zephbot/tools"
-	"github.com/zephbot/zephbot/tools/disk"
+	"github.com/zephbot/zephbot/tools/workspace"
 )
 
 // Options configures the tools. Workspace is required; other fields have useful zero values.
@@ -50,7 +50,7 @@ type Options struct {
 	// Outlet takes the files that send_file sends; nil = there is no send_file.
 	Outlet *Outlet
 	// Disk limits how much may be written; nil = no limit.
-	Disk *disk.Guard
+	Disk *workspace.Guard
 
 	MaxRead    int              // bytes of text in one answer of read; 0 = 256 KiB
 	MaxWrite   int              // bytes that write and edit may leave in a file; 0 = 10 MiB

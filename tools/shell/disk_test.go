@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/tools"
-	"github.com/zephbot/zephbot/tools/disk"
 	"github.com/zephbot/zephbot/tools/shell"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 	"github.com/zephbot/zephbot/tools/toolstest"
+	"github.com/zephbot/zephbot/tools/workspace"
 )
 
 // TestAttackFillTheDisk: a command that fills its workspace is ended, also in the background, and the model is told
@@ -24,7 +24,7 @@ func TestAttackFillTheDisk(t *testing.T) {
 	ws := filepath.Join(root, "one")
 	k := setup(t, shell.Options{
 		Helper: sandbox.Self, Workspace: func(tools.Origin) (string, error) { return ws, nil },
-		Disk: disk.New(disk.Options{Root: root, MaxBytes: 4 << 20}),
+		Disk: workspace.NewGuard(workspace.GuardOptions{Root: root, MaxBytes: 4 << 20}),
 	})
 	k.dir = ws
 	const fill = "i=0; while :; do head -c 1000000 /dev/zero > f$i; i=$((i+1)); sleep 0.05; done"

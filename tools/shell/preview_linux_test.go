@@ -14,10 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/zephbot/zephbot/tools"
-	"github.com/zephbot/zephbot/tools/disk"
 	"github.com/zephbot/zephbot/tools/shell"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 	"github.com/zephbot/zephbot/tools/toolstest"
+	"github.com/zephbot/zephbot/tools/workspace"
 )
 
 // trial is a kit whose commands can be previewed.
@@ -315,7 +315,7 @@ func TestPreviewQuota(t *testing.T) {
 	var k *trial
 	var later atomic.Int64 // others change how much is free: what was measured before must be too old
 	root := t.TempDir()
-	guard := disk.New(disk.Options{
+	guard := workspace.NewGuard(workspace.GuardOptions{
 		Root: root, MaxBytes: 8 << 20, Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) }, Beside: func(ws string) string { return k.r.PreviewsOf(ws) },
 	})
 	k = newTrial(t, shell.Options{Disk: guard, Workspace: func(tools.Origin) (string, error) { return filepath.Join(root, "w"), nil }})

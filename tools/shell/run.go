@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/tools"
-	"github.com/zephbot/zephbot/tools/disk"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
+	"github.com/zephbot/zephbot/tools/workspace"
 )
 
 const (
@@ -111,7 +111,7 @@ func (r *Runner) execute(ctx context.Context, j job) (*outcome, error) {
 			Suggestion: "Run it again, so that a person is asked.",
 		}
 	}
-	var watch *disk.Watch
+	var watch *workspace.Watch
 	if !j.reading {
 		var err error
 		if watch, err = r.opts.Disk.Watch(ctx, j.ws); err != nil {
@@ -203,7 +203,7 @@ func (r *Runner) read(c *capture, f *os.File, which int) {
 
 // wait waits until the command ends or has to be ended, and reports progress.
 func (r *Runner) wait(ctx context.Context, j job, p *sandbox.Process, c *capture,
-	watch *disk.Watch,
+	watch *workspace.Watch,
 ) (ending, *tools.Error) {
 	timer := time.NewTimer(j.timeout)
 	defer timer.Stop()

@@ -21,8 +21,8 @@ import (
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/command"
 	"github.com/zephbot/zephbot/tools"
-	"github.com/zephbot/zephbot/tools/disk"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
+	"github.com/zephbot/zephbot/tools/workspace"
 )
 
 // Says returns the tool's statement for the policy.
@@ -73,7 +73,7 @@ type Options struct {
 	// when a command starts. Files created while it runs are not hidden.
 	Unreadable func(dir string) (Unreadable, bool)
 	// Disk ends commands that fill the disk; nil = no limit.
-	Disk    *disk.Guard
+	Disk    *workspace.Guard
 	Network sandbox.Network
 	// Unasked: the policy lets commands run where they can change nothing, without a question.
 	Unasked bool

@@ -21,8 +21,8 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/persistence/sql"
 	"github.com/zephbot/zephbot/tools"
+	"github.com/zephbot/zephbot/tools/chain"
 	"github.com/zephbot/zephbot/tools/file"
-	"github.com/zephbot/zephbot/tools/mark"
 	"github.com/zephbot/zephbot/tools/shell"
 )
 
@@ -135,7 +135,7 @@ func (c *Core) backend(s *service) acp.Backend {
 	type read = func(ctx context.Context, path string) (string, error)
 	type write = func(ctx context.Context, path, text string) error
 	return acp.Backend{
-		Store: c.stores.Bot, Blobs: c.stores.Blobs, Tools: c.registry, Servers: c.servers, Redact: c.redactor.String, Bare: mark.Bare,
+		Store: c.stores.Bot, Blobs: c.stores.Blobs, Tools: c.registry, Servers: c.servers, Redact: c.redactor.String, Bare: chain.StripMarks,
 		Accept: s.dispatcher.Accept, Held: c.cfg.Tools.Shell.Sandbox == shell.SandboxRequired,
 		Through: func(r read, w write) ([]tools.Tool, error) {
 			o := c.fileOptions(c.kit)

@@ -11,8 +11,6 @@ import (
 	"github.com/zephbot/zephbot/tools/approve"
 	"github.com/zephbot/zephbot/tools/audit"
 	"github.com/zephbot/zephbot/tools/chain"
-	"github.com/zephbot/zephbot/tools/gate"
-	redacting "github.com/zephbot/zephbot/tools/redact"
 	"github.com/zephbot/zephbot/tools/shell"
 	"github.com/zephbot/zephbot/tools/undo"
 )
@@ -25,7 +23,7 @@ func (c *Core) chain(approvals approve.Lookup) *chain.Chain {
 func (c *Core) chainOptions(approvals approve.Lookup) chain.Options {
 	o := chain.Options{
 		Registry: c.registry, Audit: c.audit, Approvals: approvals, Now: c.now,
-		Gate: gate.Options{Policy: c.policy, Request: c.book.Request, Redact: c.redactor.String}, Judge: c.judge, Redact: redacting.New(c.redactor),
+		Gate: chain.GateOptions{Policy: c.policy, Request: c.book.Request, Redact: c.redactor.String}, Judge: c.judge, Redact: chain.NewRedact(c.redactor),
 	}
 	if approvals != nil {
 		o.Preview = c.kit.runner

@@ -13,10 +13,10 @@ import (
 
 	"github.com/zephbot/zephbot/tools/audit"
 	"github.com/zephbot/zephbot/tools/diagnostics"
-	"github.com/zephbot/zephbot/tools/disk"
 	"github.com/zephbot/zephbot/tools/shell"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 	"github.com/zephbot/zephbot/tools/skill"
+	"github.com/zephbot/zephbot/tools/workspace"
 )
 
 // Free space, in bytes, below which the disk of data_dir is reported.
@@ -47,14 +47,14 @@ func (d *doctor) place(context.Context) []Row {
 	if there && info.Mode().Perm()&0o077 != 0 {
 		rows = append(rows, warn(about, "%s can be read by other accounts of this machine (mode %04o)", d.dir, info.Mode().Perm())("chmod 700 "+d.dir))
 	}
-	left, err := disk.Free(d.dir)
+	left, err := workspace.FreeSpace(d.dir)
 	switch {
 	case err != nil:
 		rows = append(rows, warn(about, "the free space of %s cannot be determined: %v", d.dir, reason(err))("look at the disk"))
 	case left < spaceNone:
-		rows = append(rows, fail(about, "the disk of %s is full: %s are free", d.dir, disk.Size(left))("make room, or set data_dir to another disk"))
+		rows = append(rows, fail(about, "the disk of %s is full: %s are free", d.dir, workspace.FormatSize(left))("make room, or set data_dir to another disk"))
 	case left < max(spaceLow, d.c.Workspaces.ReserveBytes):
-		rows = append(rows, warn(about, "only %s are free on the disk of %s", disk.Size(left), d.dir)("make room, or set data_dir to another disk"))
+		rows = append(rows, warn(about, "only %s are free on the disk of %s", workspace.FormatSize(left), d.dir)("make room, or set data_dir to another disk"))
 	}
 	if kind := foreignDisk(d.dir); kind != "" && d.c.Database.URL == "" {
 		rows = append(rows, warn(about, "%s is on %s: SQLite cannot be sure there that a commit is on the disk, or that its locks hold", d.dir, kind)(
@@ -64,9 +64,9 @@ func (d *doctor) place(context.Context) []Row {
 	case len(rows) > 0:
 		return rows
 	case there:
-		return ok(about, "%s can be written, %s are free", d.dir, disk.Size(left))
+		return ok(about, "%s can be written, %s are free", d.dir, workspace.FormatSize(left))
 	default:
-		return ok(about, "%s will be made at the first start, %s are free", d.dir, disk.Size(left))
+		return ok(about, "%s will be made at the first start, %s are free", d.dir, workspace.FormatSize(left))
 	}
 }
 

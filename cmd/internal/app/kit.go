@@ -12,12 +12,11 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/rulebook"
 	"github.com/zephbot/zephbot/bot/telegram"
-	"github.com/zephbot/zephbot/tools/place"
+	"github.com/zephbot/zephbot/tools/workspace"
 
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/tools"
-	"github.com/zephbot/zephbot/tools/disk"
 	"github.com/zephbot/zephbot/tools/file"
 	"github.com/zephbot/zephbot/tools/overflow"
 	"github.com/zephbot/zephbot/tools/shell"
@@ -30,10 +29,10 @@ type kit struct {
 	registry  *tools.Registry
 	runner    *shell.Runner
 	workspace func(tools.Origin) (string, error) // where the commands of a conversation run
-	commands  place.Set
-	files     place.Set
+	commands  workspace.Places
+	files     workspace.Places
 	denied    []string // for every tool and child
-	disk      *disk.Guard
+	disk      *workspace.Guard
 	confined  bool   // the kernel limits what a command can reach
 	reading   bool   // the kernel can keep a command from changing anything
 	level     string // for people
@@ -57,7 +56,7 @@ func (c *Core) tools() (*kit, error) {
 		return nil, err
 	}
 	k.workspace = k.commands.Dir
-	k.disk = disk.New(disk.Options{
+	k.disk = workspace.NewGuard(workspace.GuardOptions{
 		Root: c.workspaceRoot(), MaxBytes: c.cfg.Workspaces.MaxBytes, Reserve: c.cfg.Workspaces.ReserveBytes, Own: c.dir, Now: c.now,
 		Beside: func(ws string) string { return k.runner.PreviewsOf(ws) },
 	})

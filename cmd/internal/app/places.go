@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zephbot/zephbot/tools/place"
+	"github.com/zephbot/zephbot/tools/workspace"
 
 	"github.com/zephbot/zephbot/bot/moves"
 
@@ -17,7 +17,7 @@ import (
 )
 
 // places reads allowed_paths.
-func (c *Core) places(key string, list []string) (place.Set, error) {
+func (c *Core) places(key string, list []string) (workspace.Places, error) {
 	own := moves.Workspaces{
 		Root: c.workspaceRoot(), Map: c.moves,
 		Own: map[string]string{terminal.Name: c.opts.WorkDir, acp.Name: c.opts.WorkDir},
@@ -26,7 +26,7 @@ func (c *Core) places(key string, list []string) (place.Set, error) {
 	if c.opts.workspaces != nil {
 		open = c.opts.workspaces
 	}
-	set, err := place.New(list, config.Here, open, c.cfg.Path)
+	set, err := workspace.NewPlaces(list, config.Here, open, c.cfg.Path)
 	if err != nil {
 		return set, fmt.Errorf("%w: %s: %w", ErrConfig, key, err)
 	}

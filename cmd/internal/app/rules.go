@@ -22,7 +22,7 @@ import (
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/tools"
-	"github.com/zephbot/zephbot/tools/gate"
+	"github.com/zephbot/zephbot/tools/chain"
 )
 
 // Rules applies the rules of a configuration to calls and runs nothing: for `policy replay` and `policy test`. It needs
@@ -105,7 +105,7 @@ func (r *Rules) Decide(c replay.Call) (replay.Decision, error) {
 	}
 	call.Def = tool.Definition
 	var decided capture
-	stage := gate.New(r.core.registry, gate.Options{Policy: decided.by(r.core.policy), Request: r.core.book.Request})
+	stage := chain.NewGate(r.core.registry, chain.GateOptions{Policy: decided.by(r.core.policy), Request: r.core.book.Request})
 	_, err := stage(func(context.Context, *tools.Call) (*tools.Result, error) { return &tools.Result{}, nil })(context.Background(), call)
 	switch {
 	case decided.decision != nil:
@@ -131,7 +131,7 @@ func (c *capture) by(set *policy.Set) *capture {
 	return c
 }
 
-// Decide implements gate.Decider.
+// Decide implements chain.Decider.
 func (c *capture) Decide(r policy.Request) policy.Decision {
 	d := c.set.Decide(r)
 	c.decision = &d

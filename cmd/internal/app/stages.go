@@ -21,12 +21,7 @@ import (
 	"github.com/zephbot/zephbot/tools/chain"
 	"github.com/zephbot/zephbot/tools/decode"
 	"github.com/zephbot/zephbot/tools/filter"
-	"github.com/zephbot/zephbot/tools/mark"
 	"github.com/zephbot/zephbot/tools/overflow"
-	"github.com/zephbot/zephbot/tools/quota"
-	redacting "github.com/zephbot/zephbot/tools/redact"
-	"github.com/zephbot/zephbot/tools/retry"
-	"github.com/zephbot/zephbot/tools/utility"
 )
 
 // Buckets of facts of the stages.
@@ -47,7 +42,7 @@ type stages struct {
 	decode   decode.Options
 	quota    tools.Middleware
 	warn     tools.Middleware
-	marker   *mark.Marker
+	marker   *chain.Marker
 	cache    *cache.Cache
 	overflow tools.Middleware
 	filter   tools.Middleware
@@ -63,7 +58,7 @@ func (c *Core) openStages(ctx context.Context) (err error) {
 	}
 	s.filter = c.filters()
 	if c.cfg.Tools.Filters.Security.Enabled {
-		s.warn = redacting.Warn
+		s.warn = chain.WarnRedacted
 	}
 	if err = c.openOverflow(s); err != nil {
 		return err
@@ -81,8 +76,8 @@ func (c *Core) openStages(ctx context.Context) (err error) {
 
 // marker builds the stage that marks foreign content. Its key is generated once and stored, so that equal content has
 // equal marks after a restart.
-func (c *Core) marker(ctx context.Context) (*mark.Marker, error) {
-	key := make([]byte, mark.KeySize)
+func (c *Core) marker(ctx context.Context) (*chain.Marker, error) {
+	key := make([]byte, chain.MarkerKeySize)
 	if _, err := rand.Read(key); err != nil {
 		return nil, fmt.Errorf("key of the marks: %w", err)
 	}
@@ -95,7 +90,7 @@ func (c *Core) marker(ctx context.Context) (*mark.Marker, error) {
 			return nil, fmt.Errorf("key of the marks: %w", err)
 		}
 	}
-	return mark.New(mark.Options{Key: key})
+	return chain.NewMarker(chain.MarkerOptions{Key: key})
 }
 
 // openFilter loads the rules of tools.filters. Those in a file are compiled here, the built-in ones at the first
@@ -161,7 +156,7 @@ func (c *Core) openOverflow(s *stages) error {
 // nothing is shown rather than a secret.
 func (c *Core) shapeBackground(ctx context.Context, call *tools.Call, result *tools.Result) string {
 	handler := func(context.Context, *tools.Call) (*tools.Result, error) { return result, nil }
-	for _, stage := range []tools.Middleware{redacting.New(c.redactor), c.stages.filter, c.stages.overflow, c.stages.warn} {
+	for _, stage := range []tools.Middleware{chain.NewRedact(c.redactor), c.stages.filter, c.stages.overflow, c.stages.warn} {
 		if stage != nil {
 			handler = stage(handler)
 		}
@@ -178,20 +173,20 @@ func (c *Core) quotas() tools.Middleware {
 	limit := c.cfg.Tools.MaxToolCallsPerSession
 	var list []tools.Middleware
 	if limit != nil {
-		list = append(list, quota.New(quota.Options{Max: *limit, Unit: c.cfg.Tools.QuotaUnit}))
+		list = append(list, chain.NewQuota(chain.QuotaOptions{Max: *limit, Unit: c.cfg.Tools.QuotaUnit}))
 	}
 	if u := c.cfg.Tools.Utility; u.Enabled {
-		list = append(list, utility.New(utility.Options{
+		list = append(list, chain.NewUtility(chain.UtilityOptions{
 			Threshold: u.Threshold, GainWeight: u.GainWeight, CostWeight: u.CostWeight, RedundancyWeight: u.RedundancyWeight, UncertaintyBonus: u.UncertaintyBonus,
 			ExemptTools: c.canonical(u.ExemptTools), HighGainTools: c.canonical(u.HighGainTools),
-			Seen: func(call *tools.Call) utility.History {
-				past := make([]utility.Past, len(call.Earlier))
+			Seen: func(call *tools.Call) chain.UtilityHistory {
+				past := make([]chain.PastCall, len(call.Earlier))
 				for i, e := range call.Earlier {
-					past[i] = utility.Past{Tool: e.Tool, Args: e.Args, Text: e.Text}
+					past[i] = chain.PastCall{Tool: e.Tool, Args: e.Args, Text: e.Text}
 				}
-				return utility.Look(past, call, u.UtilityWindow)
+				return chain.ReadUtilityHistory(past, call, u.UtilityWindow)
 			},
-			Observe: func(_ string, d utility.Decision) { c.metrics.Utility(string(d)) },
+			Observe: func(_ string, d chain.UtilityDecision) { c.metrics.Utility(string(d)) },
 		}))
 	}
 	switch len(list) {
@@ -243,7 +238,7 @@ func conversationOf(session string, began int64) string {
 
 func (c *Core) retries() tools.Middleware {
 	r := c.cfg.Tools.Retry
-	o := retry.Options{
+	o := chain.RetryOptions{
 		Max: r.MaxAttempts, Base: time.Duration(r.BaseMS) * time.Millisecond, Cap: time.Duration(r.MaxMS) * time.Millisecond,
 		Budget: time.Duration(r.BudgetSecs) * time.Second, Now: c.now,
 		Observe: func(tool string, n int, _ bool) {
@@ -255,7 +250,7 @@ func (c *Core) retries() tools.Middleware {
 	if o.Max == 0 {
 		o.Max = -1 // none; the stage's own zero means its default
 	}
-	return retry.New(o)
+	return chain.NewRetry(o)
 }
 
 func (c *Core) decoding() (decode.Options, error) {

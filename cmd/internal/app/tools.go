@@ -19,7 +19,6 @@ import (
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/approve"
 	"github.com/zephbot/zephbot/tools/audit"
-	"github.com/zephbot/zephbot/tools/mark"
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
@@ -164,7 +163,7 @@ func (b *Bench) Call(ctx context.Context, o CallOptions) CallOutcome {
 	}
 	out.Text, out.Raw, out.Failed = result.Text, result.Raw, result.Error
 	if call.Source(result).Kind().Brief { // a person or a script reads it
-		out.Text = mark.Bare(out.Text)
+		out.Text = chain.StripMarks(out.Text)
 	}
 	if result.Failure != nil {
 		out.Category = string(result.Failure.Category)

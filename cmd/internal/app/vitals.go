@@ -7,7 +7,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/cmd/internal/metrics"
 	"github.com/zephbot/zephbot/persistence/redis"
-	"github.com/zephbot/zephbot/tools/disk"
+	"github.com/zephbot/zephbot/tools/workspace"
 )
 
 // vitalsWithin limits what a scrape may ask of the database. A scrape of Prometheus waits for 10 s.
@@ -64,7 +64,7 @@ func (c *Core) vitals(ch channel) {
 		c.emitWork(ctx, ch, emit)
 		c.emitStored(ctx, pooled, emit)
 		emit("audit_failures_total", "", float64(c.audit.Failures()))
-		if free, err := disk.Free(c.dir); err == nil {
+		if free, err := workspace.FreeSpace(c.dir); err == nil {
 			emit("disk_free_bytes", "", float64(free))
 		}
 	})

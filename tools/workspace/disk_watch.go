@@ -1,4 +1,4 @@
-package disk
+package workspace
 
 import (
 	"context"
@@ -24,23 +24,23 @@ func (g *Guard) Watch(ctx context.Context, dir string) (*Watch, error) {
 		return nil, nil //nolint:nilnil // a nil Watch is never over
 	}
 	w := &Watch{g: g, dir: dir}
-	room, reserve, err := g.spare(dir)
+	room, reserve, err := g.spareSpace(dir)
 	if err == nil && room == 0 {
 		return nil, reserveFull(reserve)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if w.ws = g.workspace(dir); w.ws == "" || g.o.MaxBytes <= 0 {
+	if w.ws = g.workspaceOf(dir); w.ws == "" || g.o.MaxBytes <= 0 {
 		w.ws = ""
 		return w, nil
 	}
-	used, _, err := g.measured(ctx, w.ws, g.o.MaxBytes)
+	used, _, err := g.measureWorkspace(ctx, w.ws, g.o.MaxBytes)
 	if err != nil {
 		return nil, err
 	}
 	// Above the limit, commands that free space must still be possible.
-	w.limit = max(g.o.MaxBytes, used+slack)
+	w.limit = max(g.o.MaxBytes, used+cleanupSlack)
 	return w, nil
 }
 
@@ -80,19 +80,19 @@ func (w *Watch) Follow(ctx context.Context) error {
 
 // Reserve returns an error if the command has to be ended because the disk is almost full, and when to check again.
 func (w *Watch) Reserve(context.Context) (next time.Duration, over error) {
-	next = longest
+	next = longestInterval
 	for _, dir := range []string{w.dir, w.g.o.Own} {
 		if dir == "" {
 			continue
 		}
-		room, reserve, err := w.g.spare(dir)
+		room, reserve, err := w.g.spareSpace(dir)
 		switch {
 		case err != nil: // if the command has removed the directory, this says nothing about the disk
 			continue
 		case room == 0:
-			return shortest, reserveFull(reserve)
+			return shortestInterval, reserveFull(reserve)
 		}
-		next = min(next, interval(room))
+		next = min(next, checkInterval(room))
 	}
 	return next, nil
 }
@@ -103,20 +103,20 @@ func (w *Watch) Quota(ctx context.Context) (next time.Duration, over error) {
 	if w.ws == "" {
 		return time.Hour, nil
 	}
-	used, cost, err := w.g.measured(ctx, w.ws, w.limit)
+	used, cost, err := w.g.measureWorkspace(ctx, w.ws, w.limit)
 	if err != nil {
-		return longest, nil
+		return longestInterval, nil
 	}
 	if used > w.limit {
-		return shortest, w.g.quotaFull()
+		return shortestInterval, w.g.quotaFull()
 	}
-	return max(min(longest, interval(w.limit-used)), walkShare*cost), nil
+	return max(min(longestInterval, checkInterval(w.limit-used)), walkShare*cost), nil
 }
 
-// interval returns how soon this much space can be used up.
-func interval(room int64) time.Duration {
-	if room > fastest {
-		return longest
+// checkInterval returns how soon this much space can be used up.
+func checkInterval(room int64) time.Duration {
+	if room > fastestWrite {
+		return longestInterval
 	}
-	return min(longest, max(shortest, time.Duration(room)*time.Second/fastest))
+	return min(longestInterval, max(shortestInterval, time.Duration(room)*time.Second/fastestWrite))
 }

@@ -1,4 +1,4 @@
-package redact_test
+package chain_test
 
 import (
 	"context"
@@ -9,21 +9,21 @@ import (
 
 	policy "github.com/zephbot/zephbot/policy/redact"
 	"github.com/zephbot/zephbot/tools"
-	"github.com/zephbot/zephbot/tools/redact"
+	"github.com/zephbot/zephbot/tools/chain"
 )
 
-const secret = "hunter2-very-secret"
+const redactedSecret = "hunter2-very-secret"
 
-func run(t *testing.T, result *tools.Result, err error) (*tools.Result, error) {
+func runRedact(t *testing.T, result *tools.Result, err error) (*tools.Result, error) {
 	t.Helper()
-	stage := redact.New(policy.New([]string{secret}))
+	stage := chain.NewRedact(policy.New([]string{redactedSecret}))
 	return stage(func(context.Context, *tools.Call) (*tools.Result, error) { return result, err })(t.Context(), &tools.Call{})
 }
 
 func TestResultsAndErrors(t *testing.T) {
 	t.Parallel()
-	own := &tools.Result{Text: "the key is " + secret, Raw: map[string]any{"stdout": secret, "exit_code": 0}, Truncated: true, Failure: &tools.Error{Category: tools.Timeout, Message: "stopped with " + secret}}
-	got, err := run(t, own, nil)
+	own := &tools.Result{Text: "the key is " + redactedSecret, Raw: map[string]any{"stdout": redactedSecret, "exit_code": 0}, Truncated: true, Failure: &tools.Error{Category: tools.Timeout, Message: "stopped with " + redactedSecret}}
+	got, err := runRedact(t, own, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,15 +34,15 @@ func TestResultsAndErrors(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if own.Text != "the key is "+secret {
+	if own.Text != "the key is "+redactedSecret {
 		t.Error("the tool's own result was changed")
 	}
-	_, err = run(t, nil, &tools.Error{Category: tools.Timeout, Message: "printed " + secret, Suggestion: "ask " + secret, Retryable: true})
+	_, err = runRedact(t, nil, &tools.Error{Category: tools.Timeout, Message: "printed " + redactedSecret, Suggestion: "ask " + redactedSecret, Retryable: true})
 	if diff := cmp.Diff(&tools.Error{Category: tools.Timeout, Message: "printed [redacted]", Suggestion: "ask [redacted]", Retryable: true}, err); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	other := errors.New("pending")
-	if _, err := run(t, nil, other); !errors.Is(err, other) {
+	if _, err := runRedact(t, nil, other); !errors.Is(err, other) {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,10 +1,4 @@
-// Package retry is the stage that repeats calls that failed for a temporary reason, if that is safe (seed 003:
-// rate_limited, server_error, network_error and timeout are repeated with back-off; a call that changes something is
-// never repeated once it may have run).
-//
-// An error that leaves the stage is never marked retryable: a model that reads "retryable: true" would wait for us,
-// although nothing is repeated any more.
-package retry
+package chain
 
 import (
 	"context"
@@ -20,16 +14,16 @@ import (
 
 // Defaults of [tools.retry].
 const (
-	defaultMax  = 2
-	defaultBase = 500 * time.Millisecond
-	defaultCap  = 5 * time.Second
+	defaultRetries   = 2
+	defaultRetryBase = 500 * time.Millisecond
+	defaultRetryCap  = 5 * time.Second
 )
 
-// longest is the longest wait that the other side can ask for, if there is no budget.
-const longest = time.Minute
+// longestWait is the longest wait that the other side can ask for, if there is no budget.
+const longestWait = time.Minute
 
-// Options configures the stage. The zero value has the defaults, without a budget.
-type Options struct {
+// RetryOptions configures the stage. The zero value has the defaults, without a budget.
+type RetryOptions struct {
 	// Max is how often a call is repeated: it runs at most Max+1 times. 0 = 2; negative = never.
 	Max int
 	// Base is the upper limit of the first wait, doubled each time; 0 = 500 ms.
@@ -59,16 +53,21 @@ func Backoff(n int, base, limit time.Duration, random float64) time.Duration {
 	return time.Duration(random * ceiling)
 }
 
-// New returns the stage. It is safe for concurrent use.
-func New(o Options) tools.Middleware {
+// NewRetry returns the stage that repeats calls that failed for a temporary reason, if that is safe (seed 003:
+// rate_limited, server_error, network_error and timeout are repeated with back-off; a call that changes something is
+// never repeated once it may have run). It is safe for concurrent use.
+//
+// An error that leaves the stage is never marked retryable: a model that reads "retryable: true" would wait for us,
+// although nothing is repeated any more.
+func NewRetry(o RetryOptions) tools.Middleware {
 	if o.Max == 0 {
-		o.Max = defaultMax
+		o.Max = defaultRetries
 	}
 	if o.Base <= 0 {
-		o.Base = defaultBase
+		o.Base = defaultRetryBase
 	}
 	if o.Cap <= 0 {
-		o.Cap = defaultCap
+		o.Cap = defaultRetryCap
 	}
 	if o.Safe == nil {
 		o.Safe = func(call *tools.Call, _ error) bool {
@@ -79,19 +78,19 @@ func New(o Options) tools.Middleware {
 		o.Rand = rand.Float64
 	}
 	if o.Wait == nil {
-		o.Wait = wait
+		o.Wait = waitTimer
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
-			return o.run(ctx, call, next)
+			return o.runRepeated(ctx, call, next)
 		}
 	}
 }
 
-func wait(ctx context.Context, d time.Duration) error {
+func waitTimer(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -102,15 +101,15 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (o Options) run(ctx context.Context, call *tools.Call, next tools.Handler) (*tools.Result, error) {
+func (o RetryOptions) runRepeated(ctx context.Context, call *tools.Call, next tools.Handler) (*tools.Result, error) {
 	before := *call.Trail
 	res, err := next(ctx, call)
 	if err == nil {
 		return res, nil
 	}
 	began := o.Now()
-	p := plan{}
-	for p.repeated < o.Max && o.again(ctx, call, err, began, &p) {
+	p := retryPlan{}
+	for p.repeated < o.Max && o.planRepetition(ctx, call, err, began, &p) {
 		p.meant = true
 		if call.Progress != nil {
 			call.Progress(fmt.Sprintf("trying again in %d s", max(1, int(math.Ceil(p.delay.Seconds())))))
@@ -119,8 +118,8 @@ func (o Options) run(ctx context.Context, call *tools.Call, next tools.Handler) 
 			break
 		}
 		p.repeated++
-		renew(call.Trail, before)
-		res, err = o.attempt(ctx, call, next, began)
+		resetTrail(call.Trail, before)
+		res, err = o.repeatCall(ctx, call, next, began)
 	}
 	if p.repeated > 0 && o.Observe != nil {
 		o.Observe(call.Def.Name, p.repeated, err == nil)
@@ -128,33 +127,33 @@ func (o Options) run(ctx context.Context, call *tools.Call, next tools.Handler) 
 	switch {
 	case err == nil:
 		return res, nil
-	case ctx.Err() != nil && p.meant && transient(err):
+	case ctx.Err() != nil && p.meant && isTransient(err):
 		// it was not repeated (again) because the caller's context ended
 		ended := *tools.AsError(ctx.Err())
 		ended.Err = errors.Join(ctx.Err(), err)
 		return nil, &ended
 	default:
-		return nil, p.final(err)
+		return nil, p.finalError(err)
 	}
 }
 
-// plan is the state of a call's repetitions.
-type plan struct {
+// retryPlan is the state of a call's repetitions.
+type retryPlan struct {
 	repeated int
 	meant    bool          // a repetition was started or waited for
 	delay    time.Duration // before the next repetition
 	asked    time.Duration // the wait that the other side asked for, if it was too long
 }
 
-// again decides whether the call is repeated, and after which wait.
-func (o Options) again(ctx context.Context, call *tools.Call, err error, began time.Time, p *plan) bool {
-	if err == nil || ctx.Err() != nil || !transient(err) || !o.Safe(call, err) {
+// planRepetition decides whether the call is repeated, and after which wait.
+func (o RetryOptions) planRepetition(ctx context.Context, call *tools.Call, err error, began time.Time, p *retryPlan) bool {
+	if err == nil || ctx.Err() != nil || !isTransient(err) || !o.Safe(call, err) {
 		return false
 	}
 	p.delay = Backoff(p.repeated, o.Base, o.Cap, o.Rand())
 	after := retryAfter(err)
 	p.delay = max(p.delay, after)
-	if left, bounded := o.left(began); (bounded && p.delay >= left) || (!bounded && p.delay > max(longest, o.Cap)) {
+	if left, bounded := o.budgetLeft(began); (bounded && p.delay >= left) || (!bounded && p.delay > max(longestWait, o.Cap)) {
 		if p.delay == after {
 			p.asked = after
 		}
@@ -163,16 +162,16 @@ func (o Options) again(ctx context.Context, call *tools.Call, err error, began t
 	return true
 }
 
-// left returns the rest of the budget.
-func (o Options) left(began time.Time) (left time.Duration, bounded bool) {
+// budgetLeft returns the rest of the budget.
+func (o RetryOptions) budgetLeft(began time.Time) (left time.Duration, bounded bool) {
 	return o.Budget - o.Now().Sub(began), o.Budget > 0
 }
 
-// attempt repeats the call within the budget.
-func (o Options) attempt(ctx context.Context, call *tools.Call, next tools.Handler,
+// repeatCall repeats the call within the budget.
+func (o RetryOptions) repeatCall(ctx context.Context, call *tools.Call, next tools.Handler,
 	began time.Time,
 ) (*tools.Result, error) {
-	if left, bounded := o.left(began); bounded {
+	if left, bounded := o.budgetLeft(began); bounded {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, max(left, 0))
 		defer cancel()
@@ -180,9 +179,9 @@ func (o Options) attempt(ctx context.Context, call *tools.Call, next tools.Handl
 	return next(ctx, call)
 }
 
-// renew resets what the failed run left in the trail and what the next one may not overwrite. Outgoing requests,
+// resetTrail resets what the failed run left in the trail and what the next one may not overwrite. Outgoing requests,
 // notices and counts are kept.
-func renew(trail *tools.Trail, before tools.Trail) {
+func resetTrail(trail *tools.Trail, before tools.Trail) {
 	trail.ExitCode = before.ExitCode
 	trail.MCPErrorCode = before.MCPErrorCode
 	trail.Truncated = before.Truncated
@@ -190,8 +189,8 @@ func renew(trail *tools.Trail, before tools.Trail) {
 	trail.Summary = before.Summary
 }
 
-// transient reports whether the failure may be temporary. A refusal never is, whatever its category.
-func transient(err error) bool {
+// isTransient reports whether the failure may be temporary. A refusal never is, whatever its category.
+func isTransient(err error) bool {
 	e := tools.AsError(err)
 	return e.Category.Transient() && !e.Denied
 }
@@ -205,8 +204,8 @@ func retryAfter(err error) time.Duration {
 	return max(e.RetryAfter, 0)
 }
 
-// final returns the error for the model: with the number of attempts, and without retryable.
-func (p plan) final(err error) error {
+// finalError returns the error for the model: with the number of attempts, and without retryable.
+func (p retryPlan) finalError(err error) error {
 	if _, ok := errors.AsType[*tools.Pending](err); ok || errors.Is(err, tools.ErrProbed) {
 		return err
 	}
@@ -222,7 +221,7 @@ func (p plan) final(err error) error {
 	switch {
 	case p.asked > 0:
 		told.Suggestion = fmt.Sprintf("The other side asks to wait %s before another call. Go on without it, or tell the user.", p.asked.Round(time.Second))
-	case p.repeated > 0 && e.Suggestion == "" && transient(err):
+	case p.repeated > 0 && e.Suggestion == "" && isTransient(err):
 		told.Suggestion = "It was repeated without success. Go on without it, or tell the user what did not work."
 	}
 	return &told

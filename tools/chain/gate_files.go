@@ -1,4 +1,4 @@
-package gate
+package chain
 
 import (
 	"context"
@@ -18,13 +18,13 @@ import (
 // maxContent is the size in bytes of the largest file whose content is hashed.
 const maxContent = 32 << 20
 
-// look returns the current state of the named files. Relative names start at dir. It never fails: the result says which
+// readFileStates returns the current state of the named files. Relative names start at dir. It never fails: the result says which
 // files cannot be read.
-func look(ctx context.Context, dir string, names []command.FileName) []policy.File {
+func readFileStates(ctx context.Context, dir string, names []command.FileName) []policy.File {
 	files := make([]policy.File, 0, len(names))
 	for _, n := range names {
 		if n.Pattern {
-			if f, any := lookAll(ctx, dir, n); any {
+			if f, any := readMatchedFiles(ctx, dir, n); any {
 				files = append(files, f)
 			}
 			continue
@@ -46,10 +46,10 @@ func look(ctx context.Context, dir string, names []command.FileName) []policy.Fi
 		case info.IsDir():
 			f.Hash, f.Unread = "directory", false
 		case !info.Mode().IsRegular():
-		case system(real):
+		case ofSystem(real):
 			f.Hash, f.Unread = "system", false
 		default:
-			f.Hash, f.Unread = content(real, info)
+			f.Hash, f.Unread = hashContent(real, info)
 		}
 		if n.Optional && (f.Path == "" || f.Hash == "directory" || f.Hash == "") && n.Name != "." {
 			continue
@@ -62,9 +62,9 @@ func look(ctx context.Context, dir string, names []command.FileName) []policy.Fi
 // maxMatches limits the files for which one pattern stands.
 const maxMatches = 200
 
-// lookAll returns the state of all files that match a pattern, as one; any is false if there are none. Only the last part
+// readMatchedFiles returns the state of all files that match a pattern, as one; any is false if there are none. Only the last part
 // of a pattern is one, as a search of the disk would be too long for a decision.
-func lookAll(ctx context.Context, dir string, name command.FileName) (f policy.File, any bool) {
+func readMatchedFiles(ctx context.Context, dir string, name command.FileName) (f policy.File, any bool) {
 	path := name.Name
 	if !filepath.IsAbs(path) {
 		path = dir + "/" + path
@@ -93,7 +93,7 @@ func lookAll(ctx context.Context, dir string, name command.FileName) (f policy.F
 	}
 	f.Unread = false
 	h := sha256.New()
-	for _, one := range look(ctx, dir, names) {
+	for _, one := range readFileStates(ctx, dir, names) {
 		f.Unread = f.Unread || one.Unread
 		fmt.Fprintf(h, "%q %q\n", filepath.Base(one.Name), one.Hash)
 	}
@@ -101,9 +101,9 @@ func lookAll(ctx context.Context, dir string, name command.FileName) (f policy.F
 	return f, true
 }
 
-// system reports whether a file belongs to the machine: commands cannot change it, and an update of the machine does
+// ofSystem reports whether a file belongs to the machine: commands cannot change it, and an update of the machine does
 // not count as a change of a script.
-func system(path string) bool {
+func ofSystem(path string) bool {
 	for _, root := range []string{"/usr/", "/bin/", "/sbin/", "/lib", "/nix/store/"} {
 		if strings.HasPrefix(path, root) && !strings.HasPrefix(path, "/usr/local/") {
 			return true
@@ -112,9 +112,9 @@ func system(path string) bool {
 	return false
 }
 
-// content returns the hash of a regular file. For a file that is too large or cannot be read, unread is true and only
+// hashContent returns the hash of a regular file. For a file that is too large or cannot be read, unread is true and only
 // its metadata is used.
-func content(path string, info os.FileInfo) (hash string, unread bool) {
+func hashContent(path string, info os.FileInfo) (hash string, unread bool) {
 	looks := fmt.Sprintf("%d bytes, %d", info.Size(), info.ModTime().UnixNano())
 	if info.Size() > maxContent {
 		return looks, true

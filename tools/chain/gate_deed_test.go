@@ -1,4 +1,4 @@
-package gate_test
+package chain_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/tools"
-	"github.com/zephbot/zephbot/tools/gate"
+	"github.com/zephbot/zephbot/tools/chain"
 	"github.com/zephbot/zephbot/tools/toolstest"
 )
 
@@ -44,12 +44,12 @@ func TestDeedConceals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, err := tools.NewRegistry(tools.Tool{Definition: tools.Definition{Name: "change"}, Run: ran, Deed: c.deed})
+			r, err := tools.NewRegistry(tools.Tool{Definition: tools.Definition{Name: "change"}, Run: runNothing, Deed: c.deed})
 			if err != nil {
 				t.Fatal(err)
 			}
 			call := decoded(t, r, "change", `{}`)
-			if _, err := gate.New(r, gate.Options{Policy: toolstest.Always(c.effect), Redact: c.redact})(ran)(t.Context(), call); err != nil {
+			if _, err := chain.NewGate(r, chain.GateOptions{Policy: toolstest.Always(c.effect), Redact: c.redact})(runNothing)(t.Context(), call); err != nil {
 				t.Fatal(err)
 			}
 			var got *tools.Effect

@@ -1,10 +1,4 @@
-// Package utility is the stage that skips tool calls of little use ([tools.utility], off by default). It compares what
-// a call is expected to bring with what was already spent and done in the turn.
-//
-// The result of a skipped call says so. It is not an error: nothing failed, and the model should continue as the text
-// says. The stage has no state. What was done in the turn comes from the journal, so that a call that waited for a
-// person, or that another process continues, is judged in the same way again.
-package utility
+package chain
 
 import (
 	"context"
@@ -14,16 +8,16 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// Decision is what happens with a call.
-type Decision string
+// UtilityDecision is what happens with a call.
+type UtilityDecision string
 
 // Decisions.
 const (
-	Run      Decision = "run"
-	Respond  Decision = "respond"  // the model should answer with what it has
-	Retrieve Decision = "retrieve" // the model should look for context first; the same call runs after that
-	Verify   Decision = "verify"   // the model should check what it has first
-	Stop     Decision = "stop"     // the model should make no further tool calls
+	UtilityRun      UtilityDecision = "run"
+	UtilityRespond  UtilityDecision = "respond"  // the model should answer with what it has
+	UtilityRetrieve UtilityDecision = "retrieve" // the model should look for context first; the same call runs after that
+	UtilityVerify   UtilityDecision = "verify"   // the model should check what it has first
+	UtilityStop     UtilityDecision = "stop"     // the model should make no further tool calls
 )
 
 // Limits that are not configurable.
@@ -37,8 +31,8 @@ const (
 	unknownGain    = 0.5
 )
 
-// Options configures the gate.
-type Options struct {
+// UtilityOptions configures the gate.
+type UtilityOptions struct {
 	// Threshold is the minimum utility of a call.
 	Threshold float64
 	// Weights of the parts of the utility.
@@ -49,65 +43,65 @@ type Options struct {
 	HighGainTools []string
 	// Seen returns what happened in the turn before this batch (before Call.Batch, so that the result is the same when
 	// the call comes again); see Look. Nil = nothing. It must not block.
-	Seen func(call *tools.Call) History
+	Seen func(call *tools.Call) UtilityHistory
 	// Cost returns the part of the turn's budget that was spent, 0 to 1. Nil = 0. It must not block.
 	Cost func(call *tools.Call) float64
 	// Observe receives every decision except those for probes. It may be nil and must not block.
-	Observe func(tool string, d Decision)
+	Observe func(tool string, d UtilityDecision)
 }
 
-// Defaults returns the numbers of [tools.utility].
-func Defaults() Options {
-	return Options{
+// UtilityDefaults returns the numbers of [tools.utility].
+func UtilityDefaults() UtilityOptions {
+	return UtilityOptions{
 		Threshold: 0.1, GainWeight: 1, CostWeight: 0.5, RedundancyWeight: 0.3, UncertaintyBonus: 0.2,
 	}
 }
 
-// Factors are the parts of the utility of a call, each from 0 to 1.
-type Factors struct {
+// UtilityFactors are the parts of the utility of a call, each from 0 to 1.
+type UtilityFactors struct {
 	Gain, Cost, Redundancy, Uncertainty float64
 }
 
-// Score returns the utility: g·gain − c·cost − r·redundancy + u·uncertainty.
-func Score(o Options, f Factors) float64 {
+// UtilityScore returns the utility: g·gain − c·cost − r·redundancy + u·uncertainty.
+func UtilityScore(o UtilityOptions, f UtilityFactors) float64 {
 	return o.GainWeight*f.Gain - o.CostWeight*f.Cost - o.RedundancyWeight*f.Redundancy +
 		o.UncertaintyBonus*f.Uncertainty
 }
 
-// Situation is the input of a decision.
-type Situation struct {
-	Factors
+// UtilitySituation is the input of a decision.
+type UtilitySituation struct {
+	UtilityFactors
 	Explicit bool // the person asked for this tool
 	Mandated bool // the same call was put off with Retrieve: it runs now
 	Calls    int  // calls that ran in the turn
 }
 
-// Decide applies the first rule that matches.
-func Decide(o Options, s Situation) Decision {
-	u := Score(o, s.Factors)
+// DecideUtility applies the first rule that matches.
+func DecideUtility(o UtilityOptions, s UtilitySituation) UtilityDecision {
+	u := UtilityScore(o, s.UtilityFactors)
 	switch {
 	case s.Explicit, s.Mandated:
-		return Run
+		return UtilityRun
 	case math.IsNaN(u), math.IsInf(u, 0), s.Cost > maxCost:
-		return Stop
+		return UtilityStop
 	case s.Redundancy > 0:
-		return Respond
+		return UtilityRespond
 	case s.Gain >= highGain && u >= o.Threshold:
-		return Run
+		return UtilityRun
 	case s.Gain >= retrieveGain && s.Uncertainty > retrieveDoubt:
-		return Retrieve
+		return UtilityRetrieve
 	case u < o.Threshold && s.Calls > 0:
-		return Verify
+		return UtilityVerify
 	case u >= o.Threshold:
-		return Run
+		return UtilityRun
 	default:
-		return Respond
+		return UtilityRespond
 	}
 }
 
 // Gain returns the expected gain of a call of a tool, from 0 to 1: as configured by the operator, or else as stated by
 // the tool.
-func (o Options) Gain(def tools.Definition) float64 {
+func (o UtilityOptions) Gain(def tools.Definition) float64 {
 	if slices.Contains(o.HighGainTools, def.Name) {
 		return configuredGain
 	}
@@ -117,33 +111,38 @@ func (o Options) Gain(def tools.Definition) float64 {
 	return unknownGain
 }
 
-// New returns the stage. It is safe for concurrent use.
-func New(o Options) tools.Middleware {
+// NewUtility returns the stage that skips tool calls of little use ([tools.utility], off by default). It compares what
+// a call is expected to bring with what was already spent and done in the turn. It is safe for concurrent use.
+//
+// The result of a skipped call says so. It is not an error: nothing failed, and the model should continue as the text
+// says. The stage has no state. What was done in the turn comes from the journal, so that a call that waited for a
+// person, or that another process continues, is judged in the same way again.
+func NewUtility(o UtilityOptions) tools.Middleware {
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
-			d := o.decide(call)
+			d := o.decideCall(call)
 			if o.Observe != nil && !call.Probe {
 				o.Observe(call.Def.Name, d)
 			}
-			if d == Run {
+			if d == UtilityRun {
 				return next(ctx, call)
 			}
 			call.Trail.Summary = "skipped by the utility gate: " + string(d)
-			return &tools.Result{Text: texts(d)}, nil
+			return &tools.Result{Text: utilityText(d)}, nil
 		}
 	}
 }
 
-func (o Options) decide(call *tools.Call) Decision {
+func (o UtilityOptions) decideCall(call *tools.Call) UtilityDecision {
 	tool := call.Def.Name
 	if slices.Contains(o.ExemptTools, tool) {
-		return Run
+		return UtilityRun
 	}
-	var seen History
+	var seen UtilityHistory
 	if o.Seen != nil {
 		seen = o.Seen(call)
 	}
-	f := Factors{Gain: o.Gain(call.Def), Uncertainty: min(1, max(0, 1-float64(seen.Calls)/sureAfter))}
+	f := UtilityFactors{Gain: o.Gain(call.Def), Uncertainty: min(1, max(0, 1-float64(seen.Calls)/sureAfter))}
 	if o.Cost != nil {
 		f.Cost = o.Cost(call)
 		if !math.IsNaN(f.Cost) {
@@ -153,31 +152,31 @@ func (o Options) decide(call *tools.Call) Decision {
 	if seen.Repeated {
 		f.Redundancy = 1
 	}
-	return Decide(o, Situation{
-		Factors: f, Explicit: Explicit(call.Ask, tool), Mandated: seen.PutOff,
+	return DecideUtility(o, UtilitySituation{
+		UtilityFactors: f, Explicit: AsksForTool(call.Ask, tool), Mandated: seen.PutOff,
 		Calls: seen.Calls,
 	})
 }
 
 // Beginnings of the texts that replace a result.
 const (
-	skipped = "[skipped]"
-	stopped = "[stopped]"
-	putOff  = skipped + " Not enough is known for this call yet."
+	utilitySkipped = "[skipped]"
+	utilityStopped = "[stopped]"
+	utilityPutOff  = utilitySkipped + " Not enough is known for this call yet."
 )
 
-// texts returns what the model reads instead of a result.
-func texts(d Decision) string {
+// utilityText returns what the model reads instead of a result.
+func utilityText(d UtilityDecision) string {
 	switch d {
-	case Retrieve:
-		return putOff +
+	case UtilityRetrieve:
+		return utilityPutOff +
 			" Fetch the context that it needs first, then call the tool again with the same arguments: it runs then."
-	case Verify:
-		return skipped + " This call promises little now. Check what you have found so far before you go on."
-	case Stop:
-		return stopped +
+	case UtilityVerify:
+		return utilitySkipped + " This call promises little now. Check what you have found so far before you go on."
+	case UtilityStop:
+		return utilityStopped +
 			" This turn has used up what it may spend on tools. Call no more tools and answer with what you have."
 	default:
-		return skipped + " This call brings nothing new. Answer with what you have."
+		return utilitySkipped + " This call brings nothing new. Answer with what you have."
 	}
 }

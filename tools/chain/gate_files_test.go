@@ -1,4 +1,4 @@
-package gate_test
+package chain_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/grant"
 	"github.com/zephbot/zephbot/tools"
-	"github.com/zephbot/zephbot/tools/gate"
+	"github.com/zephbot/zephbot/tools/chain"
 	"github.com/zephbot/zephbot/tools/shell"
 )
 
@@ -78,7 +78,7 @@ func (b *bashAt) call(text string) *tools.Call {
 		b.t.Fatal(err)
 	}
 	c := &tools.Call{ID: "c", Tool: "bash", Def: tool.Definition, Args: args, Trail: &tools.Trail{}, Origin: tools.Origin{Session: "s", Caller: "ann", Chat: "1"}}
-	g := gate.New(list, gate.Options{Policy: b.set, Request: func(context.Context, *tools.Call) (policy.Request, error) {
+	g := chain.NewGate(list, chain.GateOptions{Policy: b.set, Request: func(context.Context, *tools.Call) (policy.Request, error) {
 		return policy.Request{Dir: b.dir, InsidePaths: []string{b.dir}, Grants: b.grants}, nil
 	}})
 	if _, err := g(func(context.Context, *tools.Call) (*tools.Result, error) { return &tools.Result{}, nil })(b.t.Context(), c); err != nil {

@@ -1,9 +1,4 @@
-// Package disk prevents tools from filling the disk: it limits what a session can store, and keeps space free for the
-// bot's own files.
-//
-// Measuring a workspace means walking it, which is expensive. It is only done when the limit may have been reached,
-// that is, when the size at the last walk plus the space that the disk has lost since then exceeds the limit.
-package disk
+package workspace
 
 import (
 	"context"
@@ -22,19 +17,19 @@ import (
 )
 
 const (
-	minEntry  = 1 << 10         // minimum size of a file in bytes, because many empty files fill a disk too
-	remember  = 2 * time.Minute // how long a measurement is valid, even if the disk lost little
-	walkShare = 20              // at most one part in this many of the time is spent on walks
+	minEntry    = 1 << 10         // minimum size of a file in bytes, because many empty files fill a disk too
+	rememberFor = 2 * time.Minute // how long a measurement is valid, even if the disk lost little
+	walkShare   = 20              // at most one part in this many of the time is spent on walks
 	// how much a command may enlarge a workspace that is already over its limit, so that it can clean up
-	slack      = 1 << 20
-	fastest    = 4 << 30 // bytes a second that a command can write; this determines how often the disk is checked
-	shortest   = 10 * time.Millisecond
-	longest    = 500 * time.Millisecond
-	leastShare = 8 // the reserve is at most the disk divided by this
+	cleanupSlack     = 1 << 20
+	fastestWrite     = 4 << 30 // bytes a second that a command can write; this determines how often the disk is checked
+	shortestInterval = 10 * time.Millisecond
+	longestInterval  = 500 * time.Millisecond
+	leastShare       = 8 // the reserve is at most the disk divided by this
 )
 
-// Options configures a Guard.
-type Options struct {
+// GuardOptions configures a Guard.
+type GuardOptions struct {
 	// Root contains the workspaces: each directory directly in it is one. What a session stores elsewhere is not
 	// counted.
 	Root string
@@ -57,9 +52,13 @@ type Options struct {
 	Now  func() time.Time // nil = time.Now
 }
 
-// Guard decides what can still be written. It is safe for concurrent use; a nil Guard allows everything.
+// Guard prevents tools from filling the disk: it limits what a session can store, and keeps space free for the bot's own
+// files. It is safe for concurrent use; a nil one limits nothing.
+//
+// Measuring a workspace means walking it, which is expensive. It is only done when the limit may have been reached,
+// that is, when the size at the last walk plus the space that the disk has lost since then exceeds the limit.
 type Guard struct {
-	o  Options
+	o  GuardOptions
 	mu sync.Mutex
 	// last is the latest measurement of each workspace.
 	last map[string]measured
@@ -71,13 +70,13 @@ type measured struct {
 	at         time.Time
 }
 
-// New returns a Guard.
-func New(o Options) *Guard {
+// NewGuard returns a Guard.
+func NewGuard(o GuardOptions) *Guard {
 	if o.Free == nil {
-		o.Free = free
+		o.Free = statDisk
 	}
 	if o.Used == nil {
-		o.Used = used
+		o.Used = walkUsage
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -109,7 +108,7 @@ func (g *Guard) Room(ctx context.Context, path string, want int64) (int64, error
 	if g == nil {
 		return plenty, nil
 	}
-	room, reserve, err := g.spare(path)
+	room, reserve, err := g.spareSpace(path)
 	if err != nil {
 		return 0, &tools.Error{
 			Category: tools.PermanentFailure,
@@ -117,11 +116,11 @@ func (g *Guard) Room(ctx context.Context, path string, want int64) (int64, error
 		}
 	}
 	full := reserveFull(reserve)
-	ws := g.workspace(path)
+	ws := g.workspaceOf(path)
 	if ws == "" || g.o.MaxBytes <= 0 {
 		return room, full
 	}
-	m, _, err := g.measured(ctx, ws, g.o.MaxBytes-want)
+	m, _, err := g.measureWorkspace(ctx, ws, g.o.MaxBytes-want)
 	if err != nil {
 		return 0, tools.AsError(err)
 	}
@@ -131,9 +130,9 @@ func (g *Guard) Room(ctx context.Context, path string, want int64) (int64, error
 	return room, full
 }
 
-// spare returns how many bytes can be written before a reserve is used: on the disk of path and, if it is the same one,
+// spareSpace returns how many bytes can be written before a reserve is used: on the disk of path and, if it is the same one,
 // on the disk of the bot's own files.
-func (g *Guard) spare(path string) (room, reserve int64, err error) {
+func (g *Guard) spareSpace(path string) (room, reserve int64, err error) {
 	const plenty = 1 << 62
 	if g.o.Reserve <= 0 {
 		return plenty, 0, nil
@@ -146,8 +145,8 @@ func (g *Guard) spare(path string) (room, reserve int64, err error) {
 	return max(0, left-reserve), reserve, nil
 }
 
-// workspace returns the workspace that contains a path; "" if there is none.
-func (g *Guard) workspace(path string) string {
+// workspaceOf returns the workspace that contains a path; "" if there is none.
+func (g *Guard) workspaceOf(path string) string {
 	rel, err := filepath.Rel(g.o.Root, path)
 	if err != nil || rel == "." || !filepath.IsLocal(rel) {
 		return ""
@@ -156,9 +155,9 @@ func (g *Guard) workspace(path string) string {
 	return filepath.Join(g.o.Root, name)
 }
 
-// measured returns the size of a workspace, and how long the measurement took. As long as the workspace cannot have
+// measureWorkspace returns the size of a workspace, and how long the measurement took. As long as the workspace cannot have
 // exceeded the limit, the result is an upper bound that costs nothing.
-func (g *Guard) measured(ctx context.Context, ws string, limit int64) (bytes int64, cost time.Duration, err error) {
+func (g *Guard) measureWorkspace(ctx context.Context, ws string, limit int64) (bytes int64, cost time.Duration, err error) {
 	now := g.o.Now()
 	left, _, err := g.o.Free(ws)
 	if err != nil {
@@ -167,13 +166,13 @@ func (g *Guard) measured(ctx context.Context, ws string, limit int64) (bytes int
 	g.mu.Lock()
 	m, known := g.last[ws]
 	g.mu.Unlock()
-	if atMost := m.used + max(0, m.free-left); known && now.Sub(m.at) < remember && atMost <= limit {
+	if atMost := m.used + max(0, m.free-left); known && now.Sub(m.at) < rememberFor && atMost <= limit {
 		return atMost, 0, nil
 	}
 	if bytes, err = g.o.Used(ctx, ws); err != nil {
 		return 0, 0, fmt.Errorf("measure the workspace: %w", err)
 	}
-	if beside := g.beside(ws); beside != "" {
+	if beside := g.besideWorkspace(ws); beside != "" {
 		more, err := g.o.Used(ctx, beside)
 		if err != nil {
 			return 0, 0, fmt.Errorf("measure what belongs to the workspace: %w", err)
@@ -184,7 +183,7 @@ func (g *Guard) measured(ctx context.Context, ws string, limit int64) (bytes int
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for dir, other := range g.last { // remove old measurements
-		if end.Sub(other.at) > remember {
+		if end.Sub(other.at) > rememberFor {
 			delete(g.last, dir)
 		}
 	}
@@ -192,8 +191,8 @@ func (g *Guard) measured(ctx context.Context, ws string, limit int64) (bytes int
 	return bytes, end.Sub(now), nil
 }
 
-// beside returns the directory beside a workspace, if it exists.
-func (g *Guard) beside(ws string) string {
+// besideWorkspace returns the directory beside a workspace, if it exists.
+func (g *Guard) besideWorkspace(ws string) string {
 	if g.o.Beside == nil {
 		return ""
 	}
@@ -208,7 +207,7 @@ func (g *Guard) beside(ws string) string {
 func (g *Guard) quotaFull() *tools.Error {
 	return &tools.Error{
 		Category: tools.PolicyBlocked, Denied: true,
-		Message:    fmt.Sprintf("the files of this conversation may take %s (workspaces.max_bytes), and there is no room for that", bytes(g.o.MaxBytes)),
+		Message:    fmt.Sprintf("the files of this conversation may take %s (workspaces.max_bytes), and there is no room for that", FormatSize(g.o.MaxBytes)),
 		Suggestion: "Delete files that are no longer needed, or write less.",
 	}
 }
@@ -218,13 +217,13 @@ func reserveFull(reserve int64) *tools.Error {
 	return &tools.Error{
 		Category: tools.PolicyBlocked, Denied: true,
 		Message: fmt.Sprintf("the disk is almost full: %s stay free for the bot (workspaces.reserve_bytes)",
-			bytes(reserve)),
+			FormatSize(reserve)),
 		Suggestion: "Delete files that are no longer needed, and tell the user that the disk of the bot is almost full.",
 	}
 }
 
-// bytes formats a number of bytes for people.
-func bytes(n int64) string {
+// FormatSize formats a number of bytes for people.
+func FormatSize(n int64) string {
 	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
 	value, i := float64(n), 0
 	for ; value >= 1024 && i < len(units)-1; i++ {
@@ -236,14 +235,14 @@ func bytes(n int64) string {
 	return fmt.Sprintf("%.1f %s", value, units[i])
 }
 
-// Free returns how many bytes are free for us on the disk of a path.
-func Free(path string) (int64, error) {
-	left, _, err := free(path)
+// FreeSpace returns how many bytes are free for us on the disk of a path.
+func FreeSpace(path string) (int64, error) {
+	left, _, err := statDisk(path)
 	return left, err
 }
 
-// free asks the system. A path that does not exist is on the disk of its nearest existing parent.
-func free(path string) (left, total int64, err error) {
+// statDisk asks the system. A path that does not exist is on the disk of its nearest existing parent.
+func statDisk(path string) (left, total int64, err error) {
 	var st unix.Statfs_t
 	for {
 		err = unix.Statfs(path, &st)
@@ -259,8 +258,8 @@ func free(path string) (left, total int64, err error) {
 	return int64(st.Bavail * size), int64(st.Blocks * size), nil //nolint:gosec,unconvert // no disk has 2^63 bytes
 }
 
-// used walks a directory and adds up the disk space of its files, counting each file once.
-func used(ctx context.Context, dir string) (int64, error) {
+// walkUsage walks a directory and adds up the disk space of its files, counting each file once.
+func walkUsage(ctx context.Context, dir string) (int64, error) {
 	var sum int64
 	seen := map[[2]uint64]bool{}
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -288,6 +287,3 @@ func used(ctx context.Context, dir string) (int64, error) {
 	})
 	return sum, err
 }
-
-// Size formats a number of bytes for people.
-func Size(n int64) string { return bytes(n) }

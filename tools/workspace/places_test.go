@@ -1,4 +1,4 @@
-package place_test
+package workspace_test
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/tools"
-	"github.com/zephbot/zephbot/tools/place"
+	"github.com/zephbot/zephbot/tools/workspace"
 )
 
 // TestRoots: an empty list means the working directory, a list replaces it unless it names it, and a conversation whose
@@ -43,7 +43,7 @@ func TestRoots(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			in := func(dir string) string { return filepath.Join(base, dir) }
-			s, err := place.New(tt.list, ".", func(tools.Origin) (string, error) { return in(tt.work), nil }, in)
+			s, err := workspace.NewPlaces(tt.list, ".", func(tools.Origin) (string, error) { return in(tt.work), nil }, in)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,17 +70,17 @@ func TestNoPlace(t *testing.T) {
 	base := t.TempDir()
 	in := func(dir string) string { return filepath.Join(base, dir) }
 	refused := errors.New("refused")
-	if _, err := place.New([]string{"missing"}, ".", nil, in); !errors.Is(err, os.ErrNotExist) {
+	if _, err := workspace.NewPlaces([]string{"missing"}, ".", nil, in); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing entry: %v", err)
 	}
-	s, err := place.New([]string{""}, ".", func(tools.Origin) (string, error) { return in("missing"), nil }, in)
+	s, err := workspace.NewPlaces([]string{""}, ".", func(tools.Origin) (string, error) { return in("missing"), nil }, in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Roots(tools.Origin{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing working directory: %v", err)
 	}
-	s, err = place.New(nil, ".", func(tools.Origin) (string, error) { return "", refused }, in)
+	s, err = workspace.NewPlaces(nil, ".", func(tools.Origin) (string, error) { return "", refused }, in)
 	if err != nil {
 		t.Fatal(err)
 	}

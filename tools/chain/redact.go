@@ -1,6 +1,4 @@
-// Package redact is the stage that removes credentials from the result of a tool, before the model, the chat or the
-// journal get it.
-package redact
+package chain
 
 import (
 	"context"
@@ -17,13 +15,14 @@ type Redactor interface {
 	Value(v any) any
 }
 
-// New returns the stage. It replaces Result.Raw by a redacted tree of JSON values.
-func New(r Redactor) tools.Middleware {
+// NewRedact returns the stage that removes credentials from the result of a tool, before the model, the chat or the
+// journal get it. It replaces Result.Raw by a redacted tree of JSON values.
+func NewRedact(r Redactor) tools.Middleware {
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 			result, err := next(ctx, call)
 			if e, ok := errors.AsType[*tools.Error](err); ok {
-				return result, failure(r, e)
+				return result, redactError(r, e)
 			}
 			if err != nil || result == nil {
 				return result, err
@@ -35,7 +34,7 @@ func New(r Redactor) tools.Middleware {
 					redact.Mask))
 			}
 			if result.Failure != nil {
-				clean.Failure = failure(r, result.Failure)
+				clean.Failure = redactError(r, result.Failure)
 			}
 			if result.Raw != nil {
 				clean.Raw = r.Value(result.Raw)
@@ -45,9 +44,9 @@ func New(r Redactor) tools.Middleware {
 	}
 }
 
-// Warn returns the stage that tells the model, at the end of a result, how many credentials were hidden in it, whatever
+// WarnRedacted returns the stage that tells the model, at the end of a result, how many credentials were hidden in it, whatever
 // the tool. It is outside of all stages that shorten, store or mark a text.
-func Warn(next tools.Handler) tools.Handler {
+func WarnRedacted(next tools.Handler) tools.Handler {
 	return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 		result, err := next(ctx, call)
 		if err != nil || result == nil || result.Credentials <= 0 {
@@ -62,7 +61,7 @@ func Warn(next tools.Handler) tools.Handler {
 	}
 }
 
-func failure(r Redactor, e *tools.Error) *tools.Error {
+func redactError(r Redactor, e *tools.Error) *tools.Error {
 	clean := *e
 	clean.Message, clean.Suggestion = r.String(e.Message), r.String(e.Suggestion)
 	return &clean

@@ -1,4 +1,4 @@
-package gate_test
+package chain_test
 
 import (
 	"context"
@@ -12,20 +12,22 @@ import (
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/tools"
-	"github.com/zephbot/zephbot/tools/gate"
+	"github.com/zephbot/zephbot/tools/chain"
 	"github.com/zephbot/zephbot/tools/toolstest"
 )
 
-func ran(context.Context, *tools.Call) (*tools.Result, error) { return &tools.Result{Text: "ran"}, nil }
+func runNothing(context.Context, *tools.Call) (*tools.Result, error) {
+	return &tools.Result{Text: "ran"}, nil
+}
 
-// registry has the test tools, one that does not describe itself and one that cannot.
-func registry(t *testing.T) *tools.Registry {
+// gateRegistry has the test tools, one that does not describe itself and one that cannot.
+func gateRegistry(t *testing.T) *tools.Registry {
 	t.Helper()
 	r, err := tools.NewRegistry(
 		toolstest.Echo(),
-		tools.Tool{Definition: tools.Definition{Name: "srv:raw", Server: "srv", Trusted: true, ReadOnly: true}, Run: ran},
+		tools.Tool{Definition: tools.Definition{Name: "srv:raw", Server: "srv", Trusted: true, ReadOnly: true}, Run: runNothing},
 		tools.Tool{
-			Definition: tools.Definition{Name: "outside"}, Run: ran,
+			Definition: tools.Definition{Name: "outside"}, Run: runNothing,
 			Describe: func(context.Context, *tools.Call) (tools.Subject, error) {
 				return tools.Subject{}, tools.Errorf(tools.PolicyBlocked, "that path is off limits")
 			},
@@ -64,12 +66,12 @@ func TestDecision(t *testing.T) {
 	} {
 		t.Run(string(tc.effect), func(t *testing.T) {
 			t.Parallel()
-			r := registry(t)
+			r := gateRegistry(t)
 			decide := toolstest.Decide(func(policy.Request) policy.Decision {
 				return policy.Decision{Effect: tc.effect, Rule: secret, Reason: "Because of /secret."}
 			})
 			c := decoded(t, r, "echo", `{"text":"hi"}`)
-			res, err := gate.New(r, gate.Options{Policy: decide})(ran)(t.Context(), c)
+			res, err := chain.NewGate(r, chain.GateOptions{Policy: decide})(runNothing)(t.Context(), c)
 			if (err == nil) != tc.passes {
 				t.Fatalf("got %v, %v", res, err)
 			}
@@ -93,7 +95,7 @@ func TestDecision(t *testing.T) {
 
 func TestRequest(t *testing.T) {
 	t.Parallel()
-	r := registry(t)
+	r := gateRegistry(t)
 	known := policy.Request{Confined: true, InsidePaths: []string{"/work"}, Env: []string{"HOME"}, Trust: "verified", Suspicious: "https://h", Caller: "telegram:1", Tool: "other"}
 	for _, tc := range []struct {
 		tool, args string
@@ -119,13 +121,13 @@ func TestRequest(t *testing.T) {
 				return policy.Decision{Effect: policy.Allow}
 			})
 			c := decoded(t, r, tc.tool, tc.args)
-			o := gate.Options{Policy: decide, Request: func(_ context.Context, c *tools.Call) (policy.Request, error) {
+			o := chain.GateOptions{Policy: decide, Request: func(_ context.Context, c *tools.Call) (policy.Request, error) {
 				if c.Subject.Show == "" {
 					t.Error("the subject is not known yet")
 				}
 				return known, nil
 			}}
-			if _, err := gate.New(r, o)(ran)(t.Context(), c); err != nil {
+			if _, err := chain.NewGate(r, o)(runNothing)(t.Context(), c); err != nil {
 				t.Fatal(err)
 			}
 			want := tc.want
@@ -157,30 +159,30 @@ func TestRefusals(t *testing.T) {
 		tool     string
 		args     string
 		hidden   bool
-		options  gate.Options
+		options  chain.GateOptions
 		category tools.Category
 		denied   bool
 		message  string
 	}{
-		{name: "hidden", tool: "echo", hidden: true, options: gate.Options{Policy: allow}, category: tools.PolicyBlocked, denied: true, message: "The tool echo is not permitted in this chat."},
+		{name: "hidden", tool: "echo", hidden: true, options: chain.GateOptions{Policy: allow}, category: tools.PolicyBlocked, denied: true, message: "The tool echo is not permitted in this chat."},
 		{name: "no policy", tool: "echo", category: tools.PolicyBlocked, denied: true, message: "This call is denied by policy."},
-		{name: "describe fails", tool: "outside", options: gate.Options{Policy: allow}, category: tools.PolicyBlocked, message: "that path is off limits"},
-		{name: "gone", tool: "gone", options: gate.Options{Policy: allow}, category: tools.PermanentFailure, message: "The tool gone is no longer available."},
-		{name: "arguments are a list", tool: "srv:raw", args: `[]`, options: gate.Options{Policy: allow}, category: tools.InvalidParameters, message: "The arguments are not a JSON object."},
+		{name: "describe fails", tool: "outside", options: chain.GateOptions{Policy: allow}, category: tools.PolicyBlocked, message: "that path is off limits"},
+		{name: "gone", tool: "gone", options: chain.GateOptions{Policy: allow}, category: tools.PermanentFailure, message: "The tool gone is no longer available."},
+		{name: "arguments are a list", tool: "srv:raw", args: `[]`, options: chain.GateOptions{Policy: allow}, category: tools.InvalidParameters, message: "The arguments are not a JSON object."},
 		{
 			name: "permissions away", tool: "echo", category: tools.ServerError, message: "The permissions for this call could not be read.",
-			options: gate.Options{Policy: allow, Request: func(context.Context, *tools.Call) (policy.Request, error) { return policy.Request{}, down }},
+			options: chain.GateOptions{Policy: allow, Request: func(context.Context, *tools.Call) (policy.Request, error) { return policy.Request{}, down }},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			r := registry(t)
+			r := gateRegistry(t)
 			if tc.args == "" {
 				tc.args = `{"text":"x"}`
 			}
 			c := decoded(t, r, tc.tool, tc.args)
 			c.Tools = tools.Only(func(string) bool { return !tc.hidden })
-			_, err := gate.New(r, tc.options)(ran)(t.Context(), c)
+			_, err := chain.NewGate(r, tc.options)(runNothing)(t.Context(), c)
 			var e *tools.Error
 			if !errors.As(err, &e) || e.Category != tc.category || e.Denied != tc.denied || e.Message != tc.message {
 				t.Errorf("got %+v", err)
@@ -199,7 +201,7 @@ func TestAttackAskedInVain(t *testing.T) {
 	for effect, want := range map[policy.Effect]string{policy.Ask: "not possible", policy.Allow: "rule", policy.Deny: "rule"} {
 		checks := 0
 		r, err := tools.NewRegistry(tools.Tool{
-			Definition: tools.Definition{Name: "cannot"}, Run: ran,
+			Definition: tools.Definition{Name: "cannot"}, Run: runNothing,
 			Check: func(context.Context, *tools.Call) error {
 				checks++
 				return tools.Errorf(tools.PermanentFailure, "that is a directory")
@@ -210,7 +212,7 @@ func TestAttackAskedInVain(t *testing.T) {
 		}
 		decide := toolstest.Decide(func(policy.Request) policy.Decision { return policy.Decision{Effect: effect, Rule: "rule"} })
 		c := decoded(t, r, "cannot", `{}`)
-		_, err = gate.New(r, gate.Options{Policy: decide})(ran)(t.Context(), c)
+		_, err = chain.NewGate(r, chain.GateOptions{Policy: decide})(runNothing)(t.Context(), c)
 		if asked := effect == policy.Ask; asked != (checks == 1) || asked && (err == nil || !strings.Contains(err.Error(), "that is a directory") || c.Trail.Effect != "deny") {
 			t.Errorf("%s: %d checks, %v, %+v", effect, checks, err, c.Trail)
 		}
@@ -224,7 +226,7 @@ func TestAttackAskedInVain(t *testing.T) {
 // policy takes precedence.
 func TestAttackNotOffered(t *testing.T) {
 	t.Parallel()
-	r := registry(t)
+	r := gateRegistry(t)
 	for _, tc := range []struct {
 		effect  policy.Effect
 		batch   int
@@ -240,7 +242,7 @@ func TestAttackNotOffered(t *testing.T) {
 		c := decoded(t, r, "echo", `{"text":"hi"}`)
 		c.BatchN, c.Definition = tc.batch, tc.shown
 		decide := toolstest.Decide(func(policy.Request) policy.Decision { return policy.Decision{Effect: tc.effect} })
-		_, err := gate.New(r, gate.Options{Policy: decide})(ran)(t.Context(), c)
+		_, err := chain.NewGate(r, chain.GateOptions{Policy: decide})(runNothing)(t.Context(), c)
 		if tc.message == "" && err != nil || tc.message != "" && (err == nil || !strings.Contains(err.Error(), tc.message) || c.Trail.Effect != "deny") {
 			t.Errorf("%+v: %v, %+v", tc, err, c.Trail)
 		}

@@ -1,4 +1,4 @@
-package disk_test
+package workspace_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/tools"
-	"github.com/zephbot/zephbot/tools/disk"
+	"github.com/zephbot/zephbot/tools/workspace"
 )
 
 // machine is a disk and what is on it.
@@ -23,8 +23,8 @@ type machine struct {
 	broken      error
 }
 
-func (m *machine) options() disk.Options {
-	return disk.Options{
+func (m *machine) options() workspace.GuardOptions {
+	return workspace.GuardOptions{
 		Root: "/ws", MaxBytes: 1000, Reserve: 100, Own: "/own",
 		Free: func(string) (int64, int64, error) { return m.free, m.total, m.broken },
 		Used: func(context.Context, string) (int64, error) {
@@ -57,13 +57,13 @@ func TestAdmit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := disk.New(tt.m.options()).Admit(t.Context(), tt.path, tt.bytes)
+			err := workspace.NewGuard(tt.m.options()).Admit(t.Context(), tt.path, tt.bytes)
 			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(tools.Feedback(tools.AsError(err)), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 		})
 	}
-	var none *disk.Guard
+	var none *workspace.Guard
 	if none.Admit(t.Context(), "/x", 1<<40) != nil {
 		t.Error("no guard refuses")
 	}
@@ -75,7 +75,7 @@ func TestWalksAreRare(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{free: 10_000, total: 100_000, used: 100}
-		g := disk.New(m.options())
+		g := workspace.NewGuard(m.options())
 		for range 50 {
 			if err := g.Admit(t.Context(), "/ws/a/x", 10); err != nil {
 				t.Fatal(err)
@@ -125,7 +125,7 @@ func TestFollow(t *testing.T) {
 					defer mu.Unlock()
 					return used(ctx, dir)
 				}
-				w, err := disk.New(o).Watch(t.Context(), tt.dir)
+				w, err := workspace.NewGuard(o).Watch(t.Context(), tt.dir)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -146,7 +146,7 @@ func TestFollow(t *testing.T) {
 			})
 		})
 	}
-	var none *disk.Guard
+	var none *workspace.Guard
 	w, err := none.Watch(t.Context(), "/x")
 	if err != nil || w.Follow(t.Context()) != nil {
 		t.Error("no guard ends a command")
@@ -157,11 +157,11 @@ func TestFollow(t *testing.T) {
 func TestWatchAtTheStart(t *testing.T) {
 	t.Parallel()
 	m := &machine{free: 50, total: 100_000}
-	if _, err := disk.New(m.options()).Watch(t.Context(), "/ws/a"); err == nil {
+	if _, err := workspace.NewGuard(m.options()).Watch(t.Context(), "/ws/a"); err == nil {
 		t.Error("it starts on a full disk")
 	}
 	m = &machine{free: 1 << 40, total: 1 << 42, used: 1 << 30}
-	w, err := disk.New(m.options()).Watch(t.Context(), "/ws/a")
+	w, err := workspace.NewGuard(m.options()).Watch(t.Context(), "/ws/a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestWatchAtTheStart(t *testing.T) {
 		t.Error("it may grow on")
 	}
 	m.broken = errors.New("gone")
-	if _, err := disk.New(m.options()).Watch(t.Context(), "/ws/a"); err == nil {
+	if _, err := workspace.NewGuard(m.options()).Watch(t.Context(), "/ws/a"); err == nil {
 		t.Error("it starts on an unknown disk")
 	}
 	if _, over := w.Reserve(t.Context()); over != nil {
@@ -193,7 +193,7 @@ func TestRealDisk(t *testing.T) {
 	if err := os.Mkdir(ws, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	g := disk.New(disk.Options{Root: root, MaxBytes: 1 << 20})
+	g := workspace.NewGuard(workspace.GuardOptions{Root: root, MaxBytes: 1 << 20})
 	if err := g.Admit(t.Context(), filepath.Join(ws, "x"), 500<<10); err != nil {
 		t.Fatal(err)
 	}
@@ -205,17 +205,17 @@ func TestRealDisk(t *testing.T) {
 	if err := os.Link(filepath.Join(ws, "x"), filepath.Join(ws, "z")); err != nil {
 		t.Fatal(err)
 	}
-	g = disk.New(disk.Options{Root: root, MaxBytes: 1 << 20})
+	g = workspace.NewGuard(workspace.GuardOptions{Root: root, MaxBytes: 1 << 20})
 	if err := g.Admit(t.Context(), filepath.Join(ws, "not", "there"), 1); err == nil {
 		t.Error("a full workspace takes more")
 	}
-	g = disk.New(disk.Options{Root: root, MaxBytes: 1500 << 10, Reserve: 1})
+	g = workspace.NewGuard(workspace.GuardOptions{Root: root, MaxBytes: 1500 << 10, Reserve: 1})
 	if err := g.Admit(t.Context(), filepath.Join(ws, "w"), 1); err != nil {
 		t.Errorf("a second name counted: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	g = disk.New(disk.Options{Root: root, MaxBytes: 1500 << 10})
+	g = workspace.NewGuard(workspace.GuardOptions{Root: root, MaxBytes: 1500 << 10})
 	if err := g.Admit(ended, filepath.Join(ws, "w"), 1); err == nil {
 		t.Error("a walk that ended early said enough")
 	}

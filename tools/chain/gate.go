@@ -1,5 +1,4 @@
-// Package gate is the stage that asks the policy. It lets the tool describe the call, and enforces the decision.
-package gate
+package chain
 
 import (
 	"bytes"
@@ -22,8 +21,8 @@ type Decider interface {
 	Decide(policy.Request) policy.Decision
 }
 
-// Options configures the stage.
-type Options struct {
+// GateOptions configures the stage.
+type GateOptions struct {
 	// Policy makes the decisions. Nil refuses everything.
 	Policy Decider
 	// Request returns what the service knows in addition to the call: Env, Trust, Confined, Bared, Dir, InsidePaths,
@@ -34,12 +33,12 @@ type Options struct {
 	Redact func(text string) string
 }
 
-// New returns the stage.
-func New(list tools.Set, o Options) tools.Middleware {
+// NewGate returns the stage that asks the policy. It lets the tool describe the call, and enforces the decision.
+func NewGate(list tools.Set, o GateOptions) tools.Middleware {
 	g := &gate{tools: list, options: o}
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
-			if err := g.pass(ctx, call); err != nil {
+			if err := g.decideCall(ctx, call); err != nil {
 				return nil, err
 			}
 			return next(ctx, call)
@@ -49,39 +48,39 @@ func New(list tools.Set, o Options) tools.Middleware {
 
 type gate struct {
 	tools   tools.Set
-	options Options
+	options GateOptions
 }
 
-// pass sets Subject and Trail. nil means that the call goes on to the approve stage, not that it may run.
-func (g *gate) pass(ctx context.Context, call *tools.Call) error {
+// decideCall sets Subject and Trail. nil means that the call goes on to the approve stage, not that it may run.
+func (g *gate) decideCall(ctx context.Context, call *tools.Call) error {
 	if call.Tools.Takes(call.Def.Name) {
-		return hidden(call)
+		return refuseHidden(call)
 	}
 	if g.options.Policy == nil {
 		call.Trail.Effect, call.Trail.Rule = string(policy.Deny), "no policy"
-		return denied()
+		return refuseDenied()
 	}
-	subject, err := g.describe(ctx, call)
+	subject, err := g.describeCall(ctx, call)
 	if err != nil {
 		return err
 	}
 	call.Subject = subject
-	request, err := g.request(ctx, call)
+	request, err := g.policyRequest(ctx, call)
 	if err != nil {
 		return err
 	}
 	call.Subject.Dir = request.Dir
-	g.files(ctx, call, &request)
-	request.Addresses = addresses(call)
+	g.bindFiles(ctx, call, &request)
+	request.Addresses = takeAddresses(call)
 	d := g.options.Policy.Decide(request)
 	if d.Effect != policy.Allow && call.Addresses != nil {
 		call.Addresses.Leave()
 	}
-	if err := g.possible(ctx, call, d.Effect); err != nil {
+	if err := g.checkPossible(ctx, call, d.Effect); err != nil {
 		return err
 	}
 	if f, ok := g.options.Policy.(follower); ok && d.Watched {
-		call.Follow = g.follow(call, f, request)
+		call.Follow = g.followRedirects(call, f, request)
 	}
 	call.Trail.Rule = d.Rule
 	call.Trail.Reason, call.Trail.Because = d.Reason, d.Because
@@ -102,12 +101,12 @@ func (g *gate) pass(ctx context.Context, call *tools.Call) error {
 		return nil
 	default: // an unknown effect is a denial too
 		call.Trail.Effect = string(policy.Deny)
-		return denied()
+		return refuseDenied()
 	}
 }
 
-// hidden refuses a tool that the turn has taken away.
-func hidden(call *tools.Call) *tools.Error {
+// refuseHidden refuses a tool that the turn has taken away.
+func refuseHidden(call *tools.Call) *tools.Error {
 	call.Trail.Effect, call.Trail.Rule = string(policy.Deny), "hidden in this chat"
 	e := &tools.Error{
 		Category: tools.PolicyBlocked, Denied: true,
@@ -123,12 +122,12 @@ func hidden(call *tools.Call) *tools.Error {
 	return e
 }
 
-// possible refuses calls that the policy permits but that cannot run.
+// checkPossible refuses calls that the policy permits but that cannot run.
 //
 // A tool that the model was not shown, for whatever reason (tools.dependencies, a filter, the tool came later), cannot
 // be called: an injected text may know its name. The journal of a session records what was shown. In addition, nobody
 // is asked about a call that its tool will refuse, and a probe does not report it as allowed.
-func (g *gate) possible(ctx context.Context, call *tools.Call, effect policy.Effect) error {
+func (g *gate) checkPossible(ctx context.Context, call *tools.Call, effect policy.Effect) error {
 	switch {
 	case effect != policy.Allow && effect != policy.Ask:
 		return nil
@@ -150,7 +149,7 @@ func (g *gate) possible(ctx context.Context, call *tools.Call, effect policy.Eff
 	err := tool.SafeCheck(ctx, call)
 	if err == nil {
 		if tool.Deed != nil {
-			call.Subject.Deed = func() *tools.Effect { return g.deed(ctx, call, &tool) }
+			call.Subject.Deed = func() *tools.Effect { return g.previewEffect(ctx, call, &tool) }
 		}
 		if tool.State != nil {
 			call.Subject.State = func() ([]tools.FileState, error) { return tool.SafeState(ctx, call) }
@@ -162,22 +161,22 @@ func (g *gate) possible(ctx context.Context, call *tools.Call, effect policy.Eff
 	return e
 }
 
-// deed returns what a call that asks would do to files, for its card. Where that cannot be found out, people are asked
+// previewEffect returns what a call that asks would do to files, for its card. Where that cannot be found out, people are asked
 // about the text of the call.
-func (g *gate) deed(ctx context.Context, call *tools.Call, tool *tools.Tool) *tools.Effect {
+func (g *gate) previewEffect(ctx context.Context, call *tools.Call, tool *tools.Tool) *tools.Effect {
 	deed, err := tool.SafeDeed(ctx, call)
 	if err != nil || deed == nil {
 		return nil
 	}
 	if g.options.Redact != nil {
-		deed.Diff = concealed(deed.Diff, g.options.Redact)
+		deed.Diff = concealKept(deed.Diff, g.options.Redact)
 	}
 	return deed
 }
 
-// concealed hides credentials in what a file contains already. What the call adds is shown as it is, because that is what
+// concealKept hides credentials in what a file contains already. What the call adds is shown as it is, because that is what
 // people decide about. "" = it cannot be told apart.
-func concealed(diff string, redact func(string) string) string {
+func concealKept(diff string, redact func(string) string) string {
 	lines, safe := strings.Split(diff, "\n"), strings.Split(redact(diff), "\n")
 	if len(lines) != len(safe) {
 		return ""
@@ -206,9 +205,9 @@ type namer interface {
 	Named(policy.Request) []command.FileName
 }
 
-// files records the state of the files that determine what the call does, and has it checked again just before the call
+// bindFiles records the state of the files that determine what the call does, and has it checked again just before the call
 // runs.
-func (g *gate) files(ctx context.Context, call *tools.Call, request *policy.Request) {
+func (g *gate) bindFiles(ctx context.Context, call *tools.Call, request *policy.Request) {
 	n, ok := g.options.Policy.(namer)
 	if !ok || request.Dir == "" {
 		return
@@ -217,15 +216,17 @@ func (g *gate) files(ctx context.Context, call *tools.Call, request *policy.Requ
 	if len(names) == 0 {
 		return
 	}
-	request.Scripts = look(ctx, request.Dir, names)
+	request.Scripts = readFileStates(ctx, request.Dir, names)
 	decided, dir := request.Scripts, request.Dir
 	call.Subject.Scripts = decided
-	call.Unchanged = func(ctx context.Context) []string { return grant.ChangedFiles(decided, look(ctx, dir, names)) }
+	call.Unchanged = func(ctx context.Context) []string {
+		return grant.ChangedFiles(decided, readFileStates(ctx, dir, names))
+	}
 }
 
-// denied returns the only message that the model gets. The rule, pattern and path would tell it, or whoever controls
+// refuseDenied returns the only message that the model gets. The rule, pattern and path would tell it, or whoever controls
 // it, how to evade them.
-func denied() *tools.Error {
+func refuseDenied() *tools.Error {
 	return &tools.Error{
 		Category: tools.PolicyBlocked, Denied: true,
 		Message:    "This call is denied by policy.",
@@ -233,27 +234,27 @@ func denied() *tools.Error {
 	}
 }
 
-// describe asks the tool what the policy has to check. A tool without a description is judged by its arguments.
-func (g *gate) describe(ctx context.Context, call *tools.Call) (tools.Subject, error) {
+// describeCall asks the tool what the policy has to check. A tool without a description is judged by its arguments.
+func (g *gate) describeCall(ctx context.Context, call *tools.Call) (tools.Subject, error) {
 	tool, ok := call.Tools.Over(g.tools).Lookup(call.Def.Name)
 	if !ok {
 		return tools.Subject{}, tools.Errorf(tools.PermanentFailure, "The tool %s is no longer available.",
 			call.Def.Name)
 	}
 	if tool.Describe == nil {
-		return tools.Subject{Inputs: []string{string(call.Args)}, Show: indent(call.Args)}, nil
+		return tools.Subject{Inputs: []string{string(call.Args)}, Show: indentArgs(call.Args)}, nil
 	}
 	subject, err := tool.SafeDescribe(ctx, call)
 	if err != nil {
 		return tools.Subject{}, tools.AsError(err)
 	}
 	if subject.Show == "" {
-		subject.Show = indent(call.Args)
+		subject.Show = indentArgs(call.Args)
 	}
 	return subject, nil
 }
 
-func (g *gate) request(ctx context.Context, call *tools.Call) (policy.Request, error) {
+func (g *gate) policyRequest(ctx context.Context, call *tools.Call) (policy.Request, error) {
 	var r policy.Request
 	if g.options.Request != nil {
 		var err error
@@ -271,7 +272,7 @@ func (g *gate) request(ctx context.Context, call *tools.Call) (policy.Request, e
 			}
 		}
 	}
-	args, err := object(call.Args)
+	args, err := decodeObject(call.Args)
 	if err != nil {
 		return r, &tools.Error{
 			Category: tools.InvalidParameters, Message: "The arguments are not a JSON object.",
@@ -301,7 +302,7 @@ func (g *gate) request(ctx context.Context, call *tools.Call) (policy.Request, e
 	return r, nil
 }
 
-func object(args json.RawMessage) (map[string]any, error) {
+func decodeObject(args json.RawMessage) (map[string]any, error) {
 	m := map[string]any{}
 	if len(args) == 0 {
 		return m, nil
@@ -314,7 +315,7 @@ func object(args json.RawMessage) (map[string]any, error) {
 	return m, nil
 }
 
-func indent(args json.RawMessage) string {
+func indentArgs(args json.RawMessage) string {
 	var b bytes.Buffer
 	if err := json.Indent(&b, args, "", "  "); err != nil {
 		return string(args)

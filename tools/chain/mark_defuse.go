@@ -1,4 +1,4 @@
-package mark
+package chain
 
 import (
 	"strings"
@@ -9,17 +9,17 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Forged is the rule for marks that imitate ours, if no rule of package scan has matched them.
-const Forged = "forged_mark"
+// ForgedMark is the rule for marks that imitate ours, if no rule of package scan has matched them.
+const ForgedMark = "forged_mark"
 
-// defuse replaces the first character of each imitated mark by an entity, so that nothing is lost and nothing reads as
+// defuseMarks replaces the first character of each imitated mark by an entity, so that nothing is lost and nothing reads as
 // a mark. It returns their positions.
-func defuse(text string) (harmless string, at []int) {
-	folded, _ := fold(text, false)
-	if at = imitations(folded); len(at) == 0 {
+func defuseMarks(text string) (harmless string, at []int) {
+	folded, _ := foldText(text, false)
+	if at = findImitations(folded); len(at) == 0 {
 		return text, nil
 	}
-	_, offset := fold(text, true)
+	_, offset := foldText(text, true)
 	var b strings.Builder
 	last := 0
 	for n, i := range at {
@@ -38,13 +38,13 @@ func defuse(text string) (harmless string, at []int) {
 	return b.String(), at
 }
 
-// imitations returns the positions of brackets in a folded text that begin an imitated mark.
-func imitations(folded string) (at []int) {
+// findImitations returns the positions of brackets in a folded text that begin an imitated mark.
+func findImitations(folded string) (at []int) {
 	if !strings.Contains(folded, "external") && !strings.Contains(folded, "tool") {
 		return nil
 	}
 	for i := range len(folded) {
-		if (folded[i] == '<' || folded[i] == '[') && imitates(folded[i], folded[i+1:]) {
+		if (folded[i] == '<' || folded[i] == '[') && imitatesMark(folded[i], folded[i+1:]) {
 			at = append(at, i)
 		}
 	}
@@ -55,23 +55,23 @@ func imitations(folded string) (at []int) {
 // limit the search could take very long.
 const maxGap = 64
 
-// imitates reports whether a bracket followed by this text begins a mark that a model may take for ours, or for one of
+// imitatesMark reports whether a bracket followed by this text begins a mark that a model may take for ours, or for one of
 // a related program: <external-data, </tool-output, [TOOL_OUTPUT::. Spaces and the character between the words do not
 // matter. The text is folded.
-func imitates(bracket byte, rest string) bool {
-	rest = gap(strings.TrimPrefix(gap(rest), "/"))
-	name, ok := join(rest, "tool", "output")
+func imitatesMark(bracket byte, rest string) bool {
+	rest = skipSpaces(strings.TrimPrefix(skipSpaces(rest), "/"))
+	name, ok := cutJoined(rest, "tool", "output")
 	if bracket == '[' {
-		return ok && strings.HasPrefix(gap(name), ":")
+		return ok && strings.HasPrefix(skipSpaces(name), ":")
 	}
 	if !ok {
-		_, ok = join(rest, "external", "data")
+		_, ok = cutJoined(rest, "external", "data")
 	}
 	return ok
 }
 
-// gap skips spaces. In folded text that is not ASCII, tabs and line ends are spaces.
-func gap(s string) string {
+// skipSpaces skips spaces. In folded text that is not ASCII, tabs and line ends are spaces.
+func skipSpaces(s string) string {
 	n := 0
 	for n < len(s) && n < maxGap && (s[n] == ' ' || s[n] == '\t' || s[n] == '\n') {
 		n++
@@ -79,8 +79,8 @@ func gap(s string) string {
 	return s[n:]
 }
 
-// join removes two words that may be joined by a character.
-func join(s, first, second string) (rest string, ok bool) {
+// cutJoined removes two words that may be joined by a character.
+func cutJoined(s, first, second string) (rest string, ok bool) {
 	if s, ok = strings.CutPrefix(s, first); !ok {
 		return "", false
 	}
@@ -90,13 +90,13 @@ func join(s, first, second string) (rest string, ok bool) {
 	return strings.CutPrefix(s, second)
 }
 
-// fold returns the text in which marks are searched: in lower case, without invisible characters, and with look-alike
+// foldText returns the text in which marks are searched: in lower case, without invisible characters, and with look-alike
 // characters replaced. With back, offset maps a byte of the result to its character in the original.
-func fold(text string, back bool) (folded string, offset func(int) int) {
-	if ascii(text) {
+func foldText(text string, back bool) (folded string, offset func(int) int) {
+	if needsNoFolding(text) {
 		return strings.ToLower(text), func(i int) int { return i }
 	}
-	known := low()
+	known := foldedLow()
 	var b strings.Builder
 	b.Grow(len(text))
 	var offsets []int
@@ -108,7 +108,7 @@ func fold(text string, back bool) (folded string, offset func(int) int) {
 		case r >= 0x3400 && r <= 0x9FFF: // ideographs resemble nothing else
 			b.WriteString(text[i : i+3])
 		default:
-			decompose(&b, text[i:], r)
+			decomposeRune(&b, text[i:], r)
 		}
 		if !back {
 			continue
@@ -123,14 +123,14 @@ func fold(text string, back bool) (folded string, offset func(int) int) {
 // lowRunes limits the characters with a precomputed folded form: Latin, Greek, Cyrillic.
 const lowRunes = 0x530
 
-// low contains the folded forms of the characters below lowRunes.
-var low = sync.OnceValue(func() *[lowRunes]string {
+// foldedLow contains the folded forms of the characters below lowRunes.
+var foldedLow = sync.OnceValue(func() *[lowRunes]string {
 	var table [lowRunes]string
 	for r := range rune(lowRunes) {
 		var b strings.Builder
 		switch {
 		case r >= utf8.RuneSelf:
-			decompose(&b, string(r), r)
+			decomposeRune(&b, string(r), r)
 		case r == '\t', r == '\n':
 			b.WriteByte(' ')
 		case r >= ' ' && r != 0x7F: // other control characters are invisible
@@ -141,21 +141,21 @@ var low = sync.OnceValue(func() *[lowRunes]string {
 	return &table
 })
 
-// decompose writes the compatibility decomposition of a character (NFKD): full-width forms, mathematical letters,
+// decomposeRune writes the compatibility decomposition of a character (NFKD): full-width forms, mathematical letters,
 // letters with accents.
-func decompose(b *strings.Builder, text string, r rune) {
+func decomposeRune(b *strings.Builder, text string, r rune) {
 	parts := norm.NFKD.PropertiesString(text).Decomposition()
 	if len(parts) == 0 {
-		plain(b, r)
+		writePlain(b, r)
 		return
 	}
 	for _, part := range string(parts) {
-		plain(b, part)
+		writePlain(b, part)
 	}
 }
 
-// ascii reports whether the text needs no folding other than case.
-func ascii(text string) bool {
+// needsNoFolding reports whether the text needs no folding other than case.
+func needsNoFolding(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c >= utf8.RuneSelf || c < ' ' && c != '\t' && c != '\n' || c == 0x7F {
 			return false
@@ -164,13 +164,13 @@ func ascii(text string) bool {
 	return true
 }
 
-// plain writes what a character looks like.
-func plain(b *strings.Builder, r rune) {
+// writePlain writes what a character looks like.
+func writePlain(b *strings.Builder, r rune) {
 	if l, ok := looks[r]; ok {
 		r = l
 	}
 	switch {
-	case unseen(r):
+	case isUnseen(r):
 	case unicode.IsSpace(r):
 		b.WriteByte(' ')
 	case unicode.Is(unicode.Pd, r): // all dashes
@@ -180,9 +180,9 @@ func plain(b *strings.Builder, r rune) {
 	}
 }
 
-// unseen reports whether a character is invisible: controls, format characters, combining marks, and letters without a
+// isUnseen reports whether a character is invisible: controls, format characters, combining marks, and letters without a
 // glyph.
-func unseen(r rune) bool {
+func isUnseen(r rune) bool {
 	switch r {
 	case 0x85, 0x2028, 0x2029:
 		return false // line ends
@@ -194,14 +194,14 @@ func unseen(r rune) bool {
 
 // looks maps characters of other scripts to the characters of our marks that they resemble. Characters that Unicode
 // itself decomposes (full width, mathematical letters, accents) are not listed.
-var looks = lookalikes(map[rune]string{
+var looks = foldLookalikes(map[rune]string{
 	'<': "‹〈⟨❮ᐸ˂", '/': "⁄∕╱⧸", '[': "⟦【〔❲", ':': "∶ː׃։﹕꞉", '_': "ˍ",
 	'a': "аαΑАɑ", 'd': "ԁԀᑯ", 'e': "еεΕЕҽ℮", 'l': "ӏΙІіıӀǀ", 'n': "ոΝпη", 'o': "οоΟОօ", 'p': "рρΡР", 'r': "гᴦɼ",
 	't': "τтΤТ", 'u': "υսцUԱ",
 	'x': "хχΧХ×", '-': "−‐‑‒–—﹣",
 })
 
-func lookalikes(of map[rune]string) map[rune]rune {
+func foldLookalikes(of map[rune]string) map[rune]rune {
 	table := map[rune]rune{}
 	for plain, others := range of {
 		for _, r := range others {

@@ -1,4 +1,4 @@
-package utility
+package chain
 
 import (
 	"bytes"
@@ -11,45 +11,45 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// History is what happened in a turn before a call.
-type History struct {
+// UtilityHistory is what happened in a turn before a call.
+type UtilityHistory struct {
 	Calls    int  // without skipped ones
 	Repeated bool // the same call was among them
 	PutOff   bool // the same call was put off and has not run since
 }
 
-// Past is one earlier call of the turn, with its result.
-type Past struct {
+// PastCall is one earlier call of the turn, with its result.
+type PastCall struct {
 	Tool string
 	Args json.RawMessage // as written by the model, or canonical
 	Text string          // of the result
 }
 
-// Look returns the History of the earlier calls of the turn, oldest first. If window > 0, it searches the same call
+// ReadUtilityHistory returns the History of the earlier calls of the turn, oldest first. If window > 0, it searches the same call
 // only among the last window calls.
-func Look(past []Past, call *tools.Call, window int) History {
-	var h History
-	args := canonical(call.Args)
+func ReadUtilityHistory(past []PastCall, call *tools.Call, window int) UtilityHistory {
+	var h UtilityHistory
+	args := canonicalArgs(call.Args)
 	for i, p := range past {
-		ran := !strings.HasPrefix(p.Text, skipped) && !strings.HasPrefix(p.Text, stopped)
+		ran := !strings.HasPrefix(p.Text, utilitySkipped) && !strings.HasPrefix(p.Text, utilityStopped)
 		if ran {
 			h.Calls++
 		}
-		if (window > 0 && i < len(past)-window) || p.Tool != call.Tool || !bytes.Equal(canonical(p.Args), args) {
+		if (window > 0 && i < len(past)-window) || p.Tool != call.Tool || !bytes.Equal(canonicalArgs(p.Args), args) {
 			continue
 		}
 		switch {
 		case ran:
 			h.Repeated, h.PutOff = true, false
-		case strings.HasPrefix(p.Text, putOff):
+		case strings.HasPrefix(p.Text, utilityPutOff):
 			h.PutOff = true
 		}
 	}
 	return h
 }
 
-// canonical returns arguments in one form: sorted keys, no white space. Text that is not JSON is returned unchanged.
-func canonical(args json.RawMessage) []byte {
+// canonicalArgs returns arguments in one form: sorted keys, no white space. Text that is not JSON is returned unchanged.
+func canonicalArgs(args json.RawMessage) []byte {
 	if len(bytes.TrimSpace(args)) == 0 {
 		return []byte("{}")
 	}
@@ -70,22 +70,22 @@ func canonical(args json.RawMessage) []byte {
 var anyTool = regexp.MustCompile(`(?i)\b(?:use|using|with|call|run|try|invoke|benutze|benutz|verwende|nutze|nimm|mit)\s+` +
 	`(?:(?:a|an|any|some|your|the|ein|eine|einem|einen|deine|deinen|die|den|das|irgendein)\s+)?(?:tools?|werkzeuge?n?)\b`)
 
-// verbs match words before a tool's name that make it a request.
-var verbs = regexp.MustCompile(`(?i)\b(?:use|using|with|via|call|run|try|invoke|execute|benutze|benutz|verwende|nutze|nimm|mit|per|rufe)\s+` +
+// askingVerbs match words before a tool's name that make it a request.
+var askingVerbs = regexp.MustCompile(`(?i)\b(?:use|using|with|via|call|run|try|invoke|execute|benutze|benutz|verwende|nutze|nimm|mit|per|rufe)\s+` +
 	`(?:(?:the|my|your|das|die|den|dem|der)\s+)?(?:(?:tool|werkzeug)\s+)?["'` + "`" + `]?$`)
 
-// nouns match words after a tool's name that make it a request.
-var nouns = regexp.MustCompile(`(?i)^["'` + "`" + `]?[\s-]+(?:tool|werkzeug)\b`)
+// toolNouns match words after a tool's name that make it a request.
+var toolNouns = regexp.MustCompile(`(?i)^["'` + "`" + `]?[\s-]+(?:tool|werkzeug)\b`)
 
-// around is how many bytes next to a name are inspected.
-const around = 60
+// askContext is how many bytes next to a name are inspected.
+const askContext = 60
 
 // maxAsk limits how much of a message is inspected.
 const maxAsk = 4000
 
-// Explicit reports whether the person asked for this tool, or for tools in general: "use the grep tool", "run bash". A
+// AsksForTool reports whether the person asked for this tool, or for tools in general: "use the grep tool", "run bash". A
 // word that happens to be a tool's name ("read the file") is not a request.
-func Explicit(ask, tool string) bool {
+func AsksForTool(ask, tool string) bool {
 	if len(ask) > maxAsk {
 		ask = ask[:maxAsk]
 	}
@@ -93,13 +93,13 @@ func Explicit(ask, tool string) bool {
 		return true
 	}
 	_, bare, qualified := strings.Cut(tool, ":")
-	if explicit(ask, tool) {
+	if asksForName(ask, tool) {
 		return true
 	}
-	return qualified && explicit(ask, bare)
+	return qualified && asksForName(ask, bare)
 }
 
-func explicit(ask, name string) bool {
+func asksForName(ask, name string) bool {
 	if name == "" {
 		return false
 	}
@@ -110,16 +110,16 @@ func explicit(ask, name string) bool {
 			return false
 		}
 		begin, end := from+i, from+i+len(name)
-		if word(lower, begin, end) && (verbs.MatchString(lower[max(0, begin-around):begin]) ||
-			nouns.MatchString(lower[end:min(len(lower), end+around)])) {
+		if isWord(lower, begin, end) && (askingVerbs.MatchString(lower[max(0, begin-askContext):begin]) ||
+			toolNouns.MatchString(lower[end:min(len(lower), end+askContext)])) {
 			return true
 		}
 		from = end
 	}
 }
 
-// word reports whether text[begin:end] is a word of its own.
-func word(text string, begin, end int) bool {
+// isWord reports whether text[begin:end] is a word of its own.
+func isWord(text string, begin, end int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:begin])
 	after, _ := utf8.DecodeRuneInString(text[end:])
 	return !inWord(before) && !inWord(after)

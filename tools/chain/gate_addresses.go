@@ -1,4 +1,4 @@
-package gate
+package chain
 
 import (
 	"encoding/json"
@@ -17,16 +17,16 @@ type follower interface {
 	Follows(r policy.Request, asked, before, to policy.Address) bool
 }
 
-// addresses returns the web addresses of a call that reads the web, of a command, or of a tool of a server, and takes their
+// takeAddresses returns the web addresses of a call that reads the web, of a command, or of a tool of a server, and takes their
 // sites (tools.Addresses.Take). Without foreign text in the conversation, nobody asks for them.
-func addresses(call *tools.Call) []policy.Address {
+func takeAddresses(call *tools.Call) []policy.Address {
 	if call.Foreign == "" {
 		return nil
 	}
 	var list []string
 	switch {
 	case call.Def.Server != "":
-		list = inArgs(call.Args)
+		list = urlsInArgs(call.Args)
 	case call.Def.Runs() || call.Def.Stated().Act == act.ReadsWeb:
 		for _, input := range call.Subject.Inputs {
 			if normal, ok := netrule.Plain(input); ok {
@@ -38,13 +38,13 @@ func addresses(call *tools.Call) []policy.Address {
 	}
 	var out []policy.Address
 	for _, normal := range list {
-		out = append(out, known(call, normal))
+		out = append(out, knownAddress(call, normal))
 	}
 	return out
 }
 
-// inArgs returns the addresses in the texts of arguments, with every reading of JSON and with escapes undone.
-func inArgs(args json.RawMessage) []string {
+// urlsInArgs returns the addresses in the texts of arguments, with every reading of JSON and with escapes undone.
+func urlsInArgs(args json.RawMessage) []string {
 	var texts []string
 	var walk func(any)
 	walk = func(v any) {
@@ -75,8 +75,8 @@ func inArgs(args json.RawMessage) []string {
 	return out
 }
 
-// known returns what the session knows of an address, and takes its site.
-func known(call *tools.Call, normal string) policy.Address {
+// knownAddress returns what the session knows of an address, and takes its site.
+func knownAddress(call *tools.Call, normal string) policy.Address {
 	a := policy.Address{URL: normal}
 	if call.Addresses == nil {
 		return a
@@ -86,14 +86,14 @@ func known(call *tools.Call, normal string) policy.Address {
 	return a
 }
 
-// follow returns the check of redirects for a call that nobody was asked about.
-func (g *gate) follow(call *tools.Call, f follower, r policy.Request) func(before, to string) error {
+// followRedirects returns the check of redirects for a call that nobody was asked about.
+func (g *gate) followRedirects(call *tools.Call, f follower, r policy.Request) func(before, to string) error {
 	var asked policy.Address
 	if len(r.Addresses) > 0 {
 		asked = r.Addresses[0]
 	}
 	return func(before, to string) error {
-		next := known(call, to)
+		next := knownAddress(call, to)
 		if asked.Origin == netrule.Found && !next.Room && call.Addresses != nil {
 			next.Room = call.Addresses.Take(netrule.Site(netrule.HostOf(to)))
 		}

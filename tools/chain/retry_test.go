@@ -1,4 +1,4 @@
-package retry_test
+package chain_test
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/chain"
-	"github.com/zephbot/zephbot/tools/retry"
 	"github.com/zephbot/zephbot/tools/toolstest"
 )
 
@@ -36,15 +35,15 @@ func TestBackoff(t *testing.T) {
 		{-1, almost, 500 * time.Millisecond},
 		{100, 0.5, 2500 * time.Millisecond},
 	} {
-		got := retry.Backoff(tc.n, 500*time.Millisecond, 5*time.Second, tc.random)
+		got := chain.Backoff(tc.n, 500*time.Millisecond, 5*time.Second, tc.random)
 		if got > tc.atMost || got < tc.atMost*99/100 {
 			t.Errorf("backoff %d with %v = %s, want just below %s", tc.n, tc.random, got, tc.atMost)
 		}
 	}
-	if got := retry.Backoff(3, time.Second, time.Minute, 0); got != 0 {
+	if got := chain.Backoff(3, time.Second, time.Minute, 0); got != 0 {
 		t.Errorf("the least wait is %s, want none: full jitter", got)
 	}
-	if got := retry.Backoff(1000, time.Second, 1000*time.Hour, 1); got != 1024*time.Second {
+	if got := chain.Backoff(1000, time.Second, 1000*time.Hour, 1); got != 1024*time.Second {
 		t.Errorf("doubled more than ten times: %s", got)
 	}
 }
@@ -67,7 +66,7 @@ type setup struct {
 
 // run passes a call through the stage. Attempt n ends with errs[n], and every later one succeeds. It also returns the
 // number of attempts.
-func (s *setup) run(ctx context.Context, o retry.Options, call *tools.Call, errs ...error) (int, *tools.Result, error) {
+func (s *setup) run(ctx context.Context, o chain.RetryOptions, call *tools.Call, errs ...error) (int, *tools.Result, error) {
 	o.Rand = func() float64 { return 0.5 }
 	o.Now = func() time.Time { return s.now }
 	if o.Wait == nil {
@@ -80,7 +79,7 @@ func (s *setup) run(ctx context.Context, o retry.Options, call *tools.Call, errs
 	o.Observe = func(tool string, n int, ok bool) { s.observed = append(s.observed, fmt.Sprint(tool, " ", n, " ", ok)) }
 	call.Progress = func(text string) { s.progress = append(s.progress, text) }
 	n := 0
-	h := retry.New(o)(func(context.Context, *tools.Call) (*tools.Result, error) {
+	h := chain.NewRetry(o)(func(context.Context, *tools.Call) (*tools.Result, error) {
 		n++
 		if n <= len(errs) && errs[n-1] != nil {
 			return nil, errs[n-1]
@@ -102,7 +101,7 @@ func TestWhatIsRepeated(t *testing.T) {
 	network := passing(tools.NetworkError)
 	for _, tc := range []struct {
 		name     string
-		options  retry.Options
+		options  chain.RetryOptions
 		def      func(*tools.Definition)
 		errs     []error
 		attempts int
@@ -115,8 +114,8 @@ func TestWhatIsRepeated(t *testing.T) {
 		{name: "three times", errs: []error{network, network, passing(tools.Timeout)}, attempts: 3, category: tools.Timeout, message: "It did not work (tried 3 times)"},
 		{name: "rate limited", errs: []error{passing(tools.RateLimited)}, attempts: 2},
 		{name: "an error of the system", errs: []error{syscall.ECONNRESET}, attempts: 2},
-		{name: "more", options: retry.Options{Max: 4}, errs: []error{network, network, network, network, network}, attempts: 5, category: tools.NetworkError, message: "It did not work (tried 5 times)"},
-		{name: "none", options: retry.Options{Max: -1}, errs: []error{network}, attempts: 1, category: tools.NetworkError, message: "It did not work."},
+		{name: "more", options: chain.RetryOptions{Max: 4}, errs: []error{network, network, network, network, network}, attempts: 5, category: tools.NetworkError, message: "It did not work (tried 5 times)"},
+		{name: "none", options: chain.RetryOptions{Max: -1}, errs: []error{network}, attempts: 1, category: tools.NetworkError, message: "It did not work."},
 		{name: "permanent", errs: []error{passing(tools.PermanentFailure)}, attempts: 1, category: tools.PermanentFailure, message: "It did not work."},
 		{name: "permanent at last", errs: []error{network, passing(tools.PermanentFailure)}, attempts: 2, category: tools.PermanentFailure, message: "It did not work (tried 2 times)"},
 		{name: "model's mistake", errs: []error{passing(tools.InvalidParameters)}, attempts: 1, category: tools.InvalidParameters, message: "It did not work."},
@@ -127,11 +126,11 @@ func TestWhatIsRepeated(t *testing.T) {
 		{name: "a trusted server", def: func(d *tools.Definition) { d.Server, d.Trusted = "s", true }, errs: []error{network}, attempts: 2},
 		{
 			name: "known to be safe", def: func(d *tools.Definition) { d.ReadOnly = false }, errs: []error{network}, attempts: 2,
-			options: retry.Options{Safe: func(_ *tools.Call, err error) bool { return tools.AsError(err).Category == tools.NetworkError }},
+			options: chain.RetryOptions{Safe: func(_ *tools.Call, err error) bool { return tools.AsError(err).Category == tools.NetworkError }},
 		},
 		{
 			name: "known to be unsafe", errs: []error{network}, attempts: 1, category: tools.NetworkError, message: "It did not work.",
-			options: retry.Options{Safe: func(*tools.Call, error) bool { return false }},
+			options: chain.RetryOptions{Safe: func(*tools.Call, error) bool { return false }},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -171,7 +170,7 @@ func TestWhatIsRepeated(t *testing.T) {
 func TestFeedback(t *testing.T) {
 	t.Parallel()
 	own := &tools.Error{Category: tools.NetworkError, Message: "The connection failed.", Retryable: true}
-	_, _, err := (&setup{}).run(t.Context(), retry.Options{}, reading(), own, own, own)
+	_, _, err := (&setup{}).run(t.Context(), chain.RetryOptions{}, reading(), own, own, own)
 	want := strings.Join([]string{
 		"[tool_error]", "category: network_error", "error: The connection failed (tried 3 times)",
 		"suggestion: It was repeated without success. Go on without it, or tell the user what did not work.", "retryable: false",
@@ -183,7 +182,7 @@ func TestFeedback(t *testing.T) {
 		t.Errorf("the tool's error was changed: %+v", own)
 	}
 	own.Suggestion = "Use the mirror."
-	_, _, err = (&setup{}).run(t.Context(), retry.Options{}, reading(), own, own, own)
+	_, _, err = (&setup{}).run(t.Context(), chain.RetryOptions{}, reading(), own, own, own)
 	if got := tools.AsError(err).Suggestion; got != "Use the mirror." {
 		t.Errorf("suggestion %q: the tool knows better", got)
 	}
@@ -195,19 +194,19 @@ func TestWaits(t *testing.T) {
 	network := passing(tools.NetworkError)
 	for _, tc := range []struct {
 		name       string
-		options    retry.Options
+		options    chain.RetryOptions
 		errs       []error
 		waits      []time.Duration
 		suggestion string
 	}{
-		{name: "doubled", options: retry.Options{Max: 5, Base: 2 * s, Cap: 5 * s}, errs: []error{network, network, network, network}, waits: []time.Duration{s, 2 * s, 2500 * time.Millisecond, 2500 * time.Millisecond}},
+		{name: "doubled", options: chain.RetryOptions{Max: 5, Base: 2 * s, Cap: 5 * s}, errs: []error{network, network, network, network}, waits: []time.Duration{s, 2 * s, 2500 * time.Millisecond, 2500 * time.Millisecond}},
 		{name: "asked for", errs: []error{after(7 * s)}, waits: []time.Duration{7 * s}},
-		{name: "asked for less", options: retry.Options{Base: 4 * s}, errs: []error{after(s)}, waits: []time.Duration{2 * s}},
-		{name: "asked for nonsense", options: retry.Options{Base: 4 * s}, errs: []error{after(-s)}, waits: []time.Duration{2 * s}},
+		{name: "asked for less", options: chain.RetryOptions{Base: 4 * s}, errs: []error{after(s)}, waits: []time.Duration{2 * s}},
+		{name: "asked for nonsense", options: chain.RetryOptions{Base: 4 * s}, errs: []error{after(-s)}, waits: []time.Duration{2 * s}},
 		{name: "asked for too much", errs: []error{after(2 * time.Minute)}, suggestion: "The other side asks to wait 2m0s before another call. Go on without it, or tell the user."},
-		{name: "asked for more than the budget", options: retry.Options{Budget: 10 * s}, errs: []error{after(10 * s)}, suggestion: "The other side asks to wait 10s before another call. Go on without it, or tell the user."},
-		{name: "budget", options: retry.Options{Max: 9, Base: 4 * s, Cap: 4 * s, Budget: 7 * s}, errs: []error{network, network, network, network, network, network}, waits: []time.Duration{2 * s, 2 * s, 2 * s}, suggestion: "It was repeated without success. Go on without it, or tell the user what did not work."},
-		{name: "patient", options: retry.Options{Base: 400 * s, Cap: 400 * s}, errs: []error{network}, waits: []time.Duration{200 * s}},
+		{name: "asked for more than the budget", options: chain.RetryOptions{Budget: 10 * s}, errs: []error{after(10 * s)}, suggestion: "The other side asks to wait 10s before another call. Go on without it, or tell the user."},
+		{name: "budget", options: chain.RetryOptions{Max: 9, Base: 4 * s, Cap: 4 * s, Budget: 7 * s}, errs: []error{network, network, network, network, network, network}, waits: []time.Duration{2 * s, 2 * s, 2 * s}, suggestion: "It was repeated without success. Go on without it, or tell the user what did not work."},
+		{name: "patient", options: chain.RetryOptions{Base: 400 * s, Cap: 400 * s}, errs: []error{network}, waits: []time.Duration{200 * s}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -226,7 +225,7 @@ func TestWaits(t *testing.T) {
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	u := &setup{}
-	if _, _, err := u.run(t.Context(), retry.Options{Base: 500 * time.Millisecond}, reading(), passing(tools.Timeout), after(1001*time.Millisecond)); err != nil {
+	if _, _, err := u.run(t.Context(), chain.RetryOptions{Base: 500 * time.Millisecond}, reading(), passing(tools.Timeout), after(1001*time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"trying again in 1 s", "trying again in 2 s"}, u.progress); diff != "" {
@@ -240,7 +239,7 @@ func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		attempts := 0
-		h := retry.New(retry.Options{Base: time.Hour, Cap: time.Hour, Rand: func() float64 { return 0.5 }})(
+		h := chain.NewRetry(chain.RetryOptions{Base: time.Hour, Cap: time.Hour, Rand: func() float64 { return 0.5 }})(
 			func(context.Context, *tools.Call) (*tools.Result, error) {
 				attempts++
 				return nil, passing(tools.NetworkError)
@@ -262,7 +261,7 @@ func TestEnded(t *testing.T) {
 	call := reading()
 	call.Def.ReadOnly = false
 	for _, c := range []*tools.Call{reading(), call} {
-		n, _, err := (&setup{}).run(ctx, retry.Options{}, c, passing(tools.NetworkError))
+		n, _, err := (&setup{}).run(ctx, chain.RetryOptions{}, c, passing(tools.NetworkError))
 		if n != 1 || tools.AsError(err).Category != tools.NetworkError {
 			t.Errorf("%d attempts, %v", n, err)
 		}
@@ -274,7 +273,7 @@ func TestBudgetEndsAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		attempts := 0
-		h := retry.New(retry.Options{Budget: time.Minute})(func(ctx context.Context, _ *tools.Call) (*tools.Result, error) {
+		h := chain.NewRetry(chain.RetryOptions{Budget: time.Minute})(func(ctx context.Context, _ *tools.Call) (*tools.Result, error) {
 			if attempts++; attempts == 1 {
 				return nil, passing(tools.ServerError)
 			}
@@ -293,15 +292,15 @@ func TestPassedOn(t *testing.T) {
 	t.Parallel()
 	pending := &tools.Pending{}
 	for _, want := range []error{tools.ErrProbed, pending} {
-		if _, _, err := (&setup{}).run(t.Context(), retry.Options{}, reading(), want); !errors.Is(err, want) {
+		if _, _, err := (&setup{}).run(t.Context(), chain.RetryOptions{}, reading(), want); !errors.Is(err, want) {
 			t.Errorf("got %v, want %v", err, want)
 		}
 	}
 }
 
-// TestChain: the runner counts the attempts, the start is recorded once, and the record contains nothing of the failed
+// TestRetryInChain: the runner counts the attempts, the start is recorded once, and the record contains nothing of the failed
 // run.
-func TestChain(t *testing.T) {
+func TestRetryInChain(t *testing.T) {
 	t.Parallel()
 	runs, starts, code := 0, 0, 7
 	flaky := tools.Tool{
@@ -318,7 +317,7 @@ func TestChain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := chain.Options{Registry: list, Retry: retry.New(retry.Options{Wait: func(context.Context, time.Duration) error { return nil }})}
+	o := chain.Options{Registry: list, Retry: chain.NewRetry(chain.RetryOptions{Wait: func(context.Context, time.Duration) error { return nil }})}
 	o.Gate.Policy = toolstest.Always(policy.Allow)
 	c := chain.New(o)
 	call := toolstest.Call("flaky", `{}`)

@@ -1,4 +1,4 @@
-package quota_test
+package chain_test
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/chain"
-	"github.com/zephbot/zephbot/tools/quota"
 	"github.com/zephbot/zephbot/tools/toolstest"
 )
 
@@ -22,23 +21,23 @@ func TestPlaces(t *testing.T) {
 	batches := []int{1, 3, 2}
 	for _, tc := range []struct {
 		name  string
-		o     quota.Options
+		o     chain.QuotaOptions
 		want  string // a letter per call: r runs, b is blocked; a space between batches
 		limit string
 	}{
-		{"batches", quota.Options{Max: 2, Unit: quota.Batch}, "r rrr bb", "2 rounds of tool calls"},
-		{"batches are the default", quota.Options{Max: 1}, "r bbb bb", "1 rounds of tool calls"},
-		{"enough batches", quota.Options{Max: 3}, "r rrr rr", ""},
-		{"calls", quota.Options{Max: 3, Unit: quota.Call}, "r rrb bb", "3 tool calls"},
-		{"all calls", quota.Options{Max: 6, Unit: quota.Call}, "r rrr rr", ""},
-		{"none", quota.Options{}, "b bbb bb", "0 rounds"},
-		{"negative", quota.Options{Max: -1, Unit: quota.Call}, "b bbb bb", "0 tool calls"},
-		{"unknown unit", quota.Options{Max: 3, Unit: "calls"}, "r rrb bb", "3 tool calls"},
+		{"batches", chain.QuotaOptions{Max: 2, Unit: chain.QuotaPerBatch}, "r rrr bb", "2 rounds of tool calls"},
+		{"batches are the default", chain.QuotaOptions{Max: 1}, "r bbb bb", "1 rounds of tool calls"},
+		{"enough batches", chain.QuotaOptions{Max: 3}, "r rrr rr", ""},
+		{"calls", chain.QuotaOptions{Max: 3, Unit: chain.QuotaPerCall}, "r rrb bb", "3 tool calls"},
+		{"all calls", chain.QuotaOptions{Max: 6, Unit: chain.QuotaPerCall}, "r rrr rr", ""},
+		{"none", chain.QuotaOptions{}, "b bbb bb", "0 rounds"},
+		{"negative", chain.QuotaOptions{Max: -1, Unit: chain.QuotaPerCall}, "b bbb bb", "0 tool calls"},
+		{"unknown unit", chain.QuotaOptions{Max: 3, Unit: "calls"}, "r rrb bb", "3 tool calls"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			runs := 0
-			h := quota.New(tc.o)(func(context.Context, *tools.Call) (*tools.Result, error) { runs++; return &tools.Result{}, nil })
+			h := chain.NewQuota(tc.o)(func(context.Context, *tools.Call) (*tools.Result, error) { runs++; return &tools.Result{}, nil })
 			var got strings.Builder
 			n, ran := 0, 0
 			for b, calls := range batches {
@@ -75,7 +74,7 @@ func refusal(t *testing.T, err error, call *tools.Call, limit string) {
 	if !strings.HasPrefix(e.Message, "quota_blocked:") || !strings.Contains(e.Message, limit) || !strings.Contains(e.Suggestion, "/clear") {
 		t.Errorf("error %q, suggestion %q: want the limit %q and /clear", e.Message, e.Suggestion, limit)
 	}
-	if call.Trail.Rule != quota.Rule || call.Trail.Effect != "deny" {
+	if call.Trail.Rule != chain.QuotaRule || call.Trail.Effect != "deny" {
 		t.Errorf("trail %+v", call.Trail)
 	}
 	feedback := tools.Feedback(err)
@@ -86,19 +85,19 @@ func refusal(t *testing.T, err error, call *tools.Call, limit string) {
 
 func TestUncounted(t *testing.T) {
 	t.Parallel()
-	for _, unit := range []string{quota.Batch, quota.Call} {
+	for _, unit := range []string{chain.QuotaPerBatch, chain.QuotaPerCall} {
 		call := toolstest.Call("echo", `{}`)
 		want := &tools.Result{Text: "x"}
-		h := quota.New(quota.Options{Unit: unit})(func(context.Context, *tools.Call) (*tools.Result, error) { return want, nil })
+		h := chain.NewQuota(chain.QuotaOptions{Unit: unit})(func(context.Context, *tools.Call) (*tools.Result, error) { return want, nil })
 		if got, err := h(t.Context(), call); err != nil || got != want {
 			t.Errorf("%s: got %v, %v for a call outside of a conversation", unit, got, err)
 		}
 	}
 }
 
-// TestChain: the quota comes before the question to a person and applies to probes too; the same call may come any
+// TestQuotaInChain: the quota comes before the question to a person and applies to probes too; the same call may come any
 // number of times.
-func TestChain(t *testing.T) {
+func TestQuotaInChain(t *testing.T) {
 	t.Parallel()
 	var counter toolstest.Counter
 	list, err := tools.NewRegistry(counter.Tool())
@@ -106,7 +105,7 @@ func TestChain(t *testing.T) {
 		t.Fatal(err)
 	}
 	var lookup toolstest.Lookup
-	o := chain.Options{Registry: list, Approvals: &lookup, Quota: quota.New(quota.Options{Max: 1})}
+	o := chain.Options{Registry: list, Approvals: &lookup, Quota: chain.NewQuota(chain.QuotaOptions{Max: 1})}
 	o.Gate.Policy = toolstest.Always(policy.Ask)
 	shown, _ := list.Lookup("count")
 	c, id := chain.New(o), "call"
