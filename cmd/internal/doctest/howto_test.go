@@ -1,0 +1,155 @@
+package doctest_test
+
+import (
+	"bytes"
+	"cmp"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/zephbot/zephbot/cmd/internal/doctest"
+)
+
+const root = "../../.."
+
+// TestHowto makes every change of docs/howto.md on one copy of the repository, as a reader would, and runs its commands
+// there. The build cache is shared, so only what the changes touch is built.
+func TestHowto(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds and tests a copy of the repository")
+	}
+	page, err := os.ReadFile(filepath.Join(root, "docs", "howto.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes, err := doctest.Changes(string(page))
+	if err != nil {
+		t.Fatalf("docs/howto.md: %v", err)
+	}
+	dir := t.TempDir()
+	copyProject(t, dir)
+	commands := 0
+	for _, c := range changes {
+		if err := c.Apply(dir); err != nil {
+			t.Errorf("docs/howto.md:%d: %v", c.Line, err)
+			continue
+		}
+		if c.Command == "" {
+			continue
+		}
+		commands++
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", c.Command)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil || bytes.Contains(out, []byte("no tests to run")) {
+			t.Errorf("docs/howto.md:%d: %s: %v\n%s", c.Line, c.Command, err, out[max(0, len(out)-4000):])
+		}
+	}
+	if commands < 8 {
+		t.Errorf("%d commands were run", commands)
+	}
+}
+
+// copyProject copies the files that belong to the project to a directory: what git tracks, and what it would.
+func copyProject(t *testing.T, dir string) {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	list.Dir = root
+	out, err := list.Output()
+	if err != nil {
+		t.Skipf("git does not list the files of the project: %v", err)
+	}
+	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+		data, err := os.ReadFile(filepath.Join(root, name))
+		if os.IsNotExist(err) {
+			continue
+		}
+		info, statErr := os.Stat(filepath.Join(root, name))
+		path := filepath.Join(dir, name)
+		if err := cmp.Or(err, statErr, os.MkdirAll(filepath.Dir(path), 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, info.Mode().Perm()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestChanges: what a page asks for is understood, and what cannot be done is said.
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	page := strings.ReplaceAll(`# How to
+
+New file 'a/x.txt':
+
+'''text
+one
+three
+'''
+
+Some words. In 'a/x.txt', below the line with 'one':
+
+'''text
+two
+'''
+
+In 'a/x.txt', above the line with 'one':
+
+'''text
+zero
+'''
+
+1. Copy 'a/x.txt' to 'y.txt'.
+
+An example that is no change:
+
+'''text
+nothing
+'''
+
+'''sh
+go version
+go env
+'''
+`, "'", "`")
+	changes, err := doctest.Changes(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	var commands []string
+	for _, c := range changes {
+		if err := c.Apply(dir); err != nil {
+			t.Errorf("line %d: %v", c.Line, err)
+		}
+		if c.Command != "" {
+			commands = append(commands, c.Command)
+		}
+	}
+	for _, name := range []string{"a/x.txt", "y.txt"} {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != "zero\none\ntwo\nthree\n" {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	if got := strings.Join(commands, "; "); got != "go version; go env" {
+		t.Errorf("commands: %s", got)
+	}
+	for bad, want := range map[string]string{
+		"New file 'a/x.txt':\n\n'''\nx\n'''\n":                            "exists",
+		"In 'a/x.txt', below the line with 'four':\n\n'''\nx\n'''\n":      "no line",
+		"In 'a/none.txt', below the line with 'four':\n\n'''\nx\n'''\n":   "no such file",
+		"Copy 'none.txt' to 'z.txt'.\n":                                   "no such file",
+		"In 'a/x.txt', below the line with 'four':\n\nno block follows\n": "no block",
+	} {
+		changes, err := doctest.Changes(strings.ReplaceAll(bad, "'", "`"))
+		for _, c := range changes {
+			err = cmp.Or(err, c.Apply(dir))
+		}
+		if err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
+			t.Errorf("%q: %v, want %q", bad, err, want)
+		}
+	}
+}
