@@ -183,7 +183,7 @@ func (b *Broker) ask(
 		Place: asked.Place, Caller: asked.Caller, Tool: q.Tool, Hash: q.Hash, Body: raw, State: bot.Open,
 		Needed: max(1, rights.Required), Created: now, Expires: now.Add(b.timeout),
 	}
-	key := "ask/" + a.ID
+	key := askKey + a.ID
 	card, file, err := b.card(&a)
 	if err != nil {
 		return err
@@ -193,13 +193,55 @@ func (b *Broker) ask(
 	}
 	if file != nil {
 		row := base
-		row.Content, row.Key = bot.Content{Text: file.Name, File: b.kept(ctx, asked.Session, file)}, key+"/file"
+		row.Content, row.Key = bot.Content{Text: file.Name, File: b.kept(ctx, asked.Session, file)}, key+fileKey
 		change.Send = append(change.Send, row)
 	}
 	base.Content, base.Key = card, key
 	change.Ask = append(change.Ask, a)
 	change.Cards = append(change.Cards, bot.Card{Approval: a.ID, Send: len(change.Send)})
 	change.Send = append(change.Send, base)
+	return nil
+}
+
+// Of the keys of a question's rows: askKey, its id, and fileKey for the file before the card. What is sent once more in
+// place of one of them ends with againKey.
+const (
+	askKey   = "ask/"
+	fileKey  = "/file"
+	againKey = "/again"
+)
+
+// Again adds to a Change the card or the file of an open question once more, in place of a row that may not have arrived
+// (deliver.Deps.Again). It says so, and is not repeated itself.
+func (b *Broker) Again(ctx context.Context, lost *bot.Row, change *bot.Change) error {
+	key, ok := strings.CutPrefix(lost.Key, askKey)
+	id, part, _ := strings.Cut(key, "/")
+	if !ok || strings.HasSuffix(key, againKey) {
+		return nil
+	}
+	a, err := b.deps.Store.Approval(ctx, id)
+	if errors.Is(err, bot.ErrNotFound) || err == nil && a.State != bot.Open {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	row := bot.Row{
+		Session: a.Session, Turn: a.Turn, Place: a.Place, Purpose: bot.Question, ReplyTo: lost.ReplyTo, Content: lost.Content,
+		Key: lost.Key + againKey,
+	}
+	info, err := read(&a)
+	if err != nil {
+		return err
+	}
+	if part == "" { // as it would be asked now
+		if row.Content, _, err = b.card(&a); err != nil {
+			return err
+		}
+		change.Cards = append(change.Cards, bot.Card{Approval: a.ID, Send: len(change.Send)})
+	}
+	row.Content.Text += "\n\n" + b.deps.Words.Resent(info.Language)
+	change.Send = append(change.Send, row)
 	return nil
 }
 

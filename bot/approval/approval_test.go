@@ -136,6 +136,57 @@ func (w *world) follow(e turn.Effect, applied *bot.Applied) turn.Effect {
 	return next
 }
 
+// What may not have arrived of an open question is sent once more: its card as it is now, which is then its card, and its
+// file. Every copy decides.
+func TestAgain(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	long := question("c1")
+	long.Show = strings.Repeat("echo a line\n", 100)
+	a := w.ask(long)[0]
+	lost, err := w.store.Row(t.Context(), a.Row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := func(row bot.Row) (change bot.Change) {
+		t.Helper()
+		if err := w.Again(t.Context(), &row, &change); err != nil {
+			t.Fatal(err)
+		}
+		return change
+	}
+	resent := texts.Words{}.Resent("en")
+	file := lost
+	file.Key, file.Content = "ask/"+a.ID+"/file", bot.Content{Text: "call.txt", File: &bot.File{Name: "call.txt"}}
+	if c := again(file); len(c.Send) != 1 || len(c.Cards) != 0 || c.Send[0].Content.File == nil || !strings.HasSuffix(c.Send[0].Content.Text, resent) {
+		t.Errorf("the file: %+v", c)
+	}
+	c := again(lost)
+	if len(c.Send) != 1 || len(c.Cards) != 1 || c.Send[0].Purpose != bot.Question || c.Send[0].ReplyTo != "12" ||
+		!strings.HasPrefix(c.Send[0].Content.Text, lost.Content.Text) || !strings.HasSuffix(c.Send[0].Content.Text, resent) || !reflect.DeepEqual(c.Send[0].Content.Buttons, lost.Content.Buttons) {
+		t.Errorf("the card: %+v", c)
+	}
+	c.Send[0].Doubt = w.now
+	w.apply(&c)
+	second, err := w.store.Row(t.Context(), w.read(a.ID).Row)
+	if err != nil || second.ID == a.Row {
+		t.Fatalf("the card is still row %d, %v", second.ID, err)
+	}
+	for what, row := range map[string]bot.Row{"what was sent once more": second, "something else": {Key: "final/1"}, "nothing that is known": {Key: "ask/unknown"}} {
+		if c := again(row); len(c.Send) != 0 {
+			t.Errorf("%s is sent once more: %+v", what, c)
+		}
+	}
+	w.apply(&bot.Change{Rows: []bot.RowUpdate{{ID: second.ID, From: []bot.RowState{bot.Pending}, To: bot.Sent, Message: "120"}}})
+	w.press("ann", data(a, "y")) // on message 99, an older copy
+	if got := w.read(a.ID); got.State != bot.Approved {
+		t.Errorf("a copy of the card does not decide: %+v", got)
+	}
+	if c := again(lost); len(c.Send) != 0 {
+		t.Errorf("a decided question is asked again: %+v", c)
+	}
+}
+
 func data(a bot.Approval, choice string) string { return "a1:" + a.ID + ":" + choice }
 
 func TestCard(t *testing.T) {

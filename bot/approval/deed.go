@@ -105,7 +105,7 @@ func (b *Broker) showChanges(
 		return turn.Effect{}, err
 	}
 	_, diff := deedOf(&info.Question)
-	row := bot.Row{Session: a.Session, Turn: a.Turn, Place: a.Place, Purpose: bot.Notice, ReplyTo: bot.ReplyToRow(a.Row), Key: "ask/" + a.ID + "/diff"}
+	row := bot.Row{Session: a.Session, Turn: a.Turn, Place: a.Place, Purpose: bot.Notice, ReplyTo: bot.ReplyToRow(a.Row), Key: askKey + a.ID + "/diff"}
 	show, _ := b.deps.Words.Visible(info.Language).Text(strings.TrimRight(diff, "\n"))
 	if strings.Count(show, "\n") < cardLines && render.Length(show) <= cardLength {
 		row.Content = framed(diffName, show, "", "")

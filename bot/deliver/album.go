@@ -24,7 +24,7 @@ func (o *Outbox) apart(row *bot.Row, err error) verdict {
 		if i == 0 {
 			one.ReplyTo = row.ReplyTo
 		}
-		v.send = append(v.send, one)
+		v.more.Send = append(v.more.Send, one)
 	}
 	return v
 }

@@ -25,9 +25,9 @@ type verdict struct {
 	update  bot.RowUpdate
 	move    *bot.Move
 	outcome string
-	asked   time.Time // when the request began; zero = none was made
-	told    []lost    // the losses that the message reported
-	send    []bot.Row
+	asked   time.Time  // when the request began; zero = none was made
+	told    []lost     // the losses that the message reported
+	more    bot.Change // what is stored with it: Send and Cards
 }
 
 // errNothingToChange is the outcome of an edit that only removes a keyboard, if its message no longer exists.
@@ -42,7 +42,7 @@ func (o *Outbox) deliver(ctx context.Context, c *chat, it *item, held func()) {
 	if it.row.Edit != "" {
 		message, err := o.edit(ctx, out)
 		if !o.sentAfresh(out, err) {
-			o.settle(ctx, c, it, o.judge(out, bot.Pending, message, err))
+			o.settle(ctx, c, it, o.judge(ctx, out, bot.Pending, message, err))
 			return
 		}
 		o.log(&it.row).Info().Err(err).Msg("message cannot be edited; sent as a new one")
@@ -62,7 +62,7 @@ func (o *Outbox) deliver(ctx context.Context, c *chat, it *item, held func()) {
 		o.settle(ctx, c, it, o.apart(&it.row, err))
 		return
 	}
-	o.settle(ctx, c, it, o.judge(out, bot.Sending, message, err))
+	o.settle(ctx, c, it, o.judge(ctx, out, bot.Sending, message, err))
 }
 
 // edit makes one attempt at an edit, which may be repeated and needs no state of its own.
@@ -171,13 +171,13 @@ func (o *Outbox) send(ctx context.Context, out *outgoing) (string, error) {
 
 // judge returns the consequence of an attempt that began in state from: Sending for a new message, Pending for what may
 // be repeated.
-func (o *Outbox) judge(out *outgoing, from bot.RowState, message string, err error) verdict {
-	v := o.consequence(out, from, message, err)
+func (o *Outbox) judge(ctx context.Context, out *outgoing, from bot.RowState, message string, err error) verdict {
+	v := o.consequence(ctx, out, from, message, err)
 	v.asked = out.asked
 	return v
 }
 
-func (o *Outbox) consequence(out *outgoing, from bot.RowState, message string, err error) verdict {
+func (o *Outbox) consequence(ctx context.Context, out *outgoing, from bot.RowState, message string, err error) verdict {
 	row := &out.row
 	if err == nil {
 		return verdict{outcome: "sent", told: out.owed, update: bot.RowUpdate{
@@ -210,7 +210,7 @@ func (o *Outbox) consequence(out *outgoing, from bot.RowState, message string, e
 			return v
 		}
 	case bot.Vague:
-		return o.vague(row, from, err)
+		return o.vague(ctx, row, from, err)
 	case bot.Missing:
 		if row.Edit != "" && !o.sentAfresh(out, err) {
 			return o.over(row, from, errNothingToChange)
@@ -232,7 +232,7 @@ func (o *Outbox) afterMove(row *bot.Row) time.Duration {
 // vague decides about a request whose outcome is unknown. What somebody waits for is repeated, at most Options.Repeats
 // times, once answers come back again (Deps.Probe), so that an outage uses up none of them. An edit does no harm when it
 // is repeated: it is for as long as Options.GiveUp, after delays that grow with the time that has passed.
-func (o *Outbox) vague(row *bot.Row, from bot.RowState, err error) verdict {
+func (o *Outbox) vague(ctx context.Context, row *bot.Row, from bot.RowState, err error) verdict {
 	now := o.deps.Now()
 	since := row.Doubt
 	if since.IsZero() {
@@ -249,6 +249,7 @@ func (o *Outbox) vague(row *bot.Row, from bot.RowState, err error) verdict {
 	if over {
 		v := o.over(row, from, err)
 		v.update.Unconfirmed = unconfirmed
+		o.askAgain(ctx, row, since, &v)
 		return v
 	}
 	o.log(row).Warn().Err(err).Int("unconfirmed", row.Unconfirmed+unconfirmed).Msg("outcome unknown; repeating")
@@ -256,6 +257,26 @@ func (o *Outbox) vague(row *bot.Row, from bot.RowState, err error) verdict {
 		ID: row.ID, From: []bot.RowState{from}, To: bot.Pending, Attempts: 1, Unconfirmed: unconfirmed, Doubt: since,
 		NotBefore: now.Add(min(wait, o.opts.MaxDoubt)), Problem: problem(err),
 	}}
+}
+
+// askAgain adds to the end of a question that may not have arrived one more row, which says so: nothing else of the turn
+// would, since it waits for the decision. That row is as doubtful as the first, so that it is sent once answers come back,
+// and so that every copy is decided by.
+func (o *Outbox) askAgain(ctx context.Context, row *bot.Row, since time.Time, v *verdict) {
+	if row.Purpose != bot.Question || o.deps.Again == nil {
+		return
+	}
+	var again bot.Change
+	if err := o.deps.Again(ctx, row, &again); err != nil {
+		o.log(row).Error().Err(err).Msg("question not asked again; its loss is told with the next answer")
+		return
+	}
+	for i := range again.Send {
+		again.Send[i].Doubt = since
+	}
+	if len(again.Send) > 0 {
+		v.more, v.update.To = again, bot.Dead
+	}
 }
 
 // over ends a row that may not have arrived. If somebody waits for it, they are told with their next message; until
@@ -279,7 +300,9 @@ func (o *Outbox) over(row *bot.Row, from bot.RowState, err error) verdict {
 
 // settle stores a verdict and updates the memory accordingly.
 func (o *Outbox) settle(ctx context.Context, c *chat, it *item, v verdict) {
-	err := o.persist(ctx, &bot.Change{Rows: []bot.RowUpdate{v.update}, Move: v.move, Send: v.send})
+	change := v.more
+	change.Rows, change.Move = []bot.RowUpdate{v.update}, v.move
+	err := o.persist(ctx, &change)
 	o.deps.Observe(it.row, v.outcome, v.asked)
 	switch {
 	case err != nil && !hopeless(err): // ctx has ended; the next process finds the row as it is
@@ -308,7 +331,7 @@ func (o *Outbox) settle(ctx context.Context, c *chat, it *item, v verdict) {
 			o.nudge()
 		}
 		o.settleTold(ctx, c.key, v.told)
-		if len(v.send) > 0 {
+		if len(v.more.Send) > 0 {
 			o.Wake(it.row.Place)
 		}
 	}

@@ -109,7 +109,7 @@ func (o *Outbox) judgeToast(ctx context.Context, row *bot.Row, now time.Time) ve
 		v.outcome, v.update.To, v.update.Message = "sent", bot.Sent, message
 		return v
 	case outcome == bot.NotSent || outcome == bot.Throttled || outcome == bot.Vague:
-		again := o.judge(&outgoing{row: *row}, bot.Pending, message, err)
+		again := o.judge(ctx, &outgoing{row: *row}, bot.Pending, message, err)
 		if !o.stale(row, again.update.NotBefore) {
 			return again
 		}

@@ -28,9 +28,14 @@ func (o *Outbox) recoverStranded(ctx context.Context) bool {
 func (o *Outbox) doubted(ctx context.Context, rows []bot.Row) error {
 	change := &bot.Change{}
 	for i := range rows {
-		v := o.vague(&rows[i], bot.Sending, errors.New("the process ended while this was being sent"))
+		v := o.vague(ctx, &rows[i], bot.Sending, errors.New("the process ended while this was being sent"))
 		v.update.NotBefore = time.Time{}
 		change.Rows = append(change.Rows, v.update)
+		for _, card := range v.more.Cards {
+			card.Send += len(change.Send)
+			change.Cards = append(change.Cards, card)
+		}
+		change.Send = append(change.Send, v.more.Send...)
 	}
 	if len(rows) == 0 {
 		return nil

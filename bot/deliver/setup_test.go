@@ -161,7 +161,8 @@ type world struct {
 	opts   deliver.Options
 	writer bot.Writer // of say; default the store
 	watch  func(row bot.Row, outcome string, asked time.Time)
-	probe  func(ctx context.Context) error // whether the channel answers; nil = nobody asks
+	probe  func(ctx context.Context) error                                   // whether the channel answers; nil = nobody asks
+	again  func(ctx context.Context, row *bot.Row, change *bot.Change) error // nil = a question is given up
 	keys   int
 	now    func() time.Time // of the outbox; nil = time.Now
 	read   deliver.Store    // what the outbox works on; nil = store
@@ -190,7 +191,7 @@ func (w *world) start() {
 	}
 	w.outbox = deliver.NewOutbox(deliver.Deps{
 		Store: store, Sender: w.sender, Pacer: pacer, Words: words{}, Log: zerolog.New(w.log), Observe: w.watch,
-		Probe: w.probe, Now: w.now,
+		Probe: w.probe, Now: w.now, Again: w.again,
 	}, w.opts)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	w.end, w.done = cancel, make(chan error, 1)

@@ -183,6 +183,98 @@ func TestLossIsTold(t *testing.T) {
 	})
 }
 
+// A question that may not have arrived is asked once more when its repetitions are used up, also if the process ends in
+// the last one: nothing else of its turn would tell its loss. What is behind it waits no longer.
+func TestLostQuestionIsAskedAgain(t *testing.T) {
+	for name, dies := range map[string]bool{"no answers": false, "the process ends": true} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := setup(t)
+				asks := 0
+				w.again = func(_ context.Context, row *bot.Row, change *bot.Change) error {
+					if row.Key == "ask" {
+						asks++
+						change.Send = append(change.Send, bot.Row{Place: row.Place, Session: row.Session, Purpose: bot.Question, Key: "again", Content: bot.Content{Text: "again"}})
+					}
+					return nil
+				}
+				var hangs atomic.Bool
+				w.sender.answer = func(r *bot.Row) error {
+					if hangs.Load() {
+						<-time.After(20 * time.Second)
+					}
+					if r.Key == "ask" {
+						return fail(bot.Vague)
+					}
+					return nil
+				}
+				w.start()
+				ask := row(bot.Question, "ask")
+				ask.Key = "ask"
+				ids := w.say(ask, row(bot.Final, "behind"))
+				if dies {
+					pass(12 * time.Second)
+					w.store.Hooks.BeforeApply = func(c *bot.Change) error {
+						if len(c.Rows) > 0 && c.Rows[0].Unconfirmed > 0 {
+							return errHiccup
+						}
+						return nil
+					}
+					pass(time.Minute + 2*time.Second)
+					w.stop()
+					w.store.Hooks.BeforeApply = nil
+					w.start()
+				}
+				pass(2 * time.Minute)
+				w.stop()
+				if diff := cmp.Diff([]string{"behind", "again"}, w.sender.texts("7")); diff != "" {
+					t.Error(diff)
+				}
+				if got := w.row(ids[0]); got.State != bot.Dead || got.Unconfirmed != 4 || asks == 0 {
+					t.Errorf("%s, unconfirmed %d, asked again %d times", got.State, got.Unconfirmed, asks)
+				}
+				counts, err := w.store.Counts(context.WithoutCancel(t.Context()), "telegram", "1")
+				if err != nil || counts.Lost != 0 {
+					t.Errorf("%+v, %v", counts, err)
+				}
+			})
+		})
+	}
+}
+
+// What replaces a lost question is lost like everything else: it is told with the next answer.
+func TestLossOfASecondQuestionIsTold(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := setup(t)
+		w.again = func(_ context.Context, row *bot.Row, change *bot.Change) error {
+			if row.Key == "ask" {
+				change.Send = append(change.Send, bot.Row{Place: row.Place, Session: row.Session, Purpose: bot.Question, Key: "again", Content: bot.Content{Text: "again"}})
+			}
+			return nil
+		}
+		w.sender.answer = func(r *bot.Row) error {
+			if r.Purpose == bot.Question {
+				return fail(bot.Vague)
+			}
+			return nil
+		}
+		w.start()
+		ask := row(bot.Question, "ask")
+		ask.Key = "ask"
+		w.say(ask)
+		pass(10 * time.Minute)
+		if n := len(w.sender.sent()); n != 2*4 {
+			t.Errorf("%d requests, want four of each", n)
+		}
+		w.say(row(bot.Final, "next"))
+		pass(time.Minute)
+		w.stop()
+		if diff := cmp.Diff([]string{"next\n\n(1 lost)"}, w.sender.texts("7")); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 // The loss follows a group to its new id.
 func TestLossIsToldAfterAMove(t *testing.T) {
 	bubble(t, func(t *testing.T) {

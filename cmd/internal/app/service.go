@@ -156,7 +156,7 @@ func newService(c *Core, ch channel) (*service, error) {
 	s.commands = s.commanded(store, questions, why)
 	s.outbox = deliver.NewOutbox(deliver.Deps{
 		Store: store, Sender: ch.sender, Pacer: pacer, Words: words, Language: func(row *bot.Row) string { return row.Content.Language }, Now: c.now, Log: c.log.With().Str("component", "outbox").Logger(),
-		Observe: s.delivered, Probe: ch.probe,
+		Observe: s.delivered, Probe: ch.probe, Again: broker.Again,
 	}, deliver.Options{Channel: ch.name, Bot: ch.bot, Shared: c.shared()})
 	chain := c.chain(broker)
 	if ch.nobody {
