@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -12,10 +13,12 @@ import (
 )
 
 // strangerBucket holds who or what admins were told of: the key is that of a person, the value a stranger. It is kept
-// for as long as a button to admit them makes sense.
+// for as long as a button to admit them makes sense. toldBucket holds, by bot, a name of the last
+// time: each is computed from it, so that of two at once, in any process, the second is computed again.
 const (
 	strangerBucket = "stranger"
 	strangerFor    = 30 * 24 * time.Hour
+	toldBucket     = "stranger_told"
 )
 
 // Limits of what admins are told of those who are not admitted: so many a day, and each of them once in that time.
@@ -68,27 +71,26 @@ func (g *Guard) unlisted(ctx context.Context, msg *bot.Message) (turn.Verdict, e
 }
 
 // tell has the admins told of a person or group that is not admitted: who it is and nothing of what they wrote, once in
-// strangerOnce, and of no more than MostStrangers in that time.
+// strangerOnce, and of no more than MostStrangers in that time. The Change is refused with ErrConflict if they were told of
+// somebody else meanwhile.
 func (g *Guard) tell(ctx context.Context, place bot.Place, id string, s stranger, verb string) (bot.Change, error) {
 	if g.opts.Private == nil {
 		return bot.Change{}, nil
 	}
 	now := g.now()
-	key := personKey(place, id)
+	key, all := personKey(place, id), personKey(place, "")
+	told, err := g.store.Fact(ctx, toldBucket, all, now) // before the list that is computed with
+	if err != nil {
+		return bot.Change{}, fmt.Errorf("read of whom admins were told last: %w", err)
+	}
 	before, err := g.strangers(ctx, key)
 	if err != nil {
 		return bot.Change{}, err
 	}
-	last, told := before[key]
-	if told && now.Sub(last.At) < strangerOnce {
+	if last, is := before[key]; is && now.Sub(last.At) < strangerOnce {
 		return bot.Change{}, nil
 	}
-	// Two messages can come here at the same time: both name the row by the last one, so that the second is dropped.
-	since := last.At.Unix()
-	if !told {
-		since = now.Unix() / int64(strangerFor/time.Second)
-	}
-	if before, err = g.strangers(ctx, personKey(place, "")); err != nil {
+	if before, err = g.strangers(ctx, all); err != nil {
 		return bot.Change{}, err
 	}
 	today := 0
@@ -109,7 +111,11 @@ func (g *Guard) tell(ctx context.Context, place bot.Place, id string, s stranger
 	if err != nil {
 		return bot.Change{}, fmt.Errorf("stranger: %w", err)
 	}
-	change := bot.Change{Facts: []bot.Fact{{Bucket: strangerBucket, Key: key, Value: string(value), Expires: now.Add(strangerFor)}}}
+	this := rand.Text()
+	change := bot.Change{Facts: []bot.Fact{
+		{Bucket: strangerBucket, Key: key, Value: string(value), Expires: now.Add(strangerFor)},
+		{Bucket: toldBucket, Key: all, Value: this, Expires: now.Add(strangerFor), Was: &told},
+	}}
 	text, label := g.words.StrangerAsks("", s.Name, s.Username, id), g.words.AdmitButton("")
 	if verb == pressGroup {
 		text, label = g.words.GroupAsks("", s.Name, id), g.words.AdmitGroupButton("")
@@ -117,7 +123,7 @@ func (g *Guard) tell(ctx context.Context, place bot.Place, id string, s stranger
 	for _, admin := range admins {
 		to := g.opts.Private(admin)
 		change.Send = append(change.Send, bot.Row{
-			Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Key: fmt.Sprintf("asks/%s/%d/%s", key, since, admin),
+			Session: to.SessionKey(""), Place: to, Purpose: bot.Reply, Key: fmt.Sprintf("asks/%s/%s", this, admin),
 			Content: bot.Content{
 				Text: text, Entities: render.Inert(text),
 				Buttons: [][]bot.Button{{{Label: label, Data: Prefix + ":" + verb + ":" + id, Style: "success"}}},

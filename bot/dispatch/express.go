@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -363,10 +364,22 @@ func (d *Dispatcher) expressMember(ctx context.Context, a *bot.Arrival, msg *bot
 	return d.refuse(ctx, a, msg, verdict)
 }
 
+// errAdmitted leaves an arrival to the next look: its sender may talk here since.
+var errAdmitted = errors.New("admitted meanwhile")
+
 // refuse finishes an arrival of somebody who may not talk to the bot here.
 func (d *Dispatcher) refuse(ctx context.Context, a *bot.Arrival, msg *bot.Message, v turn.Verdict) error {
 	d.parts.Log.Info().Str("caller", msg.Caller).Str("chat", msg.Place.Chat).Str("reason", v.Reason).Msg("refused")
+	computed := false
 	return d.effect(ctx, a, func() (turn.Effect, error) {
+		if computed { // what was read for the verdict has changed
+			next, err := d.parts.Guard.Admit(ctx, msg)
+			if err != nil || next.OK != v.OK {
+				return turn.Effect{}, cmp.Or(err, errAdmitted)
+			}
+			v = next
+		}
+		computed = true
 		e := turn.Effect{Change: bot.Change{Send: slices.Clone(v.Change.Send), Facts: v.Change.Facts}}
 		if v.Reply != "" {
 			e.Change.Send = append(e.Change.Send, d.reply(msg, bot.Reply, v.Reply, onceKey(v.Once, d.parts.Now(), d.opts.OnceFor)))

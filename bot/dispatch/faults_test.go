@@ -3,6 +3,7 @@ package dispatch_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -411,6 +412,41 @@ func TestLeaseOfADeadProcess(t *testing.T) {
 				}
 				pass(4 * time.Second)
 				w.want(bot.Final, "re: hi")
+			})
+		})
+	}
+}
+
+// TestRefusalIsComputedAgain: a refusal that was computed from what has changed since is computed again, and if its sender
+// may talk now, the message is handled.
+func TestRefusalIsComputedAgain(t *testing.T) {
+	for _, admitted := range []bool{false, true} {
+		t.Run(fmt.Sprint("admitted=", admitted), func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				p := w.start()
+				asked := 0
+				w.guard.out = map[string]bool{"ann": true}
+				w.guard.with = func() bot.Change {
+					asked++
+					was := ""
+					if asked == 1 { // there is no such fact
+						was = "before"
+					}
+					if admitted {
+						w.guard.out = nil
+					}
+					return bot.Change{Facts: []bot.Fact{{Bucket: "told", Key: "all", Value: "now", Was: &was}}}
+				}
+				w.accept(p, w.private("ann", "hi"))
+				pass(time.Minute)
+				if admitted {
+					w.want(bot.Final, "re: hi")
+				} else {
+					w.want(bot.Reply, "I do not know you")
+				}
+				if want := map[bool]int{false: 2, true: 1}[admitted]; asked != want {
+					t.Errorf("computed %d times, want %d", asked, want)
+				}
 			})
 		})
 	}

@@ -123,6 +123,7 @@ type guard struct {
 	fails error
 	panic bool
 	out   map[string]bool
+	with  func() bot.Change // what is stored with the refusal of a stranger; nil = nothing
 }
 
 func (g *guard) Admit(_ context.Context, msg *bot.Message) (turn.Verdict, error) {
@@ -136,7 +137,11 @@ func (g *guard) Admit(_ context.Context, msg *bot.Message) (turn.Verdict, error)
 	case msg.Kind == bot.Member:
 		return turn.Verdict{OK: msg.Place.Chat != "unlisted", Reply: "not set up here", Once: "unlisted/" + msg.Place.Chat}, nil
 	case msg.Person == "stranger" || g.out[msg.Person]:
-		return turn.Verdict{Reply: "I do not know you", Once: "stranger/" + msg.Person, Reason: "not listed"}, nil
+		v := turn.Verdict{Reply: "I do not know you", Once: "stranger/" + msg.Person, Reason: "not listed"}
+		if g.with != nil {
+			v.Change = g.with()
+		}
+		return v, nil
 	}
 	return turn.Verdict{OK: true, Admin: msg.Person == "admin"}, nil
 }
