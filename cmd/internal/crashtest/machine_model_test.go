@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/cmd/internal/ledgertest"
 )
 
 // Kinds of faults of the model.
@@ -106,9 +107,7 @@ func (o *oracle) take() (f fault, calm chan struct{}) {
 
 // ServeHTTP implements http.Handler.
 func (o *oracle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var body struct {
-		Messages []wireMessage `json:"messages"`
-	}
+	var body ledgertest.Body
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -125,7 +124,7 @@ func (o *oracle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	j := o.m.diary.begin(job{life: by, session: o.m.sessionOf(n), what: fmt.Sprintf("a request about q%dq", n)})
 	defer func() { o.m.diary.end(j, r.Context().Err() != nil) }()
-	asking, usage := o.m.money.ask(by, n)
+	asking, usage := o.m.money.Ask(by.String(), fmt.Sprintf("q%dq", n))
 	o.m.pace.asked(by.process)
 	answer.Usage = usage
 	f, calm := o.take()
@@ -148,13 +147,13 @@ func (o *oracle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if kind == modelSlow {
 		pace = f.Length
 	}
-	o.stream(r.Context(), w, answer, kind, pace, calm, func() { o.m.diary.end(j, false) }, func() { o.m.money.answered(asking) })
+	o.stream(r.Context(), w, answer, kind, pace, calm, func() { o.m.diary.end(j, false) }, func() { o.m.money.Answered(asking) })
 }
 
 // stream writes an answer in pieces, as far as the fault allows. last is called before the last piece,
 // whole after it if the answer can be read as a whole.
 func (o *oracle) stream(ctx context.Context, w http.ResponseWriter, answer *llm.Response, kind string, pace time.Duration, calm chan struct{}, last, whole func()) {
-	pieces := frames(answer)
+	pieces := ledgertest.Frames(answer)
 	for i, piece := range pieces {
 		switch {
 		case kind == modelCut && i == len(pieces)/2:
@@ -199,7 +198,7 @@ func wait(ctx context.Context, d time.Duration, calm <-chan struct{}) {
 }
 
 // answer returns what the model says to a conversation, and the question it answers.
-func (o *oracle) answer(messages []wireMessage) (said *llm.Response, question int, err error) {
+func (o *oracle) answer(messages []ledgertest.Message) (said *llm.Response, question int, err error) {
 	asked, from := []string(nil), 0
 	for i, m := range messages {
 		if m.Role != "user" {

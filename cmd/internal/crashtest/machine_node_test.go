@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/zephbot/zephbot/cmd/internal/ledgertest"
 )
 
 const (
@@ -269,10 +271,8 @@ name = "main"
 type = "openai"
 model = "oracle"
 max_tokens = %d
-input_usd_per_mtok = 1
-output_usd_per_mtok = 1000
-api_key = "opens-nothing"
-base_url = "%s/%d-%d/v1"
+%sapi_key = "opens-nothing"
+base_url = "%s/%s/v1"
 [[tools.permissions.bash]]
 pattern = "echo free *"
 action = "allow"
@@ -281,5 +281,5 @@ pattern = "*"
 action = "ask"
 [tools.anomaly]
 enabled = false
-%s%s%s`, hook, m.fake.Token(), m.url, strings.Join(users, ", "), strings.Join(chats, ", "), m.workspaces(), m.shared, longestAnswer, m.oracle.URL, l.process, l.number, m.limits(), m.bench.config(l), m.store.config(m, n))
+%s%s%s`, hook, m.fake.Token(), m.url, strings.Join(users, ", "), strings.Join(chats, ", "), m.workspaces(), m.shared, longestAnswer, ledgertest.Prices, m.oracle.URL, l, m.limits(), m.bench.config(l), m.store.config(m, n))
 }

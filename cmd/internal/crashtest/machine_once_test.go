@@ -41,6 +41,9 @@ const (
 // life is one run of one process.
 type life struct{ process, number int }
 
+// String is what lifeOf reads.
+func (l life) String() string { return fmt.Sprintf("%d-%d", l.process, l.number) }
+
 // job is a request of a process for a session.
 type job struct {
 	life

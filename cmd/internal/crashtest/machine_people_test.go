@@ -65,11 +65,12 @@ type command struct {
 // replies are the replies to commands in a private chat.
 var replies = map[string]*regexp.Regexp{
 	"/help": regexp.MustCompile(`^Write to me in plain words`),
-	// The end of the turn says that it was stopped, or is its answer if that was quicker; other dropped work is
-	// reported separately.
-	"/stop": regexp.MustCompile(`(?:^(?:Stopping|Nothing is running here|\d+ waiting message|\d+ question)|(?:^|\n)Stopped(?: before anything was said)?\.)`),
+	"/stop": regexp.MustCompile(`^(?:Stopping|Nothing is running here|\d+ waiting message|\d+ question)`),
 	"/new":  regexp.MustCompile(`^A fresh conversation`),
 }
+
+// stoppedTurn is the end of a turn that was stopped: it replies to /stop if nothing else was ended.
+var stoppedTurn = regexp.MustCompile(`(?:^|\n)Stopped(?: before anything was said)?\.`)
 
 // populate creates people and chats.
 func (m *machine) populate() {
@@ -242,7 +243,7 @@ func (m *machine) saw(c telegramtest.Call) {
 		}
 	}
 	for _, cmd := range m.commands {
-		if cmd.talker.chat == c.Chat && (!cmd.heard || cmd.vague) && (replies[cmd.text].MatchString(text) || strings.HasPrefix(text, late)) {
+		if cmd.talker.chat == c.Chat && (!cmd.heard || cmd.vague) && (replies[cmd.text].MatchString(text) || cmd.text == "/stop" && stoppedTurn.MatchString(text) || strings.HasPrefix(text, late)) {
 			cmd.heard, cmd.vague = true, false
 			break
 		}

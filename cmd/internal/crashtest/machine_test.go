@@ -59,6 +59,7 @@ type machine struct {
 	store    engine
 	shared   bool      // several processes work on it
 	steady   bool      // none of them is broken
+	lossy    bool      // answers of the model are lost on their way
 	front    *balancer // in front of their webhooks; nil: updates are polled
 	began    time.Time
 	working  sync.WaitGroup // what ends by itself soon after the last fault

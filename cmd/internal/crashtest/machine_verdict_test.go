@@ -17,6 +17,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/telegram/telegramtest"
 	"github.com/zephbot/zephbot/persistence"
 )
 
@@ -307,38 +308,50 @@ func (m *machine) ran() map[string]int {
 	return counts
 }
 
-// replied compares the number of replies to commands in each chat with the number of commands; repeated replies must
-// say that they are.
+// replied compares the number of replies to commands in each chat with the number of commands, and that of turns that say
+// that they were stopped with the questions that a command may have stopped; what is repeated must say so.
 func (m *machine) replied() {
 	for _, p := range m.talkers {
 		if p.chat < 0 {
 			continue
 		}
-		shown := m.fake.Chat(p.chat)
+		said := m.fake.Chat(p.chat)
 		for text, pattern := range replies {
-			ordered, plain := 0, 0
-			var all []string
+			ordered := 0
 			for _, c := range m.commands {
 				if c.talker == p && c.text == text {
 					ordered++
 				}
 			}
-			if text == "/stop" {
-				ordered *= 2 // the turn's own end says so too
-			}
-			for _, msg := range shown {
-				if !msg.FromBot || !pattern.MatchString(msg.Text) {
-					continue
-				}
-				all = append(all, fmt.Sprintf("%.100q", msg.Text))
-				if !strings.Contains(msg.Text, resent()) {
-					plain++
-				}
-			}
-			if plain > ordered {
-				m.fail("chat %d: to %s up to %d replies belong, and it was answered %d times, %d of them without saying that it comes again:\n    %s", p.chat, text, ordered, len(all), plain, strings.Join(all, "\n    "))
+			m.most(p.chat, said, text, pattern, ordered)
+		}
+		// Besides /stop, /new stops what is before it: it is sent while nobody waits for an answer any more, so it meets only
+		// what a /stop was about.
+		stopped := 0
+		for _, q := range m.questions {
+			if q.talker == p && q.excused {
+				stopped++
 			}
 		}
+		m.most(p.chat, said, "questions that were stopped", stoppedTurn, stopped)
+	}
+}
+
+// most checks that a chat shows at most so many messages of a kind that do not say that they come again.
+func (m *machine) most(chat int64, said []telegramtest.Shown, what string, pattern *regexp.Regexp, most int) {
+	var all []string
+	plain := 0
+	for _, msg := range said {
+		if !msg.FromBot || !pattern.MatchString(msg.Text) {
+			continue
+		}
+		all = append(all, fmt.Sprintf("%.100q", msg.Text))
+		if !strings.Contains(msg.Text, resent()) {
+			plain++
+		}
+	}
+	if plain > most {
+		m.fail("chat %d: to %s up to %d replies belong, and there are %d, %d of them without saying that it comes again:\n    %s", chat, what, most, len(all), plain, strings.Join(all, "\n    "))
 	}
 }
 

@@ -271,7 +271,7 @@ func TestOutages(t *testing.T) {
 			t.Parallel()
 			d := newDistant(t)
 			m := newMachine(t, *machineSeed+1, d, 2, false)
-			m.steady = true
+			m.steady, m.lossy = true, name == "model"
 			telegram, model := newLine(t, hostOf(t, m.url)), newLine(t, hostOf(t, m.oracle.URL))
 			m.url, m.oracle.URL = "http://"+telegram.addr, "http://"+model.addr
 			m.talkers = slices.Concat(m.talkers[:talkersOfOutage-2], m.talkers[privateChats:privateChats+2])
