@@ -11,7 +11,7 @@ import (
 )
 
 // TestRealSource counts what is found in real files, which hold next to no credentials. It measures what REDACT_SOURCE
-// names (directories, separated by blanks) and lists the findings with -v; the figures stand in docs/figures.md:
+// names (directories, separated by blanks) and lists the findings with -v; the figures are in docs/capacity.md:
 //
 //	REDACT_SOURCE="$(go env GOROOT)/src $(go env GOMODCACHE) /etc" go test ./policy/redact -run TestRealSource -v
 func TestRealSource(t *testing.T) {

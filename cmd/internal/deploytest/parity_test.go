@@ -19,7 +19,6 @@ var (
 	ofPackage  = regexp.MustCompile(`^([a-z0-9_/]+)\.((?:Test|Fuzz|Benchmark)[A-Z]\w*)$`)
 	aStep      = regexp.MustCompile(`^\.ci/run ([a-z]+)$`)
 	aName      = regexp.MustCompile(`^[a-z0-9_]+$`)
-	aPath      = regexp.MustCompile(`^[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)+$`)
 	ruler      = regexp.MustCompile(`^[\s|:-]+$`)
 	parityHead = []string{"feature", "where", "test", "deviation"}
 )
