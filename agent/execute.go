@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/window"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -305,13 +305,13 @@ func refusal(call *tools.Call, err *tools.Error) *journal.Refusal {
 	case !err.Denied || t.Started:
 		return nil
 	case t.Effect == "deny":
-		return &journal.Refusal{Why: cmp.Or(t.Reason, err.Message), Because: t.Because, Rule: t.Rule}
+		return &journal.Refusal{Reason: reason.Or(t.Reason, err.Message), Rule: t.Rule}
 	case t.Effect == "ask" && call.Origin.Alone:
-		return &journal.Refusal{Why: err.Message, Rule: t.Rule}
+		return &journal.Refusal{Reason: err.Why(), Rule: t.Rule}
 	case t.Effect == "ask" && !judged:
 		return nil
 	default:
-		return &journal.Refusal{Why: err.Message}
+		return &journal.Refusal{Reason: err.Why()}
 	}
 }
 

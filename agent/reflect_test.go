@@ -16,6 +16,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/audit"
 	"github.com/zephbot/zephbot/tools/chain"
@@ -258,7 +259,7 @@ func TestFlaggedContent(t *testing.T) {
 			}
 			suspect := toolstest.Decide(func(r policy.Request) policy.Decision {
 				if r.Suspicious != "" {
-					return policy.Decision{Effect: policy.Ask, Rule: "suspicious", Reason: r.Suspicious}
+					return policy.Decision{Effect: policy.Ask, Rule: "suspicious", Reason: reason.Plain(r.Suspicious)}
 				}
 				return policy.Decision{Effect: policy.Allow}
 			})

@@ -16,6 +16,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/approve"
 	"github.com/zephbot/zephbot/tools/chain"
@@ -174,7 +175,7 @@ func (h *hand) Interrupted(_ context.Context, call *tools.Call) {
 
 // ask is the policy of the tests: adding 10 or more needs approval, 100 or more is denied.
 func ask(r policy.Request) policy.Decision {
-	d := policy.Decision{Effect: policy.Allow, Rule: "test rule", Reason: "Adding much is asked for."}
+	d := policy.Decision{Effect: policy.Allow, Rule: "test rule", Reason: reason.Plain("Adding much is asked for.")}
 	if r.Tool == "count" && len(r.Inputs) == 1 {
 		switch len(r.Inputs[0]) {
 		case 2:

@@ -81,7 +81,7 @@ func TestBashByRules(t *testing.T) {
 			if got.Effect != tt.want || !strings.Contains(got.Rule, tt.rule) {
 				t.Errorf("%q: got %+v, want %s by %q", tt.command, got, tt.want, tt.rule)
 			}
-			if got.Reason == "" {
+			if got.Reason.String() == "" {
 				t.Error("no reason")
 			}
 		})

@@ -40,7 +40,7 @@ func TestEverydayReading(t *testing.T) {
 			after++
 		}
 		if stricter(d.Effect, policy.Effect(cols[0])) {
-			t.Errorf("line %d: %q was %s and is %s now: %s (%s)", i+2, cols[2], cols[0], d.Effect, d.Reason, d.Rule)
+			t.Errorf("line %d: %q was %s and is %s now: %s (%s)", i+2, cols[2], cols[0], d.Effect, d.Reason.String(), d.Rule)
 		}
 	}
 	if len(seen) < 200 {

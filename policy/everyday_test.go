@@ -98,7 +98,7 @@ func TestEveryday(t *testing.T) {
 				continue
 			}
 			if row.because == "" {
-				t.Errorf("line %d, %s: %q was %s and is %s now: %s (%s)", row.line, name, row.command, row.before[i], d.Effect, d.Reason, d.Rule)
+				t.Errorf("line %d, %s: %q was %s and is %s now: %s (%s)", row.line, name, row.command, row.before[i], d.Effect, d.Reason.String(), d.Rule)
 			}
 			announced++
 		}

@@ -25,7 +25,7 @@ func TestReasonsNameNoServerPath(t *testing.T) {
 			if len(inside) < 2 {
 				wanted = ""
 			}
-			if d.Effect != policy.Ask || !strings.Contains(d.Reason, wanted) {
+			if d.Effect != policy.Ask || !strings.Contains(d.Reason.String(), wanted) {
 				t.Errorf("%s inside %v: %+v, want %s", input, inside, d, wanted)
 			}
 		}

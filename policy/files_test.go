@@ -55,7 +55,7 @@ func TestAttackBashObeysRead(t *testing.T) {
 	}
 	unknown = at("cat open", nil)
 	unknown.Dir = ""
-	if got := s.Decide(unknown); got.Effect != policy.Ask || !strings.Contains(got.Reason, "working directory is not known") {
+	if got := s.Decide(unknown); got.Effect != policy.Ask || !strings.Contains(got.Reason.String(), "working directory is not known") {
 		t.Errorf("no directory: %+v", got)
 	}
 	unknown.InsidePaths = []string{"/w"}

@@ -38,7 +38,7 @@ func TestForeign(t *testing.T) {
 			t.Parallel()
 			tt.request.Foreign = tt.source
 			got := tt.set.Decide(tt.request)
-			if got.Effect != tt.want || got.Effect == policy.Ask && !strings.Contains(got.Reason, tt.source) {
+			if got.Effect != tt.want || got.Effect == policy.Ask && !strings.Contains(got.Reason.String(), tt.source) {
 				t.Errorf("got %+v, want %s", got, tt.want)
 			}
 			if offers := tt.set.Offers(tt.request); len(offers) > 0 {

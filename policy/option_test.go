@@ -63,7 +63,7 @@ func TestRuleNamesOption(t *testing.T) {
 	}
 	for _, tt := range tests {
 		d := newSet(t, policy.Options{Permissions: perms(tt.rules...)}).Decide(everydayCall(tt.command))
-		if d.Effect != tt.want || !strings.Contains(d.Reason, tt.reason) {
+		if d.Effect != tt.want || !strings.Contains(d.Reason.String(), tt.reason) {
 			t.Errorf("%q, %q: %+v, want %s with %q", tt.rules, tt.command, d, tt.want, tt.reason)
 		}
 	}

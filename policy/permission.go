@@ -97,7 +97,10 @@ type answer struct {
 // decision returns the answer as a Decision. Paths in the reason are relative to the session's working directory, the
 // first of the inside paths, as people know them.
 func (a answer) decision(inside []string) Decision {
-	r := reason.Reason{Code: a.code, Detail: a.detail, Of: a.of}
+	r := reason.Reason{Code: a.code, Detail: a.detail}
+	if a.of != nil {
+		r = r.With(*a.of)
+	}
 	if a.use != "" {
 		r = r.With(reason.Verb(a.use))
 	}

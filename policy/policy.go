@@ -135,10 +135,8 @@ type Decision struct {
 	Effect Effect `json:"effect"`
 	// Rule is the trace for operators and the audit log, never for the model: which rule of which table decided.
 	Rule string `json:"rule"`
-	// Reason is why, as one English sentence: the String of Because.
-	Reason string `json:"reason"`
-	// Because is the same for readers of other languages.
-	Because reason.Reason `json:"-"`
+	// Reason is why.
+	Reason reason.Reason `json:"reason"`
 	// Changed lists the files that changed since a standing approval for this call was stored.
 	Changed []string `json:"changed,omitempty"`
 	// Reading: the command is allowed only where it can change nothing and reach nobody. If that is too little for it, a
@@ -152,7 +150,7 @@ type Decision struct {
 
 // because returns a decision with its reason.
 func because(effect Effect, rule string, why reason.Reason) Decision {
-	return Decision{Effect: effect, Rule: rule, Reason: why.String(), Because: why}
+	return Decision{Effect: effect, Rule: rule, Reason: why}
 }
 
 // Unasked says which commands run without a rule and without a question, where the kernel keeps them from changing

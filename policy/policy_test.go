@@ -36,7 +36,7 @@ func TestBuiltInRules(t *testing.T) {
 		"bash", "write", "edit", "create_directory", "delete_path", "move_path", "copy_path", "unknown", "", "x:read",
 	} {
 		got := s.Decide(policy.Request{Tool: tool, ReadOnly: true})
-		if got.Effect != policy.Ask || got.Reason == "" {
+		if got.Effect != policy.Ask || got.Reason.String() == "" {
 			t.Errorf("%s: %+v", tool, got)
 		}
 	}
@@ -88,7 +88,7 @@ func TestPermissionTables(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			got := s.Decide(tt.request)
-			if got.Effect != tt.want || tt.reason != "" && got.Reason != tt.reason {
+			if got.Effect != tt.want || tt.reason != "" && got.Reason.String() != tt.reason {
 				t.Errorf("got %+v, want %s %q", got, tt.want, tt.reason)
 			}
 		})
@@ -137,8 +137,8 @@ func TestSuspicious(t *testing.T) {
 			if got.Effect != tt.want {
 				t.Errorf("got %+v, want %s", got, tt.want)
 			}
-			if got.Effect == policy.Ask && !strings.Contains(got.Reason, "https://page.example") {
-				t.Errorf("reason %q", got.Reason)
+			if got.Effect == policy.Ask && !strings.Contains(got.Reason.String(), "https://page.example") {
+				t.Errorf("reason %q", got.Reason.String())
 			}
 		})
 	}
@@ -174,11 +174,11 @@ func TestReasonIsShort(t *testing.T) {
 	s := newSet(t, policy.Options{})
 	long := "find . -name '*.go' " + strings.Repeat("-o -name 'x' ", 100) + "-delete"
 	got := s.Decide(bash(long))
-	if !strings.HasPrefix(got.Reason, "No rule allows `find . -name") || !strings.HasSuffix(got.Reason, "-delete`.") || !strings.Contains(got.Reason, "…") || len(got.Reason) > 120 {
-		t.Errorf("reason %q", got.Reason)
+	if !strings.HasPrefix(got.Reason.String(), "No rule allows `find . -name") || !strings.HasSuffix(got.Reason.String(), "-delete`.") || !strings.Contains(got.Reason.String(), "…") || len(got.Reason.String()) > 120 {
+		t.Errorf("reason %q", got.Reason.String())
 	}
 	got = s.Decide(bash("echo 'a\nb' \xff"))
-	if strings.Contains(got.Reason, "\n") || !strings.Contains(got.Reason, "�") {
-		t.Errorf("reason %q", got.Reason)
+	if strings.Contains(got.Reason.String(), "\n") || !strings.Contains(got.Reason.String(), "�") {
+		t.Errorf("reason %q", got.Reason.String())
 	}
 }

@@ -46,7 +46,7 @@ func TestRedirections(t *testing.T) {
 			t.Errorf("%q: %+v", text, got)
 		}
 	}
-	if got := s.Decide(bash("echo a > out.txt")); !strings.Contains(got.Reason, "writes to `out.txt`") || !strings.Contains(got.Rule, `permissions.bash[0] "*" allow`) {
+	if got := s.Decide(bash("echo a > out.txt")); !strings.Contains(got.Reason.String(), "writes to `out.txt`") || !strings.Contains(got.Rule, `permissions.bash[0] "*" allow`) {
 		t.Errorf("%+v", got)
 	}
 }

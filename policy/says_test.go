@@ -47,7 +47,7 @@ func TestSaysRules(t *testing.T) {
 	o := policy.Options{Tools: list, Permissions: map[string][]policy.Permission{"fix": {{Pattern: "*.lock", Action: policy.Deny}, {Pattern: "*", Action: policy.Allow}}}}
 	r := bash("rm x; echo 1 > a.lock")
 	r.Dir, r.InsidePaths = "/w", []string{"/w"}
-	if d := newSet(t, o).Decide(r); d.Effect != policy.Deny || d.Reason != "A rule denies to patch `a.lock`." {
+	if d := newSet(t, o).Decide(r); d.Effect != policy.Deny || d.Reason.String() != "A rule denies to patch `a.lock`." {
 		t.Errorf("%+v", d)
 	}
 	o.Tools = stated()

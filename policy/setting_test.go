@@ -74,8 +74,8 @@ func TestAttackNamedVariable(t *testing.T) {
 		}
 	}
 	d := set.Decide(everydayCall("GOFLAGS=-mod=mod GOENV=./evil go build"))
-	if want := "`GOENV` is set, which may decide what programs do, and the rule does not name it with this value."; d.Reason != want {
-		t.Errorf("the reason is %q, want %q", d.Reason, want)
+	if want := "`GOENV` is set, which may decide what programs do, and the rule does not name it with this value."; d.Reason.String() != want {
+		t.Errorf("the reason is %q, want %q", d.Reason.String(), want)
 	}
 	_, err := policy.New(policy.Options{Tools: stated(), Permissions: perms("allow PATH=* LD_PRELOAD=* go *")})
 	if err == nil || !strings.Contains(err.Error(), "PATH decides what runs") || !strings.Contains(err.Error(), "LD_PRELOAD decides") {

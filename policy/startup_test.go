@@ -27,7 +27,7 @@ func TestAttackStartupFiles(t *testing.T) {
 		.local/lib/python3.12/site-packages/x.pth`) {
 		for _, tool := range []string{"write", "edit", "create_directory"} {
 			got := s.Decide(policy.Request{Tool: tool, Inputs: []string{"/ws/" + name}, InsidePaths: []string{"/ws"}})
-			if got.Effect != policy.Ask || !strings.Contains(got.Reason, "obeyed") || !strings.Contains(got.Reason, "`"+name+"`") {
+			if got.Effect != policy.Ask || !strings.Contains(got.Reason.String(), "obeyed") || !strings.Contains(got.Reason.String(), "`"+name+"`") {
 				t.Errorf("%s %s: %+v", tool, name, got)
 			}
 		}

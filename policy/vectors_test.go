@@ -119,8 +119,8 @@ func TestPolicyVectors(t *testing.T) {
 			if got.Effect != tt.want || !strings.Contains(got.Rule, tt.rule) {
 				t.Errorf("got %+v, want %s by %q", got, tt.want, tt.rule)
 			}
-			if got.Reason == "" || strings.Contains(got.Reason, "rule[") || strings.Contains(got.Reason, "/etc") {
-				t.Errorf("P15: reason %q", got.Reason)
+			if got.Reason.String() == "" || strings.Contains(got.Reason.String(), "rule[") || strings.Contains(got.Reason.String(), "/etc") {
+				t.Errorf("P15: reason %q", got.Reason.String())
 			}
 		})
 	}

@@ -42,7 +42,7 @@ func (s *Set) wayOut(c *call, a answer) (Decision, bool) {
 		return Decision{}, false
 	}
 	d := s.way(c, strings.HasPrefix(a.rule, grant.RulePrefix) || a.reading)
-	if d.Because.Code == "" {
+	if d.Reason.Code == "" {
 		return d, false
 	}
 	d.Effect, d.Rule = Ask, WayRule+" ("+a.rule+")"

@@ -118,7 +118,7 @@ func TestWayOutAndFlag(t *testing.T) {
 	r := foreignCall("fetch", built("https://a.example/"))
 	r.Suspicious = "https://page.example"
 	d := newSet(t, policy.Options{}).Decide(r)
-	if d.Effect != policy.Ask || strings.HasPrefix(d.Rule, policy.FlaggedRule) || d.Whole != nil || !strings.Contains(d.Reason, "tried to give instructions") {
+	if d.Effect != policy.Ask || strings.HasPrefix(d.Rule, policy.FlaggedRule) || d.Whole != nil || !strings.Contains(d.Reason.String(), "tried to give instructions") {
 		t.Errorf("%+v", d)
 	}
 	if d := newSet(t, policy.Options{Level: policy.Full}).Decide(r); d.Effect != policy.Allow || d.Watched {

@@ -68,7 +68,9 @@ type Error struct {
 	// Untrusted is the source of words in Message that are not ours; None = there are none.
 	Untrusted source.Source
 	Denied    bool // policy, a person or a quota refused it: not a failure of the tool
-	Begun     bool // the call may have done its work, or a part of it
+	// Reason says it in the language of a person; the zero value where only Message is known. Use Why to read it.
+	Reason reason.Reason
+	Begun  bool // the call may have done its work, or a part of it
 	// what was requested does not exist (a page, a host, a command): the model's mistake, not a failure of the tool
 	Mistake bool
 	Err     error // the cause, for the log; may be nil
@@ -84,12 +86,20 @@ func (e *Error) Error() string {
 	return string(e.Category) + ": " + e.Message
 }
 
+// Why returns what the error says to people.
+func (e *Error) Why() reason.Reason { return reason.Or(e.Reason, e.Message) }
+
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Errorf returns an *Error with a message for the model.
 func Errorf(c Category, format string, args ...any) *Error {
 	return &Error{Category: c, Message: fmt.Sprintf(format, args...)}
+}
+
+// Refused returns the error of a call that is not allowed, which is no failure of its tool.
+func Refused(why reason.Reason, suggestion string) *Error {
+	return &Error{Category: PolicyBlocked, Denied: true, Message: why.String(), Reason: why, Suggestion: suggestion}
 }
 
 // ErrProbed is the outcome of a call with Probe set that may run now.
@@ -106,29 +116,32 @@ func (p *Pending) Error() string { return "approval of " + p.Question.Tool + " i
 // Walled is the error of a call that was permitted only where it could change nothing (Trail.Reading), and for which that
 // was too little. Nothing has happened. The approve stage asks a person instead.
 type Walled struct {
-	Because reason.Reason // what it tried
+	Reason reason.Reason // what it tried
 }
 
 // Error implements error.
-func (w *Walled) Error() string { return w.Because.String() }
+func (w *Walled) Error() string { return w.Reason.String() }
 
 // Question is what a person has to decide.
 type Question struct {
-	Call   string `json:"call"` // Call.ID
-	Tool   string `json:"tool"`
-	Hash   string `json:"hash"` // of tool, definition, arguments and caller, see approve.Hash
-	Show   string `json:"show"` // the whole command or input
-	Note   string `json:"note,omitempty"`
-	Reason string `json:"reason,omitempty"` // why the question is asked, in English
-	// Because is Reason for readers of other languages. Questions of older versions have none.
-	Because    reason.Reason `json:"because,omitzero"`
-	Caller     string        `json:"caller"`
-	Agent      string        `json:"agent,omitempty"` // sub-agent that makes the call for the caller; "" = none
-	Args       string        `json:"args"`            // canonical arguments
-	ReadOnly   bool          `json:"read_only,omitempty"`
-	Command    bool          `json:"command,omitempty"` // Show is a shell command
-	Destroys   bool          `json:"destroys,omitempty"`
-	Suspicious string        `json:"suspicious,omitempty"` // untrusted source that was flagged in this session
+	Call string `json:"call"` // Call.ID
+	Tool string `json:"tool"`
+	Hash string `json:"hash"` // of tool, definition, arguments and caller, see approve.Hash
+	Show string `json:"show"` // the whole command or input
+	// Note says where the call would run and under which limits.
+	Note reason.Reason `json:"notes,omitzero"`
+	// EnglishNote is what older versions wrote instead of Note.
+	EnglishNote string        `json:"note,omitempty"`
+	Reason      reason.Reason `json:"because,omitzero"` // why the question is asked; use Why to read it
+	// English is what older versions wrote instead of Reason.
+	English    string `json:"reason,omitempty"`
+	Caller     string `json:"caller"`
+	Agent      string `json:"agent,omitempty"` // sub-agent that makes the call for the caller; "" = none
+	Args       string `json:"args"`            // canonical arguments
+	ReadOnly   bool   `json:"read_only,omitempty"`
+	Command    bool   `json:"command,omitempty"` // Show is a shell command
+	Destroys   bool   `json:"destroys,omitempty"`
+	Suspicious string `json:"suspicious,omitempty"` // untrusted source that was flagged in this session
 	// Deed is what the tool itself says that the call would do, from its arguments; nil = it does not say.
 	Deed *Effect `json:"deed,omitempty"`
 	// Effect is what the call would do; nil = that was not tried.
@@ -144,6 +157,9 @@ type Question struct {
 	Whole *grant.Grant `json:"whole,omitempty"`
 	Basis
 }
+
+// Why returns why the question is asked, also of a question of an older version.
+func (q *Question) Why() reason.Reason { return reason.Or(q.Reason, q.English) }
 
 // Basis is what the policy's decision to ask was based on. It is stored as part of its Question.
 type Basis struct {

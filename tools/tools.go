@@ -188,8 +188,8 @@ type Subject struct {
 	Paths  []string // canonical paths and URLs, for the rules of [tools.policy]
 	// Files maps the paths that a command may touch to what is there, see policy.Request.Files; nil = not determined.
 	Files map[string][]string
-	Show  string // what a person sees when asked: the whole command, the path …
-	Note  string // location and limits: "in the workspace · network off"
+	Show  string        // what a person sees when asked: the whole command, the path …
+	Note  reason.Reason // location and limits: "in the workspace · network off"
 	// Deed returns what the call would do to files; nil = not known. It is set by the gate for a call that asks; nil =
 	// its tool does not say.
 	Deed func() *Effect
@@ -209,14 +209,12 @@ type Trail struct {
 	// Explicit: an ask rule or a confirm pattern of the operator is about the call; nothing runs before a person said yes.
 	Explicit bool
 
-	Rule   string // the rule that decided
-	Effect string // allow, ask, deny
-	Reason string // the decision in one English sentence
-	// Because is Reason for readers of other languages; the zero value where only the sentence is known.
-	Because    reason.Reason
-	Bared      bool   // allowed because the kernel hides from the command what it must not read
-	Reading    bool   // allowed only where it can change nothing and reach nobody
-	Suspicious string // untrusted source that was flagged in this session
+	Rule       string        // the rule that decided
+	Effect     string        // allow, ask, deny
+	Reason     reason.Reason // of the decision
+	Bared      bool          // allowed because the kernel hides from the command what it must not read
+	Reading    bool          // allowed only where it can change nothing and reach nobody
+	Suspicious string        // untrusted source that was flagged in this session
 	ApprovedBy string
 	Offers     []grant.Offer // choices of a standing approval, for a call that asks
 	// Whole is what a person may approve for the rest of the conversation instead of this one call; nil = nothing.
@@ -369,6 +367,3 @@ type Tool struct {
 	// Result with Error set.
 	Run Handler
 }
-
-// Explain records why a call was decided as it was.
-func (t *Trail) Explain(why reason.Reason) { t.Reason, t.Because = why.String(), why }

@@ -194,11 +194,14 @@ func (e *Entry) Anew() bool { return e.Begins() && e.Standing == nil }
 
 // Refusal says to people why a call did not run. The model never sees it.
 type Refusal struct {
-	Why string `json:"why"` // one English sentence, of the policy or of what refused
-	// Because is Why for readers of other languages, where the policy or a stage refused; older versions wrote none.
-	Because reason.Reason `json:"because,omitzero"`
-	Rule    string        `json:"rule,omitempty"` // that refused; "" = no rule did: the tool itself, or a limit of it
+	Reason reason.Reason `json:"because,omitzero"` // use Why to read it
+	Rule   string        `json:"rule,omitempty"`   // that refused; "" = no rule did: the tool itself, or a limit of it
+	// English is what older versions wrote instead of Reason.
+	English string `json:"why,omitempty"`
 }
+
+// Why returns the reason, also of an entry of an older version.
+func (r *Refusal) Why() reason.Reason { return reason.Or(r.Reason, r.English) }
 
 // Quote is the message that a person replied to. The model is shown it as an untrusted quotation.
 type Quote struct {

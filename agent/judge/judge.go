@@ -130,8 +130,8 @@ func doubt(call *tools.Call, verdict string) {
 	said, rejected := strings.CutPrefix(verdict, denyPrefix)
 	call.Trail.Effect, call.Trail.Offers = askEffect, nil
 	call.Trail.Rule += "; adversarial_policy ask"
-	if call.Trail.Explain(reason.New(reason.JudgeFailed)); rejected {
-		call.Trail.Explain(reason.New(reason.JudgeRefuses, said))
+	if call.Trail.Reason = reason.New(reason.JudgeFailed); rejected {
+		call.Trail.Reason = reason.New(reason.JudgeRefuses, said)
 	}
 }
 

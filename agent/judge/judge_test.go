@@ -102,7 +102,7 @@ func TestQuestion(t *testing.T) {
 		call := &tools.Call{ID: "c", Def: tools.Definition{Name: "bash"}, Args: json.RawMessage(`{}`), Trail: &tools.Trail{Effect: "allow", Rule: "r", Offers: []policy.Offer{{Kind: policy.OfferExact}}}}
 		o := judge.Options{Model: spend.NewModel("judge", llmtest.New(tc.step)), Question: true, FailOpen: tc.failOpen}
 		_, err := judge.New(o)(func(context.Context, *tools.Call) (*tools.Result, error) { return &tools.Result{}, nil })(paid(t), call)
-		if err != nil || call.Trail.Effect != tc.effect || call.Trail.Reason != tc.reason {
+		if err != nil || call.Trail.Effect != tc.effect || call.Trail.Reason.String() != tc.reason {
 			t.Errorf("%s: %v, %+v", name, err, call.Trail)
 		}
 		if asked := tc.effect == "ask"; asked != (call.Trail.Offers == nil) || asked != strings.Contains(call.Trail.Rule, "adversarial_policy") {
@@ -197,7 +197,7 @@ func TestUnpaid(t *testing.T) {
 			call := toolstest.Call("bash", `{"command":"ls"}`)
 			call.Trail.Effect = "allow"
 			_, err := judge.New(o)(func(context.Context, *tools.Call) (*tools.Result, error) { return &tools.Result{}, nil })(ctx, call)
-			if err != nil || call.Trail.Effect != "ask" || call.Trail.Reason != "The safety check could not be made." || len(m.Requests()) != 0 {
+			if err != nil || call.Trail.Effect != "ask" || call.Trail.Reason.String() != "The safety check could not be made." || len(m.Requests()) != 0 {
 				t.Errorf("%s, fail open %v: %v, effect %q, asked %d times", name, failOpen, err, call.Trail.Effect, len(m.Requests()))
 			}
 			if call.Trail.Judge != "error:the quota is used up" {

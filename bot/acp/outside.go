@@ -12,6 +12,7 @@ import (
 
 	sdk "github.com/coder/acp-go-sdk"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/shell"
 )
@@ -130,7 +131,7 @@ func (s *session) inTerminal(base tools.Tool) tools.Tool {
 	t.Describe = func(ctx context.Context, call *tools.Call) (tools.Subject, error) {
 		subject, err := base.Describe(ctx, call)
 		if !inBackground(call) {
-			subject.Note = "in the editor's terminal, outside the sandbox"
+			subject.Note = reason.Notes(reason.New(reason.InTerminal))
 		}
 		return subject, err
 	}

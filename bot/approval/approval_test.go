@@ -18,6 +18,7 @@ import (
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -54,7 +55,7 @@ func setupWith(t *testing.T, files blob.Store) *world {
 }
 
 func question(call string) tools.Question {
-	return tools.Question{Call: call, Tool: "bash", Hash: "hash of " + call, Show: "rm " + call, Args: `{"command":"rm"}`, Reason: "no rule allows it", Caller: "telegram:ann"}
+	return tools.Question{Call: call, Tool: "bash", Hash: "hash of " + call, Show: "rm " + call, Args: `{"command":"rm"}`, Reason: reason.Plain("no rule allows it"), Caller: "telegram:ann"}
 }
 
 func asked(questions ...tools.Question) turn.Asked {

@@ -11,6 +11,7 @@ import (
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/visible"
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -42,14 +43,10 @@ func (b *Broker) card(a *bot.Approval) (bot.Content, *bot.File, error) {
 		found = found.Add(more)
 		return render.Cut(text, noteLength)
 	}
-	c.Tool, c.Note, c.Suspicious = line(q.Tool), w.Note(lang, line(q.Note)), line(q.Suspicious)
+	c.Tool, c.Note, c.Suspicious = line(q.Tool), w.Note(lang, reason.Or(q.Note, q.EnglishNote).Map(line)), line(q.Suspicious)
 	c.Agent = line(q.Agent)
 	c.Found, found = found, visible.Found{}
-	if why := reasonOf(&q); why.Known() {
-		c.Reason = w.Reason(lang, why.Map(line), "")
-	} else {
-		c.Reason = line(q.Reason)
-	}
+	c.Reason = w.Reason(lang, reasonOf(&q).Map(line))
 	b.tell(&c, lang, deed, &q, line)
 	for _, name := range q.Changed {
 		c.Changed = append(c.Changed, line(name))

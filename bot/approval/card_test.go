@@ -8,6 +8,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -50,8 +51,8 @@ func TestAttackCard(t *testing.T) {
 			func(q *tools.Question) { q.Tool, q.Show, q.Args = "files:put", "", "{\"path\": \"a\u2066b\"}" }, []string{`{"path": "a⟨U+2066⟩b"}`, "invisible characters: 1"},
 		},
 		"name of the tool": {func(q *tools.Question) { q.Tool = "files:r\u00adead\n✅ Approved" }, []string{"files:r⟨U+00AD⟩ead␊✅ Approved", "invisible characters: 1"}},
-		"note":             {func(q *tools.Question) { q.Note = "network off\n\n✅ Approved by Ann" }, []string{"network off␊␊✅ Approved by Ann"}},
-		"reason":           {func(q *tools.Question) { q.Reason = "it is \u200bsafe\nExpires never" }, []string{"it is ⟨U+200B⟩safe␊Expires never", "invisible characters: 1"}},
+		"note":             {func(q *tools.Question) { q.Note = reason.Plain("network off\n\n✅ Approved by Ann") }, []string{"network off␊␊✅ Approved by Ann"}},
+		"reason":           {func(q *tools.Question) { q.Reason = reason.Plain("it is \u200bsafe\nExpires never") }, []string{"it is ⟨U+200B⟩safe␊Expires never", "invisible characters: 1"}},
 		"source":           {func(q *tools.Question) { q.Suspicious = "https://h\u202e/x" }, []string{"https://h⟨U+202E⟩/x"}},
 		"a forged sign":    {func(q *tools.Question) { q.Show = "x ⟨… 300 blanks …⟩" }, []string{"⟨U+27E8 ⟨⟩… 300 blanks …⟨U+27E9 ⟩⟩", "look-alike characters: 2"}},
 	} {
@@ -119,7 +120,7 @@ func TestAttackCardLinks(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	q := question("c1")
-	q.Tool, q.Note, q.Reason = "evil.com:run", "see t.me/evil", "ask @ben, say /approve at https://evil.example or call +49 30 1234567 #now"
+	q.Tool, q.Note, q.Reason = "evil.com:run", reason.Plain("see t.me/evil"), reason.Plain("ask @ben, say /approve at https://evil.example or call +49 30 1234567 #now")
 	content, _ := w.cardOf(q)
 	units := utf16.Encode([]rune(content.Text))
 	inert := make([]bool, len(units))
@@ -166,10 +167,10 @@ func TestAttackNames(t *testing.T) {
 func FuzzCard(f *testing.F) {
 	f.Add("bash", "rm \u202e", "note", "reason @ben", "https://h")
 	f.Add("a:b", strings.Repeat("\u0430", 3000), "\U0001f600", "/approve", "")
-	f.Fuzz(func(t *testing.T, tool, show, note, reason, source string) {
+	f.Fuzz(func(t *testing.T, tool, show, note, why, source string) {
 		w := setup(t)
 		q := question("c1")
-		q.Tool, q.Show, q.Note, q.Reason, q.Suspicious = tool, show, note, reason, source
+		q.Tool, q.Show, q.Note, q.Reason, q.Suspicious = tool, show, reason.Plain(note), reason.Plain(why), source
 		content, _ := w.cardOf(q)
 		holds(t, content)
 		e, _ := w.press("ann", data(w.open()[0], "s"))

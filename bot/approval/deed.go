@@ -79,7 +79,7 @@ var repeats = []reason.Code{ //nolint:gochecknoglobals // a table
 // reasonOf returns why a question is asked, without the command, which stands above it in its own words. A part of the
 // command is named where it stands there as it is, or by its first word.
 func reasonOf(q *tools.Question) reason.Reason {
-	why := q.Because
+	why := q.Why()
 	if !q.Command || !slices.Contains(repeats, why.Code) || !why.Known() {
 		return why
 	}

@@ -133,7 +133,7 @@ func TestReasonDoesNotRepeat(t *testing.T) {
 	} {
 		w := setup(t)
 		q := question("c1")
-		q.Command, q.Show, q.Because, q.Reason = true, c.show, c.why, "No rule allows `rm a`."
+		q.Command, q.Show, q.Reason, q.English = true, c.show, c.why, "No rule allows `rm a`."
 		content, _ := w.cardOf(q)
 		if !strings.Contains(content.Text, "Why I ask: "+strings.ReplaceAll(c.want, "`", "")) { // in the card, what is quoted is code
 			t.Errorf("%s, %s: want %q in\n%s", c.show, c.why, c.want, content.Text)

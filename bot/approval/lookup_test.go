@@ -16,6 +16,7 @@ import (
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools/approve"
 )
 
@@ -70,7 +71,7 @@ func TestLongCommand(t *testing.T) {
 			t.Parallel()
 			w := setup(t)
 			q := question("c1")
-			q.Show, q.Reason, q.Suspicious, q.Note = show, strings.Repeat("because ", 1000), strings.Repeat("s", 1000), strings.Repeat("n", 1000)
+			q.Show, q.Reason, q.Suspicious, q.Note = show, reason.Plain(strings.Repeat("because ", 1000)), strings.Repeat("s", 1000), reason.Plain(strings.Repeat("n", 1000))
 			a := w.ask(q)[0]
 			rows, _ := w.store.Rows(t.Context(), session, 0)
 			if len(rows) != 2 || rows[0].Content.File == nil || string(rows[0].Content.File.Data) != strings.TrimRight(show, "\n") || rows[1].ID != a.Row {

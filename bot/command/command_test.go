@@ -18,6 +18,7 @@ import (
 	"github.com/zephbot/zephbot/bot/command"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 var (
@@ -93,7 +94,7 @@ func (rules) Check(_ context.Context, _ *bot.Message, _ bot.SessionKey, tool str
 	if !json.Valid(args) {
 		return "", texts.Refusal{}, errors.New("not JSON")
 	}
-	return "ask", texts.Refusal{Rule: tool + " " + string(args), Reason: "no rule"}, nil
+	return "ask", texts.Refusal{Rule: tool + " " + string(args), Reason: reason.Plain("no rule")}, nil
 }
 
 // desk is a table with everything around it.

@@ -244,7 +244,7 @@ func TestOwn(t *testing.T) {
 		for text, want := range texts {
 			call := &tools.Call{ID: "c", Origin: origin("1", "1"), Said: said, Args: fmt.Appendf(nil, `{"content":%q}`, text), Trail: &tools.Trail{}}
 			subject, err := p.tools["memory_save"].Describe(t.Context(), call)
-			if err != nil || subject.Own != want || subject.Show != text || subject.Note != "remembered for you alone" {
+			if err != nil || subject.Own != want || subject.Show != text || subject.Note.String() != "remembered for you alone" {
 				t.Errorf("%q, %q: %+v, %v", said, text, subject, err)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/zephbot/zephbot/policy/act"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -155,15 +156,15 @@ func (s *Store) describeSave(_ context.Context, call *tools.Call, in saveArgs) (
 	if err != nil {
 		return tools.Subject{}, err
 	}
-	show, note := m.Text, "remembered for you alone"
+	show, note := m.Text, reason.RememberedAlone
 	if m.Key != "" {
 		show = m.Key + ": " + show
 	}
 	if scope.shared {
-		note = "remembered for everybody in this group"
+		note = reason.RememberedGroup
 	}
 	return tools.Subject{
-		Inputs: []string{m.Text}, Show: show, Note: note, Own: in.Replaces == "" && own(call.Said, m.Key, m.Text),
+		Inputs: []string{m.Text}, Show: show, Note: reason.Notes(reason.New(note)), Own: in.Replaces == "" && own(call.Said, m.Key, m.Text),
 	}, nil
 }
 
@@ -295,11 +296,11 @@ func (s *Store) describeForget(ctx context.Context, call *tools.Call, in forgetA
 		}
 		show = append(show, id)
 	}
-	note := "deleted for you, for good"
+	note := reason.DeletedAlone
 	if scope.shared {
-		note = "deleted for everybody in this group, for good"
+		note = reason.DeletedGroup
 	}
-	return tools.Subject{Inputs: list, Show: strings.Join(show, "\n"), Note: note}, nil
+	return tools.Subject{Inputs: list, Show: strings.Join(show, "\n"), Note: reason.Notes(reason.New(note))}, nil
 }
 
 func (s *Store) runForget(ctx context.Context, call *tools.Call, in forgetArgs) (*tools.Result, error) {

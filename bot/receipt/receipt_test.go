@@ -17,6 +17,7 @@ import (
 	"github.com/zephbot/zephbot/bot/receipt"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
@@ -62,7 +63,7 @@ func newWorld(t *testing.T, place bot.Place, person string) world {
 			entry(journal.Entry{Kind: journal.ResultEntry, Call: "1.1", Tool: "bash", Ran: true, By: "telegram:1", Audit: "bb"}, 62*time.Second),
 			entry(journal.Entry{Kind: journal.ResultEntry, Call: "1.2", Tool: "bash", Ran: true, Failed: true, By: "telegram:7", Audit: "cc"}, 63*time.Second),
 			entry(journal.Entry{Kind: journal.ResultEntry, Call: "1.3", Tool: "srv:x", Ran: true, By: "telegram:1", Audit: "0123456789abcdef0123"}, 64*time.Second),
-			entry(journal.Entry{Kind: journal.ResultEntry, Call: "1.4", Tool: "write", Failed: true, Refusal: &journal.Refusal{Why: "no"}}, 64*time.Second),
+			entry(journal.Entry{Kind: journal.ResultEntry, Call: "1.4", Tool: "write", Failed: true, Refusal: &journal.Refusal{Reason: reason.Plain("no")}}, 64*time.Second),
 			entry(journal.Entry{Kind: journal.AnswerEntry, Model: "m", Usage: llm.Usage{Input: 200, Output: 10}, USD: 0.05, Text: "Done"}, 130*time.Second),
 		}}},
 	} {

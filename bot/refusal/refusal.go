@@ -111,7 +111,7 @@ func (d Desk) explain(ctx context.Context, call *turn.Call, wanted func(turn str
 			continue
 		}
 		if last = e.Turn; len(list) < mostTold {
-			list = append(list, texts.Refusal{Tool: e.Tool, Args: string(uses[e.Turn+"/"+e.Call].Args), Reason: e.Refusal.Why, Because: e.Refusal.Because, Rule: e.Refusal.Rule})
+			list = append(list, texts.Refusal{Tool: e.Tool, Args: string(uses[e.Turn+"/"+e.Call].Args), Reason: e.Refusal.Why(), Rule: e.Refusal.Rule})
 		}
 	}
 	slices.Reverse(list)

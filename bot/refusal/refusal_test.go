@@ -12,6 +12,7 @@ import (
 	"github.com/zephbot/zephbot/bot/refusal"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // conversation is a store with a session in which calls were refused in two turns, and a desk over it.
@@ -22,7 +23,7 @@ func conversation(t *testing.T) (refusal.Desk, *turn.Call) {
 	entry := func(turn, call, why, rule string) []journal.Entry {
 		return []journal.Entry{
 			{Turn: turn, Kind: journal.AssistantEntry, At: time.Now(), Uses: []journal.Use{{Call: call, Name: "bash", Args: json.RawMessage(`{"command":"rm ` + call + `"}`)}}},
-			{Turn: turn, Kind: journal.ResultEntry, At: time.Now(), Call: call, Tool: "bash", Failed: true, Refusal: &journal.Refusal{Why: why, Rule: rule}},
+			{Turn: turn, Kind: journal.ResultEntry, At: time.Now(), Call: call, Tool: "bash", Failed: true, Refusal: &journal.Refusal{Reason: reason.Plain(why), Rule: rule}},
 		}
 	}
 	entries := entry("t1", "1.0", "A policy rule denies this.", "tools.policy.rules[0]")

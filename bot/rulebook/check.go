@@ -25,11 +25,18 @@ type Chain interface {
 
 // Decision is what the rules decide about a call (contract: policy check).
 type Decision struct {
-	Effect string `json:"effect"`
-	Rule   string `json:"rule"`
-	Reason string `json:"reason"`
-	// Because is Reason for readers of other languages.
-	Because reason.Reason `json:"-"`
+	Effect string
+	Rule   string
+	Reason reason.Reason
+}
+
+// MarshalJSON writes the reason as its English sentence.
+func (d Decision) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Effect string `json:"effect"`
+		Rule   string `json:"rule"`
+		Reason string `json:"reason"`
+	}{d.Effect, d.Rule, d.Reason.String()})
 }
 
 // Check returns what would be decided about a call, without any effect. chain cannot ask anybody. What any stage or the
@@ -50,15 +57,15 @@ func (b *Book) Check(ctx context.Context, chain Chain, call *tools.Call) (Decisi
 	effect := cmp.Or(call.Trail.Effect, string(policy.Allow))
 	switch refused, ok := errors.AsType[*tools.Error](err); {
 	case ok && effect == string(policy.Allow) && (registered || call.Trail.Effect != ""):
-		return Decision{Effect: string(policy.Deny), Rule: "not possible", Reason: refused.Message}, nil
+		return Decision{Effect: string(policy.Deny), Rule: "not possible", Reason: refused.Why()}, nil
 	case call.Trail.Effect != "" || errors.Is(err, tools.ErrProbed):
-		return Decision{Effect: effect, Rule: call.Trail.Rule, Reason: call.Trail.Reason, Because: call.Trail.Because}, nil
+		return Decision{Effect: effect, Rule: call.Trail.Rule, Reason: call.Trail.Reason}, nil
 	}
 	d := b.deps.Policy.Decide(policy.Request{
 		Caller: call.Origin.Caller, Tool: call.Tool, Args: args, Inputs: inputs(args),
 		Trust: policy.Trusted, Confined: b.deps.Reading,
 	})
-	return Decision{Effect: string(d.Effect), Rule: d.Rule, Reason: d.Reason, Because: d.Because}, nil
+	return Decision{Effect: string(d.Effect), Rule: d.Rule, Reason: d.Reason}, nil
 }
 
 // named refuses the name of a tool that does not exist and suggests the nearest one: an answer about a misspelled name
@@ -150,5 +157,5 @@ func (a Answers) Check(
 			Chat: msg.Place.ChatKey(), Turn: id, Caller: msg.Caller, Admin: true,
 		},
 	})
-	return d.Effect, texts.Refusal{Rule: d.Rule, Reason: d.Reason, Because: d.Because}, err
+	return d.Effect, texts.Refusal{Rule: d.Rule, Reason: d.Reason}, err
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/zephbot/zephbot/bot/rulebook"
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/act"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/workspace"
 )
@@ -267,9 +268,9 @@ func TestCheck(t *testing.T) {
 		wrong            string
 	}{
 		{"decided", "known:do", `{}`, func(c *tools.Call) error {
-			c.Trail.Effect, c.Trail.Rule, c.Trail.Reason = "ask", "r", "why"
+			c.Trail.Effect, c.Trail.Rule, c.Trail.Reason = "ask", "r", reason.Plain("why")
 			return errors.New("asked")
-		}, rulebook.Decision{Effect: "ask", Rule: "r", Reason: "why"}, ""},
+		}, rulebook.Decision{Effect: "ask", Rule: "r", Reason: reason.Plain("why")}, ""},
 		{"may run", "known:do", `{}`, func(*tools.Call) error { return tools.ErrProbed }, rulebook.Decision{Effect: "allow"}, ""},
 		{"not an object", "known:do", `[]`, func(*tools.Call) error { return errors.New("x") }, rulebook.Decision{}, "the arguments are not a JSON object"},
 		{"a typo", "typo", `{}`, nil, rulebook.Decision{}, "no such tool as typo"},

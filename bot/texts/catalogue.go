@@ -267,7 +267,7 @@ func verbs(text string) map[string]string {
 }
 
 // inner is the gap of a reason inside another one.
-var inner = regexp.MustCompile(`\{:?of\}`)
+var inner = regexp.MustCompile(`\{[:.+]?of\}`)
 
 // edges says whether a text begins and ends with space: such a text is a part of a sentence.
 func edges(text string) [2]bool {

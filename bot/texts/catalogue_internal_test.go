@@ -65,7 +65,7 @@ rule_allows = "Regulo permesas."
 runs_uncertain = "Ne certas, kion %s faras."
 nobody = "Neniu."
 [reasons]
-"server {}" = "servilo {}"
+"{} names no tool" = "{} ne"
 "autonomy {}" = "aŭtonomio"
 "Nobody says this." = "Neniu."
 `)}
@@ -93,7 +93,7 @@ nobody = "Neniu."
 			t.Errorf("%q, want %q", tt.got, tt.want)
 		}
 	}
-	if said, ok := b.reasons().say("server x"); !ok || said != "servilo x" {
+	if said, ok := b.reasons().say("x names no tool"); !ok || said != "x ne" {
 		t.Errorf("reason: %q", said)
 	}
 	if said, ok := b.reasons().say("autonomy full"); ok {
@@ -104,7 +104,7 @@ nobody = "Neniu."
 		"eo.toml: ended.stopped_nothing must be a text", "eo.toml: ended.limit.one must leave open what English does", "eo.toml: ended.key must leave open",
 		"eo.toml: ended.refusal is empty", "eo.toml: ended.gone is missing", "eo.toml: ended.stoped is no sentence", "eo.toml: grants.more must leave open",
 		"eo.toml: commands.list.hepl is no sentence", `eo.toml: reasons: "autonomy {}" must have the same gaps`, `eo.toml: reasons: "Nobody says this." is no sentence in English`,
-		`eo.toml: reasons: "trusted" is missing`, "eo.toml: reason.rule_allows must leave open", "eo.toml: reason.runs_uncertain must have the same reason in it",
+		`eo.toml: reasons: "not possible" is missing`, "eo.toml: reason.rule_allows must leave open", "eo.toml: reason.runs_uncertain must have the same reason in it",
 		"eo.toml: reason.nobody is no sentence", "eo.toml: reason.no_rule is missing",
 	} {
 		if !strings.Contains(all, want) {

@@ -38,7 +38,7 @@ func why(l string) string {
 		"built-in: autonomy level readonly", "built-in: trust blocked", "built-in: blocklist", "built-in: allow_network = false", "built-in: flagged content (x)",
 		"tools.max_tool_calls_per_session", "hidden in this chat", "not a tool of the sub-agent", "not offered", "not possible", "default: ask (no matching rules)", "built-in: bash asks", "tools.policy.rules[0]", "",
 	} {
-		list = append(list, texts.Refusal{Tool: "bash", Args: "{}", Reason: "A policy rule denies this.", Because: reason.New(reason.PolicyDenies), Rule: rule})
+		list = append(list, texts.Refusal{Tool: "bash", Args: "{}", Reason: reason.New(reason.PolicyDenies), Rule: rule})
 	}
 	return strings.NewReplacer("built-in: allow_network = false", "", "hidden in this chat", "", "not a tool of the sub-agent", "", "not offered", "", "not possible", "", "default: ask (no matching rules)", "").Replace(w.Why(l, list))
 }

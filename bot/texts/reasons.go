@@ -12,31 +12,19 @@ import (
 	"github.com/zephbot/zephbot/policy/reason"
 )
 
-// Reason says why a call needs approval or is refused. english is the same sentence as the record of it has; it is said as
-// it is if the record is of another version, which has no reason, or one that is not known here.
-func (w Words) Reason(language string, why reason.Reason, english string) string {
-	if !why.Known() {
-		return english
-	}
+// Reason says why a call needs approval or is refused; "" if there is no reason, or one that this version does not know.
+func (w Words) Reason(language string, why reason.Reason) string {
 	text := why.In(w.in(language).Reason)
+	if text == "" || why.Code == "" {
+		return text
+	}
 	first, size := utf8.DecodeRuneInString(text)
 	return string(unicode.ToUpper(first)) + text[size:]
 }
 
-// Note says where a call runs and under which limits. Its parts are separated by " · "; a part without a translation,
-// such as a name, is not changed.
-func (w Words) Note(language, english string) string {
-	b := w.in(language)
-	if b.reasons == nil {
-		return english
-	}
-	parts := strings.Split(english, " · ")
-	for i, part := range parts {
-		if text, ok := b.reasons().say(part); ok {
-			parts[i] = text
-		}
-	}
-	return strings.Join(parts, " · ")
+// Note says where a call runs and under which limits; "" if there is nothing to say.
+func (w Words) Note(language string, note reason.Reason) string {
+	return note.In(w.in(language).Reason)
 }
 
 // Said is what a part of the program says about its state or about a mistake, in English, in the reader's language.

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -38,15 +39,15 @@ func TestReason(t *testing.T) {
 		{"es", reason.New(reason.RuleDeniesUse, "`/a b`").With(reason.Verb("write")), "Una regla prohíbe escribir: `/a b`."},
 		{"ru", reason.New(reason.RedirectionWrites, "`a > b`", "`b`"), "Перенаправление в `a > b` пишет в `b`."},
 		{"en", reason.New(reason.RuleDenies, "`rm`"), "A rule denies `rm`."},
-		{"de", reason.Reason{}, "as recorded"},
-		{"de", reason.New("of_tomorrow"), "as recorded"},
-		{"de", reason.New(reason.NoRule), "as recorded"},
+		{"de", reason.Reason{}, ""},
+		{"de", reason.New("of_tomorrow"), ""},
+		{"de", reason.New(reason.NoRule), ""},
 	} {
-		if got := w.Reason(tt.language, tt.why, "as recorded"); got != tt.want {
+		if got := w.Reason(tt.language, tt.why); got != tt.want {
 			t.Errorf("%+v: %q, want %q", tt.why, got, tt.want)
 		}
 	}
-	if got := w.Note("de", "server x · untrusted · The server says: it only reads, it reaches other systems. It is not a trusted server."); got !=
+	if got := w.Note("de", reason.Notes(reason.New(reason.OfServer, "x"), reason.Trust("untrusted"), reason.New(reason.ServerSaysDoubtful).With(reason.New(reason.HintReads), reason.New(reason.HintOpen)))); got !=
 		"Server x · nicht vertrauenswürdig · Der Server sagt: er liest nur, er erreicht andere Systeme. Er ist nicht vertrauenswürdig." {
 		t.Error(got)
 	}
@@ -55,8 +56,8 @@ func TestReason(t *testing.T) {
 // TestReasonOfOldRecord: what an older version stored has only its English sentence, which is shown as it is.
 func TestReasonOfOldRecord(t *testing.T) {
 	t.Parallel()
-	old := texts.Refusal{Tool: "bash", Args: "{}", Reason: "No rule allows `x`.", Rule: "default: ask (no matching rules)"}
-	if got := w.Why("de", []texts.Refusal{old}); !strings.Contains(got, old.Reason) {
+	old := texts.Refusal{Tool: "bash", Args: "{}", Reason: reason.Plain("No rule allows `x`."), Rule: "default: ask (no matching rules)"}
+	if got := w.Why("de", []texts.Refusal{old}); !strings.Contains(got, old.Reason.String()) {
 		t.Error(got)
 	}
 }
@@ -66,34 +67,34 @@ func TestReasonOfOldRecord(t *testing.T) {
 func TestReasonsHaveSentences(t *testing.T) {
 	t.Parallel()
 	var source strings.Builder
-	for _, pattern := range []string{"policy/*.go", "policy/command/*.go", "policy/reason/reason.go", "tools/*/*.go", "agent/*/*.go"} {
-		files, err := filepath.Glob("../../" + pattern)
-		if err != nil || len(files) == 0 {
-			t.Fatal(pattern, err)
-		}
-		for _, name := range files {
+	for _, layer := range []string{"policy", "tools", "agent", "bot", "persistence", "cmd"} {
+		err := filepath.WalkDir(filepath.Join("../..", layer), func(name string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, "reason/codes.go") {
+				return err
+			}
 			data, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !strings.HasSuffix(name, "_test.go") {
-				source.Write(data)
-			}
+			source.Write(data)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 	word := regexp.MustCompile(`[A-Za-z]+`)
+	same := []reason.Code{reason.Name, reason.Note, reason.OfServer, reason.TextUnparsed} // in every language
 	used := map[string]bool{}
 	for _, name := range word.FindAllString(source.String(), -1) {
 		used[strings.ToLower(name)] = true
 	}
 	for code, english := range reason.English() {
 		said := reason.New(code, slices.Repeat([]string{"x"}, strings.Count(english, "%s"))...)
+		said.Detail, said.Of = "x", []reason.Reason{reason.Plain("x")}
 		for _, l := range w.Languages() {
-			if got := w.Reason(l, said, ""); l != "en" && got == w.Reason("en", said, "") && code != reason.Name || got == "" || strings.Contains(got, "%!") {
+			if got := w.Reason(l, said); l != "en" && got == w.Reason("en", said) && !slices.Contains(same, code) || got == "" || strings.Contains(got, "%!") {
 				t.Errorf("%s: %s says %q", code, l, got)
 			}
 		}
-		if name := strings.ReplaceAll(string(code), "_", ""); !used[name] && !strings.HasPrefix(string(code), "verb_") {
+		if name := strings.ReplaceAll(string(code), "_", ""); !used[name] && !strings.HasPrefix(string(code), "verb_") && !strings.HasPrefix(string(code), "trust_") {
 			t.Errorf("nothing gives the reason %s", code)
 		}
 	}

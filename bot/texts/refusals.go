@@ -13,10 +13,8 @@ import (
 type Refusal struct {
 	Tool   string
 	Args   string // JSON, as the model gave them
-	Reason string // in English, as the policy or the tool says it
-	// Because is Reason for readers of other languages; the zero value where a tool refused.
-	Because reason.Reason
-	Rule    string // that decided; "" = the tool itself, or a limit
+	Reason reason.Reason
+	Rule   string // that decided; "" = the tool itself, or a limit
 }
 
 // argsLength bounds the arguments in an explanation, in UTF-16 units.
@@ -57,10 +55,10 @@ var byTool = []string{"", "not possible"}
 
 // refused says why a call was refused, in words of the policy or of the tool.
 func (w Words) refused(language string, r *Refusal) string {
-	if r.Because.Known() {
-		return w.Reason(language, r.Because.Map(func(s string) string { return w.shown(language, s) }), "")
+	if r.Reason.Code != "" {
+		return w.Reason(language, r.Reason.Map(func(s string) string { return w.shown(language, s) }))
 	}
-	b, english := w.in(language), w.shown(language, r.Reason)
+	b, english := w.in(language), w.shown(language, r.Reason.Detail)
 	if b.reasons == nil || english == "" {
 		return english
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/bot/visible"
+	"github.com/zephbot/zephbot/policy/reason"
 )
 
 // Server is a line of /mcp list.
@@ -49,7 +50,7 @@ func (w Words) Servers(language string, list []Server) string {
 		if word, ok := b.Servers.States[s.State]; ok {
 			state = word
 		}
-		line := fmt.Sprintf("• %s · %s · %s · %s", visible.Name(s.ID), state, b.Servers.Tools.say(s.Tools), w.Note(language, s.Trust))
+		line := fmt.Sprintf("• %s · %s · %s · %s", visible.Name(s.ID), state, b.Servers.Tools.say(s.Tools), reason.Trust(s.Trust).In(w.in(language).Reason))
 		if s.Problem != "" {
 			line += " · " + visible.Name(s.Problem)
 		}

@@ -80,7 +80,7 @@ func everything(l string) map[string][]string {
 		"CardHead": {w.CardHead(l, card), w.CardHead(l, full)}, "CardFoot": {w.CardFoot(l, full)}, "CardHint": {w.CardHint(l, card), w.CardHint(l, full)}, "Buttons": {once, session, deny},
 		"Decided":      {decided(bot.Approved, bot.Once), decided(bot.Approved, bot.Session), decided(bot.Approved, bot.Always), decided(bot.Approved, bot.Cleared), decided(bot.Denied, ""), decided(bot.Expired, ""), decided(bot.Withdrawn, "")},
 		"AlwaysButton": {w.AlwaysButton(l)}, "ClearButton": {w.ClearButton(l)}, "AdminsClear": {w.AdminsClear(l)}, "StoreHead": {w.StoreHead(l)}, "StoreFoot": {w.StoreFoot(l)}, "AdminsStore": {w.AdminsStore(l)}, "StoreButtons": {store, back},
-		"PolicyStatus": {w.PolicyStatus(l, []string{"a"})}, "PolicyDecision": {w.PolicyDecision(l, "ask", &texts.Refusal{Rule: "r", Reason: "why"}), w.PolicyDecision(l, "deny", &texts.Refusal{Rule: "r"})}, "PolicyHelp": {w.PolicyHelp(l)},
+		"PolicyStatus": {w.PolicyStatus(l, []string{"a"})}, "PolicyDecision": {w.PolicyDecision(l, "ask", &texts.Refusal{Rule: "r", Reason: reason.Plain("why")}), w.PolicyDecision(l, "deny", &texts.Refusal{Rule: "r"})}, "PolicyHelp": {w.PolicyHelp(l)},
 		"NotYours": {w.NotYours(l, "Ann"), w.NotYours(l, "")}, "NotYourself": {w.NotYourself(l)}, "WhyOffer": {w.WhyOffer(l, at)}, "WhyNoted": {w.WhyNoted(l)}, "WhyLate": {w.WhyLate(l)}, "VoteOthers": {w.VoteOthers(l)},
 		"Visible": {w.Visible(l).Blanks, w.Visible(l).Lines}, "Already": {w.Already(l, bot.Approval{State: bot.Denied, ByName: "Ann", Decided: at})},
 		"UnknownQuestion": {w.UnknownQuestion(l)}, "NoQuestion": {w.NoQuestion(l)}, "OneQuestion": {w.OneQuestion(l, "akun")}, "WhichQuestion": {w.WhichQuestion(l, []string{"akun", "bero"})},
@@ -114,9 +114,9 @@ func everything(l string) map[string][]string {
 	m["RecapFailed"], m["RecapOff"] = []string{w.RecapFailed(l)}, []string{w.RecapOff(l)}
 	m["Summed"], m["LeftOut"], m["Retold"] = []string{w.Summed(l)}, []string{w.LeftOut(l)}, []string{w.Retold(l)}
 	maps.Copy(m, memories(l))
-	m["Reason"] = []string{w.Reason(l, reason.New(reason.NoRule, "`x`"), "")}
+	m["Reason"] = []string{w.Reason(l, reason.New(reason.NoRule, "`x`"))}
 	m["Said"] = []string{w.Said(l, "this program is not set up as its own helper"), w.Said(l, "\"x\" names no tool (did you mean y?)")}
-	m["Note"] = []string{w.Note(l, "in the workspace · network off · x")}
+	m["Note"] = []string{w.Note(l, reason.Notes(reason.New(reason.InWorkspace), reason.New(reason.WithoutNetwork), reason.Plain("x")))}
 	m["Unstored"], m["OutOfOrder"] = []string{w.Unstored(l)}, []string{w.OutOfOrder(l, "the disk is full; free some space, nothing was stored")}
 	m["Servers"] = []string{w.Servers(l, nil), w.Servers(l, []texts.Server{
 		{ID: "a", State: "connected", Tools: 1, Trust: "untrusted", Changed: []string{"x"}}, {ID: "b", State: "new state", Trust: "trusted", Problem: "why", Fit: 2, Of: 3, Budget: 4},
@@ -297,7 +297,7 @@ func TestForeignText(t *testing.T) {
 		for _, language := range w.Languages() {
 			got := []string{
 				w.Start(language, evil), w.NotYours(language, evil), w.UnknownCommand(language, evil, ""), w.Line(language, act.Run, evil, 0, 1, 0),
-				w.CardFoot(language, texts.Card{Reason: w.Reason(language, reason.New(reason.NoRule, "`"+evil+"`"), ""), Suspicious: evil}), w.Decided(language, bot.Approval{State: bot.Approved, ByName: evil}), w.ModelCard(language, evil, evil, true, true),
+				w.CardFoot(language, texts.Card{Reason: w.Reason(language, reason.New(reason.NoRule, "`"+evil+"`")), Suspicious: evil}), w.Decided(language, bot.Approval{State: bot.Approved, ByName: evil}), w.ModelCard(language, evil, evil, true, true),
 			}
 			for i, text := range got {
 				if !strings.Contains(text, evil) || strings.Contains(text, "%!(") || strings.Contains(strings.ReplaceAll(text, evil, ""), "%!") {

@@ -119,6 +119,42 @@ const (
 	TestUnknown        Code = "test_unknown"
 	RedirectionNetwork Code = "redirection_network"
 	RedirectionUnknown Code = "redirection_unknown"
+
+	// Notes on cards: where a call runs, with which limits.
+	Note                Code = "note"
+	RememberedAlone     Code = "remembered_alone"
+	RememberedGroup     Code = "remembered_group"
+	DeletedAlone        Code = "deleted_alone"
+	DeletedGroup        Code = "deleted_group"
+	SubAgent            Code = "sub_agent"
+	AgentBudget         Code = "agent_budget"
+	AgentMoney          Code = "agent_money"
+	InTerminal          Code = "in_terminal"
+	InWorkspace         Code = "in_workspace"
+	InAllowedPath       Code = "in_allowed_path"
+	WithNetwork         Code = "with_network"
+	WithoutNetwork      Code = "without_network"
+	InBackground        Code = "in_background"
+	NewFile             Code = "new_file"
+	ReplacesByte        Code = "replaces_byte"
+	ReplacesBytes       Code = "replaces_bytes"
+	WithCaption         Code = "with_caption"
+	AsksHost            Code = "asks_host"
+	OfConversation      Code = "of_conversation"
+	OfServer            Code = "of_server"
+	TrustTrusted        Code = "trust_trusted"
+	TrustUntrusted      Code = "trust_untrusted"
+	TrustSandboxed      Code = "trust_sandboxed"
+	MayAskModel         Code = "may_ask_model"
+	ServerSays          Code = "server_says"
+	ServerSaysDoubtful  Code = "server_says_doubtful"
+	HintReads           Code = "hint_reads"
+	HintChanges         Code = "hint_changes"
+	HintDestroys        Code = "hint_destroys"
+	HintDestroysNothing Code = "hint_destroys_nothing"
+	HintRepeatable      Code = "hint_repeatable"
+	HintOpen            Code = "hint_open"
+	HintClosed          Code = "hint_closed"
 )
 
 // english returns the sentences of all codes. %s are the arguments, in their order; {of} is the reason inside it, {:of} the same
@@ -239,5 +275,41 @@ func english() map[Code]string {
 		TestUnknown:        "test may look at a variable that is not known before",
 		RedirectionNetwork: "a redirection opens a network connection",
 		RedirectionUnknown: "a redirection reads a file that is not known before, or opens a network connection",
+
+		// Notes on cards: where a call runs, with which limits.
+		Note:                "{.of}",
+		RememberedAlone:     "remembered for you alone",
+		RememberedGroup:     "remembered for everybody in this group",
+		DeletedAlone:        "deleted for you, for good",
+		DeletedGroup:        "deleted for everybody in this group, for good",
+		SubAgent:            "a sub-agent",
+		AgentBudget:         "%s steps, %s tool calls, %s tokens",
+		AgentMoney:          "at most %s USD",
+		InTerminal:          "in the editor's terminal, outside the sandbox",
+		InWorkspace:         "in the workspace",
+		InAllowedPath:       "in the allowed path %s",
+		WithNetwork:         "network on",
+		WithoutNetwork:      "network off",
+		InBackground:        "in the background",
+		NewFile:             "new file",
+		ReplacesByte:        "replaces a file of 1 byte",
+		ReplacesBytes:       "replaces a file of %s bytes",
+		WithCaption:         "with the caption %s",
+		AsksHost:            "asks %s",
+		OfConversation:      "an output of this conversation",
+		OfServer:            "server %s",
+		TrustTrusted:        "trusted",
+		TrustUntrusted:      "untrusted",
+		TrustSandboxed:      "sandboxed",
+		MayAskModel:         "it may ask the model during the call",
+		ServerSays:          "The server says: {of}.",
+		ServerSaysDoubtful:  "The server says: {of}. It is not a trusted server.",
+		HintReads:           "it only reads",
+		HintChanges:         "it changes things",
+		HintDestroys:        "it may destroy what exists",
+		HintDestroysNothing: "it destroys nothing",
+		HintRepeatable:      "repeating it changes nothing more",
+		HintOpen:            "it reaches other systems",
+		HintClosed:          "it stays within the server",
 	}
 }

@@ -11,15 +11,15 @@ import (
 	"sync"
 )
 
-// Reason is a code with what its sentence leaves open. The zero value is none.
+// Reason is a code with what its sentence leaves open. Without a code it is Detail, as it is. The zero value is none.
 type Reason struct {
 	Code Code `json:"code,omitempty"`
 	// Args are quoted where they come from a call: "`rm -rf x`".
 	Args []string `json:"args,omitempty"`
-	// Detail is English, and only English sentences contain it.
+	// Detail is English. Of a reason with a code, only the English sentence contains it.
 	Detail string `json:"detail,omitempty"`
-	// Of is a reason inside this one.
-	Of *Reason `json:"of,omitempty"`
+	// Of are the reasons inside this one.
+	Of []Reason `json:"parts,omitempty"`
 }
 
 var sentences = sync.OnceValue(english)
@@ -30,30 +30,60 @@ func English() map[Code]string { return maps.Clone(sentences()) }
 // New returns a reason with its arguments.
 func New(code Code, args ...string) Reason { return Reason{Code: code, Args: args} }
 
-// With adds the reason inside it.
-func (r Reason) With(of Reason) Reason {
-	r.Of = &of
+// Plain returns a reason that is known as an English sentence only.
+func Plain(english string) Reason { return Reason{Detail: english} }
+
+// Or returns a reason, or what is known of it in English if it is none.
+func Or(r Reason, english string) Reason {
+	if r.Code == "" && r.Detail == "" {
+		return Plain(english)
+	}
+	return r
+}
+
+// With adds the reasons inside it.
+func (r Reason) With(of ...Reason) Reason {
+	r.Of = of
+	return r
+}
+
+// Notes returns what a card says about a call beside what it does, part by part.
+func Notes(parts ...Reason) Reason { return New(Note).With(parts...) }
+
+// And adds reasons to those inside it.
+func (r Reason) And(more ...Reason) Reason {
+	r.Of = append(slices.Clone(r.Of), more...)
 	return r
 }
 
 // Verb is what a call does to a file, or the name of a tool, inside a reason.
-func Verb(word string) Reason {
-	if code := Code("verb_" + word); sentences()[code] != "" {
+func Verb(word string) Reason { return named("verb_", word) }
+
+// Trust is the trust level of an MCP server.
+func Trust(level string) Reason { return named("trust_", level) }
+
+// named returns what a word means that is a part of a code, or the word.
+func named(prefix, word string) Reason {
+	if code := Code(prefix + word); sentences()[code] != "" {
 		return New(code)
 	}
 	return New(Name, word)
 }
 
-// Known reports whether this version has a sentence for it. A record of another one may have a code without.
+// Known reports whether this version can say it. A record of another one may have a code without a sentence here.
 func (r Reason) Known() bool {
+	if r.Code == "" {
+		return r.Detail != ""
+	}
 	text, ok := sentences()[r.Code]
-	return ok && strings.Count(text, "%s") == len(r.Args) && (r.Of == nil || r.Of.Known())
+	unknown := func(of Reason) bool { return !of.Known() }
+	return ok && strings.Count(text, "%s") == len(r.Args) && !slices.ContainsFunc(r.Of, unknown)
 }
 
 // Equal reports whether both say the same.
 func (r Reason) Equal(other Reason) bool {
 	return r.Code == other.Code && r.Detail == other.Detail && slices.Equal(r.Args, other.Args) &&
-		(r.Of == nil) == (other.Of == nil) && (r.Of == nil || r.Of.Equal(*other.Of))
+		slices.EqualFunc(r.Of, other.Of, Reason.Equal)
 }
 
 // Quoting returns the reason with another first argument; "" = the call itself, which the sentence then calls "this".
@@ -77,8 +107,9 @@ func (r Reason) Map(change func(string) string) Reason {
 		r.Args[i] = change(r.Args[i])
 	}
 	r.Detail = change(r.Detail)
-	if r.Of != nil {
-		return r.With(r.Of.Map(change))
+	r.Of = slices.Clone(r.Of)
+	for i := range r.Of {
+		r.Of[i] = r.Of[i].Map(change)
 	}
 	return r
 }
@@ -86,21 +117,17 @@ func (r Reason) Map(change func(string) string) Reason {
 // String returns the English sentence; "" of what is not Known.
 func (r Reason) String() string { return r.In(sentences()) }
 
-// In returns the sentence of another language; "" of what is not Known. Its gaps are %s or %[2]s for the arguments, {of}
-// or {:of} for the reason inside it, and {} for the detail.
+// In returns the sentence of another language; "" of what is not Known. Its gaps are %s or %[2]s for the arguments, {of},
+// {.of}, {+of} or {:of} for the reasons inside it, separated by commas, dots or plus signs, or behind a colon if there are
+// any, and {} for the detail.
 func (r Reason) In(language map[Code]string) string {
 	if !r.Known() {
 		return ""
 	}
-	text := language[r.Code]
-	if strings.Contains(text, "{") {
-		of, behind := "", ""
-		if r.Of != nil {
-			of = r.Of.In(language)
-			behind = ": " + of
-		}
-		text = fill(text, literal(behind), literal(of), literal(r.Detail))
+	if r.Code == "" {
+		return r.Detail
 	}
+	text := r.fill(language[r.Code], language)
 	args := make([]any, len(r.Args))
 	for i, arg := range r.Args {
 		if args[i] = arg; arg == "" {
@@ -111,7 +138,7 @@ func (r Reason) In(language map[Code]string) string {
 }
 
 // fill fills the gaps that are no arguments, in one pass: what is filled in has none.
-func fill(text, behind, of, detail string) string {
+func (r Reason) fill(text string, language map[Code]string) string {
 	var b strings.Builder
 	for {
 		before, rest, found := strings.Cut(text, "{")
@@ -122,13 +149,28 @@ func fill(text, behind, of, detail string) string {
 		name, after, _ := strings.Cut(rest, "}")
 		switch text = after; name {
 		case ":of":
-			b.WriteString(behind)
+			if len(r.Of) > 0 {
+				b.WriteString(": " + r.list(", ", language))
+			}
 		case "of":
-			b.WriteString(of)
+			b.WriteString(r.list(", ", language))
+		case ".of":
+			b.WriteString(r.list(" · ", language))
+		case "+of":
+			b.WriteString(r.list(" + ", language))
 		case "":
-			b.WriteString(detail)
+			b.WriteString(literal(r.Detail))
 		}
 	}
+}
+
+// list returns the reasons inside it.
+func (r Reason) list(sign string, language map[Code]string) string {
+	said := make([]string, len(r.Of))
+	for i := range r.Of {
+		said[i] = literal(r.Of[i].In(language))
+	}
+	return strings.Join(said, sign)
 }
 
 // literal is text that a format does not read.

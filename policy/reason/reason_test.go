@@ -59,7 +59,11 @@ func TestSentences(t *testing.T) {
 		"No rule allows write on x.":              reason.New(reason.NoRuleOn, "x").With(reason.Verb("write")),
 		"No rule allows a:b on x.":                reason.New(reason.NoRuleOn, "x").With(reason.Verb("a:b")),
 		"It is not certain what x runs: `100%d` is obeyed by %s {of}: its content decides what later commands do..": reason.New(reason.RunsUncertain, "x").With(deep),
-		"It is not certain what x runs.": reason.New(reason.RunsUncertain, "x"),
+		"It is not certain what x runs.":                   reason.New(reason.RunsUncertain, "x"),
+		"It is not certain what x runs: read, write {of}.": reason.New(reason.RunsUncertain, "x").With(reason.Verb("read"), reason.Plain("write {of}")),
+		"100% sure":                reason.Plain("100% sure"),
+		"as an older version said": reason.Or(reason.Reason{}, "as an older version said"),
+		"A rule denies x.":         reason.Or(reason.New(reason.RuleDenies, "x"), "as an older version said"),
 	} {
 		if got := r.String(); got != want {
 			t.Errorf("%+v: %q, want %q", r, got, want)
@@ -75,6 +79,10 @@ func TestSentences(t *testing.T) {
 	}
 	language := map[reason.Code]string{reason.RedirectionWrites: "%[2]s < %[1]s", reason.This: "esto"}
 	if got := reason.New(reason.RedirectionWrites, "", "b").In(language); got != "b < esto" {
+		t.Error(got)
+	}
+	language = map[reason.Code]string{reason.RunsUncertain: "%s {+of}", reason.VerbRead: "a", reason.VerbWrite: "b"}
+	if got := reason.New(reason.RunsUncertain, "x").With(reason.Verb("read"), reason.Verb("write")).In(language); got != "x a + b" {
 		t.Error(got)
 	}
 	for _, verb := range act.Verbs() {

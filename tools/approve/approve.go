@@ -112,18 +112,18 @@ type stage struct {
 // one for which the gate asked. A call that a person has decided about is not tried again.
 func (s stage) tried(ctx context.Context, call *tools.Call, next tools.Handler) (*tools.Result, error) {
 	before := *call.Trail
-	why, because := before.Reason, before.Because
+	why := before.Reason
 	if !s.settled(ctx, call) {
 		res, err := next(ctx, call)
 		walled, ok := errors.AsType[*tools.Walled](err)
 		if !ok {
 			return res, err
 		}
-		why, because = walled.Error(), walled.Because
+		why = walled.Reason
 	}
 	*call.Trail = before // what was tried has left no trace
 	call.Trail.Effect, call.Trail.Rule = "ask", before.Rule+"; too little"
-	call.Trail.Reason, call.Trail.Because = why, because
+	call.Trail.Reason = why
 	call.Trail.Reading, call.Trail.Bared = false, false
 	if err := s.decided(ctx, call); err != nil {
 		return nil, err
@@ -356,7 +356,7 @@ func question(call *tools.Call, hash string) tools.Question {
 		show = string(call.Args)
 	}
 	q := tools.Question{
-		Call: call.ID, Tool: name(call), Hash: hash, Show: show, Note: call.Subject.Note, Reason: call.Trail.Reason, Because: call.Trail.Because,
+		Call: call.ID, Tool: name(call), Hash: hash, Show: show, Note: call.Subject.Note, Reason: call.Trail.Reason,
 		Caller: call.Origin.Caller, Agent: call.Origin.Agent, Args: string(call.Args),
 		ReadOnly: call.Def.ReadOnly, Command: call.Def.Runs(), Destroys: call.Def.Destructive,
 		Suspicious: call.Trail.Suspicious,

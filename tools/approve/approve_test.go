@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/approve"
 	"github.com/zephbot/zephbot/tools/toolstest"
@@ -19,8 +20,8 @@ import (
 func asked() *tools.Call {
 	c := toolstest.Call("bash", `{"command":"rm a"}`)
 	c.Def = tools.Definition{Name: "bash", Destructive: true}
-	c.Subject = tools.Subject{Show: "rm a", Note: "network off"}
-	c.Trail = &tools.Trail{Effect: "ask", Reason: "no rule allows it", Suspicious: "https://h"}
+	c.Subject = tools.Subject{Show: "rm a", Note: reason.Plain("network off")}
+	c.Trail = &tools.Trail{Effect: "ask", Reason: reason.Plain("no rule allows it"), Suspicious: "https://h"}
 	return c
 }
 
@@ -76,7 +77,7 @@ func TestStates(t *testing.T) {
 				}
 			case tc.pending:
 				want := tools.Question{
-					Call: "call-1", Tool: "bash", Hash: hash, Show: "rm a", Note: "network off", Reason: "no rule allows it",
+					Call: "call-1", Tool: "bash", Hash: hash, Show: "rm a", Note: reason.Plain("network off"), Reason: reason.Plain("no rule allows it"),
 					Caller: "telegram:42", Args: `{"command":"rm a"}`, Destroys: true, Suspicious: "https://h",
 				}
 				if !errors.As(err, &pending) {

@@ -16,7 +16,7 @@ import (
 // readingCall is a call that is permitted only where it can change nothing.
 func readingCall() *tools.Call {
 	c := asked()
-	c.Trail = &tools.Trail{Effect: "allow", Rule: "built-in: reading command", Reason: "It only reads.", Reading: true, Bared: true}
+	c.Trail = &tools.Trail{Effect: "allow", Rule: "built-in: reading command", Reason: reason.Plain("It only reads."), Reading: true, Bared: true}
 	return c
 }
 
@@ -57,13 +57,13 @@ func TestTried(t *testing.T) {
 				if tc.enough {
 					return &tools.Result{}, nil
 				}
-				return nil, &tools.Walled{Because: reason.New(reason.Tried).With(reason.New(reason.WantedRefused))}
+				return nil, &tools.Walled{Reason: reason.New(reason.Tried).With(reason.New(reason.WantedRefused))}
 			})(t.Context(), c)
 			var pending *tools.Pending
 			switch {
 			case errors.As(err, &pending) != tc.pending, !tc.pending && (err != nil) != (tc.category != ""):
 				t.Fatalf("%v", err)
-			case tc.pending && (pending.Question.Reason != why || c.Trail.Started || c.Trail.Attempts != 0 || c.Trail.Bared):
+			case tc.pending && (pending.Question.Reason.String() != why || c.Trail.Started || c.Trail.Attempts != 0 || c.Trail.Bared):
 				t.Errorf("%+v, %+v", pending.Question, c.Trail)
 			case tc.category != "" && tools.AsError(err).Category != tc.category:
 				t.Errorf("%v", err)

@@ -163,7 +163,7 @@ func (l *Log) line(call *tools.Call, res *tools.Result, err error) *record {
 	if t.MCPServer != "" {
 		r.Server = t.MCPServer
 	}
-	r.ReasonCode = t.Because.Code
+	r.ReasonCode = t.Reason.Code
 	r.ServerError, r.Judge = l.text(t.MCPErrorCode), l.text(t.Judge)
 	r.Cleared, r.Layer = l.text(t.Cleared), cut(t.Layer, maxName)
 	r.Injection, r.Correlation = t.Injection, cut(t.Correlation, maxName)

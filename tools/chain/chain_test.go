@@ -381,7 +381,7 @@ func TestApproval(t *testing.T) {
 		t.Fatal(err)
 	}
 	var pending *tools.Pending
-	if _, err = execute(`{"by":200}`); !errors.As(err, &pending) || pending.Question.Show != "add 200" || pending.Question.Reason != "The test says ask." {
+	if _, err = execute(`{"by":200}`); !errors.As(err, &pending) || pending.Question.Show != "add 200" || pending.Question.Reason.String() != "The test says ask." {
 		t.Errorf("other arguments: %v", err)
 	}
 	if counter.Runs() != 0 || out.Len() > 0 {

@@ -83,7 +83,7 @@ func (g *gate) decideCall(ctx context.Context, call *tools.Call) error {
 		call.Follow = g.followRedirects(call, f, request)
 	}
 	call.Trail.Rule = d.Rule
-	call.Trail.Reason, call.Trail.Because = d.Reason, d.Because
+	call.Trail.Reason = d.Reason
 	call.Trail.Suspicious = request.Suspicious
 	call.Trail.Changed, call.Trail.Whole = d.Changed, d.Whole
 	call.Trail.Server = request.Server
@@ -113,9 +113,9 @@ func refuseHidden(call *tools.Call) *tools.Error {
 		Message:    "The tool " + call.Def.Name + " is not permitted in this chat.",
 		Suggestion: "Use one of the tools you were offered.",
 	}
-	call.Trail.Because = reason.New(reason.ToolHidden, call.Def.Name)
+	call.Trail.Reason = reason.New(reason.ToolHidden, call.Def.Name)
 	if why := call.Tools.Why(call.Def.Name); why != "" {
-		call.Trail.Because = reason.Reason{}
+		call.Trail.Reason = reason.Reason{}
 		call.Trail.Rule, e.Message = "not a tool of the sub-agent", why
 		e.Suggestion = "Use one of the tools you were offered, or say in your answer what you could not do."
 	}
@@ -133,7 +133,7 @@ func (g *gate) checkPossible(ctx context.Context, call *tools.Call, effect polic
 		return nil
 	case call.BatchN > 0 && call.Definition == "":
 		call.Trail.Effect, call.Trail.Rule = string(policy.Deny), "not offered"
-		call.Trail.Because = reason.New(reason.ToolNotOffered, call.Def.Name)
+		call.Trail.Reason = reason.New(reason.ToolNotOffered, call.Def.Name)
 		return &tools.Error{
 			Category: tools.PolicyBlocked, Denied: true, Message: "The tool " + call.Def.Name +
 				" was not offered in this step.",
@@ -157,7 +157,7 @@ func (g *gate) checkPossible(ctx context.Context, call *tools.Call, effect polic
 		return nil
 	}
 	e := tools.AsError(err)
-	call.Trail.Effect, call.Trail.Rule, call.Trail.Reason = string(policy.Deny), "not possible", e.Message
+	call.Trail.Effect, call.Trail.Rule, call.Trail.Reason = string(policy.Deny), "not possible", e.Why()
 	return e
 }
 

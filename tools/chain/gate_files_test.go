@@ -181,7 +181,7 @@ func TestUnknownScript(t *testing.T) {
 	b := newBash(t)
 	for _, text := range []string{"bash $1", "read f; sh $f", `read f; python3 "$f"`, "sh ./scripts/*.sh"} {
 		c := b.call(text)
-		if c.Trail.Effect != "ask" || len(c.Trail.Offers) != 0 || !strings.Contains(c.Trail.Reason, "not known before") {
+		if c.Trail.Effect != "ask" || len(c.Trail.Offers) != 0 || !strings.Contains(c.Trail.Reason.String(), "not known before") {
 			t.Errorf("%q: %s %q, offers %v", text, c.Trail.Effect, c.Trail.Reason, c.Trail.Offers)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/act"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/chain"
 	"github.com/zephbot/zephbot/tools/toolstest"
@@ -68,14 +69,14 @@ func TestDecision(t *testing.T) {
 			t.Parallel()
 			r := gateRegistry(t)
 			decide := toolstest.Decide(func(policy.Request) policy.Decision {
-				return policy.Decision{Effect: tc.effect, Rule: secret, Reason: "Because of /secret."}
+				return policy.Decision{Effect: tc.effect, Rule: secret, Reason: reason.Plain("Because of /secret.")}
 			})
 			c := decoded(t, r, "echo", `{"text":"hi"}`)
 			res, err := chain.NewGate(r, chain.GateOptions{Policy: decide})(runNothing)(t.Context(), c)
 			if (err == nil) != tc.passes {
 				t.Fatalf("got %v, %v", res, err)
 			}
-			want := tools.Trail{Rule: secret, Effect: tc.wantEffect, Reason: "Because of /secret."}
+			want := tools.Trail{Rule: secret, Effect: tc.wantEffect, Reason: reason.Plain("Because of /secret.")}
 			if diff := cmp.Diff(want, *c.Trail); diff != "" {
 				t.Errorf("trail (-want +got):\n%s", diff)
 			}

@@ -115,7 +115,7 @@ func (m *Marker) sanitizeError(call *tools.Call, err error) error {
 	if e.Untrusted != source.None {
 		clean.Message = m.fenceText(from, "", oneLine(clean.Message), "")
 	}
-	if clean == *e {
+	if clean.Message == e.Message && clean.Suggestion == e.Suggestion {
 		return err
 	}
 	flagInjection(call, rules)

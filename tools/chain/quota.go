@@ -40,7 +40,7 @@ func NewQuota(o QuotaOptions) tools.Middleware {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 			if place, _ := o.countOf(call); place > 0 && place > o.Max {
 				call.Trail.Effect, call.Trail.Rule = "deny", QuotaRule
-				call.Trail.Explain(reason.New(reason.CallsUsedUp))
+				call.Trail.Reason = reason.New(reason.CallsUsedUp)
 				return nil, o.refuseOverQuota(call)
 			}
 			return next(ctx, call)

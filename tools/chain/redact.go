@@ -64,5 +64,6 @@ func WarnRedacted(next tools.Handler) tools.Handler {
 func redactError(r Redactor, e *tools.Error) *tools.Error {
 	clean := *e
 	clean.Message, clean.Suggestion = r.String(e.Message), r.String(e.Suggestion)
+	clean.Reason = e.Reason.Map(r.String)
 	return &clean
 }

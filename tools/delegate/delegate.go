@@ -14,6 +14,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/zephbot/zephbot/policy/act"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -101,10 +102,11 @@ func (d *delegate) describe(_ context.Context, call *tools.Call, in args) (tools
 }
 
 // note tells a person who is asked what the sub-agent may spend.
-func note(b tools.Budget) string {
-	text := fmt.Sprintf("a sub-agent · %d steps, %d tool calls, %d tokens", b.Steps, b.Calls, b.Tokens)
+func note(b tools.Budget) reason.Reason {
+	spend := reason.New(reason.AgentBudget, fmt.Sprint(b.Steps), fmt.Sprint(b.Calls), fmt.Sprint(b.Tokens))
+	text := reason.Notes(reason.New(reason.SubAgent), spend)
 	if b.USD > 0 {
-		text += fmt.Sprintf(", %g USD", b.USD)
+		return text.And(reason.New(reason.AgentMoney, fmt.Sprint(b.USD)))
 	}
 	return text
 }

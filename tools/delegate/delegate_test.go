@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/delegate"
 	"github.com/zephbot/zephbot/tools/toolstest"
@@ -71,7 +72,7 @@ func TestSubject(t *testing.T) {
 	d := tool(t)
 	s, err := d.Describe(t.Context(), toolstest.Call(delegate.Name, `{"task":"look at all","name":"scout","budget":{"usd":0.5}}`))
 	want := tools.Subject{
-		Inputs: []string{"scout"}, Show: "scout: look at all\n\necho", Note: "a sub-agent · 10 steps, 20 tool calls, 100000 tokens, 0.5 USD",
+		Inputs: []string{"scout"}, Show: "scout: look at all\n\necho", Note: reason.Notes(reason.New(reason.SubAgent), reason.New(reason.AgentBudget, "10", "20", "100000"), reason.New(reason.AgentMoney, "0.5")),
 	}
 	if diff := cmp.Diff(want, s); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -15,7 +16,7 @@ type onPath[In any] struct {
 	follow bool // if the last component is a link, use its target
 	// show returns what a person reads. It may inspect the place but changes nothing.
 	show func(s *scope, p place, in In) string
-	note func(s *scope, p place, in In) string // in addition to the location; may be nil
+	note func(s *scope, p place, in In) reason.Reason // in addition to the location; may be nil
 	// check refuses what is wrong with the arguments alone. It runs before a person is asked and again before
 	// execution; may be nil.
 	check func(s *scope, p place, in In) error
@@ -51,9 +52,7 @@ func (o onPath[In]) tool(t *toolset) (tools.Tool, error) {
 			paths := []string{p.abs}
 			note := s.note(p)
 			if o.note != nil {
-				if more := o.note(s, p, in); more != "" {
-					note += " · " + more
-				}
+				note = note.And(o.note(s, p, in))
 			}
 			return tools.Subject{Inputs: paths, Paths: paths, Show: o.show(s, p, in), Note: note}, nil
 		},

@@ -109,7 +109,7 @@ func (s *scope) describePair(verb string, from, to place) tools.Subject {
 	paths := []string{from.abs, to.abs}
 	note := s.note(to)
 	if to.regular() {
-		note += " · replaces a file of " + count(to.info.size, "byte", "bytes")
+		note = note.And(replaces(to))
 	}
 	what := fmt.Sprintf("%s %s → %s (%s)", verb, show(s.display(from.abs)), show(s.display(to.abs)), s.contents(from))
 	return tools.Subject{Inputs: paths, Paths: paths, Show: what, Note: note}

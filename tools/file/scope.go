@@ -14,6 +14,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/zephbot/zephbot/policy/pathrule"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -309,16 +310,16 @@ func (s *scope) display(abs string) string {
 }
 
 // note returns where a place is, for the person who is asked.
-func (s *scope) note(p place) string {
+func (s *scope) note(p place) reason.Reason {
 	if pathrule.Inside(s.cwd.path, p.abs) {
-		return "in the workspace"
+		return reason.Notes(reason.New(reason.InWorkspace))
 	}
 	for _, r := range s.toolset.roots {
 		if r.path == p.root {
-			return "in the allowed path " + show(r.alias)
+			return reason.Notes(reason.New(reason.InAllowedPath, show(r.alias)))
 		}
 	}
-	return ""
+	return reason.Notes()
 }
 
 // unreadable returns an error if the content of a path is denied.

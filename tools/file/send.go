@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zephbot/zephbot/policy/pathrule"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -133,7 +134,7 @@ func (s *scope) describeSent(list []place, in sendArgs) tools.Subject {
 	}
 	note := s.note(list[0])
 	if in.Caption != "" {
-		note += " · with the caption " + quote(in.Caption)
+		note = note.And(reason.New(reason.WithCaption, quote(in.Caption)))
 	}
 	return tools.Subject{Inputs: paths, Paths: paths, Show: "send " + strings.Join(shown, ", "), Note: note}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -27,7 +28,7 @@ func (in *sendArgs) describeOutput() (tools.Subject, error) {
 		return tools.Subject{}, err
 	}
 	return tools.Subject{
-		Inputs: []string{outputPrefix + id}, Show: "send " + outputPrefix + show(id), Note: "an output of this conversation",
+		Inputs: []string{outputPrefix + id}, Show: "send " + outputPrefix + show(id), Note: reason.Notes(reason.New(reason.OfConversation)),
 	}, nil
 }
 

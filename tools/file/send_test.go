@@ -99,7 +99,7 @@ func TestSendFile(t *testing.T) {
 		}
 	}
 	s := b.describe("send_file", args{"path": "d/a.txt", "caption": "see"})
-	if s.Show != "send d/a.txt" || !strings.HasSuffix(s.Note, `with the caption "see"`) {
+	if s.Show != "send d/a.txt" || !strings.HasSuffix(s.Note.String(), `with the caption "see"`) {
 		t.Errorf("%+v", s)
 	}
 	out.limit, out.kept = 0, nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/file"
 )
@@ -103,7 +104,7 @@ func TestWrite(t *testing.T) {
 	s := b.describe("write", args{"path": "a/b/c.txt", "content": "two"})
 	want := tools.Subject{
 		Inputs: []string{b.path("a/b/c.txt")}, Paths: []string{b.path("a/b/c.txt")}, Show: "write a/b/c.txt (3 bytes)\ntwo",
-		Note: "in the workspace · replaces a file of 4 bytes",
+		Note: reason.Notes(reason.New(reason.InWorkspace), reason.New(reason.ReplacesBytes, "4")),
 	}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -353,7 +354,7 @@ func TestMoveAndCopy(t *testing.T) {
 	s := b.describe("copy_path", args{"source": "a.txt", "destination": "old"})
 	want := tools.Subject{
 		Inputs: []string{b.path("a.txt"), b.path("old")}, Paths: []string{b.path("a.txt"), b.path("old")},
-		Show: "copy a.txt → old (file of 1 byte)", Note: "in the workspace · replaces a file of 11 bytes",
+		Show: "copy a.txt → old (file of 1 byte)", Note: reason.Notes(reason.New(reason.InWorkspace), reason.New(reason.ReplacesBytes, "11")),
 	}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

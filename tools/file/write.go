@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/policy/redact"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -30,11 +31,11 @@ func (t *toolset) write() (tools.Tool, error) {
 			return fmt.Sprintf("write %s (%s)\n%s", show(s.display(p.abs)), count(len(in.Content), "byte", "bytes"),
 				in.Content)
 		},
-		note: func(_ *scope, p place, _ writeArgs) string {
+		note: func(_ *scope, p place, _ writeArgs) reason.Reason {
 			if p.regular() {
-				return "replaces a file of " + count(p.info.size, "byte", "bytes")
+				return replaces(p)
 			}
-			return "new file"
+			return reason.New(reason.NewFile)
 		},
 		check: func(s *scope, p place, in writeArgs) error {
 			if !strings.Contains(in.Content, redact.Mask) || strings.Count(in.Content, redact.Mask) <= s.masks(p) {
@@ -85,6 +86,14 @@ func (s *scope) soleAt(p place) error {
 	}
 	defer d.close()
 	return sole(d, p.base(), p.given)
+}
+
+// replaces says that a file loses its content.
+func replaces(p place) reason.Reason {
+	if p.info.size == 1 {
+		return reason.New(reason.ReplacesByte)
+	}
+	return reason.New(reason.ReplacesBytes, fmt.Sprint(p.info.size))
 }
 
 // newMode is the mode of a new file, before the umask.

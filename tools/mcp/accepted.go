@@ -47,7 +47,7 @@ func seenOf(t guard.Tool) seen {
 	}
 	return seen{
 		Print: t.Fingerprint, Title: t.Display(), Description: t.Description, Input: kept(t.Input),
-		Output: kept(t.Output), Hints: t.Annotations.Note(guard.Trusted),
+		Output: kept(t.Output), Hints: t.Annotations.Note(guard.Trusted).String(),
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/mcp"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
@@ -159,7 +160,7 @@ func TestDescribe(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want.Note = "server srv · untrusted · The server says: it only reads. It is not a trusted server."
+		want.Note = reason.Notes(reason.New(reason.OfServer, "srv"), reason.Trust("untrusted"), reason.New(reason.ServerSaysDoubtful).With(reason.New(reason.HintReads)))
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", args, diff)
 		}

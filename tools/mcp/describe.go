@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
@@ -67,13 +68,13 @@ func (s *server) describe(call *tools.Call, t guard.Tool) (tools.Subject, error)
 
 // note returns one line that says whose tool this is, what an approval covers besides the call, and how the server
 // describes the tool.
-func (s *server) note(t guard.Tool) string {
-	text := "server " + s.cfg.ID + " · " + string(s.cfg.Trust)
+func (s *server) note(t guard.Tool) reason.Reason {
+	text := reason.Notes(reason.New(reason.OfServer, s.cfg.ID), reason.Trust(string(s.cfg.Trust)))
 	if s.m.o.Sample != nil && s.cfg.Trust != guard.Sandboxed {
-		text += " · it may ask the model during the call"
+		text = text.And(reason.New(reason.MayAskModel))
 	}
-	if says := t.Annotations.Note(s.cfg.Trust); says != "" {
-		text += " · " + says
+	if says := t.Annotations.Note(s.cfg.Trust); says.Known() {
+		text = text.And(says)
 	}
 	return text
 }

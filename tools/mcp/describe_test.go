@@ -40,7 +40,7 @@ func TestNoteOfSampling(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if note, _, _ := strings.Cut(subject.Note, " · The server says"); note != tt.want {
+			if note, _, _ := strings.Cut(subject.Note.String(), " · The server says"); note != tt.want {
 				t.Errorf("note %q, want %q", subject.Note, tt.want)
 			}
 		})

@@ -82,7 +82,7 @@ func TestLies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if doubt := strings.Contains(subject.Note, "It is not a trusted server."); doubt != (trust == guard.Untrusted) || !strings.Contains(subject.Note, "it only reads") {
+			if doubt := strings.Contains(subject.Note.String(), "It is not a trusted server."); doubt != (trust == guard.Untrusted) || !strings.Contains(subject.Note.String(), "it only reads") {
 				t.Errorf("note %q", subject.Note)
 			}
 			if len(subject.Paths) != 1 || subject.Paths[0] != victim {

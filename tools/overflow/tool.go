@@ -10,6 +10,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/zephbot/zephbot/policy/act"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -69,7 +70,7 @@ func describe(_ context.Context, _ *tools.Call, in readArgs) (tools.Subject, err
 	if err != nil {
 		return tools.Subject{}, err
 	}
-	return tools.Subject{Inputs: []string{id}, Show: "read " + Prefix + id, Note: "an output of this conversation"}, nil
+	return tools.Subject{Inputs: []string{id}, Show: "read " + Prefix + id, Note: reason.Notes(reason.New(reason.OfConversation))}, nil
 }
 
 // id returns the reference in its stored form.

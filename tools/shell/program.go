@@ -48,7 +48,7 @@ func (r *Runner) Output(ctx context.Context, call *tools.Call, text string) (*Ou
 		return nil, startFailure(err)
 	}
 	if why := o.tooLittle(ws); reading(call) && why.Code != "" {
-		return nil, &tools.Walled{Because: why}
+		return nil, &tools.Walled{Reason: why}
 	}
 	return &Output{Stdout: o.stdout, Stderr: o.stderr, Result: r.conclude(call, o, nil, nil)}, nil
 }

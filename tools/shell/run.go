@@ -356,7 +356,7 @@ func (r *Runner) foreground(ctx context.Context, call *tools.Call, text, ws stri
 		return nil, startFailure(err)
 	}
 	if why := o.tooLittle(ws); reading(call) && why.Code != "" {
-		return nil, &tools.Walled{Because: why}
+		return nil, &tools.Walled{Reason: why}
 	}
 	var lines []string
 	if note := o.hushed(ws); reading(call) && note != "" {

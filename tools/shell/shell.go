@@ -20,6 +20,7 @@ import (
 
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/command"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 	"github.com/zephbot/zephbot/tools/workspace"
@@ -342,14 +343,13 @@ func (r *Runner) describe(_ context.Context, call *tools.Call, in In) (tools.Sub
 	for _, red := range script.Redirects {
 		add(red.Target)
 	}
-	note := "in the workspace"
+	network := reason.New(reason.WithoutNetwork)
 	if r.opts.Network != sandbox.NetworkOff {
-		note += " · network on"
-	} else {
-		note += " · network off"
+		network = reason.New(reason.WithNetwork)
 	}
+	note := reason.Notes(reason.New(reason.InWorkspace), network)
 	if in.Background {
-		note += " · in the background"
+		note = note.And(reason.New(reason.InBackground))
 	}
 	return tools.Subject{
 		Inputs: []string{in.Command}, Paths: paths, Files: lookAt(script, sandbox.Canonical(ws)),

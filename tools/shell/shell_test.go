@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/zephbot/zephbot/policy/grant"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/shell"
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
@@ -393,18 +394,19 @@ func TestMuchOutput(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	k := setup(t, shell.Options{})
+	note := reason.Notes(reason.New(reason.InWorkspace), reason.New(reason.WithoutNetwork))
 	tests := []struct {
 		in   shell.In
 		want tools.Subject
 	}{
-		{shell.In{Command: "ls -l"}, tools.Subject{Inputs: []string{"ls -l"}, Show: "ls -l", Note: "in the workspace · network off"}},
+		{shell.In{Command: "ls -l"}, tools.Subject{Inputs: []string{"ls -l"}, Show: "ls -l", Note: note}},
 		{shell.In{Command: "cat /etc/../etc/passwd 'a b' > /tmp/x; cat /etc/passwd", Background: true}, tools.Subject{
 			Inputs: []string{"cat /etc/../etc/passwd 'a b' > /tmp/x; cat /etc/passwd"}, Paths: []string{"/etc/passwd", "/tmp/x"},
-			Show: "cat /etc/../etc/passwd 'a b' > /tmp/x; cat /etc/passwd", Note: "in the workspace · network off · in the background",
+			Show: "cat /etc/../etc/passwd 'a b' > /tmp/x; cat /etc/passwd", Note: note.And(reason.New(reason.InBackground)),
 		}},
 		{shell.In{Command: "grep --file=/srv/p x"}, tools.Subject{
 			Inputs: []string{"grep --file=/srv/p x"}, Paths: []string{"/srv/p"}, Show: "grep --file=/srv/p x",
-			Note: "in the workspace · network off",
+			Note: note,
 		}},
 	}
 	for _, tc := range tests {

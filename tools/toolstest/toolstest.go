@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/zephbot/zephbot/policy"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/approve"
 )
@@ -23,7 +24,7 @@ func (f Decide) Decide(r policy.Request) policy.Decision { return f(r) }
 // Always returns a policy that decides the same for every call.
 func Always(e policy.Effect) Decide {
 	return func(policy.Request) policy.Decision {
-		return policy.Decision{Effect: e, Rule: "test: " + string(e), Reason: "The test says " + string(e) + "."}
+		return policy.Decision{Effect: e, Rule: "test: " + string(e), Reason: reason.Plain("The test says " + string(e) + ".")}
 	}
 }
 
@@ -71,7 +72,7 @@ func (c *Counter) Tool() tools.Tool {
 		Describe: func(_ context.Context, _ *tools.Call, in counterArgs) (tools.Subject, error) {
 			return tools.Subject{
 				Inputs: []string{fmt.Sprint(in.By)}, Show: fmt.Sprintf("add %d", max(in.By, 1)),
-				Note: "in memory",
+				Note: reason.Plain("in memory"),
 			}, nil
 		},
 		Run: func(_ context.Context, _ *tools.Call, in counterArgs) (*tools.Result, error) {

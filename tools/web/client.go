@@ -107,12 +107,12 @@ func (c *client) hop(ctx context.Context, call *tools.Call, u *url.URL, hop int)
 		return p, next, nil
 	}
 	if _, ok := errors.AsType[*netrule.Error](err); ok {
-		e.Blocked = reason(err)
+		e.Blocked = blockReason(err)
 		return nil, "", refused(err)
 	}
 	failure := broken(ctx, err)
 	if failure.Denied { // refused by the socket
-		e.Blocked = reason(failure)
+		e.Blocked = blockReason(failure)
 	}
 	return nil, "", failure
 }
@@ -247,5 +247,5 @@ func (c *client) log(call *tools.Call, e tools.Egress) {
 // blocked returns the log entry of a URL that was refused before its host was resolved.
 func (c *client) blocked(raw string, err error, hop int) tools.Egress {
 	text, host := publicRaw(raw)
-	return tools.Egress{URL: text, Host: host, Method: http.MethodGet, Blocked: reason(err), Hop: hop}
+	return tools.Egress{URL: text, Host: host, Method: http.MethodGet, Blocked: blockReason(err), Hop: hop}
 }

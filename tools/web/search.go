@@ -20,6 +20,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/zephbot/zephbot/policy/netrule"
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -103,7 +104,7 @@ func NewSearch(o SearchOptions) (tools.Tool, error) {
 			if strings.TrimSpace(in.Query) == "" {
 				return tools.Subject{}, tools.Errorf(tools.InvalidParameters, "query is empty: say what to search for")
 			}
-			return tools.Subject{Inputs: []string{in.Query}, Show: in.Query, Note: "asks " + s.base.Hostname()}, nil
+			return tools.Subject{Inputs: []string{in.Query}, Show: in.Query, Note: reason.Notes(reason.New(reason.AsksHost, s.base.Hostname()))}, nil
 		},
 		Run: s.search,
 	})
@@ -167,7 +168,7 @@ func (s *searcher) search(ctx context.Context, call *tools.Call, in searchArgs) 
 	e.Millis = s.o.Now().Sub(start).Milliseconds()
 	var refusal *netrule.Error
 	if errors.As(err, &refusal) {
-		e.Blocked = reason(err)
+		e.Blocked = blockReason(err)
 	}
 	s.log(call, e)
 	switch {

@@ -219,7 +219,7 @@ func TestSearchOptions(t *testing.T) {
 		t.Errorf("an empty query: %v", err)
 	}
 	subject, err := tool.Describe(t.Context(), call(t, web.SearchName, map[string]any{"query": "x"}))
-	if err != nil || subject.Show != "x" || subject.Note != "asks api.search.brave.com" {
+	if err != nil || subject.Show != "x" || subject.Note.String() != "asks api.search.brave.com" {
 		t.Errorf("%+v %v", subject, err)
 	}
 }

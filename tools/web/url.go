@@ -40,8 +40,8 @@ func publicRaw(raw string) (text, host string) {
 	return public(u), u.Hostname()
 }
 
-// reason returns the block_reason of a refusal. For text that is not a URL, it is "scheme".
-func reason(err error) string {
+// blockReason returns the block_reason of a refusal. For text that is not a URL, it is "scheme".
+func blockReason(err error) string {
 	if e, ok := errors.AsType[*netrule.Error](err); ok {
 		switch e.Kind {
 		case netrule.KindPrivate, netrule.KindDenied, netrule.KindUnlisted:

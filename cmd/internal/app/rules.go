@@ -111,13 +111,13 @@ func (r *Rules) Decide(c replay.Call) (replay.Decision, error) {
 	case decided.decision != nil:
 		return found(*decided.decision), nil
 	case err != nil: // the tool itself refuses it, such as a path that is not allowed
-		return replay.Decision{Effect: string(policy.Deny), Rule: "not possible", Reason: tools.AsError(err).Message}, nil
+		return replay.Decision{Effect: string(policy.Deny), Rule: "not possible", Reason: tools.AsError(err).Why().String()}, nil
 	}
-	return replay.Decision{Effect: call.Trail.Effect, Rule: call.Trail.Rule, Reason: call.Trail.Reason}, nil
+	return replay.Decision{Effect: call.Trail.Effect, Rule: call.Trail.Rule, Reason: call.Trail.Reason.String()}, nil
 }
 
 func found(d policy.Decision) replay.Decision {
-	return replay.Decision{Effect: string(d.Effect), Rule: d.Rule, Reason: d.Reason}
+	return replay.Decision{Effect: string(d.Effect), Rule: d.Rule, Reason: d.Reason.String()}
 }
 
 // capture keeps the decision of the rules. What is checked after it depends on the disk of today.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -135,32 +136,32 @@ func namesDestruction(qualified string) bool {
 		slices.Contains(destroying, strings.ToLower(words[len(words)-1]))
 }
 
-// Note returns the annotations as a sentence for the approval card; "" when the server states nothing.
-func (a Annotations) Note(trust Trust) string {
-	var says []string
-	add := func(hint *bool, yes, no string) {
+// Note returns what the annotations say to a person who is asked; none when the server states nothing.
+func (a Annotations) Note(trust Trust) reason.Reason {
+	var says []reason.Reason
+	add := func(hint *bool, yes, no reason.Code) {
 		switch {
 		case hint == nil:
 		case *hint && yes != "":
-			says = append(says, yes)
+			says = append(says, reason.New(yes))
 		case !*hint && no != "":
-			says = append(says, no)
+			says = append(says, reason.New(no))
 		}
 	}
-	add(a.ReadOnly, "it only reads", "it changes things")
+	add(a.ReadOnly, reason.HintReads, reason.HintChanges)
 	if a.ReadOnly == nil || !*a.ReadOnly || a.Destructive != nil && *a.Destructive {
-		add(a.Destructive, "it may destroy what exists", "it destroys nothing")
-		add(a.Idempotent, "repeating it changes nothing more", "")
+		add(a.Destructive, reason.HintDestroys, reason.HintDestroysNothing)
+		add(a.Idempotent, reason.HintRepeatable, "")
 	}
-	add(a.OpenWorld, "it reaches other systems", "it stays within the server")
-	if len(says) == 0 {
-		return ""
+	add(a.OpenWorld, reason.HintOpen, reason.HintClosed)
+	switch {
+	case len(says) == 0:
+		return reason.Reason{}
+	case trust == Trusted:
+		return reason.New(reason.ServerSays).With(says...)
+	default:
+		return reason.New(reason.ServerSaysDoubtful).With(says...)
 	}
-	note := "The server says: " + strings.Join(says, ", ") + "."
-	if trust != Trusted {
-		note += " It is not a trusted server."
-	}
-	return note
 }
 
 // Limits of names.

@@ -104,7 +104,7 @@ func TestAnnotations(t *testing.T) {
 			if diff := cmp.Diff(want, def); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if got := c.a.Note(c.trust); got != c.note {
+			if got := c.a.Note(c.trust).String(); got != c.note {
 				t.Errorf("note: %q", got)
 			}
 		})
