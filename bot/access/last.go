@@ -19,7 +19,7 @@ var errLastAdmin = errors.New("nobody else is an admin")
 
 // fewerAdmins checks that an admin remains if a person loses a role, and returns the fact that the Change has to contain;
 // nil = none. Admins by the configuration always remain.
-func (d *Desk) fewerAdmins(ctx context.Context, msg *bot.Message, id string, role Role) (*bot.Fact, error) {
+func (d *Admissions) fewerAdmins(ctx context.Context, msg *bot.Message, id string, role Role) (*bot.Fact, error) {
 	if role != Admin || slices.Contains(d.guard.opts.Admins, id) {
 		return nil, nil //nolint:nilnil // nothing has to be checked
 	}

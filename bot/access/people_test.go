@@ -17,13 +17,13 @@ import (
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
-// house is a bot with its people: what a Guard and a Desk decide is stored, as the dispatcher does it.
+// house is a bot with its people: what a Guard and Admissions decide is stored, as the dispatcher does it.
 type house struct {
 	t     *testing.T
 	store *bottest.Store
 	opts  access.Options
 	guard *access.Guard
-	desk  *access.Desk
+	desk  *access.Admissions
 	now   time.Time
 	sent  []bot.Row
 	lines []string // of the record
@@ -50,7 +50,7 @@ func newHouse(t *testing.T, o access.Options) *house {
 // another is a second process on the same store, which becomes the one that is asked.
 func (h *house) another() {
 	h.guard = access.New(h.opts, h.store, texts.Words{}, func() time.Time { return h.now })
-	h.desk = access.NewDesk(h.guard, h.store)
+	h.desk = access.NewAdmissions(h.guard, h.store)
 	if err := h.guard.Follow(h.t.Context()); err != nil {
 		h.t.Fatal(err)
 	}

@@ -18,12 +18,12 @@ const (
 	pressPage   = "n"
 )
 
-// Prefix begins the data of the Desk's buttons.
+// Prefix begins the data of the buttons.
 const Prefix = "p1"
 
 // Press implements turn.Presser. Whoever has a client of their own can send anything: an admin can do by it what
 // they can do by a command, and anybody else nothing.
-func (d *Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+func (d *Admissions) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	g, w, msg := d.guard, d.guard.words, call.Message
 	parts := strings.Split(msg.Data, ":")[1:]
 	admins, err := g.admins(ctx, msg.Place)
@@ -77,7 +77,7 @@ func redrawn(msg *bot.Message, content bot.Content) []bot.Row {
 }
 
 // decided admits a stranger or a group; what admins were told becomes the record of it.
-func (d *Desk) decided(ctx context.Context, msg *bot.Message, verb, id string) (turn.Effect, error) {
+func (d *Admissions) decided(ctx context.Context, msg *bot.Message, verb, id string) (turn.Effect, error) {
 	var out done
 	var err error
 	if verb == pressGroup {
@@ -96,7 +96,7 @@ func (d *Desk) decided(ctx context.Context, msg *bot.Message, verb, id string) (
 }
 
 // removed takes somebody off and draws the list again once they are.
-func (d *Desk) removed(ctx context.Context, msg *bot.Message, id string, page int) (turn.Effect, error) {
+func (d *Admissions) removed(ctx context.Context, msg *bot.Message, id string, page int) (turn.Effect, error) {
 	out, err := d.remove(ctx, msg, id)
 	if err != nil {
 		return turn.Effect{}, err
@@ -118,7 +118,7 @@ func (d *Desk) removed(ctx context.Context, msg *bot.Message, id string, page in
 }
 
 // list is a page of who may talk to the bot. note stands below it.
-func (d *Desk) list(ctx context.Context, msg *bot.Message, page int, note string) (bot.Content, error) {
+func (d *Admissions) list(ctx context.Context, msg *bot.Message, page int, note string) (bot.Content, error) {
 	g, w, language := d.guard, d.guard.words.At(msg.Place), msg.Language
 	people, err := g.People(ctx, msg.Place)
 	if err != nil {
@@ -199,4 +199,4 @@ func (g *Guard) fromFile(ctx context.Context) ([]texts.Person, error) {
 	return list, nil
 }
 
-var _ turn.Presser = (*Desk)(nil)
+var _ turn.Presser = (*Admissions)(nil)

@@ -19,6 +19,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/route"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/policy/source"
 	"github.com/zephbot/zephbot/tools/document"
@@ -40,14 +41,6 @@ type Documents interface {
 	Text(ctx context.Context, f *os.File, kind document.Kind) (text string, cut bool, err error)
 }
 
-// Words are the sentences for people (bot/texts).
-type Words interface {
-	// FileTrouble says why a file cannot be worked with, and what the person can do.
-	FileTrouble(language string, t turn.Trouble) string
-	// Heard quotes what was written down of a recording.
-	Heard(language, text string) string
-}
-
 // Deps are what a Receiver works with.
 type Deps struct {
 	Files bot.Files
@@ -61,7 +54,7 @@ type Deps struct {
 	Retry       *route.Retry                                                          // of transcriptions that failed for a moment; nil = none
 	Accepts     func() llm.Accepts                                                    // what the model takes
 	Wrap        func(from source.Source, text string) (marked string, rules []string) // fences texts of strangers (mark.Marker)
-	Words       Words
+	Words       texts.Words
 	Log         zerolog.Logger
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/facts"
+	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -140,6 +141,17 @@ func (c *Choices) Command(_ context.Context, call *turn.Call) (turn.Effect, erro
 	e := c.choose(call, name)
 	e.Change.Send = append(e.Change.Send, c.row(call, c.card(call, name, msg.Name)))
 	return e, nil
+}
+
+// Feature returns /model.
+func (c *Choices) Feature() feature.Feature {
+	return feature.Feature{
+		Name:     "model",
+		Commands: []feature.Command{{Name: "model", Shows: true, Run: c.Command}},
+		Buttons:  []feature.Button{{Prefix: Prefix, Presser: c}},
+		Follow:   c.Follow,
+		Moved:    c.Forget,
+	}
 }
 
 // find finds a provider by its name or the name of its model, ignoring case. If several have the same model, the first

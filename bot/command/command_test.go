@@ -2,7 +2,6 @@ package command_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,9 +15,9 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/bot/command"
+	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
-	"github.com/zephbot/zephbot/policy/reason"
 )
 
 var (
@@ -27,22 +26,6 @@ var (
 	private  = bot.Place{Channel: "telegram", Bot: "1", Surface: "bot", Chat: "42"}
 	session  = private.SessionKey("")
 )
-
-// questions remembers what it was asked to decide.
-type questions struct {
-	state bot.ApprovalState
-	args  string
-}
-
-func (q *questions) Command(_ context.Context, call *turn.Call, state bot.ApprovalState) (turn.Effect, error) {
-	q.state, q.args = state, call.Message.Args
-	return turn.Effect{Decided: []bot.SessionKey{call.Session}}, nil
-}
-
-func (q *questions) Rules(_ context.Context, call *turn.Call) (turn.Effect, error) {
-	q.args = "rules of " + call.Message.Caller
-	return turn.Effect{Decided: []bot.SessionKey{call.Session}}, nil
-}
 
 // store is a bot's store of which one call may fail.
 type store struct {
@@ -85,51 +68,50 @@ func (s *store) Counts(ctx context.Context, channel, id string) (bot.Counts, err
 	return s.Store.Counts(ctx, channel, id)
 }
 
-// rules are a command.Policy that says what it was asked.
-type rules struct{}
-
-func (rules) Status() []string { return []string{"one rule"} }
-
-func (rules) Check(_ context.Context, _ *bot.Message, _ bot.SessionKey, tool string, args []byte) (effect string, why texts.Refusal, err error) {
-	if !json.Valid(args) {
-		return "", texts.Refusal{}, errors.New("not JSON")
-	}
-	return "ask", texts.Refusal{Rule: tool + " " + string(args), Reason: reason.Plain("no rule")}, nil
-}
-
-// desk is a table with everything around it.
+// desk is a table with the commands of this package and some of other features.
 type desk struct {
-	t         *testing.T
-	store     *store
-	questions *questions
-	usage     error
-	servers   texts.Connected
-	deps      command.Deps
-	table     *command.Table
+	t            *testing.T
+	store        *store
+	servers      texts.Connected
+	conversation *command.Conversation
+	status       *command.Status
+	others       feature.List
+	deps         command.Deps
+	table        *command.Table
 }
 
 func setup(t *testing.T) *desk {
 	t.Helper()
-	d := &desk{t: t, store: &store{Store: bottest.New()}, questions: &questions{}}
-	d.deps = command.Deps{
-		Store: d.store, Questions: d.questions, Policy: rules{}, Words: texts.Words{}, Now: func() time.Time { return noon },
-		Admins: func() []string { return []string{"Ben", "8"} },
-		Usage: func(context.Context, *bot.Message) ([]texts.Usage, error) {
-			return []texts.Usage{{Scope: texts.User, Unit: texts.Turns, Window: texts.Day, Used: 18, Limit: 20}}, d.usage
-		},
-		Desks: command.Desks{Model: func(_ context.Context, call *turn.Call) (turn.Effect, error) {
-			return turn.Effect{Change: bot.Change{Send: []bot.Row{{
-				Session: call.Session, Place: call.Message.Place, ReplyTo: call.Message.Message, Content: bot.Content{Text: "models"},
-			}}}}, nil
-		}},
-		About: command.About{
-			Model: func(bot.SessionKey) string { return "main/gpt" }, Sandbox: "sandbox on", Embedded: true, Engine: "PostgreSQL", Version: "1.2", Started: noon.Add(-3 * time.Hour),
-			Tools:   func(bot.Place) []string { return []string{"bash", "read"} },
-			Servers: func() texts.Connected { return d.servers },
-		},
+	d := &desk{t: t, store: &store{Store: bottest.New()}}
+	admins := func() []string { return []string{"Ben", "8"} }
+	now := func() time.Time { return noon }
+	d.deps = command.Deps{Admins: admins}
+	d.conversation = &command.Conversation{Store: d.store, Now: now}
+	d.status = &command.Status{Store: d.store, Admins: admins, Now: now, About: command.About{
+		Model:    func(bot.SessionKey) string { return "main/gpt" },
+		Sandbox:  "sandbox on",
+		Embedded: true,
+		Engine:   "PostgreSQL",
+		Version:  "1.2",
+		Started:  noon.Add(-3 * time.Hour),
+		Tools:    func(bot.Place) []string { return []string{"bash", "read"} },
+		Servers:  func() texts.Connected { return d.servers },
+	}}
+	answer := func(_ context.Context, call *turn.Call) (turn.Effect, error) { return call.ReplyText("done"), nil }
+	words := texts.Words{}
+	d.others = feature.List{
+		{Name: "approval", Commands: []feature.Command{{Name: "approve", Audience: feature.Deciders, Run: answer}, {Name: "deny", Audience: feature.Deciders, Run: answer}}},
+		{Name: "rules", Commands: []feature.Command{{Name: "policy", Audience: feature.Admins, Run: answer}}},
+		{Name: "memory", Off: true, Commands: []feature.Command{{Name: "memory", Run: answer, OffText: words.MemoryOff}}},
+		{Name: "privacy", Commands: []feature.Command{{Name: "export"}}},
 	}
-	d.table = command.New(d.deps)
+	d.make()
 	return d
+}
+
+// make makes the table of the features as they are now.
+func (d *desk) make() {
+	d.table = command.New(append(feature.List{d.conversation.Feature(), d.status.Feature()}, d.others...), d.deps)
 }
 
 func call(text string, admin bool) *turn.Call {
@@ -173,7 +155,6 @@ func TestAnswers(t *testing.T) {
 		{"start", false, "Hello Ann. I am"},
 		{"START", false, "Hello Ann. I am"},
 		{"help", false, "/approve – approve a question"},
-		{"quota", false, "18 / 20 turns"},
 		{"tools", false, "• bash\n• read"},
 		{"clear", false, "forgotten this conversation"},
 		{"new", false, "A fresh conversation."},
@@ -181,24 +162,14 @@ func TestAnswers(t *testing.T) {
 		{"statsu", false, "Did you mean /status?"},
 		{"strat", false, "Did you mean /start?"},
 		{"polixy", false, "Did you mean /policy?"},
-		{"mcpp", false, "Did you mean /mcp?"},
+		{"memoyr", false, "Did you mean /memory?"},
 		{"xyzzy" + strings.Repeat("z", 100), false, "/help shows what there is."},
-		{"recap", false, "/recap is not part of this version"},
+		{"approve", false, "done"},
 		{"memory", false, "I remember nothing between conversations here"},
-		{"schedule", false, "Nothing can be scheduled here."},
-		{"why", false, "Nothing was refused"},
 		{"export", false, "not part of this version"},
-		{"forget", false, "not part of this version"},
-		{"mcp", false, "That is for admins of this bot (Ben, 8)."},
 		{"policy", false, "That is for admins of this bot (Ben, 8)."},
-		{"mcp accept x", true, "There is no MCP client here."},
+		{"policy", true, "done"},
 		{"tools unblock bash", false, "• bash"},
-		{"policy", true, "one rule"},
-		{"policy status", true, "one rule"},
-		{"policy check bash {\"command\":\"ls -la\"}", true, "bash {\"command\":\"ls -la\"}"},
-		{"policy check bash nonsense", true, "not JSON"},
-		{"policy check bash", true, "/policy check TOOL"},
-		{"policy foo", true, "/policy check TOOL"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.text, func(t *testing.T) {
@@ -214,7 +185,7 @@ func TestAnswers(t *testing.T) {
 func TestClasses(t *testing.T) {
 	t.Parallel()
 	d := setup(t)
-	overtakes := "start help stop status quota recap tools mcp policy model memory schedule why approve deny export forget unknown STOP"
+	overtakes := "start help stop status tools policy memory approve deny export unknown STOP"
 	for name := range strings.FieldsSeq(overtakes) {
 		if got := d.table.Class(name); got != turn.Overtakes {
 			t.Errorf("/%s: class %d", name, got)
@@ -227,26 +198,18 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// admitting is a command.People that says which of its commands was given.
-type admitting struct{}
-
-func (admitting) People(context.Context, *turn.Call) (turn.Effect, error) { return turn.Effect{}, nil }
-
-func (admitting) Admit(context.Context, *turn.Call) (turn.Effect, error) { return turn.Effect{}, nil }
-
-func (admitting) Remove(context.Context, *turn.Call) (turn.Effect, error) { return turn.Effect{}, nil }
-
+// TestMenu: who reads /help or a menu finds the commands that they may use there, and no feature that is off.
 func TestMenu(t *testing.T) {
 	t.Parallel()
-	own := []string{"approve", "clear", "deny", "help", "model", "new", "quota", "status", "stop", "tools"}
-	undecided := []string{"clear", "help", "model", "new", "quota", "status", "stop", "tools"}
+	own := []string{"approve", "clear", "deny", "help", "new", "status", "stop", "tools"}
+	undecided := []string{"clear", "help", "new", "status", "stop", "tools"}
 	for name, row := range map[string]struct {
 		admin, group, people, bound bool
 		more                        []string
 	}{
 		"person, private":                    {people: true},
 		"person, group":                      {people: true, group: true},
-		"admin, private":                     {admin: true, people: true, more: []string{"admit", "people", "policy", "remove"}},
+		"admin, private":                     {admin: true, people: true, more: []string{"admit", "policy"}},
 		"admin, group":                       {admin: true, group: true, people: true, more: []string{"policy"}},
 		"person who decides nothing":         {people: true, bound: true},
 		"admin where nobody can be admitted": {admin: true, more: []string{"policy"}},
@@ -254,15 +217,15 @@ func TestMenu(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := setup(t)
-			if row.people {
-				d.deps.People = admitting{}
-			}
+			d.others = append(d.others, feature.Feature{Name: "access", Off: !row.people, Commands: []feature.Command{
+				{Name: "admit", Audience: feature.Admins, Private: true, Run: func(context.Context, *turn.Call) (turn.Effect, error) { return turn.Effect{}, nil }},
+			}})
 			want := own
 			if row.bound {
 				want = undecided
 			}
 			d.deps.Decides = func(context.Context, *bot.Message) (bool, error) { return !row.bound, nil }
-			d.table = command.New(d.deps)
+			d.make()
 			list := d.table.Menu(command.Reader{Admin: row.admin, Decides: !row.bound, Group: row.group})
 			if diff := cmp.Diff(slices.Concat(want, row.more), list); diff != "" {
 				t.Errorf("menu (-want +got):\n%s", diff)
@@ -277,14 +240,25 @@ func TestMenu(t *testing.T) {
 					t.Errorf("/help tells of /%s: %v", command, told)
 				}
 			}
-			for _, command := range list {
-				for _, language := range (texts.Words{}).Languages() {
-					if text := (texts.Words{}).Describe(language, command); text == "" || len([]rune(text)) > 256 {
-						t.Errorf("/%s in %s: %q", command, language, text)
-					}
-				}
-			}
 		})
+	}
+}
+
+// TestPing: a command is one value. With it, the command is answered, listed, found by who mistypes it, and given by a link.
+func TestPing(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	d.others = append(d.others, feature.Feature{Name: "ping", Commands: []feature.Command{{
+		Name: "ping", Shows: true, Run: func(_ context.Context, call *turn.Call) (turn.Effect, error) { return call.ReplyText("pong"), nil },
+	}}})
+	d.make()
+	for text, want := range map[string]string{"ping": "pong", "PING": "pong", "start ping": "pong", "pign": "Did you mean /ping?", "help": "\n/ping"} {
+		if got := d.answer(call(text, false)); !strings.Contains(got, want) {
+			t.Errorf("/%s: %q, want %q", text, got, want)
+		}
+	}
+	if list := d.table.Menu(command.Reader{}); !slices.Contains(list, "ping") {
+		t.Errorf("menu %v", list)
 	}
 }
 
@@ -292,17 +266,6 @@ func TestNothing(t *testing.T) {
 	t.Parallel()
 	if diff := cmp.Diff(turn.Effect{}, setup(t).run(call("", false))); diff != "" {
 		t.Errorf("a command for another bot (-want +got):\n%s", diff)
-	}
-}
-
-func TestDecisions(t *testing.T) {
-	t.Parallel()
-	d := setup(t)
-	if e := d.run(call("approve akun", false)); d.questions.state != bot.Approved || d.questions.args != "akun" || len(e.Decided) != 1 {
-		t.Errorf("approve: %+v", d.questions)
-	}
-	if d.run(call("deny", false)); d.questions.state != bot.Denied {
-		t.Errorf("deny: %+v", d.questions)
 	}
 }
 
@@ -317,20 +280,6 @@ func TestGroupReplies(t *testing.T) {
 	}
 	if row := d.run(call("tools", false)).Change.Send[0]; row.ReplyTo != "" {
 		t.Errorf("a private answer quotes: %+v", row)
-	}
-}
-
-func TestQuotaAway(t *testing.T) {
-	t.Parallel()
-	d := setup(t)
-	d.usage = errStore
-	if got := d.answer(call("quota", false)); !strings.HasPrefix(got, "I cannot read the quotas") {
-		t.Errorf("answer %q", got)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := d.table.Run(ctx, call("quota", false)); !errors.Is(err, errStore) {
-		t.Errorf("err = %v", err)
 	}
 }
 
@@ -465,7 +414,7 @@ func TestStopDropsAll(t *testing.T) {
 	t.Parallel()
 	d := setup(t)
 	commands := &behind{running: 2}
-	d.table = command.New(command.Deps{Store: d.store, Behind: commands, Words: texts.Words{}, Now: func() time.Time { return noon }})
+	d.conversation.Behind = commands
 	ids := make([]string, 2500)
 	for i := range ids {
 		ids[i] = fmt.Sprint("m", i)
@@ -532,8 +481,8 @@ func TestStatusOfFencedModel(t *testing.T) {
 	t.Parallel()
 	d := setup(t)
 	fenced := true
-	d.deps.About.Fenced = func(of bot.SessionKey) bool { return fenced && of == session }
-	d.table = command.New(d.deps)
+	d.status.About.Fenced = func(of bot.SessionKey) bool { return fenced && of == session }
+	d.make()
 	if got := d.answer(call("status", false)); !strings.HasSuffix(got, "/tools lists them.\nTool calls of this model are off: it writes them as text, which I read.") {
 		t.Errorf("fenced:\n%s", got)
 	}
@@ -541,8 +490,8 @@ func TestStatusOfFencedModel(t *testing.T) {
 		t.Error("not fenced, and said to be")
 	}
 	fenced = true
-	d.deps.About.Tools = func(bot.Place) []string { return nil }
-	d.table = command.New(d.deps)
+	d.status.About.Tools = func(bot.Place) []string { return nil }
+	d.make()
 	if got := d.answer(call("status", false)); strings.Contains(got, "are off") {
 		t.Errorf("without tools:\n%s", got)
 	}

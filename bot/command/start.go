@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/zephbot/zephbot/bot/turn"
@@ -17,9 +16,6 @@ var (
 	code = regexp.MustCompile(`^(?i)(?:[A-Z2-7]{12}|[A-Z2-7]{26})$`)
 )
 
-// linked are the commands that a link may name: those that only show something.
-var linked = []string{"help", "status", "quota", "tools", "model", "why"}
-
 // start answers /start, with what a link asks for.
 func (t *Table) start(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, t.deps.Words
@@ -27,15 +23,15 @@ func (t *Table) start(ctx context.Context, call *turn.Call) (turn.Effect, error)
 	greeting := w.Start(msg.Language, msg.Name)
 	switch {
 	case wanted == "":
-		return t.say(call, greeting), nil
+		return call.ReplyText(greeting), nil
 	case call.Admin && code.MatchString(wanted): // the one that has made them admin
-		return t.say(call, greeting+"\n\n"+w.StartAdmin(msg.Language)), nil
-	case payload.MatchString(wanted) && slices.Contains(linked, strings.ToLower(wanted)):
+		return call.ReplyText(greeting + "\n\n" + w.StartAdmin(msg.Language)), nil
+	case payload.MatchString(wanted) && t.commands[strings.ToLower(wanted)].Shows:
 		shown, show := *call, *msg
 		show.Command, show.Args = strings.ToLower(wanted), ""
 		shown.Message = &show
 		return t.Run(ctx, &shown)
 	default:
-		return t.say(call, greeting+"\n\n"+w.StartUnknown(msg.Language)), nil
+		return call.ReplyText(greeting + "\n\n" + w.StartUnknown(msg.Language)), nil
 	}
 }

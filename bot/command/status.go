@@ -2,47 +2,91 @@ package command
 
 import (
 	"context"
+	"time"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
-func (t *Table) status(ctx context.Context, call *turn.Call) (turn.Effect, error) {
-	place, about := call.Message.Place, t.deps.About
-	lane, err := t.deps.Store.Lane(ctx, call.Session)
+// About is what /status and /tools show.
+type About struct {
+	Model    func(session bot.SessionKey) string
+	Sandbox  string
+	Embedded bool   // counters are kept in the process
+	Engine   string // of the database, as people call it
+	Version  string
+	Started  time.Time
+	Tools    func(place bot.Place) []string
+	Unset    func() []texts.Unset // tools that are absent because a key is not set; may be nil
+	// Aside lists tools that servers of models refuse, which are not offered to them; may be nil.
+	Aside func() []texts.SetAside
+	// Fenced reports whether the model of a conversation takes no tools, so that it writes its calls as text; may be nil.
+	Fenced  func(session bot.SessionKey) bool
+	Servers func() texts.Connected // may be nil
+	Filters func() texts.Filtered  // may be nil
+	// Processes returns the processes that use the same database, this one first. May be nil.
+	Processes func() []string
+	// Previews says whether questions about commands show what they would do; may be nil.
+	Previews func(ctx context.Context) texts.Previews
+	// Redis asks the server for its state; it returns nil if there is no server. May be nil.
+	Redis func(ctx context.Context) *texts.Redis
+}
+
+// Status shows the state of a conversation and of the service, and which tools there are. Safe for concurrent use.
+type Status struct {
+	Store  Store
+	About  About
+	Blocks Blocks          // nil = nothing is ever blocked
+	Admins func() []string // names or ids, for refusals
+	Words  texts.Words
+	Now    func() time.Time
+}
+
+// Feature returns /status and /tools.
+func (s *Status) Feature() feature.Feature {
+	return feature.Feature{Name: "status", Commands: []feature.Command{
+		{Name: "status", Shows: true, Run: s.status},
+		{Name: "tools", Shows: true, Run: s.tools},
+	}}
+}
+
+func (s *Status) status(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	place, about := call.Message.Place, s.About
+	lane, err := s.Store.Lane(ctx, call.Session)
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	waiting, err := t.deps.Store.Tickets(ctx, string(call.Session))
+	waiting, err := s.Store.Tickets(ctx, string(call.Session))
 	if err != nil {
 		return turn.Effect{}, err
 	}
-	s := texts.Status{Model: about.Model(call.Session), Lane: lane, Waiting: len(waiting), Tools: t.usable(call)}
+	state := texts.Status{Model: about.Model(call.Session), Lane: lane, Waiting: len(waiting), Tools: s.usableTools(call)}
 	if lane.Turn != "" { // it still counts the message that it began with
-		s.Waiting = max(0, s.Waiting-1)
+		state.Waiting = max(0, state.Waiting-1)
 	}
 	if !lane.Since.IsZero() {
-		s.Since = t.deps.Now().Sub(lane.Since)
+		state.Since = s.Now().Sub(lane.Since)
 	}
 	if about.Fenced != nil {
-		s.Fenced = about.Fenced(call.Session)
+		state.Fenced = about.Fenced(call.Session)
 	}
 	if about.Servers != nil {
-		s.Servers = about.Servers()
+		state.Servers = about.Servers()
 	}
 	if call.Admin {
-		if s.Details, err = t.details(ctx, place); err != nil {
+		if state.Details, err = s.details(ctx, place); err != nil {
 			return turn.Effect{}, err
 		}
 	}
-	return t.say(call, t.deps.Words.Status(call.Message.Language, s)), nil
+	return call.ReplyText(s.Words.Status(call.Message.Language, state)), nil
 }
 
 // details returns what /status shows to admins.
-func (t *Table) details(ctx context.Context, place bot.Place) (*texts.Details, error) {
-	about := t.deps.About
-	counts, err := t.deps.Store.Counts(ctx, place.Channel, place.Bot)
+func (s *Status) details(ctx context.Context, place bot.Place) (*texts.Details, error) {
+	about := s.About
+	counts, err := s.Store.Counts(ctx, place.Channel, place.Bot)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +94,7 @@ func (t *Table) details(ctx context.Context, place bot.Place) (*texts.Details, e
 	counts.Queued = max(0, counts.Queued-counts.Running-counts.Parked-counts.Waiting-1)
 	d := &texts.Details{
 		Counts: counts, Sandbox: about.Sandbox, Embedded: about.Embedded, Engine: about.Engine, Version: about.Version,
-		Up: t.deps.Now().Sub(about.Started),
+		Up: s.Now().Sub(about.Started),
 	}
 	if about.Previews != nil {
 		d.Previews = about.Previews(ctx)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
+	"github.com/zephbot/zephbot/bot/feature"
+	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
@@ -26,25 +28,22 @@ type Store interface {
 	Busy(ctx context.Context, chat string) ([]bot.Lane, error)
 }
 
-// Words are the sentences of the button.
-type Words interface {
-	StopButton(language string) string
-	StopToast(language string) string
-	StopOver(language string) string
-	StopNotYours(language string) string
-}
-
-// Desk makes the buttons and handles their presses. It keeps no state: what is to be stopped is stored, so that the
+// Button makes the buttons and handles their presses. It keeps no state: what is to be stopped is stored, so that the
 // process that runs the turn finds it, whichever process handles the press. Safe for concurrent use.
-type Desk struct {
+type Button struct {
 	Store Store
-	Words Words
+	Words texts.Words
 	// Rights returns who may approve in a place; nil = only who asked and admins may stop.
 	Rights func(ctx context.Context, place bot.Place, tool string) (approval.Rights, error)
 }
 
+// Feature returns the presses of the button.
+func (d Button) Feature() feature.Feature {
+	return feature.Feature{Name: "stop button", Buttons: []feature.Button{{Prefix: Prefix, Presser: d}}}
+}
+
 // Buttons are those below the growing answer of a turn.
-func (d Desk) Buttons(language, turn string) [][]bot.Button {
+func (d Button) Buttons(language, turn string) [][]bot.Button {
 	return [][]bot.Button{{{Label: d.Words.StopButton(language), Data: data(turn)}}}
 }
 
@@ -55,7 +54,7 @@ func data(turn string) string {
 
 // Press implements turn.Presser: it stops the turn of the button, unless that has ended or the person may not. It has
 // the effect of the Stop button of a draft: what waits behind the turn is kept.
-func (d Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+func (d Button) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg := call.Message
 	lanes, err := d.Store.Busy(ctx, msg.Place.ChatKey())
 	if err != nil {
@@ -86,7 +85,7 @@ func (d Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 }
 
 // may reports whether the person may stop a turn: who asked, approvers and admins may.
-func (d Desk) may(ctx context.Context, call *turn.Call, lane *bot.Lane) (bool, error) {
+func (d Button) may(ctx context.Context, call *turn.Call, lane *bot.Lane) (bool, error) {
 	caller := call.Message.Caller
 	switch {
 	case caller == "" || call.Message.FromBot:
@@ -100,4 +99,4 @@ func (d Desk) may(ctx context.Context, call *turn.Call, lane *bot.Lane) (bool, e
 	return slices.Contains(rights.Approvers, caller) || slices.Contains(rights.Admins, caller), err
 }
 
-var _ turn.Presser = Desk{}
+var _ turn.Presser = Button{}

@@ -20,7 +20,7 @@ const asker = "telegram:1"
 var team = bot.Place{Channel: "telegram", Bot: "7", Surface: "bot", Chat: "-5", Group: true}
 
 // desk is a button below the answer of a turn in progress, and the store that knows the turn.
-func desk(t *testing.T, rights approval.Rights, err error) (halt.Desk, *bottest.Store, string) {
+func desk(t *testing.T, rights approval.Rights, err error) (halt.Button, *bottest.Store, string) {
 	t.Helper()
 	store := bottest.New()
 	session := team.SessionKey("1")
@@ -32,7 +32,7 @@ func desk(t *testing.T, rights approval.Rights, err error) (halt.Desk, *bottest.
 	if failed != nil {
 		t.Fatal(failed)
 	}
-	d := halt.Desk{Store: store, Words: texts.Words{}, Rights: func(context.Context, bot.Place, string) (approval.Rights, error) {
+	d := halt.Button{Store: store, Words: texts.Words{}, Rights: func(context.Context, bot.Place, string) (approval.Rights, error) {
 		return rights, err
 	}}
 	buttons := d.Buttons("en", name)

@@ -27,7 +27,7 @@ type process struct {
 	calls  int
 	*memory.Store
 	tools map[string]tools.Tool
-	desk  memory.Desk
+	desk  memory.Handler
 }
 
 func open(t testing.TB, store *bottest.Store, change func(*memory.Deps)) *process {
@@ -53,7 +53,7 @@ func open(t testing.TB, store *bottest.Store, change func(*memory.Deps)) *proces
 	for _, tool := range list {
 		p.tools[tool.Definition.Name] = tool
 	}
-	p.desk = memory.Desk{Memory: p.Store, Words: texts.Words{}, Admins: func() []string { return []string{"Ann"} }}
+	p.desk = memory.Handler{Memory: p.Store, Words: texts.Words{}, Admins: func() []string { return []string{"Ann"} }}
 	p.follow()
 	return p
 }

@@ -23,13 +23,6 @@ const (
 	LinkFor = 5 * time.Minute
 )
 
-// Words are the sentences of /admin.
-type Words interface {
-	OperatorLink(language, link string, minutes int, port string) string
-	OperatorOff(language string) string
-	OperatorPrivate(language string) string
-}
-
 // granted is what a link or a session stands for.
 type granted struct {
 	Caller string    `json:"caller"`

@@ -14,7 +14,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/quota"
+	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/mcp"
 )
@@ -32,7 +34,7 @@ type Deps struct {
 	Redact func(text string) string
 	Sources
 	Effects
-	Words  Words
+	Words  texts.Words
 	Now    func() time.Time
 	Log    zerolog.Logger
 	Listen string // metrics.listen; "" = there is no page
@@ -103,6 +105,13 @@ func New(deps Deps) *Page {
 	p := &Page{deps: deps}
 	p.handler = p.routes()
 	return p
+}
+
+// Feature returns /admin; p is nil where nobody could sign in.
+func (p *Page) Feature(words texts.Words) feature.Feature {
+	return feature.Feature{Name: "operator", Off: p == nil, Commands: []feature.Command{
+		{Name: "admin", Audience: feature.Admins, Private: true, Run: p.Command, OffText: words.OperatorOff},
+	}}
 }
 
 // record stores a Change with its audit line, and has the line written.

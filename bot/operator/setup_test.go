@@ -82,15 +82,6 @@ func (w *world) logged() string {
 	return strings.Join(w.lines, "\n")
 }
 
-// noWords are sentences that tests can take apart.
-type noWords struct{}
-
-func (noWords) OperatorLink(_, link string, minutes int, port string) string {
-	return link + " " + time.Duration(minutes).String() + " " + port
-}
-func (noWords) OperatorOff(string) string     { return "off" }
-func (noWords) OperatorPrivate(string) string { return "private" }
-
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	return &world{t: t, store: bottest.New(), now: time.Now().UTC().Truncate(time.Second), admins: map[string]bool{"telegram:42": true}}
@@ -124,7 +115,7 @@ func (w *world) open(change func(*operator.Deps)) *office {
 			w.lines = append(w.lines, call.Origin.Caller+" "+call.Tool+" "+string(call.Args))
 			return nil
 		}},
-		Words: noWords{}, Now: w.clock, Log: zerolog.Nop(), Listen: "127.0.0.1:9090",
+		Words: texts.Words{}, Now: w.clock, Log: zerolog.Nop(), Listen: "127.0.0.1:9090",
 	}
 	if change != nil {
 		change(&deps)

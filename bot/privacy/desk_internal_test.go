@@ -55,7 +55,7 @@ func (s *size) Write(p []byte) (int, error) {
 }
 
 // exportDesk is a desk whose exports are what a place writes; written are the bytes that were in its temporary files.
-func exportDesk(t *testing.T, limit, most int64, write func(a *Archive) error) (d *Desk, written *size) {
+func exportDesk(t *testing.T, limit, most int64, write func(a *Archive) error) (d *Handler, written *size) {
 	t.Helper()
 	written = &size{}
 	temp := func() (*TempFile, error) {
@@ -73,7 +73,7 @@ func exportDesk(t *testing.T, limit, most int64, write func(a *Archive) error) (
 		Tables: nothing{}, Places: []Place{place{write: write}}, Clean: func(s string) string { return s }, Now: time.Now, Most: most,
 		Readme: func(string, string, time.Time) string { return "read me" },
 	}
-	return &Desk{deps: DeskDeps{Export: x, Blobs: &blobtest.Store{}, Temp: temp, Limit: limit, Log: zerolog.Nop()}}, written
+	return &Handler{deps: HandlerDeps{Export: x, Blobs: &blobtest.Store{}, Temp: temp, Limit: limit, Log: zerolog.Nop()}}, written
 }
 
 // TestLargeExport: an export ends where it is too large, so that it does not fill the disk; files that take no space in
@@ -216,9 +216,9 @@ func TestOnePersonIsErasedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := bottest.New()
-		desk := func(owner string) *Desk {
+		desk := func(owner string) *Handler {
 			lock := facts.Lock{Store: store, Keeper: facts.Keeper{Store: store, Log: zerolog.Nop()}, Owner: owner, Now: time.Now}
-			return NewDesk(DeskDeps{Office: NewOffice(Deps{Store: store, Now: time.Now}), Lock: lock, Owner: owner, Log: zerolog.Nop()})
+			return NewHandler(HandlerDeps{Office: NewOffice(Deps{Store: store, Now: time.Now}), Lock: lock, Owner: owner, Log: zerolog.Nop()})
 		}
 		asked := func(of Person) bot.Fact {
 			fact, err := NewJob(of, time.Now()).Fact()

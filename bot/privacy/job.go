@@ -43,7 +43,7 @@ const (
 	tryAfter  = time.Second
 )
 
-// Store is what a Desk needs of a store.
+// Store is what a Handler needs of a store.
 type Store interface {
 	facts.Store
 	Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error)

@@ -12,7 +12,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 )
@@ -152,25 +155,11 @@ func (m *Meter) settled(ctx context.Context) error {
 	return m.Follow(ctx, facts)
 }
 
-// ManageWords are the sentences of /quota set.
-type ManageWords interface { //nolint:interfacebloat // one book of sentences, read as a whole
-	AdminsOnly(language string, admins []string) string
-	Level(language string, scope texts.Scope, id string) string
-	At(place bot.Place) texts.Words
-	QuotaSet(language string, s texts.Setting) string
-	QuotaUnset(language string, s texts.Setting) string
-	QuotaNotSet(language string) string
-	QuotaSettings(language string, list []texts.Setting) string
-	QuotaHelp(language string) string
-	QuotaWho(language string) string
-	QuotaPrice(language, models string) string
-}
-
 // Manager carries out what admins say about quotas. Safe for concurrent use.
 type Manager struct {
 	Meter  *Meter
 	Facts  bot.Facts
-	Words  ManageWords
+	Words  texts.Words
 	Now    func() time.Time
 	Admins func() []string
 	// Priceless names the models whose price nobody knows.
@@ -179,6 +168,37 @@ type Manager struct {
 	Record func(call *turn.Call, args any) []bot.Fact
 	// Recorded is told when such facts are stored; may be nil.
 	Recorded func(ctx context.Context)
+}
+
+// Feature returns /quota, with the limits that other processes have stored.
+func (g *Manager) Feature() feature.Feature {
+	return feature.Feature{
+		Name:     "quota",
+		Commands: []feature.Command{{Name: "quota", Shows: true, Run: g.Command}},
+		Follow:   func(ctx context.Context) error { return g.Meter.Follow(ctx, g.Facts) },
+		Moved:    func() { g.Meter.Forget() },
+	}
+}
+
+// Command answers /quota: how much is used, or what an admin says about limits.
+func (g *Manager) Command(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	msg, w := call.Message, g.Words
+	if strings.TrimSpace(msg.Args) != "" {
+		text, e, err := g.Manage(ctx, call)
+		if err == nil {
+			e.Change.Send = append(e.Change.Send, call.ReplyAside(bot.Content{Text: text}).Change.Send...)
+		}
+		return e, err
+	}
+	usage, err := g.Meter.Usage(ctx, msg)
+	if err != nil {
+		if ctx.Err() != nil {
+			return turn.Effect{}, err
+		}
+		zerolog.Ctx(ctx).Error().Err(err).Msg("cannot read the quotas")
+		return call.ReplyAside(bot.Content{Text: w.QuotaUnread(msg.Language)}), nil
+	}
+	return call.ReplyAside(bot.Content{Text: w.At(msg.Place).Quota(msg.Language, usage)}), nil
 }
 
 // Manage answers /quota with arguments. Everything but a question about one's own is for admins.

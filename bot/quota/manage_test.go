@@ -2,6 +2,7 @@ package quota_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -197,4 +198,37 @@ func TestALateReadIsNotTheLast(t *testing.T) {
 			t.Errorf("used %q", got)
 		}
 	})
+}
+
+// TestCommand: /quota tells how much is used, and says so if that cannot be read.
+func TestCommand(t *testing.T) {
+	t.Parallel()
+	d := setup(t, quota.Options{Limits: turns(scopes{User: 20})})
+	away := quota.New(quota.Options{Limits: turns(scopes{User: 1})}, &full{}, &mirror{err: errAway}, texts.Words{}, time.Now, nil)
+	ask := func(ctx context.Context, meter *quota.Meter, args string) (string, error) {
+		g, msg := d.manager(), private("42")
+		g.Meter, msg.Args = meter, args
+		e, err := g.Command(ctx, &turn.Call{Message: msg})
+		if err != nil {
+			return "", err
+		}
+		return e.Change.Send[0].Content.Text, nil
+	}
+	for _, row := range []struct {
+		meter      *quota.Meter
+		args, want string
+	}{
+		{d.meter, "", "0 / 20 turns"},
+		{d.meter, "set 42 turns/day 1", "That is for admins"},
+		{away, "", "I cannot read the quotas"},
+	} {
+		if got, err := ask(t.Context(), row.meter, row.args); err != nil || !strings.Contains(got, row.want) {
+			t.Errorf("/quota %s: %q, %v, want %q", row.args, got, err, row.want)
+		}
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := ask(ended, away, ""); !errors.Is(err, errAway) {
+		t.Errorf("when the service stops: %v", err)
+	}
 }

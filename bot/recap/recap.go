@@ -17,6 +17,8 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/pay"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/facts"
+	"github.com/zephbot/zephbot/bot/feature"
+	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 )
 
@@ -38,18 +40,10 @@ const (
 	entries = 4 // entries of a turn that are counted at most, besides messages
 )
 
-// Store is what the Desk needs of a store.
+// Store is what the Handler needs of a store.
 type Store interface {
 	facts.Store
 	Tail(ctx context.Context, session bot.SessionKey, room int) (journal.Tail, error)
-}
-
-// Words are the sentences (bot/texts).
-type Words interface {
-	Recap(language, text string) string
-	RecapNothing(language string) string
-	RecapFailed(language string) string
-	RecapOff(language string) string
 }
 
 // Talk is what a recap is written from.
@@ -60,14 +54,14 @@ type Talk struct {
 	Session bot.SessionKey
 }
 
-// Deps are the dependencies of a Desk. All are required.
+// Deps are the dependencies of a Handler. All are required.
 type Deps struct {
 	Store    Store
 	Keeper   facts.Keeper
 	Open     func(msg *bot.Message, id string) turn.Purse // who pays (bot/quota)
 	Write    func(ctx context.Context, talk Talk) (string, error)
 	Composer bot.Composer
-	Words    Words
+	Words    texts.Words
 	Wake     func(place bot.Place)
 	Current  func(session bot.SessionKey) bot.SessionKey // the name of a session whose chat may have moved
 	Owner    string                                      // this process
@@ -76,20 +70,20 @@ type Deps struct {
 	Log      zerolog.Logger
 }
 
-// Options configure a Desk.
+// Options configure a Handler.
 type Options struct {
 	OnResume bool
 	Messages int           // most messages that a recap is made of; 0 = there are no recaps
 	Pause    time.Duration // 0 = Pause
 }
 
-// Desk gives recaps. Safe for concurrent use. It works while Run runs.
-type Desk struct {
+// Handler gives recaps. Safe for concurrent use. It works while Run runs.
+type Handler struct {
 	deps Deps
 	opts Options
 
 	mu      sync.Mutex
-	ctx     context.Context //nolint:containedctx // bounds the goroutines of the Desk; nil = Run does not run
+	ctx     context.Context //nolint:containedctx // bounds the goroutines of the Handler; nil = Run does not run
 	working sync.WaitGroup
 	begun   map[string]bool // what is being written, by key
 	slots   chan struct{}
@@ -104,12 +98,17 @@ type opening struct {
 	last    int64 // number of its last entry
 }
 
-// New returns a Desk.
-func New(deps Deps, opts Options) *Desk {
+// New returns a Handler.
+func New(deps Deps, opts Options) *Handler {
 	if opts.Pause == 0 {
 		opts.Pause = Pause
 	}
-	return &Desk{deps: deps, opts: opts, begun: map[string]bool{}, slots: make(chan struct{}, atOnce), running: make(chan struct{})}
+	return &Handler{deps: deps, opts: opts, begun: map[string]bool{}, slots: make(chan struct{}, atOnce), running: make(chan struct{})}
+}
+
+// Feature returns /recap.
+func (d *Handler) Feature() feature.Feature {
+	return feature.Feature{Name: "recap", Commands: []feature.Command{{Name: "recap", Run: d.Command}}, Run: d.Run, Follow: d.Follow}
 }
 
 // job is a recap that somebody has asked for.
@@ -121,7 +120,7 @@ type job struct {
 
 // Command answers /recap: at once that there is none, else in the background, so that no other command waits for the
 // model.
-func (d *Desk) Command(_ context.Context, call *turn.Call) (turn.Effect, error) {
+func (d *Handler) Command(_ context.Context, call *turn.Call) (turn.Effect, error) {
 	if d.opts.Messages <= 0 {
 		row := d.row(call.Message, bot.Reply, bot.Content{Text: d.deps.Words.RecapOff(call.Message.Language)})
 		return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}, nil
@@ -143,7 +142,7 @@ func (d *Desk) Command(_ context.Context, call *turn.Call) (turn.Effect, error) 
 
 // Run gives what is asked for until ctx ends, beginning with what a dead process has left, and what this one was asked for
 // before Run ran.
-func (d *Desk) Run(ctx context.Context) error {
+func (d *Handler) Run(ctx context.Context) error {
 	d.mu.Lock()
 	d.ctx = ctx
 	d.mu.Unlock()
@@ -160,12 +159,12 @@ func (d *Desk) Run(ctx context.Context) error {
 }
 
 // Follow takes up the recaps of processes that are dead.
-func (d *Desk) Follow(ctx context.Context) error {
+func (d *Handler) Follow(ctx context.Context) error {
 	return d.takeUp(ctx, func(owner string) bool { return owner != d.deps.Owner && !d.deps.Lives(owner) })
 }
 
 // takeUp gives the recaps that were noted by some processes.
-func (d *Desk) takeUp(ctx context.Context, of func(owner string) bool) error {
+func (d *Handler) takeUp(ctx context.Context, of func(owner string) bool) error {
 	list, err := d.deps.Store.FactsOf(ctx, bucket, "", d.deps.Now())
 	if err != nil {
 		return fmt.Errorf("read which recaps are waited for: %w", err)
@@ -186,7 +185,7 @@ func (d *Desk) takeUp(ctx context.Context, of func(owner string) bool) error {
 
 // start runs work in the background, once at a time for a key. What is not run because the service ends is found by the
 // next start.
-func (d *Desk) start(key string, work func(ctx context.Context)) {
+func (d *Handler) start(key string, work func(ctx context.Context)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ctx == nil || d.begun[key] {
@@ -210,7 +209,7 @@ func (d *Desk) start(key string, work func(ctx context.Context)) {
 }
 
 // give answers a /recap. Its rows have keys, so that it is answered once, however often it is begun.
-func (d *Desk) give(ctx context.Context, j *job) {
+func (d *Handler) give(ctx context.Context, j *job) {
 	j.Session = d.deps.Current(j.Session)
 	if chat := j.Session.Chat(); chat != "" && chat != j.Message.Place.Chat {
 		j.Message.Place.Chat, j.Message.Message = chat, ""
@@ -239,7 +238,7 @@ func (d *Desk) give(ctx context.Context, j *job) {
 
 // paid returns a context in which the sender of a message pays. No turn stores what is spent, so the purse is closed at
 // once: it stores that itself.
-func (d *Desk) paid(ctx context.Context, msg *bot.Message, id string) context.Context {
+func (d *Handler) paid(ctx context.Context, msg *bot.Message, id string) context.Context {
 	purse := d.deps.Open(msg, id)
 	purse.Close()
 	return pay.With(ctx, purse)
@@ -248,7 +247,7 @@ func (d *Desk) paid(ctx context.Context, msg *bot.Message, id string) context.Co
 var errNothing = errors.New("nothing was said yet")
 
 // asked writes the recap of a job.
-func (d *Desk) asked(ctx context.Context, j *job) (string, error) {
+func (d *Handler) asked(ctx context.Context, j *job) (string, error) {
 	tail, err := d.deps.Store.Tail(ctx, j.Session, room)
 	if err != nil {
 		return "", fmt.Errorf("read a conversation: %w", err)
@@ -262,7 +261,7 @@ func (d *Desk) asked(ctx context.Context, j *job) (string, error) {
 }
 
 // write asks the model, which has Limit for it.
-func (d *Desk) write(ctx context.Context, talk Talk) (string, error) {
+func (d *Handler) write(ctx context.Context, talk Talk) (string, error) {
 	bounded, cancel := context.WithTimeout(ctx, Limit)
 	defer cancel()
 	return d.deps.Write(bounded, talk)
@@ -270,7 +269,7 @@ func (d *Desk) write(ctx context.Context, talk Talk) (string, error) {
 
 // talk selects what a recap is written from: the newest messages of a conversation, with the summary of what is before
 // them.
-func (d *Desk) talk(list []journal.Entry) Talk {
+func (d *Handler) talk(list []journal.Entry) Talk {
 	var talk Talk
 	summary, first := journal.Summary(list)
 	if summary != nil {
@@ -291,7 +290,7 @@ func (d *Desk) talk(list []journal.Entry) Talk {
 
 // Resumed is told that a message begins a turn, with the conversation before it. If the person comes back to it after a
 // long time, they are reminded of it, beside the turn. It does not block, and a recap that does not succeed is not given.
-func (d *Desk) Resumed(msg *bot.Message, session bot.SessionKey, before []journal.Entry) {
+func (d *Handler) Resumed(msg *bot.Message, session bot.SessionKey, before []journal.Entry) {
 	if !d.worth(msg, before) || d.deps.Now().Sub(before[len(before)-1].At) < d.opts.Pause {
 		return
 	}
@@ -307,7 +306,7 @@ func (d *Desk) Resumed(msg *bot.Message, session bot.SessionKey, before []journa
 // Opened is told that a person has opened a conversation, where they do so before they write, as at a terminal. They are
 // reminded of it, however short the pause was, and not again with their first message. msg says who and where they are.
 // It waits until Run runs and not for the model, and a recap that does not succeed is not given.
-func (d *Desk) Opened(ctx context.Context, msg *bot.Message, session bot.SessionKey) {
+func (d *Handler) Opened(ctx context.Context, msg *bot.Message, session bot.SessionKey) {
 	select {
 	case <-d.running:
 	case <-ctx.Done():
@@ -329,7 +328,7 @@ func (d *Desk) Opened(ctx context.Context, msg *bot.Message, session bot.Session
 }
 
 // remind gives a recap unasked, once for a key.
-func (d *Desk) remind(key string, msg *bot.Message, session bot.SessionKey, before []journal.Entry) {
+func (d *Handler) remind(key string, msg *bot.Message, session bot.SessionKey, before []journal.Entry) {
 	own, talk := *msg, d.talk(before)
 	talk.Caller, talk.Session = msg.Caller, session
 	d.start(key, func(ctx context.Context) {
@@ -345,7 +344,7 @@ func (d *Desk) remind(key string, msg *bot.Message, session bot.SessionKey, befo
 
 // worth reports whether a conversation is worth a reminder. In a group nobody is reminded unasked: others would have to
 // read it. A conversation with a summary has none (seed 001).
-func (d *Desk) worth(msg *bot.Message, before []journal.Entry) bool {
+func (d *Handler) worth(msg *bot.Message, before []journal.Entry) bool {
 	if !d.opts.OnResume || d.opts.Messages <= 0 || len(before) == 0 || msg.Place.Group || !msg.Place.Ordinary() {
 		return false
 	}
@@ -366,7 +365,7 @@ func (d *Desk) worth(msg *bot.Message, before []journal.Entry) bool {
 }
 
 // send stores what is said.
-func (d *Desk) send(
+func (d *Handler) send(
 	ctx context.Context, change *bot.Change, msg *bot.Message, purpose bot.Purpose, key string, contents []bot.Content,
 ) {
 	for i, c := range contents {
@@ -383,7 +382,7 @@ func (d *Desk) send(
 	d.deps.Wake(msg.Place)
 }
 
-func (d *Desk) row(msg *bot.Message, purpose bot.Purpose, content bot.Content) bot.Row {
+func (d *Handler) row(msg *bot.Message, purpose bot.Purpose, content bot.Content) bot.Row {
 	content.Language = msg.Language
 	row := bot.Row{Place: msg.Place, Purpose: purpose, Content: content}
 	if msg.Place.Group && purpose == bot.Reply {

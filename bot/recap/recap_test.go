@@ -47,9 +47,9 @@ func (purse) Notices() []turn.Notice                    { return nil }
 func (purse) Close()                                    {}
 func (purse) Flush(context.Context) error               { return nil }
 
-// desk is a Desk with what it has done.
+// desk is a Handler with what it has done.
 type desk struct {
-	*recap.Desk
+	*recap.Handler
 	store *bottest.Store
 	mu    sync.Mutex
 	talks []recap.Talk
@@ -57,7 +57,7 @@ type desk struct {
 	end   func()
 }
 
-// open returns a running Desk of a process, which ends with the test.
+// open returns a running Handler of a process, which ends with the test.
 func open(t *testing.T, store *bottest.Store, owner string, o recap.Options) *desk {
 	t.Helper()
 	d := closed(store, owner, o)
@@ -65,10 +65,10 @@ func open(t *testing.T, store *bottest.Store, owner string, o recap.Options) *de
 	return d
 }
 
-// closed returns a Desk that does not run.
+// closed returns a Handler that does not run.
 func closed(store *bottest.Store, owner string, o recap.Options) *desk {
 	d := &desk{store: store, write: func(context.Context) error { return nil }}
-	d.Desk = recap.New(recap.Deps{
+	d.Handler = recap.New(recap.Deps{
 		Store: store, Keeper: facts.Keeper{Store: store, Log: zerolog.Nop()}, Composer: plain{}, Words: texts.Words{}, Wake: func(bot.Place) {},
 		Open: func(*bot.Message, string) turn.Purse { return purse{} }, Current: func(s bot.SessionKey) bot.SessionKey { return s },
 		Owner: owner, Lives: func(other string) bool { return other == owner }, Now: time.Now, Log: zerolog.Nop(),

@@ -13,6 +13,7 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
+	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -48,7 +49,7 @@ type Store interface {
 	FactsOf(ctx context.Context, bucket, prefix string, now time.Time) ([]bot.Fact, error)
 }
 
-// Deps are what a Desk needs.
+// Deps are what Receipts needs.
 type Deps struct {
 	Store Store
 	// Rights say who may approve in a place: these people may read receipts, besides whoever asked.
@@ -89,14 +90,19 @@ type Event struct {
 	Files   []undo.File
 }
 
-// Desk answers the buttons. Safe for concurrent use.
-type Desk struct{ deps Deps }
+// Receipts answers the buttons. Safe for concurrent use.
+type Receipts struct{ deps Deps }
 
-// New returns a Desk.
-func New(deps Deps) *Desk { return &Desk{deps: deps} }
+// New returns Receipts.
+func New(deps Deps) *Receipts { return &Receipts{deps: deps} }
+
+// Feature returns the button that shows what an answer took.
+func (d *Receipts) Feature() feature.Feature {
+	return feature.Feature{Name: "receipt", Buttons: []feature.Button{{Prefix: Prefix, Presser: d}}, Below: d.Buttons}
+}
 
 // Buttons are those below the answer of a turn; none if no tool ran in it.
-func (d *Desk) Buttons(a turn.Answer) []bot.Button {
+func (d *Receipts) Buttons(a turn.Answer) []bot.Button {
 	if a.Stats.Ran == 0 {
 		return nil
 	}
@@ -150,7 +156,7 @@ func (t target) session(place bot.Place) bot.SessionKey {
 }
 
 // Press implements turn.Presser.
-func (d *Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+func (d *Receipts) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.deps.Words
 	verb, t, ok := parse(msg.Data)
 	if !ok {
@@ -186,7 +192,7 @@ func (d *Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) 
 }
 
 // trusted reports whether somebody may read the receipts of everybody in a chat.
-func (d *Desk) trusted(ctx context.Context, call *turn.Call) (bool, error) {
+func (d *Receipts) trusted(ctx context.Context, call *turn.Call) (bool, error) {
 	if call.Admin {
 		return true, nil
 	}
@@ -227,7 +233,7 @@ type about struct {
 }
 
 // find reads what is known of a turn.
-func (d *Desk) find(ctx context.Context, place bot.Place, t target) (about, error) {
+func (d *Receipts) find(ctx context.Context, place bot.Place, t target) (about, error) {
 	a := about{target: t, session: t.session(place)}
 	for _, room := range rooms {
 		tail, err := d.deps.Store.Tail(ctx, a.session, room)
@@ -267,7 +273,7 @@ func (a *about) asker() string {
 }
 
 // receipt is the message that says what an answer took, with a button if something can be put back.
-func (d *Desk) receipt(ctx context.Context, msg *bot.Message, a *about) (bot.Content, error) {
+func (d *Receipts) receipt(ctx context.Context, msg *bot.Message, a *about) (bot.Content, error) {
 	w := d.deps.Words.At(msg.Place)
 	changes := d.changed(a)
 	content := bot.Content{Language: msg.Language}
@@ -289,7 +295,7 @@ func (d *Desk) receipt(ctx context.Context, msg *bot.Message, a *about) (bot.Con
 }
 
 // sum adds up the entries of a turn.
-func (d *Desk) sum(ctx context.Context, session bot.SessionKey, entries []journal.Entry) (texts.Receipt, error) {
+func (d *Receipts) sum(ctx context.Context, session bot.SessionKey, entries []journal.Entry) (texts.Receipt, error) {
 	r := texts.Receipt{Took: entries[len(entries)-1].At.Sub(entries[0].At)}
 	var until time.Time
 	var asked time.Duration
@@ -361,7 +367,7 @@ func later(a, b time.Time) time.Time {
 }
 
 // approved adds the approval of a call. until is the time up to which waiting was counted.
-func (d *Desk) approved(
+func (d *Receipts) approved(
 	ctx context.Context, session bot.SessionKey, e *journal.Entry, r *texts.Receipt, until *time.Time,
 ) error {
 	if len(r.Approvals) == mostApprovals {
@@ -388,4 +394,4 @@ func (d *Desk) approved(
 	return nil
 }
 
-var _ turn.Presser = (*Desk)(nil)
+var _ turn.Presser = (*Receipts)(nil)

@@ -24,7 +24,7 @@ var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 
 // world is a store with a turn of person 42, and a desk over it. Person 1 is an admin and 7 an approver.
 type world struct {
-	desk    *receipt.Desk
+	desk    *receipt.Receipts
 	place   bot.Place
 	session bot.SessionKey
 	data    string // of the button below the answer

@@ -20,7 +20,7 @@ import (
 const onServer = "server"
 
 // changed says in words what a turn has changed, and what of it cannot be undone.
-func (d *Desk) changed(a *about) texts.ReceiptChanges {
+func (d *Receipts) changed(a *about) texts.ReceiptChanges {
 	c := inWords(&a.changes)
 	if d.deps.Files == nil {
 		return c
@@ -72,7 +72,7 @@ func inWords(r *undo.Report) texts.ReceiptChanges {
 }
 
 // ask asks once more before files are put back.
-func (d *Desk) ask(call *turn.Call, a *about) turn.Effect {
+func (d *Receipts) ask(call *turn.Call, a *about) turn.Effect {
 	msg, w := call.Message, d.deps.Words
 	if a.changes.Count(undo.Ready) == 0 {
 		return popUp(msg, w.UndoNothing(msg.Language))
@@ -88,7 +88,7 @@ func (d *Desk) ask(call *turn.Call, a *about) turn.Effect {
 
 // undo puts files back. If the process dies in between, the press is handled again: what is back already stays, the
 // rest follows, and then it is recorded.
-func (d *Desk) undo(ctx context.Context, call *turn.Call, a *about) (turn.Effect, error) {
+func (d *Receipts) undo(ctx context.Context, call *turn.Call, a *about) (turn.Effect, error) {
 	msg, w := call.Message, d.deps.Words
 	if !a.kept {
 		return popUp(msg, w.UndoNothing(msg.Language)), nil

@@ -27,7 +27,7 @@ type files struct {
 	dir    string
 	store  *bottest.Store
 	undo   *undo.Store
-	desk   *receipt.Desk
+	desk   *receipt.Receipts
 	lines  []receipt.Event // recorded
 	told   []string        // to the model
 	noted  int

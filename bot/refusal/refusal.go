@@ -11,6 +11,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -30,14 +31,24 @@ type Store interface {
 	Tail(ctx context.Context, session bot.SessionKey, room int) (journal.Tail, error)
 }
 
-// Desk answers /why and the button. Safe for concurrent use.
-type Desk struct {
+// Explainer answers /why and the button. Safe for concurrent use.
+type Explainer struct {
 	Store Store
 	Words texts.Words
 }
 
+// Feature returns /why and the button that says the same.
+func (d Explainer) Feature() feature.Feature {
+	return feature.Feature{
+		Name:     "refusal",
+		Commands: []feature.Command{{Name: "why", Shows: true, Run: d.Why}},
+		Buttons:  []feature.Button{{Prefix: Prefix, Presser: d}},
+		Below:    d.Buttons,
+	}
+}
+
 // Buttons are those below the answer of a turn; none when nothing was refused in it.
-func (d Desk) Buttons(a turn.Answer) []bot.Button {
+func (d Explainer) Buttons(a turn.Answer) []bot.Button {
 	if a.Stats.Refused == 0 {
 		return nil
 	}
@@ -50,7 +61,7 @@ func hash(turn string) string {
 }
 
 // Press implements turn.Presser: it explains the refusals of the turn, to whoever is in its conversation.
-func (d Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+func (d Explainer) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg := call.Message
 	wanted, ok := strings.CutPrefix(msg.Data, Prefix+":")
 	toast := bot.Row{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query}
@@ -69,7 +80,7 @@ func (d Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 }
 
 // Why answers /why: it explains what was refused last.
-func (d Desk) Why(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+func (d Explainer) Why(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	text, err := d.explain(ctx, call, nil)
 	if err != nil {
 		return turn.Effect{}, err
@@ -81,7 +92,7 @@ func (d Desk) Why(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 }
 
 // answer is a reply in the chat; the words of others in it make no links, mentions or commands.
-func (d Desk) answer(call *turn.Call, text string) bot.Row {
+func (d Explainer) answer(call *turn.Call, text string) bot.Row {
 	row := bot.Row{
 		Session: call.Session, Place: call.Message.Place, Purpose: bot.Reply,
 		Content: bot.Content{Text: text, Entities: render.Inert(text), Language: call.Message.Language},
@@ -93,7 +104,7 @@ func (d Desk) answer(call *turn.Call, text string) bot.Row {
 }
 
 // explain tells of the refusals of the turn that is wanted, nil = of the last turn that has any; "" = there are none.
-func (d Desk) explain(ctx context.Context, call *turn.Call, wanted func(turn string) bool) (string, error) {
+func (d Explainer) explain(ctx context.Context, call *turn.Call, wanted func(turn string) bool) (string, error) {
 	tail, err := d.Store.Tail(ctx, call.Session, room)
 	if err != nil {
 		return "", err
@@ -121,4 +132,4 @@ func (d Desk) explain(ctx context.Context, call *turn.Call, wanted func(turn str
 	return d.Words.Why(call.Message.Language, list), nil
 }
 
-var _ turn.Presser = Desk{}
+var _ turn.Presser = Explainer{}

@@ -16,7 +16,7 @@ import (
 )
 
 // conversation is a store with a session in which calls were refused in two turns, and a desk over it.
-func conversation(t *testing.T) (refusal.Desk, *turn.Call) {
+func conversation(t *testing.T) (refusal.Explainer, *turn.Call) {
 	t.Helper()
 	store, place := bottest.New(), bot.Place{Channel: "telegram", Bot: "1", Surface: "bot", Chat: "-5", Group: true}
 	session := place.SessionKey("42")
@@ -35,7 +35,7 @@ func conversation(t *testing.T) (refusal.Desk, *turn.Call) {
 	if _, err := store.Apply(t.Context(), &bot.Change{Append: &bot.Append{Session: session, Entries: entries}}); err != nil {
 		t.Fatal(err)
 	}
-	return refusal.Desk{Store: store, Words: texts.Words{}}, &turn.Call{Session: session, Message: &bot.Message{Place: place, Message: "9", Query: "q"}}
+	return refusal.Explainer{Store: store, Words: texts.Words{}}, &turn.Call{Session: session, Message: &bot.Message{Place: place, Message: "9", Query: "q"}}
 }
 
 // TestRefusal: the button explains its own turn, /why the last one that has refusals, nothing explains another's.

@@ -11,7 +11,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/nearest"
 	"github.com/zephbot/zephbot/policy/reason"
@@ -102,11 +104,39 @@ func inputs(args map[string]any) []string {
 	return nil
 }
 
-// Answers answers /policy. It implements command.Policy.
+// Answers answers /policy.
 type Answers struct {
 	Book *Book
 	// Chain returns the chain of one call, which cannot ask anybody.
 	Chain func() Chain
+	// Granted lists what is always allowed (approval.Broker).
+	Granted func(ctx context.Context, call *turn.Call) (turn.Effect, error)
+	Words   texts.Words
+}
+
+// Feature returns /policy.
+func (a Answers) Feature() feature.Feature {
+	return feature.Feature{Name: "rules", Commands: []feature.Command{{Name: "policy", Audience: feature.Admins, Run: a.Command}}}
+}
+
+// Command answers /policy: the rules, or what they would decide about a call.
+func (a Answers) Command(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	msg, w := call.Message, a.Words
+	verb, rest, _ := strings.Cut(strings.TrimSpace(msg.Args), " ")
+	tool, args, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	switch {
+	case verb == "status" || verb == "":
+		return call.ReplyText(w.PolicyStatus(msg.Language, a.Status())), nil
+	case verb == "rules" && strings.TrimSpace(rest) == "":
+		return a.Granted(ctx, call)
+	case verb != "check" || tool == "" || strings.TrimSpace(args) == "":
+		return call.ReplyText(w.PolicyHelp(msg.Language)), nil
+	}
+	effect, why, err := a.Check(ctx, msg, call.Session, tool, []byte(strings.TrimSpace(args)))
+	if err != nil {
+		return call.ReplyText(w.Said(msg.Language, err.Error()) + "\n" + w.PolicyHelp(msg.Language)), nil //nolint:nilerr // a reply
+	}
+	return call.ReplyText(w.PolicyDecision(msg.Language, effect, &why)), nil
 }
 
 // Status lists the rules in force, one line per table.

@@ -16,16 +16,14 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/bottest"
-	"github.com/zephbot/zephbot/bot/command"
 	"github.com/zephbot/zephbot/bot/rulebook"
+	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/workspace"
 )
-
-var _ command.Policy = rulebook.Answers{}
 
 const (
 	chat    = "telegram/7/bot/1"
@@ -317,5 +315,39 @@ func TestAnswers(t *testing.T) {
 	}
 	if _, _, err := a.Check(t.Context(), msg, session, "known:do", []byte(`{`)); !errors.Is(err, rulebook.ErrMistaken) {
 		t.Errorf("no JSON: %v", err)
+	}
+}
+
+// TestPolicyCommand: /policy shows the rules, those that are always allowed, and what the rules would decide.
+func TestPolicyCommand(t *testing.T) {
+	t.Parallel()
+	w := setup(t, nil)
+	listed := 0
+	a := rulebook.Answers{
+		Book:  w.Book,
+		Chain: func() rulebook.Chain { return chain(func(*tools.Call) error { return tools.ErrProbed }) },
+		Granted: func(_ context.Context, call *turn.Call) (turn.Effect, error) {
+			listed++
+			return call.ReplyText("granted"), nil
+		},
+	}
+	for args, want := range map[string]string{
+		"":                         "autonomy supervised",
+		"status":                   "autonomy supervised",
+		"rules":                    "granted",
+		"check known:do {\"a\":1}": "It would run",
+		"check known:do nonsense":  "not JSON",
+		"check known:do":           "/policy check TOOL",
+		"rules more":               "/policy check TOOL",
+		"foo":                      "/policy check TOOL",
+	} {
+		msg := &bot.Message{ID: "1", Caller: "telegram:1", Args: args, Place: bot.Place{Channel: "telegram", Bot: "7", Surface: "bot", Chat: "1"}}
+		e, err := a.Command(t.Context(), &turn.Call{Message: msg, Session: session, Admin: true})
+		if err != nil || len(e.Change.Send) != 1 || !strings.Contains(e.Change.Send[0].Content.Text, want) {
+			t.Errorf("/policy %s: %+v, %v, want %q", args, e.Change.Send, err, want)
+		}
+	}
+	if listed != 1 {
+		t.Errorf("what is always allowed was listed %d times", listed)
 	}
 }

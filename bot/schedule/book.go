@@ -17,13 +17,13 @@ import (
 )
 
 // Open implements tool.Book.
-func (d *Desk) Open(ctx context.Context, origin *tools.Origin) error {
+func (d *Scheduler) Open(ctx context.Context, origin *tools.Origin) error {
 	_, err := d.speaker(ctx, origin)
 	return err
 }
 
 // speaker returns the message that the turn of a call works on: whose task it would be, and where.
-func (d *Desk) speaker(ctx context.Context, origin *tools.Origin) (bot.Message, error) {
+func (d *Scheduler) speaker(ctx context.Context, origin *tools.Origin) (bot.Message, error) {
 	refuse := func(text string) (bot.Message, error) {
 		return bot.Message{}, &tools.Error{Category: tools.PolicyBlocked, Message: text, Suggestion: "Tell the person.", Denied: true}
 	}
@@ -42,13 +42,13 @@ func (d *Desk) speaker(ctx context.Context, origin *tools.Origin) (bot.Message, 
 }
 
 // Zone implements tool.Book.
-func (d *Desk) Zone(origin *tools.Origin) *time.Location {
+func (d *Scheduler) Zone(origin *tools.Origin) *time.Location {
 	at, _ := d.deps.Zones.For(origin.Caller)
 	return at
 }
 
 // Put implements tool.Book.
-func (d *Desk) Put(ctx context.Context, call *tools.Call, wanted tool.Task) (tool.Stored, error) {
+func (d *Scheduler) Put(ctx context.Context, call *tools.Call, wanted tool.Task) (tool.Stored, error) {
 	msg, err := d.speaker(ctx, &call.Origin)
 	if err != nil {
 		return tool.Stored{}, err
@@ -105,7 +105,7 @@ var errHasty = &tools.Error{
 }
 
 // put stores a task, if the set of tasks is still that of a revision.
-func (d *Desk) put(ctx context.Context, revision string, t *task) error {
+func (d *Scheduler) put(ctx context.Context, revision string, t *task) error {
 	fact, err := t.fact()
 	if err != nil {
 		return err
@@ -118,13 +118,13 @@ func (d *Desk) put(ctx context.Context, revision string, t *task) error {
 }
 
 // fresh reads the tasks that are not over from the store, with the revision that they have at least.
-func (d *Desk) fresh(ctx context.Context) (revision string, list []*task, err error) {
+func (d *Scheduler) fresh(ctx context.Context) (revision string, list []*task, err error) {
 	revision, list, err = d.every(ctx)
 	return revision, slices.DeleteFunc(list, (*task).over), err
 }
 
 // every reads the tasks from the store, with the revision that they have at least.
-func (d *Desk) every(ctx context.Context) (revision string, list []*task, err error) {
+func (d *Scheduler) every(ctx context.Context) (revision string, list []*task, err error) {
 	if revision, err = d.deps.Store.Fact(ctx, revisions, d.scope(), d.deps.Now()); err != nil {
 		return "", nil, fmt.Errorf("read the scheduled tasks: %w", err)
 	}
@@ -145,7 +145,7 @@ func named(list []*task, session bot.SessionKey, caller, name string) *task {
 }
 
 // room refuses a further task of a person, if there are too many. maker is the task whose run wants it; "" = a person does.
-func (d *Desk) room(list []*task, caller, maker string) error {
+func (d *Scheduler) room(list []*task, caller, maker string) error {
 	own, made := 0, 0
 	for _, t := range list {
 		if t.own(caller) {
@@ -180,7 +180,7 @@ func taskID(session bot.SessionKey, call string) string {
 }
 
 // List implements tool.Book: the tasks of the chat. The text of a task is its owner's alone.
-func (d *Desk) List(ctx context.Context, origin *tools.Origin) ([]tool.Entry, error) {
+func (d *Scheduler) List(ctx context.Context, origin *tools.Origin) ([]tool.Entry, error) {
 	_, list, err := d.fresh(ctx)
 	if err != nil {
 		return nil, err
@@ -204,7 +204,7 @@ func (d *Desk) List(ctx context.Context, origin *tools.Origin) ([]tool.Entry, er
 
 // Cancel implements tool.Book. A task of the caller comes before one of somebody else, which only an admin may cancel,
 // and only in a group: in a private chat nobody has a task but its person.
-func (d *Desk) Cancel(ctx context.Context, origin *tools.Origin, name string) (bool, error) {
+func (d *Scheduler) Cancel(ctx context.Context, origin *tools.Origin, name string) (bool, error) {
 	for range conflicts {
 		_, list, err := d.fresh(ctx)
 		if err != nil {
@@ -229,7 +229,7 @@ func (d *Desk) Cancel(ctx context.Context, origin *tools.Origin, name string) (b
 	return false, errBusy
 }
 
-func (d *Desk) toCancel(list []*task, origin *tools.Origin, name string) *task {
+func (d *Scheduler) toCancel(list []*task, origin *tools.Origin, name string) *task {
 	if t := named(list, bot.SessionKey(origin.Session), origin.Caller, name); t != nil {
 		return t
 	}
@@ -246,4 +246,4 @@ func (d *Desk) toCancel(list []*task, origin *tools.Origin, name string) *task {
 	return others
 }
 
-var _ tool.Book = (*Desk)(nil)
+var _ tool.Book = (*Scheduler)(nil)

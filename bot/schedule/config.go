@@ -18,7 +18,7 @@ type Config struct {
 
 // configure makes the stored tasks of the configuration those of Options.Config. Every process does it at its start; what
 // is stored already keeps its times.
-func (d *Desk) configure(ctx context.Context) error {
+func (d *Scheduler) configure(ctx context.Context) error {
 	changed, err := d.reconcile(ctx)
 	if n := len(d.opts.Config); err == nil && (n > 0 || changed) {
 		d.deps.Log.Info().Int("tasks", n).Bool("changed", changed).Msg("the tasks of the configuration are scheduled")
@@ -27,7 +27,7 @@ func (d *Desk) configure(ctx context.Context) error {
 }
 
 // reconcile does it, and reports whether anything had to be changed.
-func (d *Desk) reconcile(ctx context.Context) (changed bool, err error) {
+func (d *Scheduler) reconcile(ctx context.Context) (changed bool, err error) {
 	for range conflicts {
 		revision, list, err := d.every(ctx)
 		if err != nil {
@@ -49,7 +49,7 @@ func (d *Desk) reconcile(ctx context.Context) (changed bool, err error) {
 }
 
 // configured returns the Change that makes the tasks of the configuration the wanted ones.
-func (d *Desk) configured(list []*task) (*bot.Change, error) {
+func (d *Scheduler) configured(list []*task) (*bot.Change, error) {
 	change := &bot.Change{}
 	wanted := map[string]bool{}
 	now := d.deps.Now()
@@ -79,7 +79,7 @@ func (d *Desk) configured(list []*task) (*bot.Change, error) {
 }
 
 // wanted returns the task that an entry of the configuration describes, as it is to be stored.
-func (d *Desk) wanted(list []*task, c *Config, now time.Time) (*task, error) {
+func (d *Scheduler) wanted(list []*task, c *Config, now time.Time) (*task, error) {
 	caller := d.deps.Channel + ":" + c.Owner
 	session := d.deps.Engine.Session(&bot.Message{
 		Kind: bot.Text, Place: c.Place, Caller: caller, Person: c.Owner, Addressed: true,

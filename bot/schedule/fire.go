@@ -16,7 +16,7 @@ import (
 
 // fire begins the turn of a task that is due, in one Change that also says when it is due next. After an outage that is
 // one turn, however often the task was due meanwhile.
-func (d *Desk) fire(ctx context.Context, t task) error {
+func (d *Scheduler) fire(ctx context.Context, t task) error {
 	now := d.deps.Now()
 	if t.Run != "" {
 		waits, err := d.waits(ctx, &t)
@@ -46,7 +46,7 @@ func (d *Desk) fire(ctx context.Context, t task) error {
 
 // admitted reports whether the owner of a task may still talk where it runs. Whoever has left a group has no turns there
 // any more; a task of the configuration belongs to whom the operator says.
-func (d *Desk) admitted(ctx context.Context, t *task, now time.Time) (bool, error) {
+func (d *Scheduler) admitted(ctx context.Context, t *task, now time.Time) (bool, error) {
 	verdict, err := d.deps.Guard.Admit(ctx, t.message(now))
 	if err != nil {
 		return false, fmt.Errorf("check who may talk: %w", err)
@@ -62,7 +62,7 @@ func (d *Desk) admitted(ctx context.Context, t *task, now time.Time) (bool, erro
 }
 
 // begin returns the Change that begins a run now, and advances the task.
-func (d *Desk) begin(t *task, now time.Time) (*bot.Change, error) {
+func (d *Scheduler) begin(t *task, now time.Time) (*bot.Change, error) {
 	late := time.Time{}
 	if !t.Next.IsZero() && now.Sub(t.Next) > soon {
 		late = t.Next
@@ -88,7 +88,7 @@ func (d *Desk) begin(t *task, now time.Time) (*bot.Change, error) {
 }
 
 // row is a message to the place of a task.
-func (d *Desk) row(t *task, text, key string) bot.Row {
+func (d *Scheduler) row(t *task, text, key string) bot.Row {
 	return bot.Row{
 		Session: t.session(), Place: t.Place, Purpose: bot.Reply, Key: key,
 		Content: bot.Content{Text: text, Entities: render.Inert(text), Language: t.Owner.Language},
@@ -97,7 +97,7 @@ func (d *Desk) row(t *task, text, key string) bot.Row {
 
 // apply stores a task as it is now with a Change, and does what follows from it. The error wraps bot.ErrConflict if the
 // task is not the one that was read.
-func (d *Desk) apply(ctx context.Context, t *task, change *bot.Change) error {
+func (d *Scheduler) apply(ctx context.Context, t *task, change *bot.Change) error {
 	fact, err := t.fact()
 	if err != nil {
 		return err
@@ -107,13 +107,13 @@ func (d *Desk) apply(ctx context.Context, t *task, change *bot.Change) error {
 }
 
 // remove deletes a task with a Change.
-func (d *Desk) remove(ctx context.Context, t *task, change *bot.Change) error {
+func (d *Scheduler) remove(ctx context.Context, t *task, change *bot.Change) error {
 	fact := t.gone()
 	change.Facts = append(change.Facts, fact, d.revised())
 	return d.store(ctx, t, change, fact)
 }
 
-func (d *Desk) store(ctx context.Context, t *task, change *bot.Change, fact bot.Fact) error {
+func (d *Scheduler) store(ctx context.Context, t *task, change *bot.Change, fact bot.Fact) error {
 	if _, err := d.deps.Store.Apply(ctx, change); err != nil {
 		// The reply may have been lost: what is stored decides.
 		d.Forget()
@@ -131,7 +131,7 @@ func (d *Desk) store(ctx context.Context, t *task, change *bot.Change, fact bot.
 }
 
 // waits reports whether the last run of a task has not ended.
-func (d *Desk) waits(ctx context.Context, t *task) (bool, error) {
+func (d *Scheduler) waits(ctx context.Context, t *task) (bool, error) {
 	tickets, err := d.deps.Store.Tickets(ctx, string(t.session()))
 	if err != nil || len(tickets) == 0 {
 		return false, err
@@ -144,7 +144,7 @@ func (d *Desk) waits(ctx context.Context, t *task) (bool, error) {
 }
 
 // skip leaves out a run because the last one has not ended, and says so once for that.
-func (d *Desk) skip(ctx context.Context, t task, now time.Time) error {
+func (d *Scheduler) skip(ctx context.Context, t task, now time.Time) error {
 	zone, _ := d.zone(&t)
 	next, err := t.next(now, zone)
 	if err != nil {
@@ -160,7 +160,7 @@ func (d *Desk) skip(ctx context.Context, t task, now time.Time) error {
 }
 
 // revoke switches a task off whose owner is not admitted any more, and tells the admins.
-func (d *Desk) revoke(ctx context.Context, t task) error {
+func (d *Scheduler) revoke(ctx context.Context, t task) error {
 	t.State = texts.TaskRevoked
 	change := &bot.Change{}
 	if d.deps.Operators != nil {
@@ -196,7 +196,7 @@ func failed(outcome string) bool {
 }
 
 // Ended returns what is stored together with the end of a run.
-func (d *Desk) Ended(a *bot.Arrival, session bot.SessionKey, outcome string) []bot.Fact {
+func (d *Scheduler) Ended(a *bot.Arrival, session bot.SessionKey, outcome string) []bot.Fact {
 	id, ok := taskOf(a.ID)
 	if !ok {
 		return nil
@@ -207,7 +207,7 @@ func (d *Desk) Ended(a *bot.Arrival, session bot.SessionKey, outcome string) []b
 }
 
 // account handles the ends of runs that are stored, and with all those of runs that ended without one.
-func (d *Desk) account(ctx context.Context, all bool) error {
+func (d *Scheduler) account(ctx context.Context, all bool) error {
 	list, err := d.deps.Store.FactsOf(ctx, ends, d.scope(), d.deps.Now())
 	if err != nil {
 		return err
@@ -244,7 +244,7 @@ func over(end *bot.Fact) bot.Fact {
 }
 
 // close accounts for the last run of a task, which has ended. What it has stored about its end was stored with that.
-func (d *Desk) close(ctx context.Context, t *task) error {
+func (d *Scheduler) close(ctx context.Context, t *task) error {
 	value, err := d.deps.Store.Fact(ctx, ends, t.key, d.deps.Now())
 	if err != nil {
 		return err
@@ -255,7 +255,7 @@ func (d *Desk) close(ctx context.Context, t *task) error {
 // closeWith accounts for the end of a run. t is what is stored then; a task that ran once and succeeded is deleted. One of
 // the configuration is kept until its entry is gone or has another time: a start with a clock that was set back before
 // its time would make it anew.
-func (d *Desk) closeWith(ctx context.Context, t *task, end *bot.Fact) error {
+func (d *Scheduler) closeWith(ctx context.Context, t *task, end *bot.Fact) error {
 	change := &bot.Change{}
 	if end.Value != "" {
 		change.Facts = []bot.Fact{over(end)}
@@ -276,7 +276,7 @@ func (d *Desk) closeWith(ctx context.Context, t *task, end *bot.Fact) error {
 
 // discard deletes the end of a run that is not the last one of a task. The task must still be what was read, else another
 // process has begun the run meanwhile, and its end counts: the error then wraps bot.ErrConflict.
-func (d *Desk) discard(ctx context.Context, t *task, end *bot.Fact) error {
+func (d *Scheduler) discard(ctx context.Context, t *task, end *bot.Fact) error {
 	unchanged := bot.Fact{Bucket: bucket, Key: t.key, Value: t.raw, Was: new(t.raw)}
 	_, err := d.deps.Store.Apply(ctx, &bot.Change{Facts: []bot.Fact{unchanged, over(end)}})
 	return err
@@ -284,7 +284,7 @@ func (d *Desk) discard(ctx context.Context, t *task, end *bot.Fact) error {
 
 // tally counts failures: a task rests after each, and is switched off after some in a row. What a quota did not pay for
 // is tried again on the next day if it runs once; a repeated task has its next time.
-func (d *Desk) tally(t *task, outcome string, change *bot.Change) {
+func (d *Scheduler) tally(t *task, outcome string, change *bot.Change) {
 	now := d.deps.Now()
 	again := outcome == unpaid && t.Cron == ""
 	switch {
@@ -313,7 +313,7 @@ func (d *Desk) tally(t *task, outcome string, change *bot.Change) {
 }
 
 // rest sets when a task that has failed runs next; again: what a quota did not pay for.
-func (d *Desk) rest(t *task, now time.Time, again bool) {
+func (d *Scheduler) rest(t *task, now time.Time, again bool) {
 	rest := now.Add(firstBackoff << (t.Fails - 1))
 	if again {
 		rest = d.afresh(now)
@@ -331,7 +331,7 @@ func (d *Desk) rest(t *task, now time.Time, again bool) {
 }
 
 // afresh returns when quotas have begun a new day: at midnight of the bot's zone, and a moment for clocks that differ.
-func (d *Desk) afresh(now time.Time) time.Time {
+func (d *Scheduler) afresh(now time.Time) time.Time {
 	zone, _ := d.deps.Zones.For("")
 	year, month, day := now.In(zone).Date()
 	return time.Date(year, month, day+1, 0, 0, 0, 0, zone).Add(soon)

@@ -14,7 +14,7 @@ import (
 // Left returns what is stored when the bot was removed from a chat: the tasks there are switched off, so that they cost
 // nothing, and the owners of those in a group are told in private. key distinguishes this removal from others. Then makes
 // the tasks be read again.
-func (d *Desk) Left(ctx context.Context, place bot.Place, key string) (turn.Effect, error) {
+func (d *Scheduler) Left(ctx context.Context, place bot.Place, key string) (turn.Effect, error) {
 	_, list, err := d.fresh(ctx)
 	if err != nil {
 		return turn.Effect{}, err
@@ -48,7 +48,7 @@ func (d *Desk) Left(ctx context.Context, place bot.Place, key string) (turn.Effe
 }
 
 // leave switches a task off whose run has found its chat gone, and tells its owner, unless Left has done so.
-func (d *Desk) leave(t *task, key string) []bot.Row {
+func (d *Scheduler) leave(t *task, key string) []bot.Row {
 	if t.State == texts.TaskLeft {
 		return nil
 	}
@@ -58,7 +58,7 @@ func (d *Desk) leave(t *task, key string) []bot.Row {
 
 // toOwner tells the owner of tasks in a group, in private, that the bot was removed from it. The owner of tasks in a private
 // chat that is gone cannot be told.
-func (d *Desk) toOwner(list []*task, key string) []bot.Row {
+func (d *Scheduler) toOwner(list []*task, key string) []bot.Row {
 	t := list[0]
 	if !t.Place.Group {
 		return nil

@@ -34,7 +34,7 @@ func data(verb, task string, page int) string {
 
 // Command answers /schedule: in a private chat with the tasks of its person, wherever they run; in a group with those of
 // the group.
-func (d *Desk) Command(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+func (d *Scheduler) Command(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	content, err := d.list(ctx, call, 0)
 	if err != nil {
 		return turn.Effect{}, err
@@ -47,7 +47,7 @@ func (d *Desk) Command(ctx context.Context, call *turn.Call) (turn.Effect, error
 }
 
 // visible lists the tasks that a list in the place of a call shows.
-func (d *Desk) visible(ctx context.Context, call *turn.Call) ([]*task, error) {
+func (d *Scheduler) visible(ctx context.Context, call *turn.Call) ([]*task, error) {
 	_, all, err := d.fresh(ctx)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (d *Desk) visible(ctx context.Context, call *turn.Call) ([]*task, error) {
 }
 
 // list is a page of the list, with a button for each task.
-func (d *Desk) list(ctx context.Context, call *turn.Call, page int) (bot.Content, error) {
+func (d *Scheduler) list(ctx context.Context, call *turn.Call, page int) (bot.Content, error) {
 	list, err := d.visible(ctx, call)
 	if err != nil {
 		return bot.Content{}, err
@@ -97,7 +97,7 @@ func (d *Desk) list(ctx context.Context, call *turn.Call, page int) (bot.Content
 }
 
 // card shows one task with what its reader can do.
-func (d *Desk) card(call *turn.Call, t *task, page int, asks bool) bot.Content {
+func (d *Scheduler) card(call *turn.Call, t *task, page int, asks bool) bot.Content {
 	msg, w := call.Message, d.deps.Words.At(call.Message.Place)
 	_, zone := d.zone(t)
 	shown := t.shown(zone, t.own(msg.Caller))
@@ -131,7 +131,7 @@ func (d *Desk) card(call *turn.Call, t *task, page int, asks bool) bot.Content {
 
 // Press implements turn.Presser. A task's owner may do everything with it. In groups, an admin of the bot may look at it
 // without its text, pause and delete it, but not make it run in somebody else's name.
-func (d *Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+func (d *Scheduler) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.deps.Words
 	parts := strings.Split(msg.Data, ":")
 	if len(parts) != 4 {
@@ -158,7 +158,7 @@ func (d *Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) 
 }
 
 // pressed does what a button about a task says.
-func (d *Desk) pressed(ctx context.Context, call *turn.Call, t *task, verb string, page int) (turn.Effect, error) {
+func (d *Scheduler) pressed(ctx context.Context, call *turn.Call, t *task, verb string, page int) (turn.Effect, error) {
 	msg, w := call.Message, d.deps.Words
 	only := verb == pressRun || verb == pressResume
 	if !t.own(msg.Caller) && (only || !call.Admin) {
@@ -191,7 +191,7 @@ func (d *Desk) pressed(ctx context.Context, call *turn.Call, t *task, verb strin
 }
 
 // resume switches a task on again. What it missed meanwhile is not made up for, unless it runs once.
-func (d *Desk) resume(t *task) error {
+func (d *Scheduler) resume(t *task) error {
 	if t.State == texts.TaskOn {
 		return nil
 	}
@@ -210,7 +210,7 @@ func (d *Desk) resume(t *task) error {
 }
 
 // runNow begins a run at once, besides those at its times.
-func (d *Desk) runNow(ctx context.Context, call *turn.Call, t *task, page int) (turn.Effect, error) {
+func (d *Scheduler) runNow(ctx context.Context, call *turn.Call, t *task, page int) (turn.Effect, error) {
 	if t.Run != "" {
 		waits, err := d.waits(ctx, t)
 		if err != nil {
@@ -248,7 +248,7 @@ func (d *Desk) runNow(ctx context.Context, call *turn.Call, t *task, page int) (
 }
 
 // changed stores a task as it is now, and shows it.
-func (d *Desk) changed(call *turn.Call, t *task, page int, toast string) (turn.Effect, error) {
+func (d *Scheduler) changed(call *turn.Call, t *task, page int, toast string) (turn.Effect, error) {
 	fact, err := t.fact()
 	if err != nil {
 		return turn.Effect{}, err
@@ -261,7 +261,7 @@ func (d *Desk) changed(call *turn.Call, t *task, page int, toast string) (turn.E
 }
 
 // noted makes everything be read again once an Effect is stored.
-func (d *Desk) noted(e turn.Effect) turn.Effect {
+func (d *Scheduler) noted(e turn.Effect) turn.Effect {
 	e.Then = func(context.Context, *bot.Applied) (turn.Effect, error) {
 		d.Forget()
 		return turn.Effect{}, nil
@@ -283,4 +283,4 @@ func popUp(msg *bot.Message, text string) turn.Effect {
 	return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}
 }
 
-var _ turn.Presser = (*Desk)(nil)
+var _ turn.Presser = (*Scheduler)(nil)

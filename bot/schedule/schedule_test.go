@@ -33,7 +33,7 @@ var (
 type world struct {
 	t     *testing.T
 	store *bottest.Store
-	desks []*schedule.Desk
+	desks []*schedule.Scheduler
 	zone  string
 
 	mu      sync.Mutex
@@ -232,7 +232,7 @@ func TestConfiguredOnce(t *testing.T) {
 			deps := w.deps()
 			deps.Now = func() time.Time { return time.Now().Add(-back) }
 			w.store.Now = deps.Now
-			w.desks = []*schedule.Desk{schedule.New(deps, schedule.Options{Config: config})}
+			w.desks = []*schedule.Scheduler{schedule.New(deps, schedule.Options{Config: config})}
 			w.run(2 * time.Hour)
 		}
 		entry := schedule.Config{Task: task, Owner: "42", Place: private}
@@ -430,7 +430,7 @@ func TestEndedMeanwhile(t *testing.T) {
 			w.desks, w.outcome = late, journal.ReasonGivenUp
 			w.Wake(session)
 		}}
-		w.desks = []*schedule.Desk{schedule.New(deps, schedule.Options{})}
+		w.desks = []*schedule.Scheduler{schedule.New(deps, schedule.Options{})}
 		time.Sleep(time.Minute) //nolint:forbidigo // simulated time
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})

@@ -173,7 +173,7 @@ func taskOf(arrival string) (id string, ok bool) {
 }
 
 // Heading returns the key of the outbox row that says what began the turn of an arrival.
-func (d *Desk) Heading(arrival string) string { return "schedule/" + arrival }
+func (d *Scheduler) Heading(arrival string) string { return "schedule/" + arrival }
 
 // shown is a task as people see it; text says whether they see its text.
 func (t *task) shown(zone string, text bool) texts.Task {

@@ -19,7 +19,7 @@ const (
 
 // claim takes a job for this process. It returns false if a living process has it. Afterwards the job says whether
 // another process had begun it.
-func (d *Desk) claim(ctx context.Context, j *Job) (bool, error) {
+func (d *Handler) claim(ctx context.Context, j *Job) (bool, error) {
 	if !d.deps.Shared {
 		return true, nil
 	}
@@ -48,7 +48,7 @@ func (d *Desk) claim(ctx context.Context, j *Job) (bool, error) {
 }
 
 // open reports whether a job still has to be performed.
-func (d *Desk) open(ctx context.Context, message string) (bool, error) {
+func (d *Handler) open(ctx context.Context, message string) (bool, error) {
 	job, err := d.deps.Store.Fact(ctx, jobBucket, message, d.deps.Now())
 	if err != nil {
 		return false, fmt.Errorf("read a command about a server: %w", err)
@@ -57,7 +57,7 @@ func (d *Desk) open(ctx context.Context, message string) (bool, error) {
 }
 
 // holder returns the process that took a job last; "" = none.
-func (d *Desk) holder(ctx context.Context, message string) (holder string, err error) {
+func (d *Handler) holder(ctx context.Context, message string) (holder string, err error) {
 	for {
 		next, err := d.deps.Store.Fact(ctx, claimBucket, message+"/"+holder, d.deps.Now())
 		if err != nil {
@@ -73,7 +73,7 @@ func (d *Desk) holder(ctx context.Context, message string) (holder string, err e
 // TakeUp carries out what nobody does: jobs of processes that are gone, and jobs of this one whose question was decided
 // in a process that is gone since; and it takes what other processes were told for jobs of this one. It is called every
 // now and then, where several processes work on one store.
-func (d *Desk) TakeUp(ctx context.Context) error {
+func (d *Handler) TakeUp(ctx context.Context) error {
 	if err := d.takeAddresses(ctx); err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (d *Desk) TakeUp(ctx context.Context) error {
 }
 
 // read returns the job in a fact, if it is from one of the chats that are served.
-func (d *Desk) read(f bot.Fact) (j Job, ok bool) {
+func (d *Handler) read(f bot.Fact) (j Job, ok bool) {
 	if err := json.Unmarshal([]byte(f.Value), &j); err != nil {
 		d.deps.Log.Error().Err(err).Str("command", f.Key).Msg("command about a server not taken up")
 		return j, false
@@ -113,7 +113,7 @@ func (d *Desk) read(f bot.Fact) (j Job, ok bool) {
 }
 
 // begin records that a job is being performed here; false if it is already.
-func (d *Desk) begin(message string) bool {
+func (d *Handler) begin(message string) bool {
 	d.aside.Lock()
 	defer d.aside.Unlock()
 	if d.doing[message] {
@@ -124,14 +124,14 @@ func (d *Desk) begin(message string) bool {
 }
 
 // end records that a job is no longer being performed.
-func (d *Desk) end(message string) {
+func (d *Handler) end(message string) {
 	d.aside.Lock()
 	defer d.aside.Unlock()
 	delete(d.doing, message)
 }
 
 // has reports whether a job is being performed here.
-func (d *Desk) has(message string) bool {
+func (d *Handler) has(message string) bool {
 	d.aside.Lock()
 	defer d.aside.Unlock()
 	return d.doing[message]

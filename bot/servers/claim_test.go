@@ -22,7 +22,7 @@ import (
 
 // process is a desk of one of several processes on one store.
 type process struct {
-	*servers.Desk
+	*servers.Handler
 	name string
 	end  func()
 }
@@ -72,7 +72,7 @@ func (f *fleet) join(name string) *process {
 	var running sync.WaitGroup
 	running.Go(func() { _ = client.Run(ctx) }) // nil
 	p := &process{name: name}
-	p.Desk = servers.New(servers.Deps{
+	p.Handler = servers.New(servers.Deps{
 		Setup:  servers.Setup{Channel: "telegram", Bot: "7", Owner: name, Shared: true, Lives: f.lives},
 		Client: client, Store: f.store, Keeper: facts.Keeper{Store: f.store, Log: zerolog.Nop()}, Moves: &moves.Map{}, Audit: &ledger{}, Now: time.Now, Log: zerolog.Nop(),
 		News: nobody{}, Wake: func(bot.Place) {}, Words: texts.Words{},

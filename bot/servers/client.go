@@ -8,7 +8,7 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp"
 )
 
-// Client is the client of the servers, as a Desk uses it (mcp.Manager). Its errors are for people, as sentence puts
+// Client is the client of the servers, as a Handler uses it (mcp.Manager). Its errors are for people, as sentence puts
 // them. Safe for concurrent use.
 type Client interface {
 	Shown
@@ -54,7 +54,7 @@ type Accepting interface {
 
 // Follow brings this process in line with what others have done with the servers, and takes up the jobs that nobody
 // carries out any more. It is called again and again where processes share.
-func (d *Desk) Follow(ctx context.Context) error {
+func (d *Handler) Follow(ctx context.Context) error {
 	if err := d.deps.Client.Sync(ctx); err != nil && !errors.Is(err, mcp.ErrNotRunning) {
 		return err
 	}

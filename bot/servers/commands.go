@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/zephbot/zephbot/bot/command"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools"
@@ -16,8 +15,8 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
-// List implements command.Servers.
-func (d *Desk) List() []texts.Server {
+// List lists the servers.
+func (d *Handler) List() []texts.Server {
 	var list []texts.Server
 	shares, budget := d.deps.Shares()
 	for _, st := range d.deps.Client.Statuses() {
@@ -35,10 +34,10 @@ func (d *Desk) List() []texts.Server {
 // maxToolLine limits the description of a tool in /mcp tools, in characters.
 const maxToolLine = 120
 
-// Tools implements command.Servers.
-func (d *Desk) Tools(id string) ([]texts.ServerTool, error) {
+// Tools lists the tools of a server, also those that it may not offer.
+func (d *Handler) Tools(id string) ([]texts.ServerTool, error) {
 	if !d.known(id) {
-		return nil, command.ErrNoServer
+		return nil, ErrNoServer
 	}
 	var list []texts.ServerTool
 	for _, d := range d.deps.Client.Tools(id) {
@@ -61,13 +60,13 @@ func (d *Desk) Tools(id string) ([]texts.ServerTool, error) {
 	return list, nil
 }
 
-func (d *Desk) known(id string) bool {
+func (d *Handler) known(id string) bool {
 	_, ok := d.status(id)
 	return ok
 }
 
 // proposed returns what is obviously wrong with /mcp add. A refusal is recorded in the audit.
-func (d *Desk) proposed(call *turn.Call, id string, target []string) error {
+func (d *Handler) proposed(call *turn.Call, id string, target []string) error {
 	server, err := d.parse(id, target)
 	if err == nil && !d.known(id) {
 		if err = d.deps.Client.Check(server); err != nil {
@@ -106,7 +105,7 @@ func isURL(word string) bool {
 
 // audited does what a command asks for, and records it in the audit like the call of a tool: tool "/mcp VERB", the
 // arguments, who asked, who approved. It returns the error in words for the person.
-func (d *Desk) audited(call *turn.Call, verb string, args map[string]any, by string, work func() error) error {
+func (d *Handler) audited(call *turn.Call, verb string, args map[string]any, by string, work func() error) error {
 	err := work()
 	d.deps.Audit.Record(mcpCall(call, verb, args, by, err), err)
 	var denied *tools.Error
@@ -138,7 +137,7 @@ func mcpCall(call *turn.Call, verb string, args map[string]any, by string, err e
 }
 
 // parse parses what follows /mcp add ID.
-func (d *Desk) parse(id string, target []string) (mcp.Server, error) {
+func (d *Handler) parse(id string, target []string) (mcp.Server, error) {
 	server := mcp.Server{ID: id, Trust: guard.Untrusted}
 	if err := guard.ServerID(id); err != nil {
 		return server, err
@@ -155,10 +154,11 @@ func (d *Desk) parse(id string, target []string) (mcp.Server, error) {
 	return server, guard.Command(first, d.deps.AllowedCommands)
 }
 
-// Pending implements command.Servers.
-func (d *Desk) Pending(ctx context.Context, language, id string) (string, []texts.ServerChange, error) {
+// Pending returns the changes of a server that wait to be accepted, and the code that identifies exactly these; "" if
+// there are none.
+func (d *Handler) Pending(ctx context.Context, language, id string) (string, []texts.ServerChange, error) {
 	if !d.known(id) {
-		return "", nil, command.ErrNoServer
+		return "", nil, ErrNoServer
 	}
 	w := d.deps.Words
 	p, err := d.deps.Client.Pending(ctx, id)

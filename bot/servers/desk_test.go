@@ -12,7 +12,6 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/bottest"
-	"github.com/zephbot/zephbot/bot/command"
 	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/bot/moves"
 	"github.com/zephbot/zephbot/bot/servers"
@@ -34,8 +33,8 @@ func (l *ledger) Record(call *tools.Call, err error) {
 func (*ledger) Due(*tools.Call, error) []bot.Fact { return nil }
 func (*ledger) Settle(context.Context)            {}
 
-// desk is a Desk over a client without servers.
-func desk(t *testing.T, store *bottest.Store, audit *ledger) *servers.Desk {
+// desk is a Handler over a client without servers.
+func desk(t *testing.T, store *bottest.Store, audit *ledger) *servers.Handler {
 	t.Helper()
 	registry, err := tools.NewRegistry()
 	if err != nil {
@@ -73,7 +72,7 @@ func TestRefusedAtFirstSight(t *testing.T) {
 	d := desk(t, bottest.New(), audit)
 	for _, verb := range []string{"restart", "remove", "signin", "accept"} {
 		e, err := d.Begin(t.Context(), ask(), verb, "nobody", []string{}[:0])
-		if !errors.Is(err, command.ErrNoServer) || len(e.Change.Facts) > 0 {
+		if !errors.Is(err, servers.ErrNoServer) || len(e.Change.Facts) > 0 {
 			t.Errorf("%s: %v, %v", verb, e.Change.Facts, err)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/command"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools/mcp/oauth"
 )
@@ -29,10 +28,10 @@ type handed struct {
 
 // signedInAt is /mcp signin ID ADDRESS, with the address at which the browser ended. A sign-in that waits in another
 // process gets it through facts, and that process says what is wrong with it.
-func (d *Desk) signedInAt(ctx context.Context, call *turn.Call, id, address string) ([]bot.Fact, error) {
+func (d *Handler) signedInAt(ctx context.Context, call *turn.Call, id, address string) ([]bot.Fact, error) {
 	in := d.deps.SignIns
 	if !d.known(id) {
-		return nil, command.ErrNoServer
+		return nil, ErrNoServer
 	}
 	if in == nil {
 		return nil, d.maySignIn(id)
@@ -64,7 +63,7 @@ func (d *Desk) signedInAt(ctx context.Context, call *turn.Call, id, address stri
 }
 
 // signingInElsewhere lists the messages whose sign-ins to a server other living processes carry out.
-func (d *Desk) signingInElsewhere(ctx context.Context, id string) ([]string, error) {
+func (d *Handler) signingInElsewhere(ctx context.Context, id string) ([]string, error) {
 	if !d.deps.Shared {
 		return nil, nil
 	}
@@ -90,7 +89,7 @@ func (d *Desk) signingInElsewhere(ctx context.Context, id string) ([]string, err
 }
 
 // takeAddresses gives the sign-ins that wait here the addresses that other processes were told.
-func (d *Desk) takeAddresses(ctx context.Context) error {
+func (d *Handler) takeAddresses(ctx context.Context) error {
 	if d.deps.SignIns == nil || !d.busy() {
 		return nil
 	}
@@ -121,7 +120,7 @@ func (d *Desk) takeAddresses(ctx context.Context) error {
 }
 
 // busy says whether any job is under way here.
-func (d *Desk) busy() bool {
+func (d *Handler) busy() bool {
 	d.aside.Lock()
 	defer d.aside.Unlock()
 	return len(d.doing) > 0

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/command"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools"
@@ -71,9 +70,11 @@ func (j Job) hash() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Begin implements command.Servers. Obvious mistakes are refused at once. The rest is done in the background, and the
+// Begin starts a change. verb is "add", "restart", "remove", "accept" or "signin"; target is the command line, the URL,
+// the code that Pending has shown, or the address that a browser was redirected to. Its errors are sentences for the
+// person who asked. Obvious mistakes are refused at once. The rest is done in the background, and the
 // chat is told the result; adding a server needs approval first.
-func (d *Desk) Begin(ctx context.Context, call *turn.Call, verb, id string, target []string) (turn.Effect, error) {
+func (d *Handler) Begin(ctx context.Context, call *turn.Call, verb, id string, target []string) (turn.Effect, error) {
 	var e turn.Effect
 	if verb == "signin" && len(target) > 0 {
 		return e, d.audited(call, verb, map[string]any{"id": id}, "", func() (err error) {
@@ -108,13 +109,13 @@ func (d *Desk) Begin(ctx context.Context, call *turn.Call, verb, id string, targ
 }
 
 // prepare returns what is obviously wrong with a command, and records what it is about to change.
-func (d *Desk) prepare(ctx context.Context, call *turn.Call, j *Job) error {
+func (d *Handler) prepare(ctx context.Context, call *turn.Call, j *Job) error {
 	if j.Verb == "add" {
 		return d.proposed(call, j.ID, j.Target)
 	}
 	st, ok := d.found(ctx, j.ID)
 	if !ok {
-		return command.ErrNoServer
+		return ErrNoServer
 	}
 	switch j.Verb {
 	case "remove":
@@ -136,7 +137,7 @@ func (d *Desk) prepare(ctx context.Context, call *turn.Call, j *Job) error {
 }
 
 // start performs a job in the background. If the service is stopping, the next start does it.
-func (d *Desk) start(j Job) {
+func (d *Handler) start(j Job) {
 	if err := d.beside(func(ctx context.Context) { d.perform(ctx, j) }); err != nil {
 		d.deps.Log.Info().Str("server", j.ID).Str("verb", j.Verb).
 			Msg("the service ends; the next start carries the command out")
@@ -144,7 +145,7 @@ func (d *Desk) start(j Job) {
 }
 
 // propose adds the card that asks about a job to change.
-func (d *Desk) propose(ctx context.Context, j Job, change *bot.Change) error {
+func (d *Handler) propose(ctx context.Context, j Job, change *bot.Change) error {
 	w, language := d.deps.Words, j.Message.Language
 	p := texts.ServerProposal{ID: j.ID}
 	if isURL(j.Target[0]) {
@@ -177,7 +178,7 @@ func (d *Desk) propose(ctx context.Context, j Job, change *bot.Change) error {
 }
 
 // decided returns the decision about a job: StateOpen as long as there is none.
-func (d *Desk) decided(ctx context.Context, j Job) (a approve.Approval, err error) {
+func (d *Handler) decided(ctx context.Context, j Job) (a approve.Approval, err error) {
 	key := jobSession + j.Message.ID
 	err = d.deps.Keeper.Insist(ctx, func() (err error) {
 		a, err = d.deps.Broker.Approval(ctx, key, key, j.hash())
@@ -190,7 +191,7 @@ func (d *Desk) decided(ctx context.Context, j Job) (a approve.Approval, err erro
 }
 
 // Begun lists the commands that an earlier process has begun. It must be called before this one takes up any.
-func (d *Desk) Begun(ctx context.Context) []Job {
+func (d *Handler) Begun(ctx context.Context) []Job {
 	var facts []bot.Fact
 	err := d.deps.Keeper.Insist(ctx, func() (err error) {
 		facts, err = d.deps.Store.FactsOf(ctx, jobBucket, "", d.deps.Now())
@@ -209,7 +210,7 @@ func (d *Desk) Begun(ctx context.Context) []Job {
 }
 
 // resume performs what an earlier process has begun.
-func (d *Desk) resume(ctx context.Context, list []Job) {
+func (d *Handler) resume(ctx context.Context, list []Job) {
 	if len(list) == 0 || d.deps.Client.Ready(ctx) != nil { // not ready: ctx has ended
 		return
 	}
@@ -219,7 +220,7 @@ func (d *Desk) resume(ctx context.Context, list []Job) {
 }
 
 // relocated returns a job in the chat that its session is in now.
-func (d *Desk) relocated(j Job) Job {
+func (d *Handler) relocated(j Job) Job {
 	j.Session = d.deps.Moves.Current(j.Session)
 	if chat := j.Session.Chat(); chat != "" && chat != j.Message.Place.Chat {
 		j.Message.Place.Chat, j.Message.Message = chat, ""
@@ -228,10 +229,10 @@ func (d *Desk) relocated(j Job) Job {
 }
 
 // interrupted reports whether another process had begun to perform the job.
-func (d *Desk) interrupted(j Job) bool { return j.Owner != d.deps.Owner }
+func (d *Handler) interrupted(j Job) bool { return j.Owner != d.deps.Owner }
 
 // late reports whether an interrupted job has waited so long that its sender may no longer want it.
-func (d *Desk) late(j Job) bool {
+func (d *Handler) late(j Job) bool {
 	return !j.At.IsZero() && d.deps.Now().Sub(j.At) > d.deps.Patience+jobFor
 }
 
@@ -240,7 +241,7 @@ const loadWithin = 5 * time.Second
 
 // found returns the status of a server. Right after a start it waits until the servers of earlier processes are known,
 // so that none of them is called unknown.
-func (d *Desk) found(ctx context.Context, id string) (mcp.Status, bool) {
+func (d *Handler) found(ctx context.Context, id string) (mcp.Status, bool) {
 	if st, ok := d.status(id); ok {
 		return st, true
 	}
@@ -252,7 +253,7 @@ func (d *Desk) found(ctx context.Context, id string) (mcp.Status, bool) {
 	return d.status(id)
 }
 
-func (d *Desk) status(id string) (mcp.Status, bool) {
+func (d *Handler) status(id string) (mcp.Status, bool) {
 	for _, st := range d.deps.Client.Statuses() {
 		if st.ID == id {
 			return st, true

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/command"
 	"github.com/zephbot/zephbot/tools/approve"
 	"github.com/zephbot/zephbot/tools/mcp"
 )
@@ -17,7 +16,7 @@ const finishWithin = 10 * time.Second
 
 // perform performs a job and tells the chat the result, in the commit that deletes the job. Each verb has the same
 // effect if it is done twice, or says that it was done, so that the next start can do it again after a crash.
-func (d *Desk) perform(ctx context.Context, j Job) {
+func (d *Handler) perform(ctx context.Context, j Job) {
 	if d.deps.Shared && d.deps.Client.Ready(ctx) != nil { // ctx has ended
 		return
 	}
@@ -66,7 +65,7 @@ func final(s approve.State) bool {
 }
 
 // mine takes a job for this process, and reports whether it has it.
-func (d *Desk) mine(ctx context.Context, j *Job) (ok bool) {
+func (d *Handler) mine(ctx context.Context, j *Job) (ok bool) {
 	err := d.deps.Keeper.Insist(ctx, func() (err error) {
 		ok, err = d.claim(ctx, j)
 		return err
@@ -78,10 +77,10 @@ func (d *Desk) mine(ctx context.Context, j *Job) (ok bool) {
 }
 
 // outcome returns what the chat is told.
-func (d *Desk) outcome(j Job, text string, err error) string {
+func (d *Handler) outcome(j Job, text string, err error) string {
 	w, language := d.deps.Words, j.Message.Language
 	switch {
-	case errors.Is(err, command.ErrNoServer):
+	case errors.Is(err, ErrNoServer):
 		return w.ServerUnknown(language, j.ID)
 	case err != nil:
 		return w.ServerFailed(language, j.ID, sentence(err))
@@ -90,7 +89,7 @@ func (d *Desk) outcome(j Job, text string, err error) string {
 	}
 }
 
-func (d *Desk) carryOut(ctx context.Context, j Job) (text string, err error) {
+func (d *Handler) carryOut(ctx context.Context, j Job) (text string, err error) {
 	w, language := d.deps.Words, j.Message.Language
 	st, known := d.status(j.ID)
 	switch j.Verb {
@@ -106,7 +105,7 @@ func (d *Desk) carryOut(ctx context.Context, j Job) (text string, err error) {
 	case "restart":
 		switch {
 		case !known:
-			err = command.ErrNoServer
+			err = ErrNoServer
 		case !d.interrupted(j):
 			st, err = d.deps.Client.Restart(ctx, j.ID)
 		case st.State != mcp.Connected: // the restart of the service restarted the server, too
@@ -120,7 +119,7 @@ func (d *Desk) carryOut(ctx context.Context, j Job) (text string, err error) {
 	}
 }
 
-func (d *Desk) add(ctx context.Context, j Job) (mcp.Status, error) {
+func (d *Handler) add(ctx context.Context, j Job) (mcp.Status, error) {
 	server, err := d.parse(j.ID, j.Target)
 	if err != nil {
 		return mcp.Status{}, err
@@ -129,7 +128,7 @@ func (d *Desk) add(ctx context.Context, j Job) (mcp.Status, error) {
 }
 
 // accept accepts what a server offers.
-func (d *Desk) accept(ctx context.Context, j Job, known bool) (text string, err error) {
+func (d *Handler) accept(ctx context.Context, j Job, known bool) (text string, err error) {
 	var by string
 	list := j.Names
 	if d.interrupted(j) && known {
@@ -145,13 +144,13 @@ func (d *Desk) accept(ctx context.Context, j Job, known bool) (text string, err 
 }
 
 // remove ends a server, and the standing approvals for its tools.
-func (d *Desk) remove(ctx context.Context, j Job, known bool) (text string, err error) {
+func (d *Handler) remove(ctx context.Context, j Job, known bool) (text string, err error) {
 	n := j.Count
 	switch {
 	case known:
 		n, err = d.deps.Client.Remove(ctx, j.ID)
 	case !d.interrupted(j):
-		err = command.ErrNoServer
+		err = ErrNoServer
 	}
 	if err != nil {
 		return "", err
@@ -161,12 +160,12 @@ func (d *Desk) remove(ctx context.Context, j Job, known bool) (text string, err 
 }
 
 // line returns the audit line of a job, as facts.
-func (d *Desk) line(j Job, by string, err error) []bot.Fact {
+func (d *Handler) line(j Job, by string, err error) []bot.Fact {
 	return d.deps.Audit.Due(mcpCall(j.call(), j.Verb, j.args(), by, err), err)
 }
 
 // finish tells the chat the result of a job, and deletes it.
-func (d *Desk) finish(ctx context.Context, j Job, text string, facts []bot.Fact) {
+func (d *Handler) finish(ctx context.Context, j Job, text string, facts []bot.Fact) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
 	defer cancel()
 	d.tellLater(ctx, j.call(), "end", text, append(facts, bot.Fact{Bucket: jobBucket, Key: j.Message.ID})...)
@@ -174,7 +173,7 @@ func (d *Desk) finish(ctx context.Context, j Job, text string, facts []bot.Fact)
 }
 
 // forget deletes a job about which the card has said everything.
-func (d *Desk) forget(ctx context.Context, j Job, facts []bot.Fact) {
+func (d *Handler) forget(ctx context.Context, j Job, facts []bot.Fact) {
 	change := &bot.Change{Facts: append(facts, bot.Fact{Bucket: jobBucket, Key: j.Message.ID})}
 	if err := d.deps.Keeper.Keep(ctx, change); err != nil {
 		d.deps.Log.Error().Err(err).Msg("a command about a server not forgotten")

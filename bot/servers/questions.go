@@ -28,7 +28,7 @@ func OnlyAdmins(rights Rights) Rights {
 // Questions puts questions to people like the broker that it wraps, and continues a job once its question is decided.
 type Questions struct {
 	Broker
-	Desk *Desk
+	Jobs *Handler
 }
 
 // Press implements turn.Approvals.
@@ -37,7 +37,7 @@ func (q Questions) Press(ctx context.Context, msg *bot.Message) (turn.Effect, er
 	return q.follow(ctx, e), err
 }
 
-// Command implements command.Questions.
+// Command implements approval.Questions.
 func (q Questions) Command(ctx context.Context, call *turn.Call, state bot.ApprovalState) (turn.Effect, error) {
 	e, err := q.Broker.Command(ctx, call, state)
 	return q.follow(ctx, e), err
@@ -55,7 +55,7 @@ func (q Questions) Expired(ctx context.Context, now time.Time) ([]turn.Effect, e
 // follow adds to a decision what it means for a job: no conversation continues because of it, but the job does.
 func (q Questions) follow(ctx context.Context, e turn.Effect) turn.Effect {
 	for _, d := range e.Change.Decide {
-		asked, err := q.Desk.deps.Store.Approval(ctx, d.ID)
+		asked, err := q.Jobs.deps.Store.Approval(ctx, d.ID)
 		job, ok := strings.CutPrefix(string(asked.Session), jobSession)
 		if err != nil || !ok {
 			continue
@@ -71,14 +71,14 @@ func (q Questions) follow(ctx context.Context, e turn.Effect) turn.Effect {
 				}
 				next.Decided = nil
 			}
-			return next, q.Desk.goOn(ctx, job)
+			return next, q.Jobs.goOn(ctx, job)
 		}
 	}
 	return e
 }
 
 // goOn performs the job of a message in the background, as far as it is decided.
-func (d *Desk) goOn(ctx context.Context, message string) error {
+func (d *Handler) goOn(ctx context.Context, message string) error {
 	var text string
 	err := d.deps.Keeper.Insist(ctx, func() (err error) {
 		text, err = d.deps.Store.Fact(ctx, jobBucket, message, d.deps.Now())

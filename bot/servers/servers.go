@@ -12,7 +12,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/catalog"
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/command"
+	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/bot/moves"
 	"github.com/zephbot/zephbot/bot/texts"
@@ -21,7 +21,7 @@ import (
 	"github.com/zephbot/zephbot/tools/approve"
 )
 
-// Store is what a Desk reads (bot.Store); it writes through a Keeper.
+// Store is what a Handler reads (bot.Store); it writes through a Keeper.
 type Store interface {
 	bot.Facts
 	Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error)
@@ -31,7 +31,7 @@ type Store interface {
 // Broker puts questions to people (approval.Broker).
 type Broker interface {
 	turn.Approvals
-	command.Questions
+	approval.Questions
 	approve.Lookup
 }
 
@@ -60,17 +60,19 @@ type Setup struct {
 	Patience        time.Duration // how long a question waits
 }
 
-// Deps are the dependencies of a Desk. All but SignIns are required.
+// Deps are the dependencies of a Handler. All but SignIns are required.
 type Deps struct {
 	Setup
-	Client    Client
-	SignIns   *SignIns // nil = no server wants a sign-in
-	Store     Store
-	Keeper    facts.Keeper
-	Moves     *moves.Map
-	News      News
-	Broker    Broker
-	Audit     Audit
+	Client  Client
+	SignIns *SignIns // nil = no server wants a sign-in
+	Store   Store
+	Keeper  facts.Keeper
+	Moves   *moves.Map
+	News    News
+	Broker  Broker
+	Audit   Audit
+	// Aside lists tools that servers of models refuse, which are not offered to them; may be nil.
+	Aside     func() []texts.SetAside
 	Words     texts.Words
 	Shares    func() (map[string]catalog.Share, int)         // of what a model is shown
 	EndGrants func(ctx context.Context, server string) error // ends the standing approvals for a server's tools
@@ -80,8 +82,8 @@ type Deps struct {
 	Log       zerolog.Logger
 }
 
-// Desk handles /mcp. What takes a while is done in the background, between Open and Close. Safe for concurrent use.
-type Desk struct {
+// Handler handles /mcp. What takes a while is done in the background, between Open and Close. Safe for concurrent use.
+type Handler struct {
 	deps Deps
 
 	aside     sync.Mutex      // guards asideCtx
@@ -90,12 +92,12 @@ type Desk struct {
 	doing     map[string]bool // by message: jobs that are being performed
 }
 
-// New returns a Desk.
-func New(deps Deps) *Desk { return &Desk{deps: deps, doing: map[string]bool{}} }
+// New returns a Handler.
+func New(deps Deps) *Handler { return &Handler{deps: deps, doing: map[string]bool{}} }
 
 // Open lets commands start background work until Close is called or ctx ends, and resumes jobs that an earlier process
 // has begun.
-func (d *Desk) Open(ctx context.Context, begun []Job) {
+func (d *Handler) Open(ctx context.Context, begun []Job) {
 	d.aside.Lock()
 	defer d.aside.Unlock()
 	d.asideCtx = ctx
@@ -103,7 +105,7 @@ func (d *Desk) Open(ctx context.Context, begun []Job) {
 }
 
 // Close stops accepting such work, has end stop what it needs, and waits for it.
-func (d *Desk) Close(end func()) {
+func (d *Handler) Close(end func()) {
 	d.aside.Lock()
 	d.asideCtx = nil
 	d.aside.Unlock()
@@ -112,7 +114,7 @@ func (d *Desk) Close(end func()) {
 }
 
 // beside runs work that a command started, until the service stops. The work reports its own errors.
-func (d *Desk) beside(work func(ctx context.Context)) error {
+func (d *Handler) beside(work func(ctx context.Context)) error {
 	d.aside.Lock()
 	defer d.aside.Unlock()
 	if d.asideCtx == nil {

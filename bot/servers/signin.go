@@ -72,7 +72,7 @@ func (s *SignIns) ended(server string, err error) {
 }
 
 // maySignIn returns why nobody can sign in to a server now; nil = somebody can.
-func (d *Desk) maySignIn(id string) error {
+func (d *Handler) maySignIn(id string) error {
 	in := d.deps.SignIns
 	if in == nil || !in.Wanted(id) {
 		return errors.New("it requires no sign-in; oauth.enabled in its configuration enables that")
@@ -84,7 +84,7 @@ func (d *Desk) maySignIn(id string) error {
 }
 
 // mayBegin says why nobody can begin a sign-in to a server now, in whatever process another one waits.
-func (d *Desk) mayBegin(ctx context.Context, id string) error {
+func (d *Handler) mayBegin(ctx context.Context, id string) error {
 	if err := d.maySignIn(id); err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func waitingAlready(id string) error {
 // signIn runs /mcp signin ID: it begins a sign-in, which shows the link and reports its result. A sign-in that waits
 // for a person ends with the process, because its listener and its secrets do; the next start, or another process,
 // begins it again and says that the link has changed. waits reports whether it waits for a person.
-func (d *Desk) signIn(ctx context.Context, j Job) (waits bool) {
+func (d *Handler) signIn(ctx context.Context, j Job) (waits bool) {
 	w, language := d.deps.Words, j.Message.Language
 	again := d.interrupted(j)
 	if again {
@@ -164,7 +164,7 @@ func (s *SignIns) begin(
 }
 
 // signedIn reconnects after a sign-in, and tells the chat the result.
-func (d *Desk) signedIn(ctx context.Context, j Job, err error) {
+func (d *Handler) signedIn(ctx context.Context, j Job, err error) {
 	defer d.end(j.Message.ID)
 	w, language := d.deps.Words, j.Message.Language
 	if err != nil && !errors.Is(err, oauth.ErrNotStored) {

@@ -13,7 +13,7 @@ import (
 
 // tellLater replies to a command at a later time; what distinguishes the replies to one command. facts are stored with
 // it.
-func (d *Desk) tellLater(ctx context.Context, call *turn.Call, what, text string, facts ...bot.Fact) {
+func (d *Handler) tellLater(ctx context.Context, call *turn.Call, what, text string, facts ...bot.Fact) {
 	row := bot.Row{
 		Session: call.Session, Place: call.Message.Place, Purpose: bot.Reply,
 		Key:     "later/" + what + "/" + call.Message.ID,
@@ -27,7 +27,7 @@ func (d *Desk) tellLater(ctx context.Context, call *turn.Call, what, text string
 
 // Tell returns a function that tells the chats that use a server, and their models at the next turn, what happened to
 // it.
-func (d *Desk) Tell(ctx context.Context) func(mcp.Notice) {
+func (d *Handler) Tell(ctx context.Context) func(mcp.Notice) {
 	return func(n mcp.Notice) {
 		for i, name := range n.Sessions {
 			session := d.deps.Moves.Current(bot.SessionKey(name))
@@ -54,7 +54,7 @@ const (
 )
 
 // told returns the fact that a session was told of a notice; known reports whether it exists already.
-func (d *Desk) told(ctx context.Context, n mcp.Notice, lane bot.Lane) (told bot.Fact, known bool) {
+func (d *Handler) told(ctx context.Context, n mcp.Notice, lane bot.Lane) (told bot.Fact, known bool) {
 	told = bot.Fact{
 		Bucket: toldBucket, Key: string(lane.Session) + "/" + n.Server, Value: string(n.Kind),
 		Expires: d.deps.Now().Add(toldFor),
@@ -68,7 +68,7 @@ func (d *Desk) told(ctx context.Context, n mcp.Notice, lane bot.Lane) (told bot.
 }
 
 // tellServer tells one of them, in one commit.
-func (d *Desk) tellServer(ctx context.Context, n mcp.Notice, lane bot.Lane, i int) {
+func (d *Handler) tellServer(ctx context.Context, n mcp.Notice, lane bot.Lane, i int) {
 	w, now := d.deps.Words, d.deps.Now()
 	change := &bot.Change{}
 	if d.deps.Shared {

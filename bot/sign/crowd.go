@@ -9,7 +9,7 @@ import (
 
 // startCrowd begins to show signs on messages that wait because many are asking: so many together that they cost the
 // store one Change, and only while no others are being stored. d.mu must be held.
-func (d *Desk) startCrowd(ctx context.Context) {
+func (d *Reactions) startCrowd(ctx context.Context) {
 	if d.crowding || len(d.crowd) == 0 {
 		return
 	}
@@ -41,7 +41,7 @@ func (d *Desk) startCrowd(ctx context.Context) {
 }
 
 // keepCrowd stores signs before they are shown.
-func (d *Desk) keepCrowd(ctx context.Context, list []crowded) error {
+func (d *Reactions) keepCrowd(ctx context.Context, list []crowded) error {
 	change := &bot.Change{}
 	for _, c := range list {
 		value, err := json.Marshal(c.mark)
@@ -59,7 +59,7 @@ func (d *Desk) keepCrowd(ctx context.Context, list []crowded) error {
 }
 
 // showCrowded shows one sign, and gives its session back.
-func (d *Desk) showCrowded(ctx context.Context, c crowded, kept bool) {
+func (d *Reactions) showCrowded(ctx context.Context, c crowded, kept bool) {
 	d.slots <- struct{}{}
 	defer func() { <-d.slots }()
 	d.mu.Lock()

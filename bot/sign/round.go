@@ -11,7 +11,7 @@ import (
 )
 
 // round brings the signs of a session in line with its inbox.
-func (d *Desk) round(ctx context.Context, key bot.SessionKey, s *session, taken []bot.Message) {
+func (d *Reactions) round(ctx context.Context, key bot.SessionKey, s *session, taken []bot.Message) {
 	for i := range taken {
 		_ = d.react(ctx, taken[i].Place, taken[i].Message, Taken) // logged there; without it nothing is lost
 	}
@@ -24,7 +24,7 @@ func (d *Desk) round(ctx context.Context, key bot.SessionKey, s *session, taken 
 }
 
 // rest sets when a session with signs is looked at again. d.mu must be held.
-func (d *Desk) rest(s *session) {
+func (d *Reactions) rest(s *session) {
 	wait := again
 	if s.crowd {
 		wait = others
@@ -37,7 +37,7 @@ func (d *Desk) rest(s *session) {
 }
 
 // compare shows and removes signs according to what waits in the session now. Messages in taken have their own sign.
-func (d *Desk) compare(ctx context.Context, key bot.SessionKey, marks map[int64]*mark, taken []bot.Message) error {
+func (d *Reactions) compare(ctx context.Context, key bot.SessionKey, marks map[int64]*mark, taken []bot.Message) error {
 	lane, err := d.deps.Store.Lane(ctx, key)
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (d *Desk) compare(ctx context.Context, key bot.SessionKey, marks map[int64]
 }
 
 // show shows a sign on waiting messages.
-func (d *Desk) show(ctx context.Context, key bot.SessionKey, marks map[int64]*mark, waiting []bot.Arrival) error {
+func (d *Reactions) show(ctx context.Context, key bot.SessionKey, marks map[int64]*mark, waiting []bot.Arrival) error {
 	change, fresh := &bot.Change{}, map[int64]*mark{}
 	var order []int64
 	for i := range waiting {
@@ -98,7 +98,7 @@ func (d *Desk) show(ctx context.Context, key bot.SessionKey, marks map[int64]*ma
 }
 
 // markOf returns the sign for a waiting message; commands and what has no message in the chat get none.
-func (d *Desk) markOf(key bot.SessionKey, a *bot.Arrival) (*mark, bool) {
+func (d *Reactions) markOf(key bot.SessionKey, a *bot.Arrival) (*mark, bool) {
 	decoder := d.deps.Decoders[source(a)]
 	if decoder == nil {
 		return nil, false
@@ -119,7 +119,7 @@ func source(a *bot.Arrival) bot.Source {
 }
 
 // remove removes a sign whose message waits no more, unless another sign has replaced it, and forgets it.
-func (d *Desk) remove(ctx context.Context, key bot.SessionKey, marks map[int64]*mark, seq int64, replaced bool) {
+func (d *Reactions) remove(ctx context.Context, key bot.SessionKey, marks map[int64]*mark, seq int64, replaced bool) {
 	m := marks[seq]
 	if !replaced {
 		if m.next.After(d.deps.Now()) {
@@ -135,7 +135,7 @@ func (d *Desk) remove(ctx context.Context, key bot.SessionKey, marks map[int64]*
 }
 
 // forget deletes a sign from the store.
-func (d *Desk) forget(ctx context.Context, key bot.SessionKey, marks map[int64]*mark, seq int64) {
+func (d *Reactions) forget(ctx context.Context, key bot.SessionKey, marks map[int64]*mark, seq int64) {
 	if err := d.apply(ctx, &bot.Change{Facts: []bot.Fact{fact(key, seq, "")}}); err != nil {
 		d.report(ctx, err, "sign not forgotten; it is tried again")
 		return
@@ -147,7 +147,7 @@ func fact(key bot.SessionKey, seq int64, value string) bot.Fact {
 	return bot.Fact{Bucket: Bucket, Key: string(key) + "/" + strconv.FormatInt(seq, 10), Value: value}
 }
 
-func (d *Desk) apply(ctx context.Context, change *bot.Change) error {
+func (d *Reactions) apply(ctx context.Context, change *bot.Change) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
 	defer cancel()
 	_, err := d.deps.Store.Apply(ctx, change)
@@ -155,7 +155,7 @@ func (d *Desk) apply(ctx context.Context, change *bot.Change) error {
 }
 
 // react makes one request. A chat that takes no reactions is left alone for a while.
-func (d *Desk) react(ctx context.Context, place bot.Place, message, emoji string) error {
+func (d *Reactions) react(ctx context.Context, place bot.Place, message, emoji string) error {
 	if message == "" || d.silenced(place) {
 		return &bot.SendError{Outcome: bot.Refused, Err: errors.New("no reactions here")}
 	}
@@ -193,13 +193,13 @@ func never(err error) bool {
 }
 
 // silenced reports whether a chat takes no reactions.
-func (d *Desk) silenced(place bot.Place) bool {
+func (d *Reactions) silenced(place bot.Place) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.muted[place.ChatKey()].After(d.deps.Now())
 }
 
-func (d *Desk) report(ctx context.Context, err error, what string) {
+func (d *Reactions) report(ctx context.Context, err error, what string) {
 	if err != nil && ctx.Err() == nil {
 		d.deps.Log.Warn().Err(err).Msg(what)
 	}

@@ -52,7 +52,7 @@ const (
 	commitTime  = 10 * time.Second
 )
 
-// Store is what a Desk needs of a store.
+// Store is what Reactions needs of a store.
 type Store interface {
 	bot.Writer
 	Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error)
@@ -60,7 +60,7 @@ type Store interface {
 	bot.Facts
 }
 
-// Deps are the dependencies of a Desk. All are required but Pacer.
+// Deps are the dependencies of Reactions. All are required but Pacer.
 type Deps struct {
 	Store    Store
 	Reactor  bot.Reactor
@@ -74,9 +74,9 @@ type Deps struct {
 	Log zerolog.Logger
 }
 
-// Desk shows signs. Waits, Ended and Merged may be called at any time, from several goroutines, and never block; without
+// Reactions shows signs. Waits, Ended and Merged may be called at any time, from several goroutines, and never block; without
 // Run nothing is shown.
-type Desk struct {
+type Reactions struct {
 	deps Deps
 
 	mu       sync.Mutex
@@ -90,7 +90,7 @@ type Desk struct {
 	wg    sync.WaitGroup
 }
 
-// session is what is known of one session. Guarded by Desk.mu; while busy is set, marks belongs to the round.
+// session is what is known of one session. Guarded by Reactions.mu; while busy is set, marks belongs to the round.
 type session struct {
 	due   time.Time
 	busy  bool
@@ -115,16 +115,16 @@ type mark struct {
 	next  time.Time // when to try again to remove it
 }
 
-// New returns a Desk.
-func New(deps Deps) *Desk {
-	return &Desk{
+// New returns Reactions.
+func New(deps Deps) *Reactions {
+	return &Reactions{
 		deps: deps, sessions: map[bot.SessionKey]*session{}, muted: map[string]time.Time{},
 		wake: make(chan struct{}, 1), slots: make(chan struct{}, slots),
 	}
 }
 
 // Waits reports that a message may wait behind a turn of the session.
-func (d *Desk) Waits(key bot.SessionKey) {
+func (d *Reactions) Waits(key bot.SessionKey) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.of(key)
@@ -136,7 +136,7 @@ func (d *Desk) Waits(key bot.SessionKey) {
 
 // Crowded reports that a message waits because many are asking, and not behind a turn of its session: it gets a sign at
 // once, until its answer is there. Only what is reported is shown, and the session is not read for it.
-func (d *Desk) Crowded(key bot.SessionKey, arrival int64, place bot.Place, message string) {
+func (d *Reactions) Crowded(key bot.SessionKey, arrival int64, place bot.Place, message string) {
 	if d.silenced(place) || !key.InChat(place.ChatKey()) {
 		return
 	}
@@ -149,7 +149,7 @@ func (d *Desk) Crowded(key bot.SessionKey, arrival int64, place bot.Place, messa
 }
 
 // Ended reports that a turn of the session has ended.
-func (d *Desk) Ended(key bot.SessionKey) {
+func (d *Reactions) Ended(key bot.SessionKey) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if s := d.sessions[key]; s != nil && (s.busy || len(s.marks) > 0) {
@@ -159,7 +159,7 @@ func (d *Desk) Ended(key bot.SessionKey) {
 }
 
 // Merged reports messages that were taken into the turn of the one before them.
-func (d *Desk) Merged(key bot.SessionKey, messages []bot.Message) {
+func (d *Reactions) Merged(key bot.SessionKey, messages []bot.Message) {
 	if len(messages) == 0 {
 		return
 	}
@@ -172,14 +172,14 @@ func (d *Desk) Merged(key bot.SessionKey, messages []bot.Message) {
 }
 
 // Shown reports whether a message has a sign because it waits, or is about to have one.
-func (d *Desk) Shown(ctx context.Context, key bot.SessionKey, arrival int64) bool {
+func (d *Reactions) Shown(ctx context.Context, key bot.SessionKey, arrival int64) bool {
 	value, err := d.deps.Store.Fact(ctx, Bucket, fact(key, arrival, "").Key, d.deps.Now())
 	d.report(ctx, err, "sign not read")
 	return value != ""
 }
 
 // of returns the state of a session. d.mu must be held.
-func (d *Desk) of(key bot.SessionKey) *session {
+func (d *Reactions) of(key bot.SessionKey) *session {
 	s := d.sessions[key]
 	if s == nil {
 		s = &session{marks: map[int64]*mark{}}
@@ -188,7 +188,7 @@ func (d *Desk) of(key bot.SessionKey) *session {
 	return s
 }
 
-func (d *Desk) nudge() {
+func (d *Reactions) nudge() {
 	select {
 	case d.wake <- struct{}{}:
 	default:
@@ -197,7 +197,7 @@ func (d *Desk) nudge() {
 
 // Run shows and removes signs until ctx ends, and returns when nothing is in flight. What remains is removed by the next
 // process.
-func (d *Desk) Run(ctx context.Context) error {
+func (d *Reactions) Run(ctx context.Context) error {
 	defer d.wg.Wait()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -222,7 +222,7 @@ func (d *Desk) Run(ctx context.Context) error {
 }
 
 // inherit looks for signs in the store that this process does not know: of one that has ended, or of another one.
-func (d *Desk) inherit(ctx context.Context) {
+func (d *Reactions) inherit(ctx context.Context) {
 	list, err := d.deps.Store.FactsOf(ctx, Bucket, "", d.deps.Now())
 	if err != nil {
 		d.report(ctx, err, "signs not read; they are read again")
@@ -246,7 +246,7 @@ func (d *Desk) inherit(ctx context.Context) {
 }
 
 // start begins the rounds that are due and returns when the next one is.
-func (d *Desk) start(ctx context.Context, now time.Time) time.Duration {
+func (d *Reactions) start(ctx context.Context, now time.Time) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.startCrowd(ctx)

@@ -70,7 +70,7 @@ type world struct {
 	*testing.T
 	store *bottest.Store
 	chat  *chat
-	desk  *sign.Desk
+	desk  *sign.Reactions
 	stop  func()
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/zephbot/zephbot/tools/skill"
 )
 
-// Prefix begins the data of the Desk's buttons: "sk:n:PAGE" shows a page of the list, and "sk:VERB:ID:PAGE" shows a
+// Prefix begins the data of the Handler's buttons: "sk:n:PAGE" shows a page of the list, and "sk:VERB:ID:PAGE" shows a
 // skill or decides about it. The ID stands for the name and the content, so that nobody decides about anything else than
 // what they saw.
 const Prefix = "sk"
@@ -42,7 +42,7 @@ func id(e *skill.Entry) string {
 
 // Press implements turn.Presser. Whoever has a client of their own can send anything: an admin can do by it what they
 // can do by a command, and anybody else can turn pages.
-func (d *Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+func (d *Handler) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.deps.Words
 	_, rest, _ := strings.Cut(msg.Data, ":")
 	parts := strings.Split(rest, ":")
@@ -80,7 +80,7 @@ func (d *Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) 
 }
 
 // pressed decides, and draws the list again once that is stored.
-func (d *Desk) pressed(ctx context.Context, call *turn.Call, e skill.Entry, v skill.Verdict, page int) (turn.Effect, error) {
+func (d *Handler) pressed(ctx context.Context, call *turn.Call, e skill.Entry, v skill.Verdict, page int) (turn.Effect, error) {
 	out, text, err := d.decide(ctx, call, e, v)
 	if err != nil {
 		return turn.Effect{}, err
@@ -108,7 +108,7 @@ func toast(msg *bot.Message, text string, alert bool) turn.Effect {
 }
 
 // redrawn answers a press and puts content into the message of its button.
-func (d *Desk) redrawn(msg *bot.Message, said string, content bot.Content) turn.Effect {
+func (d *Handler) redrawn(msg *bot.Message, said string, content bot.Content) turn.Effect {
 	e := toast(msg, said, false)
 	if msg.Message != "" {
 		content.Language = msg.Language
@@ -118,7 +118,7 @@ func (d *Desk) redrawn(msg *bot.Message, said string, content bot.Content) turn.
 }
 
 // list is a page of the skills. What is wrong with folders is for admins, and so are the buttons, outside of groups.
-func (d *Desk) list(call *turn.Call, page int, note string) bot.Content {
+func (d *Handler) list(call *turn.Call, page int, note string) bot.Content {
 	language, w := call.Message.Language, d.deps.Words
 	all, problems := d.deps.Library.Entries()
 	page = min(page, max(0, len(all)-1)/pageSize)
@@ -161,7 +161,7 @@ func (d *Desk) list(call *turn.Call, page int, note string) bot.Content {
 }
 
 // details is what an admin sees of a skill before deciding about it.
-func (d *Desk) details(language string, e skill.Entry, page int) bot.Content {
+func (d *Handler) details(language string, e skill.Entry, page int) bot.Content {
 	w := d.deps.Words
 	s := shown(e)
 	s.License, s.Compatibility, s.Allowed = e.License, e.Compatibility, e.AllowedTools

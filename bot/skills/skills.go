@@ -10,8 +10,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/facts"
+	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/policy/nearest"
@@ -26,7 +29,7 @@ const (
 	revisions = "skill_revision"
 )
 
-// Deps are the dependencies of a Desk.
+// Deps are the dependencies of a Handler.
 type Deps struct {
 	Store   facts.Store
 	Library *skill.Library // nil = no skills are configured
@@ -36,10 +39,11 @@ type Deps struct {
 	// Both may be nil.
 	Line     func(call *tools.Call) []bot.Fact
 	Recorded func(ctx context.Context)
+	Log      zerolog.Logger
 }
 
-// Desk answers /skills and its buttons. It is safe for concurrent use and starts no goroutines.
-type Desk struct {
+// Handler answers /skills and its buttons. It is safe for concurrent use and starts no goroutines.
+type Handler struct {
 	deps      Deps
 	decisions *facts.Followed[map[string]skill.Decision] // by skill; the library has them too
 
@@ -49,9 +53,9 @@ type Desk struct {
 	said  bool              // nothing of them is left to be told
 }
 
-// New returns a Desk. Nothing is decided before the first Follow.
-func New(deps Deps) *Desk {
-	return &Desk{deps: deps, decisions: facts.NewFollowed(deps.Store, bucket, revisions, deps.Now, func(list []bot.Fact) map[string]skill.Decision {
+// New returns a Handler. Nothing is decided before the first Follow.
+func New(deps Deps) *Handler {
+	return &Handler{deps: deps, decisions: facts.NewFollowed(deps.Store, bucket, revisions, deps.Now, func(list []bot.Fact) map[string]skill.Decision {
 		decisions := make(map[string]skill.Decision, len(list))
 		for _, f := range list {
 			var made skill.Decision
@@ -66,8 +70,30 @@ func New(deps Deps) *Desk {
 	})}
 }
 
+// Feature returns /skills; d is nil where no skills are configured. The operators are told of skills that wait for them, in
+// rows that wake announces.
+func (d *Handler) Feature(words texts.Words, operators func() []bot.Place, wake func(bot.Place)) feature.Feature {
+	return feature.Feature{
+		Name:     "skills",
+		Off:      d == nil,
+		Commands: []feature.Command{{Name: "skills", Run: d.Command, OffText: words.SkillsOff}},
+		Buttons:  []feature.Button{{Prefix: Prefix, Presser: d}},
+		Run: func(ctx context.Context) error {
+			return d.deps.Library.Follow(ctx, every, func(ctx context.Context) {
+				if err := d.Announce(ctx, operators(), wake); err != nil && ctx.Err() == nil {
+					d.deps.Log.Warn().Err(err).Msg("admins are told later of skills that wait for them")
+				}
+			})
+		},
+		Follow: d.Follow,
+	}
+}
+
+// every is the time between two looks at the folders of skills.
+const every = 5 * time.Second
+
 // Follow reads what was decided in any process since the last call.
-func (d *Desk) Follow(ctx context.Context) error {
+func (d *Handler) Follow(ctx context.Context) error {
 	if d.deps.Library == nil {
 		return nil
 	}
@@ -88,7 +114,7 @@ func verdicts(word string) skill.Verdict {
 }
 
 // Command answers /skills. Only admins see details and decide.
-func (d *Desk) Command(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+func (d *Handler) Command(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.deps.Words
 	if d.deps.Library == nil {
 		return d.say(call, bot.Content{Text: w.SkillsOff(msg.Language)}), nil
@@ -116,7 +142,7 @@ func (d *Desk) Command(ctx context.Context, call *turn.Call) (turn.Effect, error
 }
 
 // typed decides by a command, about the content that a code names.
-func (d *Desk) typed(ctx context.Context, call *turn.Call, v skill.Verdict, name, code string) (turn.Effect, error) {
+func (d *Handler) typed(ctx context.Context, call *turn.Call, v skill.Verdict, name, code string) (turn.Effect, error) {
 	e, ok := d.named(name)
 	switch {
 	case !ok:
@@ -132,7 +158,7 @@ func (d *Desk) typed(ctx context.Context, call *turn.Call, v skill.Verdict, name
 	return out, nil
 }
 
-func (d *Desk) unknown(call *turn.Call, name string) turn.Effect {
+func (d *Handler) unknown(call *turn.Call, name string) turn.Effect {
 	var names []string
 	list, _ := d.deps.Library.Entries()
 	for i := range list {
@@ -142,7 +168,7 @@ func (d *Desk) unknown(call *turn.Call, name string) turn.Effect {
 	return d.say(call, bot.Content{Text: d.deps.Words.SkillUnknown(call.Message.Language, name, near)})
 }
 
-func (d *Desk) named(name string) (skill.Entry, bool) {
+func (d *Handler) named(name string) (skill.Entry, bool) {
 	list, _ := d.deps.Library.Entries()
 	for i := range list {
 		if list[i].Name == name {
@@ -154,7 +180,7 @@ func (d *Desk) named(name string) (skill.Entry, bool) {
 
 // decide returns the Effect that stores a decision about a skill as it is, without an answer, and what to say. A
 // decision that is there already changes nothing.
-func (d *Desk) decide(ctx context.Context, call *turn.Call, e skill.Entry, v skill.Verdict) (turn.Effect, string, error) {
+func (d *Handler) decide(ctx context.Context, call *turn.Call, e skill.Entry, v skill.Verdict) (turn.Effect, string, error) {
 	msg, w := call.Message, d.deps.Words
 	// Another process may have stored something since the last Follow.
 	stored, err := d.deps.Store.Fact(ctx, bucket, e.Name, d.deps.Now())
@@ -198,7 +224,7 @@ func line(call *turn.Call, e skill.Entry, v skill.Verdict) *tools.Call {
 	}
 }
 
-func (d *Desk) row(call *turn.Call, content bot.Content) bot.Row {
+func (d *Handler) row(call *turn.Call, content bot.Content) bot.Row {
 	content.Language = call.Message.Language
 	row := bot.Row{Session: call.Session, Place: call.Message.Place, Purpose: bot.Reply, Content: content}
 	if row.Place.Group {
@@ -207,14 +233,14 @@ func (d *Desk) row(call *turn.Call, content bot.Content) bot.Row {
 	return row
 }
 
-func (d *Desk) say(call *turn.Call, content bot.Content) turn.Effect {
+func (d *Handler) say(call *turn.Call, content bot.Content) turn.Effect {
 	return turn.Effect{Change: bot.Change{Send: []bot.Row{d.row(call, content)}}}
 }
 
 // aside answers with what concerns nobody but the caller.
-func (d *Desk) aside(call *turn.Call, text string) turn.Effect {
+func (d *Handler) aside(call *turn.Call, text string) turn.Effect {
 	row := d.row(call, bot.Content{Text: text}).Aside(call.Message)
 	return turn.Effect{Change: bot.Change{Send: []bot.Row{row}}}
 }
 
-var _ turn.Presser = (*Desk)(nil)
+var _ turn.Presser = (*Handler)(nil)

@@ -21,12 +21,12 @@ import (
 
 var now = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 
-// office is a Desk over a store, with one skill.
+// office is a Handler over a store, with one skill.
 type office struct {
 	t       *testing.T
 	store   bot.Store
 	library *skill.Library
-	desk    *skills.Desk
+	desk    *skills.Handler
 	dir     string
 	lines   []string
 }

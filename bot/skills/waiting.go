@@ -23,7 +23,7 @@ const settled = time.Minute
 // Announce tells the admins, in one message to each of places, of skills that wait for them and that they were not told
 // of with this content. On several processes that happens once. Call it again and again; it reads the store only if
 // something waits that this process has not told of. sent is told where a message was stored.
-func (d *Desk) Announce(ctx context.Context, places []bot.Place, sent func(place bot.Place)) error {
+func (d *Handler) Announce(ctx context.Context, places []bot.Place, sent func(place bot.Place)) error {
 	if d.deps.Library == nil || len(places) == 0 {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (d *Desk) Announce(ctx context.Context, places []bot.Place, sent func(place
 }
 
 // waiting returns the hashes of the skills that nobody has decided about as they are, by name.
-func (d *Desk) waiting() map[string]string {
+func (d *Handler) waiting() map[string]string {
 	waiting := map[string]string{}
 	list, _ := d.deps.Library.Entries()
 	for i := range list {
@@ -67,7 +67,7 @@ func (d *Desk) waiting() map[string]string {
 }
 
 // announce stores the messages about those that were not told of, and returns where they go.
-func (d *Desk) announce(ctx context.Context, waiting map[string]string, places []bot.Place) ([]bot.Place, error) {
+func (d *Handler) announce(ctx context.Context, waiting map[string]string, places []bot.Place) ([]bot.Place, error) {
 	before, err := d.deps.Store.Fact(ctx, told, "", d.deps.Now())
 	if err != nil {
 		return nil, fmt.Errorf("read which skills admins were told of: %w", err)

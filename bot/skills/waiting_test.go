@@ -23,7 +23,7 @@ type desks struct {
 	root  string
 	now   time.Time
 	libs  []*skill.Library
-	list  []*skills.Desk
+	list  []*skills.Handler
 }
 
 func openDesks(t *testing.T) *desks {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/facts"
+	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -86,6 +87,16 @@ func (z *Zones) In(place bot.Place) *time.Location {
 
 // Follow reads what any process has set since the last call.
 func (z *Zones) Follow(ctx context.Context) error { return z.set.Follow(ctx) }
+
+// Feature returns /timezone.
+func (z *Zones) Feature() feature.Feature {
+	return feature.Feature{
+		Name:     "zone",
+		Commands: []feature.Command{{Name: "timezone", Run: z.Command}},
+		Buttons:  []feature.Button{{Prefix: Prefix, Presser: z}},
+		Follow:   z.Follow,
+	}
+}
 
 // Command answers /timezone: it shows the person's zone with likely ones to choose from, or sets the one named.
 func (z *Zones) Command(ctx context.Context, call *turn.Call) (turn.Effect, error) {

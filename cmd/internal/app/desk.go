@@ -9,8 +9,8 @@ import (
 	"github.com/zephbot/zephbot/bot/servers"
 )
 
-// newDesk builds what handles /mcp.
-func (s *service) newDesk(broker servers.Broker) *servers.Desk {
+// newServerHandler builds what handles /mcp.
+func (s *service) newServerHandler(broker servers.Broker) *servers.Handler {
 	c := s.core
 	return servers.New(servers.Deps{
 		Setup: servers.Setup{

@@ -20,7 +20,7 @@ type desk struct {
 	bench *app.Bench
 }
 
-// newDesk writes files, the configuration zephbot.toml among them, and opens the tools.
+// newServerHandler writes files, the configuration zephbot.toml among them, and opens the tools.
 func newDesk(t *testing.T, files map[string]string) *desk {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())

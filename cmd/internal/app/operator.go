@@ -9,7 +9,6 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/access"
-	"github.com/zephbot/zephbot/bot/command"
 	"github.com/zephbot/zephbot/bot/operator"
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/telegram"
@@ -45,14 +44,6 @@ func (s *service) newOperator() *operator.Page {
 		},
 		Words: c.words(), Now: c.now, Log: c.log.With().Str("component", "operator").Logger(), Listen: c.cfg.Metrics.Listen, Public: c.cfg.Metrics.PublicURL,
 	})
-}
-
-// operatorCommand answers /admin; nil = there is no page.
-func (s *service) operatorCommand() command.Desk {
-	if s.page == nil {
-		return nil
-	}
-	return s.page.Command
 }
 
 // bars lists how much of the limits is used.

@@ -49,14 +49,6 @@ func (s *service) operators() []bot.Place {
 	return s.ch.operators()
 }
 
-// followPeople reads whom other processes have admitted or removed.
-func (s *service) followPeople(ctx context.Context) error {
-	if s.ch.follow == nil {
-		return nil
-	}
-	return s.ch.follow(ctx)
-}
-
 // personLine is what the audit says of a person or group that was admitted or removed in the chat.
 func (c *Core) personLine(e access.Event) []bot.Fact {
 	what := map[string]any{"id": e.Entry.ID, "name": e.Entry.Name}

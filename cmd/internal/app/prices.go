@@ -362,11 +362,6 @@ func (d *doctor) limits(ctx context.Context) []Row {
 	return rows
 }
 
-// followLimits reads the limits that admins have set in the chat.
-func (s *service) followLimits(ctx context.Context) error {
-	return s.meter.Follow(ctx, s.core.stores.Bot)
-}
-
 func limitsOf(l config.Limits) quota.Limits {
 	return quota.Limits{
 		{Unit: quota.Turns, Window: quota.Day}: int64(l.TurnsPerDay), {Unit: quota.Turns, Window: quota.Month}: int64(l.TurnsPerMonth),

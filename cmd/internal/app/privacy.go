@@ -15,7 +15,6 @@ import (
 	"github.com/zephbot/zephbot/bot/memory"
 	"github.com/zephbot/zephbot/bot/privacy"
 	"github.com/zephbot/zephbot/bot/terminal"
-	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -54,23 +53,15 @@ func (c *Core) exporter() *privacy.Exporter {
 }
 
 // private returns what answers /export and /forget, and does what they and the command line ask for.
-func (s *service) private() *privacy.Desk {
+func (s *service) private() *privacy.Handler {
 	c := s.core
 	office := c.office(s.meter.Limited, func(session bot.SessionKey) { s.dispatcher.Wake(session) }, func() { s.dispatcher.Forget() }, c.records.Settle)
-	return privacy.NewDesk(privacy.DeskDeps{
+	return privacy.NewHandler(privacy.HandlerDeps{
 		Office: office, Export: c.exporter(), Blobs: c.stores.Blobs, Limit: uploadLimit, Words: c.words(), Owner: c.owner, Audited: auditPlace{c}.Own,
 		Lock: facts.Lock{Store: c.stores.Bot, Keeper: c.keeper(), Owner: c.owner, Now: c.now},
 		Send: func(place bot.Place) { s.outbox.Wake(place) },
 		Temp: func() (*privacy.TempFile, error) { return tempIn(c.dir) }, Log: c.log.With().Str("component", "privacy").Logger(),
 	})
-}
-
-// privateCommands returns what answers /export and /forget; nil at the terminal, whose person has the command line.
-func (s *service) privateCommands() (export, forget func(context.Context, *turn.Call) (turn.Effect, error)) {
-	if s.ch.name == terminal.Name {
-		return nil, nil
-	}
-	return s.privacy.Export, s.privacy.Forget
 }
 
 // tempIn creates a file in a directory that only this account reads, and that has no name any more where that is possible.

@@ -123,7 +123,7 @@ func (p auditPlace) Own(ctx context.Context, of *privacy.Order) (int, error) {
 const others = time.Minute
 
 // Erase implements privacy.Place: it sees to this process's log and those of processes that are gone. Those that run see
-// to their own (privacy.Desk), which it waits for.
+// to their own (privacy.Handler), which it waits for.
 func (p auditPlace) Erase(ctx context.Context, of *privacy.Order) (int, error) {
 	c := p.core
 	n, err := p.Own(ctx, of)

@@ -8,13 +8,12 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/news"
 	"github.com/zephbot/zephbot/bot/receipt"
-	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/undo"
 )
 
 // receipts builds what tells people what an answer took, and puts back the files that it changed.
-func (c *Core) receipts(ch channel, store bot.Store) *receipt.Desk {
+func (c *Core) receipts(ch channel, store bot.Store) *receipt.Receipts {
 	return receipt.New(receipt.Deps{
 		Store: store, Rights: ch.rights, Words: c.words(), Now: c.now,
 		Putting: receipt.Putting{
@@ -48,18 +47,4 @@ func (c *Core) undoLine(e receipt.Event) []bot.Fact {
 		ID: e.ID, Tool: "undo", Args: args, Trail: &tools.Trail{ApprovedBy: e.By, Rule: fmt.Sprint("receipt ", e.Turn)},
 		Origin: tools.Origin{Channel: e.Place.Channel, Session: string(e.Session), Chat: e.Place.ChatKey(), Caller: e.By},
 	}, nil)
-}
-
-// below puts the buttons of all parts on one row.
-func below(parts ...func(turn.Answer) []bot.Button) func(turn.Answer) [][]bot.Button {
-	return func(a turn.Answer) [][]bot.Button {
-		var row []bot.Button
-		for _, part := range parts {
-			row = append(row, part(a)...)
-		}
-		if len(row) == 0 {
-			return nil
-		}
-		return [][]bot.Button{row}
-	}
 }

@@ -114,22 +114,7 @@ func (c *Core) followMemory(ctx context.Context) error {
 	return nil
 }
 
-// movedMemory has the next followMemory read everything again, because a group has a new id.
-func (c *Core) movedMemory() {
-	if c.memory != nil {
-		c.memory.Reload()
-	}
-}
-
 // memories is what /memory and its buttons show.
-func (s *service) memories() memory.Desk {
-	return memory.Desk{Memory: s.core.memory, Words: s.core.words(), Admins: s.ch.admins}
-}
-
-// memoryCommand answers /memory; nil = there is nothing to show.
-func (s *service) memoryCommand() func(context.Context, *turn.Call) (turn.Effect, error) {
-	if s.core.memory == nil {
-		return nil
-	}
-	return s.memories().Command
+func (s *service) memories() memory.Handler {
+	return memory.Handler{Memory: s.core.memory, Words: s.core.words(), Admins: s.ch.admins}
 }

@@ -43,18 +43,15 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 		endOut()
 	})()
 	part(&out, "outbox", func() error { return s.outbox.Run(outCtx) })
-	for name, run := range s.aside() {
+	for name, run := range s.features.Runs() {
 		part(&out, name, func() error { return run(outCtx) })
 	}
 	if err := s.core.sweepPreviews(ctx); err != nil { // before the first call
 		s.log.Error().Err(err).Msg("what people have approved is not applied to the end, or old layers are not removed")
 	}
-	s.core.tell = s.desk.Tell(outCtx)
+	s.core.tell = s.serverHandler.Tell(outCtx)
 	tell := s.teller()
 	s.core.told = func(e blocks.Event) { tell.Tell(outCtx, e) }
-	part(&out, "what could not be charged", func() error { return s.meter.Run(outCtx) })
-	part(&out, "windows of models", func() error { return s.core.askWindows(outCtx) })
-	part(&out, "what model servers take", func() error { return s.core.learnt.Run(outCtx, s.tellAside) })
 	mcpCtx, endMCP := context.WithCancel(outCtx)
 	defer endMCP()
 	var clients sync.WaitGroup
@@ -64,10 +61,10 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 	}
 	part(&clients, "index of tools", func() error { return s.core.resyncing(pay.With(mcpCtx, s.meter.House(s.ch.name, s.ch.bot))) })
 	if s.core.shared() {
-		s.desk.Open(mcpCtx, nil) // jobs that nobody performs are found by the regular check
+		s.serverHandler.Open(mcpCtx, nil) // jobs that nobody performs are found by the regular check
 		part(&clients, "what others store", func() error { return s.follow(mcpCtx) })
 	} else {
-		s.desk.Open(mcpCtx, s.desk.Begun(outCtx))
+		s.serverHandler.Open(mcpCtx, s.serverHandler.Begun(outCtx))
 	}
 	part(&work, "dispatcher", func() error {
 		if err := s.meter.Follow(workCtx, s.core.stores.Bot); err != nil { // before the first turn is charged
@@ -80,7 +77,7 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 	err := intake(ctx)
 	endWork()
 	work.Wait()
-	s.desk.Close(endMCP)
+	s.serverHandler.Close(endMCP)
 	clients.Wait()
 	s.drain(outCtx)
 	endOut()
@@ -114,32 +111,13 @@ func (s *service) drain(ctx context.Context) {
 	exporting.Wait()
 }
 
-// aside returns what not every service has, by name.
-func (s *service) aside() map[string]func(ctx context.Context) error {
-	parts := map[string]func(ctx context.Context) error{"recaps": s.recap.Run, "code index": s.core.indexes, "passages of code": s.embedsCode, "privacy": s.privacy.Run, "previews": s.sweepUndecided}
-	if s.signs != nil {
-		parts["signs"] = s.signs.Run
-	}
-	if s.pacing != nil {
-		parts["send budget"] = s.pacing
-	}
-	if c := s.core; c.library != nil {
-		parts["skills"] = func(ctx context.Context) error { return c.library.Follow(ctx, skillsEvery, s.tellSkills) }
-	}
-	if s.core.plan != nil {
-		parts["schedule"] = s.core.plan.Run
-	}
-	return parts
-}
-
 // follow keeps what this process remembers in step with what other processes have stored, until ctx ends.
 func (s *service) follow(ctx context.Context) error {
-	c := s.core
-	living := c.meet
+	living := s.core.meet
 	var alone sync.WaitGroup                                      // who is unknown is taken for dead, and the rest of a round may wait for a server
 	alone.Go(func() { _ = processes.Follow(ctx, s.log, living) }) // it returns nil
 	defer alone.Wait()
-	return processes.Follow(ctx, s.log, living, s.followLimits, s.moves.Follow, s.followPeople, c.choices.Follow, c.learnt.Follow, s.followPlan, c.followSkills, c.followMemory, c.news.Follow, background{c}.follow, s.desk.Follow, s.recap.Follow)
+	return processes.Follow(ctx, s.log, append([]func(context.Context) error{living}, s.features.Follows()...)...)
 }
 
 // meet reads which processes live.

@@ -11,7 +11,6 @@ import (
 	"github.com/zephbot/zephbot/bot/dispatch"
 	"github.com/zephbot/zephbot/bot/schedule"
 	"github.com/zephbot/zephbot/bot/telegram"
-	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/bot/zone"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/policy/act"
@@ -22,8 +21,8 @@ import (
 
 // planning is what happens at set times, by whose clock.
 type planning struct {
-	zones *zone.Zones    // of people; nil where nothing is stored
-	plan  *schedule.Desk // nil where nothing is scheduled; set before anything runs
+	zones *zone.Zones         // of people; nil where nothing is stored
+	plan  *schedule.Scheduler // nil where nothing is scheduled; set before anything runs
 }
 
 // openZones reads the time zones that people have set.
@@ -142,12 +141,11 @@ type outlets struct{ s *service }
 // Wake implements schedule.Outbox.
 func (o outlets) Wake(place bot.Place) { o.s.outbox.Wake(place) }
 
-// openPlan makes the schedule of a channel that delivers at any time; at the terminal nobody may be there. It returns what
-// answers /schedule; nil = nothing is scheduled.
-func (s *service) openPlan(store bot.Store) func(context.Context, *turn.Call) (turn.Effect, error) {
+// openPlan makes the schedule of a channel that delivers at any time; at the terminal nobody may be there.
+func (s *service) openPlan(store bot.Store) {
 	c := s.core
 	if s.ch.name != telegram.Name || !c.cfg.Scheduler.Enabled {
-		return nil
+		return
 	}
 	c.plan = schedule.New(schedule.Deps{
 		Channel: s.ch.name, Bot: s.ch.bot, Store: store, Engine: engine{s}, Outbox: outlets{s}, Guard: s.ch.guard, Gone: s.ch.gone, Zones: c.zones, Words: c.words(),
@@ -156,7 +154,6 @@ func (s *service) openPlan(store bot.Store) func(context.Context, *turn.Call) (t
 	}, schedule.Options{
 		MaxTasks: c.cfg.Scheduler.MaxTasks, Tick: time.Duration(c.cfg.Scheduler.TickSecs) * time.Second, Config: c.plannedTasks(s.ch.bot),
 	})
-	return c.plan.Command
 }
 
 // scheduled is what the dispatcher tells of runs; nil = nothing is scheduled.
@@ -165,16 +162,6 @@ func (s *service) scheduled() dispatch.Schedule {
 		return nil
 	}
 	return s.core.plan
-}
-
-// followPlan looks for tasks and time zones that other processes have stored.
-func (s *service) followPlan(ctx context.Context) error {
-	if s.core.plan != nil {
-		if err := s.core.plan.Follow(ctx); err != nil {
-			return err
-		}
-	}
-	return s.core.zones.Follow(ctx)
 }
 
 // plannedTasks are the tasks of the configuration, which was checked.

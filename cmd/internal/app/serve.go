@@ -105,7 +105,7 @@ func (c *Core) telegramService(client *telegram.Client, guard *access.Guard, me 
 		name: telegram.Name, bot: client.ID(), display: me.Name, decoders: map[bot.Source]bot.Decoder{bot.FromTelegram: telegram.Decoder{ID: me.ID, Username: me.Username, Bots: cfg.Telegram.BotToBot}},
 		composer: client, sender: client, incoming: incoming{files: client},
 		arrivals: arrivals{merge: time.Duration(cfg.Telegram.MergeMS) * time.Millisecond, busy: dispatch.Busy(cfg.Telegram.Busy)},
-		showing:  showing{live: client, reactor: client}, guard: guard, people: access.NewDesk(guard, c.stores.Bot), rights: guard.Rights, admins: guard.Admins, follow: guard.Follow,
+		showing:  showing{live: client, reactor: client}, guard: guard, people: access.NewAdmissions(guard, c.stores.Bot), rights: guard.Rights, admins: guard.Admins, follow: guard.Follow,
 		operators: func() []bot.Place { return operators(client.ID(), guard.Operators()) },
 		presence: presence{reach: guard.Reach, gone: func(ctx context.Context, place bot.Place, person string) (bool, error) {
 			return client.Left(ctx, place.Chat, person)

@@ -4,13 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
-	"github.com/zephbot/zephbot/bot/rulebook"
-
-	"github.com/zephbot/zephbot/bot/memory"
 	"github.com/zephbot/zephbot/bot/moves"
 
 	"github.com/rs/zerolog"
@@ -19,23 +15,18 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/access"
 	"github.com/zephbot/zephbot/bot/approval"
-	"github.com/zephbot/zephbot/bot/choice"
 	"github.com/zephbot/zephbot/bot/command"
 	"github.com/zephbot/zephbot/bot/deliver"
 	"github.com/zephbot/zephbot/bot/dispatch"
+	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/halt"
 	"github.com/zephbot/zephbot/bot/operator"
 	"github.com/zephbot/zephbot/bot/privacy"
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/recap"
-	"github.com/zephbot/zephbot/bot/receipt"
-	"github.com/zephbot/zephbot/bot/refusal"
-	"github.com/zephbot/zephbot/bot/schedule"
 	"github.com/zephbot/zephbot/bot/servers"
 	"github.com/zephbot/zephbot/bot/sign"
-	"github.com/zephbot/zephbot/bot/skills"
 	"github.com/zephbot/zephbot/bot/turn"
-	"github.com/zephbot/zephbot/bot/zone"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -56,7 +47,7 @@ type channel struct {
 	incoming
 	showing
 	guard  turn.Guard
-	people *access.Desk // admits people in the chat; nil = nobody does
+	people *access.Admissions // admits people in the chat; nil = nobody does
 	rights servers.Rights
 	presence
 	admins    func() []string
@@ -93,22 +84,23 @@ type showing struct {
 
 // service is a running channel: dispatcher and outbox on top of the core.
 type service struct {
-	core       *Core
-	ch         channel
-	dispatcher *dispatch.Dispatcher
-	outbox     *deliver.Outbox
-	commands   *command.Table
-	broker     *approval.Broker
-	meter      *quota.Meter
-	desk       *servers.Desk // handles /mcp
-	moves      *moves.Relocator
-	recap      *recap.Desk
-	page       *operator.Page              // nil = the channel has none
-	signs      *sign.Desk                  // signs on messages that wait; nil = the channel has none
-	privacy    *privacy.Desk               // handles /export and /forget
-	pacing     func(context.Context) error // shares the send budget with other processes; nil = there are none
-	undecided  chan struct{}               // gets a value when questions have ended without a yes
-	log        zerolog.Logger
+	core          *Core
+	ch            channel
+	dispatcher    *dispatch.Dispatcher
+	outbox        *deliver.Outbox
+	features      feature.List
+	commands      *command.Table
+	broker        *approval.Broker
+	meter         *quota.Meter
+	serverHandler *servers.Handler // handles /mcp
+	moves         *moves.Relocator
+	recap         *recap.Handler
+	page          *operator.Page              // nil = the channel has none
+	signs         *sign.Reactions             // signs on messages that wait; nil = the channel has none
+	privacy       *privacy.Handler            // handles /export and /forget
+	pacing        func(context.Context) error // shares the send budget with other processes; nil = there are none
+	undecided     chan struct{}               // gets a value when questions have ended without a yes
+	log           zerolog.Logger
 }
 
 func newService(c *Core, ch channel) (*service, error) {
@@ -138,8 +130,8 @@ func newService(c *Core, ch channel) (*service, error) {
 	}, c.cfg.Telegram.ApprovalTimeout)
 	s.broker = broker
 	decided := counted{broker, c}
-	s.desk = s.newDesk(decided)
-	questions := servers.Questions{Broker: decided, Desk: s.desk}
+	s.serverHandler = s.newServerHandler(decided)
+	questions := servers.Questions{Broker: decided, Jobs: s.serverHandler}
 	limits := c.meterOptions()
 	limits.Admin = func(ctx context.Context, place bot.Place, caller string) bool {
 		if ch.people == nil { // the terminal and editors have one person, who can change the configuration
@@ -150,10 +142,13 @@ func newService(c *Core, ch channel) (*service, error) {
 	}
 	s.meter = quota.New(limits, c.redis, store, words, c.now, c.metrics.Denied)
 	c.payer = s.meter.PayerOf
-	why := refusal.Desk{Store: store, Words: words}
 	s.privacy = s.private()
 	s.page = s.newOperator()
-	s.commands = s.commanded(store, questions, why)
+	s.openPlan(store)
+	signs := s.newSigns(pacer)
+	stops := halt.Button{Store: store, Words: words, Rights: ch.rights}
+	s.features = s.listFeatures(store, questions, stops)
+	s.commands = command.New(s.features, command.Deps{Decides: ch.decides, Admins: ch.admins, Words: c.words()})
 	s.outbox = deliver.NewOutbox(deliver.Deps{
 		Store: store, Sender: ch.sender, Pacer: pacer, Words: words, Language: func(row *bot.Row) string { return row.Content.Language }, Now: c.now, Log: c.log.With().Str("component", "outbox").Logger(),
 		Observe: s.delivered, Probe: ch.probe, Again: broker.Again,
@@ -173,8 +168,8 @@ func newService(c *Core, ch channel) (*service, error) {
 	offered := deliver.Offered{Store: store, Outbox: s.outbox}
 	s.dispatcher = dispatch.New(dispatch.Parts{
 		Store: offered, Decoders: ch.decoders, Composer: ch.composer, Runner: runner, Guard: ch.guard, Meter: s.meter, Commands: s.commands,
-		Approvals: questions, Explanations: broker, Buttons: s.buttons(store, why), Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
-		Receiving: dispatch.Receiving{Workspace: c.dirs().ID, Attachments: files, Typing: c.typing(ch, pacer), Waits: c.waits(ch, pacer), Signs: s.newSigns(pacer), Memory: c.recalls(), Resumed: s.recap.Resumed, Schedule: s.scheduled()},
+		Approvals: questions, Explanations: broker, Buttons: dispatch.Buttons{Pressers: s.features.Pressers(), Below: s.features.Below, Stop: stops.Buttons}, Outbox: offered, Direct: deliver.Paced{Sender: ch.sender, Pacer: pacer}, Operators: ch.operators, Progress: c.progress(ch, pacer), Words: words, Log: c.log.With().Str("component", "dispatcher").Logger(), Now: c.now,
+		Receiving: dispatch.Receiving{Workspace: c.dirs().ID, Attachments: files, Typing: c.typing(ch, pacer), Waits: c.waits(ch, pacer), Signs: signs, Memory: c.recalls(), Resumed: s.recap.Resumed, Schedule: s.scheduled()},
 		Observers: dispatch.Observers{Observe: s.observe, Trace: c.turnTrace()}, News: c.news.Read, Model: c.choices.Of,
 	}, dispatch.Options{
 		Channel: ch.name, Bot: ch.bot, Owner: c.owner, Concurrency: c.cfg.Agent.Concurrency, Memory: turnMemory(), Grace: grace, Merge: ch.merge, Busy: ch.busy, Shared: c.shared(),
@@ -182,75 +177,15 @@ func newService(c *Core, ch channel) (*service, error) {
 	return s, nil
 }
 
-// commanded returns what answers commands.
-func (s *service) commanded(store bot.Store, questions servers.Questions, why refusal.Desk) *command.Table {
-	c, ch, words := s.core, s.ch, s.core.words()
-	quotas := &quota.Manager{
-		Meter: s.meter, Facts: store, Words: words, Now: c.now, Admins: ch.admins, Priceless: slices.Sorted(maps.Values(c.prices().unpriced)), Record: c.quotaLine, Recorded: c.records.Settle,
-	}
-	deps := command.Deps{
-		Store: store, Questions: questions, Policy: rulebook.Answers{Book: c.book, Chain: c.unasked}, Usage: s.meter.Usage, Quotas: quotas, About: s.about(), Admins: ch.admins, Words: words, Now: c.now,
-		Blocks: c.blockedTools(), Servers: s.desk, Behind: background{c},
-		Desks: command.Desks{
-			Model: c.choices.Command, Recap: s.recap.Command, Memory: s.memoryCommand(), Skills: c.skillCommand(), Schedule: s.openPlan(store), Zone: c.zones.Command, Operator: s.operatorCommand(),
-		},
-		Decides: ch.decides, Refusals: why,
-	}
-	deps.Export, deps.Forget = s.privateCommands()
-	if ch.people != nil {
-		deps.People = ch.people
-	}
-	return command.New(deps)
-}
-
-// buttons returns the buttons below answers, and what handles them and others.
-func (s *service) buttons(store bot.Store, why refusal.Desk) dispatch.Buttons {
-	c, ch := s.core, s.ch
-	receipts := c.receipts(ch, store)
-	stops := halt.Desk{Store: store, Words: c.words(), Rights: ch.rights}
-	b := dispatch.Buttons{
-		Pressers: map[string]turn.Presser{
-			refusal.Prefix: why, receipt.Prefix: receipts, choice.Prefix: c.choices, halt.Prefix: stops, privacy.Prefix: s.privacy,
-		},
-		Below: below(why.Buttons, receipts.Buttons), Stop: stops.Buttons,
-	}
-	if c.skillDesk != nil {
-		b.Pressers[skills.Prefix] = c.skillDesk
-	}
-	if c.memory != nil {
-		b.Pressers[memory.Prefix] = s.memories()
-	}
-	if ch.people != nil {
-		b.Pressers[access.Prefix] = ch.people
-	}
-	if b.Pressers[zone.Prefix] = c.zones; c.plan != nil {
-		b.Pressers[schedule.Prefix] = c.plan
-	}
-	return b
-}
-
 // watchMoves is the store with what follows when a group gets a new id.
 func (s *service) watchMoves() moves.Watched {
 	c := s.core
-	s.moves = c.relocator(func() {
-		s.meter.Forget()
-		c.choices.Forget()
-		c.movedMemory()
-		if c.plan != nil {
-			c.plan.Forget()
-		}
-	})
+	s.moves = c.relocator(func() { s.features.Moved() })
 	s.undecided = make(chan struct{}, 1)
 	return moves.Watched{Store: undecided{c.stores.Bot, s.undecided}, Moved: func(ctx context.Context) {
 		s.moves.Relocate(ctx)
-		if err := s.followLimits(ctx); err != nil {
-			c.log.Warn().Err(err).Msg("limits of a group that moved not read; tried again within a second")
-		}
-		if err := c.choices.Follow(ctx); err != nil {
-			s.log.Error().Err(err).Msg("which models were chosen is not read")
-		}
-		if err := c.followMemory(ctx); err != nil {
-			s.log.Error().Err(err).Msg("what is remembered is not known")
+		if err := s.features.FollowMoved(ctx); err != nil {
+			s.log.Error().Err(err).Msg("what is stored about a group that moved is not read; tried again within a second where processes share")
 		}
 	}}
 }

@@ -4,26 +4,21 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/catalog"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/skills"
-	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/skill"
 )
 
-// skillsEvery is the time between two looks at the folders of skills.
-const skillsEvery = 5 * time.Second
-
 // skilling is the skills, and what people decide about them.
 type skilling struct {
-	library   *skill.Library // nil = no skills are configured
-	skillDesk *skills.Desk   // nil = the same, or nothing is stored
-	listing   *catalog.Skills
+	library      *skill.Library  // nil = no skills are configured
+	skillHandler *skills.Handler // nil = the same, or nothing is stored
+	listing      *catalog.Skills
 }
 
 // openSkills reads the folders of skills and returns the tool that loads one; none if no skills are configured.
@@ -84,10 +79,11 @@ func (c *Core) openShelf() error {
 	if err != nil || c.stores == nil {
 		return err
 	}
-	c.skillDesk = skills.New(skills.Deps{
+	c.skillHandler = skills.New(skills.Deps{
 		Store: c.stores.Bot, Library: c.library, Words: c.words(), Now: c.now,
 		Line:     func(call *tools.Call) []bot.Fact { return c.records.Due(call, nil) },
 		Recorded: func(ctx context.Context) { c.records.Settle(ctx) },
+		Log:      c.log.With().Str("component", "skills").Logger(),
 	})
 	return nil
 }
@@ -102,18 +98,10 @@ func (c *Core) offering() agent.Catalog {
 
 // followSkills reads what was decided about skills.
 func (c *Core) followSkills(ctx context.Context) error {
-	if c.skillDesk == nil {
+	if c.skillHandler == nil {
 		return nil
 	}
-	return c.skillDesk.Follow(ctx)
-}
-
-// skillCommand answers /skills; nil = there are none.
-func (c *Core) skillCommand() func(ctx context.Context, call *turn.Call) (turn.Effect, error) {
-	if c.skillDesk == nil {
-		return nil
-	}
-	return c.skillDesk.Command
+	return c.skillHandler.Follow(ctx)
 }
 
 // unskilled reports whether a tool loads skills and there are none to load.
@@ -144,13 +132,4 @@ func (c *Core) trust(call *tools.Call) policy.Trust {
 		}
 	}
 	return least
-}
-
-// tellSkills has the admins told of skills that wait for them.
-func (s *service) tellSkills(ctx context.Context) {
-	if desk := s.core.skillDesk; desk != nil {
-		if err := desk.Announce(ctx, s.operators(), s.outbox.Wake); err != nil && ctx.Err() == nil {
-			s.log.Warn().Err(err).Msg("admins are told later of skills that wait for them")
-		}
-	}
 }

@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools"
 )
 
-// Prefix begins the data of the Desk's buttons: "k1:VERB:ID:PAGE".
+// Prefix begins the data of the Handler's buttons: "k1:VERB:ID:PAGE".
 const Prefix = "k1"
 
 // Verbs of the buttons.
@@ -28,12 +29,24 @@ const (
 // listPage is how many memories a page of /memory shows.
 const listPage = 5
 
-// Desk answers /memory and its buttons. It shows a person's own memories in their private chat, and those of a group in
+// Handler answers /memory and its buttons. It shows a person's own memories in their private chat, and those of a group in
 // the group, where everybody may change single ones and admins delete all. Safe for concurrent use.
-type Desk struct {
+type Handler struct {
 	Memory *Store
 	Words  texts.Words
 	Admins func() []string // names or ids, for refusals
+}
+
+// Feature returns /memory, with what other processes have had remembered.
+func (d Handler) Feature() feature.Feature {
+	return feature.Feature{
+		Name:     "memory",
+		Off:      d.Memory == nil,
+		Commands: []feature.Command{{Name: "memory", Run: d.Command, OffText: d.Words.MemoryOff}},
+		Buttons:  []feature.Button{{Prefix: Prefix, Presser: d}},
+		Follow:   d.Memory.Follow,
+		Moved:    d.Memory.Reload,
+	}
 }
 
 // reader is who looks at which memories.
@@ -55,7 +68,7 @@ func (r *reader) origin() tools.Origin {
 func (r *reader) may() bool { return !r.scope.shared || r.call.Admin }
 
 // Command answers /memory, and /memory change ID TEXT.
-func (d Desk) Command(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+func (d Handler) Command(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.Words
 	scope, ok := scopeOf(msg)
 	if !ok {
@@ -76,7 +89,7 @@ func (d Desk) Command(ctx context.Context, call *turn.Call) (turn.Effect, error)
 }
 
 // edit changes the text of a memory.
-func (d Desk) edit(ctx context.Context, r *reader, id, text string) (turn.Effect, error) {
+func (d Handler) edit(ctx context.Context, r *reader, id, text string) (turn.Effect, error) {
 	msg, w, s := r.call.Message, d.Words, d.Memory
 	draft, err := s.draft(ctx, r.scope)
 	if err != nil {
@@ -99,7 +112,7 @@ func (d Desk) edit(ctx context.Context, r *reader, id, text string) (turn.Effect
 }
 
 // effect adds a Change of memories to an answer.
-func (d Desk) effect(draft *draft, e turn.Effect) turn.Effect {
+func (d Handler) effect(draft *draft, e turn.Effect) turn.Effect {
 	e.Change.Facts = d.Memory.change(draft).Facts
 	e.Then = func(ctx context.Context, _ *bot.Applied) (turn.Effect, error) {
 		d.Memory.stored(ctx, draft)
@@ -110,7 +123,7 @@ func (d Desk) effect(draft *draft, e turn.Effect) turn.Effect {
 
 // Press implements turn.Presser. Whose memories a button is about depends on where it was pressed and by whom, never on
 // its data.
-func (d Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+func (d Handler) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.Words
 	scope, ok := scopeOf(msg)
 	parts := strings.Split(msg.Data, ":")
@@ -146,7 +159,7 @@ func (d Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 }
 
 // pressed is a button of one memory.
-func (d Desk) pressed(r *reader, draft *draft, verb, id string, page int) turn.Effect {
+func (d Handler) pressed(r *reader, draft *draft, verb, id string, page int) turn.Effect {
 	msg, w := r.call.Message, d.Words
 	m, ok := draft.find(id)
 	switch {
@@ -171,7 +184,7 @@ func (d Desk) pressed(r *reader, draft *draft, verb, id string, page int) turn.E
 }
 
 // page shows a page of memories. note is said below it.
-func (d Desk) page(r *reader, list []Memory, page int, note string) bot.Content {
+func (d Handler) page(r *reader, list []Memory, page int, note string) bot.Content {
 	w, lang := d.Words, r.call.Message.Language
 	page = min(page, max(0, len(list)-1)/listPage)
 	from := page * listPage
@@ -205,12 +218,12 @@ func (d Desk) page(r *reader, list []Memory, page int, note string) bot.Content 
 }
 
 // entry is a memory as people see it.
-func (d Desk) entry(m *Memory, n int) texts.Memory {
+func (d Handler) entry(m *Memory, n int) texts.Memory {
 	return texts.Memory{N: n, Key: m.Key, Text: m.Text, Name: m.Name, At: m.At}
 }
 
 // ask asks whether to delete a memory.
-func (d Desk) ask(lang string, m *Memory, page int) bot.Content {
+func (d Handler) ask(lang string, m *Memory, page int) bot.Content {
 	labels := d.Words.MemoryLabels(lang)
 	return inert(bot.Content{Language: lang, Buttons: [][]bot.Button{{
 		{Label: labels.Yes, Data: data(pressDelete, m.ID, page), Style: "danger"},
@@ -219,7 +232,7 @@ func (d Desk) ask(lang string, m *Memory, page int) bot.Content {
 }
 
 // how says how to change a memory: by a command that can be copied.
-func (d Desk) how(lang string, m *Memory, page int) bot.Content {
+func (d Handler) how(lang string, m *Memory, page int) bot.Content {
 	labels := d.Words.MemoryLabels(lang)
 	return inert(bot.Content{Language: lang, Buttons: [][]bot.Button{{
 		{Label: labels.Back, Data: data(pressPage, "", page)},
@@ -227,7 +240,7 @@ func (d Desk) how(lang string, m *Memory, page int) bot.Content {
 }
 
 // askAll asks whether to delete everything.
-func (d Desk) askAll(r *reader, n int) bot.Content {
+func (d Handler) askAll(r *reader, n int) bot.Content {
 	lang := r.call.Message.Language
 	labels := d.Words.MemoryLabels(lang)
 	return inert(bot.Content{Language: lang, Buttons: [][]bot.Button{{
@@ -248,7 +261,7 @@ func inert(content bot.Content, text string) bot.Content {
 }
 
 // reply answers a command. What is remembered in a group is nobody's secret there.
-func (d Desk) reply(call *turn.Call, content bot.Content) turn.Effect {
+func (d Handler) reply(call *turn.Call, content bot.Content) turn.Effect {
 	msg := call.Message
 	row := bot.Row{Session: call.Session, Place: msg.Place, Purpose: bot.Reply, Content: content}
 	if msg.Place.Group {
@@ -275,4 +288,4 @@ func redraw(msg *bot.Message, content bot.Content) turn.Effect {
 	return e
 }
 
-var _ turn.Presser = Desk{}
+var _ turn.Presser = Handler{}

@@ -14,12 +14,13 @@ import (
 
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/clock"
+	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/tools/schedule/when"
 )
 
-// Store is what a Desk needs of a store (bot.Store).
+// Store is what a Scheduler needs of a store (bot.Store).
 type Store interface {
 	bot.Writer
 	bot.Facts
@@ -50,7 +51,7 @@ type Zones interface {
 	For(caller string) (*time.Location, string)
 }
 
-// Deps are the dependencies of a Desk. All but Operators and Gone are required.
+// Deps are the dependencies of a Scheduler. All but Operators and Gone are required.
 type Deps struct {
 	Channel, Bot string
 	Store        Store
@@ -72,7 +73,7 @@ type Deps struct {
 	Log     zerolog.Logger
 }
 
-// Options configure a Desk. Zero values mean the documented default.
+// Options configure a Scheduler. Zero values mean the documented default.
 type Options struct {
 	MaxTasks int           // of all people together; default 100
 	Tick     time.Duration // how long nothing is looked at if nothing is due; default a minute
@@ -99,8 +100,8 @@ const (
 	conflicts = 20
 )
 
-// Desk keeps tasks and begins their turns. Make it with New, and call Run once. Safe for concurrent use.
-type Desk struct {
+// Scheduler keeps tasks and begins their turns. Make it with New, and call Run once. Safe for concurrent use.
+type Scheduler struct {
 	deps Deps
 	opts Options
 
@@ -114,19 +115,32 @@ type Desk struct {
 	nudged chan struct{}
 }
 
-// New returns a Desk.
-func New(deps Deps, opts Options) *Desk {
+// New returns a Scheduler.
+func New(deps Deps, opts Options) *Scheduler {
 	if opts.MaxTasks <= 0 {
 		opts.MaxTasks = 100
 	}
 	if opts.Tick <= 0 {
 		opts.Tick = time.Minute
 	}
-	return &Desk{deps: deps, opts: opts, nudged: make(chan struct{}, 1)}
+	return &Scheduler{deps: deps, opts: opts, nudged: make(chan struct{}, 1)}
+}
+
+// Feature returns /schedule, with the timer of the tasks; d is nil where nothing is scheduled.
+func (d *Scheduler) Feature(words texts.Words) feature.Feature {
+	return feature.Feature{
+		Name:     "schedule",
+		Off:      d == nil,
+		Commands: []feature.Command{{Name: "schedule", Run: d.Command, OffText: words.ScheduleOff}},
+		Buttons:  []feature.Button{{Prefix: Prefix, Presser: d}},
+		Run:      d.Run,
+		Follow:   d.Follow,
+		Moved:    d.Forget,
+	}
 }
 
 // Run begins the turns of tasks when they are due, until ctx ends.
-func (d *Desk) Run(ctx context.Context) error {
+func (d *Scheduler) Run(ctx context.Context) error {
 	made := false
 	looked := time.Time{} // when the ends of all runs were looked at
 	for ctx.Err() == nil {
@@ -148,7 +162,7 @@ func (d *Desk) Run(ctx context.Context) error {
 }
 
 // wait waits until a task is due, something has changed, or Tick has passed.
-func (d *Desk) wait(ctx context.Context, failed bool) {
+func (d *Scheduler) wait(ctx context.Context, failed bool) {
 	now := d.deps.Now()
 	until := now.Add(d.opts.Tick)
 	if failed {
@@ -160,7 +174,7 @@ func (d *Desk) wait(ctx context.Context, failed bool) {
 }
 
 // earliest returns when the next task is due; zero = none is.
-func (d *Desk) earliest() (due time.Time) {
+func (d *Scheduler) earliest() (due time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, t := range d.tasks {
@@ -173,7 +187,7 @@ func (d *Desk) earliest() (due time.Time) {
 
 // round accounts for runs that have ended, and begins the turns of the tasks that are due. all says that runs whose end
 // nobody has stored are looked for too.
-func (d *Desk) round(ctx context.Context, all bool) error {
+func (d *Scheduler) round(ctx context.Context, all bool) error {
 	d.mu.Lock()
 	known, settle := d.known && !all, d.settle || all
 	d.settle = false
@@ -200,7 +214,7 @@ func (d *Desk) round(ctx context.Context, all bool) error {
 }
 
 // guarded does something about a task; if another process was faster, all tasks are read again.
-func (d *Desk) guarded(ctx context.Context, t *task, do func(ctx context.Context, t task) error) error {
+func (d *Scheduler) guarded(ctx context.Context, t *task, do func(ctx context.Context, t task) error) error {
 	err := do(ctx, *t)
 	if errors.Is(err, bot.ErrConflict) || errors.Is(err, bot.ErrLost) {
 		d.Forget()
@@ -210,7 +224,7 @@ func (d *Desk) guarded(ctx context.Context, t *task, do func(ctx context.Context
 }
 
 // sorted lists the tasks by their next run.
-func (d *Desk) sorted() []*task {
+func (d *Scheduler) sorted() []*task {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return byNext(slices.Collect(maps.Values(d.tasks)))
@@ -234,7 +248,7 @@ func byNext(list []*task) []*task {
 }
 
 // load reads all tasks.
-func (d *Desk) load(ctx context.Context) error {
+func (d *Scheduler) load(ctx context.Context) error {
 	d.mu.Lock()
 	forgotten := d.forgotten
 	d.mu.Unlock()
@@ -256,10 +270,10 @@ func (d *Desk) load(ctx context.Context) error {
 }
 
 // scope is what the keys of all tasks of this bot begin with.
-func (d *Desk) scope() string { return d.deps.Channel + "/" + d.deps.Bot + "/" }
+func (d *Scheduler) scope() string { return d.deps.Channel + "/" + d.deps.Bot + "/" }
 
 // stored reads the tasks from the store. One that cannot be read was written by another version: it is left to that.
-func (d *Desk) stored(ctx context.Context) ([]*task, error) {
+func (d *Scheduler) stored(ctx context.Context) ([]*task, error) {
 	facts, err := d.deps.Store.FactsOf(ctx, bucket, d.scope(), d.deps.Now())
 	if err != nil {
 		return nil, err
@@ -277,7 +291,7 @@ func (d *Desk) stored(ctx context.Context) ([]*task, error) {
 }
 
 // Follow looks for tasks that another process has stored.
-func (d *Desk) Follow(ctx context.Context) error {
+func (d *Scheduler) Follow(ctx context.Context) error {
 	revision, err := d.deps.Store.Fact(ctx, revisions, d.scope(), d.deps.Now())
 	if err != nil {
 		return err
@@ -293,7 +307,7 @@ func (d *Desk) Follow(ctx context.Context) error {
 
 // Forget makes everything be read again: tasks were changed, or a group has a new id. What is being read at that moment
 // does not count.
-func (d *Desk) Forget() {
+func (d *Scheduler) Forget() {
 	d.mu.Lock()
 	d.known = false
 	d.forgotten++
@@ -302,14 +316,14 @@ func (d *Desk) Forget() {
 }
 
 // Settle makes the ends of runs be looked at. It does not block.
-func (d *Desk) Settle() {
+func (d *Scheduler) Settle() {
 	d.mu.Lock()
 	d.settle = true
 	d.mu.Unlock()
 	d.nudge()
 }
 
-func (d *Desk) nudge() {
+func (d *Scheduler) nudge() {
 	select {
 	case d.nudged <- struct{}{}:
 	default:
@@ -317,12 +331,12 @@ func (d *Desk) nudge() {
 }
 
 // revised is the fact that tells other processes that the set of tasks has changed.
-func (d *Desk) revised() bot.Fact {
+func (d *Scheduler) revised() bot.Fact {
 	return bot.Fact{Bucket: revisions, Key: d.scope(), Value: rand.Text()}
 }
 
 // keep replaces a task in memory by what was stored.
-func (d *Desk) keep(t *task, fact bot.Fact) {
+func (d *Scheduler) keep(t *task, fact bot.Fact) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if fact.Value == "" {
@@ -335,7 +349,7 @@ func (d *Desk) keep(t *task, fact bot.Fact) {
 }
 
 // zone returns the zone of a task. One that this version does not know counts as that of the bot.
-func (d *Desk) zone(t *task) (*time.Location, string) {
+func (d *Scheduler) zone(t *task) (*time.Location, string) {
 	if t.Zone != "" {
 		if at, name, err := when.Zone(t.Zone); err == nil {
 			return at, name

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -23,14 +24,32 @@ type Lanes interface {
 	Lanes(ctx context.Context, channel, bot string, limit int) ([]bot.Lane, error)
 }
 
-// Desk answers /people, /admit and /remove, and the buttons that admins get. It is safe for concurrent use.
-type Desk struct {
+// Admissions answers /people, /admit and /remove, and the buttons that admins get. It is safe for concurrent use.
+type Admissions struct {
 	guard *Guard
 	lanes Lanes
 }
 
-// NewDesk returns a Desk over a Guard.
-func NewDesk(guard *Guard, lanes Lanes) *Desk { return &Desk{guard: guard, lanes: lanes} }
+// NewAdmissions returns Admissions over a Guard.
+func NewAdmissions(guard *Guard, lanes Lanes) *Admissions {
+	return &Admissions{guard: guard, lanes: lanes}
+}
+
+// Feature returns the commands about who may talk to the bot; d is nil where nobody is admitted in the chat. follow reads
+// what other processes have stored.
+func (d *Admissions) Feature(words texts.Words, follow func(ctx context.Context) error) feature.Feature {
+	return feature.Feature{
+		Name: "access",
+		Off:  d == nil,
+		Commands: []feature.Command{
+			{Name: "people", Audience: feature.Admins, Private: true, Run: d.People, OffText: words.PeopleOff},
+			{Name: "admit", Audience: feature.Admins, Private: true, Run: d.Admit, OffText: words.PeopleOff},
+			{Name: "remove", Audience: feature.Admins, Private: true, Run: d.Remove, OffText: words.PeopleOff},
+		},
+		Buttons: []feature.Button{{Prefix: Prefix, Presser: d}},
+		Follow:  follow,
+	}
+}
 
 // done is the outcome of an admin's request.
 type done struct {
@@ -40,7 +59,7 @@ type done struct {
 }
 
 // People answers /people. The caller is an admin. The list names people, so it is not shown in groups.
-func (d *Desk) People(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+func (d *Admissions) People(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg := call.Message
 	if msg.Place.Group {
 		return answer(call, bot.Content{Text: d.guard.words.PeopleInPrivate(msg.Language)}), nil
@@ -53,7 +72,7 @@ func (d *Desk) People(ctx context.Context, call *turn.Call) (turn.Effect, error)
 }
 
 // Admit answers /admit ID [ROLE]. The caller is an admin.
-func (d *Desk) Admit(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+func (d *Admissions) Admit(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.guard.words
 	words := strings.Fields(msg.Args)
 	if len(words) == 0 || len(words) > 2 || !identifier(words[0]) {
@@ -74,7 +93,7 @@ func (d *Desk) Admit(ctx context.Context, call *turn.Call) (turn.Effect, error) 
 }
 
 // Remove answers /remove ID. The caller is an admin.
-func (d *Desk) Remove(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+func (d *Admissions) Remove(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg := call.Message
 	id := strings.TrimSpace(msg.Args)
 	if !identifier(id) {
@@ -84,7 +103,7 @@ func (d *Desk) Remove(ctx context.Context, call *turn.Call) (turn.Effect, error)
 }
 
 // answered returns the Effect of a command with its reply.
-func (d *Desk) answered(call *turn.Call, work func() (done, error)) (turn.Effect, error) {
+func (d *Admissions) answered(call *turn.Call, work func() (done, error)) (turn.Effect, error) {
 	out, err := work()
 	if err != nil {
 		return turn.Effect{}, err
@@ -110,7 +129,7 @@ func identifier(word string) bool {
 }
 
 // admit assigns a role to a person.
-func (d *Desk) admit(ctx context.Context, msg *bot.Message, id string, role Role) (done, error) {
+func (d *Admissions) admit(ctx context.Context, msg *bot.Message, id string, role Role) (done, error) {
 	g, w, language := d.guard, d.guard.words.At(msg.Place), msg.Language
 	configured, key, err := g.configuredRole(ctx, id)
 	if err != nil {
@@ -156,7 +175,7 @@ func (d *Desk) admit(ctx context.Context, msg *bot.Message, id string, role Role
 }
 
 // admitGroup admits a group.
-func (d *Desk) admitGroup(ctx context.Context, msg *bot.Message, id string) (done, error) {
+func (d *Admissions) admitGroup(ctx context.Context, msg *bot.Message, id string) (done, error) {
 	g, w, language := d.guard, d.guard.words.At(msg.Place), msg.Language
 	if listed(g.opts.Chats, id) {
 		return done{text: w.GroupConfigured(language, id)}, nil
@@ -182,7 +201,7 @@ func (d *Desk) admitGroup(ctx context.Context, msg *bot.Message, id string) (don
 }
 
 // told returns what admins were told about a person or group; nil = nothing.
-func (d *Desk) told(ctx context.Context, place bot.Place, id string) (*stranger, error) {
+func (d *Admissions) told(ctx context.Context, place bot.Place, id string) (*stranger, error) {
 	list, err := d.guard.strangers(ctx, personKey(place, id))
 	if s, ok := list[personKey(place, id)]; ok {
 		return &s, err
@@ -191,7 +210,7 @@ func (d *Desk) told(ctx context.Context, place bot.Place, id string) (*stranger,
 }
 
 // stored returns the Effect that stores an entry.
-func (d *Desk) stored(msg *bot.Message, verb string, e Entry) (done, error) {
+func (d *Admissions) stored(msg *bot.Message, verb string, e Entry) (done, error) {
 	f, err := e.fact(msg.Place)
 	if verb == "remove" {
 		f = e.key(msg.Place)
@@ -212,7 +231,7 @@ func (d *Desk) stored(msg *bot.Message, verb string, e Entry) (done, error) {
 }
 
 // remove removes a person or a group, and ends their running work.
-func (d *Desk) remove(ctx context.Context, msg *bot.Message, id string) (done, error) {
+func (d *Admissions) remove(ctx context.Context, msg *bot.Message, id string) (done, error) {
 	g, w, language, group := d.guard, d.guard.words, msg.Language, strings.HasPrefix(id, "-")
 	e, known, err := g.personEntry(ctx, msg.Place, id)
 	if group {
@@ -255,7 +274,7 @@ func (d *Desk) remove(ctx context.Context, msg *bot.Message, id string) (done, e
 }
 
 // end stops the running turns of a person or group. Waiting ones are refused when they are resumed.
-func (d *Desk) end(ctx context.Context, place bot.Place, e Entry, effect *turn.Effect) error {
+func (d *Admissions) end(ctx context.Context, place bot.Place, e Entry, effect *turn.Effect) error {
 	lanes, err := d.lanes.Lanes(ctx, place.Channel, place.Bot, mostLanes)
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/facts"
+	"github.com/zephbot/zephbot/bot/feature"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 )
@@ -45,8 +46,8 @@ const (
 	deliverFor = time.Hour
 )
 
-// DeskDeps are the dependencies of a Desk. All are required.
-type DeskDeps struct {
+// HandlerDeps are the dependencies of a Handler. All are required.
+type HandlerDeps struct {
 	Office *Office
 	Export *Exporter
 	Blobs  blob.Store
@@ -67,9 +68,9 @@ type TempFile struct {
 	Close func() error // deletes it
 }
 
-// Desk answers /export and /forget, and does what was asked for there and on the command line. Safe for concurrent use.
-type Desk struct {
-	deps  DeskDeps
+// Handler answers /export and /forget, and does what was asked for there and on the command line. Safe for concurrent use.
+type Handler struct {
+	deps  HandlerDeps
 	store Store
 	now   func() time.Time
 
@@ -78,12 +79,27 @@ type Desk struct {
 	audited map[string]bool // jobs for which this process has pseudonymised its log; for Run
 }
 
-// NewDesk returns a Desk.
-func NewDesk(deps DeskDeps) *Desk {
-	return &Desk{
+// NewHandler returns a Handler.
+func NewHandler(deps HandlerDeps) *Handler {
+	return &Handler{
 		deps: deps, store: deps.Office.deps.Store, now: deps.Office.deps.Now,
 		asked: make(chan struct{}, 1), audited: map[string]bool{}, seen: map[string]bool{},
 	}
+}
+
+// Feature returns /export and /forget, and what they and the command line ask for. At a terminal, whose person has the
+// command line, the commands are off: commands is false.
+func (d *Handler) Feature(commands bool) feature.Feature {
+	f := feature.Feature{
+		Name:     "privacy",
+		Commands: []feature.Command{{Name: "export"}, {Name: "forget"}},
+		Buttons:  []feature.Button{{Prefix: Prefix, Presser: d}},
+		Run:      d.Run,
+	}
+	if commands {
+		f.Commands[0].Run, f.Commands[1].Run = d.Export, d.Forget
+	}
+	return f
 }
 
 // private reports whether a message was written where the person is alone with the bot.
@@ -93,7 +109,7 @@ func private(msg *bot.Message) (Person, bool) {
 }
 
 // Forget answers /forget: it asks.
-func (d *Desk) Forget(_ context.Context, call *turn.Call) (turn.Effect, error) {
+func (d *Handler) Forget(_ context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.deps.Words
 	of, ok := private(msg)
 	if !ok {
@@ -118,7 +134,7 @@ func (d *Desk) Forget(_ context.Context, call *turn.Call) (turn.Effect, error) {
 
 // Press implements turn.Presser: who asked to be erased decides it, once, in their private chat. Data that belongs to no
 // question of theirs changes nothing, and leaves the message as it is if it names somebody else.
-func (d *Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+func (d *Handler) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.deps.Words
 	of, ok := private(msg)
 	verb, rest, _ := strings.Cut(strings.TrimPrefix(msg.Data, Prefix+":"), ":")
@@ -157,7 +173,7 @@ func (d *Desk) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) 
 	return e, nil
 }
 
-func (d *Desk) reply(call *turn.Call, content bot.Content) turn.Effect {
+func (d *Handler) reply(call *turn.Call, content bot.Content) turn.Effect {
 	msg := call.Message
 	content.Language = msg.Language
 	row := bot.Row{Session: call.Session, Place: msg.Place, Purpose: bot.Reply, Content: content}
@@ -169,7 +185,7 @@ func (d *Desk) reply(call *turn.Call, content bot.Content) turn.Effect {
 }
 
 // redraw answers a press, and puts a text in the place of the question.
-func (d *Desk) redraw(msg *bot.Message, text string) turn.Effect {
+func (d *Handler) redraw(msg *bot.Message, text string) turn.Effect {
 	e := turn.Effect{Change: bot.Change{Send: []bot.Row{{Place: msg.Place, Purpose: bot.Toast, Query: msg.Query}}}}
 	if msg.Message != "" {
 		e.Change.Send = append(e.Change.Send, bot.Row{
@@ -180,7 +196,7 @@ func (d *Desk) redraw(msg *bot.Message, text string) turn.Effect {
 }
 
 // Run does what is asked for until ctx ends. Of several processes, one does a job.
-func (d *Desk) Run(ctx context.Context) error {
+func (d *Handler) Run(ctx context.Context) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	var spent time.Time
@@ -203,7 +219,7 @@ func (d *Desk) Run(ctx context.Context) error {
 }
 
 // hurry has Run look for jobs at once.
-func (d *Desk) hurry(context.Context, *bot.Applied) (turn.Effect, error) {
+func (d *Handler) hurry(context.Context, *bot.Applied) (turn.Effect, error) {
 	select {
 	case d.asked <- struct{}{}:
 	default: // it is about to look
@@ -211,7 +227,7 @@ func (d *Desk) hurry(context.Context, *bot.Applied) (turn.Effect, error) {
 	return turn.Effect{}, nil
 }
 
-func (d *Desk) eraseAll(ctx context.Context) error {
+func (d *Handler) eraseAll(ctx context.Context) error {
 	if err := d.deps.Office.publish(ctx); err != nil { // of a process that was killed
 		return err
 	}
@@ -231,7 +247,7 @@ func (d *Desk) eraseAll(ctx context.Context) error {
 }
 
 // forget drops what this process remembers of conversations after each erasure, also one by another process.
-func (d *Desk) forget(ctx context.Context) error {
+func (d *Handler) forget(ctx context.Context) error {
 	list, err := d.store.FactsOf(ctx, receiptBucket, "", d.now())
 	if err != nil {
 		return fmt.Errorf("read receipts: %w", err)
@@ -249,7 +265,7 @@ func (d *Desk) forget(ctx context.Context) error {
 
 // ownLog pseudonymises the person of a job that another process does in the audit log of this one, once the turns of the
 // person have ended.
-func (d *Desk) ownLog(ctx context.Context, f bot.Fact) error {
+func (d *Handler) ownLog(ctx context.Context, f bot.Fact) error {
 	j := &Job{}
 	if d.audited[f.Key] || f.Bucket != JobBucket || json.Unmarshal([]byte(f.Value), j) != nil || j.Step == "" || j.Step == "sessions" {
 		return nil
@@ -280,7 +296,7 @@ func lockOf(f bot.Fact) string {
 }
 
 // locked does something about a fact while no other process does, as the fact is then.
-func (d *Desk) locked(ctx context.Context, f bot.Fact, do func(ctx context.Context, f bot.Fact) error) error {
+func (d *Handler) locked(ctx context.Context, f bot.Fact, do func(ctx context.Context, f bot.Fact) error) error {
 	brief, cancel := context.WithTimeout(ctx, heldFor)
 	defer cancel()
 	release, err := d.deps.Lock.Hold(brief, lockOf(f))
@@ -297,7 +313,7 @@ func (d *Desk) locked(ctx context.Context, f bot.Fact, do func(ctx context.Conte
 	return do(ctx, f)
 }
 
-func (d *Desk) eraseOne(ctx context.Context, f bot.Fact) error {
+func (d *Handler) eraseOne(ctx context.Context, f bot.Fact) error {
 	j := &Job{}
 	if err := json.Unmarshal([]byte(f.Value), j); err != nil {
 		d.deps.Log.Error().Err(err).Str("job", f.Key).Msg("a request to erase cannot be read")
@@ -327,7 +343,7 @@ func (d *Desk) eraseOne(ctx context.Context, f bot.Fact) error {
 }
 
 // tell sends a row once, and then stores a fact that knows it.
-func (d *Desk) tell(ctx context.Context, row bot.Row, note func(id int64) (bot.Fact, error)) error {
+func (d *Handler) tell(ctx context.Context, row bot.Row, note func(id int64) (bot.Fact, error)) error {
 	applied, err := d.store.Apply(ctx, &bot.Change{Send: []bot.Row{row}})
 	if err != nil {
 		return fmt.Errorf("store a message: %w", err)
@@ -344,7 +360,7 @@ func (d *Desk) tell(ctx context.Context, row bot.Row, note func(id int64) (bot.F
 }
 
 // delivered removes a job, its row and its content once the row was sent, or cannot be.
-func (d *Desk) delivered(ctx context.Context, row int64, f bot.Fact, hash string, session bot.SessionKey) error {
+func (d *Handler) delivered(ctx context.Context, row int64, f bot.Fact, hash string, session bot.SessionKey) error {
 	r, err := d.store.Row(ctx, row)
 	over := errors.Is(err, bot.ErrNotFound)
 	if err != nil && !over {
@@ -371,4 +387,4 @@ func (d *Desk) delivered(ctx context.Context, row int64, f bot.Fact, hash string
 	return tables.Scrub(ctx)
 }
 
-var _ turn.Presser = (*Desk)(nil)
+var _ turn.Presser = (*Handler)(nil)

@@ -24,7 +24,7 @@ type exporting struct {
 }
 
 // Export answers /export, at most once an hour.
-func (d *Desk) Export(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+func (d *Handler) Export(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg, w := call.Message, d.deps.Words
 	of, ok := private(msg)
 	if !ok {
@@ -50,7 +50,7 @@ func (d *Desk) Export(ctx context.Context, call *turn.Call) (turn.Effect, error)
 	return e, nil
 }
 
-func (d *Desk) exportAll(ctx context.Context) error {
+func (d *Handler) exportAll(ctx context.Context) error {
 	list, err := d.store.FactsOf(ctx, exportBucket, "", d.now())
 	if err != nil {
 		return fmt.Errorf("read who wants an export: %w", err)
@@ -63,7 +63,7 @@ func (d *Desk) exportAll(ctx context.Context) error {
 	return nil
 }
 
-func (d *Desk) exportOne(ctx context.Context, f bot.Fact) error {
+func (d *Handler) exportOne(ctx context.Context, f bot.Fact) error {
 	x := &exporting{}
 	if err := json.Unmarshal([]byte(f.Value), x); err != nil {
 		d.deps.Log.Error().Err(err).Msg("a request for an export cannot be read")
@@ -93,7 +93,7 @@ func (d *Desk) exportOne(ctx context.Context, f bot.Fact) error {
 }
 
 // make writes an export, and without files if it is too large with them, or fails.
-func (d *Desk) make(ctx context.Context, x *exporting) (bot.Content, error) {
+func (d *Handler) make(ctx context.Context, x *exporting) (bot.Content, error) {
 	var failed error
 	for _, bare := range []bool{false, true} {
 		content, fits, err := d.try(ctx, x, bare)
@@ -110,7 +110,7 @@ func (d *Desk) make(ctx context.Context, x *exporting) (bot.Content, error) {
 	return bot.Content{Text: d.deps.Words.ExportLarge(x.Language, d.deps.Limit)}, nil
 }
 
-func (d *Desk) try(ctx context.Context, x *exporting, bare bool) (content bot.Content, fits bool, err error) {
+func (d *Handler) try(ctx context.Context, x *exporting, bare bool) (content bot.Content, fits bool, err error) {
 	temp, err := d.deps.Temp()
 	if err != nil {
 		return content, false, fmt.Errorf("write an export: %w", err)

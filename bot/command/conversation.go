@@ -1,0 +1,145 @@
+package command
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/zephbot/zephbot/agent/journal"
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/feature"
+	"github.com/zephbot/zephbot/bot/texts"
+	"github.com/zephbot/zephbot/bot/turn"
+)
+
+// Store is what commands read.
+type Store interface {
+	Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error)
+	Tickets(ctx context.Context, scope string) ([]bot.Ticket, error)
+	OpenApprovals(ctx context.Context, session bot.SessionKey) ([]bot.Approval, error)
+	Express(ctx context.Context, channel, bot string, limit int) ([]bot.Arrival, error)
+	Counts(ctx context.Context, channel, bot string) (bot.Counts, error)
+}
+
+// Background are the commands of a session that run without anybody waiting.
+type Background interface {
+	// Running returns how many run in this process, and the facts that make other processes end theirs, one per
+	// command.
+	Running(ctx context.Context, session bot.SessionKey) (here int, elsewhere []bot.Fact, err error)
+	// End ends those of this process.
+	End(session bot.SessionKey)
+}
+
+// Conversation is what people do with a conversation: they stop what runs in it, and begin it again. Safe for concurrent
+// use.
+type Conversation struct {
+	Store  Store
+	Behind Background // nil = nothing runs in the background
+	Words  texts.Words
+	Now    func() time.Time
+}
+
+// Feature returns /stop, /clear and /new.
+func (c *Conversation) Feature() feature.Feature {
+	return feature.Feature{Name: "conversation", Commands: []feature.Command{
+		{Name: "stop", Run: c.stop},
+		{Name: "clear", Interrupts: true, Run: c.reset(texts.Words.Cleared)},
+		{Name: "new", Interrupts: true, Run: c.reset(texts.Words.Fresh)},
+	}}
+}
+
+// expressBatch is how many express messages are searched for one's own position among them.
+const expressBatch = 1000
+
+// accepted returns the position of an express message in the order of acceptance: /stop does not apply to messages that
+// came after it. Both may arrive in one batch after a time without a connection.
+func (c *Conversation) accepted(ctx context.Context, msg *bot.Message) (int64, error) {
+	list, err := c.Store.Express(ctx, msg.Place.Channel, msg.Place.Bot, expressBatch)
+	if err != nil {
+		return 0, err
+	}
+	for _, a := range list {
+		if a.ID == msg.ID {
+			return a.Seq, nil
+		}
+	}
+	return math.MaxInt64, nil // not among the express arrivals: it applies to all that wait
+}
+
+// stop ends the running turn and drops what waits in the session: messages, open questions, commands in the background.
+// It spares what was written after the command, which may have begun a turn before the command is handled. The end of
+// the turn tells the person that it has stopped.
+func (c *Conversation) stop(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+	lane, err := c.Store.Lane(ctx, call.Session)
+	if err != nil {
+		return turn.Effect{}, err
+	}
+	waiting, err := c.Store.Tickets(ctx, string(call.Session))
+	if err != nil {
+		return turn.Effect{}, err
+	}
+	before, err := c.accepted(ctx, call.Message)
+	if err != nil {
+		return turn.Effect{}, err
+	}
+	var e turn.Effect
+	stopped := texts.Stopped{Running: lane.Turn != "" && lane.Arrival < before}
+	for _, a := range waiting {
+		if a.Seq < before && (lane.Turn == "" || a.Seq != lane.Arrival) {
+			e.Change.Done = append(e.Change.Done, a.Seq)
+			stopped.Messages++
+		}
+	}
+	if stopped.Running {
+		e.Change.Lanes = []bot.LaneUpdate{{Session: call.Session, Stop: &lane.Turn}}
+		e.Stop = []bot.SessionKey{call.Session}
+		if stopped.Questions, err = c.questions(ctx, call.Session, lane.Turn); err != nil {
+			return turn.Effect{}, err
+		}
+	}
+	if c.Behind != nil {
+		here, elsewhere, err := c.Behind.Running(ctx, call.Session)
+		if err != nil {
+			return turn.Effect{}, err
+		}
+		stopped.Commands, e.Change.Facts = here+len(elsewhere), elsewhere
+		e.Then = func(context.Context, *bot.Applied) (turn.Effect, error) {
+			c.Behind.End(call.Session)
+			return turn.Effect{}, nil
+		}
+	}
+	if !stopped.Running || stopped.Any() {
+		e.Change.Send = call.ReplyText(c.Words.Stopping(call.Message.Language, stopped)).Change.Send
+	}
+	return e, nil
+}
+
+// questions counts the open questions of a turn, which its end withdraws.
+func (c *Conversation) questions(ctx context.Context, session bot.SessionKey, turn string) (int, error) {
+	open, err := c.Store.OpenApprovals(ctx, session)
+	n := 0
+	for i := range open {
+		if open[i].Turn == turn {
+			n++
+		}
+	}
+	return n, err
+}
+
+// reset starts a new conversation: the model no longer sees what came before.
+func (c *Conversation) reset(word func(texts.Words, string) string) func(context.Context, *turn.Call) (turn.Effect, error) {
+	return func(ctx context.Context, call *turn.Call) (turn.Effect, error) {
+		lane, err := c.Store.Lane(ctx, call.Session)
+		if err != nil {
+			return turn.Effect{}, err
+		}
+		e := call.ReplyText(word(c.Words, call.Message.Language))
+		e.Change.Facts = append(e.Change.Facts, bot.Fact{
+			Bucket: bot.ResetBucket, Key: string(call.Session), Value: c.Now().UTC().Format(time.RFC3339Nano),
+		})
+		e.Change.Append = &bot.Append{Session: call.Session, After: lane.Last, Entries: []journal.Entry{{
+			Turn: "reset/" + call.Message.ID, Kind: journal.SummaryEntry, At: c.Now(), Caller: call.Message.Caller,
+		}}}
+		return e, nil
+	}
+}

@@ -1,0 +1,67 @@
+package app
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/zephbot/zephbot/bot"
+	"github.com/zephbot/zephbot/bot/approval"
+	"github.com/zephbot/zephbot/bot/command"
+	"github.com/zephbot/zephbot/bot/feature"
+	"github.com/zephbot/zephbot/bot/halt"
+	"github.com/zephbot/zephbot/bot/quota"
+	"github.com/zephbot/zephbot/bot/refusal"
+	"github.com/zephbot/zephbot/bot/rulebook"
+	"github.com/zephbot/zephbot/bot/servers"
+	"github.com/zephbot/zephbot/bot/terminal"
+)
+
+// listFeatures lists what people can use, and what works and follows other processes besides. Commands, menus, buttons and
+// what runs follow from this list.
+func (s *service) listFeatures(store bot.Store, questions servers.Questions, stops halt.Button) feature.List {
+	c, ch, words := s.core, s.ch, s.core.words()
+	conversation := &command.Conversation{Store: store, Behind: background{c}, Words: words, Now: c.now}
+	status := &command.Status{Store: store, About: s.about(), Blocks: c.blockedTools(), Admins: ch.admins, Words: words, Now: c.now}
+	quotas := &quota.Manager{
+		Meter:     s.meter,
+		Facts:     store,
+		Words:     words,
+		Now:       c.now,
+		Admins:    ch.admins,
+		Priceless: slices.Sorted(maps.Values(c.prices().unpriced)),
+		Record:    c.quotaLine,
+		Recorded:  c.records.Settle,
+	}
+	return feature.List{
+		conversation.Feature(),
+		status.Feature(),
+		stops.Feature(),
+		approval.Feature(questions),
+		rulebook.Answers{Book: c.book, Chain: c.unasked, Granted: s.broker.Rules, Words: words}.Feature(),
+		quotas.Feature(),
+		{Name: "moves", Follow: s.moves.Follow},
+		ch.people.Feature(words, ch.follow),
+		c.choices.Feature(),
+		{Name: "what model servers take", Run: func(ctx context.Context) error { return c.learnt.Run(ctx, s.tellAside) }, Follow: c.learnt.Follow},
+		c.plan.Feature(words),
+		c.zones.Feature(),
+		c.skillHandler.Feature(words, s.operators, func(place bot.Place) { s.outbox.Wake(place) }),
+		s.memories().Feature(),
+		{Name: "news", Follow: c.news.Follow},
+		{Name: "background commands", Follow: background{c}.follow},
+		s.serverHandler.Feature(),
+		s.recap.Feature(),
+		refusal.Explainer{Store: store, Words: words}.Feature(),
+		c.receipts(ch, store).Feature(),
+		s.privacy.Feature(ch.name != terminal.Name),
+		s.page.Feature(words),
+		{Name: "signs", Off: s.signs == nil, Run: s.signs.Run},
+		{Name: "send budget", Run: s.pacing},
+		{Name: "code index", Run: c.indexes},
+		{Name: "passages of code", Run: s.embedsCode},
+		{Name: "previews", Run: s.sweepUndecided},
+		{Name: "windows of models", Run: c.askWindows},
+		{Name: "what could not be charged", Run: s.meter.Run},
+	}
+}
