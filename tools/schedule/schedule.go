@@ -1,4 +1,5 @@
-// Package schedule is the tools by which a model schedules tasks: once at a point in time, or again and again. Who keeps the tasks and runs them is a Book; the times are read by package when.
+// Package schedule is the tools by which a model schedules tasks: once at a point in time, or again and again. Who keeps
+// the tasks and runs them is a Book; the times are read by package when.
 package schedule
 
 import (

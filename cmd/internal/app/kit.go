@@ -92,7 +92,17 @@ func (c *Core) tools() (*kit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if k.registry, err = tools.NewRegistry(slices.Concat([]tools.Tool{bash}, memories, files, pages, searching, checking, learnt, planned)...); err != nil {
+	list := slices.Concat(
+		[]tools.Tool{bash},
+		memories,
+		files,
+		pages,
+		searching,
+		checking,
+		learnt,
+		planned,
+	)
+	if k.registry, err = tools.NewRegistry(list...); err != nil {
 		return nil, err
 	}
 	return k, addDelegate(k.registry)

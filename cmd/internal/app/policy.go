@@ -27,7 +27,19 @@ import (
 
 // builtins returns the statements of our own tools.
 func builtins() []act.Tool {
-	return slices.Concat(shell.Says(), file.Says(), web.Says(), overflow.Says(), catalog.Says(), delegate.Says(), skill.Says(), code.Says(), memory.Says(), diagnostics.Says(), schedule.Says())
+	return slices.Concat(
+		shell.Says(),
+		file.Says(),
+		web.Says(),
+		overflow.Says(),
+		catalog.Says(),
+		delegate.Says(),
+		skill.Says(),
+		code.Says(),
+		memory.Says(),
+		diagnostics.Says(),
+		schedule.Says(),
+	)
 }
 
 // unasked returns which commands run without a question.
