@@ -13,8 +13,8 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
-	"github.com/zephbot/zephbot/agent/llm/pay"
 )
 
 // purse is an in-memory budget.
@@ -50,7 +50,7 @@ func (p *purse) Settle(ctx context.Context, _ *agent.Turn, key string, used llm.
 	return nil
 }
 
-func (*purse) Payer(*agent.Turn) pay.Payer { return pay.Unlimited{} }
+func (*purse) Payer(*agent.Turn) cost.Payer { return cost.Unlimited{} }
 
 func TestBudget(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/window"
 )
 
@@ -138,7 +138,7 @@ func (s *step) sumUp(ctx context.Context, view *conversation, plan window.Plan, 
 		err = errors.New("the summary is empty or no text")
 	}
 	if err != nil {
-		s.unsummed = !pay.Refused(err) // what was not asked for has cost nothing
+		s.unsummed = !cost.Refused(err) // what was not asked for has cost nothing
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("conversation not summed up; its oldest messages are left out")
 		return false, nil
 	}

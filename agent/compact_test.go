@@ -15,7 +15,7 @@ import (
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
-	"github.com/zephbot/zephbot/agent/transcript"
+	"github.com/zephbot/zephbot/agent/summary"
 	"github.com/zephbot/zephbot/agent/window"
 )
 
@@ -41,7 +41,7 @@ func (s *scribe) sumUp(_ context.Context, talk agent.Talk) (string, error) {
 }
 
 func transcribed(talk agent.Talk) string {
-	return transcript.Write(talk.Entries, talk.MaxInput, nil)
+	return summary.WriteTranscript(talk.Entries, talk.MaxInput, nil)
 }
 
 // spoken is a world in which so many turns of about 100 tokens were made, in the first of which something was decided.

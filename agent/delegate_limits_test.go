@@ -14,8 +14,8 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
-	"github.com/zephbot/zephbot/agent/llm/pay"
 	"github.com/zephbot/zephbot/policy"
 	secrets "github.com/zephbot/zephbot/policy/redact"
 	"github.com/zephbot/zephbot/tools"
@@ -167,7 +167,7 @@ func (l *ledger) Settle(_ context.Context, _ *agent.Turn, key string, used llm.U
 	return nil
 }
 
-func (l *ledger) Payer(*agent.Turn) pay.Payer { return pay.Unlimited{} }
+func (l *ledger) Payer(*agent.Turn) cost.Payer { return cost.Unlimited{} }
 
 // priced returns steps of a sub-agent that each cost 100 tokens.
 func priced(n int) (steps []llmtest.Step) {

@@ -10,7 +10,7 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/agent/summary"
 )
@@ -24,13 +24,13 @@ type till struct {
 
 func (*till) Reserve(context.Context, *agent.Turn, string, llm.Usage) error         { return nil }
 func (*till) Settle(context.Context, *agent.Turn, string, llm.Usage, float64) error { return nil }
-func (b *till) Payer(*agent.Turn) pay.Payer                                         { return aside{b} }
+func (b *till) Payer(*agent.Turn) cost.Payer                                        { return aside{b} }
 
 // aside is its Payer.
 type aside struct{ *till }
 
 // Reserve implements pay.Payer.
-func (a aside) Reserve(context.Context, string, pay.Amount) error {
+func (a aside) Reserve(context.Context, string, cost.Amount) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.open++
@@ -38,7 +38,7 @@ func (a aside) Reserve(context.Context, string, pay.Amount) error {
 }
 
 // Settle implements pay.Payer.
-func (a aside) Settle(_ context.Context, _ string, used pay.Amount) error {
+func (a aside) Settle(_ context.Context, _ string, used cost.Amount) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.open--

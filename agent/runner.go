@@ -11,7 +11,7 @@ import (
 	"github.com/zephbot/zephbot/agent/blob"
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/window"
 )
 
@@ -85,7 +85,7 @@ func NewRunner(deps Deps, limits Limits) *Runner {
 // is unavailable. An error means that the store failed, that the turn belongs to another worker (journal.ErrConflict),
 // or that ctx ended for a reason other than ErrStopped. The turn then stays as journalled.
 func (r *Runner) Run(ctx context.Context, turn *Turn, of Journal, sink Sink) (Outcome, error) {
-	ctx = pay.With(ctx, r.payer(turn))
+	ctx = cost.WithPayer(ctx, r.payer(turn))
 	began := time.Now()
 	// A stopped turn is loaded too: its open calls have to be closed.
 	loading, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
@@ -122,9 +122,9 @@ func (r *Runner) Run(ctx context.Context, turn *Turn, of Journal, sink Sink) (Ou
 }
 
 // payer returns who pays for what the turn spends besides the calls of its own model.
-func (r *Runner) payer(turn *Turn) pay.Payer {
+func (r *Runner) payer(turn *Turn) cost.Payer {
 	if r.deps.Budget == nil {
-		return pay.Unlimited{}
+		return cost.Unlimited{}
 	}
 	return r.deps.Budget.Payer(turn)
 }

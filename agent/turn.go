@@ -7,7 +7,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/policy/act"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -145,11 +145,11 @@ type Budget interface {
 	// failed later an estimate, at the price UnknownUSD. An error is logged and the turn continues.
 	Settle(ctx context.Context, turn *Turn, key string, used llm.Usage, usd float64) error
 	// Payer pays for what a turn spends besides the calls of its own model: the judge, summaries, embeddings.
-	Payer(turn *Turn) pay.Payer
+	Payer(turn *Turn) cost.Payer
 }
 
 // UnknownUSD is the price of a call whose provider did not report its usage.
-const UnknownUSD = pay.Unknown
+const UnknownUSD = cost.UnknownUSD
 
 // Denied says that a budget is used up; Text is for the person.
-type Denied = pay.Denied
+type Denied = cost.Denied

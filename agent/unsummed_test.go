@@ -9,7 +9,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 )
 
 // chat makes a turn after each pause for so long, each by a process that has just started, and returns how often a summary
@@ -67,7 +67,7 @@ func TestUnpaidSummary(t *testing.T) {
 	w, _, s := spoken(t, 30)
 	clock := noon
 	w.deps.Now = func() time.Time { return clock }
-	s.err = &pay.Denied{Text: "Used up."}
+	s.err = &cost.Denied{Text: "Used up."}
 	if n := w.chat(s, &clock, 5*time.Minute, time.Minute); n != 5 {
 		t.Errorf("tried %d times", n)
 	}

@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/spend"
 )
 
@@ -52,7 +52,7 @@ func (c *Catalog) ask(ctx context.Context, query, key string, list []candidate, 
 		return known.chosen, known.err
 	}
 	chosen, err := choose(ctx, c.o.Chooser, query, list, limit)
-	if ctx.Err() != nil || pay.Refused(err) { // it says nothing about the model for the next turn
+	if ctx.Err() != nil || cost.Refused(err) { // it says nothing about the model for the next turn
 		return nil, fmt.Errorf("choose tools: %w", cmp.Or(ctx.Err(), err))
 	}
 	c.mu.Lock()

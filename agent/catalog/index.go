@@ -13,7 +13,7 @@ import (
 	"github.com/zeebo/blake3"
 
 	"github.com/zephbot/zephbot/agent/knn"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -118,7 +118,7 @@ func (v *vectors) run(ctx context.Context, defs []tools.Definition, dim int) (re
 		defer v.mu.Unlock()
 		if v.inStep = done && err == nil; v.inStep {
 			v.synced, v.dim, v.size, v.failed = defs, dim, size, time.Time{}
-		} else if stopped := ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded); !stopped && !pay.Refused(err) {
+		} else if stopped := ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded); !stopped && !cost.Refused(err) {
 			v.failed = v.now()
 		}
 		close(v.flight)

@@ -13,7 +13,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/zeebo/blake3"
 
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -303,7 +303,7 @@ func (e *embedding) of(ctx context.Context, query string) ([]float32, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err != nil {
-		if ctx.Err() == nil && !pay.Refused(err) { // the next turn may have money
+		if ctx.Err() == nil && !cost.Refused(err) { // the next turn may have money
 			e.failed = e.now()
 		}
 		return nil, fmt.Errorf("embed the message: %w", err)

@@ -16,7 +16,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/catalog"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/tools"
 )
 
@@ -68,7 +68,7 @@ func setup(t *testing.T, o catalog.Options, defs ...tools.Definition) *kit {
 
 // Tools is that of the catalog, for a turn that pays nothing.
 func (k *kit) Tools(ctx context.Context, turn *agent.Turn, view agent.View) []agent.Offer {
-	return k.Catalog.Tools(pay.With(ctx, pay.Unlimited{}), turn, view)
+	return k.Catalog.Tools(cost.WithPayer(ctx, cost.Unlimited{}), turn, view)
 }
 
 func (k *kit) source(_ tools.Origin, overlay *tools.Overlay) []tools.Definition {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/catalog"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/skill"
 )
@@ -35,7 +35,7 @@ func TestSkills(t *testing.T) {
 	show := func(query string, overlay *tools.Overlay) (names []string, lines []string) {
 		n++
 		turn := &agent.Turn{ID: fmt.Sprint(n), Tools: overlay, Origin: tools.Origin{Session: "s"}}
-		for _, o := range s.Tools(pay.With(t.Context(), pay.Unlimited{}), turn, agent.View{Query: query, Step: 1}) {
+		for _, o := range s.Tools(cost.WithPayer(t.Context(), cost.Unlimited{}), turn, agent.View{Query: query, Step: 1}) {
 			names = append(names, o.Name)
 		}
 		return names, turn.Skills

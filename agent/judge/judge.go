@@ -17,7 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/policy/reason"
 	"github.com/zephbot/zephbot/tools"
@@ -175,7 +175,7 @@ func (j *judge) ask(ctx context.Context, call *tools.Call) string {
 	resp, err := j.Model.Chat(ctx, &llm.Request{
 		System: j.system(), Messages: []llm.Message{{Role: llm.User, Text: j.question(call)}}, MaxTokens: 200,
 	})
-	if pay.Refused(err) {
+	if cost.Refused(err) {
 		zerolog.Ctx(ctx).Info().Err(err).Str("tool", call.Def.Name).Msg("safety check not made")
 		return unpaid
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/zephbot/zephbot/agent/judge"
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
-	"github.com/zephbot/zephbot/agent/llm/pay"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/policy"
 	"github.com/zephbot/zephbot/tools"
@@ -31,7 +31,7 @@ func (m memory) Remember(_ context.Context, session, call, verdict string) error
 }
 
 // paid is a context whose calls cost nothing.
-func paid(t *testing.T) context.Context { return pay.With(t.Context(), pay.Unlimited{}) }
+func paid(t *testing.T) context.Context { return cost.WithPayer(t.Context(), cost.Unlimited{}) }
 
 func run(t *testing.T, o judge.Options, tool string, args string) (*tools.Call, error) {
 	t.Helper()
@@ -180,17 +180,17 @@ func TestWhatTheJudgeSees(t *testing.T) {
 }
 
 // broke is a payer whose quota is used up.
-type broke struct{ pay.Unlimited }
+type broke struct{ cost.Unlimited }
 
-func (broke) Reserve(context.Context, string, pay.Amount) error {
-	return &pay.Denied{Scope: "user", Text: "Used up."}
+func (broke) Reserve(context.Context, string, cost.Amount) error {
+	return &cost.Denied{Scope: "user", Text: "Used up."}
 }
 
 // TestUnpaid: whoever has used up a quota, or whom nobody knows, does not get rid of the judge: a person is asked,
 // whatever is configured for a judge that fails.
 func TestUnpaid(t *testing.T) {
 	t.Parallel()
-	for name, ctx := range map[string]context.Context{"used up": pay.With(t.Context(), broke{}), "nobody": t.Context()} {
+	for name, ctx := range map[string]context.Context{"used up": cost.WithPayer(t.Context(), broke{}), "nobody": t.Context()} {
 		for _, failOpen := range []bool{false, true} {
 			m := llmtest.New(llmtest.Step{Text: "ALLOW"})
 			o := judge.Options{Model: spend.NewModel("judge", m), FailOpen: failOpen, Memory: &memory{}}

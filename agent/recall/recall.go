@@ -1,6 +1,6 @@
 // Package recall finds texts by their meaning. An Index embeds the texts of many owners with a model that is paid for,
 // keeps their vectors in a knn.Space, and searches among those of the owners that it is asked for. It knows nothing about
-// what the texts are: code and memories use it alike.
+// what the texts are: code (see Code) and memories use it alike.
 //
 // The vectors are derived. Whoever holds the texts calls Sync, which embeds what is new or changed and removes what is
 // gone; an index that was lost is made again by the same call.

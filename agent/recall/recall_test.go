@@ -17,7 +17,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/knn"
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/llm/route"
 	"github.com/zephbot/zephbot/agent/recall"
 	"github.com/zephbot/zephbot/agent/spend"
@@ -400,10 +400,10 @@ func TestNobodyEmbedsForFree(t *testing.T) {
 	x := index(t, knn.NewSpaces(), "m", &words{size: 64}, func(o *recall.Options) {
 		o.Embedder = spend.NewEmbedder(&words{size: 64}, spend.Cost{USD: 1}, nil)
 	})
-	if _, err := x.Sync(t.Context(), "a", recall.Docs(doc("1", "one")), nil); !errors.Is(err, pay.ErrNobody) {
+	if _, err := x.Sync(t.Context(), "a", recall.Docs(doc("1", "one")), nil); !errors.Is(err, cost.ErrNobody) {
 		t.Errorf("sync: %v, want that nobody pays", err)
 	}
-	if _, err := x.Search(t.Context(), []string{"a"}, "one", 1); !errors.Is(err, pay.ErrNobody) {
+	if _, err := x.Search(t.Context(), []string{"a"}, "one", 1); !errors.Is(err, cost.ErrNobody) {
 		t.Errorf("search: %v, want that nobody pays", err)
 	}
 }

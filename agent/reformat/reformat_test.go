@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
-	"github.com/zephbot/zephbot/agent/llm/pay"
 	"github.com/zephbot/zephbot/agent/reformat"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/policy/redact"
@@ -194,5 +194,5 @@ func TestManyBatches(t *testing.T) {
 // paid is a context whose calls cost nothing.
 func paid(t *testing.T) context.Context {
 	t.Helper()
-	return pay.With(t.Context(), pay.Unlimited{})
+	return cost.WithPayer(t.Context(), cost.Unlimited{})
 }

@@ -14,27 +14,27 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/window"
 )
 
 // held is an amount that is set aside.
 type held struct {
-	payer pay.Payer
+	payer cost.Payer
 	key   string
 }
 
 // hold sets an amount aside for the payer of a context.
-func hold(ctx context.Context, purpose string, most pay.Amount) (held, error) {
-	p, ok := pay.From(ctx)
+func hold(ctx context.Context, purpose string, most cost.Amount) (held, error) {
+	p, ok := cost.PayerOf(ctx)
 	if !ok {
-		return held{}, fmt.Errorf("%w (%s)", pay.ErrNobody, purpose)
+		return held{}, fmt.Errorf("%w (%s)", cost.ErrNobody, purpose)
 	}
 	h := held{payer: p, key: purpose + "/" + rand.Text()}
 	if err := p.Reserve(ctx, h.key, most); err != nil {
-		h.settle(ctx, pay.Amount{}) // an attempt that was interrupted may have set it aside
+		h.settle(ctx, cost.Amount{}) // an attempt that was interrupted may have set it aside
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = errors.Join(pay.ErrBusy, err)
+			err = errors.Join(cost.ErrBusy, err)
 		}
 		return held{}, fmt.Errorf("reserve: %w", err)
 	}
@@ -43,7 +43,7 @@ func hold(ctx context.Context, purpose string, most pay.Amount) (held, error) {
 
 // settle runs even if the call was cancelled: money that was spent is counted. An error is only logged, because the
 // answer exists and is paid for.
-func (h held) settle(ctx context.Context, used pay.Amount) {
+func (h held) settle(ctx context.Context, used cost.Amount) {
 	kept, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
 	if err := h.payer.Settle(kept, h.key, used); err != nil {
@@ -68,8 +68,8 @@ func NewModel(purpose string, provider llm.Provider) *Model {
 // if it failed after it had begun. Errors are a *pay.Denied, pay.ErrNobody, or those of llm.Provider.
 func (m *Model) Chat(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	input := window.Fixed(req) + window.Messages(req.Messages)
-	h, err := hold(ctx, m.purpose, pay.Amount{
-		Tokens: llm.Usage{Input: input, Output: req.MaxTokens}, USD: pay.Unknown, Unpriced: llm.UnpricedFor(m.provider, req.Prefer),
+	h, err := hold(ctx, m.purpose, cost.Amount{
+		Tokens: llm.Usage{Input: input, Output: req.MaxTokens}, USD: cost.UnknownUSD, Unpriced: llm.UnpricedFor(m.provider, req.Prefer),
 	})
 	if err != nil {
 		return nil, err
@@ -78,13 +78,13 @@ func (m *Model) Chat(ctx context.Context, req *llm.Request) (*llm.Response, erro
 	resp, err := m.provider.Chat(ctx, req, func(text string) { written += window.Tokens(text) })
 	switch {
 	case err != nil && written > 0: // vendors charge for what they have written
-		h.settle(ctx, pay.Amount{Tokens: llm.Usage{Input: input, Output: written}, USD: pay.Unknown})
+		h.settle(ctx, cost.Amount{Tokens: llm.Usage{Input: input, Output: written}, USD: cost.UnknownUSD})
 	case err != nil:
-		h.settle(ctx, pay.Amount{})
+		h.settle(ctx, cost.Amount{})
 	case resp.Stop == llm.StopLength && resp.Usage.Total() == 0: // abandoned before it reported its usage
-		h.settle(ctx, pay.Amount{Tokens: llm.Usage{Input: input, Output: window.Tokens(resp.Text)}, USD: pay.Unknown})
+		h.settle(ctx, cost.Amount{Tokens: llm.Usage{Input: input, Output: window.Tokens(resp.Text)}, USD: cost.UnknownUSD})
 	default:
-		h.settle(ctx, pay.Amount{Tokens: resp.Usage, USD: resp.USD})
+		h.settle(ctx, cost.Amount{Tokens: resp.Usage, USD: resp.USD})
 	}
 	return resp, err //nolint:wrapcheck // the provider's own error
 }
@@ -122,7 +122,7 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	if e.cost.free() || tokens == 0 {
 		return e.embedder.Embed(ctx, texts) //nolint:wrapcheck // the provider's own error
 	}
-	h, err := hold(ctx, "embed", pay.Amount{USD: usd, Unpriced: e.cost.Unpriced})
+	h, err := hold(ctx, "embed", cost.Amount{USD: usd, Unpriced: e.cost.Unpriced})
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	if err != nil && !charged(err) {
 		usd = 0
 	}
-	h.settle(ctx, pay.Amount{USD: usd})
+	h.settle(ctx, cost.Amount{USD: usd})
 	if e.observe != nil && usd > 0 {
 		e.observe(usd)
 	}
@@ -181,12 +181,12 @@ func (t *Transcriber) Transcribe(
 		text, _, err := t.listener.Transcribe(ctx, name, recording, size, length)
 		return text, 0, err //nolint:wrapcheck // the provider's own error
 	}
-	h, err := hold(ctx, "transcribe", pay.Amount{USD: length.Minutes() * t.cost.USD, Unpriced: t.cost.Unpriced})
+	h, err := hold(ctx, "transcribe", cost.Amount{USD: length.Minutes() * t.cost.USD, Unpriced: t.cost.Unpriced})
 	if err != nil {
 		return "", 0, err
 	}
 	text, usd, err := t.listener.Transcribe(ctx, name, recording, size, length)
-	h.settle(ctx, pay.Amount{USD: usd})
+	h.settle(ctx, cost.Amount{USD: usd})
 	if t.observe != nil && usd > 0 {
 		t.observe(usd)
 	}

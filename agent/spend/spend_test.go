@@ -11,20 +11,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
-	"github.com/zephbot/zephbot/agent/llm/pay"
 	"github.com/zephbot/zephbot/agent/spend"
 )
 
 // purse keeps what it is asked for.
 type purse struct {
 	refuse   error
-	reserved []pay.Amount
-	settled  []pay.Amount
+	reserved []cost.Amount
+	settled  []cost.Amount
 	keys     map[string]int // by key: reservations without their settlement
 }
 
-func (p *purse) Reserve(_ context.Context, key string, most pay.Amount) error {
+func (p *purse) Reserve(_ context.Context, key string, most cost.Amount) error {
 	if p.keys == nil {
 		p.keys = map[string]int{}
 	}
@@ -33,16 +33,16 @@ func (p *purse) Reserve(_ context.Context, key string, most pay.Amount) error {
 	return p.refuse
 }
 
-func (p *purse) Settle(ctx context.Context, key string, used pay.Amount) error {
+func (p *purse) Settle(ctx context.Context, key string, used cost.Amount) error {
 	p.keys[key]--
-	if used != (pay.Amount{}) {
+	if used != (cost.Amount{}) {
 		p.settled = append(p.settled, used)
 	}
 	return ctx.Err()
 }
 
 // check checks what was settled, and that nothing is left aside.
-func (p *purse) check(t *testing.T, want ...pay.Amount) {
+func (p *purse) check(t *testing.T, want ...cost.Amount) {
 	t.Helper()
 	if diff := cmp.Diff(want, p.settled); diff != "" {
 		t.Errorf("settled (-want +got):\n%s", diff)
@@ -62,15 +62,15 @@ func question(n int) *llm.Request {
 func TestNobodyPays(t *testing.T) {
 	t.Parallel()
 	m := llmtest.New(llmtest.Step{Text: "yes"})
-	if _, err := spend.NewModel("judge", m).Chat(t.Context(), question(5)); !errors.Is(err, pay.ErrNobody) || !pay.Refused(err) {
+	if _, err := spend.NewModel("judge", m).Chat(t.Context(), question(5)); !errors.Is(err, cost.ErrNobody) || !cost.Refused(err) {
 		t.Errorf("a model: %v", err)
 	}
 	words := &vectors{}
-	if _, err := spend.NewEmbedder(words, spend.Cost{USD: 1}, nil).Embed(t.Context(), []string{"a"}); !errors.Is(err, pay.ErrNobody) {
+	if _, err := spend.NewEmbedder(words, spend.Cost{USD: 1}, nil).Embed(t.Context(), []string{"a"}); !errors.Is(err, cost.ErrNobody) {
 		t.Errorf("embeddings: %v", err)
 	}
 	ear := &ear{}
-	if _, _, err := spend.NewTranscriber(ear, spend.Cost{USD: 1}, nil).Transcribe(t.Context(), "a.ogg", strings.NewReader("x"), 1, time.Second); !errors.Is(err, pay.ErrNobody) {
+	if _, _, err := spend.NewTranscriber(ear, spend.Cost{USD: 1}, nil).Transcribe(t.Context(), "a.ogg", strings.NewReader("x"), 1, time.Second); !errors.Is(err, cost.ErrNobody) {
 		t.Errorf("a transcription: %v", err)
 	}
 	if len(m.Requests()) != 0 || words.asked != 0 || ear.asked != 0 {
@@ -90,21 +90,21 @@ func TestModel(t *testing.T) {
 	down := &llm.Error{Kind: llm.Unavailable}
 	for name, tt := range map[string]struct {
 		step llmtest.Step
-		want []pay.Amount
+		want []cost.Amount
 	}{
-		"an answer":       {llmtest.Step{Text: "yes", Usage: llm.Usage{Input: 7, Output: 2}, USD: 0.5}, []pay.Amount{{Tokens: llm.Usage{Input: 7, Output: 2}, USD: 0.5}}},
+		"an answer":       {llmtest.Step{Text: "yes", Usage: llm.Usage{Input: 7, Output: 2}, USD: 0.5}, []cost.Amount{{Tokens: llm.Usage{Input: 7, Output: 2}, USD: 0.5}}},
 		"a failure":       {llmtest.Step{Err: down}, nil},
-		"a broken answer": {llmtest.Step{Text: "yes and no", Err: down}, []pay.Amount{{Tokens: llm.Usage{Input: 7, Output: 3}, USD: pay.Unknown}}},
-		"a cut answer":    {llmtest.Step{Text: "yes", Stop: llm.StopLength}, []pay.Amount{{Tokens: llm.Usage{Input: 7, Output: 1}, USD: pay.Unknown}}},
+		"a broken answer": {llmtest.Step{Text: "yes and no", Err: down}, []cost.Amount{{Tokens: llm.Usage{Input: 7, Output: 3}, USD: cost.UnknownUSD}}},
+		"a cut answer":    {llmtest.Step{Text: "yes", Stop: llm.StopLength}, []cost.Amount{{Tokens: llm.Usage{Input: 7, Output: 1}, USD: cost.UnknownUSD}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := &purse{}
-			resp, err := spend.NewModel("judge", llmtest.New(tt.step)).Chat(pay.With(t.Context(), p), question(200))
+			resp, err := spend.NewModel("judge", llmtest.New(tt.step)).Chat(cost.WithPayer(t.Context(), p), question(200))
 			if (err == nil) != (tt.step.Err == nil) || (resp == nil) != (err != nil) {
 				t.Errorf("%v, %v", resp, err)
 			}
-			if r := p.reserved; len(r) != 1 || r[0].Tokens.Output != 200 || r[0].Tokens.Input < 5 || r[0].USD != pay.Unknown {
+			if r := p.reserved; len(r) != 1 || r[0].Tokens.Output != 200 || r[0].Tokens.Input < 5 || r[0].USD != cost.UnknownUSD {
 				t.Errorf("reserved %+v", r)
 			}
 			p.check(t, tt.want...)
@@ -115,15 +115,15 @@ func TestModel(t *testing.T) {
 // TestDenied: what is refused is not asked, and nothing stays set aside of it.
 func TestDenied(t *testing.T) {
 	t.Parallel()
-	p := &purse{refuse: &pay.Denied{Scope: "user", Text: "Used up."}}
+	p := &purse{refuse: &cost.Denied{Scope: "user", Text: "Used up."}}
 	m := llmtest.New(llmtest.Step{Text: "yes"})
-	_, err := spend.NewModel("judge", m).Chat(pay.With(t.Context(), p), question(5))
-	denied, ok := errors.AsType[*pay.Denied](err)
-	if !ok || denied.Text != "Used up." || !pay.Refused(err) || len(m.Requests()) != 0 {
+	_, err := spend.NewModel("judge", m).Chat(cost.WithPayer(t.Context(), p), question(5))
+	denied, ok := errors.AsType[*cost.Denied](err)
+	if !ok || denied.Text != "Used up." || !cost.Refused(err) || len(m.Requests()) != 0 {
 		t.Errorf("%v, asked %d times", err, len(m.Requests()))
 	}
 	p.check(t)
-	if pay.Refused(io.EOF) {
+	if cost.Refused(io.EOF) {
 		t.Error("a failure is no refusal")
 	}
 }
@@ -136,7 +136,7 @@ func (unpriced) UnpricedFor(string) string { return "our-model" }
 // TestUnpriced: whoever pays is told that nobody knows the price, also of what would cost nothing if it were 0.
 func TestUnpriced(t *testing.T) {
 	t.Parallel()
-	cost := spend.Cost{Unpriced: "our-model"}
+	asked := spend.Cost{Unpriced: "our-model"}
 	m, words, listener := llmtest.New(llmtest.Step{Text: "yes"}), &vectors{}, &ear{}
 	for name, call := range map[string]func(context.Context) error{
 		"a model": func(ctx context.Context) error {
@@ -144,16 +144,16 @@ func TestUnpriced(t *testing.T) {
 			return err
 		},
 		"embeddings": func(ctx context.Context) error {
-			_, err := spend.NewEmbedder(words, cost, nil).Embed(ctx, []string{"a"})
+			_, err := spend.NewEmbedder(words, asked, nil).Embed(ctx, []string{"a"})
 			return err
 		},
 		"a transcription": func(ctx context.Context) error {
-			_, _, err := spend.NewTranscriber(listener, cost, nil).Transcribe(ctx, "a.ogg", strings.NewReader("x"), 1, time.Second)
+			_, _, err := spend.NewTranscriber(listener, asked, nil).Transcribe(ctx, "a.ogg", strings.NewReader("x"), 1, time.Second)
 			return err
 		},
 	} {
-		p := &purse{refuse: &pay.Denied{Scope: "user", Text: "Nobody knows the price."}}
-		if err := call(pay.With(t.Context(), p)); !pay.Refused(err) || len(p.reserved) != 1 || p.reserved[0].Unpriced != "our-model" {
+		p := &purse{refuse: &cost.Denied{Scope: "user", Text: "Nobody knows the price."}}
+		if err := call(cost.WithPayer(t.Context(), p)); !cost.Refused(err) || len(p.reserved) != 1 || p.reserved[0].Unpriced != "our-model" {
 			t.Errorf("%s: %v, reserved %+v", name, err, p.reserved)
 		}
 	}
@@ -168,10 +168,10 @@ func TestSettledWhenStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := &purse{}
 	words := &vectors{during: cancel}
-	if _, err := spend.NewEmbedder(words, spend.Cost{USD: 1e6}, nil).Embed(pay.With(ctx, p), []string{"abcdefg"}); err != nil {
+	if _, err := spend.NewEmbedder(words, spend.Cost{USD: 1e6}, nil).Embed(cost.WithPayer(ctx, p), []string{"abcdefg"}); err != nil {
 		t.Error(err)
 	}
-	p.check(t, pay.Amount{USD: 2})
+	p.check(t, cost.Amount{USD: 2})
 }
 
 // vectors fail as they are told.
@@ -193,18 +193,18 @@ func TestEmbedder(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		err  error
-		want []pay.Amount
+		want []cost.Amount
 	}{
-		"works":      {nil, []pay.Amount{{USD: 0.2}}},
-		"breaks off": {&llm.Error{Kind: llm.Timeout}, []pay.Amount{{USD: 0.2}}},
+		"works":      {nil, []cost.Amount{{USD: 0.2}}},
+		"breaks off": {&llm.Error{Kind: llm.Timeout}, []cost.Amount{{USD: 0.2}}},
 		"refused":    {&llm.Error{Kind: llm.Unauthorized}, nil},
 	} {
 		p, seen := &purse{}, 0.0
 		e := spend.NewEmbedder(&vectors{err: tt.err}, spend.Cost{USD: 1e5}, func(usd float64) { seen += usd })
-		if _, err := e.Embed(pay.With(t.Context(), p), []string{"abc", "def"}); !errors.Is(err, tt.err) {
+		if _, err := e.Embed(cost.WithPayer(t.Context(), p), []string{"abc", "def"}); !errors.Is(err, tt.err) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if len(p.reserved) != 1 || p.reserved[0] != (pay.Amount{USD: 0.2}) {
+		if len(p.reserved) != 1 || p.reserved[0] != (cost.Amount{USD: 0.2}) {
 			t.Errorf("%s: reserved %+v", name, p.reserved)
 		}
 		p.check(t, tt.want...)
@@ -241,14 +241,14 @@ func TestTranscriber(t *testing.T) {
 		"by its size":   {90_000, 0, 1.2},
 	} {
 		p, listener := &purse{}, &ear{usd: 0.9, err: io.EOF}
-		text, usd, err := spend.NewTranscriber(listener, spend.Cost{USD: 0.6}, nil).Transcribe(pay.With(t.Context(), p), "a.ogg", strings.NewReader(""), tt.size, tt.length)
+		text, usd, err := spend.NewTranscriber(listener, spend.Cost{USD: 0.6}, nil).Transcribe(cost.WithPayer(t.Context(), p), "a.ogg", strings.NewReader(""), tt.size, tt.length)
 		if text != "hello" || usd != 0.9 || !errors.Is(err, io.EOF) || listener.length <= 0 {
 			t.Errorf("%s: %q, %v, %v", name, text, usd, err)
 		}
-		if len(p.reserved) != 1 || p.reserved[0] != (pay.Amount{USD: tt.want}) {
+		if len(p.reserved) != 1 || p.reserved[0] != (cost.Amount{USD: tt.want}) {
 			t.Errorf("%s: reserved %+v", name, p.reserved)
 		}
-		p.check(t, pay.Amount{USD: 0.9})
+		p.check(t, cost.Amount{USD: 0.9})
 	}
 }
 
@@ -259,9 +259,9 @@ func TestNoTimeToWait(t *testing.T) {
 	for err, want := range map[error]bool{context.DeadlineExceeded: true, context.Canceled: false, io.EOF: false} {
 		p := &purse{refuse: err}
 		m := llmtest.New(llmtest.Step{Text: "yes"})
-		_, got := spend.NewModel("judge", m).Chat(pay.With(t.Context(), p), question(5))
-		if !errors.Is(got, err) || pay.Refused(got) != want || len(m.Requests()) != 0 {
-			t.Errorf("%v: %v, refused %v", err, got, pay.Refused(got))
+		_, got := spend.NewModel("judge", m).Chat(cost.WithPayer(t.Context(), p), question(5))
+		if !errors.Is(got, err) || cost.Refused(got) != want || len(m.Requests()) != 0 {
+			t.Errorf("%v: %v, refused %v", err, got, cost.Refused(got))
 		}
 		p.check(t)
 	}

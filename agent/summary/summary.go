@@ -1,5 +1,5 @@
-// Package summary shortens a tool's long output with a model that sees the question and the output, and nothing of the
-// conversation.
+// Package summary shortens a tool's long output and long conversations with a model, and writes a conversation down as
+// text. The model sees the question and the output, or the text, and nothing else.
 package summary
 
 import (

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
-	"github.com/zephbot/zephbot/agent/llm/pay"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/agent/summary"
 )
@@ -30,7 +30,7 @@ func (m *model) Chat(_ context.Context, req *llm.Request, _ func(string)) (*llm.
 // paid makes a context whose calls cost nothing.
 func paidCtx(t *testing.T) context.Context {
 	t.Helper()
-	return pay.With(t.Context(), pay.Unlimited{})
+	return cost.WithPayer(t.Context(), cost.Unlimited{})
 }
 
 func TestSummary(t *testing.T) {
@@ -64,7 +64,7 @@ func TestNoSummary(t *testing.T) {
 func TestUnpaid(t *testing.T) {
 	t.Parallel()
 	m := llmtest.New(llmtest.Step{Text: "short"})
-	if _, err := summary.New(spend.NewModel("summary", m))(t.Context(), "q", "bash", "x"); !pay.Refused(err) || len(m.Requests()) != 0 {
+	if _, err := summary.New(spend.NewModel("summary", m))(t.Context(), "q", "bash", "x"); !cost.Refused(err) || len(m.Requests()) != 0 {
 		t.Errorf("%v, asked %d times", err, len(m.Requests()))
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/blob/blobtest"
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/llm/route"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot"
@@ -133,7 +133,7 @@ func setup(t *testing.T) *world {
 
 func (w *world) receive(t *testing.T, files ...bot.Attachment) turn.Received {
 	t.Helper()
-	got, err := attach.New(w.deps).Receive(pay.With(t.Context(), pay.Unlimited{}), &turn.Sent{
+	got, err := attach.New(w.deps).Receive(cost.WithPayer(t.Context(), cost.Unlimited{}), &turn.Sent{
 		Message: &bot.Message{Files: files, Place: bot.Place{Channel: "test"}}, Session: "s", Workspace: "w", Turn: "test-7/1",
 	})
 	if err != nil {
@@ -377,7 +377,7 @@ func TestAForwardedVoiceMessageIsMarked(t *testing.T) {
 	w := setup(t)
 	w.files["f"] = documenttest.OGG(90)
 	w.deps.Transcriber = spend.NewTranscriber(&scribe{text: "obey"}, spend.Cost{USD: 0.006}, nil)
-	got, err := attach.New(w.deps).Receive(pay.With(t.Context(), pay.Unlimited{}), &turn.Sent{
+	got, err := attach.New(w.deps).Receive(cost.WithPayer(t.Context(), cost.Unlimited{}), &turn.Sent{
 		Message: &bot.Message{Forwarded: true, Files: []bot.Attachment{{Kind: bot.Voice, ID: "f"}}}, Session: "s",
 	})
 	if err != nil || !got.Flagged || got.Parts[0].Text != "[transcript of a voice message]\n<recording:|obey>" {
@@ -477,10 +477,10 @@ func TestSpeechServerIsLoading(t *testing.T) {
 }
 
 // broke is a payer whose quota is used up.
-type broke struct{ pay.Unlimited }
+type broke struct{ cost.Unlimited }
 
-func (broke) Reserve(context.Context, string, pay.Amount) error {
-	return &pay.Denied{Scope: "user", Text: "Your $1.00 for today is used up."}
+func (broke) Reserve(context.Context, string, cost.Amount) error {
+	return &cost.Denied{Scope: "user", Text: "Your $1.00 for today is used up."}
 }
 
 // TestUnpaidRecording: a recording that the quota has no room for is not written down; the person is told why in one
@@ -492,7 +492,7 @@ func TestUnpaidRecording(t *testing.T) {
 		w.files["f"] = content
 		listener := &scribe{text: "buy tea"}
 		w.deps.Transcriber = spend.NewTranscriber(listener, spend.Cost{USD: 0.006}, nil)
-		got, err := attach.New(w.deps).Receive(pay.With(t.Context(), broke{}), &turn.Sent{
+		got, err := attach.New(w.deps).Receive(cost.WithPayer(t.Context(), broke{}), &turn.Sent{
 			Message: &bot.Message{Files: []bot.Attachment{{Kind: kind, ID: "f", Name: "t.mp3", MIME: "audio/mpeg", Seconds: 60}}, Place: bot.Place{Channel: "test"}}, Session: "s", Workspace: "w",
 		},
 		)

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -145,7 +145,7 @@ func (w *work) transcribe(ctx context.Context, a *bot.Attachment, content io.Rea
 	if err == nil {
 		return text, nil
 	}
-	if denied, ok := errors.AsType[*pay.Denied](err); ok {
+	if denied, ok := errors.AsType[*cost.Denied](err); ok {
 		return "", &trouble{Trouble: turn.Trouble{Problem: turn.FileNotWritten, Note: denied.Text}, err: err}
 	}
 	if llm.KindOf(err) == llm.Invalid { // asking again does not help

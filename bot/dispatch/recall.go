@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/zephbot/zephbot/agent/journal"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
 )
@@ -17,7 +17,7 @@ type reminder struct {
 
 // remind looks up what may matter to the message of a turn that begins. It becomes part of the message's entry, so that
 // the conversation before it, which a vendor may have cached, stays the same.
-func (d *Dispatcher) remind(ctx context.Context, lane *bot.Lane, t *task, j *job, payer pay.Payer) {
+func (d *Dispatcher) remind(ctx context.Context, lane *bot.Lane, t *task, j *job, payer cost.Payer) {
 	memory := d.parts.Memory
 	if memory == nil || !memory.Has(t.msg) {
 		return
@@ -34,5 +34,5 @@ func (d *Dispatcher) remind(ctx context.Context, lane *bot.Lane, t *task, j *job
 			}
 		}
 	}
-	t.recalled, t.flagged = memory.Recall(pay.With(ctx, payer), of)
+	t.recalled, t.flagged = memory.Recall(cost.WithPayer(ctx, payer), of)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -33,7 +33,7 @@ var errReplaced = errors.New("the message was edited")
 // meanwhile leaves a message that waits, whose files are read again. False: the turn does not begin; more says whether
 // to look at the session again.
 func (d *Dispatcher) receive(
-	ctx context.Context, lane *bot.Lane, t *task, j *job, payer pay.Payer, charges []bot.Charge,
+	ctx context.Context, lane *bot.Lane, t *task, j *job, payer cost.Payer, charges []bot.Charge,
 ) (more, ok bool) {
 	if len(t.msg.Files) == 0 || d.parts.Attachments == nil {
 		return false, true
@@ -53,7 +53,7 @@ func (d *Dispatcher) receive(
 		d.mu.Unlock()
 	}()
 	stop := d.typing(reading, t.msg.Place)
-	got, err := d.parts.Attachments.Receive(pay.With(reading, payer), &turn.Sent{
+	got, err := d.parts.Attachments.Receive(cost.WithPayer(reading, payer), &turn.Sent{
 		Message: t.msg, Session: lane.Session, Workspace: d.claim(lane, t.msg.Place).Workspace, Turn: d.turnID(t.arrival),
 	})
 	stop()

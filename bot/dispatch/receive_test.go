@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
 )
@@ -20,12 +20,12 @@ func TestReadingIsPaidFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reads := 0
 		w := reading(t, func(ctx context.Context, _ *turn.Sent) (turn.Received, error) {
-			payer, ok := pay.From(ctx)
+			payer, ok := cost.PayerOf(ctx)
 			if !ok {
 				return turn.Received{}, errors.New("nobody pays")
 			}
 			reads++
-			if err := payer.Settle(ctx, fmt.Sprintf("transcribe/%d", reads), pay.Amount{USD: 0.01}); err != nil {
+			if err := payer.Settle(ctx, fmt.Sprintf("transcribe/%d", reads), cost.Amount{USD: 0.01}); err != nil {
 				return turn.Received{}, err
 			}
 			if reads == 1 {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/approval"
 	"github.com/zephbot/zephbot/bot/bottest"
@@ -225,9 +225,9 @@ func (p *purse) Stored(s *turn.Spent, applied *bot.Applied) {
 	}
 }
 
-func (p *purse) Reserve(context.Context, string, pay.Amount) error { return nil }
+func (p *purse) Reserve(context.Context, string, cost.Amount) error { return nil }
 
-func (p *purse) Settle(_ context.Context, key string, used pay.Amount) error {
+func (p *purse) Settle(_ context.Context, key string, used cost.Amount) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if used.USD > 0 {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/turn"
 )
@@ -89,7 +89,7 @@ func (p *purse) expect(next turn.Next) {
 		switch {
 		case next.Call:
 			if input, output := p.meter.size(p.session()); input > 0 {
-				most := p.meter.most(pay.Amount{Tokens: llm.Usage{Input: input + next.Tokens, Output: output}, USD: pay.Unknown})
+				most := p.meter.most(cost.Amount{Tokens: llm.Usage{Input: input + next.Tokens, Output: output}, USD: cost.UnknownUSD})
 				ahead = h
 				ahead.ns = [2]int64{withSlack(int64(most.Tokens.Total())), withSlack(Micro(most.USD))}
 			}

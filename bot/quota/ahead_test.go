@@ -7,7 +7,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/bot/quota"
@@ -82,10 +82,10 @@ func (w *walk) call(step string, input int) {
 // judge makes a call of another model.
 func (w *walk) judge(key string) {
 	w.Helper()
-	if err := w.purse.Reserve(w.Context(), key, pay.Amount{Tokens: tokens(20, 5), USD: pay.Unknown}); err != nil {
+	if err := w.purse.Reserve(w.Context(), key, cost.Amount{Tokens: tokens(20, 5), USD: cost.UnknownUSD}); err != nil {
 		w.Fatal(err)
 	}
-	if err := w.purse.Settle(w.Context(), key, pay.Amount{Tokens: tokens(20, 1), USD: pay.Unknown}); err != nil {
+	if err := w.purse.Settle(w.Context(), key, cost.Amount{Tokens: tokens(20, 1), USD: cost.UnknownUSD}); err != nil {
 		w.Fatal(err)
 	}
 }

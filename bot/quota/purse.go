@@ -14,7 +14,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -103,7 +103,7 @@ func (p *purse) Close() {
 
 // House pays for what the service does for itself, such as the embeddings of its tools: the bot's limits apply to it.
 // What it has spent is stored at once.
-func (m *Meter) House(channel, name string) pay.Payer {
+func (m *Meter) House(channel, name string) cost.Payer {
 	place := bot.Place{Channel: channel, Bot: name}
 	return &purse{
 		meter: m, turn: "house", msg: &bot.Message{Place: place}, house: true, closed: true,
@@ -138,7 +138,7 @@ func (m *Meter) Reserve(ctx context.Context, t *agent.Turn, key string, estimate
 	if err != nil {
 		return err
 	}
-	most := pay.Amount{Tokens: estimate, USD: pay.Unknown, Unpriced: m.opts.Unpriced(t.Model)}
+	most := cost.Amount{Tokens: estimate, USD: cost.UnknownUSD, Unpriced: m.opts.Unpriced(t.Model)}
 	if err := p.reserve(ctx, key, most, ofModel(t, key)); err != nil {
 		return err
 	}
@@ -149,10 +149,10 @@ func (m *Meter) Reserve(ctx context.Context, t *agent.Turn, key string, estimate
 }
 
 // Payer implements agent.Budget.
-func (m *Meter) Payer(t *agent.Turn) pay.Payer { return m.PayerOf(t.ID) }
+func (m *Meter) Payer(t *agent.Turn) cost.Payer { return m.PayerOf(t.ID) }
 
 // PayerOf returns the payer of a turn by its id. It refuses everything if the turn is not under way in this process.
-func (m *Meter) PayerOf(turn string) pay.Payer {
+func (m *Meter) PayerOf(turn string) cost.Payer {
 	p, err := m.purse(turn)
 	if err != nil {
 		return nobody{err}
@@ -164,13 +164,13 @@ func (m *Meter) PayerOf(turn string) pay.Payer {
 type nobody struct{ err error }
 
 // Reserve implements pay.Payer.
-func (n nobody) Reserve(context.Context, string, pay.Amount) error { return n.err }
+func (n nobody) Reserve(context.Context, string, cost.Amount) error { return n.err }
 
 // Settle implements pay.Payer.
-func (nobody) Settle(context.Context, string, pay.Amount) error { return nil }
+func (nobody) Settle(context.Context, string, cost.Amount) error { return nil }
 
 // most fills in what a caller leaves open: the longest answer and the highest cost.
-func (m *Meter) most(a pay.Amount) pay.Amount {
+func (m *Meter) most(a cost.Amount) cost.Amount {
 	if a.USD < 0 {
 		a.Tokens.Output, a.USD = m.opts.Most(a.Tokens)
 	}
@@ -178,7 +178,7 @@ func (m *Meter) most(a pay.Amount) pay.Amount {
 }
 
 // ask fills in what is asked of each slot.
-func ask(slots []slot, a pay.Amount) {
+func ask(slots []slot, a cost.Amount) {
 	for i := range slots {
 		if slots[i].n = int64(a.Tokens.Total()); slots[i].unit == USD {
 			slots[i].n = Micro(a.USD)
@@ -205,7 +205,7 @@ func (p *purse) LimitsUSD() bool {
 // Reserve implements pay.Payer. What nobody knows the price of is refused where USD are limited: counted as nothing the
 // limit would be none, and counted as the dearest of all models it would be used up by one question. When it returns, what
 // the call may cost is set aside in the store.
-func (p *purse) Reserve(ctx context.Context, key string, most pay.Amount) error {
+func (p *purse) Reserve(ctx context.Context, key string, most cost.Amount) error {
 	err := p.reserve(ctx, key, most, false)
 	if err == nil {
 		p.mu.Lock()
@@ -219,7 +219,7 @@ func (p *purse) Reserve(ctx context.Context, key string, most pay.Amount) error 
 
 // reserve sets aside what a call may cost. own: it is one of the turn's own model, for which something was set aside
 // ahead.
-func (p *purse) reserve(ctx context.Context, key string, most pay.Amount, own bool) error {
+func (p *purse) reserve(ctx context.Context, key string, most cost.Amount, own bool) error {
 	m := p.meter
 	h := p.limited()
 	if s, limited := limitOfUSD(h.slots); limited && most.Unpriced != "" {
@@ -547,16 +547,16 @@ func (m *Meter) Settle(ctx context.Context, t *agent.Turn, key string, used llm.
 		p.mu.Unlock()
 		m.learnSize(p.session(), input, 0, used.Output)
 	}
-	return p.settle(ctx, key, pay.Amount{Tokens: used, USD: usd}, false)
+	return p.settle(ctx, key, cost.Amount{Tokens: used, USD: usd}, false)
 }
 
 // Settle implements pay.Payer.
-func (p *purse) Settle(ctx context.Context, key string, used pay.Amount) error {
+func (p *purse) Settle(ctx context.Context, key string, used cost.Amount) error {
 	return p.settle(ctx, key, used, true)
 }
 
 // settle counts what a call has cost. What is spent aside is not in the entries of the journal.
-func (p *purse) settle(ctx context.Context, key string, used pay.Amount, aside bool) error {
+func (p *purse) settle(ctx context.Context, key string, used cost.Amount, aside bool) error {
 	m := p.meter
 	if used.USD < 0 {
 		used.USD = m.opts.Price(used.Tokens)
@@ -593,7 +593,7 @@ func (p *purse) settle(ctx context.Context, key string, used pay.Amount, aside b
 }
 
 // besides notes what was spent besides the answers of the turn's model.
-func (p *purse) besides(used pay.Amount) {
+func (p *purse) besides(used cost.Amount) {
 	if used.Tokens.Total() == 0 && used.USD <= 0 {
 		return // it was not made
 	}
@@ -620,7 +620,7 @@ func (p *purse) facts() []bot.Fact {
 
 // book notes what is to be stored of a call, which is no longer under way: at no moment it is neither. After the turn has ended it is stored here: a call of the model that a
 // server has asked for can outlive the turn.
-func (p *purse) book(ctx context.Context, key, name string, h hold, used pay.Amount) error {
+func (p *purse) book(ctx context.Context, key, name string, h hold, used cost.Amount) error {
 	var list []bot.Charge
 	for _, amount := range []struct {
 		unit string

@@ -14,7 +14,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/bot/quota"
@@ -384,8 +384,8 @@ func TestUnpriced(t *testing.T) {
 		}
 		payer := d.meter.PayerOf("t")
 		limited := tt.want != "" || tt.model != ""
-		err = payer.Reserve(t.Context(), "embed/1", pay.Amount{Unpriced: "our-vectors"})
-		if pay.Refused(err) != limited || pay.LimitsUSD(pay.With(t.Context(), payer)) != limited {
+		err = payer.Reserve(t.Context(), "embed/1", cost.Amount{Unpriced: "our-vectors"})
+		if cost.Refused(err) != limited || cost.LimitsUSD(cost.WithPayer(t.Context(), payer)) != limited {
 			t.Errorf("%s: embeddings: %v, limited %v", name, err, limited)
 		}
 		p.Close()

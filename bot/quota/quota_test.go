@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/bot/quota"
@@ -558,10 +558,10 @@ func TestWithoutLimits(t *testing.T) {
 	}
 	p := meter.Open(private("42"), "a")
 	defer p.Close()
-	if err := p.Reserve(t.Context(), "a/1", pay.Amount{Tokens: tokens(1, 1), USD: 1}); err != nil {
+	if err := p.Reserve(t.Context(), "a/1", cost.Amount{Tokens: tokens(1, 1), USD: 1}); err != nil {
 		t.Error(err)
 	}
-	if err := p.Settle(t.Context(), "a/1", pay.Amount{Tokens: tokens(1, 1), USD: 1}); err != nil {
+	if err := p.Settle(t.Context(), "a/1", cost.Amount{Tokens: tokens(1, 1), USD: 1}); err != nil {
 		t.Error(err)
 	}
 	spent := p.Spend(turn.Next{})

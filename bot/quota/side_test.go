@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/agent"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/bot/texts"
@@ -39,20 +39,20 @@ func TestSideCalls(t *testing.T) {
 	d := setup(t, o)
 	p := d.meter.Open(private("42"), "turn")
 	payer := d.meter.Payer(&agent.Turn{ID: "turn"})
-	if err := payer.Reserve(t.Context(), "transcribe/1", pay.Amount{USD: 0.06}); err != nil {
+	if err := payer.Reserve(t.Context(), "transcribe/1", cost.Amount{USD: 0.06}); err != nil {
 		t.Fatal(err)
 	}
-	err := payer.Reserve(t.Context(), "judge/1", pay.Amount{Tokens: tokens(40, 10), USD: pay.Unknown}) // at most $0.05
-	if denied, ok := errors.AsType[*pay.Denied](err); !ok || denied.Text == "" {
+	err := payer.Reserve(t.Context(), "judge/1", cost.Amount{Tokens: tokens(40, 10), USD: cost.UnknownUSD}) // at most $0.05
+	if denied, ok := errors.AsType[*cost.Denied](err); !ok || denied.Text == "" {
 		t.Errorf("more than is left: %v", err)
 	}
-	if err := payer.Settle(t.Context(), "transcribe/1", pay.Amount{USD: 0.01}); err != nil {
+	if err := payer.Settle(t.Context(), "transcribe/1", cost.Amount{USD: 0.01}); err != nil {
 		t.Fatal(err)
 	}
-	if err := payer.Reserve(t.Context(), "judge/2", pay.Amount{Tokens: tokens(40, 10), USD: pay.Unknown}); err != nil {
+	if err := payer.Reserve(t.Context(), "judge/2", cost.Amount{Tokens: tokens(40, 10), USD: cost.UnknownUSD}); err != nil {
 		t.Errorf("what the recording did not cost is not given back: %v", err)
 	}
-	if err := payer.Settle(t.Context(), "judge/2", pay.Amount{Tokens: tokens(30, 1), USD: pay.Unknown}); err != nil {
+	if err := payer.Settle(t.Context(), "judge/2", cost.Amount{Tokens: tokens(30, 1), USD: cost.UnknownUSD}); err != nil {
 		t.Fatal(err)
 	}
 	d.keep(p)
@@ -74,7 +74,7 @@ func TestSideCalls(t *testing.T) {
 		t.Errorf("%d are set aside for nothing", held)
 	}
 	p.Close()
-	if err := d.meter.PayerOf("turn").Reserve(t.Context(), "x", pay.Amount{}); err == nil {
+	if err := d.meter.PayerOf("turn").Reserve(t.Context(), "x", cost.Amount{}); err == nil {
 		t.Error("reserved for a turn that is over")
 	}
 }
@@ -85,11 +85,11 @@ func TestLateSettlement(t *testing.T) {
 	o := aLimit(quota.Tokens, quota.Day, 100)
 	d := setup(t, o)
 	p := d.meter.Open(private("42"), "turn")
-	if err := p.Reserve(t.Context(), "sample/1", pay.Amount{Tokens: tokens(40, 10), USD: pay.Unknown}); err != nil {
+	if err := p.Reserve(t.Context(), "sample/1", cost.Amount{Tokens: tokens(40, 10), USD: cost.UnknownUSD}); err != nil {
 		t.Fatal(err)
 	}
 	p.Close()
-	if err := p.Settle(t.Context(), "sample/1", pay.Amount{Tokens: tokens(40, 5), USD: 0.5}); err != nil {
+	if err := p.Settle(t.Context(), "sample/1", cost.Amount{Tokens: tokens(40, 5), USD: 0.5}); err != nil {
 		t.Fatal(err)
 	}
 	left := p.Spend(turn.Next{})
@@ -134,7 +134,7 @@ func TestAside(t *testing.T) {
 		if facts := facts(p); facts != nil {
 			t.Errorf("an answer is in the journal: %+v", facts)
 		}
-		for _, used := range []pay.Amount{{Tokens: tokens(40, 5), USD: 0.25}, {}, {USD: 0.25}} {
+		for _, used := range []cost.Amount{{Tokens: tokens(40, 5), USD: 0.25}, {}, {USD: 0.25}} {
 			if err := p.Settle(t.Context(), "judge/1", used); err != nil {
 				t.Fatal(err)
 			}
@@ -144,7 +144,7 @@ func TestAside(t *testing.T) {
 			t.Errorf("stored already: %+v", facts)
 		}
 		p.Close()
-		if err := p.Settle(t.Context(), "sample/1", pay.Amount{Tokens: tokens(1, 1), USD: 0.5}); err != nil {
+		if err := p.Settle(t.Context(), "sample/1", cost.Amount{Tokens: tokens(1, 1), USD: 0.5}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -194,14 +194,14 @@ func TestHouse(t *testing.T) {
 	house := d.meter.House(place.Channel, place.Bot)
 	for n, refused := range []bool{false, false, true} {
 		key := string(rune('a' + n))
-		err := house.Reserve(t.Context(), key, pay.Amount{USD: 0.5})
-		if _, denied := errors.AsType[*pay.Denied](err); denied != refused {
+		err := house.Reserve(t.Context(), key, cost.Amount{USD: 0.5})
+		if _, denied := errors.AsType[*cost.Denied](err); denied != refused {
 			t.Errorf("call %d: %v", n, err)
 		}
 		if refused {
 			continue
 		}
-		if err := house.Settle(t.Context(), key, pay.Amount{USD: 0.5}); err != nil {
+		if err := house.Settle(t.Context(), key, cost.Amount{USD: 0.5}); err != nil {
 			t.Error(err)
 		}
 	}

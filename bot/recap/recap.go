@@ -14,7 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/journal"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/facts"
 	"github.com/zephbot/zephbot/bot/feature"
@@ -220,7 +220,7 @@ func (d *Handler) give(ctx context.Context, j *job) {
 	}
 	language := j.Message.Language
 	var contents []bot.Content
-	denied, refused := errors.AsType[*pay.Denied](err)
+	denied, refused := errors.AsType[*cost.Denied](err)
 	switch {
 	case refused:
 		contents = []bot.Content{{Text: denied.Text}}
@@ -241,7 +241,7 @@ func (d *Handler) give(ctx context.Context, j *job) {
 func (d *Handler) paid(ctx context.Context, msg *bot.Message, id string) context.Context {
 	purse := d.deps.Open(msg, id)
 	purse.Close()
-	return pay.With(ctx, purse)
+	return cost.WithPayer(ctx, purse)
 }
 
 var errNothing = errors.New("nothing was said yet")

@@ -13,7 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/journal"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/bottest"
 	"github.com/zephbot/zephbot/bot/facts"
@@ -38,7 +38,7 @@ func (plain) Divide(content bot.Content, _ bot.Place, _ string) []bot.Content {
 }
 
 // purse pays for everything.
-type purse struct{ pay.Unlimited }
+type purse struct{ cost.Unlimited }
 
 func (purse) Begin(*bot.Ledger, string, int) turn.Spent { return turn.Spent{} }
 func (purse) Spend(turn.Next) turn.Spent                { return turn.Spent{} }
@@ -76,8 +76,8 @@ func closed(store *bottest.Store, owner string, o recap.Options) *desk {
 			d.mu.Lock()
 			d.talks = append(d.talks, talk)
 			d.mu.Unlock()
-			if _, ok := pay.From(ctx); !ok {
-				return "", pay.ErrNobody
+			if _, ok := cost.PayerOf(ctx); !ok {
+				return "", cost.ErrNobody
 			}
 			return "It was about Heron.", d.write(ctx)
 		},
@@ -169,7 +169,7 @@ func TestCommand(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}},
-		"no money": {turns: 1, most: 50, entries: 4, want: "reply: Used up.", write: func(context.Context) error { return &pay.Denied{Text: "Used up."} }},
+		"no money": {turns: 1, most: 50, entries: 4, want: "reply: Used up.", write: func(context.Context) error { return &cost.Denied{Text: "Used up."} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/tools/mcp"
@@ -22,8 +22,8 @@ type Approvals interface {
 // Sampler serves servers that ask the model.
 type Sampler struct {
 	Model     *spend.Model
-	Payer     func(turn string) pay.Payer // who pays for the requests during a call of a turn; nil = they are refused
-	Approvals Approvals                   // nil: nobody approves anything, so every request is refused
+	Payer     func(turn string) cost.Payer // who pays for the requests during a call of a turn; nil = they are refused
+	Approvals Approvals                    // nil: nobody approves anything, so every request is refused
 }
 
 // Sample lets a server ask the primary model, within a call that a person has approved: its card said so.
@@ -36,7 +36,7 @@ func (s Sampler) Sample(ctx context.Context, r mcp.SampleRequest) (mcp.SampleRes
 		return mcp.SampleResult{}, errors.Join(errors.New("the call was not approved by a person"), err)
 	}
 	if s.Payer != nil {
-		ctx = pay.With(ctx, s.Payer(r.Origin.Turn))
+		ctx = cost.WithPayer(ctx, s.Payer(r.Origin.Turn))
 	}
 	req := &llm.Request{System: r.System, MaxTokens: min(max(r.MaxTokens, 1), maxSampleTokens)}
 	for _, m := range r.Messages {
@@ -47,7 +47,7 @@ func (s Sampler) Sample(ctx context.Context, r mcp.SampleRequest) (mcp.SampleRes
 		req.Messages = append(req.Messages, llm.Message{Role: role, Text: m.Text})
 	}
 	resp, err := s.Model.Chat(ctx, req)
-	if pay.Refused(err) {
+	if cost.Refused(err) {
 		return mcp.SampleResult{}, errors.Join(&mcp.SampleRefusal{Reason: "the quota of the person who made this call is used up"}, err)
 	}
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/servers"
@@ -39,7 +39,7 @@ func (o one) ApprovalOf(_ context.Context, session bot.SessionKey, call string) 
 }
 
 // free pays for every turn.
-func free(string) pay.Payer { return pay.Unlimited{} }
+func free(string) cost.Payer { return cost.Unlimited{} }
 
 // TestSampler: a server asks the model only within a call that a person has approved, and for so many tokens.
 func TestSampler(t *testing.T) {
@@ -83,21 +83,21 @@ func TestSampler(t *testing.T) {
 }
 
 // broke is a payer whose quota is used up.
-type broke struct{ pay.Unlimited }
+type broke struct{ cost.Unlimited }
 
-func (broke) Reserve(context.Context, string, pay.Amount) error {
-	return &pay.Denied{Scope: "user", Text: "Used up."}
+func (broke) Reserve(context.Context, string, cost.Amount) error {
+	return &cost.Denied{Scope: "user", Text: "Used up."}
 }
 
 // TestSamplerPays: a server is told that the person's quota is used up, and gets nothing if nobody knows who pays.
 func TestSamplerPays(t *testing.T) {
 	t.Parallel()
-	turns := map[string]pay.Payer{"turn": broke{}, "paid": pay.Unlimited{}}
+	turns := map[string]cost.Payer{"turn": broke{}, "paid": cost.Unlimited{}}
 	for turn, want := range map[string]bool{"turn": false, "paid": true, "": false} {
 		m := &model{}
 		s := servers.Sampler{Model: spend.NewModel("sample", m), Approvals: one{Session: "s", Call: "c", State: bot.Approved}}
 		if turn != "" {
-			s.Payer = func(id string) pay.Payer { return turns[id] }
+			s.Payer = func(id string) cost.Payer { return turns[id] }
 		}
 		_, err := s.Sample(t.Context(), mcp.SampleRequest{
 			Origin: tools.Origin{Session: "s", Turn: turn}, Call: "c", MaxTokens: 5, Messages: []mcp.SampleMessage{{Role: "user", Text: "a"}},

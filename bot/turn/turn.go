@@ -9,7 +9,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent"
 	"github.com/zephbot/zephbot/agent/journal"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/tools"
 )
@@ -82,7 +82,7 @@ type Meter interface {
 
 // Purse is what a turn spends on models. Safe for concurrent use.
 type Purse interface {
-	pay.Payer
+	cost.Payer
 	Unstored
 	// Notices are what the person is to be told of the quotas.
 	Notices() []Notice

@@ -8,10 +8,9 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/history"
 	"github.com/zephbot/zephbot/agent/llm/textcall"
-	"github.com/zephbot/zephbot/agent/llm/wirename"
+	"github.com/zephbot/zephbot/agent/llm/wire"
 )
 
 // maxBlocks bounds the content blocks of one answer.
@@ -38,7 +37,7 @@ type usage struct{ fresh, written, read, output int64 }
 type answer struct {
 	host   string
 	asked  string // the configured model
-	names  *wirename.Names
+	names  *wire.Names
 	words  *textcall.Reader
 	said   *textcall.Result // set once all words have come
 	blocks []*block
@@ -56,7 +55,7 @@ type block struct {
 	args     strings.Builder
 	thought  thought
 	thinking strings.Builder // further pieces of its text
-	joiner   adapter.Joiner  // of text, thinking or arguments in pieces
+	joiner   wire.Joiner     // of text, thinking or arguments in pieces
 }
 
 // take handles one event. Unknown kinds are ignored, as the vendor asks.
@@ -153,7 +152,7 @@ func (a *answer) say(text string) {
 
 // room returns the part of a text that still fits. Beyond the limit, the answer ends as if at a token limit.
 func (a *answer) room(text string) string {
-	part, full := adapter.Room(text, a.size)
+	part, full := wire.FitAnswer(text, a.size)
 	a.size += len(part)
 	if full {
 		a.over, a.stop = true, stopMaxTokens

@@ -17,13 +17,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/adapter"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/history"
 	"github.com/zephbot/zephbot/agent/llm/media"
 	"github.com/zephbot/zephbot/agent/llm/negotiate"
-	"github.com/zephbot/zephbot/agent/llm/price"
 	"github.com/zephbot/zephbot/agent/llm/textcall"
+	"github.com/zephbot/zephbot/agent/llm/wire"
 )
 
 // Defaults of Options.
@@ -33,7 +33,7 @@ const (
 )
 
 // Key is an API key.
-type Key = adapter.Key
+type Key = wire.Key
 
 // Options configure a Provider. Name, Model and Key are required.
 type Options struct {
@@ -44,7 +44,7 @@ type Options struct {
 	MaxTokens int // default limit of an answer, which the API requires; 0 = defaultMaxTokens
 	// Idle is how long the server may be silent, before the first piece of an answer and between any two. 0 = no limit.
 	Idle   time.Duration
-	Tariff price.Tariff // of Model; the zero value = it costs nothing
+	Tariff cost.Tariff // of Model; the zero value = it costs nothing
 	// Dialect is what the server accepts, before anything is learnt of it; the zero value = an unknown server, which gets
 	// what all of them take.
 	Dialect dialect.Dialect
@@ -94,7 +94,7 @@ func New(o Options) (*Provider, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	p := &Provider{o: o, host: u.Host, client: adapter.Client(o.HTTPClient), rules: rules(&o)}
+	p := &Provider{o: o, host: u.Host, client: wire.NewClient(o.HTTPClient), rules: rules(&o)}
 	p.forms = negotiate.New(negotiate.Options{
 		Provider: o.Name, Model: o.Model, Dialect: o.Dialect, Memory: o.Memory, Learner: o.Learner, Rules: &p.rules, Ask: p.ask, FixedWire: true,
 		Native: o.Native, Clean: o.Key.Clean, Refused: o.Refused, Now: o.Now, Log: o.Log,
@@ -214,7 +214,7 @@ func (p *Provider) ask(
 	}
 	res := a.response()
 	p.forms.Began(speech.Opened, a.said.Unopened, a.said.Text != "" && a.said.Thoughts == "")
-	if err := adapter.FilledWindow(req, res, cmp.Or(req.MaxTokens, p.o.MaxTokens)); err != nil {
+	if err := wire.FilledWindow(req, res, cmp.Or(req.MaxTokens, p.o.MaxTokens)); err != nil {
 		return nil, nil, p.failure(ctx, callCtx, x, err, false)
 	}
 	res.Provider = p.o.Name

@@ -17,7 +17,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/anthropic"
-	"github.com/zephbot/zephbot/agent/llm/price"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 )
 
 const key = "sk-ant-very-secret"
@@ -63,7 +63,7 @@ func serve(t *testing.T, r reply) *server {
 
 func provider(t *testing.T, s *server, change func(*anthropic.Options)) *anthropic.Provider {
 	t.Helper()
-	o := anthropic.Options{Name: "main", BaseURL: s.URL + "/v1", Key: key, Model: "m-1", Tariff: price.Fixed(10, 1, 12.5, 50), HTTPClient: s.Client()}
+	o := anthropic.Options{Name: "main", BaseURL: s.URL + "/v1", Key: key, Model: "m-1", Tariff: cost.FixedTariff(10, 1, 12.5, 50), HTTPClient: s.Client()}
 	if change != nil {
 		change(&o)
 	}

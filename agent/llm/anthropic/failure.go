@@ -12,9 +12,9 @@ import (
 	"net/url"
 
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/complaint"
 	"github.com/zephbot/zephbot/agent/llm/media"
+	"github.com/zephbot/zephbot/agent/llm/wire"
 )
 
 var errRefused = errors.New("server refused the request")
@@ -62,7 +62,7 @@ func (x *exchange) send(ctx context.Context, url string, key Key, body []byte) (
 		_ = resp.Body.Close()
 		return nil, errRefused
 	}
-	return adapter.Lines(adapter.Cap(resp.Body, adapter.MaxBody), adapter.MaxEvent), nil
+	return wire.LimitLines(wire.LimitBody(resp.Body, wire.MaxBody), wire.MaxEvent), nil
 }
 
 // failure classifies an error. Its text contains no key and no address.
@@ -87,9 +87,9 @@ func (p *Provider) failure(ctx, callCtx context.Context, x *exchange, err error,
 	case errors.As(err, &told): // within the stream
 		c := complaint.Read(http.StatusOK, x.header, told.data, p.o.Now())
 		return p.complained(x, &c, streamed)
-	case errors.Is(err, adapter.ErrWebPage):
+	case errors.Is(err, wire.ErrWebPage):
 		return p.elsewhere(x, &complaint.Complaint{Page: true})
-	case errors.Is(err, adapter.ErrTooBig):
+	case errors.Is(err, wire.ErrTooBig):
 		e.Kind = llm.Oversize
 	case !x.sent:
 		e.Kind = llm.Invalid

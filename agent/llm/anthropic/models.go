@@ -4,13 +4,13 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/dialect"
+	"github.com/zephbot/zephbot/agent/llm/wire"
 )
 
 // Models returns the names of the models that the vendor offers (GET /v1/models), sorted. It costs nothing.
 func (p *Provider) Models(ctx context.Context) ([]string, error) {
-	return adapter.Models(ctx, p.client, p.o.BaseURL+"v1/models?limit=1000", p.authorized(), p.o.Key)
+	return wire.ListModels(ctx, p.client, p.o.BaseURL+"v1/models?limit=1000", p.authorized(), p.o.Key)
 }
 
 // Sizes asks the vendor how long the window and the answers of the model are. It costs nothing.
@@ -19,7 +19,7 @@ func (p *Provider) Sizes(ctx context.Context) dialect.Sizes {
 	if d.Name == "" { // a server that nobody knows, with this API
 		d, _ = dialect.Named("anthropic")
 	}
-	return adapter.Sizes(ctx, p.client, p.o.BaseURL, d.Listings(), p.o.Model, p.authorized, p.o.Key)
+	return wire.AskSizes(ctx, p.client, p.o.BaseURL, d.Listings(), p.o.Model, p.authorized, p.o.Key)
 }
 
 // authorized returns the header of a request.

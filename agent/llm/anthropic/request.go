@@ -7,14 +7,13 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/media"
 	"github.com/zephbot/zephbot/agent/llm/negotiate"
-	"github.com/zephbot/zephbot/agent/llm/toolbox"
-	"github.com/zephbot/zephbot/agent/llm/wirename"
+	"github.com/zephbot/zephbot/agent/llm/wire"
 )
 
 // params builds a request. Its order is the vendor's cache order: tools, system, messages. Two markers tell the cache
 // how far to store: the end of the system prompt (tools and system stay the same throughout a conversation), and the
 // end of the messages (the next call begins with them).
-func (p *Provider) params(req *llm.Request, names *wirename.Names, tools []byte, contents *media.Contents) *request {
+func (p *Provider) params(req *llm.Request, names *wire.Names, tools []byte, contents *media.Contents) *request {
 	out := &request{
 		Model: p.o.Model, MaxTokens: p.o.MaxTokens, Tools: standIn(tools),
 		Messages: p.messages(req.Messages, names, contents), Stream: true,
@@ -37,18 +36,18 @@ func prompted(req *llm.Request) bool { return strings.TrimSpace(req.System) != "
 
 // tools returns the tools of a request in the vendor's form, which is computed once for each list. Without a system
 // prompt, the last tool carries the cache marker.
-func (p *Provider) tools(req *llm.Request, form *negotiate.Form) (*toolbox.List, error) {
+func (p *Provider) tools(req *llm.Request, form *negotiate.Form) (*wire.ToolList, error) {
 	box := &form.Boxes[1]
 	if prompted(req) {
 		box = &form.Boxes[0]
 	}
-	return box.Of(req, &form.Dialect.Schema, func(tools []toolbox.Tool) ([]byte, error) { //nolint:wrapcheck // by the caller
+	return box.Of(req, &form.Dialect.Schema, func(tools []wire.Tool) ([]byte, error) { //nolint:wrapcheck // by the caller
 		return llm.PlainJSON(list(tools, !prompted(req)))
 	})
 }
 
 // list converts tools to the vendor's form.
-func list(tools []toolbox.Tool, marked bool) []tool {
+func list(tools []wire.Tool, marked bool) []tool {
 	out := make([]tool, len(tools))
 	for i, t := range tools {
 		out[i] = tool{Name: t.Name, Description: t.Description, Schema: t.Schema}
@@ -61,7 +60,7 @@ func list(tools []toolbox.Tool, marked bool) []tool {
 
 // messages converts a conversation that has the form of history.Rules. Results become blocks of the user's message that follows, and adjacent messages
 // of one role are merged.
-func (p *Provider) messages(list []llm.Message, names *wirename.Names, contents *media.Contents) []message {
+func (p *Provider) messages(list []llm.Message, names *wire.Names, contents *media.Contents) []message {
 	out := []message{}
 	add := func(role string, parts ...part) {
 		if n := len(out); n > 0 && out[n-1].Role == role {
@@ -103,7 +102,7 @@ func blocks(text, none string, parts []llm.Part, contents *media.Contents) []par
 }
 
 // assistant converts a message of the model: its thinking, unchanged and at its place, its text and its uses.
-func (p *Provider) assistant(m *llm.Message, names *wirename.Names) []part {
+func (p *Provider) assistant(m *llm.Message, names *wire.Names) []part {
 	var blocks []part
 	for i, u := range m.Uses {
 		from := p.from(u.Extra)

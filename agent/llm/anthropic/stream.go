@@ -8,8 +8,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/complaint"
+	"github.com/zephbot/zephbot/agent/llm/wire"
 )
 
 // streamError is a failure reported within the stream, as JSON.
@@ -55,7 +55,7 @@ func (s *stream) next() (*event, error) {
 		s.begun = true
 		switch s.first() {
 		case '<':
-			return nil, adapter.ErrWebPage
+			return nil, wire.ErrWebPage
 		case '{':
 			if err := s.message(); err != nil {
 				return nil, err
@@ -70,8 +70,8 @@ func (s *stream) next() (*event, error) {
 	for {
 		line, err := s.line()
 		if len(line) > 0 {
-			if s.field(line) > adapter.MaxEvent {
-				return nil, adapter.ErrTooBig
+			if s.field(line) > wire.MaxEvent {
+				return nil, wire.ErrTooBig
 			}
 			if err == nil {
 				continue
@@ -92,7 +92,7 @@ func (s *stream) next() (*event, error) {
 					s.heard = true
 				}
 				return e, err
-			case err == nil && adapter.Damaged(data):
+			case err == nil && wire.DamagedEvent(data):
 				return nil, garbled("an event that is not as the API describes it: %s", "it is not JSON")
 			default:
 				s.skipped++ // a keepalive in some form: whether the answer is whole is said by its end
@@ -146,7 +146,7 @@ func (s *stream) message() error {
 		return streamError{data}
 	}
 	s.heard = true
-	if _, hidden := complaint.Hidden(data, time.Time{}); hidden || head.Type == "error" || adapter.Reports(head.Error) {
+	if _, hidden := complaint.Hidden(data, time.Time{}); hidden || head.Type == "error" || wire.ReportsFailure(head.Error) {
 		return streamError{data}
 	}
 	start := &event{Type: "message_start"}
@@ -201,7 +201,7 @@ func decode(name string, data []byte) (*event, error) {
 	if err := json.Unmarshal(data, &e); err != nil && name != "error" {
 		return nil, garbled("an event that is not as the API describes it: %s", err)
 	}
-	if name == "error" || e.Type == "error" || adapter.Reports(e.Error) {
+	if name == "error" || e.Type == "error" || wire.ReportsFailure(e.Error) {
 		return nil, streamError{data}
 	}
 	return &e, nil

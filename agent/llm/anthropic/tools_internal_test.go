@@ -11,8 +11,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/dialect"
-	"github.com/zephbot/zephbot/agent/llm/toolbox"
-	"github.com/zephbot/zephbot/agent/llm/wirename"
+	"github.com/zephbot/zephbot/agent/llm/wire"
 )
 
 // catcher records the body of a request and refuses it.
@@ -66,10 +65,10 @@ func requests() []*llm.Request {
 
 // whole encodes a request in one piece, as the vendor's documentation shows it.
 func whole(p *Provider, req *llm.Request) ([]byte, error) {
-	names := wirename.New(req)
+	names := wire.NamesOf(req)
 	params := p.params(req, names, nil, nil)
 	if len(req.Tools) > 0 {
-		if _, err := new(toolbox.Box).Of(req, &dialect.Schema{}, func(tools []toolbox.Tool) ([]byte, error) {
+		if _, err := new(wire.ToolCache).Of(req, &dialect.Schema{}, func(tools []wire.Tool) ([]byte, error) {
 			for _, t := range list(tools, false) {
 				params.Tools = append(params.Tools, t)
 			}

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/adapter"
+	"github.com/zephbot/zephbot/agent/llm/wire"
 )
 
 // version is the API version that this package implements.
@@ -138,12 +138,12 @@ type event struct {
 		Data      string          `json:"data"`
 	} `json:"content_block"`
 	Delta struct {
-		Type       string           `json:"type"`
-		Text       adapter.Fragment `json:"text"`
-		JSON       adapter.Fragment `json:"partial_json"`
-		Thinking   adapter.Fragment `json:"thinking"`
-		Signature  string           `json:"signature"`
-		StopReason string           `json:"stop_reason"`
+		Type       string        `json:"type"`
+		Text       wire.Fragment `json:"text"`
+		JSON       wire.Fragment `json:"partial_json"`
+		Thinking   wire.Fragment `json:"thinking"`
+		Signature  string        `json:"signature"`
+		StopReason string        `json:"stop_reason"`
 	} `json:"delta"`
 	Error json.RawMessage `json:"error"`
 	Usage counts          `json:"usage"`

@@ -27,8 +27,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/fenced"
 	"github.com/zephbot/zephbot/agent/llm/media"
-	"github.com/zephbot/zephbot/agent/llm/toolbox"
-	"github.com/zephbot/zephbot/agent/llm/wirename"
+	"github.com/zephbot/zephbot/agent/llm/wire"
 )
 
 // Limits of requests.
@@ -44,7 +43,7 @@ type Form struct {
 	Dialect dialect.Dialect // with what was learnt
 	Edits   Edits
 	// Boxes cache the tools of requests in this form.
-	Boxes [2]toolbox.Box
+	Boxes [2]wire.ToolCache
 
 	learnt     *dialect.Learnt
 	noTools    bool
@@ -92,8 +91,8 @@ func hashBody(parts ...[]byte) (sum [sha256.Size]byte) {
 // Refusal is what a server said about a request before it answered anything.
 type Refusal struct {
 	Complaint *complaint.Complaint
-	Body      []byte          // the request
-	Names     *wirename.Names // of its tools
+	Body      []byte      // the request
+	Names     *wire.Names // of its tools
 }
 
 // Ask sends one request in a form. A Refusal comes with an error; it is nil if the server answered something, or if

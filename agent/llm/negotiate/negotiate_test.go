@@ -16,7 +16,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/media"
 	"github.com/zephbot/zephbot/agent/llm/negotiate"
-	"github.com/zephbot/zephbot/agent/llm/wirename"
+	"github.com/zephbot/zephbot/agent/llm/wire"
 )
 
 // server is a model server that refuses what it does not take.
@@ -34,7 +34,7 @@ type server struct {
 func (s *server) ask(
 	_ context.Context, req *llm.Request, contents *media.Contents, form *negotiate.Form, onDelta func(string),
 ) (*llm.Response, *negotiate.Refusal, error) {
-	names := wirename.New(req)
+	names := wire.NamesOf(req)
 	body := map[string]any{"model": "m", "stream": true, "user": "u", "max_tokens": req.MaxTokens}
 	if form.Dialect.Wire == "responses" {
 		body["input"] = "x"
@@ -77,7 +77,7 @@ func (s *server) ask(
 	return s.answer(raw, names, onDelta)
 }
 
-func (s *server) answer(raw []byte, names *wirename.Names, onDelta func(string)) (*llm.Response, *negotiate.Refusal, error) {
+func (s *server) answer(raw []byte, names *wire.Names, onDelta func(string)) (*llm.Response, *negotiate.Refusal, error) {
 	var body map[string]any
 	if err := json.Unmarshal(raw, &body); err != nil {
 		return nil, nil, err

@@ -11,7 +11,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/complaint"
 	"github.com/zephbot/zephbot/agent/llm/media"
 	"github.com/zephbot/zephbot/agent/llm/negotiate"
-	"github.com/zephbot/zephbot/agent/llm/wirename"
+	"github.com/zephbot/zephbot/agent/llm/wire"
 )
 
 // TestNoConversationIsDead: a history that a server refuses for whatever reason is sent once more as plain text; a
@@ -56,7 +56,7 @@ func TestNoConversationIsDead(t *testing.T) {
 				for _, m := range req.Messages {
 					if len(m.Uses) > 0 || m.Result != nil || len(tt.messages) == 1 {
 						c := complaint.Read(tt.status, nil, []byte(tt.body), time.Time{})
-						return nil, &negotiate.Refusal{Complaint: &c, Body: raw, Names: wirename.New(req)}, &llm.Error{Kind: c.Kind(), Status: tt.status, Err: errors.New(c.Text())}
+						return nil, &negotiate.Refusal{Complaint: &c, Body: raw, Names: wire.NamesOf(req)}, &llm.Error{Kind: c.Kind(), Status: tt.status, Err: errors.New(c.Text())}
 					}
 				}
 				return &llm.Response{Text: "ok", Stop: llm.StopEnd}, nil, nil

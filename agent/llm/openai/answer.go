@@ -10,9 +10,8 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/textcall"
-	"github.com/zephbot/zephbot/agent/llm/wirename"
+	"github.com/zephbot/zephbot/agent/llm/wire"
 )
 
 // maxUses bounds the tool calls of one answer.
@@ -22,8 +21,8 @@ const maxUses = 128
 type answer struct {
 	provider *Provider
 	think    func(text string) // gets what the server keeps apart as thoughts
-	content  adapter.Joiner
-	thought  adapter.Joiner
+	content  wire.Joiner
+	thought  wire.Joiner
 	thinks   bool // there were thoughts
 	size     int  // bytes of text and arguments
 	full     bool // the limit was exceeded: the answer ends here, as if at a token limit
@@ -41,7 +40,7 @@ type call struct {
 	indexed  bool
 	id, name string
 	args     strings.Builder
-	joiner   adapter.Joiner // of args
+	joiner   wire.Joiner // of args
 	extra    map[string]json.RawMessage
 }
 
@@ -65,12 +64,12 @@ type choice struct {
 	Delta   *delta `json:"delta"`
 	Message *delta `json:"message"` // from a server that does not stream
 	// Text is all that a server says which answers a conversation in the form of the old completions.
-	Text         adapter.Fragment `json:"text"`
-	FinishReason *string          `json:"finish_reason"`
+	Text         wire.Fragment `json:"text"`
+	FinishReason *string       `json:"finish_reason"`
 }
 
 type delta struct {
-	Content   adapter.Fragment  `json:"content"`
+	Content   wire.Fragment     `json:"content"`
 	Refusal   string            `json:"refusal"`
 	ToolCalls []json.RawMessage `json:"tool_calls"`
 	// FunctionCall is what tool_calls replaced; a few servers still send it.
@@ -189,7 +188,7 @@ func (a *answer) choice(c choice, emit func(string)) error {
 
 // room returns the part of a text that still fits.
 func (a *answer) room(text string) string {
-	part, full := adapter.Room(text, a.size)
+	part, full := wire.FitAnswer(text, a.size)
 	a.size, a.full = a.size+len(part), a.full || full
 	return part
 }
@@ -201,7 +200,7 @@ func (a *answer) words(d *delta) (text, thought string) {
 		text, thought = parts(d.Content.Raw)
 	}
 	for _, field := range []json.RawMessage{d.ReasoningContent, d.Reasoning} {
-		var f adapter.Fragment
+		var f wire.Fragment
 		if len(field) > 2 && json.Unmarshal(field, &f) == nil && f.Raw == nil {
 			return text, thought + a.thought.Join(&f)
 		}
@@ -265,8 +264,8 @@ type piece struct {
 	Index    *int   `json:"index"`
 	ID       string `json:"id"`
 	Function struct {
-		Name      string           `json:"name"`
-		Arguments adapter.Fragment `json:"arguments"`
+		Name      string        `json:"name"`
+		Arguments wire.Fragment `json:"arguments"`
 	} `json:"function"`
 }
 
@@ -395,7 +394,7 @@ func (a *answer) end(emit func(string)) {
 func (a *answer) begun() bool { return a.size > 0 || a.thinks || len(a.calls) > 0 }
 
 // response returns the whole answer, without its text.
-func (a *answer) response(origin string, names *wirename.Names) (*llm.Response, error) {
+func (a *answer) response(origin string, names *wire.Names) (*llm.Response, error) {
 	res := &llm.Response{Usage: a.usage, Model: a.model, Uses: a.uses(origin, names)}
 	switch reason, _, _ := strings.Cut(a.finish, ":"); reason { // Gemini: "content_filter: SAFETY"
 	case "content_filter", "refusal", "safety", "sensitive", "recitation", "blocklist", "prohibited_content", "spii", "image_safety", "moderation":
@@ -422,7 +421,7 @@ func (a *answer) response(origin string, names *wirename.Names) (*llm.Response, 
 }
 
 // uses gives the calls their final ids, unique and not empty, and decodes their names.
-func (a *answer) uses(origin string, names *wirename.Names) []llm.ToolUse {
+func (a *answer) uses(origin string, names *wire.Names) []llm.ToolUse {
 	var out []llm.ToolUse
 	taken := map[string]bool{}
 	for _, c := range a.calls {

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/llm/openai"
-	"github.com/zephbot/zephbot/agent/llm/price"
 )
 
 func TestPriceOfCachedTokens(t *testing.T) {
@@ -31,7 +31,7 @@ func TestPriceOfCachedTokens(t *testing.T) {
 			t.Parallel()
 			s := serve(t, reply{body: sse(text("a"), finish("stop"),
 				fmt.Sprintf(`{"choices":[],"usage":{"prompt_tokens":1000,"completion_tokens":0,"prompt_tokens_details":{"cached_tokens":%d}}}`, tt.cached))})
-			p := provider(t, s, func(o *openai.Options) { o.Tariff = price.Fixed(2, tt.price, 2, 8) })
+			p := provider(t, s, func(o *openai.Options) { o.Tariff = cost.FixedTariff(2, tt.price, 2, 8) })
 			res, err := p.Chat(t.Context(), hi(), nil)
 			if err != nil {
 				t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/complaint"
+	"github.com/zephbot/zephbot/agent/llm/wire"
 )
 
 // garbledCode is the code of a failure that frames reports itself: an event that cannot be read.
@@ -49,10 +49,10 @@ func (p *Provider) classify(x *exchange, err error) error {
 	case !x.sent:
 		e.Kind, e.Err = llm.Invalid, fmt.Errorf("request was not sent: %s", p.o.Key.Clean(err.Error()))
 		return e
-	case errors.Is(err, adapter.ErrWebPage):
+	case errors.Is(err, wire.ErrWebPage):
 		return p.elsewhere(x, &complaint.Complaint{Page: true})
-	case errors.Is(err, adapter.ErrTooBig):
-		e.Kind, e.Err = llm.Oversize, adapter.ErrTooBig
+	case errors.Is(err, wire.ErrTooBig):
+		e.Kind, e.Err = llm.Oversize, wire.ErrTooBig
 		return e
 	case errors.As(err, &netErr) && netErr.Timeout():
 		e.Kind = llm.Timeout

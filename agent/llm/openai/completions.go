@@ -11,10 +11,9 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/media"
-	"github.com/zephbot/zephbot/agent/llm/toolbox"
+	"github.com/zephbot/zephbot/agent/llm/wire"
 )
 
 // chatMark is in every event of a stream of chat completions.
@@ -101,7 +100,7 @@ func (w *completions) chat(
 		err = x.hear(res)
 	}
 	if err == nil {
-		err = adapter.FilledWindow(req, res, cmp.Or(req.MaxTokens, w.provider.o.MaxTokens))
+		err = wire.FilledWindow(req, res, cmp.Or(req.MaxTokens, w.provider.o.MaxTokens))
 	}
 	if err == nil && keepsReasoning(form, req, res) {
 		named := form.Reasoning == dialect.ReasoningRequired || form.Reasoning == dialect.ReasoningKept
@@ -143,12 +142,12 @@ type function struct {
 }
 
 // chatTools writes tools in the vendor's form.
-func chatTools(list []toolbox.Tool) ([]byte, error) { return writeChatTools(list, nil) }
+func chatTools(list []wire.Tool) ([]byte, error) { return writeChatTools(list, nil) }
 
 // notStrict does so for a server that would take "strict": true for granted.
-func notStrict(list []toolbox.Tool) ([]byte, error) { return writeChatTools(list, new(bool)) }
+func notStrict(list []wire.Tool) ([]byte, error) { return writeChatTools(list, new(bool)) }
 
-func writeChatTools(list []toolbox.Tool, strict *bool) ([]byte, error) {
+func writeChatTools(list []wire.Tool, strict *bool) ([]byte, error) {
 	out := make([]chatTool, len(list))
 	for i, t := range list {
 		out[i] = chatTool{function{t.Name, t.Description, strict, t.Schema}, goopenai.ToolTypeFunction}

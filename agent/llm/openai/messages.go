@@ -13,7 +13,7 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/history"
 	"github.com/zephbot/zephbot/agent/llm/media"
-	"github.com/zephbot/zephbot/agent/llm/wirename"
+	"github.com/zephbot/zephbot/agent/llm/wire"
 )
 
 // chatMessage is a message of chat completions. The SDK's lacks fields of other vendors.
@@ -53,7 +53,7 @@ func (w *completions) form(d *dialect.Dialect, contents *media.Contents) *histor
 }
 
 // messages encodes a conversation that has the form of the rules.
-func (w *completions) messages(rules *history.Rules, req *llm.Request, names *wirename.Names, contents *media.Contents) ([]byte, error) {
+func (w *completions) messages(rules *history.Rules, req *llm.Request, names *wire.Names, contents *media.Contents) ([]byte, error) {
 	list := make([]chatMessage, 0, len(req.Messages)+1)
 	if req.System != "" {
 		list = append(list, chatMessage{Role: goopenai.ChatMessageRoleSystem, Content: req.System})
@@ -112,7 +112,7 @@ func spokenParts(m *llm.Message, contents *media.Contents) any {
 }
 
 // calls returns the calls of a message, with the fields that this host gave with them.
-func (w *completions) calls(m *llm.Message, names *wirename.Names) (any, error) {
+func (w *completions) calls(m *llm.Message, names *wire.Names) (any, error) {
 	list := make([]chatCall, len(m.Uses))
 	var more []map[string]json.RawMessage // by call; nil = no call has any
 	for k := range m.Uses {

@@ -4,19 +4,19 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/dialect"
+	"github.com/zephbot/zephbot/agent/llm/wire"
 )
 
 // Models returns the names of the models that the server offers (GET /models), sorted. Not every compatible server has
 // such a list. It costs nothing.
 func (p *Provider) Models(ctx context.Context) ([]string, error) {
-	return adapter.Models(ctx, p.client, p.o.BaseURL+"/models", p.authorized(), p.o.Key)
+	return wire.ListModels(ctx, p.client, p.o.BaseURL+"/models", p.authorized(), p.o.Key)
 }
 
 // Sizes asks the server how long the window and the answers of its model are. It costs nothing.
 func (p *Provider) Sizes(ctx context.Context) dialect.Sizes {
-	return adapter.Sizes(ctx, p.client, p.o.BaseURL, p.o.Dialect.Listings(), p.o.Model, p.authorized, p.o.Key)
+	return wire.AskSizes(ctx, p.client, p.o.BaseURL, p.o.Dialect.Listings(), p.o.Model, p.authorized, p.o.Key)
 }
 
 // authorized returns the header of a request that is not sent through the SDK.

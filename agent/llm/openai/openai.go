@@ -22,13 +22,12 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/adapter"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/media"
 	"github.com/zephbot/zephbot/agent/llm/negotiate"
-	"github.com/zephbot/zephbot/agent/llm/price"
 	"github.com/zephbot/zephbot/agent/llm/textcall"
-	"github.com/zephbot/zephbot/agent/llm/wirename"
+	"github.com/zephbot/zephbot/agent/llm/wire"
 )
 
 // DefaultBaseURL is the address of the vendor itself.
@@ -42,7 +41,7 @@ const (
 )
 
 // Key is an API key.
-type Key = adapter.Key
+type Key = wire.Key
 
 // Options configure a Provider. Name is required, and Model or EmbeddingModel.
 type Options struct {
@@ -58,7 +57,7 @@ type Options struct {
 	// Idle is how long the server may be silent, before the first piece of an answer and between any two. 0 = limited
 	// only by the caller's context.
 	Idle   time.Duration
-	Tariff price.Tariff // of Model; the zero value = it costs nothing
+	Tariff cost.Tariff // of Model; the zero value = it costs nothing
 	// Wire is the API for conversations: WireAuto (or ""), WireChat or WireResponses.
 	Wire string
 	// Dialect is what the server accepts, before anything is learnt of it; the zero value = an unknown server, which gets
@@ -91,9 +90,9 @@ type Provider struct {
 	forms     *negotiate.Negotiator
 }
 
-// wire is one of a vendor's APIs for conversations. emit gets the text as it arrives. Errors can be of any kind:
+// protocol is one of a vendor's APIs for conversations. emit gets the text as it arrives. Errors can be of any kind:
 // Provider classifies them.
-type wire interface {
+type protocol interface {
 	chat(
 		ctx context.Context, x *exchange, req *llm.Request, contents *media.Contents, emit func(string),
 	) (*llm.Response, error)
@@ -117,7 +116,7 @@ func New(o Options) (*Provider, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	p := &Provider{o: o, client: addressed(adapter.Client(o.HTTPClient), &o.Dialect, o.Key, version)}
+	p := &Provider{o: o, client: addressed(wire.NewClient(o.HTTPClient), &o.Dialect, o.Key, version)}
 	p.chat, p.responses = &completions{provider: p, origin: host}, &responses{provider: p, origin: host}
 	if o.Wire == WireChat || o.Wire == WireResponses {
 		p.o.Dialect.Wire = o.Wire
@@ -158,7 +157,7 @@ func (p *Provider) Accepts() llm.Accepts {
 func (p *Provider) Learnt() *dialect.Learnt { return p.forms.Learnt() }
 
 // wireOf returns the API for requests in a form.
-func (p *Provider) wireOf(form *negotiate.Form) wire {
+func (p *Provider) wireOf(form *negotiate.Form) protocol {
 	if form.Dialect.Wire == WireResponses {
 		return p.responses
 	}
@@ -298,7 +297,7 @@ func (p *Provider) hear(res *llm.Response, x *exchange, said *textcall.Result) e
 }
 
 // textUses gives calls that were written as text the form of others.
-func (p *Provider) textUses(calls []textcall.Call, names *wirename.Names) []llm.ToolUse {
+func (p *Provider) textUses(calls []textcall.Call, names *wire.Names) []llm.ToolUse {
 	var out []llm.ToolUse
 	taken := map[string]bool{}
 	for _, c := range calls {

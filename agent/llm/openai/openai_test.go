@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/llm/openai"
-	"github.com/zephbot/zephbot/agent/llm/price"
 )
 
 const key = "sk-very-secret"
@@ -228,7 +228,7 @@ func TestUsageAndCost(t *testing.T) {
 	t.Parallel()
 	s := serve(t, reply{body: sse(text("a"), finish("stop"),
 		`{"model":"m-2026","choices":[],"usage":{"prompt_tokens":1000,"completion_tokens":500,"prompt_tokens_details":{"cached_tokens":800}}}`, done)})
-	p := provider(t, s, func(o *openai.Options) { o.Tariff = price.Fixed(2, 2, 2, 8) })
+	p := provider(t, s, func(o *openai.Options) { o.Tariff = cost.FixedTariff(2, 2, 2, 8) })
 	res, err := p.Chat(t.Context(), hi(), nil)
 	if err != nil {
 		t.Fatal(err)

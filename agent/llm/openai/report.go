@@ -9,9 +9,8 @@ import (
 	"strings"
 
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/textcall"
-	"github.com/zephbot/zephbot/agent/llm/wirename"
+	"github.com/zephbot/zephbot/agent/llm/wire"
 )
 
 // maxItems bounds the output items of one answer.
@@ -35,7 +34,7 @@ type report struct {
 	items    []*item
 	refused  bool
 
-	thought adapter.Joiner
+	thought wire.Joiner
 
 	status, reason string // of the response; status "" = not finished
 	usage          llm.Usage
@@ -52,7 +51,7 @@ type item struct {
 	callID, name string
 	args         string
 	pieces       strings.Builder // arguments as they arrive; args, if set, is the whole
-	joiner       adapter.Joiner  // of text or arguments in pieces
+	joiner       wire.Joiner     // of text or arguments in pieces
 	raw          json.RawMessage // for reasoning
 	phase        string
 }
@@ -72,14 +71,14 @@ type responseEvent struct {
 }
 
 type itemEvent struct {
-	ItemID    string           `json:"item_id"`
-	Index     *int             `json:"output_index"`
-	Part      int              `json:"content_index"`
-	Delta     adapter.Fragment `json:"delta"`
-	Text      string           `json:"text"`
-	Refusal   string           `json:"refusal"`
-	Arguments json.RawMessage  `json:"arguments"`
-	Item      json.RawMessage  `json:"item"`
+	ItemID    string          `json:"item_id"`
+	Index     *int            `json:"output_index"`
+	Part      int             `json:"content_index"`
+	Delta     wire.Fragment   `json:"delta"`
+	Text      string          `json:"text"`
+	Refusal   string          `json:"refusal"`
+	Arguments json.RawMessage `json:"arguments"`
+	Item      json.RawMessage `json:"item"`
 }
 
 // outputItem is an item as the server encodes it.
@@ -213,7 +212,7 @@ func (r *report) say(i *item, part int, text string, whole bool) {
 
 // room returns the part of a text that still fits. Beyond the limit, the answer ends as if at a token limit.
 func (r *report) room(text string) string {
-	part, full := adapter.Room(text, r.size)
+	part, full := wire.FitAnswer(text, r.size)
 	r.size += len(part)
 	if full {
 		r.status, r.reason = "incomplete", "max_output_tokens"
@@ -339,7 +338,7 @@ func (r *report) finishWithout() bool {
 }
 
 // response returns the whole answer, without its text.
-func (r *report) response(w *responses, names *wirename.Names) (*llm.Response, error) {
+func (r *report) response(w *responses, names *wire.Names) (*llm.Response, error) {
 	r.think(r.thought.Rest())
 	for _, i := range r.items {
 		if i.kind == messageItem {
@@ -371,7 +370,7 @@ func (r *report) response(w *responses, names *wirename.Names) (*llm.Response, e
 // uses converts the calls to tool uses with the reasoning that led to them; of an answer without calls, it returns what
 // precedes its text. A call that was cut off before its arguments began is dropped: without arguments it would be a
 // different call.
-func (r *report) uses(w *responses, names *wirename.Names) ([]llm.ToolUse, lead, error) {
+func (r *report) uses(w *responses, names *wire.Names) ([]llm.ToolUse, lead, error) {
 	var out []llm.ToolUse
 	var from origins
 	taken := map[string]bool{}

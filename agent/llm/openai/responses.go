@@ -14,12 +14,10 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/complaint"
 	"github.com/zephbot/zephbot/agent/llm/history"
 	"github.com/zephbot/zephbot/agent/llm/media"
-	"github.com/zephbot/zephbot/agent/llm/toolbox"
-	"github.com/zephbot/zephbot/agent/llm/wirename"
+	"github.com/zephbot/zephbot/agent/llm/wire"
 )
 
 const (
@@ -104,14 +102,14 @@ func (w *responses) once(
 		err = x.hear(res)
 	}
 	if err == nil {
-		err = adapter.FilledWindow(req, res, cmp.Or(req.MaxTokens, w.provider.o.MaxTokens))
+		err = wire.FilledWindow(req, res, cmp.Or(req.MaxTokens, w.provider.o.MaxTokens))
 	}
 	return res, err
 }
 
 // request converts the conversation to the vendor's form.
 func (w *responses) request(
-	req *llm.Request, names *wirename.Names, contents *media.Contents, reasoning bool, tools []goopenai.Tool,
+	req *llm.Request, names *wire.Names, contents *media.Contents, reasoning bool, tools []goopenai.Tool,
 ) goopenai.CreateResponseRequest {
 	store := false
 	out := goopenai.CreateResponseRequest{
@@ -139,7 +137,7 @@ type responseTool struct {
 
 // responseTools writes tools in the vendor's form. The default of strict is true here, and the vendor would rewrite or
 // refuse schemas.
-func responseTools(list []toolbox.Tool) ([]byte, error) {
+func responseTools(list []wire.Tool) ([]byte, error) {
 	out := make([]responseTool, len(list))
 	for i, t := range list {
 		out[i] = responseTool{Name: t.Name, Description: t.Description, Parameters: t.Schema, Type: goopenai.ToolTypeFunction}
@@ -165,7 +163,7 @@ type functionCall struct {
 }
 
 // input converts the messages to items.
-func (w *responses) input(req *llm.Request, names *wirename.Names, contents *media.Contents, reasoning bool) []any {
+func (w *responses) input(req *llm.Request, names *wire.Names, contents *media.Contents, reasoning bool) []any {
 	items := []any{}
 	for i := range req.Messages {
 		m := &req.Messages[i]
@@ -221,7 +219,7 @@ func speech(role llm.Role, content any, phase string) any {
 
 // uses converts an assistant message with calls, in the order in which the vendor sent it: reasoning, text, reasoning,
 // call.
-func (w *responses) uses(items []any, m *llm.Message, names *wirename.Names, reasoning bool) []any {
+func (w *responses) uses(items []any, m *llm.Message, names *wire.Names, reasoning bool) []any {
 	for i, u := range m.Uses {
 		from := w.from(u.Extra)
 		if !reasoning {

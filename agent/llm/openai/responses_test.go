@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/llm/openai"
-	"github.com/zephbot/zephbot/agent/llm/price"
 )
 
 // named encodes events as OpenAI does, with the type also as the event's name.
@@ -269,7 +269,7 @@ func TestResponseUsageAndCost(t *testing.T) {
 	t.Parallel()
 	body := sse(created, said(0, "a"), `{"type":"response.completed","response":{"status":"completed","model":"m-2","usage":{"input_tokens":1000,"input_tokens_details":{"cached_tokens":800},"output_tokens":500}}}`)
 	p := provider(t, serve(t, reply{body: body}), func(o *openai.Options) {
-		o.Wire, o.Tariff = openai.WireResponses, price.Fixed(2, 0.5, 2, 8)
+		o.Wire, o.Tariff = openai.WireResponses, cost.FixedTariff(2, 0.5, 2, 8)
 	})
 	res, err := p.Chat(t.Context(), hi(), nil)
 	if err != nil {

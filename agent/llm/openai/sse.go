@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/complaint"
+	"github.com/zephbot/zephbot/agent/llm/wire"
 )
 
 // frames rewrites a server's stream into a form that the SDK's reader cannot misread: one line `data: {"frame":…}` or
@@ -113,7 +113,7 @@ func (f *frames) open() error {
 			continue
 		}
 		if c == '<' {
-			return adapter.ErrWebPage
+			return wire.ErrWebPage
 		}
 		f.opened, f.json = true, c == '{' || c == '['
 		return f.in.UnreadByte() //nolint:wrapcheck // follows ReadByte, cannot fail
@@ -122,10 +122,10 @@ func (f *frames) open() error {
 
 // whole reads JSON values until the end.
 func (f *frames) whole() error {
-	dec := json.NewDecoder(adapter.Cap(struct {
+	dec := json.NewDecoder(wire.LimitBody(struct {
 		io.Reader
 		io.Closer
-	}{f.in, f.body}, adapter.MaxEvent))
+	}{f.in, f.body}, wire.MaxEvent))
 	for {
 		var value json.RawMessage
 		err := dec.Decode(&value)
@@ -160,8 +160,8 @@ func (f *frames) line() ([]byte, error) {
 		case skip:
 		case c == '\n' || c == '\r':
 			return line, nil
-		case len(line)+len(f.data) >= adapter.MaxEvent:
-			return nil, adapter.ErrTooBig
+		case len(line)+len(f.data) >= wire.MaxEvent:
+			return nil, wire.ErrTooBig
 		default:
 			line = append(line, c)
 		}
@@ -214,7 +214,7 @@ func (f *frames) dispatch() {
 
 func (f *frames) frame(data []byte) {
 	if !json.Valid(data) {
-		if adapter.Damaged(data) {
+		if wire.DamagedEvent(data) {
 			f.failure([]byte(`{"message":"an event of the stream is not JSON","code":"` + garbledCode + `"}`))
 			return
 		}
@@ -230,7 +230,7 @@ func (f *frames) frame(data []byte) {
 		Error json.RawMessage `json:"error"`
 	}
 	// Most events do not contain the word and are not parsed twice.
-	if mayName(data, "error") && json.Unmarshal(data, &head) == nil && adapter.Reports(head.Error) {
+	if mayName(data, "error") && json.Unmarshal(data, &head) == nil && wire.ReportsFailure(head.Error) {
 		if f.json && !f.heard {
 			if _, known := complaint.Stray(nil, data, time.Time{}); !known { // who speaks is not known to be a model server
 				f.stray(data, true)

@@ -13,8 +13,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/llm"
 	"github.com/zephbot/zephbot/agent/llm/dialect"
-	"github.com/zephbot/zephbot/agent/llm/toolbox"
-	"github.com/zephbot/zephbot/agent/llm/wirename"
+	"github.com/zephbot/zephbot/agent/llm/wire"
 )
 
 // catcher records the body of a request and refuses it.
@@ -57,7 +56,7 @@ func requests() []*llm.Request {
 		{Messages: []llm.Message{{Role: llm.User}, {Role: llm.Assistant, Text: "<b> & \u2028"}, {Role: llm.User, Text: "x", Parts: []llm.Part{{Name: "a.png"}}}}, System: "s"},
 		{Messages: say("other order"), Tools: []llm.Tool{plain[1], plain[0]}},
 		{Messages: say("fewer"), Tools: plain[:1]},
-		{Messages: say("long"), Tools: []llm.Tool{tool("bash", strings.Repeat("x", toolbox.MaxList), `{}`)}},
+		{Messages: say("long"), Tools: []llm.Tool{tool("bash", strings.Repeat("x", wire.MaxToolList), `{}`)}},
 	}
 }
 
@@ -65,7 +64,7 @@ func requests() []*llm.Request {
 func sdkTools(tb testing.TB, req *llm.Request, responses bool) []goopenai.Tool {
 	tb.Helper()
 	var out []goopenai.Tool
-	_, err := new(toolbox.Box).Of(req, &dialect.Schema{}, func(list []toolbox.Tool) ([]byte, error) {
+	_, err := new(wire.ToolCache).Of(req, &dialect.Schema{}, func(list []wire.Tool) ([]byte, error) {
 		for _, t := range list {
 			tool := goopenai.Tool{Type: goopenai.ToolTypeFunction}
 			if responses {
@@ -101,7 +100,7 @@ func TestToolsAreWrittenAsBefore(t *testing.T) {
 			copy(list[1].Tools[0].Schema, `{"type": "object",  "properties":{"b":`)
 		}
 		for i, req := range list {
-			names := wirename.New(req)
+			names := wire.NamesOf(req)
 			body := chat.request(req, sdkTools(t, req, false))
 			body.Stream = true
 			want, err := json.Marshal(body)
@@ -127,7 +126,7 @@ func TestToolsAreWrittenAsBefore(t *testing.T) {
 			}
 		}
 	}
-	if n := p.forms.Form().Boxes[0].Len(); n == 0 || n > toolbox.MaxLists {
+	if n := p.forms.Form().Boxes[0].Len(); n == 0 || n > wire.MaxToolLists {
 		t.Errorf("%d lists are remembered", n)
 	}
 }

@@ -9,11 +9,10 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/complaint"
 	"github.com/zephbot/zephbot/agent/llm/media"
 	"github.com/zephbot/zephbot/agent/llm/negotiate"
-	"github.com/zephbot/zephbot/agent/llm/wirename"
+	"github.com/zephbot/zephbot/agent/llm/wire"
 )
 
 var errRefused = errors.New("server refused the request")
@@ -27,7 +26,7 @@ type exchange struct {
 	tools    []byte // likewise
 	contents *media.Contents
 	form     *negotiate.Form // of a conversation
-	names    *wirename.Names // of the tools
+	names    *wire.Names     // of the tools
 	stream   bool
 	limit    int64 // of the body of an answer
 
@@ -51,7 +50,7 @@ type exchange struct {
 }
 
 func (p *Provider) exchange() *exchange {
-	return &exchange{client: p.client, limit: adapter.MaxBody, listen: func() {}, pause: func() {}}
+	return &exchange{client: p.client, limit: wire.MaxBody, listen: func() {}, pause: func() {}}
 }
 
 // again prepares the exchange for the same conversation in another form. Only for a request that was rejected before it
@@ -102,7 +101,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		_ = resp.Body.Close()
 		return nil, errRefused
 	}
-	limited := adapter.Cap(resp.Body, x.limit)
+	limited := wire.LimitBody(resp.Body, x.limit)
 	resp.Body = limited
 	if x.stream {
 		x.frames = newFrames(limited, x.mark)

@@ -32,7 +32,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 )
 
 // Attempt is one call of one provider, for metrics.
@@ -260,7 +260,7 @@ func (c *call) chat(ctx context.Context, req *llm.Request) (*llm.Response, error
 		if i > 0 && now.After(c.end) {
 			break
 		}
-		if i > 0 && r.o.Unpriced[c.asked] != "" && pay.LimitsUSD(ctx) {
+		if i > 0 && r.o.Unpriced[c.asked] != "" && cost.LimitsUSD(ctx) {
 			r.o.Log.Debug().Str("provider", c.asked).Msg("fallback is not asked: its price is not known, and USD are limited")
 			continue
 		}

@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/llm/llmtest"
-	"github.com/zephbot/zephbot/agent/llm/pay"
 )
 
 // thrifty is a payer whose USD are limited.
-type thrifty struct{ pay.Unlimited }
+type thrifty struct{ cost.Unlimited }
 
 func (thrifty) LimitsUSD() bool { return true }
 
@@ -19,16 +19,16 @@ func (thrifty) LimitsUSD() bool { return true }
 func TestUnpriced(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		payer pay.Payer
+		payer cost.Payer
 		asked []string
 	}{
 		"limited":  {thrifty{}, []string{"main unauthorized", "third ok"}},
-		"no limit": {pay.Unlimited{}, []string{"main unauthorized", "own ok"}},
+		"no limit": {cost.Unlimited{}, []string{"main unauthorized", "own ok"}},
 	} {
 		b := newBench()
 		b.options.Unpriced = map[string]string{"own": "our-model"}
 		r := b.router(t, llmtest.Named("main", fail(llm.Unauthorized, 0)), llmtest.Named("own", say("a")), llmtest.Named("third", say("b")))
-		if _, err := r.Chat(pay.With(t.Context(), tt.payer), &llm.Request{}, nil); err != nil {
+		if _, err := r.Chat(cost.WithPayer(t.Context(), tt.payer), &llm.Request{}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(b.attempts, tt.asked) {

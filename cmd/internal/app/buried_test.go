@@ -17,7 +17,7 @@ func TestABuriedServiceEnds(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Shared(t)
 	name := cluster.Database(t, "")
-	w := wire(t, "", fmt.Sprintf("[database]\nurl = %q\n", cluster.URL(name)), spoken("Hello."))
+	w := newWired(t, "", fmt.Sprintf("[database]\nurl = %q\n", cluster.URL(name)), spoken("Hello."))
 	w.say("hi")
 	w.await("Hello.")
 	if err := cluster.Exec(t.Context(), name, `DELETE FROM process`); err != nil {

@@ -14,7 +14,7 @@ func TestModelChosen(t *testing.T) {
 	server := httptest.NewServer(big)
 	defer server.Close()
 	extra := fmt.Sprintf("[[llm.providers]]\nname = \"large\"\nmodel = \"gpt-big\"\nwire = \"chat\"\nbase_url = %q\n[llm]\nchoices = [\"large\"]\n", server.URL+"/v1")
-	w := wire(t, "", extra, spoken("small one"), spoken("small two"))
+	w := newWired(t, "", extra, spoken("small one"), spoken("small two"))
 	w.say("first")
 	w.await("small one")
 	w.say("/model")

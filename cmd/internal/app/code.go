@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/zephbot/zephbot/agent/passages"
+	"github.com/zephbot/zephbot/agent/recall"
 	"github.com/zephbot/zephbot/persistence/sql"
 	"github.com/zephbot/zephbot/tools"
 	"github.com/zephbot/zephbot/tools/code"
@@ -28,7 +28,7 @@ type indexing struct {
 	watcher *watch.Watcher // nil = nothing is watched
 	first   []string       // roots that are read at the start
 
-	passages *passages.Code // found by meaning; nil = nothing computes embeddings
+	passages *recall.Code // found by meaning; nil = nothing computes embeddings
 }
 
 // openCode builds the code index, and registers the tool that searches it. Without index.enabled it is in memory only,

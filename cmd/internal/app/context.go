@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/agent"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/llm/dialect"
-	"github.com/zephbot/zephbot/agent/llm/price"
 	"github.com/zephbot/zephbot/agent/llm/route"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/agent/summary"
@@ -31,7 +31,7 @@ func windows(cfg *config.Config) map[string]int {
 		p := &cfg.LLM.Providers[i]
 		window := p.ContextTokens
 		if window == 0 && p.Type != "offline" {
-			window = price.SizesOf(address(*p), p.Model).Window
+			window = cost.SizesOf(address(*p), p.Model).Window
 		}
 		if window > 0 {
 			sizes[p.Name] = usable(window, longestAnswer(p))

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/bot/turn"
@@ -70,7 +70,7 @@ func TestMemoriesByMeaning(t *testing.T) {
 					save = tool
 				}
 			}
-			ctx := pay.With(t.Context(), pay.Unlimited{})
+			ctx := cost.WithPayer(t.Context(), cost.Unlimited{})
 			for id, text := range map[string]string{"1": "Ann likes espresso.", "2": "The build runs on Fridays."} {
 				args, err := json.Marshal(map[string]string{"content": text})
 				if err != nil {

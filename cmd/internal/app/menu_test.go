@@ -11,7 +11,7 @@ import (
 // TestMenusOfRoles: the service sets a menu for each role and language, with the commands that the role may use there.
 func TestMenusOfRoles(t *testing.T) {
 	t.Parallel()
-	w := wire(t, "", "") // its admin is 1001
+	w := newWired(t, "", "") // its admin is 1001
 	offers := func(scope, command string) bool {
 		for _, c := range w.fake.Commands()[scope] {
 			if c.Command == command {
@@ -45,7 +45,7 @@ func TestMenusOfRoles(t *testing.T) {
 // TestMenusInEveryLanguage: the menu of a language is described in it.
 func TestMenusInEveryLanguage(t *testing.T) {
 	t.Parallel()
-	w := wire(t, "", "")
+	w := newWired(t, "", "")
 	for language, want := range map[string]string{"": "what you can do here", "/de": "was du hier tun kannst", "/es": "qué puedes hacer aquí", "/ru": "что вы можете здесь делать"} {
 		if err := w.fake.WaitFor(t.Context(), func() bool {
 			for _, c := range w.fake.Commands()["all_group_chats"+language] {

@@ -17,8 +17,8 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/negotiate"
 	"github.com/zephbot/zephbot/agent/llm/offline"
 	"github.com/zephbot/zephbot/agent/llm/openai"
-	"github.com/zephbot/zephbot/agent/llm/pace"
-	"github.com/zephbot/zephbot/agent/llm/price"
+
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/llm/route"
 	"github.com/zephbot/zephbot/agent/prompt"
 	"github.com/zephbot/zephbot/agent/spend"
@@ -100,7 +100,7 @@ func (c *Core) newModel(p config.Provider) (llm.Provider, error) {
 // paced limits the requests to a provider to what it allows, across all callers.
 func (c *Core) paced(provider llm.Provider, p config.Provider) llm.Provider {
 	log := c.log.With().Str("component", "model").Str("provider", p.Name).Logger()
-	return withTools(pace.New(provider, pace.Options{Most: c.cfg.Agent.Concurrency, Now: c.now, Observe: func(limit int, wait time.Duration) {
+	return withTools(route.NewPacer(provider, route.PacerOptions{Most: c.cfg.Agent.Concurrency, Now: c.now, Observe: func(limit int, wait time.Duration) {
 		log.Warn().Int("at_once", limit).Dur("wait", wait).Msg("the provider says that it is asked too often; fewer requests at once")
 	}}), p)
 }
@@ -180,7 +180,7 @@ func (c *Core) poolOptions() keypool.Options {
 
 // longestAnswer is llm.providers[].max_tokens, or what the model can write where that is known to be less.
 func longestAnswer(p *config.Provider) int {
-	if most := price.SizesOf(address(*p), p.Model).Output; most > 0 && most < p.MaxTokens {
+	if most := cost.SizesOf(address(*p), p.Model).Output; most > 0 && most < p.MaxTokens {
 		return most
 	}
 	return p.MaxTokens

@@ -19,7 +19,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/wirename"
+	"github.com/zephbot/zephbot/agent/llm/wire"
 	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 	"github.com/zephbot/zephbot/cmd/internal/tracing"
@@ -118,7 +118,7 @@ trust_level = "trusted"
 headers = { X-Api-Key = %q }
 `, "Be kind. "+s["prompt of the operator"], collector.URL, c["header of the collector"], c["password of Redis"], c["key of the web search"],
 		server.URL+"/mcp", c["header of the MCP server"], c["variable of an MCP server"])
-	echo := wirename.New(&llm.Request{Tools: []llm.Tool{{Name: "kind:echo"}}}).Encode("kind:echo")
+	echo := wire.NamesOf(&llm.Request{Tools: []llm.Tool{{Name: "kind:echo"}}}).Encode("kind:echo")
 	o.wired = wireTo(t, zerolog.New(o.log).Level(zerolog.TraceLevel), time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC),
 		fmt.Sprintf("api_key = %q", c["key of the provider"]), extra,
 		called("a", "bash", `{"command":"printf canary-%s output-8802; # `+s["argument of a tool"]+`"}`),

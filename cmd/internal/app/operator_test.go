@@ -18,7 +18,7 @@ import (
 func TestOperatorPage(t *testing.T) {
 	t.Parallel()
 	const key = "sk-planted-7d1c0a55e2f94b38"
-	w := wire(t, "api_key = \""+key+"\"\n", "[metrics]\nlisten = \"127.0.0.1:0\"\n", spoken("The key is "+key+", and the weather is fine."))
+	w := newWired(t, "api_key = \""+key+"\"\n", "[metrics]\nlisten = \"127.0.0.1:0\"\n", spoken("The key is "+key+", and the weather is fine."))
 	base := "http://" + <-w.opened
 	w.say("what is the weather?")
 	w.await("the weather is fine")

@@ -13,7 +13,7 @@ import (
 
 	"github.com/zephbot/zephbot/agent/catalog"
 	"github.com/zephbot/zephbot/agent/llm"
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/bot/choice"
 	"github.com/zephbot/zephbot/bot/learnt"
 	"github.com/zephbot/zephbot/bot/memory"
@@ -86,7 +86,7 @@ type thinking struct {
 	choices  *choice.Choices         // made by people
 	unlisted *unlisted
 	// payer pays for what is asked for a turn by its id, while the turn is under way; set before anything runs
-	payer func(turn string) pay.Payer
+	payer func(turn string) cost.Payer
 }
 
 // shaping is what tools are offered and how their results are processed.

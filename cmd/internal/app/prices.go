@@ -13,8 +13,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/llm/dialect"
-	"github.com/zephbot/zephbot/agent/llm/price"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/quota"
@@ -26,9 +26,9 @@ import (
 
 // tariffOf returns what a provider's tokens cost; known is false when neither the configuration nor the tables say it, and
 // what is known of it is returned then.
-func tariffOf(p *config.Provider) (t price.Tariff, known bool) {
-	if t, known = price.Of(address(*p), p.Model); costsNothing(p) {
-		t, known = price.Tariff{}, true
+func tariffOf(p *config.Provider) (t cost.Tariff, known bool) {
+	if t, known = cost.TariffOf(address(*p), p.Model); costsNothing(p) {
+		t, known = cost.Tariff{}, true
 	}
 	if p.InputUSDPerMTok == nil && p.OutputUSDPerMTok == nil && p.CachedInputUSDPerMTok == nil {
 		return t, known
@@ -47,7 +47,7 @@ func tariffOf(p *config.Provider) (t price.Tariff, known bool) {
 	if p.CachedInputUSDPerMTok != nil {
 		cached = *p.CachedInputUSDPerMTok
 	}
-	return price.Fixed(input, cached, written, output), known || (p.InputUSDPerMTok != nil && p.OutputUSDPerMTok != nil)
+	return cost.FixedTariff(input, cached, written, output), known || (p.InputUSDPerMTok != nil && p.OutputUSDPerMTok != nil)
 }
 
 // costsNothing reports whether a provider runs on machines of the operator, who pays for no tokens.
@@ -60,7 +60,7 @@ func (c *Core) minuteOf(p *config.Provider) spend.Cost {
 	if p.TranscriptionUSDPerMinute != nil {
 		return spend.Cost{USD: *p.TranscriptionUSDPerMinute}
 	}
-	return otherCost(p, p.TranscriptionModel, c.now(), price.OfTranscription)
+	return otherCost(p, p.TranscriptionModel, c.now(), cost.TranscriptionPrice)
 }
 
 // embeddingOf returns what a million tokens of texts cost that a provider embeds.
@@ -68,7 +68,7 @@ func (c *Core) embeddingOf(p *config.Provider) spend.Cost {
 	if p.EmbeddingUSDPerMTok != nil {
 		return spend.Cost{USD: *p.EmbeddingUSDPerMTok}
 	}
-	return otherCost(p, p.EmbeddingModel, c.now(), price.OfEmbedding)
+	return otherCost(p, p.EmbeddingModel, c.now(), cost.EmbeddingPrice)
 }
 
 func otherCost(p *config.Provider, model string, now time.Time, of func(base, model string, now time.Time) (float64, bool)) spend.Cost {
@@ -94,13 +94,13 @@ func limitsMoney(cfg *config.Config) bool {
 
 // priceList is what the models of the configuration cost.
 type priceList struct {
-	tariffs  map[string]price.Tariff // those that are known, by the names of their providers
-	unpriced map[string]string       // the same of the models whose price nobody knows
+	tariffs  map[string]cost.Tariff // those that are known, by the names of their providers
+	unpriced map[string]string      // the same of the models whose price nobody knows
 }
 
 // pricesOf reads the tables for all providers.
 func pricesOf(cfg *config.Config) *priceList {
-	list := &priceList{tariffs: map[string]price.Tariff{}, unpriced: map[string]string{}}
+	list := &priceList{tariffs: map[string]cost.Tariff{}, unpriced: map[string]string{}}
 	for i := range cfg.LLM.Providers {
 		p := &cfg.LLM.Providers[i]
 		if t, known := tariffOf(p); known {
@@ -114,7 +114,7 @@ func pricesOf(cfg *config.Config) *priceList {
 
 // missingPrice says what happens without the price of a model, after the key that would set it.
 func missingPrice(model, consequence string) string {
-	return fmt.Sprintf("is not set, and nobody knows the price of %s (%s): %s", model, price.AsOf(), consequence)
+	return fmt.Sprintf("is not set, and nobody knows the price of %s (%s): %s", model, cost.PricesAsOf(), consequence)
 }
 
 // mostCost is the most that tokens cost, whichever provider answers of those whose price is known: people choose among
@@ -158,7 +158,7 @@ func (c *Core) mostOf(asked llm.Usage) (output int, usd float64) {
 // mostWritten is how many tokens a model can write where nothing limits its answer: its longest answer, or else what is
 // left of its window, as far as either is known; 0 = nobody knows.
 func (c *Core) mostWritten(p *config.Provider, input int) int {
-	sizes, listed := price.SizesOf(address(*p), p.Model), c.unlisted.listed(p.Name)
+	sizes, listed := cost.SizesOf(address(*p), p.Model), c.unlisted.listed(p.Name)
 	window := cmp.Or(c.learntWindow(p.Name), p.ContextTokens, listed.Window, sizes.Window)
 	return cmp.Or(listed.Output, sizes.Output, max(window-input, 0))
 }
@@ -302,7 +302,7 @@ func (c *Core) setLimits(list []quota.SetLimit) []string {
 	if limited && !limitsMoney(c.cfg) { // those of the configuration are found by Check
 		for _, provider := range sortedKeys(c.prices().unpriced) {
 			found = append(found, fmt.Sprintf("nobody knows the price of %s (%s), so whoever has a limit of USD is refused turns that it would answer; set input_usd_per_mtok and output_usd_per_mtok of %s, also to 0",
-				c.prices().unpriced[provider], price.AsOf(), provider))
+				c.prices().unpriced[provider], cost.PricesAsOf(), provider))
 		}
 	}
 	return found

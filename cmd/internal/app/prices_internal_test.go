@@ -9,8 +9,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/zephbot/zephbot/agent/llm"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/llm/dialect"
-	"github.com/zephbot/zephbot/agent/llm/price"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot/quota"
 	"github.com/zephbot/zephbot/cmd/internal/config"
@@ -81,7 +81,7 @@ func TestMostOfUnlimitedAnswer(t *testing.T) {
 	}
 	check("as configured", llm.Usage{Input: 1000}, 4096, usd(1000, 4096))
 	check("as asked for", llm.Usage{Input: 1000, Output: 50}, 50, usd(1000, 50))
-	longest := price.SizesOf(address(c.cfg.LLM.Providers[0]), "gpt-4o").Output
+	longest := cost.SizesOf(address(c.cfg.LLM.Providers[0]), "gpt-4o").Output
 	if longest <= 4096 {
 		t.Fatalf("gpt-4o writes %d tokens", longest)
 	}

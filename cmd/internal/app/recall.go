@@ -4,9 +4,9 @@ import (
 	"context"
 	"iter"
 
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/llm/route"
-	"github.com/zephbot/zephbot/agent/passages"
+
 	"github.com/zephbot/zephbot/agent/recall"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/tools/cache"
@@ -77,7 +77,7 @@ func (c *Core) openPassages(o *code.Options) error {
 	if err != nil || index == nil {
 		return err
 	}
-	c.code.passages = passages.New(passages.Options{
+	c.code.passages = recall.NewCode(recall.CodeOptions{
 		Index: index, Now: c.now, Log: o.Log,
 		Passages: func(ctx context.Context, root string) iter.Seq2[code.Passage, error] {
 			return c.code.index.Passages(ctx, root)
@@ -92,5 +92,5 @@ func (s *service) embedsCode(ctx context.Context) error {
 	if s.core.code.passages == nil {
 		return nil
 	}
-	return s.core.code.passages.Run(pay.With(ctx, s.meter.House(s.ch.name, s.ch.bot)))
+	return s.core.code.passages.Run(cost.WithPayer(ctx, s.meter.House(s.ch.name, s.ch.bot)))
 }

@@ -29,7 +29,7 @@ func TestWhatAPersonReads(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := wire(t, "", tt.extra, tt.answers...)
+			w := newWired(t, "", tt.extra, tt.answers...)
 			w.say("hello")
 			text := w.await(tt.reads).Text
 			if strings.Contains(text, "/model") != tt.model {

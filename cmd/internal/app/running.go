@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/bot/blocks"
 	"github.com/zephbot/zephbot/bot/processes"
 	"github.com/zephbot/zephbot/persistence"
@@ -59,7 +59,7 @@ func (s *service) run(ctx context.Context, intake func(ctx context.Context) erro
 	if in := s.core.signIns; in != nil {
 		part(&clients, "sign-ins", func() error { return in.Run(mcpCtx) })
 	}
-	part(&clients, "index of tools", func() error { return s.core.resyncing(pay.With(mcpCtx, s.meter.House(s.ch.name, s.ch.bot))) })
+	part(&clients, "index of tools", func() error { return s.core.resyncing(cost.WithPayer(mcpCtx, s.meter.House(s.ch.name, s.ch.bot))) })
 	if s.core.shared() {
 		s.serverHandler.Open(mcpCtx, nil) // jobs that nobody performs are found by the regular check
 		part(&clients, "what others store", func() error { return s.follow(mcpCtx) })

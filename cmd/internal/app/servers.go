@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/bot/servers"
 	"github.com/zephbot/zephbot/cmd/internal/config"
@@ -58,7 +58,7 @@ func (c *Core) openServers() error {
 	}
 	if m.Sampling && c.provider != nil {
 		o.Sample = servers.Sampler{
-			Model: spend.NewModel("sample", c.provider), Approvals: c.approvals(), Payer: func(turn string) pay.Payer { return c.payer(turn) },
+			Model: spend.NewModel("sample", c.provider), Approvals: c.approvals(), Payer: func(turn string) cost.Payer { return c.payer(turn) },
 		}.Sample
 	}
 	o.Sandbox = mcp.Sandbox{

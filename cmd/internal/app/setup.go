@@ -15,9 +15,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/zephbot/zephbot/agent/llm/adapter"
 	"github.com/zephbot/zephbot/agent/llm/dialect"
 	"github.com/zephbot/zephbot/agent/llm/openai"
+	"github.com/zephbot/zephbot/agent/llm/wire"
 	"github.com/zephbot/zephbot/bot/access"
 	"github.com/zephbot/zephbot/bot/telegram"
 	"github.com/zephbot/zephbot/cmd/internal/config"
@@ -201,12 +201,12 @@ func presetAt(ctx context.Context, address string) string {
 		return ""
 	}
 	answers := map[string][]byte{} // by path; nil = none
-	client := adapter.Client(nil)
+	client := wire.NewClient(nil)
 	for _, d := range presets {
 		for _, sign := range d.Signs {
 			answer, asked := answers[sign.Path]
 			if !asked {
-				answer, _ = adapter.Answer(ctx, client, "http://"+address+sign.Path, http.Header{}, "") // others have no such path
+				answer, _ = wire.FetchAnswer(ctx, client, "http://"+address+sign.Path, http.Header{}, "") // others have no such path
 				answers[sign.Path] = answer
 			}
 			if answer != nil && sign.Shows(answer) {

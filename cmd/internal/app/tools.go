@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/zephbot/zephbot/agent/llm/pay"
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/bot/rulebook"
 	"github.com/zephbot/zephbot/tools/chain"
 
@@ -154,7 +154,7 @@ func (b *Bench) Call(ctx context.Context, o CallOptions) CallOutcome {
 	if o.Yes {
 		lookup = yes{by: call.Origin.Caller}
 	}
-	result, err := b.core.chain(lookup).Execute(pay.With(ctx, pay.Unlimited{}), call)
+	result, err := b.core.chain(lookup).Execute(cost.WithPayer(ctx, cost.Unlimited{}), call)
 	out := CallOutcome{Cached: call.Trail.Cached, Rule: call.Trail.Rule, ExitCode: call.Trail.ExitCode}
 	if err != nil {
 		e := tools.AsError(err)

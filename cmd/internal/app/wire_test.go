@@ -108,8 +108,8 @@ type wired struct {
 	log    zerolog.Logger
 }
 
-// wire starts the service; provider are further keys of [[llm.providers]], extra is appended to the configuration.
-func wire(t *testing.T, provider, extra string, answers ...string) *wired {
+// newWired starts the service; provider are further keys of [[llm.providers]], extra is appended to the configuration.
+func newWired(t *testing.T, provider, extra string, answers ...string) *wired {
 	t.Helper()
 	return wireOn(t, time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC), provider, extra, answers...)
 }
@@ -229,7 +229,7 @@ func (w *wired) approve(card telegramtest.Shown) {
 // other call, runs, and the model reads what came of it; the vendor gets text alone.
 func TestFencedThroughApproval(t *testing.T) {
 	t.Parallel()
-	w := wire(t, "tool_use = false", "", spoken("I will make it.\n\n```bash\necho made > it.txt && cat it.txt\n```\n"), spoken("It is there."))
+	w := newWired(t, "tool_use = false", "", spoken("I will make it.\n\n```bash\necho made > it.txt && cat it.txt\n```\n"), spoken("It is there."))
 	w.say("make the file")
 	card := w.await("echo made > it.txt")
 	w.approve(card)
@@ -271,7 +271,7 @@ func TestFencedThroughApproval(t *testing.T) {
 // TestFencedDenied: nothing that is written into a fence goes around the policy.
 func TestFencedDenied(t *testing.T) {
 	t.Parallel()
-	w := wire(t, "tool_use = false", "", spoken("```bash\nsudo rm -rf /\n```\n```tool\n{\"name\":\"read\",\"arguments\":{\"path\":\"/etc/shadow\"}}\n```\n"), spoken("I may not."))
+	w := newWired(t, "tool_use = false", "", spoken("```bash\nsudo rm -rf /\n```\n```tool\n{\"name\":\"read\",\"arguments\":{\"path\":\"/etc/shadow\"}}\n```\n"), spoken("I may not."))
 	w.say("break it")
 	w.await("I may not.")
 	requests := w.vendor.requests(t)
@@ -300,7 +300,7 @@ func TestSamePrefix(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			w := wire(t, "", tt.extra,
+			w := newWired(t, "", tt.extra,
 				called("a", "list_directory", `{"path":"."}`),
 				called("b", "grep", `{"pattern":"nothing"}`),
 				called("c", "read", `{"file":"wrong.txt"}`),

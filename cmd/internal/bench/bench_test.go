@@ -142,7 +142,7 @@ func BenchmarkTurn(b *testing.B) {
 
 // BenchmarkCost counts what does not depend on the machine.
 func BenchmarkCost(b *testing.B) {
-	var got cost
+	var got turnCost
 	for b.Loop() {
 		got, _ = measureCost(b.Context(), b, 50)
 	}

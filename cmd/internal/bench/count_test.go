@@ -129,8 +129,8 @@ func ioCounter(path, name string) (int64, error) {
 	return 0, fmt.Errorf("%s has no line %s", path, name)
 }
 
-// cost is the cost of one turn with one call of the model, as counted over several turns.
-type cost struct{ statements, commits, trips int64 }
+// turnCost is the cost of one turn with one call of the model, as counted over several turns.
+type turnCost struct{ statements, commits, trips int64 }
 
 // limits are turns, tokens and USD that nobody reaches, with prices.
 func limits() []string {
@@ -142,7 +142,7 @@ func limits() []string {
 }
 
 // measureCost plays n turns one after another on a service whose counters are in a Redis that counts its commands.
-func measureCost(ctx context.Context, tb testing.TB, n int, environment ...string) (cost, string) {
+func measureCost(ctx context.Context, tb testing.TB, n int, environment ...string) (turnCost, string) {
 	tb.Helper()
 	redis := redistest.Start(tb)
 	w := newWorld(tb, 1)
@@ -160,7 +160,7 @@ func measureCost(ctx context.Context, tb testing.TB, n int, environment ...strin
 	before := redis.Trips()
 	say(n)
 	rounded := func(sum int64) int64 { return (sum + int64(n)/2) / int64(n) }
-	return cost{w.tally.perTurn(n), rounded(w.tally.commits.Load()), rounded(redis.Trips() - before)}, w.tally.report(n)
+	return turnCost{w.tally.perTurn(n), rounded(w.tally.commits.Load()), rounded(redis.Trips() - before)}, w.tally.report(n)
 }
 
 // Maximum costs of a turn with one call of the model. A change that makes a turn cheaper lowers them.

@@ -17,9 +17,9 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/zephbot/zephbot/agent/llm/cost"
 	"github.com/zephbot/zephbot/agent/llm/openai"
-	"github.com/zephbot/zephbot/agent/llm/pay"
-	"github.com/zephbot/zephbot/agent/passages"
+
 	"github.com/zephbot/zephbot/agent/recall"
 	"github.com/zephbot/zephbot/agent/spend"
 	"github.com/zephbot/zephbot/persistence/sql/points"
@@ -80,7 +80,7 @@ type corpus struct {
 	root    string
 	without *code.Index // structure alone
 	whole   *code.Index // with passages by meaning
-	near    *passages.Code
+	near    *recall.Code
 }
 
 // TestSearchRecall measures how often the answer is among the first five results, for each layer of search_code and for
@@ -205,11 +205,11 @@ func prepare(t *testing.T, dir string, of repository, index *recall.Index) *corp
 	if index == nil {
 		return c
 	}
-	c.near = passages.New(passages.Options{Index: index, Passages: c.without.Passages, Log: zerolog.New(os.Stderr)})
+	c.near = recall.NewCode(recall.CodeOptions{Index: index, Passages: c.without.Passages, Log: zerolog.New(os.Stderr)})
 	c.whole, err = code.New(code.Options{Sources: sources, Semantic: c.near, Log: zerolog.Nop()})
 	check(t, err)
 	check(t, c.whole.Refresh(t.Context(), root, nil))
-	check(t, c.near.Sync(pay.With(t.Context(), pay.Unlimited{}), root))
+	check(t, c.near.Sync(cost.WithPayer(t.Context(), cost.Unlimited{}), root))
 	return c
 }
 
@@ -224,7 +224,7 @@ func answers(t *testing.T, x *code.Index, q, source string) (list []found) {
 	}
 	raw, err := json.Marshal(args)
 	check(t, err)
-	result, err := tool.Run(pay.With(context.WithoutCancel(t.Context()), pay.Unlimited{}), &tools.Call{Tool: code.ToolName, Args: raw, Trail: &tools.Trail{}})
+	result, err := tool.Run(cost.WithPayer(context.WithoutCancel(t.Context()), cost.Unlimited{}), &tools.Call{Tool: code.ToolName, Args: raw, Trail: &tools.Trail{}})
 	check(t, err)
 	text, err := json.Marshal(result.Raw)
 	check(t, err)
@@ -248,7 +248,7 @@ func answers(t *testing.T, x *code.Index, q, source string) (list []found) {
 // nearest asks the passages alone.
 func nearest(t *testing.T, c *corpus, q string) (list []found) {
 	t.Helper()
-	hits, err := c.near.Near(pay.With(t.Context(), pay.Unlimited{}), c.root, q, 10)
+	hits, err := c.near.Near(cost.WithPayer(t.Context(), cost.Unlimited{}), c.root, q, 10)
 	check(t, err)
 	for _, h := range hits {
 		list = append(list, found{h.Path, h.Start, h.End})

@@ -1,0 +1,84 @@
+// Package wire contains what the adapters of all vendors share: a key that is never printed, bodies with a size limit,
+// texts that are safe to log, names of tools that every server accepts, and the tools of requests, encoded and cached.
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// maxLogged bounds a text for the log, in characters.
+const maxLogged = 500
+
+// Key is an API key. Every way of printing it prints "[redacted]".
+type Key string
+
+const redacted = "[redacted]"
+
+// String implements fmt.Stringer.
+func (Key) String() string { return redacted }
+
+// Format implements fmt.Formatter, so that %x, %q and %#v are covered too.
+func (Key) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
+
+// MarshalText implements encoding.TextMarshaler, for JSON and loggers.
+func (Key) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// Clean removes from a text of the server or the network what must not be logged (the key, line breaks, invalid UTF-8)
+// and shortens it.
+func (k Key) Clean(text string) string {
+	if k != "" {
+		text = strings.ReplaceAll(text, string(k), redacted)
+	}
+	text = strings.ToValidUTF8(strings.Join(strings.Fields(text), " "), "\uFFFD")
+	if r := []rune(text); len(r) > maxLogged {
+		text = string(r[:maxLogged]) + "…"
+	}
+	return text
+}
+
+// ErrTooBig is the error of a body that exceeds its limit.
+var ErrTooBig = errors.New("server's answer is too large")
+
+// The most that Close reads of an unfinished body, so that its connection can be reused: the last chunk of an answer
+// follows the event that completes it. If a server keeps the stream open, its connection is closed after drainWait.
+const (
+	drainBytes = 4 << 10
+	drainWait  = 50 * time.Millisecond
+)
+
+// LimitBody limits a body to limit bytes. Beyond that, Read fails with ErrTooBig, whereas io.LimitReader would pretend that
+// the body ended. Close reads the small rest of an answer.
+func LimitBody(body io.ReadCloser, limit int64) io.ReadCloser {
+	return &limitedBody{body: body, left: limit}
+}
+
+type limitedBody struct {
+	body io.ReadCloser
+	left int64
+	err  error // of the last Read
+}
+
+// Read implements io.Reader.
+func (c *limitedBody) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, ErrTooBig
+	}
+	n, err := c.body.Read(p[:min(int64(len(p)), c.left)])
+	c.left -= int64(n)
+	c.err = err
+	return n, err //nolint:wrapcheck // io.EOF must stay bare
+}
+
+// Close implements io.Closer.
+func (c *limitedBody) Close() error {
+	if c.err == nil && c.left > 0 {
+		late := time.AfterFunc(drainWait, func() { _ = c.body.Close() }) // ends the Read
+		_, _ = io.CopyN(io.Discard, c.body, drainBytes)                  // an error is harmless here
+		late.Stop()
+	}
+	return c.body.Close() //nolint:wrapcheck // a reader's own error
+}
