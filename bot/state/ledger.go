@@ -51,7 +51,7 @@ func (n *Needs) accounts(c *bot.Change) {
 			n.Accounts = append(n.Accounts, l.account)
 		}
 	}
-	n.Accounts = unique(n.Accounts, compareAccounts)
+	n.Accounts = unique(n.Accounts, CompareAccounts)
 	for i := range c.Charges {
 		charge := &c.Charges[i]
 		if slices.ContainsFunc(n.Accounts, func(a Account) bool { return a.Has(charge.Scope, charge.Unit, charge.Day) }) {
@@ -61,7 +61,8 @@ func (n *Needs) accounts(c *bot.Change) {
 	n.Charged = unique(n.Charged, cmp.Compare[string])
 }
 
-func compareAccounts(a, b Account) int {
+// CompareAccounts is the order in which accounts are locked.
+func CompareAccounts(a, b Account) int {
 	return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Window, b.Window))
 }
 

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/state"
 	"github.com/zephbot/zephbot/persistence/keeping"
@@ -81,20 +79,21 @@ func (t *try) run(ctx context.Context) (*bot.Applied, error) {
 		}
 		w := newWrite(t.change, t.needs, t.store.hold)
 		err := t.once(ctx, w)
-		if err == nil {
-			return t.made(w), nil
+		switch {
+		case err == nil:
+			return w.applied(), nil
+		case errors.Is(err, errWithdrawn):
+			return nil, fmt.Errorf("apply change: %w", ctx.Err())
 		}
 		what := fateOf(err)
-		if codeOf(err) == codeStale {
-			what = again
-		}
 		if what == unknown && w.result != nil {
 			made, settled := t.settle(ctx, w)
 			switch {
 			case settled != nil:
 				return nil, t.store.doubt(settled)
 			case made:
-				return t.made(w), nil
+				t.made(w)
+				return w.applied(), nil
 			}
 		}
 		if err := t.repeat(ctx, what, err); err != nil {
@@ -128,91 +127,32 @@ func (t *try) repeat(ctx context.Context, what fate, err error) error {
 	return unavailable(t.store.where, "write", err)
 }
 
-// made reports a Change that is durable.
-func (t *try) made(w *write) *bot.Applied {
+// made records a Change that is durable.
+func (t *try) made(w *write) {
 	w.remember(t.store.memory)
 	if w.change.Move != nil {
 		t.store.memory.drop()
 	}
-	if hook := t.store.options.Hooks.AfterCommit; hook != nil {
-		hook([]*bot.Change{t.original})
-	}
-	return w.applied()
+	t.store.committed([]*bot.Change{t.original})
 }
 
-// once makes the Change in one round trip if the remembered state suffices, otherwise in two.
+// committed tells the hook which Changes one transaction has made.
+func (s *Store) committed(changes []*bot.Change) {
+	if hook := s.options.Hooks.AfterCommit; hook != nil {
+		hook(changes)
+	}
+}
+
+// once makes the Change in a group.
 func (t *try) once(ctx context.Context, w *write) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answering)
-	defer cancel()
-	if !t.locked && w.guessed(t.store.memory) {
-		if err := w.decide(t.store.options.Now()); err == nil && w.checked() {
-			return t.commit(ctx, w, t.store.pool)
-		}
-		// The remembered state refuses it, but may be out of date.
-	}
-	w.result = nil
-	conn, err := t.store.pool.Acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Release() // closes the connection if a transaction is open on it
-	return t.lock(ctx, w, conn)
+	lock := t.locked || !w.guessed(t.store.memory)
+	return t.store.groups.send(ctx, &member{try: t, write: w, lock: lock, done: make(chan struct{})})
 }
 
 // decide runs the Change on the world.
 func (w *write) decide(now time.Time) (err error) {
 	w.result, err = state.Run(w.change, w.world, now)
 	return err
-}
-
-// lock makes the Change with its rows locked.
-func (t *try) lock(ctx context.Context, w *write, conn *pgxpool.Conn) error {
-	if err := w.load(t.store.hold).send(ctx, conn, t.store.told); err != nil {
-		return err
-	}
-	if err := w.decide(t.store.options.Now()); err != nil {
-		if _, undo := conn.Exec(ctx, rollbackWrite); undo != nil {
-			return undo
-		}
-		return err
-	}
-	if t.change.Move != nil {
-		return t.move(ctx, w, conn)
-	}
-	return t.commit(ctx, w, conn)
-}
-
-// commit sends the statements of a Change, which are one transaction. If there is no error, the Change is durable.
-func (t *try) commit(ctx context.Context, w *write, on sender) error {
-	s := t.store
-	if w.guess {
-		s.hold.guard(&w.batch)
-	}
-	if err := w.statements(); err != nil {
-		return err
-	}
-	if !w.guess {
-		w.do(commitWrite)
-	}
-	from, database := s.options.Now(), int64(0)
-	look := w.guess && s.clock.due()
-	if look {
-		w.read(func(r row) error { return r.Scan(&database) }, clockQuery)
-	}
-	if hook := s.options.Hooks.BeforeCommit; hook != nil {
-		hook([]*bot.Change{t.original})
-	}
-	began := time.Now()
-	if err := w.send(ctx, on, s.told); err != nil {
-		return err
-	}
-	if hook := s.options.Hooks.Took; hook != nil {
-		hook(time.Since(began))
-	}
-	if look {
-		s.clock.compare(from, s.options.Now(), database)
-	}
-	return nil
 }
 
 const (

@@ -32,6 +32,13 @@ type sender interface {
 
 // send sends the statements. If there is no error, all were executed, and committed if they are a transaction.
 func (b *batch) send(ctx context.Context, on sender, watch func(string)) error {
+	_, err := b.sendUpTo(ctx, on, watch)
+	return err
+}
+
+// sendUpTo is send. If it fails, it returns the index of the first statement that was not executed; that after the last
+// one stands for the commit.
+func (b *batch) sendUpTo(ctx context.Context, on sender, watch func(string)) (failed int, err error) {
 	queued := &pgx.Batch{}
 	for i := range b.statements {
 		watch(b.statements[i].query)
@@ -41,10 +48,10 @@ func (b *batch) send(ctx context.Context, on sender, watch func(string)) error {
 	for i := range b.statements {
 		if err := b.statements[i].answer(results); err != nil {
 			_ = results.Close() // returns the same error
-			return err
+			return i, err
 		}
 	}
-	return results.Close()
+	return len(b.statements), results.Close()
 }
 
 func (s *statement) answer(results pgx.BatchResults) error {

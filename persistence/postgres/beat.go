@@ -17,6 +17,8 @@ const (
 	// lightly makes commits of a connection not wait for the disk. A beat that is lost in a crash of the server does no
 	// harm.
 	lightly = `SET synchronous_commit = off`
+	// surely makes the transaction wait for it: a process whose registration is lost is taken for a buried one.
+	surely = `SELECT set_config('synchronous_commit', 'on', true)`
 
 	waitShortly = `SELECT set_config('lock_timeout', $1, true)`
 	// stopChanges waits for running Changes of a process and blocks new ones.

@@ -43,6 +43,7 @@ const (
 // write is a decided Change that is being converted to statements.
 type write struct {
 	batch
+	money  batch // the last statements: accounts are locked after everything else
 	change *bot.Change
 	needs  *state.Needs
 	world  *state.World
@@ -71,6 +72,7 @@ func newWrite(change *bot.Change, needs *state.Needs, h *hold) *write {
 // statements builds the statements. Those that can refuse come before inserts, so that a refused Change uses up no
 // numbers.
 func (w *write) statements() error {
+	w.batch, w.money = batch{}, batch{}
 	w.do(makeApplied, w.number)
 	w.keepSenders()
 	if w.guess {
@@ -91,6 +93,8 @@ func (w *write) statements() error {
 		}
 	}
 	w.writeFacts()
+	w.charges(w.change.Charges)
+	w.setAside()
 	return nil
 }
 
@@ -303,8 +307,6 @@ func (w *write) writeFacts() {
 			w.do(setFact, f.Bucket, f.Key, []byte(f.Value), nanos(f.Expires))
 		}
 	}
-	w.charges(w.change.Charges)
-	w.setAside()
 }
 
 // applied is the result of the Change, with real numbers.

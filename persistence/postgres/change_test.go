@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -31,6 +32,7 @@ type steps struct {
 	store bot.Store
 	turn  int
 	lane  bot.Lane
+	place bot.Place // that of the session; the zero value = place
 }
 
 func (s *steps) apply(change *bot.Change) *bot.Applied {
@@ -43,7 +45,9 @@ func (s *steps) apply(change *bot.Change) *bot.Applied {
 func (s *steps) play() {
 	s.tb.Helper()
 	s.turn++
-	now, turn, idle, running, none := time.Now(), fmt.Sprint("t", s.turn), bot.Idle, bot.Running, ""
+	place := cmp.Or(s.place, place)
+	session := bot.SessionKey(fmt.Sprintf("telegram/1/bot/%s/0/%[1]s", place.Chat))
+	now, turn, idle, running, none := time.Now(), fmt.Sprint("t", place.Chat, "/", s.turn), bot.Idle, bot.Running, ""
 	began := s.apply(&bot.Change{
 		Arrive:  []bot.Arrival{{Channel: "telegram", Bot: "1", ID: turn, Session: session, Raw: []byte("{}"), At: now}},
 		Claim:   &bot.Claim{Session: session, Place: place, Fence: s.lane.Fence, Owner: "me", Now: now, Until: now.Add(time.Minute), Arrives: true},

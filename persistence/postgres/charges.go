@@ -15,5 +15,5 @@ func (w *write) charges(list []bot.Charge) {
 		}
 		ns = append(ns, c.N)
 	}
-	w.do(insertCharges, texts[0], texts[1], texts[2], texts[3], ns)
+	w.money.do(insertCharges, texts[0], texts[1], texts[2], texts[3], ns)
 }

@@ -93,7 +93,7 @@ func (s *steps) made(turns int) {
 		s.tb.Errorf("after %d turns: %d entries, %d rows, %d charged, %+v", turns, len(entries), len(rows), charged, counts)
 	}
 	for i, row := range rows {
-		if row.State != bot.Sent || row.Turn != fmt.Sprint("t", i+1) {
+		if row.State != bot.Sent || row.Turn != fmt.Sprint("t7/", i+1) {
 			s.tb.Errorf("row %d: %+v", i, row)
 		}
 	}

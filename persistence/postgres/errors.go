@@ -51,7 +51,7 @@ const (
 func fateOf(err error) fate {
 	code := codeOf(err)
 	switch {
-	case code == serializationFailure, code == deadlockDetected, code == uniqueViolation, code == lockNotAvailable:
+	case code == codeStale, code == serializationFailure, code == deadlockDetected, code == uniqueViolation, code == lockNotAvailable:
 		return again
 	case code == readOnlyServer:
 		return away

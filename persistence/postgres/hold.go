@@ -169,6 +169,7 @@ func (h *hold) enter(ctx context.Context) (refused string, err error) {
 		return refused, nil
 	}
 	b := &batch{}
+	b.do(surely)
 	for _, p := range dead {
 		bury(b, p.id, "", true)
 	}

@@ -1,6 +1,9 @@
 package postgres
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/zephbot/zephbot/bot/state"
 )
 
@@ -11,37 +14,73 @@ const (
 
 	// bookHolds charges what a dead process had set aside; "" = all that no longer exist.
 	bookHolds = `SELECT charge_holds($1)`
+
+	// lockSpent locks accounts, shared if the transaction asks for little of much; see put_aside.
+	lockSpent = `SELECT lock_accounts($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[])`
 )
 
-// loadAccounts adds the statements that lock and read the accounts that a Change is held to, after all other locks.
-func (w *write) loadAccounts(b *batch) {
-	n := w.needs
-	if len(n.Accounts) == 0 {
-		return
+// lockTogether adds a statement that locks the accounts to which several decided Changes are held, in their order and by
+// what these ask for together: each of them alone may ask for so little that it shares a lock.
+func lockTogether(b *batch, group []*member) {
+	asked := map[state.Account]int64{}
+	for _, m := range group {
+		w := m.write
+		for _, a := range w.needs.Accounts {
+			asked[a] += w.chargedTo(a)
+			for _, aside := range w.result.Asides {
+				if a.Has(aside.Scope, aside.Unit, aside.Day) {
+					asked[a] += aside.N
+				}
+			}
+		}
 	}
-	var scopes, units, spans []string
-	for _, a := range n.Accounts {
-		scopes, units, spans = append(scopes, a.Scope), append(units, a.Unit), append(spans, a.Window)
-	}
-	b.read(func(r row) error {
-		var a state.Account
-		var balance state.Balance
-		err := r.Scan(&a.Scope, &a.Unit, &a.Window, &balance.Taken, &balance.Held)
-		w.world.Accounts[a] = balance
-		return err
-	}, lockBalances, n.Holder, scopes, units, spans)
-	if len(n.Charged) > 0 {
-		b.read(func(r row) error {
-			var key string
-			err := r.Scan(&key)
-			w.world.Charged[key] = true
-			return err
-		}, chargedQuery, n.Charged)
-	}
+	lockAccounts(b, group, asked)
 }
 
-// setAside stores what the holder of the Change has set aside, after the charges. Without locks it was assumed that the
-// accounts have room, which is checked here.
+// lockAccounts adds a statement that locks the accounts of several Changes in their order; without asked, each for this
+// transaction alone. For one Change it adds nothing: its own statements lock them in this order.
+func lockAccounts(b *batch, group []*member, asked map[state.Account]int64) {
+	limits, changes := map[state.Account]int64{}, 0
+	for _, m := range group {
+		if len(m.write.needs.Accounts) > 0 {
+			changes++
+		}
+		for _, a := range m.write.needs.Accounts {
+			limit := int64(0)
+			if asked != nil {
+				limit = state.Limit(m.write.result.Asides, a)
+			}
+			if before, known := limits[a]; !known || limit < before {
+				limits[a] = limit
+			}
+		}
+	}
+	if changes < 2 {
+		return
+	}
+	var columns [3][]string
+	var most, sums []int64
+	for _, a := range slices.SortedFunc(maps.Keys(limits), state.CompareAccounts) {
+		for i, text := range []string{a.Scope, a.Unit, a.Window} {
+			columns[i] = append(columns[i], text)
+		}
+		most, sums = append(most, limits[a]), append(sums, max(1, asked[a]))
+	}
+	b.do(lockSpent, columns[0], columns[1], columns[2], most, sums)
+}
+
+// chargedTo adds up what the Change charges to an account.
+func (w *write) chargedTo(a state.Account) (n int64) {
+	for i := range w.change.Charges {
+		if c := &w.change.Charges[i]; a.Has(c.Scope, c.Unit, c.Day) {
+			n += c.N
+		}
+	}
+	return n
+}
+
+// setAside stores what the holder of the Change has set aside, after the charges, and checks that the accounts have
+// room: without locks that was assumed, and other Changes of the transaction may have used it.
 func (w *write) setAside() {
 	l := w.change.Ledger
 	if l == nil {
@@ -56,23 +95,15 @@ func (w *write) setAside() {
 	}
 	var accounts [3][]string
 	limits, charged := []int64{}, []int64{}
-	if w.guess {
-		for _, a := range w.needs.Accounts {
-			for i, text := range []string{a.Scope, a.Unit, a.Window} {
-				accounts[i] = append(accounts[i], text)
-			}
-			limits = append(limits, state.Limit(w.result.Asides, a))
-			n := int64(0)
-			for i := range w.change.Charges {
-				if c := &w.change.Charges[i]; a.Has(c.Scope, c.Unit, c.Day) {
-					n += c.N
-				}
-			}
-			charged = append(charged, n)
+	for _, a := range w.needs.Accounts {
+		for i, text := range []string{a.Scope, a.Unit, a.Window} {
+			accounts[i] = append(accounts[i], text)
 		}
+		limits = append(limits, state.Limit(w.result.Asides, a))
+		charged = append(charged, w.chargedTo(a))
 	}
 	if l.Owner == "" && len(limits) == 0 {
 		return
 	}
-	w.do(setAside, l.Holder, l.Owner, l.Turn, scopes, units, days, ns, accounts[0], accounts[1], accounts[2], limits, charged)
+	w.money.do(setAside, l.Holder, l.Owner, l.Turn, scopes, units, days, ns, accounts[0], accounts[1], accounts[2], limits, charged)
 }

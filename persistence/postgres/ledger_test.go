@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
@@ -13,7 +14,8 @@ import (
 	"github.com/zephbot/zephbot/persistence/storetest"
 )
 
-// fleet are processes that share a database. They end cleanly, which buries them at once.
+// fleet are processes that share a database. They end cleanly, which buries them at once, and live long otherwise: a server
+// that died may be away for longer than a life on a busy machine.
 type fleet struct {
 	cluster *pgtest.Cluster
 	url     string
@@ -22,7 +24,7 @@ type fleet struct {
 
 func (f *fleet) Start(t *testing.T, owner string) bot.Store {
 	t.Helper()
-	store, err := postgres.Open(t.Context(), postgres.Options{URL: f.url, Owner: owner, Shared: true})
+	store, err := postgres.Open(t.Context(), postgres.Options{URL: f.url, Owner: owner, Shared: true, Life: 15 * time.Second})
 	check(t, err)
 	f.stores[owner] = store
 	return store

@@ -88,6 +88,7 @@ func (t *try) move(ctx context.Context, w *write, conn *pgxpool.Conn) error {
 	if err := w.statements(); err != nil {
 		return err
 	}
+	w.batch.statements = append(w.batch.statements, w.money.statements...)
 	if err := w.send(ctx, conn, t.store.told); err != nil {
 		return err
 	}
@@ -100,7 +101,11 @@ func (t *try) move(ctx context.Context, w *write, conn *pgxpool.Conn) error {
 	if hook := t.store.options.Hooks.BeforeCommit; hook != nil {
 		hook([]*bot.Change{t.original})
 	}
-	return m.exec(commitWrite)
+	if err := m.exec(commitWrite); err != nil {
+		return err
+	}
+	t.made(w)
+	return nil
 }
 
 func (m *mover) exec(query string, args ...any) error {

@@ -1,8 +1,9 @@
 // Package postgres stores the service's data in PostgreSQL, version 14 or later.
 //
-// A Change is one transaction, and usually one round trip to the server: the store remembers the lanes that it read and
-// wrote, decides in memory, and sends all statements of the Change together. Each statement checks its assumptions. If
-// one does not hold, nothing is changed, and the Change is decided again with the rows locked. The transitions
+// A Change usually takes one round trip to the server: the store remembers the lanes that it read and wrote, decides in
+// memory, and sends all statements of the Change together, in one transaction with other Changes that wait meanwhile.
+// Each statement checks its assumptions. If one does not hold, nothing of its Change is changed, and it is decided again
+// with the rows locked, in a transaction of its own. The transitions
 // themselves are in bot/state, as for every store.
 package postgres
 
@@ -66,7 +67,8 @@ type Store struct {
 	reader
 	options Options
 	memory  *memory
-	hold    *hold // nil if Owner is ""
+	hold    *hold   // nil if Owner is ""
+	groups  *groups // of Changes that are decided on what is remembered
 
 	working sync.WaitGroup // running Changes
 	mu      sync.Mutex     // guards closed, and adding to working
@@ -104,6 +106,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		pool.Close()
 		return nil, err
 	}
+	s.groups = startGroups(ctx, s)
 	return s, nil
 }
 
@@ -252,6 +255,7 @@ func (s *Store) Close() error {
 	if again {
 		return nil
 	}
+	s.groups.stop()
 	s.hold.release()
 	s.pool.Close()
 	return nil

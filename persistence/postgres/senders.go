@@ -25,19 +25,28 @@ const (
 )
 
 // loadSenders reads which processes have open rows of the chats that new rows go to.
-func (w *write) loadSenders(b *batch) {
+func (l *loading) loadSenders() {
 	var channels, bots, surfaces, chats []string
-	for _, p := range w.needs.Chats {
-		channels = append(channels, p.Channel)
-		bots = append(bots, p.Bot)
-		surfaces = append(surfaces, p.Surface)
-		chats = append(chats, p.Chat)
+	writes := map[string][]*write{}
+	for _, m := range l.group {
+		for _, p := range m.write.needs.Chats {
+			if chat := p.ChatKey(); writes[chat] == nil {
+				channels, bots = append(channels, p.Channel), append(bots, p.Bot)
+				surfaces, chats = append(surfaces, p.Surface), append(chats, p.Chat)
+			}
+			writes[p.ChatKey()] = append(writes[p.ChatKey()], m.write)
+		}
 	}
-	b.read(func(r row) error {
+	if len(chats) == 0 {
+		return
+	}
+	l.read(func(r row) error {
 		var p bot.Place
 		var owner string
 		err := r.Scan(append(chatDests(&p), &owner)...)
-		w.world.Senders[p.ChatKey()] = owner
+		for _, w := range writes[p.ChatKey()] {
+			w.world.Senders[p.ChatKey()] = owner
+		}
 		return err
 	}, sendersQuery, channels, bots, surfaces, chats)
 }
