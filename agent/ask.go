@@ -20,10 +20,10 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// ask calls the model once.
-func (s *step) ask(ctx context.Context) (*Outcome, error) {
+// askModel calls the model once.
+func (s *step) askModel(ctx context.Context) (*Outcome, error) {
 	began := time.Now()
-	offers := s.deps.Catalog.Tools(ctx, s.turn, s.state.view())
+	offers := s.deps.Catalog.Tools(ctx, s.turn, s.state.catalogView())
 	s.loading += time.Since(began)
 	return s.askWith(ctx, offers, "")
 }
@@ -57,9 +57,9 @@ func (s *step) askWith(ctx context.Context, offers []Offer, more string) (*Outco
 		}
 	}
 	if len(resp.Uses) > 0 && resp.Stop != llm.StopRefusal {
-		return nil, s.wish(ctx, entry, resp, offers)
+		return nil, s.journalUses(ctx, entry, resp, offers)
 	}
-	return s.answer(entry, resp), nil
+	return s.endWithAnswer(entry, resp), nil
 }
 
 // What a model is told after an answer that was none. A model without calls of its own has been told what the function
@@ -99,8 +99,8 @@ func (s *step) callModel(ctx context.Context, offers []Offer, more, nudge string
 	s.loading = 0
 	req := &llm.Request{
 		System:    s.deps.System(s.turn, len(offers) > 0),
-		Tools:     shown(offers),
-		MaxTokens: s.limits.MaxTokens, User: opaque(s.turn.Origin),
+		Tools:     offeredTools(offers),
+		MaxTokens: s.limits.MaxTokens, User: opaqueID(s.turn.Origin),
 		Party: s.turn.Origin.Caller, Conversation: s.turn.Origin.Session,
 		Prefer: s.turn.Model, Again: nudge == nudgeEmpty,
 		OnReset: func() {
@@ -115,28 +115,28 @@ func (s *step) callModel(ctx context.Context, offers []Offer, more, nudge string
 			s.sink.Emit(ctx, Event{Type: ThoughtEvent, Text: text})
 		},
 	}
-	budget := s.window()
-	estimate, err := s.render(ctx, req, budget)
+	budget := s.windowSize()
+	estimate, err := s.renderMessages(ctx, req, budget)
 	if err != nil {
 		return entry, nil, nil, err
 	}
-	s.observe(ctx, ContextPhase, began)
-	s.opens(req)
+	s.observePhase(ctx, ContextPhase, began)
+	s.openContents(req)
 	for _, text := range []string{more, nudge} {
 		if text != "" {
 			tellLast(req, text)
 		}
 	}
 	if window.Over(estimate, budget) {
-		return entry, nil, s.end(journal.ReasonContext, ""), nil
+		return entry, nil, s.endWithout(journal.ReasonContext, ""), nil
 	}
-	stepNo := s.state.stats().Steps + 1
+	stepNo := s.state.turnStats().Steps + 1
 	key := s.costKey(stepNo)
 	if nudge != "" {
 		key += "+"
 	}
 	reserved := llm.Usage{Input: estimate, Output: s.limits.MaxTokens}
-	if out, err := s.reserve(ctx, key, reserved); out != nil || err != nil {
+	if out, err := s.reserveCost(ctx, key, reserved); out != nil || err != nil {
 		return entry, nil, out, err
 	}
 	s.partial.Reset()
@@ -148,13 +148,13 @@ func (s *step) callModel(ctx context.Context, offers []Offer, more, nudge string
 		s.sink.Emit(ctx, Event{Type: DeltaEvent, Text: text})
 	})
 	if err != nil {
-		out, err = s.failed(ctx, key, estimate, err)
+		out, err = s.handleFailure(ctx, key, estimate, err)
 		return entry, nil, out, err
 	}
 	if resp.Stop == llm.StopLength && resp.Usage.Total() == 0 { // the call was abandoned before it reported its usage
 		resp.Usage = llm.Usage{Input: estimate, Output: window.Tokens(resp.Text) + window.Tokens(resp.Thoughts)}
 	}
-	s.settle(ctx, key, resp.Usage, resp.USD)
+	s.settleCost(ctx, key, resp.Usage, resp.USD)
 	entry = journal.Entry{
 		Turn: s.turn.ID, At: s.deps.Now(), Text: resp.Text, Usage: resp.Usage, USD: resp.USD, Model: resp.Model,
 		Millis: s.deps.Now().Sub(asked).Milliseconds(), Retold: resp.Retold, Thoughts: journal.Thoughts(resp.Thoughts),
@@ -183,13 +183,13 @@ func tellLast(req *llm.Request, text string) {
 	}
 }
 
-func (s *step) reserve(ctx context.Context, key string, estimate llm.Usage) (*Outcome, error) {
+func (s *step) reserveCost(ctx context.Context, key string, estimate llm.Usage) (*Outcome, error) {
 	if s.deps.Budget == nil {
 		return nil, nil
 	}
 	err := s.deps.Budget.Reserve(ctx, s.turn, key, estimate)
 	if denied, ok := errors.AsType[*Denied](err); ok {
-		return s.end(journal.ReasonBudget, denied.Text), nil
+		return s.endWithout(journal.ReasonBudget, denied.Text), nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reserve: %w", err)
@@ -197,34 +197,34 @@ func (s *step) reserve(ctx context.Context, key string, estimate llm.Usage) (*Ou
 	return nil, nil
 }
 
-// settle runs even if the turn is cancelled, so that money that was spent is counted. An error is only logged: the
+// settleCost runs even if the turn is cancelled, so that money that was spent is counted. An error is only logged: the
 // answer exists and is paid for, and the next reservation will meet the same error.
-func (s *step) settle(ctx context.Context, key string, used llm.Usage, usd float64) {
+func (s *step) settleCost(ctx context.Context, key string, used llm.Usage, usd float64) {
 	if s.deps.Budget == nil {
 		return
 	}
-	kept, cancel := keep(ctx)
+	kept, cancel := storingContext(ctx)
 	defer cancel()
 	if err := s.deps.Budget.Settle(kept, s.turn, key, used, usd); err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Str("key", key).Msg("model call not settled")
 	}
 }
 
-// keep returns a context for storing results while the turn is being stopped or the service is shutting down.
-func keep(ctx context.Context) (context.Context, context.CancelFunc) {
+// storingContext returns a context for storing results while the turn is being stopped or the service is shutting down.
+func storingContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 }
 
-// failed decides what a failed model call means for the turn. If the model had started to answer, the call is settled
+// handleFailure decides what a failed model call means for the turn. If the model had started to answer, the call is settled
 // by an estimate, because vendors charge for it.
-func (s *step) failed(ctx context.Context, key string, estimate int, err error) (*Outcome, error) {
+func (s *step) handleFailure(ctx context.Context, key string, estimate int, err error) (*Outcome, error) {
 	var used llm.Usage
 	var usd float64
 	if s.partial.Len()+s.thinking.Len() > 0 {
 		written := window.Tokens(s.partial.String()) + window.Tokens(s.thinking.String())
 		used, usd = llm.Usage{Input: estimate, Output: written}, UnknownUSD
 	}
-	s.settle(ctx, key, used, usd)
+	s.settleCost(ctx, key, used, usd)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -239,35 +239,35 @@ func (s *step) failed(ctx context.Context, key string, estimate int, err error) 
 	}
 	switch {
 	case e.Kind == llm.TooLong:
-		return s.end(journal.ReasonContext, ""), nil
+		return s.endWithout(journal.ReasonContext, ""), nil
 	case e.Kind == llm.Unauthorized:
-		return s.end(journal.ReasonKey, ""), nil
+		return s.endWithout(journal.ReasonKey, ""), nil
 	case e.Kind == llm.NoCredit:
-		return s.end(journal.ReasonCredit, ""), nil
+		return s.endWithout(journal.ReasonCredit, ""), nil
 	case e.Kind == llm.UnknownModel:
-		return s.end(journal.ReasonNoModel, ""), nil
+		return s.endWithout(journal.ReasonNoModel, ""), nil
 	case e.Kind == llm.Region:
-		return s.end(journal.ReasonRegion, ""), nil
+		return s.endWithout(journal.ReasonRegion, ""), nil
 	case e.Kind == llm.WrongAddress:
-		return s.end(journal.ReasonAddress, ""), nil
+		return s.endWithout(journal.ReasonAddress, ""), nil
 	case e.Kind == llm.Overtime:
-		return s.end(journal.ReasonOvertime, ""), nil
+		return s.endWithout(journal.ReasonOvertime, ""), nil
 	case e.Kind == llm.Oversize:
-		return s.end(journal.ReasonOversize, ""), nil
+		return s.endWithout(journal.ReasonOversize, ""), nil
 	case !e.Retryable():
-		return s.end(journal.ReasonModel, ""), nil
+		return s.endWithout(journal.ReasonModel, ""), nil
 	}
 	return &Outcome{Kind: Later, Err: err, RetryAfter: e.RetryAfter}, nil
 }
 
-// wish journals the model's request to call tools.
-func (s *step) wish(ctx context.Context, entry journal.Entry, resp *llm.Response, offers []Offer) error {
+// journalUses journals the model's request to call tools.
+func (s *step) journalUses(ctx context.Context, entry journal.Entry, resp *llm.Response, offers []Offer) error {
 	known := map[string]tools.Definition{}
 	for _, d := range offers {
 		known[d.Name] = d.Definition
 	}
 	entry.Kind = journal.AssistantEntry
-	if shown := s.turn.Shown; !slices.Equal(shown, s.state.shown()) {
+	if shown := s.turn.Shown; !slices.Equal(shown, s.state.shownTools()) {
 		entry.Shown = shown
 	}
 	if resp.Stop == llm.StopLength {
@@ -282,11 +282,11 @@ func (s *step) wish(ctx context.Context, entry journal.Entry, resp *llm.Response
 	}
 	s.partial.Reset()
 	s.sink.Emit(ctx, Event{Type: ResetEvent})
-	kept, cancel := keep(ctx)
+	kept, cancel := storingContext(ctx)
 	defer cancel()
 	entries := []journal.Entry{entry}
-	s.marks(entries)
-	return s.state.append(kept, func(n int64) []journal.Entry {
+	s.markFailedSummary(entries)
+	return s.state.appendEntries(kept, func(n int64) []journal.Entry {
 		for i := range entry.Uses {
 			entry.Uses[i].Call = fmt.Sprintf("c%d_%d", n, i)
 		}
@@ -294,8 +294,8 @@ func (s *step) wish(ctx context.Context, entry journal.Entry, resp *llm.Response
 	})
 }
 
-// answer ends the turn with the model's answer.
-func (s *step) answer(entry journal.Entry, resp *llm.Response) *Outcome {
+// endWithAnswer ends the turn with the model's answer.
+func (s *step) endWithAnswer(entry journal.Entry, resp *llm.Response) *Outcome {
 	if strings.TrimSpace(resp.Text) == "" {
 		reason := journal.ReasonEmpty
 		if resp.Stop == llm.StopRefusal {
@@ -316,7 +316,7 @@ func (s *step) answer(entry journal.Entry, resp *llm.Response) *Outcome {
 
 // endWith ends the turn after a model call without an answer and keeps its usage.
 func (s *step) endWith(entry journal.Entry, reason string) *Outcome {
-	out := s.end(reason, "")
+	out := s.endWithout(reason, "")
 	e := &out.Entries[0]
 	e.Retold = entry.Retold
 	e.Usage, e.USD, e.Model, e.Millis = entry.Usage, entry.USD, entry.Model, entry.Millis
@@ -324,9 +324,9 @@ func (s *step) endWith(entry journal.Entry, reason string) *Outcome {
 	return out
 }
 
-// opaque returns a stable pseudonym of a conversation for the vendor. It serves the vendor's cache and abuse detection
+// opaqueID returns a stable pseudonym of a conversation for the vendor. It serves the vendor's cache and abuse detection
 // and reveals no identity.
-func opaque(o tools.Origin) string {
+func opaqueID(o tools.Origin) string {
 	if o.Session == "" {
 		return ""
 	}
@@ -334,7 +334,7 @@ func opaque(o tools.Origin) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-func shown(offers []Offer) []llm.Tool {
+func offeredTools(offers []Offer) []llm.Tool {
 	list := make([]llm.Tool, len(offers))
 	for i, o := range offers {
 		list[i] = llm.Tool{Name: o.Name, Description: o.Description, Schema: o.Schema}

@@ -29,29 +29,29 @@ func newBook(of Journal, tail journal.Tail) *book {
 
 func ofChild(e journal.Entry) bool { return e.Child != "" }
 
-// read returns what is known now. Entries are only added, never changed.
-func (b *book) read() journal.Tail {
+// readTail returns what is known now. Entries are only added, never changed.
+func (b *book) readTail() journal.Tail {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.tail
 }
 
-func (b *book) last() int64 {
-	tail := b.read()
+func (b *book) lastNumber() int64 {
+	tail := b.readTail()
 	return tail.Last()
 }
 
 // standing summarises the conversation up to its last entry.
-func (b *book) standing() journal.Standing { return b.standingAt(b.last()) }
+func (b *book) standing() journal.Standing { return b.standingAt(b.lastNumber()) }
 
 // standingAt summarises the conversation up to the entry with number n.
 func (b *book) standingAt(n int64) journal.Standing {
-	tail := b.read()
+	tail := b.readTail()
 	return tail.Standing(n)
 }
 
-// only returns the entries that belong to a sub-agent, or to none.
-func (b *book) only(entries []journal.Entry, child string) []journal.Entry {
+// entriesOf returns the entries that belong to a sub-agent, or to none.
+func (b *book) entriesOf(entries []journal.Entry, child string) []journal.Entry {
 	if child == "" && !b.hasChildren() {
 		return entries
 	}
@@ -65,22 +65,22 @@ func (b *book) hasChildren() bool {
 	return b.children
 }
 
-// said returns the entries that the model reads: those of the conversation, or of one sub-agent.
-func (s *state) said() []journal.Entry {
+// readEntries returns the entries that the model reads: those of the conversation, or of one sub-agent.
+func (s *state) readEntries() []journal.Entry {
 	if s.child != "" {
-		return s.current()
+		return s.currentEntries()
 	}
-	return s.only(s.read().Entries, "")
+	return s.entriesOf(s.readTail().Entries, "")
 }
 
-// append stores the entries that write returns. It is given the number that the first of them will have.
-func (s *state) append(ctx context.Context, write func(n int64) []journal.Entry) error {
+// appendEntries stores the entries that write returns. It is given the number that the first of them will have.
+func (s *state) appendEntries(ctx context.Context, write func(n int64) []journal.Entry) error {
 	s.appending.Lock()
 	defer s.appending.Unlock()
 	if s.broken != nil {
 		return s.broken
 	}
-	entries := write(s.last() + 1)
+	entries := write(s.lastNumber() + 1)
 	for i := range entries {
 		if entries[i].Child == "" { // a turn closes the calls of its sub-agents too
 			entries[i].Child = s.child

@@ -51,8 +51,8 @@ const (
 	sumShare = 0.70
 )
 
-// window returns the size of the window that the next request may fill, in tokens; 0 or less = no limit.
-func (s *step) window() int {
+// windowSize returns the size of the window that the next request may fill, in tokens; 0 or less = no limit.
+func (s *step) windowSize() int {
 	budget, own := s.limits.ContextTokens, llm.WindowFor(s.deps.Provider, s.turn.Model)
 	if own > 0 && (budget <= 0 || own < budget) {
 		return own
@@ -60,40 +60,40 @@ func (s *step) window() int {
 	return budget
 }
 
-// render fills in the messages of a request. A conversation that has become too long is summed up before that, once in a
+// renderMessages fills in the messages of a request. A conversation that has become too long is summed up before that, once in a
 // run: the summary is journalled, so every later request begins with it.
-func (s *step) render(ctx context.Context, req *llm.Request, budget int) (estimate int, err error) {
+func (s *step) renderMessages(ctx context.Context, req *llm.Request, budget int) (estimate int, err error) {
 	accepts := llm.AcceptsFor(s.deps.Provider, req.Prefer)
-	view := s.state.conversation(req, s.turn.Shared, accepts)
+	view := s.state.buildConversation(req, s.turn.Shared, accepts)
 	s.fixed = view.fixed
-	plan := view.plan(budget, false)
-	if s.state.crowded(plan.Total, budget) && !s.summed {
+	plan := view.planRequest(budget, false)
+	if s.state.needsSummary(plan.Total, budget) && !s.summed {
 		s.summed = true
 		done, err := s.sumUp(ctx, &view, plan, budget)
 		if err != nil {
 			return 0, err
 		}
 		if done {
-			view = s.state.conversation(req, s.turn.Shared, accepts)
-			plan = view.plan(budget, false)
+			view = s.state.buildConversation(req, s.turn.Shared, accepts)
+			plan = view.planRequest(budget, false)
 		}
 	}
 	if budget > 0 && plan.Total > int(float64(budget)*window.High) {
-		plan = view.plan(budget, true)
+		plan = view.planRequest(budget, true)
 		s.leftOut = s.leftOut || plan.Dropped > 0 && s.deps.SumUp != nil
 	}
-	req.Messages, req.Window, req.Size = view.messages(plan), max(0, budget), plan.Total
+	req.Messages, req.Window, req.Size = view.sentMessages(plan), max(0, budget), plan.Total
 	req.Smaller = func(tokens int) ([]llm.Message, int, bool) {
-		v := s.state.conversation(req, s.turn.Shared, accepts)
-		smaller := v.plan(tokens, true)
-		return v.messages(smaller), smaller.Total, !window.Over(smaller.Total, tokens)
+		v := s.state.buildConversation(req, s.turn.Shared, accepts)
+		smaller := v.planRequest(tokens, true)
+		return v.sentMessages(smaller), smaller.Total, !window.Over(smaller.Total, tokens)
 	}
 	return plan.Total, nil
 }
 
-// crowded reports whether a conversation should be summed up: it fills the window, or more is read for each turn than a
+// needsSummary reports whether a conversation should be summed up: it fills the window, or more is read for each turn than a
 // window has room for.
-func (s *state) crowded(total, budget int) bool {
+func (s *state) needsSummary(total, budget int) bool {
 	if budget <= 0 {
 		return false
 	}
@@ -101,7 +101,7 @@ func (s *state) crowded(total, budget int) bool {
 		return true
 	}
 	size := 0
-	entries := s.read().Entries
+	entries := s.readTail().Entries
 	for i := range entries {
 		size += entries[i].Size()
 	}
@@ -111,10 +111,10 @@ func (s *state) crowded(total, budget int) bool {
 // sumUp replaces the older turns by a summary of the model. It reports false if there is nothing to sum up, or if the
 // model did not; the conversation then goes on without it.
 func (s *step) sumUp(ctx context.Context, view *conversation, plan window.Plan, budget int) (bool, error) {
-	if s.deps.SumUp == nil || s.state.child != "" || s.resting() { // a sub-agent has one turn, which a summary leaves as it is
+	if s.deps.SumUp == nil || s.state.child != "" || s.summaryRests() { // a sub-agent has one turn, which a summary leaves as it is
 		return false, nil
 	}
-	entries := s.state.read().Entries
+	entries := s.state.readTail().Entries
 	earlier, first := journal.Summary(entries)
 	most := min(max(budget/16, 256), 4096)
 	from := s.state.keepFrom(view, plan, first, budget, most)
@@ -122,7 +122,7 @@ func (s *step) sumUp(ctx context.Context, view *conversation, plan window.Plan, 
 		return false, nil
 	}
 	talk := Talk{
-		Entries: s.state.only(entries[first:from:from], ""), MaxInput: int(float64(budget) * sumShare),
+		Entries: s.state.entriesOf(entries[first:from:from], ""), MaxInput: int(float64(budget) * sumShare),
 		MaxTokens: most, Prefer: s.turn.Model, Party: s.turn.Origin.Caller, Conversation: s.turn.Origin.Session,
 	}
 	if earlier != nil {
@@ -142,13 +142,13 @@ func (s *step) sumUp(ctx context.Context, view *conversation, plan window.Plan, 
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("conversation not summed up; its oldest messages are left out")
 		return false, nil
 	}
-	kept, done := keep(ctx)
+	kept, done := storingContext(ctx)
 	defer done()
-	return true, s.state.append(kept, func(n int64) []journal.Entry { return []journal.Entry{s.summaryEntry(n, text, &entries[from])} })
+	return true, s.state.appendEntries(kept, func(n int64) []journal.Entry { return []journal.Entry{s.summaryEntry(n, text, &entries[from])} })
 }
 
-// resting reports whether a summary failed so short a time ago that it is not tried again.
-func (s *step) resting() bool {
+// summaryRests reports whether a summary failed so short a time ago that it is not tried again.
+func (s *step) summaryRests() bool {
 	standing := s.state.standing()
 	failed := standing.Unsummed
 	if failed.Times == 0 {
@@ -158,9 +158,9 @@ func (s *step) resting() bool {
 	return s.deps.Now().Sub(failed.At) < wait
 }
 
-// marks notes in the first of the entries that follow it that a summary was tried in vain. It costs no append of its own;
+// markFailedSummary notes in the first of the entries that follow it that a summary was tried in vain. It costs no append of its own;
 // if the process dies before they are stored, the next run tries once more.
-func (s *step) marks(entries []journal.Entry) {
+func (s *step) markFailedSummary(entries []journal.Entry) {
 	if s.unsummed && len(entries) > 0 {
 		entries[0].Unsummed, s.unsummed = true, false
 	}
@@ -182,10 +182,10 @@ func (s *step) summaryEntry(n int64, text string, from *journal.Entry) journal.E
 // turns that take little room, but not all of them. With a summary of most tokens, what it leaves has to fit: a turn that
 // is neither summed up nor sent would be lost.
 func (s *state) keepFrom(view *conversation, plan window.Plan, first, budget, most int) int {
-	entries := s.read().Entries
+	entries := s.readTail().Entries
 	starts := turnsOf(entries, first)
 	from := s.from
-	sizes, pieces := view.sizes(plan), view.pieces()
+	sizes, pieces := view.turnSizes(plan), view.listPieces()
 	tokens, size := 0, 0
 	for k := len(starts) - 1; k > 0; k-- {
 		if starts[k] >= s.from {
@@ -202,7 +202,7 @@ func (s *state) keepFrom(view *conversation, plan window.Plan, first, budget, mo
 		for len(left) > 0 && left[0].Group < k {
 			left = left[1:]
 		}
-		if !fits(left, view.fixed, budget) || !fits(left, view.fixed+most, budget) {
+		if !fitsBudget(left, view.fixed, budget) || !fitsBudget(left, view.fixed+most, budget) {
 			break
 		}
 		from = starts[k]
@@ -210,8 +210,8 @@ func (s *state) keepFrom(view *conversation, plan window.Plan, first, budget, mo
 	return from
 }
 
-// fits reports whether messages need no further summary.
-func fits(pieces []window.Piece, fixed, budget int) bool {
+// fitsBudget reports whether messages need no further summary.
+func fitsBudget(pieces []window.Piece, fixed, budget int) bool {
 	return window.Compact(pieces, fixed, budget, false).Total <= int(float64(budget)*window.High)
 }
 
@@ -238,10 +238,10 @@ type conversation struct {
 	reads  map[string]bool // calls that only read something; nil = not looked at yet
 }
 
-// conversation builds the messages of the journal; what is in the request already precedes them.
-func (s *state) conversation(req *llm.Request, shared bool, accepts llm.Accepts) conversation {
+// buildConversation builds the messages of the journal; what is in the request already precedes them.
+func (s *state) buildConversation(req *llm.Request, shared bool, accepts llm.Accepts) conversation {
 	c := conversation{fixed: window.Fixed(req), accept: accepts, state: s}
-	c.head, c.turns = groups(s.said(), s.voices(shared))
+	c.head, c.turns = groupTurns(s.readEntries(), s.listSpeakers(shared))
 	c.fixed += window.Messages(c.head)
 	c.total = c.fixed
 	for _, g := range c.turns {
@@ -250,11 +250,11 @@ func (s *state) conversation(req *llm.Request, shared bool, accepts llm.Accepts)
 	return c
 }
 
-// repeatable reports whether a call only read something.
-func (c *conversation) repeatable(call string) bool {
+// isRepeatable reports whether a call only read something.
+func (c *conversation) isRepeatable(call string) bool {
 	if c.reads == nil {
 		c.reads = map[string]bool{}
-		entries := c.state.said()
+		entries := c.state.readEntries()
 		for i := range entries {
 			for _, u := range entries[i].Uses {
 				c.reads[u.Call] = u.ReadOnly
@@ -264,16 +264,16 @@ func (c *conversation) repeatable(call string) bool {
 	return c.reads[call]
 }
 
-// plan decides what is sent within a budget. A short conversation costs no more than its size.
-func (c *conversation) plan(budget int, drop bool) window.Plan {
+// planRequest decides what is sent within a budget. A short conversation costs no more than its size.
+func (c *conversation) planRequest(budget int, drop bool) window.Plan {
 	if budget <= 0 || c.total <= int(float64(budget)*(window.Soft-1.0/16)) {
 		return window.Plan{Total: c.total}
 	}
-	return window.Compact(c.pieces(), c.fixed, budget, drop)
+	return window.Compact(c.listPieces(), c.fixed, budget, drop)
 }
 
-// pieces are the messages of the turns, one after the other.
-func (c *conversation) pieces() []window.Piece {
+// listPieces are the messages of the turns, one after the other.
+func (c *conversation) listPieces() []window.Piece {
 	var list []window.Piece
 	batch := 0
 	for k, g := range c.turns {
@@ -285,10 +285,10 @@ func (c *conversation) pieces() []window.Piece {
 			parts := window.Parts(g[i:i+1], c.accept)
 			p := window.Piece{Size: window.Message(*m) + parts, Group: k, Batch: batch}
 			if m.Result != nil {
-				if short := window.Message(c.reference(m)); p.Size > 2*short {
+				if short := window.Message(c.referTo(m)); p.Size > 2*short {
 					p.Short = short
 				}
-				if least := c.least(m) + parts; p.Size > least {
+				if least := c.leastTokens(m) + parts; p.Size > least {
 					p.Least = least
 				}
 			}
@@ -298,15 +298,15 @@ func (c *conversation) pieces() []window.Piece {
 	return list
 }
 
-// reference is what the model reads in place of the output of a tool: which tool, how large, and how to read it.
-func (c *conversation) reference(m *llm.Message) llm.Message {
+// referTo is what the model reads in place of the output of a tool: which tool, how large, and how to read it.
+func (c *conversation) referTo(m *llm.Message) llm.Message {
 	result := *m.Result
 	result.Parts = nil
 	size := fmt.Sprintf("[output of %s left out to save room, %d characters", result.Name, utf8.RuneCountInString(m.Result.Text))
 	switch id := volatile.FindString(m.Result.Text); {
 	case id != "":
 		result.Text = size + "; read_overflow reads " + id + " again]"
-	case c.repeatable(result.ID):
+	case c.isRepeatable(result.ID):
 		result.Text = size + "; the same call reads it again]"
 	default:
 		result.Text = size + "; the call has ended, and only its output is missing here]"
@@ -319,19 +319,19 @@ func (c *conversation) reference(m *llm.Message) llm.Message {
 // leastShown is how many tokens of an output are shown besides its frame when it is cut as far as possible.
 const leastShown = 40
 
-// least returns the tokens of a result that is cut as far as possible, without its parts.
-func (c *conversation) least(m *llm.Message) int {
-	open, end := frame(m.Result.Text)
+// leastTokens returns the tokens of a result that is cut as far as possible, without its parts.
+func (c *conversation) leastTokens(m *llm.Message) int {
+	open, end := frameOf(m.Result.Text)
 	short := llm.Message{Role: m.Role, Result: &llm.ToolResult{}}
 	return window.Message(short) + window.Tokens(m.Result.Text[:open]) + window.Tokens(m.Result.Text[end:]) +
-		window.Tokens(c.gap(m, len(m.Result.Text))) + leastShown
+		window.Tokens(c.gapLine(m, len(m.Result.Text))) + leastShown
 }
 
-// cut returns a result with as much left out of its middle that the message has a number of tokens.
-func (c *conversation) cut(m *llm.Message, tokens int) llm.Message {
+// cutResult returns a result with as much left out of its middle that the message has a number of tokens.
+func (c *conversation) cutResult(m *llm.Message, tokens int) llm.Message {
 	text := m.Result.Text
-	open, end := frame(text)
-	room := tokens - (c.least(m) - leastShown) - window.Parts([]llm.Message{*m}, c.accept)
+	open, end := frameOf(text)
+	room := tokens - (c.leastTokens(m) - leastShown) - window.Parts([]llm.Message{*m}, c.accept)
 	head, tail := window.Ends(text[open:end], room)
 	if head == tail {
 		return *m
@@ -341,19 +341,19 @@ func (c *conversation) cut(m *llm.Message, tokens int) llm.Message {
 	if begin != "" && !strings.HasSuffix(begin, "\n") {
 		begin += "\n"
 	}
-	result.Text = begin + c.gap(m, utf8.RuneCountInString(text[open+head:open+tail])) + text[open+tail:]
+	result.Text = begin + c.gapLine(m, utf8.RuneCountInString(text[open+head:open+tail])) + text[open+tail:]
 	short := *m
 	short.Result = &result
 	return short
 }
 
-// gap is the line in place of what is cut out of a result: how much it was, and how to read it.
-func (c *conversation) gap(m *llm.Message, characters int) string {
+// gapLine is the line in place of what is cut out of a result: how much it was, and how to read it.
+func (c *conversation) gapLine(m *llm.Message, characters int) string {
 	how := ""
 	switch id := volatile.FindString(m.Result.Text); {
 	case id != "":
 		how = "; read_overflow reads " + id
-	case c.repeatable(m.Result.ID):
+	case c.isRepeatable(m.Result.ID):
 		how = "; the same call reads them again, but no more fits at once: ask for a part"
 	}
 	return fmt.Sprintf("[… %d characters left out because the window is small%s …]\n", characters, how)
@@ -368,9 +368,9 @@ const (
 	foreignEnd  = `</external-data id="`
 )
 
-// frame returns what of an output is never cut: text[:open], the lines that mark it as foreign, and text[end:], the note
+// frameOf returns what of an output is never cut: text[:open], the lines that mark it as foreign, and text[end:], the note
 // of where it was stored, and the closing mark.
-func frame(text string) (open, end int) {
+func frameOf(text string) (open, end int) {
 	end = len(text)
 	if strings.HasPrefix(text, foreignOpen) {
 		for range 3 { // the mark, its explanation and perhaps a warning
@@ -394,24 +394,24 @@ func frame(text string) (open, end int) {
 	return open, end
 }
 
-// shown is a message as a plan sends it; n is its number among the pieces.
-func (c *conversation) shown(m *llm.Message, plan *window.Plan, n int) llm.Message {
+// shownMessage is a message as a plan sends it; n is its number among the pieces.
+func (c *conversation) shownMessage(m *llm.Message, plan *window.Plan, n int) llm.Message {
 	switch {
 	case n < len(plan.Short) && plan.Short[n]:
-		return c.reference(m)
+		return c.referTo(m)
 	case n < len(plan.Cut) && plan.Cut[n] > 0:
-		return c.cut(m, plan.Cut[n])
+		return c.cutResult(m, plan.Cut[n])
 	default:
 		return *m
 	}
 }
 
-// sizes are the tokens of each turn in a plan.
-func (c *conversation) sizes(plan window.Plan) []int {
+// turnSizes are the tokens of each turn in a plan.
+func (c *conversation) turnSizes(plan window.Plan) []int {
 	sizes, n := make([]int, len(c.turns)), 0
 	for k, g := range c.turns {
 		for i := range g {
-			sizes[k] += window.Message(c.shown(&g[i], &plan, n))
+			sizes[k] += window.Message(c.shownMessage(&g[i], &plan, n))
 			n++
 		}
 		sizes[k] += window.Parts(g, c.accept)
@@ -419,12 +419,12 @@ func (c *conversation) sizes(plan window.Plan) []int {
 	return sizes
 }
 
-// messages are those that a plan sends.
-func (c *conversation) messages(plan window.Plan) []llm.Message {
+// sentMessages are those that a plan sends.
+func (c *conversation) sentMessages(plan window.Plan) []llm.Message {
 	n := 0
 	for _, g := range c.turns {
 		for i := range g {
-			g[i] = c.shown(&g[i], &plan, n)
+			g[i] = c.shownMessage(&g[i], &plan, n)
 			n++
 		}
 	}

@@ -35,40 +35,40 @@ type held struct {
 	err       error            // of the journal
 }
 
-func (h *held) over() bool { return h != nil && h.set }
+func (h *held) isOver() bool { return h != nil && h.set }
 
-// waits records why there is no result, and returns the error with which the call leaves the chain without a trace.
-func (h *held) waits(questions []tools.Question, err error) error {
+// recordWait records why there is no result, and returns the error with which the call leaves the chain without a trace.
+func (h *held) recordWait(questions []tools.Question, err error) error {
 	h.set, h.questions, h.err = true, questions, err
 	return &tools.Pending{}
 }
 
-// delegates lets a call of the turn give work to a sub-agent. A sub-agent's own calls cannot.
-func (s *step) delegates(call *tools.Call) *held {
+// allowDelegation lets a call of the turn give work to a sub-agent. A sub-agent's own calls cannot.
+func (s *step) allowDelegation(call *tools.Call) *held {
 	if s.task != nil {
 		return nil
 	}
 	h := &held{}
 	call.Delegate = func(ctx context.Context, task tools.Task) (*tools.Result, error) {
-		child := s.child(call.ID, &task)
+		child := s.childStep(call.ID, &task)
 		child.turn.Tools = s.turn.Tools.Narrow(
 			func(name string) bool { return name != call.Def.Name && task.Has(name) },
 			func(name string) string { return notGiven(name, call.Def.Name, task.Name) },
 		)
-		out, err := child.work(ctx)
+		out, err := child.workOnTask(ctx)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return nil, ctx.Err()
 		case err != nil:
-			return nil, h.waits(nil, err)
+			return nil, h.recordWait(nil, err)
 		case out.Kind == Parked:
-			return nil, h.waits(out.Questions, s.askNow(ctx, out.Questions))
+			return nil, h.recordWait(out.Questions, s.askNow(ctx, out.Questions))
 		case out.Kind == Later:
-			s.postpone(out)
-			return nil, h.waits(nil, nil)
+			s.postponeModel(out)
+			return nil, h.recordWait(nil, nil)
 		}
-		call.Trail.Summary = child.spent()
-		return child.report(&out), nil
+		call.Trail.Summary = child.spentLine()
+		return child.reportResult(&out), nil
 	}
 	return h
 }
@@ -76,7 +76,7 @@ func (s *step) delegates(call *tools.Call) *held {
 // askNow puts the questions of a sub-agent to people if other calls of the turn still run.
 func (s *step) askNow(ctx context.Context, questions []tools.Question) error {
 	asker, ok := s.journal.(Asker)
-	if !ok || ctx.Err() != nil || len(s.state.batch().open()) < 2 {
+	if !ok || ctx.Err() != nil || len(s.state.openBatch().openUses()) < 2 {
 		return nil
 	}
 	s.state.appending.Lock()
@@ -84,7 +84,7 @@ func (s *step) askNow(ctx context.Context, questions []tools.Question) error {
 	if s.state.broken != nil {
 		return s.state.broken
 	}
-	if err := asker.Ask(ctx, questions, s.state.stats()); err != nil && ctx.Err() == nil {
+	if err := asker.Ask(ctx, questions, s.state.turnStats()); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("ask: %w", err)
 	}
 	return nil
@@ -98,13 +98,13 @@ func notGiven(name, delegating, agent string) string {
 	return "The tool " + name + " was not given to the sub-agent " + agent + "."
 }
 
-// child returns the step of a sub-agent. Without a task, it can only be closed.
-func (s *step) child(call string, task *tools.Task) *step {
+// childStep returns the step of a sub-agent. Without a task, it can only be closed.
+func (s *step) childStep(call string, task *tools.Task) *step {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.children[call]
 	if c == nil {
-		c = &step{Runner: s.Runner, journal: s.journal, delegation: delegation{slots: s.slots.inherited()}}
+		c = &step{Runner: s.Runner, journal: s.journal, delegation: delegation{slots: s.slots.inheritSlot()}}
 		c.state = &state{book: s.state.book, turn: s.state.turn, child: call, from: s.state.from}
 		if s.children == nil {
 			s.children = map[string]*step{}
@@ -113,7 +113,7 @@ func (s *step) child(call string, task *tools.Task) *step {
 	}
 	if task == nil && c.task == nil {
 		task = &tools.Task{}
-		if begun := c.state.current(); len(begun) > 0 {
+		if begun := c.state.currentEntries(); len(begun) > 0 {
 			task.Name = begun[0].Speaker
 		}
 	}
@@ -123,13 +123,13 @@ func (s *step) child(call string, task *tools.Task) *step {
 	turn := *s.turn
 	turn.Child, turn.Shared, turn.Group = call, false, false
 	turn.Origin.Agent, turn.Origin.Parent = c.task.Name, call
-	c.turn, c.wants = &turn, s.state.ask()
+	c.turn, c.wants = &turn, s.state.askedText()
 	c.sink = muffled{to: s.sink, call: call, name: c.task.Name}
 	return c
 }
 
-// postpone keeps what a sub-agent's unavailable model means for the turn: it waits for the longest of them.
-func (s *step) postpone(out Outcome) {
+// postponeModel keeps what a sub-agent's unavailable model means for the turn: it waits for the longest of them.
+func (s *step) postponeModel(out Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.later == nil || s.later.RetryAfter < out.RetryAfter {
@@ -137,8 +137,8 @@ func (s *step) postpone(out Outcome) {
 	}
 }
 
-// unavailable returns what postpone has kept.
-func (s *step) unavailable() *Outcome {
+// unavailableModel returns what postpone has kept.
+func (s *step) unavailableModel() *Outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.later
@@ -146,11 +146,11 @@ func (s *step) unavailable() *Outcome {
 	return out
 }
 
-// work advances a sub-agent as far as possible. Unlike those of a turn, its last entries are stored.
-func (s *step) work(ctx context.Context) (Outcome, error) {
+// workOnTask advances a sub-agent as far as possible. Unlike those of a turn, its last entries are stored.
+func (s *step) workOnTask(ctx context.Context) (Outcome, error) {
 	ctx = zerolog.Ctx(ctx).With().Str("agent", s.task.Name).Logger().WithContext(ctx)
-	if len(s.state.current()) == 0 {
-		err := s.append(ctx, journal.Entry{
+	if len(s.state.currentEntries()) == 0 {
+		err := s.appendEntries(ctx, journal.Entry{
 			Turn: s.turn.ID, Kind: journal.UserEntry, At: s.deps.Now(), Text: s.task.Text, Speaker: s.task.Name,
 		})
 		if err != nil {
@@ -158,7 +158,7 @@ func (s *step) work(ctx context.Context) (Outcome, error) {
 		}
 	}
 	for {
-		if e := s.state.over(); e != nil {
+		if e := s.state.endEntry(); e != nil {
 			kind := Answered
 			if e.Kind == journal.EndEntry {
 				kind = Ended
@@ -168,14 +168,14 @@ func (s *step) work(ctx context.Context) (Outcome, error) {
 		if ctx.Err() != nil {
 			return Outcome{}, context.Cause(ctx)
 		}
-		out, err := s.next(ctx)
+		out, err := s.takeStep(ctx)
 		switch {
 		case err != nil:
 			return Outcome{}, err
 		case out == nil:
 		case out.Kind == Answered, out.Kind == Ended:
-			kept, cancel := keep(ctx)
-			err := s.append(kept, out.Entries...)
+			kept, cancel := storingContext(ctx)
+			err := s.appendEntries(kept, out.Entries...)
 			cancel()
 			if err != nil {
 				return Outcome{}, err
@@ -192,14 +192,14 @@ func (s *step) nextOfTask(ctx context.Context, b *batch, open bool) (*Outcome, e
 		if err := s.overBudget(ctx, b); err != nil {
 			return nil, err
 		}
-		return s.execute(ctx, b)
+		return s.executeBatch(ctx, b)
 	}
 	if b != nil {
-		if text, ok := repeated(s.state.current(), s.limits.Repeats); ok {
-			return s.end(journal.ReasonLoop, text), nil
+		if text, ok := repeatedSteps(s.state.currentEntries(), s.limits.Repeats); ok {
+			return s.endWithout(journal.ReasonLoop, text), nil
 		}
 	}
-	offers, more := s.deps.Catalog.Tools(ctx, s.turn, s.state.view()), ""
+	offers, more := s.deps.Catalog.Tools(ctx, s.turn, s.state.catalogView()), ""
 	if used := s.usedUp(); used != "" {
 		more = fmt.Sprintf(windUp, used)
 	}
@@ -212,11 +212,11 @@ const windUp = "[the budget of this task is used up: %s. Call no more tools. " +
 
 // usedUp says which limit of the budget is reached; "" = none.
 func (s *step) usedUp() string {
-	b, st := s.task.Budget, s.state.stats()
+	b, st := s.task.Budget, s.state.turnStats()
 	switch {
 	case st.Steps >= b.Steps:
 		return fmt.Sprintf("%d steps", b.Steps)
-	case s.requested() >= b.Calls:
+	case s.requestedCalls() >= b.Calls:
 		return fmt.Sprintf("%d tool calls", b.Calls)
 	case st.Usage.Total() >= b.Tokens:
 		return fmt.Sprintf("%d tokens", b.Tokens)
@@ -227,10 +227,10 @@ func (s *step) usedUp() string {
 	}
 }
 
-// requested counts the calls that the sub-agent's model has requested.
-func (s *step) requested() int {
+// requestedCalls counts the calls that the sub-agent's model has requested.
+func (s *step) requestedCalls() int {
 	n := 0
-	for _, e := range s.state.current() {
+	for _, e := range s.state.currentEntries() {
 		n += len(e.Uses)
 	}
 	return n
@@ -239,7 +239,7 @@ func (s *step) requested() int {
 // overBudget closes the uses of a batch that exceed the number of calls.
 func (s *step) overBudget(ctx context.Context, b *batch) error {
 	most := s.task.Budget.Calls
-	over := min(s.requested()-most, len(b.entry.Uses))
+	over := min(s.requestedCalls()-most, len(b.entry.Uses))
 	if over <= 0 {
 		return nil
 	}
@@ -249,7 +249,7 @@ func (s *step) overBudget(ctx context.Context, b *batch) error {
 		Suggestion: "Give the result from what you have.",
 	})
 	var entries []journal.Entry
-	for _, u := range b.open() {
+	for _, u := range b.openUses() {
 		if b.started[u.Call] || !slices.ContainsFunc(refused, func(r journal.Use) bool { return r.Call == u.Call }) {
 			continue
 		}
@@ -261,12 +261,12 @@ func (s *step) overBudget(ctx context.Context, b *batch) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	return s.append(ctx, entries...)
+	return s.appendEntries(ctx, entries...)
 }
 
-// report is what the caller reads of a sub-agent that has ended. Its words are those of a model that may have read
+// reportResult is what the caller reads of a sub-agent that has ended. Its words are those of a model that may have read
 // anything, so they are data to the caller.
-func (s *step) report(out *Outcome) *tools.Result {
+func (s *step) reportResult(out *Outcome) *tools.Result {
 	result := &tools.Result{Text: out.Text, Untrusted: source.Agent(s.task.Name)}
 	if out.Kind == Answered {
 		switch out.Reason {
@@ -278,7 +278,7 @@ func (s *step) report(out *Outcome) *tools.Result {
 		return result
 	}
 	result.Text = ""
-	for _, e := range s.state.current() {
+	for _, e := range s.state.currentEntries() {
 		if e.Kind == journal.AssistantEntry && strings.TrimSpace(e.Text) != "" {
 			result.Text = e.Text
 		}
@@ -304,26 +304,26 @@ var noResult = map[string]string{
 	journal.ReasonStopped: "a person stopped it",
 }
 
-// spent is the line about a sub-agent for the person who watches.
-func (s *step) spent() string {
-	st := s.state.stats()
+// spentLine is the line about a sub-agent for the person who watches.
+func (s *step) spentLine() string {
+	st := s.state.turnStats()
 	return fmt.Sprintf("[%s] %d steps, %d tool calls, %d tokens", s.task.Name, st.Steps, st.Calls, st.Usage.Total())
 }
 
-// abandoned returns the entries that end the sub-agent of a use, if it has one that has not ended.
-func (s *step) abandoned(ctx context.Context, u journal.Use) []journal.Entry {
+// endAbandoned returns the entries that end the sub-agent of a use, if it has one that has not ended.
+func (s *step) endAbandoned(ctx context.Context, u journal.Use) []journal.Entry {
 	if s.task != nil || !s.state.hasChildren() {
 		return nil
 	}
-	child := s.child(u.Call, nil)
-	if len(child.state.current()) == 0 || child.state.over() != nil {
+	child := s.childStep(u.Call, nil)
+	if len(child.state.currentEntries()) == 0 || child.state.endEntry() != nil {
 		return nil
 	}
-	reason, ends := ending(ctx)
+	reason, ends := endingReason(ctx)
 	if !ends {
 		reason = journal.ReasonStopped
 	}
-	return append(child.cancelled(ctx), journal.Entry{
+	return append(child.closeCancelled(ctx), journal.Entry{
 		Turn: s.turn.ID, Child: u.Call, Kind: journal.EndEntry, At: s.deps.Now(), Reason: reason,
 	})
 }
@@ -336,11 +336,11 @@ func (s *step) costKey(step int) string {
 	return fmt.Sprintf("%s/%d", s.turn.ID, step)
 }
 
-// wanted is what the person wants, for stages that judge a call: a sub-agent's task is not the person's own words, so
+// wantedText is what the person wants, for stages that judge a call: a sub-agent's task is not the person's own words, so
 // these come first.
-func (s *step) wanted() string {
+func (s *step) wantedText() string {
 	if s.task == nil {
-		return s.state.ask()
+		return s.state.askedText()
 	}
 	return s.wants + "\n[task of the sub-agent " + s.task.Name + "]\n" + s.task.Text
 }

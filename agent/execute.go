@@ -15,15 +15,15 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// execute runs the uses of a batch that have no result yet: read-only ones in parallel, the others one at a time in the
+// executeBatch runs the uses of a batch that have no result yet: read-only ones in parallel, the others one at a time in the
 // model's order, up to the first that waits for a person. The questions of all uses are sent together.
-func (s *step) execute(ctx context.Context, b *batch) (*Outcome, error) {
-	if err := s.closed(ctx, b); err != nil {
+func (s *step) executeBatch(ctx context.Context, b *batch) (*Outcome, error) {
+	if err := s.closeUses(ctx, b); err != nil {
 		return nil, err
 	}
-	b.step = s.state.stats().Steps
-	open := s.state.batch().open()
-	waiting, questions := s.probe(ctx, b, open)
+	b.step = s.state.turnStats().Steps
+	open := s.state.openBatch().openUses()
+	waiting, questions := s.probeUses(ctx, b, open)
 	var readers, writers []journal.Use
 	for _, u := range open {
 		switch {
@@ -38,14 +38,14 @@ func (s *step) execute(ctx context.Context, b *batch) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	away := s.unavailable()
+	away := s.unavailableModel()
 	questions = append(questions, late...)
 	for i, u := range writers {
 		if ctx.Err() != nil { // a stopped turn asks no more questions
 			return nil, context.Cause(ctx)
 		}
 		// The first that waits is asked about again, now that everything before it has run: what it would do is known then.
-		asked, err := s.run(ctx, b, u)
+		asked, err := s.runUse(ctx, b, u)
 		if err != nil {
 			return nil, err
 		}
@@ -59,12 +59,12 @@ func (s *step) execute(ctx context.Context, b *batch) (*Outcome, error) {
 			break
 		}
 	}
-	return waits(ctx, open, questions, away)
+	return waitsFor(ctx, open, questions, away)
 }
 
-// waits returns what a batch waits for; nil = for nothing. A model that is unavailable is waited for first: what then
+// waitsFor returns what a batch waits for; nil = for nothing. A model that is unavailable is waited for first: what then
 // still needs a person is asked again.
-func waits(ctx context.Context, open []journal.Use, questions []tools.Question, away *Outcome) (*Outcome, error) {
+func waitsFor(ctx context.Context, open []journal.Use, questions []tools.Question, away *Outcome) (*Outcome, error) {
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -81,24 +81,24 @@ func waits(ctx context.Context, open []journal.Use, questions []tools.Question, 
 	return &Outcome{Kind: Parked, Questions: questions}, nil
 }
 
-// closed writes a result for the uses that must not run: those that were running when another worker died, and those
+// closeUses writes a result for the uses that must not run: those that were running when another worker died, and those
 // that were truncated in the model's answer.
-func (s *step) closed(ctx context.Context, b *batch) error {
-	if err := s.unknown(ctx, b); err != nil {
+func (s *step) closeUses(ctx context.Context, b *batch) error {
+	if err := s.closeUnknown(ctx, b); err != nil {
 		return err
 	}
 	return s.halfWritten(ctx, b)
 }
 
-// unknown closes the calls that were running when another worker died, unless they may run again: those that only read,
+// closeUnknown closes the calls that were running when another worker died, unless they may run again: those that only read,
 // and those whose effect is stored once for each call.
-func (s *step) unknown(ctx context.Context, b *batch) error {
-	for _, u := range b.open() {
+func (s *step) closeUnknown(ctx context.Context, b *batch) error {
+	for _, u := range b.openUses() {
 		if !b.started[u.Call] || u.Again() {
 			continue
 		}
-		s.deps.Tools.Interrupted(ctx, s.call(b, u))
-		err := s.append(ctx, journal.Entry{
+		s.deps.Tools.Interrupted(ctx, s.newCall(b, u))
+		err := s.appendEntries(ctx, journal.Entry{
 			Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(),
 			Call: u.Call, Tool: u.Name,
 			Text: outcomeUnknown, Failed: true, Category: unknownOutcome, Ran: true,
@@ -110,9 +110,9 @@ func (s *step) unknown(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// probe asks for every open use whether it may run now. A batch of one is not probed because running it gives the same
+// probeUses asks for every open use whether it may run now. A batch of one is not probed because running it gives the same
 // answer.
-func (s *step) probe(
+func (s *step) probeUses(
 	ctx context.Context, b *batch, open []journal.Use,
 ) (waiting map[string]bool, questions []tools.Question) {
 	waiting = map[string]bool{}
@@ -120,7 +120,7 @@ func (s *step) probe(
 		return waiting, nil
 	}
 	for _, u := range open {
-		call := s.call(b, u)
+		call := s.newCall(b, u)
 		call.Probe = true
 		_, err := s.deps.Tools.Execute(ctx, call)
 		if pending, ok := errors.AsType[*tools.Pending](err); ok {
@@ -138,7 +138,7 @@ func (s *step) probeAgain(ctx context.Context, b *batch, uses []journal.Use, que
 		if at < 0 {
 			continue
 		}
-		call := s.call(b, u)
+		call := s.newCall(b, u)
 		call.Probe = true
 		_, err := s.deps.Tools.Execute(ctx, call)
 		if pending, ok := errors.AsType[*tools.Pending](err); ok {
@@ -159,16 +159,16 @@ func (s *step) sideBySide(ctx context.Context, b *batch, uses []journal.Use) ([]
 	}
 	calls := make([]*tools.Call, len(uses))
 	for i, u := range uses { // before any of them runs and appends: a call is built from the journal
-		calls[i] = s.call(b, u)
+		calls[i] = s.newCall(b, u)
 	}
 	for i, u := range uses {
-		release := s.slots.take(gctx)
+		release := s.slots.takeSlot(gctx)
 		if release == nil {
 			break
 		}
 		g.Go(func() error {
 			defer release()
-			entry, asked, err := s.perform(gctx, b, u, calls[i], nil)
+			entry, asked, err := s.performUse(gctx, b, u, calls[i], nil)
 			if err != nil {
 				return err
 			}
@@ -176,9 +176,9 @@ func (s *step) sideBySide(ctx context.Context, b *batch, uses []journal.Use) ([]
 				questions[i] = asked
 				return nil
 			}
-			kept, cancel := keep(gctx) // a result that was read is kept, even if another call of the batch fails
+			kept, cancel := storingContext(gctx) // a result that was read is kept, even if another call of the batch fails
 			defer cancel()
-			return s.append(kept, append(s.abandoned(kept, u), *entry)...)
+			return s.appendEntries(kept, append(s.endAbandoned(kept, u), *entry)...)
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -190,10 +190,10 @@ func (s *step) sideBySide(ctx context.Context, b *batch, uses []journal.Use) ([]
 	return slices.Concat(questions...), nil
 }
 
-// run executes one use that can change something. The journal has a started entry before it and the result after it.
-func (s *step) run(ctx context.Context, b *batch, u journal.Use) ([]tools.Question, error) {
-	entry, asked, err := s.perform(ctx, b, u, s.call(b, u), func(ctx context.Context) error {
-		return s.append(ctx, journal.Entry{
+// runUse executes one use that can change something. The journal has a started entry before it and the result after it.
+func (s *step) runUse(ctx context.Context, b *batch, u journal.Use) ([]tools.Question, error) {
+	entry, asked, err := s.performUse(ctx, b, u, s.newCall(b, u), func(ctx context.Context) error {
+		return s.appendEntries(ctx, journal.Entry{
 			Turn: s.turn.ID, Kind: journal.StartedEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name,
 		})
 	})
@@ -202,20 +202,20 @@ func (s *step) run(ctx context.Context, b *batch, u journal.Use) ([]tools.Questi
 	}
 	// The work is done: its result must reach the journal even if the turn is being stopped or the service is shutting
 	// down.
-	kept, cancel := keep(ctx)
+	kept, cancel := storingContext(ctx)
 	defer cancel()
-	return nil, s.append(kept, append(s.abandoned(kept, u), *entry)...)
+	return nil, s.appendEntries(kept, append(s.endAbandoned(kept, u), *entry)...)
 }
 
-// perform walks the chain for one use. It returns its result, nil if the use has to wait, and the questions for which
+// performUse walks the chain for one use. It returns its result, nil if the use has to wait, and the questions for which
 // it waits. An error comes from the journal or the context, never from the tool: a failure of the tool is a result.
-func (s *step) perform(
+func (s *step) performUse(
 	ctx context.Context, b *batch, u journal.Use, call *tools.Call, onStart func(context.Context) error,
 ) (*journal.Entry, []tools.Question, error) {
-	held := s.delegates(call)
+	held := s.allowDelegation(call)
 	var startErr error
 	call.OnStart = func(ctx context.Context) error {
-		s.begins(u.Call)
+		s.recordStart(u.Call)
 		if onStart != nil && !call.Trail.Reading { // a call that can change nothing may be made again
 			if startErr = onStart(ctx); startErr != nil {
 				return startErr
@@ -233,7 +233,7 @@ func (s *step) perform(
 	result, err := s.deps.Tools.Execute(ctx, call)
 	var pending *tools.Pending
 	switch {
-	case held.over():
+	case held.isOver():
 		return nil, held.questions, held.err
 	case errors.As(err, &pending):
 		return nil, []tools.Question{pending.Question}, nil
@@ -244,14 +244,14 @@ func (s *step) perform(
 	case err != nil && ctx.Err() != nil && u.Again():
 		return nil, nil, context.Cause(ctx) // the call will be run again
 	}
-	entry := s.result(b, u, call, result, err)
-	if err != nil && s.began(b, u) {
-		entry = s.unrepeated(ctx, b, u, entry, tools.AsError(err))
+	entry := s.resultEntry(b, u, call, result, err)
+	if err != nil && s.hadBegun(b, u) {
+		entry = s.unrepeatedResult(ctx, b, u, entry, tools.AsError(err))
 	}
 	if err == nil && len(result.Files) > 0 {
 		entry.Parts = s.keepFiles(ctx, result.Files)
 	}
-	shorten(ctx, &entry, result, err)
+	markCutResult(ctx, &entry, result, err)
 	s.sink.Emit(ctx, Event{
 		Type: ToolFinishedEvent, Call: u.Call, Tool: u.Name,
 		Failed: entry.Failed, Text: call.Trail.Summary,
@@ -259,46 +259,46 @@ func (s *step) perform(
 	return &entry, nil, nil
 }
 
-// began reports whether a use may have had an effect before this run of the turn: it was running when another worker
+// hadBegun reports whether a use may have had an effect before this run of the turn: it was running when another worker
 // died. A call that only reads had none, unless it is the work of a sub-agent.
-func (s *step) began(b *batch, u journal.Use) bool {
+func (s *step) hadBegun(b *batch, u journal.Use) bool {
 	if b.started[u.Call] && !u.ReadOnly {
 		return true
 	}
-	return s.task == nil && s.state.hasChildren() && len(s.child(u.Call, nil).state.current()) > 0
+	return s.task == nil && s.state.hasChildren() && len(s.childStep(u.Call, nil).state.currentEntries()) > 0
 }
 
-// unrepeated is the result of a call that was running when another worker died, and that could not be repeated: whoever
+// unrepeatedResult is the result of a call that was running when another worker died, and that could not be repeated: whoever
 // refuses it now knows nothing of what it has done.
-func (s *step) unrepeated(ctx context.Context, b *batch, u journal.Use, e journal.Entry, why *tools.Error) journal.Entry {
+func (s *step) unrepeatedResult(ctx context.Context, b *batch, u journal.Use, e journal.Entry, why *tools.Error) journal.Entry {
 	if !u.ReadOnly {
-		s.deps.Tools.Interrupted(ctx, s.call(b, u))
+		s.deps.Tools.Interrupted(ctx, s.newCall(b, u))
 	}
 	e.Text, e.Category, e.Refusal, e.Ran = notRepeated(why.Message), unknownOutcome, nil, true
 	return e
 }
 
-// shorten marks the result of a call that was cut off because its turn ended. Output printed before that is kept.
-func shorten(ctx context.Context, entry *journal.Entry, result *tools.Result, err error) {
+// markCutResult marks the result of a call that was cut off because its turn ended. Output printed before that is kept.
+func markCutResult(ctx context.Context, entry *journal.Entry, result *tools.Result, err error) {
 	failure, output := err, ""
 	if err == nil && result.Failure != nil { // it started, and its output was kept
 		failure = result.Failure
 		_, output, _ = strings.Cut(result.Text, tools.Feedback(result.Failure))
 	}
-	if failure == nil || ctx.Err() == nil || !cut(failure) { // the call ended on its own
+	if failure == nil || ctx.Err() == nil || !cutByContext(failure) { // the call ended on its own
 		return
 	}
 	entry.Text, entry.Category = cutShort(ctx)
 	entry.Text += output
 }
 
-// cut reports whether a call ended because its context did.
-func cut(err error) bool {
+// cutByContext reports whether a call ended because its context did.
+func cutByContext(err error) bool {
 	return errors.Is(err, context.Canceled) || tools.AsError(err).Category == tools.Cancelled
 }
 
-// refusal says to people why a call did not run; nil when it ran, failed, or a person who was asked did not approve it.
-func refusal(call *tools.Call, err *tools.Error) *journal.Refusal {
+// refusalOf says to people why a call did not run; nil when it ran, failed, or a person who was asked did not approve it.
+func refusalOf(call *tools.Call, err *tools.Error) *journal.Refusal {
 	t := call.Trail
 	judged := t.Judge != "" && t.Judge != "allow"
 	switch {
@@ -315,31 +315,31 @@ func refusal(call *tools.Call, err *tools.Error) *journal.Refusal {
 	}
 }
 
-// result builds the journal entry of a finished call. It runs in parallel with other calls, so it must not read the
+// resultEntry builds the journal entry of a finished call. It runs in parallel with other calls, so it must not read the
 // journal.
-func (s *step) result(b *batch, u journal.Use, call *tools.Call, result *tools.Result, err error) journal.Entry {
+func (s *step) resultEntry(b *batch, u journal.Use, call *tools.Call, result *tools.Result, err error) journal.Entry {
 	e := journal.Entry{
 		Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(),
 		Call: u.Call, Tool: u.Name, Flagged: call.Trail.Injection,
 		Rule: call.Trail.Rule, By: call.Trail.ApprovedBy, Cleared: call.Trail.Cleared,
 		Ran: call.Trail.Started || call.Trail.Cached, Audit: call.Trail.Audit,
 		Millis: call.Trail.Duration.Milliseconds(), Notices: call.Trail.Notices,
-		Opened: s.state.opened().taken(u.Call), Wrote: writes(call),
+		Opened: s.state.openedSites().takenSites(u.Call), Wrote: mayWrite(call),
 	}
 	if e.Wrote {
-		e.Touched = touched(call)
+		e.Touched = touchedFiles(call)
 	}
 	for _, l := range call.Trail.Left {
 		e.Left = append(e.Left, journal.Left(l))
 	}
 	if err != nil {
 		te := tools.AsError(err)
-		e.Text = tools.Feedback(te) + reflection(te.Category, call.Def, b.failed[u.Name])
+		e.Text = tools.Feedback(te) + reflectionText(te.Category, call.Def, b.failed[u.Name])
 		e.Failed = true
 		e.Category = string(te.Category)
-		e.Refusal = refusal(call, te)
+		e.Refusal = refusalOf(call, te)
 		if call.Trail.Started && !u.ReadOnly {
-			e.Text += doubt(te)
+			e.Text += doubtText(te)
 		}
 		e.Source, e.Brought = te.Untrusted, te.Untrusted != source.None
 		if e.Flagged && e.Source == source.None {
@@ -355,7 +355,7 @@ func (s *step) result(b *batch, u journal.Use, call *tools.Call, result *tools.R
 	if call.Def.Server == "" {
 		e.Found = result.Found
 	}
-	e.Touched, e.Seen = touched(call), found(call, result)
+	e.Touched, e.Seen = touchedFiles(call), foundAddresses(call, result)
 	return e
 }
 
@@ -363,8 +363,8 @@ func (s *step) result(b *batch, u journal.Use, call *tools.Call, result *tools.R
 // dropped needs a new approval; nothing else depends on it.
 const mostTouched = 32
 
-// touched lists the files that a call of a built-in tool worked on.
-func touched(call *tools.Call) []string {
+// touchedFiles lists the files that a call of a built-in tool worked on.
+func touchedFiles(call *tools.Call) []string {
 	if call.Def.Server != "" {
 		return nil
 	}
@@ -384,10 +384,10 @@ const (
 	leastRoom   = 200
 )
 
-// room returns how many tokens each output of a batch may take: together a fifth of the window, and no more than half of
+// outputRoom returns how many tokens each output of a batch may take: together a fifth of the window, and no more than half of
 // what system prompt and tools leave of it, as far as a request of this run has shown their size.
-func (s *step) room(uses int) int {
-	budget := s.window()
+func (s *step) outputRoom(uses int) int {
+	budget := s.windowSize()
 	if budget <= 0 {
 		return 0
 	}
@@ -398,25 +398,25 @@ func (s *step) room(uses int) int {
 	return max(most/max(uses, 1), leastRoom)
 }
 
-func (s *step) call(b *batch, u journal.Use) *tools.Call {
+func (s *step) newCall(b *batch, u journal.Use) *tools.Call {
 	at, now := s.state.standingAt(b.entry.N), s.state.standing()
 	batches, calls := at.Of(at.Caller) // of whoever the turn belongs to
 	calls -= len(b.entry.Uses)
 	own := slices.IndexFunc(b.entry.Uses, func(other journal.Use) bool { return other.Call == u.Call })
-	known := &addresses{said: now.Said, seen: now.Seen, call: u.Call, sites: s.state.opened()}
+	known := &addresses{said: now.Said, seen: now.Seen, call: u.Call, sites: s.state.openedSites()}
 	return &tools.Call{
 		Addresses: known,
 		ID:        u.Call, Batch: b.entry.N, Tool: u.Name, Args: u.Args, Definition: u.Definition,
 		Origin: s.turn.Origin, Trail: &tools.Trail{}, Tools: s.turn.Tools,
-		Room: s.room(len(b.entry.Uses)), Ask: s.wanted(), Said: s.state.typed(), Foreign: now.Foreign, Suspicious: now.Suspicious,
+		Room: s.outputRoom(len(b.entry.Uses)), Ask: s.wantedText(), Said: s.state.typedText(), Foreign: now.Foreign, Suspicious: now.Suspicious,
 		Touched: now.Touched, BatchN: batches, CallN: calls + own + 1,
-		Began: now.Began, Earlier: s.state.earlier(b.entry.N), Ahead: s.ahead(own),
+		Began: now.Began, Earlier: s.state.earlierCalls(b.entry.N), Ahead: s.changedBefore(own),
 	}
 }
 
-// ahead returns what the uses of the open batch before the one at index own have changed in files.
-func (s *step) ahead(own int) []tools.FileState {
-	b := s.state.batch()
+// changedBefore returns what the uses of the open batch before the one at index own have changed in files.
+func (s *step) changedBefore(own int) []tools.FileState {
+	b := s.state.openBatch()
 	if b == nil {
 		return nil
 	}
@@ -432,8 +432,8 @@ func (s *step) ahead(own int) []tools.FileState {
 	return list
 }
 
-// begins records that a call is running.
-func (s *step) begins(call string) {
+// recordStart records that a call is running.
+func (s *step) recordStart(call string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.begun == nil {
@@ -442,24 +442,24 @@ func (s *step) begins(call string) {
 	s.begun[call] = true
 }
 
-// cancelled closes the uses of an ending turn that have no result.
-func (s *step) cancelled(ctx context.Context) []journal.Entry {
-	b := s.state.batch()
+// closeCancelled closes the uses of an ending turn that have no result.
+func (s *step) closeCancelled(ctx context.Context) []journal.Entry {
+	b := s.state.openBatch()
 	if b == nil {
 		return nil
 	}
-	kept, cancel := keep(ctx)
+	kept, cancel := storingContext(ctx)
 	defer cancel()
 	var entries []journal.Entry
-	for _, u := range b.open() {
-		entries = append(entries, s.abandoned(ctx, u)...)
+	for _, u := range b.openUses() {
+		entries = append(entries, s.endAbandoned(ctx, u)...)
 		text := notBegun(ctx)
 		s.mu.Lock()
 		begun := s.begun[u.Call]
 		s.mu.Unlock()
 		switch {
 		case b.started[u.Call]: // it was running when another worker died, which nobody has recorded yet
-			s.deps.Tools.Interrupted(kept, s.call(b, u))
+			s.deps.Tools.Interrupted(kept, s.newCall(b, u))
 			text, _ = cutShort(ctx)
 		case begun:
 			text, _ = cutShort(ctx)

@@ -32,10 +32,10 @@ func newState(b *book, turn string) *state {
 	return s
 }
 
-// whole returns the entries of this turn, including those of its sub-agents. Entries after its end belong to other
+// turnEntries returns the entries of this turn, including those of its sub-agents. Entries after its end belong to other
 // turns.
-func (s *state) whole() []journal.Entry {
-	tail := s.read()
+func (s *state) turnEntries() []journal.Entry {
+	tail := s.readTail()
 	own := tail.Entries[min(s.from, len(tail.Entries)):]
 	for i := range own {
 		if own[i].Turn != s.turn {
@@ -45,17 +45,17 @@ func (s *state) whole() []journal.Entry {
 	return own
 }
 
-// current returns the entries of this turn, or those of its sub-agent.
-func (s *state) current() []journal.Entry { return s.only(s.whole(), s.child) }
+// currentEntries returns the entries of this turn, or those of its sub-agent.
+func (s *state) currentEntries() []journal.Entry { return s.entriesOf(s.turnEntries(), s.child) }
 
-// batch returns the last assistant entry of the turn with the results of its uses, or nil if the model has not
+// openBatch returns the last assistant entry of the turn with the results of its uses, or nil if the model has not
 // requested tools yet.
-func (s *state) batch() *batch {
+func (s *state) openBatch() *batch {
 	var b *batch
-	for _, e := range s.current() {
+	for _, e := range s.currentEntries() {
 		switch e.Kind {
 		case journal.AssistantEntry:
-			b = &batch{entry: e, started: map[string]bool{}, results: map[string]journal.Entry{}, failed: b.mistakes()}
+			b = &batch{entry: e, started: map[string]bool{}, results: map[string]journal.Entry{}, failed: b.countMistakes()}
 		case journal.StartedEntry:
 			if b != nil {
 				b.started[e.Call] = true
@@ -69,22 +69,22 @@ func (s *state) batch() *batch {
 	return b
 }
 
-// over returns the entry that ended the turn, or nil.
-func (s *state) over() *journal.Entry {
-	for i, e := range s.current() {
+// endEntry returns the entry that ended the turn, or nil.
+func (s *state) endEntry() *journal.Entry {
+	for i, e := range s.currentEntries() {
 		if e.Kind == journal.AnswerEntry || e.Kind == journal.EndEntry {
-			return &s.current()[i]
+			return &s.currentEntries()[i]
 		}
 	}
 	return nil
 }
 
-// stats sums up the turn with its sub-agents, whose steps are not those of the turn; or one sub-agent.
-func (s *state) stats() journal.Stats {
+// turnStats sums up the turn with its sub-agents, whose steps are not those of the turn; or one sub-agent.
+func (s *state) turnStats() journal.Stats {
 	var st journal.Stats
-	entries := s.whole()
+	entries := s.turnEntries()
 	if s.child != "" {
-		entries = s.current()
+		entries = s.currentEntries()
 	}
 	for _, e := range entries {
 		switch e.Kind {
@@ -106,23 +106,23 @@ func (s *state) stats() journal.Stats {
 	return st
 }
 
-// view returns what a catalog may use to choose tools.
-func (s *state) view() View {
-	v := View{Step: s.stats().Steps + 1, Query: s.ask(), Succeeded: s.standing().Succeeded}
-	entries := s.current()
+// catalogView returns what a catalog may use to choose tools.
+func (s *state) catalogView() View {
+	v := View{Step: s.turnStats().Steps + 1, Query: s.askedText(), Succeeded: s.standing().Succeeded}
+	entries := s.currentEntries()
 	for i := range entries {
 		v.Found = append(v.Found, entries[i].Found...)
 	}
-	v.Shown = s.shown()
+	v.Shown = s.shownTools()
 	if v.Step > 1 {
 		v.Before = func() []string { return s.standingAt(entries[0].N).Succeeded }
 	}
 	return v
 }
 
-// shown returns the tools that the model was shown last, as far as that is recorded.
-func (s *state) shown() (names []string) {
-	entries := s.current()
+// shownTools returns the tools that the model was shown last, as far as that is recorded.
+func (s *state) shownTools() (names []string) {
+	entries := s.currentEntries()
 	for i := range entries {
 		if len(entries[i].Shown) > 0 {
 			names = entries[i].Shown
@@ -131,17 +131,17 @@ func (s *state) shown() (names []string) {
 	return names
 }
 
-// ask returns what the person said in this turn.
-func (s *state) ask() string {
+// askedText returns what the person said in this turn.
+func (s *state) askedText() string {
 	var first *journal.Entry
 	var more strings.Builder
-	for i, e := range s.current() {
+	for i, e := range s.currentEntries() {
 		switch {
 		case e.Kind != journal.UserEntry:
 		case first == nil:
-			first = &s.current()[i]
+			first = &s.currentEntries()[i]
 		case e.Joins == journal.Edited:
-			first = revised(first, &e)
+			first = reviseMessage(first, &e)
 		default:
 			more.WriteString("\n" + prompt.Said(e.Text, e.Parts))
 		}
@@ -152,14 +152,14 @@ func (s *state) ask() string {
 	return prompt.Said(first.Text, first.Parts) + more.String()
 }
 
-// typed returns what the person has written or said themselves in this turn: nothing in a sub-agent, whose task a model
+// typedText returns what the person has written or said themselves in this turn: nothing in a sub-agent, whose task a model
 // has written.
-func (s *state) typed() string {
+func (s *state) typedText() string {
 	if s.child != "" {
 		return ""
 	}
 	var list []string
-	for _, e := range s.current() {
+	for _, e := range s.currentEntries() {
 		switch {
 		case e.Kind != journal.UserEntry || e.Foreign != "" || e.Scheduled:
 			continue
@@ -177,8 +177,8 @@ func (s *state) typed() string {
 	return strings.Join(list, "\n")
 }
 
-// voices are the people who share the conversation; nil = one person speaks.
-func (s *state) voices(shared bool) *prompt.Speakers {
+// listSpeakers are the people who share the conversation; nil = one person speaks.
+func (s *state) listSpeakers(shared bool) *prompt.Speakers {
 	if !shared {
 		return nil
 	}
@@ -190,11 +190,11 @@ func (s *state) voices(shared bool) *prompt.Speakers {
 	return prompt.NewSpeakers(list, len(list) == journal.MostSpeakers, s.bot)
 }
 
-// earlier lists the calls of this turn that have a result and precede the batch with number n.
-func (s *state) earlier(n int64) []tools.Earlier {
+// earlierCalls lists the calls of this turn that have a result and precede the batch with number n.
+func (s *state) earlierCalls(n int64) []tools.Earlier {
 	uses := map[string]journal.Use{}
 	var list []tools.Earlier
-	for _, e := range s.current() {
+	for _, e := range s.currentEntries() {
 		switch {
 		case e.N >= n:
 			return list
@@ -218,9 +218,9 @@ type batch struct {
 	step    int            // number of the step within the turn, from 1
 }
 
-// mistakes counts, by tool, the steps of the turn up to this one in which the model called it with mistakes. b may be
+// countMistakes counts, by tool, the steps of the turn up to this one in which the model called it with mistakes. b may be
 // nil.
-func (b *batch) mistakes() map[string]int {
+func (b *batch) countMistakes() map[string]int {
 	failed := map[string]int{}
 	if b == nil {
 		return failed
@@ -238,8 +238,8 @@ func (b *batch) mistakes() map[string]int {
 	return failed
 }
 
-// open lists the uses without a result, in the model's order.
-func (b *batch) open() []journal.Use {
+// openUses lists the uses without a result, in the model's order.
+func (b *batch) openUses() []journal.Use {
 	var open []journal.Use
 	for _, u := range b.entry.Uses {
 		if _, ok := b.results[u.Call]; !ok {
@@ -253,20 +253,20 @@ func (b *batch) open() []journal.Use {
 // this many entries, plus the turn around them, only to find one.
 const standingEvery = 32
 
-// carry adds the conversation's Standing to the last of the entries that end a turn if the previous entry with a
+// carryStanding adds the conversation's Standing to the last of the entries that end a turn if the previous entry with a
 // Standing is far enough back.
-func (s *state) carry(entries []journal.Entry) {
+func (s *state) carryStanding(entries []journal.Entry) {
 	if len(entries) == 0 {
 		return
 	}
-	tail := s.read()
+	tail := s.readTail()
 	said := tail.Before.N
 	for i := range tail.Entries {
 		if e := &tail.Entries[i]; e.Begins() || (e.Standing != nil && e.Standing.N == e.N) {
 			said = max(said, e.N)
 		}
 	}
-	numbered, n := slices.Clone(entries), s.last()
+	numbered, n := slices.Clone(entries), s.lastNumber()
 	for i := range numbered {
 		n++
 		numbered[i].N = n

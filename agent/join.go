@@ -34,15 +34,15 @@ var joinLabels = map[journal.Joining]string{
 // notWanted is what the model reads for a call that did not run because the message that it was made for was changed.
 const notWanted = "the person changed the message before this ran"
 
-// revised returns the message of a turn as a later entry changes it.
-func revised(said, edit *journal.Entry) *journal.Entry {
+// reviseMessage returns the message of a turn as a later entry changes it.
+func reviseMessage(said, edit *journal.Entry) *journal.Entry {
 	e := *said
 	e.Text = edit.Text
 	return &e
 }
 
-// join journals what a person has said meanwhile. It reports whether the next step has to be derived again.
-func (s *step) join(ctx context.Context, b *batch, open bool) (joined bool, err error) {
+// joinMessages journals what a person has said meanwhile. It reports whether the next step has to be derived again.
+func (s *step) joinMessages(ctx context.Context, b *batch, open bool) (joined bool, err error) {
 	l, ok := s.journal.(Listener)
 	if !ok {
 		return false, nil
@@ -53,20 +53,20 @@ func (s *step) join(ctx context.Context, b *batch, open bool) (joined bool, err 
 	}
 	var entries []journal.Entry
 	if open {
-		if err := s.closed(ctx, b); err != nil {
+		if err := s.closeUses(ctx, b); err != nil {
 			return false, err
 		}
-		for _, u := range s.state.batch().open() {
-			entries = append(entries, s.abandoned(ctx, u)...)
+		for _, u := range s.state.openBatch().openUses() {
+			entries = append(entries, s.endAbandoned(ctx, u)...)
 			entries = append(entries, journal.Entry{
 				Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(), Call: u.Call, Tool: u.Name,
 				Text: tools.Feedback(tools.Errorf(tools.Cancelled, notWanted)), Failed: true, Category: string(tools.Cancelled),
 			})
 		}
 	}
-	kept, cancel := keep(ctx)
+	kept, cancel := storingContext(ctx)
 	defer cancel()
-	if err := s.append(kept, append(entries, said...)...); err != nil {
+	if err := s.appendEntries(kept, append(entries, said...)...); err != nil {
 		if errors.Is(err, ErrUnheard) {
 			return false, nil
 		}

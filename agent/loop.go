@@ -12,9 +12,9 @@ import (
 // stored.
 var volatile = regexp.MustCompile(`overflow:[0-9a-fA-F-]{36}`)
 
-// repeated reports whether the last n steps of the turn were the same, call by call and result by result (seed 003:
+// repeatedSteps reports whether the last n steps of the turn were the same, call by call and result by result (seed 003:
 // doom loop), and returns their output as a person sees it.
-func repeated(entries []journal.Entry, n int) (text string, ok bool) {
+func repeatedSteps(entries []journal.Entry, n int) (text string, ok bool) {
 	if n <= 0 {
 		return "", false
 	}

@@ -11,12 +11,12 @@ import (
 	"github.com/zephbot/zephbot/agent/prompt"
 )
 
-// groups turns entries into messages, one group per turn, so that a long history can be dropped turn by turn. voices are
+// groupTurns turns entries into messages, one group per turn, so that a long history can be dropped turn by turn. voices are
 // the people who share the conversation; nil = one person speaks. What the
 // last summary takes the place of is left out; head is the summary itself.
-func groups(entries []journal.Entry, voices *prompt.Speakers) (head []llm.Message, all [][]llm.Message) {
+func groupTurns(entries []journal.Entry, voices *prompt.Speakers) (head []llm.Message, all [][]llm.Message) {
 	if said, first := journal.Summary(entries); said != nil {
-		head, entries = summary(said), entries[first:]
+		head, entries = summaryMessages(said), entries[first:]
 	}
 	list := make([]llm.Message, 0, len(entries))
 	var starts []int // of the groups in list
@@ -32,7 +32,7 @@ func groups(entries []journal.Entry, voices *prompt.Speakers) (head []llm.Messag
 			starts, turn = append(starts, len(list)), e.Turn
 		}
 		if e.Joins == journal.Edited && said != nil && said.Turn == e.Turn { // the model never reads how it read before
-			said = revised(said, e)
+			said = reviseMessage(said, e)
 			list[len(list)-1] = addMessages(nil, said, nil, nil, voices)[0]
 			continue
 		}
@@ -59,9 +59,9 @@ func groups(entries []journal.Entry, voices *prompt.Speakers) (head []llm.Messag
 // plainly writes messages that a server has refused (journal.Entry.Retold).
 var plainly history.Words
 
-// summary is what the model reads in place of the entries it replaces. Those entries may include untrusted text, so the
+// summaryMessages is what the model reads in place of the entries it replaces. Those entries may include untrusted text, so the
 // summary is marked as untrusted too.
-func summary(e *journal.Entry) []llm.Message {
+func summaryMessages(e *journal.Entry) []llm.Message {
 	if e.Text == "" {
 		return nil
 	}
@@ -74,7 +74,7 @@ func summary(e *journal.Entry) []llm.Message {
 func addMessages(list []llm.Message, e *journal.Entry, before, rest []journal.Entry, voices *prompt.Speakers) []llm.Message {
 	switch e.Kind {
 	case journal.UserEntry:
-		return append(list, llm.Message{Role: llm.User, Text: userText(e, voices), Parts: readable(e.Parts)})
+		return append(list, llm.Message{Role: llm.User, Text: userText(e, voices), Parts: readableParts(e.Parts)})
 	case journal.AnswerEntry:
 		return append(list, llm.Message{Role: llm.Assistant, Text: e.Text, Extra: e.Extra})
 	case journal.EndEntry:
@@ -118,9 +118,9 @@ func startedOf(e *journal.Entry, rest []journal.Entry) map[string]bool {
 	return started
 }
 
-// unclosed is what the model reads for a use whose turn ended without a result for it, because the turn was given up or
+// unclosedText is what the model reads for a use whose turn ended without a result for it, because the turn was given up or
 // ended from outside.
-func unclosed(u journal.Use, started bool) string {
+func unclosedText(u journal.Use, started bool) string {
 	switch {
 	case started:
 		return outcomeUnknown
@@ -131,9 +131,9 @@ func unclosed(u journal.Use, started bool) string {
 	}
 }
 
-// again returns what the model is told below an output that it has had before in the turn, of the same call; "" = it has
+// repeatedNote returns what the model is told below an output that it has had before in the turn, of the same call; "" = it has
 // not. Models repeat a call to see more of its output, which no repetition shows.
-func again(before []journal.Entry, u *journal.Use, result *journal.Entry) string {
+func repeatedNote(before []journal.Entry, u *journal.Use, result *journal.Entry) string {
 	if result.Failed {
 		return ""
 	}
@@ -169,17 +169,17 @@ func addAssistant(list []llm.Message, e *journal.Entry, before, rest []journal.E
 		list[at].Uses = append(list[at].Uses, llm.ToolUse{ID: u.Call, Own: u.Model, Name: u.Name, Args: u.Args, Extra: u.Extra})
 		r, ok := results[u.Call]
 		if !ok {
-			r.Text, r.Failed = unclosed(u, started[u.Call]), true
+			r.Text, r.Failed = unclosedText(u, started[u.Call]), true
 		}
-		r.Text += again(before, &u, &r)
-		result := llm.ToolResult{ID: u.Call, Name: u.Name, Text: r.Text, Error: r.Failed, Parts: readable(r.Parts)}
+		r.Text += repeatedNote(before, &u, &r)
+		result := llm.ToolResult{ID: u.Call, Name: u.Name, Text: r.Text, Error: r.Failed, Parts: readableParts(r.Parts)}
 		list = append(list, llm.Message{Role: llm.ToolRole, Result: &result})
 	}
 	return list
 }
 
-// readable returns the parts that have content which is meant for models.
-func readable(parts []llm.Part) []llm.Part {
+// readableParts returns the parts that have content which is meant for models.
+func readableParts(parts []llm.Part) []llm.Part {
 	hidden := func(p llm.Part) bool { return p.Hash == "" || p.Outgoing }
 	if !slices.ContainsFunc(parts, hidden) {
 		return parts

@@ -15,7 +15,7 @@ import (
 // keepFiles stores the files that a tool made and has not stored itself, for the journal, the person and the model. A file that cannot be stored
 // is still listed by name, so that the person is told and the call, which has run, has a result.
 func (s *step) keepFiles(ctx context.Context, files []tools.File) []llm.Part {
-	kept, cancel := keep(ctx)
+	kept, cancel := storingContext(ctx)
 	defer cancel()
 	parts := make([]llm.Part, 0, len(files))
 	for _, f := range files {
@@ -38,8 +38,8 @@ func (s *step) keepFiles(ctx context.Context, files []tools.File) []llm.Part {
 	return parts
 }
 
-// opens lets the provider read the contents in the messages of a request, limited to those stored for this session.
-func (s *step) opens(req *llm.Request) {
+// openContents lets the provider read the contents in the messages of a request, limited to those stored for this session.
+func (s *step) openContents(req *llm.Request) {
 	withParts := func(m llm.Message) bool { return len(m.Parts)+len(m.Result.Attached()) > 0 }
 	if s.deps.Blobs == nil || !slices.ContainsFunc(req.Messages, withParts) {
 		return

@@ -25,11 +25,11 @@ const (
 		"Do not call it again: tell the person what you could not do, and why."
 )
 
-// reflection returns the text after the error block of a mistake that the model made itself, or "" for any other
+// reflectionText returns the text after the error block of a mistake that the model made itself, or "" for any other
 // failure, such as a server that is down. failed counts the earlier steps of the turn in which calls of the tool ended
 // with such a mistake. It counts steps rather than calls because the model reads the results of a step together and
 // could not have corrected itself in between.
-func reflection(c tools.Category, def tools.Definition, failed int) string {
+func reflectionText(c tools.Category, def tools.Definition, failed int) string {
 	switch {
 	case !c.Quality():
 		return ""
@@ -40,7 +40,7 @@ func reflection(c tools.Category, def tools.Definition, failed int) string {
 	}
 	text := reflectOnCall
 	if failed > 0 {
-		if schema := compact(def.Schema); schema != "" {
+		if schema := compactSchema(def.Schema); schema != "" {
 			text += "\nThe schema of its arguments: " + schema
 		}
 	}
@@ -57,9 +57,9 @@ func withoutReflection(e journal.Entry) string {
 	return block
 }
 
-// compact writes a schema in one line. If it is too long, it is written without descriptions; if it still is, compact
+// compactSchema writes a schema in one line. If it is too long, it is written without descriptions; if it still is, compact
 // returns "", because the model has the schema from the request and half a schema would mislead it.
-func compact(schema json.RawMessage) string {
+func compactSchema(schema json.RawMessage) string {
 	var line bytes.Buffer
 	if len(schema) == 0 || json.Compact(&line, schema) != nil {
 		return ""
@@ -73,16 +73,16 @@ func compact(schema json.RawMessage) string {
 	if d.Decode(&tree) != nil {
 		return ""
 	}
-	short, err := json.Marshal(bare(tree, false))
+	short, err := json.Marshal(withoutDescriptions(tree, false))
 	if err != nil || len(short) > maxShownSchema {
 		return ""
 	}
 	return string(short)
 }
 
-// bare removes descriptions from a schema. Names of properties are never removed; names reports that the keys of v are
+// withoutDescriptions removes descriptions from a schema. Names of properties are never removed; names reports that the keys of v are
 // property names.
-func bare(v any, names bool) any {
+func withoutDescriptions(v any, names bool) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
@@ -94,13 +94,13 @@ func bare(v any, names bool) any {
 				}
 			}
 			inner := key == "properties" || key == "patternProperties" || key == "$defs" || key == "definitions"
-			out[key] = bare(value, !names && inner)
+			out[key] = withoutDescriptions(value, !names && inner)
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i, value := range v {
-			out[i] = bare(value, false)
+			out[i] = withoutDescriptions(value, false)
 		}
 		return out
 	default:
@@ -114,8 +114,8 @@ func (s *step) halfWritten(ctx context.Context, b *batch) error {
 	if b.entry.Reason != journal.ReasonLength {
 		return nil
 	}
-	for _, u := range b.open() {
-		if b.started[u.Call] || whole(u, b.entry.Uses) {
+	for _, u := range b.openUses() {
+		if b.started[u.Call] || wholeArguments(u, b.entry.Uses) {
 			continue
 		}
 		text := tools.Feedback(&tools.Error{
@@ -123,7 +123,7 @@ func (s *step) halfWritten(ctx context.Context, b *batch) error {
 			Message:    "your answer was cut at the token limit before this call was complete, so it was not run",
 			Suggestion: "Make the call again, with shorter arguments or in several steps.",
 		})
-		err := s.append(ctx, journal.Entry{
+		err := s.appendEntries(ctx, journal.Entry{
 			Turn: s.turn.ID, Kind: journal.ResultEntry, At: s.deps.Now(),
 			Call: u.Call, Tool: u.Name,
 			Text: text, Failed: true, Category: string(tools.InvalidParameters),
@@ -135,9 +135,9 @@ func (s *step) halfWritten(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// whole reports whether the arguments of a use are a complete JSON object. "{}" in the last use counts as incomplete,
+// wholeArguments reports whether the arguments of a use are a complete JSON object. "{}" in the last use counts as incomplete,
 // because its arguments may not have started.
-func whole(u journal.Use, uses []journal.Use) bool {
+func wholeArguments(u journal.Use, uses []journal.Use) bool {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(u.Args, &object) != nil || object == nil {
 		return false

@@ -85,7 +85,7 @@ func NewRunner(deps Deps, limits Limits) *Runner {
 // is unavailable. An error means that the store failed, that the turn belongs to another worker (journal.ErrConflict),
 // or that ctx ended for a reason other than ErrStopped. The turn then stays as journalled.
 func (r *Runner) Run(ctx context.Context, turn *Turn, of Journal, sink Sink) (Outcome, error) {
-	ctx = cost.WithPayer(ctx, r.payer(turn))
+	ctx = cost.WithPayer(ctx, r.payerOf(turn))
 	began := time.Now()
 	// A stopped turn is loaded too: its open calls have to be closed.
 	loading, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
@@ -97,40 +97,40 @@ func (r *Runner) Run(ctx context.Context, turn *Turn, of Journal, sink Sink) (Ou
 	s := newState(newBook(of, tail), turn.ID)
 	s.bot = r.deps.Bot
 	step := &step{Runner: r, turn: turn, journal: of, sink: sink, state: s, loading: time.Since(began)}
-	if e := s.over(); e != nil { // checked before a stop: a finished turn cannot be stopped
+	if e := s.endEntry(); e != nil { // checked before a stop: a finished turn cannot be stopped
 		kind := Answered
 		if e.Kind == journal.EndEntry {
 			kind = Ended
 		}
-		return Outcome{Kind: kind, Text: e.Text, Reason: e.Reason, Stats: s.stats()}, nil
+		return Outcome{Kind: kind, Text: e.Text, Reason: e.Reason, Stats: s.turnStats()}, nil
 	}
 	for {
 		if ctx.Err() != nil {
-			return r.interrupted(ctx, step, turn, context.Cause(ctx))
+			return r.handleInterrupt(ctx, step, turn, context.Cause(ctx))
 		}
-		out, err := step.next(ctx)
+		out, err := step.takeStep(ctx)
 		if err != nil {
-			return r.interrupted(ctx, step, turn, err)
+			return r.handleInterrupt(ctx, step, turn, err)
 		}
 		if out != nil {
-			out.Stats, out.LeftOut, out.Retold = s.stats(), step.leftOut, step.retold
-			step.marks(out.Entries)
-			s.carry(out.Entries)
+			out.Stats, out.LeftOut, out.Retold = s.turnStats(), step.leftOut, step.retold
+			step.markFailedSummary(out.Entries)
+			s.carryStanding(out.Entries)
 			return *out, nil
 		}
 	}
 }
 
-// payer returns who pays for what the turn spends besides the calls of its own model.
-func (r *Runner) payer(turn *Turn) cost.Payer {
+// payerOf returns who pays for what the turn spends besides the calls of its own model.
+func (r *Runner) payerOf(turn *Turn) cost.Payer {
 	if r.deps.Budget == nil {
 		return cost.Unlimited{}
 	}
 	return r.deps.Budget.Payer(turn)
 }
 
-// ending returns the reason with which a cancelled turn ends, or false if the turn is left to another worker.
-func ending(ctx context.Context) (reason string, ends bool) {
+// endingReason returns the reason with which a cancelled turn ends, or false if the turn is left to another worker.
+func endingReason(ctx context.Context) (reason string, ends bool) {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, ErrStopped):
 		return journal.ReasonStopped, true
@@ -143,20 +143,20 @@ func ending(ctx context.Context) (reason string, ends bool) {
 	}
 }
 
-// interrupted distinguishes a turn that has to end from one that was only interrupted.
-func (r *Runner) interrupted(ctx context.Context, st *step, turn *Turn, err error) (Outcome, error) {
-	reason, ends := ending(ctx)
+// handleInterrupt distinguishes a turn that has to end from one that was only interrupted.
+func (r *Runner) handleInterrupt(ctx context.Context, st *step, turn *Turn, err error) (Outcome, error) {
+	reason, ends := endingReason(ctx)
 	if !ends {
 		return Outcome{}, err
 	}
 	out := Outcome{
 		Kind: Ended, Reason: reason, Text: st.partial.String(),
-		Entries: st.cancelled(ctx), Stats: st.state.stats(),
+		Entries: st.closeCancelled(ctx), Stats: st.state.turnStats(),
 	}
 	end := journal.Entry{Turn: turn.ID, Kind: journal.EndEntry, At: r.deps.Now(), Reason: reason}
 	out.Entries = append(out.Entries, end)
-	st.marks(out.Entries[len(out.Entries)-1:])
-	st.state.carry(out.Entries)
+	st.markFailedSummary(out.Entries[len(out.Entries)-1:])
+	st.state.carryStanding(out.Entries)
 	return out, nil
 }
 
@@ -182,59 +182,59 @@ type step struct {
 	delegation
 }
 
-// next takes the next step that the journal requires. A nil outcome means: continue.
-func (s *step) next(ctx context.Context) (*Outcome, error) {
-	if len(s.state.current()) == 0 { // the message was cleared with the journal: there is nothing to answer
-		return s.end(journal.ReasonInternal, ""), nil
+// takeStep takes the next step that the journal requires. A nil outcome means: continue.
+func (s *step) takeStep(ctx context.Context) (*Outcome, error) {
+	if len(s.state.currentEntries()) == 0 { // the message was cleared with the journal: there is nothing to answer
+		return s.endWithout(journal.ReasonInternal, ""), nil
 	}
-	b := s.state.batch()
-	open := b != nil && len(b.open()) > 0
+	b := s.state.openBatch()
+	open := b != nil && len(b.openUses()) > 0
 	if s.task != nil {
 		return s.nextOfTask(ctx, b, open)
 	}
-	if joined, err := s.join(ctx, b, open); joined || err != nil {
+	if joined, err := s.joinMessages(ctx, b, open); joined || err != nil {
 		return nil, err
 	}
 	if open {
-		defer s.observe(ctx, ToolsPhase, time.Now())
-		return s.execute(ctx, b)
+		defer s.observePhase(ctx, ToolsPhase, time.Now())
+		return s.executeBatch(ctx, b)
 	}
 	if b != nil {
-		if out := s.limit(); out != nil {
+		if out := s.limitSteps(); out != nil {
 			return out, nil
 		}
 	}
-	return s.ask(ctx)
+	return s.askModel(ctx)
 }
 
-// observe reports a phase that began at a time and is over.
-func (s *step) observe(ctx context.Context, phase string, began time.Time) {
+// observePhase reports a phase that began at a time and is over.
+func (s *step) observePhase(ctx context.Context, phase string, began time.Time) {
 	if s.deps.Observe != nil {
 		s.deps.Observe(ctx, phase, time.Since(began))
 	}
 }
 
-// limit ends a turn that repeats itself or has too many steps.
-func (s *step) limit() *Outcome {
-	stats := s.state.stats()
-	if text, ok := repeated(s.state.current(), s.limits.Repeats); ok {
-		return s.end(journal.ReasonLoop, text)
+// limitSteps ends a turn that repeats itself or has too many steps.
+func (s *step) limitSteps() *Outcome {
+	stats := s.state.turnStats()
+	if text, ok := repeatedSteps(s.state.currentEntries(), s.limits.Repeats); ok {
+		return s.endWithout(journal.ReasonLoop, text)
 	}
 	if s.limits.Iterations > 0 && stats.Steps >= s.limits.Iterations {
-		return s.end(journal.ReasonLimit, "")
+		return s.endWithout(journal.ReasonLimit, "")
 	}
 	return nil
 }
 
-// end returns the outcome of a turn that ends without an answer. text is filled into the sentence for the person.
-func (s *step) end(reason, text string) *Outcome {
+// endWithout returns the outcome of a turn that ends without an answer. text is filled into the sentence for the person.
+func (s *step) endWithout(reason, text string) *Outcome {
 	return &Outcome{
 		Kind: Ended, Reason: reason, Text: text,
 		Entries: []journal.Entry{{Turn: s.turn.ID, Kind: journal.EndEntry, At: s.deps.Now(), Reason: reason}},
 	}
 }
 
-// append stores entries of the turn, or of its sub-agent.
-func (s *step) append(ctx context.Context, entries ...journal.Entry) error {
-	return s.state.append(ctx, func(int64) []journal.Entry { return entries })
+// appendEntries stores entries of the turn, or of its sub-agent.
+func (s *step) appendEntries(ctx context.Context, entries ...journal.Entry) error {
+	return s.state.appendEntries(ctx, func(int64) []journal.Entry { return entries })
 }

@@ -15,10 +15,10 @@ func newSlots(n int) *slots {
 	if n < 0 {
 		return nil
 	}
-	return &slots{common: filled(max(n, 1))}
+	return &slots{common: filledSlots(max(n, 1))}
 }
 
-func filled(n int) chan struct{} {
+func filledSlots(n int) chan struct{} {
 	free := make(chan struct{}, n)
 	for range n {
 		free <- struct{}{}
@@ -26,16 +26,16 @@ func filled(n int) chan struct{} {
 	return free
 }
 
-// inherited returns the slots of a sub-agent that a call with a slot has begun.
-func (s *slots) inherited() *slots {
+// inheritSlot returns the slots of a sub-agent that a call with a slot has begun.
+func (s *slots) inheritSlot() *slots {
 	if s == nil {
 		return nil
 	}
-	return &slots{own: filled(1), common: s.common}
+	return &slots{own: filledSlots(1), common: s.common}
 }
 
-// take waits for a free slot and returns what frees it, or nil if ctx ended first.
-func (s *slots) take(ctx context.Context) (release func()) {
+// takeSlot waits for a free slot and returns what frees it, or nil if ctx ended first.
+func (s *slots) takeSlot(ctx context.Context) (release func()) {
 	if s == nil {
 		return func() {}
 	}

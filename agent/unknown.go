@@ -40,7 +40,7 @@ func notRepeated(why string) string {
 
 // cutShort returns what the model reads for a call that was cut off, and the category.
 func cutShort(ctx context.Context) (text, category string) {
-	switch reason, _ := ending(ctx); reason {
+	switch reason, _ := endingReason(ctx); reason {
 	case journal.ReasonStopped:
 		return unknownMark + "The person stopped this call while it ran. " + unknownPart + askPerson,
 			string(tools.Cancelled)
@@ -62,7 +62,7 @@ func cutShort(ctx context.Context) (text, category string) {
 
 // notBegun is what the model reads for a call that had not started when its turn was ended.
 func notBegun(ctx context.Context) string {
-	switch reason, _ := ending(ctx); reason {
+	switch reason, _ := endingReason(ctx); reason {
 	case journal.ReasonGone:
 		const gone = "the bot was blocked or removed from the chat before this ran"
 		return tools.Feedback(tools.Errorf(tools.Cancelled, gone))
@@ -72,9 +72,9 @@ func notBegun(ctx context.Context) string {
 	return tools.Feedback(tools.Errorf(tools.Cancelled, "the person stopped this before it ran"))
 }
 
-// doubt follows the error block of a call that can change something and failed in a way that leaves open how far it
+// doubtText follows the error block of a call that can change something and failed in a way that leaves open how far it
 // got.
-func doubt(e *tools.Error) string {
+func doubtText(e *tools.Error) string {
 	switch e.Category {
 	case tools.Timeout, tools.NetworkError, tools.ServerError, tools.Cancelled:
 		return noteFailed

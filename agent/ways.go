@@ -49,12 +49,12 @@ func (a *addresses) Take(site string) bool {
 	case s.counts[site] >= netrule.MostOpened:
 		return false
 	}
-	s.take(a.call, site)
+	s.takeSite(a.call, site)
 	return true
 }
 
-// take counts a site. s.mu must be held.
-func (s *sites) take(call, site string) {
+// takeSite counts a site. s.mu must be held.
+func (s *sites) takeSite(call, site string) {
 	s.by[call] = append(s.by[call], site)
 	s.counts[site]++
 }
@@ -70,15 +70,15 @@ func (a *addresses) Leave() {
 	delete(s.by, a.call)
 }
 
-// taken returns the sites that a call has taken.
-func (s *sites) taken(call string) []string {
+// takenSites returns the sites that a call has taken.
+func (s *sites) takenSites(call string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.by[call])
 }
 
-// opened returns the sites of the turn.
-func (s *state) opened() *sites {
+// openedSites returns the sites of the turn.
+func (s *state) openedSites() *sites {
 	s.mu.Lock()
 	known := s.sites
 	s.mu.Unlock()
@@ -86,9 +86,9 @@ func (s *state) opened() *sites {
 		return known
 	}
 	fresh := &sites{by: map[string][]string{}, counts: map[string]int{}}
-	for _, e := range s.whole() {
+	for _, e := range s.turnEntries() {
 		for _, site := range e.Opened {
-			fresh.take(e.Call, site)
+			fresh.takeSite(e.Call, site)
 		}
 	}
 	s.mu.Lock()
@@ -99,18 +99,18 @@ func (s *state) opened() *sites {
 	return s.sites
 }
 
-// found returns the addresses that the result of a call brings: of a page, a search, or a file, but none that it repeats
+// foundAddresses returns the addresses that the result of a call brings: of a page, a search, or a file, but none that it repeats
 // from its own arguments or those of an earlier call of the turn.
-func found(call *tools.Call, result *tools.Result) netrule.Keys {
+func foundAddresses(call *tools.Call, result *tools.Result) netrule.Keys {
 	does := call.Def.Stated().Act
 	// a long page or search that was put aside, and is read on
 	again := does == act.Recalls && result.Untrusted.Kind() == source.Search.Kind()
 	if does != act.ReadsWeb && does != act.ReadsFile && !again {
 		return nil
 	}
-	inputs := texts(call.Args)
+	inputs := argumentTexts(call.Args)
 	for i := range call.Earlier {
-		inputs = append(inputs, texts(call.Earlier[i].Args)...)
+		inputs = append(inputs, argumentTexts(call.Earlier[i].Args)...)
 	}
 	list := netrule.Find(result.Text, journal.MostFound, false)
 	for _, link := range result.Links {
@@ -121,8 +121,8 @@ func found(call *tools.Call, result *tools.Result) netrule.Keys {
 	return netrule.KeysOf(slices.DeleteFunc(list, func(normal string) bool { return netrule.Repeats(normal, inputs) })...)
 }
 
-// texts returns the texts in the arguments of a call.
-func texts(args json.RawMessage) (list []string) {
+// argumentTexts returns the texts in the arguments of a call.
+func argumentTexts(args json.RawMessage) (list []string) {
 	var v map[string]any
 	if json.Unmarshal(args, &v) != nil {
 		return nil
@@ -137,8 +137,8 @@ func texts(args json.RawMessage) (list []string) {
 	return list
 }
 
-// writes reports whether a call may have changed files.
-func writes(call *tools.Call) bool {
+// mayWrite reports whether a call may have changed files.
+func mayWrite(call *tools.Call) bool {
 	switch does := call.Def.Stated().Act; does {
 	case act.Runs:
 		return call.Trail.Started && !call.Trail.Reading

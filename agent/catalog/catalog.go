@@ -139,7 +139,7 @@ func New(o Options) (*Catalog, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	o.TAFC.Threshold = threshold(o.TAFC.Threshold)
+	o.TAFC.Threshold = clampThreshold(o.TAFC.Threshold)
 	o.MaxTools = cmp.Or(o.MaxTools, toolschema.MaxTools)
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -158,18 +158,18 @@ func New(o Options) (*Catalog, error) {
 	for _, name := range o.Discovery.AlwaysInclude {
 		c.pinned[name] = true
 	}
-	if c.prunes() {
+	if c.prunesTools() {
 		for _, name := range o.Pruning.AlwaysInclude {
 			c.pinned[name] = true
 		}
 	}
-	c.warn()
-	c.connect()
+	c.warnOfOptions()
+	c.connectIndexes()
 	return c, nil
 }
 
-// connect sets up the embedding indexes, or logs that there is no embedder.
-func (c *Catalog) connect() {
+// connectIndexes sets up the embedding indexes, or logs that there is no embedder.
+func (c *Catalog) connectIndexes() {
 	ranks := c.o.Filter.Enabled || c.o.Discovery.Strategy == Embedding
 	if c.o.Embedder == nil {
 		if ranks {
@@ -204,11 +204,11 @@ func (o *Options) validate() error {
 	if o.Chooser == nil && (o.Discovery.Strategy == Llm || o.Pruning.Enabled && o.Discovery.Strategy != Embedding) {
 		errs = append(errs, errors.New("catalog: the discovery strategy Llm and pruning need a model that chooses"))
 	}
-	return errors.Join(append(errs, o.ranges()...)...)
+	return errors.Join(append(errs, o.checkRanges()...)...)
 }
 
-// ranges checks the numbers. The comparisons are written so that NaN fails them.
-func (o *Options) ranges() []error {
+// checkRanges checks the numbers. The comparisons are written so that NaN fails them.
+func (o *Options) checkRanges() []error {
 	var errs []error
 	check := func(name string, v, limit float64, want string) {
 		if !(v >= 0 && v <= limit) {
@@ -236,15 +236,17 @@ func (o *Options) ranges() []error {
 	return errs
 }
 
-// prunes reports whether pruning is in effect.
-func (c *Catalog) prunes() bool { return c.o.Pruning.Enabled && c.o.Discovery.Strategy != Embedding }
+// prunesTools reports whether pruning is in effect.
+func (c *Catalog) prunesTools() bool {
+	return c.o.Pruning.Enabled && c.o.Discovery.Strategy != Embedding
+}
 
 // Warnings lists odd options, one sentence each: rules for tools that do not exist, cycles, keys without effect. Names
 // of MCP tools are not checked, because servers connect later.
 func (c *Catalog) Warnings() []string { return slices.Clone(c.warnings) }
 
-func (c *Catalog) warn() {
-	if c.o.Pruning.Enabled && !c.prunes() {
+func (c *Catalog) warnOfOptions() {
+	if c.o.Pruning.Enabled && !c.prunesTools() {
 		c.warnings = append(c.warnings, "pruning has no effect with the discovery strategy Embedding")
 	}
 	if !c.o.Dependencies.Enabled {

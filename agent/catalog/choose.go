@@ -42,16 +42,16 @@ const chooseSystem = `You choose tools for another assistant. ` +
 // candidate is a tool as it is listed to the model that chooses.
 type candidate struct{ name, bare, description string }
 
-// ask returns the model's choice, from memory if it has chosen for the same message and list before. limit 0 = no
+// askChoice returns the model's choice, from memory if it has chosen for the same message and list before. limit 0 = no
 // limit.
-func (c *Catalog) ask(ctx context.Context, query, key string, list []candidate, limit int) (map[string]bool, error) {
+func (c *Catalog) askChoice(ctx context.Context, query, key string, list []candidate, limit int) (map[string]bool, error) {
 	c.mu.Lock()
 	known, ok := c.answers.get(key)
 	c.mu.Unlock()
 	if ok && (known.err == nil || c.o.Now().Sub(known.at) < negativeFor) {
 		return known.chosen, known.err
 	}
-	chosen, err := choose(ctx, c.o.Chooser, query, list, limit)
+	chosen, err := chooseTools(ctx, c.o.Chooser, query, list, limit)
 	if ctx.Err() != nil || cost.Refused(err) { // it says nothing about the model for the next turn
 		return nil, fmt.Errorf("choose tools: %w", cmp.Or(ctx.Err(), err))
 	}
@@ -61,17 +61,17 @@ func (c *Catalog) ask(ctx context.Context, query, key string, list []candidate, 
 	return chosen, err
 }
 
-func choose(
+func chooseTools(
 	ctx context.Context, model *spend.Model, query string, list []candidate, limit int,
 ) (map[string]bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, chooseLimit)
 	defer cancel()
 	var b strings.Builder
-	fmt.Fprintf(&b, "Message:\n%s\n\nTools:\n", clean(query, chooseQuery))
+	fmt.Fprintf(&b, "Message:\n%s\n\nTools:\n", cleanLine(query, chooseQuery))
 	names := map[string][]string{} // names as the model may write them → qualified names
 	for _, t := range list {
-		shown := clean(t.name, chooseName)
-		fmt.Fprintf(&b, "- %s: %s\n", shown, clean(t.description, chooseDesc))
+		shown := cleanLine(t.name, chooseName)
+		fmt.Fprintf(&b, "- %s: %s\n", shown, cleanLine(t.description, chooseDesc))
 		for _, name := range []string{t.name, shown, t.bare} {
 			names[name] = append(names[name], t.name)
 		}
@@ -159,8 +159,8 @@ func readNames(text string) ([]string, bool) {
 	return names, len(names) > 0 || len(list) == 0
 }
 
-// clean reduces foreign text to one line without control and format characters, of at most limit characters.
-func clean(text string, limit int) string {
+// cleanLine reduces foreign text to one line without control and format characters, of at most limit characters.
+func cleanLine(text string, limit int) string {
 	var b strings.Builder
 	n, space := 0, false
 	for _, r := range text {

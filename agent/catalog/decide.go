@@ -12,19 +12,19 @@ type decision struct {
 	gatesOff bool
 }
 
-// decide applies a ranking. done are the tools that have succeeded in the conversation, used those of them that ran in
+// applyRanking applies a ranking. done are the tools that have succeeded in the conversation, used those of them that ran in
 // this turn, found those that a search of the turn has found. With open set, requirements do not count.
-func (c *Catalog) decide(s *snapshot, r *ranking, done, used, found map[string]bool, open bool) decision {
+func (c *Catalog) applyRanking(s *snapshot, r *ranking, done, used, found map[string]bool, open bool) decision {
 	d := decision{choices: make([]Choice, len(s.defs)), gatesOff: open}
 	var own, foreign []int // to be ranked
 	for i, def := range s.defs {
 		ch := &d.choices[i]
 		ch.Tool = def.Name
 		if r.ranked {
-			ch.Boost = c.graph.boost(def.Name, done)
+			ch.Boost = c.graph.boostOf(def.Name, done)
 			ch.Score = float64(r.scores[i]) + ch.Boost
 		}
-		ch.Reasons = c.sure(s, r, i, used, found)
+		ch.Reasons = c.sureReasons(s, r, i, used, found)
 		switch {
 		case len(ch.Reasons) > 0:
 		case def.Server == "":
@@ -34,10 +34,10 @@ func (c *Catalog) decide(s *snapshot, r *ranking, done, used, found map[string]b
 		}
 	}
 	if f := c.o.Filter; len(own) > 0 {
-		c.top(d.choices, own, r, f.MinSimilarity, cmp.Or(f.TopK, len(own)))
+		c.showBest(d.choices, own, r, f.MinSimilarity, cmp.Or(f.TopK, len(own)))
 	}
 	if len(foreign) > 0 && !r.model {
-		c.foreigners(s, d.choices, foreign, r)
+		c.chooseForeign(s, d.choices, foreign, r)
 	}
 	irrelevant := []Reason{NotRelevant} // shared, so it has no spare capacity
 	for i := range d.choices {
@@ -46,14 +46,14 @@ func (c *Catalog) decide(s *snapshot, r *ranking, done, used, found map[string]b
 			ch.Reasons = irrelevant
 		}
 	}
-	c.gate(&d, done, used)
+	c.hideUnmet(&d, done, used)
 	return d
 }
 
-// foreigners chooses among MCP tools. The tools of a server that the person names are ranked among themselves, however
+// chooseForeign chooses among MCP tools. The tools of a server that the person names are ranked among themselves, however
 // low their scores. If every score is low, the words say nothing about any tool ("look at my files" for a file server);
 // then the best tools are shown whatever their score, as after a failed ranking, unless Strict is set.
-func (c *Catalog) foreigners(s *snapshot, choices []Choice, candidates []int, r *ranking) {
+func (c *Catalog) chooseForeign(s *snapshot, choices []Choice, candidates []int, r *ranking) {
 	f := c.o.Discovery
 	var named, others []int
 	for _, i := range candidates {
@@ -63,13 +63,13 @@ func (c *Catalog) foreigners(s *snapshot, choices []Choice, candidates []int, r 
 			others = append(others, i)
 		}
 	}
-	c.top(choices, named, r, anyScore, f.TopK)
+	c.showBest(choices, named, r, anyScore, f.TopK)
 	least := f.MinSimilarity
 	hopeless := !slices.ContainsFunc(others, func(i int) bool { return choices[i].Score >= least })
 	if hopeless && r.known > 0 && len(r.carried) == 0 && !f.Strict && len(named) == 0 {
 		least = anyScore
 	}
-	c.top(choices, others, r, least, f.TopK)
+	c.showBest(choices, others, r, least, f.TopK)
 }
 
 // anyScore is below every score.
@@ -78,8 +78,8 @@ const anyScore = -2
 // unfiltered is shared by all tools that no filter applies to, so it has no spare capacity.
 var unfiltered = []Reason{Unfiltered}
 
-// sure returns the reasons to show a tool that do not depend on its rank.
-func (c *Catalog) sure(s *snapshot, r *ranking, i int, used, found map[string]bool) []Reason {
+// sureReasons returns the reasons to show a tool that do not depend on its rank.
+func (c *Catalog) sureReasons(s *snapshot, r *ranking, i int, used, found map[string]bool) []Reason {
 	def, in := s.defs[i], s.infos[i]
 	var list []Reason
 	add := func(yes bool, reason Reason) {
@@ -109,9 +109,9 @@ func (c *Catalog) sure(s *snapshot, r *ranking, i int, used, found map[string]bo
 		add(c.o.Discovery.Strategy != None, SmallServer)
 		return list
 	}
-	add(c.pins(in), AlwaysOn)
+	add(c.pinsTool(in), AlwaysOn)
 	add(r.mentioned[i], NameMentioned)
-	add(!c.filtered(s, def), SmallServer)
+	add(!c.isFiltered(s, def), SmallServer)
 	if r.model {
 		add(r.chosen[def.Name], ChosenByModel)
 		add(r.chosen == nil && !c.o.Discovery.Strict, Unranked)
@@ -121,8 +121,8 @@ func (c *Catalog) sure(s *snapshot, r *ranking, i int, used, found map[string]bo
 	return list
 }
 
-// top shows the best of the candidates that are similar enough. Of equal ones, the first wins.
-func (c *Catalog) top(choices []Choice, candidates []int, r *ranking, least float64, limit int) {
+// showBest shows the best of the candidates that are similar enough. Of equal ones, the first wins.
+func (c *Catalog) showBest(choices []Choice, candidates []int, r *ranking, least float64, limit int) {
 	if !r.ranked {
 		return
 	}
@@ -140,20 +140,20 @@ func (c *Catalog) top(choices []Choice, candidates []int, r *ranking, least floa
 	}
 }
 
-// gate hides tools that require tools that have not succeeded. Only tools that are always on, or ran, are exempt. If
+// hideUnmet hides tools that require tools that have not succeeded. Only tools that are always on, or ran, are exempt. If
 // that would hide everything else, requirements do not count in this turn, because a model with no tools left could not
 // meet them either.
-func (c *Catalog) gate(d *decision, done, used map[string]bool) {
+func (c *Catalog) hideUnmet(d *decision, done, used map[string]bool) {
 	if len(c.graph.rules) == 0 {
 		return
 	}
 	left, hidden := 0, 0
 	for i := range d.choices {
 		ch := &d.choices[i]
-		ch.Missing = c.graph.missing(ch.Tool, done)
+		ch.Missing = c.graph.missingTools(ch.Tool, done)
 		switch {
 		case !ch.Shown:
-		case c.held(ch, used):
+		case c.isHeld(ch, used):
 			hidden++
 		case !c.alwaysOn[ch.Tool]:
 			left++
@@ -163,18 +163,18 @@ func (c *Catalog) gate(d *decision, done, used map[string]bool) {
 		}
 	}
 	if d.gatesOff = d.gatesOff || hidden > 0 && left == 0; !d.gatesOff {
-		c.hide(d.choices, used)
+		c.hideTools(d.choices, used)
 	}
 }
 
-// held reports whether the requirements of a tool hide it.
-func (c *Catalog) held(ch *Choice, used map[string]bool) bool {
+// isHeld reports whether the requirements of a tool hide it.
+func (c *Catalog) isHeld(ch *Choice, used map[string]bool) bool {
 	return len(ch.Missing) > 0 && !c.alwaysOn[ch.Tool] && !used[ch.Tool]
 }
 
-func (c *Catalog) hide(choices []Choice, used map[string]bool) {
+func (c *Catalog) hideTools(choices []Choice, used map[string]bool) {
 	for i := range choices {
-		if ch := &choices[i]; ch.Shown && c.held(ch, used) {
+		if ch := &choices[i]; ch.Shown && c.isHeld(ch, used) {
 			ch.Shown, ch.Reasons = false, append(ch.Reasons, DependencyUnmet)
 		}
 	}

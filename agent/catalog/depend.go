@@ -21,7 +21,7 @@ func newGraph(d Dependencies) graph {
 	}
 	g := graph{rules: maps.Clone(d.Rules), perDep: d.BoostPerDep, maxBoost: d.MaxTotalBoost}
 	for _, name := range slices.Sorted(maps.Keys(d.Rules)) {
-		if reaches(d.Rules, name) {
+		if requiresItself(d.Rules, name) {
 			g.cycle = append(g.cycle, name)
 			g.rules[name] = Rule{Prefers: d.Rules[name].Prefers}
 		}
@@ -29,8 +29,8 @@ func newGraph(d Dependencies) graph {
 	return g
 }
 
-// reaches reports whether a tool requires itself, directly or through others.
-func reaches(rules map[string]Rule, name string) bool {
+// requiresItself reports whether a tool requires itself, directly or through others.
+func requiresItself(rules map[string]Rule, name string) bool {
 	seen := map[string]bool{}
 	open := slices.Clone(rules[name].Requires)
 	for len(open) > 0 {
@@ -47,8 +47,8 @@ func reaches(rules map[string]Rule, name string) bool {
 	return false
 }
 
-// missing lists the required tools that have not succeeded.
-func (g graph) missing(name string, done map[string]bool) []string {
+// missingTools lists the required tools that have not succeeded.
+func (g graph) missingTools(name string, done map[string]bool) []string {
 	var list []string
 	for _, r := range g.rules[name].Requires {
 		if !done[r] && !slices.Contains(list, r) {
@@ -58,8 +58,8 @@ func (g graph) missing(name string, done map[string]bool) []string {
 	return list
 }
 
-// boost is min(n·per, max), where n is the number of preferred tools that have succeeded.
-func (g graph) boost(name string, done map[string]bool) float64 {
+// boostOf is min(n·per, max), where n is the number of preferred tools that have succeeded.
+func (g graph) boostOf(name string, done map[string]bool) float64 {
 	prefers := g.rules[name].Prefers
 	n := 0
 	for i, p := range prefers {

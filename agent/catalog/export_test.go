@@ -5,8 +5,8 @@ import "encoding/json"
 // Internals for the fuzz tests.
 var (
 	ParseNames   = parseNames
-	Terms        = terms
+	Terms        = splitTerms
 	WithThinking = func(schema []byte) (json.RawMessage, bool) { return withThinking(schema) }
-	Clean        = clean
-	Mentioned    = mentioned
+	Clean        = cleanLine
+	Mentioned    = isMentioned
 )

@@ -62,8 +62,8 @@ func newVectors(index knn.Index, o Options, name string) *vectors {
 
 var errPause = errors.New("paused after a recent failure")
 
-// ready syncs the index, once for concurrent callers. The others wait for that sync, at most until ctx ends.
-func (v *vectors) ready(ctx context.Context, defs []tools.Definition, dim int) error {
+// readyIndex syncs the index, once for concurrent callers. The others wait for that sync, at most until ctx ends.
+func (v *vectors) readyIndex(ctx context.Context, defs []tools.Definition, dim int) error {
 	for {
 		v.mu.Lock()
 		switch {
@@ -85,19 +85,19 @@ func (v *vectors) ready(ctx context.Context, defs []tools.Definition, dim int) e
 		}
 		v.flight = make(chan struct{})
 		v.mu.Unlock()
-		_, err := v.run(ctx, defs, dim)
+		_, err := v.runSync(ctx, defs, dim)
 		return err
 	}
 }
 
-// force syncs the index even during the pause after a failure.
-func (v *vectors) force(ctx context.Context, defs []tools.Definition, dim int) (SyncReport, error) {
+// forceSync syncs the index even during the pause after a failure.
+func (v *vectors) forceSync(ctx context.Context, defs []tools.Definition, dim int) (SyncReport, error) {
 	for {
 		v.mu.Lock()
 		if v.flight == nil {
 			v.flight = make(chan struct{})
 			v.mu.Unlock()
-			return v.run(ctx, defs, dim)
+			return v.runSync(ctx, defs, dim)
 		}
 		flight := v.flight
 		v.mu.Unlock()
@@ -109,8 +109,8 @@ func (v *vectors) force(ctx context.Context, defs []tools.Definition, dim int) (
 	}
 }
 
-// run syncs as the owner of the flight and ends the flight.
-func (v *vectors) run(ctx context.Context, defs []tools.Definition, dim int) (report SyncReport, err error) {
+// runSync syncs as the owner of the flight and ends the flight.
+func (v *vectors) runSync(ctx context.Context, defs []tools.Definition, dim int) (report SyncReport, err error) {
 	began := v.now()
 	size, done := 0, false
 	defer func() {
@@ -124,7 +124,7 @@ func (v *vectors) run(ctx context.Context, defs []tools.Definition, dim int) (re
 		close(v.flight)
 		v.flight = nil
 	}()
-	report, size, err = v.sync(ctx, defs, dim)
+	report, size, err = v.syncTools(ctx, defs, dim)
 	done = true
 	if err != nil {
 		return report, fmt.Errorf("sync the index of %s tools: %w", v.name, err)
@@ -135,10 +135,10 @@ func (v *vectors) run(ctx context.Context, defs []tools.Definition, dim int) (re
 	return report, nil
 }
 
-// sync stores new and changed tools and removes those that no longer exist. Tools of a server that has not been seen
+// syncTools stores new and changed tools and removes those that no longer exist. Tools of a server that has not been seen
 // since the start of the process are kept: the server may still be connecting, and embedding its tools again at each
 // start would cost money.
-func (v *vectors) sync(ctx context.Context, defs []tools.Definition, dim int) (report SyncReport, size int, err error) {
+func (v *vectors) syncTools(ctx context.Context, defs []tools.Definition, dim int) (report SyncReport, size int, err error) {
 	stored, err := v.index.Hashes(ctx)
 	if err != nil {
 		return report, 0, fmt.Errorf("read hashes: %w", err)
@@ -148,7 +148,7 @@ func (v *vectors) sync(ctx context.Context, defs []tools.Definition, dim int) (r
 	var todo []knn.Point
 	for _, d := range defs {
 		v.servers[d.Server], live[d.Name] = true, true
-		p := point(marker, d)
+		p := pointOf(marker, d)
 		switch hash, ok := stored[p.Key]; {
 		case !ok:
 			report.Added++
@@ -176,18 +176,18 @@ func (v *vectors) sync(ctx context.Context, defs []tools.Definition, dim int) (r
 		}
 		report.Removed = len(gone)
 	}
-	return report, len(stored) + report.Added - report.Removed, v.store(ctx, todo, dim)
+	return report, len(stored) + report.Added - report.Removed, v.storePoints(ctx, todo, dim)
 }
 
-// store embeds and stores points in batches, so that an interrupted sync does not start over.
-func (v *vectors) store(ctx context.Context, todo []knn.Point, dim int) error {
+// storePoints embeds and stores points in batches, so that an interrupted sync does not start over.
+func (v *vectors) storePoints(ctx context.Context, todo []knn.Point, dim int) error {
 	for len(todo) > 0 {
 		n := min(len(todo), embedBatch)
 		batch := todo[:n]
 		todo = todo[n:]
 		texts := make([]string, n)
 		for i, p := range batch {
-			texts[i] = p.Payload["key"] + ": " + clean(p.Payload["description"], embedDesc)
+			texts[i] = p.Payload["key"] + ": " + cleanLine(p.Payload["description"], embedDesc)
 		}
 		vecs, err := v.embed.Embed(ctx, texts)
 		if err != nil {
@@ -209,8 +209,8 @@ func (v *vectors) store(ctx context.Context, todo []knn.Point, dim int) error {
 	return nil
 }
 
-// search returns the similarity of every point that has one.
-func (v *vectors) search(ctx context.Context, vector []float32) (map[string]float32, error) {
+// searchPoints returns the similarity of every point that has one.
+func (v *vectors) searchPoints(ctx context.Context, vector []float32) (map[string]float32, error) {
 	v.mu.Lock()
 	size := v.size
 	v.mu.Unlock()
@@ -234,9 +234,9 @@ func (v *vectors) search(ctx context.Context, vector []float32) (map[string]floa
 	return scores, nil
 }
 
-// forget makes the next turn sync again because something else changed the index. It is limited in frequency, because
+// forgetSync makes the next turn sync again because something else changed the index. It is limited in frequency, because
 // some indexes never return certain points.
-func (v *vectors) forget() {
+func (v *vectors) forgetSync() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if now := v.now(); v.forgot.IsZero() || now.Sub(v.forgot) >= forgetEvery {
@@ -244,7 +244,7 @@ func (v *vectors) forget() {
 	}
 }
 
-func point(marker string, d tools.Definition) knn.Point {
+func pointOf(marker string, d tools.Definition) knn.Point {
 	h := blake3.New()
 	for _, part := range []string{marker, d.Server, d.Name, d.Description, string(d.Schema)} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
@@ -252,13 +252,13 @@ func point(marker string, d tools.Definition) knn.Point {
 	return knn.Point{
 		Key: d.Name, Hash: hex.EncodeToString(h.Sum(nil)),
 		Payload: map[string]string{
-			"key": d.Name, "server_id": d.Server, "tool_name": bare(d), "description": d.Description,
+			"key": d.Name, "server_id": d.Server, "tool_name": bareName(d), "description": d.Description,
 		},
 	}
 }
 
-// bare returns the name of a tool on its server.
-func bare(d tools.Definition) string {
+// bareName returns the name of a tool on its server.
+func bareName(d tools.Definition) string {
 	if d.Server == "" {
 		return d.Name
 	}

@@ -26,7 +26,7 @@ func newDocument(name, server, description string, params []string) document {
 	at := map[string]int{}
 	var d document
 	add := func(text string, weight float32) {
-		list, _ := terms(text)
+		list, _ := splitTerms(text)
 		for _, t := range list {
 			i, ok := at[t]
 			if !ok {
@@ -88,13 +88,13 @@ func newWordIndex(docs []document) *wordIndex {
 	return x
 }
 
-// rank scores every document, 0..1. The BM25 sum is divided by the weights of the two heaviest (rarest) words of the
+// rankDocuments scores every document, 0..1. The BM25 sum is divided by the weights of the two heaviest (rarest) words of the
 // query that the index knows, so that a long message demands no more than a short one, and the result is capped at 1. A
 // tool whose name contains one of two equally rare words scores about 0.35; one with only one of them in its
 // description about 0.2, in two places of it about 0.3; one whose name contains the only known word about 0.7. A
 // threshold of 0.30 therefore keeps tools that are named, or described by more than one word. known is the number of
 // the query's terms that occur in any document.
-func (x *wordIndex) rank(query []string) (scores []float32, known int) {
+func (x *wordIndex) rankDocuments(query []string) (scores []float32, known int) {
 	scores = make([]float32, x.size)
 	var weights []float32
 	seen := map[int32]bool{}

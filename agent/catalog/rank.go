@@ -42,19 +42,19 @@ type scope struct {
 	limit int  // most tools that a model may choose; 0 = no limit
 }
 
-// rank computes a ranking. vec is the query's vector from an earlier ranking of the same turn, or nil. The vector that
+// rankTools computes a ranking. vec is the query's vector from an earlier ranking of the same turn, or nil. The vector that
 // was used is returned.
-func (c *Catalog) rank(ctx context.Context, s *snapshot, query string, vec []float32) (*ranking, []float32) {
-	r := &ranking{how: ByNothing, foreign: c.scope(s)}
+func (c *Catalog) rankTools(ctx context.Context, s *snapshot, query string, vec []float32) (*ranking, []float32) {
+	r := &ranking{how: ByNothing, foreign: c.selectionScope(s)}
 	filters := c.o.Filter.Enabled
 	byModel := !r.foreign.all && c.o.Discovery.Strategy != Embedding
 	if !filters && r.foreign.all {
 		return r, vec
 	}
-	r.mentioned, r.servers = mentions(s, query), namedServers(s, query)
+	r.mentioned, r.servers = findMentions(s, query), namedServers(s, query)
 	if filters || !byModel && !r.foreign.all {
-		list, stops := terms(query)
-		if vec = c.similar(ctx, s, r, query, vec); !r.ranked {
+		list, stops := splitTerms(query)
+		if vec = c.rankSimilar(ctx, s, r, query, vec); !r.ranked {
 			c.byWords(s, r, list, stops)
 		}
 	}
@@ -65,8 +65,8 @@ func (c *Catalog) rank(ctx context.Context, s *snapshot, query string, vec []flo
 	return r, vec
 }
 
-// scope reports whether the MCP tools of a snapshot are subject to selection at all.
-func (c *Catalog) scope(s *snapshot) scope {
+// selectionScope reports whether the MCP tools of a snapshot are subject to selection at all.
+func (c *Catalog) selectionScope(s *snapshot) scope {
 	n, pool := 0, 0
 	for _, count := range s.server {
 		n += count
@@ -80,11 +80,11 @@ func (c *Catalog) scope(s *snapshot) scope {
 		out.all = pool == 0
 		return out
 	case None:
-		out.limit, out.all = 0, !c.prunes()
+		out.limit, out.all = 0, !c.prunesTools()
 	default:
 		out.all = pool == 0
 	}
-	if c.prunes() {
+	if c.prunesTools() {
 		if m := c.o.Pruning.MaxTools; m > 0 && (out.limit == 0 || m < out.limit) {
 			out.limit = m
 		}
@@ -93,63 +93,63 @@ func (c *Catalog) scope(s *snapshot) scope {
 	return out
 }
 
-// filtered reports whether an MCP tool is subject to selection, that is, whether its server is large enough. With the
+// isFiltered reports whether an MCP tool is subject to selection, that is, whether its server is large enough. With the
 // strategy None, pruning decides, which counts all servers together.
-func (c *Catalog) filtered(s *snapshot, d tools.Definition) bool {
+func (c *Catalog) isFiltered(s *snapshot, d tools.Definition) bool {
 	return c.o.Discovery.Strategy == None || s.server[d.Server] >= c.o.Discovery.MinToolsToFilter
 }
 
-// similar ranks by embeddings. If that fails, r stays unranked.
-func (c *Catalog) similar(ctx context.Context, s *snapshot, r *ranking, query string, vec []float32) []float32 {
+// rankSimilar ranks by embeddings. If that fails, r stays unranked.
+func (c *Catalog) rankSimilar(ctx context.Context, s *snapshot, r *ranking, query string, vec []float32) []float32 {
 	if c.query == nil || strings.TrimSpace(query) == "" {
 		return vec
 	}
 	var err error
 	if vec == nil {
-		if vec, err = c.query.of(ctx, query); err != nil {
-			c.query.report(ctx, err)
+		if vec, err = c.query.embedQuery(ctx, query); err != nil {
+			c.query.reportState(ctx, err)
 			return nil
 		}
 	}
 	scores, lacking := make([]float32, len(s.defs)), make([]bool, len(s.defs))
-	everything := c.everything() // not only what this chat may use: all chats share the indexes
+	everything := c.allTools() // not only what this chat may use: all chats share the indexes
 	if c.o.Filter.Enabled {
-		err = c.scan(ctx, c.own, everything.own, vec, func(found map[string]float32) {
-			place(s, found, false, scores, lacking)
+		err = c.scanIndex(ctx, c.own, everything.own, vec, func(found map[string]float32) {
+			placeScores(s, found, false, scores, lacking)
 		})
 	}
 	if err == nil && !r.foreign.all && c.o.Discovery.Strategy == Embedding {
-		err = c.scan(ctx, c.foreign, everything.foreign, vec, func(found map[string]float32) {
-			place(s, found, true, scores, lacking)
+		err = c.scanIndex(ctx, c.foreign, everything.foreign, vec, func(found map[string]float32) {
+			placeScores(s, found, true, scores, lacking)
 		})
 	}
-	c.query.report(ctx, err)
+	c.query.reportState(ctx, err)
 	if err != nil {
 		return vec
 	}
 	r.how, r.ranked, r.scores, r.bare = ByEmbedding, true, scores, lacking
-	c.fill(s, r, query)
+	c.fillRanks(s, r, query)
 	return vec
 }
 
-// scan syncs an index and searches it. Points that were stored but are missing were removed by something else; they are
+// scanIndex syncs an index and searches it. Points that were stored but are missing were removed by something else; they are
 // stored again for the next turn.
-func (c *Catalog) scan(
+func (c *Catalog) scanIndex(
 	ctx context.Context, v *vectors, defs []tools.Definition, vec []float32, use func(map[string]float32),
 ) error {
 	limited, cancel := context.WithTimeout(ctx, syncLimit)
-	err := v.ready(limited, defs, len(vec))
+	err := v.readyIndex(limited, defs, len(vec))
 	cancel()
 	if err != nil {
 		return err
 	}
-	found, err := v.search(ctx, vec)
+	found, err := v.searchPoints(ctx, vec)
 	if err != nil {
 		return err
 	}
 	for _, d := range defs {
 		if _, ok := found[d.Name]; !ok {
-			v.forget()
+			v.forgetSync()
 			break
 		}
 	}
@@ -157,8 +157,8 @@ func (c *Catalog) scan(
 	return nil
 }
 
-// place copies the scores that were found to the tools of one kind.
-func place(s *snapshot, found map[string]float32, foreign bool, scores []float32, lacking []bool) {
+// placeScores copies the scores that were found to the tools of one kind.
+func placeScores(s *snapshot, found map[string]float32, foreign bool, scores []float32, lacking []bool) {
 	for i, d := range s.defs {
 		if (d.Server != "") != foreign {
 			continue
@@ -168,12 +168,12 @@ func place(s *snapshot, found map[string]float32, foreign bool, scores []float32
 	}
 }
 
-// fill ranks MCP tools without a vector by words.
-func (c *Catalog) fill(s *snapshot, r *ranking, query string) {
+// fillRanks ranks MCP tools without a vector by words.
+func (c *Catalog) fillRanks(s *snapshot, r *ranking, query string) {
 	for i, d := range s.defs {
 		if r.bare[i] && d.Server != "" {
-			list, _ := terms(query)
-			byWords, _ := s.words().rank(list)
+			list, _ := splitTerms(query)
+			byWords, _ := s.words().rankDocuments(list)
 			for j := i; j < len(s.defs); j++ {
 				if r.bare[j] {
 					r.scores[j] = byWords[j]
@@ -187,7 +187,7 @@ func (c *Catalog) fill(s *snapshot, r *ranking, query string) {
 // byWords ranks by words. A message in another language than the tools' descriptions says nothing about them. Without a
 // single known word, and without one of the function words that show that it is English, the message is left unranked.
 func (c *Catalog) byWords(s *snapshot, r *ranking, query []string, stops int) {
-	scores, known := s.words().rank(query)
+	scores, known := s.words().rankDocuments(query)
 	r.how = ByWords
 	if known == 0 && stops == 0 && len(query) > 0 {
 		return
@@ -202,7 +202,7 @@ func (c *Catalog) byModel(ctx context.Context, s *snapshot, query string, limit 
 	}
 	var list []candidate
 	for i, d := range s.defs {
-		if d.Server != "" && c.filtered(s, d) && !c.pins(s.infos[i]) {
+		if d.Server != "" && c.isFiltered(s, d) && !c.pinsTool(s.infos[i]) {
 			list = append(list, candidate{d.Name, s.infos[i].bare, d.Description})
 		}
 	}
@@ -211,7 +211,7 @@ func (c *Catalog) byModel(ctx context.Context, s *snapshot, query string, limit 
 	}
 	h := blake3.New()
 	fmt.Fprintf(h, "%s %d %s", s.hash, limit, query)
-	chosen, err := c.ask(ctx, query, hex.EncodeToString(h.Sum(nil)), list, limit)
+	chosen, err := c.askChoice(ctx, query, hex.EncodeToString(h.Sum(nil)), list, limit)
 	if err != nil {
 		c.o.Log.Warn().Err(err).Bool("strict", c.o.Discovery.Strict).Msg("model could not choose tools")
 		return nil
@@ -219,12 +219,12 @@ func (c *Catalog) byModel(ctx context.Context, s *snapshot, query string, limit 
 	return chosen
 }
 
-// pins reports whether always_include lists an MCP tool.
-func (c *Catalog) pins(in *info) bool { return c.pinned[in.offer.Name] || c.pinned[in.bare] }
+// pinsTool reports whether always_include lists an MCP tool.
+func (c *Catalog) pinsTool(in *info) bool { return c.pinned[in.offer.Name] || c.pinned[in.bare] }
 
-// mentions finds the tools whose names occur in the message as whole words, in any case: no letter, digit or _ next to
+// findMentions finds the tools whose names occur in the message as whole words, in any case: no letter, digit or _ next to
 // them.
-func mentions(s *snapshot, query string) []bool {
+func findMentions(s *snapshot, query string) []bool {
 	found := make([]bool, len(s.defs))
 	if len(query) > maxTermText {
 		query = query[:maxTermText]
@@ -232,7 +232,7 @@ func mentions(s *snapshot, query string) []bool {
 	query = strings.ToLower(query)
 	for i, in := range s.infos {
 		for _, name := range in.lower {
-			if mentioned(query, name) {
+			if isMentioned(query, name) {
 				found[i] = true
 				break
 			}
@@ -249,14 +249,14 @@ func namedServers(s *snapshot, query string) map[string]bool {
 	query = strings.ToLower(query)
 	named := map[string]bool{}
 	for id := range s.server {
-		if mentioned(query, strings.ToLower(id)) {
+		if isMentioned(query, strings.ToLower(id)) {
 			named[id] = true
 		}
 	}
 	return named
 }
 
-func mentioned(text, name string) bool {
+func isMentioned(text, name string) bool {
 	if name == "" {
 		return false
 	}
@@ -287,7 +287,7 @@ type embedding struct {
 	said   bool // the fallback to words has been logged
 }
 
-func (e *embedding) of(ctx context.Context, query string) ([]float32, error) {
+func (e *embedding) embedQuery(ctx context.Context, query string) ([]float32, error) {
 	e.mu.Lock()
 	failed := e.failed
 	e.mu.Unlock()
@@ -296,7 +296,7 @@ func (e *embedding) of(ctx context.Context, query string) ([]float32, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, embedLimit)
 	defer cancel()
-	vecs, err := e.Embed(limited, []string{clean(query, embedQuery)})
+	vecs, err := e.Embed(limited, []string{cleanLine(query, embedQuery)})
 	if err == nil && (len(vecs) != 1 || len(vecs[0]) == 0) {
 		err = fmt.Errorf("%d vectors for one text", len(vecs))
 	}
@@ -312,8 +312,8 @@ func (e *embedding) of(ctx context.Context, query string) ([]float32, error) {
 	return vecs[0], nil
 }
 
-// report logs once that ranking falls back to words, and once that embeddings work again.
-func (e *embedding) report(ctx context.Context, err error) {
+// reportState logs once that ranking falls back to words, and once that embeddings work again.
+func (e *embedding) reportState(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}

@@ -56,15 +56,15 @@ func (c *Catalog) SearchTool() (tools.Tool, error) {
 			return tools.Subject{Inputs: []string{in.Query}, Show: "search tools: " + in.Query}, nil
 		},
 		Run: func(_ context.Context, call *tools.Call, in searchArgs) (*tools.Result, error) {
-			return c.search(call.Origin, in, call.Tools), nil
+			return c.searchTools(call.Origin, in, call.Tools), nil
 		},
 	})
 }
 
-func (c *Catalog) search(from tools.Origin, in searchArgs, overlay *tools.Overlay) *tools.Result {
-	defs, _ := c.source(from, overlay)
-	s := c.prepare(defs)
-	found := c.find(s, in.Query, cmp.Or(in.Max, defaultFound))
+func (c *Catalog) searchTools(from tools.Origin, in searchArgs, overlay *tools.Overlay) *tools.Result {
+	defs, _ := c.sourceTools(from, overlay)
+	s := c.prepareSnapshot(defs)
+	found := c.findTools(s, in.Query, cmp.Or(in.Max, defaultFound))
 	if len(s.foreign) == 0 {
 		return &tools.Result{Text: "There are no tools of servers here."}
 	}
@@ -82,7 +82,7 @@ func (c *Catalog) search(from tools.Origin, in searchArgs, overlay *tools.Overla
 		d := s.defs[i]
 		servers["mcp:"+d.Server] = true
 		res.Found = append(res.Found, d.Name)
-		fmt.Fprintf(&b, "%s: %s", d.Name, clean(d.Description, maxFoundLine))
+		fmt.Fprintf(&b, "%s: %s", d.Name, cleanLine(d.Description, maxFoundLine))
 		if first := c.graph.rules[d.Name].Requires; len(first) > 0 {
 			fmt.Fprintf(&b, " (can be called after: %s)", strings.Join(first, ", "))
 		}
@@ -93,13 +93,13 @@ func (c *Catalog) search(from tools.Origin, in searchArgs, overlay *tools.Overla
 	return res
 }
 
-// find ranks the tools of servers by the words of a query: names that it mentions first, then by similarity. The best
+// findTools ranks the tools of servers by the words of a query: names that it mentions first, then by similarity. The best
 // of every server come before the second best of any, so that no server can fill the list. A tool that cannot be shown,
 // because its definition exceeds the budget, is not found.
-func (c *Catalog) find(s *snapshot, query string, most int) []int {
-	list, _ := terms(query)
-	scores, _ := s.words().rank(list)
-	said, named := mentions(s, query), namedServers(s, query)
+func (c *Catalog) findTools(s *snapshot, query string, most int) []int {
+	list, _ := splitTerms(query)
+	scores, _ := s.words().rankDocuments(list)
+	said, named := findMentions(s, query), namedServers(s, query)
 	var hits []int
 	for i, d := range s.defs {
 		switch {
@@ -121,8 +121,8 @@ func (c *Catalog) find(s *snapshot, query string, most int) []int {
 	return hits[:min(len(hits), most)]
 }
 
-// source lists the tools to choose from and, separately, tool_search if it may be used.
-func (c *Catalog) source(from tools.Origin, overlay *tools.Overlay) (defs []tools.Definition, search *tools.Definition) {
+// sourceTools lists the tools to choose from and, separately, tool_search if it may be used.
+func (c *Catalog) sourceTools(from tools.Origin, overlay *tools.Overlay) (defs []tools.Definition, search *tools.Definition) {
 	defs = c.o.Source(from, overlay)
 	at := slices.IndexFunc(defs, func(d tools.Definition) bool { return d.Name == SearchName })
 	if at < 0 {
@@ -131,8 +131,8 @@ func (c *Catalog) source(from tools.Origin, overlay *tools.Overlay) (defs []tool
 	return slices.Concat(defs[:at], defs[at+1:]), &defs[at]
 }
 
-// everything is the snapshot of all tools, for any chat.
-func (c *Catalog) everything() *snapshot {
-	defs, _ := c.source(tools.Origin{}, nil)
-	return c.prepare(defs)
+// allTools is the snapshot of all tools, for any chat.
+func (c *Catalog) allTools() *snapshot {
+	defs, _ := c.sourceTools(tools.Origin{}, nil)
+	return c.prepareSnapshot(defs)
 }

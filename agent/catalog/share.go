@@ -35,7 +35,7 @@ type share struct {
 	kept   map[int]bool
 }
 
-// fit hides the tools that exceed the budget or the number of tools in a request, of which extra are already given away.
+// fitBudget hides the tools that exceed the budget or the number of tools in a request, of which extra are already given away.
 // It is a pure function of the snapshot, the choices, and the tools that were found or have succeeded.
 //
 // Every server gets an equal part of the budget and of the number for its tools, so that no server can displace another,
@@ -43,7 +43,7 @@ type share struct {
 // the number. What some servers leave unused is given to those that need more: first to tools that were found or called,
 // then to those that were named, then to the rest. Among equals, the server that has used least comes first. Built-in
 // tools have no budget, and come before those of servers that were neither found nor called in this turn.
-func (c *Catalog) fit(s *snapshot, choices []Choice, found, done map[string]bool, extra int) (tokens, left int) {
+func (c *Catalog) fitBudget(s *snapshot, choices []Choice, found, done map[string]bool, extra int) (tokens, left int) {
 	sh := share{
 		budget: c.o.Budget, choice: choices,
 		cost: make([]int, len(choices)), tier: make([]int, len(choices)),
@@ -77,7 +77,7 @@ func (c *Catalog) fit(s *snapshot, choices []Choice, found, done map[string]bool
 		sh.budget = math.MaxInt
 	}
 	most := max(c.o.MaxTools-max(extra, 1), 0) // tool_search is offered for what is left out
-	slices.SortStableFunc(own, sh.before)
+	slices.SortStableFunc(own, sh.orderTools)
 	own = own[:min(len(own), max(most-called, most/2))]
 	for _, i := range own {
 		sh.kept[i] = true
@@ -85,9 +85,9 @@ func (c *Catalog) fit(s *snapshot, choices []Choice, found, done map[string]bool
 	sh.room = most
 	servers := slices.Sorted(maps.Keys(queues))
 	for _, server := range servers {
-		slices.SortStableFunc(queues[server], sh.before)
+		slices.SortStableFunc(queues[server], sh.orderTools)
 	}
-	sh.divide(s, sh.parts(servers, queues, len(own)))
+	sh.divideRest(s, sh.serverParts(servers, queues, len(own)))
 	for i := range choices {
 		if ch := &choices[i]; ch.Shown && !sh.kept[i] {
 			ch.Shown, ch.Reasons = false, append(slices.Clone(ch.Reasons), OverBudget)
@@ -97,10 +97,10 @@ func (c *Catalog) fit(s *snapshot, choices []Choice, found, done map[string]bool
 	return sh.total, left
 }
 
-// parts gives every server its part, beside a number of built-in tools, and returns the tools that did not fit into it,
+// serverParts gives every server its part, beside a number of built-in tools, and returns the tools that did not fit into it,
 // in the order of before within a server. Tools that were found or called in this turn come first, and are limited only
 // in their tokens.
-func (sh *share) parts(servers []string, queues map[string][]int, own int) []int {
+func (sh *share) serverParts(servers []string, queues map[string][]int, own int) []int {
 	if len(servers) == 0 {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (sh *share) parts(servers []string, queues map[string][]int, own int) []int
 				if !first {
 					most = number
 				}
-				if (sh.tier[i] == tierCalled) == first && !sh.take(server, i, budget, most) {
+				if (sh.tier[i] == tierCalled) == first && !sh.takeTool(server, i, budget, most) {
 					rest = append(rest, i)
 				}
 			}
@@ -135,14 +135,14 @@ func tierOf(ch Choice, found, done map[string]bool) int {
 	}
 }
 
-// before orders tools by priority.
-func (sh *share) before(a, b int) int {
+// orderTools orders tools by priority.
+func (sh *share) orderTools(a, b int) int {
 	return cmp.Or(cmp.Compare(sh.tier[a], sh.tier[b]), cmp.Compare(sh.choice[b].Score, sh.choice[a].Score))
 }
 
-// take keeps a tool if its server stays within a number of tokens and of tools, and all tools within the budget and the
+// takeTool keeps a tool if its server stays within a number of tokens and of tools, and all tools within the budget and the
 // room.
-func (sh *share) take(server string, i, tokens, number int) bool {
+func (sh *share) takeTool(server string, i, tokens, number int) bool {
 	if sh.spent[server]+sh.cost[i] > tokens || sh.total+sh.cost[i] > sh.budget ||
 		sh.number[server] >= number || len(sh.kept) >= sh.room {
 		return false
@@ -154,8 +154,8 @@ func (sh *share) take(server string, i, tokens, number int) bool {
 	return true
 }
 
-// divide gives the rest of the budget to the tools that did not fit into the part of their server.
-func (sh *share) divide(s *snapshot, rest []int) {
+// divideRest gives the rest of the budget to the tools that did not fit into the part of their server.
+func (sh *share) divideRest(s *snapshot, rest []int) {
 	queues := map[string][]int{}
 	for _, i := range rest { // in the order of before, within a server
 		queues[s.defs[i].Server] = append(queues[s.defs[i].Server], i)
@@ -168,15 +168,15 @@ func (sh *share) divide(s *snapshot, rest []int) {
 				cmp.Compare(sh.spent[a], sh.spent[b]),
 			)
 		})
-		sh.take(next, queues[next][0], sh.budget, sh.room)
+		sh.takeTool(next, queues[next][0], sh.budget, sh.room)
 		if queues[next] = queues[next][1:]; len(queues[next]) == 0 {
 			servers = slices.DeleteFunc(servers, func(server string) bool { return server == next })
 		}
 	}
 }
 
-// estimate is the size of a definition in a request, in tokens.
-func estimate(in *info) int {
+// estimateTokens is the size of a definition in a request, in tokens.
+func estimateTokens(in *info) int {
 	return window.Tool(llm.Tool{Name: in.offer.Name, Description: in.offer.Description, Schema: in.offer.Schema})
 }
 
@@ -186,12 +186,12 @@ type Share struct{ Fit, Of int }
 
 // Shares returns the share of every server by its id, and the budget in tokens, 0 = no limit.
 func (c *Catalog) Shares() (shares map[string]Share, budget int) {
-	s := c.everything()
+	s := c.allTools()
 	choices := make([]Choice, len(s.defs))
 	for i, d := range s.defs {
 		choices[i] = Choice{Tool: d.Name, Shown: true}
 	}
-	c.fit(s, choices, nil, nil, 0)
+	c.fitBudget(s, choices, nil, nil, 0)
 	shares = map[string]Share{}
 	for i, d := range s.defs {
 		if d.Server == "" {

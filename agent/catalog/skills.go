@@ -70,26 +70,26 @@ func (s *Skills) Tools(ctx context.Context, turn *agent.Turn, view agent.View) [
 		}
 		return offers
 	}
-	if at < 0 && len(offers) > 0 && !s.hidden(turn) {
+	if at < 0 && len(offers) > 0 && !s.loaderHidden(turn) {
 		offers = append(slices.Clip(offers), agent.Plain(s.use))
 		at = len(offers) - 1
 	}
 	if at >= 0 {
-		turn.Skills = s.lines(ctx, turn, view, usable)
+		turn.Skills = s.skillLines(ctx, turn, view, usable)
 	}
 	return offers
 }
 
-// hidden reports whether the tool that loads skills may not be used in a conversation at all.
-func (s *Skills) hidden(turn *agent.Turn) bool {
+// loaderHidden reports whether the tool that loads skills may not be used in a conversation at all.
+func (s *Skills) loaderHidden(turn *agent.Turn) bool {
 	return !slices.ContainsFunc(s.tools.o.Source(turn.Origin, turn.Tools), func(d tools.Definition) bool {
 		return d.Name == s.use.Name
 	})
 }
 
-// lines describes the skills that may help.
-func (s *Skills) lines(ctx context.Context, turn *agent.Turn, view agent.View, usable []skill.Entry) []string {
-	line := func(e *skill.Entry) string { return e.Name + ": " + clean(e.Description, skillLength) }
+// skillLines describes the skills that may help.
+func (s *Skills) skillLines(ctx context.Context, turn *agent.Turn, view agent.View, usable []skill.Entry) []string {
+	line := func(e *skill.Entry) string { return e.Name + ": " + cleanLine(e.Description, skillLength) }
 	var list []string
 	if len(usable) <= allSkills {
 		for i := range usable {

@@ -45,9 +45,9 @@ type snapshot struct {
 	all func() ([]string, []agent.Offer)
 }
 
-// prepare returns the cached snapshot of a list of definitions, or makes one. Comparing is cheap, because unchanged
+// prepareSnapshot returns the cached snapshot of a list of definitions, or makes one. Comparing is cheap, because unchanged
 // lists share their memory.
-func (c *Catalog) prepare(defs []tools.Definition) *snapshot {
+func (c *Catalog) prepareSnapshot(defs []tools.Definition) *snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, l := range c.lists {
@@ -72,7 +72,7 @@ func (c *Catalog) newList(defs []tools.Definition) *snapshot {
 	}
 	h := blake3.New()
 	for i, d := range defs {
-		in := c.info(d)
+		in := c.infoOf(d)
 		l.infos[i], l.at[d.Name] = in, i
 		if d.Server == "" {
 			l.own = append(l.own, d)
@@ -99,8 +99,8 @@ func (c *Catalog) newList(defs []tools.Definition) *snapshot {
 	return l
 }
 
-// info returns the cached info of a definition, or makes it. c.mu must be held.
-func (c *Catalog) info(d tools.Definition) *info {
+// infoOf returns the cached info of a definition, or makes it. c.mu must be held.
+func (c *Catalog) infoOf(d tools.Definition) *info {
 	key := fmt.Sprintf("%s %d", d.Hash(), d.Timeout)
 	if in, ok := c.infos[key]; ok {
 		return in
@@ -108,7 +108,7 @@ func (c *Catalog) info(d tools.Definition) *info {
 	if len(c.infos) >= maxInfos {
 		clear(c.infos)
 	}
-	in := &info{offer: agent.Plain(d), key: key, bare: bare(d), short: len(strings.Fields(d.Description)) < shortWords}
+	in := &info{offer: agent.Plain(d), key: key, bare: bareName(d), short: len(strings.Fields(d.Description)) < shortWords}
 	in.lower = []string{strings.ToLower(d.Name)}
 	if in.bare != d.Name {
 		in.lower = append(in.lower, strings.ToLower(in.bare))
@@ -126,9 +126,9 @@ func (c *Catalog) info(d tools.Definition) *info {
 			in.offer.Description = strings.TrimSpace(d.Description + "\n" + hint)
 		}
 	}
-	in.tokens = estimate(in)
+	in.tokens = estimateTokens(in)
 	in.document = sync.OnceValue(func() document {
-		return newDocument(in.bare, d.Server, d.Description, parameters(d.Schema))
+		return newDocument(in.bare, d.Server, d.Description, parameterNames(d.Schema))
 	})
 	c.infos[key] = in
 	return in
@@ -142,7 +142,7 @@ func (c *Catalog) Thinks(d tools.Definition) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.info(d).thinks
+	return c.infoOf(d).thinks
 }
 
 // sameDefinitions compares by value. Slices that share their memory are compared by pointer only.
@@ -151,22 +151,22 @@ func sameDefinitions(a, b []tools.Definition) bool {
 		return false
 	}
 	for i := range a {
-		if !same(&a[i], &b[i]) {
+		if !sameDefinition(&a[i], &b[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-func same(a, b *tools.Definition) bool {
+func sameDefinition(a, b *tools.Definition) bool {
 	return a.Name == b.Name && a.Description == b.Description &&
 		bytes.Equal(a.Schema, b.Schema) && bytes.Equal(a.OutputSchema, b.OutputSchema) &&
 		a.ReadOnly == b.ReadOnly && a.Destructive == b.Destructive &&
 		a.Server == b.Server && a.Trusted == b.Trusted && a.Timeout == b.Timeout && a.Says == b.Says
 }
 
-// parameters lists the names of all properties of a schema, including nested ones, once per occurrence.
-func parameters(schema json.RawMessage) []string {
+// parameterNames lists the names of all properties of a schema, including nested ones, once per occurrence.
+func parameterNames(schema json.RawMessage) []string {
 	var doc any
 	if json.Unmarshal(schema, &doc) != nil {
 		return nil

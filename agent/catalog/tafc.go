@@ -19,8 +19,8 @@ const thinkingSchema = `"thinking":{"type":"string","description":"Optional, fil
 
 const defaultThreshold = 0.6
 
-// threshold clamps a threshold to 0..1. NaN becomes the default.
-func threshold(v float64) float64 {
+// clampThreshold clamps a threshold to 0..1. NaN becomes the default.
+func clampThreshold(v float64) float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return defaultThreshold
 	}
@@ -68,7 +68,7 @@ func Complexity(schema json.RawMessage) float64 {
 		return 0
 	}
 	m := &measure{root: doc}
-	m.walk(doc, 0, nil)
+	m.walkSchema(doc, 0, nil)
 	part := func(n, limit int) float64 { return complexWeight * float64(min(n, limit)) / float64(limit) }
 	sum := part(m.required, capRequired) + part(m.nesting, capNesting) + part(m.enum, capEnum)
 	return min(1, math.Round(sum*1e9)/1e9) // so that a third and two thirds add up to one
@@ -81,8 +81,8 @@ type measure struct {
 	required, nesting, enum int
 }
 
-// walk visits a schema at the given level. refs are the references being followed.
-func (m *measure) walk(v any, level int, refs []string) {
+// walkSchema visits a schema at the given level. refs are the references being followed.
+func (m *measure) walkSchema(v any, level int, refs []string) {
 	s, ok := v.(map[string]any)
 	if m.nodes++; !ok || m.nodes > maxSchemaNodes || level > maxSchemaDepth {
 		return
@@ -95,33 +95,33 @@ func (m *measure) walk(v any, level int, refs []string) {
 		m.enum = max(m.enum, len(values))
 	}
 	if ref, ok := s["$ref"].(string); ok && !slices.Contains(refs, ref) {
-		m.walk(m.lookup(ref), level, append(slices.Clone(refs), ref))
+		m.walkSchema(m.lookUpRef(ref), level, append(slices.Clone(refs), ref))
 	}
 	for _, key := range sortedKeys(s) {
 		switch sub := s[key].(type) {
 		case map[string]any:
-			m.object(key, sub, level, refs)
+			m.measureObject(key, sub, level, refs)
 		case []any:
-			m.branches(key, sub, level, refs)
+			m.visitBranches(key, sub, level, refs)
 		}
 	}
 }
 
-func (m *measure) object(key string, sub map[string]any, level int, refs []string) {
+func (m *measure) measureObject(key string, sub map[string]any, level int, refs []string) {
 	switch key {
 	case "properties", "patternProperties":
 		for _, name := range sortedKeys(sub) {
 			if p, ok := sub[name].(map[string]any); ok {
-				m.walk(p, level+m.inner(p), refs)
+				m.walkSchema(p, level+m.innerLevel(p), refs)
 			}
 		}
 	case "items", "additionalProperties", "contains":
-		m.walk(sub, level+m.inner(sub), refs)
+		m.walkSchema(sub, level+m.innerLevel(sub), refs)
 	}
 }
 
-// branches visits alternatives. Sibling constants count as an enum.
-func (m *measure) branches(key string, list []any, level int, refs []string) {
+// visitBranches visits alternatives. Sibling constants count as an enum.
+func (m *measure) visitBranches(key string, list []any, level int, refs []string) {
 	switch key {
 	case "anyOf", "oneOf", "allOf", "prefixItems", "items":
 	default:
@@ -133,15 +133,15 @@ func (m *measure) branches(key string, list []any, level int, refs []string) {
 			constants++
 			continue
 		}
-		m.walk(b, level+1, refs)
+		m.walkSchema(b, level+1, refs)
 	}
 	m.enum = max(m.enum, constants)
 }
 
-// inner returns 1 for a value that contains values: an object with properties, or an array.
-func (m *measure) inner(s map[string]any) int {
+// innerLevel returns 1 for a value that contains values: an object with properties, or an array.
+func (m *measure) innerLevel(s map[string]any) int {
 	if ref, ok := s["$ref"].(string); ok && len(s) <= 2 {
-		if target, ok := m.lookup(ref).(map[string]any); ok && target["$ref"] == nil {
+		if target, ok := m.lookUpRef(ref).(map[string]any); ok && target["$ref"] == nil {
 			s = target
 		}
 	}
@@ -156,8 +156,8 @@ func (m *measure) inner(s map[string]any) int {
 	return 0
 }
 
-// lookup resolves a local reference such as "#/$defs/x".
-func (m *measure) lookup(ref string) any {
+// lookUpRef resolves a local reference such as "#/$defs/x".
+func (m *measure) lookUpRef(ref string) any {
 	path, ok := strings.CutPrefix(ref, "#")
 	if !ok {
 		return nil
@@ -197,12 +197,12 @@ func withThinking(schema json.RawMessage) (json.RawMessage, bool) {
 		if !ok {
 			return nil, false
 		}
-		return insert(schema, propertiesAt(schema), thinkingSchema, len(m) > 0), true
+		return insertText(schema, propertiesAt(schema), thinkingSchema, len(m) > 0), true
 	}
-	return insert(schema, bytes.IndexByte(schema, '{')+1, `"properties":{`+thinkingSchema+`}`, len(doc) > 0), true
+	return insertText(schema, bytes.IndexByte(schema, '{')+1, `"properties":{`+thinkingSchema+`}`, len(doc) > 0), true
 }
 
-func insert(text []byte, at int, what string, more bool) json.RawMessage {
+func insertText(text []byte, at int, what string, more bool) json.RawMessage {
 	out := make([]byte, 0, len(text)+len(what)+1)
 	out = append(append(out, text[:at]...), what...)
 	if more {

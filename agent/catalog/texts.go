@@ -8,7 +8,7 @@ import (
 // Stems splits a text into the stems by which texts are compared, in their order; stop words are left out. Of a text of
 // more than 8 KiB only the beginning counts.
 func Stems(text string) []string {
-	list, _ := terms(text)
+	list, _ := splitTerms(text)
 	return list
 }
 
@@ -19,15 +19,15 @@ type Texts struct{ index *wordIndex }
 func NewTexts(texts []string) *Texts {
 	docs := make([]document, len(texts))
 	for i, text := range texts {
-		docs[i] = newDocument("", "", inflected(text), nil)
+		docs[i] = newDocument("", "", addInflected(text), nil)
 	}
 	return &Texts{newWordIndex(docs)}
 }
 
 // Rank scores every text by the words of a query, from 0 to 1, in the order in which they were given.
 func (t *Texts) Rank(query string) []float32 {
-	list, _ := terms(inflected(query))
-	scores, _ := t.index.rank(list)
+	list, _ := splitTerms(addInflected(query))
+	scores, _ := t.index.rankDocuments(list)
 	return scores
 }
 
@@ -35,8 +35,8 @@ func (t *Texts) Rank(query string) []float32 {
 // "редактора", "Abteilung" and "Abteilungen".
 const headRunes = 5
 
-// inflected adds the beginnings of long words to a text, because the stems are those of English.
-func inflected(text string) string {
+// addInflected adds the beginnings of long words to a text, because the stems are those of English.
+func addInflected(text string) string {
 	if len(text) > maxTermText/2 {
 		text = strings.ToValidUTF8(text[:maxTermText/2], "")
 	}

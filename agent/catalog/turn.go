@@ -34,16 +34,16 @@ type turnState struct {
 // Tools implements agent.Catalog. Turns share the list that it returns.
 func (c *Catalog) Tools(ctx context.Context, turn *agent.Turn, view agent.View) []agent.Offer {
 	began := c.o.Now()
-	defs, search := c.source(turn.Origin, turn.Tools)
-	s := c.prepare(defs)
-	t := c.turn(turn)
+	defs, search := c.sourceTools(turn.Origin, turn.Tools)
+	s := c.prepareSnapshot(defs)
+	t := c.stateOf(turn)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	fresh := !t.chosen
 	same := t.query == view.Query && t.snapshot == s &&
 		slices.Equal(t.done, view.Succeeded) && slices.Equal(t.found, view.Found)
 	if !fresh && same {
-		turn.Shown = recorded(s, t.names)
+		turn.Shown = recordedTools(s, t.names)
 		return t.offers
 	}
 	r, vec := t.ranking, t.vec
@@ -51,44 +51,44 @@ func (c *Catalog) Tools(ctx context.Context, turn *agent.Turn, view agent.View) 
 		if t.query != view.Query {
 			vec = nil
 		}
-		r, vec = c.rank(ctx, s, view.Query, vec)
-		c.carry(turn, view.Query, r)
+		r, vec = c.rankTools(ctx, s, view.Query, vec)
+		c.carryTools(turn, view.Query, r)
 	}
 	before := t.before
 	if fresh {
 		before = succeededBefore(&view)
 		t.names = view.Shown
 	}
-	done, used := set(view.Succeeded), map[string]bool{}
+	done, used := setOf(view.Succeeded), map[string]bool{}
 	for _, name := range view.Succeeded {
 		if !before[name] {
 			used[name] = true
 		}
 	}
-	found := set(view.Found)
-	d := c.decide(s, r, done, used, found, t.gatesOff)
-	keep(s, t.names, d.choices)
+	found := setOf(view.Found)
+	d := c.applyRanking(s, r, done, used, found, t.gatesOff)
+	keepShown(s, t.names, d.choices)
 	extra := 0
-	if searching(s, t.names, d.choices, search) != nil {
+	if searchTool(s, t.names, d.choices, search) != nil {
 		extra = 1
 	}
-	tokens, left := c.fit(s, d.choices, found, done, extra)
+	tokens, left := c.fitBudget(s, d.choices, found, done, extra)
 	c.tellShare(s, tokens, left)
-	names, offers := arrange(s, t.names, d.choices, searching(s, t.names, d.choices, search))
-	turn.Shown = recorded(s, names)
-	c.tell(turn, view, r, d, len(offers), tokens, began)
+	names, offers := arrangeOffers(s, t.names, d.choices, searchTool(s, t.names, d.choices, search))
+	turn.Shown = recordedTools(s, names)
+	c.tellChoice(turn, view, r, d, len(offers), tokens, began)
 	if ctx.Err() != nil { // an interrupted ranking must not be kept
 		return offers
 	}
 	t.chosen, t.query, t.snapshot, t.vec, t.ranking = true, view.Query, s, vec, r
 	t.done, t.before, t.gatesOff, t.names, t.offers = slices.Clone(view.Succeeded), before, d.gatesOff, names, offers
 	t.found = slices.Clone(view.Found)
-	c.remember(turn, d.choices, names)
+	c.rememberTools(turn, d.choices, names)
 	return offers
 }
 
-// turn finds or creates the state of a turn. A turn without an id has none.
-func (c *Catalog) turn(turn *agent.Turn) *turnState {
+// stateOf finds or creates the state of a turn. A turn without an id has none.
+func (c *Catalog) stateOf(turn *agent.Turn) *turnState {
 	if turn.ID == "" {
 		return &turnState{}
 	}
@@ -103,8 +103,8 @@ func (c *Catalog) turn(turn *agent.Turn) *turnState {
 	return t
 }
 
-// keep shows the tools that were shown before, if they still exist.
-func keep(s *snapshot, before []string, choices []Choice) {
+// keepShown shows the tools that were shown before, if they still exist.
+func keepShown(s *snapshot, before []string, choices []Choice) {
 	for _, name := range before {
 		if i, ok := s.at[name]; ok && !choices[i].Shown {
 			choices[i].Shown, choices[i].Reasons = true, []Reason{Kept}
@@ -117,9 +117,9 @@ func keep(s *snapshot, before []string, choices []Choice) {
 func succeededBefore(view *agent.View) map[string]bool {
 	switch {
 	case view.Step <= 1:
-		return set(view.Succeeded)
+		return setOf(view.Succeeded)
 	case view.Before != nil:
-		return set(view.Before())
+		return setOf(view.Before())
 	default:
 		return map[string]bool{}
 	}
@@ -129,9 +129,9 @@ func succeededBefore(view *agent.View) map[string]bool {
 // and orders them for itself.
 const mostRecorded = 256
 
-// recorded returns what a turn records of the tools that it is shown: nothing if they are those of the snapshot, which
+// recordedTools returns what a turn records of the tools that it is shown: nothing if they are those of the snapshot, which
 // every process knows.
-func recorded(s *snapshot, names []string) []string {
+func recordedTools(s *snapshot, names []string) []string {
 	if len(names) > mostRecorded {
 		return nil
 	}
@@ -141,9 +141,9 @@ func recorded(s *snapshot, names []string) []string {
 	return names
 }
 
-// searching returns tool_search if a tool of a server is left out that could be called, for lack of budget or of
+// searchTool returns tool_search if a tool of a server is left out that could be called, for lack of budget or of
 // similarity to what the person said, or if the turn was shown it before; else nil.
-func searching(s *snapshot, before []string, choices []Choice, search *tools.Definition) *tools.Definition {
+func searchTool(s *snapshot, before []string, choices []Choice, search *tools.Definition) *tools.Definition {
 	if search == nil || slices.Contains(before, search.Name) {
 		return search
 	}
@@ -155,9 +155,9 @@ func searching(s *snapshot, before []string, choices []Choice, search *tools.Def
 	return nil
 }
 
-// arrange lists the tools shown before first and appends the new ones in the order of Source, and search, if it is not
+// arrangeOffers lists the tools shown before first and appends the new ones in the order of Source, and search, if it is not
 // nil. The result is shared with other turns if everything is shown.
-func arrange(s *snapshot, before []string, choices []Choice, search *tools.Definition) (names []string, offers []agent.Offer) {
+func arrangeOffers(s *snapshot, before []string, choices []Choice, search *tools.Definition) (names []string, offers []agent.Offer) {
 	if len(before) == 0 && search == nil && !slices.ContainsFunc(choices, func(ch Choice) bool { return !ch.Shown }) {
 		return s.all()
 	}
@@ -186,30 +186,30 @@ func arrange(s *snapshot, before []string, choices []Choice, search *tools.Defin
 	return names, slices.Clip(offers)
 }
 
-// carry keeps the tools of the turn before if the person only agrees: "yes, please" names no tool and means the one
+// carryTools keeps the tools of the turn before if the person only agrees: "yes, please" names no tool and means the one
 // under discussion.
-func (c *Catalog) carry(turn *agent.Turn, query string, r *ranking) {
+func (c *Catalog) carryTools(turn *agent.Turn, query string, r *ranking) {
 	if turn.Origin.Session == "" || turn.Child != "" || r.how == ByNothing {
 		return
 	}
-	if list, _ := terms(query); len(list) > 0 {
+	if list, _ := splitTerms(query); len(list) > 0 {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if names, ok := c.sessions.get(turn.Origin.Session); ok {
-		r.carried = set(names)
+		r.carried = setOf(names)
 	}
 }
 
-// remember stores, for the session, the tools that its turn was shown because of what the person said.
-func (c *Catalog) remember(turn *agent.Turn, choices []Choice, shown []string) {
+// rememberTools stores, for the session, the tools that its turn was shown because of what the person said.
+func (c *Catalog) rememberTools(turn *agent.Turn, choices []Choice, shown []string) {
 	if turn.Origin.Session == "" || turn.Child != "" || len(shown) == 0 {
 		return
 	}
 	var names []string
 	for _, ch := range choices {
-		if ch.Shown && slices.ContainsFunc(ch.Reasons, spoken) {
+		if ch.Shown && slices.ContainsFunc(ch.Reasons, isSpoken) {
 			names = append(names, ch.Tool)
 		}
 	}
@@ -218,7 +218,7 @@ func (c *Catalog) remember(turn *agent.Turn, choices []Choice, shown []string) {
 	c.sessions.put(turn.Origin.Session, names)
 }
 
-func spoken(r Reason) bool {
+func isSpoken(r Reason) bool {
 	switch r {
 	case NameMentioned, SimilarityRank, ChosenByModel, Carried, Found, Used, Kept:
 		return true
@@ -227,7 +227,7 @@ func spoken(r Reason) bool {
 	}
 }
 
-func set(names []string) map[string]bool {
+func setOf(names []string) map[string]bool {
 	m := make(map[string]bool, len(names))
 	for _, n := range names {
 		m[n] = true
@@ -235,8 +235,8 @@ func set(names []string) map[string]bool {
 	return m
 }
 
-// tell reports a choice to the observer and the log.
-func (c *Catalog) tell(turn *agent.Turn, view agent.View, r *ranking, d decision, shown, tokens int, began time.Time) {
+// tellChoice reports a choice to the observer and the log.
+func (c *Catalog) tellChoice(turn *agent.Turn, view agent.View, r *ranking, d decision, shown, tokens int, began time.Time) {
 	debug := c.o.Log.Debug()
 	if c.o.Observe == nil && !debug.Enabled() {
 		return
@@ -296,7 +296,7 @@ func (c *Catalog) Sync(ctx context.Context) (SyncReport, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
-	everything := c.everything()
+	everything := c.allTools()
 	probe, err := c.o.Embedder.Embed(ctx, []string{"tool"}) // reveals the number of dimensions
 	if err == nil && (len(probe) != 1 || len(probe[0]) == 0) {
 		err = errors.New("no vector")
@@ -306,14 +306,14 @@ func (c *Catalog) Sync(ctx context.Context) (SyncReport, error) {
 	}
 	var report SyncReport
 	if c.o.Filter.Enabled {
-		r, err := c.own.force(ctx, everything.own, len(probe[0]))
+		r, err := c.own.forceSync(ctx, everything.own, len(probe[0]))
 		if err != nil {
 			return report, err
 		}
 		report = r
 	}
 	if byVectors {
-		r, err := c.foreign.force(ctx, everything.foreign, len(probe[0]))
+		r, err := c.foreign.forceSync(ctx, everything.foreign, len(probe[0]))
 		if err != nil {
 			return report, err
 		}

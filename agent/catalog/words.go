@@ -13,10 +13,10 @@ const (
 	maxTermRunes = 40 // longer words are cut
 )
 
-// terms splits a text into lower-case stems, at everything but letters and digits, and within identifiers (camelCase,
+// splitTerms splits a text into lower-case stems, at everything but letters and digits, and within identifiers (camelCase,
 // snake_case, HTTPServer2). Scripts without spaces yield pairs of characters. Stop words are left out; stops counts
 // those that show that the text is English.
-func terms(text string) (list []string, stops int) {
+func splitTerms(text string) (list []string, stops int) {
 	if len(text) > maxTermText {
 		text = text[:maxTermText]
 	}
@@ -24,25 +24,25 @@ func terms(text string) (list []string, stops int) {
 	end := func() {
 		switch w := strings.ToLower(string(word)); {
 		case len(word) == 0 || len(list) >= maxTerms:
-		case dense(word[0]):
-			list = append(list, pairs(word)...)
+		case isDense(word[0]):
+			list = append(list, runePairs(word)...)
 		case englishStop(w):
 			stops++
 		case ambiguousStop(w), goOn(w):
 		default:
-			list = append(list, stem(w))
+			list = append(list, stemWord(w))
 		}
 		word = word[:0]
 	}
 	for i, r := range text {
 		switch {
-		case !spelling(r):
+		case !isSpelling(r):
 			end()
 			continue
-		case len(word) > 0 && boundary(word[len(word)-1], r, text[i:]):
+		case len(word) > 0 && isBoundary(word[len(word)-1], r, text[i:]):
 			end()
 		}
-		if len(word) == maxTermRunes && dense(r) { // not a word, only a long line
+		if len(word) == maxTermRunes && isDense(r) { // not a word, only a long line
 			end()
 		}
 		if len(word) < maxTermRunes {
@@ -53,13 +53,13 @@ func terms(text string) (list []string, stops int) {
 	return list[:min(len(list), maxTerms)], stops
 }
 
-// spelling reports whether a character is part of a word. Invalid UTF-8 is not.
-func spelling(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
+// isSpelling reports whether a character is part of a word. Invalid UTF-8 is not.
+func isSpelling(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 
-// boundary reports whether a new word begins with r, the first character of rest.
-func boundary(before, r rune, rest string) bool {
+// isBoundary reports whether a new word begins with r, the first character of rest.
+func isBoundary(before, r rune, rest string) bool {
 	switch {
-	case dense(before) != dense(r):
+	case isDense(before) != isDense(r):
 		return true
 	case unicode.IsUpper(r) && !unicode.IsUpper(before):
 		return true
@@ -71,15 +71,15 @@ func boundary(before, r rune, rest string) bool {
 	}
 }
 
-// dense reports whether a script writes words without spaces.
-func dense(r rune) bool {
+// isDense reports whether a script writes words without spaces.
+func isDense(r rune) bool {
 	return r > 0x0e00 && unicode.In(r,
 		unicode.Han, unicode.Hiragana, unicode.Katakana,
 		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// pairs lists the overlapping pairs of characters.
-func pairs(run []rune) []string {
+// runePairs lists the overlapping pairs of characters.
+func runePairs(run []rune) []string {
 	if len(run) == 1 {
 		return []string{string(run)}
 	}
@@ -90,9 +90,9 @@ func pairs(run []rune) []string {
 	return list
 }
 
-// stem removes the most common English endings, so that "files", "deleting" and "created" match "file", "delete" and
+// stemWord removes the most common English endings, so that "files", "deleting" and "created" match "file", "delete" and
 // "create". It is simple on purpose: both sides are stemmed, so a wrong stem costs little.
-func stem(w string) string {
+func stemWord(w string) string {
 	if len(w) < 4 {
 		return w
 	}
@@ -108,7 +108,7 @@ func stem(w string) string {
 	}
 	for _, ending := range []string{"ing", "ed"} {
 		if rest, ok := strings.CutSuffix(w, ending); ok && len(rest) >= 3 && strings.ContainsAny(rest, "aeiouy") {
-			w = undouble(rest)
+			w = undoubleEnd(rest)
 			break
 		}
 	}
@@ -118,9 +118,9 @@ func stem(w string) string {
 	return w
 }
 
-// undouble removes the second of two equal consonants at the end: "runn" becomes "run". Consonants that English doubles
+// undoubleEnd removes the second of two equal consonants at the end: "runn" becomes "run". Consonants that English doubles
 // anyway are kept.
-func undouble(w string) string {
+func undoubleEnd(w string) string {
 	n := len(w)
 	if n > 3 && w[n-1] == w[n-2] && !strings.ContainsRune("aeiouls", rune(w[n-1])) {
 		return w[:n-1]

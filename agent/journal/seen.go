@@ -11,10 +11,10 @@ import (
 // MostFound bounds the addresses that one text brings.
 const MostFound = 512
 
-// addresses returns the web addresses of a user entry: those that a person has written, and those that came with it. What
+// listAddresses returns the web addresses of a user entry: those that a person has written, and those that came with it. What
 // the assistant has written counts for neither, wherever it comes from: an answer that is quoted, a task that it
 // scheduled, the task of a sub-agent, the output of a command.
-func (e *Entry) addresses() (said, seen netrule.Keys) {
+func (e *Entry) listAddresses() (said, seen netrule.Keys) {
 	if e.Kind != UserEntry || e.Child != "" || e.Scheduled {
 		return nil, nil
 	}
@@ -39,22 +39,22 @@ func (e *Entry) addresses() (said, seen netrule.Keys) {
 	return said, seen
 }
 
-// addresses notes which files a call may have changed, and which addresses it has brought. A file that something in this
+// noteAddresses notes which files a call may have changed, and which addresses it has brought. A file that something in this
 // conversation may have written brings none: otherwise a model could make an address one that was found by writing it
 // into a file and reading that.
-func (s *Standing) addresses(e *Entry) {
+func (s *Standing) noteAddresses(e *Entry) {
 	switch {
 	case e.Wrote && (len(e.Touched) == 0 || len(s.Made)+len(e.Touched) > MostMade):
 		s.Wrote = true
 	case e.Wrote:
 		s.Made = append(s.Made, e.Touched...)
-	case len(e.Seen) > 0 && !slices.ContainsFunc(e.Touched, s.made):
+	case len(e.Seen) > 0 && !slices.ContainsFunc(e.Touched, s.mayHaveWritten):
 		s.Seen = s.Seen.Add(e.Seen, mostSeen)
 	}
 }
 
-// made reports whether something in the conversation may have written a file.
-func (s *Standing) made(path string) bool {
+// mayHaveWritten reports whether something in the conversation may have written a file.
+func (s *Standing) mayHaveWritten(path string) bool {
 	return s.Wrote || slices.ContainsFunc(s.Made, func(made string) bool {
 		return path == made || strings.HasPrefix(path, strings.TrimSuffix(made, "/")+"/")
 	})

@@ -77,21 +77,21 @@ const (
 	manySources = "several sources"
 )
 
-// mark notes that a text of a source tried to give instructions.
-func (s *Standing) mark(source string) {
+// markSource notes that a text of a source tried to give instructions.
+func (s *Standing) markSource(source string) {
 	if s.Suspicious != "" && s.Suspicious != source {
-		s.Marked = append(s.unmarked(s.Suspicious), s.Suspicious)
+		s.Marked = append(s.withoutMark(s.Suspicious), s.Suspicious)
 	}
-	s.Suspicious, s.Marked = source, s.unmarked(source)
+	s.Suspicious, s.Marked = source, s.withoutMark(source)
 	if over := len(s.Marked) - mostMarked; over > 0 {
 		s.Marked = s.Marked[over:]
 		s.Marked[0] = manySources
 	}
 }
 
-// clear takes back the mark of a source. If others count too, the latest of them is Suspicious.
-func (s *Standing) clear(source string) {
-	s.Marked = s.unmarked(source)
+// clearMark takes back the mark of a source. If others count too, the latest of them is Suspicious.
+func (s *Standing) clearMark(source string) {
+	s.Marked = s.withoutMark(source)
 	if s.Suspicious != source {
 		return
 	}
@@ -101,8 +101,8 @@ func (s *Standing) clear(source string) {
 	}
 }
 
-// unmarked returns Marked without a source, as a list of its own; nil = it is empty.
-func (s *Standing) unmarked(source string) []string {
+// withoutMark returns Marked without a source, as a list of its own; nil = it is empty.
+func (s *Standing) withoutMark(source string) []string {
 	var list []string
 	for _, m := range s.Marked {
 		if m != source {
@@ -145,42 +145,42 @@ func (s *Standing) Of(caller string) (batches, calls int) {
 // After returns the Standing after more entries, in order. Entries that it includes already are skipped. The receiver
 // is not changed.
 func (s Standing) After(entries ...Entry) Standing {
-	s.own()
+	s.ownLists()
 	for i := range entries {
 		if e := &entries[i]; e.N > s.N {
-			s.add(e)
+			s.addEntry(e)
 		}
 	}
 	return s
 }
 
-// own copies the lists that are changed in place.
-func (s *Standing) own() {
+// ownLists copies the lists that are changed in place.
+func (s *Standing) ownLists() {
 	s.Succeeded, s.Touched, s.By = slices.Clip(s.Succeeded), slices.Clone(s.Touched), slices.Clone(s.By)
 	s.Made = slices.Clip(s.Made)
 	s.Speakers = slices.Clip(s.Speakers)
 }
 
-func (s *Standing) add(e *Entry) {
+func (s *Standing) addEntry(e *Entry) {
 	if e.Unsummed {
 		s.Unsummed = Unsummed{Times: s.Unsummed.Times + 1, At: e.At}
 	}
 	switch e.Kind {
 	case SummaryEntry, ResetEntry:
 		if e.Shortens() {
-			s.shorten(e)
+			s.applySummary(e)
 		} else {
-			s.begin(e)
+			s.beginConversation(e)
 		}
 	case UserEntry:
-		s.heard(e)
+		s.noteMessage(e)
 		if e.Turn != s.Turn { // a message that joins a turn does not change whose turn it is
 			s.Turn, s.Caller = e.Turn, e.Caller
 		}
 	case AssistantEntry:
-		s.used(e)
+		s.countBatch(e)
 	case ResultEntry:
-		s.result(e)
+		s.addResult(e)
 	case AnswerEntry, EndEntry:
 		if e.Child == "" { // the turn goes on after its sub-agents
 			s.Turn, s.Caller = "", ""
@@ -190,9 +190,9 @@ func (s *Standing) add(e *Entry) {
 	s.N = e.N
 }
 
-// heard notes what a message of a person brings that they have not written.
-func (s *Standing) heard(e *Entry) {
-	said, seen := e.addresses()
+// noteMessage notes what a message of a person brings that they have not written.
+func (s *Standing) noteMessage(e *Entry) {
+	said, seen := e.listAddresses()
 	s.Said, s.Seen = s.Said.Add(said, mostSaid), s.Seen.Add(seen, mostSeen)
 	if who := (Speaker{e.Caller, e.Speaker}); e.Speaker != "" && len(s.Speakers) < MostSpeakers && !slices.Contains(s.Speakers, who) {
 		s.Speakers = append(s.Speakers, who)
@@ -204,15 +204,15 @@ func (s *Standing) heard(e *Entry) {
 				from = source.Memory.Words()
 			}
 		}
-		s.mark(from)
+		s.markSource(from)
 	}
-	if from := e.foreign(); from != "" {
+	if from := e.foreignSource(); from != "" {
 		s.Foreign = from.Words()
 	}
 }
 
-// foreign returns the source of text in a user entry that its sender has not written; "" = there is none.
-func (e *Entry) foreign() source.Source {
+// foreignSource returns the source of text in a user entry that its sender has not written; "" = there is none.
+func (e *Entry) foreignSource() source.Source {
 	switch {
 	case e.News != "":
 		return source.Background
@@ -226,29 +226,29 @@ func (e *Entry) foreign() source.Source {
 	return ""
 }
 
-// begin applies an entry with which a conversation begins.
-func (s *Standing) begin(e *Entry) {
+// beginConversation applies an entry with which a conversation begins.
+func (s *Standing) beginConversation(e *Entry) {
 	*s = Standing{Began: e.N}
 	if e.Standing != nil {
 		*s = *e.Standing
-		s.own()
+		s.ownLists()
 	}
 	if s.Summary = 0; e.Text != "" {
 		s.Summary = e.N
 	}
 }
 
-// shorten applies a summary within a conversation. Nothing that counted stops counting: a model that sums up flagged
+// applySummary applies a summary within a conversation. Nothing that counted stops counting: a model that sums up flagged
 // content could otherwise wash the flag off.
-func (s *Standing) shorten(e *Entry) {
+func (s *Standing) applySummary(e *Entry) {
 	s.Summary, s.Unsummed = e.N, Unsummed{}
 	if e.Flagged {
-		s.mark(source.Summary.Words())
+		s.markSource(source.Summary.Words())
 	}
 }
 
-// used counts a batch for the person who began its turn.
-func (s *Standing) used(e *Entry) {
+// countBatch counts a batch for the person who began its turn.
+func (s *Standing) countBatch(e *Entry) {
 	s.Batches++
 	s.Calls += len(e.Uses)
 	if s.Caller == "" || e.Turn != s.Turn {
@@ -267,17 +267,17 @@ func (s *Standing) used(e *Entry) {
 	}
 }
 
-func (s *Standing) result(e *Entry) {
+func (s *Standing) addResult(e *Entry) {
 	if e.Cleared != "" {
-		s.clear(e.Cleared)
+		s.clearMark(e.Cleared)
 	}
 	if e.Flagged {
-		s.mark(cmp.Or(e.Source.Words(), e.Tool))
+		s.markSource(cmp.Or(e.Source.Words(), e.Tool))
 	}
 	if e.Brought {
 		s.Foreign = cmp.Or(e.Source.Words(), e.Tool)
 	}
-	s.addresses(e)
+	s.noteAddresses(e)
 	if !e.Failed && !slices.Contains(s.Succeeded, e.Tool) {
 		s.Succeeded = append(s.Succeeded, e.Tool)
 	}

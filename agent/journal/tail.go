@@ -99,12 +99,12 @@ func (b *Back) Take(e Entry) (more bool) {
 	boundary := len(b.taken) > 0 && b.taken[len(b.taken)-1].Turn != e.Turn
 	b.full = b.full || boundary && b.size >= b.Room || b.floor != nil && e.N <= *b.floor
 	if e.Child != "" && len(b.taken) > 0 && b.taken[0].Turn != e.Turn {
-		e = e.outline()
+		e = e.outlineOf()
 	}
 	if b.full && b.said != nil {
 		return false
 	}
-	b.learn(&e)
+	b.learnEntry(&e)
 	switch {
 	case !b.full:
 		b.size += e.Size()
@@ -112,13 +112,13 @@ func (b *Back) Take(e Entry) (more bool) {
 	case b.said != nil:
 		return false
 	default:
-		b.counted = append(b.counted, e.reduced())
+		b.counted = append(b.counted, e.reducedEntry())
 	}
 	return !e.Begins()
 }
 
-// learn notes what an entry says about those before it.
-func (b *Back) learn(e *Entry) {
+// learnEntry notes what an entry says about those before it.
+func (b *Back) learnEntry(e *Entry) {
 	if b.said == nil && !e.Begins() && e.Standing != nil && e.Standing.N == e.N {
 		b.said = e.Standing
 	}
@@ -127,16 +127,16 @@ func (b *Back) learn(e *Entry) {
 	}
 }
 
-// reduced returns an entry without the fields that no Standing uses.
-func (e *Entry) reduced() Entry {
+// reducedEntry returns an entry without the fields that no Standing uses.
+func (e *Entry) reducedEntry() Entry {
 	r := Entry{
 		N: e.N, Turn: e.Turn, Child: e.Child, Caller: e.Caller, Speaker: e.Speaker, Kind: e.Kind, Tool: e.Tool, Failed: e.Failed,
 		Source: e.Source, Flagged: e.Flagged, Brought: e.Brought, Cleared: e.Cleared, Touched: e.Touched, Keeps: e.Keeps, Standing: e.Standing,
 		Seen: e.Seen, Wrote: e.Wrote, Scheduled: e.Scheduled,
 	}
 	if e.Kind == UserEntry {
-		r.Foreign = e.foreign()
-		r.Said, r.Seen = e.addresses()
+		r.Foreign = e.foreignSource()
+		r.Said, r.Seen = e.listAddresses()
 	}
 	if e.Unsummed {
 		r.Unsummed, r.At = true, e.At

@@ -70,7 +70,7 @@ func New(o Options) tools.Middleware {
 	j := &judge{o}
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
-			if err := j.pass(ctx, call); err != nil {
+			if err := j.passCall(ctx, call); err != nil {
 				return nil, err
 			}
 			return next(ctx, call)
@@ -88,25 +88,25 @@ const (
 	unpaid      = errorPrefix + "the quota is used up"
 )
 
-// pass obtains the verdict and enforces it. The reason goes to the audit log only: a model that reads it would learn
+// passCall obtains the verdict and enforces it. The reason goes to the audit log only: a model that reads it would learn
 // how to get around the judge.
-func (j *judge) pass(ctx context.Context, call *tools.Call) error {
+func (j *judge) passCall(ctx context.Context, call *tools.Call) error {
 	if slices.Contains(j.Exempt, call.Def.Name) {
 		return nil
 	}
-	verdict, err := j.verdict(ctx, call)
+	verdict, err := j.verdictOn(ctx, call)
 	if err != nil {
 		return err
 	}
 	call.Trail.Judge = verdict
 	switch {
 	case verdict == unpaid: // whoever has used up a quota must not get rid of the judge by it
-		doubt(call, verdict)
+		doubtCall(call, verdict)
 		return nil
 	case verdict == allow, j.FailOpen && strings.HasPrefix(verdict, errorPrefix):
 		return nil
 	case j.Question:
-		doubt(call, verdict)
+		doubtCall(call, verdict)
 		return nil
 	case strings.HasPrefix(verdict, denyPrefix):
 		return &tools.Error{
@@ -124,9 +124,9 @@ func (j *judge) pass(ctx context.Context, call *tools.Call) error {
 	}
 }
 
-// doubt turns an allowed call into one that a person is asked about. The person's answer cannot be stored for later
+// doubtCall turns an allowed call into one that a person is asked about. The person's answer cannot be stored for later
 // calls.
-func doubt(call *tools.Call, verdict string) {
+func doubtCall(call *tools.Call, verdict string) {
 	said, rejected := strings.CutPrefix(verdict, denyPrefix)
 	call.Trail.Effect, call.Trail.Offers = askEffect, nil
 	call.Trail.Rule += "; adversarial_policy ask"
@@ -138,9 +138,9 @@ func doubt(call *tools.Call, verdict string) {
 // askEffect makes the approve stage ask a person.
 const askEffect = "ask"
 
-// verdict returns the stored verdict or obtains a new one. A failed check is not stored, because the next attempt may
+// verdictOn returns the stored verdict or obtains a new one. A failed check is not stored, because the next attempt may
 // succeed.
-func (j *judge) verdict(ctx context.Context, call *tools.Call) (string, error) {
+func (j *judge) verdictOn(ctx context.Context, call *tools.Call) (string, error) {
 	session, id := call.Origin.Session, call.ID
 	if j.Memory != nil {
 		known, err := j.Memory.Recall(ctx, session, id)
@@ -154,7 +154,7 @@ func (j *judge) verdict(ctx context.Context, call *tools.Call) (string, error) {
 			return known, nil
 		}
 	}
-	verdict := j.ask(ctx, call)
+	verdict := j.askModel(ctx, call)
 	if ctx.Err() != nil {
 		return "", tools.AsError(ctx.Err())
 	}
@@ -169,11 +169,11 @@ func (j *judge) verdict(ctx context.Context, call *tools.Call) (string, error) {
 	return verdict, nil
 }
 
-func (j *judge) ask(ctx context.Context, call *tools.Call) string {
+func (j *judge) askModel(ctx context.Context, call *tools.Call) string {
 	ctx, cancel := context.WithTimeout(ctx, j.Timeout)
 	defer cancel()
 	resp, err := j.Model.Chat(ctx, &llm.Request{
-		System: j.system(), Messages: []llm.Message{{Role: llm.User, Text: j.question(call)}}, MaxTokens: 200,
+		System: j.systemText(), Messages: []llm.Message{{Role: llm.User, Text: j.questionText(call)}}, MaxTokens: 200,
 	})
 	if cost.Refused(err) {
 		zerolog.Ctx(ctx).Info().Err(err).Str("tool", call.Def.Name).Msg("safety check not made")
@@ -186,10 +186,10 @@ func (j *judge) ask(ctx context.Context, call *tools.Call) string {
 		}
 		return errorPrefix + "the model failed"
 	}
-	return parse(resp.Text)
+	return parseVerdict(resp.Text)
 }
 
-func (j *judge) system() string {
+func (j *judge) systemText() string {
 	var b strings.Builder
 	b.WriteString("You guard an assistant that runs tools for people. " +
 		"You see what the person asked for and one tool call of the assistant, nothing else. " +
@@ -209,32 +209,32 @@ func (j *judge) system() string {
 	return b.String()
 }
 
-func (j *judge) question(call *tools.Call) string {
+func (j *judge) questionText(call *tools.Call) string {
 	// The contents are JSON with escaped backticks, so they cannot close the fences.
-	return "The person asked:\n```json\n" + fenced(cut(fmt.Sprint(j.clean(call.Ask)), maxAsk)) +
+	return "The person asked:\n```json\n" + fencedJSON(cutText(fmt.Sprint(j.cleanValue(call.Ask)), maxAsk)) +
 		"\n```\nTool: " + call.Def.Name +
-		"\nParameters:\n```json\n" + j.params(call.Args) + "\n```"
+		"\nParameters:\n```json\n" + j.cleanParams(call.Args) + "\n```"
 }
 
-// params returns the arguments without credentials, bounded in size, as indented JSON.
-func (j *judge) params(raw json.RawMessage) string {
+// cleanParams returns the arguments without credentials, bounded in size, as indented JSON.
+func (j *judge) cleanParams(raw json.RawMessage) string {
 	var v any
 	if err := json.Unmarshal(raw, &v); err != nil {
 		return `"(not JSON)"`
 	}
-	return cut(fenced(j.clean(mask(v))), maxParams)
+	return cutText(fencedJSON(j.cleanValue(maskValue(v))), maxParams)
 }
 
-// clean removes credentials. It must run before anything is cut.
-func (j *judge) clean(v any) any {
+// cleanValue removes credentials. It must run before anything is cut.
+func (j *judge) cleanValue(v any) any {
 	if j.Redact != nil {
 		return j.Redact(v)
 	}
 	return v
 }
 
-// fenced encodes a value as JSON without backticks.
-func fenced(v any) string {
+// fencedJSON encodes a value as JSON without backticks.
+func fencedJSON(v any) string {
 	out, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return `"(not JSON)"`
@@ -245,8 +245,8 @@ func fenced(v any) string {
 // credentials are parts of keys whose values are masked.
 var credentials = []string{"password", "secret", "token", "api_key", "apikey", "private_key", "credential", "auth"}
 
-// mask replaces the values of such keys by their length and cuts long texts.
-func mask(v any) any {
+// maskValue replaces the values of such keys by their length and cuts long texts.
+func maskValue(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
@@ -260,32 +260,32 @@ func mask(v any) any {
 				out[k] = fmt.Sprintf("[redacted, %d characters]", utf8.RuneCountInString(text))
 				continue
 			}
-			out[k] = mask(e)
+			out[k] = maskValue(e)
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			out[i] = mask(e)
+			out[i] = maskValue(e)
 		}
 		return out
 	case string:
-		return cut(v, maxValue)
+		return cutText(v, maxValue)
 	default:
 		return v
 	}
 }
 
-// cut shortens a text to at most n characters, including the ellipsis.
-func cut(s string, n int) string {
+// cutText shortens a text to at most n characters, including the ellipsis.
+func cutText(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s
 	}
 	return string([]rune(s)[:n-1]) + "…"
 }
 
-// parse is strict: ALLOW alone or followed by a space allows, everything else denies.
-func parse(text string) string {
+// parseVerdict is strict: ALLOW alone or followed by a space allows, everything else denies.
+func parseVerdict(text string) string {
 	text = strings.TrimSpace(text)
 	upper := strings.ToUpper(text)
 	if rest, ok := strings.CutPrefix(upper, "ALLOW"); ok && (rest == "" || unicode.IsSpace(rune(rest[0]))) {
@@ -299,7 +299,7 @@ func parse(text string) string {
 			rest = after
 		}
 		if rest = strings.Join(strings.Fields(rest), " "); rest != "" {
-			reason = cut(rest, maxReason)
+			reason = cutText(rest, maxReason)
 		}
 	}
 	return denyPrefix + reason

@@ -24,7 +24,7 @@ func Encode(into []int8, vector []float32) Code {
 	scale := math.Float32frombits(most) / 127
 	if scale == 0 {
 		clear(into[:len(vector)])
-		return Code{Away: above(math.Sqrt(float64(len(vector))) * float64(math.Float32frombits(most)))}
+		return Code{Away: roundUp(math.Sqrt(float64(len(vector))) * float64(math.Float32frombits(most)))}
 	}
 	inverse, wide := 1/scale, float64(scale)
 	into = into[:len(vector)]
@@ -35,14 +35,14 @@ func Encode(into []int8, vector []float32) Code {
 		rest := float64(x) - float64(n)*wide
 		sum += rest * rest
 	}
-	return Code{Scale: scale, Away: above(math.Sqrt(sum) * (1 + 1e-9))}
+	return Code{Scale: scale, Away: roundUp(math.Sqrt(sum) * (1 + 1e-9))}
 }
 
 // rounder added to a small number leaves its nearest integer in the last bits.
 const rounder, rounderBits = 1.5 * (1 << 23), 0x4B400000
 
-// above returns the next float32 that is not less.
-func above(x float64) float32 {
+// roundUp returns the next float32 that is not less.
+func roundUp(x float64) float32 {
 	return math.Nextafter32(float32(x), float32(math.Inf(1)))
 }
 
@@ -85,7 +85,7 @@ func (q *Query) Bounds(bytes []int8, code Code) (low, high float32) {
 	away := float64(code.Away)
 	// q·v − q'·v' = q·(v−v') + (q−q')·v', and Unit makes lengths of 1 up to a rounding.
 	width := 1.0001*away + q.away*(1.0001+away) + q.slack
-	return -above(width - middle), above(middle + width)
+	return -roundUp(width - middle), roundUp(middle + width)
 }
 
 // dotCode adds in four lanes, which the processor can compute in parallel.

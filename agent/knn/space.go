@@ -75,7 +75,7 @@ const (
 // Check says what is wrong with a Kind.
 func (k Kind) Check() error {
 	switch {
-	case k.Name == "" || len(k.Name) > mostName || !plain(k.Name):
+	case k.Name == "" || len(k.Name) > mostName || !plainName(k.Name):
 		return fmt.Errorf("collection %q: want 1 to %d letters, digits, '_' or '-'", k.Name, mostName)
 	case k.Model == "" || len(k.Model) > mostName || !utf8.ValidString(k.Model) || strings.ContainsRune(k.Model, 0):
 		return fmt.Errorf("collection %s: the name of its model %q: want 1 to %d bytes", k.Name, k.Model, mostName)
@@ -100,8 +100,8 @@ func ParseKind(text string) (Kind, error) {
 	return kind, nil
 }
 
-// plain reports whether a name can be part of a name in every store.
-func plain(name string) bool {
+// plainName reports whether a name can be part of a name in every store.
+func plainName(name string) bool {
 	return strings.IndexFunc(name, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
 	}) < 0

@@ -37,7 +37,7 @@ func (m *MemorySpaces) Kinds(_ context.Context, name string) ([]Kind, error) {
 	defer m.mu.Unlock()
 	var kinds []Kind
 	for kind, s := range m.spaces {
-		if kind.Name == name && len(s.owners()) > 0 {
+		if kind.Name == name && len(s.listOwners()) > 0 {
 			kinds = append(kinds, kind)
 		}
 	}
@@ -49,7 +49,7 @@ func (m *MemorySpaces) Owners(_ context.Context, kind Kind) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s := m.spaces[kind]; s != nil {
-		return s.owners(), nil
+		return s.listOwners(), nil
 	}
 	return nil, nil
 }
@@ -74,7 +74,7 @@ type memorySpace struct {
 	scopes map[string]map[string]Point
 }
 
-func (s *memorySpace) owners() []string {
+func (s *memorySpace) listOwners() []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return slices.Sorted(maps.Keys(s.scopes))

@@ -19,11 +19,11 @@ func Said(text string, parts []llm.Part) string {
 		switch p := &parts[i]; {
 		case p.Hash != "":
 		case p.Kind != llm.TextPart:
-			closed = append(closed, named(p))
+			closed = append(closed, describePart(p))
 		case p.Label == "":
 			said = append(said, p.Text)
 		default:
-			told = append(told, named(p))
+			told = append(told, describePart(p))
 		}
 	}
 	if len(told) > 0 {
@@ -39,8 +39,8 @@ func Said(text string, parts []llm.Part) string {
 	return strings.Join(said, "\n")
 }
 
-// named is a part in words, on one line: what a person chose cannot imitate our own words below it.
-func named(p *llm.Part) string {
+// describePart is a part in words, on one line: what a person chose cannot imitate our own words below it.
+func describePart(p *llm.Part) string {
 	t := A(p.Label)
 	if p.Name != "" {
 		t += " named " + strconv.Quote(p.Name)

@@ -30,8 +30,8 @@ const (
 	cacheAtOnce = 8
 )
 
-// cut shortens a text to what is embedded of it.
-func cut(text string) string {
+// cutText shortens a text to what is embedded of it.
+func cutText(text string) string {
 	if len(text) <= TextBytes {
 		return text
 	}
@@ -52,16 +52,16 @@ type embedder struct {
 	until time.Time // the cache is not used before this time
 }
 
-func (x *Index) embedder(model string, paid *spend.Embedder) *embedder {
+func (x *Index) newEmbedder(model string, paid *spend.Embedder) *embedder {
 	return &embedder{model: model, paid: paid, o: &x.o}
 }
 
-// embed returns the vectors of texts, all of the same length, in batches. Equal texts are embedded once. What the cache
+// embedTexts returns the vectors of texts, all of the same length, in batches. Equal texts are embedded once. What the cache
 // has of another length than size is of no use, because the model may have changed; 0 = any.
-func (e *embedder) embed(ctx context.Context, texts []string, size int) ([][]float32, error) {
+func (e *embedder) embedTexts(ctx context.Context, texts []string, size int) ([][]float32, error) {
 	known := map[string][]float32{}
 	var ask []string
-	cached := e.cached(ctx, texts, size)
+	cached := e.cachedVectors(ctx, texts, size)
 	for i, text := range texts {
 		if _, ok := known[text]; ok {
 			continue
@@ -71,12 +71,12 @@ func (e *embedder) embed(ctx context.Context, texts []string, size int) ([][]flo
 		}
 	}
 	for len(ask) > 0 {
-		n := batch(ask)
-		vectors, err := e.ask(ctx, ask[:n])
+		n := batchSize(ask)
+		vectors, err := e.askModel(ctx, ask[:n])
 		if err != nil {
 			return nil, err
 		}
-		e.keep(ctx, ask[:n], vectors)
+		e.cacheVectors(ctx, ask[:n], vectors)
 		for i, text := range ask[:n] {
 			known[text] = vectors[i]
 		}
@@ -85,22 +85,22 @@ func (e *embedder) embed(ctx context.Context, texts []string, size int) ([][]flo
 	out := make([][]float32, len(texts))
 	for i, text := range texts {
 		if out[i] = known[text]; len(out[i]) != len(out[0]) {
-			return e.without(ctx, texts)
+			return e.embedUncached(ctx, texts)
 		}
 	}
 	return out, nil
 }
 
-// without embeds all texts again, without the cache, whose vectors have another length than the model's now.
-func (e *embedder) without(ctx context.Context, texts []string) ([][]float32, error) {
+// embedUncached embeds all texts again, without the cache, whose vectors have another length than the model's now.
+func (e *embedder) embedUncached(ctx context.Context, texts []string) ([][]float32, error) {
 	var out [][]float32
 	for len(texts) > 0 {
-		n := batch(texts)
-		vectors, err := e.ask(ctx, texts[:n])
+		n := batchSize(texts)
+		vectors, err := e.askModel(ctx, texts[:n])
 		if err != nil {
 			return nil, err
 		}
-		e.keep(ctx, texts[:n], vectors)
+		e.cacheVectors(ctx, texts[:n], vectors)
 		if out = append(out, vectors...); len(out[0]) != len(vectors[0]) {
 			return nil, fmt.Errorf("%w: %d and %d numbers", errGarbled, len(out[0]), len(vectors[0]))
 		}
@@ -109,8 +109,8 @@ func (e *embedder) without(ctx context.Context, texts []string) ([][]float32, er
 	return out, nil
 }
 
-// batch is the number of the first texts that fit into one request.
-func batch(texts []string) int {
+// batchSize is the number of the first texts that fit into one request.
+func batchSize(texts []string) int {
 	size := 0
 	for i, text := range texts {
 		if size += len(text); i > 0 && (i >= batchTexts || size > batchBytes) {
@@ -120,8 +120,8 @@ func batch(texts []string) int {
 	return len(texts)
 }
 
-// ask sends one request, and repeats it if it failed for a moment.
-func (e *embedder) ask(ctx context.Context, texts []string) (vectors [][]float32, err error) {
+// askModel sends one request, and repeats it if it failed for a moment.
+func (e *embedder) askModel(ctx context.Context, texts []string) (vectors [][]float32, err error) {
 	run := func(ctx context.Context) error {
 		vectors, err = e.paid.Embed(ctx, texts)
 		return err
@@ -145,13 +145,13 @@ func (e *embedder) ask(ctx context.Context, texts []string) (vectors [][]float32
 	return vectors, nil
 }
 
-// key returns the group and the key of a text in the cache.
-func (e *embedder) key(text string) (group, key string) {
-	sum := digest(e.model, text)
+// cacheKey returns the group and the key of a text in the cache.
+func (e *embedder) cacheKey(text string) (group, key string) {
+	sum := digestOf(e.model, text)
 	return fmt.Sprintf("embedding/%d", sum[0]%shards), hex.EncodeToString(sum[1:])
 }
 
-func digest(parts ...string) [32]byte {
+func digestOf(parts ...string) [32]byte {
 	h := blake3.New()
 	for _, part := range parts {
 		var size [8]byte
@@ -162,14 +162,14 @@ func digest(parts ...string) [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-// rests reports whether the cache is not there, or has failed a moment ago.
-func (e *embedder) rests() bool {
+// cacheRests reports whether the cache is not there, or has failed a moment ago.
+func (e *embedder) cacheRests() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.o.Cache == nil || e.o.Now().Before(e.until)
 }
 
-func (e *embedder) failed(ctx context.Context, err error) {
+func (e *embedder) cacheFailed(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
@@ -179,8 +179,8 @@ func (e *embedder) failed(ctx context.Context, err error) {
 	e.o.Log.Debug().Err(err).Str("collection", e.o.Name).Msg("the cache of embeddings does not answer")
 }
 
-// each runs do for every index below n, some at once, and returns what failed.
-func each(n int, do func(i int) error) error {
+// forEach runs do for every index below n, some at once, and returns what failed.
+func forEach(n int, do func(i int) error) error {
 	errs := make([]error, n)
 	var wg sync.WaitGroup
 	next := make(chan int)
@@ -199,14 +199,14 @@ func each(n int, do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// cached returns the vectors that the cache has; nil for the others.
-func (e *embedder) cached(ctx context.Context, texts []string, size int) [][]float32 {
+// cachedVectors returns the vectors that the cache has; nil for the others.
+func (e *embedder) cachedVectors(ctx context.Context, texts []string, size int) [][]float32 {
 	out := make([][]float32, len(texts))
-	if e.rests() {
+	if e.cacheRests() {
 		return out
 	}
-	e.failed(ctx, each(len(texts), func(i int) error {
-		group, key := e.key(texts[i])
+	e.cacheFailed(ctx, forEach(len(texts), func(i int) error {
+		group, key := e.cacheKey(texts[i])
 		value, err := e.o.Cache.Get(ctx, group, key)
 		if n := len(value); err == nil && n > 0 && n%4 == 0 && (size == 0 || n == 4*size) {
 			out[i] = make([]float32, n/4)
@@ -217,13 +217,13 @@ func (e *embedder) cached(ctx context.Context, texts []string, size int) [][]flo
 	return out
 }
 
-// keep stores vectors in the cache.
-func (e *embedder) keep(ctx context.Context, texts []string, vectors [][]float32) {
-	if e.rests() {
+// cacheVectors stores vectors in the cache.
+func (e *embedder) cacheVectors(ctx context.Context, texts []string, vectors [][]float32) {
+	if e.cacheRests() {
 		return
 	}
-	e.failed(ctx, each(len(texts), func(i int) error {
-		group, key := e.key(texts[i])
+	e.cacheFailed(ctx, forEach(len(texts), func(i int) error {
+		group, key := e.cacheKey(texts[i])
 		return e.o.Cache.Set(ctx, group, key, knn.EncodeVector(vectors[i]))
 	}))
 }

@@ -104,12 +104,12 @@ func New(o Options) (*Index, error) {
 		o.Now = time.Now
 	}
 	x := &Index{o: o, kind: knn.Kind{Name: o.Name, Model: o.Model}, syncs: map[string]chan struct{}{}, refused: map[[32]byte]time.Time{}}
-	x.current = x.embedder(o.Model, o.Embedder)
+	x.current = x.newEmbedder(o.Model, o.Embedder)
 	return x, nil
 }
 
-// look reads which kinds the store has, once.
-func (x *Index) look(ctx context.Context) (knn.Kind, []knn.Kind, error) {
+// readKinds reads which kinds the store has, once.
+func (x *Index) readKinds(ctx context.Context) (knn.Kind, []knn.Kind, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.looked {
@@ -132,9 +132,9 @@ func (x *Index) look(ctx context.Context) (knn.Kind, []knn.Kind, error) {
 	return x.kind, slices.Clone(x.formers), nil
 }
 
-// sized notes that the model returned vectors of a length. If it is another one than before, all of them have to be made
+// noteSize notes that the model returned vectors of a length. If it is another one than before, all of them have to be made
 // again, beside the old ones.
-func (x *Index) sized(size int) knn.Kind {
+func (x *Index) noteSize(size int) knn.Kind {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.kind.Size != size {
@@ -149,8 +149,8 @@ func (x *Index) sized(size int) knn.Kind {
 	return x.kind
 }
 
-// space returns the Space of a kind; nil = nothing is stored, because no length is known.
-func (x *Index) space(kind knn.Kind) (knn.Space, error) {
+// spaceOf returns the Space of a kind; nil = nothing is stored, because no length is known.
+func (x *Index) spaceOf(kind knn.Kind) (knn.Space, error) {
 	if kind.Size == 0 {
 		return nil, nil
 	}
@@ -163,35 +163,35 @@ func (x *Index) space(kind knn.Kind) (knn.Space, error) {
 
 // Put embeds and stores some texts of a scope and leaves the others as they are.
 func (x *Index) Put(ctx context.Context, scope string, docs ...Doc) error {
-	release, err := x.acquire(ctx, scope)
+	release, err := x.acquireScope(ctx, scope)
 	if err != nil {
 		return err
 	}
 	defer release()
-	kind, _, err := x.look(ctx)
+	kind, _, err := x.readKinds(ctx)
 	if err != nil {
 		return err
 	}
-	vectors, err := x.current.embed(ctx, textsOf(docs), kind.Size)
+	vectors, err := x.current.embedTexts(ctx, textsOf(docs), kind.Size)
 	if err != nil {
 		return err
 	}
 	if len(vectors) == 0 {
 		return nil
 	}
-	if err := x.store(ctx, x.sized(len(vectors[0])), scope, docs, vectors); err != nil {
+	if err := x.storePoints(ctx, x.noteSize(len(vectors[0])), scope, docs, vectors); err != nil {
 		return err
 	}
-	formers, err := x.serving(ctx, []string{scope})
+	formers, err := x.servingFormers(ctx, []string{scope})
 	if err != nil {
 		return err
 	}
 	for _, f := range formers { // questions are still answered from there
-		vectors, err := f.embedder.embed(ctx, textsOf(docs), f.kind.Size)
+		vectors, err := f.embedder.embedTexts(ctx, textsOf(docs), f.kind.Size)
 		if err != nil {
 			return err
 		}
-		if err := x.store(ctx, f.kind, scope, docs, vectors); err != nil {
+		if err := x.storePoints(ctx, f.kind, scope, docs, vectors); err != nil {
 			return err
 		}
 	}
@@ -201,13 +201,13 @@ func (x *Index) Put(ctx context.Context, scope string, docs ...Doc) error {
 func textsOf(docs []Doc) []string {
 	texts := make([]string, len(docs))
 	for i, d := range docs {
-		texts[i] = cut(d.Text)
+		texts[i] = cutText(d.Text)
 	}
 	return texts
 }
 
-func (x *Index) store(ctx context.Context, kind knn.Kind, scope string, docs []Doc, vectors [][]float32) error {
-	space, err := x.space(kind)
+func (x *Index) storePoints(ctx context.Context, kind knn.Kind, scope string, docs []Doc, vectors [][]float32) error {
+	space, err := x.spaceOf(kind)
 	if err != nil {
 		return err
 	}
@@ -223,27 +223,27 @@ func (x *Index) store(ctx context.Context, kind knn.Kind, scope string, docs []D
 
 // Delete removes texts of a scope. Unknown keys are ignored.
 func (x *Index) Delete(ctx context.Context, scope string, keys ...string) error {
-	return x.everywhere(ctx, scope, func(space knn.Space) error { return space.Delete(ctx, scope, keys) })
+	return x.removeEverywhere(ctx, scope, func(space knn.Space) error { return space.Delete(ctx, scope, keys) })
 }
 
 // Forget removes all texts of a scope.
 func (x *Index) Forget(ctx context.Context, scope string) error {
-	return x.everywhere(ctx, scope, func(space knn.Space) error { return space.Forget(ctx, scope) })
+	return x.removeEverywhere(ctx, scope, func(space knn.Space) error { return space.Forget(ctx, scope) })
 }
 
-// everywhere applies a removal to the current kind and to the former ones.
-func (x *Index) everywhere(ctx context.Context, scope string, remove func(knn.Space) error) error {
-	release, err := x.acquire(ctx, scope)
+// removeEverywhere applies a removal to the current kind and to the former ones.
+func (x *Index) removeEverywhere(ctx context.Context, scope string, remove func(knn.Space) error) error {
+	release, err := x.acquireScope(ctx, scope)
 	if err != nil {
 		return err
 	}
 	defer release()
-	kind, formers, err := x.look(ctx)
+	kind, formers, err := x.readKinds(ctx)
 	if err != nil {
 		return err
 	}
 	for _, kind := range append(formers, kind) {
-		space, err := x.space(kind)
+		space, err := x.spaceOf(kind)
 		if err != nil {
 			return err
 		}
@@ -257,8 +257,8 @@ func (x *Index) everywhere(ctx context.Context, scope string, remove func(knn.Sp
 	return nil
 }
 
-// acquire waits until no other call changes the scope, at most until ctx ends.
-func (x *Index) acquire(ctx context.Context, scope string) (release func(), err error) {
+// acquireScope waits until no other call changes the scope, at most until ctx ends.
+func (x *Index) acquireScope(ctx context.Context, scope string) (release func(), err error) {
 	if err := knn.CheckScope(scope); err != nil {
 		return nil, err
 	}

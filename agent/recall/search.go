@@ -19,18 +19,18 @@ func (x *Index) Search(ctx context.Context, scopes []string, text string, limit 
 	if limit <= 0 || text == "" {
 		return nil, nil
 	}
-	kind, _, err := x.look(ctx)
+	kind, _, err := x.readKinds(ctx)
 	if err != nil {
 		return nil, err
 	}
-	formers, err := x.serving(ctx, scopes)
+	formers, err := x.servingFormers(ctx, scopes)
 	if err != nil {
 		return nil, err
 	}
 	rest := slices.Clone(scopes)
 	var hits []knn.Hit
 	for _, f := range formers {
-		found, err := x.among(ctx, query{
+		found, err := x.searchKind(ctx, query{
 			by: f.embedder, filter: knn.Filter{Scopes: f.scopes}, text: text, limit: limit,
 			size: f.kind.Size, kind: func(int) knn.Kind { return f.kind },
 		})
@@ -45,8 +45,8 @@ func (x *Index) Search(ctx context.Context, scopes []string, text string, limit 
 		rest = slices.DeleteFunc(rest, func(scope string) bool { return slices.Contains(f.scopes, scope) })
 	}
 	if len(rest) > 0 {
-		found, err := x.among(ctx, query{
-			by: x.current, filter: knn.Filter{Scopes: rest}, text: text, limit: limit, size: kind.Size, kind: x.sized,
+		found, err := x.searchKind(ctx, query{
+			by: x.current, filter: knn.Filter{Scopes: rest}, text: text, limit: limit, size: kind.Size, kind: x.noteSize,
 		})
 		if err != nil {
 			return nil, err
@@ -67,13 +67,13 @@ type query struct {
 	kind   func(size int) knn.Kind // to search in
 }
 
-// among searches in the points of one kind.
-func (x *Index) among(ctx context.Context, q query) ([]knn.Hit, error) {
-	vectors, err := q.by.embed(ctx, []string{cut(q.text)}, q.size)
+// searchKind searches in the points of one kind.
+func (x *Index) searchKind(ctx context.Context, q query) ([]knn.Hit, error) {
+	vectors, err := q.by.embedTexts(ctx, []string{cutText(q.text)}, q.size)
 	if err != nil {
 		return nil, err
 	}
-	space, err := x.space(q.kind(len(vectors[0])))
+	space, err := x.spaceOf(q.kind(len(vectors[0])))
 	if err != nil {
 		return nil, err
 	}
@@ -91,9 +91,9 @@ type former struct {
 	scopes   []string
 }
 
-// serving lists the former kinds that answer for scopes, each scope once. Kinds that nobody can ask are left out.
-func (x *Index) serving(ctx context.Context, scopes []string) ([]former, error) {
-	_, kinds, err := x.look(ctx)
+// servingFormers lists the former kinds that answer for scopes, each scope once. Kinds that nobody can ask are left out.
+func (x *Index) servingFormers(ctx context.Context, scopes []string) ([]former, error) {
+	_, kinds, err := x.readKinds(ctx)
 	if err != nil || len(kinds) == 0 || x.o.Former == nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (x *Index) serving(ctx context.Context, scopes []string) ([]former, error) 
 		if err != nil {
 			return nil, fmt.Errorf("read the owners of %s: %w", x.o.Name, err)
 		}
-		f := former{kind: kind, embedder: x.embedder(kind.Model, paid)}
+		f := former{kind: kind, embedder: x.newEmbedder(kind.Model, paid)}
 		left = slices.DeleteFunc(left, func(scope string) bool {
 			has := slices.Contains(owners, scope)
 			if has {
@@ -126,15 +126,15 @@ func (x *Index) serving(ctx context.Context, scopes []string) ([]former, error) 
 	return list, nil
 }
 
-// retire removes a scope, which is complete in the current kind, from the former ones, and drops those that are empty.
-func (x *Index) retire(ctx context.Context, scope string) error {
-	_, kinds, err := x.look(ctx)
+// retireFormers removes a scope, which is complete in the current kind, from the former ones, and drops those that are empty.
+func (x *Index) retireFormers(ctx context.Context, scope string) error {
+	_, kinds, err := x.readKinds(ctx)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, kind := range kinds {
-		empty, err := x.leave(ctx, kind, scope)
+		empty, err := x.leaveKind(ctx, kind, scope)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("remove the former index of %s: %w", x.o.Name, err))
 			continue
@@ -149,9 +149,9 @@ func (x *Index) retire(ctx context.Context, scope string) error {
 	return errors.Join(errs...)
 }
 
-// leave removes a scope from a kind, and the kind if nothing is left of it.
-func (x *Index) leave(ctx context.Context, kind knn.Kind, scope string) (empty bool, err error) {
-	space, err := x.space(kind)
+// leaveKind removes a scope from a kind, and the kind if nothing is left of it.
+func (x *Index) leaveKind(ctx context.Context, kind knn.Kind, scope string) (empty bool, err error) {
+	space, err := x.spaceOf(kind)
 	if err != nil {
 		return false, err
 	}

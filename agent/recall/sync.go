@@ -20,12 +20,12 @@ const hashParts = "."
 
 // hashOf is the hash of a text and its payload.
 func hashOf(d Doc) string {
-	text := digest(d.Text)
+	text := digestOf(d.Text)
 	parts := make([]string, 0, 2*len(d.Payload))
 	for _, name := range slices.Sorted(maps.Keys(d.Payload)) {
 		parts = append(parts, name, d.Payload[name])
 	}
-	payload := digest(parts...)
+	payload := digestOf(parts...)
 	return hex.EncodeToString(text[:16]) + hashParts + hex.EncodeToString(payload[:8])
 }
 
@@ -51,14 +51,14 @@ func (x *Index) Sync(
 	if see == nil {
 		see = func(Report) {}
 	}
-	release, err := x.acquire(ctx, scope)
+	release, err := x.acquireScope(ctx, scope)
 	if err != nil {
 		return Report{}, err
 	}
 	defer release()
 	for range 3 { // again if the length of the vectors has changed meanwhile
 		s := &syncing{Index: x, scope: scope, see: see, seen: map[string]bool{}}
-		err = s.run(ctx, docs)
+		err = s.syncDocs(ctx, docs)
 		if !errors.Is(err, errOther) {
 			return s.report, err
 		}
@@ -81,8 +81,8 @@ type syncing struct {
 	same  []knn.Point
 }
 
-func (s *syncing) run(ctx context.Context, docs iter.Seq2[Doc, error]) error {
-	if err := s.begin(ctx); err != nil {
+func (s *syncing) syncDocs(ctx context.Context, docs iter.Seq2[Doc, error]) error {
+	if err := s.readStored(ctx); err != nil {
 		return err
 	}
 	for d, err := range docs {
@@ -90,39 +90,39 @@ func (s *syncing) run(ctx context.Context, docs iter.Seq2[Doc, error]) error {
 			err = ctx.Err()
 		}
 		if err == nil {
-			err = s.doc(ctx, d)
+			err = s.compareDoc(ctx, d)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := s.flush(ctx); err != nil {
+	if err := s.flushBatch(ctx); err != nil {
 		return err
 	}
-	if err := s.restate(ctx); err != nil {
+	if err := s.storePayloads(ctx); err != nil {
 		return err
 	}
-	if err := s.remove(ctx); err != nil {
+	if err := s.removeUnseen(ctx); err != nil {
 		return err
 	}
 	s.see(s.report)
-	return s.retire(ctx, s.scope)
+	return s.retireFormers(ctx, s.scope)
 }
 
-// begin reads what is stored.
-func (s *syncing) begin(ctx context.Context) (err error) {
+// readStored reads what is stored.
+func (s *syncing) readStored(ctx context.Context) (err error) {
 	var formers []knn.Kind
-	if s.kind, formers, err = s.look(ctx); err != nil {
+	if s.kind, formers, err = s.readKinds(ctx); err != nil {
 		return err
 	}
 	if s.kind.Size == 0 && slices.ContainsFunc(formers, func(k knn.Kind) bool { return k.Model == s.kind.Model }) {
-		probe, err := s.current.ask(ctx, []string{s.o.Name}) // which of them is the model's?
+		probe, err := s.current.askModel(ctx, []string{s.o.Name}) // which of them is the model's?
 		if err != nil {
 			return err
 		}
-		s.kind = s.sized(len(probe[0]))
+		s.kind = s.noteSize(len(probe[0]))
 	}
-	space, err := s.space(s.kind)
+	space, err := s.spaceOf(s.kind)
 	if err != nil || space == nil {
 		return err
 	}
@@ -132,8 +132,8 @@ func (s *syncing) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// doc compares one text with what is stored.
-func (s *syncing) doc(ctx context.Context, d Doc) error {
+// compareDoc compares one text with what is stored.
+func (s *syncing) compareDoc(ctx context.Context, d Doc) error {
 	if s.seen[d.Key] {
 		return fmt.Errorf("index %s: two texts have the key %.40q", s.o.Name, d.Key)
 	}
@@ -143,7 +143,7 @@ func (s *syncing) doc(ctx context.Context, d Doc) error {
 	size := s.kind
 	size.Size = max(size.Size, 1)
 	if err := size.CheckPoint(p); err != nil {
-		s.skip(d, err)
+		s.skipDoc(d, err)
 		return nil
 	}
 	switch before, ok := s.stored[d.Key]; {
@@ -155,31 +155,31 @@ func (s *syncing) doc(ctx context.Context, d Doc) error {
 		if len(s.same) < knn.UpsertMost {
 			return nil
 		}
-		return s.restate(ctx)
+		return s.storePayloads(ctx)
 	}
-	if len(s.todo) > 0 && s.bytes+len(cut(d.Text)) > batchBytes {
-		if err := s.flush(ctx); err != nil {
+	if len(s.todo) > 0 && s.bytes+len(cutText(d.Text)) > batchBytes {
+		if err := s.flushBatch(ctx); err != nil {
 			return err
 		}
 	}
-	s.todo, s.bytes = append(s.todo, d), s.bytes+len(cut(d.Text))
+	s.todo, s.bytes = append(s.todo, d), s.bytes+len(cutText(d.Text))
 	if len(s.todo) < batchTexts {
 		return nil
 	}
-	return s.flush(ctx)
+	return s.flushBatch(ctx)
 }
 
-func (s *syncing) skip(d Doc, err error) {
+func (s *syncing) skipDoc(d Doc, err error) {
 	s.report.Skipped++
 	s.o.Log.Warn().Err(err).Str("collection", s.o.Name).Str("key", d.Key).Msg("a text cannot be found by its meaning")
 }
 
-// restate stores the payloads of texts that did not change.
-func (s *syncing) restate(ctx context.Context) error {
+// storePayloads stores the payloads of texts that did not change.
+func (s *syncing) storePayloads(ctx context.Context) error {
 	if len(s.same) == 0 {
 		return nil
 	}
-	space, err := s.space(s.kind)
+	space, err := s.spaceOf(s.kind)
 	if err != nil {
 		return err
 	}
@@ -192,8 +192,8 @@ func (s *syncing) restate(ctx context.Context) error {
 	return nil
 }
 
-// flush embeds and stores the batch.
-func (s *syncing) flush(ctx context.Context) error {
+// flushBatch embeds and stores the batch.
+func (s *syncing) flushBatch(ctx context.Context) error {
 	todo := s.todo
 	s.todo, s.bytes = nil, 0
 	if len(todo) == 0 {
@@ -209,10 +209,10 @@ func (s *syncing) flush(ctx context.Context) error {
 	if len(todo) == 0 {
 		return nil
 	}
-	good, vectors, err := s.vectors(ctx, todo)
-	if err != nil && refusal(ctx, err) && s.answers(ctx) {
+	good, vectors, err := s.embedDocs(ctx, todo)
+	if err != nil && isRefusal(ctx, err) && s.modelAnswers(ctx) {
 		for _, d := range todo {
-			s.refuse(d, err)
+			s.refuseDoc(d, err)
 		}
 		return nil
 	}
@@ -220,11 +220,11 @@ func (s *syncing) flush(ctx context.Context) error {
 		return err
 	}
 	before := s.kind
-	s.kind = s.sized(len(vectors[0]))
+	s.kind = s.noteSize(len(vectors[0]))
 	if before.Size != 0 && before.Size != s.kind.Size {
 		return errOther
 	}
-	if err := s.Index.store(ctx, s.kind, s.scope, good, vectors); err != nil {
+	if err := s.Index.storePoints(ctx, s.kind, s.scope, good, vectors); err != nil {
 		return err
 	}
 	for _, d := range good {
@@ -238,22 +238,22 @@ func (s *syncing) flush(ctx context.Context) error {
 	return nil
 }
 
-// vectors embeds texts. If the model refuses them, it finds out which ones and skips those. If it refuses all, that is the
+// embedDocs embeds texts. If the model refuses them, it finds out which ones and skips those. If it refuses all, that is the
 // error.
-func (s *syncing) vectors(ctx context.Context, docs []Doc) (good []Doc, vectors [][]float32, err error) {
-	vectors, err = s.current.embed(ctx, textsOf(docs), s.kind.Size)
+func (s *syncing) embedDocs(ctx context.Context, docs []Doc) (good []Doc, vectors [][]float32, err error) {
+	vectors, err = s.current.embedTexts(ctx, textsOf(docs), s.kind.Size)
 	if err == nil {
 		return docs, vectors, nil
 	}
-	if len(docs) == 1 || !refusal(ctx, err) {
+	if len(docs) == 1 || !isRefusal(ctx, err) {
 		return nil, nil, err
 	}
 	var refused []Doc
 	var why error
 	for half := range slices.Chunk(docs, (len(docs)+1)/2) {
-		some, part, err := s.vectors(ctx, half)
+		some, part, err := s.embedDocs(ctx, half)
 		switch {
-		case err != nil && !refusal(ctx, err):
+		case err != nil && !isRefusal(ctx, err):
 			return nil, nil, err
 		case err != nil:
 			refused, why = append(refused, half...), err
@@ -268,33 +268,33 @@ func (s *syncing) vectors(ctx context.Context, docs []Doc) (good []Doc, vectors 
 		return nil, nil, why
 	}
 	for _, d := range refused {
-		s.refuse(d, why)
+		s.refuseDoc(d, why)
 	}
 	return good, vectors, nil
 }
 
-// answers reports whether the model embeds an ordinary text. If it does, what it refuses is at fault; if not, the model
+// modelAnswers reports whether the model embeds an ordinary text. If it does, what it refuses is at fault; if not, the model
 // is, and nothing is skipped because of that.
-func (s *syncing) answers(ctx context.Context) bool {
-	_, err := s.current.ask(ctx, []string{s.o.Name})
+func (s *syncing) modelAnswers(ctx context.Context) bool {
+	_, err := s.current.askModel(ctx, []string{s.o.Name})
 	return err == nil
 }
 
-// refuse skips a text that the model does not take, now and for a while.
-func (s *syncing) refuse(d Doc, why error) {
-	s.skip(d, why)
+// refuseDoc skips a text that the model does not take, now and for a while.
+func (s *syncing) refuseDoc(d Doc, why error) {
+	s.skipDoc(d, why)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.refused) >= mostRefused {
 		clear(s.refused)
 	}
-	s.refused[digest(cut(d.Text))] = s.o.Now().Add(refusedFor)
+	s.refused[digestOf(cutText(d.Text))] = s.o.Now().Add(refusedFor)
 }
 
 func (s *syncing) wasRefused(d Doc) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	until, ok := s.refused[digest(cut(d.Text))]
+	until, ok := s.refused[digestOf(cutText(d.Text))]
 	return ok && s.o.Now().Before(until)
 }
 
@@ -305,14 +305,14 @@ const (
 	mostRefused = 4096
 )
 
-// refusal reports whether an error is about the texts, and not about the model or the caller.
-func refusal(ctx context.Context, err error) bool {
+// isRefusal reports whether an error is about the texts, and not about the model or the caller.
+func isRefusal(ctx context.Context, err error) bool {
 	kind := llm.KindOf(err)
 	return ctx.Err() == nil && (kind == llm.Invalid || kind == llm.TooLong)
 }
 
-// remove deletes what is stored and was not seen.
-func (s *syncing) remove(ctx context.Context) error {
+// removeUnseen deletes what is stored and was not seen.
+func (s *syncing) removeUnseen(ctx context.Context) error {
 	var gone []string
 	for key := range s.stored {
 		if !s.seen[key] {
@@ -322,7 +322,7 @@ func (s *syncing) remove(ctx context.Context) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	space, err := s.space(s.kind)
+	space, err := s.spaceOf(s.kind)
 	if err != nil {
 		return err
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/zephbot/zephbot/policy/redact"
 )
 
-// rearranged checks that every value of the corrected arguments occurs in the original ones, in whatever spelling: a
+// checkRearranged checks that every value of the corrected arguments occurs in the original ones, in whatever spelling: a
 // text or a number by its letters and digits, a boolean or null by the name of its field. A model that was told not to
 // invent values does it all the same, and an invented path or flag would be run.
-func rearranged(written, corrected json.RawMessage) error {
+func checkRearranged(written, corrected json.RawMessage) error {
 	d := json.NewDecoder(bytes.NewReader(corrected))
 	d.UseNumber()
 	var v any
@@ -26,9 +26,9 @@ func rearranged(written, corrected json.RawMessage) error {
 	read := json.NewDecoder(bytes.NewReader(written))
 	read.UseNumber()
 	if read.Decode(&tree) == nil { // with its escapes resolved too
-		w = append(w, flat(tree))
+		w = append(w, flattenTree(tree))
 	}
-	if !w.holds("", v) {
+	if !w.holdsValue("", v) {
 		return ErrInvented
 	}
 	return nil
@@ -37,13 +37,13 @@ func rearranged(written, corrected json.RawMessage) error {
 // source is the original arguments, as written and as parsed.
 type source []string
 
-func (s source) has(text string) bool {
-	text = essence(text)
-	return slices.ContainsFunc(s, func(w string) bool { return strings.Contains(essence(w), text) })
+func (s source) hasText(text string) bool {
+	text = essenceOf(text)
+	return slices.ContainsFunc(s, func(w string) bool { return strings.Contains(essenceOf(w), text) })
 }
 
-// number looks for all digits of a number, not for part of a longer one.
-func (s source) number(n string) bool {
+// hasNumber looks for all digits of a number, not for part of a longer one.
+func (s source) hasNumber(n string) bool {
 	digit := func(text string, at int) bool { return at >= 0 && at < len(text) && text[at] >= '0' && text[at] <= '9' }
 	for _, w := range s {
 		for at := 0; at+len(n) <= len(w); at++ {
@@ -55,34 +55,34 @@ func (s source) number(n string) bool {
 	return false
 }
 
-// holds checks every value. field is the name of the nearest enclosing field.
-func (s source) holds(field string, v any) bool {
+// holdsValue checks every value. field is the name of the nearest enclosing field.
+func (s source) holdsValue(field string, v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, value := range v {
-			if !s.holds(name, value) {
+			if !s.holdsValue(name, value) {
 				return false
 			}
 		}
 		return true
 	case []any:
 		for _, value := range v {
-			if !s.holds(field, value) {
+			if !s.holdsValue(field, value) {
 				return false
 			}
 		}
 		return true
 	case string:
-		return !strings.Contains(v, redact.Mask) && s.has(v)
+		return !strings.Contains(v, redact.Mask) && s.hasText(v)
 	case json.Number:
-		return s.number(v.String())
+		return s.hasNumber(v.String())
 	default:
-		return s.has(field)
+		return s.hasText(field)
 	}
 }
 
-// essence is a text without everything that quoting, escaping and spacing can change.
-func essence(text string) string {
+// essenceOf is a text without everything that quoting, escaping and spacing can change.
+func essenceOf(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r), strings.ContainsRune("\"'`\\,:{}[]", r):
@@ -93,19 +93,19 @@ func essence(text string) string {
 	}, text)
 }
 
-// flat writes all names and values of a tree in sequence.
-func flat(v any) string {
+// flattenTree writes all names and values of a tree in sequence.
+func flattenTree(v any) string {
 	switch v := v.(type) {
 	case map[string]any:
 		var b strings.Builder
 		for name, value := range v {
-			b.WriteString(name + " \x00 " + flat(value) + " \x00 ")
+			b.WriteString(name + " \x00 " + flattenTree(value) + " \x00 ")
 		}
 		return b.String()
 	case []any:
 		var b strings.Builder
 		for _, value := range v {
-			b.WriteString(flat(value) + " \x00 ")
+			b.WriteString(flattenTree(value) + " \x00 ")
 		}
 		return b.String()
 	case string:

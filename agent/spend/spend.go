@@ -24,15 +24,15 @@ type held struct {
 	key   string
 }
 
-// hold sets an amount aside for the payer of a context.
-func hold(ctx context.Context, purpose string, most cost.Amount) (held, error) {
+// holdAmount sets an amount aside for the payer of a context.
+func holdAmount(ctx context.Context, purpose string, most cost.Amount) (held, error) {
 	p, ok := cost.PayerOf(ctx)
 	if !ok {
 		return held{}, fmt.Errorf("%w (%s)", cost.ErrNobody, purpose)
 	}
 	h := held{payer: p, key: purpose + "/" + rand.Text()}
 	if err := p.Reserve(ctx, h.key, most); err != nil {
-		h.settle(ctx, cost.Amount{}) // an attempt that was interrupted may have set it aside
+		h.settleHold(ctx, cost.Amount{}) // an attempt that was interrupted may have set it aside
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = errors.Join(cost.ErrBusy, err)
 		}
@@ -41,9 +41,9 @@ func hold(ctx context.Context, purpose string, most cost.Amount) (held, error) {
 	return h, nil
 }
 
-// settle runs even if the call was cancelled: money that was spent is counted. An error is only logged, because the
+// settleHold runs even if the call was cancelled: money that was spent is counted. An error is only logged, because the
 // answer exists and is paid for.
-func (h held) settle(ctx context.Context, used cost.Amount) {
+func (h held) settleHold(ctx context.Context, used cost.Amount) {
 	kept, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
 	if err := h.payer.Settle(kept, h.key, used); err != nil {
@@ -68,7 +68,7 @@ func NewModel(purpose string, provider llm.Provider) *Model {
 // if it failed after it had begun. Errors are a *pay.Denied, pay.ErrNobody, or those of llm.Provider.
 func (m *Model) Chat(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	input := window.Fixed(req) + window.Messages(req.Messages)
-	h, err := hold(ctx, m.purpose, cost.Amount{
+	h, err := holdAmount(ctx, m.purpose, cost.Amount{
 		Tokens: llm.Usage{Input: input, Output: req.MaxTokens}, USD: cost.UnknownUSD, Unpriced: llm.UnpricedFor(m.provider, req.Prefer),
 	})
 	if err != nil {
@@ -78,13 +78,13 @@ func (m *Model) Chat(ctx context.Context, req *llm.Request) (*llm.Response, erro
 	resp, err := m.provider.Chat(ctx, req, func(text string) { written += window.Tokens(text) })
 	switch {
 	case err != nil && written > 0: // vendors charge for what they have written
-		h.settle(ctx, cost.Amount{Tokens: llm.Usage{Input: input, Output: written}, USD: cost.UnknownUSD})
+		h.settleHold(ctx, cost.Amount{Tokens: llm.Usage{Input: input, Output: written}, USD: cost.UnknownUSD})
 	case err != nil:
-		h.settle(ctx, cost.Amount{})
+		h.settleHold(ctx, cost.Amount{})
 	case resp.Stop == llm.StopLength && resp.Usage.Total() == 0: // abandoned before it reported its usage
-		h.settle(ctx, cost.Amount{Tokens: llm.Usage{Input: input, Output: window.Tokens(resp.Text)}, USD: cost.UnknownUSD})
+		h.settleHold(ctx, cost.Amount{Tokens: llm.Usage{Input: input, Output: window.Tokens(resp.Text)}, USD: cost.UnknownUSD})
 	default:
-		h.settle(ctx, cost.Amount{Tokens: resp.Usage, USD: resp.USD})
+		h.settleHold(ctx, cost.Amount{Tokens: resp.Usage, USD: resp.USD})
 	}
 	return resp, err //nolint:wrapcheck // the provider's own error
 }
@@ -104,8 +104,8 @@ type Cost struct {
 	Unpriced string
 }
 
-// free reports whether nobody has to pay.
-func (c Cost) free() bool { return c.USD <= 0 && c.Unpriced == "" }
+// isFree reports whether nobody has to pay.
+func (c Cost) isFree() bool { return c.USD <= 0 && c.Unpriced == "" }
 
 // NewEmbedder returns an embedder at a price of a million tokens. observe is told what each call has cost; may be nil.
 func NewEmbedder(embedder llm.Embedder, cost Cost, observe func(usd float64)) *Embedder {
@@ -119,26 +119,26 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 		tokens += window.Tokens(text)
 	}
 	usd := float64(tokens) * e.cost.USD / 1e6
-	if e.cost.free() || tokens == 0 {
+	if e.cost.isFree() || tokens == 0 {
 		return e.embedder.Embed(ctx, texts) //nolint:wrapcheck // the provider's own error
 	}
-	h, err := hold(ctx, "embed", cost.Amount{USD: usd, Unpriced: e.cost.Unpriced})
+	h, err := holdAmount(ctx, "embed", cost.Amount{USD: usd, Unpriced: e.cost.Unpriced})
 	if err != nil {
 		return nil, err
 	}
 	vectors, err := e.embedder.Embed(ctx, texts)
-	if err != nil && !charged(err) {
+	if err != nil && !mayHaveCost(err) {
 		usd = 0
 	}
-	h.settle(ctx, cost.Amount{USD: usd})
+	h.settleHold(ctx, cost.Amount{USD: usd})
 	if e.observe != nil && usd > 0 {
 		e.observe(usd)
 	}
 	return vectors, err //nolint:wrapcheck // the provider's own error
 }
 
-// charged reports whether a call that failed may have cost something: not if the vendor refused it.
-func charged(err error) bool {
+// mayHaveCost reports whether a call that failed may have cost something: not if the vendor refused it.
+func mayHaveCost(err error) bool {
 	switch llm.KindOf(err) {
 	case llm.Invalid, llm.Unauthorized, llm.NoCredit, llm.UnknownModel, llm.Region, llm.WrongAddress, llm.RateLimited, llm.TooLong:
 		return false
@@ -177,16 +177,16 @@ func (t *Transcriber) Transcribe(
 	if length <= 0 {
 		length = time.Duration(size) * time.Second / slowest
 	}
-	if t.cost.free() {
+	if t.cost.isFree() {
 		text, _, err := t.listener.Transcribe(ctx, name, recording, size, length)
 		return text, 0, err //nolint:wrapcheck // the provider's own error
 	}
-	h, err := hold(ctx, "transcribe", cost.Amount{USD: length.Minutes() * t.cost.USD, Unpriced: t.cost.Unpriced})
+	h, err := holdAmount(ctx, "transcribe", cost.Amount{USD: length.Minutes() * t.cost.USD, Unpriced: t.cost.Unpriced})
 	if err != nil {
 		return "", 0, err
 	}
 	text, usd, err := t.listener.Transcribe(ctx, name, recording, size, length)
-	h.settle(ctx, cost.Amount{USD: usd})
+	h.settleHold(ctx, cost.Amount{USD: usd})
 	if t.observe != nil && usd > 0 {
 		t.observe(usd)
 	}

@@ -49,9 +49,9 @@ func Compact(pieces []Piece, fixed, budget int, drop bool) Plan {
 		}
 		return Plan{Total: total}
 	}
-	c := compaction{pieces: pieces, short: make([]bool, len(pieces)), budget: budget, fixed: rounded(fixed, budget)}
+	c := compaction{pieces: pieces, short: make([]bool, len(pieces)), budget: budget, fixed: roundFixed(fixed, budget)}
 	for i := range pieces {
-		if most := max(pieces[i].Least, share(budget, outputShare)); pieces[i].Least > 0 && pieces[i].Size > most {
+		if most := max(pieces[i].Least, shareOf(budget, outputShare)); pieces[i].Least > 0 && pieces[i].Size > most {
 			c.cutTo(i, most)
 		}
 	}
@@ -59,21 +59,21 @@ func Compact(pieces []Piece, fixed, budget int, drop bool) Plan {
 	c.total = c.fixed
 	for i := range pieces {
 		c.total += pieces[i].Size
-		if c.total > share(budget, Soft) && (c.total > c.next || c.total > share(budget, Limit)) {
-			c.shorten(i+1, pieces[i].Batch, share(budget, lowShare))
-			c.next = c.total + share(budget, Step)
+		if c.total > shareOf(budget, Soft) && (c.total > c.next || c.total > shareOf(budget, Limit)) {
+			c.shortenOutput(i+1, pieces[i].Batch, shareOf(budget, lowShare))
+			c.next = c.total + shareOf(budget, Step)
 		}
-		if drop && c.total > share(budget, High) && c.dropped < pieces[i].Group {
-			c.drop(pieces[i].Group)
-			c.next = c.total + share(budget, Step)
+		if drop && c.total > shareOf(budget, High) && c.dropped < pieces[i].Group {
+			c.dropTurns(pieces[i].Group)
+			c.next = c.total + shareOf(budget, Step)
 		}
 	}
 	total := c.total - c.fixed + fixed
 	if Over(total, budget) {
 		c.total = total
-		c.shorten(len(pieces), pieces[len(pieces)-1].Batch, share(budget, Limit))
-		c.cutNewest(share(budget, Limit))
-		c.shorten(len(pieces), -1, share(budget, Limit))
+		c.shortenOutput(len(pieces), pieces[len(pieces)-1].Batch, shareOf(budget, Limit))
+		c.cutNewest(shareOf(budget, Limit))
+		c.shortenOutput(len(pieces), -1, shareOf(budget, Limit))
 		total = c.total
 	}
 	return Plan{Short: c.short, Cut: c.cut, Dropped: c.dropped, Total: total}
@@ -117,12 +117,12 @@ func (c *compaction) cutNewest(enough int) {
 	}
 }
 
-// share is a part of the budget.
-func share(budget int, of float64) int { return int(float64(budget) * of) }
+// shareOf is a part of the budget.
+func shareOf(budget int, of float64) int { return int(float64(budget) * of) }
 
-// rounded rounds the fixed part up to sixteenths of the budget, so that a tool more or less does not move the points at
+// roundFixed rounds the fixed part up to sixteenths of the budget, so that a tool more or less does not move the points at
 // which a conversation was compacted.
-func rounded(fixed, budget int) int {
+func roundFixed(fixed, budget int) int {
 	unit := max(1, budget/16)
 	return (fixed + unit - 1) / unit * unit
 }
@@ -138,9 +138,9 @@ type compaction struct {
 	at             int // pieces before it are shortened, if they can be
 }
 
-// shorten turns output into references, from the first piece up to number end, until the total is small enough. batch is
+// shortenOutput turns output into references, from the first piece up to number end, until the total is small enough. batch is
 // left whole.
-func (c *compaction) shorten(end, batch, enough int) {
+func (c *compaction) shortenOutput(end, batch, enough int) {
 	for c.at = max(c.at, c.first); c.at < end && c.total > enough; c.at++ {
 		p := &c.pieces[c.at]
 		if p.Batch == batch {
@@ -153,9 +153,9 @@ func (c *compaction) shorten(end, batch, enough int) {
 	}
 }
 
-// drop leaves out the first turns before group current until the rest is at most Floor of the budget.
-func (c *compaction) drop(current int) {
-	for c.dropped < current && c.total > share(c.budget, floorShare) {
+// dropTurns leaves out the first turns before group current until the rest is at most Floor of the budget.
+func (c *compaction) dropTurns(current int) {
+	for c.dropped < current && c.total > shareOf(c.budget, floorShare) {
 		for c.first < len(c.pieces) && c.pieces[c.first].Group <= c.dropped {
 			if c.short[c.first] {
 				c.total -= c.pieces[c.first].Short

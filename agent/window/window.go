@@ -17,27 +17,27 @@ const perMessage = 4
 // per token. It overestimates prose (by a quarter) and is close for JSON and code, so that a limit checked with it
 // holds.
 func Tokens(text string) int {
-	n := ascii(text)
+	n := countASCII(text)
 	if n == len(text) {
-		return estimate(n, n)
+		return estimateTokens(n, n)
 	}
-	return estimate(n, utf8.RuneCountInString(text))
+	return estimateTokens(n, utf8.RuneCountInString(text))
 }
 
 // inJSON is Tokens for JSON, without copying it: every request needs it for all its schemas.
 func inJSON(data []byte) int {
-	n := ascii(data)
+	n := countASCII(data)
 	if n == len(data) {
-		return estimate(n, n)
+		return estimateTokens(n, n)
 	}
-	return estimate(n, utf8.RuneCount(data))
+	return estimateTokens(n, utf8.RuneCount(data))
 }
 
-// estimate is for a text with this many runes, of which ascii are ASCII.
-func estimate(ascii, runes int) int { return (ascii*2+6)/7 + runes - ascii }
+// estimateTokens is for a text with this many runes, of which ascii are ASCII.
+func estimateTokens(ascii, runes int) int { return (ascii*2+6)/7 + runes - ascii }
 
-// ascii counts the ASCII characters of a text.
-func ascii[T string | []byte](text T) (n int) {
+// countASCII counts the ASCII characters of a text.
+func countASCII[T string | []byte](text T) (n int) {
 	for i := range len(text) {
 		if text[i] < utf8.RuneSelf {
 			n++
@@ -52,12 +52,12 @@ func Ends(text string, tokens int) (head, tail int) {
 	half := max(tokens, 0) / 2 * sevenths
 	for cost := 0; head < len(text); {
 		r, size := utf8.DecodeRuneInString(text[head:])
-		if cost += weight(r); cost > half {
+		if cost += runeWeight(r); cost > half {
 			break
 		}
 		head += size
 	}
-	for head > 0 && head < len(text) && joins(text, head) {
+	for head > 0 && head < len(text) && joinsAt(text, head) {
 		_, size := utf8.DecodeLastRuneInString(text[:head])
 		head -= size
 	}
@@ -67,12 +67,12 @@ func Ends(text string, tokens int) (head, tail int) {
 	tail = len(text)
 	for cost := 0; tail > head; {
 		r, size := utf8.DecodeLastRuneInString(text[:tail])
-		if cost += weight(r); cost > half {
+		if cost += runeWeight(r); cost > half {
 			break
 		}
 		tail -= size
 	}
-	for tail > head && tail < len(text) && joins(text, tail) {
+	for tail > head && tail < len(text) && joinsAt(text, tail) {
 		_, size := utf8.DecodeRuneInString(text[tail:])
 		tail += size
 	}
@@ -85,16 +85,16 @@ func Ends(text string, tokens int) (head, tail int) {
 // sevenths of a token are the unit of weight: an ASCII character has two.
 const sevenths = 7
 
-// weight is what a character adds to an estimate.
-func weight(r rune) int {
+// runeWeight is what a character adds to an estimate.
+func runeWeight(r rune) int {
 	if r < utf8.RuneSelf {
 		return 2
 	}
 	return sevenths
 }
 
-// joins reports whether the characters before and after a place belong together: a mark, a modifier or a joiner.
-func joins(text string, at int) bool {
+// joinsAt reports whether the characters before and after a place belong together: a mark, a modifier or a joiner.
+func joinsAt(text string, at int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:at])
 	after, _ := utf8.DecodeRuneInString(text[at:])
 	const joiner = '\u200D'

@@ -116,13 +116,13 @@ func Serve(ctx context.Context, o Options) error {
 	}
 	out := newQueue(o.Out)
 	var writing, reading sync.WaitGroup
-	writing.Go(out.run)
+	writing.Go(out.writeQueued)
 	lines, feed := io.Pipe()
 	s.conn = sdk.NewAgentSideConnection(s, out, lines)
 	s.conn.SetLogger(slog.New(slog.DiscardHandler)) // it would log what people write
 	// Not waited for: a read of stdin cannot be interrupted.
-	reading.Go(func() { _ = feed.CloseWithError(sieve{in: o.In, out: out, log: o.Log}.copy(feed)) })
-	sweeping := s.sweeps()
+	reading.Go(func() { _ = feed.CloseWithError(sieve{in: o.In, out: out, log: o.Log}.copyLines(feed)) })
+	sweeping := s.startSweeps()
 	select {
 	case <-s.conn.Done():
 	case <-life.Done():
@@ -130,18 +130,18 @@ func Serve(ctx context.Context, o Options) error {
 	}
 	end()
 	sweeping.Wait()
-	if !within(leaveTime, &s.busy) {
+	if !waitWithin(leaveTime, &s.busy) {
 		o.Log.Warn().Msg("the editor has left, and a turn has not ended; the next start ends it")
 	}
 	s.closeAll()
 	_ = lines.Close() // nothing more is read
-	out.close()
-	within(leaveTime, &writing)
+	out.closeQueue()
+	waitWithin(leaveTime, &writing)
 	return nil
 }
 
-// within waits for what runs, for a limited time, and reports whether it has ended.
-func within(limit time.Duration, running *sync.WaitGroup) bool {
+// waitWithin waits for what runs, for a limited time, and reports whether it has ended.
+func waitWithin(limit time.Duration, running *sync.WaitGroup) bool {
 	done := make(chan struct{})
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
@@ -159,8 +159,8 @@ func within(limit time.Duration, running *sync.WaitGroup) bool {
 	}
 }
 
-// sweeps closes idle sessions until the process ends.
-func (s *server) sweeps() *sync.WaitGroup {
+// startSweeps closes idle sessions until the process ends.
+func (s *server) startSweeps() *sync.WaitGroup {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		tick := time.NewTicker(min(time.Minute, s.opts.Idle))
@@ -177,23 +177,23 @@ func (s *server) sweeps() *sync.WaitGroup {
 	return &wg
 }
 
-// capabilities returns what the editor can do.
-func (s *server) capabilities() sdk.ClientCapabilities {
+// editorCapabilities returns what the editor can do.
+func (s *server) editorCapabilities() sdk.ClientCapabilities {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.client
 }
 
-// recovered turns a panic of a method into an error: one bad request must not end the others.
-func (s *server) recovered(err *error) {
+// recoverPanic turns a panic of a method into an error: one bad request must not end the others.
+func (s *server) recoverPanic(err *error) {
 	if p := recover(); p != nil {
 		s.opts.Log.Error().Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("a request of the editor failed")
 		*err = sdk.NewInternalError(map[string]any{"error": "an internal error; the log has more"})
 	}
 }
 
-// wrong is the error of a request that cannot be right.
-func wrong(format string, args ...any) error {
+// wrongRequest is the error of a request that cannot be right.
+func wrongRequest(format string, args ...any) error {
 	return sdk.NewInvalidParams(map[string]any{"error": fmt.Sprintf(format, args...)})
 }
 

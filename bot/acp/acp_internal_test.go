@@ -23,8 +23,8 @@ func TestKinds(t *testing.T) {
 		found := false
 		for _, says := range [][]act.Tool{shell.Says(), file.Says(), web.Says(), code.Says()} {
 			if s := act.Of(says, name); s != nil {
-				if found = true; kind(*s) != want {
-					t.Errorf("%s is %s, want %s", name, kind(*s), want)
+				if found = true; callKind(*s) != want {
+					t.Errorf("%s is %s, want %s", name, callKind(*s), want)
 				}
 			}
 		}
@@ -32,7 +32,7 @@ func TestKinds(t *testing.T) {
 			t.Errorf("no tool %s", name)
 		}
 	}
-	if got := kind(act.Statement{}); got != "other" {
+	if got := callKind(act.Statement{}); got != "other" {
 		t.Errorf("a tool that says nothing is %s", got)
 	}
 }
@@ -55,15 +55,15 @@ func TestVoice(t *testing.T) {
 			var v voice
 			var b strings.Builder
 			for _, r := range tt.first {
-				b.WriteString(v.hear(string(r)))
+				b.WriteString(v.hearPiece(string(r)))
 			}
 			if tt.second != "" {
 				v.void = v.shown != ""
 				for _, r := range tt.second {
-					b.WriteString(v.hear(string(r)))
+					b.WriteString(v.hearPiece(string(r)))
 				}
 			}
-			b.WriteString(v.final(tt.final))
+			b.WriteString(v.finalPart(tt.final))
 			if b.String() != tt.want {
 				t.Errorf("%q, want %q", b.String(), tt.want)
 			}

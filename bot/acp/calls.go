@@ -29,7 +29,7 @@ type shower struct {
 
 // Execute implements agent.Executor.
 func (e shower) Execute(ctx context.Context, call *tools.Call) (*tools.Result, error) {
-	s := e.project.of(call.Origin)
+	s := e.project.sessionOf(call.Origin)
 	if s == nil {
 		return e.Executor.Execute(ctx, call)
 	}
@@ -38,7 +38,7 @@ func (e shower) Execute(ctx context.Context, call *tools.Call) (*tools.Result, e
 			if err := start(ctx); err != nil {
 				return err
 			}
-			s.shows(ctx, call, sdk.ToolCallStatusInProgress)
+			s.showCall(ctx, call, sdk.ToolCallStatusInProgress)
 			return nil
 		}
 	}
@@ -46,11 +46,11 @@ func (e shower) Execute(ctx context.Context, call *tools.Call) (*tools.Result, e
 	var pending *tools.Pending
 	switch {
 	case errors.As(err, &pending):
-		s.shows(ctx, call, sdk.ToolCallStatusPending)
+		s.showCall(ctx, call, sdk.ToolCallStatusPending)
 	case call.Probe:
 	case err != nil && ctx.Err() != nil && !call.Trail.Started: // it is made again, or its turn ends
 	default:
-		s.ended(call, result, err)
+		s.showEnded(call, result, err)
 	}
 	return result, err
 }
@@ -67,8 +67,8 @@ type shown struct {
 	terminal string                // id of the editor's terminal in which it runs; "" = none
 }
 
-// known returns what is known of a call; fresh says that it was not shown before.
-func (s *session) known(call string) (c *shown, fresh bool) {
+// knownCall returns what is known of a call; fresh says that it was not shown before.
+func (s *session) knownCall(call string) (c *shown, fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c = s.calls[call]
@@ -79,36 +79,36 @@ func (s *session) known(call string) (c *shown, fresh bool) {
 	return c, fresh
 }
 
-// shows shows a call, or that it goes on.
-func (s *session) shows(ctx context.Context, call *tools.Call, status sdk.ToolCallStatus) {
-	c, fresh := s.known(call.ID)
+// showCall shows a call, or that it goes on.
+func (s *session) showCall(ctx context.Context, call *tools.Call, status sdk.ToolCallStatus) {
+	c, fresh := s.knownCall(call.ID)
 	if !fresh {
-		s.tell(sdk.UpdateToolCall(s.callID(call.ID), sdk.WithUpdateStatus(status)))
+		s.sendUpdate(sdk.UpdateToolCall(s.callID(call.ID), sdk.WithUpdateStatus(status)))
 		return
 	}
-	c.diff = s.diffs(ctx, call.Def.Stated().Verb, fileOf(call), call.Args)
-	s.tell(s.start(call, status, c.diff))
+	c.diff = s.callDiffs(ctx, call.Def.Stated().Verb, fileOf(call), call.Args)
+	s.sendUpdate(s.startUpdate(call, status, c.diff))
 }
 
-// start is the first notification about a call.
-func (s *session) start(call *tools.Call, status sdk.ToolCallStatus, content []sdk.ToolCallContent) sdk.SessionUpdate {
-	return sdk.StartToolCall(s.callID(call.ID), s.title(call), func(u *sdk.SessionUpdateToolCall) {
-		u.Kind, u.Status, u.Content = kind(call.Def.Stated()), status, content
-		u.Locations, u.RawInput = locations(call), s.input(call.Args)
+// startUpdate is the first notification about a call.
+func (s *session) startUpdate(call *tools.Call, status sdk.ToolCallStatus, content []sdk.ToolCallContent) sdk.SessionUpdate {
+	return sdk.StartToolCall(s.callID(call.ID), s.callTitle(call), func(u *sdk.SessionUpdateToolCall) {
+		u.Kind, u.Status, u.Content = callKind(call.Def.Stated()), status, content
+		u.Locations, u.RawInput = callLocations(call), s.callInput(call.Args)
 	})
 }
 
-// ended shows how a call has ended.
-func (s *session) ended(call *tools.Call, result *tools.Result, err error) {
-	c, fresh := s.known(call.ID)
+// showEnded shows how a call has ended.
+func (s *session) showEnded(call *tools.Call, result *tools.Result, err error) {
+	c, fresh := s.knownCall(call.ID)
 	if fresh { // it was refused, or its result was remembered
-		s.tell(s.start(call, sdk.ToolCallStatusInProgress, nil))
+		s.sendUpdate(s.startUpdate(call, sdk.ToolCallStatusInProgress, nil))
 	}
 	status, output, raw := sdk.ToolCallStatusCompleted, "", any(nil)
 	if err != nil {
 		status, output = sdk.ToolCallStatusFailed, tools.Feedback(tools.AsError(err))
 	} else {
-		output, raw = s.project.backend().Bare(result.Text), result.Raw
+		output, raw = s.project.currentBackend().Bare(result.Text), result.Raw
 		if result.Error || result.Failure != nil {
 			status = sdk.ToolCallStatusFailed
 		}
@@ -123,23 +123,23 @@ func (s *session) ended(call *tools.Call, result *tools.Result, err error) {
 		content = append(content, c.diff...)
 	}
 	s.mu.Unlock()
-	content = append(content, sdk.ToolContent(sdk.TextBlock(cut(output, maxOutput))))
-	s.tell(sdk.UpdateToolCall(s.callID(call.ID), func(u *sdk.SessionToolCallUpdate) {
-		u.Status, u.Content, u.Locations, u.RawOutput = &status, content, locations(call), raw
+	content = append(content, sdk.ToolContent(sdk.TextBlock(cutText(output, maxOutput))))
+	s.sendUpdate(sdk.UpdateToolCall(s.callID(call.ID), func(u *sdk.SessionToolCallUpdate) {
+		u.Status, u.Content, u.Locations, u.RawOutput = &status, content, callLocations(call), raw
 	}))
 }
 
-// cut shortens a text at the end of a character.
-func cut(text string, most int) string {
+// cutText shortens a text at the end of a character.
+func cutText(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
 	return strings.ToValidUTF8(text[:most], "") + "\n…"
 }
 
-// kind returns the kind of a call (seed 003, ACP tool notifications: bash, shell = execute; read; write, edit = edit;
+// callKind returns the kind of a call (seed 003, ACP tool notifications: bash, shell = execute; read; write, edit = edit;
 // search, grep, find = search; web_scrape, fetch = fetch; everything else = other).
-func kind(says act.Statement) sdk.ToolKind {
+func callKind(says act.Statement) sdk.ToolKind {
 	if says.Act == act.ReadsWeb && says.Verb == act.Read {
 		return sdk.ToolKindFetch
 	}
@@ -162,8 +162,8 @@ func kind(says act.Statement) sdk.ToolKind {
 // titleLine is how many characters the title of a call has.
 const titleLine = 200
 
-// title returns one line about a call.
-func (s *session) title(call *tools.Call) string {
+// callTitle returns one line about a call.
+func (s *session) callTitle(call *tools.Call) string {
 	line, more, _ := strings.Cut(strings.TrimSpace(call.Subject.Show), "\n")
 	if more != "" {
 		line += " …"
@@ -174,26 +174,26 @@ func (s *session) title(call *tools.Call) string {
 	case !call.Def.Runs() && len(call.Subject.Paths) == 0:
 		line = call.Tool + " " + line
 	}
-	return short(s.redact(visible.Controls(line)))
+	return shortLine(s.redactText(visible.Controls(line)))
 }
 
-func short(line string) string {
+func shortLine(line string) string {
 	if runes := []rune(line); len(runes) > titleLine {
 		return string(runes[:titleLine-1]) + "…"
 	}
 	return line
 }
 
-func (s *session) redact(text string) string {
-	if redact := s.project.backend().Redact; redact != nil {
+func (s *session) redactText(text string) string {
+	if redact := s.project.currentBackend().Redact; redact != nil {
 		return redact(text)
 	}
 	return text
 }
 
-// input returns the arguments of a call, without credentials.
-func (s *session) input(args json.RawMessage) any {
-	clean := []byte(s.redact(string(args)))
+// callInput returns the arguments of a call, without credentials.
+func (s *session) callInput(args json.RawMessage) any {
+	clean := []byte(s.redactText(string(args)))
 	if !json.Valid(clean) {
 		return nil
 	}
@@ -208,8 +208,8 @@ func fileOf(call *tools.Call) string {
 	return call.Subject.Paths[0]
 }
 
-// locations returns the files that a call works on, with the line at which it begins to read.
-func locations(call *tools.Call) []sdk.ToolCallLocation {
+// callLocations returns the files that a call works on, with the line at which it begins to read.
+func callLocations(call *tools.Call) []sdk.ToolCallLocation {
 	if call.Def.Runs() {
 		return nil
 	}
@@ -229,8 +229,8 @@ func locations(call *tools.Call) []sdk.ToolCallLocation {
 	return list
 }
 
-// diffs returns what an edit changes, without credentials; nil = the call is none.
-func (s *session) diffs(ctx context.Context, verb act.Verb, path string, args json.RawMessage) []sdk.ToolCallContent {
+// callDiffs returns what an edit changes, without credentials; nil = the call is none.
+func (s *session) callDiffs(ctx context.Context, verb act.Verb, path string, args json.RawMessage) []sdk.ToolCallContent {
 	var in struct {
 		Old     *string `json:"old_string"`
 		New     *string `json:"new_string"`
@@ -241,12 +241,12 @@ func (s *session) diffs(ctx context.Context, verb act.Verb, path string, args js
 	}
 	switch {
 	case verb == act.Edit && in.Old != nil && in.New != nil:
-		return []sdk.ToolCallContent{sdk.ToolDiffContent(path, s.redact(*in.New), s.redact(*in.Old))}
+		return []sdk.ToolCallContent{sdk.ToolDiffContent(path, s.redactText(*in.New), s.redactText(*in.Old))}
 	case verb == act.Write && in.Content != nil:
-		if old, ok := s.before(ctx, path); ok {
-			return []sdk.ToolCallContent{sdk.ToolDiffContent(path, s.redact(*in.Content), s.redact(old))}
+		if old, ok := s.readBefore(ctx, path); ok {
+			return []sdk.ToolCallContent{sdk.ToolDiffContent(path, s.redactText(*in.Content), s.redactText(old))}
 		}
-		return []sdk.ToolCallContent{sdk.ToolDiffContent(path, s.redact(*in.Content))}
+		return []sdk.ToolCallContent{sdk.ToolDiffContent(path, s.redactText(*in.Content))}
 	}
 	return nil
 }

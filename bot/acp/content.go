@@ -26,9 +26,9 @@ const kindResource = "resource"
 // maxResource is how many bytes of such a text the model is shown.
 const maxResource = 32 << 10
 
-// read makes a message of the blocks of a prompt. Contents that are not text are stored first: the message names them.
-func (s *session) read(ctx context.Context, id string, blocks []sdk.ContentBlock) (bot.Message, error) {
-	m := s.message(id)
+// readBlocks makes a message of the blocks of a prompt. Contents that are not text are stored first: the message names them.
+func (s *session) readBlocks(ctx context.Context, id string, blocks []sdk.ContentBlock) (bot.Message, error) {
+	m := s.newMessage(id)
 	var said []string
 	for i := range blocks {
 		b := &blocks[i]
@@ -36,9 +36,9 @@ func (s *session) read(ctx context.Context, id string, blocks []sdk.ContentBlock
 		case b.Text != nil:
 			said = append(said, b.Text.Text)
 		case b.ResourceLink != nil:
-			said = append(said, s.link(b.ResourceLink))
+			said = append(said, s.linkText(b.ResourceLink))
 		default:
-			a, err := s.attachment(ctx, b)
+			a, err := s.storeBlock(ctx, b)
 			if err != nil {
 				return m, err
 			}
@@ -47,7 +47,7 @@ func (s *session) read(ctx context.Context, id string, blocks []sdk.ContentBlock
 	}
 	m.Text = strings.ToValidUTF8(strings.Join(said, ""), "\uFFFD")
 	if strings.TrimSpace(m.Text) == "" && len(m.Files) == 0 {
-		return m, wrong("the prompt is empty")
+		return m, wrongRequest("the prompt is empty")
 	}
 	if rest, ok := strings.CutPrefix(m.Text, "/"); ok && rest != "" && !strings.HasPrefix(rest, "/") {
 		name, args, _ := strings.Cut(rest, " ")
@@ -56,8 +56,8 @@ func (s *session) read(ctx context.Context, id string, blocks []sdk.ContentBlock
 	return m, nil
 }
 
-// link names what the person refers to: a file of the project by its path there, as tools take it.
-func (s *session) link(l *sdk.ContentBlockResourceLink) string {
+// linkText names what the person refers to: a file of the project by its path there, as tools take it.
+func (s *session) linkText(l *sdk.ContentBlockResourceLink) string {
 	where := l.Uri
 	if u, err := url.Parse(l.Uri); err == nil && u.Scheme == "file" {
 		where = u.Path
@@ -71,20 +71,20 @@ func (s *session) link(l *sdk.ContentBlockResourceLink) string {
 	return fmt.Sprintf(" %s (%q) ", l.Name, where)
 }
 
-// attachment stores what is not a text of the person.
-func (s *session) attachment(ctx context.Context, b *sdk.ContentBlock) (bot.Attachment, error) {
+// storeBlock stores what is not a text of the person.
+func (s *session) storeBlock(ctx context.Context, b *sdk.ContentBlock) (bot.Attachment, error) {
 	switch {
 	case b.Image != nil:
-		return s.encoded(ctx, bot.Attachment{Kind: bot.Photo, MIME: b.Image.MimeType, Name: nameOf(text(b.Image.Uri))}, b.Image.Data)
+		return s.storeEncoded(ctx, bot.Attachment{Kind: bot.Photo, MIME: b.Image.MimeType, Name: nameOf(textOf(b.Image.Uri))}, b.Image.Data)
 	case b.Audio != nil:
-		return s.encoded(ctx, bot.Attachment{Kind: bot.Audio, MIME: b.Audio.MimeType}, b.Audio.Data)
+		return s.storeEncoded(ctx, bot.Attachment{Kind: bot.Audio, MIME: b.Audio.MimeType}, b.Audio.Data)
 	case b.Resource != nil && b.Resource.Resource.TextResourceContents != nil:
 		r := b.Resource.Resource.TextResourceContents
-		a := bot.Attachment{Kind: kindResource, Name: r.Uri, MIME: text(r.MimeType)}
-		return s.keep(ctx, a, []byte(strings.ToValidUTF8(r.Text, "\uFFFD")))
+		a := bot.Attachment{Kind: kindResource, Name: r.Uri, MIME: textOf(r.MimeType)}
+		return s.storeContent(ctx, a, []byte(strings.ToValidUTF8(r.Text, "\uFFFD")))
 	case b.Resource != nil && b.Resource.Resource.BlobResourceContents != nil:
 		r := b.Resource.Resource.BlobResourceContents
-		a := bot.Attachment{Kind: bot.Document, Name: nameOf(r.Uri), MIME: text(r.MimeType)}
+		a := bot.Attachment{Kind: bot.Document, Name: nameOf(r.Uri), MIME: textOf(r.MimeType)}
 		switch llm.KindOfType(a.MIME) {
 		case llm.ImagePart:
 			a.Kind = bot.Photo
@@ -94,12 +94,12 @@ func (s *session) attachment(ctx context.Context, b *sdk.ContentBlock) (bot.Atta
 			a.Note = r.Uri
 			return a, nil
 		}
-		return s.encoded(ctx, a, r.Blob)
+		return s.storeEncoded(ctx, a, r.Blob)
 	}
-	return bot.Attachment{}, wrong("a content block of an unknown type")
+	return bot.Attachment{}, wrongRequest("a content block of an unknown type")
 }
 
-func text(p *string) string {
+func textOf(p *string) string {
 	if p == nil {
 		return ""
 	}
@@ -114,17 +114,17 @@ func nameOf(uri string) string {
 	return ""
 }
 
-func (s *session) encoded(ctx context.Context, a bot.Attachment, data string) (bot.Attachment, error) {
+func (s *session) storeEncoded(ctx context.Context, a bot.Attachment, data string) (bot.Attachment, error) {
 	raw, err := base64.StdEncoding.DecodeString(data)
 	if err != nil || len(raw) == 0 {
-		return a, wrong("the data of a content block of type %s is not base64", a.MIME)
+		return a, wrongRequest("the data of a content block of type %s is not base64", a.MIME)
 	}
-	return s.keep(ctx, a, raw)
+	return s.storeContent(ctx, a, raw)
 }
 
-// keep stores a content for the session.
-func (s *session) keep(ctx context.Context, a bot.Attachment, raw []byte) (bot.Attachment, error) {
-	ref, err := s.project.backend().Blobs.Put(ctx, string(s.key()), bytes.NewReader(raw))
+// storeContent stores a content for the session.
+func (s *session) storeContent(ctx context.Context, a bot.Attachment, raw []byte) (bot.Attachment, error) {
+	ref, err := s.project.currentBackend().Blobs.Put(ctx, string(s.sessionKey()), bytes.NewReader(raw))
 	if err != nil {
 		return a, fmt.Errorf("keep what came with the prompt: %w", err)
 	}
@@ -142,7 +142,7 @@ func (p *Project) Fetch(ctx context.Context, id string) (io.ReadCloser, error) {
 		return nil, bot.ErrFileGone
 	}
 	key := bot.Place{Channel: Name, Bot: BotID, Surface: bot.SurfaceBot, Chat: chat}.SessionKey("")
-	content, err := p.backend().Blobs.Open(ctx, string(key), hash)
+	content, err := p.currentBackend().Blobs.Open(ctx, string(key), hash)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", bot.ErrFileGone, err)
 	}
@@ -172,7 +172,7 @@ func (r receiver) Receive(ctx context.Context, sent *turn.Sent) (turn.Received, 
 			rest.Files = append(rest.Files, *a)
 			continue
 		}
-		part, rules, err := r.resource(ctx, a)
+		part, rules, err := r.readResource(ctx, a)
 		if err != nil {
 			return turn.Received{}, err
 		}
@@ -191,8 +191,8 @@ func (r receiver) Receive(ctx context.Context, sent *turn.Sent) (turn.Received, 
 	return got, err
 }
 
-// resource returns a text that came with a prompt, between the marks of texts of strangers. Its only error is that of ctx.
-func (r receiver) resource(ctx context.Context, a *bot.Attachment) (part llm.Part, rules []string, err error) {
+// readResource returns a text that came with a prompt, between the marks of texts of strangers. Its only error is that of ctx.
+func (r receiver) readResource(ctx context.Context, a *bot.Attachment) (part llm.Part, rules []string, err error) {
 	line := fmt.Sprintf("[the editor sent the text of %q]", a.Name)
 	content, err := r.project.Fetch(ctx, a.ID)
 	if err != nil {

@@ -16,11 +16,11 @@ var errNobody = errors.New("the editor does not show questions of servers")
 // Elicit asks the person in the editor what an MCP server wants to know, if the editor has announced that it can. The
 // name of the server comes first. An error means that nobody was asked.
 func (p *Project) Elicit(ctx context.Context, e mcp.Elicitation) (mcp.Answer, error) {
-	s := p.of(e.Origin)
+	s := p.sessionOf(e.Origin)
 	if s == nil {
 		return mcp.Answer{}, errNobody
 	}
-	client := s.server.capabilities()
+	client := s.server.editorCapabilities()
 	if client.Elicitation == nil || client.Elicitation.Form == nil {
 		return mcp.Answer{}, errNobody
 	}
@@ -32,7 +32,7 @@ func (p *Project) Elicit(ctx context.Context, e mcp.Elicitation) (mcp.Answer, er
 		// The library has no field for the session.
 		Meta:    map[string]any{"sessionId": s.id, "toolCallId": string(call)},
 		Message: "The MCP server " + e.Server + " asks (" + e.Tool + "): " + e.Form.Message, Mode: "form",
-		RequestedSchema: schema(e.Form.Fields),
+		RequestedSchema: formSchema(e.Form.Fields),
 	}})
 	switch {
 	case err != nil:
@@ -46,12 +46,12 @@ func (p *Project) Elicit(ctx context.Context, e mcp.Elicitation) (mcp.Answer, er
 	}
 }
 
-// schema describes the fields of a form. A field that seems to ask for a secret says so.
-func schema(fields []content.Field) sdk.UnstableElicitationSchema {
+// formSchema describes the fields of a form. A field that seems to ask for a secret says so.
+func formSchema(fields []content.Field) sdk.UnstableElicitationSchema {
 	out := sdk.UnstableElicitationSchema{Type: "object", Properties: map[string]any{}}
 	for i := range fields {
 		f := &fields[i]
-		out.Properties[f.Name] = property(f)
+		out.Properties[f.Name] = fieldSchema(f)
 		if f.Required {
 			out.Required = append(out.Required, f.Name)
 		}
@@ -59,8 +59,8 @@ func schema(fields []content.Field) sdk.UnstableElicitationSchema {
 	return out
 }
 
-// property describes one field.
-func property(f *content.Field) map[string]any {
+// fieldSchema describes one field.
+func fieldSchema(f *content.Field) map[string]any {
 	p := map[string]any{"type": string(f.Type)}
 	set := func(key string, value any, given bool) {
 		if given {

@@ -26,14 +26,14 @@ type sieve struct {
 	log zerolog.Logger
 }
 
-// copy passes lines on until the input ends; the error is io.EOF or that of the input.
-func (g sieve) copy(to io.Writer) error {
+// copyLines passes lines on until the input ends; the error is io.EOF or that of the input.
+func (g sieve) copyLines(to io.Writer) error {
 	in := bufio.NewReaderSize(g.in, 64<<10)
 	for {
 		line, size, err := readLine(in)
 		if len(bytes.TrimSpace(line)) > 0 {
-			if problem := judge(line, size); problem != nil {
-				g.refuse(line, problem)
+			if problem := judgeLine(line, size); problem != nil {
+				g.refuseLine(line, problem)
 			} else if _, err := to.Write(append(line, '\n')); err != nil {
 				return err
 			}
@@ -65,8 +65,8 @@ type problem struct {
 	Message string `json:"message"`
 }
 
-// judge returns what is wrong with a line; nil = it can be passed on.
-func judge(line []byte, size int) *problem {
+// judgeLine returns what is wrong with a line; nil = it can be passed on.
+func judgeLine(line []byte, size int) *problem {
 	switch first := bytes.TrimSpace(line)[0]; {
 	case size > maxFrame:
 		return &problem{-32600, fmt.Sprintf("a message has at most %d bytes; this one has %d", maxFrame, size)}
@@ -116,8 +116,8 @@ func errorObject(raw json.RawMessage) bool {
 	return json.Unmarshal(raw, &e) == nil
 }
 
-// refuse answers a line that is no message. The id is that of the line if it has one.
-func (g sieve) refuse(line []byte, p *problem) {
+// refuseLine answers a line that is no message. The id is that of the line if it has one.
+func (g sieve) refuseLine(line []byte, p *problem) {
 	g.log.Warn().Int("code", p.Code).Str("problem", p.Message).Msg("a message of the editor cannot be read")
 	raw, err := json.Marshal(struct {
 		JSONRPC string          `json:"jsonrpc"`
@@ -191,7 +191,7 @@ func (q *queue) Write(line []byte) (int, error) {
 		return 0, errClosed
 	}
 	if q.size += len(line); q.size > maxQueued {
-		q.fail()
+		q.giveUp()
 		return 0, errClosed
 	}
 	q.lines = append(q.lines, bytes.Clone(line))
@@ -199,8 +199,8 @@ func (q *queue) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// fail gives up; the caller holds the lock.
-func (q *queue) fail() {
+// giveUp gives up; the caller holds the lock.
+func (q *queue) giveUp() {
 	if !q.failed {
 		q.failed = true
 		close(q.broken)
@@ -208,8 +208,8 @@ func (q *queue) fail() {
 	q.more.Signal()
 }
 
-// run writes until close is called and everything is written, or writing fails.
-func (q *queue) run() {
+// writeQueued writes until close is called and everything is written, or writing fails.
+func (q *queue) writeQueued() {
 	for {
 		q.mu.Lock()
 		for len(q.lines) == 0 && !q.closed && !q.failed {
@@ -224,15 +224,15 @@ func (q *queue) run() {
 		}
 		if _, err := q.to.Write(bytes.Join(lines, nil)); err != nil {
 			q.mu.Lock()
-			q.fail()
+			q.giveUp()
 			q.mu.Unlock()
 			return
 		}
 	}
 }
 
-// close lets run end.
-func (q *queue) close() {
+// closeQueue lets run end.
+func (q *queue) closeQueue() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true

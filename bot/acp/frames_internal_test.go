@@ -22,7 +22,7 @@ func FuzzFrames(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var passed, answered bytes.Buffer
-		if err := (sieve{in: bytes.NewReader(data), out: &answered, log: zerolog.Nop()}).copy(&passed); err != io.EOF { //nolint:errorlint // it is the reader's own
+		if err := (sieve{in: bytes.NewReader(data), out: &answered, log: zerolog.Nop()}).copyLines(&passed); err != io.EOF { //nolint:errorlint // it is the reader's own
 			t.Fatal(err)
 		}
 		lines := 0
@@ -58,7 +58,7 @@ func TestQueue(t *testing.T) {
 	read, write := io.Pipe()
 	q := newQueue(write)
 	var running sync.WaitGroup
-	running.Go(q.run)
+	running.Go(q.writeQueued)
 	line := []byte(strings.Repeat("x", 1<<20))
 	var err error
 	for range 200 {

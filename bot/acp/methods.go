@@ -12,7 +12,7 @@ import (
 
 // Initialize implements sdk.Agent.
 func (s *server) Initialize(_ context.Context, req sdk.InitializeRequest) (resp sdk.InitializeResponse, err error) {
-	defer s.recovered(&err)
+	defer s.recoverPanic(&err)
 	s.mu.Lock()
 	s.client, s.greeted = req.ClientCapabilities, true
 	s.mu.Unlock()
@@ -34,50 +34,50 @@ func (s *server) Initialize(_ context.Context, req sdk.InitializeRequest) (resp 
 
 // Authenticate implements sdk.Agent: who can start this program may use it.
 func (*server) Authenticate(context.Context, sdk.AuthenticateRequest) (sdk.AuthenticateResponse, error) {
-	return sdk.AuthenticateResponse{}, wrong("there is nothing to sign in to: keys of models are in the configuration")
+	return sdk.AuthenticateResponse{}, wrongRequest("there is nothing to sign in to: keys of models are in the configuration")
 }
 
 // NewSession implements sdk.Agent.
 func (s *server) NewSession(ctx context.Context, req sdk.NewSessionRequest) (resp sdk.NewSessionResponse, err error) {
-	defer s.recovered(&err)
+	defer s.recoverPanic(&err)
 	p := params{dir: req.Cwd, servers: req.McpServers}
-	sess, err := s.open(ctx, uuid.Must(uuid.NewV7()).String(), p, true)
+	sess, err := s.openSession(ctx, uuid.Must(uuid.NewV7()).String(), p, true)
 	if err != nil {
 		return resp, err
 	}
-	return sdk.NewSessionResponse{SessionId: sdk.SessionId(sess.id), Modes: sess.modes()}, nil
+	return sdk.NewSessionResponse{SessionId: sdk.SessionId(sess.id), Modes: sess.listModes()}, nil
 }
 
 // LoadSession implements sdk.AgentLoader: what was said is shown again, and the conversation goes on.
 func (s *server) LoadSession(ctx context.Context, req sdk.LoadSessionRequest) (resp sdk.LoadSessionResponse, err error) {
-	defer s.recovered(&err)
-	sess, err := s.open(ctx, string(req.SessionId), params{dir: req.Cwd, servers: req.McpServers}, false)
+	defer s.recoverPanic(&err)
+	sess, err := s.openSession(ctx, string(req.SessionId), params{dir: req.Cwd, servers: req.McpServers}, false)
 	if err != nil {
 		return resp, err
 	}
-	if err := sess.replay(ctx); err != nil {
+	if err := sess.replayJournal(ctx); err != nil {
 		return resp, err
 	}
-	return sdk.LoadSessionResponse{Modes: sess.modes()}, nil
+	return sdk.LoadSessionResponse{Modes: sess.listModes()}, nil
 }
 
 // ResumeSession implements sdk.Agent: like LoadSession, without showing anything.
 func (s *server) ResumeSession(ctx context.Context, req sdk.ResumeSessionRequest) (resp sdk.ResumeSessionResponse, err error) {
-	defer s.recovered(&err)
-	sess, err := s.open(ctx, string(req.SessionId), params{dir: req.Cwd, servers: req.McpServers}, false)
+	defer s.recoverPanic(&err)
+	sess, err := s.openSession(ctx, string(req.SessionId), params{dir: req.Cwd, servers: req.McpServers}, false)
 	if err != nil {
 		return resp, err
 	}
-	return sdk.ResumeSessionResponse{Modes: sess.modes()}, nil
+	return sdk.ResumeSessionResponse{Modes: sess.listModes()}, nil
 }
 
 // ListSessions implements sdk.Agent: those of a directory, or of all directories that are open, newest first.
 func (s *server) ListSessions(ctx context.Context, req sdk.ListSessionsRequest) (resp sdk.ListSessionsResponse, err error) {
-	defer s.recovered(&err)
+	defer s.recoverPanic(&err)
 	resp.Sessions = []sdk.SessionInfo{}
 	var projects []*Project
 	if req.Cwd != nil {
-		p, err := s.project(ctx, *req.Cwd)
+		p, err := s.projectOf(ctx, *req.Cwd)
 		if err != nil {
 			return resp, err
 		}
@@ -90,7 +90,7 @@ func (s *server) ListSessions(ctx context.Context, req sdk.ListSessionsRequest) 
 		s.mu.Unlock()
 	}
 	for _, p := range projects {
-		list, err := p.list(ctx)
+		list, err := p.listSaved(ctx)
 		if err != nil {
 			return resp, err
 		}
@@ -113,25 +113,25 @@ func cmpText(a, b *string) int {
 
 // CloseSession implements sdk.Agent. The conversation stays stored.
 func (s *server) CloseSession(ctx context.Context, req sdk.CloseSessionRequest) (resp sdk.CloseSessionResponse, err error) {
-	defer s.recovered(&err)
-	leave, err := s.enter(ctx)
+	defer s.recoverPanic(&err)
+	leave, err := s.enterSessions(ctx)
 	if err != nil {
 		return resp, err
 	}
 	defer leave()
-	sess, err := s.find(string(req.SessionId))
+	sess, err := s.findOpen(string(req.SessionId))
 	if err != nil {
 		return resp, err
 	}
-	s.forget(sess)
-	sess.close()
+	s.forgetSession(sess)
+	sess.closeSession()
 	return resp, nil
 }
 
 // SetSessionMode implements sdk.Agent.
 func (s *server) SetSessionMode(ctx context.Context, req sdk.SetSessionModeRequest) (resp sdk.SetSessionModeResponse, err error) {
-	defer s.recovered(&err)
-	sess, err := s.session(ctx, string(req.SessionId))
+	defer s.recoverPanic(&err)
+	sess, err := s.sessionOf(ctx, string(req.SessionId))
 	if err != nil {
 		return resp, err
 	}
@@ -145,17 +145,17 @@ func (*server) SetSessionConfigOption(context.Context, sdk.SetSessionConfigOptio
 
 // Cancel implements sdk.Agent.
 func (s *server) Cancel(_ context.Context, n sdk.CancelNotification) (err error) {
-	defer s.recovered(&err)
-	sess, err := s.find(string(n.SessionId))
+	defer s.recoverPanic(&err)
+	sess, err := s.findOpen(string(n.SessionId))
 	if err != nil {
 		return err
 	}
-	sess.cancel()
+	sess.cancelTurn()
 	return nil
 }
 
-// project returns the project of a directory, and opens it if necessary.
-func (s *server) project(ctx context.Context, dir string) (*Project, error) {
+// projectOf returns the project of a directory, and opens it if necessary.
+func (s *server) projectOf(ctx context.Context, dir string) (*Project, error) {
 	s.mu.Lock()
 	greeted := s.greeted
 	s.mu.Unlock()
@@ -163,14 +163,14 @@ func (s *server) project(ctx context.Context, dir string) (*Project, error) {
 		return nil, sdk.NewInvalidRequest(map[string]any{"error": "initialize comes first"})
 	}
 	if !filepath.IsAbs(dir) {
-		return nil, wrong("cwd %q is not an absolute path", dir)
+		return nil, wrongRequest("cwd %q is not an absolute path", dir)
 	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return nil, wrong("cwd %s cannot be used: %v", dir, err)
+		return nil, wrongRequest("cwd %s cannot be used: %v", dir, err)
 	}
 	if info, err := os.Stat(real); err != nil || !info.IsDir() {
-		return nil, wrong("cwd %s is not a directory", dir)
+		return nil, wrongRequest("cwd %s is not a directory", dir)
 	}
 	s.opening.Lock()
 	defer s.opening.Unlock()

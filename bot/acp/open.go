@@ -9,8 +9,8 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 )
 
-// enter waits until nobody else opens or closes sessions, or ctx ends.
-func (s *server) enter(ctx context.Context) (leave func(), err error) {
+// enterSessions waits until nobody else opens or closes sessions, or ctx ends.
+func (s *server) enterSessions(ctx context.Context) (leave func(), err error) {
 	select {
 	case s.turnover <- struct{}{}:
 		return func() { <-s.turnover }, nil
@@ -19,9 +19,9 @@ func (s *server) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// open opens a session that is new, or one that is stored.
-func (s *server) open(ctx context.Context, id string, with params, fresh bool) (*session, error) {
-	leave, err := s.enter(ctx)
+// openSession opens a session that is new, or one that is stored.
+func (s *server) openSession(ctx context.Context, id string, with params, fresh bool) (*session, error) {
+	leave, err := s.enterSessions(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -35,22 +35,22 @@ func (s *server) openNext(ctx context.Context, id string, with params, fresh boo
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	defer context.AfterFunc(s.life, end)()
-	p, err := s.project(ctx, with.dir)
+	p, err := s.projectOf(ctx, with.dir)
 	if err != nil {
 		return nil, err
 	}
 	was := saved{Dir: with.dir, Mode: modeAsk}
 	if !fresh {
 		var ok bool
-		if was, ok, err = p.saved(ctx, id); err != nil {
+		if was, ok, err = p.readSaved(ctx, id); err != nil {
 			return nil, err
 		}
 		if !ok {
-			return nil, missing(id, with.dir)
+			return nil, missingSession(id, with.dir)
 		}
-		if old, err := s.find(id); err == nil { // opened once more: with the servers that are given now
-			s.forget(old)
-			old.close()
+		if old, err := s.findOpen(id); err == nil { // opened once more: with the servers that are given now
+			s.forgetSession(old)
+			old.closeSession()
 		}
 	}
 	if err := s.makeRoom(); err != nil {
@@ -60,10 +60,10 @@ func (s *server) openNext(ctx context.Context, id string, with params, fresh boo
 	if err != nil {
 		return nil, err
 	}
-	sess.connect(ctx, with.servers)
+	sess.connectServers(ctx, with.servers)
 	if fresh {
-		if err := sess.save(ctx); err != nil {
-			sess.close()
+		if err := sess.saveSession(ctx); err != nil {
+			sess.closeSession()
 			return nil, err
 		}
 	}
@@ -71,20 +71,20 @@ func (s *server) openNext(ctx context.Context, id string, with params, fresh boo
 	s.sessions[id] = sess
 	delete(s.resting, id)
 	s.mu.Unlock()
-	p.add(sess)
+	p.addSession(sess)
 	return sess, nil
 }
 
-// missing is the error for a session that is not stored.
-func missing(id, dir string) error {
+// missingSession is the error for a session that is not stored.
+func missingSession(id, dir string) error {
 	return &sdk.RequestError{
 		Code: -32002, Message: "Resource not found",
 		Data: map[string]any{"error": fmt.Sprintf("there is no session %q of the directory %s here", id, dir)},
 	}
 }
 
-// find returns a session that is open.
-func (s *server) find(id string) (*session, error) {
+// findOpen returns a session that is open.
+func (s *server) findOpen(id string) (*session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if sess := s.sessions[id]; sess != nil {
@@ -96,12 +96,12 @@ func (s *server) find(id string) (*session, error) {
 	}
 }
 
-// session is find, but opens a session again that was closed because it was idle.
-func (s *server) session(ctx context.Context, id string) (*session, error) {
-	if sess, err := s.find(id); err == nil {
+// sessionOf is find, but opens a session again that was closed because it was idle.
+func (s *server) sessionOf(ctx context.Context, id string) (*session, error) {
+	if sess, err := s.findOpen(id); err == nil {
 		return sess, nil // without waiting for servers of others that connect
 	}
-	leave, err := s.enter(ctx)
+	leave, err := s.enterSessions(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -112,25 +112,25 @@ func (s *server) session(ctx context.Context, id string) (*session, error) {
 	if rests { // another request that opens it would have taken it out
 		return s.openNext(ctx, id, with, false)
 	}
-	return s.find(id)
+	return s.findOpen(id)
 }
 
-// claim claims a session for a prompt, also if it is closed as idle at this moment.
-func (s *server) claim(ctx context.Context, id string) (*session, *prompt, error) {
+// claimSession claims a session for a prompt, also if it is closed as idle at this moment.
+func (s *server) claimSession(ctx context.Context, id string) (*session, *prompt, error) {
 	for {
-		sess, err := s.session(ctx, id)
+		sess, err := s.sessionOf(ctx, id)
 		if err != nil {
 			return nil, nil, err
 		}
-		p, err := sess.begin()
+		p, err := sess.beginPrompt()
 		if !errors.Is(err, errOver) {
 			return sess, p, err
 		}
-		leave, err := s.enter(ctx) // whoever closes it has the turnover
+		leave, err := s.enterSessions(ctx) // whoever closes it has the turnover
 		if err != nil {
 			return nil, nil, err
 		}
-		s.forget(sess)
+		s.forgetSession(sess)
 		leave()
 	}
 }
@@ -155,13 +155,13 @@ func (s *server) makeRoom() error {
 		case oldest == nil:
 			return sdk.NewInvalidRequest(map[string]any{"error": fmt.Sprintf("%d sessions are at work, and no more than %d may be open: end one first", n, maxSessions)})
 		}
-		s.rest(oldest, unused) // another one is looked for if it was used meanwhile
+		s.restSession(oldest, unused) // another one is looked for if it was used meanwhile
 	}
 }
 
 // closeIdle closes sessions that were idle since before a time.
 func (s *server) closeIdle(before time.Time) {
-	leave, err := s.enter(s.life)
+	leave, err := s.enterSessions(s.life)
 	if err != nil {
 		return // all are closed now
 	}
@@ -175,31 +175,31 @@ func (s *server) closeIdle(before time.Time) {
 	}
 	s.mu.Unlock()
 	for sess, since := range old {
-		s.rest(sess, since)
+		s.restSession(sess, since)
 	}
 }
 
-// rest closes a session in such a way that its next prompt opens it again, unless it was used since it was found idle.
+// restSession closes a session in such a way that its next prompt opens it again, unless it was used since it was found idle.
 // The caller holds turnover.
-func (s *server) rest(sess *session, since time.Time) {
-	if !sess.retire(since) {
+func (s *server) restSession(sess *session, since time.Time) {
+	if !sess.retireIdle(since) {
 		return
 	}
-	s.forget(sess)
+	s.forgetSession(sess)
 	s.mu.Lock()
 	s.resting[sess.id] = sess.with
 	s.mu.Unlock()
-	sess.close()
+	sess.closeSession()
 }
 
-// forget takes a session out of those that are open.
-func (s *server) forget(sess *session) {
+// forgetSession takes a session out of those that are open.
+func (s *server) forgetSession(sess *session) {
 	s.mu.Lock()
 	if s.sessions[sess.id] == sess {
 		delete(s.sessions, sess.id)
 	}
 	s.mu.Unlock()
-	sess.project.remove(sess)
+	sess.project.removeSession(sess)
 }
 
 // closeAll closes all sessions.
@@ -209,7 +209,7 @@ func (s *server) closeAll() {
 	s.sessions = map[string]*session{}
 	s.mu.Unlock()
 	for _, sess := range list {
-		sess.project.remove(sess)
-		sess.close()
+		sess.project.removeSession(sess)
+		sess.closeSession()
 	}
 }

@@ -24,9 +24,9 @@ const (
 	beforeBytes   = 1 << 20  // of a file that is shown as it was
 )
 
-// outside returns the tools that work through the editor, as far as it has announced that it can.
-func (s *session) outside() ([]tools.Tool, error) {
-	client, back := s.server.capabilities(), s.project.backend()
+// editorTools returns the tools that work through the editor, as far as it has announced that it can.
+func (s *session) editorTools() ([]tools.Tool, error) {
+	client, back := s.server.editorCapabilities(), s.project.currentBackend()
 	var list []tools.Tool
 	if base, ok := back.Tools.Lookup(shell.Name); ok && client.Terminal && !back.Held {
 		list = append(list, s.inTerminal(base))
@@ -54,8 +54,8 @@ func (s *session) outside() ([]tools.Tool, error) {
 	return list, nil
 }
 
-// refusal is the error of something that the editor did not do.
-func refusal(what string, err error) error {
+// editorRefusal is the error of something that the editor did not do.
+func editorRefusal(what string, err error) error {
 	reason := err.Error()
 	if e, ok := errors.AsType[*sdk.RequestError](err); ok {
 		reason = e.Message
@@ -67,7 +67,7 @@ func refusal(what string, err error) error {
 		reason = "it did not answer in time"
 	}
 	return &tools.Error{
-		Category: tools.PermanentFailure, Message: "the editor could not " + what + ": " + short(strings.Join(strings.Fields(reason), " ")), Err: err,
+		Category: tools.PermanentFailure, Message: "the editor could not " + what + ": " + shortLine(strings.Join(strings.Fields(reason), " ")), Err: err,
 	}
 }
 
@@ -80,9 +80,9 @@ func (s *session) readText(ctx context.Context, path string) (string, error) {
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
 	case err != nil:
-		return "", refusal("read the file", err)
+		return "", editorRefusal("read the file", err)
 	case len(resp.Content) > fileBytes:
-		return "", refusal("read the file", fmt.Errorf("it has %d bytes, more than %d", len(resp.Content), fileBytes))
+		return "", editorRefusal("read the file", fmt.Errorf("it has %d bytes, more than %d", len(resp.Content), fileBytes))
 	}
 	return resp.Content, nil
 }
@@ -96,18 +96,18 @@ func (s *session) writeText(ctx context.Context, path, text string) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		return refusal("write the file", err)
+		return editorRefusal("write the file", err)
 	}
 	return nil
 }
 
-// before returns a file as it is before it is written; ok is false if there is none, or if it is too long to be shown.
-func (s *session) before(ctx context.Context, path string) (text string, ok bool) {
+// readBefore returns a file as it is before it is written; ok is false if there is none, or if it is too long to be shown.
+func (s *session) readBefore(ctx context.Context, path string) (text string, ok bool) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > beforeBytes {
 		return "", false
 	}
-	if s.server.capabilities().Fs.ReadTextFile {
+	if s.server.editorCapabilities().Fs.ReadTextFile {
 		text, err := s.readText(ctx, path)
 		return text, err == nil && len(text) <= beforeBytes
 	}
@@ -177,13 +177,13 @@ func (s *session) runInTerminal(ctx context.Context, call *tools.Call) (*tools.R
 		defer ended()
 		_, _ = conn.ReleaseTerminal(ending, sdk.ReleaseTerminalRequest{SessionId: id, TerminalId: terminal}) // it is the editor's
 	}()
-	s.inside(call.ID, terminal)
+	s.noteTerminal(call.ID, terminal)
 	waiting, waited := context.WithTimeout(ctx, s.server.opts.Timeout)
 	exit, err := conn.WaitForTerminalExit(waiting, sdk.WaitForTerminalExitRequest{SessionId: id, TerminalId: terminal})
 	late := waiting.Err() != nil
 	waited()
 	if err != nil && !late {
-		return nil, refusal("wait for the command", err)
+		return nil, editorRefusal("wait for the command", err)
 	}
 	after, done := context.WithTimeout(context.WithoutCancel(ctx), replyTime)
 	defer done()
@@ -192,7 +192,7 @@ func (s *session) runInTerminal(ctx context.Context, call *tools.Call) (*tools.R
 	}
 	out, err := conn.TerminalOutput(after, sdk.TerminalOutputRequest{SessionId: id, TerminalId: terminal})
 	if err != nil && !late {
-		return nil, refusal("give the output of the command", err)
+		return nil, editorRefusal("give the output of the command", err)
 	}
 	r := run{output: strings.ToValidUTF8(out.Output, "\uFFFD"), truncated: out.Truncated, code: exit.ExitCode, took: s.server.opts.Now().Sub(began)}
 	if exit.Signal != nil {
@@ -207,7 +207,7 @@ func (s *session) runInTerminal(ctx context.Context, call *tools.Call) (*tools.R
 			Suggestion: "Try a smaller step, or run it with background=true.",
 		}
 	}
-	return r.result(call), nil
+	return r.resultOf(call), nil
 }
 
 // openTerminal opens a terminal and returns its id. It waits for a limited time, also if ctx ends: a terminal that is being
@@ -235,7 +235,7 @@ func (s *session) openTerminal(ctx context.Context, req sdk.CreateTerminalReques
 	select {
 	case a := <-answers:
 		if a.err != nil {
-			return "", refusal("open a terminal", a.err)
+			return "", editorRefusal("open a terminal", a.err)
 		}
 		return a.id, nil
 	case <-waiting.Done():
@@ -262,13 +262,13 @@ func (s *session) endTerminal(terminal string) {
 	}
 }
 
-// inside notes and shows in which terminal a call runs.
-func (s *session) inside(call, terminal string) {
-	c, _ := s.known(call)
+// noteTerminal notes and shows in which terminal a call runs.
+func (s *session) noteTerminal(call, terminal string) {
+	c, _ := s.knownCall(call)
 	s.mu.Lock()
 	c.terminal = terminal
 	s.mu.Unlock()
-	s.tell(sdk.UpdateToolCall(s.callID(call), sdk.WithUpdateContent([]sdk.ToolCallContent{sdk.ToolTerminalRef(terminal)})))
+	s.sendUpdate(sdk.UpdateToolCall(s.callID(call), sdk.WithUpdateContent([]sdk.ToolCallContent{sdk.ToolTerminalRef(terminal)})))
 }
 
 // run is how a command in a terminal has ended.
@@ -281,8 +281,8 @@ type run struct {
 	failure   *tools.Error
 }
 
-// result returns the result of the call, in the form of the bash tool.
-func (r run) result(call *tools.Call) *tools.Result {
+// resultOf returns the result of the call, in the form of the bash tool.
+func (r run) resultOf(call *tools.Call) *tools.Result {
 	text := r.output
 	if strings.TrimSpace(text) == "" {
 		text = "(no output)"

@@ -16,8 +16,8 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/content"
 )
 
-// ask puts a question to the person in the editor, and hands on the decision. It does not wait for it.
-func (s *session) ask(ctx context.Context, row *bot.Row) {
+// askPerson puts a question to the person in the editor, and hands on the decision. It does not wait for it.
+func (s *session) askPerson(ctx context.Context, row *bot.Row) {
 	c := cardOf(row)
 	if c.id == "" {
 		return // the file with a long command: the question itself shows all of it
@@ -26,7 +26,7 @@ func (s *session) ask(ctx context.Context, row *bot.Row) {
 	p := s.prompt
 	s.mu.Unlock()
 	if p == nil || row.Turn != p.turn { // nobody waits for the turn
-		s.project.unasked(ctx, row)
+		s.project.endUnasked(ctx, row)
 		return
 	}
 	s.server.busy.Go(func() {
@@ -40,13 +40,13 @@ func (s *session) ask(ctx context.Context, row *bot.Row) {
 			case <-asking.Done():
 			}
 		})
-		choice := s.choice(asking, c, row.Content.Text)
-		if err := s.press(context.WithoutCancel(ctx), c.press+choice, ""); err != nil {
+		choice := s.askChoice(asking, c, row.Content.Text)
+		if err := s.pressButton(context.WithoutCancel(ctx), c.press+choice, ""); err != nil {
 			s.server.opts.Log.Error().Err(err).Msg("a decision was not stored")
 			return
 		}
 		if choice == deny {
-			s.explain(asking, c)
+			s.askReason(asking, c)
 		}
 	})
 }
@@ -80,9 +80,9 @@ const (
 	deny       = "n"
 )
 
-// choice asks the editor. Whoever dismisses the question denies; if nobody can be asked, nobody has decided.
-func (s *session) choice(ctx context.Context, c card, text string) string {
-	a, err := s.project.backend().Store.Approval(ctx, c.id)
+// askChoice asks the editor. Whoever dismisses the question denies; if nobody can be asked, nobody has decided.
+func (s *session) askChoice(ctx context.Context, c card, text string) string {
+	a, err := s.project.currentBackend().Store.Approval(ctx, c.id)
 	if err != nil {
 		return approval.Gone
 	}
@@ -108,7 +108,7 @@ func (s *session) choice(ctx context.Context, c card, text string) string {
 		}
 	}
 	resp, err := s.server.conn.RequestPermission(ctx, sdk.RequestPermissionRequest{
-		SessionId: sdk.SessionId(s.id), Options: options, ToolCall: s.question(&body.Question, text),
+		SessionId: sdk.SessionId(s.id), Options: options, ToolCall: s.questionUpdate(&body.Question, text),
 	})
 	switch {
 	case err != nil:
@@ -123,12 +123,12 @@ func (s *session) choice(ctx context.Context, c card, text string) string {
 	return choice
 }
 
-// question returns the call that is asked about: what the card says, the whole command if the card has only its
+// questionUpdate returns the call that is asked about: what the card says, the whole command if the card has only its
 // beginning, and what an edit changes.
-func (s *session) question(q *tools.Question, card string) sdk.ToolCallUpdate {
-	status, title := sdk.ToolCallStatusPending, short(visible.Controls(firstLine(q.Show, q.Tool)))
+func (s *session) questionUpdate(q *tools.Question, card string) sdk.ToolCallUpdate {
+	status, title := sdk.ToolCallStatusPending, shortLine(visible.Controls(firstLine(q.Show, q.Tool)))
 	u := sdk.ToolCallUpdate{
-		ToolCallId: s.callID(q.Call), Title: &title, Status: &status, RawInput: s.input(json.RawMessage(q.Args)),
+		ToolCallId: s.callID(q.Call), Title: &title, Status: &status, RawInput: s.callInput(json.RawMessage(q.Args)),
 		Content: []sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(card))},
 	}
 	whole, _ := visible.Words{}.Text(strings.TrimRight(q.Show, "\n"))
@@ -138,13 +138,13 @@ func (s *session) question(q *tools.Question, card string) sdk.ToolCallUpdate {
 	if whole != "" && !strings.Contains(card, whole) {
 		u.Content = append(u.Content, sdk.ToolContent(sdk.TextBlock(whole)))
 	}
-	if c, fresh := s.known(q.Call); !fresh {
+	if c, fresh := s.knownCall(q.Call); !fresh {
 		s.mu.Lock()
 		u.Content = append(u.Content, c.diff...)
 		s.mu.Unlock()
 	}
-	if t, ok := s.project.backend().Tools.Lookup(q.Tool); ok {
-		k := kind(t.Definition.Stated())
+	if t, ok := s.project.currentBackend().Tools.Lookup(q.Tool); ok {
+		k := callKind(t.Definition.Stated())
 		u.Kind = &k
 	}
 	return u
@@ -158,10 +158,10 @@ func firstLine(text, otherwise string) string {
 	return line
 }
 
-// explain asks the person why they denied, where the editor shows forms, and hands on what they say. The denial counts
+// askReason asks the person why they denied, where the editor shows forms, and hands on what they say. The denial counts
 // already.
-func (s *session) explain(ctx context.Context, c card) {
-	client := s.server.capabilities()
+func (s *session) askReason(ctx context.Context, c card) {
+	client := s.server.editorCapabilities()
 	if client.Elicitation == nil || client.Elicitation.Form == nil {
 		return
 	}
@@ -170,7 +170,7 @@ func (s *session) explain(ctx context.Context, c card) {
 	words := texts.Words{}.Terminal(s.server.opts.Language)
 	resp, err := s.server.conn.UnstableCreateElicitation(asking, sdk.UnstableCreateElicitationRequest{Form: &sdk.UnstableCreateElicitationForm{
 		Meta: map[string]any{"sessionId": s.id}, Message: words.WhyForm, Mode: "form",
-		RequestedSchema: schema([]content.Field{{Name: "why", Title: words.Why, Type: content.String}}),
+		RequestedSchema: formSchema([]content.Field{{Name: "why", Title: words.Why, Type: content.String}}),
 	}})
 	if err != nil || resp.Accept == nil { // nobody says anything
 		return
@@ -179,26 +179,26 @@ func (s *session) explain(ctx context.Context, c card) {
 	if strings.TrimSpace(why) == "" {
 		return
 	}
-	if err := s.press(context.WithoutCancel(ctx), c.press+approval.Why, why); err != nil {
+	if err := s.pressButton(context.WithoutCancel(ctx), c.press+approval.Why, why); err != nil {
 		s.server.opts.Log.Error().Err(err).Msg("why a call was denied was not stored")
 	}
 }
 
-// press hands on a decision, or with text why it was made.
-func (s *session) press(ctx context.Context, data, text string) error {
-	m := s.message(uuid.Must(uuid.NewV7()).String())
+// pressButton hands on a decision, or with text why it was made.
+func (s *session) pressButton(ctx context.Context, data, text string) error {
+	m := s.newMessage(uuid.Must(uuid.NewV7()).String())
 	m.Kind, m.Message, m.Data, m.Query, m.Text = bot.Press, "", data, m.ID, text
-	return s.hand(ctx, m)
+	return s.handMessage(ctx, m)
 }
 
-// unasked ends a question that nobody can be asked: as if nobody had decided in time.
-func (p *Project) unasked(ctx context.Context, row *bot.Row) {
+// endUnasked ends a question that nobody can be asked: as if nobody had decided in time.
+func (p *Project) endUnasked(ctx context.Context, row *bot.Row) {
 	c := cardOf(row)
 	if c.id == "" {
 		return
 	}
 	s := &session{server: p.server, project: p, id: row.Place.Chat}
-	if err := s.press(ctx, c.press+approval.Gone, ""); err != nil {
+	if err := s.pressButton(ctx, c.press+approval.Gone, ""); err != nil {
 		p.server.opts.Log.Error().Err(err).Msg("a question that nobody can be asked was not ended")
 	}
 }

@@ -27,19 +27,19 @@ type Project struct {
 	owners   map[string]string // ids of sessions by id of the MCP server that was given for them
 }
 
-func (p *Project) backend() Backend {
+func (p *Project) currentBackend() Backend {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.back
 }
 
-func (p *Project) add(s *session) {
+func (p *Project) addSession(s *session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sessions[s.id] = s
 }
 
-func (p *Project) remove(s *session) {
+func (p *Project) removeSession(s *session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.sessions[s.id] == s {
@@ -47,19 +47,21 @@ func (p *Project) remove(s *session) {
 	}
 }
 
-// session returns an open session by the id of its chat; nil = it is not open.
-func (p *Project) session(chat string) *session {
+// openSession returns an open session by the id of its chat; nil = it is not open.
+func (p *Project) openSession(chat string) *session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.sessions[chat]
 }
 
-// of returns the session of a call.
-func (p *Project) of(o tools.Origin) *session { return p.session(bot.SessionKey(o.Session).Chat()) }
+// sessionOf returns the session of a call.
+func (p *Project) sessionOf(o tools.Origin) *session {
+	return p.openSession(bot.SessionKey(o.Session).Chat())
+}
 
-// saved reads what is stored of a session.
-func (p *Project) saved(ctx context.Context, id string) (saved, bool, error) {
-	text, err := p.backend().Store.Fact(ctx, sessionBucket, id, p.server.opts.Now())
+// readSaved reads what is stored of a session.
+func (p *Project) readSaved(ctx context.Context, id string) (saved, bool, error) {
+	text, err := p.currentBackend().Store.Fact(ctx, sessionBucket, id, p.server.opts.Now())
 	if err != nil || text == "" {
 		return saved{}, false, err
 	}
@@ -70,9 +72,9 @@ func (p *Project) saved(ctx context.Context, id string) (saved, bool, error) {
 	return was, true, nil
 }
 
-// list lists the sessions that are stored.
-func (p *Project) list(ctx context.Context) ([]sdk.SessionInfo, error) {
-	facts, err := p.backend().Store.FactsOf(ctx, sessionBucket, "", p.server.opts.Now())
+// listSaved lists the sessions that are stored.
+func (p *Project) listSaved(ctx context.Context) ([]sdk.SessionInfo, error) {
+	facts, err := p.currentBackend().Store.FactsOf(ctx, sessionBucket, "", p.server.opts.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -99,14 +101,14 @@ func (*Project) Admit(context.Context, *bot.Message) (turn.Verdict, error) {
 
 // Rules implements turn.Guard: the tools that the editor replaces, without the servers of other sessions.
 func (p *Project) Rules(place bot.Place) turn.Rules {
-	s := p.session(place.Chat)
+	s := p.openSession(place.Chat)
 	if s == nil {
 		return turn.Rules{Allowed: func(string) bool { return false }}
 	}
-	reading := s.level() == policy.ReadOnly
-	back := p.backend()
+	reading := s.autonomyLevel() == policy.ReadOnly
+	back := p.currentBackend()
 	rules := turn.Rules{Allowed: func(tool string) bool {
-		if server, _, ok := strings.Cut(tool, ":"); ok && p.foreign(server, s) {
+		if server, _, ok := strings.Cut(tool, ":"); ok && p.isForeign(server, s) {
 			return false
 		}
 		if !reading {
@@ -123,8 +125,8 @@ func (p *Project) Rules(place bot.Place) turn.Rules {
 	return rules
 }
 
-// own notes for which session a server is connected, before it is; false = it is noted for a session already.
-func (p *Project) own(server string, s *session) bool {
+// ownServer notes for which session a server is connected, before it is; false = it is noted for a session already.
+func (p *Project) ownServer(server string, s *session) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.owners[server] != "" {
@@ -134,15 +136,15 @@ func (p *Project) own(server string, s *session) bool {
 	return true
 }
 
-// disown forgets for which session a server was connected, once it is gone.
-func (p *Project) disown(server string) {
+// disownServer forgets for which session a server was connected, once it is gone.
+func (p *Project) disownServer(server string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.owners, server)
 }
 
-// foreign reports whether a server was given for another session, also while it is connected or ended.
-func (p *Project) foreign(server string, own *session) bool {
+// isForeign reports whether a server was given for another session, also while it is connected or ended.
+func (p *Project) isForeign(server string, own *session) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	owner := p.owners[server]
@@ -151,11 +153,11 @@ func (p *Project) foreign(server string, own *session) bool {
 
 // Level returns the autonomy level of a call's session (rulebook.Deps.Level).
 func (p *Project) Level(call *tools.Call) policy.Level {
-	s := p.of(call.Origin)
+	s := p.sessionOf(call.Origin)
 	if s == nil {
 		return policy.ReadOnly
 	}
-	return s.level()
+	return s.autonomyLevel()
 }
 
 // Compose implements bot.Composer: an editor shows Markdown as it is.

@@ -36,7 +36,7 @@ var errOver = errors.New("the session is over")
 
 // Prompt implements sdk.Agent: it returns when the turn has ended.
 func (s *server) Prompt(ctx context.Context, req sdk.PromptRequest) (resp sdk.PromptResponse, err error) {
-	defer s.recovered(&err)
+	defer s.recoverPanic(&err)
 	s.busy.Add(1)
 	defer s.busy.Done()
 	// The library cancels the request of a prompt when another one of its session arrives, even if that one is refused. What
@@ -44,27 +44,27 @@ func (s *server) Prompt(ctx context.Context, req sdk.PromptRequest) (resp sdk.Pr
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	defer context.AfterFunc(s.life, end)()
-	sess, p, err := s.claim(ctx, string(req.SessionId))
+	sess, p, err := s.claimSession(ctx, string(req.SessionId))
 	if err != nil {
 		return resp, err
 	}
-	defer sess.finish(p)
-	msg, err := sess.read(ctx, p.id, req.Prompt)
+	defer sess.finishPrompt(p)
+	msg, err := sess.readBlocks(ctx, p.id, req.Prompt)
 	if err != nil {
 		return resp, err
 	}
-	if err := sess.introduce(ctx, &msg); err != nil {
+	if err := sess.introduceSession(ctx, &msg); err != nil {
 		return resp, err
 	}
-	if handed, err := sess.submit(ctx, p, msg); err != nil || !handed {
+	if handed, err := sess.submitPrompt(ctx, p, msg); err != nil || !handed {
 		return sdk.PromptResponse{StopReason: sdk.StopReasonCancelled}, err
 	}
-	reason, err := sess.await(ctx, p)
+	reason, err := sess.awaitTurn(ctx, p)
 	return sdk.PromptResponse{StopReason: reason}, err
 }
 
-// begin claims the session for a prompt.
-func (s *session) begin() (*prompt, error) {
+// beginPrompt claims the session for a prompt.
+func (s *session) beginPrompt() (*prompt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -80,8 +80,8 @@ func (s *session) begin() (*prompt, error) {
 	return s.prompt, nil
 }
 
-// finish gives the session free. Calls that are shown as under way have ended with the turn.
-func (s *session) finish(p *prompt) {
+// finishPrompt gives the session free. Calls that are shown as under way have ended with the turn.
+func (s *session) finishPrompt(p *prompt) {
 	s.mu.Lock()
 	open := s.calls
 	s.calls = map[string]*shown{}
@@ -92,13 +92,13 @@ func (s *session) finish(p *prompt) {
 	s.mu.Unlock()
 	for id, c := range open {
 		if !c.ended {
-			s.tell(sdk.UpdateToolCall(s.callID(id), sdk.WithUpdateStatus(sdk.ToolCallStatusFailed)))
+			s.sendUpdate(sdk.UpdateToolCall(s.callID(id), sdk.WithUpdateStatus(sdk.ToolCallStatusFailed)))
 		}
 	}
 }
 
-// introduce gives the session its title, and says what is to be said before the answer.
-func (s *session) introduce(ctx context.Context, msg *bot.Message) error {
+// introduceSession gives the session its title, and says what is to be said before the answer.
+func (s *session) introduceSession(ctx context.Context, msg *bot.Message) error {
 	s.mu.Lock()
 	title := s.saved.Title
 	if title == "" {
@@ -109,14 +109,14 @@ func (s *session) introduce(ctx context.Context, msg *bot.Message) error {
 	s.notice = nil
 	s.mu.Unlock()
 	for _, text := range notices {
-		s.tell(sdk.UpdateAgentMessageText(text + "\n\n"))
+		s.sendUpdate(sdk.UpdateAgentMessageText(text + "\n\n"))
 	}
-	if err := s.save(ctx); err != nil {
+	if err := s.saveSession(ctx); err != nil {
 		return err
 	}
 	if fresh {
 		at := s.server.opts.Now().UTC().Format(time.RFC3339Nano)
-		s.tell(sdk.SessionUpdate{SessionInfoUpdate: &sdk.SessionSessionInfoUpdate{Title: &now, UpdatedAt: &at}})
+		s.sendUpdate(sdk.SessionUpdate{SessionInfoUpdate: &sdk.SessionSessionInfoUpdate{Title: &now, UpdatedAt: &at}})
 	}
 	return nil
 }
@@ -134,8 +134,8 @@ func titleOf(text string) string {
 	return string(runes)
 }
 
-// submit stores the message of a prompt, unless it was cancelled before.
-func (s *session) submit(ctx context.Context, p *prompt, msg bot.Message) (bool, error) {
+// submitPrompt stores the message of a prompt, unless it was cancelled before.
+func (s *session) submitPrompt(ctx context.Context, p *prompt, msg bot.Message) (bool, error) {
 	s.handing.Lock()
 	defer s.handing.Unlock()
 	s.mu.Lock()
@@ -144,15 +144,15 @@ func (s *session) submit(ctx context.Context, p *prompt, msg bot.Message) (bool,
 	if cancelled {
 		return false, nil
 	}
-	if err := s.hand(ctx, msg); err != nil {
+	if err := s.handMessage(ctx, msg); err != nil {
 		return false, err
 	}
 	p.handed = true
 	return true, nil
 }
 
-// await waits for the end of a turn.
-func (s *session) await(ctx context.Context, p *prompt) (sdk.StopReason, error) {
+// awaitTurn waits for the end of a turn.
+func (s *session) awaitTurn(ctx context.Context, p *prompt) (sdk.StopReason, error) {
 	tick := time.NewTicker(settleEvery)
 	defer tick.Stop()
 	var leaving <-chan time.Time
@@ -160,17 +160,17 @@ func (s *session) await(ctx context.Context, p *prompt) (sdk.StopReason, error) 
 	for {
 		select {
 		case <-p.done:
-			return s.reason(p), nil
+			return s.stopReason(p), nil
 		case <-gone: // the editor has left
 			gone = nil
-			s.cancel()
+			s.cancelTurn()
 			timer := time.NewTimer(leaveTime)
 			defer timer.Stop()
 			leaving = timer.C
 		case <-leaving:
 			return sdk.StopReasonCancelled, nil
 		case <-tick.C:
-			over, err := s.settled(context.WithoutCancel(ctx))
+			over, err := s.isIdle(context.WithoutCancel(ctx))
 			if err != nil {
 				return "", err
 			}
@@ -178,25 +178,25 @@ func (s *session) await(ctx context.Context, p *prompt) (sdk.StopReason, error) 
 				settled = 0
 			}
 			if settled > 2 { // whatever it has to say is said
-				return s.reason(p), nil
+				return s.stopReason(p), nil
 			}
 		}
 	}
 }
 
-// settled reports whether nothing is under way and nothing waits in the session.
-func (s *session) settled(ctx context.Context) (bool, error) {
-	store := s.project.backend().Store
-	lane, err := store.Lane(ctx, s.key())
+// isIdle reports whether nothing is under way and nothing waits in the session.
+func (s *session) isIdle(ctx context.Context) (bool, error) {
+	store := s.project.currentBackend().Store
+	lane, err := store.Lane(ctx, s.sessionKey())
 	if err != nil || lane.Turn != "" {
 		return false, err
 	}
-	waiting, err := store.Tickets(ctx, string(s.key()))
+	waiting, err := store.Tickets(ctx, string(s.sessionKey()))
 	return len(waiting) == 0, err
 }
 
-// reason returns why a turn has ended, in the protocol's words.
-func (s *session) reason(p *prompt) sdk.StopReason {
+// stopReason returns why a turn has ended, in the protocol's words.
+func (s *session) stopReason(p *prompt) sdk.StopReason {
 	s.mu.Lock()
 	cancelled := p.cancelled
 	s.mu.Unlock()
@@ -205,7 +205,7 @@ func (s *session) reason(p *prompt) sdk.StopReason {
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(s.server.life), replyTime)
 	defer done()
-	tail, err := s.project.backend().Store.Tail(ctx, s.key(), 0)
+	tail, err := s.project.currentBackend().Store.Tail(ctx, s.sessionKey(), 0)
 	if err != nil {
 		return sdk.StopReasonEndTurn
 	}
@@ -229,8 +229,8 @@ func (s *session) reason(p *prompt) sdk.StopReason {
 	return sdk.StopReasonEndTurn
 }
 
-// cancel ends the turn that is under way, as /stop does. Questions to the editor are withdrawn at once.
-func (s *session) cancel() {
+// cancelTurn ends the turn that is under way, as /stop does. Questions to the editor are withdrawn at once.
+func (s *session) cancelTurn() {
 	s.mu.Lock()
 	p := s.prompt
 	if p == nil || p.cancelled {
@@ -247,9 +247,9 @@ func (s *session) cancel() {
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(s.server.life), replyTime)
 	defer done()
-	m := s.message(uuid.Must(uuid.NewV7()).String())
+	m := s.newMessage(uuid.Must(uuid.NewV7()).String())
 	m.Text, m.Command = "/stop", "stop"
-	if err := s.hand(ctx, m); err != nil && !errors.Is(err, context.Canceled) {
+	if err := s.handMessage(ctx, m); err != nil && !errors.Is(err, context.Canceled) {
 		s.server.opts.Log.Error().Err(err).Msg("a turn could not be stopped")
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/zephbot/zephbot/policy/act"
 )
 
-// replay shows a stored conversation.
-func (s *session) replay(ctx context.Context) error {
-	entries, err := s.project.backend().Store.Journal(ctx, s.key(), 0)
+// replayJournal shows a stored conversation.
+func (s *session) replayJournal(ctx context.Context) error {
+	entries, err := s.project.currentBackend().Store.Journal(ctx, s.sessionKey(), 0)
 	if err != nil {
 		return err
 	}
@@ -23,13 +23,13 @@ func (s *session) replay(ctx context.Context) error {
 		}
 	}
 	for i := range entries {
-		s.retell(&entries[i], done)
+		s.showEntry(&entries[i], done)
 	}
 	return nil
 }
 
-// retell shows one entry; done says which calls have a result.
-func (s *session) retell(e *journal.Entry, done map[string]bool) {
+// showEntry shows one entry; done says which calls have a result.
+func (s *session) showEntry(e *journal.Entry, done map[string]bool) {
 	if e.Child != "" && (e.Kind == journal.UserEntry || e.Kind == journal.AnswerEntry || e.Kind == journal.EndEntry) {
 		return // between the agent and a sub-agent
 	}
@@ -38,21 +38,21 @@ func (s *session) retell(e *journal.Entry, done map[string]bool) {
 		s.retellUser(e)
 	case journal.AssistantEntry:
 		if e.Text != "" {
-			s.tell(sdk.UpdateAgentMessageText(e.Text))
+			s.sendUpdate(sdk.UpdateAgentMessageText(e.Text))
 		}
 		for i := range e.Uses {
-			s.replayed(&e.Uses[i], done[e.Uses[i].Call])
+			s.replayCall(&e.Uses[i], done[e.Uses[i].Call])
 		}
 	case journal.ResultEntry:
 		status := sdk.ToolCallStatusCompleted
 		if e.Failed {
 			status = sdk.ToolCallStatusFailed
 		}
-		s.tell(sdk.UpdateToolCall(s.callID(e.Call), sdk.WithUpdateStatus(status), sdk.WithUpdateContent(
-			[]sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(cut(s.project.backend().Bare(e.Text), maxOutput)))})))
+		s.sendUpdate(sdk.UpdateToolCall(s.callID(e.Call), sdk.WithUpdateStatus(status), sdk.WithUpdateContent(
+			[]sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(cutText(s.project.currentBackend().Bare(e.Text), maxOutput)))})))
 	case journal.AnswerEntry, journal.EndEntry:
 		if e.Text != "" {
-			s.tell(sdk.UpdateAgentMessageText(e.Text))
+			s.sendUpdate(sdk.UpdateAgentMessageText(e.Text))
 		}
 	case journal.StartedEntry, journal.SummaryEntry, journal.ResetEntry:
 	}
@@ -61,19 +61,19 @@ func (s *session) retell(e *journal.Entry, done map[string]bool) {
 // retellUser shows what the person said, and the names of what came with it.
 func (s *session) retellUser(e *journal.Entry) {
 	if e.Text != "" {
-		s.tell(sdk.UpdateUserMessageText(e.Text))
+		s.sendUpdate(sdk.UpdateUserMessageText(e.Text))
 	}
 	for i := range e.Parts {
 		if name := e.Parts[i].Name; name != "" {
-			s.tell(sdk.UpdateUserMessageText("[" + name + "]"))
+			s.sendUpdate(sdk.UpdateUserMessageText("[" + name + "]"))
 		}
 	}
 }
 
-// replayed shows a call of a stored conversation.
-func (s *session) replayed(u *journal.Use, ended bool) {
+// replayCall shows a call of a stored conversation.
+func (s *session) replayCall(u *journal.Use, ended bool) {
 	var says act.Statement
-	if t, ok := s.project.backend().Tools.Lookup(u.Name); ok {
+	if t, ok := s.project.currentBackend().Tools.Lookup(u.Name); ok {
 		says = t.Definition.Stated()
 	}
 	var in struct {
@@ -93,6 +93,6 @@ func (s *session) replayed(u *journal.Use, ended bool) {
 	if !ended { // the process died, and the turn was ended before it had a result
 		status = sdk.ToolCallStatusFailed
 	}
-	s.tell(sdk.StartToolCall(s.callID(u.Call), short(s.redact(title)), sdk.WithStartKind(kind(says)), sdk.WithStartStatus(status),
-		sdk.WithStartRawInput(s.input(u.Args))))
+	s.sendUpdate(sdk.StartToolCall(s.callID(u.Call), shortLine(s.redactText(title)), sdk.WithStartKind(callKind(says)), sdk.WithStartStatus(status),
+		sdk.WithStartRawInput(s.callInput(u.Args))))
 }

@@ -307,24 +307,24 @@ func TestRestOnlyIfIdle(t *testing.T) {
 		d.start(t, e)
 		id := string(e.Begin(t, dir))
 		s := d.project.server
-		sess, p, err := s.claim(t.Context(), id)
+		sess, p, err := s.claimSession(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
 		since, _ := sess.idleSince()
-		s.rest(sess, since)
-		if got, err := s.find(id); got != sess {
+		s.restSession(sess, since)
+		if got, err := s.findOpen(id); got != sess {
 			t.Errorf("closed during a prompt: %v", err)
 		}
 		<-time.After(time.Second) // of the bubble
-		sess.finish(p)
-		s.rest(sess, since)
-		if got, err := s.find(id); got != sess {
+		sess.finishPrompt(p)
+		s.restSession(sess, since)
+		if got, err := s.findOpen(id); got != sess {
 			t.Errorf("closed after a prompt: %v", err)
 		}
 		since, _ = sess.idleSince()
-		s.rest(sess, since)
-		if again, _, err := s.claim(t.Context(), id); err != nil || again == sess {
+		s.restSession(sess, since)
+		if again, _, err := s.claimSession(t.Context(), id); err != nil || again == sess {
 			t.Errorf("not opened again: %v", err)
 		}
 	})
@@ -339,7 +339,7 @@ func TestTerminalOpenedLate(t *testing.T) {
 		open := make(chan struct{})
 		d, e := newDesk(), &acptest.Editor{Opening: func() { <-open }, Output: func(string) (string, int) { return "", 0 }}
 		d.start(t, e)
-		sess, err := d.project.server.find(string(e.Begin(t, dir)))
+		sess, err := d.project.server.findOpen(string(e.Begin(t, dir)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -402,7 +402,7 @@ func TestServersOfOthers(t *testing.T) {
 			t.Errorf("attached %q and not ended, another session sees it", attached)
 		}
 		e.Begin(t, dir, acptest.Program("slow", "slow")) // until connectTime is over
-		if d.project.foreign("slow", &session{id: "x"}) {
+		if d.project.isForeign("slow", &session{id: "x"}) {
 			t.Error("a server that is not connected has an owner")
 		}
 	})

@@ -19,22 +19,22 @@ import (
 // connectTime is how long a session waits for the servers that the editor gave.
 const connectTime = 15 * time.Second
 
-// connect connects the MCP servers that the editor gave, for this session only. One that cannot be connected is named at
+// connectServers connects the MCP servers that the editor gave, for this session only. One that cannot be connected is named at
 // the next prompt.
-func (s *session) connect(ctx context.Context, servers []sdk.McpServer) {
+func (s *session) connectServers(ctx context.Context, servers []sdk.McpServer) {
 	ctx, done := context.WithTimeout(ctx, connectTime)
 	defer done()
 	var connecting sync.WaitGroup
 	for i := range servers {
 		cfg, err := s.serverOf(&servers[i])
 		if err != nil {
-			s.later(err.Error())
+			s.sayLater(err.Error())
 			continue
 		}
 		connecting.Go(func() {
-			id, err := s.attach(ctx, cfg)
+			id, err := s.attachServer(ctx, cfg)
 			if err != nil {
-				s.later(fmt.Sprintf("The MCP server %s is not connected: %s", cfg.ID, s.redact(reasonOf(err))))
+				s.sayLater(fmt.Sprintf("The MCP server %s is not connected: %s", cfg.ID, s.redactText(reasonOf(err))))
 				return
 			}
 			s.mu.Lock()
@@ -48,21 +48,21 @@ func (s *session) connect(ctx context.Context, servers []sdk.McpServer) {
 // maxSame is how many servers may have the same name.
 const maxSame = 16
 
-// attach connects a server, under a name with a number if another session has one of its name.
-func (s *session) attach(ctx context.Context, cfg mcp.Server) (id string, err error) {
+// attachServer connects a server, under a name with a number if another session has one of its name.
+func (s *session) attachServer(ctx context.Context, cfg mcp.Server) (id string, err error) {
 	name := cfg.ID
 	err = mcp.ErrTaken
 	for n := 1; n <= maxSame; n++ {
 		if n > 1 {
 			cfg.ID = fmt.Sprintf("%s-%d", name, n)
 		}
-		if !s.project.own(cfg.ID, s) {
+		if !s.project.ownServer(cfg.ID, s) {
 			continue
 		}
-		if _, err = s.project.backend().Servers.Attach(ctx, cfg); err == nil {
+		if _, err = s.project.currentBackend().Servers.Attach(ctx, cfg); err == nil {
 			return cfg.ID, nil
 		}
-		s.project.disown(cfg.ID)
+		s.project.disownServer(cfg.ID)
 		if !errors.Is(err, mcp.ErrTaken) {
 			break
 		}
@@ -78,8 +78,8 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// named returns the bare name of a program if that is what an absolute path means: mcp.allowed_commands has names.
-func named(command string) string {
+// programName returns the bare name of a program if that is what an absolute path means: mcp.allowed_commands has names.
+func programName(command string) string {
 	if !filepath.IsAbs(command) {
 		return command
 	}
@@ -90,8 +90,8 @@ func named(command string) string {
 	return command
 }
 
-// later says something at the next prompt.
-func (s *session) later(text string) {
+// sayLater says something at the next prompt.
+func (s *session) sayLater(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.notice = append(s.notice, text)
@@ -103,7 +103,7 @@ func (s *session) serverOf(m *sdk.McpServer) (mcp.Server, error) {
 	name := ""
 	switch {
 	case m.Stdio != nil:
-		name, cfg.Command, cfg.Args, cfg.Dir, cfg.Env = m.Stdio.Name, named(m.Stdio.Command), m.Stdio.Args, s.project.dir, map[string]string{}
+		name, cfg.Command, cfg.Args, cfg.Dir, cfg.Env = m.Stdio.Name, programName(m.Stdio.Command), m.Stdio.Args, s.project.dir, map[string]string{}
 		for _, v := range m.Stdio.Env {
 			cfg.Env[v.Name] = v.Value
 		}
@@ -113,19 +113,19 @@ func (s *session) serverOf(m *sdk.McpServer) (mcp.Server, error) {
 			cfg.Headers[h.Name] = h.Value
 		}
 	case m.Sse != nil:
-		return cfg, fmt.Errorf("The MCP server %s is not connected: the transport sse is not supported, http is", clean(m.Sse.Name)) //nolint:staticcheck // a sentence for people
+		return cfg, fmt.Errorf("The MCP server %s is not connected: the transport sse is not supported, http is", cleanName(m.Sse.Name)) //nolint:staticcheck // a sentence for people
 	default:
 		return cfg, fmt.Errorf("An MCP server of the editor is not connected: only stdio and http are supported") //nolint:staticcheck // as above
 	}
-	cfg.ID = clean(name)
+	cfg.ID = cleanName(name)
 	return cfg, nil
 }
 
 // maxServerName is how many characters of a server's name are used.
 const maxServerName = 24
 
-// clean returns a name with the characters that the id of a server may have.
-func clean(name string) string {
+// cleanName returns a name with the characters that the id of a server may have.
+func cleanName(name string) string {
 	id := strings.Trim(strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-':

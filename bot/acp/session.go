@@ -58,44 +58,44 @@ func newSession(s *server, p *Project, id string, with params, was saved) (*sess
 		server: s, project: p, id: id, with: with, saved: was, used: s.opts.Now(), calls: map[string]*shown{},
 	}
 	var err error
-	if sess.added, err = sess.outside(); err != nil {
+	if sess.added, err = sess.editorTools(); err != nil {
 		return nil, fmt.Errorf("tools of the editor: %w", err)
 	}
 	return sess, nil
 }
 
-func (s *session) place() bot.Place {
+func (s *session) placeOf() bot.Place {
 	return bot.Place{Channel: Name, Bot: BotID, Surface: bot.SurfaceBot, Chat: s.id}
 }
 
-// key returns the key of the conversation.
-func (s *session) key() bot.SessionKey { return s.place().SessionKey("") }
+// sessionKey returns the key of the conversation.
+func (s *session) sessionKey() bot.SessionKey { return s.placeOf().SessionKey("") }
 
-// message returns an empty message of the person.
-func (s *session) message(id string) bot.Message {
+// newMessage returns an empty message of the person.
+func (s *session) newMessage(id string) bot.Message {
 	o := &s.server.opts
 	return bot.Message{
-		ID: id, Kind: bot.Text, Place: s.place(), Caller: Name + ":" + o.Caller, Person: o.Caller, Name: o.Caller, Language: o.Language,
+		ID: id, Kind: bot.Text, Place: s.placeOf(), Caller: Name + ":" + o.Caller, Person: o.Caller, Name: o.Caller, Language: o.Language,
 		Addressed: true, Message: id, At: o.Now(),
 	}
 }
 
-// hand stores a message.
-func (s *session) hand(ctx context.Context, m bot.Message) error {
+// handMessage stores a message.
+func (s *session) handMessage(ctx context.Context, m bot.Message) error {
 	raw, err := bot.EncodeMessage(&m)
 	if err != nil {
 		return err
 	}
-	return s.project.backend().Accept(ctx, []turn.Raw{{ID: m.ID, Source: bot.FromACP, Body: raw}})
+	return s.project.currentBackend().Accept(ctx, []turn.Raw{{ID: m.ID, Source: bot.FromACP, Body: raw}})
 }
 
-// tell sends an update to the editor. What cannot be sent is in the journal.
-func (s *session) tell(u sdk.SessionUpdate) {
+// sendUpdate sends an update to the editor. What cannot be sent is in the journal.
+func (s *session) sendUpdate(u sdk.SessionUpdate) {
 	_ = s.server.conn.SessionUpdate(context.WithoutCancel(s.server.life), sdk.SessionNotification{SessionId: sdk.SessionId(s.id), Update: u})
 }
 
-// save stores what is known of the session.
-func (s *session) save(ctx context.Context) error {
+// saveSession stores what is known of the session.
+func (s *session) saveSession(ctx context.Context) error {
 	s.mu.Lock()
 	s.saved.Updated = s.server.opts.Now().UTC()
 	raw, err := json.Marshal(s.saved)
@@ -103,18 +103,18 @@ func (s *session) save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.project.backend().Store.Apply(ctx, &bot.Change{Facts: []bot.Fact{{Bucket: sessionBucket, Key: s.id, Value: string(raw)}}})
+	_, err = s.project.currentBackend().Store.Apply(ctx, &bot.Change{Facts: []bot.Fact{{Bucket: sessionBucket, Key: s.id, Value: string(raw)}}})
 	return err
 }
 
-// modes lists the modes and the one that holds.
-func (s *session) modes() *sdk.SessionModeState {
+// listModes lists the modes and the one that holds.
+func (s *session) listModes() *sdk.SessionModeState {
 	words := map[string]string{
 		modeAsk:       "Asks before anything is changed or run",
 		modeCode:      "Asks what the configuration says has to be asked",
 		modeArchitect: "Reads files and web pages, and changes nothing",
 	}
-	state := &sdk.SessionModeState{CurrentModeId: sdk.SessionModeId(s.mode())}
+	state := &sdk.SessionModeState{CurrentModeId: sdk.SessionModeId(s.currentMode())}
 	for _, id := range []string{modeAsk, modeCode, modeArchitect} {
 		text := words[id]
 		state.AvailableModes = append(state.AvailableModes, sdk.SessionMode{Id: sdk.SessionModeId(id), Name: id, Description: &text})
@@ -122,15 +122,15 @@ func (s *session) modes() *sdk.SessionModeState {
 	return state
 }
 
-func (s *session) mode() string {
+func (s *session) currentMode() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.saved.Mode
 }
 
-// level returns the autonomy level that the mode stands for; "" = as configured.
-func (s *session) level() policy.Level {
-	switch s.mode() {
+// autonomyLevel returns the autonomy level that the mode stands for; "" = as configured.
+func (s *session) autonomyLevel() policy.Level {
+	switch s.currentMode() {
 	case modeCode:
 		return ""
 	case modeAsk:
@@ -144,15 +144,15 @@ func (s *session) setMode(ctx context.Context, mode string) error {
 	switch mode {
 	case modeAsk, modeCode, modeArchitect:
 	default:
-		return wrong("there is no mode %q; there are %s, %s and %s", mode, modeAsk, modeCode, modeArchitect)
+		return wrongRequest("there is no mode %q; there are %s, %s and %s", mode, modeAsk, modeCode, modeArchitect)
 	}
 	s.mu.Lock()
 	s.saved.Mode = mode
 	s.mu.Unlock()
-	if err := s.save(ctx); err != nil {
+	if err := s.saveSession(ctx); err != nil {
 		return err
 	}
-	s.tell(sdk.SessionUpdate{CurrentModeUpdate: &sdk.SessionCurrentModeUpdate{CurrentModeId: sdk.SessionModeId(mode)}})
+	s.sendUpdate(sdk.SessionUpdate{CurrentModeUpdate: &sdk.SessionCurrentModeUpdate{CurrentModeId: sdk.SessionModeId(mode)}})
 	return nil
 }
 
@@ -163,8 +163,8 @@ func (s *session) idleSince() (since time.Time, idle bool) {
 	return s.used, s.prompt == nil && !s.over
 }
 
-// retire ends a session for prompts if it was idle since a time, and reports whether it has.
-func (s *session) retire(since time.Time) bool {
+// retireIdle ends a session for prompts if it was idle since a time, and reports whether it has.
+func (s *session) retireIdle(since time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.prompt != nil || s.over || !s.used.Equal(since) {
@@ -174,19 +174,19 @@ func (s *session) retire(since time.Time) bool {
 	return true
 }
 
-// close ends the prompt that is under way and the servers of the session.
-func (s *session) close() {
+// closeSession ends the prompt that is under way and the servers of the session.
+func (s *session) closeSession() {
 	s.mu.Lock()
 	s.over = true
 	s.mu.Unlock()
-	s.cancel()
+	s.cancelTurn()
 	ctx, done := context.WithTimeout(context.WithoutCancel(s.server.life), leaveTime)
 	defer done()
 	for _, id := range s.servers {
-		if err := s.project.backend().Servers.Detach(ctx, id); err != nil {
+		if err := s.project.currentBackend().Servers.Detach(ctx, id); err != nil {
 			s.server.opts.Log.Warn().Err(err).Str("server", id).Msg("an MCP server of an editor's session was not ended")
 			continue // nobody else gets to see it
 		}
-		s.project.disown(id)
+		s.project.disownServer(id)
 	}
 }

@@ -24,8 +24,8 @@ type voice struct {
 	void  bool
 }
 
-// hear returns what of a new piece of text is to be shown.
-func (v *voice) hear(text string) string {
+// hearPiece returns what of a new piece of text is to be shown.
+func (v *voice) hearPiece(text string) string {
 	if !v.void {
 		v.shown += text
 		return text
@@ -42,8 +42,8 @@ func (v *voice) hear(text string) string {
 	return rest
 }
 
-// final returns what of an answer is still to be shown.
-func (v *voice) final(text string) string {
+// finalPart returns what of an answer is still to be shown.
+func (v *voice) finalPart(text string) string {
 	rest, ok := strings.CutPrefix(text, strings.TrimSpace(v.shown))
 	switch {
 	case v.shown == "":
@@ -69,8 +69,8 @@ type progress struct {
 
 // Emit implements agent.Sink. Calls are shown by the executor (Project.Executor), which knows their results.
 func (p *progress) Emit(_ context.Context, e agent.Event) {
-	p.hear(e)
-	s := p.project.session(p.chat)
+	p.hearEvent(e)
+	s := p.project.openSession(p.chat)
 	if s == nil {
 		return
 	}
@@ -79,10 +79,10 @@ func (p *progress) Emit(_ context.Context, e agent.Event) {
 	switch e.Type {
 	case agent.ThoughtEvent:
 		s.mu.Unlock()
-		s.tell(sdk.UpdateAgentThoughtText(e.Text))
+		s.sendUpdate(sdk.UpdateAgentThoughtText(e.Text))
 		return
 	case agent.DeltaEvent:
-		shown = s.voice.hear(e.Text)
+		shown = s.voice.hearPiece(e.Text)
 	case agent.ResetEvent:
 		s.void, s.again = s.shown != "", ""
 	case agent.ModelEvent:
@@ -94,7 +94,7 @@ func (p *progress) Emit(_ context.Context, e agent.Event) {
 	}
 	s.mu.Unlock()
 	if shown != "" {
-		s.tell(sdk.UpdateAgentMessageText(shown))
+		s.sendUpdate(sdk.UpdateAgentMessageText(shown))
 	}
 }
 
@@ -117,7 +117,7 @@ func (p *progress) Run(ctx context.Context) error {
 	}
 }
 
-func (p *progress) hear(e agent.Event) {
+func (p *progress) hearEvent(e agent.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.silence.Hear(e, time.Now())
@@ -131,8 +131,8 @@ func (p *progress) tellSilence() {
 	tell := reached > p.told
 	p.told = reached
 	p.mu.Unlock()
-	if s := p.project.session(p.chat); tell && s != nil {
-		s.tell(sdk.UpdateAgentThoughtText("\n" + texts.Words{}.Silent(s.server.opts.Language, reached) + "\n"))
+	if s := p.project.openSession(p.chat); tell && s != nil {
+		s.sendUpdate(sdk.UpdateAgentThoughtText("\n" + texts.Words{}.Silent(s.server.opts.Language, reached) + "\n"))
 	}
 }
 
@@ -142,45 +142,45 @@ func (p *progress) Close() { p.once.Do(func() { close(p.done) }) }
 // Send implements bot.Sender. What belongs to a conversation that is not open counts as sent: it is in the journal, which
 // is shown when the conversation is opened.
 func (p *Project) Send(ctx context.Context, row *bot.Row) (string, error) {
-	s := p.session(row.Place.Chat)
+	s := p.openSession(row.Place.Chat)
 	if s == nil {
 		if row.Purpose == bot.Question {
-			p.unasked(ctx, row)
+			p.endUnasked(ctx, row)
 		}
 		return "", nil
 	}
 	switch row.Purpose {
 	case bot.Question:
-		s.ask(ctx, row)
+		s.askPerson(ctx, row)
 	case bot.Final:
-		s.answer(row)
+		s.showAnswer(row)
 	case bot.Reply:
-		s.reply(row)
+		s.showReply(row)
 	case bot.Notice:
-		s.paragraph(row.Content.Text)
+		s.showParagraph(row.Content.Text)
 	case bot.Toast:
 		if row.Alert {
-			s.paragraph(row.Content.Text)
+			s.showParagraph(row.Content.Text)
 		}
 	case bot.Record, bot.Placeholder:
 	}
 	if row.Purpose != bot.Question {
-		s.pictures(ctx, row)
+		s.showPictures(ctx, row)
 	}
 	return "", nil
 }
 
-// paragraph shows a sentence of ours apart from the answer.
-func (s *session) paragraph(text string) {
+// showParagraph shows a sentence of ours apart from the answer.
+func (s *session) showParagraph(text string) {
 	if strings.TrimSpace(text) != "" {
-		s.tell(sdk.UpdateAgentMessageText("\n\n" + text + "\n\n"))
+		s.sendUpdate(sdk.UpdateAgentMessageText("\n\n" + text + "\n\n"))
 	}
 }
 
-// answer shows what is missing of an answer, and ends its prompt.
-func (s *session) answer(row *bot.Row) {
+// showAnswer shows what is missing of an answer, and ends its prompt.
+func (s *session) showAnswer(row *bot.Row) {
 	s.mu.Lock()
-	rest := s.voice.final(row.Content.Text)
+	rest := s.voice.finalPart(row.Content.Text)
 	s.voice = voice{}
 	p := s.prompt
 	own := p != nil && row.Turn == p.turn && !p.ended
@@ -189,16 +189,16 @@ func (s *session) answer(row *bot.Row) {
 	}
 	s.mu.Unlock()
 	if rest != "" {
-		s.tell(sdk.UpdateAgentMessageText(rest))
+		s.sendUpdate(sdk.UpdateAgentMessageText(rest))
 	}
 	if own {
 		close(p.done)
 	}
 }
 
-// reply shows the reply to a command, and ends its prompt. That to our own /stop is not shown: the end of the turn says
+// showReply shows the reply to a command, and ends its prompt. That to our own /stop is not shown: the end of the turn says
 // it.
-func (s *session) reply(row *bot.Row) {
+func (s *session) showReply(row *bot.Row) {
 	s.mu.Lock()
 	p := s.prompt
 	own := p != nil && strings.HasPrefix(row.Key, "reply/"+p.turn+"/") && !p.ended
@@ -207,7 +207,7 @@ func (s *session) reply(row *bot.Row) {
 	}
 	s.mu.Unlock()
 	if own || !strings.HasPrefix(row.Key, "reply/") {
-		s.paragraph(row.Content.Text)
+		s.showParagraph(row.Content.Text)
 	}
 	if own {
 		close(p.done)
@@ -217,23 +217,23 @@ func (s *session) reply(row *bot.Row) {
 // maxPicture is how many bytes of a picture are sent to an editor.
 const maxPicture = 5 << 20
 
-// pictures shows the files of a row: pictures as they are, others by name.
-func (s *session) pictures(ctx context.Context, row *bot.Row) {
+// showPictures shows the files of a row: pictures as they are, others by name.
+func (s *session) showPictures(ctx context.Context, row *bot.Row) {
 	for _, f := range row.Content.Files() {
 		if f.Media() != bot.Picture || f.Size > maxPicture {
-			s.paragraph(f.Name)
+			s.showParagraph(f.Name)
 			continue
 		}
-		content, _, err := f.Open(ctx, row.Session, s.project.backend().Blobs)
+		content, _, err := f.Open(ctx, row.Session, s.project.currentBackend().Blobs)
 		if err != nil {
-			s.paragraph(f.Name)
+			s.showParagraph(f.Name)
 			continue
 		}
 		raw, err := io.ReadAll(io.LimitReader(content, maxPicture))
 		if _ = content.Close(); err != nil { // it was only read
-			s.paragraph(f.Name)
+			s.showParagraph(f.Name)
 			continue
 		}
-		s.tell(sdk.UpdateAgentMessage(sdk.ImageBlock(base64.StdEncoding.EncodeToString(raw), f.Type)))
+		s.sendUpdate(sdk.UpdateAgentMessage(sdk.ImageBlock(base64.StdEncoding.EncodeToString(raw), f.Type)))
 	}
 }

@@ -45,54 +45,54 @@ const (
 	octetStream = "application/octet-stream"
 )
 
-// routes returns the handlers of the API.
-func (s *Simulator) routes(serving context.Context) *http.ServeMux {
+// newRoutes returns the handlers of the API.
+func (s *Simulator) newRoutes(serving context.Context) *http.ServeMux {
 	mux := http.NewServeMux()
 	w := s.world
 	mux.HandleFunc("GET /api/view", s.getView)
 	mux.HandleFunc("GET /api/inspect", s.getInspection)
 	mux.HandleFunc("GET /api/file", s.getFile)
 	mux.HandleFunc("GET /api/log", func(rw http.ResponseWriter, _ *http.Request) {
-		s.answer(rw, map[string]any{"lines": append([]string{}, s.bot.out.all()...)}, nil)
+		s.writeAnswer(rw, map[string]any{"lines": append([]string{}, s.bot.out.all()...)}, nil)
 	})
-	mux.HandleFunc("GET /api/events", func(rw http.ResponseWriter, r *http.Request) { s.events(serving, rw, r) })
-	post(s, mux, "/api/say", func(_ context.Context, in said) (any, error) {
-		ids, err := w.say(in)
+	mux.HandleFunc("GET /api/events", func(rw http.ResponseWriter, r *http.Request) { s.serveEvents(serving, rw, r) })
+	handlePost(s, mux, "/api/say", func(_ context.Context, in said) (any, error) {
+		ids, err := w.writeMessages(in)
 		if err != nil {
 			return nil, err
 		}
 		return map[string]any{"message": ids[0], "messages": ids}, nil
 	})
-	post(s, mux, "/api/edit", func(_ context.Context, in target) (any, error) {
-		return nil, w.edit(in.Me, in.Chat, in.Message, in.Text)
+	handlePost(s, mux, "/api/edit", func(_ context.Context, in target) (any, error) {
+		return nil, w.editMessage(in.Me, in.Chat, in.Message, in.Text)
 	})
-	post(s, mux, "/api/delete", func(_ context.Context, in target) (any, error) {
-		return nil, w.remove(in.Me, in.Chat, in.Message)
+	handlePost(s, mux, "/api/delete", func(_ context.Context, in target) (any, error) {
+		return nil, w.removeMessage(in.Me, in.Chat, in.Message)
 	})
-	post(s, mux, "/api/press", func(_ context.Context, in pressed) (any, error) {
-		id, err := w.push(in)
+	handlePost(s, mux, "/api/press", func(_ context.Context, in pressed) (any, error) {
+		id, err := w.pushButton(in)
 		return map[string]string{"press": id}, err
 	})
-	post(s, mux, "/api/stop", func(_ context.Context, in target) (any, error) {
-		return nil, w.stop(in.Me, in.Chat, in.Draft)
+	handlePost(s, mux, "/api/stop", func(_ context.Context, in target) (any, error) {
+		return nil, w.stopDraft(in.Me, in.Chat, in.Draft)
 	})
-	post(s, mux, "/api/topic", func(_ context.Context, in target) (any, error) {
+	handlePost(s, mux, "/api/topic", func(_ context.Context, in target) (any, error) {
 		id, err := w.startTopic(in.Me, in.Chat, in.Name)
 		return map[string]int{"thread": id}, err
 	})
-	post(s, mux, "/api/read", func(_ context.Context, in target) (any, error) {
-		if !known(in.Me) || !inChat(in.Me, in.Chat) {
+	handlePost(s, mux, "/api/read", func(_ context.Context, in target) (any, error) {
+		if !isKnown(in.Me) || !inChat(in.Me, in.Chat) {
 			return nil, fmt.Errorf("person %d is not in chat %d", in.Me, in.Chat)
 		}
-		w.read(in.Me, in.Chat, in.Thread, in.Message)
+		w.markRead(in.Me, in.Chat, in.Thread, in.Message)
 		return nil, nil
 	})
-	post(s, mux, "/api/fault", func(_ context.Context, in faulty) (any, error) { return nil, w.arm(in.Kind, in.Count) })
-	post(s, mux, "/api/calm", func(context.Context, struct{}) (any, error) {
-		w.disarm()
+	handlePost(s, mux, "/api/fault", func(_ context.Context, in faulty) (any, error) { return nil, w.armFault(in.Kind, in.Count) })
+	handlePost(s, mux, "/api/calm", func(context.Context, struct{}) (any, error) {
+		w.disarmFaults()
 		return nil, nil
 	})
-	post(s, mux, "/api/bot", s.order)
+	handlePost(s, mux, "/api/bot", s.passOrder)
 	return mux
 }
 
@@ -127,7 +127,7 @@ type wish struct {
 	Do order `json:"do"`
 }
 
-func (s *Simulator) order(ctx context.Context, in wish) (any, error) {
+func (s *Simulator) passOrder(ctx context.Context, in wish) (any, error) {
 	switch in.Do {
 	case orderRestart, orderKill, orderStop, orderStart:
 	default:
@@ -135,11 +135,11 @@ func (s *Simulator) order(ctx context.Context, in wish) (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, orderWait)
 	defer cancel()
-	return nil, s.bot.give(ctx, in.Do)
+	return nil, s.bot.giveOrder(ctx, in.Do)
 }
 
-// post adds a handler that takes a JSON object.
-func post[In any](s *Simulator, mux *http.ServeMux, path string, do func(context.Context, In) (any, error)) {
+// handlePost adds a handler that takes a JSON object.
+func handlePost[In any](s *Simulator, mux *http.ServeMux, path string, do func(context.Context, In) (any, error)) {
 	mux.HandleFunc("POST "+path, func(rw http.ResponseWriter, r *http.Request) {
 		var in In
 		if !webpage.Decode(rw, r, maxRequest, &in) {
@@ -149,27 +149,27 @@ func post[In any](s *Simulator, mux *http.ServeMux, path string, do func(context
 		if out == nil {
 			out = struct{}{}
 		}
-		s.answer(rw, out, err)
+		s.writeAnswer(rw, out, err)
 	})
 }
 
 func (s *Simulator) getView(rw http.ResponseWriter, r *http.Request) {
 	q := numbers{query: r}
-	me, chat, topic, limit := q.number("me"), q.number("chat"), int(q.number("thread")), int(q.number("limit"))
+	me, chat, topic, limit := q.numberOf("me"), q.numberOf("chat"), int(q.numberOf("thread")), int(q.numberOf("limit"))
 	if q.err != nil {
 		webpage.Refuse(rw, http.StatusBadRequest, q.err)
 		return
 	}
 	out, err := s.world.view(me, chat, topic, limit)
 	if err == nil {
-		out.Bot = s.bot.read()
-		out.BotName, out.BotUser = s.name()
+		out.Bot = s.bot.readStatus()
+		out.BotName, out.BotUser = s.botNames()
 	}
-	s.answer(rw, out, err)
+	s.writeAnswer(rw, out, err)
 }
 
-// name returns what the bot is called on the page.
-func (s *Simulator) name() (name, username string) {
+// botNames returns what the bot is called on the page.
+func (s *Simulator) botNames() (name, username string) {
 	name, username = "Zeph", "zephbot"
 	if s.opt.Fake.Name != "" {
 		name = s.opt.Fake.Name
@@ -182,28 +182,28 @@ func (s *Simulator) name() (name, username string) {
 
 func (s *Simulator) getInspection(rw http.ResponseWriter, r *http.Request) {
 	q := numbers{query: r}
-	me, chat, message := q.number("me"), q.number("chat"), int(q.number("message"))
+	me, chat, message := q.numberOf("me"), q.numberOf("chat"), int(q.numberOf("message"))
 	if q.err != nil {
 		webpage.Refuse(rw, http.StatusBadRequest, q.err)
 		return
 	}
-	out, err := s.world.inspect(r.Context(), s.opt.Inspect, me, chat, message)
-	s.answer(rw, out, err)
+	out, err := s.world.inspectMessage(r.Context(), s.opt.Inspect, me, chat, message)
+	s.writeAnswer(rw, out, err)
 }
 
 // getFile serves a file. Whoever wrote it, it must not become a page of this origin: it is a download, and only what
 // certainly is a picture, a sound or a film is displayed.
 func (s *Simulator) getFile(rw http.ResponseWriter, r *http.Request) {
 	q := numbers{query: r}
-	me, id := q.number("me"), r.URL.Query().Get("id")
-	a := s.world.attached(me, id)
+	me, id := q.numberOf("me"), r.URL.Query().Get("id")
+	a := s.world.attachedFile(me, id)
 	data, ok := s.world.fake.FileData(id)
 	if q.err != nil || a == nil || !ok {
 		webpage.Refuse(rw, http.StatusNotFound, fmt.Errorf("there is no file %q for person %d", id, me))
 		return
 	}
 	head := rw.Header()
-	head.Set("Content-Type", displayed(data))
+	head.Set("Content-Type", displayedType(data))
 	name := mime.FormatMediaType("attachment", map[string]string{"filename": fileName(a)})
 	head.Set("Content-Disposition", name)
 	head.Set("Content-Security-Policy", "sandbox; default-src 'none'")
@@ -221,8 +221,8 @@ func fileName(a *telegramtest.Attachment) string {
 	return name
 }
 
-// displayed returns the type under which a file is served. It is found in the content, never in what the sender says.
-func displayed(data []byte) string {
+// displayedType returns the type under which a file is served. It is found in the content, never in what the sender says.
+func displayedType(data []byte) string {
 	switch kind := http.DetectContentType(data); kind {
 	case "image/png", "image/jpeg", "image/gif", "image/webp", "audio/mpeg", "audio/wave", "video/webm", "video/mp4":
 		return kind
@@ -232,14 +232,14 @@ func displayed(data []byte) string {
 	return octetStream
 }
 
-// events tells the page when to look again, at most every eventPause.
-func (s *Simulator) events(serving context.Context, rw http.ResponseWriter, r *http.Request) {
+// serveEvents tells the page when to look again, at most every eventPause.
+func (s *Simulator) serveEvents(serving context.Context, rw http.ResponseWriter, r *http.Request) {
 	rw.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(rw)
 	beat := time.NewTicker(eventBeat)
 	defer beat.Stop()
 	for {
-		version, changed := s.hub.now()
+		version, changed := s.hub.currentVersion()
 		if _, err := fmt.Fprintf(rw, "event: change\ndata: %d\n\n", version); err != nil {
 			return
 		}
@@ -254,7 +254,7 @@ func (s *Simulator) events(serving context.Context, rw http.ResponseWriter, r *h
 		case <-serving.Done():
 			return
 		}
-		if !sleep(r.Context(), eventPause) {
+		if !sleepFor(r.Context(), eventPause) {
 			return
 		}
 	}
@@ -266,7 +266,7 @@ type numbers struct {
 	err   error
 }
 
-func (n *numbers) number(name string) int64 {
+func (n *numbers) numberOf(name string) int64 {
 	text := strings.TrimSpace(n.query.URL.Query().Get(name))
 	if text == "" {
 		return 0
@@ -278,7 +278,7 @@ func (n *numbers) number(name string) int64 {
 	return v
 }
 
-func (s *Simulator) answer(rw http.ResponseWriter, v any, err error) {
+func (s *Simulator) writeAnswer(rw http.ResponseWriter, v any, err error) {
 	if err != nil {
 		webpage.Refuse(rw, http.StatusBadRequest, err)
 		return

@@ -15,7 +15,7 @@ var pageFiles embed.FS
 
 // pageHandler serves the page and its API, but only to this origin.
 func (s *Simulator) pageHandler(serving context.Context) http.Handler {
-	mux := s.routes(serving)
+	mux := s.newRoutes(serving)
 	// The directory is embedded in the program: Sub cannot fail.
 	files, _ := fs.Sub(pageFiles, "page")
 	static := webpage.Files(files)

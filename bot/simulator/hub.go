@@ -11,7 +11,7 @@ type hub struct {
 
 func newHub() *hub { return &hub{version: 1, changed: make(chan struct{})} }
 
-func (h *hub) bump() {
+func (h *hub) bumpVersion() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.version++
@@ -19,8 +19,8 @@ func (h *hub) bump() {
 	h.changed = make(chan struct{})
 }
 
-// now returns the version and a channel that is closed at the next change.
-func (h *hub) now() (uint64, <-chan struct{}) {
+// currentVersion returns the version and a channel that is closed at the next change.
+func (h *hub) currentVersion() (uint64, <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.version, h.changed

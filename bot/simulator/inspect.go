@@ -21,14 +21,14 @@ type Inspection struct {
 	Problem string              `json:"problem,omitempty"` // why there is no story
 }
 
-// inspect collects the story behind a message.
-func (w *world) inspect(ctx context.Context, from Inspector, me, chat int64, message int) (*Inspection, error) {
+// inspectMessage collects the story behind a message.
+func (w *world) inspectMessage(ctx context.Context, from Inspector, me, chat int64, message int) (*Inspection, error) {
 	messages := w.fake.Chat(chat)
 	at := slices.IndexFunc(messages, func(m telegramtest.Shown) bool { return m.MessageID == message })
 	if at < 0 || !inChat(me, chat) {
 		return nil, fmt.Errorf("chat %d shows no message %d", chat, message)
 	}
-	asked := question(messages, at)
+	asked := questionIndex(messages, at)
 	out := &Inspection{Message: message, Person: me, Calls: []telegramtest.Call{}}
 	since, until, text := messages[at].Date, time.Time{}, ""
 	if asked >= 0 {
@@ -42,7 +42,7 @@ func (w *world) inspect(ctx context.Context, from Inspector, me, chat int64, mes
 		return out, nil
 	}
 	topic := ""
-	if t := thread(messages[at].Thread); t != 0 {
+	if t := threadOf(messages[at].Thread); t != 0 {
 		topic = strconv.Itoa(t)
 	}
 	story, err := from.Story(ctx, strconv.FormatInt(chat, 10), topic, strconv.FormatInt(out.Person, 10))
@@ -54,9 +54,9 @@ func (w *world) inspect(ctx context.Context, from Inspector, me, chat int64, mes
 	return out, nil
 }
 
-// question returns the index of the person's message that the message at index at answers: itself, the one it replies
+// questionIndex returns the index of the person's message that the message at index at answers: itself, the one it replies
 // to, or the last one before it.
-func question(messages []telegramtest.Shown, at int) int {
+func questionIndex(messages []telegramtest.Shown, at int) int {
 	m := &messages[at]
 	if !m.FromBot {
 		return at
@@ -69,7 +69,7 @@ func question(messages []telegramtest.Shown, at int) int {
 	}
 	for i := at - 1; i >= 0; i-- {
 		o := &messages[i]
-		if !o.FromBot && o.Service == "" && thread(o.Thread) == thread(m.Thread) {
+		if !o.FromBot && o.Service == "" && threadOf(o.Thread) == threadOf(m.Thread) {
 			return i
 		}
 	}
@@ -81,7 +81,7 @@ func nextQuestion(messages []telegramtest.Shown, asked int) time.Time {
 	q := &messages[asked]
 	for i := asked + 1; i < len(messages); i++ {
 		o := &messages[i]
-		if o.From == q.From && o.Service == "" && thread(o.Thread) == thread(q.Thread) {
+		if o.From == q.From && o.Service == "" && threadOf(o.Thread) == threadOf(q.Thread) {
 			return o.Date
 		}
 	}

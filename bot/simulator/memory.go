@@ -49,15 +49,15 @@ type store struct {
 	last [sha256.Size]byte // of what was written, so that an unchanged world is not written again
 }
 
-// load reads the world; nil if there is none. A file that cannot be decoded is moved to aside.
-func (s *store) load() (m *memory, aside string, err error) {
+// loadWorld reads the world; nil if there is none. A file that cannot be decoded is moved to aside.
+func (s *store) loadWorld() (m *memory, aside string, err error) {
 	if s.dir == "" {
 		return nil, "", nil
 	}
 	if err := os.MkdirAll(filepath.Join(s.dir, filesDir), 0o700); err != nil {
 		return nil, "", fmt.Errorf("simulator: make directory: %w", err)
 	}
-	raw, err := os.ReadFile(s.path())
+	raw, err := os.ReadFile(s.worldPath())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, "", nil
@@ -74,19 +74,19 @@ func (s *store) load() (m *memory, aside string, err error) {
 	return m, "", nil
 }
 
-func (s *store) path() string { return filepath.Join(s.dir, memoryFile) }
+func (s *store) worldPath() string { return filepath.Join(s.dir, memoryFile) }
 
 // setAside renames a broken file and returns its new name.
 func (s *store) setAside(now time.Time) (string, error) {
-	to := s.path() + "." + now.UTC().Format("20060102T150405.000") + brokenSuffix
-	if err := os.Rename(s.path(), to); err != nil {
+	to := s.worldPath() + "." + now.UTC().Format("20060102T150405.000") + brokenSuffix
+	if err := os.Rename(s.worldPath(), to); err != nil {
 		return "", fmt.Errorf("simulator: set broken state aside: %w", err)
 	}
 	return to, nil
 }
 
-// save writes the world in one step: either the old file or the new one exists, never a part.
-func (s *store) save(m *memory) error {
+// saveWorld writes the world in one step: either the old file or the new one exists, never a part.
+func (s *store) saveWorld(m *memory) error {
 	if s.dir == "" {
 		return nil
 	}
@@ -98,29 +98,29 @@ func (s *store) save(m *memory) error {
 	if sum == s.last {
 		return nil
 	}
-	if err := replace(s.path(), raw); err != nil {
+	if err := replaceFile(s.worldPath(), raw); err != nil {
 		return fmt.Errorf("simulator: write state: %w", err)
 	}
 	s.last = sum
 	return nil
 }
 
-// keep stores the content of a file and returns its checksum.
-func (s *store) keep(data []byte) (string, error) {
+// storeFile stores the content of a file and returns its checksum.
+func (s *store) storeFile(data []byte) (string, error) {
 	h := sha256.Sum256(data)
 	sum := hex.EncodeToString(h[:])
 	path := filepath.Join(s.dir, filesDir, sum)
 	if _, err := os.Stat(path); err == nil {
 		return sum, nil
 	}
-	if err := replace(path, data); err != nil {
+	if err := replaceFile(path, data); err != nil {
 		return "", fmt.Errorf("simulator: write file: %w", err)
 	}
 	return sum, nil
 }
 
-// bytes reads a stored file.
-func (s *store) bytes(sum string) ([]byte, error) {
+// readFile reads a stored file.
+func (s *store) readFile(sum string) ([]byte, error) {
 	if !sumPattern.MatchString(sum) {
 		return nil, fmt.Errorf("%q is not the name of a stored file", sum)
 	}
@@ -131,8 +131,8 @@ func (s *store) bytes(sum string) ([]byte, error) {
 	return data, nil
 }
 
-// replace writes a temporary file next to the target and renames it.
-func replace(path string, data []byte) (err error) {
+// replaceFile writes a temporary file next to the target and renames it.
+func replaceFile(path string, data []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
 	if err != nil {
 		return err
@@ -154,9 +154,9 @@ func replace(path string, data []byte) (err error) {
 	return os.Rename(f.Name(), path)
 }
 
-// snapshot returns the current state of the world. People wait in the meantime; the bot does not, so undelivered
+// takeSnapshot returns the current state of the world. People wait in the meantime; the bot does not, so undelivered
 // updates are read first: an update may be stored that the bot has already answered, never the other way round.
-func (w *world) snapshot(pending []json.RawMessage, disk *store) (*memory, error) {
+func (w *world) takeSnapshot(pending []json.RawMessage, disk *store) (*memory, error) {
 	m := &memory{
 		Version: memoryVersion, NextUpdate: w.nextUpdate, Topics: w.fake.Topics(Team),
 		Chats: map[int64][]telegramtest.Kept{}, Presses: append([]press{}, w.presses...),
@@ -170,7 +170,7 @@ func (w *world) snapshot(pending []json.RawMessage, disk *store) (*memory, error
 	for _, p := range People() {
 		m.Chats[p.ID] = w.fake.Keep(p.ID)
 	}
-	for _, g := range groups() {
+	for _, g := range groupIDs() {
 		m.Chats[g] = w.fake.Keep(g)
 	}
 	// After the messages: a file is known before the message that has it.
@@ -188,7 +188,7 @@ func (w *world) keepFiles(disk *store) ([]file, error) {
 			if !ok {
 				continue
 			}
-			sum, err := disk.keep(data)
+			sum, err := disk.storeFile(data)
 			if err != nil {
 				return nil, err
 			}

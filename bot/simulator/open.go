@@ -5,9 +5,9 @@ import (
 	"runtime"
 )
 
-// open shows the page in the browser. The browser outlives the simulator, so it belongs to no context. A failure is
+// openBrowser shows the page in the browser. The browser outlives the simulator, so it belongs to no context. A failure is
 // only logged, because the address is printed anyway.
-func (s *Simulator) open() {
+func (s *Simulator) openBrowser() {
 	args := []string{"xdg-open"}
 	switch runtime.GOOS {
 	case "darwin":

@@ -36,10 +36,10 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(w, r)
 }
 
-// pending reads the updates that the bot has not confirmed. It polls for them itself, which is only safe while the bot
+// pendingUpdates reads the updates that the bot has not confirmed. It polls for them itself, which is only safe while the bot
 // does not; ok is false if the bot does and there are some. It returns at most 100 unless last is set; then it empties
 // the queue, which only the end of the simulator may do. The lock of the world must be held.
-func (w *world) pending(ctx context.Context, g *gate, last bool) (batch []json.RawMessage, ok bool, err error) {
+func (w *world) pendingUpdates(ctx context.Context, g *gate, last bool) (batch []json.RawMessage, ok bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	before := w.fake.PendingUpdates()
@@ -49,7 +49,7 @@ func (w *world) pending(ctx context.Context, g *gate, last bool) (batch []json.R
 	if g.polls > 0 {
 		return nil, false, nil
 	}
-	batch, err = w.fetch(ctx, 0)
+	batch, err = w.fetchUpdates(ctx, 0)
 	if err != nil {
 		return nil, false, err
 	}
@@ -58,15 +58,15 @@ func (w *world) pending(ctx context.Context, g *gate, last bool) (batch []json.R
 		return batch, true, nil
 	}
 	for next := batch; len(next) > 0; batch = append(batch, next...) {
-		if next, err = w.fetch(ctx, updateID(next[len(next)-1])+1); err != nil {
+		if next, err = w.fetchUpdates(ctx, updateID(next[len(next)-1])+1); err != nil {
 			return nil, false, err
 		}
 	}
 	return batch, true, nil
 }
 
-func (w *world) fetch(ctx context.Context, offset int64) ([]json.RawMessage, error) {
-	raw, err := w.call(ctx, "getUpdates", map[string]any{"offset": offset, "timeout": 0, "limit": 100})
+func (w *world) fetchUpdates(ctx context.Context, offset int64) ([]json.RawMessage, error) {
+	raw, err := w.callMethod(ctx, "getUpdates", map[string]any{"offset": offset, "timeout": 0, "limit": 100})
 	if err != nil {
 		return nil, err
 	}

@@ -55,11 +55,11 @@ func Admins() []int64 { return []int64{Ann} }
 // AllowedChats returns the ids of the groups to admit (telegram.allowed_chats).
 func AllowedChats() []int64 { return []int64{Team} }
 
-// groups returns the ids of all groups.
-func groups() []int64 { return []int64{Team, Garden} }
+// groupIDs returns the ids of all groups.
+func groupIDs() []int64 { return []int64{Team, Garden} }
 
-// members returns the people of a group.
-func members(group int64) []int64 {
+// membersOf returns the people of a group.
+func membersOf(group int64) []int64 {
 	var out []int64
 	for _, p := range People() {
 		if slices.Contains(p.Groups, group) {
@@ -69,17 +69,17 @@ func members(group int64) []int64 {
 	return out
 }
 
-// populate creates the people and chats.
-func populate(fake *telegramtest.Server) {
+// populateChats creates the people and chats.
+func populateChats(fake *telegramtest.Server) {
 	for _, p := range People() {
 		fake.AddUser(telegramtest.User{ID: p.ID, FirstName: p.Name, Username: p.Username, Language: p.Language})
 		fake.AddPrivate(p.ID)
 	}
 	fake.AddGroup(telegramtest.Group{
-		ID: Team, Title: "Team", Forum: true, Members: members(Team),
+		ID: Team, Title: "Team", Forum: true, Members: membersOf(Team),
 		// As an admin the bot can show a message to one person alone.
 		Admins: []int64{Ann, fake.BotID()},
 		Topics: []telegramtest.Topic{{ID: DeploysTopic, Name: "Deploys"}},
 	})
-	fake.AddGroup(telegramtest.Group{ID: Garden, Title: "Garden", Members: members(Garden), Admins: []int64{Dora}})
+	fake.AddGroup(telegramtest.Group{ID: Garden, Title: "Garden", Members: membersOf(Garden), Admins: []int64{Dora}})
 }

@@ -8,16 +8,16 @@ import (
 	"net/http"
 )
 
-// call calls a method of the Bot API without a network.
-func (w *world) call(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
+// callMethod calls a method of the Bot API without a network.
+func (w *world) callMethod(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
 	raw, err := json.Marshal(params)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", method, err)
 	}
-	return w.post(ctx, method, "application/json", raw)
+	return w.postMethod(ctx, method, "application/json", raw)
 }
 
-func (w *world) post(ctx context.Context, method, kind string, body []byte) (json.RawMessage, error) {
+func (w *world) postMethod(ctx context.Context, method, kind string, body []byte) (json.RawMessage, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "/bot"+w.fake.Token()+"/"+method, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", method, err)

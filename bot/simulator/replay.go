@@ -21,33 +21,33 @@ type replay struct {
 	disk *store
 }
 
-func (r *replay) run(ctx context.Context) error {
+func (r *replay) runReplay(ctx context.Context) error {
 	r.w.silent.Store(true)
 	defer func() {
 		r.w.past.Store(nil)
 		r.w.silent.Store(false)
 	}()
 	// The bot has received all this once: nothing of it becomes an update again.
-	if err := r.call(ctx, "getUpdates", map[string]any{"allowed_updates": []string{"poll"}, "timeout": 0}); err != nil {
+	if err := r.callMethod(ctx, "getUpdates", map[string]any{"allowed_updates": []string{"poll"}, "timeout": 0}); err != nil {
 		return err
 	}
-	if err := r.chats(); err != nil {
+	if err := r.restoreChats(); err != nil {
 		return err
 	}
-	if err := r.pushes(ctx); err != nil {
+	if err := r.pressAgain(ctx); err != nil {
 		return err
 	}
 	r.w.past.Store(nil)
-	if err := r.call(ctx, "getUpdates", map[string]any{"allowed_updates": []string{}, "timeout": 0}); err != nil {
+	if err := r.callMethod(ctx, "getUpdates", map[string]any{"allowed_updates": []string{}, "timeout": 0}); err != nil {
 		return err
 	}
-	return r.rest()
+	return r.restoreRest()
 }
 
-// chats puts files, topics and messages back.
-func (r *replay) chats() error {
+// restoreChats puts files, topics and messages back.
+func (r *replay) restoreChats() error {
 	for _, f := range r.m.Files {
-		data, err := r.disk.bytes(f.Sum)
+		data, err := r.disk.readFile(f.Sum)
 		if err != nil {
 			return fmt.Errorf("file %q: %w", f.ID, err)
 		}
@@ -67,13 +67,13 @@ func (r *replay) chats() error {
 	return nil
 }
 
-// pushes presses the buttons again, in order: the ids of presses are counted, and one that the bot has yet to answer
+// pressAgain presses the buttons again, in order: the ids of presses are counted, and one that the bot has yet to answer
 // needs its id.
-func (r *replay) pushes(ctx context.Context) error {
+func (r *replay) pressAgain(ctx context.Context) error {
 	for _, p := range r.m.Presses {
 		r.w.past.Store(&p.At)
 		again := p
-		if err := r.w.press(&again); err != nil {
+		if err := r.w.sendPress(&again); err != nil {
 			return fmt.Errorf("press of %q: %w", p.Data, err)
 		}
 		if again.ID != p.ID {
@@ -82,7 +82,7 @@ func (r *replay) pushes(ctx context.Context) error {
 		if !p.Answered {
 			continue
 		}
-		if err := r.call(ctx, "answerCallbackQuery", map[string]any{"callback_query_id": p.ID}); err != nil {
+		if err := r.callMethod(ctx, "answerCallbackQuery", map[string]any{"callback_query_id": p.ID}); err != nil {
 			return err
 		}
 	}
@@ -90,8 +90,8 @@ func (r *replay) pushes(ctx context.Context) error {
 	return nil
 }
 
-// rest restores what is not in the chats.
-func (r *replay) rest() error {
+// restoreRest restores what is not in the chats.
+func (r *replay) restoreRest() error {
 	w, m := r.w, r.m
 	now := w.now()
 	old := map[string]bool{}
@@ -130,7 +130,7 @@ func (r *replay) rest() error {
 	return nil
 }
 
-func (r *replay) call(ctx context.Context, method string, params map[string]any) error {
-	_, err := r.w.call(ctx, method, params)
+func (r *replay) callMethod(ctx context.Context, method string, params map[string]any) error {
+	_, err := r.w.callMethod(ctx, method, params)
 	return err
 }

@@ -49,12 +49,12 @@ type sent struct {
 	Duration int    `json:"duration"`
 }
 
-// say writes the messages and returns their ids, several for an album.
-func (w *world) say(in said) ([]int, error) {
+// writeMessages writes the messages and returns their ids, several for an album.
+func (w *world) writeMessages(in said) ([]int, error) {
 	if strings.TrimSpace(in.Text) == "" && len(in.Files) == 0 {
 		return nil, errors.New("there is nothing to send: write something or attach a file")
 	}
-	list, err := messages(in)
+	list, err := messagesOf(in)
 	if err != nil {
 		return nil, err
 	}
@@ -69,22 +69,22 @@ func (w *world) say(in said) ([]int, error) {
 	for _, m := range list {
 		out, err := w.fake.Post(in.Me, in.Chat, m)
 		if err != nil {
-			return nil, plain(err)
+			return nil, plainError(err)
 		}
-		w.pushed(out.UpdateID, true)
+		w.recordPush(out.UpdateID, true)
 		w.reads[readKey(in.Me, in.Chat, w.threadOf(in.Chat, out.MessageID))] = out.MessageID
 		ids = append(ids, out.MessageID)
 	}
 	return ids, nil
 }
 
-// messages returns what a client sends: one message, or one for each file of an album.
-func messages(in said) ([]telegramtest.Message, error) {
+// messagesOf returns what a client sends: one message, or one for each file of an album.
+func messagesOf(in said) ([]telegramtest.Message, error) {
 	first := telegramtest.Message{Text: in.Text, Thread: in.Thread, ReplyTo: in.ReplyTo, Quote: in.Quote}
 	if len(in.Files) == 0 {
 		return []telegramtest.Message{first}, nil
 	}
-	if err := together(in.Files); err != nil {
+	if err := checkAlbum(in.Files); err != nil {
 		return nil, err
 	}
 	if len(in.Files) > 1 {
@@ -96,7 +96,7 @@ func messages(in said) ([]telegramtest.Message, error) {
 		if i > 0 {
 			m.Text = ""
 		}
-		if err := in.Files[i].attach(&m); err != nil {
+		if err := in.Files[i].attachTo(&m); err != nil {
 			return nil, err
 		}
 		out = append(out, m)
@@ -104,8 +104,8 @@ func messages(in said) ([]telegramtest.Message, error) {
 	return out, nil
 }
 
-// together refuses files that do not go into one album.
-func together(files []sent) error {
+// checkAlbum refuses files that do not go into one album.
+func checkAlbum(files []sent) error {
 	if len(files) > maxAlbum {
 		return fmt.Errorf("%d files: an album has at most %d", len(files), maxAlbum)
 	}
@@ -129,8 +129,8 @@ func together(files []sent) error {
 	return nil
 }
 
-// attach puts a file into a message, in the way in which the person sends it.
-func (f *sent) attach(m *telegramtest.Message) error {
+// attachTo puts a file into a message, in the way in which the person sends it.
+func (f *sent) attachTo(m *telegramtest.Message) error {
 	switch {
 	case len(f.Data) == 0 || len(f.Data) > maxFile:
 		return fmt.Errorf("file %q has %d bytes: a bot gets files of 1 byte to 20 MB", f.Name, len(f.Data))
@@ -144,7 +144,7 @@ func (f *sent) attach(m *telegramtest.Message) error {
 	case "", kindDocument:
 		m.Document = file
 	case kindPhoto:
-		head, err := photo(f)
+		head, err := photoConfig(f)
 		if err != nil {
 			return err
 		}
@@ -162,9 +162,9 @@ func (f *sent) attach(m *telegramtest.Message) error {
 	return nil
 }
 
-// photo returns the size of a picture that clients send as a photo. They would change the format of others; here those
+// photoConfig returns the size of a picture that clients send as a photo. They would change the format of others; here those
 // are sent as files.
-func photo(f *sent) (image.Config, error) {
+func photoConfig(f *sent) (image.Config, error) {
 	kinds := []string{"image/jpeg", "image/png", "image/webp"}
 	head, _, err := image.DecodeConfig(bytes.NewReader(f.Data))
 	if err != nil || !slices.Contains(kinds, http.DetectContentType(f.Data)) {

@@ -55,10 +55,10 @@ func New(opt Options) (*Simulator, error) {
 		opt.Fake.Token = "7000000001:" + rand.Text()
 	}
 	s := &Simulator{opt: opt, log: opt.Log, hub: newHub(), disk: &store{dir: opt.Dir}}
-	if err := s.remember(context.Background()); err != nil { //nolint:forbidigo // only in-process calls
+	if err := s.createWorld(context.Background()); err != nil { //nolint:forbidigo // only in-process calls
 		return nil, err
 	}
-	if err := s.listen(); err != nil {
+	if err := s.openListeners(); err != nil {
 		s.world.fake.Close()
 		return nil, err
 	}
@@ -69,19 +69,19 @@ func New(opt Options) (*Simulator, error) {
 		orders: make(chan order),
 		status: BotStatus{State: botStarting, Since: opt.Fake.Now()},
 	}
-	s.gate = &gate{next: s.world.fake.Handler(), heard: s.bot.heard}
+	s.gate = &gate{next: s.world.fake.Handler(), heard: s.bot.noteCall}
 	return s, nil
 }
 
-// remember creates the world, in its stored state if there is one.
-func (s *Simulator) remember(ctx context.Context) error {
-	m, broken, err := s.disk.load()
+// createWorld creates the world, in its stored state if there is one.
+func (s *Simulator) createWorld(ctx context.Context) error {
+	m, broken, err := s.disk.loadWorld()
 	if err != nil {
 		return err
 	}
 	if m != nil {
 		s.world = newWorld(s.opt.Fake, s.hub, m.NextUpdate)
-		if err := (&replay{w: s.world, m: m, disk: s.disk}).run(ctx); err != nil {
+		if err := (&replay{w: s.world, m: m, disk: s.disk}).runReplay(ctx); err != nil {
 			s.world.fake.Close()
 			m, broken = nil, err.Error()
 		}
@@ -101,7 +101,7 @@ func (s *Simulator) remember(ctx context.Context) error {
 	return nil
 }
 
-func (s *Simulator) listen() (err error) {
+func (s *Simulator) openListeners() (err error) {
 	var l net.ListenConfig
 	ctx := context.Background() //nolint:forbidigo // binding a loopback port does not block
 	if s.page, err = l.Listen(ctx, "tcp", s.opt.Listen); err != nil {
@@ -131,8 +131,8 @@ func (s *Simulator) Run(ctx context.Context) error {
 	defer cancel(nil)
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
-	page := s.server(serving, s.pageHandler(serving))
-	api := s.server(serving, s.gate)
+	page := s.newServer(serving, s.pageHandler(serving))
+	api := s.newServer(serving, s.gate)
 	var wg, botWG sync.WaitGroup
 	serve := func(srv *http.Server, l net.Listener, what string) {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -141,24 +141,24 @@ func (s *Simulator) Run(ctx context.Context) error {
 	}
 	wg.Go(func() { serve(page, s.page, "the page") })
 	wg.Go(func() { serve(api, s.api, "the bot api") })
-	wg.Go(func() { s.pump(serving) })
+	wg.Go(func() { s.pumpChanges(serving) })
 	if _, err := fmt.Fprintf(s.opt.Stdout, "simulator: %s\n", s.URL()); err != nil {
 		cancel(fmt.Errorf("simulator: print the address: %w", err))
 	}
 	if s.opt.Open {
-		s.open()
+		s.openBrowser()
 	}
-	botWG.Go(func() { s.bot.run(ctx) })
+	botWG.Go(func() { s.bot.runBots(ctx) })
 	botWG.Go(func() { s.keepSaving(ctx) })
 	<-ctx.Done()
 	botWG.Wait()
 	end, stop := context.WithTimeout(context.WithoutCancel(ctx), shutdownAfter)
 	defer stop()
-	_, err := s.save(end, true)
+	_, err := s.saveWorld(end, true)
 	stopServing()
-	err = errors.Join(err, ended(end, page))
+	err = errors.Join(err, endServer(end, page))
 	s.world.fake.Close()
-	err = errors.Join(err, ended(end, api))
+	err = errors.Join(err, endServer(end, api))
 	wg.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded) {
 		err = errors.Join(cause, err)
@@ -166,29 +166,29 @@ func (s *Simulator) Run(ctx context.Context) error {
 	return err
 }
 
-func (s *Simulator) server(ctx context.Context, h http.Handler) *http.Server {
+func (s *Simulator) newServer(ctx context.Context, h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTimeout, BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 }
 
-// ended lets the requests in progress finish, and closes their connections if they do not.
-func ended(ctx context.Context, srv *http.Server) error {
+// endServer lets the requests in progress finish, and closes their connections if they do not.
+func endServer(ctx context.Context, srv *http.Server) error {
 	if err := srv.Shutdown(ctx); err != nil {
 		return errors.Join(fmt.Errorf("simulator: end a server: %w", err), srv.Close())
 	}
 	return nil
 }
 
-// pump forwards changes of the fake to the page.
-func (s *Simulator) pump(ctx context.Context) {
+// pumpChanges forwards changes of the fake to the page.
+func (s *Simulator) pumpChanges(ctx context.Context) {
 	version := s.world.fake.Version()
 	for {
 		var err error
 		if version, err = s.world.fake.WaitChange(ctx, version); err != nil {
 			return
 		}
-		s.hub.bump()
+		s.hub.bumpVersion()
 	}
 }
 
@@ -198,17 +198,17 @@ func (s *Simulator) keepSaving(ctx context.Context) {
 		return
 	}
 	for {
-		_, changed := s.hub.now()
+		_, changed := s.hub.currentVersion()
 		select {
 		case <-ctx.Done():
 			return
 		case <-changed:
 		}
 		for wait := saveAfter; wait > 0; {
-			if !sleep(ctx, wait) {
+			if !sleepFor(ctx, wait) {
 				return
 			}
-			ok, err := s.save(ctx, false)
+			ok, err := s.saveWorld(ctx, false)
 			switch {
 			case err != nil && ctx.Err() == nil:
 				s.log.Error().Err(err).Msg("cannot store the chats")
@@ -222,26 +222,26 @@ func (s *Simulator) keepSaving(ctx context.Context) {
 	}
 }
 
-// save stores the world. It returns false if it has to be called again because the bot is fetching updates.
-func (s *Simulator) save(ctx context.Context, last bool) (bool, error) {
+// saveWorld stores the world. It returns false if it has to be called again because the bot is fetching updates.
+func (s *Simulator) saveWorld(ctx context.Context, last bool) (bool, error) {
 	if s.opt.Dir == "" {
 		return true, nil
 	}
 	s.world.mu.Lock()
 	defer s.world.mu.Unlock()
-	pending, ok, err := s.world.pending(ctx, s.gate, last)
+	pending, ok, err := s.world.pendingUpdates(ctx, s.gate, last)
 	if err != nil || !ok {
 		return false, err
 	}
-	m, err := s.world.snapshot(pending, s.disk)
+	m, err := s.world.takeSnapshot(pending, s.disk)
 	if err != nil {
 		return false, err
 	}
-	return true, s.disk.save(m)
+	return true, s.disk.saveWorld(m)
 }
 
-// sleep waits; false if ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
+// sleepFor waits; false if ctx ended first.
+func sleepFor(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -65,9 +65,9 @@ type supervisor struct {
 	status BotStatus
 }
 
-// give passes an order to the loop, and waits until the loop has taken it, so that the response to a click is
+// giveOrder passes an order to the loop, and waits until the loop has taken it, so that the response to a click is
 // meaningful.
-func (b *supervisor) give(ctx context.Context, o order) error {
+func (b *supervisor) giveOrder(ctx context.Context, o order) error {
 	select {
 	case b.orders <- o:
 		return nil
@@ -76,21 +76,21 @@ func (b *supervisor) give(ctx context.Context, o order) error {
 	}
 }
 
-func (b *supervisor) read() BotStatus {
+func (b *supervisor) readStatus() BotStatus {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.status
 }
 
-func (b *supervisor) change(set func(*BotStatus)) {
+func (b *supervisor) changeStatus(set func(*BotStatus)) {
 	b.mu.Lock()
 	set(&b.status)
 	b.mu.Unlock()
-	b.hub.bump()
+	b.hub.bumpVersion()
 }
 
-// heard records that the process called the Bot API.
-func (b *supervisor) heard() {
+// noteCall records that the process called the Bot API.
+func (b *supervisor) noteCall() {
 	b.mu.Lock()
 	first := b.status.State == botStarting
 	if first {
@@ -98,27 +98,27 @@ func (b *supervisor) heard() {
 	}
 	b.mu.Unlock()
 	if first {
-		b.hub.bump()
+		b.hub.bumpVersion()
 	}
 }
 
-// run restarts the bot until ctx ends; no process is left when it returns.
-func (b *supervisor) run(ctx context.Context) {
+// runBots restarts the bot until ctx ends; no process is left when it returns.
+func (b *supervisor) runBots(ctx context.Context) {
 	// The kernel kills the child when the thread that created it ends (Pdeathsig): this goroutine keeps its thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	deaths := 0
 	for ctx.Err() == nil {
 		began := b.now()
-		switch b.once(ctx) {
+		switch b.runOnce(ctx) {
 		case botStopped:
-			b.rest(ctx, time.Time{})
+			b.restUntil(ctx, time.Time{})
 			deaths = 0
 		case botDead:
 			if b.killed || b.now().Sub(began) >= steadyFor {
 				deaths = 0 // after kills on purpose, the pause does not grow
 			}
-			b.rest(ctx, b.now().Add(backOff(b.pause, deaths)))
+			b.restUntil(ctx, b.now().Add(backOff(b.pause, deaths)))
 			deaths++
 		default:
 			deaths = 0
@@ -130,50 +130,50 @@ func backOff(pause time.Duration, deaths int) time.Duration {
 	return min(pause<<min(deaths, 10), max(maxPause, pause))
 }
 
-// once runs one process to its end and returns what is next: dead, stopped, or starting.
-func (b *supervisor) once(ctx context.Context) string {
+// runOnce runs one process to its end and returns what is next: dead, stopped, or starting.
+func (b *supervisor) runOnce(ctx context.Context) string {
 	b.killed = false
 	cmd := b.command()
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = b.out, b.out, pipeGrace
 	ownGroup(cmd)
 	if err := cmd.Start(); err != nil {
 		b.log.Error().Err(err).Msg("bot process did not start")
-		b.change(func(s *BotStatus) {
+		b.changeStatus(func(s *BotStatus) {
 			s.State, s.PID, s.Since, s.Exit, s.Last = botDead, 0, b.now(), "did not start: "+err.Error(), ""
 		})
 		return botDead
 	}
-	b.change(func(s *BotStatus) {
+	b.changeStatus(func(s *BotStatus) {
 		*s = BotStatus{State: botStarting, PID: cmd.Process.Pid, Since: b.now(), Starts: s.Starts + 1}
 	})
 	b.log.Info().Int("pid", cmd.Process.Pid).Msg("bot process started")
 	done := make(chan error, 1)
 	var wg sync.WaitGroup
 	wg.Go(func() { done <- cmd.Wait() })
-	next := b.attend(ctx, cmd, done)
+	next := b.attendProcess(ctx, cmd, done)
 	wg.Wait()
 	// What the bot has started and left behind is killed too.
 	killGroup(cmd)
-	b.out.finish()
+	b.out.finishLine()
 	exit := "ended"
 	if cmd.ProcessState != nil {
 		exit = cmd.ProcessState.String()
 	}
 	b.log.Info().Int("pid", cmd.Process.Pid).Str("exit", exit).Msg("bot process ended")
-	b.change(func(s *BotStatus) {
+	b.changeStatus(func(s *BotStatus) {
 		s.State, s.PID, s.Since, s.Exit, s.Last = next, 0, b.now(), exit, b.out.last()
 	})
 	return next
 }
 
-// attend waits for the end of the process and obeys orders in the meantime.
-func (b *supervisor) attend(ctx context.Context, cmd *exec.Cmd, done <-chan error) string {
+// attendProcess waits for the end of the process and obeys orders in the meantime.
+func (b *supervisor) attendProcess(ctx context.Context, cmd *exec.Cmd, done <-chan error) string {
 	for {
 		select {
 		case <-done: //nolint:errcheck // how it ended is told by its status
 			return botDead
 		case <-ctx.Done():
-			b.end(cmd, done, botStopping)
+			b.endProcess(cmd, done, botStopping)
 			return botStopped
 		case o := <-b.orders:
 			switch o {
@@ -183,19 +183,19 @@ func (b *supervisor) attend(ctx context.Context, cmd *exec.Cmd, done <-chan erro
 				<-done //nolint:errcheck // how it ended is told by its status
 				return botDead
 			case orderRestart:
-				b.end(cmd, done, botRestarting)
+				b.endProcess(cmd, done, botRestarting)
 				return botStarting
 			case orderStop:
-				b.end(cmd, done, botStopping)
+				b.endProcess(cmd, done, botStopping)
 				return botStopped
 			}
 		}
 	}
 }
 
-// end asks the process to exit, and kills it if it takes too long or on an order.
-func (b *supervisor) end(cmd *exec.Cmd, done <-chan error, state string) {
-	b.change(func(s *BotStatus) { s.State = state })
+// endProcess asks the process to exit, and kills it if it takes too long or on an order.
+func (b *supervisor) endProcess(cmd *exec.Cmd, done <-chan error, state string) {
+	b.changeStatus(func(s *BotStatus) { s.State = state })
 	terminate(cmd)
 	timer := time.NewTimer(b.grace)
 	defer timer.Stop()
@@ -214,9 +214,9 @@ func (b *supervisor) end(cmd *exec.Cmd, done <-chan error, state string) {
 	}
 }
 
-// rest waits until the time to restart (zero: forever) or an order to do so.
-func (b *supervisor) rest(ctx context.Context, until time.Time) {
-	b.change(func(s *BotStatus) { s.Next = until })
+// restUntil waits until the time to restart (zero: forever) or an order to do so.
+func (b *supervisor) restUntil(ctx context.Context, until time.Time) {
+	b.changeStatus(func(s *BotStatus) { s.Next = until })
 	var due <-chan time.Time
 	if !until.IsZero() {
 		timer := time.NewTimer(until.Sub(b.now()))
@@ -235,7 +235,7 @@ func (b *supervisor) rest(ctx context.Context, until time.Time) {
 				return
 			case orderStop:
 				due = nil
-				b.change(func(s *BotStatus) { s.State, s.Next = botStopped, time.Time{} })
+				b.changeStatus(func(s *BotStatus) { s.State, s.Next = botStopped, time.Time{} })
 			}
 		}
 	}

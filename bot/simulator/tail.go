@@ -54,8 +54,8 @@ func (t *tail) end() {
 	t.lines = append(t.lines, line)
 }
 
-// finish ends a line that was cut off by the end of the process.
-func (t *tail) finish() {
+// finishLine ends a line that was cut off by the end of the process.
+func (t *tail) finishLine() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.end()

@@ -103,9 +103,9 @@ func (w *world) view(me, chat int64, topic, limit int) (*View, error) {
 	case limit > maxMessages:
 		limit = maxMessages
 	}
-	topic = thread(topic)
-	version, _ := w.hub.now()
-	out := &View{Version: version, Now: w.now(), Me: me, Chat: chat, Thread: topic, People: People(), Faults: w.armed()}
+	topic = threadOf(topic)
+	version, _ := w.hub.currentVersion()
+	out := &View{Version: version, Now: w.now(), Me: me, Chat: chat, Thread: topic, People: People(), Faults: w.armedFaults()}
 	out.Pending = w.fake.PendingUpdates()
 	all := w.books()
 	for i := range out.People {
@@ -124,7 +124,7 @@ func (w *world) view(me, chat int64, topic, limit int) (*View, error) {
 // books reads all chats once.
 func (w *world) books() map[int64][]telegramtest.Shown {
 	out := map[int64][]telegramtest.Shown{}
-	for _, g := range groups() {
+	for _, g := range groupIDs() {
 		out[g] = w.fake.Chat(g)
 	}
 	for _, p := range People() {
@@ -139,7 +139,7 @@ func (w *world) rows(me int64, all map[int64][]telegramtest.Shown) []ChatRow {
 	if inChat(me, Team) {
 		for _, t := range w.fake.Topics(Team) {
 			rows = append(rows, w.row(me, ChatRow{
-				Chat: Team, Thread: thread(t.ID), Title: t.Name, Group: "Team", Subtitle: "Ann, Ben, Cy, Zeph",
+				Chat: Team, Thread: threadOf(t.ID), Title: t.Name, Group: "Team", Subtitle: "Ann, Ben, Cy, Zeph",
 			}, all[Team]))
 		}
 	}
@@ -155,7 +155,7 @@ func (w *world) row(me int64, row ChatRow, messages []telegramtest.Shown) ChatRo
 	w.mu.Unlock()
 	for i := range messages {
 		m := &messages[i]
-		if m.Deleted || thread(m.Thread) != row.Thread || m.Service != "" {
+		if m.Deleted || threadOf(m.Thread) != row.Thread || m.Service != "" {
 			continue
 		}
 		row.LastName, row.LastText, row.LastAt = m.Name, head(m), m.Date
@@ -164,7 +164,7 @@ func (w *world) row(me int64, row ChatRow, messages []telegramtest.Shown) ChatRo
 		}
 	}
 	for _, a := range w.fake.Typing(row.Chat) {
-		row.Typing = row.Typing || thread(a.Thread) == row.Thread
+		row.Typing = row.Typing || threadOf(a.Thread) == row.Thread
 	}
 	if _, ok := w.fake.Draft(row.Chat); ok && row.Chat == me {
 		row.Typing = true
@@ -218,7 +218,7 @@ func (w *world) messages(out *View, messages []telegramtest.Shown, seen int) {
 	for i := range messages {
 		m := &messages[i]
 		byID[m.MessageID] = m
-		if m.Deleted || thread(m.Thread) != out.Thread {
+		if m.Deleted || threadOf(m.Thread) != out.Thread {
 			continue
 		}
 		vm := ViewMessage{Shown: *m, Topic: names[m.MessageID]}
@@ -245,7 +245,7 @@ func (w *world) messages(out *View, messages []telegramtest.Shown, seen int) {
 // aside adds what the person alone sees, where it was said.
 func (w *world) aside(out *View) {
 	for _, m := range w.fake.Ephemeral(out.Chat, out.Me) {
-		if thread(m.Thread) != out.Thread {
+		if threadOf(m.Thread) != out.Thread {
 			continue
 		}
 		at := slices.IndexFunc(out.Messages, func(o ViewMessage) bool {
@@ -271,11 +271,11 @@ func (w *world) fill(out *View, messages []telegramtest.Shown, limit int) {
 	if cut := len(out.Messages) - limit; cut > 0 {
 		out.Messages, out.More = out.Messages[cut:], true
 	}
-	if d, ok := w.fake.Draft(out.Chat); ok && thread(d.Thread) == out.Thread {
+	if d, ok := w.fake.Draft(out.Chat); ok && threadOf(d.Thread) == out.Thread {
 		out.Draft, out.Until = &ViewDraft{Draft: d}, d.Until
 	}
 	for _, a := range w.fake.Typing(out.Chat) {
-		if thread(a.Thread) == out.Thread && out.Draft == nil {
+		if threadOf(a.Thread) == out.Thread && out.Draft == nil {
 			out.Typing, out.Until = a.Action, a.Until
 		}
 	}

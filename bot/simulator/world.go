@@ -67,7 +67,7 @@ func newWorld(opt telegramtest.Options, h *hub, first int64) *world {
 	w := &world{hub: h, now: opt.Now, reads: map[string]int{}, sums: map[string]string{}}
 	log := opt.Log
 	opt.Log = func(c telegramtest.Call) {
-		w.note(c)
+		w.noteCall(c)
 		if log != nil && !w.silent.Load() {
 			log(c)
 		}
@@ -80,13 +80,13 @@ func newWorld(opt telegramtest.Options, h *hub, first int64) *world {
 	}
 	opt.FirstID, w.nextUpdate = first, first
 	w.fake = telegramtest.New(opt)
-	populate(w.fake)
+	populateChats(w.fake)
 	return w
 }
 
-// note keeps a call for the inspector. Polls are omitted unless something is wrong with them: there is one every few
+// noteCall keeps a call for the inspector. Polls are omitted unless something is wrong with them: there is one every few
 // seconds.
-func (w *world) note(c telegramtest.Call) {
+func (w *world) noteCall(c telegramtest.Call) {
 	if w.silent.Load() || c.Method == "getUpdates" && c.Fault == "" && c.Error == "" {
 		return
 	}
@@ -106,10 +106,10 @@ func (w *world) keptCalls() []telegramtest.Call {
 	return slices.Clone(w.calls[max(0, len(w.calls)-keepCalls):])
 }
 
-// pushed records an update that an action made, and delivers it twice if that was requested. The lock must be held. An
+// recordPush records an update that an action made, and delivers it twice if that was requested. The lock must be held. An
 // id of 0 with certain false means that the id is unknown; it is then the next one, if the bot requested that kind of
 // update.
-func (w *world) pushed(id int64, certain bool) {
+func (w *world) recordPush(id int64, certain bool) {
 	if id == 0 {
 		if certain {
 			return
@@ -126,25 +126,25 @@ func (w *world) pushed(id int64, certain bool) {
 	}
 }
 
-// plain takes the name of the fake off its errors; the page shows them to people.
-func plain(err error) error {
+// plainError takes the name of the fake off its errors; the page shows them to people.
+func plainError(err error) error {
 	return errors.New(strings.TrimPrefix(err.Error(), "telegramtest: "))
 }
 
 func (w *world) threadOf(chat int64, message int) int {
 	m, _ := w.fake.Message(chat, message)
-	return thread(m.Thread)
+	return threadOf(m.Thread)
 }
 
-// thread returns the number of a topic on the page: General, which messages omit, is 0.
-func thread(id int) int {
+// threadOf returns the number of a topic on the page: General, which messages omit, is 0.
+func threadOf(id int) int {
 	if id == generalTopic {
 		return 0
 	}
 	return id
 }
 
-func (w *world) edit(me, chat int64, message int, text string) error {
+func (w *world) editMessage(me, chat int64, message int, text string) error {
 	if strings.TrimSpace(text) == "" {
 		return errors.New("an edited message needs some text")
 	}
@@ -152,14 +152,14 @@ func (w *world) edit(me, chat int64, message int, text string) error {
 	defer w.mu.Unlock()
 	id, err := w.fake.EditText(me, chat, message, text)
 	if err != nil {
-		return plain(err)
+		return plainError(err)
 	}
-	w.pushed(id, true)
+	w.recordPush(id, true)
 	return nil
 }
 
-// remove deletes a person's own message, or anybody's in a private chat.
-func (w *world) remove(me, chat int64, message int) error {
+// removeMessage deletes a person's own message, or anybody's in a private chat.
+func (w *world) removeMessage(me, chat int64, message int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m, ok := w.fake.Message(chat, message)
@@ -167,16 +167,16 @@ func (w *world) remove(me, chat int64, message int) error {
 		return fmt.Errorf("message %d of chat %d is not yours to delete", message, chat)
 	}
 	if err := w.fake.DeleteMessage(chat, message); err != nil {
-		return plain(err)
+		return plainError(err)
 	}
 	return nil
 }
 
-// push presses a button.
-func (w *world) push(in pressed) (string, error) {
+// pushButton presses a button.
+func (w *world) pushButton(in pressed) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	keyboard := w.keyboard(in)
+	keyboard := w.keyboardOf(in)
 	if in.Row < 0 || in.Row >= len(keyboard) || in.Column < 0 || in.Column >= len(keyboard[in.Row]) {
 		return "", errors.New("this button is gone")
 	}
@@ -190,16 +190,16 @@ func (w *world) push(in pressed) (string, error) {
 		return "", fmt.Errorf("the button %q sends nothing to the bot", in.Label)
 	}
 	p := press{User: in.Me, Chat: in.Chat, Message: in.Message, Alone: in.Alone, Data: b.CallbackData, At: w.now()}
-	if err := w.press(&p); err != nil {
-		return "", plain(err)
+	if err := w.sendPress(&p); err != nil {
+		return "", plainError(err)
 	}
 	w.presses = append(w.presses, p)
-	w.pushed(0, false)
+	w.recordPush(0, false)
 	return p.ID, nil
 }
 
-// keyboard returns the buttons of a message, as the person sees it.
-func (w *world) keyboard(in pressed) [][]telegramtest.Button {
+// keyboardOf returns the buttons of a message, as the person sees it.
+func (w *world) keyboardOf(in pressed) [][]telegramtest.Button {
 	if in.Alone == 0 {
 		m, ok := w.fake.Message(in.Chat, in.Message)
 		if !ok || m.Deleted {
@@ -215,8 +215,8 @@ func (w *world) keyboard(in pressed) [][]telegramtest.Button {
 	return nil
 }
 
-// press sends a press to the bot and sets its id.
-func (w *world) press(p *press) (err error) {
+// sendPress sends a press to the bot and sets its id.
+func (w *world) sendPress(p *press) (err error) {
 	if p.Alone != 0 {
 		p.ID, err = w.fake.PressAlone(p.User, p.Chat, p.Alone, p.Data)
 		return err
@@ -225,14 +225,14 @@ func (w *world) press(p *press) (err error) {
 	return err
 }
 
-func (w *world) stop(me, chat int64, draft int) error {
+func (w *world) stopDraft(me, chat int64, draft int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	id, err := w.fake.Stop(me, chat, draft)
 	if err != nil {
-		return plain(err)
+		return plainError(err)
 	}
-	w.pushed(id, true)
+	w.recordPush(id, true)
 	return nil
 }
 
@@ -246,35 +246,35 @@ func (w *world) startTopic(me, chat int64, name string) (int, error) {
 	defer w.mu.Unlock()
 	id, err := w.fake.StartTopic(me, chat, name)
 	if err != nil {
-		return 0, plain(err)
+		return 0, plainError(err)
 	}
-	w.pushed(0, false)
+	w.recordPush(0, false)
 	return id, nil
 }
 
-func (w *world) read(me, chat int64, topic, message int) {
+func (w *world) markRead(me, chat int64, topic, message int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	key := readKey(me, chat, thread(topic))
+	key := readKey(me, chat, threadOf(topic))
 	if message <= w.reads[key] {
 		return
 	}
 	w.reads[key] = message
-	w.hub.bump()
+	w.hub.bumpVersion()
 }
 
 func readKey(me, chat int64, topic int) string {
 	return strconv.FormatInt(me, 10) + "/" + strconv.FormatInt(chat, 10) + "/" + strconv.Itoa(topic)
 }
 
-func known(me int64) bool {
+func isKnown(me int64) bool {
 	return slices.ContainsFunc(People(), func(p Person) bool { return p.ID == me })
 }
 
-// attached returns the attachment with this file in a chat that the person is in; nil if there is none.
-func (w *world) attached(me int64, file string) *telegramtest.Attachment {
-	for _, chat := range append(groups(), me) {
-		if !known(me) || !inChat(me, chat) {
+// attachedFile returns the attachment with this file in a chat that the person is in; nil if there is none.
+func (w *world) attachedFile(me int64, file string) *telegramtest.Attachment {
+	for _, chat := range append(groupIDs(), me) {
+		if !isKnown(me) || !inChat(me, chat) {
 			continue
 		}
 		for _, m := range append(w.fake.Chat(chat), w.fake.Ephemeral(chat, me)...) {
@@ -288,11 +288,11 @@ func (w *world) attached(me int64, file string) *telegramtest.Attachment {
 
 // inChat reports whether the person sees the chat.
 func inChat(me, chat int64) bool {
-	return known(me) && chat == me || slices.Contains(groups(), chat) && slices.Contains(members(chat), me)
+	return isKnown(me) && chat == me || slices.Contains(groupIDs(), chat) && slices.Contains(membersOf(chat), me)
 }
 
-// arm makes the next count calls or updates fail.
-func (w *world) arm(kind string, count int) error {
+// armFault makes the next count calls or updates fail.
+func (w *world) armFault(kind string, count int) error {
 	if count < 1 || count > maxFaults {
 		return fmt.Errorf("%d faults: want 1 to %d", count, maxFaults)
 	}
@@ -308,7 +308,7 @@ func (w *world) arm(kind string, count int) error {
 		w.mu.Lock()
 		w.duplicates = min(w.duplicates+count, maxFaults)
 		w.mu.Unlock()
-		w.hub.bump()
+		w.hub.bumpVersion()
 		return nil
 	default:
 		return fmt.Errorf("unknown fault %q: want 429, cut, duplicate or slow", kind)
@@ -317,16 +317,16 @@ func (w *world) arm(kind string, count int) error {
 	return nil
 }
 
-func (w *world) disarm() {
+func (w *world) disarmFaults() {
 	w.mu.Lock()
 	w.duplicates = 0
 	w.mu.Unlock()
 	w.fake.ClearFaults()
-	w.hub.bump()
+	w.hub.bumpVersion()
 }
 
-// armed counts the faults that still wait for their call, by kind.
-func (w *world) armed() map[string]int {
+// armedFaults counts the faults that still wait for their call, by kind.
+func (w *world) armedFaults() map[string]int {
 	out := map[string]int{fault429: 0, faultCut: 0, faultSlow: 0}
 	for _, f := range w.fake.Faults() {
 		out[f.Kind] += f.Count

@@ -22,17 +22,17 @@ type groupItem struct {
 	Entities []models.MessageEntity `json:"caption_entities,omitempty"`
 }
 
-// album sends several files as one message with one caption (Bot API sendMediaGroup). It returns the id of the first of
+// sendAlbum sends several files as one message with one caption (Bot API sendMediaGroup). It returns the id of the first of
 // the messages that the server makes of them. The library is not used, because it names each file by the part of the
 // request that contains it, so that two files could not have the same name.
-func (c *Client) album(ctx context.Context, row *bot.Row) (string, error) {
+func (c *Client) sendAlbum(ctx context.Context, row *bot.Row) (string, error) {
 	if _, err := chatID(row.Place); err != nil {
 		return "", err
 	}
-	caption, marks := caption(row)
+	caption, marks := captionOf(row)
 	kind := c.albumKind(ctx, row)
-	return c.deliver(ctx, func(ctx context.Context) (*models.Message, error) {
-		ctx, files := c.uploading(ctx, row)
+	return c.deliverMessage(ctx, func(ctx context.Context) (*models.Message, error) {
+		ctx, files := c.uploadContext(ctx, row)
 		items := make([]groupItem, len(files.files))
 		for i := range items {
 			items[i] = groupItem{Type: kind, Media: "attach://" + partName(i)}
@@ -45,7 +45,7 @@ func (c *Client) album(ctx context.Context, row *bot.Row) (string, error) {
 		var sent []struct {
 			ID int `json:"message_id"`
 		}
-		if err := c.request(ctx, "sendMediaGroup", contentType, body, &sent); err != nil {
+		if err := c.requestMethod(ctx, "sendMediaGroup", contentType, body, &sent); err != nil {
 			return nil, err
 		}
 		if len(sent) == 0 {
@@ -60,9 +60,9 @@ func (c *Client) album(ctx context.Context, row *bot.Row) (string, error) {
 func (c *Client) albumKind(ctx context.Context, row *bot.Row) string {
 	names := map[medium]string{asPhoto: "photo", asAudio: "audio", asDocument: "document"}
 	files := row.Content.Files()
-	first := c.medium(ctx, row.Session, files[0])
+	first := c.newMedium(ctx, row.Session, files[0])
 	for _, f := range files[1:] {
-		if c.medium(ctx, row.Session, f) != first {
+		if c.newMedium(ctx, row.Session, f) != first {
 			return names[asDocument]
 		}
 	}
@@ -113,11 +113,11 @@ func albumForm(row *bot.Row, items []groupItem, files []marked) (body []byte, co
 	return form.Bytes(), w.FormDataContentType(), nil
 }
 
-// caption returns the text of a row as a caption.
-func caption(row *bot.Row) (string, []models.MessageEntity) {
+// captionOf returns the text of a row as a caption.
+func captionOf(row *bot.Row) (string, []models.MessageEntity) {
 	text := render.Cut(row.Content.Text, captionLength)
 	if text != row.Content.Text {
 		return text, nil // the entities may point behind the cut
 	}
-	return text, entities(row.Content.Entities)
+	return text, encodeEntities(row.Content.Entities)
 }

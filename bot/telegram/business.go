@@ -19,11 +19,11 @@ const (
 	disconnected = "disconnected"
 )
 
-// connection decodes that a person has connected the bot to their business account, or disconnected it. The place is
+// decodeConnection decodes that a person has connected the bot to their business account, or disconnected it. The place is
 // that person's chat with the bot.
-func (d Decoder) connection(m *bot.Message, c *models.BusinessConnection) {
-	d.place(m, models.Chat{ID: c.UserChatID, Type: models.ChatTypePrivate}, 0, false)
-	d.person(m, &c.User)
+func (d Decoder) decodeConnection(m *bot.Message, c *models.BusinessConnection) {
+	d.setPlace(m, models.Chat{ID: c.UserChatID, Type: models.ChatTypePrivate}, 0, false)
+	d.setPerson(m, &c.User)
 	if _, ok := bot.SurfaceBusiness(c.ID); ok && m.Caller != "" {
 		m.Kind, m.Target, m.Status = bot.Connection, c.ID, connectionState(c)
 	}
@@ -40,12 +40,12 @@ func connectionState(c *models.BusinessConnection) string {
 	}
 }
 
-// business decodes a message in a chat of a connected business account. Only what the other person writes is a message
+// decodeBusiness decodes a message in a chat of a connected business account. Only what the other person writes is a message
 // for the bot: what the owner writes there is not, nor what this or another bot sends in the owner's name. A customer
 // gives no commands.
-func (d Decoder) business(m *bot.Message, msg *models.Message) {
+func (d Decoder) decodeBusiness(m *bot.Message, msg *models.Message) {
 	surface, ok := bot.SurfaceBusiness(msg.BusinessConnectionID)
-	d.message(m, msg)
+	d.decodeMessage(m, msg)
 	m.Place.Surface, m.Place.Thread = surface, ""
 	m.Command, m.Args, m.Target = "", "", ""
 	private := msg.Chat.Type == models.ChatTypePrivate && msg.From != nil && msg.From.ID == msg.Chat.ID
@@ -58,7 +58,7 @@ func (d Decoder) business(m *bot.Message, msg *models.Message) {
 // the person is "" if the server does not know the connection.
 func (c *Client) Connection(ctx context.Context, id string) (person, state string, err error) {
 	var found *models.BusinessConnection
-	err = c.call(ctx, func(ctx context.Context) (err error) {
+	err = c.callMethod(ctx, func(ctx context.Context) (err error) {
 		found, err = c.api.GetBusinessConnection(ctx, &tg.GetBusinessConnectionParams{BusinessConnectionID: id})
 		return err
 	})

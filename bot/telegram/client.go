@@ -100,7 +100,7 @@ func NewClient(opts Options) (*Client, error) {
 	c.polls = &http.Client{Transport: transport.Clone()}
 	c.files = &http.Client{Transport: transport.Clone(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if c.api, err = tg.New(opts.Token, tg.WithSkipGetMe(), tg.WithServerURL(strings.TrimRight(opts.APIURL, "/")), tg.WithHTTPClient(opts.Timeout, c)); err != nil {
-		return nil, fmt.Errorf("telegram: %w", c.redact(err))
+		return nil, fmt.Errorf("telegram: %w", c.redactError(err))
 	}
 	return c, nil
 }
@@ -129,9 +129,9 @@ func (k *kept) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// executed reports that the Bot API has executed the request, and returns the id of the resulting message if that part
+// wasExecuted reports that the Bot API has executed the request, and returns the id of the resulting message if that part
 // of the response arrived.
-func (t *trace) executed() (message string, ok bool) {
+func (t *trace) wasExecuted() (message string, ok bool) {
 	head := bytes.TrimSpace(t.body.data)
 	if t.status.Load() != http.StatusOK || !accepted.Match(head) {
 		return "", false
@@ -142,8 +142,8 @@ func (t *trace) executed() (message string, ok bool) {
 	return message, true
 }
 
-// failed reports that the Bot API itself responded that it did not execute the request.
-func (t *trace) failed() bool { return denied.Match(bytes.TrimSpace(t.body.data)) }
+// hasFailed reports that the Bot API itself responded that it did not execute the request.
+func (t *trace) hasFailed() bool { return denied.Match(bytes.TrimSpace(t.body.data)) }
 
 var (
 	denied          = regexp.MustCompile(`^\{\s*"ok"\s*:\s*false\b`)
@@ -164,7 +164,7 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 		WroteHeaders: func() { t.wrote.Store(true) },
 	}))
 	if u, ok := req.Context().Value(uploadKey{}).(*upload); ok {
-		if err := u.into(req); err != nil {
+		if err := u.fillRequest(req); err != nil {
 			return nil, err
 		}
 	}
@@ -189,14 +189,14 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// call runs one library method and converts its error to a *bot.SendError, using what is known of the wire.
-func (c *Client) call(ctx context.Context, method func(ctx context.Context) error) error {
+// callMethod runs one library method and converts its error to a *bot.SendError, using what is known of the wire.
+func (c *Client) callMethod(ctx context.Context, method func(ctx context.Context) error) error {
 	t := &trace{}
 	err := method(context.WithValue(ctx, traceKey{}, t))
 	if err == nil {
 		return nil
 	}
-	return c.classify(err, t)
+	return c.classifyError(err, t)
 }
 
 // deliverAs runs a method that creates a message and returns its id. The message exists once the Bot API has said so,
@@ -207,18 +207,18 @@ func (c *Client) deliverAs(ctx context.Context, method func(ctx context.Context)
 	if err == nil {
 		return sent, nil
 	}
-	if message, ok := t.executed(); ok {
+	if message, ok := t.wasExecuted(); ok {
 		return message, nil
 	}
-	return "", c.classify(err, t)
+	return "", c.classifyError(err, t)
 }
 
-// classify returns the outcome of a failed request.
-func (c *Client) classify(err error, t *trace) *bot.SendError {
+// classifyError returns the outcome of a failed request.
+func (c *Client) classifyError(err error, t *trace) *bot.SendError {
 	if refused, ok := errors.AsType[*bot.SendError](err); ok { // an error from before anything was sent
 		return refused
 	}
-	e := &bot.SendError{Err: c.redact(err)}
+	e := &bot.SendError{Err: c.redactError(err)}
 	var many *tg.TooManyRequestsError
 	var moved *tg.MigrateError
 	status := int(t.status.Load())
@@ -241,7 +241,7 @@ func (c *Client) classify(err error, t *trace) *bot.SendError {
 		e.Outcome = bot.Refused
 	case status == http.StatusTooManyRequests: // sent by a proxy
 		e.Outcome, e.RetryAfter = bot.Throttled, t.wait
-	case (status == http.StatusInternalServerError || status == http.StatusServiceUnavailable) && t.failed():
+	case (status == http.StatusInternalServerError || status == http.StatusServiceUnavailable) && t.hasFailed():
 		e.Outcome = bot.NotSent
 	default: // includes any response of a proxy, whatever its status: it may have passed the request on
 		e.Outcome = bot.Vague
@@ -276,19 +276,19 @@ func badRequest(text string) bot.SendOutcome {
 	return bot.Refused
 }
 
-// redact removes the token, which is part of every URL, from errors.
-func (c *Client) redact(err error) error {
+// redactError removes the token, which is part of every URL, from errors.
+func (c *Client) redactError(err error) error {
 	text := err.Error()
-	clean := c.hide(text)
+	clean := c.hideToken(text)
 	if clean == text {
 		return err
 	}
 	return errors.New(clean)
 }
 
-// hide removes the token from a text that a server or a library wrote, even if only its secret half is there or it was
+// hideToken removes the token from a text that a server or a library wrote, even if only its secret half is there or it was
 // escaped for a URL, and limits the length.
-func (c *Client) hide(text string) string {
+func (c *Client) hideToken(text string) string {
 	return render.Cut(c.secret.ReplaceAllLiteralString(text, "[redacted]"), errorLength)
 }
 
@@ -319,7 +319,7 @@ type Me struct {
 // Me returns who the bot is (Bot API getMe), which also checks token and connection.
 func (c *Client) Me(ctx context.Context) (Me, error) {
 	var user *models.User
-	err := c.call(ctx, func(ctx context.Context) (err error) {
+	err := c.callMethod(ctx, func(ctx context.Context) (err error) {
 		user, err = c.api.GetMe(ctx)
 		return err
 	})
@@ -346,8 +346,8 @@ type apiError struct {
 // Error implements error.
 func (e *apiError) Error() string { return fmt.Sprintf("telegram answered %d: %s", e.Code, e.Text) }
 
-// post makes a request that the library does not make: long polls, whose raw updates are kept as they are.
-func (c *Client) post(ctx context.Context, client *http.Client, method string, params, result any) error {
+// postParams makes a request that the library does not make: long polls, whose raw updates are kept as they are.
+func (c *Client) postParams(ctx context.Context, client *http.Client, method string, params, result any) error {
 	body, err := json.Marshal(params)
 	if err != nil {
 		return fmt.Errorf("%s: %w", method, err)
@@ -355,7 +355,7 @@ func (c *Client) post(ctx context.Context, client *http.Client, method string, p
 	address := strings.TrimRight(c.opts.APIURL, "/") + "/bot" + c.opts.Token + "/" + method
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
-		return c.redact(err)
+		return c.redactError(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	began := time.Now()
@@ -368,12 +368,12 @@ func (c *Client) post(ctx context.Context, client *http.Client, method string, p
 		c.opts.Observe(ctx, method, status, time.Since(began))
 	}
 	if err != nil {
-		return c.redact(err)
+		return c.redactError(err)
 	}
 	defer func() { _ = resp.Body.Close() }() // the body is read to the end below: closing cannot lose anything
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return fmt.Errorf("read the answer of %s: %w", method, c.redact(err))
+		return fmt.Errorf("read the answer of %s: %w", method, c.redactError(err))
 	}
 	var answer struct {
 		OK          bool            `json:"ok"`
@@ -389,7 +389,7 @@ func (c *Client) post(ctx context.Context, client *http.Client, method string, p
 	}
 	if !answer.OK {
 		return &apiError{
-			Code: answer.ErrorCode, Text: c.hide(answer.Description),
+			Code: answer.ErrorCode, Text: c.hideToken(answer.Description),
 			RetryAfter: time.Duration(answer.Parameters.RetryAfter) * time.Second,
 		}
 	}

@@ -60,31 +60,31 @@ func (d Decoder) Decode(raw []byte) (bot.Message, error) {
 	}
 	switch {
 	case u.Message != nil:
-		d.message(&m, u.Message)
+		d.decodeMessage(&m, u.Message)
 	case u.EditedMessage != nil:
-		d.message(&m, u.EditedMessage)
+		d.decodeMessage(&m, u.EditedMessage)
 		m.Kind = bot.Edited
 	case u.BusinessConnection != nil:
-		d.connection(&m, u.BusinessConnection)
+		d.decodeConnection(&m, u.BusinessConnection)
 	case u.BusinessMessage != nil:
-		d.business(&m, u.BusinessMessage)
+		d.decodeBusiness(&m, u.BusinessMessage)
 	case u.GuestMessage != nil:
-		d.guest(&m, u.GuestMessage)
+		d.decodeGuest(&m, u.GuestMessage)
 	case u.CallbackQuery != nil:
-		d.press(&m, u.CallbackQuery)
+		d.decodePress(&m, u.CallbackQuery)
 	case u.StoppedMessageGeneration != nil:
 		m.Kind = bot.StopTap
-		d.place(&m, u.StoppedMessageGeneration.Chat, u.StoppedMessageGeneration.MessageThreadID, true)
-		d.person(&m, &models.User{ID: u.StoppedMessageGeneration.Chat.ID})
+		d.setPlace(&m, u.StoppedMessageGeneration.Chat, u.StoppedMessageGeneration.MessageThreadID, true)
+		d.setPerson(&m, &models.User{ID: u.StoppedMessageGeneration.Chat.ID})
 	case u.MyChatMember != nil:
-		d.member(&m, u.MyChatMember)
+		d.decodeMember(&m, u.MyChatMember)
 	}
 	return m, nil
 }
 
-// place sets the place of a message. The thread is only set if it is a topic: replies in ordinary groups have thread
+// setPlace sets the place of a message. The thread is only set if it is a topic: replies in ordinary groups have thread
 // ids too.
-func (d Decoder) place(m *bot.Message, chat models.Chat, threadID int, topic bool) {
+func (d Decoder) setPlace(m *bot.Message, chat models.Chat, threadID int, topic bool) {
 	m.Place.Chat = strconv.FormatInt(chat.ID, 10)
 	m.Place.Group = chat.Type != models.ChatTypePrivate && chat.ID < 0
 	m.Title = chat.Title
@@ -93,8 +93,8 @@ func (d Decoder) place(m *bot.Message, chat models.Chat, threadID int, topic boo
 	}
 }
 
-// person sets the sender. Caller remains empty for channels and anonymous identities.
-func (d Decoder) person(m *bot.Message, u *models.User) {
+// setPerson sets the sender. Caller remains empty for channels and anonymous identities.
+func (d Decoder) setPerson(m *bot.Message, u *models.User) {
 	if u == nil || u.IsBot || u.ID == anonymousAdmin || u.ID == channelIdentity || u.ID == serviceAccount || u.ID <= 0 {
 		return
 	}
@@ -118,12 +118,12 @@ func (d Decoder) otherBot(m *bot.Message, u *models.User) {
 	}
 	person := *u
 	person.IsBot = false
-	d.person(m, &person)
+	d.setPerson(m, &person)
 	m.FromBot = true
 }
 
-func (d Decoder) message(m *bot.Message, msg *models.Message) {
-	d.place(m, msg.Chat, msg.MessageThreadID, msg.IsTopicMessage)
+func (d Decoder) decodeMessage(m *bot.Message, msg *models.Message) {
+	d.setPlace(m, msg.Chat, msg.MessageThreadID, msg.IsTopicMessage)
 	m.Message, m.At = strconv.Itoa(msg.ID), time.Unix(int64(msg.Date), 0).UTC()
 	if msg.MigrateToChatID != 0 {
 		m.Kind, m.Target = bot.Migrated, strconv.FormatInt(msg.MigrateToChatID, 10)
@@ -138,7 +138,7 @@ func (d Decoder) message(m *bot.Message, msg *models.Message) {
 		return
 	}
 	if msg.SenderChat == nil {
-		d.person(m, msg.From)
+		d.setPerson(m, msg.From)
 		d.otherBot(m, msg.From)
 	}
 	m.Kind = bot.Text
@@ -146,7 +146,7 @@ func (d Decoder) message(m *bot.Message, msg *models.Message) {
 	if m.Text = msg.Text; m.Text == "" {
 		m.Text, entities = msg.Caption, msg.CaptionEntities
 	}
-	m.Files, m.Forwarded = files(msg), msg.ForwardOrigin != nil
+	m.Files, m.Forwarded = listFiles(msg), msg.ForwardOrigin != nil
 	if m.Text == "" && len(m.Files) == 0 { // a service message: it only reports something
 		m.Kind = bot.Ignored
 		return
@@ -155,14 +155,14 @@ func (d Decoder) message(m *bot.Message, msg *models.Message) {
 		m.Text = prompt.Forwarded(m.Text)
 		entities = nil
 	}
-	own := d.reply(m, msg)
-	text, mentioned, foreign := d.command(m, entities)
+	own := d.setReply(m, msg)
+	text, mentioned, foreign := d.readCommand(m, entities)
 	m.Text = text
 	m.Addressed = !m.Place.Group || m.Command != "" || mentioned || (own && !foreign)
 }
 
-// reply sets the message that was replied to as a quotation, and reports whether it was written by this bot.
-func (d Decoder) reply(m *bot.Message, msg *models.Message) (own bool) {
+// setReply sets the message that was replied to as a quotation, and reports whether it was written by this bot.
+func (d Decoder) setReply(m *bot.Message, msg *models.Message) (own bool) {
 	r := msg.ReplyToMessage
 	if r == nil || r.ForumTopicCreated != nil {
 		return false
@@ -185,14 +185,14 @@ func (d Decoder) reply(m *bot.Message, msg *models.Message) (own bool) {
 	return q.Own
 }
 
-// command finds a leading command and mentions of the bot, by entities with UTF-16 offsets. It returns the text without
+// readCommand finds a leading command and mentions of the bot, by entities with UTF-16 offsets. It returns the text without
 // the command's name and without a leading mention. A command for another bot (foreign) is never meant for this one,
 // even if it replies to one of its messages.
-func (d Decoder) command(m *bot.Message, list []models.MessageEntity) (text string, mentioned, foreign bool) {
+func (d Decoder) readCommand(m *bot.Message, list []models.MessageEntity) (text string, mentioned, foreign bool) {
 	units := utf16.Encode([]rune(m.Text))
 	text = m.Text
 	for _, e := range list {
-		if !within(e, len(units)) {
+		if !isWithin(e, len(units)) {
 			continue
 		}
 		word := string(utf16.Decode(units[e.Offset : e.Offset+e.Length]))
@@ -222,34 +222,34 @@ func (d Decoder) command(m *bot.Message, list []models.MessageEntity) (text stri
 	return text, mentioned, foreign
 }
 
-// within reports whether an entity lies within a text of the given number of UTF-16 units.
-func within(e models.MessageEntity, units int) bool {
+// isWithin reports whether an entity lies within a text of the given number of UTF-16 units.
+func isWithin(e models.MessageEntity, units int) bool {
 	return e.Offset >= 0 && e.Length > 0 && e.Offset <= units && e.Length <= units-e.Offset
 }
 
-func (d Decoder) press(m *bot.Message, q *models.CallbackQuery) {
+func (d Decoder) decodePress(m *bot.Message, q *models.CallbackQuery) {
 	m.Kind, m.Data, m.Query, m.Addressed = bot.Press, q.Data, q.ID, true
 	switch {
 	case q.Message.Message != nil:
 		msg := q.Message.Message
-		d.place(m, msg.Chat, msg.MessageThreadID, msg.IsTopicMessage)
+		d.setPlace(m, msg.Chat, msg.MessageThreadID, msg.IsTopicMessage)
 		m.Message = strconv.Itoa(msg.ID)
 	case q.Message.InaccessibleMessage != nil:
-		d.place(m, q.Message.InaccessibleMessage.Chat, 0, false)
+		d.setPlace(m, q.Message.InaccessibleMessage.Chat, 0, false)
 		m.Message = strconv.Itoa(q.Message.InaccessibleMessage.MessageID)
 	default: // the origin is no longer known: it is answered as if it came from the person's own chat
-		d.place(m, models.Chat{ID: q.From.ID, Type: models.ChatTypePrivate}, 0, false)
+		d.setPlace(m, models.Chat{ID: q.From.ID, Type: models.ChatTypePrivate}, 0, false)
 	}
-	d.person(m, &q.From)
+	d.setPerson(m, &q.From)
 }
 
-func (d Decoder) member(m *bot.Message, u *models.ChatMemberUpdated) {
+func (d Decoder) decodeMember(m *bot.Message, u *models.ChatMemberUpdated) {
 	m.Kind = bot.Member
-	d.place(m, u.Chat, 0, false)
-	d.person(m, &u.From)
-	out := outside(&u.NewChatMember)
+	d.setPlace(m, u.Chat, 0, false)
+	d.setPerson(m, &u.From)
+	out := isOutside(&u.NewChatMember)
 	switch {
-	case out == outside(&u.OldChatMember): // only rights changed
+	case out == isOutside(&u.OldChatMember): // only rights changed
 	case m.Place.Group && out:
 		m.Status = "left"
 	case m.Place.Group:
@@ -261,8 +261,8 @@ func (d Decoder) member(m *bot.Message, u *models.ChatMemberUpdated) {
 	}
 }
 
-// outside reports whether a member is not in the chat.
-func outside(m *models.ChatMember) bool {
+// isOutside reports whether a member is not in the chat.
+func isOutside(m *models.ChatMember) bool {
 	switch m.Type {
 	case models.ChatMemberTypeLeft, models.ChatMemberTypeBanned:
 		return true

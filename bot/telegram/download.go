@@ -38,7 +38,7 @@ func (c *Client) FileLimit() int64 {
 // again gets another one.
 func (c *Client) Fetch(ctx context.Context, id string) (io.ReadCloser, error) {
 	var file *models.File
-	err := c.call(ctx, func(ctx context.Context) (err error) {
+	err := c.callMethod(ctx, func(ctx context.Context) (err error) {
 		file, err = c.api.GetFile(ctx, &tg.GetFileParams{FileID: id})
 		return err
 	})
@@ -48,7 +48,7 @@ func (c *Client) Fetch(ctx context.Context, id string) (io.ReadCloser, error) {
 	if path.IsAbs(file.FilePath) {
 		return openLocal(file.FilePath)
 	}
-	return c.download(ctx, file.FilePath)
+	return c.downloadFile(ctx, file.FilePath)
 }
 
 // refusedFile tells the refusals of getFile apart by the server's own words (Client.cpp of tdlib/telegram-bot-api).
@@ -80,12 +80,12 @@ func openLocal(name string) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// download opens a link.
-func (c *Client) download(ctx context.Context, filePath string) (io.ReadCloser, error) {
+// downloadFile opens a link.
+func (c *Client) downloadFile(ctx context.Context, filePath string) (io.ReadCloser, error) {
 	address := strings.TrimRight(c.opts.APIURL, "/") + "/file/bot" + c.opts.Token + "/" + (&url.URL{Path: filePath}).EscapedPath()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
-		return nil, c.redact(err)
+		return nil, c.redactError(err)
 	}
 	began := time.Now()
 	resp, err := c.files.Do(req)
@@ -97,7 +97,7 @@ func (c *Client) download(ctx context.Context, filePath string) (io.ReadCloser, 
 		c.opts.Observe(ctx, "file", status, time.Since(began))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("download a file: %w", c.redact(err))
+		return nil, fmt.Errorf("download a file: %w", c.redactError(err))
 	}
 	if status == http.StatusOK {
 		return clean{resp.Body, c}, nil
@@ -119,7 +119,7 @@ type clean struct {
 func (r clean) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = r.client.redact(err)
+		err = r.client.redactError(err)
 	}
 	return n, err
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/zephbot/zephbot/bot"
 )
 
-// guest decodes a question in a chat that the bot is not in (Bot API 10.0). It knows nothing of that chat but this
+// decodeGuest decodes a question in a chat that the bot is not in (Bot API 10.0). It knows nothing of that chat but this
 // message and those that it refers to, and answers the question instead of replying to the message. Commands mean
 // nothing there: most of them show buttons or several messages.
-func (d Decoder) guest(m *bot.Message, msg *models.Message) {
-	d.message(m, msg)
+func (d Decoder) decodeGuest(m *bot.Message, msg *models.Message) {
+	d.decodeMessage(m, msg)
 	m.Place.Surface, m.Place.Group = bot.SurfaceGuest, true // others read what is said
 	m.Message, m.Command, m.Args, m.Target, m.Addressed = msg.GuestQueryID, "", "", "", true
 	if msg.GuestQueryID == "" || m.FromBot || m.Caller == "" || m.Kind != bot.Text {
@@ -39,9 +39,9 @@ type guestContent struct {
 	LinkPreviewOptions *models.LinkPreviewOptions `json:"link_preview_options,omitempty"`
 }
 
-// guest answers a question in a chat that the bot is not in (Bot API answerGuestQuery), which the row replies to. The
+// answerGuest answers a question in a chat that the bot is not in (Bot API answerGuestQuery), which the row replies to. The
 // server accepts one answer within a short time; what else is to be said is an edit of it.
-func (c *Client) guest(ctx context.Context, row *bot.Row) (string, error) {
+func (c *Client) answerGuest(ctx context.Context, row *bot.Row) (string, error) {
 	if row.ReplyTo == "" || row.Content.Text == "" {
 		return "", &bot.SendError{Outcome: bot.Refused, Err: errors.New("a guest only sends text that answers a question")}
 	}
@@ -49,11 +49,11 @@ func (c *Client) guest(ctx context.Context, row *bot.Row) (string, error) {
 		var sent struct {
 			ID string `json:"inline_message_id"`
 		}
-		err := c.invoke(ctx, "answerGuestQuery", map[string]any{
+		err := c.invokeMethod(ctx, "answerGuestQuery", map[string]any{
 			"guest_query_id": row.ReplyTo,
 			"result": guestAnswer{
 				Type: "article", ID: "1", Title: "Answer",
-				Content: guestContent{row.Content.Text, entities(row.Content.Entities), noPreview()},
+				Content: guestContent{row.Content.Text, encodeEntities(row.Content.Entities), noPreview()},
 			},
 		}, &sent)
 		return sent.ID, err
@@ -77,17 +77,17 @@ func (c *Client) editGuest(ctx context.Context, message string, content bot.Cont
 	if content.Text == "" {
 		return nil
 	}
-	return unlessSame(c.call(ctx, func(ctx context.Context) error {
+	return unlessSame(c.callMethod(ctx, func(ctx context.Context) error {
 		var changed bool
-		return c.invoke(ctx, "editMessageText", &tg.EditMessageTextParams{
-			InlineMessageID: message, Text: content.Text, Entities: entities(content.Entities),
+		return c.invokeMethod(ctx, "editMessageText", &tg.EditMessageTextParams{
+			InlineMessageID: message, Text: content.Text, Entities: encodeEntities(content.Entities),
 			LinkPreviewOptions: noPreview(),
 		}, &changed)
 	}))
 }
 
-// deliver runs a library method that creates a message with a number.
-func (c *Client) deliver(
+// deliverMessage runs a library method that creates a message with a number.
+func (c *Client) deliverMessage(
 	ctx context.Context, method func(ctx context.Context) (*models.Message, error),
 ) (string, error) {
 	return c.deliverAs(ctx, func(ctx context.Context) (string, error) {

@@ -94,7 +94,7 @@ func ownSecret(token string) string {
 // Telegram refuses the address or the token, Run returns an error.
 func (h *Hook) Run(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
-		Handler: h.handler(), MaxHeaderBytes: hookHeaders,
+		Handler: h.newHandler(), MaxHeaderBytes: hookHeaders,
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute,
 		IdleTimeout: 2 * time.Minute,
 	}
@@ -106,7 +106,7 @@ func (h *Hook) Run(ctx context.Context, listener net.Listener) error {
 			cancel(fmt.Errorf("webhook: %w", err))
 		}
 	})
-	err := h.keep(ctx)
+	err := h.keepRegistered(ctx)
 	end, done := context.WithTimeout(context.WithoutCancel(ctx), hookGrace)
 	defer done()
 	if server.Shutdown(end) != nil {
@@ -119,8 +119,8 @@ func (h *Hook) Run(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// handler serves only the path of the address.
-func (h *Hook) handler() http.Handler {
+// newHandler serves only the path of the address.
+func (h *Hook) newHandler() http.Handler {
 	path := "/"
 	if u, err := url.Parse(h.opts.URL); err == nil {
 		path = cmp.Or(u.Path, "/")
@@ -135,17 +135,17 @@ func (h *Hook) handler() http.Handler {
 	})
 }
 
-// keep checks the registration until ctx ends.
-func (h *Hook) keep(ctx context.Context) error {
+// keepRegistered checks the registration until ctx ends.
+func (h *Hook) keepRegistered(ctx context.Context) error {
 	connected, failures := false, 0
 	for ctx.Err() == nil {
-		registered, err := h.look(ctx)
+		registered, err := h.compareRegistration(ctx)
 		wait := h.opts.Look
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
-			if final := refusal(err); final != nil && !connected {
+			if final := finalRefusal(err); final != nil && !connected {
 				return final
 			}
 			failures++
@@ -168,13 +168,13 @@ func (h *Hook) keep(ctx context.Context) error {
 	return nil
 }
 
-// refusal returns an error that retrying does not mend, before the webhook was ever registered.
-func refusal(err error) error {
+// finalRefusal returns an error that retrying does not mend, before the webhook was ever registered.
+func finalRefusal(err error) error {
 	refused, ok := errors.AsType[*apiError](err)
 	if ok && refused.Code == http.StatusBadRequest {
 		return fmt.Errorf("telegram refuses the webhook: %s; check telegram.webhook_url", refused.Text)
 	}
-	return hopeless(refused, false)
+	return hopelessError(refused, false)
 }
 
 // pauseAfter logs that the registration could not be checked or made, less often the longer it lasts, and returns how
@@ -191,9 +191,9 @@ func (h *Hook) pauseAfter(err error, failures int) time.Duration {
 	return wait
 }
 
-// look compares what Telegram has registered with what should be registered, and registers if it differs and no other
+// compareRegistration compares what Telegram has registered with what should be registered, and registers if it differs and no other
 // process does. It reports whether the registration is correct.
-func (h *Hook) look(ctx context.Context) (bool, error) {
+func (h *Hook) compareRegistration(ctx context.Context) (bool, error) {
 	info, err := h.client.hookInfo(ctx)
 	if err != nil {
 		return false, err
@@ -204,8 +204,8 @@ func (h *Hook) look(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("webhook: %w", err)
 	}
 	// Telegram returns everything but the secret, which is covered by the digest of what was registered last.
-	if known == h.digest() && info.is(h.opts.URL) {
-		h.complain(info)
+	if known == h.digestOf() && info.isFor(h.opts.URL) {
+		h.logComplaints(info)
 		return true, nil
 	}
 	applied, err := h.store.Apply(ctx, &bot.Change{
@@ -218,32 +218,32 @@ func (h *Hook) look(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	if info.URL != "" && info.URL != h.opts.URL {
-		h.log.Warn().Str("host", host(info.URL)).
+		h.log.Warn().Str("host", hostOf(info.URL)).
 			Msg("another webhook was set for this bot; it gets no updates any more")
 	}
 	if err := h.client.setHook(ctx, h.opts.URL, h.opts.Secret); err != nil {
-		return false, errors.Join(err, h.note(ctx, bot.Fact{Bucket: setterBucket, Key: key}))
+		return false, errors.Join(err, h.storeFacts(ctx, bot.Fact{Bucket: setterBucket, Key: key}))
 	}
-	h.log.Info().Str("host", host(h.opts.URL)).Msg("webhook registered")
-	return true, h.note(ctx, bot.Fact{Bucket: hookBucket, Key: key, Value: h.digest()},
+	h.log.Info().Str("host", hostOf(h.opts.URL)).Msg("webhook registered")
+	return true, h.storeFacts(ctx, bot.Fact{Bucket: hookBucket, Key: key, Value: h.digestOf()},
 		bot.Fact{Bucket: setterBucket, Key: key})
 }
 
-func (h *Hook) note(ctx context.Context, facts ...bot.Fact) error {
+func (h *Hook) storeFacts(ctx context.Context, facts ...bot.Fact) error {
 	if _, err := h.store.Apply(ctx, &bot.Change{Facts: facts}); err != nil {
 		return fmt.Errorf("webhook: %w", err)
 	}
 	return nil
 }
 
-// digest identifies a registration without revealing its secret.
-func (h *Hook) digest() string {
+// digestOf identifies a registration without revealing its secret.
+func (h *Hook) digestOf() string {
 	sum := sha256.Sum256([]byte(strings.Join(append([]string{h.opts.URL, h.opts.Secret}, AllowedUpdates()...), "\n")))
 	return hex.EncodeToString(sum[:])
 }
 
-// complain logs, once each, the errors that Telegram reports about deliveries.
-func (h *Hook) complain(info hookInfo) {
+// logComplaints logs, once each, the errors that Telegram reports about deliveries.
+func (h *Hook) logComplaints(info hookInfo) {
 	if info.LastErrorDate <= h.told || info.LastError == "" {
 		return
 	}
@@ -263,8 +263,8 @@ type hookInfo struct {
 	AllowedUpdates []string `json:"allowed_updates"`
 }
 
-// is reports whether the registration is what setHook makes of this address.
-func (i hookInfo) is(address string) bool {
+// isFor reports whether the registration is what setHook makes of this address.
+func (i hookInfo) isFor(address string) bool {
 	wanted, got := AllowedUpdates(), slices.Clone(i.AllowedUpdates)
 	slices.Sort(wanted)
 	slices.Sort(got)
@@ -272,14 +272,14 @@ func (i hookInfo) is(address string) bool {
 }
 
 func (c *Client) hookInfo(ctx context.Context) (info hookInfo, err error) {
-	err = c.post(ctx, c.sends, "getWebhookInfo", map[string]any{}, &info)
-	info.LastError = c.hide(info.LastError)
+	err = c.postParams(ctx, c.sends, "getWebhookInfo", map[string]any{}, &info)
+	info.LastError = c.hideToken(info.LastError)
 	return info, err
 }
 
 func (c *Client) setHook(ctx context.Context, address, secret string) error {
 	var done bool
-	err := c.post(ctx, c.sends, "setWebhook", map[string]any{
+	err := c.postParams(ctx, c.sends, "setWebhook", map[string]any{
 		"url": address, "secret_token": secret, "max_connections": hookConnections, "allowed_updates": AllowedUpdates(),
 	}, &done)
 	if err != nil {
@@ -292,7 +292,7 @@ func (c *Client) setHook(ctx context.Context, address, secret string) error {
 // updates are kept.
 func (c *Client) Unhook(ctx context.Context, store HookStore) error {
 	var done bool
-	if err := c.post(ctx, c.sends, "deleteWebhook", map[string]any{}, &done); err != nil {
+	if err := c.postParams(ctx, c.sends, "deleteWebhook", map[string]any{}, &done); err != nil {
 		return fmt.Errorf("deleteWebhook: %w", err)
 	}
 	if _, err := store.Apply(ctx, &bot.Change{Facts: []bot.Fact{{Bucket: hookBucket, Key: c.ID()}}}); err != nil {
@@ -301,8 +301,8 @@ func (c *Client) Unhook(ctx context.Context, store HookStore) error {
 	return nil
 }
 
-// host returns what may be logged of an address: its path may be a secret.
-func host(address string) string {
+// hostOf returns what may be logged of an address: its path may be a secret.
+func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return ""

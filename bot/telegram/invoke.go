@@ -12,19 +12,19 @@ import (
 	tg "github.com/go-telegram/bot"
 )
 
-// invoke calls a method with its parameters as JSON. The library writes a form with a part for each parameter, which
+// invokeMethod calls a method with its parameters as JSON. The library writes a form with a part for each parameter, which
 // costs several times as much for the message that every answer needs. Errors are those of the library, so that
 // classify treats both alike.
-func (c *Client) invoke(ctx context.Context, method string, params, result any) error {
+func (c *Client) invokeMethod(ctx context.Context, method string, params, result any) error {
 	body, err := json.Marshal(params)
 	if err != nil {
 		return fmt.Errorf("%s: %w", method, err)
 	}
-	return c.request(ctx, method, "application/json", body, result)
+	return c.requestMethod(ctx, method, "application/json", body, result)
 }
 
-// request calls a method with a body of a content type. The files that ctx has are put into the body.
-func (c *Client) request(ctx context.Context, method, contentType string, body []byte, result any) error {
+// requestMethod calls a method with a body of a content type. The files that ctx has are put into the body.
+func (c *Client) requestMethod(ctx context.Context, method, contentType string, body []byte, result any) error {
 	address := strings.TrimRight(c.opts.APIURL, "/") + "/bot" + c.opts.Token + "/" + method
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *Client) request(ctx context.Context, method, contentType string, body [
 		return fmt.Errorf("answer of %s: %w: %s", method, err, raw)
 	}
 	if !answer.OK {
-		return refused(answer.ErrorCode, answer.Description, answer.Parameters.RetryAfter,
+		return refusedError(answer.ErrorCode, answer.Description, answer.Parameters.RetryAfter,
 			answer.Parameters.MigrateToChatID)
 	}
 	if err := json.Unmarshal(answer.Result, result); err != nil {
@@ -63,8 +63,8 @@ func (c *Client) request(ctx context.Context, method, contentType string, body [
 	return nil
 }
 
-// refused returns the library's error for a refusal of the Bot API. retryAfter is in seconds.
-func refused(code int, description string, retryAfter, movedTo int) error {
+// refusedError returns the library's error for a refusal of the Bot API. retryAfter is in seconds.
+func refusedError(code int, description string, retryAfter, movedTo int) error {
 	kinds := map[int]error{
 		http.StatusForbidden: tg.ErrorForbidden, http.StatusBadRequest: tg.ErrorBadRequest,
 		http.StatusUnauthorized: tg.ErrorUnauthorized,

@@ -63,7 +63,7 @@ func (c *Client) Registered(ctx context.Context, address string) (Registration, 
 	}
 	r := Registration{Wanted: info.URL == address, Pending: info.Pending, Failed: info.LastError}
 	if info.URL != "" {
-		if r.Host = host(info.URL); r.Host == "" {
+		if r.Host = hostOf(info.URL); r.Host == "" {
 			r.Host = "an address that cannot be read"
 		}
 	}
@@ -98,7 +98,7 @@ func (c *Client) Clock(ctx context.Context, now func() time.Time) (ahead time.Du
 // early, once. An error is a request that failed otherwise.
 func (c *Client) Rival(ctx context.Context, hold time.Duration) (bool, error) {
 	var raws []json.RawMessage
-	err := c.post(ctx, c.polls, "getUpdates", map[string]any{"timeout": max(1, int(hold.Seconds())), "limit": 1}, &raws)
+	err := c.postParams(ctx, c.polls, "getUpdates", map[string]any{"timeout": max(1, int(hold.Seconds())), "limit": 1}, &raws)
 	if refused, ok := errors.AsType[*apiError](err); ok && refused.Code == http.StatusConflict && !byWebhook(refused) {
 		return true, nil
 	}
@@ -125,14 +125,14 @@ func (c *Client) Await(ctx context.Context, wanted func(text string) bool, each 
 	for {
 		var raws []json.RawMessage
 		params := map[string]any{"timeout": hold, "limit": backlog, "allowed_updates": AllowedUpdates()}
-		if err := c.post(ctx, c.polls, "getUpdates", params, &raws); err != nil {
+		if err := c.postParams(ctx, c.polls, "getUpdates", params, &raws); err != nil {
 			if ctx.Err() != nil {
 				return Visitor{}, ctx.Err()
 			}
 			return Visitor{}, err
 		}
 		for _, raw := range raws {
-			if who, ok := visitor(raw, wanted); ok {
+			if who, ok := readVisitor(raw, wanted); ok {
 				return who, nil
 			}
 		}
@@ -141,7 +141,7 @@ func (c *Client) Await(ctx context.Context, wanted func(text string) bool, each 
 		case len(raws) >= backlog:
 			return Visitor{}, ErrBacklog
 		case len(raws) > 0: // unconfirmed updates are returned at once, again and again
-			wait(ctx, each)
+			waitFor(ctx, each)
 		}
 		if ctx.Err() != nil {
 			return Visitor{}, ctx.Err()
@@ -149,8 +149,8 @@ func (c *Client) Await(ctx context.Context, wanted func(text string) bool, each 
 	}
 }
 
-// visitor reads who sent a private text, if it is wanted.
-func visitor(raw []byte, wanted func(text string) bool) (Visitor, bool) {
+// readVisitor reads who sent a private text, if it is wanted.
+func readVisitor(raw []byte, wanted func(text string) bool) (Visitor, bool) {
 	var update struct {
 		Message struct {
 			Text string `json:"text"`
@@ -185,5 +185,5 @@ func visitor(raw []byte, wanted func(text string) bool) (Visitor, bool) {
 // Release removes the webhook of a bot that is going to poll (Bot API deleteWebhook). Waiting updates are kept.
 func (c *Client) Release(ctx context.Context) error {
 	var done bool
-	return c.post(ctx, c.sends, "deleteWebhook", map[string]any{}, &done)
+	return c.postParams(ctx, c.sends, "deleteWebhook", map[string]any{}, &done)
 }

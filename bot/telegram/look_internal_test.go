@@ -13,11 +13,11 @@ func FuzzVisitor(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		who, ok := visitor(raw, func(string) bool { return true })
+		who, ok := readVisitor(raw, func(string) bool { return true })
 		if ok != (who.ID > 0 && who.Name != "") {
 			t.Errorf("%+v %v", who, ok)
 		}
-		if _, ok := visitor(raw, func(string) bool { return false }); ok {
+		if _, ok := readVisitor(raw, func(string) bool { return false }); ok {
 			t.Error("nobody was wanted")
 		}
 	})

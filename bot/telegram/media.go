@@ -32,9 +32,9 @@ const (
 	asAudio
 )
 
-// medium returns the form for a file: what Telegram does not take as a photo, and what cannot be looked at, is a
+// newMedium returns the form for a file: what Telegram does not take as a photo, and what cannot be looked at, is a
 // document.
-func (c *Client) medium(ctx context.Context, session bot.SessionKey, f *bot.File) medium {
+func (c *Client) newMedium(ctx context.Context, session bot.SessionKey, f *bot.File) medium {
 	switch f.Media() {
 	case bot.Sound:
 		return asAudio
@@ -44,7 +44,7 @@ func (c *Client) medium(ctx context.Context, session bot.SessionKey, f *bot.File
 			return asDocument // sending it meets the same error and says what follows
 		}
 		defer func() { _ = content.Close() }() // it is only looked at
-		if size <= maxPhoto && photo(content) {
+		if size <= maxPhoto && isPhoto(content) {
 			return asPhoto
 		}
 	case bot.Plain:
@@ -52,8 +52,8 @@ func (c *Client) medium(ctx context.Context, session bot.SessionKey, f *bot.File
 	return asDocument
 }
 
-// photo says whether the head of a picture is one of a photo.
-func photo(content io.Reader) bool {
+// isPhoto says whether the head of a picture is one of a photo.
+func isPhoto(content io.Reader) bool {
 	head, format, err := image.DecodeConfig(io.LimitReader(content, maxPhoto))
 	if err != nil || !strings.Contains("jpeg png webp", format) {
 		return false
@@ -62,18 +62,18 @@ func photo(content io.Reader) bool {
 	return short > 0 && short+long <= maxEdges && long <= maxRatio*short
 }
 
-// file sends a file with the text as its caption (Bot API sendPhoto, sendAudio, sendDocument).
-func (c *Client) file(ctx context.Context, row *bot.Row) (string, error) {
+// sendFile sends a file with the text as its caption (Bot API sendPhoto, sendAudio, sendDocument).
+func (c *Client) sendFile(ctx context.Context, row *bot.Row) (string, error) {
 	chat, err := chatID(row.Place)
 	if err != nil {
 		return "", err
 	}
-	caption, marks := caption(row)
-	as := c.medium(ctx, row.Session, row.Content.File)
-	return c.deliver(ctx, func(ctx context.Context) (*models.Message, error) {
-		ctx, file := c.uploading(ctx, row)
+	caption, marks := captionOf(row)
+	as := c.newMedium(ctx, row.Session, row.Content.File)
+	return c.deliverMessage(ctx, func(ctx context.Context) (*models.Message, error) {
+		ctx, file := c.uploadContext(ctx, row)
 		input := &models.InputFileUpload{Filename: row.Content.File.Name, Data: bytes.NewReader(file.files[0].mark)}
-		thread, reply, keys := sendThread(row.Place), replyTo(row), keyboard(row.Content.Buttons)
+		thread, reply, keys := sendThread(row.Place), replyTo(row), encodeKeyboard(row.Content.Buttons)
 		switch as {
 		case asPhoto:
 			return c.api.SendPhoto(ctx, &tg.SendPhotoParams{

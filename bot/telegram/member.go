@@ -19,7 +19,7 @@ func (c *Client) Left(ctx context.Context, chat, person string) (bool, error) {
 		return false, nil //nolint:nilerr // not a person of Telegram
 	}
 	var member *models.ChatMember
-	err = c.call(ctx, func(ctx context.Context) (err error) {
+	err = c.callMethod(ctx, func(ctx context.Context) (err error) {
 		member, err = c.api.GetChatMember(ctx, &tg.GetChatMemberParams{ChatID: chat, UserID: id})
 		return err
 	})

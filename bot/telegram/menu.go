@@ -53,10 +53,10 @@ type Menu struct {
 	Commands []Command // at most 100; none = no menu
 }
 
-// commands returns the commands of exactly one scope and language; none when it has no menu (Bot API getMyCommands).
-func (c *Client) commands(ctx context.Context, scope Scope, language string) (list []Command, err error) {
-	err = c.call(ctx, func(ctx context.Context) error {
-		return c.invoke(ctx, "getMyCommands", map[string]any{"scope": scope, "language_code": language}, &list)
+// readCommands returns the commands of exactly one scope and language; none when it has no menu (Bot API getMyCommands).
+func (c *Client) readCommands(ctx context.Context, scope Scope, language string) (list []Command, err error) {
+	err = c.callMethod(ctx, func(ctx context.Context) error {
+		return c.invokeMethod(ctx, "getMyCommands", map[string]any{"scope": scope, "language_code": language}, &list)
 	})
 	return list, err
 }
@@ -70,9 +70,9 @@ func (c *Client) setCommands(ctx context.Context, menu Menu) error {
 	} else {
 		params["commands"] = menu.Commands
 	}
-	return c.call(ctx, func(ctx context.Context) error {
+	return c.callMethod(ctx, func(ctx context.Context) error {
 		var done bool
-		return c.invoke(ctx, method, params, &done)
+		return c.invokeMethod(ctx, method, params, &done)
 	})
 }
 
@@ -135,21 +135,21 @@ func (m *Menus) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
-			timer.Reset(m.pass(ctx))
+			timer.Reset(m.runDue(ctx))
 		}
 	}
 }
 
-// pass does what is due, and returns how long to wait for the next pass.
-func (m *Menus) pass(ctx context.Context) time.Duration {
+// runDue does what is due, and returns how long to wait for the next pass.
+func (m *Menus) runDue(ctx context.Context) time.Duration {
 	wanted := m.opts.Wanted()
-	unwanted, err := m.unwanted(ctx, wanted)
+	unwanted, err := m.unwantedMenus(ctx, wanted)
 	if err != nil {
-		m.report(ctx, err, "menus to delete not read")
+		m.reportFailure(ctx, err, "menus to delete not read")
 	}
 	wait := m.opts.Look
 	for _, menu := range slices.Concat(wanted, unwanted) {
-		state := m.state(menu)
+		state := m.stateOf(menu)
 		if state.set {
 			continue
 		}
@@ -157,30 +157,30 @@ func (m *Menus) pass(ctx context.Context) time.Duration {
 			wait = min(wait, left)
 			continue
 		}
-		err := m.keep(ctx, menu)
+		err := m.keepMenu(ctx, menu)
 		if err == nil {
 			*state = menuState{set: true}
 			continue
 		}
-		pause := m.failed(ctx, state, menu, err)
+		pause := m.handleFailure(ctx, state, menu, err)
 		wait = min(wait, pause)
-		if !theirs(err) { // the others would fail for the same reason
+		if !aboutMenu(err) { // the others would fail for the same reason
 			return max(wait, pause)
 		}
 	}
-	if err := m.forget(ctx, unwanted); err != nil {
-		m.report(ctx, err, "deleted menus not recorded")
+	if err := m.forgetMenus(ctx, unwanted); err != nil {
+		m.reportFailure(ctx, err, "deleted menus not recorded")
 	}
 	return wait
 }
 
-// theirs says whether an error is about one menu, and not about the Bot API or the way to it.
-func theirs(err error) bool {
+// aboutMenu says whether an error is about one menu, and not about the Bot API or the way to it.
+func aboutMenu(err error) bool {
 	refused, ok := errors.AsType[*bot.SendError](err)
 	return ok && (refused.Outcome == bot.Refused || refused.Outcome == bot.Gone)
 }
 
-func (m *Menus) state(menu Menu) *menuState {
+func (m *Menus) stateOf(menu Menu) *menuState {
 	key := menuKey{menu.Scope, menu.Language, len(menu.Commands) == 0}
 	if m.states[key] == nil {
 		m.states[key] = &menuState{}
@@ -188,11 +188,11 @@ func (m *Menus) state(menu Menu) *menuState {
 	return m.states[key]
 }
 
-// keep makes one menu what it should be.
-func (m *Menus) keep(ctx context.Context, menu Menu) error {
+// keepMenu makes one menu what it should be.
+func (m *Menus) keepMenu(ctx context.Context, menu Menu) error {
 	if menu.Scope.Chat != "" && len(menu.Commands) > 0 {
 		// Recorded first: a menu that nobody knows of would never be deleted.
-		fact := bot.Fact{Bucket: menuBucket, Key: m.key(menu.Scope.Chat.String()), Value: scopeChat}
+		fact := bot.Fact{Bucket: menuBucket, Key: m.factKey(menu.Scope.Chat.String()), Value: scopeChat}
 		known, err := m.store.Fact(ctx, fact.Bucket, fact.Key, m.now())
 		if err != nil {
 			return fmt.Errorf("menu: %w", err)
@@ -203,7 +203,7 @@ func (m *Menus) keep(ctx context.Context, menu Menu) error {
 			}
 		}
 	}
-	now, err := m.client.commands(ctx, menu.Scope, menu.Language)
+	now, err := m.client.readCommands(ctx, menu.Scope, menu.Language)
 	if err == nil && !slices.Equal(now, menu.Commands) {
 		err = m.client.setCommands(ctx, menu)
 	}
@@ -214,8 +214,8 @@ func (m *Menus) keep(ctx context.Context, menu Menu) error {
 	return err
 }
 
-// failed notes a failure and returns the pause before the next attempt.
-func (m *Menus) failed(ctx context.Context, state *menuState, menu Menu, err error) time.Duration {
+// handleFailure notes a failure and returns the pause before the next attempt.
+func (m *Menus) handleFailure(ctx context.Context, state *menuState, menu Menu, err error) time.Duration {
 	pause := min(m.opts.Pause<<min(state.failures, 20), m.opts.Longest)
 	if throttled, ok := errors.AsType[*bot.SendError](err); ok {
 		pause = max(pause, throttled.RetryAfter)
@@ -223,24 +223,24 @@ func (m *Menus) failed(ctx context.Context, state *menuState, menu Menu, err err
 	state.failures++
 	state.due = m.now().Add(pause)
 	if n := state.failures; n&(n-1) == 0 { // the first, second, fourth …
-		m.report(ctx, fmt.Errorf("%s %s %q: %w", menu.Scope.Type, menu.Scope.Chat, menu.Language, err),
+		m.reportFailure(ctx, fmt.Errorf("%s %s %q: %w", menu.Scope.Type, menu.Scope.Chat, menu.Language, err),
 			"command menu not set; it is tried again")
 	}
 	return pause
 }
 
-func (m *Menus) report(ctx context.Context, err error, what string) {
+func (m *Menus) reportFailure(ctx context.Context, err error, what string) {
 	if ctx.Err() == nil {
 		m.log.Warn().Err(err).Msg(what)
 	}
 }
 
-func (m *Menus) key(chat string) string { return m.client.ID() + "/" + chat }
+func (m *Menus) factKey(chat string) string { return m.client.ID() + "/" + chat }
 
-// unwanted returns the menus of chats that have one of their own and should not, without commands, in each language of
+// unwantedMenus returns the menus of chats that have one of their own and should not, without commands, in each language of
 // what is wanted.
-func (m *Menus) unwanted(ctx context.Context, wanted []Menu) (list []Menu, err error) {
-	known, err := m.store.FactsOf(ctx, menuBucket, m.key(""), m.now())
+func (m *Menus) unwantedMenus(ctx context.Context, wanted []Menu) (list []Menu, err error) {
+	known, err := m.store.FactsOf(ctx, menuBucket, m.factKey(""), m.now())
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +253,7 @@ func (m *Menus) unwanted(ctx context.Context, wanted []Menu) (list []Menu, err e
 		}
 	}
 	for _, fact := range known {
-		chat := strings.TrimPrefix(fact.Key, m.key(""))
+		chat := strings.TrimPrefix(fact.Key, m.factKey(""))
 		if chats[chat] {
 			continue
 		}
@@ -265,15 +265,15 @@ func (m *Menus) unwanted(ctx context.Context, wanted []Menu) (list []Menu, err e
 	return list, nil
 }
 
-// forget drops the record of chats whose menus are deleted in every language.
-func (m *Menus) forget(ctx context.Context, unwanted []Menu) error {
+// forgetMenus drops the record of chats whose menus are deleted in every language.
+func (m *Menus) forgetMenus(ctx context.Context, unwanted []Menu) error {
 	open := map[Scope]bool{}
 	for _, menu := range unwanted {
-		open[menu.Scope] = open[menu.Scope] || !m.state(menu).set
+		open[menu.Scope] = open[menu.Scope] || !m.stateOf(menu).set
 	}
 	change := &bot.Change{}
 	for _, menu := range unwanted {
-		key := m.key(menu.Scope.Chat.String())
+		key := m.factKey(menu.Scope.Chat.String())
 		if open[menu.Scope] || slices.ContainsFunc(change.Facts, func(f bot.Fact) bool { return f.Key == key }) {
 			continue
 		}

@@ -20,9 +20,9 @@ type PartsWords interface {
 func (c *Client) Compose(markdown string, to bot.Place, language string) []bot.Content {
 	parts := c.opts.Folding.Markdown(markdown)
 	if len(parts) > c.opts.MaxParts && c.opts.MaxParts > 0 && !to.Guest() { // a guest sends only the first one
-		return c.shortened(markdown, language)
+		return c.shortenedContents(markdown, language)
 	}
-	list := contents(parts)
+	list := contentsOf(parts)
 	if c.opts.Rich && len(list) == 1 { // what fits into one message can be sent as text too
 		if rich, ok := render.Rich(markdown); ok {
 			list[0].Rich = rich
@@ -38,10 +38,10 @@ func (c *Client) Divide(content bot.Content, to bot.Place, language string) []bo
 	}
 	text := render.Message{Text: content.Text, Entities: content.Entities}
 	parts := render.Split(text)
-	list := contents(parts)
+	list := contentsOf(parts)
 	if len(parts) > c.opts.MaxParts && c.opts.MaxParts > 0 {
 		lead := render.Markdown(c.opts.Words.Beginning(language, int64(len(content.Text))))[0]
-		list = c.whole(render.Split(lead.Above(text)), content.Text, language)
+		list = c.wholeContents(render.Split(lead.Above(text)), content.Text, language)
 	}
 	last := 0
 	for i := range list {
@@ -54,24 +54,24 @@ func (c *Client) Divide(content bot.Content, to bot.Place, language string) []bo
 	return list
 }
 
-// shortened returns the beginning of an answer, which says so, and a file with all of it.
-func (c *Client) shortened(markdown, language string) []bot.Content {
+// shortenedContents returns the beginning of an answer, which says so, and a file with all of it.
+func (c *Client) shortenedContents(markdown, language string) []bot.Content {
 	lead := c.opts.Words.Beginning(language, int64(len(markdown)))
-	return c.whole(c.opts.Folding.Markdown(lead+"\n\n"+markdown), markdown, language)
+	return c.wholeContents(c.opts.Folding.Markdown(lead+"\n\n"+markdown), markdown, language)
 }
 
-// whole returns as many messages as may be sent: the first parts of a text, and a file with all of it. The file is in
+// wholeContents returns as many messages as may be sent: the first parts of a text, and a file with all of it. The file is in
 // its row, so that it is stored with the messages.
-func (c *Client) whole(parts []render.Message, text, language string) []bot.Content {
+func (c *Client) wholeContents(parts []render.Message, text, language string) []bot.Content {
 	words := c.opts.Words
-	return append(contents(parts[:c.opts.MaxParts-1]), bot.Content{
+	return append(contentsOf(parts[:c.opts.MaxParts-1]), bot.Content{
 		Text:    words.WholeAnswer(language, int64(len(text))),
 		File:    &bot.File{Name: "answer.txt", Type: "text/plain", Data: []byte(text)},
 		Instead: words.NoRest(language),
 	})
 }
 
-func contents(parts []render.Message) []bot.Content {
+func contentsOf(parts []render.Message) []bot.Content {
 	var list []bot.Content
 	for _, m := range parts {
 		list = append(list, bot.Content{Text: m.Text, Entities: m.Entities})

@@ -79,22 +79,22 @@ func (p *Poller) Run(ctx context.Context) error {
 	var offset int64
 	failures, connected := 0, false
 	for ctx.Err() == nil {
-		lead, err := p.lead(ctx)
+		lead, err := p.mayPoll(ctx)
 		if err == nil && !lead {
 			offset = 0 // another process may confirm updates in the meantime
-			wait(ctx, p.opts.Look)
+			waitFor(ctx, p.opts.Look)
 			continue
 		}
 		var updates []Update
 		if err == nil {
-			updates, err = p.poll(ctx, offset)
+			updates, err = p.pollOnce(ctx, offset)
 		}
 		if err == nil {
 			if !connected && p.opts.Connected != nil {
 				p.opts.Connected()
 			}
 			connected = true
-			if err = p.store(ctx, updates); err != nil {
+			if err = p.storeUpdates(ctx, updates); err != nil {
 				err = &storeError{err}
 			}
 		}
@@ -103,7 +103,7 @@ func (p *Poller) Run(ctx context.Context) error {
 				p.log.Info().Int("failures", failures).Msg("telegram responds again")
 			}
 			failures = 0
-			next, ok := following(updates, offset)
+			next, ok := followingOffset(updates, offset)
 			if offset = next; ok {
 				continue
 			}
@@ -113,20 +113,20 @@ func (p *Poller) Run(ctx context.Context) error {
 			break
 		}
 		refused, _ := errors.AsType[*apiError](err)
-		if final := hopeless(refused, connected); final != nil {
+		if final := hopelessError(refused, connected); final != nil {
 			return final
 		}
-		if p.unhook(ctx, refused) {
+		if p.removeHook(ctx, refused) {
 			continue
 		}
 		failures++
-		p.pause(ctx, err, failures)
+		p.pausePolling(ctx, err, failures)
 	}
 	return nil
 }
 
-// lead reports whether this process polls.
-func (p *Poller) lead(ctx context.Context) (bool, error) {
+// mayPoll reports whether this process polls.
+func (p *Poller) mayPoll(ctx context.Context) (bool, error) {
 	if p.opts.Lead == nil {
 		return true, nil
 	}
@@ -149,8 +149,8 @@ func (p *Poller) lead(ctx context.Context) (bool, error) {
 // takingOver reports whether the request of the previous leader may still be running.
 func (p *Poller) takingOver() bool { return p.opts.Lead != nil && time.Since(p.took) < p.opts.Takeover }
 
-// wait waits for a duration, or until ctx ends.
-func wait(ctx context.Context, d time.Duration) {
+// waitFor waits for a duration, or until ctx ends.
+func waitFor(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -159,8 +159,8 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// hopeless returns an error for a refusal that retrying does not mend.
-func hopeless(refused *apiError, connected bool) error {
+// hopelessError returns an error for a refusal that retrying does not mend.
+func hopelessError(refused *apiError, connected bool) error {
 	switch {
 	case refused == nil:
 		return nil
@@ -183,8 +183,8 @@ func byWebhook(refused *apiError) bool {
 		strings.Contains(strings.ToLower(refused.Text), webhookWords)
 }
 
-// unhook removes the webhook that refused a poll, the first time that this happens.
-func (p *Poller) unhook(ctx context.Context, refused *apiError) bool {
+// removeHook removes the webhook that refused a poll, the first time that this happens.
+func (p *Poller) removeHook(ctx context.Context, refused *apiError) bool {
 	if p.unhooked || p.opts.Unhook == nil || !byWebhook(refused) {
 		return false
 	}
@@ -199,8 +199,8 @@ func (p *Poller) unhook(ctx context.Context, refused *apiError) bool {
 	return true
 }
 
-// poll makes one long poll. A silent connection is abandoned after Silence.
-func (p *Poller) poll(ctx context.Context, offset int64) ([]Update, error) {
+// pollOnce makes one long poll. A silent connection is abandoned after Silence.
+func (p *Poller) pollOnce(ctx context.Context, offset int64) ([]Update, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.opts.Silence)
 	defer cancel()
 	params := map[string]any{
@@ -210,10 +210,10 @@ func (p *Poller) poll(ctx context.Context, offset int64) ([]Update, error) {
 		params["offset"] = offset
 	}
 	var raws []json.RawMessage
-	if err := p.client.post(ctx, p.client.polls, "getUpdates", params, &raws); err != nil {
+	if err := p.client.postParams(ctx, p.client.polls, "getUpdates", params, &raws); err != nil {
 		return nil, err
 	}
-	return split(raws), nil
+	return splitUpdates(raws), nil
 }
 
 // errNoID is a batch that cannot be confirmed: it contains only updates without an id.
@@ -225,9 +225,9 @@ type storeError struct{ err error }
 func (e *storeError) Error() string { return "store updates: " + e.err.Error() }
 func (e *storeError) Unwrap() error { return e.err }
 
-// following returns the offset that confirms a batch: one above its last id. The last id need not be the highest,
+// followingOffset returns the offset that confirms a batch: one above its last id. The last id need not be the highest,
 // because after a week of silence ids may begin lower.
-func following(updates []Update, offset int64) (next int64, ok bool) {
+func followingOffset(updates []Update, offset int64) (next int64, ok bool) {
 	for _, update := range slices.Backward(updates) {
 		if id := update.ID; id > 0 {
 			return id + 1, true
@@ -236,9 +236,9 @@ func following(updates []Update, offset int64) (next int64, ok bool) {
 	return offset, len(updates) == 0
 }
 
-// split reads only the ids: an update that cannot be decoded any further is stored nevertheless. If the id cannot be
+// splitUpdates reads only the ids: an update that cannot be decoded any further is stored nevertheless. If the id cannot be
 // read, a negative one is derived from the bytes, so that the update is stored once however often it is delivered.
-func split(raws []json.RawMessage) []Update {
+func splitUpdates(raws []json.RawMessage) []Update {
 	updates := make([]Update, 0, len(raws))
 	for _, raw := range raws {
 		var head struct {
@@ -253,15 +253,15 @@ func split(raws []json.RawMessage) []Update {
 	return updates
 }
 
-func (p *Poller) store(ctx context.Context, updates []Update) error {
+func (p *Poller) storeUpdates(ctx context.Context, updates []Update) error {
 	if len(updates) == 0 {
 		return nil
 	}
 	return p.accept(ctx, updates)
 }
 
-// pause waits before the next poll and logs why: at once, then less and less often.
-func (p *Poller) pause(ctx context.Context, err error, failures int) {
+// pausePolling waits before the next poll and logs why: at once, then less and less often.
+func (p *Poller) pausePolling(ctx context.Context, err error, failures int) {
 	rest := min(time.Duration(1<<min(failures-1, 10))*250*time.Millisecond, p.opts.Longest)
 	taking := false
 	var refused *apiError
@@ -280,13 +280,13 @@ func (p *Poller) pause(ctx context.Context, err error, failures int) {
 	foreign := refused != nil && refused.Code == http.StatusConflict && !taking
 	if failures&(failures-1) == 0 || foreign && !p.foreign { // the 1st, 2nd, 4th, 8th …
 		p.foreign = foreign
-		p.log.Warn().Err(err).Int("failures", failures).Dur("wait", rest).Msg(p.trouble(err, refused, taking))
+		p.log.Warn().Err(err).Int("failures", failures).Dur("wait", rest).Msg(p.describeTrouble(err, refused, taking))
 	}
-	wait(ctx, rest)
+	waitFor(ctx, rest)
 }
 
-// trouble describes a failure: what it means, and what to do.
-func (p *Poller) trouble(err error, refused *apiError, taking bool) string {
+// describeTrouble describes a failure: what it means, and what to do.
+func (p *Poller) describeTrouble(err error, refused *apiError, taking bool) string {
 	var unstored *storeError
 	conflict := refused != nil && refused.Code == http.StatusConflict
 	switch {

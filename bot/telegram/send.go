@@ -27,17 +27,17 @@ const generalTopic = 1
 func (c *Client) Send(ctx context.Context, row *bot.Row) (string, error) {
 	switch {
 	case row.Purpose == bot.Toast:
-		return "", c.toast(ctx, row)
+		return "", c.answerPress(ctx, row)
 	case row.Edit != "":
-		return row.Edit, c.edit(ctx, row.Place, row.Edit, row.Content)
+		return row.Edit, c.editMessage(ctx, row.Place, row.Edit, row.Content)
 	case row.Place.Guest():
-		return c.guest(ctx, row)
+		return c.answerGuest(ctx, row)
 	case len(row.Content.More) > 0:
-		return c.album(ctx, row)
+		return c.sendAlbum(ctx, row)
 	case row.Content.File != nil:
-		return c.file(ctx, row)
+		return c.sendFile(ctx, row)
 	default:
-		return c.message(ctx, row)
+		return c.sendMessage(ctx, row)
 	}
 }
 
@@ -49,7 +49,7 @@ func chatID(place bot.Place) (int64, error) {
 	return id, nil
 }
 
-func thread(place bot.Place) int {
+func threadOf(place bot.Place) int {
 	n, err := strconv.Atoi(place.Thread)
 	if err != nil {
 		return 0
@@ -59,7 +59,7 @@ func thread(place bot.Place) int {
 
 // sendThread returns the topic for sending: none for General.
 func sendThread(place bot.Place) int {
-	if n := thread(place); n != generalTopic {
+	if n := threadOf(place); n != generalTopic {
 		return n
 	}
 	return 0
@@ -73,7 +73,7 @@ func messageID(id string) (int, error) {
 	return n, nil
 }
 
-func entities(list []render.Entity) []models.MessageEntity {
+func encodeEntities(list []render.Entity) []models.MessageEntity {
 	out := make([]models.MessageEntity, len(list))
 	for i, e := range list {
 		out[i] = models.MessageEntity{
@@ -84,7 +84,7 @@ func entities(list []render.Entity) []models.MessageEntity {
 	return out
 }
 
-func keyboard(rows [][]bot.Button) models.ReplyMarkup {
+func encodeKeyboard(rows [][]bot.Button) models.ReplyMarkup {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -114,45 +114,45 @@ func replyTo(row *bot.Row) *models.ReplyParameters {
 // noPreview disables link previews.
 func noPreview() *models.LinkPreviewOptions { return &models.LinkPreviewOptions{IsDisabled: tg.True()} }
 
-// message sends a new message (Bot API sendMessage). One that concerns a single person of a group is shown to them
+// sendMessage sends a new message (Bot API sendMessage). One that concerns a single person of a group is shown to them
 // alone where the server does that: it wants the bot to be an admin of the group. Where it refuses, everybody sees the
 // message, and the next ones of that group.
-func (c *Client) message(ctx context.Context, row *bot.Row) (string, error) {
+func (c *Client) sendMessage(ctx context.Context, row *bot.Row) (string, error) {
 	chat, err := chatID(row.Place)
 	if err != nil {
 		return "", err
 	}
-	to := c.receiver(row)
+	to := c.receiverOf(row)
 	if to == nil {
-		return c.quoting(ctx, row, chat)
+		return c.sendQuoting(ctx, row, chat)
 	}
-	message, err := c.text(ctx, row, chat, to)
+	message, err := c.sendText(ctx, row, chat, to)
 	if err == nil || bot.OutcomeOf(err) != bot.Refused {
 		return message, err
 	}
-	if message, err = c.text(ctx, row, chat, nil); err == nil {
+	if message, err = c.sendText(ctx, row, chat, nil); err == nil {
 		c.open.Store(row.Place.Chat, true)
 	}
 	return message, err
 }
 
-// quoting sends a text, without its quotation if the server does not find that in the message replied to: it compares
+// sendQuoting sends a text, without its quotation if the server does not find that in the message replied to: it compares
 // formatting too, and the message may have been edited.
-func (c *Client) quoting(ctx context.Context, row *bot.Row, chat int64) (string, error) {
-	if message, err, done := c.rich(ctx, row, chat); done {
+func (c *Client) sendQuoting(ctx context.Context, row *bot.Row, chat int64) (string, error) {
+	if message, err, done := c.sendRich(ctx, row, chat); done {
 		return message, err
 	}
-	message, err := c.text(ctx, row, chat, nil)
+	message, err := c.sendText(ctx, row, chat, nil)
 	if row.Content.Quote == "" || err == nil || bot.OutcomeOf(err) != bot.Refused {
 		return message, err
 	}
 	plain := *row
 	plain.Content.Quote = ""
-	return c.text(ctx, &plain, chat, nil)
+	return c.sendText(ctx, &plain, chat, nil)
 }
 
-// receiver is the one person who is to see a row (Bot API 10.2, ephemeral messages); nil = everybody.
-func (c *Client) receiver(row *bot.Row) *models.EphemeralMessageParameters {
+// receiverOf is the one person who is to see a row (Bot API 10.2, ephemeral messages); nil = everybody.
+func (c *Client) receiverOf(row *bot.Row) *models.EphemeralMessageParameters {
 	if _, open := c.open.Load(row.Place.Chat); open || !row.Place.Group {
 		return nil
 	}
@@ -163,16 +163,16 @@ func (c *Client) receiver(row *bot.Row) *models.EphemeralMessageParameters {
 	return &models.EphemeralMessageParameters{ReceiverUserID: id}
 }
 
-// text sends a text to everybody in a chat, or to one person of it.
-func (c *Client) text(
+// sendText sends a text to everybody in a chat, or to one person of it.
+func (c *Client) sendText(
 	ctx context.Context, row *bot.Row, chat int64, to *models.EphemeralMessageParameters,
 ) (string, error) {
-	return c.deliver(ctx, func(ctx context.Context) (*models.Message, error) {
+	return c.deliverMessage(ctx, func(ctx context.Context) (*models.Message, error) {
 		params := &tg.SendMessageParams{
 			BusinessConnectionID: row.Place.Business(),
 			ChatID:               chat, MessageThreadID: sendThread(row.Place), Text: row.Content.Text,
-			Entities:           entities(row.Content.Entities),
-			LinkPreviewOptions: noPreview(), ReplyMarkup: keyboard(row.Content.Buttons), EphemeralMessageParameters: to,
+			Entities:           encodeEntities(row.Content.Entities),
+			LinkPreviewOptions: noPreview(), ReplyMarkup: encodeKeyboard(row.Content.Buttons), EphemeralMessageParameters: to,
 		}
 		if r := replyTo(row); r != nil {
 			params.ReplyParameters = r
@@ -180,13 +180,13 @@ func (c *Client) text(
 		var sent struct {
 			ID int `json:"message_id"`
 		}
-		err := c.invoke(ctx, "sendMessage", params, &sent)
+		err := c.invokeMethod(ctx, "sendMessage", params, &sent)
 		return &models.Message{ID: sent.ID}, err
 	})
 }
 
-// edit changes a message; empty text takes only the keyboard away. An edit that changes nothing has succeeded.
-func (c *Client) edit(ctx context.Context, place bot.Place, message string, content bot.Content) error {
+// editMessage changes a message; empty text takes only the keyboard away. An edit that changes nothing has succeeded.
+func (c *Client) editMessage(ctx context.Context, place bot.Place, message string, content bot.Content) error {
 	if place.Guest() {
 		return c.editGuest(ctx, message, content)
 	}
@@ -198,7 +198,7 @@ func (c *Client) edit(ctx context.Context, place bot.Place, message string, cont
 	if err != nil {
 		return err
 	}
-	err = c.call(ctx, func(ctx context.Context) error {
+	err = c.callMethod(ctx, func(ctx context.Context) error {
 		if content.Text == "" {
 			_, err := c.api.EditMessageReplyMarkup(ctx, &tg.EditMessageReplyMarkupParams{
 				BusinessConnectionID: place.Business(), ChatID: chat, MessageID: id,
@@ -207,9 +207,9 @@ func (c *Client) edit(ctx context.Context, place bot.Place, message string, cont
 		}
 		_, err := c.api.EditMessageText(ctx, &tg.EditMessageTextParams{
 			BusinessConnectionID: place.Business(),
-			ChatID:               chat, MessageID: id, Text: content.Text, Entities: entities(content.Entities),
+			ChatID:               chat, MessageID: id, Text: content.Text, Entities: encodeEntities(content.Entities),
 			LinkPreviewOptions: noPreview(),
-			ReplyMarkup:        keyboard(content.Buttons),
+			ReplyMarkup:        encodeKeyboard(content.Buttons),
 		})
 		return err
 	})
@@ -224,10 +224,10 @@ func unlessSame(err error) error {
 	return err
 }
 
-// toast answers a button press (Bot API answerCallbackQuery). If it is too late, that is no failure: the press has had
+// answerPress answers a button press (Bot API answerCallbackQuery). If it is too late, that is no failure: the press has had
 // its effect.
-func (c *Client) toast(ctx context.Context, row *bot.Row) error {
-	err := c.call(ctx, func(ctx context.Context) error {
+func (c *Client) answerPress(ctx context.Context, row *bot.Row) error {
+	err := c.callMethod(ctx, func(ctx context.Context) error {
 		_, err := c.api.AnswerCallbackQuery(ctx, &tg.AnswerCallbackQueryParams{
 			CallbackQueryID: row.Query, Text: render.Cut(row.Content.Text, toastLength), ShowAlert: row.Alert,
 		})
@@ -249,10 +249,10 @@ func (c *Client) Draft(ctx context.Context, place bot.Place, id int64, content b
 	if err != nil {
 		return err
 	}
-	return c.call(ctx, func(ctx context.Context) error {
+	return c.callMethod(ctx, func(ctx context.Context) error {
 		_, err := c.api.SendMessageDraft(ctx, &tg.SendMessageDraftParams{
 			ChatID: chat, MessageThreadID: sendThread(place), DraftID: strconv.FormatInt(id, 10), Text: content.Text,
-			Entities: entities(content.Entities),
+			Entities: encodeEntities(content.Entities),
 			CanStop:  true,
 		})
 		return err
@@ -261,7 +261,7 @@ func (c *Client) Draft(ctx context.Context, place bot.Place, id int64, content b
 
 // Revise implements bot.Live.
 func (c *Client) Revise(ctx context.Context, place bot.Place, message string, content bot.Content) error {
-	return c.edit(ctx, place, message, content)
+	return c.editMessage(ctx, place, message, content)
 }
 
 // Typing implements bot.Live (Bot API sendChatAction). A guest can show nothing but its message.
@@ -273,10 +273,10 @@ func (c *Client) Typing(ctx context.Context, place bot.Place) error {
 	if err != nil {
 		return err
 	}
-	return c.call(ctx, func(ctx context.Context) error {
+	return c.callMethod(ctx, func(ctx context.Context) error {
 		_, err := c.api.SendChatAction(ctx, &tg.SendChatActionParams{
 			BusinessConnectionID: place.Business(),
-			ChatID:               chat, MessageThreadID: thread(place), Action: models.ChatActionTyping,
+			ChatID:               chat, MessageThreadID: threadOf(place), Action: models.ChatActionTyping,
 		})
 		return err
 	})
@@ -302,9 +302,9 @@ func (c *Client) React(ctx context.Context, place bot.Place, message, emoji stri
 			Type: models.ReactionTypeTypeEmoji, ReactionTypeEmoji: &models.ReactionTypeEmoji{Emoji: emoji},
 		})
 	}
-	return c.call(ctx, func(ctx context.Context) error {
+	return c.callMethod(ctx, func(ctx context.Context) error {
 		var done bool
-		return c.invoke(ctx, "setMessageReaction", struct {
+		return c.invokeMethod(ctx, "setMessageReaction", struct {
 			Chat     int64                 `json:"chat_id"`
 			Message  int                   `json:"message_id"`
 			Reaction []models.ReactionType `json:"reaction"`

@@ -30,8 +30,8 @@ type marked struct {
 
 type uploadKey struct{}
 
-// uploading adds the files of a row to the next request with ctx.
-func (c *Client) uploading(ctx context.Context, row *bot.Row) (context.Context, *upload) {
+// uploadContext adds the files of a row to the next request with ctx.
+func (c *Client) uploadContext(ctx context.Context, row *bot.Row) (context.Context, *upload) {
 	u := &upload{from: c.opts.Files, of: row.Session}
 	for _, f := range row.Content.Files() {
 		u.files = append(u.files, marked{mark: []byte("content " + rand.Text() + rand.Text()), file: f})
@@ -43,9 +43,9 @@ func (c *Client) uploading(ctx context.Context, row *bot.Row) (context.Context, 
 // errNoMark means that the library's form of a request has changed.
 var errNoMark = errors.New("the request has no place for its file")
 
-// into puts the contents where the marks are. If a content is no longer kept, the row is refused: repeating the request
+// fillRequest puts the contents where the marks are. If a content is no longer kept, the row is refused: repeating the request
 // would not help.
-func (u *upload) into(req *http.Request) error {
+func (u *upload) fillRequest(req *http.Request) error {
 	form, err := io.ReadAll(req.Body)
 	if err != nil {
 		return fmt.Errorf("read own request: %w", err)
@@ -58,22 +58,22 @@ func (u *upload) into(req *http.Request) error {
 		}
 		between, form = append(between, before), after
 	}
-	body, size, err := u.body(append(between, form))
+	body, size, err := u.joinBody(append(between, form))
 	if err != nil {
 		return err
 	}
 	req.Body, req.ContentLength = body, size
 	// HTTP/2 sends the request again if the server is closing the connection.
 	req.GetBody = func() (io.ReadCloser, error) {
-		again, _, err := u.body(append(between, form))
+		again, _, err := u.joinBody(append(between, form))
 		return again, err
 	}
 	return nil
 }
 
-// body joins what is between the contents and the contents. They are all opened first: whether one is missing is known
+// joinBody joins what is between the contents and the contents. They are all opened first: whether one is missing is known
 // before anything is sent.
-func (u *upload) body(between [][]byte) (io.ReadCloser, int64, error) {
+func (u *upload) joinBody(between [][]byte) (io.ReadCloser, int64, error) {
 	var readers []io.Reader
 	var opened closers
 	var length int64
@@ -81,7 +81,7 @@ func (u *upload) body(between [][]byte) (io.ReadCloser, int64, error) {
 		content, size, err := f.file.Open(u.ctx, u.of, u.from)
 		if err != nil {
 			_ = opened.Close() // nothing of them was read
-			return nil, 0, u.failed(f.file, err)
+			return nil, 0, u.contentError(f.file, err)
 		}
 		opened = append(opened, content)
 		readers = append(readers, bytes.NewReader(between[i]), content)
@@ -106,8 +106,8 @@ func (c closers) Close() error {
 	return errors.Join(list...)
 }
 
-// failed returns why a content cannot be sent. Nothing was sent.
-func (u *upload) failed(f *bot.File, err error) error {
+// contentError returns why a content cannot be sent. Nothing was sent.
+func (u *upload) contentError(f *bot.File, err error) error {
 	outcome := bot.NotSent
 	if errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrDamaged) {
 		outcome = bot.Refused

@@ -42,7 +42,7 @@ func (h Webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "body not readable", http.StatusBadRequest)
 		return
 	}
-	updates := split([]json.RawMessage{raw})
+	updates := splitUpdates([]json.RawMessage{raw})
 	if updates[0].ID <= 0 {
 		http.Error(w, "not an update", http.StatusBadRequest)
 		return

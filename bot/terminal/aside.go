@@ -40,8 +40,8 @@ func (a *Aside) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// through has lines shown by a terminal; nil = by nobody any more.
-func (a *Aside) through(show func(text string)) {
+// showThrough has lines shown by a terminal; nil = by nobody any more.
+func (a *Aside) showThrough(show func(text string)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.show = show
@@ -51,18 +51,18 @@ func (a *Aside) through(show func(text string)) {
 	}
 }
 
-// aside shows lines of the program.
-func (r *Rich) aside(text string) {
-	r.locked(func() {
-		for line := range strings.SplitSeq(plain(text), "\n") {
-			r.print(r.rich.Painter.Text(paint.Dim, line, r.screen.Size().Cols-1)...)
+// showAside shows lines of the program.
+func (r *Rich) showAside(text string) {
+	r.withLock(func() {
+		for line := range strings.SplitSeq(withoutColours(text), "\n") {
+			r.printLines(r.rich.Painter.Text(paint.Dim, line, r.screen.Size().Cols-1)...)
 		}
-		r.draw()
+		r.drawScreen()
 	})
 }
 
-// plain returns text without colours.
-func plain(text string) string {
+// withoutColours returns text without colours.
+func withoutColours(text string) string {
 	var b strings.Builder
 	for {
 		head, tail, ok := strings.Cut(text, "\x1b[")

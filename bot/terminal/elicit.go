@@ -45,7 +45,7 @@ func (t *Terminal) Elicit(ctx context.Context, req Request) (Reply, error) {
 	f := form{ctx: ctx, req: req, reply: make(chan Reply, 1)}
 	t.mu.Lock()
 	t.forms = append(t.forms, f)
-	t.signal()
+	t.wakeWaiters()
 	t.mu.Unlock()
 	select {
 	case r := <-f.reply:
@@ -55,8 +55,8 @@ func (t *Terminal) Elicit(ctx context.Context, req Request) (Reply, error) {
 	}
 }
 
-// signal wakes everything that waits for a change; the caller holds the lock.
-func (t *Terminal) signal() {
+// wakeWaiters wakes everything that waits for a change; the caller holds the lock.
+func (t *Terminal) wakeWaiters() {
 	close(t.change)
 	t.change = make(chan struct{})
 }
@@ -75,17 +75,17 @@ func (t *Terminal) nextForm() (form, bool) {
 	return form{}, false
 }
 
-// fill shows a request and reads its fields. An error means that the terminal's own input has failed.
-func (t *Terminal) fill(ctx context.Context, f form) error {
+// fillForm shows a request and reads its fields. An error means that the terminal's own input has failed.
+func (t *Terminal) fillForm(ctx context.Context, f form) error {
 	asked := f
 	var cancel context.CancelFunc
 	asked.ctx, cancel = context.WithCancel(f.ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)() // Ctrl-C ends the form too
-	reply, err := t.ask(asked)
+	reply, err := t.askForm(asked)
 	f.reply <- reply
 	if err != nil && f.ctx.Err() != nil && ctx.Err() == nil { // the server no longer waits
-		t.print("\nToo late: the server " + f.req.Server + " waits no longer.\n")
+		t.printText("\nToo late: the server " + f.req.Server + " waits no longer.\n")
 		return nil
 	}
 	if errors.Is(err, io.EOF) {
@@ -94,21 +94,21 @@ func (t *Terminal) fill(ctx context.Context, f form) error {
 	return err
 }
 
-// print writes to the person; it does no harm if nobody sees a prompt.
-func (t *Terminal) print(text string) { _, _ = fmt.Fprint(t.opts.Err, visible.Controls(text)) }
+// printText writes to the person; it does no harm if nobody sees a prompt.
+func (t *Terminal) printText(text string) { _, _ = fmt.Fprint(t.opts.Err, visible.Controls(text)) }
 
-// ask reads the fields. It first names the server, because the rest are the server's words.
-func (t *Terminal) ask(f form) (Reply, error) {
-	asked := t.asking()
-	t.print("\nThe MCP server " + f.req.Server + " asks (" + f.req.Tool + "):\n" + f.req.Form.Message + "\n")
+// askForm reads the fields. It first names the server, because the rest are the server's words.
+func (t *Terminal) askForm(f form) (Reply, error) {
+	asked := t.beginQuestion()
+	t.printText("\nThe MCP server " + f.req.Server + " asks (" + f.req.Tool + "):\n" + f.req.Form.Message + "\n")
 	if f.req.Warn && f.req.Form.Sensitive() {
-		t.print("Careful: it asks for something that sounds like a secret. What you write goes to the server " +
+		t.printText("Careful: it asks for something that sounds like a secret. What you write goes to the server " +
 			f.req.Server + ".\n")
 	}
-	t.print(cancelWord + " ends this.\n")
+	t.printText(cancelWord + " ends this.\n")
 	values := map[string]any{}
 	for _, field := range f.req.Form.Fields {
-		value, cancelled, err := t.field(f.ctx, field, asked)
+		value, cancelled, err := t.readField(f.ctx, field, asked)
 		if err != nil || cancelled {
 			return Reply{Cancel: true}, err
 		}
@@ -119,14 +119,14 @@ func (t *Terminal) ask(f form) (Reply, error) {
 	if len(f.req.Form.Fields) > 0 {
 		return Reply{Accept: true, Values: values}, nil
 	}
-	return t.consent(f.ctx, asked)
+	return t.askConsent(f.ctx, asked)
 }
 
-// field asks for one value until it is valid.
-func (t *Terminal) field(ctx context.Context, field content.Field, asked int) (value any, cancelled bool, err error) {
+// readField asks for one value until it is valid.
+func (t *Terminal) readField(ctx context.Context, field content.Field, asked int) (value any, cancelled bool, err error) {
 	for {
-		t.print(label(field))
-		text, err := t.input.next(ctx, asked)
+		t.printText(fieldLabel(field))
+		text, err := t.input.nextLine(ctx, asked)
 		if err != nil {
 			return nil, true, err
 		}
@@ -140,12 +140,12 @@ func (t *Terminal) field(ctx context.Context, field content.Field, asked int) (v
 		if err == nil {
 			return value, false, nil
 		}
-		t.print("That does not fit: " + err.Error() + "\n")
+		t.printText("That does not fit: " + err.Error() + "\n")
 	}
 }
 
-// label returns the line before a field.
-func label(field content.Field) string {
+// fieldLabel returns the line before a field.
+func fieldLabel(field content.Field) string {
 	var b strings.Builder
 	b.WriteString(field.Label())
 	if field.Description != "" {
@@ -168,11 +168,11 @@ func label(field content.Field) string {
 	return b.String()
 }
 
-// consent asks yes or no, for a request without fields.
-func (t *Terminal) consent(ctx context.Context, asked int) (Reply, error) {
+// askConsent asks yes or no, for a request without fields.
+func (t *Terminal) askConsent(ctx context.Context, asked int) (Reply, error) {
 	for {
-		t.print("[y] yes, [n] no: ")
-		text, err := t.input.next(ctx, asked)
+		t.printText("[y] yes, [n] no: ")
+		text, err := t.input.nextLine(ctx, asked)
 		if err != nil {
 			return Reply{Cancel: true}, err
 		}

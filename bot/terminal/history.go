@@ -65,12 +65,12 @@ func (h *History) Add(text string) {
 	if h.secret != nil && h.secret(text) {
 		return
 	}
-	_ = h.store(text) // as above
+	_ = h.storeLine(text) // as above
 }
 
-func (h *History) store(text string) error {
+func (h *History) storeLine(text string) error {
 	if h.extra > maxHistory/2 {
-		return h.rewrite()
+		return h.rewriteFile()
 	}
 	raw, err := json.Marshal(text)
 	if err != nil {
@@ -93,8 +93,8 @@ func (h *History) store(text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// rewrite stores the newest lines only.
-func (h *History) rewrite() error {
+// rewriteFile stores the newest lines only.
+func (h *History) rewriteFile() error {
 	h.lines = h.lines[max(0, len(h.lines)-maxHistory):]
 	var b bytes.Buffer
 	for _, text := range h.lines {

@@ -48,21 +48,21 @@ func newInput(in io.Reader, eager bool) *input {
 	return &input{in: in, eager: eager, stir: make(chan struct{})}
 }
 
-// mark records that a question is shown now; it returns the number that lines must have to answer it.
-func (i *input) mark() int {
-	i.open()
+// markQuestion records that a question is shown now; it returns the number that lines must have to answer it.
+func (i *input) markQuestion() int {
+	i.openReader()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.asked++
 	return i.asked
 }
 
-// next takes the oldest line that was begun after asked questions; 0 takes any line. It returns when ctx ends. The
+// nextLine takes the oldest line that was begun after asked questions; 0 takes any line. It returns when ctx ends. The
 // reading goroutine cannot be interrupted: it ends with the input.
-func (i *input) next(ctx context.Context, asked int) (string, error) {
-	i.open()
+func (i *input) nextLine(ctx context.Context, asked int) (string, error) {
+	i.openReader()
 	for {
-		text, stir, err := i.take(asked)
+		text, stir, err := i.takeLine(asked)
 		if stir == nil {
 			return text, err
 		}
@@ -74,15 +74,15 @@ func (i *input) next(ctx context.Context, asked int) (string, error) {
 	}
 }
 
-// take is next without waiting; the channel is closed when it is worth trying again.
-func (i *input) take(asked int) (string, <-chan struct{}, error) {
+// takeLine is next without waiting; the channel is closed when it is worth trying again.
+func (i *input) takeLine(asked int) (string, <-chan struct{}, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for n, l := range i.lines {
 		if l.asked >= asked {
 			i.lines = append(i.lines[:n:n], i.lines[n+1:]...)
 			i.size -= len(l.text)
-			i.wake()
+			i.wakeReaders()
 			return l.text, nil, nil
 		}
 	}
@@ -92,34 +92,34 @@ func (i *input) take(asked int) (string, <-chan struct{}, error) {
 	return "", i.stir, nil
 }
 
-// wake wakes all waiting calls; the caller holds the lock.
-func (i *input) wake() {
+// wakeReaders wakes all waiting calls; the caller holds the lock.
+func (i *input) wakeReaders() {
 	close(i.stir)
 	i.stir = make(chan struct{})
 }
 
-// open starts reading, once.
-func (i *input) open() {
+// openReader starts reading, once.
+func (i *input) openReader() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if !i.opened {
 		i.opened = true
-		go i.run() // ends with the input, which only its owner can close
+		go i.readInput() // ends with the input, which only its owner can close
 	}
 }
 
-func (i *input) run() {
+func (i *input) readInput() {
 	buf := make([]byte, chunk)
 	for {
 		n, err := i.in.Read(buf)
-		if !i.add(buf[:n], err) {
+		if !i.addData(buf[:n], err) {
 			return
 		}
 	}
 }
 
-// add appends data that was read, and waits while too much is waiting; it returns false to stop reading.
-func (i *input) add(data []byte, err error) bool {
+// addData appends data that was read, and waits while too much is waiting; it returns false to stop reading.
+func (i *input) addData(data []byte, err error) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for len(data) > 0 && i.err == nil {
@@ -132,19 +132,19 @@ func (i *input) add(data []byte, err error) bool {
 			break
 		}
 		if whole {
-			i.finish()
+			i.finishLine()
 		}
 		data = rest
 	}
 	if err != nil && i.err == nil {
 		if len(i.part) > 0 {
-			i.finish()
+			i.finishLine()
 		}
 		if i.err = err; errors.Is(err, io.EOF) {
 			i.err = io.EOF
 		}
 	}
-	i.wake()
+	i.wakeReaders()
 	for !i.eager && i.size > maxAhead && i.err == nil {
 		stir := i.stir
 		i.mu.Unlock()
@@ -154,8 +154,8 @@ func (i *input) add(data []byte, err error) bool {
 	return i.err == nil
 }
 
-// finish completes the current line; the caller holds the lock.
-func (i *input) finish() {
+// finishLine completes the current line; the caller holds the lock.
+func (i *input) finishLine() {
 	text := string(bytes.TrimSuffix(i.part, []byte("\r")))
 	i.lines = append(i.lines, line{text: text, asked: i.begun})
 	i.size += len(text)

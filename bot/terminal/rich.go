@@ -169,8 +169,8 @@ type typed struct {
 	err  error
 }
 
-// read passes on what is typed. It cannot be interrupted: it ends with the input.
-func (r *Rich) read(to chan<- typed, done <-chan struct{}) {
+// readTyped passes on what is typed. It cannot be interrupted: it ends with the input.
+func (r *Rich) readTyped(to chan<- typed, done <-chan struct{}) {
 	for {
 		data := make([]byte, 4096)
 		n, err := r.console.In.Read(data)
@@ -196,14 +196,14 @@ func (r *Rich) Talk(ctx context.Context, accept Accept) error {
 	done := make(chan struct{})
 	defer close(done)
 	input := make(chan typed)
-	go r.read(input, done) // ends with the input, which only its owner can close
-	r.begin()
-	defer r.end()
+	go r.readTyped(input, done) // ends with the input, which only its owner can close
+	r.beginScreen()
+	defer r.endScreen()
 	clock := time.NewTicker(frame)
 	defer clock.Stop()
-	var decoder keys.Decoder
+	var decoder keys.KeyDecoder
 	var escape <-chan time.Time
-	for !r.ended() {
+	for !r.hasEnded() {
 		select {
 		case <-ctx.Done():
 			return nil
@@ -211,59 +211,59 @@ func (r *Rich) Talk(ctx context.Context, accept Accept) error {
 			if t.err != nil {
 				return r.inputEnded(t.err)
 			}
-			r.keys(decoder.Feed(t.data), t.at)
+			r.handleKeys(decoder.Feed(t.data), t.at)
 			escape = nil
 			if decoder.Pending() {
 				escape = time.After(escapeFor)
 			}
 		case <-escape:
 			escape = nil
-			r.keys(decoder.Flush(), time.Now())
+			r.handleKeys(decoder.Flush(), time.Now())
 		case <-r.pressed:
-			r.locked(r.interrupt)
+			r.withLock(r.handleInterrupt)
 		case <-r.console.Resized:
-			r.locked(func() {
+			r.withLock(func() {
 				r.screen.Resize(r.console.Size())
-				r.draw()
+				r.drawScreen()
 			})
 		case <-clock.C:
-			r.locked(r.tick)
+			r.withLock(r.redrawMoving)
 		case <-r.poke:
 		}
-		if err := r.perform(ctx); err != nil {
+		if err := r.performSteps(ctx); err != nil {
 			return err
 		}
 	}
 	return r.left
 }
 
-// begin shows what there is to show.
-func (r *Rich) begin() {
-	r.locked(func() {
-		r.screen = screen.New(r.console.Out, r.console.Size())
+// beginScreen shows what there is to show.
+func (r *Rich) beginScreen() {
+	r.withLock(func() {
+		r.screen = screen.NewScreen(r.console.Out, r.console.Size())
 		r.screen.Ask()
-		r.openers()
-		r.draw()
+		r.showOpeners()
+		r.drawScreen()
 	})
 	if r.rich.Aside != nil {
-		r.rich.Aside.through(r.aside)
+		r.rich.Aside.showThrough(r.showAside)
 	}
 }
 
-// end leaves the terminal as it is to be found by what comes next.
-func (r *Rich) end() {
+// endScreen leaves the terminal as it is to be found by what comes next.
+func (r *Rich) endScreen() {
 	if r.rich.Aside != nil {
-		r.rich.Aside.through(nil)
+		r.rich.Aside.showThrough(nil)
 	}
-	r.locked(func() {
-		r.draw()
+	r.withLock(func() {
+		r.drawScreen()
 		r.screen.Close()
 		r.screen = nil
 	})
 }
 
-// openers shows what was to be shown before the terminal was open.
-func (r *Rich) openers() {
+// showOpeners shows what was to be shown before the terminal was open.
+func (r *Rich) showOpeners() {
 	list := r.early
 	r.early = nil
 	for _, show := range list {
@@ -278,10 +278,10 @@ func (r *Rich) whenOpen(show func()) {
 		return
 	}
 	show()
-	r.draw()
+	r.drawScreen()
 }
 
-func (r *Rich) ended() bool {
+func (r *Rich) hasEnded() bool {
 	r.face.Lock()
 	defer r.face.Unlock()
 	return r.gone
@@ -294,24 +294,24 @@ func (r *Rich) inputEnded(err error) error {
 	return err
 }
 
-func (r *Rich) locked(do func()) {
+func (r *Rich) withLock(do func()) {
 	r.face.Lock()
 	defer r.face.Unlock()
 	do()
 }
 
-// keys handles keys in their order, and shows what they did.
-func (r *Rich) keys(list []keys.Key, at time.Time) {
+// handleKeys handles keys in their order, and shows what they did.
+func (r *Rich) handleKeys(list []keys.Key, at time.Time) {
 	r.face.Lock()
 	defer r.face.Unlock()
 	for _, k := range list {
-		r.key(k, at)
+		r.handleKey(k, at)
 	}
-	r.draw()
+	r.drawScreen()
 }
 
-// later has Talk do something outside of the lock; the caller holds it.
-func (r *Rich) later(s step) {
+// queueStep has Talk do something outside of the lock; the caller holds it.
+func (r *Rich) queueStep(s step) {
 	r.steps = append(r.steps, s)
 	select {
 	case r.poke <- struct{}{}:
@@ -319,8 +319,8 @@ func (r *Rich) later(s step) {
 	}
 }
 
-// perform does what is to be done.
-func (r *Rich) perform(ctx context.Context) error {
+// performSteps does what is to be done.
+func (r *Rich) performSteps(ctx context.Context) error {
 	for {
 		r.face.Lock()
 		list := r.steps
@@ -340,11 +340,11 @@ func (r *Rich) perform(ctx context.Context) error {
 	}
 }
 
-// leave ends Talk; the caller holds the lock.
-func (r *Rich) leave(why error) { r.gone, r.left = true, why }
+// endTalk ends Talk; the caller holds the lock.
+func (r *Rich) endTalk(why error) { r.gone, r.left = true, why }
 
-// tick shows what changes by itself: the spinner, an answer that grows, a hint that has been there long enough.
-func (r *Rich) tick() {
+// redrawMoving shows what changes by itself: the spinner, an answer that grows, a hint that has been there long enough.
+func (r *Rich) redrawMoving() {
 	now := time.Now()
 	if !r.until.IsZero() && now.After(r.until) {
 		r.notice, r.until, r.dirty = "", time.Time{}, true
@@ -358,6 +358,6 @@ func (r *Rich) tick() {
 		r.dirty = true
 	}
 	if r.dirty {
-		r.draw()
+		r.drawScreen()
 	}
 }

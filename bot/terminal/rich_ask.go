@@ -22,8 +22,8 @@ type arming struct {
 	replied time.Time // when the terminal has replied
 }
 
-// takes reports whether a key is meant for the question. replies says that the terminal is one that replies.
-func (a *arming) takes(k keys.Key, at time.Time, replies bool) bool {
+// takesKey reports whether a key is meant for the question. replies says that the terminal is one that replies.
+func (a *arming) takesKey(k keys.Key, at time.Time, replies bool) bool {
 	if k.Name == keys.Paste {
 		return false
 	}
@@ -82,8 +82,8 @@ func optionsOf(lines [][]bot.Button) []option {
 	return list
 }
 
-// deny returns the button that refuses; without one, the last one, which leads back.
-func (a *inquiry) deny() int {
+// denyButton returns the button that refuses; without one, the last one, which leads back.
+func (a *inquiry) denyButton() int {
 	for i, o := range a.options {
 		if o.key == "n" {
 			return i
@@ -92,8 +92,8 @@ func (a *inquiry) deny() int {
 	return len(a.options) - 1
 }
 
-// open returns the question that is to be answered now; nil = none.
-func (r *Rich) open() *inquiry {
+// openQuestion returns the question that is to be answered now; nil = none.
+func (r *Rich) openQuestion() *inquiry {
 	if len(r.asks) == 0 || !r.asks[0].open || r.asks[0].query != "" {
 		return nil
 	}
@@ -116,14 +116,14 @@ func (r *Rich) openNext() {
 		if q.card != nil {
 			r.showCard(q.card, q.changes)
 		}
-		r.appear(&q.arming)
+		r.armQuestion(&q.arming)
 	}
 }
 
-// replied is told that the terminal has replied: what was asked before it is on the screen.
-func (r *Rich) replied(at time.Time) {
+// noteReply is told that the terminal has replied: what was asked before it is on the screen.
+func (r *Rich) noteReply(at time.Time) {
 	r.replies = true
-	if q := r.open(); q != nil {
+	if q := r.openQuestion(); q != nil {
 		q.replied = at
 	}
 	if r.form != nil {
@@ -131,8 +131,8 @@ func (r *Rich) replied(at time.Time) {
 	}
 }
 
-// choose handles a key that is meant for a question.
-func (r *Rich) choose(q *inquiry, k keys.Key) {
+// chooseByKey handles a key that is meant for a question.
+func (r *Rich) chooseByKey(q *inquiry, k keys.Key) {
 	pick := -1
 	switch {
 	case k.Name == keys.Up, k.Name == keys.Tab && k.Shift:
@@ -142,25 +142,25 @@ func (r *Rich) choose(q *inquiry, k keys.Key) {
 	case k.Name == keys.Enter:
 		pick = q.at
 	case k.Name == keys.Escape && q.chosen != nil:
-		r.picked(q, -1)
+		r.endChoice(q, -1)
 	case k.Name == keys.Escape:
-		pick = q.deny()
+		pick = q.denyButton()
 	case k.Name == keys.Rune && !k.Ctrl && !k.Alt:
-		pick = q.named(k.Text)
+		pick = q.namedOption(k.Text)
 	}
 	switch {
 	case pick < 0:
 		return
 	case q.chosen != nil:
-		r.picked(q, pick)
+		r.endChoice(q, pick)
 		return
 	}
 	chosen := q.options[pick]
 	q.query, q.decides, q.denies = r.pressButton(chosen.data, ""), chosen.key != "", chosen.key == "n"
 }
 
-// named returns the option that a number or a letter means; -1 = none.
-func (a *inquiry) named(text string) int {
+// namedOption returns the option that a number or a letter means; -1 = none.
+func (a *inquiry) namedOption(text string) int {
 	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(a.options) {
 		return n - 1
 	}
@@ -179,20 +179,20 @@ func (r *Rich) Choose(hint string, lines []string, chosen func(ctx context.Conte
 	for _, line := range lines {
 		q.options = append(q.options, option{label: line})
 	}
-	r.locked(func() {
+	r.withLock(func() {
 		r.asks = append(r.asks, q)
 		r.whenOpen(r.openNext)
 	})
 }
 
-// picked ends a choice among lines.
-func (r *Rich) picked(q *inquiry, choice int) {
+// endChoice ends a choice among lines.
+func (r *Rich) endChoice(q *inquiry, choice int) {
 	r.asks = r.asks[1:]
-	r.later(func(ctx context.Context) error {
+	r.queueStep(func(ctx context.Context) error {
 		q.chosen(ctx, choice)
-		r.locked(func() {
+		r.withLock(func() {
 			r.openNext()
-			r.draw()
+			r.drawScreen()
 		})
 		return nil
 	})
@@ -201,13 +201,13 @@ func (r *Rich) picked(q *inquiry, choice int) {
 // pressButton hands in the press of a button, with the text that goes with it, and returns its id.
 func (r *Rich) pressButton(data, text string) (query string) {
 	m := r.pressOf(data, text)
-	r.later(func(ctx context.Context) error { return r.handPress(ctx, r.accept, m) })
+	r.queueStep(func(ctx context.Context) error { return r.handPress(ctx, r.accept, m) })
 	return m.Query
 }
 
-// question takes a card, and shows it when it is the one to be answered. A file with a long command comes before its
+// takeQuestion takes a card, and shows it when it is the one to be answered. A file with a long command comes before its
 // card and is shown with it.
-func (r *Rich) question(row *bot.Row, id string, changes []Change) {
+func (r *Rich) takeQuestion(row *bot.Row, id string, changes []Change) {
 	q := &inquiry{card: row, files: r.cardFiles, changes: changes, message: id, options: optionsOf(row.Content.Buttons)}
 	switch {
 	case r.stopping: // nobody is asked any more
@@ -221,23 +221,23 @@ func (r *Rich) question(row *bot.Row, id string, changes []Change) {
 }
 
 func (r *Rich) showCard(row *bot.Row, changes []Change) {
-	r.print("")
-	r.print(r.card(row, changes)...)
+	r.printLines("")
+	r.printLines(r.cardLines(row, changes)...)
 }
 
-// appear is called when a question is the one to be answered.
-func (r *Rich) appear(a *arming) {
+// armQuestion is called when a question is the one to be answered.
+func (r *Rich) armQuestion(a *arming) {
 	*a = arming{shown: time.Now()}
 	r.menu, r.chosen, r.search = nil, -1, nil
-	r.draw()
+	r.drawScreen()
 	r.screen.Ask()
 }
 
-// card returns a card as lines. Where the changes of a call are known, they take the place of its arguments.
-func (r *Rich) card(row *bot.Row, changes []Change) []string {
+// cardLines returns a card as lines. Where the changes of a call are known, they take the place of its arguments.
+func (r *Rich) cardLines(row *bot.Row, changes []Change) []string {
 	text, entities := row.Content.Text, row.Content.Entities
 	width := r.screen.Size().Cols - 1
-	diffs, ok := r.diffs(changes, 0)
+	diffs, ok := r.diffLines(changes, 0)
 	if !ok {
 		lines := r.rich.Painter.Message(text, entities, width)
 		if row.Content.File != nil {
@@ -271,8 +271,8 @@ func cutUnits(text string, units int) (head, tail string) {
 	return text, ""
 }
 
-// diffs returns changes as lines; limit is the most lines of each, 0 = all. ok is false if one cannot be shown.
-func (r *Rich) diffs(changes []Change, limit int) (lines []string, ok bool) {
+// diffLines returns changes as lines; limit is the most lines of each, 0 = all. ok is false if one cannot be shown.
+func (r *Rich) diffLines(changes []Change, limit int) (lines []string, ok bool) {
 	width := r.screen.Size().Cols - 3
 	for _, c := range changes {
 		diff, ok := r.rich.Painter.Diff(c.Before, c.After, width, limit)
@@ -290,9 +290,9 @@ func (r *Rich) diffs(changes []Change, limit int) (lines []string, ok bool) {
 	return lines, len(lines) > 0
 }
 
-// edited handles the edit of a card: another question in its place, or its record.
-func (r *Rich) edited(row *bot.Row) {
-	at := slices.IndexFunc(r.asks, func(q *inquiry) bool { return q.is(row) })
+// handleEdit handles the edit of a card: another question in its place, or its record.
+func (r *Rich) handleEdit(row *bot.Row) {
+	at := slices.IndexFunc(r.asks, func(q *inquiry) bool { return q.editsCard(row) })
 	options := optionsOf(row.Content.Buttons)
 	if at >= 0 && len(options) > 0 {
 		q := r.asks[at]
@@ -301,7 +301,7 @@ func (r *Rich) edited(row *bot.Row) {
 		return
 	}
 	if at < 0 && r.stopping || at >= 0 && r.asks[at].open { // its card is above
-		r.print(r.rich.Painter.Text(paint.Plain, recordOf(row), r.screen.Size().Cols-1)...)
+		r.printLines(r.rich.Painter.Text(paint.Plain, recordOf(row), r.screen.Size().Cols-1)...)
 	} else {
 		r.showCard(row, nil)
 	}
@@ -314,8 +314,8 @@ func (r *Rich) edited(row *bot.Row) {
 	r.openNext()
 }
 
-// is reports whether a row edits the card of the question.
-func (a *inquiry) is(row *bot.Row) bool {
+// editsCard reports whether a row edits the card of the question.
+func (a *inquiry) editsCard(row *bot.Row) bool {
 	return a.card != nil && (row.EditRow != 0 && a.card.ID == row.EditRow || row.Edit != "" && a.message == row.Edit)
 }
 
@@ -337,10 +337,10 @@ func recordOf(row *bot.Row) string {
 	return row.Content.Text
 }
 
-// toast is told what became of a press: it was counted, or why it had no effect. Unless it decides, it is asked again.
-func (r *Rich) toast(row *bot.Row) {
+// handleToast is told what became of a press: it was counted, or why it had no effect. Unless it decides, it is asked again.
+func (r *Rich) handleToast(row *bot.Row) {
 	if row.Alert && row.Content.Text != "" {
-		r.print(r.rich.Painter.Text(paint.Yellow, row.Content.Text, r.screen.Size().Cols-1)...)
+		r.printLines(r.rich.Painter.Text(paint.Yellow, row.Content.Text, r.screen.Size().Cols-1)...)
 	}
 	at := slices.IndexFunc(r.asks, func(q *inquiry) bool { return q.query != "" && q.query == row.Query })
 	if at < 0 || !row.Alert && r.asks[at].decides {
@@ -348,5 +348,5 @@ func (r *Rich) toast(row *bot.Row) {
 	}
 	q := r.asks[at]
 	q.query = ""
-	r.appear(&q.arming)
+	r.armQuestion(&q.arming)
 }

@@ -18,28 +18,28 @@ const (
 	maxRunning = 4
 )
 
-// print adds lines above the live part; the caller holds the lock and draws.
-func (r *Rich) print(lines ...string) {
+// printLines adds lines above the live part; the caller holds the lock and draws.
+func (r *Rich) printLines(lines ...string) {
 	if len(lines) > 0 {
 		r.above = append(r.above, lines...)
 		r.dirty = true
 	}
 }
 
-// draw shows everything; the caller holds the lock.
-func (r *Rich) draw() {
+// drawScreen shows everything; the caller holds the lock.
+func (r *Rich) drawScreen() {
 	if r.screen == nil {
 		return
 	}
 	var live []string
 	var cursor screen.Cursor
-	live = append(live, r.growing()...)
-	live = append(live, r.status()...)
+	live = append(live, r.growingLines()...)
+	live = append(live, r.statusLines()...)
 	add := func(lines []string, row, col int, hidden bool) {
 		cursor = screen.Cursor{Row: len(live) + row, Col: col, Hidden: hidden}
 		live = append(live, lines...)
 	}
-	switch q := r.open(); {
+	switch q := r.openQuestion(); {
 	case r.why != nil:
 		lines, row, col := r.whyLines()
 		add(lines, row, col, false)
@@ -57,9 +57,9 @@ func (r *Rich) draw() {
 	r.screen.Draw(above, live, cursor)
 }
 
-// status says what is being done.
-func (r *Rich) status() []string {
-	if !r.busy || r.open() != nil || r.form != nil {
+// statusLines says what is being done.
+func (r *Rich) statusLines() []string {
+	if !r.busy || r.openQuestion() != nil || r.form != nil {
 		return nil
 	}
 	p, words, width := r.rich.Painter, r.rich.Words, r.screen.Size().Cols-1

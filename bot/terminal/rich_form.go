@@ -23,7 +23,7 @@ type formFace struct {
 	problem string
 }
 
-func (f *formFace) cancel() { f.reply <- Reply{Cancel: true} }
+func (f *formFace) cancelForm() { f.reply <- Reply{Cancel: true} }
 
 // Elicit asks the person, one request after the other. It waits for the answer until ctx ends.
 func (r *Rich) Elicit(ctx context.Context, req Request) (Reply, error) {
@@ -34,18 +34,18 @@ func (r *Rich) Elicit(ctx context.Context, req Request) (Reply, error) {
 	r.Terminal.mu.Lock()
 	r.forms = append(r.forms, f)
 	r.Terminal.mu.Unlock()
-	r.locked(func() { r.whenOpen(r.openNext) })
+	r.withLock(func() { r.whenOpen(r.openNext) })
 	select {
 	case reply := <-f.reply:
 		return reply, nil
 	case <-ctx.Done():
-		r.locked(func() {
+		r.withLock(func() {
 			if r.form != nil && r.form.reply == f.reply {
 				r.form = nil
 				late := fmt.Sprintf(r.rich.Words.FormLate, req.Server)
-				r.print(r.rich.Painter.Text(paint.Yellow, late, r.screen.Size().Cols-1)...)
+				r.printLines(r.rich.Painter.Text(paint.Yellow, late, r.screen.Size().Cols-1)...)
 				r.openNext()
-				r.draw()
+				r.drawScreen()
 			}
 		})
 		return Reply{}, ctx.Err()
@@ -61,13 +61,13 @@ func (r *Rich) nextFormFace() {
 	r.form = &formFace{form: f, values: map[string]any{}}
 	width, p, words := r.screen.Size().Cols-1, r.rich.Painter, r.rich.Words
 	head := fmt.Sprintf(words.FormHead, visible.Name(f.req.Server), visible.Name(f.req.Tool))
-	r.print("")
-	r.print(p.Text(paint.Bold|paint.Yellow, "✋ "+head, width)...)
-	r.print(p.Text(paint.Plain, f.req.Form.Message, width)...)
+	r.printLines("")
+	r.printLines(p.Text(paint.Bold|paint.Yellow, "✋ "+head, width)...)
+	r.printLines(p.Text(paint.Plain, f.req.Form.Message, width)...)
 	if f.req.Warn && f.req.Form.Sensitive() {
-		r.print(p.Text(paint.Red, "⚠ "+fmt.Sprintf(words.FormSecret, visible.Name(f.req.Server)), width)...)
+		r.printLines(p.Text(paint.Red, "⚠ "+fmt.Sprintf(words.FormSecret, visible.Name(f.req.Server)), width)...)
 	}
-	r.appear(&r.form.arming)
+	r.armQuestion(&r.form.arming)
 }
 
 // fillKey handles a key that is meant for a form.
@@ -112,7 +112,7 @@ func (r *Rich) fillField() {
 	if field.Sensitive {
 		shown = strings.Repeat("•", min(8, len([]rune(text))))
 	}
-	r.print(r.rich.Painter.Cut(paint.Dim, "  "+field.Label()+": "+shown, r.screen.Size().Cols-1))
+	r.printLines(r.rich.Painter.Cut(paint.Dim, "  "+field.Label()+": "+shown, r.screen.Size().Cols-1))
 	f.editor.Take()
 	if f.at++; f.at == len(f.req.Form.Fields) {
 		r.replyForm(Reply{Accept: true, Values: f.values})

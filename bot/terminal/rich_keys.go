@@ -10,48 +10,48 @@ import (
 	"github.com/zephbot/zephbot/bot/terminal/paint"
 )
 
-// key handles one key; the caller holds the lock.
-func (r *Rich) key(k keys.Key, at time.Time) {
+// handleKey handles one key; the caller holds the lock.
+func (r *Rich) handleKey(k keys.Key, at time.Time) {
 	switch {
 	case k.Name == keys.Reply:
-		r.replied(at)
+		r.noteReply(at)
 		return
-	case ctrl(k, "c"):
-		r.interrupt()
+	case isCtrl(k, "c"):
+		r.handleInterrupt()
 		return
-	case ctrl(k, "z"):
-		r.suspend()
+	case isCtrl(k, "z"):
+		r.suspendProcess()
 		return
 	}
 	if r.why != nil {
 		r.whyKey(k)
 		return
 	}
-	if question := r.open(); question != nil {
-		if question.takes(k, at, r.replies) {
-			r.choose(question, k)
+	if question := r.openQuestion(); question != nil {
+		if question.takesKey(k, at, r.replies) {
+			r.chooseByKey(question, k)
 			return
 		}
 		question.last = at
-		r.draft(k)
+		r.draftKey(k)
 		return
 	}
 	if r.form != nil {
-		if r.form.takes(k, at, r.replies) {
+		if r.form.takesKey(k, at, r.replies) {
 			r.fillKey(k)
 			return
 		}
 		r.form.last = at
-		r.draft(k)
+		r.draftKey(k)
 		return
 	}
-	r.write(k)
+	r.promptKey(k)
 }
 
-func ctrl(k keys.Key, letter string) bool { return k.Name == keys.Rune && k.Ctrl && k.Text == letter }
+func isCtrl(k keys.Key, letter string) bool { return k.Name == keys.Rune && k.Ctrl && k.Text == letter }
 
-// draft adds to what the person is writing while something else is asked: nothing is sent.
-func (r *Rich) draft(k keys.Key) {
+// draftKey adds to what the person is writing while something else is asked: nothing is sent.
+func (r *Rich) draftKey(k keys.Key) {
 	if k.Name == keys.Enter && !r.editor.Empty() {
 		r.editor.Insert("\n")
 		return
@@ -59,8 +59,8 @@ func (r *Rich) draft(k keys.Key) {
 	r.editor.Key(k)
 }
 
-// write handles a key at the prompt.
-func (r *Rich) write(k keys.Key) {
+// promptKey handles a key at the prompt.
+func (r *Rich) promptKey(k keys.Key) {
 	r.notice = ""
 	if r.search != nil && r.searchKey(k) {
 		return
@@ -68,33 +68,33 @@ func (r *Rich) write(k keys.Key) {
 	switch {
 	case r.menuKey(k):
 		return
-	case ctrl(k, "d") && r.editor.Empty():
+	case isCtrl(k, "d") && r.editor.Empty():
 		if r.busy {
-			r.hint(r.rich.Words.StopHint, leaveFor)
+			r.showHint(r.rich.Words.StopHint, leaveFor)
 			return
 		}
-		r.leave(nil)
+		r.endTalk(nil)
 		return
-	case ctrl(k, "l"):
+	case isCtrl(k, "l"):
 		_, _ = r.console.Out.Write([]byte("\x1b[H\x1b[2J")) // as every picture
 		r.screen.Close()
 		return
-	case ctrl(k, "r"):
+	case isCtrl(k, "r"):
 		r.search = &search{}
 		return
 	case k.Name == keys.Tab:
-		r.complete(true)
+		r.completeWord(true)
 		return
 	case k.Name == keys.Enter && !k.Alt && !k.Shift:
-		r.enter()
+		r.enterLine()
 		return
 	}
 	r.editor.Key(k)
-	r.complete(false)
+	r.completeWord(false)
 }
 
-// enter sends what is written; a line that ends with a backslash goes on.
-func (r *Rich) enter() {
+// enterLine sends what is written; a line that ends with a backslash goes on.
+func (r *Rich) enterLine() {
 	text, _ := r.editor.Text()
 	if head, ok := strings.CutSuffix(text, `\`); ok {
 		r.editor.Set(head + "\n")
@@ -109,22 +109,22 @@ func (r *Rich) enter() {
 		r.rich.History.Add(text)
 		r.editor.SetHistory(r.rich.History.Lines())
 	}
-	if r.busy && !command(text) {
+	if r.busy && !isCommand(text) {
 		r.queue = append(r.queue, text)
 		return
 	}
-	r.submit(text)
+	r.submitMessage(text)
 }
 
-// command reports whether a text is a command, which acts beside a running turn.
-func command(text string) bool {
+// isCommand reports whether a text is a command, which acts beside a running turn.
+func isCommand(text string) bool {
 	return strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//") && len(strings.TrimSpace(text)) > 1
 }
 
-// submit shows a message and hands it in; the caller holds the lock.
-func (r *Rich) submit(text string) {
-	r.print(r.echo(text)...)
-	if command(text) {
+// submitMessage shows a message and hands it in; the caller holds the lock.
+func (r *Rich) submitMessage(text string) {
+	r.printLines(r.echoMessage(text)...)
+	if isCommand(text) {
 		if r.busy && !strings.HasPrefix(text, stopCommand) {
 			r.asides++
 		}
@@ -133,11 +133,11 @@ func (r *Rich) submit(text string) {
 		r.silence.Begin(r.began)
 		r.stream = stream{}
 	}
-	r.later(func(ctx context.Context) error { return r.hand(ctx, r.accept, r.message(text)) })
+	r.queueStep(func(ctx context.Context) error { return r.handMessage(ctx, r.accept, r.newMessage(text)) })
 }
 
-// echo returns a message as it stays above its answer.
-func (r *Rich) echo(text string) []string {
+// echoMessage returns a message as it stays above its answer.
+func (r *Rich) echoMessage(text string) []string {
 	var lines []string
 	for i, line := range r.rich.Painter.Text(paint.Bold, text, max(1, r.screen.Size().Cols-3)) {
 		lead := "> "
@@ -149,14 +149,14 @@ func (r *Rich) echo(text string) []string {
 	return append([]string{""}, lines...)
 }
 
-// interrupt handles Ctrl-C: it ends the turn; where there is none it clears the prompt, and a second one leaves.
-func (r *Rich) interrupt() {
+// handleInterrupt handles Ctrl-C: it ends the turn; where there is none it clears the prompt, and a second one leaves.
+func (r *Rich) handleInterrupt() {
 	now := time.Now()
 	switch {
 	case r.busy && r.stopping:
-		r.leave(ErrLeft)
+		r.endTalk(ErrLeft)
 	case r.busy:
-		r.stop()
+		r.stopTurn()
 	case r.why != nil:
 		r.endWhy()
 	case r.search != nil:
@@ -165,20 +165,20 @@ func (r *Rich) interrupt() {
 		r.editor.Take()
 		r.menu, r.chosen = nil, -1
 	case now.Sub(r.interrupted) < leaveFor:
-		r.leave(nil)
+		r.endTalk(nil)
 	default:
 		r.interrupted = now
-		r.hint(r.rich.Words.Leave, leaveFor)
+		r.showHint(r.rich.Words.Leave, leaveFor)
 	}
-	r.draw()
+	r.drawScreen()
 }
 
-// stop ends the running turn. What was to be said afterwards is the person's draft again.
-func (r *Rich) stop() {
+// stopTurn ends the running turn. What was to be said afterwards is the person's draft again.
+func (r *Rich) stopTurn() {
 	r.stopping = true
 	r.asks, r.why = nil, nil
 	if r.form != nil {
-		r.form.cancel()
+		r.form.cancelForm()
 		r.form = nil
 	}
 	if len(r.queue) > 0 {
@@ -187,29 +187,29 @@ func (r *Rich) stop() {
 		r.queue = nil
 	}
 	r.stream.hidden = true
-	r.later(func(ctx context.Context) error {
-		r.void()
-		return r.hand(ctx, r.accept, r.message(stopCommand))
+	r.queueStep(func(ctx context.Context) error {
+		r.voidRequests()
+		return r.handMessage(ctx, r.accept, r.newMessage(stopCommand))
 	})
 }
 
-func (r *Rich) suspend() {
+func (r *Rich) suspendProcess() {
 	if r.console.Suspend == nil {
 		return
 	}
 	r.screen.Close()
-	r.later(func(context.Context) error {
+	r.queueStep(func(context.Context) error {
 		err := r.console.Suspend()
-		r.locked(func() {
+		r.withLock(func() {
 			r.screen.Resize(r.console.Size())
-			r.draw()
+			r.drawScreen()
 		})
 		return err
 	})
 }
 
-// hint shows a sentence below the prompt for a while.
-func (r *Rich) hint(text string, long time.Duration) {
+// showHint shows a sentence below the prompt for a while.
+func (r *Rich) showHint(text string, long time.Duration) {
 	r.notice, r.until = text, time.Now().Add(long)
 }
 
@@ -226,15 +226,15 @@ func (r *Rich) menuKey(k keys.Key) bool {
 	case k.Name == keys.Up, k.Name == keys.Tab && k.Shift:
 		r.chosen = (max(r.chosen, 0) + len(r.menu) - 1) % len(r.menu)
 	case k.Name == keys.Enter && r.chosen >= 0 && !k.Alt && !k.Shift:
-		r.insert(r.menu[r.chosen].Name)
+		r.insertCompletion(r.menu[r.chosen].Name)
 	default:
 		return false
 	}
 	return true
 }
 
-// insert puts a completion in the place of the word before the cursor.
-func (r *Rich) insert(name string) {
+// insertCompletion puts a completion in the place of the word before the cursor.
+func (r *Rich) insertCompletion(name string) {
 	_, start := r.editor.Word()
 	if !strings.HasSuffix(name, "/") {
 		name += " "
@@ -243,8 +243,8 @@ func (r *Rich) insert(name string) {
 	r.menu, r.chosen = nil, -1
 }
 
-// complete looks for what the word before the cursor can become. With tab, what all have in common is inserted.
-func (r *Rich) complete(tab bool) {
+// completeWord looks for what the word before the cursor can become. With tab, what all have in common is inserted.
+func (r *Rich) completeWord(tab bool) {
 	r.menu, r.chosen = nil, -1
 	word, start := r.editor.Word()
 	switch {
@@ -266,14 +266,14 @@ func (r *Rich) complete(tab bool) {
 		return
 	}
 	if len(r.menu) == 1 {
-		r.insert(r.menu[0].Name)
+		r.insertCompletion(r.menu[0].Name)
 		return
 	}
 	names := make([]string, len(r.menu))
 	for i, c := range r.menu {
 		names[i] = c.Name
 	}
-	if common := edit.Common(names); len(common) > len(word) {
+	if common := edit.CommonPrefix(names); len(common) > len(word) {
 		r.editor.Replace(start, common)
 		return
 	}
@@ -283,7 +283,7 @@ func (r *Rich) complete(tab bool) {
 // searchKey handles a key while the history is searched; false = the search is over, and the key is for the prompt.
 func (r *Rich) searchKey(k keys.Key) bool {
 	switch {
-	case ctrl(k, "r"):
+	case isCtrl(k, "r"):
 		r.search.skip++
 	case k.Name == keys.Rune && !k.Ctrl && !k.Alt:
 		r.search.text += k.Text
@@ -291,7 +291,7 @@ func (r *Rich) searchKey(k keys.Key) bool {
 	case k.Name == keys.Backspace && r.search.text != "":
 		text := []rune(r.search.text)
 		r.search.text = string(text[:len(text)-1])
-	case k.Name == keys.Escape, ctrl(k, "g"):
+	case k.Name == keys.Escape, isCtrl(k, "g"):
 		r.search = nil
 		return true
 	default:

@@ -29,23 +29,23 @@ func (r *Rich) Send(ctx context.Context, row *bot.Row) (string, error) {
 	r.sent++
 	id := strconv.FormatInt(r.sent, 10)
 	shown := *row
-	r.whenOpen(func() { r.show(&shown, id, changes) })
+	r.whenOpen(func() { r.showRow(&shown, id, changes) })
 	return id, nil
 }
 
-// show shows a row; the caller holds the lock.
-func (r *Rich) show(row *bot.Row, id string, changes []Change) {
+// showRow shows a row; the caller holds the lock.
+func (r *Rich) showRow(row *bot.Row, id string, changes []Change) {
 	switch {
 	case row.Purpose == bot.Question:
-		r.question(row, id, changes)
+		r.takeQuestion(row, id, changes)
 	case row.Purpose == bot.Record:
-		r.edited(row)
+		r.handleEdit(row)
 	case row.Purpose == bot.Final:
-		r.final(row)
+		r.showFinal(row)
 	case row.Purpose == bot.Toast:
-		r.toast(row)
+		r.handleToast(row)
 	default:
-		r.told(row)
+		r.showReply(row)
 	}
 }
 
@@ -57,32 +57,32 @@ func firstPress(row *bot.Row) string {
 	return ""
 }
 
-// final shows an answer, or what of it was not shown while it grew.
-func (r *Rich) final(row *bot.Row) {
+// showFinal shows an answer, or what of it was not shown while it grew.
+func (r *Rich) showFinal(row *bot.Row) {
 	own := row.Session == "" || row.Session == r.Session()
 	if !own || !r.busy || row.Turn != "" && row.Turn == r.former && row.Turn != r.turn {
 		if !own {
-			r.print("", r.rich.Painter.Paint(paint.Dim, r.rich.Words.Other))
+			r.printLines("", r.rich.Painter.Paint(paint.Dim, r.rich.Words.Other))
 		}
-		r.print("")
-		r.markdown(row.Content.Text)
+		r.printLines("")
+		r.showMarkdown(row.Content.Text)
 		return
 	}
 	text := row.Content.Text
-	if rest, ok := strings.CutPrefix(text, r.stream.shown()); ok && !r.stream.hidden {
+	if rest, ok := strings.CutPrefix(text, r.stream.shownPart()); ok && !r.stream.hidden {
 		text = rest
 	}
 	r.stream = stream{}
 	if strings.TrimSpace(text) != "" {
-		r.print("")
-		r.markdown(text)
+		r.printLines("")
+		r.showMarkdown(text)
 	}
-	r.files(row)
-	r.over()
+	r.showFiles(row)
+	r.endTask()
 }
 
-// over ends the task, and begins the next one.
-func (r *Rich) over() {
+// endTask ends the task, and begins the next one.
+func (r *Rich) endTask() {
 	queue := r.queue
 	r.asks = slices.DeleteFunc(r.asks, func(q *inquiry) bool { return q.card != nil && q.card.Turn != "" && q.card.Turn == r.turn })
 	r.task = task{former: r.turn}
@@ -90,48 +90,48 @@ func (r *Rich) over() {
 	if len(queue) > 0 {
 		text := queue[0]
 		r.queue = queue[1:]
-		r.submit(text)
+		r.submitMessage(text)
 	}
 }
 
-// told shows a reply or a notice. A reply that belongs to no turn is the end of a message that began none.
-func (r *Rich) told(row *bot.Row) {
+// showReply shows a reply or a notice. A reply that belongs to no turn is the end of a message that began none.
+func (r *Rich) showReply(row *bot.Row) {
 	if row.Content.Text != "" {
-		r.print("")
+		r.printLines("")
 		if row.Purpose == bot.Reply && len(row.Content.Entities) == 0 {
-			r.markdown(row.Content.Text)
+			r.showMarkdown(row.Content.Text)
 		} else {
-			r.print(r.rich.Painter.Message(row.Content.Text, row.Content.Entities, r.screen.Size().Cols-1)...)
+			r.printLines(r.rich.Painter.Message(row.Content.Text, row.Content.Entities, r.screen.Size().Cols-1)...)
 		}
 	}
-	r.files(row)
+	r.showFiles(row)
 	if row.Purpose != bot.Reply || row.Turn != "" || !r.busy {
 		return
 	}
 	switch {
 	case strings.HasPrefix(row.Key, "broken/"):
-		r.over()
+		r.endTask()
 	case r.asides > 0:
 		r.asides--
 	case r.turn == "" && !strings.HasPrefix(row.Key, "file/"):
-		r.over()
+		r.endTask()
 	}
 }
 
-// files names the files of a row: a terminal shows none.
-func (r *Rich) files(row *bot.Row) {
+// showFiles names the files of a row: a terminal shows none.
+func (r *Rich) showFiles(row *bot.Row) {
 	for _, f := range row.Content.Files() {
-		r.print(r.rich.Painter.Cut(paint.Dim, "[ "+f.Name+" ]", r.screen.Size().Cols-1))
+		r.printLines(r.rich.Painter.Cut(paint.Dim, "[ "+f.Name+" ]", r.screen.Size().Cols-1))
 	}
 }
 
-func (r *Rich) markdown(text string) {
-	r.print(r.rich.Painter.Markdown(text, r.screen.Size().Cols-1)...)
+func (r *Rich) showMarkdown(text string) {
+	r.printLines(r.rich.Painter.Markdown(text, r.screen.Size().Cols-1)...)
 }
 
 // Watch shows the progress of a turn.
 func (r *Rich) Watch(w turn.Watched) turn.Progress {
-	r.locked(func() {
+	r.withLock(func() {
 		if r.busy && !r.stopping && w.Turn != r.former {
 			r.turn = w.Turn
 		}
@@ -159,7 +159,7 @@ func (p *richProgress) Run(ctx context.Context) error {
 func (p *richProgress) Close() {
 	p.once.Do(func() {
 		close(p.done)
-		p.r.locked(func() {
+		p.r.withLock(func() {
 			p.r.tools = nil
 			p.r.dirty = true
 		})
@@ -178,7 +178,7 @@ func (p *richProgress) Emit(_ context.Context, e agent.Event) {
 	r.silence.Hear(e, time.Now())
 	switch e.Type {
 	case agent.DeltaEvent:
-		r.grow(e.Text)
+		r.growAnswer(e.Text)
 	case agent.ResetEvent:
 		r.stream = stream{}
 	case agent.ToolStartedEvent:
@@ -191,14 +191,14 @@ func (p *richProgress) Emit(_ context.Context, e agent.Event) {
 			}
 		}
 	case agent.ToolFinishedEvent:
-		r.finished(e)
-		r.draw()
+		r.showFinished(e)
+		r.drawScreen()
 	case agent.ModelEvent, agent.ThoughtEvent:
 	}
 }
 
-// finished shows a call that has ended, with what it has changed.
-func (r *Rich) finished(e agent.Event) {
+// showFinished shows a call that has ended, with what it has changed.
+func (r *Rich) showFinished(e agent.Event) {
 	t := running{tool: e.Tool}
 	for i := range r.tools {
 		if r.tools[i].call == e.Call {
@@ -217,35 +217,35 @@ func (r *Rich) finished(e agent.Event) {
 	if (t.does == "" || t.does == act.Run) && !strings.HasPrefix(what, t.tool) {
 		what = strings.TrimSpace(t.tool + " " + what)
 	}
-	r.print(p.Paint(look, sign) + " " + p.Cut(paint.Plain, what, width-2))
+	r.printLines(p.Paint(look, sign) + " " + p.Cut(paint.Plain, what, width-2))
 	if e.Text != "" {
-		r.print(p.Cut(paint.Dim, "  "+e.Text, width))
+		r.printLines(p.Cut(paint.Dim, "  "+e.Text, width))
 	}
 	if r.rich.Changed != nil && !e.Failed {
-		lines, _ := r.diffs(r.rich.Changed(e.Call), maxDiffShown)
-		r.print(lines...)
+		lines, _ := r.diffLines(r.rich.Changed(e.Call), maxDiffShown)
+		r.printLines(lines...)
 	}
 }
 
 // Recall shows what was said last in the conversation.
 func (r *Rich) Recall(said, answer string) {
-	r.locked(func() {
+	r.withLock(func() {
 		r.whenOpen(func() {
-			r.print("", r.rich.Painter.Paint(paint.Dim, r.rich.Words.Earlier))
-			r.print(r.echo(said)...)
-			r.print("")
-			r.markdown(answer)
+			r.printLines("", r.rich.Painter.Paint(paint.Dim, r.rich.Words.Earlier))
+			r.printLines(r.echoMessage(said)...)
+			r.printLines("")
+			r.showMarkdown(answer)
 		})
 	})
 }
 
 // Greet shows the first lines: what this is, and how it is used.
 func (r *Rich) Greet(title string) {
-	r.locked(func() {
+	r.withLock(func() {
 		r.whenOpen(func() {
 			width := r.screen.Size().Cols - 1
-			r.print(r.rich.Painter.Cut(paint.Bold, title, width))
-			r.print(r.rich.Painter.Text(paint.Dim, r.rich.Words.Welcome, width)...)
+			r.printLines(r.rich.Painter.Cut(paint.Bold, title, width))
+			r.printLines(r.rich.Painter.Text(paint.Dim, r.rich.Words.Welcome, width)...)
 		})
 	})
 }

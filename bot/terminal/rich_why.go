@@ -19,7 +19,7 @@ type whyFace struct {
 
 // offerWhy lets the person say why they denied. What else waits for them is shown afterwards.
 func (r *Rich) offerWhy(q *inquiry) {
-	denial := q.options[q.deny()].data
+	denial := q.options[q.denyButton()].data
 	r.why = &whyFace{press: denial[:strings.LastIndexByte(denial, ':')+1] + approval.Why, until: time.Now().Add(approval.WhyFor)}
 }
 
@@ -38,7 +38,7 @@ func (r *Rich) whyKey(k keys.Key) {
 	case k.Name == keys.Enter && !k.Alt && !k.Shift:
 		text, _ := w.editor.Text()
 		if text = strings.TrimSpace(text); text != "" {
-			r.print(r.rich.Painter.Text(paint.Dim, r.rich.Words.Why+" "+text, r.screen.Size().Cols-1)...)
+			r.printLines(r.rich.Painter.Text(paint.Dim, r.rich.Words.Why+" "+text, r.screen.Size().Cols-1)...)
 			r.pressButton(w.press, text)
 		}
 		r.endWhy()

@@ -11,11 +11,11 @@ type stream struct {
 	hidden bool // the turn is being stopped: nothing more is shown
 }
 
-// shown returns the part of the answer that is shown for good.
-func (s *stream) shown() string { return s.source[:s.done] }
+// shownPart returns the part of the answer that is shown for good.
+func (s *stream) shownPart() string { return s.source[:s.done] }
 
-// grow adds a piece; the caller holds the lock.
-func (r *Rich) grow(text string) {
+// growAnswer adds a piece; the caller holds the lock.
+func (r *Rich) growAnswer(text string) {
 	if r.stream.hidden {
 		return
 	}
@@ -23,29 +23,29 @@ func (r *Rich) grow(text string) {
 		text = strings.TrimLeft(text, " \n")
 	}
 	r.stream.source += text
-	if n := complete(r.stream.source[r.stream.done:]); n > 0 {
-		r.commit(r.stream.done + n)
+	if n := completeBlocks(r.stream.source[r.stream.done:]); n > 0 {
+		r.commitAnswer(r.stream.done + n)
 	}
 }
 
-// commit shows the answer up to an offset for good.
-func (r *Rich) commit(end int) {
+// commitAnswer shows the answer up to an offset for good.
+func (r *Rich) commitAnswer(end int) {
 	part := r.stream.source[r.stream.done:end]
 	r.stream.done = end
 	if strings.TrimSpace(part) != "" {
-		r.print("")
-		r.markdown(part)
+		r.printLines("")
+		r.showMarkdown(part)
 	}
 }
 
 // settleStream shows for good what was said before a call.
 func (r *Rich) settleStream() {
-	r.commit(len(r.stream.source))
+	r.commitAnswer(len(r.stream.source))
 	r.stream = stream{}
 }
 
-// growing draws the end of what is not complete, as much as fits.
-func (r *Rich) growing() []string {
+// growingLines draws the end of what is not complete, as much as fits.
+func (r *Rich) growingLines() []string {
 	rest := r.stream.source[r.stream.done:]
 	if r.stream.hidden || strings.TrimSpace(rest) == "" {
 		return nil
@@ -57,9 +57,9 @@ func (r *Rich) growing() []string {
 	return append([]string{""}, lines...)
 }
 
-// complete returns how many bytes of Markdown are blocks that nothing that follows can change: up to the last blank
+// completeBlocks returns how many bytes of Markdown are blocks that nothing that follows can change: up to the last blank
 // line outside of code after which a paragraph or a heading has begun, or the end of code.
-func complete(source string) int {
+func completeBlocks(source string) int {
 	end, at, fence, blank := 0, 0, "", false
 	for line := range strings.SplitAfterSeq(source, "\n") {
 		whole := strings.HasSuffix(line, "\n")
@@ -81,7 +81,7 @@ func complete(source string) int {
 			blank = blank || whole
 			at += len(line)
 			continue
-		case blank && begins(text):
+		case blank && beginsBlock(text):
 			end = at
 		}
 		blank = false
@@ -102,8 +102,8 @@ func fenceOf(line string) string {
 	return ""
 }
 
-// begins reports whether a line begins a block of its own, whatever is before it.
-func begins(line string) bool {
+// beginsBlock reports whether a line begins a block of its own, whatever is before it.
+func beginsBlock(line string) bool {
 	switch c := line[0]; {
 	case c == ' ', c == '\t', c == '-', c == '+', c == '*', c == '>', c == '|', c == '`', c == '~':
 		return false

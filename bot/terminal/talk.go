@@ -29,14 +29,14 @@ func (t *Terminal) Interrupts(pressed <-chan struct{}) { t.pressed = pressed }
 // and denied otherwise. The error is ErrStopped if the person ended the turn, and ErrLeft if they did not wait for its
 // end.
 func (t *Terminal) Once(ctx context.Context, accept Accept, text string) error {
-	if err := t.hand(ctx, accept, t.message(text)); err != nil {
+	if err := t.handMessage(ctx, accept, t.newMessage(text)); err != nil {
 		return err
 	}
-	err := t.interruptible(ctx, func(ctx context.Context) error { return t.await(ctx, accept) })
+	err := t.runInterruptible(ctx, func(ctx context.Context) error { return t.awaitEnd(ctx, accept) })
 	if !errors.Is(err, errPressed) {
 		return err
 	}
-	return t.stop(ctx, accept)
+	return t.stopTurn(ctx, accept)
 }
 
 // Talk accepts every line of the input, one answer after the other, until the input ends or the person leaves.
@@ -46,15 +46,15 @@ func (t *Terminal) Talk(ctx context.Context, accept Accept) error {
 			_, _ = fmt.Fprint(t.opts.Err, "> ") // it does no harm if nobody sees a prompt
 		}
 		var text string
-		err := t.interruptible(ctx, func(ctx context.Context) (err error) {
-			text, err = t.input.next(ctx, 0)
+		err := t.runInterruptible(ctx, func(ctx context.Context) (err error) {
+			text, err = t.input.nextLine(ctx, 0)
 			return err
 		})
 		switch {
 		case errors.Is(err, io.EOF), ctx.Err() != nil:
 			return nil
 		case errors.Is(err, errPressed):
-			t.newline()
+			t.endPromptLine()
 			return nil
 		case err != nil:
 			return err
@@ -68,8 +68,8 @@ func (t *Terminal) Talk(ctx context.Context, accept Accept) error {
 	}
 }
 
-// interruptible runs do with a context that Ctrl-C cancels; the error is then errPressed.
-func (t *Terminal) interruptible(ctx context.Context, do func(ctx context.Context) error) error {
+// runInterruptible runs do with a context that Ctrl-C cancels; the error is then errPressed.
+func (t *Terminal) runInterruptible(ctx context.Context, do func(ctx context.Context) error) error {
 	inner, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {
@@ -88,26 +88,26 @@ func (t *Terminal) interruptible(ctx context.Context, do func(ctx context.Contex
 	return err
 }
 
-// stop ends the running turn and waits for its end, which is shown like every answer. Questions that were asked in the
+// stopTurn ends the running turn and waits for its end, which is shown like every answer. Questions that were asked in the
 // meantime are void.
-func (t *Terminal) stop(ctx context.Context, accept Accept) error {
-	t.newline()
+func (t *Terminal) stopTurn(ctx context.Context, accept Accept) error {
+	t.endPromptLine()
 	t.mu.Lock()
 	done := t.answered > t.waiting // the answer was faster
 	waiting := t.waiting
 	t.questions = nil
 	t.mu.Unlock()
-	t.void()
+	t.voidRequests()
 	if done {
 		return nil
 	}
-	if err := t.hand(ctx, accept, t.message(stopCommand)); err != nil {
+	if err := t.handMessage(ctx, accept, t.newMessage(stopCommand)); err != nil {
 		return err
 	}
 	t.mu.Lock()
 	t.waiting = waiting // an end that came before the command was accepted counts too
 	t.mu.Unlock()
-	err := t.interruptible(ctx, func(ctx context.Context) error { return t.await(ctx, accept) })
+	err := t.runInterruptible(ctx, func(ctx context.Context) error { return t.awaitEnd(ctx, accept) })
 	switch {
 	case errors.Is(err, errPressed):
 		return ErrLeft
@@ -118,8 +118,8 @@ func (t *Terminal) stop(ctx context.Context, accept Accept) error {
 	}
 }
 
-// void cancels the requests of servers that wait for the person.
-func (t *Terminal) void() {
+// voidRequests cancels the requests of servers that wait for the person.
+func (t *Terminal) voidRequests() {
 	for {
 		f, ok := t.nextForm()
 		if !ok {
@@ -129,8 +129,8 @@ func (t *Terminal) void() {
 	}
 }
 
-// newline ends the line that contains a person's ^C.
-func (t *Terminal) newline() {
+// endPromptLine ends the line that contains a person's ^C.
+func (t *Terminal) endPromptLine() {
 	if t.opts.Ask && !t.opts.JSON {
 		_, _ = fmt.Fprintln(t.opts.Err) // as for every prompt
 	}

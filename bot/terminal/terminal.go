@@ -98,7 +98,7 @@ type Event struct {
 	Approval string         `json:"approval,omitempty"`
 }
 
-func (t *Terminal) place() bot.Place {
+func (t *Terminal) placeOf() bot.Place {
 	return bot.Place{Channel: Name, Bot: BotID, Surface: "bot", Chat: *t.chat.Load()}
 }
 
@@ -108,12 +108,12 @@ func (t *Terminal) Enter(chat string) { t.chat.Store(&chat) }
 // Recall shows what was said last in the conversation, to a person who goes on with it.
 func (t *Terminal) Recall(said, answer string) {
 	if t.opts.Ask && !t.opts.JSON {
-		t.print("> " + said + "\n" + answer + "\n")
+		t.printText("> " + said + "\n" + answer + "\n")
 	}
 }
 
 // Session returns the key of the conversation.
-func (t *Terminal) Session() bot.SessionKey { return t.place().SessionKey("") }
+func (t *Terminal) Session() bot.SessionKey { return t.placeOf().SessionKey("") }
 
 // Compose implements bot.Composer: a terminal shows Markdown as it is.
 func (t *Terminal) Compose(markdown string, _ bot.Place, _ string) []bot.Content {
@@ -130,14 +130,14 @@ func (t *Terminal) Divide(content bot.Content, _ bot.Place, _ string) []bot.Cont
 
 // Opening returns a message without a text, from the person who has opened the conversation.
 func (t *Terminal) Opening() *bot.Message {
-	m := t.message("")
+	m := t.newMessage("")
 	return &m
 }
 
-// message returns the message for what a person typed.
-func (t *Terminal) message(text string) bot.Message {
+// newMessage returns the message for what a person typed.
+func (t *Terminal) newMessage(text string) bot.Message {
 	m := bot.Message{
-		ID: uuid.Must(uuid.NewV7()).String(), Kind: bot.Text, Place: t.place(), Caller: Name + ":" + t.opts.Caller,
+		ID: uuid.Must(uuid.NewV7()).String(), Kind: bot.Text, Place: t.placeOf(), Caller: Name + ":" + t.opts.Caller,
 		Person: t.opts.Caller, Name: t.opts.Caller,
 		Language: t.opts.Language, Text: text, Addressed: true, At: t.opts.Now(),
 	}
@@ -157,22 +157,22 @@ func (t *Terminal) Send(_ context.Context, row *bot.Row) (string, error) {
 	event := Event{Session: row.Session, Turn: row.Turn, Text: row.Content.Text}
 	switch row.Purpose {
 	case bot.Question:
-		t.question(row, id, event)
+		t.takeQuestion(row, id, event)
 	case bot.Final:
 		event.Type = "answer"
-		t.show(event, true)
+		t.showEvent(event, true)
 		t.answered++
 	case bot.Reply:
 		event.Type = "notice"
-		t.show(event, true)
+		t.showEvent(event, true)
 		t.answered++
 	case bot.Record:
-		tell := t.settle(row, event)
+		tell := t.endQuestion(row, event)
 		event.Type = "notice"
-		t.show(event, tell || t.opts.JSON)
+		t.showEvent(event, tell || t.opts.JSON)
 	case bot.Toast:
 		event.Type = "notice"
-		t.show(event, event.Text != "" && row.Alert)
+		t.showEvent(event, event.Text != "" && row.Alert)
 		for _, q := range t.questions {
 			if row.Alert && q.query != "" && q.query == row.Query && t.opts.Ask { // it had no effect
 				q.own, q.asked = false, false
@@ -180,9 +180,9 @@ func (t *Terminal) Send(_ context.Context, row *bot.Row) (string, error) {
 		}
 	default:
 		event.Type = "notice"
-		t.show(event, event.Text != "")
+		t.showEvent(event, event.Text != "")
 	}
-	t.signal()
+	t.wakeWaiters()
 	return id, nil
 }
 
@@ -198,9 +198,9 @@ func (t *Terminal) fileText(row *bot.Row) string {
 	return row.Content.File.Name + ":\n" + text
 }
 
-// question takes a card. While the person is being asked, or soon will be, it is shown with its prompt; otherwise it is
+// takeQuestion takes a card. While the person is being asked, or soon will be, it is shown with its prompt; otherwise it is
 // shown now, and again when they are asked. The caller holds the lock.
-func (t *Terminal) question(row *bot.Row, id string, event Event) {
+func (t *Terminal) takeQuestion(row *bot.Row, id string, event Event) {
 	press := buttonsOf(row)
 	if row.Content.File != nil {
 		t.cardFiles = append(t.cardFiles, Event{Type: "notice", Session: row.Session, Turn: row.Turn, Text: t.fileText(row)})
@@ -219,7 +219,7 @@ func (t *Terminal) question(row *bot.Row, id string, event Event) {
 // showQuestion shows a card; a program gets each once. The caller holds the lock.
 func (t *Terminal) showQuestion(q *question) {
 	for _, e := range q.shown {
-		t.show(e, !t.opts.JSON || !q.seen)
+		t.showEvent(e, !t.opts.JSON || !q.seen)
 	}
 	q.seen = true
 }
@@ -236,10 +236,10 @@ func buttonsOf(row *bot.Row) string {
 	return ""
 }
 
-// settle ends the question whose record a row is, and reports whether the person has to be told how: they did not decide
+// endQuestion ends the question whose record a row is, and reports whether the person has to be told how: they did not decide
 // it themselves. A card that still asks takes the place of the former one, and is shown when it is asked. The caller
 // holds the lock.
-func (t *Terminal) settle(row *bot.Row, event Event) (tell bool) {
+func (t *Terminal) endQuestion(row *bot.Row, event Event) (tell bool) {
 	i := slices.IndexFunc(t.questions, func(q *question) bool {
 		return q.row == row.EditRow || row.Edit != "" && q.message == row.Edit
 	})
@@ -259,8 +259,8 @@ func (t *Terminal) settle(row *bot.Row, event Event) (tell bool) {
 	return !asks && !q.own && q.seen
 }
 
-// show prints an event; the caller holds the lock.
-func (t *Terminal) show(e Event, wanted bool) {
+// showEvent prints an event; the caller holds the lock.
+func (t *Terminal) showEvent(e Event, wanted bool) {
 	if !wanted {
 		return
 	}
@@ -302,16 +302,16 @@ func (p *progress) Emit(_ context.Context, e agent.Event) {
 	switch e.Type {
 	case agent.DeltaEvent:
 		out.Type = "delta"
-		p.t.show(out, p.t.opts.JSON)
+		p.t.showEvent(out, p.t.opts.JSON)
 	case agent.ToolStartedEvent:
 		out.Type = "tool_started"
 		if out.Text = e.Args; !p.t.opts.JSON {
 			out.Text = "· " + visible.Name(e.Tool+" "+strings.ReplaceAll(e.Args, "\n", " "))
 		}
-		p.t.show(out, p.t.opts.JSON || p.t.opts.Ask)
+		p.t.showEvent(out, p.t.opts.JSON || p.t.opts.Ask)
 	case agent.ToolFinishedEvent:
 		out.Type = "tool_finished"
-		p.t.show(out, p.t.opts.JSON || p.t.opts.Ask && e.Text != "") // "[shell] 342 lines -> 28 lines, 91.8% filtered"
+		p.t.showEvent(out, p.t.opts.JSON || p.t.opts.Ask && e.Text != "") // "[shell] 342 lines -> 28 lines, 91.8% filtered"
 	case agent.ResetEvent, agent.ToolProgressEvent, agent.ModelEvent, agent.ThoughtEvent:
 	}
 }
@@ -331,7 +331,7 @@ func (p *progress) Close() { p.once.Do(func() { close(p.done) }) }
 // Accept stores arrivals durably (dispatch.Dispatcher.Accept).
 type Accept func(ctx context.Context, raws []turn.Raw) error
 
-func (t *Terminal) hand(ctx context.Context, accept Accept, m bot.Message) error {
+func (t *Terminal) handMessage(ctx context.Context, accept Accept, m bot.Message) error {
 	raw, err := bot.EncodeMessage(&m)
 	if err != nil {
 		return err
@@ -342,8 +342,8 @@ func (t *Terminal) hand(ctx context.Context, accept Accept, m bot.Message) error
 	return accept(ctx, []turn.Raw{{ID: m.ID, Source: bot.FromTerminal, Body: raw}})
 }
 
-// await returns once the last message is answered, and asks pending questions in the meantime.
-func (t *Terminal) await(ctx context.Context, accept Accept) error {
+// awaitEnd returns once the last message is answered, and asks pending questions in the meantime.
+func (t *Terminal) awaitEnd(ctx context.Context, accept Accept) error {
 	t.mu.Lock()
 	t.awaits = true
 	t.mu.Unlock()
@@ -361,7 +361,7 @@ func (t *Terminal) await(ctx context.Context, accept Accept) error {
 		}
 		t.mu.Unlock()
 		if f, ok := t.nextForm(); ok && !done {
-			if err := t.fill(ctx, f); err != nil {
+			if err := t.fillForm(ctx, f); err != nil {
 				return err
 			}
 			continue
@@ -370,7 +370,7 @@ func (t *Terminal) await(ctx context.Context, accept Accept) error {
 		case done:
 			return nil
 		case q != nil:
-			if err := t.decide(ctx, accept, q); err != nil {
+			if err := t.decideQuestion(ctx, accept, q); err != nil {
 				return err
 			}
 			continue
@@ -383,17 +383,17 @@ func (t *Terminal) await(ctx context.Context, accept Accept) error {
 	}
 }
 
-// asking begins a question: only lines that are begun from now on can answer it.
-func (t *Terminal) asking() int {
+// beginQuestion begins a question: only lines that are begun from now on can answer it.
+func (t *Terminal) beginQuestion() int {
 	if t.opts.Flush != nil {
 		t.opts.Flush()
 	}
-	return t.input.mark()
+	return t.input.markQuestion()
 }
 
-// decide shows a card, asks the person and accepts the decision. If the input ends without one, nobody has decided. It
+// decideQuestion shows a card, asks the person and accepts the decision. If the input ends without one, nobody has decided. It
 // also ends when the question does.
-func (t *Terminal) decide(ctx context.Context, accept Accept, q *question) error {
+func (t *Terminal) decideQuestion(ctx context.Context, accept Accept, q *question) error {
 	asking, gone := context.WithCancel(ctx)
 	defer gone()
 	t.mu.Lock()
@@ -405,21 +405,21 @@ func (t *Terminal) decide(ctx context.Context, accept Accept, q *question) error
 	if !open {
 		return nil
 	}
-	choice, why, asked := approval.Gone, "", t.asking()
+	choice, why, asked := approval.Gone, "", t.beginQuestion()
 	for t.opts.Ask {
-		t.print(cmp.Or(t.opts.Choices, "[y] once, [s] for this session, [n] no (n and a few words: no, and why): "))
-		text, err := t.input.next(asking, asked)
+		t.printText(cmp.Or(t.opts.Choices, "[y] once, [s] for this session, [n] no (n and a few words: no, and why): "))
+		text, err := t.input.nextLine(asking, asked)
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if asking.Err() != nil && ctx.Err() == nil { // decided elsewhere, or too late
-			t.newline()
+			t.endPromptLine()
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if choice, why = chosen(text); choice != approval.Gone {
+		if choice, why = readChoice(text); choice != approval.Gone {
 			break
 		}
 	}
@@ -435,8 +435,8 @@ func (t *Terminal) decide(ctx context.Context, accept Accept, q *question) error
 	return t.handPress(ctx, accept, t.pressOf(q.press+approval.Why, why))
 }
 
-// chosen returns what a line chooses, and why; approval.Gone = nothing. Only a denial has a reason.
-func chosen(line string) (choice, why string) {
+// readChoice returns what a line chooses, and why; approval.Gone = nothing. Only a denial has a reason.
+func readChoice(line string) (choice, why string) {
 	word, why, _ := strings.Cut(strings.TrimSpace(line), " ")
 	word, why = strings.ToLower(word), strings.TrimSpace(why)
 	if bare := strings.TrimRight(word, ",:;."); bare == "n" || bare == "no" {
@@ -454,7 +454,7 @@ func chosen(line string) (choice, why string) {
 
 // pressOf returns the press of a button, with the text that goes with it.
 func (t *Terminal) pressOf(data, text string) bot.Message {
-	m := t.message("")
+	m := t.newMessage("")
 	m.Kind, m.Data, m.Query, m.Text, m.Command = bot.Press, data, m.ID, text, ""
 	return m
 }

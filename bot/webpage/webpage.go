@@ -69,12 +69,12 @@ type Guard struct {
 func (g Guard) Wrap(next http.Handler) http.Handler {
 	cross := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		g.headers(rw.Header())
+		g.setHeaders(rw.Header())
 		if !g.Known(strings.ToLower(r.Host)) {
 			Refuse(rw, http.StatusMisdirectedRequest, fmt.Errorf("%s, not %q", g.Where, r.Host))
 			return
 		}
-		if err := cross.Check(r); err != nil || g.foreign(r) {
+		if err := cross.Check(r); err != nil || g.isForeign(r) {
 			Refuse(rw, http.StatusForbidden, errors.New("only the page itself may ask this"))
 			return
 		}
@@ -82,7 +82,7 @@ func (g Guard) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-func (g Guard) headers(head http.Header) {
+func (g Guard) setHeaders(head http.Header) {
 	microphone := "()"
 	if g.Microphone {
 		microphone = "(self)"
@@ -97,9 +97,9 @@ func (g Guard) headers(head http.Header) {
 	head.Set("Cache-Control", "no-store")
 }
 
-// foreign reports whether the request comes from another web page, even if it changes nothing: the check of package
+// isForeign reports whether the request comes from another web page, even if it changes nothing: the check of package
 // http lets every GET pass. Following a link to the page is allowed.
-func (g Guard) foreign(r *http.Request) bool {
+func (g Guard) isForeign(r *http.Request) bool {
 	if origin := strings.ToLower(r.Header.Get("Origin")); origin != "" {
 		_, host, ok := strings.Cut(origin, "://")
 		return !ok || host != strings.ToLower(r.Host)

@@ -95,7 +95,7 @@ func (m *Manifest) Sums(part Part) (files int, size int64) {
 // ErrDamaged means that an archive is not what was written: changed, cut off, or no backup at all.
 var ErrDamaged = errors.New("the backup is damaged or cut off")
 
-func damaged(format string, args ...any) error {
+func damagedError(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrDamaged, fmt.Errorf(format, args...))
 }
 

@@ -12,12 +12,12 @@ func Interrupted(raw []byte, n int) error {
 		return err
 	}
 	p.Moves = p.Moves[:n]
-	return p.run()
+	return p.runPlan()
 }
 
 // Plan is what Commit stores first, and how many renames it has.
 func (s *Staged) Plan() ([]byte, int, error) {
-	moves, err := s.moves()
+	moves, err := s.listMoves()
 	if err != nil {
 		return nil, 0, err
 	}

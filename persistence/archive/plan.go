@@ -36,7 +36,7 @@ var ErrBegun = errors.New("the restore has begun, and the next start of the serv
 // Commit replaces what is there by the backup. A process that is killed before Commit, or at its beginning, has replaced
 // nothing; one that is killed later is completed by Finish.
 func (s *Staged) Commit() error {
-	moves, err := s.moves()
+	moves, err := s.listMoves()
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (s *Staged) Commit() error {
 		return err
 	}
 	path := filepath.Join(s.home, planName)
-	if err := replace(path, raw); err != nil {
+	if err := replaceFile(path, raw); err != nil {
 		return fmt.Errorf("write the plan: %w", err)
 	}
 	if _, err := Finish(s.home); err != nil {
@@ -73,7 +73,7 @@ func Finish(home string) (done bool, err error) {
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return false, fmt.Errorf("complete a restore that was interrupted: %s: %w", path, err)
 	}
-	if err := p.run(); err != nil {
+	if err := p.runPlan(); err != nil {
 		return false, fmt.Errorf("complete a restore that was interrupted: %w; mend that and start again", err)
 	}
 	if err := errors.Join(os.Remove(path), syncDir(home)); err != nil {
@@ -85,9 +85,9 @@ func Finish(home string) (done bool, err error) {
 	return true, nil
 }
 
-// run makes the renames that were not made yet. Both halves are in order: a file is moved aside before another one takes
+// runPlan makes the renames that were not made yet. Both halves are in order: a file is moved aside before another one takes
 // its place, so a target that exists means that its rename is done; only its mode may still be the one of the rename.
-func (p plan) run() error {
+func (p plan) runPlan() error {
 	var dirs []string
 	for _, m := range p.Moves {
 		if !m.New {
@@ -96,7 +96,7 @@ func (p plan) run() error {
 			}
 		}
 		if _, err := os.Lstat(m.To); err != nil {
-			if err := m.rename(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := m.renamePath(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 			dirs = append(dirs, filepath.Dir(m.From), filepath.Dir(m.To))
@@ -114,9 +114,9 @@ func (p plan) run() error {
 	return nil
 }
 
-// rename makes the rename. A directory that nobody may write into cannot be moved to another one on Linux, because its
+// renamePath makes the rename. A directory that nobody may write into cannot be moved to another one on Linux, because its
 // entry ".." changes; a model may have made its workspace so. Such a directory is made writable for it.
-func (m move) rename() error {
+func (m move) renamePath() error {
 	err := os.Rename(m.From, m.To)
 	if m.Mode == 0 || !errors.Is(err, fs.ErrPermission) {
 		return err
@@ -159,8 +159,8 @@ func removeAll(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// replace writes a file as one step.
-func replace(path string, content []byte) error {
+// replaceFile writes a file as one step.
+func replaceFile(path string, content []byte) error {
 	if err := writeSynced(path+".new", content); err != nil {
 		return err
 	}

@@ -45,25 +45,25 @@ func readArchive(ctx context.Context, in io.Reader, visit visitor) (Manifest, er
 	r := &reader{ctx: ctx, visit: visit, seen: map[string]bool{}}
 	zip, err := gzip.NewReader(in)
 	if err != nil {
-		return Manifest{}, r.fault(err, "it does not begin like a backup")
+		return Manifest{}, r.readFault(err, "it does not begin like a backup")
 	}
 	zip.Multistream(false)
 	r.tar = tar.NewReader(zip)
-	if err := r.begin(); err != nil {
+	if err := r.readHead(); err != nil {
 		return Manifest{}, err
 	}
 	for r.manifest == nil {
-		if err := r.entry(); err != nil {
+		if err := r.readEntry(); err != nil {
 			return Manifest{}, err
 		}
 	}
 	if _, err := r.tar.Next(); !errors.Is(err, io.EOF) {
-		return Manifest{}, r.fault(err, "something follows its manifest")
+		return Manifest{}, r.readFault(err, "something follows its manifest")
 	}
 	if _, err := io.Copy(io.Discard, zip); err != nil { // up to the checksum
-		return Manifest{}, r.fault(err, "its end cannot be read")
+		return Manifest{}, r.readFault(err, "its end cannot be read")
 	}
-	return *r.manifest, r.compare()
+	return *r.manifest, r.compareManifest()
 }
 
 type reader struct {
@@ -76,50 +76,50 @@ type reader struct {
 	manifest *Manifest
 }
 
-func (r *reader) fault(err error, what string) error {
+func (r *reader) readFault(err error, what string) error {
 	switch {
 	case r.ctx.Err() != nil:
 		return r.ctx.Err()
 	case err == nil:
-		return damaged("%s", what)
+		return damagedError("%s", what)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return damaged("%s: it ends too early", what)
+		return damagedError("%s: it ends too early", what)
 	default:
-		return damaged("%s: %w", what, err)
+		return damagedError("%s: %w", what, err)
 	}
 }
 
-// next returns the head of the next entry.
-func (r *reader) next() (*tar.Header, error) {
+// nextHeader returns the head of the next entry.
+func (r *reader) nextHeader() (*tar.Header, error) {
 	if r.ctx.Err() != nil {
 		return nil, r.ctx.Err()
 	}
 	head, err := r.tar.Next()
 	if err != nil {
-		return nil, r.fault(err, "the next entry cannot be read")
+		return nil, r.readFault(err, "the next entry cannot be read")
 	}
 	for name := range head.PAXRecords {
 		if strings.HasPrefix(name, "GNU.sparse") {
-			return nil, damaged("%.80q has holes, which no backup has", head.Name)
+			return nil, damagedError("%.80q has holes, which no backup has", head.Name)
 		}
 	}
 	return head, nil
 }
 
-func (r *reader) begin() error {
-	head, err := r.next()
+func (r *reader) readHead() error {
+	head, err := r.nextHeader()
 	if err != nil {
 		return err
 	}
 	if head.Name != headerName || head.Typeflag != tar.TypeReg {
-		return damaged("its first entry is %.80q, not %s", head.Name, headerName)
+		return damagedError("its first entry is %.80q, not %s", head.Name, headerName)
 	}
-	if err := r.decode(head, maxHeader, &r.header); err != nil {
+	if err := r.decodeEntry(head, maxHeader, &r.header); err != nil {
 		return err
 	}
 	switch {
 	case r.header.Format < 1:
-		return damaged("%s names no format", headerName)
+		return damagedError("%s names no format", headerName)
 	case r.header.Format != Format:
 		return fmt.Errorf("the backup has format %d, which this version does not know (it knows %d); restore it with version %s",
 			r.header.Format, Format, r.header.Version)
@@ -127,36 +127,36 @@ func (r *reader) begin() error {
 	return r.visit.Begin(r.header)
 }
 
-func (r *reader) decode(head *tar.Header, most int64, into any) error {
+func (r *reader) decodeEntry(head *tar.Header, most int64, into any) error {
 	if head.Size > most {
-		return damaged("%s has %d bytes", head.Name, head.Size)
+		return damagedError("%s has %d bytes", head.Name, head.Size)
 	}
 	raw, err := io.ReadAll(io.LimitReader(r.tar, most))
 	if err != nil {
-		return r.fault(err, head.Name)
+		return r.readFault(err, head.Name)
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
-		return r.fault(err, head.Name+" cannot be read")
+		return r.readFault(err, head.Name+" cannot be read")
 	}
 	return nil
 }
 
-// entry reads one entry.
-func (r *reader) entry() error {
-	head, err := r.next()
+// readEntry reads one entry.
+func (r *reader) readEntry() error {
+	head, err := r.nextHeader()
 	if err != nil {
 		return err
 	}
 	if head.Name == manifestName && head.Typeflag == tar.TypeReg {
 		r.manifest = &Manifest{}
-		return r.decode(head, maxManifest, r.manifest)
+		return r.decodeEntry(head, maxManifest, r.manifest)
 	}
 	name := strings.TrimSuffix(head.Name, "/")
 	if err := checkName(name); err != nil {
-		return damaged("%w", err)
+		return damagedError("%w", err)
 	}
 	if r.seen[name] || !r.header.Has(partOf(name)) {
-		return damaged("%.80q is in it twice, or in no part that it names", name)
+		return damagedError("%.80q is in it twice, or in no part that it names", name)
 	}
 	r.seen[name] = true
 	meta := metaEntry{Mode: fs.FileMode(head.Mode).Perm(), Time: head.ModTime}
@@ -166,18 +166,18 @@ func (r *reader) entry() error {
 		return r.visit.Dir(name, meta)
 	case tar.TypeSymlink:
 		if head.Linkname == "" || len(head.Linkname) > maxName {
-			return damaged("%.80q links to nothing", name)
+			return damagedError("%.80q links to nothing", name)
 		}
 		r.entries = append(r.entries, Entry{Name: name, Kind: kindLink, Target: head.Linkname})
 		return r.visit.Link(name, head.Linkname)
 	case tar.TypeReg:
-		return r.file(name, meta, head.Size)
+		return r.readFile(name, meta, head.Size)
 	default:
-		return damaged("%.80q is no file, directory or link", name)
+		return damagedError("%.80q is no file, directory or link", name)
 	}
 }
 
-func (r *reader) file(name string, meta metaEntry, size int64) error {
+func (r *reader) readFile(name string, meta metaEntry, size int64) error {
 	sum := sha256.New()
 	content := &faulty{from: io.TeeReader(r.tar, sum), r: r, name: name}
 	if err := r.visit.File(name, meta, content); err != nil {
@@ -190,20 +190,20 @@ func (r *reader) file(name string, meta metaEntry, size int64) error {
 	return nil
 }
 
-// compare compares what was read with the manifest.
-func (r *reader) compare() error {
+// compareManifest compares what was read with the manifest.
+func (r *reader) compareManifest() error {
 	m := r.manifest
 	if !reflect.DeepEqual(m.Header, r.header) {
-		return damaged("its header and its manifest differ")
+		return damagedError("its header and its manifest differ")
 	}
 	for i := range max(len(m.Entries), len(r.entries)) {
 		switch {
 		case i >= len(m.Entries):
-			return damaged("its manifest does not know %.80q", r.entries[i].Name)
+			return damagedError("its manifest does not know %.80q", r.entries[i].Name)
 		case i >= len(r.entries):
-			return damaged("%.80q is missing", m.Entries[i].Name)
+			return damagedError("%.80q is missing", m.Entries[i].Name)
 		case m.Entries[i] != r.entries[i]:
-			return damaged("%.80q is not what was written", m.Entries[i].Name)
+			return damagedError("%.80q is not what was written", m.Entries[i].Name)
 		}
 	}
 	return nil
@@ -223,7 +223,7 @@ func (f *faulty) Read(p []byte) (int, error) {
 	}
 	n, err := f.from.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = f.r.fault(err, f.name)
+		err = f.r.readFault(err, f.name)
 	}
 	return n, err
 }

@@ -56,14 +56,14 @@ func Stage(ctx context.Context, in io.Reader, o Options) (*Staged, error) {
 	x := &extraction{staged: s, check: o.Check, roots: map[Part]*os.Root{}, owners: map[Part]*owner{}}
 	manifest, err := readArchive(ctx, in, x)
 	s.Manifest = manifest
-	if err = errors.Join(err, x.end(err == nil)); err != nil {
+	if err = errors.Join(err, x.endExtraction(err == nil)); err != nil {
 		s.Discard()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Staged) place(part Part) Place {
+func (s *Staged) placeOf(part Part) Place {
 	i := slices.IndexFunc(s.places, func(p Place) bool { return p.Part == part })
 	if i < 0 {
 		return Place{Part: part}
@@ -73,7 +73,7 @@ func (s *Staged) place(part Part) Place {
 
 // Path returns where a staged file is.
 func (s *Staged) Path(part Part, name string) string {
-	return filepath.Join(s.place(part).Dir, stageName, string(part), name)
+	return filepath.Join(s.placeOf(part).Dir, stageName, string(part), name)
 }
 
 // Put adds a file to a part of the backup.
@@ -85,7 +85,7 @@ func (s *Staged) Put(part Part, name string, content []byte) error {
 	if err := writeSynced(s.Path(part, name), content); err != nil {
 		return err
 	}
-	return ownerOf(s.place(part).Dir).give(s.Path(part, name))
+	return ownerOf(s.placeOf(part).Dir).giveFile(s.Path(part, name))
 }
 
 // Discard removes what was staged, unless its Commit has begun. What cannot be removed stays in a directory that nobody
@@ -101,7 +101,7 @@ func (s *Staged) Discard() {
 
 // Occupied lists the files and directories that Commit would move aside.
 func (s *Staged) Occupied() ([]string, error) {
-	moves, err := s.moves()
+	moves, err := s.listMoves()
 	var list []string
 	for _, m := range moves {
 		if !m.New {
@@ -114,9 +114,9 @@ func (s *Staged) Occupied() ([]string, error) {
 // Replaced returns the name of the directories with what was there before, one in the directory of each part.
 func (s *Staged) Replaced() string { return replacedName + s.at.UTC().Format("20060102T150405Z") }
 
-// moves returns the renames that put the backup in place: first what is there is moved aside, then what is staged takes
+// listMoves returns the renames that put the backup in place: first what is there is moved aside, then what is staged takes
 // its place.
-func (s *Staged) moves() ([]move, error) {
+func (s *Staged) listMoves() ([]move, error) {
 	var aside, in []move
 	for _, p := range s.places {
 		if !s.Has(p.Part) {
@@ -176,16 +176,16 @@ func (x *extraction) Begin(h Header) error {
 		}
 	}
 	for _, part := range h.Parts {
-		dir := x.staged.place(part).Dir
+		dir := x.staged.placeOf(part).Dir
 		if dir == "" {
-			return damaged("it has a part %.80q, which is not known", string(part))
+			return damagedError("it has a part %.80q, which is not known", string(part))
 		}
 		x.owners[part] = ownerOf(dir)
 		stage := filepath.Join(dir, stageName, string(part))
 		if err := os.MkdirAll(stage, 0o700); err != nil {
 			return fmt.Errorf("prepare %s: %w", stage, err)
 		}
-		if err := x.owners[part].give(dir); err != nil { // it may be new
+		if err := x.owners[part].giveFile(dir); err != nil { // it may be new
 			return fmt.Errorf("prepare %s: %w", dir, err)
 		}
 		root, err := os.OpenRoot(stage)
@@ -197,17 +197,17 @@ func (x *extraction) Begin(h Header) error {
 	return nil
 }
 
-// in returns the handle of an entry's part, and the entry's name below it.
-func (x *extraction) in(name string) (*os.Root, string) {
+// rootOf returns the handle of an entry's part, and the entry's name below it.
+func (x *extraction) rootOf(name string) (*os.Root, string) {
 	_, rest, _ := strings.Cut(name, "/")
 	return x.roots[partOf(name)], filepath.FromSlash(rest)
 }
 
 // Dir implements Visitor.
 func (x *extraction) Dir(name string, meta metaEntry) error {
-	root, rest := x.in(name)
+	root, rest := x.rootOf(name)
 	if err := root.MkdirAll(rest, 0o700); err != nil {
-		return damaged("%.80q: %w", name, err)
+		return damagedError("%.80q: %w", name, err)
 	}
 	x.dirs = append(x.dirs, dirMeta{name, meta}) // with its own mode nothing might be written into it
 	return nil
@@ -215,9 +215,9 @@ func (x *extraction) Dir(name string, meta metaEntry) error {
 
 // File implements Visitor.
 func (x *extraction) File(name string, meta metaEntry, content io.Reader) error {
-	root, rest := x.in(name)
-	if err := parents(root, rest); err != nil {
-		return damaged("%.80q: %w", name, err)
+	root, rest := x.rootOf(name)
+	if err := makeParents(root, rest); err != nil {
+		return damagedError("%.80q: %w", name, err)
 	}
 	f, err := root.OpenFile(rest, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -230,30 +230,30 @@ func (x *extraction) File(name string, meta metaEntry, content io.Reader) error 
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("write %.80q: %w", name, err)
 	}
-	if err := x.give(name); err != nil {
+	if err := x.giveEntry(name); err != nil {
 		return fmt.Errorf("write %.80q: %w", name, err)
 	}
 	return root.Chtimes(rest, meta.Time, meta.Time)
 }
 
-// give gives an entry to the account of the service, if root restores.
-func (x *extraction) give(name string) error {
-	root, rest := x.in(name)
+// giveEntry gives an entry to the account of the service, if root restores.
+func (x *extraction) giveEntry(name string) error {
+	root, rest := x.rootOf(name)
 	if o := x.owners[partOf(name)]; o != nil {
 		return root.Lchown(rest, o.uid, o.gid)
 	}
 	return nil
 }
 
-// give gives a file to the account; nil gives nothing.
-func (o *owner) give(path string) error {
+// giveFile gives a file to the account; nil gives nothing.
+func (o *owner) giveFile(path string) error {
 	if o == nil {
 		return nil
 	}
 	return os.Lchown(path, o.uid, o.gid)
 }
 
-func parents(root *os.Root, name string) error {
+func makeParents(root *os.Root, name string) error {
 	if dir := filepath.Dir(name); dir != "." {
 		return root.MkdirAll(dir, 0o700)
 	}
@@ -262,13 +262,13 @@ func parents(root *os.Root, name string) error {
 
 // Link implements Visitor. What it leads to is never opened here.
 func (x *extraction) Link(name, target string) error {
-	root, rest := x.in(name)
-	if err := parents(root, rest); err != nil {
-		return damaged("%.80q: %w", name, err)
+	root, rest := x.rootOf(name)
+	if err := makeParents(root, rest); err != nil {
+		return damagedError("%.80q: %w", name, err)
 	}
 	err := root.Symlink(target, rest)
 	if err == nil {
-		err = x.give(name)
+		err = x.giveEntry(name)
 	}
 	if err != nil {
 		return fmt.Errorf("write %.80q: %w", name, err)
@@ -276,17 +276,17 @@ func (x *extraction) Link(name, target string) error {
 	return nil
 }
 
-// end gives the directories their modes and times, the innermost first, flushes them if all is well, and closes the
+// endExtraction gives the directories their modes and times, the innermost first, flushes them if all is well, and closes the
 // handles.
-func (x *extraction) end(well bool) error {
+func (x *extraction) endExtraction(well bool) error {
 	var errs []error
 	if well {
 		for _, d := range slices.Backward(x.dirs) {
-			root, rest := x.in(d.name)
+			root, rest := x.rootOf(d.name)
 			if dir, err := root.Open(rest); err == nil {
 				errs = append(errs, dir.Sync(), dir.Close())
 			}
-			errs = append(errs, x.give(d.name), root.Chmod(rest, d.meta.Mode), root.Chtimes(rest, d.meta.Time, d.meta.Time))
+			errs = append(errs, x.giveEntry(d.name), root.Chmod(rest, d.meta.Mode), root.Chtimes(rest, d.meta.Time, d.meta.Time))
 		}
 	}
 	for _, root := range x.roots {

@@ -34,11 +34,11 @@ func NewWriter(out io.Writer, header Header) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{zip: zip, tar: tar.NewWriter(zip), manifest: Manifest{Header: header, Entries: []Entry{}}}
-	return w, w.document(headerName, header)
+	return w, w.writeDocument(headerName, header)
 }
 
-// document writes an entry of the format itself.
-func (w *Writer) document(name string, value any) error {
+// writeDocument writes an entry of the format itself.
+func (w *Writer) writeDocument(name string, value any) error {
 	raw, err := json.Marshal(value)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (w *Writer) document(name string, value any) error {
 
 // Close writes the manifest and ends the archive. It does not close the writer below.
 func (w *Writer) Close() (Manifest, error) {
-	if err := w.document(manifestName, w.manifest); err != nil {
+	if err := w.writeDocument(manifestName, w.manifest); err != nil {
 		return w.manifest, err
 	}
 	return w.manifest, errors.Join(w.tar.Close(), w.zip.Close())
@@ -63,9 +63,9 @@ func (w *Writer) Close() (Manifest, error) {
 
 // Bytes adds a file.
 func (w *Writer) Bytes(part Part, name string, content []byte) error {
-	head := header(part, name, tar.TypeReg, 0o600, w.manifest.Created)
+	head := entryHeader(part, name, tar.TypeReg, 0o600, w.manifest.Created)
 	head.Size = int64(len(content))
-	return w.regular(head, bytesReader(content))
+	return w.writeRegular(head, bytesReader(content))
 }
 
 // File adds the first size bytes of an open file. A file that has become shorter is filled up with zeros, and listed as
@@ -75,10 +75,10 @@ func (w *Writer) File(part Part, name string, f fs.File, size int64) error {
 	if err != nil {
 		return err
 	}
-	head := header(part, name, tar.TypeReg, info.Mode(), info.ModTime())
+	head := entryHeader(part, name, tar.TypeReg, info.Mode(), info.ModTime())
 	head.Size = size
 	body := &exactly{from: f, left: size}
-	if err := w.regular(head, body); err != nil {
+	if err := w.writeRegular(head, body); err != nil {
 		return err
 	}
 	after, err := f.Stat()
@@ -88,7 +88,7 @@ func (w *Writer) File(part Part, name string, f fs.File, size int64) error {
 	return nil
 }
 
-func (w *Writer) regular(head *tar.Header, from io.Reader) error {
+func (w *Writer) writeRegular(head *tar.Header, from io.Reader) error {
 	if err := w.tar.WriteHeader(head); err != nil {
 		return fmt.Errorf("%s: %w", head.Name, err)
 	}
@@ -129,7 +129,7 @@ func (w *Writer) Tree(ctx context.Context, part Part, dir string, skip func(name
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
 		case errors.Is(err, fs.ErrPermission):
-			w.left(part, name)
+			w.noteLeft(part, name)
 			return nil
 		case err != nil:
 			return err
@@ -139,67 +139,67 @@ func (w *Writer) Tree(ctx context.Context, part Part, dir string, skip func(name
 			}
 			return nil
 		}
-		return w.node(root, part, name, info)
+		return w.writeNode(root, part, name, info)
 	})
 }
 
-func (w *Writer) left(part Part, name string) {
+func (w *Writer) noteLeft(part Part, name string) {
 	w.manifest.Changed = append(w.manifest.Changed, path.Join(string(part), name))
 }
 
-// node adds one entry of a tree.
-func (w *Writer) node(root *os.Root, part Part, name string, info fs.FileInfo) error {
+// writeNode adds one entry of a tree.
+func (w *Writer) writeNode(root *os.Root, part Part, name string, info fs.FileInfo) error {
 	if checkName(path.Join(string(part), name)) != nil {
-		w.left(part, name)
+		w.noteLeft(part, name)
 		return nil
 	}
 	switch {
 	case info.IsDir():
-		head := header(part, name, tar.TypeDir, info.Mode(), info.ModTime())
+		head := entryHeader(part, name, tar.TypeDir, info.Mode(), info.ModTime())
 		w.manifest.Entries = append(w.manifest.Entries, Entry{Name: head.Name, Kind: kindDirectory})
 		return w.tar.WriteHeader(head)
 	case info.Mode()&fs.ModeSymlink != 0:
-		return w.link(root, part, name, info)
+		return w.writeLink(root, part, name, info)
 	case info.Mode().IsRegular():
-		return w.opened(root, part, name, info)
+		return w.writeOpened(root, part, name, info)
 	default:
-		w.left(part, name)
+		w.noteLeft(part, name)
 		return nil
 	}
 }
 
-func (w *Writer) link(root *os.Root, part Part, name string, info fs.FileInfo) error {
+func (w *Writer) writeLink(root *os.Root, part Part, name string, info fs.FileInfo) error {
 	target, err := root.Readlink(filepath.FromSlash(name))
 	if err != nil || len(target) > maxName || target == "" || !utf8.ValidString(target) {
-		w.left(part, name)
+		w.noteLeft(part, name)
 		return nil
 	}
-	head := header(part, name, tar.TypeSymlink, 0o777, info.ModTime())
+	head := entryHeader(part, name, tar.TypeSymlink, 0o777, info.ModTime())
 	head.Linkname = target
 	w.manifest.Entries = append(w.manifest.Entries, Entry{Name: head.Name, Kind: kindLink, Target: target})
 	return w.tar.WriteHeader(head)
 }
 
-// opened adds a file if it is still the one that info describes: a name may have become a pipe or a link meanwhile.
-func (w *Writer) opened(root *os.Root, part Part, name string, info fs.FileInfo) error {
+// writeOpened adds a file if it is still the one that info describes: a name may have become a pipe or a link meanwhile.
+func (w *Writer) writeOpened(root *os.Root, part Part, name string, info fs.FileInfo) error {
 	f, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		w.left(part, name)
+		w.noteLeft(part, name)
 		return nil //nolint:nilerr // it is listed
 	}
 	defer func() { _ = f.Close() }() // read only
 	now, err := f.Stat()
 	if err != nil || !os.SameFile(info, now) {
-		w.left(part, name)
+		w.noteLeft(part, name)
 		return nil //nolint:nilerr // it is listed
 	}
 	return w.File(part, name, f, now.Size())
 }
 
-func header(part Part, name string, kind byte, mode fs.FileMode, at time.Time) *tar.Header {
+func entryHeader(part Part, name string, kind byte, mode fs.FileMode, at time.Time) *tar.Header {
 	return &tar.Header{
 		Typeflag: kind, Name: path.Join(string(part), name), Mode: int64(mode.Perm()), ModTime: at.Truncate(time.Second), Format: tar.FormatPAX,
 	}

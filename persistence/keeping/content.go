@@ -84,7 +84,7 @@ type content struct {
 // Read implements io.Reader.
 func (c *content) Read(b []byte) (int, error) {
 	if len(c.piece) == 0 {
-		if err := c.advance(); err != nil {
+		if err := c.readPiece(); err != nil {
 			return 0, err
 		}
 	}
@@ -93,8 +93,8 @@ func (c *content) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// advance reads the next piece. It returns io.EOF after the last one if the content is what was stored.
-func (c *content) advance() error {
+// readPiece reads the next piece. It returns io.EOF after the last one if the content is what was stored.
+func (c *content) readPiece() error {
 	if c.left <= 0 {
 		if c.left < 0 || hex.EncodeToString(c.sum.Sum(nil)) != c.ref.Hash {
 			return fmt.Errorf("read file %s: %w", c.ref.Hash, blob.ErrDamaged)

@@ -171,14 +171,14 @@ func (b *Budget) Spend(ctx context.Context, ask deliver.Ask, over []deliver.Over
 	if ask.Low {
 		low = 1
 	}
-	keys := append(b.bot(), b.chat(ask.Chat)...)
+	keys := append(b.botArgs(), b.chatArgs(ask.Chat)...)
 	args := []any{
 		ask.ID, low, ask.PerSecond, ask.LowPerSecond, ask.PerMinute, ask.LowPerMinute,
 		ask.Rate, ask.Burst, ask.Need,
 	}
-	keys, args = b.over(keys, args, over)
+	keys, args = b.appendFinished(keys, args, over)
 	var out []int64
-	err := b.server.do(ctx, func(ctx context.Context) (err error) {
+	err := b.server.runOp(ctx, func(ctx context.Context) (err error) {
 		out, err = b.spend.Run(ctx, b.server.client, keys, args...).Int64Slice()
 		return err
 	})
@@ -194,8 +194,8 @@ func (b *Budget) Spend(ctx context.Context, ask deliver.Ask, over []deliver.Over
 
 // End implements deliver.Budget in one round trip.
 func (b *Budget) End(ctx context.Context, over []deliver.Over) error {
-	keys, args := b.over(b.bot(), nil, over)
-	err := b.server.do(ctx, func(ctx context.Context) error {
+	keys, args := b.appendFinished(b.botArgs(), nil, over)
+	err := b.server.runOp(ctx, func(ctx context.Context) error {
 		return b.end.Run(ctx, b.server.client, keys, args...).Err()
 	})
 	if err != nil {
@@ -206,9 +206,9 @@ func (b *Budget) End(ctx context.Context, over []deliver.Over) error {
 
 // Freeze implements deliver.Budget in one round trip.
 func (b *Budget) Freeze(ctx context.Context, chat string, wait, more time.Duration) error {
-	keys := []string{b.tag + "stopped", b.tag + "freezes", b.chat(chat)[0]}
-	err := b.server.do(ctx, func(ctx context.Context) error {
-		return b.freeze.Run(ctx, b.server.client, keys, chat, up(wait), up(more)).Err()
+	keys := []string{b.tag + "stopped", b.tag + "freezes", b.chatArgs(chat)[0]}
+	err := b.server.runOp(ctx, func(ctx context.Context) error {
+		return b.freeze.Run(ctx, b.server.client, keys, chat, roundUp(wait), roundUp(more)).Err()
 	})
 	if err != nil {
 		return fmt.Errorf("stop a chat in the send budget: %w", err)
@@ -216,22 +216,22 @@ func (b *Budget) Freeze(ctx context.Context, chat string, wait, more time.Durati
 	return nil
 }
 
-// over appends finished requests to keys and arguments.
-func (b *Budget) over(keys []string, args []any, over []deliver.Over) ([]string, []any) {
+// appendFinished appends finished requests to keys and arguments.
+func (b *Budget) appendFinished(keys []string, args []any, over []deliver.Over) ([]string, []any) {
 	for _, o := range over {
-		keys = append(keys, b.chat(o.Ask.Chat)...)
+		keys = append(keys, b.chatArgs(o.Ask.Chat)...)
 		args = append(args, o.Ask.ID, o.Ago.Milliseconds(), o.Ask.Rate, o.Ask.Burst)
 	}
 	return keys, args
 }
 
-func (b *Budget) bot() []string {
+func (b *Budget) botArgs() []string {
 	return []string{b.tag + "all", b.tag + "low", b.tag + "stopped"}
 }
 
-func (b *Budget) chat(key string) []string {
+func (b *Budget) chatArgs(key string) []string {
 	return []string{b.tag + "chat/" + key, b.tag + "open/" + key, b.tag + "minute/" + key, b.tag + "modest/" + key}
 }
 
-// up returns a wait in milliseconds, rounded up.
-func up(wait time.Duration) int64 { return (max(0, wait) + time.Millisecond - 1).Milliseconds() }
+// roundUp returns a wait in milliseconds, rounded up.
+func roundUp(wait time.Duration) int64 { return (max(0, wait) + time.Millisecond - 1).Milliseconds() }

@@ -120,7 +120,7 @@ func cacheKeys(scope string) []string {
 // Get implements cache.Store.
 func (c *results) Get(ctx context.Context, scope, key string) (cache.Entry, error) {
 	var out []string
-	err := c.watch.do(ctx, func(ctx context.Context) (err error) {
+	err := c.watch.runOp(ctx, func(ctx context.Context) (err error) {
 		out, err = c.get.Run(ctx, c.client, cacheKeys(scope),
 			key, rand.Text(), generationTTL.Milliseconds()).StringSlice()
 		return err
@@ -147,7 +147,7 @@ func (c *results) Set(ctx context.Context, scope, key string, e cache.Entry, ttl
 		key, e.Generation, e.Value, max(1, min(ttl, cache.MaxTTL).Milliseconds()),
 		cache.MaxEntries, cache.MaxBytes + cache.MaxEntries*entryOverhead, generationTTL.Milliseconds(),
 	}
-	err := c.watch.do(ctx, func(ctx context.Context) error {
+	err := c.watch.runOp(ctx, func(ctx context.Context) error {
 		return c.set.Run(ctx, c.client, cacheKeys(scope), args...).Err()
 	})
 	if err != nil {
@@ -158,7 +158,7 @@ func (c *results) Set(ctx context.Context, scope, key string, e cache.Entry, ttl
 
 // Drop implements cache.Store.
 func (c *results) Drop(ctx context.Context, scope string) error {
-	err := c.watch.do(ctx, func(ctx context.Context) error {
+	err := c.watch.runOp(ctx, func(ctx context.Context) error {
 		return c.drop.Run(ctx, c.client, cacheKeys(scope), rand.Text(), generationTTL.Milliseconds()).Err()
 	})
 	if err != nil {

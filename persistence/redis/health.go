@@ -75,12 +75,12 @@ func (w *watch) Health() Health {
 	return w.health
 }
 
-// do runs an operation, limited by patience.
-func (w *watch) do(ctx context.Context, op func(ctx context.Context) error) error {
+// runOp runs an operation, limited by patience.
+func (w *watch) runOp(ctx context.Context, op func(ctx context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if w.resting() {
+	if w.isResting() {
 		return errResting
 	}
 	began := time.Now()
@@ -89,29 +89,29 @@ func (w *watch) do(ctx context.Context, op func(ctx context.Context) error) erro
 	err := op(limited)
 	switch {
 	case err == nil || ctx.Err() == nil:
-		w.heard(err)
+		w.noteResult(err)
 	case time.Since(began) >= fair: // the caller gave up after waiting
-		w.heard(context.DeadlineExceeded)
+		w.noteResult(context.DeadlineExceeded)
 	}
 	return err
 }
 
-// probe runs an operation even during the pause.
-func (w *watch) probe(ctx context.Context, op func(ctx context.Context) error) error {
+// probeServer runs an operation even during the pause.
+func (w *watch) probeServer(ctx context.Context, op func(ctx context.Context) error) error {
 	w.mu.Lock()
 	w.until = time.Time{}
 	w.mu.Unlock()
-	return w.do(ctx, op)
+	return w.runOp(ctx, op)
 }
 
-func (w *watch) resting() bool {
+func (w *watch) isResting() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return time.Now().Before(w.until)
 }
 
-// heard updates the state and logs a change.
-func (w *watch) heard(err error) {
+// noteResult updates the state and logs a change.
+func (w *watch) noteResult(err error) {
 	state, now := stateOf(err), time.Now()
 	w.mu.Lock()
 	before := w.health
@@ -153,7 +153,7 @@ func stateOf(err error) State {
 		return Away
 	case replied: // it works; the error is about something else
 		return Fine
-	case dialing(err):
+	case isDialing(err):
 		return Away
 	case errors.Is(err, context.DeadlineExceeded), timed && late.Timeout():
 		return Slow
@@ -162,7 +162,7 @@ func stateOf(err error) State {
 	}
 }
 
-func dialing(err error) bool {
+func isDialing(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "dial"
 }

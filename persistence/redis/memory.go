@@ -43,8 +43,8 @@ func newMemory() *memory {
 	}
 }
 
-// begin makes the checks common to all operations and returns the current time. m.mu must be held.
-func (m *memory) begin(ctx context.Context) (time.Time, error) {
+// beginOp makes the checks common to all operations and returns the current time. m.mu must be held.
+func (m *memory) beginOp(ctx context.Context) (time.Time, error) {
 	if err := ctx.Err(); err != nil {
 		return time.Time{}, err
 	}
@@ -53,13 +53,13 @@ func (m *memory) begin(ctx context.Context) (time.Time, error) {
 	}
 	now := time.Now()
 	if now.Sub(m.swept) >= sweepEvery {
-		m.sweep(now)
+		m.sweepExpired(now)
 	}
 	return now, nil
 }
 
-// sweep deletes expired keys. m.mu must be held.
-func (m *memory) sweep(now time.Time) {
+// sweepExpired deletes expired keys. m.mu must be held.
+func (m *memory) sweepExpired(now time.Time) {
 	m.swept = now
 	for key, v := range m.values {
 		if !now.Before(v.until) {
@@ -78,16 +78,16 @@ func (m *memory) sweep(now time.Time) {
 	}
 }
 
-// value returns the current value of a counter. m.mu must be held.
-func (m *memory) value(key string, now time.Time) int64 {
+// valueOf returns the current value of a counter. m.mu must be held.
+func (m *memory) valueOf(key string, now time.Time) int64 {
 	if v, ok := m.values[key]; ok && now.Before(v.until) {
 		return v.n
 	}
 	return 0
 }
 
-// set writes a counter. One that has expired already is deleted, as by EXPIREAT. m.mu must be held.
-func (m *memory) set(key string, v counted, now time.Time) {
+// setCounter writes a counter. One that has expired already is deleted, as by EXPIREAT. m.mu must be held.
+func (m *memory) setCounter(key string, v counted, now time.Time) {
 	if !now.Before(v.until) {
 		delete(m.values, key)
 		return
@@ -99,13 +99,13 @@ func (m *memory) set(key string, v counted, now time.Time) {
 func (m *memory) Take(ctx context.Context, id string, takes []quota.Take, expire time.Time) ([]int64, int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now, err := m.begin(ctx)
+	now, err := m.beginOp(ctx)
 	if err != nil {
 		return nil, -1, fmt.Errorf("take %s: %w", id, err)
 	}
 	counts, denied := make([]int64, len(takes)), -1
 	for i, t := range takes {
-		counts[i] = m.value(t.Key, now)
+		counts[i] = m.valueOf(t.Key, now)
 		if denied < 0 && t.Limit > 0 && counts[i]+t.N > t.Limit {
 			denied = i
 		}
@@ -117,8 +117,8 @@ func (m *memory) Take(ctx context.Context, id string, takes []quota.Take, expire
 		return counts, denied, nil
 	}
 	for i, t := range takes {
-		counts[i] = m.value(t.Key, now) + t.N                                                   // read again: two takes can name one counter
-		m.set(t.Key, counted{n: counts[i], until: until(t, expire).Truncate(time.Second)}, now) // the resolution of a server
+		counts[i] = m.valueOf(t.Key, now) + t.N                                                           // read again: two takes can name one counter
+		m.setCounter(t.Key, counted{n: counts[i], until: expiryOf(t, expire).Truncate(time.Second)}, now) // the resolution of a server
 	}
 	m.ids[id] = expire.Truncate(time.Second)
 	return counts, -1, nil
@@ -128,7 +128,7 @@ func (m *memory) Take(ctx context.Context, id string, takes []quota.Take, expire
 func (m *memory) Return(ctx context.Context, id string, takes []quota.Take) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now, err := m.begin(ctx)
+	now, err := m.beginOp(ctx)
 	if err != nil {
 		return fmt.Errorf("return %s: %w", id, err)
 	}
@@ -149,13 +149,13 @@ func (m *memory) Return(ctx context.Context, id string, takes []quota.Take) erro
 func (m *memory) Read(ctx context.Context, names []string) ([]int64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now, err := m.begin(ctx)
+	now, err := m.beginOp(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read counters: %w", err)
 	}
 	out := make([]int64, len(names))
 	for i, name := range names {
-		out[i] = m.value(name, now)
+		out[i] = m.valueOf(name, now)
 	}
 	return out, nil
 }
@@ -164,12 +164,12 @@ func (m *memory) Read(ctx context.Context, names []string) ([]int64, error) {
 func (m *memory) Restore(ctx context.Context, key string, n int64, expire time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now, err := m.begin(ctx)
+	now, err := m.beginOp(ctx)
 	if err != nil {
 		return fmt.Errorf("restore %s: %w", key, err)
 	}
-	if m.value(key, now) < n {
-		m.set(key, counted{n: n, until: expire.Truncate(time.Second)}, now)
+	if m.valueOf(key, now) < n {
+		m.setCounter(key, counted{n: n, until: expire.Truncate(time.Second)}, now)
 	}
 	return nil
 }
@@ -178,7 +178,7 @@ func (m *memory) Restore(ctx context.Context, key string, n int64, expire time.T
 func (m *memory) Ping(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	_, err := m.begin(ctx)
+	_, err := m.beginOp(ctx)
 	return err
 }
 

@@ -28,27 +28,27 @@ const unnamedEvery = 10 * time.Second
 
 func newMet(log zerolog.Logger) *met { return &met{log: log, runs: map[string]bool{}} }
 
-// connected identifies the server of a new connection before anything else is sent through it. Each connection to a
+// identifyServer identifies the server of a new connection before anything else is sent through it. Each connection to a
 // server that does not report its id (a user without INFO, some hosted services) counts as one to a new server.
-func (m *met) connected(ctx context.Context, conn *goredis.Conn) error {
+func (m *met) identifyServer(ctx context.Context, conn *goredis.Conn) error {
 	text, err := conn.Info(ctx).Result()
-	run := field(text, "run_id")
-	if m.knows(run) {
+	run := infoField(text, "run_id")
+	if m.knowsRun(run) {
 		return nil
 	}
 	m.count.Add(1)
-	m.log.Info().AnErr("info", err).Str("version", field(text, "redis_version")).Str("run", run).
+	m.log.Info().AnErr("info", err).Str("version", infoField(text, "redis_version")).Str("run", run).
 		Msg("connected to a redis server")
-	policy := field(text, "maxmemory_policy")
-	if policy != "" && policy != "noeviction" && field(text, "maxmemory") != "0" {
+	policy := infoField(text, "maxmemory_policy")
+	if policy != "" && policy != "noeviction" && infoField(text, "maxmemory") != "0" {
 		m.log.Warn().Str("maxmemory_policy", policy).
 			Msg("this redis deletes keys when its memory is full: quotas may count too little; use noeviction")
 	}
 	return nil
 }
 
-// knows reports whether this process was connected to a run of a server before, and records that it is now.
-func (m *met) knows(run string) bool {
+// knowsRun reports whether this process was connected to a run of a server before, and records that it is now.
+func (m *met) knowsRun(run string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if run == "" {
@@ -63,8 +63,8 @@ func (m *met) knows(run string) bool {
 	return known
 }
 
-// field returns the value of a line of INFO.
-func field(info, name string) string {
+// infoField returns the value of a line of INFO.
+func infoField(info, name string) string {
 	for line := range strings.Lines(info) {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {
 			return strings.TrimSpace(value)

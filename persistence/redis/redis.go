@@ -56,7 +56,7 @@ func Open(opts Options) (*Store, error) {
 		opts.Log.Debug().Msg("counters and result cache are kept in the process")
 		return &Store{engine: newMemory()}, nil
 	}
-	options, err := parse(opts)
+	options, err := parseURLs(opts)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func Check(opts Options) error {
 	if opts.URL == "" {
 		return nil
 	}
-	_, err := parse(opts)
+	_, err := parseURLs(opts)
 	return err
 }
 

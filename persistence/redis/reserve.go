@@ -68,27 +68,27 @@ end
 return out`
 )
 
-// until is when a counter may go.
-func until(t quota.Take, expire time.Time) time.Time {
+// expiryOf is when a counter may go.
+func expiryOf(t quota.Take, expire time.Time) time.Time {
 	if t.Expire.IsZero() {
 		return expire
 	}
 	return t.Expire
 }
 
-// aside names the hash beside a counter.
-func aside(key string) string { return tag + key + "/aside" }
+// asideKey names the hash beside a counter.
+func asideKey(key string) string { return tag + key + "/aside" }
 
 // Reserve implements quota.Counter.
 func (s *server) Reserve(ctx context.Context, id string, takes []quota.Take, hold quota.Hold, expire time.Time) (quota.Room, error) {
 	names := make([]string, 0, 2*len(takes))
 	args := []any{id, hold.Now.UnixMilli(), hold.Until.UnixMilli()}
 	for _, t := range takes {
-		names = append(names, tag+t.Key, aside(t.Key))
-		args = append(args, t.N, t.Limit, until(t, expire).Unix())
+		names = append(names, tag+t.Key, asideKey(t.Key))
+		args = append(args, t.N, t.Limit, expiryOf(t, expire).Unix())
 	}
 	var out []int64
-	err := s.do(ctx, func(ctx context.Context) (err error) {
+	err := s.runOp(ctx, func(ctx context.Context) (err error) {
 		out, err = s.hold.Run(ctx, s.client, names, args...).Int64Slice()
 		return err
 	})
@@ -105,11 +105,11 @@ func (s *server) Reserve(ctx context.Context, id string, takes []quota.Take, hol
 func (s *server) Settle(ctx context.Context, id, name string, takes []quota.Take, expire time.Time) ([]int64, error) {
 	names, args := []string{tag + "/id/" + name}, []any{expire.Unix(), id}
 	for _, t := range takes {
-		names = append(names, tag+t.Key, aside(t.Key))
-		args = append(args, t.N, until(t, expire).Unix())
+		names = append(names, tag+t.Key, asideKey(t.Key))
+		args = append(args, t.N, expiryOf(t, expire).Unix())
 	}
 	var out []int64
-	err := s.do(ctx, func(ctx context.Context) (err error) {
+	err := s.runOp(ctx, func(ctx context.Context) (err error) {
 		out, err = s.settle.Run(ctx, s.client, names, args...).Int64Slice()
 		return err
 	})
@@ -132,13 +132,13 @@ type held struct {
 func (m *memory) Reserve(ctx context.Context, id string, takes []quota.Take, hold quota.Hold, expire time.Time) (quota.Room, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now, err := m.begin(ctx)
+	now, err := m.beginOp(ctx)
 	if err != nil {
 		return quota.Room{Denied: -1}, fmt.Errorf("reserve %s: %w", id, err)
 	}
 	room := quota.Room{Counts: make([]int64, len(takes)), Denied: -1}
 	for i, t := range takes {
-		count := m.value(t.Key, now)
+		count := m.valueOf(t.Key, now)
 		if room.Counts[i] = count; t.Limit <= 0 || room.Denied >= 0 {
 			continue
 		}
@@ -157,7 +157,7 @@ func (m *memory) Reserve(ctx context.Context, id string, takes []quota.Take, hol
 		if a.ids == nil {
 			a.ids = map[string]held{}
 		}
-		a.ids[id], a.until = held{t.N, hold.Until}, until(t, expire).Truncate(time.Second)
+		a.ids[id], a.until = held{t.N, hold.Until}, expiryOf(t, expire).Truncate(time.Second)
 		m.aside[t.Key] = a
 		if !now.Before(a.until) { // as EXPIREAT does it
 			delete(m.aside, t.Key)
@@ -196,7 +196,7 @@ func (m *memory) asideOf(key, id string, callers, now time.Time) int64 {
 func (m *memory) Settle(ctx context.Context, id, name string, takes []quota.Take, expire time.Time) ([]int64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now, err := m.begin(ctx)
+	now, err := m.beginOp(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("settle %s: %w", id, err)
 	}
@@ -206,10 +206,10 @@ func (m *memory) Settle(ctx context.Context, id, name string, takes []quota.Take
 		if !seen {
 			delete(m.aside[t.Key].ids, id)
 			if t.N > 0 {
-				m.set(t.Key, counted{n: m.value(t.Key, now) + t.N, until: until(t, expire).Truncate(time.Second)}, now)
+				m.setCounter(t.Key, counted{n: m.valueOf(t.Key, now) + t.N, until: expiryOf(t, expire).Truncate(time.Second)}, now)
 			}
 		}
-		counts[i] = m.value(t.Key, now)
+		counts[i] = m.valueOf(t.Key, now)
 	}
 	if !seen {
 		m.ids[name] = expire.Truncate(time.Second)

@@ -72,7 +72,7 @@ func newServer(options *goredis.UniversalOptions, log zerolog.Logger) *server {
 		raise: goredis.NewScript(restoreScript),
 		hold:  goredis.NewScript(reserveScript), settle: goredis.NewScript(settleScript),
 	}
-	options.OnConnect = s.met.connected
+	options.OnConnect = s.met.identifyServer
 	// It writes lines of its own to stderr, which contain nothing that errors and the watch do not report.
 	goredis.SetLogger(&logging.VoidLogger{})
 	s.client = goredis.NewUniversalClient(options)
@@ -85,7 +85,7 @@ func (s *server) Close() error { return s.client.Close() }
 // Ping implements engine. The key that it writes is in the slot of the counters, so that in a cluster, their node is
 // asked.
 func (s *server) Ping(ctx context.Context) error {
-	return s.probe(ctx, func(ctx context.Context) error {
+	return s.probeServer(ctx, func(ctx context.Context) error {
 		return s.client.Set(ctx, tag+"quota/probe", 1, time.Minute).Err()
 	})
 }
@@ -96,7 +96,7 @@ func (s *server) Renewals() int64 { return s.met.count.Load() }
 // tag puts all quota keys into one slot of a cluster, because they change together.
 const tag = "{quota}"
 
-func keys(id string, takes []quota.Take) []string {
+func counterKeys(id string, takes []quota.Take) []string {
 	list := []string{tag + "/id/" + id}
 	for _, t := range takes {
 		list = append(list, tag+t.Key)
@@ -108,11 +108,11 @@ func keys(id string, takes []quota.Take) []string {
 func (s *server) Take(ctx context.Context, id string, takes []quota.Take, expire time.Time) ([]int64, int, error) {
 	args := []any{expire.Unix()}
 	for _, t := range takes {
-		args = append(args, t.N, t.Limit, until(t, expire).Unix())
+		args = append(args, t.N, t.Limit, expiryOf(t, expire).Unix())
 	}
 	var out []int64
-	err := s.do(ctx, func(ctx context.Context) (err error) {
-		out, err = s.take.Run(ctx, s.client, keys(id, takes), args...).Int64Slice()
+	err := s.runOp(ctx, func(ctx context.Context) (err error) {
+		out, err = s.take.Run(ctx, s.client, counterKeys(id, takes), args...).Int64Slice()
 		return err
 	})
 	if err != nil {
@@ -130,8 +130,8 @@ func (s *server) Return(ctx context.Context, id string, takes []quota.Take) erro
 	for _, t := range takes {
 		args = append(args, t.N)
 	}
-	err := s.do(ctx, func(ctx context.Context) error {
-		return s.back.Run(ctx, s.client, keys(id, takes), args...).Err()
+	err := s.runOp(ctx, func(ctx context.Context) error {
+		return s.back.Run(ctx, s.client, counterKeys(id, takes), args...).Err()
 	})
 	if err != nil {
 		return fmt.Errorf("return %s: %w", id, err)
@@ -149,7 +149,7 @@ func (s *server) Read(ctx context.Context, names []string) ([]int64, error) {
 		list[i] = tag + n
 	}
 	var values []any
-	err := s.do(ctx, func(ctx context.Context) (err error) {
+	err := s.runOp(ctx, func(ctx context.Context) (err error) {
 		values, err = s.client.MGet(ctx, list...).Result()
 		return err
 	})
@@ -171,7 +171,7 @@ func (s *server) Read(ctx context.Context, names []string) ([]int64, error) {
 
 // Restore implements quota.Counter.
 func (s *server) Restore(ctx context.Context, key string, n int64, expire time.Time) error {
-	err := s.do(ctx, func(ctx context.Context) error {
+	err := s.runOp(ctx, func(ctx context.Context) error {
 		return s.raise.Run(ctx, s.client, []string{tag + key}, n, expire.Unix()).Err()
 	})
 	if err != nil {

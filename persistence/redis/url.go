@@ -23,7 +23,7 @@ const (
 	sentinels   = "26379"
 )
 
-// parse parses the URLs of Options:
+// parseURLs parses the URLs of Options:
 //
 //	redis://[user[:password]@]host[:port][/database]            one server
 //	unix://[user[:password]@]/path/to/socket[?db=n]             one server on a socket
@@ -32,7 +32,7 @@ const (
 //
 // rediss, rediss+cluster and rediss+sentinel are the same over TLS; "-" is accepted for "+". User and password are
 // those of the data nodes. Unknown settings are an error. Errors never contain the password.
-func parse(opts Options) (*goredis.UniversalOptions, error) {
+func parseURLs(opts Options) (*goredis.UniversalOptions, error) {
 	u, err := url.Parse(opts.URL)
 	if err != nil {
 		return nil, errors.New("redis.url is not a URL")
@@ -44,23 +44,23 @@ func parse(opts Options) (*goredis.UniversalOptions, error) {
 	var o *goredis.UniversalOptions
 	switch {
 	case mode == "":
-		o, err = single(u, opts.URL)
+		o, err = parseSingle(u, opts.URL)
 	case scheme != "redis" && scheme != "rediss":
 		err = unknownScheme(u)
 	case mode == "cluster":
-		o, err = cluster(u)
+		o, err = parseCluster(u)
 	case mode == "sentinel":
-		o, err = sentinel(u)
+		o, err = parseSentinel(u)
 	default:
 		err = unknownScheme(u)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if o.TLSConfig, err = encrypted(opts, scheme == "rediss"); err != nil {
+	if o.TLSConfig, err = configureTLS(opts, scheme == "rediss"); err != nil {
 		return nil, err
 	}
-	return limited(o), nil
+	return limitOptions(o), nil
 }
 
 func unknownScheme(u *url.URL) error {
@@ -69,8 +69,8 @@ func unknownScheme(u *url.URL) error {
 		u.Scheme)
 }
 
-// single parses the URL of one server with go-redis.
-func single(u *url.URL, raw string) (*goredis.UniversalOptions, error) {
+// parseSingle parses the URL of one server with go-redis.
+func parseSingle(u *url.URL, raw string) (*goredis.UniversalOptions, error) {
 	o, err := goredis.ParseURL(raw)
 	if err != nil || (o.TLSConfig != nil && o.TLSConfig.InsecureSkipVerify) {
 		return nil, fmt.Errorf(
@@ -80,21 +80,21 @@ func single(u *url.URL, raw string) (*goredis.UniversalOptions, error) {
 	return &goredis.UniversalOptions{Addrs: []string{o.Addr}, Username: o.Username, Password: o.Password, DB: o.DB}, nil
 }
 
-func cluster(u *url.URL) (*goredis.UniversalOptions, error) {
+func parseCluster(u *url.URL) (*goredis.UniversalOptions, error) {
 	if strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
 		return nil, errors.New("redis.url: a cluster URL ends with its hosts: a cluster has one database and no settings here")
 	}
-	o := &goredis.UniversalOptions{Addrs: hosts(u.Host, defaultPort), Username: u.User.Username(), IsClusterMode: true}
+	o := &goredis.UniversalOptions{Addrs: splitHosts(u.Host, defaultPort), Username: u.User.Username(), IsClusterMode: true}
 	o.Password, _ = u.User.Password()
 	return o, nil
 }
 
-func sentinel(u *url.URL) (*goredis.UniversalOptions, error) {
+func parseSentinel(u *url.URL) (*goredis.UniversalOptions, error) {
 	name, database, _ := strings.Cut(strings.Trim(u.Path, "/"), "/")
 	if name == "" {
 		return nil, errors.New("redis.url: a sentinel URL names its master: redis+sentinel://host:26379,host2:26379/mymaster")
 	}
-	o := &goredis.UniversalOptions{Addrs: hosts(u.Host, sentinels), Username: u.User.Username(), MasterName: name}
+	o := &goredis.UniversalOptions{Addrs: splitHosts(u.Host, sentinels), Username: u.User.Username(), MasterName: name}
 	o.Password, _ = u.User.Password()
 	if database != "" {
 		n, err := strconv.ParseUint(database, 10, 16)
@@ -113,8 +113,8 @@ func sentinel(u *url.URL) (*goredis.UniversalOptions, error) {
 	return o, nil
 }
 
-// hosts returns the addresses of a list, with port where an address has none.
-func hosts(list, port string) []string {
+// splitHosts returns the addresses of a list, with port where an address has none.
+func splitHosts(list, port string) []string {
 	addresses := strings.Split(list, ",")
 	for i, address := range addresses {
 		if _, _, err := net.SplitHostPort(address); err != nil {
@@ -124,9 +124,9 @@ func hosts(list, port string) []string {
 	return addresses
 }
 
-// encrypted returns the TLS configuration, or nil without TLS. The name in the server's certificate must be the host of
+// configureTLS returns the TLS configuration, or nil without TLS. The name in the server's certificate must be the host of
 // the connection.
-func encrypted(opts Options, on bool) (*tls.Config, error) {
+func configureTLS(opts Options, on bool) (*tls.Config, error) {
 	if !on {
 		files := map[string]string{"ca_file": opts.CAFile, "cert_file": opts.CertFile, "key_file": opts.KeyFile}
 		for key, file := range files {
@@ -160,8 +160,8 @@ func encrypted(opts Options, on bool) (*tls.Config, error) {
 	return c, nil
 }
 
-// limited sets the options common to all connections.
-func limited(o *goredis.UniversalOptions) *goredis.UniversalOptions {
+// limitOptions sets the options common to all connections.
+func limitOptions(o *goredis.UniversalOptions) *goredis.UniversalOptions {
 	// Both require Redis 7.0 or newer, and would cause errors on every connect to an older one.
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	o.DisableIdentity = true

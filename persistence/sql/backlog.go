@@ -21,8 +21,8 @@ SELECT ` + backlogColumns + ` FROM inbox WHERE state = 'waiting' AND (express = 
 
 // Backlog implements bot.Inspector.
 func (r *reader) Backlog(ctx context.Context, channel, botID string, after int64, limit int) ([]bot.Arrival, error) {
-	arrivals, err := list(ctx, r.q, scanArrival, backlogQuery, channel, botID, after, channel, botID, after, atMost(limit))
-	return arrivals, r.problem("list waiting arrivals", err)
+	arrivals, err := listRows(ctx, r.q, scanArrival, backlogQuery, channel, botID, after, channel, botID, after, atMost(limit))
+	return arrivals, r.wrapProblem("list waiting arrivals", err)
 }
 
 const (
@@ -49,18 +49,18 @@ func (r *reader) RowsIn(
 	default:
 		return nil, fmt.Errorf("%w: rows in state %q are not listed", bot.ErrInvalid, state)
 	}
-	rows, err := list(ctx, r.q, scanRow, query, args...)
-	return rows, r.problem("list rows by state", err)
+	rows, err := listRows(ctx, r.q, scanRow, query, args...)
+	return rows, r.wrapProblem("list rows by state", err)
 }
 
 const chargeSums = `SELECT '', scope, unit, day, SUM(n) FROM charge WHERE day >= ? GROUP BY day, scope, unit`
 
 // Sums implements bot.Inspector.
 func (r *reader) Sums(ctx context.Context, sinceDay string) ([]bot.Charge, error) {
-	recent, err := list(ctx, r.q, scanCharge, chargeSums, sinceDay)
+	recent, err := listRows(ctx, r.q, scanCharge, chargeSums, sinceDay)
 	if err != nil {
-		return nil, r.problem("add charges up", err)
+		return nil, r.wrapProblem("add charges up", err)
 	}
-	older, err := list(ctx, r.q, scanCharge, usageQuery, sinceDay)
-	return bot.SumCharges(append(recent, older...)), r.problem("add charges up", err)
+	older, err := listRows(ctx, r.q, scanCharge, usageQuery, sinceDay)
+	return bot.SumCharges(append(recent, older...)), r.wrapProblem("add charges up", err)
 }

@@ -58,20 +58,20 @@ type upload struct {
 // Add implements keeping.Upload. The last piece completes the content with its hash.
 func (u *upload) Add(ctx context.Context, n int64, piece []byte, whole string) error {
 	id := u.id
-	err := u.store.maintain(ctx, func(ctx context.Context, q *queries) (err error) {
+	err := u.store.runMaintenance(ctx, func(ctx context.Context, q *queries) (err error) {
 		if whole != "" {
-			known, found, err := find(ctx, q, knownBlob, whole)
+			known, found, err := findNumber(ctx, q, knownBlob, whole)
 			if err != nil {
 				return err
 			}
 			if found {
-				return errors.Join(u.store.dropBlob(ctx, q, u.id), u.refer(ctx, q, known))
+				return errors.Join(u.store.dropBlob(ctx, q, u.id), u.referTo(ctx, q, known))
 			}
 		}
-		if id, err = u.append(ctx, q, n, piece); err != nil || whole == "" {
+		if id, err = u.appendPiece(ctx, q, n, piece); err != nil || whole == "" {
 			return err
 		}
-		return errors.Join(q.exec(ctx, nameBlob, whole, id), u.refer(ctx, q, id))
+		return errors.Join(q.execOne(ctx, nameBlob, whole, id), u.referTo(ctx, q, id))
 	})
 	if err != nil {
 		return err
@@ -80,25 +80,25 @@ func (u *upload) Add(ctx context.Context, n int64, piece []byte, whole string) e
 	return nil
 }
 
-// append stores a piece after the existing ones if there is room, and returns the number of the row.
-func (u *upload) append(ctx context.Context, q *queries, n int64, piece []byte) (id int64, err error) {
-	if err := u.store.reserve(ctx, q, int64(len(piece))); err != nil {
+// appendPiece stores a piece after the existing ones if there is room, and returns the number of the row.
+func (u *upload) appendPiece(ctx context.Context, q *queries, n int64, piece []byte) (id int64, err error) {
+	if err := u.store.reserveBytes(ctx, q, int64(len(piece))); err != nil {
 		return 0, err
 	}
 	if id = u.id; id == 0 {
-		if id, _, err = find(ctx, q, insertBlob, nanos(u.store.options.Now())); err != nil {
+		if id, _, err = findNumber(ctx, q, insertBlob, toNanos(u.store.options.Now())); err != nil {
 			return 0, err
 		}
 	}
 	if len(piece) == 0 {
 		return id, nil
 	}
-	return id, errors.Join(q.exec(ctx, insertPiece, id, n, piece), q.exec(ctx, growBlob, len(piece), id))
+	return id, errors.Join(q.execOne(ctx, insertPiece, id, n, piece), q.execOne(ctx, growBlob, len(piece), id))
 }
 
-// refer records that the session has the content.
-func (u *upload) refer(ctx context.Context, q *queries, id int64) error {
-	return q.exec(ctx, setRef, u.session, id, nanos(u.store.options.Now()))
+// referTo records that the session has the content.
+func (u *upload) referTo(ctx context.Context, q *queries, id int64) error {
+	return q.execOne(ctx, setRef, u.session, id, toNanos(u.store.options.Now()))
 }
 
 // Abandon implements keeping.Upload.
@@ -106,19 +106,19 @@ func (u *upload) Abandon(ctx context.Context) error {
 	if u.id == 0 {
 		return nil
 	}
-	return u.store.maintain(ctx, func(ctx context.Context, q *queries) error { return u.store.dropBlob(ctx, q, u.id) })
+	return u.store.runMaintenance(ctx, func(ctx context.Context, q *queries) error { return u.store.dropBlob(ctx, q, u.id) })
 }
 
-// find reads the number that a query returns.
-func find(ctx context.Context, q *queries, query string, args ...any) (n int64, found bool, err error) {
-	found, err = q.one(ctx, func(scan scanner) error { return scan(&n) }, query, args...)
+// findNumber reads the number that a query returns.
+func findNumber(ctx context.Context, q *queries, query string, args ...any) (n int64, found bool, err error) {
+	found, err = q.queryOne(ctx, func(scan scanner) error { return scan(&n) }, query, args...)
 	return n, found, err
 }
 
-// reserve counts bytes to be stored. It fails with ErrFull if there is no room for them.
-func (s *Store) reserve(ctx context.Context, q *queries, n int64) error {
+// reserveBytes counts bytes to be stored. It fails with ErrFull if there is no room for them.
+func (s *Store) reserveBytes(ctx context.Context, q *queries, n int64) error {
 	if limit := s.options.BlobBytes; limit > 0 {
-		total, _, err := find(ctx, q, blobBytes)
+		total, _, err := findNumber(ctx, q, blobBytes)
 		if err != nil {
 			return err
 		}
@@ -126,24 +126,24 @@ func (s *Store) reserve(ctx context.Context, q *queries, n int64) error {
 			return fmt.Errorf("%w: retention.max_blob_bytes is %d, %d are in use", blob.ErrFull, limit, total)
 		}
 	}
-	return q.exec(ctx, addBlobBytes, n)
+	return q.execOne(ctx, addBlobBytes, n)
 }
 
 // dropBlob deletes a content; 0 = none.
 func (s *Store) dropBlob(ctx context.Context, q *queries, id int64) error {
-	size, found, err := find(ctx, q, sizeOfBlob, id)
+	size, found, err := findNumber(ctx, q, sizeOfBlob, id)
 	if err != nil || !found {
 		return err
 	}
-	return errors.Join(q.exec(ctx, deletePieces, id), q.exec(ctx, deleteBlob, id), q.exec(ctx, addBlobBytes, -size))
+	return errors.Join(q.execOne(ctx, deletePieces, id), q.execOne(ctx, deleteBlob, id), q.execOne(ctx, addBlobBytes, -size))
 }
 
 // dropRef removes a content from a session, and deletes it if no other session has it.
 func (s *Store) dropRef(ctx context.Context, q *queries, session string, id int64) error {
-	if err := q.exec(ctx, deleteRef, session, id); err != nil {
+	if err := q.execOne(ctx, deleteRef, session, id); err != nil {
 		return err
 	}
-	if _, found, err := find(ctx, q, refOf, id); err != nil || found {
+	if _, found, err := findNumber(ctx, q, refOf, id); err != nil || found {
 		return err
 	}
 	return s.dropBlob(ctx, q, id)
@@ -152,28 +152,28 @@ func (s *Store) dropRef(ctx context.Context, q *queries, session string, id int6
 // Open implements blob.Store.
 func (r *reader) Open(ctx context.Context, session, hash string) (io.ReadCloser, error) {
 	ref, id := blob.Ref{Hash: hash}, int64(0)
-	found, err := r.q.one(ctx, func(scan scanner) error { return scan(&id, &ref.Size) }, blobQuery, hash, session)
+	found, err := r.q.queryOne(ctx, func(scan scanner) error { return scan(&id, &ref.Size) }, blobQuery, hash, session)
 	if err != nil {
-		return nil, r.problem("open file", err)
+		return nil, r.wrapProblem("open file", err)
 	}
 	if !found {
 		return nil, fmt.Errorf("open file: %w", blob.ErrNotFound)
 	}
 	return keeping.Give(ref, func(n int64) (piece []byte, found bool, err error) {
-		found, err = r.q.one(ctx, func(scan scanner) error { return scan(&piece) }, pieceQuery, id, n)
-		return piece, found, r.problem("read file", err)
+		found, err = r.q.queryOne(ctx, func(scan scanner) error { return scan(&piece) }, pieceQuery, id, n)
+		return piece, found, r.wrapProblem("read file", err)
 	}), nil
 }
 
 // moveBlobs moves a session's files to its new key.
 func (t *step) moveBlobs(ctx context.Context, m *bot.Move) error {
-	sessions, err := t.keys(ctx, m, "", refSessions)
+	sessions, err := t.listKeys(ctx, m, "", refSessions)
 	if err != nil {
 		return err
 	}
 	for _, old := range sessions {
 		session, _ := state.Rename(m, old)
-		if err := errors.Join(t.q.exec(ctx, copyRefs, session, old), t.q.exec(ctx, deleteRefs, old)); err != nil {
+		if err := errors.Join(t.q.execOne(ctx, copyRefs, session, old), t.q.execOne(ctx, deleteRefs, old)); err != nil {
 			return err
 		}
 	}

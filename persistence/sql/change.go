@@ -23,8 +23,8 @@ type prepared struct {
 	contents []string // JSON of the contents of Send
 }
 
-// prepare computes what is needed for a valid Change.
-func prepare(change *bot.Change) (*prepared, error) {
+// prepareChange computes what is needed for a valid Change.
+func prepareChange(change *bot.Change) (*prepared, error) {
 	p := &prepared{change: change, needs: state.NeedsOf(change)}
 	if change.Append != nil {
 		for i := range change.Append.Entries {
@@ -36,7 +36,7 @@ func prepare(change *bot.Change) (*prepared, error) {
 		}
 	}
 	for i := range change.Send {
-		content, err := encode(change.Send[i].Content)
+		content, err := encodeJSON(change.Send[i].Content)
 		if err != nil {
 			return nil, err
 		}
@@ -49,7 +49,7 @@ func encodeEntry(entry journal.Entry) (string, error) {
 	if !entry.At.IsZero() {
 		entry.At = entry.At.UTC()
 	}
-	return encode(entry)
+	return encodeJSON(entry)
 }
 
 // world is a state.World whose maps are reused: only the writer goroutine uses it.
@@ -66,7 +66,7 @@ func newWorld() *world {
 	}}
 }
 
-func (w *world) reset() {
+func (w *world) resetWorld() {
 	clear(w.Lanes)
 	clear(w.Arrivals)
 	clear(w.Arrived)
@@ -89,9 +89,9 @@ type step struct {
 	sure   bool // nothing is assumed
 }
 
-// run executes the Change. A refusal is returned before anything is written, errGuess possibly afterwards.
-func (t *step) run(ctx context.Context) (*bot.Applied, error) {
-	if err := t.load(ctx); err != nil {
+// runStep executes the Change. A refusal is returned before anything is written, errGuess possibly afterwards.
+func (t *step) runStep(ctx context.Context) (*bot.Applied, error) {
+	if err := t.loadWorld(ctx); err != nil {
 		return nil, err
 	}
 	result, err := state.Run(t.change, &t.world.World, t.now)
@@ -101,11 +101,11 @@ func (t *step) run(ctx context.Context) (*bot.Applied, error) {
 		}
 		return nil, err
 	}
-	if err := t.save(ctx, result); err != nil {
+	if err := t.saveResult(ctx, result); err != nil {
 		return nil, err
 	}
 	if t.change.Move != nil {
-		if err := t.move(ctx, t.change.Move); err != nil {
+		if err := t.moveChat(ctx, t.change.Move); err != nil {
 			return nil, fmt.Errorf("move chat %s to %s: %w", t.change.Move.From, t.change.Move.To, err)
 		}
 	}

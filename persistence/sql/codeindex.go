@@ -74,14 +74,14 @@ func openCodeIndex(ctx context.Context, path string) (*CodeIndex, error) {
 	}
 	db.SetMaxOpenConns(1)
 	c := &CodeIndex{db}
-	if err := c.prepare(ctx); err != nil {
+	if err := c.prepareTables(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the code index: %w", err), db.Close())
 	}
 	return c, nil
 }
 
-// prepare creates the tables, or checks that they are ours.
-func (c *CodeIndex) prepare(ctx context.Context) error {
+// prepareTables creates the tables, or checks that they are ours.
+func (c *CodeIndex) prepareTables(ctx context.Context) error {
 	var found int
 	if err := c.db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&found); err != nil {
 		return err

@@ -37,9 +37,9 @@ func openDirect(dsn string) (*direct, error) {
 	return &direct{conn: conn, stmts: map[string]statement{}}, nil
 }
 
-// version returns a number that changes when a commit has changed the database, through this connection or another. It
+// dataVersion returns a number that changes when a commit has changed the database, through this connection or another. It
 // runs no statement. Commits of others count from the next transaction on.
-func (d *direct) version() (uint32, error) {
+func (d *direct) dataVersion() (uint32, error) {
 	file, ok := d.conn.(sqlite.FileControl)
 	if !ok {
 		return 0, fmt.Errorf("the driver's %T does not report writes of others", d.conn)
@@ -51,8 +51,8 @@ func (d *direct) version() (uint32, error) {
 	return version, nil
 }
 
-// stmt prepares a statement once.
-func (d *direct) stmt(query string) (statement, error) {
+// prepareOnce prepares a statement once.
+func (d *direct) prepareOnce(query string) (statement, error) {
 	if stmt, ok := d.stmts[query]; ok {
 		return stmt, nil
 	}
@@ -68,8 +68,8 @@ func (d *direct) stmt(query string) (statement, error) {
 	return stmt, nil
 }
 
-// bind converts the arguments of a statement to the driver's types.
-func (d *direct) bind(args []any) ([]driver.NamedValue, error) {
+// bindArgs converts the arguments of a statement to the driver's types.
+func (d *direct) bindArgs(args []any) ([]driver.NamedValue, error) {
 	d.args = d.args[:0]
 	for i, arg := range args {
 		value, err := driver.DefaultParameterConverter.ConvertValue(arg)
@@ -81,12 +81,12 @@ func (d *direct) bind(args []any) ([]driver.NamedValue, error) {
 	return d.args, nil
 }
 
-func (d *direct) run(ctx context.Context, query string, args []any) (changed int64, err error) {
-	stmt, err := d.stmt(query)
+func (d *direct) runStatement(ctx context.Context, query string, args []any) (changed int64, err error) {
+	stmt, err := d.prepareOnce(query)
 	if err != nil {
 		return 0, err
 	}
-	values, err := d.bind(args)
+	values, err := d.bindArgs(args)
 	if err != nil {
 		return 0, err
 	}
@@ -101,12 +101,12 @@ func (d *direct) run(ctx context.Context, query string, args []any) (changed int
 	return changed, nil
 }
 
-func (d *direct) read(ctx context.Context, see func(scanner) error, query string, args []any) (err error) {
-	stmt, err := d.stmt(query)
+func (d *direct) queryRows(ctx context.Context, see func(scanner) error, query string, args []any) (err error) {
+	stmt, err := d.prepareOnce(query)
 	if err != nil {
 		return err
 	}
-	values, err := d.bind(args)
+	values, err := d.bindArgs(args)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (d *direct) read(ctx context.Context, see func(scanner) error, query string
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	row := make([]driver.Value, len(rows.Columns()))
-	scan := func(dests ...any) error { return assign(dests, row) }
+	scan := func(dests ...any) error { return assignColumns(dests, row) }
 	for {
 		if err := rows.Next(row); err != nil {
 			if errors.Is(err, io.EOF) {
@@ -143,8 +143,8 @@ func (d *direct) close() error {
 	return errors.Join(append(errs, d.conn.Close())...)
 }
 
-// assign copies the columns of a row to their destinations.
-func assign(dests []any, row []driver.Value) error {
+// assignColumns copies the columns of a row to their destinations.
+func assignColumns(dests []any, row []driver.Value) error {
 	if len(dests) != len(row) {
 		return fmt.Errorf("a row has %d columns, want %d", len(row), len(dests))
 	}

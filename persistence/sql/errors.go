@@ -43,8 +43,8 @@ func sqliteReason(code int) string {
 	}
 }
 
-// wrap converts a driver's error to *Unavailable. Other errors are returned unchanged.
-func (d *dialect) wrap(op string, err error) error {
+// wrapError converts a driver's error to *Unavailable. Other errors are returned unchanged.
+func (d *dialect) wrapError(op string, err error) error {
 	var failed *sqlite.Error
 	var already *Unavailable
 	switch {
@@ -60,8 +60,8 @@ func (d *dialect) wrap(op string, err error) error {
 	return err
 }
 
-// fatal reports whether an error concerns the whole group and not one Change.
-func (d *dialect) fatal(err error) bool {
+// isFatal reports whether an error concerns the whole group and not one Change.
+func (d *dialect) isFatal(err error) bool {
 	var u *Unavailable
-	return errors.As(d.wrap("write", err), &u)
+	return errors.As(d.wrapError("write", err), &u)
 }

@@ -12,7 +12,7 @@ import (
 // OnWriter runs a statement on the writer's connection, outside any transaction: for limits that only the connection
 // itself knows.
 func (s *Store) OnWriter(ctx context.Context, statement string) error {
-	return s.write.exec(ctx, statement)
+	return s.write.execOne(ctx, statement)
 }
 
 // Queued is the number of Changes that wait for the writer.
@@ -23,7 +23,7 @@ func (s *Store) Queued() int {
 }
 
 // Upward is the part of a migration that is run.
-var Upward = upward
+var Upward = upwardPart
 
 // Tell shows every statement of a store that nobody has used yet, with its arguments as the driver gets them, before it
 // runs.
@@ -42,12 +42,12 @@ type told struct {
 
 func (e told) run(ctx context.Context, query string, args []any) (int64, error) {
 	e.tell(query, converted(args))
-	return e.engine.run(ctx, query, args)
+	return e.engine.runStatement(ctx, query, args)
 }
 
 func (e told) read(ctx context.Context, see func(scanner) error, query string, args []any) error {
 	e.tell(query, converted(args))
-	return e.engine.read(ctx, see, query, args)
+	return e.engine.queryRows(ctx, see, query, args)
 }
 
 // converted are arguments as the driver gets them. What cannot be converted fails when the statement runs.
@@ -68,11 +68,11 @@ func converted(args []any) []any {
 // MigrateTo brings a database to a schema of the past, as a version of the program that knew no other did.
 func MigrateTo(ctx context.Context, path string, version int64) (err error) {
 	d := sqliteDialect(path)
-	p, err := d.open(ctx)
+	p, err := d.openPools(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
+	defer func() { err = errors.Join(err, p.closePools()) }()
 	steps, err := readMigrations(migrations, d.folder)
 	if err != nil {
 		return err
@@ -91,12 +91,12 @@ func MigrateTo(ctx context.Context, path string, version int64) (err error) {
 // FlushedAfterMigrate is how often the connection that has migrated a database flushes it: PRAGMA synchronous.
 func FlushedAfterMigrate(ctx context.Context, path string) (level int, err error) {
 	d := sqliteDialect(path)
-	p, err := d.open(ctx)
+	p, err := d.openPools(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	if _, err := d.migrate(ctx, p.write); err != nil {
+	defer func() { err = errors.Join(err, p.closePools()) }()
+	if _, err := d.migrateSchema(ctx, p.write); err != nil {
 		return 0, err
 	}
 	err = p.write.QueryRowContext(ctx, "PRAGMA synchronous").Scan(&level)

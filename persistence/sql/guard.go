@@ -40,9 +40,9 @@ type guard struct {
 	lost  *Unavailable           // set once something is lost: nothing is stored from then on
 }
 
-// open compares the database with its mark. A mark that is ahead means that Changes are lost, and is an error.
-func (g *guard) open(ctx context.Context, q *queries) error {
-	if err := g.identify(ctx, q); err != nil {
+// openMark compares the database with its mark. A mark that is ahead means that Changes are lost, and is an error.
+func (g *guard) openMark(ctx context.Context, q *queries) error {
+	if err := g.readID(ctx, q); err != nil {
 		return err
 	}
 	known, count, err := readMark(g.path + markSuffix)
@@ -54,9 +54,9 @@ func (g *guard) open(ctx context.Context, q *queries) error {
 			Reason: "the high-water mark cannot be read; check the file", Err: err,
 		}
 	case known != g.id:
-		return g.missing("it is not the database that was here before")
+		return g.missingError("it is not the database that was here before")
 	case count > g.count:
-		return g.missing(fmt.Sprintf("up to %d commits are missing", count-g.count))
+		return g.missingError(fmt.Sprintf("up to %d commits are missing", count-g.count))
 	}
 	if g.mark, err = os.OpenFile(g.path+markSuffix, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return &Unavailable{
@@ -64,36 +64,36 @@ func (g *guard) open(ctx context.Context, q *queries) error {
 			Reason: "the high-water mark cannot be written; check the directory and its permissions", Err: err,
 		}
 	}
-	g.store()
+	g.storeMark()
 	return nil
 }
 
-// identify reads, or assigns, the database's id and count.
-func (g *guard) identify(ctx context.Context, q *queries) error {
-	if err := q.exec(ctx, nameDatabase, rand.Text()); err != nil {
+// readID reads, or assigns, the database's id and count.
+func (g *guard) readID(ctx context.Context, q *queries) error {
+	if err := q.execOne(ctx, nameDatabase, rand.Text()); err != nil {
 		return fmt.Errorf("name the database: %w", err)
 	}
-	if _, err := q.one(ctx, func(scan scanner) error { return scan(&g.id) }, nameQuery); err != nil {
+	if _, err := q.queryOne(ctx, func(scan scanner) error { return scan(&g.id) }, nameQuery); err != nil {
 		return fmt.Errorf("read the name of the database: %w", err)
 	}
-	return g.recount(ctx, q)
+	return g.recountCommits(ctx, q)
 }
 
-// recount reads the number of commits from the database.
-func (g *guard) recount(ctx context.Context, q *queries) error {
+// recountCommits reads the number of commits from the database.
+func (g *guard) recountCommits(ctx context.Context, q *queries) error {
 	n, err := readNumbers(ctx, q)
-	g.count = n.sum()
+	g.count = n.sumOfNumbers()
 	return err
 }
 
-func (g *guard) missing(what string) *Unavailable {
+func (g *guard) missingError(what string) *Unavailable {
 	return &Unavailable{Path: g.path, Op: "open", Reason: what + ": its file or the one ending in -wal was removed, " +
 		"emptied or replaced. Put the files back, or restore a backup; to continue with what is there, " +
 		"knowing that messages may be lost, remove the file ending in " + markSuffix}
 }
 
-// check checks the files of the database before a commit. It costs three system calls.
-func (g *guard) check() error {
+// checkFiles checks the files of the database before a commit. It costs three system calls.
+func (g *guard) checkFiles() error {
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		before := g.seen[suffix]
 		now, err := os.Stat(g.path + suffix)
@@ -126,34 +126,34 @@ func (g *guard) check() error {
 	return nil
 }
 
-// forget resets the guard for a new connection: SQLite may have removed and recreated the files next to the database.
-func (g *guard) forget() {
+// forgetFiles resets the guard for a new connection: SQLite may have removed and recreated the files next to the database.
+func (g *guard) forgetFiles() {
 	delete(g.seen, "-wal")
 	delete(g.seen, "-shm")
 }
 
-// next counts the running commit within its transaction. A commit that gave out a number is counted by that.
-func (g *guard) next(ctx context.Context, q *queries, n *numbers) error {
-	if n.sum() > g.count {
+// countCommit counts the running commit within its transaction. A commit that gave out a number is counted by that.
+func (g *guard) countCommit(ctx context.Context, q *queries, n *numbers) error {
+	if n.sumOfNumbers() > g.count {
 		return nil
 	}
 	n.commits++
-	if err := q.exec(ctx, countCommit, fmt.Sprint(n.commits)); err != nil {
+	if err := q.execOne(ctx, countCommit, fmt.Sprint(n.commits)); err != nil {
 		return fmt.Errorf("count the commit: %w", err)
 	}
 	return nil
 }
 
-// done records that the commit is durable.
-func (g *guard) done(count int64) {
+// markDurable records that the commit is durable.
+func (g *guard) markDurable(count int64) {
 	g.count = count
-	g.store()
+	g.storeMark()
 }
 
-// store writes the mark. If that fails, the mark is merely out of date, until a later write succeeds.
-func (g *guard) store() { _, _ = g.mark.WriteAt(fmt.Appendf(nil, markFormat, g.id, g.count), 0) }
+// storeMark writes the mark. If that fails, the mark is merely out of date, until a later write succeeds.
+func (g *guard) storeMark() { _, _ = g.mark.WriteAt(fmt.Appendf(nil, markFormat, g.id, g.count), 0) }
 
-func (g *guard) close() error {
+func (g *guard) closeMark() error {
 	if g.mark == nil {
 		return nil
 	}

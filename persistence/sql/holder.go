@@ -25,7 +25,7 @@ func Holder(dir string) (who string, held bool, err error) {
 	// A shared lock is refused while a process has its own, and is given back at once.
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return strings.Trim(holder(file), " ()"), true, nil
+		return strings.Trim(lockHolder(file), " ()"), true, nil
 	}
 	if err != nil {
 		return "", false, err

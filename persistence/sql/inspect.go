@@ -13,7 +13,7 @@ import (
 )
 
 func listApprovals(ctx context.Context, q *queries, query string, args ...any) ([]bot.Approval, error) {
-	return list(ctx, q, scanApproval, query, args...)
+	return listRows(ctx, q, scanApproval, query, args...)
 }
 
 const approvalQuery = `SELECT ` + approvalColumns + ` FROM approval WHERE id = ?`
@@ -33,7 +33,7 @@ func readApproval(ctx context.Context, q *queries, id string) (bot.Approval, err
 // Approval implements bot.Approvals.
 func (r *reader) Approval(ctx context.Context, id string) (bot.Approval, error) {
 	a, err := readApproval(ctx, r.q, id)
-	return a, r.dialect.wrap("read", err)
+	return a, r.dialect.wrapError("read", err)
 }
 
 const approvalOfQuery = `SELECT ` + approvalColumns + ` FROM approval WHERE session = ? AND call = ? ORDER BY n DESC
@@ -43,7 +43,7 @@ const approvalOfQuery = `SELECT ` + approvalColumns + ` FROM approval WHERE sess
 func (r *reader) ApprovalOf(ctx context.Context, session bot.SessionKey, call string) (bot.Approval, error) {
 	found, err := listApprovals(ctx, r.q, approvalOfQuery, session, call)
 	if err != nil {
-		return bot.Approval{}, r.problem("read question of call", err)
+		return bot.Approval{}, r.wrapProblem("read question of call", err)
 	}
 	if len(found) == 0 {
 		return bot.Approval{}, fmt.Errorf("question of call %s: %w", call, bot.ErrNotFound)
@@ -65,7 +65,7 @@ func (r *reader) OpenApprovals(ctx context.Context, session bot.SessionKey) ([]b
 		query, args = openQuery, []any{session}
 	}
 	open, err := listApprovals(ctx, r.q, query, args...)
-	return open, r.problem("list open questions", err)
+	return open, r.wrapProblem("list open questions", err)
 }
 
 // GrantedInSession implements bot.Approvals.
@@ -74,7 +74,7 @@ func (r *reader) GrantedInSession(
 ) (bot.Approval, bool, error) {
 	found, err := listApprovals(ctx, r.q, grantedQuery, session, hash)
 	if err != nil || len(found) == 0 {
-		return bot.Approval{}, false, r.problem("read grants", err)
+		return bot.Approval{}, false, r.wrapProblem("read grants", err)
 	}
 	return found[0], true, nil
 }
@@ -86,8 +86,8 @@ WHERE channel = ? AND bot = ? AND tool = ? AND created > ? ORDER BY created DESC
 func (r *reader) AskedSince(
 	ctx context.Context, channel, botID, tool string, since time.Time, limit int,
 ) ([]bot.Approval, error) {
-	found, err := listApprovals(ctx, r.q, askedQuery, channel, botID, tool, nanos(since), atMost(limit))
-	return found, r.problem("list questions", err)
+	found, err := listApprovals(ctx, r.q, askedQuery, channel, botID, tool, toNanos(since), atMost(limit))
+	return found, r.wrapProblem("list questions", err)
 }
 
 // countsQuery counts each kind of open work by the conditions of its own partial index; see ofBot.
@@ -106,10 +106,10 @@ const countsQuery = `SELECT
 // Counts implements bot.Inspector.
 func (r *reader) Counts(ctx context.Context, channel, botID string) (bot.Counts, error) {
 	var c bot.Counts
-	_, err := r.q.one(ctx, func(scan scanner) error {
+	_, err := r.q.queryOne(ctx, func(scan scanner) error {
 		return scan(&c.Running, &c.Parked, &c.Waiting, &c.Queued, &c.Undelivered, &c.Lost, &c.Sessions, &c.DeadLetters)
 	}, countsQuery, slices.Repeat([]any{channel, botID}, strings.Count(countsQuery, "?")/2)...)
-	return c, r.problem("count", err)
+	return c, r.wrapProblem("count", err)
 }
 
 const (
@@ -124,9 +124,9 @@ const usedQuery = `SELECT (SELECT COALESCE(SUM(n), 0) FROM json_each(?1) AS days
 func (r *reader) Charges(ctx context.Context, sinceDay string) ([]bot.Charge, error) {
 	var charges []bot.Charge
 	for _, query := range []string{usageQuery, chargesQuery} {
-		some, err := list(ctx, r.q, scanCharge, query, sinceDay)
+		some, err := listRows(ctx, r.q, scanCharge, query, sinceDay)
 		if err != nil {
-			return nil, r.problem("list charges", err)
+			return nil, r.wrapProblem("list charges", err)
 		}
 		charges = append(charges, some...)
 	}
@@ -146,18 +146,18 @@ const rowsQuery = `SELECT id, ` + rowColumns + ` FROM outbox WHERE session = ? O
 func (r *reader) Used(ctx context.Context, scope, unit string, days ...string) (int64, error) {
 	list, err := json.Marshal(days)
 	if err != nil {
-		return 0, r.problem("name days", err)
+		return 0, r.wrapProblem("name days", err)
 	}
 	var sum int64
-	_, err = r.q.one(ctx, func(scan scanner) error { return scan(&sum) }, usedQuery, string(list), scope, unit)
-	return sum, r.problem("add charges up", err)
+	_, err = r.q.queryOne(ctx, func(scan scanner) error { return scan(&sum) }, usedQuery, string(list), scope, unit)
+	return sum, r.wrapProblem("add charges up", err)
 }
 
 // Rows implements bot.Inspector.
 func (r *reader) Rows(ctx context.Context, session bot.SessionKey, limit int) ([]bot.Row, error) {
-	rows, err := list(ctx, r.q, scanRow, rowsQuery, session, atMost(limit))
+	rows, err := listRows(ctx, r.q, scanRow, rowsQuery, session, atMost(limit))
 	slices.Reverse(rows)
-	return rows, r.problem("list rows", err)
+	return rows, r.wrapProblem("list rows", err)
 }
 
 const lanesQuery = `SELECT ` + laneColumns + ` FROM lane WHERE channel = ? AND bot = ? ORDER BY session
@@ -165,20 +165,20 @@ const lanesQuery = `SELECT ` + laneColumns + ` FROM lane WHERE channel = ? AND b
 
 // Lanes implements bot.Inspector.
 func (r *reader) Lanes(ctx context.Context, channel, botID string, limit int) ([]bot.Lane, error) {
-	lanes, err := list(ctx, r.q, scanLane, lanesQuery, channel, botID, atMost(limit))
-	return lanes, r.problem("list lanes", err)
+	lanes, err := listRows(ctx, r.q, scanLane, lanesQuery, channel, botID, atMost(limit))
+	return lanes, r.wrapProblem("list lanes", err)
 }
 
 const arrivalOfQuery = `SELECT ` + arrivalColumns + ` FROM inbox WHERE channel = ? AND bot = ? AND id = ?`
 
 // ArrivalOf implements bot.Inspector.
 func (r *reader) ArrivalOf(ctx context.Context, channel, botID, id string) (bot.Arrival, error) {
-	found, err := list(ctx, r.q, scanArrival, arrivalOfQuery, channel, botID, id)
+	found, err := listRows(ctx, r.q, scanArrival, arrivalOfQuery, channel, botID, id)
 	if err == nil && len(found) == 0 {
 		return bot.Arrival{}, fmt.Errorf("arrival %s: %w", id, bot.ErrNotFound)
 	}
 	if err != nil {
-		return bot.Arrival{}, r.problem("read arrival", err)
+		return bot.Arrival{}, r.wrapProblem("read arrival", err)
 	}
 	return found[0], nil
 }
@@ -188,6 +188,6 @@ const deadQuery = `SELECT ` + arrivalColumns + ` FROM inbox WHERE state = 'dead'
 
 // DeadLetters implements bot.Inspector.
 func (r *reader) DeadLetters(ctx context.Context, limit int) ([]bot.Arrival, error) {
-	arrivals, err := list(ctx, r.q, scanArrival, deadQuery, atMost(limit))
-	return arrivals, r.problem("list dead letters", err)
+	arrivals, err := listRows(ctx, r.q, scanArrival, deadQuery, atMost(limit))
+	return arrivals, r.wrapProblem("list dead letters", err)
 }

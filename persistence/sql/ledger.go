@@ -41,7 +41,7 @@ type account struct {
 // sure, its charges are assumed to be new: the insert tells.
 func (t *step) loadAccounts(ctx context.Context) error {
 	for _, of := range t.needs.Accounts {
-		a, err := t.memory.account(ctx, t.q, of)
+		a, err := t.memory.accountOf(ctx, t.q, of)
 		if err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ func (t *step) loadAccounts(ctx context.Context) error {
 		return nil
 	}
 	for _, key := range t.needs.Charged {
-		found, err := t.q.one(ctx, func(scan scanner) error { return scan(&key) }, chargedQuery, key)
+		found, err := t.q.queryOne(ctx, func(scan scanner) error { return scan(&key) }, chargedQuery, key)
 		if err != nil {
 			return fmt.Errorf("find charge: %w", err)
 		}
@@ -66,8 +66,8 @@ func (t *step) loadAccounts(ctx context.Context) error {
 	return nil
 }
 
-// account returns an account with all changes so far.
-func (m *memory) account(ctx context.Context, q *queries, of state.Account) (*account, error) {
+// accountOf returns an account with all changes so far.
+func (m *memory) accountOf(ctx context.Context, q *queries, of state.Account) (*account, error) {
 	if a, ok := m.accounts[of]; ok {
 		return a, nil
 	}
@@ -76,10 +76,10 @@ func (m *memory) account(ctx context.Context, q *queries, of state.Account) (*ac
 		return nil, fmt.Errorf("name days: %w", err)
 	}
 	a := &account{held: map[string]int64{}}
-	if _, err := q.one(ctx, func(scan scanner) error { return scan(&a.taken) }, takenQuery, string(days), of.Scope, of.Unit); err != nil {
+	if _, err := q.queryOne(ctx, func(scan scanner) error { return scan(&a.taken) }, takenQuery, string(days), of.Scope, of.Unit); err != nil {
 		return nil, fmt.Errorf("add charges up: %w", err)
 	}
-	err = q.each(ctx, func(scan scanner) error {
+	err = q.queryEach(ctx, func(scan scanner) error {
 		var holder string
 		var n int64
 		err := scan(&holder, &n)
@@ -93,8 +93,8 @@ func (m *memory) account(ctx context.Context, q *queries, of state.Account) (*ac
 	return a, nil
 }
 
-// charged adds new charges to the accounts that are remembered.
-func (m *memory) charged(charges []bot.Charge) {
+// addCharges adds new charges to the accounts that are remembered.
+func (m *memory) addCharges(charges []bot.Charge) {
 	if len(m.accounts) == 0 {
 		return
 	}
@@ -122,19 +122,19 @@ func (t *step) saveAsides(ctx context.Context, r *state.Result) error {
 	switch {
 	case err != nil:
 	case sum == 0:
-		err = t.q.exec(ctx, deleteHold, l.Holder)
+		err = t.q.execOne(ctx, deleteHold, l.Holder)
 	default:
-		err = t.q.exec(ctx, setHolds, l.Holder, l.Owner, l.Turn, string(list))
+		err = t.q.execOne(ctx, setHolds, l.Holder, l.Owner, l.Turn, string(list))
 	}
 	if err != nil {
 		return fmt.Errorf("set aside: %w", err)
 	}
-	t.memory.asided(l.Holder, r.Asides)
+	t.memory.replaceAsides(l.Holder, r.Asides)
 	return nil
 }
 
-// asided replaces what a holder has set aside of the accounts that are remembered.
-func (m *memory) asided(holder string, asides []bot.Aside) {
+// replaceAsides replaces what a holder has set aside of the accounts that are remembered.
+func (m *memory) replaceAsides(holder string, asides []bot.Aside) {
 	for i := range asides {
 		for _, window := range []string{asides[i].Day, bot.Month(asides[i].Day)} {
 			of := state.Account{Scope: asides[i].Scope, Unit: asides[i].Unit, Window: window}

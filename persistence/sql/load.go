@@ -23,10 +23,10 @@ WHERE state = 'pending' AND short = ? AND ` + ofBot + ` AND surface = ? AND COAL
 	oldFactQuery = `SELECT value, expires FROM fact WHERE bucket = ? AND key = ?`
 )
 
-// load fills the step's World. Unless the step is sure, it assumes that unique keys of new rows are free and no arrival
+// loadWorld fills the step's World. Unless the step is sure, it assumes that unique keys of new rows are free and no arrival
 // is waiting, which is nearly always true. The inserts check it.
-func (t *step) load(ctx context.Context) error {
-	t.world.reset()
+func (t *step) loadWorld(ctx context.Context) error {
+	t.world.resetWorld()
 	for _, part := range []func(*step, context.Context) error{
 		(*step).loadLanes, (*step).loadArrivals, (*step).loadQuestions, (*step).loadRows, (*step).loadFacts, (*step).loadAccounts,
 	} {
@@ -40,14 +40,14 @@ func (t *step) load(ctx context.Context) error {
 		}
 	}
 	last, n := &t.memory.numbers, &t.world.Numbers
-	n.Arrivals = following(n.Arrivals, last.arrival, t.needs.NewArrivals)
-	n.Questions = following(n.Questions, last.question, t.needs.NewQuestions)
-	n.Rows = following(n.Rows, last.row, t.needs.NewRows)
+	n.Arrivals = followingNumbers(n.Arrivals, last.arrival, t.needs.NewArrivals)
+	n.Questions = followingNumbers(n.Questions, last.question, t.needs.NewQuestions)
+	n.Rows = followingNumbers(n.Rows, last.row, t.needs.NewRows)
 	return nil
 }
 
-// following returns the n numbers after last, reusing the memory of list.
-func following(list []int64, last int64, n int) []int64 {
+// followingNumbers returns the n numbers after last, reusing the memory of list.
+func followingNumbers(list []int64, last int64, n int) []int64 {
 	list = list[:0]
 	for i := range int64(n) {
 		list = append(list, last+i+1)
@@ -57,7 +57,7 @@ func following(list []int64, last int64, n int) []int64 {
 
 func (t *step) loadLanes(ctx context.Context) error {
 	for _, session := range t.needs.Lanes {
-		lane, found, err := t.memory.lane(ctx, t.q, session)
+		lane, found, err := t.memory.laneOf(ctx, t.q, session)
 		if err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func (t *step) loadLanes(ctx context.Context) error {
 
 func (t *step) loadArrivals(ctx context.Context) error {
 	for _, seq := range t.needs.Arrivals {
-		a, found, err := t.memory.arrival(ctx, t.q, seq)
+		a, found, err := t.memory.arrivalOf(ctx, t.q, seq)
 		if err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func (t *step) loadQuestions(ctx context.Context) error {
 }
 
 func (t *step) addQuestions(ctx context.Context, query string, args ...any) error {
-	found, err := list(ctx, t.q, scanQuestion, query, args...)
+	found, err := listRows(ctx, t.q, scanQuestion, query, args...)
 	if err != nil {
 		return fmt.Errorf("read questions: %w", err)
 	}
@@ -115,7 +115,7 @@ func (t *step) addQuestions(ctx context.Context, query string, args ...any) erro
 
 func (t *step) loadRows(ctx context.Context) error {
 	for _, id := range t.needs.Rows {
-		row, found, err := t.memory.row(ctx, t.q, id)
+		row, found, err := t.memory.rowOf(ctx, t.q, id)
 		if err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (t *step) loadFacts(ctx context.Context) error {
 	for _, key := range t.needs.Facts {
 		fact := bot.Fact{Bucket: key.Bucket, Key: key.Key}
 		see := func(scan scanner) error { return scan(&fact.Value, stamp{&fact.Expires}) }
-		found, err := t.q.one(ctx, see, oldFactQuery, key.Bucket, key.Key)
+		found, err := t.q.queryOne(ctx, see, oldFactQuery, key.Bucket, key.Key)
 		if err != nil {
 			return fmt.Errorf("read fact: %w", err)
 		}
@@ -146,12 +146,12 @@ func (t *step) loadKeys(ctx context.Context) (err error) {
 	var n int64
 	read := func(scan scanner) error { return scan(&n) }
 	if t.needs.Waiting != "" {
-		if t.world.Waiting, err = t.q.one(ctx, read, anyWaiting, t.needs.Waiting); err != nil {
+		if t.world.Waiting, err = t.q.queryOne(ctx, read, anyWaiting, t.needs.Waiting); err != nil {
 			return fmt.Errorf("find waiting arrivals: %w", err)
 		}
 	}
 	for _, key := range t.needs.Arrived {
-		found, err := t.q.one(ctx, read, arrivedQuery, key.Channel, key.Bot, key.ID)
+		found, err := t.q.queryOne(ctx, read, arrivedQuery, key.Channel, key.Bot, key.ID)
 		if err != nil {
 			return fmt.Errorf("find arrival: %w", err)
 		}
@@ -160,7 +160,7 @@ func (t *step) loadKeys(ctx context.Context) (err error) {
 		}
 	}
 	for _, key := range t.needs.Keys {
-		found, err := t.q.one(ctx, read, keyQuery, key)
+		found, err := t.q.queryOne(ctx, read, keyQuery, key)
 		if err != nil {
 			return fmt.Errorf("find row: %w", err)
 		}

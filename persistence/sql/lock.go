@@ -36,7 +36,7 @@ func LockFile(dir, name, mode string) (release func(), err error) {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		err = fmt.Errorf("%w: %s belongs to another running zephbot%s; "+
 			"stop that one, or give this one its own directory with --data-dir",
-			ErrLocked, dir, holder(file))
+			ErrLocked, dir, lockHolder(file))
 		return nil, errors.Join(err, file.Close())
 	case err != nil:
 		return nil, errors.Join(fmt.Errorf("lock the data directory %s: %w", dir, err), file.Close())
@@ -44,7 +44,7 @@ func LockFile(dir, name, mode string) (release func(), err error) {
 	if err := giveToOwner(file, dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock the data directory %s: %w", dir, err), file.Close())
 	}
-	if err := sign(file, mode); err != nil {
+	if err := signLock(file, mode); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock the data directory %s: %w", dir, err), file.Close())
 	}
 	var once sync.Once
@@ -76,8 +76,8 @@ func giveToOwner(file *os.File, dir string) error {
 // maxSign bounds what is read of a signature, in bytes.
 const maxSign = 64
 
-// sign writes the id and the mode of this process for the message to the next one.
-func sign(file *os.File, mode string) error {
+// signLock writes the id and the mode of this process for the message to the next one.
+func signLock(file *os.File, mode string) error {
 	if err := file.Truncate(0); err != nil {
 		return err
 	}
@@ -85,8 +85,8 @@ func sign(file *os.File, mode string) error {
 	return err
 }
 
-// holder describes the process that has the lock, if it can be read.
-func holder(file *os.File) string {
+// lockHolder describes the process that has the lock, if it can be read.
+func lockHolder(file *os.File) string {
 	data := make([]byte, maxSign)
 	n, _ := file.ReadAt(data, 0) // reaching the end of the file is not an error here
 	number, mode, _ := strings.Cut(strings.TrimSpace(string(data[:n])), " ")

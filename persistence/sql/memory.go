@@ -58,12 +58,12 @@ type known struct {
 // numbers are the last numbers given.
 type numbers struct{ commits, arrival, question, row int64 }
 
-// sum increases with every commit.
-func (n *numbers) sum() int64 { return n.commits + n.arrival + n.question + n.row }
+// sumOfNumbers increases with every commit.
+func (n *numbers) sumOfNumbers() int64 { return n.commits + n.arrival + n.question + n.row }
 
 func readNumbers(ctx context.Context, q *queries) (n numbers, err error) {
 	see := func(scan scanner) error { return scan(&n.commits, &n.arrival, &n.question, &n.row) }
-	_, err = q.one(ctx, see, numbersQuery)
+	_, err = q.queryOne(ctx, see, numbersQuery)
 	if err != nil {
 		return n, fmt.Errorf("read the last numbers: %w", err)
 	}
@@ -78,14 +78,14 @@ func newMemory() *memory {
 	}
 }
 
-// drop forgets everything.
-func (m *memory) drop() {
-	m.forget()
+// dropAll forgets everything.
+func (m *memory) dropAll() {
+	m.forgetRows()
 	m.valid = false
 }
 
-// forget drops the rows but keeps the numbers.
-func (m *memory) forget() {
+// forgetRows drops the rows but keeps the numbers.
+func (m *memory) forgetRows() {
 	clear(m.lanes)
 	clear(m.arrivals)
 	clear(m.rows)
@@ -93,15 +93,15 @@ func (m *memory) forget() {
 	m.dirty = m.dirty[:0]
 }
 
-// begin prepares for a transaction that has just begun; version is the database's.
-func (m *memory) begin(ctx context.Context, q *queries, version uint32) (err error) {
+// beginTx prepares for a transaction that has just begun; version is the database's.
+func (m *memory) beginTx(ctx context.Context, q *queries, version uint32) (err error) {
 	if len(m.lanes) > kept || len(m.arrivals) > kept || len(m.rows) > kept || len(m.accounts) > kept {
-		m.forget()
+		m.forgetRows()
 	}
 	if m.valid && version == m.version {
 		return nil
 	}
-	m.drop()
+	m.dropAll()
 	if m.numbers, err = readNumbers(ctx, q); err != nil {
 		return err
 	}
@@ -109,8 +109,8 @@ func (m *memory) begin(ctx context.Context, q *queries, version uint32) (err err
 	return nil
 }
 
-// lane returns a lane with all changes so far; found is false for one that has never been seen.
-func (m *memory) lane(ctx context.Context, q *queries, session bot.SessionKey) (lane bot.Lane, found bool, err error) {
+// laneOf returns a lane with all changes so far; found is false for one that has never been seen.
+func (m *memory) laneOf(ctx context.Context, q *queries, session bot.SessionKey) (lane bot.Lane, found bool, err error) {
 	if k, ok := m.lanes[session]; ok {
 		return k.lane, k.exists || k.dirty, nil
 	}
@@ -122,8 +122,8 @@ func (m *memory) lane(ctx context.Context, q *queries, session bot.SessionKey) (
 	return lane, found, nil
 }
 
-// put stores a lane that was read before. flush writes it.
-func (m *memory) put(lane *bot.Lane) {
+// putLane stores a lane that was read before. flush writes it.
+func (m *memory) putLane(lane *bot.Lane) {
 	k := m.lanes[lane.Session]
 	k.lane = *lane
 	if !k.dirty {
@@ -132,11 +132,11 @@ func (m *memory) put(lane *bot.Lane) {
 	}
 }
 
-// flush writes the lanes that were put.
-func (m *memory) flush(ctx context.Context, q *queries) error {
+// flushLanes writes the lanes that were put.
+func (m *memory) flushLanes(ctx context.Context, q *queries) error {
 	for _, session := range m.dirty {
 		k := m.lanes[session]
-		if err := k.write(ctx, q); err != nil {
+		if err := k.writeColumns(ctx, q); err != nil {
 			return fmt.Errorf("write lane: %w", err)
 		}
 		k.stored, k.exists, k.dirty = k.lane, true, false
@@ -145,15 +145,15 @@ func (m *memory) flush(ctx context.Context, q *queries) error {
 	return nil
 }
 
-// write writes the columns that changed: those of the place, those of the lease, or all but the place.
-func (k *known) write(ctx context.Context, q *queries) error {
+// writeColumns writes the columns that changed: those of the place, those of the lease, or all but the place.
+func (k *known) writeColumns(ctx context.Context, q *queries) error {
 	values := laneValues(&k.lane)
 	if !k.exists {
-		return q.exec(ctx, insertLane, values...)
+		return q.execOne(ctx, insertLane, values...)
 	}
 	place, rest := values[1:2+placeWidth], values[2+placeWidth:] // the workspace belongs to the place here
 	if k.lane.Place != k.stored.Place || k.lane.Workspace != k.stored.Workspace {
-		if err := q.exec(ctx, placeLane, append(slices.Clip(place), string(k.lane.Session))...); err != nil {
+		if err := q.execOne(ctx, placeLane, append(slices.Clip(place), string(k.lane.Session))...); err != nil {
 			return err
 		}
 	}
@@ -163,17 +163,17 @@ func (k *known) write(ctx context.Context, q *queries) error {
 	held.Owner = k.lane.Owner
 	held.Until = k.lane.Until
 	if held == k.lane {
-		return q.exec(ctx, holdLane, k.lane.Fence, k.lane.Owner, nanos(k.lane.Until), string(k.lane.Session))
+		return q.execOne(ctx, holdLane, k.lane.Fence, k.lane.Owner, toNanos(k.lane.Until), string(k.lane.Session))
 	}
-	return q.exec(ctx, updateLane, append(rest, string(k.lane.Session))...)
+	return q.execOne(ctx, updateLane, append(rest, string(k.lane.Session))...)
 }
 
-// arrival returns the mutable fields of an arrival.
-func (m *memory) arrival(ctx context.Context, q *queries, seq int64) (a state.Arrival, found bool, err error) {
+// arrivalOf returns the mutable fields of an arrival.
+func (m *memory) arrivalOf(ctx context.Context, q *queries, seq int64) (a state.Arrival, found bool, err error) {
 	if a, ok := m.arrivals[seq]; ok {
 		return a, true, nil
 	}
-	found, err = q.one(ctx, func(scan scanner) error {
+	found, err = q.queryOne(ctx, func(scan scanner) error {
 		return scan((*string)(&a.State), &a.Attempts, &a.Problem, stamp{&a.Finished})
 	}, arrivalQuery, seq)
 	if err != nil {
@@ -191,12 +191,12 @@ func (m *memory) keepArrival(seq int64, a state.Arrival) {
 	}
 }
 
-// row returns the mutable fields of an outbox row.
-func (m *memory) row(ctx context.Context, q *queries, id int64) (d state.Delivery, found bool, err error) {
+// rowOf returns the mutable fields of an outbox row.
+func (m *memory) rowOf(ctx context.Context, q *queries, id int64) (d state.Delivery, found bool, err error) {
 	if d, ok := m.rows[id]; ok {
 		return d, true, nil
 	}
-	found, err = q.one(ctx, func(scan scanner) error {
+	found, err = q.queryOne(ctx, func(scan scanner) error {
 		return scan((*string)(&d.State), &d.Message, stamp{&d.NotBefore}, &d.Attempts, &d.Unconfirmed, stamp{&d.Doubt},
 			&d.Problem, stamp{&d.Finished})
 	}, deliveryQuery, id)

@@ -18,19 +18,19 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// migrate brings the schema up to date and returns its version. A schema that is newer than this program is not
+// migrateSchema brings the schema up to date and returns its version. A schema that is newer than this program is not
 // touched. Processes can migrate at the same time: each step is one transaction. db must have one connection.
 //
 // The steps are not flushed to the disk one by one. With a write-ahead log that is safe: a power cut undoes the last
 // steps, which the next start repeats, and the first commit of the store flushes them together with itself.
-func (d *dialect) migrate(ctx context.Context, db *sql.DB) (version int64, err error) {
+func (d *dialect) migrateSchema(ctx context.Context, db *sql.DB) (version int64, err error) {
 	if _, err := db.ExecContext(ctx, flushRarely); err != nil {
-		return 0, d.wrap("open", fmt.Errorf("prepare to migrate: %w", err))
+		return 0, d.wrapError("open", fmt.Errorf("prepare to migrate: %w", err))
 	}
-	version, err = d.advance(ctx, db)
+	version, err = d.runMigrations(ctx, db)
 	// Also if ctx has ended: a connection that does not flush must not be left behind.
 	if _, again := db.ExecContext(context.WithoutCancel(ctx), flushEach); again != nil && err == nil {
-		return 0, d.wrap("open", fmt.Errorf("end the migration: %w", again))
+		return 0, d.wrapError("open", fmt.Errorf("end the migration: %w", again))
 	}
 	return version, err
 }
@@ -41,8 +41,8 @@ const (
 	flushEach   = "PRAGMA synchronous = FULL"   // each commit
 )
 
-// advance runs the migrations that are missing.
-func (d *dialect) advance(ctx context.Context, db *sql.DB) (int64, error) {
+// runMigrations runs the migrations that are missing.
+func (d *dialect) runMigrations(ctx context.Context, db *sql.DB) (int64, error) {
 	steps, err := readMigrations(migrations, d.folder)
 	if err != nil {
 		return 0, fmt.Errorf("read migrations: %w", err)
@@ -56,7 +56,7 @@ func (d *dialect) advance(ctx context.Context, db *sql.DB) (int64, error) {
 		current, target, err := provider.GetVersions(ctx)
 		switch {
 		case err != nil:
-			return 0, d.wrap("open", fmt.Errorf("read schema version: %w", err))
+			return 0, d.wrapError("open", fmt.Errorf("read schema version: %w", err))
 		case current > target:
 			return 0, keeping.Newer(d.path, current, target)
 		case current == target:
@@ -68,7 +68,7 @@ func (d *dialect) advance(ctx context.Context, db *sql.DB) (int64, error) {
 		}
 		// Otherwise, another process migrated at the same time and was faster with a step.
 		if current == before {
-			return 0, d.wrap("migrate", fmt.Errorf("schema %d to %d: %w", current, target, err))
+			return 0, d.wrapError("migrate", fmt.Errorf("schema %d to %d: %w", current, target, err))
 		}
 		before = current
 	}
@@ -92,7 +92,7 @@ func readMigrations(files fs.FS, folder string) ([]*goose.Migration, error) {
 		if err != nil {
 			return nil, err
 		}
-		up, err := upward(string(text))
+		up, err := upwardPart(string(text))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -105,9 +105,9 @@ func readMigrations(files fs.FS, folder string) ([]*goose.Migration, error) {
 	return steps, nil
 }
 
-// upward is the part of a migration between the two annotations that ours have. It refuses files with any other one,
+// upwardPart is the part of a migration between the two annotations that ours have. It refuses files with any other one,
 // whose meaning would get lost.
-func upward(text string) (string, error) {
+func upwardPart(text string) (string, error) {
 	const mark, up, down = "+goose", "-- +goose Up\n", "\n-- +goose Down\n"
 	_, rest, began := strings.Cut(text, up)
 	rest, _, ended := strings.Cut(rest, down)

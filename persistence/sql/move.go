@@ -63,14 +63,14 @@ ON CONFLICT (day, scope, unit) DO UPDATE SET n = usage.n + excluded.n`
 	deleteUsage = `DELETE FROM usage WHERE day = ? AND scope = ?`
 )
 
-// move moves a chat to its new id as defined by state.Rename, Relocate, MoveRow and Merge, with one statement for all
+// moveChat moves a chat to its new id as defined by state.Rename, Relocate, MoveRow and Merge, with one statement for all
 // rows where there are many. It reads and writes lanes in the database, so what is remembered is written before and
 // dropped afterwards.
-func (t *step) move(ctx context.Context, m *bot.Move) error {
-	if err := t.memory.flush(ctx, t.q); err != nil {
+func (t *step) moveChat(ctx context.Context, m *bot.Move) error {
+	if err := t.memory.flushLanes(ctx, t.q); err != nil {
 		return err
 	}
-	t.memory.forget()
+	t.memory.forgetRows()
 	for _, part := range []func(context.Context, *bot.Move) error{
 		t.moveLanes, t.moveArrivals, t.moveApprovals, t.moveRows, t.moveFacts, t.moveCharges,
 		t.moveOverflow, t.moveBlobs,
@@ -79,17 +79,17 @@ func (t *step) move(ctx context.Context, m *bot.Move) error {
 			return err
 		}
 	}
-	t.memory.forget()
+	t.memory.forgetRows()
 	return nil
 }
 
-// keys lists the keys that the move renames. The query takes args and then the bounds of the keys of the channel and
+// listKeys lists the keys that the move renames. The query takes args and then the bounds of the keys of the channel and
 // bot: "/" is followed by "0" in sort order.
-func (t *step) keys(ctx context.Context, m *bot.Move, prefix, query string, args ...any) ([]string, error) {
+func (t *step) listKeys(ctx context.Context, m *bot.Move, prefix, query string, args ...any) ([]string, error) {
 	var keys []string
 	low := prefix + m.Channel + "/" + m.Bot + "/"
 	high := prefix + m.Channel + "/" + m.Bot + "0"
-	err := t.q.each(ctx, func(scan scanner) error {
+	err := t.q.queryEach(ctx, func(scan scanner) error {
 		var key string
 		if err := scan(&key); err != nil {
 			return err
@@ -103,7 +103,7 @@ func (t *step) keys(ctx context.Context, m *bot.Move, prefix, query string, args
 }
 
 func (t *step) moveLanes(ctx context.Context, m *bot.Move) error {
-	sessions, err := t.keys(ctx, m, "", lanesFrom)
+	sessions, err := t.listKeys(ctx, m, "", lanesFrom)
 	if err != nil {
 		return err
 	}
@@ -132,31 +132,31 @@ func (t *step) moveLane(ctx context.Context, m *bot.Move, from bot.Lane) error {
 			return err
 		}
 	}
-	if err := t.shift(ctx, session, session, merged.ShiftTo); err != nil {
+	if err := t.shiftJournal(ctx, session, session, merged.ShiftTo); err != nil {
 		return err
 	}
-	if err := t.shift(ctx, from.Session, session, merged.ShiftFrom); err != nil {
+	if err := t.shiftJournal(ctx, from.Session, session, merged.ShiftFrom); err != nil {
 		return err
 	}
-	if err := t.q.exec(ctx, deleteLane, from.Session); err != nil {
+	if err := t.q.execOne(ctx, deleteLane, from.Session); err != nil {
 		return err
 	}
-	if err := t.q.exec(ctx, deleteLane, session); err != nil {
+	if err := t.q.execOne(ctx, deleteLane, session); err != nil {
 		return err
 	}
-	return t.q.exec(ctx, insertLane, laneValues(&merged.Lane)...)
+	return t.q.execOne(ctx, insertLane, laneValues(&merged.Lane)...)
 }
 
-// shift assigns a journal to a session and increases its numbers, in two steps so that numbers never collide.
-func (t *step) shift(ctx context.Context, from, to bot.SessionKey, by int64) error {
+// shiftJournal assigns a journal to a session and increases its numbers, in two steps so that numbers never collide.
+func (t *step) shiftJournal(ctx context.Context, from, to bot.SessionKey, by int64) error {
 	if from == to && by == 0 {
 		return nil
 	}
-	err := t.q.exec(ctx, liftJournal, to, by, from)
+	err := t.q.execOne(ctx, liftJournal, to, by, from)
 	if err != nil {
 		return err
 	}
-	return t.q.exec(ctx, landJournal, to)
+	return t.q.execOne(ctx, landJournal, to)
 }
 
 // endTurn ends the turn of a lane whose session is merged into one with another turn: only one can continue.
@@ -171,7 +171,7 @@ func (t *step) endTurn(ctx context.Context, lane *bot.Lane, end journal.Entry) e
 			return err
 		}
 	}
-	a, found, err := t.memory.arrival(ctx, t.q, lane.Arrival)
+	a, found, err := t.memory.arrivalOf(ctx, t.q, lane.Arrival)
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (t *step) endTurn(ctx context.Context, lane *bot.Lane, end journal.Entry) e
 	if err != nil {
 		return err
 	}
-	return t.q.exec(ctx, insertEntry, lane.Session, end.N, 0, body)
+	return t.q.execOne(ctx, insertEntry, lane.Session, end.N, 0, body)
 }
 
 // moveArrivals moves arrivals that are waiting or were given up; the session of a finished one is not used again.
@@ -200,13 +200,13 @@ func (t *step) moveArrivals(ctx context.Context, m *bot.Move) error {
 
 // moveSessions renames the sessions that a query lists.
 func (t *step) moveSessions(ctx context.Context, m *bot.Move, from, move string) error {
-	sessions, err := t.keys(ctx, m, "", from)
+	sessions, err := t.listKeys(ctx, m, "", from)
 	if err != nil {
 		return err
 	}
 	for _, old := range sessions {
 		session, _ := state.Rename(m, old)
-		if err := t.q.exec(ctx, move, session, old); err != nil {
+		if err := t.q.execOne(ctx, move, session, old); err != nil {
 			return err
 		}
 	}
@@ -217,7 +217,7 @@ func (t *step) moveApprovals(ctx context.Context, m *bot.Move) error {
 	if err := t.moveSessions(ctx, m, approvalsFrom, approvalsMove); err != nil {
 		return err
 	}
-	return t.q.exec(ctx, approvalsChat, m.To, m.Channel, m.Bot, m.From)
+	return t.q.execOne(ctx, approvalsChat, m.To, m.Channel, m.Bot, m.From)
 }
 
 // moveRows also removes the message ids, which belong to the old chat.
@@ -225,31 +225,31 @@ func (t *step) moveRows(ctx context.Context, m *bot.Move) error {
 	if err := t.moveSessions(ctx, m, rowsFrom, rowsMove); err != nil {
 		return err
 	}
-	return t.q.exec(ctx, rowsChat, m.To, m.Channel, m.Bot, m.From)
+	return t.q.execOne(ctx, rowsChat, m.To, m.Channel, m.Bot, m.From)
 }
 
-// texts reads the only column of a query.
-func (t *step) texts(ctx context.Context, query string) ([]string, error) {
-	return list(ctx, t.q, func(scan scanner) (text string, err error) { return text, scan(&text) }, query)
+// readTexts reads the only column of a query.
+func (t *step) readTexts(ctx context.Context, query string) ([]string, error) {
+	return listRows(ctx, t.q, func(scan scanner) (text string, err error) { return text, scan(&text) }, query)
 }
 
 // moveFacts renames keys. If the new chat has the fact already, its own is kept.
 func (t *step) moveFacts(ctx context.Context, m *bot.Move) error {
-	buckets, err := t.texts(ctx, bucketsQuery)
+	buckets, err := t.readTexts(ctx, bucketsQuery)
 	if err != nil {
 		return err
 	}
 	for _, bucket := range buckets {
-		keys, err := t.keys(ctx, m, "", factsFrom, bucket)
+		keys, err := t.listKeys(ctx, m, "", factsFrom, bucket)
 		if err != nil {
 			return err
 		}
 		for _, old := range keys {
 			key, _ := state.Rename(m, old)
-			if err := t.q.exec(ctx, factsMove, key, bucket, old); err != nil {
+			if err := t.q.execOne(ctx, factsMove, key, bucket, old); err != nil {
 				return err
 			}
-			if err := t.q.exec(ctx, deleteFact, bucket, old); err != nil {
+			if err := t.q.execOne(ctx, deleteFact, bucket, old); err != nil {
 				return err
 			}
 		}
@@ -259,16 +259,16 @@ func (t *step) moveFacts(ctx context.Context, m *bot.Move) error {
 
 func (t *step) moveCharges(ctx context.Context, m *bot.Move) error {
 	err := t.moveScopes(ctx, m, daysQuery, chargesFrom, func(day, from, to string) error {
-		return t.q.exec(ctx, chargesMove, to, day, from)
+		return t.q.execOne(ctx, chargesMove, to, day, from)
 	})
 	if err != nil {
 		return err
 	}
 	return t.moveScopes(ctx, m, usedDaysQuery, usageFrom, func(day, from, to string) error {
-		if err := t.q.exec(ctx, usageMove, to, day, from); err != nil {
+		if err := t.q.execOne(ctx, usageMove, to, day, from); err != nil {
 			return err
 		}
-		return t.q.exec(ctx, deleteUsage, day, from)
+		return t.q.execOne(ctx, deleteUsage, day, from)
 	})
 }
 
@@ -277,12 +277,12 @@ func (t *step) moveScopes(
 	ctx context.Context, m *bot.Move, daysOf, from string, move func(day, from, to string) error,
 ) error {
 	const prefix = "chat/"
-	days, err := t.texts(ctx, daysOf)
+	days, err := t.readTexts(ctx, daysOf)
 	if err != nil {
 		return err
 	}
 	for _, day := range days {
-		scopes, err := t.keys(ctx, m, prefix, from, day)
+		scopes, err := t.listKeys(ctx, m, prefix, from, day)
 		if err != nil {
 			return err
 		}

@@ -28,13 +28,13 @@ func (s *Store) Save(ctx context.Context, item overflow.Item) error {
 	if err := item.Validate(); err != nil {
 		return err
 	}
-	err := s.maintain(ctx, func(ctx context.Context, q *queries) error {
-		if err := q.exec(ctx, replaceOverflow, item.Session, item.Turn, item.Call); err != nil {
+	err := s.runMaintenance(ctx, func(ctx context.Context, q *queries) error {
+		if err := q.execOne(ctx, replaceOverflow, item.Session, item.Turn, item.Call); err != nil {
 			return err
 		}
-		return q.exec(ctx, insertOverflow, item.ID, item.Session, item.Turn, item.Call, item.Tool,
+		return q.execOne(ctx, insertOverflow, item.ID, item.Session, item.Turn, item.Call, item.Tool,
 			string(item.Source), len(item.Text),
-			nanos(item.Created), nanos(item.Expires), []byte(item.Text))
+			toNanos(item.Created), toNanos(item.Expires), []byte(item.Text))
 	})
 	if err != nil {
 		return fmt.Errorf("store output of call %s: %w", item.Call, err)
@@ -46,11 +46,11 @@ func (s *Store) Save(ctx context.Context, item overflow.Item) error {
 func (s *Store) Load(ctx context.Context, session, id string, now time.Time) (overflow.Item, error) {
 	item := overflow.Item{ID: id, Session: session}
 	var text []byte
-	found, err := s.q.one(ctx, func(scan scanner) error {
+	found, err := s.q.queryOne(ctx, func(scan scanner) error {
 		return scan(&item.Turn, &item.Call, &item.Tool, &item.Source, stamp{&item.Created}, stamp{&item.Expires}, &text)
-	}, overflowQuery, id, session, nanos(now))
+	}, overflowQuery, id, session, toNanos(now))
 	if err != nil {
-		return overflow.Item{}, s.problem("read output", err)
+		return overflow.Item{}, s.wrapProblem("read output", err)
 	}
 	if !found {
 		return overflow.Item{}, fmt.Errorf("output %s: %w", id, overflow.ErrNotFound)

@@ -24,14 +24,14 @@ var (
 
 // Alter implements table.Store.
 func (s *Store) Alter(ctx context.Context, changes []table.Alteration) (altered int, err error) {
-	err = s.maintain(ctx, func(ctx context.Context, q *queries) error {
-		if err := s.memory.flush(ctx, q); err != nil {
+	err = s.runMaintenance(ctx, func(ctx context.Context, q *queries) error {
+		if err := s.memory.flushLanes(ctx, q); err != nil {
 			return err
 		}
-		s.memory.forget()
+		s.memory.forgetRows()
 		altered = 0
 		for i := range changes {
-			done, err := s.alter(ctx, q, &changes[i])
+			done, err := s.alterRow(ctx, q, &changes[i])
 			if err != nil {
 				return fmt.Errorf("alter %s: %w", changes[i].Table.Name, err)
 			}
@@ -44,23 +44,23 @@ func (s *Store) Alter(ctx context.Context, changes []table.Alteration) (altered 
 	return altered, err
 }
 
-// alter makes one alteration if the row is still as it was read.
-func (s *Store) alter(ctx context.Context, q *queries, a *table.Alteration) (bool, error) {
+// alterRow makes one alteration if the row is still as it was read.
+func (s *Store) alterRow(ctx context.Context, q *queries, a *table.Alteration) (bool, error) {
 	name, deleted := a.Table.Name, a.Set == nil && a.Null == nil
 	scope, renamed := a.Set["scope"]
 	switch {
 	case name == "lane" && !deleted && len(a.Set)+len(a.Null) == 0:
-		n, err := q.changed(ctx, freeLane, a.Row["session"])
+		n, err := q.execChanged(ctx, freeLane, a.Row["session"])
 		return n > 0, err
 	case name == "blob_ref" && deleted:
 		return s.alterRef(ctx, q, a)
 	case name == "usage" && renamed:
-		if err := q.exec(ctx, moveSum, scope, a.Row["day"], a.Row["scope"], a.Row["unit"]); err != nil {
+		if err := q.execOne(ctx, moveSum, scope, a.Row["day"], a.Row["scope"], a.Row["unit"]); err != nil {
 			return false, err
 		}
 		deleted = true
 	}
-	n, err := rewrite(ctx, q, a, deleted)
+	n, err := rewriteRow(ctx, q, a, deleted)
 	if err != nil || n == 0 || name != "lane" {
 		return n > 0, err
 	}
@@ -68,12 +68,12 @@ func (s *Store) alter(ctx context.Context, q *queries, a *table.Alteration) (boo
 	if deleted {
 		then = endJournal
 	}
-	return true, q.exec(ctx, then, a.Row["session"])
+	return true, q.execOne(ctx, then, a.Row["session"])
 }
 
 // alterRef drops the reference of a session to a content, and the content with its last one.
 func (s *Store) alterRef(ctx context.Context, q *queries, a *table.Alteration) (bool, error) {
-	id, found, err := find(ctx, q, refOfSession, a.Row["session"], a.Row["blob"])
+	id, found, err := findNumber(ctx, q, refOfSession, a.Row["session"], a.Row["blob"])
 	if err != nil || !found {
 		return false, err
 	}
@@ -100,13 +100,13 @@ func (s *Store) Scrub(ctx context.Context) error {
 	}
 	n := int64(0)
 	for left := true; left; {
-		err := s.maintain(ctx, func(ctx context.Context, q *queries) error {
+		err := s.runMaintenance(ctx, func(ctx context.Context, q *queries) error {
 			for range fillerBatch {
-				free, _, err := find(ctx, q, freePages)
+				free, _, err := findNumber(ctx, q, freePages)
 				if left = free > 0; err != nil || !left {
 					return err
 				}
-				if err := q.exec(ctx, addFiller, filler, n, fillerPiece); err != nil {
+				if err := q.execOne(ctx, addFiller, filler, n, fillerPiece); err != nil {
 					return err
 				}
 				n++
@@ -125,8 +125,8 @@ func (s *Store) Scrub(ctx context.Context) error {
 
 func (s *Store) emptyFiller(ctx context.Context) error {
 	for more := true; more; {
-		err := s.maintain(ctx, func(ctx context.Context, q *queries) error {
-			n, err := q.changed(ctx, oldFiller, filler, filler, fillerBatch)
+		err := s.runMaintenance(ctx, func(ctx context.Context, q *queries) error {
+			n, err := q.execChanged(ctx, oldFiller, filler, filler, fillerBatch)
 			more = n == fillerBatch
 			return err
 		})
@@ -142,10 +142,10 @@ var errLogBusy = errors.New("the write-ahead log is in use by another program, a
 
 // cutLog writes the write-ahead log into the database and cuts it to nothing.
 func (s *Store) cutLog(ctx context.Context) error {
-	return s.submit(ctx, &job{done: make(chan struct{}), outside: func(ctx context.Context, q *queries) error {
+	return s.submitJob(ctx, &job{done: make(chan struct{}), outside: func(ctx context.Context, q *queries) error {
 		var busy, frames, moved int64
-		_, err := q.one(ctx, func(scan scanner) error { return scan(&busy, &frames, &moved) }, "PRAGMA wal_checkpoint(TRUNCATE)")
-		s.guard.forget()
+		_, err := q.queryOne(ctx, func(scan scanner) error { return scan(&busy, &frames, &moved) }, "PRAGMA wal_checkpoint(TRUNCATE)")
+		s.guard.forgetFiles()
 		if err == nil && busy != 0 {
 			err = errLogBusy
 		}

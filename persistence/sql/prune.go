@@ -36,7 +36,7 @@ type oldQuestions struct {
 
 // sweep processes a batch; more is false at the end of the iteration.
 func (p *oldQuestions) sweep(ctx context.Context, q *queries, batch int) (deleted int, more bool, err error) {
-	found, err := list(ctx, q, scanQuestion, nextQuestions, p.n, batch)
+	found, err := listRows(ctx, q, scanQuestion, nextQuestions, p.n, batch)
 	if err != nil {
 		return 0, false, err
 	}
@@ -46,14 +46,14 @@ func (p *oldQuestions) sweep(ctx context.Context, q *queries, batch int) (delete
 			return deleted, false, nil // later questions were decided later
 		}
 		p.n = found[i].N
-		needed, err := p.needed(ctx, q, a)
+		needed, err := p.isNeeded(ctx, q, a)
 		if err != nil {
 			return deleted, false, err
 		}
 		if needed {
 			continue
 		}
-		if err := q.exec(ctx, deleteQuestion, p.n); err != nil {
+		if err := q.execOne(ctx, deleteQuestion, p.n); err != nil {
 			return deleted, false, err
 		}
 		deleted++
@@ -61,11 +61,11 @@ func (p *oldQuestions) sweep(ctx context.Context, q *queries, batch int) (delete
 	return deleted, len(found) == batch, nil
 }
 
-func (p *oldQuestions) needed(ctx context.Context, q *queries, a *bot.Approval) (bool, error) {
+func (p *oldQuestions) isNeeded(ctx context.Context, q *queries, a *bot.Approval) (bool, error) {
 	if a.State == bot.Open || a.Decided.After(p.until) {
 		return true, nil
 	}
-	lane, _, err := p.memory.lane(ctx, q, a.Session)
+	lane, _, err := p.memory.laneOf(ctx, q, a.Session)
 	if err != nil || (lane.Turn != "" && lane.Turn == a.Turn) {
 		return true, err
 	}
@@ -74,7 +74,7 @@ func (p *oldQuestions) needed(ctx context.Context, q *queries, a *bot.Approval) 
 	}
 	var began string
 	see := func(scan scanner) error { return scan(&began) }
-	if _, err := q.one(ctx, see, resetQuery, bot.ResetBucket, a.Session); err != nil {
+	if _, err := q.queryOne(ctx, see, resetQuery, bot.ResetBucket, a.Session); err != nil {
 		return true, err
 	}
 	anew, err := time.Parse(time.RFC3339Nano, began)
@@ -96,7 +96,7 @@ func (p *emptyLanes) sweep(ctx context.Context, q *queries, batch int) (deleted 
 		var reset journal.Entry
 		var session bot.SessionKey
 		see := func(scan scanner) error { return scan(&session, &reset.N, document{&reset}) }
-		found, err := q.one(ctx, see, aloneQuery, p.session, p.n)
+		found, err := q.queryOne(ctx, see, aloneQuery, p.session, p.n)
 		if err != nil || !found {
 			return deleted, false, err
 		}
@@ -104,14 +104,14 @@ func (p *emptyLanes) sweep(ctx context.Context, q *queries, batch int) (deleted 
 		if !reset.Anew() || reset.Text != "" || reset.At.IsZero() || reset.At.After(p.until) {
 			continue
 		}
-		needed, err := p.needed(ctx, q)
+		needed, err := p.isNeeded(ctx, q)
 		if err != nil {
 			return deleted, false, err
 		}
 		if needed {
 			continue
 		}
-		if err := p.remove(ctx, q); err != nil {
+		if err := p.removeLane(ctx, q); err != nil {
 			return deleted, false, err
 		}
 		deleted++
@@ -119,23 +119,23 @@ func (p *emptyLanes) sweep(ctx context.Context, q *queries, batch int) (deleted 
 	return deleted, true, nil
 }
 
-// needed reports whether a process works on the session, or something refers to it.
-func (p *emptyLanes) needed(ctx context.Context, q *queries) (bool, error) {
-	lane, _, err := p.memory.lane(ctx, q, p.session)
+// isNeeded reports whether a process works on the session, or something refers to it.
+func (p *emptyLanes) isNeeded(ctx context.Context, q *queries) (bool, error) {
+	lane, _, err := p.memory.laneOf(ctx, q, p.session)
 	if err != nil || lane.Owner != "" || lane.Turn != "" || lane.State != bot.Idle {
 		return true, err
 	}
 	see := func(scan scanner) error { return scan(new(int64)) }
-	return q.one(ctx, see, referredQuery, p.session, p.session, p.session, p.session)
+	return q.queryOne(ctx, see, referredQuery, p.session, p.session, p.session, p.session)
 }
 
-func (p *emptyLanes) remove(ctx context.Context, q *queries) error {
-	if err := p.memory.flush(ctx, q); err != nil {
+func (p *emptyLanes) removeLane(ctx context.Context, q *queries) error {
+	if err := p.memory.flushLanes(ctx, q); err != nil {
 		return err
 	}
 	delete(p.memory.lanes, p.session)
-	if err := q.exec(ctx, deleteEntry, p.session, p.n); err != nil {
+	if err := q.execOne(ctx, deleteEntry, p.session, p.n); err != nil {
 		return err
 	}
-	return q.exec(ctx, deleteLane, p.session)
+	return q.execOne(ctx, deleteLane, p.session)
 }

@@ -10,10 +10,10 @@ import (
 
 // engine runs statements, each of which it prepares once.
 type engine interface {
-	// run returns how many rows a statement changed.
-	run(ctx context.Context, query string, args []any) (changed int64, err error)
-	// read calls see for every row of a query; errStop ends it early.
-	read(ctx context.Context, see func(scanner) error, query string, args []any) error
+	// runStatement returns how many rows a statement changed.
+	runStatement(ctx context.Context, query string, args []any) (changed int64, err error)
+	// queryRows calls see for every row of a query; errStop ends it early.
+	queryRows(ctx context.Context, see func(scanner) error, query string, args []any) error
 	close() error
 }
 
@@ -36,20 +36,20 @@ func newQueries(on engine, watch func(query string)) *queries {
 	return &queries{engine: on, watch: watch}
 }
 
-func (q *queries) exec(ctx context.Context, query string, args ...any) error {
-	_, err := q.changed(ctx, query, args...)
+func (q *queries) execOne(ctx context.Context, query string, args ...any) error {
+	_, err := q.execChanged(ctx, query, args...)
 	return err
 }
 
-// changed runs a statement and returns how many rows it changed.
-func (q *queries) changed(ctx context.Context, query string, args ...any) (int64, error) {
+// execChanged runs a statement and returns how many rows it changed.
+func (q *queries) execChanged(ctx context.Context, query string, args ...any) (int64, error) {
 	q.watch(query)
-	return q.engine.run(ctx, query, args)
+	return q.engine.runStatement(ctx, query, args)
 }
 
-// one reads the only row of a query; found is false if there is none.
-func (q *queries) one(ctx context.Context, see func(scanner) error, query string, args ...any) (found bool, err error) {
-	err = q.each(ctx, func(scan scanner) error {
+// queryOne reads the only row of a query; found is false if there is none.
+func (q *queries) queryOne(ctx context.Context, see func(scanner) error, query string, args ...any) (found bool, err error) {
+	err = q.queryEach(ctx, func(scan scanner) error {
 		if err := see(scan); err != nil {
 			return err
 		}
@@ -59,10 +59,10 @@ func (q *queries) one(ctx context.Context, see func(scanner) error, query string
 	return found, err
 }
 
-// each calls see for every row of a query; errStop ends it early.
-func (q *queries) each(ctx context.Context, see func(scanner) error, query string, args ...any) error {
+// queryEach calls see for every row of a query; errStop ends it early.
+func (q *queries) queryEach(ctx context.Context, see func(scanner) error, query string, args ...any) error {
 	q.watch(query)
-	return q.engine.read(ctx, see, query, args)
+	return q.engine.queryRows(ctx, see, query, args)
 }
 
 func (q *queries) close() error { return q.engine.close() }
@@ -76,7 +76,7 @@ type pooled struct {
 
 func newPooled(pool *sql.DB) *pooled { return &pooled{pool: pool, stmts: map[string]*sql.Stmt{}} }
 
-func (p *pooled) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
+func (p *pooled) prepareOnce(ctx context.Context, query string) (*sql.Stmt, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if stmt, ok := p.stmts[query]; ok {
@@ -101,8 +101,8 @@ func (p *pooled) close() error {
 	return nil
 }
 
-func (p *pooled) run(ctx context.Context, query string, args []any) (changed int64, err error) {
-	stmt, err := p.stmt(ctx, query) //nolint:sqlclosecheck // kept for the next run; close closes it
+func (p *pooled) runStatement(ctx context.Context, query string, args []any) (changed int64, err error) {
+	stmt, err := p.prepareOnce(ctx, query) //nolint:sqlclosecheck // kept for the next run; close closes it
 	if err != nil {
 		return 0, err
 	}
@@ -113,8 +113,8 @@ func (p *pooled) run(ctx context.Context, query string, args []any) (changed int
 	return result.RowsAffected()
 }
 
-func (p *pooled) read(ctx context.Context, see func(scanner) error, query string, args []any) (err error) {
-	stmt, err := p.stmt(ctx, query) //nolint:sqlclosecheck // kept for the next run; close closes it
+func (p *pooled) queryRows(ctx context.Context, see func(scanner) error, query string, args []any) (err error) {
+	stmt, err := p.prepareOnce(ctx, query) //nolint:sqlclosecheck // kept for the next run; close closes it
 	if err != nil {
 		return err
 	}

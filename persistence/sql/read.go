@@ -26,12 +26,12 @@ func atMost(limit int) int64 {
 	return int64(limit)
 }
 
-// list reads all rows of a query.
-func list[T any](
+// listRows reads all rows of a query.
+func listRows[T any](
 	ctx context.Context, q *queries, read func(scanner) (T, error), query string, args ...any,
 ) ([]T, error) {
 	var all []T
-	err := q.each(ctx, func(scan scanner) error {
+	err := q.queryEach(ctx, func(scan scanner) error {
 		value, err := read(scan)
 		all = append(all, value)
 		return err
@@ -42,12 +42,12 @@ func list[T any](
 	return all, nil
 }
 
-// problem wraps the error of a read.
-func (r *reader) problem(what string, err error) error {
+// wrapProblem wraps the error of a read.
+func (r *reader) wrapProblem(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", what, r.dialect.wrap("read", err))
+	return fmt.Errorf("%s: %w", what, r.dialect.wrapError("read", err))
 }
 
 // ofBot restricts a query to a bot. It is written so that no index can serve it. Otherwise the planner would use one
@@ -59,7 +59,7 @@ const laneQuery = `SELECT ` + laneColumns + ` FROM lane WHERE session = ?`
 
 // findLane reads a lane. One that has never been seen is idle.
 func findLane(ctx context.Context, q *queries, session bot.SessionKey) (lane bot.Lane, found bool, err error) {
-	found, err = q.one(ctx, func(scan scanner) (err error) {
+	found, err = q.queryOne(ctx, func(scan scanner) (err error) {
 		lane, err = scanLane(scan)
 		return err
 	}, laneQuery, string(session))
@@ -72,7 +72,7 @@ func findLane(ctx context.Context, q *queries, session bot.SessionKey) (lane bot
 // Lane implements bot.Reader.
 func (r *reader) Lane(ctx context.Context, session bot.SessionKey) (bot.Lane, error) {
 	lane, _, err := findLane(ctx, r.q, session)
-	return lane, r.problem("read lane", err)
+	return lane, r.wrapProblem("read lane", err)
 }
 
 const readyQuery = `WITH queued AS (
@@ -97,11 +97,11 @@ SELECT session FROM (
 
 // Ready implements bot.Reader.
 func (r *reader) Ready(ctx context.Context, channel, botID string, now time.Time, limit int) ([]bot.SessionKey, error) {
-	at := nanos(now)
+	at := toNanos(now)
 	see := func(scan scanner) (session bot.SessionKey, err error) { return session, scan(&session) }
-	sessions, err := list(ctx, r.q, see,
+	sessions, err := listRows(ctx, r.q, see,
 		readyQuery, channel, botID, at, channel, botID, at, at, atMost(limit))
-	return sessions, r.problem("list ready sessions", err)
+	return sessions, r.wrapProblem("list ready sessions", err)
 }
 
 const stopsQuery = `SELECT session, turn FROM lane
@@ -109,8 +109,8 @@ WHERE owner <> '' AND owner = CAST(? AS TEXT) AND turn <> '' AND stop = turn ORD
 
 // Stops implements bot.Reader.
 func (r *reader) Stops(ctx context.Context, owner string) ([]bot.Stop, error) {
-	stops, err := list(ctx, r.q, func(scan scanner) (s bot.Stop, err error) { return s, scan(&s.Session, &s.Turn) }, stopsQuery, owner)
-	return stops, r.problem("list turns to stop", err)
+	stops, err := listRows(ctx, r.q, func(scan scanner) (s bot.Stop, err error) { return s, scan(&s.Session, &s.Turn) }, stopsQuery, owner)
+	return stops, r.wrapProblem("list turns to stop", err)
 }
 
 // nextQuery casts its parameters: where SQLite can use a partial index or a LIMIT's value, it recompiles a statement
@@ -121,8 +121,8 @@ WHERE state = 'waiting' AND express = 0 AND session <> '' AND session = CAST(? A
 
 // Next implements bot.Reader.
 func (r *reader) Next(ctx context.Context, session bot.SessionKey, limit int) ([]bot.Arrival, error) {
-	arrivals, err := list(ctx, r.q, scanArrival, nextQuery, string(session), atMost(limit))
-	return arrivals, r.problem("list waiting arrivals", err)
+	arrivals, err := listRows(ctx, r.q, scanArrival, nextQuery, string(session), atMost(limit))
+	return arrivals, r.wrapProblem("list waiting arrivals", err)
 }
 
 const expressQuery = `SELECT ` + arrivalColumns + ` FROM inbox
@@ -130,8 +130,8 @@ WHERE state = 'waiting' AND (express = 1 OR session = '') AND ` + ofBot + ` ORDE
 
 // Express implements bot.Reader.
 func (r *reader) Express(ctx context.Context, channel, botID string, limit int) ([]bot.Arrival, error) {
-	arrivals, err := list(ctx, r.q, scanArrival, expressQuery, channel, botID, atMost(limit))
-	return arrivals, r.problem("list express arrivals", err)
+	arrivals, err := listRows(ctx, r.q, scanArrival, expressQuery, channel, botID, atMost(limit))
+	return arrivals, r.wrapProblem("list express arrivals", err)
 }
 
 const journalQuery = `SELECT n, body FROM journal WHERE session = ? AND n > ?
@@ -139,8 +139,8 @@ AND n >= (SELECT COALESCE(MAX(n), 0) FROM journal WHERE session = ? AND reset = 
 
 // Journal implements bot.Reader.
 func (r *reader) Journal(ctx context.Context, session bot.SessionKey, after int64) ([]journal.Entry, error) {
-	entries, err := list(ctx, r.q, scanEntry, journalQuery, session, after, session)
-	return entries, r.problem("read journal", err)
+	entries, err := listRows(ctx, r.q, scanEntry, journalQuery, session, after, session)
+	return entries, r.wrapProblem("read journal", err)
 }
 
 // tailPage bounds the rows of one query of a tail, for engines that send all of them. It is more than the entries that
@@ -159,7 +159,7 @@ func (r *reader) Tail(ctx context.Context, session bot.SessionKey, room int) (jo
 	back := journal.Back{Room: room}
 	for before, more := int64(math.MaxInt64), true; more; {
 		rows := 0
-		err := r.q.each(ctx, func(scan scanner) error {
+		err := r.q.queryEach(ctx, func(scan scanner) error {
 			entry, err := scanEntry(scan)
 			if err != nil {
 				return err
@@ -171,7 +171,7 @@ func (r *reader) Tail(ctx context.Context, session bot.SessionKey, room int) (jo
 			return nil
 		}, tailQuery, string(session), before, string(session), tailPage)
 		if err != nil {
-			return journal.Tail{}, r.problem("read the end of a journal", err)
+			return journal.Tail{}, r.wrapProblem("read the end of a journal", err)
 		}
 		more = more && rows == tailPage
 	}
@@ -180,14 +180,14 @@ func (r *reader) Tail(ctx context.Context, session bot.SessionKey, room int) (jo
 		return tail, nil
 	}
 	var summary journal.Entry
-	found, err := r.q.one(ctx, func(scan scanner) (err error) {
+	found, err := r.q.queryOne(ctx, func(scan scanner) (err error) {
 		summary, err = scanEntry(scan)
 		return err
 	}, entryQuery, session, back.Wants())
 	if err == nil && found {
 		tail = tail.With(summary)
 	}
-	return tail, r.problem("read the summary of a conversation", err)
+	return tail, r.wrapProblem("read the summary of a conversation", err)
 }
 
 // dueQuery lists its columns explicitly, because the row to be edited is joined.
@@ -203,17 +203,17 @@ AND (target.id IS NULL OR (target.state <> 'pending' AND target.state <> 'sendin
 
 // Due implements bot.Reader.
 func (r *reader) Due(ctx context.Context, channel, botID string, now time.Time, limit int) ([]bot.Row, error) {
-	rows, err := list(ctx, r.q, scanRow, dueQuery, channel, botID, nanos(now), atMost(limit))
-	return rows, r.problem("list due rows", err)
+	rows, err := listRows(ctx, r.q, scanRow, dueQuery, channel, botID, toNanos(now), atMost(limit))
+	return rows, r.wrapProblem("list due rows", err)
 }
 
 const rowQuery = `SELECT id, ` + rowColumns + ` FROM outbox WHERE id = ?`
 
 // Row implements bot.Reader.
 func (r *reader) Row(ctx context.Context, id int64) (bot.Row, error) {
-	rows, err := list(ctx, r.q, scanRow, rowQuery, id)
+	rows, err := listRows(ctx, r.q, scanRow, rowQuery, id)
 	if err != nil {
-		return bot.Row{}, r.problem("read row", err)
+		return bot.Row{}, r.wrapProblem("read row", err)
 	}
 	if len(rows) == 0 {
 		return bot.Row{}, fmt.Errorf("row %d: %w", id, bot.ErrNotFound)
@@ -226,8 +226,8 @@ const strandedQuery = `SELECT id, ` + rowColumns + ` FROM outbox WHERE channel =
 
 // Stranded implements bot.Reader.
 func (r *reader) Stranded(ctx context.Context, channel, botID string) ([]bot.Row, error) {
-	rows, err := list(ctx, r.q, scanRow, strandedQuery, channel, botID)
-	return rows, r.problem("list stranded rows", err)
+	rows, err := listRows(ctx, r.q, scanRow, strandedQuery, channel, botID)
+	return rows, r.wrapProblem("list stranded rows", err)
 }
 
 const lostQuery = `SELECT id, ` + rowColumns + ` FROM outbox WHERE channel = ? AND bot = ? AND state = 'unknown'
@@ -235,8 +235,8 @@ const lostQuery = `SELECT id, ` + rowColumns + ` FROM outbox WHERE channel = ? A
 
 // Lost implements bot.Reader.
 func (r *reader) Lost(ctx context.Context, channel, botID string) ([]bot.Row, error) {
-	rows, err := list(ctx, r.q, scanRow, lostQuery, channel, botID)
-	return rows, r.problem("list lost rows", err)
+	rows, err := listRows(ctx, r.q, scanRow, lostQuery, channel, botID)
+	return rows, r.wrapProblem("list lost rows", err)
 }
 
 const (
@@ -248,14 +248,14 @@ const (
 // Fact implements bot.Facts.
 func (r *reader) Fact(ctx context.Context, bucket, key string, now time.Time) (string, error) {
 	var value string
-	_, err := r.q.one(ctx, func(scan scanner) error { return scan(&value) }, factQuery, bucket, key, nanos(now))
-	return value, r.problem("read fact", err)
+	_, err := r.q.queryOne(ctx, func(scan scanner) error { return scan(&value) }, factQuery, bucket, key, toNanos(now))
+	return value, r.wrapProblem("read fact", err)
 }
 
 // FactsOf implements bot.Facts.
 func (r *reader) FactsOf(ctx context.Context, bucket, prefix string, now time.Time) ([]bot.Fact, error) {
 	var facts []bot.Fact
-	err := r.q.each(ctx, func(scan scanner) error {
+	err := r.q.queryEach(ctx, func(scan scanner) error {
 		var f bot.Fact
 		if err := scan(&f.Bucket, &f.Key, &f.Value, stamp{&f.Expires}); err != nil {
 			return err
@@ -265,6 +265,6 @@ func (r *reader) FactsOf(ctx context.Context, bucket, prefix string, now time.Ti
 		}
 		facts = append(facts, f)
 		return nil
-	}, factsQuery, bucket, prefix, nanos(now))
-	return facts, r.problem("list facts", err)
+	}, factsQuery, bucket, prefix, toNanos(now))
+	return facts, r.wrapProblem("list facts", err)
 }

@@ -30,9 +30,9 @@ func OpenReader(ctx context.Context, path string) (*Reader, error) {
 	}
 	pool.SetMaxOpenConns(readers)
 	if err := pool.PingContext(ctx); err != nil {
-		return nil, errors.Join(d.wrap("open", err), pool.Close())
+		return nil, errors.Join(d.wrapError("open", err), pool.Close())
 	}
-	if err := d.current(ctx, pool); err != nil {
+	if err := d.checkCurrent(ctx, pool); err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
 	return &Reader{reader: reader{q: newQueries(newPooled(pool), nil), dialect: d}, pool: pool}, nil
@@ -60,5 +60,5 @@ func PutFact(ctx context.Context, path string, fact bot.Fact) error {
 		return fmt.Errorf("open %s: %w", d.path, err)
 	}
 	_, err = pool.ExecContext(ctx, putFact, fact.Bucket, fact.Key, fact.Value)
-	return errors.Join(d.wrap("write", err), pool.Close())
+	return errors.Join(d.wrapError("write", err), pool.Close())
 }

@@ -41,8 +41,8 @@ ON CONFLICT (bucket, key) DO UPDATE SET value = excluded.value, expires = exclud
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?) WHERE true ON CONFLICT (key) DO NOTHING`
 )
 
-// save writes a result, beginning with the rows that a wrong assumption would refuse.
-func (t *step) save(ctx context.Context, r *state.Result) error {
+// saveResult writes a result, beginning with the rows that a wrong assumption would refuse.
+func (t *step) saveResult(ctx context.Context, r *state.Result) error {
 	for _, part := range []func(*step, context.Context, *state.Result) error{
 		(*step).saveArrive, (*step).saveReplace, (*step).saveSend, (*step).saveAsk,
 		(*step).saveEntries, (*step).saveArrivals, (*step).saveQuestions,
@@ -53,14 +53,14 @@ func (t *step) save(ctx context.Context, r *state.Result) error {
 		}
 	}
 	for i := range r.Lanes {
-		t.memory.put(&r.Lanes[i].New)
+		t.memory.putLane(&r.Lanes[i].New)
 	}
 	return nil
 }
 
-// insert runs an insert that a unique key can refuse.
-func (t *step) insert(ctx context.Context, query string, args ...any) error {
-	n, err := t.q.changed(ctx, query, args...)
+// insertUnique runs an insert that a unique key can refuse.
+func (t *step) insertUnique(ctx context.Context, query string, args ...any) error {
+	n, err := t.q.execChanged(ctx, query, args...)
 	switch {
 	case err != nil || n > 0:
 		return err
@@ -74,14 +74,14 @@ func (t *step) saveArrive(ctx context.Context, r *state.Result) error {
 	for _, arrived := range r.Arrive {
 		a := &t.change.Arrive[arrived.Index]
 		query, args := insertArrival, []any{
-			arrived.Seq, a.Channel, a.Bot, a.ID, string(a.Source), string(a.Session), bit(a.Express),
-			orNull(a.Raw), nanos(a.At),
+			arrived.Seq, a.Channel, a.Bot, a.ID, string(a.Source), string(a.Session), toBit(a.Express),
+			orNull(a.Raw), toNanos(a.At),
 			a.Channel, a.Bot, a.ID,
 		}
 		if t.needs.Waiting != "" && !t.sure {
 			query, args = insertFirst, append(args, t.needs.Waiting)
 		}
-		if err := t.insert(ctx, query, args...); err != nil {
+		if err := t.insertUnique(ctx, query, args...); err != nil {
 			return fmt.Errorf("store arrival: %w", err)
 		}
 		t.memory.numbers.arrival = arrived.Seq
@@ -93,7 +93,7 @@ func (t *step) saveArrive(ctx context.Context, r *state.Result) error {
 func (t *step) saveReplace(ctx context.Context, r *state.Result) error {
 	for _, i := range r.Replace {
 		c := &t.change.Replace[i]
-		if err := t.q.exec(ctx, replaceArrival, string(c.Source), orNull(c.Raw), c.Seq); err != nil {
+		if err := t.q.execOne(ctx, replaceArrival, string(c.Source), orNull(c.Raw), c.Seq); err != nil {
 			return fmt.Errorf("replace arrival: %w", err)
 		}
 	}
@@ -104,8 +104,8 @@ func (t *step) saveSend(ctx context.Context, r *state.Result) error {
 	for _, made := range r.Send {
 		row := made.Delivery.On(t.change.Send[made.Index])
 		row.ID, row.Created = made.ID, made.Created
-		args := append(rowValues(&row, t.contents[made.Index]), nanos(made.Delivery.Finished), row.Key)
-		if err := t.insert(ctx, insertRow, args...); err != nil {
+		args := append(rowValues(&row, t.contents[made.Index]), toNanos(made.Delivery.Finished), row.Key)
+		if err := t.insertUnique(ctx, insertRow, args...); err != nil {
 			return fmt.Errorf("store row: %w", err)
 		}
 		t.memory.numbers.row = made.ID
@@ -122,7 +122,7 @@ func (t *step) saveAsk(ctx context.Context, r *state.Result) error {
 			return err
 		}
 		args := append(append([]any{q.N}, values...), q.ID)
-		if err := t.insert(ctx, insertApproval, args...); err != nil {
+		if err := t.insertUnique(ctx, insertApproval, args...); err != nil {
 			return fmt.Errorf("store question: %w", err)
 		}
 		t.memory.numbers.question = q.N
@@ -132,14 +132,14 @@ func (t *step) saveAsk(ctx context.Context, r *state.Result) error {
 
 func (t *step) saveEntries(ctx context.Context, r *state.Result) error {
 	if r.Forget != "" {
-		if err := t.q.exec(ctx, resetOverflow, r.Forget); err != nil {
+		if err := t.q.execOne(ctx, resetOverflow, r.Forget); err != nil {
 			return fmt.Errorf("forget stored outputs: %w", err)
 		}
 	}
 	for i, body := range t.entries {
 		begins := t.change.Append.Entries[i].Begins()
-		if err := t.q.exec(ctx, insertEntry, string(t.change.Append.Session),
-			r.Entries+int64(i), bit(begins), body); err != nil {
+		if err := t.q.execOne(ctx, insertEntry, string(t.change.Append.Session),
+			r.Entries+int64(i), toBit(begins), body); err != nil {
 			return fmt.Errorf("write journal: %w", err)
 		}
 	}
@@ -156,7 +156,7 @@ func (t *step) saveArrivals(ctx context.Context, r *state.Result) error {
 }
 
 func (t *step) saveArrival(ctx context.Context, seq int64, a state.Arrival) error {
-	if err := t.q.exec(ctx, updateArrival, string(a.State), a.Attempts, a.Problem, nanos(a.Finished), seq); err != nil {
+	if err := t.q.execOne(ctx, updateArrival, string(a.State), a.Attempts, a.Problem, toNanos(a.Finished), seq); err != nil {
 		return fmt.Errorf("update arrival: %w", err)
 	}
 	t.memory.keepArrival(seq, a)
@@ -177,7 +177,7 @@ func (t *step) saveQuestion(ctx context.Context, a *bot.Approval) error {
 	if err != nil {
 		return err
 	}
-	err = t.q.exec(ctx, updateApproval, string(a.State), a.Scope, a.By, a.ByName, votes, nanos(a.Decided), a.Row, a.ID)
+	err = t.q.execOne(ctx, updateApproval, string(a.State), a.Scope, a.By, a.ByName, votes, toNanos(a.Decided), a.Row, a.ID)
 	if err != nil {
 		return fmt.Errorf("update question: %w", err)
 	}
@@ -187,9 +187,9 @@ func (t *step) saveQuestion(ctx context.Context, a *bot.Approval) error {
 func (t *step) saveRows(ctx context.Context, r *state.Result) error {
 	for i := range r.Rows {
 		id, d := r.Rows[i].Key, r.Rows[i].New
-		err := t.q.exec(ctx, updateRow,
-			string(d.State), d.Message, nanos(d.NotBefore), d.Attempts, d.Unconfirmed, nanos(d.Doubt),
-			d.Problem, nanos(d.Finished), id)
+		err := t.q.execOne(ctx, updateRow,
+			string(d.State), d.Message, toNanos(d.NotBefore), d.Attempts, d.Unconfirmed, toNanos(d.Doubt),
+			d.Problem, toNanos(d.Finished), id)
 		if err != nil {
 			return fmt.Errorf("update row: %w", err)
 		}
@@ -202,9 +202,9 @@ func (t *step) saveFacts(ctx context.Context, r *state.Result) error {
 	for _, f := range r.Facts {
 		var err error
 		if f.Value == "" {
-			err = t.q.exec(ctx, deleteFact, f.Bucket, f.Key)
+			err = t.q.execOne(ctx, deleteFact, f.Bucket, f.Key)
 		} else {
-			err = t.q.exec(ctx, setFact, f.Bucket, f.Key, f.Value, nanos(f.Expires))
+			err = t.q.execOne(ctx, setFact, f.Bucket, f.Key, f.Value, toNanos(f.Expires))
 		}
 		if err != nil {
 			return fmt.Errorf("store fact: %w", err)
@@ -225,13 +225,13 @@ func (t *step) saveCharges(ctx context.Context, _ *state.Result) error {
 	if err != nil {
 		return fmt.Errorf("store charges: %w", err)
 	}
-	n, err := t.q.changed(ctx, insertCharges, string(list))
+	n, err := t.q.execChanged(ctx, insertCharges, string(list))
 	if err != nil {
 		return fmt.Errorf("store charges: %w", err)
 	}
 	switch {
 	case n == int64(len(rows)):
-		t.memory.charged(t.change.Charges)
+		t.memory.addCharges(t.change.Charges)
 	case len(t.needs.Charged) > 0 && !t.sure:
 		return errGuess
 	default:

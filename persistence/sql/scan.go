@@ -25,8 +25,8 @@ const (
 			not_before, created, problem`
 )
 
-// nanos converts a time for storage; 0 = none. Times outside the range of the column (1677 to 2262) are clamped.
-func nanos(at time.Time) int64 {
+// toNanos converts a time for storage; 0 = none. Times outside the range of the column (1677 to 2262) are clamped.
+func toNanos(at time.Time) int64 {
 	switch {
 	case at.IsZero():
 		return 0
@@ -54,8 +54,8 @@ func (s stamp) Scan(value any) error {
 	return nil
 }
 
-// bit converts a flag for storage.
-func bit(flag bool) int64 {
+// toBit converts a flag for storage.
+func toBit(flag bool) int64 {
 	if flag {
 		return 1
 	}
@@ -99,8 +99,8 @@ func (d document) Scan(value any) error {
 	return nil
 }
 
-// encode returns JSON for storage.
-func encode(value any) (string, error) {
+// encodeJSON returns JSON for storage.
+func encodeJSON(value any) (string, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
 		return "", fmt.Errorf("encode %T: %w", value, err)
@@ -117,7 +117,7 @@ func orNull(data []byte) any {
 }
 
 func placeValues(p *bot.Place) []any {
-	return []any{p.Channel, p.Bot, p.Surface, p.Chat, p.Thread, bit(p.Group)}
+	return []any{p.Channel, p.Bot, p.Surface, p.Chat, p.Thread, toBit(p.Group)}
 }
 
 func placeDests(p *bot.Place) []any {
@@ -134,9 +134,9 @@ func scanArrival(scan scanner) (bot.Arrival, error) {
 
 func laneValues(l *bot.Lane) []any {
 	values := append([]any{string(l.Session)}, placeValues(&l.Place)...)
-	return append(values, l.Workspace, string(l.State), l.Fence, l.Owner, nanos(l.Until),
-		l.Turn, l.Arrival, nanos(l.Since), nanos(l.NotBefore),
-		nanos(l.Failing), l.Stop, l.Last, l.Live, l.Notice, l.Caller)
+	return append(values, l.Workspace, string(l.State), l.Fence, l.Owner, toNanos(l.Until),
+		l.Turn, l.Arrival, toNanos(l.Since), toNanos(l.NotBefore),
+		toNanos(l.Failing), l.Stop, l.Last, l.Live, l.Notice, l.Caller)
 }
 
 func scanLane(scan scanner) (bot.Lane, error) {
@@ -161,7 +161,7 @@ func encodeVotes(votes []string) (string, error) {
 	if len(votes) == 0 {
 		return "", nil
 	}
-	return encode(votes)
+	return encodeJSON(votes)
 }
 
 func approvalValues(a *bot.Approval) ([]any, error) {
@@ -172,7 +172,7 @@ func approvalValues(a *bot.Approval) ([]any, error) {
 	values := append([]any{a.ID, a.Short, string(a.Session), a.Turn, a.Call}, placeValues(&a.Place)...)
 	return append(values, a.Caller, a.Tool, a.Hash, orNull(a.Body), string(a.State), a.Scope,
 		a.By, a.ByName, votes, a.Needed,
-		nanos(a.Created), nanos(a.Expires), nanos(a.Decided), a.Row), nil
+		toNanos(a.Created), toNanos(a.Expires), toNanos(a.Decided), a.Row), nil
 }
 
 func approvalDests(a *bot.Approval) []any {
@@ -196,9 +196,9 @@ func scanQuestion(scan scanner) (state.Question, error) {
 // rowValues returns the id and rowColumns.
 func rowValues(r *bot.Row, content string) []any {
 	values := append([]any{r.ID, string(r.Session), r.Turn}, placeValues(&r.Place)...)
-	return append(values, string(r.Purpose), content, r.ReplyTo, r.Edit, r.EditRow, r.Query, bit(r.Alert),
+	return append(values, string(r.Purpose), content, r.ReplyTo, r.Edit, r.EditRow, r.Query, toBit(r.Alert),
 		r.Key, string(r.State), r.Message,
-		r.Attempts, r.Unconfirmed, nanos(r.Doubt), nanos(r.NotBefore), nanos(r.Created), r.Problem)
+		r.Attempts, r.Unconfirmed, toNanos(r.Doubt), toNanos(r.NotBefore), toNanos(r.Created), r.Problem)
 }
 
 // scanRow reads the id, then rowColumns.

@@ -25,7 +25,7 @@ const (
 // has none. A database of a newer version is an *Unavailable. It changes nothing.
 func Schema(ctx context.Context, path string) (keeping.Schema, error) {
 	d := sqliteDialect(path)
-	steps, err := d.steps()
+	steps, err := d.migrationSteps()
 	if err != nil {
 		return keeping.Schema{}, err
 	}
@@ -38,7 +38,7 @@ func Schema(ctx context.Context, path string) (keeping.Schema, error) {
 	}
 	found, err := schemaVersion(ctx, pool)
 	if err = errors.Join(err, pool.Close()); err != nil {
-		return keeping.Schema{}, d.wrap("read", err)
+		return keeping.Schema{}, d.wrapError("read", err)
 	}
 	return keeping.SchemaOf(d.path, found, steps)
 }
@@ -46,18 +46,18 @@ func Schema(ctx context.Context, path string) (keeping.Schema, error) {
 // Migrate brings the SQLite file at path up to date while other processes may be writing or migrating it, and returns
 // the schema that it had before. A missing file is created. Errors are those of Open.
 func Migrate(ctx context.Context, path string) (keeping.Schema, error) {
-	before, err := patiently(ctx, func() (keeping.Schema, error) { return Schema(ctx, path) })
+	before, err := retryBusy(ctx, func() (keeping.Schema, error) { return Schema(ctx, path) })
 	if err != nil {
 		return keeping.Schema{}, err
 	}
-	return patiently(ctx, func() (keeping.Schema, error) {
+	return retryBusy(ctx, func() (keeping.Schema, error) {
 		d := sqliteDialect(path)
-		p, err := d.open(ctx)
+		p, err := d.openPools(ctx)
 		if err != nil {
 			return keeping.Schema{}, err
 		}
-		_, err = d.migrate(ctx, p.write)
-		return before, errors.Join(err, p.close())
+		_, err = d.migrateSchema(ctx, p.write)
+		return before, errors.Join(err, p.closePools())
 	})
 }
 
@@ -68,16 +68,16 @@ const (
 	migratingEach = 20 * time.Millisecond
 )
 
-// patiently retries what failed because of another process. SQLite itself waits for row locks, but not while another
+// retryBusy retries what failed because of another process. SQLite itself waits for row locks, but not while another
 // process creates the file, or switches it to a write-ahead log.
-func patiently(ctx context.Context, try func() (keeping.Schema, error)) (keeping.Schema, error) {
+func retryBusy(ctx context.Context, try func() (keeping.Schema, error)) (keeping.Schema, error) {
 	ctx, cancel := context.WithTimeout(ctx, migrating)
 	defer cancel()
 	ticker := time.NewTicker(migratingEach)
 	defer ticker.Stop()
 	for {
 		schema, err := try()
-		if !busy(err) {
+		if !isBusy(err) {
 			return schema, err
 		}
 		select {
@@ -88,8 +88,8 @@ func patiently(ctx context.Context, try func() (keeping.Schema, error)) (keeping
 	}
 }
 
-// busy reports whether another connection to the file was in the way.
-func busy(err error) bool {
+// isBusy reports whether another connection to the file was in the way.
+func isBusy(err error) bool {
 	var failed *sqlite.Error
 	if !errors.As(err, &failed) {
 		return false
@@ -106,15 +106,15 @@ func schemaVersion(ctx context.Context, db *sql.DB) (found int64, err error) {
 	return found, db.QueryRowContext(ctx, versionQuery).Scan(&found)
 }
 
-// current rejects a database whose schema this program cannot read.
-func (d *dialect) current(ctx context.Context, db *sql.DB) error {
-	steps, err := d.steps()
+// checkCurrent rejects a database whose schema this program cannot read.
+func (d *dialect) checkCurrent(ctx context.Context, db *sql.DB) error {
+	steps, err := d.migrationSteps()
 	if err != nil {
 		return err
 	}
 	found, err := schemaVersion(ctx, db)
 	if err != nil {
-		return d.wrap("read", err)
+		return d.wrapError("read", err)
 	}
 	schema, err := keeping.SchemaOf(d.path, found, steps)
 	if err != nil || len(schema.Steps) == 0 {
@@ -123,8 +123,8 @@ func (d *dialect) current(ctx context.Context, db *sql.DB) error {
 	return keeping.Older(d.path, found, schema.Known)
 }
 
-// steps lists the migrations, in order.
-func (d *dialect) steps() ([]keeping.Step, error) {
+// migrationSteps lists the migrations, in order.
+func (d *dialect) migrationSteps() ([]keeping.Step, error) {
 	names, err := fs.Glob(migrations, path.Join(d.folder, "*.sql"))
 	if err != nil {
 		return nil, err

@@ -12,11 +12,11 @@ WHERE state = 'waiting' AND express = 0 AND session <> '' AND session >= ? AND s
 // Tickets implements bot.Reader.
 func (r *reader) Tickets(ctx context.Context, scope string) ([]bot.Ticket, error) {
 	low, high := bot.ScopeRange(scope)
-	tickets, err := list(ctx, r.q, func(scan scanner) (t bot.Ticket, err error) {
+	tickets, err := listRows(ctx, r.q, func(scan scanner) (t bot.Ticket, err error) {
 		err = scan(&t.Seq, &t.Session, stamp{&t.At})
 		return t, err
 	}, queuedQuery, low, high)
-	return tickets, r.problem("list waiting work", err)
+	return tickets, r.wrapProblem("list waiting work", err)
 }
 
 const busyQuery = `SELECT ` + laneColumns + ` FROM lane WHERE session >= ? AND session < ? AND turn <> ''
@@ -25,6 +25,6 @@ const busyQuery = `SELECT ` + laneColumns + ` FROM lane WHERE session >= ? AND s
 // Busy implements bot.Reader.
 func (r *reader) Busy(ctx context.Context, chat string) ([]bot.Lane, error) {
 	low, high := bot.ScopeRange(chat)
-	lanes, err := list(ctx, r.q, scanLane, busyQuery, low, high)
-	return lanes, r.problem("list turns of a chat", err)
+	lanes, err := listRows(ctx, r.q, scanLane, busyQuery, low, high)
+	return lanes, r.wrapProblem("list turns of a chat", err)
 }

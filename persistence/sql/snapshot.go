@@ -33,7 +33,7 @@ func Snapshot(ctx context.Context, path, to string) (Copy, error) {
 	pool.SetMaxOpenConns(1)
 	_, err = pool.ExecContext(ctx, `VACUUM INTO ?`, to)
 	if err = errors.Join(err, pool.Close()); err != nil {
-		return Copy{}, d.wrap("copy", err)
+		return Copy{}, d.wrapError("copy", err)
 	}
 	if err := os.Chmod(to, 0o600); err != nil {
 		return Copy{}, err
@@ -53,13 +53,13 @@ func ReadCopy(ctx context.Context, path string) (Copy, error) {
 	}
 	c, err := d.inspectCopy(ctx, pool)
 	if err = errors.Join(err, pool.Close()); err != nil {
-		return Copy{}, d.wrap("read", err)
+		return Copy{}, d.wrapError("read", err)
 	}
 	return c, nil
 }
 
 func (d *dialect) inspectCopy(ctx context.Context, pool *sql.DB) (c Copy, err error) {
-	steps, err := d.steps()
+	steps, err := d.migrationSteps()
 	if err != nil {
 		return c, err
 	}
@@ -71,7 +71,7 @@ func (d *dialect) inspectCopy(ctx context.Context, pool *sql.DB) (c Copy, err er
 	}
 	q := newQueries(newPooled(pool), nil)
 	var id string
-	named, err := q.one(ctx, func(scan scanner) error { return scan(&id) }, nameQuery)
+	named, err := q.queryOne(ctx, func(scan scanner) error { return scan(&id) }, nameQuery)
 	if err != nil || !named {
 		return c, err
 	}
@@ -79,14 +79,14 @@ func (d *dialect) inspectCopy(ctx context.Context, pool *sql.DB) (c Copy, err er
 	if err != nil {
 		return c, err
 	}
-	c.Mark = fmt.Appendf(nil, markFormat, id, n.sum())
+	c.Mark = fmt.Appendf(nil, markFormat, id, n.sumOfNumbers())
 	return c, nil
 }
 
 // KnownSchema returns the version of the newest schema that this program knows.
 func KnownSchema() (int64, error) {
 	d := sqliteDialect("")
-	steps, err := d.steps()
+	steps, err := d.migrationSteps()
 	if err != nil || len(steps) == 0 {
 		return 0, err
 	}

@@ -35,7 +35,7 @@ type dialect struct {
 // pools are the connections: one for writing, several for reading.
 type pools struct{ write, read *sql.DB }
 
-func (p pools) close() error { return errors.Join(p.read.Close(), p.write.Close()) }
+func (p pools) closePools() error { return errors.Join(p.read.Close(), p.write.Close()) }
 
 func sqliteDialect(path string) dialect {
 	if absolute, err := filepath.Abs(path); err == nil {
@@ -80,8 +80,8 @@ func makeFile(path string) error {
 	return errors.Join(err, file.Close())
 }
 
-// open connects both pools.
-func (d *dialect) open(ctx context.Context) (pools, error) {
+// openPools connects both pools.
+func (d *dialect) openPools(ctx context.Context) (pools, error) {
 	if err := d.prepare(); err != nil {
 		return pools{}, &Unavailable{
 			Path: d.path, Op: "open",
@@ -101,7 +101,7 @@ func (d *dialect) open(ctx context.Context) (pools, error) {
 	read.SetMaxIdleConns(readers)
 	p := pools{write: write, read: read}
 	if err := write.PingContext(ctx); err != nil {
-		return pools{}, errors.Join(d.wrap("open", err), p.close())
+		return pools{}, errors.Join(d.wrapError("open", err), p.closePools())
 	}
 	return p, nil
 }

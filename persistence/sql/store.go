@@ -77,32 +77,32 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		options.Now = time.Now
 	}
 	d := sqliteDialect(options.Path)
-	p, err := d.open(ctx)
+	p, err := d.openPools(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{options: options, dialect: d, pools: p, memory: newMemory(), world: newWorld()}
 	s.reader = reader{q: newQueries(newPooled(p.read), options.Hooks.Statement), dialect: d}
 	s.wake = sync.NewCond(&s.mu)
-	if err := s.prepare(ctx); err != nil {
-		return nil, errors.Join(err, p.close())
+	if err := s.prepareStore(ctx); err != nil {
+		return nil, errors.Join(err, p.closePools())
 	}
-	s.writer.Go(func() { s.run(context.WithoutCancel(ctx)) })
+	s.writer.Go(func() { s.runWriter(context.WithoutCancel(ctx)) })
 	return s, nil
 }
 
-func (s *Store) prepare(ctx context.Context) error {
-	version, err := s.dialect.migrate(ctx, s.pools.write)
+func (s *Store) prepareStore(ctx context.Context) error {
+	version, err := s.dialect.migrateSchema(ctx, s.pools.write)
 	if err != nil {
 		return err
 	}
-	if err := s.connect(); err != nil {
-		return s.dialect.wrap("open", err)
+	if err := s.connectWriter(); err != nil {
+		return s.dialect.wrapError("open", err)
 	}
 	s.guard = &guard{path: s.dialect.path, seen: map[string]os.FileInfo{}}
-	if err := s.guard.open(ctx, s.write); err != nil {
-		s.disconnect()
-		return s.dialect.wrap("open", err)
+	if err := s.guard.openMark(ctx, s.write); err != nil {
+		s.disconnectWriter()
+		return s.dialect.wrapError("open", err)
 	}
 	s.options.Log.Debug().Str("path", s.options.Path).Int64("schema", version).Msg("store is open")
 	return nil
@@ -119,8 +119,8 @@ func (s *Store) Close() error {
 	if again {
 		return nil
 	}
-	s.disconnect()
-	return errors.Join(s.q.close(), s.pools.close(), s.guard.close())
+	s.disconnectWriter()
+	return errors.Join(s.q.close(), s.pools.closePools(), s.guard.closeMark())
 }
 
 // Healthy returns why nothing can be stored; nil = the last commit succeeded, or else a commit that Healthy makes to
@@ -129,7 +129,7 @@ func (s *Store) Healthy(ctx context.Context) error {
 	if s.failing.Load() == nil {
 		return nil
 	}
-	return s.maintain(ctx, func(context.Context, *queries) error { return nil })
+	return s.runMaintenance(ctx, func(context.Context, *queries) error { return nil })
 }
 
 const (
@@ -159,24 +159,24 @@ func (s *Store) Clock(at time.Time) time.Time { return at }
 // frees what they lead or have locked (bot.LeaderBucket). It is for the start of a process that has exclusive use of the
 // store (LockDir): other owners are dead.
 func (s *Store) Recover(ctx context.Context, owner string) (freed int64, err error) {
-	err = s.maintain(ctx, func(ctx context.Context, q *queries) error {
-		if err := s.memory.flush(ctx, q); err != nil {
+	err = s.runMaintenance(ctx, func(ctx context.Context, q *queries) error {
+		if err := s.memory.flushLanes(ctx, q); err != nil {
 			return err
 		}
-		s.memory.forget()
-		freed, err = q.changed(ctx, freeLanes, owner)
+		s.memory.forgetRows()
+		freed, err = q.execChanged(ctx, freeLanes, owner)
 		if err != nil {
 			return err
 		}
-		if err := q.exec(ctx, freeLeaders, bot.LeaderBucket, owner); err != nil {
+		if err := q.execOne(ctx, freeLeaders, bot.LeaderBucket, owner); err != nil {
 			return err
 		}
 		for _, query := range []string{bookHolds, deleteHolds} {
-			if err := q.exec(ctx, query, owner); err != nil {
+			if err := q.execOne(ctx, query, owner); err != nil {
 				return err
 			}
 		}
-		return q.exec(ctx, nameOwner, owner)
+		return q.execOne(ctx, nameOwner, owner)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("recover leases: %w", err)

@@ -86,14 +86,14 @@ ON CONFLICT (day, scope, unit) DO UPDATE SET n = usage.n + excluded.n`
 func (s *Store) Sweep(ctx context.Context, now time.Time, keep Retention) (Swept, error) {
 	var swept Swept
 	tasks := []sweepTask{
-		{"bodies of arrivals", &swept.Bodies, sweepBatch, sweeper(1, oldBodies, forgetBody, nanos(now.Add(-rawKept)))},
-		{"arrivals", &swept.Arrivals, sweepBatch, sweeper(1, oldArrivals, deleteArrival, nanos(now.Add(-arrivalKept)))},
+		{"bodies of arrivals", &swept.Bodies, sweepBatch, newSweeper(1, oldBodies, forgetBody, toNanos(now.Add(-rawKept)))},
+		{"arrivals", &swept.Arrivals, sweepBatch, newSweeper(1, oldArrivals, deleteArrival, toNanos(now.Add(-arrivalKept)))},
 		{
 			"contents of rows", &swept.Contents, sweepBatch,
-			sweeper(1, oldContents, forgetContent, nanos(now.Add(-contentsKept(keep)))),
+			newSweeper(1, oldContents, forgetContent, toNanos(now.Add(-contentsKept(keep)))),
 		},
-		{"facts", &swept.Facts, sweepBatch, sweeper(2, oldFacts, deleteFact, nanos(now))},
-		{"outputs", &swept.Outputs, largeBatch, sweeper(1, oldOutputs, deleteOutput, nanos(now))},
+		{"facts", &swept.Facts, sweepBatch, newSweeper(2, oldFacts, deleteFact, toNanos(now))},
+		{"outputs", &swept.Outputs, largeBatch, newSweeper(1, oldOutputs, deleteOutput, toNanos(now))},
 		{"unfinished files", &swept.Blobs, blobBatch, s.sweepUploads(now.Add(-uploadKept))},
 		{"charges", &swept.Charges, sweepBatch, sumCharges(now.Add(-chargeKept).UTC().Format(time.DateOnly))},
 		{"sums of charges", &swept.Sums, sweepBatch, func(ctx context.Context, q *queries, batch int) (int, bool, error) {
@@ -103,7 +103,7 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, keep Retention) (Swept
 		}},
 	}
 	if keep.Outbox > 0 {
-		rows := sweeper(1, oldRows, deleteRow, nanos(now.Add(-keep.Outbox)))
+		rows := newSweeper(1, oldRows, deleteRow, toNanos(now.Add(-keep.Outbox)))
 		tasks = append(tasks, sweepTask{"rows", &swept.Rows, sweepBatch, rows})
 	}
 	if keep.Blobs > 0 {
@@ -121,7 +121,7 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, keep Retention) (Swept
 		)
 	}
 	for i := range tasks {
-		if err := s.sweep(ctx, &tasks[i]); err != nil {
+		if err := s.sweepTable(ctx, &tasks[i]); err != nil {
 			return swept, fmt.Errorf("sweep %s: %w", tasks[i].what, err)
 		}
 	}
@@ -145,11 +145,11 @@ func contentsKept(keep Retention) time.Duration {
 	return contentKept
 }
 
-// sweep repeats a batch until nothing is left.
-func (s *Store) sweep(ctx context.Context, task *sweepTask) error {
+// sweepTable repeats a batch until nothing is left.
+func (s *Store) sweepTable(ctx context.Context, task *sweepTask) error {
 	for more := true; more; {
 		var n int
-		err := s.maintain(ctx, func(ctx context.Context, q *queries) (err error) {
+		err := s.runMaintenance(ctx, func(ctx context.Context, q *queries) (err error) {
 			n, more, err = task.run(ctx, q, task.batch)
 			return err
 		})
@@ -161,8 +161,8 @@ func (s *Store) sweep(ctx context.Context, task *sweepTask) error {
 	return nil
 }
 
-// sweeper runs a statement for each key, which consists of some columns, that a query finds.
-func sweeper(columns int, find, each string, until int64) func(context.Context, *queries, int) (int, bool, error) {
+// newSweeper runs a statement for each key, which consists of some columns, that a query finds.
+func newSweeper(columns int, find, each string, until int64) func(context.Context, *queries, int) (int, bool, error) {
 	return func(ctx context.Context, q *queries, batch int) (int, bool, error) {
 		n, err := deleteKeys(ctx, q, columns, find, each, until, batch)
 		return n, n == batch, err
@@ -171,7 +171,7 @@ func sweeper(columns int, find, each string, until int64) func(context.Context, 
 
 // deleteKeys is one batch of a sweeper.
 func deleteKeys(ctx context.Context, q *queries, columns int, find, each string, args ...any) (int, error) {
-	keys, err := list(ctx, q, func(scan scanner) ([]any, error) {
+	keys, err := listRows(ctx, q, func(scan scanner) ([]any, error) {
 		key, dests := make([]any, columns), make([]any, columns)
 		for i := range key {
 			dests[i] = &key[i]
@@ -182,7 +182,7 @@ func deleteKeys(ctx context.Context, q *queries, columns int, find, each string,
 		return 0, err
 	}
 	for _, key := range keys {
-		if err := q.exec(ctx, each, key...); err != nil {
+		if err := q.execOne(ctx, each, key...); err != nil {
 			return 0, err
 		}
 	}
@@ -201,7 +201,7 @@ type putAside struct {
 // sweep processes at most a batch; more is false at the end of the iteration.
 func (p *putAside) sweep(ctx context.Context, q *queries, batch int) (deleted int, more bool, err error) {
 	for deleted < batch {
-		session, reset, found, err := p.next(ctx, q)
+		session, reset, found, err := p.nextSession(ctx, q)
 		if err != nil || !found {
 			return deleted, false, err
 		}
@@ -219,10 +219,10 @@ func (p *putAside) sweep(ctx context.Context, q *queries, batch int) (deleted in
 	return deleted, true, nil
 }
 
-// next reads the next reset.
-func (p *putAside) next(ctx context.Context, q *queries) (session string, reset journal.Entry, found bool, err error) {
+// nextSession reads the next reset.
+func (p *putAside) nextSession(ctx context.Context, q *queries) (session string, reset journal.Entry, found bool, err error) {
 	see := func(scan scanner) error { return scan(&session, &reset.N, document{&reset}) }
-	found, err = q.one(ctx, see, p.query, p.session, p.n)
+	found, err = q.queryOne(ctx, see, p.query, p.session, p.n)
 	return session, reset, found, err
 }
 
@@ -234,19 +234,19 @@ func asideEntries(ctx context.Context, q *queries, session string, reset *journa
 // sumCharges adds charges of days before a date to the sums of their days.
 func sumCharges(before string) func(context.Context, *queries, int) (int, bool, error) {
 	return func(ctx context.Context, q *queries, batch int) (int, bool, error) {
-		charges, err := list(ctx, q, scanCharge, oldCharges, before, batch)
+		charges, err := listRows(ctx, q, scanCharge, oldCharges, before, batch)
 		if err != nil {
 			return 0, false, err
 		}
 		sums := map[bot.Charge]int64{}
 		for _, c := range charges {
-			if err := q.exec(ctx, deleteCharge, c.Key); err != nil {
+			if err := q.execOne(ctx, deleteCharge, c.Key); err != nil {
 				return 0, false, err
 			}
 			sums[bot.Charge{Scope: c.Scope, Unit: c.Unit, Day: c.Day}] += c.N
 		}
 		for c, n := range sums {
-			if err := q.exec(ctx, addUsage, c.Day, c.Scope, c.Unit, n); err != nil {
+			if err := q.execOne(ctx, addUsage, c.Day, c.Scope, c.Unit, n); err != nil {
 				return 0, false, err
 			}
 		}

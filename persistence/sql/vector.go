@@ -21,7 +21,7 @@ ON CONFLICT (collection, key) DO UPDATE SET hash = excluded.hash, payload = excl
 // EachPoint calls see for every point of a collection, ordered by key. An error of see ends it and is returned. A point
 // that cannot be read is logged and skipped; a caller that misses it stores it again.
 func (s *Store) EachPoint(ctx context.Context, collection string, see func(knn.Point) error) error {
-	err := s.q.each(ctx, func(scan scanner) error {
+	err := s.q.queryEach(ctx, func(scan scanner) error {
 		var p knn.Point
 		var payload string
 		var vector []byte
@@ -35,7 +35,7 @@ func (s *Store) EachPoint(ctx context.Context, collection string, see func(knn.P
 		}
 		return see(p)
 	}, pointsQuery, collection)
-	return s.problem("read the vectors of "+collection, err)
+	return s.wrapProblem("read the vectors of "+collection, err)
 }
 
 func readPoint(p *knn.Point, payload string, vector []byte) error {
@@ -78,9 +78,9 @@ func (s *Store) UpsertPoints(ctx context.Context, collection string, points []kn
 			rows[i].vector = binary.LittleEndian.AppendUint32(rows[i].vector, math.Float32bits(x))
 		}
 	}
-	err := s.maintain(ctx, func(ctx context.Context, q *queries) error {
+	err := s.runMaintenance(ctx, func(ctx context.Context, q *queries) error {
 		for i, p := range points {
-			if err := q.exec(ctx, upsertPoint, collection, p.Key, p.Hash, rows[i].payload, rows[i].vector); err != nil {
+			if err := q.execOne(ctx, upsertPoint, collection, p.Key, p.Hash, rows[i].payload, rows[i].vector); err != nil {
 				return err
 			}
 		}
@@ -95,9 +95,9 @@ func (s *Store) UpsertPoints(ctx context.Context, collection string, points []kn
 // DeletePoints removes points of a collection, all or none. Unknown keys are ignored. It gives up with ctx while it
 // waits for the writer.
 func (s *Store) DeletePoints(ctx context.Context, collection string, keys []string) error {
-	err := s.maintain(ctx, func(ctx context.Context, q *queries) error {
+	err := s.runMaintenance(ctx, func(ctx context.Context, q *queries) error {
 		for _, key := range keys {
-			if err := q.exec(ctx, deletePoint, collection, key); err != nil {
+			if err := q.execOne(ctx, deletePoint, collection, key); err != nil {
 				return err
 			}
 		}

@@ -10,8 +10,8 @@ import (
 // Vitals returns the sizes of the database's files and of the files stored in it.
 func (s *Store) Vitals(ctx context.Context) (keeping.Vitals, error) {
 	v := keeping.Vitals{Bytes: sizeOf(s.dialect.path), WAL: sizeOf(s.dialect.path + "-wal")}
-	_, err := s.q.one(ctx, func(scan scanner) error { return scan(&v.Blobs) }, blobBytes)
-	return v, s.dialect.wrap("read", err)
+	_, err := s.q.queryOne(ctx, func(scan scanner) error { return scan(&v.Blobs) }, blobBytes)
+	return v, s.dialect.wrapError("read", err)
 }
 
 // sizeOf returns the size of a file in bytes; 0 if there is none.

@@ -15,8 +15,8 @@ const tablesQuery = `SELECT name FROM sqlite_schema WHERE type = 'table' AND nam
 
 // TableNames implements table.Reader.
 func (r *reader) TableNames(ctx context.Context) ([]string, error) {
-	names, err := list(ctx, r.q, func(scan scanner) (name string, err error) { return name, scan(&name) }, tablesQuery)
-	return names, r.problem("list tables", err)
+	names, err := listRows(ctx, r.q, func(scan scanner) (name string, err error) { return name, scan(&name) }, tablesQuery)
+	return names, r.wrapProblem("list tables", err)
 }
 
 // Mentions implements table.Reader.
@@ -25,7 +25,7 @@ func (r *reader) Mentions(
 ) ([]table.Record, error) {
 	query, args := mentionsQuery(of, text, after, limit)
 	columns := of.Columns()
-	found, err := list(ctx, r.q, func(scan scanner) (table.Record, error) {
+	found, err := listRows(ctx, r.q, func(scan scanner) (table.Record, error) {
 		values, dests := make([][]byte, len(columns)), make([]any, len(columns))
 		for i := range values {
 			dests[i] = &values[i]
@@ -41,7 +41,7 @@ func (r *reader) Mentions(
 		}
 		return row, nil
 	}, query, args...)
-	return found, r.problem("search "+of.Name, err)
+	return found, r.wrapProblem("search "+of.Name, err)
 }
 
 // mentionsQuery selects the rows of a page.
@@ -59,7 +59,7 @@ func mentionsQuery(t *table.Table, text string, after table.Record, limit int) (
 		where, args = []string{"1"}, nil
 	}
 	for _, c := range t.Key {
-		keys, marks = append(keys, c.Name), append(marks, value(c.Kind))
+		keys, marks = append(keys, c.Name), append(marks, placeholderOf(c.Kind))
 	}
 	if after != nil {
 		where = append(where, "("+strings.Join(keys, ", ")+") > ("+strings.Join(marks, ", ")+")")
@@ -71,8 +71,8 @@ func mentionsQuery(t *table.Table, text string, after table.Record, limit int) (
 		" ORDER BY " + strings.Join(keys, ", ") + " LIMIT CAST(? AS INTEGER)", append(args, limit)
 }
 
-// value is the placeholder for a value that is given as text.
-func value(kind table.Kind) string {
+// placeholderOf is the placeholder for a value that is given as text.
+func placeholderOf(kind table.Kind) string {
 	switch kind {
 	case table.Int, table.Bool:
 		return "CAST(? AS INTEGER)"
@@ -81,21 +81,21 @@ func value(kind table.Kind) string {
 	return "?"
 }
 
-// rewrite changes or deletes a row.
-func rewrite(ctx context.Context, q *queries, a *table.Alteration, deleted bool) (int64, error) {
-	where, args := unchanged(a)
+// rewriteRow changes or deletes a row.
+func rewriteRow(ctx context.Context, q *queries, a *table.Alteration, deleted bool) (int64, error) {
+	where, args := unchangedCondition(a)
 	if deleted {
-		return q.changed(ctx, "DELETE FROM "+a.Table.Name+" WHERE "+where, args...)
+		return q.execChanged(ctx, "DELETE FROM "+a.Table.Name+" WHERE "+where, args...)
 	}
-	set, values := assignments(a)
-	return q.changed(ctx, "UPDATE "+a.Table.Name+" SET "+set+" WHERE "+where, append(values, args...)...)
+	set, values := assignmentList(a)
+	return q.execChanged(ctx, "UPDATE "+a.Table.Name+" SET "+set+" WHERE "+where, append(values, args...)...)
 }
 
-// unchanged is the condition that a row is as it was read.
-func unchanged(a *table.Alteration) (where string, args []any) {
+// unchangedCondition is the condition that a row is as it was read.
+func unchangedCondition(a *table.Alteration) (where string, args []any) {
 	var terms []string
 	for _, c := range a.Table.Key {
-		terms, args = append(terms, c.Name+" = "+value(c.Kind)), append(args, a.Row[c.Name])
+		terms, args = append(terms, c.Name+" = "+placeholderOf(c.Kind)), append(args, a.Row[c.Name])
 	}
 	for _, name := range a.Same {
 		was, ok := a.Row[name]
@@ -108,8 +108,8 @@ func unchanged(a *table.Alteration) (where string, args []any) {
 	return strings.Join(terms, " AND "), args
 }
 
-// assignments is the list of new values. A value is stored in the type that it had.
-func assignments(a *table.Alteration) (set string, args []any) {
+// assignmentList is the list of new values. A value is stored in the type that it had.
+func assignmentList(a *table.Alteration) (set string, args []any) {
 	var terms []string
 	names := make([]string, 0, len(a.Set))
 	for name := range a.Set {
@@ -117,7 +117,7 @@ func assignments(a *table.Alteration) (set string, args []any) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		term := value(a.Table.Kind(name))
+		term := placeholderOf(a.Table.Kind(name))
 		if a.Table.Kind(name) == table.Bytes {
 			term = "CASE typeof(" + name + ") WHEN 'blob' THEN CAST(? AS BLOB) ELSE ? END"
 			args = append(args, a.Set[name])

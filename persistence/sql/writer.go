@@ -31,25 +31,25 @@ func (s *Store) Apply(ctx context.Context, change *bot.Change) (*bot.Applied, er
 	if err := change.Validate(); err != nil {
 		return nil, err
 	}
-	made, err := prepare(change)
+	made, err := prepareChange(change)
 	if err != nil {
 		return nil, err
 	}
 	j := &job{change: change, done: make(chan struct{})}
 	j.run = func(ctx context.Context, q *queries, sure bool) (err error) {
 		t := &step{prepared: made, q: q, memory: s.memory, world: s.world, now: s.options.Now(), sure: sure}
-		j.applied, err = t.run(ctx)
+		j.applied, err = t.runStep(ctx)
 		return err
 	}
-	if err := s.submit(ctx, j); err != nil {
+	if err := s.submitJob(ctx, j); err != nil {
 		return nil, err
 	}
 	return j.applied, nil
 }
 
-// maintain runs a piece of maintenance on the writer, as part of a group.
-func (s *Store) maintain(ctx context.Context, run func(context.Context, *queries) error) error {
-	return s.submit(ctx, &job{
+// runMaintenance runs a piece of maintenance on the writer, as part of a group.
+func (s *Store) runMaintenance(ctx context.Context, run func(context.Context, *queries) error) error {
+	return s.submitJob(ctx, &job{
 		run: func(ctx context.Context, q *queries, _ bool) error {
 			s.memory.forgetAccounts()
 			return run(ctx, q)
@@ -58,7 +58,7 @@ func (s *Store) maintain(ctx context.Context, run func(context.Context, *queries
 	})
 }
 
-func (s *Store) submit(ctx context.Context, j *job) error {
+func (s *Store) submitJob(ctx context.Context, j *job) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("apply change: %w", err)
 	}
@@ -73,7 +73,7 @@ func (s *Store) submit(ctx context.Context, j *job) error {
 	select {
 	case <-j.done:
 	case <-ctx.Done():
-		if s.withdraw(j) {
+		if s.withdrawJob(j) {
 			return fmt.Errorf("apply change: %w", ctx.Err())
 		}
 		<-j.done // the writer has it and always answers
@@ -81,8 +81,8 @@ func (s *Store) submit(ctx context.Context, j *job) error {
 	return j.err
 }
 
-// withdraw removes a job from the queue. It returns false if the writer has it already.
-func (s *Store) withdraw(j *job) bool {
+// withdrawJob removes a job from the queue. It returns false if the writer has it already.
+func (s *Store) withdrawJob(j *job) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if j.taken {
@@ -97,9 +97,9 @@ func (s *Store) withdraw(j *job) bool {
 	return true
 }
 
-// take waits for jobs and returns those in the queue, without waiting for more. It returns nil if the store is closed
+// takeJobs waits for jobs and returns those in the queue, without waiting for more. It returns nil if the store is closed
 // and the queue is empty.
-func (s *Store) take() []*job {
+func (s *Store) takeJobs() []*job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.queue) == 0 {
@@ -118,20 +118,20 @@ func (s *Store) take() []*job {
 	return group
 }
 
-// run is the writer goroutine.
-func (s *Store) run(ctx context.Context) {
+// runWriter is the writer goroutine.
+func (s *Store) runWriter(ctx context.Context) {
 	for {
-		group := s.take()
+		group := s.takeJobs()
 		if group == nil {
 			return
 		}
-		if group = s.between(ctx, group); len(group) == 0 {
+		if group = s.runBetween(ctx, group); len(group) == 0 {
 			continue
 		}
-		err := s.commit(ctx, group)
-		s.note(err)
+		err := s.commitGroup(ctx, group)
+		s.noteHealth(err)
 		if err != nil {
-			s.disconnect()
+			s.disconnectWriter()
 			s.options.Log.Error().Err(err).Int("changes", len(group)).Msg("changes were not stored")
 			for _, j := range group {
 				j.applied, j.err = nil, err
@@ -143,14 +143,14 @@ func (s *Store) run(ctx context.Context) {
 	}
 }
 
-// between runs the jobs of a group that run outside transactions, and returns the others.
-func (s *Store) between(ctx context.Context, group []*job) []*job {
+// runBetween runs the jobs of a group that run outside transactions, and returns the others.
+func (s *Store) runBetween(ctx context.Context, group []*job) []*job {
 	return slices.DeleteFunc(group, func(j *job) bool {
 		if j.outside == nil {
 			return false
 		}
 		if s.write == nil {
-			j.err = s.reconnect(ctx)
+			j.err = s.reconnectWriter(ctx)
 		}
 		if j.err == nil {
 			j.err = j.outside(ctx, s.write)
@@ -160,78 +160,78 @@ func (s *Store) between(ctx context.Context, group []*job) []*job {
 	})
 }
 
-// note records the result of Healthy.
-func (s *Store) note(err error) {
+// noteHealth records the result of Healthy.
+func (s *Store) noteHealth(err error) {
 	var failed *Unavailable
 	if errors.As(err, &failed) || err == nil {
 		s.failing.Store(failed)
 	}
 }
 
-// commit runs a group in one transaction. A fault of one Change is that Change's own error, and only that Change is
+// commitGroup runs a group in one transaction. A fault of one Change is that Change's own error, and only that Change is
 // undone; an error of commit concerns the whole group.
-func (s *Store) commit(ctx context.Context, group []*job) error {
+func (s *Store) commitGroup(ctx context.Context, group []*job) error {
 	if s.guard.lost != nil {
 		return s.guard.lost
 	}
 	if s.write == nil {
-		if err := s.reconnect(ctx); err != nil {
-			return s.dialect.wrap("open", err)
+		if err := s.reconnectWriter(ctx); err != nil {
+			return s.dialect.wrapError("open", err)
 		}
 	}
-	if err := s.guard.check(); err != nil {
-		s.rescue(ctx)
+	if err := s.guard.checkFiles(); err != nil {
+		s.rescueLog(ctx)
 		return err
 	}
-	if err := s.begin(ctx); err != nil {
-		return s.dialect.wrap("write", err)
+	if err := s.beginTx(ctx); err != nil {
+		return s.dialect.wrapError("write", err)
 	}
-	changes, kept, err := s.together(ctx, group)
+	changes, kept, err := s.runTogether(ctx, group)
 	if errors.Is(err, errUndo) {
-		changes, kept, err = s.again(ctx, group)
+		changes, kept, err = s.runAgain(ctx, group)
 	}
 	if err != nil {
-		return s.rollback(ctx, s.dialect.wrap("write", err))
+		return s.rollbackGroup(ctx, s.dialect.wrapError("write", err))
 	}
 	if kept == 0 {
 		if s.direct.wrote {
-			s.memory.drop()
+			s.memory.dropAll()
 		}
-		if err := s.write.exec(ctx, "ROLLBACK"); err != nil {
-			return s.dialect.wrap("write", fmt.Errorf("undo change: %w", err))
+		if err := s.write.execOne(ctx, "ROLLBACK"); err != nil {
+			return s.dialect.wrapError("write", fmt.Errorf("undo change: %w", err))
 		}
 		return nil
 	}
-	return s.finish(ctx, changes)
+	return s.finishTx(ctx, changes)
 }
 
-func (s *Store) begin(ctx context.Context) error {
-	if err := s.write.exec(ctx, s.dialect.begin); err != nil {
+func (s *Store) beginTx(ctx context.Context) error {
+	if err := s.write.execOne(ctx, s.dialect.begin); err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
-	if err := s.recall(ctx); err != nil {
+	if err := s.checkMemory(ctx); err != nil {
 		return err
 	}
-	s.guard.count = s.memory.numbers.sum()
+	s.guard.count = s.memory.numbers.sumOfNumbers()
 	return nil
 }
 
-// recall makes sure that the memory matches the database.
-func (s *Store) recall(ctx context.Context) error {
-	version, err := s.direct.version()
+// checkMemory makes sure that the memory matches the database.
+func (s *Store) checkMemory(ctx context.Context) error {
+	version, err := s.direct.dataVersion()
 	if err != nil {
 		return err
 	}
-	return s.memory.begin(ctx, s.write, version)
+	return s.memory.beginTx(ctx, s.write, version)
 }
 
 // errUndo means that a Change was refused after it had written.
 var errUndo = errors.New("a change must be undone")
 
-// together runs the jobs of a group one after the other and returns how many were not refused. Most refusals come
+// runTogether runs the jobs of a group one after the other and returns how many were not refused. Most refusals come
 // before a Change has written anything, and most groups have none, so there are no savepoints; errUndo means that one
 // is needed.
-func (s *Store) together(ctx context.Context, group []*job) (changes []*bot.Change, kept int, err error) {
+func (s *Store) runTogether(ctx context.Context, group []*job) (changes []*bot.Change, kept int, err error) {
 	for _, j := range group {
 		s.direct.wrote = false
 		j.err = j.run(ctx, s.write, false)
@@ -239,7 +239,7 @@ func (s *Store) together(ctx context.Context, group []*job) (changes []*bot.Chan
 			j.err = j.run(ctx, s.write, true)
 		}
 		switch {
-		case j.err != nil && s.dialect.fatal(j.err):
+		case j.err != nil && s.dialect.isFatal(j.err):
 			return nil, 0, j.err
 		case j.err != nil && s.direct.wrote && (len(group) > 1 || errors.Is(j.err, errGuess)):
 			return nil, 0, errUndo
@@ -255,17 +255,17 @@ func (s *Store) together(ctx context.Context, group []*job) (changes []*bot.Chan
 	return changes, kept, nil
 }
 
-// again rolls a group back and runs its jobs once more, each with a savepoint.
-func (s *Store) again(ctx context.Context, group []*job) (changes []*bot.Change, kept int, err error) {
-	s.memory.drop()
-	if err := s.write.exec(ctx, "ROLLBACK"); err != nil {
+// runAgain rolls a group back and runs its jobs once more, each with a savepoint.
+func (s *Store) runAgain(ctx context.Context, group []*job) (changes []*bot.Change, kept int, err error) {
+	s.memory.dropAll()
+	if err := s.write.execOne(ctx, "ROLLBACK"); err != nil {
 		return nil, 0, fmt.Errorf("undo group: %w", err)
 	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.beginTx(ctx); err != nil {
 		return nil, 0, err
 	}
 	for _, j := range group {
-		if err := s.part(ctx, j); err != nil {
+		if err := s.runPart(ctx, j); err != nil {
 			return nil, 0, err
 		}
 		if j.err != nil {
@@ -279,28 +279,28 @@ func (s *Store) again(ctx context.Context, group []*job) (changes []*bot.Change,
 	return changes, kept, nil
 }
 
-// finish commits the transaction that holds changes.
-func (s *Store) finish(ctx context.Context, changes []*bot.Change) error {
+// finishTx commits the transaction that holds changes.
+func (s *Store) finishTx(ctx context.Context, changes []*bot.Change) error {
 	if hook := s.options.Hooks.BeforeCommit; hook != nil && len(changes) > 0 {
 		hook(changes)
 	}
 	began := time.Now()
-	if err := s.memory.flush(ctx, s.write); err != nil {
-		return s.rollback(ctx, s.dialect.wrap("write", err))
+	if err := s.memory.flushLanes(ctx, s.write); err != nil {
+		return s.rollbackGroup(ctx, s.dialect.wrapError("write", err))
 	}
-	if err := s.guard.next(ctx, s.write, &s.memory.numbers); err != nil {
-		return s.rollback(ctx, s.dialect.wrap("write", err))
+	if err := s.guard.countCommit(ctx, s.write, &s.memory.numbers); err != nil {
+		return s.rollbackGroup(ctx, s.dialect.wrapError("write", err))
 	}
-	err := s.write.exec(ctx, "COMMIT")
+	err := s.write.execOne(ctx, "COMMIT")
 	if err != nil {
-		return s.rollback(ctx, s.dialect.wrap("commit", err))
+		return s.rollbackGroup(ctx, s.dialect.wrapError("commit", err))
 	}
 	if hook := s.options.Hooks.Took; hook != nil && len(changes) > 0 {
 		hook(time.Since(began))
 	}
-	s.guard.done(s.memory.numbers.sum())
-	if s.memory.version, err = s.direct.version(); err != nil {
-		s.memory.drop() // it will be read again
+	s.guard.markDurable(s.memory.numbers.sumOfNumbers())
+	if s.memory.version, err = s.direct.dataVersion(); err != nil {
+		s.memory.dropAll() // it will be read again
 	}
 	if hook := s.options.Hooks.AfterCommit; hook != nil && len(changes) > 0 {
 		hook(changes)
@@ -308,80 +308,80 @@ func (s *Store) finish(ctx context.Context, changes []*bot.Change) error {
 	return nil
 }
 
-// part runs one job within the transaction, and undoes it alone if it is refused. An error of part is an error of the
+// runPart runs one job within the transaction, and undoes it alone if it is refused. An error of part is an error of the
 // group.
-func (s *Store) part(ctx context.Context, j *job) error {
-	if err := s.write.exec(ctx, "SAVEPOINT part"); err != nil {
+func (s *Store) runPart(ctx context.Context, j *job) error {
+	if err := s.write.execOne(ctx, "SAVEPOINT part"); err != nil {
 		return fmt.Errorf("savepoint: %w", err)
 	}
 	j.err = j.run(ctx, s.write, true)
 	if j.err == nil {
-		j.err = s.memory.flush(ctx, s.write)
+		j.err = s.memory.flushLanes(ctx, s.write)
 	}
 	if j.err != nil {
-		if s.dialect.fatal(j.err) {
+		if s.dialect.isFatal(j.err) {
 			return j.err
 		}
 		j.applied = nil
-		s.memory.drop()
-		if err := s.write.exec(ctx, "ROLLBACK TO SAVEPOINT part"); err != nil {
+		s.memory.dropAll()
+		if err := s.write.execOne(ctx, "ROLLBACK TO SAVEPOINT part"); err != nil {
 			return fmt.Errorf("undo change: %w", err)
 		}
-		if err := s.recall(ctx); err != nil {
+		if err := s.checkMemory(ctx); err != nil {
 			return err
 		}
 	}
-	if err := s.write.exec(ctx, "RELEASE SAVEPOINT part"); err != nil {
+	if err := s.write.execOne(ctx, "RELEASE SAVEPOINT part"); err != nil {
 		return fmt.Errorf("release savepoint: %w", err)
 	}
 	return nil
 }
 
-// rollback gives up the group. SQLite may have rolled back by itself, and a failure of the second rollback is harmless,
+// rollbackGroup gives up the group. SQLite may have rolled back by itself, and a failure of the second rollback is harmless,
 // because the connection is dropped next.
-func (s *Store) rollback(ctx context.Context, cause error) error {
-	_ = s.write.exec(ctx, "ROLLBACK")
+func (s *Store) rollbackGroup(ctx context.Context, cause error) error {
+	_ = s.write.execOne(ctx, "ROLLBACK")
 	return cause
 }
 
-// connect opens the writer's connection.
-func (s *Store) connect() error {
+// connectWriter opens the writer's connection.
+func (s *Store) connectWriter() error {
 	conn, err := openDirect(s.dialect.dsn(false))
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
 	s.direct, s.write = conn, newQueries(conn, s.options.Hooks.Statement)
-	s.memory.drop()
+	s.memory.dropAll()
 	return nil
 }
 
-// reconnect opens a new connection and checks that it sees what was committed.
-func (s *Store) reconnect(ctx context.Context) error {
-	if err := s.connect(); err != nil {
+// reconnectWriter opens a new connection and checks that it sees what was committed.
+func (s *Store) reconnectWriter(ctx context.Context) error {
+	if err := s.connectWriter(); err != nil {
 		return err
 	}
-	s.guard.forget()
+	s.guard.forgetFiles()
 	had := s.guard.count
-	if err := s.guard.recount(ctx, s.write); err != nil {
+	if err := s.guard.recountCommits(ctx, s.write); err != nil {
 		return err
 	}
 	if s.guard.count < had {
-		s.guard.lost = s.guard.missing(fmt.Sprintf("up to %d commits are missing", had-s.guard.count))
+		s.guard.lost = s.guard.missingError(fmt.Sprintf("up to %d commits are missing", had-s.guard.count))
 		return s.guard.lost
 	}
 	return nil
 }
 
-// rescue writes what only our open files still contain of the write-ahead log to the database, if that is still the one
+// rescueLog writes what only our open files still contain of the write-ahead log to the database, if that is still the one
 // at its path. It is attempted whenever damage is found, and its result shows at the next start.
-func (s *Store) rescue(ctx context.Context) {
-	if err := s.write.exec(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+func (s *Store) rescueLog(ctx context.Context) {
+	if err := s.write.execOne(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
 		s.options.Log.Error().Err(err).Msg("could not rescue the write-ahead log")
 	}
 }
 
-// disconnect drops the writer's connection for good, in whatever state it is.
-func (s *Store) disconnect() {
+// disconnectWriter drops the writer's connection for good, in whatever state it is.
+func (s *Store) disconnectWriter() {
 	if s.write == nil {
 		return
 	}
@@ -389,5 +389,5 @@ func (s *Store) disconnect() {
 		s.options.Log.Warn().Err(err).Msg("could not close the connection")
 	}
 	s.direct, s.write = nil, nil
-	s.memory.drop()
+	s.memory.dropAll()
 }

@@ -58,8 +58,8 @@ type collection struct {
 	copied atomic.Pointer[knn.Memory] // nil = not loaded yet
 }
 
-// lock waits for the right to write, at most until ctx ends.
-func (c *collection) lock(ctx context.Context) (unlock func(), err error) {
+// lockWrites waits for the right to write, at most until ctx ends.
+func (c *collection) lockWrites(ctx context.Context) (unlock func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("use the vectors of %s: %w", c.name, err)
 	}
@@ -71,21 +71,21 @@ func (c *collection) lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// memory returns the copy, loading it at first use. After a failed load, the next call tries again.
-func (c *collection) memory(ctx context.Context) (*knn.Memory, error) {
+// readCopy returns the copy, loading it at first use. After a failed load, the next call tries again.
+func (c *collection) readCopy(ctx context.Context) (*knn.Memory, error) {
 	if memory := c.copied.Load(); memory != nil {
 		return memory, nil
 	}
-	unlock, err := c.lock(ctx)
+	unlock, err := c.lockWrites(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	return c.load(ctx)
+	return c.loadCopy(ctx)
 }
 
-// load loads the copy. c.write must be held.
-func (c *collection) load(ctx context.Context) (*knn.Memory, error) {
+// loadCopy loads the copy. c.write must be held.
+func (c *collection) loadCopy(ctx context.Context) (*knn.Memory, error) {
 	if memory := c.copied.Load(); memory != nil {
 		return memory, nil
 	}
@@ -98,14 +98,14 @@ func (c *collection) load(ctx context.Context) (*knn.Memory, error) {
 	return memory, nil
 }
 
-// change writes durably and then to the copy. After a failed write, the copy is loaded again.
-func (c *collection) change(ctx context.Context, durably func() error, copied func(*knn.Memory) error) error {
-	unlock, err := c.lock(ctx)
+// changeBoth writes durably and then to the copy. After a failed write, the copy is loaded again.
+func (c *collection) changeBoth(ctx context.Context, durably func() error, copied func(*knn.Memory) error) error {
+	unlock, err := c.lockWrites(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	memory, err := c.load(ctx)
+	memory, err := c.loadCopy(ctx)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (c *collection) change(ctx context.Context, durably func() error, copied fu
 
 // Hashes implements knn.Index.
 func (c *collection) Hashes(ctx context.Context) (map[string]string, error) {
-	memory, err := c.memory(ctx)
+	memory, err := c.readCopy(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (c *collection) Upsert(ctx context.Context, points []knn.Point) error {
 	if len(points) == 0 {
 		return nil
 	}
-	return c.change(ctx, func() error { return c.points.UpsertPoints(ctx, c.name, points) },
+	return c.changeBoth(ctx, func() error { return c.points.UpsertPoints(ctx, c.name, points) },
 		func(memory *knn.Memory) error { return memory.Upsert(context.WithoutCancel(ctx), points) })
 }
 
@@ -139,13 +139,13 @@ func (c *collection) Delete(ctx context.Context, keys []string) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	return c.change(ctx, func() error { return c.points.DeletePoints(ctx, c.name, keys) },
+	return c.changeBoth(ctx, func() error { return c.points.DeletePoints(ctx, c.name, keys) },
 		func(memory *knn.Memory) error { return memory.Delete(context.WithoutCancel(ctx), keys) })
 }
 
 // Search implements knn.Index, exactly.
 func (c *collection) Search(ctx context.Context, vector []float32, limit int) ([]knn.Hit, error) {
-	memory, err := c.memory(ctx)
+	memory, err := c.readCopy(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -122,7 +122,7 @@ func (s *exactSpace) Forget(ctx context.Context, scope string) error {
 	if err := knn.CheckScope(scope); err != nil {
 		return err
 	}
-	s.drop(shelfKey{s.kind, scope})
+	s.dropShelf(shelfKey{s.kind, scope})
 	return s.Rows.Forget(ctx, s.kind, scope)
 }
 
@@ -145,15 +145,15 @@ func (s *exactSpace) Search(ctx context.Context, f knn.Filter, vector []float32,
 	scopes := slices.Clone(f.Scopes)
 	slices.Sort(scopes)
 	for _, scope := range slices.Compact(scopes) {
-		if err := s.among(ctx, scope, query, top); err != nil {
+		if err := s.searchScope(ctx, scope, query, top); err != nil {
 			return nil, fmt.Errorf("search: %w", err)
 		}
 	}
-	return s.named(ctx, top.Best())
+	return s.nameHits(ctx, top.Best())
 }
 
-// among offers the vectors of a scope as candidates.
-func (s *exactSpace) among(ctx context.Context, scope string, query []float32, top *knn.Top[place]) error {
+// searchScope offers the vectors of a scope as candidates.
+func (s *exactSpace) searchScope(ctx context.Context, scope string, query []float32, top *knn.Top[place]) error {
 	if able, ok := s.Rows.(nearest); ok {
 		offer := func(id int64, score float32) { top.Add(score, place{scope, id}) }
 		if ok, err := able.Nearest(ctx, s.kind, scope, query, top.Limit, offer); ok || err != nil {
@@ -165,33 +165,33 @@ func (s *exactSpace) among(ctx context.Context, scope string, query []float32, t
 		return err
 	}
 	at := shelfKey{s.kind, scope}
-	kept := s.take(at, version)
+	kept := s.takeShelf(at, version)
 	if kept == nil || kept.large {
-		return s.read(ctx, at, version, query, top, kept == nil)
+		return s.readScope(ctx, at, version, query, top, kept == nil)
 	}
 	if !kept.coded {
-		return kept.compare(ctx, scope, query, top)
+		return kept.compareAll(ctx, scope, query, top)
 	}
-	ids, err := kept.candidates(ctx, query, top.Limit, top.Floor())
+	ids, err := kept.findCandidates(ctx, query, top.Limit, top.Floor())
 	if err != nil {
 		return err
 	}
 	if len(ids) > len(kept.ids)/manyCandidates {
-		return s.read(ctx, at, version, query, top, false)
+		return s.readScope(ctx, at, version, query, top, false)
 	}
 	for some := range slices.Chunk(ids, fetchAtOnce) {
-		if err := s.Vectors(ctx, s.kind, scope, some, s.offer(scope, query, top)); err != nil {
+		if err := s.Vectors(ctx, s.kind, scope, some, s.offerTo(scope, query, top)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// offer returns a function that compares a stored vector. One of a wrong length is skipped.
-func (s *exactSpace) offer(scope string, query []float32, top *knn.Top[place]) func(id int64, data []byte) error {
+// offerTo returns a function that compares a stored vector. One of a wrong length is skipped.
+func (s *exactSpace) offerTo(scope string, query []float32, top *knn.Top[place]) func(id int64, data []byte) error {
 	one := make([]float32, s.kind.Size)
 	return func(id int64, data []byte) error {
-		if s.odd(id, data) {
+		if s.isOdd(id, data) {
 			return nil
 		}
 		knn.DecodeVector(one, data)
@@ -202,8 +202,8 @@ func (s *exactSpace) offer(scope string, query []float32, top *knn.Top[place]) f
 	}
 }
 
-// odd reports and logs that a stored vector has a wrong length.
-func (s *exactSpace) odd(id int64, data []byte) bool {
+// isOdd reports and logs that a stored vector has a wrong length.
+func (s *exactSpace) isOdd(id int64, data []byte) bool {
 	if len(data) == 4*s.kind.Size {
 		return false
 	}
@@ -211,33 +211,33 @@ func (s *exactSpace) odd(id int64, data []byte) bool {
 	return true
 }
 
-// read searches in the database, and keeps a copy on the way if keep is set and the limit allows it.
-func (s *exactSpace) read(
+// readScope searches in the database, and keeps a copy on the way if keep is set and the limit allows it.
+func (s *exactSpace) readScope(
 	ctx context.Context, at shelfKey, version int64, query []float32, top *knn.Top[place], keep bool,
 ) error {
 	if keep = keep && s.loading.TryLock(); keep {
 		defer s.loading.Unlock()
 	}
-	offer := s.offer(at.scope, query, top)
+	offer := s.offerTo(at.scope, query, top)
 	copied := &shelf{version: version}
 	one := make([]float32, s.kind.Size)
 	err := s.EachVector(ctx, s.kind, at.scope, func(id int64, data []byte) error {
 		if keep && len(data) == 4*s.kind.Size {
 			knn.DecodeVector(one, data)
-			if !copied.add(id, one, s.limit) {
+			if !copied.addVector(id, one, s.limit) {
 				keep, copied = false, &shelf{version: version, large: true}
 			}
 		}
 		return offer(id, data)
 	})
 	if err == nil && (keep || copied.large) {
-		s.keep(at, copied)
+		s.keepShelf(at, copied)
 	}
 	return err
 }
 
-// named returns the hits with their keys and payloads. One that was removed meanwhile is left out.
-func (s *exactSpace) named(ctx context.Context, best []knn.Candidate[place]) ([]knn.Hit, error) {
+// nameHits returns the hits with their keys and payloads. One that was removed meanwhile is left out.
+func (s *exactSpace) nameHits(ctx context.Context, best []knn.Candidate[place]) ([]knn.Hit, error) {
 	ids, scores := map[string][]int64{}, map[int64]float32{}
 	for _, c := range best {
 		ids[c.What.scope] = append(ids[c.What.scope], c.What.id)
@@ -262,8 +262,8 @@ func (s *exactSpace) named(ctx context.Context, best []knn.Candidate[place]) ([]
 	return hits, nil
 }
 
-// take returns the copy of a scope, if it has this version.
-func (e *exact) take(at shelfKey, version int64) *shelf {
+// takeShelf returns the copy of a scope, if it has this version.
+func (e *exact) takeShelf(at shelfKey, version int64) *shelf {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	kept := e.shelves[at]
@@ -275,9 +275,9 @@ func (e *exact) take(at shelfKey, version int64) *shelf {
 	return kept
 }
 
-// keep stores a copy, and drops those that were not used for the longest time if they are too large together.
-func (e *exact) keep(at shelfKey, copied *shelf) {
-	e.drop(at)
+// keepShelf stores a copy, and drops those that were not used for the longest time if they are too large together.
+func (e *exact) keepShelf(at shelfKey, copied *shelf) {
+	e.dropShelf(at)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.clock++
@@ -300,7 +300,7 @@ func (e *exact) keep(at shelfKey, copied *shelf) {
 // mostShelves bounds the number of scopes that are remembered.
 const mostShelves = 4096
 
-func (e *exact) drop(at shelfKey) {
+func (e *exact) dropShelf(at shelfKey) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if kept := e.shelves[at]; kept != nil {

@@ -34,16 +34,16 @@ type pack struct {
 // Bytes of memory for a vector beside its numbers or bytes: the id, and the rest of a code.
 const idSize, codeSize = 8, 8
 
-// add appends a vector. It begins to use codes when the numbers take more than a quarter of limit, and returns false when
+// addVector appends a vector. It begins to use codes when the numbers take more than a quarter of limit, and returns false when
 // the codes take more than all of it.
-func (c *shelf) add(id int64, vector []float32, limit int64) bool {
+func (c *shelf) addVector(id int64, vector []float32, limit int64) bool {
 	if !c.coded && c.size+int64(4*len(vector)+idSize) > limit/4 {
-		c.encode(len(vector))
+		c.encodePacks(len(vector))
 	}
 	c.ids = append(c.ids, id)
-	last := c.last(len(vector))
+	last := c.lastPack(len(vector))
 	if c.coded {
-		last.code(vector)
+		last.appendCode(vector)
 		c.size += int64(len(vector) + codeSize + idSize)
 	} else {
 		last.numbers = append(last.numbers, vector...)
@@ -52,8 +52,8 @@ func (c *shelf) add(id int64, vector []float32, limit int64) bool {
 	return c.size <= limit
 }
 
-// last returns the pack for the next vector. Many scopes have a few vectors only, so that the first one grows.
-func (c *shelf) last(size int) *pack {
+// lastPack returns the pack for the next vector. Many scopes have a few vectors only, so that the first one grows.
+func (c *shelf) lastPack(size int) *pack {
 	if n := len(c.packs); n > 0 && (len(c.ids)-1)%packVectors != 0 {
 		return &c.packs[n-1]
 	}
@@ -69,29 +69,29 @@ func (c *shelf) last(size int) *pack {
 	return last
 }
 
-// code appends a code.
-func (p *pack) code(vector []float32) {
+// appendCode appends a code.
+func (p *pack) appendCode(vector []float32) {
 	n := len(p.bytes)
 	p.bytes = slices.Grow(p.bytes, len(vector))[:n+len(vector)]
 	p.codes = append(p.codes, knn.Encode(p.bytes[n:], vector))
 }
 
-// encode replaces the numbers by codes, pack by pack.
-func (c *shelf) encode(size int) {
+// encodePacks replaces the numbers by codes, pack by pack.
+func (c *shelf) encodePacks(size int) {
 	c.coded, c.size = true, 0
 	for i := range c.packs {
 		old := c.packs[i].numbers
 		count := len(old) / size
 		c.packs[i] = pack{bytes: make([]int8, 0, packVectors*size), codes: make([]knn.Code, 0, packVectors)}
 		for ; len(old) > 0; old = old[size:] {
-			c.packs[i].code(old[:size])
+			c.packs[i].appendCode(old[:size])
 		}
 		c.size += int64(count * (size + codeSize + idSize))
 	}
 }
 
-// compare offers the vectors of a copy that has the numbers.
-func (c *shelf) compare(ctx context.Context, scope string, query []float32, top *knn.Top[place]) error {
+// compareAll offers the vectors of a copy that has the numbers.
+func (c *shelf) compareAll(ctx context.Context, scope string, query []float32, top *knn.Top[place]) error {
 	size := len(query)
 	for i := range c.packs {
 		if err := ctx.Err(); err != nil {
@@ -109,10 +109,10 @@ func (c *shelf) compare(ctx context.Context, scope string, query []float32, top 
 	return nil
 }
 
-// candidates returns the ids, ascending, of the vectors that may be among the best; the others cannot be. The copy has
+// findCandidates returns the ids, ascending, of the vectors that may be among the best; the others cannot be. The copy has
 // codes. Of limit vectors at least, the lower bound is the threshold or more: what stays below it is not among the best,
 // however equal similarities are ordered.
-func (c *shelf) candidates(ctx context.Context, query []float32, limit int, floor float32) ([]int64, error) {
+func (c *shelf) findCandidates(ctx context.Context, query []float32, limit int, floor float32) ([]int64, error) {
 	prepared, size := knn.NewQuery(query), len(query)
 	highs := make([]float32, 0, len(c.ids))
 	lows := &knn.Top[struct{}]{Limit: limit}

@@ -58,22 +58,22 @@ type block struct {
 	joiner   wire.Joiner     // of text, thinking or arguments in pieces
 }
 
-// take handles one event. Unknown kinds are ignored, as the vendor asks.
-func (a *answer) take(e *event) error {
+// takeEvent handles one event. Unknown kinds are ignored, as the vendor asks.
+func (a *answer) takeEvent(e *event) error {
 	switch e.Type {
 	case "message_start":
 		a.model = e.Message.Model
 		u := e.Message.Usage
 		a.usage = usage{fresh: u.Input, written: u.Written, read: u.Read, output: u.Output}
 	case "content_block_start":
-		return a.begin(e)
+		return a.beginBlock(e)
 	case "content_block_delta":
-		return a.delta(e)
+		return a.addDelta(e)
 	case "message_delta":
 		if e.Delta.StopReason != "" {
 			a.stop = e.Delta.StopReason
 		}
-		a.count(&e.Usage)
+		a.countUsage(&e.Usage)
 	case "message_stop":
 		a.over = true
 		if a.stop == "" && a.size == 0 {
@@ -83,8 +83,8 @@ func (a *answer) take(e *event) error {
 	return nil
 }
 
-// count takes over totals. Absent ones do not apply.
-func (a *answer) count(u *counts) {
+// countUsage takes over totals. Absent ones do not apply.
+func (a *answer) countUsage(u *counts) {
 	a.usage.output = max(a.usage.output, u.Output)
 	if u.Input > 0 {
 		a.usage.fresh = u.Input
@@ -97,22 +97,22 @@ func (a *answer) count(u *counts) {
 	}
 }
 
-func (a *answer) begin(e *event) error {
+func (a *answer) beginBlock(e *event) error {
 	if e.Index != int64(len(a.blocks)) || e.Index >= maxBlocks {
-		return garbled("content block %d begins after %d blocks", e.Index, len(a.blocks))
+		return garbledError("content block %d begins after %d blocks", e.Index, len(a.blocks))
 	}
 	c := &e.Block
 	b := &block{kind: c.Type, id: c.ID, name: c.Name}
 	switch c.Type {
 	case partText:
-		a.say(c.Text)
+		a.addText(c.Text)
 	case partUse:
 		if input := strings.TrimSpace(string(c.Input)); input != "" && input != "{}" && input != "null" {
 			b.args.WriteString(input)
 		}
 	case partThinking:
 		b.thought = thought{Text: c.Thinking, Signature: c.Signature}
-		a.words.Think(a.room(c.Thinking))
+		a.words.Think(a.fitText(c.Thinking))
 	case partRedacted:
 		b.thought = thought{Redacted: c.Data}
 	}
@@ -120,22 +120,22 @@ func (a *answer) begin(e *event) error {
 	return nil
 }
 
-func (a *answer) delta(e *event) error {
+func (a *answer) addDelta(e *event) error {
 	if e.Index < 0 || e.Index >= int64(len(a.blocks)) {
-		return garbled("a piece of content block %d, of which there are %d", e.Index, len(a.blocks))
+		return garbledError("a piece of content block %d, of which there are %d", e.Index, len(a.blocks))
 	}
 	b := a.blocks[e.Index]
 	switch e.Delta.Type {
 	case "text_delta":
-		a.say(b.joiner.Join(&e.Delta.Text))
+		a.addText(b.joiner.Join(&e.Delta.Text))
 	case "input_json_delta":
 		if raw := e.Delta.JSON.Raw; raw != nil {
-			b.args.WriteString(a.room(string(raw)))
+			b.args.WriteString(a.fitText(string(raw)))
 		} else {
-			b.args.WriteString(a.room(b.joiner.Join(&e.Delta.JSON)))
+			b.args.WriteString(a.fitText(b.joiner.Join(&e.Delta.JSON)))
 		}
 	case "thinking_delta":
-		text := a.room(b.joiner.Join(&e.Delta.Thinking))
+		text := a.fitText(b.joiner.Join(&e.Delta.Thinking))
 		b.thinking.WriteString(text)
 		a.words.Think(text)
 	case "signature_delta":
@@ -144,14 +144,14 @@ func (a *answer) delta(e *event) error {
 	return nil
 }
 
-func (a *answer) say(text string) {
-	if text = a.room(text); text != "" {
+func (a *answer) addText(text string) {
+	if text = a.fitText(text); text != "" {
 		a.words.Write(text)
 	}
 }
 
-// room returns the part of a text that still fits. Beyond the limit, the answer ends as if at a token limit.
-func (a *answer) room(text string) string {
+// fitText returns the part of a text that still fits. Beyond the limit, the answer ends as if at a token limit.
+func (a *answer) fitText(text string) string {
 	part, full := wire.FitAnswer(text, a.size)
 	a.size += len(part)
 	if full {
@@ -160,10 +160,10 @@ func (a *answer) room(text string) string {
 	return part
 }
 
-// response returns the whole answer. Thinking is attached to the use that it led to, because the vendor wants it back at
+// makeResponse returns the whole answer. Thinking is attached to the use that it led to, because the vendor wants it back at
 // its place.
-func (a *answer) response() *llm.Response {
-	res := &llm.Response{Stop: a.reason(), Model: a.model, Usage: llm.Usage{
+func (a *answer) makeResponse() *llm.Response {
+	res := &llm.Response{Stop: a.stopReason(), Model: a.model, Usage: llm.Usage{
 		Input: int(a.usage.fresh + a.usage.written + a.usage.read), CachedInput: int(a.usage.read),
 		Output: int(a.usage.output),
 	}}
@@ -215,7 +215,7 @@ func (a *answer) response() *llm.Response {
 	return res
 }
 
-func (a *answer) reason() llm.Stop {
+func (a *answer) stopReason() llm.Stop {
 	switch a.stop {
 	case stopToolUse:
 		return llm.StopTools
@@ -228,6 +228,6 @@ func (a *answer) reason() llm.Stop {
 	}
 }
 
-func garbled(format string, args ...any) error {
+func garbledError(format string, args ...any) error {
 	return &llm.Error{Kind: llm.Truncated, Err: fmt.Errorf("server sent "+format, args...)}
 }

@@ -94,17 +94,17 @@ func New(o Options) (*Provider, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	p := &Provider{o: o, host: u.Host, client: wire.NewClient(o.HTTPClient), rules: rules(&o)}
+	p := &Provider{o: o, host: u.Host, client: wire.NewClient(o.HTTPClient), rules: mediaRules(&o)}
 	p.forms = negotiate.New(negotiate.Options{
-		Provider: o.Name, Model: o.Model, Dialect: o.Dialect, Memory: o.Memory, Learner: o.Learner, Rules: &p.rules, Ask: p.ask, FixedWire: true,
+		Provider: o.Name, Model: o.Model, Dialect: o.Dialect, Memory: o.Memory, Learner: o.Learner, Rules: &p.rules, Ask: p.askForm, FixedWire: true,
 		Native: o.Native, Clean: o.Key.Clean, Refused: o.Refused, Now: o.Now, Log: o.Log,
 	})
 	return p, nil
 }
 
-// rules returns the API's limits (Messages API, November 2026): pictures of at most 5 MB in base64, PDF in requests of
+// mediaRules returns the API's limits (Messages API, November 2026): pictures of at most 5 MB in base64, PDF in requests of
 // at most 32 MB.
-func rules(o *Options) media.Rules {
+func mediaRules(o *Options) media.Rules {
 	accepts := media.OfModel(o.Model)
 	if o.Accepts != nil {
 		accepts = *o.Accepts
@@ -155,8 +155,8 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request, onDelta func(stri
 	return p.forms.Chat(ctx, req, onDelta) //nolint:wrapcheck // by ask
 }
 
-// ask sends one request.
-func (p *Provider) ask(
+// askForm sends one request.
+func (p *Provider) askForm(
 	ctx context.Context, req *llm.Request, contents *media.Contents, form *negotiate.Form, onDelta func(string),
 ) (*llm.Response, *negotiate.Refusal, error) {
 	if err := ctx.Err(); err != nil {
@@ -173,7 +173,7 @@ func (p *Provider) ask(
 	x := &exchange{client: p.client, contents: contents}
 	rules := history.Rules{History: form.Dialect.History}
 	req = rules.Request(req)
-	list, err := p.tools(req, form)
+	list, err := p.encodeTools(req, form)
 	if err != nil {
 		return nil, nil, fmt.Errorf("model %s: %w", p.o.Name, err)
 	}
@@ -186,7 +186,7 @@ func (p *Provider) ask(
 		speech.Tools = req.TextTools
 	}
 	a := &answer{host: p.host, asked: p.o.Model, names: names, words: textcall.New(speech)}
-	body, err := p.params(req, names, tools, contents).encode(tools)
+	body, err := p.makeRequest(req, names, tools, contents).encodeWith(tools)
 	if err == nil {
 		body, err = form.Edits.Object(body)
 	}
@@ -194,13 +194,13 @@ func (p *Provider) ask(
 		if repeated := form.Check(body); repeated != nil {
 			return nil, nil, repeated //nolint:wrapcheck // for the negotiator
 		}
-		err = p.exchange(callCtx, x, body, a, listen, pause)
+		err = p.runExchange(callCtx, x, body, a, listen, pause)
 	}
 	if err == nil && !a.over && a.stop == "" && !(x.ended && a.size > 0) {
-		err = p.unanswered(x, a.size > 0 || len(a.blocks) > 0)
+		err = p.unansweredError(x, a.size > 0 || len(a.blocks) > 0)
 	}
 	if err != nil {
-		err = p.failure(ctx, callCtx, x, err, a.words.Shown())
+		err = p.classifyFailure(ctx, callCtx, x, err, a.words.Shown())
 		if x.refusal {
 			said := a.words.Finish(true)
 			return &llm.Response{
@@ -212,16 +212,16 @@ func (p *Provider) ask(
 		}
 		return nil, &negotiate.Refusal{Complaint: x.complaint, Body: body, Names: names}, err
 	}
-	res := a.response()
+	res := a.makeResponse()
 	p.forms.Began(speech.Opened, a.said.Unopened, a.said.Text != "" && a.said.Thoughts == "")
 	if err := wire.FilledWindow(req, res, cmp.Or(req.MaxTokens, p.o.MaxTokens)); err != nil {
-		return nil, nil, p.failure(ctx, callCtx, x, err, false)
+		return nil, nil, p.classifyFailure(ctx, callCtx, x, err, false)
 	}
 	res.Provider = p.o.Name
 	if res.Model == "" {
 		res.Model = p.o.Model
 	}
-	res.USD = p.cost(a.usage)
+	res.USD = p.costOf(a.usage)
 	p.o.Log.Debug().Str("provider", p.o.Name).Str("model", res.Model).
 		Str("stop", string(res.Stop)).
 		Int("input_tokens", res.Usage.Input).
@@ -229,10 +229,10 @@ func (p *Provider) ask(
 	return res, nil, nil
 }
 
-// exchange sends a request and reads the answer up to its end or the first failure.
-func (p *Provider) exchange(ctx context.Context, x *exchange, body []byte, a *answer, listen, pause func()) error {
+// runExchange sends a request and reads the answer up to its end or the first failure.
+func (p *Provider) runExchange(ctx context.Context, x *exchange, body []byte, a *answer, listen, pause func()) error {
 	listen()
-	answered, err := x.send(ctx, p.o.BaseURL+"v1/messages", p.o.Key, body)
+	answered, err := x.sendBody(ctx, p.o.BaseURL+"v1/messages", p.o.Key, body)
 	if err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func (p *Provider) exchange(ctx context.Context, x *exchange, body []byte, a *an
 	x.events = events
 	for !a.over {
 		listen()
-		e, err := events.next()
+		e, err := events.nextEvent()
 		pause() // the time that onDelta takes does not count as silence
 		switch {
 		case errors.Is(err, io.EOF):
@@ -254,15 +254,15 @@ func (p *Provider) exchange(ctx context.Context, x *exchange, body []byte, a *an
 		case err != nil:
 			return err
 		}
-		if err := a.take(e); err != nil {
+		if err := a.takeEvent(e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// cost returns what a call costs. The vendor counts what is read from its cache, written into it and read afresh apart.
-func (p *Provider) cost(u usage) float64 {
+// costOf returns what a call costs. The vendor counts what is read from its cache, written into it and read afresh apart.
+func (p *Provider) costOf(u usage) float64 {
 	all := llm.Usage{Input: int(u.fresh + u.written + u.read), CachedInput: int(u.read), Output: int(u.output)}
 	return p.o.Tariff.Cost(p.o.Now(), all, int(u.written))
 }

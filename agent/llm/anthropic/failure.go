@@ -36,8 +36,8 @@ type exchange struct {
 	complaint *complaint.Complaint
 }
 
-// send sends the request and returns the body of the answer.
-func (x *exchange) send(ctx context.Context, url string, key Key, body []byte) (io.ReadCloser, error) {
+// sendBody sends the request and returns the body of the answer.
+func (x *exchange) sendBody(ctx context.Context, url string, key Key, body []byte) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return nil, err //nolint:wrapcheck // classified by failure
@@ -65,8 +65,8 @@ func (x *exchange) send(ctx context.Context, url string, key Key, body []byte) (
 	return wire.LimitLines(wire.LimitBody(resp.Body, wire.MaxBody), wire.MaxEvent), nil
 }
 
-// failure classifies an error. Its text contains no key and no address.
-func (p *Provider) failure(ctx, callCtx context.Context, x *exchange, err error, streamed bool) error {
+// classifyFailure classifies an error. Its text contains no key and no address.
+func (p *Provider) classifyFailure(ctx, callCtx context.Context, x *exchange, err error, streamed bool) error {
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return fmt.Errorf("model %s: %w", p.o.Name, ctxErr)
 	}
@@ -83,12 +83,12 @@ func (p *Provider) failure(ctx, callCtx context.Context, x *exchange, err error,
 		return ready
 	case errors.Is(err, errRefused):
 		c := complaint.Read(x.status, x.header, x.body, p.o.Now())
-		return p.complained(x, &c, streamed)
+		return p.complaintError(x, &c, streamed)
 	case errors.As(err, &told): // within the stream
 		c := complaint.Read(http.StatusOK, x.header, told.data, p.o.Now())
-		return p.complained(x, &c, streamed)
+		return p.complaintError(x, &c, streamed)
 	case errors.Is(err, wire.ErrWebPage):
-		return p.elsewhere(x, &complaint.Complaint{Page: true})
+		return p.elsewhereError(x, &complaint.Complaint{Page: true})
 	case errors.Is(err, wire.ErrTooBig):
 		e.Kind = llm.Oversize
 	case !x.sent:
@@ -107,12 +107,12 @@ func (p *Provider) failure(ctx, callCtx context.Context, x *exchange, err error,
 	return e
 }
 
-// complained converts what a server said to an error.
-func (p *Provider) complained(x *exchange, c *complaint.Complaint, streamed bool) error {
+// complaintError converts what a server said to an error.
+func (p *Provider) complaintError(x *exchange, c *complaint.Complaint, streamed bool) error {
 	limit, size, _ := c.Overflow()
 	x.refusal, x.complaint = c.Refused(), c
 	if c.Kind() == llm.WrongAddress {
-		return p.elsewhere(x, c)
+		return p.elsewhereError(x, c)
 	}
 	text := cmp.Or(p.o.Key.Clean(c.Text()), http.StatusText(x.status))
 	return &llm.Error{
@@ -121,18 +121,18 @@ func (p *Provider) complained(x *exchange, c *complaint.Complaint, streamed bool
 	}
 }
 
-// elsewhere is the error of an address at which something else than a model server answers.
-func (p *Provider) elsewhere(x *exchange, c *complaint.Complaint) error {
-	return p.misdirected(x, c.Elsewhere(x.address, p.o.BaseURL, x.status, x.header))
+// elsewhereError is the error of an address at which something else than a model server answers.
+func (p *Provider) elsewhereError(x *exchange, c *complaint.Complaint) error {
+	return p.misdirectedError(x, c.Elsewhere(x.address, p.o.BaseURL, x.status, x.header))
 }
 
-// misdirected is the error of an address at which no model server with this API answers, as text says.
-func (p *Provider) misdirected(x *exchange, text string) error {
+// misdirectedError is the error of an address at which no model server with this API answers, as text says.
+func (p *Provider) misdirectedError(x *exchange, text string) error {
 	return &llm.Error{Kind: llm.WrongAddress, Provider: p.o.Name, Status: x.status, Err: errors.New(p.o.Key.Clean(text))}
 }
 
-// unanswered is the error of an answer with a status of success that has no end. begun: something of an answer has come.
-func (p *Provider) unanswered(x *exchange, begun bool) error {
+// unansweredError is the error of an answer with a status of success that has no end. begun: something of an answer has come.
+func (p *Provider) unansweredError(x *exchange, begun bool) error {
 	const words = "stream ended without a stop_reason"
 	s := x.events
 	if begun || s == nil || s.heard {
@@ -140,14 +140,14 @@ func (p *Provider) unanswered(x *exchange, begun bool) error {
 	}
 	if len(bytes.TrimSpace(s.odd)) > 0 {
 		if api := complaint.Foreign(s.odd); api != "" {
-			return p.misdirected(x, complaint.OtherAPI(api, x.address, p.o.BaseURL))
+			return p.misdirectedError(x, complaint.OtherAPI(api, x.address, p.o.BaseURL))
 		}
 		c, known := complaint.Stray(x.header, s.odd, p.o.Now())
 		if known {
 			return streamError{s.odd}
 		}
 		if s.plain {
-			return p.elsewhere(x, &c)
+			return p.elsewhereError(x, &c)
 		}
 	}
 	return &llm.Error{Kind: llm.Truncated, Status: x.status, Unexplained: true, Blank: true, Err: errors.New(words + ": the answer has nothing in it")}

@@ -10,20 +10,20 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/wire"
 )
 
-// params builds a request. Its order is the vendor's cache order: tools, system, messages. Two markers tell the cache
+// makeRequest builds a request. Its order is the vendor's cache order: tools, system, messages. Two markers tell the cache
 // how far to store: the end of the system prompt (tools and system stay the same throughout a conversation), and the
 // end of the messages (the next call begins with them).
-func (p *Provider) params(req *llm.Request, names *wire.Names, tools []byte, contents *media.Contents) *request {
+func (p *Provider) makeRequest(req *llm.Request, names *wire.Names, tools []byte, contents *media.Contents) *request {
 	out := &request{
 		Model: p.o.Model, MaxTokens: p.o.MaxTokens, Tools: standIn(tools),
-		Messages: p.messages(req.Messages, names, contents), Stream: true,
+		Messages: p.makeMessages(req.Messages, names, contents), Stream: true,
 	}
 	if req.MaxTokens > 0 {
 		out.MaxTokens = req.MaxTokens
 	}
-	if prompted(req) {
+	if hasPrompt(req) {
 		out.System = []part{textPart(req.System)}
-		mark(&out.System[0])
+		markCache(&out.System[0])
 	}
 	if req.User != "" {
 		out.Metadata = &metadata{User: req.User}
@@ -31,36 +31,36 @@ func (p *Provider) params(req *llm.Request, names *wire.Names, tools []byte, con
 	return out
 }
 
-// prompted reports whether a request has a system prompt.
-func prompted(req *llm.Request) bool { return strings.TrimSpace(req.System) != "" }
+// hasPrompt reports whether a request has a system prompt.
+func hasPrompt(req *llm.Request) bool { return strings.TrimSpace(req.System) != "" }
 
-// tools returns the tools of a request in the vendor's form, which is computed once for each list. Without a system
+// encodeTools returns the tools of a request in the vendor's form, which is computed once for each list. Without a system
 // prompt, the last tool carries the cache marker.
-func (p *Provider) tools(req *llm.Request, form *negotiate.Form) (*wire.ToolList, error) {
+func (p *Provider) encodeTools(req *llm.Request, form *negotiate.Form) (*wire.ToolList, error) {
 	box := &form.Boxes[1]
-	if prompted(req) {
+	if hasPrompt(req) {
 		box = &form.Boxes[0]
 	}
 	return box.Of(req, &form.Dialect.Schema, func(tools []wire.Tool) ([]byte, error) { //nolint:wrapcheck // by the caller
-		return llm.PlainJSON(list(tools, !prompted(req)))
+		return llm.PlainJSON(listTools(tools, !hasPrompt(req)))
 	})
 }
 
-// list converts tools to the vendor's form.
-func list(tools []wire.Tool, marked bool) []tool {
+// listTools converts tools to the vendor's form.
+func listTools(tools []wire.Tool, marked bool) []tool {
 	out := make([]tool, len(tools))
 	for i, t := range tools {
 		out[i] = tool{Name: t.Name, Description: t.Description, Schema: t.Schema}
 	}
 	if marked {
-		out[len(out)-1].Cache = ephemeral()
+		out[len(out)-1].Cache = ephemeralMark()
 	}
 	return out
 }
 
-// messages converts a conversation that has the form of history.Rules. Results become blocks of the user's message that follows, and adjacent messages
+// makeMessages converts a conversation that has the form of history.Rules. Results become blocks of the user's message that follows, and adjacent messages
 // of one role are merged.
-func (p *Provider) messages(list []llm.Message, names *wire.Names, contents *media.Contents) []message {
+func (p *Provider) makeMessages(list []llm.Message, names *wire.Names, contents *media.Contents) []message {
 	out := []message{}
 	add := func(role string, parts ...part) {
 		if n := len(out); n > 0 && out[n-1].Role == role {
@@ -73,23 +73,23 @@ func (p *Provider) messages(list []llm.Message, names *wire.Names, contents *med
 		m := &list[i]
 		switch {
 		case m.Result != nil:
-			content := blocks(m.Result.Text, "(no output)", m.Result.Parts, contents)
+			content := makeBlocks(m.Result.Text, "(no output)", m.Result.Parts, contents)
 			add(roleUser, part{Type: partResult, Use: m.Result.ID, Failed: &m.Result.Error, Content: content})
 		case m.Role == llm.Assistant:
-			add(roleAssistant, p.assistant(m, names)...)
+			add(roleAssistant, p.makeAssistant(m, names)...)
 		default:
-			add(roleUser, blocks(m.Text, "(empty)", m.Parts, contents)...)
+			add(roleUser, makeBlocks(m.Text, "(empty)", m.Parts, contents)...)
 		}
 	}
 	if n := len(out); n > 0 {
-		mark(&out[n-1].Content[len(out[n-1].Content)-1])
+		markCache(&out[n-1].Content[len(out[n-1].Content)-1])
 	}
 	return out
 }
 
-// blocks converts a text and the contents that belong to it.
-func blocks(text, none string, parts []llm.Part, contents *media.Contents) []part {
-	out := []part{textPart(visible(contents.Text(text, parts), none))}
+// makeBlocks converts a text and the contents that belong to it.
+func makeBlocks(text, none string, parts []llm.Part, contents *media.Contents) []part {
+	out := []part{textPart(visibleText(contents.Text(text, parts), none))}
 	for _, p := range contents.Sent(parts) {
 		content, _, _ := contents.Of(&p)
 		block := part{Type: partImage, Source: &source{Type: "base64", MediaType: content.Type, Data: content.Data}}
@@ -101,11 +101,11 @@ func blocks(text, none string, parts []llm.Part, contents *media.Contents) []par
 	return out
 }
 
-// assistant converts a message of the model: its thinking, unchanged and at its place, its text and its uses.
-func (p *Provider) assistant(m *llm.Message, names *wire.Names) []part {
+// makeAssistant converts a message of the model: its thinking, unchanged and at its place, its text and its uses.
+func (p *Provider) makeAssistant(m *llm.Message, names *wire.Names) []part {
 	var blocks []part
 	for i, u := range m.Uses {
-		from := p.from(u.Extra)
+		from := p.originOf(u.Extra)
 		blocks = appendThoughts(blocks, from.Thoughts)
 		if i == 0 && strings.TrimSpace(m.Text) != "" {
 			blocks = append(blocks, textPart(m.Text))
@@ -114,14 +114,14 @@ func (p *Provider) assistant(m *llm.Message, names *wire.Names) []part {
 		blocks = append(blocks, part{Type: partUse, ID: u.ID, Name: names.Encode(u.Name), Input: names.EncodeArgs(u.Name, u.Args)})
 	}
 	if len(blocks) == 0 {
-		blocks = append(blocks, textPart(visible(m.Text, "(empty)")))
+		blocks = append(blocks, textPart(visibleText(m.Text, "(empty)")))
 	}
 	return blocks
 }
 
-// from reads what belongs to a use, if this host and this model gave it: the vendor checks the signatures of thinking.
+// originOf reads what belongs to a use, if this host and this model gave it: the vendor checks the signatures of thinking.
 // What versions before kept does not name the model; it goes to its host.
-func (p *Provider) from(extra json.RawMessage) origin {
+func (p *Provider) originOf(extra json.RawMessage) origin {
 	if len(extra) == 0 { // before from is allocated: most calls have none
 		return origin{}
 	}
@@ -145,15 +145,15 @@ func appendThoughts(blocks []part, thoughts []thought) []part {
 	return blocks
 }
 
-// mark sets a cache marker on a block.
-func mark(b *part) {
+// markCache sets a cache marker on a block.
+func markCache(b *part) {
 	if b.Type != partThinking && b.Type != partRedacted { // these cannot carry it
-		b.Cache = ephemeral()
+		b.Cache = ephemeralMark()
 	}
 }
 
-// visible replaces empty text, which the API rejects.
-func visible(text, none string) string {
+// visibleText replaces empty text, which the API rejects.
+func visibleText(text, none string) string {
 	if strings.TrimSpace(text) == "" {
 		return none
 	}

@@ -34,8 +34,8 @@ type stream struct {
 	plain bool   // of that, something came outside of events
 }
 
-// stray keeps what is no event of the API, as long as none has come. It may say why.
-func (s *stream) stray(data []byte, plain bool) {
+// keepStray keeps what is no event of the API, as long as none has come. It may say why.
+func (s *stream) keepStray(data []byte, plain bool) {
 	if s.heard || len(data) == 0 {
 		return
 	}
@@ -48,16 +48,16 @@ func (s *stream) stray(data []byte, plain bool) {
 
 func newStream(body io.Reader) *stream { return &stream{in: bufio.NewReader(body)} }
 
-// next returns the next event, or io.EOF at the end. Events without data are skipped. An event that lacks the final
+// nextEvent returns the next event, or io.EOF at the end. Events without data are skipped. An event that lacks the final
 // empty line counts if its data is complete.
-func (s *stream) next() (*event, error) {
+func (s *stream) nextEvent() (*event, error) {
 	if !s.begun {
 		s.begun = true
-		switch s.first() {
+		switch s.firstByte() {
 		case '<':
 			return nil, wire.ErrWebPage
 		case '{':
-			if err := s.message(); err != nil {
+			if err := s.readMessage(); err != nil {
 				return nil, err
 			}
 		}
@@ -68,9 +68,9 @@ func (s *stream) next() (*event, error) {
 		return e, nil
 	}
 	for {
-		line, err := s.line()
+		line, err := s.readLine()
 		if len(line) > 0 {
-			if s.field(line) > wire.MaxEvent {
+			if s.readField(line) > wire.MaxEvent {
 				return nil, wire.ErrTooBig
 			}
 			if err == nil {
@@ -85,18 +85,18 @@ func (s *stream) next() (*event, error) {
 			case string(data) == "[DONE]":
 				s.ended = true
 			case valid && data[0] == '{' || name == "error" && (valid || err == nil):
-				e, err := decode(name, data)
+				e, err := decodeEvent(name, data)
 				if err == nil && e.Type == "" {
-					s.stray(data, false)
+					s.keepStray(data, false)
 				} else if err == nil && e.Type != "ping" {
 					s.heard = true
 				}
 				return e, err
 			case err == nil && wire.DamagedEvent(data):
-				return nil, garbled("an event that is not as the API describes it: %s", "it is not JSON")
+				return nil, garbledError("an event that is not as the API describes it: %s", "it is not JSON")
 			default:
 				s.skipped++ // a keepalive in some form: whether the answer is whole is said by its end
-				s.stray(data, false)
+				s.keepStray(data, false)
 			}
 		}
 		if err != nil {
@@ -105,8 +105,8 @@ func (s *stream) next() (*event, error) {
 	}
 }
 
-// first returns the first byte that is not white space; 0 = none.
-func (s *stream) first() byte {
+// firstByte returns the first byte that is not white space; 0 = none.
+func (s *stream) firstByte() byte {
 	for {
 		c, err := s.in.Peek(1)
 		if err != nil {
@@ -119,8 +119,8 @@ func (s *stream) first() byte {
 	}
 }
 
-// message reads an answer that comes as a whole, as the events that a stream would have had.
-func (s *stream) message() error {
+// readMessage reads an answer that comes as a whole, as the events that a stream would have had.
+func (s *stream) readMessage() error {
 	data, err := io.ReadAll(s.in)
 	if err != nil {
 		return err //nolint:wrapcheck // classified by failure
@@ -132,15 +132,15 @@ func (s *stream) message() error {
 		Error      json.RawMessage   `json:"error"`
 	}
 	if _, broken := errors.AsType[*json.SyntaxError](json.Unmarshal(data, &head)); broken && json.NewDecoder(bytes.NewReader(data)).Decode(&head) == nil {
-		s.stray(data, true) // lines of JSON
+		s.keepStray(data, true) // lines of JSON
 		return io.EOF
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
-		return garbled("an answer that is not as the API describes it: %s", err)
+		return garbledError("an answer that is not as the API describes it: %s", err)
 	}
 	if head.Type != "message" && head.Type != "error" && head.StopReason == "" && len(head.Content) == 0 {
 		if _, known := complaint.Stray(nil, data, time.Time{}); !known || complaint.Foreign(data) != "" {
-			s.stray(data, true)
+			s.keepStray(data, true)
 			return io.EOF
 		}
 		return streamError{data}
@@ -151,13 +151,13 @@ func (s *stream) message() error {
 	}
 	start := &event{Type: "message_start"}
 	if err := json.Unmarshal(data, &start.Message); err != nil {
-		return garbled("an answer that is not as the API describes it: %s", err)
+		return garbledError("an answer that is not as the API describes it: %s", err)
 	}
 	s.whole = append(s.whole, start)
 	for i, raw := range head.Content {
 		e := &event{Type: "content_block_start", Index: int64(i)}
 		if err := json.Unmarshal(raw, &e.Block); err != nil {
-			return garbled("a content block that is not as the API describes it: %s", err)
+			return garbledError("a content block that is not as the API describes it: %s", err)
 		}
 		s.whole = append(s.whole, e)
 	}
@@ -167,8 +167,8 @@ func (s *stream) message() error {
 	return nil
 }
 
-// line reads up to the next newline, which is removed. The length of a line is limited by adapter.Lines.
-func (s *stream) line() ([]byte, error) {
+// readLine reads up to the next newline, which is removed. The length of a line is limited by adapter.Lines.
+func (s *stream) readLine() ([]byte, error) {
 	line, err := s.in.ReadBytes('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err //nolint:wrapcheck // classified by failure
@@ -176,8 +176,8 @@ func (s *stream) line() ([]byte, error) {
 	return bytes.TrimRight(line, "\r\n"), err //nolint:wrapcheck // io.EOF must stay bare
 }
 
-// field handles one line of an event and returns the size of its data. Comments and irrelevant fields are ignored.
-func (s *stream) field(line []byte) int {
+// readField handles one line of an event and returns the size of its data. Comments and irrelevant fields are ignored.
+func (s *stream) readField(line []byte) int {
 	key, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(key) {
@@ -190,16 +190,16 @@ func (s *stream) field(line []byte) int {
 		s.data = append(s.data, value...)
 	case "", "id", "retry": // a comment, or what concerns who connects again
 	default:
-		s.stray(line, true)
+		s.keepStray(line, true)
 	}
 	return len(s.data)
 }
 
-// decode decodes the data of an event.
-func decode(name string, data []byte) (*event, error) {
+// decodeEvent decodes the data of an event.
+func decodeEvent(name string, data []byte) (*event, error) {
 	var e event
 	if err := json.Unmarshal(data, &e); err != nil && name != "error" {
-		return nil, garbled("an event that is not as the API describes it: %s", err)
+		return nil, garbledError("an event that is not as the API describes it: %s", err)
 	}
 	if name == "error" || e.Type == "error" || wire.ReportsFailure(e.Error) {
 		return nil, streamError{data}

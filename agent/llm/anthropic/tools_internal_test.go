@@ -66,10 +66,10 @@ func requests() []*llm.Request {
 // whole encodes a request in one piece, as the vendor's documentation shows it.
 func whole(p *Provider, req *llm.Request) ([]byte, error) {
 	names := wire.NamesOf(req)
-	params := p.params(req, names, nil, nil)
+	params := p.makeRequest(req, names, nil, nil)
 	if len(req.Tools) > 0 {
 		if _, err := new(wire.ToolCache).Of(req, &dialect.Schema{}, func(tools []wire.Tool) ([]byte, error) {
-			for _, t := range list(tools, false) {
+			for _, t := range listTools(tools, false) {
 				params.Tools = append(params.Tools, t)
 			}
 			return nil, nil
@@ -77,7 +77,7 @@ func whole(p *Provider, req *llm.Request) ([]byte, error) {
 			return nil, err
 		}
 		if last := params.Tools[len(params.Tools)-1].(tool); strings.TrimSpace(req.System) == "" {
-			last.Cache = ephemeral()
+			last.Cache = ephemeralMark()
 			params.Tools[len(params.Tools)-1] = last
 		}
 	}

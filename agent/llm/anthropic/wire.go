@@ -90,7 +90,7 @@ type cacheMark struct {
 	Type string `json:"type"`
 }
 
-func ephemeral() *cacheMark { return &cacheMark{Type: "ephemeral"} }
+func ephemeralMark() *cacheMark { return &cacheMark{Type: "ephemeral"} }
 
 func textPart(text string) part { return part{Type: partText, Text: &text} }
 
@@ -105,9 +105,9 @@ func standIn(tools []byte) []any {
 // standInJSON is the encoding of standIn. It cannot occur earlier in a request, because quotes are escaped in strings.
 const standInJSON = `"tools":[0]`
 
-// encode encodes a request with tools that are encoded already. Schemas and arguments keep every character: nothing is
+// encodeWith encodes a request with tools that are encoded already. Schemas and arguments keep every character: nothing is
 // escaped for HTML.
-func (r *request) encode(tools []byte) ([]byte, error) {
+func (r *request) encodeWith(tools []byte) ([]byte, error) {
 	data, err := llm.PlainJSON(r)
 	if err != nil || tools == nil {
 		return data, err

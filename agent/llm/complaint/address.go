@@ -20,7 +20,7 @@ func Stray(header http.Header, head []byte, now time.Time) (c Complaint, known b
 		return c, false
 	}
 	_, _, over := c.Overflow()
-	return c, over || c.rule() != "" || c.Status >= 300
+	return c, over || c.matchingKind() != "" || c.Status >= 300
 }
 
 // Foreign recognises the answer of another API than the one that was asked, and says which one and what to set; "" =
@@ -52,7 +52,7 @@ func (c *Complaint) Elsewhere(address, base string, status int, header http.Head
 	switch {
 	case status >= 300 && status < 400:
 		return fmt.Sprintf("%s redirects to %s (%s); set base_url, which is %s, to the final address", address, redirectTarget(address, header), said, base)
-	case c.blocks(status):
+	case c.blocksAddress(status):
 		return fmt.Sprintf("a gateway before %s lets this machine not through (%s); ask who runs it, or check base_url, which is %s", address, said, base)
 	case status == http.StatusProxyAuthRequired:
 		return fmt.Sprintf("a proxy on the way to %s wants a login (%s); check the proxy's variables, such as HTTPS_PROXY", address, said)
@@ -63,8 +63,8 @@ func (c *Complaint) Elsewhere(address, base string, status int, header http.Head
 	}
 }
 
-// blocks reports whether a gateway, such as Cloudflare's, refuses the whole machine.
-func (c *Complaint) blocks(status int) bool {
+// blocksAddress reports whether a gateway, such as Cloudflare's, refuses the whole machine.
+func (c *Complaint) blocksAddress(status int) bool {
 	return status == http.StatusForbidden && (c.Page || c.Kind() == addressKind)
 }
 
@@ -94,8 +94,8 @@ var ofModels = []int{
 	http.StatusTooEarly, http.StatusTooManyRequests, http.StatusUnavailableForLegalReasons,
 }
 
-// elsewhere reports whether the answer comes from something else than a model server, by what is known without its words.
-func (c *Complaint) elsewhere() bool {
+// fromElsewhere reports whether the answer comes from something else than a model server, by what is known without its words.
+func (c *Complaint) fromElsewhere() bool {
 	switch {
 	case c.Status >= 300 && c.Status < 400, c.Status == http.StatusProxyAuthRequired, c.Status == http.StatusMethodNotAllowed:
 		return true

@@ -76,18 +76,18 @@ func Read(status int, header http.Header, body []byte, now time.Time) Complaint 
 	case len(body) == 0:
 	case body[0] == '<':
 		r.c.Page = true
-		r.say(pageText(string(body)))
+		r.addText(pageText(string(body)))
 	case bytes.ContainsRune([]byte(`{["`), rune(body[0])):
-		r.read(decode(body), "", 0)
+		r.readValue(decodePrefix(body), "", 0)
 		if len(r.texts) == 0 && len(r.c.codes) == 0 {
-			r.say(string(body))
+			r.addText(string(body))
 		}
 	default:
 		if text := string(body); text != "null" {
-			r.text(text, 0)
+			r.readText(text, 0)
 		}
 	}
-	r.finish()
+	r.finishFields()
 	if wait := retryAfter(header, now); wait > 0 {
 		r.c.RetryAfter = wait
 	} else if r.c.RetryAfter == 0 {
@@ -128,8 +128,8 @@ type reader struct {
 	nodes int
 }
 
-// say adds a text to the message, unless it is there already.
-func (r *reader) say(text string) {
+// addText adds a text to the message, unless it is there already.
+func (r *reader) addText(text string) {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
 	if text == "" || len(r.texts) >= maxList {
 		return
@@ -142,23 +142,23 @@ func (r *reader) say(text string) {
 	r.texts = append(r.texts, text)
 }
 
-// text reads a string: a message, which can contain another server's complaint as JSON.
-func (r *reader) text(text string, depth int) {
+// readText reads a string: a message, which can contain another server's complaint as JSON.
+func (r *reader) readText(text string, depth int) {
 	start := strings.IndexByte(text, '{')
 	if start < 0 || depth >= maxDepth {
-		r.say(text)
+		r.addText(text)
 		return
 	}
 	before := len(r.texts) + len(r.c.codes)
-	inner, isObject := decode([]byte(text[start:])).(map[string]any)
+	inner, isObject := decodePrefix([]byte(text[start:])).(map[string]any)
 	if start > 0 || !isObject {
-		r.say(text[:cutRunes(text, maxMessage)])
+		r.addText(text[:cutRunes(text, maxMessage)])
 	}
 	if isObject {
-		r.read(inner, "", depth+1)
+		r.readValue(inner, "", depth+1)
 	}
 	if start == 0 && len(r.texts)+len(r.c.codes) == before {
-		r.say(text[:cutRunes(text, maxMessage)])
+		r.addText(text[:cutRunes(text, maxMessage)])
 	}
 }
 
@@ -186,25 +186,25 @@ var (
 	sizeFields  = []string{"n_prompt_tokens", "prompt_tokens", "input_tokens", "requested_tokens", "n_tokens"}
 )
 
-// read collects what a decoded value says. origin is "base_resp" within MiniMax's field of that name, whose numbers mean
+// readValue collects what a decoded value says. origin is "base_resp" within MiniMax's field of that name, whose numbers mean
 // other things than the same numbers of other vendors.
-func (r *reader) read(value any, origin string, depth int) {
+func (r *reader) readValue(value any, origin string, depth int) {
 	if r.nodes++; r.nodes > maxNodes || depth > maxDepth {
 		return
 	}
 	switch v := value.(type) {
 	case string:
-		r.text(v, depth)
+		r.readText(v, depth)
 	case []any:
 		for _, element := range v {
-			r.read(element, origin, depth+1)
+			r.readValue(element, origin, depth+1)
 		}
 	case map[string]any:
-		r.object(v, origin, depth)
+		r.readObject(v, origin, depth)
 	}
 }
 
-func (r *reader) object(fields map[string]any, origin string, depth int) {
+func (r *reader) readObject(fields map[string]any, origin string, depth int) {
 	for _, name := range innerFields {
 		value, ok := fields[name]
 		if !ok {
@@ -214,37 +214,37 @@ func (r *reader) object(fields map[string]any, origin string, depth int) {
 		if name == "base_resp" {
 			inner = name
 		}
-		r.read(value, inner, depth+1)
+		r.readValue(value, inner, depth+1)
 	}
 	for _, name := range problemFields {
-		r.problems(fields[name], depth+1)
+		r.readProblems(fields[name], depth+1)
 	}
 	for _, name := range []string{"source" /* JSON:API */, "params" /* Ajv */} {
 		if inner, ok := fields[name].(map[string]any); ok {
 			for _, place := range placeFields {
-				r.place(joined(inner[place]))
+				r.notePlace(joinedName(inner[place]))
 			}
 		}
 	}
 	if keys, ok := fields["keys"].([]any); ok && len(keys) <= maxList { // Zod, Joi
 		for _, key := range keys {
-			r.place(scalar(key))
+			r.notePlace(scalarText(key))
 		}
 	}
 	if len(r.texts)+len(r.c.codes) == 0 || fields["errors"] != nil {
-		r.named(fields, depth)
+		r.readNamed(fields, depth)
 	}
 	for _, name := range codeFields {
-		r.code(scalar(fields[name]), origin)
+		r.noteCode(scalarText(fields[name]), origin)
 	}
 	for _, name := range typeFields {
-		r.class(scalar(fields[name]))
+		r.noteClass(scalarText(fields[name]))
 	}
 	for _, name := range placeFields {
-		r.place(joined(fields[name]))
+		r.notePlace(joinedName(fields[name]))
 	}
 	for _, name := range waitFields {
-		if wait := waitOf(name, scalar(fields[name]), r.now); wait > 0 && r.c.RetryAfter == 0 {
+		if wait := waitOf(name, scalarText(fields[name]), r.now); wait > 0 && r.c.RetryAfter == 0 {
 			r.c.RetryAfter = wait
 		}
 	}
@@ -258,33 +258,33 @@ func (r *reader) object(fields map[string]any, origin string, depth int) {
 			r.c.size = n
 		}
 	}
-	if text := scalar(fields["failed_generation"]); text != "" && r.c.Failed == "" {
+	if text := scalarText(fields["failed_generation"]); text != "" && r.c.Failed == "" {
 		r.c.Failed = strings.ToValidUTF8(text[:cutRunes(text, maxFailed)], "\uFFFD")
 	}
 }
 
-// problems reads a list of objects that name a part of the request and say what is wrong with it.
-func (r *reader) problems(value any, depth int) {
+// readProblems reads a list of objects that name a part of the request and say what is wrong with it.
+func (r *reader) readProblems(value any, depth int) {
 	list, _ := value.([]any)
 	for _, element := range list {
 		one, ok := element.(map[string]any)
 		if r.nodes++; !ok || r.nodes > maxNodes {
 			continue
 		}
-		name := scalar(one["name"])
-		r.place(name)
-		if reason := scalar(one["reason"]); reason != "" {
-			r.say(strings.TrimPrefix(name+": "+reason, ": "))
+		name := scalarText(one["name"])
+		r.notePlace(name)
+		if reason := scalarText(one["reason"]); reason != "" {
+			r.addText(strings.TrimPrefix(name+": "+reason, ": "))
 		}
 		delete(one, "name")
 		delete(one, "reason")
-		r.object(one, "", depth+1)
+		r.readObject(one, "", depth+1)
 	}
 }
 
-// named reads objects whose fields are the parts of the request that are wrong, each with its complaints: of Rails and
+// readNamed reads objects whose fields are the parts of the request that are wrong, each with its complaints: of Rails and
 // ASP.NET within errors, of Django's REST framework at the top, where each has a list of texts.
-func (r *reader) named(fields map[string]any, depth int) {
+func (r *reader) readNamed(fields map[string]any, depth int) {
 	errors, within := fields["errors"].(map[string]any)
 	if within {
 		fields = errors
@@ -293,10 +293,10 @@ func (r *reader) named(fields map[string]any, depth int) {
 		if !within && (slices.Contains(innerFields, name) || !isComplaint(fields[name])) {
 			continue
 		}
-		if within && slices.Contains(innerFields, name) && scalar(fields[name]) != "" { // a complaint as such, read before
+		if within && slices.Contains(innerFields, name) && scalarText(fields[name]) != "" { // a complaint as such, read before
 			continue
 		}
-		r.about(name, fields[name], depth+1)
+		r.readAbout(name, fields[name], depth+1)
 	}
 }
 
@@ -308,40 +308,40 @@ func isComplaint(value any) bool {
 		if ok {
 			return slices.ContainsFunc(slices.Collect(maps.Values(inner)), func(v any) bool { return !isComplaint(v) })
 		}
-		return scalar(element) == ""
+		return scalarText(element) == ""
 	})
 }
 
-// about reads what is said about a part of the request.
-func (r *reader) about(place string, value any, depth int) {
+// readAbout reads what is said about a part of the request.
+func (r *reader) readAbout(place string, value any, depth int) {
 	if r.nodes++; r.nodes > maxNodes || depth > maxDepth {
 		return
 	}
 	switch v := value.(type) {
 	case string:
 		if place == "non_field_errors" || place == "base" { // Django, Rails: of the whole
-			r.say(v)
+			r.addText(v)
 			return
 		}
-		r.place(place)
-		r.say(place + ": " + v)
+		r.notePlace(place)
+		r.addText(place + ": " + v)
 	case []any:
 		for i, element := range v {
 			inner := place
 			if _, ok := element.(map[string]any); ok {
 				inner += "[" + strconv.Itoa(i) + "]"
 			}
-			r.about(inner, element, depth+1)
+			r.readAbout(inner, element, depth+1)
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			r.about(place+"."+name, v[name], depth+1)
+			r.readAbout(place+"."+name, v[name], depth+1)
 		}
 	}
 }
 
-// code notes a code. An HTTP status is the status of a complaint that has none.
-func (r *reader) code(code, origin string) {
+// noteCode notes a code. An HTTP status is the status of a complaint that has none.
+func (r *reader) noteCode(code, origin string) {
 	if code == "" || code == "0" {
 		return
 	}
@@ -351,19 +351,19 @@ func (r *reader) code(code, origin string) {
 		}
 		return
 	}
-	code = short(code)
+	code = shortWord(code)
 	if r.c.Code == "" {
 		r.c.Code = code
 	}
 	if origin != "" {
 		code = origin + "." + code
 	}
-	r.note(code)
+	r.noteWord(code)
 }
 
-// class notes a type. What has no letters is a number that says nothing; "error" says nothing either.
-func (r *reader) class(word string) {
-	word = short(word)
+// noteClass notes a type. What has no letters is a number that says nothing; "error" says nothing either.
+func (r *reader) noteClass(word string) {
+	word = shortWord(word)
 	if lower := strings.ToLower(word); lower == "error" || !strings.ContainsFunc(lower, func(c rune) bool { return c >= 'a' && c <= 'z' }) ||
 		strings.HasPrefix(lower, "type.googleapis.com") {
 		return
@@ -371,22 +371,22 @@ func (r *reader) class(word string) {
 	if r.c.Type == "" {
 		r.c.Type = word
 	}
-	r.note(word)
+	r.noteWord(word)
 }
 
-func (r *reader) note(word string) {
+func (r *reader) noteWord(word string) {
 	word = strings.ToLower(word)
 	if len(r.c.codes) < maxList && !slices.Contains(r.c.codes, word) {
 		r.c.codes = append(r.c.codes, word)
 	}
 }
 
-func (r *reader) place(place string) {
+func (r *reader) notePlace(place string) {
 	if pointer, ok := strings.CutPrefix(strings.TrimPrefix(place, "#"), "/"); ok { // a JSON pointer, also in a fragment
 		place = strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(pointer, "/", "."), "~1", "/"), "~0", "~")
 	}
 	place = strings.TrimPrefix(strings.TrimPrefix(place, "data.attributes."), "$.")
-	if place = short(place); place != "" && len(r.c.Places) < maxList && !slices.Contains(r.c.Places, place) {
+	if place = shortWord(place); place != "" && len(r.c.Places) < maxList && !slices.Contains(r.c.Places, place) {
 		r.c.Places = append(r.c.Places, place)
 	}
 }
@@ -395,13 +395,13 @@ func (r *reader) place(place string) {
 // toolConfig.tools.3.member.toolSpec.name, messages[1].tool_calls[0].id.
 var paths = regexp.MustCompile(`\b(?:body|request|tools|toolConfig|messages|input|functions|contents|generation_config|generationConfig)(?:\[\d+\]|\.[A-Za-z0-9_]+)+`)
 
-// finish completes the fields that are made of others.
-func (r *reader) finish() {
+// finishFields completes the fields that are made of others.
+func (r *reader) finishFields() {
 	c := &r.c
 	c.Message = strings.Join(r.texts, "; ")
 	c.Message = c.Message[:cutRunes(c.Message, maxMessage)]
 	for _, path := range paths.FindAllString(c.Message, maxList) {
-		r.place(path)
+		r.notePlace(path)
 	}
 	if len(c.Places) > 0 {
 		c.Param = c.Places[0]
@@ -410,18 +410,18 @@ func (r *reader) finish() {
 	if strings.Contains(c.Code, " ") { // xAI's code is a sentence
 		words += ". " + c.Code
 	}
-	c.words = normal(words)
+	c.words = normalWords(words)
 	// MiniMax puts its code in brackets behind the words.
 	if m := bracketed.FindStringSubmatch(c.words); m != nil {
-		r.note("base_resp." + m[1])
+		r.noteWord("base_resp." + m[1])
 	}
 }
 
 var bracketed = regexp.MustCompile(`\(([12]\d{3})\)\s*$`)
 
-// decode reads a JSON value as far as it goes: of one that is cut or has too much in it, the beginning. nil = nothing.
+// decodePrefix reads a JSON value as far as it goes: of one that is cut or has too much in it, the beginning. nil = nothing.
 // Names of fields are in lower case.
-func decode(data []byte) any {
+func decodePrefix(data []byte) any {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	left := maxNodes
@@ -474,8 +474,8 @@ func decodeValue(d *json.Decoder, depth int, left *int) (value any, whole bool) 
 	return token, true
 }
 
-// scalar returns a string or a number as text; "" for anything else.
-func scalar(value any) string {
+// scalarText returns a string or a number as text; "" for anything else.
+func scalarText(value any) string {
 	switch v := value.(type) {
 	case string:
 		return strings.TrimSpace(v)
@@ -486,8 +486,8 @@ func scalar(value any) string {
 	}
 }
 
-// joined returns a text, or the elements of a list of names and indices, joined by dots.
-func joined(value any) string {
+// joinedName returns a text, or the elements of a list of names and indices, joined by dots.
+func joinedName(value any) string {
 	list, ok := value.([]any)
 	if !ok {
 		text, _ := value.(string)
@@ -495,7 +495,7 @@ func joined(value any) string {
 	}
 	parts := make([]string, 0, len(list))
 	for _, element := range list {
-		if part := scalar(element); part != "" {
+		if part := scalarText(element); part != "" {
 			parts = append(parts, part)
 		}
 	}
@@ -504,15 +504,15 @@ func joined(value any) string {
 
 // tokens returns a number of tokens; 0 = none, or not to be believed.
 func tokens(value any) int {
-	n, err := strconv.Atoi(scalar(value))
+	n, err := strconv.Atoi(scalarText(value))
 	if err != nil || n <= 0 || n > mostTokens {
 		return 0
 	}
 	return n
 }
 
-// short bounds a word and drops what is not text.
-func short(word string) string {
+// shortWord bounds a word and drops what is not text.
+func shortWord(word string) string {
 	word = strings.TrimSpace(strings.ToValidUTF8(word, "\uFFFD"))
 	return word[:cutRunes(word, maxWord)]
 }
@@ -549,11 +549,11 @@ func pageText(page string) string {
 
 // retryAfter reads retry-after-ms (OpenAI, Azure) and Retry-After as seconds or date (RFC 9110, 10.2.3). 0 = not given.
 func retryAfter(h http.Header, now time.Time) time.Duration {
-	if d := duration(h.Get("Retry-After-Ms"), time.Millisecond); d > 0 {
+	if d := readDuration(h.Get("Retry-After-Ms"), time.Millisecond); d > 0 {
 		return d
 	}
 	value := strings.TrimSpace(h.Get("Retry-After"))
-	if d := duration(value, time.Second); d > 0 {
+	if d := readDuration(value, time.Second); d > 0 {
 		return d
 	}
 	if at, err := http.ParseTime(value); err == nil {
@@ -562,8 +562,8 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// duration reads a number of units; 0 = none.
-func duration(s string, unit time.Duration) time.Duration {
+// readDuration reads a number of units; 0 = none.
+func readDuration(s string, unit time.Duration) time.Duration {
 	n, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
 	switch {
 	case err != nil && !math.IsInf(n, 1), math.IsNaN(n), n <= 0:
@@ -588,7 +588,7 @@ func waitOf(name, value string, now time.Time) time.Duration {
 		unit = time.Millisecond
 	}
 	if name != "next_flush_time" {
-		if d := duration(value, unit); d > 0 {
+		if d := readDuration(value, unit); d > 0 {
 			return d
 		}
 		if d, err := time.ParseDuration(value); err == nil { // Gemini: "37s"
@@ -619,7 +619,7 @@ var (
 // waitInWords finds "try again in 1m2.5s", "retry after 30 seconds" and "20秒后重试"; 0 = nothing is said.
 func waitInWords(words string) time.Duration {
 	if m := waitHan.FindStringSubmatch(words); m != nil {
-		return duration(m[1], map[string]time.Duration{"秒": time.Second, "分钟": time.Minute, "小时": time.Hour}[m[2]])
+		return readDuration(m[1], map[string]time.Duration{"秒": time.Second, "分钟": time.Minute, "小时": time.Hour}[m[2]])
 	}
 	m := waitWords.FindStringSubmatch(words)
 	if m == nil {
@@ -638,7 +638,7 @@ func waitInWords(words string) time.Duration {
 		case part[2][0] == 'd':
 			unit = 24 * time.Hour
 		}
-		sum = min(sum+duration(part[1], unit), MaxRetryAfter)
+		sum = min(sum+readDuration(part[1], unit), MaxRetryAfter)
 	}
 	return sum
 }

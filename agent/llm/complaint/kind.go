@@ -39,18 +39,18 @@ func newKindRule(r kindRow) kindRule {
 	return rule
 }
 
-// matches reports whether all conditions of the rule hold.
-func (k *kindRule) matches(c *Complaint) bool {
+// matchesComplaint reports whether all conditions of the rule hold.
+func (k *kindRule) matchesComplaint(c *Complaint) bool {
 	return (len(k.status) == 0 || slices.Contains(k.status, c.Status)) &&
 		(!k.patient || c.RetryAfter == 0 || c.RetryAfter > patience) &&
 		(k.codes == nil || c.hasCode(k.codes)) &&
 		(k.words == nil || !c.Page && k.words.MatchString(c.words))
 }
 
-// rule returns the kind of the first row that matches; "" = none.
-func (c *Complaint) rule() string {
+// matchingKind returns the kind of the first row that matches; "" = none.
+func (c *Complaint) matchingKind() string {
 	for _, k := range tables().kinds {
-		if k.matches(c) {
+		if k.matchesComplaint(c) {
 			return k.kind
 		}
 	}
@@ -61,7 +61,7 @@ func (c *Complaint) rule() string {
 // llm.Invalid: the same request is refused again, another one may not be.
 func (c *Complaint) Refused() bool {
 	_, _, over := c.Overflow()
-	return !over && c.rule() == refusedKind
+	return !over && c.matchingKind() == refusedKind
 }
 
 // Kind classifies the failure: by what is said about the length, else by the first row of the table that matches, else
@@ -70,9 +70,9 @@ func (c *Complaint) Kind() llm.Kind {
 	if _, _, over := c.Overflow(); over {
 		return llm.TooLong
 	}
-	switch kind := c.rule(); kind {
+	switch kind := c.matchingKind(); kind {
 	case "":
-		if c.elsewhere() {
+		if c.fromElsewhere() {
 			return addressKind
 		}
 		return ofStatus(c.Status)
@@ -109,7 +109,7 @@ func ofStatus(status int) llm.Kind {
 // Unexplained reports whether a request is rejected (4xx) without any known word or code that says why, and without a name
 // of its part: the cause can be anything, its length included.
 func (c *Complaint) Unexplained() bool {
-	return c.Status >= 400 && c.Status < 500 && len(c.Places) == 0 && c.Kind() == llm.Invalid && c.rule() == ""
+	return c.Status >= 400 && c.Status < 500 && len(c.Places) == 0 && c.Kind() == llm.Invalid && c.matchingKind() == ""
 }
 
 var affordable = regexp.MustCompile(`only afford (\d+)`)

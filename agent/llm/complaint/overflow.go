@@ -75,11 +75,11 @@ var tables = sync.OnceValue(func() *table {
 		panic(fmt.Sprintf("patterns.json: %v", err)) //nolint:forbidigo // a constant of the program; tests read it
 	}
 	t := &table{
-		never: union(p.Never), rate: union(p.Rate), quota: union(p.Quota), codes: union(p.Codes), strong: union(p.Strong),
-		thing: union(p.Thing), excess: union(p.Excess), measure: union(p.Measure), other: union(p.Other), unlike: union(p.Unlike),
+		never: unionOf(p.Never), rate: unionOf(p.Rate), quota: unionOf(p.Quota), codes: unionOf(p.Codes), strong: unionOf(p.Strong),
+		thing: unionOf(p.Thing), excess: unionOf(p.Excess), measure: unionOf(p.Measure), other: unionOf(p.Other), unlike: unionOf(p.Unlike),
 	}
 	for _, r := range p.Numbers {
-		t.numbers = append(t.numbers, regexp.MustCompile("(?s)"+expand(r.Match)))
+		t.numbers = append(t.numbers, regexp.MustCompile("(?s)"+expandNumbers(r.Match)))
 	}
 	for _, r := range p.Kinds {
 		t.kinds = append(t.kinds, newKindRule(r))
@@ -90,17 +90,17 @@ var tables = sync.OnceValue(func() *table {
 	return t
 })
 
-// union compiles rows to one expression that matches if any of them does.
-func union(rows []row) *regexp.Regexp {
+// unionOf compiles rows to one expression that matches if any of them does.
+func unionOf(rows []row) *regexp.Regexp {
 	list := make([]string, 0, len(rows))
 	for _, r := range rows {
-		list = append(list, expand(r.Match))
+		list = append(list, expandNumbers(r.Match))
 	}
 	return regexp.MustCompile("(?:" + strings.Join(list, ")|(?:") + ")")
 }
 
-// expand replaces the names of numbers.
-func expand(match string) string {
+// expandNumbers replaces the names of numbers.
+func expandNumbers(match string) string {
 	for _, name := range []string{"limit", "size", "part", "more"} {
 		match = strings.ReplaceAll(match, "<"+name+">", `(?P<`+name+`>\d+)`)
 	}
@@ -115,7 +115,7 @@ func (c *Complaint) Overflow() (limit, size int, over bool) {
 	if c.Page || c.words == "" && len(c.codes) == 0 {
 		return 0, 0, c.Status == http.StatusRequestEntityTooLarge
 	}
-	switch rate := c.rate(t); {
+	switch rate := c.aboutRate(t); {
 	case t.never.MatchString(c.words) || c.hasCode(t.never):
 		return 0, 0, false
 	case rate:
@@ -125,7 +125,7 @@ func (c *Complaint) Overflow() (limit, size int, over bool) {
 	case !c.tooLong(t):
 		return 0, 0, false
 	}
-	limit, size = c.numbers(t)
+	limit, size = c.readNumbers(t)
 	return limit, size, true
 }
 
@@ -133,18 +133,18 @@ func (c *Complaint) Overflow() (limit, size int, over bool) {
 // never helps, a shorter request does. Overflow then returns the budget, which counts the tokens reserved for the answer.
 func (c *Complaint) Quota() bool {
 	t := tables()
-	if !c.rate(t) || !t.quota.MatchString(c.words) {
+	if !c.aboutRate(t) || !t.quota.MatchString(c.words) {
 		return false
 	}
-	limit, size := c.numbers(t)
+	limit, size := c.readNumbers(t)
 	if limit > 0 && size > 0 {
 		return size > limit
 	}
 	return c.Status == http.StatusRequestEntityTooLarge || strings.Contains(c.words, "too large")
 }
 
-// rate reports whether words or codes speak of requests or tokens in a time.
-func (c *Complaint) rate(t *table) bool { return t.rate.MatchString(c.words) || c.hasCode(t.rate) }
+// aboutRate reports whether words or codes speak of requests or tokens in a time.
+func (c *Complaint) aboutRate(t *table) bool { return t.rate.MatchString(c.words) || c.hasCode(t.rate) }
 
 func (c *Complaint) hasCode(match *regexp.Regexp) bool {
 	return slices.ContainsFunc(c.codes, match.MatchString)
@@ -162,16 +162,16 @@ func (c *Complaint) tooLong(t *table) bool {
 		return true
 	}
 	for _, sentence := range sentences.Split(c.words, -1) {
-		if t.strong.MatchString(sentence) && !c.setting(t, sentence) {
+		if t.strong.MatchString(sentence) && !c.aboutSetting(t, sentence) {
 			return true
 		}
 		if t.thing.MatchString(sentence) && t.excess.MatchString(sentence) && t.measure.MatchString(sentence) &&
-			!t.unlike.MatchString(sentence) && !c.setting(t, sentence) {
+			!t.unlike.MatchString(sentence) && !c.aboutSetting(t, sentence) {
 			return true
 		}
 	}
 	// Two sentences: how long the request is, and how long it may be.
-	if !tokenCount.MatchString(c.words) || t.unlike.MatchString(c.words) || c.setting(t, c.words) {
+	if !tokenCount.MatchString(c.words) || t.unlike.MatchString(c.words) || c.aboutSetting(t, c.words) {
 		return false
 	}
 	limit, size := aroundNumbers(c.words)
@@ -186,15 +186,15 @@ var sentences = regexp.MustCompile(`[.!?;]\s|[\n。；]`)
 // input matches words that say that the input is meant, even if a setting is named as well.
 var input = regexp.MustCompile(`\b(?:context|prompt|inputs?|messages|conversation|window)\b`)
 
-// setting reports whether a sentence is about a parameter that is out of its range.
-func (c *Complaint) setting(t *table, sentence string) bool {
+// aboutSetting reports whether a sentence is about a parameter that is out of its range.
+func (c *Complaint) aboutSetting(t *table, sentence string) bool {
 	return t.other.MatchString(sentence) && !input.MatchString(sentence)
 }
 
-// numbers returns how much the model takes and was sent: from fields, from the wordings that are known, or from what
+// readNumbers returns how much the model takes and was sent: from fields, from the wordings that are known, or from what
 // stands around each number; 0 = not said.
-func (c *Complaint) numbers(t *table) (limit, size int) {
-	limit, size = plausible(c.limit), plausible(c.size)
+func (c *Complaint) readNumbers(t *table) (limit, size int) {
+	limit, size = plausibleTokens(c.limit), plausibleTokens(c.size)
 	if limit > 0 && size > 0 {
 		return limit, size
 	}
@@ -216,10 +216,10 @@ func (c *Complaint) numbers(t *table) (limit, size int) {
 			said["size"] = sum
 		}
 		if limit == 0 {
-			limit = plausible(said["limit"])
+			limit = plausibleTokens(said["limit"])
 		}
 		if size == 0 {
-			size = plausible(said["size"])
+			size = plausibleTokens(said["size"])
 		}
 		break
 	}
@@ -238,7 +238,7 @@ func (c *Complaint) numbers(t *table) (limit, size int) {
 	return limit, size
 }
 
-func plausible(n int) int {
+func plausibleTokens(n int) int {
 	if n < leastTokens || n > mostTokens {
 		return 0
 	}
@@ -268,7 +268,7 @@ func aroundNumbers(words string) (limit, size int) {
 		n, err := strconv.Atoi(words[at[0]:at[1]])
 		before, after := words[max(last, at[0]-48):at[0]], words[at[1]:min(len(words), at[1]+32)]
 		last = at[1]
-		if err != nil || plausible(n) == 0 || unitNext.MatchString(after) || nameNext.MatchString(after) || nameLast.MatchString(before) ||
+		if err != nil || plausibleTokens(n) == 0 || unitNext.MatchString(after) || nameNext.MatchString(after) || nameLast.MatchString(before) ||
 			notTokens.MatchString(before) || strings.HasSuffix(before, "(") && onlyCode.MatchString(after) && n >= 1000 && n < 3000 {
 			continue
 		}
@@ -277,12 +277,12 @@ func aroundNumbers(words string) (limit, size int) {
 		}
 		switch l, s := lastCue(limitCue, before), lastCue(sizeCue, before); {
 		case limitNext.MatchString(after):
-			limit = least(limit, n)
+			limit = leastKnown(limit, n)
 		case sizeNext.MatchString(after):
 			size = max(size, n)
 		case l < 0 && s < 0:
 		case l > s:
-			limit = least(limit, n)
+			limit = leastKnown(limit, n)
 		default:
 			size = max(size, n)
 		}
@@ -302,8 +302,8 @@ func lastCue(cue *regexp.Regexp, text string) int {
 	return end
 }
 
-// least returns the smaller number, where 0 = none yet.
-func least(a, b int) int {
+// leastKnown returns the smaller number, where 0 = none yet.
+func leastKnown(a, b int) int {
 	if a == 0 {
 		return b
 	}
@@ -316,8 +316,8 @@ var (
 	separator = strings.NewReplacer(",", "", "_", "", "'", "", " ", "", "\u00a0", "", "\u202f", "")
 )
 
-// normal prepares words for the tables: lower case, and numbers such as 128,000 and 32k as digits.
-func normal(words string) string {
+// normalWords prepares words for the tables: lower case, and numbers such as 128,000 and 32k as digits.
+func normalWords(words string) string {
 	words = strings.ToLower(words)
 	var out strings.Builder
 	last := 0

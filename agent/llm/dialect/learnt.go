@@ -122,12 +122,12 @@ func (d Dialect) With(l *Learnt) Dialect {
 	if l.Begins != "" {
 		d.Traits.OpensThought = l.Begins == BeginsThought
 	}
-	d.History = d.History.with(l.History)
+	d.History = d.History.withRules(l.History)
 	return d
 }
 
-// with returns the form of messages with more rules, by their names.
-func (h History) with(rules []string) History {
+// withRules returns the form of messages with more rules, by their names.
+func (h History) withRules(rules []string) History {
 	all := h.Reasoning == ReasoningAll || h.Reasoning == ReasoningKept
 	for _, rule := range rules {
 		switch rule {

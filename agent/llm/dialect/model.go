@@ -45,8 +45,8 @@ type modelRow struct {
 	Facts []string `json:"facts"`
 }
 
-// means reports whether a model is one of the row. full is its name in lower case, name the same without a vendor.
-func (r *modelRow) means(full, name string) bool {
+// meansModel reports whether a model is one of the row. full is its name in lower case, name the same without a vendor.
+func (r *modelRow) meansModel(full, name string) bool {
 	fits := func(pattern string) bool {
 		ok, err := path.Match(pattern, name)
 		return ok && err == nil
@@ -78,7 +78,7 @@ func rowsOf(model string) []modelRow {
 	name := full[strings.LastIndexByte(full, '/')+1:]
 	var found []modelRow
 	for i := range list {
-		if list[i].means(full, name) {
+		if list[i].meansModel(full, name) {
 			found = append(found, list[i])
 		}
 	}
@@ -91,7 +91,7 @@ func (d Dialect) OfModel(model string) Dialect {
 		if len(r.At) > 0 && !slices.Contains(r.At, d.Name) {
 			continue
 		}
-		d.History = d.History.with(r.History)
+		d.History = d.History.withRules(r.History)
 		if r.Wire != "" {
 			d.Wire = r.Wire
 		}

@@ -32,7 +32,7 @@ func TestModelRows(t *testing.T) {
 			}
 		}
 		for _, rule := range r.History {
-			if (History{}).with([]string{rule}) == (History{}) {
+			if (History{}).withRules([]string{rule}) == (History{}) {
 				t.Errorf("row %d: there is no rule %q", i, rule)
 			}
 		}

@@ -43,7 +43,7 @@ func (c *Crowd[T]) Len() int { return c.waiting }
 
 // Push adds an item of a person in a place.
 func (c *Crowd[T]) Push(who, where string, item T) {
-	c.person(who).waiting++
+	c.personOf(who).waiting++
 	c.waiting++
 	p := c.places[where]
 	if p == nil {
@@ -75,16 +75,16 @@ func (c *Crowd[T]) Pop() (who string, item T, ok bool) {
 			continue
 		}
 		p, _ := front.Value.(*place[T])
-		if at := c.next(p); at != nil {
+		if at := c.nextFlow(p); at != nil {
 			f := flowOf[T](at)
-			return f.who, c.take(p, at), true
+			return f.who, c.takeOldest(p, at), true
 		}
 	}
 	return "", item, false
 }
 
-// next returns who is next in a place; nil = nobody in this lap.
-func (c *Crowd[T]) next(p *place[T]) *list.Element {
+// nextFlow returns who is next in a place; nil = nobody in this lap.
+func (c *Crowd[T]) nextFlow(p *place[T]) *list.Element {
 	for at := p.round.Front(); at != nil; at = at.Next() {
 		who := c.people[flowOf[T](at).who]
 		if who.lap < c.lap && (c.Most <= 0 || who.busy < c.Most) {
@@ -94,8 +94,8 @@ func (c *Crowd[T]) next(p *place[T]) *list.Element {
 	return nil
 }
 
-// take removes the oldest item of a flow.
-func (c *Crowd[T]) take(p *place[T], at *list.Element) T {
+// takeOldest removes the oldest item of a flow.
+func (c *Crowd[T]) takeOldest(p *place[T], at *list.Element) T {
 	f := flowOf[T](at)
 	who := c.people[f.who]
 	who.lap, who.waiting, who.busy = c.lap, who.waiting-1, who.busy+1
@@ -119,7 +119,7 @@ func (c *Crowd[T]) take(p *place[T], at *list.Element) T {
 // Begin counts an item that never waited as in progress. It returns false and changes nothing if the person is at the
 // limit.
 func (c *Crowd[T]) Begin(who string) bool {
-	p := c.person(who)
+	p := c.personOf(who)
 	if c.Most > 0 && p.busy >= c.Most {
 		return false
 	}
@@ -129,7 +129,7 @@ func (c *Crowd[T]) Begin(who string) bool {
 
 // Done ends one item in progress of a person.
 func (c *Crowd[T]) Done(who string) {
-	p := c.person(who)
+	p := c.personOf(who)
 	if p.busy = max(0, p.busy-1); p.busy == 0 && p.waiting == 0 {
 		delete(c.people, who)
 	}
@@ -148,7 +148,7 @@ func (c *Crowd[T]) Move(from, to string) bool {
 	return true
 }
 
-func (c *Crowd[T]) person(who string) *person {
+func (c *Crowd[T]) personOf(who string) *person {
 	if c.people == nil {
 		c.people, c.places, c.lap = map[string]*person{}, map[string]*place[T]{}, 1
 		c.mark = c.round.PushBack(nil)

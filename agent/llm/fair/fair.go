@@ -28,10 +28,10 @@ func (q *Queue[T]) Len() int { return q.waiting }
 
 // Push adds an item after the others of its party.
 func (q *Queue[T]) Push(who string, item T) {
-	p := q.party(who)
+	p := q.partyOf(who)
 	p.items = append(p.items, item)
 	q.waiting++
-	q.settle(p)
+	q.placeParty(p)
 }
 
 // Pop takes the next item and counts it as in progress until Done. ok is false if nothing waits, or only items of
@@ -50,27 +50,27 @@ func (q *Queue[T]) Pop() (who string, item T, ok bool) {
 	p.items = p.items[1:]
 	q.waiting--
 	p.busy++
-	q.settle(p)
+	q.placeParty(p)
 	return p.who, item, true
 }
 
 // Begin counts an item that never waited as in progress. It returns false and changes nothing if the party is at the
 // limit.
 func (q *Queue[T]) Begin(who string) bool {
-	p := q.party(who)
+	p := q.partyOf(who)
 	if q.Most > 0 && p.busy >= q.Most {
 		return false
 	}
 	p.busy++
-	q.settle(p)
+	q.placeParty(p)
 	return true
 }
 
 // Done ends one item in progress of a party.
 func (q *Queue[T]) Done(who string) {
-	p := q.party(who)
+	p := q.partyOf(who)
 	p.busy = max(0, p.busy-1)
-	q.settle(p)
+	q.placeParty(p)
 }
 
 // Move counts one item in progress for another party than the one it was handed out for. It returns false and changes
@@ -79,18 +79,18 @@ func (q *Queue[T]) Move(from, to string) bool {
 	if from == to {
 		return true
 	}
-	p := q.party(to)
+	p := q.partyOf(to)
 	if q.Most > 0 && p.busy >= q.Most {
-		q.settle(p)
+		q.placeParty(p)
 		return false
 	}
 	p.busy++
-	q.settle(p)
+	q.placeParty(p)
 	q.Done(from)
 	return true
 }
 
-func (q *Queue[T]) party(who string) *party[T] {
+func (q *Queue[T]) partyOf(who string) *party[T] {
 	if q.parties == nil {
 		q.parties = map[string]*party[T]{}
 	}
@@ -102,8 +102,8 @@ func (q *Queue[T]) party(who string) *party[T] {
 	return p
 }
 
-// settle adds a party to the round or removes it, and deletes a party that has nothing left.
-func (q *Queue[T]) settle(p *party[T]) {
+// placeParty adds a party to the round or removes it, and deletes a party that has nothing left.
+func (q *Queue[T]) placeParty(p *party[T]) {
 	has, room := len(p.items) > 0, q.Most <= 0 || p.busy < q.Most
 	switch {
 	case has && room && p.place == nil:

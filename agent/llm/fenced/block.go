@@ -27,25 +27,25 @@ const (
 // nameField finds the name in a tool block that cannot be parsed.
 var nameField = regexp.MustCompile(`"(?:name|tool_id)"\s*:\s*("(?:[^"\\]|\\.)*")`)
 
-// parse converts a block to uses without ids; at least one.
-func parse(tag, body string) []llm.ToolUse {
+// parseBlock converts a block to uses without ids; at least one.
+func parseBlock(tag, body string) []llm.ToolUse {
 	switch tag {
 	case bashTag:
-		return []llm.ToolUse{{Name: bashTool, Args: encode(map[string]string{"command": body})}}
+		return []llm.ToolUse{{Name: bashTool, Args: encodeLine(map[string]string{"command": body})}}
 	case scrapeTag:
 		return []llm.ToolUse{{Name: scrapeTool, Args: scrapeArgs(body)}}
 	default:
-		uses, err := calls(body)
+		uses, err := readCalls(body)
 		if err != nil {
-			return []llm.ToolUse{malformed(body)}
+			return []llm.ToolUse{malformedUse(body)}
 		}
 		return uses
 	}
 }
 
-// malformed is the use for a block that cannot be parsed. The chain rejects its arguments, or its name if that cannot
+// malformedUse is the use for a block that cannot be parsed. The chain rejects its arguments, or its name if that cannot
 // be read either.
-func malformed(body string) llm.ToolUse {
+func malformedUse(body string) llm.ToolUse {
 	u := llm.ToolUse{Name: toolTag, Args: rawArgs(body)}
 	if found := nameField.FindStringSubmatch(body); found != nil {
 		var name string
@@ -84,7 +84,7 @@ func scrapeArgs(body string) json.RawMessage {
 			args[key] = n
 		}
 	}
-	return encode(args)
+	return encodeLine(args)
 }
 
 // cutLine splits "url: https://…", "url = …" and "url …".
@@ -103,8 +103,8 @@ func cutLine(line string) (key, value string, ok bool) {
 	return "", "", false
 }
 
-// calls reads a tool block: objects one after another, or in arrays.
-func calls(body string) ([]llm.ToolUse, error) {
+// readCalls reads a tool block: objects one after another, or in arrays.
+func readCalls(body string) ([]llm.ToolUse, error) {
 	var uses []llm.ToolUse
 	dec := json.NewDecoder(strings.NewReader(body))
 	for {
@@ -123,7 +123,7 @@ func calls(body string) ([]llm.ToolUse, error) {
 			}
 		}
 		for _, object := range list {
-			u, err := call(object)
+			u, err := readCall(object)
 			if err != nil {
 				return nil, err
 			}
@@ -136,20 +136,20 @@ func calls(body string) ([]llm.ToolUse, error) {
 	return uses, nil
 }
 
-// call reads {"name": …, "arguments": {…}}. Some models write "parameters", as in the catalog, or "tool_id" and
+// readCall reads {"name": …, "arguments": {…}}. Some models write "parameters", as in the catalog, or "tool_id" and
 // "params" (seed 002), and some write the arguments as a string of JSON, as OpenAI's API does. If the object has other
 // fields, the object itself is passed on as the arguments, so that nothing is lost silently.
-func call(object json.RawMessage) (llm.ToolUse, error) {
+func readCall(object json.RawMessage) (llm.ToolUse, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(object, &fields); err != nil {
 		return llm.ToolUse{}, fmt.Errorf("read call: %w", err)
 	}
 	var u llm.ToolUse
-	name, _ := first(fields, "name", "tool_id")
+	name, _ := firstField(fields, "name", "tool_id")
 	if err := json.Unmarshal(name, &u.Name); err != nil || u.Name == "" {
 		return llm.ToolUse{}, errors.New("the call has no name")
 	}
-	args, given := first(fields, "arguments", "parameters", "params")
+	args, given := firstField(fields, "arguments", "parameters", "params")
 	known := 1
 	if given {
 		known++
@@ -168,8 +168,8 @@ func call(object json.RawMessage) (llm.ToolUse, error) {
 	return u, nil
 }
 
-// first returns the value of the first field that exists.
-func first(fields map[string]json.RawMessage, names ...string) (json.RawMessage, bool) {
+// firstField returns the value of the first field that exists.
+func firstField(fields map[string]json.RawMessage, names ...string) (json.RawMessage, bool) {
 	for _, name := range names {
 		if value, ok := fields[name]; ok {
 			return value, true
@@ -178,15 +178,15 @@ func first(fields map[string]json.RawMessage, names ...string) (json.RawMessage,
 	return nil, false
 }
 
-// render writes a block that parse reads as u, in the shortest form that preserves name and arguments.
-func render(u llm.ToolUse) string {
+// renderUse writes a block that parse reads as u, in the shortest form that preserves name and arguments.
+func renderUse(u llm.ToolUse) string {
 	args := rawArgs(string(u.Args))
 	var compact bytes.Buffer
 	if json.Compact(&compact, args) == nil {
-		args = legible(compact.Bytes())
+		args = unescapeHTML(compact.Bytes())
 	}
 	named := func(arguments json.RawMessage) string {
-		return string(encode(struct {
+		return string(encodeLine(struct {
 			Name      string          `json:"name"`
 			Arguments json.RawMessage `json:"arguments"`
 		}{u.Name, arguments}))
@@ -209,33 +209,33 @@ func render(u llm.ToolUse) string {
 	}
 	forms = append(forms, form{toolTag, string(args)})
 	for _, f := range forms {
-		if reads(f.tag, f.body, u.Name, args) {
-			return block(f.tag, f.body)
+		if readsAs(f.tag, f.body, u.Name, args) {
+			return fenceBlock(f.tag, f.body)
 		}
 	}
-	return block(toolTag, named(encode(string(args))))
+	return fenceBlock(toolTag, named(encodeLine(string(args))))
 }
 
-// reads reports whether a block is parsed as exactly this call.
-func reads(tag, body, name string, args []byte) bool {
+// readsAs reports whether a block is parsed as exactly this call.
+func readsAs(tag, body, name string, args []byte) bool {
 	if strings.Contains(body, "\r") || !utf8.ValidString(body) {
 		return false
 	}
-	uses := parse(tag, body)
-	return len(uses) == 1 && uses[0].Name == name && same(uses[0].Args, args)
+	uses := parseBlock(tag, body)
+	return len(uses) == 1 && uses[0].Name == name && sameArguments(uses[0].Args, args)
 }
 
-// same compares arguments: as JSON if possible, else byte by byte.
-func same(a, b []byte) bool {
+// sameArguments compares arguments: as JSON if possible, else byte by byte.
+func sameArguments(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}
-	x, errX := value(a)
-	y, errY := value(b)
+	x, errX := decodeValue(a)
+	y, errY := decodeValue(b)
 	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
 }
 
-func value(data []byte) (any, error) {
+func decodeValue(data []byte) (any, error) {
 	if !json.Valid(data) {
 		return nil, errors.New("not JSON")
 	}
@@ -246,8 +246,8 @@ func value(data []byte) (any, error) {
 	return v, err //nolint:wrapcheck // used only to detect an error
 }
 
-// legible undoes the escaping of <, > and & that Go's encoder writes into stored arguments.
-func legible(data []byte) []byte {
+// unescapeHTML undoes the escaping of <, > and & that Go's encoder writes into stored arguments.
+func unescapeHTML(data []byte) []byte {
 	out := make([]byte, 0, len(data))
 	for i := 0; i < len(data); i++ {
 		if data[i] != '\\' || i+1 == len(data) {
@@ -272,8 +272,8 @@ func legible(data []byte) []byte {
 	return out
 }
 
-// block fences a body with more backticks than it contains in a row.
-func block(tag, body string) string {
+// fenceBlock fences a body with more backticks than it contains in a row.
+func fenceBlock(tag, body string) string {
 	longest, run := 2, 0
 	for i := range len(body) {
 		if body[i] != '`' {
@@ -290,8 +290,8 @@ func block(tag, body string) string {
 	return marks + tag + "\n" + body + marks
 }
 
-// encode writes JSON on one line, with <, > and & unescaped.
-func encode(value any) json.RawMessage {
+// encodeLine writes JSON on one line, with <, > and & unescaped.
+func encodeLine(value any) json.RawMessage {
 	text, err := llm.PlainJSON(value)
 	if err != nil {
 		return json.RawMessage("{}") // unreachable: only strings, numbers and valid JSON are encoded

@@ -76,7 +76,7 @@ func (p *provider) Accepts() llm.Accepts { return llm.AcceptsOf(p.inner) }
 // Chat implements llm.Provider. onDelta gets the answer's Text: without the blocks that became uses.
 func (p *provider) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
 	plain := *req
-	plain.System = p.system(req)
+	plain.System = p.systemText(req)
 	plain.Messages = words.Messages(req.Messages)
 	plain.Tools, plain.TextTools = nil, req.Tools // the model may fall back into the notation of its own template
 	if len(req.Tools) == 0 {
@@ -85,15 +85,15 @@ func (p *provider) Chat(ctx context.Context, req *llm.Request, onDelta func(stri
 	c := newCollector(req, p.o.MaxUses, onDelta)
 	if req.OnReset != nil {
 		plain.OnReset = func() {
-			c.reset()
+			c.discardAll()
 			req.OnReset()
 		}
 	}
-	res, err := p.inner.Chat(ctx, &plain, c.feed)
+	res, err := p.inner.Chat(ctx, &plain, c.feedText)
 	if err != nil {
-		return nil, c.failure(err)
+		return nil, c.correctFailure(err)
 	}
-	return c.response(res), nil
+	return c.makeResponse(res), nil
 }
 
 // collector separates the text and the calls of one answer.
@@ -110,12 +110,12 @@ type collector struct {
 
 func newCollector(req *llm.Request, limit int, onDelta func(string)) *collector {
 	c := &collector{req: req, max: limit, onDelta: onDelta}
-	c.scan = newScanner(tags(req.Tools), c.block)
+	c.scan = newScanner(blockTags(req.Tools), c.handleBlock)
 	return c
 }
 
-// tags returns the info strings of blocks that are calls.
-func tags(offered []llm.Tool) []string {
+// blockTags returns the info strings of blocks that are calls.
+func blockTags(offered []llm.Tool) []string {
 	list := []string{toolTag}
 	for _, t := range offered {
 		switch t.Name {
@@ -128,56 +128,56 @@ func tags(offered []llm.Tool) []string {
 	return list
 }
 
-// reset discards everything, because the answer starts over.
-func (c *collector) reset() {
-	c.scan = newScanner(c.scan.tags, c.block)
+// discardAll discards everything, because the answer starts over.
+func (c *collector) discardAll() {
+	c.scan = newScanner(c.scan.tags, c.handleBlock)
 	c.seen.Reset()
 	c.uses, c.shown = nil, false
 }
 
-func (c *collector) feed(text string) {
+func (c *collector) feedText(text string) {
 	c.seen.WriteString(text)
-	c.show(c.scan.feed(text))
+	c.showText(c.scan.feedPiece(text))
 }
 
-func (c *collector) show(text string) {
+func (c *collector) showText(text string) {
 	if text != "" && c.onDelta != nil {
 		c.shown = true
 		c.onDelta(text)
 	}
 }
 
-// block handles a closed block; false = it is ordinary text.
-func (c *collector) block(tag, body string) bool {
+// handleBlock handles a closed block; false = it is ordinary text.
+func (c *collector) handleBlock(tag, body string) bool {
 	if len(c.uses) >= c.max {
 		return false
 	}
-	uses := parse(tag, body)
+	uses := parseBlock(tag, body)
 	if len(c.uses)+len(uses) > c.max {
-		uses = []llm.ToolUse{malformed(body)}
+		uses = []llm.ToolUse{malformedUse(body)}
 	}
 	c.uses = append(c.uses, uses...)
 	return true
 }
 
-// response returns the answer with its calls.
-func (c *collector) response(res *llm.Response) *llm.Response {
+// makeResponse returns the answer with its calls.
+func (c *collector) makeResponse(res *llm.Response) *llm.Response {
 	out := *res
 	if rest, ok := strings.CutPrefix(res.Text, c.seen.String()); ok {
-		c.feed(rest) // the provider did not stream, or not to the end
+		c.feedText(rest) // the provider did not stream, or not to the end
 	} else { // the provider streamed something else: its whole text counts, but what was shown cannot be taken back
-		c.reset()
+		c.discardAll()
 		c.onDelta = nil
-		c.feed(res.Text)
+		c.feedText(res.Text)
 	}
-	c.show(c.scan.finish(res.Stop == llm.StopLength))
+	c.showText(c.scan.finishText(res.Stop == llm.StopLength))
 	out.Text = c.scan.text.String()
 	if res.Stop == llm.StopRefusal {
 		return &out
 	}
 	// A server may return calls although no tools were sent. Those come first, unchanged.
 	out.Uses = append(append([]llm.ToolUse(nil), res.Uses...), c.uses...)
-	number(out.Uses, len(res.Uses))
+	numberUses(out.Uses, len(res.Uses))
 	switch {
 	case len(out.Uses) > 0:
 		out.Stop = llm.StopTools
@@ -187,8 +187,8 @@ func (c *collector) response(res *llm.Response) *llm.Response {
 	return &out
 }
 
-// number gives the uses from index first on ids that no other use of the message has.
-func number(uses []llm.ToolUse, first int) {
+// numberUses gives the uses from index first on ids that no other use of the message has.
+func numberUses(uses []llm.ToolUse, first int) {
 	taken := map[string]bool{}
 	for _, u := range uses[:first] {
 		taken[u.ID] = true
@@ -203,8 +203,8 @@ func number(uses []llm.ToolUse, first int) {
 	}
 }
 
-// failure corrects what the wrapped provider reports about streamed text, because some of it may have been held back.
-func (c *collector) failure(err error) error {
+// correctFailure corrects what the wrapped provider reports about streamed text, because some of it may have been held back.
+func (c *collector) correctFailure(err error) error {
 	e, ok := errors.AsType[*llm.Error](err)
 	if !ok || e.Streamed == c.shown {
 		return err

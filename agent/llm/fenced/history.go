@@ -7,13 +7,13 @@ import (
 )
 
 // words converts a conversation to plain text in which calls stand as this package reads them.
-var words = history.Words{Call: render, Finish: closed}
+var words = history.Words{Call: renderUse, Finish: closeFence}
 
-// closed closes a fence that is open at the end of text. Otherwise, what follows would be inside it.
-func closed(text string) string {
+// closeFence closes a fence that is open at the end of text. Otherwise, what follows would be inside it.
+func closeFence(text string) string {
 	s := newScanner(nil, nil)
-	s.feed(text + "\n")
-	if !s.open() {
+	s.feedPiece(text + "\n")
+	if !s.inFence() {
 		return text
 	}
 	return text + "\n" + strings.Repeat(string(s.fence.char), s.fence.length)

@@ -10,9 +10,9 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/history"
 )
 
-// system returns the request's system text, then the catalog, then the instructions: what changes least comes first. It
+// systemText returns the request's system text, then the catalog, then the instructions: what changes least comes first. It
 // depends only on the text and the set of tools, so that a vendor's prompt cache hits.
-func (p *provider) system(req *llm.Request) string {
+func (p *provider) systemText(req *llm.Request) string {
 	text := req.System
 	if p.o.Native != "" {
 		text = strings.Replace(text, p.o.Native, "", 1)
@@ -20,16 +20,16 @@ func (p *provider) system(req *llm.Request) string {
 	if len(req.Tools) == 0 {
 		return text
 	}
-	parts := []string{catalog(req.Tools), instructions(req.Tools, p.o.MaxUses)}
+	parts := []string{catalogText(req.Tools), instructionText(req.Tools, p.o.MaxUses)}
 	if text = strings.TrimRight(text, "\r\n"); text != "" {
 		parts = append([]string{text}, parts...)
 	}
 	return strings.Join(parts, "\n\n")
 }
 
-// catalog lists the tools by name, one JSON object per line. Descriptions and schemas can come from strangers: JSON
+// catalogText lists the tools by name, one JSON object per line. Descriptions and schemas can come from strangers: JSON
 // keeps each on its line, and its escapes of < and > prevent a forged closing tag.
-func catalog(offered []llm.Tool) string {
+func catalogText(offered []llm.Tool) string {
 	list := slices.Clone(offered)
 	slices.SortStableFunc(list, func(a, b llm.Tool) int { return strings.Compare(a.Name, b.Name) })
 	var b strings.Builder
@@ -54,9 +54,9 @@ func catalog(offered []llm.Tool) string {
 	return b.String()
 }
 
-// instructions explains how to call the offered tools.
-func instructions(offered []llm.Tool, limit int) string {
-	list := tags(offered)
+// instructionText explains how to call the offered tools.
+func instructionText(offered []llm.Tool, limit int) string {
+	list := blockTags(offered)
 	var b strings.Builder
 	b.WriteString(`How to call the tools in <tools>
 There is no other interface to them: a tool is called by a fenced block in your answer, and whatever was said above about a function interface means these blocks. Write the fence at the beginning of a line, with nothing but the word after it.`)

@@ -38,8 +38,8 @@ func newScanner(tags []string, block func(tag, body string) bool) *scanner {
 	return &scanner{tags: tags, block: block}
 }
 
-// feed takes a piece and returns what can be shown.
-func (s *scanner) feed(piece string) string {
+// feedPiece takes a piece and returns what can be shown.
+func (s *scanner) feedPiece(piece string) string {
 	s.out.Reset()
 	for piece != "" {
 		part := piece
@@ -59,38 +59,38 @@ func (s *scanner) feed(piece string) string {
 	return s.out.String()
 }
 
-// finish ends the text and returns what was held back. cut means that the text is incomplete.
-func (s *scanner) finish(cut bool) string {
+// finishText ends the text and returns what was held back. cut means that the text is incomplete.
+func (s *scanner) finishText(cut bool) string {
 	s.out.Reset()
 	if s.call && !cut && s.fence.closedBy(s.line) {
-		s.close()
+		s.closeCall()
 	}
 	if s.call {
-		s.pass(s.raw)
+		s.passText(s.raw)
 	}
 	s.passLine()
 	s.line, s.shown, s.raw, s.body, s.call, s.fence = nil, 0, nil, nil, false, fence{}
 	return s.out.String()
 }
 
-// open reports whether the text so far ends within a fence.
-func (s *scanner) open() bool { return s.fence.length > 0 }
+// inFence reports whether the text so far ends within a fence.
+func (s *scanner) inFence() bool { return s.fence.length > 0 }
 
 // endLine handles a complete line.
 func (s *scanner) endLine() {
 	switch {
 	case s.call && s.fence.closedBy(s.line):
-		s.close()
+		s.closeCall()
 	case s.call:
 		s.raw = append(s.raw, s.line...)
-		s.body = append(s.body, content(s.line, s.fence.indent)...)
+		s.body = append(s.body, contentLine(s.line, s.fence.indent)...)
 	case s.fence.length > 0:
 		s.passLine()
 		if s.fence.closedBy(s.line) {
 			s.fence = fence{}
 		}
 	default:
-		f, tag := opens(s.line)
+		f, tag := openingFence(s.line)
 		s.fence = f
 		if f.length > 0 && s.isCall(tag) {
 			s.call, s.tag = true, tag
@@ -107,24 +107,24 @@ func (s *scanner) isCall(tag string) bool {
 	return len(bytes.TrimSuffix(s.line, []byte("\n"))) <= maxOpener && slices.Contains(s.tags, tag)
 }
 
-// close ends a possible call with the current line.
-func (s *scanner) close() {
+// closeCall ends a possible call with the current line.
+func (s *scanner) closeCall() {
 	if !s.block(s.tag, strings.TrimSuffix(string(s.body), "\n")) {
-		s.pass(s.raw)
-		s.pass(s.line)
+		s.passText(s.raw)
+		s.passText(s.line)
 	}
 	s.call, s.fence = false, fence{}
 	s.line = s.line[:0]
 }
 
-func (s *scanner) pass(text []byte) {
+func (s *scanner) passText(text []byte) {
 	s.text.Write(text)
 	s.out.Write(text)
 }
 
 // passLine passes the rest of the current line.
 func (s *scanner) passLine() {
-	s.pass(s.line[s.shown:])
+	s.passText(s.line[s.shown:])
 	s.shown = len(s.line)
 }
 
@@ -169,8 +169,8 @@ func fenceOf(line []byte) (fence, []byte) {
 	return f, rest[f.length:]
 }
 
-// opens parses an opening fence and its info string; length 0 = the line is not one.
-func opens(line []byte) (fence, string) {
+// openingFence parses an opening fence and its info string; length 0 = the line is not one.
+func openingFence(line []byte) (fence, string) {
 	f, rest := fenceOf(bytes.TrimSuffix(line, []byte("\n")))
 	info := string(bytes.Trim(rest, blanks))
 	if f.length < 3 || f.indent > 3 || (f.char == '`' && strings.Contains(info, "`")) {
@@ -185,8 +185,8 @@ func (f fence) closedBy(line []byte) bool {
 	return end.char == f.char && end.length >= f.length && end.indent <= 3 && len(bytes.Trim(rest, blanks)) == 0
 }
 
-// content is a line of a block without the fence's indent, ended by a line feed alone.
-func content(line []byte, indent int) []byte {
+// contentLine is a line of a block without the fence's indent, ended by a line feed alone.
+func contentLine(line []byte, indent int) []byte {
 	for indent > 0 && len(line) > 0 && line[0] == ' ' {
 		line, indent = line[1:], indent-1
 	}

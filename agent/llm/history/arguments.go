@@ -27,8 +27,8 @@ func Arguments(args json.RawMessage) json.RawMessage {
 	if len(trimmed) == 0 || string(trimmed) == "null" {
 		return json.RawMessage("{}")
 	}
-	if trimmed[0] == '{' && depth(trimmed) <= maxDepth {
-		if read := reread(trimmed); read != nil {
+	if trimmed[0] == '{' && nestingDepth(trimmed) <= maxDepth {
+		if read := rereadObject(trimmed); read != nil {
 			return read
 		}
 	}
@@ -46,8 +46,8 @@ func Arguments(args json.RawMessage) json.RawMessage {
 	return wrapped
 }
 
-// reread reads an object as encoding/json does, the last one of equal keys, and writes it again; nil = it is none.
-func reread(text []byte) json.RawMessage {
+// rereadObject reads an object as encoding/json does, the last one of equal keys, and writes it again; nil = it is none.
+func rereadObject(text []byte) json.RawMessage {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber() // large numbers are not rounded
 	var object map[string]any
@@ -73,12 +73,12 @@ func isObject(text []byte) bool {
 	if bytes.Contains(text, []byte(`\u`)) && halfPairs(text) {
 		return false
 	}
-	end, ok := distinct(text, 0, 0)
+	end, ok := distinctKeys(text, 0, 0)
 	return ok && end == len(text)
 }
 
-// depth returns how deeply JSON is nested, also if it is broken.
-func depth(text []byte) int {
+// nestingDepth returns how deeply JSON is nested, also if it is broken.
+func nestingDepth(text []byte) int {
 	deepest, now := 0, 0
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
@@ -107,9 +107,9 @@ func stringEnd(text []byte, at int) int {
 	return len(text)
 }
 
-// distinct walks over the object or list at a position of valid JSON and returns the position after it. It fails if an
+// distinctKeys walks over the object or list at a position of valid JSON and returns the position after it. It fails if an
 // object has a key twice, or may have because one is spelled with escapes, or if the nesting is too deep.
-func distinct(text []byte, at, level int) (end int, ok bool) {
+func distinctKeys(text []byte, at, level int) (end int, ok bool) {
 	if level >= maxDepth {
 		return 0, false
 	}
@@ -126,7 +126,7 @@ func distinct(text []byte, at, level int) (end int, ok bool) {
 			key = object
 			i++
 		case '{', '[':
-			if i, ok = distinct(text, i, level+1); !ok {
+			if i, ok = distinctKeys(text, i, level+1); !ok {
 				return 0, false
 			}
 		case '"':
@@ -171,10 +171,10 @@ func halfPairs(text []byte) bool {
 		if i >= len(text) || text[i] != 'u' {
 			continue
 		}
-		switch half := surrogate(text, i-1); half {
+		switch half := surrogateHalf(text, i-1); half {
 		case 0:
 		case 'h':
-			if surrogate(text, i+5) != 'l' {
+			if surrogateHalf(text, i+5) != 'l' {
 				return true
 			}
 			i += 10
@@ -185,8 +185,8 @@ func halfPairs(text []byte) bool {
 	return false
 }
 
-// surrogate says what an escape at a position stands for: 'h' or 'l' = the high or low half of a pair, 0 = neither.
-func surrogate(text []byte, at int) byte {
+// surrogateHalf says what an escape at a position stands for: 'h' or 'l' = the high or low half of a pair, 0 = neither.
+func surrogateHalf(text []byte, at int) byte {
 	if at+6 > len(text) || text[at] != '\\' || text[at+1] != 'u' || text[at+2]|0x20 != 'd' {
 		return 0
 	}

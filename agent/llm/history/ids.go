@@ -23,18 +23,18 @@ const (
 // ownID is the form of ids that a model was trained to count on, as Kimi's functions.NAME:INDEX.
 var ownID = regexp.MustCompile(`^functions\.[^\s:]+:\d+$`)
 
-// fits reports whether the id of a call has the form that the server takes.
-func (r *Rules) fits(u *llm.ToolUse) bool {
+// idFits reports whether the id of a call has the form that the server takes.
+func (r *Rules) idFits(u *llm.ToolUse) bool {
 	switch r.CallIDs {
 	case dialect.CallIDsShort:
-		return len(u.ID) == shortID && letters(u.ID, "")
+		return len(u.ID) == shortID && onlyLetters(u.ID, "")
 	case dialect.CallIDsVerbatim:
 		if own(u) != "" && own(u) != u.ID {
 			return false
 		}
-		return letters(u.ID, "_-") && len(u.ID) > 0 && len(u.ID) <= maxID || own(u) != ""
+		return onlyLetters(u.ID, "_-") && len(u.ID) > 0 && len(u.ID) <= maxID || own(u) != ""
 	default:
-		return len(u.ID) > 0 && len(u.ID) <= maxID && letters(u.ID, "_-")
+		return len(u.ID) > 0 && len(u.ID) <= maxID && onlyLetters(u.ID, "_-")
 	}
 }
 
@@ -48,8 +48,8 @@ func own(u *llm.ToolUse) string {
 	return ""
 }
 
-// letters reports whether a text has only letters and digits of ASCII, and those of more.
-func letters(text, more string) bool {
+// onlyLetters reports whether a text has only letters and digits of ASCII, and those of more.
+func onlyLetters(text, more string) bool {
 	for i := range len(text) {
 		c := text[i]
 		known := c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
@@ -72,7 +72,7 @@ var pool = sync.Pool{New: func() any { return &names{taken: map[string]struct{}{
 // mostKept bounds a map that is kept.
 const mostKept = 4096
 
-func borrowed() *names {
+func borrowNames() *names {
 	n, ok := pool.Get().(*names)
 	if !ok {
 		n = &names{taken: map[string]struct{}{}}
@@ -89,8 +89,8 @@ func (n *names) giveBack() {
 	}
 }
 
-// claim takes an id; false = it is taken.
-func (n *names) claim(id string) bool {
+// claimID takes an id; false = it is taken.
+func (n *names) claimID(id string) bool {
 	if _, ok := n.taken[id]; ok {
 		return false
 	}
@@ -98,18 +98,18 @@ func (n *names) claim(id string) bool {
 	return true
 }
 
-// of returns the id of a call in the form that the server takes. It depends on the call's own id and on the ids before
+// idOf returns the id of a call in the form that the server takes. It depends on the call's own id and on the ids before
 // it, and on nothing else, so that it is the same in later requests and in other processes.
-func (n *names) of(r *Rules, u *llm.ToolUse) string {
+func (n *names) idOf(r *Rules, u *llm.ToolUse) string {
 	id := u.ID
 	switch {
 	case r.CallIDs == dialect.CallIDsVerbatim && own(u) != "":
 		id = own(u)
-	case !r.fits(u):
+	case !r.idFits(u):
 		id = hashedID(r, u.ID, 0)
 	}
 	counted := own(u) == id
-	for try := 1; !n.claim(id); try++ {
+	for try := 1; !n.claimID(id); try++ {
 		if counted && r.CallIDs == dialect.CallIDsVerbatim { // count on, in the model's own form
 			id = id[:strings.LastIndexByte(id, ':')+1] + strconv.Itoa(len(n.taken)+try)
 			continue

@@ -46,9 +46,9 @@ func FieldsOf(m *llm.Message, host, model string) (map[string]json.RawMessage, b
 	return o.Fields, true
 }
 
-// foreign reports whether a message has calls that the server refuses, because another one has made them and it misses
+// foreignCalls reports whether a message has calls that the server refuses, because another one has made them and it misses
 // the reasoning that led to them.
-func (r *Rules) foreign(m *llm.Message) bool {
+func (r *Rules) foreignCalls(m *llm.Message) bool {
 	if r.Reasoning != dialect.ReasoningRequired && r.Reasoning != dialect.ReasoningKept || len(m.Uses) == 0 {
 		return false
 	}

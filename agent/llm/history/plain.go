@@ -37,17 +37,17 @@ type Words struct {
 // nobody knows: no part of it needs more than text. System, tools and everything else stay; contents of messages stay
 // with their messages. The request is not changed.
 func PlainText(req *llm.Request) *llm.Request {
-	if plain(req.Messages) {
+	if isPlain(req.Messages) {
 		return nil
 	}
 	out := *req
 	var words Words
-	out.Messages = ended(words.Messages(req.Messages))
+	out.Messages = endWithUser(words.Messages(req.Messages))
 	return &out
 }
 
-// plain reports whether messages are nothing but text, alternately of the user and of the model.
-func plain(list []llm.Message) bool {
+// isPlain reports whether messages are nothing but text, alternately of the user and of the model.
+func isPlain(list []llm.Message) bool {
 	for i := range list {
 		m := &list[i]
 		want := llm.User
@@ -66,7 +66,7 @@ func plain(list []llm.Message) bool {
 // depends only on the messages up to it and, without Call, on whether its calls have results, so a longer history has
 // the same beginning.
 func (w *Words) Messages(list []llm.Message) []llm.Message {
-	calls := w.open(list)
+	calls := w.findCalls(list)
 	var out []llm.Message
 	add := func(role llm.Role, text string, parts []llm.Part) {
 		if last := len(out) - 1; last >= 0 && out[last].Role == role {
@@ -74,7 +74,7 @@ func (w *Words) Messages(list []llm.Message) []llm.Message {
 			if role == llm.Assistant && w.Finish != nil {
 				before = w.Finish(before)
 			}
-			out[last].Text = joined(before, text)
+			out[last].Text = joinTexts(before, text)
 			out[last].Parts = slices.Concat(out[last].Parts, parts)
 			return
 		}
@@ -85,14 +85,14 @@ func (w *Words) Messages(list []llm.Message) []llm.Message {
 		parts := slices.Concat(m.Parts, m.Result.Attached())
 		switch {
 		case m.Result != nil && m.Role != llm.Assistant:
-			add(llm.User, joined(resultText(m.Result, calls.answered(i)), defuseMarkers(m.Text)), parts)
+			add(llm.User, joinTexts(resultText(m.Result, calls.answeredUse(i)), defuseMarkers(m.Text)), parts)
 		case m.Role == llm.Assistant && w.Call != nil:
-			add(m.Role, w.said(m), parts)
+			add(m.Role, w.tellMessage(m), parts)
 		case m.Role == llm.Assistant:
 			if strings.TrimSpace(m.Text) != "" || len(parts) > 0 || len(m.Uses) == 0 {
-				add(m.Role, visible(m.Text), parts)
+				add(m.Role, visibleText(m.Text), parts)
 			}
-			for _, u := range calls.unanswered(i) {
+			for _, u := range calls.unansweredUses(i) {
 				add(llm.User, unansweredText(u), nil)
 			}
 		case m.Role == llm.System && w.Call != nil:
@@ -106,8 +106,8 @@ func (w *Words) Messages(list []llm.Message) []llm.Message {
 	return out
 }
 
-// said returns a message of the model with its calls.
-func (w *Words) said(m *llm.Message) string {
+// tellMessage returns a message of the model with its calls.
+func (w *Words) tellMessage(m *llm.Message) string {
 	if len(m.Uses) == 0 {
 		return m.Text
 	}
@@ -116,7 +116,7 @@ func (w *Words) said(m *llm.Message) string {
 		text = w.Finish(text)
 	}
 	for _, u := range m.Uses {
-		text = joined(text, w.Call(u))
+		text = joinTexts(text, w.Call(u))
 	}
 	return text
 }
@@ -127,11 +127,11 @@ type told struct {
 	open    map[int][]llm.ToolUse // the calls of a message that have no result
 }
 
-func (t told) answered(i int) *llm.ToolUse    { return t.results[i] }
-func (t told) unanswered(i int) []llm.ToolUse { return t.open[i] }
+func (t told) answeredUse(i int) *llm.ToolUse     { return t.results[i] }
+func (t told) unansweredUses(i int) []llm.ToolUse { return t.open[i] }
 
-// open finds the call of each result, and the calls without one. Nothing if calls are written by Call.
-func (w *Words) open(list []llm.Message) told {
+// findCalls finds the call of each result, and the calls without one. Nothing if calls are written by Call.
+func (w *Words) findCalls(list []llm.Message) told {
 	if w.Call != nil {
 		return told{}
 	}
@@ -140,7 +140,7 @@ func (w *Words) open(list []llm.Message) told {
 		if list[i].Role != llm.Assistant || len(list[i].Uses) == 0 {
 			continue
 		}
-		found := answers(list, i, nil)
+		found := findAnswers(list, i, nil)
 		for k, at := range found {
 			if at < 0 {
 				t.open[i] = append(t.open[i], list[i].Uses[k])
@@ -152,8 +152,8 @@ func (w *Words) open(list []llm.Message) told {
 	return t
 }
 
-// ended gives a plain conversation a user's message as its first and its last one.
-func ended(list []llm.Message) []llm.Message {
+// endWithUser gives a plain conversation a user's message as its first and its last one.
+func endWithUser(list []llm.Message) []llm.Message {
 	if len(list) == 0 || list[0].Role == llm.Assistant {
 		list = slices.Insert(list, 0, llm.Message{Role: llm.User, Text: leftOut})
 	}
@@ -163,16 +163,16 @@ func ended(list []llm.Message) []llm.Message {
 	return list
 }
 
-// joined puts an empty line between two texts.
-func joined(a, b string) string {
+// joinTexts puts an empty line between two texts.
+func joinTexts(a, b string) string {
 	if a == "" || b == "" {
 		return a + b
 	}
 	return a + "\n\n" + b
 }
 
-// visible replaces a text of which nothing can be seen: servers refuse it.
-func visible(text string) string {
+// visibleText replaces a text of which nothing can be seen: servers refuse it.
+func visibleText(text string) string {
 	if strings.TrimSpace(text) == "" {
 		return empty
 	}
@@ -199,7 +199,7 @@ func resultText(r *llm.ToolResult, call *llm.ToolUse) string {
 		b.WriteString(" arguments=" + argumentsText(call.Args))
 	}
 	b.WriteString(" status=" + strconv.Quote(status) + "]\n")
-	for _, line := range lines(text) {
+	for _, line := range splitLines(text) {
 		b.WriteString(LinePrefix + strings.TrimRightFunc(line, lineEnd) + "\n")
 	}
 	b.WriteString(ResultEnd)
@@ -234,7 +234,7 @@ func defuseMarkers(text string) string {
 		return text
 	}
 	var b strings.Builder
-	for _, line := range lines(text) {
+	for _, line := range splitLines(text) {
 		bare := strings.ToLower(strings.TrimLeftFunc(line, func(r rune) bool {
 			return unicode.IsSpace(r) || unicode.In(r, unicode.C) || r == unicode.ReplacementChar
 		}))
@@ -247,8 +247,8 @@ func defuseMarkers(text string) string {
 	return b.String()
 }
 
-// lines splits a text at every character that a reader may take for a line break. Each line keeps its end.
-func lines(text string) []string {
+// splitLines splits a text at every character that a reader may take for a line break. Each line keeps its end.
+func splitLines(text string) []string {
 	var list []string
 	for text != "" {
 		end := strings.IndexFunc(text, lineEnd)

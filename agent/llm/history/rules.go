@@ -53,17 +53,17 @@ func (r *Rules) Request(req *llm.Request) *llm.Request {
 		var words Words
 		list = words.Messages(list)
 	}
-	system, list := leading(req.System, list)
-	ids := borrowed()
+	system, list := joinLeading(req.System, list)
+	ids := borrowNames()
 	defer ids.giveBack()
 	if !r.holdsFor(list, ids) {
 		b := builder{rules: *r, list: list, ids: ids}
 		ids.reset()
-		list = b.build()
+		list = b.buildList()
 	}
 	if r.NoSystem && strings.TrimSpace(system) != "" {
 		first := list[0]
-		first.Text = joined(system, first.Text)
+		first.Text = joinTexts(system, first.Text)
 		list, system = slices.Concat([]llm.Message{first}, list[1:]), ""
 	}
 	if system == req.System && len(list) == len(req.Messages) && &list[0] == &req.Messages[0] {
@@ -74,11 +74,11 @@ func (r *Rules) Request(req *llm.Request) *llm.Request {
 	return &out
 }
 
-// leading joins the system messages with which a conversation begins to its instructions.
-func leading(system string, rest []llm.Message) (string, []llm.Message) {
+// joinLeading joins the system messages with which a conversation begins to its instructions.
+func joinLeading(system string, rest []llm.Message) (string, []llm.Message) {
 	for len(rest) > 0 && rest[0].Role == llm.System {
 		if text := rest[0].Text; strings.TrimSpace(text) != "" {
-			system = joined(system, text)
+			system = joinTexts(system, text)
 		}
 		rest = rest[1:]
 	}
@@ -110,20 +110,20 @@ func (r *Rules) holdsFor(list []llm.Message, ids *names) bool {
 		m := &list[i]
 		switch m.Role {
 		case llm.User:
-			if m.Result != nil || len(m.Uses) > 0 || r.NoChannels && channels(m.Text) {
+			if m.Result != nil || len(m.Uses) > 0 || r.NoChannels && hasChannels(m.Text) {
 				return false
 			}
 			if i > 0 && (r.Alternate && list[i-1].Role == llm.User || r.Bridge && list[i-1].Role == llm.ToolRole) {
 				return false
 			}
 		case llm.Assistant:
-			if m.Result != nil || !r.sayable(m) || r.Alternate && list[i-1].Role == llm.Assistant {
+			if m.Result != nil || !r.isSayable(m) || r.Alternate && list[i-1].Role == llm.Assistant {
 				return false
 			}
 			if len(m.Uses) == 0 {
 				continue
 			}
-			if r.foreign(m) || len(list)-i <= len(m.Uses) || !r.answered(m, list[i+1:i+1+len(m.Uses)], ids) {
+			if r.foreignCalls(m) || len(list)-i <= len(m.Uses) || !r.callsAnswered(m, list[i+1:i+1+len(m.Uses)], ids) {
 				return false
 			}
 			i += len(m.Uses)
@@ -137,9 +137,9 @@ func (r *Rules) holdsFor(list []llm.Message, ids *names) bool {
 	return true
 }
 
-// sayable reports whether a message of the model has something that can be sent as it is.
-func (r *Rules) sayable(m *llm.Message) bool {
-	if r.NoChannels && channels(m.Text) {
+// isSayable reports whether a message of the model has something that can be sent as it is.
+func (r *Rules) isSayable(m *llm.Message) bool {
+	if r.NoChannels && hasChannels(m.Text) {
 		return false
 	}
 	if strings.TrimSpace(m.Text) == "" {
@@ -148,31 +148,31 @@ func (r *Rules) sayable(m *llm.Message) bool {
 	return true
 }
 
-// answered reports whether the calls of a message have the form, and results are their results.
-func (r *Rules) answered(m *llm.Message, results []llm.Message, ids *names) bool {
+// callsAnswered reports whether the calls of a message have the form, and results are their results.
+func (r *Rules) callsAnswered(m *llm.Message, results []llm.Message, ids *names) bool {
 	for k := range m.Uses {
 		u := &m.Uses[k]
 		result := &results[k]
 		if result.Role != llm.ToolRole || result.Result == nil || result.Result.ID != u.ID || result.Text != "" || len(result.Parts) > 0 || len(result.Uses) > 0 {
 			return false
 		}
-		if r.ToolNames && result.Result.Name != u.Name || r.NoChannels && channels(result.Result.Text) {
+		if r.ToolNames && result.Result.Name != u.Name || r.NoChannels && hasChannels(result.Result.Text) {
 			return false
 		}
 		if r.Lift != nil && len(result.Result.Parts) > 0 && len(r.Lift(result.Result.Parts)) > 0 {
 			return false
 		}
-		if !isObject(u.Args) || !r.fits(u) || !ids.claim(u.ID) {
+		if !isObject(u.Args) || !r.idFits(u) || !ids.claimID(u.ID) {
 			return false
 		}
 	}
 	return true
 }
 
-// answers returns, for each call of the message at an index, the index of its result; -1 = it has none. A result belongs
+// findAnswers returns, for each call of the message at an index, the index of its result; -1 = it has none. A result belongs
 // to the first call with its id that has none yet, and stands before the model's next message. Messages in taken belong
 // to other calls.
-func answers(list []llm.Message, at int, taken []bool) []int {
+func findAnswers(list []llm.Message, at int, taken []bool) []int {
 	uses := list[at].Uses
 	found := make([]int, len(uses))
 	for k := range found {
@@ -203,7 +203,7 @@ type builder struct {
 	taken []bool // messages that are in out already: results
 }
 
-func (b *builder) build() []llm.Message {
+func (b *builder) buildList() []llm.Message {
 	b.out = make([]llm.Message, 0, len(b.list)+4)
 	b.taken = make([]bool, len(b.list))
 	for i := range b.list {
@@ -211,55 +211,55 @@ func (b *builder) build() []llm.Message {
 		switch {
 		case b.taken[i]:
 		case m.Role == llm.Assistant:
-			b.assistant(i)
+			b.addAssistant(i)
 		case m.Result != nil:
-			b.orphan(i)
+			b.tellOrphan(i)
 		case m.Role == llm.System:
 			if strings.TrimSpace(m.Text) != "" {
-				b.user(llm.Message{Role: llm.User, Text: systemMark + m.Text, Parts: m.Parts})
+				b.addUser(llm.Message{Role: llm.User, Text: systemMark + m.Text, Parts: m.Parts})
 			}
 		default:
-			b.user(llm.Message{Role: llm.User, Text: m.Text, Parts: m.Parts})
+			b.addUser(llm.Message{Role: llm.User, Text: m.Text, Parts: m.Parts})
 		}
 	}
 	if len(b.out) == 0 {
-		b.user(llm.Message{Role: llm.User, Text: empty})
+		b.addUser(llm.Message{Role: llm.User, Text: empty})
 	}
 	if b.out[len(b.out)-1].Role == llm.Assistant {
-		b.user(llm.Message{Role: llm.User, Text: goOn})
+		b.addUser(llm.Message{Role: llm.User, Text: goOn})
 	}
 	return b.out
 }
 
-// last returns the message that was added last, nil = none.
-func (b *builder) last() *llm.Message {
+// lastMessage returns the message that was added last, nil = none.
+func (b *builder) lastMessage() *llm.Message {
 	if len(b.out) == 0 {
 		return nil
 	}
 	return &b.out[len(b.out)-1]
 }
 
-// user adds a user's message.
-func (b *builder) user(m llm.Message) {
+// addUser adds a user's message.
+func (b *builder) addUser(m llm.Message) {
 	if b.rules.NoChannels {
 		m.Text = withoutChannels(m.Text)
 	}
-	last := b.last()
+	last := b.lastMessage()
 	if last != nil && b.rules.Bridge && last.Role == llm.ToolRole {
 		b.out = append(b.out, llm.Message{Role: llm.Assistant, Text: bridge})
 	}
 	if last != nil && b.rules.Alternate && last.Role == llm.User {
-		last.Text, last.Parts = joined(last.Text, m.Text), slices.Concat(last.Parts, m.Parts)
+		last.Text, last.Parts = joinTexts(last.Text, m.Text), slices.Concat(last.Parts, m.Parts)
 		return
 	}
 	b.out = append(b.out, m)
 }
 
-// assistant adds the model's message at an index of the list, and the results of its calls.
-func (b *builder) assistant(at int) {
+// addAssistant adds the model's message at an index of the list, and the results of its calls.
+func (b *builder) addAssistant(at int) {
 	m := b.list[at]
-	if b.rules.foreign(&m) {
-		b.tell(at)
+	if b.rules.foreignCalls(&m) {
+		b.tellCalls(at)
 		return
 	}
 	m.Role, m.Result = llm.Assistant, nil
@@ -272,9 +272,9 @@ func (b *builder) assistant(at int) {
 		}
 	}
 	if len(b.out) == 0 {
-		b.user(llm.Message{Role: llm.User, Text: leftOut})
+		b.addUser(llm.Message{Role: llm.User, Text: leftOut})
 	}
-	found := answers(b.list, at, b.taken)
+	found := findAnswers(b.list, at, b.taken)
 	m.Uses = slices.Clone(m.Uses)
 	results := make([]llm.Message, len(m.Uses))
 	var lifted []llm.Part
@@ -285,10 +285,10 @@ func (b *builder) assistant(at int) {
 			b.taken[i] = true
 			result = *b.list[i].Result
 			// Other text of the message, which no server has a place for, belongs to what the model reads.
-			result.Text, result.Parts = joined(result.Text, b.list[i].Text), slices.Concat(result.Parts, b.list[i].Parts)
+			result.Text, result.Parts = joinTexts(result.Text, b.list[i].Text), slices.Concat(result.Parts, b.list[i].Parts)
 		}
 		u.Args = Arguments(u.Args)
-		u.ID = b.ids.of(&b.rules, u)
+		u.ID = b.ids.idOf(&b.rules, u)
 		if result.ID, result.Name = u.ID, u.Name; b.rules.NoChannels {
 			result.Text = withoutChannels(result.Text)
 		}
@@ -297,8 +297,8 @@ func (b *builder) assistant(at int) {
 		}
 		results[k] = llm.Message{Role: llm.ToolRole, Result: &result}
 	}
-	if last := b.last(); b.rules.Alternate && last.Role == llm.Assistant {
-		last.Text, last.Uses, last.Parts = joined(last.Text, m.Text), m.Uses, slices.Concat(last.Parts, m.Parts)
+	if last := b.lastMessage(); b.rules.Alternate && last.Role == llm.Assistant {
+		last.Text, last.Uses, last.Parts = joinTexts(last.Text, m.Text), m.Uses, slices.Concat(last.Parts, m.Parts)
 		if len(last.Extra) == 0 {
 			last.Extra = m.Extra
 		}
@@ -307,56 +307,56 @@ func (b *builder) assistant(at int) {
 	}
 	b.out = append(b.out, results...)
 	if len(lifted) > 0 {
-		b.user(llm.Message{Role: llm.User, Text: made, Parts: lifted})
+		b.addUser(llm.Message{Role: llm.User, Text: made, Parts: lifted})
 	}
 }
 
-// tell adds the model's message at an index of the list without its calls, which are told in words with their results.
-func (b *builder) tell(at int) {
+// tellCalls adds the model's message at an index of the list without its calls, which are told in words with their results.
+func (b *builder) tellCalls(at int) {
 	list := []llm.Message{b.list[at]}
-	for _, i := range answers(b.list, at, b.taken) {
+	for _, i := range findAnswers(b.list, at, b.taken) {
 		if i >= 0 {
 			b.taken[i] = true
 			list = append(list, b.list[i])
 		}
 	}
 	if len(b.out) == 0 {
-		b.user(llm.Message{Role: llm.User, Text: leftOut})
+		b.addUser(llm.Message{Role: llm.User, Text: leftOut})
 	}
 	var words Words
 	for _, m := range words.Messages(list) {
 		if m.Role != llm.Assistant {
-			b.user(m)
+			b.addUser(m)
 			continue
 		}
 		if b.rules.NoChannels {
 			m.Text = withoutChannels(m.Text)
 		}
-		if last := b.last(); b.rules.Alternate && last.Role == llm.Assistant {
-			last.Text, last.Parts = joined(last.Text, m.Text), slices.Concat(last.Parts, m.Parts)
+		if last := b.lastMessage(); b.rules.Alternate && last.Role == llm.Assistant {
+			last.Text, last.Parts = joinTexts(last.Text, m.Text), slices.Concat(last.Parts, m.Parts)
 			continue
 		}
 		b.out = append(b.out, m)
 	}
 }
 
-// orphan tells in words of a result that answers no call. One that repeats a result of the calls before it is left out.
-func (b *builder) orphan(at int) {
+// tellOrphan tells in words of a result that answers no call. One that repeats a result of the calls before it is left out.
+func (b *builder) tellOrphan(at int) {
 	m := &b.list[at]
 	for i := at - 1; i >= 0 && b.list[i].Role != llm.Assistant; i-- {
 		if before := b.list[i].Result; before != nil && before.ID == m.Result.ID && before.Text == m.Result.Text && m.Text == "" {
 			return
 		}
 	}
-	b.user(llm.Message{
-		Role: llm.User, Text: joined(resultText(m.Result, nil), defuseMarkers(m.Text)), Parts: slices.Concat(m.Result.Parts, m.Parts),
+	b.addUser(llm.Message{
+		Role: llm.User, Text: joinTexts(resultText(m.Result, nil), defuseMarkers(m.Text)), Parts: slices.Concat(m.Result.Parts, m.Parts),
 	})
 }
 
 // channel is a mark of a template that fails when it finds the mark in a message.
 const channel = "<|channel|>"
 
-func channels(text string) bool { return strings.Contains(text, channel) }
+func hasChannels(text string) bool { return strings.Contains(text, channel) }
 
 // withoutChannels writes the mark in such a way that a template does not know it.
 func withoutChannels(text string) string {

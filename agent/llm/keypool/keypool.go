@@ -69,7 +69,7 @@ func (p *Pool[M]) First() M { return p.members[0] }
 // with another key.
 func (p *Pool[M]) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {
 	var res *llm.Response
-	err := p.try(func(m M) (err error) {
+	err := p.tryMembers(func(m M) (err error) {
 		res, err = m.Chat(ctx, req, onDelta)
 		return err //nolint:wrapcheck // the provider's own error
 	})
@@ -82,7 +82,7 @@ func (p *Pool[M]) Chat(ctx context.Context, req *llm.Request, onDelta func(strin
 // Embed implements llm.Embedder.
 func (p *Pool[M]) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	var vectors [][]float32
-	err := p.try(func(m M) (err error) {
+	err := p.tryMembers(func(m M) (err error) {
 		embedder, ok := any(m).(llm.Embedder)
 		if !ok {
 			return &llm.Error{Kind: llm.Invalid, Provider: m.Name(), Err: errors.New("has no embeddings")}
@@ -97,34 +97,34 @@ func (p *Pool[M]) Embed(ctx context.Context, texts []string) ([][]float32, error
 func (p *Pool[M]) Transcribe(
 	ctx context.Context, name string, recording io.Reader, size int64, length time.Duration,
 ) (string, float64, error) {
-	i := p.next(nil)
+	i := p.nextMember(nil)
 	if i < 0 {
-		i = p.soonest()
+		i = p.soonestMember()
 	}
 	writer, ok := any(p.members[i]).(listener)
 	if !ok {
 		return "", 0, &llm.Error{Kind: llm.Invalid, Provider: p.Name(), Err: errors.New("writes down no speech")}
 	}
 	text, usd, err := writer.Transcribe(ctx, name, recording, size, length)
-	p.judge(i, err)
+	p.judgeKey(i, err)
 	return text, usd, err //nolint:wrapcheck // the provider's own error
 }
 
-// try calls one member after the other until the failure is not one of its key.
-func (p *Pool[M]) try(call func(M) error) error {
+// tryMembers calls one member after the other until the failure is not one of its key.
+func (p *Pool[M]) tryMembers(call func(M) error) error {
 	asked := make([]bool, len(p.members))
 	var failed error
 	for {
-		i := p.next(asked)
+		i := p.nextMember(asked)
 		if i < 0 {
 			if failed != nil {
 				return failed
 			}
-			return p.resting()
+			return p.restingError()
 		}
 		asked[i] = true
 		err := call(p.members[i])
-		again := p.judge(i, err)
+		again := p.judgeKey(i, err)
 		if err == nil || !again {
 			return err
 		}
@@ -138,9 +138,9 @@ func (p *Pool[M]) try(call func(M) error) error {
 	}
 }
 
-// next returns the member that is asked now: the current one, or the first after it that neither rests nor was asked; -1
+// nextMember returns the member that is asked now: the current one, or the first after it that neither rests nor was asked; -1
 // = none is left.
-func (p *Pool[M]) next(asked []bool) int {
+func (p *Pool[M]) nextMember(asked []bool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.o.Now()
@@ -154,8 +154,8 @@ func (p *Pool[M]) next(asked []bool) int {
 	return -1
 }
 
-// soonest returns the member whose rest ends first.
-func (p *Pool[M]) soonest() int {
+// soonestMember returns the member whose rest ends first.
+func (p *Pool[M]) soonestMember() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	best := 0
@@ -167,9 +167,9 @@ func (p *Pool[M]) soonest() int {
 	return best
 }
 
-// resting is the error while all keys rest: that of the key that may be asked again soonest, with the time until then.
-func (p *Pool[M]) resting() error {
-	i := p.soonest()
+// restingError is the error while all keys rest: that of the key that may be asked again soonest, with the time until then.
+func (p *Pool[M]) restingError() error {
+	i := p.soonestMember()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	e := &llm.Error{Kind: llm.KindOf(p.last[i]), Provider: p.members[i].Name(), Err: fmt.Errorf("all %d keys rest: %w", len(p.members), p.last[i])}
@@ -179,8 +179,8 @@ func (p *Pool[M]) resting() error {
 	return e
 }
 
-// judge notes what a failure says about a key, and reports whether another key may be asked instead.
-func (p *Pool[M]) judge(i int, err error) (another bool) {
+// judgeKey notes what a failure says about a key, and reports whether another key may be asked instead.
+func (p *Pool[M]) judgeKey(i int, err error) (another bool) {
 	if err == nil {
 		return false
 	}

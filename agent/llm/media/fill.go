@@ -27,7 +27,7 @@ func (c *Contents) Fill(req *http.Request) error {
 	if err = errors.Join(err, req.Body.Close()); err != nil {
 		return fmt.Errorf("read own request: %w", err)
 	}
-	segments, size := c.cut(body)
+	segments, size := c.cutBody(body)
 	open := func() io.ReadCloser {
 		return &filled{ctx: req.Context(), open: c.open, rest: segments}
 	}
@@ -43,8 +43,8 @@ type segment struct {
 	size int64
 }
 
-// cut splits a body at the marks. size is that of the filled body.
-func (c *Contents) cut(body []byte) (list []segment, size int64) {
+// cutBody splits a body at the marks. size is that of the filled body.
+func (c *Contents) cutBody(body []byte) (list []segment, size int64) {
 	type place struct {
 		at   int
 		hash string
@@ -96,13 +96,13 @@ func (f *filled) Read(p []byte) (int, error) {
 			if len(f.rest) == 0 {
 				return 0, io.EOF
 			}
-			if err := f.next(); err != nil {
+			if err := f.nextSegment(); err != nil {
 				return 0, err
 			}
 		}
 		n, err := f.now.Read(p)
 		if errors.Is(err, io.EOF) {
-			err = f.end()
+			err = f.endSegment()
 		}
 		if n > 0 || err != nil {
 			return n, err
@@ -110,8 +110,8 @@ func (f *filled) Read(p []byte) (int, error) {
 	}
 }
 
-// next begins the next segment.
-func (f *filled) next() error {
+// nextSegment begins the next segment.
+func (f *filled) nextSegment() error {
 	s := f.rest[0]
 	f.rest = f.rest[1:]
 	if s.hash == "" {
@@ -126,7 +126,7 @@ func (f *filled) next() error {
 	return nil
 }
 
-func (f *filled) end() (err error) {
+func (f *filled) endSegment() (err error) {
 	if f.source != nil {
 		err = f.source.Close()
 	}
@@ -139,7 +139,7 @@ func (f *filled) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true
-	return f.end()
+	return f.endSegment()
 }
 
 // encodeAtOnce is a multiple of three bytes, so that the pieces of base64 can be joined.
@@ -160,7 +160,7 @@ func (e *encoder) Read(p []byte) (int, error) {
 		if e.ended {
 			return 0, io.EOF
 		}
-		if err := e.more(); err != nil {
+		if err := e.encodeMore(); err != nil {
 			return 0, err
 		}
 	}
@@ -169,8 +169,8 @@ func (e *encoder) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// more encodes the next piece.
-func (e *encoder) more() error {
+// encodeMore encodes the next piece.
+func (e *encoder) encodeMore() error {
 	if e.space == nil {
 		e.space = make([]byte, encodeAtOnce+base64.StdEncoding.EncodedLen(encodeAtOnce))
 	}

@@ -79,7 +79,7 @@ func Read(ctx context.Context, req *llm.Request, rules *Rules) (*Contents, error
 				if c == nil {
 					c = &Contents{found: map[string]Content{}, missing: map[string]string{}, rules: rules, open: req.Open}
 				}
-				if err := c.add(ctx, req, &list[k], &room); err != nil {
+				if err := c.addContent(ctx, req, &list[k], &room); err != nil {
 					return nil, err
 				}
 			}
@@ -88,8 +88,8 @@ func Read(ctx context.Context, req *llm.Request, rules *Rules) (*Contents, error
 	return c, nil
 }
 
-// add reads one content unless it has been read already.
-func (c *Contents) add(ctx context.Context, req *llm.Request, p *llm.Part, room *int64) error {
+// addContent reads one content unless it has been read already.
+func (c *Contents) addContent(ctx context.Context, req *llm.Request, p *llm.Part, room *int64) error {
 	if p.Hash == "" || !c.rules.Accepts.Takes(p.Kind) {
 		return nil
 	}
@@ -117,7 +117,7 @@ func (c *Contents) add(ctx context.Context, req *llm.Request, p *llm.Part, room 
 		c.missing[p.Hash] = why
 		return nil
 	}
-	kind, size, err := look(ctx, req, p.Hash, limit)
+	kind, size, err := lookAt(ctx, req, p.Hash, limit)
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return fmt.Errorf("read request contents: %w", ctxErr)
 	}
@@ -138,8 +138,8 @@ func (c *Contents) add(ctx context.Context, req *llm.Request, p *llm.Part, room 
 // sniffed is how much of a content tells its type (http.DetectContentType).
 const sniffed = 512
 
-// look reads a content once, at most one byte more than the limit, and keeps nothing but its type and size.
-func look(ctx context.Context, req *llm.Request, hash string, limit int64) (kind string, size int64, err error) {
+// lookAt reads a content once, at most one byte more than the limit, and keeps nothing but its type and size.
+func lookAt(ctx context.Context, req *llm.Request, hash string, limit int64) (kind string, size int64, err error) {
 	r, err := req.Open(ctx, hash)
 	if err != nil {
 		return "", 0, err

@@ -216,22 +216,22 @@ func (n *Negotiator) Chat(ctx context.Context, req *llm.Request, onDelta func(st
 		return nil, err //nolint:wrapcheck // of the context, with what was done
 	}
 	form := n.Form()
-	res, refusal, err := n.send(ctx, req, contents, form, onDelta)
-	if err == nil || refusal == nil || !negotiable(refusal.Complaint) {
+	res, refusal, err := n.sendForm(ctx, req, contents, form, onDelta)
+	if err == nil || refusal == nil || !isNegotiable(refusal.Complaint) {
 		return res, err
 	}
 	t := &talk{
 		n: n, req: req, contents: contents, onDelta: onDelta, form: form, refused: bodies{}, tried: map[string]bool{}, first: err,
 	}
-	if res, err = t.run(ctx, refusal); err != nil {
-		return t.retell(ctx, refusal, err)
+	if res, err = t.findForm(ctx, refusal); err != nil {
+		return t.retellHistory(ctx, refusal, err)
 	}
 	return res, nil
 }
 
-// negotiable reports whether a complaint may be about the form of a request. One about its content, its length, the key
+// isNegotiable reports whether a complaint may be about the form of a request. One about its content, its length, the key
 // or the account is not.
-func negotiable(c *complaint.Complaint) bool {
+func isNegotiable(c *complaint.Complaint) bool {
 	switch c.Kind() {
 	case llm.Invalid, llm.UnknownModel:
 		return !c.Refused()
@@ -244,14 +244,14 @@ func negotiable(c *complaint.Complaint) bool {
 	}
 }
 
-// send sends a request in a form.
-func (n *Negotiator) send(
+// sendForm sends a request in a form.
+func (n *Negotiator) sendForm(
 	ctx context.Context, req *llm.Request, contents *media.Contents, form *Form, onDelta func(string),
 ) (*llm.Response, *Refusal, error) {
 	if form.noPictures {
 		contents.Refuse()
 	}
-	req = form.offer(req)
+	req = form.offerTools(req)
 	if form.noTools && usesTools(req) {
 		inner := &directly{n: n, contents: contents, form: form}
 		res, err := fenced.New(inner, fenced.Options{Native: n.o.Native}).Chat(ctx, req, onDelta)
@@ -283,8 +283,8 @@ func (d *directly) Chat(ctx context.Context, req *llm.Request, onDelta func(stri
 	return res, err
 }
 
-// offer returns a request without the tools that the server refuses.
-func (f *Form) offer(req *llm.Request) *llm.Request {
+// offerTools returns a request without the tools that the server refuses.
+func (f *Form) offerTools(req *llm.Request) *llm.Request {
 	if f.learnt == nil || len(f.learnt.Aside) == 0 {
 		return req
 	}
@@ -316,8 +316,8 @@ func hashCatalog(tools []llm.Tool) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// afford takes one request of learning from the budget of a catalog, unless no more than keep would be left.
-func (n *Negotiator) afford(catalog string, keep int) bool {
+// affordRequest takes one request of learning from the budget of a catalog, unless no more than keep would be left.
+func (n *Negotiator) affordRequest(catalog string, keep int) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := n.o.Now()
@@ -344,9 +344,9 @@ func (n *Negotiator) afford(catalog string, keep int) bool {
 	return allowed
 }
 
-// refund gives back what afford took for a request that was not sent.
-func (n *Negotiator) refund(catalog string, change *Change) {
-	if change.once() {
+// refundRequest gives back what afford took for a request that was not sent.
+func (n *Negotiator) refundRequest(catalog string, change *Change) {
+	if change.onlyOnce() {
 		return
 	}
 	n.mu.Lock()
@@ -388,8 +388,8 @@ type lesson struct {
 	apply func(*dialect.Learnt)
 }
 
-// run finds a form that the server takes.
-func (t *talk) run(ctx context.Context, refusal *Refusal) (*llm.Response, error) {
+// findForm finds a form that the server takes.
+func (t *talk) findForm(ctx context.Context, refusal *Refusal) (*llm.Response, error) {
 	for t.steps < Steps {
 		select {
 		case t.n.learning <- struct{}{}:
@@ -400,17 +400,17 @@ func (t *talk) run(ctx context.Context, refusal *Refusal) (*llm.Response, error)
 		if form == t.form {
 			release := sync.OnceFunc(func() { <-t.n.learning })
 			defer release()
-			return t.learn(ctx, refusal, release)
+			return t.learnForm(ctx, refusal, release)
 		}
 		// Somebody has learnt something while this request was under way.
 		<-t.n.learning
-		t.note(refusal)
+		t.noteRefusal(refusal)
 		t.steps++
 		t.form = form
-		res, again, err := t.send(ctx, form)
+		res, again, err := t.sendOnce(ctx, form)
 		switch {
 		case errors.Is(err, ErrRepeated): // what was learnt does not concern this request
-		case err == nil || again == nil || !negotiable(again.Complaint):
+		case err == nil || again == nil || !isNegotiable(again.Complaint):
 			return res, err
 		default:
 			refusal = again
@@ -419,16 +419,16 @@ func (t *talk) run(ctx context.Context, refusal *Refusal) (*llm.Response, error)
 	return nil, t.first
 }
 
-// note remembers that a request was refused.
-func (t *talk) note(refusal *Refusal) {
+// noteRefusal remembers that a request was refused.
+func (t *talk) noteRefusal(refusal *Refusal) {
 	t.refused[hashBody(refusal.Body)] = true
 	if t.n.o.Refused != nil {
 		t.n.o.Refused(t.n.o.Clean(refusal.Complaint.Text()))
 	}
 }
 
-// send sends the request in a form, unless it would be one that was refused.
-func (t *talk) send(ctx context.Context, form *Form) (*llm.Response, *Refusal, error) {
+// sendOnce sends the request in a form, unless it would be one that was refused.
+func (t *talk) sendOnce(ctx context.Context, form *Form) (*llm.Response, *Refusal, error) {
 	req := t.req
 	if t.limit > 0 || t.nudge != "" {
 		changed := *req
@@ -440,11 +440,11 @@ func (t *talk) send(ctx context.Context, form *Form) (*llm.Response, *Refusal, e
 		}
 		req = &changed
 	}
-	return t.n.send(ctx, req, t.contents, form.guarded(&t.refused), t.onDelta)
+	return t.n.sendForm(ctx, req, t.contents, form.guardedForm(&t.refused), t.onDelta)
 }
 
-// guarded returns the form for requests that must differ from those that were refused.
-func (f *Form) guarded(refused *bodies) *Form {
+// guardedForm returns the form for requests that must differ from those that were refused.
+func (f *Form) guardedForm(refused *bodies) *Form {
 	return &Form{
 		Dialect: f.Dialect, Edits: f.Edits, learnt: f.learnt, noTools: f.noTools, noPictures: f.noPictures, refused: refused,
 	}
@@ -458,20 +458,20 @@ type level struct {
 	lessons int // how many there were when it came
 }
 
-// learn changes the request until the server takes it, nothing is left to change, or the budget is used up. The caller
+// learnForm changes the request until the server takes it, nothing is left to change, or the budget is used up. The caller
 // holds n.learning and passes what releases it: as soon as the server takes the request, others may go on.
-func (t *talk) learn(ctx context.Context, refusal *Refusal, release func()) (*llm.Response, error) {
+func (t *talk) learnForm(ctx context.Context, refusal *Refusal, release func()) (*llm.Response, error) {
 	t.catalog = hashCatalog(t.req.Tools)
 	onDelta := t.onDelta
 	if onDelta != nil {
 		t.onDelta = func(text string) {
-			t.keep()
+			t.keepLearnt()
 			release()
 			onDelta(text)
 		}
 	}
-	t.note(refusal)
-	levels := []level{t.level(refusal)}
+	t.noteRefusal(refusal)
+	levels := []level{t.readLevel(refusal)}
 	for len(levels) > 0 {
 		now := &levels[len(levels)-1]
 		if len(now.left) == 0 {
@@ -481,48 +481,48 @@ func (t *talk) learn(ctx context.Context, refusal *Refusal, release func()) (*ll
 		change := now.left[0]
 		now.left = now.left[1:]
 		t.lessons = t.lessons[:min(len(t.lessons), now.lessons)]
-		if !t.prepare(ctx, now, &change) {
+		if !t.prepareChange(ctx, now, &change) {
 			continue
 		}
-		if !t.spend(&change) {
+		if !t.spendRequest(&change) {
 			break
 		}
-		res, again, err := t.send(ctx, t.newForm())
+		res, again, err := t.sendOnce(ctx, t.newForm())
 		switch {
 		case err == nil:
-			t.keep()
-			return t.charged(res), nil
+			t.keepLearnt()
+			return t.addCharges(res), nil
 		case errors.Is(err, ErrRepeated):
-			t.n.refund(t.catalog, &change)
+			t.n.refundRequest(t.catalog, &change)
 			continue
 		case again != nil && change.Wire != "" && again.Complaint.Kind() == llm.WrongAddress: // the server has no such wire
-			t.note(again)
+			t.noteRefusal(again)
 			continue
-		case again == nil || !negotiable(again.Complaint):
+		case again == nil || !isNegotiable(again.Complaint):
 			if llm.KindOf(err) == llm.Invalid && again == nil {
 				return nil, t.first
 			}
 			return nil, err
 		}
-		t.note(again)
-		if next := t.level(again); len(next.left) > 0 && (change.lasting() || !sameWords(again, now.refusal)) {
+		t.noteRefusal(again)
+		if next := t.readLevel(again); len(next.left) > 0 && (change.isLasting() || !sameWords(again, now.refusal)) {
 			levels = append(levels, next)
 		}
 	}
 	return t.withoutTools(ctx, refusal)
 }
 
-// lasting reports whether a change stays even if the server's words stay the same: another tool may be refused for the
+// isLasting reports whether a change stays even if the server's words stay the same: another tool may be refused for the
 // same reason, and at the same place.
-func (c *Change) lasting() bool { return len(c.Aside) > 0 || c.Safe || c.Halve || c.MaxTools > 0 }
+func (c *Change) isLasting() bool { return len(c.Aside) > 0 || c.Safe || c.Halve || c.MaxTools > 0 }
 
 // sameWords reports whether a server has said the same again.
 func sameWords(a, b *Refusal) bool {
 	return a.Complaint.Message == b.Complaint.Message && slices.Equal(a.Complaint.Places, b.Complaint.Places)
 }
 
-// level reads a refusal.
-func (t *talk) level(refusal *Refusal) level {
+// readLevel reads a refusal.
+func (t *talk) readLevel(refusal *Refusal) level {
 	c := refusal.Complaint
 	said := &Said{
 		Status: c.Status, Message: c.Message, Type: c.Type, Code: c.Code, Places: c.Places, Unknown: c.Kind() == llm.UnknownModel,
@@ -550,23 +550,23 @@ func (t *talk) newForm() *Form {
 	return newForm(t.n.o.Dialect, l)
 }
 
-// spend takes a request from the budget, or a step if nothing is learnt by it.
-func (t *talk) spend(change *Change) bool {
-	if change.once() {
+// spendRequest takes a request from the budget, or a step if nothing is learnt by it.
+func (t *talk) spendRequest(change *Change) bool {
+	if change.onlyOnce() {
 		t.steps++
 		return t.steps <= Steps
 	}
-	return t.n.afford(t.catalog, 0)
+	return t.n.affordRequest(t.catalog, 0)
 }
 
-// once reports whether a change is for one request only.
-func (c *Change) once() bool { return c.DropPictures || c.Nudge || c.MaxTokens > 0 }
+// onlyOnce reports whether a change is for one request only.
+func (c *Change) onlyOnce() bool { return c.DropPictures || c.Nudge || c.MaxTokens > 0 }
 
-// prepare makes a change; false = it was tried already, or cannot help.
-func (t *talk) prepare(ctx context.Context, l *level, change *Change) bool {
-	key := change.key()
+// prepareChange makes a change; false = it was tried already, or cannot help.
+func (t *talk) prepareChange(ctx context.Context, l *level, change *Change) bool {
+	key := change.changeKey()
 	if len(change.Aside) > 0 {
-		key = "aside " + strings.Join(t.named(l, change.Aside), " ")
+		key = "aside " + strings.Join(t.toolNames(l, change.Aside), " ")
 	}
 	if t.tried[key] {
 		return false
@@ -578,9 +578,9 @@ func (t *talk) prepare(ctx context.Context, l *level, change *Change) bool {
 	case change.MaxTokens > 0:
 		t.limit = change.MaxTokens
 	case change.Nudge:
-		t.nudge = nudge(l.refusal.Complaint)
+		t.nudge = nudgeText(l.refusal.Complaint)
 	case change.NoTools:
-		refused, ok := t.probe(ctx, []llm.Tool{trivialTool})
+		refused, ok := t.probeTools(ctx, []llm.Tool{trivialTool})
 		if !ok {
 			return false
 		}
@@ -588,14 +588,14 @@ func (t *talk) prepare(ctx context.Context, l *level, change *Change) bool {
 			l.left = append([]Change{{Class: "schema", Safe: true}, {Class: "schema", Halve: true}}, l.left...)
 			return false
 		}
-		t.learnt("no tools", func(k *dialect.Learnt) { addOnce(&k.Omit, Tools) })
+		t.addLearnt("no tools", func(k *dialect.Learnt) { addOnce(&k.Omit, Tools) })
 	case change.Halve:
-		return t.halve(ctx, l)
+		return t.halveTools(ctx, l)
 	case len(change.Aside) > 0:
-		t.setAside(t.named(l, change.Aside), l.refusal)
+		t.setAside(t.toolNames(l, change.Aside), l.refusal)
 	case change.Least:
-		fields := optional(l.sent)
-		t.learnt("fewest fields", func(k *dialect.Learnt) {
+		fields := optionalFields(l.sent)
+		t.addLearnt("fewest fields", func(k *dialect.Learnt) {
 			for _, field := range fields {
 				addOnce(&k.Omit, field)
 			}
@@ -603,19 +603,19 @@ func (t *talk) prepare(ctx context.Context, l *level, change *Change) bool {
 		})
 	default:
 		c := *change
-		t.learnt(c.what(), c.apply)
+		t.addLearnt(c.changeWords(), c.applyTo)
 		for len(l.left) > 0 && c.Placed && l.left[0].Placed && l.left[0].Omit != "" { // all fields that were named at once
 			also := l.left[0]
 			l.left = l.left[1:]
-			t.tried[also.key()] = true
-			t.learnt(also.what(), also.apply)
+			t.tried[also.changeKey()] = true
+			t.addLearnt(also.changeWords(), also.applyTo)
 		}
 	}
 	return true
 }
 
-// what says in a few words what a change is, for the log.
-func (c *Change) what() string {
+// changeWords says in a few words what a change is, for the log.
+func (c *Change) changeWords() string {
 	switch {
 	case c.Omit != "":
 		return "without " + c.Omit
@@ -634,8 +634,8 @@ func (c *Change) what() string {
 	}
 }
 
-// apply adds the change to what is known.
-func (c *Change) apply(l *dialect.Learnt) {
+// applyTo adds the change to what is known.
+func (c *Change) applyTo(l *dialect.Learnt) {
 	switch {
 	case c.Omit != "":
 		addOnce(&l.Omit, c.Omit)
@@ -672,12 +672,12 @@ func addOnce(list *[]string, name string) {
 	}
 }
 
-func (t *talk) learnt(what string, apply func(*dialect.Learnt)) {
+func (t *talk) addLearnt(what string, apply func(*dialect.Learnt)) {
 	t.lessons = append(t.lessons, lesson{what, apply})
 }
 
-// named returns the names of tools of a refused request, as we call them.
-func (t *talk) named(l *level, indexes []int) []string {
+// toolNames returns the names of tools of a refused request, as we call them.
+func (t *talk) toolNames(l *level, indexes []int) []string {
 	var list []string
 	for _, i := range indexes {
 		if i < len(l.sent.Tools) {
@@ -705,8 +705,8 @@ func (t *talk) setAside(names []string, refusal *Refusal) {
 	t.lessons, t.bad = append(t.lessons, without), append(t.bad, without)
 }
 
-// keep stores what was learnt, because the server takes the request.
-func (t *talk) keep() {
+// keepLearnt stores what was learnt, because the server takes the request.
+func (t *talk) keepLearnt() {
 	if len(t.lessons) == 0 {
 		return
 	}
@@ -723,8 +723,8 @@ func (t *talk) keep() {
 	}
 }
 
-// charged adds what was spent on trying.
-func (t *talk) charged(res *llm.Response) *llm.Response {
+// addCharges adds what was spent on trying.
+func (t *talk) addCharges(res *llm.Response) *llm.Response {
 	if res != nil {
 		res.Usage, res.USD = res.Usage.Add(t.usage), res.USD+t.usd
 	}
@@ -736,16 +736,16 @@ var trivialTool = llm.Tool{
 	Name: "noop", Description: "Does nothing.", Schema: []byte(`{"type":"object","properties":{}}`),
 }
 
-// probe sends the smallest request with some tools. ok = false: nobody knows whether the server takes them.
-func (t *talk) probe(ctx context.Context, tools []llm.Tool) (refused, ok bool) {
-	if !t.n.afford(t.catalog, 1) {
+// probeTools sends the smallest request with some tools. ok = false: nobody knows whether the server takes them.
+func (t *talk) probeTools(ctx context.Context, tools []llm.Tool) (refused, ok bool) {
+	if !t.n.affordRequest(t.catalog, 1) {
 		return false, false
 	}
 	req := &llm.Request{
 		Messages: []llm.Message{{Role: llm.User, Text: "Answer with the word OK."}}, Tools: tools, MaxTokens: probeTokens,
 		User: t.req.User, Party: t.req.Party,
 	}
-	res, refusal, err := t.n.send(ctx, req, nil, t.newForm(), nil)
+	res, refusal, err := t.n.sendForm(ctx, req, nil, t.newForm(), nil)
 	if err == nil && res != nil {
 		t.usage, t.usd = t.usage.Add(res.Usage), t.usd+res.USD
 		if t.good == nil {
@@ -759,27 +759,27 @@ func (t *talk) probe(ctx context.Context, tools []llm.Tool) (refused, ok bool) {
 	if refusal != nil && t.n.o.Refused != nil {
 		t.n.o.Refused(t.n.o.Clean(refusal.Complaint.Text()))
 	}
-	return true, refusal != nil && negotiable(refusal.Complaint)
+	return true, refusal != nil && isNegotiable(refusal.Complaint)
 }
 
 // probeTokens limits the answer of a probe.
 const probeTokens = 16
 
-// halve looks for a tool that the server refuses, by halves, and sets it aside; false = the tools are not to blame, or
+// halveTools looks for a tool that the server refuses, by halves, and sets it aside; false = the tools are not to blame, or
 // it is not known which.
-func (t *talk) halve(ctx context.Context, l *level) bool {
-	suspects := t.newForm().offer(t.req).Tools
+func (t *talk) halveTools(ctx context.Context, l *level) bool {
+	suspects := t.newForm().offerTools(t.req).Tools
 	if len(suspects) == 0 {
 		return false
 	}
-	delete(t.tried, (&Change{Class: "schema", Halve: true}).key()) // there may be another one
+	delete(t.tried, (&Change{Class: "schema", Halve: true}).changeKey()) // there may be another one
 	known := false
 	for len(suspects) > 1 {
 		left, right := suspects[:len(suspects)/2], suspects[len(suspects)/2:]
-		refused, ok := t.probe(ctx, left)
+		refused, ok := t.probeTools(ctx, left)
 		if ok && !refused && !known {
-			if refused, ok = t.probe(ctx, right); ok && !refused {
-				return t.together(ctx, suspects)
+			if refused, ok = t.probeTools(ctx, right); ok && !refused {
+				return t.handleTogether(ctx, suspects)
 			}
 			left = right
 		}
@@ -796,7 +796,7 @@ func (t *talk) halve(ctx context.Context, l *level) bool {
 		}
 	}
 	if !known {
-		if refused, ok := t.probe(ctx, suspects); !ok || !refused {
+		if refused, ok := t.probeTools(ctx, suspects); !ok || !refused {
 			return false
 		}
 	}
@@ -804,15 +804,15 @@ func (t *talk) halve(ctx context.Context, l *level) bool {
 	return true
 }
 
-// together handles tools of which each half is taken: if the server refuses all of them, they are too many or too
+// handleTogether handles tools of which each half is taken: if the server refuses all of them, they are too many or too
 // large.
-func (t *talk) together(ctx context.Context, tools []llm.Tool) bool {
-	refused, ok := t.probe(ctx, tools)
+func (t *talk) handleTogether(ctx context.Context, tools []llm.Tool) bool {
+	refused, ok := t.probeTools(ctx, tools)
 	if !ok || !refused {
 		return false
 	}
 	most := len(tools) / 2
-	t.learnt("fewer tools", func(l *dialect.Learnt) { l.MaxTools = most })
+	t.addLearnt("fewer tools", func(l *dialect.Learnt) { l.MaxTools = most })
 	return true
 }
 
@@ -828,7 +828,7 @@ func toolNames(tools []llm.Tool) []string {
 // those that the server has taken, or with fenced blocks instead. The tools that it was seen to refuse are set aside.
 func (t *talk) withoutTools(ctx context.Context, refusal *Refusal) (*llm.Response, error) {
 	t.lessons = t.bad
-	blamed := len(t.bad) > 0 || t.tried[(&Change{Safe: true}).key()]
+	blamed := len(t.bad) > 0 || t.tried[(&Change{Safe: true}).changeKey()]
 	if !blamed || t.steps >= Steps || !usesTools(t.req) {
 		return nil, t.first
 	}
@@ -848,16 +848,16 @@ func (t *talk) withoutTools(ctx context.Context, refusal *Refusal) (*llm.Respons
 		addOnce(&l.Omit, Tools)
 		form = newForm(t.n.o.Dialect, l)
 	}
-	res, _, err := t.send(ctx, form)
+	res, _, err := t.sendOnce(ctx, form)
 	if err != nil {
 		return nil, t.first
 	}
-	t.keep()
-	return t.charged(res), nil
+	t.keepLearnt()
+	return t.addCharges(res), nil
 }
 
-// nudge asks a model again whose call the server could not read.
-func nudge(c *complaint.Complaint) string {
+// nudgeText asks a model again whose call the server could not read.
+func nudgeText(c *complaint.Complaint) string {
 	text := "[Your last tool call was malformed and was not run. Call the tool again, with a valid JSON object as arguments, or answer without it.]"
 	if c.Failed != "" {
 		text += "\nYou wrote:\n" + strings.ToValidUTF8(c.Failed[:min(len(c.Failed), maxFailed)], "")

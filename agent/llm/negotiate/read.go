@@ -59,8 +59,8 @@ type Change struct {
 	Least        bool // every field omitted that can be, and all schemas safe: the server does not say what it minds
 }
 
-// key identifies a change among those of one request.
-func (c *Change) key() string {
+// changeKey identifies a change among those of one request.
+func (c *Change) changeKey() string {
 	return fmt.Sprint(c.Omit, "|", c.Rename, ">", c.To, "|", c.Set, "=", c.Value, "|", c.Aside, c.History, "+", c.Beside, "|", c.Wire,
 		c.MaxTools, c.Safe, c.Closed, c.Halve, c.NoTools, c.DropPictures, c.Nudge, c.MaxTokens, c.Least)
 }
@@ -128,17 +128,17 @@ var patterns = sync.OnceValues(func() (*patternTable, error) {
 // about the form of the request. d is the dialect in which it was sent. The error is a mistake in the table of patterns.
 func Read(said *Said, sent *Sent, d *dialect.Dialect) ([]Change, error) {
 	table, err := patterns()
-	if err != nil || !formal(said.Status) {
+	if err != nil || !formalStatus(said.Status) {
 		return nil, err
 	}
 	r := &recogniser{said: said, sent: sent, dialect: d, table: table, words: plainWords(said), places: said.Places}
-	r.recognise()
+	r.recogniseAll()
 	return r.found, nil
 }
 
-// formal reports whether a status can mean that the form of a request is refused. Servers with templates fail with 500
+// formalStatus reports whether a status can mean that the form of a request is refused. Servers with templates fail with 500
 // where others refuse with 400.
-func formal(status int) bool {
+func formalStatus(status int) bool {
 	switch status {
 	case 0, 400, 402, 404, 405, 406, 415, 422, 500, 501, 503:
 		return true
@@ -158,57 +158,57 @@ type recogniser struct {
 	found   []Change
 }
 
-func (r *recogniser) add(c Change) {
-	if !slices.ContainsFunc(r.found, func(have Change) bool { return have.key() == c.key() }) {
+func (r *recogniser) addChange(c Change) {
+	if !slices.ContainsFunc(r.found, func(have Change) bool { return have.changeKey() == c.changeKey() }) {
 		r.found = append(r.found, c)
 	}
 }
 
-// clear reports whether the server clearly speaks of a request that it does not want.
-func (r *recogniser) clear() bool {
+// isClear reports whether the server clearly speaks of a request that it does not want.
+func (r *recogniser) isClear() bool {
 	return r.said.Status < 500 && r.said.Status != 404 && !r.said.Unknown
 }
 
-func (r *recogniser) recognise() {
-	if n := affordable(r.words); n > 0 {
-		r.add(Change{Class: "afford", MaxTokens: n})
+func (r *recogniser) recogniseAll() {
+	if n := affordableTokens(r.words); n > 0 {
+		r.addChange(Change{Class: "afford", MaxTokens: n})
 		return
 	}
 	if r.said.Status == 402 {
 		return
 	}
-	if c := r.matching("malformed_call"); c != nil {
-		r.add(Change{Class: c.Class, Nudge: true})
+	if c := r.matchingRow("malformed_call"); c != nil {
+		r.addChange(Change{Class: c.Class, Nudge: true})
 		return
 	}
 	// What one tool lacks all others lack, too: to set aside the one that is named would cost a request for each.
-	if r.matching("closed") != nil && !r.dialect.Schema.Closed {
-		r.add(Change{Class: "closed", Closed: true})
+	if r.matchingRow("closed") != nil && !r.dialect.Schema.Closed {
+		r.addChange(Change{Class: "closed", Closed: true})
 	}
 	r.namedTools()
-	r.classes(func(class string) bool { return class != "vague" && class != "bad_picture" && historic(class) })
+	r.addClasses(func(class string) bool { return class != "vague" && class != "bad_picture" && isHistoric(class) })
 	r.placedFields()
-	r.classes(func(class string) bool {
-		return class != "vague" && class != "bad_picture" && !historic(class) && !aboutTools(class)
+	r.addClasses(func(class string) bool {
+		return class != "vague" && class != "bad_picture" && !isHistoric(class) && !aboutTools(class)
 	})
 	r.spokenFields()
 	r.spokenTools()
-	r.keywords()
-	r.classes(aboutTools)
-	if !r.clear() {
+	r.findKeywords()
+	r.addClasses(aboutTools)
+	if !r.isClear() {
 		return
 	}
-	r.classes(func(class string) bool { return class == "bad_picture" })
+	r.addClasses(func(class string) bool { return class == "bad_picture" })
 	if len(r.found) == 0 {
-		r.classes(func(class string) bool { return class == "vague" })
+		r.addClasses(func(class string) bool { return class == "vague" })
 	}
 	if r.sent.Pictures { // one broken picture must not end a conversation
-		r.add(Change{Class: "bad_picture", DropPictures: true})
+		r.addChange(Change{Class: "bad_picture", DropPictures: true})
 	}
 }
 
-// historic reports whether a class is about the order and the content of messages, or about the wire.
-func historic(class string) bool {
+// isHistoric reports whether a class is about the order and the content of messages, or about the wire.
+func isHistoric(class string) bool {
 	switch class {
 	case "keep_tools", "wire", "one_system", "bridge", "last_user", "alternate", "call_ids", "reasoning", "no_reasoning", "empty_content", "tool_names", "blocks":
 		return true
@@ -226,27 +226,27 @@ func aboutTools(class string) bool {
 	}
 }
 
-// matching returns the first row of a class that matches.
-func (r *recogniser) matching(class string) *pattern {
+// matchingRow returns the first row of a class that matches.
+func (r *recogniser) matchingRow(class string) *pattern {
 	for _, row := range r.table.Rows {
-		if row.Class == class && r.matches(row) {
+		if row.Class == class && r.rowMatches(row) {
 			return row
 		}
 	}
 	return nil
 }
 
-// classes adds the changes for all rows that match.
-func (r *recogniser) classes(want func(class string) bool) {
+// addClasses adds the changes for all rows that match.
+func (r *recogniser) addClasses(want func(class string) bool) {
 	for _, row := range r.table.Rows {
-		if want(row.Class) && r.matches(row) {
-			r.change(row)
+		if want(row.Class) && r.rowMatches(row) {
+			r.addRowChanges(row)
 		}
 	}
 }
 
-func (r *recogniser) matches(row *pattern) bool {
-	if !r.has(row.Needs) || row.not != nil && row.not.MatchString(r.words) {
+func (r *recogniser) rowMatches(row *pattern) bool {
+	if !r.hasNeeded(row.Needs) || row.not != nil && row.not.MatchString(r.words) {
 		return false
 	}
 	if row.place != nil {
@@ -258,8 +258,8 @@ func (r *recogniser) matches(row *pattern) bool {
 	return slices.ContainsFunc(row.words, func(re *regexp.Regexp) bool { return re.MatchString(r.words) })
 }
 
-// has reports whether the request has what a row needs.
-func (r *recogniser) has(needs string) bool {
+// hasNeeded reports whether the request has what a row needs.
+func (r *recogniser) hasNeeded(needs string) bool {
 	kind, name, _ := strings.Cut(needs, ":")
 	switch kind {
 	case "":
@@ -281,8 +281,8 @@ func (r *recogniser) has(needs string) bool {
 	}
 }
 
-// change adds the changes that belong to a class.
-func (r *recogniser) change(row *pattern) {
+// addRowChanges adds the changes that belong to a class.
+func (r *recogniser) addRowChanges(row *pattern) {
 	class := row.Class
 	if row.Become != "" {
 		class = row.Become
@@ -290,48 +290,48 @@ func (r *recogniser) change(row *pattern) {
 	switch class {
 	case "wire":
 		if r.sent.Has("messages") {
-			r.add(Change{Class: class, Wire: "responses"})
-			r.add(Change{Class: class, Set: "reasoning_effort", Value: `"none"`})
+			r.addChange(Change{Class: class, Wire: "responses"})
+			r.addChange(Change{Class: class, Set: "reasoning_effort", Value: `"none"`})
 		}
 	case "alternate":
-		r.add(Change{Class: class, History: class})
+		r.addChange(Change{Class: class, History: class})
 		if slices.Contains(r.sent.Roles, "system") { // such a template counts the system message among those that alternate
-			r.add(Change{Class: class, History: "no_system", Beside: class})
+			r.addChange(Change{Class: class, History: "no_system", Beside: class})
 		}
 	case "one_system", "bridge", "last_user", "call_ids", "empty_content", "tool_names", "reasoning", "no_reasoning", "keep_tools", "no_system", "no_channels":
-		r.add(Change{Class: class, History: class})
+		r.addChange(Change{Class: class, History: class})
 	case "blocks":
-		for _, path := range r.blocks() {
-			r.add(Change{Class: class, Rename: blocksPrefix + path, To: "string"})
+		for _, path := range r.blockPaths() {
+			r.addChange(Change{Class: class, Rename: blocksPrefix + path, To: "string"})
 		}
 	case "developer":
-		r.add(Change{Class: class, Rename: rolePrefix + "developer", To: "system"})
+		r.addChange(Change{Class: class, Rename: rolePrefix + "developer", To: "system"})
 	case "no_stream":
-		r.add(Change{Class: class, Omit: Stream})
+		r.addChange(Change{Class: class, Omit: Stream})
 	case "no_pictures":
-		r.add(Change{Class: class, Omit: Pictures})
+		r.addChange(Change{Class: class, Omit: Pictures})
 	case "bad_picture":
-		r.add(Change{Class: class, DropPictures: true})
+		r.addChange(Change{Class: class, DropPictures: true})
 	case "effort_none":
-		r.add(Change{Class: class, Omit: row.Omit})
+		r.addChange(Change{Class: class, Omit: row.Omit})
 	case "set":
-		r.add(Change{Class: class, Set: row.Field, Value: row.Value})
+		r.addChange(Change{Class: class, Set: row.Field, Value: row.Value})
 	case "no_tools":
-		r.add(Change{Class: class, NoTools: true})
+		r.addChange(Change{Class: class, NoTools: true})
 	case "too_many_tools":
-		if n := fewer(r.words, len(r.sent.Tools)); n > 0 {
-			r.add(Change{Class: class, MaxTools: n})
+		if n := fewerTools(r.words, len(r.sent.Tools)); n > 0 {
+			r.addChange(Change{Class: class, MaxTools: n})
 		}
 	case "schema":
-		r.schemas(class)
+		r.addSchemas(class)
 	case "vague":
-		r.vague()
+		r.addVague()
 	}
 }
 
-// blocks returns the paths of lists of text that the server wants as one text: those that it names, else those whose
+// blockPaths returns the paths of lists of text that the server wants as one text: those that it names, else those whose
 // name is in its words, the deepest first.
-func (r *recogniser) blocks() []string {
+func (r *recogniser) blockPaths() []string {
 	var sent, named []string
 	for _, field := range r.sent.Fields {
 		if path, ok := strings.CutSuffix(field, "[].text"); ok {
@@ -350,23 +350,23 @@ func (r *recogniser) blocks() []string {
 	return named
 }
 
-// schemas adds what helps against schemas of which nobody says which one is wrong.
-func (r *recogniser) schemas(class string) {
-	r.add(Change{Class: class, Safe: true})
-	r.add(Change{Class: class, Halve: true})
+// addSchemas adds what helps against schemas of which nobody says which one is wrong.
+func (r *recogniser) addSchemas(class string) {
+	r.addChange(Change{Class: class, Safe: true})
+	r.addChange(Change{Class: class, Halve: true})
 }
 
-// vague adds what may help where the server says nothing.
-func (r *recogniser) vague() {
+// addVague adds what may help where the server says nothing.
+func (r *recogniser) addVague() {
 	if r.sent.Pictures {
-		r.add(Change{Class: "vague", DropPictures: true})
+		r.addChange(Change{Class: "vague", DropPictures: true})
 	}
 	if r.sent.Calls && !r.dialect.History.ToolNames && slices.Contains(r.sent.Roles, "tool") {
-		r.add(Change{Class: "vague", History: "tool_names"})
+		r.addChange(Change{Class: "vague", History: "tool_names"})
 	}
-	r.add(Change{Class: "vague", Least: true})
+	r.addChange(Change{Class: "vague", Least: true})
 	if len(r.sent.Tools) > 0 { // in a form that every server is known to take, one of them may still be the cause
-		r.add(Change{Class: "vague", NoTools: true})
+		r.addChange(Change{Class: "vague", NoTools: true})
 	}
 }
 
@@ -392,7 +392,7 @@ func (r *recogniser) namedTools() {
 					continue
 				}
 				if field := r.ownToolField(m[3]); field != "" {
-					r.add(Change{Class: "field", Omit: field})
+					r.addChange(Change{Class: "field", Omit: field})
 					continue
 				}
 				if !slices.Contains(aside, i) {
@@ -409,7 +409,7 @@ func (r *recogniser) namedTools() {
 	}
 	if len(aside) > 0 {
 		slices.Sort(aside)
-		r.add(Change{Class: "tool", Aside: aside})
+		r.addChange(Change{Class: "tool", Aside: aside})
 	}
 }
 
@@ -458,19 +458,19 @@ func (r *recogniser) toolsByName() []int {
 // spokenTools finds tools by their names alone where no path was named.
 func (r *recogniser) spokenTools() {
 	if list := r.toolsByName(); len(list) > 0 && !r.said.Unknown {
-		r.add(Change{Class: "tool", Aside: list})
+		r.addChange(Change{Class: "tool", Aside: list})
 	}
 }
 
-// keywords finds keywords of JSON Schema that the server does not know, where it names no tool.
-func (r *recogniser) keywords() {
+// findKeywords finds keywords of JSON Schema that the server does not know, where it names no tool.
+func (r *recogniser) findKeywords() {
 	if len(r.sent.Tools) == 0 || len(r.sent.Keywords) == 0 {
 		return
 	}
 	for _, name := range append(quotedNames(r.said.Message), r.places...) {
 		name = name[strings.LastIndexByte(name, '.')+1:]
 		if !slices.Contains(plainKeywords, name) && slices.Contains(r.sent.Keywords, name) && !r.sent.Has(name) {
-			r.schemas("keyword")
+			r.addSchemas("keyword")
 			return
 		}
 	}
@@ -489,7 +489,7 @@ var protected = []string{
 func (r *recogniser) placedFields() {
 	first := len(r.found)
 	for _, p := range r.places {
-		r.field(p)
+		r.addField(p)
 	}
 	for i := range r.found[first:] {
 		r.found[first+i].Placed = r.found[first+i].Omit != ""
@@ -505,15 +505,15 @@ func (r *recogniser) spokenFields() {
 		return
 	}
 	for _, name := range quotedNames(r.said.Message) {
-		r.field(name)
+		r.addField(name)
 	}
 	for _, name := range bareNames(r.said.Message, r.sent) {
-		r.field(name)
+		r.addField(name)
 	}
 }
 
-// field adds what is done about a field that the server names, if it was sent.
-func (r *recogniser) field(named string) {
+// addField adds what is done about a field that the server names, if it was sent.
+func (r *recogniser) addField(named string) {
 	path := r.sentPath(named)
 	if path == "" {
 		return
@@ -521,56 +521,56 @@ func (r *recogniser) field(named string) {
 	last := path[strings.LastIndexByte(path, '.')+1:]
 	switch {
 	case path == "tools":
-		if len(r.sent.Tools) > 0 && r.matching("too_many_tools") == nil {
-			r.add(Change{Class: "no_tools", NoTools: true})
+		if len(r.sent.Tools) > 0 && r.matchingRow("too_many_tools") == nil {
+			r.addChange(Change{Class: "no_tools", NoTools: true})
 		}
 		return
 	case path == "stream":
-		r.add(Change{Class: "no_stream", Omit: Stream})
+		r.addChange(Change{Class: "no_stream", Omit: Stream})
 		return
 	case path == "reasoning_effort" && len(r.sent.Tools) > 0 && strings.Contains(r.words, "tool"):
-		r.add(Change{Class: "field", Set: path, Value: `"none"`})
+		r.addChange(Change{Class: "field", Set: path, Value: `"none"`})
 		return
 	case strings.HasPrefix(path, "messages[]") && slices.Contains([]string{"reasoning_content", "reasoning", "reasoning_details", "thinking"}, last):
-		r.add(Change{Class: "no_reasoning", History: "no_reasoning"})
+		r.addChange(Change{Class: "no_reasoning", History: "no_reasoning"})
 		return
 	case slices.Contains(protected, last) && path != "messages[].name":
 		return
 	}
-	if list := r.alike(named, path); len(list) > 1 { // it stands at several places, such as marks for a cache
+	if list := r.alikePaths(named, path); len(list) > 1 { // it stands at several places, such as marks for a cache
 		for _, one := range list {
-			r.add(Change{Class: "field", Omit: one, Placed: true})
+			r.addChange(Change{Class: "field", Omit: one, Placed: true})
 		}
 		return
 	}
 	if most := limitOf(r.words, path); most > 0 {
-		r.add(Change{Class: "field", Set: path, Value: strconv.Itoa(most)})
+		r.addChange(Change{Class: "field", Set: path, Value: strconv.Itoa(most)})
 		return
 	}
-	if other := r.other(path); other != "" {
-		r.add(Change{Class: "field", Rename: path, To: other})
+	if other := r.otherName(path); other != "" {
+		r.addChange(Change{Class: "field", Rename: path, To: other})
 	}
-	r.add(Change{Class: "field", Omit: path})
+	r.addChange(Change{Class: "field", Omit: path})
 }
 
-// alike returns the paths of all fields with the name of one within the request, if the server names it without a path.
-func (r *recogniser) alike(named, path string) []string {
+// alikePaths returns the paths of all fields with the name of one within the request, if the server names it without a path.
+func (r *recogniser) alikePaths(named, path string) []string {
 	if !strings.ContainsAny(path, ".[") || strings.ContainsAny(named, ".[") {
 		return nil
 	}
 	var list []string
-	want := folded(named)
+	want := foldName(named)
 	for _, field := range r.sent.Fields {
-		if folded(field[strings.LastIndexByte(field, '.')+1:]) == want {
+		if foldName(field[strings.LastIndexByte(field, '.')+1:]) == want {
 			list = append(list, field)
 		}
 	}
 	return list
 }
 
-// other returns the name under which other servers know a field; "" if there is none, or the request had that name
+// otherName returns the name under which other servers know a field; "" if there is none, or the request had that name
 // before.
-func (r *recogniser) other(path string) string {
+func (r *recogniser) otherName(path string) string {
 	for _, row := range r.table.Fields {
 		if row.Name != path {
 			continue
@@ -600,12 +600,12 @@ func (r *recogniser) sentPath(named string) string {
 	if _, ok := slices.BinarySearch(r.sent.Fields, path); ok {
 		return path
 	}
-	want := folded(path)
+	want := foldName(path)
 	if want == "" {
 		return ""
 	}
 	for _, field := range r.sent.Fields { // the top level first: there, names are the server's own
-		if !strings.ContainsAny(field, ".[") && folded(field) == want {
+		if !strings.ContainsAny(field, ".[") && foldName(field) == want {
 			return field
 		}
 	}
@@ -616,15 +616,15 @@ func (r *recogniser) sentPath(named string) string {
 		return ""
 	}
 	for _, field := range r.sent.Fields {
-		if folded(field[strings.LastIndexByte(field, '.')+1:]) == want {
+		if foldName(field[strings.LastIndexByte(field, '.')+1:]) == want {
 			return field
 		}
 	}
 	return ""
 }
 
-// folded is a name without case and without what separates words: presencePenalty and presence_penalty are one.
-func folded(name string) string {
+// foldName is a name without case and without what separates words: presencePenalty and presence_penalty are one.
+func foldName(name string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
 		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
@@ -710,9 +710,9 @@ func numbersIn(text string) []int {
 	return list
 }
 
-// fewer returns how many tools a server takes: the largest number that it says below the number that was sent; without
+// fewerTools returns how many tools a server takes: the largest number that it says below the number that was sent; without
 // one, half of them.
-func fewer(words string, sent int) int {
+func fewerTools(words string, sent int) int {
 	most := 0
 	for _, n := range numbersIn(words) {
 		if n < sent {
@@ -743,8 +743,8 @@ func limitOf(words, path string) int {
 
 var afford = regexp.MustCompile(`can only afford (\d+)`)
 
-// affordable returns how many tokens of an answer the account still pays for; 0 = the server does not say.
-func affordable(words string) int {
+// affordableTokens returns how many tokens of an answer the account still pays for; 0 = the server does not say.
+func affordableTokens(words string) int {
 	m := afford.FindStringSubmatch(words)
 	if m == nil {
 		return 0
@@ -756,8 +756,8 @@ func affordable(words string) int {
 	return n
 }
 
-// optional returns the fields at the top level of a request that no server needs.
-func optional(sent *Sent) []string {
+// optionalFields returns the fields at the top level of a request that no server needs.
+func optionalFields(sent *Sent) []string {
 	needed := append(slices.Clone(protected), Tools, Stream, "max_tokens", "max_completion_tokens", "max_output_tokens")
 	list := map[string]bool{}
 	for _, field := range sent.Fields {

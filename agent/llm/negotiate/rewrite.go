@@ -48,8 +48,8 @@ func NewEdits(params dialect.Params) Edits {
 	return e
 }
 
-// empty reports whether nothing is changed.
-func (e *Edits) empty() bool { return len(e.omit) == 0 && len(e.rename) == 0 && len(e.set) == 0 }
+// isEmpty reports whether nothing is changed.
+func (e *Edits) isEmpty() bool { return len(e.omit) == 0 && len(e.rename) == 0 && len(e.set) == 0 }
 
 // changesWithin reports whether something is changed within the field at the top level, such as messages.
 func (e *Edits) changesWithin(field string) bool {
@@ -83,14 +83,14 @@ var errNoObject = errors.New("the request is not a JSON object")
 // Object returns the fields of a request's JSON as they are sent. Whatever is not changed stays the same byte for byte,
 // and in its order.
 func (e *Edits) Object(body []byte) ([]byte, error) {
-	if e.empty() {
+	if e.isEmpty() {
 		return body, nil
 	}
 	body = bytes.TrimSpace(body)
 	if len(body) == 0 || body[0] != '{' {
 		return nil, errNoObject
 	}
-	return e.object(body, "", 0)
+	return e.editObject(body, "", 0)
 }
 
 // Value returns the value of a field at the top level, changed within.
@@ -98,25 +98,25 @@ func (e *Edits) Value(field string, value []byte) ([]byte, error) {
 	if !e.changesWithin(field) {
 		return value, nil
 	}
-	return e.value(value, field, 0)
+	return e.editValue(value, field, 0)
 }
 
-func (e *Edits) value(raw []byte, path string, depth int) ([]byte, error) {
+func (e *Edits) editValue(raw []byte, path string, depth int) ([]byte, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || depth > maxDepth || !e.changesWithin(path) {
 		return raw, nil
 	}
 	switch raw[0] {
 	case '{':
-		return e.object(raw, path, depth)
+		return e.editObject(raw, path, depth)
 	case '[':
-		return e.list(raw, path+"[]", depth)
+		return e.editList(raw, path+"[]", depth)
 	default:
 		return raw, nil
 	}
 }
 
-func (e *Edits) list(raw []byte, path string, depth int) ([]byte, error) {
+func (e *Edits) editList(raw []byte, path string, depth int) ([]byte, error) {
 	var elements []json.RawMessage
 	if err := json.Unmarshal(raw, &elements); err != nil {
 		return nil, fmt.Errorf("read own request: %w", err)
@@ -126,7 +126,7 @@ func (e *Edits) list(raw []byte, path string, depth int) ([]byte, error) {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		changed, err := e.value(element, path, depth+1)
+		changed, err := e.editValue(element, path, depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +135,7 @@ func (e *Edits) list(raw []byte, path string, depth int) ([]byte, error) {
 	return append(out, ']'), nil
 }
 
-func (e *Edits) object(raw []byte, path string, depth int) ([]byte, error) {
+func (e *Edits) editObject(raw []byte, path string, depth int) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	if _, err := dec.Token(); err != nil {
 		return nil, fmt.Errorf("read own request: %w", err)
@@ -174,7 +174,7 @@ func (e *Edits) object(raw []byte, path string, depth int) ([]byte, error) {
 			}
 		}
 		if name == "role" && (path == "messages[]" || path == "input[]") {
-			value = e.role(value)
+			value = e.editRole(value)
 		}
 		if path == "" {
 			if set, ok := e.set[name]; ok {
@@ -184,7 +184,7 @@ func (e *Edits) object(raw []byte, path string, depth int) ([]byte, error) {
 		if e.rename[blocksPrefix+full] != "" {
 			value = oneText(value)
 		}
-		changed, err := e.value(value, full, depth+1)
+		changed, err := e.editValue(value, full, depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -230,8 +230,8 @@ func oneText(value json.RawMessage) json.RawMessage {
 // rolePrefix begins the names of roles in Params.Rename: "role:developer" to "system".
 const rolePrefix = "role:"
 
-// role returns the role of a message under the name that the server knows.
-func (e *Edits) role(sent json.RawMessage) json.RawMessage {
+// editRole returns the role of a message under the name that the server knows.
+func (e *Edits) editRole(sent json.RawMessage) json.RawMessage {
 	var name string
 	if json.Unmarshal(sent, &name) != nil {
 		return sent

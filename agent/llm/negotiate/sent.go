@@ -33,7 +33,7 @@ func Describe(body []byte) *Sent {
 		return &Sent{}
 	}
 	d := describer{fields: map[string]bool{}, keywords: map[string]bool{}, roles: map[string]bool{}}
-	d.walk(fields, "", 0)
+	d.walkValue(fields, "", 0)
 	s := &Sent{Pictures: d.pictures, Calls: d.calls}
 	s.Fields = slices.Sorted(maps.Keys(d.fields))
 	s.Keywords = slices.Sorted(maps.Keys(d.keywords))
@@ -74,34 +74,34 @@ var schemaFields = []string{"parameters", "input_schema"}
 // pictureTypes are the types of parts that are not text, on all wires.
 var pictureTypes = []string{"image_url", "input_image", "image", "input_file", "file", "document", "input_audio"}
 
-func (d *describer) walk(value any, path string, depth int) {
+func (d *describer) walkValue(value any, path string, depth int) {
 	if depth > maxDepth || len(d.fields) >= maxPaths {
 		return
 	}
 	switch v := value.(type) {
 	case []any:
 		for _, element := range v {
-			d.walk(element, path+"[]", depth+1)
+			d.walkValue(element, path+"[]", depth+1)
 		}
 	case map[string]any:
-		d.object(v, path)
+		d.noteObject(v, path)
 		for name, inner := range v {
 			full := joinPath(path, name)
 			d.fields[full] = true
 			switch {
 			case strings.HasPrefix(path, "tools[]") && slices.Contains(schemaFields, name):
-				d.schema(inner, 0)
+				d.noteSchema(inner, 0)
 			case name == "arguments" || name == "input" && path != "":
 				// What the model wrote.
 			default:
-				d.walk(inner, full, depth+1)
+				d.walkValue(inner, full, depth+1)
 			}
 		}
 	}
 }
 
-// object notes what kind of part or message an object is.
-func (d *describer) object(v map[string]any, path string) {
+// noteObject notes what kind of part or message an object is.
+func (d *describer) noteObject(v map[string]any, path string) {
 	kind, _ := v["type"].(string)
 	if path != "" && slices.Contains(pictureTypes, kind) && !strings.HasPrefix(path, "tools") {
 		d.pictures = true
@@ -116,15 +116,15 @@ func (d *describer) object(v map[string]any, path string) {
 	}
 }
 
-// schema notes the keywords of a schema. Names of properties are none.
-func (d *describer) schema(value any, depth int) {
+// noteSchema notes the keywords of a schema. Names of properties are none.
+func (d *describer) noteSchema(value any, depth int) {
 	if depth > maxDepth {
 		return
 	}
 	switch v := value.(type) {
 	case []any:
 		for _, element := range v {
-			d.schema(element, depth+1)
+			d.noteSchema(element, depth+1)
 		}
 	case map[string]any:
 		for name, inner := range v {
@@ -133,11 +133,11 @@ func (d *describer) schema(value any, depth int) {
 			case "properties", "$defs", "definitions", "patternProperties", "dependentSchemas":
 				named, _ := inner.(map[string]any)
 				for _, one := range named {
-					d.schema(one, depth+1)
+					d.noteSchema(one, depth+1)
 				}
 			case "enum", "const", "default", "examples", "required":
 			default:
-				d.schema(inner, depth+1)
+				d.noteSchema(inner, depth+1)
 			}
 		}
 	}

@@ -59,31 +59,31 @@ func (m *Model) Chat(ctx context.Context, req *llm.Request, onDelta func(string)
 		Stop: llm.StopEnd, Provider: m.name, Model: ModelName,
 		Usage: llm.Usage{Input: inputTokens(req)},
 	}
-	text, uses := next(req)
+	text, uses := nextStep(req)
 	if len(uses) > 0 {
 		res.Uses, res.Stop = uses, llm.StopTools
 		for _, u := range uses {
-			res.Usage.Output += tokens(u.Name) + tokens(string(u.Args))
+			res.Usage.Output += estimateTokens(u.Name) + estimateTokens(string(u.Args))
 		}
 		return res, nil
 	}
 	if limit := req.MaxTokens * charsPerToken; limit > 0 && utf8.RuneCountInString(text) > limit {
 		text, res.Stop = string([]rune(text)[:limit]), llm.StopLength
 	}
-	if err := m.stream(ctx, text, onDelta); err != nil {
+	if err := m.streamText(ctx, text, onDelta); err != nil {
 		return nil, err
 	}
 	res.Text = text
-	res.Usage.Output = tokens(text)
+	res.Usage.Output = estimateTokens(text)
 	return res, nil
 }
 
-// stream passes text on word by word.
-func (m *Model) stream(ctx context.Context, text string, onDelta func(string)) error {
+// streamText passes text on word by word.
+func (m *Model) streamText(ctx context.Context, text string, onDelta func(string)) error {
 	if onDelta == nil {
 		return nil
 	}
-	for _, word := range words(text) {
+	for _, word := range splitWords(text) {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("offline model: %w", err)
 		}
@@ -95,33 +95,33 @@ func (m *Model) stream(ctx context.Context, text string, onDelta func(string)) e
 	return nil
 }
 
-// next decides what to say or to call.
-func next(req *llm.Request) (string, []llm.ToolUse) {
+// nextStep decides what to say or to call.
+func nextStep(req *llm.Request) (string, []llm.ToolUse) {
 	if len(req.Tools) == 0 && wantsDigest(req.System) {
-		return digest(req.Messages), nil
+		return digestTalk(req.Messages), nil
 	}
 	at := lastUser(req.Messages)
 	if at < 0 {
-		return introduction(req.Tools), nil
+		return introduceTools(req.Tools), nil
 	}
-	text := speech(req.Messages[at].Text, strings.Contains(req.System, "its speaker's name"))
+	text := spokenText(req.Messages[at].Text, strings.Contains(req.System, "its speaker's name"))
 	if talk, ok := smallTalk(text, req, at); ok {
 		return talk, nil
 	}
-	stages := plan(text)
+	stages := planStages(text)
 	if len(stages) == 0 {
-		return "I am the built-in offline model and did not understand that. " + abilities(req.Tools), nil
+		return "I am the built-in offline model and did not understand that. " + listAbilities(req.Tools), nil
 	}
-	return step(stages, req, at)
+	return stageUses(stages, req, at)
 }
 
-// step returns the uses of the first stage that is not done, or the answer if nothing is left to do.
-func step(stages [][]wish, req *llm.Request, at int) (string, []llm.ToolUse) {
+// stageUses returns the uses of the first stage that is not done, or the answer if nothing is left to do.
+func stageUses(stages [][]wish, req *llm.Request, at int) (string, []llm.ToolUse) {
 	offered := map[string]bool{}
 	for _, t := range req.Tools {
 		offered[t.Name] = true
 	}
-	done := progress(stages, req.Messages[at+1:])
+	done := stageResults(stages, req.Messages[at+1:])
 	for s, stage := range stages {
 		var uses []llm.ToolUse
 		stop := false
@@ -141,19 +141,19 @@ func step(stages [][]wish, req *llm.Request, at int) (string, []llm.ToolUse) {
 			return "", uses
 		}
 		if stop {
-			return report(stages, s, done, offered), nil
+			return reportStages(stages, s, done, offered), nil
 		}
 	}
-	return report(stages, len(stages)-1, done, offered), nil
+	return reportStages(stages, len(stages)-1, done, offered), nil
 }
 
 // place is the position of a wish in the plan.
 type place struct{ stage, wish int }
 
-// progress finds the result of each wish that has been requested; a nil result is missing from the history. The n-th
+// stageResults finds the result of each wish that has been requested; a nil result is missing from the history. The n-th
 // use of a tool belongs to the n-th wish for it: ids and the spelling of arguments can change on the way through a
 // journal, but the order cannot.
-func progress(stages [][]wish, messages []llm.Message) map[place]*llm.ToolResult {
+func stageResults(stages [][]wish, messages []llm.Message) map[place]*llm.ToolResult {
 	results := map[string]*llm.ToolResult{}
 	for _, msg := range messages {
 		if msg.Role == llm.ToolRole && msg.Result != nil {
@@ -179,19 +179,19 @@ func progress(stages [][]wish, messages []llm.Message) map[place]*llm.ToolResult
 }
 
 // scheduledRE matches the line above the text of a scheduled task.
-var scheduledRE = expression(`^\[scheduled task [^\n]*\]\n`)
+var scheduledRE = lazyExpression(`^\[scheduled task [^\n]*\]\n`)
 
 // quotation matches a replied-to message and background news in front of what the person wrote.
-var quotation = expression(`(?s)^(?:\[(?:reply to|news) [^\n]*\]\n.*?\n\[end of (?:quotation|news)\]\n)+`)
+var quotation = lazyExpression(`(?s)^(?:\[(?:reply to|news) [^\n]*\]\n.*?\n\[end of (?:quotation|news)\]\n)+`)
 
-// speech returns what the person wrote, without the quotation, and without the speaker's name that precedes messages in
+// spokenText returns what the person wrote, without the quotation, and without the speaker's name that precedes messages in
 // shared conversations.
-func speech(text string, speakers bool) string {
+func spokenText(text string, speakers bool) string {
 	text = quotation().ReplaceAllString(text, "")
 	if name, rest, ok := strings.Cut(text, ": "); ok && speakers && !strings.Contains(name, "\n") {
 		text = rest
 	}
-	return clean(scheduledRE().ReplaceAllString(text, ""))
+	return dropPhrases(scheduledRE().ReplaceAllString(text, ""))
 }
 
 func lastUser(messages []llm.Message) int {
@@ -203,28 +203,30 @@ func lastUser(messages []llm.Message) int {
 	return -1
 }
 
-// tokens estimates the tokens of a text.
-func tokens(s string) int { return (utf8.RuneCountInString(s) + charsPerToken - 1) / charsPerToken }
+// estimateTokens estimates the tokens of a text.
+func estimateTokens(s string) int {
+	return (utf8.RuneCountInString(s) + charsPerToken - 1) / charsPerToken
+}
 
 func inputTokens(req *llm.Request) int {
-	n := tokens(req.System)
+	n := estimateTokens(req.System)
 	for _, msg := range req.Messages {
-		n += tokens(msg.Text)
+		n += estimateTokens(msg.Text)
 		for _, u := range msg.Uses {
-			n += tokens(u.Name) + tokens(string(u.Args))
+			n += estimateTokens(u.Name) + estimateTokens(string(u.Args))
 		}
 		if msg.Result != nil {
-			n += tokens(msg.Result.Text)
+			n += estimateTokens(msg.Result.Text)
 		}
 	}
 	for _, t := range req.Tools {
-		n += tokens(t.Name) + tokens(t.Description) + tokens(string(t.Schema))
+		n += estimateTokens(t.Name) + estimateTokens(t.Description) + estimateTokens(string(t.Schema))
 	}
 	return n
 }
 
-// words splits text into pieces that end with the white space after a word; joined, they are text again.
-func words(text string) []string {
+// splitWords splits text into pieces that end with the white space after a word; joined, they are text again.
+func splitWords(text string) []string {
 	var out []string
 	for text != "" {
 		end := strings.IndexAny(text, " \n\t")

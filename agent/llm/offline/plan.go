@@ -20,39 +20,39 @@ type wish struct {
 const object = "(\"[^\"]+\"|'[^']+'|`[^`]+`|\\S+)"
 
 var (
-	politeRE   = expression(`(?i)^(?:please|could you|can you|would you|will you|hey|now|then|and)\b[,:]?\s*`)
-	mentionRE  = expression(`^@\w+[,:]?\s*`)
-	thenRE     = expression(`(?i)^(?:\s*[,;.]?\s+and then\s+|\s*[,;.]\s*then\s+|\s*\n\s*then\s+)`)
-	listRE     = expression(`(?i)^(?:list|show|ls|what|which)\b(?: me)?(?: all)?(?: the| my)?\s*(?:files?|folder|directory|content|contents)?(?: are| do we have| do you see| is)?(?: there)?(?:\s+(?:in|of|under|inside)\s+(?:the\s+)?` + object + `(?:\s+(?:folder|directory))?|\s+here)?[?.!]*$`)
-	whatInRE   = expression(`(?i)^what(?:'s| is)\s+(?:in|inside)\s+(?:the\s+)?(?:file\s+)?` + object + `(\s+(?:folder|directory))?[?.!]*$`)
-	readRE     = expression(`(?is)^(?:read|show(?: me)?|open|cat|print)\s+(?:the\s+)?(?:files?\s+)?(.+)$`)
-	writeRE    = expression("(?is)^(?:write|create|save)\\s+(?:a\\s+|the\\s+)?(?:file\\s+)?(?:named\\s+|called\\s+)?(\"[^\"\n]+\"|'[^'\n]+'|`[^`\n]+`|[^\\s\"']+?)(?:\\s*:|(?:\\s+with(?:\\s+the)?(?:\\s+(?:text|content))?|\\s+saying):?)\\s*(.*)$")
-	writeToRE  = expression("(?is)^(?:write|save|put)\\s+(\"[^\"]*\"|'[^']*'|`[^`]*`)\\s+(?:to|into|in)\\s+(?:the\\s+)?(?:file\\s+)?" + object + `(.*)$`)
-	runRE      = expression(`(?is)^(?:run|execute|exec)\b(?:\s+(?:the\s+)?command)?\s*:?\s*(.+)$`)
-	tempRE     = expression(`(?i)^(?:delete|remove|clean up)\s+(?:all\s+)?(?:the\s+|my\s+)?(?:temp|temporary|tmp|\.tmp|\*\.tmp)\s*files?(?:\s+(?:in|under)\s+(?:the\s+)?` + object + `)?[?.!]*$`)
-	deleteRE   = expression(`(?i)^(?:delete|remove)\s+(?:the\s+)?(?:file\s+|folder\s+|directory\s+)?` + object + `$`)
-	searchRE   = expression(`(?is)^(?:search|grep|look)\s+(?:for\s+)?(.+?)(?:\s+in\s+(?:the\s+|all\s+|my\s+)*(files?|code|folder|` + object + `))?$`)
-	findRE     = expression(`(?i)^find\s+(?:all\s+)?(?:the\s+)?(?:files?\s+)?(?:named\s+|called\s+|matching\s+)?` + object + `$`)
-	fetchRE    = expression(`(?i)^(?:fetch|get|download|open|visit|read)\s+(?:the\s+)?(?:page\s+|url\s+|site\s+)?(https?://\S+)$`)
-	remindRE   = expression(`(?is)^remind me in\s+(an?|\d{1,4})\s*(minutes?|mins?|m|hours?|h)\b\s*(?:(?:to|that|of|about)\s+)?(.*)$`)
-	rememberRE = expression(`(?is)^remember\s*(?:that\s+|:\s*)?(.+)$`)
-	recallRE   = expression(`(?is)^(?:what do you remember about|what do you know about|recall)\s+(.+?)[?.!]*$`)
-	callRE     = expression(`(?is)^(?:call|use)\s+(?:the\s+)?(?:tool\s+)?([\w.:-]+)\s*(?:with\s+)?(\{.*)?$`)
-	checkRE    = expression(`(?i)^(?:check|diagnose)\s+(?:the\s+|my\s+)?(?:code|project)[?.!]*$`)
-	nothingRE  = expression(`(?i)^(?:|here|there|this|the|it|workspace|this folder|current)$`)
-	fenceRE    = expression("(?s)^```[a-z]*\n(.*?)\n?```$")
-	listWordRE = expression(`(?i)\s*,\s+and\s+|\s+and\s+|\s*,\s*`)
+	politeRE   = lazyExpression(`(?i)^(?:please|could you|can you|would you|will you|hey|now|then|and)\b[,:]?\s*`)
+	mentionRE  = lazyExpression(`^@\w+[,:]?\s*`)
+	thenRE     = lazyExpression(`(?i)^(?:\s*[,;.]?\s+and then\s+|\s*[,;.]\s*then\s+|\s*\n\s*then\s+)`)
+	listRE     = lazyExpression(`(?i)^(?:list|show|ls|what|which)\b(?: me)?(?: all)?(?: the| my)?\s*(?:files?|folder|directory|content|contents)?(?: are| do we have| do you see| is)?(?: there)?(?:\s+(?:in|of|under|inside)\s+(?:the\s+)?` + object + `(?:\s+(?:folder|directory))?|\s+here)?[?.!]*$`)
+	whatInRE   = lazyExpression(`(?i)^what(?:'s| is)\s+(?:in|inside)\s+(?:the\s+)?(?:file\s+)?` + object + `(\s+(?:folder|directory))?[?.!]*$`)
+	readRE     = lazyExpression(`(?is)^(?:read|show(?: me)?|open|cat|print)\s+(?:the\s+)?(?:files?\s+)?(.+)$`)
+	writeRE    = lazyExpression("(?is)^(?:write|create|save)\\s+(?:a\\s+|the\\s+)?(?:file\\s+)?(?:named\\s+|called\\s+)?(\"[^\"\n]+\"|'[^'\n]+'|`[^`\n]+`|[^\\s\"']+?)(?:\\s*:|(?:\\s+with(?:\\s+the)?(?:\\s+(?:text|content))?|\\s+saying):?)\\s*(.*)$")
+	writeToRE  = lazyExpression("(?is)^(?:write|save|put)\\s+(\"[^\"]*\"|'[^']*'|`[^`]*`)\\s+(?:to|into|in)\\s+(?:the\\s+)?(?:file\\s+)?" + object + `(.*)$`)
+	runRE      = lazyExpression(`(?is)^(?:run|execute|exec)\b(?:\s+(?:the\s+)?command)?\s*:?\s*(.+)$`)
+	tempRE     = lazyExpression(`(?i)^(?:delete|remove|clean up)\s+(?:all\s+)?(?:the\s+|my\s+)?(?:temp|temporary|tmp|\.tmp|\*\.tmp)\s*files?(?:\s+(?:in|under)\s+(?:the\s+)?` + object + `)?[?.!]*$`)
+	deleteRE   = lazyExpression(`(?i)^(?:delete|remove)\s+(?:the\s+)?(?:file\s+|folder\s+|directory\s+)?` + object + `$`)
+	searchRE   = lazyExpression(`(?is)^(?:search|grep|look)\s+(?:for\s+)?(.+?)(?:\s+in\s+(?:the\s+|all\s+|my\s+)*(files?|code|folder|` + object + `))?$`)
+	findRE     = lazyExpression(`(?i)^find\s+(?:all\s+)?(?:the\s+)?(?:files?\s+)?(?:named\s+|called\s+|matching\s+)?` + object + `$`)
+	fetchRE    = lazyExpression(`(?i)^(?:fetch|get|download|open|visit|read)\s+(?:the\s+)?(?:page\s+|url\s+|site\s+)?(https?://\S+)$`)
+	remindRE   = lazyExpression(`(?is)^remind me in\s+(an?|\d{1,4})\s*(minutes?|mins?|m|hours?|h)\b\s*(?:(?:to|that|of|about)\s+)?(.*)$`)
+	rememberRE = lazyExpression(`(?is)^remember\s*(?:that\s+|:\s*)?(.+)$`)
+	recallRE   = lazyExpression(`(?is)^(?:what do you remember about|what do you know about|recall)\s+(.+?)[?.!]*$`)
+	callRE     = lazyExpression(`(?is)^(?:call|use)\s+(?:the\s+)?(?:tool\s+)?([\w.:-]+)\s*(?:with\s+)?(\{.*)?$`)
+	checkRE    = lazyExpression(`(?i)^(?:check|diagnose)\s+(?:the\s+|my\s+)?(?:code|project)[?.!]*$`)
+	nothingRE  = lazyExpression(`(?i)^(?:|here|there|this|the|it|workspace|this folder|current)$`)
+	fenceRE    = lazyExpression("(?s)^```[a-z]*\n(.*?)\n?```$")
+	listWordRE = lazyExpression(`(?i)\s*,\s+and\s+|\s+and\s+|\s*,\s*`)
 )
 
-// plan converts a text to stages; the wishes of one stage are called in one message. Empty means: not understood.
-func plan(text string) [][]wish {
+// planStages converts a text to stages; the wishes of one stage are called in one message. Empty means: not understood.
+func planStages(text string) [][]wish {
 	var stages [][]wish
 	verb := ""
 	for rest := text; rest != ""; {
-		stage, after := literal(rest)
+		stage, after := readLiteral(rest)
 		if stage == nil {
 			clause, tail := splitThen(rest)
-			stage, verb = understand(clause, verb)
+			stage, verb = readClause(clause, verb)
 			after = tail
 		}
 		if len(stage) == 0 {
@@ -64,32 +64,32 @@ func plan(text string) [][]wish {
 	return stages
 }
 
-// literal reads the forms whose text must not be split at "then": `$ command` and `write file: text`.
-func literal(s string) ([]wish, string) {
+// readLiteral reads the forms whose text must not be split at "then": `$ command` and `write file: text`.
+func readLiteral(s string) ([]wish, string) {
 	if command, ok := strings.CutPrefix(s, "$ "); ok && strings.TrimSpace(command) != "" {
-		return []wish{shell(strings.TrimSpace(command))}, ""
+		return []wish{runShell(strings.TrimSpace(command))}, ""
 	}
 	if m := writeToRE().FindStringSubmatch(s); m != nil {
 		if tail, ok := afterThen(m[3]); ok {
-			return []wish{write(bare(m[2]), unquote(m[1]))}, tail
+			return []wish{writeFile(bareName(m[2]), unquoteText(m[1]))}, tail
 		}
 	}
 	m := writeRE().FindStringSubmatch(s)
 	if m == nil || m[2] == "" {
 		return nil, ""
 	}
-	path, content := bare(m[1]), m[2]
+	path, content := bareName(m[1]), m[2]
 	if inner := fenceRE().FindStringSubmatch(content); inner != nil {
-		return []wish{write(path, inner[1]+"\n")}, ""
+		return []wish{writeFile(path, inner[1]+"\n")}, ""
 	}
 	if q := content[0]; q == '"' || q == '\'' || q == '`' {
 		if end := strings.IndexByte(content[1:], q); end >= 0 {
 			if tail, ok := afterThen(content[end+2:]); ok {
-				return []wish{write(path, content[1:end+1])}, tail
+				return []wish{writeFile(path, content[1:end+1])}, tail
 			}
 		}
 	}
-	return []wish{write(path, content)}, ""
+	return []wish{writeFile(path, content)}, ""
 }
 
 // afterThen accepts what can follow a quoted text: nothing, punctuation, or "and then …".
@@ -130,53 +130,53 @@ func quoteEnd(s string, i int) int {
 	return 0
 }
 
-// understand reads one clause. verb is the verb of the previous clause, which applies to a clause that names only a
+// readClause reads one clause. verb is the verb of the previous clause, which applies to a clause that names only a
 // file ("read a and then b").
-func understand(clause, verb string) (stage []wish, newVerb string) {
-	clause = clean(clause)
-	rules := []func(string) []wish{lists, fetches, removes, searches, schedules, memories, others, reads}
+func readClause(clause, verb string) (stage []wish, newVerb string) {
+	clause = dropPhrases(clause)
+	rules := []func(string) []wish{listRule, fetchRule, removeRule, searchRule, scheduleRule, memoryRule, otherRules, readRule}
 	for _, rule := range rules {
 		if stage := rule(clause); len(stage) > 0 {
 			return stage, stage[0].tool
 		}
 	}
 	if verb == "read" && !strings.ContainsAny(clause, " \n") {
-		return []wish{read(bare(clause))}, verb
+		return []wish{readFile(bareName(clause))}, verb
 	}
 	return nil, verb
 }
 
-func lists(s string) []wish {
+func listRule(s string) []wish {
 	if m := whatInRE().FindStringSubmatch(s); m != nil {
-		path := bare(m[1])
+		path := bareName(m[1])
 		if m[2] == "" && strings.Contains(strings.TrimLeft(path, "./"), ".") {
-			return []wish{read(path)}
+			return []wish{readFile(path)}
 		}
-		return []wish{list(path)}
+		return []wish{listFiles(path)}
 	}
 	lower := strings.ToLower(s)
 	if m := listRE().FindStringSubmatch(s); m != nil && (lower == "ls" || strings.Contains(lower, "file") ||
 		strings.Contains(lower, "folder") || strings.Contains(lower, "directory") || m[1] != "") {
-		return []wish{list(bare(m[1]))}
+		return []wish{listFiles(bareName(m[1]))}
 	}
 	return nil
 }
 
-func reads(s string) []wish {
+func readRule(s string) []wish {
 	m := readRE().FindStringSubmatch(s)
 	if m == nil {
 		return nil
 	}
 	var out []wish
 	for _, part := range listWordRE().Split(strings.TrimRight(m[1], "?!"), -1) {
-		if path := bare(part); path != "" {
-			out = append(out, read(path))
+		if path := bareName(part); path != "" {
+			out = append(out, readFile(path))
 		}
 	}
 	return out
 }
 
-func fetches(s string) []wish {
+func fetchRule(s string) []wish {
 	m := fetchRE().FindStringSubmatch(s)
 	if m == nil {
 		return nil
@@ -185,16 +185,16 @@ func fetches(s string) []wish {
 	return []wish{{tool: "fetch", args: object1("url", url), phrase: "fetch " + url, subject: url}}
 }
 
-func removes(s string) []wish {
+func removeRule(s string) []wish {
 	if m := tempRE().FindStringSubmatch(s); m != nil {
-		path := bare(m[1])
+		path := bareName(m[1])
 		if nothingRE().MatchString(path) {
 			path = "."
 		}
-		return []wish{shell("find " + shellWord(path) + " -name '*.tmp' -delete")}
+		return []wish{runShell("find " + shellWord(path) + " -name '*.tmp' -delete")}
 	}
 	if m := deleteRE().FindStringSubmatch(strings.TrimRight(s, "?!")); m != nil {
-		path := bare(m[1])
+		path := bareName(m[1])
 		return []wish{{
 			tool: "delete_path", args: object1("path", path),
 			phrase: "delete " + path, subject: path, changes: true,
@@ -203,9 +203,9 @@ func removes(s string) []wish {
 	return nil
 }
 
-func searches(s string) []wish {
+func searchRule(s string) []wish {
 	if m := findRE().FindStringSubmatch(strings.TrimRight(s, "!")); m != nil {
-		pattern := bare(m[1])
+		pattern := bareName(m[1])
 		return []wish{{
 			tool: "find_path", args: object1("pattern", pattern),
 			phrase: "look for " + pattern, subject: pattern,
@@ -215,19 +215,19 @@ func searches(s string) []wish {
 	if m == nil {
 		return nil
 	}
-	text := unquote(strings.TrimSpace(m[1]))
+	text := unquoteText(strings.TrimSpace(m[1]))
 	args := map[string]any{"pattern": regexp.QuoteMeta(text)}
 	if m[3] != "" && !strings.EqualFold(m[2], "files") && !strings.EqualFold(m[2], "code") &&
 		!strings.EqualFold(m[2], "file") &&
 		!strings.EqualFold(m[2], "folder") {
-		args["path"] = bare(m[3])
+		args["path"] = bareName(m[3])
 	}
-	return []wish{{tool: "grep", args: arguments(args), phrase: "search for " + text, subject: text}}
+	return []wish{{tool: "grep", args: encodeArguments(args), phrase: "search for " + text, subject: text}}
 }
 
-// schedules is the rule for reminders. The name of a reminder is what it is about and in how long: the same words again
+// scheduleRule is the rule for reminders. The name of a reminder is what it is about and in how long: the same words again
 // move it.
-func schedules(s string) []wish {
+func scheduleRule(s string) []wish {
 	m := remindRE().FindStringSubmatch(s)
 	if m == nil {
 		return nil
@@ -243,7 +243,7 @@ func schedules(s string) []wish {
 	name = name[:min(len(name), 90)]
 	return []wish{{
 		tool: "schedule_deferred",
-		args: arguments(map[string]any{
+		args: encodeArguments(map[string]any{
 			"name": string(name) + " (in " + count + " " + strings.ToLower(m[2]) + ")", "run_at": "+" + count + strings.ToLower(m[2][:1]),
 			"kind": "reminder", "task": "Reminder: " + task,
 		}),
@@ -251,7 +251,7 @@ func schedules(s string) []wish {
 	}}
 }
 
-func memories(s string) []wish {
+func memoryRule(s string) []wish {
 	if m := recallRE().FindStringSubmatch(s); m != nil {
 		return []wish{{
 			tool: "memory_search", args: object1("query", m[1]),
@@ -267,9 +267,9 @@ func memories(s string) []wish {
 	return nil
 }
 
-func others(s string) []wish {
+func otherRules(s string) []wish {
 	if m := runRE().FindStringSubmatch(s); m != nil {
-		return []wish{shell(commandText(m[1]))}
+		return []wish{runShell(commandText(m[1]))}
 	}
 	if checkRE().MatchString(s) {
 		return []wish{{tool: "diagnostics", args: json.RawMessage(`{}`), phrase: "check the code", subject: "the code"}}
@@ -284,23 +284,23 @@ func others(s string) []wish {
 	return nil
 }
 
-func list(path string) wish {
+func listFiles(path string) wish {
 	if nothingRE().MatchString(path) {
 		path = "."
 	}
 	return wish{tool: "list_directory", args: object1("path", path), phrase: "list the files in " + path, subject: path}
 }
 
-func read(path string) wish {
+func readFile(path string) wish {
 	return wish{tool: "read", args: object1("path", path), phrase: "read " + path, subject: path}
 }
 
-func write(path, content string) wish {
-	args := arguments(map[string]any{"path": path, "content": content})
+func writeFile(path, content string) wish {
+	args := encodeArguments(map[string]any{"path": path, "content": content})
 	return wish{tool: "write", args: args, phrase: "write " + path, subject: path, changes: true}
 }
 
-func shell(command string) wish {
+func runShell(command string) wish {
 	return wish{tool: "bash", args: object1("command", command), phrase: "run that", subject: command, changes: true}
 }
 
@@ -316,8 +316,8 @@ func commandText(s string) string {
 	return s
 }
 
-// clean removes polite phrases and Telegram's bot mention from the beginning of a request.
-func clean(s string) string {
+// dropPhrases removes polite phrases and Telegram's bot mention from the beginning of a request.
+func dropPhrases(s string) string {
 	s = strings.TrimSpace(s)
 	for {
 		t := mentionRE().ReplaceAllString(s, "")
@@ -329,16 +329,16 @@ func clean(s string) string {
 	}
 }
 
-// bare returns a file name without quotes and without the sentence's punctuation.
-func bare(s string) string {
+// bareName returns a file name without quotes and without the sentence's punctuation.
+func bareName(s string) string {
 	s = strings.TrimSpace(s)
-	if t := unquote(s); t != s {
+	if t := unquoteText(s); t != s {
 		return t
 	}
-	return unquote(strings.TrimRight(s, "?!,;"))
+	return unquoteText(strings.TrimRight(s, "?!,;"))
 }
 
-func unquote(s string) string {
+func unquoteText(s string) string {
 	if len(s) >= 2 && (s[0] == '"' || s[0] == '\'' || s[0] == '`') && s[len(s)-1] == s[0] {
 		return s[1 : len(s)-1]
 	}
@@ -354,10 +354,10 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-func object1(key, value string) json.RawMessage { return arguments(map[string]any{key: value}) }
+func object1(key, value string) json.RawMessage { return encodeArguments(map[string]any{key: value}) }
 
-// arguments encodes an object; strings and maps of strings can always be encoded.
-func arguments(m map[string]any) json.RawMessage {
+// encodeArguments encodes an object; strings and maps of strings can always be encoded.
+func encodeArguments(m map[string]any) json.RawMessage {
 	data, err := json.Marshal(m)
 	if err != nil {
 		return json.RawMessage(`{}`)
@@ -365,7 +365,7 @@ func arguments(m map[string]any) json.RawMessage {
 	return data
 }
 
-// expression compiles a pattern at its first use, because most processes use another model and never need one.
-func expression(pattern string) func() *regexp.Regexp {
+// lazyExpression compiles a pattern at its first use, because most processes use another model and never need one.
+func lazyExpression(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }

@@ -13,24 +13,24 @@ import (
 const maxShown = 3000
 
 var (
-	greetRE    = expression(`(?i)^(?:hi|hello|hey|good (?:morning|evening|day|afternoon)|greetings|hallo|moin)\b[\s\w,]{0,20}[!.?]*$`)
-	helpRE     = expression(`(?i)^(?:help|what can you do|what do you do|/start|/help)\b[^\n]{0,20}$`)
-	whoRE      = expression(`(?i)^(?:who|what) are you\b[^\n]{0,20}$`)
-	thanksRE   = expression(`(?i)^(?:thanks|thank you|thx|great|ok|okay|cool)\b[\s\w,]{0,20}[!.]*$`)
-	reminderRE = expression(`(?s)^Reminder: (.+)$`)
-	longRE     = expression(`(?i)\blong answer\b`)
-	digestRE   = expression(`(?i)^(?:summari[sz]e|recap)\b`)
+	greetRE    = lazyExpression(`(?i)^(?:hi|hello|hey|good (?:morning|evening|day|afternoon)|greetings|hallo|moin)\b[\s\w,]{0,20}[!.?]*$`)
+	helpRE     = lazyExpression(`(?i)^(?:help|what can you do|what do you do|/start|/help)\b[^\n]{0,20}$`)
+	whoRE      = lazyExpression(`(?i)^(?:who|what) are you\b[^\n]{0,20}$`)
+	thanksRE   = lazyExpression(`(?i)^(?:thanks|thank you|thx|great|ok|okay|cool)\b[\s\w,]{0,20}[!.]*$`)
+	reminderRE = lazyExpression(`(?s)^Reminder: (.+)$`)
+	longRE     = lazyExpression(`(?i)\blong answer\b`)
+	digestRE   = lazyExpression(`(?i)^(?:summari[sz]e|recap)\b`)
 )
 
 // smallTalk answers messages that need no tool.
 func smallTalk(text string, req *llm.Request, at int) (string, bool) {
 	switch {
 	case whoRE().MatchString(text):
-		return introduction(req.Tools), true
+		return introduceTools(req.Tools), true
 	case helpRE().MatchString(text):
-		return introduction(req.Tools), true
+		return introduceTools(req.Tools), true
 	case greetRE().MatchString(text):
-		return "Hello! " + introduction(req.Tools), true
+		return "Hello! " + introduceTools(req.Tools), true
 	case thanksRE().MatchString(text):
 		return "You are welcome.", true
 	case reminderRE().MatchString(text):
@@ -38,18 +38,18 @@ func smallTalk(text string, req *llm.Request, at int) (string, bool) {
 	case longRE().MatchString(text):
 		return longAnswer(), true
 	case digestRE().MatchString(text):
-		return digest(req.Messages[:at]), true
+		return digestTalk(req.Messages[:at]), true
 	default:
 		return "", false
 	}
 }
 
-func introduction(tools []llm.Tool) string {
-	return "I am the built-in offline model: a few fixed rules, no real language model. " + abilities(tools)
+func introduceTools(tools []llm.Tool) string {
+	return "I am the built-in offline model: a few fixed rules, no real language model. " + listAbilities(tools)
 }
 
-// abilities lists what works with the offered tools.
-func abilities(tools []llm.Tool) string {
+// listAbilities lists what works with the offered tools.
+func listAbilities(tools []llm.Tool) string {
 	examples := []struct{ tool, text string }{
 		{"list_directory", "what files are here?"},
 		{"read", "read notes.txt"},
@@ -73,22 +73,22 @@ func abilities(tools []llm.Tool) string {
 	return "Try one of these, also joined by \"and then\":" + b.String() + "\n- *long answer*"
 }
 
-// report describes the results of the stages up to last.
-func report(stages [][]wish, last int, done map[place]*llm.ToolResult, offered map[string]bool) string {
+// reportStages describes the results of the stages up to last.
+func reportStages(stages [][]wish, last int, done map[place]*llm.ToolResult, offered map[string]bool) string {
 	var parts, left []string
 	for s, stage := range stages {
 		for i, w := range stage {
 			r := done[place{s, i}]
 			switch {
 			case r != nil:
-				parts = append(parts, outcome(w, r))
+				parts = append(parts, describeResult(w, r))
 			case s > last:
-				left = append(left, describe(w))
+				left = append(left, describeWish(w))
 			case !offered[w.tool]:
 				parts = append(parts, fmt.Sprintf("I could not %s: I would need the tool `%s`, and it is not offered to me here.",
 					w.phrase, w.tool))
 			default:
-				parts = append(parts, fmt.Sprintf("I do not know what became of this: %s.", describe(w)))
+				parts = append(parts, fmt.Sprintf("I do not know what became of this: %s.", describeWish(w)))
 			}
 		}
 	}
@@ -98,62 +98,62 @@ func report(stages [][]wish, last int, done map[place]*llm.ToolResult, offered m
 	return strings.Join(parts, "\n\n")
 }
 
-// describe names a wish whose phrase alone would be unclear.
-func describe(w wish) string {
+// describeWish names a wish whose phrase alone would be unclear.
+func describeWish(w wish) string {
 	if w.tool == "bash" {
-		return "run " + inline(w.subject)
+		return "run " + inlineCode(w.subject)
 	}
 	return w.phrase
 }
 
-// outcome describes one result.
-func outcome(w wish, r *llm.ToolResult) string {
+// describeResult describes one result.
+func describeResult(w wish, r *llm.ToolResult) string {
 	if r.Error {
-		return failure(w, r.Text)
+		return describeFailure(w, r.Text)
 	}
 	text := strings.TrimRight(r.Text, " \n")
 	switch w.tool {
 	case "list_directory":
-		return titled("This is in "+inline(w.subject)+":", "There is nothing in "+inline(w.subject)+".", text)
+		return titledBlock("This is in "+inlineCode(w.subject)+":", "There is nothing in "+inlineCode(w.subject)+".", text)
 	case "read":
-		return titled(inline(w.subject)+" says:", inline(w.subject)+" is empty.", text)
+		return titledBlock(inlineCode(w.subject)+" says:", inlineCode(w.subject)+" is empty.", text)
 	case "write":
-		return "I wrote " + inline(w.subject) + "."
+		return "I wrote " + inlineCode(w.subject) + "."
 	case "delete_path":
-		return "I deleted " + inline(w.subject) + "."
+		return "I deleted " + inlineCode(w.subject) + "."
 	case "bash":
-		return titled("I ran "+inline(w.subject)+". It printed:",
-			"I ran "+inline(w.subject)+". It printed nothing.", text)
+		return titledBlock("I ran "+inlineCode(w.subject)+". It printed:",
+			"I ran "+inlineCode(w.subject)+". It printed nothing.", text)
 	case "grep", "find_path":
-		return titled("I searched for "+inline(w.subject)+" and found:",
-			"I found nothing for "+inline(w.subject)+".", text)
+		return titledBlock("I searched for "+inlineCode(w.subject)+" and found:",
+			"I found nothing for "+inlineCode(w.subject)+".", text)
 	case "fetch":
-		return titled("This is what "+w.subject+" says:", w.subject+" has no text.", text)
+		return titledBlock("This is what "+w.subject+" says:", w.subject+" has no text.", text)
 	case "schedule_deferred":
 		return "I will remind you: " + w.subject
 	case "memory_save":
 		return "I will remember that."
 	default:
-		return titled("The result of "+inline(w.subject)+":", inline(w.subject)+" gave no result.", text)
+		return titledBlock("The result of "+inlineCode(w.subject)+":", inlineCode(w.subject)+" gave no result.", text)
 	}
 }
 
-// failure describes an error or a denial. text is the tool error block or any text.
-func failure(w wish, text string) string {
+// describeFailure describes an error or a denial. text is the tool error block or any text.
+func describeFailure(w wish, text string) string {
 	category, reason := errorBlock(text)
 	switch {
 	case strings.Contains(text, llm.OutcomeUnknown):
 		return fmt.Sprintf("I do not know what became of this: %s. "+
 			"It was interrupted while it ran and may have finished, or not, or in part. "+
-			"I have not repeated it. Please look, or ask me to run it again.", describe(w))
+			"I have not repeated it. Please look, or ask me to run it again.", describeWish(w))
 	case category == "policy_blocked" || category == "confirmation_required":
-		return fmt.Sprintf("I was not allowed to %s: %s", describe(w), reason)
+		return fmt.Sprintf("I was not allowed to %s: %s", describeWish(w), reason)
 	case category == "cancelled":
-		return fmt.Sprintf("I was stopped before I could %s.", describe(w))
+		return fmt.Sprintf("I was stopped before I could %s.", describeWish(w))
 	case category == "timeout":
-		return fmt.Sprintf("I tried to %s, but it took too long: %s", describe(w), reason)
+		return fmt.Sprintf("I tried to %s, but it took too long: %s", describeWish(w), reason)
 	default:
-		return fmt.Sprintf("I could not %s: %s", describe(w), reason)
+		return fmt.Sprintf("I could not %s: %s", describeWish(w), reason)
 	}
 }
 
@@ -175,15 +175,15 @@ func errorBlock(text string) (category, reason string) {
 	if reason == "" {
 		reason = "no reason was given."
 	}
-	return category, cut(reason)
+	return category, cutText(reason)
 }
 
-// titled returns text in a code block below a title, or none if there is no text.
-func titled(title, none, text string) string {
+// titledBlock returns text in a code block below a title, or none if there is no text.
+func titledBlock(title, none, text string) string {
 	if text == "" || text == "(no output)" {
 		return none
 	}
-	shown := cut(text)
+	shown := cutText(text)
 	fence := "```"
 	for strings.Contains(shown, fence) {
 		fence += "`"
@@ -191,8 +191,8 @@ func titled(title, none, text string) string {
 	return title + "\n" + fence + "\n" + shown + "\n" + fence
 }
 
-// cut shortens a long text and appends its length.
-func cut(s string) string {
+// cutText shortens a long text and appends its length.
+func cutText(s string) string {
 	if utf8.RuneCountInString(s) <= maxShown {
 		return s
 	}
@@ -200,8 +200,8 @@ func cut(s string) string {
 	return fmt.Sprintf("%s\n… (%d characters in all)", string(r[:maxShown]), len(r))
 }
 
-// inline formats a name or a command as code.
-func inline(s string) string {
+// inlineCode formats a name or a command as code.
+func inlineCode(s string) string {
 	if strings.ContainsAny(s, "`\n") {
 		return fmt.Sprintf("%q", s)
 	}
@@ -214,8 +214,8 @@ func wantsDigest(system string) bool {
 	return strings.Contains(lower, "summar") || strings.Contains(lower, "recap")
 }
 
-// digest summarises a conversation in the only way that rules can: by quoting the beginnings of messages.
-func digest(messages []llm.Message) string {
+// digestTalk summarises a conversation in the only way that rules can: by quoting the beginnings of messages.
+func digestTalk(messages []llm.Message) string {
 	const most, length = 12, 120
 	var lines []string
 	for _, msg := range messages {

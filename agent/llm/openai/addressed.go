@@ -23,8 +23,8 @@ func hostOf(base string) (host, version string, err error) {
 	return "", "", errors.New("base_url must look like https://host/v1, without user name and query (except Azure's api-version)")
 }
 
-// addressed returns a client that puts the key and the version of the API where a server wants them.
-func addressed(client *http.Client, d *dialect.Dialect, key Key, version string) *http.Client {
+// addressedClient returns a client that puts the key and the version of the API where a server wants them.
+func addressedClient(client *http.Client, d *dialect.Dialect, key Key, version string) *http.Client {
 	if d.Auth != dialect.AuthAPIKey && version == "" {
 		return client
 	}

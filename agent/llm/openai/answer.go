@@ -92,9 +92,9 @@ type counts struct {
 	} `json:"prompt_tokens_details"`
 }
 
-// missing reports whether an event that cannot be decoded may lack a piece of the answer. A field of another type, such as
+// missingPiece reports whether an event that cannot be decoded may lack a piece of the answer. A field of another type, such as
 // a model that is a number or a usage that is a string, is left out, and the rest is read.
-func missing(err error) bool {
+func missingPiece(err error) bool {
 	odd, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok {
 		return true
@@ -103,15 +103,15 @@ func missing(err error) bool {
 	return place == "" || place == "frame" || place == "choices" || place == "choices.delta" || place == "choices.message"
 }
 
-// take adds one event.
-func (a *answer) take(raw []byte, emit func(string)) error {
+// takeEvent adds one event.
+func (a *answer) takeEvent(raw []byte, emit func(string)) error {
 	var e event
-	if err := json.Unmarshal(raw, &e); err != nil && missing(err) {
+	if err := json.Unmarshal(raw, &e); err != nil && missingPiece(err) {
 		text := a.provider.o.Key.Clean("read event of the stream: " + err.Error())
 		return &llm.Error{Kind: llm.Truncated, Err: errors.New(text)}
 	}
 	if len(e.Failure) > 0 {
-		return reported(e.Failure)
+		return reportedFailure(e.Failure)
 	}
 	if e.Frame == nil {
 		return nil
@@ -119,22 +119,22 @@ func (a *answer) take(raw []byte, emit func(string)) error {
 	if e.Frame.Model != "" {
 		a.model = e.Frame.Model
 	}
-	a.count(e.Frame.Usage)
+	a.countUsage(e.Frame.Usage)
 	if e.Frame.Groq != nil {
-		a.count(e.Frame.Groq.Usage)
+		a.countUsage(e.Frame.Groq.Usage)
 	}
 	for _, c := range e.Frame.Choices {
 		if c.Index != 0 || a.full {
 			continue
 		}
-		if err := a.choice(c, emit); err != nil {
+		if err := a.addChoice(c, emit); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *answer) choice(c choice, emit func(string)) error {
+func (a *answer) addChoice(c choice, emit func(string)) error {
 	d, whole := c.Delta, false
 	if d == nil && c.Message != nil {
 		d, whole = c.Message, true
@@ -146,15 +146,15 @@ func (a *answer) choice(c choice, emit func(string)) error {
 		d.Content = c.Text
 	}
 	if d != nil {
-		a.returned.add(d)
-		text, thought := a.words(d)
+		a.returned.addDelta(d)
+		text, thought := a.wordsOf(d)
 		if thought != "" {
 			a.thinks = true
 			a.think(thought)
 		}
 		text += d.Refusal
 		a.refused = a.refused || d.Refusal != ""
-		emit(a.room(text))
+		emit(a.fitText(text))
 		if isObject(d.FunctionCall) && len(d.ToolCalls) == 0 {
 			raw, err := json.Marshal(map[string]json.RawMessage{"function": d.FunctionCall})
 			if err != nil {
@@ -179,25 +179,25 @@ func (a *answer) choice(c choice, emit func(string)) error {
 	}
 	switch a.finish {
 	case "error":
-		return ended("the server ended the answer with an error")
+		return endedError("the server ended the answer with an error")
 	case "network_error", "insufficient_system_resource": // z.ai, DeepSeek
-		return ended("the server broke off the answer: " + a.finish)
+		return endedError("the server broke off the answer: " + a.finish)
 	}
 	return nil
 }
 
-// room returns the part of a text that still fits.
-func (a *answer) room(text string) string {
+// fitText returns the part of a text that still fits.
+func (a *answer) fitText(text string) string {
 	part, full := wire.FitAnswer(text, a.size)
 	a.size, a.full = a.size+len(part), a.full || full
 	return part
 }
 
-// words returns the text and the thoughts of a delta.
-func (a *answer) words(d *delta) (text, thought string) {
+// wordsOf returns the text and the thoughts of a delta.
+func (a *answer) wordsOf(d *delta) (text, thought string) {
 	text = a.content.Join(&d.Content)
 	if d.Content.Raw != nil {
-		text, thought = parts(d.Content.Raw)
+		text, thought = contentParts(d.Content.Raw)
 	}
 	for _, field := range []json.RawMessage{d.ReasoningContent, d.Reasoning} {
 		var f wire.Fragment
@@ -206,15 +206,15 @@ func (a *answer) words(d *delta) (text, thought string) {
 		}
 	}
 	if len(d.ReasoningDetails) > 2 {
-		_, more := parts(d.ReasoningDetails)
+		_, more := contentParts(d.ReasoningDetails)
 		thought += more
 	}
 	return text, thought
 }
 
-// parts returns the text and the thoughts of content that is a list of parts (Mistral), or of details of reasoning
+// contentParts returns the text and the thoughts of content that is a list of parts (Mistral), or of details of reasoning
 // (OpenRouter). Encrypted thoughts are left out.
-func parts(raw json.RawMessage) (text, thought string) {
+func contentParts(raw json.RawMessage) (text, thought string) {
 	var list []struct {
 		Type     string          `json:"type"`
 		Text     string          `json:"text"`
@@ -231,7 +231,7 @@ func parts(raw json.RawMessage) (text, thought string) {
 		case p.Type == "thinking" && len(p.Thinking) > 0:
 			var whole string
 			if json.Unmarshal(p.Thinking, &whole) != nil {
-				whole, _ = parts(p.Thinking)
+				whole, _ = contentParts(p.Thinking)
 			}
 			thought += whole
 		case strings.HasPrefix(p.Type, "reasoning"):
@@ -244,8 +244,8 @@ func parts(raw json.RawMessage) (text, thought string) {
 // isObject reports whether raw can be a JSON object.
 func isObject(raw json.RawMessage) bool { return len(raw) > 1 && raw[0] == '{' }
 
-// count keeps the latest usage: some servers send growing values with every chunk.
-func (a *answer) count(c *counts) {
+// countUsage keeps the latest usage: some servers send growing values with every chunk.
+func (a *answer) countUsage(c *counts) {
 	if c == nil || (c.Prompt <= 0 && c.Completion <= 0) {
 		return
 	}
@@ -253,11 +253,11 @@ func (a *answer) count(c *counts) {
 	if c.Details != nil && c.Details.Cached > 0 {
 		cached = c.Details.Cached
 	}
-	a.usage = llm.Usage{Input: tokens(c.Prompt), CachedInput: tokens(cached), Output: tokens(c.Completion)}
+	a.usage = llm.Usage{Input: toTokens(c.Prompt), CachedInput: toTokens(cached), Output: toTokens(c.Completion)}
 }
 
-// tokens converts a count to an int within sane limits.
-func tokens(f float64) int { return int(min(max(f, 0), 1e12)) }
+// toTokens converts a count to an int within sane limits.
+func toTokens(f float64) int { return int(min(max(f, 0), 1e12)) }
 
 // piece is one fragment of a tool call.
 type piece struct {
@@ -284,7 +284,7 @@ func (a *answer) toolCall(raw json.RawMessage, inMessage bool, position int) err
 	if raw := p.Function.Arguments.Raw; raw != nil {
 		args = string(raw) // the object itself instead of its text
 	}
-	c := a.find(&p, args)
+	c := a.findCall(&p, args)
 	if c == nil {
 		if len(a.calls) == maxUses {
 			return &llm.Error{Kind: llm.Invalid, Err: fmt.Errorf("answer has more than %d tool calls", maxUses)}
@@ -298,7 +298,7 @@ func (a *answer) toolCall(raw json.RawMessage, inMessage bool, position int) err
 	if p.Function.Arguments.Raw == nil {
 		args = c.joiner.Join(&p.Function.Arguments)
 	}
-	c.add(&p, a.room(args))
+	c.addPiece(&p, a.fitText(args))
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) == nil {
 		for _, known := range []string{"index", "id", "type", "function"} {
@@ -312,17 +312,17 @@ func (a *answer) toolCall(raw json.RawMessage, inMessage bool, position int) err
 	return nil
 }
 
-// find returns the call that a fragment belongs to; nil = a new one. Normally the index decides. Some servers give
+// findCall returns the call that a fragment belongs to; nil = a new one. Normally the index decides. Some servers give
 // every call index 0 or none, so a different id, or a name with arguments after complete arguments, begins a new call
 // too.
-func (a *answer) find(p *piece, args string) *call {
+func (a *answer) findCall(p *piece, args string) *call {
 	for _, c := range slices.Backward(a.calls) {
 
-		if !c.owns(p) {
+		if !c.ownsPiece(p) {
 			continue
 		}
 		differs := c.args.String() != args || c.name != p.Function.Name
-		if p.ID == "" && object(args) && c.closed() && differs && p.Function.Name != "" {
+		if p.ID == "" && object(args) && c.isClosed() && differs && p.Function.Name != "" {
 			return nil
 		}
 		return c
@@ -330,8 +330,8 @@ func (a *answer) find(p *piece, args string) *call {
 	return nil
 }
 
-// owns compares index and id if they are given.
-func (c *call) owns(p *piece) bool {
+// ownsPiece compares index and id if they are given.
+func (c *call) ownsPiece(p *piece) bool {
 	sameIndex := p.Index != nil && c.indexed && c.index == *p.Index
 	switch {
 	case p.ID != "" && c.id == p.ID:
@@ -345,17 +345,17 @@ func (c *call) owns(p *piece) bool {
 	}
 }
 
-// closed reports whether the arguments are a complete object.
-func (c *call) closed() bool { return object(c.args.String()) }
+// isClosed reports whether the arguments are a complete object.
+func (c *call) isClosed() bool { return object(c.args.String()) }
 
 // object reports whether s is a complete JSON object. Checking the ends first keeps a long stream of fragments cheap.
 func object(s string) bool {
 	return len(s) > 1 && s[0] == '{' && s[len(s)-1] == '}' && json.Valid([]byte(s))
 }
 
-// add appends a fragment. A name that is repeated or grows with every chunk is not duplicated, nor are arguments that
+// addPiece appends a fragment. A name that is repeated or grows with every chunk is not duplicated, nor are arguments that
 // are sent again as a whole.
-func (c *call) add(p *piece, args string) {
+func (c *call) addPiece(p *piece, args string) {
 	if c.id == "" {
 		c.id = p.ID
 	}
@@ -366,14 +366,14 @@ func (c *call) add(p *piece, args string) {
 	case c.args.Len() == 0:
 		c.name += name
 	}
-	if c.args.String() == args && c.closed() {
+	if c.args.String() == args && c.isClosed() {
 		return
 	}
 	c.args.WriteString(args)
 }
 
-// arguments decodes arguments, which are a string on the wire; some servers send the object itself.
-func arguments(raw json.RawMessage) string {
+// decodeArguments decodes arguments, which are a string on the wire; some servers send the object itself.
+func decodeArguments(raw json.RawMessage) string {
 	var s string
 	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
 		return s
@@ -381,8 +381,8 @@ func arguments(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// end adds what stands for half a character at the end of a text.
-func (a *answer) end(emit func(string)) {
+// endText adds what stands for half a character at the end of a text.
+func (a *answer) endText(emit func(string)) {
 	a.think(a.thought.Rest())
 	emit(a.content.Rest())
 	for _, c := range a.calls {
@@ -390,17 +390,17 @@ func (a *answer) end(emit func(string)) {
 	}
 }
 
-// begun reports whether anything of an answer has come.
-func (a *answer) begun() bool { return a.size > 0 || a.thinks || len(a.calls) > 0 }
+// hasBegun reports whether anything of an answer has come.
+func (a *answer) hasBegun() bool { return a.size > 0 || a.thinks || len(a.calls) > 0 }
 
-// response returns the whole answer, without its text.
-func (a *answer) response(origin string, names *wire.Names) (*llm.Response, error) {
-	res := &llm.Response{Usage: a.usage, Model: a.model, Uses: a.uses(origin, names)}
+// makeResponse returns the whole answer, without its text.
+func (a *answer) makeResponse(origin string, names *wire.Names) (*llm.Response, error) {
+	res := &llm.Response{Usage: a.usage, Model: a.model, Uses: a.makeUses(origin, names)}
 	switch reason, _, _ := strings.Cut(a.finish, ":"); reason { // Gemini: "content_filter: SAFETY"
 	case "content_filter", "refusal", "safety", "sensitive", "recitation", "blocklist", "prohibited_content", "spii", "image_safety", "moderation":
 		res.Stop, res.Filtered = llm.StopRefusal, !a.refused
 	case "model_context_window_exceeded":
-		if !a.begun() {
+		if !a.hasBegun() {
 			return nil, &llm.Error{Kind: llm.TooLong, Err: errors.New("the conversation fills the model's window")}
 		}
 		res.Stop = llm.StopLength
@@ -420,8 +420,8 @@ func (a *answer) response(origin string, names *wire.Names) (*llm.Response, erro
 	return res, nil
 }
 
-// uses gives the calls their final ids, unique and not empty, and decodes their names.
-func (a *answer) uses(origin string, names *wire.Names) []llm.ToolUse {
+// makeUses gives the calls their final ids, unique and not empty, and decodes their names.
+func (a *answer) makeUses(origin string, names *wire.Names) []llm.ToolUse {
 	var out []llm.ToolUse
 	taken := map[string]bool{}
 	for _, c := range a.calls {

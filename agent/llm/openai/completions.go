@@ -43,7 +43,7 @@ type origins struct {
 func (w *completions) chat(
 	ctx context.Context, x *exchange, req *llm.Request, contents *media.Contents, emit func(string),
 ) (*llm.Response, error) {
-	form := w.form(&x.form.Dialect, contents)
+	form := w.messageForm(&x.form.Dialect, contents)
 	req = form.Request(req)
 	write := chatTools
 	if x.form.Dialect.Schema.Strict {
@@ -55,13 +55,13 @@ func (w *completions) chat(
 	}
 	names, tools := list.Names, list.Text
 	req = list.Noted(req)
-	messages, err := w.messages(form, req, names, contents)
+	messages, err := w.makeMessages(form, req, names, contents)
 	if err != nil {
 		return nil, fmt.Errorf("write the messages: %w", err)
 	}
-	body := w.request(req, standIn(tools))
+	body := w.makeRequest(req, standIn(tools))
 	x.messages, x.tools, x.names, x.stream, x.mark = messages, tools, names, true, chatMark
-	stream, err := w.provider.sdk(x).CreateChatCompletionStream(ctx, body)
+	stream, err := w.provider.newSDK(x).CreateChatCompletionStream(ctx, body)
 	if err != nil {
 		if errors.Is(err, goopenai.ErrReasoningToolsRequireResponses) {
 			x.mustRespond()
@@ -77,9 +77,9 @@ func (w *completions) chat(
 		raw, err := stream.RecvRaw()
 		x.pause()
 		if err != nil {
-			if a.finish == "" && (!errors.Is(err, io.EOF) || !x.frames.ended || !a.begun()) {
+			if a.finish == "" && (!errors.Is(err, io.EOF) || !x.frames.ended || !a.hasBegun()) {
 				if errors.Is(err, io.EOF) {
-					err = w.provider.unanswered(x, a.begun(), "stream ended without a finish_reason")
+					err = w.provider.unansweredError(x, a.hasBegun(), "stream ended without a finish_reason")
 				}
 				return nil, err
 			}
@@ -87,15 +87,15 @@ func (w *completions) chat(
 			// to a person. Some servers say [DONE] and no reason.
 			break
 		}
-		if err := a.take(raw, emit); err != nil {
+		if err := a.takeEvent(raw, emit); err != nil {
 			return nil, err
 		}
 		if a.full {
 			break // the unread rest is not needed
 		}
 	}
-	a.end(emit)
-	res, err := a.response(w.origin, names)
+	a.endText(emit)
+	res, err := a.makeResponse(w.origin, names)
 	if err == nil {
 		err = x.hear(res)
 	}
@@ -104,13 +104,13 @@ func (w *completions) chat(
 	}
 	if err == nil && keepsReasoning(form, req, res) {
 		named := form.Reasoning == dialect.ReasoningRequired || form.Reasoning == dialect.ReasoningKept
-		res.Extra = a.returned.extra(w.origin, w.provider.o.Model, named)
+		res.Extra = a.returned.encodeExtra(w.origin, w.provider.o.Model, named)
 	}
 	return res, err
 }
 
-// request returns a request without its messages, which have a placeholder.
-func (w *completions) request(req *llm.Request, tools []goopenai.Tool) goopenai.ChatCompletionRequest {
+// makeRequest returns a request without its messages, which have a placeholder.
+func (w *completions) makeRequest(req *llm.Request, tools []goopenai.Tool) goopenai.ChatCompletionRequest {
 	out := goopenai.ChatCompletionRequest{
 		Model: w.provider.o.Model, User: req.User, Tools: tools, Messages: messagesIn(),
 		StreamOptions: &goopenai.StreamOptions{IncludeUsage: true},

@@ -42,9 +42,9 @@ type chatFunction struct {
 	Arguments string `json:"arguments"`
 }
 
-// form returns how messages have to look for the server. Contents of results follow them, because a tool's message takes
+// messageForm returns how messages have to look for the server. Contents of results follow them, because a tool's message takes
 // text only.
-func (w *completions) form(d *dialect.Dialect, contents *media.Contents) *history.Rules {
+func (w *completions) messageForm(d *dialect.Dialect, contents *media.Contents) *history.Rules {
 	rules := &history.Rules{History: d.History, Host: w.origin, Model: w.provider.o.Model}
 	if contents != nil {
 		rules.Lift = contents.Sent
@@ -52,8 +52,8 @@ func (w *completions) form(d *dialect.Dialect, contents *media.Contents) *histor
 	return rules
 }
 
-// messages encodes a conversation that has the form of the rules.
-func (w *completions) messages(rules *history.Rules, req *llm.Request, names *wire.Names, contents *media.Contents) ([]byte, error) {
+// makeMessages encodes a conversation that has the form of the rules.
+func (w *completions) makeMessages(rules *history.Rules, req *llm.Request, names *wire.Names, contents *media.Contents) ([]byte, error) {
 	list := make([]chatMessage, 0, len(req.Messages)+1)
 	if req.System != "" {
 		list = append(list, chatMessage{Role: goopenai.ChatMessageRoleSystem, Content: req.System})
@@ -68,7 +68,7 @@ func (w *completions) messages(rules *history.Rules, req *llm.Request, names *wi
 				out.Name = names.Encode(m.Result.Name)
 			}
 		case len(m.Uses) > 0:
-			calls, err := w.calls(m, names)
+			calls, err := w.makeCalls(m, names)
 			if err != nil {
 				return nil, err
 			}
@@ -111,8 +111,8 @@ func spokenParts(m *llm.Message, contents *media.Contents) any {
 	return list
 }
 
-// calls returns the calls of a message, with the fields that this host gave with them.
-func (w *completions) calls(m *llm.Message, names *wire.Names) (any, error) {
+// makeCalls returns the calls of a message, with the fields that this host gave with them.
+func (w *completions) makeCalls(m *llm.Message, names *wire.Names) (any, error) {
 	list := make([]chatCall, len(m.Uses))
 	var more []map[string]json.RawMessage // by call; nil = no call has any
 	for k := range m.Uses {

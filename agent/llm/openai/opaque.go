@@ -24,10 +24,10 @@ type returnedText struct {
 	given  bool
 }
 
-// add takes the fields of one delta.
-func (r *returned) add(d *delta) {
-	r.text(&r.content, d.ReasoningContent)
-	r.text(&r.reasoning, d.Reasoning)
+// addDelta takes the fields of one delta.
+func (r *returned) addDelta(d *delta) {
+	r.addText(&r.content, d.ReasoningContent)
+	r.addText(&r.reasoning, d.Reasoning)
 	var details []json.RawMessage
 	if len(d.ReasoningDetails) == 0 || json.Unmarshal(d.ReasoningDetails, &details) != nil {
 		return
@@ -46,7 +46,7 @@ func (r *returned) add(d *delta) {
 	}
 }
 
-func (r *returned) text(t *returnedText, raw json.RawMessage) {
+func (r *returned) addText(t *returnedText, raw json.RawMessage) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return
 	}
@@ -74,16 +74,16 @@ func joinedDetail(a, b json.RawMessage) json.RawMessage {
 	default: // encrypted data is never cut
 		return nil
 	}
-	if differ(before["id"], after["id"]) || present(before["signature"]) && present(after[text]) {
+	if valuesDiffer(before["id"], after["id"]) || isPresent(before["signature"]) && isPresent(after[text]) {
 		return nil
 	}
-	first, ok := inside(before[text])
-	second, alsoOK := inside(after[text])
+	first, ok := insideQuotes(before[text])
+	second, alsoOK := insideQuotes(after[text])
 	if !ok || !alsoOK {
 		return nil
 	}
 	for name, value := range after {
-		if present(value) || before[name] == nil {
+		if isPresent(value) || before[name] == nil {
 			before[name] = value
 		}
 	}
@@ -95,9 +95,9 @@ func joinedDetail(a, b json.RawMessage) json.RawMessage {
 	return out
 }
 
-// inside returns what stands between the quotes of a JSON string; nothing for null, and false for any other value.
-func inside(value json.RawMessage) (string, bool) {
-	if !present(value) {
+// insideQuotes returns what stands between the quotes of a JSON string; nothing for null, and false for any other value.
+func insideQuotes(value json.RawMessage) (string, bool) {
+	if !isPresent(value) {
 		return "", true
 	}
 	if value[0] != '"' {
@@ -106,15 +106,17 @@ func inside(value json.RawMessage) (string, bool) {
 	return string(value[1 : len(value)-1]), true
 }
 
-// present reports whether a value is there and not null.
-func present(value json.RawMessage) bool { return len(value) > 0 && string(value) != "null" }
+// isPresent reports whether a value is there and not null.
+func isPresent(value json.RawMessage) bool { return len(value) > 0 && string(value) != "null" }
 
-// differ reports whether two values are there and not the same.
-func differ(a, b json.RawMessage) bool { return present(a) && present(b) && string(a) != string(b) }
+// valuesDiffer reports whether two values are there and not the same.
+func valuesDiffer(a, b json.RawMessage) bool {
+	return isPresent(a) && isPresent(b) && string(a) != string(b)
+}
 
-// extra returns what belongs into llm.Response.Extra; nil = nothing has to be sent back. named: where the answer came
+// encodeExtra returns what belongs into llm.Response.Extra; nil = nothing has to be sent back. named: where the answer came
 // from is kept in any case.
-func (r *returned) extra(host, model string, named bool) json.RawMessage {
+func (r *returned) encodeExtra(host, model string, named bool) json.RawMessage {
 	if r.size > history.MaxOpaque {
 		return nil
 	}

@@ -116,21 +116,21 @@ func New(o Options) (*Provider, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	p := &Provider{o: o, client: addressed(wire.NewClient(o.HTTPClient), &o.Dialect, o.Key, version)}
+	p := &Provider{o: o, client: addressedClient(wire.NewClient(o.HTTPClient), &o.Dialect, o.Key, version)}
 	p.chat, p.responses = &completions{provider: p, origin: host}, &responses{provider: p, origin: host}
 	if o.Wire == WireChat || o.Wire == WireResponses {
 		p.o.Dialect.Wire = o.Wire
 	}
-	p.rules = rules(&p.o)
+	p.rules = mediaRules(&p.o)
 	p.forms = negotiate.New(negotiate.Options{
-		Provider: o.Name, Model: o.Model, Dialect: p.o.Dialect, Memory: o.Memory, Learner: o.Learner, Rules: &p.rules, Ask: p.ask,
+		Provider: o.Name, Model: o.Model, Dialect: p.o.Dialect, Memory: o.Memory, Learner: o.Learner, Rules: &p.rules, Ask: p.askForm,
 		FixedWire: o.Wire == WireChat || o.Wire == WireResponses, Native: o.Native, Clean: o.Key.Clean, Refused: o.Refused, Now: o.Now, Log: o.Log,
 	})
 	return p, nil
 }
 
-// rules returns the limits of the APIs (OpenAI's guides to images and files, November 2026; a request may have 50 MB).
-func rules(o *Options) media.Rules {
+// mediaRules returns the limits of the APIs (OpenAI's guides to images and files, November 2026; a request may have 50 MB).
+func mediaRules(o *Options) media.Rules {
 	accepts := media.OfModel(o.Model)
 	if o.Accepts != nil {
 		accepts = *o.Accepts
@@ -185,8 +185,8 @@ func (o *Options) validate() error {
 // Name implements llm.Provider.
 func (p *Provider) Name() string { return p.o.Name }
 
-// sdk returns a client of the SDK whose only request is sent through x.
-func (p *Provider) sdk(x *exchange) *goopenai.Client {
+// newSDK returns a client of the SDK whose only request is sent through x.
+func (p *Provider) newSDK(x *exchange) *goopenai.Client {
 	config := goopenai.DefaultConfig(string(p.o.Key))
 	config.BaseURL = p.o.BaseURL
 	config.HTTPClient = x
@@ -204,16 +204,16 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request, onDelta func(stri
 	return p.forms.Chat(ctx, req, onDelta) //nolint:wrapcheck // by ask
 }
 
-// ask sends one request.
-func (p *Provider) ask(
+// askForm sends one request.
+func (p *Provider) askForm(
 	ctx context.Context, req *llm.Request, contents *media.Contents, form *negotiate.Form, onDelta func(string),
 ) (*llm.Response, *negotiate.Refusal, error) {
-	x := p.exchange()
-	words := textcall.New(p.speech(x, req, form, onDelta))
+	x := p.newExchange()
+	words := textcall.New(p.speechOptions(x, req, form, onDelta))
 	var res *llm.Response
 	x.contents, x.form, x.think = contents, form, words.Think
-	x.hear = func(res *llm.Response) error { return p.hear(res, x, words.Finish(res.Stop == llm.StopLength)) }
-	err := p.watched(ctx, x, func(ctx context.Context) error {
+	x.hear = func(res *llm.Response) error { return p.addWords(res, x, words.Finish(res.Stop == llm.StopLength)) }
+	err := p.runWatched(ctx, x, func(ctx context.Context) error {
 		var err error
 		res, err = p.wireOf(form).chat(ctx, x, req, contents, words.Write)
 		return err
@@ -229,7 +229,7 @@ func (p *Provider) ask(
 			}, nil, nil
 		}
 		if x.complaint != nil && x.complaint.Failed != "" {
-			return p.rescued(x, req), nil, nil
+			return p.rescuedAnswer(x, req), nil, nil
 		}
 		if e, ok := errors.AsType[*llm.Error](err); ok {
 			e.Streamed = words.Shown()
@@ -253,8 +253,8 @@ func (p *Provider) ask(
 	return res, nil, nil
 }
 
-// speech returns how the words of an answer are read.
-func (p *Provider) speech(x *exchange, req *llm.Request, form *negotiate.Form, onDelta func(string)) *textcall.Options {
+// speechOptions returns how the words of an answer are read.
+func (p *Provider) speechOptions(x *exchange, req *llm.Request, form *negotiate.Form, onDelta func(string)) *textcall.Options {
 	o := &textcall.Options{
 		Tools: req.Tools, Opened: form.Dialect.Traits.OpensThought, Text: onDelta, Thought: req.OnThought, Void: req.OnReset,
 		Decode: func(name string) string {
@@ -270,8 +270,8 @@ func (p *Provider) speech(x *exchange, req *llm.Request, form *negotiate.Form, o
 	return o
 }
 
-// hear adds the words of an answer to it. Calls in the text count if the server has found none.
-func (p *Provider) hear(res *llm.Response, x *exchange, said *textcall.Result) error {
+// addWords adds the words of an answer to it. Calls in the text count if the server has found none.
+func (p *Provider) addWords(res *llm.Response, x *exchange, said *textcall.Result) error {
 	res.Text, res.Thoughts = said.Text, said.Thoughts
 	p.forms.Began(x.form.Dialect.Traits.OpensThought, said.Unopened, said.Text != "" && said.Thoughts == "")
 	if res.Stop == llm.StopRefusal {
@@ -311,10 +311,10 @@ func (p *Provider) textUses(calls []textcall.Call, names *wire.Names) []llm.Tool
 	return out
 }
 
-// rescued is the answer that a server refused because it could not read its calls (Groq's tool_use_failed). Calls that
+// rescuedAnswer is the answer that a server refused because it could not read its calls (Groq's tool_use_failed). Calls that
 // cannot be read here either leave an answer in which they are not made.
-func (p *Provider) rescued(x *exchange, req *llm.Request) *llm.Response {
-	o := p.speech(x, req, x.form, nil)
+func (p *Provider) rescuedAnswer(x *exchange, req *llm.Request) *llm.Response {
+	o := p.speechOptions(x, req, x.form, nil)
 	o.Thought, o.Void, o.Opened = nil, nil, false
 	words := textcall.New(o)
 	words.Write(x.complaint.Failed)
@@ -331,8 +331,8 @@ func (p *Provider) rescued(x *exchange, req *llm.Request) *llm.Response {
 // errSilence is the cancellation cause set by the watchdog.
 var errSilence = errors.New("server is silent")
 
-// watched runs f with a context that is cancelled if the server is silent for too long, and classifies the error.
-func (p *Provider) watched(ctx context.Context, x *exchange, f func(context.Context) error) error {
+// runWatched runs f with a context that is cancelled if the server is silent for too long, and classifies the error.
+func (p *Provider) runWatched(ctx context.Context, x *exchange, f func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("model %s: %w", p.o.Name, err)
 	}
@@ -357,7 +357,7 @@ func (p *Provider) watched(ctx context.Context, x *exchange, f func(context.Cont
 			Err: fmt.Errorf("no data for %s, which is llm.idle_timeout", p.o.Idle),
 		}
 	}
-	return p.classify(x, err)
+	return p.classifyError(x, err)
 }
 
 const (
@@ -381,31 +381,31 @@ func (p *Provider) Embed(ctx context.Context, texts []string) ([][]float32, erro
 			}
 			batch = append(batch, text)
 		}
-		vectors, err := p.embed(ctx, batch)
+		vectors, err := p.embedBatch(ctx, batch)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, vectors...)
 		if len(out[0]) != len(vectors[0]) {
-			return nil, p.garbled("embeddings of different lengths: %d and %d", len(out[0]), len(vectors[0]))
+			return nil, p.garbledError("embeddings of different lengths: %d and %d", len(out[0]), len(vectors[0]))
 		}
 	}
 	return out, nil
 }
 
-// embed sends one batch and returns the vectors in the order of the texts.
-func (p *Provider) embed(ctx context.Context, texts []string) ([][]float32, error) {
-	x := p.exchange()
+// embedBatch sends one batch and returns the vectors in the order of the texts.
+func (p *Provider) embedBatch(ctx context.Context, texts []string) ([][]float32, error) {
+	x := p.newExchange()
 	var res goopenai.EmbeddingResponse
-	err := p.watched(ctx, x, func(ctx context.Context) error {
+	err := p.runWatched(ctx, x, func(ctx context.Context) error {
 		var err error
 		x.limit = maxVectors
-		res, err = p.sdk(x).CreateEmbeddings(ctx, goopenai.EmbeddingRequest{
+		res, err = p.newSDK(x).CreateEmbeddings(ctx, goopenai.EmbeddingRequest{
 			Input: texts, Model: goopenai.EmbeddingModel(p.o.EmbeddingModel),
 			EncodingFormat: goopenai.EmbeddingEncodingFormatFloat,
 		})
 		if x.head != nil && len(res.Data) == 0 && !bytes.Contains(x.head.Bytes(), []byte(`"data"`)) {
-			if other := p.stray(x, x.head.Bytes(), true); other != nil {
+			if other := p.strayError(x, x.head.Bytes(), true); other != nil {
 				return other
 			}
 		}
@@ -415,23 +415,23 @@ func (p *Provider) embed(ctx context.Context, texts []string) ([][]float32, erro
 		return nil, err
 	}
 	if len(res.Data) != len(texts) {
-		return nil, p.garbled("%d embeddings for %d texts", len(res.Data), len(texts))
+		return nil, p.garbledError("%d embeddings for %d texts", len(res.Data), len(texts))
 	}
 	out := make([][]float32, len(texts))
 	for _, d := range res.Data {
 		switch {
 		case d.Index < 0 || d.Index >= len(texts) || out[d.Index] != nil:
-			return nil, p.garbled("embedding with index %d, out of range or repeated", d.Index)
+			return nil, p.garbledError("embedding with index %d, out of range or repeated", d.Index)
 		case len(d.Embedding) == 0 || len(d.Embedding) != len(res.Data[0].Embedding):
 			first := len(res.Data[0].Embedding)
-			return nil, p.garbled("embedding %d has %d numbers, the first one %d", d.Index, len(d.Embedding), first)
+			return nil, p.garbledError("embedding %d has %d numbers, the first one %d", d.Index, len(d.Embedding), first)
 		}
 		out[d.Index] = d.Embedding
 	}
 	return out, nil
 }
 
-// garbled is the error of an answer that makes no sense.
-func (p *Provider) garbled(format string, args ...any) error {
+// garbledError is the error of an answer that makes no sense.
+func (p *Provider) garbledError(format string, args ...any) error {
 	return &llm.Error{Kind: llm.Unavailable, Provider: p.o.Name, Err: fmt.Errorf("server answered "+format, args...)}
 }

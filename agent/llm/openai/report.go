@@ -56,8 +56,8 @@ type item struct {
 	phase        string
 }
 
-// arguments returns the call's arguments so far.
-func (i *item) arguments() string {
+// argumentText returns the call's arguments so far.
+func (i *item) argumentText() string {
 	if i.args != "" {
 		return i.args
 	}
@@ -96,8 +96,8 @@ type outputItem struct {
 	} `json:"content"`
 }
 
-// take adds one event of the output of frames. Unknown event types are ignored, as OpenAI asks of its clients.
-func (r *report) take(raw []byte) error {
+// takeEvent adds one event of the output of frames. Unknown event types are ignored, as OpenAI asks of its clients.
+func (r *report) takeEvent(raw []byte) error {
 	var e struct {
 		Frame   json.RawMessage `json:"frame"`
 		Failure json.RawMessage `json:"failure"`
@@ -106,49 +106,49 @@ func (r *report) take(raw []byte) error {
 	err := json.Unmarshal(raw, &e)
 	switch {
 	case err != nil:
-		return r.garbled(err)
+		return r.garbledError(err)
 	case len(e.Failure) > 0:
-		return reported(e.Failure)
+		return reportedFailure(e.Failure)
 	}
 	if err := json.Unmarshal(e.Frame, &head); err != nil {
-		return r.garbled(err)
+		return r.garbledError(err)
 	}
 	switch head.Type {
 	case "error":
-		return reported(e.Frame)
+		return reportedFailure(e.Frame)
 	case "response.created", "response.in_progress", "response.queued",
 		"response.completed", "response.incomplete", "response.failed":
 		var body struct {
 			Response snapshot `json:"response"`
 		}
 		if err := json.Unmarshal(e.Frame, &body); err != nil {
-			return r.garbled(err)
+			return r.garbledError(err)
 		}
 		if body.Response.Status == "" {
 			body.Response.Status = strings.TrimPrefix(head.Type, "response.")
 		}
-		return r.whole(&body.Response)
+		return r.takeSnapshot(&body.Response)
 	case "":
 		var s snapshot
 		if head.Object != "response" {
 			return nil
 		}
 		if err := json.Unmarshal(e.Frame, &s); err != nil {
-			return r.garbled(err)
+			return r.garbledError(err)
 		}
-		return r.whole(&s)
+		return r.takeSnapshot(&s)
 	default:
-		return r.part(head.Type, e.Frame)
+		return r.addPart(head.Type, e.Frame)
 	}
 }
 
-func (r *report) garbled(err error) error {
+func (r *report) garbledError(err error) error {
 	text := r.provider.o.Key.Clean("read event of the stream: " + err.Error())
 	return &llm.Error{Kind: llm.Truncated, Err: errors.New(text)}
 }
 
-// part handles an event about one item.
-func (r *report) part(kind string, raw []byte) error {
+// addPart handles an event about one item.
+func (r *report) addPart(kind string, raw []byte) error {
 	switch kind {
 	case "response.output_item.added", "response.output_item.done",
 		"response.output_text.delta", "response.output_text.done",
@@ -160,41 +160,41 @@ func (r *report) part(kind string, raw []byte) error {
 	}
 	var e itemEvent
 	if err := json.Unmarshal(raw, &e); err != nil {
-		return r.garbled(err)
+		return r.garbledError(err)
 	}
 	switch kind {
 	case "response.output_item.added", "response.output_item.done":
-		return r.item(&e, kind == "response.output_item.added")
+		return r.addItem(&e, kind == "response.output_item.added")
 	case "response.reasoning_text.delta", "response.reasoning_summary_text.delta":
 		r.think(r.thought.Join(&e.Delta))
 		return nil
 	case "response.function_call_arguments.delta", "response.function_call_arguments.done":
-		i, err := r.find(callItem, e.ItemID, e.Index, false)
+		i, err := r.findItem(callItem, e.ItemID, e.Index, false)
 		if err != nil {
 			return err
 		}
-		i.pieces.WriteString(r.room(i.joiner.Join(&e.Delta)))
-		i.args = cmp.Or(arguments(e.Arguments), i.args)
+		i.pieces.WriteString(r.fitText(i.joiner.Join(&e.Delta)))
+		i.args = cmp.Or(decodeArguments(e.Arguments), i.args)
 		return nil
 	}
-	i, err := r.find(messageItem, e.ItemID, e.Index, false)
+	i, err := r.findItem(messageItem, e.ItemID, e.Index, false)
 	if err != nil {
 		return err
 	}
 	r.refused = r.refused || strings.HasPrefix(kind, "response.refusal")
 	switch kind {
 	case "response.output_text.done":
-		r.say(i, e.Part, e.Text, true)
+		r.addText(i, e.Part, e.Text, true)
 	case "response.refusal.done":
-		r.say(i, e.Part, e.Refusal, true)
+		r.addText(i, e.Part, e.Refusal, true)
 	default:
-		r.say(i, e.Part, i.joiner.Join(&e.Delta), false)
+		r.addText(i, e.Part, i.joiner.Join(&e.Delta), false)
 	}
 	return nil
 }
 
-// say adds text. A whole part is added only if it did not arrive in pieces. Two messages become two paragraphs.
-func (r *report) say(i *item, part int, text string, whole bool) {
+// addText adds text. A whole part is added only if it did not arrive in pieces. Two messages become two paragraphs.
+func (r *report) addText(i *item, part int, text string, whole bool) {
 	if text == "" || (whole && i.parts[part]) {
 		return
 	}
@@ -206,12 +206,12 @@ func (r *report) say(i *item, part int, text string, whole bool) {
 		text = "\n\n" + text
 	}
 	r.speaking = i
-	text = r.room(text)
+	text = r.fitText(text)
 	r.emit(text)
 }
 
-// room returns the part of a text that still fits. Beyond the limit, the answer ends as if at a token limit.
-func (r *report) room(text string) string {
+// fitText returns the part of a text that still fits. Beyond the limit, the answer ends as if at a token limit.
+func (r *report) fitText(text string) string {
 	part, full := wire.FitAnswer(text, r.size)
 	r.size += len(part)
 	if full {
@@ -220,10 +220,10 @@ func (r *report) room(text string) string {
 	return part
 }
 
-// find returns the item that an event belongs to, or a new one. An event can arrive before the one that announces its
+// findItem returns the item that an event belongs to, or a new one. An event can arrive before the one that announces its
 // item.
-func (r *report) find(kind, id string, index *int, announce bool) (*item, error) {
-	if i := r.seen(kind, id, index, announce); i != nil {
+func (r *report) findItem(kind, id string, index *int, announce bool) (*item, error) {
+	if i := r.seenItem(kind, id, index, announce); i != nil {
 		return i, nil
 	}
 	if len(r.items) == maxItems {
@@ -239,9 +239,9 @@ func (r *report) find(kind, id string, index *int, announce bool) (*item, error)
 	return i, nil
 }
 
-// seen finds a known item; nil = none. The id takes precedence over the index, because some gateways change ids between
+// seenItem finds a known item; nil = none. The id takes precedence over the index, because some gateways change ids between
 // events and some servers give every item index 0.
-func (r *report) seen(kind, id string, index *int, announce bool) *item {
+func (r *report) seenItem(kind, id string, index *int, announce bool) *item {
 	for _, i := range slices.Backward(r.items) {
 		if i.kind == kind && id != "" && i.id == id {
 			return i
@@ -256,27 +256,27 @@ func (r *report) seen(kind, id string, index *int, announce bool) *item {
 	return nil
 }
 
-// item handles an announced or finished item.
-func (r *report) item(e *itemEvent, announce bool) error {
+// addItem handles an announced or finished item.
+func (r *report) addItem(e *itemEvent, announce bool) error {
 	var o outputItem
 	if err := json.Unmarshal(e.Item, &o); err != nil {
-		return r.garbled(err)
+		return r.garbledError(err)
 	}
 	if o.Type != messageItem && o.Type != callItem && o.Type != reasoningItem {
 		return nil
 	}
-	i, err := r.find(o.Type, o.ID, e.Index, announce)
+	i, err := r.findItem(o.Type, o.ID, e.Index, announce)
 	if err != nil {
 		return err
 	}
 	i.announced = i.announced || announce
-	r.fill(i, &o, e.Item, !announce)
+	r.fillItem(i, &o, e.Item, !announce)
 	return nil
 }
 
-// fill adds the server's data to an item. An announcement contains only the beginning of text and arguments, which is
+// fillItem adds the server's data to an item. An announcement contains only the beginning of text and arguments, which is
 // sent again.
-func (r *report) fill(i *item, o *outputItem, raw json.RawMessage, done bool) {
+func (r *report) fillItem(i *item, o *outputItem, raw json.RawMessage, done bool) {
 	i.id = cmp.Or(i.id, o.ID)
 	i.callID = cmp.Or(o.CallID, i.callID)
 	i.name = textcall.CleanName(cmp.Or(o.Name, i.name))
@@ -284,7 +284,7 @@ func (r *report) fill(i *item, o *outputItem, raw json.RawMessage, done bool) {
 	if !done {
 		return
 	}
-	i.args = cmp.Or(arguments(o.Arguments), i.args)
+	i.args = cmp.Or(decodeArguments(o.Arguments), i.args)
 	if i.kind == reasoningItem {
 		i.raw = keptReasoning(raw)
 	}
@@ -294,10 +294,10 @@ func (r *report) fill(i *item, o *outputItem, raw json.RawMessage, done bool) {
 		}
 		switch c.Type {
 		case "output_text", "text":
-			r.say(i, n, c.Text, true)
+			r.addText(i, n, c.Text, true)
 		case "refusal":
 			r.refused = true
-			r.say(i, n, c.Refusal, true)
+			r.addText(i, n, c.Refusal, true)
 		}
 	}
 }
@@ -337,8 +337,8 @@ func (r *report) finishWithout() bool {
 	return true
 }
 
-// response returns the whole answer, without its text.
-func (r *report) response(w *responses, names *wire.Names) (*llm.Response, error) {
+// makeResponse returns the whole answer, without its text.
+func (r *report) makeResponse(w *responses, names *wire.Names) (*llm.Response, error) {
 	r.think(r.thought.Rest())
 	for _, i := range r.items {
 		if i.kind == messageItem {
@@ -347,7 +347,7 @@ func (r *report) response(w *responses, names *wire.Names) (*llm.Response, error
 			i.pieces.WriteString(i.joiner.Rest())
 		}
 	}
-	uses, before, err := r.uses(w, names)
+	uses, before, err := r.makeUses(w, names)
 	if err != nil {
 		return nil, err
 	}
@@ -367,10 +367,10 @@ func (r *report) response(w *responses, names *wire.Names) (*llm.Response, error
 	return res, nil
 }
 
-// uses converts the calls to tool uses with the reasoning that led to them; of an answer without calls, it returns what
+// makeUses converts the calls to tool uses with the reasoning that led to them; of an answer without calls, it returns what
 // precedes its text. A call that was cut off before its arguments began is dropped: without arguments it would be a
 // different call.
-func (r *report) uses(w *responses, names *wire.Names) ([]llm.ToolUse, lead, error) {
+func (r *report) makeUses(w *responses, names *wire.Names) ([]llm.ToolUse, lead, error) {
 	var out []llm.ToolUse
 	var from origins
 	taken := map[string]bool{}
@@ -388,7 +388,7 @@ func (r *report) uses(w *responses, names *wire.Names) ([]llm.ToolUse, lead, err
 			}
 			continue
 		}
-		args := i.arguments()
+		args := i.argumentText()
 		if strings.TrimSpace(args) == "" {
 			if r.status == "incomplete" {
 				continue
@@ -402,7 +402,7 @@ func (r *report) uses(w *responses, names *wire.Names) ([]llm.ToolUse, lead, err
 		out = append(out, llm.ToolUse{
 			ID:   r.provider.freshID(i.callID, i.name, taken),
 			Name: name, Args: names.DecodeArgs(name, json.RawMessage(args)),
-			Extra: w.extra(from),
+			Extra: w.encodeExtra(from),
 		})
 		from = origins{}
 	}

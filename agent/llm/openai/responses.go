@@ -38,14 +38,14 @@ type responses struct {
 func (w *responses) chat(
 	ctx context.Context, x *exchange, req *llm.Request, contents *media.Contents, emit func(string),
 ) (*llm.Response, error) {
-	res, err := w.once(ctx, x, req, contents, true, emit)
-	if c, ok := x.rejected(err); ok && ofReasoning(&c) {
+	res, err := w.askOnce(ctx, x, req, contents, true, emit)
+	if c, ok := x.rejectedWith(err); ok && ofReasoning(&c) {
 		// After a change of the key's organisation, the server cannot read older reasoning; another one misses what it
 		// never stored. The conversation can continue without it.
 		w.provider.o.Log.Warn().Str("provider", w.provider.o.Name).
 			Msg("server cannot read its earlier reasoning; sent without it")
-		x.again()
-		return w.once(ctx, x, req, contents, false, emit)
+		x.resetForm()
+		return w.askOnce(ctx, x, req, contents, false, emit)
 	}
 	return res, err
 }
@@ -59,7 +59,7 @@ func ofReasoning(c *complaint.Complaint) bool {
 // responsesMark is in every event of a stream of the Responses API: in its type, or in its object.
 var responsesMark = []byte(`"response`)
 
-func (w *responses) once(
+func (w *responses) askOnce(
 	ctx context.Context, x *exchange, req *llm.Request, contents *media.Contents,
 	reasoning bool, emit func(string),
 ) (*llm.Response, error) {
@@ -73,8 +73,8 @@ func (w *responses) once(
 	names, tools := list.Names, list.Text
 	req = list.Noted(req)
 	x.tools, x.names, x.stream, x.mark = tools, names, true, responsesMark
-	body := w.request(req, names, contents, reasoning, standIn(tools))
-	stream, err := w.provider.sdk(x).CreateResponseStream(ctx, body)
+	body := w.makeRequest(req, names, contents, reasoning, standIn(tools))
+	stream, err := w.provider.newSDK(x).CreateResponseStream(ctx, body)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // classified by Provider
 	}
@@ -88,16 +88,16 @@ func (w *responses) once(
 			if x.frames.ended && r.finishWithout() {
 				break
 			}
-			err = w.provider.unanswered(x, r.size > 0 || len(r.items) > 0, "stream ended without response.completed")
+			err = w.provider.unansweredError(x, r.size > 0 || len(r.items) > 0, "stream ended without response.completed")
 		}
 		if err != nil {
 			return nil, err
 		}
-		if err := r.take(raw); err != nil {
+		if err := r.takeEvent(raw); err != nil {
 			return nil, err
 		}
 	}
-	res, err := r.response(w, names)
+	res, err := r.makeResponse(w, names)
 	if err == nil {
 		err = x.hear(res)
 	}
@@ -107,14 +107,14 @@ func (w *responses) once(
 	return res, err
 }
 
-// request converts the conversation to the vendor's form.
-func (w *responses) request(
+// makeRequest converts the conversation to the vendor's form.
+func (w *responses) makeRequest(
 	req *llm.Request, names *wire.Names, contents *media.Contents, reasoning bool, tools []goopenai.Tool,
 ) goopenai.CreateResponseRequest {
 	store := false
 	out := goopenai.CreateResponseRequest{
 		Model: w.provider.o.Model, Instructions: req.System, Store: &store,
-		Input:          w.input(req, names, contents, reasoning),
+		Input:          w.makeInput(req, names, contents, reasoning),
 		PromptCacheKey: userID(req.User), SafetyIdentifier: userID(req.User), Tools: tools,
 	}
 	if limit := cmp.Or(req.MaxTokens, w.provider.o.MaxTokens); limit > 0 {
@@ -162,8 +162,8 @@ type functionCall struct {
 	Arguments string `json:"arguments"`
 }
 
-// input converts the messages to items.
-func (w *responses) input(req *llm.Request, names *wire.Names, contents *media.Contents, reasoning bool) []any {
+// makeInput converts the messages to items.
+func (w *responses) makeInput(req *llm.Request, names *wire.Names, contents *media.Contents, reasoning bool) []any {
 	items := []any{}
 	for i := range req.Messages {
 		m := &req.Messages[i]
@@ -171,10 +171,10 @@ func (w *responses) input(req *llm.Request, names *wire.Names, contents *media.C
 		case m.Result != nil:
 			items = append(items, goopenai.ResponseFunctionCallOutput{
 				Type: "function_call_output", CallID: m.Result.ID,
-				Output: spoken(resultText(m.Result, contents), m.Result.Parts, contents),
+				Output: spokenContent(resultText(m.Result, contents), m.Result.Parts, contents),
 			})
 		case len(m.Uses) > 0:
-			items = w.uses(items, m, names, reasoning)
+			items = w.addUses(items, m, names, reasoning)
 		default:
 			text := contents.Text(m.Text, m.Parts)
 			if strings.TrimSpace(text) == "" {
@@ -187,14 +187,14 @@ func (w *responses) input(req *llm.Request, names *wire.Names, contents *media.C
 			if reasoning {
 				items = appendRaw(items, lead.Reasoning)
 			}
-			items = append(items, speech(m.Role, spoken(text, m.Parts, contents), lead.Phase))
+			items = append(items, speechItem(m.Role, spokenContent(text, m.Parts, contents), lead.Phase))
 		}
 	}
 	return items
 }
 
-// spoken returns a text, or a list of it and the contents that belong to it.
-func spoken(text string, parts []llm.Part, contents *media.Contents) any {
+// spokenContent returns a text, or a list of it and the contents that belong to it.
+func spokenContent(text string, parts []llm.Part, contents *media.Contents) any {
 	sent := contents.Sent(parts)
 	if len(sent) == 0 {
 		return text
@@ -213,15 +213,15 @@ func spoken(text string, parts []llm.Part, contents *media.Contents) any {
 	return list
 }
 
-func speech(role llm.Role, content any, phase string) any {
+func speechItem(role llm.Role, content any, phase string) any {
 	return goopenai.ResponseInputMessage{Type: "message", Role: string(role), Content: content, Phase: phase}
 }
 
-// uses converts an assistant message with calls, in the order in which the vendor sent it: reasoning, text, reasoning,
+// addUses converts an assistant message with calls, in the order in which the vendor sent it: reasoning, text, reasoning,
 // call.
-func (w *responses) uses(items []any, m *llm.Message, names *wire.Names, reasoning bool) []any {
+func (w *responses) addUses(items []any, m *llm.Message, names *wire.Names, reasoning bool) []any {
 	for i, u := range m.Uses {
-		from := w.from(u.Extra)
+		from := w.originsOf(u.Extra)
 		if !reasoning {
 			from = origins{Phase: from.Phase}
 		}
@@ -231,7 +231,7 @@ func (w *responses) uses(items []any, m *llm.Message, names *wire.Names, reasoni
 			}
 			items = appendRaw(items, from.Lead)
 			if m.Text != "" {
-				items = append(items, speech(m.Role, m.Text, from.Phase))
+				items = append(items, speechItem(m.Role, m.Text, from.Phase))
 			}
 		}
 		items = appendRaw(items, from.Reasoning)
@@ -249,8 +249,8 @@ func appendRaw(items []any, more []json.RawMessage) []any {
 	return items
 }
 
-// from reads the data attached to a call if this host and model sent it.
-func (w *responses) from(extra json.RawMessage) origins {
+// originsOf reads the data attached to a call if this host and model sent it.
+func (w *responses) originsOf(extra json.RawMessage) origins {
 	if len(extra) == 0 { // before from is allocated: most calls have none
 		return origins{}
 	}
@@ -304,8 +304,8 @@ func (w *responses) leadExtra(l *lead) json.RawMessage {
 	return kept.Extra()
 }
 
-// extra encodes what has to be sent back with a call; nil = nothing.
-func (w *responses) extra(from origins) json.RawMessage {
+// encodeExtra encodes what has to be sent back with a call; nil = nothing.
+func (w *responses) encodeExtra(from origins) json.RawMessage {
 	if len(from.Lead) == 0 && len(from.Reasoning) == 0 && from.Phase == "" {
 		return nil
 	}

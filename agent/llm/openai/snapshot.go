@@ -27,17 +27,17 @@ type snapshot struct {
 	} `json:"usage"`
 }
 
-// whole handles the response object: at the beginning for its model, at the end for everything.
-func (r *report) whole(s *snapshot) error {
+// takeSnapshot handles the response object: at the beginning for its model, at the end for everything.
+func (r *report) takeSnapshot(s *snapshot) error {
 	r.model = cmp.Or(s.Model, r.model)
 	switch s.Status {
 	case "queued", "in_progress", "created":
 		return nil
 	case "completed", "incomplete":
 	default: // failed, cancelled
-		f := reported(s.Error)
+		f := reportedFailure(s.Error)
 		if f.complaint.Text() == "" {
-			return ended("the server ended the answer with status " + s.Status)
+			return endedError("the server ended the answer with status " + s.Status)
 		}
 		return f
 	}
@@ -46,32 +46,32 @@ func (r *report) whole(s *snapshot) error {
 		r.reason = s.Incomplete.Reason
 	}
 	if u := s.Usage; u != nil {
-		r.usage = llm.Usage{Input: tokens(u.Input), Output: tokens(u.Output)}
+		r.usage = llm.Usage{Input: toTokens(u.Input), Output: toTokens(u.Output)}
 		if u.Details != nil {
-			r.usage.CachedInput = tokens(u.Details.Cached)
+			r.usage.CachedInput = toTokens(u.Details.Cached)
 		}
 	}
-	return r.output(s.Output)
+	return r.takeOutput(s.Output)
 }
 
-// output handles the final list of items. If there is one, it decides which calls there are and in which order, because
+// takeOutput handles the final list of items. If there is one, it decides which calls there are and in which order, because
 // events may have been lost.
-func (r *report) output(list []json.RawMessage) error {
+func (r *report) takeOutput(list []json.RawMessage) error {
 	var final []*item
 	for n, raw := range list {
 		var o outputItem
 		if err := json.Unmarshal(raw, &o); err != nil {
-			return r.garbled(err)
+			return r.garbledError(err)
 		}
 		if o.Type != messageItem && o.Type != callItem && o.Type != reasoningItem {
 			continue
 		}
-		i := r.known(&o, n, final)
+		i := r.knownItem(&o, n, final)
 		if i == nil {
 			i = &item{kind: o.Type}
 		}
 		i.index = n
-		r.fill(i, &o, raw, true)
+		r.fillItem(i, &o, raw, true)
 		final = append(final, i)
 	}
 	if len(final) > maxItems {
@@ -91,8 +91,8 @@ func (r *report) output(list []json.RawMessage) error {
 	return nil
 }
 
-// known finds the item of the list among those of the events: by id, by call id, by position.
-func (r *report) known(o *outputItem, place int, used []*item) *item {
+// knownItem finds the item of the list among those of the events: by id, by call id, by position.
+func (r *report) knownItem(o *outputItem, place int, used []*item) *item {
 	matches := []func(i *item) bool{
 		func(i *item) bool { return o.ID != "" && i.id == o.ID },
 		func(i *item) bool { return o.CallID != "" && i.callID == o.CallID },

@@ -50,8 +50,8 @@ func newFrames(body io.ReadCloser, mark []byte) *frames {
 	return &frames{body: body, in: bufio.NewReaderSize(body, frameBuffer), mark: mark}
 }
 
-// stray keeps what is no event of the API, as long as none has come. It may say why.
-func (f *frames) stray(data []byte, plain bool) {
+// keepStray keeps what is no event of the API, as long as none has come. It may say why.
+func (f *frames) keepStray(data []byte, plain bool) {
 	if f.heard || len(data) == 0 {
 		return
 	}
@@ -64,7 +64,7 @@ func (f *frames) Close() error { return f.body.Close() } //nolint:wrapcheck // a
 
 func (f *frames) Read(p []byte) (int, error) {
 	for f.out.Len() == 0 && f.err == nil {
-		f.err = f.more()
+		f.err = f.readMore()
 	}
 	if f.out.Len() > 0 {
 		return f.out.Read(p) //nolint:wrapcheck // a buffer that is not empty cannot fail
@@ -72,32 +72,32 @@ func (f *frames) Read(p []byte) (int, error) {
 	return 0, f.err
 }
 
-// more reads one line, or the whole of a JSON body.
-func (f *frames) more() error {
+// readMore reads one line, or the whole of a JSON body.
+func (f *frames) readMore() error {
 	if !f.opened {
-		if err := f.open(); err != nil {
+		if err := f.openBody(); err != nil {
 			return err
 		}
 	}
 	if f.json {
-		return f.whole()
+		return f.readWhole()
 	}
-	line, err := f.line()
+	line, err := f.readLine()
 	if err != nil {
 		if errors.Is(err, io.EOF) && len(line) > 0 {
-			f.take(line)
+			f.takeLine(line)
 		}
 		if f.has && (json.Valid(f.data) || string(f.data) == "[DONE]") {
-			f.dispatch()
+			f.dispatchEvent()
 		}
 		return err
 	}
-	f.take(line)
+	f.takeLine(line)
 	return nil
 }
 
-// open checks the first byte that is not white space: JSON begins with a brace or bracket, a stream never does.
-func (f *frames) open() error {
+// openBody checks the first byte that is not white space: JSON begins with a brace or bracket, a stream never does.
+func (f *frames) openBody() error {
 	for {
 		c, err := f.in.ReadByte()
 		if err != nil {
@@ -120,8 +120,8 @@ func (f *frames) open() error {
 	}
 }
 
-// whole reads JSON values until the end.
-func (f *frames) whole() error {
+// readWhole reads JSON values until the end.
+func (f *frames) readWhole() error {
 	dec := json.NewDecoder(wire.LimitBody(struct {
 		io.Reader
 		io.Closer
@@ -134,19 +134,19 @@ func (f *frames) whole() error {
 		}
 		if _, broken := errors.AsType[*json.SyntaxError](err); broken && !f.heard && len(f.odd) == 0 {
 			rest, _ := io.ReadAll(io.LimitReader(dec.Buffered(), complaint.MaxStray)) // of memory, cannot fail
-			f.stray(rest, true)
+			f.keepStray(rest, true)
 			return io.EOF
 		}
 		if err != nil {
 			return fmt.Errorf("read JSON answer: %w", err)
 		}
 		f.data, f.has, f.ended = value, true, true
-		f.dispatch()
+		f.dispatchEvent()
 	}
 }
 
-// line reads up to CR, LF or CRLF. The returned slice is overwritten by the next call.
-func (f *frames) line() ([]byte, error) {
+// readLine reads up to CR, LF or CRLF. The returned slice is overwritten by the next call.
+func (f *frames) readLine() ([]byte, error) {
 	line := f.buffer[:0]
 	defer func() { f.buffer = line }()
 	for {
@@ -168,10 +168,10 @@ func (f *frames) line() ([]byte, error) {
 	}
 }
 
-// take handles one line of a stream.
-func (f *frames) take(line []byte) {
+// takeLine handles one line of a stream.
+func (f *frames) takeLine(line []byte) {
 	if len(line) == 0 {
-		f.dispatch()
+		f.dispatchEvent()
 		return
 	}
 	field, value, _ := bytes.Cut(line, []byte(":"))
@@ -179,12 +179,12 @@ func (f *frames) take(line []byte) {
 	switch string(field) {
 	case "event":
 		if f.has {
-			f.dispatch()
+			f.dispatchEvent()
 		}
 		f.event = string(bytes.TrimSpace(value))
 	case "data":
 		if f.has && (json.Valid(f.data) || string(f.data) == "[DONE]") {
-			f.dispatch()
+			f.dispatchEvent()
 		}
 		if f.has {
 			f.data = append(f.data, '\n')
@@ -192,38 +192,38 @@ func (f *frames) take(line []byte) {
 		f.data, f.has = append(f.data, value...), true
 	case "", "id", "retry": // a comment, or what concerns who connects again
 	default:
-		f.stray(line, true)
+		f.keepStray(line, true)
 	}
 }
 
-// dispatch writes the event that has been collected.
-func (f *frames) dispatch() {
+// dispatchEvent writes the event that has been collected.
+func (f *frames) dispatchEvent() {
 	data, event := bytes.TrimSpace(f.data), f.event
 	f.event, f.data, f.has = "", f.data[:0], false // the data was copied in every case
 	switch {
 	case event == "error":
-		f.failure(data)
+		f.writeFailure(data)
 	case len(data) == 0:
 	case string(data) == "[DONE]":
 		f.ended = true
 		f.out.WriteString("data: [DONE]\n\n")
 	default:
-		f.frame(data)
+		f.writeFrame(data)
 	}
 }
 
-func (f *frames) frame(data []byte) {
+func (f *frames) writeFrame(data []byte) {
 	if !json.Valid(data) {
 		if wire.DamagedEvent(data) {
-			f.failure([]byte(`{"message":"an event of the stream is not JSON","code":"` + garbledCode + `"}`))
+			f.writeFailure([]byte(`{"message":"an event of the stream is not JSON","code":"` + garbledCode + `"}`))
 			return
 		}
 		f.skipped++ // a keepalive in some form: whether the answer is whole is said by its end
-		f.stray(data, false)
+		f.keepStray(data, false)
 		return
 	}
 	if data[0] != '{' {
-		f.others(data)
+		f.handleOthers(data)
 		return
 	}
 	var head struct {
@@ -233,34 +233,34 @@ func (f *frames) frame(data []byte) {
 	if mayName(data, "error") && json.Unmarshal(data, &head) == nil && wire.ReportsFailure(head.Error) {
 		if f.json && !f.heard {
 			if _, known := complaint.Stray(nil, data, time.Time{}); !known { // who speaks is not known to be a model server
-				f.stray(data, true)
+				f.keepStray(data, true)
 				return
 			}
 		}
-		f.failure(data)
+		f.writeFailure(data)
 		return
 	}
 	if _, refused := complaint.Hidden(data, time.Time{}); refused {
-		f.failure(data)
+		f.writeFailure(data)
 		return
 	}
 	if !f.heard {
 		if f.heard = bytes.Contains(data, f.mark); !f.heard {
-			f.stray(data, f.json)
+			f.keepStray(data, f.json)
 		}
 	}
 	f.out.WriteString(`data: {"frame":`)
 	if bytes.IndexByte(data, '\n') < 0 {
 		f.out.Write(data)
 	} else {
-		f.compact(data)
+		f.writeCompact(data)
 	}
 	f.out.WriteString("}\n\n")
 }
 
-// others handles valid JSON that is no event: a list is the events in it, as a gateway joins them and as Gemini wraps an
+// handleOthers handles valid JSON that is no event: a list is the events in it, as a gateway joins them and as Gemini wraps an
 // error, and anything else (null, a number, a string) is a keepalive in some form.
-func (f *frames) others(data []byte) {
+func (f *frames) handleOthers(data []byte) {
 	var list []json.RawMessage
 	if data[0] == '[' {
 		_ = json.Unmarshal(data, &list) // cannot fail: the data is valid
@@ -270,15 +270,15 @@ func (f *frames) others(data []byte) {
 	}
 	for _, one := range list {
 		if one[0] == '{' {
-			f.frame(one)
+			f.writeFrame(one)
 		} else {
 			f.skipped++
 		}
 	}
 }
 
-// compact writes valid JSON as one line.
-func (f *frames) compact(data []byte) {
+// writeCompact writes valid JSON as one line.
+func (f *frames) writeCompact(data []byte) {
 	_ = json.Compact(&f.out, data) // cannot fail: the input is valid
 }
 
@@ -297,7 +297,7 @@ func mayName(data []byte, name string) bool {
 	return false
 }
 
-func (f *frames) failure(data []byte) {
+func (f *frames) writeFailure(data []byte) {
 	var compact bytes.Buffer
 	if len(data) == 0 || json.Compact(&compact, data) != nil {
 		compact.Reset()

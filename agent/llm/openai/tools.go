@@ -32,12 +32,12 @@ func messagesIn() []goopenai.ChatCompletionMessage { return []goopenai.ChatCompl
 
 var errNoPlace = errors.New("the request lacks the placeholder")
 
-// fill replaces the placeholders of a request by messages and tools, and changes its fields to what the server takes.
-func (x *exchange) fill(req *http.Request) error {
+// fillRequest replaces the placeholders of a request by messages and tools, and changes its fields to what the server takes.
+func (x *exchange) fillRequest(req *http.Request) error {
 	if x.messages == nil && x.tools == nil && x.form == nil {
 		return nil
 	}
-	edits := x.edits()
+	edits := x.fieldEdits()
 	rest, err := ownBody(req)
 	if err == nil {
 		rest, err = edits.Object(rest)
@@ -72,8 +72,8 @@ func (x *exchange) fill(req *http.Request) error {
 	return nil
 }
 
-// edits returns the changes of the request's fields.
-func (x *exchange) edits() *negotiate.Edits {
+// fieldEdits returns the changes of the request's fields.
+func (x *exchange) fieldEdits() *negotiate.Edits {
 	if x.form == nil {
 		return &negotiate.Edits{}
 	}

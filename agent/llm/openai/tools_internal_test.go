@@ -101,14 +101,14 @@ func TestToolsAreWrittenAsBefore(t *testing.T) {
 		}
 		for i, req := range list {
 			names := wire.NamesOf(req)
-			body := chat.request(req, sdkTools(t, req, false))
+			body := chat.makeRequest(req, sdkTools(t, req, false))
 			body.Stream = true
 			want, err := json.Marshal(body)
 			if err != nil {
 				t.Fatal(err)
 			}
-			form := chat.form(&p.o.Dialect, nil)
-			messages, err := chat.messages(form, form.Request(req), names, nil)
+			form := chat.messageForm(&p.o.Dialect, nil)
+			messages, err := chat.makeMessages(form, form.Request(req), names, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +116,7 @@ func TestToolsAreWrittenAsBefore(t *testing.T) {
 			if _, err := chat.chat(t.Context(), conversing(p), req, nil, func(string) {}); err == nil || !bytes.Equal(caught.body, want) {
 				t.Errorf("round %d, chat %d (%v): sent\n%.2000s\nwant\n%.2000s", round, i, err, caught.body, want)
 			}
-			other := responses.request(form.Request(req), names, nil, true, sdkTools(t, req, true))
+			other := responses.makeRequest(form.Request(req), names, nil, true, sdkTools(t, req, true))
 			other.Stream = true
 			if want, err = json.Marshal(other); err != nil {
 				t.Fatal(err)
@@ -133,7 +133,7 @@ func TestToolsAreWrittenAsBefore(t *testing.T) {
 
 // conversing returns the exchange of a conversation.
 func conversing(p *Provider) *exchange {
-	x := p.exchange()
+	x := p.newExchange()
 	x.form = p.forms.Form()
 	return x
 }
@@ -161,7 +161,7 @@ func BenchmarkTools(b *testing.B) {
 	b.Run("each time", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			_, _ = p.sdk(p.exchange()).CreateChatCompletionStream(b.Context(), chat.request(req, sdkTools(b, req, false)))
+			_, _ = p.newSDK(p.newExchange()).CreateChatCompletionStream(b.Context(), chat.makeRequest(req, sdkTools(b, req, false)))
 		}
 	})
 }

@@ -28,22 +28,22 @@ func (p *Provider) Transcribe(
 	if p.o.TranscriptionModel == "" {
 		return "", 0, &llm.Error{Kind: llm.Invalid, Provider: p.o.Name, Err: errors.New("no transcription_model is configured")}
 	}
-	body, contentType, total, err := p.recording(name, recording, size)
+	body, contentType, total, err := p.recordingBody(name, recording, size)
 	if err != nil {
 		return "", 0, err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.o.BaseURL+"/audio/transcriptions", body)
 	if err != nil {
-		return "", 0, p.garbled("nothing: the request cannot be made")
+		return "", 0, p.garbledError("nothing: the request cannot be made")
 	}
 	req.ContentLength = total
 	req.Header.Set("Content-Type", contentType)
 	if p.o.Key != "" {
 		req.Header.Set("Authorization", "Bearer "+string(p.o.Key))
 	}
-	x := p.exchange()
+	x := p.newExchange()
 	x.limit = maxTranscript
-	answer, heard, err := p.transcript(x, req)
+	answer, heard, err := p.readTranscript(x, req)
 	if ctxErr := ctx.Err(); err != nil && ctxErr != nil {
 		return "", 0, fmt.Errorf("model %s: %w", p.o.Name, ctxErr)
 	}
@@ -54,7 +54,7 @@ func (p *Provider) Transcribe(
 		usd = length.Minutes() * p.o.TranscriptionUSDPerMinute
 	}
 	if err != nil {
-		err = p.classify(x, err)
+		err = p.classifyError(x, err)
 		if x.complaint != nil || llm.KindOf(err) == llm.WrongAddress { // nothing was written down
 			usd = 0
 		}
@@ -63,8 +63,8 @@ func (p *Provider) Transcribe(
 	return answer, usd, nil
 }
 
-// recording makes the form around a recording. total is its length, -1 = unknown.
-func (p *Provider) recording(name string, recording io.Reader, size int64) (body io.Reader, contentType string, total int64, err error) {
+// recordingBody makes the form around a recording. total is its length, -1 = unknown.
+func (p *Provider) recordingBody(name string, recording io.Reader, size int64) (body io.Reader, contentType string, total int64, err error) {
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)
 	err = errors.Join(w.WriteField("model", p.o.TranscriptionModel), w.WriteField("response_format", "json"))
@@ -72,12 +72,12 @@ func (p *Provider) recording(name string, recording io.Reader, size int64) (body
 		_, err = w.CreateFormFile("file", name)
 	}
 	if err != nil {
-		return nil, "", 0, p.garbled("nothing: the form cannot be made")
+		return nil, "", 0, p.garbledError("nothing: the form cannot be made")
 	}
 	head := bytes.Clone(form.Bytes())
 	form.Reset()
 	if err := w.Close(); err != nil {
-		return nil, "", 0, p.garbled("nothing: the form cannot be made")
+		return nil, "", 0, p.garbledError("nothing: the form cannot be made")
 	}
 	tail := form.Bytes()
 	if total = -1; size > 0 {
@@ -87,8 +87,8 @@ func (p *Provider) recording(name string, recording io.Reader, size int64) (body
 	return io.MultiReader(bytes.NewReader(head), recording, bytes.NewReader(tail)), w.FormDataContentType(), total, nil
 }
 
-// transcript makes the request and reads the answer. heard is the length that is charged; 0 = the server does not say.
-func (p *Provider) transcript(x *exchange, req *http.Request) (text string, heard time.Duration, err error) {
+// readTranscript makes the request and reads the answer. heard is the length that is charged; 0 = the server does not say.
+func (p *Provider) readTranscript(x *exchange, req *http.Request) (text string, heard time.Duration, err error) {
 	resp, err := x.Do(req)
 	if err != nil {
 		return "", 0, err
@@ -106,7 +106,7 @@ func (p *Provider) transcript(x *exchange, req *http.Request) (text string, hear
 	}
 	err = json.Unmarshal(raw, &answer)
 	if answer.Text == nil && !bytes.Contains(x.head.Bytes(), []byte(`"text"`)) {
-		if other := p.stray(x, x.head.Bytes(), true); other != nil {
+		if other := p.strayError(x, x.head.Bytes(), true); other != nil {
 			return "", 0, other
 		}
 	}
@@ -117,7 +117,7 @@ func (p *Provider) transcript(x *exchange, req *http.Request) (text string, hear
 		heard = time.Duration(s * float64(time.Second))
 	}
 	if answer.Text == nil {
-		return "", heard, p.garbled("a transcription without text")
+		return "", heard, p.garbledError("a transcription without text")
 	}
 	return *answer.Text, heard, nil
 }

@@ -49,20 +49,20 @@ type exchange struct {
 	listen, pause func() // start and stop counting the server's silence
 }
 
-func (p *Provider) exchange() *exchange {
+func (p *Provider) newExchange() *exchange {
 	return &exchange{client: p.client, limit: wire.MaxBody, listen: func() {}, pause: func() {}}
 }
 
-// again prepares the exchange for the same conversation in another form. Only for a request that was rejected before it
+// resetForm prepares the exchange for the same conversation in another form. Only for a request that was rejected before it
 // was answered.
-func (x *exchange) again() {
+func (x *exchange) resetForm() {
 	x.sent, x.status, x.header, x.body, x.messages, x.tools, x.pieces = false, 0, nil, nil, nil, nil, nil
 	x.frames = nil
 	x.listen()
 }
 
-// rejected returns the server's message if it rejected the request as invalid.
-func (x *exchange) rejected(err error) (complaint.Complaint, bool) {
+// rejectedWith returns the server's message if it rejected the request as invalid.
+func (x *exchange) rejectedWith(err error) (complaint.Complaint, bool) {
 	if !errors.Is(err, errRefused) || (x.status != http.StatusBadRequest && x.status != http.StatusNotFound) {
 		return complaint.Complaint{}, false
 	}
@@ -77,7 +77,7 @@ func (x *exchange) mustRespond() {
 
 // Do implements the SDK's HTTPDoer.
 func (x *exchange) Do(req *http.Request) (*http.Response, error) {
-	if err := x.fill(req); err != nil {
+	if err := x.fillRequest(req); err != nil {
 		return nil, err
 	}
 	if x.form != nil {

@@ -54,9 +54,9 @@ type suspended struct {
 	why      error     // the last failure
 }
 
-// enter admits a call, or returns how long the provider must not be called. probe marks the one call that tries after
+// enterCall admits a call, or returns how long the provider must not be called. probe marks the one call that tries after
 // the pause; leave must follow. conversation is "" if nobody knows it.
-func (c *circuit) enter(conversation string, now time.Time) (wait time.Duration, probe bool) {
+func (c *circuit) enterCall(conversation string, now time.Time) (wait time.Duration, probe bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.failing[conversation]; s != nil && s.failures >= c.after && now.Before(s.until) {
@@ -81,8 +81,8 @@ func (c *circuit) enter(conversation string, now time.Time) (wait time.Duration,
 	}
 }
 
-// leave ends a probe.
-func (c *circuit) leave(probe bool) {
+// leaveProbe ends a probe.
+func (c *circuit) leaveProbe(probe bool) {
 	if !probe {
 		return
 	}
@@ -91,8 +91,8 @@ func (c *circuit) leave(probe bool) {
 	c.probing = false
 }
 
-// resting reports whether the provider must not be called for a conversation at the moment.
-func (c *circuit) resting(conversation string, now time.Time) bool {
+// isResting reports whether the provider must not be called for a conversation at the moment.
+func (c *circuit) isResting(conversation string, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.failing[conversation]; s != nil && s.failures >= c.after && now.Before(s.until) {
@@ -101,8 +101,8 @@ func (c *circuit) resting(conversation string, now time.Time) bool {
 	return c.down && now.Before(c.until)
 }
 
-// blame notes what kind of failure the last one was, if that shows only after several.
-func (c *circuit) blame(conversation string, err error) {
+// noteFailure notes what kind of failure the last one was, if that shows only after several.
+func (c *circuit) noteFailure(conversation string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.why = err
@@ -111,9 +111,9 @@ func (c *circuit) blame(conversation string, err error) {
 	}
 }
 
-// paused is the error for a call that is not admitted until a moment: a permanent cause stays the same one. The cause is the
+// pausedError is the error for a call that is not admitted until a moment: a permanent cause stays the same one. The cause is the
 // last failure of the conversation if that alone rests, else the provider's.
-func (c *circuit) paused(conversation string, wait time.Duration, now time.Time) *llm.Error {
+func (c *circuit) pausedError(conversation string, wait time.Duration, now time.Time) *llm.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	why := c.why
@@ -134,9 +134,9 @@ func (c *circuit) paused(conversation string, wait time.Duration, now time.Time)
 	return e
 }
 
-// record counts the result of one attempt. A rejected request shows that the provider is up. A rate limit shows
+// recordResult counts the result of one attempt. A rejected request shows that the provider is up. A rate limit shows
 // nothing.
-func (c *circuit) record(conversation string, err error, now time.Time) {
+func (c *circuit) recordResult(conversation string, err error, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *circuit) record(conversation string, err error, now time.Time) {
 			return
 		case llm.Unavailable, llm.Timeout, llm.Truncated, llm.Unauthorized, llm.NoCredit, llm.UnknownModel, llm.Region, llm.WrongAddress:
 			c.why = err
-			c.fail(conversation, err, now)
+			c.countFailure(conversation, err, now)
 			return
 		case llm.Invalid, llm.TooLong, llm.Oversize, llm.Overtime:
 		}
@@ -160,8 +160,8 @@ func (c *circuit) record(conversation string, err error, now time.Time) {
 	}
 }
 
-// fail counts a failure of a conversation, and pauses it or the provider. c.mu is held.
-func (c *circuit) fail(conversation string, err error, now time.Time) {
+// countFailure counts a failure of a conversation, and pauses it or the provider. c.mu is held.
+func (c *circuit) countFailure(conversation string, err error, now time.Time) {
 	c.failures++
 	if conversation == "" {
 		c.unknown++
@@ -171,7 +171,7 @@ func (c *circuit) fail(conversation string, err error, now time.Time) {
 			if c.failing == nil {
 				c.failing = map[string]*suspended{}
 			}
-			c.forget(now)
+			c.forgetConversation(now)
 			s = &suspended{}
 			c.failing[conversation] = s
 		}
@@ -191,8 +191,8 @@ func (c *circuit) fail(conversation string, err error, now time.Time) {
 	}
 }
 
-// forget makes room for another conversation: those that failed long ago go first, or else any one. c.mu is held.
-func (c *circuit) forget(now time.Time) {
+// forgetConversation makes room for another conversation: those that failed long ago go first, or else any one. c.mu is held.
+func (c *circuit) forgetConversation(now time.Time) {
 	if len(c.failing) < mostFailing {
 		return
 	}

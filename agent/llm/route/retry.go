@@ -16,7 +16,7 @@ type Retry struct{ o Options }
 
 // NewRetry uses Attempts, BaseDelay, MaxDelay, MaxRetryAfter, Budget, Now, Sleep, Jitter and Log of the options.
 func NewRetry(o Options) (*Retry, error) {
-	o, err := o.complete()
+	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (r *Retry) Do(ctx context.Context, what string, run func(ctx context.Contex
 		if !ok {
 			return err
 		}
-		delay, again := r.o.delay(e, number, end)
+		delay, again := r.o.delayAfter(e, number, end)
 		if !again {
 			return err
 		}
@@ -47,17 +47,17 @@ func (r *Retry) Do(ctx context.Context, what string, run func(ctx context.Contex
 	}
 }
 
-// delay returns how long to wait before the next attempt with the same provider, and whether there is one.
-func (c *call) delay(e *llm.Error, number int) (time.Duration, bool) {
+// nextDelay returns how long to wait before the next attempt with the same provider, and whether there is one.
+func (c *call) nextDelay(e *llm.Error, number int) (time.Duration, bool) {
 	// The time that a silent provider takes is lost to the next provider, so it is not spent twice.
 	if e.Kind == llm.Timeout && c.more {
 		return 0, false
 	}
-	return c.router.o.delay(e, number, c.end)
+	return c.router.o.delayAfter(e, number, c.end)
 }
 
-// delay returns how long to wait after attempt number, and whether there is another one, which begins before end.
-func (o *Options) delay(e *llm.Error, number int, end time.Time) (time.Duration, bool) {
+// delayAfter returns how long to wait after attempt number, and whether there is another one, which begins before end.
+func (o *Options) delayAfter(e *llm.Error, number int, end time.Time) (time.Duration, bool) {
 	if !e.Retryable() || number >= o.Attempts || e.RetryAfter > o.MaxRetryAfter {
 		return 0, false
 	}

@@ -89,7 +89,7 @@ type Router struct {
 
 // New builds a router from the configured providers, the name of the primary one and the names of the fallbacks.
 func New(providers []llm.Provider, primary string, fallback []string, o Options) (*Router, error) {
-	o, err := o.complete()
+	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func New(providers []llm.Provider, primary string, fallback []string, o Options)
 	return r, nil
 }
 
-func (o Options) complete() (Options, error) {
+func (o Options) withDefaults() (Options, error) {
 	for _, n := range []struct {
 		name  string
 		value *time.Duration
@@ -152,7 +152,7 @@ func (o Options) complete() (Options, error) {
 		o.Now = time.Now
 	}
 	if o.Sleep == nil {
-		o.Sleep = sleep
+		o.Sleep = sleepFor
 	}
 	if o.Jitter == nil {
 		//nolint:gosec // spreads load, guards nothing
@@ -164,7 +164,7 @@ func (o Options) complete() (Options, error) {
 	return o, nil
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+func sleepFor(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -183,17 +183,17 @@ func (r *Router) Accepts() llm.Accepts { return llm.AcceptsOf(r.providers[0].pro
 
 // AcceptsFor implements llm.Chooser.
 func (r *Router) AcceptsFor(prefer string) llm.Accepts {
-	return llm.AcceptsOf(r.order(prefer)[0].provider)
+	return llm.AcceptsOf(r.providerOrder(prefer)[0].provider)
 }
 
 // UnpricedFor implements llm.Unpriced.
 func (r *Router) UnpricedFor(prefer string) string {
-	return r.o.Unpriced[r.order(prefer)[0].provider.Name()]
+	return r.o.Unpriced[r.providerOrder(prefer)[0].provider.Name()]
 }
 
-// order is the order in which providers are asked: the preferred one, then primary and fallbacks. An unknown name
+// providerOrder is the order in which providers are asked: the preferred one, then primary and fallbacks. An unknown name
 // changes nothing: the configuration may have lost a provider that somebody chose.
-func (r *Router) order(prefer string) []*circuit {
+func (r *Router) providerOrder(prefer string) []*circuit {
 	p := r.known[prefer]
 	if p == nil || p == r.providers[0] {
 		return r.providers
@@ -215,20 +215,20 @@ func (r *Router) Chat(ctx context.Context, req *llm.Request, onDelta func(string
 		conversation: cmp.Or(req.Conversation, req.User, req.Party),
 	}
 	if r.o.Timeout <= 0 {
-		return c.chat(ctx, req)
+		return c.tryProviders(ctx, req)
 	}
 	whole, cancel := context.WithTimeout(ctx, r.o.Timeout)
 	defer cancel()
-	res, err := c.chat(whole, req)
+	res, err := c.tryProviders(whole, req)
 	if err != nil && ctx.Err() == nil && whole.Err() != nil {
-		return nil, c.overtime()
+		return nil, c.overtimeError()
 	}
 	return res, err
 }
 
-// overtime is the error of a call whose time is over. A provider that was still answering would take as long again; one
+// overtimeError is the error of a call whose time is over. A provider that was still answering would take as long again; one
 // that was silent may succeed at the next attempt.
-func (c *call) overtime() error {
+func (c *call) overtimeError() error {
 	e := &llm.Error{Kind: llm.Timeout, Provider: c.asked, Streamed: c.shown}
 	if c.shown {
 		e.Kind = llm.Overtime
@@ -241,16 +241,16 @@ func (c *call) overtime() error {
 	return e
 }
 
-// chat tries one provider after the other.
-func (c *call) chat(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+// tryProviders tries one provider after the other.
+func (c *call) tryProviders(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	r := c.router
 	inner := *req
 	if req.OnReset != nil {
 		// A router below this one can start over by itself.
-		inner.OnReset = c.reset
+		inner.OnReset = c.resetText
 	}
 	c.whole = &inner
-	order := r.order(req.Prefer)
+	order := r.providerOrder(req.Prefer)
 	for i, p := range order {
 		c.asked, c.more = p.provider.Name(), i+1 < len(order)
 		if err := ctx.Err(); err != nil {
@@ -264,18 +264,18 @@ func (c *call) chat(ctx context.Context, req *llm.Request) (*llm.Response, error
 			r.o.Log.Debug().Str("provider", c.asked).Msg("fallback is not asked: its price is not known, and USD are limited")
 			continue
 		}
-		wait, probe := p.enter(c.conversation, now)
+		wait, probe := p.enterCall(c.conversation, now)
 		if wait > 0 {
-			c.failed(p.paused(c.conversation, wait, now))
+			c.addFailure(p.pausedError(c.conversation, wait, now))
 			continue
 		}
-		res, err := c.fitted(ctx, p)
-		p.leave(probe)
+		res, err := c.callFitted(ctx, p)
+		p.leaveProbe(probe)
 		if err == nil || c.final {
 			return res, err
 		}
 	}
-	return nil, c.sum()
+	return nil, c.sumFailures()
 }
 
 // call is one Chat of the router.
@@ -296,10 +296,10 @@ type call struct {
 	errs         []*llm.Error
 }
 
-func (c *call) failed(err *llm.Error) { c.errs = append(c.errs, err) }
+func (c *call) addFailure(err *llm.Error) { c.errs = append(c.errs, err) }
 
-// delta passes text on and records that it did.
-func (c *call) delta(text string) {
+// passDelta passes text on and records that it did.
+func (c *call) passDelta(text string) {
 	if text == "" {
 		return
 	}
@@ -307,20 +307,20 @@ func (c *call) delta(text string) {
 	c.onDelta(text)
 }
 
-// reset voids the text passed on so far.
-func (c *call) reset() {
+// resetText voids the text passed on so far.
+func (c *call) resetText() {
 	if c.shown {
 		c.shown = false
 		c.onReset()
 	}
 }
 
-// try calls one provider until it succeeds, the attempts are used up, or a final error occurs.
-func (c *call) try(ctx context.Context, p *circuit) (*llm.Response, error) {
+// tryProvider calls one provider until it succeeds, the attempts are used up, or a final error occurs.
+func (c *call) tryProvider(ctx context.Context, p *circuit) (*llm.Response, error) {
 	o := &c.router.o
 	for number := 1; ; number++ {
-		c.reset()
-		res, err := c.once(ctx, p, number)
+		c.resetText()
+		res, err := c.attemptOnce(ctx, p, number)
 		if err == nil {
 			return res, nil
 		}
@@ -330,21 +330,21 @@ func (c *call) try(ctx context.Context, p *circuit) (*llm.Response, error) {
 		}
 		e := asError(err, p.provider.Name())
 		e.Streamed = e.Streamed || c.shown
-		c.failed(e)
+		c.addFailure(e)
 		rejected := e.Kind == llm.Invalid || e.Kind == llm.TooLong && c.whole.Smaller == nil
 		unlimited := e.Kind == llm.Oversize || e.Kind == llm.Overtime
 		if rejected || unlimited || (c.shown && c.onReset == nil) {
 			c.final = true
 			return nil, e
 		}
-		if e.Unexplained && !c.doubted && c.whole.Smaller != nil && p.unusual(c.req.Size) {
+		if e.Unexplained && !c.doubted && c.whole.Smaller != nil && p.unusualSize(c.req.Size) {
 			c.doubted = true
 			return nil, e
 		}
-		delay, again := c.delay(e, number)
-		if !again || p.resting(c.conversation, o.Now()) {
+		delay, again := c.nextDelay(e, number)
+		if !again || p.isResting(c.conversation, o.Now()) {
 			if e.Blank { // a hiccup does not last so long
-				c.misdirected(p)
+				c.countMisdirected(p)
 			}
 			return nil, e
 		}
@@ -357,22 +357,22 @@ func (c *call) try(ctx context.Context, p *circuit) (*llm.Response, error) {
 	}
 }
 
-// misdirected counts answers without anything in them as a wrong address.
-func (c *call) misdirected(p *circuit) {
+// countMisdirected counts answers without anything in them as a wrong address.
+func (c *call) countMisdirected(p *circuit) {
 	for _, e := range c.errs {
 		if e.Blank && e.Provider == p.provider.Name() {
 			e.Kind = llm.WrongAddress
 		}
 	}
-	p.blame(c.conversation, &llm.Error{Kind: llm.WrongAddress, Provider: p.provider.Name(), Err: errors.New("the answer has nothing in it")})
+	p.noteFailure(c.conversation, &llm.Error{Kind: llm.WrongAddress, Provider: p.provider.Name(), Err: errors.New("the answer has nothing in it")})
 }
 
-// once makes one attempt and reports it.
-func (c *call) once(ctx context.Context, p *circuit, number int) (*llm.Response, error) {
+// attemptOnce makes one attempt and reports it.
+func (c *call) attemptOnce(ctx context.Context, p *circuit, number int) (*llm.Response, error) {
 	o := &c.router.o
 	var onDelta func(string)
 	if c.onDelta != nil {
-		onDelta = c.delta
+		onDelta = c.passDelta
 	}
 	start := o.Now()
 	res, err := p.provider.Chat(ctx, c.req, onDelta)
@@ -388,7 +388,7 @@ func (c *call) once(ctx context.Context, p *circuit, number int) (*llm.Response,
 		attempt.Usage, attempt.USD, attempt.Model = res.Usage, res.USD, res.Model
 	}
 	if ctx.Err() == nil || err == nil {
-		p.record(c.conversation, err, now)
+		p.recordResult(c.conversation, err, now)
 	}
 	o.Observe(ctx, attempt)
 	if err != nil {
@@ -397,9 +397,9 @@ func (c *call) once(ctx context.Context, p *circuit, number int) (*llm.Response,
 	return res, nil
 }
 
-// sum is the error of a call that no provider could answer: of the kind that leaves the caller the most options, with
+// sumFailures is the error of a call that no provider could answer: of the kind that leaves the caller the most options, with
 // all causes in its text.
-func (c *call) sum() error {
+func (c *call) sumFailures() error {
 	if len(c.errs) == 1 {
 		return c.errs[0]
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// arguments returns the arguments of a call as JSON; as they were written if they cannot be read.
-func (c *written) arguments(tool *llm.Tool) json.RawMessage {
+// argumentsFor returns the arguments of a call as JSON; as they were written if they cannot be read.
+func (c *written) argumentsFor(tool *llm.Tool) json.RawMessage {
 	switch {
 	case c.broken != "":
 		return json.RawMessage(c.broken)
@@ -21,7 +21,7 @@ func (c *written) arguments(tool *llm.Tool) json.RawMessage {
 	types := propertyTypes(tool.Schema)
 	fields := make(map[string]json.RawMessage, len(c.values))
 	for _, v := range c.values {
-		fields[v.key] = v.encode(types[v.key])
+		fields[v.key] = v.encodeFor(types[v.key])
 	}
 	encoded, err := json.Marshal(fields)
 	if err != nil { // unreachable: strings and valid JSON
@@ -61,8 +61,8 @@ func propertyTypes(schema json.RawMessage) map[string][]string {
 	return types
 }
 
-// encode returns a value as JSON. It is a string unless the schema wants something else that the text is.
-func (v *value) encode(types []string) json.RawMessage {
+// encodeFor returns a value as JSON. It is a string unless the schema wants something else that the text is.
+func (v *value) encodeFor(types []string) json.RawMessage {
 	trimmed := strings.TrimSpace(v.text)
 	asText := v.plain || len(types) == 0 && !v.typed || slices.Equal(types, []string{"string"})
 	if !asText {

@@ -43,8 +43,8 @@ func lineFence(line []byte) (fence, []byte) {
 	return f, rest
 }
 
-// after returns the fence that is open after a whole line.
-func (f fence) after(line []byte) fence {
+// afterLine returns the fence that is open after a whole line.
+func (f fence) afterLine(line []byte) fence {
 	found, rest := lineFence(line)
 	switch {
 	case found.length == 0:

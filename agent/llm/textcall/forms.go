@@ -63,18 +63,18 @@ var table = sync.OnceValue(func() *forms {
 	if json.Unmarshal(rows, &list) != nil {
 		return &forms{}
 	}
-	return index(list)
+	return indexForms(list)
 })
 
-// index prepares rows for matching.
-func index(list []*form) *forms {
+// indexForms prepares rows for matching.
+func indexForms(list []*form) *forms {
 	all := &forms{}
 	all.special['\n'] = true
 	seen := map[string]bool{}
 	for _, f := range list {
-		f.Open = folded(f.Open)
+		f.Open = foldMark(f.Open)
 		for i := range f.Close {
-			f.Close[i] = folded(f.Close[i])
+			f.Close[i] = foldMark(f.Close[i])
 		}
 		if (f.Kind == thoughtForm || f.Kind == callForm) && isTag(f.Open) {
 			f.stem = f.Open[:len(f.Open)-1]
@@ -87,14 +87,14 @@ func index(list []*form) *forms {
 		case f.Kind == bareForm:
 			all.bare = append(all.bare, f)
 		default:
-			all.add(f)
+			all.addForm(f)
 		}
 		if f.Kind != thoughtForm {
 			continue
 		}
 		all.opened = append(all.opened, f.Open)
 		if f.stem != "" {
-			all.add(&form{Kind: tokenForm, Open: f.stem + "/>"})
+			all.addForm(&form{Kind: tokenForm, Open: f.stem + "/>"})
 		}
 		for _, mark := range f.Close {
 			// <channel|> ends a thought of Gemma's only if one has begun.
@@ -103,14 +103,14 @@ func index(list []*form) *forms {
 			}
 			seen[mark] = true
 			all.closed = append(all.closed, mark)
-			all.add(&form{Kind: closeForm, Open: mark, Close: f.Close})
+			all.addForm(&form{Kind: closeForm, Open: mark, Close: f.Close})
 		}
 	}
 	return all
 }
 
-// add makes a form known by its opening mark.
-func (t *forms) add(f *form) {
+// addForm makes a form known by its opening mark.
+func (t *forms) addForm(f *form) {
 	first := f.Open[0]
 	t.by[first] = append(t.by[first], f)
 	t.special[first] = true
@@ -119,8 +119,8 @@ func (t *forms) add(f *form) {
 	}
 }
 
-// begin reports whether a mark may begin at a place of a text.
-func (t *forms) begin(text string, at int) bool {
+// mayBegin reports whether a mark may begin at a place of a text.
+func (t *forms) mayBegin(text string, at int) bool {
 	c := text[at]
 	return t.special[c] && (c < utf8.RuneSelf || at+1 == len(text) || t.second[text[at+1]])
 }
@@ -130,8 +130,8 @@ func isTag(mark string) bool {
 	return len(mark) > 2 && mark[0] == '<' && mark[len(mark)-1] == '>' && (mark[1] == '*' || mark[1] >= 'a' && mark[1] <= 'z')
 }
 
-// folded brings a text into the form in which marks are compared: lower case, plain bars and underscores.
-func folded(text string) string {
+// foldMark brings a text into the form in which marks are compared: lower case, plain bars and underscores.
+func foldMark(text string) string {
 	return strings.ToLower(strings.NewReplacer("｜", "|", "▁", "_").Replace(text))
 }
 
@@ -147,10 +147,10 @@ const (
 // maxSpace is how many blanks there may be in a tag where none belong.
 const maxSpace = 4
 
-// prefixed compares the beginning of a text with a folded mark, and returns the length in the text. A star in the mark
+// matchPrefix compares the beginning of a text with a folded mark, and returns the length in the text. A star in the mark
 // stands for the name of a namespace. Models write a blank behind the bracket that opens a tag, or before the one that
 // closes it; that changes nothing.
-func prefixed(text, mark string) (int, fit) {
+func matchPrefix(text, mark string) (int, fit) {
 	at := 0
 	for i := range len(mark) {
 		if at == len(text) {
@@ -245,7 +245,7 @@ func namespaceLength(text string) int {
 
 // tagWithAttributes compares the beginning of a text with a tag that has attributes, such as <thinking type="x">.
 func tagWithAttributes(text, stem string) (int, fit) {
-	at, how := prefixed(text, stem)
+	at, how := matchPrefix(text, stem)
 	if how != fits {
 		return 0, how
 	}
@@ -322,15 +322,15 @@ const maxToken = 64
 
 var generic = &form{Kind: genericForm}
 
-// match finds the form whose opening mark a text begins with, and the length of the mark. The longest one counts.
-func (t *forms) match(text string, final bool) (f *form, n int, how fit) {
+// matchForm finds the form whose opening mark a text begins with, and the length of the mark. The longest one counts.
+func (t *forms) matchForm(text string, final bool) (f *form, n int, how fit) {
 	how = differs
 	second := secondLetter(text)
 	for _, row := range t.by[text[0]] {
 		if second != 0 && len(row.Open) > 1 && row.Open[1] >= 'a' && row.Open[1] <= 'z' && row.Open[1] != second {
 			continue // most rows end here
 		}
-		m, ok := prefixed(text, row.Open)
+		m, ok := matchPrefix(text, row.Open)
 		if ok == differs && row.stem != "" {
 			m, ok = tagWithAttributes(text, row.stem)
 		}
@@ -364,7 +364,7 @@ func secondLetter(text string) byte {
 
 // matchToken finds a token by its shape: a name between <| and |>, without blanks.
 func matchToken(text string, final bool) (*form, int, fit) {
-	at, ok := prefixed(text, "<|")
+	at, ok := matchPrefix(text, "<|")
 	if ok == begins && !final {
 		return nil, 0, begins
 	}
@@ -391,17 +391,17 @@ func matchToken(text string, final bool) (*form, int, fit) {
 			at++
 			continue
 		}
-		if n, ok := prefixed(text[at:], "_"); ok != differs {
+		if n, ok := matchPrefix(text[at:], "_"); ok != differs {
 			if ok == begins {
-				return undecided(final)
+				return undecidedMatch(final)
 			}
 			at += n
 			continue
 		}
-		n, ok := prefixed(text[at:], "|>")
+		n, ok := matchPrefix(text[at:], "|>")
 		switch {
 		case ok == begins:
-			return undecided(final)
+			return undecidedMatch(final)
 		case ok == fits && at > name:
 			return generic, at + n, fits
 		default:
@@ -410,7 +410,7 @@ func matchToken(text string, final bool) (*form, int, fit) {
 	}
 }
 
-func undecided(final bool) (*form, int, fit) {
+func undecidedMatch(final bool) (*form, int, fit) {
 	if final {
 		return nil, 0, differs
 	}
@@ -422,11 +422,11 @@ func undecided(final bool) (*form, int, fit) {
 func findMark(text string, marks []string, final bool) (at, n, safe int) {
 	t := table()
 	for i := range len(text) {
-		if !t.begin(text, i) {
+		if !t.mayBegin(text, i) {
 			continue
 		}
 		for _, mark := range marks {
-			m, ok := prefixed(text[i:], mark)
+			m, ok := matchPrefix(text[i:], mark)
 			switch {
 			case ok == fits:
 				return i, m, i

@@ -37,14 +37,14 @@ func readHeader(f *form, text string, n int, final bool) (header, verdict) {
 			return header{}, isText
 		}
 		end += at
-		size, how := prefixed(text[end:], "<|message|>")
+		size, how := matchPrefix(text[end:], "<|message|>")
 		if how == fits {
 			return parseHeader(f, text[n:end], end+size), isCalls
 		}
 		undecided := how == begins
 		inside := 0
 		for _, mark := range []string{"<|channel|>", "<|constrain|>"} {
-			size, how := prefixed(text[end:], mark)
+			size, how := matchPrefix(text[end:], mark)
 			if how == fits {
 				inside = size
 			}
@@ -63,7 +63,7 @@ func readHeader(f *form, text string, n int, final bool) (header, verdict) {
 
 func parseHeader(f *form, text string, size int) header {
 	h := header{size: size}
-	text = folded(text)
+	text = foldMark(text)
 	if found := recipient.FindStringSubmatch(text); found != nil {
 		h.to = found[1]
 	}
@@ -80,8 +80,8 @@ func parseHeader(f *form, text string, size int) header {
 	return h
 }
 
-// harmony reads a message of the Harmony format: its header decides what follows.
-func (r *Reader) harmony(f *form, text string, n int, final bool) (int, bool) {
+// readHarmony reads a message of the Harmony format: its header decides what follows.
+func (r *Reader) readHarmony(f *form, text string, n int, final bool) (int, bool) {
 	h, v := readHeader(f, text, n, final)
 	switch {
 	case v == needsMore:
@@ -132,7 +132,7 @@ func (r *Reader) harmonyCall(h *header, text string, final bool) (int, bool) {
 			end = at
 		}
 	}
-	r.take([]written{withArguments(h.to, body[:end])}, text[:h.size+end])
+	r.takeCalls([]written{withArguments(h.to, body[:end])}, text[:h.size+end])
 	return h.size + end, true
 }
 
@@ -145,11 +145,11 @@ var (
 	strippedCall = regexp.MustCompile(`^(?:assistant)?commentary\s+to=([^\s<{]+)[^{]{0,32}`)
 )
 
-// stripped reads such words at the beginning of an answer.
-func (r *Reader) stripped(text string, final bool) (n int, decided, read bool) {
+// readStripped reads such words at the beginning of an answer.
+func (r *Reader) readStripped(text string, final bool) (n int, decided, read bool) {
 	word := ""
 	for _, w := range strippedWords {
-		switch _, how := prefixed(text, w); {
+		switch _, how := matchPrefix(text, w); {
 		case how == fits:
 			word = w
 		case how == begins && !final:
@@ -164,7 +164,7 @@ func (r *Reader) stripped(text string, final bool) (n int, decided, read bool) {
 		next := strippedNext.FindStringIndex(text[len(word):])
 		if next != nil {
 			r.begun, r.cut = len(r.thoughts), true
-			r.think(text[len(word) : len(word)+next[0]])
+			r.addThought(text[len(word) : len(word)+next[0]])
 			at := len(word) + next[0]
 			if strings.HasSuffix(text[:len(word)+next[1]], "final") {
 				r.ended = true
@@ -181,7 +181,7 @@ func (r *Reader) stripped(text string, final bool) (n int, decided, read bool) {
 			return 0, false, false
 		}
 		r.cut = true
-		r.think(first)
+		r.addThought(first)
 		return len(text), true, true
 	case "commentary to=", "assistantcommentary":
 		return r.strippedCall(text, final)
@@ -214,15 +214,15 @@ func (r *Reader) strippedCall(text string, final bool) (n int, decided, read boo
 		size = len(text) - head[1]
 	}
 	end := head[1] + size
-	r.take([]written{withArguments(text[head[2]:head[3]], text[head[1]:end])}, text[:end])
+	r.takeCalls([]written{withArguments(text[head[2]:head[3]], text[head[1]:end])}, text[:end])
 	return end, true, true
 }
 
 // assistants are the names of the role that answers.
 var assistants = []string{"", "assistant", "model", "ai", "bot", "gpt"}
 
-// role reads the beginning of a message of a role. What another role says is left out.
-func (r *Reader) role(f *form, text string, n int, final bool) (int, bool) {
+// readRole reads the beginning of a message of a role. What another role says is left out.
+func (r *Reader) readRole(f *form, text string, n int, final bool) (int, bool) {
 	rest := text[n:]
 	at, size, _ := findMark(rest[:min(len(rest), maxToken)], f.Close, final || len(rest) >= maxToken)
 	if at < 0 {

@@ -8,31 +8,31 @@ import (
 	"github.com/zephbot/zephbot/agent/llm"
 )
 
-// named reads an element that is called as an offered tool, and whose children are called as its parameters, as Cline's
+// readNamed reads an element that is called as an offered tool, and whose children are called as its parameters, as Cline's
 // instructions have it. Elements of HTML that have the name of a tool have other children. read is false if it is none.
-func (r *Reader) named(text string, final bool) (n int, decided, read bool) {
+func (r *Reader) readNamed(text string, final bool) (n int, decided, read bool) {
 	size := strings.IndexFunc(text[1:], func(c rune) bool { return !nameRune(c) || c == '/' })
 	if size < 0 {
 		return 0, false, !final && len(text) <= maxToken
 	}
 	name := text[1 : 1+size]
-	tool := r.exactly(name)
+	tool := r.exactTool(name)
 	if tool == nil {
 		return 0, false, false
 	}
 	open := afterBlanks(text, 1+size)
-	switch _, how := prefixed(text[open:], "/>"); {
+	switch _, how := matchPrefix(text[open:], "/>"); {
 	case how == begins && !final:
 		return 0, false, true
 	case how == fits && mayBeEmpty(tool):
-		r.take([]written{{name: name}}, text[:open+2])
+		r.takeCalls([]written{{name: name}}, text[:open+2])
 		return open + 2, true, true
 	case open == len(text) || text[open] != '>':
 		return 0, false, false
 	}
 	body, closing := text[open+1:], "</"+name+">"
 	start := afterBlanks(body, 0)
-	if _, how := prefixed(body[start:], folded(closing)); how == fits || how == begins {
+	if _, how := matchPrefix(body[start:], foldMark(closing)); how == fits || how == begins {
 		switch {
 		case how == begins:
 			return 0, false, !final
@@ -40,7 +40,7 @@ func (r *Reader) named(text string, final bool) (n int, decided, read bool) {
 			return 0, false, false
 		}
 		size := open + 1 + start + len(closing)
-		r.take([]written{{name: name}}, text[:size])
+		r.takeCalls([]written{{name: name}}, text[:size])
 		return size, true, true
 	}
 	types := propertyTypes(tool.Schema)
@@ -62,7 +62,7 @@ func (r *Reader) named(text string, final bool) (n int, decided, read bool) {
 		}
 		if values, ok := elementValues(body[:from+at], known); ok {
 			size := open + 1 + from + at + len(closing)
-			r.take([]written{{name: name, values: values}}, text[:size])
+			r.takeCalls([]written{{name: name, values: values}}, text[:size])
 			return size, true, true
 		}
 		from += at + len(closing)
@@ -74,7 +74,7 @@ func (r *Reader) named(text string, final bool) (n int, decided, read bool) {
 	if values, ok := elementValues(body, known); ok { // only the last closing tag is missing
 		c = written{name: name, values: values}
 	}
-	r.take([]written{c}, text)
+	r.takeCalls([]written{c}, text)
 	return len(text), true, true
 }
 
@@ -87,7 +87,7 @@ func (r *Reader) namedObject(
 		return 0, false, !final
 	}
 	end := afterBlanks(text, at+size)
-	switch _, how := prefixed(text[end:], folded(closing)); {
+	switch _, how := matchPrefix(text[end:], foldMark(closing)); {
 	case how == begins && !final:
 		return 0, false, true
 	case how != fits:
@@ -104,16 +104,16 @@ func (r *Reader) namedObject(
 		}
 	}
 	end += len(closing)
-	r.take([]written{c}, text[:end])
+	r.takeCalls([]written{c}, text[:end])
 	return end, true, true
 }
 
-// exactly returns the offered tool with a name as it is, or as it is on the wire; nil = none.
-func (r *Reader) exactly(name string) *llm.Tool {
+// exactTool returns the offered tool with a name as it is, or as it is on the wire; nil = none.
+func (r *Reader) exactTool(name string) *llm.Tool {
 	if name == "" {
 		return nil
 	}
-	tool := r.find(name)
+	tool := r.findTool(name)
 	if tool == nil || tool.Name != name && (r.o.Decode == nil || r.o.Decode(name) != tool.Name) {
 		return nil
 	}
@@ -132,8 +132,8 @@ func mayBeEmpty(tool *llm.Tool) bool {
 // maxReason is how much is read of a thought that a label begins before it is taken for text, in bytes.
 const maxReason = 16 << 10
 
-// label reports whether a text begins with a label of a kind, such as "Action:" or "**Action 1:**", and its length.
-func (t *forms) label(kind, text string, final bool) (int, fit) {
+// matchLabel reports whether a text begins with a label of a kind, such as "Action:" or "**Action 1:**", and its length.
+func (t *forms) matchLabel(kind, text string, final bool) (int, fit) {
 	stars := 0
 	for stars < len(text) && stars < 3 && text[stars] == '*' {
 		stars++
@@ -143,7 +143,7 @@ func (t *forms) label(kind, text string, final bool) (int, fit) {
 		if f.Kind != kind {
 			continue
 		}
-		n, ok := prefixed(text[stars:], f.Open)
+		n, ok := matchPrefix(text[stars:], f.Open)
 		if ok == fits {
 			at := stars + n
 			for _, skipped := range []string{" \t", "0123456789", "*", " \t"} {
@@ -167,14 +167,14 @@ func (t *forms) label(kind, text string, final bool) (int, fit) {
 	return 0, how
 }
 
-// labelled reads a line that begins with a label of the ReAct format. A thought ends with the next label; an action is a
+// readLabelled reads a line that begins with a label of the ReAct format. A thought ends with the next label; an action is a
 // call if its input follows and the tool was offered. What the model makes up as its result is left out.
-func (r *Reader) labelled(text string, final bool) (n int, decided, read bool) {
+func (r *Reader) readLabelled(text string, final bool) (n int, decided, read bool) {
 	if len(r.o.Tools) == 0 || r.inner {
 		return 0, false, false
 	}
 	if r.acted {
-		switch _, how := r.forms.label(resultLabel, text, final); how {
+		switch _, how := r.forms.matchLabel(resultLabel, text, final); how {
 		case begins:
 			return 0, false, true
 		case fits:
@@ -184,7 +184,7 @@ func (r *Reader) labelled(text string, final bool) (n int, decided, read bool) {
 		}
 	}
 	if !r.spoken {
-		switch n, how := r.forms.label(answerLabel, text, final); how {
+		switch n, how := r.forms.matchLabel(answerLabel, text, final); how {
 		case begins:
 			return 0, false, true
 		case fits:
@@ -193,10 +193,10 @@ func (r *Reader) labelled(text string, final bool) (n int, decided, read bool) {
 		case differs:
 		}
 	}
-	if n, decided, read := r.action(text, final); read {
+	if n, decided, read := r.readAction(text, final); read {
 		return n, decided, true
 	}
-	thought, how := r.forms.label(thoughtLabel, text, final)
+	thought, how := r.forms.matchLabel(thoughtLabel, text, final)
 	if how != fits {
 		return 0, false, how == begins
 	}
@@ -206,49 +206,49 @@ func (r *Reader) labelled(text string, final bool) (n int, decided, read bool) {
 			return 0, false, !final && len(text) < maxReason
 		}
 		at += line
-		next, how := r.forms.label(answerLabel, text[at:], final)
-		call, size, v := reactCall(r.forms, text[at:], r.reacts, final)
+		next, how := r.forms.matchLabel(answerLabel, text[at:], final)
+		call, size, v := reactCall(r.forms, text[at:], r.actionTool, final)
 		switch {
 		case how == begins || v == needsMore:
 			return 0, false, true
 		case how == fits || v == isCalls:
 			r.begun, r.cut = len(r.thoughts), true
-			r.think(text[thought:at])
+			r.addThought(text[thought:at])
 			r.ended, r.since = true, len(r.text)
 			if how == fits {
 				return at + next, true, true
 			}
 			r.acted = true
-			r.take([]written{call}, text[:at+size])
+			r.takeCalls([]written{call}, text[:at+size])
 			return at + size, true, true
 		}
 	}
 	return 0, false, false
 }
 
-// action reads a call between labels.
-func (r *Reader) action(text string, final bool) (n int, decided, read bool) {
-	call, size, v := reactCall(r.forms, text, r.reacts, final)
+// readAction reads a call between labels.
+func (r *Reader) readAction(text string, final bool) (n int, decided, read bool) {
+	call, size, v := reactCall(r.forms, text, r.actionTool, final)
 	switch v {
 	case needsMore:
 		return 0, false, true
 	case isCalls:
 		r.acted = true
-		r.take([]written{call}, text[:size])
+		r.takeCalls([]written{call}, text[:size])
 		return size, true, true
 	default:
 		return 0, false, false
 	}
 }
 
-// reacts returns the tool that an action names, which may stand in quotes or have parentheses behind it; nil = none.
-func (r *Reader) reacts(name string) *llm.Tool {
-	return r.find(strings.TrimSuffix(strings.Trim(name, " \t\r`\"'*[]"), "()"))
+// actionTool returns the tool that an action names, which may stand in quotes or have parentheses behind it; nil = none.
+func (r *Reader) actionTool(name string) *llm.Tool {
+	return r.findTool(strings.TrimSuffix(strings.Trim(name, " \t\r`\"'*[]"), "()"))
 }
 
 // reactCall reads "Action: NAME" and "Action Input: …" in the next line, or an action that is an object with both.
 func reactCall(t *forms, text string, find func(string) *llm.Tool, final bool) (c written, size int, v verdict) {
-	at, how := t.label(callLabel, text, final)
+	at, how := t.matchLabel(callLabel, text, final)
 	if how != fits {
 		return c, 0, moreIf(how == begins)
 	}
@@ -271,7 +271,7 @@ func reactCall(t *forms, text string, find func(string) *llm.Tool, final bool) (
 	if at == len(text) {
 		return c, 0, moreIf(!final)
 	}
-	n, how := t.label(inputLabel, text[at:], final)
+	n, how := t.matchLabel(inputLabel, text[at:], final)
 	if how != fits {
 		return c, 0, moreIf(how == begins)
 	}
@@ -385,7 +385,7 @@ func plainInput(tool *llm.Tool, input string) written {
 		return written{name: tool.Name, broken: input}
 	}
 	if len(input) > 1 && (input[0] == '"' || input[0] == '\'') && input[len(input)-1] == input[0] {
-		input = unquote(input[1 : len(input)-1])
+		input = unquoteText(input[1 : len(input)-1])
 	}
 	return written{name: tool.Name, values: []value{{key: keys[0], text: input}}}
 }

@@ -71,8 +71,8 @@ type region struct {
 // maxNested bounds containers within containers.
 const maxNested = 4
 
-// read returns how much of the text belongs to the calls.
-func (r *region) read() (int, verdict) {
+// readCalls returns how much of the text belongs to the calls.
+func (r *region) readCalls() (int, verdict) {
 	if r.form.Kind == sectionForm {
 		if len(r.form.Close) == 0 {
 			return r.readMistral()
@@ -82,11 +82,11 @@ func (r *region) read() (int, verdict) {
 	return r.readContainer()
 }
 
-// closes reports whether a place is a closing mark, and its length.
-func (r *region) closes(at int) (int, fit) {
+// closesAt reports whether a place is a closing mark, and its length.
+func (r *region) closesAt(at int) (int, fit) {
 	how := differs
 	for _, mark := range r.form.Close {
-		switch n, ok := prefixed(r.text[at:], mark); {
+		switch n, ok := matchPrefix(r.text[at:], mark); {
 		case ok == fits:
 			return n, fits
 		case ok == begins && !r.final:
@@ -108,10 +108,10 @@ func (r *region) readContainer() (int, verdict) {
 			if !r.final {
 				return 0, needsMore
 			}
-			return r.ends(end)
+			return r.endsAt(end)
 		}
 		if at > 0 {
-			switch n, how := r.closes(at); how {
+			switch n, how := r.closesAt(at); how {
 			case begins:
 				return 0, needsMore
 			case fits:
@@ -140,7 +140,7 @@ func (r *region) readContainer() (int, verdict) {
 		case v == needsMore:
 			return 0, needsMore
 		case v == isText:
-			return r.ends(end)
+			return r.endsAt(end)
 		}
 		at += n
 		end = at
@@ -152,7 +152,7 @@ func (r *region) openInner(at int) (int, fit) {
 	if r.text[at] != '<' || len(r.outer) == maxNested {
 		return 0, differs
 	}
-	f, n, how := table().match(r.text[at:], r.final)
+	f, n, how := table().matchForm(r.text[at:], r.final)
 	if how != fits || f.Kind != callForm || f.Whole {
 		if how == fits {
 			how = differs
@@ -163,8 +163,8 @@ func (r *region) openInner(at int) (int, fit) {
 	return n, fits
 }
 
-// ends returns the verdict about calls that end without a closing mark.
-func (r *region) ends(end int) (int, verdict) {
+// endsAt returns the verdict about calls that end without a closing mark.
+func (r *region) endsAt(end int) (int, verdict) {
 	if len(r.calls) == 0 {
 		return 0, isText
 	}
@@ -299,7 +299,7 @@ var (
 func openingOf(text string, tags []string, final bool) (tag string, n int, how fit) {
 	how = differs
 	for _, t := range tags {
-		switch n, ok := prefixed(text, t); {
+		switch n, ok := matchPrefix(text, t); {
 		case ok == fits:
 			return t, n, fits
 		case ok == begins && !final:
@@ -403,7 +403,7 @@ func (r *region) readArguments(at int, name string, open int, closing string) (i
 	case ok:
 		c.values = values
 	case strings.HasPrefix(body, "<"):
-		if c.values = parameters(body); c.values == nil {
+		if c.values = readParameters(body); c.values == nil {
 			c.broken = body
 		}
 	default:
@@ -499,7 +499,7 @@ func withArguments(name, text string) written {
 // readGLM reads a name with pairs of <arg_key> and <arg_value>, or alone before the closing mark.
 func (r *region) readGLM(at int, name string, next int) (int, verdict) {
 	body := r.text[at+next:]
-	switch _, how := r.closes(at + next); how {
+	switch _, how := r.closesAt(at + next); how {
 	case differs:
 	case begins:
 		return 0, needsMore
@@ -507,7 +507,7 @@ func (r *region) readGLM(at int, name string, next int) (int, verdict) {
 		r.calls = append(r.calls, written{name: name, args: json.RawMessage("{}")})
 		return next, isCalls
 	}
-	switch _, how := prefixed(body, "<arg_key>"); {
+	switch _, how := matchPrefix(body, "<arg_key>"); {
 	case how == begins && !r.final:
 		return 0, needsMore
 	case how != fits:
@@ -574,7 +574,7 @@ func (r *region) readElement(at int) (int, verdict) {
 	if v != isCalls {
 		return 0, v
 	}
-	c := written{name: name, values: parameters(body)}
+	c := written{name: name, values: readParameters(body)}
 	if n < 0 { // it does not end
 		n = len(body)
 		if !endsInParameter(strings.TrimSpace(body)) {
@@ -663,9 +663,9 @@ func endsInParameter(text string) bool {
 	return endsInside.MatchString(text[max(0, len(text)-maxToken):])
 }
 
-// parameters reads the values of an element. A value ends at its closing tag if that is followed by another parameter or
+// readParameters reads the values of an element. A value ends at its closing tag if that is followed by another parameter or
 // by nothing, or, if it has none, before the next parameter at the beginning of a line.
-func parameters(body string) []value {
+func readParameters(body string) []value {
 	var list []value
 	for {
 		head := parameterTag.FindStringSubmatchIndex(body)
@@ -728,18 +728,18 @@ func pythonCall(name, parentheses string) written {
 	p := &literal{text: parentheses[1 : len(parentheses)-1]}
 	var out strings.Builder
 	out.WriteByte('{')
-	for n := 0; p.next() != 0; n++ {
+	for n := 0; p.nextByte() != 0; n++ {
 		if n > 0 {
-			if p.next() != ',' {
+			if p.nextByte() != ',' {
 				return c
 			}
 			p.at++
-			if p.next() == 0 {
+			if p.nextByte() == 0 {
 				break
 			}
 			out.WriteByte(',')
 		}
-		pair, err := p.keyword()
+		pair, err := p.readKeyword()
 		if err != nil {
 			return c
 		}
@@ -843,14 +843,14 @@ func (r *region) readMistral() (int, verdict) {
 			return 0, needsMore
 		}
 		if n <= 0 {
-			return r.ends(at)
+			return r.endsAt(at)
 		}
 		open, v := mistralArguments(rest, n, r.final)
 		switch {
 		case v == needsMore:
 			return 0, needsMore
 		case v == isText:
-			return r.ends(at)
+			return r.endsAt(at)
 		}
 		m, v := r.readNamed(start, rest[:n], open)
 		if v == needsMore {
@@ -861,7 +861,7 @@ func (r *region) readMistral() (int, verdict) {
 		if next == len(r.text) && !r.final {
 			return 0, needsMore
 		}
-		switch again, how := prefixed(r.text[next:], r.form.Open); {
+		switch again, how := matchPrefix(r.text[next:], r.form.Open); {
 		case how == begins && !r.final:
 			return 0, needsMore
 		case how == fits && len(r.calls) < maxCalls:
@@ -875,7 +875,7 @@ func (r *region) readMistral() (int, verdict) {
 // mistralArguments finds the arguments behind a name: at once, or behind [ARGS], which [CALL_ID] may precede.
 func mistralArguments(rest string, at int, final bool) (int, verdict) {
 	at = afterBlanks(rest, at)
-	if _, how := prefixed(rest[at:], "[call_id]"); how == fits {
+	if _, how := matchPrefix(rest[at:], "[call_id]"); how == fits {
 		n := strings.Index(rest[at+1:], "[")
 		if n < 0 {
 			return 0, unlessFinal(final)
@@ -884,7 +884,7 @@ func mistralArguments(rest string, at int, final bool) (int, verdict) {
 	} else if how == begins && !final {
 		return 0, needsMore
 	}
-	if n, how := prefixed(rest[at:], "[args]"); how == fits {
+	if n, how := matchPrefix(rest[at:], "[args]"); how == fits {
 		at += n
 	} else if how == begins && !final {
 		return 0, needsMore

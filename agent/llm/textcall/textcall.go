@@ -139,18 +139,18 @@ func New(o *Options) *Reader {
 // Write takes the next piece of the answer's text.
 func (r *Reader) Write(piece string) {
 	if len(r.pending) == 0 && r.state == inText {
-		if piece = r.plain(piece); piece == "" {
+		if piece = r.passPlain(piece); piece == "" {
 			return
 		}
 	}
 	r.pending = append(r.pending, piece...)
 	if len(r.pending) >= r.retry {
-		r.read(false)
+		r.readPending(false)
 	}
 }
 
-// plain passes the beginning of a piece that is certainly text, without a copy, and returns the rest.
-func (r *Reader) plain(piece string) string {
+// passPlain passes the beginning of a piece that is certainly text, without a copy, and returns the rest.
+func (r *Reader) passPlain(piece string) string {
 	for piece != "" {
 		n := 0
 		switch c := piece[0]; {
@@ -166,7 +166,7 @@ func (r *Reader) plain(piece string) string {
 		if n == 0 {
 			return piece
 		}
-		r.pass(piece[:n])
+		r.passText(piece[:n])
 		piece = piece[n:]
 	}
 	return piece
@@ -181,7 +181,7 @@ func (t *forms) textLength(text string) int {
 	if n > 0 {
 		return n
 	}
-	for n < len(text) && !t.begin(text, n) {
+	for n < len(text) && !t.mayBegin(text, n) {
 		n++
 	}
 	if n < len(text) && text[n] == '\n' {
@@ -195,9 +195,9 @@ func (t *forms) textLength(text string) int {
 func (r *Reader) Think(piece string) {
 	if piece != "" && r.state == inHeld && !r.ended {
 		r.state, r.closers = inText, nil
-		r.read(false)
+		r.readPending(false)
 	}
-	r.think(piece)
+	r.addThought(piece)
 }
 
 // Shown reports whether Text got something that was not voided.
@@ -205,18 +205,18 @@ func (r *Reader) Shown() bool { return r.told }
 
 // Finish ends the answer. cut says that it ended before the model wanted.
 func (r *Reader) Finish(cut bool) *Result {
-	r.read(false)                             // the rest may have been left for later
+	r.readPending(false)                      // the rest may have been left for later
 	if cut && r.state == inHeld && !r.ended { // the thought was cut off
 		r.cut = true
-		r.think(string(r.pending))
+		r.addThought(string(r.pending))
 		r.pending = r.pending[:0]
 	}
-	r.read(true)
+	r.readPending(true)
 	if !r.spoken && r.cut {
 		r.text = r.text[:0]
 	}
-	r.show(true)
-	if r.unread() && !cut {
+	r.showHeld(true)
+	if r.onlyThoughts() && !cut {
 		r.callsInThoughts()
 	}
 	return &Result{
@@ -224,8 +224,8 @@ func (r *Reader) Finish(cut bool) *Result {
 	}
 }
 
-// unread reports whether the answer is nothing but thoughts.
-func (r *Reader) unread() bool {
+// onlyThoughts reports whether the answer is nothing but thoughts.
+func (r *Reader) onlyThoughts() bool {
 	return !r.spoken && len(r.calls) == 0 && len(r.thoughts) > 0 && len(r.o.Tools) > 0
 }
 
@@ -235,23 +235,23 @@ func (r *Reader) callsInThoughts() {
 	inner := New(&Options{Tools: r.o.Tools, Decode: r.o.Decode})
 	inner.inner = true
 	inner.Write(string(r.thoughts))
-	inner.read(false)
-	inner.read(true)
+	inner.readPending(false)
+	inner.readPending(true)
 	r.calls = inner.calls
 }
 
-// read decides what can be decided about the pending text.
-func (r *Reader) read(final bool) {
+// readPending decides what can be decided about the pending text.
+func (r *Reader) readPending(final bool) {
 	rest := string(r.pending)
 	whole := len(rest)
 	for rest != "" {
-		n, decided := r.step(rest, final)
+		n, decided := r.readStep(rest, final)
 		if !decided && !final {
 			break
 		}
 		rest = rest[n:]
 		if !decided { // the end came before a decision: what it begins with is text
-			n = r.literal(rest)
+			n = r.passLiteral(rest)
 			rest = rest[n:]
 		}
 	}
@@ -262,8 +262,8 @@ func (r *Reader) read(final bool) {
 	}
 }
 
-// step reads the beginning of a text and returns how much of it. decided is false if that depends on what follows.
-func (r *Reader) step(text string, final bool) (n int, decided bool) {
+// readStep reads the beginning of a text and returns how much of it. decided is false if that depends on what follows.
+func (r *Reader) readStep(text string, final bool) (n int, decided bool) {
 	switch r.state {
 	case inThought:
 		return r.stepThought(text, final)
@@ -276,9 +276,9 @@ func (r *Reader) step(text string, final bool) (n int, decided bool) {
 	}
 }
 
-// literal passes the first character of a text.
-func (r *Reader) literal(text string) int {
-	r.pass(text[:1])
+// passLiteral passes the first character of a text.
+func (r *Reader) passLiteral(text string) int {
+	r.passText(text[:1])
 	return 1
 }
 
@@ -292,10 +292,10 @@ func (r *Reader) stepThought(text string, final bool) (int, bool) {
 		}
 	}
 	if at < 0 || at > safe {
-		r.think(text[:safe])
+		r.addThought(text[:safe])
 		return safe, safe > 0
 	}
-	r.think(text[:at])
+	r.addThought(text[:at])
 	r.endThought()
 	return at + n, true
 }
@@ -320,7 +320,7 @@ func (r *Reader) endThought() {
 // stepHeld waits for the end of a thought that may have begun.
 func (r *Reader) stepHeld(text string, final bool) (int, bool) {
 	if start := afterBlanks(text, 0); !r.ended && start < len(text) { // nothing to guess if the text begins with a mark
-		switch f, _, how := r.forms.match(text[start:], final); {
+		switch f, _, how := r.forms.matchForm(text[start:], final); {
 		case how == begins:
 			return 0, false
 		case how == fits && f.Kind != closeForm && f.Kind != genericForm && f.Kind != tokenForm:
@@ -333,7 +333,7 @@ func (r *Reader) stepHeld(text string, final bool) (int, bool) {
 	case at >= 0:
 		r.unopened = r.unopened || !r.ended
 		r.begun = len(r.thoughts)
-		r.think(text[:at])
+		r.addThought(text[:at])
 		r.endThought()
 		return at + n, true
 	case final:
@@ -349,7 +349,7 @@ func (r *Reader) stepForeign(text string, final bool) (int, bool) {
 		if text[i] != '<' {
 			continue
 		}
-		f, _, how := r.forms.match(text[i:], final)
+		f, _, how := r.forms.matchForm(text[i:], final)
 		switch {
 		case how == begins:
 			return i, i > 0
@@ -368,7 +368,7 @@ func (r *Reader) stepText(text string, final bool) (int, bool) {
 		if n == 0 {
 			n = len(text)
 		}
-		r.pass(text[:n])
+		r.passText(text[:n])
 		return n, true
 	}
 	if r.blank && text[0] != ' ' && text[0] != '\t' {
@@ -377,34 +377,34 @@ func (r *Reader) stepText(text string, final bool) (int, bool) {
 		}
 	}
 	if n := r.forms.textLength(text); n > 0 {
-		r.pass(text[:n])
+		r.passText(text[:n])
 		return n, true
 	}
-	return r.mark(text, final)
+	return r.readMark(text, final)
 }
 
 // lineStart reads forms that need to be at the beginning of a line. read is false if there is none.
 func (r *Reader) lineStart(text string, final bool) (n int, decided, read bool) {
 	if r.forms.capital[text[0]] {
-		return r.labelled(text, final)
+		return r.readLabelled(text, final)
 	}
 	switch text[0] {
 	case 'a', 'c':
 		if !r.spoken && len(r.calls) == 0 && !r.inner {
-			return r.stripped(text, final)
+			return r.readStripped(text, final)
 		}
 	case '{', '[', 'f':
 		if len(r.o.Tools) == 0 || r.inner || r.doubts >= maxDoubts || text[0] == 'f' && !likeFunctools(text, final) {
 			return 0, false, false
 		}
-		v := mayBeBare(text, r.offers)
+		v := mayBeBare(text, r.offersTool)
 		if v == isText || v == needsMore && final {
 			return 0, false, false
 		}
 		if v == needsMore {
 			return 0, false, true
 		}
-		if n, decided, read = r.bare(text, final); !read {
+		if n, decided, read = r.readBare(text, final); !read {
 			r.doubts++
 		}
 		return n, decided, read
@@ -413,12 +413,12 @@ func (r *Reader) lineStart(text string, final bool) (n int, decided, read bool) 
 }
 
 func likeFunctools(text string, final bool) bool {
-	_, how := prefixed(text, "functools[")
+	_, how := matchPrefix(text, "functools[")
 	return how == fits || how == begins && !final
 }
 
-// bare reads calls without a mark. They are calls only if nothing follows them but control tokens.
-func (r *Reader) bare(text string, final bool) (n int, decided, read bool) {
+// readBare reads calls without a mark. They are calls only if nothing follows them but control tokens.
+func (r *Reader) readBare(text string, final bool) (n int, decided, read bool) {
 	end := 0
 	for end < len(text) {
 		at := end
@@ -444,11 +444,11 @@ func (r *Reader) bare(text string, final bool) (n int, decided, read bool) {
 		return 0, false, true
 	case isCalls:
 	}
-	calls, ok := bareCalls(text[:end], r.offers)
+	calls, ok := bareCalls(text[:end], r.offersTool)
 	if !ok {
 		return 0, false, false
 	}
-	r.take(calls, "")
+	r.takeCalls(calls, "")
 	return len(text), true, true
 }
 
@@ -462,7 +462,7 @@ func (r *Reader) onlyTokens(rest string, final bool) verdict {
 			}
 			return needsMore
 		}
-		f, size, how := r.forms.match(rest, final)
+		f, size, how := r.forms.matchForm(rest, final)
 		switch {
 		case how == begins:
 			return needsMore
@@ -473,15 +473,15 @@ func (r *Reader) onlyTokens(rest string, final bool) verdict {
 	}
 }
 
-// mark decides about a text that begins with a byte with which marks begin.
-func (r *Reader) mark(text string, final bool) (int, bool) {
-	f, n, how := r.forms.match(text, final)
+// readMark decides about a text that begins with a byte with which marks begin.
+func (r *Reader) readMark(text string, final bool) (int, bool) {
+	f, n, how := r.forms.matchForm(text, final)
 	switch how {
 	case begins:
 		return 0, false
 	case differs:
 		if text[0] != '<' || !r.blank || len(r.o.Tools) == 0 {
-			return r.literal(text), true
+			return r.passLiteral(text), true
 		}
 	case fits:
 	}
@@ -490,14 +490,14 @@ func (r *Reader) mark(text string, final bool) (int, bool) {
 	case !decided:
 		return 0, false
 	case how == differs && !code:
-		if n, decided, read := r.named(text, final); read {
+		if n, decided, read := r.readNamed(text, final); read {
 			return n, decided
 		}
-		return r.literal(text), true
+		return r.passLiteral(text), true
 	case how == differs:
-		return r.literal(text), true
+		return r.passLiteral(text), true
 	case code:
-		r.pass(text[:n])
+		r.passText(text[:n])
 		return n, true
 	}
 	switch f.Kind {
@@ -507,11 +507,11 @@ func (r *Reader) mark(text string, final bool) (int, bool) {
 		r.closeUnopened()
 		return n, true
 	case callForm, sectionForm:
-		return r.region(f, text, n, final)
+		return r.readRegion(f, text, n, final)
 	case harmonyForm:
-		return r.harmony(f, text, n, final)
+		return r.readHarmony(f, text, n, final)
 	case roleForm:
-		return r.role(f, text, n, final)
+		return r.readRole(f, text, n, final)
 	case lastForm:
 		return r.lastToken(text, n, final)
 	default:
@@ -524,13 +524,13 @@ func (r *Reader) mark(text string, final bool) (int, bool) {
 func (r *Reader) openThought(f *form, text string, n int, final bool) (int, bool) {
 	if !r.blank {
 		if slices.Contains(r.endless, f) {
-			r.pass(text[:n])
+			r.passText(text[:n])
 			return n, true
 		}
 		if at, _, _ := findMark(text[n:], f.Close, final); at < 0 {
 			if final {
 				r.endless = append(r.endless, f)
-				r.pass(text[:n])
+				r.passText(text[:n])
 				return n, true
 			}
 			return 0, false
@@ -549,12 +549,12 @@ func (r *Reader) closeUnopened() {
 		return
 	}
 	r.unopened, r.ended = true, true
-	r.void(len(r.text))
+	r.voidText(len(r.text))
 }
 
-// void turns the text since the last thought, up to a place, into a thought. The calls in it count no more than others in
+// voidText turns the text since the last thought, up to a place, into a thought. The calls in it count no more than others in
 // thoughts.
-func (r *Reader) void(upTo int) {
+func (r *Reader) voidText(upTo int) {
 	upTo = min(upTo, len(r.text))
 	began := min(r.since, upTo)
 	r.begun = len(r.thoughts)
@@ -568,7 +568,7 @@ func (r *Reader) void(upTo int) {
 	case again: // it cannot be taken back
 		r.shown = len(r.text)
 	}
-	r.think(thought)
+	r.addThought(thought)
 	r.calls, r.hushed, r.stray = nil, false, -1
 	r.spoken = len(bytes.TrimSpace(r.text)) > 0
 	if !r.spoken {
@@ -578,17 +578,17 @@ func (r *Reader) void(upTo int) {
 	r.line = bytes.LastIndexByte(r.text, '\n') + 1
 	r.blank = len(bytes.TrimLeft(r.text[r.line:], " \t")) == 0
 	r.fence = fence{}
-	r.show(false)
+	r.showHeld(false)
 }
 
-// region reads calls with marks.
-func (r *Reader) region(f *form, text string, mark int, final bool) (int, bool) {
-	g := &region{form: f, text: text, mark: mark, final: final, offers: r.offers}
+// readRegion reads calls with marks.
+func (r *Reader) readRegion(f *form, text string, mark int, final bool) (int, bool) {
+	g := &region{form: f, text: text, mark: mark, final: final, offers: r.offersTool}
 	n, v := 0, isText
 	if r.doubts < maxDoubts && (!f.Strict || r.blank) {
-		n, v = g.read()
+		n, v = g.readCalls()
 	}
-	if f.Strict && v == isCalls && (len(g.calls) == 0 || slices.ContainsFunc(g.calls, func(c written) bool { return !r.offers(c.name) })) {
+	if f.Strict && v == isCalls && (len(g.calls) == 0 || slices.ContainsFunc(g.calls, func(c written) bool { return !r.offersTool(c.name) })) {
 		v = isText
 	}
 	if v == isText || v == needsMore && final {
@@ -598,23 +598,23 @@ func (r *Reader) region(f *form, text string, mark int, final bool) (int, bool) 
 	case v == needsMore && !final:
 		return 0, false
 	case v == isCalls:
-		r.take(g.calls, text[:n])
+		r.takeCalls(g.calls, text[:n])
 		return n, true
 	case strings.HasPrefix(f.Open, "<|") || f.Open[0] == '[': // no text looks like this by chance
 		r.cut = true
 		return mark, true
 	default:
-		r.pass(text[:mark])
+		r.passText(text[:mark])
 		return mark, true
 	}
 }
 
-// take resolves calls. If one of them cannot be made, their markup stays in the text.
-func (r *Reader) take(calls []written, markup string) {
+// takeCalls resolves calls. If one of them cannot be made, their markup stays in the text.
+func (r *Reader) takeCalls(calls []written, markup string) {
 	r.cut = true
 	unmade := len(calls) == 0 && strings.TrimSpace(markup) != ""
 	for _, c := range calls {
-		tool := r.find(c.name)
+		tool := r.findTool(c.name)
 		switch {
 		case tool == nil:
 			unmade = true
@@ -623,29 +623,29 @@ func (r *Reader) take(calls []written, markup string) {
 			continue
 		}
 		if len(r.calls) < maxCalls {
-			r.calls = append(r.calls, Call{Name: tool.Name, Args: c.arguments(tool)})
+			r.calls = append(r.calls, Call{Name: tool.Name, Args: c.argumentsFor(tool)})
 		}
 	}
 	if unmade && !r.inner {
 		r.hushed = true
-		r.pass(markup)
+		r.passText(markup)
 	}
 }
 
-func (r *Reader) offers(name string) bool { return r.find(name) != nil }
+func (r *Reader) offersTool(name string) bool { return r.findTool(name) != nil }
 
 // suffix is the number that Kimi writes behind names.
 var suffix = regexp.MustCompile(`:\d+$`)
 
-// find returns the offered tool that a name means; nil = none.
-func (r *Reader) find(name string) *llm.Tool {
+// findTool returns the offered tool that a name means; nil = none.
+func (r *Reader) findTool(name string) *llm.Tool {
 	if r.offered == nil {
 		r.offered = make(map[string]*llm.Tool, len(r.o.Tools))
 		for i := range r.o.Tools {
 			r.offered[r.o.Tools[i].Name] = &r.o.Tools[i]
 		}
 	}
-	for _, spelling := range spellings(name) {
+	for _, spelling := range spellingsOf(name) {
 		if tool := r.offered[spelling]; tool != nil {
 			return tool
 		}
@@ -659,8 +659,8 @@ func (r *Reader) find(name string) *llm.Tool {
 	return nil
 }
 
-// spellings returns a name as it is, and without what templates add to it.
-func spellings(name string) []string {
+// spellingsOf returns a name as it is, and without what templates add to it.
+func spellingsOf(name string) []string {
 	plain := CleanName(name)
 	list := []string{strings.TrimSpace(name), plain, suffix.ReplaceAllString(plain, "")}
 	for _, prefix := range []string{"functions.", "function.", "functions:", "tools.", "tool.", "default_api."} {
@@ -682,13 +682,13 @@ func CleanName(name string) string {
 // lastToken removes </s> from the end of an answer, and passes it as HTML elsewhere.
 func (r *Reader) lastToken(text string, n int, final bool) (int, bool) {
 	if bytes.Contains(r.text, []byte("<s>")) || r.doubts >= maxDoubts {
-		r.pass(text[:n])
+		r.passText(text[:n])
 		return n, true
 	}
 	switch r.onlyTokens(text[n:], final) {
 	case isText:
 		r.doubts++
-		r.pass(text[:n])
+		r.passText(text[:n])
 	case needsMore:
 		return 0, false
 	case isCalls:
@@ -697,10 +697,10 @@ func (r *Reader) lastToken(text string, n int, final bool) (int, bool) {
 	return n, true
 }
 
-// pass adds text for people.
-func (r *Reader) pass(text string) {
+// passText adds text for people.
+func (r *Reader) passText(text string) {
 	if r.stray >= 0 && strings.TrimSpace(text) != "" {
-		r.void(r.stray)
+		r.voidText(r.stray)
 	}
 	if !r.spoken && r.cut { // blanks around what was removed
 		r.text, r.shown, r.line, r.since, r.stray = r.text[:0], 0, 0, 0, min(r.stray, 0)
@@ -715,38 +715,38 @@ func (r *Reader) pass(text string) {
 			break
 		}
 		end := len(r.text) - len(rest) + at
-		r.fence = r.fence.after(r.text[r.line:end])
+		r.fence = r.fence.afterLine(r.text[r.line:end])
 		r.line, r.blank = end+1, true
 		rest = rest[at+1:]
 	}
 	if whole { // the usual case: nothing is held back, and the piece itself is passed on
 		r.shown = len(r.text)
-		r.say(text)
+		r.sayText(text)
 		return
 	}
 	r.spoken = r.spoken || strings.TrimSpace(text) != ""
-	r.show(false)
+	r.showHeld(false)
 }
 
-// show hands on text that was held back. Blanks before the first word wait for it, unless it is the end.
-func (r *Reader) show(end bool) {
+// showHeld hands on text that was held back. Blanks before the first word wait for it, unless it is the end.
+func (r *Reader) showHeld(end bool) {
 	if r.hushed || r.shown >= len(r.text) || !r.spoken && !end {
 		return
 	}
 	text := string(r.text[r.shown:])
 	r.shown = len(r.text)
-	r.say(text)
+	r.sayText(text)
 }
 
-func (r *Reader) say(text string) {
+func (r *Reader) sayText(text string) {
 	if r.o.Text != nil && text != "" {
 		r.told = true
 		r.o.Text(text)
 	}
 }
 
-// think adds a piece of a thought.
-func (r *Reader) think(text string) {
+// addThought adds a piece of a thought.
+func (r *Reader) addThought(text string) {
 	if text == "" {
 		return
 	}

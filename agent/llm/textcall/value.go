@@ -73,34 +73,34 @@ type literal struct {
 func readValue(text string, loose bool) (json.RawMessage, int, error) {
 	r := &literal{text: text, loose: loose}
 	var out bytes.Buffer
-	if err := r.value(&out); err != nil {
+	if err := r.readValue(&out); err != nil {
 		return nil, 0, err
 	}
 	return out.Bytes(), r.at, nil
 }
 
-func (r *literal) skip() { r.at = afterBlanks(r.text, r.at) }
+func (r *literal) skipBlanks() { r.at = afterBlanks(r.text, r.at) }
 
-// next skips blanks and returns the next byte; 0 = the end.
-func (r *literal) next() byte {
-	if r.skip(); r.at < len(r.text) {
+// nextByte skips blanks and returns the next byte; 0 = the end.
+func (r *literal) nextByte() byte {
+	if r.skipBlanks(); r.at < len(r.text) {
 		return r.text[r.at]
 	}
 	return 0
 }
 
-func (r *literal) value(out *bytes.Buffer) error {
+func (r *literal) readValue(out *bytes.Buffer) error {
 	if r.depth++; r.depth > maxDepth {
 		return errNoValue
 	}
 	defer func() { r.depth-- }()
-	switch c := r.next(); {
+	switch c := r.nextByte(); {
 	case c == '{':
-		return r.object(out)
+		return r.readObject(out)
 	case c == '[' || c == '(':
-		return r.list(out)
+		return r.readList(out)
 	case c == '"' || c == '\'' || strings.HasPrefix(r.text[r.at:], gemmaQuote):
-		s, err := r.quoted()
+		s, err := r.readQuoted()
 		if err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func (r *literal) value(out *bytes.Buffer) error {
 	case c == 0:
 		return errNoValue
 	default:
-		return r.word(out)
+		return r.readWord(out)
 	}
 }
 
@@ -122,11 +122,11 @@ func writeString(out *bytes.Buffer, s string) error {
 	return nil
 }
 
-func (r *literal) object(out *bytes.Buffer) error {
+func (r *literal) readObject(out *bytes.Buffer) error {
 	r.at++
 	out.WriteByte('{')
 	for n := 0; ; n++ {
-		c := r.next()
+		c := r.nextByte()
 		if c == '}' {
 			r.at++
 			out.WriteByte('}')
@@ -137,39 +137,39 @@ func (r *literal) object(out *bytes.Buffer) error {
 				return errNoValue
 			}
 			r.at++
-			if r.next() == '}' {
+			if r.nextByte() == '}' {
 				continue
 			}
 			out.WriteByte(',')
 		}
-		if err := r.pair(out, ":"); err != nil {
+		if err := r.readPair(out, ":"); err != nil {
 			return err
 		}
 	}
 }
 
-// pair reads a key, one of some separators, and a value.
-func (r *literal) pair(out *bytes.Buffer, separators string) error {
-	r.skip()
-	key, err := r.key()
+// readPair reads a key, one of some separators, and a value.
+func (r *literal) readPair(out *bytes.Buffer, separators string) error {
+	r.skipBlanks()
+	key, err := r.readKey()
 	if err != nil {
 		return err
 	}
 	if err := writeString(out, key); err != nil {
 		return err
 	}
-	if c := r.next(); c == 0 || strings.IndexByte(separators, c) < 0 {
+	if c := r.nextByte(); c == 0 || strings.IndexByte(separators, c) < 0 {
 		return errNoValue
 	}
 	r.at++
 	out.WriteByte(':')
-	return r.value(out)
+	return r.readValue(out)
 }
 
-func (r *literal) key() (string, error) {
+func (r *literal) readKey() (string, error) {
 	rest := r.text[r.at:]
 	if rest != "" && (rest[0] == '"' || rest[0] == '\'' || strings.HasPrefix(rest, gemmaQuote)) {
-		return r.quoted()
+		return r.readQuoted()
 	}
 	n := nameLength(rest)
 	if n == 0 {
@@ -179,7 +179,7 @@ func (r *literal) key() (string, error) {
 	return rest[:n], nil
 }
 
-func (r *literal) list(out *bytes.Buffer) error {
+func (r *literal) readList(out *bytes.Buffer) error {
 	end := byte(']')
 	if r.text[r.at] == '(' {
 		end = ')'
@@ -187,7 +187,7 @@ func (r *literal) list(out *bytes.Buffer) error {
 	r.at++
 	out.WriteByte('[')
 	for n := 0; ; n++ {
-		c := r.next()
+		c := r.nextByte()
 		if c == end {
 			r.at++
 			out.WriteByte(']')
@@ -198,19 +198,19 @@ func (r *literal) list(out *bytes.Buffer) error {
 				return errNoValue
 			}
 			r.at++
-			if r.next() == end {
+			if r.nextByte() == end {
 				continue
 			}
 			out.WriteByte(',')
 		}
-		if err := r.value(out); err != nil {
+		if err := r.readValue(out); err != nil {
 			return err
 		}
 	}
 }
 
-// quoted reads a string in any of the quotes.
-func (r *literal) quoted() (string, error) {
+// readQuoted reads a string in any of the quotes.
+func (r *literal) readQuoted() (string, error) {
 	rest := r.text[r.at:]
 	if inner, ok := strings.CutPrefix(rest, gemmaQuote); ok {
 		s, _, closed := strings.Cut(inner, gemmaQuote)
@@ -225,11 +225,11 @@ func (r *literal) quoted() (string, error) {
 		return "", errNoValue
 	}
 	r.at += n
-	return unquote(rest[1 : n-1]), nil
+	return unquoteText(rest[1 : n-1]), nil
 }
 
-// unquote decodes the escapes of JSON and Python. An unknown one stays as it is.
-func unquote(s string) string {
+// unquoteText decodes the escapes of JSON and Python. An unknown one stays as it is.
+func unquoteText(s string) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s
 	}
@@ -252,7 +252,7 @@ func unquote(s string) string {
 		case 'r':
 			out.WriteByte('\r')
 		case 'u':
-			n := escapes(s[i-1:])
+			n := escapesLength(s[i-1:])
 			var text string
 			if n == 0 || json.Unmarshal([]byte(`"`+s[i-1:i-1+n]+`"`), &text) != nil {
 				out.WriteString(`\u`)
@@ -270,21 +270,21 @@ func unquote(s string) string {
 	return out.String()
 }
 
-// escapes returns the length of the \uXXXX escapes that a text begins with.
-func escapes(s string) int {
+// escapesLength returns the length of the \uXXXX escapes that a text begins with.
+func escapesLength(s string) int {
 	n := 0
-	for len(s) >= n+6 && s[n] == '\\' && s[n+1] == 'u' && hexadecimal(s[n+2:n+6]) {
+	for len(s) >= n+6 && s[n] == '\\' && s[n+1] == 'u' && isHexadecimal(s[n+2:n+6]) {
 		n += 6
 	}
 	return n
 }
 
-func hexadecimal(s string) bool {
+func isHexadecimal(s string) bool {
 	return strings.Trim(s, "0123456789abcdefABCDEF") == ""
 }
 
-// word reads a number, a constant, or, if that is allowed, a string without quotes.
-func (r *literal) word(out *bytes.Buffer) error {
+// readWord reads a number, a constant, or, if that is allowed, a string without quotes.
+func (r *literal) readWord(out *bytes.Buffer) error {
 	rest := r.text[r.at:]
 	n := strings.IndexAny(rest, ",}])\n")
 	if n < 0 {
@@ -331,10 +331,10 @@ func nameLength(text string) int {
 	return n
 }
 
-// keyword reads key=value as a member of an object.
-func (r *literal) keyword() ([]byte, error) {
+// readKeyword reads key=value as a member of an object.
+func (r *literal) readKeyword() ([]byte, error) {
 	var out bytes.Buffer
-	if err := r.pair(&out, "=:"); err != nil {
+	if err := r.readPair(&out, "=:"); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil

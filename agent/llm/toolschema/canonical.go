@@ -94,8 +94,8 @@ var limitTypes = [len(limitNames)]typeSet{
 	number, number, number, number, number, text, text, array, array, object, object,
 }
 
-// lower reports whether a limit is a smallest value: of two, the larger one is stricter.
-func lower(limit int) bool {
+// isLower reports whether a limit is a smallest value: of two, the larger one is stricter.
+func isLower(limit int) bool {
 	switch limit {
 	case minimum, exclusiveMinimum, minLength, minItems, minProperties:
 		return true
@@ -103,23 +103,23 @@ func lower(limit int) bool {
 	return false
 }
 
-func free() *node { return &node{types: anything} }
+func freeNode() *node { return &node{types: anything} }
 
-// nothing reports whether no value is valid.
-func (n *node) nothing() bool { return n.types == 0 || n.limited && len(n.enum) == 0 }
+// allowsNothing reports whether no value is valid.
+func (n *node) allowsNothing() bool { return n.types == 0 || n.limited && len(n.enum) == 0 }
 
-// free reports whether every value is valid.
-func (n *node) free() bool {
+// isFree reports whether every value is valid.
+func (n *node) isFree() bool {
 	return n.types == anything && !n.limited && !n.unique && n.limits == [len(limitNames)]string{} && n.format == "" && len(n.patterns) == 0 &&
-		len(n.properties) == 0 && n.additional == nil && (n.items == nil || n.items.free()) && len(n.prefix) == 0 && len(n.choices) == 0 &&
+		len(n.properties) == 0 && n.additional == nil && (n.items == nil || n.items.isFree()) && len(n.prefix) == 0 && len(n.choices) == 0 &&
 		len(n.words) == 0 && !n.cut
 }
 
-// typed reports whether a node says nothing but which types are valid.
-func (n *node) typed() bool {
+// onlyTyped reports whether a node says nothing but which types are valid.
+func (n *node) onlyTyped() bool {
 	bare := *n
 	bare.types, bare.items = anything, nil
-	return n.items == nil && bare.free()
+	return n.items == nil && bare.isFree()
 }
 
 // reader brings one schema into canonical form.
@@ -136,22 +136,22 @@ type reader struct {
 func newReader(root *value) *reader {
 	r := &reader{root: root, anchors: map[string]*value{}, open: map[*value]bool{}, nodes: maxNodes, bytes: MaxBytes}
 	for _, draft := range []string{"draft-03", "draft-04", "draft-06", "draft-07"} {
-		r.old = r.old || strings.Contains(root.str("$schema"), draft)
+		r.old = r.old || strings.Contains(root.stringAt("$schema"), draft)
 	}
-	r.name(root)
+	r.nameParts(root)
 	return r
 }
 
-// name records the parts that have a name of their own.
-func (r *reader) name(v *value) {
+// nameParts records the parts that have a name of their own.
+func (r *reader) nameParts(v *value) {
 	for _, sub := range v.list {
-		r.name(sub)
+		r.nameParts(sub)
 	}
 	for _, name := range v.names {
-		r.name(v.fields[name])
+		r.nameParts(v.fields[name])
 	}
 	for _, key := range []string{"$anchor", "$dynamicAnchor", "$id", "id"} {
-		if text := strings.TrimPrefix(v.str(key), "#"); text != "" {
+		if text := strings.TrimPrefix(v.stringAt(key), "#"); text != "" {
 			if _, taken := r.anchors[text]; !taken {
 				r.anchors[text] = v
 			}
@@ -159,8 +159,8 @@ func (r *reader) name(v *value) {
 	}
 }
 
-// find follows a reference within the document; nil if it leads nowhere, or to another document.
-func (r *reader) find(ref string) *value {
+// findRef follows a reference within the document; nil if it leads nowhere, or to another document.
+func (r *reader) findRef(ref string) *value {
 	base, fragment, _ := strings.Cut(ref, "#")
 	v := r.root
 	if base != "" {
@@ -175,7 +175,7 @@ func (r *reader) find(ref string) *value {
 		return r.anchors[fragment]
 	}
 	for step := range strings.SplitSeq(fragment[1:], "/") {
-		step = unescape(step)
+		step = unescapeStep(step)
 		switch {
 		case v == nil:
 			return nil
@@ -186,14 +186,14 @@ func (r *reader) find(ref string) *value {
 			}
 			v = v.list[i]
 		default:
-			v = v.at(step)
+			v = v.fieldAt(step)
 		}
 	}
 	return v
 }
 
-// unescape returns the name that a step of a JSON pointer stands for, in a URL or not.
-func unescape(step string) string {
+// unescapeStep returns the name that a step of a JSON pointer stands for, in a URL or not.
+func unescapeStep(step string) string {
 	var b strings.Builder
 	for i := 0; i < len(step); i++ {
 		if step[i] == '%' && i+2 < len(step) {
@@ -208,8 +208,8 @@ func unescape(step string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(b.String(), "~1", "/"), "~0", "~")
 }
 
-// spend takes a node and its texts from the budget, and reports whether there was enough.
-func (r *reader) spend(texts ...string) bool {
+// spendBudget takes a node and its texts from the budget, and reports whether there was enough.
+func (r *reader) spendBudget(texts ...string) bool {
 	r.nodes--
 	for _, t := range texts {
 		r.bytes -= len(t)
@@ -220,54 +220,54 @@ func (r *reader) spend(texts ...string) bool {
 	return !r.full
 }
 
-// read brings a schema into canonical form. Whatever it is, the result is a node.
-func (r *reader) read(v *value, level int) *node {
+// readSchema brings a schema into canonical form. Whatever it is, the result is a node.
+func (r *reader) readSchema(v *value, level int) *node {
 	switch {
 	case v == nil:
-		return free()
+		return freeNode()
 	case v.kind == isBool && v.text == "false":
 		return &node{}
 	case v.kind != isObject:
-		return free()
+		return freeNode()
 	case r.open[v]:
-		return r.cut(v, "nested in the same way as the value that contains it")
-	case level > maxDepth || r.full || !r.spend(v.str("description"), v.str("title"), v.str("pattern")):
-		return r.cut(v, "its parts are not listed here")
+		return r.cutNode(v, "nested in the same way as the value that contains it")
+	case level > maxDepth || r.full || !r.spendBudget(v.stringAt("description"), v.stringAt("title"), v.stringAt("pattern")):
+		return r.cutNode(v, "its parts are not listed here")
 	}
 	r.open[v] = true
 	defer delete(r.open, v)
-	ref := cmp.Or(v.str("$ref"), v.str("$dynamicRef"), v.str("$recursiveRef"))
+	ref := cmp.Or(v.stringAt("$ref"), v.stringAt("$dynamicRef"), v.stringAt("$recursiveRef"))
 	if ref == "" {
-		return r.own(v, level)
+		return r.readOwn(v, level)
 	}
-	target := r.find(ref)
+	target := r.findRef(ref)
 	if target == nil {
-		n := r.own(v, level)
+		n := r.readOwn(v, level)
 		n.words = append(n.words, "described by "+ref)
 		return n
 	}
 	if target == v {
-		return r.own(v, level)
+		return r.readOwn(v, level)
 	}
-	n := r.read(target, level+1)
+	n := r.readSchema(target, level+1)
 	switch {
 	case r.old:
-		if d := v.str("description"); d != "" {
+		if d := v.stringAt("description"); d != "" {
 			described := *n
 			described.description = d
 			n = &described
 		}
 	case len(v.names) > 1:
-		n = r.both(r.own(v, level), n)
+		n = r.intersectNodes(r.readOwn(v, level), n)
 	}
 	return n
 }
 
-// cut returns a node in place of one whose parts are left out: only its type is known.
-func (r *reader) cut(v *value, why string) *node {
+// cutNode returns a node in place of one whose parts are left out: only its type is known.
+func (r *reader) cutNode(v *value, why string) *node {
 	for range 8 { // a reference to a reference
-		ref := v.str("$ref")
-		next := r.find(ref)
+		ref := v.stringAt("$ref")
+		next := r.findRef(ref)
 		if ref == "" || next == nil || next.kind != isObject {
 			break
 		}
@@ -275,14 +275,14 @@ func (r *reader) cut(v *value, why string) *node {
 	}
 	n := &node{types: typesAt(v), cut: true, words: []string{why}}
 	if n.types == anything {
-		n.types = implied(v)
+		n.types = impliedType(v)
 	}
 	return n
 }
 
 // typesAt returns the types that a schema names.
 func typesAt(v *value) typeSet {
-	t := v.at("type")
+	t := v.fieldAt("type")
 	if t == nil {
 		return anything
 	}
@@ -295,14 +295,14 @@ func typesAt(v *value) typeSet {
 	if set == 0 { // a name that nobody knows
 		return anything
 	}
-	if v.yes("nullable") {
+	if v.isTrue("nullable") {
 		set |= null
 	}
 	return set
 }
 
-// implied returns the type that the keywords of a schema without one are for; anything if that is not clear.
-func implied(v *value) typeSet {
+// impliedType returns the type that the keywords of a schema without one are for; anything if that is not clear.
+func impliedType(v *value) typeSet {
 	var set typeSet
 	for keywords, t := range map[string]typeSet{
 		"properties required additionalProperties patternProperties propertyNames minProperties maxProperties dependentRequired": object,
@@ -311,7 +311,7 @@ func implied(v *value) typeSet {
 		"minimum maximum exclusiveMinimum exclusiveMaximum multipleOf":                                                           number,
 	} {
 		for keyword := range strings.FieldsSeq(keywords) {
-			if v.at(keyword) != nil {
+			if v.fieldAt(keyword) != nil {
 				set |= t
 			}
 		}
@@ -322,45 +322,45 @@ func implied(v *value) typeSet {
 	return anything
 }
 
-// own reads what a schema says apart from a reference.
-func (r *reader) own(v *value, level int) *node {
+// readOwn reads what a schema says apart from a reference.
+func (r *reader) readOwn(v *value, level int) *node {
 	n := &node{description: describedAs(v), types: typesAt(v)}
-	if n.types == anything && v.at("type") == nil {
-		n.types = implied(v)
+	if n.types == anything && v.fieldAt("type") == nil {
+		n.types = impliedType(v)
 	}
 	r.readEnum(v, n)
 	readLimits(v, n)
-	n.unique = v.yes("uniqueItems")
-	n.format = v.str("format")
-	if p := v.str("pattern"); p != "" {
+	n.unique = v.isTrue("uniqueItems")
+	n.format = v.stringAt("format")
+	if p := v.stringAt("pattern"); p != "" {
 		n.patterns = []string{p}
 	}
 	r.readProperties(v, n, level)
 	r.readItems(v, n, level)
-	n.fallback = v.at("default")
-	if n.fallback != nil && !r.spend(n.fallback.json()) {
+	n.fallback = v.fieldAt("default")
+	if n.fallback != nil && !r.spendBudget(n.fallback.encodeJSON()) {
 		n.fallback = nil
 	}
 	r.readWords(v, n, level)
-	if v.yes("nullable") && n.limited {
+	if v.isTrue("nullable") && n.limited {
 		n.enum = append(n.enum, &value{kind: isNull})
 	}
-	for _, sub := range items(v.at("allOf")) {
-		n = r.both(n, r.read(sub, level+1))
+	for _, sub := range listItems(v.fieldAt("allOf")) {
+		n = r.intersectNodes(n, r.readSchema(sub, level+1))
 	}
 	for _, keyword := range []string{"anyOf", "oneOf"} {
-		if list := items(v.at(keyword)); len(list) > 0 {
-			n = r.choose(n, list, keyword == "oneOf", level)
+		if list := listItems(v.fieldAt(keyword)); len(list) > 0 {
+			n = r.addChoice(n, list, keyword == "oneOf", level)
 		}
 	}
-	if v.is("unevaluatedProperties", isBool) && !v.yes("unevaluatedProperties") && n.additional == nil && len(n.choices) == 0 {
+	if v.isKind("unevaluatedProperties", isBool) && !v.isTrue("unevaluatedProperties") && n.additional == nil && len(n.choices) == 0 {
 		n.additional = &node{}
 	}
-	return n.settle()
+	return n.makeConsistent()
 }
 
-// items returns the parts of a list; nil for anything else.
-func items(v *value) []*value {
+// listItems returns the parts of a list; nil for anything else.
+func listItems(v *value) []*value {
 	if v == nil || v.kind != isList {
 		return nil
 	}
@@ -370,7 +370,7 @@ func items(v *value) []*value {
 // describedAs returns what a schema says of itself: its description, or its title, unless that only repeats a name, as
 // generators of schemas do.
 func describedAs(v *value) string {
-	d, title := strings.TrimSpace(v.str("description")), strings.TrimSpace(v.str("title"))
+	d, title := strings.TrimSpace(v.stringAt("description")), strings.TrimSpace(v.stringAt("title"))
 	if d == "" && strings.ContainsRune(title, ' ') && title != strings.ToUpper(title[:1])+title[1:] {
 		return title
 	}
@@ -382,9 +382,9 @@ func describedAs(v *value) string {
 
 // readEnum reads enum and const.
 func (r *reader) readEnum(v *value, n *node) {
-	list, limited := items(v.at("enum")), v.is("enum", isList)
-	if c := v.at("const"); c != nil {
-		if list, limited = []*value{c}, true; v.is("enum", isList) && !slices.ContainsFunc(v.at("enum").list, func(e *value) bool { return e.same() == c.same() }) {
+	list, limited := listItems(v.fieldAt("enum")), v.isKind("enum", isList)
+	if c := v.fieldAt("const"); c != nil {
+		if list, limited = []*value{c}, true; v.isKind("enum", isList) && !slices.ContainsFunc(v.fieldAt("enum").list, func(e *value) bool { return e.equalityText() == c.equalityText() }) {
 			list = nil
 		}
 	}
@@ -393,11 +393,11 @@ func (r *reader) readEnum(v *value, n *node) {
 	}
 	seen := map[string]bool{}
 	for _, e := range list {
-		same := e.same()
+		same := e.equalityText()
 		if seen[same] {
 			continue
 		}
-		if !r.spend(same) {
+		if !r.spendBudget(same) {
 			n.words, n.enum = append(n.words, "one of a long list of values"), nil
 			return
 		}
@@ -410,11 +410,11 @@ func (r *reader) readEnum(v *value, n *node) {
 // readLimits reads the keywords with numbers. Draft 4 says that a minimum is exclusive with a second keyword.
 func readLimits(v *value, n *node) {
 	for i, name := range limitNames {
-		f := v.at(name)
+		f := v.fieldAt(name)
 		if f == nil || f.kind != isNumber {
 			continue
 		}
-		r, ok := rational(f.text)
+		r, ok := parseRational(f.text)
 		if !ok || i >= minLength && (r.Sign() < 0 || !r.IsInt()) || i == multipleOf && r.Sign() <= 0 {
 			continue
 		}
@@ -424,7 +424,7 @@ func readLimits(v *value, n *node) {
 		}
 	}
 	for inclusive, exclusive := range map[int]int{minimum: exclusiveMinimum, maximum: exclusiveMaximum} {
-		if v.yes(limitNames[exclusive]) {
+		if v.isTrue(limitNames[exclusive]) {
 			n.limits[exclusive], n.limits[inclusive] = n.limits[inclusive], ""
 		}
 	}
@@ -434,30 +434,30 @@ func readLimits(v *value, n *node) {
 func (r *reader) readProperties(v *value, n *node, level int) {
 	required := map[string]bool{}
 	var order []string
-	for _, e := range items(v.at("required")) {
+	for _, e := range listItems(v.fieldAt("required")) {
 		if e.kind == isString && !required[e.text] {
 			required[e.text] = true
 			order = append(order, e.text)
 		}
 	}
-	if list := v.at("properties"); list != nil && list.kind == isObject {
+	if list := v.fieldAt("properties"); list != nil && list.kind == isObject {
 		for _, name := range list.names {
 			sub := list.fields[name]
-			if !r.spend(name) {
+			if !r.spendBudget(name) {
 				n.words = append(n.words, "more properties than are listed here")
 				break
 			}
 			// Draft 3 says at the property that it is required.
-			n.properties = append(n.properties, property{name, r.read(sub, level+1), required[name] || sub.yes("required")})
+			n.properties = append(n.properties, property{name, r.readSchema(sub, level+1), required[name] || sub.isTrue("required")})
 			delete(required, name)
 		}
 	}
 	r.readOthers(v, n, level)
 	for _, name := range order {
-		if required[name] && r.spend(name) {
+		if required[name] && r.spendBudget(name) {
 			other := n.additional
 			if other == nil {
-				other = free()
+				other = freeNode()
 			}
 			n.properties = append(n.properties, property{name, other, true})
 		}
@@ -466,39 +466,39 @@ func (r *reader) readProperties(v *value, n *node, level int) {
 
 // readOthers reads what a schema says of properties that it does not list.
 func (r *reader) readOthers(v *value, n *node, level int) {
-	if a := v.at("additionalProperties"); a != nil && (a.kind == isObject || a.kind == isBool) {
-		if n.additional = r.read(a, level+1); n.additional.free() {
+	if a := v.fieldAt("additionalProperties"); a != nil && (a.kind == isObject || a.kind == isBool) {
+		if n.additional = r.readSchema(a, level+1); n.additional.isFree() {
 			n.additional = nil
 		}
 	}
-	patterns := v.at("patternProperties")
+	patterns := v.fieldAt("patternProperties")
 	if patterns == nil || len(patterns.names) == 0 {
 		return
 	}
 	for _, p := range patterns.names {
-		n.words = append(n.words, "properties whose name matches "+p+": "+phrase(r.read(patterns.fields[p], level+1)))
+		n.words = append(n.words, "properties whose name matches "+p+": "+phraseOf(r.readSchema(patterns.fields[p], level+1)))
 	}
 	switch {
 	case n.additional == nil:
-	case n.additional.nothing():
+	case n.additional.allowsNothing():
 		n.words = append(n.words, "no other properties")
 	default:
-		n.words = append(n.words, "other properties: "+phrase(n.additional))
+		n.words = append(n.words, "other properties: "+phraseOf(n.additional))
 	}
 	n.additional = nil
 }
 
 // readItems reads what a schema says of a list. Before draft 2020-12, a list of items is what prefixItems is now.
 func (r *reader) readItems(v *value, n *node, level int) {
-	first, rest := v.at("prefixItems"), v.at("items")
-	if v.is("items", isList) {
-		first, rest = v.at("items"), v.at("additionalItems")
+	first, rest := v.fieldAt("prefixItems"), v.fieldAt("items")
+	if v.isKind("items", isList) {
+		first, rest = v.fieldAt("items"), v.fieldAt("additionalItems")
 	}
-	for _, sub := range items(first) {
-		n.prefix = append(n.prefix, r.read(sub, level+1))
+	for _, sub := range listItems(first) {
+		n.prefix = append(n.prefix, r.readSchema(sub, level+1))
 	}
 	if rest != nil && (rest.kind == isObject || rest.kind == isBool) {
-		n.items = r.read(rest, level+1)
+		n.items = r.readSchema(rest, level+1)
 	}
 }
 
@@ -506,61 +506,61 @@ func (r *reader) readItems(v *value, n *node, level int) {
 // nothing with them. They are put in words.
 func (r *reader) readWords(v *value, n *node, level int) {
 	say := func(words ...string) {
-		if text := strings.Join(words, ""); r.spend(text) {
+		if text := strings.Join(words, ""); r.spendBudget(text) {
 			n.words = append(n.words, text)
 		}
 	}
-	if not := v.at("not"); not != nil {
+	if not := v.fieldAt("not"); not != nil {
 		r.readNot(not, n, say)
 	}
-	if cond := v.at("if"); cond != nil {
+	if cond := v.fieldAt("if"); cond != nil {
 		for _, part := range []struct{ keyword, words string }{{"then", "if it matches "}, {"else", "unless it matches "}} {
-			if then := v.at(part.keyword); then != nil {
-				say(part.words, source(cond), ", it has to match ", source(then))
+			if then := v.fieldAt(part.keyword); then != nil {
+				say(part.words, sourceText(cond), ", it has to match ", sourceText(then))
 			}
 		}
 	}
 	for _, keyword := range []string{"dependentRequired", "dependentSchemas", "dependencies"} {
-		for _, name := range named(v.at(keyword)) {
-			needed := v.at(keyword).fields[name]
+		for _, name := range fieldNames(v.fieldAt(keyword)) {
+			needed := v.fieldAt(keyword).fields[name]
 			if needed.kind == isList {
-				say(name, " only together with ", strings.Join(texts(needed.list), ", "))
+				say(name, " only together with ", strings.Join(listTexts(needed.list), ", "))
 			} else {
-				say("with ", name, ", it has to match ", source(needed))
+				say("with ", name, ", it has to match ", sourceText(needed))
 			}
 		}
 	}
-	if names := v.at("propertyNames"); names != nil && names.kind == isObject {
-		say("names of properties: ", phrase(r.read(names, level+1)))
+	if names := v.fieldAt("propertyNames"); names != nil && names.kind == isObject {
+		say("names of properties: ", phraseOf(r.readSchema(names, level+1)))
 	}
-	if some := v.at("contains"); some != nil {
+	if some := v.fieldAt("contains"); some != nil {
 		least := "1"
-		if v.is("minContains", isNumber) {
-			least = v.at("minContains").text
+		if v.isKind("minContains", isNumber) {
+			least = v.fieldAt("minContains").text
 		}
-		say("at least ", least, " of its items: ", phrase(r.read(some, level+1)))
-		if v.is("maxContains", isNumber) {
-			say("at most ", v.at("maxContains").text, " such items")
+		say("at least ", least, " of its items: ", phraseOf(r.readSchema(some, level+1)))
+		if v.isKind("maxContains", isNumber) {
+			say("at most ", v.fieldAt("maxContains").text, " such items")
 		}
 	}
-	if v.is("unevaluatedItems", isBool) && !v.yes("unevaluatedItems") {
+	if v.isKind("unevaluatedItems", isBool) && !v.isTrue("unevaluatedItems") {
 		say("no other items")
 	}
-	if e := v.str("contentEncoding"); e != "" {
+	if e := v.stringAt("contentEncoding"); e != "" {
 		say("encoded as ", e)
 	}
-	if m := v.str("contentMediaType"); m != "" {
+	if m := v.stringAt("contentMediaType"); m != "" {
 		say("of the type ", m)
 	}
-	if v.yes("deprecated") {
+	if v.isTrue("deprecated") {
 		n.remarks = append(n.remarks, "deprecated")
 	}
-	examples := items(v.at("examples"))
-	if e := v.at("example"); e != nil {
+	examples := listItems(v.fieldAt("examples"))
+	if e := v.fieldAt("example"); e != nil {
 		examples = append([]*value{e}, examples...)
 	}
 	if len(examples) > 0 {
-		n.remarks = append(n.remarks, "for example "+list(examples, 3))
+		n.remarks = append(n.remarks, "for example "+listValues(examples, 3))
 	}
 }
 
@@ -570,29 +570,29 @@ func (r *reader) readNot(not *value, n *node, say func(...string)) {
 	case not.kind == isBool && not.text == "true":
 		n.types = 0
 	case not.kind != isObject || len(not.names) == 0:
-	case len(not.names) == 1 && not.at("type") != nil && typesAt(not)&number == 0:
+	case len(not.names) == 1 && not.fieldAt("type") != nil && typesAt(not)&number == 0:
 		n.types &^= typesAt(not)
-	case len(not.names) == 1 && not.is("enum", isList):
-		say("none of ", list(not.at("enum").list, maxListed))
-	case len(not.names) == 1 && not.at("const") != nil:
-		say("not ", not.at("const").json())
-	case len(not.names) == 1 && not.is("required", isList):
-		say("not together: ", strings.Join(texts(not.at("required").list), ", "))
+	case len(not.names) == 1 && not.isKind("enum", isList):
+		say("none of ", listValues(not.fieldAt("enum").list, maxListed))
+	case len(not.names) == 1 && not.fieldAt("const") != nil:
+		say("not ", not.fieldAt("const").encodeJSON())
+	case len(not.names) == 1 && not.isKind("required", isList):
+		say("not together: ", strings.Join(listTexts(not.fieldAt("required").list), ", "))
 	default:
-		say("must not match ", source(not))
+		say("must not match ", sourceText(not))
 	}
 }
 
-// named returns the names of an object's fields.
-func named(v *value) []string {
+// fieldNames returns the names of an object's fields.
+func fieldNames(v *value) []string {
 	if v == nil || v.kind != isObject {
 		return nil
 	}
 	return v.names
 }
 
-// texts returns the strings of a list.
-func texts(list []*value) []string {
+// listTexts returns the strings of a list.
+func listTexts(list []*value) []string {
 	var out []string
 	for _, e := range list {
 		if e.kind == isString {
@@ -602,29 +602,29 @@ func texts(list []*value) []string {
 	return out
 }
 
-// choose adds anyOf or oneOf to a node.
-func (r *reader) choose(n *node, list []*value, one bool, level int) *node {
+// addChoice adds anyOf or oneOf to a node.
+func (r *reader) addChoice(n *node, list []*value, one bool, level int) *node {
 	var branches []*node
 	for _, sub := range list {
-		b := r.read(sub, level+1)
+		b := r.readSchema(sub, level+1)
 		switch {
-		case b.nothing():
-		case b.free() && !one:
+		case b.allowsNothing():
+		case b.isFree() && !one:
 			return n
 		default:
 			branches = append(branches, b)
 		}
 	}
-	if joined := join(branches, one); joined != nil {
-		return r.both(n, joined)
+	if joined := joinBranches(branches, one); joined != nil {
+		return r.intersectNodes(n, joined)
 	}
 	out := *n
 	out.choices = append(slices.Clone(n.choices), choice{one, branches})
 	return &out
 }
 
-// join returns one node that says the same as a choice of several; nil if there is none.
-func join(branches []*node, one bool) *node {
+// joinBranches returns one node that says the same as a choice of several; nil if there is none.
+func joinBranches(branches []*node, one bool) *node {
 	if len(branches) == 0 {
 		return &node{}
 	}
@@ -694,11 +694,11 @@ func joinEnums(branches []*node, one bool) *node {
 	for _, b := range branches {
 		bare := *b
 		bare.types, bare.enum, bare.limited = anything, nil, false
-		if !b.limited || !bare.free() {
+		if !b.limited || !bare.isFree() {
 			return nil
 		}
 		for _, e := range b.enum {
-			same := e.same()
+			same := e.equalityText()
 			if seen[same] {
 				if one { // valid in two branches: not valid
 					return nil
@@ -706,11 +706,11 @@ func joinEnums(branches []*node, one bool) *node {
 				continue
 			}
 			seen[same] = true
-			out.types |= e.types()
+			out.types |= e.typeOf()
 			out.enum = append(out.enum, e)
 		}
 		if b.description != "" && len(b.enum) == 1 {
-			out.remarks = append(out.remarks, b.enum[0].json()+": "+b.description)
+			out.remarks = append(out.remarks, b.enum[0].encodeJSON()+": "+b.description)
 		}
 	}
 	return out
@@ -720,7 +720,7 @@ func joinEnums(branches []*node, one bool) *node {
 func joinTypes(branches []*node, one bool) *node {
 	out := &node{}
 	for _, b := range branches {
-		if !b.typed() || one && out.types&b.types != 0 {
+		if !b.onlyTyped() || one && out.types&b.types != 0 {
 			return nil
 		}
 		out.types |= b.types
@@ -731,15 +731,15 @@ func joinTypes(branches []*node, one bool) *node {
 	return out
 }
 
-// settle makes what a node says of types and values consistent.
-func (n *node) settle() *node {
+// makeConsistent makes what a node says of types and values consistent.
+func (n *node) makeConsistent() *node {
 	if n.limited {
 		var set typeSet
 		n.enum = slices.DeleteFunc(slices.Clone(n.enum), func(e *value) bool {
-			if t := e.types(); n.types&t == 0 {
+			if t := e.typeOf(); n.types&t == 0 {
 				return true
 			}
-			set |= e.types()
+			set |= e.typeOf()
 			return false
 		})
 		n.types &= set
@@ -747,11 +747,11 @@ func (n *node) settle() *node {
 	kept := n.properties[:0:0]
 	for _, p := range n.properties {
 		switch {
-		case !p.node.nothing():
+		case !p.node.allowsNothing():
 			kept = append(kept, p)
 		case p.required:
 			n.words = append(slices.Clip(n.words), "it requires "+p.name+", but takes no value of it")
-		case n.additional == nil || !n.additional.nothing():
+		case n.additional == nil || !n.additional.allowsNothing():
 			n.words = append(slices.Clip(n.words), "without "+p.name)
 		}
 	}
@@ -759,14 +759,14 @@ func (n *node) settle() *node {
 	return n
 }
 
-// both returns a node for values that match two nodes. Texts of the first one come first.
-func (r *reader) both(a, b *node) *node {
+// intersectNodes returns a node for values that match two nodes. Texts of the first one come first.
+func (r *reader) intersectNodes(a, b *node) *node {
 	switch {
-	case b.free() && b.description == "" && len(b.remarks) == 0 && b.fallback == nil:
+	case b.isFree() && b.description == "" && len(b.remarks) == 0 && b.fallback == nil:
 		return a
-	case a.free() && a.description == "" && len(a.remarks) == 0 && a.fallback == nil:
+	case a.isFree() && a.description == "" && len(a.remarks) == 0 && a.fallback == nil:
 		return b
-	case !r.spend():
+	case !r.spendBudget():
 		out := *a
 		out.words = append(slices.Clone(a.words), "more conditions than are listed here")
 		return &out
@@ -791,20 +791,20 @@ func (r *reader) both(a, b *node) *node {
 	}
 	for i := range limitNames {
 		var extra string
-		if out.limits[i], extra = stricter(i, a.limits[i], b.limits[i]); extra != "" {
+		if out.limits[i], extra = stricterLimit(i, a.limits[i], b.limits[i]); extra != "" {
 			out.words = append(out.words, "also a multiple of "+extra)
 		}
 	}
 	out.enum, out.limited = bothEnums(a, b)
 	r.bothLists(out, a, b)
 	r.bothObjects(out, a, b)
-	return out.settle()
+	return out.makeConsistent()
 }
 
-// stricter returns the limit that counts if both hold, and one that holds besides.
-func stricter(limit int, a, b string) (string, string) {
-	x, okA := rational(a)
-	y, okB := rational(b)
+// stricterLimit returns the limit that counts if both hold, and one that holds besides.
+func stricterLimit(limit int, a, b string) (string, string) {
+	x, okA := parseRational(a)
+	y, okB := parseRational(b)
 	switch {
 	case a == "" || b == "":
 		return a + b, ""
@@ -815,7 +815,7 @@ func stricter(limit int, a, b string) (string, string) {
 			return a, ""
 		}
 		return a, b
-	case (x.Cmp(y) > 0) == lower(limit):
+	case (x.Cmp(y) > 0) == isLower(limit):
 		return a, ""
 	}
 	return b, ""
@@ -830,9 +830,9 @@ func bothEnums(a, b *node) ([]*value, bool) {
 	}
 	in := map[string]bool{}
 	for _, e := range b.enum {
-		in[e.same()] = true
+		in[e.equalityText()] = true
 	}
-	return slices.DeleteFunc(slices.Clone(a.enum), func(e *value) bool { return !in[e.same()] }), true
+	return slices.DeleteFunc(slices.Clone(a.enum), func(e *value) bool { return !in[e.equalityText()] }), true
 }
 
 func (r *reader) bothLists(out, a, b *node) {
@@ -843,17 +843,17 @@ func (r *reader) bothLists(out, a, b *node) {
 		case n.items != nil:
 			return n.items
 		}
-		return free()
+		return freeNode()
 	}
 	for i := range max(len(a.prefix), len(b.prefix)) {
-		out.prefix = append(out.prefix, r.both(item(a, i), item(b, i)))
+		out.prefix = append(out.prefix, r.intersectNodes(item(a, i), item(b, i)))
 	}
 	out.items = a.items
 	switch {
 	case a.items == nil:
 		out.items = b.items
 	case b.items != nil:
-		out.items = r.both(a.items, b.items)
+		out.items = r.intersectNodes(a.items, b.items)
 	}
 }
 
@@ -864,17 +864,17 @@ func (r *reader) bothObjects(out, a, b *node) {
 			return n.properties[i], true
 		}
 		if n.additional == nil {
-			return property{node: free()}, false
+			return property{node: freeNode()}, false
 		}
 		return property{node: n.additional}, false
 	}
 	for _, p := range a.properties {
 		q, _ := find(b, p.name)
-		out.properties = append(out.properties, property{p.name, r.both(p.node, q.node), p.required || q.required})
+		out.properties = append(out.properties, property{p.name, r.intersectNodes(p.node, q.node), p.required || q.required})
 	}
 	for _, p := range b.properties {
 		if q, ok := find(a, p.name); !ok {
-			out.properties = append(out.properties, property{p.name, r.both(p.node, q.node), p.required})
+			out.properties = append(out.properties, property{p.name, r.intersectNodes(p.node, q.node), p.required})
 		}
 	}
 	out.additional = a.additional
@@ -882,17 +882,17 @@ func (r *reader) bothObjects(out, a, b *node) {
 	case a.additional == nil:
 		out.additional = b.additional
 	case b.additional != nil:
-		out.additional = r.both(a.additional, b.additional)
+		out.additional = r.intersectNodes(a.additional, b.additional)
 	}
 }
 
-// either returns a node for all values that match one of two: the smallest set that one node can say. What is lost is
+// uniteNodes returns a node for all values that match one of two: the smallest set that one node can say. What is lost is
 // said by the caller.
-func either(a, b *node) *node {
+func uniteNodes(a, b *node) *node {
 	switch {
-	case a.nothing():
+	case a.allowsNothing():
 		return b
-	case b.nothing():
+	case b.allowsNothing():
 		return a
 	}
 	out := &node{types: a.types | b.types, description: cmp.Or(a.description, b.description), cut: a.cut || b.cut, remarks: a.remarks}
@@ -902,7 +902,7 @@ func either(a, b *node) *node {
 	if a.limited && b.limited {
 		out.limited, out.enum = true, slices.Clone(a.enum)
 		for _, e := range b.enum {
-			if !slices.ContainsFunc(out.enum, func(o *value) bool { return o.same() == e.same() }) {
+			if !slices.ContainsFunc(out.enum, func(o *value) bool { return o.equalityText() == e.equalityText() }) {
 				out.enum = append(out.enum, e)
 			}
 		}
@@ -920,7 +920,7 @@ func either(a, b *node) *node {
 	for i := range limitNames {
 		if n := only(limitTypes[i]); n != nil {
 			out.limits[i] = n.limits[i]
-		} else if s, extra := stricter(i, a.limits[i], b.limits[i]); a.limits[i] != "" && b.limits[i] != "" && extra == "" {
+		} else if s, extra := stricterLimit(i, a.limits[i], b.limits[i]); a.limits[i] != "" && b.limits[i] != "" && extra == "" {
 			if out.limits[i] = a.limits[i]; s == a.limits[i] {
 				out.limits[i] = b.limits[i]
 			}
@@ -939,13 +939,13 @@ func either(a, b *node) *node {
 		out.unique = a.unique && b.unique
 		out.items = a.items
 		for _, sub := range slices.Concat([]*node{b.items}, a.prefix, b.prefix) {
-			out.items = either(out.items, sub)
+			out.items = uniteNodes(out.items, sub)
 		}
 	}
 	switch n := only(object); {
 	case n != nil:
 		out.properties, out.additional = n.properties, n.additional
-	case a.vague() || b.vague():
+	case a.isVague() || b.isVague():
 	default:
 		eitherObject(out, a, b)
 	}
@@ -955,8 +955,8 @@ func either(a, b *node) *node {
 	return out
 }
 
-// vague reports whether a node takes objects among other things, and says nothing of them.
-func (n *node) vague() bool {
+// isVague reports whether a node takes objects among other things, and says nothing of them.
+func (n *node) isVague() bool {
 	return n.types&^object != 0 && len(n.properties) == 0 && n.additional == nil
 }
 
@@ -966,7 +966,7 @@ func eitherObject(out, a, b *node) {
 	for _, p := range a.properties {
 		i := slices.IndexFunc(b.properties, func(q property) bool { return q.name == p.name })
 		if i < 0 {
-			p = p.besides(b)
+			p = p.besideObject(b)
 		} else {
 			q := b.properties[i]
 			p = property{p.name, eitherOf(p.node, q.node), p.required && q.required}
@@ -975,18 +975,18 @@ func eitherObject(out, a, b *node) {
 	}
 	for _, q := range b.properties {
 		if !slices.ContainsFunc(a.properties, func(p property) bool { return p.name == q.name }) {
-			out.properties = append(out.properties, q.besides(a))
+			out.properties = append(out.properties, q.besideObject(a))
 		}
 	}
 	if a.additional != nil && b.additional != nil {
-		out.additional = either(a.additional, b.additional)
+		out.additional = uniteNodes(a.additional, b.additional)
 	}
 }
 
-// besides returns a property where an object may come instead that does not list it.
-func (p property) besides(n *node) property {
+// besideObject returns a property where an object may come instead that does not list it.
+func (p property) besideObject(n *node) property {
 	p.required = false
-	if n.additional != nil && !n.additional.nothing() {
+	if n.additional != nil && !n.additional.allowsNothing() {
 		p.node = eitherOf(p.node, n.additional)
 	}
 	return p
@@ -997,12 +997,12 @@ func eitherOf(a, b *node) *node {
 	if a == b {
 		return a
 	}
-	if n := join([]*node{a, b}, false); n != nil {
+	if n := joinBranches([]*node{a, b}, false); n != nil {
 		n.description = cmp.Or(a.description, b.description)
 		return n
 	}
 	if len(a.choices) == 0 && len(b.choices) == 0 {
 		return &node{types: anything, description: cmp.Or(a.description, b.description), choices: []choice{{branches: []*node{a, b}}}}
 	}
-	return either(a, b)
+	return uniteNodes(a, b)
 }

@@ -32,14 +32,14 @@ type Keys struct {
 	has  map[*node]bool    // whether a node, or a part of it, lists a name that is translated
 }
 
-// keys returns how the names of a schema are translated for a dialect; nil = all stay as they are.
-func (s *Schema) keys(d *dialect.Schema) *Keys {
+// keysFor returns how the names of a schema are translated for a dialect; nil = all stay as they are.
+func (s *Schema) keysFor(d *dialect.Schema) *Keys {
 	if slices.Contains(d.Keywords, anyKey) {
 		return nil
 	}
 	k := &Keys{root: s.root, wire: map[string]string{}, own: map[string]string{}, has: map[*node]bool{}}
 	all := map[string]bool{}
-	k.collect(s.root, all)
+	k.collectNames(s.root, all)
 	if !k.has[s.root] {
 		return nil
 	}
@@ -47,17 +47,17 @@ func (s *Schema) keys(d *dialect.Schema) *Keys {
 	for name := range all {
 		if !key.MatchString(name) {
 			names = append(names, name)
-			plain[readable(name)]++
+			plain[readableName(name)]++
 		}
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		wire := readable(name)
+		wire := readableName(name)
 		if len(wire) > maxKey || plain[wire] > 1 {
-			wire = hashed(name, 0)
+			wire = hashedName(name, 0)
 		}
 		for try := 1; all[wire]; try++ {
-			wire = hashed(name, try)
+			wire = hashedName(name, try)
 		}
 		all[wire] = true
 		k.wire[name], k.own[wire] = wire, name
@@ -65,9 +65,9 @@ func (s *Schema) keys(d *dialect.Schema) *Keys {
 	return k
 }
 
-// collect adds the names of all properties of a node and its parts, and notes whether there are any to translate. The
+// collectNames adds the names of all properties of a node and its parts, and notes whether there are any to translate. The
 // parts are shared, so each is visited once; none contains itself.
-func (k *Keys) collect(n *node, all map[string]bool) bool {
+func (k *Keys) collectNames(n *node, all map[string]bool) bool {
 	if n == nil {
 		return false
 	}
@@ -77,22 +77,22 @@ func (k *Keys) collect(n *node, all map[string]bool) bool {
 	has := false
 	for _, p := range n.properties {
 		all[p.name] = true
-		has = k.collect(p.node, all) || has || !key.MatchString(p.name)
+		has = k.collectNames(p.node, all) || has || !key.MatchString(p.name)
 	}
 	for _, sub := range slices.Concat([]*node{n.additional, n.items}, n.prefix) {
-		has = k.collect(sub, all) || has
+		has = k.collectNames(sub, all) || has
 	}
 	for _, c := range n.choices {
 		for _, b := range c.branches {
-			has = k.collect(b, all) || has
+			has = k.collectNames(b, all) || has
 		}
 	}
 	k.has[n] = has
 	return has
 }
 
-// readable replaces what servers do not accept by _.
-func readable(name string) string {
+// readableName replaces what servers do not accept by _.
+func readableName(name string) string {
 	if name == "" {
 		return "_"
 	}
@@ -104,19 +104,19 @@ func readable(name string) string {
 	}, name)
 }
 
-// hashed is the readable name, cut, with eight hexadecimal digits of the hash of the whole name.
-func hashed(name string, try int) string {
+// hashedName is the readable name, cut, with eight hexadecimal digits of the hash of the whole name.
+func hashedName(name string, try int) string {
 	salt := name
 	if try > 0 {
 		salt += "\x00" + strconv.Itoa(try)
 	}
 	sum := sha256.Sum256([]byte(salt))
-	wire := readable(name)
+	wire := readableName(name)
 	return wire[:min(len(wire), maxKey-9)] + "_" + hex.EncodeToString(sum[:4])
 }
 
-// name returns the name of a property on the wire.
-func (k *Keys) name(own string) string {
+// wireName returns the name of a property on the wire.
+func (k *Keys) wireName(own string) string {
 	if k != nil {
 		if wire, ok := k.wire[own]; ok {
 			return wire
@@ -126,7 +126,7 @@ func (k *Keys) name(own string) string {
 }
 
 // Encode returns arguments with the names that the server knows. What is no JSON object is returned as it is.
-func (k *Keys) Encode(args json.RawMessage) json.RawMessage { return k.translate(args, true) }
+func (k *Keys) Encode(args json.RawMessage) json.RawMessage { return k.translateArgs(args, true) }
 
 // Decode returns arguments that a model wrote with the tool's own names, also where they are broken JSON or an object in a
 // string: others mend that, or the model is told what is wrong with the names of the tool. There, the place of a name is
@@ -138,7 +138,7 @@ func (k *Keys) Decode(args json.RawMessage) json.RawMessage {
 	if json.Valid(args) {
 		var text string
 		if args[0] != '"' || json.Unmarshal(args, &text) != nil {
-			return k.translate(args, false)
+			return k.translateArgs(args, false)
 		}
 		inner := k.Decode(json.RawMessage(strings.TrimLeft(text, `"`))) // no string in a string: it ends after one step
 		if string(inner) == text {
@@ -186,7 +186,7 @@ func (k *Keys) decodeBroken(text json.RawMessage) json.RawMessage {
 	return append(out, text[done:]...)
 }
 
-func (k *Keys) translate(args json.RawMessage, encode bool) json.RawMessage {
+func (k *Keys) translateArgs(args json.RawMessage, encode bool) json.RawMessage {
 	if k == nil {
 		return args
 	}
@@ -195,10 +195,10 @@ func (k *Keys) translate(args json.RawMessage, encode bool) json.RawMessage {
 		return args
 	}
 	t := &translation{Keys: k, encode: encode, left: maxSteps}
-	if t.value(v, t.open(nil, k.root)); !t.changed {
+	if t.translateValue(v, t.openNodes(nil, k.root)); !t.changed {
 		return args
 	}
-	return json.RawMessage(v.json())
+	return json.RawMessage(v.encodeJSON())
 }
 
 // translation is one of Encode and Decode.
@@ -208,9 +208,9 @@ type translation struct {
 	left            int
 }
 
-// open adds the nodes that a value may have to match to a list: a node and its choices. Those below which no name is
+// openNodes adds the nodes that a value may have to match to a list: a node and its choices. Those below which no name is
 // translated are left out.
-func (t *translation) open(list []*node, n *node) []*node {
+func (t *translation) openNodes(list []*node, n *node) []*node {
 	if t.left--; n == nil || !t.has[n] || t.left < 0 || slices.Contains(list, n) {
 		return list
 	}
@@ -218,40 +218,40 @@ func (t *translation) open(list []*node, n *node) []*node {
 	t.left -= len(list)
 	for _, c := range n.choices {
 		for _, b := range c.branches {
-			list = t.open(list, b)
+			list = t.openNodes(list, b)
 		}
 	}
 	return list
 }
 
-// value translates the names in a value, which is described by some nodes.
-func (t *translation) value(v *value, at []*node) {
+// translateValue translates the names in a value, which is described by some nodes.
+func (t *translation) translateValue(v *value, at []*node) {
 	if len(at) == 0 || t.left < 0 {
 		return
 	}
 	switch v.kind {
 	case isObject:
-		t.object(v, at)
+		t.translateObject(v, at)
 	case isList:
 		for i, sub := range v.list {
 			var next []*node
 			for _, n := range at {
 				if i < len(n.prefix) {
-					next = t.open(next, n.prefix[i])
+					next = t.openNodes(next, n.prefix[i])
 				} else {
-					next = t.open(next, n.items)
+					next = t.openNodes(next, n.items)
 				}
 			}
-			t.value(sub, next)
+			t.translateValue(sub, next)
 		}
 	}
 }
 
-func (t *translation) object(v *value, at []*node) {
+func (t *translation) translateObject(v *value, at []*node) {
 	for i, name := range v.names {
 		own, to := name, name
 		if t.encode {
-			to = t.name(name)
+			to = t.wireName(name)
 		} else if known, ok := t.own[name]; ok {
 			own, to = known, known
 		}
@@ -261,14 +261,14 @@ func (t *translation) object(v *value, at []*node) {
 			t.left -= 1 + len(n.properties)
 			j := slices.IndexFunc(n.properties, func(p property) bool { return p.name == own })
 			if j < 0 {
-				next = t.open(next, n.additional)
+				next = t.openNodes(next, n.additional)
 				continue
 			}
 			listed = true
-			next = t.open(next, n.properties[j].node)
+			next = t.openNodes(next, n.properties[j].node)
 		}
 		sub := v.fields[name]
-		t.value(sub, next)
+		t.translateValue(sub, next)
 		if _, taken := v.fields[to]; to == name || !listed || taken {
 			continue
 		}

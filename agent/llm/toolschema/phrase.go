@@ -14,26 +14,26 @@ const (
 	maxPhrase = 3   // objects and lists within each other that a phrase describes
 )
 
-// phrase describes a node in a few words, for a model: "string of at most 10 characters".
-func phrase(n *node) string {
+// phraseOf describes a node in a few words, for a model: "string of at most 10 characters".
+func phraseOf(n *node) string {
 	var b strings.Builder
-	n.describe(&b, 0)
-	return short(b.String(), maxWords)
+	n.describeTo(&b, 0)
+	return shortenText(b.String(), maxWords)
 }
 
-// describe writes a phrase, and stops somewhere behind maxWords.
-func (n *node) describe(b *strings.Builder, level int) {
+// describeTo writes a phrase, and stops somewhere behind maxWords.
+func (n *node) describeTo(b *strings.Builder, level int) {
 	switch {
 	case b.Len() > maxWords:
 		return
-	case n.nothing():
+	case n.allowsNothing():
 		b.WriteString("nothing")
 		return
 	case n.limited:
 		if len(n.enum) > 1 {
 			b.WriteString("one of ")
 		}
-		b.WriteString(list(n.enum, maxListed))
+		b.WriteString(listValues(n.enum, maxListed))
 		return
 	case n.types == anything && len(n.choices) > 0:
 	default:
@@ -42,14 +42,14 @@ func (n *node) describe(b *strings.Builder, level int) {
 	if level < maxPhrase && n.types != anything {
 		n.describeParts(b, level)
 	}
-	if said := n.said(); len(said) > 0 {
+	if said := n.limitWords(); len(said) > 0 {
 		b.WriteString(" (" + strings.Join(said, ", ") + ")")
 	}
 	for _, c := range n.choices {
 		if s := b.String(); s != "" && !strings.HasSuffix(s, " ") {
 			b.WriteString(", ")
 		}
-		b.WriteString(forms(c, level+1))
+		b.WriteString(describeForms(c, level+1))
 	}
 }
 
@@ -69,20 +69,20 @@ func (n *node) describeParts(b *strings.Builder, level int) {
 				b.WriteString("?")
 			}
 			b.WriteString(": ")
-			p.node.describe(b, level+1)
+			p.node.describeTo(b, level+1)
 		}
-	} else if n.types&object != 0 && n.additional != nil && !n.additional.nothing() {
+	} else if n.types&object != 0 && n.additional != nil && !n.additional.allowsNothing() {
 		b.WriteString(" whose values are: ")
-		n.additional.describe(b, level+1)
+		n.additional.describeTo(b, level+1)
 	}
-	if n.types&array != 0 && n.items != nil && !n.items.free() {
+	if n.types&array != 0 && n.items != nil && !n.items.isFree() {
 		b.WriteString(" of: ")
-		n.items.describe(b, level+1)
+		n.items.describeTo(b, level+1)
 	}
 }
 
-// said returns the limits of a node in words.
-func (n *node) said() []string {
+// limitWords returns the limits of a node in words.
+func (n *node) limitWords() []string {
 	var out []string
 	for i := range limitNames {
 		if n.limits[i] != "" && n.types&limitTypes[i] != 0 {
@@ -100,8 +100,8 @@ func (n *node) said() []string {
 	return append(out, n.words...)
 }
 
-// forms describes the branches of a choice.
-func forms(c choice, level int) string {
+// describeForms describes the branches of a choice.
+func describeForms(c choice, level int) string {
 	var b strings.Builder
 	if c.one {
 		b.WriteString("exactly one of: ")
@@ -119,9 +119,9 @@ func forms(c choice, level int) string {
 			b.WriteString(strings.Join(names, " and "))
 			continue
 		}
-		branch.describe(&b, level)
+		branch.describeTo(&b, level)
 		if branch.description != "" {
-			b.WriteString(" - " + short(branch.description, maxWords/4))
+			b.WriteString(" - " + shortenText(branch.description, maxWords/4))
 		}
 	}
 	return b.String()
@@ -134,12 +134,12 @@ func (n *node) onlyRequired() ([]string, bool) {
 	if bare.types &= anything; bare.types == object {
 		bare.types = anything
 	}
-	if len(n.properties) == 0 || !bare.free() {
+	if len(n.properties) == 0 || !bare.isFree() {
 		return nil, false
 	}
 	var names []string
 	for _, p := range n.properties {
-		if !p.required || !p.node.free() {
+		if !p.required || !p.node.isFree() {
 			return nil, false
 		}
 		names = append(names, p.name)
@@ -156,12 +156,12 @@ func limitWords(limit int, v string) string {
 	}[limit], v)
 }
 
-func patternWords(p string) string { return "must match " + short(p, maxWords) }
+func patternWords(p string) string { return "must match " + shortenText(p, maxWords) }
 
-func formatWords(format string) string { return "format " + short(format, 60) }
+func formatWords(format string) string { return "format " + shortenText(format, 60) }
 
-// list lists values, at most a number of them.
-func list(values []*value, limit int) string {
+// listValues lists values, at most a number of them.
+func listValues(values []*value, limit int) string {
 	var b strings.Builder
 	for i, v := range values {
 		if i == limit || b.Len() > maxWords {
@@ -171,7 +171,7 @@ func list(values []*value, limit int) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(source(v))
+		b.WriteString(sourceText(v))
 	}
 	return b.String()
 }
@@ -202,8 +202,8 @@ func jsonTypes(set typeSet) []string {
 	return out
 }
 
-// families returns the types of a set, integers and other numbers as one, without null.
-func families(set typeSet) []typeSet {
+// typeFamilies returns the types of a set, integers and other numbers as one, without null.
+func typeFamilies(set typeSet) []typeSet {
 	var out []typeSet
 	for _, t := range []typeSet{array, object, text, number, boolean} {
 		if set&t != 0 {
@@ -220,8 +220,8 @@ func phraseTypes(set typeSet) string {
 	return strings.Join(jsonTypes(set), " or ")
 }
 
-// short cuts a text at a border of characters, and says so.
-func short(s string, limit int) string {
+// shortenText cuts a text at a border of characters, and says so.
+func shortenText(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
@@ -232,8 +232,8 @@ func short(s string, limit int) string {
 	return s[:limit] + "…"
 }
 
-// described puts words behind a description.
-func described(description string, words []string) string {
+// addWords puts words behind a description.
+func addWords(description string, words []string) string {
 	var kept []string
 	for _, w := range words {
 		if w = strings.TrimSpace(w); w != "" && !slices.Contains(kept, w) {

@@ -52,7 +52,7 @@ func Read(raw json.RawMessage) *Schema {
 		return &Schema{&node{types: object, words: []string{"its arguments are not described here: their schema cannot be read"}}}
 	}
 	r := newReader(v)
-	return &Schema{r.read(v, 0)}
+	return &Schema{r.readSchema(v, 0)}
 }
 
 // Written is a schema in the form of a dialect.
@@ -69,9 +69,9 @@ type Written struct {
 // For writes the schema for a dialect.
 func (s *Schema) For(d *dialect.Schema) Written {
 	w := newWriter(d)
-	w.keys = s.keys(d)
-	out, words := w.root(s.root)
-	return Written{JSON: out, Words: described("", words), Keys: w.keys, Exact: w.exact}
+	w.keys = s.keysFor(d)
+	out, words := w.writeRoot(s.root)
+	return Written{JSON: out, Words: addWords("", words), Keys: w.keys, Exact: w.exact}
 }
 
 // Tool returns the description and the schema of a tool for a dialect, and how the names of its properties are
@@ -79,16 +79,16 @@ func (s *Schema) For(d *dialect.Schema) Written {
 func Tool(description string, schema json.RawMessage, d *dialect.Schema) (string, json.RawMessage, *Keys) {
 	w := newWriter(d)
 	s := Read(schema)
-	w.keys = s.keys(d)
+	w.keys = s.keysFor(d)
 	limit := d.MaxDescription
 	if limit == 0 {
 		limit = MaxDescription
 	}
-	out, words := w.object(s.root)
-	description = described(description, words)
+	out, words := w.writeObject(s.root)
+	description = addWords(description, words)
 	rest := out.description
 	if len(description) > limit {
-		head := short(description, limit)
+		head := shortenText(description, limit)
 		rest = "…" + description[len(head)-len("…"):]
 		if out.description != "" {
 			rest += "\n" + out.description
@@ -96,5 +96,5 @@ func Tool(description string, schema json.RawMessage, d *dialect.Schema) (string
 		description = head
 	}
 	out.description = rest
-	return description, out.json(), w.keys
+	return description, out.encodeJSON(), w.keys
 }

@@ -120,33 +120,35 @@ func readObject(dec *json.Decoder, level int) (*value, error) {
 	return v, nil
 }
 
-// at returns a field of an object; nil if there is none, or no object.
-func (v *value) at(name string) *value {
+// fieldAt returns a field of an object; nil if there is none, or no object.
+func (v *value) fieldAt(name string) *value {
 	if v == nil {
 		return nil
 	}
 	return v.fields[name]
 }
 
-// str returns a field that is a text; "" otherwise.
-func (v *value) str(name string) string {
-	if f := v.at(name); f != nil && f.kind == isString {
+// stringAt returns a field that is a text; "" otherwise.
+func (v *value) stringAt(name string) string {
+	if f := v.fieldAt(name); f != nil && f.kind == isString {
 		return f.text
 	}
 	return ""
 }
 
-// is reports whether a field has a kind.
-func (v *value) is(name string, k kind) bool {
-	f := v.at(name)
+// isKind reports whether a field has a kind.
+func (v *value) isKind(name string, k kind) bool {
+	f := v.fieldAt(name)
 	return f != nil && f.kind == k
 }
 
-// yes reports whether a field is true.
-func (v *value) yes(name string) bool { return v.is(name, isBool) && v.fields[name].text == "true" }
+// isTrue reports whether a field is true.
+func (v *value) isTrue(name string) bool {
+	return v.isKind(name, isBool) && v.fields[name].text == "true"
+}
 
-// types returns the type of a value.
-func (v *value) types() typeSet {
+// typeOf returns the type of a value.
+func (v *value) typeOf() typeSet {
 	switch v.kind {
 	case isNull:
 		return null
@@ -159,14 +161,14 @@ func (v *value) types() typeSet {
 	case isObject:
 		return object
 	}
-	if r, ok := rational(v.text); ok && r.IsInt() {
+	if r, ok := parseRational(v.text); ok && r.IsInt() {
 		return integer
 	}
 	return fraction
 }
 
-// rational returns a number; false if it is too long to be read at a bounded cost.
-func rational(number string) (*big.Rat, bool) {
+// parseRational returns a number; false if it is too long to be read at a bounded cost.
+func parseRational(number string) (*big.Rat, bool) {
 	if len(number) > maxNumber {
 		return nil, false
 	}
@@ -176,29 +178,29 @@ func rational(number string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(number)
 }
 
-// same is a text that two values share exactly if they are equal: 1 and 1.0 are, and objects in any order.
-func (v *value) same() string {
+// equalityText is a text that two values share exactly if they are equal: 1 and 1.0 are, and objects in any order.
+func (v *value) equalityText() string {
 	var b bytes.Buffer
-	v.write(&b, true, MaxBytes)
+	v.writeTo(&b, true, MaxBytes)
 	return b.String()
 }
 
-// json is the shortest text of a value.
-func (v *value) json() string {
+// encodeJSON is the shortest text of a value.
+func (v *value) encodeJSON() string {
 	var b bytes.Buffer
-	v.write(&b, false, MaxBytes)
+	v.writeTo(&b, false, MaxBytes)
 	return b.String()
 }
 
-// source is the beginning of the text of a value, for people.
-func source(v *value) string {
+// sourceText is the beginning of the text of a value, for people.
+func sourceText(v *value) string {
 	var b bytes.Buffer
-	v.write(&b, false, maxWords)
-	return short(b.String(), maxWords)
+	v.writeTo(&b, false, maxWords)
+	return shortenText(b.String(), maxWords)
 }
 
-// write writes a value, and stops somewhere behind limit.
-func (v *value) write(b *bytes.Buffer, alike bool, limit int) {
+// writeTo writes a value, and stops somewhere behind limit.
+func (v *value) writeTo(b *bytes.Buffer, alike bool, limit int) {
 	if b.Len() > limit {
 		return
 	}
@@ -208,24 +210,24 @@ func (v *value) write(b *bytes.Buffer, alike bool, limit int) {
 	case isBool:
 		b.WriteString(v.text)
 	case isNumber:
-		if r, ok := rational(v.text); ok && alike {
+		if r, ok := parseRational(v.text); ok && alike {
 			b.WriteString(r.RatString())
 			return
 		}
 		b.WriteString(v.text)
 	case isString:
 		if len(v.text) > limit {
-			b.Write(quote(v.text[:limit])) // the rest would only be cut
+			b.Write(quoteText(v.text[:limit])) // the rest would only be cut
 			return
 		}
-		b.Write(quote(v.text))
+		b.Write(quoteText(v.text))
 	case isList:
 		b.WriteByte('[')
 		for i, sub := range v.list {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			sub.write(b, alike, limit)
+			sub.writeTo(b, alike, limit)
 		}
 		b.WriteByte(']')
 	case isObject:
@@ -238,16 +240,16 @@ func (v *value) write(b *bytes.Buffer, alike bool, limit int) {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			b.Write(quote(name))
+			b.Write(quoteText(name))
 			b.WriteByte(':')
-			v.fields[name].write(b, alike, limit)
+			v.fields[name].writeTo(b, alike, limit)
 		}
 		b.WriteByte('}')
 	}
 }
 
-// quote returns a text in JSON, readable for a model: without escapes for HTML.
-func quote(s string) []byte {
+// quoteText returns a text in JSON, readable for a model: without escapes for HTML.
+func quoteText(s string) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

@@ -41,10 +41,12 @@ type field struct {
 	value []byte
 }
 
-func (w *written) add(name string, value []byte) { w.fields = append(w.fields, field{name, value}) }
+func (w *written) addField(name string, value []byte) {
+	w.fields = append(w.fields, field{name, value})
+}
 
-// json returns the text: the type first, then what a person says of it.
-func (w *written) json() json.RawMessage {
+// encodeJSON returns the text: the type first, then what a person says of it.
+func (w *written) encodeJSON() json.RawMessage {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	put := func(name string, value []byte) {
@@ -59,12 +61,12 @@ func (w *written) json() json.RawMessage {
 	switch len(w.kind) {
 	case 0:
 	case 1:
-		put("type", quote(w.kind[0]))
+		put("type", quoteText(w.kind[0]))
 	default:
-		put("type", quotes(w.kind))
+		put("type", quoteTexts(w.kind))
 	}
 	if w.description != "" {
-		put("description", quote(w.description))
+		put("description", quoteText(w.description))
 	}
 	for _, f := range w.fields {
 		put(f.name, f.value)
@@ -73,15 +75,15 @@ func (w *written) json() json.RawMessage {
 	return b.Bytes()
 }
 
-// quotes returns a list of texts in JSON.
-func quotes(list []string) []byte {
+// quoteTexts returns a list of texts in JSON.
+func quoteTexts(list []string) []byte {
 	var b bytes.Buffer
 	b.WriteByte('[')
 	for i, s := range list {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.Write(quote(s))
+		b.Write(quoteText(s))
 	}
 	b.WriteByte(']')
 	return b.Bytes()
@@ -99,37 +101,37 @@ func newWriter(d *dialect.Schema) *writer {
 	return &writer{d: d, r: &reader{nodes: 4 * maxNodes, bytes: MaxBytes}, exact: true}
 }
 
-func (w *writer) has(keyword string) bool { return slices.Contains(w.d.Keywords, keyword) }
+func (w *writer) hasKeyword(keyword string) bool { return slices.Contains(w.d.Keywords, keyword) }
 
-// root writes the schema of a tool's arguments.
-func (w *writer) root(n *node) (json.RawMessage, []string) {
-	out, words := w.object(n)
-	return out.json(), words
+// writeRoot writes the schema of a tool's arguments.
+func (w *writer) writeRoot(n *node) (json.RawMessage, []string) {
+	out, words := w.writeObject(n)
+	return out.encodeJSON(), words
 }
 
-// object writes the schema of a tool's arguments: one object, without a choice between several.
-func (w *writer) object(n *node) (*written, []string) {
+// writeObject writes the schema of a tool's arguments: one object, without a choice between several.
+func (w *writer) writeObject(n *node) (*written, []string) {
 	var words []string
-	n, said := w.merged(n)
+	n, said := w.mergeChoices(n)
 	words = append(words, said...)
-	if n.types&object == 0 || n.nothing() {
+	if n.types&object == 0 || n.allowsNothing() {
 		w.exact = false
-		words = append(words, "no arguments are known that it takes: "+phrase(n))
+		words = append(words, "no arguments are known that it takes: "+phraseOf(n))
 		n = &node{types: object, description: n.description}
 	}
 	if n.limited {
 		w.exact = false
-		words = append(words, "the arguments are "+phrase(n))
+		words = append(words, "the arguments are "+phraseOf(n))
 	}
 	bare := *n
 	bare.types, bare.enum, bare.limited = object, nil, false
 	out := &written{kind: []string{"object"}, description: n.description}
-	words = append(words, w.fill(out, &bare, true)...)
+	words = append(words, w.fillKeywords(out, &bare, true)...)
 	return out, append(words, n.remarks...)
 }
 
-// merged returns a node without choices: all their forms in one, and what is lost by that in words.
-func (w *writer) merged(n *node) (*node, []string) {
+// mergeChoices returns a node without choices: all their forms in one, and what is lost by that in words.
+func (w *writer) mergeChoices(n *node) (*node, []string) {
 	var words []string
 	for len(n.choices) > 0 {
 		c := n.choices[0]
@@ -137,43 +139,43 @@ func (w *writer) merged(n *node) (*node, []string) {
 		base.choices = n.choices[1:]
 		all := &node{}
 		for _, b := range c.branches {
-			rest, _ := w.merged(b)
-			all = either(all, rest)
+			rest, _ := w.mergeChoices(b)
+			all = uniteNodes(all, rest)
 		}
 		w.exact = false
-		words = append(words, forms(c, 0))
+		words = append(words, describeForms(c, 0))
 		bare := *all // it may be one of the branches
 		bare.description, bare.remarks = "", nil
-		n = w.r.both(&base, &bare)
+		n = w.r.intersectNodes(&base, &bare)
 	}
 	return n, words
 }
 
-// node writes a schema within another one.
-func (w *writer) node(n *node) *written {
+// writeNode writes a schema within another one.
+func (w *writer) writeNode(n *node) *written {
 	if len(n.choices) > 0 {
-		if out := w.choice(n); out != nil {
+		if out := w.writeChoice(n); out != nil {
 			return out
 		}
 	}
-	n, words := w.merged(n)
+	n, words := w.mergeChoices(n)
 	out := &written{}
-	words = append(words, w.typed(out, n)...)
-	out.description = described(n.description, append(words, n.remarks...))
+	words = append(words, w.writeTyped(out, n)...)
+	out.description = addWords(n.description, append(words, n.remarks...))
 	return out
 }
 
-// choice writes a node that is a choice and nothing else as anyOf; nil if the dialect has none, or the node says more.
+// writeChoice writes a node that is a choice and nothing else as anyOf; nil if the dialect has none, or the node says more.
 // Each branch has a type of its own, and there is none beside anyOf.
-func (w *writer) choice(n *node) *written {
-	if !w.has("anyOf") || len(n.choices) != 1 || len(n.properties) > 0 {
+func (w *writer) writeChoice(n *node) *written {
+	if !w.hasKeyword("anyOf") || len(n.choices) != 1 || len(n.properties) > 0 {
 		return nil
 	}
 	base, c := *n, n.choices[0]
 	base.choices, base.description, base.remarks, base.words, base.fallback = nil, "", nil, nil, nil
 	var list []*node
 	for _, b := range c.branches {
-		if b = w.r.both(b, &base); !b.nothing() {
+		if b = w.r.intersectNodes(b, &base); !b.allowsNothing() {
 			if len(b.choices) > 0 {
 				return nil
 			}
@@ -188,7 +190,7 @@ func (w *writer) choice(n *node) *written {
 	if len(words) > 0 {
 		w.exact = false
 	}
-	if c.one && !apart(list) {
+	if c.one && !allDisjoint(list) {
 		w.exact = false
 		words = append(words, "exactly one of these forms")
 	}
@@ -198,20 +200,20 @@ func (w *writer) choice(n *node) *written {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.Write(w.node(branch).json())
+		b.Write(w.writeNode(branch).encodeJSON())
 	}
 	b.WriteByte(']')
-	out.add("anyOf", b.Bytes())
-	words = append(words, w.fallback(out, n)...)
-	out.description = described(n.description, append(words, n.remarks...))
+	out.addField("anyOf", b.Bytes())
+	words = append(words, w.writeDefault(out, n)...)
+	out.description = addWords(n.description, append(words, n.remarks...))
 	return out
 }
 
-// apart reports whether no value matches two of several nodes, as far as that is easy to see.
-func apart(list []*node) bool {
+// allDisjoint reports whether no value matches two of several nodes, as far as that is easy to see.
+func allDisjoint(list []*node) bool {
 	for i, a := range list {
 		for _, b := range list[i+1:] {
-			if !disjoint(a, b) {
+			if !areDisjoint(a, b) {
 				return false
 			}
 		}
@@ -219,7 +221,7 @@ func apart(list []*node) bool {
 	return true
 }
 
-func disjoint(a, b *node) bool {
+func areDisjoint(a, b *node) bool {
 	if a.types&b.types == 0 {
 		return true
 	}
@@ -232,7 +234,7 @@ func disjoint(a, b *node) bool {
 	}
 	for _, p := range a.properties {
 		for _, q := range b.properties {
-			if p.name == q.name && p.required && q.required && disjoint(p.node, q.node) {
+			if p.name == q.name && p.required && q.required && areDisjoint(p.node, q.node) {
 				return true
 			}
 		}
@@ -240,28 +242,28 @@ func disjoint(a, b *node) bool {
 	return false
 }
 
-// typed writes a node without choices, and returns what it could not write.
-func (w *writer) typed(out *written, n *node) []string {
+// writeTyped writes a node without choices, and returns what it could not write.
+func (w *writer) writeTyped(out *written, n *node) []string {
 	switch {
-	case n.nothing():
+	case n.allowsNothing():
 		w.exact = false
 		out.kind = []string{"string"}
 		return []string{"no value is valid here"}
-	case n.types == anything && w.has(untyped):
-		return w.fill(out, n, false)
+	case n.types == anything && w.hasKeyword(untyped):
+		return w.fillKeywords(out, n, false)
 	}
 	var words []string
-	list := families(n.types)
+	list := typeFamilies(n.types)
 	switch {
 	case len(list) == 0: // null alone
-		if w.has(typeList) {
+		if w.hasKeyword(typeList) {
 			out.kind = []string{"null"}
 			return nil
 		}
 		w.exact = false
 		out.kind = []string{"string"}
 		return []string{"always null"}
-	case len(list) > 1 && !w.has(typeList):
+	case len(list) > 1 && !w.hasKeyword(typeList):
 		w.exact = false
 		best := list[0]
 		if n.types&^null == anything&^null {
@@ -269,33 +271,33 @@ func (w *writer) typed(out *written, n *node) []string {
 			words = append(words, "any JSON value")
 		} else {
 			for _, t := range list[1:] {
-				other := n.restricted(t)
+				other := n.restrictTo(t)
 				other.words = nil
-				words = append(words, "or "+phrase(other))
+				words = append(words, "or "+phraseOf(other))
 			}
 			if n.types&null != 0 {
 				words = append(words, "or null")
 			}
 		}
-		n = n.restricted(best)
-	case n.types&null != 0 && !w.has(typeList):
+		n = n.restrictTo(best)
+	case n.types&null != 0 && !w.hasKeyword(typeList):
 		w.exact = false
 		words = append(words, "or null")
-		n = n.restricted(list[0])
+		n = n.restrictTo(list[0])
 	}
 	out.kind = jsonTypes(n.types)
-	return append(words, w.fill(out, n, false)...)
+	return append(words, w.fillKeywords(out, n, false)...)
 }
 
-// restricted returns a node for the values of some types only.
-func (n *node) restricted(t typeSet) *node {
+// restrictTo returns a node for the values of some types only.
+func (n *node) restrictTo(t typeSet) *node {
 	out := *n
 	out.types = n.types & t
-	return out.settle()
+	return out.makeConsistent()
 }
 
-// fill writes the keywords of a node for the types that it has, and returns what it could not write.
-func (w *writer) fill(out *written, n *node, root bool) []string {
+// fillKeywords writes the keywords of a node for the types that it has, and returns what it could not write.
+func (w *writer) fillKeywords(out *written, n *node, root bool) []string {
 	words := slices.Clone(n.words)
 	if len(words) > 0 {
 		w.exact = false
@@ -308,58 +310,58 @@ func (w *writer) fill(out *written, n *node, root bool) []string {
 		words = append(words, said)
 	}
 	if n.limited {
-		w.enum(out, n, lost)
+		w.writeEnum(out, n, lost)
 	}
-	w.limits(out, n, lost)
+	w.writeLimits(out, n, lost)
 	if n.types&text != 0 {
-		w.texts(out, n, lost)
+		w.writeTexts(out, n, lost)
 	}
 	if n.types&array != 0 {
 		if len(out.kind) > 0 || n.items != nil || len(n.prefix) > 0 {
-			w.list(out, n, lost)
+			w.writeItems(out, n, lost)
 		}
 		if n.unique {
-			if w.has("uniqueItems") {
-				out.add("uniqueItems", []byte("true"))
+			if w.hasKeyword("uniqueItems") {
+				out.addField("uniqueItems", []byte("true"))
 			} else {
 				lost("no item twice")
 			}
 		}
 	}
 	if n.types&object != 0 && (len(out.kind) > 0 || len(n.properties) > 0 || n.additional != nil) {
-		w.properties(out, n, root, lost)
+		w.writeProperties(out, n, root, lost)
 	}
 	if !root {
-		words = append(words, w.fallback(out, n)...)
+		words = append(words, w.writeDefault(out, n)...)
 	}
 	return words
 }
 
-// fallback writes the default, or returns it in words.
-func (w *writer) fallback(out *written, n *node) []string {
+// writeDefault writes the default, or returns it in words.
+func (w *writer) writeDefault(out *written, n *node) []string {
 	switch {
 	case n.fallback == nil:
 		return nil
-	case w.has("default") && len(n.fallback.json()) <= maxWords:
-		out.add("default", []byte(n.fallback.json()))
+	case w.hasKeyword("default") && len(n.fallback.encodeJSON()) <= maxWords:
+		out.addField("default", []byte(n.fallback.encodeJSON()))
 		return nil
 	}
-	return []string{"default " + source(n.fallback)}
+	return []string{"default " + sourceText(n.fallback)}
 }
 
-// enum writes the list of values of a node. Null is not listed where it cannot be said that null is valid.
-func (w *writer) enum(out *written, n *node, lost func(string)) {
-	all := w.has(anyEnum)
+// writeEnum writes the list of values of a node. Null is not listed where it cannot be said that null is valid.
+func (w *writer) writeEnum(out *written, n *node, lost func(string)) {
+	all := w.hasKeyword(anyEnum)
 	listed := make([]string, 0, len(n.enum))
 	for _, e := range n.enum {
 		if !all && (e.kind != isString || e.text == "") {
-			lost(phrase(n))
+			lost(phraseOf(n))
 			return
 		}
-		listed = append(listed, e.json())
+		listed = append(listed, e.encodeJSON())
 	}
 	if len(listed) > maxEnum {
-		lost(phrase(n))
+		lost(phraseOf(n))
 		return
 	}
 	var b bytes.Buffer
@@ -371,11 +373,11 @@ func (w *writer) enum(out *written, n *node, lost func(string)) {
 		b.WriteString(e)
 	}
 	b.WriteByte(']')
-	out.add("enum", b.Bytes())
+	out.addField("enum", b.Bytes())
 }
 
-// limits writes the keywords with numbers.
-func (w *writer) limits(out *written, n *node, lost func(string)) {
+// writeLimits writes the keywords with numbers.
+func (w *writer) writeLimits(out *written, n *node, lost func(string)) {
 	limits := n.limits
 	if n.types&number == integer { // of integers, more than 1 is at least 2
 		for exclusive, inclusive := range map[int]int{exclusiveMinimum: minimum, exclusiveMaximum: maximum} {
@@ -383,74 +385,74 @@ func (w *writer) limits(out *written, n *node, lost func(string)) {
 			if exclusive == exclusiveMaximum {
 				step = -1
 			}
-			r, ok := rational(limits[exclusive])
-			if w.has(limitNames[exclusive]) || !ok || !r.IsInt() {
+			r, ok := parseRational(limits[exclusive])
+			if w.hasKeyword(limitNames[exclusive]) || !ok || !r.IsInt() {
 				continue
 			}
 			next := new(big.Int).Add(r.Num(), big.NewInt(step)).String()
-			limits[inclusive], _ = stricter(inclusive, limits[inclusive], next)
+			limits[inclusive], _ = stricterLimit(inclusive, limits[inclusive], next)
 			limits[exclusive] = ""
 		}
 	}
 	for i, l := range limits {
 		switch {
 		case l == "" || n.types&limitTypes[i] == 0:
-		case w.has(limitNames[i]):
-			out.add(limitNames[i], []byte(l))
+		case w.hasKeyword(limitNames[i]):
+			out.addField(limitNames[i], []byte(l))
 		default:
 			lost(limitWords(i, l))
 		}
 	}
 }
 
-// texts writes what is said of strings. A pattern that is not understood everywhere is said in words.
-func (w *writer) texts(out *written, n *node, lost func(string)) {
+// writeTexts writes what is said of strings. A pattern that is not understood everywhere is said in words.
+func (w *writer) writeTexts(out *written, n *node, lost func(string)) {
 	if n.format != "" {
-		if w.has("format") && slices.Contains(formats, n.format) || w.has(formatName+n.format) {
-			out.add("format", quote(n.format))
+		if w.hasKeyword("format") && slices.Contains(formats, n.format) || w.hasKeyword(formatName+n.format) {
+			out.addField("format", quoteText(n.format))
 		} else {
 			lost(formatWords(n.format))
 		}
 	}
 	for i, p := range n.patterns {
 		_, err := syntax.Parse(p, syntax.Perl)
-		if i == 0 && err == nil && len(p) <= maxWords && w.has("pattern") {
-			out.add("pattern", quote(p))
+		if i == 0 && err == nil && len(p) <= maxWords && w.hasKeyword("pattern") {
+			out.addField("pattern", quoteText(p))
 		} else {
 			lost(patternWords(p))
 		}
 	}
 }
 
-// list writes the items of a list: there always are some.
-func (w *writer) list(out *written, n *node, lost func(string)) {
+// writeItems writes the items of a list: there always are some.
+func (w *writer) writeItems(out *written, n *node, lost func(string)) {
 	items := n.items
 	if len(n.prefix) > 0 {
 		said := make([]string, 0, len(n.prefix))
 		all := &node{}
 		for _, p := range n.prefix {
-			said = append(said, phrase(p))
+			said = append(said, phraseOf(p))
 			all = eitherOf(all, p)
 		}
 		if items == nil {
-			items = free()
+			items = freeNode()
 		}
-		if !items.nothing() {
+		if !items.allowsNothing() {
 			all = eitherOf(all, items)
 		}
 		items = all
-		lost("its items in order: " + joined(said))
+		lost("its items in order: " + joinWords(said))
 	}
-	if items == nil || items.free() && !w.has(untyped) && items.description == "" {
+	if items == nil || items.isFree() && !w.hasKeyword(untyped) && items.description == "" {
 		lost("items of any type")
-		out.add("items", []byte(`{"type":"string"}`))
+		out.addField("items", []byte(`{"type":"string"}`))
 		return
 	}
-	out.add("items", w.node(items).json())
+	out.addField("items", w.writeNode(items).encodeJSON())
 }
 
-// joined joins words up to a length.
-func joined(list []string) string {
+// joinWords joins words up to a length.
+func joinWords(list []string) string {
 	var b bytes.Buffer
 	for i, s := range list {
 		if i > 0 {
@@ -458,11 +460,11 @@ func joined(list []string) string {
 		}
 		b.WriteString(s)
 	}
-	return short(b.String(), maxWords)
+	return shortenText(b.String(), maxWords)
 }
 
-// properties writes what is said of an object: there are always properties, if only none.
-func (w *writer) properties(out *written, n *node, root bool, lost func(string)) {
+// writeProperties writes what is said of an object: there are always properties, if only none.
+func (w *writer) writeProperties(out *written, n *node, root bool, lost func(string)) {
 	var b bytes.Buffer
 	var required []string
 	b.WriteByte('{')
@@ -470,48 +472,48 @@ func (w *writer) properties(out *written, n *node, root bool, lost func(string))
 		if b.Len() > 1 {
 			b.WriteByte(',')
 		}
-		name, sub := w.keys.name(p.name), w.node(p.node)
+		name, sub := w.keys.wireName(p.name), w.writeNode(p.node)
 		if name != p.name {
-			sub.description = described(sub.description, []string{"its full name is " + string(quote(short(p.name, maxWords/2)))})
+			sub.description = addWords(sub.description, []string{"its full name is " + string(quoteText(shortenText(p.name, maxWords/2)))})
 		}
-		b.Write(quote(name))
+		b.Write(quoteText(name))
 		b.WriteByte(':')
-		b.Write(sub.json())
+		b.Write(sub.encodeJSON())
 		if p.required {
 			required = append(required, name)
 		}
 	}
 	b.WriteByte('}')
 	listed := b.Len() > len("{}")
-	out.add("properties", b.Bytes())
+	out.addField("properties", b.Bytes())
 	if len(required) > 0 {
-		out.add("required", quotes(required))
+		out.addField("required", quoteTexts(required))
 	}
-	w.additional(out, n, root, listed, lost)
+	w.writeAdditional(out, n, root, listed, lost)
 }
 
-// additional writes what other properties than the listed ones may be. With a dialect that wants closed objects, those
+// writeAdditional writes what other properties than the listed ones may be. With a dialect that wants closed objects, those
 // stay open that are for names nobody knows yet: closed, they would take nothing.
-func (w *writer) additional(out *written, n *node, root, listed bool, lost func(string)) {
-	closed := n.additional != nil && n.additional.nothing()
-	has := w.has("additionalProperties")
+func (w *writer) writeAdditional(out *written, n *node, root, listed bool, lost func(string)) {
+	closed := n.additional != nil && n.additional.allowsNothing()
+	has := w.hasKeyword("additionalProperties")
 	switch {
 	case closed && (has || w.d.Closed):
-		out.add("additionalProperties", []byte("false"))
+		out.addField("additionalProperties", []byte("false"))
 	case closed:
 		w.exact = false
 	case n.additional != nil:
 		switch {
 		case has && !w.d.Closed || has && !listed:
-			out.add("additionalProperties", w.node(n.additional).json())
+			out.addField("additionalProperties", w.writeNode(n.additional).encodeJSON())
 		default:
-			lost("other properties: " + phrase(n.additional))
+			lost("other properties: " + phraseOf(n.additional))
 			if w.d.Closed && listed {
-				out.add("additionalProperties", []byte("false"))
+				out.addField("additionalProperties", []byte("false"))
 			}
 		}
 	case w.d.Closed && (listed || root) && !n.cut:
 		w.exact = false
-		out.add("additionalProperties", []byte("false"))
+		out.addField("additionalProperties", []byte("false"))
 	}
 }

@@ -45,7 +45,7 @@ func (e *Editor) Set(text string) {
 	if len(text) > MaxText {
 		return
 	}
-	e.save()
+	e.saveState()
 	e.text, e.at = text, len(text)
 }
 
@@ -61,7 +61,7 @@ func (e *Editor) Insert(text string) {
 	if text == "" || len(e.text)+len(text) > MaxText {
 		return
 	}
-	e.save()
+	e.saveState()
 	e.text = e.text[:e.at] + text + e.text[e.at:]
 	e.at += len(text)
 }
@@ -71,12 +71,12 @@ func (e *Editor) Replace(start int, text string) {
 	if start < 0 || start > e.at || len(e.text)+len(text) > MaxText {
 		return
 	}
-	e.save()
+	e.saveState()
 	e.text = e.text[:start] + text + e.text[e.at:]
 	e.at = start + len(text)
 }
 
-func (e *Editor) save() {
+func (e *Editor) saveState() {
 	e.undo = append(e.undo, state{e.text, e.at})
 	if len(e.undo) > maxUndo {
 		e.undo = e.undo[1:]
@@ -91,37 +91,37 @@ func (e *Editor) Key(k keys.Key) bool {
 		e.Insert(k.Text)
 		return true
 	case k.Name == keys.Rune && k.Ctrl:
-		return e.control(k.Text)
+		return e.controlKey(k.Text)
 	case k.Name == keys.Rune && k.Alt:
-		return e.meta(k.Text)
+		return e.metaKey(k.Text)
 	case k.Name == keys.Rune:
 		e.Insert(k.Text)
 		return true
 	}
-	return e.named(k)
+	return e.namedKey(k)
 }
 
-func (e *Editor) named(k keys.Key) bool {
+func (e *Editor) namedKey(k keys.Key) bool {
 	byWord := k.Ctrl || k.Alt
 	switch k.Name {
 	case keys.Backspace:
 		if byWord {
-			e.cut(e.wordStart(), e.at, true)
+			e.cutText(e.wordStart(), e.at, true)
 		} else {
-			e.cut(e.previous(), e.at, false)
+			e.cutText(e.previousOffset(), e.at, false)
 		}
 	case keys.Delete:
-		e.cut(e.at, e.next(), false)
+		e.cutText(e.at, e.nextOffset(), false)
 	case keys.Left, keys.Right:
-		e.aside(k.Name == keys.Left, byWord)
+		e.moveAside(k.Name == keys.Left, byWord)
 	case keys.Home:
 		e.at = e.lineStart()
 	case keys.End:
 		e.at = e.lineEnd()
 	case keys.Up:
-		return e.up() || e.older()
+		return e.moveUp() || e.olderLine()
 	case keys.Down:
-		return e.down() || e.newer()
+		return e.moveDown() || e.newerLine()
 	case keys.Enter:
 		if !k.Alt && !k.Shift {
 			return false
@@ -133,47 +133,47 @@ func (e *Editor) named(k keys.Key) bool {
 	return true
 }
 
-// aside moves the cursor by a character or a word.
-func (e *Editor) aside(left, byWord bool) {
+// moveAside moves the cursor by a character or a word.
+func (e *Editor) moveAside(left, byWord bool) {
 	switch {
 	case left && byWord:
 		e.at = e.wordStart()
 	case left:
-		e.at = e.previous()
+		e.at = e.previousOffset()
 	case byWord:
 		e.at = e.wordEnd()
 	default:
-		e.at = e.next()
+		e.at = e.nextOffset()
 	}
 }
 
-// control applies a Ctrl key, as in a shell.
-func (e *Editor) control(letter string) bool {
+// controlKey applies a Ctrl key, as in a shell.
+func (e *Editor) controlKey(letter string) bool {
 	switch letter {
 	case "p":
-		return e.up() || e.older()
+		return e.moveUp() || e.olderLine()
 	case "n":
-		return e.down() || e.newer()
+		return e.moveDown() || e.newerLine()
 	case "d":
 		if e.text == "" {
 			return false
 		}
-		e.cut(e.at, e.next(), false)
+		e.cutText(e.at, e.nextOffset(), false)
 		return true
 	}
 	act, ok := map[string]func(){
 		"a": func() { e.at = e.lineStart() },
 		"e": func() { e.at = e.lineEnd() },
-		"b": func() { e.at = e.previous() },
-		"f": func() { e.at = e.next() },
-		"h": func() { e.cut(e.previous(), e.at, false) },
+		"b": func() { e.at = e.previousOffset() },
+		"f": func() { e.at = e.nextOffset() },
+		"h": func() { e.cutText(e.previousOffset(), e.at, false) },
 		"j": func() { e.Insert("\n") },
 		"k": e.killRest,
 		"u": e.killStart,
-		"w": func() { e.cut(e.blankStart(), e.at, true) },
+		"w": func() { e.cutText(e.blankStart(), e.at, true) },
 		"y": func() { e.Insert(e.killed) },
 
-		"\x7f": e.back, // Ctrl-_
+		"\x7f": e.undoChange, // Ctrl-_
 	}[letter]
 	if ok {
 		act()
@@ -185,48 +185,48 @@ func (e *Editor) control(letter string) bool {
 func (e *Editor) killRest() {
 	end := e.lineEnd()
 	if end == e.at {
-		end = e.next()
+		end = e.nextOffset()
 	}
-	e.cut(e.at, end, true)
+	e.cutText(e.at, end, true)
 }
 
 // killStart cuts the line up to the cursor, or the end of the line before.
 func (e *Editor) killStart() {
 	start := e.lineStart()
 	if start == e.at {
-		start = e.previous()
+		start = e.previousOffset()
 	}
-	e.cut(start, e.at, true)
+	e.cutText(start, e.at, true)
 }
 
-func (e *Editor) meta(letter string) bool {
+func (e *Editor) metaKey(letter string) bool {
 	switch letter {
 	case "b":
 		e.at = e.wordStart()
 	case "f":
 		e.at = e.wordEnd()
 	case "d":
-		e.cut(e.at, e.wordEnd(), true)
+		e.cutText(e.at, e.wordEnd(), true)
 	default:
 		return false
 	}
 	return true
 }
 
-// back takes the last change back.
-func (e *Editor) back() {
+// undoChange takes the last change back.
+func (e *Editor) undoChange() {
 	if n := len(e.undo); n > 0 {
 		e.text, e.at = e.undo[n-1].text, e.undo[n-1].at
 		e.undo = e.undo[:n-1]
 	}
 }
 
-// cut removes a part of the text, which contains the cursor at one of its ends.
-func (e *Editor) cut(start, end int, keep bool) {
+// cutText removes a part of the text, which contains the cursor at one of its ends.
+func (e *Editor) cutText(start, end int, keep bool) {
 	if start >= end {
 		return
 	}
-	e.save()
+	e.saveState()
 	if keep {
 		e.killed = e.text[start:end]
 	}
@@ -234,8 +234,8 @@ func (e *Editor) cut(start, end int, keep bool) {
 	e.at = start
 }
 
-// previous returns the offset of the character before the cursor.
-func (e *Editor) previous() int {
+// previousOffset returns the offset of the character before the cursor.
+func (e *Editor) previousOffset() int {
 	line := strings.LastIndexByte(e.text[:e.at], '\n')
 	if line == e.at-1 {
 		return max(0, line)
@@ -249,8 +249,8 @@ func (e *Editor) previous() int {
 	return last
 }
 
-// next returns the offset behind the character at the cursor.
-func (e *Editor) next() int {
+// nextOffset returns the offset behind the character at the cursor.
+func (e *Editor) nextOffset() int {
 	it := graphemes.FromString(e.text[e.at:])
 	if !it.Next() {
 		return e.at
@@ -267,18 +267,18 @@ func (e *Editor) lineEnd() int {
 	return len(e.text)
 }
 
-func word(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || r == '_' }
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || r == '_' }
 
 // wordStart returns where the word before the cursor begins.
 func (e *Editor) wordStart() int {
-	head := strings.TrimRightFunc(e.text[:e.at], func(r rune) bool { return !word(r) })
-	return len(strings.TrimRightFunc(head, word))
+	head := strings.TrimRightFunc(e.text[:e.at], func(r rune) bool { return !isWordRune(r) })
+	return len(strings.TrimRightFunc(head, isWordRune))
 }
 
 // wordEnd returns where the word at or after the cursor ends.
 func (e *Editor) wordEnd() int {
-	tail := strings.TrimLeftFunc(e.text[e.at:], func(r rune) bool { return !word(r) })
-	return len(e.text) - len(strings.TrimLeftFunc(tail, word))
+	tail := strings.TrimLeftFunc(e.text[e.at:], func(r rune) bool { return !isWordRune(r) })
+	return len(e.text) - len(strings.TrimLeftFunc(tail, isWordRune))
 }
 
 // blankStart returns where the text before the cursor begins that is between blanks.
@@ -287,32 +287,32 @@ func (e *Editor) blankStart() int {
 	return len(strings.TrimRightFunc(head, func(r rune) bool { return !unicode.IsSpace(r) }))
 }
 
-// up moves the cursor to the line above; false if there is none.
-func (e *Editor) up() bool {
+// moveUp moves the cursor to the line above; false if there is none.
+func (e *Editor) moveUp() bool {
 	start := e.lineStart()
 	if start == 0 {
 		return false
 	}
-	column := characters(e.text[start:e.at])
+	column := countCharacters(e.text[start:e.at])
 	e.at = start - 1
 	above := e.lineStart()
-	e.at = above + offset(e.text[above:start-1], column)
+	e.at = above + offsetOf(e.text[above:start-1], column)
 	return true
 }
 
-// down moves the cursor to the line below; false if there is none.
-func (e *Editor) down() bool {
+// moveDown moves the cursor to the line below; false if there is none.
+func (e *Editor) moveDown() bool {
 	end := e.lineEnd()
 	if end == len(e.text) {
 		return false
 	}
-	column := characters(e.text[e.lineStart():e.at])
+	column := countCharacters(e.text[e.lineStart():e.at])
 	e.at = end + 1
-	e.at += offset(e.text[e.at:e.lineEnd()], column)
+	e.at += offsetOf(e.text[e.at:e.lineEnd()], column)
 	return true
 }
 
-func characters(s string) int {
+func countCharacters(s string) int {
 	n := 0
 	for it := graphemes.FromString(s); it.Next(); {
 		n++
@@ -320,8 +320,8 @@ func characters(s string) int {
 	return n
 }
 
-// offset returns the byte offset of the n-th character, or the length of s.
-func offset(s string, n int) int {
+// offsetOf returns the byte offset of the n-th character, or the length of s.
+func offsetOf(s string, n int) int {
 	for it := graphemes.FromString(s); it.Next(); n-- {
 		if n == 0 {
 			return it.Start()

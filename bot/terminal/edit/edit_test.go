@@ -12,7 +12,7 @@ import (
 
 // press feeds what a terminal sends, and returns the text with a | at the cursor.
 func press(e *edit.Editor, sent string) string {
-	var d keys.Decoder
+	var d keys.KeyDecoder
 	for _, k := range append(d.Feed([]byte(sent)), d.Flush()...) {
 		e.Key(k)
 	}
@@ -93,7 +93,7 @@ func TestAnyKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var e edit.Editor
 		e.SetHistory([]string{"é\n漢字", "x"})
-		for _, name := range rapid.SliceOf(rapid.SampledFrom([]keys.Name{keys.Rune, keys.Paste, keys.Enter, keys.Backspace, keys.Delete, keys.Left, keys.Right, keys.Up, keys.Down, keys.Home, keys.End})).Draw(t, "keys") {
+		for _, name := range rapid.SliceOf(rapid.SampledFrom([]keys.KeyName{keys.Rune, keys.Paste, keys.Enter, keys.Backspace, keys.Delete, keys.Left, keys.Right, keys.Up, keys.Down, keys.Home, keys.End})).Draw(t, "keys") {
 			k := keys.Key{Name: name, Ctrl: rapid.Bool().Draw(t, "ctrl"), Alt: rapid.Bool().Draw(t, "alt")}
 			if name == keys.Rune || name == keys.Paste {
 				k.Text = rapid.SampledFrom([]string{"a", "k", "u", "w", "y", "d", "é", "\n", "👨‍👩‍👧", "e\u0301", "🇩", " "}).Draw(t, "text")

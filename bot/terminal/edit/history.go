@@ -7,8 +7,8 @@ func (e *Editor) SetHistory(lines []string) {
 	e.history, e.shown, e.draft = lines, 0, ""
 }
 
-// older shows the line of the history before the one that is shown; false if there is none.
-func (e *Editor) older() bool {
+// olderLine shows the line of the history before the one that is shown; false if there is none.
+func (e *Editor) olderLine() bool {
 	if e.shown >= len(e.history) {
 		return false
 	}
@@ -21,8 +21,8 @@ func (e *Editor) older() bool {
 	return true
 }
 
-// newer shows the line of the history after the one that is shown, at last what the person had written.
-func (e *Editor) newer() bool {
+// newerLine shows the line of the history after the one that is shown, at last what the person had written.
+func (e *Editor) newerLine() bool {
 	if e.shown == 0 {
 		return false
 	}
@@ -55,8 +55,8 @@ func (e *Editor) Word() (text string, start int) {
 	return e.text[start:e.at], start
 }
 
-// Common returns the longest beginning that all texts share.
-func Common(texts []string) string {
+// CommonPrefix returns the longest beginning that all texts share.
+func CommonPrefix(texts []string) string {
 	if len(texts) == 0 {
 		return ""
 	}

@@ -11,32 +11,32 @@ import (
 	"unicode/utf8"
 )
 
-// Name is a key that is not a character.
-type Name string
+// KeyName is a key that is not a character.
+type KeyName string
 
 // The keys. Rune and Paste carry text.
 const (
-	Rune      Name = "rune"
-	Paste     Name = "paste"
-	Enter     Name = "enter"
-	Tab       Name = "tab"
-	Backspace Name = "backspace"
-	Escape    Name = "escape"
-	Up        Name = "up"
-	Down      Name = "down"
-	Left      Name = "left"
-	Right     Name = "right"
-	Home      Name = "home"
-	End       Name = "end"
-	Delete    Name = "delete"
-	PageUp    Name = "page_up"
-	PageDown  Name = "page_down"
-	Reply     Name = "reply" // the terminal's answer to a question of ours (primary device attributes)
+	Rune      KeyName = "rune"
+	Paste     KeyName = "paste"
+	Enter     KeyName = "enter"
+	Tab       KeyName = "tab"
+	Backspace KeyName = "backspace"
+	Escape    KeyName = "escape"
+	Up        KeyName = "up"
+	Down      KeyName = "down"
+	Left      KeyName = "left"
+	Right     KeyName = "right"
+	Home      KeyName = "home"
+	End       KeyName = "end"
+	Delete    KeyName = "delete"
+	PageUp    KeyName = "page_up"
+	PageDown  KeyName = "page_down"
+	Reply     KeyName = "reply" // the terminal's answer to a question of ours (primary device attributes)
 )
 
 // Key is one key press, or one paste.
 type Key struct {
-	Name  Name
+	Name  KeyName
 	Text  string // of Rune: one character; of Paste: what was pasted, with \n as its line ends
 	Ctrl  bool   // with Rune: Text is the letter
 	Alt   bool
@@ -56,20 +56,20 @@ const (
 	pasteEnd   = "\x1b[201~"
 )
 
-// Decoder decodes a stream. Its zero value is ready for use by one goroutine.
-type Decoder struct {
+// KeyDecoder decodes a stream. Its zero value is ready for use by one goroutine.
+type KeyDecoder struct {
 	rest    []byte // an unfinished sequence or character
 	pasting bool
 	pasted  []byte
 }
 
 // Feed decodes the next bytes of the stream. What is unfinished is kept for the next call.
-func (d *Decoder) Feed(data []byte) []Key {
+func (d *KeyDecoder) Feed(data []byte) []Key {
 	d.rest = append(d.rest, data...)
 	var list []Key
 	for len(d.rest) > 0 {
 		if d.pasting {
-			k, whole := d.paste()
+			k, whole := d.collectPaste()
 			if !whole {
 				break
 			}
@@ -81,7 +81,7 @@ func (d *Decoder) Feed(data []byte) []Key {
 			d.pasting = true
 			continue
 		}
-		k, n, known := decode(d.rest)
+		k, n, known := decodeKey(d.rest)
 		if n == 0 {
 			break
 		}
@@ -98,10 +98,10 @@ func (d *Decoder) Feed(data []byte) []Key {
 
 // Pending reports whether an escape waits for what follows it. If nothing follows within some ten milliseconds, it was
 // the key: call Flush.
-func (d *Decoder) Pending() bool { return !d.pasting && len(d.rest) > 0 && d.rest[0] == escape }
+func (d *KeyDecoder) Pending() bool { return !d.pasting && len(d.rest) > 0 && d.rest[0] == escape }
 
 // Flush returns what waits as keys: Escape, and what came after it.
-func (d *Decoder) Flush() []Key {
+func (d *KeyDecoder) Flush() []Key {
 	if !d.Pending() {
 		return nil
 	}
@@ -113,8 +113,8 @@ func (d *Decoder) Flush() []Key {
 	return append([]Key{{Name: Escape}}, d.Feed(rest)...)
 }
 
-// paste collects a paste until its end.
-func (d *Decoder) paste() (k Key, whole bool) {
+// collectPaste collects a paste until its end.
+func (d *KeyDecoder) collectPaste() (k Key, whole bool) {
 	body, rest, whole := bytes.Cut(d.rest, []byte(pasteEnd))
 	if !whole { // keep what may be the beginning of the end
 		keep := 0
@@ -131,14 +131,14 @@ func (d *Decoder) paste() (k Key, whole bool) {
 	if !whole {
 		return Key{}, false
 	}
-	text := Clean(string(d.pasted))
+	text := CleanPaste(string(d.pasted))
 	d.pasting, d.pasted = false, nil
 	return Key{Name: Paste, Text: text}, true
 }
 
-// Clean returns text as an editor can hold it: valid UTF-8 with \n as its line ends, tabs as blanks, and without other
+// CleanPaste returns text as an editor can hold it: valid UTF-8 with \n as its line ends, tabs as blanks, and without other
 // control characters.
-func Clean(text string) string {
+func CleanPaste(text string) string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", "    ").Replace(strings.ToValidUTF8(text, "\uFFFD"))
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
@@ -148,24 +148,24 @@ func Clean(text string) string {
 	}, text)
 }
 
-// decode reads one key from the beginning of data. n is 0 if more is needed; known is false for what is dropped.
-func decode(data []byte) (k Key, n int, known bool) {
+// decodeKey reads one key from the beginning of data. n is 0 if more is needed; known is false for what is dropped.
+func decodeKey(data []byte) (k Key, n int, known bool) {
 	switch c := data[0]; {
 	case c == escape:
 		return decodeEscape(data)
 	case c < ' ' || c == 0x7f:
-		return control(c), 1, true
+		return controlKey(c), 1, true
 	}
 	if !utf8.FullRune(data) {
 		return Key{}, 0, false
 	}
 	r, n := utf8.DecodeRune(data)
-	text := Clean(string(r))
+	text := CleanPaste(string(r))
 	return Key{Name: Rune, Text: text}, n, text != "" && (r != utf8.RuneError || n > 1)
 }
 
-// control returns the key of a control character.
-func control(c byte) Key {
+// controlKey returns the key of a control character.
+func controlKey(c byte) Key {
 	switch c {
 	case '\r':
 		return Key{Name: Enter}
@@ -187,19 +187,19 @@ func decodeEscape(data []byte) (k Key, n int, known bool) {
 	}
 	switch data[1] {
 	case '[':
-		return sequence(data)
+		return decodeSequence(data)
 	case 'O':
 		if len(data) == 2 {
 			return Key{}, 0, false
 		}
-		k, known = letter(data[2], 1)
+		k, known = letterKey(data[2], 1)
 		return k, 3, known
 	case ']', 'P', '_', '^', 'X':
-		return swallow(data)
+		return skipString(data)
 	case escape:
 		return Key{Name: Escape}, 1, true
 	}
-	k, n, known = decode(data[1:])
+	k, n, known = decodeKey(data[1:])
 	if n == 0 {
 		return Key{}, 0, false
 	}
@@ -207,8 +207,8 @@ func decodeEscape(data []byte) (k Key, n int, known bool) {
 	return k, n + 1, known
 }
 
-// swallow skips a string that the terminal sends (OSC, DCS …) up to its end.
-func swallow(data []byte) (k Key, n int, known bool) {
+// skipString skips a string that the terminal sends (OSC, DCS …) up to its end.
+func skipString(data []byte) (k Key, n int, known bool) {
 	for i := 2; i < len(data); i++ {
 		switch {
 		case data[i] == 7:
@@ -223,13 +223,13 @@ func swallow(data []byte) (k Key, n int, known bool) {
 	return Key{}, 0, false
 }
 
-// sequence decodes ESC [ parameters final.
-func sequence(data []byte) (k Key, n int, known bool) {
+// decodeSequence decodes ESC [ parameters final.
+func decodeSequence(data []byte) (k Key, n int, known bool) {
 	for i := 2; i < len(data); i++ {
 		c := data[i]
 		switch {
 		case c >= 0x40 && c <= 0x7e:
-			k, known = named(string(data[2:i]), c)
+			k, known = namedKey(string(data[2:i]), c)
 			return k, i + 1, known
 		case c < 0x20 || c > 0x7e || i > maxSequence: // not a sequence: drop what looked like one
 			return Key{}, i, false
@@ -238,8 +238,8 @@ func sequence(data []byte) (k Key, n int, known bool) {
 	return Key{}, 0, false
 }
 
-// tilde has the keys of ESC [ number ~.
-func tilde(number int) (Name, bool) {
+// tildeKey has the keys of ESC [ number ~.
+func tildeKey(number int) (KeyName, bool) {
 	switch number {
 	case 1, 7:
 		return Home, true
@@ -255,8 +255,8 @@ func tilde(number int) (Name, bool) {
 	return "", false
 }
 
-// named returns the key of a sequence.
-func named(params string, final byte) (Key, bool) {
+// namedKey returns the key of a sequence.
+func namedKey(params string, final byte) (Key, bool) {
 	if final == 'c' && strings.HasPrefix(params, "?") {
 		return Key{Name: Reply}, true
 	}
@@ -275,38 +275,38 @@ func named(params string, final byte) (Key, bool) {
 	case '~':
 		if number == 27 && len(fields) == 3 { // modifyOtherKeys
 			code, err := strconv.Atoi(fields[2])
-			return coded(code, modifier, err == nil)
+			return codedKey(code, modifier, err == nil)
 		}
-		name, ok := tilde(number)
-		return modified(Key{Name: name}, modifier), ok
+		name, ok := tildeKey(number)
+		return modifyKey(Key{Name: name}, modifier), ok
 	case 'u':
-		return coded(number, modifier, true)
+		return codedKey(number, modifier, true)
 	case 'Z':
 		return Key{Name: Tab, Shift: true}, true
 	}
-	return letter(final, modifier)
+	return letterKey(final, modifier)
 }
 
-// coded returns the key of a character code with modifiers.
-func coded(code, modifier int, ok bool) (Key, bool) {
+// codedKey returns the key of a character code with modifiers.
+func codedKey(code, modifier int, ok bool) (Key, bool) {
 	if !ok || code <= 0 || code > unicode.MaxRune {
 		return Key{}, false
 	}
 	if code < ' ' || code == 0x7f {
-		return modified(control(byte(code)), modifier), true
+		return modifyKey(controlKey(byte(code)), modifier), true
 	}
-	text := Clean(string(rune(code)))
-	return modified(Key{Name: Rune, Text: text}, modifier), text != ""
+	text := CleanPaste(string(rune(code)))
+	return modifyKey(Key{Name: Rune, Text: text}, modifier), text != ""
 }
 
-func letter(final byte, modifier int) (Key, bool) {
-	names := map[byte]Name{'A': Up, 'B': Down, 'C': Right, 'D': Left, 'H': Home, 'F': End, 'M': Enter}
+func letterKey(final byte, modifier int) (Key, bool) {
+	names := map[byte]KeyName{'A': Up, 'B': Down, 'C': Right, 'D': Left, 'H': Home, 'F': End, 'M': Enter}
 	name, ok := names[final]
-	return modified(Key{Name: name}, modifier), ok
+	return modifyKey(Key{Name: name}, modifier), ok
 }
 
-// modified adds modifiers, encoded as one more than a set of bits: 1 Shift, 2 Alt, 4 Ctrl.
-func modified(k Key, modifier int) Key {
+// modifyKey adds modifiers, encoded as one more than a set of bits: 1 Shift, 2 Alt, 4 Ctrl.
+func modifyKey(k Key, modifier int) Key {
 	bits := modifier - 1
 	k.Shift = k.Shift || bits&1 != 0 && k.Name != Rune
 	k.Alt = k.Alt || bits&2 != 0

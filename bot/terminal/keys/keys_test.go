@@ -30,11 +30,11 @@ func TestKeys(t *testing.T) {
 		"\x1b[99;99xy":                  {r("y")},
 		"\xffz":                         {r("z")},
 	} {
-		var d keys.Decoder
+		var d keys.KeyDecoder
 		if diff := cmp.Diff(want, d.Feed([]byte(in))); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", in, diff)
 		}
-		var bytewise keys.Decoder // the terminal may send a sequence in pieces
+		var bytewise keys.KeyDecoder // the terminal may send a sequence in pieces
 		var got []keys.Key
 		for i := range len(in) {
 			got = append(got, bytewise.Feed([]byte{in[i]})...)
@@ -47,7 +47,7 @@ func TestKeys(t *testing.T) {
 
 func TestEscapeAlone(t *testing.T) {
 	t.Parallel()
-	var d keys.Decoder
+	var d keys.KeyDecoder
 	if got := d.Feed([]byte("\x1b")); len(got) != 0 || !d.Pending() {
 		t.Fatalf("%v, pending %t", got, d.Pending())
 	}
@@ -63,7 +63,7 @@ func TestEscapeAlone(t *testing.T) {
 // TestLongPaste: a paste of any length takes bounded memory, and ends where it ends.
 func TestLongPaste(t *testing.T) {
 	t.Parallel()
-	var d keys.Decoder
+	var d keys.KeyDecoder
 	d.Feed([]byte("\x1b[200~"))
 	for range 40 {
 		d.Feed([]byte(strings.Repeat("x", 100<<10)))
@@ -81,7 +81,7 @@ func FuzzKeys(f *testing.F) {
 		f.Add([]byte(seed), 3)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, at int) {
-		var d keys.Decoder
+		var d keys.KeyDecoder
 		cut := 0
 		if len(data) > 0 {
 			cut = max(0, at) % len(data)
@@ -89,7 +89,7 @@ func FuzzKeys(f *testing.F) {
 		list := append(d.Feed(data[:cut]), d.Feed(data[cut:])...)
 		list = append(list, d.Flush()...)
 		for _, k := range list {
-			if !utf8.ValidString(k.Text) || keys.Clean(k.Text) != k.Text && !k.Ctrl {
+			if !utf8.ValidString(k.Text) || keys.CleanPaste(k.Text) != k.Text && !k.Ctrl {
 				t.Errorf("%+v of %q", k, data)
 			}
 			if k.Name == "" {

@@ -41,7 +41,7 @@ func (p Painter) Diff(before, after string, width, limit int) (lines []string, o
 		lines = append(lines, p.diffLine(line, width)...)
 	}
 	if left > 0 {
-		lines = append(lines, p.raw(Dim, fmt.Sprintf("… +%d", left)))
+		lines = append(lines, p.paintRaw(Dim, fmt.Sprintf("… +%d", left)))
 	}
 	return lines, true
 }
@@ -59,7 +59,7 @@ func (p Painter) diffLine(line string, width int) []string {
 	case strings.HasPrefix(line, `\`):
 		look = Dim
 	}
-	return p.lines(wrap(cellsOf(visible.Controls(strings.TrimSuffix(line, "\r")), look, false), width, "", " "))
+	return p.paintLines(wrapCells(cellsOf(visible.Controls(strings.TrimSuffix(line, "\r")), look, false), width, "", " "))
 }
 
 // Count returns how many lines a change adds and removes.

@@ -21,8 +21,8 @@ func (p Painter) Markdown(src string, width int) []string {
 // Message renders text with entities as lines of at most width columns.
 func (p Painter) Message(text string, entities []render.Entity, width int) []string {
 	var lines []string
-	for _, line := range p.split(visible.Controls(text), text, entities) {
-		lines = append(lines, p.lines(line.rows(width))...)
+	for _, line := range p.splitLines(visible.Controls(text), text, entities) {
+		lines = append(lines, p.paintLines(line.wrapRows(width))...)
 	}
 	return lines
 }
@@ -34,21 +34,21 @@ type line struct {
 	code   bool
 }
 
-// rows wraps a line. Code is indented, quotes have a bar, and what continues an item of a list is below its text.
-func (l line) rows(width int) [][]cell {
+// wrapRows wraps a line. Code is indented, quotes have a bar, and what continues an item of a list is below its text.
+func (l line) wrapRows(width int) [][]cell {
 	lead := ""
 	if l.quoted {
 		lead = "│ "
 	}
 	if l.code {
 		lead += "  "
-		return wrap(l.cells, width, lead, lead)
+		return wrapCells(l.cells, width, lead, lead)
 	}
-	return wrap(l.cells, width, lead, lead+strings.Repeat(" ", min(hang(l.cells), width/3)))
+	return wrapCells(l.cells, width, lead, lead+strings.Repeat(" ", min(hangColumns(l.cells), width/3)))
 }
 
-// hang returns how many columns the marker of an item of a list takes, with the blanks around it.
-func hang(cells []cell) int {
+// hangColumns returns how many columns the marker of an item of a list takes, with the blanks around it.
+func hangColumns(cells []cell) int {
 	i := 0
 	for i < len(cells) && cells[i].text == " " {
 		i++
@@ -91,7 +91,7 @@ func (p Painter) marksOf(text string, entities []render.Entity) marks {
 			m.pre[i] = m.pre[i] || e.Type == "pre"
 			m.code[i] = m.code[i] || e.Type == "code" || e.Type == "pre"
 		}
-		if label := between(units, e.Offset, end); e.Type == "text_link" && !sameLink(label, e.URL) {
+		if label := textBetween(units, e.Offset, end); e.Type == "text_link" && !sameLink(label, e.URL) {
 			m.after[end] += " (" + visible.Controls(e.URL) + ")"
 		}
 		if e.Type == "code" && !p.Colour {
@@ -102,8 +102,8 @@ func (p Painter) marksOf(text string, entities []render.Entity) marks {
 	return m
 }
 
-// between returns the text between two UTF-16 offsets.
-func between(text []rune, start, end int) string {
+// textBetween returns the text between two UTF-16 offsets.
+func textBetween(text []rune, start, end int) string {
 	var b strings.Builder
 	at := 0
 	for _, r := range text {
@@ -144,9 +144,9 @@ func lookOf(kind string) Look {
 	return Plain
 }
 
-// split returns the lines of a message with their looks. shown is text with signs for control characters; where they
+// splitLines returns the lines of a message with their looks. shown is text with signs for control characters; where they
 // differ, offsets are those of text, and so the looks are left out.
-func (p Painter) split(shown, text string, entities []render.Entity) []line {
+func (p Painter) splitLines(shown, text string, entities []render.Entity) []line {
 	if shown != text {
 		entities = nil
 	}

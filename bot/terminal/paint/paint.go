@@ -31,8 +31,8 @@ const (
 	Cyan
 )
 
-// codes are the SGR parameters of the looks, by bit.
-func (l Look) codes() string {
+// sgrCodes are the SGR parameters of the looks, by bit.
+func (l Look) sgrCodes() string {
 	var list []string
 	for _, c := range []struct {
 		look Look
@@ -70,14 +70,14 @@ type Piece struct {
 
 // Paint returns text in a look; control characters in it become signs.
 func (p Painter) Paint(look Look, text string) string {
-	return p.raw(look, visible.Controls(strings.ReplaceAll(text, "\t", "    ")))
+	return p.paintRaw(look, visible.Controls(strings.ReplaceAll(text, "\t", "    ")))
 }
 
-func (p Painter) raw(look Look, text string) string {
+func (p Painter) paintRaw(look Look, text string) string {
 	if !p.Colour || look == Plain || text == "" {
 		return text
 	}
-	return "\x1b[" + look.codes() + "m" + text + "\x1b[0m"
+	return "\x1b[" + look.sgrCodes() + "m" + text + "\x1b[0m"
 }
 
 // Line paints pieces one after the other.
@@ -93,7 +93,7 @@ func (p Painter) Line(pieces ...Piece) string {
 func (p Painter) Text(look Look, text string, width int) []string {
 	var lines []string
 	for line := range strings.SplitSeq(visible.Controls(strings.TrimRight(text, "\n")), "\n") {
-		lines = append(lines, p.lines(wrap(cellsOf(line, look, true), width, "", ""))...)
+		lines = append(lines, p.paintLines(wrapCells(cellsOf(line, look, true), width, "", ""))...)
 	}
 	return lines
 }
@@ -102,7 +102,7 @@ func (p Painter) Text(look Look, text string, width int) []string {
 func (p Painter) Cut(look Look, text string, width int) string {
 	text = visible.Controls(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(text))
 	if Width(text) <= width {
-		return p.raw(look, text)
+		return p.paintRaw(look, text)
 	}
 	var b strings.Builder
 	used := 0
@@ -114,7 +114,7 @@ func (p Painter) Cut(look Look, text string, width int) string {
 		b.WriteString(it.Value())
 		used += w
 	}
-	return p.raw(look, b.String()+"…")
+	return p.paintRaw(look, b.String()+"…")
 }
 
 // Width returns how many columns a text without control characters takes.
@@ -137,8 +137,8 @@ func cellsOf(line string, look Look, words bool) []cell {
 	return list
 }
 
-// wrap breaks cells into rows of at most width columns, with first before the first row and rest before the others.
-func wrap(cells []cell, width int, first, rest string) [][]cell {
+// wrapCells breaks cells into rows of at most width columns, with first before the first row and rest before the others.
+func wrapCells(cells []cell, width int, first, rest string) [][]cell {
 	var rows [][]cell
 	lead := cellsOf(first, Dim, true)
 	room := max(1, width-Width(first))
@@ -181,8 +181,8 @@ func skipBlanks(cells []cell, i int) int {
 	return i
 }
 
-// lines paints rows of cells.
-func (p Painter) lines(rows [][]cell) []string {
+// paintLines paints rows of cells.
+func (p Painter) paintLines(rows [][]cell) []string {
 	list := make([]string, len(rows))
 	for i, row := range rows {
 		var b strings.Builder
@@ -195,7 +195,7 @@ func (p Painter) lines(rows [][]cell) []string {
 			for _, c := range row[:n] {
 				part.WriteString(c.text)
 			}
-			b.WriteString(p.raw(row[0].look, part.String()))
+			b.WriteString(p.paintRaw(row[0].look, part.String()))
 			row = row[n:]
 		}
 		list[i] = b.String()

@@ -24,11 +24,11 @@ const (
 type Size struct{ Cols, Rows int }
 
 // Smallest is assumed where a terminal says that it is smaller, or nothing.
-var smallest = Size{Cols: 20, Rows: 5}
+var smallestSize = Size{Cols: 20, Rows: 5}
 
 // orSmallest returns a size in which something can be drawn.
 func (s Size) orSmallest() Size {
-	return Size{max(s.Cols, smallest.Cols), max(s.Rows, smallest.Rows)}
+	return Size{max(s.Cols, smallestSize.Cols), max(s.Rows, smallestSize.Rows)}
 }
 
 // Cursor is a place in the live part.
@@ -46,8 +46,8 @@ type Screen struct {
 	last   string // what was written for the live part, to leave out what changes nothing
 }
 
-// New returns a Screen on a terminal whose cursor is at the beginning of a line.
-func New(out io.Writer, size Size) *Screen {
+// NewScreen returns a Screen on a terminal whose cursor is at the beginning of a line.
+func NewScreen(out io.Writer, size Size) *Screen {
 	return &Screen{out: out, size: size.orSmallest()}
 }
 
@@ -62,7 +62,7 @@ func (s *Screen) Resize(size Size) {
 	}
 	rows := 0
 	for _, line := range s.live[:min(s.cursor.Row, len(s.live))] {
-		rows += max(1, (width(line)+size.Cols-1)/size.Cols)
+		rows += max(1, (widthOf(line)+size.Cols-1)/size.Cols)
 	}
 	s.cursor.Row = rows + s.cursor.Col/size.Cols
 	s.size, s.last = size, ""
@@ -78,50 +78,50 @@ func (s *Screen) Draw(above, live []string, cursor Cursor) {
 	shown := make([]string, len(live))
 	for i, line := range live {
 		shown[i] = line
-		if width(line) > s.size.Cols-1 {
-			shown[i] = cut(line, s.size.Cols-1)
+		if widthOf(line) > s.size.Cols-1 {
+			shown[i] = cutLine(line, s.size.Cols-1)
 		}
 	}
 	cursor.Row = min(cursor.Row, max(0, len(shown)-1))
 	cursor.Col = min(cursor.Col, s.size.Cols-1)
 	var part strings.Builder
 	part.WriteString(strings.Join(shown, "\r\n"))
-	part.WriteString(place(len(shown), cursor))
+	part.WriteString(placeSequence(len(shown), cursor))
 	if len(above) == 0 && part.String() == s.last {
 		return
 	}
 	var b strings.Builder
-	b.WriteString(syncOn + hideCursor + s.home() + eraseBelow)
+	b.WriteString(syncOn + hideCursor + s.homeSequence() + eraseBelow)
 	for _, line := range above {
 		b.WriteString(line + "\r\n")
 	}
 	b.WriteString(part.String() + syncOff)
 	s.live, s.cursor, s.last = shown, cursor, part.String()
-	s.write(b.String())
+	s.writeText(b.String())
 }
 
 // Close erases the live part. The cursor is at the beginning of an empty line then.
 func (s *Screen) Close() {
-	s.write(s.home() + eraseBelow + showCursor)
+	s.writeText(s.homeSequence() + eraseBelow + showCursor)
 	s.live, s.cursor, s.last = nil, Cursor{}, ""
 }
 
 // Ask writes askReply.
-func (s *Screen) Ask() { s.write(askReply) }
+func (s *Screen) Ask() { s.writeText(askReply) }
 
-// write writes to the terminal; if it is gone, nobody reads any more.
-func (s *Screen) write(text string) { _, _ = io.WriteString(s.out, text) }
+// writeText writes to the terminal; if it is gone, nobody reads any more.
+func (s *Screen) writeText(text string) { _, _ = io.WriteString(s.out, text) }
 
-// home moves the cursor to the beginning of the live part.
-func (s *Screen) home() string {
+// homeSequence moves the cursor to the beginning of the live part.
+func (s *Screen) homeSequence() string {
 	if s.cursor.Row == 0 {
 		return "\r"
 	}
 	return "\r\x1b[" + strconv.Itoa(s.cursor.Row) + "A"
 }
 
-// place moves the cursor from the end of the live part to its place.
-func place(lines int, c Cursor) string {
+// placeSequence moves the cursor from the end of the live part to its place.
+func placeSequence(lines int, c Cursor) string {
 	text := "\r"
 	if up := lines - 1 - c.Row; up > 0 {
 		text += "\x1b[" + strconv.Itoa(up) + "A"

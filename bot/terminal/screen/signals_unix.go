@@ -35,5 +35,5 @@ func Die(s os.Signal) {
 func (t *TTY) Suspend() error {
 	t.Close()
 	_ = syscall.Kill(os.Getpid(), syscall.SIGTSTP) // without job control nothing happens
-	return t.raw()
+	return t.setRaw()
 }

@@ -24,16 +24,16 @@ type TTY struct {
 // IsTerminal reports whether a file is a terminal.
 func IsTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
 
-// Open makes the input of a terminal raw. Close restores it.
-func Open(in, out *os.File) (*TTY, error) {
+// OpenTTY makes the input of a terminal raw. Close restores it.
+func OpenTTY(in, out *os.File) (*TTY, error) {
 	t := &TTY{in: in, out: out}
-	if err := t.raw(); err != nil {
+	if err := t.setRaw(); err != nil {
 		return nil, err
 	}
 	return t, nil
 }
 
-func (t *TTY) raw() error {
+func (t *TTY) setRaw() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	former, err := term.MakeRaw(int(t.in.Fd()))

@@ -7,8 +7,8 @@ import (
 	"github.com/clipperhouse/uax29/v2/graphemes"
 )
 
-// pieces splits a line into colours (ESC [ … m) and text.
-func pieces(line string, visit func(text string, colour bool) bool) {
+// visitPieces splits a line into colours (ESC [ … m) and text.
+func visitPieces(line string, visit func(text string, colour bool) bool) {
 	for line != "" {
 		i := strings.Index(line, "\x1b[")
 		if i < 0 {
@@ -29,10 +29,10 @@ func pieces(line string, visit func(text string, colour bool) bool) {
 	}
 }
 
-// width returns how many columns a line takes.
-func width(line string) int {
+// widthOf returns how many columns a line takes.
+func widthOf(line string) int {
 	n := 0
-	pieces(line, func(text string, colour bool) bool {
+	visitPieces(line, func(text string, colour bool) bool {
 		if !colour {
 			n += displaywidth.String(text)
 		}
@@ -41,11 +41,11 @@ func width(line string) int {
 	return n
 }
 
-// cut shortens a line to at most so many columns, and ends its colours.
-func cut(line string, columns int) string {
+// cutLine shortens a line to at most so many columns, and ends its colours.
+func cutLine(line string, columns int) string {
 	var b strings.Builder
 	left, coloured := columns-1, false
-	pieces(line, func(text string, colour bool) bool {
+	visitPieces(line, func(text string, colour bool) bool {
 		if colour {
 			coloured = true
 			b.WriteString(text)

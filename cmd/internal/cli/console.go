@@ -20,7 +20,7 @@ func consoleOf(in, out *os.File) Console {
 		return nil
 	}
 	return func() (terminal.Console, func(), error) {
-		tty, err := screen.Open(in, out)
+		tty, err := screen.OpenTTY(in, out)
 		if err != nil {
 			return terminal.Console{}, nil, err
 		}

@@ -7,7 +7,7 @@ import (
 
 // SetVersion makes the file one of another version.
 func (f *File) SetVersion(ctx context.Context, version int) error {
-	p, err := f.open(ctx)
+	p, err := f.openPools(ctx)
 	if err != nil {
 		return err
 	}
@@ -17,7 +17,7 @@ func (f *File) SetVersion(ctx context.Context, version int) error {
 
 // Ask runs a query with one text.
 func (f *File) Ask(ctx context.Context, query string) (text string, err error) {
-	p, err := f.open(ctx)
+	p, err := f.openPools(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -29,7 +29,7 @@ var ByID = []string{someQuery, namedQuery}
 
 // Plan says how a query finds its rows.
 func (f *File) Plan(ctx context.Context, query string) (plan string, err error) {
-	err = f.each(ctx, "explain", func(scan scanner) error {
+	err = f.queryEach(ctx, "explain", func(scan scanner) error {
 		var id, parent, unused int
 		var detail string
 		err := scan(&id, &parent, &unused, &detail)

@@ -14,18 +14,18 @@ import (
 // pools are the connections: one for writing, several for reading.
 type pools struct{ write, read *sql.DB }
 
-func (p *pools) close() error { return errors.Join(p.read.Close(), p.write.Close()) }
+func (p *pools) closePools() error { return errors.Join(p.read.Close(), p.write.Close()) }
 
-// open returns the connections. After a failure, the next call tries again.
-func (f *File) open(ctx context.Context) (*pools, error) {
+// openPools returns the connections. After a failure, the next call tries again.
+func (f *File) openPools(ctx context.Context) (*pools, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.pools != nil {
 		return f.pools, nil
 	}
-	p, err := connect(ctx, f.path)
-	if err != nil && ctx.Err() == nil && f.discard(err) {
-		p, err = connect(ctx, f.path)
+	p, err := connectPools(ctx, f.path)
+	if err != nil && ctx.Err() == nil && f.discardFile(err) {
+		p, err = connectPools(ctx, f.path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the vectors in %s: %w", f.path, err)
@@ -34,8 +34,8 @@ func (f *File) open(ctx context.Context) (*pools, error) {
 	return p, nil
 }
 
-// discard deletes the file, if it is one.
-func (f *File) discard(why error) bool {
+// discardFile deletes the file, if it is one.
+func (f *File) discardFile(why error) bool {
 	info, err := os.Stat(f.path)
 	if err != nil || !info.Mode().IsRegular() {
 		return false
@@ -49,7 +49,7 @@ func (f *File) discard(why error) bool {
 	return true
 }
 
-func connect(ctx context.Context, path string) (*pools, error) {
+func connectPools(ctx context.Context, path string) (*pools, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
@@ -60,27 +60,27 @@ func connect(ctx context.Context, path string) (*pools, error) {
 	if err := file.Close(); err != nil {
 		return nil, err
 	}
-	write, err := sql.Open("sqlite", dsn(path))
+	write, err := sql.Open("sqlite", fileDSN(path))
 	if err != nil {
 		return nil, err
 	}
 	write.SetMaxOpenConns(1)
-	read, err := sql.Open("sqlite", dsn(path, "query_only(1)"))
+	read, err := sql.Open("sqlite", fileDSN(path, "query_only(1)"))
 	if err != nil {
 		return nil, errors.Join(err, write.Close())
 	}
 	read.SetMaxOpenConns(readers)
 	read.SetMaxIdleConns(readers)
 	p := &pools{write: write, read: read}
-	if err := prepare(ctx, write); err != nil {
-		return nil, errors.Join(err, p.close())
+	if err := prepareSchema(ctx, write); err != nil {
+		return nil, errors.Join(err, p.closePools())
 	}
 	return p, nil
 }
 
-// dsn of a file. What was committed survives the end of the process; a power cut may undo the last changes, which the next
+// fileDSN of a file. What was committed survives the end of the process; a power cut may undo the last changes, which the next
 // sync makes again. A page holds several vectors: with SQLite's default of 4096 bytes, half of each page would be empty.
-func dsn(path string, more ...string) string {
+func fileDSN(path string, more ...string) string {
 	if absolute, err := filepath.Abs(path); err == nil {
 		path = absolute
 	}
@@ -91,8 +91,8 @@ func dsn(path string, more ...string) string {
 	return where.String()
 }
 
-// prepare creates the schema of a new file, and checks that of another one.
-func prepare(ctx context.Context, write *sql.DB) error {
+// prepareSchema creates the schema of a new file, and checks that of another one.
+func prepareSchema(ctx context.Context, write *sql.DB) error {
 	var found int
 	if err := write.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&found); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (f *File) Close() error {
 	if f.pools == nil {
 		return nil
 	}
-	err := f.pools.close()
+	err := f.pools.closePools()
 	f.pools = nil
 	return err
 }

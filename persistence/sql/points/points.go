@@ -73,13 +73,13 @@ func New(path string, log zerolog.Logger) *File { return &File{path: path, log: 
 // scanner reads the columns of one row.
 type scanner func(dest ...any) error
 
-func (f *File) each(ctx context.Context, what string, see func(scanner) error, query string, args ...any) (err error) {
+func (f *File) queryEach(ctx context.Context, what string, see func(scanner) error, query string, args ...any) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("%s of %s: %w", what, f.path, err)
 		}
 	}()
-	p, err := f.open(ctx)
+	p, err := f.openPools(ctx)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (f *File) each(ctx context.Context, what string, see func(scanner) error, q
 
 // Kinds implements knn.Rows.
 func (f *File) Kinds(ctx context.Context, name string) (kinds []knn.Kind, err error) {
-	err = f.each(ctx, "read the kinds of vectors", func(scan scanner) error {
+	err = f.queryEach(ctx, "read the kinds of vectors", func(scan scanner) error {
 		var text string
 		if err := scan(&text); err != nil {
 			return err
@@ -116,7 +116,7 @@ func (f *File) Kinds(ctx context.Context, name string) (kinds []knn.Kind, err er
 
 // Owners implements knn.Rows.
 func (f *File) Owners(ctx context.Context, kind knn.Kind) (scopes []string, err error) {
-	err = f.each(ctx, "read the owners of vectors", func(scan scanner) error {
+	err = f.queryEach(ctx, "read the owners of vectors", func(scan scanner) error {
 		var scope string
 		var version int64
 		if err := scan(&scope, &version); err != nil {
@@ -130,7 +130,7 @@ func (f *File) Owners(ctx context.Context, kind knn.Kind) (scopes []string, err 
 
 // Version implements knn.Rows.
 func (f *File) Version(ctx context.Context, kind knn.Kind, scope string) (version int64, err error) {
-	err = f.each(ctx, "read the version of vectors", func(scan scanner) error { return scan(&version) },
+	err = f.queryEach(ctx, "read the version of vectors", func(scan scanner) error { return scan(&version) },
 		versionQuery, kind.String(), scope)
 	return version, err
 }
@@ -138,7 +138,7 @@ func (f *File) Version(ctx context.Context, kind knn.Kind, scope string) (versio
 // Hashes implements knn.Rows.
 func (f *File) Hashes(ctx context.Context, kind knn.Kind, scope string) (map[string]string, error) {
 	all := map[string]string{}
-	err := f.each(ctx, "read the hashes of vectors", func(scan scanner) error {
+	err := f.queryEach(ctx, "read the hashes of vectors", func(scan scanner) error {
 		var key, hash string
 		if err := scan(&key, &hash); err != nil {
 			return err
@@ -153,20 +153,20 @@ func (f *File) Hashes(ctx context.Context, kind knn.Kind, scope string) (map[str
 func (f *File) EachVector(
 	ctx context.Context, kind knn.Kind, scope string, see func(id int64, vector []byte) error,
 ) error {
-	return f.vectors(ctx, see, vectorsQuery, kind.String(), scope)
+	return f.queryVectors(ctx, see, vectorsQuery, kind.String(), scope)
 }
 
 // Vectors implements knn.Rows.
 func (f *File) Vectors(
 	ctx context.Context, kind knn.Kind, scope string, ids []int64, see func(id int64, vector []byte) error,
 ) error {
-	return f.vectors(ctx, see, someQuery, array(ids), kind.String(), scope)
+	return f.queryVectors(ctx, see, someQuery, idArray(ids), kind.String(), scope)
 }
 
-func (f *File) vectors(ctx context.Context, see func(id int64, vector []byte) error, query string, args ...any) error {
+func (f *File) queryVectors(ctx context.Context, see func(id int64, vector []byte) error, query string, args ...any) error {
 	var id int64
 	var vector sql.RawBytes
-	return f.each(ctx, "read vectors", func(scan scanner) error {
+	return f.queryEach(ctx, "read vectors", func(scan scanner) error {
 		if err := scan(&id, &vector); err != nil {
 			return err
 		}
@@ -174,8 +174,8 @@ func (f *File) vectors(ctx context.Context, see func(id int64, vector []byte) er
 	}, query, args...)
 }
 
-// array is a list of ids for json_each.
-func array(ids []int64) string {
+// idArray is a list of ids for json_each.
+func idArray(ids []int64) string {
 	text := []byte{'['}
 	for i, id := range ids {
 		if i > 0 {
@@ -190,7 +190,7 @@ func array(ids []int64) string {
 func (f *File) Named(
 	ctx context.Context, kind knn.Kind, scope string, ids []int64, see func(id int64, key string, payload string),
 ) error {
-	return f.each(ctx, "read the names of vectors", func(scan scanner) error {
+	return f.queryEach(ctx, "read the names of vectors", func(scan scanner) error {
 		var id int64
 		var key, payload string
 		err := scan(&id, &key, &payload)
@@ -198,12 +198,12 @@ func (f *File) Named(
 			see(id, key, payload)
 		}
 		return err
-	}, namedQuery, array(ids), kind.String(), scope)
+	}, namedQuery, idArray(ids), kind.String(), scope)
 }
 
-// change runs a transaction.
-func (f *File) change(ctx context.Context, what string, run func(exec func(query string, args ...any) error) error) error {
-	p, err := f.open(ctx)
+// changeFile runs a transaction.
+func (f *File) changeFile(ctx context.Context, what string, run func(exec func(query string, args ...any) error) error) error {
+	p, err := f.openPools(ctx)
 	if err != nil {
 		return err
 	}
@@ -229,7 +229,7 @@ func (f *File) change(ctx context.Context, what string, run func(exec func(query
 // Store implements knn.Rows.
 func (f *File) Store(ctx context.Context, kind knn.Kind, rows []knn.Row) error {
 	name := kind.String()
-	return f.change(ctx, "store vectors", func(exec func(string, ...any) error) error {
+	return f.changeFile(ctx, "store vectors", func(exec func(string, ...any) error) error {
 		var scopes []string
 		for _, r := range rows {
 			var err error
@@ -256,7 +256,7 @@ func (f *File) Store(ctx context.Context, kind knn.Kind, rows []knn.Row) error {
 // Remove implements knn.Rows.
 func (f *File) Remove(ctx context.Context, kind knn.Kind, scope string, keys []string) error {
 	name := kind.String()
-	return f.change(ctx, "remove vectors", func(exec func(string, ...any) error) error {
+	return f.changeFile(ctx, "remove vectors", func(exec func(string, ...any) error) error {
 		for _, key := range keys {
 			if err := exec(deletePoint, name, scope, key); err != nil {
 				return err
@@ -271,7 +271,7 @@ func (f *File) Remove(ctx context.Context, kind knn.Kind, scope string, keys []s
 
 // Forget implements knn.Rows.
 func (f *File) Forget(ctx context.Context, kind knn.Kind, scope string) error {
-	return f.change(ctx, "remove vectors", func(exec func(string, ...any) error) error {
+	return f.changeFile(ctx, "remove vectors", func(exec func(string, ...any) error) error {
 		if err := exec(forgetPoints, kind.String(), scope); err != nil {
 			return err
 		}
@@ -281,7 +281,7 @@ func (f *File) Forget(ctx context.Context, kind knn.Kind, scope string) error {
 
 // Drop implements knn.Rows.
 func (f *File) Drop(ctx context.Context, kind knn.Kind) error {
-	return f.change(ctx, "drop vectors", func(exec func(string, ...any) error) error {
+	return f.changeFile(ctx, "drop vectors", func(exec func(string, ...any) error) error {
 		if err := exec(dropPoints, kind.String()); err != nil {
 			return err
 		}

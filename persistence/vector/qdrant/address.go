@@ -25,16 +25,16 @@ type address struct {
 // String returns host and port, never more of the URL.
 func (a address) String() string { return fmt.Sprintf("%s:%d", a.host, a.port) }
 
-// hint describes a likely mistake.
-func (a address) hint() string {
+// mistakeHint describes a likely mistake.
+func (a address) mistakeHint() string {
 	if a.port == restPort {
 		return fmt.Sprintf(" (port %d is Qdrant's for REST; the one for gRPC is %d)", restPort, grpcPort)
 	}
 	return ""
 }
 
-// loopback reports whether the address is on this machine.
-func (a address) loopback() bool {
+// isLoopback reports whether the address is on this machine.
+func (a address) isLoopback() bool {
 	ip := net.ParseIP(strings.Trim(a.host, "[]"))
 	return a.host == "localhost" || ip != nil && ip.IsLoopback()
 }
@@ -42,8 +42,8 @@ func (a address) loopback() bool {
 // want describes the form of a URL.
 const want = "want http://host:6334, or https://host:6334 for TLS"
 
-// parse parses a URL. Its errors show at most host and port, because the rest may contain a password or a key.
-func parse(text string) (address, error) {
+// parseURL parses a URL. Its errors show at most host and port, because the rest may contain a password or a key.
+func parseURL(text string) (address, error) {
 	if text == "" {
 		return address{}, errors.New("is empty; " + want)
 	}
@@ -59,11 +59,11 @@ func parse(text string) (address, error) {
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return address{}, errors.New("has a query or fragment, which gRPC does not support; " + want)
 	}
-	return where(u)
+	return parseHost(u)
 }
 
-// where parses host and port.
-func where(u *url.URL) (address, error) {
+// parseHost parses host and port.
+func parseHost(u *url.URL) (address, error) {
 	a := address{host: u.Hostname(), port: grpcPort, tls: u.Scheme == "https"}
 	if a.host == "" || strings.ContainsAny(a.host, "%/ ") {
 		return address{}, fmt.Errorf("%q is not a host; %s", u.Host, want)

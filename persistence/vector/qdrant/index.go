@@ -38,38 +38,38 @@ type index struct {
 	name string
 }
 
-// id returns the id of a point, a UUID of version 5 over its key (RFC 9562), because Qdrant does not accept strings.
+// pointID returns the id of a point, a UUID of version 5 over its key (RFC 9562), because Qdrant does not accept strings.
 // The namespace is specific to this project.
-func id(key string) string {
+func pointID(key string) string {
 	namespace := uuid.UUID{
 		0x57, 0x33, 0x8e, 0x44, 0x6c, 0x5b, 0x47, 0xfc, 0xba, 0xd6, 0x93, 0xe4, 0xe0, 0xb9, 0x6c, 0xbd,
 	}
 	return uuid.NewSHA1(namespace, []byte(key)).String()
 }
 
-// key returns the key of a point, or false for a point that something else stored.
-func key(of *client.PointId, payload map[string]*client.Value) (string, bool) {
+// pointKey returns the key of a point, or false for a point that something else stored.
+func pointKey(of *client.PointId, payload map[string]*client.Value) (string, bool) {
 	value, ok := payload[keyField]
 	key := value.GetStringValue()
-	return key, ok && of.GetUuid() == id(key)
+	return key, ok && of.GetUuid() == pointID(key)
 }
 
-func missing(err error) bool { return status.Code(err) == codes.NotFound }
+func isMissing(err error) bool { return status.Code(err) == codes.NotFound }
 
 // Hashes implements knn.Index.
 func (x *index) Hashes(ctx context.Context) (map[string]string, error) {
 	all := map[string]string{}
 	var from *client.PointId
 	for {
-		points, next, err := x.page(ctx, from)
-		if missing(err) {
+		points, next, err := x.readPage(ctx, from)
+		if isMissing(err) {
 			return map[string]string{}, nil
 		}
 		if err != nil {
 			return nil, err
 		}
 		for _, p := range points {
-			if key, ok := key(p.GetId(), p.GetPayload()); ok {
+			if key, ok := pointKey(p.GetId(), p.GetPayload()); ok {
 				all[key] = p.GetPayload()[hashField].GetStringValue()
 			}
 		}
@@ -83,11 +83,11 @@ func (x *index) Hashes(ctx context.Context) (map[string]string, error) {
 	}
 }
 
-// page reads points and returns where the next page begins; nil = this is the last one.
-func (x *index) page(
+// readPage reads points and returns where the next page begins; nil = this is the last one.
+func (x *index) readPage(
 	ctx context.Context, from *client.PointId,
 ) (points []*client.RetrievedPoint, next *client.PointId, err error) {
-	err = x.call(ctx, "read hashes", func(ctx context.Context) error {
+	err = x.callServer(ctx, "read hashes", func(ctx context.Context) error {
 		points, next, err = x.client.ScrollAndOffset(ctx, &client.ScrollPoints{
 			CollectionName: x.name, Offset: from, Limit: new(uint32(pageSize)),
 			WithPayload: client.NewWithPayloadInclude(keyField, hashField),
@@ -107,25 +107,25 @@ func (x *index) Upsert(ctx context.Context, points []knn.Point) error {
 	all := make([]*client.PointStruct, 0, len(points))
 	at := map[string]int{}
 	for _, p := range points {
-		if err := check(p, size); err != nil {
+		if err := checkPoint(p, size); err != nil {
 			return fmt.Errorf("store points: %w", err)
 		}
 		if i, ok := at[p.Key]; ok { // the last one wins
-			all[i] = point(p)
+			all[i] = newPoint(p)
 			continue
 		}
 		at[p.Key] = len(all)
-		all = append(all, point(p))
+		all = append(all, newPoint(p))
 	}
 	for batch := range slices.Chunk(all, min(max(batchBytes/(4*size), 1), batchPoints)) {
-		if err := x.store(ctx, batch, size); err != nil {
+		if err := x.storeBatch(ctx, batch, size); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func check(p knn.Point, size int) error {
+func checkPoint(p knn.Point, size int) error {
 	switch {
 	case len(p.Vector) == 0 || len(p.Vector) > maxSize:
 		return fmt.Errorf("the vector of %q has %d numbers: want 1 to %d", p.Key, len(p.Vector), maxSize)
@@ -137,62 +137,62 @@ func check(p knn.Point, size int) error {
 	return nil
 }
 
-func point(p knn.Point) *client.PointStruct {
+func newPoint(p knn.Point) *client.PointStruct {
 	payload := make(map[string]*client.Value, len(p.Payload)+2)
 	for name, text := range p.Payload {
 		payload[strings.ToValidUTF8(name, "\uFFFD")] = client.NewValueString(strings.ToValidUTF8(text, "\uFFFD"))
 	}
 	payload[keyField], payload[hashField] = client.NewValueString(p.Key), client.NewValueString(p.Hash)
 	return &client.PointStruct{
-		Id: client.NewIDUUID(id(p.Key)), Vectors: client.NewVectorsDense(knn.Unit(p.Vector)), Payload: payload,
+		Id: client.NewIDUUID(pointID(p.Key)), Vectors: client.NewVectorsDense(knn.Unit(p.Vector)), Payload: payload,
 	}
 }
 
-// store writes a batch. It checks the collection only if that fails, because the collection usually exists and matches.
-func (x *index) store(ctx context.Context, batch []*client.PointStruct, size int) error {
-	err := x.upsert(ctx, batch)
+// storeBatch writes a batch. It checks the collection only if that fails, because the collection usually exists and matches.
+func (x *index) storeBatch(ctx context.Context, batch []*client.PointStruct, size int) error {
+	err := x.upsertBatch(ctx, batch)
 	switch status.Code(err) {
 	case codes.NotFound, codes.InvalidArgument:
 	default:
 		return err
 	}
-	changed, prepareErr := x.prepare(ctx, size)
+	changed, prepareErr := x.prepareCollection(ctx, size)
 	if prepareErr != nil {
 		return prepareErr
 	}
-	if !changed && !missing(err) {
+	if !changed && !isMissing(err) {
 		return err
 	}
-	return x.upsert(ctx, batch)
+	return x.upsertBatch(ctx, batch)
 }
 
-func (x *index) upsert(ctx context.Context, batch []*client.PointStruct) error {
-	return x.call(writing(ctx), "store points", func(ctx context.Context) error {
+func (x *index) upsertBatch(ctx context.Context, batch []*client.PointStruct) error {
+	return x.callServer(writeContext(ctx), "store points", func(ctx context.Context) error {
 		_, err := x.client.Upsert(ctx, &client.UpsertPoints{CollectionName: x.name, Points: batch, Wait: new(true)})
 		return err
 	})
 }
 
-// prepare creates the collection for vectors of a length, after removing one for another length. changed is false if it
+// prepareCollection creates the collection for vectors of a length, after removing one for another length. changed is false if it
 // matched. If two processes do this at the same time, points of the faster one can be lost; its next sync stores them
 // again.
-func (x *index) prepare(ctx context.Context, size int) (changed bool, err error) {
-	has, err := x.size(ctx)
+func (x *index) prepareCollection(ctx context.Context, size int) (changed bool, err error) {
+	has, err := x.vectorSize(ctx)
 	switch {
 	case err != nil:
 		return false, err
 	case has == size:
 		return false, nil
 	case has != 0:
-		err := x.call(writing(ctx), "remove the old collection", func(ctx context.Context) error {
+		err := x.callServer(writeContext(ctx), "remove the old collection", func(ctx context.Context) error {
 			_, err := x.client.GetCollectionsClient().Delete(ctx, &client.DeleteCollection{CollectionName: x.name})
 			return err
 		})
-		if err != nil && !missing(err) {
+		if err != nil && !isMissing(err) {
 			return false, err
 		}
 	}
-	err = x.call(writing(ctx), "create the collection", func(ctx context.Context) error {
+	err = x.callServer(writeContext(ctx), "create the collection", func(ctx context.Context) error {
 		return x.client.CreateCollection(ctx, &client.CreateCollection{
 			CollectionName: x.name,
 			VectorsConfig: client.NewVectorsConfig(&client.VectorParams{
@@ -204,23 +204,23 @@ func (x *index) prepare(ctx context.Context, size int) (changed bool, err error)
 	if err == nil {
 		return true, nil
 	}
-	if now, sizeErr := x.size(ctx); sizeErr == nil && now == size { // another process was faster
+	if now, sizeErr := x.vectorSize(ctx); sizeErr == nil && now == size { // another process was faster
 		return true, nil
 	}
 	return false, err
 }
 
-// size returns the length of the collection's vectors; 0 = there is no collection. A collection created for another
+// vectorSize returns the length of the collection's vectors; 0 = there is no collection. A collection created for another
 // purpose is an error.
-func (x *index) size(ctx context.Context) (int, error) {
+func (x *index) vectorSize(ctx context.Context) (int, error) {
 	var params *client.VectorParams
-	err := x.call(ctx, "read the collection", func(ctx context.Context) error {
+	err := x.callServer(ctx, "read the collection", func(ctx context.Context) error {
 		info, err := x.client.GetCollectionInfo(ctx, x.name)
 		params = info.GetConfig().GetParams().GetVectorsConfig().GetParams()
 		return err
 	})
 	switch {
-	case missing(err):
+	case isMissing(err):
 		return 0, nil
 	case err != nil:
 		return 0, err
@@ -238,15 +238,15 @@ func (x *index) Delete(ctx context.Context, keys []string) error {
 	for batch := range slices.Chunk(keys, pageSize) {
 		ids := make([]*client.PointId, len(batch))
 		for i, key := range batch {
-			ids[i] = client.NewIDUUID(id(key))
+			ids[i] = client.NewIDUUID(pointID(key))
 		}
-		err := x.call(writing(ctx), "remove points", func(ctx context.Context) error {
+		err := x.callServer(writeContext(ctx), "remove points", func(ctx context.Context) error {
 			_, err := x.client.Delete(ctx, &client.DeletePoints{
 				CollectionName: x.name, Points: client.NewPointsSelectorIDs(ids), Wait: new(true),
 			})
 			return err
 		})
-		if err != nil && !missing(err) {
+		if err != nil && !isMissing(err) {
 			return err
 		}
 	}
@@ -260,7 +260,7 @@ func (x *index) Search(ctx context.Context, vector []float32, limit int) ([]knn.
 		return nil, nil
 	}
 	var points []*client.ScoredPoint
-	err := x.call(ctx, "search", func(ctx context.Context) (err error) {
+	err := x.callServer(ctx, "search", func(ctx context.Context) (err error) {
 		points, err = x.client.Query(ctx, &client.QueryPoints{
 			CollectionName: x.name, Query: client.NewQueryDense(knn.Unit(vector)), Limit: new(uint64(limit)),
 			Params: &client.SearchParams{Exact: new(true)}, WithPayload: client.NewWithPayloadInclude(keyField),
@@ -268,10 +268,10 @@ func (x *index) Search(ctx context.Context, vector []float32, limit int) ([]knn.
 		return err
 	})
 	switch {
-	case missing(err):
+	case isMissing(err):
 		return nil, nil
 	case status.Code(err) == codes.InvalidArgument:
-		if size, sizeErr := x.size(ctx); sizeErr == nil && size != len(vector) {
+		if size, sizeErr := x.vectorSize(ctx); sizeErr == nil && size != len(vector) {
 			return nil, nil // points with vectors of another length are skipped
 		}
 		return nil, err
@@ -280,7 +280,7 @@ func (x *index) Search(ctx context.Context, vector []float32, limit int) ([]knn.
 	}
 	hits := make([]knn.Hit, 0, len(points))
 	for _, p := range points {
-		if key, ok := key(p.GetId(), p.GetPayload()); ok {
+		if key, ok := pointKey(p.GetId(), p.GetPayload()); ok {
 			hits = append(hits, knn.Hit{Key: key, Score: p.GetScore()})
 		}
 	}

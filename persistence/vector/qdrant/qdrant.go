@@ -54,7 +54,7 @@ type Store struct {
 // Open checks the options without connecting: while the server is down, each use fails. Errors begin with the
 // configuration key, and never contain the API key or secrets in a URL.
 func Open(o Options) (*Store, error) {
-	where, err := parse(o.URL)
+	where, err := parseURL(o.URL)
 	if err != nil {
 		return nil, fmt.Errorf("vector.url: %w", err)
 	}
@@ -64,11 +64,11 @@ func Open(o Options) (*Store, error) {
 				"(a space, a line end, a letter with an accent); copy it again")
 		}
 	}
-	if o.APIKey != "" && !where.tls && !where.loopback() {
+	if o.APIKey != "" && !where.tls && !where.isLoopback() {
 		o.Log.Warn().Str("address", where.String()).
 			Msg("the key of qdrant crosses the network in plain text; use an https URL")
 	}
-	c, err := client.NewClient(config(where, o))
+	c, err := client.NewClient(clientConfig(where, o))
 	if err != nil {
 		return nil, fmt.Errorf("vector.url: %w", err)
 	}
@@ -79,9 +79,9 @@ func Open(o Options) (*Store, error) {
 	return &Store{client: c, where: where, limit: limit}, nil
 }
 
-// config returns the client's configuration. Our own interceptor sends the key, because the client's would write a
+// clientConfig returns the client's configuration. Our own interceptor sends the key, because the client's would write a
 // warning about plain text to the global logger.
-func config(where address, o Options) *client.Config {
+func clientConfig(where address, o Options) *client.Config {
 	options := []grpc.DialOption{
 		grpc.WithDisableServiceConfig(), // no DNS queries for TXT records
 		grpc.WithConnectParams(grpc.ConnectParams{
@@ -120,7 +120,7 @@ func (s *Store) Collection(name string) knn.Index { return &index{Store: s, name
 
 // Ping checks whether the server answers and accepts the key.
 func (s *Store) Ping(ctx context.Context) error {
-	return s.call(ctx, "list collections", func(ctx context.Context) error {
+	return s.callServer(ctx, "list collections", func(ctx context.Context) error {
 		_, err := s.client.ListCollections(ctx)
 		return err
 	})
@@ -137,11 +137,13 @@ func (s *Store) Close() error {
 // writingKey marks the context of a change.
 type writingKey struct{}
 
-func writing(ctx context.Context) context.Context { return context.WithValue(ctx, writingKey{}, true) }
+func writeContext(ctx context.Context) context.Context {
+	return context.WithValue(ctx, writingKey{}, true)
+}
 
-// call limits one call to the server, during which it waits if the server asks for that, and explains its error. The gRPC
+// callServer limits one call to the server, during which it waits if the server asks for that, and explains its error. The gRPC
 // code of the error is preserved.
-func (s *Store) call(ctx context.Context, what string, run func(ctx context.Context) error) error {
+func (s *Store) callServer(ctx context.Context, what string, run func(ctx context.Context) error) error {
 	limit := s.limit
 	if ctx.Value(writingKey{}) != nil {
 		limit *= moreTime
@@ -149,14 +151,14 @@ func (s *Store) call(ctx context.Context, what string, run func(ctx context.Cont
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := run(bounded)
-	for busy(bounded, err) {
+	for waitBusy(bounded, err) {
 		err = run(bounded)
 	}
-	return s.explain(ctx, what, limit, err)
+	return s.explainError(ctx, what, limit, err)
 }
 
-// busy waits as long as a server asks for that has too much to do, if there is time for it.
-func busy(ctx context.Context, err error) bool {
+// waitBusy waits as long as a server asks for that has too much to do, if there is time for it.
+func waitBusy(ctx context.Context, err error) bool {
 	limited, ok := errors.AsType[*client.QdrantResourceExhaustedError](err)
 	if !ok {
 		return false
@@ -175,8 +177,8 @@ func busy(ctx context.Context, err error) bool {
 	}
 }
 
-// explain says what an error means, and gives one without a gRPC code its code again.
-func (s *Store) explain(ctx context.Context, what string, limit time.Duration, err error) error {
+// explainError says what an error means, and gives one without a gRPC code its code again.
+func (s *Store) explainError(ctx context.Context, what string, limit time.Duration, err error) error {
 	if limited, ok := errors.AsType[*client.QdrantResourceExhaustedError](err); ok {
 		err = status.Error(codes.ResourceExhausted, limited.Reason)
 	}
@@ -187,9 +189,9 @@ func (s *Store) explain(ctx context.Context, what string, limit time.Duration, e
 		return fmt.Errorf("%s: %w", what, ctx.Err())
 	case code == codes.DeadlineExceeded:
 		return fmt.Errorf("%s: qdrant at %s does not answer within %v%s: %w",
-			what, s.where, limit, s.where.hint(), err)
+			what, s.where, limit, s.where.mistakeHint(), err)
 	case code == codes.Unavailable:
-		return fmt.Errorf("%s: qdrant at %s cannot be reached%s: %w", what, s.where, s.where.hint(), err)
+		return fmt.Errorf("%s: qdrant at %s cannot be reached%s: %w", what, s.where, s.where.mistakeHint(), err)
 	case code == codes.Unauthenticated || code == codes.PermissionDenied:
 		return fmt.Errorf("%s: qdrant at %s rejects the key; check vector.api_key: %w", what, s.where, err)
 	default:

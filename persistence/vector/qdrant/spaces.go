@@ -68,7 +68,7 @@ func (s spaces) Space(kind knn.Kind) (knn.Space, error) {
 // Kinds implements knn.Spaces.
 func (s spaces) Kinds(ctx context.Context, name string) (kinds []knn.Kind, err error) {
 	var names []string
-	err = s.call(ctx, "list collections", func(ctx context.Context) (err error) {
+	err = s.callServer(ctx, "list collections", func(ctx context.Context) (err error) {
 		names, err = s.client.ListCollections(ctx)
 		return err
 	})
@@ -86,7 +86,7 @@ func (s spaces) Kinds(ctx context.Context, name string) (kinds []knn.Kind, err e
 // Owners implements knn.Spaces.
 func (s spaces) Owners(ctx context.Context, kind knn.Kind) (scopes []string, err error) {
 	x := &space{index: index{Store: s.Store, name: collectionOf(kind)}, kind: kind}
-	err = x.filtered(ctx, "list owners", func(ctx context.Context) error {
+	err = x.runFiltered(ctx, "list owners", func(ctx context.Context) error {
 		hits, err := s.client.Facet(ctx, &client.FacetCounts{
 			CollectionName: x.name, Key: scopeField, Limit: new(uint64(mostOwners)), Exact: new(true),
 		})
@@ -96,7 +96,7 @@ func (s spaces) Owners(ctx context.Context, kind knn.Kind) (scopes []string, err
 		}
 		return err
 	})
-	if missing(err) {
+	if isMissing(err) {
 		return nil, nil
 	}
 	slices.Sort(scopes)
@@ -105,11 +105,11 @@ func (s spaces) Owners(ctx context.Context, kind knn.Kind) (scopes []string, err
 
 // Drop implements knn.Spaces.
 func (s spaces) Drop(ctx context.Context, kind knn.Kind) error {
-	err := s.call(ctx, "drop a collection", func(ctx context.Context) error {
+	err := s.callServer(ctx, "drop a collection", func(ctx context.Context) error {
 		_, err := s.client.GetCollectionsClient().Delete(ctx, &client.DeleteCollection{CollectionName: collectionOf(kind)})
 		return err
 	})
-	if missing(err) {
+	if isMissing(err) {
 		return nil
 	}
 	return err
@@ -129,14 +129,14 @@ func ownedID(scope, key string) string {
 	return uuid.NewSHA1(namespace, []byte(scope+"\x00"+key)).String()
 }
 
-// of selects the points of owners.
-func of(scopes ...string) *client.Filter {
+// ownersFilter selects the points of owners.
+func ownersFilter(scopes ...string) *client.Filter {
 	return &client.Filter{Must: []*client.Condition{client.NewMatchKeywords(scopeField, scopes...)}}
 }
 
-// owner returns scope and key of a point, or false for one that something else stored, or that is of nobody in scopes:
+// ownerOf returns scope and key of a point, or false for one that something else stored, or that is of nobody in scopes:
 // what the server returns is checked, not believed.
-func owner(of *client.PointId, payload map[string]*client.Value, scopes []string) (scope, key string, ok bool) {
+func ownerOf(of *client.PointId, payload map[string]*client.Value, scopes []string) (scope, key string, ok bool) {
 	scope, key = payload[scopeField].GetStringValue(), payload[keyField].GetStringValue()
 	return scope, key, slices.Contains(scopes, scope) && of.GetUuid() == ownedID(scope, key)
 }
@@ -151,22 +151,22 @@ func (x *space) Hashes(ctx context.Context, scope string) (map[string]string, er
 	for {
 		var points []*client.RetrievedPoint
 		var next *client.PointId
-		err := x.filtered(ctx, "read hashes", func(ctx context.Context) (err error) {
+		err := x.runFiltered(ctx, "read hashes", func(ctx context.Context) (err error) {
 			points, next, err = x.client.ScrollAndOffset(ctx, &client.ScrollPoints{
-				CollectionName: x.name, Filter: of(scope), Offset: from, Limit: new(uint32(pageSize)),
+				CollectionName: x.name, Filter: ownersFilter(scope), Offset: from, Limit: new(uint32(pageSize)),
 				WithPayload: client.NewWithPayloadInclude(scopeField, keyField, hashField),
 				WithVectors: client.NewWithVectorsEnable(false),
 			})
 			return err
 		})
-		if missing(err) {
+		if isMissing(err) {
 			return map[string]string{}, nil
 		}
 		if err != nil {
 			return nil, err
 		}
 		for _, p := range points {
-			if _, key, ok := owner(p.GetId(), p.GetPayload(), []string{scope}); ok {
+			if _, key, ok := ownerOf(p.GetId(), p.GetPayload(), []string{scope}); ok {
 				all[key] = p.GetPayload()[hashField].GetStringValue()
 			}
 		}
@@ -205,12 +205,12 @@ func (x *space) Upsert(ctx context.Context, points []knn.Point) error {
 		all = append(all, made)
 	}
 	for batch := range slices.Chunk(all, min(max(batchBytes/(4*x.kind.Size), 1), batchPoints)) {
-		if err := x.write(ctx, batch); err != nil {
+		if err := x.writeBatch(ctx, batch); err != nil {
 			return err
 		}
 	}
 	for _, p := range restated {
-		if err := x.restate(ctx, p); err != nil {
+		if err := x.replacePayload(ctx, p); err != nil {
 			return err
 		}
 	}
@@ -228,22 +228,22 @@ func payloadOf(p knn.Point) map[string]*client.Value {
 	}
 }
 
-// write stores a batch, and creates the collection if it does not exist.
-func (x *space) write(ctx context.Context, batch []*client.PointStruct) error {
+// writeBatch stores a batch, and creates the collection if it does not exist.
+func (x *space) writeBatch(ctx context.Context, batch []*client.PointStruct) error {
 	for try := 1; ; try++ {
-		err := x.upsert(ctx, batch)
-		if !missing(err) || try == spaceTries {
+		err := x.upsertBatch(ctx, batch)
+		if !isMissing(err) || try == spaceTries {
 			return err
 		}
-		if err := x.create(ctx); err != nil {
+		if err := x.createCollection(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// create creates the collection. Another process may do so at the same time.
-func (x *space) create(ctx context.Context) error {
-	err := x.call(writing(ctx), "create the collection", func(ctx context.Context) error {
+// createCollection creates the collection. Another process may do so at the same time.
+func (x *space) createCollection(ctx context.Context) error {
+	err := x.callServer(writeContext(ctx), "create the collection", func(ctx context.Context) error {
 		return x.client.CreateCollection(ctx, &client.CreateCollection{
 			CollectionName: x.name,
 			VectorsConfig: client.NewVectorsConfig(&client.VectorParams{
@@ -252,7 +252,7 @@ func (x *space) create(ctx context.Context) error {
 		})
 	})
 	if err != nil {
-		if size, sizeErr := x.size(ctx); sizeErr != nil || size != x.kind.Size {
+		if size, sizeErr := x.vectorSize(ctx); sizeErr != nil || size != x.kind.Size {
 			return err
 		}
 	}
@@ -261,7 +261,7 @@ func (x *space) create(ctx context.Context) error {
 
 // indexOwners lets the server find points by their owner. That there is an index already is no error.
 func (x *space) indexOwners(ctx context.Context) error {
-	return x.call(writing(ctx), "index the owners", func(ctx context.Context) error {
+	return x.callServer(writeContext(ctx), "index the owners", func(ctx context.Context) error {
 		_, err := x.client.CreateFieldIndex(ctx, &client.CreateFieldIndexCollection{
 			CollectionName: x.name, FieldName: scopeField, FieldType: client.FieldType_FieldTypeKeyword.Enum(), Wait: new(true),
 			FieldIndexParams: client.NewPayloadIndexParamsKeyword(&client.KeywordIndexParams{IsTenant: new(true)}),
@@ -270,30 +270,30 @@ func (x *space) indexOwners(ctx context.Context) error {
 	})
 }
 
-// filtered is a call that finds points by their owner. A collection lacks the index if the process that created it ended
+// runFiltered is a call that finds points by their owner. A collection lacks the index if the process that created it ended
 // before it could make one: then owners cannot be listed, and a server in strict mode (Qdrant's cloud) refuses filters. So
 // what the server calls invalid is tried again with an index.
-func (x *space) filtered(ctx context.Context, what string, run func(ctx context.Context) error) error {
-	err := x.call(ctx, what, run)
+func (x *space) runFiltered(ctx context.Context, what string, run func(ctx context.Context) error) error {
+	err := x.callServer(ctx, what, run)
 	if status.Code(err) != codes.InvalidArgument {
 		return err
 	}
 	if indexErr := x.indexOwners(ctx); indexErr != nil {
 		return errors.Join(err, indexErr)
 	}
-	return x.call(ctx, what, run)
+	return x.callServer(ctx, what, run)
 }
 
-// restate replaces the payload of a point, if there is one.
-func (x *space) restate(ctx context.Context, p knn.Point) error {
-	err := x.call(writing(ctx), "store a payload", func(ctx context.Context) error {
+// replacePayload replaces the payload of a point, if there is one.
+func (x *space) replacePayload(ctx context.Context, p knn.Point) error {
+	err := x.callServer(writeContext(ctx), "store a payload", func(ctx context.Context) error {
 		_, err := x.client.OverwritePayload(ctx, &client.SetPayloadPoints{
 			CollectionName: x.name, Payload: payloadOf(p), Wait: new(true),
 			PointsSelector: client.NewPointsSelectorIDs([]*client.PointId{client.NewIDUUID(ownedID(p.Scope, p.Key))}),
 		})
 		return err
 	})
-	if missing(err) {
+	if isMissing(err) {
 		return nil
 	}
 	return err
@@ -309,7 +309,7 @@ func (x *space) Delete(ctx context.Context, scope string, keys []string) error {
 		for i, key := range batch {
 			ids[i] = client.NewIDUUID(ownedID(scope, key))
 		}
-		if err := x.remove(ctx, client.NewPointsSelectorIDs(ids)); err != nil {
+		if err := x.removePoints(ctx, client.NewPointsSelectorIDs(ids)); err != nil {
 			return err
 		}
 	}
@@ -321,15 +321,15 @@ func (x *space) Forget(ctx context.Context, scope string) error {
 	if err := knn.CheckScope(scope); err != nil {
 		return err
 	}
-	return x.remove(ctx, client.NewPointsSelectorFilter(of(scope)))
+	return x.removePoints(ctx, client.NewPointsSelectorFilter(ownersFilter(scope)))
 }
 
-func (x *space) remove(ctx context.Context, which *client.PointsSelector) error {
-	err := x.filtered(writing(ctx), "remove points", func(ctx context.Context) error {
+func (x *space) removePoints(ctx context.Context, which *client.PointsSelector) error {
+	err := x.runFiltered(writeContext(ctx), "remove points", func(ctx context.Context) error {
 		_, err := x.client.Delete(ctx, &client.DeletePoints{CollectionName: x.name, Points: which, Wait: new(true)})
 		return err
 	})
-	if missing(err) {
+	if isMissing(err) {
 		return nil
 	}
 	return err
@@ -344,15 +344,15 @@ func (x *space) Search(ctx context.Context, f knn.Filter, vector []float32, limi
 		return nil, nil
 	}
 	var points []*client.ScoredPoint
-	err := x.filtered(ctx, "search", func(ctx context.Context) (err error) {
+	err := x.runFiltered(ctx, "search", func(ctx context.Context) (err error) {
 		points, err = x.client.Query(ctx, &client.QueryPoints{
-			CollectionName: x.name, Query: client.NewQueryDense(knn.Unit(vector)), Filter: of(f.Scopes...),
+			CollectionName: x.name, Query: client.NewQueryDense(knn.Unit(vector)), Filter: ownersFilter(f.Scopes...),
 			Limit: new(uint64(min(limit, knn.MostHits))), Params: &client.SearchParams{Exact: new(true)},
 			WithPayload: client.NewWithPayloadEnable(true),
 		})
 		return err
 	})
-	if missing(err) || status.Code(err) == codes.OK && len(points) == 0 {
+	if isMissing(err) || status.Code(err) == codes.OK && len(points) == 0 {
 		return nil, nil
 	}
 	if err != nil {
@@ -360,7 +360,7 @@ func (x *space) Search(ctx context.Context, f knn.Filter, vector []float32, limi
 	}
 	hits := make([]knn.Hit, 0, len(points))
 	for _, p := range points {
-		scope, key, ok := owner(p.GetId(), p.GetPayload(), f.Scopes)
+		scope, key, ok := ownerOf(p.GetId(), p.GetPayload(), f.Scopes)
 		if !ok {
 			continue
 		}
