@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/terminal/edit"
-	"github.com/zephbot/zephbot/bot/terminal/keys"
+	"github.com/zephbot/zephbot/bot/terminal/console"
+
 	"github.com/zephbot/zephbot/bot/terminal/paint"
-	"github.com/zephbot/zephbot/bot/terminal/screen"
+
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/policy/act"
@@ -22,7 +22,7 @@ import (
 type Console struct {
 	In      io.Reader // raw: keys as they are pressed
 	Out     io.Writer
-	Size    func() screen.Size
+	Size    func() console.Size
 	Resized <-chan os.Signal // the size has changed; nil = it never does
 	Suspend func() error     // for Ctrl-Z; nil = not possible
 }
@@ -73,7 +73,7 @@ type Rich struct {
 	rich    RichOptions
 	console Console
 
-	screen *screen.Screen // nil until Talk has opened it
+	screen *console.Screen // nil until Talk has opened it
 	accept Accept
 	poke   chan struct{} // there is something to do in Talk, or something changed
 
@@ -129,7 +129,7 @@ type running struct {
 
 // prompt is where the person writes.
 type prompt struct {
-	editor      edit.Editor
+	editor      console.Editor
 	commands    []Command
 	menu        []Command // what can be completed
 	chosen      int       // in menu; -1 = none
@@ -187,12 +187,12 @@ func (r *Rich) readTyped(to chan<- typed, done <-chan struct{}) {
 
 // Talk lets the person talk until they leave, the input ends, or ctx does.
 func (r *Rich) Talk(ctx context.Context, accept Accept) error {
-	console, restore, err := r.rich.Open()
+	opened, restore, err := r.rich.Open()
 	if err != nil {
 		return err
 	}
 	defer restore() // also in a panic
-	r.accept, r.console = accept, console
+	r.accept, r.console = accept, opened
 	done := make(chan struct{})
 	defer close(done)
 	input := make(chan typed)
@@ -201,7 +201,7 @@ func (r *Rich) Talk(ctx context.Context, accept Accept) error {
 	defer r.endScreen()
 	clock := time.NewTicker(frame)
 	defer clock.Stop()
-	var decoder keys.KeyDecoder
+	var decoder console.KeyDecoder
 	var escape <-chan time.Time
 	for !r.hasEnded() {
 		select {
@@ -240,7 +240,7 @@ func (r *Rich) Talk(ctx context.Context, accept Accept) error {
 // beginScreen shows what there is to show.
 func (r *Rich) beginScreen() {
 	r.withLock(func() {
-		r.screen = screen.NewScreen(r.console.Out, r.console.Size())
+		r.screen = console.NewScreen(r.console.Out, r.console.Size())
 		r.screen.Ask()
 		r.showOpeners()
 		r.drawScreen()
@@ -301,7 +301,7 @@ func (r *Rich) withLock(do func()) {
 }
 
 // handleKeys handles keys in their order, and shows what they did.
-func (r *Rich) handleKeys(list []keys.Key, at time.Time) {
+func (r *Rich) handleKeys(list []console.Key, at time.Time) {
 	r.face.Lock()
 	defer r.face.Unlock()
 	for _, k := range list {

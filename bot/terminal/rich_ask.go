@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot"
-	"github.com/zephbot/zephbot/bot/terminal/keys"
+	"github.com/zephbot/zephbot/bot/terminal/console"
 	"github.com/zephbot/zephbot/bot/terminal/paint"
 )
 
@@ -23,8 +23,8 @@ type arming struct {
 }
 
 // takesKey reports whether a key is meant for the question. replies says that the terminal is one that replies.
-func (a *arming) takesKey(k keys.Key, at time.Time, replies bool) bool {
-	if k.Name == keys.Paste {
+func (a *arming) takesKey(k console.Key, at time.Time, replies bool) bool {
+	if k.Name == console.Paste {
 		return false
 	}
 	since := a.shown
@@ -132,20 +132,20 @@ func (r *Rich) noteReply(at time.Time) {
 }
 
 // chooseByKey handles a key that is meant for a question.
-func (r *Rich) chooseByKey(q *inquiry, k keys.Key) {
+func (r *Rich) chooseByKey(q *inquiry, k console.Key) {
 	pick := -1
 	switch {
-	case k.Name == keys.Up, k.Name == keys.Tab && k.Shift:
+	case k.Name == console.Up, k.Name == console.Tab && k.Shift:
 		q.at = (q.at + len(q.options) - 1) % len(q.options)
-	case k.Name == keys.Down, k.Name == keys.Tab:
+	case k.Name == console.Down, k.Name == console.Tab:
 		q.at = (q.at + 1) % len(q.options)
-	case k.Name == keys.Enter:
+	case k.Name == console.Enter:
 		pick = q.at
-	case k.Name == keys.Escape && q.chosen != nil:
+	case k.Name == console.Escape && q.chosen != nil:
 		r.endChoice(q, -1)
-	case k.Name == keys.Escape:
+	case k.Name == console.Escape:
 		pick = q.denyButton()
-	case k.Name == keys.Rune && !k.Ctrl && !k.Alt:
+	case k.Name == console.Rune && !k.Ctrl && !k.Alt:
 		pick = q.namedOption(k.Text)
 	}
 	switch {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/clipperhouse/uax29/v2/graphemes"
 
+	"github.com/zephbot/zephbot/bot/terminal/console"
 	"github.com/zephbot/zephbot/bot/terminal/paint"
-	"github.com/zephbot/zephbot/bot/terminal/screen"
 )
 
 // Limits of the live part, in lines.
@@ -32,11 +32,11 @@ func (r *Rich) drawScreen() {
 		return
 	}
 	var live []string
-	var cursor screen.Cursor
+	var cursor console.Cursor
 	live = append(live, r.growingLines()...)
 	live = append(live, r.statusLines()...)
 	add := func(lines []string, row, col int, hidden bool) {
-		cursor = screen.Cursor{Row: len(live) + row, Col: col, Hidden: hidden}
+		cursor = console.Cursor{Row: len(live) + row, Col: col, Hidden: hidden}
 		live = append(live, lines...)
 	}
 	switch q := r.openQuestion(); {

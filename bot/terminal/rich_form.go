@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/zephbot/zephbot/bot/terminal/edit"
-	"github.com/zephbot/zephbot/bot/terminal/keys"
+	"github.com/zephbot/zephbot/bot/terminal/console"
+
 	"github.com/zephbot/zephbot/bot/terminal/paint"
 	"github.com/zephbot/zephbot/bot/visible"
 	"github.com/zephbot/zephbot/tools/mcp/content"
@@ -19,7 +19,7 @@ type formFace struct {
 	form
 	at      int // field
 	values  map[string]any
-	editor  edit.Editor
+	editor  console.Editor
 	problem string
 }
 
@@ -71,20 +71,20 @@ func (r *Rich) nextFormFace() {
 }
 
 // fillKey handles a key that is meant for a form.
-func (r *Rich) fillKey(k keys.Key) {
+func (r *Rich) fillKey(k console.Key) {
 	f := r.form
 	switch {
-	case k.Name == keys.Escape:
+	case k.Name == console.Escape:
 		r.replyForm(Reply{Cancel: true})
 	case len(f.req.Form.Fields) == 0:
 		switch {
-		case k.Name != keys.Rune || k.Ctrl || k.Alt:
+		case k.Name != console.Rune || k.Ctrl || k.Alt:
 		case strings.EqualFold(k.Text, "y"):
 			r.replyForm(Reply{Accept: true, Values: map[string]any{}})
 		case strings.EqualFold(k.Text, "n"):
 			r.replyForm(Reply{})
 		}
-	case k.Name == keys.Enter && !k.Alt && !k.Shift:
+	case k.Name == console.Enter && !k.Alt && !k.Shift:
 		r.fillField()
 	default:
 		f.problem = ""

@@ -5,15 +5,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zephbot/zephbot/bot/terminal/edit"
-	"github.com/zephbot/zephbot/bot/terminal/keys"
+	"github.com/zephbot/zephbot/bot/terminal/console"
+
 	"github.com/zephbot/zephbot/bot/terminal/paint"
 )
 
 // handleKey handles one key; the caller holds the lock.
-func (r *Rich) handleKey(k keys.Key, at time.Time) {
+func (r *Rich) handleKey(k console.Key, at time.Time) {
 	switch {
-	case k.Name == keys.Reply:
+	case k.Name == console.Reply:
 		r.noteReply(at)
 		return
 	case isCtrl(k, "c"):
@@ -48,11 +48,13 @@ func (r *Rich) handleKey(k keys.Key, at time.Time) {
 	r.promptKey(k)
 }
 
-func isCtrl(k keys.Key, letter string) bool { return k.Name == keys.Rune && k.Ctrl && k.Text == letter }
+func isCtrl(k console.Key, letter string) bool {
+	return k.Name == console.Rune && k.Ctrl && k.Text == letter
+}
 
 // draftKey adds to what the person is writing while something else is asked: nothing is sent.
-func (r *Rich) draftKey(k keys.Key) {
-	if k.Name == keys.Enter && !r.editor.Empty() {
+func (r *Rich) draftKey(k console.Key) {
+	if k.Name == console.Enter && !r.editor.Empty() {
 		r.editor.Insert("\n")
 		return
 	}
@@ -60,7 +62,7 @@ func (r *Rich) draftKey(k keys.Key) {
 }
 
 // promptKey handles a key at the prompt.
-func (r *Rich) promptKey(k keys.Key) {
+func (r *Rich) promptKey(k console.Key) {
 	r.notice = ""
 	if r.search != nil && r.searchKey(k) {
 		return
@@ -82,10 +84,10 @@ func (r *Rich) promptKey(k keys.Key) {
 	case isCtrl(k, "r"):
 		r.search = &search{}
 		return
-	case k.Name == keys.Tab:
+	case k.Name == console.Tab:
 		r.completeWord(true)
 		return
-	case k.Name == keys.Enter && !k.Alt && !k.Shift:
+	case k.Name == console.Enter && !k.Alt && !k.Shift:
 		r.enterLine()
 		return
 	}
@@ -214,18 +216,18 @@ func (r *Rich) showHint(text string, long time.Duration) {
 }
 
 // menuKey handles a key while there is something to complete; false = it has no meaning there.
-func (r *Rich) menuKey(k keys.Key) bool {
+func (r *Rich) menuKey(k console.Key) bool {
 	if len(r.menu) == 0 {
 		return false
 	}
 	switch {
-	case k.Name == keys.Escape:
+	case k.Name == console.Escape:
 		r.menu, r.chosen = nil, -1
-	case k.Name == keys.Down, k.Name == keys.Tab && r.chosen >= 0 && !k.Shift:
+	case k.Name == console.Down, k.Name == console.Tab && r.chosen >= 0 && !k.Shift:
 		r.chosen = (r.chosen + 1) % len(r.menu)
-	case k.Name == keys.Up, k.Name == keys.Tab && k.Shift:
+	case k.Name == console.Up, k.Name == console.Tab && k.Shift:
 		r.chosen = (max(r.chosen, 0) + len(r.menu) - 1) % len(r.menu)
-	case k.Name == keys.Enter && r.chosen >= 0 && !k.Alt && !k.Shift:
+	case k.Name == console.Enter && r.chosen >= 0 && !k.Alt && !k.Shift:
 		r.insertCompletion(r.menu[r.chosen].Name)
 	default:
 		return false
@@ -273,7 +275,7 @@ func (r *Rich) completeWord(tab bool) {
 	for i, c := range r.menu {
 		names[i] = c.Name
 	}
-	if common := edit.CommonPrefix(names); len(common) > len(word) {
+	if common := console.CommonPrefix(names); len(common) > len(word) {
 		r.editor.Replace(start, common)
 		return
 	}
@@ -281,17 +283,17 @@ func (r *Rich) completeWord(tab bool) {
 }
 
 // searchKey handles a key while the history is searched; false = the search is over, and the key is for the prompt.
-func (r *Rich) searchKey(k keys.Key) bool {
+func (r *Rich) searchKey(k console.Key) bool {
 	switch {
 	case isCtrl(k, "r"):
 		r.search.skip++
-	case k.Name == keys.Rune && !k.Ctrl && !k.Alt:
+	case k.Name == console.Rune && !k.Ctrl && !k.Alt:
 		r.search.text += k.Text
 		r.search.skip = 0
-	case k.Name == keys.Backspace && r.search.text != "":
+	case k.Name == console.Backspace && r.search.text != "":
 		text := []rune(r.search.text)
 		r.search.text = string(text[:len(text)-1])
-	case k.Name == keys.Escape, isCtrl(k, "g"):
+	case k.Name == console.Escape, isCtrl(k, "g"):
 		r.search = nil
 		return true
 	default:
@@ -299,7 +301,7 @@ func (r *Rich) searchKey(k keys.Key) bool {
 			r.editor.Set(line)
 		}
 		r.search = nil
-		return k.Name != keys.Enter
+		return k.Name != console.Enter
 	}
 	return true
 }

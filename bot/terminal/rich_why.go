@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/zephbot/zephbot/bot/approval"
-	"github.com/zephbot/zephbot/bot/terminal/edit"
-	"github.com/zephbot/zephbot/bot/terminal/keys"
+	"github.com/zephbot/zephbot/bot/terminal/console"
+
 	"github.com/zephbot/zephbot/bot/terminal/paint"
 )
 
@@ -14,7 +14,7 @@ import (
 type whyFace struct {
 	press  string // data of the press that hands in the reason
 	until  time.Time
-	editor edit.Editor
+	editor console.Editor
 }
 
 // offerWhy lets the person say why they denied. What else waits for them is shown afterwards.
@@ -30,12 +30,12 @@ func (r *Rich) endWhy() {
 }
 
 // whyKey handles a key while the person may say why.
-func (r *Rich) whyKey(k keys.Key) {
+func (r *Rich) whyKey(k console.Key) {
 	w := r.why
 	switch {
-	case k.Name == keys.Escape:
+	case k.Name == console.Escape:
 		r.endWhy()
-	case k.Name == keys.Enter && !k.Alt && !k.Shift:
+	case k.Name == console.Enter && !k.Alt && !k.Shift:
 		text, _ := w.editor.Text()
 		if text = strings.TrimSpace(text); text != "" {
 			r.printLines(r.rich.Painter.Text(paint.Dim, r.rich.Words.Why+" "+text, r.screen.Size().Cols-1)...)

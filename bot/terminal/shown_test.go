@@ -20,7 +20,7 @@ import (
 	"github.com/zephbot/zephbot/bot"
 	"github.com/zephbot/zephbot/bot/render"
 	"github.com/zephbot/zephbot/bot/terminal"
-	"github.com/zephbot/zephbot/bot/terminal/screen"
+	"github.com/zephbot/zephbot/bot/terminal/console"
 	"github.com/zephbot/zephbot/bot/texts"
 	"github.com/zephbot/zephbot/bot/turn"
 	"github.com/zephbot/zephbot/policy/act"
@@ -219,7 +219,7 @@ func TestDecidedIsShown(t *testing.T) {
 			a := &asking{t: t, paper: out, typed: typed, open: map[int]string{}}
 			r := terminal.NewRich(terminal.Options{Ask: true, Now: time.Now, Chat: "main"}, terminal.RichOptions{
 				Open: func() (terminal.Console, func(), error) {
-					return terminal.Console{In: in, Out: out, Size: func() screen.Size { return screen.Size{Cols: 80, Rows: 24} }}, func() {}, nil
+					return terminal.Console{In: in, Out: out, Size: func() console.Size { return console.Size{Cols: 80, Rows: 24} }}, func() {}, nil
 				},
 				Words: texts.Words{}.Terminal("en"), Doing: func(act.Verb, string, int, int, time.Duration) string { return "" },
 				Silent: func(lasting time.Duration) string { return "⏳ silent " + lasting.String() },
@@ -280,7 +280,7 @@ func TestSilenceIsShown(t *testing.T) {
 		typed, out := make(chan string, 10), &paper{}
 		r := terminal.NewRich(terminal.Options{Ask: true, Now: time.Now, Chat: "main"}, terminal.RichOptions{
 			Open: func() (terminal.Console, func(), error) {
-				return terminal.Console{In: keyboard(typed), Out: out, Size: func() screen.Size { return screen.Size{Cols: 120, Rows: 24} }}, func() {}, nil
+				return terminal.Console{In: keyboard(typed), Out: out, Size: func() console.Size { return console.Size{Cols: 120, Rows: 24} }}, func() {}, nil
 			},
 			Words: texts.Words{}.Terminal("en"), Doing: func(act.Verb, string, int, int, time.Duration) string { return "" },
 			Silent: func(lasting time.Duration) string { return "⏳ silent " + lasting.String() },

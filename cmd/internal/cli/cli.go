@@ -16,7 +16,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"github.com/zephbot/zephbot/bot/terminal/screen"
+	"github.com/zephbot/zephbot/bot/terminal/console"
 	"github.com/zephbot/zephbot/cmd/internal/app"
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
@@ -71,7 +71,7 @@ func Standard() Env {
 
 // isTerminal reports whether a file is a terminal that can draw. The null device, which is a character device too, is
 // none.
-func isTerminal(f *os.File) bool { return screen.IsTerminal(f) && os.Getenv("TERM") != "dumb" }
+func isTerminal(f *os.File) bool { return console.IsTerminal(f) && os.Getenv("TERM") != "dumb" }
 
 // usageError is a mistake in the command line or the configuration.
 type usageError struct{ error }

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/zephbot/zephbot/bot/terminal"
-	"github.com/zephbot/zephbot/bot/terminal/screen"
+	"github.com/zephbot/zephbot/bot/terminal/console"
 )
 
 // Console prepares the terminal of a person; restore may be called more than once.
@@ -16,16 +16,16 @@ type Console func() (console terminal.Console, restore func(), err error)
 // consoleOf returns how the process's terminal is prepared for drawing; nil if it has none, or one that cannot draw.
 func consoleOf(in, out *os.File) Console {
 	name := os.Getenv("TERM")
-	if runtime.GOOS == "windows" || name == "" || name == "dumb" || !screen.IsTerminal(in) || !screen.IsTerminal(out) {
+	if runtime.GOOS == "windows" || name == "" || name == "dumb" || !console.IsTerminal(in) || !console.IsTerminal(out) {
 		return nil
 	}
 	return func() (terminal.Console, func(), error) {
-		tty, err := screen.OpenTTY(in, out)
+		tty, err := console.OpenTTY(in, out)
 		if err != nil {
 			return terminal.Console{}, nil, err
 		}
-		resized, unresize := screen.Resized()
-		sent, unsend := screen.Deadly()
+		resized, unresize := console.Resized()
+		sent, unsend := console.Deadly()
 		var ending sync.Once
 		var watching sync.WaitGroup
 		done := make(chan struct{})
@@ -33,7 +33,7 @@ func consoleOf(in, out *os.File) Console {
 			select {
 			case s := <-sent:
 				tty.Close()
-				screen.Die(s)
+				console.Die(s)
 			case <-done:
 			}
 		})

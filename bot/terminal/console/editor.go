@@ -1,20 +1,17 @@
-// Package edit is a line editor as a pure state machine: a text with a cursor, its history, and what can be completed.
-// It reads no terminal and draws nothing.
-package edit
+package console
 
 import (
 	"strings"
 	"unicode"
 
 	"github.com/clipperhouse/uax29/v2/graphemes"
-
-	"github.com/zephbot/zephbot/bot/terminal/keys"
 )
 
 // MaxText limits the text, in bytes: what would make it longer is not inserted.
 const MaxText = 1 << 20
 
-// Editor is a text with a cursor. The zero value is empty and ready for use by one goroutine.
+// Editor is a line editor as a pure state machine: a text with a cursor, its history, and what can be completed. It reads
+// no terminal and draws nothing. The zero value is empty and ready for use by one goroutine.
 type Editor struct {
 	text   string
 	at     int // byte offset of the cursor, between two characters as a person sees them
@@ -85,44 +82,44 @@ func (e *Editor) saveState() {
 
 // Key applies a key. It returns false if the key has no meaning to the editor: Enter, Tab, Escape, the Ctrl keys that a
 // shell gives another meaning, and arrows that lead out of the text where there is no history.
-func (e *Editor) Key(k keys.Key) bool {
+func (e *Editor) Key(k Key) bool {
 	switch {
-	case k.Name == keys.Paste:
+	case k.Name == Paste:
 		e.Insert(k.Text)
 		return true
-	case k.Name == keys.Rune && k.Ctrl:
+	case k.Name == Rune && k.Ctrl:
 		return e.controlKey(k.Text)
-	case k.Name == keys.Rune && k.Alt:
+	case k.Name == Rune && k.Alt:
 		return e.metaKey(k.Text)
-	case k.Name == keys.Rune:
+	case k.Name == Rune:
 		e.Insert(k.Text)
 		return true
 	}
 	return e.namedKey(k)
 }
 
-func (e *Editor) namedKey(k keys.Key) bool {
+func (e *Editor) namedKey(k Key) bool {
 	byWord := k.Ctrl || k.Alt
 	switch k.Name {
-	case keys.Backspace:
+	case Backspace:
 		if byWord {
 			e.cutText(e.wordStart(), e.at, true)
 		} else {
 			e.cutText(e.previousOffset(), e.at, false)
 		}
-	case keys.Delete:
+	case Delete:
 		e.cutText(e.at, e.nextOffset(), false)
-	case keys.Left, keys.Right:
-		e.moveAside(k.Name == keys.Left, byWord)
-	case keys.Home:
+	case Left, Right:
+		e.moveAside(k.Name == Left, byWord)
+	case Home:
 		e.at = e.lineStart()
-	case keys.End:
+	case End:
 		e.at = e.lineEnd()
-	case keys.Up:
+	case Up:
 		return e.moveUp() || e.olderLine()
-	case keys.Down:
+	case Down:
 		return e.moveDown() || e.newerLine()
-	case keys.Enter:
+	case Enter:
 		if !k.Alt && !k.Shift {
 			return false
 		}

@@ -1,6 +1,7 @@
-// Package screen draws at a terminal: text that scrolls away, and below it a part that is redrawn in place. It also
-// holds the terminal itself (TTY): raw input, its size, and its former state, which every end restores.
-package screen
+// Package console is a terminal at which a person writes: the keys that it sends, a line editor, and a screen, on which
+// text scrolls away above a part that is redrawn in place. TTY holds the terminal itself: raw input, its size, and its
+// former state, which every end restores.
+package console
 
 import (
 	"io"

@@ -1,7 +1,4 @@
-// Package keys turns what a terminal sends into keys: characters, named keys with their modifiers, and pasted text. It
-// understands what xterm and its relatives send (ECMA-48 CSI and SS3 sequences, bracketed paste, CSI u and
-// modifyOtherKeys). What it does not know is dropped and never taken as text.
-package keys
+package console
 
 import (
 	"bytes"
@@ -56,7 +53,10 @@ const (
 	pasteEnd   = "\x1b[201~"
 )
 
-// KeyDecoder decodes a stream. Its zero value is ready for use by one goroutine.
+// KeyDecoder turns what a terminal sends into keys: characters, named keys with their modifiers, and pasted text. It
+// understands what xterm and its relatives send (ECMA-48 CSI and SS3 sequences, bracketed paste, CSI u and
+// modifyOtherKeys). What it does not know is dropped and never taken as text. Its zero value is ready for use by one
+// goroutine.
 type KeyDecoder struct {
 	rest    []byte // an unfinished sequence or character
 	pasting bool

@@ -1,4 +1,4 @@
-package edit
+package console
 
 import "strings"
 

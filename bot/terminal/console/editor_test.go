@@ -1,4 +1,4 @@
-package edit_test
+package console_test
 
 import (
 	"strings"
@@ -6,13 +6,12 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/zephbot/zephbot/bot/terminal/edit"
-	"github.com/zephbot/zephbot/bot/terminal/keys"
+	"github.com/zephbot/zephbot/bot/terminal/console"
 )
 
 // press feeds what a terminal sends, and returns the text with a | at the cursor.
-func press(e *edit.Editor, sent string) string {
-	var d keys.KeyDecoder
+func press(e *console.Editor, sent string) string {
+	var d console.KeyDecoder
 	for _, k := range append(d.Feed([]byte(sent)), d.Flush()...) {
 		e.Key(k)
 	}
@@ -44,7 +43,7 @@ func TestEditing(t *testing.T) {
 		{"paste", "\x1b[200~a\r\nb\x1b[201~", "a\nb|"},
 		{"out of the text", left + right + "a" + right + right, "a|"},
 	} {
-		if got := press(&edit.Editor{}, c.sent); got != c.want {
+		if got := press(&console.Editor{}, c.sent); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -52,7 +51,7 @@ func TestEditing(t *testing.T) {
 
 func TestHistory(t *testing.T) {
 	t.Parallel()
-	var e edit.Editor
+	var e console.Editor
 	e.SetHistory([]string{"first", "second\nline"})
 	for _, c := range []struct{ sent, want string }{
 		{"dra", "dra|"},
@@ -79,10 +78,10 @@ func TestHistory(t *testing.T) {
 
 func TestLongText(t *testing.T) {
 	t.Parallel()
-	var e edit.Editor
-	e.Insert(strings.Repeat("x", edit.MaxText))
+	var e console.Editor
+	e.Insert(strings.Repeat("x", console.MaxText))
 	e.Insert("y")
-	if text, _ := e.Text(); len(text) != edit.MaxText {
+	if text, _ := e.Text(); len(text) != console.MaxText {
 		t.Errorf("%d bytes", len(text))
 	}
 }
@@ -91,11 +90,11 @@ func TestLongText(t *testing.T) {
 func TestAnyKeys(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var e edit.Editor
+		var e console.Editor
 		e.SetHistory([]string{"é\n漢字", "x"})
-		for _, name := range rapid.SliceOf(rapid.SampledFrom([]keys.KeyName{keys.Rune, keys.Paste, keys.Enter, keys.Backspace, keys.Delete, keys.Left, keys.Right, keys.Up, keys.Down, keys.Home, keys.End})).Draw(t, "keys") {
-			k := keys.Key{Name: name, Ctrl: rapid.Bool().Draw(t, "ctrl"), Alt: rapid.Bool().Draw(t, "alt")}
-			if name == keys.Rune || name == keys.Paste {
+		for _, name := range rapid.SliceOf(rapid.SampledFrom([]console.KeyName{console.Rune, console.Paste, console.Enter, console.Backspace, console.Delete, console.Left, console.Right, console.Up, console.Down, console.Home, console.End})).Draw(t, "keys") {
+			k := console.Key{Name: name, Ctrl: rapid.Bool().Draw(t, "ctrl"), Alt: rapid.Bool().Draw(t, "alt")}
+			if name == console.Rune || name == console.Paste {
 				k.Text = rapid.SampledFrom([]string{"a", "k", "u", "w", "y", "d", "é", "\n", "👨‍👩‍👧", "e\u0301", "🇩", " "}).Draw(t, "text")
 			}
 			e.Key(k)

@@ -1,4 +1,4 @@
-package keys_test
+package console_test
 
 import (
 	"strings"
@@ -7,35 +7,35 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/zephbot/zephbot/bot/terminal/keys"
+	"github.com/zephbot/zephbot/bot/terminal/console"
 )
 
-func r(text string) keys.Key { return keys.Key{Name: keys.Rune, Text: text} }
+func r(text string) console.Key { return console.Key{Name: console.Rune, Text: text} }
 
-func ctrl(text string) keys.Key { return keys.Key{Name: keys.Rune, Text: text, Ctrl: true} }
+func ctrl(text string) console.Key { return console.Key{Name: console.Rune, Text: text, Ctrl: true} }
 
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string][]keys.Key{
+	for in, want := range map[string][]console.Key{
 		"aé漢":                           {r("a"), r("é"), r("漢")},
-		"\x03\r\n\t\x7f":                {ctrl("c"), {Name: keys.Enter}, ctrl("j"), {Name: keys.Tab}, {Name: keys.Backspace}},
-		"\x1b[A\x1bOB\x1b[1;5D":         {{Name: keys.Up}, {Name: keys.Down}, {Name: keys.Left, Ctrl: true}},
-		"\x1b[3~\x1b[H\x1b[4~\x1b[Z":    {{Name: keys.Delete}, {Name: keys.Home}, {Name: keys.End}, {Name: keys.Tab, Shift: true}},
-		"\x1b\r\x1bb":                   {{Name: keys.Enter, Alt: true}, {Name: keys.Rune, Text: "b", Alt: true}},
-		"\x1b[13;2u\x1b[27;2;13~":       {{Name: keys.Enter, Shift: true}, {Name: keys.Enter, Shift: true}},
-		"\x1b[200~a\r\nb\x1b[201~c":     {{Name: keys.Paste, Text: "a\nb"}, r("c")},
-		"\x1b[200~\x03y\x1b[A\x1b[201~": {{Name: keys.Paste, Text: "y[A"}},
-		"\x1b[?62;4c":                   {{Name: keys.Reply}},
+		"\x03\r\n\t\x7f":                {ctrl("c"), {Name: console.Enter}, ctrl("j"), {Name: console.Tab}, {Name: console.Backspace}},
+		"\x1b[A\x1bOB\x1b[1;5D":         {{Name: console.Up}, {Name: console.Down}, {Name: console.Left, Ctrl: true}},
+		"\x1b[3~\x1b[H\x1b[4~\x1b[Z":    {{Name: console.Delete}, {Name: console.Home}, {Name: console.End}, {Name: console.Tab, Shift: true}},
+		"\x1b\r\x1bb":                   {{Name: console.Enter, Alt: true}, {Name: console.Rune, Text: "b", Alt: true}},
+		"\x1b[13;2u\x1b[27;2;13~":       {{Name: console.Enter, Shift: true}, {Name: console.Enter, Shift: true}},
+		"\x1b[200~a\r\nb\x1b[201~c":     {{Name: console.Paste, Text: "a\nb"}, r("c")},
+		"\x1b[200~\x03y\x1b[A\x1b[201~": {{Name: console.Paste, Text: "y[A"}},
+		"\x1b[?62;4c":                   {{Name: console.Reply}},
 		"\x1b]11;rgb:0/0/0\x07x":        {r("x")},
 		"\x1b[99;99xy":                  {r("y")},
 		"\xffz":                         {r("z")},
 	} {
-		var d keys.KeyDecoder
+		var d console.KeyDecoder
 		if diff := cmp.Diff(want, d.Feed([]byte(in))); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", in, diff)
 		}
-		var bytewise keys.KeyDecoder // the terminal may send a sequence in pieces
-		var got []keys.Key
+		var bytewise console.KeyDecoder // the terminal may send a sequence in pieces
+		var got []console.Key
 		for i := range len(in) {
 			got = append(got, bytewise.Feed([]byte{in[i]})...)
 		}
@@ -47,11 +47,11 @@ func TestKeys(t *testing.T) {
 
 func TestEscapeAlone(t *testing.T) {
 	t.Parallel()
-	var d keys.KeyDecoder
+	var d console.KeyDecoder
 	if got := d.Feed([]byte("\x1b")); len(got) != 0 || !d.Pending() {
 		t.Fatalf("%v, pending %t", got, d.Pending())
 	}
-	if diff := cmp.Diff([]keys.Key{{Name: keys.Escape}}, d.Flush()); diff != "" || d.Pending() {
+	if diff := cmp.Diff([]console.Key{{Name: console.Escape}}, d.Flush()); diff != "" || d.Pending() {
 		t.Error(diff)
 	}
 	d.Feed([]byte("\x1b[200~half of a paste\x1b"))
@@ -63,13 +63,13 @@ func TestEscapeAlone(t *testing.T) {
 // TestLongPaste: a paste of any length takes bounded memory, and ends where it ends.
 func TestLongPaste(t *testing.T) {
 	t.Parallel()
-	var d keys.KeyDecoder
+	var d console.KeyDecoder
 	d.Feed([]byte("\x1b[200~"))
 	for range 40 {
 		d.Feed([]byte(strings.Repeat("x", 100<<10)))
 	}
 	got := d.Feed([]byte("\x1b[201~y"))
-	if len(got) != 2 || len(got[0].Text) != keys.MaxPaste || got[1] != r("y") {
+	if len(got) != 2 || len(got[0].Text) != console.MaxPaste || got[1] != r("y") {
 		t.Errorf("%d keys, %d bytes", len(got), len(got[0].Text))
 	}
 }
@@ -81,7 +81,7 @@ func FuzzKeys(f *testing.F) {
 		f.Add([]byte(seed), 3)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, at int) {
-		var d keys.KeyDecoder
+		var d console.KeyDecoder
 		cut := 0
 		if len(data) > 0 {
 			cut = max(0, at) % len(data)
@@ -89,7 +89,7 @@ func FuzzKeys(f *testing.F) {
 		list := append(d.Feed(data[:cut]), d.Feed(data[cut:])...)
 		list = append(list, d.Flush()...)
 		for _, k := range list {
-			if !utf8.ValidString(k.Text) || keys.CleanPaste(k.Text) != k.Text && !k.Ctrl {
+			if !utf8.ValidString(k.Text) || console.CleanPaste(k.Text) != k.Text && !k.Ctrl {
 				t.Errorf("%+v of %q", k, data)
 			}
 			if k.Name == "" {
