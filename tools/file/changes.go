@@ -6,11 +6,11 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// changes returns what a call changes that writes to or removes these places.
-func (s *scope) changes(places ...place) (tools.Changes, error) {
+// changesOf returns what a call changes that writes to or removes these places.
+func (s *scope) changesOf(places ...place) (tools.Changes, error) {
 	var c tools.Changes
 	for _, p := range places {
-		path, err := s.outermost(p)
+		path, err := s.outermostNew(p)
 		if err != nil {
 			return c, err
 		}
@@ -19,18 +19,18 @@ func (s *scope) changes(places ...place) (tools.Changes, error) {
 	return c, nil
 }
 
-// outermost returns the path of a place or, if it does not exist, of the outermost directory that would be made for it.
-func (s *scope) outermost(p place) (string, error) {
+// outermostNew returns the path of a place or, if it does not exist, of the outermost directory that would be made for it.
+func (s *scope) outermostNew(p place) (string, error) {
 	path := p.abs
-	if p.exists() || p.isRoot() {
+	if p.doesExist() || p.isRoot() {
 		return path, nil
 	}
 	for dir := p.parent(); dir != p.root; dir = filepath.Dir(dir) {
-		above, err := s.resolve(dir, false)
+		above, err := s.resolvePlace(dir, false)
 		if err != nil {
 			return "", err
 		}
-		if above.exists() {
+		if above.doesExist() {
 			break
 		}
 		path = dir

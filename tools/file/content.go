@@ -14,30 +14,30 @@ import (
 func (s *scope) openContent(p place) (*os.File, unix.Stat_t, error) {
 	var none unix.Stat_t
 	switch {
-	case !p.exists():
-		return nil, none, s.missing(p)
+	case !p.doesExist():
+		return nil, none, s.missingError(p)
 	case p.isDir():
-		return nil, none, failed("Use list_directory to see what is in it.", "%s is a directory", quote(p.given))
-	case !p.regular():
-		return nil, none, failed("", "%s is %s, not a regular file", quote(p.given), kindName(p.info.mode))
+		return nil, none, failedError("Use list_directory to see what is in it.", "%s is a directory", quoteName(p.given))
+	case !p.isRegular():
+		return nil, none, failedError("", "%s is %s, not a regular file", quoteName(p.given), kindName(p.info.mode))
 	}
-	if err := s.unreadable(p.abs, p.given); err != nil {
+	if err := s.checkDenied(p.abs, p.given); err != nil {
 		return nil, none, err
 	}
-	d, err := s.parent(p)
+	d, err := s.openParent(p)
 	if err != nil {
-		return nil, none, because(err, "open", p.given)
+		return nil, none, systemError(err, "open", p.given)
 	}
 	defer d.close()
 	f, st, err := s.openFile(d, p.base())
 	if err != nil {
-		return nil, none, because(err, "read", p.given)
+		return nil, none, systemError(err, "read", p.given)
 	}
 	return f, st, nil
 }
 
-// readable returns the error with which reading the content of a file would be refused, without reading it.
-func (s *scope) readable(p place) error {
+// checkReadable returns the error with which reading the content of a file would be refused, without reading it.
+func (s *scope) checkReadable(p place) error {
 	f, _, err := s.openContent(p)
 	if err != nil {
 		return err
@@ -48,18 +48,18 @@ func (s *scope) readable(p place) error {
 // openFile opens a regular file in d for reading. The caller has checked that its path may be read. openFile checks
 // that it is not another name of a file that must not be read.
 func (s *scope) openFile(d dir, name string) (*os.File, unix.Stat_t, error) {
-	f, err := d.openat(name, unix.O_RDONLY, 0)
+	f, err := d.openName(name, unix.O_RDONLY, 0)
 	var st unix.Stat_t
 	if err != nil {
 		return nil, st, err
 	}
 	if err = unix.Fstat(int(f.Fd()), &st); err == nil {
 		switch {
-		case kind(st) != unix.S_IFREG:
-			err = failed("", "%s is not a regular file", quote(s.display(d.join(name))))
+		case fileKind(st) != unix.S_IFREG:
+			err = failedError("", "%s is not a regular file", quoteName(s.displayPath(d.joinName(name))))
 		case st.Nlink > 1 && s.otherName(st):
-			err = refused("Copy it by another way if you need it, so that it has one name.",
-				"%s has several names (hard links), one of which may not be read here", quote(s.display(d.join(name))))
+			err = refusedError("Copy it by another way if you need it, so that it has one name.",
+				"%s has several names (hard links), one of which may not be read here", quoteName(s.displayPath(d.joinName(name))))
 		}
 	}
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 )
 
 func (t *toolset) copyPath() (tools.Tool, error) {
-	return t.pair(tools.Definition{
+	return t.pairTool(tools.Definition{
 		Name:        "copy_path",
 		Description: "Copies a file, or a directory with all that is in it. A file at the destination is replaced, a directory is not.",
 	}, "copy", mayCopy, func(_, to place) []place { return []place{to} }, func(s *scope, from, to place) (*tools.Result, error) {
-		src, err := s.parent(from)
+		src, err := s.openParent(from)
 		if err != nil {
 			return nil, err
 		}
@@ -27,30 +27,30 @@ func (t *toolset) copyPath() (tools.Tool, error) {
 			return nil, err
 		}
 		defer dst.close()
-		if err := sole(dst, to.base(), to.given); err != nil {
+		if err := checkSole(dst, to.base(), to.given); err != nil {
 			return nil, err
 		}
-		c, err := s.copier(to)
+		c, err := s.newCopier(to)
 		if err != nil {
 			return nil, err
 		}
-		if err := c.run(src, from, dst, to, false); err != nil {
+		if err := c.runCopy(src, from, dst, to, false); err != nil {
 			return nil, err
 		}
-		text := fmt.Sprintf("Copied %s to %s (%s, %s)", show(s.display(from.abs)), show(s.display(to.abs)),
-			count(c.files, "file", "files"), count(c.budget-c.left, "byte", "bytes"))
-		return &tools.Result{Text: text + c.told()}, nil
+		text := fmt.Sprintf("Copied %s to %s (%s, %s)", showName(s.displayPath(from.abs)), showName(s.displayPath(to.abs)),
+			countNoun(c.files, "file", "files"), countNoun(c.budget-c.left, "byte", "bytes"))
+		return &tools.Result{Text: text + c.skippedNote()}, nil
 	})
 }
 
 // mayCopy refuses what cannot be copied completely.
 func mayCopy(s *scope, from, _ place) error {
 	if from.isRoot() {
-		return failed("Copy what is in it.", "%s is a working directory and is not copied as a whole",
-			quote(from.given))
+		return failedError("Copy what is in it.", "%s is a working directory and is not copied as a whole",
+			quoteName(from.given))
 	}
-	if from.regular() {
-		return s.readable(from) // another name of the same file is covered too
+	if from.isRegular() {
+		return s.checkReadable(from) // another name of the same file is covered too
 	}
 	return nil
 }
@@ -67,8 +67,8 @@ type copier struct {
 	more    int // skipped without being named
 }
 
-// copier returns a copy operation to a place, within the limits of one call and of the disk.
-func (s *scope) copier(to place) (copier, error) {
+// newCopier returns a copy operation to a place, within the limits of one call and of the disk.
+func (s *scope) newCopier(to place) (copier, error) {
 	c := copier{scope: s, budget: s.MaxCopy}
 	room, full := s.Disk.Room(s.ctx, to.abs, s.MaxCopy)
 	if room < c.budget {
@@ -83,16 +83,16 @@ func (s *scope) copier(to place) (copier, error) {
 // maxTold limits how many skipped files are named.
 const maxTold = 20
 
-// skip records a file that is not copied, and the reason.
-func (c *copier) skip(abs, why string) {
+// skipFile records a file that is not copied, and the reason.
+func (c *copier) skipFile(abs, why string) {
 	if len(c.skipped) == maxTold {
 		c.more++
 		return
 	}
-	c.skipped = append(c.skipped, show(c.display(abs))+": "+why)
+	c.skipped = append(c.skipped, showName(c.displayPath(abs))+": "+why)
 }
 
-func (c *copier) told() string {
+func (c *copier) skippedNote() string {
 	if len(c.skipped) == 0 {
 		return ""
 	}
@@ -103,33 +103,33 @@ func (c *copier) told() string {
 	return text
 }
 
-// run copies next to the destination and renames at the end, so that an incomplete copy is never visible. With whole,
+// runCopy copies next to the destination and renames at the end, so that an incomplete copy is never visible. With whole,
 // skipping a file is an error.
-func (c *copier) run(src dir, from place, dst dir, to place, whole bool) error {
+func (c *copier) runCopy(src dir, from place, dst dir, to place, whole bool) error {
 	temp := tempName()
-	err := c.one(step{src: src, name: from.base(), dst: dst, as: temp, final: to.abs, top: true})
+	err := c.copyOne(step{src: src, name: from.base(), dst: dst, as: temp, final: to.abs, top: true})
 	if err == nil && whole && len(c.skipped) > 0 {
-		err = failed("Copy what can be copied, then delete the rest.", "not everything can be moved: %s", c.skipped[0])
+		err = failedError("Copy what can be copied, then delete the rest.", "not everything can be moved: %s", c.skipped[0])
 	}
 	if err == nil {
-		err = dst.rename(temp, dst, to.base())
+		err = dst.renameTo(temp, dst, to.base())
 	}
 	if err == nil {
 		return nil
 	}
-	return errors.Join(err, ignoreMissing(c.discard(dst, temp)))
+	return errors.Join(err, ignoreMissing(c.discardPartial(dst, temp)))
 }
 
-// discard removes an incomplete copy, even if the call was cancelled.
-func (c *copier) discard(d dir, name string) error {
-	st, ok, err := d.lstat(name)
+// discardPartial removes an incomplete copy, even if the call was cancelled.
+func (c *copier) discardPartial(d dir, name string) error {
+	st, ok, err := d.statName(name)
 	if err != nil || !ok {
 		return err
 	}
-	if kind(st) != unix.S_IFDIR {
-		return d.remove(name, false)
+	if fileKind(st) != unix.S_IFDIR {
+		return d.removeName(name, false)
 	}
-	sub, err := d.sub(name)
+	sub, err := d.openSub(name)
 	if err != nil {
 		return err
 	}
@@ -139,11 +139,11 @@ func (c *copier) discard(d dir, name string) error {
 		return err
 	}
 	for _, n := range names {
-		if err := c.discard(sub, n); err != nil {
+		if err := c.discardPartial(sub, n); err != nil {
 			return err
 		}
 	}
-	return d.remove(name, true)
+	return d.removeName(name, true)
 }
 
 // step is one entry to copy.
@@ -157,48 +157,48 @@ type step struct {
 	top   bool // named by the call itself: an error where others are skipped
 }
 
-func (c *copier) one(e step) error {
+func (c *copier) copyOne(e step) error {
 	if err := c.ctx.Err(); err != nil {
 		return err
 	}
 	if c.entries++; c.entries > c.MaxEntries {
-		return failed("Copy a directory further down.", "more than %d files and directories", c.MaxEntries)
+		return failedError("Copy a directory further down.", "more than %d files and directories", c.MaxEntries)
 	}
-	from := e.src.join(e.name)
-	st, ok, err := e.src.lstat(e.name)
+	from := e.src.joinName(e.name)
+	st, ok, err := e.src.statName(e.name)
 	if err != nil || !ok {
 		return err // it disappeared meanwhile
 	}
 	if _, denied := c.Rules.Denied(from); denied {
-		return c.refuse(e, "it may not be read here")
+		return c.refuseStep(e, "it may not be read here")
 	}
-	switch kind(st) {
+	switch fileKind(st) {
 	case unix.S_IFDIR:
-		return c.dir(e, fs.FileMode(st.Mode).Perm())
+		return c.copyDir(e, fs.FileMode(st.Mode).Perm())
 	case unix.S_IFREG:
-		return c.file(e)
+		return c.copyFile(e)
 	case unix.S_IFLNK:
-		return c.link(e)
+		return c.copyLink(e)
 	default:
-		return c.refuse(e, "not a regular file")
+		return c.refuseStep(e, "not a regular file")
 	}
 }
 
-func (c *copier) refuse(e step, why string) error {
+func (c *copier) refuseStep(e step, why string) error {
 	if e.top {
-		return refused("", "%s is not copied: %s", quote(c.display(e.src.join(e.name))), why)
+		return refusedError("", "%s is not copied: %s", quoteName(c.displayPath(e.src.joinName(e.name))), why)
 	}
-	c.skip(e.src.join(e.name), why)
+	c.skipFile(e.src.joinName(e.name), why)
 	return nil
 }
 
-func (c *copier) link(e step) error {
-	target, err := e.src.readlink(e.name)
+func (c *copier) copyLink(e step) error {
+	target, err := e.src.readLink(e.name)
 	if err != nil {
 		return err
 	}
 	if !c.staysInside(target, e.final) {
-		return c.refuse(e, "a link that would lead out of the allowed places")
+		return c.refuseStep(e, "a link that would lead out of the allowed places")
 	}
 	if err := unix.Symlinkat(target, e.dst.fd(), e.as); err != nil {
 		return &fs.PathError{Op: "symlinkat", Path: e.final, Err: err}
@@ -206,11 +206,11 @@ func (c *copier) link(e step) error {
 	return nil
 }
 
-func (c *copier) dir(e step, mode fs.FileMode) error {
+func (c *copier) copyDir(e step, mode fs.FileMode) error {
 	if e.depth > maxDepth {
-		return failed("", "%s is nested deeper than %d directories", quote(c.display(e.src.path)), maxDepth)
+		return failedError("", "%s is nested deeper than %d directories", quoteName(c.displayPath(e.src.path)), maxDepth)
 	}
-	src, err := e.src.sub(e.name)
+	src, err := e.src.openSub(e.name)
 	if err != nil {
 		return err
 	}
@@ -218,20 +218,20 @@ func (c *copier) dir(e step, mode fs.FileMode) error {
 	if err := unix.Mkdirat(e.dst.fd(), e.as, 0o700); err != nil {
 		return &fs.PathError{Op: "mkdirat", Path: e.final, Err: err}
 	}
-	dst, err := e.dst.sub(e.as)
+	dst, err := e.dst.openSub(e.as)
 	if err != nil {
 		return err
 	}
 	defer dst.close()
-	list, err := c.scope.entries(src)
+	list, err := c.scope.listEntries(src)
 	if err != nil {
 		return err
 	}
 	final := dir{path: e.final}
 	for _, entry := range list {
 		name := entry.Name()
-		if err := c.one(step{
-			src: src, name: name, dst: dst, as: name, final: final.join(name),
+		if err := c.copyOne(step{
+			src: src, name: name, dst: dst, as: name, final: final.joinName(name),
 			depth: e.depth + 1,
 		}); err != nil {
 			return err
@@ -240,12 +240,12 @@ func (c *copier) dir(e step, mode fs.FileMode) error {
 	return dst.f.Chmod(mode)
 }
 
-func (c *copier) file(e step) error {
+func (c *copier) copyFile(e step) error {
 	in, st, err := c.openFile(e.src, e.name)
 	if err != nil {
 		var own *tools.Error
 		if errors.As(err, &own) && !e.top {
-			c.skip(e.src.join(e.name), "it may not be read here")
+			c.skipFile(e.src.joinName(e.name), "it may not be read here")
 			return nil
 		}
 		return err
@@ -254,7 +254,7 @@ func (c *copier) file(e step) error {
 	if st.Size > c.left {
 		return c.tooMuch()
 	}
-	out, err := e.dst.openat(e.as, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, newMode)
+	out, err := e.dst.openName(e.as, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, newMode)
 	if err != nil {
 		return err
 	}
@@ -277,7 +277,7 @@ func (c *copier) tooMuch() error {
 	if c.full != nil {
 		return c.full
 	}
-	return failed("Copy less at once.", "one call copies at most %d bytes", c.MaxCopy)
+	return failedError("Copy less at once.", "one call copies at most %d bytes", c.MaxCopy)
 }
 
 // contextReader fails when the call is cancelled.

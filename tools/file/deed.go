@@ -9,19 +9,19 @@ import (
 	"github.com/zephbot/zephbot/tools"
 )
 
-// deeds returns the tool's Deed; nil for a tool that changes nothing.
-func (o onPath[In]) deeds(t *toolset) func(ctx context.Context, call *tools.Call, in In) (tools.Effect, error) {
-	previews := o.previews(t)
+// deedFunc returns the tool's Deed; nil for a tool that changes nothing.
+func (o onPath[In]) deedFunc(t *toolset) func(ctx context.Context, call *tools.Call, in In) (tools.Effect, error) {
+	previews := o.previewsFunc(t)
 	if o.deed == nil && previews == nil {
 		return nil
 	}
 	return func(ctx context.Context, call *tools.Call, in In) (tools.Effect, error) {
-		s, err := t.enter(ctx, call.Origin, false)
+		s, err := t.enterScope(ctx, call.Origin, false)
 		if err != nil {
 			return tools.Effect{}, err
 		}
 		defer s.close()
-		p, err := o.place(s, in)
+		p, err := o.placeOf(s, in)
 		if err != nil {
 			return tools.Effect{}, err
 		}
@@ -32,12 +32,12 @@ func (o onPath[In]) deeds(t *toolset) func(ctx context.Context, call *tools.Call
 		if err != nil {
 			return tools.Effect{}, err
 		}
-		return written(v, p.exists())
+		return writtenEffect(v, p.doesExist())
 	}
 }
 
-// written returns the effect of a call that gives a text file another content.
-func written(v tools.Preview, existed bool) (e tools.Effect, err error) {
+// writtenEffect returns the effect of a call that gives a text file another content.
+func writtenEffect(v tools.Preview, existed bool) (e tools.Effect, err error) {
 	f := tools.FileEffect{Path: v.Path, Bytes: int64(len(v.After))}
 	from := "a/" + v.Path
 	if !existed {
@@ -72,7 +72,7 @@ func written(v tools.Preview, existed bool) (e tools.Effect, err error) {
 // shownPlace is a place as people see it: a directory ends with a slash.
 func (s *scope) shownPlace(p place) string {
 	if p.isDir() {
-		return show(s.display(p.abs)) + "/"
+		return showName(s.displayPath(p.abs)) + "/"
 	}
-	return show(s.display(p.abs))
+	return showName(s.displayPath(p.abs))
 }

@@ -31,26 +31,26 @@ type onPath[In any] struct {
 	adjust func(*jsonschema.Schema)
 }
 
-func (o onPath[In]) tool(t *toolset) (tools.Tool, error) {
+func (o onPath[In]) newTool(t *toolset) (tools.Tool, error) {
 	return tools.New(tools.Typed[In]{
 		Definition: o.def,
-		Changes:    o.changes(t),
-		Preview:    o.previews(t),
-		Deed:       o.deeds(t),
-		State:      o.states(t),
+		Changes:    o.changesFunc(t),
+		Preview:    o.previewsFunc(t),
+		Deed:       o.deedFunc(t),
+		State:      o.statesFunc(t),
 		Adjust:     o.adjust,
 		Describe: func(ctx context.Context, call *tools.Call, in In) (tools.Subject, error) {
-			s, err := t.enter(ctx, call.Origin, false)
+			s, err := t.enterScope(ctx, call.Origin, false)
 			if err != nil {
 				return tools.Subject{}, err
 			}
 			defer s.close()
-			p, err := o.place(s, in)
+			p, err := o.placeOf(s, in)
 			if err != nil {
 				return tools.Subject{}, err
 			}
 			paths := []string{p.abs}
-			note := s.note(p)
+			note := s.locationNote(p)
 			if o.note != nil {
 				note = note.And(o.note(s, p, in))
 			}
@@ -60,24 +60,24 @@ func (o onPath[In]) tool(t *toolset) (tools.Tool, error) {
 			if o.may == nil {
 				return nil
 			}
-			s, err := t.enter(ctx, call.Origin, false)
+			s, err := t.enterScope(ctx, call.Origin, false)
 			if err != nil {
 				return err
 			}
 			defer s.close()
-			p, err := o.place(s, in)
+			p, err := o.placeOf(s, in)
 			if err != nil {
 				return err
 			}
 			return o.may(s, p, in)
 		},
 		Run: func(ctx context.Context, call *tools.Call, in In) (*tools.Result, error) {
-			s, err := t.enter(ctx, call.Origin, true)
+			s, err := t.enterScope(ctx, call.Origin, true)
 			if err != nil {
 				return nil, err
 			}
 			defer s.close()
-			p, err := o.place(s, in)
+			p, err := o.placeOf(s, in)
 			if err != nil {
 				return nil, err
 			}
@@ -89,7 +89,7 @@ func (o onPath[In]) tool(t *toolset) (tools.Tool, error) {
 			}
 			before := call.Shown
 			if before == nil && o.preview != nil && s.ReadText == nil { // a program that has the file is asked for what is shown
-				before, _ = s.states(p) // what is not known is not said
+				before, _ = s.statesOf(p) // what is not known is not said
 			}
 			res, err := o.run(s, p, in)
 			if err == nil && s.wrote != "" && len(before) == 1 {
@@ -100,28 +100,28 @@ func (o onPath[In]) tool(t *toolset) (tools.Tool, error) {
 	})
 }
 
-// changes returns the tool's function of that name; nil for a tool that changes nothing.
-func (o onPath[In]) changes(t *toolset) func(ctx context.Context, call *tools.Call, in In) (tools.Changes, error) {
-	return about(o, t, (*scope).changes)
+// changesFunc returns the tool's function of that name; nil for a tool that changes nothing.
+func (o onPath[In]) changesFunc(t *toolset) func(ctx context.Context, call *tools.Call, in In) (tools.Changes, error) {
+	return aboutPlaces(o, t, (*scope).changesOf)
 }
 
-// states returns the tool's State; nil for a tool that changes nothing.
-func (o onPath[In]) states(t *toolset) func(ctx context.Context, call *tools.Call, in In) ([]tools.FileState, error) {
-	return about(o, t, (*scope).states)
+// statesFunc returns the tool's State; nil for a tool that changes nothing.
+func (o onPath[In]) statesFunc(t *toolset) func(ctx context.Context, call *tools.Call, in In) ([]tools.FileState, error) {
+	return aboutPlaces(o, t, (*scope).statesOf)
 }
 
-// about returns a function that tells something about the place of a call; nil for a tool that changes nothing.
-func about[In, Out any](o onPath[In], t *toolset, tell func(*scope, ...place) (Out, error)) func(ctx context.Context, call *tools.Call, in In) (Out, error) {
+// aboutPlaces returns a function that tells something about the place of a call; nil for a tool that changes nothing.
+func aboutPlaces[In, Out any](o onPath[In], t *toolset, tell func(*scope, ...place) (Out, error)) func(ctx context.Context, call *tools.Call, in In) (Out, error) {
 	if !o.writes {
 		return nil
 	}
 	return func(ctx context.Context, call *tools.Call, in In) (out Out, err error) {
-		s, err := t.enter(ctx, call.Origin, false)
+		s, err := t.enterScope(ctx, call.Origin, false)
 		if err != nil {
 			return out, err
 		}
 		defer s.close()
-		p, err := o.place(s, in)
+		p, err := o.placeOf(s, in)
 		if err != nil {
 			return out, err
 		}
@@ -129,14 +129,14 @@ func about[In, Out any](o onPath[In], t *toolset, tell func(*scope, ...place) (O
 	}
 }
 
-// said returns a show function with only the verb and the path.
-func said[In any](verb string) func(*scope, place, In) string {
-	return func(s *scope, p place, _ In) string { return verb + " " + show(s.display(p.abs)) }
+// showVerb returns a show function with only the verb and the path.
+func showVerb[In any](verb string) func(*scope, place, In) string {
+	return func(s *scope, p place, _ In) string { return verb + " " + showName(s.displayPath(p.abs)) }
 }
 
-// place resolves the path in the arguments and checks them.
-func (o onPath[In]) place(s *scope, in In) (place, error) {
-	p, err := s.resolve(o.path(in), o.follow)
+// placeOf resolves the path in the arguments and checks them.
+func (o onPath[In]) placeOf(s *scope, in In) (place, error) {
+	p, err := s.resolvePlace(o.path(in), o.follow)
 	if err == nil && o.check != nil {
 		err = o.check(s, p, in)
 	}

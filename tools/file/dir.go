@@ -18,19 +18,19 @@ type dir struct {
 	path string
 }
 
-func (d dir) fd() int                 { return int(d.f.Fd()) }
-func (d dir) close()                  { _ = d.f.Close() } // nothing was written through the handle
-func (d dir) join(name string) string { return filepath.Join(d.path, name) }
+func (d dir) fd() int                     { return int(d.f.Fd()) }
+func (d dir) close()                      { _ = d.f.Close() } // nothing was written through the handle
+func (d dir) joinName(name string) string { return filepath.Join(d.path, name) }
 
-// open returns the os.Root of a canonical path, after checking that the path still leads to the same directory.
-func (s *scope) open(path string) (*os.Root, error) {
+// openRoot returns the os.Root of a canonical path, after checking that the path still leads to the same directory.
+func (s *scope) openRoot(path string) (*os.Root, error) {
 	if r, ok := s.roots[path]; ok {
 		return r, nil
 	}
 	if resolved, err := filepath.EvalSymlinks(path); err != nil {
 		return nil, err
 	} else if resolved != path {
-		return nil, refused("", "the working directory or an allowed path was replaced by a link")
+		return nil, refusedError("", "the working directory or an allowed path was replaced by a link")
 	}
 	r, err := os.OpenRoot(path)
 	if err != nil {
@@ -57,7 +57,7 @@ func sameAs(r *os.Root, path string) error {
 		return nil
 	}
 	if err == nil {
-		return refused("", "the working directory or an allowed path moved during the call")
+		return refusedError("", "the working directory or an allowed path moved during the call")
 	}
 	opened, err := f.Stat()
 	if err != nil {
@@ -68,14 +68,14 @@ func sameAs(r *os.Root, path string) error {
 		return err
 	}
 	if !os.SameFile(opened, there) {
-		return refused("", "the working directory or an allowed path moved during the call")
+		return refusedError("", "the working directory or an allowed path moved during the call")
 	}
 	return nil
 }
 
 // dirAt opens the directory at a canonical path below root, component by component and without following links.
 func (s *scope) dirAt(root, path string) (dir, error) {
-	r, err := s.open(root)
+	r, err := s.openRoot(root)
 	if err != nil {
 		return dir{}, err
 	}
@@ -84,8 +84,8 @@ func (s *scope) dirAt(root, path string) (dir, error) {
 		return dir{}, err
 	}
 	d := dir{f: f, path: root}
-	for _, name := range components(root, path) {
-		sub, err := d.sub(name)
+	for _, name := range pathComponents(root, path) {
+		sub, err := d.openSub(name)
 		d.close()
 		if err != nil {
 			return dir{}, err
@@ -95,55 +95,55 @@ func (s *scope) dirAt(root, path string) (dir, error) {
 	return d, nil
 }
 
-// parent opens the directory that contains p.
-func (s *scope) parent(p place) (dir, error) {
+// openParent opens the directory that contains p.
+func (s *scope) openParent(p place) (dir, error) {
 	if p.isRoot() {
 		return dir{}, errors.New("a root has no parent here")
 	}
 	return s.dirAt(p.root, p.parent())
 }
 
-// sub opens a subdirectory of d.
-func (d dir) sub(name string) (dir, error) {
-	f, err := d.openat(name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+// openSub opens a subdirectory of d.
+func (d dir) openSub(name string) (dir, error) {
+	f, err := d.openName(name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return dir{}, err
 	}
-	return dir{f: f, path: d.join(name)}, nil
+	return dir{f: f, path: d.joinName(name)}, nil
 }
 
-// openat opens a name in d. A link is an error (ELOOP); a FIFO or device does not block.
-func (d dir) openat(name string, flags int, mode uint32) (*os.File, error) {
+// openName opens a name in d. A link is an error (ELOOP); a FIFO or device does not block.
+func (d dir) openName(name string, flags int, mode uint32) (*os.File, error) {
 	for {
 		fd, err := unix.Openat(d.fd(), name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, mode)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err != nil {
-			return nil, &fs.PathError{Op: "openat", Path: d.join(name), Err: err}
+			return nil, &fs.PathError{Op: "openat", Path: d.joinName(name), Err: err}
 		}
-		return os.NewFile(uintptr(fd), d.join(name)), nil
+		return os.NewFile(uintptr(fd), d.joinName(name)), nil
 	}
 }
 
-// lstat returns the state of a name in d. ok is false when it does not exist.
-func (d dir) lstat(name string) (st unix.Stat_t, ok bool, err error) {
+// statName returns the state of a name in d. ok is false when it does not exist.
+func (d dir) statName(name string) (st unix.Stat_t, ok bool, err error) {
 	err = unix.Fstatat(d.fd(), name, &st, unix.AT_SYMLINK_NOFOLLOW)
 	if errors.Is(err, unix.ENOENT) {
 		return st, false, nil
 	}
 	if err != nil {
-		return st, false, &fs.PathError{Op: "fstatat", Path: d.join(name), Err: err}
+		return st, false, &fs.PathError{Op: "fstatat", Path: d.joinName(name), Err: err}
 	}
 	return st, true, nil
 }
 
-func kind(st unix.Stat_t) uint32 { return uint32(st.Mode) & unix.S_IFMT }
+func fileKind(st unix.Stat_t) uint32 { return uint32(st.Mode) & unix.S_IFMT }
 
 // modeOf converts a mode to Go's form.
 func modeOf(st unix.Stat_t) fs.FileMode {
 	mode := fs.FileMode(st.Mode).Perm()
-	switch kind(st) {
+	switch fileKind(st) {
 	case unix.S_IFREG:
 		return mode
 	case unix.S_IFDIR:
@@ -159,47 +159,47 @@ func modeOf(st unix.Stat_t) fs.FileMode {
 	}
 }
 
-// remove removes a name from d.
-func (d dir) remove(name string, isDir bool) error {
+// removeName removes a name from d.
+func (d dir) removeName(name string, isDir bool) error {
 	flags := 0
 	if isDir {
 		flags = unix.AT_REMOVEDIR
 	}
 	if err := unix.Unlinkat(d.fd(), name, flags); err != nil {
-		return &fs.PathError{Op: "unlinkat", Path: d.join(name), Err: err}
+		return &fs.PathError{Op: "unlinkat", Path: d.joinName(name), Err: err}
 	}
 	return nil
 }
 
-// rename moves a name from d to another directory of the same file system.
-func (d dir) rename(name string, to dir, newName string) error {
+// renameTo moves a name from d to another directory of the same file system.
+func (d dir) renameTo(name string, to dir, newName string) error {
 	if err := unix.Renameat(d.fd(), name, to.fd(), newName); err != nil {
-		return &os.LinkError{Op: "renameat", Old: d.join(name), New: to.join(newName), Err: err}
+		return &os.LinkError{Op: "renameat", Old: d.joinName(name), New: to.joinName(newName), Err: err}
 	}
 	return nil
 }
 
-// mkdir creates a directory in d. It is not an error if it exists already.
-func (d dir) mkdir(name string) error {
+// makeDir creates a directory in d. It is not an error if it exists already.
+func (d dir) makeDir(name string) error {
 	err := unix.Mkdirat(d.fd(), name, 0o755)
 	if err != nil && !errors.Is(err, unix.EEXIST) {
-		return &fs.PathError{Op: "mkdirat", Path: d.join(name), Err: err}
+		return &fs.PathError{Op: "mkdirat", Path: d.joinName(name), Err: err}
 	}
 	return nil
 }
 
-// readlink returns the target of a link in d.
-func (d dir) readlink(name string) (string, error) {
+// readLink returns the target of a link in d.
+func (d dir) readLink(name string) (string, error) {
 	buf := make([]byte, maxPath)
 	n, err := unix.Readlinkat(d.fd(), name, buf)
 	if err != nil {
-		return "", &fs.PathError{Op: "readlinkat", Path: d.join(name), Err: err}
+		return "", &fs.PathError{Op: "readlinkat", Path: d.joinName(name), Err: err}
 	}
 	return string(buf[:n]), nil
 }
 
-// sync makes the names in d survive a crash, if the file system supports it.
-func (d dir) sync() error {
+// syncNames makes the names in d survive a crash, if the file system supports it.
+func (d dir) syncNames() error {
 	if err := d.f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
 		return fmt.Errorf("sync directory: %w", err)
 	}
@@ -212,12 +212,12 @@ func (s *scope) makeDirs(root, path string) (d dir, made int, err error) {
 	if err != nil {
 		return dir{}, 0, err
 	}
-	for _, name := range components(root, path) {
-		sub, err := d.sub(name)
+	for _, name := range pathComponents(root, path) {
+		sub, err := d.openSub(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			made++
-			if err = d.mkdir(name); err == nil {
-				sub, err = d.sub(name)
+			if err = d.makeDir(name); err == nil {
+				sub, err = d.openSub(name)
 			}
 		}
 		d.close()

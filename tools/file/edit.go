@@ -21,7 +21,7 @@ type editArgs struct {
 	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"replace every occurrence"`
 }
 
-func (t *toolset) edit() (tools.Tool, error) {
+func (t *toolset) editTool() (tools.Tool, error) {
 	return onPath[editArgs]{
 		def: tools.Definition{
 			Name: "edit", Destructive: true,
@@ -33,21 +33,21 @@ func (t *toolset) edit() (tools.Tool, error) {
 			if in.ReplaceAll {
 				all = " (every occurrence)"
 			}
-			return "edit " + show(s.display(p.abs)) + all + "\n" + prefixed("- ", in.OldString) +
-				prefixed("+ ", in.NewString)
+			return "edit " + showName(s.displayPath(p.abs)) + all + "\n" + prefixLines("- ", in.OldString) +
+				prefixLines("+ ", in.NewString)
 		},
 		check: func(s *scope, p place, in editArgs) error {
 			if strings.Count(in.NewString, redact.Mask) > strings.Count(in.OldString, redact.Mask) ||
-				strings.Contains(in.OldString, redact.Mask) && !s.holds(p, in.OldString) {
-				return masked(p)
+				strings.Contains(in.OldString, redact.Mask) && !s.holdsText(p, in.OldString) {
+				return maskedError(p)
 			}
 			return nil
 		},
 		may:     mayEdit,
 		writes:  true,
-		preview: edited,
+		preview: editedText,
 		run:     editFile,
-	}.tool(t)
+	}.newTool(t)
 }
 
 // mayEdit refuses what cannot be edited regardless of its content. It does not use the content, because the caller may
@@ -55,18 +55,18 @@ func (t *toolset) edit() (tools.Tool, error) {
 func mayEdit(s *scope, p place, in editArgs) error {
 	switch {
 	case in.OldString == "":
-		return wrong("To make a file or replace all of it use write.", "old_string is empty")
+		return argumentError("To make a file or replace all of it use write.", "old_string is empty")
 	case in.OldString == in.NewString:
-		return wrong("", "old_string and new_string are the same: nothing to change")
+		return argumentError("", "old_string and new_string are the same: nothing to change")
 	}
-	if err := s.readable(p); err != nil {
+	if err := s.checkReadable(p); err != nil {
 		return err
 	}
-	return s.writable(p)
+	return s.checkWritable(p)
 }
 
-// prefixed puts a prefix before every line of text.
-func prefixed(mark, text string) string {
+// prefixLines puts a prefix before every line of text.
+func prefixLines(mark, text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		b.WriteString(mark + strings.TrimRight(line, "\r\n") + "\n")
@@ -78,91 +78,91 @@ func editFile(s *scope, p place, in editArgs) (*tools.Result, error) {
 	if err := mayEdit(s, p, in); err != nil {
 		return nil, err
 	}
-	content, st, err := s.editable(p)
+	content, st, err := s.readEditable(p)
 	if err != nil {
 		return nil, err
 	}
 	if strings.Contains(content, "\r\n") && strings.Count(content, "\n") == strings.Count(content, "\r\n") {
-		in.OldString, in.NewString = crlf(in.OldString), crlf(in.NewString)
+		in.OldString, in.NewString = toCRLF(in.OldString), toCRLF(in.NewString)
 	}
-	found := occurrences(content, in.OldString)
+	found := findOccurrences(content, in.OldString)
 	switch {
 	case len(found) == 0:
-		return nil, absent(p, content, in.OldString)
+		return nil, absentError(p, content, in.OldString)
 	case len(found) > 1 && !in.ReplaceAll:
-		return nil, wrong("Give more of the text around the place that is meant, or set replace_all.",
-			"old_string occurs %d times in %s, on lines %s", len(found), quote(p.given), lineList(content, found))
+		return nil, argumentError("Give more of the text around the place that is meant, or set replace_all.",
+			"old_string occurs %d times in %s, on lines %s", len(found), quoteName(p.given), lineList(content, found))
 	}
 	if size := len(content) + len(found)*(len(in.NewString)-len(in.OldString)); size > s.MaxWrite {
-		return nil, wrong("", "the file would have %d bytes; at most %d may be written", size, s.MaxWrite)
+		return nil, argumentError("", "the file would have %d bytes; at most %d may be written", size, s.MaxWrite)
 	}
 	c := change{old: content, found: found, from: in.OldString, to: in.NewString}
-	after := c.apply(0, len(content))
+	after := c.changedText(0, len(content))
 	// this also covers a mask that the edit only completes
 	if strings.Count(after, redact.Mask) > strings.Count(content, redact.Mask) {
-		return nil, masked(p)
+		return nil, maskedError(p)
 	}
-	if err := s.replace(p, after, &st); err != nil {
-		return nil, because(err, "edit", p.given)
+	if err := s.replaceFile(p, after, &st); err != nil {
+		return nil, systemError(err, "edit", p.given)
 	}
-	text := fmt.Sprintf("Replaced %s in %s\n%s", count(len(found), "occurrence", "occurrences"), show(s.display(p.abs)),
-		c.diff())
+	text := fmt.Sprintf("Replaced %s in %s\n%s", countNoun(len(found), "occurrence", "occurrences"), showName(s.displayPath(p.abs)),
+		c.changedLines())
 	return &tools.Result{Text: strings.TrimRight(text, "\n")}, nil
 }
 
-// editable reads the whole text of a file that may be written.
-func (s *scope) editable(p place) (string, unix.Stat_t, error) {
+// readEditable reads the whole text of a file that may be written.
+func (s *scope) readEditable(p place) (string, unix.Stat_t, error) {
 	f, st, err := s.openContent(p)
 	if err != nil {
 		return "", st, err
 	}
 	defer func() { _ = f.Close() }() // opened for reading
-	if err := s.writable(p); err != nil {
+	if err := s.checkWritable(p); err != nil {
 		return "", st, err
 	}
 	if st.Nlink > 1 {
-		return "", st, refused("Write to another name instead.", "%s has several names (hard links) and is not written",
-			quote(p.given))
+		return "", st, refusedError("Write to another name instead.", "%s has several names (hard links) and is not written",
+			quoteName(p.given))
 	}
 	if st.Size > int64(s.MaxWrite) {
-		return "", st, failed("", "%s has %d bytes; files up to %d bytes can be edited", quote(p.given), st.Size,
+		return "", st, failedError("", "%s has %d bytes; files up to %d bytes can be edited", quoteName(p.given), st.Size,
 			s.MaxWrite)
 	}
 	if s.ReadText != nil {
-		return s.buffered(p, st)
+		return s.readBuffered(p, st)
 	}
 	content, err := io.ReadAll(io.LimitReader(f, int64(s.MaxWrite)+1))
 	if err != nil {
-		return "", st, because(err, "read", p.given)
+		return "", st, systemError(err, "read", p.given)
 	}
 	if int64(len(content)) != st.Size {
-		return "", st, failed("Try again.", "%s changed while it was read", quote(p.given))
+		return "", st, failedError("Try again.", "%s changed while it was read", quoteName(p.given))
 	}
-	if enc := encoding(content, true); enc != "" {
-		return "", st, failed("Convert it to UTF-8 first.", "%s is not UTF-8 text (%s) and cannot be edited",
-			quote(p.given), enc)
+	if enc := textEncoding(content, true); enc != "" {
+		return "", st, failedError("Convert it to UTF-8 first.", "%s is not UTF-8 text (%s) and cannot be edited",
+			quoteName(p.given), enc)
 	}
 	return string(content), st, nil
 }
 
-// buffered reads the whole text of a file from the program that has it.
-func (s *scope) buffered(p place, st unix.Stat_t) (string, unix.Stat_t, error) {
+// readBuffered reads the whole text of a file from the program that has it.
+func (s *scope) readBuffered(p place, st unix.Stat_t) (string, unix.Stat_t, error) {
 	text, err := s.ReadText(s.ctx, p.abs)
 	switch {
 	case err != nil:
-		return "", st, because(err, "read", p.given)
+		return "", st, systemError(err, "read", p.given)
 	case len(text) > s.MaxWrite:
-		return "", st, failed("", "%s has %d bytes; files up to %d bytes can be edited", quote(p.given), len(text), s.MaxWrite)
+		return "", st, failedError("", "%s has %d bytes; files up to %d bytes can be edited", quoteName(p.given), len(text), s.MaxWrite)
 	}
 	return text, st, nil
 }
 
-func crlf(s string) string {
+func toCRLF(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\n", "\r\n")
 }
 
-// occurrences returns the positions of s in content, without overlaps.
-func occurrences(content, s string) []int {
+// findOccurrences returns the positions of s in content, without overlaps.
+func findOccurrences(content, s string) []int {
 	var at []int
 	for i := 0; ; {
 		n := strings.Index(content[i:], s)
@@ -197,8 +197,8 @@ func lineList(content string, at []int) string {
 	return b.String()
 }
 
-// absent returns the error for text that was not found. It says whether only white space differs.
-func absent(p place, content, old string) error {
+// absentError returns the error for text that was not found. It says whether only white space differs.
+func absentError(p place, content, old string) error {
 	suggestion := "Read the file again and copy the text exactly."
 	if first, last, ok := looseMatch(content, old); ok {
 		where := fmt.Sprintf("line %d differs", first)
@@ -207,7 +207,7 @@ func absent(p place, content, old string) error {
 		}
 		suggestion = where + " from it only in white space. Copy the text exactly, with its spaces, tabs and line ends."
 	}
-	e := failed(suggestion, "old_string does not occur in %s", quote(p.given))
+	e := failedError(suggestion, "old_string does not occur in %s", quoteName(p.given))
 	e.Err = errors.New("old_string not found")
 	return e
 }
@@ -252,8 +252,8 @@ type change struct {
 	from, to string
 }
 
-// apply returns the changed text between two positions of the old text, which must not be inside an occurrence.
-func (c change) apply(start, end int) string {
+// changedText returns the changed text between two positions of the old text, which must not be inside an occurrence.
+func (c change) changedText(start, end int) string {
 	var b strings.Builder
 	at := start
 	for _, n := range c.found {
@@ -275,8 +275,8 @@ const (
 	around      = 2 // lines of context
 )
 
-// diff returns the changed lines with their context.
-func (c change) diff() string {
+// changedLines returns the changed lines with their context.
+func (c change) changedLines() string {
 	var b strings.Builder
 	hunks := 0
 	for i := 0; i < len(c.found); {
@@ -288,13 +288,13 @@ func (c change) diff() string {
 			b.WriteString("[more changes follow]\n")
 			break
 		}
-		c.hunk(&b, start, end)
+		c.writeHunk(&b, start, end)
 	}
 	return b.String()
 }
 
-// hunk writes one changed region of whole lines.
-func (c change) hunk(b *strings.Builder, start, end int) {
+// writeHunk writes one changed region of whole lines.
+func (c change) writeHunk(b *strings.Builder, start, end int) {
 	before := start
 	for range around {
 		if before > 0 {
@@ -310,7 +310,7 @@ func (c change) hunk(b *strings.Builder, start, end int) {
 	fmt.Fprintf(b, "@@ line %d @@\n", lineAt(c.old, start))
 	diffLines(b, " ", c.old[before:start])
 	diffLines(b, "-", c.old[start:end])
-	diffLines(b, "+", c.apply(start, end))
+	diffLines(b, "+", c.changedText(start, end))
 	diffLines(b, " ", c.old[end:after])
 }
 

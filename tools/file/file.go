@@ -68,16 +68,16 @@ func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	fill(&o.MaxRead, 256<<10)
-	fill(&o.MaxWrite, 10<<20)
-	fill(&o.MaxCopy, 256<<20)
-	fill(&o.MaxEntries, 100_000)
-	fill(&o.MaxResults, 200)
-	fill(&o.MaxTime, 20*time.Second)
+	fillDefault(&o.MaxRead, 256<<10)
+	fillDefault(&o.MaxWrite, 10<<20)
+	fillDefault(&o.MaxCopy, 256<<20)
+	fillDefault(&o.MaxEntries, 100_000)
+	fillDefault(&o.MaxResults, 200)
+	fillDefault(&o.MaxTime, 20*time.Second)
 	return o
 }
 
-func fill[T int | int64 | time.Duration](v *T, def T) {
+func fillDefault[T int | int64 | time.Duration](v *T, def T) {
 	if *v <= 0 {
 		*v = def
 	}
@@ -99,7 +99,7 @@ func New(o Options) ([]tools.Tool, error) {
 	}
 	var list []tools.Tool
 	builds := []func() (tools.Tool, error){
-		t.read, t.write, t.edit, t.findPath, t.grep, t.listDirectory, t.createDirectory, t.deletePath, t.movePath,
+		t.readTool, t.writeTool, t.editTool, t.findPath, t.grepTool, t.listDirectory, t.createDirectory, t.deletePath, t.movePath,
 		t.copyPath,
 	}
 	if o.Outlet != nil {
@@ -127,7 +127,7 @@ func Through(o Options) ([]tools.Tool, error) {
 		of     func() (tools.Tool, error)
 		wanted bool
 	}{
-		{t.read, o.ReadText != nil}, {t.write, o.WriteText != nil}, {t.edit, o.ReadText != nil && o.WriteText != nil},
+		{t.readTool, o.ReadText != nil}, {t.writeTool, o.WriteText != nil}, {t.editTool, o.ReadText != nil && o.WriteText != nil},
 	} {
 		if !build.wanted {
 			continue
@@ -161,9 +161,9 @@ func newToolset(o Options) (*toolset, error) {
 			errs = append(errs, fmt.Errorf("denied path %q: want an absolute path", p))
 			continue
 		}
-		t.denied = append(t.denied, deniedPath{filepath.Clean(p), fold(filepath.Clean(p))})
-		if resolved := canonical(p); resolved != filepath.Clean(p) {
-			t.denied = append(t.denied, deniedPath{resolved, fold(resolved)})
+		t.denied = append(t.denied, deniedPath{filepath.Clean(p), foldPath(filepath.Clean(p))})
+		if resolved := canonicalPath(p); resolved != filepath.Clean(p) {
+			t.denied = append(t.denied, deniedPath{resolved, foldPath(resolved)})
 		}
 	}
 	// A path that is not canonical is denied exactly if there is a deny glob.
@@ -198,8 +198,8 @@ func allowedRoot(p string) (rootPath, error) {
 	return rootPath{alias: filepath.Clean(p), path: resolved}, nil
 }
 
-// canonical resolves links in the part of p that exists, and keeps the rest.
-func canonical(p string) string {
+// canonicalPath resolves links in the part of p that exists, and keeps the rest.
+func canonicalPath(p string) string {
 	p = filepath.Clean(p)
 	rest := ""
 	for dir := p; ; dir = filepath.Dir(dir) {

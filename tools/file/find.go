@@ -35,16 +35,16 @@ func (t *toolset) findPath() (tools.Tool, error) {
 		},
 		Adjust: func(s *jsonschema.Schema) { atLeast(s, "max_results", 1) },
 		Describe: func(ctx context.Context, call *tools.Call, in findArgs) (tools.Subject, error) {
-			s, err := t.enter(ctx, call.Origin, false)
+			s, err := t.enterScope(ctx, call.Origin, false)
 			if err != nil {
 				return tools.Subject{}, err
 			}
 			defer s.close()
-			base, pattern := in.split()
-			p, err := s.resolve(base, true)
+			base, pattern := in.splitPattern()
+			p, err := s.resolvePlace(base, true)
 			if err != nil {
 				// A path outside has no result. The policy gets the path as it was written.
-				abs, bad := s.absolute(base)
+				abs, bad := s.absolutePath(base)
 				if !isRefused(err) || bad != nil {
 					return tools.Subject{}, err
 				}
@@ -53,11 +53,11 @@ func (t *toolset) findPath() (tools.Tool, error) {
 			paths := []string{p.abs}
 			return tools.Subject{
 				Inputs: paths, Paths: paths,
-				Show: "find " + show(pattern) + " in " + show(s.display(p.abs)), Note: s.note(p),
+				Show: "find " + showName(pattern) + " in " + showName(s.displayPath(p.abs)), Note: s.locationNote(p),
 			}, nil
 		},
 		Check: func(ctx context.Context, call *tools.Call, in findArgs) error {
-			s, err := t.enter(ctx, call.Origin, false)
+			s, err := t.enterScope(ctx, call.Origin, false)
 			if err != nil {
 				return err
 			}
@@ -65,19 +65,19 @@ func (t *toolset) findPath() (tools.Tool, error) {
 			return mayFind(s, in)
 		},
 		Run: func(ctx context.Context, call *tools.Call, in findArgs) (*tools.Result, error) {
-			s, err := t.enter(ctx, call.Origin, true)
+			s, err := t.enterScope(ctx, call.Origin, true)
 			if err != nil {
 				return nil, err
 			}
 			defer s.close()
-			return find(s, in)
+			return findFiles(s, in)
 		},
 	})
 }
 
-// split returns the directory to search and the pattern below it. The directory is what comes before the first
+// splitPattern returns the directory to search and the pattern below it. The directory is what comes before the first
 // wildcard.
-func (in findArgs) split() (base, pattern string) {
+func (in findArgs) splitPattern() (base, pattern string) {
 	base, pattern = doublestar.SplitPattern(filepath.Clean(in.Pattern))
 	if !strings.HasPrefix(base, "/") && in.Path != "" {
 		base = strings.TrimSuffix(in.Path, "/") + "/" + base
@@ -90,46 +90,46 @@ func isRefused(err error) bool {
 	return errors.As(err, &e) && e.Denied
 }
 
-func (in findArgs) validate() error {
+func (in findArgs) checkArgs() error {
 	switch {
 	case in.Pattern == "":
-		return wrong("For example **/*.go", "pattern is empty")
+		return argumentError("For example **/*.go", "pattern is empty")
 	case len(in.Pattern) > maxPattern || strings.Count(in.Pattern, "**") > maxDoubling:
-		return wrong("", "the pattern is too long, or has more than %d **", maxDoubling)
+		return argumentError("", "the pattern is too long, or has more than %d **", maxDoubling)
 	case !doublestar.ValidatePattern(in.Pattern):
-		return wrong("Close every [ and {.", "%s is not a valid pattern", quote(in.Pattern))
+		return argumentError("Close every [ and {.", "%s is not a valid pattern", quoteName(in.Pattern))
 	case in.MaxResults != nil && *in.MaxResults < 1:
-		return wrong("", "max_results must be 1 or more")
+		return argumentError("", "max_results must be 1 or more")
 	}
 	return nil
 }
 
 // mayFind returns why a search cannot be made. A path outside has no result, which is not an error.
 func mayFind(s *scope, in findArgs) error {
-	if err := in.validate(); err != nil || in.Path == "" {
+	if err := in.checkArgs(); err != nil || in.Path == "" {
 		return err
 	}
-	base, _ := in.split()
-	p, err := s.resolve(base, true)
+	base, _ := in.splitPattern()
+	p, err := s.resolvePlace(base, true)
 	switch {
-	case isRefused(err) || err == nil && (p.exists() || p.isRoot()):
+	case isRefused(err) || err == nil && (p.doesExist() || p.isRoot()):
 		return nil
 	case err != nil:
 		return err
 	}
-	if top, err := s.resolve(in.Path, true); err == nil && !top.exists() {
-		return s.missing(top)
+	if top, err := s.resolvePlace(in.Path, true); err == nil && !top.doesExist() {
+		return s.missingError(top)
 	}
 	return nil
 }
 
-func find(s *scope, in findArgs) (*tools.Result, error) {
+func findFiles(s *scope, in findArgs) (*tools.Result, error) {
 	if err := mayFind(s, in); err != nil {
 		return nil, err
 	}
-	none := &tools.Result{Text: "No files matching " + show(in.Pattern)}
-	base, pattern := in.split()
-	p, err := s.resolve(base, true)
+	none := &tools.Result{Text: "No files matching " + showName(in.Pattern)}
+	base, pattern := in.splitPattern()
+	p, err := s.resolvePlace(base, true)
 	switch {
 	case isRefused(err):
 		return none, nil
@@ -152,17 +152,17 @@ func find(s *scope, in findArgs) (*tools.Result, error) {
 			more = true
 			return errStop
 		}
-		found = append(found, show(s.display(d.join(e.Name()))))
+		found = append(found, showName(s.displayPath(d.joinName(e.Name()))))
 		return nil
 	}}
-	if err := w.run(p); err != nil {
-		return nil, because(err, "search", p.given)
+	if err := w.walkPlace(p); err != nil {
+		return nil, systemError(err, "search", p.given)
 	}
-	return answer(found, none.Text, more, w, nil), nil
+	return answerFound(found, none.Text, more, w, nil), nil
 }
 
-// answer joins what was found with remarks about the search.
-func answer(found []string, none string, more bool, w *walker, notes []string) *tools.Result {
+// answerFound joins what was found with remarks about the search.
+func answerFound(found []string, none string, more bool, w *walker, notes []string) *tools.Result {
 	lines := found
 	if len(found) == 0 {
 		lines = []string{none}
@@ -175,7 +175,7 @@ func answer(found []string, none string, more bool, w *walker, notes []string) *
 		lines = append(lines, "[the search is not complete, because "+w.stopped+": narrow the path]")
 	}
 	if w.locked > 0 {
-		lines = append(lines, "["+count(w.locked, "directory", "directories")+" could not be opened]")
+		lines = append(lines, "["+countNoun(w.locked, "directory", "directories")+" could not be opened]")
 	}
 	return &tools.Result{Text: strings.Join(append(lines, notes...), "\n"), Truncated: more || w.stopped != ""}
 }

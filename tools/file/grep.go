@@ -29,7 +29,7 @@ const (
 	leastSearchers = 2
 )
 
-func (t *toolset) grep() (tools.Tool, error) {
+func (t *toolset) grepTool() (tools.Tool, error) {
 	return onPath[grepArgs]{
 		def: tools.Definition{
 			Name: "grep", ReadOnly: true,
@@ -43,11 +43,11 @@ func (t *toolset) grep() (tools.Tool, error) {
 		},
 		follow: true,
 		show: func(s *scope, p place, in grepArgs) string {
-			return "search for " + quote(in.Pattern) + " in " + show(s.display(p.abs))
+			return "search for " + quoteName(in.Pattern) + " in " + showName(s.displayPath(p.abs))
 		},
 		may: mayGrep,
-		run: grep,
-	}.tool(t)
+		run: grepFiles,
+	}.newTool(t)
 }
 
 // mayGrep returns why a search cannot be made.
@@ -58,41 +58,41 @@ func mayGrep(s *scope, p place, in grepArgs) error {
 	switch {
 	case p.isRoot(): // it is made when it is used first
 		return nil
-	case !p.exists():
-		return s.missing(p)
+	case !p.doesExist():
+		return s.missingError(p)
 	case !p.isDir():
-		return s.readable(p)
+		return s.checkReadable(p)
 	}
 	return nil
 }
 
-func grep(s *scope, p place, in grepArgs) (*tools.Result, error) {
+func grepFiles(s *scope, p place, in grepArgs) (*tools.Result, error) {
 	m, err := newMatcher(in.Pattern, in.CaseSensitive == nil || *in.CaseSensitive)
 	if err != nil {
 		return nil, err
 	}
-	none := "No matches for " + show(in.Pattern)
-	if p.exists() && !p.isDir() {
+	none := "No matches for " + showName(in.Pattern)
+	if p.doesExist() && !p.isDir() {
 		return grepFile(s, p, m, none)
 	}
-	if !p.exists() {
-		return nil, s.missing(p)
+	if !p.doesExist() {
+		return nil, s.missingError(p)
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
 	inner := *s
 	inner.ctx = ctx
 	g := &search{
-		s: &inner, m: m, late: inner.stopwatch(), cancel: cancel, found: map[int]finding{}, batches: make(chan batch, 4),
+		s: &inner, m: m, late: inner.startStopwatch(), cancel: cancel, found: map[int]finding{}, batches: make(chan batch, 4),
 	}
-	if err := g.run(p); err != nil {
-		return nil, because(err, "search", p.given)
+	if err := g.runSearch(p); err != nil {
+		return nil, systemError(err, "search", p.given)
 	}
 	if err := s.ctx.Err(); err != nil {
 		return nil, err
 	}
-	total, more := g.result()
-	return answer(total.lines, none, more, &g.w, total.notes()), nil
+	total, more := g.joinFindings()
+	return answerFound(total.lines, none, more, &g.w, total.skippedNotes()), nil
 }
 
 // grepFile searches a single file that the call names.
@@ -102,14 +102,14 @@ func grepFile(s *scope, p place, m *matcher, none string) (*tools.Result, error)
 		return nil, err
 	}
 	_ = f.Close() // opened for reading; the searcher opens it again, with its own checks
-	d, err := s.parent(p)
+	d, err := s.openParent(p)
 	if err != nil {
-		return nil, because(err, "search", p.given)
+		return nil, systemError(err, "search", p.given)
 	}
-	top := share(d)
+	top := shareDir(d)
 	defer top.release()
 	var spent atomic.Int64
-	found := newSearcher(s, m, &spent, s.stopwatch()).batch(batch{d: top, names: []string{p.base()}})
+	found := newSearcher(s, m, &spent, s.startStopwatch()).searchBatch(batch{d: top, names: []string{p.base()}})
 	if err := s.ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func grepFile(s *scope, p place, m *matcher, none string) (*tools.Result, error)
 	if found.late && !more {
 		w.stopped = timeOver
 	}
-	return answer(found.lines, none, more, &w, found.notes()), nil
+	return answerFound(found.lines, none, more, &w, found.skippedNotes()), nil
 }
 
 // batch is a number of files from one directory, in order.
@@ -137,7 +137,7 @@ type finding struct {
 	late                         bool // the time was over before everything was searched
 }
 
-func (f *finding) add(o finding) {
+func (f *finding) addFinding(o finding) {
 	f.lines = append(f.lines, o.lines...)
 	f.denied += o.denied
 	f.locked += o.locked
@@ -147,12 +147,12 @@ func (f *finding) add(o finding) {
 	f.late = f.late || o.late
 }
 
-// notes returns remarks about what was not searched.
-func (f *finding) notes() []string {
+// skippedNotes returns remarks about what was not searched.
+func (f *finding) skippedNotes() []string {
 	var notes []string
 	say := func(n int, why string) {
 		if n > 0 {
-			notes = append(notes, "["+count(n, "file", "files")+" not searched: "+why+"]")
+			notes = append(notes, "["+countNoun(n, "file", "files")+" not searched: "+why+"]")
 		}
 	}
 	say(f.denied, "may not be read here")
@@ -161,7 +161,7 @@ func (f *finding) notes() []string {
 	say(f.big, "too much to search")
 	if f.long > 0 {
 		notes = append(notes, fmt.Sprintf("[%s longer than %d MiB: searched in pieces of that size, as if each were a line]",
-			count(f.long, "line is", "lines are"), mostBuffer>>20))
+			countNoun(f.long, "line is", "lines are"), mostBuffer>>20))
 	}
 	return notes
 }
@@ -185,33 +185,33 @@ type search struct {
 	lines int // matches in them
 }
 
-// run returns when the walk is over and all searchers have finished.
-func (g *search) run(p place) error {
+// runSearch returns when the walk is over and all searchers have finished.
+func (g *search) runSearch(p place) error {
 	var wg sync.WaitGroup
 	for range min(max(runtime.GOMAXPROCS(0), leastSearchers), mostSearchers) {
 		wg.Go(func() {
 			searcher := newSearcher(g.s, g.m, &g.spent, g.late)
 			for b := range g.batches {
-				found := searcher.batch(b)
+				found := searcher.searchBatch(b)
 				b.d.release()
-				g.keep(b.seq, found)
+				g.keepFinding(b.seq, found)
 			}
 		})
 	}
-	g.w = walker{s: g.s, tidy: true, leave: g.flush, visit: g.visit}
-	err := g.w.run(p)
+	g.w = walker{s: g.s, tidy: true, leave: g.flushBatch, visit: g.visitFile}
+	err := g.w.walkPlace(p)
 	if g.current.d != nil {
 		g.current.d.release()
 	}
 	close(g.batches)
 	wg.Wait()
-	if g.enough() {
+	if g.hasEnough() {
 		return nil // the walk was stopped because the answer is full
 	}
 	return err
 }
 
-func (g *search) visit(d *shared, _ string, e fs.DirEntry) error {
+func (g *search) visitFile(d *shared, _ string, e fs.DirEntry) error {
 	if !e.Type().IsRegular() {
 		return nil
 	}
@@ -221,13 +221,13 @@ func (g *search) visit(d *shared, _ string, e fs.DirEntry) error {
 	}
 	g.current.names = append(g.current.names, e.Name())
 	if len(g.current.names) == filesPerBatch {
-		return g.flush()
+		return g.flushBatch()
 	}
 	return nil
 }
 
-// flush passes the collected files to a searcher.
-func (g *search) flush() error {
+// flushBatch passes the collected files to a searcher.
+func (g *search) flushBatch() error {
 	if g.current.d == nil {
 		return nil
 	}
@@ -240,8 +240,8 @@ func (g *search) flush() error {
 	}
 }
 
-// keep stores a finding, and stops the search when the finished batches at the beginning fill the answer.
-func (g *search) keep(seq int, f finding) {
+// keepFinding stores a finding, and stops the search when the finished batches at the beginning fill the answer.
+func (g *search) keepFinding(seq int, f finding) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.found[seq] = f
@@ -258,17 +258,17 @@ func (g *search) keep(seq int, f finding) {
 	}
 }
 
-func (g *search) enough() bool {
+func (g *search) hasEnough() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.lines > maxMatches
 }
 
-// result joins the findings in order. Batches after the one that filled the answer do not count, because it is random
+// joinFindings joins the findings in order. Batches after the one that filled the answer do not count, because it is random
 // whether they were searched.
-func (g *search) result() (total finding, more bool) {
+func (g *search) joinFindings() (total finding, more bool) {
 	for seq := range g.done {
-		total.add(g.found[seq])
+		total.addFinding(g.found[seq])
 		if len(total.lines) > maxMatches {
 			total.lines = total.lines[:maxMatches]
 			g.w.locked, g.w.stopped = 0, ""

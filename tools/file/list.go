@@ -18,15 +18,15 @@ func (t *toolset) listDirectory() (tools.Tool, error) {
 			Description: "Lists what is in a directory: directories first, then files, then links, each sorted by name.",
 		},
 		path: func(in listArgs) string { return in.Path }, follow: true,
-		show: said[listArgs]("list"),
+		show: showVerb[listArgs]("list"),
 		may: func(s *scope, p place, _ listArgs) error {
 			if p.isRoot() { // it is made when it is used first
 				return nil
 			}
 			return mayList(s, p)
 		},
-		run: func(s *scope, p place, _ listArgs) (*tools.Result, error) { return list(s, p) },
-	}.tool(t)
+		run: func(s *scope, p place, _ listArgs) (*tools.Result, error) { return listDir(s, p) },
+	}.newTool(t)
 }
 
 // maxListed limits the lines of a listing.
@@ -35,28 +35,28 @@ const maxListed = 2000
 // mayList returns why there is nothing to list.
 func mayList(s *scope, p place) error {
 	switch {
-	case !p.exists():
-		return s.missing(p)
+	case !p.doesExist():
+		return s.missingError(p)
 	case !p.isDir():
-		return failed("Use read to see its content.", "%s is not a directory, but %s", quote(p.given),
+		return failedError("Use read to see its content.", "%s is not a directory, but %s", quoteName(p.given),
 			kindName(p.info.mode))
 	}
 	return nil
 }
 
-func list(s *scope, p place) (*tools.Result, error) {
+func listDir(s *scope, p place) (*tools.Result, error) {
 	if err := mayList(s, p); err != nil {
 		return nil, err
 	}
 	d, err := s.dirAt(p.root, p.abs)
 	if err != nil {
-		return nil, because(err, "list", p.given)
+		return nil, systemError(err, "list", p.given)
 	}
 	defer d.close()
 	groups := map[string][]string{}
-	entries, err := s.entries(d)
+	entries, err := s.listEntries(d)
 	if err != nil {
-		return nil, because(err, "list", p.given)
+		return nil, systemError(err, "list", p.given)
 	}
 	for _, e := range entries {
 		label := labelOf(e.Type())
@@ -64,9 +64,9 @@ func list(s *scope, p place) (*tools.Result, error) {
 	}
 	total := len(entries)
 	if total == 0 {
-		return &tools.Result{Text: "Empty directory: " + show(s.display(p.abs))}, nil
+		return &tools.Result{Text: "Empty directory: " + showName(s.displayPath(p.abs))}, nil
 	}
-	return listing(groups, total), nil
+	return groupListing(groups, total), nil
 }
 
 func labelOf(m fs.FileMode) string {
@@ -82,18 +82,18 @@ func labelOf(m fs.FileMode) string {
 	}
 }
 
-func listing(groups map[string][]string, total int) *tools.Result {
+func groupListing(groups map[string][]string, total int) *tools.Result {
 	lines := make([]string, 0, min(total, maxListed)+1)
 	for _, label := range []string{"[dir]  ", "[file] ", "[symlink] ", "[other] "} {
 		for _, name := range groups[label] {
 			if len(lines) < maxListed {
-				lines = append(lines, label+show(name))
+				lines = append(lines, label+showName(name))
 			}
 		}
 	}
 	cut := total > maxListed
 	if cut {
-		lines = append(lines, "… and "+count(total-maxListed, "more entry", "more entries")+
+		lines = append(lines, "… and "+countNoun(total-maxListed, "more entry", "more entries")+
 			": use find_path with a pattern")
 	}
 	return &tools.Result{Text: strings.Join(lines, "\n"), Truncated: cut}

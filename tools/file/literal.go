@@ -17,21 +17,21 @@ type need struct {
 	complete bool     // for a literal: exact contains all of it
 }
 
-// needed returns the literals that an expression needs for a match.
-func needed(re *syntax.Regexp) need {
+// neededLiterals returns the literals that an expression needs for a match.
+func neededLiterals(re *syntax.Regexp) need {
 	switch re.Op {
 	case syntax.OpLiteral:
 		return literalNeed(re)
 	case syntax.OpCapture:
-		return needed(re.Sub[0])
+		return neededLiterals(re.Sub[0])
 	case syntax.OpPlus:
-		n := needed(re.Sub[0])
+		n := neededLiterals(re.Sub[0])
 		return need{best: n.best, fold: n.fold}
 	case syntax.OpRepeat:
 		if re.Min == 0 {
 			return need{}
 		}
-		n := needed(re.Sub[0])
+		n := neededLiterals(re.Sub[0])
 		return need{best: n.best, fold: n.fold}
 	case syntax.OpCharClass:
 		return classNeed(re)
@@ -96,8 +96,8 @@ func alternateNeed(re *syntax.Regexp) need {
 	var n need
 	exact := true
 	for _, sub := range re.Sub {
-		s := needed(sub)
-		if !worth(s.best) || len(n.best)+len(s.best) > maxSet {
+		s := neededLiterals(sub)
+		if !isSelective(s.best) || len(n.best)+len(s.best) > maxSet {
 			return need{}
 		}
 		n.fold = n.fold || s.fold
@@ -118,20 +118,20 @@ func concatNeed(re *syntax.Regexp) need {
 	run := []string{""}
 	fold := false
 	for _, sub := range re.Sub {
-		s := needed(sub)
+		s := neededLiterals(sub)
 		fold = fold || s.fold
 		if s.exact != nil && len(run)*len(s.exact) <= maxSet {
-			run = cross(run, s.exact)
+			run = crossLiterals(run, s.exact)
 			continue
 		}
-		n.best = better(better(n.best, run), s.best)
+		n.best = moreSelective(moreSelective(n.best, run), s.best)
 		n.exact = nil
 		run = []string{""}
 		if s.exact != nil {
 			run = s.exact
 		}
 	}
-	n.best = better(n.best, run)
+	n.best = moreSelective(n.best, run)
 	if n.exact != nil {
 		n.exact = run
 	}
@@ -139,7 +139,7 @@ func concatNeed(re *syntax.Regexp) need {
 	return n
 }
 
-func cross(a, b []string) []string {
+func crossLiterals(a, b []string) []string {
 	out := make([]string, 0, len(a)*len(b))
 	for _, x := range a {
 		for _, y := range b {
@@ -149,10 +149,10 @@ func cross(a, b []string) []string {
 	return out
 }
 
-// worth reports whether every literal in a set is not empty.
-func worth(set []string) bool { return len(set) > 0 && shortest(set) > 0 }
+// isSelective reports whether every literal in a set is not empty.
+func isSelective(set []string) bool { return len(set) > 0 && shortestLength(set) > 0 }
 
-func shortest(set []string) int {
+func shortestLength(set []string) int {
 	n := len(set[0])
 	for _, s := range set[1:] {
 		n = min(n, len(s))
@@ -160,15 +160,15 @@ func shortest(set []string) int {
 	return n
 }
 
-// better returns the more selective set: the longer literals, or else fewer of them.
-func better(a, b []string) []string {
+// moreSelective returns the more selective set: the longer literals, or else fewer of them.
+func moreSelective(a, b []string) []string {
 	switch {
-	case !worth(b):
+	case !isSelective(b):
 		return a
-	case !worth(a):
+	case !isSelective(a):
 		return b
 	}
-	la, lb := shortest(a), shortest(b)
+	la, lb := shortestLength(a), shortestLength(b)
 	if lb > la || (lb == la && len(b) < len(a)) {
 		return b
 	}

@@ -11,27 +11,27 @@ import (
 // destroy the credential. A call therefore must not increase the number of masks in a file. A file that really contains
 // the mask as text keeps it.
 
-// masked returns the error for writing the mask.
-func masked(p place) error {
-	return refused("Change the lines around it and leave the line with the credential as it is: edit with an old_string that does not reach into it. "+
+// maskedError returns the error for writing the mask.
+func maskedError(p place) error {
+	return refusedError("Change the lines around it and leave the line with the credential as it is: edit with an old_string that does not reach into it. "+
 		"Do not write the file as a whole. If the credential itself has to change, ask the person to do it.",
-		"%s is not changed: %s stands for a credential that was hidden from you, and writing it would destroy what is really there", quote(p.given), redact.Mask)
+		"%s is not changed: %s stands for a credential that was hidden from you, and writing it would destroy what is really there", quoteName(p.given), redact.Mask)
 }
 
-// masks returns the number of masks that a file contains; 0 if it cannot be read.
-func (s *scope) masks(p place) int {
-	return strings.Count(s.peek(p), redact.Mask)
+// countMasks returns the number of masks that a file contains; 0 if it cannot be read.
+func (s *scope) countMasks(p place) int {
+	return strings.Count(s.peekText(p), redact.Mask)
 }
 
-// holds reports whether a file has exactly this text.
-func (s *scope) holds(p place, text string) bool {
-	content := s.peek(p)
-	return strings.Contains(content, text) || strings.Contains(content, crlf(text))
+// holdsText reports whether a file has exactly this text.
+func (s *scope) holdsText(p place, text string) bool {
+	content := s.peekText(p)
+	return strings.Contains(content, text) || strings.Contains(content, toCRLF(text))
 }
 
-// peek returns the content of a file that may be read, within the size that write and edit handle; "" for all others.
-func (s *scope) peek(p place) string {
-	if !p.regular() {
+// peekText returns the content of a file that may be read, within the size that write and edit handle; "" for all others.
+func (s *scope) peekText(p place) string {
+	if !p.isRegular() {
 		return ""
 	}
 	f, _, err := s.openContent(p)

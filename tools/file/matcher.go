@@ -27,13 +27,13 @@ type matcher struct {
 // newMatcher compiles an expression in Go's syntax (RE2).
 func newMatcher(pattern string, caseSensitive bool) (*matcher, error) {
 	if pattern == "" {
-		return nil, wrong("", "pattern is empty")
+		return nil, argumentError("", "pattern is empty")
 	}
 	if len(pattern) > maxPattern {
-		return nil, wrong("", "pattern has %d bytes; at most %d are possible", len(pattern), maxPattern)
+		return nil, argumentError("", "pattern has %d bytes; at most %d are possible", len(pattern), maxPattern)
 	}
 	if strings.Contains(pattern, "\n") {
-		return nil, wrong("Search for a part that stands on one line.",
+		return nil, argumentError("Search for a part that stands on one line.",
 			"pattern holds a line break; lines are searched one by one")
 	}
 	flags := "(?m)"
@@ -41,7 +41,7 @@ func newMatcher(pattern string, caseSensitive bool) (*matcher, error) {
 		flags = "(?mi)"
 	}
 	if _, err := syntax.Parse(pattern, syntax.Perl); err != nil {
-		e := wrong("Escape special characters with a backslash, for example \\( or \\[.",
+		e := argumentError("Escape special characters with a backslash, for example \\( or \\[.",
 			"pattern is not a valid regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 		e.Err = err
 		return nil, e
@@ -60,28 +60,28 @@ func newMatcher(pattern string, caseSensitive bool) (*matcher, error) {
 		return nil, &tools.Error{Category: tools.InvalidParameters, Message: "pattern is too large", Err: err}
 	}
 	m := &matcher{
-		re: re, buffer: !has(tree, syntax.OpBeginText, syntax.OpEndText), ends: has(tree, syntax.OpEndLine),
+		re: re, buffer: !hasOp(tree, syntax.OpBeginText, syntax.OpEndText), ends: hasOp(tree, syntax.OpEndLine),
 		size: len(program.Inst),
 	}
-	m.literals(tree)
+	m.setLiterals(tree)
 	return m, nil
 }
 
-func has(re *syntax.Regexp, ops ...syntax.Op) bool {
+func hasOp(re *syntax.Regexp, ops ...syntax.Op) bool {
 	if slices.Contains(ops, re.Op) {
 		return true
 	}
 	for _, sub := range re.Sub {
-		if has(sub, ops...) {
+		if hasOp(sub, ops...) {
 			return true
 		}
 	}
 	return false
 }
 
-// literals determines what a matching line must contain.
-func (m *matcher) literals(tree *syntax.Regexp) {
-	need := needed(tree)
+// setLiterals determines what a matching line must contain.
+func (m *matcher) setLiterals(tree *syntax.Regexp) {
+	need := neededLiterals(tree)
 	if len(need.best) == 0 {
 		return
 	}
@@ -89,7 +89,7 @@ func (m *matcher) literals(tree *syntax.Regexp) {
 	m.whole = tree.Op == syntax.OpLiteral && need.complete
 	for _, l := range need.best {
 		if m.fold {
-			l = string(lower(nil, []byte(l)))
+			l = string(lowerASCII(nil, []byte(l)))
 			m.exotic = m.exotic || strings.ContainsAny(l, "ks")
 		}
 		m.lits = append(m.lits, []byte(l))
@@ -110,19 +110,19 @@ type lineMatcher struct {
 // maxSteps is how many instructions of an expression are executed, at most, before the time is looked at: about 10 ms.
 const maxSteps = 1 << 20
 
-// spend counts work and reports whether it may go on.
-func (m *lineMatcher) spend(steps int) bool {
+// spendSteps counts work and reports whether it may go on.
+func (m *lineMatcher) spendSteps(steps int) bool {
 	if m.steps += steps; m.steps >= maxSteps && !m.over {
 		m.steps, m.over = 0, m.late()
 	}
 	return !m.over
 }
 
-// find returns where the expression matches text; nil if it does not, or if the time is over. An expression of n
+// findMatch returns where the expression matches text; nil if it does not, or if the time is over. An expression of n
 // instructions takes up to n steps for each byte, and nothing ends it early except the end of its text.
-func (m *lineMatcher) find(text []byte) []int {
+func (m *lineMatcher) findMatch(text []byte) []int {
 	if len(text) <= maxSteps/m.size {
-		if !m.spend((len(text) + 1) * m.size) {
+		if !m.spendSteps((len(text) + 1) * m.size) {
 			return nil
 		}
 		return m.re.FindIndex(text)
@@ -142,7 +142,7 @@ type runes struct {
 
 // ReadRune implements io.RuneReader.
 func (r *runes) ReadRune() (c rune, size int, err error) {
-	if len(r.text) == 0 || !r.m.spend(r.m.size) {
+	if len(r.text) == 0 || !r.m.spendSteps(r.m.size) {
 		return 0, 0, io.EOF
 	}
 	c, size = utf8.DecodeRune(r.text)
@@ -150,9 +150,9 @@ func (r *runes) ReadRune() (c rune, size int, err error) {
 	return c, size, nil
 }
 
-// next returns the first matching line at or after from, which must be the start of a line. low is the buffer in lower
+// nextHit returns the first matching line at or after from, which must be the start of a line. low is the buffer in lower
 // case if m.fold is set.
-func (m *lineMatcher) next(buf, low []byte, from int, useLits bool) (hit, bool) {
+func (m *lineMatcher) nextHit(buf, low []byte, from int, useLits bool) (hit, bool) {
 	switch {
 	case useLits:
 		return m.byLiteral(buf, low, from)
@@ -165,9 +165,9 @@ func (m *lineMatcher) next(buf, low []byte, from int, useLits bool) (hit, bool) 
 
 var crlfEnd = []byte("\r\n")
 
-// usable reports whether the literals are valid for a buffer. Letters such as the Kelvin sign fold to k but have
+// literalsUsable reports whether the literals are valid for a buffer. Letters such as the Kelvin sign fold to k but have
 // different bytes.
-func (m *matcher) usable(buf []byte) bool {
+func (m *matcher) literalsUsable(buf []byte) bool {
 	if len(m.lits) == 0 {
 		return false
 	}
@@ -181,13 +181,13 @@ func (m *lineMatcher) byLiteral(buf, low []byte, from int) (hit, bool) {
 	}
 	next := make([]int, len(m.lits)) // next position of each literal; -1 = none
 	for i, l := range m.lits {
-		next[i] = index(text, l, from)
+		next[i] = indexFrom(text, l, from)
 	}
 	for {
 		at := -1
 		for i, l := range m.lits {
 			if next[i] >= 0 && next[i] < from {
-				next[i] = index(text, l, from)
+				next[i] = indexFrom(text, l, from)
 			}
 			if next[i] >= 0 && (at < 0 || next[i] < at) {
 				at = next[i]
@@ -197,7 +197,7 @@ func (m *lineMatcher) byLiteral(buf, low []byte, from int) (hit, bool) {
 			return hit{}, false
 		}
 		h := lineAround(buf, at)
-		if m.whole || m.check(buf, &h) {
+		if m.whole || m.checkLine(buf, &h) {
 			return h, true
 		}
 		from = h.end + 1
@@ -207,7 +207,7 @@ func (m *lineMatcher) byLiteral(buf, low []byte, from int) (hit, bool) {
 	}
 }
 
-func index(text, l []byte, from int) int {
+func indexFrom(text, l []byte, from int) int {
 	if i := bytes.Index(text[from:], l); i >= 0 {
 		return from + i
 	}
@@ -217,7 +217,7 @@ func index(text, l []byte, from int) int {
 // byBuffer runs the expression over the whole buffer: there is no matching line before its first match. If that match
 // continues on the next line, the rest is searched line by line, because each attempt could read the whole buffer.
 func (m *lineMatcher) byBuffer(buf []byte, from int) (hit, bool) {
-	loc := m.find(buf[from:])
+	loc := m.findMatch(buf[from:])
 	if loc == nil {
 		return hit{}, false
 	}
@@ -231,7 +231,7 @@ func (m *lineMatcher) byBuffer(buf []byte, from int) (hit, bool) {
 func (m *lineMatcher) byLine(buf []byte, from int) (hit, bool) {
 	for from < len(buf) && !m.over {
 		h := lineAround(buf, from)
-		if m.check(buf, &h) {
+		if m.checkLine(buf, &h) {
 			return h, true
 		}
 		from = h.end + 1
@@ -239,9 +239,9 @@ func (m *lineMatcher) byLine(buf []byte, from int) (hit, bool) {
 	return hit{}, false
 }
 
-// check runs the expression over one line.
-func (m *lineMatcher) check(buf []byte, h *hit) bool {
-	loc := m.find(bytes.TrimSuffix(buf[h.start:h.end], []byte("\r")))
+// checkLine runs the expression over one line.
+func (m *lineMatcher) checkLine(buf []byte, h *hit) bool {
+	loc := m.findMatch(bytes.TrimSuffix(buf[h.start:h.end], []byte("\r")))
 	if loc == nil {
 		return false
 	}
@@ -259,8 +259,8 @@ func lineAround(buf []byte, at int) hit {
 	return hit{start: start, end: end, at: at}
 }
 
-// lower writes src to dst with ASCII letters in lower case. It grows dst if necessary.
-func lower(dst, src []byte) []byte {
+// lowerASCII writes src to dst with ASCII letters in lower case. It grows dst if necessary.
+func lowerASCII(dst, src []byte) []byte {
 	if cap(dst) < len(src) {
 		dst = make([]byte, len(src), max(len(src), 64<<10))
 	}

@@ -17,9 +17,9 @@ type pairArgs struct {
 	Destination string `json:"destination" jsonschema:"its full new path, with the new name; the directories above it are made"`
 }
 
-// pair builds a tool that works on a source and a destination. The policy gets both. may returns why the call cannot be
+// pairTool builds a tool that works on a source and a destination. The policy gets both. may returns why the call cannot be
 // executed at present, and changed which of the two it changes.
-func (t *toolset) pair(
+func (t *toolset) pairTool(
 	def tools.Definition, verb string, may func(s *scope, from, to place) error,
 	changed func(from, to place) []place, run func(*scope, place, place) (*tools.Result, error),
 ) (tools.Tool, error) {
@@ -45,7 +45,7 @@ func (t *toolset) pair(
 		},
 		Deed: func(ctx context.Context, call *tools.Call, in pairArgs) (e tools.Effect, err error) {
 			err = t.withBoth(ctx, call, in, false, func(s *scope, from, to place) error {
-				pair := []tools.MoveEffect{{From: s.shownPlace(from), To: show(s.display(to.abs))}}
+				pair := []tools.MoveEffect{{From: s.shownPlace(from), To: showName(s.displayPath(to.abs))}}
 				if verb == "move" {
 					e.Moved = pair
 				} else {
@@ -57,14 +57,14 @@ func (t *toolset) pair(
 		},
 		State: func(ctx context.Context, call *tools.Call, in pairArgs) (list []tools.FileState, err error) {
 			err = t.withBoth(ctx, call, in, false, func(s *scope, from, to place) error {
-				list, err = s.states(from, to)
+				list, err = s.statesOf(from, to)
 				return err
 			})
 			return list, err
 		},
 		Changes: func(ctx context.Context, call *tools.Call, in pairArgs) (c tools.Changes, err error) {
 			err = t.withBoth(ctx, call, in, false, func(s *scope, from, to place) error {
-				c, err = s.changes(changed(from, to)...)
+				c, err = s.changesOf(changed(from, to)...)
 				return err
 			})
 			return c, err
@@ -81,7 +81,7 @@ func (t *toolset) pair(
 					return err
 				}
 				res, err = run(s, from, to)
-				return because(err, verb, from.given)
+				return systemError(err, verb, from.given)
 			})
 			return res, err
 		},
@@ -92,12 +92,12 @@ func (t *toolset) pair(
 func (t *toolset) withBoth(ctx context.Context, call *tools.Call, in pairArgs, create bool,
 	do func(s *scope, from, to place) error,
 ) error {
-	s, err := t.enter(ctx, call.Origin, create)
+	s, err := t.enterScope(ctx, call.Origin, create)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	from, to, err := s.both(in)
+	from, to, err := s.resolvePair(in)
 	if err != nil {
 		return err
 	}
@@ -107,51 +107,51 @@ func (t *toolset) withBoth(ctx context.Context, call *tools.Call, in pairArgs, c
 // describePair returns what the policy and a person check.
 func (s *scope) describePair(verb string, from, to place) tools.Subject {
 	paths := []string{from.abs, to.abs}
-	note := s.note(to)
-	if to.regular() {
+	note := s.locationNote(to)
+	if to.isRegular() {
 		note = note.And(replaces(to))
 	}
-	what := fmt.Sprintf("%s %s → %s (%s)", verb, show(s.display(from.abs)), show(s.display(to.abs)), s.contents(from))
+	what := fmt.Sprintf("%s %s → %s (%s)", verb, showName(s.displayPath(from.abs)), showName(s.displayPath(to.abs)), s.describeContents(from))
 	return tools.Subject{Inputs: paths, Paths: paths, Show: what, Note: note}
 }
 
-func (s *scope) both(in pairArgs) (from, to place, err error) {
-	if from, err = s.resolve(in.Source, false); err != nil {
+func (s *scope) resolvePair(in pairArgs) (from, to place, err error) {
+	if from, err = s.resolvePlace(in.Source, false); err != nil {
 		return from, to, err
 	}
-	to, err = s.resolve(in.Destination, false)
+	to, err = s.resolvePlace(in.Destination, false)
 	return from, to, err
 }
 
 // mayTake refuses what can neither be moved nor copied.
 func (s *scope) mayTake(from, to place) error {
 	switch {
-	case !from.exists():
-		return s.missing(from)
+	case !from.doesExist():
+		return s.missingError(from)
 	case from.abs == to.abs:
-		return wrong("", "source and destination are the same")
+		return argumentError("", "source and destination are the same")
 	case pathrule.Inside(from.abs, to.abs):
-		return wrong("", "%s lies inside %s", quote(to.given), quote(from.given))
-	case !from.isDir() && !from.isLink() && !from.regular():
-		return failed("", "%s is %s and stays where it is", quote(from.given), kindName(from.info.mode))
+		return argumentError("", "%s lies inside %s", quoteName(to.given), quoteName(from.given))
+	case !from.isDir() && !from.isLink() && !from.isRegular():
+		return failedError("", "%s is %s and stays where it is", quoteName(from.given), kindName(from.info.mode))
 	case to.isDir():
-		return failed(fmt.Sprintf("Give the full new path, for example %s.",
-			quote(filepath.Join(to.given, from.base()))),
-			"%s is a directory and is not overwritten", quote(to.given))
-	case to.exists() && from.isDir():
-		return failed("", "%s exists already; a directory does not overwrite it", quote(to.given))
+		return failedError(fmt.Sprintf("Give the full new path, for example %s.",
+			quoteName(filepath.Join(to.given, from.base()))),
+			"%s is a directory and is not overwritten", quoteName(to.given))
+	case to.doesExist() && from.isDir():
+		return failedError("", "%s exists already; a directory does not overwrite it", quoteName(to.given))
 	}
-	if err := s.writable(to); err != nil {
+	if err := s.checkWritable(to); err != nil {
 		return err
 	}
-	return s.unreadable(from.abs, from.given)
+	return s.checkDenied(from.abs, from.given)
 }
 
 func (t *toolset) movePath() (tools.Tool, error) {
-	return t.pair(tools.Definition{
+	return t.pairTool(tools.Definition{
 		Name: "move_path", Destructive: true,
 		Description: "Moves or renames a file, a link or a directory. A file at the destination is replaced, a directory is not.",
-	}, "move", mayMove, func(from, to place) []place { return []place{from, to} }, move)
+	}, "move", mayMove, func(from, to place) []place { return []place{from, to} }, moveFile)
 }
 
 // mayMove refuses what must not be moved.
@@ -161,13 +161,13 @@ func mayMove(s *scope, from, to place) error {
 	}
 	if from.isDir() {
 		// Under another name, a denied file would be readable.
-		_, err := s.count(from, func(abs string) error { return s.unreadable(abs, s.display(abs)) })
+		_, err := s.countTree(from, func(abs string) error { return s.checkDenied(abs, s.displayPath(abs)) })
 		return err
 	}
 	if !from.isLink() {
 		return nil
 	}
-	src, err := s.parent(from)
+	src, err := s.openParent(from)
 	if err != nil {
 		return err
 	}
@@ -175,8 +175,8 @@ func mayMove(s *scope, from, to place) error {
 	return s.linkStays(src, from, to)
 }
 
-func move(s *scope, from, to place) (*tools.Result, error) {
-	src, err := s.parent(from)
+func moveFile(s *scope, from, to place) (*tools.Result, error) {
+	src, err := s.openParent(from)
 	if err != nil {
 		return nil, err
 	}
@@ -186,50 +186,50 @@ func move(s *scope, from, to place) (*tools.Result, error) {
 		return nil, err
 	}
 	defer dst.close()
-	if err := sole(dst, to.base(), to.given); err != nil {
+	if err := checkSole(dst, to.base(), to.given); err != nil {
 		return nil, err
 	}
-	err = src.rename(from.base(), dst, to.base())
+	err = src.renameTo(from.base(), dst, to.base())
 	if errors.Is(err, unix.EXDEV) {
-		err = s.carry(src, from, dst, to)
+		err = s.carryAcross(src, from, dst, to)
 	}
 	if err == nil {
-		err = errors.Join(dst.sync(), src.sync())
+		err = errors.Join(dst.syncNames(), src.syncNames())
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &tools.Result{Text: fmt.Sprintf("Moved %s to %s", show(s.display(from.abs)), show(s.display(to.abs)))}, nil
+	return &tools.Result{Text: fmt.Sprintf("Moved %s to %s", showName(s.displayPath(from.abs)), showName(s.displayPath(to.abs)))}, nil
 }
 
-// carry moves between file systems: it copies everything and then deletes the source.
-func (s *scope) carry(src dir, from place, dst dir, to place) error {
-	c, err := s.copier(to)
+// carryAcross moves between file systems: it copies everything and then deletes the source.
+func (s *scope) carryAcross(src dir, from place, dst dir, to place) error {
+	c, err := s.newCopier(to)
 	if err != nil {
 		return err
 	}
-	if err = c.run(src, from, dst, to, true); err != nil {
+	if err = c.runCopy(src, from, dst, to, true); err != nil {
 		return err
 	}
 	if gone := 0; from.isDir() {
 		err = s.removeTree(src, from.base(), &gone)
 	} else {
-		err = src.remove(from.base(), false)
+		err = src.removeName(from.base(), false)
 	}
 	if err != nil {
-		return partly(err, "%s is copied to %s, and not all of it could be deleted where it was", quote(from.given), quote(to.given))
+		return partlyError(err, "%s is copied to %s, and not all of it could be deleted where it was", quoteName(from.given), quoteName(to.given))
 	}
 	return nil
 }
 
 // linkStays refuses to move a link to where it would lead out of the allowed places.
 func (s *scope) linkStays(d dir, from, to place) error {
-	target, err := d.readlink(from.base())
+	target, err := d.readLink(from.base())
 	if err != nil {
 		return err
 	}
 	if !s.staysInside(target, to.abs) {
-		return refused("", "%s is a link that would lead out of the allowed places", quote(from.given))
+		return refusedError("", "%s is a link that would lead out of the allowed places", quoteName(from.given))
 	}
 	return nil
 }
@@ -242,5 +242,5 @@ func (s *scope) staysInside(target, at string) bool {
 	}
 	target = filepath.Clean(target)
 	_, ok := s.rootOf(target)
-	return ok && !s.hidden(target)
+	return ok && !s.isHidden(target)
 }

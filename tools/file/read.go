@@ -24,7 +24,7 @@ func atLeast(s *jsonschema.Schema, field string, least float64) {
 	s.Properties[field].Minimum = new(least)
 }
 
-func (t *toolset) read() (tools.Tool, error) {
+func (t *toolset) readTool() (tools.Tool, error) {
 	return onPath[readArgs]{
 		def: tools.Definition{
 			Name: "read", ReadOnly: true,
@@ -35,15 +35,15 @@ func (t *toolset) read() (tools.Tool, error) {
 			atLeast(s, "limit", 1)
 		},
 		path: func(in readArgs) string { return in.Path }, follow: true,
-		show: said[readArgs]("read"),
-		may:  func(s *scope, p place, _ readArgs) error { return s.readable(p) },
+		show: showVerb[readArgs]("read"),
+		may:  func(s *scope, p place, _ readArgs) error { return s.checkReadable(p) },
 		run:  readFile,
-	}.tool(t)
+	}.newTool(t)
 }
 
 func readFile(s *scope, p place, in readArgs) (*tools.Result, error) {
 	if in.Offset < 0 || (in.Limit != nil && *in.Limit < 1) {
-		return nil, wrong("", "offset must be 0 or more, limit 1 or more")
+		return nil, argumentError("", "offset must be 0 or more, limit 1 or more")
 	}
 	f, st, err := s.openContent(p)
 	if err != nil {
@@ -54,28 +54,28 @@ func readFile(s *scope, p place, in readArgs) (*tools.Result, error) {
 	if s.ReadText != nil {
 		text, err := s.ReadText(s.ctx, p.abs)
 		if err != nil {
-			return nil, because(err, "read", p.given)
+			return nil, systemError(err, "read", p.given)
 		}
 		content, st.Size = strings.NewReader(text), int64(len(text))
 	}
 	r := bufio.NewReaderSize(content, sniff)
 	head, err := r.Peek(sniff)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, because(err, "read", p.given)
+		return nil, systemError(err, "read", p.given)
 	}
 	if len(head) == 0 {
 		return &tools.Result{Text: "(empty file)"}, nil
 	}
-	if enc := encoding(head, err != nil); enc != "" {
+	if enc := textEncoding(head, err != nil); enc != "" {
 		return &tools.Result{Text: unreadableText(enc, head, st.Size)}, nil
 	}
 	if bytes.HasPrefix(head, utf8BOM) {
 		_, _ = r.Discard(len(utf8BOM)) // it was peeked just now
 	}
 	pager := &pager{s: s, r: r, max: s.MaxRead, in: in}
-	text, more, err := pager.page()
+	text, more, err := pager.readPage()
 	if err != nil {
-		return nil, because(err, "read", p.given)
+		return nil, systemError(err, "read", p.given)
 	}
 	return &tools.Result{Text: text, Truncated: more}, nil
 }
@@ -92,13 +92,13 @@ type pager struct {
 	out strings.Builder
 }
 
-// page returns the requested lines. more reports that lines were left out because of the size limit.
-func (p *pager) page() (text string, more bool, err error) {
+// readPage returns the requested lines. more reports that lines were left out because of the size limit.
+func (p *pager) readPage() (text string, more bool, err error) {
 	given := 0
 	for n := 0; ; n++ {
-		line, size, err := p.line()
+		line, size, err := p.readLine()
 		if errors.Is(err, io.EOF) {
-			return p.end(n, given), false, nil
+			return p.answerAtEnd(n, given), false, nil
 		}
 		if err != nil {
 			return "", false, err
@@ -119,16 +119,16 @@ func (p *pager) page() (text string, more bool, err error) {
 	}
 }
 
-// end returns the answer for a file that ended after n lines.
-func (p *pager) end(n, given int) string {
+// answerAtEnd returns the answer for a file that ended after n lines.
+func (p *pager) answerAtEnd(n, given int) string {
 	if given == 0 {
-		return fmt.Sprintf("[the file has %s: nothing at offset %d]", count(n, "line", "lines"), p.in.Offset)
+		return fmt.Sprintf("[the file has %s: nothing at offset %d]", countNoun(n, "line", "lines"), p.in.Offset)
 	}
 	return p.out.String()
 }
 
-// line reads one line without its end. Only the beginning of a long line is kept; size is its full length.
-func (p *pager) line() (line []byte, size int, err error) {
+// readLine reads one line without its end. Only the beginning of a long line is kept; size is its full length.
+func (p *pager) readLine() (line []byte, size int, err error) {
 	var kept []byte
 	for {
 		part, err := p.r.ReadSlice('\n')
@@ -170,7 +170,7 @@ func shownLine(line []byte, size int) string {
 		}
 	}
 	if !utf8.Valid(line) {
-		return fmt.Sprintf("[not UTF-8: %s]", count(size, "byte", "bytes"))
+		return fmt.Sprintf("[not UTF-8: %s]", countNoun(size, "byte", "bytes"))
 	}
 	if cut {
 		return fmt.Sprintf("%s … [line cut: %d bytes in all]", line, size)

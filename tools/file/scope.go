@@ -37,8 +37,8 @@ type scope struct {
 	links  func() *linkIndex // files below the denied paths with several names; determined on first use
 }
 
-// enter returns the scope of a call. With prepare, the workspace is created if it does not exist.
-func (t *toolset) enter(ctx context.Context, origin tools.Origin, prepare bool) (*scope, error) {
+// enterScope returns the scope of a call. With prepare, the workspace is created if it does not exist.
+func (t *toolset) enterScope(ctx context.Context, origin tools.Origin, prepare bool) (*scope, error) {
 	dir, err := t.Workspace(origin)
 	if err != nil {
 		return nil, fmt.Errorf("find the working directory: %w", err)
@@ -52,7 +52,7 @@ func (t *toolset) enter(ctx context.Context, origin tools.Origin, prepare bool) 
 		}
 	}
 	s := &scope{
-		toolset: t, ctx: ctx, origin: origin, cwd: rootPath{alias: filepath.Clean(dir), path: canonical(dir)},
+		toolset: t, ctx: ctx, origin: origin, cwd: rootPath{alias: filepath.Clean(dir), path: canonicalPath(dir)},
 		roots: map[string]*os.Root{},
 	}
 	s.all = append([]rootPath{s.cwd}, t.roots...)
@@ -80,17 +80,17 @@ type info struct {
 	size int64
 }
 
-func (p place) exists() bool   { return p.info != nil }
-func (p place) isRoot() bool   { return p.abs == p.root }
-func (p place) base() string   { return filepath.Base(p.abs) }
-func (p place) isDir() bool    { return p.info != nil && p.info.mode.IsDir() }
-func (p place) isLink() bool   { return p.info != nil && p.info.mode&fs.ModeSymlink != 0 }
-func (p place) regular() bool  { return p.info != nil && p.info.mode.IsRegular() }
-func (p place) rel() []string  { return components(p.root, p.abs) }
-func (p place) parent() string { return filepath.Dir(p.abs) }
+func (p place) doesExist() bool { return p.info != nil }
+func (p place) isRoot() bool    { return p.abs == p.root }
+func (p place) base() string    { return filepath.Base(p.abs) }
+func (p place) isDir() bool     { return p.info != nil && p.info.mode.IsDir() }
+func (p place) isLink() bool    { return p.info != nil && p.info.mode&fs.ModeSymlink != 0 }
+func (p place) isRegular() bool { return p.info != nil && p.info.mode.IsRegular() }
+func (p place) rel() []string   { return pathComponents(p.root, p.abs) }
+func (p place) parent() string  { return filepath.Dir(p.abs) }
 
-// components returns the components of path below root.
-func components(root, path string) []string {
+// pathComponents returns the components of path below root.
+func pathComponents(root, path string) []string {
 	rel := strings.Trim(strings.TrimPrefix(path, root), "/")
 	if rel == "" {
 		return nil
@@ -98,10 +98,10 @@ func components(root, path string) []string {
 	return strings.Split(rel, "/")
 }
 
-// resolve returns the canonical place of a path from a model. With follow, a link as the last component is followed.
+// resolvePlace returns the canonical place of a path from a model. With follow, a link as the last component is followed.
 // Nothing outside the allowed places is ever inspected, so that a model cannot find out what is there.
-func (s *scope) resolve(given string, follow bool) (place, error) {
-	abs, err := s.absolute(given)
+func (s *scope) resolvePlace(given string, follow bool) (place, error) {
+	abs, err := s.absolutePath(given)
 	if err != nil {
 		return place{}, err
 	}
@@ -109,13 +109,13 @@ func (s *scope) resolve(given string, follow bool) (place, error) {
 	for range maxLinks {
 		root, ok := s.rootOf(abs)
 		if !ok {
-			return p, s.outside(given)
+			return p, s.outsideError(given)
 		}
 		p.root, p.abs = root.path, filepath.Join(root.path, strings.TrimPrefix(abs, root.alias))
-		if s.hidden(p.abs) {
-			return p, s.outside(given)
+		if s.isHidden(p.abs) {
+			return p, s.outsideError(given)
 		}
-		next, err := s.step(&p, follow)
+		next, err := s.stepDown(&p, follow)
 		if err != nil {
 			return p, err
 		}
@@ -124,26 +124,26 @@ func (s *scope) resolve(given string, follow bool) (place, error) {
 		}
 		abs = next
 	}
-	return p, failed("", "%s cannot be used: too many links", quote(given))
+	return p, failedError("", "%s cannot be used: too many links", quoteName(given))
 }
 
-// step walks down to p.abs, one handle at a time. It stops at the first link and returns the path to which it leads.
-func (s *scope) step(p *place, follow bool) (next string, err error) {
+// stepDown walks down to p.abs, one handle at a time. It stops at the first link and returns the path to which it leads.
+func (s *scope) stepDown(p *place, follow bool) (next string, err error) {
 	p.info = nil
 	d, err := s.dirAt(p.root, p.root)
 	if errors.Is(err, fs.ErrNotExist) { // the workspace was never used
 		return "", nil
 	}
 	if err != nil {
-		return "", because(err, "open", p.given)
+		return "", systemError(err, "open", p.given)
 	}
 	defer func() { d.close() }()
 	p.info = &info{mode: fs.ModeDir}
 	parts := p.rel()
 	for i, name := range parts {
-		st, ok, err := d.lstat(name)
+		st, ok, err := d.statName(name)
 		if err != nil {
-			return "", because(err, "look at", p.given)
+			return "", systemError(err, "look at", p.given)
 		}
 		if !ok {
 			p.info = nil
@@ -153,15 +153,15 @@ func (s *scope) step(p *place, follow bool) (next string, err error) {
 		last := i == len(parts)-1
 		switch {
 		case p.isLink() && (!last || follow):
-			return d.target(name, parts[i+1:])
+			return d.linkTarget(name, parts[i+1:])
 		case last:
 			return "", nil
 		case !p.isDir():
-			return "", failed("", "%s: %s is not a directory", quote(p.given), quote(s.display(d.join(name))))
+			return "", failedError("", "%s: %s is not a directory", quoteName(p.given), quoteName(s.displayPath(d.joinName(name))))
 		}
-		sub, err := d.sub(name)
+		sub, err := d.openSub(name)
 		if err != nil {
-			return "", because(err, "open", p.given)
+			return "", systemError(err, "open", p.given)
 		}
 		d.close()
 		d = sub
@@ -169,28 +169,28 @@ func (s *scope) step(p *place, follow bool) (next string, err error) {
 	return "", nil
 }
 
-// target returns the absolute path to which a link in d leads, with the rest appended.
-func (d dir) target(name string, rest []string) (string, error) {
-	to, err := d.readlink(name)
+// linkTarget returns the absolute path to which a link in d leads, with the rest appended.
+func (d dir) linkTarget(name string, rest []string) (string, error) {
+	to, err := d.readLink(name)
 	if err != nil {
-		return "", because(err, "follow", name)
+		return "", systemError(err, "follow", name)
 	}
 	if !filepath.IsAbs(to) {
-		to = d.join(to)
+		to = d.joinName(to)
 	}
 	return filepath.Join(append([]string{to}, rest...)...), nil
 }
 
-// absolute makes a path absolute without using the disk.
-func (s *scope) absolute(given string) (string, error) {
+// absolutePath makes a path absolute without using the disk.
+func (s *scope) absolutePath(given string) (string, error) {
 	switch {
 	case given == "":
-		return "", wrong("Give a path, for example \"notes.txt\" or \".\".", "the path is empty")
+		return "", argumentError("Give a path, for example \"notes.txt\" or \".\".", "the path is empty")
 	case strings.ContainsRune(given, 0) || !utf8.ValidString(given):
-		return "", wrong("", "%s is not a path: it holds characters that no name may have", quote(given))
+		return "", argumentError("", "%s is not a path: it holds characters that no name may have", quoteName(given))
 	case given == "~" || strings.HasPrefix(given, "~/"):
-		return "", wrong("Give a path relative to the working directory, or an absolute one.",
-			"%s: ~ is not expanded here", quote(given))
+		return "", argumentError("Give a path relative to the working directory, or an absolute one.",
+			"%s: ~ is not expanded here", quoteName(given))
 	}
 	abs := given
 	if !filepath.IsAbs(abs) {
@@ -198,11 +198,11 @@ func (s *scope) absolute(given string) (string, error) {
 	}
 	abs = filepath.Clean(abs)
 	if len(abs) > maxPath {
-		return "", wrong("", "the path has %d bytes; at most %d are possible", len(abs), maxPath)
+		return "", argumentError("", "the path has %d bytes; at most %d are possible", len(abs), maxPath)
 	}
 	for part := range strings.SplitSeq(abs, "/") {
 		if len(part) > maxName {
-			return "", wrong("", "a name in the path has %d bytes; at most %d are possible", len(part), maxName)
+			return "", argumentError("", "a name in the path has %d bytes; at most %d are possible", len(part), maxName)
 		}
 	}
 	return abs, nil
@@ -222,12 +222,12 @@ func (s *scope) rootOf(abs string) (rootPath, bool) {
 	return best, found
 }
 
-// hidden reports whether no tool may reach a canonical path.
-func (s *scope) hidden(abs string) bool {
+// isHidden reports whether no tool may reach a canonical path.
+func (s *scope) isHidden(abs string) bool {
 	if len(s.denied) == 0 {
 		return false
 	}
-	folded := fold(abs)
+	folded := foldPath(abs)
 	for _, d := range s.denied {
 		// Case and Unicode form are ignored, because the file system may ignore them too.
 		if !pathrule.Inside(d.folded, folded) {
@@ -246,7 +246,7 @@ func (s *scope) hidesIn(dir string) bool {
 	if len(s.denied) == 0 {
 		return false
 	}
-	folded := fold(dir)
+	folded := foldPath(dir)
 	for _, d := range s.denied {
 		if filepath.Dir(d.folded) == folded {
 			return true
@@ -258,12 +258,12 @@ func (s *scope) hidesIn(dir string) bool {
 // deniedPath is a path that no tool may reach.
 type deniedPath struct{ path, folded string }
 
-func fold(p string) string { return norm.NFC.String(strings.ToLower(norm.NFC.String(p))) }
+func foldPath(p string) string { return norm.NFC.String(strings.ToLower(norm.NFC.String(p))) }
 
 // holdsHidden reports whether something at or below a directory is hidden.
 func (s *scope) holdsHidden(abs string) bool {
 	for _, d := range s.denied {
-		if pathrule.Inside(fold(abs), d.folded) && !pathrule.Inside(d.path, s.cwd.path) {
+		if pathrule.Inside(foldPath(abs), d.folded) && !pathrule.Inside(d.path, s.cwd.path) {
 			return true
 		}
 	}
@@ -280,17 +280,17 @@ func (s *scope) holdsRoot(abs string) bool {
 	return false
 }
 
-// outside returns the error for a path that is not in an allowed place. It reveals neither the location of the
+// outsideError returns the error for a path that is not in an allowed place. It reveals neither the location of the
 // workspace nor the denied paths.
-func (s *scope) outside(given string) error {
-	return refused("Use a path relative to the working directory, such as \"notes.txt\".",
-		"%s is off limits: files are reached only in %s", quote(given), s.places())
+func (s *scope) outsideError(given string) error {
+	return refusedError("Use a path relative to the working directory, such as \"notes.txt\".",
+		"%s is off limits: files are reached only in %s", quoteName(given), s.placeNames())
 }
 
-func (s *scope) places() string {
+func (s *scope) placeNames() string {
 	names := []string{"the working directory of this conversation"}
 	for _, r := range s.toolset.roots {
-		names = append(names, quote(r.alias))
+		names = append(names, quoteName(r.alias))
 	}
 	if len(names) == 1 {
 		return names[0]
@@ -298,8 +298,8 @@ func (s *scope) places() string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// display returns a canonical path as models and people read it: relative to the working directory if it is inside.
-func (s *scope) display(abs string) string {
+// displayPath returns a canonical path as models and people read it: relative to the working directory if it is inside.
+func (s *scope) displayPath(abs string) string {
 	if abs == s.cwd.path {
 		return "."
 	}
@@ -309,23 +309,23 @@ func (s *scope) display(abs string) string {
 	return abs
 }
 
-// note returns where a place is, for the person who is asked.
-func (s *scope) note(p place) reason.Reason {
+// locationNote returns where a place is, for the person who is asked.
+func (s *scope) locationNote(p place) reason.Reason {
 	if pathrule.Inside(s.cwd.path, p.abs) {
 		return reason.Notes(reason.New(reason.InWorkspace))
 	}
 	for _, r := range s.toolset.roots {
 		if r.path == p.root {
-			return reason.Notes(reason.New(reason.InAllowedPath, show(r.alias)))
+			return reason.Notes(reason.New(reason.InAllowedPath, showName(r.alias)))
 		}
 	}
 	return reason.Notes()
 }
 
-// unreadable returns an error if the content of a path is denied.
-func (s *scope) unreadable(abs, given string) error {
+// checkDenied returns an error if the content of a path is denied.
+func (s *scope) checkDenied(abs, given string) error {
 	if _, denied := s.Rules.Denied(abs); denied {
-		return refused("", "%s may not be read here", quote(given))
+		return refusedError("", "%s may not be read here", quoteName(given))
 	}
 	return nil
 }

@@ -31,22 +31,22 @@ func newSearcher(s *scope, m *matcher, spent *atomic.Int64, late func() bool) *s
 	return &searcher{s: s, m: &lineMatcher{matcher: m, late: late}, spent: spent}
 }
 
-func (w *searcher) batch(b batch) finding {
+func (w *searcher) searchBatch(b batch) finding {
 	var f finding
 	for _, name := range b.names {
 		if w.s.ctx.Err() != nil || len(f.lines) > maxMatches || w.m.over {
 			break
 		}
-		w.file(b.d.dir, name, &f)
+		w.searchFile(b.d.dir, name, &f)
 	}
 	f.late = w.m.over
 	return f
 }
 
-// file searches one file. It uses bare descriptors, because an os.File costs more than reading a small file.
-func (w *searcher) file(d dir, name string, f *finding) {
+// searchFile searches one file. It uses bare descriptors, because an os.File costs more than reading a small file.
+func (w *searcher) searchFile(d dir, name string, f *finding) {
 	if w.s.rules {
-		if _, denied := w.s.Rules.Denied(d.join(name)); denied {
+		if _, denied := w.s.Rules.Denied(d.joinName(name)); denied {
 			f.denied++
 			return
 		}
@@ -59,7 +59,7 @@ func (w *searcher) file(d dir, name string, f *finding) {
 	defer func() { _ = unix.Close(fd) }() // opened for reading
 	var st unix.Stat_t
 	switch err := unix.Fstat(fd, &st); {
-	case err != nil || kind(st) != unix.S_IFREG:
+	case err != nil || fileKind(st) != unix.S_IFREG:
 		f.locked++
 		return
 	case st.Nlink > 1 && w.s.otherName(st):
@@ -68,9 +68,9 @@ func (w *searcher) file(d dir, name string, f *finding) {
 	case st.Size == 0:
 		return
 	}
-	w.size(st.Size)
+	w.growBuffer(st.Size)
 	had := len(f.lines)
-	if err := w.read(fd, st.Size, w.s.display(d.join(name)), f); err != nil {
+	if err := w.searchContent(fd, st.Size, w.s.displayPath(d.joinName(name)), f); err != nil {
 		f.lines = f.lines[:had]
 		switch {
 		case errors.Is(err, errForeign):
@@ -83,8 +83,8 @@ func (w *searcher) file(d dir, name string, f *finding) {
 	}
 }
 
-// size makes room for a file, up to the maximum size of the buffer.
-func (w *searcher) size(n int64) {
+// growBuffer makes room for a file, up to the maximum size of the buffer.
+func (w *searcher) growBuffer(n int64) {
 	want := int(min(max(n+1, leastBuffer), mostBuffer))
 	if len(w.buf) < want {
 		w.buf = make([]byte, want)
@@ -93,8 +93,8 @@ func (w *searcher) size(n int64) {
 
 var errForeign = errors.New("not UTF-8 text")
 
-// read searches a file of the given size in pieces that end with a line.
-func (w *searcher) read(fd int, size int64, path string, f *finding) error {
+// searchContent searches a file of the given size in pieces that end with a line.
+func (w *searcher) searchContent(fd int, size int64, path string, f *finding) error {
 	held, line := 0, 1
 	within, shown := false, false // a line that is longer than the buffer is being searched; a match of it is shown
 	for total := int64(0); ; {
@@ -129,8 +129,8 @@ func (w *searcher) read(fd int, size int64, path string, f *finding) error {
 			}
 		}
 		had := len(f.lines)
-		lines, err := w.piece(text, path, line, f)
-		if err != nil || over || len(f.lines) > maxMatches || !w.m.spend(maxSteps) {
+		lines, err := w.searchPiece(text, path, line, f)
+		if err != nil || over || len(f.lines) > maxMatches || !w.m.spendSteps(maxSteps) {
 			return err
 		}
 		line += lines
@@ -168,15 +168,15 @@ func wholeRunes(buf []byte, n int) int {
 	return n
 }
 
-// piece searches whole lines, of which the first has the given number. It returns the number of line ends.
-func (w *searcher) piece(buf []byte, path string, line int, f *finding) (int, error) {
-	useLits := w.m.usable(buf)
+// searchPiece searches whole lines, of which the first has the given number. It returns the number of line ends.
+func (w *searcher) searchPiece(buf []byte, path string, line int, f *finding) (int, error) {
+	useLits := w.m.literalsUsable(buf)
 	if useLits && w.m.fold {
-		w.low = lower(w.low, buf)
+		w.low = lowerASCII(w.low, buf)
 	}
 	counted, number := 0, line
 	for from := 0; from < len(buf) && len(f.lines) <= maxMatches; {
-		h, ok := w.m.next(buf, w.low, from, useLits)
+		h, ok := w.m.nextHit(buf, w.low, from, useLits)
 		if !ok {
 			break
 		}
@@ -186,7 +186,7 @@ func (w *searcher) piece(buf []byte, path string, line int, f *finding) (int, er
 		}
 		number += bytes.Count(buf[counted:h.start], newline)
 		counted = h.start
-		f.lines = append(f.lines, shownMatch(show(path), number, text, h.at-h.start))
+		f.lines = append(f.lines, shownMatch(showName(path), number, text, h.at-h.start))
 		from = h.end + 1
 	}
 	return number - line + bytes.Count(buf[counted:], newline), nil

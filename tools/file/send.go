@@ -65,7 +65,7 @@ func (t *toolset) sendFile() (tools.Tool, error) {
 		},
 		Check: func(ctx context.Context, call *tools.Call, in sendArgs) error {
 			if in.Output != "" {
-				_, err := t.output(ctx, call, in)
+				_, err := t.storedOutput(ctx, call, in)
 				return err
 			}
 			return t.withSent(ctx, call, in, false, func(s *scope, list []place) error {
@@ -100,16 +100,16 @@ func (t *toolset) withSent(
 		given = append([]string{in.Path}, given...)
 	}
 	if len(given) == 0 {
-		return wrong("Give path, or paths for several files.", "no file is named")
+		return argumentError("Give path, or paths for several files.", "no file is named")
 	}
-	s, err := t.enter(ctx, call.Origin, create)
+	s, err := t.enterScope(ctx, call.Origin, create)
 	if err != nil {
 		return err
 	}
 	defer s.close()
 	var list []place
 	for _, path := range given {
-		p, err := s.resolve(path, true)
+		p, err := s.resolvePlace(path, true)
 		if err != nil {
 			return err
 		}
@@ -117,7 +117,7 @@ func (t *toolset) withSent(
 			continue
 		}
 		if list = append(list, p); len(list) > maxSent {
-			return wrong("Send the others with another call.", "at most %d files can be sent at once", maxSent)
+			return argumentError("Send the others with another call.", "at most %d files can be sent at once", maxSent)
 		}
 		if err := checkSent(s, p, in); err != nil {
 			return err
@@ -130,11 +130,11 @@ func (t *toolset) withSent(
 func (s *scope) describeSent(list []place, in sendArgs) tools.Subject {
 	var paths, shown []string
 	for _, p := range list {
-		paths, shown = append(paths, p.abs), append(shown, show(s.display(p.abs)))
+		paths, shown = append(paths, p.abs), append(shown, showName(s.displayPath(p.abs)))
 	}
-	note := s.note(list[0])
+	note := s.locationNote(list[0])
 	if in.Caption != "" {
-		note = note.And(reason.New(reason.WithCaption, quote(in.Caption)))
+		note = note.And(reason.New(reason.WithCaption, quoteName(in.Caption)))
 	}
 	return tools.Subject{Inputs: paths, Paths: paths, Show: "send " + strings.Join(shown, ", "), Note: note}
 }
@@ -146,38 +146,38 @@ func (s *scope) maySend(p place) error {
 		return err
 	}
 	_ = f.Close() // opened for reading
-	return s.sendable(p, st.Size)
+	return s.checkSendable(p, st.Size)
 }
 
 // checkSent refuses files outside the working directory, which may belong to others than the people of the chat, and
 // long captions.
 func checkSent(s *scope, p place, in sendArgs) error {
 	if !pathrule.Inside(s.cwd.path, p.abs) {
-		return refused("Copy it into the working directory first, if it may be shown.",
-			"%s is outside the working directory: only files inside it can be sent", quote(p.given))
+		return refusedError("Copy it into the working directory first, if it may be shown.",
+			"%s is outside the working directory: only files inside it can be sent", quoteName(p.given))
 	}
 	return in.checkCaption()
 }
 
 func (in *sendArgs) checkCaption() error {
 	if n := len(utf16.Encode([]rune(in.Caption))); n > maxCaption {
-		return wrong("Shorten the caption and say the rest in the answer.",
+		return argumentError("Shorten the caption and say the rest in the answer.",
 			"the caption has %d characters (UTF-16 units), at most %d fit", n, maxCaption)
 	}
 	return nil
 }
 
-// sendable refuses a file by its size. In a channel without files every size is fine: the file is only named.
-func (s *scope) sendable(p place, size int64) error {
+// checkSendable refuses a file by its size. In a channel without files every size is fine: the file is only named.
+func (s *scope) checkSendable(p place, size int64) error {
 	most := s.Outlet.Limit(s.origin)
 	switch {
 	case most == 0:
 		return nil
 	case size == 0:
-		return failed("Write something into it first.", "%s is empty: an empty file cannot be sent", quote(p.given))
+		return failedError("Write something into it first.", "%s is empty: an empty file cannot be sent", quoteName(p.given))
 	case size > most:
-		return failed("Make it smaller or split it.",
-			"%s has %d bytes, at most %d (%d MB) can be sent here", quote(p.given), size, most, most>>20)
+		return failedError("Make it smaller or split it.",
+			"%s has %d bytes, at most %d (%d MB) can be sent here", quoteName(p.given), size, most, most>>20)
 	}
 	return nil
 }
@@ -210,24 +210,24 @@ func sendFile(s *scope, p place, in sendArgs) (*tools.Result, error) {
 	defer func() { _ = f.Close() }() // opened for reading
 	if s.Outlet.Limit(s.origin) == 0 {
 		return &tools.Result{Text: fmt.Sprintf("This channel shows no files. The file is %s (%s); tell the person where "+
-			"it is.", quote(p.abs), count(st.Size, "byte", "bytes"))}, nil
+			"it is.", quoteName(p.abs), countNoun(st.Size, "byte", "bytes"))}, nil
 	}
-	if err := s.sendable(p, st.Size); err != nil {
+	if err := s.checkSendable(p, st.Size); err != nil {
 		return nil, err
 	}
 	kind, err := mediaType(f, p.base())
 	if err != nil {
-		return nil, because(err, "read", p.given)
+		return nil, systemError(err, "read", p.given)
 	}
 	hash, size, err := s.Outlet.Keep(s.ctx, s.origin.Session, &steady{f: f, before: st, given: p.given})
 	if err != nil {
 		if changed, ok := errors.AsType[*tools.Error](err); ok {
 			return nil, changed
 		}
-		return nil, because(err, "store", p.given)
+		return nil, systemError(err, "store", p.given)
 	}
 	return &tools.Result{
-		Text:  fmt.Sprintf("%s (%s) is on its way to the chat.", quote(p.base()), count(size, "byte", "bytes")),
+		Text:  fmt.Sprintf("%s (%s) is on its way to the chat.", quoteName(p.base()), countNoun(size, "byte", "bytes")),
 		Files: []tools.File{{Name: p.base(), MIME: kind, Hash: hash, Size: size, Caption: in.Caption}},
 	}, nil
 }
@@ -263,7 +263,7 @@ func (r *steady) Read(p []byte) (int, error) {
 	n, err := r.f.Read(p)
 	r.read += int64(n)
 	if r.read > r.before.Size {
-		return 0, r.changed()
+		return 0, r.checkSteady()
 	}
 	if !errors.Is(err, io.EOF) {
 		return n, err
@@ -273,12 +273,12 @@ func (r *steady) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	if r.read != r.before.Size || now.Size != r.before.Size || now.Mtim != r.before.Mtim {
-		return 0, r.changed()
+		return 0, r.checkSteady()
 	}
 	return n, err
 }
 
-func (r *steady) changed() error {
-	return failed("Wait until nothing writes to it, then send it again.",
-		"%s changed while it was read: nothing was sent", quote(r.given))
+func (r *steady) checkSteady() error {
+	return failedError("Wait until nothing writes to it, then send it again.",
+		"%s changed while it was read: nothing was sent", quoteName(r.given))
 }

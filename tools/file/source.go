@@ -34,7 +34,7 @@ type View struct{ s *scope }
 
 // For returns what the file tools of a conversation can reach. The working directory is created if it does not exist.
 func (s *Sources) For(ctx context.Context, origin tools.Origin) (*View, error) {
-	scope, err := s.t.enter(ctx, origin, true)
+	scope, err := s.t.enterScope(ctx, origin, true)
 	if err != nil {
 		return nil, err
 	}
@@ -43,10 +43,10 @@ func (s *Sources) For(ctx context.Context, origin tools.Origin) (*View, error) {
 
 // Below returns a view of a single directory, given by its canonical path, as a conversation sees it that works there.
 func (s *Sources) Below(ctx context.Context, root string) *View {
-	return &View{s.t.below(ctx, root)}
+	return &View{s.t.scopeBelow(ctx, root)}
 }
 
-func (t *toolset) below(ctx context.Context, root string) *scope {
+func (t *toolset) scopeBelow(ctx context.Context, root string) *scope {
 	s := &scope{toolset: t, ctx: ctx, cwd: rootPath{alias: root, path: root}, roots: map[string]*os.Root{}}
 	s.all = []rootPath{s.cwd}
 	s.links = sync.OnceValue(s.indexLinks)
@@ -66,15 +66,15 @@ func (v *View) Roots(among []string) []string {
 		}
 	}
 	for _, p := range among {
-		path := canonical(p)
-		if _, ok := v.s.rootOf(path); ok && !v.s.hidden(path) {
+		path := canonicalPath(p)
+		if _, ok := v.s.rootOf(path); ok && !v.s.isHidden(path) {
 			list = append(list, path)
 		}
 	}
 	var out []string
 	for _, path := range list {
 		covered := slices.ContainsFunc(list, func(other string) bool {
-			return other != path && pathrule.Inside(other, path) && !v.s.below(v.s.ctx, other).hidden(path)
+			return other != path && pathrule.Inside(other, path) && !v.s.scopeBelow(v.s.ctx, other).isHidden(path)
 		})
 		if !covered && !slices.Contains(out, path) {
 			out = append(out, path)
@@ -84,7 +84,7 @@ func (v *View) Roots(among []string) []string {
 }
 
 // Display returns a canonical path as models and people read it: relative to the working directory if it is inside.
-func (v *View) Display(abs string) string { return show(v.s.display(abs)) }
+func (v *View) Display(abs string) string { return showName(v.s.displayPath(abs)) }
 
 // Stamp changes when a file changes.
 type Stamp struct {
@@ -114,18 +114,18 @@ func (v *View) Walk(root string, want func(name string) bool) (Tree, error) {
 	w.visit = func(d *shared, rel string, e fs.DirEntry) error {
 		switch {
 		case e.IsDir():
-			tree.Dirs = append(tree.Dirs, d.join(e.Name()))
+			tree.Dirs = append(tree.Dirs, d.joinName(e.Name()))
 			return nil
 		case !e.Type().IsRegular() || !want(rel):
 			return nil
 		}
-		if _, denied := v.s.Rules.Denied(d.join(e.Name())); denied && v.s.rules {
+		if _, denied := v.s.Rules.Denied(d.joinName(e.Name())); denied && v.s.rules {
 			tree.Denied++
 			return nil
 		}
-		st, ok, err := d.lstat(e.Name())
+		st, ok, err := d.statName(e.Name())
 		switch {
-		case err != nil || !ok || kind(st) != unix.S_IFREG:
+		case err != nil || !ok || fileKind(st) != unix.S_IFREG:
 		case st.Nlink > 1 && v.s.otherName(st):
 			tree.Denied++
 		default:
@@ -137,17 +137,17 @@ func (v *View) Walk(root string, want func(name string) bool) (Tree, error) {
 	if r, ok := v.s.rootOf(root); ok {
 		p.root = r.path
 	}
-	err := w.run(p)
+	err := w.walkPlace(p)
 	tree.Locked, tree.Stopped = w.locked, w.stopped
 	if err != nil {
-		return tree, because(err, "search", v.s.display(root))
+		return tree, systemError(err, "search", v.s.displayPath(root))
 	}
 	return tree, nil
 }
 
 // Read returns at most limit bytes of a regular file that may be read, with its stamp.
 func (v *View) Read(path string, limit int64) ([]byte, Stamp, error) {
-	p, err := v.s.resolve(path, true)
+	p, err := v.s.resolvePlace(path, true)
 	if err != nil {
 		return nil, Stamp{}, err
 	}
@@ -167,7 +167,7 @@ func (v *View) Read(path string, limit int64) ([]byte, Stamp, error) {
 			break
 		}
 		if err != nil {
-			return nil, Stamp{}, because(err, "read", path)
+			return nil, Stamp{}, systemError(err, "read", path)
 		}
 	}
 	return content, stampOf(st), nil
@@ -175,6 +175,6 @@ func (v *View) Read(path string, limit int64) ([]byte, Stamp, error) {
 
 // Canonical returns the path of a file that the view reaches, without links; false = it does not reach it.
 func (v *View) Canonical(path string) (string, bool) {
-	p, err := v.s.resolve(filepath.Clean(path), true)
-	return p.abs, err == nil && p.regular()
+	p, err := v.s.resolvePlace(filepath.Clean(path), true)
+	return p.abs, err == nil && p.isRegular()
 }

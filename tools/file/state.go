@@ -17,11 +17,11 @@ import (
 // inode, size and time of the last change are known.
 const maxHashed = 64 << 20
 
-// states returns what is at some places.
-func (s *scope) states(places ...place) ([]tools.FileState, error) {
+// statesOf returns what is at some places.
+func (s *scope) statesOf(places ...place) ([]tools.FileState, error) {
 	var list []tools.FileState
 	for _, p := range places {
-		now, err := s.state(p)
+		now, err := s.stateOf(p)
 		if err != nil {
 			return nil, err
 		}
@@ -35,7 +35,7 @@ func (s *scope) asShown(call *tools.Call, places ...place) error {
 	if call.Shown == nil {
 		return nil
 	}
-	now, err := s.states(places...)
+	now, err := s.statesOf(places...)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (s *scope) asShown(call *tools.Call, places ...place) error {
 		if len(call.Shown) != len(now) || call.Shown[i].Path != now[i].Path || call.Shown[i].Before != now[i].Before {
 			return &tools.Error{
 				Category: tools.PolicyBlocked, Denied: true,
-				Message:    fmt.Sprintf("nothing was done: %s changed just after a person had approved what would be done to it", quote(p.given)),
+				Message:    fmt.Sprintf("nothing was done: %s changed just after a person had approved what would be done to it", quoteName(p.given)),
 				Suggestion: "Make the call again, so that the person is asked about the file as it is now.",
 			}
 		}
@@ -57,36 +57,36 @@ func stateOfText(text string) string {
 	return "file " + hex.EncodeToString(h[:])
 }
 
-// state returns the state of what is at p, see tools.FileState.
-func (s *scope) state(p place) (string, error) {
-	if !p.exists() {
+// stateOf returns the state of what is at p, see tools.FileState.
+func (s *scope) stateOf(p place) (string, error) {
+	if !p.doesExist() {
 		return "", nil
 	}
 	if p.isRoot() {
 		return "directory", nil // which is neither replaced nor removed
 	}
-	d, err := s.parent(p)
+	d, err := s.openParent(p)
 	if err != nil {
-		return "", because(err, "look at", p.given)
+		return "", systemError(err, "look at", p.given)
 	}
 	defer d.close()
-	st, ok, err := d.lstat(p.base())
+	st, ok, err := d.statName(p.base())
 	switch {
 	case err != nil:
-		return "", because(err, "look at", p.given)
+		return "", systemError(err, "look at", p.given)
 	case !ok:
 		return "", nil
 	}
-	switch kind(st) {
+	switch fileKind(st) {
 	case unix.S_IFLNK:
-		target, err := d.readlink(p.base())
-		return "link " + target, because(err, "look at", p.given)
+		target, err := d.readLink(p.base())
+		return "link " + target, systemError(err, "look at", p.given)
 	case unix.S_IFDIR:
 		return s.treeState(p)
 	case unix.S_IFREG:
 		return s.fileState(p, st)
 	}
-	return identity(st), nil
+	return statIdentity(st), nil
 }
 
 func (s *scope) fileState(p place, st unix.Stat_t) (string, error) {
@@ -96,16 +96,16 @@ func (s *scope) fileState(p place, st unix.Stat_t) (string, error) {
 		}
 	}
 	if st.Size > maxHashed {
-		return identity(st), nil
+		return statIdentity(st), nil
 	}
 	f, _, err := s.openContent(p)
 	if err != nil { // its content may not be read
-		return identity(st), s.ctx.Err()
+		return statIdentity(st), s.ctx.Err()
 	}
 	defer func() { _ = f.Close() }() // opened for reading
 	h := sha256.New()
 	if _, err := io.Copy(h, contextReader{s, io.LimitReader(f, maxHashed+1)}); err != nil {
-		return "", because(err, "read", p.given)
+		return "", systemError(err, "read", p.given)
 	}
 	return "file " + hex.EncodeToString(h.Sum(nil)), nil
 }
@@ -114,22 +114,22 @@ func (s *scope) fileState(p place, st unix.Stat_t) (string, error) {
 func (s *scope) treeState(p place) (string, error) {
 	top, err := s.dirAt(p.root, p.abs)
 	if err != nil {
-		return "", because(err, "look at", p.given)
+		return "", systemError(err, "look at", p.given)
 	}
 	defer top.close()
 	h, n := sha256.New(), 0
-	err = s.tree(top, 0, func(d dir, e fs.DirEntry) error {
+	err = s.walkTree(top, 0, func(d dir, e fs.DirEntry) error {
 		if n++; n > s.MaxEntries {
-			return failed("Take a directory further down.", "%s holds more than %d files and directories", quote(p.given), s.MaxEntries)
+			return failedError("Take a directory further down.", "%s holds more than %d files and directories", quoteName(p.given), s.MaxEntries)
 		}
-		path := strings.TrimPrefix(d.join(e.Name()), p.abs)
-		st, ok, err := d.lstat(e.Name())
+		path := strings.TrimPrefix(d.joinName(e.Name()), p.abs)
+		st, ok, err := d.statName(e.Name())
 		if err != nil || !ok {
 			return err
 		}
 		what := "directory" // what is in it is looked at
-		if kind(st) != unix.S_IFDIR {
-			what = identity(st)
+		if fileKind(st) != unix.S_IFDIR {
+			what = statIdentity(st)
 		}
 		fmt.Fprintf(h, "%d:%s%s\n", len(path), path, what)
 		return nil
@@ -137,7 +137,7 @@ func (s *scope) treeState(p place) (string, error) {
 	return "directory " + hex.EncodeToString(h.Sum(nil)), err
 }
 
-// identity is the state of something whose content is not read. Nobody can set the time of its last change.
-func identity(st unix.Stat_t) string {
+// statIdentity is the state of something whose content is not read. Nobody can set the time of its last change.
+func statIdentity(st unix.Stat_t) string {
 	return fmt.Sprintf("inode %d:%d %o %d %d.%d", st.Dev, st.Ino, st.Mode, st.Size, st.Ctim.Sec, st.Ctim.Nsec)
 }

@@ -13,9 +13,9 @@ const sniff = 16 << 10
 
 var utf8BOM = []byte("\xef\xbb\xbf")
 
-// encoding returns what a file contains instead of UTF-8 text, judging by its beginning; "" if it is UTF-8. whole says
+// textEncoding returns what a file contains instead of UTF-8 text, judging by its beginning; "" if it is UTF-8. whole says
 // that head is the whole file.
-func encoding(head []byte, whole bool) string {
+func textEncoding(head []byte, whole bool) string {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00")), bytes.HasPrefix(head, []byte("\x00\x00\xfe\xff")):
 		return "UTF-32 text"
@@ -29,15 +29,17 @@ func encoding(head []byte, whole bool) string {
 	case validHead(head, whole):
 		return ""
 	}
-	if m := mime(head); (!strings.HasPrefix(m, "text/") && m != "application/octet-stream") ||
-		bytes.ContainsFunc(head, control) {
+	if m := mimeType(head); (!strings.HasPrefix(m, "text/") && m != "application/octet-stream") ||
+		bytes.ContainsFunc(head, isControl) {
 		return "binary"
 	}
 	return "text in an 8-bit encoding such as Latin-1 or Windows-1252"
 }
 
-// control reports whether a character does not occur in text.
-func control(r rune) bool { return (r < 0x20 && !strings.ContainsRune("\n\r\t\f\x1b", r)) || r == 0x7f }
+// isControl reports whether a character does not occur in text.
+func isControl(r rune) bool {
+	return (r < 0x20 && !strings.ContainsRune("\n\r\t\f\x1b", r)) || r == 0x7f
+}
 
 // validHead reports whether head is UTF-8. If it is not the whole file, its last character may be incomplete.
 func validHead(head []byte, whole bool) bool {
@@ -70,7 +72,7 @@ func utf16Like(head []byte) bool {
 	return (zero[0] > half*3/4 && zero[1] <= half/8) || (zero[1] > half*3/4 && zero[0] <= half/8)
 }
 
-func mime(head []byte) string {
+func mimeType(head []byte) string {
 	m, _, _ := strings.Cut(http.DetectContentType(head), ";")
 	return m
 }
@@ -80,15 +82,15 @@ func unreadableText(enc string, head []byte, size int64) string {
 	if enc != "binary" {
 		return fmt.Sprintf("This file is not UTF-8: it looks like %s, %d bytes. It is not shown, because it would be garbled. Convert it first, for example with iconv.", enc, size)
 	}
-	m := mime(head)
+	m := mimeType(head)
 	if m == "application/octet-stream" || strings.HasPrefix(m, "text/") {
 		return fmt.Sprintf("binary file, %d bytes", size)
 	}
 	return fmt.Sprintf("binary file, %d bytes, looks like %s", size, m)
 }
 
-// count returns a number with its noun: "1 file", "2 files".
-func count[N int | int64](n N, one, many string) string {
+// countNoun returns a number with its noun: "1 file", "2 files".
+func countNoun[N int | int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

@@ -14,8 +14,8 @@ import (
 // maxDepth limits the depth of a walk, because every level holds a handle.
 const maxDepth = 200
 
-// entries returns the entries of a directory, sorted by name, without those that no tool may reach.
-func (s *scope) entries(d dir) ([]fs.DirEntry, error) {
+// listEntries returns the entries of a directory, sorted by name, without those that no tool may reach.
+func (s *scope) listEntries(d dir) ([]fs.DirEntry, error) {
 	var all []fs.DirEntry
 	check := s.hidesIn(d.path)
 	for {
@@ -24,7 +24,7 @@ func (s *scope) entries(d dir) ([]fs.DirEntry, error) {
 		}
 		part, err := d.f.ReadDir(1024)
 		for _, e := range part {
-			if !check || !s.hidden(d.join(e.Name())) {
+			if !check || !s.isHidden(d.joinName(e.Name())) {
 				all = append(all, e)
 			}
 		}
@@ -35,20 +35,20 @@ func (s *scope) entries(d dir) ([]fs.DirEntry, error) {
 			return nil, err
 		}
 		if len(all) > s.MaxEntries {
-			return nil, failed("Use find_path with a narrower pattern, or a directory further down.",
-				"%s holds more than %d names", quote(s.display(d.path)), s.MaxEntries)
+			return nil, failedError("Use find_path with a narrower pattern, or a directory further down.",
+				"%s holds more than %d names", quoteName(s.displayPath(d.path)), s.MaxEntries)
 		}
 	}
 	slices.SortFunc(all, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	return all, nil
 }
 
-// tree visits everything in and below d, directories before their contents. It follows no links.
-func (s *scope) tree(d dir, depth int, visit func(d dir, e fs.DirEntry) error) error {
+// walkTree visits everything in and below d, directories before their contents. It follows no links.
+func (s *scope) walkTree(d dir, depth int, visit func(d dir, e fs.DirEntry) error) error {
 	if depth > maxDepth {
-		return failed("", "%s is nested deeper than %d directories", quote(s.display(d.path)), maxDepth)
+		return failedError("", "%s is nested deeper than %d directories", quoteName(s.displayPath(d.path)), maxDepth)
 	}
-	list, err := s.entries(d)
+	list, err := s.listEntries(d)
 	if err != nil {
 		return err
 	}
@@ -59,11 +59,11 @@ func (s *scope) tree(d dir, depth int, visit func(d dir, e fs.DirEntry) error) e
 		if !e.IsDir() {
 			continue
 		}
-		sub, err := d.sub(e.Name())
+		sub, err := d.openSub(e.Name())
 		if err != nil {
 			return err
 		}
-		err = s.tree(sub, depth+1, visit)
+		err = s.walkTree(sub, depth+1, visit)
 		sub.close()
 		if err != nil {
 			return err
@@ -78,28 +78,28 @@ type census struct{ files, dirs, others int }
 func (c census) total() int { return c.files + c.dirs + c.others }
 
 func (c census) String() string {
-	text := "directory with " + count(c.files, "file", "files")
+	text := "directory with " + countNoun(c.files, "file", "files")
 	if c.total() == 0 {
 		return "empty directory"
 	}
 	if c.dirs > 0 {
-		text += ", " + count(c.dirs, "directory", "directories")
+		text += ", " + countNoun(c.dirs, "directory", "directories")
 	}
 	if c.others > 0 {
-		text += ", " + count(c.others, "link or special file", "links and special files")
+		text += ", " + countNoun(c.others, "link or special file", "links and special files")
 	}
 	return text
 }
 
-// count counts the contents of the directory at p. each can refuse an entry by its canonical path.
-func (s *scope) count(p place, each func(abs string) error) (census, error) {
+// countTree counts the contents of the directory at p. each can refuse an entry by its canonical path.
+func (s *scope) countTree(p place, each func(abs string) error) (census, error) {
 	var c census
 	d, err := s.dirAt(p.root, p.abs)
 	if err != nil {
 		return c, err
 	}
 	defer d.close()
-	err = s.tree(d, 0, func(d dir, e fs.DirEntry) error {
+	err = s.walkTree(d, 0, func(d dir, e fs.DirEntry) error {
 		switch {
 		case e.IsDir():
 			c.dirs++
@@ -109,32 +109,32 @@ func (s *scope) count(p place, each func(abs string) error) (census, error) {
 			c.others++
 		}
 		if c.total() > s.MaxEntries {
-			return failed("Take a directory further down.", "%s holds more than %d files and directories",
-				quote(p.given), s.MaxEntries)
+			return failedError("Take a directory further down.", "%s holds more than %d files and directories",
+				quoteName(p.given), s.MaxEntries)
 		}
 		if each != nil {
-			return each(d.join(e.Name()))
+			return each(d.joinName(e.Name()))
 		}
 		return nil
 	})
 	return c, err
 }
 
-// contents describes what is at p, for the person who is asked.
-func (s *scope) contents(p place) string {
+// describeContents describes what is at p, for the person who is asked.
+func (s *scope) describeContents(p place) string {
 	switch {
-	case !p.exists():
+	case !p.doesExist():
 		return "nothing is there"
 	case !p.isDir():
-		if p.regular() {
-			return "file of " + count(p.info.size, "byte", "bytes")
+		if p.isRegular() {
+			return "file of " + countNoun(p.info.size, "byte", "bytes")
 		}
 		return kindName(p.info.mode)
 	}
-	c, err := s.count(p, nil)
+	c, err := s.countTree(p, nil)
 	if err != nil {
 		return fmt.Sprintf("directory with at least %s; not everything could be counted",
-			count(c.total(), "entry", "entries"))
+			countNoun(c.total(), "entry", "entries"))
 	}
 	return c.String()
 }
@@ -150,12 +150,12 @@ func (t *toolset) createDirectory() (tools.Tool, error) {
 			Description: "Makes a directory and those above it. That it is there already is fine.",
 		},
 		path: func(in createArgs) string { return in.Path }, follow: true,
-		show: said[createArgs]("create directory"),
+		show: showVerb[createArgs]("create directory"),
 		deed: func(s *scope, p place, _ createArgs) tools.Effect {
-			if p.exists() {
+			if p.doesExist() {
 				return tools.Effect{}
 			}
-			return tools.Effect{Created: []tools.FileEffect{{Path: show(s.display(p.abs)) + "/"}}}
+			return tools.Effect{Created: []tools.FileEffect{{Path: showName(s.displayPath(p.abs)) + "/"}}}
 		},
 		may:    mayCreate,
 		writes: true,
@@ -163,28 +163,28 @@ func (t *toolset) createDirectory() (tools.Tool, error) {
 			if err := mayCreate(s, p, in); err != nil {
 				return nil, err
 			}
-			if !p.exists() {
+			if !p.doesExist() {
 				if err := s.Disk.Admit(s.ctx, p.abs, 1); err != nil {
 					return nil, err
 				}
 			}
 			d, made, err := s.makeDirs(p.root, p.abs)
 			if err != nil {
-				return nil, because(err, "create", p.given)
+				return nil, systemError(err, "create", p.given)
 			}
 			d.close()
 			if made == 0 {
-				return &tools.Result{Text: "The directory exists already: " + show(s.display(p.abs))}, nil
+				return &tools.Result{Text: "The directory exists already: " + showName(s.displayPath(p.abs))}, nil
 			}
-			return &tools.Result{Text: "Created directory " + show(s.display(p.abs))}, nil
+			return &tools.Result{Text: "Created directory " + showName(s.displayPath(p.abs))}, nil
 		},
-	}.tool(t)
+	}.newTool(t)
 }
 
 // mayCreate refuses to create a directory in place of something else.
 func mayCreate(_ *scope, p place, _ createArgs) error {
-	if p.exists() && !p.isDir() {
-		return failed("", "%s exists already and is %s", quote(p.given), kindName(p.info.mode))
+	if p.doesExist() && !p.isDir() {
+		return failedError("", "%s exists already and is %s", quoteName(p.given), kindName(p.info.mode))
 	}
 	return nil
 }
@@ -202,69 +202,69 @@ func (t *toolset) deletePath() (tools.Tool, error) {
 		},
 		path: func(in deleteArgs) string { return in.Path },
 		show: func(s *scope, p place, _ deleteArgs) string {
-			return "delete " + show(s.display(p.abs)) + " (" + s.contents(p) + ")"
+			return "delete " + showName(s.displayPath(p.abs)) + " (" + s.describeContents(p) + ")"
 		},
 		deed: func(s *scope, p place, _ deleteArgs) tools.Effect {
 			return tools.Effect{Deleted: []string{s.shownPlace(p)}}
 		},
 		may:    func(s *scope, p place, _ deleteArgs) error { return s.mayGo(p, "deleted") },
 		writes: true,
-		run:    remove,
-	}.tool(t)
+		run:    removeFile,
+	}.newTool(t)
 }
 
-func remove(s *scope, p place, in deleteArgs) (*tools.Result, error) {
+func removeFile(s *scope, p place, in deleteArgs) (*tools.Result, error) {
 	if err := s.mayGo(p, "deleted"); err != nil {
 		return nil, err
 	}
-	what := s.contents(p)
-	d, err := s.parent(p)
+	what := s.describeContents(p)
+	d, err := s.openParent(p)
 	if err != nil {
-		return nil, because(err, "delete", p.given)
+		return nil, systemError(err, "delete", p.given)
 	}
 	defer d.close()
 	if p.isDir() && (in.Recursive == nil || *in.Recursive) {
-		if _, err := s.count(p, nil); err != nil { // refuse before anything is deleted
-			return nil, because(err, "delete", p.given)
+		if _, err := s.countTree(p, nil); err != nil { // refuse before anything is deleted
+			return nil, systemError(err, "delete", p.given)
 		}
 		gone := 0
 		if err = s.removeTree(d, p.base(), &gone); err != nil && gone > 0 {
-			err = partly(err, "only a part of %s is deleted", quote(p.given))
+			err = partlyError(err, "only a part of %s is deleted", quoteName(p.given))
 		}
 	} else {
-		err = d.remove(p.base(), p.isDir())
+		err = d.removeName(p.base(), p.isDir())
 	}
 	if err != nil {
-		return nil, because(err, "delete", p.given)
+		return nil, systemError(err, "delete", p.given)
 	}
-	if err := d.sync(); err != nil {
-		return nil, because(err, "delete", p.given)
+	if err := d.syncNames(); err != nil {
+		return nil, systemError(err, "delete", p.given)
 	}
-	return &tools.Result{Text: "Deleted " + show(s.display(p.abs)) + " (" + what + ")"}, nil
+	return &tools.Result{Text: "Deleted " + showName(s.displayPath(p.abs)) + " (" + what + ")"}, nil
 }
 
 // mayGo refuses to delete or move a root, what contains one, and what contains something that no tool may reach.
 func (s *scope) mayGo(p place, done string) error {
 	switch {
 	case s.holdsRoot(p.abs):
-		return refused("Name something inside it.", "%s is a working directory or holds one; it cannot be %s",
-			quote(p.given), done)
-	case !p.exists():
-		return s.missing(p)
+		return refusedError("Name something inside it.", "%s is a working directory or holds one; it cannot be %s",
+			quoteName(p.given), done)
+	case !p.doesExist():
+		return s.missingError(p)
 	case s.holdsHidden(p.abs):
-		return refused("", "%s holds files of this service; it cannot be %s", quote(p.given), done)
+		return refusedError("", "%s holds files of this service; it cannot be %s", quoteName(p.given), done)
 	}
 	return nil
 }
 
 // removeTree deletes a directory in d with its contents, and follows no links. It adds to gone what is deleted.
 func (s *scope) removeTree(d dir, name string, gone *int) error {
-	sub, err := d.sub(name)
+	sub, err := d.openSub(name)
 	if err != nil {
 		return err
 	}
 	defer sub.close()
-	list, err := s.entries(sub)
+	list, err := s.listEntries(sub)
 	if err != nil {
 		return err
 	}
@@ -275,12 +275,12 @@ func (s *scope) removeTree(d dir, name string, gone *int) error {
 		if e.IsDir() {
 			err = s.removeTree(sub, e.Name(), gone)
 		} else {
-			err = sub.remove(e.Name(), false)
+			err = sub.removeName(e.Name(), false)
 		}
 		if err = ignoreMissing(err); err != nil {
 			return err
 		}
 		*gone++
 	}
-	return d.remove(name, true)
+	return d.removeName(name, true)
 }

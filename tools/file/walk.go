@@ -20,7 +20,7 @@ type shared struct {
 	refs atomic.Int32
 }
 
-func share(d dir) *shared {
+func shareDir(d dir) *shared {
 	s := &shared{dir: d}
 	s.refs.Store(1)
 	return s
@@ -51,14 +51,14 @@ type walker struct {
 
 var errStop = errors.New("stop")
 
-// run walks the directory at p. It reports paths relative to p.
-func (w *walker) run(p place) error {
+// walkPlace walks the directory at p. It reports paths relative to p.
+func (w *walker) walkPlace(p place) error {
 	w.start = w.s.Now()
 	d, err := w.s.dirAt(p.root, p.abs)
 	if err != nil {
 		return err
 	}
-	top := share(d)
+	top := shareDir(d)
 	defer top.release()
 	var rules *ignore.List
 	base := ""
@@ -67,17 +67,17 @@ func (w *walker) run(p place) error {
 			return err
 		}
 	}
-	err = w.dir(top, "", base, rules, 0)
+	err = w.walkDir(top, "", base, rules, 0)
 	if errors.Is(err, errStop) {
 		return nil
 	}
 	return err
 }
 
-// dir walks one directory. rel is its path relative to the start, base its path relative to where the ignore rules
+// walkDir walks one directory. rel is its path relative to the start, base its path relative to where the ignore rules
 // begin.
-func (w *walker) dir(d *shared, rel, base string, rules *ignore.List, depth int) error {
-	list, err := w.s.entries(d.dir)
+func (w *walker) walkDir(d *shared, rel, base string, rules *ignore.List, depth int) error {
+	list, err := w.s.listEntries(d.dir)
 	if err != nil {
 		if w.s.ctx.Err() != nil {
 			return w.s.ctx.Err()
@@ -85,7 +85,7 @@ func (w *walker) dir(d *shared, rel, base string, rules *ignore.List, depth int)
 		w.locked++
 		return nil
 	}
-	if w.s.expired(w.start) {
+	if w.s.isExpired(w.start) {
 		w.stopped = timeOver
 		return errStop
 	}
@@ -93,7 +93,7 @@ func (w *walker) dir(d *shared, rel, base string, rules *ignore.List, depth int)
 		rules, base = w.s.rulesIn(d.dir, base, rules, list)
 	}
 	for _, e := range list {
-		if w.tidy && (skipped(e) || rules.Ignored(path.Join(base, e.Name()), e.IsDir())) {
+		if w.tidy && (isSkipped(e) || rules.Ignored(path.Join(base, e.Name()), e.IsDir())) {
 			continue
 		}
 		if w.seen++; w.seen > w.s.MaxEntries {
@@ -104,54 +104,54 @@ func (w *walker) dir(d *shared, rel, base string, rules *ignore.List, depth int)
 			return err
 		}
 		if e.IsDir() {
-			if err := w.down(d, rel, base, rules, depth, e.Name()); err != nil {
+			if err := w.walkDown(d, rel, base, rules, depth, e.Name()); err != nil {
 				return err
 			}
 		}
 	}
-	return w.left()
+	return w.checkLeft()
 }
 
-func (w *walker) left() error {
+func (w *walker) checkLeft() error {
 	if w.leave == nil {
 		return nil
 	}
 	return w.leave()
 }
 
-func (w *walker) down(d *shared, rel, base string, rules *ignore.List, depth int, name string) error {
+func (w *walker) walkDown(d *shared, rel, base string, rules *ignore.List, depth int, name string) error {
 	if depth >= maxDepth {
 		w.locked++
 		return nil
 	}
-	if err := w.left(); err != nil {
+	if err := w.checkLeft(); err != nil {
 		return err
 	}
-	sub, err := d.sub(name)
+	sub, err := d.openSub(name)
 	if err != nil {
 		w.locked++
 		return nil
 	}
-	next := share(sub)
+	next := shareDir(sub)
 	defer next.release()
-	return w.dir(next, path.Join(rel, name), path.Join(base, name), rules, depth+1)
+	return w.walkDir(next, path.Join(rel, name), path.Join(base, name), rules, depth+1)
 }
 
 // timeOver is why a search ended early.
 const timeOver = "the time is over"
 
-// stopwatch returns what reports whether the time limit for a search that begins now has passed. It is safe for
+// startStopwatch returns what reports whether the time limit for a search that begins now has passed. It is safe for
 // concurrent use.
-func (s *scope) stopwatch() (late func() bool) {
+func (s *scope) startStopwatch() (late func() bool) {
 	start := s.Now()
-	return func() bool { return s.ctx.Err() != nil || s.expired(start) }
+	return func() bool { return s.ctx.Err() != nil || s.isExpired(start) }
 }
 
-// expired reports whether the time limit for a walk has passed.
-func (s *scope) expired(start time.Time) bool { return s.Now().Sub(start) > s.MaxTime }
+// isExpired reports whether the time limit for a walk has passed.
+func (s *scope) isExpired(start time.Time) bool { return s.Now().Sub(start) > s.MaxTime }
 
-// skipped reports whether grep skips a name: hidden files, and directories with built or downloaded files.
-func skipped(e fs.DirEntry) bool {
+// isSkipped reports whether grep skips a name: hidden files, and directories with built or downloaded files.
+func isSkipped(e fs.DirEntry) bool {
 	name := e.Name()
 	return strings.HasPrefix(name, ".") || (e.IsDir() && (name == "target" || name == "node_modules"))
 }
@@ -170,11 +170,11 @@ func (s *scope) rulesAbove(p place) (*ignore.List, string, error) {
 	}
 	defer func() { d.close() }()
 	for _, name := range p.rel() {
-		if _, repo, _ := d.lstat(".git"); repo { // what cannot be inspected counts as absent
+		if _, repo, _ := d.statName(".git"); repo { // what cannot be inspected counts as absent
 			rules, base = nil, ""
 		}
 		rules = rules.Below(base, readIgnore(d))
-		sub, err := d.sub(name)
+		sub, err := d.openSub(name)
 		if err != nil {
 			return nil, "", err
 		}
@@ -202,7 +202,7 @@ func (s *scope) rulesIn(d dir, base string, rules *ignore.List, list []fs.DirEnt
 
 // readIgnore returns the .gitignore in d; nil if it does not exist, is a link (as in git) or cannot be read.
 func readIgnore(d dir) []byte {
-	f, err := d.openat(ignoreFile, unix.O_RDONLY, 0)
+	f, err := d.openName(ignoreFile, unix.O_RDONLY, 0)
 	if err != nil {
 		return nil
 	}

@@ -20,7 +20,7 @@ type writeArgs struct {
 	Content string `json:"content" jsonschema:"the whole new content of the file"`
 }
 
-func (t *toolset) write() (tools.Tool, error) {
+func (t *toolset) writeTool() (tools.Tool, error) {
 	return onPath[writeArgs]{
 		def: tools.Definition{
 			Name: "write", Destructive: true,
@@ -28,20 +28,20 @@ func (t *toolset) write() (tools.Tool, error) {
 		},
 		path: func(in writeArgs) string { return in.Path }, follow: true,
 		show: func(s *scope, p place, in writeArgs) string {
-			return fmt.Sprintf("write %s (%s)\n%s", show(s.display(p.abs)), count(len(in.Content), "byte", "bytes"),
+			return fmt.Sprintf("write %s (%s)\n%s", showName(s.displayPath(p.abs)), countNoun(len(in.Content), "byte", "bytes"),
 				in.Content)
 		},
 		note: func(_ *scope, p place, _ writeArgs) reason.Reason {
-			if p.regular() {
+			if p.isRegular() {
 				return replaces(p)
 			}
 			return reason.New(reason.NewFile)
 		},
 		check: func(s *scope, p place, in writeArgs) error {
-			if !strings.Contains(in.Content, redact.Mask) || strings.Count(in.Content, redact.Mask) <= s.masks(p) {
+			if !strings.Contains(in.Content, redact.Mask) || strings.Count(in.Content, redact.Mask) <= s.countMasks(p) {
 				return nil
 			}
-			return masked(p)
+			return maskedError(p)
 		},
 		may:     mayWrite,
 		writes:  true,
@@ -50,26 +50,26 @@ func (t *toolset) write() (tools.Tool, error) {
 			if err := mayWrite(s, p, in); err != nil {
 				return nil, err
 			}
-			if err := s.replace(p, in.Content, nil); err != nil {
-				return nil, because(err, "write", p.given)
+			if err := s.replaceFile(p, in.Content, nil); err != nil {
+				return nil, systemError(err, "write", p.given)
 			}
 			verb := "Wrote"
-			if p.exists() {
+			if p.doesExist() {
 				verb = "Replaced the content:"
 			}
-			return &tools.Result{Text: fmt.Sprintf("%s %s to %s", verb, count(len(in.Content), "byte", "bytes"),
-				show(s.display(p.abs)))}, nil
+			return &tools.Result{Text: fmt.Sprintf("%s %s to %s", verb, countNoun(len(in.Content), "byte", "bytes"),
+				showName(s.displayPath(p.abs)))}, nil
 		},
-	}.tool(t)
+	}.newTool(t)
 }
 
 // mayWrite refuses content that is too long, and paths where no file can be created.
 func mayWrite(s *scope, p place, in writeArgs) error {
 	if len(in.Content) > s.MaxWrite {
-		return wrong("Write less at once.", "content has %d bytes; at most %d may be written", len(in.Content),
+		return argumentError("Write less at once.", "content has %d bytes; at most %d may be written", len(in.Content),
 			s.MaxWrite)
 	}
-	if err := s.writable(p); err != nil {
+	if err := s.checkWritable(p); err != nil {
 		return err
 	}
 	return s.soleAt(p)
@@ -77,15 +77,15 @@ func mayWrite(s *scope, p place, in writeArgs) error {
 
 // soleAt refuses a path whose file has several names. The directories above it need not exist.
 func (s *scope) soleAt(p place) error {
-	if !p.exists() {
+	if !p.doesExist() {
 		return nil
 	}
-	d, err := s.parent(p)
+	d, err := s.openParent(p)
 	if err != nil {
 		return err
 	}
 	defer d.close()
-	return sole(d, p.base(), p.given)
+	return checkSole(d, p.base(), p.given)
 }
 
 // replaces says that a file loses its content.
@@ -99,51 +99,51 @@ func replaces(p place) reason.Reason {
 // newMode is the mode of a new file, before the umask.
 const newMode = 0o644
 
-// mode returns the mode of a file written at p: that of the file it replaces.
-func (p place) mode() fs.FileMode {
-	if p.exists() {
+// fileMode returns the mode of a file written at p: that of the file it replaces.
+func (p place) fileMode() fs.FileMode {
+	if p.doesExist() {
 		return p.info.mode.Perm()
 	}
 	return 0
 }
 
-// writable refuses to replace something other than a file, and a file with several names.
-func (s *scope) writable(p place) error {
+// checkWritable refuses to replace something other than a file, and a file with several names.
+func (s *scope) checkWritable(p place) error {
 	switch {
 	case p.isRoot() || p.isDir():
-		return failed("Give the path of a file.", "%s is a directory", quote(p.given))
-	case !p.exists():
+		return failedError("Give the path of a file.", "%s is a directory", quoteName(p.given))
+	case !p.doesExist():
 		return nil
-	case !p.regular():
-		return failed("", "%s is %s, not a regular file", quote(p.given), kindName(p.info.mode))
+	case !p.isRegular():
+		return failedError("", "%s is %s, not a regular file", quoteName(p.given), kindName(p.info.mode))
 	case p.info.mode.Perm()&0o222 == 0:
-		return failed("", "%s is read-only", quote(p.given))
+		return failedError("", "%s is read-only", quoteName(p.given))
 	}
 	return nil
 }
 
-// sole refuses a file with several names: the change would also appear, or be missing, under the other name.
-func sole(d dir, name, given string) error {
-	st, ok, err := d.lstat(name)
+// checkSole refuses a file with several names: the change would also appear, or be missing, under the other name.
+func checkSole(d dir, name, given string) error {
+	st, ok, err := d.statName(name)
 	switch {
 	case err != nil || !ok:
 		return err
-	case kind(st) == unix.S_IFDIR:
-		return failed("", "%s is a directory", quote(given))
-	case kind(st) != unix.S_IFREG:
-		return failed("", "%s is not a regular file", quote(given))
+	case fileKind(st) == unix.S_IFDIR:
+		return failedError("", "%s is a directory", quoteName(given))
+	case fileKind(st) != unix.S_IFREG:
+		return failedError("", "%s is not a regular file", quoteName(given))
 	case st.Nlink > 1:
-		return refused("Write to another name instead.", "%s has several names (hard links) and is not written",
-			quote(given))
+		return refusedError("Write to another name instead.", "%s has several names (hard links) and is not written",
+			quoteName(given))
 	}
 	return nil
 }
 
-// replace puts content at p atomically: a reader sees the old or the new file, even after a crash. With read, the file
+// replaceFile puts content at p atomically: a reader sees the old or the new file, even after a crash. With read, the file
 // must still be the one that was read.
-func (s *scope) replace(p place, content string, read *unix.Stat_t) error {
+func (s *scope) replaceFile(p place, content string, read *unix.Stat_t) error {
 	growth := int64(len(content))
-	if p.exists() {
+	if p.doesExist() {
 		growth -= p.info.size
 	}
 	if err := s.Disk.Admit(s.ctx, p.abs, growth); err != nil {
@@ -154,7 +154,7 @@ func (s *scope) replace(p place, content string, read *unix.Stat_t) error {
 		return err
 	}
 	defer d.close()
-	if err := sole(d, p.base(), p.given); err != nil {
+	if err := checkSole(d, p.base(), p.given); err != nil {
 		return err
 	}
 	s.wrote = stateOfText(content) // if it succeeds
@@ -162,30 +162,30 @@ func (s *scope) replace(p place, content string, read *unix.Stat_t) error {
 		return s.WriteText(s.ctx, p.abs, content)
 	}
 	temp := tempName()
-	err = d.fill(temp, content, p.mode())
+	err = d.createFile(temp, content, p.fileMode())
 	if err == nil {
 		err = s.ctx.Err()
 	}
 	if err == nil && read != nil {
-		err = unchanged(d, p, *read)
+		err = checkUnchanged(d, p, *read)
 	}
 	if err == nil {
-		err = d.rename(temp, d, p.base())
+		err = d.renameTo(temp, d, p.base())
 	}
 	if err != nil {
-		return errors.Join(err, ignoreMissing(d.remove(temp, false)))
+		return errors.Join(err, ignoreMissing(d.removeName(temp, false)))
 	}
-	return d.sync()
+	return d.syncNames()
 }
 
-// unchanged refuses to overwrite a file that was changed since it was read.
-func unchanged(d dir, p place, read unix.Stat_t) error {
-	now, ok, err := d.lstat(p.base())
+// checkUnchanged refuses to overwrite a file that was changed since it was read.
+func checkUnchanged(d dir, p place, read unix.Stat_t) error {
+	now, ok, err := d.statName(p.base())
 	if err != nil {
 		return err
 	}
 	if !ok || inodeOf(now) != inodeOf(read) || now.Size != read.Size || now.Mtim != read.Mtim {
-		return failed("Read it again, then edit what is there now.", "%s changed while it was edited", quote(p.given))
+		return failedError("Read it again, then edit what is there now.", "%s changed while it was edited", quoteName(p.given))
 	}
 	return nil
 }
@@ -199,19 +199,19 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// fill creates a new file in d with content, and syncs it before it returns.
-func (d dir) fill(name, content string, mode fs.FileMode) error {
-	f, err := d.openat(name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, newMode)
+// createFile creates a new file in d with content, and syncs it before it returns.
+func (d dir) createFile(name, content string, mode fs.FileMode) error {
+	f, err := d.openName(name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, newMode)
 	if err != nil {
 		return err
 	}
-	if err := put(f, content, mode); err != nil {
+	if err := putContent(f, content, mode); err != nil {
 		return errors.Join(err, f.Close())
 	}
 	return f.Close()
 }
 
-func put(f *os.File, content string, mode fs.FileMode) error {
+func putContent(f *os.File, content string, mode fs.FileMode) error {
 	if mode != 0 {
 		if err := f.Chmod(mode.Perm()); err != nil {
 			return err

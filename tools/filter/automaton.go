@@ -25,7 +25,7 @@ func newAutomaton(words [][]string) *automaton {
 	a := &automaton{width: 1}
 	for _, list := range words {
 		for _, w := range list {
-			a.classes(w)
+			a.classifyBytes(w)
 		}
 	}
 	edges := [][]uint16{make([]uint16, a.width)}
@@ -50,14 +50,14 @@ func newAutomaton(words [][]string) *automaton {
 			}
 		}
 	}
-	a.link(edges)
+	a.linkTree(edges)
 	return a
 }
 
-// classes assigns a class to every byte of a word; both cases of a letter share one. Class 0 is for all other bytes.
-func (a *automaton) classes(w string) {
+// classifyBytes assigns a class to every byte of a word; both cases of a letter share one. Class 0 is for all other bytes.
+func (a *automaton) classifyBytes(w string) {
 	for i := range min(len(w), maxLiteral) {
-		low := lower(w[i])
+		low := lowerByte(w[i])
 		if a.class[low] != 0 {
 			continue
 		}
@@ -69,8 +69,8 @@ func (a *automaton) classes(w string) {
 	}
 }
 
-// link turns the tree into an automaton, breadth first.
-func (a *automaton) link(edges [][]uint16) {
+// linkTree turns the tree into an automaton, breadth first.
+func (a *automaton) linkTree(edges [][]uint16) {
 	a.shift = uint(bits.Len(uint(a.width - 1)))
 	a.next = make([]uint32, len(edges)<<a.shift)
 	fail := make([]uint16, len(edges))
@@ -105,8 +105,8 @@ func (a *automaton) link(edges [][]uint16) {
 // hit marks a table entry whose state ends a word.
 const hit = 1 << 31
 
-// scan returns the bits of the words that occur in s.
-func (a *automaton) scan(s string) uint64 { return a.scanFrom(0, s) }
+// scanWords returns the bits of the words that occur in s.
+func (a *automaton) scanWords(s string) uint64 { return a.scanFrom(0, s) }
 
 // scanFrom continues a scan in a state.
 func (a *automaton) scanFrom(state uint32, s string) uint64 {
@@ -130,15 +130,15 @@ func (a *automaton) scanTwo(s, t string) (inS, inT uint64) {
 	for i := range n {
 		one, two = next[one+uint32(class[s[i]])], next[two+uint32(class[t[i]])]
 		if one|two >= hit {
-			inS, inT = inS|a.ended(one), inT|a.ended(two)
+			inS, inT = inS|a.endedWords(one), inT|a.endedWords(two)
 			one, two = one&^hit, two&^hit
 		}
 	}
 	return inS | a.scanFrom(one, s[n:]), inT | a.scanFrom(two, t[n:])
 }
 
-// ended returns the bits of the words that end in a state. The state may carry the mark.
-func (a *automaton) ended(state uint32) uint64 { return a.out[(state&^hit)>>a.shift] }
+// endedWords returns the bits of the words that end in a state. The state may carry the mark.
+func (a *automaton) endedWords(state uint32) uint64 { return a.out[(state&^hit)>>a.shift] }
 
 // scanAt is like scan, but calls do with the bits and the end of each match.
 func (a *automaton) scanAt(s string, do func(bits uint64, end int)) {
@@ -152,7 +152,7 @@ func (a *automaton) scanAt(s string, do func(bits uint64, end int)) {
 	}
 }
 
-func lower(b byte) byte {
+func lowerByte(b byte) byte {
 	if b >= 'A' && b <= 'Z' {
 		return b + 'a' - 'A'
 	}

@@ -15,25 +15,25 @@ func sureWords() []string {
 	}
 }
 
-// certain reports whether a line means a failure although the command ended with exit code 0: make -k and -i, a hook
+// isCertain reports whether a line means a failure although the command ended with exit code 0: make -k and -i, a hook
 // that refused, a crash loop among healthy pods. It is stricter than has, because a successful run may well mention
 // errors.
-func (f *failures) certain(l *line) bool {
-	bits := f.words(l)
+func (f *failures) isCertain(l *line) bool {
+	bits := f.scanLine(l)
 	if bits&failureBits == 0 {
 		return false
 	}
-	body := l.body()
+	body := l.bodyText()
 	// the last condition excludes lines about what configure and cmake look for
-	if !f.judge(bits, body) || warns(bits, body) || begin(trimBlanks(body), "-- ", "checking ") {
+	if !f.judgeText(bits, body) || isWarning(bits, body) || beginsWith(trimBlanks(body), "-- ", "checking ") {
 		return false
 	}
-	return bits&sureBit != 0 || bits&3 != 0 && f.spoken(body) || opens(body) >= opensLong
+	return bits&sureBit != 0 || bits&3 != 0 && f.speaksOfFailure(body) || openingOf(body) >= opensLong
 }
 
-// spoken reports whether error or fail occurs in a line as a word and not in a name: it does in "2 errors" and
+// speaksOfFailure reports whether error or fail occurs in a line as a word and not in a name: it does in "2 errors" and
 // "TypeError: x", but not in errors.go and --fail-fast.
-func (f *failures) spoken(body string) bool {
+func (f *failures) speaksOfFailure(body string) bool {
 	found := false
 	f.look.scanAt(body, func(bits uint64, end int) {
 		switch {
@@ -48,7 +48,7 @@ func (f *failures) spoken(body string) bool {
 
 // standsAlone reports whether the word from start, which continues with letters from end, is not part of a name.
 func standsAlone(body string, start, end int) bool {
-	for end < len(body) && lower(body[end]) >= 'a' && lower(body[end]) <= 'z' {
+	for end < len(body) && lowerByte(body[end]) >= 'a' && lowerByte(body[end]) <= 'z' {
 		end++
 	}
 	next, after := byteAt(body, end), byteAt(body, end+1)
@@ -70,17 +70,17 @@ func byteAt(s string, i int) byte {
 	return s[i]
 }
 
-// verdict reports whether a certain line is a program's statement about its own run. Such a run has failed, whatever
+// isVerdict reports whether a certain line is a program's statement about its own run. Such a run has failed, whatever
 // its exit code.
-func verdict(body string) bool {
+func isVerdict(body string) bool {
 	t := trimBlanks(body)
 	return strings.Contains(t, "*** [") || strings.HasSuffix(t, "(ignored)") ||
-		begin(t, "! [", "--- FAIL", "FAIL\t", "not ok ", "npm ERR!", "npm error", "error: could not compile")
+		beginsWith(t, "! [", "--- FAIL", "FAIL\t", "not ok ", "npm ERR!", "npm error", "error: could not compile")
 }
 
-// watch marks the lines of a run with exit code 0 that must be kept. It returns how many lines look like a failure, and
+// watchPassed marks the lines of a run with exit code 0 that must be kept. It returns how many lines look like a failure, and
 // whether the success of the run is doubtful.
-func (f *failures) watch(lines []line, r reading) (n int, doubt bool) {
+func (f *failures) watchPassed(lines []line, r reading) (n int, doubt bool) {
 	left := 0
 	if r.speaks {
 		f.lookAll(lines)
@@ -89,20 +89,20 @@ func (f *failures) watch(lines []line, r reading) (n int, doubt bool) {
 		l := &lines[i]
 		looks := false
 		if r.speaks {
-			looks = f.certain(l)
+			looks = f.isCertain(l)
 		} else {
-			looks = complains(l) && f.has(l)
+			looks = isComplaint(l) && f.isFailureLine(l)
 		}
 		switch {
 		case looks:
 			l.keep = true
 			n++
-			doubt = doubt || r.speaks && verdict(l.body())
-			if opens(l.body()) >= opensLong {
+			doubt = doubt || r.speaks && isVerdict(l.bodyText())
+			if openingOf(l.bodyText()) >= opensLong {
 				left = blockLines
 			}
 		case left == 0:
-		case boundary(l), blank(l.body()):
+		case isBoundary(l), isBlank(l.bodyText()):
 			left = 0
 		default:
 			l.keep = true
@@ -112,36 +112,36 @@ func (f *failures) watch(lines []line, r reading) (n int, doubt bool) {
 	return n, doubt
 }
 
-// complains reports whether a line of a search program is its own message rather than a match: "find: 'x': Permission
+// isComplaint reports whether a line of a search program is its own message rather than a match: "find: 'x': Permission
 // denied".
-func complains(l *line) bool {
+func isComplaint(l *line) bool {
 	if l.off > 0 {
 		return true
 	}
-	name, _, ok := strings.Cut(l.body(), ": ")
-	return ok && searches([]string{name, "grep"})
+	name, _, ok := strings.Cut(l.bodyText(), ": ")
+	return ok && isSearch([]string{name, "grep"})
 }
 
-// answers marks what the remote side of a push said when something went wrong, except its progress, because the text of
+// markAnswers marks what the remote side of a push said when something went wrong, except its progress, because the text of
 // a hook can have any form.
-func answers(lines []line, wrong bool) {
+func markAnswers(lines []line, wrong bool) {
 	for i := 0; i < len(lines) && !wrong; i++ {
-		wrong = lines[i].keep && strings.HasPrefix(trimBlanks(lines[i].body()), "! [")
+		wrong = lines[i].keep && strings.HasPrefix(trimBlanks(lines[i].bodyText()), "! [")
 	}
 	for i := range lines {
-		said, ok := strings.CutPrefix(lines[i].body(), "remote: ")
-		if ok && wrong && !blank(said) && !begin(said, "Enumerating ", "Counting ", "Compressing ", "Total ",
+		said, ok := strings.CutPrefix(lines[i].bodyText(), "remote: ")
+		if ok && wrong && !isBlank(said) && !beginsWith(said, "Enumerating ", "Counting ", "Compressing ", "Total ",
 			"Resolving ", "Writing ", "Receiving ") {
 			lines[i].keep = true
 		}
 	}
 }
 
-// tables reports whether a command prints tables of objects with a state: pods, containers, services.
-func (r reading) tables() bool {
+// printsTables reports whether a command prints tables of objects with a state: pods, containers, services.
+func (r reading) printsTables() bool {
 	for _, spellings := range r.producers {
 		for _, one := range spellings {
-			if begin(one, "kubectl ", "oc ", "docker ", "podman ", "docker-compose ", "systemctl ", "helm ", "nomad ") {
+			if beginsWith(one, "kubectl ", "oc ", "docker ", "podman ", "docker-compose ", "systemctl ", "helm ", "nomad ") {
 				return true
 			}
 		}
@@ -149,10 +149,10 @@ func (r reading) tables() bool {
 	return false
 }
 
-// states marks the rows of a table that show a problem.
-func states(lines []line) (n int) {
+// markStates marks the rows of a table that show a problem.
+func markStates(lines []line) (n int) {
 	for i := range lines {
-		if unwell(lines[i].body()) {
+		if isUnwell(lines[i].bodyText()) {
 			lines[i].keep = true
 			n++
 		}
@@ -160,8 +160,8 @@ func states(lines []line) (n int) {
 	return n
 }
 
-// unwell reports whether a row of a table has a state that needs attention. Cells are separated by two blanks or a tab.
-func unwell(row string) bool {
+// isUnwell reports whether a row of a table has a state that needs attention. Cells are separated by two blanks or a tab.
+func isUnwell(row string) bool {
 	cells, short, done := 0, false, false
 	for row != "" {
 		row = trimBlanks(row)
@@ -177,7 +177,7 @@ func unwell(row string) bool {
 		if cells++; cells > 1 && badState(cell) {
 			return true
 		}
-		short = short || cells > 1 && lacking(cell)
+		short = short || cells > 1 && lacksReady(cell)
 		done = done || cell == "Completed" || cell == "Succeeded"
 	}
 	return short && !done && cells > 2
@@ -193,18 +193,18 @@ func badState(cell string) bool {
 		return true
 	}
 	switch {
-	case begin(cell, "Err", "Create", "Invalid", "ImagePull", "RunContainer") &&
+	case beginsWith(cell, "Err", "Create", "Invalid", "ImagePull", "RunContainer") &&
 		(strings.HasSuffix(cell, "Error") || strings.HasSuffix(cell, "BackOff") || strings.HasSuffix(cell, "Pull") ||
 			strings.HasSuffix(cell, "Name")):
 		return true
-	case begin(cell, "Restarting (", "NotReady,", "Ready,SchedulingDisabled"), strings.Contains(cell, "(unhealthy)"):
+	case beginsWith(cell, "Restarting (", "NotReady,", "Ready,SchedulingDisabled"), strings.Contains(cell, "(unhealthy)"):
 		return true
 	}
 	return strings.HasPrefix(cell, "Exited (") && !strings.HasPrefix(cell, "Exited (0)")
 }
 
-// lacking reports whether a cell is an incomplete count of ready instances: 0/1.
-func lacking(cell string) bool {
+// lacksReady reports whether a cell is an incomplete count of ready instances: 0/1.
+func lacksReady(cell string) bool {
 	have, want, ok := strings.Cut(cell, "/")
 	if !ok || have == "" || want == "" || strings.Trim(have+want, "0123456789") != "" {
 		return false

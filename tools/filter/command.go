@@ -29,14 +29,14 @@ type reading struct {
 	masked    bool       // exit code 0 does not say that the first producer succeeded
 }
 
-// read analyses a command line. It never fails: what it cannot parse is opaque.
-func read(text string) reading {
+// readCommand analyses a command line. It never fails: what it cannot parse is opaque.
+func readCommand(text string) reading {
 	r := &reader{out: reading{whole: strings.TrimSpace(text)}}
 	if len(text) > maxCommand {
 		r.out.opaque = true
 		return r.out
 	}
-	r.script(text, 0)
+	r.readScript(text, 0)
 	return r.out
 }
 
@@ -45,13 +45,13 @@ type reader struct {
 	pipefail bool
 }
 
-func (r *reader) script(text string, depth int) {
+func (r *reader) readScript(text string, depth int) {
 	defer func() {
 		if recover() != nil { // a bug of the parser must not cost the output
 			r.out.opaque = true
 		}
 	}()
-	if depth > maxShells || brackets(text) {
+	if depth > maxShells || nestsTooDeep(text) {
 		r.out.opaque = true
 		return
 	}
@@ -60,11 +60,11 @@ func (r *reader) script(text string, depth int) {
 		r.out.opaque = true
 		return
 	}
-	r.list(file.Stmts, text, depth)
+	r.readList(file.Stmts, text, depth)
 }
 
-// brackets reports whether brackets are nested too deeply for the parser.
-func brackets(text string) bool {
+// nestsTooDeep reports whether brackets are nested too deeply for the parser.
+func nestsTooDeep(text string) bool {
 	open := 0
 	for i := range len(text) {
 		switch text[i] {
@@ -79,18 +79,18 @@ func brackets(text string) bool {
 	return false
 }
 
-func (r *reader) list(stmts []*syntax.Stmt, text string, depth int) {
+func (r *reader) readList(stmts []*syntax.Stmt, text string, depth int) {
 	for _, s := range stmts {
 		before := len(r.out.producers)
-		r.stmt(s, text, depth)
+		r.readStatement(s, text, depth)
 		if s.Background || s.Negated || before > 0 && s != stmts[0] {
 			r.out.masked = true
 		}
 	}
 }
 
-// stmt records what a statement prints.
-func (r *reader) stmt(s *syntax.Stmt, text string, depth int) {
+// readStatement records what a statement prints.
+func (r *reader) readStatement(s *syntax.Stmt, text string, depth int) {
 	if len(r.out.producers) >= maxProducers {
 		r.out.opaque = true
 		return
@@ -102,56 +102,56 @@ func (r *reader) stmt(s *syntax.Stmt, text string, depth int) {
 	switch c := s.Cmd.(type) {
 	case nil:
 	case *syntax.CallExpr:
-		r.call(c, text, depth)
+		r.readCall(c, text, depth)
 	case *syntax.BinaryCmd:
-		r.binary(c, text, depth)
+		r.readBinary(c, text, depth)
 	case *syntax.TimeClause:
 		if c.Stmt != nil {
-			r.stmt(c.Stmt, text, depth)
+			r.readStatement(c.Stmt, text, depth)
 		}
 	case *syntax.DeclClause, *syntax.TestClause, *syntax.ArithmCmd, *syntax.LetClause:
 		r.out.masked = r.out.masked || len(r.out.producers) > 0
 	default:
-		r.compound(c, text, depth)
+		r.readCompound(c, text, depth)
 	}
 }
 
-// compound reads commands that contain lists of statements.
-func (r *reader) compound(cmd syntax.Command, text string, depth int) {
+// readCompound reads commands that contain lists of statements.
+func (r *reader) readCompound(cmd syntax.Command, text string, depth int) {
 	switch c := cmd.(type) {
 	case *syntax.Block:
-		r.list(c.Stmts, text, depth)
+		r.readList(c.Stmts, text, depth)
 		return
 	case *syntax.Subshell:
-		r.list(c.Stmts, text, depth)
+		r.readList(c.Stmts, text, depth)
 		return
 	case *syntax.IfClause:
 		for clause := c; clause != nil; clause = clause.Else {
-			r.list(clause.Cond, text, depth)
-			r.list(clause.Then, text, depth)
+			r.readList(clause.Cond, text, depth)
+			r.readList(clause.Then, text, depth)
 		}
 	case *syntax.WhileClause:
-		r.list(append(slices.Clone(c.Cond), c.Do...), text, depth)
+		r.readList(append(slices.Clone(c.Cond), c.Do...), text, depth)
 	case *syntax.ForClause:
-		r.list(c.Do, text, depth)
+		r.readList(c.Do, text, depth)
 	default: // functions, case, coprocesses
 		r.out.opaque = true
 	}
 	r.out.masked = true
 }
 
-// binary reads a && b, a || b and pipes.
-func (r *reader) binary(c *syntax.BinaryCmd, text string, depth int) {
+// readBinary reads a && b, a || b and pipes.
+func (r *reader) readBinary(c *syntax.BinaryCmd, text string, depth int) {
 	if c.Op != syntax.Pipe && c.Op != syntax.PipeAll {
-		r.stmt(c.X, text, depth)
+		r.readStatement(c.X, text, depth)
 		before := len(r.out.producers)
-		r.stmt(c.Y, text, depth)
+		r.readStatement(c.Y, text, depth)
 		if c.Op == syntax.OrStmt && before > 0 {
 			r.out.masked = true
 		}
 		return
 	}
-	r.stmt(c.X, text, depth)
+	r.readStatement(c.X, text, depth)
 	if !r.passesOn(c.Y, text) {
 		r.out.opaque = true
 	}
@@ -166,7 +166,7 @@ func (r *reader) passesOn(s *syntax.Stmt, text string) bool {
 	if !ok || toFile(s.Redirs) {
 		return false
 	}
-	words := simple(source(call, text))
+	words := simpleWords(sourceText(call, text))
 	return len(words) > 0 && lineStage(words)
 }
 
@@ -183,7 +183,7 @@ func toFile(redirects []*syntax.Redirect) bool {
 	return false
 }
 
-func source(n syntax.Node, text string) string {
+func sourceText(n syntax.Node, text string) string {
 	from, to := int(n.Pos().Offset()), int(n.End().Offset())
 	if from < 0 || to > len(text) || from > to {
 		return ""
@@ -191,14 +191,14 @@ func source(n syntax.Node, text string) string {
 	return text[from:to]
 }
 
-// simple returns the words of a simple command without its wrappers; nil when it cannot be parsed.
-func simple(text string) []string {
+// simpleWords returns the words of a simple command without its wrappers; nil when it cannot be parsed.
+func simpleWords(text string) []string {
 	s := command.Parse(text)
 	if s.Problem != "" || len(s.Commands) == 0 {
 		return nil
 	}
 	at := 0
-	for at+1 < len(s.Commands) && transparent(s.Commands[at].Name) &&
+	for at+1 < len(s.Commands) && isTransparent(s.Commands[at].Name) &&
 		len(s.Commands[at+1].Via) > len(s.Commands[at].Via) {
 		at++
 	}
@@ -209,13 +209,13 @@ func simple(text string) []string {
 	return words
 }
 
-// call records what a simple command prints.
-func (r *reader) call(c *syntax.CallExpr, text string, depth int) {
+// readCall records what a simple command prints.
+func (r *reader) readCall(c *syntax.CallExpr, text string, depth int) {
 	if len(c.Args) == 0 { // assignments alone
 		return
 	}
-	own := source(c, text)
-	words := simple(own)
+	own := sourceText(c, text)
+	words := simpleWords(own)
 	if len(words) == 0 {
 		r.out.opaque = true
 		return
@@ -223,35 +223,35 @@ func (r *reader) call(c *syntax.CallExpr, text string, depth int) {
 	name := words[0]
 	switch {
 	case name == "set":
-		r.set(words)
-	case silent(words):
+		r.readSet(words)
+	case isSilent(words):
 		r.out.masked = r.out.masked || len(r.out.producers) > 0
 	case name == "echo" || name == "printf":
-		r.echo(words)
+		r.readEcho(words)
 		r.out.masked = r.out.masked || len(r.out.producers) > 0
-	case shells(name):
+	case isShell(name):
 		script, ok := shellScript(words)
 		if !ok {
 			r.out.opaque = true
 			return
 		}
-		r.script(script, depth+1)
+		r.readScript(script, depth+1)
 	default:
-		r.out.producers = append(r.out.producers, spellings(own, words))
-		r.out.speaks = r.out.speaks || !searches(words)
+		r.out.producers = append(r.out.producers, commandSpellings(own, words))
+		r.out.speaks = r.out.speaks || !isSearch(words)
 	}
 }
 
-// set reads the shell options that matter here.
-func (r *reader) set(words []string) {
+// readSet reads the shell options that matter here.
+func (r *reader) readSet(words []string) {
 	r.pipefail = r.pipefail || slices.Contains(words, "pipefail")
 	if len(words) > 1 && strings.HasPrefix(words[1], "-") && strings.Contains(words[1], "x") {
 		r.out.echoes = append(r.out.echoes, "+ ") // the shell prints the commands that it runs
 	}
 }
 
-// echo records the prefixes of the lines that echo writes.
-func (r *reader) echo(words []string) {
+// readEcho records the prefixes of the lines that echo writes.
+func (r *reader) readEcho(words []string) {
 	at := 1
 	for at < len(words) && (words[at] == "-e" || words[at] == "-n" || words[at] == "-ne" || words[at] == "-en" ||
 		words[at] == "--") {
@@ -291,13 +291,13 @@ func shellScript(words []string) (string, bool) {
 	return "", false
 }
 
-// spellings returns the forms of a command that rules are matched with: as written; without assignments, wrappers and
+// commandSpellings returns the forms of a command that rules are matched with: as written; without assignments, wrappers and
 // path; and without runner and global options.
-func spellings(own string, words []string) []string {
+func commandSpellings(own string, words []string) []string {
 	out := []string{strings.TrimSpace(own), strings.Join(words, " ")}
 	inner := words
 	for range 4 {
-		next := unwrap(inner)
+		next := unwrapRunner(inner)
 		if next == nil {
 			break
 		}

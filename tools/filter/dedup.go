@@ -18,9 +18,9 @@ type replacement struct {
 	with    string
 }
 
-func (dedup) names() bool { return true } // the remaining line represents the merged ones
+func (dedup) isNaming() bool { return true } // the remaining line represents the merged ones
 
-func (d dedup) apply(j *job) ([]line, Confidence) {
+func (d dedup) applyTo(j *job) ([]line, Confidence) {
 	if len(j.lines) < 3 {
 		return nil, Fallback
 	}
@@ -35,10 +35,10 @@ func (d dedup) apply(j *job) ([]line, Confidence) {
 	}
 	for i := range j.lines {
 		l := &j.lines[i]
-		next = d.normal(next[:0], l.body())
-		if n := len(out); n > 0 && l.src >= 0 && bytes.Equal(last, next) && d.mergeable(j, i, same) {
+		next = d.appendNormal(next[:0], l.bodyText())
+		if n := len(out); n > 0 && l.src >= 0 && bytes.Equal(last, next) && d.isMergeable(j, i, same) {
 			same++
-			j.cover(l.src)
+			j.coverSource(l.src)
 			continue
 		}
 		finish()
@@ -52,21 +52,21 @@ func (d dedup) apply(j *job) ([]line, Confidence) {
 	return out, Full
 }
 
-// mergeable reports whether line i can be dropped because it repeats the lines before it. A line that must be kept has
+// isMergeable reports whether line i can be dropped because it repeats the lines before it. A line that must be kept has
 // to be the same text, apart from its time stamp if the run succeeded. Blank lines are not worth a count.
-func (dedup) mergeable(j *job, i, same int) bool {
+func (dedup) isMergeable(j *job, i, same int) bool {
 	l, first := &j.lines[i], &j.lines[i-same]
-	if l.off != first.off || blank(l.body()) {
+	if l.off != first.off || isBlank(l.bodyText()) {
 		return false
 	}
 	if !l.keep && !first.keep || l.text == first.text {
 		return true
 	}
-	return !j.guarded() && string(dedup{}.normal(nil, l.body())) == string(dedup{}.normal(nil, first.body()))
+	return !j.isGuarded() && string(dedup{}.appendNormal(nil, l.bodyText())) == string(dedup{}.appendNormal(nil, first.bodyText()))
 }
 
-// normal appends s without the parts that are ignored.
-func (d dedup) normal(buf []byte, s string) []byte {
+// appendNormal appends s without the parts that are ignored.
+func (d dedup) appendNormal(buf []byte, s string) []byte {
 	if len(d.replace) > 0 {
 		for _, r := range d.replace {
 			s = r.pattern.re.ReplaceAllString(s, r.with)
@@ -78,11 +78,11 @@ func (d dedup) normal(buf []byte, s string) []byte {
 			i++
 			continue
 		}
-		switch n := stamp(s[i:]); {
+		switch n := stampLength(s[i:]); {
 		case n > 0:
 			buf = append(buf, "<TS>"...)
 			i += n
-		case uuid(s[i:]):
+		case isUUID(s[i:]):
 			buf = append(buf, "<UUID>"...)
 			i += 36
 		default:
@@ -90,7 +90,7 @@ func (d dedup) normal(buf []byte, s string) []byte {
 			i++
 		}
 	}
-	return syslog(buf)
+	return cutSyslogDate(buf)
 }
 
 func digitOrHex(b byte) bool {
@@ -101,12 +101,12 @@ func wordByte(b byte) bool {
 	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b == '_' || b == '.'
 }
 
-// stamp returns the length of a time stamp at the start of s: 2026-01-02T03:04:05.678Z and similar forms, 03:04:05,
+// stampLength returns the length of a time stamp at the start of s: 2026-01-02T03:04:05.678Z and similar forms, 03:04:05,
 // 02/Jan/2026:03:04:05 +0000; 0 = none.
-func stamp(s string) int {
-	n := shape(s, "dddd-dd-dd")
+func stampLength(s string) int {
+	n := shapeLength(s, "dddd-dd-dd")
 	if n == 0 {
-		n = shape(s, "dddd/dd/dd")
+		n = shapeLength(s, "dddd/dd/dd")
 	}
 	if n > 0 {
 		if len(s) <= n || s[n] != 'T' && s[n] != ' ' {
@@ -114,47 +114,47 @@ func stamp(s string) int {
 		}
 		n++
 	} else {
-		n = shape(s, "dd/aaa/dddd:")
+		n = shapeLength(s, "dd/aaa/dddd:")
 	}
-	clock := shape(s[n:], "dd:dd:dd")
+	clock := shapeLength(s[n:], "dd:dd:dd")
 	if clock == 0 {
 		return 0
 	}
 	n += clock
-	if n < len(s) && (s[n] == '.' || s[n] == ',') && n+1 < len(s) && digit(s[n+1]) {
-		for n++; n < len(s) && digit(s[n]); n++ {
+	if n < len(s) && (s[n] == '.' || s[n] == ',') && n+1 < len(s) && isDigit(s[n+1]) {
+		for n++; n < len(s) && isDigit(s[n]); n++ {
 		}
 	}
-	return n + zone(s[n:])
+	return n + zoneLength(s[n:])
 }
 
-// zone returns the length of a time zone at the start of s.
-func zone(s string) int {
+// zoneLength returns the length of a time zone at the start of s.
+func zoneLength(s string) int {
 	if strings.HasPrefix(s, "Z") {
 		return 1
 	}
 	for _, form := range []string{"+dd:dd", "-dd:dd", "+dddd", "-dddd", " +dddd", " -dddd"} {
-		if n := shape(s, form); n > 0 {
+		if n := shapeLength(s, form); n > 0 {
 			return n
 		}
 	}
 	return 0
 }
 
-// shape returns the length of form if s begins with it, else 0. In form, d stands for a digit, a for a letter, and
+// shapeLength returns the length of form if s begins with it, else 0. In form, d stands for a digit, a for a letter, and
 // other bytes for themselves.
-func shape(s, form string) int {
+func shapeLength(s, form string) int {
 	if len(s) < len(form) {
 		return 0
 	}
 	for i := range len(form) {
 		switch b := s[i]; form[i] {
 		case 'd':
-			if !digit(b) {
+			if !isDigit(b) {
 				return 0
 			}
 		case 'a':
-			if low := lower(b); low < 'a' || low > 'z' {
+			if low := lowerByte(b); low < 'a' || low > 'z' {
 				return 0
 			}
 		default:
@@ -166,9 +166,9 @@ func shape(s, form string) int {
 	return len(form)
 }
 
-func digit(b byte) bool { return b >= '0' && b <= '9' }
+func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
-func uuid(s string) bool {
+func isUUID(s string) bool {
 	if len(s) < 36 || len(s) > 36 && wordByte(s[36]) {
 		return false
 	}
@@ -184,9 +184,9 @@ func uuid(s string) bool {
 	return true
 }
 
-// syslog takes the date off a line that begins with "Jan  2 <TS>".
-func syslog(buf []byte) []byte {
-	if len(buf) < 11 || buf[3] != ' ' || buf[6] != ' ' || !bytes.HasPrefix(buf[7:], []byte("<TS>")) || !digit(buf[5]) {
+// cutSyslogDate takes the date off a line that begins with "Jan  2 <TS>".
+func cutSyslogDate(buf []byte) []byte {
+	if len(buf) < 11 || buf[3] != ' ' || buf[6] != ' ' || !bytes.HasPrefix(buf[7:], []byte("<TS>")) || !isDigit(buf[5]) {
 		return buf
 	}
 	if strings.Contains("JanFebMarAprMayJunJulAugSepOctNovDec", string(buf[:3])) {

@@ -16,7 +16,7 @@ const (
 // an error. Errors are kept, with their excerpt.
 type diagnostics struct{}
 
-func (diagnostics) names() bool { return true } // it drops only lines that it recognises
+func (diagnostics) isNaming() bool { return true } // it drops only lines that it recognises
 
 // severity is the kind of a diagnostic.
 type severity uint8
@@ -37,8 +37,8 @@ type diagnostic struct {
 	severity severity
 }
 
-// message returns the message of a diagnostic with this line.
-func (one *diagnostic) message(body string) string { return body[one.end+int32(len(": ")):] }
+// messageOf returns the message of a diagnostic with this line.
+func (one *diagnostic) messageOf(body string) string { return body[one.end+int32(len(": ")):] }
 
 // findings is a group of equal warnings.
 type findings struct {
@@ -61,36 +61,36 @@ type diagnosing struct {
 	taken  int  // number of dropped lines
 }
 
-func (diagnostics) apply(j *job) ([]line, Confidence) {
+func (diagnostics) applyTo(j *job) ([]line, Confidence) {
 	d := &diagnosing{j: j}
-	d.find()
+	d.findAll()
 	if len(d.found) == 0 {
 		return nil, Fallback
 	}
 	d.out = make([]line, 0, len(j.lines))
 	for i := range j.lines {
-		d.take(i)
+		d.takeLine(i)
 	}
 	d.out = append(d.out, d.before...)
 	if d.taken < 2 {
 		return nil, Fallback
 	}
-	return d.write(), Full
+	return d.writeGroups(), Full
 }
 
-// find finds all diagnostics and groups equal warnings.
-func (d *diagnosing) find() {
+// findAll finds all diagnostics and groups equal warnings.
+func (d *diagnosing) findAll() {
 	ids := map[string]int{}
 	var key []byte
 	for i := range d.j.lines {
-		body := d.j.lines[i].body()
-		one := diagnose(body)
+		body := d.j.lines[i].bodyText()
+		one := parseDiagnostic(body)
 		if one.severity == noDiagnostic {
 			continue
 		}
 		one.line = int32(i)
 		if one.severity == aWarning {
-			key = says(key[:0], one.message(body))
+			key = appendMessageKey(key[:0], one.messageOf(body))
 			id, ok := ids[string(key)]
 			if !ok {
 				id = len(d.groups)
@@ -104,18 +104,18 @@ func (d *diagnosing) find() {
 	}
 }
 
-// take handles one line.
-func (d *diagnosing) take(i int) {
+// takeLine handles one line.
+func (d *diagnosing) takeLine(i int) {
 	l := &d.j.lines[i]
-	body := l.body()
+	body := l.bodyText()
 	switch {
 	case d.next < len(d.found) && int(d.found[d.next].line) == i:
-		d.head(i, &d.found[d.next])
+		d.takeHead(i, &d.found[d.next])
 		d.next++
-	case leads(l.hints(), body):
+	case leadsToDiagnostic(l.wordHints(), body):
 		d.last = noDiagnostic
 		d.before = append(d.before, *l)
-	case d.last != noDiagnostic && excerpt(body):
+	case d.last != noDiagnostic && isExcerpt(body):
 		if d.shown || l.keep {
 			d.out = append(d.out, *l)
 		} else {
@@ -128,8 +128,8 @@ func (d *diagnosing) take(i int) {
 	}
 }
 
-// head handles the first line of a diagnostic.
-func (d *diagnosing) head(i int, one *diagnostic) {
+// takeHead handles the first line of a diagnostic.
+func (d *diagnosing) takeHead(i int, one *diagnostic) {
 	l := &d.j.lines[i]
 	d.last = one.severity
 	stays := l.keep
@@ -146,7 +146,7 @@ func (d *diagnosing) head(i int, one *diagnostic) {
 		d.notes = 0
 		d.taken += len(d.before)
 		if len(d.groups[one.group].list) >= leastGroup {
-			d.group(i, int(one.group))
+			d.addToGroup(i, int(one.group))
 			return
 		}
 		stays = true
@@ -159,20 +159,20 @@ func (d *diagnosing) head(i int, one *diagnostic) {
 	}
 }
 
-// group adds a finding to its group.
-func (d *diagnosing) group(i, id int) {
+// addToGroup adds a finding to its group.
+func (d *diagnosing) addToGroup(i, id int) {
 	if g := &d.groups[id]; g.at < 0 {
 		g.at = len(d.out)
 		d.placed = append(d.placed, id)
 		d.out = append(d.out, line{src: -1})
 	}
-	d.j.cover(d.j.lines[i].src)
+	d.j.coverSource(d.j.lines[i].src)
 	d.before, d.shown = d.before[:0], false
 	d.taken++
 }
 
-// write inserts each group at the place of its first finding.
-func (d *diagnosing) write() []line {
+// writeGroups inserts each group at the place of its first finding.
+func (d *diagnosing) writeGroups() []line {
 	if len(d.placed) == 0 {
 		return d.out
 	}
@@ -182,7 +182,7 @@ func (d *diagnosing) write() []line {
 	for _, id := range d.placed {
 		g := &d.groups[id]
 		out = append(out, d.out[from:g.at]...)
-		out = d.lines(out, g.list, w)
+		out = d.writeGroup(out, g.list, w)
 		from = g.at + 1
 	}
 	return append(out, d.out[from:]...)
@@ -195,19 +195,19 @@ type places struct {
 	known map[[2]string]bool
 }
 
-// lines writes a group: the message, then each file with its locations, without duplicates.
-func (d *diagnosing) lines(out []line, list []int, w *places) []line {
+// writeGroup writes a group: the message, then each file with its locations, without duplicates.
+func (d *diagnosing) writeGroup(out []line, list []int, w *places) []line {
 	first := &d.found[list[0]]
 	head := &d.j.lines[first.line]
 	out = append(out,
-		line{text: fmt.Sprintf("%s%s (%d places):", head.text[:head.off], first.message(head.body()), len(list)), src: -1, off: head.off, keep: true})
+		line{text: fmt.Sprintf("%s%s (%d places):", head.text[:head.off], first.messageOf(head.bodyText()), len(list)), src: -1, off: head.off, keep: true})
 	w.texts = w.texts[:0]
 	clear(w.at)
 	clear(w.known)
 	for _, i := range list {
 		one := &d.found[i]
-		body := d.j.lines[one.line].body()
-		w.add(body[:one.colon], body[one.colon+1:one.end])
+		body := d.j.lines[one.line].bodyText()
+		w.addLocation(body[:one.colon], body[one.colon+1:one.end])
 	}
 	row := []byte("  ")
 	for i, text := range w.texts {
@@ -222,8 +222,8 @@ func (d *diagnosing) lines(out []line, list []int, w *places) []line {
 	return append(out, line{text: string(row), src: -1, keep: true})
 }
 
-// add adds a location. A header is compiled once for every file that includes it, but each location counts once.
-func (w *places) add(file, at string) {
+// addLocation adds a location. A header is compiled once for every file that includes it, but each location counts once.
+func (w *places) addLocation(file, at string) {
 	place := [2]string{file, at}
 	if w.known[place] {
 		return
@@ -244,15 +244,15 @@ func (w *places) add(file, at string) {
 	w.texts[n] = append(append(append(w.texts[n], file...), ':'), at...)
 }
 
-// says appends the key by which findings are equal: their message, ignoring numbers. Digits in a name such as E501 are
+// appendMessageKey appends the key by which findings are equal: their message, ignoring numbers. Digits in a name such as E501 are
 // not ignored.
-func says(buf []byte, s string) []byte {
+func appendMessageKey(buf []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
-		if !digit(s[i]) || i > 0 && (letter(s[i-1]) || digit(s[i-1])) {
+		if !isDigit(s[i]) || i > 0 && (isLetter(s[i-1]) || isDigit(s[i-1])) {
 			buf = append(buf, s[i])
 			continue
 		}
-		for digit(byteAt(s, i+1)) {
+		for isDigit(byteAt(s, i+1)) {
 			i++
 		}
 		buf = append(buf, '#')
@@ -260,17 +260,17 @@ func says(buf []byte, s string) []byte {
 	return buf
 }
 
-// diagnose parses file:line[:column]: message.
-func diagnose(s string) (one diagnostic) {
+// parseDiagnostic parses file:line[:column]: message.
+func parseDiagnostic(s string) (one diagnostic) {
 	if s == "" || s[0] == ' ' || s[0] == '\t' {
 		return one
 	}
 	colon := strings.IndexByte(s, ':')
-	if colon <= 0 || !digit(byteAt(s, colon+1)) || !fileEndsAt(s[:colon]) {
+	if colon <= 0 || !isDigit(byteAt(s, colon+1)) || !fileEndsAt(s[:colon]) {
 		return one
 	}
 	end := colon + 1
-	for digit(byteAt(s, end)) || s[end:] != "" && s[end] == ':' && digit(byteAt(s, end+1)) {
+	for isDigit(byteAt(s, end)) || s[end:] != "" && s[end] == ':' && isDigit(byteAt(s, end+1)) {
 		end++
 	}
 	rest, ok := strings.CutPrefix(s[end:], ": ")
@@ -279,7 +279,7 @@ func diagnose(s string) (one diagnostic) {
 	}
 	one = diagnostic{colon: int32(colon), end: int32(end)}
 	switch {
-	case begin(rest, "error: ", "fatal error: "):
+	case beginsWith(rest, "error: ", "fatal error: "):
 		one.severity = anError
 	case strings.HasPrefix(rest, "warning: "):
 		one.severity = aWarning
@@ -304,14 +304,14 @@ func ofCode(message string) severity {
 	if letters == 0 || letters > 4 || digits < 2 || digits > 5 || strings.Trim(word[letters:], "0123456789") != "" {
 		return noDiagnostic
 	}
-	if begin(word, "E9", "F63", "F7", "F82") || digits == 4 && letters == 1 && (word[0] == 'E' || word[0] == 'F') {
+	if beginsWith(word, "E9", "F63", "F7", "F82") || digits == 4 && letters == 1 && (word[0] == 'E' || word[0] == 'F') {
 		return anError
 	}
 	return aWarning
 }
 
-// leads reports whether a line says how the compiler came to the diagnostic below it.
-func leads(hints uint64, body string) bool {
+// leadsToDiagnostic reports whether a line says how the compiler came to the diagnostic below it.
+func leadsToDiagnostic(hints uint64, body string) bool {
 	if hints&leadHint == 0 {
 		return false
 	}
@@ -323,8 +323,8 @@ func leads(hints uint64, body string) bool {
 			strings.Contains(body, ": In instantiation of ") || strings.HasSuffix(body, ": At top level:"))
 }
 
-// excerpt reports whether a line shows the source below a diagnostic: "   12 | int x;" and "      |     ^~~".
-func excerpt(body string) bool {
+// isExcerpt reports whether a line shows the source below a diagnostic: "   12 | int x;" and "      |     ^~~".
+func isExcerpt(body string) bool {
 	t := strings.TrimLeft(body, " 0123456789")
 	return t != "" && t[0] == '|' && t != body
 }

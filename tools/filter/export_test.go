@@ -9,19 +9,19 @@ func (e *Engine) Thorough() *Engine {
 }
 
 // Characters counts code points.
-func Characters(s string) int { return characters(s) }
+func Characters(s string) int { return countCharacters(s) }
 
 // Quick decodes an event without the decoder; ok = it could.
 func Quick(line string) (action, pkg, test string, ok bool) {
 	var e event
-	ok = e.quick(line)
+	ok = e.decodeQuick(line)
 	return e.Action, e.Package, e.Test, ok
 }
 
 // Judge reports whether a line looks like a failure, and whether it must be shown, using the one pass for all words.
 func (e *Engine) Judge(body string) (failure, security bool) {
 	l := line{text: body}
-	return e.compiled().failures.has(&l), e.compiled().security.is(e.compiled().failures, &l)
+	return e.compiled().failures.isFailureLine(&l), e.compiled().security.isSecurityLine(e.compiled().failures, &l)
 }
 
 // JudgeApart tries each security pattern separately, and searches only for the words of a failure.
@@ -31,7 +31,7 @@ func (e *Engine) JudgeApart() func(body string) (failure, security bool) {
 		for i := range e.compiled().security.patterns.list {
 			security = security || e.compiled().security.patterns.list[i].re.MatchString(body)
 		}
-		return alone.is(body), security
+		return alone.isFailureText(body), security
 	}
 }
 

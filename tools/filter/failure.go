@@ -58,10 +58,10 @@ func newFailures(words [][]string) *failures {
 	return &failures{look: newAutomaton(append(failureWords(), words...))}
 }
 
-// words returns the bits of the words in a line. It scans a line only once.
-func (f *failures) words(l *line) uint64 {
+// scanLine returns the bits of the words in a line. It scans a line only once.
+func (f *failures) scanLine(l *line) uint64 {
 	if l.bits == 0 {
-		l.bits = uint32(f.look.scan(l.body())) | looked
+		l.bits = uint32(f.look.scanWords(l.bodyText())) | looked
 	}
 	return uint64(l.bits &^ looked)
 }
@@ -74,39 +74,39 @@ func (f *failures) lookAll(lines []line) {
 		if a.bits != 0 && b.bits != 0 {
 			continue
 		}
-		one, two := f.look.scanTwo(a.body(), b.body())
+		one, two := f.look.scanTwo(a.bodyText(), b.bodyText())
 		a.bits, b.bits = uint32(one)|looked, uint32(two)|looked
 	}
 }
 
-// hints returns the words of a line if it was scanned, else noHints.
-func (l *line) hints() uint64 {
+// wordHints returns the words of a line if it was scanned, else noHints.
+func (l *line) wordHints() uint64 {
 	if l.bits == 0 {
 		return noHints
 	}
 	return uint64(l.bits &^ looked)
 }
 
-// is reports whether a text looks like a failure.
-func (f *failures) is(body string) bool { return f.judge(f.look.scan(body), body) }
+// isFailureText reports whether a text looks like a failure.
+func (f *failures) isFailureText(body string) bool { return f.judgeText(f.look.scanWords(body), body) }
 
-// has reports whether a line looks like a failure.
-func (f *failures) has(l *line) bool { return f.judge(f.words(l), l.body()) }
+// isFailureLine reports whether a line looks like a failure.
+func (f *failures) isFailureLine(l *line) bool { return f.judgeText(f.scanLine(l), l.bodyText()) }
 
-// judge reports whether a text that contains these words looks like a failure.
-func (f *failures) judge(bits uint64, body string) bool {
+// judgeText reports whether a text that contains these words looks like a failure.
+func (f *failures) judgeText(bits uint64, body string) bool {
 	hints := bits
 	bits &= failureBits
-	if bits != 0 && explains(hints, body) {
+	if bits != 0 && isExplanation(hints, body) {
 		return false
 	}
-	if bits == 0 && (!place(body) || warns(hints, body) || leads(hints, body)) && !shaped(body) {
+	if bits == 0 && (!isLocation(body) || isWarning(hints, body) || leadsToDiagnostic(hints, body)) && !isFailureShape(body) {
 		return false
 	}
-	if bits&4 == 0 && bits != 0 && noneCounted(f.look, body) && !place(body) && !shaped(body) {
+	if bits&4 == 0 && bits != 0 && noneCounted(f.look, body) && !isLocation(body) && !isFailureShape(body) {
 		return false
 	}
-	return !passes(hints, body)
+	return !isPassing(hints, body)
 }
 
 // trimBlanks removes leading blanks and tabs.
@@ -117,15 +117,15 @@ func trimBlanks(s string) string {
 	return s
 }
 
-// warns reports whether a compiler marks its line as a warning or a note.
-func warns(hints uint64, body string) bool {
+// isWarning reports whether a compiler marks its line as a warning or a note.
+func isWarning(hints uint64, body string) bool {
 	return hints&warnHint != 0 && (strings.Contains(body, ": warning: ") || strings.Contains(body, ": note: "))
 }
 
-// explains reports whether a line belongs to a compiler's diagnostic without being one: a note, or the files by which
+// isExplanation reports whether a line belongs to a compiler's diagnostic without being one: a note, or the files by which
 // it was included.
-func explains(hints uint64, body string) bool {
-	return hints&warnHint != 0 && strings.Contains(body, ": note: ") && diagnose(body).severity == aNote ||
+func isExplanation(hints uint64, body string) bool {
+	return hints&warnHint != 0 && strings.Contains(body, ": note: ") && parseDiagnostic(body).severity == aNote ||
 		strings.HasPrefix(body, "In file included from ")
 }
 
@@ -169,8 +169,8 @@ func startsNone(s string) bool {
 	return s != "" && s[0] == '0' && (len(s) == 1 || (s[1] < '0' || s[1] > '9') && s[1] != '.')
 }
 
-// place reports whether a line names a location in a file, as compilers do: path.ext:12, path.ext:12:5, path.ext(12,5).
-func place(s string) bool {
+// isLocation reports whether a line names a location in a file, as compilers do: path.ext:12, path.ext:12:5, path.ext(12,5).
+func isLocation(s string) bool {
 	for i := 1; i < len(s)-1; {
 		at := strings.IndexByte(s[i:], ':')
 		if at < 0 {
@@ -199,15 +199,15 @@ func fileEndsAt(s string) bool {
 		case ' ', '\t', '(', '[', '"', '\'', '=':
 			return dot && letter
 		default:
-			letter = letter || lower(b) >= 'a' // or not ASCII
+			letter = letter || lowerByte(b) >= 'a' // or not ASCII
 		}
 	}
 	return dot && letter
 }
 
-// shaped reports whether a line has the shape of a part of a failure: pytest's "E   " and ">   " lines, a frame of a
+// isFailureShape reports whether a line has the shape of a part of a failure: pytest's "E   " and ">   " lines, a frame of a
 // stack.
-func shaped(s string) bool {
+func isFailureShape(s string) bool {
 	if len(s) < 2 {
 		return false
 	}
@@ -220,46 +220,46 @@ func shaped(s string) bool {
 		len(t) < len(s) && (strings.HasPrefix(t, "+ ") || strings.HasPrefix(t, "- "))
 }
 
-// told reports whether a line of the input states that the run failed.
-func (f *failures) told(lines []line) bool {
+// statesFailure reports whether a line of the input states that the run failed.
+func (f *failures) statesFailure(lines []line) bool {
 	for i := range lines {
-		if l := &lines[i]; l.src >= 0 && (note(l.body()) || f.words(l)&3 != 0 && f.has(l)) {
+		if l := &lines[i]; l.src >= 0 && (isShellNote(l.bodyText()) || f.scanLine(l)&3 != 0 && f.isFailureLine(l)) {
 			return true
 		}
 	}
 	return false
 }
 
-// protect marks the lines that no strategy may drop because they look like a failure or belong to one. It returns how
+// protectLines marks the lines that no strategy may drop because they look like a failure or belong to one. It returns how
 // many look like one.
-func (f *failures) protect(lines []line) int {
+func (f *failures) protectLines(lines []line) int {
 	n := 0
 	left, short := 0, false
 	f.lookAll(lines)
 	warning := false // in the excerpt of a warning, words are source code
 	for i := range lines {
-		body := lines[i].body()
-		shown := warning && excerpt(body)
-		if warning = shown || warns(f.words(&lines[i]), body); shown {
+		body := lines[i].bodyText()
+		shown := warning && isExcerpt(body)
+		if warning = shown || isWarning(f.scanLine(&lines[i]), body); shown {
 			continue
 		}
-		looks := f.has(&lines[i])
+		looks := f.isFailureLine(&lines[i])
 		if looks {
 			lines[i].keep = true
 			n++
 		}
-		switch kind := opened(body, looks); {
+		switch kind := openedBlock(body, looks); {
 		case kind != opensNothing:
 			left, short = blockLines, kind == opensShort && (left == 0 || short)
 			lines[i].keep = true
 			if kind == opensBoth {
-				f.above(lines[:i])
+				f.protectAbove(lines[:i])
 			}
 		case strings.HasPrefix(body, "--- PASS: "):
 			left = 0
-			n -= f.release(lines, i)
+			n -= f.releasePassing(lines, i)
 		case left == 0:
-		case ends(&lines[i], short):
+		case endsBlock(&lines[i], short):
 			left = 0
 		default:
 			lines[i].keep = true
@@ -269,26 +269,26 @@ func (f *failures) protect(lines []line) int {
 	return n
 }
 
-// opened returns what a line opens.
-func opened(body string, looks bool) opening {
+// openedBlock returns what a line opens.
+func openedBlock(body string, looks bool) opening {
 	// heads without a word of failure: "____ test_x ____"
 	if looks || body != "" && (body[0] == '_' || body[0] == '-') {
-		return opens(body)
+		return openingOf(body)
 	}
 	return opensNothing
 }
 
-// ends reports whether a line ends the block of a failure. The block of a short message also ends at the next message.
-func ends(l *line, short bool) bool {
-	return boundary(l) || short && (blank(l.body()) || warns(l.hints(), l.body()) || leads(l.hints(), l.body()))
+// endsBlock reports whether a line ends the block of a failure. The block of a short message also ends at the next message.
+func endsBlock(l *line, short bool) bool {
+	return isBoundary(l) || short && (isBlank(l.bodyText()) || isWarning(l.wordHints(), l.bodyText()) || leadsToDiagnostic(l.wordHints(), l.bodyText()))
 }
 
-// release releases what the passing Go test of line i logged: t.Log prints a file and a line, like a compiler. Lines
+// releasePassing releases what the passing Go test of line i logged: t.Log prints a file and a line, like a compiler. Lines
 // with a word of failure are kept.
-func (f *failures) release(lines []line, i int) int {
+func (f *failures) releasePassing(lines []line, i int) int {
 	n := 0
 	for at := logOf(lines, i); at < i; at++ {
-		if l := &lines[at]; l.keep && f.words(l)&failureBits == 0 {
+		if l := &lines[at]; l.keep && f.scanLine(l)&failureBits == 0 {
 			l.keep = false
 			n++
 		}
@@ -296,21 +296,21 @@ func (f *failures) release(lines []line, i int) int {
 	return n
 }
 
-// boundary reports whether a line ends the block of a failure.
-func boundary(l *line) bool {
-	s := l.body()
-	return passes(l.hints(), s) || strings.HasPrefix(s, "test result: ok") ||
+// isBoundary reports whether a line ends the block of a failure.
+func isBoundary(l *line) bool {
+	s := l.bodyText()
+	return isPassing(l.wordHints(), s) || strings.HasPrefix(s, "test result: ok") ||
 		strings.HasPrefix(trimBlanks(s), "# Subtest: ")
 }
 
-// above protects what a Go test printed before the line that says that it failed.
-func (f *failures) above(lines []line) {
+// protectAbove protects what a Go test printed before the line that says that it failed.
+func (f *failures) protectAbove(lines []line) {
 	for n := 1; n <= min(blockLines, len(lines)); n++ {
 		l := &lines[len(lines)-n]
-		if l.keep && strings.Contains(l.body(), "--- FAIL") {
+		if l.keep && strings.Contains(l.bodyText(), "--- FAIL") {
 			return
 		}
-		if boundary(l) {
+		if isBoundary(l) {
 			return
 		}
 		l.keep = true

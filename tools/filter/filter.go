@@ -75,37 +75,37 @@ type Output struct {
 // more than a megabyte, which a service without commands never needs. A test detects errors in them.
 func NewEngine(o Options) *Engine {
 	return &Engine{
-		compiled: sync.OnceValue(func() *compiled { return compile(o.Rules) }),
+		compiled: sync.OnceValue(func() *compiled { return compileRules(o.Rules) }),
 		disabled: o.Disabled, quiet: o.Quiet, credentials: o.Credentials,
 	}
 }
 
-// compile compiles rules; nil = the built-in ones.
-func compile(rules *Rules) *compiled {
+// compileRules compiles rules; nil = the built-in ones.
+func compileRules(rules *Rules) *compiled {
 	if rules == nil {
 		rules, _ = builtIn()
 	}
 	sec := newSecurity()
 	commands, always := commandWords(rules.list)
 	return &compiled{
-		rules: rules.list, commands: commands, always: always, failures: newFailures(sec.words()),
+		rules: rules.list, commands: commands, always: always, failures: newFailures(sec.patternWords()),
 		security: sec,
 	}
 }
 
 // Filter shortens the output of a command. A nil exit code (a signal, a time limit) counts as failure.
 func (e *Engine) Filter(command string, exit *int, text string) Output {
-	out := Output{LinesIn: lineCount(text), CharsIn: characters(text)}
+	out := Output{LinesIn: lineCount(text), CharsIn: countCharacters(text)}
 	if e.disabled {
 		out.Text = text
 	} else {
-		e.condense(command, exit, text, &out)
+		e.condenseText(command, exit, text, &out)
 	}
 	out.LinesOut, out.CharsOut = lineCount(out.Text), out.CharsIn
 	if out.Text != text {
-		out.CharsOut = characters(out.Text)
+		out.CharsOut = countCharacters(out.Text)
 	}
-	e.warn(text, &out)
+	e.warnCredentials(text, &out)
 	return out
 }
 
@@ -128,21 +128,21 @@ func lineCount(text string) int {
 	return n
 }
 
-// condense sanitises the text and runs the rules.
-func (e *Engine) condense(command string, exit *int, text string, out *Output) {
-	r := read(command)
-	rules, limited := e.compiled().match(r)
+// condenseText sanitises the text and runs the rules.
+func (e *Engine) condenseText(command string, exit *int, text string, out *Output) {
+	r := readCommand(command)
+	rules, limited := e.compiled().selectRules(r)
 	j := &job{exit: exit, doubt: (r.masked || r.opaque) && r.speaks, failures: e.compiled().failures, limited: limited}
-	hidden := j.failures.is
-	if !j.guarded() {
-		hidden = func(piece string) bool { return j.failures.certain(&line{text: piece}) }
+	hidden := j.failures.isFailureText
+	if !j.isGuarded() {
+		hidden = func(piece string) bool { return j.failures.isCertain(&line{text: piece}) }
 	}
-	c := sanitize(text, blanksOf(rules), hidden)
+	c := sanitizeText(text, blanksOf(rules), hidden)
 	out.Dropped = c.frames
 	if len(rules) == 0 {
 		out.Text = text
 		if !c.whole {
-			out.Text = join(c.lines)
+			out.Text = joinLines(c.lines)
 		}
 		return
 	}
@@ -150,24 +150,24 @@ func (e *Engine) condense(command string, exit *int, text string, out *Output) {
 		out.Rules = append(out.Rules, rules[i].name)
 	}
 	j.lines, j.total = c.lines, len(c.lines)
-	e.guard(j, r)
-	lines, level := j.run(rules)
+	e.guardLines(j, r)
+	lines, level := j.runRules(rules)
 	if level == Fallback {
 		if out.Text, out.Level = text, Fallback; !c.whole {
-			out.Text = join(c.lines)
+			out.Text = joinLines(c.lines)
 		}
 		return
 	}
-	lines, level = e.enforce(j, c.lines, lines, level)
-	out.Text, out.Level = join(lines), level
+	lines, level = e.restoreGuarded(j, c.lines, lines, level)
+	out.Text, out.Level = joinLines(lines), level
 	if strings.TrimSpace(out.Text) == "" { // an empty text would look as if the command had printed nothing
 		out.Text = fmt.Sprintf("(%d noise lines removed)", len(c.lines))
 	}
 	sane := text
 	if !c.whole {
-		sane = join(c.lines)
+		sane = joinLines(c.lines)
 	}
-	if larger(out.Text, sane) {
+	if isLarger(out.Text, sane) {
 		out.Text, out.Level = sane, Fallback
 	} else {
 		out.Dropped = true
@@ -190,16 +190,16 @@ func blanksOf(rules []*rule) blankLines {
 	return blanksStay
 }
 
-// larger reports whether a is larger than b in bytes, lines or characters.
-func larger(a, b string) bool {
+// isLarger reports whether a is larger than b in bytes, lines or characters.
+func isLarger(a, b string) bool {
 	if len(a) > len(b) || strings.Count(a, "\n") > strings.Count(b, "\n") {
 		return true
 	}
-	return len(a) > len(b)/utf8.UTFMax && characters(a) > characters(b) // a character has at most UTFMax bytes
+	return len(a) > len(b)/utf8.UTFMax && countCharacters(a) > countCharacters(b) // a character has at most UTFMax bytes
 }
 
-// characters is utf8.RuneCountInString, but faster for text that is mostly ASCII: it reads eight bytes at a time.
-func characters(s string) int {
+// countCharacters is utf8.RuneCountInString, but faster for text that is mostly ASCII: it reads eight bytes at a time.
+func countCharacters(s string) int {
 	n := 0
 	for len(s) >= 8 {
 		if eight := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 |
@@ -213,22 +213,22 @@ func characters(s string) int {
 	return n + utf8.RuneCountInString(s)
 }
 
-// guard marks the lines that must be kept.
-func (e *Engine) guard(j *job, r reading) {
-	failed := j.failed()
-	if !j.guarded() {
-		j.named, j.doubt = j.failures.watch(j.lines, r)
+// guardLines marks the lines that must be kept.
+func (e *Engine) guardLines(j *job, r reading) {
+	failed := j.runFailed()
+	if !j.isGuarded() {
+		j.named, j.doubt = j.failures.watchPassed(j.lines, r)
 	}
-	if j.guarded() {
-		j.named = j.failures.protect(j.lines)
+	if j.isGuarded() {
+		j.named = j.failures.protectLines(j.lines)
 	}
-	answers(j.lines, failed)
-	if r.tables() {
-		j.named += states(j.lines)
+	markAnswers(j.lines, failed)
+	if r.printsTables() {
+		j.named += markStates(j.lines)
 	}
 	for i := range j.lines {
-		body := j.lines[i].body()
-		if note(body) {
+		body := j.lines[i].bodyText()
+		if isShellNote(body) {
 			j.lines[i].keep = true
 		}
 		for _, echo := range r.echoes {
@@ -239,9 +239,9 @@ func (e *Engine) guard(j *job, r reading) {
 	}
 }
 
-// enforce restores lines that must be kept and were dropped, states that a run failed if nothing else does, and appends
+// restoreGuarded restores lines that must be kept and were dropped, states that a run failed if nothing else does, and appends
 // dropped security lines.
-func (e *Engine) enforce(j *job, in, lines []line, level Confidence) ([]line, Confidence) {
+func (e *Engine) restoreGuarded(j *job, in, lines []line, level Confidence) ([]line, Confidence) {
 	there := j.covered
 	if there == nil {
 		there = make([]bool, len(in))
@@ -261,9 +261,9 @@ func (e *Engine) enforce(j *job, in, lines []line, level Confidence) ([]line, Co
 	if len(lost) > 0 {
 		lines, level = putBack(lines, lost), level.Worst(Partial)
 	}
-	lines = e.compiled().security.restore(j.failures, in, lines, there)
-	if j.failed() && !j.failures.told(lines) {
-		lines = append(lines, written(j.verdict()))
+	lines = e.compiled().security.restoreMissing(j.failures, in, lines, there)
+	if j.runFailed() && !j.failures.statesFailure(lines) {
+		lines = append(lines, writtenLine(j.failureVerdict()))
 	}
 	return lines, level
 }
@@ -280,8 +280,8 @@ func putBack(lines, lost []line) []line {
 	return append(out, lost...)
 }
 
-// warn counts credentials and adds a warning that contains no value.
-func (e *Engine) warn(text string, out *Output) {
+// warnCredentials counts credentials and adds a warning that contains no value.
+func (e *Engine) warnCredentials(text string, out *Output) {
 	if e.quiet {
 		return
 	}

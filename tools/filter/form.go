@@ -21,8 +21,8 @@ type form struct {
 // formOf returns the form of an expression, or nil if it has none.
 func formOf(re *syntax.Regexp) *form {
 	f := &form{words: []string{""}}
-	for _, sub := range f.peel(re) {
-		if f.words = times(f.words, expand(sub)); f.words == nil {
+	for _, sub := range f.peelForm(re) {
+		if f.words = concatAll(f.words, expandForm(sub)); f.words == nil {
 			return nil
 		}
 	}
@@ -34,8 +34,8 @@ func formOf(re *syntax.Regexp) *form {
 	return f
 }
 
-// peel removes what surrounds the words.
-func (f *form) peel(re *syntax.Regexp) []*syntax.Regexp {
+// peelForm removes what surrounds the words.
+func (f *form) peelForm(re *syntax.Regexp) []*syntax.Regexp {
 	subs := []*syntax.Regexp{re}
 	if re.Op == syntax.OpConcat {
 		subs = re.Sub
@@ -56,8 +56,8 @@ func whiteSpace(re *syntax.Regexp) bool {
 	return re.Op == syntax.OpCharClass && re.String() == `[\t\n\f\r ]`
 }
 
-// expand returns all texts that an expression matches; nil when there are too many or infinitely many.
-func expand(re *syntax.Regexp) []string {
+// expandForm returns all texts that an expression matches; nil when there are too many or infinitely many.
+func expandForm(re *syntax.Regexp) []string {
 	switch re.Op {
 	case syntax.OpEmptyMatch:
 		return []string{""}
@@ -67,9 +67,9 @@ func expand(re *syntax.Regexp) []string {
 		}
 		return []string{string(re.Rune)}
 	case syntax.OpCapture:
-		return expand(re.Sub[0])
+		return expandForm(re.Sub[0])
 	case syntax.OpQuest:
-		if words := expand(re.Sub[0]); words != nil {
+		if words := expandForm(re.Sub[0]); words != nil {
 			return append([]string{""}, words...)
 		}
 		return nil
@@ -78,7 +78,7 @@ func expand(re *syntax.Regexp) []string {
 	case syntax.OpConcat:
 		words := []string{""}
 		for _, sub := range re.Sub {
-			if words = times(words, expand(sub)); words == nil {
+			if words = concatAll(words, expandForm(sub)); words == nil {
 				return nil
 			}
 		}
@@ -86,7 +86,7 @@ func expand(re *syntax.Regexp) []string {
 	case syntax.OpAlternate:
 		var words []string
 		for _, sub := range re.Sub {
-			more := expand(sub)
+			more := expandForm(sub)
 			if more == nil || len(words)+len(more) > maxWords {
 				return nil
 			}
@@ -111,7 +111,7 @@ func expandClass(ranges []rune) []string {
 	return out
 }
 
-func times(a, b []string) []string {
+func concatAll(a, b []string) []string {
 	if len(a) == 0 || len(b) == 0 || len(a)*len(b) > maxWords {
 		return nil
 	}
@@ -132,7 +132,7 @@ func trimSpace(s string) string {
 	return s
 }
 
-func (f *form) match(s string) bool {
+func (f *form) matchForm(s string) bool {
 	if f.space {
 		s = trimSpace(s)
 	}
@@ -164,7 +164,7 @@ func firstBytes(re *syntax.Regexp, set *[256]bool) (nullable bool) {
 	case syntax.OpLiteral:
 		firstRune(set, re.Rune[0])
 		if re.Flags&syntax.FoldCase != 0 {
-			all(set)
+			addAllBytes(set)
 		}
 		return false
 	case syntax.OpCharClass:
@@ -193,7 +193,7 @@ func firstBytes(re *syntax.Regexp, set *[256]bool) (nullable bool) {
 		syntax.OpWordBoundary, syntax.OpNoWordBoundary:
 		return true
 	default:
-		all(set)
+		addAllBytes(set)
 		return false
 	}
 }
@@ -204,7 +204,7 @@ func firstOfClass(set *[256]bool, ranges []rune) {
 			set[r] = true
 		}
 		if ranges[i+1] >= utf8.RuneSelf {
-			high(set)
+			addHighBytes(set)
 		}
 	}
 }
@@ -214,33 +214,33 @@ func firstRune(set *[256]bool, r rune) {
 		set[r] = true
 		return
 	}
-	high(set)
+	addHighBytes(set)
 }
 
-func high(set *[256]bool) {
+func addHighBytes(set *[256]bool) {
 	for b := utf8.RuneSelf; b < len(set); b++ {
 		set[b] = true
 	}
 }
 
-func all(set *[256]bool) {
+func addAllBytes(set *[256]bool) {
 	for b := range set {
 		set[b] = true
 	}
 }
 
-// begins reports whether an expression matches only at the start of the text.
-func begins(re *syntax.Regexp) bool {
+// anchoredAtStart reports whether an expression matches only at the start of the text.
+func anchoredAtStart(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpBeginText:
 		return true
 	case syntax.OpConcat:
-		return len(re.Sub) > 0 && begins(re.Sub[0])
+		return len(re.Sub) > 0 && anchoredAtStart(re.Sub[0])
 	case syntax.OpCapture:
-		return begins(re.Sub[0])
+		return anchoredAtStart(re.Sub[0])
 	case syntax.OpAlternate:
 		for _, sub := range re.Sub {
-			if !begins(sub) {
+			if !anchoredAtStart(sub) {
 				return false
 			}
 		}

@@ -9,7 +9,7 @@ import (
 // gitDiff keeps the file headers and, up to a limit of lines, the hunks (seed 003).
 type gitDiff struct{ most int }
 
-func (gitDiff) names() bool { return false }
+func (gitDiff) isNaming() bool { return false }
 
 // fileDiff is the part of a diff about one file.
 type fileDiff struct {
@@ -20,7 +20,7 @@ type fileDiff struct {
 	minus      int
 }
 
-func (d gitDiff) apply(j *job) ([]line, Confidence) {
+func (d gitDiff) applyTo(j *job) ([]line, Confidence) {
 	files := diffFiles(j.lines)
 	if len(files) == 0 || j.limited {
 		return nil, Fallback
@@ -31,7 +31,7 @@ func (d gitDiff) apply(j *job) ([]line, Confidence) {
 	over := len(j.lines) > d.most
 	for _, f := range files {
 		for _, l := range j.lines[f.from:f.body] {
-			if strings.HasPrefix(l.body(), "index ") && !l.keep {
+			if strings.HasPrefix(l.bodyText(), "index ") && !l.keep {
 				dropped++
 				continue
 			}
@@ -39,7 +39,7 @@ func (d gitDiff) apply(j *job) ([]line, Confidence) {
 			budget--
 		}
 		room := max(budget, 0)
-		if over && generated(f.name) {
+		if over && isGenerated(f.name) {
 			room = 0
 		}
 		hunks := j.lines[f.body:f.to]
@@ -53,22 +53,22 @@ func (d gitDiff) apply(j *job) ([]line, Confidence) {
 		kept, left := upTo(hunks, room)
 		out = append(out, kept...)
 		out = append(out,
-			written(fmt.Sprintf("(%d lines omitted of %s: +%d -%d in all)", left, f.name, f.plus, f.minus)))
+			writtenLine(fmt.Sprintf("(%d lines omitted of %s: +%d -%d in all)", left, f.name, f.plus, f.minus)))
 	}
 	if dropped == 0 && !cut {
 		return nil, Fallback
 	}
 	if cut {
-		return append(out, written(counts(files)+fmt.Sprintf(" (truncated from %d lines)", len(j.lines)))), Partial
+		return append(out, writtenLine(diffCounts(files)+fmt.Sprintf(" (truncated from %d lines)", len(j.lines)))), Partial
 	}
 	if len(files) > 1 {
-		out = append(out, written(counts(files)))
+		out = append(out, writtenLine(diffCounts(files)))
 	}
 	return out, Full
 }
 
-// counts returns a line like the last one of git diff --stat.
-func counts(files []fileDiff) string {
+// diffCounts returns a line like the last one of git diff --stat.
+func diffCounts(files []fileDiff) string {
 	plus, minus := 0, 0
 	for _, f := range files {
 		plus, minus = plus+f.plus, minus+f.minus
@@ -93,12 +93,12 @@ func upTo(lines []line, room int) (kept []line, left int) {
 func diffFiles(lines []line) []fileDiff {
 	var files []fileDiff
 	for i := range lines {
-		s := lines[i].body()
+		s := lines[i].bodyText()
 		switch {
 		case strings.HasPrefix(s, "diff --git "), strings.HasPrefix(s, "diff --cc "),
 			strings.HasPrefix(s, "diff --combined "):
 			if n := len(files); n > 0 {
-				files[n-1].end(i)
+				files[n-1].endHunk(i)
 			}
 			files = append(files, fileDiff{name: diffName(s), from: i, body: -1})
 			continue
@@ -118,12 +118,12 @@ func diffFiles(lines []line) []fileDiff {
 		}
 	}
 	if n := len(files); n > 0 {
-		files[n-1].end(len(lines))
+		files[n-1].endHunk(len(lines))
 	}
 	return files
 }
 
-func (f *fileDiff) end(at int) {
+func (f *fileDiff) endHunk(at int) {
 	f.to = at
 	if f.body < 0 {
 		f.body = at
@@ -138,8 +138,8 @@ func diffName(head string) string {
 	return head[strings.LastIndexByte(head, ' ')+1:]
 }
 
-// generated reports whether the changes of a file are rarely read: they are dropped first when a diff is too long.
-func generated(name string) bool {
+// isGenerated reports whether the changes of a file are rarely read: they are dropped first when a diff is too long.
+func isGenerated(name string) bool {
 	switch path.Base(name) {
 	case "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "Cargo.lock", "go.sum", "poetry.lock", "uv.lock",
 		"Gemfile.lock", "composer.lock", "bun.lock", "flake.lock":

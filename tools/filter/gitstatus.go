@@ -11,7 +11,7 @@ const maxNames = 40
 // gitStatus converts git status to a compact form with the branch and the sections (seed 003).
 type gitStatus struct{}
 
-func (gitStatus) names() bool { return false }
+func (gitStatus) isNaming() bool { return false }
 
 // section is one part of a status.
 type section struct {
@@ -19,19 +19,19 @@ type section struct {
 	names []string // "M a.go"
 }
 
-func (gitStatus) apply(j *job) ([]line, Confidence) {
-	if j.limited || j.blind() {
+func (gitStatus) applyTo(j *job) ([]line, Confidence) {
+	if j.limited || j.isBlind() {
 		return nil, Fallback
 	}
 	s := &status{}
 	for i := range j.lines {
 		l := &j.lines[i]
-		if l.keep || !s.take(l.body(), l.off > 0) {
-			s.flush()
+		if l.keep || !s.takeLine(l.bodyText(), l.off > 0) {
+			s.flushSections()
 			s.out = append(s.out, *l)
 		}
 	}
-	s.flush()
+	s.flushSections()
 	switch {
 	case s.dropped == 0:
 		return nil, Fallback
@@ -50,8 +50,8 @@ type status struct {
 	cut      bool // not all files are listed
 }
 
-// take handles a line; false = it is kept as it is.
-func (s *status) take(body string, foreign bool) bool {
+// takeLine handles a line; false = it is kept as it is.
+func (s *status) takeLine(body string, foreign bool) bool {
 	if foreign {
 		return false
 	}
@@ -69,10 +69,10 @@ func (s *status) take(body string, foreign bool) bool {
 		s.dropped++
 		return true
 	case s.current != "" && strings.HasPrefix(body, "\t"):
-		s.add(s.current, longName(trimmed))
+		s.addName(s.current, longName(trimmed))
 		return true
 	case s.current == "":
-		return s.short(body)
+		return s.takeShort(body)
 	case body[0] != '\t' && body[0] != ' ':
 		s.current = ""
 	}
@@ -113,8 +113,8 @@ func longName(s string) string {
 	return s
 }
 
-// short handles a line of the short form: "XY name".
-func (s *status) short(body string) bool {
+// takeShort handles a line of the short form: "XY name".
+func (s *status) takeShort(body string) bool {
 	if len(body) < 4 || body[2] != ' ' || body[3] == ' ' || strings.Trim(body[:2], "MADRCTU?! ") != "" ||
 		body[:2] == "  " {
 		return false
@@ -122,24 +122,24 @@ func (s *status) short(body string) bool {
 	x, y, name := body[0], body[1], body[3:]
 	switch {
 	case x == '?':
-		s.add("untracked", name)
+		s.addName("untracked", name)
 	case x == '!':
-		s.add("ignored", name)
-	case unmerged(body[:2]):
-		s.add("unmerged", body[:2]+" "+name)
+		s.addName("ignored", name)
+	case isUnmerged(body[:2]):
+		s.addName("unmerged", body[:2]+" "+name)
 	case x != ' ' && y != ' ':
-		s.add("staged and unstaged", body[:2]+" "+name)
+		s.addName("staged and unstaged", body[:2]+" "+name)
 	case x != ' ':
-		s.add("staged", body[:1]+" "+name)
+		s.addName("staged", body[:1]+" "+name)
 	default:
-		s.add("unstaged", string(y)+" "+name)
+		s.addName("unstaged", string(y)+" "+name)
 	}
 	return true
 }
 
-func unmerged(xy string) bool { return strings.Contains(xy, "U") || xy == "AA" || xy == "DD" }
+func isUnmerged(xy string) bool { return strings.Contains(xy, "U") || xy == "AA" || xy == "DD" }
 
-func (s *status) add(title, name string) {
+func (s *status) addName(title, name string) {
 	s.dropped++
 	for i := range s.sections {
 		if s.sections[i].title == title {
@@ -150,8 +150,8 @@ func (s *status) add(title, name string) {
 	s.sections = append(s.sections, section{title, []string{name}})
 }
 
-// flush writes the sections read so far: "staged (2): M a, M b".
-func (s *status) flush() {
+// flushSections writes the sections read so far: "staged (2): M a, M b".
+func (s *status) flushSections() {
 	for _, sec := range s.sections {
 		names := sec.names
 		more := ""
@@ -160,13 +160,13 @@ func (s *status) flush() {
 			names, s.cut = names[:maxNames], true
 		}
 		s.out = append(s.out,
-			written(fmt.Sprintf("%s (%d): %s%s", sec.title, len(sec.names), strings.Join(grouped(names), ", "), more)))
+			writtenLine(fmt.Sprintf("%s (%d): %s%s", sec.title, len(sec.names), strings.Join(groupNames(names), ", "), more)))
 	}
 	s.sections = nil
 }
 
-// grouped writes the kind once for successive names: "M a", "b", "c".
-func grouped(names []string) []string {
+// groupNames writes the kind once for successive names: "M a", "b", "c".
+func groupNames(names []string) []string {
 	out := make([]string, len(names))
 	last := ""
 	for i, n := range names {

@@ -13,7 +13,7 @@ type groupByRule struct {
 }
 
 // it drops only blocks of warnings that it recognises
-func (groupByRule) names() bool { return true }
+func (groupByRule) isNaming() bool { return true }
 
 // finding is one rule and the places where it was violated.
 type finding struct {
@@ -38,27 +38,27 @@ type grouping struct {
 	cover    func(int32) // reports that a group contains a line
 }
 
-func (g groupByRule) apply(j *job) ([]line, Confidence) {
-	if j.failed() {
+func (g groupByRule) applyTo(j *job) ([]line, Confidence) {
+	if j.runFailed() {
 		return nil, Fallback
 	}
-	w := &grouping{groupByRule: g, byRule: map[string]int{}, known: map[string]string{}, first: -1, cover: j.cover}
+	w := &grouping{groupByRule: g, byRule: map[string]int{}, known: map[string]string{}, first: -1, cover: j.coverSource}
 	for i := range j.lines {
 		l := &j.lines[i]
-		body := l.body()
+		body := l.bodyText()
 		if errorHead(body) {
 			return nil, Fallback
 		}
-		w.take(l, body)
+		w.takeLine(l, body)
 	}
-	w.close()
+	w.closeDiagnostic()
 	if w.warnings == 0 {
 		if w.noise == 0 {
 			return nil, Fallback
 		}
 		return w.out, Partial
 	}
-	groups := w.groups()
+	groups := w.writeGroups()
 	out := make([]line, 0, len(w.out)+len(groups))
 	out = append(append(append(out, w.out[:w.first]...), groups...), w.out[w.first:]...)
 	return out, Full
@@ -68,17 +68,17 @@ func errorHead(body string) bool {
 	return strings.HasPrefix(body, "error[") || strings.HasPrefix(body, "error:")
 }
 
-// take handles one line.
-func (g *grouping) take(l *line, body string) {
+// takeLine handles one line.
+func (g *grouping) takeLine(l *line, body string) {
 	head := strings.HasPrefix(body, "warning:")
 	switch {
-	case blank(body):
-		g.close()
+	case isBlank(body):
+		g.closeDiagnostic()
 		g.noise++
 		return
 	case head, errorHead(body):
-		g.close()
-	case !g.inside() && body[0] == ' ' && stepOfCargo(strings.TrimLeft(body, " ")):
+		g.closeDiagnostic()
+	case !g.hasBegun() && body[0] == ' ' && stepOfCargo(strings.TrimLeft(body, " ")):
 		g.noise++
 		return
 	}
@@ -90,42 +90,42 @@ func (g *grouping) take(l *line, body string) {
 		}
 		g.message = text
 	}
-	g.sort(l, body)
+	g.sortLine(l, body)
 }
 
-// sort determines what a line says about the current diagnostic.
-func (g *grouping) sort(l *line, body string) {
+// sortLine determines what a line says about the current diagnostic.
+func (g *grouping) sortLine(l *line, body string) {
 	place, rule := g.location.re.FindStringSubmatch(body), g.rule.re.FindStringSubmatch(body)
 	if place != nil && g.counted && g.message == "" {
-		g.close() // diagnostics without a head follow each other
+		g.closeDiagnostic() // diagnostics without a head follow each other
 	}
-	if !g.inside() && place == nil {
+	if !g.hasBegun() && place == nil {
 		g.out = append(g.out, *l)
 		return
 	}
 	g.block = append(g.block, *l)
 	if place != nil && g.place == "" && !g.counted {
-		g.place = group(place)
+		g.place = matchedGroup(place)
 	}
 	if g.place == "" {
 		return
 	}
 	if rule != nil {
-		g.count(group(rule))
+		g.countRule(matchedGroup(rule))
 	} else if link := clippyLink(body); link != "" && g.known[g.message] == "" {
 		g.known[g.message] = link
 	}
 }
 
-// inside reports whether a diagnostic has begun.
-func (g *grouping) inside() bool { return g.message != "" || len(g.block) > 0 }
+// hasBegun reports whether a diagnostic has begun.
+func (g *grouping) hasBegun() bool { return g.message != "" || len(g.block) > 0 }
 
 // stepOfCargo reports whether a line is a step of a successful build.
 func stepOfCargo(t string) bool {
 	return cargoNoise(t) || strings.HasPrefix(t, "Running ")
 }
 
-func group(m []string) string {
+func matchedGroup(m []string) string {
 	if len(m) > 1 {
 		return m[1]
 	}
@@ -140,18 +140,18 @@ func clippyLink(body string) string {
 	return "clippy::" + body[strings.LastIndexByte(body, '#')+1:]
 }
 
-// close ends a diagnostic. Without a rule of its own, it gets that of an earlier one with the same message.
-func (g *grouping) close() {
+// closeDiagnostic ends a diagnostic. Without a rule of its own, it gets that of an earlier one with the same message.
+func (g *grouping) closeDiagnostic() {
 	if g.place != "" {
 		rule := g.known[g.message]
 		if rule == "" {
 			rule = "other"
 		}
-		g.count(rule)
+		g.countRule(rule)
 	}
 	for i := range g.block {
 		switch l := &g.block[i]; {
-		case g.counted && (!l.keep || ofRustc(l.body())):
+		case g.counted && (!l.keep || ofRustc(l.bodyText())):
 			g.cover(l.src)
 		case g.counted: // it is among the warnings without being one: the engine restores it
 		default: // without a location it is not a diagnostic that we know
@@ -164,11 +164,11 @@ func (g *grouping) close() {
 // ofRustc reports whether a line has the form of a part of a rustc diagnostic: head, location, excerpt, notes.
 func ofRustc(body string) bool {
 	t := strings.TrimLeft(body, " 0123456789")
-	return begin(t, "warning: ", "--> ", "::: ", "|", "= ", "...", "note: ", "help: ")
+	return beginsWith(t, "warning: ", "--> ", "::: ", "|", "= ", "...", "note: ", "help: ")
 }
 
-// count adds the current diagnostic to a rule.
-func (g *grouping) count(rule string) {
+// countRule adds the current diagnostic to a rule.
+func (g *grouping) countRule(rule string) {
 	if g.first < 0 {
 		g.first = len(g.out)
 	}
@@ -194,8 +194,8 @@ func (g *grouping) count(rule string) {
 	g.place, g.counted = "", true
 }
 
-// groups writes the findings, sorted by rule.
-func (g *grouping) groups() []line {
+// writeGroups writes the findings, sorted by rule.
+func (g *grouping) writeGroups() []line {
 	slices.SortStableFunc(g.found, func(a, b finding) int { return strings.Compare(a.rule, b.rule) })
 	var out []line
 	for _, f := range g.found {
@@ -207,10 +207,10 @@ func (g *grouping) groups() []line {
 		if f.message != f.rule {
 			head += " " + f.message
 		}
-		out = append(out, written(strings.TrimRight(head, " ")))
+		out = append(out, writtenLine(strings.TrimRight(head, " ")))
 		for _, p := range f.places {
-			out = append(out, written("  "+p))
+			out = append(out, writtenLine("  "+p))
 		}
 	}
-	return append(out, written(fmt.Sprintf("%d warnings total (%d rules)", g.warnings, len(g.found))))
+	return append(out, writtenLine(fmt.Sprintf("%d warnings total (%d rules)", g.warnings, len(g.found))))
 }

@@ -12,8 +12,8 @@ const (
 	opensBoth            // Go's --- FAIL: also what is above it
 )
 
-// opens returns which kind of block of a failure a line opens.
-func opens(s string) opening {
+// openingOf returns which kind of block of a failure a line opens.
+func openingOf(s string) opening {
 	t := trimBlanks(s)
 	if len(t) < 3 {
 		return opensNothing
@@ -34,7 +34,7 @@ func opens(s string) opening {
 		strings.HasPrefix(t, "TIMEOUT ["), strings.HasPrefix(t, "SIGABRT ["), strings.HasPrefix(t, "SIGSEGV ["),
 		strings.HasPrefix(t, "stack backtrace"):
 		return opensLong
-	case numbered(t):
+	case isNumberedHead(t):
 		return opensLong
 	case strings.HasPrefix(t, "error"), strings.HasPrefix(t, "Error"), strings.HasPrefix(t, "[ERROR]"),
 		strings.HasPrefix(t, "fatal:"),
@@ -45,8 +45,8 @@ func opens(s string) opening {
 	return opensNothing
 }
 
-// numbered reports whether a line is the head of a failure in the form of mocha and rspec: " 1) name".
-func numbered(t string) bool {
+// isNumberedHead reports whether a line is the head of a failure in the form of mocha and rspec: " 1) name".
+func isNumberedHead(t string) bool {
 	i := 0
 	for i < len(t) && t[i] >= '0' && t[i] <= '9' {
 		i++
@@ -54,8 +54,8 @@ func numbered(t string) bool {
 	return i > 0 && i < 4 && strings.HasPrefix(t[i:], ") ")
 }
 
-// note reports whether the shell tool wrote a line around the output. Such lines are always kept.
-func note(s string) bool {
+// isShellNote reports whether the shell tool wrote a line around the output. Such lines are always kept.
+func isShellNote(s string) bool {
 	if s == "" || s[0] != '[' {
 		return false
 	}

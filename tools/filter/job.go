@@ -14,16 +14,16 @@ type job struct {
 	total    int    // lines of the input
 }
 
-// failed reports whether the run failed. A run without an exit code counts as failed.
-func (j *job) failed() bool { return j.exit == nil || *j.exit != 0 }
+// runFailed reports whether the run failed. A run without an exit code counts as failed.
+func (j *job) runFailed() bool { return j.exit == nil || *j.exit != 0 }
 
-// guarded reports whether lines of failure must be kept.
-func (j *job) guarded() bool { return j.failed() || j.doubt }
+// isGuarded reports whether lines of failure must be kept.
+func (j *job) isGuarded() bool { return j.runFailed() || j.doubt }
 
-// blind reports whether the run failed and no line says why. Only what a rule names as noise may be dropped then.
-func (j *job) blind() bool { return j.failed() && j.named == 0 }
+// isBlind reports whether the run failed and no line says why. Only what a rule names as noise may be dropped then.
+func (j *job) isBlind() bool { return j.runFailed() && j.named == 0 }
 
-func (j *job) cover(src int32) {
+func (j *job) coverSource(src int32) {
 	if src < 0 {
 		return
 	}
@@ -33,8 +33,8 @@ func (j *job) cover(src int32) {
 	j.covered[src] = true
 }
 
-// verdict returns a sentence about a failed run whose output does not say that it failed.
-func (j *job) verdict() string {
+// failureVerdict returns a sentence about a failed run whose output does not say that it failed.
+func (j *job) failureVerdict() string {
 	if j.exit == nil {
 		return "(the command failed: it did not end by itself)"
 	}
@@ -44,17 +44,17 @@ func (j *job) verdict() string {
 // strategy shortens a text. It must not change j.lines, must keep the order of lines, and returns Fallback if it found
 // nothing to do.
 type strategy interface {
-	apply(j *job) ([]line, Confidence)
-	// names reports whether the strategy drops only lines that are named by patterns or recognised one by one, so that
+	applyTo(j *job) ([]line, Confidence)
+	// isNaming reports whether the strategy drops only lines that are named by patterns or recognised one by one, so that
 	// foreign lines in the text are safe.
-	names() bool
+	isNaming() bool
 }
 
-// run applies the rules in order.
-func (j *job) run(rules []*rule) ([]line, Confidence) {
+// runRules applies the rules in order.
+func (j *job) runRules(rules []*rule) ([]line, Confidence) {
 	level := None
 	for _, r := range rules {
-		lines, got := r.strategy.apply(j)
+		lines, got := r.strategy.applyTo(j)
 		if got == Fallback || got == None {
 			continue
 		}

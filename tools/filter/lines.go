@@ -8,14 +8,14 @@ type drop struct {
 	invert   bool // drop what does not match
 }
 
-func (d drop) names() bool { return !d.invert }
+func (d drop) isNaming() bool { return !d.invert }
 
-func (d drop) apply(j *job) ([]line, Confidence) {
+func (d drop) applyTo(j *job) ([]line, Confidence) {
 	kept := make([]line, 0, len(j.lines))
 	matched := 0
 	for i := range j.lines {
 		l := &j.lines[i]
-		hit := d.patterns.match(l.body())
+		hit := d.patterns.matchAny(l.bodyText())
 		if hit {
 			matched++
 		}
@@ -23,7 +23,7 @@ func (d drop) apply(j *job) ([]line, Confidence) {
 			kept = append(kept, *l)
 		}
 	}
-	if len(kept) == len(j.lines) || matched == 0 || d.invert && j.blind() {
+	if len(kept) == len(j.lines) || matched == 0 || d.invert && j.isBlind() {
 		return nil, Fallback
 	}
 	return kept, Full
@@ -32,23 +32,23 @@ func (d drop) apply(j *job) ([]line, Confidence) {
 // truncate keeps the beginning and the end of a text.
 type truncate struct{ most, head, tail int }
 
-func (truncate) names() bool { return false }
+func (truncate) isNaming() bool { return false }
 
-func (t truncate) apply(j *job) ([]line, Confidence) {
+func (t truncate) applyTo(j *job) ([]line, Confidence) {
 	most, head, tail := t.most, t.head, t.tail
-	if j.blind() { // the reason may be anywhere: show far more, especially of the end
+	if j.isBlind() { // the reason may be anywhere: show far more, especially of the end
 		most, head, tail = max(most, 200), max(head, 40), max(tail, 120)
 	}
-	lines, cut := shorten(j.lines, most, head, tail)
+	lines, cut := shortenLines(j.lines, most, head, tail)
 	if !cut {
 		return nil, Fallback
 	}
 	return lines, Partial
 }
 
-// shorten keeps the first head and the last tail lines of a text with more than most lines, and between them the lines
+// shortenLines keeps the first head and the last tail lines of a text with more than most lines, and between them the lines
 // that must be kept.
-func shorten(lines []line, most, head, tail int) ([]line, bool) {
+func shortenLines(lines []line, most, head, tail int) ([]line, bool) {
 	if len(lines) <= most {
 		return lines, false
 	}
@@ -59,7 +59,7 @@ func shorten(lines []line, most, head, tail int) ([]line, bool) {
 		case gap == 1: // a marker would not be shorter
 			out = append(out, lines[next-1])
 		case gap > 1:
-			out = append(out, omitted(gap))
+			out = append(out, omittedLine(gap))
 		}
 		gap = 0
 	}
@@ -77,7 +77,7 @@ func shorten(lines []line, most, head, tail int) ([]line, bool) {
 	return out, len(out) < len(lines)
 }
 
-func omitted(n int) line { return written(fmt.Sprintf("(%d lines omitted)", n)) }
+func omittedLine(n int) line { return writtenLine(fmt.Sprintf("(%d lines omitted)", n)) }
 
 // annotated drops lines with an annotation: a prefix such as note: or help:, or a pattern.
 type annotated struct {
@@ -88,14 +88,14 @@ type annotated struct {
 	tail     int
 }
 
-func (a annotated) names() bool { return a.most == 0 }
+func (a annotated) isNaming() bool { return a.most == 0 }
 
-func (a annotated) apply(j *job) ([]line, Confidence) {
+func (a annotated) applyTo(j *job) ([]line, Confidence) {
 	kept := make([]line, 0, len(j.lines)+1)
 	dropped, first := 0, -1
 	for i := range j.lines {
 		l := &j.lines[i]
-		if !l.keep && a.patterns.match(l.body()) && !a.summary.match(l.body()) {
+		if !l.keep && a.patterns.matchAny(l.bodyText()) && !a.summary.matchAny(l.bodyText()) {
 			if dropped++; first < 0 {
 				first = len(kept)
 				kept = append(kept, line{src: -1})
@@ -108,10 +108,10 @@ func (a annotated) apply(j *job) ([]line, Confidence) {
 	if dropped == 0 {
 		level = Fallback
 	} else {
-		kept[first] = written(fmt.Sprintf("(%d noise lines removed)", dropped))
+		kept[first] = writtenLine(fmt.Sprintf("(%d noise lines removed)", dropped))
 	}
-	if a.most > 0 && !j.guarded() && !j.limited {
-		if short, cut := shorten(kept, a.most, a.head, a.tail); cut {
+	if a.most > 0 && !j.isGuarded() && !j.limited {
+		if short, cut := shortenLines(kept, a.most, a.head, a.tail); cut {
 			return short, Partial
 		}
 	}

@@ -10,9 +10,9 @@ import (
 // -R.
 type listing struct{ most int }
 
-func (listing) names() bool { return true } // it drops only entries that it recognises
+func (listing) isNaming() bool { return true } // it drops only entries that it recognises
 
-func (s listing) apply(j *job) ([]line, Confidence) {
+func (s listing) applyTo(j *job) ([]line, Confidence) {
 	out := make([]line, 0, len(j.lines)/4+8)
 	run, gap := 0, 0
 	folder, block := "", "" // block: the directory whose entries ls -R lists
@@ -21,21 +21,21 @@ func (s listing) apply(j *job) ([]line, Confidence) {
 		case gap == 1:
 			out = append(out, j.lines[i-1])
 		case gap > 1:
-			out = append(out, written(fmt.Sprintf("(%d more in %s)", gap, folder)))
+			out = append(out, writtenLine(fmt.Sprintf("(%d more in %s)", gap, folder)))
 		}
 		run, gap = 0, 0
 	}
 	for i := range j.lines {
 		l := &j.lines[i]
-		body := l.body()
+		body := l.bodyText()
 		here := block
 		switch head := headOfBlock(body); {
-		case head != "" && (i == 0 || blank(j.lines[i-1].body())):
+		case head != "" && (i == 0 || isBlank(j.lines[i-1].bodyText())):
 			flush(i)
 			block, folder = head, head
 			out = append(out, *l)
 			continue
-		case blank(body):
+		case isBlank(body):
 			flush(i)
 			block = ""
 			out = append(out, *l)

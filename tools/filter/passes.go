@@ -2,17 +2,17 @@ package filter
 
 import "strings"
 
-// passes reports whether a line says that a test or a step passed, whatever its name. hints are the words in the line.
-func passes(hints uint64, s string) bool {
+// isPassing reports whether a line says that a test or a step passed, whatever its name. hints are the words in the line.
+func isPassing(hints uint64, s string) bool {
 	t := trimBlanks(s)
 	if t == "" {
 		return false
 	}
 	switch t[0] {
 	case '-':
-		return begin(t, "--- PASS: ", "--- SKIP: ")
+		return beginsWith(t, "--- PASS: ", "--- SKIP: ")
 	case '=':
-		return begin(t, "=== RUN ", "=== PAUSE ", "=== CONT ", "=== NAME ")
+		return beginsWith(t, "=== RUN ", "=== PAUSE ", "=== CONT ", "=== NAME ")
 	case 'o':
 		return goOK(t) || tapOK(t)
 	case '?':
@@ -24,7 +24,7 @@ func passes(hints uint64, s string) bool {
 	case 'C', 'D', 'F', 'U', 'L', 'A', 'B':
 		return s != t && cargoNoise(t)
 	case '\xe2': // ✓ ✔ √
-		return begin(t, "✓ ", "✔ ", "√ ")
+		return beginsWith(t, "✓ ", "✔ ", "√ ")
 	}
 	return namedOK(hints, t)
 }
@@ -42,7 +42,7 @@ func eventOK(t string) bool {
 	const action = `"Action":"`
 	for i := strings.Index(t, action); i >= 0; {
 		rest := t[i+len(action):]
-		if begin(rest, `run"`, `start"`, `pass"`, `skip"`, `pause"`, `cont"`) {
+		if beginsWith(rest, `run"`, `start"`, `pass"`, `skip"`, `pause"`, `cont"`) {
 			return true
 		}
 		// its closing quote may be the opening quote of the next match
@@ -74,8 +74,8 @@ func jestOK(t string) bool {
 	return strings.HasPrefix(t, "PASS ") && !strings.ContainsAny(t, "✕✗") && len(strings.Fields(t)) <= 4
 }
 
-// begin reports whether s begins with one of the texts.
-func begin(s string, heads ...string) bool {
+// beginsWith reports whether s begins with one of the texts.
+func beginsWith(s string, heads ...string) bool {
 	for _, h := range heads {
 		if strings.HasPrefix(s, h) {
 			return true

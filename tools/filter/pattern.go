@@ -39,7 +39,7 @@ func newPattern(expr string) (pattern, error) {
 	if err != nil {
 		return pattern{}, fmt.Errorf("bad regular expression %q: %w", expr, err)
 	}
-	if weight(tree) > maxProgram {
+	if programWeight(tree) > maxProgram {
 		return pattern{}, fmt.Errorf("the regular expression %q is too large when its repetitions are written out",
 			expr)
 	}
@@ -49,13 +49,13 @@ func newPattern(expr string) (pattern, error) {
 	}
 	tree = tree.Simplify()
 	return pattern{
-		re: re, need: needed(tree), blank: expr == `^\s*$`, form: formOf(tree), tree: tree,
-		every: every(tree), head: head(tree),
+		re: re, need: neededWords(tree), blank: expr == `^\s*$`, form: formOf(tree), tree: tree,
+		every: everyWord(tree), head: literalHead(tree),
 	}, nil
 }
 
-// head returns the text with which every matching line begins, where case matters; "" when it is not known.
-func head(re *syntax.Regexp) string {
+// literalHead returns the text with which every matching line begins, where case matters; "" when it is not known.
+func literalHead(re *syntax.Regexp) string {
 	if re.Op != syntax.OpConcat || len(re.Sub) < 2 || re.Sub[0].Op != syntax.OpBeginText {
 		return ""
 	}
@@ -65,8 +65,8 @@ func head(re *syntax.Regexp) string {
 	return ""
 }
 
-// every returns words that all occur in every match, where case matters.
-func every(re *syntax.Regexp) []string {
+// everyWord returns words that all occur in every match, where case matters.
+func everyWord(re *syntax.Regexp) []string {
 	if re.Op != syntax.OpConcat {
 		return nil
 	}
@@ -79,8 +79,8 @@ func every(re *syntax.Regexp) []string {
 	return words
 }
 
-// weight estimates the number of instructions of a compiled expression.
-func weight(re *syntax.Regexp) int {
+// programWeight estimates the number of instructions of a compiled expression.
+func programWeight(re *syntax.Regexp) int {
 	n := 1
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -89,7 +89,7 @@ func weight(re *syntax.Regexp) int {
 		n = 1 + len(re.Rune)/8
 	}
 	for _, sub := range re.Sub {
-		n += weight(sub)
+		n += programWeight(sub)
 	}
 	if re.Op == syntax.OpRepeat {
 		n *= max(re.Min, re.Max, 1)
@@ -97,27 +97,27 @@ func weight(re *syntax.Regexp) int {
 	return min(n, 1<<30)
 }
 
-// needed returns words of which one occurs in every match, or nil.
-func needed(re *syntax.Regexp) []string {
+// neededWords returns words of which one occurs in every match, or nil.
+func neededWords(re *syntax.Regexp) []string {
 	switch re.Op {
 	case syntax.OpLiteral:
-		if word := literal(re); len(word) > 1 {
+		if word := literalWords(re); len(word) > 1 {
 			return []string{word}
 		}
 		return nil
 	case syntax.OpCapture, syntax.OpPlus:
-		return needed(re.Sub[0])
+		return neededWords(re.Sub[0])
 	case syntax.OpRepeat:
 		if re.Min > 0 {
-			return needed(re.Sub[0])
+			return neededWords(re.Sub[0])
 		}
 		return nil
 	case syntax.OpConcat:
-		return best(re.Sub)
+		return mostSelective(re.Sub)
 	case syntax.OpAlternate:
 		var all []string
 		for _, sub := range re.Sub {
-			words := needed(sub)
+			words := neededWords(sub)
 			if words == nil || len(all)+len(words) > maxNeed {
 				return nil
 			}
@@ -129,8 +129,8 @@ func needed(re *syntax.Regexp) []string {
 	}
 }
 
-// best returns the most selective of several conditions that must all hold.
-func best(subs []*syntax.Regexp) []string {
+// mostSelective returns the most selective of several conditions that must all hold.
+func mostSelective(subs []*syntax.Regexp) []string {
 	var chosen []string
 	short := func(words []string) int {
 		n := maxLiteral
@@ -140,16 +140,16 @@ func best(subs []*syntax.Regexp) []string {
 		return n
 	}
 	for _, sub := range subs {
-		if words := needed(sub); words != nil && (chosen == nil || short(words) > short(chosen)) {
+		if words := neededWords(sub); words != nil && (chosen == nil || short(words) > short(chosen)) {
 			chosen = words
 		}
 	}
 	return chosen
 }
 
-// literal returns the text of a literal. If case does not matter, letters with a further form outside ASCII (k, s)
+// literalWords returns the text of a literal. If case does not matter, letters with a further form outside ASCII (k, s)
 // split it, and the result is the longest piece.
-func literal(re *syntax.Regexp) string {
+func literalWords(re *syntax.Regexp) string {
 	if re.Flags&syntax.FoldCase == 0 {
 		return string(re.Rune)
 	}
@@ -164,7 +164,7 @@ func literal(re *syntax.Regexp) string {
 	return longest
 }
 
-func (p *pattern) match(s string) bool {
+func (p *pattern) matchText(s string) bool {
 	switch {
 	case p.blank:
 		for i := range len(s) {
@@ -174,7 +174,7 @@ func (p *pattern) match(s string) bool {
 		}
 		return true
 	case p.form != nil:
-		return p.form.match(s)
+		return p.form.matchForm(s)
 	}
 	if !strings.HasPrefix(s, p.head) {
 		return false
@@ -208,8 +208,8 @@ func newPatterns(exprs []string) (*patterns, error) {
 		p.list = append(p.list, one)
 		bit := uint64(1) << min(i, 63)
 		switch {
-		case begins(one.tree):
-			p.start(one.tree, bit)
+		case anchoredAtStart(one.tree):
+			p.recordStart(one.tree, bit)
 		case one.need == nil:
 			p.loose |= bit
 		default:
@@ -224,11 +224,11 @@ func newPatterns(exprs []string) (*patterns, error) {
 	return p, nil
 }
 
-// start records the first bytes of lines that an expression matches.
-func (p *patterns) start(tree *syntax.Regexp, bit uint64) {
+// recordStart records the first bytes of lines that an expression matches.
+func (p *patterns) recordStart(tree *syntax.Regexp, bit uint64) {
 	var set [256]bool
 	if firstBytes(tree, &set) {
-		all(&set)
+		addAllBytes(&set)
 		p.empty |= bit
 	}
 	for b, in := range set {
@@ -238,8 +238,8 @@ func (p *patterns) start(tree *syntax.Regexp, bit uint64) {
 	}
 }
 
-// match reports whether one of the expressions matches s.
-func (p *patterns) match(s string) bool {
+// matchAny reports whether one of the expressions matches s.
+func (p *patterns) matchAny(s string) bool {
 	if p == nil {
 		return false
 	}
@@ -250,15 +250,15 @@ func (p *patterns) match(s string) bool {
 		hits |= p.first[s[0]]
 	}
 	if p.look != nil {
-		hits |= p.look.scan(s)
+		hits |= p.look.scanWords(s)
 	}
-	return hits != 0 && p.among(hits, s)
+	return hits != 0 && p.matchAmong(hits, s)
 }
 
-// among reports whether one of the expressions with these bits matches s.
-func (p *patterns) among(hits uint64, s string) bool {
+// matchAmong reports whether one of the expressions with these bits matches s.
+func (p *patterns) matchAmong(hits uint64, s string) bool {
 	for i := range p.list {
-		if hits&(1<<min(i, 63)) != 0 && p.list[i].match(s) {
+		if hits&(1<<min(i, 63)) != 0 && p.list[i].matchText(s) {
 			return true
 		}
 	}

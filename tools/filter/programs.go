@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// transparent reports whether a program runs another one and passes its output on.
-func transparent(name string) bool {
+// isTransparent reports whether a program runs another one and passes its output on.
+func isTransparent(name string) bool {
 	switch name {
 	case "env", "time", "timeout", "gtimeout", "nice", "ionice", "nohup", "stdbuf", "setsid", "sudo", "doas", "command",
 		"exec", "builtin", "unbuffer", "chronic", "taskset", "chrt", "caffeinate", "watchdog":
@@ -16,8 +16,8 @@ func transparent(name string) bool {
 	return false
 }
 
-// shells reports whether a program is a shell with the option -c for a script.
-func shells(name string) bool {
+// isShell reports whether a program is a shell with the option -c for a script.
+func isShell(name string) bool {
 	switch name {
 	case "bash", "sh", "zsh", "dash", "ksh", "ash":
 		return true
@@ -25,8 +25,8 @@ func shells(name string) bool {
 	return false
 }
 
-// silent reports whether a command prints nothing when it succeeds.
-func silent(words []string) bool {
+// isSilent reports whether a command prints nothing when it succeeds.
+func isSilent(words []string) bool {
 	switch words[0] {
 	case "cd", "pushd", "popd", "export", "set", "unset", "shopt", "source", ".", "true", "false", ":", "umask",
 		"ulimit", "alias", "unalias", "trap", "touch", "mkdir", "rm", "rmdir", "cp", "mv", "ln", "chmod", "chown",
@@ -71,9 +71,9 @@ func changesLines(w string) bool {
 	return strings.HasPrefix(w, "-") && strings.ContainsAny(w, "lqcon") && !strings.ContainsAny(w, "0123456789")
 }
 
-// searches reports whether a program only lists what it finds. File names and errors in its output do not mean that it
+// isSearch reports whether a program only lists what it finds. File names and errors in its output do not mean that it
 // failed.
-func searches(words []string) bool {
+func isSearch(words []string) bool {
 	switch words[0] {
 	case "grep", "egrep", "fgrep", "rg", "ag", "find", "fd", "fdfind", "locate", "ls", "tree", "du", "df", "ps", "tar",
 		"bsdtar", "unzip", "zipinfo":
@@ -84,8 +84,8 @@ func searches(words []string) bool {
 	return false
 }
 
-// unwrap removes a runner: python -m, npx, poetry run …; nil when there is none.
-func unwrap(words []string) []string {
+// unwrapRunner removes a runner: python -m, npx, poetry run …; nil when there is none.
+func unwrapRunner(words []string) []string {
 	if len(words) < 2 {
 		return nil
 	}
@@ -95,25 +95,25 @@ func unwrap(words []string) []string {
 	case "python", "python2", "python3", "py", "pypy", "pypy3":
 		return pythonModule(args)
 	case "npx", "bunx", "uvx":
-		skip = flags(args, "-p --package -c --call")
+		skip = countFlags(args, "-p --package -c --call")
 	case "pipx", "poetry", "pipenv", "uv", "pdm", "hatch", "rye":
-		return runner(args, "run")
+		return cutRunner(args, "run")
 	case "bundle", "mise", "direnv":
-		return runner(args, "exec")
+		return cutRunner(args, "exec")
 	case "pnpm", "yarn", "npm", "bun":
 		return nodeRunner(name, args)
 	case "coverage":
 		if args[0] != "run" {
 			return nil
 		}
-		return unwrap(append([]string{"python"}, args[1:]...))
+		return unwrapRunner(append([]string{"python"}, args[1:]...))
 	default:
 		return nil
 	}
 	if skip >= len(args) {
 		return nil
 	}
-	return base(args[skip:])
+	return baseWords(args[skip:])
 }
 
 // pythonModule parses python [options] -m module.
@@ -134,26 +134,26 @@ func pythonModule(args []string) []string {
 	return args[skip+1:]
 }
 
-// runner removes "run [flags]".
-func runner(args []string, verb string) []string {
+// cutRunner removes "run [flags]".
+func cutRunner(args []string, verb string) []string {
 	if args[0] != verb {
 		return nil
 	}
-	skip := 1 + flags(args[1:], "-p --python --with -e --env --extra --group --directory")
+	skip := 1 + countFlags(args[1:], "-p --python --with -e --env --extra --group --directory")
 	if skip >= len(args) {
 		return nil
 	}
-	return base(args[skip:])
+	return baseWords(args[skip:])
 }
 
 // nodeRunner parses pnpm exec jest, npm exec -- jest, yarn jest, pnpm vitest.
 func nodeRunner(name string, args []string) []string {
 	if args[0] == "exec" || args[0] == "dlx" || args[0] == "x" {
-		skip := 1 + flags(args[1:], "-p --package -w --workspace")
+		skip := 1 + countFlags(args[1:], "-p --package -w --workspace")
 		if skip >= len(args) {
 			return nil
 		}
-		return base(args[skip:])
+		return baseWords(args[skip:])
 	}
 	if name == "npm" {
 		return nil
@@ -165,14 +165,14 @@ func nodeRunner(name string, args []string) []string {
 	return nil
 }
 
-func base(words []string) []string {
+func baseWords(words []string) []string {
 	words = slices.Clone(words)
 	words[0] = path.Base(words[0])
 	return words
 }
 
-// flags returns the number of leading options. valued lists those with a separate value.
-func flags(args []string, valued string) int {
+// countFlags returns the number of leading options. valued lists those with a separate value.
+func countFlags(args []string, valued string) int {
 	i := 0
 	for i < len(args) && strings.HasPrefix(args[i], "-") {
 		if args[i] == "--" {
@@ -186,8 +186,8 @@ func flags(args []string, valued string) int {
 	return i
 }
 
-// globals returns the options with a value that a program accepts before its subcommand.
-func globals(name string) (valued string, known bool) {
+// globalOptions returns the options with a value that a program accepts before its subcommand.
+func globalOptions(name string) (valued string, known bool) {
 	switch name {
 	case "git":
 		return "-C -c --git-dir --work-tree --namespace --exec-path --config-env", true
@@ -214,20 +214,20 @@ func withoutGlobals(words []string) []string {
 	if len(words) < 3 {
 		return nil
 	}
-	valued, known := globals(words[0])
+	valued, known := globalOptions(words[0])
 	if !known {
 		return nil
 	}
-	n := flags(words[1:], valued)
+	n := countFlags(words[1:], valued)
 	if words[0] == "cargo" && n == 0 && strings.HasPrefix(words[1], "+") {
-		n = 1 + flags(words[2:], valued)
+		n = 1 + countFlags(words[2:], valued)
 	}
 	if 1+n >= len(words) {
 		return nil
 	}
 	out := append([]string{words[0]}, words[1+n:]...)
 	if (out[0] == "docker" || out[0] == "podman") && len(out) > 3 && out[1] == "compose" {
-		if m := flags(out[2:], "-f --file -p --project-name --env-file --profile"); m > 0 && 2+m < len(out) {
+		if m := countFlags(out[2:], "-f --file -p --project-name --env-file --profile"); m > 0 && 2+m < len(out) {
 			out = append([]string{out[0], "compose"}, out[2+m:]...)
 		}
 	}

@@ -46,7 +46,7 @@ type rule struct {
 	strategy strategy
 }
 
-func (r *rule) matches(command string) bool {
+func (r *rule) matchesCommand(command string) bool {
 	switch {
 	case r.exact != "":
 		return command == r.exact
@@ -103,7 +103,7 @@ func Load(path string) (*Rules, []Problem) {
 	var rules *Rules
 	var problems []Problem
 	if err == nil {
-		rules, problems, err = parse(text, path)
+		rules, problems, err = parseRules(text, path)
 	}
 	if err != nil {
 		rules, problems = builtIn()
@@ -116,7 +116,7 @@ func Load(path string) (*Rules, []Problem) {
 }
 
 func builtIn() (*Rules, []Problem) {
-	rules, problems, err := parse(embedded, "built-in rules.toml")
+	rules, problems, err := parseRules(embedded, "built-in rules.toml")
 	if err != nil {
 		return &Rules{}, append(problems, Problem{File: "built-in rules.toml", What: err.Error(), Do: "report this"})
 	}
@@ -126,7 +126,7 @@ func builtIn() (*Rules, []Problem) {
 func readFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", plain(err)
+		return "", plainError(err)
 	}
 	defer func() { _ = f.Close() }() // read only
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
@@ -134,7 +134,7 @@ func readFile(path string) (string, error) {
 	}
 	raw, err := io.ReadAll(io.LimitReader(f, MaxFile))
 	if err != nil {
-		return "", plain(err)
+		return "", plainError(err)
 	}
 	if len(raw) == MaxFile {
 		return "", fmt.Errorf("it has %d bytes or more", MaxFile)
@@ -142,16 +142,16 @@ func readFile(path string) (string, error) {
 	return string(raw), nil
 }
 
-// plain removes the path from an error, because the path is already in the message.
-func plain(err error) error {
+// plainError removes the path from an error, because the path is already in the message.
+func plainError(err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return e.Err
 	}
 	return err
 }
 
-// parse parses a file of rules. The error says why the whole file is unusable.
-func parse(text, file string) (*Rules, []Problem, error) {
+// parseRules parses a file of rules. The error says why the whole file is unusable.
+func parseRules(text, file string) (*Rules, []Problem, error) {
 	var top map[string]any
 	if err := toml.Unmarshal([]byte(text), &top); err != nil {
 		if e, ok := errors.AsType[*toml.DecodeError](err); ok {
@@ -169,7 +169,7 @@ func parse(text, file string) (*Rules, []Problem, error) {
 			})
 		}
 	}
-	entries, err := tables(top["rules"])
+	entries, err := ruleTables(top["rules"])
 	if err != nil {
 		return nil, nil, err
 	}
@@ -179,11 +179,11 @@ func parse(text, file string) (*Rules, []Problem, error) {
 	rules := &Rules{}
 	for i, entry := range entries {
 		t := &table{values: entry}
-		name := t.text("name")
-		if enabled, given := t.flag("enabled"); given && !enabled && t.err == nil {
+		name := t.readText("name")
+		if enabled, given := t.readFlag("enabled"); given && !enabled && t.err == nil {
 			continue
 		}
-		r, err := t.rule(name)
+		r, err := t.readRule(name)
 		if err == nil && slices.ContainsFunc(rules.list, func(other rule) bool { return other.name == name }) {
 			err = errors.New("another rule has the same name")
 		}
@@ -203,8 +203,8 @@ func parse(text, file string) (*Rules, []Problem, error) {
 	return rules, problems, nil
 }
 
-// tables reads [[rules]].
-func tables(v any) ([]map[string]any, error) {
+// ruleTables reads [[rules]].
+func ruleTables(v any) ([]map[string]any, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -223,19 +223,19 @@ func tables(v any) ([]map[string]any, error) {
 	return out, nil
 }
 
-// match selects the rules for a command line. If limited, it selects only rules that name what they drop.
-func (e *compiled) match(r reading) (chosen []*rule, limited bool) {
+// selectRules selects the rules for a command line. If limited, it selects only rules that name what they drop.
+func (e *compiled) selectRules(r reading) (chosen []*rule, limited bool) {
 	limited = r.loose
-	likely := e.likely(r)
+	likely := e.likelyRules(r)
 	for i := range e.rules {
 		candidate := &e.rules[i]
 		if candidate.exact != "" && candidate.exact == r.whole ||
-			!r.opaque && likely&(1<<min(i, 63)) != 0 && candidate.fits(r) {
+			!r.opaque && likely&(1<<min(i, 63)) != 0 && candidate.fitsReading(r) {
 			chosen = append(chosen, candidate)
 		}
 	}
 	if limited {
-		chosen = slices.DeleteFunc(chosen, func(c *rule) bool { return !c.strategy.names() })
+		chosen = slices.DeleteFunc(chosen, func(c *rule) bool { return !c.strategy.isNaming() })
 	}
 	return chosen, limited
 }
@@ -257,32 +257,32 @@ func commandWords(rules []rule) (look *automaton, always uint64) {
 	return look, always
 }
 
-// likely returns the bits of rules that may match one of the commands.
-func (e *compiled) likely(r reading) uint64 {
+// likelyRules returns the bits of rules that may match one of the commands.
+func (e *compiled) likelyRules(r reading) uint64 {
 	bits := e.always
 	if e.commands == nil || len(r.producers) == 0 {
 		return bits
 	}
-	bits |= e.commands.scan(r.whole)
+	bits |= e.commands.scanWords(r.whole)
 	for _, spellings := range r.producers {
 		for _, one := range spellings {
-			bits |= e.commands.scan(one)
+			bits |= e.commands.scanWords(one)
 		}
 	}
 	return bits
 }
 
-// fits reports whether a rule matches all commands that printed something. A rule for only some of them must not touch
+// fitsReading reports whether a rule matches all commands that printed something. A rule for only some of them must not touch
 // the output of the others.
-func (r *rule) fits(cmd reading) bool {
+func (r *rule) fitsReading(cmd reading) bool {
 	if len(cmd.producers) == 0 {
 		return false
 	}
-	if len(cmd.producers) == 1 && r.matches(cmd.whole) {
+	if len(cmd.producers) == 1 && r.matchesCommand(cmd.whole) {
 		return true
 	}
 	for _, spellings := range cmd.producers {
-		if !slices.ContainsFunc(spellings, r.matches) {
+		if !slices.ContainsFunc(spellings, r.matchesCommand) {
 			return false
 		}
 	}

@@ -22,11 +22,11 @@ type line struct {
 	keep bool   // no strategy may drop it
 }
 
-// body returns what patterns see: the line without the mark of standard error.
-func (l *line) body() string { return l.text[l.off:] }
+// bodyText returns what patterns see: the line without the mark of standard error.
+func (l *line) bodyText() string { return l.text[l.off:] }
 
-// written returns a line that was not in the input.
-func written(text string) line { return line{text: text, src: -1} }
+// writtenLine returns a line that was not in the input.
+func writtenLine(text string) line { return line{text: text, src: -1} }
 
 // clean is a sanitised text.
 type clean struct {
@@ -44,9 +44,9 @@ const (
 	blankRuns             // drop those at the end, and keep one of several in a row
 )
 
-// sanitize removes terminal sequences, text overwritten after a carriage return, and blank lines. hidden reports that
+// sanitizeText removes terminal sequences, text overwritten after a carriage return, and blank lines. hidden reports that
 // an overwritten piece has to be shown anyway; nil = none.
-func sanitize(text string, blanksToo blankLines, hidden func(string) bool) clean {
+func sanitizeText(text string, blanksToo blankLines, hidden func(string) bool) clean {
 	collapse := blanksToo == blankRuns
 	c := clean{whole: true, lines: make([]line, 0, strings.Count(text, "\n")+1)}
 	if strings.IndexByte(text, 0x1b) >= 0 {
@@ -61,10 +61,10 @@ func sanitize(text string, blanksToo blankLines, hidden func(string) bool) clean
 		var one string
 		one, text, more = strings.Cut(text, "\n")
 		if carriage {
-			one = c.overwrite(one, hidden)
+			one = c.overwriteLine(one, hidden)
 		}
 		if collapse {
-			if blank(strings.TrimPrefix(one, stderrMark)) {
+			if isBlank(strings.TrimPrefix(one, stderrMark)) {
 				if blanks++; blanks > 1 {
 					c.whole = false
 					continue
@@ -73,18 +73,18 @@ func sanitize(text string, blanksToo blankLines, hidden func(string) bool) clean
 				blanks = 0
 			}
 		}
-		c.add(one)
+		c.addLine(one)
 	}
 	if blanksToo != blanksStay {
-		for n := len(c.lines); n > 1 && blank(c.lines[n-1].body()); n-- {
+		for n := len(c.lines); n > 1 && isBlank(c.lines[n-1].bodyText()); n-- {
 			c.lines, c.whole = c.lines[:n-1], false
 		}
 	}
 	return c
 }
 
-// add appends a line of the input.
-func (c *clean) add(text string) {
+// addLine appends a line of the input.
+func (c *clean) addLine(text string) {
 	l := line{text: text, src: int32(len(c.lines))}
 	if strings.HasPrefix(text, stderrMark) {
 		l.off = uint8(len(stderrMark))
@@ -92,7 +92,7 @@ func (c *clean) add(text string) {
 	c.lines = append(c.lines, l)
 }
 
-func blank(s string) bool {
+func isBlank(s string) bool {
 	for i := range len(s) {
 		switch s[i] {
 		case ' ', '\t', '\v', '\f':
@@ -103,8 +103,8 @@ func blank(s string) bool {
 	return true
 }
 
-// overwrite returns what a terminal would finally show of a line: the text after the last carriage return.
-func (c *clean) overwrite(one string, hidden func(string) bool) string {
+// overwriteLine returns what a terminal would finally show of a line: the text after the last carriage return.
+func (c *clean) overwriteLine(one string, hidden func(string) bool) string {
 	one = strings.TrimRight(one, "\r")
 	at := strings.LastIndexByte(one, '\r')
 	if at < 0 {
@@ -118,7 +118,7 @@ func (c *clean) overwrite(one string, hidden func(string) bool) string {
 	if hidden != nil {
 		for piece := range strings.SplitSeq(one[:at], "\r") {
 			if hidden(piece) {
-				c.add(mark + strings.TrimPrefix(piece, stderrMark))
+				c.addLine(mark + strings.TrimPrefix(piece, stderrMark))
 			}
 		}
 	}
@@ -140,13 +140,13 @@ func stripEscapes(text string) string {
 			return b.String()
 		}
 		b.WriteString(text[:i])
-		text = text[i+sequence(text[i:]):]
+		text = text[i+sequenceLength(text[i:]):]
 	}
 }
 
-// sequence returns the length of the control sequence at the start of s. For one without an end, that is the length of
+// sequenceLength returns the length of the control sequence at the start of s. For one without an end, that is the length of
 // its introducer.
-func sequence(s string) int {
+func sequenceLength(s string) int {
 	state := parser.EscapeState
 	limit := min(len(s), maxSequence)
 	for i := 1; i < limit; i++ {
@@ -177,8 +177,8 @@ func sequence(s string) int {
 	return min(2, len(s))
 }
 
-// join joins lines.
-func join(lines []line) string {
+// joinLines joins lines.
+func joinLines(lines []line) string {
 	size := max(0, len(lines)-1)
 	for i := range lines {
 		size += len(lines[i].text)

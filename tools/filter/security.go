@@ -31,8 +31,8 @@ func newSecurity() *security {
 	return &security{patterns: p}
 }
 
-// words returns the words by which the patterns are found in the same pass as the words of a failure.
-func (s *security) words() [][]string {
+// patternWords returns the words by which the patterns are found in the same pass as the words of a failure.
+func (s *security) patternWords() [][]string {
 	words := make([][]string, len(s.patterns.list))
 	for i := range s.patterns.list {
 		words[i] = s.patterns.list[i].need
@@ -40,21 +40,21 @@ func (s *security) words() [][]string {
 	return words
 }
 
-// is reports whether a line must be shown.
-func (s *security) is(f *failures, l *line) bool {
-	hits := f.words(l)>>wordKinds | s.patterns.loose
-	return hits != 0 && s.patterns.among(hits, l.body())
+// isSecurityLine reports whether a line must be shown.
+func (s *security) isSecurityLine(f *failures, l *line) bool {
+	hits := f.scanLine(l)>>wordKinds | s.patterns.loose
+	return hits != 0 && s.patterns.matchAmong(hits, l.bodyText())
 }
 
-// restore appends the security lines of in that are missing in the result, each once, below a heading.
-func (s *security) restore(f *failures, in, lines []line, there []bool) []line {
+// restoreMissing appends the security lines of in that are missing in the result, each once, below a heading.
+func (s *security) restoreMissing(f *failures, in, lines []line, there []bool) []line {
 	seen := map[string]bool{}
 	more := 0
 	for i := range in {
-		if there[i] || !s.is(f, &in[i]) {
+		if there[i] || !s.isSecurityLine(f, &in[i]) {
 			continue
 		}
-		body := in[i].body()
+		body := in[i].bodyText()
 		if seen[body] {
 			continue
 		}
@@ -63,13 +63,13 @@ func (s *security) restore(f *failures, in, lines []line, there []bool) []line {
 			continue
 		}
 		if len(seen) == 0 {
-			lines = append(lines, written(securityHeading))
+			lines = append(lines, writtenLine(securityHeading))
 		}
 		seen[body] = true
 		lines = append(lines, in[i])
 	}
 	if more > 0 {
-		lines = append(lines, written(fmt.Sprintf("(%d more security lines)", more)))
+		lines = append(lines, writtenLine(fmt.Sprintf("(%d more security lines)", more)))
 	}
 	return lines
 }

@@ -30,7 +30,7 @@ func New(e *Engine, h Hooks) tools.Middleware {
 	return func(next tools.Handler) tools.Handler {
 		return func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 			result, err := next(ctx, call)
-			if err != nil || !call.Def.Runs() || !ran(result) {
+			if err != nil || !call.Def.Runs() || !ranCommand(result) {
 				return result, err
 			}
 			var args struct {
@@ -54,19 +54,19 @@ func New(e *Engine, h Hooks) tools.Middleware {
 			if stats := out.Stats(); stats != "" && call.Trail != nil {
 				call.Trail.Summary = stats
 			}
-			return show(result, out), nil
+			return showFiltered(result, out), nil
 		}
 	}
 }
 
-// ran reports whether a command has run to its end and printed something. A result without exit code and failure means
+// ranCommand reports whether a command has run to its end and printed something. A result without exit code and failure means
 // that a background run was started.
-func ran(r *tools.Result) bool {
+func ranCommand(r *tools.Result) bool {
 	return r != nil && r.Text != "" && (r.ExitCode != nil || r.Error)
 }
 
-// show returns a copy of the result with the filtered text, because the original may be shared.
-func show(result *tools.Result, out Output) *tools.Result {
+// showFiltered returns a copy of the result with the filtered text, because the original may be shared.
+func showFiltered(result *tools.Result, out Output) *tools.Result {
 	shown := *result
 	if shown.Whole == "" && out.Dropped {
 		shown.Whole = result.Text

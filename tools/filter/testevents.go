@@ -14,33 +14,33 @@ type event struct {
 	Output  string
 }
 
-// read decodes a line; false = it is not an event.
-func (e *event) read(line string) bool {
-	if e.quick(line) {
+// decodeLine decodes a line; false = it is not an event.
+func (e *event) decodeLine(line string) bool {
+	if e.decodeQuick(line) {
 		return true
 	}
 	*e = event{}
 	return json.Unmarshal([]byte(line), e) == nil
 }
 
-// quick decodes a line in the exact form of test2json, without Output, which is not needed. Any other form, even a
+// decodeQuick decodes a line in the exact form of test2json, without Output, which is not needed. Any other form, even a
 // valid one, is left to the JSON decoder.
-func (e *event) quick(line string) bool {
+func (e *event) decodeQuick(line string) bool {
 	rest, ok := strings.CutPrefix(line, "{")
 	for ok {
 		var name, value string
-		if name, rest, ok = quoted(rest); !ok || escaped(name) || !strings.HasPrefix(rest, ":") {
+		if name, rest, ok = cutQuoted(rest); !ok || hasEscapes(name) || !strings.HasPrefix(rest, ":") {
 			return false
 		}
 		rest = rest[1:]
 		switch name {
 		case "Action", "Package", "Test":
-			if value, rest, ok = quoted(rest); !ok || escaped(value) {
+			if value, rest, ok = cutQuoted(rest); !ok || hasEscapes(value) {
 				return false
 			}
-			e.set(name, value)
+			e.setField(name, value)
 		case "Output", "Time":
-			if value, rest, ok = quoted(rest); !ok || !plainEscapes(value) {
+			if value, rest, ok = cutQuoted(rest); !ok || !plainEscapes(value) {
 				return false
 			}
 		case "Elapsed":
@@ -60,7 +60,7 @@ func (e *event) quick(line string) bool {
 	return false
 }
 
-func (e *event) set(name, value string) {
+func (e *event) setField(name, value string) {
 	switch name {
 	case "Action":
 		e.Action = value
@@ -71,8 +71,8 @@ func (e *event) set(name, value string) {
 	}
 }
 
-// quoted splits a JSON string, still encoded, off the beginning of s.
-func quoted(s string) (text, rest string, ok bool) {
+// cutQuoted splits a JSON string, still encoded, off the beginning of s.
+func cutQuoted(s string) (text, rest string, ok bool) {
 	if s == "" || s[0] != '"' {
 		return "", "", false
 	}
@@ -105,8 +105,8 @@ func plainEscapes(s string) bool {
 	return true
 }
 
-// escaped reports whether a JSON string contains escapes.
-func escaped(s string) bool {
+// hasEscapes reports whether a JSON string contains escapes.
+func hasEscapes(s string) bool {
 	for i := range len(s) {
 		if s[i] == '\\' || s[i] >= utf8.RuneSelf {
 			return true
@@ -122,7 +122,7 @@ type id struct{ pkg, test string }
 func jsonEvents(lines []line) bool {
 	n := 0
 	for i := range min(len(lines), 20) {
-		if looksEvent(lines[i].body()) {
+		if looksEvent(lines[i].bodyText()) {
 			n++
 		}
 	}
@@ -133,8 +133,8 @@ func looksEvent(s string) bool {
 	return strings.HasPrefix(s, `{"`) && strings.Contains(s, `"Action":"`)
 }
 
-// event counts an event.
-func (c *tally) event(e event) {
+// countEvent counts an event.
+func (c *tally) countEvent(e event) {
 	switch {
 	case e.Action == "fail":
 		c.failed = true
@@ -147,26 +147,26 @@ func (c *tally) event(e event) {
 	}
 }
 
-// events keeps, unchanged, the events of failed tests and packages, and every line that is not an event.
-func (t testSummary) events(j *job) ([]line, Confidence) {
+// keepEvents keeps, unchanged, the events of failed tests and packages, and every line that is not an event.
+func (t testSummary) keepEvents(j *job) ([]line, Confidence) {
 	failed := map[id]bool{}
 	list := make([]event, len(j.lines))
 	c := tally{}
 	for i := range j.lines {
-		body := j.lines[i].body()
-		if !looksEvent(body) || !list[i].read(body) {
+		body := j.lines[i].bodyText()
+		if !looksEvent(body) || !list[i].decodeLine(body) {
 			list[i] = event{}
 			continue
 		}
 		if e := list[i]; e.Action == "fail" {
 			failed[id{e.Package, e.Test}] = true
 		}
-		c.event(list[i])
+		c.countEvent(list[i])
 	}
 	out := make([]line, 0, 64)
 	for i, e := range list {
 		told := e.Action == "" || e.Action == "fail" || strings.HasPrefix(e.Action, "build-")
-		output := e.Action == "output" && failed[id{e.Package, e.Test}] && !eventOK(j.lines[i].body())
+		output := e.Action == "output" && failed[id{e.Package, e.Test}] && !eventOK(j.lines[i].bodyText())
 		if told || output || j.lines[i].keep {
 			out = append(out, j.lines[i])
 		}
@@ -174,5 +174,5 @@ func (t testSummary) events(j *job) ([]line, Confidence) {
 	if len(out) == len(j.lines) {
 		return nil, Fallback
 	}
-	return append(out, c.summary(j)...), Full
+	return append(out, c.summaryLines(j)...), Full
 }

@@ -2,12 +2,12 @@ package filter
 
 import "strings"
 
-// python handles lines of pytest and unittest.
-func (c *tally) python(t string) (kind, bool) {
+// takePython handles lines of pytest and unittest.
+func (c *tally) takePython(t string) (kind, bool) {
 	switch {
 	case strings.HasPrefix(t, "=====") && strings.HasSuffix(t, "====="):
-		return c.title(strings.Trim(t, "= "))
-	case begin(t, "platform ", "cachedir: ", "rootdir: ", "configfile: ", "plugins: ", "collecting ", "collected ",
+		return c.takeTitle(strings.Trim(t, "= "))
+	case beginsWith(t, "platform ", "cachedir: ", "rootdir: ", "configfile: ", "plugins: ", "collecting ", "collected ",
 		"asyncio: ", "testpaths: ",
 		"hypothesis profile ", "Using --randomly-seed"):
 		return isNoise, true
@@ -18,7 +18,7 @@ func (c *tally) python(t string) (kind, bool) {
 		return isSummary, true
 	case strings.HasPrefix(t, "----------------"):
 		return isNoise, true
-	case digit(t[0]) && (strings.Contains(t, " passed in ") || strings.Contains(t, " failed in ") ||
+	case isDigit(t[0]) && (strings.Contains(t, " passed in ") || strings.Contains(t, " failed in ") ||
 		strings.Contains(t, " passed, ") && strings.Contains(t, " in ")):
 		c.recognised = true // pytest -q
 		return isSummary, true
@@ -26,13 +26,13 @@ func (c *tally) python(t string) (kind, bool) {
 	return isLoose, false
 }
 
-// title handles a heading of pytest.
-func (c *tally) title(title string) (kind, bool) {
+// takeTitle handles a heading of pytest.
+func (c *tally) takeTitle(title string) (kind, bool) {
 	switch {
 	case strings.HasPrefix(title, "test session starts"):
 		c.recognised = true
 		return isNoise, true
-	case strings.Contains(title, " in ") && holds(title, "passed", "failed", "error", "no tests ran", "deselected",
+	case strings.Contains(title, " in ") && containsAny(title, "passed", "failed", "error", "no tests ran", "deselected",
 		"skipped"),
 		title == "FAILURES", title == "ERRORS", title == "short test summary info", title == "warnings summary":
 		c.recognised = true
@@ -43,7 +43,7 @@ func (c *tally) title(title string) (kind, bool) {
 	return isLoose, false
 }
 
-func holds(s string, words ...string) bool {
+func containsAny(s string, words ...string) bool {
 	for _, w := range words {
 		if strings.Contains(s, w) {
 			return true
@@ -52,8 +52,8 @@ func holds(s string, words ...string) bool {
 	return false
 }
 
-// script handles lines of jest, mocha, vitest and TAP.
-func (c *tally) script(t string) kind {
+// takeScript handles lines of jest, mocha, vitest and TAP.
+func (c *tally) takeScript(t string) kind {
 	switch {
 	case strings.HasPrefix(t, "Tests:  "), strings.HasPrefix(t, "Test Suites:  "),
 		strings.HasPrefix(t, "Test Suites: "), strings.HasPrefix(t, "Test Files  "),
@@ -65,9 +65,9 @@ func (c *tally) script(t string) kind {
 	case strings.HasPrefix(t, "Snapshots:  "), strings.HasPrefix(t, "Time:  "), strings.HasPrefix(t, "Duration  "):
 		return isSummary
 	case strings.HasPrefix(t, "ℹ ") && len(strings.Fields(t)) == 3, strings.HasPrefix(t, "Ran all test suites"),
-		begin(t, "TAP version", "# Subtest: ", "▶ ", "1.."), strings.HasPrefix(t, "Start at  "):
+		beginsWith(t, "TAP version", "# Subtest: ", "▶ ", "1.."), strings.HasPrefix(t, "Start at  "):
 		return isNoise
-	case digit(t[0]) && (strings.Contains(t, " passing (") || strings.HasSuffix(t, " failing") ||
+	case isDigit(t[0]) && (strings.Contains(t, " passing (") || strings.HasSuffix(t, " failing") ||
 		strings.HasSuffix(t, " pending")):
 		c.recognised = true
 		return isSummary
@@ -79,8 +79,8 @@ func (c *tally) script(t string) kind {
 func yamlOfPassed(lines []line, kinds []kind) {
 	inside := false
 	for i := 1; i < len(lines); i++ {
-		t := trimBlanks(lines[i].body())
-		if t == "---" && kinds[i-1] == isPass && tapOK(trimBlanks(lines[i-1].body())) {
+		t := trimBlanks(lines[i].bodyText())
+		if t == "---" && kinds[i-1] == isPass && tapOK(trimBlanks(lines[i-1].bodyText())) {
 			inside = true
 		}
 		if inside && kinds[i] == isLoose {

@@ -20,7 +20,7 @@ type testSummary struct {
 	trace int // lines kept below the head of a failure
 }
 
-func (testSummary) names() bool { return true } // foreign lines are kept; see looseHead
+func (testSummary) isNaming() bool { return true } // foreign lines are kept; see looseHead
 
 // kind classifies a line of a test run.
 type kind uint8
@@ -48,36 +48,36 @@ type tally struct {
 	loose      int
 }
 
-func (t testSummary) apply(j *job) ([]line, Confidence) {
+func (t testSummary) applyTo(j *job) ([]line, Confidence) {
 	if jsonEvents(j.lines) {
-		return t.events(j)
+		return t.keepEvents(j)
 	}
 	kinds := make([]kind, len(j.lines))
 	c := tally{}
 	for i := range j.lines {
-		kinds[i] = c.sort(&j.lines[i])
+		kinds[i] = c.sortLine(&j.lines[i])
 	}
 	yamlOfPassed(j.lines, kinds)
 	if !c.recognised {
 		return nil, Fallback
 	}
-	if !j.guarded() { // the runner may report a failure even if the exit code does not
-		c.clean = j.failures.reports(j.lines) == 0
+	if !j.isGuarded() { // the runner may report a failure even if the exit code does not
+		c.clean = j.failures.countReports(j.lines) == 0
 		if !c.clean {
-			j.failures.protect(j.lines)
+			j.failures.protectLines(j.lines)
 		}
 	}
 	if c.failed {
 		logsOfPassed(j.lines, kinds)
 	}
-	keep := t.bounded(j.lines)
+	keep := t.boundFailures(j.lines)
 	for i := range j.lines {
 		if kinds[i] == isLoose && !keep[i] {
 			c.loose++
 		}
 	}
-	out, cut := c.collect(j, kinds, keep)
-	out = append(out, c.summary(j)...)
+	out, cut := c.collectLines(j, kinds, keep)
+	out = append(out, c.summaryLines(j)...)
 	if cut {
 		return out, Partial
 	}
@@ -99,13 +99,13 @@ func logsOfPassed(lines []line, kinds []kind) {
 // logOf returns where the log of the passing Go test of line i begins: just after its "=== RUN". Without such a log it
 // returns i.
 func logOf(lines []line, i int) int {
-	rest, ok := strings.CutPrefix(lines[i].body(), "--- PASS: ")
+	rest, ok := strings.CutPrefix(lines[i].bodyText(), "--- PASS: ")
 	if !ok {
 		return i
 	}
 	name, _, _ := strings.Cut(rest, " ")
 	for at := i - 1; at >= 0 && i-at <= blockLines; at-- {
-		if body := lines[at].body(); passes(lines[at].hints(), body) {
+		if body := lines[at].bodyText(); isPassing(lines[at].wordHints(), body) {
 			if run, ok := strings.CutPrefix(body, "=== RUN "); ok && strings.TrimSpace(run) == name {
 				return at + 1
 			}
@@ -115,16 +115,16 @@ func logOf(lines []line, i int) int {
 	return i
 }
 
-// bounded returns which lines are kept because they belong to a failure. In a run with many failures, those beyond the
+// boundFailures returns which lines are kept because they belong to a failure. In a run with many failures, those beyond the
 // limit keep only what is protected.
-func (t testSummary) bounded(lines []line) []bool {
+func (t testSummary) boundFailures(lines []line) []bool {
 	keep := make([]bool, len(lines))
 	left, blocks := 0, 0
 	for i := range lines {
 		keep[i] = lines[i].keep
 		kind := opensNothing
 		if keep[i] {
-			kind = opens(lines[i].body())
+			kind = openingOf(lines[i].bodyText())
 		}
 		switch {
 		case kind >= opensLong:
@@ -132,7 +132,7 @@ func (t testSummary) bounded(lines []line) []bool {
 				left = 0
 			}
 			blocks++
-		case left > 0 && boundary(&lines[i]):
+		case left > 0 && isBoundary(&lines[i]):
 			left = 0
 		case left > 0:
 			keep[i] = true
@@ -142,22 +142,22 @@ func (t testSummary) bounded(lines []line) []bool {
 	return keep
 }
 
-// collect drops what passed and shortens loose lines.
-func (c *tally) collect(j *job, kinds []kind, keep []bool) (out []line, cut bool) {
+// collectLines drops what passed and shortens loose lines.
+func (c *tally) collectLines(j *job, kinds []kind, keep []bool) (out []line, cut bool) {
 	out = make([]line, 0, 64)
-	head, tail := c.limits(j)
+	head, tail := c.looseLimits(j)
 	seen, gap := 0, 0
 	for i := range j.lines {
 		if kinds[i] == isSummary || keep[i] {
 			if gap > 0 {
-				out, gap = append(out, omitted(gap)), 0
+				out, gap = append(out, omittedLine(gap)), 0
 			}
 			out = append(out, j.lines[i])
 			c.shown = c.shown || kinds[i] == isResult
 			continue
 		}
 		if kinds[i] == isResult {
-			c.result(j.lines[i].body())
+			c.addResult(j.lines[i].bodyText())
 		}
 		if kinds[i] != isLoose {
 			continue
@@ -168,58 +168,58 @@ func (c *tally) collect(j *job, kinds []kind, keep []bool) (out []line, cut bool
 			continue
 		}
 		if gap > 0 {
-			out, gap = append(out, omitted(gap)), 0
+			out, gap = append(out, omittedLine(gap)), 0
 		}
 		out = append(out, j.lines[i])
 	}
 	if gap > 0 {
-		out = append(out, omitted(gap))
+		out = append(out, omittedLine(gap))
 	}
 	return out, cut
 }
 
-// limits returns how many loose lines are kept.
-func (c *tally) limits(j *job) (head, tail int) {
+// looseLimits returns how many loose lines are kept.
+func (c *tally) looseLimits(j *job) (head, tail int) {
 	switch {
-	case j.blind() || j.limited:
+	case j.isBlind() || j.limited:
 		return c.loose, 0
-	case j.guarded():
+	case j.isGuarded():
 		return looseMost, looseMost
 	}
 	return looseHead, looseTail
 }
 
-// summary returns the totals of the runner's own lines.
-func (c *tally) summary(j *job) []line {
+// summaryLines returns the totals of the runner's own lines.
+func (c *tally) summaryLines(j *job) []line {
 	var out []line
 	switch {
 	case c.shown && c.results > 0:
-		out = append(out, written(fmt.Sprintf("(%d passed in other targets)", c.sums[0])))
+		out = append(out, writtenLine(fmt.Sprintf("(%d passed in other targets)", c.sums[0])))
 	case c.results > 0:
 		verdict := "ok"
 		switch {
 		case c.failed || c.sums[1] > 0:
 			verdict = "FAILED"
-		case j.failed():
+		case j.runFailed():
 			verdict = "the run failed"
 		case j.named > 0:
 			verdict = "see above"
 		}
 		out = append(out,
-			written(fmt.Sprintf("test result: %s. %d passed; %s%d ignored; %d filtered out", verdict, c.sums[0], c.failures(j), c.sums[2], c.sums[3])))
+			writtenLine(fmt.Sprintf("test result: %s. %d passed; %s%d ignored; %d filtered out", verdict, c.sums[0], c.failureCount(j), c.sums[2], c.sums[3])))
 	}
 	if c.packages+c.bare > 0 {
-		out = append(out, written(c.goLine(j)))
+		out = append(out, writtenLine(c.goLine(j)))
 	}
 	if c.passed > 0 {
-		out = append(out, written(fmt.Sprintf("(%d tests that passed left out)", c.passed)))
+		out = append(out, writtenLine(fmt.Sprintf("(%d tests that passed left out)", c.passed)))
 	}
 	return out
 }
 
-// failures returns the number of failed tests as text. It never says "0 failed" for a failed run.
-func (c *tally) failures(j *job) string {
-	if c.sums[1] == 0 && (j.failed() || c.failed) {
+// failureCount returns the number of failed tests as text. It never says "0 failed" for a failed run.
+func (c *tally) failureCount(j *job) string {
+	if c.sums[1] == 0 && (j.runFailed() || c.failed) {
 		return ""
 	}
 	return fmt.Sprintf("%d failed; ", c.sums[1])
@@ -230,7 +230,7 @@ func (c *tally) goLine(j *job) string {
 	if c.bare > 0 {
 		bare = fmt.Sprintf(", %d without tests", c.bare)
 	}
-	if c.failed || j.failed() {
+	if c.failed || j.runFailed() {
 		return fmt.Sprintf("(the run failed; %d packages passed%s)", c.packages, bare)
 	}
 	if j.named > 0 {
@@ -239,9 +239,9 @@ func (c *tally) goLine(j *job) string {
 	return fmt.Sprintf("ok: %d packages%s", c.packages, bare)
 }
 
-// sort returns the kind of a line and counts it.
-func (c *tally) sort(l *line) kind {
-	body := l.body()
+// sortLine returns the kind of a line and counts it.
+func (c *tally) sortLine(l *line) kind {
+	body := l.bodyText()
 	if body == "" {
 		return isNoise
 	}
@@ -249,7 +249,7 @@ func (c *tally) sort(l *line) kind {
 	if t == "" {
 		return isNoise
 	}
-	if passes(l.hints(), body) {
+	if isPassing(l.wordHints(), body) {
 		switch {
 		case goOK(t):
 			c.packages++
@@ -263,20 +263,20 @@ func (c *tally) sort(l *line) kind {
 		}
 		return isPass
 	}
-	if k, ok := c.cargo(body, t); ok {
+	if k, ok := c.takeCargo(body, t); ok {
 		return k
 	}
-	if k, ok := c.golang(body, t); ok {
+	if k, ok := c.takeGo(body, t); ok {
 		return k
 	}
-	if k, ok := c.python(t); ok {
+	if k, ok := c.takePython(t); ok {
 		return k
 	}
-	return c.script(t)
+	return c.takeScript(t)
 }
 
-// cargo handles lines of cargo test and nextest.
-func (c *tally) cargo(body, t string) (kind, bool) {
+// takeCargo handles lines of cargo test and nextest.
+func (c *tally) takeCargo(body, t string) (kind, bool) {
 	switch {
 	case strings.HasPrefix(body, "test result: "):
 		c.recognised = true
@@ -293,17 +293,17 @@ func (c *tally) cargo(body, t string) (kind, bool) {
 	case strings.HasPrefix(body, "test ") && strings.HasSuffix(body, "FAILED"):
 		c.recognised, c.failed = true, true
 		return isSummary, true
-	case begin(t, "FAIL [", "TIMEOUT ["):
+	case beginsWith(t, "FAIL [", "TIMEOUT ["):
 		c.recognised, c.failed = true, true
 		return isSummary, true
-	case body != t && begin(t, "Finished ", "Running ", "Doc-tests ", "Starting "), begin(t, "────", "━━━━"):
+	case body != t && beginsWith(t, "Finished ", "Running ", "Doc-tests ", "Starting "), beginsWith(t, "────", "━━━━"):
 		return isNoise, true
 	}
 	return isLoose, false
 }
 
-// result adds up "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0.00s".
-func (c *tally) result(body string) {
+// addResult adds up "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0.00s".
+func (c *tally) addResult(body string) {
 	c.results++
 	_, counts, _ := strings.Cut(body, ". ")
 	for part := range strings.SplitSeq(counts, ";") {
@@ -320,8 +320,8 @@ func (c *tally) result(body string) {
 	}
 }
 
-// golang handles lines of go test.
-func (c *tally) golang(body, t string) (kind, bool) {
+// takeGo handles lines of go test.
+func (c *tally) takeGo(body, t string) (kind, bool) {
 	switch {
 	case strings.HasPrefix(t, "--- FAIL: "), strings.HasPrefix(body, "FAIL\t"):
 		c.recognised, c.failed = true, true
@@ -341,13 +341,13 @@ func (c *tally) golang(body, t string) (kind, bool) {
 	return isLoose, false
 }
 
-// reports counts the lines in which a runner reports that something failed.
-func (f *failures) reports(lines []line) int {
+// countReports counts the lines in which a runner reports that something failed.
+func (f *failures) countReports(lines []line) int {
 	n := 0
 	for i := range lines {
-		body := lines[i].body()
-		if f.words(&lines[i])&2 != 0 && f.has(&lines[i]) &&
-			(opens(body) != opensNothing || strings.Contains(body, "FAILED") || strings.Contains(body, " failed")) {
+		body := lines[i].bodyText()
+		if f.scanLine(&lines[i])&2 != 0 && f.isFailureLine(&lines[i]) &&
+			(openingOf(body) != opensNothing || strings.Contains(body, "FAILED") || strings.Contains(body, " failed")) {
 			n++
 		}
 	}

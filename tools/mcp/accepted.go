@@ -63,7 +63,7 @@ type Shown struct {
 	Title, Description, Input, Output, Hints string
 }
 
-func (s seen) shown() Shown {
+func (s seen) asShown() Shown {
 	return Shown{
 		Title: s.Title, Description: s.Description, Input: string(s.Input), Output: string(s.Output),
 		Hints: s.Hints,
@@ -79,8 +79,8 @@ type Pending struct {
 
 func (s *server) storeKey() string { return "mcp/tools/" + s.cfg.ID }
 
-// accepted loads what was accepted of the server. It returns nil when the server was never seen.
-func (s *server) accepted(ctx context.Context) (map[string]seen, error) {
+// loadAccepted loads what was accepted of the server. It returns nil when the server was never seen.
+func (s *server) loadAccepted(ctx context.Context) (map[string]seen, error) {
 	text, err := s.m.o.Store.Load(ctx, s.storeKey())
 	if err != nil {
 		return nil, fmt.Errorf("load the accepted tools of server %s: %w", s.cfg.ID, err)
@@ -95,7 +95,7 @@ func (s *server) accepted(ctx context.Context) (map[string]seen, error) {
 	return list, nil
 }
 
-func (s *server) accept(ctx context.Context, list map[string]seen) error {
+func (s *server) storeAccepted(ctx context.Context, list map[string]seen) error {
 	data, err := json.Marshal(list)
 	if err != nil {
 		return err
@@ -106,12 +106,12 @@ func (s *server) accept(ctx context.Context, list map[string]seen) error {
 	return nil
 }
 
-// compare decides which parts of an offer have to wait for an admin: tools that changed, tools that appeared after the
+// compareOffer decides which parts of an offer have to wait for an admin: tools that changed, tools that appeared after the
 // first connect and are on no allowlist, and changed instructions. It applies to servers that are not trusted;
 // everything that they offer on the first connect is accepted. The record of a tool that disappeared is kept, so that
 // it cannot come back with a different definition.
-func (s *server) compare(ctx context.Context, o *offer) error {
-	old, err := s.accepted(ctx)
+func (s *server) compareOffer(ctx context.Context, o *offer) error {
+	old, err := s.loadAccepted(ctx)
 	if err != nil {
 		return &guard.Error{
 			Code: guard.Transient, Server: s.cfg.ID,
@@ -122,7 +122,7 @@ func (s *server) compare(ctx context.Context, o *offer) error {
 	if next == nil {
 		next = map[string]seen{}
 	}
-	s.sort(o, old, next)
+	s.sortOffer(o, old, next)
 	words, known := old[wordsKey]
 	if known && words.Print != o.words && s.cfg.Trust != guard.Trusted {
 		o.held = o.words != ""
@@ -132,7 +132,7 @@ func (s *server) compare(ctx context.Context, o *offer) error {
 	if maps.EqualFunc(old, next, func(a, b seen) bool { return a.Print == b.Print && a.Description == b.Description }) {
 		return nil
 	}
-	if err := s.accept(ctx, next); err != nil {
+	if err := s.storeAccepted(ctx, next); err != nil {
 		return &guard.Error{
 			Code: guard.Transient, Server: s.cfg.ID,
 			Message: "what was accepted of the server's tools cannot be stored at the moment", Err: err,
@@ -141,14 +141,14 @@ func (s *server) compare(ctx context.Context, o *offer) error {
 	return nil
 }
 
-// sort moves the accepted tools of an offer into next and lists the others as waiting.
-func (s *server) sort(o *offer, old, next map[string]seen) {
+// sortOffer moves the accepted tools of an offer into next and lists the others as waiting.
+func (s *server) sortOffer(o *offer, old, next map[string]seen) {
 	for _, name := range o.order {
 		t := o.known[name]
 		was, ok := old[name]
 		switch same := ok && was.Print == t.Fingerprint; {
 		case same && was.Description != "":
-		case same || s.believes(old, name, ok):
+		case same || s.acceptsUnseen(old, name, ok):
 			next[name] = seenOf(t)
 		case ok:
 			o.withdrawn = append(o.withdrawn, name)
@@ -160,8 +160,8 @@ func (s *server) sort(o *offer, old, next map[string]seen) {
 	slices.Sort(o.fresh)
 }
 
-// believes reports whether a tool is accepted without an admin having looked at it.
-func (s *server) believes(old map[string]seen, name string, ok bool) bool {
+// acceptsUnseen reports whether a tool is accepted without an admin having looked at it.
+func (s *server) acceptsUnseen(old map[string]seen, name string, ok bool) bool {
 	switch {
 	case old == nil, s.cfg.Trust == guard.Trusted:
 		return true
@@ -184,8 +184,8 @@ func (s *server) currentOffer() (*offer, error) {
 	return s.offered, nil
 }
 
-// code returns a short name for what waits, derived from the fingerprints that would be accepted.
-func (o *offer) code() string {
+// offerCode returns a short name for what waits, derived from the fingerprints that would be accepted.
+func (o *offer) offerCode() string {
 	names := slices.Concat(o.withdrawn, o.fresh)
 	slices.Sort(names)
 	var b strings.Builder
@@ -203,7 +203,7 @@ func (o *offer) code() string {
 
 // Pending returns what waits for an admin. Code is "" when nothing does.
 func (m *Manager) Pending(ctx context.Context, id string) (Pending, error) {
-	s, err := m.lookup(id)
+	s, err := m.lookupServer(id)
 	if err != nil {
 		return Pending{}, err
 	}
@@ -211,26 +211,26 @@ func (m *Manager) Pending(ctx context.Context, id string) (Pending, error) {
 	if err != nil {
 		return Pending{}, err
 	}
-	old, err := s.accepted(ctx)
+	old, err := s.loadAccepted(ctx)
 	if err != nil {
 		return Pending{}, err
 	}
-	p := Pending{Code: o.code()}
+	p := Pending{Code: o.offerCode()}
 	for _, name := range o.withdrawn {
 		p.Changes = append(p.Changes, Change{
-			Tool: guard.Qualified(id, name), Old: old[name].shown(),
-			Now: seenOf(o.known[name]).shown(),
+			Tool: guard.Qualified(id, name), Old: old[name].asShown(),
+			Now: seenOf(o.known[name]).asShown(),
 		})
 	}
 	for _, name := range o.fresh {
 		p.Changes = append(p.Changes, Change{
 			Tool: guard.Qualified(id, name), New: true,
-			Now: seenOf(o.known[name]).shown(),
+			Now: seenOf(o.known[name]).asShown(),
 		})
 	}
 	if o.held {
 		p.Changes = append(p.Changes, Change{
-			New: old[wordsKey].Print == "", Old: old[wordsKey].shown(),
+			New: old[wordsKey].Print == "", Old: old[wordsKey].asShown(),
 			Now: Shown{Description: o.instructions},
 		})
 	}
@@ -241,7 +241,7 @@ func (m *Manager) Pending(ctx context.Context, id string) (Pending, error) {
 // server offers something else by now, Accept changes nothing and returns an error. The note is stored with the
 // accepted definitions, and AcceptedBy returns it; "" stores none.
 func (m *Manager) Accept(ctx context.Context, id, code, note string) ([]string, error) {
-	s, err := m.lookup(id)
+	s, err := m.lookupServer(id)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +251,7 @@ func (m *Manager) Accept(ctx context.Context, id, code, note string) ([]string, 
 	if err != nil {
 		return nil, err
 	}
-	switch now := was.code(); {
+	switch now := was.offerCode(); {
 	case now == "":
 		return nil, nil
 	case now != code:
@@ -261,7 +261,7 @@ func (m *Manager) Accept(ctx context.Context, id, code, note string) ([]string, 
 				" offers is not what was shown under this code; look at it again with /mcp accept " + id,
 		}
 	}
-	list, err := s.accepted(ctx)
+	list, err := s.loadAccepted(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -279,24 +279,24 @@ func (m *Manager) Accept(ctx context.Context, id, code, note string) ([]string, 
 	if was.held {
 		list[wordsKey] = seen{Print: was.words, Description: was.instructions}
 	}
-	if err := s.accept(ctx, list); err != nil {
+	if err := s.storeAccepted(ctx, list); err != nil {
 		return nil, err
 	}
 	next := *was
 	next.withdrawn, next.fresh, next.held = nil, nil, false
-	s.build(&next)
+	s.buildTools(&next)
 	if err := s.registerLocked(&next); err != nil {
 		return nil, err
 	}
-	return s.qualified(names), nil
+	return s.qualifiedNames(names), nil
 }
 
 // AcceptedBy returns the note of the latest Accept; "" when there was none.
 func (m *Manager) AcceptedBy(ctx context.Context, id string) (string, error) {
-	s, err := m.lookup(id)
+	s, err := m.lookupServer(id)
 	if err != nil {
 		return "", err
 	}
-	list, err := s.accepted(ctx)
+	list, err := s.loadAccepted(ctx)
 	return list[noteKey].Print, err
 }

@@ -20,35 +20,35 @@ func (m *Manager) Attach(ctx context.Context, cfg Server) (Status, error) {
 	if err != nil {
 		return Status{}, &guard.Error{Code: guard.InvalidInput, Server: cfg.ID, Message: err.Error()}
 	}
-	done, err := m.reserve(cfg.ID)
+	done, err := m.reserveID(cfg.ID)
 	if err != nil {
 		return Status{}, err
 	}
 	defer done()
 	s := newServer(m, cfg, false)
 	s.once = true
-	if err := m.admit(s); err != nil {
+	if err := m.admitServer(s); err != nil {
 		return Status{}, err
 	}
 	if err := s.firstAttempt(ctx); err != nil {
-		m.drop(s)
+		m.dropServer(s)
 		return Status{}, err
 	}
-	return s.status(), nil
+	return s.currentStatus(), nil
 }
 
 // Detach ends a server that was attached, and forgets what was accepted of it.
 func (m *Manager) Detach(ctx context.Context, id string) error {
-	done, err := m.reserve(id)
+	done, err := m.reserveID(id)
 	if err != nil {
 		return err
 	}
 	defer done()
-	s, err := m.lookup(id)
+	s, err := m.lookupServer(id)
 	if err != nil {
 		return err
 	}
-	m.drop(s)
+	m.dropServer(s)
 	if err := m.o.Store.Save(ctx, s.storeKey(), ""); err != nil {
 		return fmt.Errorf("forget the tools of server %s: %w", id, err)
 	}

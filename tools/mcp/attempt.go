@@ -18,9 +18,9 @@ const (
 // tried again with this one.
 const legacy = "2025-11-25"
 
-// pause waits before the next attempt. It returns false when ctx ended.
-func (s *server) pause(ctx context.Context, failures int) bool {
-	t := time.NewTimer(s.m.o.delay(failures))
+// waitBackoff waits before the next attempt. It returns false when ctx ended.
+func (s *server) waitBackoff(ctx context.Context, failures int) bool {
+	t := time.NewTimer(s.m.o.backoffDelay(failures))
 	defer t.Stop()
 	select {
 	case <-t.C:
@@ -30,9 +30,9 @@ func (s *server) pause(ctx context.Context, failures int) bool {
 	}
 }
 
-// delay returns the time before the next attempt after a number of failures in a row. It starts with the back-off of
+// backoffDelay returns the time before the next attempt after a number of failures in a row. It starts with the back-off of
 // seed 001 and becomes a long pause once the circuit breaker is open.
-func (o Options) delay(failures int) time.Duration {
+func (o Options) backoffDelay(failures int) time.Duration {
 	d := breakerMost
 	if failures < o.ConnectAttempts {
 		d = min(o.Backoff<<min(failures-1, 16), maxBackoff)
@@ -45,10 +45,10 @@ func (o Options) delay(failures int) time.Duration {
 	return d - rand.N(d/4+1) // 75 to 100 %, so that servers that failed together do not retry together
 }
 
-// attempt opens the first connection and reads what the server offers. Some servers hang when they see the newest
+// attemptConnection opens the first connection and reads what the server offers. Some servers hang when they see the newest
 // protocol; attempt retries those once with the revision before it.
-func (s *server) attempt(ctx context.Context) (*conn, error) {
-	pin, patience := s.pinned(), s.m.o.ListTimeout
+func (s *server) attemptConnection(ctx context.Context) (*conn, error) {
+	pin, patience := s.pinnedProtocol(), s.m.o.ListTimeout
 	if pin != "" || s.cfg.Protocol != "" {
 		patience = s.cfg.Timeout
 	}
@@ -68,7 +68,7 @@ func (s *server) attempt(ctx context.Context) (*conn, error) {
 	return again, nil
 }
 
-func (s *server) pinned() string {
+func (s *server) pinnedProtocol() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.pin
@@ -81,13 +81,13 @@ func (s *server) setPin(pin string) {
 }
 
 func (s *server) tryPinned(ctx context.Context, pin string, patience time.Duration) (*conn, error) {
-	c, err := s.open(ctx, tools.Origin{}, pin)
+	c, err := s.openConn(ctx, tools.Origin{}, pin)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.take(ctx, c, patience); err != nil {
-		err = s.unreachable(c.explain(err))
-		c.close()
+	if err := s.adoptConn(ctx, c, patience); err != nil {
+		err = s.unreachableError(c.explainError(err))
+		c.closeConn()
 		return nil, err
 	}
 	return c, nil

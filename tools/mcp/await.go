@@ -13,32 +13,32 @@ const goneWait = 5 * time.Second
 // beginWait is how long a call waits for Run to begin, which normally happens within moments of the start of a program.
 const beginWait = 30 * time.Second
 
-// current returns the connection for calls, or the reason why there is none. It waits for a server that is still
+// currentConn returns the connection for calls, or the reason why there is none. It waits for a server that is still
 // connecting, for at most the time that patience allows and until ctx ends.
-func (s *server) current(ctx context.Context) (*conn, error) {
+func (s *server) currentConn(ctx context.Context) (*conn, error) {
 	var limit <-chan time.Time
 	for {
 		s.mu.Lock()
 		main, state, problem, moved := s.main, s.state, s.problem, s.moved
 		s.mu.Unlock()
-		if main != nil && state == Connected && main.usable() {
+		if main != nil && state == Connected && main.isUsable() {
 			return main, nil
 		}
-		patience := s.patience(state)
+		patience := s.callPatience(state)
 		if patience > 0 && limit == nil {
 			t := time.NewTimer(patience)
 			defer t.Stop()
 			limit = t.C
 		}
 		if patience == 0 {
-			return nil, s.absent(problem)
+			return nil, s.awayError(problem)
 		}
 		select {
 		case <-moved:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-limit:
-			return nil, s.absent(problem)
+			return nil, s.awayError(problem)
 		}
 	}
 }
@@ -60,11 +60,11 @@ func (m *Manager) Await(ctx context.Context, tool string) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	s, err := m.lookup(id)
+	s, err := m.lookupServer(id)
 	if err != nil {
 		return nil //nolint:nilerr // no server: no tool
 	}
-	if _, err = s.current(ctx); err == nil || ctx.Err() != nil {
+	if _, err = s.currentConn(ctx); err == nil || ctx.Err() != nil {
 		return err
 	}
 	e := guard.AsError(err, id, name)
@@ -74,7 +74,7 @@ func (m *Manager) Await(ctx context.Context, tool string) error {
 
 // Away reports whether a server is known but not connected. Its tools keep their names, and calls of them fail.
 func (m *Manager) Away(id string) bool {
-	s, err := m.lookup(id)
+	s, err := m.lookupServer(id)
 	if err != nil {
 		return false
 	}
@@ -83,8 +83,8 @@ func (m *Manager) Away(id string) bool {
 	return s.state != Connected
 }
 
-// patience returns how long a call waits for a server in a given state; 0 means not at all.
-func (s *server) patience(state State) time.Duration {
+// callPatience returns how long a call waits for a server in a given state; 0 means not at all.
+func (s *server) callPatience(state State) time.Duration {
 	switch state {
 	case Connecting:
 		return s.cfg.StartupTimeout
@@ -97,8 +97,8 @@ func (s *server) patience(state State) time.Duration {
 	}
 }
 
-// absent returns the error for a call of a server that is away.
-func (s *server) absent(problem string) *guard.Error {
+// awayError returns the error for a call of a server that is away.
+func (s *server) awayError(problem string) *guard.Error {
 	text := "the server " + s.cfg.ID + " is not connected at the moment"
 	if problem != "" {
 		text += ": " + problem

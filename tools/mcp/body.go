@@ -31,11 +31,11 @@ func (b *body) Read(p []byte) (int, error) {
 		if i := bytes.LastIndexByte(p[:n], '\n'); i >= 0 {
 			b.line = int64(n - i - 1)
 		} else if b.line += int64(n); b.line > b.limit {
-			return 0, b.refuse(guard.InvalidInput, tooLong(b.limit))
+			return 0, b.refuseBody(guard.InvalidInput, tooLong(b.limit))
 		}
 		now := b.now()
-		if !b.flow.take(now, float64(n)) || !b.lines.take(now, float64(bytes.Count(p[:n], []byte{'\n'}))) {
-			return 0, b.refuse(guard.ServerError, "it floods us with messages")
+		if !b.flow.takeTokens(now, float64(n)) || !b.lines.takeTokens(now, float64(bytes.Count(p[:n], []byte{'\n'}))) {
+			return 0, b.refuseBody(guard.ServerError, "it floods us with messages")
 		}
 		return n, err
 	}
@@ -45,14 +45,14 @@ func (b *body) Read(p []byte) (int, error) {
 		if n == 0 {
 			return 0, err
 		}
-		return 0, b.refuse(guard.InvalidInput, tooLong(b.limit))
+		return 0, b.refuseBody(guard.InvalidInput, tooLong(b.limit))
 	}
 	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
 	return n, err
 }
 
-func (b *body) refuse(code guard.Code, text string) *guard.Error {
+func (b *body) refuseBody(code guard.Code, text string) *guard.Error {
 	e := &guard.Error{Code: code, Message: text}
 	b.fault(e)
 	return e

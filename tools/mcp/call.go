@@ -86,7 +86,7 @@ func (s *server) runTool(ctx context.Context, call *tools.Call, t guard.Tool,
 	schema func() *content.Schema,
 ) (*tools.Result, error) {
 	call.Trail.MCPServer, call.Trail.MCPErrorCode = s.cfg.ID, ""
-	res, err := s.perform(ctx, call, t, schema)
+	res, err := s.performCall(ctx, call, t, schema)
 	if err == nil {
 		if res.Error { // the tool ran and reports a failure of its own
 			call.Trail.MCPErrorCode = string(guard.ServerError)
@@ -101,41 +101,41 @@ func (s *server) runTool(ctx context.Context, call *tools.Call, t guard.Tool,
 	return nil, e
 }
 
-func (s *server) perform(ctx context.Context, call *tools.Call, t guard.Tool,
+func (s *server) performCall(ctx context.Context, call *tools.Call, t guard.Tool,
 	schema func() *content.Schema,
 ) (*tools.Result, error) {
-	if e := s.permitted(t); e != nil {
+	if e := s.checkPermitted(t); e != nil {
 		return nil, e
 	}
-	out, forgot, err := s.try(ctx, call, t, schema)
+	out, forgot, err := s.tryCall(ctx, call, t, schema)
 	if forgot { // the server did nothing
-		out, _, err = s.try(ctx, call, t, schema)
+		out, _, err = s.tryCall(ctx, call, t, schema)
 	}
 	return out, err
 }
 
-// try makes a call once. forgot means that the server refused it because it does not know our session any more, or that
+// tryCall makes a call once. forgot means that the server refused it because it does not know our session any more, or that
 // it was never sent, because another one was refused so; the next try waits for a new session. A call of which nobody
 // knows what the server did is not made again.
-func (s *server) try(ctx context.Context, call *tools.Call, t guard.Tool,
+func (s *server) tryCall(ctx context.Context, call *tools.Call, t guard.Tool,
 	schema func() *content.Schema,
 ) (out *tools.Result, forgot bool, err error) {
-	c, release, err := s.acquire(ctx, call.Origin)
+	c, release, err := s.acquireConn(ctx, call.Origin)
 	if err != nil {
 		return nil, false, err
 	}
 	defer release()
-	if e := c.same(t); e != nil {
+	if e := c.checkSameTool(t); e != nil {
 		return nil, false, e
 	}
-	s.used(call.Origin.Session)
-	f := c.begin(call, s.callTimeout())
+	s.rememberSession(call.Origin.Session)
+	f := c.beginFlight(call, s.callTimeout())
 	res, err := c.callTool(ctx, f, t)
-	notices, reasons := c.finish(f)
+	notices, reasons := c.finishFlight(f)
 	call.Trail.Notices = append(call.Trail.Notices, notices...)
 	if err != nil {
 		forgot = f.forgot.Load() || errors.Is(err, sdk.ErrSessionMissing) && !f.sent.Load()
-		return nil, forgot, c.failure(ctx, f, err, reasons)
+		return nil, forgot, c.callError(ctx, f, err, reasons)
 	}
 	out = content.Render(ctx, res, content.Options{Server: s.cfg.ID, Output: schema()})
 	if raw, ok := out.Raw.(content.Raw); ok {
@@ -147,8 +147,8 @@ func (s *server) try(ctx context.Context, call *tools.Call, t guard.Tool,
 	return out, false, nil
 }
 
-// permitted applies the operator's policy to a call.
-func (s *server) permitted(t guard.Tool) *guard.Error {
+// checkPermitted applies the operator's policy to a call.
+func (s *server) checkPermitted(t guard.Tool) *guard.Error {
 	if e := s.cfg.Policy.Check(s.cfg.ID, t.Name); e != nil {
 		return e
 	}
@@ -163,22 +163,22 @@ func (s *server) permitted(t guard.Tool) *guard.Error {
 	return nil
 }
 
-// token returns an identifier for a call, unique within this process.
-func (m *Manager) token(call *tools.Call) string {
-	return strconv.FormatUint(m.calls.Add(1), 36) + "-" + bounded(call.ID, 60)
+// callToken returns an identifier for a call, unique within this process.
+func (m *Manager) callToken(call *tools.Call) string {
+	return strconv.FormatUint(m.calls.Add(1), 36) + "-" + cutText(call.ID, 60)
 }
 
-// begin registers a call as in progress.
-func (c *conn) begin(call *tools.Call, limit time.Duration) *flight {
-	f := &flight{call: call, token: c.s.m.token(call), limit: limit, flow: bucket{size: 10, perSecond: 5}}
+// beginFlight registers a call as in progress.
+func (c *conn) beginFlight(call *tools.Call, limit time.Duration) *flight {
+	f := &flight{call: call, token: c.s.m.callToken(call), limit: limit, flow: bucket{size: 10, perSecond: 5}}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls[f.token] = f
 	return f
 }
 
-// finish removes a call from the list. Nothing reaches its Call after that.
-func (c *conn) finish(f *flight) (notices, reasons []string) {
+// finishFlight removes a call from the list. Nothing reaches its Call after that.
+func (c *conn) finishFlight(f *flight) (notices, reasons []string) {
 	c.mu.Lock()
 	delete(c.calls, f.token)
 	if c.stale && len(c.calls) == 0 {
@@ -209,9 +209,9 @@ func (c *conn) callTool(ctx context.Context, f *flight, t guard.Tool) (*sdk.Call
 		params.Meta[callerKey] = f.call.Origin.CallerID()
 	}
 	params.SetProgressToken(f.token)
-	session := c.ready()
+	session := c.readySession()
 	var res *sdk.CallToolResult
-	err := c.do(ctx, func(ctx context.Context) error {
+	err := c.doRequest(ctx, func(ctx context.Context) error {
 		got, err := session.CallTool(ctx, params)
 		if err == nil {
 			res = got
@@ -227,8 +227,8 @@ func (c *conn) callTool(ctx context.Context, f *flight, t guard.Tool) (*sdk.Call
 	return res, nil
 }
 
-// pause stops the timeout of a call while a person is asked.
-func (f *flight) pause() (resume func()) {
+// pauseTimeout stops the timeout of a call while a person is asked.
+func (f *flight) pauseTimeout() (resume func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.paused++
@@ -244,8 +244,8 @@ func (f *flight) pause() (resume func()) {
 	}
 }
 
-// progressed passes a progress notification to its call.
-func (c *conn) progressed(_ context.Context, req *sdk.ProgressNotificationClientRequest) {
+// passProgress passes a progress notification to its call.
+func (c *conn) passProgress(_ context.Context, req *sdk.ProgressNotificationClientRequest) {
 	if req == nil || req.Params == nil {
 		return
 	}
@@ -262,7 +262,7 @@ func (c *conn) progressed(_ context.Context, req *sdk.ProgressNotificationClient
 	text := progressText(req.Params)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.over || f.call.Progress == nil || text == "" || text == f.progress || !f.flow.take(c.s.m.o.Now(), 1) {
+	if f.over || f.call.Progress == nil || text == "" || text == f.progress || !f.flow.takeTokens(c.s.m.o.Now(), 1) {
 		return
 	}
 	f.progress = text
@@ -271,7 +271,7 @@ func (c *conn) progressed(_ context.Context, req *sdk.ProgressNotificationClient
 
 // progressText returns the line that people see.
 func progressText(p *sdk.ProgressNotificationParams) string {
-	text := guard.Line(bounded(p.Message, 4*maxProgress), maxProgress)
+	text := guard.Line(cutText(p.Message, 4*maxProgress), maxProgress)
 	count := ""
 	switch {
 	case p.Total > 0 && p.Progress >= 0 && p.Progress <= p.Total:

@@ -24,10 +24,10 @@ type Sandbox struct {
 	Level   string   // what the kernel enforces here, for people
 }
 
-// network returns what a server may reach: what its configuration says, or else a default by trust. The default is
+// networkOf returns what a server may reach: what its configuration says, or else a default by trust. The default is
 // everything that we can reach for a trusted server, the internet without this machine for an untrusted one, and
 // nothing for a sandboxed one.
-func (s Server) network() sandbox.Network {
+func (s Server) networkOf() sandbox.Network {
 	switch s.Network {
 	case "off":
 		return sandbox.NetworkOff
@@ -46,47 +46,47 @@ func (s Server) network() sandbox.Network {
 	}
 }
 
-// held reports whether the kernel confines the server's program.
-func (s Server) held(o Options) bool {
+// isConfined reports whether the kernel confines the server's program.
+func (s Server) isConfined(o Options) bool {
 	return !o.Sandbox.Off && o.Sandbox.Helper != "" && s.Confine != "off"
 }
 
 // Holds describes in a few words how the program of a server is kept away from the rest of the machine. The card that
 // asks about the server shows it.
 func (m *Manager) Holds(cfg Server) string {
-	if !cfg.held(m.o) {
+	if !cfg.isConfined(m.o) {
 		return "nothing but its environment and its directory: it has the rights of the bot"
 	}
 	dirs := "its own directory"
 	if len(cfg.Roots) > 0 || len(argDirs(cfg)) > 0 {
 		dirs += ", its roots and the directories among its arguments"
 	}
-	text := fmt.Sprintf("kernel sandbox (files: %s; network: %s)", dirs, cfg.network())
+	text := fmt.Sprintf("kernel sandbox (files: %s; network: %s)", dirs, cfg.networkOf())
 	if m.o.Sandbox.Level != "" {
 		text += "; " + m.o.Sandbox.Level
 	}
 	return text
 }
 
-// spec returns the sandbox specification of a connection's program. dir is its own directory.
-func (c *conn) spec(path, dir string, env []string) sandbox.Spec {
+// sandboxSpec returns the sandbox specification of a connection's program. dir is its own directory.
+func (c *conn) sandboxSpec(path, dir string, env []string) sandbox.Spec {
 	s := c.s
 	o := s.m.o
 	spec := sandbox.Spec{
 		Helper: o.Sandbox.Helper, Argv: append([]string{path}, s.cfg.Args...), Dir: cmp.Or(s.cfg.Dir, dir), Env: env, Off: true,
 		Linger: -1, Network: sandbox.NetworkAll, Grace: termGrace,
 	}
-	if !s.cfg.held(o) {
+	if !s.cfg.isConfined(o) {
 		return spec
 	}
-	spec.Off, spec.Require, spec.Network, spec.Deny = false, o.Sandbox.Require, s.cfg.network(), c.denied()
-	for _, d := range installed(path) { // a denied file stays denied: the bot may be installed in the same directory
+	spec.Off, spec.Require, spec.Network, spec.Deny = false, o.Sandbox.Require, s.cfg.networkOf(), c.deniedPaths()
+	for _, d := range installDirs(path) { // a denied file stays denied: the bot may be installed in the same directory
 		if !c.holdsHome(d) {
 			spec.Read = append(spec.Read, d)
 		}
 	}
 	spec.Write = []string{dir}
-	for _, r := range c.roots() { // a sandboxed server has none
+	for _, r := range c.usableRoots() { // a sandboxed server has none
 		if u, err := url.Parse(r.URI); err == nil {
 			spec.Write = append(spec.Write, filepath.FromSlash(u.Path))
 		}
@@ -113,9 +113,9 @@ func (c *conn) spec(path, dir string, env []string) sandbox.Spec {
 	return spec
 }
 
-// installed returns the directories that a program consists of, apart from the system's: where it was found, where its
+// installDirs returns the directories that a program consists of, apart from the system's: where it was found, where its
 // symbolic link leads, and the tree around a bin directory.
-func installed(path string) []string {
+func installDirs(path string) []string {
 	var dirs []string
 	add := func(file string) {
 		dir := filepath.Dir(file)
@@ -132,9 +132,9 @@ func installed(path string) []string {
 	return dirs
 }
 
-// denied returns the paths that the program cannot reach: everything that is denied, except what its own command line
+// deniedPaths returns the paths that the program cannot reach: everything that is denied, except what its own command line
 // and environment name.
-func (c *conn) denied() []string {
+func (c *conn) deniedPaths() []string {
 	own := slices.Concat(argDirs(c.s.cfg), regularFiles(c.s.cfg.Args), c.envFiles())
 	return slices.DeleteFunc(slices.Clone(c.s.m.o.Sandbox.Deny),
 		func(p string) bool { return slices.Contains(own, filepath.Clean(p)) })
@@ -147,8 +147,8 @@ func (c *conn) tooWide(dir string) bool {
 	for i := range c.s.m.o.Servers {
 		others = append(others, namedFiles(&c.s.m.o.Servers[i])...)
 	}
-	return c.holdsHome(dir) || slices.ContainsFunc(c.denied(), func(p string) bool {
-		return holds(dir, p) && !slices.Contains(others, filepath.Clean(p))
+	return c.holdsHome(dir) || slices.ContainsFunc(c.deniedPaths(), func(p string) bool {
+		return containsPath(dir, p) && !slices.Contains(others, filepath.Clean(p))
 	})
 }
 
@@ -177,11 +177,11 @@ func (c *conn) holdsHome(dir string) bool {
 	if o.WorkDir != "" {
 		own = append(own, filepath.Dir(o.WorkDir))
 	}
-	return slices.ContainsFunc(own, func(p string) bool { return holds(dir, p) })
+	return slices.ContainsFunc(own, func(p string) bool { return containsPath(dir, p) })
 }
 
-// holds reports whether a path is dir or lies inside it.
-func holds(dir, path string) bool {
+// containsPath reports whether a path is dir or lies inside it.
+func containsPath(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
@@ -189,16 +189,16 @@ func holds(dir, path string) bool {
 // argDirs returns the directories among a server's arguments. Whoever configured or approved the arguments has thereby
 // granted them.
 func argDirs(cfg Server) []string {
-	return named(cfg.Args, func(info os.FileInfo) bool { return info.IsDir() })
+	return existingPaths(cfg.Args, func(info os.FileInfo) bool { return info.IsDir() })
 }
 
 // regularFiles returns the files among texts, which are arguments or values of variables.
 func regularFiles(texts []string) []string {
-	return named(texts, func(info os.FileInfo) bool { return info.Mode().IsRegular() })
+	return existingPaths(texts, func(info os.FileInfo) bool { return info.Mode().IsRegular() })
 }
 
-// named returns the existing absolute paths among texts, also behind an option (--config=/x), in order.
-func named(texts []string, want func(os.FileInfo) bool) []string {
+// existingPaths returns the existing absolute paths among texts, also behind an option (--config=/x), in order.
+func existingPaths(texts []string, want func(os.FileInfo) bool) []string {
 	var list []string
 	for _, text := range texts {
 		if _, value, ok := strings.Cut(text, "="); ok && strings.HasPrefix(text, "-") {
@@ -247,8 +247,8 @@ var barred = regexp.MustCompile(`(?i)\b(?:EACCES|EPERM|EROFS|ENOENT|ENOTFOUND|EA
 // confinedHint names the settings that decide what a confined program may reach. It returns "" unless the program's
 // last words suggest that something was refused.
 func (c *conn) confinedHint(text string) string {
-	if c.proc == nil || !c.s.cfg.held(c.s.m.o) || !barred.MatchString(text) {
+	if c.proc == nil || !c.s.cfg.isConfined(c.s.m.o) || !barred.MatchString(text) {
 		return ""
 	}
-	return fmt.Sprintf(" (it is confined: network %s, files in its own directory and its roots; mcp.servers[].network, roots and confine say what it may reach)", c.s.cfg.network())
+	return fmt.Sprintf(" (it is confined: network %s, files in its own directory and its roots; mcp.servers[].network, roots and confine say what it may reach)", c.s.cfg.networkOf())
 }

@@ -59,21 +59,21 @@ type ending struct {
 	idleOnce sync.Once
 }
 
-// alive checks a connection after a call has failed. The newest protocol has no ping; there, the test is to open a new
+// checkAlive checks a connection after a call has failed. The newest protocol has no ping; there, the test is to open a new
 // connection.
-func (c *conn) alive(ctx context.Context) bool {
-	session := c.ready()
-	if session == nil || c.protocol() > legacy {
+func (c *conn) checkAlive(ctx context.Context) bool {
+	session := c.readySession()
+	if session == nil || c.protocolVersion() > legacy {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.s.m.o.ListTimeout)
 	defer cancel()
-	return c.do(ctx, func(ctx context.Context) error { return session.Ping(ctx, nil) }) == nil
+	return c.doRequest(ctx, func(ctx context.Context) error { return session.Ping(ctx, nil) }) == nil
 }
 
-// do runs a request of the library in a goroutine, because a write to a server that does not read blocks regardless of
+// doRequest runs a request of the library in a goroutine, because a write to a server that does not read blocks regardless of
 // ctx. A request that is left behind ends with the connection.
-func (c *conn) do(ctx context.Context, request func(ctx context.Context) error) error {
+func (c *conn) doRequest(ctx context.Context, request func(ctx context.Context) error) error {
 	result := make(chan error, 1)
 	c.mu.Lock()
 	if c.shutting { // close may already be waiting for the last goroutine
@@ -92,19 +92,19 @@ func (c *conn) do(ctx context.Context, request func(ctx context.Context) error) 
 		case err := <-result: // both may have happened
 			return err
 		default:
-			return fmt.Errorf("%w: %w", sdk.ErrConnectionClosed, c.cause())
+			return fmt.Errorf("%w: %w", sdk.ErrConnectionClosed, c.endCause())
 		}
 	}
 }
 
-func (c *conn) ready() *sdk.ClientSession {
+func (c *conn) readySession() *sdk.ClientSession {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.session
 }
 
-func (c *conn) protocol() string {
-	if session := c.ready(); session != nil && session.InitializeResult() != nil {
+func (c *conn) protocolVersion() string {
+	if session := c.readySession(); session != nil && session.InitializeResult() != nil {
 		return session.InitializeResult().ProtocolVersion
 	}
 	return ""
@@ -112,7 +112,7 @@ func (c *conn) protocol() string {
 
 // serverName returns the name that the server gives itself.
 func (c *conn) serverName() string {
-	session := c.ready()
+	session := c.readySession()
 	if session == nil || session.InitializeResult() == nil || session.InitializeResult().ServerInfo == nil {
 		return ""
 	}
@@ -120,8 +120,8 @@ func (c *conn) serverName() string {
 	return guard.Line(strings.TrimSpace(info.Name+" "+info.Version), 100)
 }
 
-// end marks the connection as over.
-func (c *conn) end(cause error) {
+// endConn marks the connection as over.
+func (c *conn) endConn(cause error) {
 	c.endOne.Do(func() {
 		if cause == nil {
 			cause = fmt.Errorf("the server closed the connection: %w", io.EOF)
@@ -133,7 +133,7 @@ func (c *conn) end(cause error) {
 	})
 }
 
-func (c *conn) over() bool {
+func (c *conn) isOver() bool {
 	select {
 	case <-c.done:
 		return true
@@ -142,16 +142,16 @@ func (c *conn) over() bool {
 	}
 }
 
-// cause returns why the connection is over.
-func (c *conn) cause() error {
+// endCause returns why the connection is over.
+func (c *conn) endCause() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.reason
 }
 
-// explain replaces an error of the library by a better one where we know more: the process ended, or the server
+// explainError replaces an error of the library by a better one where we know more: the process ended, or the server
 // answered with an HTTP status.
-func (c *conn) explain(err error) error {
+func (c *conn) explainError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -159,12 +159,12 @@ func (c *conn) explain(err error) error {
 		return err
 	}
 	if c.proc != nil {
-		err = c.proc.explain(err)
+		err = c.proc.explainExit(err)
 		if e, ok := errors.AsType[*guard.Error](err); ok {
 			e.Message += c.confinedHint(e.Message)
 		}
 	} else if c.web != nil {
-		err = c.web.explain(err)
+		err = c.web.explainError(err)
 	}
 	if _, ok := errors.AsType[*guard.Error](err); !ok &&
 		(errors.Is(err, io.EOF) || errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, sdk.ErrSessionMissing)) {
@@ -173,11 +173,11 @@ func (c *conn) explain(err error) error {
 	return err
 }
 
-// renewable reports whether only the connection was lost and the server still knows our session.
-func (c *conn) renewable() bool { return c.proc == nil && c.web != nil }
+// isRenewable reports whether only the connection was lost and the server still knows our session.
+func (c *conn) isRenewable() bool { return c.proc == nil && c.web != nil }
 
-// shut aborts the connection. Nothing waits for the server after that.
-func (c *conn) shut() {
+// abortConn aborts the connection. Nothing waits for the server after that.
+func (c *conn) abortConn() {
 	c.shutOne.Do(func() {
 		c.mu.Lock()
 		raw := c.raw
@@ -190,16 +190,16 @@ func (c *conn) shut() {
 		}
 		stop.Stop()
 		c.kill(errClosed)
-		c.end(errClosed)
+		c.endConn(errClosed)
 		if c.proc != nil {
-			c.proc.stop()
+			c.proc.stopTree()
 		}
 	})
 }
 
-// close aborts the connection and waits until everything that belongs to it has ended.
-func (c *conn) close() {
-	c.shut()
+// closeConn aborts the connection and waits until everything that belongs to it has ended.
+func (c *conn) closeConn() {
+	c.abortConn()
 	gone := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {

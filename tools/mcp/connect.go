@@ -26,15 +26,15 @@ const (
 	kindInProcess = "in process"
 )
 
-// open connects to the server on behalf of origin, which is empty for the first connection. pin is a protocol revision;
+// openConn connects to the server on behalf of origin, which is empty for the first connection. pin is a protocol revision;
 // "" allows any.
-func (s *server) open(ctx context.Context, origin tools.Origin, pin string) (*conn, error) {
+func (s *server) openConn(ctx context.Context, origin tools.Origin, pin string) (*conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.StartupTimeout)
 	defer cancel()
 	if s.cfg.Protocol != "" {
 		pin = s.cfg.Protocol
 	}
-	ways := []string{s.cfg.transport()}
+	ways := []string{s.cfg.transportName()}
 	if ways[0] == kindHTTP {
 		s.mu.Lock()
 		if s.transport == kindSSE {
@@ -67,20 +67,20 @@ func (s *server) openBy(ctx context.Context, kind string, origin tools.Origin, p
 		},
 	}
 	c.life, c.kill = context.WithCancelCause(context.WithoutCancel(ctx))
-	t, err := s.dial(ctx, c)
+	t, err := s.dialTransport(ctx, c)
 	if err == nil {
-		err = c.shake(ctx, t, pin)
+		err = c.shakeHands(ctx, t, pin)
 	}
 	if err == nil {
 		return c, nil
 	}
-	err = c.explain(err)
-	c.close()
-	return nil, s.unreachable(err)
+	err = c.explainError(err)
+	c.closeConn()
+	return nil, s.unreachableError(err)
 }
 
-// dial returns the transport of a connection. For stdio, it starts the program.
-func (s *server) dial(ctx context.Context, c *conn) (sdk.Transport, error) {
+// dialTransport returns the transport of a connection. For stdio, it starts the program.
+func (s *server) dialTransport(ctx context.Context, c *conn) (sdk.Transport, error) {
 	switch c.transport {
 	case kindInProcess:
 		return s.cfg.Connect(ctx)
@@ -91,8 +91,8 @@ func (s *server) dial(ctx context.Context, c *conn) (sdk.Transport, error) {
 	}
 }
 
-// unreachable returns the error of a failed attempt, in words for people.
-func (s *server) unreachable(err error) error {
+// unreachableError returns the error of a failed attempt, in words for people.
+func (s *server) unreachableError(err error) error {
 	if _, ok := errors.AsType[*guard.Error](err); ok {
 		return err
 	}
@@ -132,16 +132,16 @@ func (t capture) Connect(context.Context) (sdk.Connection, error) {
 	return raw, nil
 }
 
-// shake runs the handshake. The library does not honour ctx everywhere, so the handshake runs in a goroutine of its own
+// shakeHands runs the handshake. The library does not honour ctx everywhere, so the handshake runs in a goroutine of its own
 // and shut aborts it.
-func (c *conn) shake(ctx context.Context, t sdk.Transport, pin string) error {
+func (c *conn) shakeHands(ctx context.Context, t sdk.Transport, pin string) error {
 	type outcome struct {
 		session *sdk.ClientSession
 		err     error
 	}
 	result := make(chan outcome, 1)
 	client := sdk.NewClient(&sdk.Implementation{Name: "zephbot", Title: "Zephbot", Version: c.s.m.o.Version},
-		c.options())
+		c.clientOptions())
 	c.addRoots(client)
 	c.wg.Go(func() {
 		session, err := client.Connect(ctx, capture{inner: t, c: c}, &sdk.ClientSessionOptions{ProtocolVersion: pin})
@@ -150,7 +150,7 @@ func (c *conn) shake(ctx context.Context, t sdk.Transport, pin string) error {
 			return
 		}
 		cause := session.Wait()
-		c.end(cause)
+		c.endConn(cause)
 		_ = session.Close() // ends the library's goroutines; the connection itself is already gone
 	})
 	select {
@@ -167,34 +167,34 @@ func (c *conn) shake(ctx context.Context, t sdk.Transport, pin string) error {
 	}
 }
 
-// options returns what we offer to the server, and the callbacks for what it sends us.
-func (c *conn) options() *sdk.ClientOptions {
+// clientOptions returns what we offer to the server, and the callbacks for what it sends us.
+func (c *conn) clientOptions() *sdk.ClientOptions {
 	ask := sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}
 	caps := &sdk.ClientCapabilities{Elicitation: &ask}
-	if len(c.roots()) > 0 {
+	if len(c.usableRoots()) > 0 {
 		caps.RootsV2 = &sdk.RootCapabilities{} //nolint:staticcheck // most servers speak an older revision
 	}
 	log := c.s.log.Level(max(c.s.log.GetLevel(), zerolog.WarnLevel))
 	o := &sdk.ClientOptions{
 		Logger:                      slog.New(zerolog.NewSlogHandler(log)),
 		Capabilities:                caps,
-		ElicitationHandler:          c.elicit,
-		LoggingMessageHandler:       c.logged, //nolint:staticcheck // most servers speak an older revision
-		ProgressNotificationHandler: c.progressed,
+		ElicitationHandler:          c.answerElicitation,
+		LoggingMessageHandler:       c.logMessage, //nolint:staticcheck // most servers speak an older revision
+		ProgressNotificationHandler: c.passProgress,
 		KeepAlive:                   c.s.m.o.KeepAlive,
 		KeepAliveFailureThreshold:   2,
 	}
 	if c.s.m.o.Sample != nil {
-		o.CreateMessageHandler = c.sample //nolint:staticcheck // most servers speak an older revision
+		o.CreateMessageHandler = c.sampleModel //nolint:staticcheck // most servers speak an older revision
 	}
 	if !c.s.m.o.LockToolList && c.origin == (tools.Origin{}) {
-		o.ToolListChangedHandler = func(context.Context, *sdk.ToolListChangedRequest) { c.s.poke() }
+		o.ToolListChangedHandler = func(context.Context, *sdk.ToolListChangedRequest) { c.s.requestRelist() }
 	}
 	return o
 }
 
-// poke asks run to list the tools again. It never blocks: one pending request is enough.
-func (s *server) poke() {
+// requestRelist asks run to list the tools again. It never blocks: one pending request is enough.
+func (s *server) requestRelist() {
 	select {
 	case s.changed <- struct{}{}:
 	default:

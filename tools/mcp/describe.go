@@ -25,9 +25,9 @@ var pathKeys = []string{
 	"href", "endpoint", "host", "image", "imageurl", "baseurl",
 }
 
-// describe returns what the policy has to check. Only the server knows what the arguments of its tools mean, so the
+// describeCall returns what the policy has to check. Only the server knows what the arguments of its tools mean, so the
 // description is limited to what the arguments contain.
-func (s *server) describe(call *tools.Call, t guard.Tool) (tools.Subject, error) {
+func (s *server) describeCall(call *tools.Call, t guard.Tool) (tools.Subject, error) {
 	args := call.Args
 	if len(bytes.TrimSpace(args)) == 0 {
 		args = json.RawMessage("{}")
@@ -56,19 +56,19 @@ func (s *server) describe(call *tools.Call, t guard.Tool) (tools.Subject, error)
 	}
 	raw := compact.String()
 	found := finder{}
-	found.walk(doc, false, 0)
+	found.walkValue(doc, false, 0)
 	inputs := []string{raw}
 	for _, p := range found.list {
 		if p != raw {
 			inputs = append(inputs, p)
 		}
 	}
-	return tools.Subject{Inputs: inputs, Paths: found.list, Show: pretty.String(), Note: s.note(t)}, nil
+	return tools.Subject{Inputs: inputs, Paths: found.list, Show: pretty.String(), Note: s.ownerNote(t)}, nil
 }
 
-// note returns one line that says whose tool this is, what an approval covers besides the call, and how the server
+// ownerNote returns one line that says whose tool this is, what an approval covers besides the call, and how the server
 // describes the tool.
-func (s *server) note(t guard.Tool) reason.Reason {
+func (s *server) ownerNote(t guard.Tool) reason.Reason {
 	text := reason.Notes(reason.New(reason.OfServer, s.cfg.ID), reason.Trust(string(s.cfg.Trust)))
 	if s.m.o.Sample != nil && s.cfg.Trust != guard.Sandboxed {
 		text = text.And(reason.New(reason.MayAskModel))
@@ -84,8 +84,8 @@ type finder struct {
 	list []string
 }
 
-// walk collects from one value. named says that its key is one that holds paths.
-func (f *finder) walk(v any, named bool, depth int) {
+// walkValue collects from one value. named says that its key is one that holds paths.
+func (f *finder) walkValue(v any, named bool, depth int) {
 	if depth > maxSubjectDepth || len(f.list) >= maxSubjectPaths {
 		return
 	}
@@ -97,19 +97,19 @@ func (f *finder) walk(v any, named bool, depth int) {
 		}
 		slices.Sort(keys)
 		for _, k := range keys {
-			f.walk(v[k], isPathKey(k), depth+1)
+			f.walkValue(v[k], isPathKey(k), depth+1)
 		}
 	case []any:
 		for _, each := range v {
-			f.walk(each, named, depth+1)
+			f.walkValue(each, named, depth+1)
 		}
 	case string:
-		f.text(v, named)
+		f.addText(v, named)
 	}
 }
 
-// text adds a string that is a path or an address, according to its key or its form.
-func (f *finder) text(s string, named bool) {
+// addText adds a string that is a path or an address, according to its key or its form.
+func (f *finder) addText(s string, named bool) {
 	if s == "" || len(s) > 4096 || strings.ContainsAny(s, "\n\x00") {
 		return
 	}

@@ -36,8 +36,8 @@ func (m *memory) Save(_ context.Context, key, value string) error {
 	return nil
 }
 
-// stored reads the servers that were added. An entry that is no longer valid is logged and left out.
-func (m *Manager) stored(ctx context.Context) (map[string]Server, error) {
+// loadDynamic reads the servers that were added. An entry that is no longer valid is logged and left out.
+func (m *Manager) loadDynamic(ctx context.Context) (map[string]Server, error) {
 	text, err := m.o.Store.Load(ctx, dynamicKey)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (m *Manager) stored(ctx context.Context) (map[string]Server, error) {
 			cfg, err = cfg.withDefaults()
 		}
 		if err != nil {
-			m.o.Log.Error().Err(err).Str("server", bounded(id, 80)).Msg("a stored server cannot be used")
+			m.o.Log.Error().Err(err).Str("server", cutText(id, 80)).Msg("a stored server cannot be used")
 			continue
 		}
 		list[id] = cfg
@@ -68,20 +68,20 @@ func (m *Manager) stored(ctx context.Context) (map[string]Server, error) {
 	return list, nil
 }
 
-// keep stores a server that was added.
-func (m *Manager) keep(ctx context.Context, cfg Server) error {
-	return m.rewrite(ctx, func(list map[string]Server) { list[cfg.ID] = cfg })
+// storeDynamic stores a server that was added.
+func (m *Manager) storeDynamic(ctx context.Context, cfg Server) error {
+	return m.rewriteDynamic(ctx, func(list map[string]Server) { list[cfg.ID] = cfg })
 }
 
-// forget deletes a server from the store.
-func (m *Manager) forget(ctx context.Context, id string) error {
-	return m.rewrite(ctx, func(list map[string]Server) { delete(list, id) })
+// deleteDynamic deletes a server from the store.
+func (m *Manager) deleteDynamic(ctx context.Context, id string) error {
+	return m.rewriteDynamic(ctx, func(list map[string]Server) { delete(list, id) })
 }
 
-func (m *Manager) rewrite(ctx context.Context, change func(map[string]Server)) error {
+func (m *Manager) rewriteDynamic(ctx context.Context, change func(map[string]Server)) error {
 	m.storing.Lock()
 	defer m.storing.Unlock()
-	list, err := m.stored(ctx)
+	list, err := m.loadDynamic(ctx)
 	if err != nil {
 		return err
 	}
@@ -96,19 +96,19 @@ func (m *Manager) rewrite(ctx context.Context, change func(map[string]Server)) e
 // Sync brings the dynamic servers in line with the store: another process may have added, removed or
 // restarted some. Run does it at its start. It does not wait for connections of servers that are new.
 func (m *Manager) Sync(ctx context.Context) error {
-	want, err := m.stored(ctx)
+	want, err := m.loadDynamic(ctx)
 	if err != nil {
 		return err
 	}
 	for _, cfg := range want {
-		if err := m.appear(cfg); err != nil {
+		if err := m.startStored(cfg); err != nil {
 			return err
 		}
 	}
-	for _, s := range m.all() {
+	for _, s := range m.sortedServers() {
 		if _, ok := want[s.cfg.ID]; s.dynamic && !ok {
-			m.vanish(ctx, s)
-		} else if st := s.status(); len(st.Withdrawn) > 0 || len(st.Fresh) > 0 || st.Held {
+			m.dropUnstored(ctx, s)
+		} else if st := s.currentStatus(); len(st.Withdrawn) > 0 || len(st.Fresh) > 0 || st.Held {
 			if err := s.followAccepted(ctx); err != nil {
 				return err
 			}
@@ -129,14 +129,14 @@ func (s *server) followAccepted(ctx context.Context) error {
 	s.followed = text
 	s.mu.Unlock()
 	if changed {
-		s.poke()
+		s.requestRelist()
 	}
 	return nil
 }
 
-// appear starts a stored server that is missing here, and replaces one that has changed.
-func (m *Manager) appear(cfg Server) error {
-	done, err := m.reserve(cfg.ID)
+// startStored starts a stored server that is missing here, and replaces one that has changed.
+func (m *Manager) startStored(cfg Server) error {
+	done, err := m.reserveID(cfg.ID)
 	if errors.Is(err, ErrNotRunning) {
 		return err
 	}
@@ -144,29 +144,29 @@ func (m *Manager) appear(cfg Server) error {
 		return nil //nolint:nilerr // it is being changed here, which is newer than what was stored
 	}
 	defer done()
-	old, err := m.lookup(cfg.ID)
+	old, err := m.lookupServer(cfg.ID)
 	if err == nil && (!old.dynamic || reflect.DeepEqual(old.cfg, cfg)) {
 		return nil
 	}
 	if err == nil {
-		m.drop(old) // it was removed and added again elsewhere
+		m.dropServer(old) // it was removed and added again elsewhere
 	}
-	if err := m.admit(newServer(m, cfg, true)); err != nil {
+	if err := m.admitServer(newServer(m, cfg, true)); err != nil {
 		m.o.Log.Error().Err(err).Str("server", cfg.ID).Msg("a stored server cannot be started")
 	}
 	return nil
 }
 
-// vanish drops a server that is no longer stored, unless it was added here after the store was read.
-func (m *Manager) vanish(ctx context.Context, s *server) {
-	done, err := m.reserve(s.cfg.ID)
+// dropUnstored drops a server that is no longer stored, unless it was added here after the store was read.
+func (m *Manager) dropUnstored(ctx context.Context, s *server) {
+	done, err := m.reserveID(s.cfg.ID)
 	if err != nil {
 		return
 	}
 	defer done()
-	if now, err := m.stored(ctx); err == nil {
+	if now, err := m.loadDynamic(ctx); err == nil {
 		if _, ok := now[s.cfg.ID]; !ok {
-			m.drop(s)
+			m.dropServer(s)
 		}
 	}
 }

@@ -31,10 +31,10 @@ type Answer struct {
 }
 
 // mayAsk reports whether the server's questions reach a person.
-func (s *server) mayAsk() bool { return s.deaf() == "" }
+func (s *server) mayAsk() bool { return s.whyUnasked() == "" }
 
-// deaf returns the reason why the server's questions reach nobody; "" when they do.
-func (s *server) deaf() string {
+// whyUnasked returns the reason why the server's questions reach nobody; "" when they do.
+func (s *server) whyUnasked() string {
 	enabled := s.m.o.Elicitation
 	if s.cfg.Elicitation != nil {
 		enabled = *s.cfg.Elicitation
@@ -50,16 +50,16 @@ func (s *server) deaf() string {
 	return ""
 }
 
-// elicit answers a question of the server. It runs in a goroutine of the library and never waits for the call in which
+// answerElicitation answers a question of the server. It runs in a goroutine of the library and never waits for the call in which
 // it is asked. The capability is always announced, although most questions are declined: some servers fail when it is
 // missing.
-func (c *conn) elicit(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-	f := c.asker(ctx)
-	if f == nil && c.muted() || f != nil && !f.question() {
+func (c *conn) answerElicitation(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+	f := c.askingFlight(ctx)
+	if f == nil && c.questionsMuted() || f != nil && !f.countQuestion() {
 		return &sdk.ElicitResult{Action: "decline"}, nil
 	}
 	form := content.Elicit(req.Params)
-	why := c.s.deaf()
+	why := c.s.whyUnasked()
 	switch {
 	case why != "":
 	case form.Mode == content.ModeURL:
@@ -70,23 +70,23 @@ func (c *conn) elicit(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitR
 		why = "it is not clear who is asked"
 	}
 	if why != "" {
-		c.declined(f, form, why, true)
+		c.reportDeclined(f, form, why, true)
 		return &sdk.ElicitResult{Action: "decline"}, nil
 	}
-	return c.ask(ctx, f, form)
+	return c.askPerson(ctx, f, form)
 }
 
-// ask puts the question to the person. It is declined when the queue is full.
-func (c *conn) ask(ctx context.Context, f *flight, form content.Form) (*sdk.ElicitResult, error) {
+// askPerson puts the question to the person. It is declined when the queue is full.
+func (c *conn) askPerson(ctx context.Context, f *flight, form content.Form) (*sdk.ElicitResult, error) {
 	m := c.s.m
 	select {
 	case m.asking <- struct{}{}:
 		defer func() { <-m.asking }()
 	default:
-		c.declined(f, form, "too many questions are waiting", true)
+		c.reportDeclined(f, form, "too many questions are waiting", true)
 		return &sdk.ElicitResult{Action: "decline"}, nil
 	}
-	defer f.pause()()
+	defer f.pauseTimeout()()
 	wait, cancel := context.WithTimeout(ctx, m.o.ElicitationTimeout)
 	defer cancel()
 	defer context.AfterFunc(c.life, cancel)()
@@ -96,26 +96,26 @@ func (c *conn) ask(ctx context.Context, f *flight, form content.Form) (*sdk.Elic
 	})
 	switch {
 	case err != nil && errors.Is(wait.Err(), context.DeadlineExceeded):
-		c.declined(f, form, "nobody answered within "+m.o.ElicitationTimeout.String(), true)
+		c.reportDeclined(f, form, "nobody answered within "+m.o.ElicitationTimeout.String(), true)
 	case err != nil:
 		c.s.log.Warn().Err(err).Msg("a question of the mcp server could not be asked")
-		c.declined(f, form, "the question could not be asked", true)
+		c.reportDeclined(f, form, "the question could not be asked", true)
 	case a.Accept && !a.Cancel && form.Validate(a.Values) != nil:
-		c.declined(f, form, "the answer does not fit the question", true)
+		c.reportDeclined(f, form, "the answer does not fit the question", true)
 	case a.Accept && !a.Cancel:
 		return &sdk.ElicitResult{Action: "accept", Content: a.Values}, nil
 	case a.Cancel:
-		c.declined(f, form, "the person cancelled it", false)
+		c.reportDeclined(f, form, "the person cancelled it", false)
 		return &sdk.ElicitResult{Action: "cancel"}, nil
 	default:
-		c.declined(f, form, "the person said no", false)
+		c.reportDeclined(f, form, "the person said no", false)
 	}
 	return &sdk.ElicitResult{Action: "decline"}, nil
 }
 
-// asker returns the call in which the server asks: the one named by the library, or else the only one in progress on
+// askingFlight returns the call in which the server asks: the one named by the library, or else the only one in progress on
 // this connection.
-func (c *conn) asker(ctx context.Context) *flight {
+func (c *conn) askingFlight(ctx context.Context) *flight {
 	if f, ok := ctx.Value(flightKey{}).(*flight); ok {
 		return f
 	}
@@ -134,21 +134,21 @@ func (c *conn) asker(ctx context.Context) *flight {
 // on behalf of that call, and the next call must not answer for it.
 const muteFor = time.Minute
 
-func (c *conn) mute() {
+func (c *conn) muteQuestions() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.silence = c.s.m.o.Now().Add(muteFor)
 }
 
-func (c *conn) muted() bool {
+func (c *conn) questionsMuted() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.s.m.o.Now().Before(c.silence)
 }
 
-// question counts a question of the server. It returns false when there were too many within the call, and aborts the
+// countQuestion counts a question of the server. It returns false when there were too many within the call, and aborts the
 // call of a server that does not stop.
-func (f *flight) question() bool {
+func (f *flight) countQuestion() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.asked++
@@ -158,14 +158,14 @@ func (f *flight) question() bool {
 	return f.asked <= maxQuestions
 }
 
-// declined reports a declined question to the person and the model. A question that belongs to no call is reported to
+// reportDeclined reports a declined question to the person and the model. A question that belongs to no call is reported to
 // everybody it may concern.
-func (c *conn) declined(f *flight, form content.Form, why string, tell bool) {
+func (c *conn) reportDeclined(f *flight, form content.Form, why string, tell bool) {
 	id := c.s.cfg.ID
 	notice := fmt.Sprintf("The server %s asked: “%s”. It was declined: %s.", id, form.Summary(), trimDot(why))
 	c.s.log.Info().Str("reason", why).Msg("question of an mcp server declined")
 	if f == nil {
-		c.stray(notice)
+		c.reportStray(notice)
 		return
 	}
 	f.mu.Lock()
@@ -187,17 +187,17 @@ func trimDot(s string) string {
 	return s
 }
 
-// stray reports a question that belongs to no call, up to a limited rate.
-func (c *conn) stray(text string) {
+// reportStray reports a question that belongs to no call, up to a limited rate.
+func (c *conn) reportStray(text string) {
 	c.mu.Lock()
-	ok := c.strays.take(c.s.m.o.Now(), 1)
+	ok := c.strays.takeTokens(c.s.m.o.Now(), 1)
 	c.mu.Unlock()
 	if !ok {
 		return
 	}
 	if c.origin.Session == "" {
-		c.s.notify(Declined, text, nil)
+		c.s.notifySessions(Declined, text, nil)
 		return
 	}
-	c.s.m.notices.send(Notice{Server: c.s.cfg.ID, Kind: Declined, Text: text, Sessions: []string{c.origin.Session}})
+	c.s.m.notices.sendNotice(Notice{Server: c.s.cfg.ID, Kind: Declined, Text: text, Sessions: []string{c.origin.Session}})
 }

@@ -14,7 +14,7 @@ import (
 // Describe returns the description of a call of a tool without annotations.
 func Describe(args json.RawMessage) (tools.Subject, error) {
 	s := &server{m: &Manager{}, cfg: Server{ID: "srv", Trust: guard.Untrusted}}
-	return s.describe(&tools.Call{Tool: "srv:t", Args: args}, guard.Tool{Name: "t"})
+	return s.describeCall(&tools.Call{Tool: "srv:t", Args: args}, guard.Tool{Name: "t"})
 }
 
 // Frames reads the messages from a server's output.
@@ -23,4 +23,4 @@ func Frames(out io.ReadCloser, limit int) io.Reader {
 }
 
 // Mend mends a message.
-func Mend(message []byte) ([]byte, []string) { return mend(message) }
+func Mend(message []byte) ([]byte, []string) { return mendMessage(message) }

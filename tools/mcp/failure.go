@@ -16,11 +16,11 @@ import (
 	"github.com/zephbot/zephbot/tools/mcp/guard"
 )
 
-// failure returns the error of a failed call. reasons say which questions of the server were declined.
-func (c *conn) failure(ctx context.Context, f *flight, err error, reasons []string) error {
-	e := c.ours(ctx, f, err)
+// callError returns the error of a failed call. reasons say which questions of the server were declined.
+func (c *conn) callError(ctx context.Context, f *flight, err error, reasons []string) error {
+	e := c.abortError(ctx, f, err)
 	if e == nil {
-		e = c.theirs(f, err)
+		e = c.serverError(f, err)
 	} else {
 		e.Begun = true
 	}
@@ -37,15 +37,15 @@ func (c *conn) failure(ctx context.Context, f *flight, err error, reasons []stri
 	return e
 }
 
-// ours returns the error of a call that we aborted; nil when we did not.
-func (c *conn) ours(ctx context.Context, f *flight, err error) *guard.Error {
+// abortError returns the error of a call that we aborted; nil when we did not.
+func (c *conn) abortError(ctx context.Context, f *flight, err error) *guard.Error {
 	id := c.s.cfg.ID
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return &guard.Error{Server: id, Message: "the call was cancelled", Err: context.Canceled}
 	case errors.Is(err, errNagging):
-		c.mute()
-		return nagging(id, err)
+		c.muteQuestions()
+		return naggingError(id, err)
 	case errors.Is(err, errSlow), errors.Is(err, context.DeadlineExceeded):
 		return &guard.Error{
 			Code: guard.Transient, Server: id,
@@ -55,8 +55,8 @@ func (c *conn) ours(ctx context.Context, f *flight, err error) *guard.Error {
 	return nil
 }
 
-// theirs returns the error of a call that failed at the server or in the network.
-func (c *conn) theirs(f *flight, err error) *guard.Error {
+// serverError returns the error of a call that failed at the server or in the network.
+func (c *conn) serverError(f *flight, err error) *guard.Error {
 	id := c.s.cfg.ID
 	rpc, ok := errors.AsType[*jsonrpc.Error](err)
 	switch status := int(f.status.Load()); {
@@ -77,13 +77,13 @@ func (c *conn) theirs(f *flight, err error) *guard.Error {
 		}
 	case status >= http.StatusBadRequest:
 		return statusFailure(id, status, "", err)
-	case c.over(), errors.Is(err, sdk.ErrConnectionClosed), errors.Is(err, io.EOF):
-		c.doubt()
-		return c.broken(err)
-	case f.nagged(): // the library gave up before we did
-		return nagging(id, err)
+	case c.isOver(), errors.Is(err, sdk.ErrConnectionClosed), errors.Is(err, io.EOF):
+		c.requestProbe()
+		return c.brokenError(err)
+	case f.isNagged(): // the library gave up before we did
+		return naggingError(id, err)
 	default:
-		return c.odd(err)
+		return c.untypedError(err)
 	}
 }
 
@@ -117,16 +117,16 @@ func pageNeeded(id string, rpc *jsonrpc.Error) *guard.Error {
 // notSupported is the library's own code for an answer that asks for something that we do not offer, such as sampling.
 const notSupported = -31001
 
-// nagging returns the error of a call in which the server keeps asking although its questions are declined.
-func nagging(id string, err error) *guard.Error {
+// naggingError returns the error of a call in which the server keeps asking although its questions are declined.
+func naggingError(id string, err error) *guard.Error {
 	return &guard.Error{
 		Code: guard.InvalidInput, Server: id,
 		Message: "the server " + id + " keeps asking questions within one call; the call was broken off", Err: err, Begun: true,
 	}
 }
 
-// nagged reports whether the server asked more often than the person was told.
-func (f *flight) nagged() bool {
+// isNagged reports whether the server asked more often than the person was told.
+func (f *flight) isNagged() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.asked > maxQuestions
@@ -143,13 +143,13 @@ func transportCode(code int64) bool {
 	}
 }
 
-// broken returns the error of a call during which the connection ended.
-func (c *conn) broken(err error) *guard.Error {
+// brokenError returns the error of a call during which the connection ended.
+func (c *conn) brokenError(err error) *guard.Error {
 	e := &guard.Error{
 		Code: guard.Transient, Server: c.s.cfg.ID,
 		Message: "the server " + c.s.cfg.ID + " went away during the call", Err: err,
 	}
-	if why, ok := errors.AsType[*guard.Error](c.explain(err)); ok {
+	if why, ok := errors.AsType[*guard.Error](c.explainError(err)); ok {
 		e.Message += ": " + why.Message
 		e.Theirs = true
 		if why.Code == guard.InvalidInput { // the answer itself was bad
@@ -159,9 +159,9 @@ func (c *conn) broken(err error) *guard.Error {
 	return e
 }
 
-// odd returns the error for a failure that the library has no type for.
-func (c *conn) odd(err error) *guard.Error {
-	err = c.explain(err)
+// untypedError returns the error for a failure that the library has no type for.
+func (c *conn) untypedError(err error) *guard.Error {
+	err = c.explainError(err)
 	e := guard.AsError(err, c.s.cfg.ID, "")
 	if _, ok := errors.AsType[*guard.Error](err); ok {
 		e.Begun = true // what was wrong with an answer
@@ -172,7 +172,7 @@ func (c *conn) odd(err error) *guard.Error {
 		if e.Code == guard.ServerError {
 			e.Code, e.Message = guard.Transient, "the connection to the server "+c.s.cfg.ID+" broke during the call"
 		}
-		c.doubt()
+		c.requestProbe()
 	case e.Code == guard.ServerError:
 		e.Message = "the answer of the server " + c.s.cfg.ID + " cannot be used: " + guard.Line(err.Error(), 300)
 		e.Theirs = true
@@ -180,9 +180,9 @@ func (c *conn) odd(err error) *guard.Error {
 	return e
 }
 
-// doubt asks run to check whether the connection still works.
-func (c *conn) doubt() {
-	if c.over() || c.proc != nil {
+// requestProbe asks run to check whether the connection still works.
+func (c *conn) requestProbe() {
+	if c.isOver() || c.proc != nil {
 		return // for stdio, the end of the process is always noticed
 	}
 	select {

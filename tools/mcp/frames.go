@@ -53,9 +53,9 @@ func newFrames(f io.ReadCloser, limit int, now func() time.Time, log zerolog.Log
 // Read implements io.Reader.
 func (f *frames) Read(p []byte) (int, error) {
 	for len(f.rest) == 0 {
-		line, err := f.next()
+		line, err := f.nextFrame()
 		if err != nil {
-			return 0, f.failed(err)
+			return 0, f.recordFault(err)
 		}
 		f.rest = line
 	}
@@ -64,8 +64,8 @@ func (f *frames) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next returns the next message with its line break. The slice is valid until the next call.
-func (f *frames) next() ([]byte, error) {
+// nextFrame returns the next message with its line break. The slice is valid until the next call.
+func (f *frames) nextFrame() ([]byte, error) {
 	if cap(f.line) > 256<<10 {
 		f.line = nil // do not keep the memory of a large message for the life of the connection
 	}
@@ -83,13 +83,13 @@ func (f *frames) next() ([]byte, error) {
 			continue
 		}
 		if isMessage(f.line) {
-			if !f.flow.take(f.now(), 1) {
+			if !f.flow.takeTokens(f.now(), 1) {
 				return nil, &guard.Error{Code: guard.ServerError, Message: "it floods us with messages"}
 			}
 			if err != nil && f.line[len(f.line)-1] != '\n' {
 				f.line = append(f.line, '\n')
 			}
-			if mended, faults := mend(f.line); len(faults) > 0 {
+			if mended, faults := mendMessage(f.line); len(faults) > 0 {
 				f.log.Warn().Strs("faults", faults).Msg("the mcp server sent what cannot be read")
 				f.line = append(append(f.line[:0], mended...), '\n')
 			}
@@ -98,7 +98,7 @@ func (f *frames) next() ([]byte, error) {
 			}
 			return f.line, nil
 		}
-		if err := f.skip(); err != nil {
+		if err := f.skipLine(); err != nil {
 			return nil, err
 		}
 		if err != nil {
@@ -108,8 +108,8 @@ func (f *frames) next() ([]byte, error) {
 	}
 }
 
-// skip skips a line that is not a message.
-func (f *frames) skip() error {
+// skipLine skips a line that is not a message.
+func (f *frames) skipLine() error {
 	line := bytes.TrimSpace(f.line)
 	if len(line) == 0 {
 		return nil
@@ -164,8 +164,8 @@ func isMessage(line []byte) bool {
 	return true
 }
 
-// failed remembers the first thing that was wrong with the output.
-func (f *frames) failed(err error) error {
+// recordFault remembers the first thing that was wrong with the output.
+func (f *frames) recordFault(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, os.ErrClosed) {
 		return io.EOF
 	}
@@ -177,7 +177,7 @@ func (f *frames) failed(err error) error {
 	return err
 }
 
-func (f *frames) fault() error {
+func (f *frames) firstFault() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.bad
@@ -200,8 +200,8 @@ type bucket struct {
 	last            time.Time
 }
 
-// take takes n tokens. It returns false, and takes none, when there are fewer.
-func (b *bucket) take(now time.Time, n float64) bool {
+// takeTokens takes n tokens. It returns false, and takes none, when there are fewer.
+func (b *bucket) takeTokens(now time.Time, n float64) bool {
 	if !b.last.IsZero() {
 		b.used = max(0, b.used-b.perSecond*max(0, now.Sub(b.last).Seconds()))
 	}

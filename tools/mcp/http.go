@@ -110,7 +110,7 @@ func (o Options) httpBase(trusted bool, check addressCheck) *http.Transport {
 	}
 	return &http.Transport{
 		Proxy:                  nil, // an environment variable must not decide where credentials go
-		DialContext:            o.dialer(trusted, check),
+		DialContext:            o.guardedDial(trusted, check),
 		TLSClientConfig:        &tls.Config{RootCAs: o.CAs, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    dialLimit,
 		MaxResponseHeaderBytes: maxHeader,
@@ -124,8 +124,8 @@ func (o Options) httpBase(trusted bool, check addressCheck) *http.Transport {
 // addressCheck decides about an address to which the host of a request resolves.
 type addressCheck func(host, port string, a netip.Addr) error
 
-// dialer returns a dial function that resolves a name, checks every address and dials only those.
-func (o Options) dialer(trusted bool, check addressCheck) func(ctx context.Context, network, address string) (net.Conn, error) {
+// guardedDial returns a dial function that resolves a name, checks every address and dials only those.
+func (o Options) guardedDial(trusted bool, check addressCheck) func(ctx context.Context, network, address string) (net.Conn, error) {
 	dial := o.Dial
 	if dial == nil {
 		d := &net.Dialer{Timeout: dialLimit}
@@ -140,7 +140,7 @@ func (o Options) dialer(trusted bool, check addressCheck) func(ctx context.Conte
 		if err != nil {
 			return nil, err
 		}
-		addrs, err := o.resolve(ctx, host, trusted)
+		addrs, err := o.resolveHost(ctx, host, trusted)
 		if err != nil {
 			return nil, err
 		}
@@ -161,8 +161,8 @@ func (o Options) dialer(trusted bool, check addressCheck) func(ctx context.Conte
 	}
 }
 
-// resolve returns the addresses of a host.
-func (o Options) resolve(ctx context.Context, host string, trusted bool) ([]netip.Addr, error) {
+// resolveHost returns the addresses of a host.
+func (o Options) resolveHost(ctx context.Context, host string, trusted bool) ([]netip.Addr, error) {
 	addrs := []netip.Addr{}
 	if a, err := netip.ParseAddr(host); err == nil {
 		addrs = append(addrs, a)
@@ -200,7 +200,7 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != t.scheme || !strings.EqualFold(req.URL.Host, t.host) {
 		return nil, &guard.Error{
 			Code: guard.PolicyBlocked, Server: t.c.s.cfg.ID,
-			Message: fmt.Sprintf("the server %s wants to be reached at another address (%s); only the configured one is used", t.c.s.cfg.ID, bounded(req.URL.Host, 80)),
+			Message: fmt.Sprintf("the server %s wants to be reached at another address (%s); only the configured one is used", t.c.s.cfg.ID, cutText(req.URL.Host, 80)),
 		}
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
@@ -219,7 +219,7 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if f, ok := req.Context().Value(flightKey{}).(*flight); ok {
 		f.sent.Store(true)
 	}
-	resp, err := t.send(out, cancel)
+	resp, err := t.sendRequest(out, cancel)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && req.Context().Err() == nil {
 			err = cause
@@ -227,20 +227,20 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		release()
 		return nil, err
 	}
-	if forgets(req, resp) {
+	if forgetsSession(req, resp) {
 		if f, ok := req.Context().Value(flightKey{}).(*flight); ok {
 			f.forgot.Store(true)
-			t.c.expire()
+			t.c.expireConn()
 		}
 	}
-	t.note(req, resp)
+	t.noteResponse(req, resp)
 	stream := isStream(resp)
-	resp.Body = t.bound(resp, stream, release)
+	resp.Body = t.boundBody(resp, stream, release)
 	if resp.StatusCode < http.StatusMultipleChoices {
 		resp.ContentLength = -1 // it may be mended
-		resp.Body = newMending(resp.Body, stream, t.c.s.mended)
+		resp.Body = newMending(resp.Body, stream, t.c.s.logFaults)
 	}
-	if listens(req) {
+	if requestsTools(req) {
 		resp.Body = tee{ReadCloser: resp.Body, w: &t.c.tasks, limit: t.c.s.m.o.MaxMessage}
 	}
 	return resp, nil
@@ -248,13 +248,13 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 
 var errNoStream = errors.New("the server does not answer the request for a stream")
 
-// send makes the request, and once more if the server only wants another slash at the end of the path.
-func (t *roundTripper) send(req *http.Request, cancel context.CancelCauseFunc) (*http.Response, error) {
+// sendRequest makes the request, and once more if the server only wants another slash at the end of the path.
+func (t *roundTripper) sendRequest(req *http.Request, cancel context.CancelCauseFunc) (*http.Response, error) {
 	resp, err := t.sendOnce(req, cancel)
 	if err != nil {
 		return nil, err
 	}
-	if next := slashed(req, resp); next != nil {
+	if next := redirectSlash(req, resp); next != nil {
 		_ = resp.Body.Close() // the answer is only the redirect
 		return t.sendOnce(next, cancel)
 	}
@@ -284,8 +284,8 @@ func (t *roundTripper) sendOnce(req *http.Request, cancel context.CancelCauseFun
 	return resp, err
 }
 
-// note remembers how the server answered, because the library's errors do not contain it.
-func (t *roundTripper) note(req *http.Request, resp *http.Response) {
+// noteResponse remembers how the server answered, because the library's errors do not contain it.
+func (t *roundTripper) noteResponse(req *http.Request, resp *http.Response) {
 	if req.Method == http.MethodDelete || req.Method == http.MethodGet && t.c.transport == kindHTTP {
 		return // the goodbye and the optional stream may be refused
 	}
@@ -306,12 +306,12 @@ func (t *roundTripper) note(req *http.Request, resp *http.Response) {
 	}
 }
 
-// bound limits an answer: a document by its size, a stream by its rate.
-func (t *roundTripper) bound(resp *http.Response, stream bool, release func()) io.ReadCloser {
+// boundBody limits an answer: a document by its size, a stream by its rate.
+func (t *roundTripper) boundBody(resp *http.Response, stream bool, release func()) io.ReadCloser {
 	limit := t.c.s.m.o.MaxMessage
 	b := &body{
 		r: resp.Body, release: release, limit: int64(limit), left: int64(limit), now: t.c.s.m.o.Now,
-		fault: t.blame,
+		fault: t.recordCause,
 	}
 	if stream {
 		b.left = -1
@@ -325,7 +325,7 @@ func isStream(resp *http.Response) bool {
 	return strings.HasPrefix(strings.ToLower(resp.Header.Get("Content-Type")), "text/event-stream")
 }
 
-func (t *roundTripper) blame(e *guard.Error) {
+func (t *roundTripper) recordCause(e *guard.Error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.fault = e
@@ -359,8 +359,8 @@ func (e *statusError) Error() string { return fmt.Sprintf("status %d: %v", e.sta
 // Unwrap returns the cause.
 func (e *statusError) Unwrap() error { return e.err }
 
-// explain returns the cause of an error of the library.
-func (t *roundTripper) explain(err error) error {
+// explainError returns the cause of an error of the library.
+func (t *roundTripper) explainError(err error) error {
 	id := t.c.s.cfg.ID
 	if rule, ok := errors.AsType[*netrule.Error](err); ok {
 		return blockedURL(id, rule)

@@ -21,9 +21,9 @@ const (
 	refreshGap = 5 * time.Second // between two lists that a server triggers (seed 001)
 )
 
-// fetch lists the tools of a server.
-func (c *conn) fetch(ctx context.Context, timeout time.Duration) ([]guard.Tool, error) {
-	session := c.ready()
+// listTools lists the tools of a server.
+func (c *conn) listTools(ctx context.Context, timeout time.Duration) ([]guard.Tool, error) {
+	session := c.readySession()
 	if res := session.InitializeResult(); res == nil || res.Capabilities == nil || res.Capabilities.Tools == nil {
 		return nil, nil // it announces that it has no tools
 	}
@@ -33,7 +33,7 @@ func (c *conn) fetch(ctx context.Context, timeout time.Duration) ([]guard.Tool, 
 	seen := map[string]bool{}
 	for params := (&sdk.ListToolsParams{}); ; {
 		var page *sdk.ListToolsResult
-		err := c.do(ctx, func(ctx context.Context) (err error) {
+		err := c.doRequest(ctx, func(ctx context.Context) (err error) {
 			page, err = session.ListTools(ctx, &sdk.ListToolsParams{Cursor: params.Cursor})
 			return err
 		})
@@ -53,29 +53,29 @@ func (c *conn) fetch(ctx context.Context, timeout time.Duration) ([]guard.Tool, 
 	}
 	offered := content.Tools(list[:min(len(list), maxListed)])
 	for i := range offered {
-		offered[i].NeedsTask = c.tasks.required(offered[i].Name)
+		offered[i].NeedsTask = c.tasks.requiresTask(offered[i].Name)
 	}
 	return offered, nil
 }
 
-// admit selects and sanitises the tools that a server offers.
-func (s *server) admit(list []guard.Tool) guard.Admitted {
+// admitTools selects and sanitises the tools that a server offers.
+func (s *server) admitTools(list []guard.Tool) guard.Admitted {
 	return guard.Server{
 		ID: s.cfg.ID, Trust: s.cfg.Trust, Allow: s.cfg.Allowlist, Expected: s.cfg.ExpectedTools,
 		MaxDescription: s.m.o.MaxDescriptionBytes,
 	}.Admit(list)
 }
 
-// ingest lists the server's tools, sanitises them and compares them with what was accepted.
-func (s *server) ingest(ctx context.Context, c *conn, timeout time.Duration) (*offer, error) {
-	list, err := c.fetch(ctx, timeout)
+// ingestOffer lists the server's tools, sanitises them and compares them with what was accepted.
+func (s *server) ingestOffer(ctx context.Context, c *conn, timeout time.Duration) (*offer, error) {
+	list, err := c.listTools(ctx, timeout)
 	if err != nil {
 		return nil, err
 	}
-	a := s.admit(list)
-	s.lock(&a)
+	a := s.admitTools(list)
+	s.lockTools(&a)
 	o := &offer{findings: a.Findings, dropped: a.Dropped, warnings: a.Warnings, known: map[string]guard.Tool{}}
-	if res := c.ready().InitializeResult(); res != nil && res.Instructions != "" {
+	if res := c.readySession().InitializeResult(); res != nil && res.Instructions != "" {
 		text, findings := guard.Instructions(res.Instructions, s.m.o.MaxInstructionsBytes)
 		o.instructions, o.findings = text, append(o.findings, findings...)
 		o.words = guard.Digest(res.Instructions)
@@ -84,16 +84,16 @@ func (s *server) ingest(ctx context.Context, c *conn, timeout time.Duration) (*o
 		o.known[t.Name] = t
 		o.order = append(o.order, t.Name)
 	}
-	if err = s.compare(ctx, o); err != nil {
+	if err = s.compareOffer(ctx, o); err != nil {
 		return nil, err
 	}
-	s.build(o)
+	s.buildTools(o)
 	s.logOffer(o)
 	return o, nil
 }
 
-// lock drops tools that were not there at the first connect, when LockToolList is set.
-func (s *server) lock(a *guard.Admitted) {
+// lockTools drops tools that were not there at the first connect, when LockToolList is set.
+func (s *server) lockTools(a *guard.Admitted) {
 	if !s.m.o.LockToolList {
 		return
 	}
@@ -115,12 +115,12 @@ func (s *server) lock(a *guard.Admitted) {
 	})
 }
 
-// build creates the tools of an offer that do not wait for an admin.
-func (s *server) build(o *offer) {
+// buildTools creates the tools of an offer that do not wait for an admin.
+func (s *server) buildTools(o *offer) {
 	o.tools = make([]tools.Tool, 0, len(o.order))
 	for _, name := range o.order {
 		if !slices.Contains(o.withdrawn, name) && !slices.Contains(o.fresh, name) {
-			o.tools = append(o.tools, s.tool(o.known[name]))
+			o.tools = append(o.tools, s.buildTool(o.known[name]))
 		}
 	}
 }
@@ -141,8 +141,8 @@ func (s *server) logOffer(o *offer) {
 	}
 }
 
-// tool returns one tool for the registry.
-func (s *server) tool(t guard.Tool) tools.Tool {
+// buildTool returns one tool for the registry.
+func (s *server) buildTool(t guard.Tool) tools.Tool {
 	d := tools.Definition{
 		Name: guard.Qualified(s.cfg.ID, t.Name), Description: t.Description, Schema: t.Input, OutputSchema: t.Output,
 		Server: s.cfg.ID, Timeout: s.outerTimeout(),
@@ -155,20 +155,20 @@ func (s *server) tool(t guard.Tool) tools.Tool {
 	output := sync.OnceValue(func() *content.Schema { return content.Compile(t.Output) })
 	return tools.Tool{
 		Definition: d,
-		Describe:   func(_ context.Context, call *tools.Call) (tools.Subject, error) { return s.describe(call, t) },
+		Describe:   func(_ context.Context, call *tools.Call) (tools.Subject, error) { return s.describeCall(call, t) },
 		Run: func(ctx context.Context, call *tools.Call) (*tools.Result, error) {
 			return s.runTool(ctx, call, t, output)
 		},
 	}
 }
 
-// mended logs what the server sent that could not be read.
-func (s *server) mended(faults []string) {
+// logFaults logs what the server sent that could not be read.
+func (s *server) logFaults(faults []string) {
 	s.log.Warn().Strs("faults", faults).Msg("the mcp server sent what cannot be read")
 }
 
-// register puts an offer into the registry and notifies those who used the server of the differences.
-func (s *server) register(next *offer) error {
+// registerOffer puts an offer into the registry and notifies those who used the server of the differences.
+func (s *server) registerOffer(next *offer) error {
 	s.listing.Lock()
 	defer s.listing.Unlock()
 	return s.registerLocked(next)
@@ -188,12 +188,12 @@ func (s *server) registerLocked(next *offer) error {
 	}
 	s.offered, s.told, s.toldHeld = next, append(slices.Clone(next.withdrawn), next.fresh...), next.held
 	s.mu.Unlock()
-	s.tell(was, next)
+	s.tellDifferences(was, next)
 	return nil
 }
 
-// tell reports the differences between two offers.
-func (s *server) tell(was, next *offer) {
+// tellDifferences reports the differences between two offers.
+func (s *server) tellDifferences(was, next *offer) {
 	since := func(now, before []string) []string {
 		return slices.DeleteFunc(slices.Clone(now), func(name string) bool { return slices.Contains(before, name) })
 	}
@@ -210,9 +210,9 @@ func (s *server) tell(was, next *offer) {
 	}
 	if len(parts) > 0 {
 		parts = append(parts, "They cannot be used until an admin accepts them (/mcp accept "+s.cfg.ID+").")
-		s.announce(Notice{
-			Kind: Withdrawn, Text: strings.Join(parts, " "), Tools: s.qualified(changed),
-			Fresh: s.qualified(fresh), Held: next.held && !was.held,
+		s.announceNotice(Notice{
+			Kind: Withdrawn, Text: strings.Join(parts, " "), Tools: s.qualifiedNames(changed),
+			Fresh: s.qualifiedNames(fresh), Held: next.held && !was.held,
 		})
 	}
 	if was.known != nil { // nil: it was not connected before
@@ -241,12 +241,12 @@ func (s *server) tellOthers(was, next *offer) {
 		parts = append(parts, "gone: "+someOf(gone))
 	}
 	if len(parts) > 0 {
-		s.notify(Changed, fmt.Sprintf("The server %s offers other tools now (%s).", s.cfg.ID,
-			strings.Join(parts, "; ")), s.qualified(append(added, gone...)))
+		s.notifySessions(Changed, fmt.Sprintf("The server %s offers other tools now (%s).", s.cfg.ID,
+			strings.Join(parts, "; ")), s.qualifiedNames(append(added, gone...)))
 	}
 }
 
-func (s *server) qualified(names []string) []string {
+func (s *server) qualifiedNames(names []string) []string {
 	out := make([]string, len(names))
 	for i, name := range names {
 		out[i] = guard.Qualified(s.cfg.ID, name)
@@ -263,11 +263,11 @@ func someOf(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// refresh lists the tools again. On failure, the old list stays.
-func (s *server) refresh(ctx context.Context, c *conn) {
-	next, err := s.ingest(ctx, c, s.cfg.Timeout)
+// refreshTools lists the tools again. On failure, the old list stays.
+func (s *server) refreshTools(ctx context.Context, c *conn) {
+	next, err := s.ingestOffer(ctx, c, s.cfg.Timeout)
 	if err == nil && ctx.Err() == nil {
-		err = s.register(next)
+		err = s.registerOffer(next)
 	}
 	if err != nil && ctx.Err() == nil {
 		s.log.Warn().Err(err).Msg("mcp tools could not be listed again; the old list stays")
@@ -282,27 +282,27 @@ type refresher struct {
 	last  time.Time
 }
 
-// want requests a list.
-func (r *refresher) want() {
+// requestList requests a list.
+func (r *refresher) requestList() {
 	if r.timer == nil {
 		r.timer = time.NewTimer(max(0, refreshGap-time.Since(r.last)))
 	}
 }
 
-// due returns a channel that fires when it is time to list, and never when nothing was requested.
-func (r *refresher) due() <-chan time.Time {
+// dueSignal returns a channel that fires when it is time to list, and never when nothing was requested.
+func (r *refresher) dueSignal() <-chan time.Time {
 	if r.timer == nil {
 		return nil
 	}
 	return r.timer.C
 }
 
-func (r *refresher) run(ctx context.Context, c *conn) {
+func (r *refresher) refreshNow(ctx context.Context, c *conn) {
 	r.timer, r.last = nil, time.Now()
-	r.s.refresh(ctx, c)
+	r.s.refreshTools(ctx, c)
 }
 
-func (r *refresher) stop() {
+func (r *refresher) stopTimer() {
 	if r.timer != nil {
 		r.timer.Stop()
 	}

@@ -16,13 +16,13 @@ const (
 	logsBurst     = 50
 )
 
-// logged writes a log message of the server into our log, up to a limited rate.
-func (c *conn) logged(_ context.Context, req *sdk.LoggingMessageRequest) {
+// logMessage writes a log message of the server into our log, up to a limited rate.
+func (c *conn) logMessage(_ context.Context, req *sdk.LoggingMessageRequest) {
 	if req == nil || req.Params == nil {
 		return
 	}
 	c.mu.Lock()
-	ok := c.logs.take(c.s.m.o.Now(), 1)
+	ok := c.logs.takeTokens(c.s.m.o.Now(), 1)
 	lost := c.lost
 	if ok {
 		c.lost = 0
@@ -41,7 +41,7 @@ func (c *conn) logged(_ context.Context, req *sdk.LoggingMessageRequest) {
 		}
 		text = string(data)
 	}
-	text = guard.Line(c.s.m.o.Redact(bounded(text, 4*maxLogged)), maxLogged)
+	text = guard.Line(c.s.m.o.Redact(cutText(text, 4*maxLogged)), maxLogged)
 	c.s.log.WithLevel(levelOf(req.Params.Level)).Str("logger", guard.Line(req.Params.Logger, 80)).Int("lost", lost).
 		Str("text", text).Msg("mcp server logs")
 }

@@ -68,12 +68,12 @@ func New(o Options) (*Manager, error) {
 // nil once every connection is closed and every process has ended, which takes at most a few seconds. It may be called
 // once.
 func (m *Manager) Run(ctx context.Context) error {
-	stop := m.notices.start()
+	stop := m.notices.startDelivery()
 	defer stop()
 	m.mu.Lock()
 	m.ctx = ctx
 	for _, s := range m.servers {
-		m.start(s)
+		m.startServer(s)
 	}
 	m.mu.Unlock()
 	if err := m.Sync(ctx); err != nil && ctx.Err() == nil {
@@ -88,15 +88,15 @@ func (m *Manager) Run(ctx context.Context) error {
 	return nil
 }
 
-// start starts the goroutine of a server. The caller holds the lock, and Run has begun.
-func (m *Manager) start(s *server) {
+// startServer starts the goroutine of a server. The caller holds the lock, and Run has begun.
+func (m *Manager) startServer(s *server) {
 	ctx, cancel := context.WithCancel(m.ctx)
 	s.cancel = cancel
-	m.wg.Go(func() { s.run(ctx) })
+	m.wg.Go(func() { s.runServer(ctx) })
 }
 
-// reserve locks an id while its server is added, removed or restarted. The returned function releases it.
-func (m *Manager) reserve(id string) (func(), error) {
+// reserveID locks an id while its server is added, removed or restarted. The returned function releases it.
+func (m *Manager) reserveID(id string) (func(), error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ctx == nil {
@@ -113,16 +113,16 @@ func (m *Manager) reserve(id string) (func(), error) {
 	}, nil
 }
 
-func (m *Manager) lookup(id string) (*server, error) {
+func (m *Manager) lookupServer(id string) (*server, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s, ok := m.servers[id]; ok {
 		return s, nil
 	}
-	return nil, m.unknown(id)
+	return nil, m.unknownServer(id)
 }
 
-func (m *Manager) unknown(id string) *guard.Error {
+func (m *Manager) unknownServer(id string) *guard.Error {
 	known := slices.Sorted(slices.Values(m.order))
 	text := "no servers are connected"
 	if len(known) > 0 {
@@ -130,7 +130,7 @@ func (m *Manager) unknown(id string) *guard.Error {
 	}
 	return &guard.Error{
 		Code: guard.NotFound, Server: id,
-		Message: fmt.Sprintf("there is no server %q; %s", bounded(id, 80), text),
+		Message: fmt.Sprintf("there is no server %q; %s", cutText(id, 80), text),
 	}
 }
 
@@ -141,25 +141,25 @@ func (m *Manager) Add(ctx context.Context, cfg Server) (Status, error) {
 	if err != nil {
 		return Status{}, &guard.Error{Code: guard.InvalidInput, Server: cfg.ID, Message: err.Error()}
 	}
-	done, err := m.reserve(cfg.ID)
+	done, err := m.reserveID(cfg.ID)
 	if err != nil {
 		return Status{}, err
 	}
 	defer done()
 	s := newServer(m, cfg, true)
 	s.once = true
-	if err := m.admit(s); err != nil {
+	if err := m.admitServer(s); err != nil {
 		return Status{}, err
 	}
 	if err := s.firstAttempt(ctx); err != nil {
-		m.drop(s)
+		m.dropServer(s)
 		return Status{}, err
 	}
-	if err := m.keep(ctx, cfg); err != nil {
-		m.drop(s)
+	if err := m.storeDynamic(ctx, cfg); err != nil {
+		m.dropServer(s)
 		return Status{}, fmt.Errorf("store server %s: %w", cfg.ID, err)
 	}
-	return s.status(), nil
+	return s.currentStatus(), nil
 }
 
 // Check returns the error with which Add would refuse a server, as far as that is known without connecting. Callers use
@@ -179,12 +179,12 @@ func (m *Manager) Check(cfg Server) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.room(cfg.ID)
+	return m.checkRoom(cfg.ID)
 }
 
-// room returns an error if a dynamic server cannot be added under an id. The caller holds the lock.
-func (m *Manager) room(id string) error {
-	if err := m.unused(id); err != nil {
+// checkRoom returns an error if a dynamic server cannot be added under an id. The caller holds the lock.
+func (m *Manager) checkRoom(id string) error {
+	if err := m.checkUnused(id); err != nil {
 		return err
 	}
 	dynamic := 0
@@ -203,8 +203,8 @@ func (m *Manager) room(id string) error {
 	return nil
 }
 
-// unused returns an error if there is a server of this id. The caller holds the lock.
-func (m *Manager) unused(id string) error {
+// checkUnused returns an error if there is a server of this id. The caller holds the lock.
+func (m *Manager) checkUnused(id string) error {
 	if _, ok := m.servers[id]; ok {
 		return &guard.Error{
 			Code: guard.InvalidInput, Server: id,
@@ -214,28 +214,28 @@ func (m *Manager) unused(id string) error {
 	return nil
 }
 
-// admit adds a server to the list and starts it.
-func (m *Manager) admit(s *server) error {
+// admitServer adds a server to the list and starts it.
+func (m *Manager) admitServer(s *server) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ctx == nil {
 		return ErrNotRunning
 	}
-	id, check := s.cfg.ID, m.unused
+	id, check := s.cfg.ID, m.checkUnused
 	if s.dynamic {
-		check = m.room
+		check = m.checkRoom
 	}
 	if err := check(id); err != nil {
 		return err
 	}
 	m.servers[id] = s
 	m.order = append(m.order, id)
-	m.start(s)
+	m.startServer(s)
 	return nil
 }
 
-// drop stops a server, waits until it has ended and removes it from the list.
-func (m *Manager) drop(s *server) {
+// dropServer stops a server, waits until it has ended and removes it from the list.
+func (m *Manager) dropServer(s *server) {
 	s.cancel()
 	<-s.done
 	m.mu.Lock()
@@ -249,53 +249,53 @@ func (m *Manager) drop(s *server) {
 // Remove disconnects a server and returns how many tools it had. A configured server is back after a restart of the
 // program.
 func (m *Manager) Remove(ctx context.Context, id string) (int, error) {
-	done, err := m.reserve(id)
+	done, err := m.reserveID(id)
 	if err != nil {
 		return 0, err
 	}
 	defer done()
-	s, err := m.lookup(id)
+	s, err := m.lookupServer(id)
 	if err != nil {
 		return 0, err
 	}
 	if s.dynamic {
-		if err := m.forget(ctx, id); err != nil {
+		if err := m.deleteDynamic(ctx, id); err != nil {
 			return 0, fmt.Errorf("forget server %s: %w", id, err)
 		}
 		if err := m.o.Store.Save(ctx, s.storeKey(), ""); err != nil { // another server may use this id later
 			return 0, fmt.Errorf("forget the tools of server %s: %w", id, err)
 		}
 	}
-	n := len(s.status().Tools)
-	m.drop(s)
+	n := len(s.currentStatus().Tools)
+	m.dropServer(s)
 	return n, nil
 }
 
 // Restart closes a server's connections, resets its failures and connects again. It waits for the first attempt and
 // returns its error.
 func (m *Manager) Restart(ctx context.Context, id string) (Status, error) {
-	done, err := m.reserve(id)
+	done, err := m.reserveID(id)
 	if err != nil {
 		return Status{}, err
 	}
 	defer done()
-	old, err := m.lookup(id)
+	old, err := m.lookupServer(id)
 	if err != nil {
 		return Status{}, err
 	}
-	fresh, err := m.renew(old)
+	fresh, err := m.renewServer(old)
 	if err != nil {
 		return Status{}, err
 	}
-	if err := m.restarted(ctx, id); err != nil {
+	if err := m.storeRestart(ctx, id); err != nil {
 		m.o.Log.Warn().Err(err).Str("server", id).Msg("other processes keep their connection")
 	}
 	err = fresh.firstAttempt(ctx)
-	return fresh.status(), err
+	return fresh.currentStatus(), err
 }
 
-// renew puts a new start of a server in the place of the old one. The id is reserved.
-func (m *Manager) renew(old *server) (*server, error) {
+// renewServer puts a new start of a server in the place of the old one. The id is reserved.
+func (m *Manager) renewServer(old *server) (*server, error) {
 	old.cancel()
 	<-old.done
 	fresh := newServer(m, old.cfg, old.dynamic)
@@ -305,21 +305,21 @@ func (m *Manager) renew(old *server) (*server, error) {
 		return nil, ErrNotRunning
 	}
 	m.servers[old.cfg.ID] = fresh
-	m.start(fresh)
+	m.startServer(fresh)
 	return fresh, nil
 }
 
 // Statuses describes all servers, sorted by id.
 func (m *Manager) Statuses() []Status {
-	list := make([]Status, 0, len(m.all()))
-	for _, s := range m.all() {
-		list = append(list, s.status())
+	list := make([]Status, 0, len(m.sortedServers()))
+	for _, s := range m.sortedServers() {
+		list = append(list, s.currentStatus())
 	}
 	return list
 }
 
-// all returns the servers sorted by id.
-func (m *Manager) all() []*server {
+// sortedServers returns the servers sorted by id.
+func (m *Manager) sortedServers() []*server {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := make([]*server, 0, len(m.servers))
@@ -347,7 +347,7 @@ func (m *Manager) Ready(ctx context.Context) error {
 	if err := m.Loaded(ctx); err != nil {
 		return err
 	}
-	for _, s := range m.all() {
+	for _, s := range m.sortedServers() {
 		select {
 		case <-s.tried:
 		case <-ctx.Done():

@@ -23,9 +23,9 @@ const (
 	internal  = -32603 // the code of an error that has none (JSON-RPC 2.0)
 )
 
-// mend returns a message in which the library can read everything, and what was wrong with it in words for the log. A
+// mendMessage returns a message in which the library can read everything, and what was wrong with it in words for the log. A
 // message without a mistake is returned as it is.
-func mend(message []byte) (mended []byte, faults []string) {
+func mendMessage(message []byte) (mended []byte, faults []string) {
 	if !bytes.Contains(message, []byte(`"error"`)) && !bytes.Contains(message, []byte(`"result"`)) {
 		return message, nil
 	}
@@ -42,7 +42,7 @@ func mend(message []byte) (mended []byte, faults []string) {
 		if json.Unmarshal(fault, &e) == nil {
 			return message, nil
 		}
-		m["error"] = encode(map[string]any{"code": internal, "message": plainText(fault)})
+		m["error"] = encodeJSON(map[string]any{"code": internal, "message": plainText(fault)})
 		faults = append(faults, "an error that is not an object with a code and a message")
 	} else if m["result"] != nil {
 		m["result"], faults = mendResult(m["result"])
@@ -50,7 +50,7 @@ func mend(message []byte) (mended []byte, faults []string) {
 	if len(faults) == 0 {
 		return message, nil
 	}
-	return encode(m), faults
+	return encodeJSON(m), faults
 }
 
 // mendResult mends the blocks of a result and the tools of a list.
@@ -59,49 +59,49 @@ func mendResult(result json.RawMessage) (mended json.RawMessage, faults []string
 	if json.Unmarshal(result, &m) != nil {
 		return result, nil
 	}
-	if raw := m["content"]; raw != nil && !readable[sdk.CallToolResult]("content", raw) {
+	if raw := m["content"]; raw != nil && !isReadable[sdk.CallToolResult]("content", raw) {
 		var list []json.RawMessage
 		if json.Unmarshal(raw, &list) != nil { // one block or one text without a list
 			list = []json.RawMessage{raw}
 		}
 		for i, block := range list {
-			if !readable[sdk.CallToolResult]("content", encode([]json.RawMessage{block})) {
+			if !isReadable[sdk.CallToolResult]("content", encodeJSON([]json.RawMessage{block})) {
 				var fault string
 				list[i], fault = mendBlock(block)
 				faults = append(faults, fault)
 			}
 		}
-		m["content"] = encode(list)
+		m["content"] = encodeJSON(list)
 		if len(faults) == 0 {
 			faults = append(faults, "content that is not a list")
 		}
 	}
 	var list, kept []json.RawMessage
-	if raw := m["tools"]; raw != nil && json.Unmarshal(raw, &list) == nil && !readable[sdk.ListToolsResult]("tools", raw) {
+	if raw := m["tools"]; raw != nil && json.Unmarshal(raw, &list) == nil && !isReadable[sdk.ListToolsResult]("tools", raw) {
 		for _, tool := range list {
-			if readable[sdk.ListToolsResult]("tools", encode([]json.RawMessage{tool})) {
+			if isReadable[sdk.ListToolsResult]("tools", encodeJSON([]json.RawMessage{tool})) {
 				kept = append(kept, tool)
 			} else {
-				faults = append(faults, "a tool that cannot be read: "+guard.Line(bounded(string(tool), 200), 200))
+				faults = append(faults, "a tool that cannot be read: "+guard.Line(cutText(string(tool), 200), 200))
 			}
 		}
-		m["tools"] = encode(append([]json.RawMessage{}, kept...))
+		m["tools"] = encodeJSON(append([]json.RawMessage{}, kept...))
 	}
 	if len(faults) == 0 {
 		return result, nil
 	}
-	return encode(m), faults
+	return encodeJSON(m), faults
 }
 
-// readable reports whether the library reads a field of a result.
-func readable[Result any](field string, value json.RawMessage) bool {
+// isReadable reports whether the library reads a field of a result.
+func isReadable[Result any](field string, value json.RawMessage) bool {
 	var r Result
-	return json.Unmarshal(encode(map[string]json.RawMessage{field: value}), &r) == nil
+	return json.Unmarshal(encodeJSON(map[string]json.RawMessage{field: value}), &r) == nil
 }
 
 // mendBlock replaces a block of a result that cannot be read.
 func mendBlock(block json.RawMessage) (mended json.RawMessage, fault string) {
-	say := func(text string) json.RawMessage { return encode(map[string]string{"type": "text", "text": text}) }
+	say := func(text string) json.RawMessage { return encodeJSON(map[string]string{"type": "text", "text": text}) }
 	var m map[string]any
 	if json.Unmarshal(block, &m) != nil || m == nil {
 		return say(plainText(block)), "a block of a result that is not an object"
@@ -110,15 +110,15 @@ func mendBlock(block json.RawMessage) (mended json.RawMessage, fault string) {
 	if field, holder := dataOf(m); field != "" {
 		if data, ok := lenientBase64(fmt.Sprint(holder[field])); ok {
 			holder[field] = data
-			if whole := encode(m); readable[sdk.CallToolResult]("content", encode([]json.RawMessage{whole})) {
+			if whole := encodeJSON(m); isReadable[sdk.CallToolResult]("content", encodeJSON([]json.RawMessage{whole})) {
 				return whole, "base64 in a form of its own"
 			}
 		}
-		fault = "a block of the kind " + guard.Line(bounded(kind, 40), 40) + " whose data is not base64"
-		return say("[" + guard.Line(bounded(kind, 40), 40) + ": its data is not valid base64]"), fault
+		fault = "a block of the kind " + guard.Line(cutText(kind, 40), 40) + " whose data is not base64"
+		return say("[" + guard.Line(cutText(kind, 40), 40) + ": its data is not valid base64]"), fault
 	}
-	fault = "a block of the unknown kind " + guard.Line(bounded(kind, 40), 40)
-	return say("[a part of a kind that is not known here: " + bounded(string(block), shownPart) + "]"), fault
+	fault = "a block of the unknown kind " + guard.Line(cutText(kind, 40), 40)
+	return say("[a part of a kind that is not known here: " + cutText(string(block), shownPart) + "]"), fault
 }
 
 // dataOf returns the field of a block that is base64, and the object that holds it; "" = none.
@@ -166,11 +166,11 @@ func plainText(value json.RawMessage) string {
 	if json.Unmarshal(value, &s) == nil {
 		return s
 	}
-	return bounded(string(value), shownPart)
+	return cutText(string(value), shownPart)
 }
 
-// encode encodes what is always valid JSON.
-func encode(v any) json.RawMessage {
+// encodeJSON encodes what is always valid JSON.
+func encodeJSON(v any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -202,7 +202,7 @@ func (m *mending) Read(p []byte) (int, error) {
 		if m.err != nil {
 			return 0, m.err
 		}
-		if m.rest, m.err = m.next(); m.err != nil && !errors.Is(m.err, io.EOF) {
+		if m.rest, m.err = m.nextFrame(); m.err != nil && !errors.Is(m.err, io.EOF) {
 			m.rest = nil
 		}
 	}
@@ -211,13 +211,13 @@ func (m *mending) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (m *mending) next() ([]byte, error) {
+func (m *mending) nextFrame() ([]byte, error) {
 	if !m.stream {
 		text, err := io.ReadAll(m.lines)
 		if err == nil {
 			err = io.EOF
 		}
-		return m.mend(text), err
+		return m.mendFrame(text), err
 	}
 	line, err := m.lines.ReadBytes('\n')
 	data, ok := bytes.CutPrefix(line, []byte("data:"))
@@ -226,14 +226,14 @@ func (m *mending) next() ([]byte, error) {
 	}
 	end := line[len(bytes.TrimRight(line, "\r\n")):]
 	message := bytes.TrimSpace(data)
-	if mended := m.mend(message); !bytes.Equal(mended, message) {
+	if mended := m.mendFrame(message); !bytes.Equal(mended, message) {
 		line = append(append([]byte("data: "), mended...), end...)
 	}
 	return line, err
 }
 
-func (m *mending) mend(message []byte) []byte {
-	mended, faults := mend(message)
+func (m *mending) mendFrame(message []byte) []byte {
+	mended, faults := mendMessage(message)
 	if len(faults) > 0 {
 		m.note(faults)
 	}

@@ -43,8 +43,8 @@ func newNotices(to func(Notice), log zerolog.Logger) *notices {
 	return &notices{to: to, log: log, c: make(chan Notice, maxNotices)}
 }
 
-// send never blocks. When the queue is full, the notice is only logged.
-func (n *notices) send(v Notice) {
+// sendNotice never blocks. When the queue is full, the notice is only logged.
+func (n *notices) sendNotice(v Notice) {
 	n.log.Info().Str("server", v.Server).Str("kind", string(v.Kind)).Strs("tools", v.Tools).Msg(v.Text)
 	if n.to == nil {
 		return
@@ -56,8 +56,8 @@ func (n *notices) send(v Notice) {
 	}
 }
 
-// start begins to deliver. The returned function stops it after everything sent so far was delivered.
-func (n *notices) start() (stop func()) {
+// startDelivery begins to deliver. The returned function stops it after everything sent so far was delivered.
+func (n *notices) startDelivery() (stop func()) {
 	if n.to == nil {
 		return func() {}
 	}

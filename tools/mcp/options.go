@@ -72,8 +72,8 @@ type Server struct {
 	Connect func(ctx context.Context) (sdk.Transport, error) `json:"-"`
 }
 
-// transport returns how a server is reached, in words for people.
-func (s Server) transport() string {
+// transportName returns how a server is reached, in words for people.
+func (s Server) transportName() string {
 	switch {
 	case s.Connect != nil:
 		return kindInProcess

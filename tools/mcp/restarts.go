@@ -10,8 +10,8 @@ import (
 // restartsKey holds how often each server was restarted by a person, in whichever process: the others follow.
 const restartsKey = "mcp/restarts"
 
-// restarts reads the numbers.
-func (m *Manager) restarts(ctx context.Context) (map[string]int, error) {
+// loadRestarts reads the numbers.
+func (m *Manager) loadRestarts(ctx context.Context) (map[string]int, error) {
 	text, err := m.o.Store.Load(ctx, restartsKey)
 	if err != nil {
 		return nil, fmt.Errorf("read which servers were restarted: %w", err)
@@ -26,11 +26,11 @@ func (m *Manager) restarts(ctx context.Context) (map[string]int, error) {
 	return list, nil
 }
 
-// restarted has other processes restart a server too.
-func (m *Manager) restarted(ctx context.Context, id string) error {
+// storeRestart has other processes restart a server too.
+func (m *Manager) storeRestart(ctx context.Context, id string) error {
 	m.storing.Lock()
 	defer m.storing.Unlock()
-	list, err := m.restarts(ctx)
+	list, err := m.loadRestarts(ctx)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (m *Manager) restarted(ctx context.Context, id string) error {
 func (m *Manager) followRestarts(ctx context.Context) error {
 	m.storing.Lock()
 	defer m.storing.Unlock()
-	list, err := m.restarts(ctx)
+	list, err := m.loadRestarts(ctx)
 	if err != nil {
 		return err
 	}
@@ -65,13 +65,13 @@ func (m *Manager) followRestarts(ctx context.Context) error {
 		if before[id] == n {
 			continue
 		}
-		done, err := m.reserve(id)
+		done, err := m.reserveID(id)
 		if err != nil {
 			m.known[id] = before[id] // it is being changed here; the next time
 			continue
 		}
-		if old, err := m.lookup(id); err == nil {
-			_, err = m.renew(old)
+		if old, err := m.lookupServer(id); err == nil {
+			_, err = m.renewServer(old)
 			if err != nil {
 				done()
 				return err

@@ -49,20 +49,20 @@ const (
 	maxSampleMessages = 50
 )
 
-// sample asks the model for a server: only within a call, and at a limited rate.
-func (c *conn) sample(
+// sampleModel asks the model for a server: only within a call, and at a limited rate.
+func (c *conn) sampleModel(
 	ctx context.Context, req *sdk.CreateMessageRequest,
 ) (*sdk.CreateMessageResult, error) { //nolint:staticcheck // for servers of older revisions
 	refuse := func(text string) error {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: text}
 	}
-	f := c.asker(ctx)
+	f := c.askingFlight(ctx)
 	switch {
 	case c.s.cfg.Trust == guard.Sandboxed:
 		return nil, refuse("a sandboxed server may not ask the model")
 	case f == nil:
 		return nil, refuse("the model can be asked only while exactly one call is under way")
-	case !f.question():
+	case !f.countQuestion():
 		return nil, refuse("too many requests within one call")
 	}
 	r, problem := sampleRequest(req.Params)
@@ -70,7 +70,7 @@ func (c *conn) sample(
 		return nil, refuse(problem)
 	}
 	r.Server, r.Trust, r.Tool, r.Call, r.Origin = c.s.cfg.ID, c.s.cfg.Trust, f.call.Def.Name, f.call.ID, f.call.Origin
-	defer f.pause()()
+	defer f.pauseTimeout()()
 	ctx, cancel := context.WithTimeout(ctx, c.s.m.o.ElicitationTimeout)
 	defer cancel()
 	defer context.AfterFunc(c.life, cancel)()

@@ -29,8 +29,8 @@ func rootOf(dir string) Root {
 	return Root{URI: (&url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}).String(), Name: filepath.Base(dir)}
 }
 
-// roots returns the directories that the server may use through this connection.
-func (c *conn) roots() []Root {
+// usableRoots returns the directories that the server may use through this connection.
+func (c *conn) usableRoots() []Root {
 	s := c.s
 	if s.cfg.Trust == guard.Sandboxed {
 		return nil
@@ -46,13 +46,13 @@ func (c *conn) roots() []Root {
 }
 
 func (c *conn) addRoots(client *sdk.Client) {
-	for _, r := range c.roots() {
+	for _, r := range c.usableRoots() {
 		client.AddRoots(&sdk.Root{URI: r.URI, Name: r.Name}) //nolint:staticcheck // for servers of older revisions
 	}
 }
 
-// key returns whose connection a call uses; "" = the one shared by all.
-func (s *server) key(origin tools.Origin) (string, *guard.Error) {
+// slotKey returns whose connection a call uses; "" = the one shared by all.
+func (s *server) slotKey(origin tools.Origin) (string, *guard.Error) {
 	key := ""
 	switch s.cfg.Scope {
 	case PerSession:
@@ -72,28 +72,28 @@ func (s *server) key(origin tools.Origin) (string, *guard.Error) {
 	return key, nil
 }
 
-// acquire returns the connection for a call. The caller calls release when the call is over. acquire waits a limited
+// acquireConn returns the connection for a call. The caller calls release when the call is over. acquire waits a limited
 // time for a server that is away.
-func (s *server) acquire(ctx context.Context, origin tools.Origin) (c *conn, release func(), err error) {
-	key, e := s.key(origin)
+func (s *server) acquireConn(ctx context.Context, origin tools.Origin) (c *conn, release func(), err error) {
+	key, e := s.slotKey(origin)
 	if e != nil {
 		return nil, nil, e
 	}
-	main, err := s.current(ctx)
+	main, err := s.currentConn(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	if key == "" {
 		return main, func() {}, nil
 	}
-	sl, evicted, e := s.reserve(ctx, key, origin)
+	sl, evicted, e := s.reserveSlot(ctx, key, origin)
 	if evicted != nil {
-		evicted.close()
+		evicted.closeConn()
 	}
 	if e != nil {
 		return nil, nil, e
 	}
-	release = func() { s.release(sl) }
+	release = func() { s.releaseSlot(sl) }
 	select {
 	case <-sl.ready:
 	case <-ctx.Done():
@@ -107,9 +107,9 @@ func (s *server) acquire(ctx context.Context, origin tools.Origin) (c *conn, rel
 	return sl.conn, release, nil
 }
 
-// reserve finds or creates the slot of a key and counts the caller as a user. When there are too many slots, it evicts
+// reserveSlot finds or creates the slot of a key and counts the caller as a user. When there are too many slots, it evicts
 // the one that was unused for the longest time.
-func (s *server) reserve(ctx context.Context, key string,
+func (s *server) reserveSlot(ctx context.Context, key string,
 	origin tools.Origin,
 ) (sl *slot, evicted *conn, e *guard.Error) {
 	s.mu.Lock()
@@ -120,7 +120,7 @@ func (s *server) reserve(ctx context.Context, key string,
 			Message: "the server " + s.cfg.ID + " is being stopped",
 		}
 	}
-	if sl = s.pool[key]; sl != nil && !sl.dead() {
+	if sl = s.pool[key]; sl != nil && !sl.isDead() {
 		sl.users++
 		return sl, nil, nil
 	}
@@ -148,29 +148,29 @@ func (s *server) reserve(ctx context.Context, key string,
 	sl = &slot{ready: make(chan struct{}), users: 1, last: s.m.o.Now(), cancel: func() {}}
 	s.pool[key] = sl
 	// independent of this call: others may wait for it too
-	s.filling.Go(func() { s.fill(context.WithoutCancel(ctx), key, sl, origin) })
+	s.filling.Go(func() { s.fillSlot(context.WithoutCancel(ctx), key, sl, origin) })
 	return sl, evicted, nil
 }
 
-// dead reports whether the connection is over. It returns false while the attempt is in progress.
-func (sl *slot) dead() bool {
+// isDead reports whether the connection is over. It returns false while the attempt is in progress.
+func (sl *slot) isDead() bool {
 	select {
 	case <-sl.ready:
-		return sl.conn == nil || !sl.conn.usable()
+		return sl.conn == nil || !sl.conn.isUsable()
 	default:
 		return false
 	}
 }
 
-func (s *server) release(sl *slot) {
+func (s *server) releaseSlot(sl *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl.users--
 	sl.last = s.m.o.Now()
 }
 
-// fill opens the connection of a slot and lists its tools, which must be the ones that were offered.
-func (s *server) fill(ctx context.Context, key string, sl *slot, origin tools.Origin) {
+// fillSlot opens the connection of a slot and lists its tools, which must be the ones that were offered.
+func (s *server) fillSlot(ctx context.Context, key string, sl *slot, origin tools.Origin) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s.mu.Lock()
@@ -179,14 +179,14 @@ func (s *server) fill(ctx context.Context, key string, sl *slot, origin tools.Or
 		cancel()
 	}
 	s.mu.Unlock()
-	c, err := s.open(ctx, origin, s.pinned())
+	c, err := s.openConn(ctx, origin, s.pinnedProtocol())
 	if err == nil {
 		var list []guard.Tool
-		if list, err = c.fetch(ctx, s.cfg.Timeout); err == nil {
-			c.prints = guard.Fingerprints(s.admit(list).Tools)
+		if list, err = c.listTools(ctx, s.cfg.Timeout); err == nil {
+			c.prints = guard.Fingerprints(s.admitTools(list).Tools)
 		} else {
-			err = s.unreachable(c.explain(err))
-			c.close()
+			err = s.unreachableError(c.explainError(err))
+			c.closeConn()
 		}
 	}
 	s.mu.Lock()
@@ -195,7 +195,7 @@ func (s *server) fill(ctx context.Context, key string, sl *slot, origin tools.Or
 			Code: guard.Transient, Server: s.cfg.ID,
 			Message: "the server " + s.cfg.ID + " is being stopped",
 		}
-		defer c.close()
+		defer c.closeConn()
 	}
 	if err != nil {
 		sl.err = err
@@ -209,9 +209,9 @@ func (s *server) fill(ctx context.Context, key string, sl *slot, origin tools.Or
 	s.mu.Unlock()
 }
 
-// same checks that a tool on this connection is the one that was offered. A server may show different people different
+// checkSameTool checks that a tool on this connection is the one that was offered. A server may show different people different
 // tools.
-func (c *conn) same(t guard.Tool) *guard.Error {
+func (c *conn) checkSameTool(t guard.Tool) *guard.Error {
 	if c.prints == nil {
 		return nil // the offer was listed on this connection
 	}
@@ -231,8 +231,8 @@ func (c *conn) same(t guard.Tool) *guard.Error {
 	return nil
 }
 
-// sweep closes connections that are dead or were unused for IdleTimeout.
-func (s *server) sweep() {
+// sweepSlots closes connections that are dead or were unused for IdleTimeout.
+func (s *server) sweepSlots() {
 	now := s.m.o.Now()
 	s.mu.Lock()
 	var old []*conn
@@ -242,7 +242,7 @@ func (s *server) sweep() {
 		default:
 			continue
 		}
-		if sl.users == 0 && (sl.dead() || now.Sub(sl.last) >= s.m.o.IdleTimeout) {
+		if sl.users == 0 && (sl.isDead() || now.Sub(sl.last) >= s.m.o.IdleTimeout) {
 			delete(s.pool, key)
 			old = append(old, sl.conn)
 		}
@@ -250,7 +250,7 @@ func (s *server) sweep() {
 	s.mu.Unlock()
 	for _, c := range old {
 		if c != nil {
-			c.close()
+			c.closeConn()
 		}
 	}
 }
@@ -268,7 +268,7 @@ func (s *server) closePool() {
 	s.filling.Wait()
 	for _, sl := range pool {
 		if sl.conn != nil {
-			sl.conn.close()
+			sl.conn.closeConn()
 		}
 	}
 }

@@ -81,7 +81,7 @@ func newServer(m *Manager, cfg Server, dynamic bool) *server {
 		m: m, cfg: cfg, log: m.o.Log.With().Str("server", cfg.ID).Logger(), dynamic: dynamic,
 		limiter: guard.NewLimiter(cfg.CallsPerMinute), done: make(chan struct{}), tried: make(chan struct{}),
 		changed: make(chan struct{}, 1), suspect: make(chan *conn, 1), moved: make(chan struct{}),
-		health: health{state: Connecting, since: m.o.Now(), transport: cfg.transport()},
+		health: health{state: Connecting, since: m.o.Now(), transport: cfg.transportName()},
 		scoped: scoped{pool: map[string]*slot{}, sessions: map[string]struct{}{}},
 		cancel: func() {},
 	}
@@ -99,18 +99,18 @@ func (s *server) firstAttempt(ctx context.Context) error {
 	}
 }
 
-// run connects the server and keeps it connected until ctx ends. When it returns, all its connections are closed.
-func (s *server) run(ctx context.Context) {
+// runServer connects the server and keeps it connected until ctx ends. When it returns, all its connections are closed.
+func (s *server) runServer(ctx context.Context) {
 	defer close(s.done)
-	defer s.settle(errors.New("the server was stopped before it was connected"))
+	defer s.publishOutcome(errors.New("the server was stopped before it was connected"))
 	failures := 0
 	for {
-		c := s.connect(ctx, &failures)
+		c := s.connectFirst(ctx, &failures)
 		if c == nil {
 			break
 		}
 		began := s.m.o.Now()
-		s.serve(ctx, c)
+		s.serveConn(ctx, c)
 		if ctx.Err() != nil {
 			break
 		}
@@ -120,13 +120,13 @@ func (s *server) run(ctx context.Context) {
 		}
 	}
 	<-ctx.Done()
-	s.withdraw()
+	s.withdrawTools()
 	s.closePool()
-	s.set(Stopped, "")
+	s.setState(Stopped, "")
 }
 
-// settle publishes the outcome of the first attempt. Later calls do nothing.
-func (s *server) settle(err error) {
+// publishOutcome publishes the outcome of the first attempt. Later calls do nothing.
+func (s *server) publishOutcome(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
@@ -137,49 +137,49 @@ func (s *server) settle(err error) {
 	}
 }
 
-// connect tries until the server is connected. It returns nil when ctx ends, or when another attempt cannot help.
-func (s *server) connect(ctx context.Context, failures *int) *conn {
+// connectFirst tries until the server is connected. It returns nil when ctx ends, or when another attempt cannot help.
+func (s *server) connectFirst(ctx context.Context, failures *int) *conn {
 	for first := true; ; first = false {
 		if *failures > 0 {
 			quick := first && *failures == 1 // after a long stable connection, the first attempt is made at once
-			if !quick && !s.pause(ctx, *failures) {
+			if !quick && !s.waitBackoff(ctx, *failures) {
 				return nil
 			}
 		}
-		c, err := s.attempt(ctx)
+		c, err := s.attemptConnection(ctx)
 		if ctx.Err() != nil {
 			if c != nil {
-				c.close()
+				c.closeConn()
 			}
 			return nil
 		}
 		if err == nil {
-			s.settle(nil)
+			s.publishOutcome(nil)
 			return c
 		}
 		*failures++
-		s.failed(err, *failures)
-		s.settle(err)
-		if s.hopeless(err) {
+		s.recordFailure(err, *failures)
+		s.publishOutcome(err)
+		if s.isHopeless(err) {
 			return nil
 		}
 	}
 }
 
-// hopeless reports whether another attempt is pointless. A server that was connected before is always tried again: what
+// isHopeless reports whether another attempt is pointless. A server that was connected before is always tried again: what
 // it answers during a redeployment says nothing about our configuration.
-func (s *server) hopeless(err error) bool {
+func (s *server) isHopeless(err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.protocol == "" && (s.once || final(err))
+	return s.protocol == "" && (s.once || isFinal(err))
 }
 
-// failed records why an attempt failed.
-func (s *server) failed(err error, failures int) {
+// recordFailure records why an attempt failed.
+func (s *server) recordFailure(err error, failures int) {
 	e := guard.AsError(err, s.cfg.ID, "")
 	s.log.Warn().Err(err).Str("mcp_error_code", string(e.Code)).Int("attempt", failures).Msg("mcp server not connected")
 	text := s.m.o.Redact(e.Message)
-	hopeless := s.hopeless(err)
+	hopeless := s.isHopeless(err)
 	s.mu.Lock()
 	state := s.state
 	s.mu.Unlock()
@@ -189,14 +189,14 @@ func (s *server) failed(err error, failures int) {
 	case failures >= s.m.o.ConnectAttempts && state == Connecting:
 		state = Broken
 	}
-	s.set(state, text)
+	s.setState(state, text)
 	s.mu.Lock()
 	s.attempts = failures
 	s.mu.Unlock()
 }
 
-// final reports whether another attempt cannot help, because the configuration is wrong or the server refuses us.
-func final(err error) bool {
+// isFinal reports whether another attempt cannot help, because the configuration is wrong or the server refuses us.
+func isFinal(err error) bool {
 	e, ok := errors.AsType[*guard.Error](err)
 	if !ok {
 		return false
@@ -209,7 +209,7 @@ func final(err error) bool {
 	}
 }
 
-func (s *server) set(state State, problem string) {
+func (s *server) setState(state State, problem string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state != state {
@@ -220,30 +220,30 @@ func (s *server) set(state State, problem string) {
 	s.moved = make(chan struct{})
 }
 
-// take adopts a new connection and registers its tools.
-func (s *server) take(ctx context.Context, c *conn, timeout time.Duration) error {
-	next, err := s.ingest(ctx, c, timeout)
+// adoptConn adopts a new connection and registers its tools.
+func (s *server) adoptConn(ctx context.Context, c *conn, timeout time.Duration) error {
+	next, err := s.ingestOffer(ctx, c, timeout)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	was, first := s.state, s.protocol == ""
 	s.main, s.attempts = c, 0
-	s.protocol, s.name, s.transport = c.protocol(), c.serverName(), c.transport
+	s.protocol, s.name, s.transport = c.protocolVersion(), c.serverName(), c.transport
 	if was != Connected {
 		s.sessions = s.keepSessions(was)
 	}
 	s.mu.Unlock()
-	if err := s.register(next); err != nil {
+	if err := s.registerOffer(next); err != nil {
 		s.mu.Lock()
 		s.main = nil
 		s.mu.Unlock()
 		return err
 	}
-	s.set(Connected, "") // only now: a caller that sees Connected may look for the tools
-	s.log.Info().Str("protocol", c.protocol()).Int("tools", len(next.tools)).Msg("mcp server connected")
+	s.setState(Connected, "") // only now: a caller that sees Connected may look for the tools
+	s.log.Info().Str("protocol", c.protocolVersion()).Int("tools", len(next.tools)).Msg("mcp server connected")
 	if was == Gone && !first {
-		s.notify(Back, fmt.Sprintf("The server %s is back; its %d tools can be used again.", s.cfg.ID, len(next.tools)),
+		s.notifySessions(Back, fmt.Sprintf("The server %s is back; its %d tools can be used again.", s.cfg.ID, len(next.tools)),
 			nil)
 	}
 	return nil
@@ -257,72 +257,72 @@ func (s *server) keepSessions(was State) map[string]struct{} {
 	return map[string]struct{}{}
 }
 
-// serve uses a connection until it dies or ctx ends. On return, the connection is closed and the tools are withdrawn.
-func (s *server) serve(ctx context.Context, c *conn) {
+// serveConn uses a connection until it dies or ctx ends. On return, the connection is closed and the tools are withdrawn.
+func (s *server) serveConn(ctx context.Context, c *conn) {
 	sweep := time.NewTicker(sweepEvery)
 	defer sweep.Stop()
 	refresh := refresher{s: s}
-	defer refresh.stop()
+	defer refresh.stopTimer()
 	for {
 		select {
 		case <-ctx.Done():
-			s.withdraw()
-			c.close()
+			s.withdrawTools()
+			c.closeConn()
 			return
 		case <-c.done:
-			if next := s.replace(ctx, c); next != nil {
+			if next := s.replaceConn(ctx, c); next != nil {
 				c = next
 				continue
 			}
 			return
 		case dead := <-s.suspect:
-			if !dead.over() && !dead.alive(ctx) {
-				dead.shut()
+			if !dead.isOver() && !dead.checkAlive(ctx) {
+				dead.abortConn()
 			}
 		case <-s.changed:
-			refresh.want()
-		case <-refresh.due():
-			refresh.run(ctx, c)
+			refresh.requestList()
+		case <-refresh.dueSignal():
+			refresh.refreshNow(ctx, c)
 		case <-sweep.C:
-			s.sweep()
+			s.sweepSlots()
 		}
 	}
 }
 
-// replace handles the end of a connection. If only the connection was lost, such as an expired session, a new one
+// replaceConn handles the end of a connection. If only the connection was lost, such as an expired session, a new one
 // replaces it before anybody notices. Otherwise the tools are withdrawn and their users are notified.
-func (s *server) replace(ctx context.Context, c *conn) *conn {
-	cause := c.explain(c.cause())
-	c.close()
+func (s *server) replaceConn(ctx context.Context, c *conn) *conn {
+	cause := c.explainError(c.endCause())
+	c.closeConn()
 	if ctx.Err() != nil {
-		s.withdraw()
+		s.withdrawTools()
 		return nil
 	}
-	if c.renewable() {
-		if next, err := s.attempt(ctx); err == nil {
+	if c.isRenewable() {
+		if next, err := s.attemptConnection(ctx); err == nil {
 			s.log.Info().Msg("mcp connection renewed")
 			return next
 		}
 	}
-	s.lost(cause)
+	s.recordLoss(cause)
 	return nil
 }
 
-// lost records that a server went away. Its tools keep their names, so that a call is told that the server is away
+// recordLoss records that a server went away. Its tools keep their names, so that a call is told that the server is away
 // rather than that there is no such tool.
-func (s *server) lost(cause error) {
+func (s *server) recordLoss(cause error) {
 	text := s.m.o.Redact(guard.AsError(cause, s.cfg.ID, "").Message)
 	s.log.Warn().Err(cause).Msg("mcp server lost")
 	s.mu.Lock()
 	s.main = nil
 	s.mu.Unlock()
-	s.set(Gone, text)
-	s.notify(Away, fmt.Sprintf("The server %s went away: %s. Its tools cannot be used until it is back.", s.cfg.ID,
+	s.setState(Gone, text)
+	s.notifySessions(Away, fmt.Sprintf("The server %s went away: %s. Its tools cannot be used until it is back.", s.cfg.ID,
 		text), nil)
 }
 
-// withdraw removes the tools from the registry and the instructions from the prompt.
-func (s *server) withdraw() {
+// withdrawTools removes the tools from the registry and the instructions from the prompt.
+func (s *server) withdrawTools() {
 	s.listing.Lock()
 	defer s.listing.Unlock()
 	if err := s.m.o.Registry.Replace(s.cfg.ID, nil); err != nil {
@@ -333,8 +333,8 @@ func (s *server) withdraw() {
 	s.main, s.offered = nil, nil
 }
 
-// used remembers a session that has to be told when the server goes away.
-func (s *server) used(session string) {
+// rememberSession remembers a session that has to be told when the server goes away.
+func (s *server) rememberSession(session string) {
 	if session == "" {
 		return
 	}
@@ -345,12 +345,12 @@ func (s *server) used(session string) {
 	}
 }
 
-func (s *server) notify(kind Kind, text string, names []string) {
-	s.announce(Notice{Kind: kind, Text: text, Tools: names})
+func (s *server) notifySessions(kind Kind, text string, names []string) {
+	s.announceNotice(Notice{Kind: kind, Text: text, Tools: names})
 }
 
-// announce sends a notice to the sessions that use the server.
-func (s *server) announce(n Notice) {
+// announceNotice sends a notice to the sessions that use the server.
+func (s *server) announceNotice(n Notice) {
 	s.mu.Lock()
 	for id := range s.sessions {
 		n.Sessions = append(n.Sessions, id)
@@ -358,5 +358,5 @@ func (s *server) announce(n Notice) {
 	s.mu.Unlock()
 	slices.Sort(n.Sessions)
 	n.Server = s.cfg.ID
-	s.m.notices.send(n)
+	s.m.notices.sendNotice(n)
 }

@@ -25,11 +25,11 @@ var forgotten = []string{ //nolint:gochecknoglobals // a constant list
 	"server not initialized",
 }
 
-// forgets reports whether an answer refuses our session. The server has done nothing then. It turns the answer into one
+// forgetsSession reports whether an answer refuses our session. The server has done nothing then. It turns the answer into one
 // without a body: 404, in which the library knows it (it takes an error in the body for one of the request, and knows no
 // 400), and ends the connection; for a call 503, which fails that call alone, so that others that were sent at the same
 // time get their own answers.
-func forgets(req *http.Request, resp *http.Response) bool {
+func forgetsSession(req *http.Request, resp *http.Response) bool {
 	if req.Header.Get(sessionHeader) == "" ||
 		resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusBadRequest {
 		return false
@@ -57,8 +57,8 @@ func forgets(req *http.Request, resp *http.Response) bool {
 	return true
 }
 
-// expire has new calls wait for another session, and ends the connection once the calls under way have their answers.
-func (c *conn) expire() {
+// expireConn has new calls wait for another session, and ends the connection once the calls under way have their answers.
+func (c *conn) expireConn() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stale || c.shutting {
@@ -73,15 +73,15 @@ func (c *conn) expire() {
 		case <-limit.C:
 		case <-c.done:
 		}
-		c.end(sdk.ErrSessionMissing)
+		c.endConn(sdk.ErrSessionMissing)
 	})
 }
 
-// usable reports whether new calls may use the connection.
-func (c *conn) usable() bool {
+// isUsable reports whether new calls may use the connection.
+func (c *conn) isUsable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.stale && !c.over()
+	return !c.stale && !c.isOver()
 }
 
 type readCloser struct {
@@ -89,9 +89,9 @@ type readCloser struct {
 	io.Closer
 }
 
-// slashed returns the request that a redirect asks for, if it only adds or takes away the slash at the end of the path: nil
+// redirectSlash returns the request that a redirect asks for, if it only adds or takes away the slash at the end of the path: nil
 // otherwise. Method, body and scheme stay: frameworks behind a proxy name http although they are reached by https.
-func slashed(req *http.Request, resp *http.Response) *http.Request {
+func redirectSlash(req *http.Request, resp *http.Response) *http.Request {
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
 	default:

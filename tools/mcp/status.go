@@ -63,7 +63,7 @@ type offer struct {
 	warnings     []string
 }
 
-func (s *server) status() Status {
+func (s *server) currentStatus() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := Status{
@@ -95,7 +95,7 @@ func (s *server) status() Status {
 // Tools returns the definitions of the tools that a server offers; nil when there is no such server or it is not
 // connected.
 func (m *Manager) Tools(id string) []tools.Definition {
-	s, err := m.lookup(id)
+	s, err := m.lookupServer(id)
 	if err != nil {
 		return nil
 	}
@@ -116,8 +116,8 @@ func (m *Manager) Tools(id string) []tools.Definition {
 // any allowed tool is left out, and nil allows all. The result is "" when there is nothing to say.
 func (m *Manager) Instructions(allowed func(tool string) bool) string {
 	var parts []string
-	for _, s := range m.all() {
-		st := s.status()
+	for _, s := range m.sortedServers() {
+		st := s.currentStatus()
 		if st.State != Connected || st.Instructions == "" {
 			continue
 		}
@@ -133,7 +133,7 @@ func (m *Manager) Instructions(allowed func(tool string) bool) string {
 // Counts returns the number of servers in each state, for metrics.
 func (m *Manager) Counts() map[State]int {
 	n := map[State]int{}
-	for _, s := range m.all() {
+	for _, s := range m.sortedServers() {
 		s.mu.Lock()
 		n[s.state]++
 		s.mu.Unlock()
@@ -141,8 +141,8 @@ func (m *Manager) Counts() map[State]int {
 	return n
 }
 
-// bounded cuts a text to at most limit bytes, at the end of a character.
-func bounded(s string, limit int) string {
+// cutText cuts a text to at most limit bytes, at the end of a character.
+func cutText(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}

@@ -33,8 +33,8 @@ type stderrLog struct {
 	tail []string // the last lines
 }
 
-// run reads until the process has ended.
-func (l *stderrLog) run() {
+// readLines reads until the process has ended.
+func (l *stderrLog) readLines() {
 	defer close(l.done)
 	defer func() { _ = l.r.Close() }()
 	b := bufio.NewReaderSize(l.r, 4096)
@@ -50,7 +50,7 @@ func (l *stderrLog) run() {
 			l.mu.Lock()
 			l.tail = append(l.tail[max(0, len(l.tail)-stderrTail+1):], text)
 			l.mu.Unlock()
-			if flow.take(l.now(), 1) {
+			if flow.takeTokens(l.now(), 1) {
 				l.log.Info().Int("lost", lost).Str("stderr", text).Msg("mcp server says")
 				lost = 0
 			} else {
@@ -66,18 +66,18 @@ func (l *stderrLog) run() {
 	}
 }
 
-// last returns the line among the last ones that best explains why the program ended.
-func (l *stderrLog) last() string {
+// bestLine returns the line among the last ones that best explains why the program ended.
+func (l *stderrLog) bestLine() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return bounded(telling(l.tail), 200)
+	return cutText(tellingLine(l.tail), 200)
 }
 
-// telling picks the line of a program's last output that a person needs. The very last lines are mostly a stack frame,
+// tellingLine picks the line of a program's last output that a person needs. The very last lines are mostly a stack frame,
 // the path of a log file, or the version of the runtime. The order of preference is the last line with a thrown error
 // ("TypeError: …"), the first one of npm, the last one that sounds like a failure, and the last one that is not
 // decoration.
-func telling(lines []string) string {
+func tellingLine(lines []string) string {
 	best, bestRank := "", 0
 	for _, line := range lines {
 		rank, first := rankOf(line)

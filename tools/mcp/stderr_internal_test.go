@@ -43,11 +43,11 @@ func TestTellingLine(t *testing.T) {
 				lines = append(lines, text)
 			}
 		}
-		if got := telling(lines); got != want {
+		if got := tellingLine(lines); got != want {
 			t.Errorf("%s: %q, want %q", file, got, want)
 		}
 	}
-	if got := telling([]string{"}", "^", "Node.js v20.1.0"}); got != "" {
+	if got := tellingLine([]string{"}", "^", "Node.js v20.1.0"}); got != "" {
 		t.Errorf("%q", got)
 	}
 }

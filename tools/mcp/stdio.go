@@ -78,12 +78,12 @@ func (s *server) startProcess(ctx context.Context, c *conn) (sdk.Transport, erro
 	if err != nil {
 		return nil, err
 	}
-	if s.cfg.held(o) {
+	if s.cfg.isConfined(o) {
 		if env, err = privateEnv(env, dir, configured); err != nil {
 			return nil, err
 		}
 	}
-	p, err := s.launch(ctx, c.spec(path, dir, env))
+	p, err := s.launchProcess(ctx, c.sandboxSpec(path, dir, env))
 	if err != nil {
 		return nil, &guard.Error{
 			Code: guard.PolicyBlocked, Server: s.cfg.ID,
@@ -91,7 +91,7 @@ func (s *server) startProcess(ctx context.Context, c *conn) (sdk.Transport, erro
 		}
 	}
 	c.proc = p
-	p.stdout.see = c.tasks.see // nobody reads yet, so this does not race
+	p.stdout.see = c.tasks.inspectMessage // nobody reads yet, so this does not race
 	return &sdk.IOTransport{Reader: p.stdout, Writer: stdinWriter{p.stdin}, MaxLineLength: o.MaxMessage + 4096}, nil
 }
 
@@ -143,8 +143,8 @@ func dirName(id string) string {
 	return id
 }
 
-// launch starts the process.
-func (s *server) launch(ctx context.Context, spec sandbox.Spec) (*process, error) {
+// launchProcess starts the process.
+func (s *server) launchProcess(ctx context.Context, spec sandbox.Spec) (*process, error) {
 	// it lives as long as the connection, not as long as the attempt
 	run, err := sandbox.StartPiped(context.WithoutCancel(ctx), spec)
 	if err != nil {
@@ -155,13 +155,13 @@ func (s *server) launch(ctx context.Context, spec sandbox.Spec) (*process, error
 		stdout: newFrames(run.Stdout, s.m.o.MaxMessage, s.m.o.Now, s.log),
 		stderr: &stderrLog{r: run.Stderr, done: make(chan struct{}), redact: s.m.o.Redact, now: s.m.o.Now, log: s.log},
 	}
-	p.wg.Go(p.stderr.run)
-	p.wg.Go(p.reap)
+	p.wg.Go(p.stderr.readLines)
+	p.wg.Go(p.reapTree)
 	return p, nil
 }
 
-// reap waits for the process tree to end and lets the readers finish.
-func (p *process) reap() {
+// reapTree waits for the process tree to end and lets the readers finish.
+func (p *process) reapTree() {
 	<-p.run.Done()
 	deadline := time.Now().Add(drainLimit) // files only; a process that could not be killed may keep the pipe open
 	_ = p.stdout.setDeadline(deadline)
@@ -172,9 +172,9 @@ func (p *process) reap() {
 	close(p.exited)
 }
 
-// stop ends the process and its whole tree: it closes the input, then sends SIGTERM, then SIGKILL. It returns when all
+// stopTree ends the process and its whole tree: it closes the input, then sends SIGTERM, then SIGKILL. It returns when all
 // have ended.
-func (p *process) stop() {
+func (p *process) stopTree() {
 	p.stopOne.Do(func() {
 		_ = p.stdin.Close()
 		t := time.NewTimer(termGrace)
@@ -190,12 +190,12 @@ func (p *process) stop() {
 	p.wg.Wait()
 }
 
-// explain returns how the process ended and the last thing it printed, or what was wrong with its output.
-func (p *process) explain(err error) error {
-	if fault := p.stdout.fault(); fault != nil {
+// explainExit returns how the process ended and the last thing it printed, or what was wrong with its output.
+func (p *process) explainExit(err error) error {
+	if fault := p.stdout.firstFault(); fault != nil {
 		return fault
 	}
-	if !ended(err) {
+	if !isPipeEnd(err) {
 		return err
 	}
 	t := time.NewTimer(closeLimit) // its output ended, so the process is about to
@@ -206,7 +206,7 @@ func (p *process) explain(err error) error {
 		return err
 	}
 	text := "its program ended (" + exitText(p.run.Status()) + ")"
-	if last := p.stderr.last(); last != "" {
+	if last := p.stderr.bestLine(); last != "" {
 		text += "; it said: " + last
 	}
 	return &guard.Error{Code: guard.Transient, Message: text, Err: err}
@@ -223,8 +223,8 @@ func exitText(s sandbox.Status) string {
 	return fmt.Sprintf("exit status %d", s.Code)
 }
 
-// ended reports whether an error means that the other end of a pipe is closed.
-func ended(err error) bool {
+// isPipeEnd reports whether an error means that the other end of a pipe is closed.
+func isPipeEnd(err error) bool {
 	for _, e := range []error{io.EOF, os.ErrClosed, syscall.EPIPE, sdk.ErrConnectionClosed, errClosed} {
 		if errors.Is(err, e) {
 			return true

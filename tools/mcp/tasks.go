@@ -18,8 +18,8 @@ type taskWatch struct {
 
 var taskField = []byte(`"taskSupport"`)
 
-// see inspects one message.
-func (w *taskWatch) see(message []byte) {
+// inspectMessage inspects one message.
+func (w *taskWatch) inspectMessage(message []byte) {
 	if !bytes.Contains(message, taskField) {
 		return
 	}
@@ -46,17 +46,17 @@ func (w *taskWatch) see(message []byte) {
 	}
 }
 
-// required reports whether a tool needs a task.
-func (w *taskWatch) required(name string) bool {
+// requiresTask reports whether a tool needs a task.
+func (w *taskWatch) requiresTask(name string) bool {
 	w.mu.Lock()
 	buf := w.buf
 	w.buf = nil
 	w.mu.Unlock()
 	if len(buf) > 0 {
-		w.see(buf) // a JSON document
+		w.inspectMessage(buf) // a JSON document
 		for line := range bytes.Lines(buf) {
 			if data, ok := bytes.CutPrefix(line, []byte("data:")); ok { // an event of a stream
-				w.see(data)
+				w.inspectMessage(data)
 			}
 		}
 	}
@@ -65,8 +65,8 @@ func (w *taskWatch) required(name string) bool {
 	return w.needed[name]
 }
 
-// listens reports whether a request asks for the list of tools.
-func listens(req *http.Request) bool {
+// requestsTools reports whether a request asks for the list of tools.
+func requestsTools(req *http.Request) bool {
 	if req.Method != http.MethodPost || req.GetBody == nil {
 		return false
 	}

@@ -118,9 +118,9 @@ type backgroundRun struct {
 	told    bool // it was told to end, or it has ended; guarded by the lock of background
 }
 
-func (b *backgroundRun) stop() { b.once.Do(func() { close(b.cancel) }) }
+func (b *backgroundRun) stopRun() { b.once.Do(func() { close(b.cancel) }) }
 
-func (b *background) init() {
+func (b *background) initOnce() {
 	b.running, b.idle, b.giveUp = map[string]*backgroundRun{}, make(chan struct{}), make(chan struct{})
 }
 
@@ -137,11 +137,11 @@ func (r *Runner) startBackground(ctx context.Context, call *tools.Call, text, ws
 		},
 	}
 	ctx = context.WithoutCancel(ctx) // it outlives the turn; Shutdown ends it
-	if err := r.bg.reserve(run, r.opts.MaxBackgroundRuns); err != nil {
+	if err := r.bg.reserveRun(run, r.opts.MaxBackgroundRuns); err != nil {
 		return nil, err
 	}
 	if err := r.opts.Ledger.Begun(ctx, run.BackgroundRun); err != nil {
-		r.bg.gone(run)
+		r.bg.removeRun(run)
 		return nil, &tools.Error{
 			Category: tools.PermanentFailure, Err: fmt.Errorf("note a background run: %w", err),
 			Message:    "the run could not be noted, and was not started: nobody would hear of its end",
@@ -150,9 +150,9 @@ func (r *Runner) startBackground(ctx context.Context, call *tools.Call, text, ws
 	}
 	r.bg.wg.Go(func() {
 		done := r.runBackground(ctx, run, ws)
-		r.bg.over(run)
-		r.tell(ctx, done)
-		r.bg.gone(run)
+		r.bg.markOver(run)
+		r.recordCompletion(ctx, done)
+		r.bg.removeRun(run)
 	})
 	text = fmt.Sprintf("[background run %s started; it may run %s; its output comes with a later message]", run.Short(),
 		r.opts.BackgroundTimeout)
@@ -162,9 +162,9 @@ func (r *Runner) startBackground(ctx context.Context, call *tools.Call, text, ws
 // runBackground runs a command to its end and returns the completion.
 func (r *Runner) runBackground(ctx context.Context, run *backgroundRun, ws string) Completion {
 	done := Completion{BackgroundRun: run.BackgroundRun, Ended: "failed"}
-	o, err := r.execute(ctx, job{
+	o, err := r.executeJob(ctx, job{
 		text: run.Command, ws: ws, timeout: r.opts.BackgroundTimeout, cancel: run.cancel,
-		permit: run.permit, read: r.readable(run.Origin),
+		permit: run.permit, read: r.readableDirs(run.Origin),
 	})
 	done.Elapsed = max(0, r.opts.Now().Sub(run.Started))
 	if err != nil {
@@ -172,7 +172,7 @@ func (r *Runner) runBackground(ctx context.Context, run *backgroundRun, ws strin
 		done.Text = r.opts.Redact(tools.AsError(startFailure(err)).Message)
 		return done
 	}
-	notes := r.remarks(o)
+	notes := r.endRemarks(o)
 	if why := o.tooLittle(ws); run.reading && why.Code != "" {
 		notes = append(notes, "[note] nobody was asked about it: "+why.String()+" Run it in the foreground, so that a person is asked.")
 	}
@@ -180,7 +180,7 @@ func (r *Runner) runBackground(ctx context.Context, run *backgroundRun, ws strin
 	switch {
 	case o.ending == vanished:
 		done.ExitCode = nil
-		notes = append(notes, r.failure(o, nil).Message)
+		notes = append(notes, r.runError(o, nil).Message)
 	case o.ending == timedOut:
 		done.Ended, done.ExitCode = "timeout", nil
 		notes = append(notes, fmt.Sprintf("[stopped after %s]", r.opts.BackgroundTimeout))
@@ -195,19 +195,19 @@ func (r *Runner) runBackground(ctx context.Context, run *backgroundRun, ws strin
 		done.Ended = "exit"
 	}
 	result := &tools.Result{
-		Text: render(o.text, o, nil, notes), Raw: r.envelope(o, done.ExitCode), ExitCode: done.ExitCode,
+		Text: renderResult(o.text, o, nil, notes), Raw: r.resultEnvelope(o, done.ExitCode), ExitCode: done.ExitCode,
 		Truncated: o.omitted > 0,
 		Error:     done.ExitCode == nil || *done.ExitCode != 0,
 	}
 	done.Truncated = result.Truncated
-	done.Text = r.shape(ctx, run, result)
+	done.Text = r.shapeCompletion(ctx, run, result)
 	return done
 }
 
-// shape returns the text of a completion, and shortens it if no stage has done so.
-func (r *Runner) shape(ctx context.Context, run *backgroundRun, result *tools.Result) string {
+// shapeCompletion returns the text of a completion, and shortens it if no stage has done so.
+func (r *Runner) shapeCompletion(ctx context.Context, run *backgroundRun, result *tools.Result) string {
 	if r.opts.Shape == nil {
-		text, _ := shorten(r.opts.Redact(result.Text), maxCompletion)
+		text, _ := shortenText(r.opts.Redact(result.Text), maxCompletion)
 		return text
 	}
 	args, err := json.Marshal(In{Command: run.Command, Background: true})
@@ -221,8 +221,8 @@ func (r *Runner) shape(ctx context.Context, run *backgroundRun, result *tools.Re
 	return r.opts.Shape(ctx, call, result)
 }
 
-// tell records the end of a run in the ledger. If the runner has to stop first, the ledger still has the run as begun.
-func (r *Runner) tell(ctx context.Context, done Completion) {
+// recordCompletion records the end of a run in the ledger. If the runner has to stop first, the ledger still has the run as begun.
+func (r *Runner) recordCompletion(ctx context.Context, done Completion) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r.bg.wg.Go(func() {
@@ -232,7 +232,7 @@ func (r *Runner) tell(ctx context.Context, done Completion) {
 		case <-ctx.Done():
 		}
 	})
-	if r.closing() && done.Ended == "cancelled" {
+	if r.isClosing() && done.Ended == "cancelled" {
 		done.Text += "\n[stopped because the service was stopped]"
 	}
 	log := r.log.With().Str("run", done.ID).Str("session", done.Origin.Session).Str("how", done.Ended).Logger()
@@ -243,21 +243,21 @@ func (r *Runner) tell(ctx context.Context, done Completion) {
 	log.Info().Msg("background run ended")
 }
 
-func (r *Runner) closing() bool {
+func (r *Runner) isClosing() bool {
 	r.bg.mu.Lock()
 	defer r.bg.mu.Unlock()
 	return r.bg.closing
 }
 
-// over marks a run as ended while its end is still to be recorded.
-func (b *background) over(run *backgroundRun) {
+// markOver marks a run as ended while its end is still to be recorded.
+func (b *background) markOver(run *backgroundRun) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	run.told = true
 }
 
-// reserve adds a run unless the limit is reached. Every run that was added is later removed by gone.
-func (b *background) reserve(run *backgroundRun, most int) error {
+// reserveRun adds a run unless the limit is reached. Every run that was added is later removed by gone.
+func (b *background) reserveRun(run *backgroundRun, most int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closing {
@@ -276,7 +276,7 @@ func (b *background) reserve(run *backgroundRun, most int) error {
 	}
 	own := 0
 	for _, other := range b.running {
-		if other.person() == run.person() {
+		if other.startedBy() == run.startedBy() {
 			own++
 		}
 	}
@@ -291,11 +291,11 @@ func (b *background) reserve(run *backgroundRun, most int) error {
 // sharedPart is the part of all background runs that one person leaves to others: a fourth of them, at least one.
 const sharedPart = 4
 
-// person returns who started a run; the session if there is no person.
-func (b BackgroundRun) person() string { return cmp.Or(b.Origin.Caller, b.Origin.Session) }
+// startedBy returns who started a run; the session if there is no person.
+func (b BackgroundRun) startedBy() string { return cmp.Or(b.Origin.Caller, b.Origin.Session) }
 
-// gone removes a run that has ended or did not begin.
-func (b *background) gone(run *backgroundRun) {
+// removeRun removes a run that has ended or did not begin.
+func (b *background) removeRun(run *backgroundRun) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.running, run.ID)
@@ -357,7 +357,7 @@ func (r *Runner) Cancel(session, id string) int {
 	for _, run := range r.bg.running {
 		if run.session == session && !run.told && (id == "" || id == run.ID || id == run.Short()) {
 			run.told = true
-			run.stop()
+			run.stopRun()
 			n++
 		}
 	}
@@ -371,7 +371,7 @@ func (r *Runner) CancelRuns(ids map[string]bool) {
 	for id, run := range r.bg.running {
 		if ids[id] && !run.told {
 			run.told = true
-			run.stop()
+			run.stopRun()
 		}
 	}
 }
@@ -397,7 +397,7 @@ func (r *Runner) Shutdown(ctx context.Context) error {
 	r.bg.mu.Lock()
 	r.bg.closing = true
 	for _, run := range r.bg.running {
-		run.stop()
+		run.stopRun()
 	}
 	r.bg.tellIdle()
 	r.bg.mu.Unlock()

@@ -31,7 +31,7 @@ type ends struct {
 	total int64
 }
 
-func (e *ends) write(b []byte) {
+func (e *ends) writeBytes(b []byte) {
 	e.total += int64(len(b))
 	if room := e.max/2 - len(e.head); room > 0 {
 		n := min(room, len(b))
@@ -48,21 +48,21 @@ func (e *ends) write(b []byte) {
 	}
 }
 
-// text returns what was kept, and how many bytes are missing in the middle.
-func (e *ends) text() (string, int64) {
+// keptText returns what was kept, and how many bytes are missing in the middle.
+func (e *ends) keptText() (string, int64) {
 	half := e.max - e.max/2
 	tail := e.tail[max(0, len(e.tail)-half):]
 	missing := e.total - int64(len(e.head)) - int64(len(tail))
 	if missing <= 0 {
 		return string(e.head) + string(tail), 0
 	}
-	return joined(string(e.head), string(tail), missing, "bytes", func(s string) int { return len(s) })
+	return joinEnds(string(e.head), string(tail), missing, "bytes", func(s string) int { return len(s) })
 }
 
-// joined joins both ends of a text with a note about how much is missing, and returns that amount too. The gap begins
+// joinEnds joins both ends of a text with a note about how much is missing, and returns that amount too. The gap begins
 // and ends at line breaks where lines are short, and at characters otherwise; measure counts what is additionally left
 // out for that.
-func joined(head, tail string, missing int64, unit string, measure func(string) int) (text string, left int64) {
+func joinEnds(head, tail string, missing int64, unit string, measure func(string) int) (text string, left int64) {
 	const near = 2000
 	var first string
 	last := tail
@@ -104,19 +104,19 @@ type stream struct {
 	odd int64 // bytes that do not occur in text
 }
 
-// binary reports whether the stream is not text: more than a tenth of it are control bytes or invalid UTF-8.
-func (s *stream) binary() bool { return s.odd > 0 && s.odd*10 > s.total }
+// isBinary reports whether the stream is not text: more than a tenth of it are control bytes or invalid UTF-8.
+func (s *stream) isBinary() bool { return s.odd > 0 && s.odd*10 > s.total }
 
-// render returns the stream as valid UTF-8.
-func (s *stream) render() (text string, missing int64) {
-	if s.binary() {
+// renderText returns the stream as valid UTF-8.
+func (s *stream) renderText() (text string, missing int64) {
+	if s.isBinary() {
 		return fmt.Sprintf("[binary output, %d bytes]", s.total), 0
 	}
-	text, missing = s.text()
-	return clean(text), missing
+	text, missing = s.keptText()
+	return cleanText(text), missing
 }
 
-func clean(s string) string {
+func cleanText(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
@@ -157,8 +157,8 @@ func (c *capture) close() {
 	c.both.close()
 }
 
-// read reads a stream until it ends or is closed.
-func (c *capture) read(r io.Reader, which int) error {
+// readStream reads a stream until it ends or is closed.
+func (c *capture) readStream(r io.Reader, which int) error {
 	buf := make([]byte, 32<<10)
 	var pending []byte
 	for {
@@ -172,7 +172,7 @@ func (c *capture) read(r io.Reader, which int) error {
 			cut = len(pending)
 		}
 		if cut > 0 {
-			c.take(pending[:cut], which)
+			c.takePiece(pending[:cut], which)
 			pending = append(pending[:0], pending[cut:]...)
 		}
 		if errors.Is(err, io.EOF) {
@@ -184,8 +184,8 @@ func (c *capture) read(r io.Reader, which int) error {
 	}
 }
 
-// take adds a piece, which ends with a line break or is part of a very long line.
-func (c *capture) take(piece []byte, which int) {
+// takePiece adds a piece, which ends with a line break or is part of a very long line.
+func (c *capture) takePiece(piece []byte, which int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.room >= 0 {
@@ -194,7 +194,7 @@ func (c *capture) take(piece []byte, which int) {
 		}
 	}
 	s := &c.streams[which]
-	s.write(piece)
+	s.writeBytes(piece)
 	s.odd += oddBytes(piece)
 	page := c.page[:0]
 	if !c.fresh && c.from != which {
@@ -212,7 +212,7 @@ func (c *capture) take(piece []byte, which int) {
 			c.last = string(shown[:min(len(shown), 4*maxLast)])
 		}
 	}
-	c.both.write(page)
+	c.both.writeBytes(page)
 	c.page = page
 }
 
@@ -232,7 +232,7 @@ func oddBytes(b []byte) int64 {
 // lastLine returns the latest line that is not empty, without colours and control characters.
 func (c *capture) lastLine() string {
 	c.mu.Lock()
-	line, binary := c.last, c.streams[stdout].binary() || c.streams[stderr].binary()
+	line, binary := c.last, c.streams[stdout].isBinary() || c.streams[stderr].isBinary()
 	c.mu.Unlock()
 	if binary {
 		return ""
@@ -245,7 +245,7 @@ func (c *capture) lastLine() string {
 			return ' '
 		}
 		return r
-	}, withoutEscapes(clean(line))))
+	}, withoutEscapes(cleanText(line))))
 	if runes := []rune(line); len(runes) > maxLast {
 		line = string(runes[:maxLast]) + "…"
 	}
@@ -260,25 +260,25 @@ type output struct {
 	omitted int64 // bytes missing in text
 }
 
-// output returns what was captured. It fails when the file cannot be read.
-func (c *capture) output() (o output, err error) {
+// capturedOutput returns what was captured. It fails when the file cannot be read.
+func (c *capture) capturedOutput() (o output, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var cutOut, cutErr int64
-	o.stdout, cutOut = c.streams[stdout].render()
-	o.stderr, cutErr = c.streams[stderr].render()
-	if c.streams[stdout].binary() || c.streams[stderr].binary() {
-		o.text, o.omitted = apart(o.stdout, o.stderr), cutOut+cutErr
+	o.stdout, cutOut = c.streams[stdout].renderText()
+	o.stderr, cutErr = c.streams[stderr].renderText()
+	if c.streams[stdout].isBinary() || c.streams[stderr].isBinary() {
+		o.text, o.omitted = joinApart(o.stdout, o.stderr), cutOut+cutErr
 	} else {
-		o.text, o.omitted, err = c.both.text()
-		o.text = clean(o.text)
+		o.text, o.omitted, err = c.both.keptText()
+		o.text = cleanText(o.text)
 	}
 	o.text = strings.TrimRight(o.text, "\n")
 	return o, err
 }
 
-// apart puts stderr after stdout, when the streams are not mixed.
-func apart(out, err string) string {
+// joinApart puts stderr after stdout, when the streams are not mixed.
+func joinApart(out, err string) string {
 	var b strings.Builder
 	b.WriteString(out)
 	if out != "" && !strings.HasSuffix(out, "\n") {
@@ -290,8 +290,8 @@ func apart(out, err string) string {
 	return b.String()
 }
 
-// shorten keeps the first and the last half of the allowed characters.
-func shorten(s string, maxText int) (string, bool) {
+// shortenText keeps the first and the last half of the allowed characters.
+func shortenText(s string, maxText int) (string, bool) {
 	if len(s) <= maxText {
 		return s, false
 	}
@@ -302,6 +302,6 @@ func shorten(s string, maxText int) (string, bool) {
 	runes := []rune(s)
 	head := runes[:maxText/2]
 	tail := runes[n-(maxText-maxText/2):]
-	text, _ := joined(string(head), string(tail), int64(n-maxText), "characters", utf8.RuneCountInString)
+	text, _ := joinEnds(string(head), string(tail), int64(n-maxText), "characters", utf8.RuneCountInString)
 	return text, true
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
-// changes returns what a command may change: anything in its directory, and what the sandbox lets it reach besides. If its
+// changesOf returns what a command may change: anything in its directory, and what the sandbox lets it reach besides. If its
 // layer is applied instead, that is what the layer changes, and nothing else.
-func (r *Runner) changes(ctx context.Context, call *tools.Call, in In) (tools.Changes, error) {
+func (r *Runner) changesOf(ctx context.Context, call *tools.Call, in In) (tools.Changes, error) {
 	var c tools.Changes
-	if _, reads := command.ReadsOnly(r.opts.Reader.Read(in.Command).Script); call.Layer == "" && (reads || reading(call)) && !in.Background {
+	if _, reads := command.ReadsOnly(r.opts.Reader.Read(in.Command).Script); call.Layer == "" && (reads || isReading(call)) && !in.Background {
 		return c, nil
 	}
-	ws, err := r.workspace(call.Origin)
+	ws, err := r.workspaceOf(call.Origin)
 	if err != nil {
 		return c, err
 	}
@@ -31,7 +31,7 @@ func (r *Runner) changes(ctx context.Context, call *tools.Call, in In) (tools.Ch
 	if r.opts.Network != sandbox.NetworkOff {
 		c.Beyond = append(c.Beyond, tools.Network)
 	}
-	elsewhere := func(p string) bool { return !below(sandbox.Canonical(p), ws) }
+	elsewhere := func(p string) bool { return !isBelow(sandbox.Canonical(p), ws) }
 	if !r.Level(ctx).Full() || slices.ContainsFunc(r.opts.AllowedPaths, elsewhere) {
 		c.Beyond = append(c.Beyond, tools.Elsewhere)
 	}

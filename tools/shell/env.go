@@ -15,18 +15,18 @@ func defaultEnvBlocklist() []string {
 	return []string{"ZEPH_", "AWS_", "AZURE_", "GCP_", "GOOGLE_", "OPENAI_", "ANTHROPIC_", "HF_", "HUGGING"}
 }
 
-// environment returns the environment of a command: what command.Passed lists of that of the process, without variables
+// jobEnvironment returns the environment of a command: what command.Passed lists of that of the process, without variables
 // on the blocklist and those that look like a credential, and what it needs here. The temporary directory is
 // inside the workspace, and so is the home directory of a command that a person approved. Others have one of their own;
 // what they download and build is kept where it would be at home in the workspace.
-func (r *Runner) environment(j job) []string {
+func (r *Runner) jobEnvironment(j job) []string {
 	if j.reading {
 		return r.readingEnvironment(j)
 	}
 	keep := map[string]string{}
 	for _, kv := range r.opts.Environ() {
 		name, value, ok := strings.Cut(kv, "=")
-		if !ok || name == "" || r.hidden(name, value) {
+		if !ok || name == "" || r.hidesVariable(name, value) {
 			continue
 		}
 		keep[name] = value
@@ -62,8 +62,8 @@ func (r *Runner) environment(j job) []string {
 	return env
 }
 
-// hidden reports whether commands do not get a variable.
-func (r *Runner) hidden(name, value string) bool {
+// hidesVariable reports whether commands do not get a variable.
+func (r *Runner) hidesVariable(name, value string) bool {
 	upper := strings.ToUpper(name)
 	for _, prefix := range r.opts.EnvBlocklist {
 		if prefix != "" && strings.HasPrefix(upper, strings.ToUpper(prefix)) {
@@ -73,11 +73,11 @@ func (r *Runner) hidden(name, value string) bool {
 	return !command.Passed(name) || redact.NamesSecret(name) || redact.HoldsCredential(value)
 }
 
-// withheld returns the sorted names of variables that commands do not get. It never returns values.
-func (r *Runner) withheld() []string {
+// withheldNames returns the sorted names of variables that commands do not get. It never returns values.
+func (r *Runner) withheldNames() []string {
 	names := []string{}
 	for _, kv := range r.opts.Environ() {
-		if name, value, ok := strings.Cut(kv, "="); ok && name != "" && r.hidden(name, value) {
+		if name, value, ok := strings.Cut(kv, "="); ok && name != "" && r.hidesVariable(name, value) {
 			names = append(names, name)
 		}
 	}
@@ -85,9 +85,9 @@ func (r *Runner) withheld() []string {
 	return slices.Compact(names)
 }
 
-// programs returns the shell program, so that the sandbox can start it from an unusual place too, and the directory of
+// programPaths returns the shell program, so that the sandbox can start it from an unusual place too, and the directory of
 // the git that stands in place of the machine's.
-func (r *Runner) programs(j job) []string {
+func (r *Runner) programPaths(j job) []string {
 	var list []string
 	if path, err := filepath.EvalSymlinks(r.shell[0]); err == nil {
 		list = append(list, path)

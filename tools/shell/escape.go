@@ -17,13 +17,13 @@ func withoutEscapes(line string) string {
 			i++
 			continue
 		}
-		i += sequence(line[i:])
+		i += sequenceLength(line[i:])
 	}
 	return b.String()
 }
 
-// sequence returns the length of the control sequence that s begins with.
-func sequence(s string) int {
+// sequenceLength returns the length of the control sequence that s begins with.
+func sequenceLength(s string) int {
 	if len(s) < 2 {
 		return len(s)
 	}

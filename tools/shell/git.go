@@ -35,10 +35,10 @@ const (
 	gitReads    = "GIT_ONLY_READS"       // "1": all git commands of the text only read
 )
 
-// guard returns what the shell runs for a job, a directory that comes first on its search path ("" = none), and
+// guardGit returns what the shell runs for a job, a directory that comes first on its search path ("" = none), and
 // additional variables. Whoever approves a call word for word wants the repository's hooks and filters; a rule or a
 // standing approval is about the words, and not about every repository that gets into the workspace.
-func (r *Runner) guard(j job) (run, first string, env []string) {
+func (r *Runner) guardGit(j job) (run, first string, env []string) {
 	if j.exact {
 		return j.text, "", nil
 	}
@@ -100,8 +100,8 @@ func (r *Runner) removeGit() error {
 
 // commandLine returns the program with its arguments, and its environment.
 func (r *Runner) commandLine(j job) (argv, env []string) {
-	text, first, more := r.guard(j)
-	env = append(r.environment(j), more...)
+	text, first, more := r.guardGit(j)
+	env = append(r.jobEnvironment(j), more...)
 	for i, kv := range env {
 		if path, ok := strings.CutPrefix(kv, "PATH="); ok && first != "" {
 			env[i] = "PATH=" + first + ":" + path

@@ -20,7 +20,7 @@ type identity struct {
 	mtimeNanos int64
 }
 
-func identify(info fs.FileInfo) identity {
+func identifyFile(info fs.FileInfo) identity {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return identity{uid: -1, gid: -1}
@@ -31,13 +31,13 @@ func identify(info fs.FileInfo) identity {
 	}
 }
 
-// inode returns the part that identifies the file.
-func (i identity) inode() identity { return identity{dev: i.dev, ino: i.ino} }
+// inodeOnly returns the part that identifies the file.
+func (i identity) inodeOnly() identity { return identity{dev: i.dev, ino: i.ino} }
 
-// untouched reports whether info is the same file in the same state. The number of its names does not matter.
-func (i identity) untouched(info fs.FileInfo) bool {
-	now := identify(info)
-	return i.ino != 0 && now.inode() == i.inode() && now.ctime == i.ctime && now.ns == i.ns && now.size == i.size &&
+// isUntouched reports whether info is the same file in the same state. The number of its names does not matter.
+func (i identity) isUntouched(info fs.FileInfo) bool {
+	now := identifyFile(info)
+	return i.ino != 0 && now.inodeOnly() == i.inodeOnly() && now.ctime == i.ctime && now.ns == i.ns && now.size == i.size &&
 		now.mtimeNanos == i.mtimeNanos
 }
 

@@ -15,10 +15,10 @@ type identity struct {
 	uid, gid int
 }
 
-func identify(fs.FileInfo) identity { return identity{uid: -1, gid: -1} }
+func identifyFile(fs.FileInfo) identity { return identity{uid: -1, gid: -1} }
 
-func (i identity) inode() identity { return identity{} }
+func (i identity) inodeOnly() identity { return identity{} }
 
-func (identity) untouched(fs.FileInfo) bool { return false }
+func (identity) isUntouched(fs.FileInfo) bool { return false }
 
 func (identity) changedAfter(time.Time) bool { return true }

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// left returns a note for the model about what differs from the snapshot. It changes nothing. A failed command may
+// leftNote returns a note for the model about what differs from the snapshot. It changes nothing. A failed command may
 // leave its work half done.
-func (s *snapshot) left() string {
+func (s *snapshot) leftNote() string {
 	var changed, deleted []string
 	for i := range s.entries {
 		e := &s.entries[i]
@@ -21,12 +21,12 @@ func (s *snapshot) left() string {
 		switch {
 		case err != nil:
 			deleted = append(deleted, e.path)
-		case s.differs(e, info):
+		case s.hasChanged(e, info):
 			changed = append(changed, e.path)
 		}
 	}
 	var created []string
-	s.created(".", &created)
+	s.listCreated(".", &created)
 	slices.Sort(created)
 	if len(changed)+len(created)+len(deleted) == 0 {
 		return "[compared with the snapshot: nothing has changed]"
@@ -55,9 +55,9 @@ func someOf(paths []string) string {
 	return strings.Join(named, ", ")
 }
 
-// differs reports whether the file at the place of an entry is now different. The times of a directory do not count,
+// hasChanged reports whether the file at the place of an entry is now different. The times of a directory do not count,
 // because its contents are compared one by one.
-func (s *snapshot) differs(e *entry, info fs.FileInfo) bool {
+func (s *snapshot) hasChanged(e *entry, info fs.FileInfo) bool {
 	switch {
 	case info.Mode() != e.mode:
 		return true
@@ -65,15 +65,15 @@ func (s *snapshot) differs(e *entry, info fs.FileInfo) bool {
 		target, err := s.root.Readlink(e.path)
 		return err != nil || target != e.target
 	case e.mode.IsRegular():
-		return !e.id.untouched(info) && (info.Size() != e.size || !s.sameContents(e)) || e.fresh && !s.sameContents(e)
+		return !e.id.isUntouched(info) && (info.Size() != e.size || !s.sameContents(e)) || e.fresh && !s.sameContents(e)
 	default:
 		return false
 	}
 }
 
-// created appends what is new in dir. Of a new directory it appends only the directory itself.
-func (s *snapshot) created(dir string, list *[]string) {
-	names, err := s.list(dir)
+// listCreated appends what is new in dir. Of a new directory it appends only the directory itself.
+func (s *snapshot) listCreated(dir string, list *[]string) {
+	names, err := s.listNames(dir)
 	if err != nil {
 		return // locked by the command: the directory itself is reported as changed
 	}
@@ -89,7 +89,7 @@ func (s *snapshot) created(dir string, list *[]string) {
 			continue
 		}
 		if info.IsDir() && (known || len(s.opts.scope) > 0) {
-			s.created(path, list)
+			s.listCreated(path, list)
 		}
 	}
 }

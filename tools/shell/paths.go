@@ -39,7 +39,7 @@ func lookAt(r *command.Reading, dir string) map[string][]string {
 		var there []string
 		if !p.Pattern {
 			there = realPaths([]string{p.Path})
-		} else if matches, ok := expand(p.Path); ok {
+		} else if matches, ok := expandPattern(p.Path); ok {
 			there = realPaths(append(matches, p.Path)) // without a match, the shell takes the pattern as a name
 		} else {
 			continue
@@ -49,9 +49,9 @@ func lookAt(r *command.Reading, dir string) map[string][]string {
 	return found
 }
 
-// expand returns the files that match a pattern of the shell. The bool is false when there are too many, or when the
+// expandPattern returns the files that match a pattern of the shell. The bool is false when there are too many, or when the
 // pattern is of a kind that is not supported.
-func expand(pattern string) ([]string, bool) {
+func expandPattern(pattern string) ([]string, bool) {
 	// Only the last element may be a pattern: otherwise this would be a search of the disk.
 	dir, last := filepath.Dir(pattern), filepath.Base(pattern)
 	if strings.ContainsAny(dir, "*?[") || strings.Contains(last, "**") || strings.Contains(last, `\`) ||
@@ -138,31 +138,31 @@ func (r *Runner) Bars(ctx context.Context, ws string) (list []string, complete b
 	slices.Sort(roots)
 	var kept []string
 	for _, root := range roots {
-		above := slices.ContainsFunc(roots, func(other string) bool { return other != root && below(other, root) })
+		above := slices.ContainsFunc(roots, func(other string) bool { return other != root && isBelow(other, root) })
 		// a place above one that is searched anyway is not granted
 		outside := slices.Contains(u.Places, root) && above
-		if !outside && !slices.ContainsFunc(kept, func(dir string) bool { return below(root, dir) }) {
+		if !outside && !slices.ContainsFunc(kept, func(dir string) bool { return isBelow(root, dir) }) {
 			kept = append(kept, root)
 		}
 	}
 	for _, root := range kept {
-		s.walk(root, s.look)
+		s.walkRoot(root, s.lookAt)
 	}
 	if len(s.inodes) > 0 { // another name of an unreadable file is unreadable too
 		for _, root := range kept {
-			s.walk(root, s.sameFile)
+			s.walkRoot(root, s.sameFile)
 		}
 	}
 	slices.Sort(s.found)
 	return slices.Compact(s.found), !s.partial && len(s.found) <= maxBarred
 }
 
-func below(p, dir string) bool {
+func isBelow(p, dir string) bool {
 	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// walk calls visit for everything below root, within the limits.
-func (s *search) walk(root string, visit func(path string, e fs.DirEntry) error) {
+// walkRoot calls visit for everything below root, within the limits.
+func (s *search) walkRoot(root string, visit func(path string, e fs.DirEntry) error) {
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil && e != nil && e.IsDir() && path != root:
@@ -182,8 +182,8 @@ func (s *search) walk(root string, visit func(path string, e fs.DirEntry) error)
 	}
 }
 
-// look adds a file that must not be read.
-func (s *search) look(path string, e fs.DirEntry) error {
+// lookAt adds a file that must not be read.
+func (s *search) lookAt(path string, e fs.DirEntry) error {
 	if e.Type()&fs.ModeSymlink != 0 || !s.Denied(path, e.IsDir()) {
 		return nil
 	}

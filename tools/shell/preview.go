@@ -22,8 +22,8 @@ const (
 	previewOutput  = 1500     // characters of these
 )
 
-// previewed returns the command of a call that may be previewed. If it may not, why says so to people; "" = it is no command.
-func previewed(call *tools.Call) (text string, why tools.Unknown, ok bool) {
+// previewedCommand returns the command of a call that may be previewed. If it may not, why says so to people; "" = it is no command.
+func previewedCommand(call *tools.Call) (text string, why tools.Unknown, ok bool) {
 	var in In
 	switch {
 	case call.Def.Name != Name, call.Def.Server != "", json.Unmarshal(call.Args, &in) != nil, checkText(in.Command) != nil:
@@ -42,7 +42,7 @@ func (r *Runner) Previewable(ctx context.Context, call *tools.Call) (can bool, w
 	if r.opts.PreviewDir == "" {
 		return false, ""
 	}
-	_, why, can = previewed(call)
+	_, why, can = previewedCommand(call)
 	if can && !r.Previews(ctx) {
 		return false, tools.UnknownMachine
 	}
@@ -59,24 +59,24 @@ type recorded struct {
 	Took    time.Duration  `json:"took"`
 }
 
-// record returns what is kept of an outcome. Credentials are hidden already, because it is on the disk until somebody
+// recordOutcome returns what is kept of an outcome. Credentials are hidden already, because it is on the disk until somebody
 // decides.
-func (r *Runner) record(o *outcome) recorded {
+func (r *Runner) recordOutcome(o *outcome) recorded {
 	hide := r.opts.Redact
 	return recorded{
 		Text: hide(o.text), Stdout: hide(o.stdout), Stderr: hide(o.stderr), Omitted: o.omitted, Status: o.status, Took: o.took,
 	}
 }
 
-func (c recorded) outcome() *outcome {
+func (c recorded) toOutcome() *outcome {
 	return &outcome{
 		output: output{text: c.Text, stdout: c.Stdout, stderr: c.Stderr, omitted: c.Omitted},
 		status: c.Status, took: c.Took,
 	}
 }
 
-// last returns the last lines of an output, for people.
-func last(text string) string {
+// lastLines returns the last lines of an output, for people.
+func lastLines(text string) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	cut := len(lines) > previewLines
 	text = strings.Join(lines[max(0, len(lines)-previewLines):], "\n")

@@ -30,18 +30,18 @@ func (r *Runner) openPreviews() { r.previews.store.Dir = r.opts.PreviewDir }
 // Preview runs a command on a layer and says what it would do; nil = it was not tried. The layer is kept until Drop, or
 // until a call with Call.Layer applies it. It is safe for concurrent use.
 func (r *Runner) Preview(ctx context.Context, call *tools.Call) *tools.Effect {
-	text, _, ok := previewed(call)
+	text, _, ok := previewedCommand(call)
 	if !ok || r.opts.PreviewDir == "" || !r.Previews(ctx) {
 		return nil
 	}
-	ws, err := r.workspace(call.Origin)
+	ws, err := r.workspaceOf(call.Origin)
 	if err != nil {
 		return &tools.Effect{Unknown: tools.UnknownFailed}
 	}
 	if r.Active(call.Origin.Session) > 0 {
 		return &tools.Effect{Unknown: tools.UnknownBusy}
 	}
-	release, ok := r.locks.acquire(ctx.Done(), ws)
+	release, ok := r.locks.acquireLock(ctx.Done(), ws)
 	if !ok {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (r *Runner) Preview(ctx context.Context, call *tools.Call) *tools.Effect {
 	if ctx.Err() != nil {
 		return nil
 	}
-	why := unknown(err)
+	why := whyUnknown(err)
 	r.log.Debug().Err(err).Str("call", call.ID).Str("why", string(why)).Msg("no preview of a command")
 	return &tools.Effect{Unknown: why}
 }
@@ -63,8 +63,8 @@ type unusualError struct{ why tools.Unknown }
 
 func (e *unusualError) Error() string { return "the command did not end by itself: " + string(e.why) }
 
-// unknown returns the reason for people why there is no preview.
-func unknown(err error) tools.Unknown {
+// whyUnknown returns the reason for people why there is no preview.
+func whyUnknown(err error) tools.Unknown {
 	unusual, refused := new(unusualError), new(layer.Refused)
 	switch {
 	case errors.As(err, &unusual):
@@ -87,7 +87,7 @@ func (r *Runner) tryOut(ctx context.Context, call *tools.Call, text, ws string) 
 	ctx, cancel := context.WithTimeout(ctx, 2*previewTimeout) // also for comparing files
 	defer cancel()
 	tmpDir(ws) // before the state of the workspace is taken
-	d, err := r.previews.store.Begin(ctx, owner(call, ws), r.spare(ws))
+	d, err := r.previews.store.Begin(ctx, layerOwner(call, ws), r.sparedPaths(ws))
 	if err != nil {
 		return nil, err
 	}
@@ -106,14 +106,14 @@ func (r *Runner) tryOn(ctx context.Context, call *tools.Call, text, ws string, d
 		return &tools.Effect{Unknown: tools.UnknownHidden}, nil
 	}
 	most, _ := r.opts.Disk.Room(ctx, ws, previewBytes) // the error is for whoever wants more
-	o, err := r.execute(ctx, job{
-		text: text, ws: ws, timeout: previewTimeout, permit: permit{approved: true, exact: true}, read: r.readable(call.Origin),
+	o, err := r.executeJob(ctx, job{
+		text: text, ws: ws, timeout: previewTimeout, permit: permit{approved: true, exact: true}, read: r.readableDirs(call.Origin),
 		layer: &sandbox.Overlay{Upper: d.Upper, Work: d.Work, Beside: d.Beside}, most: min(most, previewBytes),
 	})
 	if err != nil {
 		return nil, err
 	}
-	switch why := o.unusual(); {
+	switch why := o.whyUnusual(); {
 	case o.status.Internet, o.status.Sockets && o.status.Code != 0: // some look for a service of this machine, in vain
 		return &tools.Effect{Unknown: tools.UnknownNetwork}, nil
 	case o.status.Moves:
@@ -130,15 +130,15 @@ func (r *Runner) tryOn(ctx context.Context, call *tools.Call, text, ws string, d
 	if err != nil {
 		return nil, err
 	}
-	effect.Exit, effect.Output = o.status.Code, last(r.opts.Redact(o.text))
+	effect.Exit, effect.Output = o.status.Code, lastLines(r.opts.Redact(o.text))
 	effect.Diff = r.opts.Redact(effect.Diff)
 	effect.Compared, effect.Partial = d.Base.Entries, d.Base.Partial
-	effect.Layer, err = d.Keep(ctx, r.opts.Now(), r.record(o))
+	effect.Layer, err = d.Keep(ctx, r.opts.Now(), r.recordOutcome(o))
 	return &effect, err
 }
 
-// unusual returns why the outcome of a previewed command is not what an approved one would be; "" = it is.
-func (o *outcome) unusual() tools.Unknown {
+// whyUnusual returns why the outcome of a previewed command is not what an approved one would be; "" = it is.
+func (o *outcome) whyUnusual() tools.Unknown {
 	switch {
 	case o.ending == timedOut:
 		return tools.UnknownSlow
@@ -151,12 +151,12 @@ func (o *outcome) unusual() tools.Unknown {
 	}
 }
 
-func owner(call *tools.Call, ws string) layer.Owner {
+func layerOwner(call *tools.Call, ws string) layer.Owner {
 	return layer.Owner{Workspace: ws, Session: call.Origin.Session, Call: call.ID}
 }
 
-// spare returns what is not compared in a workspace: temporary files, and what commands cannot reach.
-func (r *Runner) spare(ws string) map[string]bool {
+// sparedPaths returns what is not compared in a workspace: temporary files, and what commands cannot reach.
+func (r *Runner) sparedPaths(ws string) map[string]bool {
 	spare := r.deniedInside(ws)
 	spare[tmpName] = true
 	return spare
@@ -165,11 +165,11 @@ func (r *Runner) spare(ws string) map[string]bool {
 // Holds reports whether the previewed layer with this digest can still be applied: it is whole, and what it was made on
 // has not changed.
 func (r *Runner) Holds(ctx context.Context, call *tools.Call, digest string) bool {
-	ws, err := r.workspace(call.Origin)
+	ws, err := r.workspaceOf(call.Origin)
 	if err != nil || r.opts.PreviewDir == "" {
 		return false
 	}
-	err = r.previews.store.Holds(ctx, owner(call, ws), digest)
+	err = r.previews.store.Holds(ctx, layerOwner(call, ws), digest)
 	if err != nil {
 		r.log.Debug().Err(err).Str("call", call.ID).Msg("a previewed layer does not hold")
 	}
@@ -178,25 +178,25 @@ func (r *Runner) Holds(ctx context.Context, call *tools.Call, digest string) boo
 
 // Drop removes the layer of a call that will not run.
 func (r *Runner) Drop(ctx context.Context, call *tools.Call) {
-	if _, _, ok := previewed(call); !ok || r.opts.PreviewDir == "" {
+	if _, _, ok := previewedCommand(call); !ok || r.opts.PreviewDir == "" {
 		return
 	}
-	ws, err := r.workspace(call.Origin)
+	ws, err := r.workspaceOf(call.Origin)
 	if err == nil {
-		err = r.previews.store.Discard(ctx, owner(call, ws))
+		err = r.previews.store.Discard(ctx, layerOwner(call, ws))
 	}
 	if err != nil {
 		r.log.Warn().Err(err).Str("call", call.ID).Msg("a previewed layer is not removed; the next sweep does")
 	}
 }
 
-// apply applies the layer of an approved call, and returns the outcome of its command.
-func (r *Runner) apply(ctx context.Context, call *tools.Call, ws string) (*outcome, error) {
+// applyLayer applies the layer of an approved call, and returns the outcome of its command.
+func (r *Runner) applyLayer(ctx context.Context, call *tools.Call, ws string) (*outcome, error) {
 	var c recorded
-	err := r.previews.store.Take(ctx, owner(call, ws), call.Layer, &c)
+	err := r.previews.store.Take(ctx, layerOwner(call, ws), call.Layer, &c)
 	switch {
 	case err == nil:
-		return c.outcome(), nil
+		return c.toOutcome(), nil
 	case !errors.Is(err, layer.ErrPartly) && (errors.Is(err, layer.ErrChanged) || errors.Is(err, layer.ErrDamaged)):
 		return nil, &tools.Error{
 			Category: tools.PolicyBlocked, Denied: true, Err: err,
@@ -217,7 +217,7 @@ func (r *Runner) apply(ctx context.Context, call *tools.Call, ws string) (*outco
 
 // layerPaths returns the absolute paths that applying the layer of a call changes.
 func (r *Runner) layerPaths(call *tools.Call, ws string) ([]string, error) {
-	changes, err := r.previews.store.Changes(owner(call, ws), call.Layer)
+	changes, err := r.previews.store.Changes(layerOwner(call, ws), call.Layer)
 	var paths []string
 	for _, c := range changes {
 		if c.Path != "." {
@@ -233,7 +233,7 @@ func (r *Runner) CompletePreview(ctx context.Context, call *tools.Call) {
 	if r.opts.PreviewDir == "" || !call.Def.Runs() {
 		return
 	}
-	ws, err := r.workspace(call.Origin)
+	ws, err := r.workspaceOf(call.Origin)
 	if err == nil {
 		err = r.previews.store.Complete(ctx, ws)
 	}
@@ -342,8 +342,8 @@ func TryLayer(ctx context.Context, helper, dir string) (err error) {
 // layerEvery is the time between two measurements of a layer that grows.
 const layerEvery = 25 * time.Millisecond
 
-// grows ends when the layers of a run hold more than most bytes, with an error, or when ctx ends.
-func grows(ctx context.Context, most int64, dirs ...string) *tools.Error {
+// watchGrowth ends when the layers of a run hold more than most bytes, with an error, or when ctx ends.
+func watchGrowth(ctx context.Context, most int64, dirs ...string) *tools.Error {
 	tick := time.NewTicker(layerEvery)
 	defer tick.Stop()
 	for {

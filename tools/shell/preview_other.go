@@ -44,13 +44,13 @@ func (r *Runner) ForgetPreviews(context.Context, string) (bool, error) { return 
 // PreviewsOf returns no directory.
 func (r *Runner) PreviewsOf(string) string { return "" }
 
-func (r *Runner) apply(context.Context, *tools.Call, string) (*outcome, error) {
+func (r *Runner) applyLayer(context.Context, *tools.Call, string) (*outcome, error) {
 	return nil, errors.New("no layers on this system")
 }
 
 func (r *Runner) layerPaths(*tools.Call, string) ([]string, error) { return nil, nil }
 
-func grows(ctx context.Context, _ int64, _ ...string) *tools.Error {
+func watchGrowth(ctx context.Context, _ int64, _ ...string) *tools.Error {
 	<-ctx.Done()
 	return nil
 }

@@ -17,17 +17,17 @@ type Output struct {
 
 // Subject describes a command that another tool runs, as if it were run by the tool for commands.
 func (r *Runner) Subject(ctx context.Context, call *tools.Call, text string) (tools.Subject, error) {
-	return r.describe(ctx, call, In{Command: text})
+	return r.describeCall(ctx, call, In{Command: text})
 }
 
 // May returns why a command of another tool cannot run here even if it is approved.
 func (r *Runner) May(ctx context.Context, call *tools.Call, text string) error {
-	return r.may(ctx, call, In{Command: text})
+	return r.checkPossible(ctx, call, In{Command: text})
 }
 
 // Changes returns what a command of another tool may change.
 func (r *Runner) Changes(ctx context.Context, call *tools.Call, text string) (tools.Changes, error) {
-	return r.changes(ctx, call, In{Command: text})
+	return r.changesOf(ctx, call, In{Command: text})
 }
 
 // Output runs a command of another tool, with the sandbox, the limits and the environment of every command, and waits
@@ -36,22 +36,22 @@ func (r *Runner) Output(ctx context.Context, call *tools.Call, text string) (*Ou
 	if err := r.May(ctx, call, text); err != nil {
 		return nil, err
 	}
-	ws, err := r.workspace(call.Origin)
+	ws, err := r.workspaceOf(call.Origin)
 	if err != nil {
 		return nil, err
 	}
-	o, err := r.execute(ctx, job{
-		text: text, ws: ws, timeout: r.opts.Timeout, progress: call.Progress, permit: permitOf(call), read: r.readable(call.Origin),
+	o, err := r.executeJob(ctx, job{
+		text: text, ws: ws, timeout: r.opts.Timeout, progress: call.Progress, permit: permitOf(call), read: r.readableDirs(call.Origin),
 		stream: programStream,
 	})
 	if err != nil {
 		return nil, startFailure(err)
 	}
-	if why := o.tooLittle(ws); reading(call) && why.Code != "" {
+	if why := o.tooLittle(ws); isReading(call) && why.Code != "" {
 		return nil, &tools.Walled{Reason: why}
 	}
-	return &Output{Stdout: o.stdout, Stderr: o.stderr, Result: r.conclude(call, o, nil, nil)}, nil
+	return &Output{Stdout: o.stdout, Stderr: o.stderr, Result: r.concludeRun(call, o, nil, nil)}, nil
 }
 
 // Dir returns the working directory of a conversation, which is created if it does not exist.
-func (r *Runner) Dir(o tools.Origin) (string, error) { return r.workspace(o) }
+func (r *Runner) Dir(o tools.Origin) (string, error) { return r.workspaceOf(o) }

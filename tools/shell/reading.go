@@ -12,8 +12,8 @@ import (
 // A command that nobody was asked about because it only reads runs where it can do nothing else (sandbox.Spec.Reading).
 // If it fails after it tried more, nothing has happened, and a person is asked.
 
-// reading reports whether a call is permitted only where it can change nothing.
-func reading(call *tools.Call) bool { return call.Trail != nil && call.Trail.Reading }
+// isReading reports whether a call is permitted only where it can change nothing.
+func isReading(call *tools.Call) bool { return call.Trail != nil && call.Trail.Reading }
 
 // readingEnvironment returns the environment of a reading command: what the output of programs depends on, and what
 // keeps them from trying to write without need. The sandbox adds HOME and TMPDIR.
@@ -46,24 +46,24 @@ func (o *outcome) tooLittle(ws string) reason.Reason {
 	s := &o.status
 	switch {
 	case s.Hit != "":
-		return tried(reason.New(reason.WantedMore))
+		return triedReason(reason.New(reason.WantedMore))
 	case o.ending != ended || s.Signal == "" && s.Code == 0:
 		return reason.Reason{}
 	case s.Blind && containsAny(o.stderr, refusals):
-		return tried(reason.New(reason.WantedRefused))
+		return triedReason(reason.New(reason.WantedRefused))
 	case strings.Contains(o.stderr, "No space left on device"):
-		return tried(reason.New(reason.WantedMore))
+		return triedReason(reason.New(reason.WantedMore))
 	}
-	if wanted := o.wanted(ws); wanted.Code != "" {
-		return tried(wanted)
+	if wanted := o.wantedBesides(ws); wanted.Code != "" {
+		return triedReason(wanted)
 	}
 	return reason.Reason{}
 }
 
-func tried(what reason.Reason) reason.Reason { return reason.New(reason.Tried).With(what) }
+func triedReason(what reason.Reason) reason.Reason { return reason.New(reason.Tried).With(what) }
 
-// wanted says what a reading command tried besides reading; none if that was nothing.
-func (o *outcome) wanted(ws string) reason.Reason {
+// wantedBesides says what a reading command tried besides reading; none if that was nothing.
+func (o *outcome) wantedBesides(ws string) reason.Reason {
 	s := &o.status
 	switch {
 	case len(s.Tried) == 0:
@@ -76,7 +76,7 @@ func (o *outcome) wanted(ws string) reason.Reason {
 	var names []string
 	for _, a := range s.Tried {
 		if a.Verb == verb && a.Path != "" && len(names) <= most {
-			names = append(names, "`"+inside(ws, a.Path)+"`")
+			names = append(names, "`"+insidePath(ws, a.Path)+"`")
 		}
 	}
 	if len(names) > most {
@@ -88,10 +88,10 @@ func (o *outcome) wanted(ws string) reason.Reason {
 	return reason.New(wants[verb], strings.Join(names, ", "))
 }
 
-// hushed is a note for the model about a reading command that ended with exit code 0 although it was refused something;
+// hushedNote is a note for the model about a reading command that ended with exit code 0 although it was refused something;
 // "" if it was not.
-func (o *outcome) hushed(ws string) string {
-	wanted := o.wanted(ws)
+func (o *outcome) hushedNote(ws string) string {
+	wanted := o.wantedBesides(ws)
 	if wanted.Code == "" || o.ending != ended || o.status.Signal != "" || o.status.Code != 0 {
 		return ""
 	}
@@ -99,8 +99,8 @@ func (o *outcome) hushed(ws string) string {
 		"so that it fails then (set -eo pipefail, no || true), and a person is asked"
 }
 
-// inside returns a path relative to the workspace, if it is there.
-func inside(ws, path string) string {
+// insidePath returns a path relative to the workspace, if it is there.
+func insidePath(ws, path string) string {
 	if rel, err := filepath.Rel(ws, path); err == nil && filepath.IsLocal(rel) {
 		return rel
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/zephbot/zephbot/tools/shell/sandbox"
 )
 
-// conclude returns the result of a run. If the run could not do its work, the result has a Failure besides the output.
-func (r *Runner) conclude(call *tools.Call, o *outcome, before, after []string) *tools.Result {
+// concludeRun returns the result of a run. If the run could not do its work, the result has a Failure besides the output.
+func (r *Runner) concludeRun(call *tools.Call, o *outcome, before, after []string) *tools.Result {
 	code := o.exitCode()
 	if o.ending != ended && o.ending != flooded { // the signal was ours; the failure says why
 		code = nil
@@ -19,10 +19,10 @@ func (r *Runner) conclude(call *tools.Call, o *outcome, before, after []string) 
 		call.Trail.ExitCode = code
 		call.Trail.Truncated = call.Trail.Truncated || o.omitted > 0
 	}
-	failure := r.failure(o, code)
+	failure := r.runError(o, code)
 	return &tools.Result{
-		Text:      render(o.text, o, before, append(r.remarks(o), after...)),
-		Raw:       r.envelope(o, code),
+		Text:      renderResult(o.text, o, before, append(r.endRemarks(o), after...)),
+		Raw:       r.resultEnvelope(o, code),
 		ExitCode:  code,
 		Truncated: o.omitted > 0,
 		Error:     code == nil || *code != 0,
@@ -30,25 +30,25 @@ func (r *Runner) conclude(call *tools.Call, o *outcome, before, after []string) 
 	}
 }
 
-func (r *Runner) envelope(o *outcome, code *int) Envelope {
+func (r *Runner) resultEnvelope(o *outcome, code *int) Envelope {
 	return Envelope{
 		Stdout: o.stdout, Stderr: o.stderr, ExitCode: code, Truncated: o.omitted > 0, Omitted: o.omitted,
-		Signal: o.signal(), Ended: o.ending.String(),
+		Signal: o.endSignal(), Ended: o.ending.String(),
 		Millis: o.took.Milliseconds(),
 	}
 }
 
-// signal returns the signal that ended the command; "" if it was ours or there was none.
-func (o *outcome) signal() string {
+// endSignal returns the signal that ended the command; "" if it was ours or there was none.
+func (o *outcome) endSignal() string {
 	if o.ending != ended && o.ending != flooded {
 		return ""
 	}
 	return o.status.Signal
 }
 
-// failure returns the error of a run that could not do its work; nil if the command ended by itself, whatever its exit
+// runError returns the error of a run that could not do its work; nil if the command ended by itself, whatever its exit
 // code. Exit codes 126 and 127 are the model's mistakes.
-func (r *Runner) failure(o *outcome, code *int) *tools.Error {
+func (r *Runner) runError(o *outcome, code *int) *tools.Error {
 	switch {
 	case o.ending == timedOut:
 		return &tools.Error{Category: tools.Timeout, Message: fmt.Sprintf("the command was stopped after %s",
@@ -90,8 +90,8 @@ func (r *Runner) tooLong() string {
 	return "Try a smaller step."
 }
 
-// remarks returns notes about how a run ended, besides its exit code.
-func (r *Runner) remarks(o *outcome) []string {
+// endRemarks returns notes about how a run ended, besides its exit code.
+func (r *Runner) endRemarks(o *outcome) []string {
 	lines := r.overLimit(o)
 	if o.status.Left > 0 {
 		lines = append(lines,
@@ -149,15 +149,15 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%d %s", n, units[unit])
 }
 
-// render returns the text for the model: the output, how the run ended, and the notes before and after.
-func render(body string, o *outcome, before, after []string) string {
+// renderResult returns the text for the model: the output, how the run ended, and the notes before and after.
+func renderResult(body string, o *outcome, before, after []string) string {
 	if strings.TrimSpace(body) == "" {
 		body = "(no output)"
 	}
 	lines := append(slices.Clone(before), body)
 	switch code := o.exitCode(); {
-	case o.signal() != "":
-		lines = append(lines, "[killed by signal: "+o.signal()+"]")
+	case o.endSignal() != "":
+		lines = append(lines, "[killed by signal: "+o.endSignal()+"]")
 	case code != nil && *code != 0 && o.ending == ended:
 		lines = append(lines, fmt.Sprintf("[exit code %d]", *code))
 	}

@@ -27,15 +27,15 @@ type notRestored struct {
 	err  error
 }
 
-// rollback restores the state of the snapshot. It continues after a failure and reports what it could not restore.
-func (s *snapshot) rollback() rolledBack {
+// rollBack restores the state of the snapshot. It continues after a failure and reports what it could not restore.
+func (s *snapshot) rollBack() rolledBack {
 	var done rolledBack
 	if info, err := s.root.Stat("."); err == nil && info.Mode() != s.mode {
 		if err := s.root.Chmod(".", s.mode); err != nil {
 			done.failed = append(done.failed, notRestored{".", err})
 		}
 	}
-	s.prune(".", &done)
+	s.pruneCreated(".", &done)
 	linked := map[identity]string{} // one restored name of each inode that has several names
 	var dirs []int
 	for i := range s.entries {
@@ -43,7 +43,7 @@ func (s *snapshot) rollback() rolledBack {
 		if !s.inScope(e.path) {
 			continue
 		}
-		changed, err := s.restore(e, linked)
+		changed, err := s.restoreEntry(e, linked)
 		switch {
 		case err != nil:
 			done.failed = append(done.failed, notRestored{e.path, err})
@@ -62,12 +62,12 @@ func (s *snapshot) rollback() rolledBack {
 	return done
 }
 
-// prune deletes what was created since, and what is of another kind now.
-func (s *snapshot) prune(dir string, done *rolledBack) {
-	names, err := s.list(dir)
+// pruneCreated deletes what was created since, and what is of another kind now.
+func (s *snapshot) pruneCreated(dir string, done *rolledBack) {
+	names, err := s.listNames(dir)
 	if err != nil && dir != "." { // a command may have removed our permission
 		if err = s.root.Chmod(dir, 0o700); err == nil {
-			names, err = s.list(dir)
+			names, err = s.listNames(dir)
 		}
 	}
 	if err != nil {
@@ -80,13 +80,13 @@ func (s *snapshot) prune(dir string, done *rolledBack) {
 		if err != nil {
 			continue // if it is gone, that is right; otherwise restore will fail
 		}
-		if stays, deeper := s.stays(path, info); stays {
+		if stays, deeper := s.staysThere(path, info); stays {
 			if deeper {
-				s.prune(path, done)
+				s.pruneCreated(path, done)
 			}
 			continue
 		}
-		if err := s.remove(path); err != nil {
+		if err := s.removeTree(path); err != nil {
 			done.failed = append(done.failed, notRestored{path, err})
 			continue
 		}
@@ -96,8 +96,8 @@ func (s *snapshot) prune(dir string, done *rolledBack) {
 	}
 }
 
-// stays reports whether a rollback keeps what is at path, and whether it has to look inside.
-func (s *snapshot) stays(path string, info fs.FileInfo) (stays, deeper bool) {
+// staysThere reports whether a rollback keeps what is at path, and whether it has to look inside.
+func (s *snapshot) staysThere(path string, info fs.FileInfo) (stays, deeper bool) {
 	i, known := s.byPath[path]
 	switch {
 	case known && s.entries[i].mode.Type() == info.Mode().Type():
@@ -110,19 +110,19 @@ func (s *snapshot) stays(path string, info fs.FileInfo) (stays, deeper bool) {
 	return false, false
 }
 
-// remove deletes path with its contents, even if directories are read-only.
-func (s *snapshot) remove(path string) error {
+// removeTree deletes path with its contents, even if directories are read-only.
+func (s *snapshot) removeTree(path string) error {
 	err := s.root.RemoveAll(path)
 	if err == nil {
 		return nil
 	}
-	s.unlock(filepath.Dir(path))
+	s.unlockDir(filepath.Dir(path))
 	s.unlockAll(path)
 	return s.root.RemoveAll(path)
 }
 
-// unlock makes a directory writable for us; restore restores its mode.
-func (s *snapshot) unlock(dir string) {
+// unlockDir makes a directory writable for us; restore restores its mode.
+func (s *snapshot) unlockDir(dir string) {
 	if info, err := s.root.Lstat(dir); err == nil && info.IsDir() && info.Mode().Perm()&0o700 != 0o700 {
 		_ = s.root.Chmod(dir, info.Mode().Perm()|0o700) // if this fails, so does what follows
 	}
@@ -134,8 +134,8 @@ func (s *snapshot) unlockAll(dir string) {
 	if err != nil || !info.IsDir() {
 		return
 	}
-	s.unlock(dir)
-	names, err := s.list(dir)
+	s.unlockDir(dir)
+	names, err := s.listNames(dir)
 	if err != nil {
 		return
 	}
@@ -144,13 +144,13 @@ func (s *snapshot) unlockAll(dir string) {
 	}
 }
 
-// restore restores one entry. changed reports whether there was anything to do.
-func (s *snapshot) restore(e *entry, linked map[identity]string) (changed bool, err error) {
+// restoreEntry restores one entry. changed reports whether there was anything to do.
+func (s *snapshot) restoreEntry(e *entry, linked map[identity]string) (changed bool, err error) {
 	info, err := s.root.Lstat(e.path)
 	there := err == nil && info.Mode().Type() == e.mode.Type()
 	if there {
-		s.unlock(filepath.Dir(e.path))
-	} else if err := s.parents(e.path); err != nil {
+		s.unlockDir(filepath.Dir(e.path))
+	} else if err := s.makeParents(e.path); err != nil {
 		return false, err
 	}
 	switch {
@@ -181,29 +181,29 @@ func (s *snapshot) restore(e *entry, linked map[identity]string) (changed bool, 
 // restoreFile restores contents, mode, time and owner of a regular file.
 func (s *snapshot) restoreFile(e *entry, info fs.FileInfo, there bool, linked map[identity]string) (bool, error) {
 	many := e.id.links > 1
-	if there && e.id.untouched(info) && info.Mode() == e.mode && (!e.fresh || s.sameContents(e)) {
+	if there && e.id.isUntouched(info) && info.Mode() == e.mode && (!e.fresh || s.sameContents(e)) {
 		if many {
-			linked[e.id.inode()] = e.path
+			linked[e.id.inodeOnly()] = e.path
 		}
 		return false, nil
 	}
-	if first, ok := linked[e.id.inode()]; ok && many {
-		return true, s.relink(e, first, there)
+	if first, ok := linked[e.id.inodeOnly()]; ok && many {
+		return true, s.relinkEntry(e, first, there)
 	}
 	if e.copied == "" {
 		return false, errors.New("its contents were not copied")
 	}
-	if err := s.rewrite(e, info, there); err != nil {
+	if err := s.rewriteFile(e, info, there); err != nil {
 		return false, err
 	}
 	if many {
-		linked[e.id.inode()] = e.path
+		linked[e.id.inodeOnly()] = e.path
 	}
 	return true, nil
 }
 
-// relink makes e a hard link to first, which is already restored.
-func (s *snapshot) relink(e *entry, first string, there bool) error {
+// relinkEntry makes e a hard link to first, which is already restored.
+func (s *snapshot) relinkEntry(e *entry, first string, there bool) error {
 	if there {
 		if sameFile(s.root, first, e.path) {
 			return nil // already restored through its other name
@@ -215,13 +215,13 @@ func (s *snapshot) relink(e *entry, first string, there bool) error {
 	return s.root.Link(first, e.path)
 }
 
-// rewrite restores the contents of a file. If the inode is still the same, it is kept, and with it the file's other
+// rewriteFile restores the contents of a file. If the inode is still the same, it is kept, and with it the file's other
 // names.
-func (s *snapshot) rewrite(e *entry, info fs.FileInfo, there bool) error {
-	if there && e.id.links > 1 && identify(info).inode() == e.id.inode() {
-		return s.overwrite(e)
+func (s *snapshot) rewriteFile(e *entry, info fs.FileInfo, there bool) error {
+	if there && e.id.links > 1 && identifyFile(info).inodeOnly() == e.id.inodeOnly() {
+		return s.overwriteFile(e)
 	}
-	return s.replace(e)
+	return s.replaceFile(e)
 }
 
 // sameContents reports whether a file equals its copy.
@@ -264,18 +264,18 @@ func sameFile(root *os.Root, a, b string) bool {
 	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
-// overwrite writes the contents into the existing file.
-func (s *snapshot) overwrite(e *entry) error {
+// overwriteFile writes the contents into the existing file.
+func (s *snapshot) overwriteFile(e *entry) error {
 	_ = s.root.Chmod(e.path, 0o600) // if this fails, so does opening the file
 	f, err := s.root.OpenFile(e.path, os.O_WRONLY|os.O_TRUNC|nonblock, 0)
 	if err != nil {
 		return err
 	}
-	return s.fill(f, e, e.path)
+	return s.fillFile(f, e, e.path)
 }
 
-// replace replaces whatever is at the path by a new file with the contents.
-func (s *snapshot) replace(e *entry) error {
+// replaceFile replaces whatever is at the path by a new file with the contents.
+func (s *snapshot) replaceFile(e *entry) error {
 	tmp := filepath.Join(filepath.Dir(e.path), restoreName+e.copied)
 	if err := s.root.RemoveAll(tmp); err != nil {
 		return err
@@ -284,7 +284,7 @@ func (s *snapshot) replace(e *entry) error {
 	if err != nil {
 		return err
 	}
-	if err := s.fill(f, e, tmp); err != nil {
+	if err := s.fillFile(f, e, tmp); err != nil {
 		return errors.Join(err, s.root.Remove(tmp))
 	}
 	if err := s.root.Rename(tmp, e.path); err != nil {
@@ -293,8 +293,8 @@ func (s *snapshot) replace(e *entry) error {
 	return nil
 }
 
-// fill writes contents, owner, mode and time of e into f, which is at path, and closes f.
-func (s *snapshot) fill(f *os.File, e *entry, path string) error {
+// fillFile writes contents, owner, mode and time of e into f, which is at path, and closes f.
+func (s *snapshot) fillFile(f *os.File, e *entry, path string) error {
 	src, err := os.Open(filepath.Join(s.store, e.copied))
 	if err != nil {
 		return errors.Join(err, f.Close())
@@ -303,14 +303,14 @@ func (s *snapshot) fill(f *os.File, e *entry, path string) error {
 	if err = errors.Join(err, src.Close(), f.Close()); err != nil {
 		return err
 	}
-	return s.dress(e, path)
+	return s.setAttributes(e, path)
 }
 
-// dress sets owner, mode and time of path to those of e. We remain the owner if we are not permitted to give files
+// setAttributes sets owner, mode and time of path to those of e. We remain the owner if we are not permitted to give files
 // away.
-func (s *snapshot) dress(e *entry, path string) error {
+func (s *snapshot) setAttributes(e *entry, path string) error {
 	if info, err := s.root.Lstat(path); err == nil {
-		if now := identify(info); now.uid != e.id.uid || now.gid != e.id.gid {
+		if now := identifyFile(info); now.uid != e.id.uid || now.gid != e.id.gid {
 			if err := s.root.Lchown(path, e.id.uid, e.id.gid); err != nil {
 				return err
 			}
@@ -331,16 +331,16 @@ func (s *snapshot) settleDir(e *entry) error {
 	if info.Mode() == e.mode && info.ModTime().Equal(e.mtime) {
 		return nil
 	}
-	return s.dress(e, e.path)
+	return s.setAttributes(e, e.path)
 }
 
-// parents creates missing directories above path. Those in scope were restored before.
-func (s *snapshot) parents(path string) error {
+// makeParents creates missing directories above path. Those in scope were restored before.
+func (s *snapshot) makeParents(path string) error {
 	dir := filepath.Dir(path)
 	if dir == "." {
 		return nil
 	}
-	s.unlock(dir)
+	s.unlockDir(dir)
 	made := ""
 	for part := range strings.SplitSeq(dir, string(filepath.Separator)) {
 		made = filepath.Join(made, part)

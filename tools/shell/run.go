@@ -50,7 +50,7 @@ type permit struct {
 
 // permitOf returns the permit of a call.
 func permitOf(call *tools.Call) permit {
-	return permit{bared: bared(call), reading: reading(call), approved: call.Trail.Approved(), exact: exact(call)}
+	return permit{bared: wasBared(call), reading: isReading(call), approved: call.Trail.Approved(), exact: isExact(call)}
 }
 
 // job is one run.
@@ -80,9 +80,9 @@ type outcome struct {
 	took   time.Duration
 }
 
-// failed reports whether a transaction has to be rolled back: after exit code 2 or above or a listed code, a signal, a
+// needsRollback reports whether a transaction has to be rolled back: after exit code 2 or above or a listed code, a signal, a
 // timeout or a cancellation.
-func (o *outcome) failed(codes []int) bool {
+func (o *outcome) needsRollback(codes []int) bool {
 	if o.ending != ended || o.status.Signal != "" || o.status.Hit != "" {
 		return true
 	}
@@ -101,8 +101,8 @@ func (o *outcome) exitCode() *int {
 	return &code
 }
 
-// execute runs a job to its end. It always returns: a process that cannot be killed is left behind and reported.
-func (r *Runner) execute(ctx context.Context, j job) (*outcome, error) {
+// executeJob runs a job to its end. It always returns: a process that cannot be killed is left behind and reported.
+func (r *Runner) executeJob(ctx context.Context, j job) (*outcome, error) {
 	bars, complete := r.Bars(ctx, j.ws)
 	if j.bared && !complete {
 		return nil, &tools.Error{
@@ -133,7 +133,7 @@ func (r *Runner) execute(ctx context.Context, j job) (*outcome, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make pipe: %w", err), outR.Close(), outW.Close())
 	}
-	p, err := sandbox.Start(ctx, r.spec(j, bars), outW, errW)
+	p, err := sandbox.Start(ctx, r.sandboxSpec(j, bars), outW, errW)
 	closeErr := errors.Join(outW.Close(), errW.Close())
 	if err = errors.Join(err, closeErr); err != nil {
 		if p != nil {
@@ -146,17 +146,17 @@ func (r *Runner) execute(ctx context.Context, j job) (*outcome, error) {
 	c := newCapture(r.opts.MaxCapture, orDefault(j.stream, maxStream), r.opts.MaxOutput, r.opts.SnapshotDir)
 	defer c.close()
 	var readers sync.WaitGroup
-	readers.Go(func() { r.read(c, outR, stdout) })
-	readers.Go(func() { r.read(c, errR, stderr) })
+	readers.Go(func() { r.readPipe(c, outR, stdout) })
+	readers.Go(func() { r.readPipe(c, errR, stderr) })
 
 	o := &outcome{}
-	o.ending, o.full = r.wait(ctx, j, p, c, watch)
+	o.ending, o.full = r.waitForEnd(ctx, j, p, c, watch)
 	o.status = p.Status()
-	o.held = drain(&readers, outR, errR)
+	o.held = drainReaders(&readers, outR, errR)
 	o.took = max(0, r.opts.Now().Sub(began))
-	if o.output, err = c.output(); err != nil {
+	if o.output, err = c.capturedOutput(); err != nil {
 		r.log.Error().Err(err).Msg("output of a command was lost")
-		o.text = apart(o.stdout, o.stderr) + "\n[warn] a part of the output was lost: it could not be read back"
+		o.text = joinApart(o.stdout, o.stderr) + "\n[warn] a part of the output was lost: it could not be read back"
 	}
 	switch {
 	case o.status.Err != nil:
@@ -194,29 +194,29 @@ func (r *Runner) removeHome(dir string) {
 	}
 }
 
-// read reads one stream. An error because the pipe was closed meanwhile is ignored.
-func (r *Runner) read(c *capture, f *os.File, which int) {
-	if err := c.read(f, which); err != nil && !errors.Is(err, os.ErrClosed) {
+// readPipe reads one stream. An error because the pipe was closed meanwhile is ignored.
+func (r *Runner) readPipe(c *capture, f *os.File, which int) {
+	if err := c.readStream(f, which); err != nil && !errors.Is(err, os.ErrClosed) {
 		r.log.Warn().Err(err).Msg("output of a command was lost")
 	}
 }
 
-// wait waits until the command ends or has to be ended, and reports progress.
-func (r *Runner) wait(ctx context.Context, j job, p *sandbox.Process, c *capture,
+// waitForEnd waits until the command ends or has to be ended, and reports progress.
+func (r *Runner) waitForEnd(ctx context.Context, j job, p *sandbox.Process, c *capture,
 	watch *workspace.Watch,
 ) (ending, *tools.Error) {
 	timer := time.NewTimer(j.timeout)
 	defer timer.Stop()
 	var watcher sync.WaitGroup
 	if j.progress != nil {
-		watcher.Go(func() { r.watch(j.progress, p.Done(), c) })
+		watcher.Go(func() { r.watchOutput(j.progress, p.Done(), c) })
 	}
 	following, unfollow := context.WithCancel(ctx)
 	defer unfollow()
 	full := make(chan *tools.Error, 2)
 	if j.layer != nil {
 		watcher.Go(func() {
-			if over := grows(following, j.most, j.layer.Upper, j.layer.Beside); over != nil {
+			if over := watchGrowth(following, j.most, j.layer.Upper, j.layer.Beside); over != nil {
 				full <- over
 			}
 		})
@@ -253,8 +253,8 @@ func (r *Runner) wait(ctx context.Context, j job, p *sandbox.Process, c *capture
 	return end, why
 }
 
-// watch reports the last line of a command that takes long, whenever it changes.
-func (r *Runner) watch(show func(string), done <-chan struct{}, c *capture) {
+// watchOutput reports the last line of a command that takes long, whenever it changes.
+func (r *Runner) watchOutput(show func(string), done <-chan struct{}, c *capture) {
 	first := time.NewTimer(progressAfter)
 	defer first.Stop()
 	select {
@@ -268,7 +268,7 @@ func (r *Runner) watch(show func(string), done <-chan struct{}, c *capture) {
 	for {
 		if line := c.lastLine(); line != "" && line != shown {
 			shown = line
-			line, _ = shorten(r.opts.Redact(line), shownInProgress)
+			line, _ = shortenText(r.opts.Redact(line), shownInProgress)
 			show(line)
 		}
 		select {
@@ -279,9 +279,9 @@ func (r *Runner) watch(show func(string), done <-chan struct{}, c *capture) {
 	}
 }
 
-// drain waits for the readers for a limited time, because a process that escaped may hold a pipe open forever. It
+// drainReaders waits for the readers for a limited time, because a process that escaped may hold a pipe open forever. It
 // closes the files.
-func drain(readers *sync.WaitGroup, files ...*os.File) (held bool) {
+func drainReaders(readers *sync.WaitGroup, files ...*os.File) (held bool) {
 	done := make(chan struct{})
 	var waiter sync.WaitGroup
 	waiter.Go(func() { // ends with the readers, which end at the latest when the files are closed below
@@ -302,8 +302,8 @@ func drain(readers *sync.WaitGroup, files ...*os.File) (held bool) {
 	return held
 }
 
-// spec returns the sandbox specification: what to run and what it may reach.
-func (r *Runner) spec(j job, bars []string) sandbox.Spec {
+// sandboxSpec returns the sandbox specification: what to run and what it may reach.
+func (r *Runner) sandboxSpec(j job, bars []string) sandbox.Spec {
 	argv, env := r.commandLine(j)
 	limits := r.opts.Limits
 	if j.layer != nil && (limits.FileSize <= 0 || limits.FileSize > j.most) {
@@ -314,9 +314,9 @@ func (r *Runner) spec(j job, bars []string) sandbox.Spec {
 		Argv:    argv,
 		Dir:     j.ws,
 		Env:     env,
-		Read:    slices.Concat(r.programs(j), r.opts.ReadPaths, j.read),
-		Write:   slices.Concat([]string{j.ws}, homes(j), r.opts.AllowedPaths),
-		Deny:    slices.Concat(r.barred(j.ws), bars),
+		Read:    slices.Concat(r.programPaths(j), r.opts.ReadPaths, j.read),
+		Write:   slices.Concat([]string{j.ws}, homeDirs(j), r.opts.AllowedPaths),
+		Deny:    slices.Concat(r.barredPaths(j.ws), bars),
 		Network: r.opts.Network,
 		Off:     r.opts.Sandbox == SandboxOff,
 		Reading: j.reading,
@@ -326,61 +326,61 @@ func (r *Runner) spec(j job, bars []string) sandbox.Spec {
 	}
 }
 
-// homes are the home directories of a job besides its workspace.
-func homes(j job) []string {
+// homeDirs are the home directories of a job besides its workspace.
+func homeDirs(j job) []string {
 	if j.home == "" {
 		return nil
 	}
 	return []string{j.home}
 }
 
-// foreground runs a command and waits for it.
-func (r *Runner) foreground(ctx context.Context, call *tools.Call, text, ws string) (*tools.Result, error) {
-	tx, err := r.begin(ctx, call, text, ws)
+// runForeground runs a command and waits for it.
+func (r *Runner) runForeground(ctx context.Context, call *tools.Call, text, ws string) (*tools.Result, error) {
+	tx, err := r.beginTransaction(ctx, call, text, ws)
 	if err != nil {
 		return nil, err
 	}
 	defer tx.close()
 	var o *outcome
 	if call.Layer != "" { // it ran already, when a person was asked
-		if o, err = r.apply(ctx, call, ws); err == nil {
+		if o, err = r.applyLayer(ctx, call, ws); err == nil {
 			call.Trail.Layer = call.Layer
 		}
 	} else {
-		o, err = r.execute(ctx, job{
+		o, err = r.executeJob(ctx, job{
 			text: text, ws: ws, timeout: r.opts.Timeout, progress: call.Progress,
-			permit: permitOf(call), read: r.readable(call.Origin),
+			permit: permitOf(call), read: r.readableDirs(call.Origin),
 		})
 	}
 	if err != nil {
 		return nil, startFailure(err)
 	}
-	if why := o.tooLittle(ws); reading(call) && why.Code != "" {
+	if why := o.tooLittle(ws); isReading(call) && why.Code != "" {
 		return nil, &tools.Walled{Reason: why}
 	}
 	var lines []string
-	if note := o.hushed(ws); reading(call) && note != "" {
+	if note := o.hushedNote(ws); isReading(call) && note != "" {
 		lines = append(lines, note)
 	}
 	if o.ending != vanished { // otherwise parts of it may still be running
-		lines = append(lines, tx.settle(call, o)...)
+		lines = append(lines, tx.compareAfter(call, o)...)
 	}
-	return r.conclude(call, o, tx.warnings, lines), nil
+	return r.concludeRun(call, o, tx.warnings, lines), nil
 }
 
-// readable returns the directories that the commands of a conversation may read in addition.
-func (r *Runner) readable(o tools.Origin) []string {
+// readableDirs returns the directories that the commands of a conversation may read in addition.
+func (r *Runner) readableDirs(o tools.Origin) []string {
 	if r.opts.Readable == nil {
 		return nil
 	}
 	return r.opts.Readable(o)
 }
 
-// bared reports whether a call was allowed without a question because the kernel hides from it what it must not read.
-func bared(call *tools.Call) bool { return call.Trail != nil && call.Trail.Bared }
+// wasBared reports whether a call was allowed without a question because the kernel hides from it what it must not read.
+func wasBared(call *tools.Call) bool { return call.Trail != nil && call.Trail.Bared }
 
-// exact reports whether a person approved exactly this call.
-func exact(call *tools.Call) bool { return call.Trail != nil && call.Trail.ApprovedBy != "" }
+// isExact reports whether a person approved exactly this call.
+func isExact(call *tools.Call) bool { return call.Trail != nil && call.Trail.ApprovedBy != "" }
 
 // startFailure returns the error of a command that was not started.
 func startFailure(err error) error {

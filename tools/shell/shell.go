@@ -167,25 +167,25 @@ type Runner struct {
 
 // New returns the tool and its runner. The error is about the options.
 func New(o Options) (tools.Tool, *Runner, error) {
-	if err := o.complete(); err != nil {
+	if err := o.setDefaults(); err != nil {
 		return tools.Tool{}, nil, fmt.Errorf("bash tool: %w", err)
 	}
 	r := &Runner{opts: o, log: o.Log}
 	r.findShell()
-	if names := r.withheld(); len(names) > 0 {
+	if names := r.withheldNames(); len(names) > 0 {
 		r.log.Info().Strs("names", names).Msg("commands do not get these variables: they are not on the list of what programs need, or may hold credentials")
 	}
-	r.bg.init()
+	r.bg.initOnce()
 	r.openPreviews()
 	tool, err := tools.New(tools.Typed[In]{
 		Definition: tools.Definition{
-			Name: Name, Description: r.description(), Destructive: true,
+			Name: Name, Description: r.toolDescription(), Destructive: true,
 			Says: act.Of(Says(), Name),
 		},
-		Describe: r.describe,
-		Check:    r.may,
-		Changes:  r.changes,
-		Run:      r.run,
+		Describe: r.describeCall,
+		Check:    r.checkPossible,
+		Changes:  r.changesOf,
+		Run:      r.runTool,
 	})
 	if err != nil {
 		return tools.Tool{}, nil, err
@@ -193,8 +193,8 @@ func New(o Options) (tools.Tool, *Runner, error) {
 	return tool, r, nil
 }
 
-// complete sets defaults and checks the options.
-func (o *Options) complete() error {
+// setDefaults sets defaults and checks the options.
+func (o *Options) setDefaults() error {
 	if o.Workspace == nil {
 		return errors.New("no workspace given")
 	}
@@ -215,15 +215,15 @@ func (o *Options) complete() error {
 	if o.EnvBlocklist == nil {
 		o.EnvBlocklist = defaultEnvBlocklist()
 	}
-	o.join()
-	if err := absolute(o.AllowedPaths, o.ReadPaths, o.DeniedPaths); err != nil {
+	o.setCollaborators()
+	if err := checkAbsolute(o.AllowedPaths, o.ReadPaths, o.DeniedPaths); err != nil {
 		return err
 	}
 	return checkScope(o.TransactionScope)
 }
 
-// join sets defaults for the collaborators that are nil.
-func (o *Options) join() {
+// setCollaborators sets defaults for the collaborators that are nil.
+func (o *Options) setCollaborators() {
 	if o.Environ == nil {
 		o.Environ = os.Environ
 	}
@@ -238,8 +238,8 @@ func (o *Options) join() {
 	}
 }
 
-// absolute returns an error unless every path in the lists is absolute.
-func absolute(lists ...[]string) error {
+// checkAbsolute returns an error unless every path in the lists is absolute.
+func checkAbsolute(lists ...[]string) error {
 	for _, p := range slices.Concat(lists...) {
 		if !filepath.IsAbs(p) {
 			return fmt.Errorf("path %q is not absolute", p)
@@ -266,8 +266,8 @@ func (r *Runner) findShell() {
 	}
 }
 
-// writable says where commands may write, unless they may write anywhere.
-func (r *Runner) writable() string {
+// writableNote says where commands may write, unless they may write anywhere.
+func (r *Runner) writableNote() string {
 	if r.opts.Sandbox == SandboxOff {
 		return ""
 	}
@@ -285,10 +285,10 @@ func (r *Runner) writable() string {
 	return "It can write only " + places + "; temporary files belong into $TMPDIR, because /tmp is read-only. "
 }
 
-func (r *Runner) description() string {
+func (r *Runner) toolDescription() string {
 	var b strings.Builder
 	b.WriteString("Execute a bash command in the working directory of this conversation, which keeps its files between calls. ")
-	b.WriteString(r.writable())
+	b.WriteString(r.writableNote())
 	fmt.Fprintf(&b, "Standard input is empty; it has %s, then it is stopped. ", r.opts.Timeout)
 	switch r.opts.Network {
 	case sandbox.NetworkOff:
@@ -309,9 +309,9 @@ func (r *Runner) description() string {
 	return b.String()
 }
 
-// describe returns what the policy and a person check. The paths are absolute words and targets of redirections in the
+// describeCall returns what the policy and a person check. The paths are absolute words and targets of redirections in the
 // text.
-func (r *Runner) describe(_ context.Context, call *tools.Call, in In) (tools.Subject, error) {
+func (r *Runner) describeCall(_ context.Context, call *tools.Call, in In) (tools.Subject, error) {
 	if err := checkText(in.Command); err != nil {
 		return tools.Subject{}, err
 	}
@@ -374,8 +374,8 @@ func checkText(text string) error {
 	return nil
 }
 
-// may returns why a command cannot run here even if it is approved. What is never permitted is the policy's decision.
-func (r *Runner) may(ctx context.Context, _ *tools.Call, in In) error {
+// checkPossible returns why a command cannot run here even if it is approved. What is never permitted is the policy's decision.
+func (r *Runner) checkPossible(ctx context.Context, _ *tools.Call, in In) error {
 	if err := checkText(in.Command); err != nil {
 		return err
 	}
@@ -394,19 +394,19 @@ func (r *Runner) may(ctx context.Context, _ *tools.Call, in In) error {
 	return nil
 }
 
-// run executes the tool.
-func (r *Runner) run(ctx context.Context, call *tools.Call, in In) (*tools.Result, error) {
-	if err := r.may(ctx, call, in); err != nil {
+// runTool executes the tool.
+func (r *Runner) runTool(ctx context.Context, call *tools.Call, in In) (*tools.Result, error) {
+	if err := r.checkPossible(ctx, call, in); err != nil {
 		return nil, err
 	}
-	ws, err := r.workspace(call.Origin)
+	ws, err := r.workspaceOf(call.Origin)
 	if err != nil {
 		return nil, err
 	}
 	if in.Background {
 		return r.startBackground(ctx, call, in.Command, ws)
 	}
-	return r.foreground(ctx, call, in.Command, ws)
+	return r.runForeground(ctx, call, in.Command, ws)
 }
 
 // Level returns what the kernel enforces. The result is determined once; if ctx ends first, the next call tries again.

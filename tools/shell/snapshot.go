@@ -69,19 +69,19 @@ func takeSnapshot(ctx context.Context, o snapshotOptions) (*snapshot, error) {
 		return nil, fmt.Errorf("open the working directory: %w", err)
 	}
 	s := &snapshot{opts: o, root: root, byPath: map[string]int{}}
-	if err := s.take(ctx); err != nil {
-		return nil, errors.Join(err, s.discard())
+	if err := s.takeSnapshot(ctx); err != nil {
+		return nil, errors.Join(err, s.discardCopies())
 	}
 	return s, nil
 }
 
-func (s *snapshot) take(ctx context.Context) error {
+func (s *snapshot) takeSnapshot(ctx context.Context) error {
 	info, err := s.root.Stat(".")
 	if err != nil {
 		return fmt.Errorf("scan the working directory: %w", err)
 	}
 	s.mode = info.Mode()
-	if err := s.scan(ctx, "."); err != nil {
+	if err := s.scanDir(ctx, "."); err != nil {
 		return err
 	}
 	store, err := os.MkdirTemp(s.opts.store, "zephbot-snapshot-")
@@ -98,7 +98,7 @@ func (s *snapshot) take(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("copy files: %w", err)
 		}
-		if name, ok := inodes[e.id.inode()]; ok && e.id.links > 1 {
+		if name, ok := inodes[e.id.inodeOnly()]; ok && e.id.links > 1 {
 			e.copied = name
 			continue
 		}
@@ -106,17 +106,17 @@ func (s *snapshot) take(ctx context.Context) error {
 		if err := s.copyOut(e); err != nil {
 			return err
 		}
-		inodes[e.id.inode()] = e.copied
+		inodes[e.id.inodeOnly()] = e.copied
 	}
 	return nil
 }
 
-// scan adds everything below dir, and fails early when it is too much.
-func (s *snapshot) scan(ctx context.Context, dir string) error {
+// scanDir adds everything below dir, and fails early when it is too much.
+func (s *snapshot) scanDir(ctx context.Context, dir string) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("scan the working directory: %w", err)
 	}
-	names, err := s.list(dir)
+	names, err := s.listNames(dir)
 	if err != nil {
 		return fmt.Errorf("scan the working directory: %w", err)
 	}
@@ -129,20 +129,20 @@ func (s *snapshot) scan(ctx context.Context, dir string) error {
 		if err != nil {
 			return fmt.Errorf("scan the working directory: %w", err)
 		}
-		e := entry{path: path, mode: info.Mode(), mtime: info.ModTime(), size: info.Size(), id: identify(info)}
+		e := entry{path: path, mode: info.Mode(), mtime: info.ModTime(), size: info.Size(), id: identifyFile(info)}
 		e.fresh = e.id.changedAfter(time.Now().Add(-freshFor))
 		if e.mode&fs.ModeSymlink != 0 {
 			if e.target, err = s.root.Readlink(path); err != nil {
 				return fmt.Errorf("scan the working directory: %w", err)
 			}
 		}
-		if err := s.count(e); err != nil {
+		if err := s.countEntry(e); err != nil {
 			return err
 		}
 		s.byPath[path] = len(s.entries)
 		s.entries = append(s.entries, e)
 		if info.IsDir() {
-			if err := s.scan(ctx, path); err != nil {
+			if err := s.scanDir(ctx, path); err != nil {
 				return err
 			}
 		}
@@ -150,8 +150,8 @@ func (s *snapshot) scan(ctx context.Context, dir string) error {
 	return nil
 }
 
-// count adds an entry to the totals and compares them with the limits.
-func (s *snapshot) count(e entry) error {
+// countEntry adds an entry to the totals and compares them with the limits.
+func (s *snapshot) countEntry(e entry) error {
 	if len(s.entries) >= maxEntries {
 		return &sizeError{fmt.Sprintf("the working directory has more than %d files", maxEntries)}
 	}
@@ -165,8 +165,8 @@ func (s *snapshot) count(e entry) error {
 	return nil
 }
 
-// list returns the names in dir, without the directory for temporary files and without denied paths.
-func (s *snapshot) list(dir string) ([]string, error) {
+// listNames returns the names in dir, without the directory for temporary files and without denied paths.
+func (s *snapshot) listNames(dir string) ([]string, error) {
 	f, err := s.root.Open(dir)
 	if err != nil {
 		return nil, err
@@ -245,8 +245,8 @@ func openRegular(root *os.Root, path string) (*os.File, error) {
 	return f, nil
 }
 
-// discard removes the copies.
-func (s *snapshot) discard() error {
+// discardCopies removes the copies.
+func (s *snapshot) discardCopies() error {
 	err := s.root.Close()
 	if s.store != "" {
 		err = errors.Join(err, os.RemoveAll(s.store))

@@ -20,21 +20,21 @@ type spool struct {
 	file  *os.File
 }
 
-// fronts returns how many bytes stay in memory.
-func (s *spool) fronts() int64 { return min(inMemory, s.max/2) }
+// frontSize returns how many bytes stay in memory.
+func (s *spool) frontSize() int64 { return min(inMemory, s.max/2) }
 
-// write adds b.
-func (s *spool) write(b []byte) {
-	if room := s.fronts() - s.total; room > 0 {
+// writeBytes adds b.
+func (s *spool) writeBytes(b []byte) {
+	if room := s.frontSize() - s.total; room > 0 {
 		n := min(room, int64(len(b)))
 		s.front = append(s.front, b[:n]...)
 		s.total += n
 		b = b[n:]
 	}
-	if over := int64(len(b)) - s.ring(); over > 0 { // its own end would overwrite it
+	if over := int64(len(b)) - s.ringSize(); over > 0 { // its own end would overwrite it
 		if room := s.max/2 - s.total; room > 0 {
 			n := room
-			s.put(b[:n])
+			s.putBytes(b[:n])
 			b, over = b[n:], over-n
 		}
 		if over > 0 {
@@ -42,36 +42,36 @@ func (s *spool) write(b []byte) {
 			b = b[over:]
 		}
 	}
-	s.put(b)
+	s.putBytes(b)
 }
 
-// ring returns the size of the end that is kept, in bytes.
-func (s *spool) ring() int64 { return s.max - s.max/2 }
+// ringSize returns the size of the end that is kept, in bytes.
+func (s *spool) ringSize() int64 { return s.max - s.max/2 }
 
-// at returns where the byte at a place of the text is stored behind front: in the first half, or in the ring after it.
-func (s *spool) at(place int64) (offset, run int64) {
+// positionOf returns where the byte at a place of the text is stored behind front: in the first half, or in the ring after it.
+func (s *spool) positionOf(place int64) (offset, run int64) {
 	half := s.max / 2
 	if place < half {
-		return place - s.fronts(), half - place
+		return place - s.frontSize(), half - place
 	}
-	turn := (place - half) % s.ring()
-	return half - s.fronts() + turn, s.ring() - turn
+	turn := (place - half) % s.ringSize()
+	return half - s.frontSize() + turn, s.ringSize() - turn
 }
 
-func (s *spool) put(b []byte) {
+func (s *spool) putBytes(b []byte) {
 	for len(b) > 0 {
-		offset, run := s.at(s.total)
+		offset, run := s.positionOf(s.total)
 		n := min(run, int64(len(b)))
-		s.store(b[:n], offset)
+		s.storeAt(b[:n], offset)
 		s.total += n
 		b = b[n:]
 	}
 }
 
-// store writes at a place behind front.
-func (s *spool) store(b []byte, offset int64) {
+// storeAt writes at a place behind front.
+func (s *spool) storeAt(b []byte, offset int64) {
 	if s.file == nil && s.rest == nil {
-		s.open()
+		s.openFile()
 	}
 	if s.file != nil {
 		if _, err := s.file.WriteAt(b, offset); err == nil {
@@ -86,8 +86,8 @@ func (s *spool) store(b []byte, offset int64) {
 	copy(s.rest[offset:], b)
 }
 
-// open creates the file and removes its name, so that nobody can open it and nothing stays behind.
-func (s *spool) open() {
+// openFile creates the file and removes its name, so that nobody can open it and nothing stays behind.
+func (s *spool) openFile() {
 	f, err := os.CreateTemp(s.dir, "zephbot-output-*")
 	if err != nil {
 		s.rest = []byte{}
@@ -104,7 +104,7 @@ func (s *spool) open() {
 // toMemory moves the contents of the file to memory, when the file cannot be written any more, for example because the
 // disk is full.
 func (s *spool) toMemory() {
-	s.rest = make([]byte, min(s.total, s.max)-s.fronts())
+	s.rest = make([]byte, min(s.total, s.max)-s.frontSize())
 	_, _ = s.file.ReadAt(s.rest, 0) // it was written just now; what cannot be read shows as NUL, which is not text
 	s.close()
 }
@@ -117,9 +117,9 @@ func (s *spool) close() {
 	}
 }
 
-// text returns what was kept, with a note where something is missing, and the number of missing bytes. It fails when
+// keptText returns what was kept, with a note where something is missing, and the number of missing bytes. It fails when
 // the file cannot be read.
-func (s *spool) text() (text string, missing int64, err error) {
+func (s *spool) keptText() (text string, missing int64, err error) {
 	kept := min(s.total, s.max)
 	all := make([]byte, kept)
 	n := copy(all, s.front)
@@ -135,12 +135,12 @@ func (s *spool) text() (text string, missing int64, err error) {
 		return string(all), 0, nil
 	}
 	half := s.max / 2
-	turn := (s.total - half) % s.ring()
+	turn := (s.total - half) % s.ringSize()
 	var tail strings.Builder
-	tail.Grow(int(s.ring()))
+	tail.Grow(int(s.ringSize()))
 	tail.Write(all[half+turn:])
 	tail.Write(all[half : half+turn])
-	text, missing = joined(string(all[:half]), tail.String(), s.total-s.max, "bytes",
+	text, missing = joinEnds(string(all[:half]), tail.String(), s.total-s.max, "bytes",
 		func(s string) int { return len(s) })
 	return text, missing, nil
 }

@@ -68,17 +68,17 @@ func TestSpoolTellsTheTruth(t *testing.T) {
 		whole := noise(r, size)
 		for rest := whole; rest != ""; {
 			n := min(len(rest), 1+r.IntN(1+size/(1+r.IntN(50))))
-			s.write([]byte(rest[:n]))
+			s.writeBytes([]byte(rest[:n]))
 			rest = rest[n:]
 		}
-		shown, missing, err := s.text()
+		shown, missing, err := s.keptText()
 		if err == nil {
 			err = truth(whole, shown, "bytes", func(s string) int { return len(s) })
 		}
 		if err != nil || (missing > 0) != (len(whole) > limit) || !utf8.ValidString(shown) || len(shown) > limit+100 {
 			t.Errorf("seed %d, limit %d, %d bytes: %d missing, %v", seed, limit, len(whole), missing, err)
 		}
-		short, cut := shorten(whole, limit)
+		short, cut := shortenText(whole, limit)
 		if err := truth(whole, short, "characters", utf8.RuneCountInString); err != nil || cut != (utf8.RuneCountInString(whole) > limit) {
 			t.Errorf("seed %d, shortened to %d characters: %v", seed, limit, err)
 		}
@@ -97,7 +97,7 @@ func TestSpoolWithoutFile(t *testing.T) {
 	for name, spoil := range map[string]func(s *spool){
 		"no directory": func(s *spool) { s.dir = filepath.Join(t.TempDir(), "none") },
 		"full": func(s *spool) { // it takes no more
-			s.write([]byte(whole[:2*inMemory]))
+			s.writeBytes([]byte(whole[:2*inMemory]))
 			f, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", s.file.Fd()))
 			if err != nil {
 				t.Fatal(err)
@@ -108,8 +108,8 @@ func TestSpoolWithoutFile(t *testing.T) {
 	} {
 		s := spool{max: 10 << 20, dir: t.TempDir()}
 		spoil(&s)
-		s.write([]byte(whole[s.total:]))
-		if shown, missing, err := s.text(); err != nil || missing != 0 || shown != whole || s.file != nil {
+		s.writeBytes([]byte(whole[s.total:]))
+		if shown, missing, err := s.keptText(); err != nil || missing != 0 || shown != whole || s.file != nil {
 			t.Errorf("%s: %d of %d bytes, %d missing, %v", name, len(shown), len(whole), missing, err)
 		}
 		s.close()
@@ -121,7 +121,7 @@ func TestSpoolLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s := spool{max: 10 << 20, dir: t.TempDir()}
 	defer s.close()
-	s.write(make([]byte, 2*inMemory))
+	s.writeBytes(make([]byte, 2*inMemory))
 	if list, err := os.ReadDir(s.dir); err != nil || len(list) > 0 || s.file == nil {
 		t.Errorf("%v, %v", list, err)
 	}

@@ -33,17 +33,17 @@ type transaction struct {
 	warnings []string
 }
 
-// begin takes the snapshot, unless the command only reads. Transactional runs in one workspace are serialised, so that
+// beginTransaction takes the snapshot, unless the command only reads. Transactional runs in one workspace are serialised, so that
 // none rolls back, or is blamed for, the changes of another.
-func (r *Runner) begin(ctx context.Context, call *tools.Call, text, ws string) (*transaction, error) {
+func (r *Runner) beginTransaction(ctx context.Context, call *tools.Call, text, ws string) (*transaction, error) {
 	tx := &transaction{r: r}
-	if !r.opts.Transactional || reading(call) {
+	if !r.opts.Transactional || isReading(call) {
 		return tx, nil
 	}
 	if _, reads := command.ReadsOnly(r.opts.Reader.Read(text).Script); reads {
 		return tx, nil
 	}
-	release, ok := r.locks.acquire(ctx.Done(), ws)
+	release, ok := r.locks.acquireLock(ctx.Done(), ws)
 	if !ok {
 		return nil, tools.AsError(ctx.Err())
 	}
@@ -62,27 +62,27 @@ func (r *Runner) begin(ctx context.Context, call *tools.Call, text, ws string) (
 	case r.opts.SnapshotRequired:
 		tx.close()
 		return nil, &tools.Error{
-			Category: tools.PermanentFailure, Message: "the command was not run: " + why(err) + ": " + r.lost(),
+			Category: tools.PermanentFailure, Message: "the command was not run: " + snapshotReason(err) + ": " + r.lostFeature(),
 			Err:        err,
 			Suggestion: "Remove what is not needed from the working directory, or tell the user.",
 		}
 	default:
 		r.log.Warn().Err(err).Msg("no snapshot of the workspace")
-		tx.warnings = append(tx.warnings, "[warn] "+why(err)+": "+r.lost())
+		tx.warnings = append(tx.warnings, "[warn] "+snapshotReason(err)+": "+r.lostFeature())
 		return tx, nil
 	}
 }
 
-// lost returns which feature is not available without a snapshot.
-func (r *Runner) lost() string {
+// lostFeature returns which feature is not available without a snapshot.
+func (r *Runner) lostFeature() string {
 	if r.opts.AutoRollback {
 		return "this command cannot be rolled back"
 	}
 	return "what this command changes cannot be told"
 }
 
-// why returns the reason for a failed snapshot, in words for the model.
-func why(err error) string {
+// snapshotReason returns the reason for a failed snapshot, in words for the model.
+func snapshotReason(err error) string {
 	if size, ok := errors.AsType[*sizeError](err); ok {
 		return size.Error()
 	}
@@ -92,7 +92,7 @@ func why(err error) string {
 // close discards the snapshot and lets the next run begin.
 func (t *transaction) close() {
 	if t.snap != nil {
-		if err := t.snap.discard(); err != nil {
+		if err := t.snap.discardCopies(); err != nil {
 			t.r.log.Warn().Err(err).Msg("snapshot was not removed")
 		}
 		t.snap = nil
@@ -103,19 +103,19 @@ func (t *transaction) close() {
 	}
 }
 
-// settle compares the workspace with the snapshot if the run failed, even if the call was cancelled. With auto_rollback
+// compareAfter compares the workspace with the snapshot if the run failed, even if the call was cancelled. With auto_rollback
 // it rolls the run back; otherwise it reports what the run left behind.
-func (t *transaction) settle(call *tools.Call, o *outcome) []string {
-	if t.snap == nil || !o.failed(t.r.opts.AutoRollbackExitCodes) {
+func (t *transaction) compareAfter(call *tools.Call, o *outcome) []string {
+	if t.snap == nil || !o.needsRollback(t.r.opts.AutoRollbackExitCodes) {
 		return nil
 	}
 	if o.status.Stuck || o.held {
 		t.r.log.Warn().Msg("rollback while a process may still write")
 	}
 	if !t.r.opts.AutoRollback {
-		return []string{t.snap.left()}
+		return []string{t.snap.leftNote()}
 	}
-	done := t.snap.rollback()
+	done := t.snap.rollBack()
 	if call.Trail != nil {
 		call.Trail.RolledBack = true
 	}

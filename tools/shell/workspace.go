@@ -15,8 +15,8 @@ import (
 // tmpName is the directory for temporary files in the workspace. It is never part of a snapshot.
 const tmpName = ".tmp"
 
-// workspace returns the canonical working directory of a session, and creates it if it does not exist.
-func (r *Runner) workspace(o tools.Origin) (string, error) {
+// workspaceOf returns the canonical working directory of a session, and creates it if it does not exist.
+func (r *Runner) workspaceOf(o tools.Origin) (string, error) {
 	dir, err := r.opts.Workspace(o)
 	if err != nil {
 		return "", noWorkspace(err)
@@ -61,9 +61,9 @@ func tmpDir(ws string) string {
 	return dir
 }
 
-// barred returns the denied paths that exist. It leaves out programs that a command in ws cannot change: commands may
+// barredPaths returns the denied paths that exist. It leaves out programs that a command in ws cannot change: commands may
 // run those.
-func (r *Runner) barred(ws string) []string {
+func (r *Runner) barredPaths(ws string) []string {
 	var list []string
 	for _, d := range r.opts.DeniedPaths {
 		info, err := os.Lstat(d)
@@ -71,7 +71,7 @@ func (r *Runner) barred(ws string) []string {
 			continue
 		}
 		program := info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
-		if program && !r.changeable(ws, sandbox.Canonical(d)) {
+		if program && !r.isChangeable(ws, sandbox.Canonical(d)) {
 			continue
 		}
 		list = append(list, d)
@@ -79,8 +79,8 @@ func (r *Runner) barred(ws string) []string {
 	return list
 }
 
-// changeable reports whether a command in ws could change the canonical path p.
-func (r *Runner) changeable(ws, p string) bool {
+// isChangeable reports whether a command in ws could change the canonical path p.
+func (r *Runner) isChangeable(ws, p string) bool {
 	for _, root := range append([]string{ws}, r.opts.AllowedPaths...) {
 		if rel, err := filepath.Rel(sandbox.Canonical(root), p); err == nil && filepath.IsLocal(rel) {
 			return true
@@ -112,8 +112,8 @@ type lock struct {
 	users int
 }
 
-// acquire locks name, or gives up when done is closed. The returned function unlocks it.
-func (l *locks) acquire(done <-chan struct{}, name string) (release func(), ok bool) {
+// acquireLock locks name, or gives up when done is closed. The returned function unlocks it.
+func (l *locks) acquireLock(done <-chan struct{}, name string) (release func(), ok bool) {
 	l.mu.Lock()
 	if l.held == nil {
 		l.held = map[string]*lock{}

@@ -37,7 +37,7 @@ func Masks() []Mask {
 // Masked returns another name for a helper, under which the machine has only what the mask leaves.
 func Masked(t testing.TB, helper string, m Mask) string {
 	t.Helper()
-	can := learn(t.Context(), helper)
+	can := learnAbilities(t.Context(), helper)
 	can.root = can.root && m.Root
 	can.pid = can.pid && can.root && m.PIDs
 	can.user = can.user && can.root

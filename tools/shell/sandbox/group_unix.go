@@ -6,7 +6,7 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
+	"github.com/zephbot/zephbot/tools/shell/sandbox/supervisor"
 )
 
 const (
@@ -20,7 +20,7 @@ func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: tru
 // signalTree signals the process group of pid, every process below it, and those in known. It returns the processes
 // that it found, because they cannot be found again once their parents are gone.
 func signalTree(pid int, sig syscall.Signal, known []int) []int {
-	found := append(warden.Descendants(pid), known...)
+	found := append(supervisor.Descendants(pid), known...)
 	_ = syscall.Kill(-pid, sig) // it may have ended already
 	for _, p := range found {
 		_ = syscall.Kill(p, sig)

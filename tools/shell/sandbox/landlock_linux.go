@@ -10,7 +10,7 @@ import (
 	"github.com/landlock-lsm/go-landlock/landlock"
 	llsys "github.com/landlock-lsm/go-landlock/landlock/syscall"
 
-	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
+	"github.com/zephbot/zephbot/tools/shell/sandbox/supervisor"
 )
 
 // maxABI is the newest version of Landlock that these rules support.
@@ -59,36 +59,36 @@ func landlockABI() int {
 func systemDevices() []string { return []string{"/dev/null", "/dev/zero", "/dev/full"} }
 
 // landlockRules adds the file and network part of spec to the plan.
-func landlockRules(p *warden.Plan, spec Spec, can abilities, deny []string, covered map[string]bool) error {
+func landlockRules(p *supervisor.Plan, spec Spec, can abilities, deny []string, covered map[string]bool) error {
 	g := grants{deny: deny, covered: covered}
 	for _, path := range slices.Concat(systemRead(), systemConfig(), spec.Read) {
-		g.add(path, false)
+		g.addPath(path, false)
 	}
 	for _, path := range append(systemDevices(), spec.Write...) {
-		g.add(path, true)
+		g.addPath(path, true)
 	}
 	if g.err != nil {
 		return g.err
 	}
-	cfg := handled(can.abi)
+	cfg := handledAccess(can.abi)
 	p.FS, p.Scoped = uint64(cfg.HandledAccessFS), uint64(cfg.Scoped)
 	if spec.Network == NetworkOff {
 		p.Net = uint64(cfg.HandledAccessNet)
 	}
 	switch { // directories of the command's own
 	case can.root && spec.Reading:
-		g.rules = append(g.rules, warden.Rule{Path: privatePlace(spec), Access: accessWrite})
+		g.rules = append(g.rules, supervisor.Rule{Path: privatePlace(spec), Access: accessWrite})
 	case can.root:
-		g.rules = append(g.rules, warden.Rule{Path: "/dev/shm", Access: accessWrite})
+		g.rules = append(g.rules, supervisor.Rule{Path: "/dev/shm", Access: accessWrite})
 	}
 	for _, r := range g.rules {
-		p.Rules = append(p.Rules, warden.Rule{Path: r.Path, Access: r.Access & p.FS})
+		p.Rules = append(p.Rules, supervisor.Rule{Path: r.Path, Access: r.Access & p.FS})
 	}
 	return nil
 }
 
-// handled returns the accesses that a version of Landlock can restrict.
-func handled(abi int) landlock.Config {
+// handledAccess returns the accesses that a version of Landlock can restrict.
+func handledAccess(abi int) landlock.Config {
 	versions := []landlock.Config{
 		landlock.V1, landlock.V2, landlock.V3, landlock.V4, landlock.V5, landlock.V6,
 		landlock.V7,
@@ -107,9 +107,9 @@ const (
 		llsys.AccessFSMakeFifo | llsys.AccessFSMakeSym | llsys.AccessFSRefer
 )
 
-// denied returns the canonical paths that spec denies. A link is denied together with its target, because a command
+// deniedPaths returns the canonical paths that spec denies. A link is denied together with its target, because a command
 // could otherwise replace the link by a file of its own.
-func denied(spec Spec) []string {
+func deniedPaths(spec Spec) []string {
 	var out []string
 	for _, p := range spec.Deny {
 		real := Canonical(p)
@@ -126,26 +126,26 @@ type grants struct {
 	deny []string // canonical
 	// covered lists the paths in deny that a mount covers. They may be granted together with their directory.
 	covered map[string]bool
-	rules   []warden.Rule
+	rules   []supervisor.Rule
 	n       int
 	err     error
 }
 
-// add grants p. A path that does not exist needs no grant. Denied paths at or below p are left out. A denied path above
+// addPath grants p. A path that does not exist needs no grant. Denied paths at or below p are left out. A denied path above
 // p is ignored: the grant is more specific.
-func (g *grants) add(p string, write bool) {
+func (g *grants) addPath(p string, write bool) {
 	real, err := filepath.EvalSymlinks(p)
 	if err != nil {
 		return
 	}
-	g.carve(real, write)
+	g.carvePath(real, write)
 }
 
-// carve grants p except for what is denied below it. Landlock cannot exclude a part of what it grants, so everything
+// carvePath grants p except for what is denied below it. Landlock cannot exclude a part of what it grants, so everything
 // else is granted piece by piece. In a directory that is granted in pieces, no entries can be created. The directory
 // can be listed. Like all rights, this one also holds further down, so the names in denied directories below can be
 // seen, but not their contents.
-func (g *grants) carve(p string, write bool) {
+func (g *grants) carvePath(p string, write bool) {
 	if g.err != nil {
 		return
 	}
@@ -154,31 +154,31 @@ func (g *grants) carve(p string, write bool) {
 		if d == p {
 			return
 		}
-		between = between || below(d, p) && !g.covered[d]
+		between = between || isBelow(d, p) && !g.covered[d]
 	}
 	if !between {
-		g.grant(p, write)
+		g.grantPath(p, write)
 		return
 	}
 	entries, err := os.ReadDir(p)
 	if err != nil {
 		return // do not grant what we cannot read ourselves
 	}
-	g.rules = append(g.rules, warden.Rule{Path: p, Access: llsys.AccessFSReadDir})
+	g.rules = append(g.rules, supervisor.Rule{Path: p, Access: llsys.AccessFSReadDir})
 	for _, e := range entries {
 		if e.Type()&os.ModeSymlink == 0 { // the target of a link has its own grant, or none
-			g.carve(filepath.Join(p, e.Name()), write)
+			g.carvePath(filepath.Join(p, e.Name()), write)
 		}
 	}
 }
 
-// below reports whether d is inside the directory p.
-func below(d, p string) bool {
+// isBelow reports whether d is inside the directory p.
+func isBelow(d, p string) bool {
 	return strings.HasPrefix(d, strings.TrimSuffix(p, "/")+"/")
 }
 
-// grant adds the rule for one path.
-func (g *grants) grant(p string, write bool) {
+// grantPath adds the rule for one path.
+func (g *grants) grantPath(p string, write bool) {
 	info, err := os.Stat(p)
 	if err != nil {
 		return
@@ -187,7 +187,7 @@ func (g *grants) grant(p string, write bool) {
 		g.err = fmt.Errorf("a denied path lies between more than %d others, which are granted one by one: move it to a directory of its own", maxCarved)
 		return
 	}
-	r := warden.Rule{Path: p, Access: accessRead}
+	r := supervisor.Rule{Path: p, Access: accessRead}
 	if write {
 		r.Access = accessWrite
 	}

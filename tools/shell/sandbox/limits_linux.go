@@ -8,16 +8,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
+	"github.com/zephbot/zephbot/tools/shell/sandbox/supervisor"
 )
 
-// resources returns the limits that the kernel enforces for each process of a command. RLIMIT_AS is not one of them: it
+// resourceLimits returns the limits that the kernel enforces for each process of a command. RLIMIT_AS is not one of them: it
 // kills runtimes that reserve address space (Go, Java, Node). The private memory of one process is limited to twice the
 // total that the supervisor watches, because memory counts when it is reserved, before it is used.
-func (l Limits) resources(can abilities) []warden.Rlimit {
-	var all []warden.Rlimit
+func (l Limits) resourceLimits(can abilities) []supervisor.Rlimit {
+	var all []supervisor.Rlimit
 	add := func(what int, soft, hard uint64) {
-		all = append(all, warden.Rlimit{What: what, Soft: soft, Hard: hard})
+		all = append(all, supervisor.Rlimit{What: what, Soft: soft, Hard: hard})
 	}
 	if l.FileSize > 0 {
 		add(unix.RLIMIT_FSIZE, uint64(l.FileSize), uint64(l.FileSize))
@@ -32,16 +32,16 @@ func (l Limits) resources(can abilities) []warden.Rlimit {
 	if l.Files > 0 {
 		add(unix.RLIMIT_NOFILE, uint64(l.Files), uint64(l.Files))
 	}
-	if most := l.tasks(can); most > 0 {
+	if most := l.taskLimit(can); most > 0 {
 		add(unix.RLIMIT_NPROC, most, most)
 	}
 	return all
 }
 
-// tasks returns the limit for threads of the user, which is all that the kernel can count: those in a user namespace,
+// taskLimit returns the limit for threads of the user, which is all that the kernel can count: those in a user namespace,
 // or else all of them, with room for what runs besides the command. It does not apply to root. The supervisor counts
 // processes in any case.
-func (l Limits) tasks(can abilities) uint64 {
+func (l Limits) taskLimit(can abilities) uint64 {
 	switch {
 	case l.Procs <= 0, os.Getuid() == 0:
 		return 0
@@ -52,8 +52,8 @@ func (l Limits) tasks(can abilities) uint64 {
 	}
 }
 
-// hit returns the kernel limit that ended a command, or a process in it whose exit status a shell passed on.
-func (l Limits) hit(code int, sig syscall.Signal) Limit {
+// limitHit returns the kernel limit that ended a command, or a process in it whose exit status a shell passed on.
+func (l Limits) limitHit(code int, sig syscall.Signal) Limit {
 	ended := func(s syscall.Signal) bool { return sig == s || sig == 0 && code == 128+int(s) }
 	switch {
 	case l.CPU > 0 && ended(syscall.SIGXCPU):

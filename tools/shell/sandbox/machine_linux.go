@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
+	"github.com/zephbot/zephbot/tools/shell/sandbox/supervisor"
 )
 
 // probeTimeout limits one probe of the machine.
@@ -36,23 +36,23 @@ var machine = struct {
 	known map[string]abilities
 }{known: map[string]abilities{}}
 
-// learn returns the abilities of the machine. What could not be determined is probed again by the next call.
-func learn(ctx context.Context, helper string) abilities {
+// learnAbilities returns the abilities of the machine. What could not be determined is probed again by the next call.
+func learnAbilities(ctx context.Context, helper string) abilities {
 	machine.Lock()
 	defer machine.Unlock()
 	if can, ok := machine.known[helper]; ok {
 		return can
 	}
-	can, ok := explore(ctx, helper)
+	can, ok := exploreAbilities(ctx, helper)
 	if ok {
 		machine.known[helper] = can
 	}
 	return can
 }
 
-// explore tries the strongest confinement first.
-func explore(ctx context.Context, helper string) (abilities, bool) {
-	abi, calls := landlockABI(), filterable()
+// exploreAbilities tries the strongest confinement first.
+func exploreAbilities(ctx context.Context, helper string) (abilities, bool) {
+	abi, calls := landlockABI(), isFilterable()
 	admin := mayMount()
 	var why string
 	for _, can := range []abilities{
@@ -62,10 +62,10 @@ func explore(ctx context.Context, helper string) (abilities, bool) {
 			continue
 		}
 		can.abi, can.calls, can.guard = abi, calls, calls
-		r, err := ask(ctx, helper, can)
+		r, err := askHelper(ctx, helper, can)
 		if err == nil && r.Error != "" && can.guard { // perhaps only seccomp notification is missing
 			can.guard = false
-			r, err = ask(ctx, helper, can)
+			r, err = askHelper(ctx, helper, can)
 		}
 		switch {
 		case err != nil && !can.root:
@@ -74,23 +74,23 @@ func explore(ctx context.Context, helper string) (abilities, bool) {
 			why = err.Error()
 		case r.Error != "":
 			why = r.Error
-		case can.root && r.Held&warden.HeldRoot == 0, can.pid && r.Held&warden.HeldPIDs == 0:
+		case can.root && r.Held&supervisor.HeldRoot == 0, can.pid && r.Held&supervisor.HeldPIDs == 0:
 			why = "they do not hold"
 		default:
-			return can.settle(r, why), true
+			return can.keepWorking(r, why), true
 		}
 	}
 	return abilities{reason: why}, true
 }
 
-// settle keeps what the probe found to work, and the reason for the rest.
-func (can abilities) settle(r *warden.Report, why string) abilities {
+// keepWorking keeps what the probe found to work, and the reason for the rest.
+func (can abilities) keepWorking(r *supervisor.Report, why string) abilities {
 	var missing []string
-	if r.Held&warden.HeldFiles == 0 {
+	if r.Held&supervisor.HeldFiles == 0 {
 		can.abi = 0
 		missing = append(missing, "the kernel has no Landlock, or it is not enabled (lsm=landlock,…)")
 	}
-	if r.Held&warden.HeldCalls == 0 {
+	if r.Held&supervisor.HeldCalls == 0 {
 		can.calls, can.guard = false, false
 		missing = append(missing, "the kernel has no seccomp filter, or there is none for this processor")
 	}
@@ -101,8 +101,8 @@ func (can abilities) settle(r *warden.Report, why string) abilities {
 	return can
 }
 
-// ask lets a helper confine itself and report what works.
-func ask(ctx context.Context, helper string, can abilities) (*warden.Report, error) {
+// askHelper lets a helper confine itself and report what works.
+func askHelper(ctx context.Context, helper string, can abilities) (*supervisor.Report, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -114,14 +114,14 @@ func ask(ctx context.Context, helper string, can abilities) (*warden.Report, err
 	if err != nil {
 		return nil, err
 	}
-	h, err := startHelper(ctx, helper, warden.ModeProbe, p, can, nil, nil, nil)
+	h, err := startHelper(ctx, helper, supervisor.ModeProbe, p, can, nil, nil, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer h.close()
 	late := time.AfterFunc(probeTimeout, func() { _ = h.cmd.Process.Kill() })
 	defer late.Stop()
-	r, err := h.report()
+	r, err := h.readReport()
 	if err != nil {
 		return nil, errors.New("the helper gave no answer")
 	}
@@ -133,11 +133,11 @@ func Probe(ctx context.Context, helper string) Level {
 	if helper == "" {
 		return Level{Reason: "this program is not set up as its own helper"}
 	}
-	return learn(ctx, helper).level()
+	return learnAbilities(ctx, helper).confinementLevel()
 }
 
-// level describes the abilities.
-func (can abilities) level() Level {
+// confinementLevel describes the abilities.
+func (can abilities) confinementLevel() Level {
 	return Level{
 		Landlock: can.abi, Seccomp: can.calls, Root: can.root, Processes: can.pid, Guard: can.guard,
 		Unix: can.unixSockets(), Reason: can.reason,
@@ -158,8 +158,8 @@ func mayMount() bool {
 	return unix.Capget(&head, &data[0]) == nil && data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
 }
 
-// attributes returns how a helper is started.
-func (can abilities) attributes() *syscall.SysProcAttr {
+// startAttributes returns how a helper is started.
+func (can abilities) startAttributes() *syscall.SysProcAttr {
 	attr := ownSession()
 	if can.root {
 		attr.Cloneflags = syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
+	"github.com/zephbot/zephbot/tools/shell/sandbox/supervisor"
 )
 
 // If possible, a command gets its own root, which contains only what is granted, and in which everything that must not
@@ -30,15 +30,15 @@ type layout struct {
 	binds map[string]bool   // what is granted; true = it may be changed
 }
 
-// add grants p: its real path, and every link on the way.
-func (l *layout) add(p string, write bool) {
-	if real := l.resolve(p); real != "" && real != "/" {
+// addPath grants p: its real path, and every link on the way.
+func (l *layout) addPath(p string, write bool) {
+	if real := l.resolvePath(p); real != "" && real != "/" {
 		l.binds[real] = l.binds[real] || write
 	}
 }
 
-// resolve returns the real path of p and records its links; "" when it leads nowhere.
-func (l *layout) resolve(p string) string {
+// resolvePath returns the real path of p and records its links; "" when it leads nowhere.
+func (l *layout) resolvePath(p string) string {
 	at, rest := "/", strings.Split(strings.Trim(filepath.Clean(p), "/"), "/")
 	for links := 0; len(rest) > 0; {
 		name := rest[0]
@@ -69,63 +69,63 @@ func (l *layout) resolve(p string) string {
 }
 
 // rootMounts returns the mounts of the root, and which denied paths they cover.
-func rootMounts(spec Spec, can abilities, deny []string) ([]warden.Mount, map[string]bool) {
+func rootMounts(spec Spec, can abilities, deny []string) ([]supervisor.Mount, map[string]bool) {
 	l := &layout{links: map[string]string{}, binds: map[string]bool{}}
 	for _, p := range systemRead() {
-		if !can.pid || !below(p, "/proc") {
-			l.add(p, false)
+		if !can.pid || !isBelow(p, "/proc") {
+			l.addPath(p, false)
 		}
 	}
 	if can.abi > 0 { // Landlock restricts it further
-		l.add("/etc", false)
+		l.addPath("/etc", false)
 	}
 	for _, p := range systemConfig() {
-		l.add(p, false)
+		l.addPath(p, false)
 	}
 	if !can.pid {
-		l.add("/proc", false)
+		l.addPath("/proc", false)
 	}
 	for _, p := range systemDevices() { // devices can be written in spite of it, but their modes cannot be changed
-		l.add(p, false)
+		l.addPath(p, false)
 	}
 	for _, p := range spec.Read {
-		l.add(p, false)
+		l.addPath(p, false)
 	}
 	for _, p := range spec.Write {
-		l.add(p, true)
+		l.addPath(p, true)
 	}
-	mounts := l.mounts()
+	mounts := l.orderedMounts()
 	if spec.Overlay != nil {
-		mounts = overlay(mounts, spec)
+		mounts = overlayMounts(mounts, spec)
 	}
-	if dir := l.resolve(spec.Dir); dir != "" {
-		mounts = append(mounts, warden.Mount{Kind: warden.MountDir, Path: dir})
+	if dir := l.resolvePath(spec.Dir); dir != "" {
+		mounts = append(mounts, supervisor.Mount{Kind: supervisor.MountDir, Path: dir})
 	}
 	for name, target := range map[string]string{
 		"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0",
 		"stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
 	} {
-		mounts = append(mounts, warden.Mount{Kind: warden.MountLink, Path: "/dev/" + name, Source: target})
+		mounts = append(mounts, supervisor.Mount{Kind: supervisor.MountLink, Path: "/dev/" + name, Source: target})
 	}
 	if !spec.Reading {
-		mounts = append(mounts, warden.Mount{Kind: warden.MountTmpfs, Path: "/dev/shm", Size: sharedMemory})
+		mounts = append(mounts, supervisor.Mount{Kind: supervisor.MountTmpfs, Path: "/dev/shm", Size: sharedMemory})
 	}
 	if can.pid {
-		mounts = append(mounts, warden.Mount{Kind: warden.MountProc, Path: "/proc", Write: !spec.Reading})
+		mounts = append(mounts, supervisor.Mount{Kind: supervisor.MountProc, Path: "/proc", Write: !spec.Reading})
 	}
 	if spec.Reading {
 		place := privatePlace(spec)
-		mounts = append(mounts, warden.Mount{Kind: warden.MountTmpfs, Path: place, Size: privateSize},
-			warden.Mount{Kind: warden.MountDir, Path: homeIn(place)})
+		mounts = append(mounts, supervisor.Mount{Kind: supervisor.MountTmpfs, Path: place, Size: privateSize},
+			supervisor.Mount{Kind: supervisor.MountDir, Path: homeIn(place)})
 	}
 	covers, covered := coverMounts(spec, deny)
 	return append(mounts, covers...), covered
 }
 
-// mounts returns the steps in an order in which parents come first. Something inside a directory with the same grant
+// orderedMounts returns the steps in an order in which parents come first. Something inside a directory with the same grant
 // needs no step.
-func (l *layout) mounts() []warden.Mount {
-	var list []warden.Mount
+func (l *layout) orderedMounts() []supervisor.Mount {
+	var list []supervisor.Mount
 	within := func(p string) (inside, write bool) {
 		for dir := filepath.Dir(p); dir != "/"; dir = filepath.Dir(dir) {
 			if w, ok := l.binds[dir]; ok {
@@ -136,7 +136,7 @@ func (l *layout) mounts() []warden.Mount {
 	}
 	for p, text := range l.links {
 		if inside, _ := within(p); !inside {
-			list = append(list, warden.Mount{Kind: warden.MountLink, Path: p, Source: text})
+			list = append(list, supervisor.Mount{Kind: supervisor.MountLink, Path: p, Source: text})
 		}
 	}
 	for p, write := range l.binds {
@@ -148,9 +148,9 @@ func (l *layout) mounts() []warden.Mount {
 		if err != nil {
 			continue
 		}
-		list = append(list, warden.Mount{Kind: warden.MountBind, Path: p, Source: p, Write: write, Dir: info.IsDir()})
+		list = append(list, supervisor.Mount{Kind: supervisor.MountBind, Path: p, Source: p, Write: write, Dir: info.IsDir()})
 	}
-	slices.SortFunc(list, func(a, b warden.Mount) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(list, func(a, b supervisor.Mount) int { return strings.Compare(a.Path, b.Path) })
 	return list
 }
 
@@ -168,15 +168,15 @@ func grantedPaths(spec Spec) (read, write []string) {
 	return resolve(systemRead(), systemConfig(), spec.Read), resolve(spec.Write)
 }
 
-// coverable returns the denied paths that can be covered, parents first. They exist, are inside something granted, and
+// coverablePaths returns the denied paths that can be covered, parents first. They exist, are inside something granted, and
 // contain nothing granted, which would be hidden too.
-func coverable(spec Spec, deny, read, write []string) []string {
+func coverablePaths(spec Spec, deny, read, write []string) []string {
 	all := slices.Concat(read, write)
 	dir := Canonical(spec.Dir)
 	var places []string
 	for _, d := range deny {
-		inside := slices.ContainsFunc(all, func(p string) bool { return below(d, p) })
-		needed := d == dir || below(dir, d) || slices.ContainsFunc(all, func(p string) bool { return below(p, d) })
+		inside := slices.ContainsFunc(all, func(p string) bool { return isBelow(d, p) })
+		needed := d == dir || isBelow(dir, d) || slices.ContainsFunc(all, func(p string) bool { return isBelow(p, d) })
 		if !inside || needed {
 			continue
 		}
@@ -189,14 +189,14 @@ func coverable(spec Spec, deny, read, write []string) []string {
 }
 
 // coverMounts returns the mounts that cover denied paths, and which paths those are.
-func coverMounts(spec Spec, deny []string) ([]warden.Mount, map[string]bool) {
+func coverMounts(spec Spec, deny []string) ([]supervisor.Mount, map[string]bool) {
 	if len(deny) == 0 {
 		return nil, nil
 	}
 	read, write := grantedPaths(spec)
-	var list []warden.Mount
+	var list []supervisor.Mount
 	covered, pinned := map[string]bool{}, map[string]bool{}
-	for _, d := range coverable(spec, deny, read, write) {
+	for _, d := range coverablePaths(spec, deny, read, write) {
 		if belowAny(d, covered) {
 			continue
 		}
@@ -204,10 +204,10 @@ func coverMounts(spec Spec, deny []string) ([]warden.Mount, map[string]bool) {
 		if err != nil {
 			continue
 		}
-		for _, dir := range pins(d, write, pinned) {
-			list = append(list, warden.Mount{Kind: warden.MountPin, Path: dir})
+		for _, dir := range pinnedDirs(d, write, pinned) {
+			list = append(list, supervisor.Mount{Kind: supervisor.MountPin, Path: dir})
 		}
-		list = append(list, warden.Mount{Kind: warden.MountHide, Path: d, Dir: info.IsDir()})
+		list = append(list, supervisor.Mount{Kind: supervisor.MountHide, Path: d, Dir: info.IsDir()})
 		covered[d] = true
 	}
 	top := maps.Clone(covered)
@@ -221,20 +221,20 @@ func coverMounts(spec Spec, deny []string) ([]warden.Mount, map[string]bool) {
 
 func belowAny(d string, dirs map[string]bool) bool {
 	for p := range dirs {
-		if below(d, p) {
+		if isBelow(d, p) {
 			return true
 		}
 	}
 	return false
 }
 
-// pins returns the directories above d that a command could otherwise rename, topmost first. A mount point cannot be
+// pinnedDirs returns the directories above d that a command could otherwise rename, topmost first. A mount point cannot be
 // renamed. If a command moved the directory together with the cover, the next command would find d uncovered under
 // another name.
-func pins(d string, write []string, pinned map[string]bool) []string {
+func pinnedDirs(d string, write []string, pinned map[string]bool) []string {
 	var dirs []string
 	for dir := filepath.Dir(d); dir != "/"; dir = filepath.Dir(dir) {
-		if slices.ContainsFunc(write, func(p string) bool { return below(dir, p) }) && !pinned[dir] {
+		if slices.ContainsFunc(write, func(p string) bool { return isBelow(dir, p) }) && !pinned[dir] {
 			dirs = append(dirs, dir)
 			pinned[dir] = true
 		}

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
+	"github.com/zephbot/zephbot/tools/shell/sandbox/supervisor"
 )
 
 // Shield protects this process from the processes that it starts: its memory, files and environment cannot be read
@@ -24,8 +24,8 @@ func Shield() error {
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }
 
-// adopts reports whether Shield was called.
-func adopts() bool {
+// isShielded reports whether Shield was called.
+func isShielded() bool {
 	var on int32
 	err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&on)), 0, 0, 0)
 	return err == nil && on != 0
@@ -42,7 +42,7 @@ type helperSet struct {
 	running map[int]bool
 }
 
-func (h *helperSet) start(cmd *exec.Cmd) error {
+func (h *helperSet) startHelper(cmd *exec.Cmd) error {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	if err := cmd.Start(); err != nil {
@@ -54,8 +54,8 @@ func (h *helperSet) start(cmd *exec.Cmd) error {
 	return nil
 }
 
-// wait waits for a helper. The status is not needed, because the helper has reported everything.
-func (h *helperSet) wait(cmd *exec.Cmd) {
+// waitHelper waits for a helper. The status is not needed, because the helper has reported everything.
+func (h *helperSet) waitHelper(cmd *exec.Cmd) {
 	_ = cmd.Wait()
 	h.list.Lock()
 	defer h.list.Unlock()
@@ -69,22 +69,22 @@ const orphanRounds = 100
 // another session, while our own processes other than helpers are in ours.
 func (h *helperSet) killOrphans() {
 	for range orphanRounds {
-		found := h.orphans()
+		found := h.listOrphans()
 		if len(found) == 0 {
 			return
 		}
 		for _, pid := range found {
-			for _, p := range append(warden.Descendants(pid), pid) {
+			for _, p := range append(supervisor.Descendants(pid), pid) {
 				_ = syscall.Kill(p, syscall.SIGKILL) // it may have ended already
 			}
 		}
 		for _, pid := range found {
-			reap(pid)
+			reapChild(pid)
 		}
 	}
 }
 
-func (h *helperSet) orphans() []int {
+func (h *helperSet) listOrphans() []int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.list.Lock()
@@ -94,7 +94,7 @@ func (h *helperSet) orphans() []int {
 		return nil
 	}
 	var found []int
-	for _, pid := range warden.Children(os.Getpid()) {
+	for _, pid := range supervisor.Children(os.Getpid()) {
 		if sid, err := unix.Getsid(pid); err == nil && sid != ours && !h.running[pid] {
 			found = append(found, pid)
 		}
@@ -102,8 +102,8 @@ func (h *helperSet) orphans() []int {
 	return found
 }
 
-// reap waits for a killed child, and leaves one that does not die.
-func reap(pid int) {
+// reapChild waits for a killed child, and leaves one that does not die.
+func reapChild(pid int) {
 	for end := time.Now().Add(stuckAfter); time.Now().Before(end); <-time.After(time.Millisecond) {
 		var ws syscall.WaitStatus
 		if got, err := syscall.Wait4(pid, &ws, syscall.WNOHANG, nil); got == pid || err == syscall.ECHILD {

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
+	"github.com/zephbot/zephbot/tools/shell/sandbox/supervisor"
 )
 
-// of returns the directories of the layer above a root of spec.Write.
-func (o *Overlay) of(spec Spec, root string) (upper, work string) {
+// layerDirs returns the directories of the layer above a root of spec.Write.
+func (o *Overlay) layerDirs(spec Spec, root string) (upper, work string) {
 	if root == spec.Dir {
 		return o.Upper, o.Work
 	}
@@ -21,14 +21,14 @@ func (o *Overlay) of(spec Spec, root string) (upper, work string) {
 	return filepath.Join(dir, "upper"), filepath.Join(dir, "work")
 }
 
-// make makes the directories of the layers beside that of spec.Dir. A root that does not exist needs none.
-func (o *Overlay) make(spec Spec) error {
+// makeLayers makes the directories of the layers beside that of spec.Dir. A root that does not exist needs none.
+func (o *Overlay) makeLayers(spec Spec) error {
 	for _, root := range spec.Write {
 		info, err := os.Stat(root)
 		if root == spec.Dir || err != nil {
 			continue
 		}
-		upper, work := o.of(spec, root)
+		upper, work := o.layerDirs(spec, root)
 		for _, dir := range []string{upper, work} {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				return err
@@ -42,13 +42,13 @@ func (o *Overlay) make(spec Spec) error {
 	return nil
 }
 
-// written returns a root beside spec.Dir that a command has changed; "" = there is none.
-func (o *Overlay) written(spec Spec) string {
+// writtenRoot returns a root beside spec.Dir that a command has changed; "" = there is none.
+func (o *Overlay) writtenRoot(spec Spec) string {
 	for _, root := range spec.Write {
 		if root == spec.Dir {
 			continue
 		}
-		upper, _ := o.of(spec, root)
+		upper, _ := o.layerDirs(spec, root)
 		now, err := os.Stat(upper)
 		if os.IsNotExist(err) {
 			continue
@@ -65,21 +65,21 @@ func (o *Overlay) written(spec Spec) string {
 	return ""
 }
 
-// overlay replaces the binds of what may be written by overlays. Attributes are in the namespace of users, which works in
+// overlayMounts replaces the binds of what may be written by overlays. Attributes are in the namespace of users, which works in
 // a user namespace; nothing is written through to the disk, because what remains is read once, after the command.
-func overlay(mounts []warden.Mount, spec Spec) []warden.Mount {
+func overlayMounts(mounts []supervisor.Mount, spec Spec) []supervisor.Mount {
 	escape := strings.NewReplacer(`\`, `\\`, ",", `\,`, ":", `\:`).Replace
-	layer := func(root string) warden.Mount {
-		upper, work := spec.Overlay.of(spec, root)
-		return warden.Mount{
-			Kind: warden.MountLayer, Path: root,
+	layer := func(root string) supervisor.Mount {
+		upper, work := spec.Overlay.layerDirs(spec, root)
+		return supervisor.Mount{
+			Kind: supervisor.MountLayer, Path: root,
 			Source: "lowerdir=" + escape(root) + ",upperdir=" + escape(upper) + ",workdir=" + escape(work) +
 				",userxattr,index=off,xino=off,volatile",
 		}
 	}
 	for i, m := range mounts {
 		switch {
-		case m.Kind != warden.MountBind || !m.Write || m.Path == spec.Dir || !slices.Contains(spec.Write, m.Path):
+		case m.Kind != supervisor.MountBind || !m.Write || m.Path == spec.Dir || !slices.Contains(spec.Write, m.Path):
 		case m.Dir:
 			mounts[i] = layer(m.Path)
 		default: // a file cannot be on a layer

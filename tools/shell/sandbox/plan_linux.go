@@ -6,26 +6,26 @@ import (
 	"os"
 	"strings"
 
-	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
+	"github.com/zephbot/zephbot/tools/shell/sandbox/supervisor"
 )
 
 // sharedMemory is the size of a run's /dev/shm, in bytes.
 const sharedMemory = 256 << 20
 
 // makePlan returns the helper's plan for spec on a machine with these abilities.
-func makePlan(spec Spec, can abilities) (*warden.Plan, error) {
+func makePlan(spec Spec, can abilities) (*supervisor.Plan, error) {
 	if spec.Reading {
 		spec = onlyReading(spec, can)
 	}
-	p := &warden.Plan{
+	p := &supervisor.Plan{
 		Argv: spec.Argv, Dir: spec.Dir, Env: spec.Env, Grace: spec.Grace, Linger: spec.Linger,
 		UserSpace: can.user, UID: os.Geteuid(), GID: os.Getegid(), PIDSpace: can.pid,
-		Rlimits: spec.Limits.resources(can), Procs: spec.Limits.Procs, Memory: uint64(max(spec.Limits.Memory, 0)),
+		Rlimits: spec.Limits.resourceLimits(can), Procs: spec.Limits.Procs, Memory: uint64(max(spec.Limits.Memory, 0)),
 	}
 	if spec.Off {
 		return p, nil
 	}
-	deny := denied(spec)
+	deny := deniedPaths(spec)
 	var covered map[string]bool
 	if can.root {
 		p.Mounts, covered = rootMounts(spec, can, deny)
@@ -44,7 +44,7 @@ func makePlan(spec Spec, can abilities) (*warden.Plan, error) {
 	}
 	o := filterOptions{network: spec.Network, unix: can.unixSockets() && spec.Overlay == nil, memory: can.root, pid: can.pid}
 	if spec.Overlay != nil {
-		p.Guard, o.tell = &warden.Guard{None: true, Layer: spec.Dir}, true
+		p.Guard, o.tell = &supervisor.Guard{None: true, Layer: spec.Dir}, true
 	}
 	if spec.Reading {
 		p.Keep = keptReading
@@ -55,7 +55,7 @@ func makePlan(spec Spec, can abilities) (*warden.Plan, error) {
 	}
 	if spec.Network == NetworkInternet {
 		if can.guard {
-			p.Guard = guard()
+			p.Guard = newGuard()
 		} else {
 			o.network = NetworkOff
 		}
@@ -67,9 +67,9 @@ func makePlan(spec Spec, can abilities) (*warden.Plan, error) {
 	return p, nil
 }
 
-// guard returns the addresses of this machine, which count as loopback, and its name servers.
-func guard() *warden.Guard {
-	g := &warden.Guard{}
+// newGuard returns the addresses of this machine, which count as loopback, and its name servers.
+func newGuard() *supervisor.Guard {
+	g := &supervisor.Guard{}
 	if own, err := net.InterfaceAddrs(); err == nil {
 		for _, a := range own {
 			if n, ok := a.(*net.IPNet); ok {

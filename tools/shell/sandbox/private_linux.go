@@ -23,9 +23,9 @@ func onlyReading(spec Spec, can abilities) Spec {
 	spec.Read = slices.Concat(spec.Read, spec.Write)
 	spec.Write, spec.Network = nil, NetworkOff
 	l := &spec.Limits
-	l.Procs, l.Memory = least(l.Procs, readingLimits.Procs), least(l.Memory, readingLimits.Memory)
-	l.FileSize, l.Files = least(l.FileSize, readingLimits.FileSize), least(l.Files, readingLimits.Files)
-	l.CPU = least(l.CPU, readingLimits.CPU)
+	l.Procs, l.Memory = smallerLimit(l.Procs, readingLimits.Procs), smallerLimit(l.Memory, readingLimits.Memory)
+	l.FileSize, l.Files = smallerLimit(l.FileSize, readingLimits.FileSize), smallerLimit(l.Files, readingLimits.Files)
+	l.CPU = smallerLimit(l.CPU, readingLimits.CPU)
 	tmp, home := nowhere, nowhere
 	if can.root {
 		tmp = privatePlace(spec)
@@ -37,8 +37,8 @@ func onlyReading(spec Spec, can abilities) Spec {
 	return spec
 }
 
-// least returns the smaller of two limits, of which the first may be 0 = unlimited.
-func least[T int | int64 | time.Duration](v, most T) T {
+// smallerLimit returns the smaller of two limits, of which the first may be 0 = unlimited.
+func smallerLimit[T int | int64 | time.Duration](v, most T) T {
 	if v <= 0 {
 		return most
 	}
@@ -49,7 +49,7 @@ func least[T int | int64 | time.Duration](v, most T) T {
 // to write would hold for that, too.
 func privatePlace(spec Spec) string {
 	for _, p := range append(slices.Concat(spec.Read, spec.Write), spec.Dir) {
-		if real := Canonical(p); real == "/tmp" || below(real, "/tmp") {
+		if real := Canonical(p); real == "/tmp" || isBelow(real, "/tmp") {
 			return "/run/zephbot-tmp"
 		}
 	}
@@ -59,8 +59,8 @@ func privatePlace(spec Spec) string {
 // homeIn returns the home directory in the command's own directory.
 func homeIn(place string) string { return filepath.Join(place, "home") }
 
-// private reports whether an attempt was about what every command may write: its own directory, and devices.
-func private(spec Spec, path string) bool {
+// isPrivate reports whether an attempt was about what every command may write: its own directory, and devices.
+func isPrivate(spec Spec, path string) bool {
 	place := privatePlace(spec)
-	return path == place || below(path, place) || below(path, "/dev") || below(path, "/proc")
+	return path == place || isBelow(path, place) || isBelow(path, "/dev") || isBelow(path, "/proc")
 }

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
-	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
+	"github.com/zephbot/zephbot/tools/shell/sandbox/supervisor"
 )
 
 // What keeps a reading command (Spec.Reading) from changing anything:
@@ -28,11 +28,11 @@ const openForWriting = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC
 
 // watchedCalls returns the calls of which a filter tells. Without a root of its own, a command could change the
 // metadata of every file of this user, so those calls are refused.
-func watchedCalls(root bool) []warden.WatchedCall {
-	var list []warden.WatchedCall
+func watchedCalls(root bool) []supervisor.WatchedCall {
+	var list []supervisor.WatchedCall
 	add := func(verb Verb, refuse unix.Errno, calls ...pathCall) {
 		for _, c := range calls {
-			list = append(list, warden.WatchedCall{
+			list = append(list, supervisor.WatchedCall{
 				Number: c.number, Verb: string(verb), Dir: c.dir, Path: c.path, Refuse: int(refuse),
 			})
 		}
@@ -52,7 +52,7 @@ func watchedCalls(root bool) []warden.WatchedCall {
 	return list
 }
 
-// pathCall is a system call with the indexes of the arguments that name a file, as in warden.WatchedCall.
+// pathCall is a system call with the indexes of the arguments that name a file, as in supervisor.WatchedCall.
 type pathCall struct{ number, dir, path int }
 
 // metadataCalls change modes, owners, times and attributes.
@@ -79,7 +79,7 @@ func metadataCalls() []pathCall {
 
 // readOnly refuses what a reading command must not do, and tells of what it tries.
 func (p *program) readOnly(o filterOptions) {
-	p.above(newestCall, retMissing)
+	p.answerAbove(newestCall, retMissing)
 	for _, c := range watchedCalls(o.root) {
 		nr := uint32(c.Number) //nolint:gosec // numbers of calls are small
 		ret := uint32(retAsk)
@@ -89,19 +89,19 @@ func (p *program) readOnly(o filterOptions) {
 		flags, opens := openFlags(nr)
 		switch {
 		case nr == unix.SYS_SOCKET:
-			p.internet(ret)
+			p.allowInternet(ret)
 		case !o.tells && c.Refuse == 0: // the kernel decides
 		case opens:
-			p.when(nr, ret, test{arg: flags, cond: bpf.JumpBitsSet, val: openForWriting})
+			p.answerWhen(nr, ret, test{arg: flags, cond: bpf.JumpBitsSet, val: openForWriting})
 		default:
-			p.answer(nr, ret)
+			p.answerCall(nr, ret)
 		}
 	}
-	p.answer(unix.SYS_OPENAT2, retMissing) // its flags are in memory
+	p.answerCall(unix.SYS_OPENAT2, retMissing) // its flags are in memory
 	p.allowOnly(unix.SYS_IOCTL, 1, unix.SECCOMP_RET_ERRNO|uint32(unix.ENOTTY),
 		unix.TCGETS, unix.TIOCGPGRP, unix.TIOCGWINSZ, unix.TIOCINQ, fionbio, fioclex, fionclex,
 		unix.FS_IOC_GETFLAGS, fsgetxattr, fiemap)
-	p.when(unix.SYS_FLOCK, retRefuse, test{arg: 1, cond: bpf.JumpBitsSet, val: unix.LOCK_EX})
+	p.answerWhen(unix.SYS_FLOCK, retRefuse, test{arg: 1, cond: bpf.JumpBitsSet, val: unix.LOCK_EX})
 	for _, cmd := range []uint32{unix.F_SETOWN, setSignal, unix.F_SETOWN_EX, unix.F_SETLEASE, unix.F_NOTIFY, unix.F_SET_RW_HINT, unix.F_SET_FILE_RW_HINT} {
 		p.refuseArgument(unix.SYS_FCNTL, 1, cmd)
 	}
@@ -111,7 +111,7 @@ func (p *program) readOnly(o filterOptions) {
 			unix.SYS_KILL, unix.SYS_TKILL, unix.SYS_TGKILL, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_TGSIGQUEUEINFO,
 			unix.SYS_PIDFD_SEND_SIGNAL,
 		} {
-			p.answer(nr, retRefuse)
+			p.answerCall(nr, retRefuse)
 		}
 	}
 }
@@ -126,9 +126,9 @@ const (
 	fiemap     = 0xc020660b // FS_IOC_FIEMAP: where the data of a file is
 )
 
-// internet returns ret for sockets of the internet and refuses all others silently: libraries try sockets of services
+// allowInternet returns ret for sockets of the internet and refuses all others silently: libraries try sockets of services
 // of the machine for the names of users, and go on without.
-func (p *program) internet(ret uint32) {
+func (p *program) allowInternet(ret uint32) {
 	body := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: offArgs, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET, SkipTrue: 2},
@@ -146,15 +146,15 @@ func (p *program) allowOnly(nr, arg, ret uint32, values ...uint32) {
 	for i, v := range values {
 		tests[i] = test{arg: arg, cond: bpf.JumpEqual, val: v}
 	}
-	p.unless(nr, ret, tests...)
+	p.answerUnless(nr, ret, tests...)
 }
 
 // newestCall is the newest system call that this filter was written for (file_setattr, Linux 6.17). Later ones are
 // missing for a reading command: one of them may change what no rule here knows of.
 const newestCall = 469
 
-// above returns ret for every call with a number above newest.
-func (p *program) above(newest, ret uint32) {
+// answerAbove returns ret for every call with a number above newest.
+func (p *program) answerAbove(newest, ret uint32) {
 	*p = append(*p, bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: newest, SkipFalse: 1}, bpf.RetConstant{Val: ret})
 }
 

@@ -226,7 +226,7 @@ func Start(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Process, e
 		if spec.Off || spec.Helper == "" || runtime.GOOS != "linux" {
 			return nil, fmt.Errorf("%w: a layer needs it", ErrUnavailable)
 		}
-		spec = spec.layered()
+		spec = spec.layeredSpec()
 	}
 	if spec.Helper == "" {
 		if spec.Require || spec.Reading {
@@ -237,8 +237,8 @@ func Start(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Process, e
 	return startHelped(ctx, spec, stdout, stderr)
 }
 
-// layered returns what a run on a layer may reach: of what it may write, only roots that are not inside each other.
-func (s Spec) layered() Spec {
+// layeredSpec returns what a run on a layer may reach: of what it may write, only roots that are not inside each other.
+func (s Spec) layeredSpec() Spec {
 	s.Dir, s.Network = Canonical(s.Dir), NetworkOff
 	roots := []string{s.Dir}
 	for _, p := range s.Write {

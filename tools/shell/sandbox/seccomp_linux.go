@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
-	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
+	"github.com/zephbot/zephbot/tools/shell/sandbox/supervisor"
 )
 
 // Offsets in struct seccomp_data. Both processors are little-endian, so the lower half of an argument comes first.
@@ -37,8 +37,8 @@ const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUT
 // ownerBits let anybody who starts a program run it with the rights of its owner.
 const ownerBits = unix.S_ISUID | unix.S_ISGID
 
-// filterable reports whether there is a filter for this processor.
-func filterable() bool { return true }
+// isFilterable reports whether there is a filter for this processor.
+func isFilterable() bool { return true }
 
 // filterOptions is what the filter depends on.
 type filterOptions struct {
@@ -54,7 +54,7 @@ type filterOptions struct {
 
 // filterProgram returns the filter in the form that the kernel loads.
 func filterProgram(o filterOptions) ([]byte, error) {
-	raw, err := bpf.Assemble(filter(o))
+	raw, err := bpf.Assemble(compileFilter(o))
 	if err != nil {
 		return nil, fmt.Errorf("assemble: %w", err)
 	}
@@ -71,8 +71,8 @@ func filterProgram(o filterOptions) ([]byte, error) {
 // returns a result.
 type program []bpf.Instruction
 
-// answer returns the same result for a call regardless of its arguments.
-func (p *program) answer(nr, ret uint32) {
+// answerCall returns the same result for a call regardless of its arguments.
+func (p *program) answerCall(nr, ret uint32) {
 	*p = append(*p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: nr, SkipFalse: 1}, bpf.RetConstant{Val: ret})
 }
 
@@ -84,8 +84,8 @@ type test struct {
 	high bool // compare the upper half
 }
 
-// offset returns the offset of the argument in struct seccomp_data.
-func (t test) offset() uint32 {
+// argOffset returns the offset of the argument in struct seccomp_data.
+func (t test) argOffset() uint32 {
 	off := offArgs + argSize*t.arg
 	if t.high {
 		off += argSize / 2
@@ -93,16 +93,16 @@ func (t test) offset() uint32 {
 	return off
 }
 
-// when returns ret for a call that passes one of the tests, and allows other calls of it.
-func (p *program) when(nr, ret uint32, tests ...test) { p.decide(nr, ret, retAllow, tests) }
+// answerWhen returns ret for a call that passes one of the tests, and allows other calls of it.
+func (p *program) answerWhen(nr, ret uint32, tests ...test) { p.decideCall(nr, ret, retAllow, tests) }
 
-// unless returns ret for a call that passes none of the tests, and allows other calls of it.
-func (p *program) unless(nr, ret uint32, tests ...test) { p.decide(nr, retAllow, ret, tests) }
+// answerUnless returns ret for a call that passes none of the tests, and allows other calls of it.
+func (p *program) answerUnless(nr, ret uint32, tests ...test) { p.decideCall(nr, retAllow, ret, tests) }
 
-func (p *program) decide(nr, passed, other uint32, tests []test) {
+func (p *program) decideCall(nr, passed, other uint32, tests []test) {
 	var body []bpf.Instruction
 	for _, t := range tests {
-		body = append(body, bpf.LoadAbsolute{Off: t.offset(), Size: 4},
+		body = append(body, bpf.LoadAbsolute{Off: t.argOffset(), Size: 4},
 			bpf.JumpIf{Cond: t.cond, Val: t.val, SkipFalse: 1}, bpf.RetConstant{Val: passed})
 	}
 	body = append(body, bpf.RetConstant{Val: other})
@@ -110,8 +110,8 @@ func (p *program) decide(nr, passed, other uint32, tests []test) {
 	*p = append(*p, body...)
 }
 
-// filter returns the program. It allows everything that it does not refuse.
-func filter(o filterOptions) []bpf.Instruction {
+// compileFilter returns the program. It allows everything that it does not refuse.
+func compileFilter(o filterOptions) []bpf.Instruction {
 	p := program{
 		bpf.LoadAbsolute{Off: offArch, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: auditArch, SkipTrue: 1},
@@ -120,37 +120,37 @@ func filter(o filterOptions) []bpf.Instruction {
 	}
 	p = append(p, archFilter()...)
 	for _, nr := range refusedCalls() {
-		p.answer(nr, retRefuse)
+		p.answerCall(nr, retRefuse)
 	}
 	if o.reading {
 		p.readOnly(o) // of two rules about a call, the first holds
 	}
 	if !o.memory {
 		for _, nr := range sharedObjects() {
-			p.answer(nr, retRefuse)
+			p.answerCall(nr, retRefuse)
 		}
 	}
 	// its flags are in memory, where the filter cannot read them; C libraries fall back to clone
-	p.answer(unix.SYS_CLONE3, retMissing)
-	p.when(unix.SYS_CLONE, retRefuse, test{arg: 0, cond: bpf.JumpBitsSet, val: newNamespaces})
+	p.answerCall(unix.SYS_CLONE3, retMissing)
+	p.answerWhen(unix.SYS_CLONE, retRefuse, test{arg: 0, cond: bpf.JumpBitsSet, val: newNamespaces})
 	// these type into a terminal
-	p.when(unix.SYS_IOCTL, retRefuse, test{arg: 1, cond: bpf.JumpEqual, val: unix.TIOCSTI},
+	p.answerWhen(unix.SYS_IOCTL, retRefuse, test{arg: 1, cond: bpf.JumpEqual, val: unix.TIOCSTI},
 		test{arg: 1, cond: bpf.JumpEqual, val: unix.TIOCLINUX})
-	p.others(o.pid)
-	p.pairs(o)
-	p.modes()
+	p.refuseOthers(o.pid)
+	p.refusePairs(o)
+	p.refuseModes()
 	if o.tell {
 		for _, nr := range append([]uint32{unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2}, archRenames()...) {
-			p.answer(nr, retAsk)
+			p.answerCall(nr, retAsk)
 		}
 	}
-	p.sockets(o)
+	p.restrictSockets(o)
 	return append(p, bpf.RetConstant{Val: retAllow})
 }
 
-// pairs refuses socket pairs that could send to a socket outside: a pair of datagrams sends to any address, and Unix
+// refusePairs refuses socket pairs that could send to a socket outside: a pair of datagrams sends to any address, and Unix
 // sockets by path are in reach where a command has no root of its own.
-func (p *program) pairs(o filterOptions) {
+func (p *program) refusePairs(o filterOptions) {
 	if o.unix && !o.reading {
 		return
 	}
@@ -179,26 +179,26 @@ func sharedObjects() []uint32 {
 	}
 }
 
-// others refuses calls that affect other processes. Landlock and the namespace restrict signals; the filter only
+// refuseOthers refuses calls that affect other processes. Landlock and the namespace restrict signals; the filter only
 // protects the helper and its parent. A process may set its own limits and its own priority.
-func (p *program) others(pid bool) {
+func (p *program) refuseOthers(pid bool) {
 	self := func(arg uint32) test { return test{arg: arg, cond: bpf.JumpEqual, val: 0} }
 	for _, nr := range []uint32{
 		unix.SYS_PRLIMIT64, unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM,
 		unix.SYS_SCHED_SETATTR,
 	} {
-		p.unless(nr, retRefuse, self(0))
+		p.answerUnless(nr, retRefuse, self(0))
 	}
 	for nr, which := range map[uint32]uint32{unix.SYS_SETPRIORITY: unix.PRIO_PROCESS, unix.SYS_IOPRIO_SET: 1} {
-		p.when(nr, retRefuse, test{arg: 0, cond: bpf.JumpNotEqual, val: which},
+		p.answerWhen(nr, retRefuse, test{arg: 0, cond: bpf.JumpNotEqual, val: which},
 			test{arg: 1, cond: bpf.JumpNotEqual, val: 0})
 	}
 	forbidden := []uint32{1} // the helper
 	if !pid {
 		const all = 0xffff_ffff
 		forbidden = []uint32{
-			all, 1, warden.PlaceSelf, warden.PlaceParent, warden.PlaceSelfGroup,
-			warden.PlaceParentGroup,
+			all, 1, supervisor.PlaceSelf, supervisor.PlaceParent, supervisor.PlaceSelfGroup,
+			supervisor.PlaceParentGroup,
 		}
 	}
 	var tests []test
@@ -209,12 +209,12 @@ func (p *program) others(pid bool) {
 		unix.SYS_KILL, unix.SYS_TKILL, unix.SYS_TGKILL, unix.SYS_RT_SIGQUEUEINFO,
 		unix.SYS_RT_TGSIGQUEUEINFO, unix.SYS_PIDFD_OPEN,
 	} {
-		p.when(nr, retRefuse, tests...)
+		p.answerWhen(nr, retRefuse, tests...)
 	}
 }
 
-// modes refuses to create programs that run with the rights of their owner.
-func (p *program) modes() {
+// refuseModes refuses to create programs that run with the rights of their owner.
+func (p *program) refuseModes() {
 	args := map[uint32]uint32{
 		unix.SYS_FCHMOD: 1, unix.SYS_FCHMODAT: 2, unix.SYS_FCHMODAT2: 2, unix.SYS_OPENAT: 3,
 		unix.SYS_MKNODAT: 2,
@@ -226,9 +226,9 @@ func (p *program) modes() {
 			p.whenCreating(nr, flags, arg)
 			continue
 		}
-		p.when(nr, retRefuse, tests...)
+		p.answerWhen(nr, retRefuse, tests...)
 	}
-	p.answer(unix.SYS_OPENAT2, retMissing) // its mode is in memory
+	p.answerCall(unix.SYS_OPENAT2, retMissing) // its mode is in memory
 }
 
 // whenCreating refuses an open that creates a file with ownerBits. Without O_CREAT, the mode is ignored and may have
@@ -254,9 +254,9 @@ func openFlags(nr uint32) (arg uint32, opens bool) {
 	return archOpenFlags(nr)
 }
 
-// sockets restricts which kinds of sockets exist and what they connect to. Socket pairs within one process tree are
+// restrictSockets restricts which kinds of sockets exist and what they connect to. Socket pairs within one process tree are
 // always allowed.
-func (p *program) sockets(o filterOptions) {
+func (p *program) restrictSockets(o filterOptions) {
 	var families []uint32
 	if o.unix {
 		families = append(families, unix.AF_UNIX)
@@ -267,10 +267,10 @@ func (p *program) sockets(o filterOptions) {
 		inet = nil
 	case NetworkInternet:
 		families = append(families, unix.AF_NETLINK)
-		p.when(unix.SYS_SENDTO, retAsk, test{arg: 4, cond: bpf.JumpNotEqual},
+		p.answerWhen(unix.SYS_SENDTO, retAsk, test{arg: 4, cond: bpf.JumpNotEqual},
 			test{arg: 4, cond: bpf.JumpNotEqual, high: true})
 		for _, nr := range []uint32{unix.SYS_CONNECT, unix.SYS_SENDMSG, unix.SYS_SENDMMSG} {
-			p.answer(nr, retAsk)
+			p.answerCall(nr, retAsk)
 		}
 	default:
 		families = append(families, unix.AF_NETLINK)

@@ -6,18 +6,18 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
+	"github.com/zephbot/zephbot/tools/shell/sandbox/supervisor"
 )
 
 // filterOptions is what the filter depends on.
 type filterOptions struct {
-	network              Network
-	unix, memory, pid    bool
-	root, reading, tells bool
+	network                    Network
+	unix, memory, pid          bool
+	tell, root, reading, tells bool
 }
 
-// filterable reports whether there is a filter for this processor.
-func filterable() bool { return false }
+// isFilterable reports whether there is a filter for this processor.
+func isFilterable() bool { return false }
 
 // filterProgram returns no filter: there is none for this processor.
 func filterProgram(filterOptions) ([]byte, error) {
@@ -25,4 +25,4 @@ func filterProgram(filterOptions) ([]byte, error) {
 }
 
 // watchedCalls returns none: there is no filter that could tell of them.
-func watchedCalls(bool) []warden.WatchedCall { return nil }
+func watchedCalls(bool) []supervisor.WatchedCall { return nil }

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
+	"github.com/zephbot/zephbot/tools/shell/sandbox/supervisor"
 )
 
 // helperProcess is a running helper.
@@ -26,7 +26,7 @@ type helperProcess struct {
 const noLinger = "GORACE=atexit_sleep_ms=0"
 
 // startHelper starts a helper that executes a plan.
-func startHelper(ctx context.Context, helper, mode string, p *warden.Plan, can abilities, stdin, stdout,
+func startHelper(ctx context.Context, helper, mode string, p *supervisor.Plan, can abilities, stdin, stdout,
 	stderr *os.File,
 ) (*helperProcess, error) {
 	run, err := planFile(p)
@@ -44,8 +44,8 @@ func startHelper(ctx context.Context, helper, mode string, p *warden.Plan, can a
 		return nil, errors.Join(fmt.Errorf("make pipe: %w", err), controlW.Close())
 	}
 	defer func() { _ = reportW.Close() }() // the helper's end
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), helper, warden.Arg, mode)
-	cmd.Dir, cmd.Env = "/", []string{warden.Marker + "=1", "GOMAXPROCS=2", "GOGC=off", "GOMEMLIMIT=64MiB", noLinger}
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), helper, supervisor.Arg, mode)
+	cmd.Dir, cmd.Env = "/", []string{supervisor.Marker + "=1", "GOMAXPROCS=2", "GOGC=off", "GOMEMLIMIT=64MiB", noLinger}
 	if stdin != nil { // a nil *os.File is not a nil io.Reader
 		cmd.Stdin = stdin
 	}
@@ -56,16 +56,16 @@ func startHelper(ctx context.Context, helper, mode string, p *warden.Plan, can a
 		cmd.Stderr = stderr
 	}
 	cmd.ExtraFiles = []*os.File{run, controlR, reportW}
-	cmd.SysProcAttr = can.attributes()
-	if err := helpers.start(cmd); err != nil {
+	cmd.SysProcAttr = can.startAttributes()
+	if err := helpers.startHelper(cmd); err != nil {
 		return nil, errors.Join(fmt.Errorf("start the helper: %w", err), controlW.Close(), reportR.Close())
 	}
 	return &helperProcess{cmd: cmd, control: controlW, reports: reportR}, nil
 }
 
-// report reads one report.
-func (h *helperProcess) report() (*warden.Report, error) {
-	return warden.ReadReport(func(b []byte) error {
+// readReport reads one report.
+func (h *helperProcess) readReport() (*supervisor.Report, error) {
+	return supervisor.ReadReport(func(b []byte) error {
 		_, err := io.ReadFull(h.reports, b)
 		return err
 	})
@@ -74,14 +74,14 @@ func (h *helperProcess) report() (*warden.Report, error) {
 // close waits for a helper that has nothing left to do, and releases everything.
 func (h *helperProcess) close() {
 	late := time.AfterFunc(stuckAfter, func() { _ = h.cmd.Process.Kill() })
-	helpers.wait(h.cmd)
+	helpers.waitHelper(h.cmd)
 	late.Stop()
 	_ = h.control.Close() // already closed after a stop
 	_ = h.reports.Close()
 }
 
 // planFile writes the plan to an unnamed file, which the helper inherits.
-func planFile(p *warden.Plan) (*os.File, error) {
+func planFile(p *supervisor.Plan) (*os.File, error) {
 	fd, err := unix.MemfdCreate("run", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("write the run: %w", err)
@@ -100,9 +100,9 @@ func startHelped(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Proc
 		return nil, fmt.Errorf("%w: it is switched off", ErrUnavailable)
 	}
 	if !spec.Off {
-		can = learn(ctx, spec.Helper)
-		if spec.Reading && !can.level().Reading() {
-			return nil, fmt.Errorf("%w: nothing keeps a command from changing files here: %s", ErrUnavailable, can.level())
+		can = learnAbilities(ctx, spec.Helper)
+		if spec.Reading && !can.confinementLevel().Reading() {
+			return nil, fmt.Errorf("%w: nothing keeps a command from changing files here: %s", ErrUnavailable, can.confinementLevel())
 		}
 		if spec.Require && (can.abi == 0 || !can.calls) {
 			return nil, fmt.Errorf("%w: %s", ErrUnavailable, can.reason)
@@ -112,7 +112,7 @@ func startHelped(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Proc
 		if !can.root || !can.guard {
 			return nil, fmt.Errorf("%w: a layer needs a root of its own and seccomp notifications", ErrUnavailable)
 		}
-		if err := spec.Overlay.make(spec); err != nil {
+		if err := spec.Overlay.makeLayers(spec); err != nil {
 			return nil, fmt.Errorf("make a layer: %w", err)
 		}
 	}
@@ -121,23 +121,23 @@ func startHelped(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Proc
 	if err != nil {
 		return nil, err
 	}
-	h, err := startHelper(ctx, spec.Helper, warden.ModeRun, p, can, spec.Stdin, stdout, stderr)
+	h, err := startHelper(ctx, spec.Helper, supervisor.ModeRun, p, can, spec.Stdin, stdout, stderr)
 	if err != nil {
 		return nil, err
 	}
 	stopped := make(chan struct{})
 	proc := &Process{stop: func() { close(stopped) }, done: make(chan struct{})}
-	reports := make(chan *warden.Report)
-	proc.wg.Go(func() { listen(h, reports) })
+	reports := make(chan *supervisor.Report)
+	proc.wg.Go(func() { passReports(h, reports) })
 	proc.wg.Go(func() {
 		defer close(proc.done)
 		if spec.Reading {
 			spec.Limits = onlyReading(spec, can).Limits
 		}
 		w := watcher{spec: spec, status: Status{Blind: spec.Reading && !can.guard}, pid: can.pid, helperProcess: h, reports: reports, stopped: stopped}
-		proc.status = w.watch()
+		proc.status = w.waitForEnd()
 		if spec.Overlay != nil {
-			proc.status.Elsewhere = spec.Overlay.written(spec)
+			proc.status.Elsewhere = spec.Overlay.writtenRoot(spec)
 		}
 		h.close()
 		for range w.reports { // lets listen end
@@ -146,11 +146,11 @@ func startHelped(ctx context.Context, spec Spec, stdout, stderr *os.File) (*Proc
 	return proc, nil
 }
 
-// listen passes on the reports of a helper until it ends.
-func listen(h *helperProcess, to chan<- *warden.Report) {
+// passReports passes on the reports of a helper until it ends.
+func passReports(h *helperProcess, to chan<- *supervisor.Report) {
 	defer close(to)
 	for {
-		r, err := h.report()
+		r, err := h.readReport()
 		if err != nil {
 			return // the end, or a helper that died in the middle of a report
 		}
@@ -164,7 +164,7 @@ type watcher struct {
 
 	spec    Spec
 	pid     bool // everything ends with the helper
-	reports <-chan *warden.Report
+	reports <-chan *supervisor.Report
 	stopped <-chan struct{}
 
 	starting bool // the command may be running
@@ -173,18 +173,18 @@ type watcher struct {
 	ended    bool
 }
 
-// watch waits for the last report, but not forever: after the request to stop, the helper has a limited time, and then
+// waitForEnd waits for the last report, but not forever: after the request to stop, the helper has a limited time, and then
 // all known processes are killed.
-func (w *watcher) watch() Status {
+func (w *watcher) waitForEnd() Status {
 	stopped := w.stopped
 	var late <-chan time.Time
 	for {
 		select {
 		case r, ok := <-w.reports:
 			if !ok {
-				return w.gone()
+				return w.goneStatus()
 			}
-			w.take(r)
+			w.takeReport(r)
 		case <-stopped:
 			stopped = nil
 			_ = w.control.Close() // a helper that has ended needs no request
@@ -192,14 +192,14 @@ func (w *watcher) watch() Status {
 			defer timer.Stop()
 			late = timer.C
 		case <-late:
-			w.hunt()
+			w.huntProcesses()
 			return Status{Signal: "killed", Stuck: true}
 		}
 	}
 }
 
-// take processes one report.
-func (w *watcher) take(r *warden.Report) {
+// takeReport processes one report.
+func (w *watcher) takeReport(r *supervisor.Report) {
 	switch {
 	case r.Starting:
 		w.starting = true
@@ -215,12 +215,12 @@ func (w *watcher) take(r *warden.Report) {
 		return
 	}
 	w.ended = true
-	w.status.Internet = r.Tried&warden.TriedInternet != 0
-	w.status.Sockets = r.Tried&(warden.TriedInternet|warden.TriedSocket) != 0
-	w.status.Moves = r.Tried&warden.TriedRename != 0
+	w.status.Internet = r.Tried&supervisor.TriedInternet != 0
+	w.status.Sockets = r.Tried&(supervisor.TriedInternet|supervisor.TriedSocket) != 0
+	w.status.Moves = r.Tried&supervisor.TriedRename != 0
 	w.status.Code, w.status.Left, w.status.Stuck = r.Code, r.Left, r.Stuck
 	for _, a := range r.Attempts {
-		if !private(w.spec, a.Path) {
+		if !isPrivate(w.spec, a.Path) {
 			w.status.Tried = append(w.status.Tried, Attempt{Verb: Verb(a.Verb), Path: a.Path})
 		}
 	}
@@ -228,21 +228,21 @@ func (w *watcher) take(r *warden.Report) {
 		w.status.Signal = syscall.Signal(r.Signal).String()
 	}
 	switch {
-	case r.Hit&warden.HitProcs != 0:
+	case r.Hit&supervisor.HitProcs != 0:
 		w.status.Hit = LimitProcs
-	case r.Hit&warden.HitMemory != 0:
+	case r.Hit&supervisor.HitMemory != 0:
 		w.status.Hit = LimitMemory
 	default:
-		w.status.Hit = w.spec.Limits.hit(r.Code, syscall.Signal(r.Signal))
+		w.status.Hit = w.spec.Limits.limitHit(r.Code, syscall.Signal(r.Signal))
 	}
 }
 
-// gone returns the status when the reports have ended, and with them the helper.
-func (w *watcher) gone() Status {
+// goneStatus returns the status when the reports have ended, and with them the helper.
+func (w *watcher) goneStatus() Status {
 	if w.ended {
 		return w.status
 	}
-	w.hunt()
+	w.huntProcesses()
 	if !w.starting {
 		return Status{Signal: "killed", Err: errors.Join(w.status.Err,
 			errors.New("the helper ended without a word about the command"))}
@@ -250,20 +250,20 @@ func (w *watcher) gone() Status {
 	return Status{Signal: "killed", Vanished: true}
 }
 
-// hunt kills what can be found of a run whose helper does not do so. In a PID namespace, all processes end with the
+// huntProcesses kills what can be found of a run whose helper does not do so. In a PID namespace, all processes end with the
 // helper.
-func (w *watcher) hunt() {
+func (w *watcher) huntProcesses() {
 	if w.pid {
 		_ = w.cmd.Process.Kill() // it may have ended already
 		return
 	}
-	tree := warden.Descendants(w.cmd.Process.Pid)
+	tree := supervisor.Descendants(w.cmd.Process.Pid)
 	if w.main > 0 {
 		tree = signalTree(w.main, kill, tree)
 	}
 	signalTree(w.cmd.Process.Pid, kill, tree)
-	helpers.wait(w.cmd) // its processes become ours only after it has ended completely
-	if adopts() {
+	helpers.waitHelper(w.cmd) // its processes become ours only after it has ended completely
+	if isShielded() {
 		helpers.killOrphans()
 	}
 }

@@ -1,9 +1,9 @@
-package warden
+package supervisor
 
 // Package strings has these functions, but is initialised too late: see the package comment.
 
-// fields splits s at blanks and line ends.
-func fields(s string) []string {
+// splitFields splits s at blanks and line ends.
+func splitFields(s string) []string {
 	var list []string
 	from := -1
 	for i := range len(s) {
@@ -20,8 +20,8 @@ func fields(s string) []string {
 	return list
 }
 
-// after returns the text after the first mark in s; "" when there is none.
-func after(s, mark string) string {
+// textAfter returns the text after the first mark in s; "" when there is none.
+func textAfter(s, mark string) string {
 	for i := 0; i+len(mark) <= len(s); i++ {
 		if s[i:i+len(mark)] == mark {
 			return s[i+len(mark):]

@@ -1,4 +1,4 @@
-package warden
+package supervisor
 
 import (
 	"errors"
@@ -39,8 +39,8 @@ const (
 	seccompWaitKillable = 1 << 5
 )
 
-// call makes a system call and returns its error as a Go error.
-func call(nr uintptr, args ...uintptr) (uintptr, error) {
+// systemCall makes a system call and returns its error as a Go error.
+func systemCall(nr uintptr, args ...uintptr) (uintptr, error) {
 	var a [6]uintptr
 	copy(a[:], args)
 	r, _, errno := syscall.Syscall6(nr, a[0], a[1], a[2], a[3], a[4], a[5])
@@ -51,7 +51,7 @@ func call(nr uintptr, args ...uintptr) (uintptr, error) {
 }
 
 func prctl(option, arg uintptr) error {
-	_, err := call(syscall.SYS_PRCTL, option, arg)
+	_, err := systemCall(syscall.SYS_PRCTL, option, arg)
 	return err
 }
 
@@ -64,15 +64,15 @@ type failed struct {
 func (f *failed) Error() string { return f.what + ": " + f.err.Error() }
 func (f *failed) Unwrap() error { return f.err }
 
-func fail(what string, err error) error {
+func wrapError(what string, err error) error {
 	if err == nil {
 		return nil
 	}
 	return &failed{what: what, err: err}
 }
 
-// lacking reports whether the kernel lacks what was requested, or does not permit it.
-func lacking(err error) bool {
+// isLacking reports whether the kernel lacks what was requested, or does not permit it.
+func isLacking(err error) bool {
 	return errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EOPNOTSUPP) || errors.Is(err, errMissing)
 }
 

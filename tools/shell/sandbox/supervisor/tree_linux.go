@@ -1,4 +1,4 @@
-package warden
+package supervisor
 
 import (
 	"os"
@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// members returns every process of the run except the helper: all of its PID namespace, or what is below it.
-func (s *supervisor) members() []int {
+// listMembers returns every process of the run except the helper: all of its PID namespace, or what is below it.
+func (s *run) listMembers() []int {
 	if !s.plan.PIDSpace {
 		return Descendants(s.self)
 	}
@@ -38,7 +38,7 @@ func readNames(dir string) ([]string, error) {
 func Descendants(pid int) []int {
 	var all []int
 	seen := map[int]bool{pid: true}
-	children := family()
+	children := childFinder()
 	for queue := []int{pid}; len(queue) > 0; queue = queue[1:] {
 		for _, c := range children(queue[0]) {
 			if !seen[c] {
@@ -52,12 +52,12 @@ func Descendants(pid int) []int {
 }
 
 // Children returns the children of pid.
-func Children(pid int) []int { return family()(pid) }
+func Children(pid int) []int { return childFinder()(pid) }
 
-// family returns a function that finds the children of a process.
-func family() func(int) []int {
+// childFinder returns a function that finds the children of a process.
+func childFinder() func(int) []int {
 	if _, err := os.Stat("/proc/thread-self/children"); err != nil { // a kernel without CONFIG_PROC_CHILDREN
-		table := parents()
+		table := readChildren()
 		return func(pid int) []int { return table[pid] }
 	}
 	return childrenOf
@@ -76,7 +76,7 @@ func childrenOf(pid int) []int {
 		if err != nil {
 			continue
 		}
-		for _, f := range fields(string(raw)) {
+		for _, f := range splitFields(string(raw)) {
 			if n, err := strconv.Atoi(f); err == nil {
 				pids = append(pids, n)
 			}
@@ -85,8 +85,8 @@ func childrenOf(pid int) []int {
 	return pids
 }
 
-// parents reads the whole process table and returns the children of each parent.
-func parents() map[int][]int {
+// readChildren reads the whole process table and returns the children of each parent.
+func readChildren() map[int][]int {
 	table := map[int][]int{}
 	names, err := readNames("/proc")
 	if err != nil {
@@ -101,7 +101,7 @@ func parents() map[int][]int {
 		if err != nil {
 			continue
 		}
-		words := fields(afterLast(string(raw), ')')) // the name may contain blanks and parentheses
+		words := splitFields(afterLast(string(raw), ')')) // the name may contain blanks and parentheses
 		if len(words) < 2 {
 			continue
 		}
@@ -112,10 +112,10 @@ func parents() map[int][]int {
 	return table
 }
 
-// over reports whether the private memory of the processes, together with the shared memory of the run, exceeds limit
+// exceedsMemory reports whether the private memory of the processes, together with the shared memory of the run, exceeds limit
 // bytes. File pages do not count, because the kernel reclaims them when necessary. Memory shared between processes
 // counts once. This is expensive to find out, so it is checked only when it matters.
-func over(limit uint64, pids []int, shared bool) bool {
+func exceedsMemory(limit uint64, pids []int, shared bool) bool {
 	var files uint64
 	if shared {
 		var fs syscall.Statfs_t
@@ -125,27 +125,27 @@ func over(limit uint64, pids []int, shared bool) bool {
 	}
 	most := files
 	for _, pid := range pids {
-		most += kilobytes(pid, "status", "\nRssAnon:", "\nRssShmem:")
+		most += sumKilobytes(pid, "status", "\nRssAnon:", "\nRssShmem:")
 	}
 	if most <= limit {
 		return false
 	}
 	sum := files
 	for _, pid := range pids {
-		sum += kilobytes(pid, "smaps_rollup", "\nPss_Anon:", "\nPss_Shmem:")
+		sum += sumKilobytes(pid, "smaps_rollup", "\nPss_Anon:", "\nPss_Shmem:")
 	}
 	return sum > limit
 }
 
-// kilobytes adds up lines of a file of a process, and returns bytes.
-func kilobytes(pid int, file string, names ...string) uint64 {
+// sumKilobytes adds up lines of a file of a process, and returns bytes.
+func sumKilobytes(pid int, file string, names ...string) uint64 {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/" + file)
 	if err != nil {
 		return 0 // it has ended meanwhile
 	}
 	var sum uint64
 	for _, name := range names {
-		words := fields(after(string(raw), name))
+		words := splitFields(textAfter(string(raw), name))
 		if len(words) == 0 {
 			continue
 		}

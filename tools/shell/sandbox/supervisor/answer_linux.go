@@ -1,4 +1,4 @@
-package warden
+package supervisor
 
 import (
 	"errors"
@@ -52,8 +52,8 @@ func ioctl(fd int, what uintptr, arg unsafe.Pointer) error {
 	return nil
 }
 
-// answer answers requests of the filter until there are no more.
-func answer(fd int, g *Guard, t *tried) {
+// answerRequests answers requests of the filter until there are no more.
+func answerRequests(fd int, g *Guard, t *tried) {
 	busy := make(chan struct{}, maxAsked)
 	for {
 		n := &notif{}
@@ -70,7 +70,7 @@ func answer(fd int, g *Guard, t *tried) {
 				t.flags.Or(socketOf(n.args[0], n.args[1]))
 				r.error = -int32(syscall.EPERM)
 			} else {
-				t.flags.Or((&asked{notif: n, listener: fd, guard: g, tried: t}).renames())
+				t.flags.Or((&asked{notif: n, listener: fd, guard: g, tried: t}).triesRename())
 				r.flags = notifContinue
 			}
 			_ = ioctl(fd, notifSend, unsafe.Pointer(&r)) // the thread that asked may be gone
@@ -79,7 +79,7 @@ func answer(fd int, g *Guard, t *tried) {
 		busy <- struct{}{}
 		go func() { // limited by busy; connecting may take minutes
 			defer func() { <-busy }()
-			val, err := (&asked{notif: n, listener: fd, guard: g}).do()
+			val, err := (&asked{notif: n, listener: fd, guard: g}).makeCall()
 			r := response{id: n.id, val: val}
 			if err != nil {
 				r.val, r.error = 0, -int32(errnoOf(err)) //nolint:gosec // error numbers are small
@@ -106,21 +106,21 @@ type asked struct {
 	process  int // pidfd of the process
 }
 
-// do makes the call.
-func (a *asked) do() (int64, error) {
+// makeCall makes the call.
+func (a *asked) makeCall() (int64, error) {
 	var err error
-	if a.process, err = a.open(); err != nil {
+	if a.process, err = a.openProcess(); err != nil {
 		return 0, err
 	}
 	defer func() { _ = syscall.Close(a.process) }() // only a handle
-	sock, err := a.file(int(int32(a.args[0])))
+	sock, err := a.duplicateFile(int(int32(a.args[0])))
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = syscall.Close(sock) }() // a duplicate
 	switch a.nr {
 	case syscall.SYS_CONNECT:
-		return a.connect(sock)
+		return a.connectSocket(sock)
 	case syscall.SYS_SENDTO:
 		return a.sendTo(sock)
 	case syscall.SYS_SENDMSG:
@@ -133,13 +133,13 @@ func (a *asked) do() (int64, error) {
 	}
 }
 
-// open returns a pidfd of the process to which the asking thread belongs.
-func (a *asked) open() (int, error) {
+// openProcess returns a pidfd of the process to which the asking thread belongs.
+func (a *asked) openProcess() (int, error) {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(int(a.pid)) + "/status")
 	if err != nil {
 		return -1, syscall.ESRCH
 	}
-	words := fields(after(string(raw), "\nTgid:"))
+	words := splitFields(textAfter(string(raw), "\nTgid:"))
 	if len(words) == 0 {
 		return -1, syscall.ESRCH
 	}
@@ -147,32 +147,32 @@ func (a *asked) open() (int, error) {
 	if err != nil {
 		return -1, syscall.ESRCH
 	}
-	fd, err := call(sysPidfdOpen, uintptr(pid), 0)
+	fd, err := systemCall(sysPidfdOpen, uintptr(pid), 0)
 	return int(fd), err
 }
 
-// valid returns an error unless the thread still waits for the answer. What was read is then its own, and not that of a
+// checkWaiting returns an error unless the thread still waits for the answer. What was read is then its own, and not that of a
 // later process with the same number.
-func (a *asked) valid() error {
+func (a *asked) checkWaiting() error {
 	id := a.id
 	return ioctl(a.listener, notifValid, unsafe.Pointer(&id))
 }
 
-// file duplicates an open file of the process.
-func (a *asked) file(fd int) (int, error) {
-	dup, err := call(sysPidfdGetfd, uintptr(a.process), uintptr(fd), 0)
+// duplicateFile duplicates an open file of the process.
+func (a *asked) duplicateFile(fd int) (int, error) {
+	dup, err := systemCall(sysPidfdGetfd, uintptr(a.process), uintptr(fd), 0)
 	if err != nil {
 		return -1, err
 	}
-	if err := a.valid(); err != nil {
+	if err := a.checkWaiting(); err != nil {
 		_ = syscall.Close(int(dup))
 		return -1, err
 	}
 	return int(dup), nil
 }
 
-// read copies from the memory of the process.
-func (a *asked) read(at uintptr, n int) ([]byte, error) {
+// readMemory copies from the memory of the process.
+func (a *asked) readMemory(at uintptr, n int) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
 	}
@@ -185,11 +185,11 @@ func (a *asked) read(at uintptr, n int) ([]byte, error) {
 	if errno != 0 || int(got) != n {
 		return nil, syscall.EFAULT
 	}
-	return buf, a.valid()
+	return buf, a.checkWaiting()
 }
 
-// write writes to the memory of the process.
-func (a *asked) write(at uintptr, b []byte) error {
+// writeMemory writes to the memory of the process.
+func (a *asked) writeMemory(at uintptr, b []byte) error {
 	local := [2]uintptr{uintptr(unsafe.Pointer(&b[0])), uintptr(len(b))}
 	remote := [2]uintptr{at, uintptr(len(b))}
 	_, _, errno := syscall.Syscall6(sysWritev, uintptr(a.pid), uintptr(unsafe.Pointer(&local)), 1,
@@ -201,21 +201,21 @@ func (a *asked) write(at uintptr, b []byte) error {
 	return nil
 }
 
-// address reads and checks an address.
-func (a *asked) address(at uintptr, n int, sends bool) ([]byte, error) {
+// readAddress reads and checks an address.
+func (a *asked) readAddress(at uintptr, n int, sends bool) ([]byte, error) {
 	if n < 2 || n > maxAddress {
 		return nil, syscall.EINVAL
 	}
-	b, err := a.read(at, n)
+	b, err := a.readMemory(at, n)
 	if err != nil {
 		return nil, err
 	}
-	return b, a.judge(b, sends)
+	return b, a.checkAddress(b, sends)
 }
 
-// judge returns an error unless an address may be reached. AF_UNSPEC ends a connection, but when sending, the kernel
+// checkAddress returns an error unless an address may be reached. AF_UNSPEC ends a connection, but when sending, the kernel
 // takes it for IPv4.
-func (a *asked) judge(b []byte, sends bool) error {
+func (a *asked) checkAddress(b []byte, sends bool) error {
 	refused := syscall.EACCES
 	port := func() int { return int(b[2])<<8 | int(b[3]) }
 	switch int(b[0]) | int(b[1])<<8 {
@@ -244,8 +244,8 @@ func (a *asked) judge(b []byte, sends bool) error {
 	return refused
 }
 
-// path converts the relative path of a socket so that it works for us, because the working directory is the command's.
-func (a *asked) path(b []byte) (local []byte, done func(), err error) {
+// localPath converts the relative path of a socket so that it works for us, because the working directory is the command's.
+func (a *asked) localPath(b []byte) (local []byte, done func(), err error) {
 	done = func() {}
 	if int(b[0])|int(b[1])<<8 != familyUnix || len(b) < 3 || b[2] == '/' {
 		return b, done, nil
@@ -263,12 +263,12 @@ func (a *asked) path(b []byte) (local []byte, done func(), err error) {
 	return append(append([]byte{b[0], b[1]}, name...), 0), done, nil
 }
 
-func (a *asked) connect(sock int) (int64, error) {
-	b, err := a.address(uintptr(a.args[1]), int(int32(a.args[2])), false)
+func (a *asked) connectSocket(sock int) (int64, error) {
+	b, err := a.readAddress(uintptr(a.args[1]), int(int32(a.args[2])), false)
 	if err != nil {
 		return 0, err
 	}
-	b, done, err := a.path(b)
+	b, done, err := a.localPath(b)
 	if err != nil {
 		return 0, err
 	}

@@ -1,4 +1,4 @@
-package warden
+package supervisor
 
 import (
 	"errors"
@@ -15,16 +15,16 @@ type witness struct {
 	tried []Attempt
 }
 
-// list returns what was tried.
-func (w *witness) list() []Attempt {
+// listAttempts returns what was tried.
+func (w *witness) listAttempts() []Attempt {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]Attempt(nil), w.tried...)
 }
 
-// watch notes the calls that the filter tells until there are no more. The command waits meanwhile, so nothing is
+// watchCalls notes the calls that the filter tells until there are no more. The command waits meanwhile, so nothing is
 // missing when it has ended.
-func (w *witness) watch(fd int, calls []WatchedCall) {
+func (w *witness) watchCalls(fd int, calls []WatchedCall) {
 	for {
 		n := &notif{}
 		err := ioctl(fd, notifRecv, unsafe.Pointer(n))
@@ -41,7 +41,7 @@ func (w *witness) watch(fd int, calls []WatchedCall) {
 				continue
 			}
 			a := &asked{notif: n, listener: fd}
-			w.note(Attempt{Verb: c.Verb, Path: a.target(c)})
+			w.noteAttempt(Attempt{Verb: c.Verb, Path: a.targetPath(c)})
 			if r.error = -int32(c.Refuse); c.Refuse == 0 { //nolint:gosec // error numbers are small
 				r.flags = notifContinue
 			}
@@ -51,8 +51,8 @@ func (w *witness) watch(fd int, calls []WatchedCall) {
 	}
 }
 
-// note adds an attempt that is not known yet.
-func (w *witness) note(a Attempt) {
+// noteAttempt adds an attempt that is not known yet.
+func (w *witness) noteAttempt(a Attempt) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, known := range w.tried { //nolint:modernize // package slices is initialised too late: see the package comment
@@ -65,12 +65,12 @@ func (w *witness) note(a Attempt) {
 	}
 }
 
-// target returns the absolute path that a call is about; "" if it has none or it cannot be read.
-func (a *asked) target(c *WatchedCall) string {
+// targetPath returns the absolute path that a call is about; "" if it has none or it cannot be read.
+func (a *asked) targetPath(c *WatchedCall) string {
 	text := ""
 	if c.Path >= 0 && a.args[c.Path] != 0 {
 		var err error
-		if text, err = a.text(uintptr(a.args[c.Path])); err != nil {
+		if text, err = a.readText(uintptr(a.args[c.Path])); err != nil {
 			return ""
 		}
 	}

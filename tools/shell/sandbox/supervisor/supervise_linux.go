@@ -1,4 +1,4 @@
-package warden
+package supervisor
 
 import (
 	"errors"
@@ -16,8 +16,8 @@ const (
 	stuckAfter = 5 * time.Second       // for killed processes to disappear
 )
 
-// supervisor is the parent of a command and of everything that the command detaches.
-type supervisor struct {
+// run is the parent of a command and of everything that the command detaches.
+type run struct {
 	plan  *Plan
 	self  int
 	main  int // process id of the command
@@ -37,29 +37,29 @@ type exit struct {
 	status syscall.WaitStatus
 }
 
-// supervise executes the plan and reports how the command ended. Remaining goroutines end with the helper.
-func supervise(p *Plan, out *os.File) {
-	s := &supervisor{plan: p, self: os.Getpid(), exits: make(chan exit), stop: make(chan struct{}), round: killEvery, saw: &witness{}}
-	if err := s.start(out); err != nil {
-		say(out, Report{Error: err.Error(), Missing: lacking(err), Ended: true})
+// superviseRun executes the plan and reports how the command ended. Remaining goroutines end with the helper.
+func superviseRun(p *Plan, out *os.File) {
+	s := &run{plan: p, self: os.Getpid(), exits: make(chan exit), stop: make(chan struct{}), round: killEvery, saw: &witness{}}
+	if err := s.startCommand(out); err != nil {
+		writeReport(out, Report{Error: err.Error(), Missing: isLacking(err), Ended: true})
 		return
 	}
-	say(out, Report{PID: s.main})
+	writeReport(out, Report{PID: s.main})
 	letGo()
 	_ = prctl(prSetDumpable, 0) // the command must not read our memory
 	var wg sync.WaitGroup
-	wg.Go(s.reap)
-	wg.Go(s.listen)
-	s.watch()
-	s.end.Ended, s.end.Tried, s.end.Attempts = true, s.tried.flags.Load(), s.saw.list()
-	say(out, s.end)
+	wg.Go(s.reapChildren)
+	wg.Go(s.awaitStop)
+	s.watchRun()
+	s.end.Ended, s.end.Tried, s.end.Attempts = true, s.tried.flags.Load(), s.saw.listAttempts()
+	writeReport(out, s.end)
 }
 
-// start confines a thread, lets it start the command, and lets it end, so that no thread of the helper is in the
+// startCommand confines a thread, lets it start the command, and lets it end, so that no thread of the helper is in the
 // confined domain.
-func (s *supervisor) start(out *os.File) error {
+func (s *run) startCommand(out *os.File) error {
 	if err := prctl(prSetSubreaper, 1); err != nil {
-		return fail("adopt orphans", err)
+		return wrapError("adopt orphans", err)
 	}
 	if err := s.tried.openLayer(s.plan.Guard); err != nil {
 		return err
@@ -69,28 +69,28 @@ func (s *supervisor) start(out *os.File) error {
 			return err
 		}
 	}
-	before := expendable()
+	before := makeExpendable()
 	defer func() { keepAlive(before) }()
-	say(out, Report{Starting: true})
+	writeReport(out, Report{Starting: true})
 	nice := goFirst()
 	var err error
 	onOtherThread(func() {
-		yield(nice)
-		err = s.spawn()
+		lowerPriority(nice)
+		err = s.spawnConfined()
 	})
 	if err != nil {
 		return err
 	}
-	if err := harden(s.main, s.plan.Rlimits); err != nil {
+	if err := hardenLimits(s.main, s.plan.Rlimits); err != nil {
 		s.killAll()
 		return err
 	}
 	return nil
 }
 
-// expendable makes this process, and the processes it starts from now on, the first that the kernel kills when memory
+// makeExpendable makes this process, and the processes it starts from now on, the first that the kernel kills when memory
 // runs out. It returns the previous value.
-func expendable() []byte {
+func makeExpendable() []byte {
 	before, err := os.ReadFile("/proc/self/oom_score_adj")
 	if err == nil {
 		_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
@@ -121,25 +121,25 @@ func onOtherThread(f func()) {
 	wg.Wait()
 }
 
-// spawn starts the command on the calling thread, which drops its rights first. The command inherits what is left.
-func (s *supervisor) spawn() error {
+// spawnConfined starts the command on the calling thread, which drops its rights first. The command inherits what is left.
+func (s *run) spawnConfined() error {
 	if err := noDumps(); err != nil {
 		return err
 	}
 	if s.plan.Confine {
-		asks, err := confine(s.plan)
+		asks, err := confineThread(s.plan)
 		if err != nil {
 			return err
 		}
 		switch { // both run until the helper ends
 		case asks < 0:
 		case s.plan.Guard != nil:
-			go answer(asks, s.plan.Guard, &s.tried)
+			go answerRequests(asks, s.plan.Guard, &s.tried)
 		default:
-			go s.saw.watch(asks, s.plan.Watched)
+			go s.saw.watchCalls(asks, s.plan.Watched)
 		}
 	}
-	back, err := lower(s.plan.Rlimits)
+	back, err := lowerLimits(s.plan.Rlimits)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (s *supervisor) spawn() error {
 	})
 	back()
 	if err != nil {
-		return fail("start "+s.plan.Argv[0], err)
+		return wrapError("start "+s.plan.Argv[0], err)
 	}
 	return nil
 }
@@ -170,8 +170,8 @@ func letGo() {
 	}
 }
 
-// reap waits for children until none is left, which means that nothing of the run is left.
-func (s *supervisor) reap() {
+// reapChildren waits for children until none is left, which means that nothing of the run is left.
+func (s *run) reapChildren() {
 	defer close(s.exits)
 	for {
 		var ws syscall.WaitStatus
@@ -186,8 +186,8 @@ func (s *supervisor) reap() {
 	}
 }
 
-// listen waits for the request to stop: a byte, or the end of the program that started us.
-func (s *supervisor) listen() {
+// awaitStop waits for the request to stop: a byte, or the end of the program that started us.
+func (s *run) awaitStop() {
 	defer close(s.stop)
 	for {
 		if _, err := syscall.Read(fdControl, make([]byte, 1)); !errors.Is(err, syscall.EINTR) {
@@ -196,8 +196,8 @@ func (s *supervisor) listen() {
 	}
 }
 
-// watch ends the run: when its command ends or after the linger time, on request, or at a limit.
-func (s *supervisor) watch() {
+// watchRun ends the run: when its command ends or after the linger time, on request, or at a limit.
+func (s *run) watchRun() {
 	var guard <-chan time.Time
 	if s.plan.Procs > 0 || s.plan.Memory > 0 {
 		tick := time.NewTicker(guardEvery)
@@ -216,12 +216,12 @@ func (s *supervisor) watch() {
 			}
 		case <-stop:
 			stop = nil
-			s.terminate()
+			s.terminateRun()
 		case <-s.linger:
-			s.end.Left = len(s.members())
-			s.terminate()
+			s.end.Left = len(s.listMembers())
+			s.terminateRun()
 		case <-guard:
-			s.weigh()
+			s.weighRun()
 		case <-s.grace:
 			s.killAll()
 		case <-s.kill:
@@ -233,16 +233,16 @@ func (s *supervisor) watch() {
 	}
 }
 
-// weigh ends the run when it exceeds a limit.
-func (s *supervisor) weigh() {
+// weighRun ends the run when it exceeds a limit.
+func (s *run) weighRun() {
 	if s.end.Hit != 0 {
 		return
 	}
-	pids := s.members()
+	pids := s.listMembers()
 	switch {
 	case s.plan.Procs > 0 && len(pids) > s.plan.Procs:
 		s.end.Hit = HitProcs
-	case s.plan.Memory > 0 && over(s.plan.Memory, pids, len(s.plan.Mounts) > 0):
+	case s.plan.Memory > 0 && exceedsMemory(s.plan.Memory, pids, len(s.plan.Mounts) > 0):
 		s.end.Hit = HitMemory
 	default:
 		return
@@ -250,7 +250,7 @@ func (s *supervisor) weigh() {
 	s.killAll()
 }
 
-func (s *supervisor) mainEnded(ws syscall.WaitStatus) {
+func (s *run) mainEnded(ws syscall.WaitStatus) {
 	if ws.Signaled() {
 		s.end.Signal = int(ws.Signal())
 	} else {
@@ -259,8 +259,8 @@ func (s *supervisor) mainEnded(ws syscall.WaitStatus) {
 	s.linger = time.After(s.plan.Linger)
 }
 
-// terminate asks all processes to end, and kills them after the grace period.
-func (s *supervisor) terminate() {
+// terminateRun asks all processes to end, and kills them after the grace period.
+func (s *run) terminateRun() {
 	s.linger = nil
 	if s.grace != nil || s.kill != nil {
 		return
@@ -268,7 +268,7 @@ func (s *supervisor) terminate() {
 	if s.plan.PIDSpace {
 		_ = syscall.Kill(-1, syscall.SIGTERM) // all processes except this one
 	} else {
-		for _, pid := range s.members() {
+		for _, pid := range s.listMembers() {
 			_ = syscall.Kill(pid, syscall.SIGTERM)
 		}
 	}
@@ -276,12 +276,12 @@ func (s *supervisor) terminate() {
 }
 
 // killAll kills all processes.
-func (s *supervisor) killAll() {
+func (s *run) killAll() {
 	s.linger, s.grace = nil, nil
 	if s.plan.PIDSpace {
 		_ = syscall.Kill(-1, syscall.SIGKILL) // atomically: no process can fork meanwhile
 	} else {
-		s.hunt()
+		s.huntProcesses()
 	}
 	if s.stuck == nil {
 		s.stuck = time.After(stuckAfter)
@@ -290,12 +290,12 @@ func (s *supervisor) killAll() {
 	s.round = min(2*s.round, 100*time.Millisecond)
 }
 
-// hunt kills what is below us. It stops processes first, so that they do not fork while others die.
-func (s *supervisor) hunt() {
+// huntProcesses kills what is below us. It stops processes first, so that they do not fork while others die.
+func (s *run) huntProcesses() {
 	stopped := map[int]bool{}
 	for range stopRounds {
 		fresh := false
-		for _, pid := range s.members() {
+		for _, pid := range s.listMembers() {
 			if !stopped[pid] {
 				stopped[pid], fresh = true, true
 				_ = syscall.Kill(pid, syscall.SIGSTOP)
@@ -305,7 +305,7 @@ func (s *supervisor) hunt() {
 			break
 		}
 	}
-	for _, pid := range s.members() {
+	for _, pid := range s.listMembers() {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 }

@@ -1,4 +1,4 @@
-// Package warden is the parent process of a confined command: the program, started again as its own helper, executes a
+// Package supervisor is the parent process of a confined command: the program, started again as its own helper, executes a
 // Plan.
 //
 // On Linux, the work is done during package initialisation, before nearly all other packages. The linker initialises
@@ -6,7 +6,7 @@
 // the smallest packages of the standard library, so a helper does not pay for the rest of the program (about 20 ms).
 // This is also why plans and reports have a simple binary form, and why some constants of the kernel are repeated here
 // instead of imported from golang.org/x/sys/unix.
-package warden
+package supervisor
 
 import (
 	"errors"
@@ -243,8 +243,8 @@ func (r *reader) uint() uint64 {
 func (r *reader) int() int   { return int(r.uint()) } //nolint:gosec // two's complement
 func (r *reader) bool() bool { return r.uint() != 0 }
 
-// count returns the length of a list whose elements have at least size bytes each.
-func (r *reader) count(size int) int {
+// listLength returns the length of a list whose elements have at least size bytes each.
+func (r *reader) listLength(size int) int {
 	n := r.uint()
 	if n > math.MaxInt32 || int(n) > len(r.b)/size {
 		r.b, r.err = nil, errCut
@@ -254,7 +254,7 @@ func (r *reader) count(size int) int {
 }
 
 func (r *reader) string() string {
-	n := r.count(1)
+	n := r.listLength(1)
 	s := string(r.b[:n])
 	r.b = r.b[n:]
 	return s
@@ -262,7 +262,7 @@ func (r *reader) string() string {
 
 func (r *reader) strings() []string {
 	var list []string
-	for range r.count(8) {
+	for range r.listLength(8) {
 		list = append(list, r.string())
 	}
 	return list
@@ -270,7 +270,7 @@ func (r *reader) strings() []string {
 
 func (r *reader) byteLists() [][]byte {
 	var list [][]byte
-	for range r.count(8) {
+	for range r.listLength(8) {
 		list = append(list, []byte(r.string()))
 	}
 	return list
@@ -342,26 +342,26 @@ func DecodePlan(b []byte) (*Plan, error) {
 		Argv: r.strings(), Dir: r.string(), Env: r.strings(), UserSpace: r.bool(), UID: r.int(), GID: r.int(),
 		PIDSpace: r.bool(),
 	}
-	for range r.count(8) {
+	for range r.listLength(8) {
 		p.Mounts = append(p.Mounts, Mount{
 			Kind: MountKind(r.int()), Path: r.string(), Source: r.string(),
 			Write: r.bool(), Dir: r.bool(), Size: int64(r.int()),
 		})
 	}
 	p.Confine, p.Keep, p.ABI, p.FS, p.Net, p.Scoped = r.bool(), r.uint(), r.int(), r.uint(), r.uint(), r.uint()
-	for range r.count(8) {
+	for range r.listLength(8) {
 		p.Rules = append(p.Rules, Rule{Path: r.string(), Access: r.uint()})
 	}
 	p.Filter = []byte(r.string())
 	if r.bool() {
 		p.Guard = &Guard{None: r.bool(), Layer: r.string(), Own: r.byteLists(), Servers: r.byteLists()}
 	}
-	for range r.count(8) {
+	for range r.listLength(8) {
 		p.Watched = append(p.Watched, WatchedCall{
 			Number: r.int(), Verb: r.string(), Dir: r.int(), Path: r.int(), Refuse: r.int(),
 		})
 	}
-	for range r.count(8) {
+	for range r.listLength(8) {
 		p.Rlimits = append(p.Rlimits, Rlimit{What: r.int(), Soft: r.uint(), Hard: r.uint()})
 	}
 	p.Procs, p.Memory, p.Grace, p.Linger = r.int(), r.uint(), time.Duration(r.int()), time.Duration(r.int())
@@ -419,7 +419,7 @@ func ReadReport(read func([]byte) error) (*Report, error) {
 		Code: r.int(), Signal: r.int(), Left: r.int(), Stuck: r.bool(), Hit: r.uint(),
 		Tried: r.uint(),
 	}
-	for range r.count(16) {
+	for range r.listLength(16) {
 		p.Attempts = append(p.Attempts, Attempt{Verb: r.string(), Path: r.string()})
 	}
 	return p, r.err

@@ -1,4 +1,4 @@
-package warden
+package supervisor
 
 import (
 	"errors"
@@ -11,10 +11,10 @@ import (
 
 // A helper finishes before main begins: see the package comment. Initialising a variable is the only way to run code at
 // that time.
-var _ = helped(os.Args) //nolint:gochecknoglobals // holds nothing
+var _ = runHelper(os.Args) //nolint:gochecknoglobals // holds nothing
 
-// helped does the work of a helper and exits, if this process is one.
-func helped(args []string) bool {
+// runHelper does the work of a helper and exits, if this process is one.
+func runHelper(args []string) bool {
 	if len(args) < 3 || args[1] != Arg || os.Getenv(Marker) == "" {
 		return false
 	}
@@ -28,11 +28,11 @@ func helped(args []string) bool {
 	}
 	switch {
 	case err != nil:
-		say(out, Report{Error: err.Error(), Ended: true})
+		writeReport(out, Report{Error: err.Error(), Ended: true})
 	case args[2] == ModeProbe:
-		probe(plan, out)
+		probeMachine(plan, out)
 	default:
-		supervise(plan, out)
+		superviseRun(plan, out)
 	}
 	os.Exit(0) //nolint:forbidigo // the process is a helper and has nothing else to do
 	return true
@@ -42,11 +42,11 @@ func helped(args []string) bool {
 func readPlan() (*Plan, error) {
 	var st syscall.Stat_t
 	if err := syscall.Fstat(fdPlan, &st); err != nil {
-		return nil, fail("find the plan", err)
+		return nil, wrapError("find the plan", err)
 	}
 	raw := make([]byte, st.Size)
 	if n, err := syscall.Pread(fdPlan, raw, 0); err != nil || n != len(raw) {
-		return nil, fail("read the plan", errors.Join(err, errCut))
+		return nil, wrapError("read the plan", errors.Join(err, errCut))
 	}
 	_ = syscall.Close(fdPlan)
 	return DecodePlan(raw)
@@ -58,17 +58,17 @@ func keepIdentity(p *Plan) error {
 	one := func(id int) string { return strconv.Itoa(id) + " " + strconv.Itoa(id) + " 1" }
 	for _, f := range [][2]string{{"setgroups", "deny"}, {"uid_map", one(p.UID)}, {"gid_map", one(p.GID)}} {
 		if err := os.WriteFile("/proc/self/"+f[0], []byte(f[1]), 0); err != nil {
-			return fail("keep our user", err)
+			return wrapError("keep our user", err)
 		}
 	}
 	return nil
 }
 
-// say writes a report. If that fails, there is nobody left to tell.
-func say(out io.Writer, r Report) { _, _ = out.Write(r.Encode()) }
+// writeReport writes a report. If that fails, there is nobody left to tell.
+func writeReport(out io.Writer, r Report) { _, _ = out.Write(r.Encode()) }
 
-// probe confines a thread according to the plan and reports what works. The plan grants only /usr.
-func probe(p *Plan, out *os.File) {
+// probeMachine confines a thread according to the plan and reports what works. The plan grants only /usr.
+func probeMachine(p *Plan, out *os.File) {
 	r := Report{Ended: true}
 	err := error(nil)
 	if len(p.Mounts) > 0 {
@@ -85,14 +85,14 @@ func probe(p *Plan, out *os.File) {
 		onOtherThread(func() { err = p.tryConfine(&r) })
 	}
 	if err != nil {
-		r.Error, r.Missing = err.Error(), lacking(err)
+		r.Error, r.Missing = err.Error(), isLacking(err)
 	}
-	say(out, r)
+	writeReport(out, r)
 }
 
 // tryConfine confines the thread and checks what it can still do.
 func (p *Plan) tryConfine(r *Report) error {
-	asks, err := confine(p)
+	asks, err := confineThread(p)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (p *Plan) tryConfine(r *Report) error {
 	}
 	if len(p.Filter) > 0 {
 		if fd, err := syscall.Socket(syscall.AF_PACKET, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, 0); errors.Is(err,
-			syscall.EPERM) && p.refuses() {
+			syscall.EPERM) && p.refusesCall() {
 			r.Held |= HeldCalls
 		} else if err == nil {
 			_ = syscall.Close(fd)
@@ -117,8 +117,8 @@ func (p *Plan) tryConfine(r *Report) error {
 	return nil
 }
 
-// refuses reports whether the filter refuses a call that is otherwise always permitted.
-func (p *Plan) refuses() bool {
-	_, err := call(syscall.SYS_PTRACE, 0) // PTRACE_TRACEME
+// refusesCall reports whether the filter refuses a call that is otherwise always permitted.
+func (p *Plan) refusesCall() bool {
+	_, err := systemCall(syscall.SYS_PTRACE, 0) // PTRACE_TRACEME
 	return errors.Is(err, syscall.EPERM)
 }

@@ -1,4 +1,4 @@
-package warden
+package supervisor
 
 // Address families, as in the first two bytes of a sockaddr.
 const (
@@ -16,12 +16,12 @@ const dnsPort = 53
 // allowed, because they belong to somebody else.
 func (g *Guard) Allows(ip []byte, port int) bool {
 	for _, server := range g.Servers {
-		if port == dnsPort && same(server, ip) {
+		if port == dnsPort && sameAddress(server, ip) {
 			return true
 		}
 	}
 	for _, own := range g.Own {
-		if same(own, ip) {
+		if sameAddress(own, ip) {
 			return false
 		}
 	}
@@ -29,7 +29,7 @@ func (g *Guard) Allows(ip []byte, port int) bool {
 	case 4:
 		return publicIPv4(ip)
 	case 16:
-		if v4 := embedded(ip); v4 != nil {
+		if v4 := embeddedIPv4(ip); v4 != nil {
 			return g.Allows(v4, port)
 		}
 		return publicIPv6(ip)
@@ -38,8 +38,8 @@ func (g *Guard) Allows(ip []byte, port int) bool {
 	}
 }
 
-// same compares addresses. An IPv4 address may be written as IPv6.
-func same(a, b []byte) bool {
+// sameAddress compares addresses. An IPv4 address may be written as IPv6.
+func sameAddress(a, b []byte) bool {
 	if len(a) == 16 && hasPrefix(a, mapped) {
 		a = a[12:]
 	}
@@ -58,8 +58,8 @@ var (
 	sixToFour  = []byte{0x20, 0x02}
 )
 
-// embedded returns the IPv4 address contained in an IPv6 address, or nil.
-func embedded(ip []byte) []byte {
+// embeddedIPv4 returns the IPv4 address contained in an IPv6 address, or nil.
+func embeddedIPv4(ip []byte) []byte {
 	switch {
 	case hasPrefix(ip, mapped), hasPrefix(ip, nat64):
 		return ip[12:]
@@ -91,7 +91,7 @@ func publicIPv4(ip []byte) bool {
 	case ip[0] >= 224: // multicast and reserved addresses
 		return false
 	}
-	return !listed(metadata4, ip)
+	return !isListed(metadata4, ip)
 }
 
 func publicIPv6(ip []byte) bool {
@@ -104,10 +104,10 @@ func publicIPv6(ip []byte) bool {
 	case ip[0] == 0xff:
 		return false
 	}
-	return !listed(metadata6, ip)
+	return !isListed(metadata6, ip)
 }
 
-func listed(list [][]byte, ip []byte) bool {
+func isListed(list [][]byte, ip []byte) bool {
 	for _, l := range list {
 		if string(l) == string(ip) {
 			return true

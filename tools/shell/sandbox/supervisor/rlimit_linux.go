@@ -1,4 +1,4 @@
-package warden
+package supervisor
 
 import (
 	"errors"
@@ -11,17 +11,17 @@ import (
 func noDumps() error {
 	var now syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_CORE, &now); err != nil {
-		return fail("read the limit of dumps", err)
+		return wrapError("read the limit of dumps", err)
 	}
 	most := min(1, now.Max)
 	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{Cur: most, Max: most}); err != nil {
-		return fail("set the limit of dumps", err)
+		return wrapError("set the limit of dumps", err)
 	}
 	return nil
 }
 
-// lower lowers the soft limits of this process, so that a command inherits them; back restores them.
-func lower(limits []Rlimit) (back func(), err error) {
+// lowerLimits lowers the soft limits of this process, so that a command inherits them; back restores them.
+func lowerLimits(limits []Rlimit) (back func(), err error) {
 	var before []Rlimit
 	back = func() {
 		for _, b := range before {
@@ -41,13 +41,13 @@ func lower(limits []Rlimit) (back func(), err error) {
 	}
 	if err != nil {
 		back()
-		return func() {}, fail("set resource limits", err)
+		return func() {}, wrapError("set resource limits", err)
 	}
 	return back, nil
 }
 
-// harden sets the hard limits of a command that has just started, so that it cannot raise its soft limits.
-func harden(pid int, limits []Rlimit) error {
+// hardenLimits sets the hard limits of a command that has just started, so that it cannot raise its soft limits.
+func hardenLimits(pid int, limits []Rlimit) error {
 	for _, l := range limits {
 		var now syscall.Rlimit
 		err := prlimit(pid, l.What, nil, &now)
@@ -55,7 +55,7 @@ func harden(pid int, limits []Rlimit) error {
 			err = prlimit(pid, l.What, &syscall.Rlimit{Cur: min(l.Soft, now.Max), Max: min(l.Hard, now.Max)}, nil)
 		}
 		if err != nil && !errors.Is(err, syscall.ESRCH) { // it may have ended already
-			return fail("set resource limits", err)
+			return wrapError("set resource limits", err)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package warden
+package supervisor
 
 import (
 	"runtime"
@@ -7,7 +7,7 @@ import (
 )
 
 func (a *asked) sendTo(sock int) (int64, error) {
-	name, err := a.address(uintptr(a.args[4]), int(int32(a.args[5])), true)
+	name, err := a.readAddress(uintptr(a.args[4]), int(int32(a.args[5])), true)
 	if err != nil {
 		return 0, err
 	}
@@ -18,11 +18,11 @@ func (a *asked) sendTo(sock int) (int64, error) {
 			return 0, syscall.EMSGSIZE
 		}
 	}
-	data, err := a.read(uintptr(a.args[1]), int(size))
+	data, err := a.readMemory(uintptr(a.args[1]), int(size))
 	if err != nil {
 		return 0, err
 	}
-	n, err := a.send(sock, name, data, nil, int(a.args[3]))
+	n, err := a.sendMessage(sock, name, data, nil, int(a.args[3]))
 	return int64(n), err
 }
 
@@ -31,12 +31,12 @@ func isDatagram(sock int) bool {
 	return err != nil || kind != syscall.SOCK_STREAM
 }
 
-// send sends a message from our memory.
-func (a *asked) send(sock int, name, data, control []byte, flags int) (int, error) {
+// sendMessage sends a message from our memory.
+func (a *asked) sendMessage(sock int, name, data, control []byte, flags int) (int, error) {
 	var msg syscall.Msghdr
 	var iov syscall.Iovec
 	if len(name) > 0 {
-		local, done, err := a.path(name)
+		local, done, err := a.localPath(name)
 		if err != nil {
 			return 0, err
 		}
@@ -82,35 +82,35 @@ type header struct {
 
 // sendMsg executes sendmsg.
 func (a *asked) sendMsg(sock int, at uintptr, flags int) (int, error) {
-	raw, err := a.read(at, headerSize)
+	raw, err := a.readMemory(at, headerSize)
 	if err != nil {
 		return 0, err
 	}
 	h := *(*header)(unsafe.Pointer(&raw[0]))
 	var name []byte
 	if h.name != 0 && h.nameLen > 0 {
-		if name, err = a.address(h.name, int(h.nameLen), true); err != nil {
+		if name, err = a.readAddress(h.name, int(h.nameLen), true); err != nil {
 			return 0, err
 		}
 	}
-	data, err := a.gather(h, isDatagram(sock))
+	data, err := a.gatherPieces(h, isDatagram(sock))
 	if err != nil {
 		return 0, err
 	}
-	control, done, err := a.control(h)
+	control, done, err := a.copyControl(h)
 	defer done()
 	if err != nil {
 		return 0, err
 	}
-	return a.send(sock, name, data, control, flags)
+	return a.sendMessage(sock, name, data, control, flags)
 }
 
-// gather copies the pieces of a message.
-func (a *asked) gather(h header, whole bool) ([]byte, error) {
+// gatherPieces copies the pieces of a message.
+func (a *asked) gatherPieces(h header, whole bool) ([]byte, error) {
 	if h.pieceCount > maxPieces {
 		return nil, syscall.EMSGSIZE
 	}
-	raw, err := a.read(h.pieces, int(h.pieceCount)*pieceSize)
+	raw, err := a.readMemory(h.pieces, int(h.pieceCount)*pieceSize)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (a *asked) gather(h header, whole bool) ([]byte, error) {
 			}
 			piece.size = uintptr(room)
 		}
-		b, err := a.read(piece.base, int(piece.size))
+		b, err := a.readMemory(piece.base, int(piece.size))
 		if err != nil {
 			return nil, err
 		}
@@ -133,8 +133,8 @@ func (a *asked) gather(h header, whole bool) ([]byte, error) {
 	return data, nil
 }
 
-// control copies the control data of a message. Files in it are duplicated first.
-func (a *asked) control(h header) (b []byte, done func(), err error) {
+// copyControl copies the control data of a message. Files in it are duplicated first.
+func (a *asked) copyControl(h header) (b []byte, done func(), err error) {
 	var files []int
 	done = func() {
 		for _, fd := range files {
@@ -147,7 +147,7 @@ func (a *asked) control(h header) (b []byte, done func(), err error) {
 	if h.controlLen > 8192 {
 		return nil, done, syscall.ENOBUFS
 	}
-	if b, err = a.read(h.control, int(h.controlLen)); err != nil {
+	if b, err = a.readMemory(h.control, int(h.controlLen)); err != nil {
 		return nil, done, err
 	}
 	messages, err := syscall.ParseSocketControlMessage(b)
@@ -160,7 +160,7 @@ func (a *asked) control(h header) (b []byte, done func(), err error) {
 		}
 		for at := 0; at+4 <= len(m.Data); at += 4 { // Data points into b
 			slot := (*int32)(unsafe.Pointer(&m.Data[at]))
-			fd, err := a.file(int(*slot))
+			fd, err := a.duplicateFile(int(*slot))
 			if err != nil {
 				return nil, done, err
 			}
@@ -180,7 +180,7 @@ func (a *asked) sendMany(sock int) (int64, error) {
 		n, err := a.sendMsg(sock, at, int(a.args[3]))
 		if err == nil {
 			sent := uint32(n) //nolint:gosec // bounded
-			err = a.write(at+uintptr(headerSize), (*[4]byte)(unsafe.Pointer(&sent))[:])
+			err = a.writeMemory(at+uintptr(headerSize), (*[4]byte)(unsafe.Pointer(&sent))[:])
 		}
 		if err != nil {
 			if i > 0 {

@@ -1,4 +1,4 @@
-package warden
+package supervisor
 
 // Calls that package syscall does not have.
 const (

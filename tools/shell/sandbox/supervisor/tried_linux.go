@@ -1,4 +1,4 @@
-package warden
+package supervisor
 
 import (
 	"strconv"
@@ -42,16 +42,16 @@ func (t *tried) openLayer(g *Guard) (err error) {
 		return nil
 	}
 	t.layer, err = syscall.Open(g.Layer, oPath|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
-	return fail("open what is below the layer", err)
+	return wrapError("open what is below the layer", err)
 }
 
-// renames returns TriedRename if the call renames a directory that exists below the layer.
-func (a *asked) renames() uint64 {
+// triesRename returns TriedRename if the call renames a directory that exists below the layer.
+func (a *asked) triesRename() uint64 {
 	if a.tried.layer < 0 {
 		return 0
 	}
-	for _, name := range renamed(a.nr, a.args) {
-		if a.below(name.dir, name.path) {
+	for _, name := range renamedPaths(a.nr, a.args) {
+		if a.isBelowLayer(name.dir, name.path) {
 			return TriedRename
 		}
 	}
@@ -64,9 +64,9 @@ type named struct {
 	path uintptr
 }
 
-// below reports whether a name of the process is a directory that exists below the layer.
-func (a *asked) below(dir int, at uintptr) bool {
-	path, err := a.text(at)
+// isBelowLayer reports whether a name of the process is a directory that exists below the layer.
+func (a *asked) isBelowLayer(dir int, at uintptr) bool {
+	path, err := a.readText(at)
 	if err != nil || path == "" {
 		return false
 	}
@@ -98,12 +98,12 @@ func (a *asked) below(dir int, at uintptr) bool {
 	return true
 }
 
-// text copies a text that ends with a zero from the memory of the process.
-func (a *asked) text(at uintptr) (string, error) {
+// readText copies a text that ends with a zero from the memory of the process.
+func (a *asked) readText(at uintptr) (string, error) {
 	const page = 4096
 	var all []byte
 	for len(all) < maxPath {
-		part, err := a.read(at, int(page-at%page)) // the next page may not be there
+		part, err := a.readMemory(at, int(page-at%page)) // the next page may not be there
 		if err != nil {
 			return "", err
 		}

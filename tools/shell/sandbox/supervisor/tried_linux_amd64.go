@@ -1,9 +1,9 @@
-package warden
+package supervisor
 
 import "syscall"
 
-// renamed returns which names a call changes.
-func renamed(nr int32, args [6]uint64) []named {
+// renamedPaths returns which names a call changes.
+func renamedPaths(nr int32, args [6]uint64) []named {
 	if nr == syscall.SYS_RENAME {
 		return []named{{atFdcwd, uintptr(args[0])}, {atFdcwd, uintptr(args[1])}}
 	}

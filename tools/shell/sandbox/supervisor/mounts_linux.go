@@ -1,4 +1,4 @@
-package warden
+package supervisor
 
 import (
 	"errors"
@@ -66,7 +66,7 @@ func moveMount(fd int, p string) error {
 // newRoot creates the root of the plan and enters it. The process must have its own mount namespace.
 func newRoot(mounts []Mount) error {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
-		return fail("keep mounts to ourselves", err)
+		return wrapError("keep mounts to ourselves", err)
 	}
 	trees := make([]int, len(mounts))
 	for i, m := range mounts {
@@ -76,30 +76,30 @@ func newRoot(mounts []Mount) error {
 		}
 		var err error
 		if trees[i], err = copyTree(m); err != nil {
-			return fail("prepare "+m.Source, err)
+			return wrapError("prepare "+m.Source, err)
 		}
 	}
 	if err := enterEmpty(); err != nil {
 		return err
 	}
 	for i, m := range mounts {
-		if err := place(m, trees[i]); err != nil {
-			return fail("place "+m.Path, err)
+		if err := placeMount(m, trees[i]); err != nil {
+			return wrapError("place "+m.Path, err)
 		}
 	}
 	if err := syscall.PivotRoot(".", "."); err != nil {
-		return fail("change the root", err)
+		return wrapError("change the root", err)
 	}
 	if err := syscall.Unmount(".", syscall.MNT_DETACH); err != nil {
-		return fail("leave the old root", err)
+		return wrapError("leave the old root", err)
 	}
 	if err := os.Chdir("/"); err != nil {
-		return fail("enter the new root", err)
+		return wrapError("enter the new root", err)
 	}
-	if err := cover(mounts); err != nil {
+	if err := coverMounts(mounts); err != nil {
 		return err
 	}
-	return fail("close the root", syscall.Mount("", "/", "",
+	return wrapError("close the root", syscall.Mount("", "/", "",
 		syscall.MS_REMOUNT|syscall.MS_BIND|syscall.MS_RDONLY|syscall.MS_NOSUID, ""))
 }
 
@@ -125,14 +125,14 @@ func enterEmpty() error {
 	for _, at := range []string{"/proc", "/sys", "/dev", "/tmp"} {
 		if err = syscall.Mount("zephbot", at, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV,
 			"mode=0755,size=4m"); err == nil {
-			return fail("enter the new root", os.Chdir(at))
+			return wrapError("enter the new root", os.Chdir(at))
 		}
 	}
-	return fail("make a new root", err)
+	return wrapError("make a new root", err)
 }
 
-// place creates one entry of the root, which is the working directory.
-func place(m Mount, tree int) error {
+// placeMount creates one entry of the root, which is the working directory.
+func placeMount(m Mount, tree int) error {
 	at := "." + m.Path
 	switch m.Kind {
 	case MountHide, MountPin:
@@ -199,27 +199,27 @@ func makeTarget(at string, dir bool) error {
 	return f.Close()
 }
 
-// cover executes the steps that change existing mounts.
-func cover(mounts []Mount) error {
+// coverMounts executes the steps that change existing mounts.
+func coverMounts(mounts []Mount) error {
 	for _, m := range mounts {
 		var err error
 		switch m.Kind {
 		case MountPin:
 			err = syscall.Mount(m.Path, m.Path, "", syscall.MS_BIND|syscall.MS_REC, "")
 		case MountHide:
-			err = hide(m)
+			err = hidePath(m)
 		default:
 			continue
 		}
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fail("cover "+m.Path, err)
+			return wrapError("cover "+m.Path, err)
 		}
 	}
 	return nil
 }
 
-// hide mounts a cover over a path and checks that it is effective.
-func hide(m Mount) error {
+// hidePath mounts a cover over a path and checks that it is effective.
+func hidePath(m Mount) error {
 	const sealed = syscall.MS_RDONLY | syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC
 	before, err := os.Lstat(m.Path)
 	if err != nil {

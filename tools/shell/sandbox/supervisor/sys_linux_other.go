@@ -1,6 +1,6 @@
 //go:build linux && !amd64 && !arm64
 
-package warden
+package supervisor
 
 // There is no filter for other processors, so these calls are never used.
 const (

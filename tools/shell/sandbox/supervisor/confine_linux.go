@@ -1,4 +1,4 @@
-package warden
+package supervisor
 
 import (
 	"errors"
@@ -7,28 +7,28 @@ import (
 	"unsafe"
 )
 
-// confine removes the rights that the plan does not grant from the calling thread and from what it starts. The caller
+// confineThread removes the rights that the plan does not grant from the calling thread and from what it starts. The caller
 // must be locked to its thread. asks is the file from which to read requests of the filter; -1 when it makes none.
-func confine(p *Plan) (asks int, err error) {
+func confineThread(p *Plan) (asks int, err error) {
 	asks = -1
 	if err := prctl(prSetNoNewPrivs, 1); err != nil { // required by Landlock and seccomp
-		return asks, fail("give up new privileges", err)
+		return asks, wrapError("give up new privileges", err)
 	}
 	if p.ABI > 0 {
-		if err := restrict(p); err != nil {
-			return asks, fail("apply Landlock", err)
+		if err := restrictPaths(p); err != nil {
+			return asks, wrapError("apply Landlock", err)
 		}
 	}
 	dropCapabilities(p.Keep)
 	if len(p.Filter) == 0 {
 		return asks, nil
 	}
-	asks, err = filter(p)
-	return asks, fail("load the call filter", err)
+	asks, err = loadFilter(p)
+	return asks, wrapError("load the call filter", err)
 }
 
-// restrict applies the Landlock rules. A path that disappeared meanwhile needs none.
-func restrict(p *Plan) error {
+// restrictPaths applies the Landlock rules. A path that disappeared meanwhile needs none.
+func restrictPaths(p *Plan) error {
 	attr := [3]uint64{p.FS, p.Net, p.Scoped}
 	size := uintptr(8)
 	switch {
@@ -39,21 +39,21 @@ func restrict(p *Plan) error {
 	}
 	set, _, errno := syscall.Syscall(sysLandlockCreate, uintptr(unsafe.Pointer(&attr)), size, 0)
 	if errno != 0 {
-		return fail("make the rules", errno)
+		return wrapError("make the rules", errno)
 	}
 	defer func() { _ = syscall.Close(int(set)) }() // the kernel has the rules, or restrict has failed
 	for _, r := range p.Rules {
-		if err := grant(int(set), r); err != nil {
-			return fail("grant "+r.Path, err)
+		if err := addRule(int(set), r); err != nil {
+			return wrapError("grant "+r.Path, err)
 		}
 	}
-	if _, err := call(sysLandlockRestrict, set, 0); err != nil {
+	if _, err := systemCall(sysLandlockRestrict, set, 0); err != nil {
 		return err
 	}
 	return nil
 }
 
-func grant(set int, r Rule) error {
+func addRule(set int, r Rule) error {
 	fd, err := syscall.Open(r.Path, oPath|syscall.O_CLOEXEC, 0)
 	if errors.Is(err, syscall.ENOENT) {
 		return nil
@@ -74,7 +74,7 @@ func grant(set int, r Rule) error {
 
 // dropCapabilities drops all capabilities except keep. It has no effect where there are none.
 func dropCapabilities(keep uint64) {
-	_, _ = call(syscall.SYS_PRCTL, prCapAmbient, prCapAmbientClear, 0, 0, 0)
+	_, _ = systemCall(syscall.SYS_PRCTL, prCapAmbient, prCapAmbientClear, 0, 0, 0)
 	for c := range uintptr(64) {
 		if keep&(uint64(1)<<c) == 0 {
 			_ = prctl(prCapbsetDrop, c)
@@ -105,15 +105,15 @@ type sockFilter struct {
 	k      uint32
 }
 
-// filter loads the seccomp program.
-func filter(p *Plan) (asks int, err error) {
+// loadFilter loads the seccomp program.
+func loadFilter(p *Plan) (asks int, err error) {
 	const size = int(unsafe.Sizeof(sockFilter{}))
 	if len(p.Filter)%size != 0 || len(p.Filter)/size > 4096 {
 		return -1, errors.New("it is no filter")
 	}
 	program := unsafe.Slice((*sockFilter)(unsafe.Pointer(&p.Filter[0])), len(p.Filter)/size)
 	for i := range program {
-		fill(&program[i].k)
+		fillProcessID(&program[i].k)
 	}
 	prog := struct {
 		n     uint16
@@ -136,8 +136,8 @@ func filter(p *Plan) (asks int, err error) {
 	return -1, err
 }
 
-// fill replaces a placeholder by the process id.
-func fill(k *uint32) {
+// fillProcessID replaces a placeholder by the process id.
+func fillProcessID(k *uint32) {
 	switch *k {
 	case PlaceSelf:
 		*k = uint32(os.Getpid()) //nolint:gosec // positive

@@ -1,4 +1,4 @@
-package warden
+package supervisor
 
 import (
 	"strconv"
@@ -33,5 +33,5 @@ func goFirst() int {
 	return command
 }
 
-// yield lets what this thread starts be served after the helper.
-func yield(nice int) { _ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, nice) }
+// lowerPriority lets what this thread starts be served after the helper.
+func lowerPriority(nice int) { _ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, nice) }

@@ -1,16 +1,16 @@
-package warden_test
+package supervisor_test
 
 import (
 	"net/netip"
 	"testing"
 
-	"github.com/zephbot/zephbot/tools/shell/sandbox/warden"
+	"github.com/zephbot/zephbot/tools/shell/sandbox/supervisor"
 )
 
 // TestAttackAddresses: every way to write an address of this machine, its link or a cloud's metadata is refused.
 func TestAttackAddresses(t *testing.T) {
 	t.Parallel()
-	g := &warden.Guard{
+	g := &supervisor.Guard{
 		Own:     [][]byte{netip.MustParseAddr("192.0.2.7").AsSlice(), netip.MustParseAddr("2001:db8::7").AsSlice()},
 		Servers: [][]byte{netip.MustParseAddr("127.0.0.53").AsSlice(), netip.MustParseAddr("fe80::1").AsSlice()},
 	}
