@@ -11,7 +11,7 @@ const aheadFor = 5 * time.Second
 
 // ahead holds the choices that were made in this process a moment ago. The answer to a choice is sent with the commit
 // that stores it, and the next question may come before the choice was read back. A choice whose commit failed counts
-// until it is no longer ahead: whoever made it has asked for it. Safe for concurrent use.
+// until it is no longer ahead: the person who made it has asked for it. Safe for concurrent use.
 type ahead struct {
 	mu    sync.Mutex
 	names map[string]string // provider by key; "" = none; replaced, never changed

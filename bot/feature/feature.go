@@ -64,7 +64,7 @@ type Feature struct {
 	Moved func()
 }
 
-// List is all features of a service, in the order in which their buttons stand and in which they are followed.
+// List is all features of a service, in the order in which their buttons are shown and in which they are followed.
 type List []Feature
 
 // Pressers returns what handles buttons, by what their data begins with.

@@ -30,7 +30,7 @@ const (
 type Entry struct {
 	Provider string          `json:"provider"`
 	Model    string          `json:"model"`
-	Server   string          `json:"server"` // hash of address and key: another server has to be learnt anew
+	Server   string          `json:"server"` // hash of address and key: another server has to be learnt again
 	Learnt   *dialect.Learnt `json:"learnt"`
 }
 

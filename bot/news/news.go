@@ -63,7 +63,8 @@ type Deps struct {
 	Owner string
 	// Reports whether a process lives; nil = only this one does.
 	Lives func(owner string) bool
-	// Look reads anew which processes live: one that has just begun is taken for dead until then. nil = there are no others.
+	// Look reads again which processes live: one that has just begun is taken for dead until then. nil = there are no
+	// others.
 	Look func(ctx context.Context) error
 	// Reports whether a command of this process is running.
 	Running func(run string) bool

@@ -52,7 +52,7 @@ type Store interface {
 // Deps are what Receipts needs.
 type Deps struct {
 	Store Store
-	// Rights say who may approve in a place: these people may read receipts, besides whoever asked.
+	// Rights say who may approve in a place: these people may read receipts, besides the person who asked.
 	Rights func(ctx context.Context, place bot.Place, tool string) (approval.Rights, error)
 	Words  texts.Words
 	Now    func() time.Time
@@ -206,8 +206,8 @@ func popUp(msg *bot.Message, text string) turn.Effect {
 	}}}}
 }
 
-// show answers a press with a message: an own one, which in a group is for whoever pressed, or in place of the message
-// of the button.
+// show answers a press with a message: one of its own, which in a group is for the person who pressed, or in place of
+// the message of the button.
 func show(call *turn.Call, content bot.Content, replace bool) turn.Effect {
 	msg := call.Message
 	row := bot.Row{Session: call.Session, Place: msg.Place, Purpose: bot.Reply, Content: content}

@@ -60,7 +60,7 @@ func hash(turn string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Press implements turn.Presser: it explains the refusals of the turn, to whoever is in its conversation.
+// Press implements turn.Presser: it explains the refusals of the turn, to those who are in its conversation.
 func (d Explainer) Press(ctx context.Context, call *turn.Call) (turn.Effect, error) {
 	msg := call.Message
 	wanted, ok := strings.CutPrefix(msg.Data, Prefix+":")

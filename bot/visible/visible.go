@@ -12,7 +12,7 @@
 //	␠                     a blank at the end of a line
 //	␊                     a line break at the end of the text, or one within a single line
 //	↩                     the line goes on below
-//	⟨rtl שלום ltr⟩        text that reads from right to left, kept from moving what stands beside it
+//	⟨rtl שלום ltr⟩        text that reads from right to left, kept from moving what is beside it
 //
 // The characters that signs are made of are shown as ⟨U+27E8 ⟨⟩ when they are part of the text.
 package visible

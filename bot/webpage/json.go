@@ -26,7 +26,7 @@ func Refuse(rw http.ResponseWriter, status int, err error) {
 	raw, _ := json.Marshal(map[string]string{"error": err.Error()})
 	rw.Header().Set("Content-Type", "application/json")
 	rw.WriteHeader(status)
-	_, _ = rw.Write(raw) // whoever asked has gone: the error concerns nobody
+	_, _ = rw.Write(raw) // the client has gone: the error concerns nobody
 }
 
 // Decode reads the JSON object of a POST into out, at most limit bytes; without success it has answered. Another

@@ -57,7 +57,7 @@ func NoListing(next http.Handler) http.Handler {
 type Guard struct {
 	// Known reports whether the page is reached under this host, which is in lower case and may have a port.
 	Known func(host string) bool
-	// Where says under which address the page is, for whoever uses another one.
+	// Where says under which address the page is, for those who use another one.
 	Where string
 	// Entry is the path that a link of another page may lead to.
 	Entry string

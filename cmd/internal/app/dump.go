@@ -31,7 +31,7 @@ type TurnDump struct {
 	Version  string            `json:"version"`
 	Go       string            `json:"go"`
 	System   string            `json:"system"`
-	Sandbox  string            `json:"sandbox"`  // what the kernel of this machine can do, whoever ran the turn
+	Sandbox  string            `json:"sandbox"`  // what the kernel of this machine can do, no matter who ran the turn
 	Settings []string          `json:"settings"` // keys that differ from their defaults, as config print shows them
 	Schema   int64             `json:"schema"`   // version of the database
 	Mode     string            `json:"mode"`     // whose database knows the turn

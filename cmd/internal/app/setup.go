@@ -119,7 +119,7 @@ func NewCode() string { return access.ShortCode() }
 const shownName = "first-admin"
 
 // KeepCode stores the hash of a code that setup has shown, so that a service that is started with the configuration makes
-// whoever sends it the first admin.
+// the person who sends it the first admin.
 func KeepCode(c *config.Config, code string) error {
 	dir := c.Path(c.DataDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -31,7 +31,7 @@ func (c *Core) openUndo() {
 		},
 		Live: func(o tools.Origin) bool { return background{c}.any(o.Session) },
 		Room: func(ctx context.Context, want int64) int64 {
-			room, _ := c.kit.disk.Room(ctx, disk, want) // the error is for whoever wants more
+			room, _ := c.kit.disk.Room(ctx, disk, want) // the error is for those who want more
 			return min(room, want)
 		},
 	})

@@ -59,12 +59,12 @@
 //	faults off
 //	hit send*                   the last fault has been used up
 //	again                       the newest update is delivered once more
-//	raw {"poll":{}}             an update as it stands
+//	raw {"poll":{}}             an update as it is
 //	audit /regexp/              a line of the audit log matches; "no audit /regexp/" none does
 //	log /regexp/                a line of the service's log matches
 //	until audit /regexp/ ben: text   he says it again and again until a line of the audit log matches, and nobody looks at the answers: for what a
 //	                            service may leave out when its machine is busy
-//	never /regexp/              this stands in no message, draft, audit line, log line or call to Telegram
+//	never /regexp/              this is in no message, draft, audit line, log line or call to Telegram
 //	file ann NAME: text         a file in her workspace has this content; "no file ann NAME" none
 //	previews 1                  so many layers of previewed commands are kept
 //	put ann NAME: text          makes one; a text that begins with #! can be run

@@ -13,7 +13,7 @@ import (
 	"github.com/zephbot/zephbot/cmd/internal/config"
 )
 
-// TestConfigDoc: docs/config.md is what the source says. ZEPH_UPDATE=1 writes it anew.
+// TestConfigDoc: docs/config.md is what the source says. ZEPH_UPDATE=1 writes it again.
 func TestConfigDoc(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(root, "docs", "config.md")

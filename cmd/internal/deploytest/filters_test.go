@@ -152,7 +152,7 @@ func table(t *testing.T, list []output, rows map[string]*measured, all *measured
 }
 
 // TestFiltersDoc: the table of docs/filters.md is what the filters do over the corpus, they save what they promise, and
-// hide no failure. ZEPH_UPDATE=1 writes it anew.
+// hide no failure. ZEPH_UPDATE=1 writes it again.
 func TestFiltersDoc(t *testing.T) {
 	t.Parallel()
 	list := outputs(t)

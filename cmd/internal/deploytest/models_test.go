@@ -17,7 +17,7 @@ import (
 // begin is where the table of docs/models.md begins; it ends at the end of the page.
 const begin = "<!-- the table is written by TestModelsDoc from agent/llm/dialect/dialects.json -->\n"
 
-// TestModelsDoc: the table of docs/models.md is what the source says. ZEPH_UPDATE=1 writes it anew.
+// TestModelsDoc: the table of docs/models.md is what the source says. ZEPH_UPDATE=1 writes it again.
 func TestModelsDoc(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(root, "docs", "models.md")
