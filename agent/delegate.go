@@ -28,27 +28,27 @@ type delegation struct {
 	later    *Outcome // a sub-agent's model was unavailable
 }
 
-// held is why a call that gave work to a sub-agent has no result yet.
-type held struct {
+// delegationWait is why a call that gave work to a sub-agent has no result yet.
+type delegationWait struct {
 	set       bool
 	questions []tools.Question // that the sub-agent waits for
 	err       error            // of the journal
 }
 
-func (h *held) isOver() bool { return h != nil && h.set }
+func (h *delegationWait) isOver() bool { return h != nil && h.set }
 
 // recordWait records why there is no result, and returns the error with which the call leaves the chain without a trace.
-func (h *held) recordWait(questions []tools.Question, err error) error {
+func (h *delegationWait) recordWait(questions []tools.Question, err error) error {
 	h.set, h.questions, h.err = true, questions, err
 	return &tools.Pending{}
 }
 
 // allowDelegation lets a call of the turn give work to a sub-agent. A sub-agent's own calls cannot.
-func (s *step) allowDelegation(call *tools.Call) *held {
+func (s *step) allowDelegation(call *tools.Call) *delegationWait {
 	if s.task != nil {
 		return nil
 	}
-	h := &held{}
+	h := &delegationWait{}
 	call.Delegate = func(ctx context.Context, task tools.Task) (*tools.Result, error) {
 		child := s.childStep(call.ID, &task)
 		child.turn.Tools = s.turn.Tools.Narrow(

@@ -18,32 +18,32 @@ import (
 	"github.com/zephbot/zephbot/agent/window"
 )
 
-// held is an amount that is set aside.
-type held struct {
+// costHold is an amount that is set aside.
+type costHold struct {
 	payer cost.Payer
 	key   string
 }
 
 // holdAmount sets an amount aside for the payer of a context.
-func holdAmount(ctx context.Context, purpose string, most cost.Amount) (held, error) {
+func holdAmount(ctx context.Context, purpose string, most cost.Amount) (costHold, error) {
 	p, ok := cost.PayerOf(ctx)
 	if !ok {
-		return held{}, fmt.Errorf("%w (%s)", cost.ErrNobody, purpose)
+		return costHold{}, fmt.Errorf("%w (%s)", cost.ErrNobody, purpose)
 	}
-	h := held{payer: p, key: purpose + "/" + rand.Text()}
+	h := costHold{payer: p, key: purpose + "/" + rand.Text()}
 	if err := p.Reserve(ctx, h.key, most); err != nil {
 		h.settleHold(ctx, cost.Amount{}) // an attempt that was interrupted may have set it aside
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = errors.Join(cost.ErrBusy, err)
 		}
-		return held{}, fmt.Errorf("reserve: %w", err)
+		return costHold{}, fmt.Errorf("reserve: %w", err)
 	}
 	return h, nil
 }
 
 // settleHold runs even if the call was cancelled: money that was spent is counted. An error is only logged, because the
 // answer exists and is paid for.
-func (h held) settleHold(ctx context.Context, used cost.Amount) {
+func (h costHold) settleHold(ctx context.Context, used cost.Amount) {
 	kept, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
 	if err := h.payer.Settle(kept, h.key, used); err != nil {

@@ -60,20 +60,20 @@ func (s *session) callID(call string) sdk.ToolCallId {
 	return sdk.ToolCallId(uuid.NewSHA1(uuid.NameSpaceURL, []byte(s.id+"/"+call)).String())
 }
 
-// shown is a call that the editor knows.
-type shown struct {
+// shownCall is a call that the editor knows.
+type shownCall struct {
 	ended    bool
 	diff     []sdk.ToolCallContent // made before it ran
 	terminal string                // id of the editor's terminal in which it runs; "" = none
 }
 
 // knownCall returns what is known of a call; fresh says that it was not shown before.
-func (s *session) knownCall(call string) (c *shown, fresh bool) {
+func (s *session) knownCall(call string) (c *shownCall, fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c = s.calls[call]
 	if fresh = c == nil; fresh {
-		c = &shown{}
+		c = &shownCall{}
 		s.calls[call] = c
 	}
 	return c, fresh

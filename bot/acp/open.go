@@ -39,7 +39,7 @@ func (s *server) openNext(ctx context.Context, id string, with params, fresh boo
 	if err != nil {
 		return nil, err
 	}
-	was := saved{Dir: with.dir, Mode: modeAsk}
+	was := savedSession{Dir: with.dir, Mode: modeAsk}
 	if !fresh {
 		var ok bool
 		if was, ok, err = p.readSaved(ctx, id); err != nil {

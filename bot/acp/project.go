@@ -60,14 +60,14 @@ func (p *Project) sessionOf(o tools.Origin) *session {
 }
 
 // readSaved reads what is stored of a session.
-func (p *Project) readSaved(ctx context.Context, id string) (saved, bool, error) {
+func (p *Project) readSaved(ctx context.Context, id string) (savedSession, bool, error) {
 	text, err := p.currentBackend().Store.Fact(ctx, sessionBucket, id, p.server.opts.Now())
 	if err != nil || text == "" {
-		return saved{}, false, err
+		return savedSession{}, false, err
 	}
-	var was saved
+	var was savedSession
 	if err := json.Unmarshal([]byte(text), &was); err != nil {
-		return saved{}, false, err
+		return savedSession{}, false, err
 	}
 	return was, true, nil
 }
@@ -80,7 +80,7 @@ func (p *Project) listSaved(ctx context.Context) ([]sdk.SessionInfo, error) {
 	}
 	var list []sdk.SessionInfo
 	for i := range facts {
-		var was saved
+		var was savedSession
 		if json.Unmarshal([]byte(facts[i].Value), &was) != nil {
 			continue // of another version
 		}

@@ -84,7 +84,7 @@ func (s *session) beginPrompt() (*prompt, error) {
 func (s *session) finishPrompt(p *prompt) {
 	s.mu.Lock()
 	open := s.calls
-	s.calls = map[string]*shown{}
+	s.calls = map[string]*shownCall{}
 	if s.prompt == p {
 		s.prompt = nil
 	}

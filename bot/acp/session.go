@@ -25,8 +25,8 @@ const (
 	modeArchitect = "architect" // files and web pages are read, nothing else
 )
 
-// saved is what is stored of a session besides its conversation.
-type saved struct {
+// savedSession is what is stored of a session besides its conversation.
+type savedSession struct {
 	Dir     string    `json:"dir"`
 	Title   string    `json:"title,omitempty"`
 	Mode    string    `json:"mode"`
@@ -44,18 +44,18 @@ type session struct {
 
 	handing sync.Mutex // serialises a prompt's message and its end; locked before mu
 	mu      sync.Mutex
-	saved   saved
+	saved   savedSession
 	prompt  *prompt // under way; nil = none
 	used    time.Time
 	over    bool
 	notice  []string // to be said at the next prompt
 	voice
-	calls map[string]*shown // calls of the prompt, by id
+	calls map[string]*shownCall // calls of the prompt, by id
 }
 
-func newSession(s *server, p *Project, id string, with params, was saved) (*session, error) {
+func newSession(s *server, p *Project, id string, with params, was savedSession) (*session, error) {
 	sess := &session{
-		server: s, project: p, id: id, with: with, saved: was, used: s.opts.Now(), calls: map[string]*shown{},
+		server: s, project: p, id: id, with: with, saved: was, used: s.opts.Now(), calls: map[string]*shownCall{},
 	}
 	var err error
 	if sess.added, err = sess.editorTools(); err != nil {

@@ -56,7 +56,7 @@ func (s *Simulator) newRoutes(serving context.Context) *http.ServeMux {
 		s.writeAnswer(rw, map[string]any{"lines": append([]string{}, s.bot.out.all()...)}, nil)
 	})
 	mux.HandleFunc("GET /api/events", func(rw http.ResponseWriter, r *http.Request) { s.serveEvents(serving, rw, r) })
-	handlePost(s, mux, "/api/say", func(_ context.Context, in said) (any, error) {
+	handlePost(s, mux, "/api/say", func(_ context.Context, in sayRequest) (any, error) {
 		ids, err := w.writeMessages(in)
 		if err != nil {
 			return nil, err
@@ -69,7 +69,7 @@ func (s *Simulator) newRoutes(serving context.Context) *http.ServeMux {
 	handlePost(s, mux, "/api/delete", func(_ context.Context, in target) (any, error) {
 		return nil, w.removeMessage(in.Me, in.Chat, in.Message)
 	})
-	handlePost(s, mux, "/api/press", func(_ context.Context, in pressed) (any, error) {
+	handlePost(s, mux, "/api/press", func(_ context.Context, in pressRequest) (any, error) {
 		id, err := w.pushButton(in)
 		return map[string]string{"press": id}, err
 	})
@@ -107,8 +107,8 @@ type target struct {
 	Name    string `json:"name"`
 }
 
-// pressed identifies a button. The label guards against a keyboard that has changed in the meantime.
-type pressed struct {
+// pressRequest identifies a button. The label guards against a keyboard that has changed in the meantime.
+type pressRequest struct {
 	Me      int64  `json:"me"`
 	Chat    int64  `json:"chat"`
 	Message int    `json:"message"`

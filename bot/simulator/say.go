@@ -29,19 +29,19 @@ const (
 	kindAudio    = "audio"
 )
 
-// said is a message that a person wants to write. Several files are an album, the text is its caption.
-type said struct {
-	Me      int64  `json:"me"`
-	Chat    int64  `json:"chat"`
-	Thread  int    `json:"thread"`
-	Text    string `json:"text"`
-	ReplyTo int    `json:"reply_to"`
-	Quote   string `json:"quote"` // the part of reply_to that is quoted
-	Files   []sent `json:"files"`
+// sayRequest is a message that a person wants to write. Several files are an album, the text is its caption.
+type sayRequest struct {
+	Me      int64      `json:"me"`
+	Chat    int64      `json:"chat"`
+	Thread  int        `json:"thread"`
+	Text    string     `json:"text"`
+	ReplyTo int        `json:"reply_to"`
+	Quote   string     `json:"quote"` // the part of reply_to that is quoted
+	Files   []sentFile `json:"files"`
 }
 
-// sent is a file of a message.
-type sent struct {
+// sentFile is a file of a message.
+type sentFile struct {
 	Name     string `json:"name"`
 	MIME     string `json:"mime"`
 	Data     []byte `json:"data"` // base64 in JSON
@@ -50,7 +50,7 @@ type sent struct {
 }
 
 // writeMessages writes the messages and returns their ids, several for an album.
-func (w *world) writeMessages(in said) ([]int, error) {
+func (w *world) writeMessages(in sayRequest) ([]int, error) {
 	if strings.TrimSpace(in.Text) == "" && len(in.Files) == 0 {
 		return nil, errors.New("there is nothing to send: write something or attach a file")
 	}
@@ -79,7 +79,7 @@ func (w *world) writeMessages(in said) ([]int, error) {
 }
 
 // messagesOf returns what a client sends: one message, or one for each file of an album.
-func messagesOf(in said) ([]telegramtest.Message, error) {
+func messagesOf(in sayRequest) ([]telegramtest.Message, error) {
 	first := telegramtest.Message{Text: in.Text, Thread: in.Thread, ReplyTo: in.ReplyTo, Quote: in.Quote}
 	if len(in.Files) == 0 {
 		return []telegramtest.Message{first}, nil
@@ -105,11 +105,11 @@ func messagesOf(in said) ([]telegramtest.Message, error) {
 }
 
 // checkAlbum refuses files that do not go into one album.
-func checkAlbum(files []sent) error {
+func checkAlbum(files []sentFile) error {
 	if len(files) > maxAlbum {
 		return fmt.Errorf("%d files: an album has at most %d", len(files), maxAlbum)
 	}
-	class := func(f sent) string {
+	class := func(f sentFile) string {
 		switch f.As {
 		case kindPhoto, kindVideo:
 			return "photos and videos"
@@ -130,7 +130,7 @@ func checkAlbum(files []sent) error {
 }
 
 // attachTo puts a file into a message, in the way in which the person sends it.
-func (f *sent) attachTo(m *telegramtest.Message) error {
+func (f *sentFile) attachTo(m *telegramtest.Message) error {
 	switch {
 	case len(f.Data) == 0 || len(f.Data) > maxFile:
 		return fmt.Errorf("file %q has %d bytes: a bot gets files of 1 byte to 20 MB", f.Name, len(f.Data))
@@ -164,7 +164,7 @@ func (f *sent) attachTo(m *telegramtest.Message) error {
 
 // photoConfig returns the size of a picture that clients send as a photo. They would change the format of others; here those
 // are sent as files.
-func photoConfig(f *sent) (image.Config, error) {
+func photoConfig(f *sentFile) (image.Config, error) {
 	kinds := []string{"image/jpeg", "image/png", "image/webp"}
 	head, _, err := image.DecodeConfig(bytes.NewReader(f.Data))
 	if err != nil || !slices.Contains(kinds, http.DetectContentType(f.Data)) {

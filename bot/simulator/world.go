@@ -173,7 +173,7 @@ func (w *world) removeMessage(me, chat int64, message int) error {
 }
 
 // pushButton presses a button.
-func (w *world) pushButton(in pressed) (string, error) {
+func (w *world) pushButton(in pressRequest) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	keyboard := w.keyboardOf(in)
@@ -199,7 +199,7 @@ func (w *world) pushButton(in pressed) (string, error) {
 }
 
 // keyboardOf returns the buttons of a message, as the person sees it.
-func (w *world) keyboardOf(in pressed) [][]telegramtest.Button {
+func (w *world) keyboardOf(in pressRequest) [][]telegramtest.Button {
 	if in.Alone == 0 {
 		m, ok := w.fake.Message(in.Chat, in.Message)
 		if !ok || m.Deleted {

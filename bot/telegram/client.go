@@ -117,14 +117,14 @@ type trace struct {
 	wrote  atomic.Bool
 	status atomic.Int64
 	wait   time.Duration // of a Retry-After header in seconds
-	body   kept
+	body   answerHead
 }
 
-// kept is the beginning of a response.
-type kept struct{ data []byte }
+// answerHead is the beginning of a response.
+type answerHead struct{ data []byte }
 
 // Write implements io.Writer. It drops what exceeds keptAnswer.
-func (k *kept) Write(p []byte) (int, error) {
+func (k *answerHead) Write(p []byte) (int, error) {
 	k.data = append(k.data, p[:min(len(p), keptAnswer-len(k.data))]...)
 	return len(p), nil
 }

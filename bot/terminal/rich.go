@@ -78,9 +78,27 @@ type Rich struct {
 	poke   chan struct{} // there is something to do in Talk, or something changed
 
 	face sync.Mutex // the fields below, and the screen
-	view
+
+	// What is shown besides the prompt.
+	above   []string // lines to be shown with the next picture
+	stream  stream
+	notice  string // a hint below the prompt
+	until   time.Time
+	spin    int
+	drawn   time.Time
+	dirty   bool
+	replies bool // the terminal replies to questions
+
 	task
-	prompt
+
+	// Where the person writes.
+	editor      console.Editor
+	commands    []Command
+	menu        []Command // what can be completed
+	chosen      int       // in menu; -1 = none
+	search      *search   // nil = not searching
+	interrupted time.Time // last Ctrl-C at an empty prompt
+
 	asks      []*inquiry // questions that wait for the person, oldest first; at most the first one is open
 	cardFiles []*bot.Row // with long commands, whose cards are still to come
 	why       *whyFace   // nil = nobody is offered to say why
@@ -93,18 +111,6 @@ type Rich struct {
 
 // step is something that Talk does outside of the lock.
 type step func(ctx context.Context) error
-
-// view is what is shown besides the prompt.
-type view struct {
-	above   []string // lines to be shown with the next picture
-	stream  stream
-	notice  string // a hint below the prompt
-	until   time.Time
-	spin    int
-	drawn   time.Time
-	dirty   bool
-	replies bool // the terminal replies to questions
-}
 
 // task is the message that is being answered.
 type task struct {
@@ -125,16 +131,6 @@ type running struct {
 	call, tool, show, said string
 	does                   act.Verb
 	began                  time.Time
-}
-
-// prompt is where the person writes.
-type prompt struct {
-	editor      console.Editor
-	commands    []Command
-	menu        []Command // what can be completed
-	chosen      int       // in menu; -1 = none
-	search      *search   // nil = not searching
-	interrupted time.Time // last Ctrl-C at an empty prompt
 }
 
 type search struct {
@@ -162,20 +158,20 @@ func (eof) Read([]byte) (int, error) { return 0, io.EOF }
 // SetCommands sets the commands that can be completed. It must be called before Talk.
 func (r *Rich) SetCommands(list []Command) { r.commands = list }
 
-// typed is what was read at once.
-type typed struct {
+// typedInput is what was read at once.
+type typedInput struct {
 	data []byte
 	at   time.Time
 	err  error
 }
 
 // readTyped passes on what is typed. It cannot be interrupted: it ends with the input.
-func (r *Rich) readTyped(to chan<- typed, done <-chan struct{}) {
+func (r *Rich) readTyped(to chan<- typedInput, done <-chan struct{}) {
 	for {
 		data := make([]byte, 4096)
 		n, err := r.console.In.Read(data)
 		select {
-		case to <- typed{data[:n], time.Now(), err}:
+		case to <- typedInput{data[:n], time.Now(), err}:
 		case <-done:
 			return
 		}
@@ -195,7 +191,7 @@ func (r *Rich) Talk(ctx context.Context, accept Accept) error {
 	r.accept, r.console = accept, opened
 	done := make(chan struct{})
 	defer close(done)
-	input := make(chan typed)
+	input := make(chan typedInput)
 	go r.readTyped(input, done) // ends with the input, which only its owner can close
 	r.beginScreen()
 	defer r.endScreen()

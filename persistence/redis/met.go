@@ -11,10 +11,10 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// met records the servers that this process has been connected to, by the id that each run of a server has. A new run
+// metServers records the servers that this process has been connected to, by the id that each run of a server has. A new run
 // can have old counters: a promoted replica lacks what had not reached it, a restarted server has what it last saved.
 // Safe for concurrent use.
-type met struct {
+type metServers struct {
 	log   zerolog.Logger
 	count atomic.Int64
 
@@ -26,11 +26,11 @@ type met struct {
 // unnamedEvery limits how often such servers count as new, because many connections are opened at once.
 const unnamedEvery = 10 * time.Second
 
-func newMet(log zerolog.Logger) *met { return &met{log: log, runs: map[string]bool{}} }
+func newMet(log zerolog.Logger) *metServers { return &metServers{log: log, runs: map[string]bool{}} }
 
 // identifyServer identifies the server of a new connection before anything else is sent through it. Each connection to a
 // server that does not report its id (a user without INFO, some hosted services) counts as one to a new server.
-func (m *met) identifyServer(ctx context.Context, conn *goredis.Conn) error {
+func (m *metServers) identifyServer(ctx context.Context, conn *goredis.Conn) error {
 	text, err := conn.Info(ctx).Result()
 	run := infoField(text, "run_id")
 	if m.knowsRun(run) {
@@ -48,7 +48,7 @@ func (m *met) identifyServer(ctx context.Context, conn *goredis.Conn) error {
 }
 
 // knowsRun reports whether this process was connected to a run of a server before, and records that it is now.
-func (m *met) knowsRun(run string) bool {
+func (m *metServers) knowsRun(run string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if run == "" {

@@ -60,7 +60,7 @@ return 1`
 type server struct {
 	*watch
 	client            goredis.UniversalClient
-	met               *met
+	met               *metServers
 	take, back, raise *goredis.Script
 	hold, settle      *goredis.Script
 }

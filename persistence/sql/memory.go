@@ -38,7 +38,7 @@ COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'outbox'), 0)`
 // written only once per group of Changes, although several may change the same one. Only the writer goroutine uses it.
 // It is dropped when a transaction is rolled back, and when another connection has written.
 type memory struct {
-	lanes    map[bot.SessionKey]*known
+	lanes    map[bot.SessionKey]*knownLane
 	dirty    []bot.SessionKey         // lanes to write, in the order in which they were changed
 	arrivals map[int64]state.Arrival  // waiting ones
 	rows     map[int64]state.Delivery // rows still to be delivered
@@ -48,7 +48,7 @@ type memory struct {
 	valid    bool   // version and numbers are valid
 }
 
-type known struct {
+type knownLane struct {
 	lane   bot.Lane
 	stored bot.Lane // as stored in the database
 	exists bool     // in the database
@@ -72,7 +72,7 @@ func readNumbers(ctx context.Context, q *queries) (n numbers, err error) {
 
 func newMemory() *memory {
 	return &memory{
-		lanes:    map[bot.SessionKey]*known{},
+		lanes:    map[bot.SessionKey]*knownLane{},
 		arrivals: map[int64]state.Arrival{}, rows: map[int64]state.Delivery{},
 		accounts: map[state.Account]*account{},
 	}
@@ -118,7 +118,7 @@ func (m *memory) laneOf(ctx context.Context, q *queries, session bot.SessionKey)
 	if err != nil {
 		return lane, false, fmt.Errorf("read lane: %w", err)
 	}
-	m.lanes[session] = &known{lane: lane, stored: lane, exists: found}
+	m.lanes[session] = &knownLane{lane: lane, stored: lane, exists: found}
 	return lane, found, nil
 }
 
@@ -146,7 +146,7 @@ func (m *memory) flushLanes(ctx context.Context, q *queries) error {
 }
 
 // writeColumns writes the columns that changed: those of the place, those of the lease, or all but the place.
-func (k *known) writeColumns(ctx context.Context, q *queries) error {
+func (k *knownLane) writeColumns(ctx context.Context, q *queries) error {
 	values := laneValues(&k.lane)
 	if !k.exists {
 		return q.execOne(ctx, insertLane, values...)

@@ -126,8 +126,8 @@ func (s *exactSpace) Forget(ctx context.Context, scope string) error {
 	return s.Rows.Forget(ctx, s.kind, scope)
 }
 
-// place is where a candidate was found.
-type place struct {
+// pointPlace is where a candidate was found.
+type pointPlace struct {
 	scope string
 	id    int64
 }
@@ -141,7 +141,7 @@ func (s *exactSpace) Search(ctx context.Context, f knn.Filter, vector []float32,
 		return nil, nil
 	}
 	query := knn.Unit(vector)
-	top := &knn.Top[place]{Limit: min(limit, knn.MostHits)}
+	top := &knn.Top[pointPlace]{Limit: min(limit, knn.MostHits)}
 	scopes := slices.Clone(f.Scopes)
 	slices.Sort(scopes)
 	for _, scope := range slices.Compact(scopes) {
@@ -153,9 +153,9 @@ func (s *exactSpace) Search(ctx context.Context, f knn.Filter, vector []float32,
 }
 
 // searchScope offers the vectors of a scope as candidates.
-func (s *exactSpace) searchScope(ctx context.Context, scope string, query []float32, top *knn.Top[place]) error {
+func (s *exactSpace) searchScope(ctx context.Context, scope string, query []float32, top *knn.Top[pointPlace]) error {
 	if able, ok := s.Rows.(nearest); ok {
-		offer := func(id int64, score float32) { top.Add(score, place{scope, id}) }
+		offer := func(id int64, score float32) { top.Add(score, pointPlace{scope, id}) }
 		if ok, err := able.Nearest(ctx, s.kind, scope, query, top.Limit, offer); ok || err != nil {
 			return err
 		}
@@ -188,7 +188,7 @@ func (s *exactSpace) searchScope(ctx context.Context, scope string, query []floa
 }
 
 // offerTo returns a function that compares a stored vector. One of a wrong length is skipped.
-func (s *exactSpace) offerTo(scope string, query []float32, top *knn.Top[place]) func(id int64, data []byte) error {
+func (s *exactSpace) offerTo(scope string, query []float32, top *knn.Top[pointPlace]) func(id int64, data []byte) error {
 	one := make([]float32, s.kind.Size)
 	return func(id int64, data []byte) error {
 		if s.isOdd(id, data) {
@@ -196,7 +196,7 @@ func (s *exactSpace) offerTo(scope string, query []float32, top *knn.Top[place])
 		}
 		knn.DecodeVector(one, data)
 		if score := knn.Dot(query, one); top.Wants(score) {
-			top.Add(score, place{scope, id})
+			top.Add(score, pointPlace{scope, id})
 		}
 		return nil
 	}
@@ -213,7 +213,7 @@ func (s *exactSpace) isOdd(id int64, data []byte) bool {
 
 // readScope searches in the database, and keeps a copy on the way if keep is set and the limit allows it.
 func (s *exactSpace) readScope(
-	ctx context.Context, at shelfKey, version int64, query []float32, top *knn.Top[place], keep bool,
+	ctx context.Context, at shelfKey, version int64, query []float32, top *knn.Top[pointPlace], keep bool,
 ) error {
 	if keep = keep && s.loading.TryLock(); keep {
 		defer s.loading.Unlock()
@@ -237,7 +237,7 @@ func (s *exactSpace) readScope(
 }
 
 // nameHits returns the hits with their keys and payloads. One that was removed meanwhile is left out.
-func (s *exactSpace) nameHits(ctx context.Context, best []knn.Candidate[place]) ([]knn.Hit, error) {
+func (s *exactSpace) nameHits(ctx context.Context, best []knn.Candidate[pointPlace]) ([]knn.Hit, error) {
 	ids, scores := map[string][]int64{}, map[int64]float32{}
 	for _, c := range best {
 		ids[c.What.scope] = append(ids[c.What.scope], c.What.id)

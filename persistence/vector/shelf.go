@@ -91,7 +91,7 @@ func (c *shelf) encodePacks(size int) {
 }
 
 // compareAll offers the vectors of a copy that has the numbers.
-func (c *shelf) compareAll(ctx context.Context, scope string, query []float32, top *knn.Top[place]) error {
+func (c *shelf) compareAll(ctx context.Context, scope string, query []float32, top *knn.Top[pointPlace]) error {
 	size := len(query)
 	for i := range c.packs {
 		if err := ctx.Err(); err != nil {
@@ -101,7 +101,7 @@ func (c *shelf) compareAll(ctx context.Context, scope string, query []float32, t
 		rest := c.packs[i].numbers
 		for n := 0; len(rest) >= size; n++ {
 			if score := knn.Dot(query, rest[:size]); top.Wants(score) {
-				top.Add(score, place{scope, ids[n]})
+				top.Add(score, pointPlace{scope, ids[n]})
 			}
 			rest = rest[size:]
 		}

@@ -124,9 +124,6 @@ func (p *Provider) Accepts() llm.Accepts {
 	return p.rules.Accepts
 }
 
-// Learnt returns what is known of the server beyond its dialect; nil = nothing.
-func (p *Provider) Learnt() *dialect.Learnt { return p.forms.Learnt() }
-
 func (o *Options) validate() error {
 	switch {
 	case o.Name == "":

@@ -249,12 +249,12 @@ func (r *reader) readObject(fields map[string]any, origin string, depth int) {
 		}
 	}
 	for _, name := range limitFields {
-		if n := tokens(fields[name]); n > 0 && r.c.limit == 0 {
+		if n := believedTokens(fields[name]); n > 0 && r.c.limit == 0 {
 			r.c.limit = n
 		}
 	}
 	for _, name := range sizeFields {
-		if n := tokens(fields[name]); n > 0 && r.c.size == 0 {
+		if n := believedTokens(fields[name]); n > 0 && r.c.size == 0 {
 			r.c.size = n
 		}
 	}
@@ -502,8 +502,8 @@ func joinedName(value any) string {
 	return strings.Join(parts, ".")
 }
 
-// tokens returns a number of tokens; 0 = none, or not to be believed.
-func tokens(value any) int {
+// believedTokens returns a number of tokens; 0 = none, or not to be believed.
+func believedTokens(value any) int {
 	n, err := strconv.Atoi(scalarText(value))
 	if err != nil || n <= 0 || n > mostTokens {
 		return 0

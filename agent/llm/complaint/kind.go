@@ -121,7 +121,7 @@ func (c *Complaint) Affordable() int {
 	if m == nil {
 		return 0
 	}
-	return tokens(m[1])
+	return believedTokens(m[1])
 }
 
 // Hidden reads a complaint that a server hides in an answer with status 200 and without an error object (MiniMax's

@@ -185,11 +185,11 @@ type Local struct {
 	Now func() time.Time // nil = time.Now
 
 	mu    sync.RWMutex
-	known map[place]*Learnt
+	known map[modelKey]*Learnt
 }
 
-// place is what something was learnt of.
-type place struct{ provider, model string }
+// modelKey is what something was learnt of.
+type modelKey struct{ provider, model string }
 
 func (m *Local) now() time.Time {
 	if m.Now != nil {
@@ -201,7 +201,7 @@ func (m *Local) now() time.Time {
 // Recall implements Memory. It allocates nothing.
 func (m *Local) Recall(provider, model string) *Learnt {
 	m.mu.RLock()
-	l := m.known[place{provider, model}]
+	l := m.known[modelKey{provider, model}]
 	m.mu.RUnlock()
 	if l == nil || m.now().Sub(l.At) > Forgotten {
 		return nil
@@ -227,13 +227,13 @@ func (m *Local) Update(provider, model string, change func(*Learnt)) {
 func (m *Local) Set(provider, model string, change func(*Learnt) *Learnt) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at := place{provider, model}
+	at := modelKey{provider, model}
 	known := m.known[at]
 	if known != nil && m.now().Sub(known.At) > Forgotten {
 		known = nil
 	}
 	if m.known == nil {
-		m.known = map[place]*Learnt{}
+		m.known = map[modelKey]*Learnt{}
 	}
 	if l := change(known.Clone()); l != nil {
 		m.known[at] = l

@@ -29,17 +29,17 @@ func (r *Rules) idFits(u *llm.ToolUse) bool {
 	case dialect.CallIDsShort:
 		return len(u.ID) == shortID && onlyLetters(u.ID, "")
 	case dialect.CallIDsVerbatim:
-		if own(u) != "" && own(u) != u.ID {
+		if modelsID(u) != "" && modelsID(u) != u.ID {
 			return false
 		}
-		return onlyLetters(u.ID, "_-") && len(u.ID) > 0 && len(u.ID) <= maxID || own(u) != ""
+		return onlyLetters(u.ID, "_-") && len(u.ID) > 0 && len(u.ID) <= maxID || modelsID(u) != ""
 	default:
 		return len(u.ID) > 0 && len(u.ID) <= maxID && onlyLetters(u.ID, "_-")
 	}
 }
 
-// own returns the id of a call as its model counts it; "" = it does not.
-func own(u *llm.ToolUse) string {
+// modelsID returns the id of a call as its model counts it; "" = it does not.
+func modelsID(u *llm.ToolUse) string {
 	for _, id := range [...]string{u.Own, u.ID} {
 		if len(id) <= maxOwnID && ownID.MatchString(id) {
 			return id
@@ -103,12 +103,12 @@ func (n *names) claimID(id string) bool {
 func (n *names) idOf(r *Rules, u *llm.ToolUse) string {
 	id := u.ID
 	switch {
-	case r.CallIDs == dialect.CallIDsVerbatim && own(u) != "":
-		id = own(u)
+	case r.CallIDs == dialect.CallIDsVerbatim && modelsID(u) != "":
+		id = modelsID(u)
 	case !r.idFits(u):
 		id = hashedID(r, u.ID, 0)
 	}
-	counted := own(u) == id
+	counted := modelsID(u) == id
 	for try := 1; !n.claimID(id); try++ {
 		if counted && r.CallIDs == dialect.CallIDsVerbatim { // count on, in the model's own form
 			id = id[:strings.LastIndexByte(id, ':')+1] + strconv.Itoa(len(n.taken)+try)

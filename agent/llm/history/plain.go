@@ -121,21 +121,21 @@ func (w *Words) tellMessage(m *llm.Message) string {
 	return text
 }
 
-// told are the calls of a conversation that is put into words: by the index of the message.
-type told struct {
+// callPairs are the calls of a conversation that is put into words: by the index of the message.
+type callPairs struct {
 	results map[int]*llm.ToolUse  // the call that a result answers
 	open    map[int][]llm.ToolUse // the calls of a message that have no result
 }
 
-func (t told) answeredUse(i int) *llm.ToolUse     { return t.results[i] }
-func (t told) unansweredUses(i int) []llm.ToolUse { return t.open[i] }
+func (t callPairs) answeredUse(i int) *llm.ToolUse     { return t.results[i] }
+func (t callPairs) unansweredUses(i int) []llm.ToolUse { return t.open[i] }
 
 // findCalls finds the call of each result, and the calls without one. Nothing if calls are written by Call.
-func (w *Words) findCalls(list []llm.Message) told {
+func (w *Words) findCalls(list []llm.Message) callPairs {
 	if w.Call != nil {
-		return told{}
+		return callPairs{}
 	}
-	t := told{results: map[int]*llm.ToolUse{}, open: map[int][]llm.ToolUse{}}
+	t := callPairs{results: map[int]*llm.ToolUse{}, open: map[int][]llm.ToolUse{}}
 	for i := range list {
 		if list[i].Role != llm.Assistant || len(list[i].Uses) == 0 {
 			continue

@@ -62,9 +62,6 @@ func (p *Pool[M]) Name() string { return p.members[0].Name() }
 // Accepts implements llm.Accepter.
 func (p *Pool[M]) Accepts() llm.Accepts { return llm.AcceptsOf(p.members[0]) }
 
-// First returns the provider with the first key, for what does not depend on the key.
-func (p *Pool[M]) First() M { return p.members[0] }
-
 // Chat implements llm.Provider. Each key is asked at most once. An answer that has begun to be shown is not begun again
 // with another key.
 func (p *Pool[M]) Chat(ctx context.Context, req *llm.Request, onDelta func(string)) (*llm.Response, error) {

@@ -29,7 +29,7 @@ func (c *Contents) Fill(req *http.Request) error {
 	}
 	segments, size := c.cutBody(body)
 	open := func() io.ReadCloser {
-		return &filled{ctx: req.Context(), open: c.open, rest: segments}
+		return &filledBody{ctx: req.Context(), open: c.open, rest: segments}
 	}
 	req.Body, req.ContentLength = open(), size
 	req.GetBody = func() (io.ReadCloser, error) { return open(), nil }
@@ -72,8 +72,8 @@ func (c *Contents) cutBody(body []byte) (list []segment, size int64) {
 	return append(list, segment{text: body[from:]}), size + int64(len(body)-from)
 }
 
-// filled is the body of a request with its contents. A transport may close it while it is read.
-type filled struct {
+// filledBody is the body of a request with its contents. A transport may close it while it is read.
+type filledBody struct {
 	ctx  context.Context //nolint:containedctx // of the request, for the contents that are opened while it is sent
 	open func(ctx context.Context, hash string) (io.ReadCloser, error)
 
@@ -85,7 +85,7 @@ type filled struct {
 }
 
 // Read implements io.Reader.
-func (f *filled) Read(p []byte) (int, error) {
+func (f *filledBody) Read(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for {
@@ -111,7 +111,7 @@ func (f *filled) Read(p []byte) (int, error) {
 }
 
 // nextSegment begins the next segment.
-func (f *filled) nextSegment() error {
+func (f *filledBody) nextSegment() error {
 	s := f.rest[0]
 	f.rest = f.rest[1:]
 	if s.hash == "" {
@@ -126,7 +126,7 @@ func (f *filled) nextSegment() error {
 	return nil
 }
 
-func (f *filled) endSegment() (err error) {
+func (f *filledBody) endSegment() (err error) {
 	if f.source != nil {
 		err = f.source.Close()
 	}
@@ -135,7 +135,7 @@ func (f *filled) endSegment() (err error) {
 }
 
 // Close implements io.Closer.
-func (f *filled) Close() error {
+func (f *filledBody) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true

@@ -126,7 +126,7 @@ func stageUses(stages [][]wish, req *llm.Request, at int) (string, []llm.ToolUse
 		var uses []llm.ToolUse
 		stop := false
 		for i, w := range stage {
-			p := place{s, i}
+			p := wishPlace{s, i}
 			result, asked := done[p]
 			switch {
 			case asked:
@@ -147,13 +147,13 @@ func stageUses(stages [][]wish, req *llm.Request, at int) (string, []llm.ToolUse
 	return reportStages(stages, len(stages)-1, done, offered), nil
 }
 
-// place is the position of a wish in the plan.
-type place struct{ stage, wish int }
+// wishPlace is the position of a wish in the plan.
+type wishPlace struct{ stage, wish int }
 
 // stageResults finds the result of each wish that has been requested; a nil result is missing from the history. The n-th
 // use of a tool belongs to the n-th wish for it: ids and the spelling of arguments can change on the way through a
 // journal, but the order cannot.
-func stageResults(stages [][]wish, messages []llm.Message) map[place]*llm.ToolResult {
+func stageResults(stages [][]wish, messages []llm.Message) map[wishPlace]*llm.ToolResult {
 	results := map[string]*llm.ToolResult{}
 	for _, msg := range messages {
 		if msg.Role == llm.ToolRole && msg.Result != nil {
@@ -166,11 +166,11 @@ func stageResults(stages [][]wish, messages []llm.Message) map[place]*llm.ToolRe
 			uses[u.Name] = append(uses[u.Name], u)
 		}
 	}
-	done := map[place]*llm.ToolResult{}
+	done := map[wishPlace]*llm.ToolResult{}
 	for s, stage := range stages {
 		for i, w := range stage {
 			if queue := uses[w.tool]; len(queue) > 0 {
-				done[place{s, i}] = results[queue[0].ID]
+				done[wishPlace{s, i}] = results[queue[0].ID]
 				uses[w.tool] = queue[1:]
 			}
 		}

@@ -74,11 +74,11 @@ func listAbilities(tools []llm.Tool) string {
 }
 
 // reportStages describes the results of the stages up to last.
-func reportStages(stages [][]wish, last int, done map[place]*llm.ToolResult, offered map[string]bool) string {
+func reportStages(stages [][]wish, last int, done map[wishPlace]*llm.ToolResult, offered map[string]bool) string {
 	var parts, left []string
 	for s, stage := range stages {
 		for i, w := range stage {
-			r := done[place{s, i}]
+			r := done[wishPlace{s, i}]
 			switch {
 			case r != nil:
 				parts = append(parts, describeResult(w, r))

@@ -31,7 +31,7 @@ type answer struct {
 	refused  bool
 	usage    llm.Usage
 	model    string
-	returned returned
+	returned returnedFields
 }
 
 // call is a tool call being assembled.
@@ -322,7 +322,7 @@ func (a *answer) findCall(p *piece, args string) *call {
 			continue
 		}
 		differs := c.args.String() != args || c.name != p.Function.Name
-		if p.ID == "" && object(args) && c.isClosed() && differs && p.Function.Name != "" {
+		if p.ID == "" && completeObject(args) && c.isClosed() && differs && p.Function.Name != "" {
 			return nil
 		}
 		return c
@@ -346,10 +346,10 @@ func (c *call) ownsPiece(p *piece) bool {
 }
 
 // isClosed reports whether the arguments are a complete object.
-func (c *call) isClosed() bool { return object(c.args.String()) }
+func (c *call) isClosed() bool { return completeObject(c.args.String()) }
 
-// object reports whether s is a complete JSON object. Checking the ends first keeps a long stream of fragments cheap.
-func object(s string) bool {
+// completeObject reports whether s is a complete JSON object. Checking the ends first keeps a long stream of fragments cheap.
+func completeObject(s string) bool {
 	return len(s) > 1 && s[0] == '{' && s[len(s)-1] == '}' && json.Valid([]byte(s))
 }
 

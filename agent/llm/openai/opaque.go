@@ -9,9 +9,9 @@ import (
 	"github.com/zephbot/zephbot/agent/llm/history"
 )
 
-// returned collects the fields of an answer that its server wants back with the message: its reasoning, as a text or as
+// returnedFields collects the fields of an answer that its server wants back with the message: its reasoning, as a text or as
 // a list of details. They are opaque: what is shown of them is read elsewhere.
-type returned struct {
+type returnedFields struct {
 	content, reasoning returnedText
 	details            []json.RawMessage
 	size               int // bytes; above history.MaxOpaque nothing is kept
@@ -25,7 +25,7 @@ type returnedText struct {
 }
 
 // addDelta takes the fields of one delta.
-func (r *returned) addDelta(d *delta) {
+func (r *returnedFields) addDelta(d *delta) {
 	r.addText(&r.content, d.ReasoningContent)
 	r.addText(&r.reasoning, d.Reasoning)
 	var details []json.RawMessage
@@ -46,7 +46,7 @@ func (r *returned) addDelta(d *delta) {
 	}
 }
 
-func (r *returned) addText(t *returnedText, raw json.RawMessage) {
+func (r *returnedFields) addText(t *returnedText, raw json.RawMessage) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return
 	}
@@ -116,7 +116,7 @@ func valuesDiffer(a, b json.RawMessage) bool {
 
 // encodeExtra returns what belongs into llm.Response.Extra; nil = nothing has to be sent back. named: where the answer came
 // from is kept in any case.
-func (r *returned) encodeExtra(host, model string, named bool) json.RawMessage {
+func (r *returnedFields) encodeExtra(host, model string, named bool) json.RawMessage {
 	if r.size > history.MaxOpaque {
 		return nil
 	}

@@ -153,9 +153,6 @@ func (p *Provider) Accepts() llm.Accepts {
 	return p.rules.Accepts
 }
 
-// Learnt returns what is known of the server beyond its dialect; nil = nothing.
-func (p *Provider) Learnt() *dialect.Learnt { return p.forms.Learnt() }
-
 // wireOf returns the API for requests in a form.
 func (p *Provider) wireOf(form *negotiate.Form) protocol {
 	if form.Dialect.Wire == WireResponses {

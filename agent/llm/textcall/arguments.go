@@ -9,7 +9,7 @@ import (
 )
 
 // argumentsFor returns the arguments of a call as JSON; as they were written if they cannot be read.
-func (c *written) argumentsFor(tool *llm.Tool) json.RawMessage {
+func (c *writtenCall) argumentsFor(tool *llm.Tool) json.RawMessage {
 	switch {
 	case c.broken != "":
 		return json.RawMessage(c.broken)

@@ -132,7 +132,7 @@ func (r *Reader) harmonyCall(h *header, text string, final bool) (int, bool) {
 			end = at
 		}
 	}
-	r.takeCalls([]written{withArguments(h.to, body[:end])}, text[:h.size+end])
+	r.takeCalls([]writtenCall{withArguments(h.to, body[:end])}, text[:h.size+end])
 	return h.size + end, true
 }
 
@@ -214,7 +214,7 @@ func (r *Reader) strippedCall(text string, final bool) (n int, decided, read boo
 		size = len(text) - head[1]
 	}
 	end := head[1] + size
-	r.takeCalls([]written{withArguments(text[head[2]:head[3]], text[head[1]:end])}, text[:end])
+	r.takeCalls([]writtenCall{withArguments(text[head[2]:head[3]], text[head[1]:end])}, text[:end])
 	return end, true, true
 }
 

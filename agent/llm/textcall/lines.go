@@ -25,7 +25,7 @@ func (r *Reader) readNamed(text string, final bool) (n int, decided, read bool) 
 	case how == begins && !final:
 		return 0, false, true
 	case how == fits && mayBeEmpty(tool):
-		r.takeCalls([]written{{name: name}}, text[:open+2])
+		r.takeCalls([]writtenCall{{name: name}}, text[:open+2])
 		return open + 2, true, true
 	case open == len(text) || text[open] != '>':
 		return 0, false, false
@@ -40,7 +40,7 @@ func (r *Reader) readNamed(text string, final bool) (n int, decided, read bool) 
 			return 0, false, false
 		}
 		size := open + 1 + start + len(closing)
-		r.takeCalls([]written{{name: name}}, text[:size])
+		r.takeCalls([]writtenCall{{name: name}}, text[:size])
 		return size, true, true
 	}
 	types := propertyTypes(tool.Schema)
@@ -62,7 +62,7 @@ func (r *Reader) readNamed(text string, final bool) (n int, decided, read bool) 
 		}
 		if values, ok := elementValues(body[:from+at], known); ok {
 			size := open + 1 + from + at + len(closing)
-			r.takeCalls([]written{{name: name, values: values}}, text[:size])
+			r.takeCalls([]writtenCall{{name: name, values: values}}, text[:size])
 			return size, true, true
 		}
 		from += at + len(closing)
@@ -70,11 +70,11 @@ func (r *Reader) readNamed(text string, final bool) (n int, decided, read bool) 
 	if !final {
 		return 0, false, true
 	}
-	c := written{name: name, broken: text}
+	c := writtenCall{name: name, broken: text}
 	if values, ok := elementValues(body, known); ok { // only the last closing tag is missing
-		c = written{name: name, values: values}
+		c = writtenCall{name: name, values: values}
 	}
-	r.takeCalls([]written{c}, text)
+	r.takeCalls([]writtenCall{c}, text)
 	return len(text), true, true
 }
 
@@ -104,7 +104,7 @@ func (r *Reader) namedObject(
 		}
 	}
 	end += len(closing)
-	r.takeCalls([]written{c}, text[:end])
+	r.takeCalls([]writtenCall{c}, text[:end])
 	return end, true, true
 }
 
@@ -219,7 +219,7 @@ func (r *Reader) readLabelled(text string, final bool) (n int, decided, read boo
 				return at + next, true, true
 			}
 			r.acted = true
-			r.takeCalls([]written{call}, text[:at+size])
+			r.takeCalls([]writtenCall{call}, text[:at+size])
 			return at + size, true, true
 		}
 	}
@@ -234,7 +234,7 @@ func (r *Reader) readAction(text string, final bool) (n int, decided, read bool)
 		return 0, false, true
 	case isCalls:
 		r.acted = true
-		r.takeCalls([]written{call}, text[:size])
+		r.takeCalls([]writtenCall{call}, text[:size])
 		return size, true, true
 	default:
 		return 0, false, false
@@ -247,7 +247,7 @@ func (r *Reader) actionTool(name string) *llm.Tool {
 }
 
 // reactCall reads "Action: NAME" and "Action Input: …" in the next line, or an action that is an object with both.
-func reactCall(t *forms, text string, find func(string) *llm.Tool, final bool) (c written, size int, v verdict) {
+func reactCall(t *forms, text string, find func(string) *llm.Tool, final bool) (c writtenCall, size int, v verdict) {
 	at, how := t.matchLabel(callLabel, text, final)
 	if how != fits {
 		return c, 0, moreIf(how == begins)
@@ -281,7 +281,7 @@ func reactCall(t *forms, text string, find func(string) *llm.Tool, final bool) (
 	case start == len(text) && !final:
 		return c, 0, needsMore
 	case start == len(text):
-		return written{name: tool.Name, args: json.RawMessage("{}")}, start, isCalls
+		return writtenCall{name: tool.Name, args: json.RawMessage("{}")}, start, isCalls
 	case text[start] == '{' || text[start] == '`':
 		open, end, v := objectAt(text, start, final)
 		if v == isCalls {
@@ -290,7 +290,7 @@ func reactCall(t *forms, text string, find func(string) *llm.Tool, final bool) (
 		if v == needsMore {
 			return c, 0, needsMore
 		}
-		return written{name: tool.Name, broken: text[start:]}, len(text), isCalls
+		return writtenCall{name: tool.Name, broken: text[start:]}, len(text), isCalls
 	}
 	line = strings.IndexByte(text[start:], '\n')
 	if line < 0 {
@@ -348,7 +348,7 @@ func objectAt(text string, at int, final bool) (object span, end int, v verdict)
 }
 
 // reactObject reads {"action": NAME, "action_input": …}, with or without a block of code around it.
-func reactObject(text string, at int, find func(string) *llm.Tool, final bool) (c written, size int, v verdict) {
+func reactObject(text string, at int, find func(string) *llm.Tool, final bool) (c writtenCall, size int, v verdict) {
 	object, end, v := objectAt(text, at, final)
 	if v != isCalls {
 		return c, 0, v
@@ -367,7 +367,7 @@ func reactObject(text string, at int, find func(string) *llm.Tool, final bool) (
 
 // plainInput is a call with an input that is no object: the value of the only parameter, or of the only one that is
 // required.
-func plainInput(tool *llm.Tool, input string) written {
+func plainInput(tool *llm.Tool, input string) writtenCall {
 	var schema struct {
 		Required []string `json:"required"`
 	}
@@ -380,12 +380,12 @@ func plainInput(tool *llm.Tool, input string) written {
 	}
 	switch {
 	case slices.Contains([]string{"", "None", "none", "null", "N/A"}, input):
-		return written{name: tool.Name, args: json.RawMessage("{}")}
+		return writtenCall{name: tool.Name, args: json.RawMessage("{}")}
 	case len(keys) != 1:
-		return written{name: tool.Name, broken: input}
+		return writtenCall{name: tool.Name, broken: input}
 	}
 	if len(input) > 1 && (input[0] == '"' || input[0] == '\'') && input[len(input)-1] == input[0] {
 		input = unquoteText(input[1 : len(input)-1])
 	}
-	return written{name: tool.Name, values: []value{{key: keys[0], text: input}}}
+	return writtenCall{name: tool.Name, values: []value{{key: keys[0], text: input}}}
 }

@@ -28,7 +28,7 @@ func namedIn(text string) string {
 }
 
 // readObjects reads a call, or a list of calls, as JSON or in a notation close to it. ok is false unless all are calls.
-func readObjects(text string) (calls []written, ok bool) {
+func readObjects(text string) (calls []writtenCall, ok bool) {
 	raw := json.RawMessage(strings.TrimSpace(text))
 	if !json.Valid(raw) {
 		read, n, err := readValue(string(raw), false)
@@ -40,13 +40,13 @@ func readObjects(text string) (calls []written, ok bool) {
 	return callsIn(raw, 0)
 }
 
-func callsIn(raw json.RawMessage, depth int) ([]written, bool) {
+func callsIn(raw json.RawMessage, depth int) ([]writtenCall, bool) {
 	if depth > 3 {
 		return nil, false
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) == nil {
-		var calls []written
+		var calls []writtenCall
 		for _, item := range list {
 			more, ok := callsIn(item, depth+1)
 			if !ok || len(calls)+len(more) > maxCalls {
@@ -69,12 +69,12 @@ func callsIn(raw json.RawMessage, depth int) ([]written, bool) {
 		return callsIn(inner, depth+1)
 	}
 	c, ok := callOf(fields)
-	return []written{c}, ok
+	return []writtenCall{c}, ok
 }
 
 // callOf reads the fields of one call. Arguments may be JSON in a string, as on the wire.
-func callOf(fields map[string]json.RawMessage) (written, bool) {
-	var c written
+func callOf(fields map[string]json.RawMessage) (writtenCall, bool) {
+	var c writtenCall
 	for _, key := range nameKeys {
 		if raw, ok := fields[key]; ok && json.Unmarshal(raw, &c.name) == nil && c.name != "" {
 			break
@@ -102,10 +102,10 @@ func callOf(fields map[string]json.RawMessage) (written, bool) {
 
 // bareCalls reads calls without any mark, and is strict: every object is a name with an object of arguments and nothing
 // else that would be unusual for a call, and every name was offered.
-func bareCalls(text string, offered func(name string) bool) ([]written, bool) {
+func bareCalls(text string, offered func(name string) bool) ([]writtenCall, bool) {
 	text = strings.TrimSpace(text)
 	text = strings.TrimPrefix(text, "functools")
-	var calls []written
+	var calls []writtenCall
 	for text != "" {
 		n := valueEnd(text)
 		if n < 0 {
@@ -130,7 +130,7 @@ func bareCalls(text string, offered func(name string) bool) ([]written, bool) {
 }
 
 // strictObjects reads calls whose arguments are written out.
-func strictObjects(text string) ([]written, bool) {
+func strictObjects(text string) ([]writtenCall, bool) {
 	calls, ok := readObjects(text)
 	if !ok {
 		return nil, false

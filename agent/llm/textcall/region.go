@@ -15,8 +15,8 @@ const (
 	isCalls
 )
 
-// written is a call as it was found. Arguments are JSON, or values whose types only the tool's schema knows.
-type written struct {
+// writtenCall is a call as it was found. Arguments are JSON, or values whose types only the tool's schema knows.
+type writtenCall struct {
 	name   string
 	args   json.RawMessage
 	values []value
@@ -65,7 +65,7 @@ type region struct {
 
 	offers func(name string) bool
 
-	calls []written
+	calls []writtenCall
 }
 
 // maxNested bounds containers within containers.
@@ -200,7 +200,7 @@ func (r *region) readItem(at int) (int, verdict) {
 	case next == len(rest) && !r.offers(rest[:n]): // a word of a text about the mark
 		return 0, isText
 	case next == len(rest): // cut behind the name
-		r.calls = append(r.calls, written{name: rest[:n], broken: rest})
+		r.calls = append(r.calls, writtenCall{name: rest[:n], broken: rest})
 		return next, isCalls
 	case rest[next] == '{': // Gemma, or a name before its arguments
 		return r.readNamed(at, strings.TrimPrefix(rest[:n], "call:"), next)
@@ -241,7 +241,7 @@ func (r *region) readJSON(at int) (int, verdict) {
 	} else if calls, ok := readPythonList(body); ok {
 		r.calls = append(r.calls, calls...)
 	} else {
-		r.calls = append(r.calls, written{name: namedIn(body), broken: body})
+		r.calls = append(r.calls, writtenCall{name: namedIn(body), broken: body})
 	}
 	return n, isCalls
 }
@@ -337,7 +337,7 @@ func (r *region) readNameElement(at int) (int, verdict) {
 	case next == len(rest) && !r.final:
 		return 0, needsMore
 	case next == len(rest):
-		r.calls = append(r.calls, written{name: name, broken: rest})
+		r.calls = append(r.calls, writtenCall{name: name, broken: rest})
 		return len(rest), isCalls
 	case rest[next] == '{':
 		return r.readNamed(at, name, next)
@@ -362,9 +362,9 @@ func (r *region) readNameElement(at int) (int, verdict) {
 	if stop >= 0 {
 		body = body[:stop]
 	}
-	c := written{name: name, args: json.RawMessage("{}")}
+	c := writtenCall{name: name, args: json.RawMessage("{}")}
 	if values, ok := elementValues(body, nil); ok {
-		c = written{name: name, values: values}
+		c = writtenCall{name: name, values: values}
 	} else if strings.TrimSpace(body) != "" {
 		c.broken = body
 	}
@@ -394,11 +394,11 @@ func (r *region) readArguments(at int, name string, open int, closing string) (i
 			r.calls = append(r.calls, withArguments(name, rest[start:from]))
 			return from, isCalls
 		}
-		r.calls = append(r.calls, written{name: name, broken: name + body})
+		r.calls = append(r.calls, writtenCall{name: name, broken: name + body})
 		return len(rest), isCalls
 	}
 	body := strings.TrimSpace(rest[open : from+end])
-	c := written{name: name}
+	c := writtenCall{name: name}
 	switch values, ok := elementValues(body, nil); {
 	case ok:
 		c.values = values
@@ -481,19 +481,19 @@ func (r *region) readNamed(at int, name string, open int) (int, verdict) {
 }
 
 // withArguments returns a call whose arguments are one object.
-func withArguments(name, text string) written {
+func withArguments(name, text string) writtenCall {
 	text = strings.TrimSpace(text)
 	if text == "" {
-		return written{name: name, args: json.RawMessage("{}")}
+		return writtenCall{name: name, args: json.RawMessage("{}")}
 	}
 	if json.Valid([]byte(text)) {
-		return written{name: name, args: json.RawMessage(text)}
+		return writtenCall{name: name, args: json.RawMessage(text)}
 	}
 	args, n, err := readValue(text, true)
 	if err != nil || strings.TrimSpace(text[n:]) != "" {
-		return written{name: name, broken: text}
+		return writtenCall{name: name, broken: text}
 	}
-	return written{name: name, args: args}
+	return writtenCall{name: name, args: args}
 }
 
 // readGLM reads a name with pairs of <arg_key> and <arg_value>, or alone before the closing mark.
@@ -504,7 +504,7 @@ func (r *region) readGLM(at int, name string, next int) (int, verdict) {
 	case begins:
 		return 0, needsMore
 	case fits: // read by the caller
-		r.calls = append(r.calls, written{name: name, args: json.RawMessage("{}")})
+		r.calls = append(r.calls, writtenCall{name: name, args: json.RawMessage("{}")})
 		return next, isCalls
 	}
 	switch _, how := matchPrefix(body, "<arg_key>"); {
@@ -538,7 +538,7 @@ func (r *region) readGLM(at int, name string, next int) (int, verdict) {
 		}
 		whole = first >= 0 || strings.HasSuffix(strings.TrimSpace(body), "</arg_value>")
 	}
-	c := written{name: name}
+	c := writtenCall{name: name}
 	if !whole {
 		c.broken = body[:end]
 	}
@@ -574,7 +574,7 @@ func (r *region) readElement(at int) (int, verdict) {
 	if v != isCalls {
 		return 0, v
 	}
-	c := written{name: name, values: readParameters(body)}
+	c := writtenCall{name: name, values: readParameters(body)}
 	if n < 0 { // it does not end
 		n = len(body)
 		if !endsInParameter(strings.TrimSpace(body)) {
@@ -723,8 +723,8 @@ func (r *region) readPython(at, open int) (int, verdict) {
 }
 
 // pythonCall returns a call with keyword arguments in parentheses.
-func pythonCall(name, parentheses string) written {
-	c := written{name: strings.TrimSuffix(name, ".call"), broken: parentheses}
+func pythonCall(name, parentheses string) writtenCall {
+	c := writtenCall{name: strings.TrimSuffix(name, ".call"), broken: parentheses}
 	p := &literal{text: parentheses[1 : len(parentheses)-1]}
 	var out strings.Builder
 	out.WriteByte('{')
@@ -751,13 +751,13 @@ func pythonCall(name, parentheses string) written {
 }
 
 // readPythonList reads [NAME(…), NAME(…)].
-func readPythonList(text string) ([]written, bool) {
+func readPythonList(text string) ([]writtenCall, bool) {
 	inner, ok := strings.CutPrefix(strings.TrimSpace(text), "[")
 	inner, closed := strings.CutSuffix(inner, "]")
 	if !ok || !closed {
 		return nil, false
 	}
-	var calls []written
+	var calls []writtenCall
 	for {
 		inner = strings.TrimLeft(inner, " \t\r\n,")
 		if inner == "" {
@@ -805,14 +805,14 @@ func (r *region) readSection() (int, verdict) {
 
 // sectionCall reads "functions.NAME:0<|…argument_begin|>{…}", "NAME<|tool_sep|>{…}", or "function<|tool_sep|>NAME" with
 // the arguments in a block of code.
-func sectionCall(item string) written {
+func sectionCall(item string) writtenCall {
 	place := callSep.FindStringIndex(item)
 	if place == nil {
 		name := strings.TrimSpace(item)
 		if open := strings.IndexByte(item, '{'); open > 0 {
 			return withArguments(strings.TrimSpace(item[:open]), item[open:])
 		}
-		return written{name: name, broken: item}
+		return writtenCall{name: name, broken: item}
 	}
 	name, args := strings.TrimSpace(item[:place[0]]), strings.TrimSpace(item[place[1]:])
 	if line, block, ok := strings.Cut(args, "\n"); ok && name == "function" {

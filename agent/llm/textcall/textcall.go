@@ -588,7 +588,7 @@ func (r *Reader) readRegion(f *form, text string, mark int, final bool) (int, bo
 	if r.doubts < maxDoubts && (!f.Strict || r.blank) {
 		n, v = g.readCalls()
 	}
-	if f.Strict && v == isCalls && (len(g.calls) == 0 || slices.ContainsFunc(g.calls, func(c written) bool { return !r.offersTool(c.name) })) {
+	if f.Strict && v == isCalls && (len(g.calls) == 0 || slices.ContainsFunc(g.calls, func(c writtenCall) bool { return !r.offersTool(c.name) })) {
 		v = isText
 	}
 	if v == isText || v == needsMore && final {
@@ -610,7 +610,7 @@ func (r *Reader) readRegion(f *form, text string, mark int, final bool) (int, bo
 }
 
 // takeCalls resolves calls. If one of them cannot be made, their markup stays in the text.
-func (r *Reader) takeCalls(calls []written, markup string) {
+func (r *Reader) takeCalls(calls []writtenCall, markup string) {
 	r.cut = true
 	unmade := len(calls) == 0 && strings.TrimSpace(markup) != ""
 	for _, c := range calls {

@@ -29,8 +29,8 @@ var formats = []string{
 	"iri", "iri-reference", "uuid", "uri-template", "json-pointer", "relative-json-pointer", "regex",
 }
 
-// written is a schema in the form of a dialect, before its description is complete.
-type written struct {
+// objectText is a schema in the form of a dialect, before its description is complete.
+type objectText struct {
 	kind        []string // type; empty = none
 	description string
 	fields      []field // the other keywords, in order
@@ -41,12 +41,12 @@ type field struct {
 	value []byte
 }
 
-func (w *written) addField(name string, value []byte) {
+func (w *objectText) addField(name string, value []byte) {
 	w.fields = append(w.fields, field{name, value})
 }
 
 // encodeJSON returns the text: the type first, then what a person says of it.
-func (w *written) encodeJSON() json.RawMessage {
+func (w *objectText) encodeJSON() json.RawMessage {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	put := func(name string, value []byte) {
@@ -110,7 +110,7 @@ func (w *writer) writeRoot(n *node) (json.RawMessage, []string) {
 }
 
 // writeObject writes the schema of a tool's arguments: one object, without a choice between several.
-func (w *writer) writeObject(n *node) (*written, []string) {
+func (w *writer) writeObject(n *node) (*objectText, []string) {
 	var words []string
 	n, said := w.mergeChoices(n)
 	words = append(words, said...)
@@ -125,7 +125,7 @@ func (w *writer) writeObject(n *node) (*written, []string) {
 	}
 	bare := *n
 	bare.types, bare.enum, bare.limited = object, nil, false
-	out := &written{kind: []string{"object"}, description: n.description}
+	out := &objectText{kind: []string{"object"}, description: n.description}
 	words = append(words, w.fillKeywords(out, &bare, true)...)
 	return out, append(words, n.remarks...)
 }
@@ -152,14 +152,14 @@ func (w *writer) mergeChoices(n *node) (*node, []string) {
 }
 
 // writeNode writes a schema within another one.
-func (w *writer) writeNode(n *node) *written {
+func (w *writer) writeNode(n *node) *objectText {
 	if len(n.choices) > 0 {
 		if out := w.writeChoice(n); out != nil {
 			return out
 		}
 	}
 	n, words := w.mergeChoices(n)
-	out := &written{}
+	out := &objectText{}
 	words = append(words, w.writeTyped(out, n)...)
 	out.description = addWords(n.description, append(words, n.remarks...))
 	return out
@@ -167,7 +167,7 @@ func (w *writer) writeNode(n *node) *written {
 
 // writeChoice writes a node that is a choice and nothing else as anyOf; nil if the dialect has none, or the node says more.
 // Each branch has a type of its own, and there is none beside anyOf.
-func (w *writer) writeChoice(n *node) *written {
+func (w *writer) writeChoice(n *node) *objectText {
 	if !w.hasKeyword("anyOf") || len(n.choices) != 1 || len(n.properties) > 0 {
 		return nil
 	}
@@ -185,7 +185,7 @@ func (w *writer) writeChoice(n *node) *written {
 	if len(list) < 2 {
 		return nil
 	}
-	out := &written{}
+	out := &objectText{}
 	words := slices.Clone(n.words)
 	if len(words) > 0 {
 		w.exact = false
@@ -243,7 +243,7 @@ func areDisjoint(a, b *node) bool {
 }
 
 // writeTyped writes a node without choices, and returns what it could not write.
-func (w *writer) writeTyped(out *written, n *node) []string {
+func (w *writer) writeTyped(out *objectText, n *node) []string {
 	switch {
 	case n.allowsNothing():
 		w.exact = false
@@ -297,7 +297,7 @@ func (n *node) restrictTo(t typeSet) *node {
 }
 
 // fillKeywords writes the keywords of a node for the types that it has, and returns what it could not write.
-func (w *writer) fillKeywords(out *written, n *node, root bool) []string {
+func (w *writer) fillKeywords(out *objectText, n *node, root bool) []string {
 	words := slices.Clone(n.words)
 	if len(words) > 0 {
 		w.exact = false
@@ -338,7 +338,7 @@ func (w *writer) fillKeywords(out *written, n *node, root bool) []string {
 }
 
 // writeDefault writes the default, or returns it in words.
-func (w *writer) writeDefault(out *written, n *node) []string {
+func (w *writer) writeDefault(out *objectText, n *node) []string {
 	switch {
 	case n.fallback == nil:
 		return nil
@@ -350,7 +350,7 @@ func (w *writer) writeDefault(out *written, n *node) []string {
 }
 
 // writeEnum writes the list of values of a node. Null is not listed where it cannot be said that null is valid.
-func (w *writer) writeEnum(out *written, n *node, lost func(string)) {
+func (w *writer) writeEnum(out *objectText, n *node, lost func(string)) {
 	all := w.hasKeyword(anyEnum)
 	listed := make([]string, 0, len(n.enum))
 	for _, e := range n.enum {
@@ -377,7 +377,7 @@ func (w *writer) writeEnum(out *written, n *node, lost func(string)) {
 }
 
 // writeLimits writes the keywords with numbers.
-func (w *writer) writeLimits(out *written, n *node, lost func(string)) {
+func (w *writer) writeLimits(out *objectText, n *node, lost func(string)) {
 	limits := n.limits
 	if n.types&number == integer { // of integers, more than 1 is at least 2
 		for exclusive, inclusive := range map[int]int{exclusiveMinimum: minimum, exclusiveMaximum: maximum} {
@@ -406,7 +406,7 @@ func (w *writer) writeLimits(out *written, n *node, lost func(string)) {
 }
 
 // writeTexts writes what is said of strings. A pattern that is not understood everywhere is said in words.
-func (w *writer) writeTexts(out *written, n *node, lost func(string)) {
+func (w *writer) writeTexts(out *objectText, n *node, lost func(string)) {
 	if n.format != "" {
 		if w.hasKeyword("format") && slices.Contains(formats, n.format) || w.hasKeyword(formatName+n.format) {
 			out.addField("format", quoteText(n.format))
@@ -425,7 +425,7 @@ func (w *writer) writeTexts(out *written, n *node, lost func(string)) {
 }
 
 // writeItems writes the items of a list: there always are some.
-func (w *writer) writeItems(out *written, n *node, lost func(string)) {
+func (w *writer) writeItems(out *objectText, n *node, lost func(string)) {
 	items := n.items
 	if len(n.prefix) > 0 {
 		said := make([]string, 0, len(n.prefix))
@@ -464,7 +464,7 @@ func joinWords(list []string) string {
 }
 
 // writeProperties writes what is said of an object: there are always properties, if only none.
-func (w *writer) writeProperties(out *written, n *node, root bool, lost func(string)) {
+func (w *writer) writeProperties(out *objectText, n *node, root bool, lost func(string)) {
 	var b bytes.Buffer
 	var required []string
 	b.WriteByte('{')
@@ -494,7 +494,7 @@ func (w *writer) writeProperties(out *written, n *node, root bool, lost func(str
 
 // writeAdditional writes what other properties than the listed ones may be. With a dialect that wants closed objects, those
 // stay open that are for names nobody knows yet: closed, they would take nothing.
-func (w *writer) writeAdditional(out *written, n *node, root, listed bool, lost func(string)) {
+func (w *writer) writeAdditional(out *objectText, n *node, root, listed bool, lost func(string)) {
 	closed := n.additional != nil && n.additional.allowsNothing()
 	has := w.hasKeyword("additionalProperties")
 	switch {

@@ -39,8 +39,20 @@ type Server struct {
 	callbacks map[string]*callback
 	answers   []CallbackAnswer
 
-	profile
-	traffic
+	// What the bot says of itself.
+	commands map[string][]models.BotCommand
+	about    map[string]string // name, description, short description by method and language
+
+	// The requests of the bot, and what goes wrong with them.
+	noRich    bool // rich messages are not known
+	calls     []Call
+	callCount uint64
+	inFlight  int
+	faults    []*Fault
+	unhang    chan struct{} // closed by ClearFaults
+	budgets   budgetBook
+	problems  []string // requests that the Bot API refuses, and misuse of the fake
+	loggedOut bool
 }
 
 // world is the people, chats and files that there are.
@@ -51,25 +63,6 @@ type world struct {
 	fileCount int
 	groupIDs  int64 // last id given by Migrate
 	away      away
-}
-
-// profile is what the bot says of itself.
-type profile struct {
-	commands map[string][]models.BotCommand
-	about    map[string]string // name, description, short description by method and language
-}
-
-// traffic is the requests of the bot, and what goes wrong with them.
-type traffic struct {
-	noRich    bool // rich messages are not known
-	calls     []Call
-	callCount uint64
-	inFlight  int
-	faults    []*Fault
-	unhang    chan struct{} // closed by ClearFaults
-	budgets   budgetBook
-	problems  []string // requests that the Bot API refuses, and misuse of the fake
-	loggedOut bool
 }
 
 // New makes a server. It listens nowhere until Start; Handler can be mounted instead. Close it in either case.
@@ -91,9 +84,10 @@ func New(opt Options) *Server {
 			users: map[int64]models.User{}, chats: map[int64]*chat{}, files: map[string]*stored{}, groupIDs: -1002000000000,
 			away: away{guests: map[string]*guestQuery{}, inline: map[string]*message{}, business: map[string]*connection{}},
 		},
-		traffic:   traffic{unhang: make(chan struct{})},
+		unhang:    make(chan struct{}),
 		callbacks: map[string]*callback{},
-		profile:   profile{commands: map[string][]models.BotCommand{}, about: map[string]string{}},
+		commands:  map[string][]models.BotCommand{},
+		about:     map[string]string{},
 		queue:     newUpdateQueue(opt.FirstID),
 	}
 	s.methods = methodTable()
