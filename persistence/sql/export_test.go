@@ -40,12 +40,12 @@ type told struct {
 	tell func(query string, args []any)
 }
 
-func (e told) run(ctx context.Context, query string, args []any) (int64, error) {
+func (e told) runStatement(ctx context.Context, query string, args []any) (int64, error) {
 	e.tell(query, converted(args))
 	return e.engine.runStatement(ctx, query, args)
 }
 
-func (e told) read(ctx context.Context, see func(scanner) error, query string, args []any) error {
+func (e told) queryRows(ctx context.Context, see func(scanner) error, query string, args []any) error {
 	e.tell(query, converted(args))
 	return e.engine.queryRows(ctx, see, query, args)
 }
