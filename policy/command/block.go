@@ -22,7 +22,7 @@ func DefaultConfirm() []string {
 // Blocked reports whether a command at any depth is on the default blocklist, and by which entry. Entries in allowed
 // (in any case, with or without surrounding blanks) are removed from the list.
 func Blocked(s Script, allowed []string) (pattern string, blocked bool) {
-	if s.RunsDownload && !off(allowed, "curl|bash") {
+	if s.RunsDownload && !isOff(allowed, "curl|bash") {
 		return "curl|bash", true
 	}
 	for i := range s.Commands {
@@ -34,8 +34,8 @@ func Blocked(s Script, allowed []string) (pattern string, blocked bool) {
 	return pattern, pattern != ""
 }
 
-// off reports whether allowed removes entry from the list.
-func off(allowed []string, entry string) bool {
+// isOff reports whether allowed removes entry from the list.
+func isOff(allowed []string, entry string) bool {
 	for _, each := range allowed {
 		if strings.EqualFold(strings.TrimSpace(each), strings.TrimSpace(entry)) {
 			return true
@@ -53,7 +53,7 @@ func blockedCommand(c *Command, allowed []string) string {
 	name = strings.ToLower(name)
 	entry := blockedName(name)
 	switch {
-	case name == "rm" && wipes(c.Words[1:]):
+	case name == "rm" && wipesDisk(c.Words[1:]):
 		entry = "rm -rf /"
 	case name == "dd":
 		return blockedCopy(c.Words[1:], allowed)
@@ -64,7 +64,7 @@ func blockedCommand(c *Command, allowed []string) string {
 			}
 		}
 	}
-	if entry == "" || off(allowed, entry) {
+	if entry == "" || isOff(allowed, entry) {
 		return ""
 	}
 	return entry
@@ -93,7 +93,7 @@ func blockedName(name string) string {
 func blockedCopy(words []string, allowed []string) string {
 	for _, entry := range [...]string{"dd if=", "dd of="} {
 		for _, w := range words {
-			if len(w) >= 3 && strings.EqualFold(w[:3], entry[3:]) && !off(allowed, entry) {
+			if len(w) >= 3 && strings.EqualFold(w[:3], entry[3:]) && !isOff(allowed, entry) {
 				return entry
 			}
 		}
@@ -107,9 +107,9 @@ type removal struct {
 	targets                []string
 }
 
-// wipes reports whether the words of rm delete an absolute path recursively and without asking, or a root, a top-level
+// wipesDisk reports whether the words of rm delete an absolute path recursively and without asking, or a root, a top-level
 // directory or a home directory recursively.
-func wipes(words []string) bool {
+func wipesDisk(words []string) bool {
 	r := readRemoval(words)
 	if !r.recursive {
 		return false
@@ -118,7 +118,7 @@ func wipes(words []string) bool {
 		return true
 	}
 	for _, target := range r.targets {
-		if strings.HasPrefix(target, "/") && (r.force || shallow(target)) || home(target) {
+		if strings.HasPrefix(target, "/") && (r.force || isShallow(target)) || isHome(target) {
 			return true
 		}
 	}
@@ -135,14 +135,14 @@ func readRemoval(words []string) (r removal) {
 		case w == "--":
 			ended = true
 		default:
-			r.option(w)
+			r.parseOption(w)
 		}
 	}
 	return r
 }
 
-// option parses one option. rm accepts any unambiguous prefix of a long one.
-func (r *removal) option(w string) {
+// parseOption parses one option. rm accepts any unambiguous prefix of a long one.
+func (r *removal) parseOption(w string) {
 	if strings.HasPrefix(w, "--") {
 		r.recursive = r.recursive || strings.HasPrefix("--recursive", w)
 		r.force = r.force || strings.HasPrefix("--force", w)
@@ -153,8 +153,8 @@ func (r *removal) option(w string) {
 	r.force = r.force || strings.Contains(w, "f")
 }
 
-// shallow reports whether an absolute path is the root, a top-level directory, or everything in one of them.
-func shallow(path string) bool {
+// isShallow reports whether an absolute path is the root, a top-level directory, or everything in one of them.
+func isShallow(path string) bool {
 	deep := 0
 	for part := range strings.SplitSeq(path, "/") {
 		switch part {
@@ -168,22 +168,22 @@ func shallow(path string) bool {
 	return deep <= 1
 }
 
-// home reports whether a path is a whole home directory.
-func home(path string) bool {
+// isHome reports whether a path is a whole home directory.
+func isHome(path string) bool {
 	path = strings.Trim(path, `"`)
 	path = strings.TrimSuffix(strings.TrimRight(path, "/*."), `"`)
 	path = strings.TrimRight(path, `"/`)
 	return path == "$HOME" || path == "${HOME}" || strings.HasPrefix(path, "~") && !strings.Contains(path, "/")
 }
 
-// fetches reports whether a program with this lower-case name uses the network.
-func fetches(name string) bool {
+// usesNetwork reports whether a program with this lower-case name uses the network.
+func usesNetwork(name string) bool {
 	stem, _, _ := strings.Cut(name, ".")
-	return is("network", stem)
+	return isOfKind("network", stem)
 }
 
-// socket reports whether a redirection target is one of bash's network files.
-func socket(target string) bool {
+// isSocket reports whether a redirection target is one of bash's network files.
+func isSocket(target string) bool {
 	return strings.Contains(target, "/dev/tcp/") || strings.Contains(target, "/dev/udp/")
 }
 
@@ -191,7 +191,7 @@ func socket(target string) bool {
 func Network(s Script) (name string, ok bool) {
 	for i := range s.Commands {
 		name = strings.ToLower(s.Commands[i].Name)
-		if fetches(name) {
+		if usesNetwork(name) {
 			stem, _, _ := strings.Cut(name, ".")
 			return stem, true
 		}
@@ -206,7 +206,7 @@ func Network(s Script) (name string, ok bool) {
 		if strings.Contains(red.Target, "/dev/udp/") {
 			return "/dev/udp", true
 		}
-		if socket(red.Target) {
+		if isSocket(red.Target) {
 			return "/dev/tcp", true
 		}
 	}

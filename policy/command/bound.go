@@ -26,8 +26,8 @@ func (s Script) Names() (list []FileName, ok bool) {
 	ok = true
 	for i := range s.Commands {
 		cmd := &s.Commands[i]
-		ok = ok && !moves(cmd)
-		list = cmd.files(list)
+		ok = ok && !movesDirectory(cmd)
+		list = cmd.appendFiles(list)
 	}
 	slices.SortStableFunc(list, func(a, b FileName) int { return strings.Compare(a.Name, b.Name) })
 	list = slices.CompactFunc(list, func(a, b FileName) bool { return a.Name == b.Name })
@@ -37,8 +37,8 @@ func (s Script) Names() (list []FileName, ok bool) {
 	return list, ok
 }
 
-// moves reports whether a command runs another one in a different directory, or below a different root.
-func moves(cmd *Command) bool {
+// movesDirectory reports whether a command runs another one in a different directory, or below a different root.
+func movesDirectory(cmd *Command) bool {
 	name := strings.ToLower(cmd.Name)
 	switch name {
 	case "cd", "pushd", "popd", "chroot", "unshare", "nsenter", "proot", "bwrap", "run0", "systemd-run", "firejail",
@@ -65,31 +65,31 @@ func movesBy(name, word string) bool {
 		return name == "npm" || name == "pnpm"
 	case '-':
 		key, _, _ := strings.Cut(word[2:], "=")
-		return listed("chdir directory prefix cwd dir wd working-directory root workspace manifest-path", key)
+		return isListed("chdir directory prefix cwd dir wd working-directory root workspace manifest-path", key)
 	}
 	return false
 }
 
-// files appends the names in one command.
-func (c *Command) files(list []FileName) []FileName {
+// appendFiles appends the names in one command.
+func (c *Command) appendFiles(list []FileName) []FileName {
 	if strings.Contains(c.Words[0], "/") {
 		list = append(list, FileName{Name: c.Words[0]})
 	}
 	name := strings.ToLower(c.Name)
 	implicit := facts()[fact{"implicit", name}]
-	if len(c.Words) > 1 && listed("docker podman", name) && !listed("build compose buildx", c.Words[1]) {
+	if len(c.Words) > 1 && isListed("docker podman", name) && !isListed("build compose buildx", c.Words[1]) {
 		return list
 	}
 	for _, each := range implicit {
 		list = append(list, FileName{Name: each})
 	}
-	if is("data", name) && (name != "go" || len(c.Words) < 2 || c.Words[1] != "run") {
+	if isOfKind("data", name) && (name != "go" || len(c.Words) < 2 || c.Words[1] != "run") {
 		return list
 	}
 	list = append(list, c.Values...)
 	for i, word := range c.Words[1:] {
 		if name := namedBy(c.Words[i], word, len(implicit) > 0); name != "" {
-			list = append(list, FileName{Name: name, Optional: true, Pattern: c.mark(i+1)&MarkPattern != 0})
+			list = append(list, FileName{Name: name, Optional: true, Pattern: c.markOf(i+1)&MarkPattern != 0})
 		}
 	}
 	return list
@@ -123,7 +123,7 @@ func PrefixWords(words []string) int {
 	if len(words) == 0 {
 		return 0
 	}
-	if is("prefix", words[0]) {
+	if isOfKind("prefix", words[0]) {
 		return 1
 	}
 	if len(words) > 1 && slices.Contains(facts()[fact{"subcommands", words[0]}], words[1]) {

@@ -115,23 +115,23 @@ type Redirect struct {
 func Parse(text string) Script {
 	f := &finder{budget: maxNested}
 	f.out.Text = text
-	f.out.Problem = unreadable(text)
+	f.out.Problem = whyUnreadable(text)
 	if f.out.Problem == "" {
 		if utf8.ValidString(text) {
 			if strings.Contains(text, "\r") {
-				f.indirect(reason.New(reason.TextReturn))
+				f.addIndirect(reason.New(reason.TextReturn))
 			}
 		} else {
-			f.indirect(reason.New(reason.TextEncoding))
+			f.addIndirect(reason.New(reason.TextEncoding))
 		}
-		f.out.Problem = f.parse(text, place{})
+		f.out.Problem = f.parseText(text, place{})
 	}
 	if f.out.Problem != "" {
-		f.rough(text, place{})
+		f.readRoughly(text, place{})
 	}
-	f.resolve()
+	f.resolveWords()
 	if f.arrays && f.values {
-		f.indirect(reason.New(reason.ArrayDeclared))
+		f.addIndirect(reason.New(reason.ArrayDeclared))
 	}
 	return f.out
 }
@@ -174,15 +174,15 @@ func (s Script) Reasons() []reason.Reason {
 	for i := range s.Commands {
 		for _, v := range s.Commands[i].Sets {
 			if !v.Harmless {
-				reasons = append(reasons, setBy(anAssignment, reason.SetsPrograms, clip(v.Name)))
+				reasons = append(reasons, setBy(anAssignment, reason.SetsPrograms, clipText(v.Name)))
 			}
 		}
 	}
 	return reasons
 }
 
-// unreadable returns why a text is not given to the parser at all; "" if it is.
-func unreadable(text string) string {
+// whyUnreadable returns why a text is not given to the parser at all; "" if it is.
+func whyUnreadable(text string) string {
 	if len(text) > MaxText {
 		return tooLong
 	}
@@ -218,8 +218,8 @@ type stdin struct {
 	here  bool // a here-string: always indirect for an interpreter
 }
 
-// below returns the place of the command that a wrapper at p runs.
-func (p place) below(via string) place {
+// belowWrapper returns the place of the command that a wrapper at p runs.
+func (p place) belowWrapper(via string) place {
 	p.depth++
 	p.nest++
 	p.via = append(slices.Clip(p.via), via)
@@ -239,42 +239,42 @@ type finder struct {
 	lastTake     int               // 1 + index of the last command that runs an unknown program
 }
 
-// indirect adds a reason, once.
-func (f *finder) indirect(why reason.Reason) {
+// addIndirect adds a reason, once.
+func (f *finder) addIndirect(why reason.Reason) {
 	if len(f.out.Indirect) < maxReasons && !slices.ContainsFunc(f.out.Indirect, why.Equal) {
 		f.out.Indirect = append(f.out.Indirect, why)
 	}
 }
 
-// doubt adds a doubt, once.
-func (f *finder) doubt(why reason.Reason) {
+// addDoubt adds a doubt, once.
+func (f *finder) addDoubt(why reason.Reason) {
 	if len(f.out.Doubts) < maxReasons && !slices.ContainsFunc(f.out.Doubts, why.Equal) {
 		f.out.Doubts = append(f.out.Doubts, why)
 	}
 }
 
-// nested parses text that a command runs as shell code.
-func (f *finder) nested(text, via string, at place) {
-	at = at.below(via)
+// parseNested parses text that a command runs as shell code.
+func (f *finder) parseNested(text, via string, at place) {
+	at = at.belowWrapper(via)
 	at.stdin = nil
 	f.budget -= len(text)
 	if at.nest > maxDepth || f.budget < 0 {
-		f.indirect(reason.New(reason.TextNested))
+		f.addIndirect(reason.New(reason.TextNested))
 		return
 	}
-	if problem := f.parse(text, at); problem != "" {
-		f.indirect(reason.Reason{Code: reason.GivenUnparsed, Args: []string{via}, Detail: problem})
-		f.rough(text, at)
+	if problem := f.parseText(text, at); problem != "" {
+		f.addIndirect(reason.Reason{Code: reason.GivenUnparsed, Args: []string{via}, Detail: problem})
+		f.readRoughly(text, at)
 	}
 }
 
-// parse walks one text and returns why it cannot be parsed; "" if it can.
-func (f *finder) parse(text string, at place) (problem string) {
-	err := read(text, func(file *syntax.File) {
+// parseText walks one text and returns why it cannot be parsed; "" if it can.
+func (f *finder) parseText(text string, at place) (problem string) {
+	err := parseFor(text, func(file *syntax.File) {
 		w := walker{finder: f, src: text, at: at, frames: make([]frame, 0, 16), tokens: make([]token, 0, 4+len(text)/8)}
-		syntax.Walk(file, w.visit)
-		if w.agree() {
-			f.again(text, at)
+		syntax.Walk(file, w.visitNode)
+		if w.compareWithPlain() {
+			f.readAgain(text, at)
 		}
 	})
 	if err != nil {
@@ -286,8 +286,8 @@ func (f *finder) parse(text string, at place) (problem string) {
 // parsers are idle parsers of bash.
 var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)) }}
 
-// read parses a text for use. A panic, which the parser has of its own, is an error.
-func read(text string, use func(*syntax.File)) (err error) {
+// parseFor parses a text for use. A panic, which the parser has of its own, is an error.
+func parseFor(text string, use func(*syntax.File)) (err error) {
 	defer func() {
 		if recover() != nil {
 			err = errors.New("the shell parser gave up")
@@ -302,13 +302,13 @@ func read(text string, use func(*syntax.File)) (err error) {
 	return err
 }
 
-// again adds what a rough reading finds in addition to the parser, for text that bash may read differently.
-func (f *finder) again(text string, at place) {
+// readAgain adds what a rough reading finds in addition to the parser, for text that bash may read differently.
+func (f *finder) readAgain(text string, at place) {
 	n := len(f.out.Commands)
-	f.rough(text, at)
+	f.readRoughly(text, at)
 	if strings.Contains(text, "\\\n") && strings.Contains(text, "#") {
 		// A comment may end at the backslash before the newline.
-		f.rough(strings.ReplaceAll(text, "\\\n", "\n"), at)
+		f.readRoughly(strings.ReplaceAll(text, "\\\n", "\n"), at)
 	}
 	known := make(map[string]bool, len(f.out.Commands))
 	kept := f.out.Commands[:0]
@@ -321,9 +321,9 @@ func (f *finder) again(text string, at place) {
 	f.out.Commands = kept
 }
 
-// rough finds commands in text that cannot be parsed, or that bash may read differently, so that blocked names are
+// readRoughly finds commands in text that cannot be parsed, or that bash may read differently, so that blocked names are
 // still found. It drops quotes and backslashes, and every separator starts a command.
-func (f *finder) rough(text string, at place) {
+func (f *finder) readRoughly(text string, at place) {
 	text = strings.NewReplacer(`"`, "", `'`, "", "\\\n", "", `\`, "", "$(", "\n", "`", "\n", "<&-", "\n", ">&-",
 		"\n").Replace(text)
 	for segment := range strings.FieldsFuncSeq(text,
@@ -340,7 +340,7 @@ func (f *finder) rough(text string, at place) {
 			words = append(words, word{text: field})
 		}
 		if len(words) > 0 {
-			f.command(words, at)
+			f.recordCommand(words, at)
 		}
 	}
 }

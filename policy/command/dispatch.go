@@ -9,9 +9,9 @@ import (
 // handler handles what a command runs besides itself.
 type handler func(f *finder, name string, words []word, at place)
 
-// command records one command and follows what it runs.
-func (f *finder) command(words []word, at place) {
-	cmd := f.plain(words)
+// recordCommand records one command and follows what it runs.
+func (f *finder) recordCommand(words []word, at place) {
+	cmd := f.plainCommand(words)
 	cmd.Depth, cmd.Via, cmd.Sets = at.depth, at.via, at.sets
 	if f.out.Commands == nil { // most commands end with one of these bytes
 		text := f.out.Text
@@ -21,37 +21,37 @@ func (f *finder) command(words []word, at place) {
 	f.out.Commands = append(f.out.Commands, cmd)
 	index := len(f.out.Commands)
 	first := words[0]
-	d := f.out.Commands[index-1].judge()
+	d := f.out.Commands[index-1].judgeOptions()
 	f.out.Commands[index-1].Departures = d.found
 	if first.mark != 0 && first.mark != MarkTilde {
-		f.indirect(reason.New(reason.NameExpands, clip(first.text)))
+		f.addIndirect(reason.New(reason.NameExpands, clipText(first.text)))
 		f.lastTake = index
 		return
 	}
 	name := strings.ToLower(cmd.Name)
-	if fetches(name) {
+	if usesNetwork(name) {
 		f.lastDownload = index
 	}
 	switch handle := builtinHandler(name); {
-	case shell(name):
-		f.shell(name, words, at)
+	case isShell(name):
+		f.followShell(name, words, at)
 	case handle != nil:
 		handle(f, name, words, at)
-	case is("interpreters", name), is("interpreters", unversioned(name)):
-		f.interpreter(name, words, at)
+	case isOfKind("interpreters", name), isOfKind("interpreters", cutVersion(name)):
+		f.recordInterpreter(name, words, at)
 	}
 	if d.table != nil {
-		f.follow(d, words, at)
+		f.followInner(d, words, at)
 	}
 }
 
-// plain returns the Command for words.
-func (f *finder) plain(words []word) Command {
+// plainCommand returns the Command for words.
+func (f *finder) plainCommand(words []word) Command {
 	text := f.written
 	f.written = ""
 	dynamic, marked := false, false
 	for _, w := range words {
-		dynamic = dynamic || w.added || w.dynamic()
+		dynamic = dynamic || w.added || w.isDynamic()
 		marked = marked || w.mark != 0
 	}
 	list := make([]string, 0, len(words))
@@ -60,7 +60,7 @@ func (f *finder) plain(words []word) Command {
 			list = append(list, w.text)
 		}
 	}
-	if !spells(text, list) {
+	if !isSpelledBy(text, list) {
 		text = strings.Join(list, " ")
 	}
 	cmd := Command{Name: baseName(list[0]), Words: list, Dynamic: dynamic, Text: text}
@@ -73,8 +73,8 @@ func (f *finder) plain(words []word) Command {
 	return cmd
 }
 
-// spells reports whether a text consists of the words separated by one blank, as most commands do.
-func spells(text string, words []string) bool {
+// isSpelledBy reports whether a text consists of the words separated by one blank, as most commands do.
+func isSpelledBy(text string, words []string) bool {
 	for i, w := range words {
 		if i > 0 {
 			if text == "" || text[0] != ' ' {
@@ -96,8 +96,8 @@ func baseName(path string) string {
 	return path[strings.LastIndexByte(path, '/')+1:]
 }
 
-// clip shortens a text in a reason for a person.
-func clip(text string) string {
+// clipText shortens a text in a reason for a person.
+func clipText(text string) string {
 	const most = 40
 	if len(text) <= most {
 		return text
@@ -109,17 +109,17 @@ func clip(text string) string {
 func builtinHandler(name string) handler {
 	switch name {
 	case "eval":
-		return (*finder).eval
+		return (*finder).followEval
 	case "trap":
-		return (*finder).trap
+		return (*finder).followTrap
 	case "source", ".":
-		return (*finder).source
+		return (*finder).recordSource
 	case "alias", "hash", "enable", "bind", "complete", "compgen", "fc", "history", "shopt", "jobs":
 		return (*finder).changesShell
 	case "declare", "typeset", "local", "export", "readonly", "nameref":
-		return (*finder).declares
+		return (*finder).followDeclare
 	case "set":
-		return (*finder).sets
+		return (*finder).followSet
 	case "read", "mapfile", "readarray", "getopts", "printf", "unset", "let", "test", "[", "wait":
 		return (*finder).fillsVariable
 	}

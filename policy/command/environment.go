@@ -30,14 +30,14 @@ var environmentLists = sync.OnceValue(func() (lists map[string]*variableList) {
 			into.values = map[string][]string{}
 		}
 		for entry := range strings.FieldsSeq(line) {
-			into.add(entry)
+			into.addEntry(entry)
 		}
 	}
 	return lists
 })
 
-// add adds one entry.
-func (l *variableList) add(entry string) {
+// addEntry adds one entry.
+func (l *variableList) addEntry(entry string) {
 	name, values, limited := strings.Cut(entry, "=")
 	switch {
 	case limited:
@@ -49,8 +49,8 @@ func (l *variableList) add(entry string) {
 	}
 }
 
-// names reports whether the list contains a variable, and its only values; none = any.
-func (l *variableList) names(name string) (values []string, ok bool) {
+// namesVariable reports whether the list contains a variable, and its only values; none = any.
+func (l *variableList) namesVariable(name string) (values []string, ok bool) {
 	if values, ok = l.values[name]; ok {
 		return values, true
 	}
@@ -64,6 +64,6 @@ func (l *variableList) names(name string) (values []string, ok bool) {
 
 // Passed reports whether commands get a variable of the service's environment, if nothing else withholds it.
 func Passed(name string) bool {
-	_, ok := environmentLists()["passed"].names(name)
+	_, ok := environmentLists()["passed"].namesVariable(name)
 	return ok
 }

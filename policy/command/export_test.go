@@ -8,11 +8,11 @@ import (
 )
 
 // ParseWithoutFinder parses text for a walker that panics at the first command.
-func ParseWithoutFinder(text string) (problem string) { return (*finder)(nil).parse(text, place{}) }
+func ParseWithoutFinder(text string) (problem string) { return (*finder)(nil).parseText(text, place{}) }
 
 // ReadPlain reads text by the plain grammar alone and says why it is not plain, or "".
 func ReadPlain(text string) string {
-	why, _ := readPlain(text, nil).differs(nil)
+	why, _ := readPlain(text, nil).differsFrom(nil)
 	return why.String()
 }
 

@@ -34,8 +34,8 @@ var facts = sync.OnceValue(func() map[fact][]string {
 	return list
 })
 
-// is reports whether a program is of a kind.
-func is(kind, program string) bool {
+// isOfKind reports whether a program is of a kind.
+func isOfKind(kind, program string) bool {
 	_, ok := facts()[fact{kind, program}]
 	return ok
 }

@@ -70,16 +70,16 @@ func (s Script) Files() Files {
 	f.home = strings.Count(s.Text, "HOME") == strings.Count(s.Text, "$HOME")+strings.Count(s.Text, "${HOME}")
 	f.pwd = strings.Count(s.Text, "PWD") == strings.Count(s.Text, "$PWD")+strings.Count(s.Text, "${PWD}")
 	for i := range s.Commands {
-		f.enters(&s.Commands[i])
+		f.followDirectory(&s.Commands[i])
 	}
 	for i := range s.Commands {
-		f.command(&s.Commands[i])
+		f.addCommand(&s.Commands[i])
 	}
 	for i := range s.Redirects {
-		f.redirect(&s.Redirects[i])
+		f.addRedirect(&s.Redirects[i])
 	}
 	if s.Problem != "" {
-		f.unknown(reason.New(reason.FilesUnparsed))
+		f.addUnknown(reason.New(reason.FilesUnparsed))
 	}
 	return f.out
 }
@@ -92,25 +92,25 @@ type files struct {
 	home, pwd bool // $HOME, $PWD are unchanged
 }
 
-func (f *files) unknown(why reason.Reason) {
+func (f *files) addUnknown(why reason.Reason) {
 	if f.out.Unknown.Code == "" {
 		f.out.Unknown = why
 	}
 }
 
-func (f *files) deep(c *Command) {
+func (f *files) addDeep(c *Command) {
 	if f.out.Deep == "" {
-		f.out.Deep = clip(c.Name)
+		f.out.Deep = clipText(c.Name)
 	}
 }
 
-// add adds a path, once.
-func (f *files) add(file File) {
+// addFile adds a path, once.
+func (f *files) addFile(file File) {
 	if file.Path == "" || file.Path == "-" || f.seen[file] {
 		return
 	}
 	if len(f.out.List) == maxFiles {
-		f.unknown(reason.New(reason.FilesMany))
+		f.addUnknown(reason.New(reason.FilesMany))
 		return
 	}
 	f.seen[file] = true
@@ -120,13 +120,13 @@ func (f *files) add(file File) {
 	f.out.List = append(f.out.List, file)
 }
 
-// base adds a directory at which relative paths may start.
-func (f *files) base(dir string) {
+// addBase adds a directory at which relative paths may start.
+func (f *files) addBase(dir string) {
 	if slices.Contains(f.out.Bases, dir) {
 		return
 	}
 	if len(f.out.Bases) >= maxBases {
-		f.unknown(reason.New(reason.GoesFar))
+		f.addUnknown(reason.New(reason.GoesFar))
 		return
 	}
 	// A relative directory can start at any of the previous ones.
@@ -138,8 +138,8 @@ func (f *files) base(dir string) {
 	f.out.Bases = append(f.out.Bases, dir)
 }
 
-// enters follows cd, pushd and the options by which commands change their directory.
-func (f *files) enters(c *Command) {
+// followDirectory follows cd, pushd and the options by which commands change their directory.
+func (f *files) followDirectory(c *Command) {
 	if c.Name == "cd" || c.Name == "pushd" {
 		at := 1
 		for at < len(c.Words) && strings.HasPrefix(c.Words[at], "-") && c.Words[at] != "-" {
@@ -147,11 +147,11 @@ func (f *files) enters(c *Command) {
 		}
 		switch {
 		case at >= len(c.Words):
-			f.base("~")
+			f.addBase("~")
 		case c.Words[at] == "-":
-			f.unknown(reason.New(reason.GoesBack))
+			f.addUnknown(reason.New(reason.GoesBack))
 		default:
-			f.enter(c, at, c.Words[at])
+			f.enterDirectory(c, at, c.Words[at])
 		}
 		return
 	}
@@ -161,32 +161,32 @@ func (f *files) enters(c *Command) {
 		}
 		key, value, inline := strings.Cut(c.Words[i], "=")
 		switch {
-		case !listed("-C --directory --chdir --cwd --prefix --work-tree --git-dir -w --workdir", key):
+		case !isListed("-C --directory --chdir --cwd --prefix --work-tree --git-dir -w --workdir", key):
 			if text, ok := strings.CutPrefix(c.Words[i], "-C"); ok && text != "" {
-				f.enter(c, i, text)
+				f.enterDirectory(c, i, text)
 			}
 		case inline:
-			f.enter(c, i, value)
+			f.enterDirectory(c, i, value)
 		case i+1 < len(c.Words):
-			f.enter(c, i+1, c.Words[i+1])
+			f.enterDirectory(c, i+1, c.Words[i+1])
 		}
 	}
 }
 
-// enter handles the directory named by a word.
-func (f *files) enter(c *Command, i int, text string) {
-	if path, _, ok := f.path(text, c.mark(i)&^MarkPattern); ok && c.mark(i)&MarkPattern == 0 {
-		f.base(path)
+// enterDirectory handles the directory named by a word.
+func (f *files) enterDirectory(c *Command, i int, text string) {
+	if path, _, ok := f.path(text, c.markOf(i)&^MarkPattern); ok && c.markOf(i)&MarkPattern == 0 {
+		f.addBase(path)
 		return
 	}
-	f.unknown(reason.New(reason.GoesUnknown))
+	f.addUnknown(reason.New(reason.GoesUnknown))
 }
 
 // path returns the meaning of a word: its text, with a home directory as "~".
 func (f *files) path(text string, mark Mark) (path string, pattern, ok bool) {
 	pattern = mark&MarkPattern != 0
 	if mark&MarkExpansion != 0 {
-		text, ok = f.expand(text)
+		text, ok = f.expandSource(text)
 		return text, pattern, ok
 	}
 	if mark&MarkTilde != 0 && text != "~" && !strings.HasPrefix(text, "~/") {
@@ -198,8 +198,8 @@ func (f *files) path(text string, mark Mark) (path string, pattern, ok bool) {
 	return text, pattern, true
 }
 
-// expand replaces $HOME and $PWD at the start of a word in source form.
-func (f *files) expand(source string) (path string, ok bool) {
+// expandSource replaces $HOME and $PWD at the start of a word in source form.
+func (f *files) expandSource(source string) (path string, ok bool) {
 	text := strings.ReplaceAll(source, `"`, "")
 	for _, v := range []struct {
 		name, value string
@@ -218,14 +218,14 @@ func (f *files) expand(source string) (path string, ok bool) {
 func (f *files) wordPath(text string, mark Mark, use Use, sure bool) {
 	path, pattern, ok := f.path(text, mark)
 	if !ok {
-		f.unknown(reason.New(reason.WordUnknown))
+		f.addUnknown(reason.New(reason.WordUnknown))
 		return
 	}
-	f.add(File{Path: path, Use: use, Sure: sure, Pattern: pattern})
+	f.addFile(File{Path: path, Use: use, Sure: sure, Pattern: pattern})
 }
 
-// redirect adds the file of a redirection.
-func (f *files) redirect(r *Redirect) {
+// addRedirect adds the file of a redirection.
+func (f *files) addRedirect(r *Redirect) {
 	if r.Target == "" || r.Target == "/dev/null" || r.Op == "<<<" {
 		return
 	}
@@ -250,44 +250,44 @@ func (f *files) redirect(r *Redirect) {
 	f.wordPath(r.Target, mark, use, true)
 }
 
-// command adds what one command touches.
-func (f *files) command(c *Command) {
+// addCommand adds what one command touches.
+func (f *files) addCommand(c *Command) {
 	if len(c.Words) == 0 {
 		return
 	}
 	if strings.Contains(c.Words[0], "/") {
-		f.wordPath(c.Words[0], c.mark(0), UseRead, true)
+		f.wordPath(c.Words[0], c.markOf(0), UseRead, true)
 	}
 	switch {
-	case is("names", c.Name):
+	case isOfKind("names", c.Name):
 		return
 	case c.Name == "git":
-		f.git(c)
-	case f.writer(c):
+		f.addGit(c)
+	case f.addWriter(c):
 	default:
-		if !f.reads(c) {
-			f.other(c)
+		if !f.addReads(c) {
+			f.addOther(c)
 		}
 	}
 	// An expansion in a word was handled with the word.
-	if c.Dynamic && (c.mark(0)&MarkExpansion != 0 ||
+	if c.Dynamic && (c.markOf(0)&MarkExpansion != 0 ||
 		!slices.ContainsFunc(c.Marks, func(m Mark) bool { return m&MarkExpansion != 0 })) {
-		f.unknown(reason.New(reason.WordsUnknown))
+		f.addUnknown(reason.New(reason.WordsUnknown))
 	}
 }
 
-// reads adds the words of a command that reads only what these name, or below it. It returns false for others.
-func (f *files) reads(c *Command) bool {
+// addReads adds the words of a command that reads only what these name, or below it. It returns false for others.
+func (f *files) addReads(c *Command) bool {
 	r := readings()[c.Name]
-	if r == nil || c.Dynamic || c.Name != c.Words[0] || r.language && (c.Name != "sed" || slices.ContainsFunc(c.Departures, Departure.runs)) {
+	if r == nil || c.Dynamic || c.Name != c.Words[0] || r.language && (c.Name != "sed" || slices.ContainsFunc(c.Departures, Departure.mayRun)) {
 		return false
 	}
-	words, skip := 0, c.skipped(r)
+	words, skip := 0, c.skippedWords(r)
 	for i := 1; i < len(c.Words); i++ {
-		text, mark := c.Words[i], c.mark(i)
+		text, mark := c.Words[i], c.markOf(i)
 		switch {
 		case len(text) > 1 && text[0] == '-':
-			f.any(text, mark, UseRead)
+			f.addAny(text, mark, UseRead)
 			if r.takesNext(text) {
 				i++
 			}
@@ -299,24 +299,24 @@ func (f *files) reads(c *Command) bool {
 			f.wordPath(text, mark, UseRead, true)
 		}
 	}
-	if c.descends(r) {
-		f.deep(c)
+	if c.descendsBelow(r) {
+		f.addDeep(c)
 	}
 	return true
 }
 
-// other adds every word of an unknown command.
-func (f *files) other(c *Command) {
+// addOther adds every word of an unknown command.
+func (f *files) addOther(c *Command) {
 	for i := 1; i < len(c.Words); i++ {
-		f.any(c.Words[i], c.mark(i), UseRead)
+		f.addAny(c.Words[i], c.markOf(i), UseRead)
 	}
-	if !f.wraps(c) {
-		f.deep(c)
+	if !f.onlyWraps(c) {
+		f.addDeep(c)
 	}
 }
 
-// wraps reports whether the command only runs others, which are listed themselves.
-func (f *files) wraps(c *Command) bool {
+// onlyWraps reports whether the command only runs others, which are listed themselves.
+func (f *files) onlyWraps(c *Command) bool {
 	for i := range f.script.Commands {
 		if via := f.script.Commands[i].Via; slices.ContainsFunc(via,
 			func(v string) bool { return v == c.Name || strings.HasPrefix(v, c.Name+" ") }) {
@@ -326,8 +326,8 @@ func (f *files) wraps(c *Command) bool {
 	return false
 }
 
-// any adds what a word may name: itself, the value of an option, and pieces of code.
-func (f *files) any(text string, mark Mark, use Use) {
+// addAny adds what a word may name: itself, the value of an option, and pieces of code.
+func (f *files) addAny(text string, mark Mark, use Use) {
 	if mark&MarkExpansion != 0 {
 		f.wordPath(text, mark, use, false)
 		return
@@ -342,7 +342,7 @@ func (f *files) any(text string, mark Mark, use Use) {
 			if strings.HasPrefix(p, "-") {
 				continue
 			}
-			f.wordPath(p, mark&^MarkTilde|tilde(p), use, false)
+			f.wordPath(p, mark&^MarkTilde|tildeMark(p), use, false)
 		}
 	}
 	if !strings.ContainsAny(text, " \t\n\"'`();|&<>{}$") {
@@ -350,12 +350,12 @@ func (f *files) any(text string, mark Mark, use Use) {
 	}
 	for piece := range strings.FieldsFuncSeq(text,
 		func(r rune) bool { return strings.ContainsRune(" \t\n\"'`();|&<>{}[]$=,:@\\", r) }) {
-		f.add(File{Path: piece, Use: use, Within: true})
+		f.addFile(File{Path: piece, Use: use, Within: true})
 	}
 }
 
-// tilde returns the mark of a part that may be a home directory.
-func tilde(part string) Mark {
+// tildeMark returns the mark of a part that may be a home directory.
+func tildeMark(part string) Mark {
 	if part == "~" || strings.HasPrefix(part, "~/") {
 		return MarkTilde
 	}

@@ -5,25 +5,25 @@ import (
 	"strings"
 )
 
-// writer handles the well-known commands that write files. It returns false for others.
-func (f *files) writer(c *Command) bool {
+// addWriter handles the well-known commands that write files. It returns false for others.
+func (f *files) addWriter(c *Command) bool {
 	switch c.Name {
 	case "tee", "touch", "truncate", "mkfifo":
-		f.all(c, UseWrite)
+		f.addAll(c, UseWrite)
 	case "mkdir":
-		f.all(c, UseMake)
+		f.addAll(c, UseMake)
 	case "rm", "unlink", "rmdir", "shred":
-		f.all(c, UseRemove)
+		f.addAll(c, UseRemove)
 	case "mv":
-		f.pairs(c, UseRead|UseMove|UseRemove, UseWrite|UseMove)
-		f.deep(c) // what it moves has another name for the following commands
+		f.addPairs(c, UseRead|UseMove|UseRemove, UseWrite|UseMove)
+		f.addDeep(c) // what it moves has another name for the following commands
 	case "cp", "install", "ln", "rsync":
-		f.pairs(c, UseRead|UseCopy, UseWrite|UseCopy)
+		f.addPairs(c, UseRead|UseCopy, UseWrite|UseCopy)
 		if c.Name == "rsync" || c.Name == "ln" || slices.ContainsFunc(c.Words, copiesTree) {
-			f.deep(c)
+			f.addDeep(c)
 		}
 	case "dd":
-		f.dd(c)
+		f.addDD(c)
 	case "sed":
 		if !slices.ContainsFunc(c.Words, func(w string) bool {
 			return strings.HasPrefix(w, "-i") || strings.HasPrefix(w, "--in-place")
@@ -31,7 +31,7 @@ func (f *files) writer(c *Command) bool {
 			return false
 		}
 		for i := 1; i < len(c.Words); i++ {
-			f.any(c.Words[i], c.mark(i), UseRead|UseWrite)
+			f.addAny(c.Words[i], c.markOf(i), UseRead|UseWrite)
 		}
 	default:
 		return false
@@ -39,13 +39,13 @@ func (f *files) writer(c *Command) bool {
 	return true
 }
 
-// dd adds the files of if= and of=.
-func (f *files) dd(c *Command) {
+// addDD adds the files of if= and of=.
+func (f *files) addDD(c *Command) {
 	for i, w := range c.Words {
 		if path, ok := strings.CutPrefix(w, "if="); ok {
-			f.wordPath(path, c.mark(i), UseRead, true)
+			f.wordPath(path, c.markOf(i), UseRead, true)
 		} else if path, ok := strings.CutPrefix(w, "of="); ok {
-			f.wordPath(path, c.mark(i), UseWrite, true)
+			f.wordPath(path, c.markOf(i), UseWrite, true)
 		}
 	}
 }
@@ -56,8 +56,8 @@ func copiesTree(w string) bool {
 		w == "--recursive" || w == "--archive"
 }
 
-// operands returns the indexes of the words that are not options.
-func operands(c *Command) []int {
+// operandIndexes returns the indexes of the words that are not options.
+func operandIndexes(c *Command) []int {
 	var list []int
 	ended := false
 	for i := 1; i < len(c.Words); i++ {
@@ -71,27 +71,27 @@ func operands(c *Command) []int {
 	return list
 }
 
-// all adds every operand with one use.
-func (f *files) all(c *Command, use Use) {
-	for _, i := range operands(c) {
-		f.wordPath(c.Words[i], c.mark(i), use, true)
+// addAll adds every operand with one use.
+func (f *files) addAll(c *Command, use Use) {
+	for _, i := range operandIndexes(c) {
+		f.wordPath(c.Words[i], c.markOf(i), use, true)
 	}
 }
 
-// pairs adds sources and destination of cp and mv. The destination may be a directory, in which the source keeps its
+// addPairs adds sources and destination of cp and mv. The destination may be a directory, in which the source keeps its
 // name.
-func (f *files) pairs(c *Command, from, to Use) {
-	target, mark, list := destination(c, operands(c))
+func (f *files) addPairs(c *Command, from, to Use) {
+	target, mark, list := copyDestination(c, operandIndexes(c))
 	if target == "" {
 		return
 	}
 	into := strings.TrimSuffix(target, "/") + "/"
 	for _, i := range list {
-		f.wordPath(c.Words[i], c.mark(i), from, true)
+		f.wordPath(c.Words[i], c.markOf(i), from, true)
 		name := strings.TrimSuffix(c.Words[i], "/")
-		f.wordPath(into+name[strings.LastIndexByte(name, '/')+1:], mark|c.mark(i), to, true)
+		f.wordPath(into+name[strings.LastIndexByte(name, '/')+1:], mark|c.markOf(i), to, true)
 		if slices.Contains(c.Words, "--parents") {
-			f.wordPath(into+strings.TrimPrefix(name, "/"), mark|c.mark(i), to, true)
+			f.wordPath(into+strings.TrimPrefix(name, "/"), mark|c.markOf(i), to, true)
 		}
 	}
 	if len(list) == 0 { // ln TARGET, install -d DIR
@@ -100,9 +100,9 @@ func (f *files) pairs(c *Command, from, to Use) {
 	f.wordPath(target, mark, to, true)
 }
 
-// destination returns the destination of cp and mv: the last operand, or the value of -t. The other operands are
+// copyDestination returns the destination of cp and mv: the last operand, or the value of -t. The other operands are
 // sources.
-func destination(c *Command, list []int) (target string, mark Mark, sources []int) {
+func copyDestination(c *Command, list []int) (target string, mark Mark, sources []int) {
 	for i := 1; i < len(c.Words); i++ {
 		w := c.Words[i]
 		value, inline := strings.CutPrefix(w, "--target-directory=")
@@ -111,23 +111,23 @@ func destination(c *Command, list []int) (target string, mark Mark, sources []in
 		}
 		switch {
 		case inline:
-			return value, c.mark(i), list
+			return value, c.markOf(i), list
 		case (w == "-t" || w == "--target-directory") && i+1 < len(c.Words):
-			return c.Words[i+1], c.mark(i + 1), slices.DeleteFunc(list, func(at int) bool { return at == i+1 })
+			return c.Words[i+1], c.markOf(i + 1), slices.DeleteFunc(list, func(at int) bool { return at == i+1 })
 		}
 	}
 	if len(list) == 0 {
 		return "", 0, nil
 	}
 	last := list[len(list)-1]
-	return c.Words[last], c.mark(last), list[:len(list)-1]
+	return c.Words[last], c.markOf(last), list[:len(list)-1]
 }
 
-// git adds the words of a git command, and records whether it shows content from the repository.
-func (f *files) git(c *Command) {
+// addGit adds the words of a git command, and records whether it shows content from the repository.
+func (f *files) addGit(c *Command) {
 	sub := 1
 	for sub < len(c.Words) && strings.HasPrefix(c.Words[sub], "-") {
-		if listed("-C -c --git-dir --work-tree --namespace --exec-path --config-env", c.Words[sub]) {
+		if isListed("-C -c --git-dir --work-tree --namespace --exec-path --config-env", c.Words[sub]) {
 			sub++
 		}
 		sub++
@@ -136,10 +136,10 @@ func (f *files) git(c *Command) {
 		return
 	}
 	for i := sub + 1; i < len(c.Words); i++ {
-		f.any(c.Words[i], c.mark(i), UseRead)
+		f.addAny(c.Words[i], c.markOf(i), UseRead)
 	}
 	if !showsNothing(c.Words[sub:]) && f.out.Objects == "" {
-		f.out.Objects = "git " + clip(c.Words[sub])
+		f.out.Objects = "git " + clipText(c.Words[sub])
 	}
 }
 
@@ -148,7 +148,7 @@ func showsNothing(words []string) bool {
 	has := func(list string) bool {
 		return slices.ContainsFunc(words, func(w string) bool {
 			key, _, _ := strings.Cut(w, "=")
-			return listed(list, key)
+			return isListed(list, key)
 		})
 	}
 	patch := has("-p -u --patch --patch-with-stat --cc -c -L -v --verbose --word-diff --color-words -U --unified --raw-diff") ||

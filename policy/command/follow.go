@@ -8,26 +8,26 @@ import (
 	"github.com/zephbot/zephbot/policy/reason"
 )
 
-// judge compares a command with the table of its program, and returns what it found; without a table, nothing. Only what the
+// judgeOptions compares a command with the table of its program, and returns what it found; without a table, nothing. Only what the
 // tables list is harmless: an option that is unknown, abbreviated or hidden in an expansion departs.
-func (c *Command) judge() (d departing) {
+func (c *Command) judgeOptions() (d departing) {
 	name := strings.ToLower(c.Name)
 	if table := tableOf(name); table != nil {
 		d = departing{command: c, table: table, title: name}
-		d.run()
+		d.judgeWords()
 	}
 	return d
 }
 
-// follow judges the words of a command by the table of its program, and follows the commands among them.
-func (f *finder) follow(d departing, words []word, at place) {
-	ends := d.row.follows()
+// followInner judges the words of a command by the table of its program, and follows the commands among them.
+func (f *finder) followInner(d departing, words []word, at place) {
+	ends := d.row.followsCommand()
 	for _, each := range d.found {
 		if each.Starts || ends && strings.HasSuffix(each.Why, effectOf("|writes")) {
-			f.doubt(reason.Reason{Code: reason.OptionDoes, Args: []string{clip(each.Option)}, Detail: each.Why})
+			f.addDoubt(reason.Reason{Code: reason.OptionDoes, Args: []string{clipText(each.Option)}, Detail: each.Why})
 		}
 		if ends && each.Unknown {
-			f.indirect(reason.New(reason.OptionsUnread, d.title))
+			f.addIndirect(reason.New(reason.OptionsUnread, d.title))
 		}
 	}
 	options := words[1:min(d.end, len(words))]
@@ -35,19 +35,19 @@ func (f *finder) follow(d departing, words []word, at place) {
 		options = words[1:]
 	}
 	for _, w := range options {
-		if d.row.starts && w.splits() && (w.added || d.row.execs || strings.IndexByte("-$`\"", w.text[0]) >= 0) {
-			f.doubt(reason.New(reason.OptionExpands, d.title))
+		if d.row.starts && w.maySplit() && (w.added || d.row.execs || strings.IndexByte("-$`\"", w.text[0]) >= 0) {
+			f.addDoubt(reason.New(reason.OptionExpands, d.title))
 		}
 	}
 	for _, set := range d.sets {
 		name, value, _ := strings.Cut(set.text, "=")
-		f.exports(name, value, d.title)
+		f.recordExport(name, value, d.title)
 	}
 	for _, code := range d.codes {
-		f.code(d.title, code, at)
+		f.followCode(d.title, code, at)
 	}
 	for _, exec := range d.execs {
-		f.inner(d.title+" "+words[exec[0]].text, placeholders(words[exec[0]+1:exec[1]], "{"), at)
+		f.runInner(d.title+" "+words[exec[0]].text, markPlaceholders(words[exec[0]+1:exec[1]], "{"), at)
 	}
 	if !ends {
 		return
@@ -58,13 +58,13 @@ func (f *finder) follow(d departing, words []word, at place) {
 		own, rest = words[1:d.from], words[d.from:]
 	}
 	if slices.ContainsFunc(own, func(w word) bool { return w.mark&^MarkTilde != 0 }) {
-		f.indirect(reason.New(reason.OptionsUnread, d.title))
+		f.addIndirect(reason.New(reason.OptionsUnread, d.title))
 	}
 	if len(d.codes) > 0 && !d.row.sets {
 		return
 	}
 	if d.title == "xargs" || d.title == "gxargs" {
-		if rest = placeholders(placeholders(rest, "{}"), cmp.Or(d.replace, "{}")); d.replace == "" {
+		if rest = markPlaceholders(markPlaceholders(rest, "{}"), cmp.Or(d.replace, "{}")); d.replace == "" {
 			rest = append(rest, word{mark: MarkExpansion, added: true})
 		}
 	}
@@ -73,21 +73,21 @@ func (f *finder) follow(d departing, words []word, at place) {
 		if at := slices.IndexFunc(rest, func(w word) bool { return strings.HasPrefix(w.text, ":::") }); d.row.always && at >= 0 {
 			rest = rest[:at] // of parallel: what follows is its input
 		}
-		f.joined(d.title, rest, at)
+		f.followJoined(d.title, rest, at)
 	case len(rest) > 0 && !rest[0].added:
-		f.inner(d.title, rest, at)
+		f.runInner(d.title, rest, at)
 	case d.row.shell:
 		f.stdinProgram(d.title, at)
 	}
 }
 
-// splits reports whether the shell may make several words of w, or change it to an option.
-func (w word) splits() bool {
-	return w.added || w.dynamic() && (w.text[0] != '"' || strings.Contains(w.text, "@"))
+// maySplit reports whether the shell may make several words of w, or change it to an option.
+func (w word) maySplit() bool {
+	return w.added || w.isDynamic() && (w.text[0] != '"' || strings.Contains(w.text, "@"))
 }
 
-// placeholders marks the words in which a program replaces a text, such as {}.
-func placeholders(words []word, text string) []word {
+// markPlaceholders marks the words in which a program replaces a text, such as {}.
+func markPlaceholders(words []word, text string) []word {
 	words = slices.Clone(words)
 	for i := range words {
 		if strings.Contains(words[i].text, text) {
@@ -97,25 +97,25 @@ func placeholders(words []word, text string) []word {
 	return words
 }
 
-// inner follows words that run as a command of their own. Their standard input stays the same, except where the program
+// runInner follows words that run as a command of their own. Their standard input stays the same, except where the program
 // reads it.
-func (f *finder) inner(via string, words []word, at place) {
+func (f *finder) runInner(via string, words []word, at place) {
 	if len(words) == 0 {
 		return
 	}
 	if at.nest >= maxDepth {
-		f.indirect(reason.New(reason.TextNested))
+		f.addIndirect(reason.New(reason.TextNested))
 		return
 	}
-	at = at.below(via)
+	at = at.belowWrapper(via)
 	if strings.HasSuffix(via, "xargs") || strings.Contains(via, " -") {
 		at.stdin = nil
 	}
-	f.command(words, at)
+	f.recordCommand(words, at)
 }
 
-// listed reports whether a list separated by blanks contains entry.
-func listed(list, entry string) bool {
+// isListed reports whether a list separated by blanks contains entry.
+func isListed(list, entry string) bool {
 	if entry == "" || strings.IndexByte(entry, ' ') >= 0 {
 		return false
 	}

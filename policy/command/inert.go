@@ -6,7 +6,7 @@ import "sync"
 // they read is what their words name.
 const inertNames = ": true false echo pwd cd ls cat head tail wc cut tr tac rev nl basename dirname sleep seq grep egrep fgrep"
 
-var inertPrograms = sync.OnceValue(func() map[string]bool { return lookup(inertNames) })
+var inertPrograms = sync.OnceValue(func() map[string]bool { return wordSet(inertNames) })
 
 // Inert reports whether a script does nothing but read files that its words name, whatever its programs make of their
 // options: each command is one of a few programs, by its own name, and the shell changes
@@ -21,7 +21,7 @@ func (s *Script) Inert() bool {
 			return false
 		}
 		for j := range c.Words {
-			if c.mark(j)&^MarkPattern != 0 {
+			if c.markOf(j)&^MarkPattern != 0 {
 				return false
 			}
 		}

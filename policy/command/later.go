@@ -17,7 +17,7 @@ func (s *Script) Later() iter.Seq2[string, []string] {
 				continue
 			}
 			for at := 1; at < len(c.Words); at++ {
-				if !later(c.Words[at], c.Words[at:], yield) {
+				if !laterCommands(c.Words[at], c.Words[at:], yield) {
 					return
 				}
 			}
@@ -25,8 +25,8 @@ func (s *Script) Later() iter.Seq2[string, []string] {
 	}
 }
 
-// later yields the commands that one word may be or contain.
-func later(text string, words []string, yield func(string, []string) bool) bool {
+// laterCommands yields the commands that one word may be or contain.
+func laterCommands(text string, words []string, yield func(string, []string) bool) bool {
 	if strings.HasPrefix(text, "-") || isAssignment(text) {
 		_, value, ok := strings.Cut(text, "=")
 		if !ok {
@@ -50,17 +50,17 @@ func later(text string, words []string, yield func(string, []string) bool) bool 
 // mayRunWords reports whether a program may run its later words and is not otherwise followed.
 func (c *Command) mayRunWords() bool {
 	name := strings.ToLower(c.Name)
-	if len(c.Words) < 2 || reads(name) || is("takes", name) || name == "eval" {
+	if len(c.Words) < 2 || isReader(name) || isOfKind("takes", name) || name == "eval" {
 		return false
 	}
-	d := c.judge()
-	return d.table == nil || !d.row.follows() || d.row.always || slices.ContainsFunc(d.found, func(each Departure) bool { return each.Unknown })
+	d := c.judgeOptions()
+	return d.table == nil || !d.row.followsCommand() || d.row.always || slices.ContainsFunc(d.found, func(each Departure) bool { return each.Unknown })
 }
 
 // blockedLater returns the entry that blocks something an unknown program of the script may run; "" for none.
 func blockedLater(s *Script, allowed []string) string {
 	for name, words := range s.Later() {
-		if !variant(name) {
+		if !isVariant(name) {
 			continue
 		}
 		if entry := blockedCommand(&Command{Name: name, Words: words}, allowed); entry != "" {
@@ -74,16 +74,16 @@ func blockedLater(s *Script, allowed []string) string {
 // count only in the position of a command.
 func networkLater(s *Script) (name string, ok bool) {
 	for name := range s.Later() {
-		if fetches(name) && variant(name) && !listed("host links http https ftp dig ping", name) {
+		if usesNetwork(name) && isVariant(name) && !isListed("host links http https ftp dig ping", name) {
 			return name, true
 		}
 	}
 	return "", false
 }
 
-// variant reports whether a later word can be a program: sudo, nc.openbsd and mkfs.ext4 can; curl.py and sudo.log are
+// isVariant reports whether a later word can be a program: sudo, nc.openbsd and mkfs.ext4 can; curl.py and sudo.log are
 // more likely files.
-func variant(name string) bool {
+func isVariant(name string) bool {
 	stem, suffix, ok := strings.Cut(name, ".")
-	return !ok || stem == "mkfs" || listed("openbsd traditional exe com real distrib dpkg-dist bin", suffix)
+	return !ok || stem == "mkfs" || isListed("openbsd traditional exe com real distrib dpkg-dist bin", suffix)
 }

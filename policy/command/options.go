@@ -18,8 +18,8 @@ type Departure struct {
 	Unknown bool
 }
 
-// runs reports whether it may run a program.
-func (d Departure) runs() bool { return d.Starts || strings.HasSuffix(d.Why, effectOf("|runs")) }
+// mayRun reports whether it may run a program.
+func (d Departure) mayRun() bool { return d.Starts || strings.HasSuffix(d.Why, effectOf("|runs")) }
 
 // Rows in which no option is harmless, and every one.
 var (
@@ -48,29 +48,29 @@ type departing struct {
 	found    []Departure
 }
 
-// run handles all words. A row with subcommands continues with the row of the first word.
-func (d *departing) run() {
-	d.enter("@")
-	d.texts()
+// judgeWords handles all words. A row with subcommands continues with the row of the first word.
+func (d *departing) judgeWords() {
+	d.enterRow("@")
+	d.judgeTexts()
 	from := 1
 	if d.row.bundled && len(d.command.Words) > 1 && !strings.HasPrefix(d.command.Words[1], "-") {
 		d.mayBeOption(1)
-		from = 2 + d.letters(1, "-"+d.command.Words[1])
+		from = 2 + d.judgeLetters(1, "-"+d.command.Words[1])
 	}
 	for i := from; i < len(d.command.Words) && d.from == 0; i++ {
-		i += d.next(i)
+		i += d.judgeNext(i)
 	}
 }
 
-// texts judges the words that contain another language: a script, a database query.
-func (d *departing) texts() {
+// judgeTexts judges the words that contain another language: a script, a database query.
+func (d *departing) judgeTexts() {
 	for i := 1; i < len(d.command.Words); i++ {
 		switch text, before := d.command.Words[i], d.command.Words[i-1]; {
 		case d.row.awk && (before == "-F" || before == "-v" || strings.HasPrefix(text, "-F") || strings.HasPrefix(text, "-v")):
-		case d.row.forbids(text), d.row.awk && d.command.mark(i)&MarkExpansion != 0:
-			d.start(text, "may run a program or touch a file")
+		case d.row.forbidsText(text), d.row.awk && d.command.markOf(i)&MarkExpansion != 0:
+			d.addStart(text, "may run a program or touch a file")
 		case d.row.awk && awkWrites(text):
-			d.depart(text, "writes a file")
+			d.addDeparture(text, "writes a file")
 		}
 	}
 }
@@ -105,37 +105,37 @@ func awkWrites(program string) bool {
 	}
 }
 
-// enter continues with another row. For a program without that row, no option is harmless.
-func (d *departing) enter(key string) {
-	d.row = d.table.row(key)
+// enterRow continues with another row. For a program without that row, no option is harmless.
+func (d *departing) enterRow(key string) {
+	d.row = d.table.rowOf(key)
 	d.single, d.subs = d.single || d.row.single, d.row.subs
 	d.words, d.ended, d.end = 0, false, len(d.command.Words)
 	if d.row.ask != "" {
-		d.depart(d.title[strings.LastIndexByte(d.title, ' ')+1:], d.row.ask)
+		d.addDeparture(d.title[strings.LastIndexByte(d.title, ' ')+1:], d.row.ask)
 	}
 	if d.row.always {
-		d.start(d.title[strings.LastIndexByte(d.title, ' ')+1:], effectOf("|starts"))
+		d.addStart(d.title[strings.LastIndexByte(d.title, ' ')+1:], effectOf("|starts"))
 	}
 }
 
-// depart records a departure. A rule can name it by its option.
-func (d *departing) depart(option, why string) {
+// addDeparture records a departure. A rule can name it by its option.
+func (d *departing) addDeparture(option, why string) {
 	d.found = append(d.found, Departure{
 		Option: option, Why: "of " + d.title + " " + why, Starts: why == effectOf("|starts"), Unknown: why == unknownOption,
 	})
 }
 
-// start records a departure that may start programs.
-func (d *departing) start(option, why string) {
-	d.depart(option, why)
+// addStart records a departure that may start programs.
+func (d *departing) addStart(option, why string) {
+	d.addDeparture(option, why)
 	d.found[len(d.found)-1].Starts = true
 }
 
-// next judges the word at i and returns how many following words belong to it.
-func (d *departing) next(i int) int {
+// judgeNext judges the word at i and returns how many following words belong to it.
+func (d *departing) judgeNext(i int) int {
 	text := d.command.Words[i]
 	if d.ended {
-		d.word(i)
+		d.judgeWord(i)
 		return 0
 	}
 	d.mayBeOption(i)
@@ -143,24 +143,24 @@ func (d *departing) next(i int) int {
 	case text == "--":
 		d.ended, d.end = true, i
 	case len(text) < 2 || text[0] != '-':
-		d.word(i)
+		d.judgeWord(i)
 	case d.single:
-		return d.whole(i, "-"+strings.TrimLeft(text, "-"))
+		return d.judgeWhole(i, "-"+strings.TrimLeft(text, "-"))
 	case strings.HasPrefix(text, "--"):
-		return d.whole(i, text)
+		return d.judgeWhole(i, text)
 	default:
-		return d.letters(i, text)
+		return d.judgeLetters(i, text)
 	}
 	return 0
 }
 
 // mayBeOption records an expansion or a pattern that may become an option.
 func (d *departing) mayBeOption(i int) {
-	text, mark := d.command.Words[i], d.command.mark(i)
+	text, mark := d.command.Words[i], d.command.markOf(i)
 	switch {
 	case mark&MarkExpansion != 0 && (startsOpen(text) || d.subs && d.row.starts && text[0] == '-'),
 		mark&MarkPattern != 0 && text != "" && strings.IndexByte("*?[", text[0]) >= 0:
-		d.depart(text, "may become an option; write -- or ./ before it")
+		d.addDeparture(text, "may become an option; write -- or ./ before it")
 		d.found[len(d.found)-1].Starts = d.row.execs || d.row.keys || d.subs && d.row.starts
 	}
 }
@@ -171,12 +171,12 @@ func startsOpen(text string) bool {
 	return text == "" || strings.IndexByte("$`*?[@!+{", text[0]) >= 0
 }
 
-// word judges a word that is not an option.
-func (d *departing) word(i int) {
+// judgeWord judges a word that is not an option.
+func (d *departing) judgeWord(i int) {
 	text := d.command.Words[i]
 	if d.subs && d.words == 0 {
 		if !strings.HasPrefix(text, "+") { // a toolchain of cargo
-			d.sub(i)
+			d.enterSubcommand(i)
 		}
 		return
 	}
@@ -184,48 +184,50 @@ func (d *departing) word(i int) {
 	case d.row.dash && text == "-":
 		return
 	case d.row.sets && strings.Contains(text, "="): // env takes everything with a = for a variable, also a-b=1
-		d.sets = append(d.sets, d.at(i))
+		d.sets = append(d.sets, d.wordAt(i))
 		return
 	case d.row.sed && !d.scripted:
-		d.script(d.at(i))
+		d.judgeScript(d.wordAt(i))
 	}
 	d.words++
 	if d.row.keys {
-		d.setting(i)
+		d.judgeSetting(i)
 	}
 	if d.row.first > 0 && d.words >= d.row.first && !d.ended {
 		d.ended, d.end = true, i+1
 	}
 	if d.row.first > 0 && d.words >= d.row.first {
-		if d.row.follows() {
+		if d.row.followsCommand() {
 			d.from = i
 			return
 		}
 	}
 	if why := d.row.wordDeparts(text, d.words); why != "" {
-		d.depart(text, why)
+		d.addDeparture(text, why)
 		d.found[len(d.found)-1].Starts = text[0] == '+' && d.row.starts || strings.Contains(text, "::") && !strings.Contains(text, "[")
 	}
 }
 
-// at returns a word of the command.
-func (d *departing) at(i int) word { return word{text: d.command.Words[i], mark: d.command.mark(i)} }
+// wordAt returns a word of the command.
+func (d *departing) wordAt(i int) word {
+	return word{text: d.command.Words[i], mark: d.command.markOf(i)}
+}
 
-// script judges a script of sed.
-func (d *departing) script(text word) {
+// judgeScript judges a script of sed.
+func (d *departing) judgeScript(text word) {
 	d.scripted = true
-	if text.dynamic() || !sedShows(text.text) {
-		d.start(text.text, "may run commands or use other files")
+	if text.isDynamic() || !sedShows(text.text) {
+		d.addStart(text.text, "may run commands or use other files")
 	}
 }
 
-// setting judges git config KEY VALUE and git config set KEY VALUE. Only settings that start nothing are harmless.
-func (d *departing) setting(i int) {
+// judgeSetting judges git config KEY VALUE and git config set KEY VALUE. Only settings that start nothing are harmless.
+func (d *departing) judgeSetting(i int) {
 	switch text := d.command.Words[i]; {
 	case d.words == 1 && text == "set":
 		d.words = 0
 	case d.words == 2 && !harmlessSetting(strings.ToLower(d.command.Words[i-1])):
-		d.start(d.command.Words[i-1], "changes what git does later")
+		d.addStart(d.command.Words[i-1], "changes what git does later")
 	}
 }
 
@@ -252,7 +254,7 @@ func (r *optionRow) wordDeparts(text string, n int) string {
 		return "is an address that runs a program"
 	case r.address && strings.HasPrefix(lower, "file:"):
 		return "is a file here and no address"
-	case r.here && !staysHere(text) && !address(text):
+	case r.here && !staysHere(text) && !isAddress(text):
 		return "leads out of this directory"
 	}
 	return r.wordObeyed(text)
@@ -272,43 +274,43 @@ func (r *optionRow) wordObeyed(text string) string {
 	return ""
 }
 
-// sub continues with the row of a subcommand. A word without a row is an ordinary one, unless the table has a row for
+// enterSubcommand continues with the row of a subcommand. A word without a row is an ordinary one, unless the table has a row for
 // others.
-func (d *departing) sub(i int) {
+func (d *departing) enterSubcommand(i int) {
 	name := d.command.Words[i]
-	if d.at(i).dynamic() && d.row.starts {
-		d.start(name, "is not known before it runs")
+	if d.wordAt(i).isDynamic() && d.row.starts {
+		d.addStart(name, "is not known before it runs")
 	}
 	for _, key := range [...]string{name, "other"} {
 		if d.table[d.key+key] != nil {
-			d.title += " " + clip(name)
-			d.enter(d.key + key)
+			d.title += " " + clipText(name)
+			d.enterRow(d.key + key)
 			d.key += name + " "
 			return
 		}
 	}
 	d.subs = false
-	d.word(i)
+	d.judgeWord(i)
 }
 
-// whole judges an option that is a whole word, perhaps with a value: --output=x, or -run x where options have one dash.
-func (d *departing) whole(i int, text string) int {
+// judgeWhole judges an option that is a whole word, perhaps with a value: --output=x, or -run x where options have one dash.
+func (d *departing) judgeWhole(i int, text string) int {
 	key, inline, attached := strings.Cut(text, "=")
 	spelled, _, _ := strings.Cut(d.command.Words[i], "=")
-	kind, effect := d.row.long(key)
-	value, used := word{text: inline, mark: d.command.mark(i)}, 0
+	kind, effect := d.row.longOption(key)
+	value, used := word{text: inline, mark: d.command.markOf(i)}, 0
 	if takesValue(kind) && !attached && i+1 < len(d.command.Words) {
-		value, used = d.at(i+1), 1
+		value, used = d.wordAt(i+1), 1
 	}
 	if kind == "..." && !attached {
-		return d.inner(i)
+		return d.skipInner(i)
 	}
-	d.judge(spelled, kind, effect, value)
+	d.judgeOption(spelled, kind, effect, value)
 	return used
 }
 
-// inner skips the command after -exec, which is judged separately.
-func (d *departing) inner(i int) int {
+// skipInner skips the command after -exec, which is judged separately.
+func (d *departing) skipInner(i int) int {
 	to := i + 1
 	for to < len(d.command.Words) && d.command.Words[to] != ";" && (d.command.Words[to] != "+" || d.command.Words[to-1] != "{}") {
 		to++
@@ -317,8 +319,8 @@ func (d *departing) inner(i int) int {
 	return to - i
 }
 
-// letters judges a word of one-letter options. In an old-style bundle, every letter may take a separate word.
-func (d *departing) letters(i int, text string) int {
+// judgeLetters judges a word of one-letter options. In an old-style bundle, every letter may take a separate word.
+func (d *departing) judgeLetters(i int, text string) int {
 	used, bundle := 0, d.command.Words[i][0] != '-'
 	if _, counts := d.row.harmless["-#"]; counts && strings.Trim(text[1:], "0123456789") == "" {
 		return 0
@@ -328,24 +330,24 @@ func (d *departing) letters(i int, text string) int {
 		if j == 1 {
 			whole = text
 		}
-		kind, effect := d.row.short(whole, text[j])
+		kind, effect := d.row.shortOption(whole, text[j])
 		value := word{}
 		switch {
 		case kind == "?":
-			d.judge("-"+text[j:j+1], "", effect, value)
+			d.judgeOption("-"+text[j:j+1], "", effect, value)
 			return used
 		case kind == "*":
-			d.judge(d.command.Words[i], "", effect, value)
+			d.judgeOption(d.command.Words[i], "", effect, value)
 			return used
 		case kind == "..." && j+1 == len(text):
-			return d.inner(i)
+			return d.skipInner(i)
 		case takesValue(kind):
-			if value = (word{text: text[j+1:], mark: d.command.mark(i)}); (value.text == "" || bundle) && i+used+1 < len(d.command.Words) {
+			if value = (word{text: text[j+1:], mark: d.command.markOf(i)}); (value.text == "" || bundle) && i+used+1 < len(d.command.Words) {
 				used++
-				value = d.at(i + used)
+				value = d.wordAt(i + used)
 			}
 		}
-		d.judge("-"+text[j:j+1], kind, effect, value)
+		d.judgeOption("-"+text[j:j+1], kind, effect, value)
 		if takesValue(kind) && !bundle {
 			return used
 		}
@@ -353,34 +355,34 @@ func (d *departing) letters(i int, text string) int {
 	return used
 }
 
-// judge records the departure of one option. kind is the notation for its value in the table.
-func (d *departing) judge(option, kind, effect string, given word) {
+// judgeOption records the departure of one option. kind is the notation for its value in the table.
+func (d *departing) judgeOption(option, kind, effect string, given word) {
 	value := given.text
 	switch kind {
 	case "...": // and not in the words behind it
-		d.start(option, effectOf("|starts"))
+		d.addStart(option, effectOf("|starts"))
 	case ":!":
 		d.codes = append(d.codes, given)
 	case ":{":
 		d.replace = value
 	case ":s":
 		if d.scripted = true; effect == "" {
-			d.script(given)
+			d.judgeScript(given)
 		}
 	case ":;":
 		d.ended, d.row = true, &anyRow
 	}
 	switch {
 	case effect != "":
-		d.depart(option, effect)
+		d.addDeparture(option, effect)
 	case kind == ":/" && value != "" && !staysHere(value):
-		d.depart(option, "leads out of this directory")
+		d.addDeparture(option, "leads out of this directory")
 	case kind == ":@" && readsFile(value):
-		d.depart(option, "reads or writes a file")
+		d.addDeparture(option, "reads or writes a file")
 	case kind == ":-" && value != "-" && !strings.HasPrefix(value, "/dev/null") && value != "/dev/stdout":
-		d.depart(option, "writes a file")
+		d.addDeparture(option, "writes a file")
 	case strings.HasPrefix(kind, ":~") && strings.Contains(strings.ToLower(value), kind[2:]):
-		d.depart(option, "may run a program")
+		d.addDeparture(option, "may run a program")
 	}
 }
 
@@ -405,20 +407,20 @@ func staysHere(path string) bool {
 	return path == "" || strings.IndexByte("/~$\"`", path[0]) < 0 && !strings.Contains(path, ":")
 }
 
-// address reports whether a word is an address on the network, such as https://host/path or user@host:path, rather than
+// isAddress reports whether a word is an address on the network, such as https://host/path or user@host:path, rather than
 // a path.
-func address(text string) bool {
+func isAddress(text string) bool {
 	host, rest, ok := strings.Cut(text, ":")
 	if !ok || host == "" || strings.Contains(host, "/") || strings.HasPrefix(rest, ":") {
 		return false
 	}
-	return !strings.HasPrefix(rest, "//") || listed("https http ssh git", host)
+	return !strings.HasPrefix(rest, "//") || isListed("https http ssh git", host)
 }
 
 // plainVariable reports whether NAME=value for make neither sets a program of make itself nor is expanded by it.
 func plainVariable(text string) bool {
 	name, value, _ := strings.Cut(text, "=")
 	name = strings.TrimRight(name, ":?+") // but not NAME!=, whose value is executed
-	return isName(name) && !listed("SHELL MAKE MAKEFLAGS MAKEFILES MFLAGS GNUMAKEFLAGS MAKESHELL VPATH PATH", name) &&
+	return isName(name) && !isListed("SHELL MAKE MAKEFLAGS MAKEFILES MFLAGS GNUMAKEFLAGS MAKESHELL VPATH PATH", name) &&
 		!strings.ContainsAny(value, "$`;|&<>()\n")
 }

@@ -19,8 +19,8 @@ type optionRow struct {
 	starts, execs, always  bool // options start programs, or are followed by a command; every use starts programs
 }
 
-// follows reports whether the words end with a command.
-func (r *optionRow) follows() bool { return r.command || r.joined || r.shell }
+// followsCommand reports whether the words end with a command.
+func (r *optionRow) followsCommand() bool { return r.command || r.joined || r.shell }
 
 // optionEntry is one option of a row.
 type optionEntry struct {
@@ -32,8 +32,8 @@ type optionEntry struct {
 // kindEvery marks an entry that stands for every word that begins so.
 const kindEvery = "*"
 
-// forbids reports whether a word contains one of the row's texts.
-func (r *optionRow) forbids(text string) bool {
+// forbidsText reports whether a word contains one of the row's texts.
+func (r *optionRow) forbidsText(text string) bool {
 	if len(r.texts) == 0 {
 		return false
 	}
@@ -46,31 +46,31 @@ func (r *optionRow) forbids(text string) bool {
 	return false
 }
 
-// long returns how an option that is a whole word takes a value, and what harm it does.
-func (r *optionRow) long(key string) (kind, effect string) {
-	kind, effect, known := r.find(key, key)
+// longOption returns how an option that is a whole word takes a value, and what harm it does.
+func (r *optionRow) longOption(key string) (kind, effect string) {
+	kind, effect, known := r.findOption(key, key)
 	if known {
 		return kind, effect
 	}
 	if plain, ok := strings.CutPrefix(key, "--no-"); ok {
-		if _, effect, known = r.find("--"+plain, ""); known && effect == "" {
+		if _, effect, known = r.findOption("--"+plain, ""); known && effect == "" {
 			return "", ""
 		}
 	}
-	return r.unknown()
+	return r.unknownOption()
 }
 
-// short does the same for a one-letter option. word is the word that begins with it; "" if it is not the first letter.
-func (r *optionRow) short(word string, letter byte) (kind, effect string) {
-	kind, effect, known := r.find("-"+string(letter), word)
+// shortOption does the same for a one-letter option. word is the word that begins with it; "" if it is not the first letter.
+func (r *optionRow) shortOption(word string, letter byte) (kind, effect string) {
+	kind, effect, known := r.findOption("-"+string(letter), word)
 	if known {
 		return kind, effect
 	}
-	return r.unknown()
+	return r.unknownOption()
 }
 
-// unknown returns the answer for an option that the row does not list.
-func (r *optionRow) unknown() (kind, effect string) {
+// unknownOption returns the answer for an option that the row does not list.
+func (r *optionRow) unknownOption() (kind, effect string) {
 	if r.any {
 		return "", ""
 	}
@@ -86,33 +86,33 @@ const (
 	shortened = 500
 )
 
-// find searches an option in both parts of the row. The closer match counts; if both are equally close, the harmful one
+// findOption searches an option in both parts of the row. The closer match counts; if both are equally close, the harmful one
 // does. word is what an entry such as -W* is compared with.
-func (r *optionRow) find(key, word string) (kind, effect string, known bool) {
+func (r *optionRow) findOption(key, word string) (kind, effect string, known bool) {
 	best := 0
 	if found, ok := r.harmless[key]; ok {
 		kind, best = found, exact
-	} else if full := r.shortened(key); full != "" {
+	} else if full := r.unabbreviate(key); full != "" {
 		kind, best = r.harmless[full], 1
 	} else {
 		for i := range r.begins {
-			if close := r.begins[i].match(key, word); close > best {
+			if close := r.begins[i].matchLevel(key, word); close > best {
 				kind, best = kindEvery, close
 			}
 		}
 	}
 	for i := range r.risky {
 		e := &r.risky[i]
-		if close := e.match(key, word); close > 0 && (close > best || close == best && effect == "") {
+		if close := e.matchLevel(key, word); close > 0 && (close > best || close == best && effect == "") {
 			kind, effect, best = e.kind, e.effect, close
 		}
 	}
 	return kind, effect, best > 0
 }
 
-// shortened returns the option of a program that runs others which key alone abbreviates; "" for none.
-func (r *optionRow) shortened(key string) (full string) {
-	if !r.follows() || len(key) < 3 || !strings.HasPrefix(key, "--") {
+// unabbreviate returns the option of a program that runs others which key alone abbreviates; "" for none.
+func (r *optionRow) unabbreviate(key string) (full string) {
+	if !r.followsCommand() || len(key) < 3 || !strings.HasPrefix(key, "--") {
 		return ""
 	}
 	for name := range r.harmless {
@@ -127,9 +127,9 @@ func (r *optionRow) shortened(key string) (full string) {
 	return full
 }
 
-// match returns how close an entry is to an option, 0 for no match. Harmful entries also match abbreviated options,
+// matchLevel returns how close an entry is to an option, 0 for no match. Harmful entries also match abbreviated options,
 // which getopt and git allow.
-func (e *optionEntry) match(key, word string) int {
+func (e *optionEntry) matchLevel(key, word string) int {
 	switch {
 	case e.kind == kindEvery:
 		if word != "" && strings.HasPrefix(word, e.name) {

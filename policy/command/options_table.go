@@ -37,9 +37,9 @@ func tableOf(name string) optionTable {
 	if table, ok := list.programs[name]; ok {
 		return table
 	}
-	stem := unversioned(name)
+	stem := cutVersion(name)
 	switch {
-	case shell(stem):
+	case isShell(stem):
 		stem = "bash"
 	case strings.HasPrefix(name, "ld-linux"), strings.HasPrefix(name, "ld-musl"):
 		stem = "ld.so"
@@ -47,11 +47,11 @@ func tableOf(name string) optionTable {
 	return list.versioned[stem]
 }
 
-// unversioned returns a name without the version that those of interpreters and compilers often end in.
-func unversioned(name string) string { return strings.TrimRight(name, "0123456789.-") }
+// cutVersion returns a name without the version that those of interpreters and compilers often end in.
+func cutVersion(name string) string { return strings.TrimRight(name, "0123456789.-") }
 
-// row returns a row of a table; the empty one, in which nothing is harmless, if there is none.
-func (t optionTable) row(key string) *optionRow {
+// rowOf returns a row of a table; the empty one, in which nothing is harmless, if there is none.
+func (t optionTable) rowOf(key string) *optionRow {
 	if row := t[key]; row != nil {
 		return row
 	}
@@ -76,7 +76,7 @@ func readTables(dir fs.FS) (optionTables, error) {
 		errs = append(errs, inFile(file, err))
 	}
 	for i, file := range files {
-		errs = append(errs, inFile(file, list.add(lines[i], parts)))
+		errs = append(errs, inFile(file, list.addTables(lines[i], parts)))
 	}
 	return list, errors.Join(errs...)
 }
@@ -115,7 +115,7 @@ func readLines(text string, parts map[string]string) (list []tableLine, err erro
 		each.names, each.rest, ok = strings.Cut(each.rest, end)
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("%q: no colon after the names of the row", clip(each.names))
+			return nil, fmt.Errorf("%q: no colon after the names of the row", clipText(each.names))
 		case each.names[0] != '$':
 			kept = append(kept, each)
 		case parts[each.names] != "":
@@ -127,8 +127,8 @@ func readLines(text string, parts map[string]string) (list []tableLine, err erro
 	return kept, nil
 }
 
-// add adds the tables in one file.
-func (t *optionTables) add(lines []tableLine, parts map[string]string) error {
+// addTables adds the tables in one file.
+func (t *optionTables) addTables(lines []tableLine, parts map[string]string) error {
 	var table optionTable
 	var errs []error
 	for _, line := range lines {
@@ -147,7 +147,7 @@ func (t *optionTables) add(lines []tableLine, parts map[string]string) error {
 		}
 		row, err := readRow(line.rest, parts)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%q: %w", clip(line.names), err))
+			errs = append(errs, fmt.Errorf("%q: %w", clipText(line.names), err))
 			continue
 		}
 		for name := range strings.SplitSeq(line.names, ",") {
@@ -189,7 +189,7 @@ func readRow(text string, parts map[string]string) (*optionRow, error) {
 			began = true
 		case token[0] == '-':
 			began = true
-			r.option(token, effect)
+			r.addOption(token, effect)
 		case began || effect != "":
 			return nil, fmt.Errorf("%q stands behind an option, but is none", token)
 		case token == "ask":
@@ -197,7 +197,7 @@ func readRow(text string, parts map[string]string) (*optionRow, error) {
 				return nil, errors.New("ask without a reason")
 			}
 			return r, nil
-		case !r.property(token):
+		case !r.setProperty(token):
 			return nil, fmt.Errorf("%q is not known", token)
 		}
 	}
@@ -211,8 +211,8 @@ func nextToken(text string) (token, rest string) {
 	return token, rest
 }
 
-// option adds one option to the row.
-func (r *optionRow) option(token, effect string) {
+// addOption adds one option to the row.
+func (r *optionRow) addOption(token, effect string) {
 	parts := notation.FindStringSubmatch(token)
 	e := optionEntry{name: parts[1], kind: parts[2], effect: effect}
 	r.execs = r.execs || e.kind == "..."
@@ -229,8 +229,8 @@ func (r *optionRow) option(token, effect string) {
 	}
 }
 
-// property sets what a word before the options says about a row. It returns false for a word that says nothing.
-func (r *optionRow) property(token string) bool {
+// setProperty sets what a word before the options says about a row. It returns false for a word that says nothing.
+func (r *optionRow) setProperty(token string) bool {
 	name, value, _ := strings.Cut(token, "=")
 	number := 0
 	if len(value) == 1 && value[0] > '0' && value[0] <= '9' {

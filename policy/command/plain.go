@@ -55,12 +55,12 @@ const (
 // readPlain reads text. The result says why it is not plain; otherwise its tokens are complete.
 func readPlain(text string, tokens []token) *plainReader {
 	r := &plainReader{src: text, tokens: tokens}
-	if !r.control() {
+	if !r.refuseControl() {
 		return r
 	}
-	r.list(0)
+	r.readList(0)
 	if r.reason == "" && r.pos < len(r.src) {
-		r.fail("an operator that bash does not expect")
+		r.failReading("an operator that bash does not expect")
 	}
 	if r.pending {
 		r.failDoubt("a here-document that does not end")
@@ -68,8 +68,8 @@ func readPlain(text string, tokens []token) *plainReader {
 	return r
 }
 
-// fail records the first reason why the text is not plain and ends the reading. It returns false.
-func (r *plainReader) fail(reason string) bool {
+// failReading records the first reason why the text is not plain and ends the reading. It returns false.
+func (r *plainReader) failReading(reason string) bool {
 	if r.reason == "" {
 		r.reason = reason
 	}
@@ -80,11 +80,11 @@ func (r *plainReader) fail(reason string) bool {
 // failDoubt is fail for constructs behind which bash may run other commands than the parser finds.
 func (r *plainReader) failDoubt(reason string) bool {
 	r.doubt = r.doubt || r.reason == ""
-	return r.fail(reason)
+	return r.failReading(reason)
 }
 
-// control refuses the characters that parsers drop or shells use internally.
-func (r *plainReader) control() bool {
+// refuseControl refuses the characters that parsers drop or shells use internally.
+func (r *plainReader) refuseControl() bool {
 	for i := range len(r.src) {
 		if c := r.src[i]; c < ' ' && c != '\n' && c != '\t' || c == 0x7f {
 			return r.failDoubt("a control character")
@@ -93,30 +93,30 @@ func (r *plainReader) control() bool {
 	return true
 }
 
-// peek returns the byte n places ahead; 0 beyond the end.
-func (r *plainReader) peek(n int) byte {
+// peekByte returns the byte n places ahead; 0 beyond the end.
+func (r *plainReader) peekByte(n int) byte {
 	if r.pos+n < len(r.src) {
 		return r.src[r.pos+n]
 	}
 	return 0
 }
 
-// has reports whether the rest begins with text.
-func (r *plainReader) has(text string) bool { return strings.HasPrefix(r.src[r.pos:], text) }
+// hasText reports whether the rest begins with text.
+func (r *plainReader) hasText(text string) bool { return strings.HasPrefix(r.src[r.pos:], text) }
 
-// note adds a token.
-func (r *plainReader) note(kind byte, from, to int) {
+// noteToken adds a token.
+func (r *plainReader) noteToken(kind byte, from, to int) {
 	r.tokens = append(r.tokens, tokenAt(kind, from, to))
 }
 
-// blanks skips blanks, continued lines and a comment, but not the newline that ends it.
-func (r *plainReader) blanks() {
+// skipBlanks skips blanks, continued lines and a comment, but not the newline that ends it.
+func (r *plainReader) skipBlanks() {
 	continued := false
 	for r.pos < len(r.src) {
 		switch c := r.src[r.pos]; {
 		case c == ' ' || c == '\t':
 			r.pos++
-		case c == '\\' && r.peek(1) == '\n':
+		case c == '\\' && r.peekByte(1) == '\n':
 			if r.pending || r.back || r.pos == 0 || r.src[r.pos-1] != ' ' && r.src[r.pos-1] != '\t' {
 				r.failDoubt("a backslash before a newline inside a word")
 				return
@@ -124,7 +124,7 @@ func (r *plainReader) blanks() {
 			r.pos += 2
 			continued = true
 		case c == '#':
-			r.comment(continued)
+			r.skipComment(continued)
 			return
 		default:
 			return
@@ -132,8 +132,8 @@ func (r *plainReader) blanks() {
 	}
 }
 
-// comment skips a comment.
-func (r *plainReader) comment(continued bool) {
+// skipComment skips a comment.
+func (r *plainReader) skipComment(continued bool) {
 	end := strings.IndexByte(r.src[r.pos:], '\n')
 	if end < 0 {
 		end = len(r.src) - r.pos
@@ -148,15 +148,15 @@ func (r *plainReader) comment(continued bool) {
 	}
 }
 
-// newlines skips blanks, comments and newlines, with the here-documents after them.
-func (r *plainReader) newlines() {
-	for r.blanks(); r.peek(0) == '\n'; r.blanks() {
-		r.newline()
+// skipNewlines skips blanks, comments and newlines, with the here-documents after them.
+func (r *plainReader) skipNewlines() {
+	for r.skipBlanks(); r.peekByte(0) == '\n'; r.skipBlanks() {
+		r.skipNewline()
 	}
 }
 
-// newline skips one newline and the body of the here-document that began on its line.
-func (r *plainReader) newline() {
+// skipNewline skips one newline and the body of the here-document that began on its line.
+func (r *plainReader) skipNewline() {
 	r.pos++
 	if !r.pending {
 		return
@@ -172,10 +172,10 @@ func (r *plainReader) newline() {
 		}
 		if line == r.here.end {
 			if from < r.pos {
-				r.note(tokenBody, from, from)
+				r.noteToken(tokenBody, from, from)
 			}
 			r.pos += len(line)
-			if r.peek(0) == '\n' {
+			if r.peekByte(0) == '\n' {
 				r.pos++
 			}
 			return
@@ -193,18 +193,18 @@ func (r *plainReader) bodyLine(line string) bool {
 	if !r.here.quoted {
 		for r.pos < end {
 			switch c := r.src[r.pos]; {
-			case c == '`' || c == '$' && r.peek(1) == '(':
-				return r.fail("a command inside a here-document")
+			case c == '`' || c == '$' && r.peekByte(1) == '(':
+				return r.failReading("a command inside a here-document")
 			case c == '$':
-				if !r.dollar(true) {
+				if !r.readDollar(true) {
 					return false
 				}
-			case c == '\\' && strings.IndexByte("$`\\", r.peek(1)) >= 0 && r.peek(1) != 0:
+			case c == '\\' && strings.IndexByte("$`\\", r.peekByte(1)) >= 0 && r.peekByte(1) != 0:
 				r.pos += 2
 			case c == '\\' && r.pos+1 == end:
 				return r.failDoubt("a backslash before a newline inside a here-document")
 			case c == '\\':
-				return r.fail("a backslash inside a here-document")
+				return r.failReading("a backslash inside a here-document")
 			default:
 				r.pos++
 			}
@@ -214,8 +214,8 @@ func (r *plainReader) bodyLine(line string) bool {
 	return true
 }
 
-// name skips a variable name and reports whether there was one.
-func (r *plainReader) name() bool {
+// skipName skips a variable name and reports whether there was one.
+func (r *plainReader) skipName() bool {
 	from := r.pos
 	for r.pos < len(r.src) {
 		c := r.src[r.pos]
@@ -227,17 +227,17 @@ func (r *plainReader) name() bool {
 	return r.pos > from
 }
 
-// digits skips decimal digits and reports whether there was one.
-func (r *plainReader) digits() bool {
+// skipDigits skips decimal digits and reports whether there was one.
+func (r *plainReader) skipDigits() bool {
 	from := r.pos
-	for r.peek(0) >= '0' && r.peek(0) <= '9' {
+	for r.peekByte(0) >= '0' && r.peekByte(0) <= '9' {
 		r.pos++
 	}
 	return r.pos > from
 }
 
-// visible reads one non-ASCII character outside quotes.
-func (r *plainReader) visible() bool {
+// readVisible reads one non-ASCII character outside quotes.
+func (r *plainReader) readVisible() bool {
 	c, size := utf8.DecodeRuneInString(r.src[r.pos:])
 	if c == utf8.RuneError || !unicode.IsGraphic(c) || unicode.IsSpace(c) {
 		return r.failDoubt("an invisible character outside quotes")

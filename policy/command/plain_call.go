@@ -10,70 +10,70 @@ type simpleCall struct {
 	declares bool // bash reads its words as assignments
 }
 
-// simple reads a simple command: assignments, words and redirections.
-func (r *plainReader) simple() {
+// readSimple reads a simple command: assignments, words and redirections.
+func (r *plainReader) readSimple() {
 	c := simpleCall{from: -1}
-	for r.blanks(); r.reason == ""; r.blanks() {
-		both := r.peek(0) == '&'
-		if (c.from >= 0 || c.set) && r.redirection() {
+	for r.skipBlanks(); r.reason == ""; r.skipBlanks() {
+		both := r.peekByte(0) == '&'
+		if (c.from >= 0 || c.set) && r.readRedirection() {
 			c.closed = c.closed || both || c.from < 0
 			continue
 		}
-		if r.stopped() {
+		if r.isStopped() {
 			break
 		}
-		if c.from < 0 && r.assignment() {
+		if c.from < 0 && r.readAssignment() {
 			c.set = true
 			continue
 		}
-		r.argument(&c)
+		r.readArgument(&c)
 	}
 	switch {
 	case r.reason != "":
 	case c.from >= 0:
-		r.note(tokenCall, c.from, c.to)
+		r.noteToken(tokenCall, c.from, c.to)
 	case !c.set:
 		r.failDoubt("a redirection or an operator in the place of a command")
 	}
 }
 
-// argument reads one word of a simple command.
-func (r *plainReader) argument(c *simpleCall) {
+// readArgument reads one word of a simple command.
+func (r *plainReader) readArgument(c *simpleCall) {
 	if r.reason != "" {
 		return
 	}
-	word, ok := r.word()
-	if !ok || !r.fits(word, c) {
+	word, ok := r.readWord()
+	if !ok || !r.checkFits(word, c) {
 		return
 	}
 	if c.from < 0 {
 		c.from = word.from
-		c.declares = declaration(r.src[word.from:word.to])
+		c.declares = isDeclaration(r.src[word.from:word.to])
 	}
 	c.to = word.to
-	r.note(tokenWord, word.from, word.to)
+	r.noteToken(tokenWord, word.from, word.to)
 }
 
-// fits checks whether a word may be at its place in the command.
-func (r *plainReader) fits(word piece, c *simpleCall) bool {
+// checkFits checks whether a word may be at its place in the command.
+func (r *plainReader) checkFits(word piece, c *simpleCall) bool {
 	text, first := r.src[word.from:word.to], c.from < 0
 	switch {
 	case c.closed:
 		return r.failDoubt("a redirection before the name of a command, or a word behind &>")
 	case first && word.brace:
-		return r.fail("a brace in the name of a command")
-	case first && word.plain && (reserved(text) || text == "let" || text[0] == '!'):
-		return r.fail("the word " + clip(text) + " in the place of a command")
-	case (first || c.declares) && subscripted(text):
-		return r.fail("a subscript in the place of a command or a variable")
-	case (r.peek(0) == '<' || r.peek(0) == '>') && strings.Trim(text, "0123456789") == "":
+		return r.failReading("a brace in the name of a command")
+	case first && word.plain && (isReserved(text) || text == "let" || text[0] == '!'):
+		return r.failReading("the word " + clipText(text) + " in the place of a command")
+	case (first || c.declares) && isSubscripted(text):
+		return r.failReading("a subscript in the place of a command or a variable")
+	case (r.peekByte(0) == '<' || r.peekByte(0) == '>') && strings.Trim(text, "0123456789") == "":
 		return r.failDoubt("a redirection with a long number, or before the name of a command")
 	}
 	return true
 }
 
-// declaration reports whether bash reads the words after name as assignments.
-func declaration(name string) bool {
+// isDeclaration reports whether bash reads the words after name as assignments.
+func isDeclaration(name string) bool {
 	switch name {
 	case "declare", "typeset", "local", "export", "readonly", "nameref":
 		return true
@@ -81,20 +81,20 @@ func declaration(name string) bool {
 	return false
 }
 
-// subscripted reports whether a word begins with NAME[.
-func subscripted(text string) bool {
+// isSubscripted reports whether a word begins with NAME[.
+func isSubscripted(text string) bool {
 	at := strings.IndexByte(text, '[')
 	return at > 0 && isName(text[:at])
 }
 
-// assignment reads NAME=value before a command and reports whether there was one.
-func (r *plainReader) assignment() bool {
+// readAssignment reads NAME=value before a command and reports whether there was one.
+func (r *plainReader) readAssignment() bool {
 	from := r.pos
-	if !r.name() {
+	if !r.skipName() {
 		return false
 	}
-	appends := r.has("+=")
-	if !appends && r.peek(0) != '=' {
+	appends := r.hasText("+=")
+	if !appends && r.peekByte(0) != '=' {
 		r.pos = from
 		return false
 	}
@@ -103,12 +103,12 @@ func (r *plainReader) assignment() bool {
 		r.pos++
 	}
 	switch {
-	case r.peek(0) == '(':
-		if !r.array() {
+	case r.peekByte(0) == '(':
+		if !r.readArray() {
 			return false
 		}
-	case !r.stopped():
-		value, ok := r.word()
+	case !r.isStopped():
+		value, ok := r.readWord()
 		if !ok {
 			return false
 		}
@@ -116,32 +116,32 @@ func (r *plainReader) assignment() bool {
 			return r.failDoubt("an assignment with += that another shell takes for a command")
 		}
 	}
-	r.note(tokenAssign, from, r.pos)
+	r.noteToken(tokenAssign, from, r.pos)
 	return true
 }
 
-// array reads the words of NAME=(…).
-func (r *plainReader) array() bool {
+// readArray reads the words of NAME=(…).
+func (r *plainReader) readArray() bool {
 	r.pos++
-	for r.newlines(); r.peek(0) != ')'; r.newlines() {
-		if r.stopped() || r.peek(0) == '[' {
-			return r.fail("an array with more than words in it")
+	for r.skipNewlines(); r.peekByte(0) != ')'; r.skipNewlines() {
+		if r.isStopped() || r.peekByte(0) == '[' {
+			return r.failReading("an array with more than words in it")
 		}
-		if _, ok := r.word(); !ok {
+		if _, ok := r.readWord(); !ok {
 			return false
 		}
 	}
 	r.pos++
-	return !r.back && ends(r.peek(0)) && r.peek(0) != '(' || r.fail("an array with more than words in it")
+	return !r.back && endsWord(r.peekByte(0)) && r.peekByte(0) != '(' || r.failReading("an array with more than words in it")
 }
 
-// redirection reads one redirection and reports whether there was one.
-func (r *plainReader) redirection() bool {
+// readRedirection reads one redirection and reports whether there was one.
+func (r *plainReader) readRedirection() bool {
 	from := r.pos
-	if c := r.peek(0); c >= '0' && c <= '9' && (r.peek(1) == '<' || r.peek(1) == '>') {
+	if c := r.peekByte(0); c >= '0' && c <= '9' && (r.peekByte(1) == '<' || r.peekByte(1) == '>') {
 		r.pos++
 	}
-	operator := r.operator()
+	operator := r.operatorAt()
 	if operator == "" {
 		r.pos = from
 		return false
@@ -150,91 +150,91 @@ func (r *plainReader) redirection() bool {
 	r.pos += len(operator)
 	switch operator {
 	case "<(", ">(":
-		return r.fail("a process substitution")
+		return r.failReading("a process substitution")
 	case "<&", ">&":
-		return r.duplicate(at)
+		return r.readDuplicate(at)
 	case "<<", "<<-":
-		return r.heredoc(at, operator == "<<-")
+		return r.readHeredoc(at, operator == "<<-")
 	}
-	return r.target(at)
+	return r.readTarget(at)
 }
 
-// target reads the file of a redirection whose operator is at the index.
-func (r *plainReader) target(at int) bool {
-	for r.peek(0) == ' ' || r.peek(0) == '\t' {
+// readTarget reads the file of a redirection whose operator is at the index.
+func (r *plainReader) readTarget(at int) bool {
+	for r.peekByte(0) == ' ' || r.peekByte(0) == '\t' {
 		r.pos++
 	}
-	if r.stopped() || r.peek(0) == '#' || r.has("\\\n") {
+	if r.isStopped() || r.peekByte(0) == '#' || r.hasText("\\\n") {
 		return r.failDoubt("a redirection without a target")
 	}
-	target, ok := r.word()
+	target, ok := r.readWord()
 	if ok && target.brace {
-		ok = r.fail("a brace in the target of a redirection")
+		ok = r.failReading("a brace in the target of a redirection")
 	}
 	if ok {
-		r.note(tokenRedirect, at, target.to)
+		r.noteToken(tokenRedirect, at, target.to)
 	}
 	return ok
 }
 
-// operator returns the redirection operator at pos; "" for none.
-func (r *plainReader) operator() string {
-	if c := r.peek(0); c != '<' && c != '>' && (c != '&' || r.peek(1) != '>') {
+// operatorAt returns the redirection operator at pos; "" for none.
+func (r *plainReader) operatorAt() string {
+	if c := r.peekByte(0); c != '<' && c != '>' && (c != '&' || r.peekByte(1) != '>') {
 		return ""
 	}
 	for _, operator := range [...]string{
 		"<<<", "<<-", "<<", "<&", "<>", "<(", "<", "&>>", "&>", ">>", ">&", ">|",
 		">(",
 	} {
-		if r.has(operator) {
+		if r.hasText(operator) {
 			return operator
 		}
 	}
 	return ">"
 }
 
-// duplicate reads the descriptor after <& or >&: only a digit or -.
-func (r *plainReader) duplicate(at int) bool {
-	c := r.peek(0)
-	if c != '-' && (c < '0' || c > '9') || !ends(r.peek(1)) {
+// readDuplicate reads the descriptor after <& or >&: only a digit or -.
+func (r *plainReader) readDuplicate(at int) bool {
+	c := r.peekByte(0)
+	if c != '-' && (c < '0' || c > '9') || !endsWord(r.peekByte(1)) {
 		return r.failDoubt("a copied descriptor with more than a number")
 	}
 	r.pos++
-	if r.peek(0) == '(' || r.peek(0) == '<' || r.peek(0) == '>' {
+	if r.peekByte(0) == '(' || r.peekByte(0) == '<' || r.peekByte(0) == '>' {
 		return r.failDoubt("a copied descriptor with more than a number")
 	}
-	r.note(tokenRedirect, at, r.pos)
+	r.noteToken(tokenRedirect, at, r.pos)
 	return true
 }
 
-// heredoc reads the delimiter of a here-document: a name, alone or in quotes.
-func (r *plainReader) heredoc(at int, tabs bool) bool {
+// readHeredoc reads the delimiter of a here-document: a name, alone or in quotes.
+func (r *plainReader) readHeredoc(at int, tabs bool) bool {
 	if r.pending || r.back {
 		return r.failDoubt("two here-documents in one line")
 	}
-	for r.peek(0) == ' ' {
+	for r.peekByte(0) == ' ' {
 		r.pos++
 	}
-	quote := r.peek(0)
+	quote := r.peekByte(0)
 	quoted := quote == '\'' || quote == '"'
 	if quoted {
 		r.pos++
 	}
 	from := r.pos
-	if !r.name() {
+	if !r.skipName() {
 		return r.failDoubt("a here-document with an unusual delimiter")
 	}
 	r.here = heredoc{end: r.src[from:r.pos], quoted: quoted, tabs: tabs}
 	if quoted {
-		if r.peek(0) != quote {
+		if r.peekByte(0) != quote {
 			return r.failDoubt("a here-document with an unusual delimiter")
 		}
 		r.pos++
 	}
-	if !ends(r.peek(0)) {
+	if !endsWord(r.peekByte(0)) {
 		return r.failDoubt("a here-document with an unusual delimiter")
 	}
 	r.pending = true
-	r.note(tokenRedirect, at, r.pos)
+	r.noteToken(tokenRedirect, at, r.pos)
 	return true
 }

@@ -2,56 +2,56 @@ package command
 
 import "strings"
 
-// list reads commands up to the byte end, a word that ends a list, or the end of the text.
-func (r *plainReader) list(end byte) {
+// readList reads commands up to the byte end, a word that ends a list, or the end of the text.
+func (r *plainReader) readList(end byte) {
 	if r.depth++; r.depth > maxPlain {
-		r.fail("commands are nested too deeply to follow")
+		r.failReading("commands are nested too deeply to follow")
 	}
 	defer func() { r.depth-- }()
-	for r.newlines(); !r.over(end); r.newlines() {
+	for r.skipNewlines(); !r.listOver(end); r.skipNewlines() {
 		r.andOr()
-		r.blanks()
-		switch c := r.peek(0); {
-		case c == ';' && r.peek(1) != ';', c == '&' && r.peek(1) != '&':
+		r.skipBlanks()
+		switch c := r.peekByte(0); {
+		case c == ';' && r.peekByte(1) != ';', c == '&' && r.peekByte(1) != '&':
 			r.pos++
-		case c == '\n' || r.over(end):
+		case c == '\n' || r.listOver(end):
 		default:
-			r.fail("an operator that bash does not expect")
+			r.failReading("an operator that bash does not expect")
 		}
 	}
 }
 
-// over reports whether a list ends here.
-func (r *plainReader) over(end byte) bool {
-	switch c := r.peek(0); {
+// listOver reports whether a list ends here.
+func (r *plainReader) listOver(end byte) bool {
+	switch c := r.peekByte(0); {
 	case r.pos >= len(r.src):
 		return true
-	case c == end, c == ')', r.has(";;"):
+	case c == end, c == ')', r.hasText(";;"):
 		return true
 	}
-	switch r.keyword() {
+	switch r.keywordAt() {
 	case "then", "elif", "else", "fi", "do", "done", "esac", "}":
 		return true
 	}
 	return false
 }
 
-// keyword returns the reserved word at pos; "" for none.
-func (r *plainReader) keyword() string {
+// keywordAt returns the reserved word at pos; "" for none.
+func (r *plainReader) keywordAt() string {
 	for i := r.pos; ; i++ {
 		if i < len(r.src) && (r.src[i] >= 'a' && r.src[i] <= 'z' || strings.IndexByte("{}![]", r.src[i]) >= 0) {
 			continue
 		}
 		word := r.src[r.pos:i]
-		if i < len(r.src) && !ends(r.src[i]) || !reserved(word) {
+		if i < len(r.src) && !endsWord(r.src[i]) || !isReserved(word) {
 			return ""
 		}
 		return word
 	}
 }
 
-// reserved reports whether a word at the beginning of a command is grammar for bash.
-func reserved(word string) bool {
+// isReserved reports whether a word at the beginning of a command is grammar for bash.
+func isReserved(word string) bool {
 	switch word {
 	case "if", "then", "elif", "else", "fi", "while", "until", "for", "in", "do", "done", "case", "esac", "select",
 		"function", "coproc", "time", "{", "}", "!", "[[", "]]":
@@ -60,10 +60,10 @@ func reserved(word string) bool {
 	return false
 }
 
-// want reads a reserved word.
-func (r *plainReader) want(word string) {
-	if r.keyword() != word {
-		r.fail("a compound command that is not complete")
+// readWanted reads a reserved word.
+func (r *plainReader) readWanted(word string) {
+	if r.keywordAt() != word {
+		r.failReading("a compound command that is not complete")
 		return
 	}
 	r.pos += len(word)
@@ -72,56 +72,56 @@ func (r *plainReader) want(word string) {
 // andOr reads pipelines joined by && and ||.
 func (r *plainReader) andOr() {
 	for {
-		r.pipeline()
-		r.blanks()
-		if !r.has("&&") && !r.has("||") {
+		r.readPipeline()
+		r.skipBlanks()
+		if !r.hasText("&&") && !r.hasText("||") {
 			return
 		}
 		r.pos += 2
-		r.newlines()
+		r.skipNewlines()
 	}
 }
 
-// pipeline reads commands joined by |, with time or ! before them.
-func (r *plainReader) pipeline() {
-	switch r.keyword() {
+// readPipeline reads commands joined by |, with time or ! before them.
+func (r *plainReader) readPipeline() {
+	switch r.keywordAt() {
 	case "time":
 		r.pos += len("time")
-		r.blanks()
-		if c := r.peek(0); c < 'a' || c > 'z' || r.keyword() != "" {
+		r.skipBlanks()
+		if c := r.peekByte(0); c < 'a' || c > 'z' || r.keywordAt() != "" {
 			r.failDoubt("the word time before anything but a command")
 			return
 		}
 	case "!":
 		r.pos++
-		if c := r.peek(0); c != ' ' && c != '\t' {
+		if c := r.peekByte(0); c != ' ' && c != '\t' {
 			r.failDoubt("a ! that is not alone")
 			return
 		}
-		r.blanks()
-		if word := r.keyword(); word == "!" || word == "time" {
+		r.skipBlanks()
+		if word := r.keywordAt(); word == "!" || word == "time" {
 			r.failDoubt("a ! before " + word)
 			return
 		}
 	}
 	for {
-		r.command()
-		r.blanks()
-		if r.peek(0) != '|' || r.peek(1) == '|' {
+		r.readCommand()
+		r.skipBlanks()
+		if r.peekByte(0) != '|' || r.peekByte(1) == '|' {
 			return
 		}
 		r.pos++
-		if r.peek(0) == '&' {
+		if r.peekByte(0) == '&' {
 			r.pos++
 		}
-		r.newlines()
+		r.skipNewlines()
 	}
 }
 
-// command reads one simple or compound command.
-func (r *plainReader) command() {
-	word := r.keyword()
-	if r.peek(0) == '(' {
+// readCommand reads one simple or compound command.
+func (r *plainReader) readCommand() {
+	word := r.keywordAt()
+	if r.peekByte(0) == '(' {
 		word = "("
 	}
 	if word != "" && r.back {
@@ -130,14 +130,14 @@ func (r *plainReader) command() {
 	}
 	switch word {
 	case "":
-		r.simple()
+		r.readSimple()
 		return
 	case "(":
-		r.subshell()
+		r.readSubshell()
 	case "{":
 		r.pos++
-		r.list(0)
-		r.want("}")
+		r.readList(0)
+		r.readWanted("}")
 	case "if":
 		r.ifClause()
 	case "while", "until":
@@ -148,24 +148,24 @@ func (r *plainReader) command() {
 	case "case":
 		r.caseClause()
 	case "[[":
-		r.test()
+		r.readTest()
 	default:
-		r.fail("the word " + word + " in the place of a command")
+		r.failReading("the word " + word + " in the place of a command")
 	}
-	for r.blanks(); r.redirection(); r.blanks() {
+	for r.skipBlanks(); r.readRedirection(); r.skipBlanks() {
 	}
 }
 
-// subshell reads ( list ).
-func (r *plainReader) subshell() {
+// readSubshell reads ( list ).
+func (r *plainReader) readSubshell() {
 	r.pos++
-	if r.peek(0) == '(' {
-		r.fail(reasonArithmetic)
+	if r.peekByte(0) == '(' {
+		r.failReading(reasonArithmetic)
 		return
 	}
-	r.list(')')
-	if r.peek(0) != ')' {
-		r.fail("a compound command that is not complete")
+	r.readList(')')
+	if r.peekByte(0) != ')' {
+		r.failReading("a compound command that is not complete")
 		return
 	}
 	r.pos++
@@ -175,156 +175,156 @@ func (r *plainReader) subshell() {
 func (r *plainReader) ifClause() {
 	r.pos += len("if")
 	for {
-		r.list(0)
-		r.want("then")
-		r.list(0)
-		if r.keyword() != "elif" {
+		r.readList(0)
+		r.readWanted("then")
+		r.readList(0)
+		if r.keywordAt() != "elif" {
 			break
 		}
 		r.pos += len("elif")
 	}
-	if r.keyword() == "else" {
+	if r.keywordAt() == "else" {
 		r.pos += len("else")
-		r.list(0)
+		r.readList(0)
 	}
-	r.want("fi")
+	r.readWanted("fi")
 }
 
 // doGroup reads do … done, with a condition before it.
 func (r *plainReader) doGroup(condition bool) {
 	if condition {
-		r.list(0)
+		r.readList(0)
 	}
-	r.want("do")
-	r.list(0)
-	r.want("done")
+	r.readWanted("do")
+	r.readList(0)
+	r.readWanted("done")
 }
 
 // forClause reads for NAME in WORDS; do … done.
 func (r *plainReader) forClause() {
 	r.pos += len("for")
-	r.blanks()
-	if !r.name() {
-		r.fail(reasonArithmetic)
+	r.skipBlanks()
+	if !r.skipName() {
+		r.failReading(reasonArithmetic)
 		return
 	}
-	r.blanks()
-	if r.keyword() == "in" {
+	r.skipBlanks()
+	if r.keywordAt() == "in" {
 		r.pos += len("in")
-		for r.blanks(); !r.stopped(); r.blanks() {
-			r.word()
+		for r.skipBlanks(); !r.isStopped(); r.skipBlanks() {
+			r.readWord()
 		}
 	}
-	if r.peek(0) == ';' {
+	if r.peekByte(0) == ';' {
 		r.pos++
 	}
-	r.newlines()
+	r.skipNewlines()
 	r.doGroup(false)
 }
 
-// stopped reports whether an operator, a newline or the end of the text ends a sequence of words.
-func (r *plainReader) stopped() bool {
-	c := r.peek(0)
-	return ends(c) && (c != '`' || r.back)
+// isStopped reports whether an operator, a newline or the end of the text ends a sequence of words.
+func (r *plainReader) isStopped() bool {
+	c := r.peekByte(0)
+	return endsWord(c) && (c != '`' || r.back)
 }
 
 // caseClause reads case WORD in … esac.
 func (r *plainReader) caseClause() {
 	if r.inner > 0 {
-		r.fail("case inside a command substitution")
+		r.failReading("case inside a command substitution")
 		return
 	}
 	r.pos += len("case")
-	r.blanks()
-	r.word()
-	r.newlines()
-	r.want("in")
-	for r.newlines(); r.keyword() != "esac" && r.reason == ""; r.newlines() {
-		if r.peek(0) == '(' {
+	r.skipBlanks()
+	r.readWord()
+	r.skipNewlines()
+	r.readWanted("in")
+	for r.skipNewlines(); r.keywordAt() != "esac" && r.reason == ""; r.skipNewlines() {
+		if r.peekByte(0) == '(' {
 			r.pos++
 		}
-		if !r.patterns() {
+		if !r.readPatterns() {
 			return
 		}
-		r.list(0)
-		if !r.has(";;") {
+		r.readList(0)
+		if !r.hasText(";;") {
 			break
 		}
 		r.pos += 2
 	}
-	r.want("esac")
+	r.readWanted("esac")
 }
 
-// patterns reads the patterns of one case and the ) after them.
-func (r *plainReader) patterns() bool {
+// readPatterns reads the patterns of one case and the ) after them.
+func (r *plainReader) readPatterns() bool {
 	for {
-		r.blanks()
-		if r.keyword() != "" {
+		r.skipBlanks()
+		if r.keywordAt() != "" {
 			return r.failDoubt("a pattern that is a word of the grammar")
 		}
-		if _, ok := r.word(); !ok {
+		if _, ok := r.readWord(); !ok {
 			return false
 		}
-		r.blanks()
-		c := r.peek(0)
+		r.skipBlanks()
+		c := r.peekByte(0)
 		r.pos++
 		if c == ')' {
 			return true
 		}
 		if c != '|' {
-			return r.fail("a compound command that is not complete")
+			return r.failReading("a compound command that is not complete")
 		}
 	}
 }
 
-// test reads [[ … ]].
-func (r *plainReader) test() {
+// readTest reads [[ … ]].
+func (r *plainReader) readTest() {
 	r.pos += len("[[")
 	for first := true; ; first = false {
-		r.blanks()
-		if r.keyword() == "!" {
+		r.skipBlanks()
+		if r.keywordAt() == "!" {
 			r.pos++
-			r.blanks()
+			r.skipBlanks()
 		}
 		if !r.testTerm(first) {
 			return
 		}
-		r.blanks()
-		if !r.has("&&") && !r.has("||") {
+		r.skipBlanks()
+		if !r.hasText("&&") && !r.hasText("||") {
 			break
 		}
 		r.pos += 2
 	}
-	r.want("]]")
+	r.readWanted("]]")
 }
 
 // testTerm reads one test. After && and || it must begin with an operator such as -f, because a shell without [[ takes
 // what follows for a command.
 func (r *plainReader) testTerm(first bool) bool {
-	if operator := r.peek(1); r.peek(0) == '-' && operator|0x20 >= 'a' && operator|0x20 <= 'z' &&
-		(r.peek(2) == ' ' || r.peek(2) == '\t') {
+	if operator := r.peekByte(1); r.peekByte(0) == '-' && operator|0x20 >= 'a' && operator|0x20 <= 'z' &&
+		(r.peekByte(2) == ' ' || r.peekByte(2) == '\t') {
 		if operator == 'v' || operator == 'R' {
-			return r.fail(reasonArithmetic)
+			return r.failReading(reasonArithmetic)
 		}
 		r.pos += 2
-		r.blanks()
-		_, ok := r.word()
+		r.skipBlanks()
+		_, ok := r.readWord()
 		return ok
 	}
 	if !first {
 		return r.failDoubt("a test that another shell takes for a command")
 	}
-	if _, ok := r.word(); !ok {
+	if _, ok := r.readWord(); !ok {
 		return false
 	}
-	r.blanks()
+	r.skipBlanks()
 	for _, operator := range [...]string{"== ", "= ", "!= ", "=~ ", "-nt ", "-ot ", "-ef "} {
-		if r.has(operator) {
+		if r.hasText(operator) {
 			r.pos += len(operator)
-			r.blanks()
-			_, ok := r.word()
+			r.skipBlanks()
+			_, ok := r.readWord()
 			return ok
 		}
 	}
-	return r.keyword() == "]]" || r.has("&&") || r.has("||") || r.fail(reasonArithmetic)
+	return r.keywordAt() == "]]" || r.hasText("&&") || r.hasText("||") || r.failReading(reasonArithmetic)
 }

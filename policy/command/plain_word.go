@@ -10,8 +10,8 @@ func isLiteral(c byte) bool {
 // isSpecial reports whether c names a special parameter such as $?.
 func isSpecial(c byte) bool { return c != 0 && strings.IndexByte("?$!#@*-", c) >= 0 }
 
-// ends reports whether c cannot be part of a word and therefore ends it.
-func ends(c byte) bool {
+// endsWord reports whether c cannot be part of a word and therefore ends it.
+func endsWord(c byte) bool {
 	switch c {
 	case 0, ' ', '\t', '\n', ';', '&', '|', '(', ')', '<', '>', '`':
 		return true
@@ -26,8 +26,8 @@ type piece struct {
 	plain    bool // nothing in it is quoted or expanded
 }
 
-// word reads one word; there must be one.
-func (r *plainReader) word() (piece, bool) {
+// readWord reads one word; there must be one.
+func (r *plainReader) readWord() (piece, bool) {
 	p := piece{from: r.pos, plain: true}
 	for r.pos < len(r.src) {
 		c := r.src[r.pos]
@@ -35,7 +35,7 @@ func (r *plainReader) word() (piece, bool) {
 			r.pos++
 			continue
 		}
-		if ends(c) && (c != '`' || r.back) {
+		if endsWord(c) && (c != '`' || r.back) {
 			break
 		}
 		if c == '{' || c == '}' {
@@ -43,29 +43,29 @@ func (r *plainReader) word() (piece, bool) {
 		} else {
 			p.plain = false
 		}
-		if !r.part(c) {
+		if !r.readPart(c) {
 			return p, false
 		}
 	}
 	p.to = r.pos
 	switch {
 	case p.to == p.from:
-		return p, r.fail("an operator that bash does not expect")
-	case r.peek(0) == '(':
-		return p, r.fail("a bracket behind a word (a pattern, an array or a function)")
-	case p.brace && (r.peek(0) == '<' || r.peek(0) == '>'):
+		return p, r.failReading("an operator that bash does not expect")
+	case r.peekByte(0) == '(':
+		return p, r.failReading("a bracket behind a word (a pattern, an array or a function)")
+	case p.brace && (r.peekByte(0) == '<' || r.peekByte(0) == '>'):
 		return p, r.failDoubt("a redirection that names a variable")
 	}
 	return p, true
 }
 
-// part reads what begins with c, which is not a literal.
-func (r *plainReader) part(c byte) bool {
+// readPart reads what begins with c, which is not a literal.
+func (r *plainReader) readPart(c byte) bool {
 	switch {
 	case r.back && c != '$':
 		return r.failDoubt("quotes or escapes inside back quotes")
 	case c == '\\':
-		if next := r.peek(1); next < ' ' || next >= 0x7f {
+		if next := r.peekByte(1); next < ' ' || next >= 0x7f {
 			return r.failDoubt("a backslash before a newline inside a word")
 		}
 		r.pos += 2
@@ -75,15 +75,15 @@ func (r *plainReader) part(c byte) bool {
 	case c == '"':
 		return r.doubleQuoted()
 	case c == '$':
-		return r.dollar(false)
+		return r.readDollar(false)
 	case c == '`':
 		return r.backQuoted()
 	case c == '{':
-		return r.brace()
+		return r.readBrace()
 	case c >= 0x80:
-		return r.visible()
+		return r.readVisible()
 	}
-	return r.fail("a brace that nothing opens")
+	return r.failReading("a brace that nothing opens")
 }
 
 // singleQuoted reads '…'.
@@ -109,12 +109,12 @@ func (r *plainReader) doubleQuoted() bool {
 			r.pos++
 			return true
 		case '\\':
-			if r.peek(1) == '\n' {
-				return r.fail("a backslash before a newline inside quotes")
+			if r.peekByte(1) == '\n' {
+				return r.failReading("a backslash before a newline inside quotes")
 			}
 			r.pos += 2
 		case '$':
-			if !r.dollar(true) {
+			if !r.readDollar(true) {
 				return false
 			}
 		case '`':
@@ -136,70 +136,70 @@ func (r *plainReader) backQuoted() bool {
 	from := r.pos
 	r.pos++
 	r.back = true
-	ok := r.inside('`')
+	ok := r.readInside('`')
 	r.back = false
 	if ok {
-		r.note(tokenSubst, from, r.pos)
+		r.noteToken(tokenSubst, from, r.pos)
 	}
 	return ok
 }
 
-// inside reads the list of a command substitution up to its end.
-func (r *plainReader) inside(end byte) bool {
+// readInside reads the list of a command substitution up to its end.
+func (r *plainReader) readInside(end byte) bool {
 	if r.pending {
 		return r.failDoubt("a here-document that begins in the middle of a word")
 	}
 	r.inner++
-	r.list(end)
+	r.readList(end)
 	r.inner--
 	if r.reason != "" {
 		return false
 	}
-	if r.peek(0) != end || r.pending {
+	if r.peekByte(0) != end || r.pending {
 		return r.failDoubt("a command substitution that does not end")
 	}
 	r.pos++
 	return true
 }
 
-// dollar reads what begins with $.
-func (r *plainReader) dollar(quoted bool) bool {
+// readDollar reads what begins with $.
+func (r *plainReader) readDollar(quoted bool) bool {
 	r.pos++
-	c := r.peek(0)
+	c := r.peekByte(0)
 	switch {
 	case c == '{':
-		return !r.back && r.parameter(quoted) || r.failDoubt("an expansion with more than a plain word in it")
-	case c == '(' && r.peek(1) == '(':
-		return r.number()
+		return !r.back && r.readParameter(quoted) || r.failDoubt("an expansion with more than a plain word in it")
+	case c == '(' && r.peekByte(1) == '(':
+		return r.readNumber()
 	case c == '(':
-		return r.substitution()
+		return r.readSubstitution()
 	case c >= '0' && c <= '9':
 		r.pos++
-		return r.peek(0) < '0' || r.peek(0) > '9' || r.fail("an expansion with more than a plain word in it")
+		return r.peekByte(0) < '0' || r.peekByte(0) > '9' || r.failReading("an expansion with more than a plain word in it")
 	case isSpecial(c):
 		r.pos++
 		return true
-	case r.name():
-		return r.peek(0) < 0x80 || r.fail("an expansion with more than a plain word in it")
+	case r.skipName():
+		return r.peekByte(0) < 0x80 || r.failReading("an expansion with more than a plain word in it")
 	}
-	return r.lone(c, quoted)
+	return r.acceptLone(c, quoted)
 }
 
-// substitution reads $(…).
-func (r *plainReader) substitution() bool {
+// readSubstitution reads $(…).
+func (r *plainReader) readSubstitution() bool {
 	from := r.pos - 1
 	r.pos++
-	if r.back || !r.inside(')') {
+	if r.back || !r.readInside(')') {
 		return r.failDoubt("a command inside back quotes")
 	}
-	r.note(tokenSubst, from, r.pos)
+	r.noteToken(tokenSubst, from, r.pos)
 	return true
 }
 
-// lone accepts a $ that represents itself.
-func (r *plainReader) lone(c byte, quoted bool) bool {
+// acceptLone accepts a $ that represents itself.
+func (r *plainReader) acceptLone(c byte, quoted bool) bool {
 	if c == '\'' || c == '"' && !quoted {
-		return r.fail("$ before a quote")
+		return r.failReading("$ before a quote")
 	}
 	if c == 0 || strings.IndexByte(" \t\n", c) >= 0 || quoted && strings.IndexByte("\"|)/.,:;%]&=+", c) >= 0 {
 		return true
@@ -207,15 +207,15 @@ func (r *plainReader) lone(c byte, quoted bool) bool {
 	return r.failDoubt("a dollar sign that shells read differently")
 }
 
-// number reads $((…)) with only decimal numbers in it, which are not also octal.
-func (r *plainReader) number() bool {
+// readNumber reads $((…)) with only decimal numbers in it, which are not also octal.
+func (r *plainReader) readNumber() bool {
 	r.pos += 2
 	from := r.pos
-	for more := true; more; more = r.index() {
+	for more := true; more; more = r.readIndex() {
 		r.pos = len(r.src) - len(strings.TrimLeft(r.src[r.pos:], " +-*/%<>=!&|^~?:,"))
 	}
-	if r.pos == from || !r.has("))") {
-		return r.fail(reasonArithmetic)
+	if r.pos == from || !r.hasText("))") {
+		return r.failReading(reasonArithmetic)
 	}
 	r.pos += 2
 	return true
@@ -227,79 +227,79 @@ var operators = [...]string{
 	"^^", "^", ",,", ",",
 }
 
-// parameter reads ${…}.
-func (r *plainReader) parameter(quoted bool) bool {
+// readParameter reads ${…}.
+func (r *plainReader) readParameter(quoted bool) bool {
 	r.pos++
-	if r.peek(0) == '#' && r.peek(1) != '}' {
+	if r.peekByte(0) == '#' && r.peekByte(1) != '}' {
 		r.pos++
-		return r.parameterName() && r.close()
+		return r.parameterName() && r.readClose()
 	}
 	if !r.parameterName() {
 		return false
 	}
 	for _, operator := range operators {
-		if r.has(operator) {
+		if r.hasText(operator) {
 			r.pos += len(operator)
-			return r.operand(quoted) && r.close()
+			return r.readOperand(quoted) && r.readClose()
 		}
 	}
-	if r.peek(0) == ':' {
+	if r.peekByte(0) == ':' {
 		r.pos++
-		if !r.index() || r.peek(0) == ':' && !r.second() {
+		if !r.readIndex() || r.peekByte(0) == ':' && !r.readSecond() {
 			return false
 		}
 	}
-	return r.close()
+	return r.readClose()
 }
 
-// second reads the length of a slice.
-func (r *plainReader) second() bool {
+// readSecond reads the length of a slice.
+func (r *plainReader) readSecond() bool {
 	r.pos++
-	return r.index()
+	return r.readIndex()
 }
 
-// index reads a number that is not also octal.
-func (r *plainReader) index() bool {
-	octal := r.peek(0) == '0' && r.peek(1) >= '0' && r.peek(1) <= '9'
-	return !octal && r.digits()
+// readIndex reads a number that is not also octal.
+func (r *plainReader) readIndex() bool {
+	octal := r.peekByte(0) == '0' && r.peekByte(1) >= '0' && r.peekByte(1) <= '9'
+	return !octal && r.skipDigits()
 }
 
 // parameterName reads the name in ${…}, with a literal subscript.
 func (r *plainReader) parameterName() bool {
-	c := r.peek(0)
+	c := r.peekByte(0)
 	switch {
 	case isSpecial(c):
 		r.pos++
-		return c != '!' && c != '#' || r.peek(0) == '}'
-	case r.digits():
+		return c != '!' && c != '#' || r.peekByte(0) == '}'
+	case r.skipDigits():
 		return true
-	case !r.name():
+	case !r.skipName():
 		return false
-	case r.peek(0) != '[':
+	case r.peekByte(0) != '[':
 		return true
 	}
 	r.pos++
-	if r.peek(0) == '@' || r.peek(0) == '*' {
+	if r.peekByte(0) == '@' || r.peekByte(0) == '*' {
 		r.pos++
-	} else if !r.index() {
+	} else if !r.readIndex() {
 		return false
 	}
-	if r.peek(0) != ']' {
+	if r.peekByte(0) != ']' {
 		return false
 	}
 	r.pos++
 	return true
 }
 
-// operand reads the word after an operator of ${…}: literals and $name.
-func (r *plainReader) operand(quoted bool) bool {
+// readOperand reads the word after an operator of ${…}: literals and $name.
+func (r *plainReader) readOperand(quoted bool) bool {
 	for r.pos < len(r.src) {
 		switch c := r.src[r.pos]; {
 		case c == '}':
 			return true
 		case c == '$':
 			r.pos++
-			if !r.name() {
+			if !r.skipName() {
 				return false
 			}
 		case isLiteral(c) && strings.IndexByte("~!#[]^", c) < 0, c == ' ' && quoted:
@@ -311,24 +311,24 @@ func (r *plainReader) operand(quoted bool) bool {
 	return false
 }
 
-// close reads the } that ends ${…}.
-func (r *plainReader) close() bool {
-	if r.peek(0) != '}' {
+// readClose reads the } that ends ${…}.
+func (r *plainReader) readClose() bool {
+	if r.peekByte(0) != '}' {
 		return false
 	}
 	r.pos++
 	return true
 }
 
-// brace reads a brace outside quotes: {a,b}, {1..9}, or a literal one such as {} and @{1}.
-func (r *plainReader) brace() bool {
+// readBrace reads a brace outside quotes: {a,b}, {1..9}, or a literal one such as {} and @{1}.
+func (r *plainReader) readBrace() bool {
 	end := strings.IndexByte(r.src[r.pos:], '}')
 	if end < 0 {
-		return r.fail("a brace that does not end")
+		return r.failReading("a brace that does not end")
 	}
 	for _, c := range []byte(r.src[r.pos+1 : r.pos+end]) {
 		if !isLiteral(c) || strings.IndexByte("~!#[]*?^", c) >= 0 {
-			return r.fail("a brace expansion with more than plain words in it")
+			return r.failReading("a brace expansion with more than plain words in it")
 		}
 	}
 	r.pos += end + 1

@@ -41,14 +41,14 @@ func (r *Reader) Read(text string) *Reading {
 	if r == nil {
 		return &Reading{Script: Parse(text)}
 	}
-	if known := r.find(text); known != nil {
+	if known := r.findCached(text); known != nil {
 		return known
 	}
 	reading := &Reading{Script: Parse(text)}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.read++
-	r.keep(text, reading)
+	r.keepReading(text, reading)
 	return reading
 }
 
@@ -59,8 +59,8 @@ func (r *Reader) Parsed() int {
 	return r.read
 }
 
-// find returns a cached reading. One of the old generation becomes young again.
-func (r *Reader) find(text string) *Reading {
+// findCached returns a cached reading. One of the old generation becomes young again.
+func (r *Reader) findCached(text string) *Reading {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if known := r.young[text]; known != nil {
@@ -68,13 +68,13 @@ func (r *Reader) find(text string) *Reading {
 	}
 	known := r.old[text]
 	if known != nil {
-		r.keep(text, known)
+		r.keepReading(text, known)
 	}
 	return known
 }
 
-// keep caches a reading. When the young generation is full, it replaces the old one. The caller holds mu.
-func (r *Reader) keep(text string, reading *Reading) {
+// keepReading caches a reading. When the young generation is full, it replaces the old one. The caller holds mu.
+func (r *Reader) keepReading(text string, reading *Reading) {
 	if len(r.young) >= readerTexts || r.bytes+len(text) > readerBytes {
 		r.young, r.old, r.bytes = map[string]*Reading{}, r.young, 0
 	}

@@ -35,15 +35,15 @@ var readings = sync.OnceValue(func() map[string]*reading {
 		}
 		r := &reading{most: -1}
 		for _, each := range rest {
-			r.set(each)
+			r.addWord(each)
 		}
 		list[name] = r
 	}
 	return list
 })
 
-// set adds one word of a line.
-func (r *reading) set(text string) {
+// addWord adds one word of a line.
+func (r *reading) addWord(text string) {
 	key, value, _ := strings.Cut(text, "=")
 	switch {
 	case key == "skip":
@@ -78,11 +78,11 @@ func ReadingCommands() []string {
 	return list
 }
 
-// reads reports whether name is a program that reads.
-func reads(name string) bool { return name == "git" || readings()[name] != nil }
+// isReader reports whether name is a program that reads.
+func isReader(name string) bool { return name == "git" || readings()[name] != nil }
 
-// lookup converts a list separated by blanks to a set.
-func lookup(list string) map[string]bool {
+// wordSet converts a list separated by blanks to a set.
+func wordSet(list string) map[string]bool {
 	set := map[string]bool{}
 	for entry := range strings.FieldsSeq(list) {
 		set[entry] = true
@@ -101,7 +101,7 @@ func ReadsOnly(s Script) (paths []string, ok bool) {
 	for _, red := range s.Redirects {
 		if red.Op == "<" && !red.Dynamic {
 			paths = append(paths, red.Target)
-		} else if !red.drops() {
+		} else if !red.dropsOutput() {
 			return nil, false
 		}
 	}
@@ -119,7 +119,7 @@ func ReadsOnly(s Script) (paths []string, ok bool) {
 			paths = append(paths, dir)
 			continue
 		}
-		found, ok := c.reads()
+		found, ok := c.readPaths()
 		if !ok {
 			return nil, false
 		}
@@ -135,35 +135,35 @@ func ReadsOnly(s Script) (paths []string, ok bool) {
 
 // redirectsNothing reports whether all redirections go to /dev/null or copy a descriptor.
 func redirectsNothing(list []Redirect) bool {
-	return !slices.ContainsFunc(list, func(red Redirect) bool { return !red.drops() })
+	return !slices.ContainsFunc(list, func(red Redirect) bool { return !red.dropsOutput() })
 }
 
-// drops reports whether a redirection goes to /dev/null or copies a descriptor.
-func (r Redirect) drops() bool {
+// dropsOutput reports whether a redirection goes to /dev/null or copies a descriptor.
+func (r Redirect) dropsOutput() bool {
 	return !r.Dynamic && (r.Target == "/dev/null" || r.Op == ">&" && !r.Writes)
 }
 
 // entersDir reports whether cd changes to one directory, named in the text, for everything that follows.
 func (c *Command) entersDir() bool {
 	return c.Depth == 0 && len(c.Words) == 2 && c.Words[1] != "" && !strings.HasPrefix(c.Words[1], "-") &&
-		c.mark(1) == 0
+		c.markOf(1) == 0
 }
 
-// mark returns the Mark of one word.
-func (c *Command) mark(i int) Mark {
+// markOf returns the Mark of one word.
+func (c *Command) markOf(i int) Mark {
 	if c.Marks == nil {
 		return 0
 	}
 	return c.Marks[i]
 }
 
-// reader returns the entry of a command and the index of its first word.
-func (c *Command) reader() (r *reading, from int) {
+// readerEntry returns the entry of a command and the index of its first word.
+func (c *Command) readerEntry() (r *reading, from int) {
 	if c.Name != "git" {
 		return readings()[c.Name], 1
 	}
 	from = 1
-	for from < len(c.Words) && listed("--no-pager -P --no-optional-locks --literal-pathspecs -C", c.Words[from]) {
+	for from < len(c.Words) && isListed("--no-pager -P --no-optional-locks --literal-pathspecs -C", c.Words[from]) {
 		if c.Words[from] == "-C" {
 			from++
 		}
@@ -175,10 +175,10 @@ func (c *Command) reader() (r *reading, from int) {
 	return readings()["git "+c.Words[from]], from + 1
 }
 
-// reads returns the words that may be paths; ok is false if the command is not known to read, or there is a sign that
+// readPaths returns the words that may be paths; ok is false if the command is not known to read, or there is a sign that
 // it writes.
-func (c *Command) reads() (paths []string, ok bool) {
-	r, from := c.reader()
+func (c *Command) readPaths() (paths []string, ok bool) {
+	r, from := c.readerEntry()
 	if r == nil {
 		return nil, false
 	}
@@ -186,21 +186,21 @@ func (c *Command) reads() (paths []string, ok bool) {
 		if c.Words[i-1] == "-C" {
 			paths = append(paths, c.Words[i])
 		}
-		if c.mark(i) != 0 {
+		if c.markOf(i) != 0 {
 			return nil, false
 		}
 	}
-	words, skip, options, ended := 0, c.skipped(r), false, false
+	words, skip, options, ended := 0, c.skippedWords(r), false, false
 	for i := from; i < len(c.Words); i++ {
-		text, mark := c.Words[i], c.mark(i)
-		if mark&MarkTilde != 0 || mark&MarkPattern != 0 && !tame(text) {
+		text, mark := c.Words[i], c.markOf(i)
+		if mark&MarkTilde != 0 || mark&MarkPattern != 0 && !isTame(text) {
 			return nil, false
 		}
 		switch {
 		case text == "--" && !ended:
 			ended = true
 		case !ended && len(text) > 1 && text[0] == '-':
-			if r.writes(text) {
+			if r.signsWrite(text) {
 				return nil, false
 			}
 			options = true
@@ -216,7 +216,7 @@ func (c *Command) reads() (paths []string, ok bool) {
 				return nil, false
 			}
 			if words > skip && (!r.plain || mark&MarkPattern != 0) && !(options && r.expression) &&
-				(!r.language || elsewhere(text)) {
+				(!r.language || leadsElsewhere(text)) {
 				paths = append(paths, text)
 			}
 		}
@@ -224,32 +224,32 @@ func (c *Command) reads() (paths []string, ok bool) {
 	return paths, true
 }
 
-// skipped returns how many words are no paths: the pattern or the script, unless an option gives it.
-func (c *Command) skipped(r *reading) int {
+// skippedWords returns how many words are no paths: the pattern or the script, unless an option gives it.
+func (c *Command) skippedWords(r *reading) int {
 	for _, w := range c.Words[1:] {
 		if len(w) < 2 || w[0] != '-' {
 			continue
 		}
 		key, _, _ := strings.Cut(w, "=")
-		if w[1] != '-' && strings.ContainsAny(w, "ef") || listed("--regexp --expression --file --from-file", key) {
+		if w[1] != '-' && strings.ContainsAny(w, "ef") || isListed("--regexp --expression --file --from-file", key) {
 			return 0
 		}
 	}
 	return r.skip
 }
 
-// writes reports whether an option is a sign that the command writes.
-func (r *reading) writes(option string) bool {
+// signsWrite reports whether an option is a sign that the command writes.
+func (r *reading) signsWrite(option string) bool {
 	for _, sign := range r.signs {
-		if has(option, sign) {
+		if hasSign(option, sign) {
 			return true
 		}
 	}
 	return false
 }
 
-// has reports whether an option is one of a list's signs: a letter behind one dash, or the beginning of the word.
-func has(option, sign string) bool {
+// hasSign reports whether an option is one of a list's signs: a letter behind one dash, or the beginning of the word.
+func hasSign(option, sign string) bool {
 	if len(sign) == 2 {
 		return option[1] != '-' && strings.IndexByte(option, sign[1]) > 0
 	}
@@ -269,21 +269,21 @@ func (r *reading) optionPath(option string) string {
 	} else if strings.IndexByte(r.values, option[1]) >= 0 {
 		return ""
 	}
-	if elsewhere(value) {
+	if leadsElsewhere(value) {
 		return value
 	}
 	return ""
 }
 
-// elsewhere reports whether a word begins like a path that leads out of the directory, or leads there.
-func elsewhere(text string) bool {
+// leadsElsewhere reports whether a word begins like a path that leads out of the directory, or leads there.
+func leadsElsewhere(text string) bool {
 	return strings.HasPrefix(text, "/") || text == ".." || strings.HasPrefix(text, "../") || strings.Contains(text, "/../") ||
 		strings.HasSuffix(text, "/..")
 }
 
-// tame reports whether a pattern can only expand to files below the directory that it names: only the last component
+// isTame reports whether a pattern can only expand to files below the directory that it names: only the last component
 // contains it, which does not begin with a dot.
-func tame(text string) bool {
+func isTame(text string) bool {
 	dir, last := "", text
 	if at := strings.LastIndexByte(text, '/'); at >= 0 {
 		dir, last = text[:at], text[at+1:]
@@ -291,13 +291,13 @@ func tame(text string) bool {
 	return !strings.ContainsAny(dir, "*?[") && !strings.HasPrefix(last, ".")
 }
 
-// descends reports whether a reading command reads files that its words do not name.
-func (c *Command) descends(r *reading) bool {
+// descendsBelow reports whether a reading command reads files that its words do not name.
+func (c *Command) descendsBelow(r *reading) bool {
 	if r.deep == "" || r.deep == "-" {
 		return r.deep == "-"
 	}
 	for _, w := range c.Words[1:] {
-		if len(w) > 1 && w[0] == '-' && (has(w, r.deep) || has(w, strings.ToUpper(r.deep)) ||
+		if len(w) > 1 && w[0] == '-' && (hasSign(w, r.deep) || hasSign(w, strings.ToUpper(r.deep)) ||
 			r.deep == "-r" && strings.HasPrefix(w, "--") && strings.Contains(w, "recursive")) {
 			return true
 		}

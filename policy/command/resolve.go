@@ -5,8 +5,8 @@ import "strings"
 // maxValues limits the values of one word.
 const maxValues = 16
 
-// give records values of a variable.
-func (f *finder) give(name string, values ...word) {
+// giveVariable records values of a variable.
+func (f *finder) giveVariable(name string, values ...word) {
 	if f.given == nil {
 		f.given = map[string][]word{}
 	}
@@ -15,25 +15,25 @@ func (f *finder) give(name string, values ...word) {
 	}
 }
 
-// resolve finds what the words with variables may be. It is incomplete, which is said otherwise: a command whose words
+// resolveWords finds what the words with variables may be. It is incomplete, which is said otherwise: a command whose words
 // are not all literal is never covered by a standing approval.
-func (f *finder) resolve() {
+func (f *finder) resolveWords() {
 	if len(f.given) == 0 {
 		return
 	}
 	for i := range f.out.Commands {
 		c := &f.out.Commands[i]
 		for j, text := range c.Words {
-			if c.mark(j)&MarkExpansion != 0 {
-				c.Values = append(c.Values, f.expand(text, maxValues)...)
+			if c.markOf(j)&MarkExpansion != 0 {
+				c.Values = append(c.Values, f.expandWord(text, maxValues)...)
 			}
 		}
 	}
 }
 
-// expand returns what a word in source form may be: literal text, double quotes, $NAME and ${NAME}. depth limits
+// expandWord returns what a word in source form may be: literal text, double quotes, $NAME and ${NAME}. depth limits
 // variables that contain variables.
-func (f *finder) expand(source string, depth int) []FileName {
+func (f *finder) expandWord(source string, depth int) []FileName {
 	if depth == 0 {
 		return nil
 	}
@@ -56,8 +56,8 @@ func (f *finder) expand(source string, depth int) []FileName {
 		var next []FileName
 		for _, value := range f.given[name] {
 			found := []FileName{{Name: value.text, Pattern: strings.ContainsAny(value.text, "*?[")}}
-			if value.dynamic() {
-				found = f.expand(value.text, depth-1)
+			if value.isDynamic() {
+				found = f.expandWord(value.text, depth-1)
 			}
 			for _, v := range found {
 				for _, each := range list {

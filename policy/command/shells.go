@@ -8,16 +8,16 @@ import (
 	"github.com/zephbot/zephbot/policy/reason"
 )
 
-// shell reports whether name is a shell with the option -c.
-func shell(name string) bool { return is("shells", name) }
+// isShell reports whether name is a shell with the option -c.
+func isShell(name string) bool { return isOfKind("shells", name) }
 
 // bashLike reports whether the shell reads the text like the parser.
-func bashLike(name string) bool { return is("bash-like", name) }
+func bashLike(name string) bool { return isOfKind("bash-like", name) }
 
-// shell follows sh -c TEXT or a here-document, or records that the program is not known.
-func (f *finder) shell(name string, words []word, at place) {
+// followShell follows sh -c TEXT or a here-document, or records that the program is not known.
+func (f *finder) followShell(name string, words []word, at place) {
 	if !bashLike(name) {
-		f.indirect(reason.New(reason.ShellGrammar, name))
+		f.addIndirect(reason.New(reason.ShellGrammar, name))
 	}
 	withText, input, i := false, false, 1
 	for ; i < len(words); i++ {
@@ -41,23 +41,23 @@ func (f *finder) shell(name string, words []word, at place) {
 	if input && !withText {
 		i = len(words)
 	}
-	f.program(name, words, i, withText, at)
+	f.followProgram(name, words, i, withText, at)
 }
 
 // shellShort parses short options of a shell and returns how many following words they take.
 func (f *finder) shellShort(name, option string, rest []word) (used int) {
 	if strings.ContainsAny(option, "il") {
-		f.indirect(reason.New(reason.ShellStartup))
+		f.addIndirect(reason.New(reason.ShellStartup))
 	}
 	if strings.Trim(option[1:], "ceuxvfnpshilmoO") != "" {
-		f.indirect(reason.New(reason.ShellOption, name))
+		f.addIndirect(reason.New(reason.ShellOption, name))
 	}
 	if !strings.ContainsAny(option, "oO") || len(rest) == 0 {
 		return 0
 	}
 	if rest[0].mark != 0 ||
-		!listed("errexit nounset pipefail xtrace verbose noglob noclobber nullglob globstar dotglob", rest[0].text) {
-		f.indirect(reason.New(reason.ShellOption, name))
+		!isListed("errexit nounset pipefail xtrace verbose noglob noclobber nullglob globstar dotglob", rest[0].text) {
+		f.addIndirect(reason.New(reason.ShellOption, name))
 	}
 	return 1
 }
@@ -66,25 +66,25 @@ func (f *finder) shellShort(name, option string, rest []word) (used int) {
 func (f *finder) shellLong(option string, rest []word) int {
 	switch {
 	case option == "--rcfile" || option == "--init-file":
-		f.indirect(reason.New(reason.ShellStartup))
+		f.addIndirect(reason.New(reason.ShellStartup))
 		return min(1, len(rest))
 	case strings.HasPrefix(option, "--rcfile=") || strings.HasPrefix(option, "--init-command") || option == "--login":
-		f.indirect(reason.New(reason.ShellStartup))
+		f.addIndirect(reason.New(reason.ShellStartup))
 	}
 	return 0
 }
 
-// program follows what a shell runs after its options; i is the first word after them.
-func (f *finder) program(name string, words []word, i int, withText bool, at place) {
+// followProgram follows what a shell runs after its options; i is the first word after them.
+func (f *finder) followProgram(name string, words []word, i int, withText bool, at place) {
 	switch {
 	case withText && i < len(words):
-		f.code(name+" -c", words[i], at)
+		f.followCode(name+" -c", words[i], at)
 	case withText:
-		f.indirect(reason.New(reason.ShellTextless, name))
+		f.addIndirect(reason.New(reason.ShellTextless, name))
 	case i >= len(words) || words[i].text == "-" || stdinFile(words[i].text):
 		f.stdinProgram(name, at)
 	case words[i].mark&^MarkTilde != 0 || words[i].added:
-		f.indirect(reason.New(reason.ShellFile, name))
+		f.addIndirect(reason.New(reason.ShellFile, name))
 		f.lastTake = len(f.out.Commands)
 	}
 }
@@ -99,30 +99,30 @@ func stdinFile(name string) bool {
 func (f *finder) stdinProgram(name string, at place) {
 	in := at.stdin
 	if in == nil || !in.known || in.here || !bashLike(name) {
-		f.indirect(reason.New(reason.ShellInput, name))
+		f.addIndirect(reason.New(reason.ShellInput, name))
 		f.lastTake = len(f.out.Commands)
 	}
-	if in != nil && shell(name) {
+	if in != nil && isShell(name) {
 		if strings.Contains(strings.TrimSpace(in.text), "\n") {
-			f.indirect(reason.New(reason.CommandsBehind, name))
+			f.addIndirect(reason.New(reason.CommandsBehind, name))
 		}
-		f.nested(in.text, name, at)
+		f.parseNested(in.text, name, at)
 	}
 }
 
-// code follows shell text in one word.
-func (f *finder) code(via string, text word, at place) {
+// followCode follows shell text in one word.
+func (f *finder) followCode(via string, text word, at place) {
 	// File names to which a pattern expands would be read as code too.
 	if text.mark&^MarkTilde != 0 || text.added {
-		f.indirect(reason.New(reason.GivenUnknown, via))
+		f.addIndirect(reason.New(reason.GivenUnknown, via))
 		f.lastTake = len(f.out.Commands)
 		return
 	}
-	f.nested(text.text, via, at)
+	f.parseNested(text.text, via, at)
 }
 
-// joined follows words that a shell runs, joined by spaces.
-func (f *finder) joined(via string, words []word, at place) {
+// followJoined follows words that a shell runs, joined by spaces.
+func (f *finder) followJoined(via string, words []word, at place) {
 	if len(words) == 0 {
 		return
 	}
@@ -137,42 +137,42 @@ func (f *finder) joined(via string, words []word, at place) {
 		all.added = all.added || w.added
 	}
 	all.text = text.String()
-	f.code(via, all, at)
+	f.followCode(via, all, at)
 }
 
-// interpreter records a program that is read from the standard input, or is not known before. Code in the arguments
+// recordInterpreter records a program that is read from the standard input, or is not known before. Code in the arguments
 // departs.
-func (f *finder) interpreter(name string, words []word, at place) {
+func (f *finder) recordInterpreter(name string, words []word, at place) {
 	if slices.ContainsFunc(f.out.Commands[len(f.out.Commands)-1].Departures, func(d Departure) bool { return d.Starts }) {
 		return
 	}
 	for i, w := range words[1:] {
 		switch text := w.text; {
-		case w.dynamic() || w.added:
-			f.indirect(reason.New(reason.ProgramUnknown, name))
+		case w.isDynamic() || w.added:
+			f.addIndirect(reason.New(reason.ProgramUnknown, name))
 			f.lastTake = len(f.out.Commands)
 			return
 		case text == "-" || stdinFile(text):
 			f.stdinProgram(name, at)
 			return
-		case text == "" || text[0] != '-' || text == "-m" || i == 0 && listed("--version -V --help -v -h", text):
+		case text == "" || text[0] != '-' || text == "-m" || i == 0 && isListed("--version -V --help -v -h", text):
 			return
 		}
 	}
 	f.stdinProgram(name, at)
 }
 
-// eval follows literal words; with others, what runs is not known.
-func (f *finder) eval(name string, words []word, at place) {
+// followEval follows literal words; with others, what runs is not known.
+func (f *finder) followEval(name string, words []word, at place) {
 	rest := words[1:]
 	if len(rest) > 0 && rest[0].text == "--" {
 		rest = rest[1:]
 	}
-	f.joined(name, rest, at)
+	f.followJoined(name, rest, at)
 }
 
-// trap follows the code that a trap runs.
-func (f *finder) trap(name string, words []word, at place) {
+// followTrap follows the code that a trap runs.
+func (f *finder) followTrap(name string, words []word, at place) {
 	rest := words[1:]
 	if len(rest) > 0 && rest[0].text == "--" {
 		rest = rest[1:]
@@ -180,13 +180,13 @@ func (f *finder) trap(name string, words []word, at place) {
 	if len(rest) == 0 || rest[0].text == "-" || rest[0].text == "-l" || rest[0].text == "-p" {
 		return
 	}
-	f.code(name, rest[0], at)
+	f.followCode(name, rest[0], at)
 }
 
-// source records a file that is run in the same shell.
-func (f *finder) source(name string, words []word, _ place) {
+// recordSource records a file that is run in the same shell.
+func (f *finder) recordSource(name string, words []word, _ place) {
 	if len(words) > 1 {
-		f.indirect(reason.New(reason.SourcesFile, name))
+		f.addIndirect(reason.New(reason.SourcesFile, name))
 		f.lastTake = len(f.out.Commands)
 	}
 }
@@ -199,7 +199,7 @@ func (f *finder) changesShell(name string, words []word, _ place) {
 		func(w word) bool { return w.mark != 0 || strings.Contains(w.text, "x") }):
 	case name == "shopt" && keepsGrammar(words[1:]):
 	default:
-		f.indirect(reason.New(reason.ChangesMeaning, name))
+		f.addIndirect(reason.New(reason.ChangesMeaning, name))
 	}
 }
 
@@ -207,7 +207,7 @@ func (f *finder) changesShell(name string, words []word, _ place) {
 func keepsGrammar(words []word) bool {
 	for _, w := range words {
 		if w.mark != 0 || w.added ||
-			!listed("-s -u -q -p nullglob globstar dotglob failglob nocaseglob inherit_errexit lastpipe", w.text) {
+			!isListed("-s -u -q -p nullglob globstar dotglob failglob nocaseglob inherit_errexit lastpipe", w.text) {
 			return false
 		}
 	}

@@ -29,17 +29,17 @@ type Unit struct {
 // |, after at most one "cd DIR &&". ok is false for everything else: an assignment, an expansion, a here-document, a
 // redirection that writes, a loop, a function, a builtin that changes the meaning of later commands.
 func Units(text string) (units []Unit, ok bool) {
-	if unreadable(text) != "" || !utf8.ValidString(text) {
+	if whyUnreadable(text) != "" || !utf8.ValidString(text) {
 		return nil, false
 	}
 	p := plainScript{walker: walker{src: text}}
-	err := read(text, func(file *syntax.File) {
+	err := parseFor(text, func(file *syntax.File) {
 		p.ok = len(file.Last) == 0
 		if len(file.Stmts) == 1 {
-			p.dir = p.leave(file.Stmts[0])
+			p.dir = p.leadingDir(file.Stmts[0])
 		}
 		for _, stmt := range file.Stmts {
-			p.statement(stmt, nil)
+			p.addStatement(stmt, nil)
 		}
 	})
 	if err != nil || !p.ok || len(p.units) == 0 {
@@ -57,10 +57,10 @@ type plainScript struct {
 	ok    bool
 }
 
-// leave returns the directory of a leading "cd DIR &&" on which everything after it depends.
-func (p *plainScript) leave(stmt *syntax.Stmt) string {
+// leadingDir returns the directory of a leading "cd DIR &&" on which everything after it depends.
+func (p *plainScript) leadingDir(stmt *syntax.Stmt) string {
 	and := false
-	for bare(stmt) {
+	for isBare(stmt) {
 		binary, ok := stmt.Cmd.(*syntax.BinaryCmd)
 		if !ok {
 			break
@@ -71,10 +71,10 @@ func (p *plainScript) leave(stmt *syntax.Stmt) string {
 		and, stmt = true, binary.X
 	}
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
-	if !and || !ok || !bare(stmt) || len(call.Assigns) > 0 || len(call.Args) != 2 || call.Args[0].Lit() != "cd" {
+	if !and || !ok || !isBare(stmt) || len(call.Assigns) > 0 || len(call.Args) != 2 || call.Args[0].Lit() != "cd" {
 		return ""
 	}
-	to, ok := p.literal(call.Args[1])
+	to, ok := p.literalValue(call.Args[1])
 	if !ok || to == "" || to[0] == '-' || slices.Contains(strings.Split(to, "/"), "..") {
 		return ""
 	}
@@ -82,12 +82,12 @@ func (p *plainScript) leave(stmt *syntax.Stmt) string {
 	return to
 }
 
-// bare reports whether a statement consists only of its command.
-func bare(stmt *syntax.Stmt) bool {
+// isBare reports whether a statement consists only of its command.
+func isBare(stmt *syntax.Stmt) bool {
 	return len(stmt.Redirs) == 0 && len(stmt.Comments) == 0 && !stmt.Negated && !stmt.Background && !stmt.Coprocess
 }
 
-func (p *plainScript) statement(stmt *syntax.Stmt, feed []Unit) {
+func (p *plainScript) addStatement(stmt *syntax.Stmt, feed []Unit) {
 	if stmt == p.first {
 		return
 	}
@@ -97,18 +97,18 @@ func (p *plainScript) statement(stmt *syntax.Stmt, feed []Unit) {
 	}
 	switch cmd := stmt.Cmd.(type) {
 	case *syntax.CallExpr:
-		p.call(stmt, cmd, feed)
+		p.addCall(stmt, cmd, feed)
 	case *syntax.BinaryCmd:
 		from := len(p.units)
 		p.ok = p.ok && len(stmt.Redirs) == 0
 		switch {
 		case cmd.Op == syntax.AndStmt || cmd.Op == syntax.OrStmt:
 			// A list that reads from a pipe is a group, which is not plain.
-			p.statement(cmd.X, feed)
-			p.statement(cmd.Y, feed)
+			p.addStatement(cmd.X, feed)
+			p.addStatement(cmd.Y, feed)
 		case cmd.Op == syntax.Pipe:
-			p.statement(cmd.X, feed)
-			p.statement(cmd.Y, append(slices.Clip(feed), p.units[from:]...))
+			p.addStatement(cmd.X, feed)
+			p.addStatement(cmd.Y, append(slices.Clip(feed), p.units[from:]...))
 		default:
 			p.ok = false
 		}
@@ -117,7 +117,7 @@ func (p *plainScript) statement(stmt *syntax.Stmt, feed []Unit) {
 	}
 }
 
-func (p *plainScript) call(stmt *syntax.Stmt, cmd *syntax.CallExpr, feed []Unit) {
+func (p *plainScript) addCall(stmt *syntax.Stmt, cmd *syntax.CallExpr, feed []Unit) {
 	if len(cmd.Assigns) > 0 || len(cmd.Args) == 0 {
 		p.ok = false
 		return
@@ -125,13 +125,13 @@ func (p *plainScript) call(stmt *syntax.Stmt, cmd *syntax.CallExpr, feed []Unit)
 	u := Unit{Dir: p.dir}
 	end := cmd.End().Offset()
 	begin := cmd.Pos().Offset()
-	name, ok := p.literal(cmd.Args[0])
-	p.ok = p.ok && ok && name != "" && !is("state", name)
+	name, ok := p.literalValue(cmd.Args[0])
+	p.ok = p.ok && ok && name != "" && !isOfKind("state", name)
 	for _, arg := range cmd.Args {
-		u.Words = append(u.Words, p.normal(arg))
+		u.Words = append(u.Words, p.normalForm(arg))
 	}
 	for _, r := range stmt.Redirs {
-		p.ok = p.ok && p.redirect(&u, r)
+		p.ok = p.ok && p.acceptRedirect(&u, r)
 		begin, end = min(begin, r.Pos().Offset()), max(end, r.End().Offset())
 	}
 	u.Text = p.src[begin:end]
@@ -142,12 +142,12 @@ func (p *plainScript) call(stmt *syntax.Stmt, cmd *syntax.CallExpr, feed []Unit)
 	p.units = append(p.units, u)
 }
 
-// redirect accepts a redirection that only reads a named file, copies a descriptor or drops output.
-func (p *plainScript) redirect(u *Unit, r *syntax.Redirect) bool {
+// acceptRedirect accepts a redirection that only reads a named file, copies a descriptor or drops output.
+func (p *plainScript) acceptRedirect(u *Unit, r *syntax.Redirect) bool {
 	if r.Word == nil || r.Hdoc != nil || r.N != nil && strings.Trim(r.N.Value, "0123456789") != "" {
 		return false
 	}
-	to, ok := p.literal(r.Word)
+	to, ok := p.literalValue(r.Word)
 	if !ok {
 		return false
 	}
@@ -164,9 +164,9 @@ func (p *plainScript) redirect(u *Unit, r *syntax.Redirect) bool {
 	}
 }
 
-// literal returns the value of a word that bash does not change; ok is false for others.
-func (p *plainScript) literal(n *syntax.Word) (value string, ok bool) {
-	w := p.single(n)
+// literalValue returns the value of a word that bash does not change; ok is false for others.
+func (p *plainScript) literalValue(n *syntax.Word) (value string, ok bool) {
+	w := p.singleWord(n)
 	ok = w.mark == 0
 	for _, part := range n.Parts {
 		switch part := part.(type) {
@@ -179,14 +179,14 @@ func (p *plainScript) literal(n *syntax.Word) (value string, ok bool) {
 	return w.text, ok
 }
 
-// normal returns the normal form of a word: its value in quotes if it needs them, or its source if bash may expand it to
+// normalForm returns the normal form of a word: its value in quotes if it needs them, or its source if bash may expand it to
 // names of files. Others are not plain.
-func (p *plainScript) normal(n *syntax.Word) string {
-	value, ok := p.literal(n)
+func (p *plainScript) normalForm(n *syntax.Word) string {
+	value, ok := p.literalValue(n)
 	switch {
 	case !ok:
-		value = p.source(n)
-		p.ok = p.ok && !p.single(n).dynamic() && !strings.ContainsAny(value, "\n\"")
+		value = p.nodeText(n)
+		p.ok = p.ok && !p.singleWord(n).isDynamic() && !strings.ContainsAny(value, "\n\"")
 	case value == "" || strings.Trim(value, wordSafe) != "":
 		value = "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
 	}

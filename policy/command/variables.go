@@ -23,26 +23,26 @@ func ObeyedByShell(name string) bool {
 	return false
 }
 
-// variable records that by sets the variable name in the shell to a value that is not known.
-func (f *finder) variable(name, by string) { f.value(name, "?", by) }
+// recordVariable records that by sets the variable name in the shell to a value that is not known.
+func (f *finder) recordVariable(name, by string) { f.recordValue(name, "?", by) }
 
-// value records that by sets a variable of the shell. One that commands get from the service stays in their environment.
-func (f *finder) value(name, value, by string) {
+// recordValue records that by sets a variable of the shell. One that commands get from the service stays in their environment.
+func (f *finder) recordValue(name, value, by string) {
 	if !f.inShell(name, value, by) && (Passed(name) || setForCommands(name)) {
-		f.exports(name, value, by)
+		f.recordExport(name, value, by)
 	}
 }
 
 // inShell records that by sets a variable that matters to the shell itself, and reports whether it does.
 func (f *finder) inShell(name, value, by string) bool {
 	switch {
-	case calculated(name):
-		f.indirect(setBy(by, reason.SetsCalculated, clip(name)))
+	case isCalculated(name):
+		f.addIndirect(setBy(by, reason.SetsCalculated, clipText(name)))
 	case ObeyedByShell(name):
-		f.indirect(setBy(by, reason.SetsRuns, clip(name)))
-	case locale(name) && value != "C" && value != "POSIX" && !strings.HasSuffix(strings.ToLower(value), ".utf-8") &&
+		f.addIndirect(setBy(by, reason.SetsRuns, clipText(name)))
+	case isLocale(name) && value != "C" && value != "POSIX" && !strings.HasSuffix(strings.ToLower(value), ".utf-8") &&
 		!strings.HasSuffix(value, ".utf8"):
-		f.indirect(setBy(by, reason.SetsReading, clip(name)))
+		f.addIndirect(setBy(by, reason.SetsReading, clipText(name)))
 	default:
 		return false
 	}
@@ -58,20 +58,20 @@ func setForCommands(name string) bool {
 	return strings.HasPrefix(name, "GIT_CONFIG_")
 }
 
-// exports records that by sets a variable for programs. The value is in source form if it is not known.
-func (f *finder) exports(name, value, by string) {
+// recordExport records that by sets a variable for programs. The value is in source form if it is not known.
+func (f *finder) recordExport(name, value, by string) {
 	if ObeyedByShell(name) {
-		f.indirect(setBy(by, reason.SetsRuns, clip(name)))
+		f.addIndirect(setBy(by, reason.SetsRuns, clipText(name)))
 		return
 	}
-	if !harmless(name, value) {
-		f.doubt(setBy(by, reason.SetsPrograms, clip(name)))
+	if !isHarmless(name, value) {
+		f.addDoubt(setBy(by, reason.SetsPrograms, clipText(name)))
 	}
 }
 
-// harmless reports whether a variable chooses nothing with this value.
-func harmless(name, value string) bool {
-	values, known := environmentLists()["harmless"].names(name)
+// isHarmless reports whether a variable chooses nothing with this value.
+func isHarmless(name, value string) bool {
+	values, known := environmentLists()["harmless"].namesVariable(name)
 	return known && (len(values) == 0 || slices.Contains(values, value))
 }
 
@@ -87,12 +87,12 @@ func setBy(by string, code reason.Code, variable string) reason.Reason {
 	return r.With(reason.New(reason.Name, by))
 }
 
-// locale reports whether the variable changes which bytes are one character.
-func locale(name string) bool { return name == "LANG" || strings.HasPrefix(name, "LC_") }
+// isLocale reports whether the variable changes which bytes are one character.
+func isLocale(name string) bool { return name == "LANG" || strings.HasPrefix(name, "LC_") }
 
-// calculated reports whether bash reads every value of the variable as arithmetic, or as the words of an array, which
+// isCalculated reports whether bash reads every value of the variable as arithmetic, or as the words of an array, which
 // may run commands.
-func calculated(name string) bool {
+func isCalculated(name string) bool {
 	switch name {
 	case "RANDOM", "SRANDOM", "SECONDS", "HISTCMD", "OPTIND", "LINENO", "PIPESTATUS", "GROUPS", "FUNCNAME", "DIRSTACK":
 		return true
@@ -105,7 +105,7 @@ func (w word) oneWord() bool {
 	if w.added {
 		return false
 	}
-	if !w.dynamic() {
+	if !w.isDynamic() {
 		return w.mark&MarkPattern == 0
 	}
 	switch w.text {
@@ -116,8 +116,8 @@ func (w word) oneWord() bool {
 	return quoted && !strings.Contains(w.text, "@")
 }
 
-// declares handles declare, export and similar builtins.
-func (f *finder) declares(name string, words []word, _ place) {
+// followDeclare handles declare, export and similar builtins.
+func (f *finder) followDeclare(name string, words []word, _ place) {
 	exported := name == "export" || slices.ContainsFunc(words[1:], func(w word) bool {
 		return strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "x")
 	})
@@ -128,15 +128,15 @@ func (f *finder) declares(name string, words []word, _ place) {
 		case len(w.text) > 1 && (w.text[0] == '-' || w.text[0] == '+') && w.mark == 0:
 			f.declareOption(name, w.text)
 		case !isName(variable) || !assigned && w.mark != 0 || !f.declared && !w.oneWord():
-			f.indirect(reason.New(reason.VariableUnknown, name))
+			f.addIndirect(reason.New(reason.VariableUnknown, name))
 		case strings.HasPrefix(value, "("):
 			// declare -a x='($(command))' runs the command.
-			f.indirect(reason.New(reason.ArrayValue, name))
+			f.addIndirect(reason.New(reason.ArrayValue, name))
 		default:
-			f.values = f.values || assigned && w.dynamic()
-			f.names(name, w.text)
+			f.values = f.values || assigned && w.isDynamic()
+			f.checkName(name, w.text)
 			if exported {
-				f.exports(variable, value, name)
+				f.recordExport(variable, value, name)
 			}
 		}
 	}
@@ -145,57 +145,57 @@ func (f *finder) declares(name string, words []word, _ place) {
 // declareOption records the type that an option of declare gives to a variable.
 func (f *finder) declareOption(name, option string) {
 	if strings.Contains(option, "n") && name != "export" {
-		f.indirect(reason.New(reason.VariableRenamed))
+		f.addIndirect(reason.New(reason.VariableRenamed))
 	}
 	if strings.Contains(option, "i") {
-		f.indirect(reason.New(reason.ArithmeticRuns))
+		f.addIndirect(reason.New(reason.ArithmeticRuns))
 	}
 	f.arrays = f.arrays || strings.ContainsAny(option, "aA")
 	if strings.Contains(option, "f") && name == "export" {
-		f.indirect(reason.New(reason.FunctionExported))
+		f.addIndirect(reason.New(reason.FunctionExported))
 	}
 }
 
-// names checks a literal that a builtin takes for the name of a variable.
-func (f *finder) names(builtin, text string) {
+// checkName checks a literal that a builtin takes for the name of a variable.
+func (f *finder) checkName(builtin, text string) {
 	variable, value, _ := strings.Cut(text, "=")
 	variable, index, subscript := strings.Cut(strings.TrimSuffix(variable, "+"), "[")
 	if subscript && strings.Trim(index, "0123456789]") != "" {
-		f.indirect(reason.New(reason.NameRuns, builtin))
+		f.addIndirect(reason.New(reason.NameRuns, builtin))
 	}
-	f.value(variable, value, builtin)
+	f.recordValue(variable, value, builtin)
 }
 
 // fillsVariable handles builtins that set or test variables by name; bash runs $(…) inside their subscripts.
 func (f *finder) fillsVariable(name string, words []word, _ place) {
 	switch name {
 	case "let":
-		f.indirect(reason.New(reason.ArithmeticRuns))
+		f.addIndirect(reason.New(reason.ArithmeticRuns))
 		return
 	case "printf", "wait":
 		f.byDashName(name, words)
 		return
 	case "test", "[":
-		f.tested(words)
+		f.followTest(words)
 		return
 	}
-	f.named(name, words)
+	f.followNamed(name, words)
 }
 
-// named handles builtins whose words are names, or options and their values.
-func (f *finder) named(name string, words []word) {
+// followNamed handles builtins whose words are names, or options and their values.
+func (f *finder) followNamed(name string, words []word) {
 	mapfile := name == "mapfile" || name == "readarray"
 	for i, w := range words[1:] {
 		option := len(w.text) > 1 && w.text[0] == '-'
 		f.arrays = f.arrays || mapfile || option && strings.Contains(w.text, "a")
 		if mapfile && option && strings.Contains(w.text, "C") {
-			f.indirect(reason.New(reason.RunsCode, name))
+			f.addIndirect(reason.New(reason.RunsCode, name))
 		}
-		if !w.oneWord() || w.dynamic() && !isNoName(name, words[i].text) {
-			f.indirect(reason.New(reason.VariableUnknown, name))
+		if !w.oneWord() || w.isDynamic() && !isNoName(name, words[i].text) {
+			f.addIndirect(reason.New(reason.VariableUnknown, name))
 			continue
 		}
-		f.names(name, w.text)
+		f.checkName(name, w.text)
 	}
 }
 
@@ -223,30 +223,30 @@ func (f *finder) byDashName(name string, words []word) {
 		switch {
 		case words[i].mark&^MarkTilde != 0 || words[i].added:
 			if !harmlessStart(text) {
-				f.indirect(reason.New(reason.VariableUnknown, name))
+				f.addIndirect(reason.New(reason.VariableUnknown, name))
 			}
-			f.counts(name, text, true, words[i+1:])
+			f.recordCounts(name, text, true, words[i+1:])
 			return
 		case len(text) < 2 || text[0] != '-':
-			f.counts(name, text, false, words[i+1:])
+			f.recordCounts(name, text, false, words[i+1:])
 			return
 		case text == "--" && i+1 < len(words):
-			f.counts(name, words[i+1].text, words[i+1].mark != 0, words[i+2:])
+			f.recordCounts(name, words[i+1].text, words[i+1].mark != 0, words[i+2:])
 			return
 		case text == option && i+1 < len(words):
 			i++
 			if words[i].mark != 0 || words[i].added {
-				f.indirect(reason.New(reason.VariableUnknown, name))
+				f.addIndirect(reason.New(reason.VariableUnknown, name))
 			}
-			f.names(name, words[i].text)
+			f.checkName(name, words[i].text)
 		case strings.HasPrefix(text, option):
-			f.names(name, text[len(option):])
+			f.checkName(name, text[len(option):])
 		}
 	}
 }
 
-// counts records the variables that printf sets through %n in its format.
-func (f *finder) counts(name, format string, dynamic bool, rest []word) {
+// recordCounts records the variables that printf sets through %n in its format.
+func (f *finder) recordCounts(name, format string, dynamic bool, rest []word) {
 	if name != "printf" || !dynamic && !strings.Contains(format, "%") {
 		return
 	}
@@ -260,10 +260,10 @@ func (f *finder) counts(name, format string, dynamic bool, rest []word) {
 	}
 	for _, w := range rest {
 		if w.mark != 0 || w.added {
-			f.indirect(reason.New(reason.VariableUnknown, "printf"))
+			f.addIndirect(reason.New(reason.VariableUnknown, "printf"))
 			continue
 		}
-		f.names(name, w.text)
+		f.checkName(name, w.text)
 	}
 }
 
@@ -275,22 +275,22 @@ func harmlessStart(source string) bool {
 		source[0] >= '0' && source[0] <= '9')
 }
 
-// tested handles test -v NAME, whose subscript bash evaluates.
-func (f *finder) tested(words []word) {
+// followTest handles test -v NAME, whose subscript bash evaluates.
+func (f *finder) followTest(words []word) {
 	words = words[1:]
 	if n := len(words); n > 0 && words[n-1].text == "]" {
 		words = words[:n-1]
 	}
 	for i, w := range words {
 		if !w.oneWord() {
-			f.indirect(reason.New(reason.TestUnknown))
+			f.addIndirect(reason.New(reason.TestUnknown))
 		}
 		if (w.text == "-v" || w.text == "-R") && i+1 < len(words) && !isName(words[i+1].text) {
-			f.indirect(reason.New(reason.NameRuns, "test"))
+			f.addIndirect(reason.New(reason.NameRuns, "test"))
 		}
 	}
-	if slices.ContainsFunc(words, word.dynamic) && mayTestVariable(words) {
-		f.indirect(reason.New(reason.TestUnknown))
+	if slices.ContainsFunc(words, word.isDynamic) && mayTestVariable(words) {
+		f.addIndirect(reason.New(reason.TestUnknown))
 	}
 }
 
@@ -302,32 +302,32 @@ func mayTestVariable(words []word) bool {
 	}
 	switch len(words) {
 	case 2:
-		return words[0].dynamic()
+		return words[0].isDynamic()
 	case 3:
-		return words[1].dynamic()
+		return words[1].isDynamic()
 	}
 	return len(words) > 3
 }
 
-// sets handles set. Only options that do not change how the text is read are certain.
-func (f *finder) sets(name string, words []word, _ place) {
+// followSet handles set. Only options that do not change how the text is read are certain.
+func (f *finder) followSet(name string, words []word, _ place) {
 	for i := 1; i < len(words); i++ {
 		text := words[i].text
 		switch {
 		case words[i].mark != 0 || words[i].added:
-			f.indirect(reason.New(reason.OptionsUnknown, name))
+			f.addIndirect(reason.New(reason.OptionsUnknown, name))
 			return
 		case text == "--" || len(text) < 2 || text[0] != '-' && text[0] != '+':
 			return
 		case strings.Trim(text[1:], "euxvfCo") != "" || strings.Count(text, "o") > 1:
-			f.indirect(reason.New(reason.OptionReading, name, clip(text)))
+			f.addIndirect(reason.New(reason.OptionReading, name, clipText(text)))
 			return
 		}
 		if strings.HasSuffix(text, "o") && i+1 < len(words) {
 			i++
-			if words[i].mark != 0 || !listed("errexit nounset pipefail xtrace verbose noglob noclobber",
+			if words[i].mark != 0 || !isListed("errexit nounset pipefail xtrace verbose noglob noclobber",
 				words[i].text) {
-				f.indirect(reason.New(reason.OptionReading, name, "-o "+clip(words[i].text)))
+				f.addIndirect(reason.New(reason.OptionReading, name, "-o "+clipText(words[i].text)))
 				return
 			}
 		}

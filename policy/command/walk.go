@@ -29,32 +29,32 @@ type frame struct {
 	from   int  // number of commands before it
 }
 
-// visit returns the callback of syntax.Walk.
-func (w *walker) visit(node syntax.Node) bool {
+// visitNode returns the callback of syntax.Walk.
+func (w *walker) visitNode(node syntax.Node) bool {
 	if node == nil {
-		w.leave()
+		w.leaveNode()
 		return true
 	}
 	fr := frame{from: len(w.out.Commands)}
 	switch n := node.(type) {
 	case *syntax.Stmt:
-		w.piped = w.redirects(n.Redirs)
+		w.piped = w.readRedirects(n.Redirs)
 	case *syntax.CallExpr:
 		fr.runs = true
-		w.call(n)
+		w.readCall(n)
 	case *syntax.BinaryCmd:
 		fr.runs = n.Op == syntax.Pipe || n.Op == syntax.PipeAll
 	case *syntax.Subshell:
 		fr.deeper = true
 	case *syntax.CmdSubst:
 		fr.deeper = true
-		w.mark(tokenSubst, n.Pos(), n.End())
+		w.markNode(tokenSubst, n.Pos(), n.End())
 	case *syntax.ProcSubst:
 		fr.deeper = true
 	case *syntax.FuncDecl:
 		fr.deeper, w.piped = true, nil
 	default:
-		w.detail(node)
+		w.readDetail(node)
 	}
 	if fr.deeper {
 		w.at.depth++
@@ -63,8 +63,8 @@ func (w *walker) visit(node syntax.Node) bool {
 	return true
 }
 
-// leave ends the node on top of the stack.
-func (w *walker) leave() {
+// leaveNode ends the node on top of the stack.
+func (w *walker) leaveNode() {
 	fr := w.frames[len(w.frames)-1]
 	w.frames = w.frames[:len(w.frames)-1]
 	if fr.deeper {
@@ -75,32 +75,32 @@ func (w *walker) leave() {
 	}
 }
 
-// detail handles the nodes that are not commands but may change something. What the plain grammar refuses, agree reports:
+// readDetail handles the nodes that are not commands but may change something. What the plain grammar refuses, agree reports:
 // arithmetic with variables, subscripts, functions, coprocesses, process substitutions.
-func (w *walker) detail(node syntax.Node) {
+func (w *walker) readDetail(node syntax.Node) {
 	switch n := node.(type) {
 	case *syntax.DeclClause:
-		w.declare(n)
+		w.readDeclare(n)
 	case *syntax.LetClause:
 		var words []word
-		for text := range strings.FieldsSeq(w.source(n)) {
+		for text := range strings.FieldsSeq(w.nodeText(n)) {
 			words = append(words, word{text: text})
 		}
-		w.command(words, w.at)
+		w.recordCommand(words, w.at)
 	case *syntax.Assign:
-		w.assign(n)
+		w.readAssign(n)
 	case *syntax.ParamExp:
-		w.param(n)
+		w.readParam(n)
 	case *syntax.WordIter:
-		w.variable(n.Name.Value, "a loop")
+		w.recordVariable(n.Name.Value, "a loop")
 		for _, item := range n.Items {
-			w.give(n.Name.Value, w.words(nil, item)...)
+			w.giveVariable(n.Name.Value, w.appendWords(nil, item)...)
 		}
 	}
 }
 
-// call reads one simple command.
-func (w *walker) call(n *syntax.CallExpr) {
+// readCall reads one simple command.
+func (w *walker) readCall(n *syntax.CallExpr) {
 	w.markCall(n)
 	at := w.at
 	at.stdin = w.piped
@@ -112,7 +112,7 @@ func (w *walker) call(n *syntax.CallExpr) {
 		if i == 0 {
 			at.sets = slices.Clip(at.sets)
 		}
-		at.sets = append(at.sets, w.prefix(a))
+		at.sets = append(at.sets, w.prefixVariable(a))
 		if w.prefixes == nil {
 			w.prefixes = map[*syntax.Assign]bool{}
 		}
@@ -120,24 +120,24 @@ func (w *walker) call(n *syntax.CallExpr) {
 	}
 	words := w.room[:0]
 	for _, arg := range n.Args {
-		words = w.words(words, arg)
+		words = w.appendWords(words, arg)
 	}
 	w.room = words
 	if len(words) == 0 {
-		w.indirect(reason.New(reason.NameEmpty))
+		w.addIndirect(reason.New(reason.NameEmpty))
 		return
 	}
 	w.written = w.src[n.Args[0].Pos().Offset():n.Args[len(n.Args)-1].End().Offset()]
-	w.command(words, at)
+	w.recordCommand(words, at)
 }
 
-// declare handles declare, export, local, readonly, typeset and nameref.
-func (w *walker) declare(n *syntax.DeclClause) {
+// readDeclare handles declare, export, local, readonly, typeset and nameref.
+func (w *walker) readDeclare(n *syntax.DeclClause) {
 	w.markDeclaration(n)
 	words := []word{{text: n.Variant.Value}}
 	for _, arg := range n.Args {
 		if arg.Name == nil && arg.Value != nil {
-			words = w.words(words, arg.Value) // not an assignment in the grammar: export {A,PATH}=x
+			words = w.appendWords(words, arg.Value) // not an assignment in the grammar: export {A,PATH}=x
 			continue
 		}
 		var value word
@@ -146,50 +146,50 @@ func (w *walker) declare(n *syntax.DeclClause) {
 		}
 		switch {
 		case arg.Array != nil || arg.Index != nil:
-			value = word{text: w.source(arg), mark: MarkExpansion}
+			value = word{text: w.nodeText(arg), mark: MarkExpansion}
 		case arg.Value != nil:
-			v := w.single(arg.Value)
+			v := w.singleWord(arg.Value)
 			v.text = value.text + "=" + v.text
 			value = v
 		}
 		words = append(words, value)
 	}
 	w.declared = true
-	w.command(words, w.at)
+	w.recordCommand(words, w.at)
 	w.declared = false
 }
 
-// assign records variables that determine what runs.
-func (w *walker) assign(n *syntax.Assign) {
+// readAssign records variables that determine what runs.
+func (w *walker) readAssign(n *syntax.Assign) {
 	w.arrays = w.arrays || n.Array != nil
 	if n.Name != nil && !n.Naked {
 		if w.prefixes[n] {
-			w.inShell(n.Name.Value, w.assigned(n), anAssignment)
+			w.inShell(n.Name.Value, w.assignedValue(n), anAssignment)
 		} else {
-			w.value(n.Name.Value, w.assigned(n), anAssignment)
+			w.recordValue(n.Name.Value, w.assignedValue(n), anAssignment)
 		}
 		if n.Value != nil {
-			w.give(n.Name.Value, w.single(n.Value))
+			w.giveVariable(n.Name.Value, w.singleWord(n.Value))
 		}
 	}
 }
 
-// prefix returns an assignment before a command, which gets the variable.
-func (w *walker) prefix(n *syntax.Assign) Variable {
-	v := Variable{Name: n.Name.Value, Value: w.assigned(n)}
-	v.Known = !n.Append && n.Array == nil && (n.Value == nil || w.single(n.Value).mark&^MarkPattern == 0)
-	v.Harmless = harmless(v.Name, v.Value)
+// prefixVariable returns an assignment before a command, which gets the variable.
+func (w *walker) prefixVariable(n *syntax.Assign) Variable {
+	v := Variable{Name: n.Name.Value, Value: w.assignedValue(n)}
+	v.Known = !n.Append && n.Array == nil && (n.Value == nil || w.singleWord(n.Value).mark&^MarkPattern == 0)
+	v.Harmless = isHarmless(v.Name, v.Value)
 	if ObeyedByShell(v.Name) {
-		w.exports(v.Name, v.Value, anAssignment)
+		w.recordExport(v.Name, v.Value, anAssignment)
 	}
 	return v
 }
 
-// assigned returns the value of an assignment, in source form if it is not known.
-func (w *walker) assigned(n *syntax.Assign) string {
+// assignedValue returns the value of an assignment, in source form if it is not known.
+func (w *walker) assignedValue(n *syntax.Assign) string {
 	value := ""
 	if n.Value != nil {
-		value = w.single(n.Value).text
+		value = w.singleWord(n.Value).text
 	}
 	if n.Append {
 		value = "+=" + value
@@ -197,15 +197,15 @@ func (w *walker) assigned(n *syntax.Assign) string {
 	return value
 }
 
-// param records expansions that set a variable: ${PATH:=x}.
-func (w *walker) param(n *syntax.ParamExp) {
+// readParam records expansions that set a variable: ${PATH:=x}.
+func (w *walker) readParam(n *syntax.ParamExp) {
 	if n.Exp != nil && n.Param != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
-		w.variable(n.Param.Value, "an expansion")
+		w.recordVariable(n.Param.Value, "an expansion")
 	}
 }
 
-// redirects records the redirections of a statement and returns the input that they provide.
-func (w *walker) redirects(list []*syntax.Redirect) *stdin {
+// readRedirects records the redirections of a statement and returns the input that they provide.
+func (w *walker) readRedirects(list []*syntax.Redirect) *stdin {
 	var in *stdin
 	for _, n := range list {
 		red := Redirect{Op: n.Op.String()}
@@ -215,21 +215,21 @@ func (w *walker) redirects(list []*syntax.Redirect) *stdin {
 				in = &stdin{known: true}
 				break
 			}
-			body := w.heredoc(n)
+			body := w.readHeredoc(n)
 			red.Dynamic = !body.known
 			in = &body
 		default:
-			target := w.single(n.Word)
+			target := w.singleWord(n.Word)
 			red.Target, red.Dynamic = target.text, target.mark != 0
 			if n.Op == syntax.WordHdoc {
 				in = &stdin{text: target.text, known: target.mark&MarkExpansion == 0, here: true}
 			}
-			red.Writes = writes(n.Op, target)
+			red.Writes = mayWrite(n.Op, target)
 			switch {
-			case socket(target.text):
-				w.indirect(reason.New(reason.RedirectionNetwork))
+			case isSocket(target.text):
+				w.addIndirect(reason.New(reason.RedirectionNetwork))
 			case n.Op == syntax.RdrIn && target.mark&^MarkTilde != 0:
-				w.indirect(reason.New(reason.RedirectionUnknown))
+				w.addIndirect(reason.New(reason.RedirectionUnknown))
 			}
 		}
 		w.out.Redirects = append(w.out.Redirects, red)
@@ -238,8 +238,8 @@ func (w *walker) redirects(list []*syntax.Redirect) *stdin {
 	return in
 }
 
-// heredoc returns the body of a here-document in the form that the command reads.
-func (w *walker) heredoc(n *syntax.Redirect) stdin {
+// readHeredoc returns the body of a here-document in the form that the command reads.
+func (w *walker) readHeredoc(n *syntax.Redirect) stdin {
 	body := stdin{known: true}
 	quoted := true
 	if len(n.Word.Parts) == 1 {
@@ -251,7 +251,7 @@ func (w *walker) heredoc(n *syntax.Redirect) stdin {
 		lit, ok := part.(*syntax.Lit)
 		if !ok {
 			body.known = false
-			text.WriteString(w.source(part))
+			text.WriteString(w.nodeText(part))
 			continue
 		}
 		if quoted {
@@ -264,8 +264,8 @@ func (w *walker) heredoc(n *syntax.Redirect) stdin {
 	return body
 }
 
-// writes reports whether a redirection may create or change a file.
-func writes(op syntax.RedirOperator, target word) bool {
+// mayWrite reports whether a redirection may create or change a file.
+func mayWrite(op syntax.RedirOperator, target word) bool {
 	switch op {
 	case syntax.RdrIn, syntax.WordHdoc, syntax.DplIn:
 		return false
@@ -278,7 +278,7 @@ func writes(op syntax.RedirOperator, target word) bool {
 	return target.text != "/dev/null"
 }
 
-// source returns the text of a node. A position outside the text would be a bug of the parser, and ends in "gave up".
-func (w *walker) source(n syntax.Node) string {
+// nodeText returns the text of a node. A position outside the text would be a bug of the parser, and ends in "gave up".
+func (w *walker) nodeText(n syntax.Node) string {
 	return w.src[n.Pos().Offset():n.End().Offset()]
 }

@@ -20,28 +20,28 @@ type word struct {
 	added bool // represents words that are added at run time; not part of the text
 }
 
-// dynamic reports whether the value is only known at run time.
-func (w word) dynamic() bool { return w.mark&MarkExpansion != 0 }
+// isDynamic reports whether the value is only known at run time.
+func (w word) isDynamic() bool { return w.mark&MarkExpansion != 0 }
 
-// words appends the words that n expands to: one, or several after brace expansion.
-func (w *walker) words(list []word, n *syntax.Word) []word {
+// appendWords appends the words that n expands to: one, or several after brace expansion.
+func (w *walker) appendWords(list []word, n *syntax.Word) []word {
 	if !slices.ContainsFunc(n.Parts, openBrace) {
-		return append(list, w.single(n))
+		return append(list, w.singleWord(n))
 	}
-	return append(list, w.braced(n)...)
+	return append(list, w.bracedWords(n)...)
 }
 
-// braced returns the words that n, in which a brace stands, expands to.
-func (w *walker) braced(n *syntax.Word) (list []word) {
+// bracedWords returns the words that n, in which a brace stands, expands to.
+func (w *walker) bracedWords(n *syntax.Word) (list []word) {
 	split := *n
 	split.Parts = slices.Clone(n.Parts) // n does not change
 	syntax.SplitBraces(&split)
 	if braceCount(split.Parts) > maxBraces {
-		return []word{{text: w.source(n), mark: MarkExpansion}}
+		return []word{{text: w.nodeText(n), mark: MarkExpansion}}
 	}
 	for each := range expand.BracesSeq(nil, &split) { //nolint:errcheck // its error is for far more words than maxBraces
 		// Bash drops words that brace expansion leaves empty: {,} sudo runs sudo.
-		if got := w.resolved(each, ""); got.text != "" || hasQuotes(each) {
+		if got := w.resolvedWord(each, ""); got.text != "" || hasQuotes(each) {
 			list = append(list, got)
 		}
 	}
@@ -84,8 +84,8 @@ func braceCount(parts []syntax.WordPart) int {
 	return count
 }
 
-// single resolves n without brace expansion.
-func (w *walker) single(n *syntax.Word) word {
+// singleWord resolves n without brace expansion.
+func (w *walker) singleWord(n *syntax.Word) word {
 	if len(n.Parts) == 1 {
 		// The two most frequent forms need no builder.
 		switch part := n.Parts[0].(type) {
@@ -99,32 +99,32 @@ func (w *walker) single(n *syntax.Word) word {
 			}
 		}
 	}
-	return w.resolved(n, w.source(n))
+	return w.resolvedWord(n, w.nodeText(n))
 }
 
-// resolved joins the parts of n. source is the text to show if one of them is an expansion.
-func (w *walker) resolved(n *syntax.Word, source string) word {
+// resolvedWord joins the parts of n. source is the text to show if one of them is an expansion.
+func (w *walker) resolvedWord(n *syntax.Word, source string) word {
 	var text strings.Builder
 	var mark Mark
 	for i, part := range n.Parts {
 		switch p := part.(type) {
 		case *syntax.Lit:
 			mark |= literalMark(p.Value, i == 0)
-			text.WriteString(unescape(p.Value))
+			text.WriteString(unescapeWord(p.Value))
 		case *syntax.SglQuoted:
 			if p.Dollar {
-				text.WriteString(ansi(p.Value))
+				text.WriteString(decodeANSI(p.Value))
 			} else {
 				text.WriteString(p.Value)
 			}
 		case *syntax.DblQuoted:
-			mark |= w.quoted(&text, p)
+			mark |= w.appendQuoted(&text, p)
 		case *syntax.ExtGlob:
 			mark |= MarkPattern | MarkExpansion
-			text.WriteString(w.source(part))
+			text.WriteString(w.nodeText(part))
 		default:
 			mark |= MarkExpansion
-			text.WriteString(w.source(part))
+			text.WriteString(w.nodeText(part))
 		}
 	}
 	if mark&MarkExpansion != 0 && source != "" {
@@ -133,13 +133,13 @@ func (w *walker) resolved(n *syntax.Word, source string) word {
 	return word{text: text.String(), mark: mark}
 }
 
-// quoted appends the content of double quotes.
-func (w *walker) quoted(text *strings.Builder, q *syntax.DblQuoted) (mark Mark) {
+// appendQuoted appends the content of double quotes.
+func (w *walker) appendQuoted(text *strings.Builder, q *syntax.DblQuoted) (mark Mark) {
 	for _, part := range q.Parts {
 		lit, ok := part.(*syntax.Lit)
 		if !ok {
 			mark = MarkExpansion
-			text.WriteString(w.source(part))
+			text.WriteString(w.nodeText(part))
 			continue
 		}
 		text.WriteString(unescapeQuoted(lit.Value))
@@ -168,8 +168,8 @@ func literalMark(lit string, first bool) (mark Mark) {
 	return mark
 }
 
-// unescape removes backslashes outside quotes.
-func unescape(lit string) string {
+// unescapeWord removes backslashes outside quotes.
+func unescapeWord(lit string) string {
 	if strings.IndexByte(lit, '\\') < 0 {
 		return lit
 	}
@@ -198,8 +198,8 @@ func unescapeQuoted(lit string) string {
 	return string(out)
 }
 
-// ansi decodes the inside of $'…' (bash manual, ANSI-C Quoting). Like bash, it ends at a NUL.
-func ansi(s string) string {
+// decodeANSI decodes the inside of $'…' (bash manual, ANSI-C Quoting). Like bash, it ends at a NUL.
+func decodeANSI(s string) string {
 	out := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
 		if s[i] != '\\' || i+1 == len(s) {

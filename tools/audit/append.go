@@ -11,37 +11,37 @@ import (
 	"time"
 )
 
-// append writes records with a single write; without records it only accounts for lost lines. Errors are counted and
+// appendRecords writes records with a single write; without records it only accounts for lost lines. Errors are counted and
 // logged.
-func (l *Log) append(list ...*record) error {
+func (l *Log) appendRecords(list ...*record) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	through, err := l.write(list)
+	through, err := l.writeRecords(list)
 	if err == nil {
 		return nil
 	}
 	failed := len(list) - through
 	l.failures += failed
 	l.lost += failed
-	l.complain(err, "audit line not written")
+	l.logProblem(err, "audit line not written")
 	return err
 }
 
-// complain logs an error, at most once in complainEvery.
-func (l *Log) complain(err error, what string) {
+// logProblem logs an error, at most once in complainEvery.
+func (l *Log) logProblem(err error, what string) {
 	if now := l.now(); l.complained.IsZero() || now.Sub(l.complained) >= complainEvery {
 		l.complained = now
 		l.log.Error().Err(err).Int("failures", l.failures).Msg(what)
 	}
 }
 
-// write extends the chain by the records, preceded by markers if there is something to account for. It returns how many
+// writeRecords extends the chain by the records, preceded by markers if there is something to account for. It returns how many
 // records were written completely.
-func (l *Log) write(list []*record) (through int, err error) {
+func (l *Log) writeRecords(list []*record) (through int, err error) {
 	if l.closed {
 		return 0, errClosed
 	}
-	if err := l.follow(); err != nil {
+	if err := l.followFile(); err != nil {
 		return 0, err
 	}
 	if len(list) > 0 {
@@ -49,16 +49,16 @@ func (l *Log) write(list []*record) (through int, err error) {
 	}
 	markers := l.markers
 	if l.torn != nil || l.lost > 0 { // it has to come just after what it accounts for
-		markers = append([]*record{l.marker()}, markers...)
+		markers = append([]*record{l.damageRecord()}, markers...)
 	}
 	if len(markers)+len(list) == 0 {
 		return 0, nil
 	}
 	var buf []byte
-	if l.torn != nil && !l.torn.ended() {
+	if l.torn != nil && !l.torn.hasEnded() {
 		buf = append(buf, '\n')
 	}
-	buf, links, err := l.link(buf, slices.Concat(markers, list))
+	buf, links, err := l.linkRecords(buf, slices.Concat(markers, list))
 	if err != nil {
 		return 0, err
 	}
@@ -66,8 +66,8 @@ func (l *Log) write(list []*record) (through int, err error) {
 	if err == nil && n < len(buf) {
 		err = io.ErrShortWrite
 	}
-	whole := written(links, n)
-	l.advance(links[:whole], buf[:min(max(n, 0), len(buf))])
+	whole := countWritten(links, n)
+	l.advanceChain(links[:whole], buf[:min(max(n, 0), len(buf))])
 	if whole > 0 {
 		l.lost = 0
 		l.markers = l.markers[min(len(l.markers), max(0, whole-(len(markers)-len(l.markers)))):]
@@ -78,13 +78,13 @@ func (l *Log) write(list []*record) (through int, err error) {
 	return max(0, whole-len(markers)), err
 }
 
-// advance records what was written: the chain continues from the last complete line.
-func (l *Log) advance(whole []link, data []byte) {
+// advanceChain records what was written: the chain continues from the last complete line.
+func (l *Log) advanceChain(whole []link, data []byte) {
 	rest := data
 	if len(whole) > 0 {
 		last := whole[len(whole)-1]
 		if l.size == 0 {
-			l.day = day(whole[0].time)
+			l.day = dayOf(whole[0].time)
 		}
 		l.prev, l.torn, rest = last.hash, nil, data[last.end:]
 		l.lines += int64(len(whole))
@@ -93,7 +93,7 @@ func (l *Log) advance(whole []link, data []byte) {
 	}
 	l.size += int64(len(data))
 	if len(rest) > 0 {
-		l.torn = l.torn.extend(rest)
+		l.torn = l.torn.extendTorn(rest)
 	}
 }
 
@@ -104,8 +104,8 @@ type link struct {
 	time string
 }
 
-// written returns how many lines are complete within the first n bytes.
-func written(links []link, n int) int {
+// countWritten returns how many lines are complete within the first n bytes.
+func countWritten(links []link, n int) int {
 	whole := 0
 	for whole < len(links) && links[whole].end <= n {
 		whole++
@@ -127,7 +127,7 @@ func (l *Log) flush() {
 	defer l.syncing.Unlock()
 	l.mu.Lock()
 	l.timer = nil // lines from now on need another flush
-	file, mark, closed := l.file, l.mark(), l.closed
+	file, mark, closed := l.file, l.currentMark(), l.closed
 	l.mu.Unlock()
 	if closed {
 		return
@@ -137,14 +137,14 @@ func (l *Log) flush() {
 		l.log.Error().Err(err).Msg("audit log not flushed to disk")
 		return
 	}
-	if err := l.remember(mark); err != nil {
+	if err := l.storeMark(mark); err != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.complain(err, "mark of the audit log not stored")
+		l.logProblem(err, "mark of the audit log not stored")
 	}
 }
 
-func digest(b []byte) string {
+func hexDigest(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }

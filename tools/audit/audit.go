@@ -135,7 +135,7 @@ func New(o Options) (*Log, error) {
 		return nil, errors.New("audit: neither a path nor a writer is given; want one")
 	}
 	l.path, l.anchor, l.rotation = o.Path, o.Anchor, o.Rotation
-	if err := l.open(); err != nil {
+	if err := l.openLog(); err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
 	return l, nil
@@ -163,8 +163,8 @@ func (l *Log) Close() error {
 	defer l.syncing.Unlock()
 	var err error
 	if l.durable {
-		err = errors.Join(l.file.Sync(), l.remember(l.mark()))
-		unlock(l.file)
+		err = errors.Join(l.file.Sync(), l.storeMark(l.currentMark()))
+		unlockFile(l.file)
 	}
 	if err = errors.Join(err, l.file.Close()); err != nil {
 		return fmt.Errorf("close audit log: %w", err)
@@ -193,8 +193,8 @@ func (l *Log) Middleware(next tools.Handler) tools.Handler {
 		if call.Probe {
 			return res, err
 		}
-		if failed := l.record(call, res, err); failed != nil && err == nil && l.required && !changes(call) {
-			return nil, unrecorded(failed)
+		if failed := l.recordCall(call, res, err); failed != nil && err == nil && l.required && !mayChange(call) {
+			return nil, unrecordedError(failed)
 		}
 		return res, err
 	}
@@ -208,33 +208,33 @@ func (l *Log) Started(call *tools.Call) error {
 		return nil
 	}
 	var err error
-	if changes(call) {
-		r := l.head(call)
+	if mayChange(call) {
+		r := l.callRecord(call)
 		r.Kind, r.Args = kindStarted, nil // the line at its end has the arguments
 		if t := call.Trail; t != nil {
-			r.Rule, r.ApprovedBy = l.text(t.Rule), t.ApprovedBy
+			r.Rule, r.ApprovedBy = l.boundText(t.Rule), t.ApprovedBy
 		}
-		err = l.append(r)
+		err = l.appendRecords(r)
 	} else if l.required {
-		err = l.append() // account for lost lines before anything is done
+		err = l.appendRecords() // account for lost lines before anything is done
 	}
 	if err != nil && l.required {
-		return unrecorded(err)
+		return unrecordedError(err)
 	}
 	return nil
 }
 
-// changes reports whether a call may change something. Statements of an MCP server count only if the operator trusts
+// mayChange reports whether a call may change something. Statements of an MCP server count only if the operator trusts
 // it. A call that runs where it can change nothing changes nothing.
-func changes(call *tools.Call) bool {
+func mayChange(call *tools.Call) bool {
 	if call.Trail != nil && call.Trail.Reading {
 		return false
 	}
 	return !call.Def.ReadOnly || call.Def.Server != "" && !call.Def.Trusted
 }
 
-// unrecorded returns the error for a call that could not be recorded.
-func unrecorded(err error) *tools.Error {
+// unrecordedError returns the error for a call that could not be recorded.
+func unrecordedError(err error) *tools.Error {
 	return &tools.Error{
 		Category: tools.PolicyBlocked, Denied: true,
 		Message:    "The audit log cannot be written at the moment, and nothing is run without a record.",
@@ -247,20 +247,20 @@ func unrecorded(err error) *tools.Error {
 // for every call in the chain. Callers need Record only for calls that were never in the chain, such as one that was
 // cancelled while it waited.
 func (l *Log) Record(call *tools.Call, res *tools.Result, err error) {
-	_ = l.record(call, res, err) // append counts and logs the error
+	_ = l.recordCall(call, res, err) // append counts and logs the error
 }
 
 // Keep is Record for callers that keep the call until its lines are written. After an error they are not.
 func (l *Log) Keep(call *tools.Call, res *tools.Result, err error) error {
-	return l.record(call, res, err)
+	return l.recordCall(call, res, err)
 }
 
-func (l *Log) record(call *tools.Call, res *tools.Result, err error) error {
-	if l == nil || undecided(err) {
+func (l *Log) recordCall(call *tools.Call, res *tools.Result, err error) error {
+	if l == nil || isUndecided(err) {
 		return nil
 	}
-	line := l.line(call, res, err)
-	if err := l.append(append(l.egress(call), line)...); err != nil {
+	line := l.resultRecord(call, res, err)
+	if err := l.appendRecords(append(l.egressRecords(call), line)...); err != nil {
 		return err
 	}
 	if call.Trail != nil {
@@ -274,23 +274,23 @@ func (l *Log) Interrupted(call *tools.Call) {
 	if l == nil {
 		return
 	}
-	r := l.head(call)
+	r := l.callRecord(call)
 	r.Result = &outcome{Type: "error", Reason: "outcome unknown (interrupted)"}
-	_ = l.append(r) // append counts and logs the error
+	_ = l.appendRecords(r) // append counts and logs the error
 }
 
-func undecided(err error) bool {
+func isUndecided(err error) bool {
 	var pending *tools.Pending
 	return errors.As(err, &pending) || errors.Is(err, tools.ErrProbed)
 }
 
-// link appends the records to buf, each chained to the one before.
-func (l *Log) link(buf []byte, list []*record) ([]byte, []link, error) {
+// linkRecords appends the records to buf, each chained to the one before.
+func (l *Log) linkRecords(buf []byte, list []*record) ([]byte, []link, error) {
 	prev := l.prev
 	links := make([]link, 0, len(list))
 	for _, r := range list {
 		r.Writer, r.PrevHash = l.id, prev
-		line, hash, err := seal(r)
+		line, hash, err := sealRecord(r)
 		if err != nil {
 			return nil, nil, err
 		}

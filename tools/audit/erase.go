@@ -57,7 +57,7 @@ const erasedContent = "[erased]"
 // later: the caller ends them first. It returns when the new files are on the disk, or with an error when nothing, or
 // not everything, was replaced; then the same call, or the next New, completes it. After a kill, New does.
 func (l *Log) Pseudonymise(ctx context.Context, p Person) (Erased, error) {
-	if err := p.check(); err != nil {
+	if err := p.checkPerson(); err != nil {
 		return Erased{}, fmt.Errorf("audit: %w", err)
 	}
 	if l == nil || l.path == "" {
@@ -66,7 +66,7 @@ func (l *Log) Pseudonymise(ctx context.Context, p Person) (Erased, error) {
 	l.tending.Lock()
 	defer l.tending.Unlock()
 	e := eraser{person: p, log: l}
-	if err := e.run(ctx); err != nil {
+	if err := e.runErasure(ctx); err != nil {
 		return e.done, fmt.Errorf("pseudonymise %s: %w", l.path, err)
 	}
 	return e.done, nil
@@ -86,13 +86,13 @@ func Pseudonymise(ctx context.Context, o Options, p Person) (done Erased, err er
 	return l.Pseudonymise(ctx, p)
 }
 
-func (p Person) check() error {
+func (p Person) checkPerson() error {
 	switch {
 	case p.Receipt == "" || len(p.Receipt) > maxName:
 		return errors.New("pseudonymise: no receipt, or a long one")
 	case len(p.IDs) == 0 || slices.Contains(p.IDs, ""):
 		return errors.New("pseudonymise: no id")
-	case p.Pseudonym == "" || p.found(p.Pseudonym) || p.found(p.Receipt):
+	case p.Pseudonym == "" || p.namedIn(p.Pseudonym) || p.namedIn(p.Receipt):
 		return errors.New("pseudonymise: the pseudonym is empty, or it or the receipt names the person")
 	}
 	return nil
@@ -121,9 +121,9 @@ type erasePart struct {
 	Digest string `json:"digest"`
 }
 
-func (e *eraser) run(ctx context.Context) error {
+func (e *eraser) runErasure(ctx context.Context) error {
 	l := e.log
-	if err := l.locked(l.completeErase); err != nil { // what an earlier call left
+	if err := l.withLock(l.completeErase); err != nil { // what an earlier call left
 		return err
 	}
 	files, err := Files(l.path)
@@ -132,7 +132,7 @@ func (e *eraser) run(ctx context.Context) error {
 	}
 	named := false
 	for _, name := range files {
-		found, err := e.names(ctx, name)
+		found, err := e.namesPerson(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -141,29 +141,29 @@ func (e *eraser) run(ctx context.Context) error {
 	if !named {
 		return nil
 	}
-	if err := l.locked(l.turnOver); err != nil { // the file that is being written is not rewritten
+	if err := l.withLock(l.turnOver); err != nil { // the file that is being written is not rewritten
 		return err
 	}
 	if files, err = Files(l.path); err != nil {
 		return err
 	}
-	e.plan = erasePlan{Receipt: e.person.Receipt, At: l.stamp()}
+	e.plan = erasePlan{Receipt: e.person.Receipt, At: l.timestampNow()}
 	for _, name := range files[:len(files)-1] {
-		if err := e.prepare(ctx, name); err != nil {
+		if err := e.prepareFile(ctx, name); err != nil {
 			return err
 		}
 	}
 	if len(e.plan.Parts) == 0 {
 		return nil
 	}
-	if err := e.plan.save(l.path); err != nil {
+	if err := e.plan.savePlan(l.path); err != nil {
 		return err
 	}
-	return l.locked(func() error { return l.carryOut(&e.plan, true) })
+	return l.withLock(func() error { return l.carryOut(&e.plan, true) })
 }
 
-// locked calls do with the lock of the file.
-func (l *Log) locked(do func() error) error {
+// withLock calls do with the lock of the file.
+func (l *Log) withLock(do func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -174,23 +174,23 @@ func (l *Log) locked(do func() error) error {
 
 // turnOver rotates the file, so that all lines up to now are in rotated files, and begins the new one.
 func (l *Log) turnOver() error {
-	if _, err := l.write(nil); err != nil { // accounts for what is incomplete
+	if _, err := l.writeRecords(nil); err != nil { // accounts for what is incomplete
 		return err
 	}
 	if l.size > 0 {
-		if err := l.rotate(); err != nil {
+		if err := l.rotateFile(); err != nil {
 			return err
 		}
 	}
-	_, err := l.write(nil) // the line that continues the chain
+	_, err := l.writeRecords(nil) // the line that continues the chain
 	return err
 }
 
-// names reports whether a file has lines that would be rewritten.
-func (e *eraser) names(ctx context.Context, name string) (found bool, err error) {
+// namesPerson reports whether a file has lines that would be rewritten.
+func (e *eraser) namesPerson(ctx context.Context, name string) (found bool, err error) {
 	receipt := []byte(e.person.Receipt)
 	err = eachLine(ctx, name, func(line []byte) error {
-		_, changed := e.line(line, 0)
+		_, changed := e.rewriteLine(line, 0)
 		found = found || changed
 		if bytes.Contains(line, receipt) {
 			e.used = max(e.used, lastPart(line, e.person.Receipt))
@@ -202,7 +202,7 @@ func (e *eraser) names(ctx context.Context, name string) (found bool, err error)
 
 // lastPart returns the highest part of an order that a line belongs to, or accounts for.
 func lastPart(line []byte, receipt string) int {
-	r, ok := parse(line)
+	r, ok := parseLine(line)
 	if !ok {
 		return 0
 	}
@@ -218,8 +218,8 @@ func lastPart(line []byte, receipt string) int {
 	return last
 }
 
-// prepare writes what a file will be, next to it.
-func (e *eraser) prepare(ctx context.Context, name string) (err error) {
+// prepareFile writes what a file will be, next to it.
+func (e *eraser) prepareFile(ctx context.Context, name string) (err error) {
 	part := erasePart{File: filepath.Base(name), Part: e.used + len(e.plan.Parts) + 1}
 	sum := sha256.New()
 	prepared := preparedName(e.log.path, part.Part)
@@ -229,12 +229,12 @@ func (e *eraser) prepare(ctx context.Context, name string) (err error) {
 	}
 	to := bufio.NewWriter(out)
 	err = eachLine(ctx, name, func(line []byte) error {
-		was, changed := e.line(line, part.Part)
+		was, changed := e.rewriteLine(line, part.Part)
 		if changed {
 			line = was.line
 			part.Lines++
-			pair(sum, was.from, was.to)
-		} else if e.person.maybe(line) && e.person.found(string(line)) {
+			addPair(sum, was.from, was.to)
+		} else if e.person.mayBeIn(line) && e.person.namedIn(string(line)) {
 			e.done.Left++
 		}
 		_, err := to.Write(line)
@@ -255,8 +255,8 @@ func preparedName(path string, part int) string {
 	return path + "." + strconv.Itoa(part) + erasingSuffix
 }
 
-// pair adds the hashes of a line before and after it was rewritten to the digest of a part.
-func pair(sum hash.Hash, from, to string) { _, _ = io.WriteString(sum, from+" "+to+"\n") } // never fails
+// addPair adds the hashes of a line before and after it was rewritten to the digest of a part.
+func addPair(sum hash.Hash, from, to string) { _, _ = io.WriteString(sum, from+" "+to+"\n") } // never fails
 
 // rewritten is a line with its newline, and its hashes before and after.
 type rewritten struct {
@@ -264,19 +264,19 @@ type rewritten struct {
 	from, to string
 }
 
-// line rewrites a line, if it is valid and about the person.
-func (e *eraser) line(raw []byte, part int) (rewritten, bool) {
-	if !e.person.maybe(raw) {
+// rewriteLine rewrites a line, if it is valid and about the person.
+func (e *eraser) rewriteLine(raw []byte, part int) (rewritten, bool) {
+	if !e.person.mayBeIn(raw) {
 		return rewritten{}, false
 	}
 	text, whole := strings.CutSuffix(string(raw), "\n")
-	body, from, ok := unseal([]byte(text))
+	body, from, ok := unsealLine([]byte(text))
 	var r record
-	if !ok || !whole || digest(body) != from || json.Unmarshal(body, &r) != nil || !e.person.erase(&r) {
+	if !ok || !whole || hexDigest(body) != from || json.Unmarshal(body, &r) != nil || !e.person.eraseRecord(&r) {
 		return rewritten{}, false
 	}
 	r.Erased = append(r.Erased, erasure{Receipt: e.person.Receipt, Part: part, From: from})
-	line, to, err := seal(&r)
+	line, to, err := sealRecord(&r)
 	if err != nil {
 		return rewritten{}, false
 	}
@@ -307,8 +307,8 @@ func eachLine(ctx context.Context, name string, do func(line []byte) error) erro
 	}
 }
 
-// save writes the plan next to the log. From then on, the plan will be carried out.
-func (p *erasePlan) save(path string) error {
+// savePlan writes the plan next to the log. From then on, the plan will be carried out.
+func (p *erasePlan) savePlan(path string) error {
 	data, err := json.Marshal(p)
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ func (l *Log) completeErase() error {
 
 // carryOut carries out a plan. fresh: nobody has begun with it.
 func (l *Log) carryOut(p *erasePlan, fresh bool) error {
-	if err := l.account(p, fresh); err != nil {
+	if err := l.accountErasure(p, fresh); err != nil {
 		return fmt.Errorf("continue to pseudonymise: %w", err)
 	}
 	dir := filepath.Dir(l.path)
@@ -50,8 +50,8 @@ func (l *Log) carryOut(p *erasePlan, fresh bool) error {
 	return nil
 }
 
-// account writes the lines that account for a plan, unless they are there, and makes them durable.
-func (l *Log) account(p *erasePlan, fresh bool) error {
+// accountErasure writes the lines that account for a plan, unless they are there, and makes them durable.
+func (l *Log) accountErasure(p *erasePlan, fresh bool) error {
 	missing := map[int]erasePart{}
 	for _, part := range p.Parts {
 		missing[part.Part] = part
@@ -64,7 +64,7 @@ func (l *Log) account(p *erasePlan, fresh bool) error {
 		if fresh {
 			break
 		}
-		if err := l.accounted(name, p.Receipt, missing); err != nil {
+		if err := l.findAccounted(name, p.Receipt, missing); err != nil {
 			return err
 		}
 	}
@@ -72,21 +72,21 @@ func (l *Log) account(p *erasePlan, fresh bool) error {
 	for _, part := range p.Parts {
 		if _, ok := missing[part.Part]; ok {
 			list = append(list, &record{
-				Timestamp: l.stamp(), Kind: kindErased, Reason: fmt.Sprintf("%d lines were pseudonymised", part.Lines),
+				Timestamp: l.timestampNow(), Kind: kindErased, Reason: fmt.Sprintf("%d lines were pseudonymised", part.Lines),
 				ledger: ledger{Lines: part.Lines, Receipt: p.Receipt, Part: part.Part, Digest: part.Digest},
 			})
 		}
 	}
 	if len(list) > 0 {
-		if _, err := l.write(list); err != nil {
+		if _, err := l.writeRecords(list); err != nil {
 			return err
 		}
 	}
-	return errors.Join(l.file.Sync(), l.remember(l.mark()))
+	return errors.Join(l.file.Sync(), l.storeMark(l.currentMark()))
 }
 
-// accounted removes from missing the parts of a receipt for which a file has the line.
-func (l *Log) accounted(name, receipt string, missing map[int]erasePart) error {
+// findAccounted removes from missing the parts of a receipt for which a file has the line.
+func (l *Log) findAccounted(name, receipt string, missing map[int]erasePart) error {
 	kind := []byte(`"kind":"` + kindErased + `"`)
 	data, err := os.Open(name)
 	if err != nil {
@@ -98,8 +98,8 @@ func (l *Log) accounted(name, receipt string, missing map[int]erasePart) error {
 			return
 		}
 		var r record
-		body, hash, ok := unseal(bytes.TrimSuffix(line, []byte("\n")))
-		if ok && digest(body) == hash && json.Unmarshal(body, &r) == nil && r.Kind == kindErased && r.Receipt == receipt {
+		body, hash, ok := unsealLine(bytes.TrimSuffix(line, []byte("\n")))
+		if ok && hexDigest(body) == hash && json.Unmarshal(body, &r) == nil && r.Kind == kindErased && r.Receipt == receipt {
 			delete(missing, r.Part)
 		}
 	})

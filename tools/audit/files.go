@@ -37,11 +37,11 @@ func Files(path string) ([]string, error) {
 }
 
 func chainFiles(path string) ([]piece, error) {
-	others, err := beside(path)
+	others, err := filesBeside(path)
 	if err != nil {
 		return nil, err
 	}
-	last, err := look(path)
+	last, err := readEnds(path)
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +60,8 @@ func chainFiles(path string) ([]piece, error) {
 	}
 }
 
-// beside returns the files next to a log that may belong to its chain, by name.
-func beside(path string) ([]piece, error) {
+// filesBeside returns the files next to a log that may belong to its chain, by name.
+func filesBeside(path string) ([]piece, error) {
 	stem := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
@@ -75,15 +75,15 @@ func beside(path string) ([]piece, error) {
 			continue
 		}
 		// a file that cannot be read is left out; Verify will report the gap
-		if p, err := look(name); err == nil && p.end.hash != "" {
+		if p, err := readEnds(name); err == nil && p.end.hash != "" {
 			list = append(list, p)
 		}
 	}
 	return list, nil
 }
 
-// look reads the first and the last line of a file.
-func look(name string) (piece, error) {
+// readEnds reads the first and the last line of a file.
+func readEnds(name string) (piece, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return piece{}, fmt.Errorf("audit log: %w", err)
@@ -97,7 +97,7 @@ func look(name string) (piece, error) {
 	if err != nil {
 		return piece{}, fmt.Errorf("%s: %w", name, err)
 	}
-	return piece{name: name, start: before(f), end: last}, nil
+	return piece{name: name, start: readStart(f), end: last}, nil
 }
 
 // Erasing reports whether lines of a log are being pseudonymised: its files do not fit together meanwhile.

@@ -21,12 +21,12 @@ type Follower struct {
 // does not exist yet is read from its first line.
 func Follow(path string, whole bool) (*Follower, error) {
 	f := &Follower{path: path}
-	err := f.open(path)
+	err := f.openFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return f, nil
 	}
 	if err == nil && !whole {
-		err = f.read(func(*Line) {})
+		err = f.readAdded(func(*Line) {})
 	}
 	return f, err
 }
@@ -42,32 +42,32 @@ func (f *Follower) Close() error {
 // Next calls do for the lines that were added since the last call. It does not wait.
 func (f *Follower) Next(do func(*Line)) error {
 	if f.file == nil {
-		if err := f.open(f.path); errors.Is(err, os.ErrNotExist) {
+		if err := f.openFile(f.path); errors.Is(err, os.ErrNotExist) {
 			return nil
 		} else if err != nil {
 			return err
 		}
 	}
 	for range maxFiles {
-		if err := f.read(do); err != nil {
+		if err := f.readAdded(do); err != nil {
 			return err
 		}
-		next, err := f.successor()
+		next, err := f.nextFile()
 		if err != nil || next == "" {
 			return err
 		}
 		// what was added before the file was moved away
-		if err := f.read(do); err != nil {
+		if err := f.readAdded(do); err != nil {
 			return err
 		}
-		if err := f.open(next); err != nil {
+		if err := f.openFile(next); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *Follower) open(name string) error {
+func (f *Follower) openFile(name string) error {
 	file, err := os.Open(name)
 	if err != nil {
 		return fmt.Errorf("audit log: %w", err)
@@ -77,9 +77,9 @@ func (f *Follower) open(name string) error {
 	return err
 }
 
-// read returns what was added to the open file.
-func (f *Follower) read(do func(*Line)) error {
-	if err := f.cut(do); err != nil {
+// readAdded returns what was added to the open file.
+func (f *Follower) readAdded(do func(*Line)) error {
+	if err := f.restartCut(do); err != nil {
 		return err
 	}
 	buf := make([]byte, 64<<10)
@@ -108,8 +108,8 @@ func (f *Follower) read(do func(*Line)) error {
 	}
 }
 
-// cut begins again with a file that became shorter, and says so.
-func (f *Follower) cut(do func(*Line)) error {
+// restartCut begins again with a file that became shorter, and says so.
+func (f *Follower) restartCut(do func(*Line)) error {
 	info, err := f.file.Stat()
 	if err != nil {
 		return fmt.Errorf("read audit log: %w", err)
@@ -127,8 +127,8 @@ func (f *Follower) cut(do func(*Line)) error {
 	return err
 }
 
-// successor returns the file that continues the one that is open; "" = it is still the one that is written.
-func (f *Follower) successor() (string, error) {
+// nextFile returns the file that continues the one that is open; "" = it is still the one that is written.
+func (f *Follower) nextFile() (string, error) {
 	mine, err := f.file.Stat()
 	if err != nil {
 		return "", fmt.Errorf("read audit log: %w", err)

@@ -4,11 +4,11 @@ package audit
 
 import "os"
 
-// lock does nothing on systems without advisory locks.
-func lock(*os.File) error { return nil }
+// lockFile does nothing on systems without advisory locks.
+func lockFile(*os.File) error { return nil }
 
-// unlock does nothing where nothing was locked.
-func unlock(*os.File) {}
+// unlockFile does nothing where nothing was locked.
+func unlockFile(*os.File) {}
 
-// names returns the number of a file's names. It is not known here: 1 means that the file was moved.
-func names(os.FileInfo) uint64 { return 1 }
+// countNames returns the number of a file's names. It is not known here: 1 means that the file was moved.
+func countNames(os.FileInfo) uint64 { return 1 }

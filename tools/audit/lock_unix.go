@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// lock locks the file for this process, because two writers would break the chain.
-func lock(f *os.File) error {
+// lockFile locks the file for this process, because two writers would break the chain.
+func lockFile(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	switch {
 	case err == nil:
@@ -24,12 +24,12 @@ func lock(f *os.File) error {
 	}
 }
 
-// unlock unlocks the file before it is closed, because a child process that is just being created may share it for a
+// unlockFile unlocks the file before it is closed, because a child process that is just being created may share it for a
 // moment.
-func unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+func unlockFile(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
-// names returns the number of a file's names: 0 if it was removed.
-func names(info os.FileInfo) uint64 {
+// countNames returns the number of a file's names: 0 if it was removed.
+func countNames(info os.FileInfo) uint64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(st.Nlink) //nolint:unconvert // narrower on other systems
 	}

@@ -16,7 +16,7 @@ func Merge(ctx context.Context, paths []string, since time.Time, do func(log int
 	for i, path := range paths {
 		c := newCursor(ctx, i, path, since)
 		defer c.stop()
-		if c.advance() {
+		if c.nextLine() {
 			cursors = append(cursors, c)
 		} else if c.err != nil {
 			return c.err
@@ -33,7 +33,7 @@ func Merge(ctx context.Context, paths []string, since time.Time, do func(log int
 		if err := do(c.log, c.line); err != nil {
 			return err
 		}
-		if !c.advance() {
+		if !c.nextLine() {
 			if c.err != nil {
 				return c.err
 			}
@@ -77,8 +77,8 @@ func (enough) Error() string { return "no more lines are wanted" }
 // errEnough ends Read early.
 var errEnough error = enough{}
 
-// advance reads the next line; false = there is none.
-func (c *cursor) advance() bool {
+// nextLine reads the next line; false = there is none.
+func (c *cursor) nextLine() bool {
 	line, ok := c.next()
 	if !ok {
 		return false

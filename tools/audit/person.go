@@ -9,23 +9,23 @@ import (
 	"unicode/utf8"
 )
 
-// found reports whether a text names the person.
-func (p Person) found(text string) bool {
+// namedIn reports whether a text names the person.
+func (p Person) namedIn(text string) bool {
 	return slices.ContainsFunc(p.IDs, func(id string) bool { return replaceWord(text, id, "") != text })
 }
 
-// text returns a text without the person.
-func (p Person) text(s string) string {
+// eraseText returns a text without the person.
+func (p Person) eraseText(s string) string {
 	for _, id := range p.IDs {
 		s = replaceWord(s, id, p.Pseudonym)
 	}
 	return s
 }
 
-// maybe reports whether a line may name the person. It costs much less than to decode the line.
-func (p Person) maybe(line []byte) bool {
+// mayBeIn reports whether a line may name the person. It costs much less than to decode the line.
+func (p Person) mayBeIn(line []byte) bool {
 	for _, id := range p.IDs {
-		if escaped := quote(id); bytes.Contains(line, escaped[1:len(escaped)-1]) || bytes.Contains(line, []byte(id)) {
+		if escaped := quoteJSON(id); bytes.Contains(line, escaped[1:len(escaped)-1]) || bytes.Contains(line, []byte(id)) {
 			return true
 		}
 	}
@@ -37,25 +37,25 @@ func (p Person) maybe(line []byte) bool {
 	return ok && ended && (bytes.ContainsRune(key, '\\') || p.Session(string(key)) != string(key))
 }
 
-// erase removes the person from a record and reports whether it changed.
-func (p Person) erase(r *record) bool {
+// eraseRecord removes the person from a record and reports whether it changed.
+func (p Person) eraseRecord(r *record) bool {
 	was, err := json.Marshal(r)
 	if err != nil {
 		return false
 	}
-	own := p.found(r.Caller)
+	own := p.namedIn(r.Caller)
 	content := func(s string) string {
 		if own && p.Content && s != "" {
 			return erasedContent
 		}
-		return p.text(s)
+		return p.eraseText(s)
 	}
 	if p.Session != nil {
 		r.Session = p.Session(r.Session)
 	}
-	r.Session = p.text(r.Session)
+	r.Session = p.eraseText(r.Session)
 	for _, field := range []*string{&r.Caller, &r.ApprovedBy, &r.Turn, &r.Call, &r.Parent, &r.Correlation, &r.Rule, &r.Judge} {
-		*field = p.text(*field)
+		*field = p.eraseText(*field)
 	}
 	r.URL, r.Host = content(r.URL), content(r.Host)
 	if r.Kind == "" || r.Kind == kindStarted || r.Kind == kindEgress { // those of markers are the log's own words
@@ -65,46 +65,46 @@ func (p Person) erase(r *record) bool {
 		r.Result = &outcome{Type: r.Result.Type, Reason: content(r.Result.Reason)}
 	}
 	if len(r.Args) > 0 {
-		r.Args = p.args(r.Args, own)
+		r.Args = p.eraseArgs(r.Args, own)
 	}
 	is, err := json.Marshal(r)
 	return err == nil && !bytes.Equal(was, is)
 }
 
-func (p Person) args(raw json.RawMessage, own bool) json.RawMessage {
+func (p Person) eraseArgs(raw json.RawMessage, own bool) json.RawMessage {
 	if own && p.Content {
-		return quote(erasedContent)
+		return quoteJSON(erasedContent)
 	}
 	var v any
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	if d.Decode(&v) != nil {
-		return quote(erasedContent)
+		return quoteJSON(erasedContent)
 	}
-	if !p.within(v) {
+	if !p.namedWithin(v) {
 		return raw
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(p.value(v)); err != nil {
-		return quote(erasedContent)
+	if err := e.Encode(p.eraseValue(v)); err != nil {
+		return quoteJSON(erasedContent)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// within reports whether a value names the person.
-func (p Person) within(v any) bool {
+// namedWithin reports whether a value names the person.
+func (p Person) namedWithin(v any) bool {
 	switch v := v.(type) {
 	case string:
-		return p.found(v)
+		return p.namedIn(v)
 	case json.Number:
-		return p.found(v.String())
+		return p.namedIn(v.String())
 	case []any:
-		return slices.ContainsFunc(v, p.within)
+		return slices.ContainsFunc(v, p.namedWithin)
 	case map[string]any:
 		for key, x := range v {
-			if p.found(key) || p.within(x) {
+			if p.namedIn(key) || p.namedWithin(x) {
 				return true
 			}
 		}
@@ -112,22 +112,22 @@ func (p Person) within(v any) bool {
 	return false
 }
 
-func (p Person) value(v any) any {
+func (p Person) eraseValue(v any) any {
 	switch v := v.(type) {
 	case string:
-		return p.text(v)
+		return p.eraseText(v)
 	case json.Number:
-		if s := p.text(v.String()); s != v.String() {
+		if s := p.eraseText(v.String()); s != v.String() {
 			return s
 		}
 	case []any:
 		for i := range v {
-			v[i] = p.value(v[i])
+			v[i] = p.eraseValue(v[i])
 		}
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, x := range v {
-			out[p.text(key)] = p.value(x)
+			out[p.eraseText(key)] = p.eraseValue(x)
 		}
 		return out
 	}
@@ -151,7 +151,7 @@ func replaceWord(s, word, by string) string {
 		before, _ := utf8.DecodeLastRuneInString(s[:at])
 		after, _ := utf8.DecodeRuneInString(s[end:])
 		b.WriteString(s[from:at])
-		if at > 0 && wordy(before) || end < len(s) && wordy(after) {
+		if at > 0 && isWordRune(before) || end < len(s) && isWordRune(after) {
 			b.WriteString(word)
 		} else {
 			b.WriteString(by)
@@ -160,4 +160,4 @@ func replaceWord(s, word, by string) string {
 	}
 }
 
-func wordy(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }

@@ -27,33 +27,33 @@ type Anchor interface {
 	Save(m Mark) error
 }
 
-// open locks the file at the path for this process and determines the end of the chain, from the file and from the
+// openLog locks the file at the path for this process and determines the end of the chain, from the file and from the
 // mark.
-func (l *Log) open() error {
+func (l *Log) openLog() error {
 	if err := os.MkdirAll(filepath.Dir(l.path), 0o700); err != nil {
 		return fmt.Errorf("create directory: %w", err)
 	}
-	mark, known, err := l.load()
+	mark, known, err := l.loadMark()
 	if err != nil {
 		return err
 	}
-	if err := l.take(); err != nil {
+	if err := l.takeFile(); err != nil {
 		return err
 	}
 	if !l.durable {
 		return nil
 	}
 	if l.anchor != nil || l.size == 0 {
-		if err := l.compare(mark, known); err != nil {
+		if err := l.compareMark(mark, known); err != nil {
 			return err
 		}
 	}
 	return l.completeErase()
 }
 
-// succeed continues the chain in an empty file, after the mark or after the file that was moved away.
-func (l *Log) succeed(mark Mark) error {
-	hash, lines, found, err := l.trail(mark, mark.Lines > 0)
+// continueEmpty continues the chain in an empty file, after the mark or after the file that was moved away.
+func (l *Log) continueEmpty(mark Mark) error {
+	hash, lines, found, err := l.endOfMoved(mark, mark.Lines > 0)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (l *Log) succeed(mark Mark) error {
 	return nil
 }
 
-func (l *Log) load() (Mark, bool, error) {
+func (l *Log) loadMark() (Mark, bool, error) {
 	if l.anchor == nil {
 		return Mark{}, false, nil
 	}
@@ -78,19 +78,19 @@ func (l *Log) load() (Mark, bool, error) {
 	return mark, known && mark.Lines > 0, nil
 }
 
-// take opens and locks the file and reads the end of its chain.
-func (l *Log) take() error {
+// takeFile opens and locks the file and reads the end of its chain.
+func (l *Log) takeFile() error {
 	f, err := os.OpenFile(l.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("open file: %w", err)
 	}
-	if err := l.claim(f); err != nil {
+	if err := l.claimFile(f); err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", l.path, err), f.Close())
 	}
 	return nil
 }
 
-func (l *Log) claim(f *os.File) error {
+func (l *Log) claimFile(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (l *Log) claim(f *os.File) error {
 		l.out, l.file = f, f
 		return nil
 	}
-	if err := lock(f); err != nil {
+	if err := lockFile(f); err != nil {
 		return err
 	}
 	if info.Mode().Perm()&0o077 != 0 {
@@ -108,11 +108,11 @@ func (l *Log) claim(f *os.File) error {
 		}
 	}
 	l.out, l.file, l.durable = f, f, true
-	return l.resume(info.Size())
+	return l.resumeChain(info.Size())
 }
 
-// resume reads the end of the chain in the file.
-func (l *Log) resume(size int64) error {
+// resumeChain reads the end of the chain in the file.
+func (l *Log) resumeChain(size int64) error {
 	last, err := readEnd(l.file, size)
 	if err != nil {
 		return fmt.Errorf("read the last line: %w", err)
@@ -124,33 +124,33 @@ func (l *Log) resume(size int64) error {
 		}
 		l.size++
 	}
-	l.prev, l.torn, l.end, l.day = last.hash, last.torn, l.size, day(before(l.file).time)
+	l.prev, l.torn, l.end, l.day = last.hash, last.torn, l.size, dayOf(readStart(l.file).time)
 	if last.torn != nil {
 		l.end -= int64(len(last.torn.data))
 	}
 	return nil
 }
 
-// compare compares the file with the mark. A difference becomes a marker before the next line.
-func (l *Log) compare(mark Mark, known bool) error {
+// compareMark compares the file with the mark. A difference becomes a marker before the next line.
+func (l *Log) compareMark(mark Mark, known bool) error {
 	begin := mark.End
 	switch {
 	case !known && l.size == 0:
-		return l.succeed(mark)
+		return l.continueEmpty(mark)
 	case !known:
-		begin, mark.Lines = 0, before(l.file).lines
+		begin, mark.Lines = 0, readStart(l.file).lines
 	case l.size == 0:
 		// The file was moved away or removed; only the owner of the earlier file can tell which. The new file continues
 		// the chain in both cases: after the file that was moved, which may have more lines than the mark knows of.
-		return l.succeed(mark)
+		return l.continueEmpty(mark)
 	case !lineEndsAt(l.file, mark.End, mark.Hash):
-		if hash, lines, found, err := l.trail(mark, true); err != nil || found && hash == before(l.file).hash {
+		if hash, lines, found, err := l.endOfMoved(mark, true); err != nil || found && hash == readStart(l.file).hash {
 			n, countErr := countLines(io.NewSectionReader(l.file, 0, l.end))
 			l.lines = lines + n
 			return errors.Join(err, countErr)
 		}
 		l.lines = mark.Lines
-		l.mend(
+		l.markDamage(
 			fmt.Sprintf("lines were cut off or rewritten while nobody wrote: line %d with hash %s is not where it was", mark.Lines, mark.Hash))
 		return nil
 	}
@@ -162,9 +162,9 @@ func (l *Log) compare(mark Mark, known bool) error {
 	return nil
 }
 
-// mend adds a marker of damage before the next line and logs the reason.
-func (l *Log) mend(reason string) {
-	l.markers = append(l.markers, &record{Timestamp: l.stamp(), Kind: kindDamage, Reason: reason})
+// markDamage adds a marker of damage before the next line and logs the reason.
+func (l *Log) markDamage(reason string) {
+	l.markers = append(l.markers, &record{Timestamp: l.timestampNow(), Kind: kindDamage, Reason: reason})
 	l.log.Error().Str("file", l.path).Str("reason", reason).Msg("audit log was changed by somebody else")
 }
 
@@ -193,9 +193,9 @@ func (l *Log) Has(correlation string) bool {
 	return err == nil && bytes.Contains(data, fmt.Appendf(nil, `"correlation_id":%q`, correlation))
 }
 
-// follow checks that the file at the path is still the same and has the expected size. A file that was moved away is
+// followFile checks that the file at the path is still the same and has the expected size. A file that was moved away is
 // released, and a new one continues the chain. follow costs two system calls per line.
-func (l *Log) follow() error {
+func (l *Log) followFile() error {
 	if !l.durable {
 		return nil
 	}
@@ -210,21 +210,21 @@ func (l *Log) follow() error {
 	case err == nil && os.SameFile(mine, there):
 		reason := fmt.Sprintf("the file was cut by %d bytes while it was written: line %d with hash %s is gone",
 			l.size-mine.Size(), l.lines, l.prev)
-		if err := l.resume(mine.Size()); err != nil {
+		if err := l.resumeChain(mine.Size()); err != nil {
 			return err
 		}
-		l.mend(reason)
+		l.markDamage(reason)
 		return nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("look at the audit log: %w", err)
 	}
-	return l.reopen(names(mine), false)
+	return l.reopenFile(countNames(mine), false)
 }
 
-// reopen continues in a new file. left is the number of names of the old one; own: the log itself moved it.
-func (l *Log) reopen(left uint64, own bool) error {
+// reopenFile continues in a new file. left is the number of names of the old one; own: the log itself moved it.
+func (l *Log) reopenFile(left uint64, own bool) error {
 	old, prev := l.file, l.prev
-	if err := l.take(); err != nil {
+	if err := l.takeFile(); err != nil {
 		return err
 	}
 	stranger := l.size > 0
@@ -233,26 +233,26 @@ func (l *Log) reopen(left uint64, own bool) error {
 	}
 	switch {
 	case stranger:
-		l.mend(
+		l.markDamage(
 			fmt.Sprintf("another file took the place of the log while it was written; line %d has hash %s", l.lines, prev))
 	case left == 0:
-		l.mend(fmt.Sprintf("the file with line %d was removed while it was written", l.lines))
+		l.markDamage(fmt.Sprintf("the file with line %d was removed while it was written", l.lines))
 	default:
 		l.goOn()
 		l.log.Info().Str("file", l.path).Bool("by_itself", own).Int64("line", l.lines).Msg("audit log rotated")
 	}
-	unlock(old)
+	unlockFile(old)
 	if err := errors.Join(old.Sync(), old.Close()); err != nil {
 		l.log.Error().Err(err).Msg("audit log that was moved away not flushed to disk")
 	}
 	return nil
 }
 
-// mark returns the mark for the current end of the file.
-func (l *Log) mark() Mark { return Mark{Lines: l.lines, Hash: l.prev, End: l.end} }
+// currentMark returns the mark for the current end of the file.
+func (l *Log) currentMark() Mark { return Mark{Lines: l.lines, Hash: l.prev, End: l.end} }
 
-// remember stores a mark.
-func (l *Log) remember(m Mark) error {
+// storeMark stores a mark.
+func (l *Log) storeMark(m Mark) error {
 	if l.anchor == nil || m.Lines == 0 {
 		return nil
 	}

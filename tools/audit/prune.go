@@ -27,7 +27,7 @@ func (l *Log) Prune(ctx context.Context, before time.Time) (Pruned, error) {
 	}
 	l.tending.Lock()
 	defer l.tending.Unlock()
-	done, err := l.prune(ctx, before.UTC().Format(timestamp))
+	done, err := l.pruneFiles(ctx, before.UTC().Format(timestamp))
 	if err != nil {
 		err = fmt.Errorf("remove old files of %s: %w", l.path, err)
 	}
@@ -48,8 +48,8 @@ func Prune(ctx context.Context, o Options, before time.Time) (done Pruned, err e
 	return l.Prune(ctx, before)
 }
 
-func (l *Log) prune(ctx context.Context, before string) (done Pruned, err error) {
-	if err := l.locked(func() error { return l.idle(before) }); err != nil {
+func (l *Log) pruneFiles(ctx context.Context, before string) (done Pruned, err error) {
+	if err := l.withLock(func() error { return l.rotateIdle(before) }); err != nil {
 		return done, err
 	}
 	files, err := chainFiles(l.path)
@@ -70,13 +70,13 @@ func (l *Log) prune(ctx context.Context, before string) (done Pruned, err error)
 		}
 	}
 	done.Until = last.end.time
-	err = l.locked(func() error {
-		_, err := l.write([]*record{{
-			Timestamp: l.stamp(), Kind: kindRemoved, Reason: fmt.Sprintf("%d lines until %s were removed because of their age", done.Lines, done.Until),
+	err = l.withLock(func() error {
+		_, err := l.writeRecords([]*record{{
+			Timestamp: l.timestampNow(), Kind: kindRemoved, Reason: fmt.Sprintf("%d lines until %s were removed because of their age", done.Lines, done.Until),
 			ledger: ledger{Lines: done.Lines, Until: done.Until, UntilHash: last.end.hash},
 		}})
 		if err == nil && l.durable {
-			err = errors.Join(l.file.Sync(), l.remember(l.mark()))
+			err = errors.Join(l.file.Sync(), l.storeMark(l.currentMark()))
 		}
 		return err
 	})
@@ -92,12 +92,12 @@ func (l *Log) prune(ctx context.Context, before string) (done Pruned, err error)
 	return done, syncDir(filepath.Dir(l.path))
 }
 
-// idle rotates the file if nothing was written to it since before, so that it can be removed.
-func (l *Log) idle(before string) error {
+// rotateIdle rotates the file if nothing was written to it since before, so that it can be removed.
+func (l *Log) rotateIdle(before string) error {
 	if !l.durable || l.size == 0 {
 		return nil
 	}
-	last, err := look(l.path)
+	last, err := readEnds(l.path)
 	if err != nil || last.end.time == "" || last.end.time >= before {
 		return err
 	}
@@ -108,7 +108,7 @@ func (l *Log) idle(before string) error {
 	defer func() { _ = f.Close() }() // read only
 	account := true
 	err = scanLines(f, func(line []byte) {
-		r, ok := parse(line)
+		r, ok := parseLine(line)
 		account = account && ok && (r.Kind == kindContinue || r.Kind == kindRemoved || r.Kind == kindErased)
 	})
 	if err != nil || account {

@@ -68,13 +68,13 @@ type Request struct {
 // ReadLine decodes a line without its newline. It does not check the chain, only whether the line fits its own hash.
 func ReadLine(raw []byte) Line {
 	l := Line{Raw: raw}
-	body, hash, ok := unseal(raw)
+	body, hash, ok := unsealLine(raw)
 	var r record
 	switch {
 	case !ok || json.Unmarshal(body, &r) != nil:
 		l.Broken = "no audit line"
 		return l
-	case digest(body) != hash:
+	case hexDigest(body) != hash:
 		l.Broken = "changed: its hash does not fit its text"
 	}
 	at, err := time.Parse(timestamp, r.Timestamp)
@@ -91,7 +91,7 @@ func ReadLine(raw []byte) Line {
 	l.Cleared, l.Layer = r.Cleared, r.Layer
 	l.Server, l.ServerError, l.Judge, l.Injection, l.Correlation = r.Server, r.ServerError, r.Judge, r.Injection, r.Correlation
 	l.Request = Request{URL: r.URL, Host: r.Host, Method: r.Method, Status: r.Status, Bytes: r.Bytes, Blocked: r.Blocked}
-	l.Writer, l.Hash, l.Erased = r.Writer, r.link(hash), len(r.Erased) > 0
+	l.Writer, l.Hash, l.Erased = r.Writer, r.chainHash(hash), len(r.Erased) > 0
 	return l
 }
 
@@ -103,7 +103,7 @@ func Read(ctx context.Context, path string, since time.Time, do func(*Line) erro
 		return err
 	}
 	for _, f := range files {
-		if older(f, since) {
+		if isOlder(f, since) {
 			continue
 		}
 		if err := readFile(ctx, f.name, do); err != nil {
@@ -113,8 +113,8 @@ func Read(ctx context.Context, path string, since time.Time, do func(*Line) erro
 	return nil
 }
 
-// older reports whether all lines of a file are older than since.
-func older(f piece, since time.Time) bool {
+// isOlder reports whether all lines of a file are older than since.
+func isOlder(f piece, since time.Time) bool {
 	return !since.IsZero() && f.end.time != "" && f.end.time < since.UTC().Format(timestamp)
 }
 
@@ -152,7 +152,7 @@ func Last(ctx context.Context, path string, n int, since time.Time, keep func(*L
 	}
 	var list []Line
 	for _, f := range slices.Backward(files) {
-		if len(list) >= n || older(f, since) {
+		if len(list) >= n || isOlder(f, since) {
 			break
 		}
 		var part []Line

@@ -99,8 +99,8 @@ type erasure struct {
 	From    string `json:"from"` // hash of the line before
 }
 
-// link returns the hash by which the chain knows a line: the one that it had when it was written.
-func (r *record) link(hash string) string {
+// chainHash returns the hash by which the chain knows a line: the one that it had when it was written.
+func (r *record) chainHash(hash string) string {
 	if len(r.Erased) > 0 {
 		return r.Erased[0].From
 	}
@@ -113,8 +113,8 @@ type outcome struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// seal returns the line of a record, including the newline, with its hash as the last field.
-func seal(r *record) (line []byte, hash string, err error) {
+// sealRecord returns the line of a record, including the newline, with its hash as the last field.
+func sealRecord(r *record) (line []byte, hash string, err error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -122,30 +122,30 @@ func seal(r *record) (line []byte, hash string, err error) {
 		return nil, "", fmt.Errorf("encode audit line: %w", err)
 	}
 	body := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-	hash = digest(body)
+	hash = hexDigest(body)
 	line = append(bytes.Clone(body[:len(body)-1]), `,"hash":"`+hash+"\"}\n"...)
 	return line, hash, nil
 }
 
-// stamp returns the time of a line.
-func (l *Log) stamp() string { return l.now().UTC().Format(timestamp) }
+// timestampNow returns the time of a line.
+func (l *Log) timestampNow() string { return l.now().UTC().Format(timestamp) }
 
-// head returns a record with the fields that all lines about a call have.
-func (l *Log) head(call *tools.Call) *record {
+// callRecord returns a record with the fields that all lines about a call have.
+func (l *Log) callRecord(call *tools.Call) *record {
 	o := call.Origin
 	name := call.Def.Name
 	if name == "" {
 		name = call.Tool
 	}
 	return &record{
-		Timestamp: l.stamp(), Session: o.Session, Turn: o.Turn, Call: call.ID, Tool: cut(name, maxName),
-		Args: l.args(call.Args), Caller: o.CallerID(), Parent: o.Parent, Channel: o.Channel, Server: call.Def.Server,
+		Timestamp: l.timestampNow(), Session: o.Session, Turn: o.Turn, Call: call.ID, Tool: cutText(name, maxName),
+		Args: l.redactArgs(call.Args), Caller: o.CallerID(), Parent: o.Parent, Channel: o.Channel, Server: call.Def.Server,
 	}
 }
 
-// line returns the record of a call that ended.
-func (l *Log) line(call *tools.Call, res *tools.Result, err error) *record {
-	r := l.head(call)
+// resultRecord returns the record of a call that ended.
+func (l *Log) resultRecord(call *tools.Call, res *tools.Result, err error) *record {
+	r := l.callRecord(call)
 	t := call.Trail
 	if t == nil {
 		t = &tools.Trail{}
@@ -159,30 +159,30 @@ func (l *Log) line(call *tools.Call, res *tools.Result, err error) *record {
 			r.ExitCode = res.ExitCode
 		}
 	}
-	r.Effect, r.Rule, r.ApprovedBy, r.Cached, r.Attempts = t.Effect, l.text(t.Rule), t.ApprovedBy, t.Cached, t.Attempts
+	r.Effect, r.Rule, r.ApprovedBy, r.Cached, r.Attempts = t.Effect, l.boundText(t.Rule), t.ApprovedBy, t.Cached, t.Attempts
 	if t.MCPServer != "" {
 		r.Server = t.MCPServer
 	}
 	r.ReasonCode = t.Reason.Code
-	r.ServerError, r.Judge = l.text(t.MCPErrorCode), l.text(t.Judge)
-	r.Cleared, r.Layer = l.text(t.Cleared), cut(t.Layer, maxName)
-	r.Injection, r.Correlation = t.Injection, cut(t.Correlation, maxName)
+	r.ServerError, r.Judge = l.boundText(t.MCPErrorCode), l.boundText(t.Judge)
+	r.Cleared, r.Layer = l.boundText(t.Cleared), cutText(t.Layer, maxName)
+	r.Injection, r.Correlation = t.Injection, cutText(t.Correlation, maxName)
 	if err != nil {
 		r.Category = tools.AsError(err).Category
 	}
-	r.Result = l.outcome(t, res, err)
+	r.Result = l.classifyOutcome(t, res, err)
 	return r
 }
 
-// outcome classifies the end of a call as one of the six types.
-func (l *Log) outcome(t *tools.Trail, res *tools.Result, err error) *outcome {
+// classifyOutcome classifies the end of a call as one of the six types.
+func (l *Log) classifyOutcome(t *tools.Trail, res *tools.Result, err error) *outcome {
 	if err == nil && res != nil && res.Failure != nil {
 		err = res.Failure
 	}
 	if t.RolledBack {
 		o := &outcome{Type: "rollback"}
 		if err != nil {
-			o.Reason = l.text(tools.AsError(err).Message)
+			o.Reason = l.boundText(tools.AsError(err).Message)
 		}
 		return o
 	}
@@ -197,7 +197,7 @@ func (l *Log) outcome(t *tools.Trail, res *tools.Result, err error) *outcome {
 		}
 	}
 	e := tools.AsError(err)
-	o := &outcome{Type: "error", Reason: l.text(e.Message)}
+	o := &outcome{Type: "error", Reason: l.boundText(e.Message)}
 	switch {
 	case e.Category == tools.Cancelled:
 		o.Type = "cancelled"
@@ -209,26 +209,26 @@ func (l *Log) outcome(t *tools.Trail, res *tools.Result, err error) *outcome {
 	return o
 }
 
-// egress returns one record per request of the call.
-func (l *Log) egress(call *tools.Call) []*record {
+// egressRecords returns one record per request of the call.
+func (l *Log) egressRecords(call *tools.Call) []*record {
 	if call.Trail == nil {
 		return nil
 	}
 	list := make([]*record, 0, len(call.Trail.Egress)+1)
 	for _, e := range call.Trail.Egress {
-		r := l.head(call)
+		r := l.callRecord(call)
 		millis := e.Millis
 		r.Kind, r.Args, r.Millis = kindEgress, nil, &millis
-		r.URL, r.Host, r.Method = l.text(e.URL), cut(e.Host, maxName), cut(e.Method, maxName)
+		r.URL, r.Host, r.Method = l.boundText(e.URL), cutText(e.Host, maxName), cutText(e.Method, maxName)
 		r.Status, r.Bytes, r.Blocked, r.Hop = e.Status, e.Bytes, e.Blocked, e.Hop
 		list = append(list, r)
 	}
 	return list
 }
 
-// marker returns the record for a place where the file is incomplete. It continues the chain after the last good line.
-func (l *Log) marker() *record {
-	r := &record{Timestamp: l.stamp(), Kind: kindRestart, Lost: l.lost}
+// damageRecord returns the record for a place where the file is incomplete. It continues the chain after the last good line.
+func (l *Log) damageRecord() *record {
+	r := &record{Timestamp: l.timestampNow(), Kind: kindRestart, Lost: l.lost}
 	switch t := l.torn; {
 	case t == nil:
 		r.Reason = "lines could not be written"
@@ -236,14 +236,14 @@ func (l *Log) marker() *record {
 		r.Reason = "what stands before this is no audit line"
 	default:
 		r.Reason = fmt.Sprintf("the line before was cut short after %d bytes", len(t.data))
-		r.TornHash = t.hash()
+		r.TornHash = t.bytesHash()
 	}
 	return r
 }
 
-// args returns the redacted arguments: the JSON object, or a string with its beginning if it is not valid or longer
+// redactArgs returns the redacted arguments: the JSON object, or a string with its beginning if it is not valid or longer
 // than maxArgs. They are redacted before they are cut, so that no part of a secret remains.
-func (l *Log) args(raw json.RawMessage) json.RawMessage {
+func (l *Log) redactArgs(raw json.RawMessage) json.RawMessage {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil
 	}
@@ -251,7 +251,7 @@ func (l *Log) args(raw json.RawMessage) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	if !json.Valid(raw) || d.Decode(&v) != nil {
-		return quote(cut(l.redact(string(raw)), maxArgs))
+		return quoteJSON(cutText(l.redactText(string(raw)), maxArgs))
 	}
 	if l.redactor != nil {
 		v = l.redactor.Value(v)
@@ -260,26 +260,26 @@ func (l *Log) args(raw json.RawMessage) json.RawMessage {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		return quote("(not shown: " + err.Error() + ")")
+		return quoteJSON("(not shown: " + err.Error() + ")")
 	}
 	text := string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
-	if short := cut(text, maxArgs); short != text {
-		return quote(short)
+	if short := cutText(text, maxArgs); short != text {
+		return quoteJSON(short)
 	}
 	return json.RawMessage(text)
 }
 
-// text returns a redacted text of limited length.
-func (l *Log) text(s string) string { return cut(l.redact(s), maxText) }
+// boundText returns a redacted text of limited length.
+func (l *Log) boundText(s string) string { return cutText(l.redactText(s), maxText) }
 
-func (l *Log) redact(s string) string {
+func (l *Log) redactText(s string) string {
 	if l.redactor == nil || s == "" {
 		return s
 	}
 	return l.redactor.String(s)
 }
 
-func quote(s string) json.RawMessage {
+func quoteJSON(s string) json.RawMessage {
 	raw, err := json.Marshal(s)
 	if err != nil {
 		return json.RawMessage(`"(not shown)"`)
@@ -287,8 +287,8 @@ func quote(s string) json.RawMessage {
 	return raw
 }
 
-// cut shortens a text and adds its original length.
-func cut(s string, most int) string {
+// cutText shortens a text and adds its original length.
+func cutText(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}

@@ -29,24 +29,24 @@ func (l *Log) rotateIfDue() {
 		return
 	}
 	large := l.rotation.MaxBytes > 0 && l.size >= l.rotation.MaxBytes
-	old := l.rotation.Daily && l.day != "" && l.day != day(l.stamp())
+	old := l.rotation.Daily && l.day != "" && l.day != dayOf(l.timestampNow())
 	if !large && !old {
 		return
 	}
-	if err := l.rotate(); err != nil {
-		l.complain(err, "audit log not rotated")
+	if err := l.rotateFile(); err != nil {
+		l.logProblem(err, "audit log not rotated")
 	}
 }
 
-// day returns the date of a timestamp.
-func day(timestamp string) string {
+// dayOf returns the date of a timestamp.
+func dayOf(timestamp string) string {
 	date, _, _ := strings.Cut(timestamp, "T")
 	return date
 }
 
-// rotate moves the file away and continues in a new one, whose first line is written with the next one. If the process
+// rotateFile moves the file away and continues in a new one, whose first line is written with the next one. If the process
 // dies after the move, the next one finds the file that was moved, see trail.
-func (l *Log) rotate() error {
+func (l *Log) rotateFile() error {
 	if err := l.countAll(); err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (l *Log) rotate() error {
 	if err != nil {
 		return fmt.Errorf("rotate audit log: %w", err)
 	}
-	return l.reopen(names(mine), true)
+	return l.reopenFile(countNames(mine), true)
 }
 
 // rotatedName returns a name that no file has, after those of all files that were rotated before.
@@ -96,7 +96,7 @@ func (l *Log) countAll() error {
 	if err != nil {
 		return fmt.Errorf("count audit lines: %w", err)
 	}
-	l.lines = before(l.file).lines + n
+	l.lines = readStart(l.file).lines + n
 	return nil
 }
 
@@ -108,25 +108,25 @@ type start struct {
 	kind  string
 }
 
-// before reads the first line of a file. One that is no audit line says nothing.
-func before(f io.ReaderAt) start {
+// readStart reads the first line of a file. One that is no audit line says nothing.
+func readStart(f io.ReaderAt) start {
 	line, err := bufio.NewReader(io.NewSectionReader(f, 0, maxEnd)).ReadBytes('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return start{}
 	}
 	var r record
-	body, _, ok := unseal([]byte(strings.TrimSuffix(string(line), "\n")))
+	body, _, ok := unsealLine([]byte(strings.TrimSuffix(string(line), "\n")))
 	if !ok || json.Unmarshal(body, &r) != nil {
 		return start{}
 	}
-	return start{hash: r.PrevHash, lines: r.before(), time: r.Timestamp, kind: r.Kind}
+	return start{hash: r.PrevHash, lines: r.linesBefore(), time: r.Timestamp, kind: r.Kind}
 }
 
 // continues is the reason of a line of the kind continue. Earlier versions had the number of lines in it alone.
 const continues = "the chain goes on after line %d, which is in an earlier file"
 
-// before returns how many lines are in the files before this line, if it is the first of a file.
-func (r *record) before() int64 {
+// linesBefore returns how many lines are in the files before this line, if it is the first of a file.
+func (r *record) linesBefore() int64 {
 	n := r.Lines
 	if r.Kind != kindContinue {
 		return 0
@@ -142,14 +142,14 @@ func (r *record) before() int64 {
 // goOn adds the marker that is the first line of a new file.
 func (l *Log) goOn() {
 	l.markers = append(l.markers, &record{
-		Timestamp: l.stamp(), Kind: kindContinue, Reason: fmt.Sprintf(continues, l.lines), ledger: ledger{Lines: l.lines},
+		Timestamp: l.timestampNow(), Kind: kindContinue, Reason: fmt.Sprintf(continues, l.lines), ledger: ledger{Lines: l.lines},
 	})
 }
 
-// trail returns where the chain ends in files that were moved away: the last hash, and the number of lines up to there.
+// endOfMoved returns where the chain ends in files that were moved away: the last hash, and the number of lines up to there.
 // It starts at the file with the mark; without one, at the file that was rotated last.
-func (l *Log) trail(mark Mark, known bool) (hash string, lines int64, found bool, err error) {
-	files, err := l.others()
+func (l *Log) endOfMoved(mark Mark, known bool) (hash string, lines int64, found bool, err error) {
+	files, err := l.otherFiles()
 	if err != nil {
 		return "", 0, false, err
 	}
@@ -186,9 +186,9 @@ type piece struct {
 	end end
 }
 
-// others returns the files next to the log that may hold its earlier lines, by name. Files that cannot be read are left
+// otherFiles returns the files next to the log that may hold its earlier lines, by name. Files that cannot be read are left
 // out.
-func (l *Log) others() ([]piece, error) { return beside(l.path) }
+func (l *Log) otherFiles() ([]piece, error) { return filesBeside(l.path) }
 
 // rotatedBefore reports whether the log itself gave a file its name.
 func (l *Log) rotatedBefore(name string) bool {

@@ -8,8 +8,8 @@ import (
 // hashField is the beginning of the last field of a line.
 const hashField = `,"hash":"`
 
-// unseal splits a line into the hashed bytes and the hash.
-func unseal(line []byte) (body []byte, hash string, ok bool) {
+// unsealLine splits a line into the hashed bytes and the hash.
+func unsealLine(line []byte) (body []byte, hash string, ok bool) {
 	const tail = len(hashField) + 64 + len(`"}`)
 	if len(line) < tail+1 || !bytes.HasPrefix(line[len(line)-tail:], []byte(hashField)) ||
 		!bytes.HasSuffix(line, []byte(`"}`)) {
@@ -24,12 +24,12 @@ func unseal(line []byte) (body []byte, hash string, ok bool) {
 	return append(bytes.Clone(line[:len(line)-tail]), '}'), hash, true
 }
 
-// parse decodes a line, with or without its newline. It does not check the hash.
-func parse(line []byte) (r record, ok bool) {
-	body, hash, ok := unseal(bytes.TrimSuffix(line, []byte("\n")))
+// parseLine decodes a line, with or without its newline. It does not check the hash.
+func parseLine(line []byte) (r record, ok bool) {
+	body, hash, ok := unsealLine(bytes.TrimSuffix(line, []byte("\n")))
 	if !ok || json.Unmarshal(body, &r) != nil {
 		return record{}, false
 	}
-	r.hash = r.link(hash)
+	r.hash = r.chainHash(hash)
 	return r, true
 }

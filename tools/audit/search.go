@@ -85,13 +85,13 @@ func Search(ctx context.Context, logs []string, q Query) (Page, error) {
 		}
 		b := &backwards{log: path, files: files, file: len(files) - 1, at: -1}
 		if place, ok := at[path]; ok {
-			b.resume(place)
+			b.resumeAt(place)
 		} else if q.Next != "" {
 			continue // that log was searched to its end, or is new
 		}
 		s.logs = append(s.logs, b)
 	}
-	page, err := s.run(ctx)
+	page, err := s.readPage(ctx)
 	return page, errors.Join(append(errs, err)...)
 }
 
@@ -108,12 +108,12 @@ func (s *search) close() {
 	}
 }
 
-func (s *search) run(ctx context.Context) (page Page, err error) {
+func (s *search) readPage(ctx context.Context) (page Page, err error) {
 	for len(page.Lines) < max(1, s.query.Limit) {
 		if err := ctx.Err(); err != nil {
 			return page, fmt.Errorf("search the audit log: %w", err)
 		}
-		b, err := s.newest()
+		b, err := s.newestLog()
 		if err != nil {
 			return page, err
 		}
@@ -124,24 +124,24 @@ func (s *search) run(ctx context.Context) (page Page, err error) {
 		if s.left -= int64(len(b.raw)); s.left < 0 && len(b.raw) > 0 && page.Back != (time.Time{}) {
 			break
 		}
-		b.taken()
+		b.stepOver()
 		page.Back = line.At
 		if !s.query.Since.IsZero() && line.At.Before(s.query.Since) {
 			b.done = true
 			continue
 		}
-		if s.query.takes(&line) {
+		if s.query.takesLine(&line) {
 			page.Lines = append(page.Lines, line)
 		}
 	}
-	page.Next = s.next()
+	page.Next = s.nextCursor()
 	return page, nil
 }
 
-// newest returns the log whose next line is the newest; nil = all are at their ends.
-func (s *search) newest() (best *backwards, err error) {
+// newestLog returns the log whose next line is the newest; nil = all are at their ends.
+func (s *search) newestLog() (best *backwards, err error) {
 	for _, b := range s.logs {
-		if err := b.load(); err != nil {
+		if err := b.loadLine(); err != nil {
 			return nil, err
 		}
 		if !b.done && (best == nil || b.line.At.After(best.line.At)) {
@@ -151,7 +151,7 @@ func (s *search) newest() (best *backwards, err error) {
 	return best, nil
 }
 
-func (s *search) next() string {
+func (s *search) nextCursor() string {
 	at := map[string]place{}
 	for _, b := range s.logs {
 		if !b.done && b.file >= 0 {
@@ -165,7 +165,7 @@ func (s *search) next() string {
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-func (q *Query) takes(f *Found) bool {
+func (q *Query) takesLine(f *Found) bool {
 	of := func(id string) bool { return id == q.Person || strings.HasSuffix(id, ":"+q.Person) }
 	switch {
 	case q.Person != "" && !of(f.Caller) && !slices.ContainsFunc(strings.Split(f.Approved, ","), func(id string) bool { return of(strings.TrimSpace(id)) }):
@@ -215,7 +215,7 @@ type backwards struct {
 	done  bool
 }
 
-func (b *backwards) resume(p place) {
+func (b *backwards) resumeAt(p place) {
 	i := slices.IndexFunc(b.files, func(f string) bool { return filepath.Base(f) == p.File })
 	if i < 0 || p.At < 0 {
 		b.done = true
@@ -231,13 +231,13 @@ func (b *backwards) close() {
 	}
 }
 
-// taken steps over the loaded line.
-func (b *backwards) taken() { b.at, b.has = b.start, false }
+// stepOver steps over the loaded line.
+func (b *backwards) stepOver() { b.at, b.has = b.start, false }
 
-// load finds the next line that is one.
-func (b *backwards) load() error {
+// loadLine finds the next line that is one.
+func (b *backwards) loadLine() error {
 	for !b.has && !b.done {
-		if err := b.open(); err != nil {
+		if err := b.openFile(); err != nil {
 			return err
 		}
 		if b.at == 0 {
@@ -248,7 +248,7 @@ func (b *backwards) load() error {
 			b.at = -1
 			continue
 		}
-		if err := b.previous(); err != nil {
+		if err := b.previousLine(); err != nil {
 			return err
 		}
 		if b.has = parseFound(b.raw, &b.line); !b.has {
@@ -258,7 +258,7 @@ func (b *backwards) load() error {
 	return nil
 }
 
-func (b *backwards) open() error {
+func (b *backwards) openFile() error {
 	if b.f != nil {
 		return nil
 	}
@@ -279,8 +279,8 @@ func (b *backwards) open() error {
 	return nil
 }
 
-// previous finds the line that ends at b.at. A line longer than what a log writes is cut.
-func (b *backwards) previous() error {
+// previousLine finds the line that ends at b.at. A line longer than what a log writes is cut.
+func (b *backwards) previousLine() error {
 	for {
 		head := b.buf[:b.at-b.low]
 		body := bytes.TrimSuffix(head, []byte("\n"))

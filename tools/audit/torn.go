@@ -21,22 +21,22 @@ type torn struct {
 	foreign bool
 }
 
-// extend adds bytes that were written without forming a line. The receiver may be nil.
-func (t *torn) extend(more []byte) *torn {
+// extendTorn adds bytes that were written without forming a line. The receiver may be nil.
+func (t *torn) extendTorn(more []byte) *torn {
 	if t == nil {
 		return &torn{data: bytes.Clone(more)}
 	}
 	return &torn{data: slices.Concat(t.data, more), foreign: t.foreign}
 }
 
-func (t *torn) ended() bool { return bytes.HasSuffix(t.data, []byte("\n")) }
+func (t *torn) hasEnded() bool { return bytes.HasSuffix(t.data, []byte("\n")) }
 
-// hash returns the hash of the bytes, including the newline that ends them.
-func (t *torn) hash() string {
-	if t.ended() {
-		return digest(t.data)
+// bytesHash returns the hash of the bytes, including the newline that ends them.
+func (t *torn) bytesHash() string {
+	if t.hasEnded() {
+		return hexDigest(t.data)
 	}
-	return digest(append(slices.Clip(t.data), '\n'))
+	return hexDigest(append(slices.Clip(t.data), '\n'))
 }
 
 // end is the end of the chain in a file.
@@ -76,16 +76,16 @@ func endWithin(f io.ReaderAt, size, most int64) (end, error) {
 		start := bytes.LastIndexByte(data[:stop-1], '\n') + 1
 		line, whole := bytes.CutSuffix(data[start:stop], []byte("\n"))
 		var r record
-		if body, hash, ok := unseal(line); ok && json.Unmarshal(body, &r) == nil {
-			return end{hash: r.link(hash), time: r.Timestamp, torn: after(data[stop:]), unterminated: !whole}, nil
+		if body, hash, ok := unsealLine(line); ok && json.Unmarshal(body, &r) == nil {
+			return end{hash: r.chainHash(hash), time: r.Timestamp, torn: tornAfter(data[stop:]), unterminated: !whole}, nil
 		}
 		stop = start
 	}
-	return end{torn: after(data)}, nil
+	return end{torn: tornAfter(data)}, nil
 }
 
-// after describes what follows the last good line; nil when there is nothing.
-func after(rest []byte) *torn {
+// tornAfter describes what follows the last good line; nil when there is nothing.
+func tornAfter(rest []byte) *torn {
 	if len(rest) == 0 {
 		return nil
 	}
@@ -101,9 +101,9 @@ func lineEndsAt(f io.ReaderAt, offset int64, hash string) bool {
 	}
 	line, whole := bytes.CutSuffix(data, []byte("\n"))
 	line = line[bytes.LastIndexByte(line, '\n')+1:]
-	body, found, ok := unseal(line)
+	body, found, ok := unsealLine(line)
 	var r record
-	return whole && ok && digest(body) == found && json.Unmarshal(body, &r) == nil && r.link(found) == hash
+	return whole && ok && hexDigest(body) == found && json.Unmarshal(body, &r) == nil && r.chainHash(found) == hash
 }
 
 // countLines returns the number of complete audit lines.
@@ -112,7 +112,7 @@ func countLines(r io.Reader) (int64, error) {
 	in := bufio.NewReader(r)
 	for {
 		line, err := in.ReadBytes('\n')
-		if _, _, ok := unseal(bytes.TrimSuffix(line, []byte("\n"))); ok {
+		if _, _, ok := unsealLine(bytes.TrimSuffix(line, []byte("\n"))); ok {
 			n++
 		}
 		if errors.Is(err, io.EOF) {

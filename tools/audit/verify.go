@@ -106,23 +106,23 @@ func VerifyFiles(mark *Mark, names ...string) (report Report, err error) {
 func Verify(mark *Mark, files ...File) (Report, error) {
 	v := verifier{mark: mark, groups: map[group]*tally{}}
 	for i, f := range files {
-		if err := v.read(f, i == len(files)-1); err != nil {
+		if err := v.readFile(f, i == len(files)-1); err != nil {
 			return v.report, err
 		}
 	}
-	v.removal()
-	v.erasures()
-	v.reach()
+	v.checkRemoval()
+	v.checkErasures()
+	v.checkEnd()
 	if v.gap != nil {
-		if err := v.explain(files); err != nil {
+		if err := v.explainGap(files); err != nil {
 			return v.report, err
 		}
 	}
-	v.arrange(files)
+	v.sortProblems(files)
 	return v.report, nil
 }
 
-func (v *verifier) read(f File, last bool) error {
+func (v *verifier) readFile(f File, last bool) error {
 	v.file, v.number = f.Name, 0
 	in := bufio.NewReaderSize(f, 64<<10)
 	for {
@@ -133,7 +133,7 @@ func (v *verifier) read(f File, last bool) error {
 		if len(raw) > 0 {
 			v.number++
 			// a complete line without newline is valid: the newline is just being written
-			v.line(bytes.TrimSuffix(raw, []byte("\n")), err == nil)
+			v.checkLine(bytes.TrimSuffix(raw, []byte("\n")), err == nil)
 		}
 		if err != nil {
 			break
@@ -178,7 +178,7 @@ type brokenLines struct {
 	sum   hash.Hash
 }
 
-func (v *verifier) at(r *record) problemAt {
+func (v *verifier) problemPlace(r *record) problemAt {
 	at := problemAt{file: v.file, line: v.number}
 	if r != nil {
 		at.time = r.Timestamp
@@ -186,12 +186,12 @@ func (v *verifier) at(r *record) problemAt {
 	return at
 }
 
-func (v *verifier) line(line []byte, whole bool) {
-	body, hash, ok := unseal(line)
+func (v *verifier) checkLine(line []byte, whole bool) {
+	body, hash, ok := unsealLine(line)
 	var r record
 	if !ok || json.Unmarshal(body, &r) != nil {
 		if v.broken == nil {
-			v.broken = &brokenLines{first: v.at(nil), sum: sha256.New(), one: true}
+			v.broken = &brokenLines{first: v.problemPlace(nil), sum: sha256.New(), one: true}
 		} else {
 			v.broken.one = false
 		}
@@ -201,19 +201,19 @@ func (v *verifier) line(line []byte, whole bool) {
 		return
 	}
 	v.report.Lines++
-	if digest(body) != hash {
-		v.problem(v.at(&r), Changed, "it was changed: its hash does not fit its text")
+	if hexDigest(body) != hash {
+		v.addProblem(v.problemPlace(&r), Changed, "it was changed: its hash does not fit its text")
 	}
-	link := r.link(hash)
-	v.link(&r, link)
-	v.versions(&r, hash)
+	link := r.chainHash(hash)
+	v.checkLink(&r, link)
+	v.countVersions(&r, hash)
 	v.chain, v.report.Last = link, link
 	if v.mark != nil && link == v.mark.Hash {
 		v.marked = int64(v.report.Lines)
 	}
 	switch r.Kind {
 	case kindDamage:
-		v.problem(v.at(&r), Damaged, "when this line was written the log was damaged: "+r.Reason)
+		v.addProblem(v.problemPlace(&r), Damaged, "when this line was written the log was damaged: "+r.Reason)
 	case kindRemoved:
 		// what is here before its end was to be removed as well, and a kill was faster
 		if f := v.first; f != nil && f.hash != "" && (r.UntilHash == f.hash || f.lines > 0 && f.lines < r.ledger.Lines) {
@@ -222,8 +222,8 @@ func (v *verifier) line(line []byte, whole bool) {
 	}
 }
 
-// link checks that the line continues the one before.
-func (v *verifier) link(r *record, link string) {
+// checkLink checks that the line continues the one before.
+func (v *verifier) checkLink(r *record, link string) {
 	first := v.report.Lines == 1 && v.broken == nil
 	accounted := v.broken != nil && r.Kind == kindRestart && r.TornHash == hex.EncodeToString(v.broken.sum.Sum(nil))
 	switch {
@@ -231,19 +231,19 @@ func (v *verifier) link(r *record, link string) {
 		v.broken = nil
 		v.report.Torn++
 	case v.broken != nil:
-		v.settle("it is no audit line, and the line after it does not account for it")
+		v.settleGap("it is no audit line, and the line after it does not account for it")
 	}
 	if r.Kind == kindRestart {
 		v.report.Lost += r.Lost
 	}
 	switch {
 	case first:
-		v.first = &opening{problemAt: v.at(r), hash: r.PrevHash, lines: r.before()}
+		v.first = &opening{problemAt: v.problemPlace(r), hash: r.PrevHash, lines: r.linesBefore()}
 	case r.PrevHash == v.chain:
 	case r.PrevHash == "":
-		v.breaks(r, link, Foreign, "a new chain begins here: the lines before it may have been replaced")
+		v.reportBreak(r, link, Foreign, "a new chain begins here: the lines before it may have been replaced")
 	default:
-		v.breaks(r, link, Missing, "it does not follow the line before: lines were removed, added or moved")
+		v.reportBreak(r, link, Missing, "it does not follow the line before: lines were removed, added or moved")
 	}
 }
 
@@ -257,10 +257,10 @@ func (v *verifier) endOfFile(last bool) {
 		v.report.Unfinished = true
 		return
 	}
-	v.settle("it is cut short or no audit line, and nothing accounts for it yet")
+	v.settleGap("it is cut short or no audit line, and nothing accounts for it yet")
 }
 
-func (v *verifier) settle(text string) {
+func (v *verifier) settleGap(text string) {
 	if v.broken == nil {
 		return
 	}
@@ -268,11 +268,11 @@ func (v *verifier) settle(text string) {
 	if v.broken.cut {
 		kind = Truncated
 	}
-	v.problem(v.broken.first, kind, text)
+	v.addProblem(v.broken.first, kind, text)
 	v.broken = nil
 }
 
-func (v *verifier) problem(at problemAt, kind Kind, text string) {
+func (v *verifier) addProblem(at problemAt, kind Kind, text string) {
 	if len(v.report.Problems) >= maxProblems {
 		v.report.More++
 		return
@@ -280,8 +280,8 @@ func (v *verifier) problem(at problemAt, kind Kind, text string) {
 	v.report.Problems = append(v.report.Problems, Problem{File: at.file, Line: at.line, Time: at.time, Kind: kind, Text: text})
 }
 
-// reach compares the end of the chain with the mark.
-func (v *verifier) reach() {
+// checkEnd compares the end of the chain with the mark.
+func (v *verifier) checkEnd() {
 	whole := v.first != nil && v.first.hash == ""
 	lines := v.marked
 	if v.first != nil && v.first.lines > 0 {
@@ -290,10 +290,10 @@ func (v *verifier) reach() {
 	switch {
 	case v.mark == nil || v.mark.Lines == 0:
 	case v.marked == 0:
-		v.problem(problemAt{file: v.file}, Truncated,
+		v.addProblem(problemAt{file: v.file}, Truncated,
 			fmt.Sprintf("the service remembers line %d with hash %s, which is not here: lines were cut off or rewritten", v.mark.Lines, v.mark.Hash))
 	case whole && lines != v.mark.Lines:
-		v.problem(problemAt{file: v.file}, Missing,
+		v.addProblem(problemAt{file: v.file}, Missing,
 			fmt.Sprintf("the service remembers %d lines up to the hash %s, here are %d: lines were taken out or added", v.mark.Lines, v.mark.Hash, lines))
 	}
 }

@@ -16,12 +16,12 @@ type gap struct {
 	chain string // of the line before
 }
 
-// breaks reports a line that does not follow the one before, and remembers the first one.
-func (v *verifier) breaks(r *record, link string, kind Kind, text string) {
+// reportBreak reports a line that does not follow the one before, and remembers the first one.
+func (v *verifier) reportBreak(r *record, link string, kind Kind, text string) {
 	if v.gap == nil && len(v.report.Problems) < maxProblems {
-		v.gap = &gap{at: v.at(r), index: len(v.report.Problems), hash: link, prev: r.PrevHash, chain: v.chain}
+		v.gap = &gap{at: v.problemPlace(r), index: len(v.report.Problems), hash: link, prev: r.PrevHash, chain: v.chain}
 	}
-	v.problem(v.at(r), kind, text)
+	v.addProblem(v.problemPlace(r), kind, text)
 }
 
 // problemAt adds a problem at its place among those of other lines.
@@ -50,21 +50,21 @@ type clues struct {
 	branching bool // the line before was parent
 }
 
-// explain says what happened at the first gap, and moves its problem to the first line that is wrong. It reads the
+// explainGap says what happened at the first gap, and moves its problem to the first line that is wrong. It reads the
 // files again if it can.
-func (v *verifier) explain(files []File) error {
+func (v *verifier) explainGap(files []File) error {
 	for _, f := range files {
 		if _, ok := f.Reader.(io.Seeker); !ok {
 			return nil
 		}
 	}
-	c, err := v.search(files)
+	c, err := v.searchClues(files)
 	if err != nil {
 		return err
 	}
 	p := &v.report.Problems[v.gap.index]
 	switch {
-	case c.moved(p), c.added(p, v.gap):
+	case c.explainMoved(p), c.explainAdded(p, v.gap):
 	case v.gap.prev == "", v.gap.index > 0: // what comes before is wrong already
 	case v.lostFile(files):
 		p.Text = "a file of the chain is missing: this one follows a line that is in none of the files here"
@@ -74,8 +74,8 @@ func (v *verifier) explain(files []File) error {
 	return nil
 }
 
-// moved explains a gap by lines of the log that are elsewhere.
-func (c *clues) moved(p *Problem) bool {
+// explainMoved explains a gap by lines of the log that are elsewhere.
+func (c *clues) explainMoved(p *Problem) bool {
 	later := c.child.found && c.child.number > c.gap.number
 	switch {
 	case c.twin.found && c.twin.number < c.gap.number:
@@ -91,8 +91,8 @@ func (c *clues) moved(p *Problem) bool {
 	return true
 }
 
-// added explains a gap by lines that are not from the log.
-func (c *clues) added(p *Problem, g *gap) bool {
+// explainAdded explains a gap by lines that are not from the log.
+func (c *clues) explainAdded(p *Problem, g *gap) bool {
 	switch {
 	case c.after != "" && c.after == g.chain:
 		p.Kind, p.Text = Foreign, "it was added: the line after it follows the one before it"
@@ -114,8 +114,8 @@ func (v *verifier) lostFile(files []File) bool {
 
 func (s seen) place() string { return fmt.Sprintf("%s:%d", s.file, s.line) }
 
-// search reads the files again.
-func (v *verifier) search(files []File) (clues, error) {
+// searchClues reads the files again.
+func (v *verifier) searchClues(files []File) (clues, error) {
 	c := clues{want: v.gap}
 	for _, f := range files {
 		if _, err := f.Reader.(io.Seeker).Seek(0, io.SeekStart); err != nil { //nolint:forcetypeassert // explain has looked
@@ -125,11 +125,11 @@ func (v *verifier) search(files []File) (clues, error) {
 		err := scanLines(f.Reader, func(raw []byte) {
 			line++
 			c.number++
-			if _, _, ok := unseal(bytes.TrimSuffix(raw, []byte("\n"))); !ok || !c.worth(raw) {
+			if _, _, ok := unsealLine(bytes.TrimSuffix(raw, []byte("\n"))); !ok || !c.isWorthDecoding(raw) {
 				return
 			}
-			if r, ok := parse(raw); ok {
-				c.see(&r, seen{problemAt: problemAt{f.Name, line, r.Timestamp}, number: c.number, found: true})
+			if r, ok := parseLine(raw); ok {
+				c.seeRecord(&r, seen{problemAt: problemAt{f.Name, line, r.Timestamp}, number: c.number, found: true})
 			}
 		})
 		if err != nil {
@@ -139,8 +139,8 @@ func (v *verifier) search(files []File) (clues, error) {
 	return c, nil
 }
 
-// see takes a line into account.
-func (c *clues) see(r *record, here seen) {
+// seeRecord takes a line into account.
+func (c *clues) seeRecord(r *record, here seen) {
 	g := c.want
 	if c.branching {
 		c.branch, c.branching = here, false
@@ -163,8 +163,8 @@ func (c *clues) see(r *record, here seen) {
 	}
 }
 
-// worth reports whether a line has to be decoded.
-func (c *clues) worth(raw []byte) bool {
+// isWorthDecoding reports whether a line has to be decoded.
+func (c *clues) isWorthDecoding(raw []byte) bool {
 	if c.branching || c.gap.found && c.number == c.gap.number+1 {
 		return true
 	}
@@ -176,8 +176,8 @@ func (c *clues) worth(raw []byte) bool {
 	return false
 }
 
-// arrange puts the problems in the order of the lines.
-func (v *verifier) arrange(files []File) {
+// sortProblems puts the problems in the order of the lines.
+func (v *verifier) sortProblems(files []File) {
 	order := func(p Problem) int {
 		return slices.IndexFunc(files, func(f File) bool { return f.Name == p.File })
 	}

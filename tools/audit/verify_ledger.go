@@ -24,7 +24,7 @@ type tally struct {
 	at    string
 }
 
-func (v *verifier) group(receipt string, part int) *tally {
+func (v *verifier) tallyOf(receipt string, part int) *tally {
 	key := group{receipt, part}
 	if v.groups[key] == nil {
 		v.groups[key] = &tally{sum: sha256.New()}
@@ -32,28 +32,28 @@ func (v *verifier) group(receipt string, part int) *tally {
 	return v.groups[key]
 }
 
-// versions counts what was rewritten in a line, and what a line says about others.
-func (v *verifier) versions(r *record, hash string) {
+// countVersions counts what was rewritten in a line, and what a line says about others.
+func (v *verifier) countVersions(r *record, hash string) {
 	for i, e := range r.Erased {
 		to := hash
 		if i+1 < len(r.Erased) {
 			to = r.Erased[i+1].From
 		}
-		t := v.group(e.Receipt, e.Part)
+		t := v.tallyOf(e.Receipt, e.Part)
 		if t.lines == 0 {
-			t.first = v.at(r)
+			t.first = v.problemPlace(r)
 		}
 		t.lines++
-		pair(t.sum, e.From, to)
+		addPair(t.sum, e.From, to)
 	}
 	if r.Kind == kindErased {
-		t := v.group(r.Receipt, r.Part)
+		t := v.tallyOf(r.Receipt, r.Part)
 		t.said, t.at = &r.ledger, r.Timestamp
 	}
 }
 
-// erasures compares the rewritten lines with what accounts for them.
-func (v *verifier) erasures() {
+// checkErasures compares the rewritten lines with what accounts for them.
+func (v *verifier) checkErasures() {
 	byReceipt := map[string]*Pseudonym{}
 	for key, t := range v.groups {
 		note := byReceipt[key.receipt]
@@ -82,8 +82,8 @@ func (v *verifier) erasures() {
 	})
 }
 
-// removal checks that what is missing before the first line was removed by retention.
-func (v *verifier) removal() {
+// checkRemoval checks that what is missing before the first line was removed by retention.
+func (v *verifier) checkRemoval() {
 	switch f := v.first; {
 	case f == nil || f.hash == "":
 	case v.gone != nil:

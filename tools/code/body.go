@@ -28,16 +28,16 @@ type known struct {
 	grams   *gram.Set // of its text in lower case: most files cannot contain a text that is looked for
 }
 
-// learn reads what the index knows about a file.
-func learn(lang outline.Language, content []byte) known {
-	k := known{symbols: outlined(lang, content), grams: &gram.Set{}}
+// learnFile reads what the index knows about a file.
+func learnFile(lang outline.Language, content []byte) known {
+	k := known{symbols: outlineSymbols(lang, content), grams: &gram.Set{}}
 	k.grams.Add(strings.ToLower(string(content[:min(len(content), outline.MaxBytes)])))
 	return k
 }
 
-// outlined lists the symbols of a file with the words of their lines. The lines of a symbol inside of another one count
+// outlineSymbols lists the symbols of a file with the words of their lines. The lines of a symbol inside of another one count
 // for the inner one only.
-func outlined(lang outline.Language, content []byte) []symbol {
+func outlineSymbols(lang outline.Language, content []byte) []symbol {
 	list := outline.Parse(lang, content).Symbols
 	if len(list) == 0 {
 		return nil
@@ -65,11 +65,11 @@ func outlined(lang outline.Language, content []byte) []symbol {
 // bodyWords returns the words of a text that are not in seen.
 func bodyWords(text string, seen map[string]bool) string {
 	var out []string
-	split(text[:min(len(text), maxBodyBytes)], func(word string) {
+	splitWords(text[:min(len(text), maxBodyBytes)], func(word string) {
 		if len(word) < leastBody || len(word) > maxWord || len(out) == maxBody {
 			return
 		}
-		n := normal(strings.ToLower(word))
+		n := normalWord(strings.ToLower(word))
 		if !seen[n] {
 			seen[n] = true
 			out = append(out, n)

@@ -121,8 +121,8 @@ func New(o Options) (*Index, error) {
 	return &Index{Options: o, roots: map[string]*root{}, kick: make(chan struct{}, 1)}, nil
 }
 
-// language returns the language of a file that is indexed; "" = it is not.
-func (x *Index) language(name string) outline.Language {
+// languageOf returns the language of a file that is indexed; "" = it is not.
+func (x *Index) languageOf(name string) outline.Language {
 	lang := outline.Of(name)
 	if lang == "" || len(x.Languages) > 0 && !slices.Contains(x.Languages, lang) {
 		return ""
@@ -130,8 +130,8 @@ func (x *Index) language(name string) outline.Language {
 	return lang
 }
 
-// root returns the state of a directory, which is loaded at first use.
-func (x *Index) root(path string) *root {
+// loadRoot returns the state of a directory, which is loaded at first use.
+func (x *Index) loadRoot(path string) *root {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	r := x.roots[path]
@@ -144,8 +144,8 @@ func (x *Index) root(path string) *root {
 	return r
 }
 
-// trim drops the roots that were not used for the longest time from memory, except for one.
-func (x *Index) trim(keep *root) {
+// trimRoots drops the roots that were not used for the longest time from memory, except for one.
+func (x *Index) trimRoots(keep *root) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for {
@@ -167,15 +167,15 @@ func (x *Index) trim(keep *root) {
 	}
 }
 
-// say logs a problem once.
-func (x *Index) say(err error, text string) {
+// logOnce logs a problem once.
+func (x *Index) logOnce(err error, text string) {
 	if _, said := x.once.LoadOrStore(text, true); !said {
 		x.Log.Warn().Err(err).Msg(text)
 	}
 }
 
-// reach returns the directories that a call searches.
-func (x *Index) reach(view *file.View, origin tools.Origin) ([]string, error) {
+// searchedDirs returns the directories that a call searches.
+func (x *Index) searchedDirs(view *file.View, origin tools.Origin) ([]string, error) {
 	if x.Places == nil {
 		return view.Roots(nil), nil
 	}

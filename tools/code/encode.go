@@ -13,8 +13,8 @@ var errForeign = errors.New("not an outline")
 // version begins every encoded outline. Another one means that the file is read again.
 const version = 2
 
-// encode encodes what is known about a file for the store.
-func encode(k known) []byte {
+// encodeKnown encodes what is known about a file for the store.
+func encodeKnown(k known) []byte {
 	out := []byte{version}
 	for _, word := range k.grams {
 		out = binary.LittleEndian.AppendUint64(out, word)
@@ -37,8 +37,8 @@ func encode(k known) []byte {
 	return out
 }
 
-// decode decodes what encode has encoded; anything else is an error.
-func decode(data []byte) (k known, err error) {
+// decodeKnown decodes what encode has encoded; anything else is an error.
+func decodeKnown(data []byte) (k known, err error) {
 	k.grams = &gram.Set{}
 	if len(data) < 1+8*len(k.grams) || data[0] != version {
 		return known{}, errForeign
@@ -48,13 +48,13 @@ func decode(data []byte) (k known, err error) {
 		k.grams[i] = binary.LittleEndian.Uint64(d.rest)
 		d.rest = d.rest[8:]
 	}
-	for len(d.rest) > 0 && d.ok() && len(k.symbols) < outline.MaxSymbols {
+	for len(d.rest) > 0 && d.isOK() && len(k.symbols) < outline.MaxSymbols {
 		var s symbol
 		s.Name, s.Container, s.Kind, s.Doc, s.body = d.text(), d.text(), outline.Kind(d.text()), d.text(), d.text()
 		s.Start, s.Line, s.End = d.number(), d.number(), d.number()
 		k.symbols = append(k.symbols, s)
 	}
-	if !d.ok() || len(d.rest) > 0 {
+	if !d.isOK() || len(d.rest) > 0 {
 		return known{}, errForeign
 	}
 	return k, nil
@@ -65,7 +65,7 @@ type decoder struct {
 	broken bool
 }
 
-func (d *decoder) ok() bool { return !d.broken }
+func (d *decoder) isOK() bool { return !d.broken }
 
 func (d *decoder) number() int {
 	n, size := binary.Uvarint(d.rest)

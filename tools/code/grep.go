@@ -28,9 +28,9 @@ type textHit struct {
 	score float64
 }
 
-// text searches the lines of all files: for a name as a whole word, or for a text, and if it is a question, for the
+// searchText searches the lines of all files: for a name as a whole word, or for a text, and if it is a question, for the
 // lines that contain most of its words.
-func (s *search) text(term string, reference bool) {
+func (s *search) searchText(term string, reference bool) {
 	if term == "" {
 		return
 	}
@@ -40,11 +40,11 @@ func (s *search) text(term string, reference bool) {
 	if reference {
 		source, score, name = fromText, textRefs, term
 	}
-	for _, t := range list[:min(len(list), 2*s.args.limit())] {
+	for _, t := range list[:min(len(list), 2*s.args.resultLimit())] {
 		if reference && slices.ContainsFunc(s.hits, func(h hit) bool { return h.abs == t.abs && h.line == t.line }) {
 			continue // the declaration itself
 		}
-		s.hits = append(s.hits, s.hit(t.abs, t.line, t.line, t.line, name, score*t.score, source))
+		s.hits = append(s.hits, s.newHit(t.abs, t.line, t.line, t.line, name, score*t.score, source))
 	}
 }
 
@@ -55,33 +55,33 @@ func (s *search) textLines(m *textMatcher) (list []textHit) {
 	for _, r := range s.roots {
 		tree, err := s.textTree(r.path)
 		if err != nil {
-			s.note("[the text of " + s.view.Display(r.path) + " could not be searched]")
+			s.addNote("[the text of " + s.view.Display(r.path) + " could not be searched]")
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(tree)) {
-			if r.lacks(name, tree[name], m) {
+			if r.lacksText(name, tree[name], m) {
 				continue
 			}
 			if files++; s.ctx.Err() != nil || spent > maxTextBytes || files > maxTextFiles || len(list) > maxTextHits {
-				s.note("[the search in the text of the files is not complete: narrow it by file_pattern]")
+				s.addNote("[the search in the text of the files is not complete: narrow it by file_pattern]")
 				return list
 			}
 			content, stamp, err := s.view.Read(r.path+"/"+name, outline.MaxBytes)
 			if err == nil {
-				s.x.remember(r, name, stamp, content)
+				s.x.rememberWords(r, name, stamp, content)
 			}
 			if err != nil || bytes.IndexByte(content[:min(len(content), 8<<10)], 0) >= 0 {
 				continue
 			}
 			spent += int64(len(content))
-			list = append(list, m.lines(r.path+"/"+name, content)...)
+			list = append(list, m.matchLines(r.path+"/"+name, content)...)
 		}
 	}
 	return list
 }
 
-// lacks reports whether a file cannot have a line that fits, because the index knows its text.
-func (r *root) lacks(name string, stamp file.Stamp, m *textMatcher) bool {
+// lacksText reports whether a file cannot have a line that fits, because the index knows its text.
+func (r *root) lacksText(name string, stamp file.Stamp, m *textMatcher) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	t := r.texts[name]
@@ -97,12 +97,12 @@ func (r *root) lacks(name string, stamp file.Stamp, m *textMatcher) bool {
 			some++
 		}
 	}
-	return !enough(some, len(m.words))
+	return !isEnough(some, len(m.words))
 }
 
-// remember notes what a file that is not indexed can contain, so that the next search need not read it.
-func (x *Index) remember(r *root, name string, stamp file.Stamp, content []byte) {
-	if x.language(name) != "" || x.Now().UnixNano()-stamp.Modified < int64(racy) {
+// rememberWords notes what a file that is not indexed can contain, so that the next search need not read it.
+func (x *Index) rememberWords(r *root, name string, stamp file.Stamp, content []byte) {
+	if x.languageOf(name) != "" || x.Now().UnixNano()-stamp.Modified < int64(racy) {
 		return
 	}
 	set := &gram.Set{}
@@ -117,11 +117,11 @@ func (x *Index) remember(r *root, name string, stamp file.Stamp, content []byte)
 
 // textTree lists the files whose text is searched, of any language.
 func (s *search) textTree(root string) (map[string]file.Stamp, error) {
-	tree, err := s.walk(root, func(name string) bool { return s.want.match(name) })
+	tree, err := s.walkFiles(root, func(name string) bool { return s.want.match(name) })
 	return tree.Files, err
 }
 
-func (s *search) walk(root string, want func(string) bool) (file.Tree, error) {
+func (s *search) walkFiles(root string, want func(string) bool) (file.Tree, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.x.Patience)
 	defer cancel()
 	view := s.x.Sources.Below(ctx, filepath.Clean(root))
@@ -138,21 +138,21 @@ type textMatcher struct {
 }
 
 func newTextMatcher(term string, reference bool) *textMatcher {
-	m := literally(term)
+	m := literalMatcher(term)
 	if reference {
 		m.whole, m.reference = term, true
 		return m
 	}
 	for _, word := range strings.FieldsFunc(m.whole, func(r rune) bool { return classOf(r) == classOther && r != '_' }) {
-		if len(word) > 2 && !filler(word) {
+		if len(word) > 2 && !isFiller(word) {
 			m.words = append(m.words, word)
 		}
 	}
 	return m
 }
 
-// literally finds a text and nothing else.
-func literally(text string) *textMatcher {
+// literalMatcher finds a text and nothing else.
+func literalMatcher(text string) *textMatcher {
 	m := &textMatcher{whole: strings.ToLower(text)}
 	const step = 12 // of which gram.Of takes all groups
 	for from := 0; from == 0 || from+2 < len(m.whole); from += step {
@@ -161,21 +161,21 @@ func literally(text string) *textMatcher {
 	return m
 }
 
-// lines returns the lines of a file that fit. Those with the whole term have the score 1, others the share of its words,
+// matchLines returns the lines of a file that fit. Those with the whole term have the score 1, others the share of its words,
 // of which more than half must be in the line.
-func (m *textMatcher) lines(abs string, content []byte) []textHit {
+func (m *textMatcher) matchLines(abs string, content []byte) []textHit {
 	search := content
 	if !m.reference {
 		search = bytes.ToLower(content)
 	}
-	if !m.possible(search) {
+	if !m.canMatch(search) {
 		return nil
 	}
 	var out []textHit
 	number := 0
 	for line := range bytes.Lines(search) {
 		number++
-		if score := m.score(line); score > 0 {
+		if score := m.scoreLine(line); score > 0 {
 			out = append(out, textHit{abs, number, score})
 			if len(out) >= maxTextHits {
 				break
@@ -185,20 +185,20 @@ func (m *textMatcher) lines(abs string, content []byte) []textHit {
 	return out
 }
 
-// possible reports whether a file can have a line that fits.
-func (m *textMatcher) possible(content []byte) bool {
+// canMatch reports whether a file can have a line that fits.
+func (m *textMatcher) canMatch(content []byte) bool {
 	if bytes.Contains(content, []byte(m.whole)) {
 		return true
 	}
 	return !m.reference && slices.ContainsFunc(m.words, func(w string) bool { return bytes.Contains(content, []byte(w)) })
 }
 
-func (m *textMatcher) score(line []byte) float64 {
+func (m *textMatcher) scoreLine(line []byte) float64 {
 	if m.reference {
 		switch {
 		case !wholeWord(line, m.whole):
 			return 0
-		case remark(line):
+		case isRemark(line):
 			return 0.9
 		}
 		return 1
@@ -212,17 +212,17 @@ func (m *textMatcher) score(line []byte) float64 {
 			n++
 		}
 	}
-	if !enough(n, len(m.words)) {
+	if !isEnough(n, len(m.words)) {
 		return 0
 	}
 	return 0.95 * float64(n) / float64(len(m.words))
 }
 
-// enough reports whether so many of the words of a question make a line fit.
-func enough(n, words int) bool { return n > 0 && 2*n > words }
+// isEnough reports whether so many of the words of a question make a line fit.
+func isEnough(n, words int) bool { return n > 0 && 2*n > words }
 
-// remark reports whether a line is a comment.
-func remark(line []byte) bool {
+// isRemark reports whether a line is a comment.
+func isRemark(line []byte) bool {
 	line = bytes.TrimSpace(line)
 	return bytes.HasPrefix(line, []byte("//")) || bytes.HasPrefix(line, []byte("#")) || bytes.HasPrefix(line, []byte("*"))
 }

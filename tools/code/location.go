@@ -27,8 +27,8 @@ var (
 // maxAnswer limits how much of an answer is read, in bytes.
 const maxAnswer = 512 << 10
 
-// locations reads the places in an answer of a language server: JSON with the locations of the protocol, or text.
-func locations(text string) []location {
+// parseLocations reads the places in an answer of a language server: JSON with the locations of the protocol, or text.
+func parseLocations(text string) []location {
 	text = text[:min(len(text), maxAnswer)]
 	if start := strings.IndexAny(text, "[{"); start >= 0 {
 		var value any
@@ -52,7 +52,7 @@ func locations(text string) []location {
 			continue
 		}
 		if m := onLine.FindStringSubmatch(line); m != nil && pending != "" {
-			out = append(out, location{path: pending, line: number(m[1]), content: strings.TrimSpace(m[2])})
+			out = append(out, location{path: pending, line: parseNumber(m[1]), content: strings.TrimSpace(m[2])})
 			pending = ""
 			continue
 		}
@@ -61,13 +61,13 @@ func locations(text string) []location {
 			continue
 		}
 		for _, m := range pathLine.FindAllStringSubmatch(line, 4) {
-			out = append(out, location{path: filePath(m[1]), line: number(m[2])})
+			out = append(out, location{path: filePath(m[1]), line: parseNumber(m[2])})
 		}
 	}
 	return out
 }
 
-func number(s string) int {
+func parseNumber(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 || n > 1<<30 {
 		return 0

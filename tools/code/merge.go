@@ -27,10 +27,10 @@ func (h *hit) tier() tier {
 	return likely
 }
 
-// merge orders the hits and removes those that say the same, the one with the higher score is kept. What was asked for
+// mergeHits orders the hits and removes those that say the same, the one with the higher score is kept. What was asked for
 // by its name or its text comes first. Scores of different layers cannot be compared, so that the others are ordered by
 // their places in their layers.
-func (s *search) merge() {
+func (s *search) mergeHits() {
 	slices.SortStableFunc(s.hits, func(a, b hit) int {
 		return cmp.Or(cmp.Compare(a.tier(), b.tier()), cmp.Compare(b.Score, a.Score), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Start, b.Start))
 	})
@@ -46,17 +46,17 @@ func (s *search) merge() {
 			out = append(out, h)
 		}
 	}
-	for _, h := range fuse(fits) {
-		if !slices.ContainsFunc(out, func(o hit) bool { return o.same(&h) }) {
+	for _, h := range fuseRanks(fits) {
+		if !slices.ContainsFunc(out, func(o hit) bool { return o.sameDeclaration(&h) }) {
 			out = append(out, h)
 		}
 	}
 	s.hits = append(out, last...)
-	s.hits = s.hits[:min(len(s.hits), s.args.limit())]
+	s.hits = s.hits[:min(len(s.hits), s.args.resultLimit())]
 }
 
-// same reports whether two hits show the same declaration.
-func (h *hit) same(o *hit) bool {
+// sameDeclaration reports whether two hits show the same declaration.
+func (h *hit) sameDeclaration(o *hit) bool {
 	return h.abs == o.abs && h.Start <= o.End && o.Start <= h.End && h.Symbol == o.Symbol
 }
 
@@ -68,9 +68,9 @@ const (
 	vectorWeigh = 0.6
 )
 
-// fuse orders hits of several layers, each of which is in the order of its scores, by reciprocal rank fusion: a
+// fuseRanks orders hits of several layers, each of which is in the order of its scores, by reciprocal rank fusion: a
 // declaration counts weight/(smoothing+place) for each layer that has it.
-func fuse(hits []hit) []hit {
+func fuseRanks(hits []hit) []hit {
 	type declaration struct {
 		best   hit
 		worth  float64
@@ -79,7 +79,7 @@ func fuse(hits []hit) []hit {
 	var list []*declaration
 	places := map[string]int{}
 	for _, h := range hits {
-		at := slices.IndexFunc(list, func(d *declaration) bool { return d.best.same(&h) || d.best.piece(&h) })
+		at := slices.IndexFunc(list, func(d *declaration) bool { return d.best.sameDeclaration(&h) || d.best.sameLong(&h) })
 		if at < 0 {
 			at = len(list)
 			list = append(list, &declaration{best: h})
@@ -104,7 +104,7 @@ func fuse(hits []hit) []hit {
 	return out
 }
 
-// piece reports whether two hits are passages of the same long declaration.
-func (h *hit) piece(o *hit) bool {
+// sameLong reports whether two hits are passages of the same long declaration.
+func (h *hit) sameLong(o *hit) bool {
 	return h.abs == o.abs && h.Source == fromVectors && o.Source == fromVectors && h.Symbol == o.Symbol && h.Symbol != ""
 }

@@ -31,8 +31,8 @@ type page struct {
 	lines   []int32 // where each line begins
 }
 
-// of returns a file that is text; nil = it cannot be read, or must not be.
-func (p *pages) of(path string) *page {
+// pageOf returns a file that is text; nil = it cannot be read, or must not be.
+func (p *pages) pageOf(path string) *page {
 	if got, ok := p.read[path]; ok {
 		return got
 	}
@@ -86,8 +86,8 @@ func (p *page) text(start, end int) string {
 	return string(p.content[p.lines[start-1]:to])
 }
 
-// snippet returns a line as it is shown.
-func (p *page) snippet(n int) string { return oneLine(p.line(n)) }
+// snippetOf returns a line as it is shown.
+func (p *page) snippetOf(n int) string { return oneLine(p.line(n)) }
 
 // oneLine shortens a text to one line without invisible characters.
 func oneLine(s string) string {

@@ -32,12 +32,12 @@ type Passage struct {
 // data are one passage each.
 func (x *Index) Passages(ctx context.Context, path string) iter.Seq2[Passage, error] {
 	return func(yield func(Passage, error) bool) {
-		r := x.root(path)
+		r := x.loadRoot(path)
 		if err := r.lock(ctx); err != nil {
 			yield(Passage{}, err)
 			return
 		}
-		x.load(ctx, r)
+		x.loadStored(ctx, r)
 		r.unlock()
 		r.mu.RLock()
 		names := slices.Sorted(maps.Keys(r.files))
@@ -51,11 +51,11 @@ func (x *Index) Passages(ctx context.Context, path string) iter.Seq2[Passage, er
 				return
 			}
 			clear(pages.read)
-			p := pages.of(path + "/" + name)
+			p := pages.pageOf(path + "/" + name)
 			if p == nil {
 				continue
 			}
-			for _, passage := range passages(name, x.language(name), p) {
+			for _, passage := range splitPassages(name, x.languageOf(name), p) {
 				if !yield(passage, nil) {
 					return
 				}
@@ -64,14 +64,14 @@ func (x *Index) Passages(ctx context.Context, path string) iter.Seq2[Passage, er
 	}
 }
 
-// passages splits a file at its symbols. A passage begins with what says most about it, because models read the
+// splitPassages splits a file at its symbols. A passage begins with what says most about it, because models read the
 // beginning of a text best, and small ones nothing else: the words of its name, its comment, then its path and its lines.
-func passages(name string, lang outline.Language, p *page) []Passage {
+func splitPassages(name string, lang outline.Language, p *page) []Passage {
 	s := &splitting{name: name, page: p}
 	list := outline.Parse(lang, p.content).Symbols
-	if whole(lang) || len(list) == 0 {
+	if isUnsplit(lang) || len(list) == 0 {
 		_, end := cutLines(p, 1, len(p.lines))
-		s.add(1, end, &outline.Symbol{})
+		s.addLines(1, end, &outline.Symbol{})
 		return s.out
 	}
 	last := 0 // the last line that is in a passage
@@ -83,7 +83,7 @@ func passages(name string, lang outline.Language, p *page) []Passage {
 		}
 		for start <= end {
 			from, to := cutLines(p, start, end)
-			s.add(from, to, &symbol)
+			s.addLines(from, to, &symbol)
 			start = to + 1
 			symbol.Doc = "" // is about the whole
 		}
@@ -99,15 +99,15 @@ type splitting struct {
 	out  []Passage
 }
 
-// add appends lines of a symbol. Few of them are added to the passage before.
-func (s *splitting) add(start, end int, of *outline.Symbol) {
+// addLines appends lines of a symbol. Few of them are added to the passage before.
+func (s *splitting) addLines(start, end int, of *outline.Symbol) {
 	text := s.page.text(start, end)
-	size := letters(text)
+	size := countLetters(text)
 	if size == 0 {
 		return
 	}
-	title := apart(of.Name)
-	if n := len(s.out); n > 0 && size < leastPassage && s.out[n-1].End+3 >= start && letters(s.out[n-1].Text) < targetPassage {
+	title := splitIdentifier(of.Name)
+	if n := len(s.out); n > 0 && size < leastPassage && s.out[n-1].End+3 >= start && countLetters(s.out[n-1].Text) < targetPassage {
 		s.out[n-1].End = end
 		s.out[n-1].Text += strings.TrimLeft(title+"\n", "\n") + text
 		return
@@ -115,7 +115,7 @@ func (s *splitting) add(start, end int, of *outline.Symbol) {
 	symbol := of.Name
 	if of.Container != "" {
 		symbol = of.Container + "." + of.Name
-		title += ", " + apart(of.Container)
+		title += ", " + splitIdentifier(of.Container)
 	}
 	head := slices.DeleteFunc([]string{title, of.Doc, s.name, text}, func(part string) bool { return part == "" })
 	s.out = append(s.out, Passage{
@@ -123,15 +123,15 @@ func (s *splitting) add(start, end int, of *outline.Symbol) {
 	})
 }
 
-// apart returns an identifier as the words that it consists of.
-func apart(name string) string {
+// splitIdentifier returns an identifier as the words that it consists of.
+func splitIdentifier(name string) string {
 	var words []string
-	split(name, func(word string) { words = append(words, strings.ToLower(word)) })
+	splitWords(name, func(word string) { words = append(words, strings.ToLower(word)) })
 	return strings.Join(words, " ")
 }
 
-// whole reports whether the files of a language are not split.
-func whole(lang outline.Language) bool {
+// isUnsplit reports whether the files of a language are not split.
+func isUnsplit(lang outline.Language) bool {
 	return lang == outline.TOML || lang == outline.JSON || lang == outline.YAML
 }
 
@@ -139,7 +139,7 @@ func whole(lang outline.Language) bool {
 func cutLines(p *page, start, end int) (from, to int) {
 	size := 0
 	for line := start; line <= end; line++ {
-		size += letters(p.line(line))
+		size += countLetters(p.line(line))
 		if size > mostPassage && line > start {
 			return start, line - 1
 		}
@@ -147,7 +147,7 @@ func cutLines(p *page, start, end int) (from, to int) {
 	return start, end
 }
 
-func letters(s string) int {
+func countLetters(s string) int {
 	n := 0
 	for _, r := range s {
 		if !unicode.IsSpace(r) {

@@ -50,10 +50,10 @@ type wanted struct {
 // newWanted prepares a search.
 func newWanted(query, symbol string, match func(string) bool, limit int) *wanted {
 	w := &wanted{match: match, limit: limit, symbol: strings.TrimSpace(symbol)}
-	w.words, w.identifiers = question(query)
-	w.others = others(w.words)
+	w.words, w.identifiers = questionWords(query)
+	w.others = synonymsOf(w.words)
 	w.tests = slices.Contains(w.words, "test")
-	if texts := quoted(w.symbol); len(texts) == 1 {
+	if texts := quotedTexts(w.symbol); len(texts) == 1 {
 		w.symbol = texts[0]
 	}
 	w.name = strings.TrimRight(w.symbol, "()")
@@ -70,30 +70,30 @@ func newWanted(query, symbol string, match func(string) bool, limit int) *wanted
 	return w
 }
 
-// rank returns the best symbols of a root.
-func (r *root) rank(w *wanted) []found {
+// rankSymbols returns the best symbols of a root.
+func (r *root) rankSymbols(w *wanted) []found {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	q := r.query(w.words, w.others)
+	q := r.lookupWords(w.words, w.others)
 	var best top
 	for p, f := range r.files {
 		if !w.match(p) {
 			continue
 		}
-		base := q.weights(f.path)
-		factor := quality(p, w.tests)
+		base := q.wordWeights(f.path)
+		factor := fileQuality(p, w.tests)
 		for i := range f.entries {
 			e := &f.entries[i]
-			score := w.named(e)
+			score := w.nameScore(e)
 			named := score > 0
 			if len(w.words) > 0 && score < structural {
-				fit := q.fit(e, base) * factor * worth(e.kind)
+				fit := q.fitScore(e, base) * factor * kindWorth(e.kind)
 				if fit > leastFit {
 					score = max(score, weakest+(structural-0.01-weakest)*fit)
 				}
 			}
 			if score > 0 {
-				best.add(found{r, p, *e, score, named}, w.limit)
+				best.addFound(found{r, p, *e, score, named}, w.limit)
 			}
 		}
 	}
@@ -117,8 +117,8 @@ const (
 	akinShare = 6
 )
 
-// query looks up the words of a question. A word that no symbol has counts too, because a hit lacks it.
-func (r *root) query(words []string, others map[string][]string) *query {
+// lookupWords looks up the words of a question. A word that no symbol has counts too, because a hit lacks it.
+func (r *root) lookupWords(words []string, others map[string][]string) *query {
 	q := &query{at: make([]uint8, len(r.counts))}
 	n := float64(r.symbols + len(r.files) + 1)
 	for i, word := range words {
@@ -144,8 +144,8 @@ func (r *root) query(words []string, others map[string][]string) *query {
 	return q
 }
 
-// weights returns the weight of each word of the question in a list of terms; nil = none is in it.
-func (q *query) weights(terms []term) []uint32 {
+// wordWeights returns the weight of each word of the question in a list of terms; nil = none is in it.
+func (q *query) wordWeights(terms []term) []uint32 {
 	var out []uint32
 	for _, t := range terms {
 		if i := q.at[t.id()]; i > 0 {
@@ -163,13 +163,13 @@ func (q *query) weights(terms []term) []uint32 {
 	return out
 }
 
-// fit returns how well a symbol fits, from 0 to 1: the share of the words that it has, rare words counting more (BM25
+// fitScore returns how well a symbol fits, from 0 to 1: the share of the words that it has, rare words counting more (BM25
 // with fields), and how much of its name the question mentions.
-func (q *query) fit(e *entry, base []uint32) float64 {
+func (q *query) fitScore(e *entry, base []uint32) float64 {
 	if q.total == 0 || q.known == 0 {
 		return 0
 	}
-	own := q.weights(e.terms)
+	own := q.wordWeights(e.terms)
 	if own == nil {
 		return 0 // only its file fits; another symbol of it may fit better
 	}
@@ -192,8 +192,8 @@ func (q *query) fit(e *entry, base []uint32) float64 {
 	return sum / q.total * (0.55 + 0.3*covered/q.total + 0.15*min(precision, 1))
 }
 
-// named returns the score of a symbol by its name alone; 0 = it has another one.
-func (w *wanted) named(e *entry) float64 {
+// nameScore returns the score of a symbol by its name alone; 0 = it has another one.
+func (w *wanted) nameScore(e *entry) float64 {
 	if slices.Contains(w.identifiers, e.name) {
 		return structural - 0.005
 	}
@@ -226,8 +226,8 @@ func containsFold(s, part string) bool {
 	return false
 }
 
-// quality is below 1 for files that are rarely looked for.
-func quality(p string, tests bool) float64 {
+// fileQuality is below 1 for files that are rarely looked for.
+func fileQuality(p string, tests bool) float64 {
 	base := strings.ToLower(path.Base(p))
 	test := strings.Contains(base, "_test.") || strings.HasPrefix(base, "test_") || strings.Contains(base, ".test.") ||
 		strings.Contains(base, ".spec.") || strings.Contains(base, "_spec.") || strings.Contains(p, "testdata/") ||
@@ -242,8 +242,8 @@ func quality(p string, tests bool) float64 {
 	return 1
 }
 
-// worth is below 1 for symbols that are rarely looked for.
-func worth(kind outline.Kind) float64 {
+// kindWorth is below 1 for symbols that are rarely looked for.
+func kindWorth(kind outline.Kind) float64 {
 	switch kind {
 	case outline.Key, outline.Section:
 		return 0.75
@@ -259,25 +259,25 @@ type top struct {
 	bar  float64 // of the worst, once the list is full
 }
 
-func (t *top) add(f found, limit int) {
+func (t *top) addFound(f found, limit int) {
 	if len(t.list) >= 4*limit {
 		if f.score < t.bar {
 			return
 		}
-		t.cut(limit * 2)
+		t.cutTop(limit * 2)
 	}
 	t.list = append(t.list, f)
 }
 
-func (t *top) cut(n int) {
-	slices.SortFunc(t.list, compare)
+func (t *top) cutTop(n int) {
+	slices.SortFunc(t.list, compareFound)
 	if len(t.list) > n {
 		t.list = t.list[:n]
 	}
 	t.bar = t.list[len(t.list)-1].score
 }
 
-func compare(a, b found) int {
+func compareFound(a, b found) int {
 	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.path, b.path), cmp.Compare(a.entry.line, b.entry.line),
 		cmp.Compare(a.entry.name, b.entry.name))
 }

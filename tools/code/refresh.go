@@ -25,32 +25,32 @@ type Progress struct{ Done, Total int }
 // Refresh brings the index of a root up to date. A file with the same stamp costs nothing besides the walk, one with the
 // same content costs reading it. What was read before ctx ends is kept.
 func (x *Index) Refresh(ctx context.Context, path string, progress func(Progress)) error {
-	r := x.root(path)
+	r := x.loadRoot(path)
 	if err := r.lock(ctx); err != nil {
 		return err
 	}
 	defer r.unlock()
-	if err := x.refresh(ctx, r, progress); err != nil {
-		r.touch()
+	if err := x.refreshRoot(ctx, r, progress); err != nil {
+		r.touchRoot()
 		return err
 	}
-	x.trim(r)
+	x.trimRoots(r)
 	return nil
 }
 
-// refresh does the work of Refresh. The caller holds the root's turn.
-func (x *Index) refresh(ctx context.Context, r *root, progress func(Progress)) error {
-	x.load(ctx, r)
+// refreshRoot does the work of Refresh. The caller holds the root's turn.
+func (x *Index) refreshRoot(ctx context.Context, r *root, progress func(Progress)) error {
+	x.loadStored(ctx, r)
 	r.mu.Lock()
 	r.dirty = false // what changes from now on makes it dirty again
 	r.mu.Unlock()
-	tree, err := x.walk(ctx, r.path)
+	tree, err := x.walkRoot(ctx, r.path)
 	if err != nil {
 		return fmt.Errorf("read the directories: %w", err)
 	}
-	x.watch(r, tree.Dirs)
-	changed, gone := r.compare(tree)
-	if err := x.read(ctx, r, changed, gone, progress); err != nil {
+	x.watchDirs(r, tree.Dirs)
+	changed, gone := r.compareTree(tree)
+	if err := x.readChanged(ctx, r, changed, gone, progress); err != nil {
 		return err
 	}
 	r.mu.Lock()
@@ -63,11 +63,11 @@ func (x *Index) refresh(ctx context.Context, r *root, progress func(Progress)) e
 	return nil
 }
 
-// walk lists the files of a root that are indexed.
-func (x *Index) walk(ctx context.Context, path string) (file.Tree, error) {
+// walkRoot lists the files of a root that are indexed.
+func (x *Index) walkRoot(ctx context.Context, path string) (file.Tree, error) {
 	view := x.Sources.Below(ctx, path)
 	defer view.Close()
-	tree, err := view.Walk(path, func(name string) bool { return x.language(name) != "" })
+	tree, err := view.Walk(path, func(name string) bool { return x.languageOf(name) != "" })
 	if err != nil || len(tree.Files) <= x.MaxFiles {
 		return tree, err
 	}
@@ -78,14 +78,14 @@ func (x *Index) walk(ctx context.Context, path string) (file.Tree, error) {
 	return tree, nil
 }
 
-// watch watches the directories of a root.
-func (x *Index) watch(r *root, dirs []string) {
+// watchDirs watches the directories of a root.
+func (x *Index) watchDirs(r *root, dirs []string) {
 	if x.Watcher == nil {
 		return
 	}
 	err := x.Watcher.Watch(r.path, dirs)
 	if err != nil {
-		x.say(err, "code index: not all directories can be watched; each search looks for changed files instead")
+		x.logOnce(err, "code index: not all directories can be watched; each search looks for changed files instead")
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,29 +95,29 @@ func (x *Index) watch(r *root, dirs []string) {
 	r.watched = err == nil
 }
 
-// load reads what is stored about a root, once.
-func (x *Index) load(ctx context.Context, r *root) {
+// loadStored reads what is stored about a root, once.
+func (x *Index) loadStored(ctx context.Context, r *root) {
 	if x.Store == nil || r.loaded {
 		return
 	}
 	r.loaded = true
 	err := x.Store.Load(ctx, r.path, func(s Stored) error {
-		k, err := decode(s.Outline)
+		k, err := decodeKnown(s.Outline)
 		if err != nil {
 			return nil //nolint:nilerr // it is read again
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.put(s.Path, s.Stamp, s.Hash, k)
+		r.putFile(s.Path, s.Stamp, s.Hash, k)
 		return nil
 	})
 	if err != nil {
-		x.say(err, "code index: what was stored cannot be read; the files are read again")
+		x.logOnce(err, "code index: what was stored cannot be read; the files are read again")
 	}
 }
 
-// compare returns which files of a tree must be read, and which of the index are gone.
-func (r *root) compare(tree file.Tree) (changed, gone []string) {
+// compareTree returns which files of a tree must be read, and which of the index are gone.
+func (r *root) compareTree(tree file.Tree) (changed, gone []string) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for name, stamp := range tree.Files {
@@ -144,8 +144,8 @@ type parsed struct {
 	gone  bool // it cannot be read any more
 }
 
-// read reads files with several workers and stores them batch by batch.
-func (x *Index) read(ctx context.Context, r *root, changed, gone []string, progress func(Progress)) error {
+// readChanged reads files with several workers and stores them batch by batch.
+func (x *Index) readChanged(ctx context.Context, r *root, changed, gone []string, progress func(Progress)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	names := make(chan string)
@@ -156,7 +156,7 @@ func (x *Index) read(ctx context.Context, r *root, changed, gone []string, progr
 			view := x.Sources.Below(ctx, r.path)
 			defer view.Close()
 			for name := range names {
-				results <- x.parse(view, r, name)
+				results <- x.parseFile(view, r, name)
 			}
 		})
 	}
@@ -187,18 +187,18 @@ func (x *Index) read(ctx context.Context, r *root, changed, gone []string, progr
 		if len(batch) < batchSize {
 			continue
 		}
-		x.keep(ctx, r, batch)
+		x.keepBatch(ctx, r, batch)
 		batch = batch[:0]
 		if progress != nil {
 			progress(Progress{Done: done, Total: len(changed)})
 		}
 	}
-	x.keep(ctx, r, batch)
+	x.keepBatch(ctx, r, batch)
 	return ctx.Err()
 }
 
-// parse reads one file. A defect of a scanner costs that file and not the service.
-func (x *Index) parse(view *file.View, r *root, name string) (p parsed) {
+// parseFile reads one file. A defect of a scanner costs that file and not the service.
+func (x *Index) parseFile(view *file.View, r *root, name string) (p parsed) {
 	p.path = name
 	defer func() {
 		if failure := recover(); failure != nil {
@@ -221,7 +221,7 @@ func (x *Index) parse(view *file.View, r *root, name string) (p parsed) {
 	p.same = old != nil && old.hash == p.hash
 	r.mu.RUnlock()
 	if !p.same {
-		p.known = learn(x.language(name), content)
+		p.known = learnFile(x.languageOf(name), content)
 	}
 	return p
 }
@@ -229,8 +229,8 @@ func (x *Index) parse(view *file.View, r *root, name string) (p parsed) {
 // racy is the resolution of times in file systems, in nanoseconds.
 const racy = 20_000_000
 
-// keep puts a batch into memory and into the store.
-func (x *Index) keep(ctx context.Context, r *root, batch []parsed) {
+// keepBatch puts a batch into memory and into the store.
+func (x *Index) keepBatch(ctx context.Context, r *root, batch []parsed) {
 	if len(batch) == 0 {
 		return
 	}
@@ -241,7 +241,7 @@ func (x *Index) keep(ctx context.Context, r *root, batch []parsed) {
 		p := &batch[i]
 		switch old := r.files[p.path]; {
 		case p.gone:
-			r.remove(p.path)
+			r.removeFile(p.path)
 			gone = append(gone, p.path)
 			continue
 		case p.same && old != nil:
@@ -250,7 +250,7 @@ func (x *Index) keep(ctx context.Context, r *root, batch []parsed) {
 			r.partial = "there are too many symbols"
 			continue
 		default:
-			r.put(p.path, p.stamp, p.hash, p.known)
+			r.putFile(p.path, p.stamp, p.hash, p.known)
 		}
 		if x.Store != nil {
 			put = append(put, Stored{Path: p.path, Stamp: p.stamp, Hash: p.hash, Outline: encodeUnlessSame(p)})
@@ -261,7 +261,7 @@ func (x *Index) keep(ctx context.Context, r *root, batch []parsed) {
 		return
 	}
 	if err := x.Store.Save(context.WithoutCancel(ctx), r.path, put, gone); err != nil {
-		x.say(err, "code index: cannot be stored; it is in memory only")
+		x.logOnce(err, "code index: cannot be stored; it is in memory only")
 	}
 }
 
@@ -270,5 +270,5 @@ func encodeUnlessSame(p *parsed) []byte {
 	if p.same {
 		return nil
 	}
-	return encode(p.known)
+	return encodeKnown(p.known)
 }

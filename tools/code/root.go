@@ -37,8 +37,8 @@ type entry struct {
 	terms           []term
 }
 
-// full returns the name with its container.
-func (e *entry) full() string {
+// fullName returns the name with its container.
+func (e *entry) fullName() string {
 	if e.container == "" {
 		return e.name
 	}
@@ -91,8 +91,8 @@ func (r *root) lock(ctx context.Context) error {
 
 func (r *root) unlock() { <-r.turn }
 
-// touch says that something may have changed.
-func (r *root) touch() {
+// touchRoot says that something may have changed.
+func (r *root) touchRoot() {
 	r.mu.Lock()
 	r.dirty = true
 	r.mu.Unlock()
@@ -113,12 +113,12 @@ const (
 	longBody  = 80
 )
 
-// put stores or replaces a file. The caller must hold mu.
-func (r *root) put(path string, stamp file.Stamp, hash string, k known) {
-	r.remove(path)
+// putFile stores or replaces a file. The caller must hold mu.
+func (r *root) putFile(path string, stamp file.Stamp, hash string, k known) {
+	r.removeFile(path)
 	f := &indexed{stamp: stamp, hash: hash, entries: make([]entry, 0, len(k.symbols)), grams: k.grams}
 	weights := map[uint32]uint32{}
-	f.path = r.terms(weights, part{path, inPath})
+	f.path = r.countTerms(weights, part{path, inPath})
 	for i := range k.symbols {
 		s := &k.symbols[i]
 		e := entry{
@@ -126,8 +126,8 @@ func (r *root) put(path string, stamp file.Stamp, hash string, k known) {
 			start: line32(s.Start), line: line32(s.Line), end: line32(s.End),
 			words: uint8(min(len(searchWords(s.Name)), math.MaxUint8)),
 		}
-		e.terms = r.terms(weights, part{s.Name, inName}, part{s.Container, inContainer}, part{string(s.Kind), inDoc}, part{s.Doc, inDoc})
-		e.terms = r.body(e.terms, s.body)
+		e.terms = r.countTerms(weights, part{s.Name, inName}, part{s.Container, inContainer}, part{string(s.Kind), inDoc}, part{s.Doc, inDoc})
+		e.terms = r.addBody(e.terms, s.body)
 		f.entries = append(f.entries, e)
 	}
 	r.files[path] = f
@@ -142,12 +142,12 @@ type part struct {
 	weight uint32
 }
 
-// terms returns the words of some texts and counts them. A word that occurs repeatedly has the largest of its weights.
-func (r *root) terms(weights map[uint32]uint32, parts ...part) []term {
+// countTerms returns the words of some texts and counts them. A word that occurs repeatedly has the largest of its weights.
+func (r *root) countTerms(weights map[uint32]uint32, parts ...part) []term {
 	clear(weights)
 	for _, p := range parts {
 		for _, word := range searchWords(p.text) {
-			if id, ok := r.id(word); ok {
+			if id, ok := r.wordID(word); ok {
 				weights[id] = max(weights[id], p.weight)
 			}
 		}
@@ -160,8 +160,8 @@ func (r *root) terms(weights map[uint32]uint32, parts ...part) []term {
 	return out
 }
 
-// id returns the number of a word, a new one if it is new; false = there are too many words.
-func (r *root) id(word string) (uint32, bool) {
+// wordID returns the number of a word, a new one if it is new; false = there are too many words.
+func (r *root) wordID(word string) (uint32, bool) {
 	id, ok := r.ids[word]
 	if ok {
 		return id, true
@@ -178,8 +178,8 @@ func (r *root) id(word string) (uint32, bool) {
 	return id, true
 }
 
-// body adds the words of a body to the terms of its symbol, and counts them.
-func (r *root) body(terms []term, body string) []term {
+// addBody adds the words of a body to the terms of its symbol, and counts them.
+func (r *root) addBody(terms []term, body string) []term {
 	if body == "" {
 		return terms
 	}
@@ -194,7 +194,7 @@ func (r *root) body(terms []term, body string) []term {
 	out := make([]term, len(terms), len(terms)+n)
 	copy(out, terms)
 	for word := range strings.SplitSeq(body, " ") {
-		if id, ok := r.id(word); ok {
+		if id, ok := r.wordID(word); ok {
 			out = append(out, term(id<<8|weight))
 			r.counts[id]++
 		}
@@ -202,8 +202,8 @@ func (r *root) body(terms []term, body string) []term {
 	return out
 }
 
-// remove removes a file. The caller must hold mu.
-func (r *root) remove(path string) {
+// removeFile removes a file. The caller must hold mu.
+func (r *root) removeFile(path string) {
 	f := r.files[path]
 	if f == nil {
 		return

@@ -23,14 +23,14 @@ func (x *Index) Run(ctx context.Context, first []string) error {
 	defer watching.Wait()
 	if x.Watcher != nil {
 		watching.Go(func() {
-			if err := x.Watcher.Run(ctx, x.changed); err != nil {
-				x.say(err, "code index: directories are no longer watched; each search looks for changed files")
+			if err := x.Watcher.Run(ctx, x.markChanged); err != nil {
+				x.logOnce(err, "code index: directories are no longer watched; each search looks for changed files")
 			}
 		})
 	}
-	x.sweep(ctx)
+	x.sweepRoots(ctx)
 	for _, path := range first {
-		x.background(ctx, path)
+		x.refreshBackground(ctx, path)
 	}
 	wait := time.NewTimer(sweepEvery)
 	defer wait.Stop()
@@ -49,22 +49,22 @@ func (x *Index) Run(ctx context.Context, first []string) error {
 			next = later
 		}
 		if now := x.Now(); now.Sub(swept) >= sweepEvery {
-			x.sweep(ctx)
+			x.sweepRoots(ctx)
 			swept = now
 		}
 		wait.Reset(next)
 	}
 }
 
-// changed marks a root as changed.
-func (x *Index) changed(path string) {
+// markChanged marks a root as changed.
+func (x *Index) markChanged(path string) {
 	x.mu.Lock()
 	r := x.roots[path]
 	x.mu.Unlock()
 	if r == nil {
 		return
 	}
-	r.touch()
+	r.touchRoot()
 	select {
 	case x.kick <- struct{}{}:
 	default: // it has been said already
@@ -88,38 +88,38 @@ func (x *Index) catchUp(ctx context.Context) (later time.Duration) {
 		case age >= 0 && age < refreshGap:
 			later = max(later, refreshGap-age)
 		default:
-			x.background(ctx, r.path)
+			x.refreshBackground(ctx, r.path)
 		}
 	}
 	return later
 }
 
-// background refreshes a root for which nobody waits.
-func (x *Index) background(ctx context.Context, path string) {
+// refreshBackground refreshes a root for which nobody waits.
+func (x *Index) refreshBackground(ctx context.Context, path string) {
 	began := x.Now()
 	err := x.Refresh(ctx, path, nil)
 	if ctx.Err() != nil {
 		return
 	}
 	if err != nil {
-		x.say(err, "code index: a directory cannot be read")
+		x.logOnce(err, "code index: a directory cannot be read")
 		return
 	}
-	r := x.root(path)
+	r := x.loadRoot(path)
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	x.Log.Debug().Str("root", path).Int("files", len(r.files)).Int("symbols", r.symbols).Dur("took", x.Now().Sub(began)).Msg("code index")
 }
 
-// sweep forgets the roots whose directory is gone.
-func (x *Index) sweep(ctx context.Context) {
+// sweepRoots forgets the roots whose directory is gone.
+func (x *Index) sweepRoots(ctx context.Context) {
 	if x.Store == nil {
 		return
 	}
 	roots, err := x.Store.Roots(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			x.say(err, "code index: what was stored cannot be read; the files are read again")
+			x.logOnce(err, "code index: what was stored cannot be read; the files are read again")
 		}
 		return
 	}

@@ -54,71 +54,71 @@ type search struct {
 	notes []string
 }
 
-// run searches layer by layer.
-func (s *search) run() error {
-	fresh := s.ready(false)
-	s.structure()
+// runLayers searches layer by layer.
+func (s *search) runLayers() error {
+	fresh := s.readyRoots(false)
+	s.searchStructure()
 	if len(s.hits) == 0 && !fresh && s.ctx.Err() == nil { // a file may have been written a moment ago
-		s.ready(true)
-		s.structure()
+		s.readyRoots(true)
+		s.searchStructure()
 	}
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
-	s.quotes()
-	s.meaning()
-	s.server()
-	if s.args.IncludeReferences && s.want.name != "" && !s.any(fromServer) {
-		s.text(s.want.name, true)
+	s.searchQuotes()
+	s.searchMeaning()
+	s.searchServer()
+	if s.args.IncludeReferences && s.want.name != "" && !s.hasSource(fromServer) {
+		s.searchText(s.want.name, true)
 	}
 	if len(s.hits) == 0 {
-		s.text(cmp.Or(s.want.symbol, strings.TrimSpace(s.args.Query)), false)
+		s.searchText(cmp.Or(s.want.symbol, strings.TrimSpace(s.args.Query)), false)
 	}
-	s.merge()
+	s.mergeHits()
 	return s.ctx.Err()
 }
 
-func (s *search) any(source string) bool {
+func (s *search) hasSource(source string) bool {
 	return slices.ContainsFunc(s.hits, func(h hit) bool { return h.Source == source })
 }
 
-// ready brings the index of each root up to date, within the time that a search waits. It reports whether the files
+// readyRoots brings the index of each root up to date, within the time that a search waits. It reports whether the files
 // were looked at.
-func (s *search) ready(again bool) (fresh bool) {
+func (s *search) readyRoots(again bool) (fresh bool) {
 	fresh = true
 	until, cancel := context.WithTimeout(s.ctx, s.x.Patience)
 	defer cancel()
 	s.notes = nil
 	for _, r := range s.roots {
-		if !again && s.x.current(until, r) {
+		if !again && s.x.isCurrent(until, r) {
 			fresh = false
 			continue
 		}
-		err := s.x.Refresh(until, r.path, s.progress)
+		err := s.x.Refresh(until, r.path, s.tellProgress)
 		r.mu.RLock()
 		known, partial := len(r.files), r.partial
 		r.mu.RUnlock()
 		switch {
 		case errors.Is(err, context.DeadlineExceeded) && s.ctx.Err() == nil:
-			s.note(fmt.Sprintf("[the index is not complete yet: %d files were read so far; ask again to go on]", known))
+			s.addNote(fmt.Sprintf("[the index is not complete yet: %d files were read so far; ask again to go on]", known))
 		case err != nil && s.ctx.Err() == nil:
-			s.x.say(err, "code index: a directory cannot be read")
-			s.note("[" + s.view.Display(r.path) + " could not be read]")
+			s.x.logOnce(err, "code index: a directory cannot be read")
+			s.addNote("[" + s.view.Display(r.path) + " could not be read]")
 		case partial != "":
-			s.note("[not everything is indexed, because " + partial + ": narrow the directory, or [index] paths]")
+			s.addNote("[not everything is indexed, because " + partial + ": narrow the directory, or [index] paths]")
 		}
 	}
 	return fresh
 }
 
-func (s *search) note(text string) {
+func (s *search) addNote(text string) {
 	if !slices.Contains(s.notes, text) {
 		s.notes = append(s.notes, text)
 	}
 }
 
-// progress tells the person who waits how far the index is.
-func (s *search) progress(p Progress) {
+// tellProgress tells the person who waits how far the index is.
+func (s *search) tellProgress(p Progress) {
 	if s.call.Progress == nil || p.Total == 0 {
 		return
 	}
@@ -128,8 +128,8 @@ func (s *search) progress(p Progress) {
 	s.call.Progress(fmt.Sprintf("%s %d / %d", bar, p.Done, p.Total))
 }
 
-// current reports whether the index of a root is up to date without looking at its files.
-func (x *Index) current(ctx context.Context, r *root) bool {
+// isCurrent reports whether the index of a root is up to date without looking at its files.
+func (x *Index) isCurrent(ctx context.Context, r *root) bool {
 	r.mu.RLock()
 	watched := r.watched
 	r.mu.RUnlock()
@@ -141,28 +141,28 @@ func (x *Index) current(ctx context.Context, r *root) bool {
 	return !r.dirty && r.watched
 }
 
-// structure searches the symbols.
-func (s *search) structure() {
+// searchStructure searches the symbols.
+func (s *search) searchStructure() {
 	var list []found
 	for _, r := range s.roots {
-		list = append(list, r.rank(s.want)...)
+		list = append(list, r.rankSymbols(s.want)...)
 	}
-	slices.SortFunc(list, compare)
+	slices.SortFunc(list, compareFound)
 	for i := range list {
-		if len(s.hits) >= 2*s.args.limit() {
+		if len(s.hits) >= 2*s.args.resultLimit() {
 			break
 		}
-		if h, ok := s.confirm(&list[i]); ok {
+		if h, ok := s.confirmFound(&list[i]); ok {
 			s.hits = append(s.hits, h)
-			s.spoken(&h)
+			s.addSpoken(&h)
 		}
 	}
 }
 
-// confirm reads the file of a symbol again, as the conversation may. A file that changed meanwhile is understood again.
-func (s *search) confirm(f *found) (hit, bool) {
+// confirmFound reads the file of a symbol again, as the conversation may. A file that changed meanwhile is understood again.
+func (s *search) confirmFound(f *found) (hit, bool) {
 	abs := f.root.path + "/" + f.path
-	p := s.pages.of(abs)
+	p := s.pages.pageOf(abs)
 	if p == nil {
 		return hit{}, false
 	}
@@ -173,7 +173,7 @@ func (s *search) confirm(f *found) (hit, bool) {
 	f.root.mu.RUnlock()
 	if !same {
 		at := -1
-		list := outline.Parse(s.x.language(f.path), p.content).Symbols
+		list := outline.Parse(s.x.languageOf(f.path), p.content).Symbols
 		for i := range list {
 			if list[i].Name == e.name && list[i].Container == e.container && list[i].Kind == e.kind {
 				at = i
@@ -185,35 +185,35 @@ func (s *search) confirm(f *found) (hit, bool) {
 		}
 		e.start, e.line, e.end = line32(list[at].Start), line32(list[at].Line), line32(list[at].End)
 	}
-	h := s.hit(abs, int(e.start), int(e.end), int(e.line), e.full(), f.score, fromStructure)
+	h := s.newHit(abs, int(e.start), int(e.end), int(e.line), e.fullName(), f.score, fromStructure)
 	h.exact = f.named
 	return h, true
 }
 
-// hit makes a result of lines of a file.
-func (s *search) hit(abs string, start, end, line int, symbol string, score float64, source string) hit {
+// newHit makes a result of lines of a file.
+func (s *search) newHit(abs string, start, end, line int, symbol string, score float64, source string) hit {
 	h := hit{
 		Path: s.view.Display(abs), Start: start, End: max(start, end), Source: source, Score: score, Symbol: symbol,
 		abs: abs, line: line,
 	}
-	if p := s.pages.of(abs); p != nil {
-		h.Snippet = p.snippet(line)
+	if p := s.pages.pageOf(abs); p != nil {
+		h.Snippet = p.snippetOf(line)
 		h.End = min(h.End, len(p.lines))
 	}
 	return h
 }
 
-// meaning searches passages.
-func (s *search) meaning() {
+// searchMeaning searches passages.
+func (s *search) searchMeaning() {
 	if s.x.Semantic == nil || strings.TrimSpace(s.args.Query) == "" {
 		return
 	}
 	for _, r := range s.roots {
-		list, err := s.x.Semantic.Near(s.ctx, r.path, s.args.Query, 2*s.args.limit())
+		list, err := s.x.Semantic.Near(s.ctx, r.path, s.args.Query, 2*s.args.resultLimit())
 		if err != nil {
 			if s.ctx.Err() == nil {
-				s.x.say(err, "code index: the search by meaning failed; the other layers answer")
-				s.note("[the search by meaning is not available at the moment]")
+				s.x.logOnce(err, "code index: the search by meaning failed; the other layers answer")
+				s.addNote("[the search by meaning is not available at the moment]")
 			}
 			return
 		}
@@ -222,7 +222,7 @@ func (s *search) meaning() {
 			if !ok || !s.want.match(near.Path) {
 				continue
 			}
-			p := s.pages.of(abs)
+			p := s.pages.pageOf(abs)
 			if p == nil || near.Start < 1 || near.Start > len(p.lines) {
 				continue
 			}
@@ -234,7 +234,7 @@ func (s *search) meaning() {
 			for line < near.End && strings.TrimSpace(p.line(line)) == "" {
 				line++
 			}
-			s.hits = append(s.hits, s.hit(abs, near.Start, near.End, line, near.Symbol, min(score, 1), fromVectors))
+			s.hits = append(s.hits, s.newHit(abs, near.Start, near.End, line, near.Symbol, min(score, 1), fromVectors))
 		}
 	}
 }

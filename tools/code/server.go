@@ -25,7 +25,7 @@ type Asks struct{ Symbols, References, Definition, Hover string }
 
 // Validate returns what is wrong with a question to a language server; nil = nothing.
 func Validate(ask string) error {
-	_, _, err := prepare(ask, position{})
+	_, _, err := prepareQuestion(ask, position{})
 	return err
 }
 
@@ -35,8 +35,8 @@ type position struct {
 	line, column int
 }
 
-// prepare returns the tool and the arguments of a question.
-func prepare(ask string, at position) (tool string, args json.RawMessage, err error) {
+// prepareQuestion returns the tool and the arguments of a question.
+func prepareQuestion(ask string, at position) (tool string, args json.RawMessage, err error) {
 	tool, template, _ := strings.Cut(strings.TrimSpace(ask), " ")
 	if template = strings.TrimSpace(template); template == "" {
 		template = "{}"
@@ -64,40 +64,40 @@ func prepare(ask string, at position) (tool string, args json.RawMessage, err er
 // maxServerHits limits what is used of one answer of a language server.
 const maxServerHits = 200
 
-// server asks the language server about the symbol. Its errors cost nothing but its hits.
-func (s *search) server() {
-	name := s.want.asked()
+// searchServer asks the language server about the symbol. Its errors cost nothing but its hits.
+func (s *search) searchServer() {
+	name := s.want.askedName()
 	if s.x.Server == nil || name == "" {
 		return
 	}
 	at := position{symbol: name}
-	if text, ok := s.ask(s.x.Asks.Symbols, at); ok {
-		s.symbols(text, name)
+	if text, ok := s.askServer(s.x.Asks.Symbols, at); ok {
+		s.addSymbols(text, name)
 	}
 	best := slices.IndexFunc(s.hits, func(h hit) bool { return h.Symbol == name || strings.HasSuffix(h.Symbol, "."+name) })
 	if best < 0 && s.x.Asks.Definition != "" {
-		best = s.define(name)
+		best = s.askDefinition(name)
 	}
 	if best < 0 {
 		return
 	}
 	h := s.hits[best]
 	at.symbol, at.file, at.line, at.column = cmp.Or(h.Symbol, name), h.abs, h.line, s.columnOf(h, name)
-	if text, ok := s.ask(s.x.Asks.Hover, at); ok {
+	if text, ok := s.askServer(s.x.Asks.Hover, at); ok {
 		s.hits[best].Hover = oneLine(text)
 	}
 	if !s.args.IncludeReferences {
 		return
 	}
-	if text, ok := s.ask(s.x.Asks.References, at); ok {
-		s.uses(text, h)
+	if text, ok := s.askServer(s.x.Asks.References, at); ok {
+		s.addUses(text, h)
 	}
 }
 
-// uses adds the references in an answer about the symbol of a hit.
-func (s *search) uses(text string, of hit) {
-	for _, l := range s.places(text, lastPart(of.Symbol)) {
-		if r, ok := s.located(l, lastPart(of.Symbol), lspRefs, fromServer); ok && (r.abs != of.abs || r.line != of.line) {
+// addUses adds the references in an answer about the symbol of a hit.
+func (s *search) addUses(text string, of hit) {
+	for _, l := range s.answeredPlaces(text, lastPart(of.Symbol)) {
+		if r, ok := s.locatedHit(l, lastPart(of.Symbol), lspRefs, fromServer); ok && (r.abs != of.abs || r.line != of.line) {
 			s.hits = append(s.hits, r)
 		}
 	}
@@ -106,18 +106,18 @@ func (s *search) uses(text string, of hit) {
 // lastPart returns the name of a symbol without its container.
 func lastPart(symbol string) string { return symbol[strings.LastIndexByte(symbol, '.')+1:] }
 
-// asked returns the name that a language server is asked for; "" = none.
-func (w *wanted) asked() string {
+// askedName returns the name that a language server is asked for; "" = none.
+func (w *wanted) askedName() string {
 	if w.name == "" && len(w.identifiers) > 0 {
 		return w.identifiers[0]
 	}
 	return w.name
 }
 
-// symbols adds the symbols in an answer.
-func (s *search) symbols(text, name string) {
-	for _, l := range s.places(text, name) {
-		if h, ok := s.located(l, name, lspSymbol, fromSymbols); ok && containsFold(cmp.Or(l.symbol, name), name) {
+// addSymbols adds the symbols in an answer.
+func (s *search) addSymbols(text, name string) {
+	for _, l := range s.answeredPlaces(text, name) {
+		if h, ok := s.locatedHit(l, name, lspSymbol, fromSymbols); ok && containsFold(cmp.Or(l.symbol, name), name) {
 			s.hits = append(s.hits, h)
 		}
 	}
@@ -125,26 +125,26 @@ func (s *search) symbols(text, name string) {
 
 // columnOf returns where a name is in the line of a hit, from 1.
 func (s *search) columnOf(h hit, name string) int {
-	p := s.pages.of(h.abs)
+	p := s.pages.pageOf(h.abs)
 	if p == nil {
 		return 1
 	}
 	return 1 + max(0, strings.Index(p.line(h.line), name))
 }
 
-// define asks for the definition of a symbol at the first place where it is used. It returns the index of the hit.
-func (s *search) define(name string) int {
+// askDefinition asks for the definition of a symbol at the first place where it is used. It returns the index of the hit.
+func (s *search) askDefinition(name string) int {
 	before := len(s.hits)
-	s.text(name, true)
+	s.searchText(name, true)
 	used := slices.Clone(s.hits[before:])
 	s.hits = s.hits[:before]
 	for _, u := range used[:min(len(used), 1)] {
-		text, ok := s.ask(s.x.Asks.Definition, position{name, u.abs, u.line, s.columnOf(u, name)})
+		text, ok := s.askServer(s.x.Asks.Definition, position{name, u.abs, u.line, s.columnOf(u, name)})
 		if !ok {
 			return -1
 		}
-		for _, l := range s.places(text, name) {
-			if h, ok := s.located(l, name, lspSymbol, fromSymbols); ok {
+		for _, l := range s.answeredPlaces(text, name) {
+			if h, ok := s.locatedHit(l, name, lspSymbol, fromSymbols); ok {
 				h.Symbol = name
 				s.hits = append(s.hits, h)
 				return len(s.hits) - 1
@@ -154,12 +154,12 @@ func (s *search) define(name string) int {
 	return -1
 }
 
-// ask asks the language server; false = it gave no answer.
-func (s *search) ask(ask string, at position) (string, bool) {
+// askServer asks the language server; false = it gave no answer.
+func (s *search) askServer(ask string, at position) (string, bool) {
 	if ask == "" || s.ctx.Err() != nil {
 		return "", false
 	}
-	tool, args, err := prepare(ask, at)
+	tool, args, err := prepareQuestion(ask, at)
 	if err == nil {
 		var text string
 		if text, err = s.x.Server.Ask(s.ctx, s.call, tool, args); err == nil {
@@ -167,21 +167,21 @@ func (s *search) ask(ask string, at position) (string, bool) {
 		}
 	}
 	if s.ctx.Err() == nil {
-		s.x.say(err, "code index: the language server did not answer; the other layers do")
+		s.x.logOnce(err, "code index: the language server did not answer; the other layers do")
 	}
 	return "", false
 }
 
-// places returns the places in an answer about a symbol, with lines from 1. Servers count from 0 or from 1: what fits the
+// answeredPlaces returns the places in an answer about a symbol, with lines from 1. Servers count from 0 or from 1: what fits the
 // content of more lines is right, and 0, as the protocol has it, if that does not tell.
-func (s *search) places(text, name string) []location {
-	list := locations(text)
+func (s *search) answeredPlaces(text, name string) []location {
+	list := parseLocations(text)
 	fits := func(l location, line int) int {
-		abs, ok := s.canonical(l.path)
+		abs, ok := s.canonicalPath(l.path)
 		if !ok || l.line < 0 {
 			return 0
 		}
-		p := s.pages.of(abs)
+		p := s.pages.pageOf(abs)
 		if p == nil || !wholeWord([]byte(p.line(line)), name) || l.content != "" && strings.TrimSpace(p.line(line)) != l.content {
 			return 0
 		}
@@ -203,13 +203,13 @@ func (s *search) places(text, name string) []location {
 	return list
 }
 
-// located turns a place into a hit, if the conversation may read it and the symbol is there.
-func (s *search) located(l location, name string, score float64, source string) (hit, bool) {
-	abs, ok := s.canonical(l.path)
+// locatedHit turns a place into a hit, if the conversation may read it and the symbol is there.
+func (s *search) locatedHit(l location, name string, score float64, source string) (hit, bool) {
+	abs, ok := s.canonicalPath(l.path)
 	if !ok {
 		return hit{}, false
 	}
-	p := s.pages.of(abs)
+	p := s.pages.pageOf(abs)
 	if p == nil {
 		return hit{}, false
 	}
@@ -225,15 +225,15 @@ func (s *search) located(l location, name string, score float64, source string) 
 	if line == 0 {
 		return hit{}, false
 	}
-	h := s.hit(abs, line, max(end, line), line, cmp.Or(l.symbol, name), score, source)
+	h := s.newHit(abs, line, max(end, line), line, cmp.Or(l.symbol, name), score, source)
 	if source == fromServer {
 		h.End = line
 	}
 	return h, true
 }
 
-// canonical returns the path of a file that a server names, if it is in a directory that is searched.
-func (s *search) canonical(path string) (string, bool) {
+// canonicalPath returns the path of a file that a server names, if it is in a directory that is searched.
+func (s *search) canonicalPath(path string) (string, bool) {
 	abs, ok := s.view.Canonical(path)
 	if !ok {
 		return "", false

@@ -60,13 +60,13 @@ reply answer response
 question query request
 `
 
-// others returns the words that stand for each word of a question besides itself, as they are compared.
-func others(words []string) map[string][]string {
+// synonymsOf returns the words that stand for each word of a question besides itself, as they are compared.
+func synonymsOf(words []string) map[string][]string {
 	out := map[string][]string{}
 	for line := range strings.Lines(synonyms) {
 		group := strings.Fields(line)
 		for i, word := range group {
-			group[i] = normal(word)
+			group[i] = normalWord(word)
 		}
 		for _, word := range group {
 			if !slices.Contains(words, word) {

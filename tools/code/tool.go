@@ -34,8 +34,8 @@ const (
 	maxDoubling    = 8 // number of "**" in a pattern: each one multiplies the work
 )
 
-// limit returns how many results are wanted.
-func (in searchArgs) limit() int {
+// resultLimit returns how many results are wanted.
+func (in searchArgs) resultLimit() int {
 	if in.MaxResults == nil {
 		return defaultResults
 	}
@@ -61,9 +61,9 @@ func (x *Index) Tool() (tools.Tool, error) {
 				p.Type, p.Types = "integer", nil
 			}
 		},
-		Describe: x.describe,
-		Check:    func(_ context.Context, _ *tools.Call, in searchArgs) error { return in.validate() },
-		Run:      x.run,
+		Describe: x.describeCall,
+		Check:    func(_ context.Context, _ *tools.Call, in searchArgs) error { return in.checkArgs() },
+		Run:      x.runSearch,
 	})
 	if err != nil {
 		return t, err
@@ -75,9 +75,9 @@ func (x *Index) Tool() (tools.Tool, error) {
 	return list[0], nil
 }
 
-// describe returns the directories that are searched.
-func (x *Index) describe(ctx context.Context, call *tools.Call, in searchArgs) (tools.Subject, error) {
-	if err := in.validate(); err != nil {
+// describeCall returns the directories that are searched.
+func (x *Index) describeCall(ctx context.Context, call *tools.Call, in searchArgs) (tools.Subject, error) {
+	if err := in.checkArgs(); err != nil {
 		return tools.Subject{}, err
 	}
 	view, err := x.Sources.For(ctx, call.Origin)
@@ -85,7 +85,7 @@ func (x *Index) describe(ctx context.Context, call *tools.Call, in searchArgs) (
 		return tools.Subject{}, err
 	}
 	defer view.Close()
-	roots, err := x.reach(view, call.Origin)
+	roots, err := x.searchedDirs(view, call.Origin)
 	if err != nil {
 		return tools.Subject{}, err
 	}
@@ -96,30 +96,30 @@ func (x *Index) describe(ctx context.Context, call *tools.Call, in searchArgs) (
 	return tools.Subject{Inputs: roots, Paths: roots, Show: "search the code for " + oneLine(what)}, nil
 }
 
-func wrong(suggestion, format string, args ...any) *tools.Error {
+func argumentError(suggestion, format string, args ...any) *tools.Error {
 	return &tools.Error{Category: tools.InvalidParameters, Message: fmt.Sprintf(format, args...), Suggestion: suggestion}
 }
 
-func (in searchArgs) validate() error {
+func (in searchArgs) checkArgs() error {
 	pattern := in.FilePattern
 	switch {
 	case strings.TrimSpace(in.Query) == "" && strings.TrimSpace(in.Symbol) == "":
-		return wrong("For example {\"query\": \"where is the login checked\"} or {\"symbol\": \"NewServer\"}.",
+		return argumentError("For example {\"query\": \"where is the login checked\"} or {\"symbol\": \"NewServer\"}.",
 			"give query, symbol, or both: there is nothing to look for")
 	case len(in.Query) > maxQuery:
-		return wrong("Say it in a sentence.", "query has %d bytes; at most %d are possible", len(in.Query), maxQuery)
+		return argumentError("Say it in a sentence.", "query has %d bytes; at most %d are possible", len(in.Query), maxQuery)
 	case len(in.Symbol) > maxSymbol:
-		return wrong("Give a name.", "symbol has %d bytes; at most %d are possible", len(in.Symbol), maxSymbol)
+		return argumentError("Give a name.", "symbol has %d bytes; at most %d are possible", len(in.Symbol), maxSymbol)
 	case len(pattern) > maxPattern || strings.Count(pattern, "**") > maxDoubling:
-		return wrong("", "file_pattern is too long, or has more than %d **", maxDoubling)
+		return argumentError("", "file_pattern is too long, or has more than %d **", maxDoubling)
 	case pattern != "" && !doublestar.ValidatePattern(pattern):
-		return wrong("Close every [ and {.", "file_pattern %q is not a valid pattern", pattern)
+		return argumentError("Close every [ and {.", "file_pattern %q is not a valid pattern", pattern)
 	}
 	return nil
 }
 
-// matcher returns whether a path fits file_pattern. A pattern without a slash is about the name of the file.
-func (in searchArgs) matcher() func(string) bool {
+// pathMatcher returns whether a path fits file_pattern. A pattern without a slash is about the name of the file.
+func (in searchArgs) pathMatcher() func(string) bool {
 	pattern := strings.TrimPrefix(in.FilePattern, "./")
 	switch {
 	case pattern == "":
@@ -136,9 +136,9 @@ func (in searchArgs) matcher() func(string) bool {
 	}
 }
 
-// run executes a call.
-func (x *Index) run(ctx context.Context, call *tools.Call, in searchArgs) (*tools.Result, error) {
-	if err := in.validate(); err != nil {
+// runSearch executes a call.
+func (x *Index) runSearch(ctx context.Context, call *tools.Call, in searchArgs) (*tools.Result, error) {
+	if err := in.checkArgs(); err != nil {
 		return nil, err
 	}
 	view, err := x.Sources.For(ctx, call.Origin)
@@ -148,14 +148,14 @@ func (x *Index) run(ctx context.Context, call *tools.Call, in searchArgs) (*tool
 	defer view.Close()
 	s := &search{
 		x: x, ctx: ctx, call: call, view: view, args: in, pages: &pages{view: view, read: map[string]*page{}},
-		want: newWanted(in.Query, in.Symbol, in.matcher(), in.limit()),
+		want: newWanted(in.Query, in.Symbol, in.pathMatcher(), in.resultLimit()),
 	}
-	roots, err := x.reach(view, call.Origin)
+	roots, err := x.searchedDirs(view, call.Origin)
 	if err != nil {
 		return nil, err
 	}
 	for _, path := range roots {
-		s.roots = append(s.roots, x.root(path))
+		s.roots = append(s.roots, x.loadRoot(path))
 	}
 	if len(s.roots) == 0 {
 		return nil, &tools.Error{
@@ -164,14 +164,14 @@ func (x *Index) run(ctx context.Context, call *tools.Call, in searchArgs) (*tool
 			Suggestion: "Use grep and find_path in the working directory.", Denied: true,
 		}
 	}
-	if err := s.run(); err != nil {
+	if err := s.runLayers(); err != nil {
 		return nil, err
 	}
-	return s.result(), nil
+	return s.renderHits(), nil
 }
 
-// result renders the hits.
-func (s *search) result() *tools.Result {
+// renderHits renders the hits.
+func (s *search) renderHits() *tools.Result {
 	var b strings.Builder
 	for i, h := range s.hits {
 		if i > 0 {

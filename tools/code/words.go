@@ -14,17 +14,17 @@ const maxWord = 40
 // and snake_case, without endings, abbreviations as the word that they stand for.
 func searchWords(text string) []string {
 	var out []string
-	split(text, func(word string) {
+	splitWords(text, func(word string) {
 		if len(word) < 2 || len(word) > maxWord {
 			return
 		}
-		out = append(out, normal(strings.ToLower(word)))
+		out = append(out, normalWord(strings.ToLower(word)))
 	})
 	return out
 }
 
-// split calls see for each run of letters or digits of one case.
-func split(text string, see func(word string)) {
+// splitWords calls see for each run of letters or digits of one case.
+func splitWords(text string, see func(word string)) {
 	start, last := 0, classOther
 	flush := func(end int) {
 		if start < end {
@@ -83,12 +83,12 @@ func classOf(r rune) class {
 	return classOther
 }
 
-// normal returns the form in which a word is compared.
-func normal(word string) string {
+// normalWord returns the form in which a word is compared.
+func normalWord(word string) string {
 	if full, ok := abbreviations[word]; ok {
 		word = full
 	}
-	return stem(word)
+	return stemWord(word)
 }
 
 // endings are removed from words, the longest first, if something is left.
@@ -100,8 +100,8 @@ var endings = []string{
 // leastStem is how much of a word is left at least.
 const leastStem = 4
 
-// stem removes the ending of an English word. What it leaves need not be a word, but is the same for its forms.
-func stem(word string) string {
+// stemWord removes the ending of an English word. What it leaves need not be a word, but is the same for its forms.
+func stemWord(word string) string {
 	for _, end := range endings {
 		if len(word)-len(end) >= leastStem && strings.HasSuffix(word, end) {
 			rest := word[:len(word)-len(end)]
@@ -162,8 +162,8 @@ var abbreviations = map[string]string{
 	"perm":  "permission", "perms": "permission",
 }
 
-// filler reports whether a word of a question says nothing about the code that is looked for.
-func filler(word string) bool {
+// isFiller reports whether a word of a question says nothing about the code that is looked for.
+func isFiller(word string) bool {
 	switch word {
 	case "a", "an", "the", "is", "are", "was", "were", "be", "been", "being", "do", "does", "did", "done", "has", "have", "had",
 		"where", "what", "which", "who", "how", "why", "when", "that", "this", "these", "those", "there", "it", "its",
@@ -176,29 +176,29 @@ func filler(word string) bool {
 	return false
 }
 
-// question returns the words of a question and its identifiers, each once.
-func question(text string) (words, identifiers []string) {
+// questionWords returns the words of a question and its identifiers, each once.
+func questionWords(text string) (words, identifiers []string) {
 	seen := map[string]bool{}
 	for _, field := range strings.FieldsFunc(text, func(r rune) bool { return classOf(r) == classOther && r != '_' && r != '$' }) {
-		if len(field) > 2 && len(field) <= 200 && identifier(field) && !seen[field] {
+		if len(field) > 2 && len(field) <= 200 && isIdentifier(field) && !seen[field] {
 			seen[field] = true
 			identifiers = append(identifiers, field)
 		}
 	}
-	if words = telling(text, filler); len(words) == 0 { // a question of nothing but fillers is about them
-		words = telling(text, func(string) bool { return false })
+	if words = tellingWords(text, isFiller); len(words) == 0 { // a question of nothing but fillers is about them
+		words = tellingWords(text, func(string) bool { return false })
 	}
 	return words, identifiers
 }
 
-// telling returns the words of a text that are not to be skipped, each once, as they are compared.
-func telling(text string, skip func(string) bool) (words []string) {
-	split(text, func(word string) {
+// tellingWords returns the words of a text that are not to be skipped, each once, as they are compared.
+func tellingWords(text string, skip func(string) bool) (words []string) {
+	splitWords(text, func(word string) {
 		word = strings.ToLower(word)
 		if len(word) < 2 || len(word) > maxWord || skip(word) || len(words) == maxQuestion {
 			return
 		}
-		if n := normal(word); !slices.Contains(words, n) {
+		if n := normalWord(word); !slices.Contains(words, n) {
 			words = append(words, n)
 		}
 	})
@@ -208,8 +208,8 @@ func telling(text string, skip func(string) bool) (words []string) {
 // maxQuestion limits the words of a question that are looked for.
 const maxQuestion = 32
 
-// identifier reports whether a word of a question is written like an identifier rather than like a word.
-func identifier(s string) bool {
+// isIdentifier reports whether a word of a question is written like an identifier rather than like a word.
+func isIdentifier(s string) bool {
 	if strings.ContainsAny(s, "_$") {
 		return true
 	}
